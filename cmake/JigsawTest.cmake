@@ -1,0 +1,15 @@
+# jigsaw_test(NAME SOURCES ... ROOMS ... LABELS ... [TIMEOUT seconds] [LIBRARIES ...])
+# One GoogleTest executable and one ctest entry with a time limit.
+function(jigsaw_test name)
+  cmake_parse_arguments(TEST "" "TIMEOUT" "SOURCES;ROOMS;LABELS;LIBRARIES" ${ARGN})
+  if(NOT TEST_TIMEOUT)
+    set(TEST_TIMEOUT 120)
+  endif()
+  add_executable(${name} ${TEST_SOURCES})
+  list(TRANSFORM TEST_ROOMS PREPEND jigsaw_)
+  target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR}/tests)
+  target_link_libraries(${name} PRIVATE ${TEST_ROOMS} ${TEST_LIBRARIES} GTest::gtest_main)
+  add_test(NAME ${name} COMMAND ${name})
+  set_tests_properties(${name} PROPERTIES LABELS "${TEST_LABELS}" TIMEOUT ${TEST_TIMEOUT}
+    ENVIRONMENT "OMP_NUM_THREADS=2;JIGSAW_SOURCE_DIR=${CMAKE_SOURCE_DIR}")
+endfunction()

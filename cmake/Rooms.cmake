@@ -1,0 +1,31 @@
+# jigsaw_room(NAME SOURCES ... [DEPENDS rooms ...] [LIBRARIES targets ...])
+#
+# One static library per folder of src/. Its headers are included as
+# "NAME/header.h" through a folder that holds nothing but NAME, so that a room
+# cannot include what it does not depend on: the compiler checks the direction
+# of every include.
+set(JIGSAW_FLAGS -Wall -Wextra -Wshadow -Wnon-virtual-dtor -Wno-missing-field-initializers)
+if(JIGSAW_WERROR)
+  list(APPEND JIGSAW_FLAGS -Werror)
+endif()
+set(JIGSAW_SANITIZE_FLAGS "")
+if(JIGSAW_SANITIZE)
+  set(JIGSAW_SANITIZE_FLAGS -fsanitize=${JIGSAW_SANITIZE} -fno-omit-frame-pointer)
+endif()
+
+add_library(jigsaw_options INTERFACE)
+target_compile_options(jigsaw_options INTERFACE
+  $<$<COMPILE_LANGUAGE:CXX>:${JIGSAW_FLAGS} ${JIGSAW_SANITIZE_FLAGS}>)
+target_link_options(jigsaw_options INTERFACE ${JIGSAW_SANITIZE_FLAGS})
+target_link_libraries(jigsaw_options INTERFACE Threads::Threads)
+
+function(jigsaw_room name)
+  cmake_parse_arguments(ROOM "" "" "SOURCES;DEPENDS;LIBRARIES" ${ARGN})
+  set(view ${CMAKE_BINARY_DIR}/rooms/${name})
+  file(MAKE_DIRECTORY ${view})
+  file(CREATE_LINK ${CMAKE_SOURCE_DIR}/src/${name} ${view}/${name} SYMBOLIC)
+  add_library(jigsaw_${name} STATIC ${ROOM_SOURCES})
+  target_include_directories(jigsaw_${name} PUBLIC ${view})
+  list(TRANSFORM ROOM_DEPENDS PREPEND jigsaw_)
+  target_link_libraries(jigsaw_${name} PUBLIC jigsaw_options ${ROOM_DEPENDS} PRIVATE ${ROOM_LIBRARIES})
+endfunction()

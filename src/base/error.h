@@ -1,0 +1,73 @@
+#pragma once
+#include <stdexcept>
+#include <string>
+
+namespace jigsaw {
+
+/// Exit codes of the executable; part of its contract with scripts.
+enum class ExitCode : int {
+  kDone = 0,
+  kInternal = 1,
+  kConfig = 2,
+  kData = 3,
+  kCheckpoint = 4,
+  kNonFinite = 5,
+  kStopped = 75,
+};
+
+/// Base of all errors of this project: one sentence that says what, where and
+/// what would be right, and the exit code it leads to.
+class Error : public std::runtime_error {
+ public:
+  Error(ExitCode code, const std::string& message) : std::runtime_error(message), code_(code) {}
+  ExitCode code() const { return code_; }
+
+ private:
+  ExitCode code_;
+};
+
+/// Bad command line or configuration. The message names the dotted path of the key.
+class ConfigError : public Error {
+ public:
+  explicit ConfigError(const std::string& message) : Error(ExitCode::kConfig, message) {}
+};
+
+/// Data files that cannot be used. The message names the file.
+class DataError : public Error {
+ public:
+  explicit DataError(const std::string& message) : Error(ExitCode::kData, message) {}
+};
+
+/// A checkpoint that cannot be used or written. The message names the path.
+class CheckpointError : public Error {
+ public:
+  explicit CheckpointError(const std::string& message) : Error(ExitCode::kCheckpoint, message) {}
+};
+
+/// Loss or gradient not finite for too many steps in a row.
+class NonFiniteError : public Error {
+ public:
+  explicit NonFiniteError(const std::string& message) : Error(ExitCode::kNonFinite, message) {}
+};
+
+/// Shapes, letters or layouts that do not fit together; the message prints them.
+class ShapeError : public Error {
+ public:
+  explicit ShapeError(const std::string& message) : Error(ExitCode::kInternal, message) {}
+};
+
+/// A communicator that failed, was misused, or lost a rank.
+class CommError : public Error {
+ public:
+  explicit CommError(const std::string& message) : Error(ExitCode::kInternal, message) {}
+};
+
+/// Throws an Error of code kInternal with this message; for broken invariants.
+[[noreturn]] void fail(const std::string& message);
+
+/// Throws through fail() unless `condition` holds.
+inline void require(bool condition, const char* message) {
+  if (!condition) fail(message);
+}
+
+}  // namespace jigsaw

@@ -1,0 +1,48 @@
+#include "base/log.h"
+
+#include <ctime>
+#include <iostream>
+
+#include "base/error.h"
+#include "base/text.h"
+
+namespace jigsaw {
+
+void Log::open(const std::string& path) {
+  if (!speaks_) return;
+  const std::lock_guard lock(mutex_);
+  file_.open(path, std::ios::app);
+  if (!file_) fail(concat("cannot open the log file ", path));
+}
+
+void Log::info(const std::string& line) {
+  if (!speaks_) return;
+  const std::lock_guard lock(mutex_);
+  std::cout << line << std::endl;
+  write_file(line);
+}
+
+void Log::warn(const std::string& line) {
+  if (!speaks_) return;
+  const std::lock_guard lock(mutex_);
+  std::cerr << "jigsaw-train: warning: " << line << std::endl;
+  write_file("warning: " + line);
+}
+
+void Log::record(const std::string& line) {
+  if (!speaks_) return;
+  const std::lock_guard lock(mutex_);
+  write_file(line);
+}
+
+void Log::write_file(const std::string& line) {
+  if (!file_.is_open()) return;
+  const std::time_t now = std::time(nullptr);
+  std::tm parts{};
+  gmtime_r(&now, &parts);
+  char stamp[32];
+  std::strftime(stamp, sizeof stamp, "%Y-%m-%dT%H:%M:%SZ", &parts);
+  file_ << stamp << ' ' << line << std::endl;
+}
+
+}  // namespace jigsaw

@@ -1,0 +1,33 @@
+#pragma once
+#include <fstream>
+#include <mutex>
+#include <string>
+
+namespace jigsaw {
+
+/// What a run says to people: lines on stdout (warnings on stderr), copied with
+/// the time of day to log.txt once a run directory is known. Only the rank that
+/// speaks writes; on other ranks every call does nothing. Thread-safe.
+class Log {
+ public:
+  explicit Log(bool speaks) : speaks_(speaks) {}
+
+  /// From now on lines are also appended to this file. Throws Error when it cannot be opened.
+  void open(const std::string& path);
+
+  void info(const std::string& line);
+  void warn(const std::string& line);
+  /// Writes to the file only: what another channel already showed.
+  void record(const std::string& line);
+
+  bool speaks() const { return speaks_; }
+
+ private:
+  void write_file(const std::string& line);
+
+  bool speaks_;
+  std::mutex mutex_;
+  std::ofstream file_;
+};
+
+}  // namespace jigsaw

@@ -1,0 +1,54 @@
+#pragma once
+#include <cstdint>
+#include <span>
+#include <sstream>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace jigsaw {
+
+/// The arguments written one after the other, as by operator<<.
+template <typename... Args>
+std::string concat(const Args&... args) {
+  std::ostringstream out;
+  (out << ... << args);
+  return out.str();
+}
+
+/// The items joined by a separator, as by operator<<: join({1, 2}, ", ") is "1, 2".
+template <typename Range>
+std::string join(const Range& items, std::string_view separator) {
+  std::ostringstream out;
+  bool first = true;
+  for (const auto& item : items) {
+    if (!first) out << separator;
+    out << item;
+    first = false;
+  }
+  return out.str();
+}
+
+/// The parts of `text` between separators; empty parts are kept.
+std::vector<std::string> split(std::string_view text, char separator);
+
+/// `*` stands for any run of characters, everything else for itself.
+bool matches_pattern(std::string_view text, std::string_view pattern);
+
+/// The candidate nearest in edit distance (Damerau-Levenshtein), or "" when none is near
+/// enough to be a likely typing error.
+std::string closest(std::string_view word, std::span<const std::string> candidates);
+
+/// " (did you mean \"x\"?)" for the closest candidate, or "".
+std::string did_you_mean(std::string_view word, std::span<const std::string> candidates);
+
+/// "1.5 GiB", "317 MiB", "12 B".
+std::string human_bytes(std::int64_t bytes);
+
+/// "1:02:03" or "2:03" for a number of seconds.
+std::string human_seconds(double seconds);
+
+/// FNV-1a, 64 bit: a stable hash of a name, equal on every machine.
+std::uint64_t stable_hash(std::string_view text);
+
+}  // namespace jigsaw

@@ -1,0 +1,34 @@
+#include "base/text.h"
+
+#include <gtest/gtest.h>
+
+namespace jigsaw {
+namespace {
+
+TEST(Text, ClosestSuggestsOnlyLikelyTypingErrors) {
+  const std::vector<std::string> keys = {"learning_rate", "weight_decay", "betas"};
+  EXPECT_EQ(closest("learning_rte", keys), "learning_rate");
+  EXPECT_EQ(closest("leraning_rate", keys), "learning_rate");
+  EXPECT_EQ(closest("learning", keys), "learning_rate");
+  EXPECT_EQ(closest("zzz", keys), "");
+  EXPECT_EQ(did_you_mean("beta", keys), " (did you mean \"betas\"?)");
+}
+
+TEST(Text, PatternsMatchWholeNames) {
+  EXPECT_TRUE(matches_pattern("encoder.weight", "encoder.*"));
+  EXPECT_TRUE(matches_pattern("blocks.3.norm.weight", "*norm*"));
+  EXPECT_TRUE(matches_pattern("a", "a"));
+  EXPECT_FALSE(matches_pattern("my.encoder.weight", "encoder.*"));
+  EXPECT_FALSE(matches_pattern("a", "ab"));
+}
+
+TEST(Text, HumanUnits) {
+  EXPECT_EQ(human_bytes(12), "12 B");
+  EXPECT_EQ(human_bytes(1536), "1.5 KiB");
+  EXPECT_EQ(human_seconds(3723), "1:02:03");
+  EXPECT_EQ(human_seconds(63), "1:03");
+  EXPECT_EQ(join(split("a,b,,c", ','), "|"), "a|b||c");
+}
+
+}  // namespace
+}  // namespace jigsaw
