@@ -2,6 +2,8 @@
 
 namespace jigsaw {
 
-void fail(const std::string& message) { throw Error(ExitCode::kInternal, message); }
+void fail(const std::string& message) {
+  throw Error(ExitCode::kInternal, message);
+}
 
 }  // namespace jigsaw

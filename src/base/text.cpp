@@ -85,7 +85,8 @@ std::string human_bytes(std::int64_t bytes) {
     ++unit;
   }
   char buffer[32];
-  std::snprintf(buffer, sizeof buffer, unit == 0 || value >= 100 ? "%.0f %s" : "%.1f %s", value, kUnits[unit]);
+  std::snprintf(buffer, sizeof buffer, unit == 0 || value >= 100 ? "%.0f %s" : "%.1f %s", value,
+                kUnits[unit]);
   return buffer;
 }
 

@@ -1,0 +1,59 @@
+#pragma once
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <typeindex>
+
+#include "array/arena.h"
+
+namespace jigsaw {
+
+/// Which implementation of the kernel contracts a rank runs.
+enum class Backend : std::uint8_t { kReference, kCpu, kCuda, kMeta };
+
+/// Work done by kernels: counted by every backend, at the contract.
+struct Tally {
+  double flops = 0;
+  double bytes = 0;
+};
+
+/// What every kernel needs to know of the rank it runs on. One per rank, so that N ranks can be
+/// N threads of a process. Not thread-safe.
+class Context {
+ public:
+  Context(Backend backend, std::shared_ptr<Arena> arena, int threads)
+      : backend_(backend), arena_(std::move(arena)), threads_(threads) {}
+
+  /// A context on the host: plain loops (`reference`) or the fast kernels.
+  static Context make_host(Backend backend, int threads) { return {backend, Arena::make_host(), threads}; }
+  static Context make_meta() { return {Backend::kMeta, Arena::make_meta(), 1}; }
+
+  Backend backend() const { return backend_; }
+  Device device() const { return arena_->device(); }
+  Arena& arena() const { return *arena_; }
+  /// OpenMP threads a kernel may use.
+  int threads() const { return threads_; }
+  /// The device's stream (cudaStream_t); null on the host, where kernels are synchronous.
+  void* stream() const { return stream_; }
+  void set_stream(void* stream) { stream_ = stream; }
+  Tally& tally() { return tally_; }
+
+  /// State that a backend keeps between calls (library handles, primitives, packed weights);
+  /// made at first use.
+  template <typename State>
+  State& state() {
+    std::shared_ptr<void>& slot = states_[std::type_index(typeid(State))];
+    if (!slot) slot = std::make_shared<State>();
+    return *static_cast<State*>(slot.get());
+  }
+
+ private:
+  Backend backend_;
+  std::shared_ptr<Arena> arena_;
+  int threads_;
+  void* stream_ = nullptr;
+  Tally tally_;
+  std::map<std::type_index, std::shared_ptr<void>> states_;
+};
+
+}  // namespace jigsaw

@@ -1,0 +1,17 @@
+#include "array/dtype.h"
+
+namespace jigsaw {
+
+std::string_view name(DType dtype) {
+  switch (dtype) {
+    case DType::kFloat32:
+      return "fp32";
+    case DType::kFloat64:
+      return "fp64";
+    case DType::kBfloat16:
+      return "bf16";
+  }
+  fail("unknown element type");
+}
+
+}  // namespace jigsaw
