@@ -165,9 +165,7 @@ void ParameterGroup::zero_gradients() {
 // ---- ParameterBlock
 
 Parameter& ParameterBlock::add(const std::string& name, const Shape& shape, Initial initial) {
-  const std::string full = path_.empty() ? name : path_ + "." + name;
-  for (const auto& parameter : parameters_) require(parameter->name() != full, "a parameter is declared twice");
-  return *parameters_.emplace_back(std::make_unique<Parameter>(full, shape, initial));
+  return *parameters_.emplace_back(std::make_unique<Parameter>(name, shape, initial));
 }
 
 void ParameterBlock::set_compute(Parameter& parameter, const Placements& placements) {

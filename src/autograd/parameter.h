@@ -125,7 +125,7 @@ class ParameterBlock {
   explicit ParameterBlock(std::string path) : path_(std::move(path)) {}
 
   const std::string& path() const { return path_; }
-  /// @param name  within the block; the full name is path.name.
+  /// @param name  the full name, unique in the model.
   Parameter& add(const std::string& name, const Shape& shape, Initial initial);
   const std::vector<std::unique_ptr<Parameter>>& parameters() const { return parameters_; }
   std::vector<std::unique_ptr<ParameterGroup>>& groups() { return groups_; }

@@ -21,22 +21,23 @@ std::string PlanBook::to_string(const MeshShape& mesh) const {
   return text;
 }
 
-Variable Tape::block(const std::string& path, ParameterBlock* parameters, const std::vector<Variable>& inputs,
-                     const Function& run, bool recompute) {
+Variable Tape::block(const BlockSpec& spec, const std::vector<Variable>& inputs, const Function& run) {
   require(block_ == nullptr, "blocks do not nest");
-  if (mode_ == Mode::kTrace) return trace_block(path, inputs, run);
+  if (mode_ == Mode::kTrace) return trace_block(spec, inputs, run);
   const bool recording = mode_ == Mode::kRecord;
-  if (recording && recompute) return run_recomputed(path, parameters, inputs, run);
-  if (recording && parameters != nullptr) {
+  if (recording && spec.recompute) return run_recomputed(spec, inputs, run);
+  ParameterBlock* parameters = spec.parameters;
+  if (parameters == nullptr) return run_block(spec, inputs, run);
+  if (recording) {
     record([parameters] {
       parameters->finish_gradients();
       parameters->release();
     });
   }
-  if (parameters != nullptr) parameters->acquire();
-  Variable result = run_block(path, inputs, run);
-  if (parameters != nullptr) parameters->release();
-  if (recording && parameters != nullptr) {
+  parameters->acquire();
+  Variable result = run_block(spec, inputs, run);
+  parameters->release();
+  if (recording) {
     record([parameters] {
       parameters->acquire();
       parameters->begin_gradients();
@@ -45,9 +46,9 @@ Variable Tape::block(const std::string& path, ParameterBlock* parameters, const 
   return result;
 }
 
-Variable Tape::run_block(const std::string& path, const std::vector<Variable>& inputs, const Function& run) {
+Variable Tape::run_block(const BlockSpec& spec, const std::vector<Variable>& inputs, const Function& run) {
   Block block;
-  block.plan = &plans_.at(path).plan;
+  block.plan = &plans_.at(spec.path).plan;
   block_ = &block;
   Variable result;
   try {
@@ -60,24 +61,24 @@ Variable Tape::run_block(const std::string& path, const std::vector<Variable>& i
   return result;
 }
 
-Variable Tape::run_recomputed(const std::string& path, ParameterBlock* parameters, const std::vector<Variable>& inputs,
-                              const Function& run) {
+Variable Tape::run_recomputed(const BlockSpec& spec, const std::vector<Variable>& inputs, const Function& run) {
+  BlockSpec whole = spec;
+  whole.recompute = false;
   Tape forward(rank_, plans_, Mode::kForward, dtype_, random_);
   forward.set_training(training_);
-  const Variable silent = forward.block(path, parameters, inputs, run);
-  const Variable result(silent.value(), true);
-  record([this, path, parameters, inputs, run, random = random_, slot = result.slot()] {
+  const Variable result(forward.block(whole, inputs, run).value(), true);
+  record([this, whole, inputs, run, random = random_, slot = result.slot()] {
     if (!slot->gradient.defined()) return;
     Tape again(rank_, plans_, Mode::kRecord, dtype_, random);
     again.set_training(training_);
-    const Variable output = again.block(path, parameters, inputs, run);
+    const Variable output = again.block(whole, inputs, run);
     output.slot()->add(rank_, slot->take());
     again.backward();
   });
   return result;
 }
 
-Variable Tape::trace_block(const std::string& path, const std::vector<Variable>& inputs, const Function& run) {
+Variable Tape::trace_block(const BlockSpec& spec, const std::vector<Variable>& inputs, const Function& run) {
   Trace trace;
   Block block;
   block.trace = &trace;
@@ -89,16 +90,16 @@ Variable Tape::trace_block(const std::string& path, const std::vector<Variable>&
   block_ = &block;
   const Variable result = run(traced);
   block_ = nullptr;
-  const Layout layout = rank_.mesh.field_layout(result.shape());
+  const Layout layout = rank_.mesh.field_layout(result.shape(), spec.units);
   Trace::Value& output = trace.values[static_cast<std::size_t>(result.trace_number())];
   output.role = Trace::Role::kPinned;
   output.placements = layout.placements;
-  if (!plans_.has(path)) {
+  if (!plans_.has(spec.path)) {
     Plan plan = make_plan(trace, rank_.mesh.shape(), plans_.model());
     for (const auto& [parameter, number] : block.parameters) {
       ParameterBlock::set_compute(*parameter, plan.parameters[static_cast<std::size_t>(number)]);
     }
-    plans_.add(path, {std::move(trace), std::move(plan)});
+    plans_.add(spec.path, {std::move(trace), std::move(plan)});
   }
   return Variable::traced(layout, -1);
 }

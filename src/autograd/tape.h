@@ -54,6 +54,14 @@ struct RandomState {
   RandomPosition position;
 };
 
+/// A stretch of the model that is planned, gathered and recomputed as one.
+struct BlockSpec {
+  std::string path;                      ///< names its plan; a path that comes again replays it
+  ParameterBlock* parameters = nullptr;  ///< may be null
+  bool recompute = false;                ///< keep only the inputs, and run the block again in backward
+  std::vector<std::int64_t> units = {};  ///< units in which the output's space is cut; empty: 1
+};
+
 /// Runs operations for one rank and records what backward needs.
 ///
 /// All operations happen inside blocks. In mode kTrace a block is recorded on shapes alone and planned; in the
@@ -77,10 +85,7 @@ class Tape {
 
   /// Runs a block: its parameters are gathered before it and released after it, in forward and backward, and its output
   /// leaves in the mesh's field layout.
-  /// @param parameters  may be null.
-  /// @param recompute   keep only the inputs, and run the block again in backward.
-  Variable block(const std::string& path, ParameterBlock* parameters, const std::vector<Variable>& inputs,
-                 const Function& run, bool recompute = false);
+  Variable block(const BlockSpec& spec, const std::vector<Variable>& inputs, const Function& run);
 
   /// For operations: records the operation in a trace, giving its result.
   Variable trace(const Signature& signature, const std::vector<Variable>& inputs);
@@ -104,10 +109,9 @@ class Tape {
   void backward();
 
  private:
-  Variable trace_block(const std::string& path, const std::vector<Variable>& inputs, const Function& run);
-  Variable run_block(const std::string& path, const std::vector<Variable>& inputs, const Function& run);
-  Variable run_recomputed(const std::string& path, ParameterBlock* parameters, const std::vector<Variable>& inputs,
-                          const Function& run);
+  Variable trace_block(const BlockSpec& spec, const std::vector<Variable>& inputs, const Function& run);
+  Variable run_block(const BlockSpec& spec, const std::vector<Variable>& inputs, const Function& run);
+  Variable run_recomputed(const BlockSpec& spec, const std::vector<Variable>& inputs, const Function& run);
 
   Rank rank_;
   PlanBook& plans_;

@@ -46,7 +46,11 @@ Communicator& Mesh::communicator(AxisSet axes) {
   axes = active(axes);
   std::unique_ptr<Communicator>& group = groups_[axes];
   if (!group) {
-    group = world_->split([mesh = shape_, axes](int rank) {
+    std::vector<std::string> names;
+    for (int axis = 0; axis < shape_.axes; ++axis) {
+      if (contains(axes, axis)) names.push_back(axis_name(axis));
+    }
+    group = world_->split(join(names, "×"), [mesh = shape_, axes](int rank) {
       int color = 0;
       const Coordinates at = mesh.coordinates(rank);
       for (int axis = 0; axis < mesh.axes; ++axis) {
