@@ -20,8 +20,10 @@ bool one_of(const std::string& text, Words words) {
   return std::find(words.begin(), words.end(), text) != words.end();
 }
 
-constexpr Words kLatitudeUnits = {"degrees_north", "degree_north", "degrees_N", "degree_N", "degreesN", "degreeN"};
-constexpr Words kLongitudeUnits = {"degrees_east", "degree_east", "degrees_E", "degree_E", "degreesE", "degreeE"};
+constexpr Words kLatitudeUnits = {"degrees_north", "degree_north", "degrees_N",
+                                  "degree_N",      "degreesN",     "degreeN"};
+constexpr Words kLongitudeUnits = {"degrees_east", "degree_east", "degrees_E",
+                                   "degree_E",     "degreesE",    "degreeE"};
 constexpr Words kPressureUnits = {"hPa", "millibars", "millibar", "mbar", "mb", "Pa"};
 
 AxisKind kind_by_name(const std::string& name) {
@@ -49,7 +51,8 @@ AxisKind kind_of(const std::string& name, const NetcdfVariable* coordinate) {
 
 const NetcdfVariable* coordinate_of(const NetcdfFile& file, const std::string& dimension) {
   const NetcdfVariable* variable = file.find(dimension);
-  const bool matches = variable != nullptr && variable->shape.rank() == 1 && variable->dimensions[0] == dimension;
+  const bool matches =
+      variable != nullptr && variable->shape.rank() == 1 && variable->dimensions[0] == dimension;
   return matches ? variable : nullptr;
 }
 
@@ -89,13 +92,14 @@ void DataFile::require_field(const NetcdfVariable& variable) const {
   };
   if (!variable.numeric()) refuse("it does not hold numbers");
   if (!found.horizontal()) {
-    refuse(concat("no latitude and longitude are known among its dimensions (", join(variable.dimensions, ", "), ")"));
+    refuse(concat("no latitude and longitude are known among its dimensions (",
+                  join(variable.dimensions, ", "), ")"));
   }
   for (int d = 0; d < variable.shape.rank(); ++d) {
     if (d == found.time || d == found.level || d == found.latitude || d == found.longitude) continue;
     if (variable.shape[d] != 1) {
-      refuse(concat("its dimension ", variable.dimensions[static_cast<std::size_t>(d)], " has ", variable.shape[d],
-                    " entries; only one can be chosen from, merge them first"));
+      refuse(concat("its dimension ", variable.dimensions[static_cast<std::size_t>(d)], " has ",
+                    variable.shape[d], " entries; only one can be chosen from, merge them first"));
     }
   }
 }
@@ -105,7 +109,8 @@ const std::vector<double>& DataFile::coordinates(const std::string& dimension) {
   if (known != coordinates_.end()) return known->second;
   const NetcdfVariable* variable = coordinate_of(netcdf_, dimension);
   if (variable == nullptr) {
-    throw DataError(concat("the dimension ", dimension, " of ", netcdf_.path(), " has no coordinate variable"));
+    throw DataError(
+        concat("the dimension ", dimension, " of ", netcdf_.path(), " has no coordinate variable"));
   }
   std::vector<double> values = netcdf_.read_all(*variable);
   for (double& value : values) {

@@ -159,7 +159,8 @@ void FileSet::refuse_level(const Field& field) {
                            " is asked for"));
   }
   const std::string there = concat("; there is ", join(levels, ", "));
-  if (!field.level) throw DataError(concat(field.variable, " in ", path, " has levels: say which ones", there));
+  if (!field.level)
+    throw DataError(concat(field.variable, " in ", path, " has levels: say which ones", there));
   throw DataError(concat(field.variable, " in ", path, " has no level ", *field.level, there));
 }
 
@@ -177,8 +178,8 @@ void FileSet::check_grid(const Part& part) {
     grid_file_ = path;
   } else if (!same_coordinates(latitudes, grid_.axes[0].coordinates) ||
              !same_coordinates(longitudes, grid_.axes[1].coordinates)) {
-    throw DataError(concat(part.variable->name, " in ", path, " lies on another grid (", latitudes.size(), " x ",
-                           longitudes.size(), ") than the fields of ", grid_file_, " (",
+    throw DataError(concat(part.variable->name, " in ", path, " lies on another grid (", latitudes.size(),
+                           " x ", longitudes.size(), ") than the fields of ", grid_file_, " (",
                            grid_.axes[0].coordinates.size(), " x ", grid_.axes[1].coordinates.size(), ")"));
   }
 }
@@ -188,14 +189,17 @@ std::string FileSet::check_units(const Field& field, const std::vector<Part>& pa
   for (const Part& part : parts) {
     const std::string other = part.variable->text("units");
     if (other == units) continue;
-    const auto path = [&](const Part& p) { return files_[static_cast<std::size_t>(p.file)]->netcdf().path(); };
+    const auto path = [&](const Part& p) {
+      return files_[static_cast<std::size_t>(p.file)]->netcdf().path();
+    };
     throw DataError(concat(field.variable, " is in \"", units, "\" in ", path(parts[0]), " and in \"", other,
                            "\" in ", path(part), "; it must have one unit"));
   }
   return units;
 }
 
-std::shared_ptr<const FileSet::TimeIndex> FileSet::index_times(const Field& field, const std::vector<Part>& parts) {
+std::shared_ptr<const FileSet::TimeIndex> FileSet::index_times(const Field& field,
+                                                               const std::vector<Part>& parts) {
   TimeDimensions key;
   for (const Part& part : parts) {
     if (part.axes.time < 0) {
@@ -270,15 +274,16 @@ void FileSet::read(const Field& field, Time time, const Box& box, std::span<doub
   file.read<double>(*part.variable, slab, turned);
   for (std::int64_t row = 0; row < rows; ++row) {
     for (std::int64_t column = 0; column < columns; ++column) {
-      out[static_cast<std::size_t>(row * columns + column)] = turned[static_cast<std::size_t>(column * rows + row)];
+      out[static_cast<std::size_t>(row * columns + column)] =
+          turned[static_cast<std::size_t>(column * rows + row)];
     }
   }
 }
 
 std::int64_t FileSet::bytes_read() const {
-  return std::accumulate(files_.begin(), files_.end(), std::int64_t{0}, [](std::int64_t sum, const auto& file) {
-    return sum + file->netcdf().bytes_read();
-  });
+  return std::accumulate(
+      files_.begin(), files_.end(), std::int64_t{0},
+      [](std::int64_t sum, const auto& file) { return sum + file->netcdf().bytes_read(); });
 }
 
 }  // namespace jigsaw

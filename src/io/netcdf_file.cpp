@@ -19,7 +19,7 @@ namespace {
 constexpr std::int64_t kLongestCoordinate = std::int64_t{1} << 24;
 constexpr std::size_t kLongestAttribute = 4096;
 constexpr std::array kAttributes = {
-    "units",      "calendar",      "standard_name", "long_name",   "axis",      "positive",  "scale_factor",
+    "units",      "calendar",      "standard_name", "long_name",  "axis",      "positive",  "scale_factor",
     "add_offset", "missing_value", "valid_range",   "_FillValue", "valid_min", "valid_max", "_Unsigned"};
 
 std::int64_t bytes_of(int type) {
@@ -155,7 +155,8 @@ void NetcdfFile::close() {
 
 void NetcdfFile::check(int status, const std::string& what) const {
   if (status == NC_NOERR) return;
-  throw DataError(concat("cannot read ", what.empty() ? "" : what + " of ", path_, ": ", nc_strerror(status)));
+  throw DataError(
+      concat("cannot read ", what.empty() ? "" : what + " of ", path_, ": ", nc_strerror(status)));
 }
 
 void NetcdfFile::read_header() {
@@ -249,8 +250,8 @@ template void NetcdfFile::read<double>(const NetcdfVariable&, const Box&, std::s
 std::vector<double> NetcdfFile::read_all(const NetcdfVariable& variable) {
   for (const std::int64_t extent : variable.shape) {
     if (extent > kLongestCoordinate || variable.shape.count() > kLongestCoordinate) {
-      throw DataError(concat("the coordinate ", variable.name, " of ", path_, " has ", extent, " values; at most ",
-                             kLongestCoordinate, " are sensible"));
+      throw DataError(concat("the coordinate ", variable.name, " of ", path_, " has ", extent,
+                             " values; at most ", kLongestCoordinate, " are sensible"));
     }
   }
   std::vector<double> values(static_cast<std::size_t>(variable.shape.count()));

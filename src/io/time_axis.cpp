@@ -53,7 +53,8 @@ class Scanner {
 
   std::optional<std::int64_t> number(std::size_t most_digits) {
     std::size_t digits = 0;
-    while (digits < text_.size() && digits < most_digits && text_[digits] >= '0' && text_[digits] <= '9') ++digits;
+    while (digits < text_.size() && digits < most_digits && text_[digits] >= '0' && text_[digits] <= '9')
+      ++digits;
     if (digits == 0) return std::nullopt;
     std::int64_t value = 0;
     std::from_chars(text_.data(), text_.data() + digits, value);

@@ -8,7 +8,8 @@
 
 namespace jigsaw {
 
-/// Times are whole seconds since 1970-01-01 00:00 UTC in the proleptic Gregorian calendar, without leap seconds.
+/// Times are whole seconds since 1970-01-01 00:00 UTC in the proleptic Gregorian calendar, without leap
+/// seconds.
 using Time = std::int64_t;
 
 inline constexpr Time kHour = 3600;
@@ -22,8 +23,8 @@ struct Period {
   bool operator==(const Period&) const = default;
 };
 
-/// "2019-03-01" (midnight), "2019-03-01T06:00", "2019-03-01T06:00:30", a blank in place of the T and a Z at the
-/// end allowed; nothing when it is no such time.
+/// "2019-03-01" (midnight), "2019-03-01T06:00", "2019-03-01T06:00:30", a blank in place of the T and a Z at
+/// the end allowed; nothing when it is no such time.
 std::optional<Time> parse_time(std::string_view text);
 /// A period from its two ends; an end without time of day counts whole.
 std::optional<Period> parse_period(std::string_view first, std::string_view last);
@@ -38,9 +39,9 @@ std::string format_period(const Period& period);
 /// The part of the year that has passed, in [0, 1).
 double year_fraction(Time time);
 
-/// Decodes CF time coordinates: `units` as "hours since 1900-01-01 00:00:00.0" (days, hours, minutes or seconds),
-/// calendar "standard", "gregorian" (Julian dates before 1582-10-15), "proleptic_gregorian", or "" as standard.
-/// Values between seconds are rounded.
+/// Decodes CF time coordinates: `units` as "hours since 1900-01-01 00:00:00.0" (days, hours, minutes or
+/// seconds), calendar "standard", "gregorian" (Julian dates before 1582-10-15), "proleptic_gregorian", or ""
+/// as standard. Values between seconds are rounded.
 ///
 /// @throws DataError  for other units and calendars, and values that are no time or beyond any year of four
 ///                    digits; `what` names the coordinate and its file.
