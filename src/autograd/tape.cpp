@@ -52,12 +52,14 @@ Variable Tape::run_block(const BlockSpec& spec, const std::vector<Variable>& inp
   block_ = &block;
   Variable result;
   try {
-    result = run(inputs);
+    result = run(*this, inputs);
   } catch (...) {
     block_ = nullptr;
     throw;
   }
   block_ = nullptr;
+  // A recipe needs the block's parameters, which are gone outside of it.
+  result.set_recipe(nullptr);
   return result;
 }
 
@@ -88,7 +90,7 @@ Variable Tape::trace_block(const BlockSpec& spec, const std::vector<Variable>& i
     traced.push_back(Variable::traced(input.layout(), static_cast<int>(trace.values.size()) - 1));
   }
   block_ = &block;
-  const Variable result = run(traced);
+  const Variable result = run(*this, traced);
   block_ = nullptr;
   const Layout layout = rank_.mesh.field_layout(result.shape(), spec.units);
   Trace::Value& output = trace.values[static_cast<std::size_t>(result.trace_number())];

@@ -69,7 +69,7 @@ struct BlockSpec {
 class Tape {
  public:
   enum class Mode : std::uint8_t { kTrace, kForward, kRecord };
-  using Function = std::function<Variable(const std::vector<Variable>&)>;
+  using Function = std::function<Variable(Tape&, const std::vector<Variable>&)>;
 
   Tape(const Rank& rank, PlanBook& plans, Mode mode, DType dtype = DType::kFloat32, RandomState random = {})
       : rank_(rank), plans_(plans), mode_(mode), dtype_(dtype), random_(random) {}
