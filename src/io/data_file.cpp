@@ -14,17 +14,21 @@ namespace {
 
 enum class AxisKind { kTime, kLevel, kLatitude, kLongitude, kOther };
 
-using Words = std::initializer_list<std::string_view>;
-
-bool one_of(const std::string& text, Words words) {
+bool one_of(const std::string& text, std::initializer_list<std::string_view> words) {
   return std::find(words.begin(), words.end(), text) != words.end();
 }
 
-constexpr Words kLatitudeUnits = {"degrees_north", "degree_north", "degrees_N",
-                                  "degree_N",      "degreesN",     "degreeN"};
-constexpr Words kLongitudeUnits = {"degrees_east", "degree_east", "degrees_E",
-                                   "degree_E",     "degreesE",    "degreeE"};
-constexpr Words kPressureUnits = {"hPa", "millibars", "millibar", "mbar", "mb", "Pa"};
+bool counts_north(const std::string& units) {
+  return one_of(units, {"degrees_north", "degree_north", "degrees_N", "degree_N", "degreesN", "degreeN"});
+}
+
+bool counts_east(const std::string& units) {
+  return one_of(units, {"degrees_east", "degree_east", "degrees_E", "degree_E", "degreesE", "degreeE"});
+}
+
+bool is_pressure(const std::string& units) {
+  return one_of(units, {"hPa", "millibars", "millibar", "mbar", "mb", "Pa"});
+}
 
 AxisKind kind_by_name(const std::string& name) {
   if (one_of(name, {"latitude", "lat", "Latitude", "nav_lat"})) return AxisKind::kLatitude;
@@ -38,10 +42,10 @@ AxisKind kind_of(const std::string& name, const NetcdfVariable* coordinate) {
   if (coordinate == nullptr) return kind_by_name(name);
   const std::string standard_name = coordinate->text("standard_name"), units = coordinate->text("units");
   const std::string axis = coordinate->text("axis");
-  if (standard_name == "latitude" || one_of(units, kLatitudeUnits)) return AxisKind::kLatitude;
-  if (standard_name == "longitude" || one_of(units, kLongitudeUnits)) return AxisKind::kLongitude;
+  if (standard_name == "latitude" || counts_north(units)) return AxisKind::kLatitude;
+  if (standard_name == "longitude" || counts_east(units)) return AxisKind::kLongitude;
   if (standard_name == "time" || units.find(" since ") != std::string::npos) return AxisKind::kTime;
-  if (standard_name == "air_pressure" || one_of(units, kPressureUnits)) return AxisKind::kLevel;
+  if (standard_name == "air_pressure" || is_pressure(units)) return AxisKind::kLevel;
   if (axis == "Y") return AxisKind::kLatitude;
   if (axis == "X") return AxisKind::kLongitude;
   if (axis == "T") return AxisKind::kTime;
