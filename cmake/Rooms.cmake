@@ -1,4 +1,4 @@
-# jigsaw_room(NAME SOURCES ... [DEPENDS rooms ...] [LIBRARIES targets ...])
+# jigsaw_room(NAME SOURCES ... [DEPENDS rooms ...] [LIBRARIES targets ...] [PUBLIC_LIBRARIES targets ...])
 #
 # One static library per folder of src/. Its headers are included as
 # "NAME/header.h" through a folder that holds nothing but NAME, so that a room
@@ -20,12 +20,13 @@ target_link_options(jigsaw_options INTERFACE ${JIGSAW_SANITIZE_FLAGS})
 target_link_libraries(jigsaw_options INTERFACE Threads::Threads)
 
 function(jigsaw_room name)
-  cmake_parse_arguments(ROOM "" "" "SOURCES;DEPENDS;LIBRARIES" ${ARGN})
+  cmake_parse_arguments(ROOM "" "" "SOURCES;DEPENDS;LIBRARIES;PUBLIC_LIBRARIES" ${ARGN})
   set(view ${CMAKE_BINARY_DIR}/rooms/${name})
   file(MAKE_DIRECTORY ${view})
   file(CREATE_LINK ${CMAKE_SOURCE_DIR}/src/${name} ${view}/${name} SYMBOLIC)
   add_library(jigsaw_${name} STATIC ${ROOM_SOURCES})
   target_include_directories(jigsaw_${name} PUBLIC ${view})
   list(TRANSFORM ROOM_DEPENDS PREPEND jigsaw_)
-  target_link_libraries(jigsaw_${name} PUBLIC jigsaw_options ${ROOM_DEPENDS} PRIVATE ${ROOM_LIBRARIES})
+  target_link_libraries(jigsaw_${name} PUBLIC jigsaw_options ${ROOM_DEPENDS} ${ROOM_PUBLIC_LIBRARIES}
+    PRIVATE ${ROOM_LIBRARIES})
 endfunction()

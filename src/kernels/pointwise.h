@@ -1,0 +1,65 @@
+#pragma once
+#include <optional>
+
+#include "array/array.h"
+#include "array/box.h"
+#include "array/random.h"
+
+namespace jigsaw {
+
+enum class Activation : std::uint8_t { kNone, kGelu };
+
+/// How a small operand spreads over a large one: the large one's elements are [outer][keep][inner],
+/// the small one's are [keep]. A bias over the last dim has inner = 1.
+struct Spread {
+  std::int64_t outer = 1, keep = 1, inner = 1;
+};
+
+/// Dropout whose mask is a function of the global element, hence equal on every mesh.
+struct Dropout {
+  double probability = 0;
+  RandomStream stream;
+  RandomPosition position;  ///< sample: of global index 0 of dim 0
+  Shape global;             ///< global shape; dim 0 is the sample
+  Box piece;                ///< which part of it is here
+};
+
+/// y = residual + dropout(activation(x + bias)), each part optional: the memory-bound end of a linear layer
+/// in one pass. GELU is the exact one, x·Φ(x) (torch.nn.GELU). Kept elements are scaled by 1/(1 − p)
+/// (torch.nn.Dropout).
+struct PointwiseChain {
+  Activation activation = Activation::kNone;
+  std::optional<Dropout> dropout;
+  Spread spread;  ///< of the bias over x
+
+  bool linear() const { return activation == Activation::kNone && !dropout; }
+};
+
+/// @param x         any shape.
+/// @param bias      [keep] as in chain.spread, or undefined.
+/// @param residual  shape and type of x, or undefined.
+Array pointwise_forward(Context& context, const PointwiseChain& chain, const Array& x, const Array& bias,
+                        const Array& residual);
+/// dx = dy · dropout mask · activation'(x + bias), of dy's type and x's shape. For a linear chain call
+/// nothing: dx is dy.
+Array pointwise_backward(Context& context, const PointwiseChain& chain, const Array& x, const Array& bias,
+                         const Array& dy);
+
+/// Sum over outer and inner: [keep], f32 (f64 for f64).
+Array sum_spread(Context& context, const Spread& spread, const Array& x);
+/// y = x · factor[keep] spread over x, of x's type; factor of any float type.
+Array scale_spread(Context& context, const Spread& spread, const Array& x, const Array& factor);
+
+/// a + b, elementwise, of equal shape and type.
+Array add(Context& context, const Array& a, const Array& b);
+/// into += x; x may be of another float type.
+void accumulate(Context& context, Array& into, const Array& x);
+/// x *= factor, in place.
+void scale(Context& context, Array& x, double factor);
+/// Every element the same.
+Array filled(Context& context, const Shape& shape, DType dtype, double value,
+             Purpose purpose = Purpose::kActivations);
+/// The same numbers in another type; the array itself if it has it already.
+Array cast(Context& context, const Array& x, DType dtype, Purpose purpose = Purpose::kActivations);
+
+}  // namespace jigsaw
