@@ -1,10 +1,12 @@
-# jigsaw_room(NAME SOURCES ... [DEPENDS rooms ...] [LIBRARIES targets ...])
+# jigsaw_room(NAME SOURCES ... [DEPENDS rooms ...] [LIBRARIES targets ...] [PUBLIC_LIBRARIES targets ...])
 #
 # One static library per folder of src/. Its headers are included as
 # "NAME/header.h" through a folder that holds nothing but NAME, so that a room
 # cannot include what it does not depend on: the compiler checks the direction
 # of every include.
-set(JIGSAW_FLAGS -Wall -Wextra -Wshadow -Wnon-virtual-dtor -Wno-missing-field-initializers)
+# -Wno-restrict: GCC 12 warns of std::string's own operator+ (GCC bug 105651).
+set(JIGSAW_FLAGS -Wall -Wextra -Wshadow -Wnon-virtual-dtor -Wno-missing-field-initializers
+  $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>)
 if(JIGSAW_WERROR)
   list(APPEND JIGSAW_FLAGS -Werror)
 endif()
@@ -42,13 +44,14 @@ function(jigsaw_check_headers name)
 endfunction()
 
 function(jigsaw_room name)
-  cmake_parse_arguments(ROOM "" "" "SOURCES;DEPENDS;LIBRARIES" ${ARGN})
+  cmake_parse_arguments(ROOM "" "" "SOURCES;DEPENDS;LIBRARIES;PUBLIC_LIBRARIES" ${ARGN})
   set(view ${CMAKE_BINARY_DIR}/rooms/${name})
   file(MAKE_DIRECTORY ${view})
   file(CREATE_LINK ${CMAKE_SOURCE_DIR}/src/${name} ${view}/${name} SYMBOLIC)
   add_library(jigsaw_${name} STATIC ${ROOM_SOURCES})
   target_include_directories(jigsaw_${name} PUBLIC ${view})
   list(TRANSFORM ROOM_DEPENDS PREPEND jigsaw_)
-  target_link_libraries(jigsaw_${name} PUBLIC jigsaw_options ${ROOM_DEPENDS} PRIVATE ${ROOM_LIBRARIES})
+  target_link_libraries(jigsaw_${name} PUBLIC jigsaw_options ${ROOM_DEPENDS} ${ROOM_PUBLIC_LIBRARIES}
+    PRIVATE ${ROOM_LIBRARIES})
   jigsaw_check_headers(${name} ${ROOM_LIBRARIES})
 endfunction()

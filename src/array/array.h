@@ -21,7 +21,7 @@ class Array {
   static Array zeros(const Context& context, const Shape& shape, DType dtype,
                      Purpose purpose = Purpose::kActivations);
 
-  bool defined() const { return storage_ != nullptr; }
+  bool defined() const { return storage_.use_count() > 0; }
   const Shape& shape() const { return shape_; }
   int rank() const { return shape_.rank(); }
   std::int64_t count() const { return shape_.count(); }

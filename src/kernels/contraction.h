@@ -17,8 +17,8 @@ struct ContractionSpec {
 };
 
 /// The products of a contraction, described to a matrix library: for each of `batch` indices
-/// C[m, n] (+)= Σ_k A[m, k] · B[k, n] with element strides {batch, row, column}. A batch stride of zero in A or B
-/// repeats the operand; in C it sums over the batch.
+/// C[m, n] (+)= Σ_k A[m, k] · B[k, n] with element strides {batch, row, column}. A batch stride of zero in A
+/// or B repeats the operand; in C it sums over the batch.
 struct MatrixProduct {
   struct Strides {
     std::int64_t batch = 0, row = 0, column = 0;
@@ -29,7 +29,8 @@ struct MatrixProduct {
 
 /// c = contraction of a and b over the letters that c lacks (torch.einsum).
 ///
-/// @param a, b  f32, f64 or bf16 of the same type, extents by letter; any extent may be zero (c is then zero).
+/// @param a, b  f32, f64 or bf16 of the same type, extents by letter; any extent may be zero (c is then
+/// zero).
 /// @param out   element type of c; sums are formed in f32 (f64 for f64 operands).
 /// @return      c, row-major in the order of its letters.
 /// @throws ShapeError when a letter has two extents (the message shows both shapes).
@@ -37,10 +38,11 @@ Array contract(Context& context, const ContractionSpec& spec, const Array& a, co
 /// The same, added to `into` (of type f32 or f64), which no one else may be reading.
 void contract_add(Context& context, const ContractionSpec& spec, const Array& a, const Array& b, Array& into);
 
-/// Forgets what backends derived from the contents of parameters (packed weights): call when parameters change.
+/// Forgets what backends derived from the contents of parameters (packed weights): call when parameters
+/// change.
 void forget_packed_weights(Context& context);
-/// Declares that `weight` is used in several contractions until forget_packed_weights(), so that a backend may keep
-/// it packed. `weight` must stay alive and unchanged until then.
+/// Declares that `weight` is used in several contractions until forget_packed_weights(), so that a backend
+/// may keep it packed. `weight` must stay alive and unchanged until then.
 void keep_packed(Context& context, const Array& weight);
 
 }  // namespace jigsaw

@@ -3,8 +3,8 @@
 
 namespace jigsaw {
 
-/// Mean and sum of squared deviations of each row, f32 (f64 for f64); what ranks that hold parts of a row combine
-/// (Chan, Golub and LeVeque 1979).
+/// Mean and sum of squared deviations of each row, f32 (f64 for f64); what ranks that hold parts of a row
+/// combine (Chan, Golub and LeVeque 1979).
 struct Moments {
   Array mean;  ///< [rows]
   Array m2;    ///< [rows]
@@ -28,8 +28,8 @@ Array layer_norm_apply(Context& context, const Array& x, const Array& gamma, con
                        const NormStatistics& statistics);
 
 struct NormGradients {
-  Array dx;            ///< type and shape of dy
-  Array dgamma, dbeta; ///< [c], f32 (f64): sums over the rows; undefined without gamma
+  Array dx;             ///< type and shape of dy
+  Array dgamma, dbeta;  ///< [c], f32 (f64): sums over the rows; undefined without gamma
 };
 /// Backward for whole rows.
 NormGradients layer_norm_backward(Context& context, const Array& dy, const Array& x, const Array& gamma,
@@ -40,6 +40,7 @@ Array layer_norm_row_sums(Context& context, const Array& dy, const Array& x, con
                           const NormStatistics& statistics);
 /// Backward for a part of each row, given the sums over the whole row of `c_total` elements.
 NormGradients layer_norm_backward_apply(Context& context, const Array& dy, const Array& x, const Array& gamma,
-                                        const NormStatistics& statistics, const Array& row_sums, std::int64_t c_total);
+                                        const NormStatistics& statistics, const Array& row_sums,
+                                        std::int64_t c_total);
 
 }  // namespace jigsaw

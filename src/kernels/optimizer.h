@@ -9,8 +9,8 @@ struct AdamwStep {
   double gradient_scale = 1;  ///< multiplies the gradient (clipping)
 };
 
-/// torch.optim.AdamW (decoupled decay, Loshchilov and Hutter 2019), in place on flat arrays of one type, f32 or f64:
-/// p ← p·(1 − lr·decay) − lr·m̂/(√v̂ + eps).
+/// torch.optim.AdamW (decoupled decay, Loshchilov and Hutter 2019), in place on flat arrays of one type, f32
+/// or f64: p ← p·(1 − lr·decay) − lr·m̂/(√v̂ + eps).
 void adamw(Context& context, const AdamwStep& step, Array& parameter, const Array& gradient, Array& moment1,
            Array& moment2);
 

@@ -24,8 +24,9 @@ struct Dropout {
   Box piece;                ///< which part of it is here
 };
 
-/// y = residual + dropout(activation(x + bias)), each part optional: the memory-bound end of a linear layer in one
-/// pass. GELU is the exact one, x·Φ(x) (torch.nn.GELU). Kept elements are scaled by 1/(1 − p) (torch.nn.Dropout).
+/// y = residual + dropout(activation(x + bias)), each part optional: the memory-bound end of a linear layer
+/// in one pass. GELU is the exact one, x·Φ(x) (torch.nn.GELU). Kept elements are scaled by 1/(1 − p)
+/// (torch.nn.Dropout).
 struct PointwiseChain {
   Activation activation = Activation::kNone;
   std::optional<Dropout> dropout;
@@ -39,7 +40,8 @@ struct PointwiseChain {
 /// @param residual  shape and type of x, or undefined.
 Array pointwise_forward(Context& context, const PointwiseChain& chain, const Array& x, const Array& bias,
                         const Array& residual);
-/// dx = dy · dropout mask · activation'(x + bias), of dy's type and x's shape. For a linear chain call nothing: dx is dy.
+/// dx = dy · dropout mask · activation'(x + bias), of dy's type and x's shape. For a linear chain call
+/// nothing: dx is dy.
 Array pointwise_backward(Context& context, const PointwiseChain& chain, const Array& x, const Array& bias,
                          const Array& dy);
 
@@ -55,7 +57,8 @@ void accumulate(Context& context, Array& into, const Array& x);
 /// x *= factor, in place.
 void scale(Context& context, Array& x, double factor);
 /// Every element the same.
-Array filled(Context& context, const Shape& shape, DType dtype, double value, Purpose purpose = Purpose::kActivations);
+Array filled(Context& context, const Shape& shape, DType dtype, double value,
+             Purpose purpose = Purpose::kActivations);
 /// The same numbers in another type; the array itself if it has it already.
 Array cast(Context& context, const Array& x, DType dtype, Purpose purpose = Purpose::kActivations);
 

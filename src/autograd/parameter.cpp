@@ -1,0 +1,211 @@
+#include "autograd/parameter.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "kernels/contraction.h"
+#include "kernels/copy.h"
+#include "kernels/pointwise.h"
+
+namespace jigsaw {
+
+Initial Initial::fan_in(std::int64_t fan_in) {
+  return {Kind::kUniform, 1.0 / std::sqrt(static_cast<double>(std::max<std::int64_t>(fan_in, 1)))};
+}
+
+ShardedTensor Parameter::value() const {
+  require(group_ != nullptr && group_->gathered_.defined(), "a parameter is used outside of its block");
+  return {group_->gathered_.slice(offset_, box_.extent), compute_};
+}
+
+Array Parameter::gradient() const {
+  require(group_ != nullptr && group_->gradient_.defined(), "a gradient is added outside of its block's backward");
+  return group_->gradient_.slice(offset_, box_.extent);
+}
+
+bool Parameter::contributes(const Rank& rank, const Placements& gradient) {
+  for (int axis = 0; axis < rank.mesh.shape().axes; ++axis) {
+    if (gradient[axis].is_replicate() && rank.mesh.coordinate(axis) != 0) return false;
+  }
+  return true;
+}
+
+// ---- ParameterGroup
+
+void ParameterGroup::add(Parameter& parameter) {
+  parameter.group_ = this;
+  parameter.offset_ = length_;
+  parameter.box_ = rank_.box(parameter.compute_);
+  length_ += parameter.box_.extent.count();
+  parameters_.push_back(&parameter);
+}
+
+std::vector<std::int64_t> ParameterGroup::stored_counts() const {
+  const int ranks = rank_.mesh.size(axes_);
+  std::vector<std::int64_t> counts;
+  for (int i = 0; i < ranks; ++i) counts.push_back(cut_range(length_, ranks, i).size());
+  return counts;
+}
+
+std::vector<std::int64_t> ParameterGroup::owned_counts() const {
+  const int ranks = rank_.mesh.size(Mesh::kData);
+  std::vector<std::int64_t> counts;
+  for (int i = 0; i < ranks; ++i) counts.push_back(cut_range(stored_range_.size(), ranks, i).size());
+  return counts;
+}
+
+AxisSet ParameterGroup::owning_axes() const {
+  const AxisSet data = axis_bit(Mesh::kData);
+  return zero_ == Zero::kNone ? rank_.mesh.all_axes() & ~data : rank_.mesh.all_axes();
+}
+
+void ParameterGroup::materialise(std::uint64_t seed) {
+  const int ranks = rank_.mesh.size(axes_);
+  int index = 0;
+  for (int axis = 0; axis < rank_.mesh.shape().axes; ++axis) {
+    if (contains(axes_, axis)) index = index * rank_.mesh.size(axis) + rank_.mesh.coordinate(axis);
+  }
+  stored_range_ = cut_range(length_, ranks, index);
+  owned_range_ = stored_range_;
+  if (zero_ == Zero::kOptimizer) {
+    const Range part = cut_range(stored_range_.size(), rank_.mesh.size(Mesh::kData), rank_.mesh.coordinate(Mesh::kData));
+    owned_range_ = {stored_range_.begin + part.begin, stored_range_.begin + part.end};
+  }
+  stored_ = Array(rank_.context, {stored_range_.size()}, master_, Purpose::kParameters);
+  stored_gradient_ = Array::zeros(rank_.context, {stored_range_.size()}, master_, Purpose::kGradients);
+  if (rank_.context.device() == Device::kMeta) return;
+  for (const Segment& segment : stored_segments()) initialise(segment, seed);
+}
+
+void ParameterGroup::initialise(const Segment& segment, std::uint64_t seed) {
+  const Parameter& parameter = *segment.parameter;
+  const Initial& initial = parameter.initial();
+  const RandomStream random(seed, RandomPurpose::kInitialValue, parameter.name());
+  visit(master_, [&](auto zero) {
+    using T = decltype(zero);
+    T* target = stored_.data<T>() + segment.at;
+    for_each_global_index(parameter.shape(), segment.box, segment.first, segment.count,
+                          [&](std::int64_t i, std::int64_t index) {
+                            const auto element = static_cast<std::uint64_t>(index);
+                            double x = initial.scale;
+                            if (initial.kind == Initial::Kind::kUniform) x *= 2 * random.uniform({}, element) - 1;
+                            if (initial.kind == Initial::Kind::kNormal) x *= random.normal({}, element);
+                            target[i] = static_cast<T>(x);
+                          });
+  });
+}
+
+std::vector<Segment> ParameterGroup::segments(const Range& range) const {
+  std::vector<Segment> result;
+  for (const Parameter* parameter : parameters_) {
+    const std::int64_t begin = std::max(range.begin, parameter->offset_);
+    const std::int64_t end = std::min(range.end, parameter->offset_ + parameter->box_.extent.count());
+    if (begin >= end) continue;
+    result.push_back({parameter, parameter->box_, begin - parameter->offset_, end - begin, begin - range.begin});
+  }
+  return result;
+}
+
+Array ParameterGroup::owned() const {
+  return stored_.slice(owned_range_.begin - stored_range_.begin, {owned_range_.size()});
+}
+
+Array ParameterGroup::owned_gradient() const { return owned_gradient_; }
+
+void ParameterGroup::acquire() {
+  if (users_++ > 0) return;
+  const bool gathers = rank_.mesh.size(axes_) > 1;
+  const Array mine = cast(rank_.context, stored_, compute_, Purpose::kWorkspace);
+  gathered_ = gathers ? rank_.mesh.communicator(axes_).all_gather(mine, stored_counts()) : mine;
+  if (gathers || compute_ != master_) return;
+  // The stored memory itself is used until the next update: backends may keep it packed.
+  for (const Parameter* parameter : parameters_) {
+    if (parameter->shape().rank() > 1) keep_packed(rank_.context, parameter->value().piece);
+  }
+}
+
+void ParameterGroup::release() {
+  require(users_ > 0, "a parameter block is released more often than acquired");
+  if (--users_ == 0) gathered_ = Array();
+}
+
+void ParameterGroup::begin_gradients() {
+  const bool gathers = rank_.mesh.size(axes_) > 1;
+  gradient_ = gathers ? filled(rank_.context, {length_}, master_, 0.0, Purpose::kWorkspace) : stored_gradient_;
+}
+
+void ParameterGroup::finish_gradients() {
+  if (rank_.mesh.size(axes_) > 1) {
+    const Array mine = rank_.mesh.communicator(axes_).reduce_scatter(gradient_, stored_counts());
+    accumulate(rank_.context, stored_gradient_, mine);
+  }
+  gradient_ = Array();
+}
+
+void ParameterGroup::synchronise_gradients() {
+  owned_gradient_ = stored_gradient_;
+  if (zero_ == Zero::kParameters || rank_.mesh.size(Mesh::kData) == 1) return;
+  Communicator& data = rank_.mesh.communicator(axis_bit(Mesh::kData));
+  owned_gradient_ = zero_ == Zero::kOptimizer ? data.reduce_scatter(stored_gradient_, owned_counts())
+                                              : data.all_reduce(stored_gradient_);
+}
+
+void ParameterGroup::share_parameters() {
+  if (zero_ != Zero::kOptimizer || rank_.mesh.size(Mesh::kData) == 1) return;
+  stored_ = rank_.mesh.communicator(axis_bit(Mesh::kData)).all_gather(owned(), owned_counts());
+}
+
+void ParameterGroup::zero_gradients() {
+  owned_gradient_ = Array();
+  scale(rank_.context, stored_gradient_, 0.0);
+}
+
+// ---- ParameterBlock
+
+Parameter& ParameterBlock::add(const std::string& name, const Shape& shape, Initial initial) {
+  return *parameters_.emplace_back(std::make_unique<Parameter>(name, shape, initial));
+}
+
+void ParameterBlock::set_compute(Parameter& parameter, const Placements& placements) {
+  const Layout layout{parameter.shape(), placements};
+  if (parameter.compute_.global.rank() > 0 && !(parameter.compute_ == layout)) {
+    throw ShapeError(concat("parameter ", parameter.name(), " is wanted in two layouts"));
+  }
+  parameter.compute_ = layout;
+}
+
+void ParameterBlock::materialise(const Rank& rank, Zero zero, DType master, DType compute, std::uint64_t seed) {
+  for (const auto& parameter : parameters_) {
+    require(parameter->compute_.global == parameter->shape_, "a parameter is not used by any operation of its block");
+    AxisSet axes = 0;
+    for (int axis = 0; axis < rank.mesh.shape().axes; ++axis) {
+      const bool cuts = axis != Mesh::kData || zero == Zero::kParameters;
+      if (cuts && !parameter->compute_.placements[axis].is_shard()) axes |= axis_bit(axis);
+    }
+    axes = rank.mesh.active(axes);
+    auto group = std::find_if(groups_.begin(), groups_.end(), [&](const auto& g) { return g->axes_ == axes; });
+    if (group == groups_.end()) {
+      groups_.push_back(std::make_unique<ParameterGroup>(rank, axes, zero, master, compute));
+      group = groups_.end() - 1;
+    }
+    (*group)->add(*parameter);
+  }
+  for (auto& group : groups_) group->materialise(seed);
+}
+
+void ParameterBlock::acquire() {
+  for (auto& group : groups_) group->acquire();
+}
+void ParameterBlock::release() {
+  for (auto& group : groups_) group->release();
+}
+void ParameterBlock::begin_gradients() {
+  for (auto& group : groups_) group->begin_gradients();
+}
+void ParameterBlock::finish_gradients() {
+  for (auto& group : groups_) group->finish_gradients();
+}
+
+}  // namespace jigsaw

@@ -1,0 +1,163 @@
+#pragma once
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "array/random.h"
+#include "parallel/sharded_tensor.h"
+
+namespace jigsaw {
+
+/// How a parameter starts: a function of the global element, hence equal on every mesh.
+struct Initial {
+  enum class Kind : std::uint8_t { kConstant, kUniform, kNormal };
+  Kind kind = Kind::kConstant;
+  double scale = 0;  ///< the constant, the bound of U(−scale, scale), or the standard deviation
+
+  static Initial constant(double value) { return {Kind::kConstant, value}; }
+  /// U(−1/√fan_in, 1/√fan_in): torch.nn.Linear's default for weight and bias.
+  static Initial fan_in(std::int64_t fan_in);
+};
+
+/// How much is cut over `data` too (ZeRO, Rajbhandari et al. 2020).
+enum class Zero : std::uint8_t { kNone, kOptimizer, kParameters };
+
+class ParameterGroup;
+
+/// A learned tensor. Operations use it in its *compute* layout, which the block's plan chooses; it is stored as part
+/// of its group's flat buffer.
+class Parameter {
+ public:
+  Parameter(std::string name, const Shape& shape, Initial initial)
+      : name_(std::move(name)), shape_(shape), initial_(initial) {}
+
+  const std::string& name() const { return name_; }
+  const Shape& shape() const { return shape_; }
+  const Initial& initial() const { return initial_; }
+  const Layout& compute_layout() const { return compute_; }
+
+  /// The piece operations use; only while the block is acquired.
+  ShardedTensor value() const;
+  /// Where gradients of that piece are added up, f32 or f64; only between begin_gradients() and finish_gradients().
+  Array gradient() const;
+  /// Whether this rank's gradient, placed so along the mesh axes, is to be added: of ranks that hold the same
+  /// gradient just the first adds it.
+  static bool contributes(const Rank& rank, const Placements& gradient);
+
+ private:
+  friend class ParameterBlock;
+  friend class ParameterGroup;
+  std::string name_;
+  Shape shape_;
+  Initial initial_;
+  Layout compute_;
+  Box box_;  // of the compute layout
+  ParameterGroup* group_ = nullptr;
+  std::int64_t offset_ = 0;  // in the group's flat buffer
+};
+
+/// The part of one parameter in a stored range: elements [first, first + count) of its compute piece, row-major, are
+/// elements [at, at + count) of the range.
+struct Segment {
+  const Parameter* parameter;
+  Box box;  ///< the compute piece, in global coordinates
+  std::int64_t first, count, at;
+};
+
+/// The parameters of a block that are replicated along the same mesh axes in their compute layout, one after the
+/// other in one flat buffer, which those axes cut evenly, to the element: nothing is held twice, and a block's
+/// parameters are gathered by one all-gather before use and their gradients scattered by one reduce-scatter
+/// after it. Zero-redundancy domain parallelism and ZeRO-3 differ in the axes only.
+class ParameterGroup {
+ public:
+  ParameterGroup(const Rank& rank, AxisSet axes, Zero zero, DType master, DType compute)
+      : rank_(rank), axes_(axes), zero_(zero), master_(master), compute_(compute) {}
+
+  /// The part of the flat buffer that this rank optimises: f32 or f64.
+  Array owned() const;
+  /// The gradient of that part, once synchronise_gradients() has run.
+  Array owned_gradient() const;
+  /// Which parts of which parameters it is.
+  std::vector<Segment> owned_segments() const { return segments(owned_range_); }
+  /// Axes along which no two ranks own the same elements; along the others, copies are equal.
+  AxisSet owning_axes() const;
+  std::int64_t stored_count() const { return stored_range_.size(); }
+  DType master_type() const { return master_; }
+
+  /// Sums gradients over `data` (once a step, after all micro-batches).
+  void synchronise_gradients();
+  /// After the optimizer changed owned(): brings the other owners' parts here.
+  void share_parameters();
+  void zero_gradients();
+  /// All parameters of the stored range, for checkpoints and tests.
+  Array stored() const { return stored_; }
+  std::vector<Segment> stored_segments() const { return segments(stored_range_); }
+
+ private:
+  friend class Parameter;
+  friend class ParameterBlock;
+  void add(Parameter& parameter);
+  void materialise(std::uint64_t seed);
+  void initialise(const Segment& segment, std::uint64_t seed);
+  void acquire();
+  void release();
+  void begin_gradients();
+  void finish_gradients();
+  std::vector<Segment> segments(const Range& range) const;
+  std::vector<std::int64_t> stored_counts() const;
+  std::vector<std::int64_t> owned_counts() const;
+
+  Rank rank_;
+  AxisSet axes_;
+  Zero zero_;
+  DType master_, compute_;
+  std::vector<Parameter*> parameters_;
+  std::int64_t length_ = 0;
+  Range stored_range_, owned_range_;  // in the flat buffer
+  Array stored_, stored_gradient_, owned_gradient_;
+  Array gathered_, gradient_;  // whole flat buffer, while in use
+  int users_ = 0;
+};
+
+/// The parameters of one block of a model, which are gathered and released together.
+class ParameterBlock {
+ public:
+  explicit ParameterBlock(std::string path) : path_(std::move(path)) {}
+
+  const std::string& path() const { return path_; }
+  /// @param name  the full name, unique in the model.
+  Parameter& add(const std::string& name, const Shape& shape, Initial initial);
+  const std::vector<std::unique_ptr<Parameter>>& parameters() const { return parameters_; }
+  std::vector<std::unique_ptr<ParameterGroup>>& groups() { return groups_; }
+
+  /// From the plan: the placements operations want this parameter in.
+  static void set_compute(Parameter& parameter, const Placements& placements);
+  /// Allocates and initialises what this rank stores, once all compute layouts are known.
+  void materialise(const Rank& rank, Zero zero, DType master, DType compute, std::uint64_t seed);
+
+  void acquire();
+  void release();
+  void begin_gradients();
+  void finish_gradients();
+
+ private:
+  std::string path_;
+  std::vector<std::unique_ptr<Parameter>> parameters_;
+  std::vector<std::unique_ptr<ParameterGroup>> groups_;
+};
+
+/// Calls f(element of the run, row-major global index) for elements [first, first + count) of a box of `global`.
+template <typename F>
+void for_each_global_index(const Shape& global, const Box& box, std::int64_t first, std::int64_t count, F&& f) {
+  const Shape strides = global.strides();
+  for (std::int64_t i = 0; i < count; ++i) {
+    std::int64_t rest = first + i, index = 0;
+    for (int dim = global.rank() - 1; dim >= 0; --dim) {
+      index += (box.begin[dim] + rest % box.extent[dim]) * strides[dim];
+      rest /= box.extent[dim];
+    }
+    f(i, index);
+  }
+}
+
+}  // namespace jigsaw

@@ -1,0 +1,113 @@
+#include "kernels/pointwise.h"
+
+#include "autograd/operations.h"
+#include "base/error.h"
+#include "base/text.h"
+
+namespace jigsaw {
+
+namespace {
+
+Signature signature_of(const Variable& x, const Pointwise& options) {
+  Signature signature{"pointwise " + options.letters, {x.shape()}, x.shape(), {}, 0, {}};
+  std::vector<Letters> operands = {letters(options.letters)};
+  signature.saved = {options.activation != Activation::kNone};
+  if (options.bias.defined()) {
+    signature.inputs.push_back(options.bias.shape());
+    operands.push_back(letters(options.bias_letters));
+    signature.saved.push_back(false);
+  }
+  if (options.residual.defined()) {
+    signature.inputs.push_back(options.residual.shape());
+    operands.push_back(letters(options.letters));
+    signature.saved.push_back(false);
+  }
+  signature.forward_flops = (options.activation == Activation::kGelu ? 10.0 : 2.0) * static_cast<double>(x.shape().count());
+  signature.rows = rows_of_letters(operands, letters(options.letters));
+  return signature;
+}
+
+/// How the bias spreads over a piece of x.
+Spread spread_of(const Pointwise& options, const Shape& piece) {
+  Spread spread;
+  if (!options.bias.defined()) {
+    spread.outer = piece.count();
+    return spread;
+  }
+  const std::size_t first = options.letters.find(options.bias_letters);
+  if (first == std::string::npos) {
+    throw ShapeError(concat("bias letters ", options.bias_letters, " are not a run of ", options.letters));
+  }
+  const int begin = static_cast<int>(first), end = begin + static_cast<int>(options.bias_letters.size());
+  return {piece.count(0, begin), piece.count(begin, end), piece.count(end, piece.rank())};
+}
+
+/// What forward and backward share.
+struct Replay {
+  PointwiseChain chain;
+  Layout x_layout;  // in the row's placements
+  std::function<ShardedTensor()> saved_x;
+  std::function<ShardedTensor()> saved_bias;
+
+  Array bias(Tape& tape, const Decision& decision) const {
+    return saved_bias ? tape.bring(saved_bias(), decision.inputs[1]).piece : Array();
+  }
+};
+
+}  // namespace
+
+Variable pointwise(Tape& tape, const Variable& x, const Pointwise& options) {
+  const Signature signature = signature_of(x, options);
+  std::vector<Variable> operands = {x};
+  if (options.bias.defined()) operands.push_back(options.bias);
+  if (options.residual.defined()) operands.push_back(options.residual);
+  if (tape.tracing()) return tape.trace(signature, operands);
+  const Decision& decision = tape.decide(signature);
+
+  const ShardedTensor here = tape.bring(x, decision.inputs[0]);
+  Replay call{{options.activation, {}, spread_of(options, here.piece.shape())}, here.layout, nullptr, nullptr};
+  if (options.dropout > 0 && tape.training()) {
+    call.chain.dropout.emplace(Dropout{options.dropout,
+                                       RandomStream(tape.random().seed, RandomPurpose::kDropout, options.path),
+                                       tape.random().position, x.shape(), tape.rank().box(here.layout)});
+  }
+  if (options.bias.defined()) call.saved_bias = options.bias.save();
+  const Array residual = options.residual.defined() ? tape.bring(options.residual, decision.inputs.back()).piece : Array();
+  Array result = pointwise_forward(tape.context(), call.chain, here.piece, call.bias(tape, decision), residual);
+  const bool records = tape.records(operands);
+  Variable y = tape.keep(std::move(result), signature.output, decision, records);
+  if (!records) return y;
+
+  const bool activates = options.activation != Activation::kNone;
+  if (activates) call.saved_x = x.save();
+  if (activates && !options.residual.defined()) {
+    y.set_recipe([&tape, &decision, call] {
+      const Array again = pointwise_forward(tape.context(), call.chain,
+                                            tape.bring(call.saved_x(), decision.inputs[0]).piece,
+                                            call.bias(tape, decision), Array());
+      return tape.bring(ShardedTensor{again, {call.x_layout.global, decision.row_output}}, decision.output);
+    });
+  }
+  std::vector<GradientTarget> targets(operands.begin(), operands.end());
+  tape.record([&tape, &decision, call, targets, activates, has_bias = options.bias.defined(),
+               has_residual = options.residual.defined(), slot = y.slot()] {
+    if (!slot->gradient.defined()) return;
+    const Array dy = tape.bring(slot->take(), dual(decision.row_output)).piece;
+    if (has_residual) {
+      targets.back().give(tape.rank(), tape.gradient_placements(decision, targets.size() - 1), [&] { return dy; });
+    }
+    Array dx = dy;
+    if (!call.chain.linear()) {
+      const Array x_again = activates ? tape.bring(call.saved_x(), decision.inputs[0]).piece : dy;
+      dx = pointwise_backward(tape.context(), call.chain, x_again, call.bias(tape, decision), dy);
+    }
+    if (has_bias) {
+      targets[1].give(tape.rank(), tape.gradient_placements(decision, 1),
+                      [&] { return sum_spread(tape.context(), call.chain.spread, dx); });
+    }
+    targets[0].give(tape.rank(), tape.gradient_placements(decision, 0), [&] { return dx; });
+  });
+  return y;
+}
+
+}  // namespace jigsaw

@@ -1,0 +1,194 @@
+#include "autograd/tape.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "kernels/pointwise.h"
+#include "parallel/redistribute.h"
+
+namespace jigsaw {
+
+const PlanBook::Entry& PlanBook::at(const std::string& path) const {
+  const auto entry = entries_.find(path);
+  if (entry == entries_.end()) fail(concat("block ", path, " was not planned"));
+  return entry->second;
+}
+
+std::string PlanBook::to_string(const MeshShape& mesh) const {
+  std::string text;
+  for (const auto& [path, entry] : entries_) text += concat(path, "\n", entry.plan.to_string(entry.trace, mesh));
+  return text;
+}
+
+Variable Tape::block(const BlockSpec& spec, const std::vector<Variable>& inputs, const Function& run) {
+  require(block_ == nullptr, "blocks do not nest");
+  if (mode_ == Mode::kTrace) return trace_block(spec, inputs, run);
+  const bool recording = mode_ == Mode::kRecord;
+  if (recording && spec.recompute) return run_recomputed(spec, inputs, run);
+  ParameterBlock* parameters = spec.parameters;
+  if (parameters == nullptr) return run_block(spec, inputs, run);
+  if (recording) {
+    record([parameters] {
+      parameters->finish_gradients();
+      parameters->release();
+    });
+  }
+  parameters->acquire();
+  Variable result = run_block(spec, inputs, run);
+  parameters->release();
+  if (recording) {
+    record([parameters] {
+      parameters->acquire();
+      parameters->begin_gradients();
+    });
+  }
+  return result;
+}
+
+Variable Tape::run_block(const BlockSpec& spec, const std::vector<Variable>& inputs, const Function& run) {
+  Block block;
+  block.plan = &plans_.at(spec.path).plan;
+  block_ = &block;
+  Variable result;
+  try {
+    result = run(*this, inputs);
+  } catch (...) {
+    block_ = nullptr;
+    throw;
+  }
+  block_ = nullptr;
+  // A recipe needs the block's parameters, which are gone outside of it.
+  result.set_recipe(nullptr);
+  return result;
+}
+
+Variable Tape::run_recomputed(const BlockSpec& spec, const std::vector<Variable>& inputs, const Function& run) {
+  BlockSpec whole = spec;
+  whole.recompute = false;
+  Tape forward(rank_, plans_, Mode::kForward, dtype_, random_);
+  forward.set_training(training_);
+  const Variable result(forward.block(whole, inputs, run).value(), true);
+  record([this, whole, inputs, run, random = random_, slot = result.slot()] {
+    if (!slot->gradient.defined()) return;
+    Tape again(rank_, plans_, Mode::kRecord, dtype_, random);
+    again.set_training(training_);
+    const Variable output = again.block(whole, inputs, run);
+    output.slot()->add(rank_, slot->take());
+    again.backward();
+  });
+  return result;
+}
+
+Variable Tape::trace_block(const BlockSpec& spec, const std::vector<Variable>& inputs, const Function& run) {
+  Trace trace;
+  Block block;
+  block.trace = &trace;
+  std::vector<Variable> traced;
+  for (const Variable& input : inputs) {
+    trace.values.push_back({input.shape(), Trace::Role::kPinned, input.layout().placements, "input"});
+    traced.push_back(Variable::traced(input.layout(), static_cast<int>(trace.values.size()) - 1));
+  }
+  block_ = &block;
+  const Variable result = run(*this, traced);
+  block_ = nullptr;
+  const Layout layout = rank_.mesh.field_layout(result.shape(), spec.units);
+  Trace::Value& output = trace.values[static_cast<std::size_t>(result.trace_number())];
+  output.role = Trace::Role::kPinned;
+  output.placements = layout.placements;
+  if (!plans_.has(spec.path)) {
+    Plan plan = make_plan(trace, rank_.mesh.shape(), plans_.model());
+    for (const auto& [parameter, number] : block.parameters) {
+      ParameterBlock::set_compute(*parameter, plan.parameters[static_cast<std::size_t>(number)]);
+    }
+    plans_.add(spec.path, {std::move(trace), std::move(plan)});
+  }
+  return Variable::traced(layout, -1);
+}
+
+Variable Tape::trace(const Signature& signature, const std::vector<Variable>& inputs) {
+  require(block_ != nullptr, "operations run inside blocks");
+  Trace& trace = *block_->trace;
+  Trace::Node node{signature, {}, 0};
+  for (const Variable& input : inputs) {
+    int number = input.trace_number();
+    if (Parameter* parameter = input.parameter(); parameter != nullptr) {
+      const auto [it, fresh] = block_->parameters.try_emplace(parameter, static_cast<int>(trace.values.size()));
+      if (fresh) trace.values.push_back({parameter->shape(), Trace::Role::kParameter, {}, parameter->name()});
+      number = it->second;
+    } else if (number < 0) {
+      number = static_cast<int>(trace.values.size());
+      trace.values.push_back({input.shape(), Trace::Role::kPinned, input.layout().placements, "constant"});
+    }
+    node.inputs.push_back(number);
+  }
+  node.output = static_cast<int>(trace.values.size());
+  trace.values.push_back({signature.output, Trace::Role::kActivation, {}, signature.name});
+  trace.nodes.push_back(node);
+  return Variable::traced({signature.output, {}}, node.output);
+}
+
+const Decision& Tape::decide(const Signature& signature) {
+  require(block_ != nullptr, "operations run inside blocks");
+  const Plan& plan = *block_->plan;
+  if (block_->next >= plan.decisions.size()) fail(concat("operation ", signature.name, " was not planned"));
+  return plan.decisions[block_->next++];
+}
+
+ShardedTensor Tape::bring(const ShardedTensor& value, const Placements& wanted) const {
+  return redistribute(rank_, value, {value.layout.global, wanted});
+}
+
+ShardedTensor Tape::bring(const Variable& operand, const Placements& wanted) const {
+  ShardedTensor value = operand.value();
+  if (value.dtype() != dtype_) value.piece = cast(rank_.context, value.piece, dtype_);
+  return bring(value, wanted);
+}
+
+Variable Tape::keep(Array piece, const Shape& global, const Decision& decision, bool wants_gradient) const {
+  ShardedTensor result = bring(ShardedTensor{std::move(piece), {global, decision.row_output}}, decision.output);
+  result.piece = cast(rank_.context, result.piece, dtype_);
+  return Variable(std::move(result), wants_gradient);
+}
+
+bool Tape::records(const std::vector<Variable>& inputs) const {
+  return mode_ == Mode::kRecord &&
+         std::any_of(inputs.begin(), inputs.end(), [](const Variable& v) { return v.wants_gradient(); });
+}
+
+Placements Tape::gradient_placements(const Decision& decision, std::size_t input) const {
+  Placements result;
+  for (int axis = 0; axis < rank_.mesh.shape().axes; ++axis) {
+    result[axis] = gradient_placement(decision.inputs[input][axis], contains(decision.cut, axis));
+  }
+  return result;
+}
+
+DType Tape::gradient_type(const Placements& placements) const {
+  return placements.any_partial() && dtype_ == DType::kBfloat16 ? DType::kFloat32 : dtype_;
+}
+
+void GradientTarget::give(const Rank& rank, const Placements& placements, const std::function<Array()>& make) const {
+  give(rank, placements, make, [&](Array& into) { accumulate(rank.context, into, make().reshaped(into.shape())); });
+}
+
+void GradientTarget::give(const Rank& rank, const Placements& placements, const std::function<Array()>& make,
+                          const std::function<void(Array&)>& add) const {
+  if (parameter_ != nullptr) {
+    if (!Parameter::contributes(rank, placements)) return;
+    Array into = parameter_->gradient();
+    add(into);
+  } else if (slot_ != nullptr) {
+    slot_->add(rank, {make(), {shape_, placements}});
+  }
+}
+
+void Tape::backward() {
+  while (!steps_.empty()) {
+    const std::function<void()> step = std::move(steps_.back());
+    steps_.pop_back();
+    step();
+  }
+}
+
+}  // namespace jigsaw

@@ -1,0 +1,133 @@
+#pragma once
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "autograd/variable.h"
+#include "parallel/planner.h"
+
+namespace jigsaw {
+
+/// The plans of a model's blocks, by path; made once, replayed by every step.
+class PlanBook {
+ public:
+  struct Entry {
+    Trace trace;
+    Plan plan;
+  };
+  explicit PlanBook(CostModel model = {}) : model_(model) {}
+
+  const CostModel& model() const { return model_; }
+  bool has(const std::string& path) const { return entries_.contains(path); }
+  const Entry& at(const std::string& path) const;
+  void add(const std::string& path, Entry entry) { entries_[path] = std::move(entry); }
+  std::string to_string(const MeshShape& mesh) const;
+
+ private:
+  CostModel model_;
+  std::map<std::string, Entry> entries_;
+};
+
+/// Where an operand's gradient goes; holds no value, so that backward keeps only what it must.
+class GradientTarget {
+ public:
+  explicit GradientTarget(const Variable& operand)
+      : parameter_(operand.parameter()), slot_(operand.slot()), shape_(operand.shape()) {}
+
+  bool wanted() const { return parameter_ != nullptr || slot_ != nullptr; }
+  /// Adds what `make` gives, an array placed so; it is not called where another rank speaks for this one.
+  void give(const Rank& rank, const Placements& placements, const std::function<Array()>& make) const;
+  /// The same, with `add` adding to the parameter's gradient in place where there is one.
+  void give(const Rank& rank, const Placements& placements, const std::function<Array()>& make,
+            const std::function<void(Array&)>& add) const;
+
+ private:
+  Parameter* parameter_;
+  std::shared_ptr<GradientSlot> slot_;
+  Shape shape_;
+};
+
+/// Which random numbers a forward pass uses.
+struct RandomState {
+  std::uint64_t seed = 0;
+  RandomPosition position;
+};
+
+/// A stretch of the model that is planned, gathered and recomputed as one.
+struct BlockSpec {
+  std::string path;                      ///< names its plan; a path that comes again replays it
+  ParameterBlock* parameters = nullptr;  ///< may be null
+  bool recompute = false;                ///< keep only the inputs, and run the block again in backward
+  std::vector<std::int64_t> units = {};  ///< units in which the output's space is cut; empty: 1
+};
+
+/// Runs operations for one rank and records what backward needs.
+///
+/// All operations happen inside blocks. In mode kTrace a block is recorded on shapes alone and planned; in the
+/// other modes its operations replay that plan. kRecord also records, for every operation, how its gradient is formed.
+class Tape {
+ public:
+  enum class Mode : std::uint8_t { kTrace, kForward, kRecord };
+  using Function = std::function<Variable(Tape&, const std::vector<Variable>&)>;
+
+  Tape(const Rank& rank, PlanBook& plans, Mode mode, DType dtype = DType::kFloat32, RandomState random = {})
+      : rank_(rank), plans_(plans), mode_(mode), dtype_(dtype), random_(random) {}
+
+  const Rank& rank() const { return rank_; }
+  Context& context() const { return rank_.context; }
+  bool tracing() const { return mode_ == Mode::kTrace; }
+  /// Dropout is active when gradients are recorded, or recomputed.
+  bool training() const { return training_; }
+  void set_training(bool training) { training_ = training; }
+  DType dtype() const { return dtype_; }
+  RandomState& random() { return random_; }
+
+  /// Runs a block: its parameters are gathered before it and released after it, in forward and backward, and its output
+  /// leaves in the mesh's field layout.
+  Variable block(const BlockSpec& spec, const std::vector<Variable>& inputs, const Function& run);
+
+  /// For operations: records the operation in a trace, giving its result.
+  Variable trace(const Signature& signature, const std::vector<Variable>& inputs);
+  /// For operations: how the next one runs.
+  const Decision& decide(const Signature& signature);
+  /// An operand in the placements that the decision wants.
+  ShardedTensor bring(const ShardedTensor& value, const Placements& wanted) const;
+  ShardedTensor bring(const Variable& operand, const Placements& wanted) const;
+  /// The result of a kernel: brought to where it is kept, in the tape's type.
+  Variable keep(Array piece, const Shape& global, const Decision& decision, bool wants_gradient) const;
+  bool records(const std::vector<Variable>& inputs) const;
+  /// Adds a step of backward; steps run in reverse order and are freed as they run.
+  void record(std::function<void()> backward) { steps_.push_back(std::move(backward)); }
+
+  /// Where the gradient of input i lies after its row: see gradient_placement().
+  Placements gradient_placements(const Decision& decision, std::size_t input) const;
+  /// The type in which a gradient with these placements is formed: summands of several ranks in at least f32.
+  DType gradient_type(const Placements& placements) const;
+
+  /// Runs backward from the gradients already added to slots.
+  void backward();
+
+ private:
+  Variable trace_block(const BlockSpec& spec, const std::vector<Variable>& inputs, const Function& run);
+  Variable run_block(const BlockSpec& spec, const std::vector<Variable>& inputs, const Function& run);
+  Variable run_recomputed(const BlockSpec& spec, const std::vector<Variable>& inputs, const Function& run);
+
+  Rank rank_;
+  PlanBook& plans_;
+  Mode mode_;
+  DType dtype_;
+  RandomState random_;
+  bool training_ = false;
+  std::vector<std::function<void()>> steps_;
+
+  struct Block {
+    const Plan* plan = nullptr;
+    std::size_t next = 0;
+    Trace* trace = nullptr;
+    std::map<Parameter*, int> parameters;  // traced parameters by value number
+  };
+  Block* block_ = nullptr;
+};
+
+}  // namespace jigsaw

@@ -1,0 +1,158 @@
+#include "config/explain.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "config/tagged.h"
+
+namespace jigsaw {
+namespace {
+
+/// Paths longer than this are surely wrong; tagged sections within each other could be searched for ever.
+constexpr std::size_t kMaxParts = 12;
+
+std::string default_text(const KeyInfo& key, const Json& default_value) {
+  return key.demanded(default_value) ? "required" : concat("default: ", default_value.dump());
+}
+
+std::string named_list(const std::vector<NamedValue>& values) {
+  std::size_t width = 0;
+  for (const NamedValue& value : values) width = std::max(width, value.name.size());
+  std::string text;
+  for (const NamedValue& value : values) {
+    text += concat("    ", value.name, std::string(width + 2 - value.name.size(), ' '), value.doc, "\n");
+  }
+  return text;
+}
+
+std::string keys_text(const KeyTable& table, const Json& defaults) {
+  std::vector<NamedValue> lines;
+  for (const KeyInfo* key : table.keys()) {
+    const std::string type = key->form().text(Wording::kPlain);
+    const bool section = key->form().table() != nullptr;
+    const std::string rest = section ? "" : concat("; ", default_text(*key, defaults.at(key->name)));
+    lines.push_back({key->name, type + rest});
+  }
+  return "  keys:\n" + named_list(lines);
+}
+
+/// The keys and types that stand below a form.
+std::string below_text(const Form& form, const Json& default_value) {
+  std::string text;
+  if (const KeyTable* table = form.table()) {
+    text += keys_text(*table, default_value.is_object() ? default_value : table->defaults());
+  }
+  if (const TagRegistry* tags = form.tags()) text += "  types:\n" + named_list(tags->names());
+  for (const Form* part : form.parts()) text += below_text(*part, default_value);
+  return text;
+}
+
+std::string key_text(const std::string& path, const std::string& where, const KeyInfo& key,
+                     const Json& default_value) {
+  std::string text = concat(path, where, "\n  ", key.form().text(Wording::kPlain), "\n");
+  if (key.form().table() == nullptr) text += concat("  ", default_text(key, default_value), "\n");
+  text += concat("  ", key.doc, "\n");
+  for (const std::string& condition : key.conditions) text += concat("  Must ", condition, ".\n");
+  const std::vector<NamedValue> values = key.form().values();
+  if (!values.empty()) text += "  values:\n" + named_list(values);
+  return text + below_text(key.form(), default_value);
+}
+
+/// Follows the parts of a path through tables and tagged types and collects what it names.
+class Search {
+ public:
+  explicit Search(std::vector<std::string> parts) : parts_(std::move(parts)) {}
+
+  void in_table(const KeyTable& table, const Json& defaults, std::size_t i, const std::string& path,
+                const std::string& where) {
+    for (const KeyInfo* key : table.keys()) {
+      note(i, key->name);
+      if (key->name != parts_[i]) continue;
+      const std::string key_path = concat(path, path.empty() ? "" : ".", key->name);
+      const Json& default_value = defaults.at(key->name);
+      if (i + 1 == parts_.size()) {
+        found_.push_back(key_text(key_path, where, *key, default_value));
+      } else {
+        in_form(key->form(), default_value, i + 1, key_path, where);
+      }
+    }
+  }
+
+  /// What was found, or the error that it was not.
+  std::string result(std::string_view path) const {
+    if (found_.empty()) {
+      throw ConfigError(concat("there is no key ", quote(path), did_you_mean(parts_[deepest_], candidates_)));
+    }
+    return join(found_, "\n");
+  }
+
+ private:
+  void in_form(const Form& form, const Json& default_value, std::size_t i, const std::string& path,
+               const std::string& where) {
+    reach(i);
+    if (const KeyTable* table = form.table()) {
+      in_table(*table, default_value.is_object() ? default_value : table->defaults(), i, path, where);
+    }
+    if (form.tags() != nullptr) in_tags(*form.tags(), i, path, where);
+    for (const Form* part : form.parts()) in_form(*part, default_value, i, path, where);
+  }
+
+  void in_tags(const TagRegistry& tags, std::size_t i, const std::string& path, const std::string& where) {
+    const bool last = i + 1 == parts_.size();
+    note(i, "type");
+    if (last && parts_[i] == "type") {
+      const std::string fallback =
+          tags.default_type().empty() ? "required" : concat("default: \"", tags.default_type(), "\"");
+      found_.push_back(
+          concat(path, ".type", where, "\n  ", fallback, "\n  values:\n", named_list(tags.names())));
+    }
+    for (const auto& type : tags.types()) {
+      const KeyTable& table = type->table();
+      const std::string with_type =
+          concat(where, where.empty() ? ", where " : " and ", path, ".type is \"", type->name(), "\"");
+      note(i, type->name());
+      if (parts_[i] != type->name()) {
+        in_table(table, table.defaults(), i, path, with_type);
+      } else if (last) {
+        found_.push_back(
+            concat(path, with_type, "\n  ", type->named().doc, "\n", keys_text(table, table.defaults())));
+      } else {
+        in_table(table, table.defaults(), i + 1, path, with_type);
+      }
+    }
+  }
+
+  /// Remembers the deepest part that was reached, and what could have stood there.
+  void reach(std::size_t i) {
+    if (i > deepest_) candidates_.clear();
+    deepest_ = std::max(i, deepest_);
+  }
+  void note(std::size_t i, const std::string& name) {
+    reach(i);
+    if (i == deepest_) candidates_.push_back(name);
+  }
+
+  std::vector<std::string> parts_;
+  std::vector<std::string> found_;
+  std::size_t deepest_ = 0;
+  std::vector<std::string> candidates_;
+};
+
+bool is_index(const std::string& part) {
+  return !part.empty() && part.find_first_not_of("0123456789") == std::string::npos;
+}
+
+}  // namespace
+
+std::string explain_key(const KeyTable& root, std::string_view path) {
+  if (path.empty()) return keys_text(root, root.defaults());
+  std::vector<std::string> parts = split_path(path);
+  std::erase_if(parts, is_index);
+  if (parts.empty() || parts.size() > kMaxParts) throw ConfigError(concat("there is no key ", quote(path)));
+  Search search(std::move(parts));
+  search.in_table(root, root.defaults(), 0, "", "");
+  return search.result(path);
+}
+
+}  // namespace jigsaw

@@ -1,0 +1,176 @@
+#include "config/json.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <unordered_set>
+
+#include "base/error.h"
+#include "base/text.h"
+
+namespace jigsaw {
+namespace {
+
+constexpr std::size_t kMaxFileBytes = 16 << 20;
+constexpr std::size_t kMaxShownBytes = 60;
+
+std::string cut(std::string_view text, std::size_t bytes) {
+  return text.size() <= bytes ? std::string(text) : concat(text.substr(0, bytes), "...");
+}
+
+/// What went wrong, without the library's own prefix and position.
+std::string reason(const std::exception& error) {
+  std::string_view text = error.what();
+  const std::size_t position = text.find("column ");
+  const std::size_t colon = text.find(": ", position == std::string_view::npos ? 0 : position);
+  if (position != std::string_view::npos && colon != std::string_view::npos) {
+    text.remove_prefix(colon + 2);
+  } else if (const std::size_t bracket = text.find("] "); bracket != std::string_view::npos) {
+    text.remove_prefix(bracket + 2);
+  }
+  return cut(text, 200);
+}
+
+/// Builds the value from the parser's events; unlike the library's own builder it
+/// refuses repeated keys and deep nesting.
+class Builder {
+ public:
+  using number_integer_t = Json::number_integer_t;
+  using number_unsigned_t = Json::number_unsigned_t;
+  using number_float_t = Json::number_float_t;
+  using string_t = Json::string_t;
+  using binary_t = Json::binary_t;
+
+  Builder(std::string_view text, const std::string& source) : text_(text), source_(source) {}
+
+  bool null() { return add(nullptr) != nullptr; }
+  bool boolean(bool value) { return add(value) != nullptr; }
+  bool number_integer(number_integer_t value) { return add(value) != nullptr; }
+  bool number_unsigned(number_unsigned_t value) { return add(value) != nullptr; }
+  bool number_float(number_float_t value, const string_t&) { return add(value) != nullptr; }
+  bool string(string_t& value) { return add(std::move(value)) != nullptr; }
+  bool binary(binary_t&) { return false; }
+  bool start_object(std::size_t) { return open(Json::object()); }
+  bool start_array(std::size_t) { return open(Json::array()); }
+  bool end_object() { return close(); }
+  bool end_array() { return close(); }
+
+  bool key(string_t& name) {
+    if (!open_.back().names.insert(name).second) {
+      throw ConfigError(concat(source_, ": the key ", quote(name), " stands twice in the same object"));
+    }
+    // Appends without the library's search for the name, which would cost a pass over the object.
+    auto& object = open_.back().value->get_ref<Json::object_t&>();
+    object.emplace_back(name, nullptr);
+    slot_ = &object.back().second;
+    return true;
+  }
+
+  bool parse_error(std::size_t position, const std::string&, const Json::exception& error) {
+    const std::string_view before = text_.substr(0, position == 0 ? 0 : position - 1);
+    const auto line = 1 + std::count(before.begin(), before.end(), '\n');
+    const std::size_t start = before.rfind('\n');
+    const std::size_t column = before.size() - (start == std::string_view::npos ? 0 : start + 1) + 1;
+    throw ConfigError(concat(source_, ", line ", line, ", column ", column, ": ", reason(error)));
+  }
+
+  Json take() { return std::move(root_); }
+
+ private:
+  struct Open {
+    Json* value;
+    std::unordered_set<std::string> names;
+  };
+
+  template <typename Value>
+  Json* add(Value&& value) {
+    if (open_.empty()) {
+      root_ = std::forward<Value>(value);
+      return &root_;
+    }
+    Json& parent = *open_.back().value;
+    if (parent.is_array()) {
+      parent.push_back(std::forward<Value>(value));
+      return &parent.back();
+    }
+    *slot_ = std::forward<Value>(value);
+    return slot_;
+  }
+
+  bool open(Json container) {
+    if (open_.size() == static_cast<std::size_t>(kMaxJsonDepth)) {
+      throw ConfigError(
+          concat(source_, ": objects and lists are nested deeper than ", kMaxJsonDepth, " levels"));
+    }
+    open_.push_back({add(std::move(container)), {}});
+    return true;
+  }
+
+  bool close() {
+    open_.pop_back();
+    return true;
+  }
+
+  std::string_view text_;
+  const std::string& source_;
+  Json root_;
+  std::vector<Open> open_;
+  Json* slot_ = nullptr;
+};
+
+}  // namespace
+
+Json parse_json(std::string_view text, const std::string& source) {
+  Builder builder(text, source);
+  Json::sax_parse(text.begin(), text.end(), &builder, Json::input_format_t::json, true, true);
+  return builder.take();
+}
+
+Json load_config(const std::string& path) {
+  std::error_code ignored;
+  if (std::filesystem::is_directory(path, ignored)) {
+    throw ConfigError(concat("the configuration ", path, " is a folder, not a file"));
+  }
+  std::ifstream file(path, std::ios::binary);
+  if (!file) throw ConfigError(concat("the configuration file ", path, " cannot be opened"));
+  std::string text(kMaxFileBytes + 1, '\0');
+  file.read(text.data(), static_cast<std::streamsize>(text.size()));
+  text.resize(static_cast<std::size_t>(file.gcount()));
+  if (text.size() > kMaxFileBytes) {
+    throw ConfigError(concat("the configuration file ", path, " is larger than 16 MiB"));
+  }
+  Json json = parse_json(text, path);
+  if (!json.is_object()) {
+    throw ConfigError(concat("the configuration file ", path, " must hold an object, not ", describe(json)));
+  }
+  return json;
+}
+
+std::string quote(std::string_view text) {
+  return Json(cut(text, kMaxShownBytes)).dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+std::string describe(const Json& json) {
+  if (json.is_string()) return concat("the string ", quote(json.get_ref<const std::string&>()));
+  if (json.is_number()) return concat("the number ", json.dump());
+  if (json.is_array()) return json.empty() ? "an empty list" : concat("a list of ", json.size());
+  if (json.is_object()) return "an object";
+  return json.dump();
+}
+
+std::vector<std::string> split_path(std::string_view path) {
+  std::vector<std::string> parts;
+  for (std::string& part : split(path, '.')) {
+    while (part.ends_with(']')) {
+      const std::size_t bracket = part.find('[');
+      if (bracket == std::string::npos || bracket == 0) break;
+      const std::size_t close = part.find(']', bracket);
+      parts.push_back(part.substr(0, bracket));
+      part = part.substr(bracket + 1, close - bracket - 1) + part.substr(close + 1);
+    }
+    parts.push_back(std::move(part));
+  }
+  return parts;
+}
+
+}  // namespace jigsaw

@@ -1,0 +1,42 @@
+#include "config/key_table.h"
+
+#include <algorithm>
+#include <set>
+
+#include "base/error.h"
+#include "base/text.h"
+
+namespace jigsaw {
+
+bool demands_section(const KeyTable& table, const Json& defaults) {
+  const auto keys = table.keys();
+  return std::any_of(keys.begin(), keys.end(),
+                     [&](const KeyInfo* key) { return key->demanded(defaults.at(key->name)); });
+}
+
+void reject_unknown_keys(const KeyTable& table, const Json& json, std::string_view reserved,
+                         const Place& at) {
+  if (!json.is_object()) at.wrong("an object", json);
+  std::vector<std::string> names;
+  for (const KeyInfo* key : table.keys()) names.push_back(key->name);
+  if (!reserved.empty()) names.emplace_back(reserved);
+  for (const auto& [name, value] : json.items()) {
+    if (std::find(names.begin(), names.end(), name) != names.end()) continue;
+    throw ConfigError(concat("unknown key ", at.key(name).path(), did_you_mean(name, names)));
+  }
+}
+
+const Json* find_member(const Json& object, const std::string& name) {
+  const auto found = object.find(name);
+  return found == object.end() ? nullptr : &*found;
+}
+
+void check_declarations(const KeyTable& table) {
+  std::set<std::string> names;
+  for (const KeyInfo* key : table.keys()) {
+    if (!names.insert(key->name).second) fail(concat("the key ", key->name, " is declared twice"));
+    if (key->doc.empty()) fail(concat("the key ", key->name, " is declared without doc"));
+  }
+}
+
+}  // namespace jigsaw

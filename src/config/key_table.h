@@ -1,0 +1,51 @@
+#pragma once
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "config/form.h"
+
+namespace jigsaw {
+
+/// What is declared of one key, whatever struct it belongs to.
+struct KeyInfo {
+  std::string name;
+  std::string doc;
+  bool required = false;
+  /// Conditions beyond the form, each as it follows "must": "be a power of two".
+  std::vector<std::string> conditions;
+
+  explicit KeyInfo(std::string key_name) : name(std::move(key_name)) {}
+  virtual ~KeyInfo() = default;
+  virtual const Form& form() const = 0;
+
+  /// Whether leaving the key out is an error, given its default.
+  bool demanded(const Json& default_value) const { return required || form().demands_value(default_value); }
+};
+
+/// The keys of one kind of section, in the order of their declaration.
+class KeyTable {
+ public:
+  virtual ~KeyTable() = default;
+  virtual std::vector<const KeyInfo*> keys() const = 0;
+  /// The section with every key at its default.
+  virtual Json defaults() const = 0;
+};
+
+/// Whether a section with these defaults must be given, because a key in it has none.
+bool demands_section(const KeyTable& table, const Json& defaults);
+
+/// The JSON Schema of a section. @param tag  the value of its key "type", or "" when it has none.
+Json section_schema(const KeyTable& table, const Json& defaults, const NamedValue& tag,
+                    SchemaDefinitions& definitions);
+
+/// @throws ConfigError  when `json` is no object or has a key that is neither in the table nor `reserved`.
+void reject_unknown_keys(const KeyTable& table, const Json& json, std::string_view reserved, const Place& at);
+
+/// The value of a key in an object, or null when it has none.
+const Json* find_member(const Json& object, const std::string& name);
+
+/// @throws Error  when a declaration is faulty: a key twice, or without doc.
+void check_declarations(const KeyTable& table);
+
+}  // namespace jigsaw

@@ -1,0 +1,24 @@
+#pragma once
+#include "kernels/backend.h"
+#include "kernels/loss.h"
+
+namespace jigsaw {
+
+/// The loss family as a backend implements it. See loss.h.
+class LossKernels {
+ public:
+  virtual ~LossKernels() = default;
+  virtual void sums(Context& context, ErrorNorm norm, const Array& prediction, const Array& target,
+                    const Array& weight, LossSums& sums) const;
+  virtual void gradient(Context& context, ErrorNorm norm, const Array& prediction, const Array& target,
+                        const Array& weight, const Array& factor, Array& gradient) const;
+};
+
+template <>
+const LossKernels& reference::kernels();
+template <>
+const LossKernels& cpu::kernels();
+template <>
+const LossKernels& cuda::kernels();
+
+}  // namespace jigsaw

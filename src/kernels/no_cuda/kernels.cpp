@@ -1,0 +1,47 @@
+// What stands for the CUDA backend in a build without it: every kernel throws missing_kernel().
+#include "kernels/contraction_kernels.h"
+#include "kernels/copy_kernels.h"
+#include "kernels/loss_kernels.h"
+#include "kernels/normalization_kernels.h"
+#include "kernels/optimizer_kernels.h"
+#include "kernels/pointwise_kernels.h"
+
+namespace jigsaw::cuda {
+
+template <>
+const ContractionKernels& kernels() {
+  static const ContractionKernels instance;
+  return instance;
+}
+
+template <>
+const CopyKernels& kernels() {
+  static const CopyKernels instance;
+  return instance;
+}
+
+template <>
+const LossKernels& kernels() {
+  static const LossKernels instance;
+  return instance;
+}
+
+template <>
+const NormalizationKernels& kernels() {
+  static const NormalizationKernels instance;
+  return instance;
+}
+
+template <>
+const OptimizerKernels& kernels() {
+  static const OptimizerKernels instance;
+  return instance;
+}
+
+template <>
+const PointwiseKernels& kernels() {
+  static const PointwiseKernels instance;
+  return instance;
+}
+
+}  // namespace jigsaw::cuda

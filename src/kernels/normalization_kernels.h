@@ -1,0 +1,32 @@
+#pragma once
+#include "kernels/backend.h"
+#include "kernels/normalization.h"
+
+namespace jigsaw {
+
+/// The normalisation family as a backend implements it. See normalization.h. Gamma, beta and statistics come
+/// in the accumulator type of x; gamma and beta are both defined or both not.
+class NormalizationKernels {
+ public:
+  virtual ~NormalizationKernels() = default;
+  virtual void row_moments(Context& context, const Array& x, Moments& moments) const;
+  virtual void forward(Context& context, const Array& x, const Array& gamma, const Array& beta, double eps,
+                       NormStatistics& statistics, Array& y) const;
+  virtual void apply(Context& context, const Array& x, const Array& gamma, const Array& beta,
+                     const NormStatistics& statistics, Array& y) const;
+  /// `row_sums` undefined: of the rows held here, which are whole.
+  virtual void backward(Context& context, const Array& dy, const Array& x, const Array& gamma,
+                        const NormStatistics& statistics, const Array& row_sums, std::int64_t c_total,
+                        NormGradients& gradients) const;
+  virtual void row_sums(Context& context, const Array& dy, const Array& x, const Array& gamma,
+                        const NormStatistics& statistics, Array& sums) const;
+};
+
+template <>
+const NormalizationKernels& reference::kernels();
+template <>
+const NormalizationKernels& cpu::kernels();
+template <>
+const NormalizationKernels& cuda::kernels();
+
+}  // namespace jigsaw

@@ -1,0 +1,25 @@
+#pragma once
+#include "kernels/backend.h"
+#include "kernels/optimizer.h"
+
+namespace jigsaw {
+
+/// The optimizer family as a backend implements it. See optimizer.h.
+class OptimizerKernels {
+ public:
+  virtual ~OptimizerKernels() = default;
+  virtual void adamw(Context& context, const AdamwStep& step, Array& parameter, const Array& gradient,
+                     Array& moment1, Array& moment2) const;
+  virtual void exponential_average(Context& context, double decay, Array& average,
+                                   const Array& parameter) const;
+  virtual double sum_of_squares(Context& context, const Array& x) const;
+};
+
+template <>
+const OptimizerKernels& reference::kernels();
+template <>
+const OptimizerKernels& cpu::kernels();
+template <>
+const OptimizerKernels& cuda::kernels();
+
+}  // namespace jigsaw

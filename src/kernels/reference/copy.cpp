@@ -1,0 +1,68 @@
+#include <cstring>
+
+#include "kernels/copy_kernels.h"
+
+namespace jigsaw::reference {
+
+namespace {
+
+/// Calls f(source offset, target offset) for every element of the region.
+template <typename F>
+void for_each_pair(const Shape& source, const Box& from, const Shape& target, const Box& to, F&& f) {
+  const Shape source_strides = source.strides();
+  const Shape target_strides = target.strides();
+  for (std::int64_t i = 0; i < from.extent.count(); ++i) {
+    std::int64_t rest = i, source_offset = 0, target_offset = 0;
+    for (int dim = from.extent.rank() - 1; dim >= 0; --dim) {
+      const std::int64_t index = rest % from.extent[dim];
+      rest /= from.extent[dim];
+      source_offset += (from.begin[dim] + index) * source_strides[dim];
+      target_offset += (to.begin[dim] + index) * target_strides[dim];
+    }
+    f(source_offset, target_offset);
+  }
+}
+
+class Copy : public CopyKernels {
+ public:
+  void copy_box(Context&, const Array& source, const Box& from, Array& target, const Box& to) const override {
+    const std::int64_t size = size_of(source.dtype());
+    for_each_pair(source.shape(), from, target.shape(), to, [&](std::int64_t read, std::int64_t write) {
+      std::memcpy(target.raw() + write * size, source.raw() + read * size, static_cast<std::size_t>(size));
+    });
+  }
+
+  void add_box(Context&, const Array& source, const Box& from, Array& target, const Box& to) const override {
+    visit(source.dtype(), [&](auto zero) {
+      using T = decltype(zero);
+      using R = Accumulator<T>;
+      for_each_pair(source.shape(), from, target.shape(), to, [&](std::int64_t read, std::int64_t write) {
+        T& element = target.data<T>()[write];
+        element = static_cast<T>(static_cast<R>(element) + static_cast<R>(source.data<T>()[read]));
+      });
+    });
+  }
+
+  void permute(Context&, const Array& x, std::span<const int> order, Array& y) const override {
+    const std::int64_t size = size_of(x.dtype());
+    const Shape strides = x.shape().strides();
+    for (std::int64_t i = 0; i < y.count(); ++i) {
+      std::int64_t rest = i, read = 0;
+      for (int dim = y.rank() - 1; dim >= 0; --dim) {
+        read += rest % y.shape()[dim] * strides[order[static_cast<std::size_t>(dim)]];
+        rest /= y.shape()[dim];
+      }
+      std::memcpy(y.raw() + i * size, x.raw() + read * size, static_cast<std::size_t>(size));
+    }
+  }
+};
+
+}  // namespace
+
+template <>
+const CopyKernels& kernels() {
+  static const Copy instance;
+  return instance;
+}
+
+}  // namespace jigsaw::reference

@@ -1,0 +1,37 @@
+#include "layers/layer.h"
+
+#include "base/error.h"
+#include "base/text.h"
+
+namespace jigsaw {
+
+std::string FieldShape::to_string() const { return concat(space, " × ", channels, " channels"); }
+
+std::string space_letters(int space) {
+  require(space >= 1 && space <= 3, "fields have 1 to 3 spatial dims");
+  return std::string("dhw").substr(static_cast<std::size_t>(3 - space));
+}
+
+std::string field_letters(int space, char channel) { return "b" + space_letters(space) + channel; }
+
+Variable LayerSite::parameter(const std::string& name, const Shape& shape, Initial initial) const {
+  return Variable(parameters.add(path.empty() ? name : path + "." + name, shape, initial));
+}
+
+LayerSite LayerSite::inner(const std::string& name, const FieldShape& shape) const {
+  return {parameters, path.empty() ? name : path + "." + name, shape, key};
+}
+
+void LayerSite::error(const std::string& name, const std::string& sentence) const {
+  throw ConfigError(concat(key, ".", name, " ", sentence));
+}
+
+Variable add_residual(Tape& tape, const Variable& y, const Variable& residual) {
+  if (!residual.defined()) return y;
+  Pointwise sum;
+  sum.letters = std::string("bdhwcpq").substr(0, static_cast<std::size_t>(y.shape().rank()));
+  sum.residual = residual;
+  return pointwise(tape, y, sum);
+}
+
+}  // namespace jigsaw

@@ -1,0 +1,63 @@
+#pragma once
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "autograd/operations.h"
+
+namespace jigsaw {
+
+/// What flows between layers, without the sample dim: [B, space…, channels].
+struct FieldShape {
+  Shape space;
+  std::int64_t channels = 0;
+
+  std::string to_string() const;
+};
+
+/// Letters of a field with `space` spatial dims whose last dim is `channel`: "bhwc", "bdhwc".
+std::string field_letters(int space, char channel);
+/// Only the spatial letters: "hw", "dhw".
+std::string space_letters(int space);
+
+/// Where a layer is built: its place in the model and the block that will hold its parameters.
+struct LayerSite {
+  ParameterBlock& parameters;
+  std::string path;  ///< dotted; names parameters and random masks
+  FieldShape input;
+  std::string key;  ///< dotted path in the configuration, for errors
+
+  /// A learned tensor path.name.
+  Variable parameter(const std::string& name, const Shape& shape, Initial initial) const;
+  /// The site of a layer inside this one.
+  LayerSite inner(const std::string& name, const FieldShape& shape) const;
+  /// Throws ConfigError "<key of the layer>.<name> <sentence>".
+  [[noreturn]] void error(const std::string& name, const std::string& sentence) const;
+};
+
+/// One layer: a function of a field, made of sharded operations, written as if for one machine.
+class Layer {
+ public:
+  explicit Layer(FieldShape output) : output_(std::move(output)) {}
+  virtual ~Layer() = default;
+  Layer(const Layer&) = delete;
+  Layer& operator=(const Layer&) = delete;
+
+  const FieldShape& output() const { return output_; }
+  /// Units in which its input's and output's space is cut; empty where any cut will do.
+  virtual std::vector<std::int64_t> input_units() const { return {}; }
+  virtual std::vector<std::int64_t> output_units() const { return {}; }
+
+  /// @param residual  added to the result if defined; of the output's shape.
+  virtual Variable run(Tape& tape, const Variable& x, const Variable& residual) const = 0;
+  Variable run(Tape& tape, const Variable& x) const { return run(tape, x, Variable()); }
+
+ private:
+  FieldShape output_;
+};
+using LayerPtr = std::unique_ptr<Layer>;
+
+/// y + residual, or y itself where there is none: for layers that have no pass to fuse the sum into.
+Variable add_residual(Tape& tape, const Variable& y, const Variable& residual);
+
+}  // namespace jigsaw

@@ -1,0 +1,61 @@
+#include "layers/mixing.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "config/config.h"
+
+namespace jigsaw {
+
+namespace {
+
+std::int64_t hidden_size(double ratio, std::int64_t width) {
+  return std::max<std::int64_t>(1, std::llround(ratio * static_cast<double>(width)));
+}
+
+template <typename Options>
+void declare_mixing(Keys<Options>& keys, const char* of_what) {
+  keys.add("hidden_ratio", &Options::hidden_ratio).above(0).doc(concat("Hidden size over the number of ", of_what, "."));
+  keys.add("dropout", &Options::dropout).at_least(0).below(1).doc("Dropout probability behind the hidden GELU.");
+}
+
+}  // namespace
+
+void declare(Keys<ChannelMixingOptions>& keys) { declare_mixing(keys, "channels"); }
+void declare(Keys<TokenMixingOptions>& keys) { declare_mixing(keys, "points"); }
+
+ChannelMixing::ChannelMixing(const LayerSite& site, const ChannelMixingOptions& options)
+    : Layer(site.input),
+      dropout_(options.dropout),
+      fc1_(site.inner("fc1", site.input), {hidden_size(options.hidden_ratio, site.input.channels)}),
+      fc2_(site.inner("fc2", fc1_.output()), {site.input.channels}) {}
+
+Variable ChannelMixing::run(Tape& tape, const Variable& x, const Variable& residual) const {
+  const Variable hidden = fc1_.run(tape, x, Variable(), Activation::kGelu, dropout_);
+  return fc2_.run(tape, hidden, residual);
+}
+
+TokenMixing::TokenMixing(const LayerSite& site, const TokenMixingOptions& options)
+    : Layer(site.input), path_(site.path), dropout_(options.dropout) {
+  const Shape& space = site.input.space;
+  const std::int64_t tokens = space.count(), hidden = hidden_size(options.hidden_ratio, tokens);
+  Shape first{hidden}, last = space;
+  for (const std::int64_t extent : space) first.append(extent);
+  last.append(hidden);
+  const LayerSite fc1 = site.inner("fc1", site.input), fc2 = site.inner("fc2", site.input);
+  weight1_ = fc1.parameter("weight", first, Initial::fan_in(tokens));
+  bias1_ = fc1.parameter("bias", {hidden}, Initial::fan_in(tokens));
+  weight2_ = fc2.parameter("weight", last, Initial::fan_in(hidden));
+  bias2_ = fc2.parameter("bias", space, Initial::fan_in(hidden));
+}
+
+Variable TokenMixing::run(Tape& tape, const Variable& x, const Variable& residual) const {
+  const int space = x.shape().rank() - 2;
+  const std::string field = field_letters(space, 'c'), points = space_letters(space);
+  Variable hidden = contract(tape, field + ",t" + points + "->btc", x, weight1_);
+  hidden = pointwise(tape, hidden, {"btc", bias1_, "t", {}, Activation::kGelu, dropout_, path_});
+  const Variable y = contract(tape, "btc," + points + "t->" + field, hidden, weight2_);
+  return pointwise(tape, y, {field, bias2_, points, residual, Activation::kNone, 0.0, path_});
+}
+
+}  // namespace jigsaw

@@ -1,0 +1,109 @@
+#include "layers/model.h"
+
+#include "base/error.h"
+#include "base/text.h"
+#include "layers/registry.h"
+#include "layers/sequential.h"
+#include "layers/weathermixer.h"
+
+namespace jigsaw {
+
+void Model::append(const std::string& path, const std::string& key,
+                   const std::function<LayerPtr(const LayerSite&)>& build) {
+  Block block{path, std::make_unique<ParameterBlock>(path), nullptr};
+  block.layer = build({*block.parameters, path, output(), key});
+  blocks_.push_back(std::move(block));
+}
+
+void Model::append_output_map() {
+  OutputMap map{std::make_unique<ParameterBlock>("output_map"), {}, {}, {}};
+  const std::int64_t channels = output().channels, inputs = description_.input_channels;
+  const LayerSite site{*map.parameters, "output_map", output(), "model"};
+  const Initial initial = Initial::fan_in(channels + inputs);
+  map.output = site.parameter("output.weight", {channels, channels}, initial);
+  map.input = site.parameter("input.weight", {channels, inputs}, initial);
+  map.bias = site.parameter("bias", {channels}, initial);
+  output_map_ = std::move(map);
+}
+
+FieldShape Model::output() const {
+  return blocks_.empty() ? FieldShape{description_.space, description_.input_channels} : blocks_.back().layer->output();
+}
+
+std::vector<std::int64_t> Model::input_units() const {
+  return blocks_.empty() ? std::vector<std::int64_t>{} : blocks_.front().layer->input_units();
+}
+
+std::vector<std::int64_t> Model::output_units() const {
+  return blocks_.empty() ? std::vector<std::int64_t>{} : blocks_.back().layer->output_units();
+}
+
+namespace {
+
+Layout field(const Mesh& mesh, std::int64_t samples, const Shape& space, std::int64_t channels,
+             const std::vector<std::int64_t>& units) {
+  Shape shape{samples};
+  for (const std::int64_t extent : space) shape.append(extent);
+  shape.append(channels);
+  return mesh.field_layout(shape, units);
+}
+
+}  // namespace
+
+Layout Model::input_layout(const Mesh& mesh, std::int64_t samples) const {
+  return field(mesh, samples, description_.space, description_.input_channels, input_units());
+}
+
+Layout Model::output_layout(const Mesh& mesh, std::int64_t samples) const {
+  return field(mesh, samples, output().space, output().channels, output_units());
+}
+
+Variable Model::forward(Tape& tape, const Variable& input) const {
+  Variable x = input;
+  for (const Block& block : blocks_) {
+    const BlockSpec spec{block.path, block.parameters.get(), recompute_, block.layer->output_units()};
+    x = tape.block(spec, {x}, [&layer = *block.layer](Tape& on, const std::vector<Variable>& inputs) {
+      return layer.run(on, inputs[0]);
+    });
+  }
+  if (!output_map_) return x;
+  const BlockSpec spec{"output_map", output_map_->parameters.get(), recompute_, output_units()};
+  return tape.block(spec, {x, input}, [&map = *output_map_](Tape& on, const std::vector<Variable>& inputs) {
+    const int space = inputs[0].shape().rank() - 2;
+    const std::string in = field_letters(space, 'k'), out = field_letters(space, 'n');
+    const Variable from_input = contract(on, in + ",nk->" + out, inputs[1], map.input);
+    const Variable y = contract(on, in + ",nk->" + out, inputs[0], map.output);
+    return pointwise(on, y, {out, map.bias, "n", from_input});
+  });
+}
+
+std::vector<ParameterBlock*> Model::parameters() const {
+  std::vector<ParameterBlock*> result;
+  for (const Block& block : blocks_) result.push_back(block.parameters.get());
+  if (output_map_) result.push_back(output_map_->parameters.get());
+  return result;
+}
+
+std::unique_ptr<Model> build_model(const Tagged& model, const ModelDescription& description) {
+  auto result = std::make_unique<Model>(description);
+  if (model.type() == "weathermixer") {
+    append_weathermixer(*result, model.options<WeatherMixerOptions>());
+  } else {
+    append_layers(*result, model.options<SequentialOptions>());
+  }
+  const FieldShape output = result->output();
+  if (!(output.space == description.space) || output.channels != description.output_channels) {
+    throw ConfigError(concat("model gives ", output.to_string(), ", but the data's targets are ",
+                             FieldShape{description.space, description.output_channels}.to_string()));
+  }
+  return result;
+}
+
+void plan_and_materialise(Model& model, const Rank& rank, PlanBook& plans, std::int64_t samples, Zero zero,
+                          DType master, DType compute, std::uint64_t seed) {
+  Tape trace(rank, plans, Tape::Mode::kTrace, compute);
+  model.forward(trace, Variable::traced(model.input_layout(rank.mesh, samples), -1));
+  for (ParameterBlock* block : model.parameters()) block->materialise(rank, zero, master, compute, seed);
+}
+
+}  // namespace jigsaw

@@ -1,0 +1,26 @@
+#include "layers/pointwise_layers.h"
+
+#include "config/config.h"
+
+namespace jigsaw {
+
+void declare(Keys<GeluOptions>&) {}
+
+Variable Gelu::run(Tape& tape, const Variable& x, const Variable& residual) const {
+  return pointwise(tape, x,
+                   {field_letters(x.shape().rank() - 2, 'c'), {}, "", residual, Activation::kGelu, 0.0, ""});
+}
+
+void declare(Keys<DropoutOptions>& keys) {
+  keys.add("probability", &DropoutOptions::probability)
+      .at_least(0)
+      .below(1)
+      .doc("Probability that an element is set to zero in training.");
+}
+
+Variable DropoutLayer::run(Tape& tape, const Variable& x, const Variable& residual) const {
+  return pointwise(tape, x, {field_letters(x.shape().rank() - 2, 'c'), {}, "", residual, Activation::kNone,
+                             probability_, path_});
+}
+
+}  // namespace jigsaw

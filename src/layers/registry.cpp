@@ -1,0 +1,114 @@
+#include "layers/registry.h"
+
+#include <functional>
+#include <map>
+
+#include "base/error.h"
+#include "config/config.h"
+#include "layers/layer_norm.h"
+#include "layers/linear.h"
+#include "layers/mixing.h"
+#include "layers/patches.h"
+#include "layers/pointwise_layers.h"
+#include "layers/positions.h"
+#include "layers/residual.h"
+#include "layers/sequential.h"
+#include "layers/weathermixer.h"
+
+namespace jigsaw {
+
+namespace {
+
+using Build = std::function<LayerPtr(const Tagged&, const LayerSite&, const ModelDescription&)>;
+
+class Zoo {
+ public:
+  Zoo() : types_("layer") {}
+
+  template <typename L, typename Options>
+  void add(const char* name, const char* doc) {
+    types_.add<Options>(name, doc);
+    builds_[name] = [](const Tagged& layer, const LayerSite& site, const ModelDescription&) -> LayerPtr {
+      return std::make_unique<L>(site, layer.options<Options>());
+    };
+  }
+  template <typename Options>
+  void add(const char* name, const char* doc, Build build) {
+    types_.add<Options>(name, doc);
+    builds_[name] = std::move(build);
+  }
+
+  TagRegistry& types() { return types_; }
+  const Build& build(const std::string& name) const { return builds_.at(name); }
+
+ private:
+  TagRegistry types_;
+  std::map<std::string, Build> builds_;
+};
+
+LayerPtr build_residual(const Tagged& layer, const LayerSite& site, const ModelDescription& description) {
+  std::vector<LayerPtr> layers;
+  FieldShape shape = site.input;
+  for (const Tagged& inner : layer.options<ResidualOptions>().layers) {
+    const std::string index = std::to_string(layers.size());
+    LayerSite place = site.inner(index, shape);
+    place.key = concat(site.key, ".layers[", index, "]");
+    layers.push_back(build_layer(inner, place, description));
+    shape = layers.back()->output();
+  }
+  if (!(shape.space == site.input.space) || shape.channels != site.input.channels) {
+    site.error("layers", concat("must end with the shape they began with: ", site.input.to_string(), ", not ",
+                                shape.to_string()));
+  }
+  return std::make_unique<Residual>(std::make_unique<Chain>(std::move(layers)));
+}
+
+LayerPtr build_patch_recover(const Tagged& layer, const LayerSite& site, const ModelDescription& description) {
+  PatchRecoverOptions options = layer.options<PatchRecoverOptions>();
+  if (options.channels == 0) options.channels = description.output_channels;
+  if (options.grid.empty()) options.grid = {description.space.begin(), description.space.end()};
+  return std::make_unique<PatchRecover>(site, options);
+}
+
+Zoo& zoo() {
+  static Zoo the_zoo;
+  static const bool filled = [] {
+    the_zoo.add<LayerNorm, LayerNormOptions>("layer_norm", "Normalises the channels of each point.");
+    the_zoo.add<Linear, LinearOptions>("linear", "A linear map of the channels of each point.");
+    the_zoo.add<Gelu, GeluOptions>("gelu", "x·Φ(x), elementwise.");
+    the_zoo.add<DropoutLayer, DropoutOptions>("dropout", "Sets random elements to zero in training.");
+    the_zoo.add<ChannelMixing, ChannelMixingOptions>("channel_mixing", "An MLP over the channels of each point.");
+    the_zoo.add<TokenMixing, TokenMixingOptions>("token_mixing", "An MLP over all points of each channel.");
+    the_zoo.add<PatchEmbed, PatchEmbedOptions>("patch_embed", "Makes one vector of each patch of points.");
+    the_zoo.add<LearnedPositions, PositionOptions>("positions", "Adds a learned vector at each point.");
+    the_zoo.add<PatchRecoverOptions>("patch_recover", "Makes a patch of points of each vector.", build_patch_recover);
+    the_zoo.add<ResidualOptions>("residual", "Adds the result of its layers to their input.", build_residual);
+    the_zoo.add<RepeatOptions>("repeat", "Its layers several times over, each time with parameters of their own.",
+                               [](const Tagged&, const LayerSite& site, const ModelDescription&) -> LayerPtr {
+                                 site.error("type", "\"repeat\" stands among the layers of a model, not inside a layer");
+                               });
+    return true;
+  }();
+  static_cast<void>(filled);
+  return the_zoo;
+}
+
+}  // namespace
+
+const TagRegistry& layer_types() { return zoo().types(); }
+
+LayerPtr build_layer(const Tagged& layer, const LayerSite& site, const ModelDescription& description) {
+  return zoo().build(layer.type())(layer, site, description);
+}
+
+const TagRegistry& model_types() {
+  static const TagRegistry types = [] {
+    TagRegistry registry("model");
+    registry.add<WeatherMixerOptions>("weathermixer", "MLP-Mixer over patches of the fields (Jigsaw's network).");
+    registry.add<SequentialOptions>("sequential", "Any chain of layers.");
+    return registry;
+  }();
+  return types;
+}
+
+}  // namespace jigsaw

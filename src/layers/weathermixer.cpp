@@ -1,0 +1,84 @@
+#include "layers/weathermixer.h"
+
+#include "base/text.h"
+#include "config/config.h"
+#include "layers/layer_norm.h"
+#include "layers/mixing.h"
+#include "layers/patches.h"
+#include "layers/positions.h"
+#include "layers/residual.h"
+
+namespace jigsaw {
+
+void declare(Keys<WeatherMixerOptions>& keys) {
+  using O = WeatherMixerOptions;
+  keys.add("patch", &O::patch).required().length(1, 3).at_least(1).doc("Points of a patch along each spatial axis.");
+  keys.add("embed_dim", &O::embed_dim).required().at_least(1).doc("Width: channels of each patch.");
+  keys.add("depth", &O::depth).required().at_least(1).doc("Number of mixer blocks.");
+  keys.add("token_hidden_ratio", &O::token_hidden_ratio)
+      .above(0)
+      .doc("Hidden size of token mixing over the number of patches.");
+  keys.add("channel_hidden_ratio", &O::channel_hidden_ratio).above(0).doc("Hidden size of channel mixing over the width.");
+  keys.add("dropout", &O::dropout).at_least(0).below(1).doc("Dropout probability behind the hidden GELU of each MLP.");
+  keys.add("positions", &O::positions).doc("Whether a learned vector is added at each patch.");
+  keys.add("final_norm", &O::final_norm).doc("Whether a LayerNorm stands before the decoder.");
+  keys.add("zero_decoder", &O::zero_decoder)
+      .doc("Whether the decoder starts at zero, so that the untrained model predicts no change.");
+  keys.add("output_map", &O::output_map)
+      .doc("Whether the decoder's result is combined with the input by a last linear map over [output, input] channels.");
+}
+
+namespace {
+
+/// LayerNorm, then a mixing layer, with a residual around both.
+template <typename Mixing, typename Options>
+LayerPtr half_block(const LayerSite& site, const std::string& name, const Options& options) {
+  std::vector<LayerPtr> layers;
+  layers.push_back(std::make_unique<LayerNorm>(site.inner(name + "_norm", site.input), LayerNormOptions{}));
+  layers.push_back(std::make_unique<Mixing>(site.inner(name + "_mixing", site.input), options));
+  return std::make_unique<Residual>(std::make_unique<Chain>(std::move(layers)));
+}
+
+/// The site of a part whose parameters are named from the model's root.
+LayerSite at_root(const LayerSite& site, const std::string& path, const FieldShape& input) {
+  return {site.parameters, path, input, site.key};
+}
+
+}  // namespace
+
+void append_weathermixer(Model& model, const WeatherMixerOptions& options) {
+  const ModelDescription& description = model.description();
+  model.append("encoder", "model", [&](const LayerSite& site) -> LayerPtr {
+    std::vector<LayerPtr> layers;
+    layers.push_back(std::make_unique<PatchEmbed>(site, PatchEmbedOptions{options.patch, options.embed_dim}));
+    if (options.positions) {
+      layers.push_back(
+          std::make_unique<LearnedPositions>(at_root(site, "", layers.back()->output()), PositionOptions{}));
+    }
+    return std::make_unique<Chain>(std::move(layers));
+  });
+  for (std::int64_t i = 0; i < options.depth; ++i) {
+    const std::string block = concat("blocks.", i);
+    model.append(block + ".token", "model", [&](const LayerSite& site) {
+      return half_block<TokenMixing>(at_root(site, block, site.input), "token",
+                                     TokenMixingOptions{options.token_hidden_ratio, options.dropout});
+    });
+    model.append(block + ".channel", "model", [&](const LayerSite& site) {
+      return half_block<ChannelMixing>(at_root(site, block, site.input), "channel",
+                                       ChannelMixingOptions{options.channel_hidden_ratio, options.dropout});
+    });
+  }
+  model.append("decoder", "model", [&](const LayerSite& site) -> LayerPtr {
+    std::vector<LayerPtr> layers;
+    if (options.final_norm) {
+      layers.push_back(std::make_unique<LayerNorm>(at_root(site, "norm", site.input), LayerNormOptions{}));
+    }
+    layers.push_back(std::make_unique<PatchRecover>(
+        site, PatchRecoverOptions{options.patch, description.output_channels,
+                                  {description.space.begin(), description.space.end()}, options.zero_decoder}));
+    return std::make_unique<Chain>(std::move(layers));
+  });
+  if (options.output_map) model.append_output_map();
+}
+
+}  // namespace jigsaw

@@ -1,0 +1,96 @@
+#include "parallel/layout.h"
+
+#include <algorithm>
+
+#include "base/text.h"
+
+namespace jigsaw {
+
+int MeshShape::ranks() const {
+  int product = 1;
+  for (int axis = 0; axis < axes; ++axis) product *= size[static_cast<std::size_t>(axis)];
+  return product;
+}
+
+Coordinates MeshShape::coordinates(int rank) const {
+  Coordinates at{};
+  for (int axis = axes - 1; axis >= 0; --axis) {
+    const auto a = static_cast<std::size_t>(axis);
+    at[a] = rank % size[a];
+    rank /= size[a];
+  }
+  return at;
+}
+
+std::string Placement::to_string() const {
+  switch (kind) {
+    case Kind::kReplicate:
+      return "R";
+    case Kind::kShard:
+      return unit == 1 ? concat("S(", int{dim}, ")") : concat("S(", int{dim}, "/", unit, ")");
+    case Kind::kPartialSum:
+      return "P(sum)";
+    case Kind::kPartialMax:
+      return "P(max)";
+  }
+  return "?";
+}
+
+bool Placements::any_partial() const {
+  return std::any_of(of.begin(), of.end(), [](const Placement& p) { return p.is_partial(); });
+}
+
+Placements dual(const Placements& placements) {
+  Placements result = placements;
+  for (Placement& placement : result.of) {
+    if (placement.is_partial()) placement = Placement::replicate();
+  }
+  return result;
+}
+
+Range cut_range(std::int64_t extent, int count, int index) {
+  const std::int64_t base = extent / count, longer = extent % count;
+  const std::int64_t begin = index * base + std::min<std::int64_t>(index, longer);
+  return {begin, begin + base + (index < longer ? 1 : 0)};
+}
+
+Box Layout::box(const MeshShape& mesh, const Coordinates& at) const {
+  Box box = Box::whole(global);
+  for (int dim = 0; dim < global.rank(); ++dim) {
+    std::int64_t unit = 0, first = 0, units = 0;
+    for (int axis = 0; axis < mesh.axes; ++axis) {
+      const Placement& placement = placements[axis];
+      if (!placement.is_shard() || placement.dim != dim) continue;
+      if (unit == 0) {
+        unit = placement.unit;
+        units = (global[dim] + unit - 1) / unit;
+      }
+      const auto a = static_cast<std::size_t>(axis);
+      const Range range = cut_range(units, mesh.size[a], at[a]);
+      first += range.begin;
+      units = range.size();
+    }
+    if (unit == 0) continue;
+    const std::int64_t begin = std::min(first * unit, global[dim]);
+    box.begin[dim] = begin;
+    box.extent[dim] = std::min((first + units) * unit, global[dim]) - begin;
+  }
+  return box;
+}
+
+std::vector<int> Layout::cutting(const MeshShape& mesh, int dim) const {
+  std::vector<int> axes;
+  for (int axis = 0; axis < mesh.axes; ++axis) {
+    const auto a = static_cast<std::size_t>(axis);
+    if (mesh.size[a] > 1 && placements[axis].is_shard() && placements[axis].dim == dim) axes.push_back(axis);
+  }
+  return axes;
+}
+
+std::string Layout::to_string(const MeshShape& mesh) const {
+  std::vector<std::string> parts;
+  for (int axis = 0; axis < mesh.axes; ++axis) parts.push_back(placements[axis].to_string());
+  return concat(global, "{", join(parts, " "), "}");
+}
+
+}  // namespace jigsaw

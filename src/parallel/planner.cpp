@@ -1,0 +1,373 @@
+#include "parallel/planner.h"
+
+#include <algorithm>
+#include <array>
+#include <functional>
+#include <limits>
+#include <map>
+
+#include "base/error.h"
+#include "base/text.h"
+
+namespace jigsaw {
+
+namespace {
+
+constexpr double kNever = std::numeric_limits<double>::infinity();
+
+/// For each axis the number of a row, or -1 for all-Replicate.
+using AxisRows = std::array<int, kMaxAxes>;
+
+/// One way to run an operation on all axes at once.
+struct RowChoice {
+  Decision decision;  // `output` not yet chosen
+  double seconds = 0; // local work, forward and backward, and the traffic of parameters
+};
+
+class Search {
+ public:
+  Search(const Trace& trace, const MeshShape& mesh, const CostModel& model)
+      : trace_(trace), mesh_(mesh), model_(model), homes_(trace.values.size()), last_use_(trace.values.size(), -1) {
+    for (std::size_t n = 0; n < trace.nodes.size(); ++n) {
+      for (const int input : trace.nodes[n].inputs) last_use_[static_cast<std::size_t>(input)] = static_cast<int>(n);
+    }
+    find_homes();
+  }
+
+  Plan run();
+
+ private:
+  // A state: which home each live activation has (by value number), in order of value.
+  using Homes = std::vector<std::pair<int, int>>;
+  struct Reached {
+    double seconds = kNever;
+    const Homes* from = nullptr;
+    int choice = -1;
+    int home = -1;
+  };
+  // For one combination of input homes: the best choice for each output home.
+  struct Best {
+    std::vector<double> seconds;
+    std::vector<int> choice;
+  };
+
+  const Trace::Value& value(int v) const { return trace_.values[static_cast<std::size_t>(v)]; }
+  Layout layout(int v, const Placements& p) const { return {value(v).shape, p}; }
+
+  void find_homes();
+  std::vector<Placement> candidates(int v, int axis) const;
+  std::vector<int> rows_on_axis(const Trace::Node& node, int axis) const;
+  std::vector<RowChoice> row_choices(const Trace::Node& node) const;
+  RowChoice make_choice(const Trace::Node& node, const AxisRows& rows) const;
+  double local_seconds(const Trace::Node& node, const Decision& decision) const;
+  double parameter_seconds(const Layout& compute) const;
+  double transfer(const Layout& from, const Layout& to) const {
+    return transfer_cost(mesh_, from, to, model_.element_bytes).seconds(model_);
+  }
+  double input_seconds(const Trace::Node& node, std::size_t i, const Decision& decision, const Placements& home) const;
+  double output_seconds(const Trace::Node& node, const Decision& decision, const Placements& home) const;
+  Best best_of(const Trace::Node& node, const std::vector<RowChoice>& choices,
+               const std::vector<std::vector<std::vector<double>>>& in, const std::vector<std::vector<double>>& out,
+               const std::vector<int>& homes) const;
+
+  const Trace& trace_;
+  const MeshShape& mesh_;
+  const CostModel& model_;
+  std::vector<std::vector<Placements>> homes_;
+  std::vector<int> last_use_;
+};
+
+/// Cuts that the value's producer gives or its consumers take, so that some neighbour needs no transfer.
+std::vector<Placement> Search::candidates(int v, int axis) const {
+  std::vector<Placement> found;
+  const int size = mesh_.size[static_cast<std::size_t>(axis)];
+  const auto add = [&](const Placement& p, bool any_extent) {
+    if (!p.is_shard() || std::find(found.begin(), found.end(), p) != found.end()) return;
+    if (any_extent || value(v).shape[p.dim] / p.unit >= size) found.push_back(p);
+  };
+  for (const bool any_extent : {false, true}) {
+    for (const Trace::Node& node : trace_.nodes) {
+      for (const Row& row : node.signature.rows) {
+        if (node.output == v) add(row.output, any_extent);
+        for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+          if (node.inputs[i] == v) add(row.inputs[i], any_extent);
+        }
+      }
+    }
+    if (!found.empty()) return found;
+  }
+  return {Placement::replicate()};
+}
+
+void Search::find_homes() {
+  for (std::size_t i = 0; i < trace_.values.size(); ++i) {
+    const int v = static_cast<int>(i);
+    if (value(v).role == Trace::Role::kPinned) homes_[i] = {value(v).placements};
+    if (value(v).role != Trace::Role::kActivation) continue;
+    std::vector<Placements> homes = {Placements{}};
+    for (int axis = 0; axis < mesh_.axes; ++axis) {
+      if (mesh_.size[static_cast<std::size_t>(axis)] == 1) continue;
+      const std::vector<Placement> options =
+          axis == 0 ? std::vector<Placement>{Placement::shard(0)} : candidates(v, axis);
+      std::vector<Placements> next;
+      for (const Placements& home : homes) {
+        for (const Placement& option : options) {
+          next.push_back(home);
+          next.back()[axis] = option;
+        }
+      }
+      homes = std::move(next);
+    }
+    homes_[i] = std::move(homes);
+  }
+}
+
+/// On the data axis the sample is cut, elsewhere any letter that has enough values for all ranks.
+std::vector<int> Search::rows_on_axis(const Trace::Node& node, int axis) const {
+  const std::vector<Row>& rows = node.signature.rows;
+  std::vector<int> found;
+  const int size = mesh_.size[static_cast<std::size_t>(axis)];
+  const auto extent = [&](const Row& row) {
+    for (std::size_t i = 0; i < row.inputs.size(); ++i) {
+      const Placement& p = row.inputs[i];
+      if (p.is_shard()) return (node.signature.inputs[i][p.dim] + p.unit - 1) / p.unit;
+    }
+    return std::int64_t{0};
+  };
+  if (axis == 0) {
+    const auto sample = std::find_if(rows.begin(), rows.end(),
+                                     [](const Row& row) { return row.output == Placement::shard(0); });
+    found.push_back(sample == rows.end() ? -1 : static_cast<int>(sample - rows.begin()));
+    return found;
+  }
+  for (std::size_t r = 0; r < rows.size(); ++r) {
+    if (extent(rows[r]) >= size) found.push_back(static_cast<int>(r));
+  }
+  if (!found.empty()) return found;
+  for (std::size_t r = 0; r < rows.size(); ++r) {
+    if (extent(rows[r]) > 1) found.push_back(static_cast<int>(r));
+  }
+  found.push_back(-1);
+  return found;
+}
+
+RowChoice Search::make_choice(const Trace::Node& node, const AxisRows& rows) const {
+  RowChoice choice;
+  Decision& d = choice.decision;
+  d.inputs.resize(node.inputs.size());
+  std::vector<std::string> labels;
+  for (int axis = 0; axis < mesh_.axes; ++axis) {
+    const int r = rows[static_cast<std::size_t>(axis)];
+    if (mesh_.size[static_cast<std::size_t>(axis)] == 1) continue;
+    if (r < 0) {
+      labels.push_back("-");
+      continue;
+    }
+    const Row& row = node.signature.rows[static_cast<std::size_t>(r)];
+    for (std::size_t i = 0; i < node.inputs.size(); ++i) d.inputs[i][axis] = row.inputs[i];
+    d.row_output[axis] = row.output;
+    d.cut |= axis_bit(axis);
+    labels.push_back(row.label);
+    if (row.small_bytes > 0) {
+      choice.seconds += 2 * (model_.latency_seconds + static_cast<double>(row.small_bytes) *
+                                                          static_cast<double>(node.signature.output.count()) /
+                                                          static_cast<double>(node.signature.output.back() *
+                                                                              mesh_.size[static_cast<std::size_t>(axis)]) /
+                                                          model_.network_bytes_per_second);
+    }
+  }
+  d.rows = join(labels, " ");
+  choice.seconds += local_seconds(node, d);
+  for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+    if (value(node.inputs[i]).role == Trace::Role::kParameter) {
+      choice.seconds += parameter_seconds(layout(node.inputs[i], d.inputs[i]));
+    }
+  }
+  return choice;
+}
+
+std::vector<RowChoice> Search::row_choices(const Trace::Node& node) const {
+  AxisRows none;
+  none.fill(-1);
+  std::vector<AxisRows> combinations(1, none);
+  for (int axis = 0; axis < mesh_.axes; ++axis) {
+    if (mesh_.size[static_cast<std::size_t>(axis)] == 1) continue;
+    std::vector<AxisRows> next;
+    for (const int row : rows_on_axis(node, axis)) {
+      for (AxisRows combination : combinations) {
+        combination[static_cast<std::size_t>(axis)] = row;
+        next.push_back(combination);
+      }
+    }
+    combinations = std::move(next);
+  }
+  std::vector<RowChoice> choices;
+  for (const AxisRows& rows : combinations) choices.push_back(make_choice(node, rows));
+  return choices;
+}
+
+/// The largest piece's share of the FLOPs (backward is twice the forward) and of the bytes through memory.
+double Search::local_seconds(const Trace::Node& node, const Decision& decision) const {
+  const Coordinates first{};
+  double bytes = 0, share = 1;
+  for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+    const Layout input = layout(node.inputs[i], decision.inputs[i]);
+    bytes += static_cast<double>(input.box(mesh_, first).extent.count()) * model_.element_bytes;
+  }
+  const Layout output = layout(node.output, decision.row_output);
+  bytes += static_cast<double>(output.box(mesh_, first).extent.count()) * model_.element_bytes;
+  for (int axis = 0; axis < mesh_.axes; ++axis) {
+    if (!contains(decision.cut, axis)) continue;
+    for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+      const Placement& p = decision.inputs[i][axis];
+      if (!p.is_shard()) continue;
+      const std::int64_t units = (value(node.inputs[i]).shape[p.dim] + p.unit - 1) / p.unit;
+      const int size = mesh_.size[static_cast<std::size_t>(axis)];
+      share *= static_cast<double>((units + size - 1) / size) / static_cast<double>(std::max<std::int64_t>(units, 1));
+      break;
+    }
+  }
+  return 3 * (node.signature.forward_flops * share / model_.flops_per_second + bytes / model_.memory_bytes_per_second);
+}
+
+/// A parameter is gathered along the axes that do not cut it, forward and backward, and its gradient is scattered.
+/// No latency: a block's parameters travel together.
+double Search::parameter_seconds(const Layout& compute) const {
+  double ranks = 1;
+  for (int axis = 1; axis < mesh_.axes; ++axis) {
+    if (!compute.placements[axis].is_shard()) ranks *= mesh_.size[static_cast<std::size_t>(axis)];
+  }
+  const double piece = static_cast<double>(compute.box(mesh_, {}).extent.count());
+  return 3 * (ranks - 1) / ranks * piece * model_.element_bytes / model_.network_bytes_per_second;
+}
+
+double Search::input_seconds(const Trace::Node& node, std::size_t i, const Decision& decision,
+                             const Placements& home) const {
+  const Layout held = layout(node.inputs[i], home), wanted = layout(node.inputs[i], decision.inputs[i]);
+  Placements gradient;
+  for (int axis = 0; axis < mesh_.axes; ++axis) {
+    gradient[axis] = gradient_placement(decision.inputs[i][axis], contains(decision.cut, axis));
+  }
+  const double forward = transfer(held, wanted);
+  return forward * (node.signature.saved[i] ? 2 : 1) +
+         transfer(layout(node.inputs[i], gradient), layout(node.inputs[i], dual(home)));
+}
+
+double Search::output_seconds(const Trace::Node& node, const Decision& decision, const Placements& home) const {
+  return transfer(layout(node.output, decision.row_output), layout(node.output, home)) +
+         transfer(layout(node.output, dual(home)), layout(node.output, dual(decision.row_output)));
+}
+
+Search::Best Search::best_of(const Trace::Node& node, const std::vector<RowChoice>& choices,
+                             const std::vector<std::vector<std::vector<double>>>& in,
+                             const std::vector<std::vector<double>>& out, const std::vector<int>& homes) const {
+  const std::size_t outputs = homes_[static_cast<std::size_t>(node.output)].size();
+  Best best{std::vector<double>(outputs, kNever), std::vector<int>(outputs, -1)};
+  for (std::size_t c = 0; c < choices.size(); ++c) {
+    double seconds = choices[c].seconds;
+    for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+      if (!in[i].empty()) seconds += in[i][static_cast<std::size_t>(homes[i])][c];
+    }
+    for (std::size_t h = 0; h < outputs; ++h) {
+      if (seconds + out[c][h] < best.seconds[h]) {
+        best.seconds[h] = seconds + out[c][h];
+        best.choice[h] = static_cast<int>(c);
+      }
+    }
+  }
+  return best;
+}
+
+Plan Search::run() {
+  std::vector<std::map<Homes, Reached>> reached(trace_.nodes.size() + 1);
+  std::vector<std::vector<RowChoice>> all_choices;
+  reached[0][{}] = {0.0};
+  for (std::size_t n = 0; n < trace_.nodes.size(); ++n) {
+    const Trace::Node& node = trace_.nodes[n];
+    const std::vector<RowChoice>& choices = all_choices.emplace_back(row_choices(node));
+    const std::vector<Placements>& outputs = homes_[static_cast<std::size_t>(node.output)];
+    // Cost of every input home and output home with every choice; parameters have none.
+    std::vector<std::vector<std::vector<double>>> in(node.inputs.size());
+    for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+      for (const Placements& home : homes_[static_cast<std::size_t>(node.inputs[i])]) {
+        std::vector<double>& row = in[i].emplace_back();
+        for (const RowChoice& choice : choices) row.push_back(input_seconds(node, i, choice.decision, home));
+      }
+    }
+    std::vector<std::vector<double>> out;
+    for (const RowChoice& choice : choices) {
+      std::vector<double>& row = out.emplace_back();
+      for (const Placements& home : outputs) row.push_back(output_seconds(node, choice.decision, home));
+    }
+    std::map<std::vector<int>, Best> memo;
+    for (const auto& [state, cost] : reached[n]) {
+      std::vector<int> homes(node.inputs.size(), 0);
+      for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+        for (const auto& [v, home] : state) {
+          if (v == node.inputs[i]) homes[i] = home;
+        }
+      }
+      auto [it, fresh] = memo.try_emplace(homes);
+      if (fresh) it->second = best_of(node, choices, in, out, homes);
+      Homes alive;
+      for (const auto& entry : state) {
+        if (last_use_[static_cast<std::size_t>(entry.first)] > static_cast<int>(n)) alive.push_back(entry);
+      }
+      const bool stays = value(node.output).role == Trace::Role::kActivation &&
+                         last_use_[static_cast<std::size_t>(node.output)] > static_cast<int>(n);
+      for (std::size_t h = 0; h < outputs.size(); ++h) {
+        Homes next = alive;
+        if (stays) next.emplace_back(node.output, static_cast<int>(h));
+        Reached& target = reached[n + 1][next];
+        const double seconds = cost.seconds + it->second.seconds[h];
+        if (seconds < target.seconds) target = {seconds, &state, it->second.choice[h], static_cast<int>(h)};
+      }
+    }
+  }
+
+  Plan plan;
+  plan.decisions.resize(trace_.nodes.size());
+  plan.parameters.resize(trace_.values.size());
+  auto end = std::min_element(reached.back().begin(), reached.back().end(),
+                              [](const auto& a, const auto& b) { return a.second.seconds < b.second.seconds; });
+  require(end != reached.back().end() && end->second.seconds < kNever, "a block has no valid plan");
+  plan.seconds = end->second.seconds;
+  const Homes* state = &end->first;
+  for (std::size_t n = trace_.nodes.size(); n-- > 0;) {
+    const Reached& step = reached[n + 1].at(*state);
+    const Trace::Node& node = trace_.nodes[n];
+    Decision& decision = plan.decisions[n];
+    decision = all_choices[n][static_cast<std::size_t>(step.choice)].decision;
+    decision.output = homes_[static_cast<std::size_t>(node.output)][static_cast<std::size_t>(step.home)];
+    for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+      if (value(node.inputs[i]).role == Trace::Role::kParameter) {
+        plan.parameters[static_cast<std::size_t>(node.inputs[i])] = decision.inputs[i];
+      }
+    }
+    state = step.from;
+  }
+  return plan;
+}
+
+}  // namespace
+
+Plan make_plan(const Trace& trace, const MeshShape& mesh, const CostModel& model) {
+  return Search(trace, mesh, model).run();
+}
+
+std::string Plan::to_string(const Trace& trace, const MeshShape& mesh) const {
+  std::string text;
+  for (std::size_t n = 0; n < trace.nodes.size(); ++n) {
+    const Trace::Node& node = trace.nodes[n];
+    text += concat("  ", node.signature.name, "  rows: ", decisions[n].rows, "  ");
+    for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+      text += concat(i > 0 ? ", " : "",
+                     Layout{trace.values[static_cast<std::size_t>(node.inputs[i])].shape, decisions[n].inputs[i]}
+                         .to_string(mesh));
+    }
+    text += concat(" -> ", Layout{node.signature.output, decisions[n].output}.to_string(mesh), "\n");
+  }
+  return text;
+}
+
+}  // namespace jigsaw

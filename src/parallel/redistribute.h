@@ -1,0 +1,22 @@
+#pragma once
+#include "parallel/sharded_tensor.h"
+
+namespace jigsaw {
+
+/// The same global value in another layout: Shard→Replicate by all-gather, Partial→Replicate by all-reduce,
+/// Partial→Shard by reduce-scatter, Shard(a)→Shard(b) by all-to-all, Replicate→Shard by a local cut; several axes
+/// at once where they change alike. Partial pieces are f32 or f64, and are added in rank order.
+///
+/// @throws ShapeError when the global shapes differ, or `to` asks for a Partial that `x` is not.
+ShardedTensor redistribute(const Rank& rank, const ShardedTensor& x, const Layout& to);
+
+/// One collective of a redistribution.
+struct Step {
+  Collective kind;  ///< kBroadcast stands for a local cut, which sends nothing
+  AxisSet axes;     ///< ranks that take part
+  Layout to;        ///< layout afterwards
+};
+/// The chain that redistribute() follows; empty when nothing changes.
+std::vector<Step> redistribution_steps(const MeshShape& mesh, const Layout& from, const Layout& to);
+
+}  // namespace jigsaw

@@ -1,0 +1,45 @@
+#include "parallel/rule.h"
+
+#include <algorithm>
+
+namespace jigsaw {
+
+Letters letters(std::string_view text) {
+  Letters result;
+  for (const char letter : text) result.push_back({letter});
+  return result;
+}
+
+namespace {
+
+Placement cut_of(const Letters& operand, char letter, Placement otherwise) {
+  for (std::size_t dim = 0; dim < operand.size(); ++dim) {
+    if (operand[dim].letter == letter) return Placement::shard(static_cast<int>(dim), operand[dim].unit);
+  }
+  return otherwise;
+}
+
+}  // namespace
+
+std::vector<Row> rows_of_letters(const std::vector<Letters>& inputs, const Letters& output) {
+  std::vector<Row> rows;
+  std::string seen;
+  const auto add = [&](const Letters& operand) {
+    for (const LetterDim& dim : operand) {
+      if (dim.letter == '1' || seen.find(dim.letter) != std::string::npos) continue;
+      seen += dim.letter;
+      Row row{std::string(1, dim.letter), {}, cut_of(output, dim.letter, Placement::partial_sum())};
+      for (const Letters& input : inputs) row.inputs.push_back(cut_of(input, dim.letter, Placement::replicate()));
+      rows.push_back(row);
+    }
+  };
+  for (const Letters& input : inputs) add(input);
+  return rows;
+}
+
+Placement gradient_placement(const Placement& input, bool row_cuts) {
+  if (input.is_shard()) return input;
+  return row_cuts ? Placement::partial_sum() : Placement::replicate();
+}
+
+}  // namespace jigsaw

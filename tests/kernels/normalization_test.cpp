@@ -1,0 +1,214 @@
+#include "kernels/normalization.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "base/error.h"
+#include "kernels/copy.h"
+#include "kernels/pointwise.h"
+#include "support/arrays.h"
+#include "support/backends.h"
+#include "support/tolerance.h"
+
+namespace jigsaw {
+namespace {
+
+using testing::array_of;
+using testing::expect_near;
+using testing::random_array;
+using testing::tolerance;
+using testing::values_of;
+
+constexpr DType kTypes[] = {DType::kFloat32, DType::kFloat64, DType::kBfloat16};
+constexpr double kEps = 1e-5;
+
+/// LayerNorm and its gradients by their definition, in float64; gamma and beta as given.
+struct Expected {
+  std::vector<double> y, mean, rstd, dx, dgamma, dbeta;
+
+  Expected(const std::vector<double>& x, const std::vector<double>& gamma, const std::vector<double>& beta,
+           const std::vector<double>& dy)
+      : y(x), dx(x), dgamma(gamma.size(), 0.0), dbeta(gamma.size(), 0.0) {
+    const std::size_t c = gamma.size();
+    for (std::size_t first = 0; first + c <= x.size() && c > 0; first += c) {
+      double sum = 0, squares = 0, g_sum = 0, gx_sum = 0;
+      for (std::size_t i = 0; i < c; ++i) sum += x[first + i];
+      mean.push_back(sum / static_cast<double>(c));
+      for (std::size_t i = 0; i < c; ++i)
+        squares += (x[first + i] - mean.back()) * (x[first + i] - mean.back());
+      rstd.push_back(1 / std::sqrt(squares / static_cast<double>(c) + kEps));
+      for (std::size_t i = 0; i < c; ++i) {
+        const double normalised = (x[first + i] - mean.back()) * rstd.back();
+        y[first + i] = normalised * gamma[i] + beta[i];
+        dgamma[i] += dy[first + i] * normalised;
+        dbeta[i] += dy[first + i];
+        g_sum += dy[first + i] * gamma[i];
+        gx_sum += dy[first + i] * gamma[i] * normalised;
+      }
+      for (std::size_t i = 0; i < c; ++i) {
+        const double normalised = (x[first + i] - mean.back()) * rstd.back();
+        dx[first + i] =
+            rstd.back() * (dy[first + i] * gamma[i] - (g_sum + normalised * gx_sum) / static_cast<double>(c));
+      }
+    }
+  }
+};
+
+class LayerNorm : public ::testing::TestWithParam<Backend> {
+ protected:
+  Context context_ = Context::make_host(GetParam(), 2);
+};
+
+TEST_P(LayerNorm, ForwardAndBackward) {
+  for (const DType type : kTypes) {
+    for (const Shape& shape : {Shape{2, 3, 5}, Shape{7, 96}, Shape{257, 384}, Shape{1, 1}, Shape{3, 0},
+                               Shape{0, 8}, Shape{5, 1031}, Shape{2, 2000}}) {
+      SCOPED_TRACE(shape.to_string() + std::string(name(type)));
+      const Array x = random_array(context_, shape, type, 1, 0.5, 2.5),
+                  dy = random_array(context_, shape, type, 2);
+      const Array gamma = random_array(context_, {shape.back()}, type, 3, 0.5, 1.5);
+      const Array beta = random_array(context_, {shape.back()}, type, 4);
+      const Expected wanted(values_of(x), values_of(gamma), values_of(beta), values_of(dy));
+      const std::int64_t c = shape.back(), rows = shape.count(0, shape.rank() - 1);
+      NormStatistics statistics;
+      const Array y = layer_norm_forward(context_, x, gamma, beta, kEps, statistics);
+      expect_near(values_of(y), wanted.y, tolerance(type, 32, 4));
+      if (c > 0) {
+        const DType sums = statistics.mean.dtype();
+        expect_near(values_of(statistics.mean), wanted.mean, tolerance(sums, 16, 2));
+        // a row of one element has no variance: 1/√eps
+        expect_near(values_of(statistics.reciprocal_deviation), wanted.rstd,
+                    tolerance(sums, 32, c == 1 ? 400 : 3));
+      }
+      const NormGradients gradients = layer_norm_backward(context_, dy, x, gamma, statistics);
+      expect_near(values_of(gradients.dx), wanted.dx, tolerance(type, 64, c == 1 ? 400 : 8));
+      expect_near(values_of(gradients.dgamma), wanted.dgamma,
+                  tolerance(gradients.dgamma.dtype(), 32 + rows, 3));
+      expect_near(values_of(gradients.dbeta), wanted.dbeta, tolerance(gradients.dbeta.dtype(), 32 + rows, 1));
+      EXPECT_EQ(values_of(layer_norm_apply(context_, x, gamma, beta, statistics)), values_of(y));
+    }
+  }
+}
+
+TEST_P(LayerNorm, WithoutGammaAndBeta) {
+  const Shape shape = {6, 33};
+  const Array x = random_array(context_, shape, DType::kFloat32, 1),
+              dy = random_array(context_, shape, DType::kFloat32, 2);
+  const Expected wanted(values_of(x), std::vector<double>(33, 1.0), std::vector<double>(33, 0.0),
+                        values_of(dy));
+  NormStatistics statistics;
+  expect_near(values_of(layer_norm_forward(context_, x, {}, {}, kEps, statistics)), wanted.y,
+              tolerance(DType::kFloat32, 32, 4));
+  const NormGradients gradients = layer_norm_backward(context_, dy, x, {}, statistics);
+  expect_near(values_of(gradients.dx), wanted.dx, tolerance(DType::kFloat32, 64, 8));
+  EXPECT_FALSE(gradients.dgamma.defined());
+  EXPECT_FALSE(gradients.dbeta.defined());
+}
+
+TEST_P(LayerNorm, LargeMeansLoseNoVariance) {
+  std::vector<double> values(4 * 512);
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = 1000.0 + (i % 2 == 0 ? 0.5 : -0.5);
+  const Array x = array_of(context_, {4, 512}, DType::kFloat32, values);
+  NormStatistics statistics;
+  const Array y = layer_norm_forward(context_, x, {}, {}, kEps, statistics);
+  for (std::size_t i = 0; i < values.size(); ++i) ASSERT_NEAR(values_of(y)[i], i % 2 == 0 ? 1.0 : -1.0, 1e-4);
+  const Moments moments = row_moments(context_, x);
+  expect_near(values_of(moments.mean), std::vector<double>(4, 1000.0), 1e-4);
+  expect_near(values_of(moments.m2), std::vector<double>(4, 128.0), 1e-2);
+}
+
+TEST_P(LayerNorm, PartsOfRowsCombine) {
+  const std::int64_t rows = 9, c = 50, first = 21;
+  for (const DType type : {DType::kFloat32, DType::kFloat64}) {
+    const Array x = random_array(context_, {rows, c}, type, 1),
+                dy = random_array(context_, {rows, c}, type, 2);
+    const Array gamma = random_array(context_, {c}, type, 3), beta = random_array(context_, {c}, type, 4);
+    NormStatistics statistics;
+    const Array y = layer_norm_forward(context_, x, gamma, beta, kEps, statistics);
+    const NormGradients whole = layer_norm_backward(context_, dy, x, gamma, statistics);
+    const std::vector<double> means = values_of(statistics.mean);
+    const Box boxes[] = {{{0, 0}, {rows, first}}, {{0, first}, {rows, c - first}}, {{0, c}, {rows, 0}}};
+    std::vector<double> mean(rows, 0.0), m2(rows, 0.0);
+    Array row_sums = filled(context_, {rows, 2}, type, 0.0);
+    for (const Box& box : boxes) {
+      const Moments part = row_moments(context_, extract_box(context_, x, box));
+      for (std::size_t row = 0; row < static_cast<std::size_t>(rows); ++row) {
+        const double count = static_cast<double>(box.extent[1]);
+        const double distance = values_of(part.mean)[row] - means[row];
+        mean[row] += values_of(part.mean)[row] * count / static_cast<double>(c);
+        if (count > 0) m2[row] += values_of(part.m2)[row] + count * distance * distance;
+      }
+      accumulate(
+          context_, row_sums,
+          layer_norm_row_sums(context_, extract_box(context_, dy, box), extract_box(context_, x, box),
+                              extract_box(context_, gamma, {{box.begin[1]}, {box.extent[1]}}), statistics));
+    }
+    expect_near(mean, means, tolerance(type, 16));
+    for (std::size_t row = 0; row < static_cast<std::size_t>(rows); ++row) {
+      ASSERT_NEAR(1 / std::sqrt(m2[row] / static_cast<double>(c) + kEps),
+                  values_of(statistics.reciprocal_deviation)[row], tolerance(type, 32, 2));
+    }
+    for (const Box& box : boxes) {
+      const Box columns = {{box.begin[1]}, {box.extent[1]}};
+      const Array part_x = extract_box(context_, x, box), part_dy = extract_box(context_, dy, box);
+      const Array part_gamma = extract_box(context_, gamma, columns),
+                  part_beta = extract_box(context_, beta, columns);
+      expect_near(values_of(layer_norm_apply(context_, part_x, part_gamma, part_beta, statistics)),
+                  values_of(extract_box(context_, y, box)), tolerance(type, 4, 2));
+      const NormGradients part =
+          layer_norm_backward_apply(context_, part_dy, part_x, part_gamma, statistics, row_sums, c);
+      expect_near(values_of(part.dx), values_of(extract_box(context_, whole.dx, box)),
+                  tolerance(type, 64, 4));
+      expect_near(values_of(part.dgamma), values_of(extract_box(context_, whole.dgamma, columns)),
+                  tolerance(type, 32, 4));
+      expect_near(values_of(part.dbeta), values_of(extract_box(context_, whole.dbeta, columns)),
+                  tolerance(type, 32, 4));
+    }
+  }
+}
+
+TEST_P(LayerNorm, RepeatsBitForBit) {
+  const Array x = random_array(context_, {1000, 65}, DType::kFloat32, 1);
+  const Array gamma = random_array(context_, {65}, DType::kFloat32, 2);
+  NormStatistics statistics;
+  layer_norm_forward(context_, x, gamma, gamma, kEps, statistics);
+  const NormGradients first = layer_norm_backward(context_, x, x, gamma, statistics);
+  for (int repetition = 0; repetition < 3; ++repetition) {
+    const NormGradients again = layer_norm_backward(context_, x, x, gamma, statistics);
+    EXPECT_EQ(values_of(again.dgamma), values_of(first.dgamma));
+    EXPECT_EQ(values_of(again.dbeta), values_of(first.dbeta));
+    EXPECT_EQ(values_of(again.dx), values_of(first.dx));
+  }
+}
+
+TEST_P(LayerNorm, MetaCountsAlike) {
+  Context meta = Context::make_meta();
+  for (Context* context : {&context_, &meta}) {
+    const Array x = Array::zeros(*context, {4, 6}, DType::kBfloat16),
+                gamma = Array::zeros(*context, {6}, DType::kFloat32);
+    NormStatistics statistics;
+    EXPECT_EQ(layer_norm_forward(*context, x, gamma, gamma, kEps, statistics).shape(), x.shape());
+    EXPECT_EQ(layer_norm_backward(*context, x, x, gamma, statistics).dgamma.shape(), (Shape{6}));
+    row_moments(*context, x);
+  }
+  EXPECT_GT(meta.tally().flops, 0);
+  EXPECT_EQ(meta.tally().flops, context_.tally().flops);
+  EXPECT_EQ(meta.tally().bytes, context_.tally().bytes);
+}
+
+TEST_P(LayerNorm, ErrorsSayWhatIsWrong) {
+  const Array x = random_array(context_, {4, 6}, DType::kFloat32, 1),
+              short_row = random_array(context_, {5}, DType::kFloat32, 1);
+  NormStatistics statistics;
+  EXPECT_THROW(layer_norm_forward(context_, x, short_row, short_row, kEps, statistics), ShapeError);
+  EXPECT_THROW(layer_norm_forward(context_, x, short_row, {}, kEps, statistics), Error);
+  EXPECT_THROW(row_moments(context_, random_array(context_, {}, DType::kFloat32, 1)), ShapeError);
+  layer_norm_forward(context_, x, {}, {}, kEps, statistics);
+  EXPECT_THROW(layer_norm_backward(context_, short_row, x, {}, statistics), ShapeError);
+}
+
+INSTANTIATE_TEST_SUITE_P(Backends, LayerNorm, testing::host_backends(), testing::backend_name);
+
+}  // namespace
+}  // namespace jigsaw

@@ -1,0 +1,251 @@
+#include "kernels/pointwise.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <numbers>
+
+#include "base/error.h"
+#include "kernels/copy.h"
+#include "support/arrays.h"
+#include "support/backends.h"
+#include "support/tolerance.h"
+
+namespace jigsaw {
+namespace {
+
+using testing::array_of;
+using testing::expect_near;
+using testing::random_array;
+using testing::tolerance;
+using testing::values_of;
+
+constexpr DType kTypes[] = {DType::kFloat32, DType::kFloat64, DType::kBfloat16};
+
+double gelu(double x) {
+  return 0.5 * x * std::erfc(-x / std::numbers::sqrt2);
+}
+double gelu_derivative(double x) {
+  return 0.5 * std::erfc(-x / std::numbers::sqrt2) +
+         x * std::exp(-0.5 * x * x) / std::sqrt(2 * std::numbers::pi);
+}
+
+/// Dropout of a whole array of this shape.
+Dropout whole_dropout(const Shape& shape, double probability) {
+  return {probability,
+          RandomStream(3, RandomPurpose::kDropout, "block.0"),
+          {.step = 5, .sample = 2},
+          shape,
+          Box::whole(shape)};
+}
+
+class Pointwise : public ::testing::TestWithParam<Backend> {
+ protected:
+  Context context_ = Context::make_host(GetParam(), 2);
+};
+
+TEST_P(Pointwise, BiasSpreadsOverAnyDim) {
+  for (const DType type : kTypes) {
+    for (const Spread& spread : {Spread{6, 37, 1}, Spread{1, 5, 33}, Spread{3, 4, 7}, Spread{0, 4, 7},
+                                 Spread{2, 0, 3}, Spread{500, 64, 1}}) {
+      const Shape shape = {spread.outer, spread.keep, spread.inner};
+      const Array x = random_array(context_, shape, type, 1);
+      const Array bias = random_array(context_, {spread.keep}, type, 2);
+      const Array residual = random_array(context_, shape, type, 3);
+      const std::vector<double> xs = values_of(x), bs = values_of(bias), rs = values_of(residual);
+      std::vector<double> with_bias(xs.size()), with_both(xs.size());
+      for (std::size_t i = 0; i < xs.size(); ++i) {
+        with_bias[i] =
+            xs[i] + bs[i / static_cast<std::size_t>(spread.inner) % static_cast<std::size_t>(spread.keep)];
+        with_both[i] = rs[i] + gelu(with_bias[i]);
+      }
+      PointwiseChain chain;
+      chain.spread = spread;
+      expect_near(values_of(pointwise_forward(context_, chain, x, bias, {})), with_bias,
+                  tolerance(type, 2, 2));
+      chain.activation = Activation::kGelu;
+      expect_near(values_of(pointwise_forward(context_, chain, x, bias, residual)), with_both,
+                  tolerance(type, 4, 2));
+    }
+  }
+}
+
+TEST_P(Pointwise, GeluIsExact) {
+  const Array x = random_array(context_, {40001}, DType::kFloat32, 1, -12, 12);
+  std::vector<double> values = values_of(x), slopes = values;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    slopes[i] = gelu_derivative(values[i]);
+    values[i] = gelu(values[i]);
+  }
+  const PointwiseChain chain{.activation = Activation::kGelu};
+  const std::vector<double> found = values_of(pointwise_forward(context_, chain, x, {}, {}));
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    EXPECT_NEAR(found[i], values[i], 2e-7 * std::max(1.0, std::abs(values[i])));
+  }
+  const Array ones = filled(context_, x.shape(), DType::kFloat32, 1.0);
+  expect_near(values_of(pointwise_backward(context_, chain, x, {}, ones)), slopes, 5e-7);
+}
+
+TEST_P(Pointwise, GeluOfExtremes) {
+  const double large = 1e30;
+  const Array x = array_of(context_, {4}, DType::kFloat32, {large, -large, 0.0, -20.0});
+  const PointwiseChain chain{.activation = Activation::kGelu};
+  EXPECT_EQ(values_of(pointwise_forward(context_, chain, x, {}, {})),
+            (std::vector<double>{static_cast<float>(large), 0.0, 0.0, 0.0}));
+  const Array ones = filled(context_, x.shape(), DType::kFloat32, 1.0);
+  expect_near(values_of(pointwise_backward(context_, chain, x, {}, ones)), {1.0, 0.0, 0.5, 0.0}, 1e-7);
+  const Array nan = filled(context_, {3}, DType::kFloat32, std::nan(""));
+  for (const double value : values_of(pointwise_forward(context_, chain, nan, {}, {})))
+    EXPECT_TRUE(std::isnan(value));
+}
+
+TEST_P(Pointwise, BackwardFollowsTheChain) {
+  const Shape shape = {3, 7, 11};
+  for (const DType type : kTypes) {
+    const Array x = random_array(context_, shape, type, 1, -3, 3);
+    const Array bias = random_array(context_, {11}, type, 2);
+    const Array dy = random_array(context_, shape, type, 3);
+    PointwiseChain chain{Activation::kGelu, whole_dropout(shape, 0.4), {21, 11, 1}};
+    const std::vector<double> xs = values_of(x), bs = values_of(bias);
+    const std::vector<double> mask = values_of(
+        pointwise_forward(context_, {.dropout = chain.dropout}, filled(context_, shape, type, 1.0), {}, {}));
+    std::vector<double> wanted = values_of(dy);
+    for (std::size_t i = 0; i < wanted.size(); ++i)
+      wanted[i] *= mask[i] * gelu_derivative(xs[i] + bs[i % 11]);
+    expect_near(values_of(pointwise_backward(context_, chain, x, bias, dy)), wanted, tolerance(type, 8, 2));
+
+    wanted = values_of(dy);
+    for (std::size_t i = 0; i < wanted.size(); ++i) wanted[i] *= mask[i];
+    expect_near(values_of(pointwise_backward(context_, {.dropout = chain.dropout}, {}, {}, dy)), wanted,
+                tolerance(type, 2, 2));
+  }
+}
+
+TEST_P(Pointwise, DropoutIsTheStreamsElement) {
+  const Shape shape = {3, 5, 6};
+  const Dropout dropout = whole_dropout(shape, 0.25);
+  const Array ones = filled(context_, shape, DType::kFloat64, 1.0);
+  const std::vector<double> mask = values_of(pointwise_forward(context_, {.dropout = dropout}, ones, {}, {}));
+  for (std::uint64_t sample = 0; sample < 3; ++sample) {
+    for (std::uint64_t element = 0; element < 30; ++element) {
+      const bool keep = dropout.stream.uniform({.step = 5, .sample = 2 + sample}, element) >= 0.25;
+      EXPECT_DOUBLE_EQ(mask[sample * 30 + element], keep ? 1 / 0.75 : 0.0);
+    }
+  }
+}
+
+TEST_P(Pointwise, DropoutOfPiecesIsThePieceOfDropout) {
+  const Shape shape = {3, 13, 10, 9};
+  Dropout dropout = whole_dropout(shape, 0.3);
+  const Array x = random_array(context_, shape, DType::kFloat32, 1);
+  const Array whole = pointwise_forward(context_, {.dropout = dropout}, x, {}, {});
+  for (const Box& piece : {Box{{0, 0, 0, 0}, {3, 13, 10, 4}}, Box{{1, 0, 0, 0}, {2, 13, 10, 9}},
+                           Box{{0, 5, 0, 0}, {3, 8, 10, 9}}, Box{{2, 3, 7, 1}, {1, 5, 3, 8}},
+                           Box{{1, 2, 3, 4}, {1, 1, 1, 1}}, Box{{1, 2, 3, 4}, {0, 1, 1, 1}}}) {
+    dropout.piece = piece;
+    const Array part =
+        pointwise_forward(context_, {.dropout = dropout}, extract_box(context_, x, piece), {}, {});
+    EXPECT_EQ(values_of(part), values_of(extract_box(context_, whole, piece))) << piece;
+  }
+}
+
+TEST_P(Pointwise, DropoutKeepsTheRightShare) {
+  const Shape shape = {8, 250, 100};
+  for (const double probability : {0.0, 0.001, 0.1, 0.5, 0.9}) {
+    const Array ones = filled(context_, shape, DType::kFloat32, 1.0);
+    double kept = 0;
+    for (const double value : values_of(
+             pointwise_forward(context_, {.dropout = whole_dropout(shape, probability)}, ones, {}, {}))) {
+      kept += value != 0;
+      if (value != 0) {
+        ASSERT_NEAR(value, 1 / (1 - probability), 1e-6 / (1 - probability));
+      }
+    }
+    const double count = static_cast<double>(shape.count());
+    const double deviation = std::sqrt(count * probability * (1 - probability));
+    EXPECT_NEAR(kept, count * (1 - probability), 4 * deviation);
+  }
+}
+
+TEST_P(Pointwise, SumAndScaleOverASpread) {
+  for (const DType type : kTypes) {
+    for (const Spread& spread : {Spread{700, 37, 1}, Spread{1, 5, 1033}, Spread{30, 4, 7}, Spread{0, 4, 7},
+                                 Spread{1, 1, 1}, Spread{9000, 3, 1}}) {
+      const Shape shape = {spread.outer, spread.keep, spread.inner};
+      const Array x = random_array(context_, shape, type, 1);
+      const Array factor = random_array(context_, {spread.keep}, DType::kFloat32, 2);
+      const std::vector<double> xs = values_of(x), fs = values_of(factor);
+      std::vector<double> sums(fs.size(), 0.0), scaled(xs.size());
+      for (std::size_t i = 0; i < xs.size(); ++i) {
+        const std::size_t k = i / static_cast<std::size_t>(spread.inner) % fs.size();
+        sums[k] += xs[i];
+        scaled[i] = xs[i] * fs[k];
+      }
+      const Array found = sum_spread(context_, spread, x);
+      EXPECT_EQ(found.dtype(), type == DType::kFloat64 ? type : DType::kFloat32);
+      expect_near(values_of(found), sums, tolerance(found.dtype(), spread.outer * spread.inner + 1));
+      expect_near(values_of(scale_spread(context_, spread, x, factor)), scaled, tolerance(type, 2));
+    }
+  }
+}
+
+TEST_P(Pointwise, SimpleKernels) {
+  for (const DType type : kTypes) {
+    const Array a = random_array(context_, {3, 41}, type, 1), b = random_array(context_, {3, 41}, type, 2);
+    const std::vector<double> as = values_of(a), bs = values_of(b);
+    std::vector<double> sum(as.size()), scaled(as.size());
+    for (std::size_t i = 0; i < as.size(); ++i) sum[i] = as[i] + bs[i], scaled[i] = -2.5 * as[i];
+    expect_near(values_of(add(context_, a, b)), sum, tolerance(type, 1, 2));
+    for (const DType other : kTypes) {
+      const Array converted = cast(context_, b, other);
+      EXPECT_EQ(converted.dtype(), other);
+      expect_near(values_of(converted), bs, testing::epsilon(other));
+      Array into = random_array(context_, {3, 41}, type, 1);
+      accumulate(context_, into, converted);
+      expect_near(values_of(into), sum, tolerance(type, 1, 2) + testing::epsilon(other));
+    }
+    Array x = random_array(context_, {3, 41}, type, 1);
+    scale(context_, x, -2.5);
+    expect_near(values_of(x), scaled, tolerance(type, 1, 3));
+    EXPECT_EQ(values_of(filled(context_, {2, 3}, type, 1.5)), std::vector<double>(6, 1.5));
+  }
+}
+
+TEST_P(Pointwise, RoundsToNearestEven) {
+  const Array x = array_of(context_, {4}, DType::kFloat32, {1.00390625, 1.01171875, -3.0e38, INFINITY});
+  EXPECT_EQ(values_of(cast(context_, x, DType::kBfloat16)),
+            (std::vector<double>{1.0, 1.015625, static_cast<double>(float(BFloat16(-3.0e38F))), INFINITY}));
+  const Array nan = filled(context_, {40}, DType::kFloat32, std::nan(""));
+  for (const double value : values_of(cast(context_, nan, DType::kBfloat16))) EXPECT_TRUE(std::isnan(value));
+}
+
+TEST_P(Pointwise, MetaCountsAlike) {
+  Context meta = Context::make_meta();
+  for (Context* context : {&context_, &meta}) {
+    const Array x(*context, {4, 6}, DType::kFloat32), bias(*context, {6}, DType::kFloat32);
+    if (context == &context_) context_.tally() = {};
+    const PointwiseChain chain{Activation::kGelu, whole_dropout({4, 6}, 0.5), {4, 6, 1}};
+    EXPECT_EQ(pointwise_forward(*context, chain, x, bias, x).shape(), x.shape());
+    EXPECT_EQ(pointwise_backward(*context, chain, x, bias, x).shape(), x.shape());
+    sum_spread(*context, chain.spread, x);
+  }
+  EXPECT_GT(meta.tally().flops, 0);
+  EXPECT_EQ(meta.tally().flops, context_.tally().flops);
+  EXPECT_EQ(meta.tally().bytes, context_.tally().bytes);
+}
+
+TEST_P(Pointwise, ErrorsSayWhatIsWrong) {
+  const Array x = random_array(context_, {2, 3}, DType::kFloat32, 1);
+  const Array y = random_array(context_, {3, 2}, DType::kFloat32, 1);
+  EXPECT_THROW(add(context_, x, y), ShapeError);
+  EXPECT_THROW(add(context_, x, cast(context_, x, DType::kBfloat16)), ShapeError);
+  EXPECT_THROW(sum_spread(context_, {2, 2, 2}, x), ShapeError);
+  EXPECT_THROW(pointwise_forward(context_, {.spread = {2, 3, 1}}, x, y, {}), ShapeError);
+  EXPECT_THROW(pointwise_forward(context_, {.dropout = whole_dropout({2, 3}, 1.0)}, x, {}, {}), Error);
+  EXPECT_THROW(pointwise_forward(context_, {.dropout = whole_dropout({2, 4}, 0.1)}, x, {}, {}), ShapeError);
+}
+
+INSTANTIATE_TEST_SUITE_P(Backends, Pointwise, testing::host_backends(), testing::backend_name);
+
+}  // namespace
+}  // namespace jigsaw
