@@ -24,3 +24,30 @@ function(jigsaw_test name)
     add_dependencies(gpu_tests ${name})
   endif()
 endfunction()
+
+# jigsaw_mpi_test(NAME SOURCES ... ROOMS ... RANKS 2 3 4 [TIMEOUT seconds] [ENVIRONMENT A=1 ...])
+# One GoogleTest executable whose tests run on all ranks at once (tests/comm/ranks.h), and one ctest entry
+# NAME_nN, label mpi, for each number of ranks.
+function(jigsaw_mpi_test name)
+  cmake_parse_arguments(TEST "" "TIMEOUT" "SOURCES;ROOMS;RANKS;ENVIRONMENT" ${ARGN})
+  add_executable(${name} ${TEST_SOURCES} ${CMAKE_SOURCE_DIR}/tests/comm/mpi_main.cpp)
+  list(TRANSFORM TEST_ROOMS PREPEND jigsaw_)
+  target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR}/tests)
+  target_link_libraries(${name} PRIVATE ${TEST_ROOMS} jigsaw_comm GTest::gtest)
+  jigsaw_mpi_run(${name} ${name} RANKS ${TEST_RANKS} TIMEOUT ${TEST_TIMEOUT} ENVIRONMENT ${TEST_ENVIRONMENT})
+endfunction()
+
+# jigsaw_mpi_run(NAME TARGET RANKS 2 3 4 [TIMEOUT seconds] [ENVIRONMENT A=1 ...])
+# More ctest entries NAME_nN for a target that is there.
+function(jigsaw_mpi_run name target)
+  cmake_parse_arguments(RUN "" "TIMEOUT" "RANKS;ENVIRONMENT" ${ARGN})
+  if(NOT RUN_TIMEOUT)
+    set(RUN_TIMEOUT 120)
+  endif()
+  foreach(ranks ${RUN_RANKS})
+    add_test(NAME ${name}_n${ranks}
+      COMMAND ${MPIEXEC_EXECUTABLE} --oversubscribe --bind-to none -n ${ranks} $<TARGET_FILE:${target}>)
+    set_tests_properties(${name}_n${ranks} PROPERTIES LABELS mpi TIMEOUT ${RUN_TIMEOUT} PROCESSORS ${ranks}
+      ENVIRONMENT "OMP_NUM_THREADS=1;OMPI_ALLOW_RUN_AS_ROOT=1;OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1;JIGSAW_SOURCE_DIR=${CMAKE_SOURCE_DIR};${RUN_ENVIRONMENT}")
+  endforeach()
+endfunction()

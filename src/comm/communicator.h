@@ -1,23 +1,21 @@
 #pragma once
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "array/array.h"
+#include "comm/call.h"
+#include "comm/call_log.h"
 
 namespace jigsaw {
 
-/// Kinds of collective, as counted in summary.json.
-enum class Collective : std::uint8_t { kAllGather, kReduceScatter, kAllReduce, kAllToAll, kBroadcast, kExchange };
-inline constexpr int kCollectives = 6;
-const char* name(Collective kind);
-
-enum class ReduceOp : std::uint8_t { kSum, kMax, kMin };
-
-/// A collective under way. Owns what it sends and receives until it is waited for.
+/// A collective under way. Owns what it sends and receives until it is waited for. Destroyed without being
+/// waited for, it waits first, unless an exception is on its way.
 class Pending {
  public:
   class Operation {
@@ -41,45 +39,49 @@ class Pending {
   std::unique_ptr<Operation> operation_;
 };
 
-/// A message to, or expected from, one rank: `count` elements.
-struct Message {
-  int peer = 0;
-  std::int64_t first = 0;  ///< first element in the packed send or receive array
-  std::int64_t count = 0;
-};
-
 /// Bytes sent so far, by closed form over n ranks: all_gather (n−1) × own piece; reduce_scatter whole −
 /// own piece; all_reduce 2(n−1)/n × whole; all_to_all, exchange and broadcast (by the root): what goes to
-/// others. Shared by a communicator and all that were split off it.
+/// others. Shared by a communicator and all that were split off it. Groups of one and calls in which
+/// nothing travels for anyone do not count.
 struct Traffic {
   std::array<double, kCollectives> sent_bytes{};
   std::array<std::int64_t, kCollectives> calls{};
-  double seconds = 0;  ///< time spent in start and wait
+  double seconds = 0;  ///< time spent in start, poll and wait
   double total_bytes() const;
 };
 
-/// A group of ranks, a value over a small interface. All ranks of the group call the same collectives
-/// in the same order. Arrays are flat: counts are elements, in rank order, may be uneven and zero, and are
-/// equal on every rank. `start_…` returns at once; the sent array is not written until waited for.
-/// Reductions add in rank order (in float64 or float32, never bf16), so every run gives the same bits.
+/// A group of ranks over a small interface. All ranks of the group call the same collectives
+/// in the same order; they may wait for them in any order. Arrays are flat: counts are elements, in rank
+/// order, may be uneven and zero, and are equal on every rank. Results are flat too, except that all_reduce
+/// and broadcast keep the shape of `send`. `start_…` returns at once; the sent array is not written until
+/// waited for. Reductions add in rank order (in float64 or float32, never bf16), so every run and every
+/// backend gives the same bits. In a group of one, and for the root of a broadcast, the result may share
+/// its memory with `send`.
 ///
 /// Errors: CommError when counts do not fit the arrays, a rank was lost, or peers disagree on the call.
 class Communicator {
  public:
+  /// The color and key of any rank of the group; must give the same answers on every rank.
+  using ColorAndKey = std::function<std::pair<int, int>(int rank)>;
+
   virtual ~Communicator() = default;
 
   virtual int rank() const = 0;
   virtual int size() const = 0;
-  /// The ranks of equal `color`, ordered by `key`, then by rank. Collective.
-  virtual std::unique_ptr<Communicator> split(int color, int key) = 0;
   /// Ends the whole job with this exit code, now, whatever other ranks do. Where ranks are threads, all of
-  /// their pending and future calls throw CommError instead, and this returns.
+  /// their pending and future calls throw CommError instead, and this returns. The one call that may come
+  /// from another thread than the rank's own.
   virtual void abort(int exit_code) = 0;
+
+  /// The ranks whose color is that of this rank, ordered by key, then by rank. Collective. The label names
+  /// the group in logs and errors and is the same on all ranks: usually the mesh axis.
+  std::unique_ptr<Communicator> split(const std::string& label, const ColorAndKey& color_and_key);
 
   /// Result: all pieces one after the other. counts[rank()] is send.count().
   Pending start_all_gather(const Array& send, std::span<const std::int64_t> counts);
   /// Result: the sum over ranks of their r-th piece, for r = rank(); counts add up to send.count().
-  Pending start_reduce_scatter(const Array& send, std::span<const std::int64_t> counts, ReduceOp op = ReduceOp::kSum);
+  Pending start_reduce_scatter(const Array& send, std::span<const std::int64_t> counts,
+                               ReduceOp op = ReduceOp::kSum);
   /// Result: the sum over ranks, whole, equal in every bit on all ranks.
   Pending start_all_reduce(const Array& send, ReduceOp op = ReduceOp::kSum);
   /// Result: for each rank in order what it sent here; send holds for each rank in order what goes there.
@@ -88,49 +90,80 @@ class Communicator {
   /// Result: the root's array. Every rank passes an array of the same count and type.
   Pending start_broadcast(const Array& send, int root);
   /// Point to point: each message sends a run of `send`, each expected one fills a run of the result of
-  /// `receive_count` elements. Several messages between one pair match in order; a rank may send to itself.
+  /// `receive_count` elements; what no message fills is arbitrary. Several messages between one pair match
+  /// in order; a rank may send to itself. Every rank of the group calls it, if with no messages.
   Pending start_exchange(const Array& send, std::span<const Message> sends, std::span<const Message> receives,
                          std::int64_t receive_count);
 
   Array all_gather(const Array& send, std::span<const std::int64_t> counts) {
     return start_all_gather(send, counts).wait();
   }
-  Array reduce_scatter(const Array& send, std::span<const std::int64_t> counts, ReduceOp op = ReduceOp::kSum) {
+  Array reduce_scatter(const Array& send, std::span<const std::int64_t> counts,
+                       ReduceOp op = ReduceOp::kSum) {
     return start_reduce_scatter(send, counts, op).wait();
   }
-  Array all_reduce(const Array& send, ReduceOp op = ReduceOp::kSum) { return start_all_reduce(send, op).wait(); }
+  Array all_reduce(const Array& send, ReduceOp op = ReduceOp::kSum) {
+    return start_all_reduce(send, op).wait();
+  }
   Array all_to_all(const Array& send, std::span<const std::int64_t> send_counts,
                    std::span<const std::int64_t> receive_counts) {
     return start_all_to_all(send, send_counts, receive_counts).wait();
   }
   Array broadcast(const Array& send, int root) { return start_broadcast(send, root).wait(); }
+  Array exchange(const Array& send, std::span<const Message> sends, std::span<const Message> receives,
+                 std::int64_t receive_count) {
+    return start_exchange(send, sends, receives, receive_count).wait();
+  }
 
-  /// Small control values of the program itself, not counted as traffic of the model.
+  /// Small control values of the program itself, not counted as traffic of the model. Equal number of
+  /// values on every rank. A NaN on any rank wins over max and min.
   std::vector<double> all_reduce(std::span<const double> values, ReduceOp op);
   /// Every rank's text, in rank order. Lengths may differ.
   std::vector<std::string> all_gather_text(const std::string& text);
   void barrier();
 
-  Traffic& traffic() const { return *traffic_; }
+  Context& context() const { return *context_; }
+  Traffic& traffic() const { return ledger_->traffic; }
+  /// The calls of this rank on this and all groups of the same job; lives as long as its holder.
+  std::shared_ptr<const CallLog> log() const { return {ledger_, &ledger_->log}; }
+  const std::string& label() const { return label_; }
 
  protected:
-  Communicator(Context& context, std::shared_ptr<Traffic> traffic)
-      : context_(&context), traffic_(std::move(traffic)) {}
+  /// What a rank keeps over all its groups.
+  struct Ledger {
+    Traffic traffic;
+    CallLog log;
+  };
 
-  Context& context() const { return *context_; }
+  /// A group of the whole job.
+  explicit Communicator(Context& context);
+  /// A group split off `parent`.
+  Communicator(const Communicator& parent, std::string label);
 
-  virtual Pending do_all_gather(const Array& send, std::span<const std::int64_t> counts) = 0;
-  virtual Pending do_reduce_scatter(const Array& send, std::span<const std::int64_t> counts, ReduceOp op) = 0;
-  virtual Pending do_all_reduce(const Array& send, ReduceOp op) = 0;
-  virtual Pending do_all_to_all(const Array& send, std::span<const std::int64_t> send_counts,
-                                std::span<const std::int64_t> receive_counts) = 0;
-  virtual Pending do_broadcast(const Array& send, int root) = 0;
-  virtual Pending do_exchange(const Array& send, std::span<const Message> sends, std::span<const Message> receives,
-                              std::int64_t receive_count) = 0;
+  /// Starts a call that the front has checked and that takes more than one rank.
+  virtual std::unique_ptr<Pending::Operation> do_start(Call call) = 0;
+  /// Every rank's call.text, in rank order.
+  virtual std::vector<std::string> do_control(Call call) = 0;
+  /// `members` in the order of the new group, `rank()` among them. `sequence` is that of the call here.
+  virtual std::unique_ptr<Communicator> do_split(const std::string& label, const std::vector<int>& members,
+                                                 std::int64_t sequence) = 0;
 
  private:
+  class Logged;
+
+  Pending start(Call call);
+  std::vector<std::string> control(std::string text);
+  void check_pieces(const Call& call, std::int64_t own_or_whole) const;
+  void check_message(const Call& call, const Message& message, std::int64_t available) const;
+  [[noreturn]] void refuse(const Call& call, const std::string& why) const;
+  bool nothing_travels(const Call& call) const;
+  Array local_result(const Call& call) const;
+
   Context* context_;
-  std::shared_ptr<Traffic> traffic_;
+  std::shared_ptr<Ledger> ledger_;
+  std::string label_;
+  bool whole_job_;
+  std::int64_t sequence_ = 0;
 };
 
 }  // namespace jigsaw

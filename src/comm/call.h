@@ -1,0 +1,57 @@
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "array/array.h"
+
+namespace jigsaw {
+
+/// Kinds of collective, as counted in summary.json; control values are logged, not counted.
+enum class Collective : std::uint8_t {
+  kAllGather,
+  kReduceScatter,
+  kAllReduce,
+  kAllToAll,
+  kBroadcast,
+  kExchange,
+  kControl
+};
+inline constexpr int kCollectives = 6;  ///< those that are counted
+const char* name(Collective kind);
+
+enum class ReduceOp : std::uint8_t { kSum, kMax, kMin };
+
+/// A message to, or expected from, one rank: `count` elements.
+struct Message {
+  int peer = 0;
+  std::int64_t first = 0;  ///< first element in the packed send or receive array
+  std::int64_t count = 0;
+};
+
+/// One checked call, as the front hands it to a backend. Which fields count depends on the kind.
+struct Call {
+  Collective kind = Collective::kControl;
+  ReduceOp op = ReduceOp::kSum;
+  int root = 0;
+  Array send;
+  Shape result_shape;
+  /// Elements by rank: pieces (all_gather, reduce_scatter) or what goes to each (all_to_all).
+  std::vector<std::int64_t> counts;
+  std::vector<std::int64_t> receive_counts;
+  std::vector<Message> sends;
+  std::vector<Message> receives;
+  std::string text;           ///< of a control call
+  std::int64_t sequence = 0;  ///< number of this call in its group
+  double sent_bytes = 0;      ///< by closed form
+
+  /// A count that is the same on all ranks of the group; 0 where there is none.
+  std::int64_t global_count() const;
+  /// "all_gather #17 of 4096 fp32".
+  std::string describe() const;
+};
+
+/// The sums of all counts before each: where each rank's piece begins.
+std::vector<std::int64_t> offsets(const std::vector<std::int64_t>& counts);
+
+}  // namespace jigsaw

@@ -1,0 +1,66 @@
+#include "comm/call_log.h"
+
+#include <algorithm>
+
+#include "base/text.h"
+
+namespace jigsaw {
+
+namespace {
+
+/// The finaliser of SplitMix64 over a running value: order matters.
+std::uint64_t mix(std::uint64_t hash, std::uint64_t value) {
+  std::uint64_t z = hash * 0x9e3779b97f4a7c15U + value + 0x632be59bd9b4e019U;
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9U;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111ebU;
+  return z ^ (z >> 31);
+}
+
+}  // namespace
+
+std::string CallLog::Entry::describe() const {
+  return concat(name(kind), " #", sequence, " on ", group, " (", count, " elements)");
+}
+
+std::int64_t CallLog::begin(const std::string& group, bool whole_job, const Call& call) {
+  const std::int64_t count = call.send.defined() ? call.send.count() : 0;
+  const std::lock_guard lock(mutex_);
+  const std::int64_t number = next_++;
+  ring_[static_cast<std::size_t>(number % kKept)] = {number, group,         call.kind,
+                                                     count,  call.sequence, State::kStarted};
+  hash_ = mix(hash_, stable_hash(group));
+  hash_ = mix(hash_, static_cast<std::uint64_t>(call.kind));
+  if (whole_job) hash_ = mix(hash_, static_cast<std::uint64_t>(call.global_count()));
+  return number;
+}
+
+void CallLog::set_state(std::int64_t number, State state) {
+  const std::lock_guard lock(mutex_);
+  Entry& entry = ring_[static_cast<std::size_t>(number % kKept)];
+  if (entry.number == number) entry.state = state;
+}
+
+std::vector<CallLog::Entry> CallLog::last() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<Entry> entries;
+  for (std::int64_t number = std::max<std::int64_t>(0, next_ - kKept); number < next_; ++number) {
+    entries.push_back(ring_[static_cast<std::size_t>(number % kKept)]);
+  }
+  return entries;
+}
+
+std::string CallLog::position() const {
+  const std::vector<Entry> entries = last();
+  for (const Entry& entry : entries) {
+    if (entry.state == State::kWaiting) return concat("waits in ", entry.describe());
+  }
+  if (entries.empty()) return "has made no call yet";
+  return concat("is outside communication, after ", entries.back().describe());
+}
+
+double CallLog::fingerprint() const {
+  const std::lock_guard lock(mutex_);
+  return static_cast<double>(mix(hash_, static_cast<std::uint64_t>(next_)) >> 11);
+}
+
+}  // namespace jigsaw

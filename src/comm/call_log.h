@@ -1,0 +1,53 @@
+#pragma once
+#include <array>
+#include <cstdint>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "comm/call.h"
+
+namespace jigsaw {
+
+/// The last calls of one rank on all its groups, and a fingerprint of all calls so far. Thread-safe, so
+/// that a watchdog can read it while the rank hangs.
+class CallLog {
+ public:
+  static constexpr std::int64_t kKept = 64;
+
+  enum class State : std::uint8_t { kStarted, kWaiting, kDone };
+
+  struct Entry {
+    std::int64_t number = 0;  ///< over all groups of the rank
+    std::string group;
+    Collective kind = Collective::kControl;
+    std::int64_t count = 0;     ///< elements this rank sends
+    std::int64_t sequence = 0;  ///< within the group
+    State state = State::kStarted;
+
+    /// "all_gather #17 on tensor (4096 elements)".
+    std::string describe() const;
+  };
+
+  /// Logs a call; the number names it from then on.
+  std::int64_t begin(const std::string& group, bool whole_job, const Call& call);
+  void set_state(std::int64_t number, State state);
+
+  /// At most kKept entries, oldest first.
+  std::vector<Entry> last() const;
+  /// "waits in …" or "is outside communication, after …".
+  std::string position() const;
+
+  /// A hash of every call so far: number, group, kind, and for groups of the whole job (elsewhere pieces may
+  /// be uneven across groups) the global element count. An integer below 2^53, exact as a double: ranks that
+  /// made the same calls have the same one, so its minimum and maximum over ranks agree.
+  double fingerprint() const;
+
+ private:
+  mutable std::mutex mutex_;
+  std::array<Entry, kKept> ring_;
+  std::int64_t next_ = 0;
+  std::uint64_t hash_ = 0;
+};
+
+}  // namespace jigsaw

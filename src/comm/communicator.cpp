@@ -1,0 +1,294 @@
+#include "comm/communicator.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <numeric>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "comm/reduce.h"
+
+namespace jigsaw {
+
+namespace {
+
+/// Adds the time it lives to a sum of seconds.
+class Stopwatch {
+ public:
+  explicit Stopwatch(double& seconds) : seconds_(seconds) {}
+  ~Stopwatch() {
+    seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
+  }
+  Stopwatch(const Stopwatch&) = delete;
+  Stopwatch& operator=(const Stopwatch&) = delete;
+
+ private:
+  double& seconds_;
+  std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+};
+
+class Ready : public Pending::Operation {
+ public:
+  explicit Ready(Array result) : result_(std::move(result)) {}
+  Array wait() override { return std::move(result_); }
+  bool poll() override { return true; }
+
+ private:
+  Array result_;
+};
+
+std::int64_t sum(const std::vector<std::int64_t>& counts) {
+  return std::accumulate(counts.begin(), counts.end(), std::int64_t{0});
+}
+
+std::vector<std::int64_t> to_vector(std::span<const std::int64_t> counts) {
+  return {counts.begin(), counts.end()};
+}
+
+/// Messages of a rank to itself.
+std::vector<Message> own_messages(const std::vector<Message>& messages, int rank) {
+  std::vector<Message> own;
+  std::copy_if(messages.begin(), messages.end(), std::back_inserter(own),
+               [rank](const Message& message) { return message.peer == rank; });
+  return own;
+}
+
+}  // namespace
+
+Array Pending::wait() {
+  require(valid(), "a collective is waited for once");
+  const std::unique_ptr<Operation> operation = std::move(operation_);
+  return operation->wait();
+}
+
+double Traffic::total_bytes() const {
+  return std::accumulate(sent_bytes.begin(), sent_bytes.end(), 0.0);
+}
+
+/// A backend's operation with its time measured and its state in the log.
+class Communicator::Logged : public Pending::Operation {
+ public:
+  Logged(std::unique_ptr<Pending::Operation> operation, std::shared_ptr<Ledger> ledger, std::int64_t number)
+      : operation_(std::move(operation)), ledger_(std::move(ledger)), number_(number) {}
+  ~Logged() override {
+    operation_.reset();
+    ledger_->log.set_state(number_, CallLog::State::kDone);
+  }
+
+  Array wait() override {
+    const Stopwatch stopwatch(ledger_->traffic.seconds);
+    ledger_->log.set_state(number_, CallLog::State::kWaiting);
+    return operation_->wait();
+  }
+  bool poll() override {
+    const Stopwatch stopwatch(ledger_->traffic.seconds);
+    return operation_->poll();
+  }
+
+ private:
+  std::unique_ptr<Pending::Operation> operation_;
+  std::shared_ptr<Ledger> ledger_;
+  std::int64_t number_;
+};
+
+Communicator::Communicator(Context& context)
+    : context_(&context), ledger_(std::make_shared<Ledger>()), label_("world"), whole_job_(true) {}
+
+Communicator::Communicator(const Communicator& parent, std::string label)
+    : context_(parent.context_), ledger_(parent.ledger_), label_(std::move(label)), whole_job_(false) {}
+
+std::unique_ptr<Communicator> Communicator::split(const std::string& label,
+                                                  const ColorAndKey& color_and_key) {
+  const int color = color_and_key(rank()).first;
+  std::vector<std::pair<int, int>> ordered;  // key, rank
+  for (int other = 0; other < size(); ++other) {
+    const auto [its_color, key] = color_and_key(other);
+    if (its_color == color) ordered.emplace_back(key, other);
+  }
+  std::sort(ordered.begin(), ordered.end());
+  std::vector<int> members;
+  for (const auto& [key, other] : ordered) members.push_back(other);
+  return do_split(label, members, sequence_++);
+}
+
+Pending Communicator::start_all_gather(const Array& send, std::span<const std::int64_t> counts) {
+  Call call{.kind = Collective::kAllGather, .send = send, .counts = to_vector(counts)};
+  check_pieces(call, send.count());
+  call.result_shape = {sum(call.counts)};
+  call.sent_bytes = static_cast<double>(send.bytes()) * (size() - 1);
+  return start(std::move(call));
+}
+
+Pending Communicator::start_reduce_scatter(const Array& send, std::span<const std::int64_t> counts,
+                                           ReduceOp op) {
+  Call call{.kind = Collective::kReduceScatter, .op = op, .send = send, .counts = to_vector(counts)};
+  check_pieces(call, sum(call.counts));
+  const std::int64_t own = counts[static_cast<std::size_t>(rank())];
+  call.result_shape = {own};
+  call.sent_bytes = static_cast<double>((send.count() - own) * size_of(send.dtype()));
+  return start(std::move(call));
+}
+
+Pending Communicator::start_all_reduce(const Array& send, ReduceOp op) {
+  Call call{.kind = Collective::kAllReduce, .op = op, .send = send, .result_shape = send.shape()};
+  call.sent_bytes = 2.0 * (size() - 1) / size() * static_cast<double>(send.bytes());
+  return start(std::move(call));
+}
+
+Pending Communicator::start_all_to_all(const Array& send, std::span<const std::int64_t> send_counts,
+                                       std::span<const std::int64_t> receive_counts) {
+  Call call{.kind = Collective::kAllToAll,
+            .send = send,
+            .counts = to_vector(send_counts),
+            .receive_counts = to_vector(receive_counts)};
+  check_pieces(call, sum(call.counts));
+  const auto own = static_cast<std::size_t>(rank());
+  if (call.counts[own] != call.receive_counts[own]) {
+    refuse(call, concat("it sends ", call.counts[own], " elements to itself and expects ",
+                        call.receive_counts[own]));
+  }
+  call.result_shape = {sum(call.receive_counts)};
+  call.sent_bytes = static_cast<double>((send.count() - call.counts[own]) * size_of(send.dtype()));
+  return start(std::move(call));
+}
+
+Pending Communicator::start_broadcast(const Array& send, int root) {
+  Call call{.kind = Collective::kBroadcast, .root = root, .send = send, .result_shape = send.shape()};
+  if (root < 0 || root >= size()) refuse(call, concat("rank ", root, " cannot be the root"));
+  if (root == rank()) call.sent_bytes = static_cast<double>(send.bytes()) * (size() - 1);
+  return start(std::move(call));
+}
+
+Pending Communicator::start_exchange(const Array& send, std::span<const Message> sends,
+                                     std::span<const Message> receives, std::int64_t receive_count) {
+  Call call{.kind = Collective::kExchange,
+            .send = send,
+            .result_shape = {receive_count},
+            .sends = {sends.begin(), sends.end()},
+            .receives = {receives.begin(), receives.end()}};
+  for (const Message& message : call.sends) check_message(call, message, send.count());
+  for (const Message& message : call.receives) check_message(call, message, receive_count);
+  const std::vector<Message> out = own_messages(call.sends, rank());
+  const std::vector<Message> in = own_messages(call.receives, rank());
+  if (!std::equal(out.begin(), out.end(), in.begin(), in.end(),
+                  [](const Message& a, const Message& b) { return a.count == b.count; })) {
+    refuse(call, "its messages to itself are not those it expects of itself");
+  }
+  for (const Message& message : call.sends) {
+    if (message.peer != rank()) {
+      call.sent_bytes += static_cast<double>(message.count * size_of(send.dtype()));
+    }
+  }
+  return start(std::move(call));
+}
+
+std::vector<double> Communicator::all_reduce(std::span<const double> values, ReduceOp op) {
+  const std::vector<std::string> texts =
+      control({reinterpret_cast<const char*>(values.data()), values.size_bytes()});
+  std::vector<std::vector<double>> pieces(texts.size(), std::vector<double>(values.size()));
+  std::vector<const std::byte*> pointers;
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    if (texts[i].size() != values.size_bytes()) {
+      throw CommError(concat("control values: rank ", i, " of ", label_, " passed ",
+                             texts[i].size() / sizeof(double), " values, rank ", rank(), " ", values.size()));
+    }
+    std::copy(texts[i].begin(), texts[i].end(), reinterpret_cast<char*>(pieces[i].data()));
+    pointers.push_back(reinterpret_cast<const std::byte*>(pieces[i].data()));
+  }
+  std::vector<double> result(values.size());
+  reduce_in_order(pointers, static_cast<std::int64_t>(values.size()), DType::kFloat64, op,
+                  reinterpret_cast<std::byte*>(result.data()));
+  return result;
+}
+
+std::vector<std::string> Communicator::all_gather_text(const std::string& text) {
+  return control(text);
+}
+
+void Communicator::barrier() {
+  control({});
+}
+
+Pending Communicator::start(Call call) {
+  require(call.send.defined(), "a collective needs an array to send");
+  if (call.send.device() != context_->device()) refuse(call, "the array is not on the rank's device");
+  const bool reduces = call.kind == Collective::kReduceScatter || call.kind == Collective::kAllReduce;
+  if (reduces && call.send.dtype() == DType::kBfloat16)
+    refuse(call, "bf16 is not reduced; cast to fp32 first");
+  call.sequence = sequence_++;
+  const std::int64_t number = ledger_->log.begin(label_, whole_job_, call);
+  if (size() == 1 || nothing_travels(call)) {
+    ledger_->log.set_state(number, CallLog::State::kDone);
+    return Pending(std::make_unique<Ready>(local_result(call)));
+  }
+  const auto kind = static_cast<std::size_t>(call.kind);
+  ledger_->traffic.sent_bytes[kind] += call.sent_bytes;
+  ledger_->traffic.calls[kind] += 1;
+  const Stopwatch stopwatch(ledger_->traffic.seconds);
+  return Pending(std::make_unique<Logged>(do_start(std::move(call)), ledger_, number));
+}
+
+std::vector<std::string> Communicator::control(std::string text) {
+  Call call{.kind = Collective::kControl, .text = std::move(text), .sequence = sequence_++};
+  const std::int64_t number = ledger_->log.begin(label_, whole_job_, call);
+  ledger_->log.set_state(number, CallLog::State::kWaiting);
+  std::vector<std::string> texts =
+      size() == 1 ? std::vector<std::string>{std::move(call.text)} : do_control(std::move(call));
+  ledger_->log.set_state(number, CallLog::State::kDone);
+  return texts;
+}
+
+/// The counts name every rank, are not negative, and fit the sent array.
+void Communicator::check_pieces(const Call& call, std::int64_t own_or_whole) const {
+  const auto check = [&](const std::vector<std::int64_t>& counts) {
+    if (std::ssize(counts) != size()) {
+      refuse(call, concat("there are ", counts.size(), " counts for ", size(), " ranks"));
+    }
+    if (std::any_of(counts.begin(), counts.end(), [](std::int64_t count) { return count < 0; })) {
+      refuse(call, concat("a count of ", join(counts, ", "), " is negative"));
+    }
+  };
+  check(call.counts);
+  if (call.kind == Collective::kAllToAll) check(call.receive_counts);
+  const std::int64_t wanted =
+      call.kind == Collective::kAllGather ? call.counts[static_cast<std::size_t>(rank())] : own_or_whole;
+  if (wanted != call.send.count()) {
+    refuse(call, concat("the counts ", join(call.counts, ", "), " want an array of ", wanted, " elements"));
+  }
+}
+
+void Communicator::check_message(const Call& call, const Message& message, std::int64_t available) const {
+  const bool fits = message.peer >= 0 && message.peer < size() && message.first >= 0 && message.count >= 0 &&
+                    message.first + message.count <= available;
+  if (!fits) {
+    refuse(call, concat("a message of ", message.count, " elements from ", message.first, " on with rank ",
+                        message.peer, " does not fit ", available, " elements and ", size(), " ranks"));
+  }
+}
+
+void Communicator::refuse(const Call& call, const std::string& why) const {
+  throw CommError(concat(name(call.kind), " of ", call.send.count(), " ", jigsaw::name(call.send.dtype()),
+                         " by rank ", rank(), " of ", label_, ": ", why));
+}
+
+/// Known without asking anyone, and known by everyone.
+bool Communicator::nothing_travels(const Call& call) const {
+  return call.kind != Collective::kAllToAll && call.kind != Collective::kExchange && call.global_count() == 0;
+}
+
+/// The result of a call in which nothing leaves the rank.
+Array Communicator::local_result(const Call& call) const {
+  if (call.kind != Collective::kExchange) return call.send.reshaped(call.result_shape);
+  Array result(*context_, call.result_shape, call.send.dtype());
+  if (context_->device() == Device::kMeta) return result;
+  const std::int64_t size_of_element = size_of(call.send.dtype());
+  for (std::size_t i = 0; i < call.sends.size(); ++i) {
+    std::memcpy(result.raw() + call.receives[i].first * size_of_element,
+                call.send.raw() + call.sends[i].first * size_of_element,
+                static_cast<std::size_t>(call.sends[i].count * size_of_element));
+  }
+  return result;
+}
+
+}  // namespace jigsaw

@@ -1,0 +1,121 @@
+#include "comm/mpi/mpi_session.h"
+
+#include <unistd.h>
+
+#include <array>
+#include <charconv>
+#include <cstdlib>
+#include <cstring>
+#include <exception>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "comm/mpi/mpi_state.h"
+#include "comm/mpi/mpi_transfer.h"
+
+namespace jigsaw {
+
+namespace {
+
+std::optional<int> environment_number(const char* variable) {
+  const char* text = std::getenv(variable);
+  int value = 0;
+  if (text == nullptr) return std::nullopt;
+  const auto [end, error] = std::from_chars(text, text + std::strlen(text), value);
+  if (error != std::errc() || *end != '\0' || value < 1) return std::nullopt;
+  return value;
+}
+
+/// Ranks on this machine, as far as the launcher says: a rank that spins for its peers must then give way.
+bool ranks_exceed_cores() {
+  int ranks = 1;
+  if (const auto local = environment_number("OMPI_COMM_WORLD_LOCAL_SIZE")) {
+    ranks = *local;
+  } else if (const auto all = environment_number("SLURM_STEP_NUM_TASKS")) {
+    const int nodes = environment_number("SLURM_STEP_NUM_NODES").value_or(1);
+    ranks = (*all + nodes - 1) / nodes;
+  }
+  return ranks > sysconf(_SC_NPROCESSORS_ONLN);
+}
+
+void initialize() {
+  int initialized = 0;
+  check_mpi(MPI_Initialized(&initialized), "MPI_Initialized");
+  if (initialized != 0) throw CommError("MPI is initialised once per process: keep one MpiSession");
+  if (ranks_exceed_cores()) setenv("OMPI_MCA_mpi_yield_when_idle", "1", 0);
+  int provided = 0;
+  check_mpi(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided), "MPI_Init_thread");
+  check_mpi(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
+}
+
+int comm_size(MPI_Comm comm) {
+  int size = 0;
+  check_mpi(MPI_Comm_size(comm, &size), "MPI_Comm_size");
+  return size;
+}
+
+}  // namespace
+
+void check_mpi(int code, const std::string& what) {
+  if (code == MPI_SUCCESS) return;
+  std::array<char, MPI_MAX_ERROR_STRING> text{};
+  int length = 0;
+  MPI_Error_string(code, text.data(), &length);
+  throw CommError(concat(what, " failed: ", std::string(text.data(), static_cast<std::size_t>(length))));
+}
+
+void MpiSession::State::progress() {
+  // A stage may throw; what is done by then is dropped the next time.
+  for (const auto& transfer : active) transfer->step();
+  std::erase_if(active, [](const auto& transfer) { return transfer->done(); });
+}
+
+void MpiSession::State::finish(const MpiTransfer& transfer) {
+  while (!transfer.done()) progress();
+}
+
+std::optional<int> launched_ranks() {
+  if (const auto ranks = environment_number("OMPI_COMM_WORLD_SIZE")) return ranks;
+  if (const auto ranks = environment_number("PMI_SIZE")) return ranks;
+  if (std::getenv("SLURM_STEP_ID") != nullptr) return environment_number("SLURM_STEP_NUM_TASKS");
+  return std::nullopt;
+}
+
+MpiSession::MpiSession(const MpiOptions& options) : state_(std::make_shared<State>()) {
+  state_->options = options;
+  const std::optional<int> promised = launched_ranks();  // MPI_Init may set what it reads
+  initialize();
+  const int delivered = size();
+  if (promised && *promised > delivered) {
+    MPI_Finalize();
+    throw CommError(
+        concat("the launcher started ", *promised, " ranks, but MPI connects ", delivered,
+               ": use the mpirun of the Open MPI this program was built with, or `srun --mpi=pmix`"));
+  }
+}
+
+MpiSession::~MpiSession() {
+  if (std::uncaught_exceptions() > 0 || !state_->active.empty()) {
+    MPI_Abort(MPI_COMM_WORLD, static_cast<int>(ExitCode::kInternal));
+  }
+  state_->finalized = true;
+  MPI_Finalize();
+}
+
+int MpiSession::rank() const {
+  int rank = 0;
+  check_mpi(MPI_Comm_rank(MPI_COMM_WORLD, &rank), "MPI_Comm_rank");
+  return rank;
+}
+
+int MpiSession::size() const {
+  return comm_size(MPI_COMM_WORLD);
+}
+
+std::unique_ptr<Communicator> MpiSession::world(Context& context) {
+  MPI_Comm comm = MPI_COMM_NULL;
+  check_mpi(MPI_Comm_dup(MPI_COMM_WORLD, &comm), "MPI_Comm_dup");
+  return make_mpi_communicator(context, state_, comm);
+}
+
+}  // namespace jigsaw

@@ -1,0 +1,43 @@
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+#include "comm/communicator.h"
+
+namespace jigsaw {
+
+/// The number of ranks that the launcher of this process promised: the first of OMPI_COMM_WORLD_SIZE,
+/// PMI_SIZE, and SLURM_STEP_NUM_TASKS within a job step (SLURM_STEP_ID) that is set.
+std::optional<int> launched_ranks();
+
+struct MpiOptions {
+  /// Elements in one MPI message, whose counts are 32-bit; larger transfers are sent in several.
+  std::int64_t largest_count = INT32_MAX;
+};
+
+/// MPI for the life of the process: initialised here, finalised with it. Made once, on the main thread,
+/// which then makes all MPI calls (except abort). Errors of MPI are CommError with MPI's own text. Left by
+/// an exception or with a transfer under way, it ends the job with exit code 1 rather than wait for peers
+/// that may never come: catch errors inside, and call abort().
+///
+/// Throws CommError when MPI has fewer ranks than the launcher promised.
+class MpiSession {
+ public:
+  struct State;
+
+  explicit MpiSession(const MpiOptions& options = {});
+  ~MpiSession();
+  MpiSession(const MpiSession&) = delete;
+  MpiSession& operator=(const MpiSession&) = delete;
+
+  int rank() const;
+  int size() const;
+  /// All ranks; valid while the session lives. Collective.
+  std::unique_ptr<Communicator> world(Context& context);
+
+ private:
+  std::shared_ptr<State> state_;
+};
+
+}  // namespace jigsaw

@@ -1,0 +1,35 @@
+#pragma once
+#define OMPI_SKIP_MPICXX 1
+#include <mpi.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "comm/mpi/mpi_session.h"
+
+namespace jigsaw {
+
+class MpiTransfer;
+
+/// Throws CommError with MPI's text unless `code` is MPI_SUCCESS.
+void check_mpi(int code, const std::string& what);
+
+/// What a session and all its communicators share. It keeps every unfinished transfer, because transfers of
+/// several stages need this rank to act, also while it waits for another one: whoever waits drives all.
+struct MpiSession::State {
+  MpiOptions options;
+  bool finalized = false;
+  std::vector<std::shared_ptr<MpiTransfer>> active;
+
+  /// Lets every transfer progress and drops those that are done.
+  void progress();
+  /// Drives all until this one is done.
+  void finish(const MpiTransfer& transfer);
+};
+
+/// A communicator over all ranks of `comm`, which it owns.
+std::unique_ptr<Communicator> make_mpi_communicator(Context& context,
+                                                    std::shared_ptr<MpiSession::State> state, MPI_Comm comm);
+
+}  // namespace jigsaw

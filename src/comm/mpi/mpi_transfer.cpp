@@ -1,0 +1,113 @@
+#include "comm/mpi/mpi_transfer.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "base/text.h"
+
+namespace jigsaw {
+
+MPI_Datatype mpi_type(DType dtype) {
+  switch (dtype) {
+    case DType::kFloat32:
+      return MPI_FLOAT;
+    case DType::kFloat64:
+      return MPI_DOUBLE;
+    case DType::kBfloat16:
+      return MPI_UINT16_T;
+  }
+  fail("unknown element type");
+}
+
+MPI_Request* MpiTransfer::add_request(std::int64_t expected) {
+  expected_.push_back(expected);
+  requests_.push_back(MPI_REQUEST_NULL);
+  return &requests_.back();
+}
+
+/// Empty messages are sent, too: a peer that expects something else then hears of it.
+void MpiTransfer::send(int peer, const std::byte* data, std::int64_t count) {
+  std::int64_t first = 0;
+  do {
+    const std::int64_t part = std::min(count - first, largest_count_);
+    check_mpi(MPI_Isend(data + first * size_of(dtype_), static_cast<int>(part), mpi_type(dtype_), peer, tag_,
+                        comm_, add_request(-1)),
+              "MPI_Isend");
+    first += part;
+  } while (first < count);
+}
+
+void MpiTransfer::receive(int peer, std::byte* data, std::int64_t count) {
+  std::int64_t first = 0;
+  do {
+    const std::int64_t part = std::min(count - first, largest_count_);
+    check_mpi(MPI_Irecv(data + first * size_of(dtype_), static_cast<int>(part), mpi_type(dtype_), peer, tag_,
+                        comm_, add_request(part)),
+              "MPI_Irecv");
+    first += part;
+  } while (first < count);
+}
+
+void MpiTransfer::all_gather(const std::byte* data, std::byte* result,
+                             const std::vector<std::int64_t>& counts) {
+  const std::vector<int>& sizes = own(std::vector<int>(counts.begin(), counts.end()));
+  const std::vector<std::int64_t> first = offsets(counts);
+  const std::vector<int>& displacements = own(std::vector<int>(first.begin(), first.end()));
+  int rank = 0;
+  check_mpi(MPI_Comm_rank(comm_, &rank), "MPI_Comm_rank");
+  check_mpi(MPI_Iallgatherv(data, sizes[static_cast<std::size_t>(rank)], mpi_type(dtype_), result,
+                            sizes.data(), displacements.data(), mpi_type(dtype_), comm_, add_request(-1)),
+            "MPI_Iallgatherv");
+}
+
+void MpiTransfer::broadcast(std::byte* data, std::int64_t count, int root) {
+  for (std::int64_t first = 0; first < count; first += largest_count_) {
+    const int part = static_cast<int>(std::min(count - first, largest_count_));
+    check_mpi(
+        MPI_Ibcast(data + first * size_of(dtype_), part, mpi_type(dtype_), root, comm_, add_request(-1)),
+        "MPI_Ibcast");
+  }
+}
+
+bool MpiTransfer::step() {
+  while (!done_ && test()) {
+    requests_.clear();
+    expected_.clear();
+    if (next_stage_ == stages_.size()) {
+      done_ = true;
+      held_.clear();
+    } else {
+      stages_[next_stage_++]();
+    }
+  }
+  return done_;
+}
+
+bool MpiTransfer::test() {
+  if (requests_.empty()) return true;
+  int all = 0;
+  std::vector<MPI_Status> statuses(requests_.size());
+  const int code = MPI_Testall(static_cast<int>(requests_.size()), requests_.data(), &all, statuses.data());
+  if (code == MPI_ERR_IN_STATUS) {
+    for (const MPI_Status& status : statuses) {
+      if (status.MPI_ERROR != MPI_ERR_PENDING) check_mpi(status.MPI_ERROR, "a transfer");
+    }
+  }
+  check_mpi(code, "MPI_Testall");
+  if (all != 0) check_received(statuses);
+  return all != 0;
+}
+
+void MpiTransfer::check_received(const std::vector<MPI_Status>& statuses) const {
+  for (std::size_t i = 0; i < statuses.size(); ++i) {
+    if (expected_[i] < 0) continue;
+    int count = 0;
+    check_mpi(MPI_Get_count(&statuses[i], mpi_type(dtype_), &count), "MPI_Get_count");
+    if (count != expected_[i]) {
+      throw CommError(concat("a message of ", count, " elements came from rank ", statuses[i].MPI_SOURCE,
+                             " of the group where ", expected_[i], " were expected"));
+    }
+  }
+}
+
+}  // namespace jigsaw

@@ -1,0 +1,63 @@
+#pragma once
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "comm/mpi/mpi_state.h"
+
+namespace jigsaw {
+
+MPI_Datatype mpi_type(DType dtype);
+
+/// MPI requests, what they read and write, and stages that run once all requests before them have
+/// completed, and may add more. Stages add messages only, never collectives: those must start in the same
+/// order on all ranks, but stages run when their rank comes around to it.
+class MpiTransfer {
+ public:
+  /// Messages carry `tag`, so that transfers under way at the same time stay apart.
+  MpiTransfer(MPI_Comm comm, std::int64_t largest_count, DType dtype, int tag)
+      : comm_(comm), largest_count_(largest_count), dtype_(dtype), tag_(tag) {}
+  MpiTransfer(const MpiTransfer&) = delete;
+  MpiTransfer& operator=(const MpiTransfer&) = delete;
+
+  /// Keeps an object alive as long as the transfer.
+  template <typename T>
+  const T& own(T value) {
+    auto held = std::make_shared<T>(std::move(value));
+    held_.push_back(held);
+    return *held;
+  }
+
+  /// Messages between one pair match in order. One of another length than expected is an error.
+  void send(int peer, const std::byte* data, std::int64_t count);
+  void receive(int peer, std::byte* data, std::int64_t count);
+  /// counts[r] elements of every rank r, one after the other.
+  void all_gather(const std::byte* data, std::byte* result, const std::vector<std::int64_t>& counts);
+  void broadcast(std::byte* data, std::int64_t count, int root);
+
+  void then(std::function<void()> stage) { stages_.push_back(std::move(stage)); }
+
+  /// Progresses without blocking; true when all stages are done.
+  bool step();
+  bool done() const { return done_; }
+
+ private:
+  bool test();
+  void check_received(const std::vector<MPI_Status>& statuses) const;
+  MPI_Request* add_request(std::int64_t expected);
+
+  MPI_Comm comm_;
+  std::int64_t largest_count_;
+  DType dtype_;
+  int tag_;
+  std::vector<MPI_Request> requests_;
+  std::vector<std::int64_t> expected_;  ///< elements of a received message; −1 for other requests
+  std::vector<std::shared_ptr<void>> held_;
+  std::vector<std::function<void()>> stages_;
+  std::size_t next_stage_ = 0;
+  bool done_ = false;
+};
+
+}  // namespace jigsaw

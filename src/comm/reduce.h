@@ -1,0 +1,17 @@
+#pragma once
+#include <span>
+
+#include "comm/call.h"
+
+namespace jigsaw {
+
+/// out[i] = pieces[0][i] op pieces[1][i] op …, from left to right in the type itself, so that every
+/// backend gives the same bits. `out` overlaps no piece. A NaN in any piece wins over max and min.
+/// f32 or f64 in host memory; throws CommError for bf16.
+void reduce_in_order(std::span<const std::byte* const> pieces, std::int64_t count, DType dtype, ReduceOp op,
+                     std::byte* out);
+
+/// `count` elements cut first-remainder into `parts`: 10 in 4 is 3, 3, 2, 2.
+std::vector<std::int64_t> even_counts(std::int64_t count, int parts);
+
+}  // namespace jigsaw

@@ -1,0 +1,241 @@
+#include "comm/thread/run_ranks.h"
+
+#include <algorithm>
+#include <numeric>
+#include <thread>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "comm/thread/world.h"
+
+namespace jigsaw {
+
+namespace {
+
+class ThreadOperation : public Pending::Operation {
+ public:
+  ThreadOperation(std::shared_ptr<World> world, std::shared_ptr<Group> group, std::shared_ptr<Round> round,
+                  int rank)
+      : world_(std::move(world)), group_(std::move(group)), round_(std::move(round)), rank_(rank) {}
+
+  /// Peers may still read what was sent. When an exception passes they end, too, and nothing is read.
+  ~ThreadOperation() override {
+    if (waited_ || std::uncaught_exceptions() > exceptions_) return;
+    try {
+      wait();
+    } catch (const CommError&) {
+      // The job has failed; every further call says so.
+    }
+  }
+
+  Array wait() override {
+    waited_ = true;
+    World::Lock lock = world_->lock();
+    await_arrivals(lock);
+    help(lock);
+    world_->wait(lock, [this] { return round_->finished(); });
+    if (round_->ready() > Round::Clock::now()) world_->sleep(lock, round_->ready());
+    return round_->take(rank_);
+  }
+
+  bool poll() override {
+    World::Lock lock = world_->lock();
+    world_->check(lock);
+    if (!round_->complete()) return false;
+    help(lock);
+    return round_->finished() && round_->ready() <= Round::Clock::now();
+  }
+
+  void await_arrivals(World::Lock& lock) {
+    int lost = -1;
+    const bool in_time =
+        world_->wait(lock, [&] { return round_->complete() || (lost = lost_rank(lock)) >= 0; });
+    if (in_time && lost < 0) return;
+    const std::string where =
+        concat("rank ", group_->members[static_cast<std::size_t>(rank_)], " waits in ",
+               round_->call(rank_).describe(), " on ", group_->label, " for ", missing());
+    const std::string reason =
+        lost >= 0 ? concat(where, ", and rank ", lost, " has ended")
+                  : concat(where, " since ", world_->options().time_limit_seconds, " seconds");
+    world_->fail(lock, reason);
+    throw CommError(reason);
+  }
+
+ private:
+  /// Runs tasks that nobody else has, without the lock.
+  void help(World::Lock& lock) {
+    while (const std::optional<int> task = round_->claim()) {
+      lock.unlock();
+      round_->run(*task);
+      lock.lock();
+      round_->finish_one();
+      if (round_->finished()) world_->notify();
+    }
+  }
+
+  int lost_rank(const World::Lock& lock) const {
+    for (const int rank : missing_ranks()) {
+      if (world_->has_ended(lock, rank)) return rank;
+    }
+    return -1;
+  }
+
+  /// As numbers in the whole job.
+  std::vector<int> missing_ranks() const {
+    std::vector<int> ranks;
+    for (int other = 0; other < std::ssize(group_->members); ++other) {
+      if (!round_->has(other)) ranks.push_back(group_->members[static_cast<std::size_t>(other)]);
+    }
+    return ranks;
+  }
+  std::string missing() const {
+    const std::vector<int> ranks = missing_ranks();
+    return concat(ranks.size() == 1 ? "rank " : "ranks ", join(ranks, ", "));
+  }
+
+  std::shared_ptr<World> world_;
+  std::shared_ptr<Group> group_;
+  std::shared_ptr<Round> round_;
+  int rank_;
+  bool waited_ = false;
+  int exceptions_ = std::uncaught_exceptions();
+};
+
+class ThreadCommunicator : public Communicator {
+ public:
+  ThreadCommunicator(Context& context, std::shared_ptr<World> world, std::shared_ptr<Group> group, int rank)
+      : Communicator(context), world_(std::move(world)), group_(std::move(group)), rank_(rank) {}
+  ThreadCommunicator(const ThreadCommunicator& parent, std::shared_ptr<Group> group, int rank)
+      : Communicator(parent, group->label), world_(parent.world_), group_(std::move(group)), rank_(rank) {}
+
+  int rank() const override { return rank_; }
+  int size() const override { return static_cast<int>(group_->members.size()); }
+  void abort(int exit_code) override {
+    world_->fail(world_->lock(), concat("rank ", group_->members[static_cast<std::size_t>(rank_)],
+                                        " aborted the job with exit code ", exit_code));
+  }
+
+ protected:
+  std::unique_ptr<Pending::Operation> do_start(Call call) override {
+    const bool own = call.kind == Collective::kBroadcast && call.root == rank_;
+    Array result = own ? call.send : Array(context(), call.result_shape, call.send.dtype());
+    return arrive(std::move(call), std::move(result)).first;
+  }
+
+  std::vector<std::string> do_control(Call call) override {
+    const auto [operation, round] = arrive(std::move(call), Array());
+    {
+      World::Lock lock = world_->lock();
+      operation->await_arrivals(lock);
+    }
+    std::vector<std::string> texts;
+    for (int other = 0; other < size(); ++other) texts.push_back(round->call(other).text);
+    operation->wait();
+    return texts;
+  }
+
+  std::unique_ptr<Communicator> do_split(const std::string& label, const std::vector<int>& members,
+                                         std::int64_t sequence) override {
+    std::vector<int> in_world;
+    for (const int member : members) in_world.push_back(group_->members[static_cast<std::size_t>(member)]);
+    const auto own = std::find(members.begin(), members.end(), rank_) - members.begin();
+    const World::Lock lock = world_->lock();
+    world_->check(lock);
+    const auto key = std::make_pair(sequence, in_world);
+    Group::Child& child = group_->children[key];
+    if (!child.group) child.group = std::make_shared<Group>(in_world, label);
+    std::shared_ptr<Group> group = child.group;
+    if (++child.joined == members.size()) group_->children.erase(key);
+    return std::make_unique<ThreadCommunicator>(*this, std::move(group), static_cast<int>(own));
+  }
+
+ private:
+  using Clock = Round::Clock;
+
+  std::pair<std::unique_ptr<ThreadOperation>, std::shared_ptr<Round>> arrive(Call call, Array result) {
+    const std::int64_t sequence = call.sequence;
+    const Clock::time_point ready = transfer_end(call);
+    const World::Lock lock = world_->lock();
+    world_->check(lock);
+    std::shared_ptr<Round> round = group_->rounds[sequence];
+    if (!round) round = group_->rounds[sequence] = std::make_shared<Round>(group_->members);
+    const std::string wrong = round->arrive(rank_, std::move(call), std::move(result), ready);
+    if (!wrong.empty()) {
+      const std::string reason = concat("on ", label(), " ", wrong);
+      world_->fail(lock, reason);
+      throw CommError(reason);
+    }
+    if (round->complete()) {
+      group_->rounds.erase(sequence);
+      world_->notify();
+    }
+    return {std::make_unique<ThreadOperation>(world_, group_, round, rank_), round};
+  }
+
+  Clock::time_point transfer_end(const Call& call) const {
+    const ThreadOptions& options = world_->options();
+    double seconds = options.latency_seconds;
+    if (options.bytes_per_second > 0) seconds += call.sent_bytes / options.bytes_per_second;
+    return Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
+  }
+
+  std::shared_ptr<World> world_;
+  std::shared_ptr<Group> group_;
+  int rank_;
+};
+
+/// The first error of any rank, as it was thrown.
+class FirstError {
+ public:
+  void keep(std::exception_ptr error) {
+    const std::lock_guard lock(mutex_);
+    if (!error_) error_ = std::move(error);
+  }
+  void rethrow() const {
+    if (error_) std::rethrow_exception(error_);
+  }
+
+ private:
+  std::mutex mutex_;
+  std::exception_ptr error_;
+};
+
+}  // namespace
+
+void run_ranks(int ranks, const ThreadOptions& options, const std::function<Context(int rank)>& make_context,
+               const std::function<void(Communicator&)>& body) {
+  const auto world = std::make_shared<World>(ranks, options);
+  std::vector<int> members(static_cast<std::size_t>(ranks));
+  std::iota(members.begin(), members.end(), 0);
+  const auto group = std::make_shared<Group>(members, "world");
+  FirstError first;
+  const auto run = [&](int rank) {
+    std::string error;
+    try {
+      Context context = make_context(rank);
+      ThreadCommunicator communicator(context, world, group, rank);
+      body(communicator);
+    } catch (const std::exception& thrown) {
+      first.keep(std::current_exception());
+      error = thrown.what();
+    } catch (...) {
+      first.keep(std::current_exception());
+      error = "an unknown error";
+    }
+    const World::Lock lock = world->lock();
+    if (!error.empty()) world->fail(lock, concat("rank ", rank, " failed: ", error));
+    world->end(lock, rank);
+  };
+  {
+    std::vector<std::jthread> threads;
+    for (int rank = 0; rank < ranks; ++rank) threads.emplace_back(run, rank);
+  }
+  first.rethrow();
+}
+
+void run_ranks(int ranks, const std::function<void(Communicator&)>& body) {
+  run_ranks(
+      ranks, {}, [](int) { return Context::make_host(Backend::kReference, 1); }, body);
+}
+
+}  // namespace jigsaw

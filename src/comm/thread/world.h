@@ -1,0 +1,71 @@
+#pragma once
+#include <condition_variable>
+#include <exception>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "comm/thread/round.h"
+#include "comm/thread/run_ranks.h"
+
+namespace jigsaw {
+
+/// What all ranks of a run_ranks() share: one lock, and the first failure. All waiting happens here, so that
+/// a failure or the end of a rank wakes everyone.
+class World {
+ public:
+  using Lock = std::unique_lock<std::mutex>;
+
+  World(int ranks, const ThreadOptions& options)
+      : options_(options), ended_(static_cast<std::size_t>(ranks), false) {}
+
+  const ThreadOptions& options() const { return options_; }
+  Lock lock() { return Lock(mutex_); }
+  void notify() { changed_.notify_all(); }
+
+  /// Throws CommError when the job has failed. Holds the lock, as all below do.
+  void check(const Lock&) const;
+  /// From now on every call throws CommError, unless it has failed before.
+  void fail(const Lock&, const std::string& reason);
+  void end(const Lock&, int rank);
+  bool has_ended(const Lock&, int rank) const { return ended_[static_cast<std::size_t>(rank)]; }
+
+  /// Waits until `condition` holds; throws when the job fails. False at the time limit.
+  template <typename F>
+  bool wait(Lock& lock, F condition) {
+    const auto limit = Round::Clock::now() + std::chrono::duration_cast<Round::Clock::duration>(
+                                                 std::chrono::duration<double>(options_.time_limit_seconds));
+    const bool in_time = changed_.wait_until(lock, limit, [&] { return failed_ || condition(); });
+    check(lock);
+    return in_time;
+  }
+  /// Waits until this moment; throws when the job fails.
+  void sleep(Lock& lock, Round::Clock::time_point until);
+
+ private:
+  ThreadOptions options_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool failed_ = false;
+  std::string reason_;
+  std::vector<bool> ended_;
+};
+
+/// The ranks of one communicator: the calls under way, by sequence, and the groups being split off.
+struct Group {
+  Group(std::vector<int> world_ranks, std::string group_label)
+      : members(std::move(world_ranks)), label(std::move(group_label)) {}
+
+  std::vector<int> members;  ///< ranks of the world
+  std::string label;
+  std::map<std::int64_t, std::shared_ptr<Round>> rounds;
+  struct Child {
+    std::shared_ptr<Group> group;
+    std::size_t joined = 0;
+  };
+  std::map<std::pair<std::int64_t, std::vector<int>>, Child> children;
+};
+
+}  // namespace jigsaw

@@ -1,0 +1,112 @@
+#include "comm/watchdog.h"
+
+#include <algorithm>
+#include <fstream>
+
+#include "base/text.h"
+
+namespace jigsaw {
+
+namespace {
+
+std::chrono::steady_clock::duration in_seconds(double seconds) {
+  return std::chrono::duration_cast<std::chrono::steady_clock::duration>(
+      std::chrono::duration<double>(seconds));
+}
+
+const char* name(CallLog::State state) {
+  return state == CallLog::State::kStarted   ? "started"
+         : state == CallLog::State::kWaiting ? "waiting"
+                                             : "done";
+}
+
+}  // namespace
+
+Watchdog::Watchdog(WatchdogOptions options, std::shared_ptr<const CallLog> log,
+                   std::function<void(const std::string& report)> give_up)
+    : options_(std::move(options)), log_(std::move(log)), give_up_(std::move(give_up)) {
+  std::error_code ignored;
+  std::filesystem::remove(file(options_.rank), ignored);  // of an earlier run
+  thread_ = std::thread(&Watchdog::watch, this);
+}
+
+Watchdog::~Watchdog() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopped_ = true;
+  }
+  changed_.notify_all();
+  thread_.join();
+}
+
+void Watchdog::beat(std::int64_t step) {
+  const std::lock_guard lock(mutex_);
+  step_ = step;
+  last_beat_ = Clock::now();
+}
+
+void Watchdog::watch() {
+  {
+    std::unique_lock lock(mutex_);
+    for (Clock::time_point end = last_beat_ + in_seconds(options_.seconds); end > Clock::now();
+         end = last_beat_ + in_seconds(options_.seconds)) {
+      if (changed_.wait_until(lock, end, [this] { return stopped_; })) return;
+    }
+  }
+  speak();
+}
+
+/// False when the rank has come to its end meanwhile.
+bool Watchdog::sleep(double seconds) {
+  std::unique_lock lock(mutex_);
+  return !changed_.wait_for(lock, in_seconds(seconds), [this] { return stopped_; });
+}
+
+void Watchdog::speak() {
+  write_status();
+  if (!sleep(options_.grace_seconds)) return;
+  bool lowest = true;
+  for (int rank = 0; rank < options_.rank; ++rank) lowest = lowest && !std::filesystem::exists(file(rank));
+  if (lowest) {
+    give_up_(concat("no progress for ", options_.seconds, " seconds: ", join(headlines(), "; ")));
+  } else if (sleep(options_.grace_seconds)) {
+    give_up_(concat("no progress for ", options_.seconds, " seconds: ", status()));
+  }
+}
+
+/// The first line of a status file.
+std::string Watchdog::status() const {
+  const std::lock_guard lock(mutex_);
+  return concat("rank ", options_.rank, " in step ", step_, " ", log_->position());
+}
+
+std::filesystem::path Watchdog::file(int rank) const {
+  return options_.folder / concat("watchdog_", rank, ".txt");
+}
+
+/// A status that cannot be written (a full disk) must not keep the job from ending.
+void Watchdog::write_status() const {
+  std::error_code ignored;
+  std::filesystem::create_directories(options_.folder, ignored);
+  const std::filesystem::path whole = file(options_.rank);
+  const std::filesystem::path beside = whole.string() + ".part";
+  std::ofstream out(beside);
+  out << status() << "\nlast calls:\n";
+  for (const CallLog::Entry& entry : log_->last()) {
+    out << entry.number << ' ' << entry.describe() << ' ' << name(entry.state) << '\n';
+  }
+  out.close();
+  std::filesystem::rename(beside, whole, ignored);
+}
+
+std::vector<std::string> Watchdog::headlines() const {
+  std::vector<std::string> lines;
+  for (int rank = 0; rank < options_.size; ++rank) {
+    std::ifstream in(file(rank));
+    std::string line;
+    lines.push_back(std::getline(in, line) ? line : concat("rank ", rank, " says nothing"));
+  }
+  return lines;
+}
+
+}  // namespace jigsaw

@@ -1,0 +1,49 @@
+#include "comm/call_log.h"
+
+#include <gtest/gtest.h>
+
+namespace jigsaw {
+namespace {
+
+Call make_call(Collective kind, std::int64_t sequence, std::int64_t count) {
+  static const Context context = Context::make_meta();
+  Call call{.kind = kind, .send = Array(context, {count}, DType::kFloat32), .sequence = sequence};
+  return call;
+}
+
+TEST(CallLog, KeepsTheLastCalls) {
+  CallLog log;
+  for (int i = 0; i < 100; ++i) {
+    log.set_state(log.begin("tensor", false, make_call(Collective::kAllReduce, i, i)), CallLog::State::kDone);
+  }
+  const auto entries = log.last();
+  ASSERT_EQ(std::ssize(entries), CallLog::kKept);
+  EXPECT_EQ(entries.front().number, 100 - CallLog::kKept);
+  EXPECT_EQ(entries.back().describe(), "all_reduce #99 on tensor (99 elements)");
+  EXPECT_EQ(entries.back().state, CallLog::State::kDone);
+  log.set_state(3, CallLog::State::kWaiting);  // long overwritten
+  EXPECT_EQ(log.position(), "is outside communication, after all_reduce #99 on tensor (99 elements)");
+  log.set_state(98, CallLog::State::kWaiting);
+  EXPECT_EQ(log.position(), "waits in all_reduce #98 on tensor (98 elements)");
+}
+
+TEST(CallLog, FingerprintTellsKindOrderGroupAndGlobalCount) {
+  const auto fingerprint = [](std::initializer_list<Collective> kinds, const char* group, bool whole_job,
+                              std::int64_t count) {
+    CallLog log;
+    for (const Collective kind : kinds) log.begin(group, whole_job, make_call(kind, 0, count));
+    return log.fingerprint();
+  };
+  using enum Collective;
+  const double reference = fingerprint({kAllReduce, kBroadcast}, "data", true, 7);
+  EXPECT_EQ(fingerprint({kAllReduce, kBroadcast}, "data", true, 7), reference);
+  EXPECT_NE(fingerprint({kBroadcast, kAllReduce}, "data", true, 7), reference);
+  EXPECT_NE(fingerprint({kAllReduce}, "data", true, 7), reference);
+  EXPECT_NE(fingerprint({kAllReduce, kBroadcast}, "tensor", true, 7), reference);
+  EXPECT_NE(fingerprint({kAllReduce, kBroadcast}, "data", true, 8), reference);
+  EXPECT_EQ(fingerprint({kAllReduce}, "data", false, 7), fingerprint({kAllReduce}, "data", false, 8))
+      << "groups of a mesh axis may hold uneven pieces";
+}
+
+}  // namespace
+}  // namespace jigsaw

@@ -1,0 +1,186 @@
+#include "comm/thread/run_ranks.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <thread>
+
+#include "base/error.h"
+#include "comm/comm_cases.h"
+
+namespace jigsaw {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+Context make_host_context(int) {
+  return Context::make_host(Backend::kReference, 1);
+}
+
+double seconds_since(Clock::time_point begin) {
+  return std::chrono::duration<double>(Clock::now() - begin).count();
+}
+
+void pause(double seconds) {
+  std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
+}
+
+Array zeros(const Communicator& comm, std::int64_t count, DType dtype = DType::kFloat32) {
+  return Array::zeros(comm.context(), {count}, dtype);
+}
+
+/// The message of the CommError that run_ranks ends with.
+std::string comm_error(int ranks, const ThreadOptions& options,
+                       const std::function<void(Communicator&)>& body) {
+  try {
+    run_ranks(ranks, options, make_host_context, body);
+  } catch (const CommError& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+TEST(RunRanks, TheFirstErrorWinsAndWakesAllOthers) {
+  std::atomic<int> woken = 0;
+  const auto begin = Clock::now();
+  EXPECT_THROW(run_ranks(4,
+                         [&](Communicator& comm) {
+                           if (comm.rank() == 2) throw DataError("no such file");
+                           try {
+                             const Array mine = zeros(comm, 10);
+                             const Pending pending = comm.start_all_reduce(mine);
+                             comm.barrier();
+                           } catch (const CommError& error) {
+                             EXPECT_NE(std::string(error.what()).find("rank 2 failed: no such file"),
+                                       std::string::npos);
+                             ++woken;
+                             throw;
+                           }
+                         }),
+               DataError);
+  EXPECT_EQ(woken, 3);
+  EXPECT_LT(seconds_since(begin), 10);
+}
+
+TEST(RunRanks, AnErrorPassesPendingCallsWithoutWaiting) {
+  EXPECT_THROW(run_ranks(2,
+                         [](Communicator& comm) {
+                           const Array mine = zeros(comm, 10);
+                           if (comm.rank() == 1) {
+                             comm.barrier();
+                             return;
+                           }
+                           comm.barrier();
+                           const Pending pending = comm.start_all_reduce(mine);
+                           throw DataError("while a call is under way");
+                         }),
+               DataError);
+}
+
+TEST(RunRanks, NamesBothSidesOfAMismatch) {
+  const std::string kinds = comm_error(2, {}, [](Communicator& comm) {
+    comm.barrier();
+    const std::vector<std::int64_t> counts = {4, 4};
+    if (comm.rank() == 0) comm.all_gather(zeros(comm, 4), counts);
+    if (comm.rank() == 1) comm.reduce_scatter(zeros(comm, 8), counts);
+  });
+  EXPECT_NE(kinds.find("all_gather #1 of 4 fp32"), std::string::npos) << kinds;
+  EXPECT_NE(kinds.find("reduce_scatter #1 of 8 fp32"), std::string::npos) << kinds;
+  EXPECT_NE(kinds.find("rank 0 called"), std::string::npos) << kinds;
+  EXPECT_NE(kinds.find("rank 1 called"), std::string::npos) << kinds;
+  const std::string types = comm_error(2, {}, [](Communicator& comm) {
+    comm.all_reduce(zeros(comm, 4, comm.rank() == 0 ? DType::kFloat32 : DType::kFloat64));
+  });
+  EXPECT_NE(types.find("of 4 fp64"), std::string::npos) << types;
+  const std::string counts = comm_error(2, {}, [](Communicator& comm) {
+    const std::vector<std::int64_t> send = {1, 1};
+    const std::vector<std::int64_t> receive = comm.rank() == 0 ? std::vector<std::int64_t>{1, 5} : send;
+    comm.all_to_all(zeros(comm, 2), send, receive);
+  });
+  EXPECT_NE(counts.find("rank 1 sends 1 elements to rank 0, which expects 5"), std::string::npos) << counts;
+  const std::string messages = comm_error(2, {}, [](Communicator& comm) {
+    const Message message{1 - comm.rank(), 0, 2 + comm.rank()};
+    comm.exchange(zeros(comm, 4), {&message, 1}, {&message, 1}, 4);
+  });
+  EXPECT_NE(messages.find("sends messages of [2] elements to rank 1, which expects [3]"), std::string::npos)
+      << messages;
+}
+
+TEST(RunRanks, NoWaitIsEndless) {
+  const std::string late = comm_error(3, {.time_limit_seconds = 0.2}, [](Communicator& comm) {
+    if (comm.rank() == 1) {
+      pause(0.6);
+    } else {
+      comm.all_reduce(zeros(comm, 4));
+    }
+  });
+  EXPECT_NE(late.find("waits in all_reduce #0 of 4 fp32 on world for rank 1 since 0.2 seconds"),
+            std::string::npos)
+      << late;
+  const std::string ended = comm_error(3, {}, [](Communicator& comm) {
+    if (comm.rank() != 1) return comm.barrier();
+    pause(0.1);  // until the others wait for this rank alone
+  });
+  EXPECT_NE(ended.find("waits in control #0 on world for rank 1, and rank 1 has ended"), std::string::npos)
+      << ended;
+}
+
+TEST(RunRanks, AbortEndsAllCalls) {
+  const std::string error = comm_error(3, {}, [](Communicator& comm) {
+    if (comm.rank() == 1) comm.abort(5);
+    comm.barrier();
+  });
+  EXPECT_NE(error.find("rank 1 aborted the job with exit code 5"), std::string::npos) << error;
+}
+
+TEST(RunRanks, MessagesNameRanksOfTheWholeJob) {
+  const std::string error = comm_error(4, {.time_limit_seconds = 0.2}, [](Communicator& comm) {
+    const auto pair = comm.split("tensor", [](int rank) { return std::make_pair(rank / 2, rank); });
+    if (comm.rank() == 2) pair->barrier();
+    if (comm.rank() == 3) pause(0.5);
+  });
+  EXPECT_NE(error.find("rank 2 waits in control #0 on tensor for rank 3 since"), std::string::npos) << error;
+}
+
+TEST(RunRanks, EachRankHasItsOwnContext) {
+  std::array<const Context*, 3> seen{};
+  run_ranks(3, [&](Communicator& comm) { seen[static_cast<std::size_t>(comm.rank())] = &comm.context(); });
+  EXPECT_NE(seen[0], seen[1]);
+  EXPECT_NE(seen[1], seen[2]);
+}
+
+TEST(RunRanks, ResultsBelongToOneRank) {
+  run_ranks(3, [](Communicator& comm) {
+    const Array send = zeros(comm, 100);
+    const Array result = comm.all_reduce(send);
+    comm.barrier();
+    EXPECT_TRUE(result.unique());
+    EXPECT_TRUE(send.unique());
+  });
+}
+
+/// 2 ranks, 1 MB to each other at 10 MB/s after 20 ms: 120 ms, during which the ranks may compute.
+TEST(RunRanks, SimulatedTransfersTakeTheirTimeAndOverlap) {
+  const ThreadOptions options{.latency_seconds = 0.02, .bytes_per_second = 1e7};
+  run_ranks(2, options, make_host_context, [](Communicator& comm) {
+    const std::vector<std::int64_t> counts = {250000, 250000};
+    const Array send = zeros(comm, 250000);
+    auto begin = Clock::now();
+    comm.all_gather(send, counts);
+    EXPECT_GE(seconds_since(begin), 0.119);
+    EXPECT_GE(comm.traffic().seconds, 0.119);
+    EXPECT_LT(seconds_since(begin), 0.4);
+    begin = Clock::now();
+    Pending pending = comm.start_all_gather(send, counts);
+    EXPECT_FALSE(pending.poll());
+    pause(0.1);
+    pending.wait();
+    EXPECT_GE(seconds_since(begin), 0.119);
+    EXPECT_LT(seconds_since(begin), 0.19) << "the transfer did not go on while the rank computed";
+  });
+}
+
+}  // namespace
+}  // namespace jigsaw

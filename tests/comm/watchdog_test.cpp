@@ -1,0 +1,97 @@
+#include "comm/watchdog.h"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <sstream>
+#include <thread>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "comm/thread/run_ranks.h"
+
+namespace jigsaw {
+namespace {
+
+void pause(double seconds) {
+  std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
+}
+
+class WatchdogFolder : public testing::Test {
+ protected:
+  WatchdogFolder()
+      : folder_(std::filesystem::temp_directory_path() /
+                concat("jigsaw_watchdog_", std::chrono::steady_clock::now().time_since_epoch().count())) {}
+  ~WatchdogFolder() override { std::filesystem::remove_all(folder_); }
+
+  WatchdogOptions options(const Communicator& comm) const {
+    return {
+        .seconds = 0.3, .grace_seconds = 0.2, .folder = folder_, .rank = comm.rank(), .size = comm.size()};
+  }
+  std::string text_of(int rank) const {
+    std::ostringstream text;
+    text << std::ifstream(folder_ / concat("watchdog_", rank, ".txt")).rdbuf();
+    return text.str();
+  }
+
+  std::filesystem::path folder_;
+};
+
+using WatchdogTest = WatchdogFolder;
+
+TEST_F(WatchdogTest, TheLowestRankNamesWhoWaitsWhere) {
+  std::array<std::string, 3> reports;
+  try {
+    run_ranks(3, [&](Communicator& comm) {
+      const Array send = Array::zeros(comm.context(), {6}, DType::kFloat32);
+      comm.all_reduce(send);
+      Watchdog watchdog(options(comm), comm.log(), [&](const std::string& report) {
+        reports[static_cast<std::size_t>(comm.rank())] = report;
+        comm.abort(1);
+      });
+      watchdog.beat(41 + comm.rank());
+      if (comm.rank() == 1) pause(1.0);
+      comm.all_reduce(send);
+    });
+    FAIL() << "the job hung and nobody ended it";
+  } catch (const CommError& error) {
+    EXPECT_NE(std::string(error.what()).find("rank 0 aborted"), std::string::npos) << error.what();
+  }
+  EXPECT_EQ(reports[0],
+            "no progress for 0.3 seconds: rank 0 in step 41 waits in all_reduce #1 on world (6 elements); "
+            "rank 1 in step 42 is outside communication, after all_reduce #0 on world (6 elements); "
+            "rank 2 in step 43 waits in all_reduce #1 on world (6 elements)");
+  EXPECT_NE(text_of(2).find("0 all_reduce #0 on world (6 elements) done\n"
+                            "1 all_reduce #1 on world (6 elements) waiting\n"),
+            std::string::npos)
+      << text_of(2);
+}
+
+TEST_F(WatchdogTest, BeatsKeepItQuiet) {
+  run_ranks(1, [&](Communicator& comm) {
+    Watchdog watchdog(options(comm), comm.log(), [](const std::string& report) { ADD_FAILURE() << report; });
+    for (int step = 0; step < 10; ++step) {
+      watchdog.beat(step);
+      pause(0.06);
+    }
+  });
+  EXPECT_EQ(text_of(0), "");
+}
+
+/// A rank whose process is gone or frozen writes nothing; a higher one then speaks.
+TEST_F(WatchdogTest, SpeaksWithoutTheLowerRanks) {
+  std::string report;
+  run_ranks(1, [&](Communicator& comm) {
+    WatchdogOptions third = options(comm);
+    third.rank = 2;
+    third.size = 3;
+    Watchdog watchdog(third, comm.log(), [&](const std::string& text) { report = text; });
+    pause(0.8);
+  });
+  EXPECT_EQ(report,
+            "no progress for 0.3 seconds: rank 0 says nothing; rank 1 says nothing; "
+            "rank 2 in step 0 has made no call yet");
+}
+
+}  // namespace
+}  // namespace jigsaw
