@@ -136,7 +136,9 @@ Json Trainer::manifest_extra() const {
 void Trainer::resume() {
   std::optional<FoundCheckpoint> found;
   if (options_.resume == "auto") {
-    found = newest_checkpoint(directory_->checkpoints_path(), world_, log_);
+    std::vector<std::string> warnings;
+    found = newest_checkpoint(directory_->checkpoints_path(), world_, warnings);
+    for (const std::string& warning : warnings) log_.warn(warning);
   } else if (options_.resume != "never") {
     found = open_checkpoint(options_.resume, world_);
   }
@@ -265,7 +267,9 @@ void Trainer::save(std::int64_t step) {
   const Json mesh = {{"data", mesh_->size(Mesh::kData)}, {"domain", Json::array()}, {"tensor", mesh_->size(mesh_->tensor())}};
   CheckpointManifest manifest{step, mesh, manifest_extra()};
   for (int dim = 0; dim < mesh_->domain_axes(); ++dim) manifest.mesh["domain"].push_back(mesh_->size(mesh_->domain(dim)));
-  save_checkpoint(directory_->checkpoints_path(), manifest, pieces, world_, static_cast<int>(config_.checkpoint.keep));
+  together(world_, [&] {
+    save_checkpoint(directory_->checkpoints_path(), manifest, pieces, world_, static_cast<int>(config_.checkpoint.keep));
+  });
 }
 
 /// All ranks stop at the same step.

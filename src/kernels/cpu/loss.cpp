@@ -38,7 +38,9 @@ inline void add_point(ErrorNorm norm, std::int64_t channels, const P* prediction
   for (std::int64_t c = 0; c < channels; ++c) {
     const auto wanted = static_cast<double>(target[c]);
     const double error = static_cast<double>(static_cast<float>(prediction[c])) - wanted;
-    const double power = norm == ErrorNorm::kSquared ? error * error : std::abs(error);
+    const double power = norm == ErrorNorm::kSquared    ? error * error
+                         : norm == ErrorNorm::kAbsolute ? std::abs(error)
+                                                        : error;
     const bool valid = wanted == wanted;
     numerator[c] += valid ? weight * power : 0.0;
     denominator[c] += valid ? weight : 0.0;
@@ -110,7 +112,7 @@ class Loss : public LossKernels {
       const auto wanted = static_cast<double>(target[c]);
       const double error = static_cast<double>(static_cast<float>(prediction[c])) - wanted;
       const double sign = error > 0.0 ? 1.0 : error < 0.0 ? -1.0 : 0.0;
-      const double slope = norm == ErrorNorm::kSquared ? 2.0 * error : sign;
+      const double slope = norm == ErrorNorm::kSquared ? 2.0 * error : norm == ErrorNorm::kAbsolute ? sign : 1.0;
       const double value = factor[c] * weight * slope;
       gradient[c] = rounded<P>(static_cast<float>(wanted == wanted ? value : 0.0));
     }
