@@ -19,11 +19,13 @@ Array zeros(const Communicator& comm, std::int64_t count) {
   return Array::zeros(comm.context(), {count}, DType::kFloat32);
 }
 
-/// One rank throws while its peers wait for it and it has a transfer under way.
+/// One rank throws with a transfer under way that no peer takes part in.
 void throw_alone(Communicator& comm) {
-  const Array send = zeros(comm, 5000);
-  const Pending pending = comm.start_all_reduce(send);
-  if (comm.rank() == 1) throw DataError("rank 1 alone found no file");
+  if (comm.rank() == 1) {
+    const Array send = zeros(comm, 5000);
+    const Pending pending = comm.start_all_reduce(send);
+    throw DataError("rank 1 alone found no file");
+  }
   comm.barrier();
 }
 
@@ -38,7 +40,7 @@ void disagree(Communicator& comm) {
 void hang(Communicator& comm) {
   const WatchdogOptions options{.seconds = 0.5,
                                 .grace_seconds = 0.3,
-                                .folder = std::filesystem::temp_directory_path() / "jigsaw_mpi_fault",
+                                .folder = std::filesystem::current_path() / "mpi_fault_hang",
                                 .rank = comm.rank(),
                                 .size = comm.size()};
   Watchdog watchdog(options, comm.log(), [&](const std::string& report) {
