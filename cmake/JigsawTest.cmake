@@ -1,5 +1,10 @@
 # jigsaw_test(NAME SOURCES ... ROOMS ... LABELS ... [TIMEOUT seconds] [LIBRARIES ...])
-# One GoogleTest executable and one ctest entry with a time limit.
+# One GoogleTest executable and one ctest entry with a time limit. Tests that start ranks or jobs
+# run alone; as root, with more ranks than cores, and in containers Open MPI must be told so.
+# The target gpu_tests builds what is labelled gpu.
+set(JIGSAW_MPI_ENVIRONMENT OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+  OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_btl_vader_single_copy_mechanism=none)
+add_custom_target(gpu_tests)
 function(jigsaw_test name)
   cmake_parse_arguments(TEST "" "TIMEOUT" "SOURCES;ROOMS;LABELS;LIBRARIES" ${ARGN})
   if(NOT TEST_TIMEOUT)
@@ -11,7 +16,13 @@ function(jigsaw_test name)
   target_link_libraries(${name} PRIVATE ${TEST_ROOMS} ${TEST_LIBRARIES} GTest::gtest_main)
   add_test(NAME ${name} COMMAND ${name})
   set_tests_properties(${name} PROPERTIES LABELS "${TEST_LABELS}" TIMEOUT ${TEST_TIMEOUT}
-    ENVIRONMENT "OMP_NUM_THREADS=2;JIGSAW_SOURCE_DIR=${CMAKE_SOURCE_DIR}")
+    ENVIRONMENT "OMP_NUM_THREADS=2;JIGSAW_SOURCE_DIR=${CMAKE_SOURCE_DIR};${JIGSAW_MPI_ENVIRONMENT}")
+  if(TEST_LABELS MATCHES "mpi|e2e|fault|slurm|gpu")
+    set_tests_properties(${name} PROPERTIES RUN_SERIAL TRUE)
+  endif()
+  if("gpu" IN_LIST TEST_LABELS)
+    add_dependencies(gpu_tests ${name})
+  endif()
 endfunction()
 
 # jigsaw_mpi_test(NAME SOURCES ... ROOMS ... RANKS 2 3 4 [TIMEOUT seconds] [ENVIRONMENT A=1 ...])

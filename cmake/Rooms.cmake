@@ -4,7 +4,9 @@
 # "NAME/header.h" through a folder that holds nothing but NAME, so that a room
 # cannot include what it does not depend on: the compiler checks the direction
 # of every include.
-set(JIGSAW_FLAGS -Wall -Wextra -Wshadow -Wnon-virtual-dtor -Wno-missing-field-initializers)
+# -Wno-restrict: GCC 12 warns of std::string's own operator+ (GCC bug 105651).
+set(JIGSAW_FLAGS -Wall -Wextra -Wshadow -Wnon-virtual-dtor -Wno-missing-field-initializers
+  $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>)
 if(JIGSAW_WERROR)
   list(APPEND JIGSAW_FLAGS -Werror)
 endif()
@@ -19,6 +21,28 @@ target_compile_options(jigsaw_options INTERFACE
 target_link_options(jigsaw_options INTERFACE ${JIGSAW_SANITIZE_FLAGS})
 target_link_libraries(jigsaw_options INTERFACE Threads::Threads)
 
+# Compiles every header of the project alone: `cmake --build build --target headers`.
+add_custom_target(headers)
+
+# One source per header of a room, which includes it first and twice, seen as by the room itself.
+function(jigsaw_check_headers name)
+  file(GLOB_RECURSE headers RELATIVE ${CMAKE_SOURCE_DIR}/src CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.h)
+  if(NOT JIGSAW_CUDA)
+    list(FILTER headers EXCLUDE REGEX "/cuda/")
+  endif()
+  set(sources "")
+  foreach(header ${headers})
+    set(source ${CMAKE_BINARY_DIR}/headers/${header}.cpp)
+    file(CONFIGURE OUTPUT ${source} CONTENT "#include \"${header}\"\n#include \"${header}\"\n")
+    list(APPEND sources ${source})
+  endforeach()
+  if(sources)
+    add_library(jigsaw_${name}_headers OBJECT EXCLUDE_FROM_ALL ${sources})
+    target_link_libraries(jigsaw_${name}_headers PRIVATE jigsaw_${name} ${ARGN})
+    add_dependencies(headers jigsaw_${name}_headers)
+  endif()
+endfunction()
+
 function(jigsaw_room name)
   cmake_parse_arguments(ROOM "" "" "SOURCES;DEPENDS;LIBRARIES;PUBLIC_LIBRARIES" ${ARGN})
   set(view ${CMAKE_BINARY_DIR}/rooms/${name})
@@ -29,4 +53,5 @@ function(jigsaw_room name)
   list(TRANSFORM ROOM_DEPENDS PREPEND jigsaw_)
   target_link_libraries(jigsaw_${name} PUBLIC jigsaw_options ${ROOM_DEPENDS} ${ROOM_PUBLIC_LIBRARIES}
     PRIVATE ${ROOM_LIBRARIES})
+  jigsaw_check_headers(${name} ${ROOM_LIBRARIES})
 endfunction()

@@ -43,7 +43,7 @@ Spread spread_of(const Pointwise& options, const Shape& piece) {
 }
 
 /// What forward and backward share.
-struct Call {
+struct Replay {
   PointwiseChain chain;
   Layout x_layout;  // in the row's placements
   std::function<ShardedTensor()> saved_x;
@@ -65,7 +65,7 @@ Variable pointwise(Tape& tape, const Variable& x, const Pointwise& options) {
   const Decision& decision = tape.decide(signature);
 
   const ShardedTensor here = tape.bring(x, decision.inputs[0]);
-  Call call{{options.activation, {}, spread_of(options, here.piece.shape())}, here.layout, nullptr, nullptr};
+  Replay call{{options.activation, {}, spread_of(options, here.piece.shape())}, here.layout, nullptr, nullptr};
   if (options.dropout > 0 && tape.training()) {
     call.chain.dropout.emplace(Dropout{options.dropout,
                                        RandomStream(tape.random().seed, RandomPurpose::kDropout, options.path),

@@ -1,6 +1,7 @@
 #include "parallel/planner.h"
 
 #include <algorithm>
+#include <array>
 #include <functional>
 #include <limits>
 #include <map>
@@ -14,7 +15,10 @@ namespace {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
 
-/// Rows of an operation on all axes at once: for each axis the number of a row, or -1 for all-Replicate.
+/// For each axis the number of a row, or -1 for all-Replicate.
+using AxisRows = std::array<int, kMaxAxes>;
+
+/// One way to run an operation on all axes at once.
 struct RowChoice {
   Decision decision;  // `output` not yet chosen
   double seconds = 0; // local work, forward and backward, and the traffic of parameters
@@ -54,7 +58,7 @@ class Search {
   std::vector<Placement> candidates(int v, int axis) const;
   std::vector<int> rows_on_axis(const Trace::Node& node, int axis) const;
   std::vector<RowChoice> row_choices(const Trace::Node& node) const;
-  RowChoice make_choice(const Trace::Node& node, const std::vector<int>& rows) const;
+  RowChoice make_choice(const Trace::Node& node, const AxisRows& rows) const;
   double local_seconds(const Trace::Node& node, const Decision& decision) const;
   double parameter_seconds(const Layout& compute) const;
   double transfer(const Layout& from, const Layout& to) const {
@@ -130,23 +134,24 @@ std::vector<int> Search::rows_on_axis(const Trace::Node& node, int axis) const {
     }
     return std::int64_t{0};
   };
-  for (std::size_t r = 0; r < rows.size(); ++r) {
-    if (axis == 0) {
-      if (rows[r].output == Placement::shard(0)) found.push_back(static_cast<int>(r));
-    } else if (extent(rows[r]) >= size) {
-      found.push_back(static_cast<int>(r));
-    }
+  if (axis == 0) {
+    const auto sample = std::find_if(rows.begin(), rows.end(),
+                                     [](const Row& row) { return row.output == Placement::shard(0); });
+    found.push_back(sample == rows.end() ? -1 : static_cast<int>(sample - rows.begin()));
+    return found;
   }
-  if (axis == 0 && found.size() > 1) found.resize(1);
+  for (std::size_t r = 0; r < rows.size(); ++r) {
+    if (extent(rows[r]) >= size) found.push_back(static_cast<int>(r));
+  }
   if (!found.empty()) return found;
-  for (std::size_t r = 0; r < rows.size() && axis != 0; ++r) {
+  for (std::size_t r = 0; r < rows.size(); ++r) {
     if (extent(rows[r]) > 1) found.push_back(static_cast<int>(r));
   }
   found.push_back(-1);
   return found;
 }
 
-RowChoice Search::make_choice(const Trace::Node& node, const std::vector<int>& rows) const {
+RowChoice Search::make_choice(const Trace::Node& node, const AxisRows& rows) const {
   RowChoice choice;
   Decision& d = choice.decision;
   d.inputs.resize(node.inputs.size());
@@ -182,21 +187,22 @@ RowChoice Search::make_choice(const Trace::Node& node, const std::vector<int>& r
 }
 
 std::vector<RowChoice> Search::row_choices(const Trace::Node& node) const {
-  std::vector<std::vector<int>> combinations = {{}};
+  AxisRows none;
+  none.fill(-1);
+  std::vector<AxisRows> combinations(1, none);
   for (int axis = 0; axis < mesh_.axes; ++axis) {
-    const std::vector<int> rows =
-        mesh_.size[static_cast<std::size_t>(axis)] == 1 ? std::vector<int>{-1} : rows_on_axis(node, axis);
-    std::vector<std::vector<int>> next;
-    for (const std::vector<int>& combination : combinations) {
-      for (const int row : rows) {
+    if (mesh_.size[static_cast<std::size_t>(axis)] == 1) continue;
+    std::vector<AxisRows> next;
+    for (const int row : rows_on_axis(node, axis)) {
+      for (AxisRows combination : combinations) {
+        combination[static_cast<std::size_t>(axis)] = row;
         next.push_back(combination);
-        next.back().push_back(row);
       }
     }
     combinations = std::move(next);
   }
   std::vector<RowChoice> choices;
-  for (const std::vector<int>& rows : combinations) choices.push_back(make_choice(node, rows));
+  for (const AxisRows& rows : combinations) choices.push_back(make_choice(node, rows));
   return choices;
 }
 

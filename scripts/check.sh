@@ -1,0 +1,88 @@
+#!/usr/bin/env bash
+# Checks the source without running it:
+#   1. every include keeps to its room and those below (scripts/check_includes.sh)
+#   2. every header compiles alone
+#   3. every shell script passes shellcheck
+#   4. the layout of the code is clang-format 14's
+#   5. clang-tidy's findings (.clang-tidy) in src/ and apps/: none
+#
+#   scripts/check.sh [--tidy-seconds N]   clang-tidy stops after N seconds, default 240, and says
+#                                         what it left; files changed last are looked at first
+#
+# What needs a tool that is not installed is skipped, and says so (scripts/setup.sh --checks).
+# Every check runs even when an earlier one failed; the exit code is 0 only when all passed.
+# shellcheck source=scripts/common.sh
+source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+
+tidy_seconds=240
+case "${1-}" in
+  "") ;;
+  --tidy-seconds) tidy_seconds=${2:?"needs a number of seconds"} ;;
+  -h | --help) usage && exit ;;
+  *) die "unknown option $1; see --help" ;;
+esac
+
+folder=build/check
+failed=()
+check() {  # NAME TOOL COMMAND…
+  local name=$1 tool=$2
+  shift 2
+  if ! command -v "$tool" > /dev/null; then
+    say "$name: skipped, there is no $tool"
+  elif "$@"; then
+    say "$name: passed"
+  else
+    say "$name: FAILED"
+    failed+=("$name")
+  fi
+}
+
+includes() { scripts/check_includes.sh --self-test && scripts/check_includes.sh; }
+
+headers() {
+  cmake -S . -B $folder -G Ninja -DCMAKE_BUILD_TYPE=Debug -DJIGSAW_BENCHMARKS=OFF > /dev/null &&
+    cmake --build $folder --target headers
+}
+
+shell_scripts() {
+  grep -rlE '^#!.*\<(bash|sh)$|^# shellcheck shell' scripts .ci | xargs -d '\n' shellcheck -x
+}
+
+# Versions lay out differently; Debian 12 has 14.
+layout() {
+  {
+    find src apps tests benchmarks -name '*.h' -o -name '*.cpp' -o -name '*.cu' -o -name '*.cuh' || true
+  } 2> /dev/null | xargs -d '\n' clang-format-14 --dry-run -Werror
+}
+
+# Compiled sources, those changed last first.
+tidy_files() {
+  {
+    git diff --name-only HEAD
+    git log --format= --name-only
+    find src apps -name '*.cpp' | sort
+  } 2> /dev/null | grep -E '^(src|apps)/.*\.cpp$' | awk '!seen[$0]++' |
+    while read -r file; do
+      if grep -qF "/$file\"" $folder/compile_commands.json; then echo "$file"; fi
+    done
+}
+
+tidy() {
+  local passed=$folder/tidy_passed found=$folder/tidy_found files
+  : > $passed && : > $found
+  mapfile -t files < <(tidy_files)
+  ((${#files[@]} > 0)) || return
+  # shellcheck disable=SC2016
+  printf '%s\n' "${files[@]}" | timeout "$tidy_seconds" xargs -P "$(nproc)" -I FILE sh -c \
+    'if clang-tidy -p "$1" --quiet "$2" 2> /dev/null; then echo "$2" >> "$3"; else echo "$2" >> "$4"; fi' \
+    sh $folder FILE $passed $found || true
+  say "clang-tidy looked at $(cat $passed $found | wc -l) of ${#files[@]} files in at most $tidy_seconds s"
+  [[ -s $passed && ! -s $found ]]
+}
+
+check "include directions" awk includes
+check "headers compile alone" cmake headers
+check "shell scripts" shellcheck shell_scripts
+check "layout" clang-format-14 layout
+check "clang-tidy" clang-tidy tidy
+((${#failed[@]} == 0)) || die "failed: ${failed[*]}"

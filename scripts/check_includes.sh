@@ -1,0 +1,88 @@
+#!/usr/bin/env bash
+# Checks the direction of every include between rooms (the folders of src/).
+#
+#   scripts/check_includes.sh [ROOT]       ROOT: a source tree; default this one
+#   scripts/check_includes.sh --self-test  proves on small trees that wrong ones are found
+#
+# A room names the rooms that it uses in DEPENDS of its jigsaw_room(...); they stand before it in
+# the foreach(room ...) of the root CMakeLists.txt. Its sources include "room/header.h" of
+# themselves and of the rooms so reached, and no header of ours written in any other way.
+# shellcheck source=scripts/common.sh
+source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+
+# What stands in the brackets of a CMake command, on one line.
+arguments_of() {  # FILE COMMAND
+  sed 's/#.*//' "$1" | tr '\n' ' ' | sed "s/.*\<$2(\([^)]*\)).*/\1/"
+}
+
+# One line per room, lowest first: "room NAME …"; one line per include: "include FILE:LINE HEADER".
+describe() {
+  local order room
+  order=$(sed -n 's/^foreach(room \(.*\))$/\1/p' CMakeLists.txt)
+  for room in $order; do
+    [[ ! -f src/$room/CMakeLists.txt ]] || echo "room $(arguments_of "src/$room/CMakeLists.txt" jigsaw_room)"
+  done
+  grep -rnE --include='*.h' --include='*.cpp' --include='*.cu' --include='*.cuh' \
+    '^[[:space:]]*#[[:space:]]*include[[:space:]]*"' src |
+    sed -E 's/^([^:]*:[0-9]*):[^"]*"([^"]*)".*/include \1 \2/'
+}
+
+check_tree() {
+  (cd "$1" && describe) | awk '
+    function report(message) { print message; bad = 1 }
+    $1 == "room" {
+      known[$2] = 1
+      sees[$2, $2] = 1
+      inside = 0
+      for (i = 3; i <= NF; i++) {
+        if ($i ~ /^[A-Z]+$/) { inside = $i == "DEPENDS"; continue }
+        if (!inside) continue
+        if (!($i in known)) report("src/" $2 "/CMakeLists.txt: " $i " is not a room below " $2)
+        for (room in known) if (($i, room) in sees) sees[$2, room] = 1
+      }
+    }
+    $1 == "include" {
+      split($2, folders, "/"); from = folders[2]
+      split($3, parts, "/"); to = parts[1]
+      if (!(from in known)) report($2 ": no room of CMakeLists.txt holds this file")
+      else if (!(to in known)) report($2 ": \"" $3 "\" is not written as \"room/header.h\"")
+      else if (!((from, to) in sees)) report($2 ": \"" $3 "\" is not in a room below " from)
+      else count++
+    }
+    END {
+      if (!count) report("no include between rooms was found")
+      if (bad) exit 1
+      print count " includes keep to their rooms and those below"
+    }'
+}
+
+# Checks a tree of three rooms, in which `high` sees `low` only, after a line was added to a file.
+expect() {  # passes|fails FILE LINE
+  local tree outcome=passes
+  tree=$(mktemp -d)
+  mkdir -p "$tree"/src/{low,side,high}
+  echo 'foreach(room low side high)' > "$tree/CMakeLists.txt"
+  echo 'jigsaw_room(low SOURCES a.cpp)' > "$tree/src/low/CMakeLists.txt"
+  echo 'jigsaw_room(side SOURCES a.cpp DEPENDS low)' > "$tree/src/side/CMakeLists.txt"
+  printf 'jigsaw_room(high\n  SOURCES a.cpp  # why\n  DEPENDS low LIBRARIES x::y)\n' > "$tree/src/high/CMakeLists.txt"
+  echo '#include "low/a.h"' | tee "$tree"/src/{low,side,high}/a.cpp > /dev/null
+  echo "$3" >> "$tree/$2"
+  check_tree "$tree" > "$tree/log" || outcome=fails
+  [[ $outcome == "$1" ]] || die "self-test: a tree with '$3' in $2 $outcome: $(cat "$tree/log")"
+  rm -rf "$tree"
+}
+
+case "${1-}" in
+  -h | --help) usage ;;
+  --self-test)
+    expect passes src/high/a.cpp '#include <side/a.h>'
+    expect fails src/high/a.cpp '#include "side/a.h"'
+    expect fails src/low/a.cpp '  #  include "high/a.h"'
+    expect fails src/high/a.cpp '#include "../low/a.h"'
+    expect fails src/high/a.cpp '#include "a.h"'
+    expect fails src/low/CMakeLists.txt '# jigsaw_room(low DEPENDS high)
+jigsaw_room(low DEPENDS high)'
+    say "self-test: wrong includes are found"
+    ;;
+  *) check_tree "${1-.}" ;;
+esac

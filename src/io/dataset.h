@@ -1,0 +1,53 @@
+#pragma once
+#include <filesystem>
+#include <memory>
+#include <vector>
+
+#include "comm/communicator.h"
+#include "io/batch_reader.h"
+#include "io/channels.h"
+#include "io/data_options.h"
+#include "io/file_set.h"
+#include "io/statistics.h"
+
+namespace jigsaw {
+
+/// All that training needs of the data of a configuration: files, grid, channels, windows and statistics.
+class Dataset {
+ public:
+  /// Opens the files. Collective: when it throws on one rank it throws on all.
+  ///
+  /// @param folder   that of the configuration, from which relative names start.
+  /// @param rollout  targets per window.
+  /// @throws DataError    when the files cannot be used. @throws ConfigError  when data.shape is not theirs.
+  Dataset(const DataOptions& options, const std::filesystem::path& folder, int rollout,
+          Communicator& communicator);
+
+  const DataOptions& options() const { return options_; }
+  const Grid& grid() const { return files_->grid(); }
+  const Channels& channels() const { return channels_; }
+  const Statistics& statistics() const { return statistics_; }
+  /// Times 0 of all windows, ascending. Validation has none where no period is given.
+  const std::vector<Time>& train_windows() const { return train_windows_; }
+  const std::vector<Time>& valid_windows() const { return valid_windows_; }
+
+  /// A reader of its own for each thread, no longer than the data set lives.
+  BatchReader make_reader() {
+    return {*files_, channels_, statistics_, options_.predict, options_.lead_hours};
+  }
+  FileSet& files() { return *files_; }
+  std::int64_t bytes_read() const { return files_->bytes_read(); }
+
+ private:
+  void open(const std::filesystem::path& folder, int rollout);
+  void check_shape() const;
+  void find_all_windows(int rollout);
+
+  DataOptions options_;
+  std::unique_ptr<FileSet> files_;
+  Channels channels_;
+  Statistics statistics_;
+  std::vector<Time> train_windows_, valid_windows_;
+};
+
+}  // namespace jigsaw

@@ -1,0 +1,21 @@
+#pragma once
+#include <compare>
+#include <optional>
+#include <string>
+
+namespace jigsaw {
+
+/// A horizontal field: a variable, on one of its levels if it has any. Pressure levels are in hPa.
+struct Field {
+  std::string variable;
+  std::optional<double> level;
+
+  auto operator<=>(const Field&) const = default;
+  /// "t2m", "t_850".
+  std::string name() const;
+};
+
+/// A level as people write it: "850", "0.5".
+std::string format_level(double level);
+
+}  // namespace jigsaw

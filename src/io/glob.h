@@ -1,0 +1,14 @@
+#pragma once
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace jigsaw {
+
+/// The files that the patterns (`*`, `?`, `[a-z]`) name, sorted, each once. A relative pattern is tried in
+/// `folder`, then in the working folder.
+/// @throws DataError  when a pattern matches nothing; the message names it and where was looked.
+std::vector<std::string> expand_patterns(const std::vector<std::string>& patterns,
+                                         const std::filesystem::path& folder);
+
+}  // namespace jigsaw

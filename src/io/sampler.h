@@ -1,0 +1,32 @@
+#pragma once
+#include <cstdint>
+#include <vector>
+
+namespace jigsaw {
+
+/// Which windows the global batch of each step holds: a pure function of (seed, step), so that a run goes on
+/// anywhere without state. An epoch's order continues into the next, so every batch is full.
+class Sampler {
+ public:
+  enum class Order { kShuffled, kSequential };
+
+  /// @param windows  how many there are, at least 1. @param batch_size  global, at least 1.
+  Sampler(std::int64_t windows, std::int64_t batch_size, Order order, std::uint64_t seed);
+
+  /// Indices of the windows of step 0, 1, …, one per global sample. Shuffled, each epoch is a permutation of
+  /// its own; sequential, all epochs are 0, 1, …, windows − 1.
+  std::vector<std::int64_t> batch(std::int64_t step);
+  /// Batches that cover every window once; the last may repeat the first windows.
+  std::int64_t steps_per_epoch() const { return (windows_ + batch_size_ - 1) / batch_size_; }
+
+ private:
+  void shuffle(std::int64_t epoch);
+
+  std::int64_t windows_, batch_size_;
+  Order order_;
+  std::uint64_t seed_;
+  std::int64_t epoch_ = -1;  ///< whose order `permutation_` is
+  std::vector<std::int64_t> permutation_;
+};
+
+}  // namespace jigsaw

@@ -1,0 +1,111 @@
+#include "train/loss.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "config/config.h"
+
+namespace jigsaw {
+
+void declare(Keys<LossOptions>& keys) {
+  using O = LossOptions;
+  keys.choice("type", &O::type,
+              {{"mse", ErrorNorm::kSquared, "Mean of squared errors."},
+               {"l1", ErrorNorm::kAbsolute, "Mean of absolute errors."}})
+      .doc("The distance between prediction and target, both normalised.");
+  keys.add("area_weighted", &O::area_weighted).doc("Whether points count by the area of their cells.");
+  keys.add("variable_weights", &O::variable_weights)
+      .at_least(0)
+      .doc("Weight of target variables by name, as in t2m or t_850; 1 for those not named.");
+}
+
+FieldLoss::FieldLoss(const LossOptions& options, const std::vector<double>& row_weights,
+                     std::vector<std::string> variables)
+    : norm_(options.type), row_weights_(row_weights) {
+  if (!options.area_weighted) row_weights_.assign(row_weights.size(), 1.0);
+  for (const std::string& variable : variables) {
+    const auto weight = options.variable_weights.find(variable);
+    weights_.push_back(weight == options.variable_weights.end() ? 1.0 : weight->second);
+  }
+  for (const auto& [name, weight] : options.variable_weights) {
+    if (std::find(variables.begin(), variables.end(), name) == variables.end()) {
+      throw ConfigError(concat("loss.variable_weights.", name, " names no target variable", did_you_mean(name, variables),
+                               "; they are ", join(variables, ", ")));
+    }
+  }
+}
+
+Array FieldLoss::point_weights(const Rank& rank, const Box& box) const {
+  const std::int64_t rows = box.extent[1], points = box.extent.count(2, box.extent.rank() - 1);
+  Array weights(rank.context, {rows * points}, DType::kFloat64, Purpose::kWorkspace);
+  for (std::int64_t row = 0; row < rows; ++row) {
+    const double weight = row_weights_[static_cast<std::size_t>(box.begin[1] + row)];
+    std::fill_n(weights.data<double>() + row * points, points, weight);
+  }
+  return weights;
+}
+
+GlobalSums FieldLoss::sums(const Rank& rank, ErrorNorm norm, const Array& prediction, const Array& target,
+                           const Layout& layout) const {
+  const Box box = rank.box(layout);
+  GlobalSums global{layout.global[0], layout.global.back(), {}, {}};
+  const auto count = static_cast<std::size_t>(global.samples * global.variables);
+  std::vector<double> all(2 * count, 0.0);
+  if (!box.empty()) {
+    const LossSums local = loss_sums(rank.context, norm, prediction, target, point_weights(rank, box));
+    const std::int64_t channels = box.extent.back();
+    for (std::int64_t b = 0; b < box.extent[0]; ++b) {
+      for (std::int64_t c = 0; c < channels; ++c) {
+        const std::size_t to = global.index(box.begin[0] + b, box.begin[box.begin.rank() - 1] + c);
+        all[to] = local.numerator.data<double>()[b * channels + c];
+        all[count + to] = local.denominator.data<double>()[b * channels + c];
+      }
+    }
+  }
+  all = rank.mesh.world().all_reduce(all, ReduceOp::kSum);
+  global.numerator.assign(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(count));
+  global.denominator.assign(all.begin() + static_cast<std::ptrdiff_t>(count), all.end());
+  return global;
+}
+
+double FieldLoss::total_weight(const GlobalSums& sums) const {
+  double total = 0;
+  for (std::int64_t b = 0; b < sums.samples; ++b) {
+    for (std::int64_t c = 0; c < sums.variables; ++c) {
+      if (sums.has_points(b, c)) total += weights_[static_cast<std::size_t>(c)];
+    }
+  }
+  return total;
+}
+
+double FieldLoss::value(const GlobalSums& sums) const {
+  double loss = 0;
+  for (std::int64_t b = 0; b < sums.samples; ++b) {
+    for (std::int64_t c = 0; c < sums.variables; ++c) {
+      if (sums.has_points(b, c)) loss += weights_[static_cast<std::size_t>(c)] * sums.mean(b, c);
+    }
+  }
+  const double total = total_weight(sums);
+  return total > 0 ? loss / total : 0.0;
+}
+
+Array FieldLoss::gradient(const Rank& rank, const GlobalSums& sums, double scale, const Array& prediction,
+                          const Array& target, const Layout& layout) const {
+  const Box box = rank.box(layout);
+  if (box.empty()) return prediction;
+  const std::int64_t channels = box.extent.back(), first_channel = box.begin[box.begin.rank() - 1];
+  const double total = total_weight(sums);
+  Array factor(rank.context, {box.extent[0], channels}, DType::kFloat64, Purpose::kWorkspace);
+  for (std::int64_t b = 0; b < box.extent[0]; ++b) {
+    for (std::int64_t c = 0; c < channels; ++c) {
+      const std::int64_t sample = box.begin[0] + b, variable = first_channel + c;
+      const double denominator = sums.denominator[sums.index(sample, variable)];
+      factor.data<double>()[b * channels + c] =
+          denominator > 0 ? scale * weights_[static_cast<std::size_t>(variable)] / (total * denominator) : 0.0;
+    }
+  }
+  return loss_gradient(rank.context, norm_, prediction, target, point_weights(rank, box), factor);
+}
+
+}  // namespace jigsaw

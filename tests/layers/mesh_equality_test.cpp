@@ -1,0 +1,109 @@
+// One function on every mesh: losses, gradient norms, every gradient and every updated parameter of whole models,
+// in float64, against one rank.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "layers/training_run.h"
+
+namespace jigsaw {
+namespace {
+
+const Json kMixer = {{"type", "weathermixer"}, {"patch", {3, 7}},      {"embed_dim", 10},
+                     {"depth", 2},             {"dropout", 0.1},       {"positions", true},
+                     {"final_norm", true},     {"output_map", false},  {"channel_hidden_ratio", 2.0}};
+const Json kPublishedMixer = {{"type", "weathermixer"}, {"patch", {4, 5}}, {"embed_dim", 9}, {"depth", 1}};
+
+using Sizes = TrainingRun::MeshSizes;
+const std::vector<Sizes> kMeshes = {{1, {2, 1}, 1}, {1, {1, 2}, 1}, {1, {3, 1}, 1}, {1, {1, 1}, 2}, {1, {2, 1}, 2},
+                                    {2, {1, 1}, 1}, {2, {1, 1}, 2}, {1, {2, 2}, 2}, {1, {5, 1}, 1}, {1, {1, 1}, 3}};
+
+std::string name_of(const Sizes& mesh) {
+  return concat("data ", mesh.data, " domain ", mesh.domain[0], "x", mesh.domain[1], " tensor ", mesh.tensor);
+}
+
+/// Largest difference over the largest value (or `floor`); NaN (an element no rank owns) makes it NaN.
+double relative_difference(const std::vector<double>& a, const std::vector<double>& b, double floor = 1e-300) {
+  if (a.size() != b.size()) return INFINITY;
+  double largest = floor, difference = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    if (std::isnan(a[i]) || std::isnan(b[i])) return NAN;
+    largest = std::max(largest, std::abs(a[i]));
+    difference = std::max(difference, std::abs(a[i] - b[i]));
+  }
+  return difference / largest;
+}
+
+void expect_equal(const TrainingRun::Result& one, const TrainingRun::Result& many, double tolerance) {
+  EXPECT_LE(relative_difference(one.losses, many.losses), tolerance);
+  EXPECT_LE(relative_difference(one.norms, many.norms), tolerance);
+  ASSERT_EQ(one.gradients.size(), many.gradients.size());
+  for (const auto& [name, gradient] : one.gradients) {
+    // Some gradients vanish but for rounding: a constant over the channels, which LayerNorm takes away again.
+    EXPECT_LE(relative_difference(gradient, many.gradients.at(name), 1e-3 * one.norms[0]), tolerance)
+        << "gradient of " << name;
+  }
+  for (const auto& [name, parameter] : one.parameters) {
+    EXPECT_LE(relative_difference(parameter, many.parameters.at(name)), 1e3 * tolerance) << "updated " << name;
+  }
+}
+
+void compare_meshes(TrainingRun run, const std::vector<Sizes>& meshes, double tolerance) {
+  const TrainingRun::Result one = run.run({});
+  ASSERT_GT(one.norms[0], 0);
+  for (const Sizes& mesh : meshes) {
+    SCOPED_TRACE(name_of(mesh));
+    ASSERT_GT(mesh.ranks(), 1);
+    expect_equal(one, run.run(mesh), tolerance);
+  }
+}
+
+TEST(MeshEquality, MixerInFloat64) { compare_meshes({.model = kMixer}, kMeshes, 1e-11); }
+
+TEST(MeshEquality, PublishedMixerOnAGridThatPatchesDoNotDivide) {
+  TrainingRun run{.model = kPublishedMixer, .space = {13, 17}, .variable_weights = {{"v1", 3.0}}};
+  run.samples = 3;
+  compare_meshes(run, kMeshes, 1e-11);
+}
+
+TEST(MeshEquality, OneOutputChannelOnTwoTensorRanks) {
+  TrainingRun run{.model = kMixer};
+  run.outputs = 1;
+  compare_meshes(run, {{1, {1, 1}, 2}, {1, {2, 1}, 2}}, 1e-11);
+}
+
+TEST(MeshEquality, ZeroRedundancyOverData) {
+  for (const Zero zero : {Zero::kOptimizer, Zero::kParameters}) {
+    TrainingRun run{.model = kMixer};
+    const TrainingRun::Result one = run.run({});
+    run.zero = zero;
+    expect_equal(one, run.run({2, {1, 1}, 1}), 1e-11);
+    expect_equal(one, run.run({2, {1, 1}, 2}), 1e-11);
+  }
+}
+
+TEST(MeshEquality, RecomputedBlocksGiveTheSameBits) {
+  TrainingRun run{.model = kMixer};
+  const TrainingRun::Result kept = run.run({1, {2, 1}, 1});
+  run.recompute = true;
+  const TrainingRun::Result again = run.run({1, {2, 1}, 1});
+  EXPECT_EQ(kept.losses, again.losses);
+  EXPECT_EQ(kept.gradients, again.gradients);
+  EXPECT_LT(again.peak_activation_bytes[0], kept.peak_activation_bytes[0]);
+}
+
+TEST(MeshEquality, NothingIsHeldTwice) {
+  const TrainingRun run{.model = kMixer};
+  const std::int64_t whole = run.run({}).parameter_bytes[0];
+  for (const Sizes& mesh : {Sizes{1, {2, 1}, 1}, {1, {1, 1}, 2}, {1, {2, 2}, 2}}) {
+    std::int64_t sum = 0;
+    for (const std::int64_t bytes : run.run(mesh).parameter_bytes) {
+      sum += bytes;
+      EXPECT_LE(static_cast<double>(bytes), 1.2 * static_cast<double>(whole) / mesh.ranks()) << name_of(mesh);
+    }
+    EXPECT_EQ(sum, whole) << name_of(mesh);
+  }
+}
+
+}  // namespace
+}  // namespace jigsaw
