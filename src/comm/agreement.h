@@ -1,5 +1,6 @@
 #pragma once
 #include <functional>
+#include <string>
 
 #include "base/error.h"
 #include "comm/communicator.h"
@@ -20,5 +21,20 @@ class AgreedError : public Error {
 /// Runs `work` on every rank. When it throws on any, all ranks throw AgreedError with the error of the lowest one.
 /// Collective; `work` may hold collectives of its own only if they fail on all ranks or none.
 void together(Communicator& world, const std::function<void()>& work);
+
+template <typename Body>
+std::string first_failure(Communicator& communicator, Body&& body) {
+  std::string failure;
+  try {
+    body();
+  } catch (const std::exception& error) {
+    failure = error.what();
+    if (failure.empty()) failure = "unknown error";
+  }
+  for (const std::string& text : communicator.all_gather_text(failure)) {
+    if (!text.empty()) return text;
+  }
+  return "";
+}
 
 }  // namespace jigsaw

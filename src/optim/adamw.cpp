@@ -51,8 +51,9 @@ AdamW::AdamW(const Rank& rank, std::vector<ParameterBlock*> blocks, const Optimi
     : rank_(rank), options_(options) {
   require_matches(options, blocks);
   for (ParameterBlock* block : blocks) {
-    for (auto& group : block->groups()) {
-      Part part{group.get(), group->owned_segments(), {}, {}, {}, {}};
+    for (std::size_t i = 0; i < block->groups().size(); ++i) {
+      ParameterGroup* group = block->groups()[i].get();
+      Part part{concat(block->path(), ".", i), group, group->owned_segments(), {}, {}, {}, {}};
       for (const Segment& segment : part.segments) part.options.push_back(resolved(options, segment.parameter->name()));
       const Array owned = group->owned();
       part.moment1 = filled(rank.context, owned.shape(), owned.dtype(), 0.0, Purpose::kOptimizer);
@@ -145,10 +146,10 @@ std::int64_t AdamW::optimizer_bytes() const {
 std::vector<AdamW::State> AdamW::state() const {
   std::vector<State> result;
   for (const Part& part : parts_) {
-    result.push_back({"parameter", part.group->stored()});
-    result.push_back({"moment1", part.moment1});
-    result.push_back({"moment2", part.moment2});
-    if (part.average.defined()) result.push_back({"average", part.average});
+    result.push_back({part.name + ".parameter", part.group->stored()});
+    result.push_back({part.name + ".moment1", part.moment1});
+    result.push_back({part.name + ".moment2", part.moment2});
+    if (part.average.defined()) result.push_back({part.name + ".average", part.average});
   }
   return result;
 }

@@ -40,7 +40,8 @@ class AdamW {
   std::int64_t parameter_bytes() const;
   std::int64_t optimizer_bytes() const;
 
-  /// A flat array of state beside its group, for checkpoints: "parameter", "moment1", "moment2", "average".
+  /// A flat array of a parameter group, for checkpoints: "<block>.<number of the group>.parameter", ….moment1, ….moment2,
+  /// ….average.
   struct State {
     std::string name;
     Array array;
@@ -53,6 +54,7 @@ class AdamW {
 
  private:
   struct Part {
+    std::string name;
     ParameterGroup* group;
     std::vector<Segment> segments;
     std::vector<ParameterGroupOptions> options;  // per segment, with all values resolved
