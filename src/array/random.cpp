@@ -35,12 +35,14 @@ RandomStream::RandomStream(std::uint64_t seed, RandomPurpose purpose, std::strin
   key_ = {static_cast<std::uint32_t>(key), static_cast<std::uint32_t>(key >> 32)};
 }
 
+std::array<std::uint32_t, 4> RandomStream::counter(const RandomPosition& position, std::uint64_t g) {
+  return {static_cast<std::uint32_t>(g),
+          static_cast<std::uint32_t>((g >> 32) & 0xffffU) | static_cast<std::uint32_t>(position.rollout << 16),
+          static_cast<std::uint32_t>(position.sample), static_cast<std::uint32_t>(position.step)};
+}
+
 std::array<std::uint32_t, 4> RandomStream::group(const RandomPosition& position, std::uint64_t g) const {
-  return philox4x32(
-      {static_cast<std::uint32_t>(g),
-       static_cast<std::uint32_t>((g >> 32) & 0xffffU) | static_cast<std::uint32_t>(position.rollout << 16),
-       static_cast<std::uint32_t>(position.sample), static_cast<std::uint32_t>(position.step)},
-      key_);
+  return philox4x32(counter(position, g), key_);
 }
 
 std::uint32_t RandomStream::bits(const RandomPosition& position, std::uint64_t element) const {

@@ -37,6 +37,9 @@ class RandomStream {
   std::uint32_t bits(const RandomPosition& position, std::uint64_t element) const;
   /// The four words of elements 4g to 4g+3.
   std::array<std::uint32_t, 4> group(const RandomPosition& position, std::uint64_t g) const;
+  /// What philox4x32 makes group() of, for code that runs it over many groups at once.
+  static std::array<std::uint32_t, 4> counter(const RandomPosition& position, std::uint64_t g);
+  const std::array<std::uint32_t, 2>& key() const { return key_; }
   /// Uniform in [0, 1) with 32 bits.
   double uniform(const RandomPosition& position, std::uint64_t element) const;
   /// Standard normal (Box-Muller over the element's pair of words 2e and 2e+1).

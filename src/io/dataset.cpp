@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "comm/agreement.h"
 #include "io/glob.h"
 #include "io/windows.h"
 
@@ -9,18 +10,28 @@ namespace jigsaw {
 
 Dataset::Dataset(const DataOptions& options, const std::filesystem::path& folder, int rollout,
                  Communicator& communicator)
-    : options_(options), files_(std::make_unique<FileSet>(expand_patterns(options.files, folder))) {
+    : options_(options) {
+  together(communicator, [&] { open(folder, rollout); });
+  if (!options.normalization) {
+    statistics_ = compute_statistics(*files_, channels_, options.train, options.lead_hours, communicator);
+  }
+  together(communicator, [&] {
+    if (options.normalization) {
+      statistics_ = Statistics::load(expand_patterns({*options.normalization}, folder).front());
+    }
+    check_statistics(statistics_, channels_, *files_, options.predict, options.lead_hours);
+  });
+}
+
+void Dataset::open(const std::filesystem::path& folder, int rollout) {
+  files_ = std::make_unique<FileSet>(expand_patterns(options_.files, folder));
   // Whether the grid is periodic, which the channels depend on, shows when the fields are selected.
-  const Channels fields = make_channels(options, false);
+  const Channels fields = make_channels(options_, false);
   for (const Channel& channel : fields.targets) files_->select(channel.field, true);
   for (const Field& field : fields_of(fields.inputs, Role::kStatic)) files_->select(field, false);
   check_shape();
-  channels_ = make_channels(options, grid().periodic);
+  channels_ = make_channels(options_, grid().periodic);
   find_all_windows(rollout);
-  statistics_ = options.normalization
-                    ? Statistics::load(expand_patterns({*options.normalization}, folder).front())
-                    : compute_statistics(*files_, channels_, options.train, options.lead_hours, communicator);
-  check_statistics(statistics_, channels_, *files_, options.predict, options.lead_hours);
 }
 
 void Dataset::check_shape() const {

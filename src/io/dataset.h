@@ -15,7 +15,7 @@ namespace jigsaw {
 /// All that training needs of the data of a configuration: files, grid, channels, windows and statistics.
 class Dataset {
  public:
-  /// Opens the files. Collective where statistics are computed.
+  /// Opens the files. Collective: when it throws on one rank it throws on all.
   ///
   /// @param folder   that of the configuration, from which relative names start.
   /// @param rollout  targets per window.
@@ -39,6 +39,7 @@ class Dataset {
   std::int64_t bytes_read() const { return files_->bytes_read(); }
 
  private:
+  void open(const std::filesystem::path& folder, int rollout);
   void check_shape() const;
   void find_all_windows(int rollout);
 

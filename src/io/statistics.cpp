@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "comm/agreement.h"
 #include "config/json.h"
 #include "io/moments.h"
 
@@ -71,8 +72,11 @@ std::vector<StateMoments> gather_moments(const std::vector<Time>& times, Communi
   const std::int64_t begin = rank * (n / ranks) + std::min(rank, n % ranks);
   const std::int64_t count = n / ranks + (rank < n % ranks ? 1 : 0);
   std::vector<StateMoments> own;
-  for (std::int64_t i = begin; i < begin + count; ++i)
-    own.push_back(moments_at(times[static_cast<std::size_t>(i)]));
+  together(communicator, [&] {
+    for (std::int64_t i = begin; i < begin + count; ++i) {
+      own.push_back(moments_at(times[static_cast<std::size_t>(i)]));
+    }
+  });
   const std::string bytes(reinterpret_cast<const char*>(own.data()), own.size() * sizeof(StateMoments));
   std::vector<StateMoments> all;
   for (const std::string& part : communicator.all_gather_text(bytes)) {

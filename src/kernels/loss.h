@@ -3,8 +3,8 @@
 
 namespace jigsaw {
 
-/// Which power of the error a loss sums.
-enum class ErrorNorm : std::uint8_t { kSquared, kAbsolute };
+/// What is summed of the error e: e², |e|, or e itself (a bias; it has no gradient worth following).
+enum class ErrorNorm : std::uint8_t { kSquared, kAbsolute, kSigned };
 
 /// Weighted sums per sample and channel over the points held here, in float64.
 struct LossSums {

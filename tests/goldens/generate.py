@@ -70,14 +70,19 @@ def adamw_section(file, section, clip_norm):
     parameters = {name: value.clone().requires_grad_() for name, (value, _, _) in initial.items()}
     optimizer = torch.optim.AdamW(
         [{"params": [parameters[name]], "weight_decay": decay} for name, (_, decay, _) in initial.items()],
-        lr=1.0, betas=BETAS, eps=ADAM_EPSILON)
+        lr=1.0,
+        betas=BETAS,
+        eps=ADAM_EPSILON,
+    )
     learning_rates = [1e-2 * (0.2 + math.sin(step) ** 2) for step in range(1, STEPS + 1)]
-    histories = {key: {name: [] for name in initial}
-                 for key in ("gradients", "parameters", "first_moment", "second_moment")}
+    histories = {
+        key: {name: [] for name in initial}
+        for key in ("gradients", "parameters", "first_moment", "second_moment")
+    }
     norms = []
     for step in range(STEPS):
         for name, parameter in parameters.items():
-            parameter.grad = randn(*parameter.shape, scale=0.02 * 2.0 ** step)
+            parameter.grad = randn(*parameter.shape, scale=0.02 * 2.0**step)
             if step == 4 and name == "vector":
                 parameter.grad.zero_()
             histories["gradients"][name].append(parameter.grad.clone())
@@ -156,12 +161,14 @@ def patch_recover(x, p, patch, grid):
     padded = (x.shape[1] * patch[0], x.shape[2] * patch[1])
     columns = linear(x, p).flatten(1, 2).transpose(1, 2)
     field = F.fold(columns, padded, kernel_size=patch, stride=patch)
-    return field[:, :, :grid[0], :grid[1]].permute(0, 2, 3, 1)
+    return field[:, :, : grid[0], : grid[1]].permute(0, 2, 3, 1)
 
 
 def below(parameters, prefix):
     """The parameters under a dotted prefix, with the prefix removed."""
-    return {name[len(prefix) + 1:]: value for name, value in parameters.items() if name.startswith(prefix + ".")}
+    return {
+        name[len(prefix) + 1 :]: value for name, value in parameters.items() if name.startswith(prefix + ".")
+    }
 
 
 def linear_parameters(n, k):
@@ -173,13 +180,20 @@ def norm_parameters(n):
 
 
 def mlp_parameters(width, hidden):
-    return {**prefixed("fc1", linear_parameters(hidden, width)), **prefixed("fc2", linear_parameters(width, hidden))}
+    return {
+        **prefixed("fc1", linear_parameters(hidden, width)),
+        **prefixed("fc2", linear_parameters(width, hidden)),
+    }
 
 
 def token_mixing_parameters(h, w, hidden):
     flat = mlp_parameters(h * w, hidden)
-    return {"fc1.weight": flat["fc1.weight"].reshape(hidden, h, w), "fc1.bias": flat["fc1.bias"],
-            "fc2.weight": flat["fc2.weight"].reshape(h, w, hidden), "fc2.bias": flat["fc2.bias"].reshape(h, w)}
+    return {
+        "fc1.weight": flat["fc1.weight"].reshape(hidden, h, w),
+        "fc1.bias": flat["fc1.bias"],
+        "fc2.weight": flat["fc2.weight"].reshape(h, w, hidden),
+        "fc2.bias": flat["fc2.bias"].reshape(h, w),
+    }
 
 
 def prefixed(prefix, parameters):
@@ -231,32 +245,75 @@ def loss_case(file):
     point_weights, variable_weights = latitude_weights(5), torch.tensor([1.0, 0.25, 2.0])
     loss = mse(prediction, target, point_weights, variable_weights, valid)
     loss.backward()
-    save_all(file, "mse", {"prediction": prediction, "target": target, "valid": valid, "loss": loss,
-                           "prediction_gradient": prediction.grad, "latitude_weights": point_weights,
-                           "variable_weights": variable_weights})
+    save_all(
+        file,
+        "mse",
+        {
+            "prediction": prediction,
+            "target": target,
+            "valid": valid,
+            "loss": loss,
+            "prediction_gradient": prediction.grad,
+            "latitude_weights": point_weights,
+            "variable_weights": variable_weights,
+        },
+    )
 
 
 def write_layers(folder):
     with create(folder, "layers.h5") as file:
         epsilon = {"epsilon": LAYER_NORM_EPSILON}
         layer_case(file, "linear", linear, randn(3, 5, 7), linear_parameters(4, 7))
-        layer_case(file, "layer_norm", layer_norm, randn(3, 5, 7, scale=2, mean=0.5), norm_parameters(7), epsilon)
+        layer_case(
+            file, "layer_norm", layer_norm, randn(3, 5, 7, scale=2, mean=0.5), norm_parameters(7), epsilon
+        )
         layer_case(file, "gelu", gelu, torch.cat([torch.linspace(-9, 9, 37), torch.zeros(1)]), {})
         layer_case(file, "mlp", mlp, randn(3, 7), mlp_parameters(7, 9))
         layer_case(file, "token_mixing", token_mixing, randn(2, 3, 5, 4), token_mixing_parameters(3, 5, 7))
         layer_case(file, "channel_mixing", mlp, randn(2, 3, 5, 4), mlp_parameters(4, 9))
-        layer_case(file, "patch_embed", patch_embed, randn(2, 7, 10, 3), linear_parameters(5, 3 * 3 * 4), patch=(3, 4))
-        layer_case(file, "patch_recover", patch_recover, randn(2, 3, 3, 5), linear_parameters(3 * 3 * 4, 5),
-                   patch=(3, 4), grid=(7, 10))
+        layer_case(
+            file,
+            "patch_embed",
+            patch_embed,
+            randn(2, 7, 10, 3),
+            linear_parameters(5, 3 * 3 * 4),
+            patch=(3, 4),
+        )
+        layer_case(
+            file,
+            "patch_recover",
+            patch_recover,
+            randn(2, 3, 3, 5),
+            linear_parameters(3 * 3 * 4, 5),
+            patch=(3, 4),
+            grid=(7, 10),
+        )
         loss_case(file)
 
 
 # ---------------------------------------------------------------- weathermixer*.h5
 
-MIXER = {"batch": 3, "grid": (10, 15), "patch": (3, 7), "input_channels": 5, "output_channels": 2, "embed_dim": 16,
-         "depth": 2, "token_hidden_ratio": 0.5, "channel_hidden_ratio": 2.0}
-TRAINING = {"steps": STEPS, "warmup_steps": 3, "learning_rate": 1e-2, "final_learning_rate": 1e-4, "betas": BETAS,
-            "epsilon": ADAM_EPSILON, "weight_decay": WEIGHT_DECAY, "clip_norm": CLIP_NORM}
+MIXER = {
+    "batch": 3,
+    "grid": (10, 15),
+    "patch": (3, 7),
+    "input_channels": 5,
+    "output_channels": 2,
+    "embed_dim": 16,
+    "depth": 2,
+    "token_hidden_ratio": 0.5,
+    "channel_hidden_ratio": 2.0,
+}
+TRAINING = {
+    "steps": STEPS,
+    "warmup_steps": 3,
+    "learning_rate": 1e-2,
+    "final_learning_rate": 1e-4,
+    "betas": BETAS,
+    "epsilon": ADAM_EPSILON,
+    "weight_decay": WEIGHT_DECAY,
+    "clip_norm": CLIP_NORM,
+}
 
 
 def mixer_parameters(options):
@@ -295,7 +352,9 @@ def mixer(x, p):
         y = layer_norm(y, below(p, "norm"))
     y = patch_recover(y, below(p, "decoder"), MIXER["patch"], MIXER["grid"])
     if "output_map.bias" in p:
-        y = F.linear(y, p["output_map.output.weight"]) + F.linear(x, p["output_map.input.weight"], p["output_map.bias"])
+        y = F.linear(y, p["output_map.output.weight"]) + F.linear(
+            x, p["output_map.input.weight"], p["output_map.bias"]
+        )
     return y
 
 
@@ -311,10 +370,12 @@ def learning_rate(step):
 def write_mixer(folder, name, **options):
     initial = mixer_parameters(options)
     parameters = {key: value.clone().requires_grad_() for key, value in initial.items()}
-    optimizer = torch.optim.AdamW(parameters.values(), lr=1.0, betas=BETAS, eps=ADAM_EPSILON, weight_decay=WEIGHT_DECAY)
+    optimizer = torch.optim.AdamW(
+        parameters.values(), lr=1.0, betas=BETAS, eps=ADAM_EPSILON, weight_decay=WEIGHT_DECAY
+    )
     inputs = randn(STEPS, MIXER["batch"], *MIXER["grid"], MIXER["input_channels"])
     noise = randn(STEPS, MIXER["batch"], *MIXER["grid"], MIXER["output_channels"], scale=0.1)
-    targets = inputs[..., :MIXER["output_channels"]] * 0.5 + noise
+    targets = inputs[..., : MIXER["output_channels"]] * 0.5 + noise
     point_weights, variable_weights = latitude_weights(MIXER["grid"][0]), torch.tensor([1.0, 0.25])
     rates = [learning_rate(step) for step in range(1, STEPS + 1)]
     losses, norms = [], []
@@ -335,9 +396,15 @@ def write_mixer(folder, name, **options):
             file.attrs[key] = np.int64(value) if isinstance(value, bool) else value
         save_all(file, "initial_parameters", initial)
         save_all(file, "parameters", parameters)
-        for key, value in {"inputs": inputs, "targets": targets, "latitude_weights": point_weights,
-                           "variable_weights": variable_weights, "learning_rate": rates, "loss": losses,
-                           "gradient_norm": norms}.items():
+        for key, value in {
+            "inputs": inputs,
+            "targets": targets,
+            "latitude_weights": point_weights,
+            "variable_weights": variable_weights,
+            "learning_rate": rates,
+            "loss": losses,
+            "gradient_norm": norms,
+        }.items():
             save(file, key, value)
     print(name, "loss", [f"{x:.4f}" for x in losses], "norm", [f"{x:.3f}" for x in norms])
 
@@ -347,15 +414,19 @@ def write_mixer(folder, name, **options):
 FILES = {
     "adamw": write_adamw,
     "layers": write_layers,
-    "weathermixer": lambda folder: write_mixer(folder, "weathermixer.h5", positions=True, final_norm=True,
-                                               output_map=False),
-    "weathermixer_output_map": lambda folder: write_mixer(folder, "weathermixer_output_map.h5", positions=False,
-                                                          final_norm=False, output_map=True),
+    "weathermixer": lambda folder: write_mixer(
+        folder, "weathermixer.h5", positions=True, final_norm=True, output_map=False
+    ),
+    "weathermixer_output_map": lambda folder: write_mixer(
+        folder, "weathermixer_output_map.h5", positions=False, final_norm=False, output_map=True
+    ),
 }
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--output", type=pathlib.Path, default=pathlib.Path(__file__).parent)
     parser.add_argument("files", nargs="*", metavar="FILE", help=f"of {', '.join(FILES)}; default: all")
     arguments = parser.parse_args()

@@ -35,7 +35,7 @@ class Loss : public LossKernels {
     for_each_valid(prediction, target, [&](std::int64_t, std::int64_t point, std::int64_t bc, double error) {
       const double w = weight.data<double>()[point];
       sums.numerator.data<double>()[bc] +=
-          w * (norm == ErrorNorm::kSquared ? error * error : std::abs(error));
+          w * (norm == ErrorNorm::kSquared ? error * error : norm == ErrorNorm::kAbsolute ? std::abs(error) : error);
       sums.denominator.data<double>()[bc] += w;
     });
   }
@@ -48,7 +48,9 @@ class Loss : public LossKernels {
       for_each_valid(prediction, target,
                      [&](std::int64_t i, std::int64_t point, std::int64_t bc, double error) {
                        const double sign = error > 0 ? 1.0 : error < 0 ? -1.0 : 0.0;
-                       const double slope = norm == ErrorNorm::kSquared ? 2.0 * error : sign;
+                       const double slope = norm == ErrorNorm::kSquared    ? 2.0 * error
+                                              : norm == ErrorNorm::kAbsolute ? sign
+                                                                             : 1.0;
                        gradient.data<T>()[i] =
                            static_cast<T>(factor.data<double>()[bc] * weight.data<double>()[point] * slope);
                      });

@@ -1,0 +1,38 @@
+#pragma once
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+
+namespace jigsaw {
+
+/// The options of the main command, as the command line gives them.
+struct TrainCommand {
+  std::string config;
+  std::vector<std::string> overrides;
+  std::string resume = "auto";
+  bool allow_change = false;
+  double max_minutes = 0;
+  std::string command_line;
+};
+/// Trains on the ranks that the launcher started. Errors end in a line on stderr by one rank, and their exit code on all.
+ExitCode run_train(const TrainCommand& command);
+
+struct SampleDataCommand {
+  std::string output;
+  int months = 2;
+  std::uint64_t seed = 1;
+};
+void run_sample_data(const SampleDataCommand& command);
+
+struct ConfigCommand {
+  bool schema = false;
+  bool reference = false;
+  std::string explain;
+};
+void run_config(const ConfigCommand& command);
+
+/// "jigsaw-train: error: [rank 3] what"; the rank is named in jobs of several.
+void print_error(const std::string& message, int rank, int ranks);
+
+}  // namespace jigsaw

@@ -1,0 +1,99 @@
+#include <CLI/CLI.hpp>
+#include <cstdlib>
+#include <iostream>
+
+#include "base/text.h"
+#include "commands.h"
+
+namespace jigsaw {
+
+void print_error(const std::string& message, int rank, int ranks) {
+  std::string line = message;
+  for (char& c : line) {
+    if (c == '\n') c = ' ';
+  }
+  std::cerr << "jigsaw-train: error: " << (ranks > 1 ? concat("[rank ", rank, "] ") : "") << line << std::endl;
+}
+
+namespace {
+
+/// The rank a launcher gave this process, before MPI is there to ask: one of many speaks for all.
+int launched_rank() {
+  for (const char* name : {"OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID"}) {
+    if (const char* value = std::getenv(name)) return std::atoi(value);
+  }
+  return 0;
+}
+
+struct CommandLine {
+  TrainCommand train;
+  SampleDataCommand sample_data;
+  ConfigCommand config;
+  CLI::App app{"Trains models whose samples are too large for one processor, cut over MPI ranks.", "jigsaw-train"};
+  CLI::App* sample_data_command = nullptr;
+  CLI::App* config_command = nullptr;
+
+  CommandLine() {
+    app.set_version_flag("--version", "jigsaw-train " JIGSAW_VERSION);
+    app.add_option("--config", train.config, "The configuration (JSON) of a run to train");
+    app.add_option("--set", train.overrides, "KEY=VALUE: overrides one key by its dotted path; may be repeated")
+        ->take_all()
+        ->allow_extra_args(false);
+    app.add_option("--resume", train.resume,
+                   "auto: go on from the newest whole checkpoint, if any; never; or a checkpoint's folder");
+    app.add_flag("--allow-change", train.allow_change, "Resume although keys changed that decide the result");
+    app.add_option("--max-minutes", train.max_minutes, "End in time with a checkpoint, exit code 75")
+        ->check(CLI::PositiveNumber);
+    sample_data_command = app.add_subcommand("sample-data", "Write a small ERA5-shaped data set");
+    sample_data_command->add_option("--output", sample_data.output, "Folder for the files")->required();
+    sample_data_command->add_option("--months", sample_data.months, "Months from January 2021 on");
+    sample_data_command->add_option("--seed", sample_data.seed, "Of the waves");
+    config_command = app.add_subcommand("config", "Explain the configuration");
+    config_command->add_flag("--schema", config.schema, "Print its JSON Schema");
+    config_command->add_option("--explain", config.explain, "Explain one key, by its dotted path");
+    config_command->add_flag("--markdown", config.reference, "Print all keys as docs/configuration.md has them");
+    app.require_subcommand(0, 1);
+  }
+};
+
+ExitCode run(int argc, char** argv) {
+  CommandLine line;
+  try {
+    line.app.parse(argc, argv);
+  } catch (const CLI::Success& success) {
+    line.app.exit(success);
+    return ExitCode::kDone;
+  } catch (const CLI::ParseError& error) {
+    throw ConfigError(concat("command line: ", error.what(), "; see jigsaw-train --help"));
+  }
+  if (line.sample_data_command->parsed()) {
+    run_sample_data(line.sample_data);
+  } else if (line.config_command->parsed()) {
+    run_config(line.config);
+  } else if (line.train.config.empty()) {
+    throw ConfigError("command line: --config FILE or a command is needed; see jigsaw-train --help");
+  } else {
+    for (int i = 0; i < argc; ++i) line.train.command_line += concat(i > 0 ? " " : "", argv[i]);
+    return run_train(line.train);
+  }
+  return ExitCode::kDone;
+}
+
+}  // namespace
+}  // namespace jigsaw
+
+int main(int argc, char** argv) {
+  using namespace jigsaw;
+  ExitCode code = ExitCode::kInternal;
+  std::string message;
+  try {
+    return static_cast<int>(run(argc, argv));
+  } catch (const Error& error) {
+    code = error.code();
+    message = error.what();
+  } catch (const std::exception& error) {
+    message = error.what();
+  }
+  if (launched_rank() == 0) print_error(message, 0, 1);
+  return static_cast<int>(code);
+}

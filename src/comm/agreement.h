@@ -1,0 +1,24 @@
+#pragma once
+#include <functional>
+
+#include "base/error.h"
+#include "comm/communicator.h"
+
+namespace jigsaw {
+
+/// An error that all ranks know of: the same on each, and one of them tells it.
+class AgreedError : public Error {
+ public:
+  AgreedError(ExitCode code, int speaker, const std::string& message) : Error(code, message), speaker_(speaker) {}
+  /// The rank that prints it: rank 0 when all failed alike.
+  int speaker() const { return speaker_; }
+
+ private:
+  int speaker_;
+};
+
+/// Runs `work` on every rank. When it throws on any, all ranks throw AgreedError with the error of the lowest one.
+/// Collective; `work` may hold collectives of its own only if they fail on all ranks or none.
+void together(Communicator& world, const std::function<void()>& work);
+
+}  // namespace jigsaw

@@ -1,0 +1,27 @@
+#pragma once
+#include <cstdint>
+
+#include "kernels/pointwise.h"
+
+namespace jigsaw::cpu {
+
+/// The mask of a dropout for ranges of its piece's elements.
+class DropoutMask {
+ public:
+  explicit DropoutMask(const Dropout& dropout);
+
+  /// factors[j] = what dropout multiplies element first + j of the piece by, for j < n.
+  void fill(std::int64_t first, std::int64_t n, float* factors) const;
+
+ private:
+  /// The same for elements that are consecutive in the global sample.
+  void fill_run(const RandomPosition& position, std::int64_t element, std::int64_t n, float* factors) const;
+
+  const Dropout& dropout_;
+  std::uint32_t threshold_;  ///< words below are dropped
+  float scale_;
+  std::int64_t run_ = 1;  ///< consecutive elements of the piece that are consecutive in the global sample
+  int run_dim_ = 0;       ///< a run covers the dims from here on
+};
+
+}  // namespace jigsaw::cpu

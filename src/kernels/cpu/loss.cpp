@@ -1,0 +1,130 @@
+#include <cmath>
+#include <vector>
+
+#include "kernels/cpu/parallel.h"
+#include "kernels/cpu/types.h"
+#include "kernels/cpu/vector_math.h"
+#include "kernels/cpu/vectorize.h"
+#include "kernels/loss_kernels.h"
+
+namespace jigsaw::cpu {
+
+namespace {
+
+struct Extents {
+  explicit Extents(const Array& prediction)
+      : samples(prediction.shape()[0]),
+        points(prediction.shape().count(1, prediction.rank() - 1)),
+        channels(prediction.shape().back()) {}
+  std::int64_t samples, points, channels;
+};
+
+/// Calls f with zeros of the types of prediction (f32, bf16) and target (f32, f64).
+template <typename F>
+void visit_types(const Array& prediction, const Array& target, const F& f) {
+  visit_fast(prediction.dtype(), [&](auto p_zero) {
+    if (target.dtype() == DType::kFloat64) {
+      f(p_zero, double{});
+    } else {
+      f(p_zero, float{});
+    }
+  });
+}
+
+/// Adds one point's channels to numerator[c] and denominator[c].
+template <typename P, typename T>
+inline void add_point(ErrorNorm norm, std::int64_t channels, const P* prediction, const T* target,
+                      double weight, double* numerator, double* denominator) {
+  for (std::int64_t c = 0; c < channels; ++c) {
+    const auto wanted = static_cast<double>(target[c]);
+    const double error = static_cast<double>(static_cast<float>(prediction[c])) - wanted;
+    const double power = norm == ErrorNorm::kSquared    ? error * error
+                         : norm == ErrorNorm::kAbsolute ? std::abs(error)
+                                                        : error;
+    const bool valid = wanted == wanted;
+    numerator[c] += valid ? weight * power : 0.0;
+    denominator[c] += valid ? weight : 0.0;
+  }
+}
+
+class Loss : public LossKernels {
+ public:
+  /// Threads take ranges of a sample's points; their sums are added in the order of the threads.
+  void sums(Context& context, ErrorNorm norm, const Array& prediction, const Array& target,
+            const Array& weight, LossSums& sums) const override {
+    const Extents extents(prediction);
+    const std::int64_t channels = extents.channels, width = 2 * channels;
+    const int threads = threads_for(context, extents.points, channels);
+    std::vector<double> partial(static_cast<std::size_t>(threads * width));
+    for (std::int64_t sample = 0; sample < extents.samples; ++sample) {
+      std::ranges::fill(partial, 0.0);
+      visit_types(prediction, target, [&](auto p_zero, auto t_zero) {
+        const auto* const p = prediction.data<decltype(p_zero)>() + sample * extents.points * channels;
+        const auto* const t = target.data<decltype(t_zero)>() + sample * extents.points * channels;
+        const double* const w = weight.data<double>();
+        for_ranges(threads, extents.points, 1, [&](std::int64_t begin, std::int64_t end, int thread) {
+          double* const mine = partial.data() + thread * width;
+          vectorized([=] {
+            for (std::int64_t point = begin; point < end; ++point) {
+              add_point(norm, channels, p + point * channels, t + point * channels, w[point], mine,
+                        mine + channels);
+            }
+          });
+        });
+      });
+      for (std::int64_t i = 0; i < width; ++i) {
+        double total = 0;
+        for (int thread = 0; thread < threads; ++thread)
+          total += partial[static_cast<std::size_t>(thread * width + i)];
+        Array& to = i < channels ? sums.numerator : sums.denominator;
+        to.data<double>()[sample * channels + i % channels] = total;
+      }
+    }
+  }
+
+  void gradient(Context& context, ErrorNorm norm, const Array& prediction, const Array& target,
+                const Array& weight, const Array& factor, Array& gradient) const override {
+    const Extents extents(prediction);
+    const std::int64_t channels = extents.channels, rows = extents.samples * extents.points;
+    visit_types(prediction, target, [&](auto p_zero, auto t_zero) {
+      using P = decltype(p_zero);
+      using T = decltype(t_zero);
+      for_ranges(threads_for(context, rows, channels), rows, 1,
+                 [&](std::int64_t begin, std::int64_t end, int) {
+                   vectorized([&, begin, end] {
+                     for (std::int64_t row = begin; row < end; ++row) {
+                       const double w = weight.data<double>()[row % extents.points];
+                       const double* const factors = factor.data<double>() + row / extents.points * channels;
+                       gradient_point(norm, channels, prediction.data<P>() + row * channels,
+                                      target.data<T>() + row * channels, w, factors,
+                                      gradient.data<P>() + row * channels);
+                     }
+                   });
+                 });
+    });
+  }
+
+ private:
+  template <typename P, typename T>
+  static void gradient_point(ErrorNorm norm, std::int64_t channels, const P* prediction, const T* target,
+                             double weight, const double* factor, P* gradient) {
+    for (std::int64_t c = 0; c < channels; ++c) {
+      const auto wanted = static_cast<double>(target[c]);
+      const double error = static_cast<double>(static_cast<float>(prediction[c])) - wanted;
+      const double sign = error > 0.0 ? 1.0 : error < 0.0 ? -1.0 : 0.0;
+      const double slope = norm == ErrorNorm::kSquared ? 2.0 * error : norm == ErrorNorm::kAbsolute ? sign : 1.0;
+      const double value = factor[c] * weight * slope;
+      gradient[c] = rounded<P>(static_cast<float>(wanted == wanted ? value : 0.0));
+    }
+  }
+};
+
+}  // namespace
+
+template <>
+const LossKernels& kernels() {
+  static const Loss instance;
+  return instance;
+}
+
+}  // namespace jigsaw::cpu

@@ -1,0 +1,12 @@
+#include "kernels/cpu/parallel.h"
+
+namespace jigsaw::cpu {
+
+void run_on_threads(int threads, const std::function<void(int)>& task) {
+  for (int thread = 0; thread < threads; ++thread) task(thread);
+}
+
+LibraryThreads::LibraryThreads(int threads) : before_(threads) {}
+LibraryThreads::~LibraryThreads() = default;
+
+}  // namespace jigsaw::cpu

@@ -1,0 +1,49 @@
+#pragma once
+#include <cstdint>
+
+namespace jigsaw::cpu {
+
+/// Vector instructions of the processor that runs the program.
+enum class Instructions : std::uint8_t { kBaseline, kAvx2, kAvx512 };
+
+inline Instructions best_instructions() {
+  static const Instructions best = [] {
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+        __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl")) {
+      return Instructions::kAvx512;
+    }
+    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") ? Instructions::kAvx2
+                                                                           : Instructions::kBaseline;
+  }();
+  return best;
+}
+
+/// `flatten` inlines the whole body, which the compiler then vectorises for the function's own instructions.
+template <typename F>
+[[gnu::flatten, gnu::target("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,bmi2")]] void run_avx512(
+    const F& body) {
+  body();
+}
+template <typename F>
+[[gnu::flatten, gnu::target("avx2,fma,bmi2")]] void run_avx2(const F& body) {
+  body();
+}
+template <typename F>
+[[gnu::flatten]] void run_baseline(const F& body) {
+  body();
+}
+
+/// Runs body() compiled for the processor at hand: one binary is fast everywhere.
+template <typename F>
+void vectorized(const F& body) {
+  switch (best_instructions()) {
+    case Instructions::kAvx512:
+      return run_avx512(body);
+    case Instructions::kAvx2:
+      return run_avx2(body);
+    case Instructions::kBaseline:
+      return run_baseline(body);
+  }
+}
+
+}  // namespace jigsaw::cpu

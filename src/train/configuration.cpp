@@ -1,0 +1,158 @@
+#include "train/configuration.h"
+
+#include "base/error.h"
+#include "base/text.h"
+
+namespace jigsaw {
+
+double TrainOptions::lead_weight(int r) const {
+  return rollout_weights.empty() ? 1.0 : rollout_weights[static_cast<std::size_t>(r)];
+}
+
+void declare(Keys<MeshOptions>& keys) {
+  using O = MeshOptions;
+  keys.add("data", &O::data).at_least(1).doc("Groups of ranks that train on samples of their own (data parallelism).");
+  keys.add("domain", &O::domain)
+      .at_least(1)
+      .doc("Ranks along each spatial axis, [lat, lon] or [depth, height, width]; empty: not cut.");
+  keys.add("tensor", &O::tensor).at_least(1).doc("Ranks that cut channels (tensor parallelism).");
+}
+
+void declare(Keys<RolloutOptions>& keys) {
+  using O = RolloutOptions;
+  keys.add("min", &O::min).at_least(1).doc("Fewest rollout steps.");
+  keys.add("max", &O::max).at_least(1).doc("Most rollout steps; each training step draws a number of its own.");
+  keys.check([](const O& o, const Place& at) {
+    if (o.max < o.min) at.error("max", "must be at least min");
+  });
+}
+
+namespace {
+
+FormPtr<RolloutOptions> rollout_form() {
+  return shorthand<RolloutOptions, int>(
+      section<RolloutOptions>(), form_of<int>(), [](const int& steps) { return RolloutOptions{steps, steps}; },
+      [](const RolloutOptions& o) { return o.min == o.max ? std::optional(o.min) : std::nullopt; });
+}
+
+}  // namespace
+
+void declare(Keys<TrainOptions>& keys) {
+  using O = TrainOptions;
+  keys.add("steps", &O::steps).at_least(1).doc("Updates to make; null: as epochs says, or 1000 without it.");
+  keys.add("epochs", &O::epochs).above(0).doc("Passes over the training windows, in place of steps.");
+  keys.add("batch_size", &O::batch_size).at_least(1).doc("Samples per update, over all ranks.");
+  keys.add("accumulate", &O::accumulate)
+      .at_least(1)
+      .doc("Parts in which a batch is run, one after the other, to save memory; the update is the same.");
+  keys.choice("precision", &O::precision,
+              {{"fp32", Precision::kFloat32, "float32 throughout."},
+               {"bf16", Precision::kBfloat16, "bfloat16 activations; float32 master weights, optimizer and reductions."},
+               {"fp64", Precision::kFloat64, "float64 on the reference kernels of the CPU, for proofs."}})
+      .doc("Type of activations and parameters.");
+  keys.add("rollout", &O::rollout, rollout_form())
+      .doc("Forecast steps that a training sample runs, each from the prediction before it.")
+      .must("be at least 1", [](const RolloutOptions& o) { return o.min >= 1; });
+  keys.add("rollout_weights", &O::rollout_weights).at_least(0).doc("Weight of each lead in the loss; empty: all alike.");
+  keys.choice("recompute", &O::recompute,
+              {{"none", Recompute::kNone, "Keep what backward needs."},
+               {"block", Recompute::kBlock, "Keep only the inputs of blocks, and run each again in backward."}})
+      .doc("Trades memory of activations for time.");
+  keys.add("max_skipped", &O::max_skipped)
+      .at_least(0)
+      .doc("Steps in a row that may be skipped because loss or gradient is not finite; one more ends the run.");
+  keys.check([](const O& o, const Place& at) {
+    if (o.steps && o.epochs) at.error("epochs", "must not stand beside train.steps");
+    if (o.batch_size % o.accumulate != 0) {
+      at.error("accumulate", concat("must divide train.batch_size, ", o.batch_size));
+    }
+    if (!o.rollout_weights.empty() && static_cast<int>(o.rollout_weights.size()) != o.rollout.max) {
+      at.error("rollout_weights", concat("must have one entry per rollout step, ", o.rollout.max));
+    }
+  });
+}
+
+void declare(Keys<ValidationOptions>& keys) {
+  keys.add("every", &ValidationOptions::every)
+      .at_least(0)
+      .doc("Steps between validations, which also run after the last step; 0: never.");
+}
+
+void declare(Keys<CheckpointOptions>& keys) {
+  keys.add("every", &CheckpointOptions::every)
+      .at_least(0)
+      .doc("Steps between checkpoints, one of which is also written after the last step; 0: none.");
+  keys.add("keep", &CheckpointOptions::keep).at_least(1).doc("How many of the newest checkpoints are kept.");
+}
+
+void declare(Keys<Configuration>& keys) {
+  using O = Configuration;
+  keys.add("name", &O::name).doc("What people call the run.");
+  keys.add("seed", &O::seed).at_least(0).doc("Of all random numbers.");
+  keys.add("mesh", &O::mesh, auto_or<MeshOptions>())
+      .doc("How ranks cut the work; \"auto\": the domain, for as many ranks as were started.");
+  keys.choice("zero", &O::zero,
+              {{"none", Zero::kNone, "Groups along data hold equal parameters and optimizer state."},
+               {"optimizer", Zero::kOptimizer, "The optimizer's state is cut over data (ZeRO-1)."},
+               {"parameters", Zero::kParameters, "Parameters and gradients too (ZeRO-3)."}})
+      .doc("What is cut over data as well.");
+  keys.choice("device", &O::device,
+              {{"auto", DeviceChoice::kAuto, "The best that is there."}, {"cpu", DeviceChoice::kCpu, "The processor."}})
+      .doc("What computes.");
+  keys.add("watchdog_seconds", &O::watchdog_seconds)
+      .at_least(0)
+      .doc("Without progress for so long, the run says which rank waits where and ends; 0: never.");
+  keys.add("data", &O::data).required().doc("Files and what is made of them.");
+  keys.tagged("model", &O::model, model_types).required().doc("The network.");
+  keys.add("loss", &O::loss).doc("What training minimises.");
+  keys.add("optimizer", &O::optimizer).doc("How parameters are updated.");
+  keys.add("schedule", &O::schedule).doc("How the learning rate changes.");
+  keys.add("train", &O::train).doc("Length and manner of training.");
+  keys.add("validation", &O::validation).doc("Tests on other periods.");
+  keys.add("checkpoint", &O::checkpoint).doc("What a stopped run goes on from.");
+  keys.add("log_every", &O::log_every).at_least(1).doc("Steps between training lines of metrics.jsonl.");
+  keys.add("output", &O::output).not_empty().doc("The run directory, relative to the working folder.");
+}
+
+MeshOptions resolved_mesh(const std::optional<MeshOptions>& mesh, int ranks, const Shape& space,
+                          const std::vector<std::int64_t>& units) {
+  const auto axes = static_cast<std::size_t>(space.rank());
+  if (mesh) {
+    MeshOptions result = *mesh;
+    if (result.domain.empty()) result.domain.assign(axes, 1);
+    if (result.domain.size() != axes) {
+      throw ConfigError(concat("mesh.domain must have one entry per spatial axis of the data, ", axes, ", not ",
+                               result.domain.size()));
+    }
+    return result;
+  }
+  MeshOptions best{1, std::vector<int>(axes, 1), 1};
+  std::int64_t smallest = -1;
+  // All ways to write `ranks` as a product over the axes; for equal pieces the first axis is cut most.
+  std::vector<int> domain(axes, 1);
+  const std::function<void(std::size_t, int)> try_axis = [&](std::size_t axis, int rest) {
+    if (axis + 1 == axes) {
+      domain[axis] = rest;
+      std::int64_t piece = 1;
+      for (std::size_t i = 0; i < axes; ++i) {
+        const std::int64_t unit = units.empty() ? 1 : units[i];
+        const std::int64_t count = (space[static_cast<int>(i)] + unit - 1) / unit;
+        piece *= cut_range(count, domain[i], 0).size();
+      }
+      if (smallest < 0 || piece < smallest) {
+        smallest = piece;
+        best.domain = domain;
+      }
+      return;
+    }
+    for (int size = rest; size >= 1; --size) {
+      if (rest % size != 0) continue;
+      domain[axis] = size;
+      try_axis(axis + 1, rest / size);
+    }
+  };
+  try_axis(0, ranks);
+  return best;
+}
+
+}  // namespace jigsaw

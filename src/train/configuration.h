@@ -1,0 +1,86 @@
+#pragma once
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "config/config.h"
+#include "io/data_options.h"
+#include "layers/registry.h"
+#include "optim/options.h"
+#include "train/loss.h"
+
+namespace jigsaw {
+
+/// How many ranks cut what; the product is the number of ranks.
+struct MeshOptions {
+  int data = 1;
+  std::vector<int> domain;
+  int tensor = 1;
+};
+void declare(Keys<MeshOptions>& keys);
+
+enum class DeviceChoice : std::uint8_t { kAuto, kCpu };
+enum class Precision : std::uint8_t { kFloat32, kBfloat16, kFloat64 };
+enum class Recompute : std::uint8_t { kNone, kBlock };
+
+/// Rollout steps of training: fixed, or drawn for each step.
+struct RolloutOptions {
+  int min = 1, max = 1;
+  bool operator==(const RolloutOptions&) const = default;
+};
+void declare(Keys<RolloutOptions>& keys);
+
+struct TrainOptions {
+  std::optional<std::int64_t> steps;
+  std::optional<double> epochs;
+  std::int64_t batch_size = 8;
+  std::int64_t accumulate = 1;
+  Precision precision = Precision::kFloat32;
+  RolloutOptions rollout;
+  std::vector<double> rollout_weights;
+  Recompute recompute = Recompute::kNone;
+  std::int64_t max_skipped = 5;
+
+  /// Weight of lead `r` (0 is the first) in the loss.
+  double lead_weight(int r) const;
+};
+void declare(Keys<TrainOptions>& keys);
+
+struct ValidationOptions {
+  std::int64_t every = 100;
+};
+void declare(Keys<ValidationOptions>& keys);
+
+struct CheckpointOptions {
+  std::int64_t every = 500;
+  std::int64_t keep = 3;
+};
+void declare(Keys<CheckpointOptions>& keys);
+
+/// The whole configuration of a run.
+struct Configuration {
+  std::string name = "run";
+  std::int64_t seed = 1;
+  std::optional<MeshOptions> mesh;
+  Zero zero = Zero::kNone;
+  DeviceChoice device = DeviceChoice::kAuto;
+  double watchdog_seconds = 600;
+  DataOptions data;
+  Tagged model;
+  LossOptions loss;
+  OptimizerOptions optimizer;
+  ScheduleOptions schedule;
+  TrainOptions train;
+  ValidationOptions validation;
+  CheckpointOptions checkpoint;
+  std::int64_t log_every = 1;
+  std::string output = "runs/run";
+};
+void declare(Keys<Configuration>& keys);
+
+/// The mesh for a number of ranks: as configured, or "auto": the cut of the domain whose largest piece, in whole units
+/// (patches), is smallest.
+MeshOptions resolved_mesh(const std::optional<MeshOptions>& mesh, int ranks, const Shape& space,
+                          const std::vector<std::int64_t>& units);
+
+}  // namespace jigsaw

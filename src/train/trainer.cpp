@@ -1,0 +1,328 @@
+#include "train/trainer.h"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cmath>
+
+#include "base/text.h"
+#include "comm/agreement.h"
+#include "kernels/pointwise.h"
+#include "optim/schedule.h"
+#include "train/summary.h"
+
+namespace jigsaw {
+
+namespace {
+
+double now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+/// Keys that may differ between a run and its continuation; dotted paths begin with one of them.
+constexpr const char* kChangeable[] = {"name",        "mesh",  "zero",            "device",     "watchdog_seconds",
+                                       "data.files",  "train.steps", "train.epochs", "train.recompute",
+                                       "validation",  "checkpoint",  "log_every",    "output"};
+
+}  // namespace
+
+PrecisionTypes types_of(Precision precision) {
+  switch (precision) {
+    case Precision::kFloat64:
+      return {DType::kFloat64, DType::kFloat64, Backend::kReference};
+    case Precision::kBfloat16:
+      return {DType::kBfloat16, DType::kFloat32, Backend::kCpu};
+    case Precision::kFloat32:
+      break;
+  }
+  return {DType::kFloat32, DType::kFloat32, Backend::kCpu};
+}
+
+Trainer::Trainer(const Configuration& configuration, const RunOptions& options, Communicator& world, Log& log)
+    : config_(configuration),
+      options_(options),
+      world_(world),
+      log_(log),
+      types_(types_of(configuration.train.precision)),
+      resolved_(to_json(configuration)),
+      started_(now()) {
+  open_data();
+  together(world_, [&] { build_model(); });
+  together(world_, [&] { open_run_directory(); });
+  together(world_, [&] { resume(); });
+}
+
+Trainer::~Trainer() = default;
+
+void Trainer::open_data() {
+  const TrainOptions& train = config_.train;
+  data_ = std::make_unique<Dataset>(config_.data, options_.config_folder, train.rollout.max, world_);
+  micro_samples_ = train.batch_size / train.accumulate;
+  steps_ = total_steps();
+  sampler_ = std::make_unique<Sampler>(static_cast<std::int64_t>(data_->train_windows().size()), train.batch_size,
+                                       Sampler::Order::kShuffled, static_cast<std::uint64_t>(config_.seed));
+  reader_ = std::make_unique<BatchReader>(data_->make_reader());
+}
+
+std::int64_t Trainer::total_steps() const {
+  if (config_.train.steps) return *config_.train.steps;
+  if (!config_.train.epochs) return 1000;
+  const auto windows = static_cast<double>(data_->train_windows().size());
+  return std::max<std::int64_t>(
+      1, std::llround(std::ceil(*config_.train.epochs * windows / static_cast<double>(config_.train.batch_size))));
+}
+
+void Trainer::build_model() {
+  const Channels& channels = data_->channels();
+  const ModelDescription description{data_->grid().shape(), static_cast<std::int64_t>(channels.inputs.size()),
+                                     static_cast<std::int64_t>(channels.targets.size())};
+  model_ = jigsaw::build_model(config_.model, description);
+  model_->set_recompute(config_.train.recompute == Recompute::kBlock);
+  const MeshOptions mesh = resolved_mesh(config_.mesh, world_.size(), description.space, model_->input_units());
+  mesh_ = std::make_unique<Mesh>(world_, mesh.data, mesh.domain, mesh.tensor);
+  if (micro_samples_ < mesh.data) {
+    throw ConfigError(concat("mesh.data ", mesh.data, " is more than the ", micro_samples_,
+                             " samples that run at a time; train.batch_size / train.accumulate must be at least as many"));
+  }
+  rank_ = std::make_unique<Rank>(Rank{world_.context(), *mesh_});
+  forecaster_ = std::make_unique<Forecaster>(*model_, channels, data_->statistics(), config_.data.predict,
+                                             config_.data.lead_hours, config_.train.rollout.max);
+  loss_ = std::make_unique<FieldLoss>(config_.loss, data_->grid().row_weights(), channel_names(channels.targets));
+  plan_and_materialise(*model_, *rank_, plans_, micro_samples_, config_.zero, types_.master, types_.compute,
+                       static_cast<std::uint64_t>(config_.seed));
+  forecaster_->plan(*rank_, plans_, micro_samples_);
+  optimizer_ = std::make_unique<AdamW>(*rank_, model_->parameters(), config_.optimizer);
+  if (config_.validation.every > 0 && !data_->valid_windows().empty()) {
+    validation_ = std::make_unique<Validation>(*rank_, plans_, *forecaster_, *data_, *loss_, micro_samples_,
+                                               config_.train.rollout.max, types_.compute, types_.master);
+  }
+}
+
+void Trainer::open_run_directory() {
+  directory_ = std::make_unique<RunDirectory>(config_.output, world_, log_);
+  log_.open(directory_->log_path());
+  metrics_ = std::make_unique<MetricsLog>(directory_->metrics_path(), log_);
+  progress_ = std::make_unique<Progress>(log_);
+  if (config_.watchdog_seconds > 0) {
+    WatchdogOptions options;
+    options.seconds = config_.watchdog_seconds;
+    options.folder = directory_->path();
+    options.rank = world_.rank();
+    options.size = world_.size();
+    watchdog_ = std::make_unique<Watchdog>(options, world_.log(), [this](const std::string& report) {
+      log_.warn(report);
+      world_.abort(static_cast<int>(ExitCode::kInternal));
+    });
+  }
+}
+
+void Trainer::check_unchanged(const Json& before) const {
+  if (options_.allow_change) return;
+  for (const std::string& key : changed_keys(before, resolved_)) {
+    const bool allowed = std::any_of(std::begin(kChangeable), std::end(kChangeable), [&](const std::string& prefix) {
+      return key == prefix || key.starts_with(prefix + ".");
+    });
+    if (!allowed) {
+      throw ConfigError(concat(key, " differs from the run that is to be resumed; set it back, start anew with --resume "
+                               "never, or pass --allow-change"));
+    }
+  }
+}
+
+Json Trainer::manifest_extra() const {
+  return {{"configuration", resolved_}, {"optimizer_steps", optimizer_->steps_done()}, {"skipped", skipped_in_row_}};
+}
+
+void Trainer::resume() {
+  std::optional<FoundCheckpoint> found;
+  if (options_.resume == "auto") {
+    std::vector<std::string> warnings;
+    found = newest_checkpoint(directory_->checkpoints_path(), world_, warnings);
+    for (const std::string& warning : warnings) log_.warn(warning);
+  } else if (options_.resume != "never") {
+    found = open_checkpoint(options_.resume, world_);
+  }
+  if (found) {
+    check_unchanged(found->manifest.extra.at("configuration"));
+    std::vector<CheckpointPiece> pieces;
+    for (const AdamW::State& state : optimizer_->state()) pieces.push_back({state.name, state.array});
+    load_checkpoint(*found, pieces, world_);
+    optimizer_->restore(found->manifest.extra.at("optimizer_steps").get<std::int64_t>());
+    skipped_in_row_ = found->manifest.extra.at("skipped").get<int>();
+    first_step_ = found->manifest.step + 1;
+    log_.info(concat("resumed from ", found->path, " at step ", found->manifest.step));
+  }
+  metrics_->resume_at(first_step_ - 1);
+  directory_->write_config(resolved_, options_.versions, options_.command_line);
+}
+
+int Trainer::rollout_of(std::int64_t step) const {
+  const RolloutOptions& rollout = config_.train.rollout;
+  const RandomStream random(static_cast<std::uint64_t>(config_.seed), RandomPurpose::kRollout, "length");
+  const double draw = random.uniform({static_cast<std::uint64_t>(step), 0, 0}, 0);
+  return rollout.min + static_cast<int>(draw * (rollout.max - rollout.min + 1));
+}
+
+Batch Trainer::load(std::int64_t micro_step) {
+  const std::int64_t step = micro_step / config_.train.accumulate, micro = micro_step % config_.train.accumulate;
+  const std::vector<std::int64_t> windows = sampler_->batch(step);
+  BatchRequest request;
+  for (std::int64_t i = micro * micro_samples_; i < (micro + 1) * micro_samples_; ++i) {
+    request.times.push_back(data_->train_windows()[static_cast<std::size_t>(windows[static_cast<std::size_t>(i)])]);
+  }
+  request.input = rank_->box(model_->input_layout(*mesh_, micro_samples_));
+  request.target = rank_->box(model_->output_layout(*mesh_, micro_samples_));
+  request.rollout = rollout_of(step + 1);
+  request.dtype = types_.master;
+  return reader_->read(request, rank_->context);
+}
+
+double Trainer::run_micro_batch(std::int64_t step, std::int64_t micro, const Batch& batch) {
+  RandomState random{static_cast<std::uint64_t>(config_.seed),
+                     {static_cast<std::uint64_t>(step), static_cast<std::uint64_t>(micro * micro_samples_), 0}};
+  Tape tape(*rank_, plans_, Tape::Mode::kRecord, types_.compute, random);
+  tape.set_training(true);
+  const Layout layout = model_->output_layout(*mesh_, micro_samples_);
+  const auto leads = static_cast<int>(batch.targets.size());
+  double weights = 0, loss = 0;
+  for (int r = 0; r < leads; ++r) weights += config_.train.lead_weight(r);
+  forecaster_->run(tape, batch, micro_samples_, [&](int r, const Variable& prediction) {
+    const Array& target = batch.targets[static_cast<std::size_t>(r)];
+    const Array piece = prediction.value().piece;
+    const GlobalSums sums = loss_->sums(*rank_, loss_->norm(), piece, target, layout);
+    const double share = config_.train.lead_weight(r) / weights / static_cast<double>(config_.train.accumulate);
+    loss += share * loss_->value(sums);
+    prediction.slot()->add(*rank_, {loss_->gradient(*rank_, sums, share, piece, target, layout), layout});
+  });
+  tape.backward();
+  return loss;
+}
+
+Trainer::StepResult Trainer::train_step(std::int64_t step) {
+  StepResult result;
+  optimizer_->zero_gradients();
+  const double waited = prefetch_->seconds_waited();
+  for (std::int64_t micro = 0; micro < config_.train.accumulate; ++micro) {
+    Batch batch;
+    together(world_, [&] { batch = prefetch_->next(); });
+    result.loss += run_micro_batch(step, micro, batch);
+  }
+  result.data_wait = prefetch_->seconds_waited() - waited;
+  result.norm = optimizer_->finish_gradients(1.0);
+  result.rate = learning_rate_at(config_.schedule, config_.optimizer.learning_rate, step, steps_);
+  result.finite = std::isfinite(result.loss) && std::isfinite(result.norm);
+  const double base = config_.optimizer.learning_rate;
+  if (result.finite) optimizer_->step(base > 0 ? result.rate / base : 0.0, 1.0, result.norm);
+  return result;
+}
+
+/// Loss and norm are global, so that all ranks skip together.
+void Trainer::count_skipped(const StepResult& result, std::int64_t step) {
+  skipped_in_row_ = result.finite ? 0 : skipped_in_row_ + 1;
+  if (result.finite) return;
+  if (skipped_in_row_ > config_.train.max_skipped) {
+    throw AgreedError(ExitCode::kNonFinite, 0,
+                      concat("loss or gradient was not finite in ", skipped_in_row_, " steps in a row, up to step ", step,
+                             "; a lower optimizer.learning_rate may help"));
+  }
+  log_.warn(concat("step ", step, " is skipped: loss ", result.loss, ", gradient norm ", result.norm));
+}
+
+void Trainer::log_step(std::int64_t step, const StepResult& result, double seconds, double communication) {
+  const double rate = static_cast<double>(config_.train.batch_size) / seconds;
+  if (step % config_.log_every == 0 || step == steps_) {
+    metrics_->write({{"kind", "train"},
+                     {"step", step},
+                     {"loss", result.loss},
+                     {"learning_rate", result.rate},
+                     {"grad_norm", result.norm},
+                     {"step_seconds", seconds},
+                     {"data_wait_seconds", result.data_wait},
+                     {"communication_seconds", communication},
+                     {"samples_per_second", rate}});
+  }
+  progress_->update({step, steps_, result.loss, result.rate, rate}, now());
+}
+
+void Trainer::validate(std::int64_t step) {
+  {
+    const AdamW::Averaged averaged(*optimizer_);
+    last_validation_ = validation_->run();
+  }
+  Json line = {{"kind", "valid"}, {"step", step}, {"loss", last_validation_->loss}, {"metrics", last_validation_->metrics(0)}};
+  for (std::size_t lead = 1; lead < last_validation_->scores.size(); ++lead) {
+    line["leads"][std::to_string((static_cast<int>(lead) + 1) * config_.data.lead_hours)] = last_validation_->metrics(lead);
+  }
+  metrics_->write(line);
+  progress_->end_line();
+  for (const auto& [name, score] : last_validation_->scores[0]) {
+    log_.info(concat("step ", step, "  validation  ", name, "  rmse ", score.rmse, "  bias ", score.bias,
+                     "  persistence ", score.persistence_rmse, "  ratio ", score.rmse / score.persistence_rmse));
+  }
+}
+
+void Trainer::save(std::int64_t step) {
+  std::vector<CheckpointPiece> pieces;
+  for (const AdamW::State& state : optimizer_->state()) pieces.push_back({state.name, state.array});
+  const Json mesh = {{"data", mesh_->size(Mesh::kData)}, {"domain", Json::array()}, {"tensor", mesh_->size(mesh_->tensor())}};
+  CheckpointManifest manifest{step, mesh, manifest_extra()};
+  for (int dim = 0; dim < mesh_->domain_axes(); ++dim) manifest.mesh["domain"].push_back(mesh_->size(mesh_->domain(dim)));
+  together(world_, [&] {
+    save_checkpoint(directory_->checkpoints_path(), manifest, pieces, world_, static_cast<int>(config_.checkpoint.keep));
+  });
+}
+
+/// All ranks stop at the same step.
+bool Trainer::should_stop() {
+  const bool late = options_.max_minutes > 0 && now() - started_ > 60 * options_.max_minutes;
+  const bool asked = options_.stop != nullptr && options_.stop->load();
+  return world_.all_reduce(std::array{late || asked ? 1.0 : 0.0}, ReduceOp::kMax)[0] > 0;
+}
+
+ExitCode Trainer::run() {
+  if (first_step_ > steps_) {
+    log_.info(concat("nothing is left to do: the run has made its ", steps_, " steps and its checkpoint is whole"));
+    return ExitCode::kDone;
+  }
+  const std::int64_t parts = config_.train.accumulate;
+  prefetch_ = std::make_unique<Prefetch>([this](std::int64_t micro_step) { return load(micro_step); },
+                                         (first_step_ - 1) * parts, steps_ * parts);
+  for (std::int64_t step = first_step_; step <= steps_; ++step) {
+    const double before = now(), communicated = world_.traffic().seconds;
+    if (watchdog_) watchdog_->beat(step);
+    const StepResult result = train_step(step);
+    log_step(step, result, now() - before, world_.traffic().seconds - communicated);
+    last_loss_ = result.loss;
+    count_skipped(result, step);
+    const bool last = step == steps_, stop = should_stop();
+    if (validation_ && (last || step % config_.validation.every == 0)) validate(step);
+    const bool saves = config_.checkpoint.every > 0;
+    if (stop || (saves && (last || step % config_.checkpoint.every == 0))) save(step);
+    if (stop && !last) {
+      progress_->end_line();
+      log_.info(concat("stopped early at step ", step, " with a checkpoint; start again to go on"));
+      return ExitCode::kStopped;
+    }
+  }
+  finish(steps_);
+  return ExitCode::kDone;
+}
+
+void Trainer::finish(std::int64_t step) {
+  progress_->end_line();
+  RankTotals own;
+  own.coordinates = Json::object();
+  for (int axis = 0; axis < mesh_->shape().axes; ++axis) own.coordinates[mesh_->axis_name(axis)] = mesh_->coordinate(axis);
+  own.parameter_bytes = optimizer_->parameter_bytes();
+  own.optimizer_bytes = optimizer_->optimizer_bytes();
+  own.peak_memory_bytes = peak_resident_bytes();
+  own.peak_activation_bytes = rank_->context.arena().peak_bytes(Purpose::kActivations);
+  own.file_bytes_read = data_->bytes_read();
+  own.traffic = world_.traffic();
+  Json results = {{"name", config_.name}, {"steps", step}, {"final_loss", last_loss_}, {"seconds", now() - started_}};
+  if (last_validation_) results["validation"] = last_validation_->metrics(0);
+  write_summary(directory_->summary_path(), results, own, world_, log_);
+  log_.info(concat("done: ", step, " steps in ", human_seconds(now() - started_), "; results in ", directory_->path()));
+}
+
+}  // namespace jigsaw

@@ -1,0 +1,154 @@
+#include "end_to_end/command.h"
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+#include <thread>
+
+namespace jigsaw::e2e {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+std::string read(const fs::path& path) {
+  std::ifstream in(path);
+  std::ostringstream text;
+  text << in.rdbuf();
+  return text.str();
+}
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream in(text);
+  for (std::string line; std::getline(in, line);) lines.push_back(line);
+  return lines;
+}
+
+std::string command_line(int ranks, const std::string& arguments, int threads, int seconds) {
+  std::ostringstream line;
+  line << "exec env OMP_NUM_THREADS=" << threads
+       << " OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 timeout -k 5 " << seconds << ' ';
+  if (ranks > 1) line << JIGSAW_MPIEXEC << " --oversubscribe --bind-to none -n " << ranks << ' ';
+  line << JIGSAW_TRAIN << ' ' << arguments;
+  return line.str();
+}
+
+/// Starts a shell command in a process group of its own.
+pid_t start(const std::string& command, const fs::path& out, const fs::path& err) {
+  const pid_t child = fork();
+  if (child != 0) return child;
+  setpgid(0, 0);
+  const std::string redirected = command + " >" + out.string() + " 2>" + err.string() + " </dev/null";
+  execl("/bin/sh", "sh", "-c", redirected.c_str(), static_cast<char*>(nullptr));
+  _exit(127);
+}
+
+Outcome collect(pid_t child, const fs::path& out, const fs::path& err) {
+  int status = 0;
+  waitpid(child, &status, 0);
+  return {WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), read(out), read(err)};
+}
+
+}  // namespace
+
+std::vector<std::string> Outcome::errors() const {
+  std::vector<std::string> found;
+  for (const std::string& line : lines_of(err)) {
+    if (line.find("error:") != std::string::npos) found.push_back(line);
+  }
+  return found;
+}
+
+TemporaryFolder::TemporaryFolder() {
+  std::string name = (fs::temp_directory_path() / "jigsaw_XXXXXX").string();
+  path_ = mkdtemp(name.data());
+}
+TemporaryFolder::~TemporaryFolder() {
+  std::error_code ignored;
+  fs::remove_all(path_, ignored);
+}
+void TemporaryFolder::write(const std::string& name, const std::string& text) const {
+  std::ofstream(path_ / name) << text;
+}
+
+Outcome run(int ranks, const std::string& arguments, int threads, int seconds) {
+  const TemporaryFolder folder;
+  const fs::path out = folder.path() / "out", err = folder.path() / "err";
+  return collect(start(command_line(ranks, arguments, threads, seconds), out, err), out, err);
+}
+
+Outcome run_and_kill(int ranks, const std::string& arguments, const std::string& file, int lines) {
+  const TemporaryFolder folder;
+  const fs::path out = folder.path() / "out", err = folder.path() / "err";
+  const pid_t child = start(command_line(ranks, arguments, 1, 120), out, err);
+  for (int i = 0; i < 12000; ++i) {
+    if (static_cast<int>(lines_of(read(file)).size()) >= lines) break;
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  kill(-child, SIGKILL);
+  return collect(child, out, err);
+}
+
+std::string source_dir() {
+  const char* folder = std::getenv("JIGSAW_SOURCE_DIR");
+  return folder != nullptr ? folder : ".";
+}
+
+std::string real_era5() {
+  const char* folder = std::getenv("JIGSAW_REAL_DATA");
+  const fs::path file = fs::path(folder != nullptr ? folder : source_dir() + "/../shared/data") / "era5_t2m_uk_2019-03.nc";
+  return fs::exists(file) ? fs::weakly_canonical(file).string() : "";
+}
+
+std::vector<Json> metrics(const std::string& run_directory, const std::string& kind) {
+  std::vector<Json> found;
+  for (const std::string& line : lines_of(read(run_directory + "/metrics.jsonl"))) {
+    Json json = Json::parse(line);
+    if (json.at("kind") == kind) found.push_back(std::move(json));
+  }
+  return found;
+}
+
+std::vector<double> series(const std::vector<Json>& lines, const std::string& key) {
+  std::vector<double> values;
+  for (const Json& line : lines) values.push_back(line.at(key).get<double>());
+  return values;
+}
+
+Json small_config(const TemporaryFolder& folder) {
+  Json config = {
+      {"data",
+       {{"variables", {"t2m"}},
+        {"forcings", {"latitude", "longitude", "time_of_day"}},
+        {"input_hours", {-6, 0}},
+        {"lead_hours", 6},
+        {"train", {"2019-03-02", "2019-03-12"}},
+        {"valid", {"2019-03-25", "2019-03-26"}}}},
+      {"model",
+       {{"type", "weathermixer"}, {"patch", {3, 7}}, {"embed_dim", 24}, {"depth", 2}, {"dropout", 0.1},
+        {"positions", true}, {"final_norm", true}, {"output_map", false}}},
+      {"optimizer", {{"learning_rate", 1e-3}, {"betas", {0.9, 0.95}}}},
+      {"schedule", {{"warmup_steps", 10}}},
+      {"train", {{"steps", 100}, {"batch_size", 4}}},
+      {"validation", {{"every", 0}}},
+      {"checkpoint", {{"every", 0}}}};
+  if (real_era5().empty()) {
+    const Outcome made = run(1, "sample-data --output " + (folder / "data"));
+    if (made.exit_code != 0) throw std::runtime_error("sample-data failed: " + made.err);
+    config["data"]["files"] = {folder / "data/*.nc"};
+    config["data"]["train"] = {"2021-01-02", "2021-01-12"};
+    config["data"]["valid"] = {"2021-02-01", "2021-02-02"};
+    config["model"]["patch"] = {5, 7};
+  } else {
+    config["data"]["files"] = {real_era5()};
+  }
+  return config;
+}
+
+}  // namespace jigsaw::e2e

@@ -1,0 +1,49 @@
+#pragma once
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+namespace jigsaw::e2e {
+
+using Json = nlohmann::ordered_json;
+
+/// What a finished command left behind.
+struct Outcome {
+  int exit_code = 0;
+  std::string out, err;
+  /// Lines of stderr that hold "error:".
+  std::vector<std::string> errors() const;
+};
+
+/// A folder of its own, removed with it.
+class TemporaryFolder {
+ public:
+  TemporaryFolder();
+  ~TemporaryFolder();
+  const std::filesystem::path& path() const { return path_; }
+  std::string operator/(const std::string& name) const { return (path_ / name).string(); }
+  void write(const std::string& name, const std::string& text) const;
+
+ private:
+  std::filesystem::path path_;
+};
+
+/// Runs `jigsaw-train arguments…` on this many ranks (1: without mpirun), with a time limit; quoting is the caller's.
+Outcome run(int ranks, const std::string& arguments, int threads = 1, int seconds = 120);
+/// The same, killed with SIGKILL (the whole job) as soon as `file` has this many lines.
+Outcome run_and_kill(int ranks, const std::string& arguments, const std::string& file, int lines);
+
+/// The real ERA5 file, or "" where it is not.
+std::string real_era5();
+std::string source_dir();
+
+/// The lines of a kind in a metrics.jsonl.
+std::vector<Json> metrics(const std::string& run_directory, const std::string& kind);
+/// One number of each line.
+std::vector<double> series(const std::vector<Json>& lines, const std::string& key);
+
+/// A configuration of a small mixer on the real file, or on sample data written to `folder` where that is absent.
+Json small_config(const TemporaryFolder& folder);
+
+}  // namespace jigsaw::e2e

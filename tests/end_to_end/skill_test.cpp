@@ -1,0 +1,44 @@
+// What the shipped configurations promise: forecasts that beat persistence.
+#include <gtest/gtest.h>
+
+#include <cstdio>
+
+#include "end_to_end/command.h"
+
+namespace jigsaw::e2e {
+namespace {
+
+double ratio(const Json& line, const std::string& variable) {
+  const Json& score = line.at("metrics").at(variable);
+  return score.at("rmse").get<double>() / score.at("persistence_rmse").get<double>();
+}
+
+TEST(Skill, SixHourForecastAroundTheUnitedKingdom) {
+  if (real_era5().empty()) GTEST_SKIP() << "the ERA5 file is not there (JIGSAW_REAL_DATA)";
+  const TemporaryFolder folder;
+  const Outcome outcome = run(1, "--config " + source_dir() + "/configs/era5_uk_mixer.json --set 'data.files=[\"" +
+                                     real_era5() + "\"]' --set output=" + (folder / "run"), 2, 300);
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const auto lines = metrics(folder / "run", "valid");
+  ASSERT_FALSE(lines.empty());
+  std::printf("6 h RMSE over persistence on the last week: %.3f\n", ratio(lines.back(), "t2m"));
+  EXPECT_NEAR(lines.back().at("metrics").at("t2m").at("persistence_rmse").get<double>(), 2.720, 0.001);
+  EXPECT_LE(ratio(lines.back(), "t2m"), 0.68);
+}
+
+TEST(Skill, TheDemonstrationBeatsPersistenceClearly) {
+  const TemporaryFolder folder;
+  ASSERT_EQ(run(1, "sample-data --output " + (folder / "data")).exit_code, 0);
+  const Outcome outcome = run(2, "--config " + source_dir() + "/configs/demo.json --set 'data.files=[\"" +
+                                     (folder / "data/*.nc") + "\"]' --set output=" + (folder / "run"), 1, 240);
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const auto lines = metrics(folder / "run", "valid");
+  ASSERT_FALSE(lines.empty());
+  for (const auto& item : lines.back().at("metrics").items()) {
+    std::printf("sample data, %s: RMSE over persistence %.3f\n", item.key().c_str(), ratio(lines.back(), item.key()));
+    EXPECT_LE(ratio(lines.back(), item.key()), 0.5) << item.key();
+  }
+}
+
+}  // namespace
+}  // namespace jigsaw::e2e

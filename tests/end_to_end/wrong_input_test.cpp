@@ -1,0 +1,66 @@
+// Wrong input ends in one clear sentence and the documented exit code, on one rank and under mpirun.
+#include <gtest/gtest.h>
+
+#include "end_to_end/command.h"
+
+namespace jigsaw::e2e {
+namespace {
+
+struct WrongInput {
+  const char* name;
+  const char* arguments;  ///< after --config FILE --set output=…
+  int exit_code;
+  const char* says;  ///< part of the sentence
+};
+
+void PrintTo(const WrongInput& wrong, std::ostream* out) { *out << wrong.name; }
+
+const WrongInput kCases[] = {
+    {"missing_file", "--set 'data.files=[\"nowhere.nc\"]'", 3, "nowhere.nc"},
+    {"unknown_key", "--set optimizer.learning_rte=1", 2, "did you mean \"learning_rate\""},
+    {"wrong_type", "--set 'train.steps=\"ten\"'", 2, "train.steps"},
+    {"mesh_that_does_not_fit", "--set 'mesh={\"domain\":[5,1]}'", 2, "mesh"},
+    {"variable_not_in_the_file", "--set 'data.variables=[\"t3m\"]'", 3, "t3m"},
+    {"patch_larger_than_the_grid", "--set 'model.patch=[300,7]'", 2, "model.patch"},
+    {"empty_period", "--set 'data.train=[\"1999-01-01\",\"1999-01-02\"]'", 3, "data.train"},
+    {"pattern_that_matches_no_parameter", "--set 'optimizer.groups=[{\"match\":\"decodr.*\"}]'", 2,
+     "optimizer.groups[0].match"},
+    {"unknown_model", "--set model.type=weathermixr", 2, "weathermixer"},
+    {"unknown_option", "--confg x", 2, "--confg"},
+};
+
+class WrongInputTest : public ::testing::TestWithParam<std::tuple<WrongInput, int>> {};
+
+TEST_P(WrongInputTest, IsOneSentenceAndTheDocumentedExitCode) {
+  const auto& [wrong, ranks] = GetParam();
+  const TemporaryFolder folder;
+  folder.write("config.json", small_config(folder).dump());
+  const Outcome outcome =
+      run(ranks, "--config " + (folder / "config.json") + " --set output=" + (folder / "run") + " " + wrong.arguments, 1, 60);
+  EXPECT_EQ(outcome.exit_code, wrong.exit_code) << outcome.err;
+  ASSERT_EQ(outcome.errors().size(), 1U) << outcome.err;
+  EXPECT_TRUE(outcome.errors()[0].starts_with("jigsaw-train: error: ")) << outcome.err;
+  EXPECT_NE(outcome.errors()[0].find(wrong.says), std::string::npos) << outcome.err;
+}
+INSTANTIATE_TEST_SUITE_P(Cases, WrongInputTest,
+                         ::testing::Combine(::testing::ValuesIn(kCases), ::testing::Values(1, 3)));
+
+TEST(WrongInput, MissingConfigurationFile) {
+  const Outcome outcome = run(1, "--config nowhere.json");
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_EQ(outcome.errors().size(), 1U) << outcome.err;
+}
+
+TEST(WrongInput, ALauncherThatPromisedMoreRanksThanMpiDelivers) {
+  const TemporaryFolder folder;
+  folder.write("config.json", small_config(folder).dump());
+  ASSERT_EQ(setenv("OMPI_COMM_WORLD_SIZE", "4", 1), 0);
+  const Outcome outcome = run(1, "--config " + (folder / "config.json") + " --set output=" + (folder / "run"));
+  unsetenv("OMPI_COMM_WORLD_SIZE");
+  EXPECT_NE(outcome.exit_code, 0);
+  ASSERT_EQ(outcome.errors().size(), 1U) << outcome.err;
+  EXPECT_NE(outcome.errors()[0].find("4"), std::string::npos) << outcome.err;
+}
+
+}  // namespace
+}  // namespace jigsaw::e2e
