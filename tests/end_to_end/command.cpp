@@ -39,6 +39,14 @@ std::string command_line(int ranks, const std::string& arguments, int threads, i
   return line.str();
 }
 
+/// Kills every process whose command line holds `text`: ranks are in process groups of their own.
+void kill_by_argument(const std::string& text) {
+  for (const fs::directory_entry& entry : fs::directory_iterator("/proc")) {
+    const int pid = std::atoi(entry.path().filename().c_str());
+    if (pid > 0 && pid != getpid() && read(entry.path() / "cmdline").find(text) != std::string::npos) kill(pid, SIGKILL);
+  }
+}
+
 /// Starts a shell command in a process group of its own.
 pid_t start(const std::string& command, const fs::path& out, const fs::path& err) {
   const pid_t child = fork();
@@ -91,6 +99,7 @@ Outcome run_and_kill(int ranks, const std::string& arguments, const std::string&
     if (static_cast<int>(lines_of(read(file)).size()) >= lines) break;
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }
+  kill_by_argument(fs::path(file).parent_path().string());
   kill(-child, SIGKILL);
   return collect(child, out, err);
 }
