@@ -18,6 +18,32 @@ TransferCost& TransferCost::operator+=(const TransferCost& other) {
   return *this;
 }
 
+namespace {
+
+/// Moves `at` to the next member of the group along `axes`; false after the last one.
+bool next_member(const MeshShape& mesh, AxisSet axes, Coordinates& at) {
+  for (int axis = 0; axis < mesh.axes; ++axis) {
+    const auto a = static_cast<std::size_t>(axis);
+    if (!contains(axes, axis)) continue;
+    if (++at[a] < mesh.size[a]) return true;
+    at[a] = 0;
+  }
+  return false;
+}
+
+/// Elements that the first rank sends to others in an all-to-all.
+std::int64_t exchanged_elements(const MeshShape& mesh, const Step& step, const Layout& held) {
+  const Coordinates first{};
+  const Box source = held.box(mesh, first);
+  std::int64_t elements = 0;
+  for (Coordinates there{}; next_member(mesh, step.axes, there);) {
+    if (feeds(step, held, first, there)) elements += intersect(source, step.to.box(mesh, there)).extent.count();
+  }
+  return elements;
+}
+
+}  // namespace
+
 TransferCost transfer_cost(const MeshShape& mesh, const Layout& from, const Layout& to, double element_bytes) {
   TransferCost cost;
   // Coordinates zero hold the largest pieces of a first-remainder cut.
@@ -28,9 +54,8 @@ TransferCost transfer_cost(const MeshShape& mesh, const Layout& from, const Layo
     for (int axis = 0; axis < mesh.axes; ++axis) {
       if (contains(step.axes, axis)) ranks *= mesh.size[static_cast<std::size_t>(axis)];
     }
-    const Box source_box = now.box(mesh, first), target_box = step.to.box(mesh, first);
-    const double source = static_cast<double>(source_box.extent.count());
-    const double target = static_cast<double>(target_box.extent.count());
+    const auto source = static_cast<double>(now.box(mesh, first).extent.count());
+    const auto target = static_cast<double>(step.to.box(mesh, first).extent.count());
     double sent = 0;
     switch (step.kind) {
       case Collective::kAllGather:
@@ -43,7 +68,7 @@ TransferCost transfer_cost(const MeshShape& mesh, const Layout& from, const Layo
         sent = 2 * (ranks - 1) / ranks * source;
         break;
       case Collective::kAllToAll:
-        sent = source - static_cast<double>(intersect(source_box, target_box).extent.count());
+        sent = static_cast<double>(exchanged_elements(mesh, step, now));
         break;
       default:
         break;

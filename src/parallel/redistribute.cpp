@@ -87,6 +87,14 @@ std::vector<Step> redistribution_steps(const MeshShape& mesh, const Layout& from
   return steps;
 }
 
+bool feeds(const Step& step, const Layout& held, const Coordinates& from, const Coordinates& to) {
+  for (int axis = 0; axis < kMaxAxes; ++axis) {
+    const auto a = static_cast<std::size_t>(axis);
+    if (contains(step.axes, axis) && held.placements[axis].is_replicate() && from[a] != to[a]) return false;
+  }
+  return true;
+}
+
 namespace {
 
 /// Boxes of `layout` for each member of the group along `axes`, in the group's order.
@@ -154,25 +162,17 @@ Array gather(const Rank& rank, const Step& step, const ShardedTensor& x, const B
   return rows ? all.reshaped(target.extent) : unpack(rank, all, target, boxes);
 }
 
-/// Every member sends each other the part of its piece that the other wants. Where the source is replicated along an
-/// axis, a member takes from those with its own coordinate.
+/// Every member sends each other the part of its piece that the other wants.
 Array exchange_pieces(const Rank& rank, const Step& step, const ShardedTensor& x, const Box& source,
                       const Box& target) {
   const MeshShape& mesh = rank.mesh.shape();
-  const auto feeds = [&](const Coordinates& from, const Coordinates& to) {
-    for (int axis = 0; axis < mesh.axes; ++axis) {
-      const auto a = static_cast<std::size_t>(axis);
-      if (contains(step.axes, axis) && x.layout.placements[axis].is_replicate() && from[a] != to[a]) return false;
-    }
-    return true;
-  };
   const Coordinates& here = rank.mesh.coordinates();
   const Box nothing{Shape::filled(source.begin.rank(), 0), Shape::filled(source.begin.rank(), 0)};
   std::vector<Box> sends, receives;
   for (int i = 0; i < rank.mesh.size(step.axes); ++i) {
     const Coordinates there = rank.mesh.member(step.axes, i);
-    sends.push_back(feeds(here, there) ? intersect(source, step.to.box(mesh, there)) : nothing);
-    receives.push_back(feeds(there, here) ? intersect(target, x.layout.box(mesh, there)) : nothing);
+    sends.push_back(feeds(step, x.layout, here, there) ? intersect(source, step.to.box(mesh, there)) : nothing);
+    receives.push_back(feeds(step, x.layout, there, here) ? intersect(target, x.layout.box(mesh, there)) : nothing);
   }
   const Array packed = pack(rank, x.piece, source, sends);
   const Array arrived =

@@ -19,4 +19,8 @@ struct Step {
 /// The chain that redistribute() follows; empty when nothing changes.
 std::vector<Step> redistribution_steps(const MeshShape& mesh, const Layout& from, const Layout& to);
 
+/// Whether in an all-to-all the rank at `from` is the one to send to the rank at `to`: where `held`, the layout before,
+/// is replicated along one of the step's axes, each rank takes from those with its own coordinate.
+bool feeds(const Step& step, const Layout& held, const Coordinates& from, const Coordinates& to);
+
 }  // namespace jigsaw
