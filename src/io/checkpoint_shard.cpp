@@ -67,15 +67,18 @@ std::int64_t place_piece(hid_t file, hid_t creation, hid_t links, const Checkpoi
   return static_cast<std::int64_t>(offset);
 }
 
-/// More than HDF5 needs to describe the pieces.
+/// More than HDF5 needs to describe the pieces and the groups they may be alone in.
 std::int64_t generous_metadata_bytes(const std::vector<CheckpointPiece>& pieces) {
-  return (32 << 10) + (2 << 10) * static_cast<std::int64_t>(pieces.size());
+  std::int64_t bytes = 32 << 10;
+  for (const CheckpointPiece& piece : pieces) bytes += (2 << 10) * (1 + std::ranges::count(piece.name, '/'));
+  return bytes;
 }
 
 /// A file of HDF5's in memory. It keeps the bytes when HDF5 frees them on closing the file.
 class MemoryFile {
  public:
-  /// Lets files made with this access list live here, those that describe them in the first `bytes` bytes.
+  /// Lets files made with this access list live here. What describes the pieces fits into `bytes` at the
+  /// beginning of the file: were it to stand behind them, they would take memory, too.
   void use_in(hid_t access, std::int64_t bytes, const std::string& path) {
     H5FD_file_image_callbacks_t callbacks{allocate, copy, reallocate, release, same, forget, this};
     if (H5Pset_fapl_core(access, kIncrement, false) < 0 ||
@@ -92,8 +95,12 @@ class MemoryFile {
 
   static void* reallocate(void*, std::size_t size, H5FD_file_image_op_t, void* self) {
     auto& bytes = static_cast<MemoryFile*>(self)->bytes_;
-    bytes.resize(size);
-    return bytes.data();
+    try {
+      bytes.resize(size);
+      return bytes.data();
+    } catch (const std::exception&) {
+      return nullptr;  // no exception may pass through HDF5
+    }
   }
   static void* allocate(std::size_t size, H5FD_file_image_op_t op, void* self) {
     return reallocate(nullptr, size, op, self);
