@@ -25,7 +25,9 @@ std::string format_progress(const ProgressState& state, std::optional<double> se
   return seconds_left ? concat(text, "  ", human_seconds(*seconds_left), " left") : text;
 }
 
-Progress::Progress(Log& log) : Progress(log, ::isatty(STDOUT_FILENO) == 1) {}
+// Open MPI gives ranks a terminal for stdout wherever its own output goes, but not for stderr.
+Progress::Progress(Log& log)
+    : Progress(log, ::isatty(STDOUT_FILENO) == 1 && ::isatty(STDERR_FILENO) == 1) {}
 
 void Progress::update(const ProgressState& state, double now) {
   if (!log_->speaks()) return;

@@ -125,7 +125,7 @@ TEST_F(OneFunction, EachRankHoldsAndReadsItsShare) {
   std::printf("%6s %20s %20s %20s %20s   (largest rank over one rank's whole)\n", "ranks", "parameters", "optimizer",
               "file bytes read", "peak activation");
   for (const auto& [ranks, mesh] : std::vector<std::pair<int, std::string>>{
-           {1, "{}"}, {2, R"({"domain":[2,1]})"}, {4, R"({"domain":[2,1],"tensor":2})"}, {8, R"({"domain":[2,2],"tensor":2})"}}) {
+           {1, "{}"}, {2, R"({"domain":[2,1]})"}, {4, R"({"domain":[2,2]})"}, {8, R"({"domain":[4,2]})"}}) {
     const Json many = ranks == 1 ? one : ranks_of(ranks, mesh);
     ASSERT_EQ(many.size(), static_cast<std::size_t>(ranks));
     double shares[4];
@@ -133,9 +133,11 @@ TEST_F(OneFunction, EachRankHoldsAndReadsItsShare) {
     for (int i = 0; i < 4; ++i) shares[i] = largest(many, keys[i]).first / largest(one, keys[i]).second;
     std::printf("%6d %20.3f %20.3f %20.3f %20.3f\n", ranks, shares[0], shares[1], shares[2], shares[3]);
     EXPECT_EQ(largest(many, "parameter_bytes").second, largest(one, "parameter_bytes").second);
+    // 11 × 7 patches on 4 × 2 ranks: the largest piece has 12 of 77, 1.25 of an even share.
     EXPECT_LE(shares[0], 1.2 / ranks);
     EXPECT_LE(shares[1], 1.2 / ranks);
-    EXPECT_LE(shares[3], 1.6 / ranks + 0.02);
+    EXPECT_LE(shares[2], 1.3 / ranks);
+    EXPECT_LE(shares[3], 1.6 / ranks);
   }
 }
 
