@@ -4,6 +4,8 @@
 #include <limits>
 #include <optional>
 
+#include "base/text.h"
+
 namespace jigsaw {
 
 namespace {
@@ -123,12 +125,8 @@ std::optional<Lowering> lower(const std::vector<Axis>& axes, const Axis* m, cons
     if (&axis == m || &axis == n || &axis == k || axis.c == 0) continue;
     if (batch == nullptr || axis.extent > batch->extent) batch = &axis;
   }
-  for (const bool adds : {false, true}) {
-    for (const Axis& axis : axes) {
-      if (&axis != m && &axis != n && &axis != k && &axis != batch && (axis.c == 0) == adds) {
-        lowering.loops.push_back(axis);
-      }
-    }
+  for (const Axis& axis : axes) {
+    if (&axis != m && &axis != n && &axis != k && &axis != batch) lowering.loops.push_back(axis);
   }
   const auto or_none = [&](const Axis* axis) { return axis != nullptr ? *axis : none; };
   const Axis row = or_none(m), column = or_none(n), contracted = or_none(k), repeat = or_none(batch);
@@ -237,6 +235,13 @@ ContractionPlan plan_contraction(const ContractionSpec& spec, const Shape& a, co
     best = plan;
   }
   return best;
+}
+
+const ContractionPlan& ContractionPlans::of(const ContractionSpec& spec, const Shape& a, const Shape& b) {
+  std::string key = concat(spec.to_string(), a, b);
+  auto found = plans_.find(key);
+  if (found == plans_.end()) found = plans_.emplace(std::move(key), plan_contraction(spec, a, b)).first;
+  return found->second;
 }
 
 }  // namespace jigsaw

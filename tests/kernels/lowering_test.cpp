@@ -34,16 +34,6 @@ void run_product(const MatrixProduct& p, const double* a, const double* b, doubl
   }
 }
 
-void run_loops(const Lowering& lowering, std::size_t depth, const double* a, const double* b, double* c,
-               bool add) {
-  if (depth == lowering.loops.size()) return run_product(lowering.product, a, b, c, add);
-  const Lowering::Loop& loop = lowering.loops[depth];
-  for (std::int64_t i = 0; i < loop.extent; ++i) {
-    run_loops(lowering, depth + 1, a + i * loop.a, b + i * loop.b, c + i * loop.c,
-              add || (loop.c == 0 && i > 0));
-  }
-}
-
 bool is_matrix(const MatrixProduct::Strides& strides, std::int64_t rows, std::int64_t columns) {
   return (strides.column == 1 && strides.row >= columns) || (strides.row == 1 && strides.column >= rows);
 }
@@ -65,8 +55,12 @@ class LoweringTest : public ::testing::Test {
     EXPECT_TRUE(is_matrix(p.a, p.m, p.k));
     EXPECT_TRUE(is_matrix(p.b, p.k, p.n));
     EXPECT_TRUE(p.c.column == 1 && p.c.row >= (p.m > 1 ? p.n : 1));
-    run_loops(lowering, 0, (lowering.swapped ? moved_b : moved_a).data<double>(),
-              (lowering.swapped ? moved_a : moved_b).data<double>(), c.data<double>(), false);
+    const double* const first = (lowering.swapped ? moved_b : moved_a).data<double>();
+    const double* const second = (lowering.swapped ? moved_a : moved_b).data<double>();
+    for_each_product(lowering.loops, false,
+                     [&](std::int64_t at_a, std::int64_t at_b, std::int64_t at_c, bool add) {
+                       run_product(p, first + at_a, second + at_b, c.data<double>() + at_c, add);
+                     });
     const Array result = plan.order_c.empty() ? c : permute(context_, c, plan.order_c);
     const Array wanted = contract(context_, spec, a, b, DType::kFloat64);
     EXPECT_EQ(result.shape(), wanted.shape());

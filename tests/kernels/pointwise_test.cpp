@@ -125,12 +125,15 @@ TEST_P(Pointwise, BackwardFollowsTheChain) {
 TEST_P(Pointwise, DropoutIsTheStreamsElement) {
   const Shape shape = {3, 5, 6};
   const Dropout dropout = whole_dropout(shape, 0.25);
-  const Array ones = filled(context_, shape, DType::kFloat64, 1.0);
-  const std::vector<double> mask = values_of(pointwise_forward(context_, {.dropout = dropout}, ones, {}, {}));
-  for (std::uint64_t sample = 0; sample < 3; ++sample) {
-    for (std::uint64_t element = 0; element < 30; ++element) {
-      const bool keep = dropout.stream.uniform({.step = 5, .sample = 2 + sample}, element) >= 0.25;
-      EXPECT_DOUBLE_EQ(mask[sample * 30 + element], keep ? 1 / 0.75 : 0.0);
+  for (const DType type : {DType::kFloat32, DType::kFloat64}) {
+    const Array ones = filled(context_, shape, type, 1.0);
+    const std::vector<double> mask =
+        values_of(pointwise_forward(context_, {.dropout = dropout}, ones, {}, {}));
+    for (std::uint64_t sample = 0; sample < 3; ++sample) {
+      for (std::uint64_t element = 0; element < 30; ++element) {
+        const bool keep = dropout.stream.uniform({.step = 5, .sample = 2 + sample}, element) >= 0.25;
+        EXPECT_NEAR(mask[sample * 30 + element], keep ? 1 / 0.75 : 0.0, 1e-6);
+      }
     }
   }
 }

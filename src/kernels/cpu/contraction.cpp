@@ -1,9 +1,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
-#include <string>
 
-#include "base/text.h"
 #include "kernels/contraction_kernels.h"
 #include "kernels/copy.h"
 #include "kernels/cpu/matmul.h"
@@ -21,7 +19,7 @@ struct ContractionState {
     const Matmul* matmul;
     auto operator<=>(const Packed&) const = default;
   };
-  std::map<std::string, ContractionPlan> plans;
+  ContractionPlans plans;
   std::map<MatmulKey, std::unique_ptr<Matmul>> matmuls;
   std::set<const void*> kept;  ///< identities of weights that stay as they are for now
   std::map<Packed, Array> packed;
@@ -29,16 +27,6 @@ struct ContractionState {
 
 /// Below so many operations the plain loops are faster than any library call.
 constexpr std::int64_t kFewProducts = 2048;
-
-const ContractionPlan& plan_of(ContractionState& state, const ContractionSpec& spec, const Array& a,
-                               const Array& b) {
-  std::string key = concat(spec.to_string(), a.shape(), b.shape());
-  auto found = state.plans.find(key);
-  if (found == state.plans.end()) {
-    found = state.plans.emplace(std::move(key), plan_contraction(spec, a.shape(), b.shape())).first;
-  }
-  return found->second;
-}
 
 Matmul* matmul_of(ContractionState& state, const MatmulKey& key) {
   auto found = state.matmuls.find(key);
@@ -67,15 +55,14 @@ class Products {
   /// False when oneDNN lacks fast code for them; nothing is written then.
   bool run(bool add) {
     if (!prepare(add)) return false;
-    loop(0, {0, 0, 0}, add);
+    for_each_product(loops_, add, [this](std::int64_t at_a, std::int64_t at_b, std::int64_t at_c, bool adds) {
+      product(a_.raw() + at_a * size_of(a_.dtype()), b_.raw() + at_b * size_of(b_.dtype()),
+              c_.raw() + at_c * size_of(c_.dtype()), adds);
+    });
     return true;
   }
 
  private:
-  struct Offsets {
-    std::int64_t a, b, c;
-  };
-
   /// The batch in one call, or, where oneDNN has no code for that, one call each.
   bool prepare(bool add) {
     key_ = {lowering_.product, a_.dtype(), c_.dtype(), add, false, context_.threads()};
@@ -103,22 +90,10 @@ class Products {
     return first_ != nullptr && more_ != nullptr;
   }
 
-  /// Loops that add come last: of theirs, only the first product stores.
-  void loop(std::size_t depth, Offsets at, bool add) {
-    if (depth == loops_.size()) return product(at, add);
-    const Lowering::Loop& loop_ = loops_[depth];
-    for (std::int64_t i = 0; i < loop_.extent; ++i) {
-      loop(depth + 1, {at.a + i * loop_.a, at.b + i * loop_.b, at.c + i * loop_.c},
-           add || (loop_.c == 0 && i > 0));
-    }
-  }
-
-  void product(const Offsets& at, bool add) {
+  void product(const std::byte* a, const std::byte* b, std::byte* c, bool add) {
     Matmul& matmul = add ? *more_ : *first_;
-    const std::byte* const b = b_.raw() + at.b * size_of(b_.dtype());
     const Array packed = key_.packed ? packed_b(matmul, b) : Array();
-    matmul.run(context_, a_.raw() + at.a * size_of(a_.dtype()), key_.packed ? packed.raw() : b,
-               c_.raw() + at.c * size_of(c_.dtype()));
+    matmul.run(context_, a, key_.packed ? packed.raw() : b, c);
   }
 
   Array packed_b(Matmul& matmul, const std::byte* b) {
@@ -185,7 +160,7 @@ class Contraction : public ContractionKernels {
   static bool contract_fast(Context& context, const ContractionSpec& spec, const Array& a, const Array& b,
                             Array& c, bool add) {
     if (a.count() == 0 || b.count() == 0) return false;
-    const ContractionPlan& plan = plan_of(context.state<ContractionState>(), spec, a, b);
+    const ContractionPlan& plan = context.state<ContractionState>().plans.of(spec, a.shape(), b.shape());
     const MatrixProduct& product = plan.lowering.product;
     if (product.batch * product.m * product.n * product.k < kFewProducts) return false;
     if (run_plan(context, plan, a, b, c, add)) return true;

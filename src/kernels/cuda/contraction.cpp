@@ -1,7 +1,5 @@
 #include <map>
-#include <string>
 
-#include "base/text.h"
 #include "kernels/contraction_kernels.h"
 #include "kernels/copy.h"
 #include "kernels/cuda/error.h"
@@ -24,19 +22,9 @@ struct ContractionState {
   ContractionState& operator=(const ContractionState&) = delete;
 
   cublasLtHandle_t handle = nullptr;
-  std::map<std::string, ContractionPlan> plans;
+  ContractionPlans plans;
   std::map<MatmulKey, Matmul> matmuls;
 };
-
-const ContractionPlan& plan_of(ContractionState& state, const ContractionSpec& spec, const Array& a,
-                               const Array& b) {
-  std::string key = concat(spec.to_string(), a.shape(), b.shape());
-  auto found = state.plans.find(key);
-  if (found == state.plans.end()) {
-    found = state.plans.emplace(std::move(key), plan_contraction(spec, a.shape(), b.shape())).first;
-  }
-  return found->second;
-}
 
 /// What all three addresses are multiples of: vector loads need 16 bytes, views may start at any element.
 std::uint32_t alignment_of(const std::byte* a, const std::byte* b, const std::byte* c) {
@@ -59,19 +47,15 @@ class Products {
         b_(lowering.swapped ? a : b),
         c_(c) {}
 
-  void run(bool add) { loop(0, a_.raw(), b_.raw(), c_.raw(), add); }
-
- private:
-  /// Loops that add come last: of theirs, only the first product stores.
-  void loop(std::size_t depth, const std::byte* a, const std::byte* b, std::byte* c, bool add) {
-    if (depth == lowering_.loops.size()) return product(a, b, c, add);
-    const Lowering::Loop& step = lowering_.loops[depth];
-    for (std::int64_t i = 0; i < step.extent; ++i) {
-      loop(depth + 1, a + i * step.a * size_of(a_.dtype()), b + i * step.b * size_of(b_.dtype()),
-           c + i * step.c * size_of(c_.dtype()), add || (step.c == 0 && i > 0));
-    }
+  void run(bool add) {
+    for_each_product(lowering_.loops, add,
+                     [this](std::int64_t at_a, std::int64_t at_b, std::int64_t at_c, bool adds) {
+                       product(a_.raw() + at_a * size_of(a_.dtype()), b_.raw() + at_b * size_of(b_.dtype()),
+                               c_.raw() + at_c * size_of(c_.dtype()), adds);
+                     });
   }
 
+ private:
   void product(const std::byte* a, const std::byte* b, std::byte* c, bool add) {
     const MatmulKey key = {lowering_.product, a_.dtype(), c_.dtype(), alignment_of(a, b, c)};
     auto found = state_.matmuls.find(key);
@@ -92,7 +76,7 @@ class Contraction : public ContractionKernels {
                 bool add) const override {
     const Tally counted = context.tally();  // the front has counted; what runs below is part of it
     if (a.count() > 0 && b.count() > 0) {
-      run_plan(context, plan_of(context.state<ContractionState>(), spec, a, b), a, b, c, add);
+      run_plan(context, context.state<ContractionState>().plans.of(spec, a.shape(), b.shape()), a, b, c, add);
     } else if (!add) {
       check(cudaMemsetAsync(c.raw(), 0, static_cast<std::size_t>(c.bytes()), stream_of(context)),
             "clear an array");
