@@ -27,7 +27,9 @@ static_assert(std::atomic<bool>::is_always_lock_free, "a signal handler may set 
 void install_signal_handlers() {
   struct sigaction action {};
   action.sa_handler = [](int) { stop_asked.store(true); };
-  for (const int signal : {SIGTERM, SIGUSR1, SIGINT}) sigaction(signal, &action, nullptr);
+  for (const int number : {SIGTERM, SIGUSR1, SIGINT}) sigaction(number, &action, nullptr);
+  // A file size limit is then an error of the write, as a full disk is.
+  std::signal(SIGXFSZ, SIG_IGN);
 }
 
 /// Ranks on this machine, as launchers say.

@@ -14,7 +14,6 @@
 namespace jigsaw {
 namespace {
 
-constexpr std::int64_t kMaxConfigBytes = 64 << 20;
 
 /// "process 4711 on node12", as the lock file names its holder.
 std::string this_process() {
@@ -73,25 +72,6 @@ void RunDirectory::take_lock(Log& log) {
   } catch (const FileError& error) {
     throw ConfigError(concat("output: ", error.what()));
   }
-}
-
-std::optional<Json> RunDirectory::previous_config() const {
-  std::string text;
-  const std::string failure = first_failure(*communicator_, [&] {
-    if (communicator_->rank() == 0 && std::filesystem::exists(config_path())) {
-      text = read_text(config_path(), kMaxConfigBytes);
-    }
-  });
-  if (!failure.empty()) throw ConfigError(concat("output: ", failure));
-  text = communicator_->all_gather_text(text).front();
-  if (text.empty()) return std::nullopt;
-  Json config = parse_json(text, config_path());
-  if (!config.is_object()) {
-    throw ConfigError(concat(config_path(), " must hold an object, not ", describe(config)));
-  }
-  config.erase("versions");
-  config.erase("command_line");
-  return config;
 }
 
 void RunDirectory::write_config(const Json& config, const Json& versions, const std::string& command_line) {

@@ -26,11 +26,6 @@ class RunDirectory {
   std::string log_path() const { return path_ + "/log.txt"; }
   std::string checkpoints_path() const { return path_ + "/checkpoints"; }
 
-  /// The resolved configuration of the run that was here before, without versions and command line: what a
-  /// resumed run compares its own with, before write_config(). Nothing when there was none. Collective.
-  /// @throws ConfigError  when config.json is there and cannot be read.
-  std::optional<Json> previous_config() const;
-
   /// Writes config.json, atomically: the resolved configuration, then "versions" and "command_line".
   /// Collective.
   /// @throws ConfigError  naming `output`, when it cannot be written.

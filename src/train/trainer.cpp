@@ -133,6 +133,37 @@ Json Trainer::manifest_extra() const {
   return {{"configuration", resolved_}, {"optimizer_steps", optimizer_->steps_done()}, {"skipped", skipped_in_row_}};
 }
 
+Json Trainer::mesh_json() const {
+  Json mesh = {{"data", mesh_->size(Mesh::kData)}, {"domain", Json::array()}, {"tensor", mesh_->size(mesh_->tensor())}};
+  for (int dim = 0; dim < mesh_->domain_axes(); ++dim) mesh["domain"].push_back(mesh_->size(mesh_->domain(dim)));
+  mesh["zero"] = resolved_.at("zero");
+  return mesh;
+}
+
+void Trainer::restore(const FoundCheckpoint& found) {
+  const CheckpointManifest& manifest = found.manifest;
+  std::int64_t optimizer_steps = 0;
+  Json configuration;
+  try {
+    configuration = manifest.extra.at("configuration");
+    optimizer_steps = manifest.extra.at("optimizer_steps").get<std::int64_t>();
+    skipped_in_row_ = manifest.extra.at("skipped").get<int>();
+  } catch (const Json::exception&) {
+    throw CheckpointError(concat("the manifest of ", found.path, " lacks what a training run writes"));
+  }
+  check_unchanged(configuration);
+  if (manifest.mesh != mesh_json()) {
+    throw CheckpointError(concat("the checkpoint ", found.path, " was written on the mesh ", manifest.mesh.dump(),
+                                 " and this run has ", mesh_json().dump(), "; resume on the same mesh"));
+  }
+  std::vector<CheckpointPiece> pieces;
+  for (const AdamW::State& state : optimizer_->state()) pieces.push_back({state.name, state.array});
+  load_checkpoint(found, pieces, world_);
+  optimizer_->restore(optimizer_steps);
+  first_step_ = manifest.step + 1;
+  log_.info(concat("resumed from ", found.path, " at step ", manifest.step));
+}
+
 void Trainer::resume() {
   std::optional<FoundCheckpoint> found;
   if (options_.resume == "auto") {
@@ -142,16 +173,7 @@ void Trainer::resume() {
   } else if (options_.resume != "never") {
     found = open_checkpoint(options_.resume, world_);
   }
-  if (found) {
-    check_unchanged(found->manifest.extra.at("configuration"));
-    std::vector<CheckpointPiece> pieces;
-    for (const AdamW::State& state : optimizer_->state()) pieces.push_back({state.name, state.array});
-    load_checkpoint(*found, pieces, world_);
-    optimizer_->restore(found->manifest.extra.at("optimizer_steps").get<std::int64_t>());
-    skipped_in_row_ = found->manifest.extra.at("skipped").get<int>();
-    first_step_ = found->manifest.step + 1;
-    log_.info(concat("resumed from ", found->path, " at step ", found->manifest.step));
-  }
+  if (found) restore(*found);
   metrics_->resume_at(first_step_ - 1);
   directory_->write_config(resolved_, options_.versions, options_.command_line);
 }
@@ -264,9 +286,7 @@ void Trainer::validate(std::int64_t step) {
 void Trainer::save(std::int64_t step) {
   std::vector<CheckpointPiece> pieces;
   for (const AdamW::State& state : optimizer_->state()) pieces.push_back({state.name, state.array});
-  const Json mesh = {{"data", mesh_->size(Mesh::kData)}, {"domain", Json::array()}, {"tensor", mesh_->size(mesh_->tensor())}};
-  CheckpointManifest manifest{step, mesh, manifest_extra()};
-  for (int dim = 0; dim < mesh_->domain_axes(); ++dim) manifest.mesh["domain"].push_back(mesh_->size(mesh_->domain(dim)));
+  const CheckpointManifest manifest{step, mesh_json(), manifest_extra()};
   together(world_, [&] {
     save_checkpoint(directory_->checkpoints_path(), manifest, pieces, world_, static_cast<int>(config_.checkpoint.keep));
   });

@@ -60,6 +60,8 @@ class Trainer {
   void build_model();
   void open_run_directory();
   void resume();
+  void restore(const FoundCheckpoint& found);
+  Json mesh_json() const;
   void check_unchanged(const Json& before) const;
   std::int64_t total_steps() const;
   int rollout_of(std::int64_t step) const;
