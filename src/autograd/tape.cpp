@@ -15,6 +15,13 @@ const PlanBook::Entry& PlanBook::at(const std::string& path) const {
   return entry->second;
 }
 
+const Plan& PlanBook::plan(const std::string& path, Trace trace, const MeshShape& mesh) {
+  const auto alike = std::find_if(entries_.begin(), entries_.end(), [&](const auto& e) { return e.second.trace == trace; });
+  Plan plan = alike != entries_.end() ? alike->second.plan : make_plan(trace, mesh, model_);
+  add(path, {std::move(trace), std::move(plan)});
+  return at(path).plan;
+}
+
 std::string PlanBook::to_string(const MeshShape& mesh) const {
   std::string text;
   for (const auto& [path, entry] : entries_) text += concat(path, "\n", entry.plan.to_string(entry.trace, mesh));
@@ -97,11 +104,10 @@ Variable Tape::trace_block(const BlockSpec& spec, const std::vector<Variable>& i
   output.role = Trace::Role::kPinned;
   output.placements = layout.placements;
   if (!plans_.has(spec.path)) {
-    Plan plan = make_plan(trace, rank_.mesh.shape(), plans_.model());
+    const Plan& plan = plans_.plan(spec.path, std::move(trace), rank_.mesh.shape());
     for (const auto& [parameter, number] : block.parameters) {
       ParameterBlock::set_compute(*parameter, plan.parameters[static_cast<std::size_t>(number)]);
     }
-    plans_.add(spec.path, {std::move(trace), std::move(plan)});
   }
   return Variable::traced(layout, -1);
 }

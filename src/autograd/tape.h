@@ -22,6 +22,8 @@ class PlanBook {
   bool has(const std::string& path) const { return entries_.contains(path); }
   const Entry& at(const std::string& path) const;
   void add(const std::string& path, Entry entry) { entries_[path] = std::move(entry); }
+  /// Plans a block and adds it; a block like one that is there takes its plan.
+  const Plan& plan(const std::string& path, Trace trace, const MeshShape& mesh);
   std::string to_string(const MeshShape& mesh) const;
 
  private:

@@ -20,14 +20,24 @@ struct Trace {
     Role role = Role::kActivation;
     Placements placements;  ///< kPinned
     std::string name;
+
+    /// Whatever their names.
+    bool operator==(const Value& other) const {
+      return shape == other.shape && role == other.role && placements == other.placements;
+    }
   };
   struct Node {
     Signature signature;
     std::vector<int> inputs;  ///< values
     int output = 0;           ///< value
+
+    bool operator==(const Node&) const = default;
   };
   std::vector<Value> values;
   std::vector<Node> nodes;
+
+  /// Equal traces have equal plans.
+  bool operator==(const Trace&) const = default;
 };
 
 /// How one operation runs: the placements its inputs are brought to, what its kernel then gives, and the placements

@@ -17,6 +17,8 @@ struct Row {
   std::vector<Placement> inputs;
   Placement output;
   std::int64_t small_bytes = 0;  ///< bytes per outer element that the row's own collective sends (row statistics)
+
+  bool operator==(const Row&) const = default;
 };
 
 /// An operation as the planner sees it: global shapes, its rows, and what it costs.
@@ -28,6 +30,8 @@ struct Signature {
   double forward_flops = 0;
   /// For each input, whether backward reads it again (it is then gathered again if a row needs it whole).
   std::vector<bool> saved;
+
+  bool operator==(const Signature&) const = default;
 };
 
 /// The index letters of an operation's operands and output. A letter's dim may have a unit (patch, head): pieces are

@@ -25,7 +25,8 @@ Layout layout_of(const Shape& global, const std::vector<Placement>& placements) 
 }
 
 /// [begin, end) of `dim` on every rank.
-std::vector<std::pair<std::int64_t, std::int64_t>> cuts(const Layout& layout, const MeshShape& mesh, int dim) {
+std::vector<std::pair<std::int64_t, std::int64_t>> cuts(const Layout& layout, const MeshShape& mesh,
+                                                        int dim) {
   std::vector<std::pair<std::int64_t, std::int64_t>> result;
   for (int rank = 0; rank < mesh.ranks(); ++rank) {
     const Box box = layout.box(mesh, mesh.coordinates(rank));
@@ -79,7 +80,8 @@ TEST(Layout, LowerAxesCutFirst) {
 }
 
 TEST(Layout, ReplicatedAndPartialAxesHoldTheWholeExtent) {
-  const Layout layout = layout_of({4, 6}, {Placement::partial_sum(), Placement::shard(1), Placement::replicate()});
+  const Layout layout =
+      layout_of({4, 6}, {Placement::partial_sum(), Placement::shard(1), Placement::replicate()});
   const MeshShape mesh = mesh_of({2, 3, 2});
   for (int rank = 0; rank < mesh.ranks(); ++rank) {
     const Box box = layout.box(mesh, mesh.coordinates(rank));
@@ -113,13 +115,15 @@ TEST(Layout, EveryElementIsHeldOncePerReplica) {
 }
 
 TEST(Layout, CuttingNamesAxesOutermostFirstWithoutThoseOfOneRank) {
-  const Layout layout = layout_of({8, 8}, {Placement::shard(0), Placement::shard(0), Placement::shard(1), Placement::shard(0)});
+  const Layout layout =
+      layout_of({8, 8}, {Placement::shard(0), Placement::shard(0), Placement::shard(1), Placement::shard(0)});
   EXPECT_EQ(layout.cutting(mesh_of({2, 1, 2, 2}), 0), (std::vector<int>{0, 3}));
   EXPECT_EQ(layout.cutting(mesh_of({2, 1, 2, 2}), 1), (std::vector<int>{2}));
 }
 
 TEST(Layout, DualHoldsGradientsOfPartialValuesWhole) {
-  const Layout layout = layout_of({8}, {Placement::partial_sum(), Placement::shard(0, 2), Placement::replicate()});
+  const Layout layout =
+      layout_of({8}, {Placement::partial_sum(), Placement::shard(0, 2), Placement::replicate()});
   const Placements gradient = dual(layout.placements);
   EXPECT_TRUE(gradient[0].is_replicate());
   EXPECT_EQ(gradient[1], Placement::shard(0, 2));
@@ -127,7 +131,8 @@ TEST(Layout, DualHoldsGradientsOfPartialValuesWhole) {
 }
 
 TEST(Layout, PrintsPlacementsByAxis) {
-  const Layout layout = layout_of({8, 9}, {Placement::partial_sum(), Placement::shard(1, 3), Placement::shard(0)});
+  const Layout layout =
+      layout_of({8, 9}, {Placement::partial_sum(), Placement::shard(1, 3), Placement::shard(0)});
   EXPECT_EQ(layout.to_string(mesh_of({2, 2, 2})), "[8, 9]{P(sum) S(1/3) S(0)}");
 }
 
@@ -165,7 +170,8 @@ TEST(Mesh, RefusesAnotherNumberOfRanks) {
       Mesh(world, 1, {2, 1}, 2);
       ADD_FAILURE() << "a mesh of four on three ranks";
     } catch (const ConfigError& error) {
-      EXPECT_NE(std::string(error.what()).find("needs 4 ranks, but 3 were started"), std::string::npos) << error.what();
+      EXPECT_NE(std::string(error.what()).find("needs 4 ranks, but 3 were started"), std::string::npos)
+          << error.what();
     }
   });
 }

@@ -13,8 +13,8 @@
 namespace jigsaw {
 namespace {
 
-/// The summand that a rank holds of an element: whole numbers, so that sums are exact in any order. Ranks that differ
-/// along partial axes hold different ones.
+/// The summand that a rank holds of an element: whole numbers, so that sums are exact in any order. Ranks
+/// that differ along partial axes hold different ones.
 double summand(const MeshShape& mesh, std::int64_t index, const Placements& partial, const Coordinates& at) {
   std::uint64_t seed = static_cast<std::uint64_t>(index) + 1;
   for (int axis = 0; axis < mesh.axes; ++axis) {
@@ -58,7 +58,8 @@ std::vector<Layout> layouts_of(const Mesh& mesh, const Shape& global, bool parti
       layout.placements[mesh.domain(0)] = a;
       layout.placements[mesh.tensor()] = b;
       // An axis of one rank needs one option only.
-      if ((mesh.size(1) > 1 || a.is_replicate()) && (mesh.size(2) > 1 || b.is_replicate())) layouts.push_back(layout);
+      if ((mesh.size(1) > 1 || a.is_replicate()) && (mesh.size(2) > 1 || b.is_replicate()))
+        layouts.push_back(layout);
     }
   }
   return layouts;
@@ -78,14 +79,15 @@ bool check(const Rank& rank, const Layout& from, const Layout& to, DType dtype) 
   bool right = result.piece.shape() == box.extent && result.layout == to && result.dtype() == dtype;
   const Array expected = testing::make_piece(
       rank, to, dtype, [&](std::int64_t index) { return summed(mesh, index, from, to, at); });
-  right = right && std::memcmp(result.piece.raw(), expected.raw(), static_cast<std::size_t>(expected.bytes())) == 0;
+  right = right &&
+          std::memcmp(result.piece.raw(), expected.raw(), static_cast<std::size_t>(expected.bytes())) == 0;
   EXPECT_TRUE(right) << "values of " << from.to_string(mesh) << " -> " << to.to_string(mesh);
   if (rank.mesh.world().rank() > 0) return right;
   const TransferCost cost = transfer_cost(mesh, from, to, static_cast<double>(size_of(dtype)));
   for (std::size_t kind = 0; kind < kCollectives; ++kind) {
     const double sent = after.sent_bytes[kind] - before.sent_bytes[kind];
-    EXPECT_NEAR(sent, cost.bytes[kind], 1e-9) << name(static_cast<Collective>(kind)) << " of " << from.to_string(mesh)
-                                              << " -> " << to.to_string(mesh);
+    EXPECT_NEAR(sent, cost.bytes[kind], 1e-9) << name(static_cast<Collective>(kind)) << " of "
+                                              << from.to_string(mesh) << " -> " << to.to_string(mesh);
     right = right && std::abs(sent - cost.bytes[kind]) < 1e-9;
   }
   return right;
@@ -167,7 +169,8 @@ TEST(Redistribute, OneCollectiveWhereOneWillDo) {
     result.placements[1] = b;
     return result;
   };
-  const Placement r = Placement::replicate(), p = Placement::partial_sum(), s0 = Placement::shard(0), s1 = Placement::shard(1);
+  const Placement r = Placement::replicate(), p = Placement::partial_sum(), s0 = Placement::shard(0),
+                  s1 = Placement::shard(1);
   struct Case {
     Layout from, to;
     Collective kind;

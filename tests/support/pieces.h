@@ -32,12 +32,15 @@ inline Array make_piece(const Rank& rank, const Layout& layout, DType dtype,
 }
 
 /// This rank's piece of a whole tensor, row-major.
-inline Array cut_piece(const Rank& rank, const Layout& layout, DType dtype, const std::vector<double>& whole) {
-  return make_piece(rank, layout, dtype, [&](std::int64_t index) { return whole.at(static_cast<std::size_t>(index)); });
+inline Array cut_piece(const Rank& rank, const Layout& layout, DType dtype,
+                       const std::vector<double>& whole) {
+  return make_piece(rank, layout, dtype,
+                    [&](std::int64_t index) { return whole.at(static_cast<std::size_t>(index)); });
 }
 
 /// Writes a piece to its place in the whole tensor.
-inline void paste_piece(const Rank& rank, const Layout& layout, const Array& piece, std::vector<double>& whole) {
+inline void paste_piece(const Rank& rank, const Layout& layout, const Array& piece,
+                        std::vector<double>& whole) {
   const Box box = rank.box(layout);
   whole.resize(static_cast<std::size_t>(layout.global.count()));
   visit(piece.dtype(), [&](auto zero) {
