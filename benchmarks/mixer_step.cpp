@@ -1,6 +1,6 @@
-// One training step of the benchmark mixer: 69 channels on 180 × 360 points, patch 4 × 4, width 384, depth 6, token
-// hidden 1,024, channel hidden 1,536, batch 1, float32 AdamW: prints one JSON line. benchmarks/mixer.sh runs it beside
-// PyTorch's (peer/torch_mixer.py), so that the ratio is of one machine at one time.
+// One training step of the benchmark mixer: 69 channels on 180 × 360 points, patch 4 × 4, width 384, depth 6,
+// token hidden 1,024, channel hidden 1,536, batch 1, float32 AdamW: prints one JSON line. benchmarks/mixer.sh
+// runs it beside PyTorch's (peer/torch_mixer.py), so that the ratio is of one machine at one time.
 //
 //   mixer_step [--steps N] [--threads T] [--recompute]
 #include <algorithm>
@@ -85,18 +85,19 @@ void run(int steps, int threads, bool recompute) {
   const double median = times[times.size() / 2];
   const std::int64_t held = optimizer.parameter_bytes() + optimizer.optimizer_bytes();
   const std::int64_t peak = peak_resident_bytes() - before;
-  std::cout << nlohmann::ordered_json{{"benchmark", "mixer_step"},
-                                      {"threads", threads},
-                                      {"seconds_per_step", median},
-                                      {"gflops_per_second", flops / median * 1e-9},
-                                      {"parameters", optimizer.parameter_bytes() / 4},
-                                      {"peak_bytes", peak},
-                                      {"peak_bytes_above_parameters_and_optimizer", peak - held},
-                                      {"peak_activation_bytes", context.arena().peak_bytes(Purpose::kActivations)},
-                                      {"peak_workspace_bytes", context.arena().peak_bytes(Purpose::kWorkspace)},
-                                      {"gradient_bytes", context.arena().peak_bytes(Purpose::kGradients)}}
-                   .dump()
-            << std::endl;
+  std::cout
+      << nlohmann::ordered_json{{"benchmark", "mixer_step"},
+                                {"threads", threads},
+                                {"seconds_per_step", median},
+                                {"gflops_per_second", flops / median * 1e-9},
+                                {"parameters", optimizer.parameter_bytes() / 4},
+                                {"peak_bytes", peak},
+                                {"peak_bytes_above_parameters_and_optimizer", peak - held},
+                                {"peak_activation_bytes", context.arena().peak_bytes(Purpose::kActivations)},
+                                {"peak_workspace_bytes", context.arena().peak_bytes(Purpose::kWorkspace)},
+                                {"gradient_bytes", context.arena().peak_bytes(Purpose::kGradients)}}
+             .dump()
+      << std::endl;
 }
 
 }  // namespace

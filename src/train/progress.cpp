@@ -26,8 +26,7 @@ std::string format_progress(const ProgressState& state, std::optional<double> se
 }
 
 // Open MPI gives ranks a terminal for stdout wherever its own output goes, but not for stderr.
-Progress::Progress(Log& log)
-    : Progress(log, ::isatty(STDOUT_FILENO) == 1 && ::isatty(STDERR_FILENO) == 1) {}
+Progress::Progress(Log& log) : Progress(log, ::isatty(STDOUT_FILENO) == 1 && ::isatty(STDERR_FILENO) == 1) {}
 
 void Progress::update(const ProgressState& state, double now) {
   if (!log_->speaks()) return;

@@ -14,7 +14,6 @@
 namespace jigsaw {
 namespace {
 
-
 /// "process 4711 on node12", as the lock file names its holder.
 std::string this_process() {
   char host[256] = "";
