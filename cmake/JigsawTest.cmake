@@ -47,7 +47,7 @@ function(jigsaw_mpi_run name target)
   foreach(ranks ${RUN_RANKS})
     add_test(NAME ${name}_n${ranks}
       COMMAND ${MPIEXEC_EXECUTABLE} --oversubscribe --bind-to none -n ${ranks} $<TARGET_FILE:${target}>)
-    set_tests_properties(${name}_n${ranks} PROPERTIES LABELS mpi TIMEOUT ${RUN_TIMEOUT} PROCESSORS ${ranks}
-      ENVIRONMENT "OMP_NUM_THREADS=1;OMPI_ALLOW_RUN_AS_ROOT=1;OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1;JIGSAW_SOURCE_DIR=${CMAKE_SOURCE_DIR};${RUN_ENVIRONMENT}")
+    set_tests_properties(${name}_n${ranks} PROPERTIES LABELS mpi TIMEOUT ${RUN_TIMEOUT} RUN_SERIAL TRUE
+      ENVIRONMENT "OMP_NUM_THREADS=1;${JIGSAW_MPI_ENVIRONMENT};JIGSAW_SOURCE_DIR=${CMAKE_SOURCE_DIR};${RUN_ENVIRONMENT}")
   endforeach()
 endfunction()

@@ -35,7 +35,7 @@ check_tree() {
       sees[$2, $2] = 1
       inside = 0
       for (i = 3; i <= NF; i++) {
-        if ($i ~ /^[A-Z]+$/) { inside = $i == "DEPENDS"; continue }
+        if ($i ~ /^[A-Z_]+$/) { inside = $i == "DEPENDS"; continue }
         if (!inside) continue
         if (!($i in known)) report("src/" $2 "/CMakeLists.txt: " $i " is not a room below " $2)
         for (room in known) if (($i, room) in sees) sees[$2, room] = 1
@@ -64,7 +64,7 @@ expect() {  # passes|fails FILE LINE
   echo 'foreach(room low side high)' > "$tree/CMakeLists.txt"
   echo 'jigsaw_room(low SOURCES a.cpp)' > "$tree/src/low/CMakeLists.txt"
   echo 'jigsaw_room(side SOURCES a.cpp DEPENDS low)' > "$tree/src/side/CMakeLists.txt"
-  printf 'jigsaw_room(high\n  SOURCES a.cpp  # why\n  DEPENDS low LIBRARIES x::y)\n' > "$tree/src/high/CMakeLists.txt"
+  printf 'jigsaw_room(high\n  SOURCES a.cpp  # why\n  DEPENDS low PUBLIC_LIBRARIES x::y)\n' > "$tree/src/high/CMakeLists.txt"
   echo '#include "low/a.h"' | tee "$tree"/src/{low,side,high}/a.cpp > /dev/null
   echo "$3" >> "$tree/$2"
   check_tree "$tree" > "$tree/log" || outcome=fails

@@ -15,7 +15,8 @@ struct TrainCommand {
   double max_minutes = 0;
   std::string command_line;
 };
-/// Trains on the ranks that the launcher started. Errors end in a line on stderr by one rank, and their exit code on all.
+/// Trains on the ranks that the launcher started. Errors end in a line on stderr by one rank, and their exit
+/// code on all.
 ExitCode run_train(const TrainCommand& command);
 
 struct SampleDataCommand {

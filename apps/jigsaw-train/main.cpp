@@ -12,7 +12,8 @@ void print_error(const std::string& message, int rank, int ranks) {
   for (char& c : line) {
     if (c == '\n') c = ' ';
   }
-  std::cerr << "jigsaw-train: error: " << (ranks > 1 ? concat("[rank ", rank, "] ") : "") << line << std::endl;
+  std::cerr << "jigsaw-train: error: " << (ranks > 1 ? concat("[rank ", rank, "] ") : "") << line
+            << std::endl;
 }
 
 namespace {
@@ -29,14 +30,16 @@ struct CommandLine {
   TrainCommand train;
   SampleDataCommand sample_data;
   ConfigCommand config;
-  CLI::App app{"Trains models whose samples are too large for one processor, cut over MPI ranks.", "jigsaw-train"};
+  CLI::App app{"Trains models whose samples are too large for one processor, cut over MPI ranks.",
+               "jigsaw-train"};
   CLI::App* sample_data_command = nullptr;
   CLI::App* config_command = nullptr;
 
   CommandLine() {
     app.set_version_flag("--version", "jigsaw-train " JIGSAW_VERSION);
     app.add_option("--config", train.config, "The configuration (JSON) of a run to train");
-    app.add_option("--set", train.overrides, "KEY=VALUE: overrides one key by its dotted path; may be repeated")
+    app.add_option("--set", train.overrides,
+                   "KEY=VALUE: overrides one key by its dotted path; may be repeated")
         ->take_all()
         ->allow_extra_args(false);
     app.add_option("--resume", train.resume,
@@ -51,7 +54,8 @@ struct CommandLine {
     config_command = app.add_subcommand("config", "Explain the configuration");
     config_command->add_flag("--schema", config.schema, "Print its JSON Schema");
     config_command->add_option("--explain", config.explain, "Explain one key, by its dotted path");
-    config_command->add_flag("--markdown", config.reference, "Print all keys as docs/configuration.md has them");
+    config_command->add_flag("--markdown", config.reference,
+                             "Print all keys as docs/configuration.md has them");
     app.require_subcommand(0, 1);
   }
 };

@@ -1,12 +1,11 @@
 #include <sched.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
 #include <csignal>
 #include <cstdlib>
 #include <thread>
-
-#include <unistd.h>
 
 #include "base/text.h"
 #include "comm/agreement.h"
@@ -22,12 +21,14 @@ namespace {
 std::atomic<bool> stop_asked = false;
 static_assert(std::atomic<bool>::is_always_lock_free, "a signal handler may set it");
 
-/// SIGTERM and SIGUSR1 (what SLURM sends before a time limit) and Ctrl-C: end with a checkpoint. Installed after MPI has
-/// installed its own; may come several times.
+/// SIGTERM and SIGUSR1 (what SLURM sends before a time limit) and Ctrl-C: end with a checkpoint. Installed
+/// after MPI has installed its own; may come several times.
 void install_signal_handlers() {
   struct sigaction action {};
   action.sa_handler = [](int) { stop_asked.store(true); };
-  for (const int signal : {SIGTERM, SIGUSR1, SIGINT}) sigaction(signal, &action, nullptr);
+  for (const int number : {SIGTERM, SIGUSR1, SIGINT}) sigaction(number, &action, nullptr);
+  // A file size limit is then an error of the write, as a full disk is.
+  std::signal(SIGXFSZ, SIG_IGN);
 }
 
 /// Ranks on this machine, as launchers say.
@@ -38,7 +39,8 @@ int ranks_on_node(int ranks) {
   return ranks;
 }
 
-/// OMP_NUM_THREADS, or this rank's share of the cores: those it is bound to, or all divided among the ranks here.
+/// OMP_NUM_THREADS, or this rank's share of the cores: those it is bound to, or all divided among the ranks
+/// here.
 int threads_per_rank(int ranks) {
   if (const char* value = std::getenv("OMP_NUM_THREADS"); value != nullptr && std::atoi(value) > 0) {
     return std::atoi(value);
@@ -58,7 +60,8 @@ Configuration load(const TrainCommand& command) {
 }
 
 ExitCode train(const TrainCommand& command, MpiSession& session) {
-  // Small messages of the start travel in a context of their own, before the configuration says what computes.
+  // Small messages of the start travel in a context of their own, before the configuration says what
+  // computes.
   Context start = Context::make_host(Backend::kReference, 1);
   Configuration configuration;
   together(*session.world(start), [&] { configuration = load(command); });

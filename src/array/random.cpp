@@ -36,9 +36,10 @@ RandomStream::RandomStream(std::uint64_t seed, RandomPurpose purpose, std::strin
 }
 
 std::array<std::uint32_t, 4> RandomStream::counter(const RandomPosition& position, std::uint64_t g) {
-  return {static_cast<std::uint32_t>(g),
-          static_cast<std::uint32_t>((g >> 32) & 0xffffU) | static_cast<std::uint32_t>(position.rollout << 16),
-          static_cast<std::uint32_t>(position.sample), static_cast<std::uint32_t>(position.step)};
+  return {
+      static_cast<std::uint32_t>(g),
+      static_cast<std::uint32_t>((g >> 32) & 0xffffU) | static_cast<std::uint32_t>(position.rollout << 16),
+      static_cast<std::uint32_t>(position.sample), static_cast<std::uint32_t>(position.step)};
 }
 
 std::array<std::uint32_t, 4> RandomStream::group(const RandomPosition& position, std::uint64_t g) const {

@@ -21,7 +21,8 @@ Signature signature_of(const ContractionSpec& spec, const Shape& a, const Shape&
   Signature signature{"contract " + spec.to_string(), {a, b}, {}, {}, 2.0, {true, true}};
   for (const char letter : spec.c) signature.output.append(extent_of(letter, spec, a, b));
   std::string all = spec.a;
-  for (const char letter : spec.b) all += spec.a.find(letter) == std::string::npos ? std::string(1, letter) : "";
+  for (const char letter : spec.b)
+    all += spec.a.find(letter) == std::string::npos ? std::string(1, letter) : "";
   for (const char letter : all) signature.forward_flops *= static_cast<double>(extent_of(letter, spec, a, b));
   signature.rows = rows_of_letters({letters(spec.a), letters(spec.b)}, letters(spec.c));
   return signature;

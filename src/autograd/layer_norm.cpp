@@ -9,9 +9,11 @@ namespace jigsaw {
 
 namespace {
 
-Signature signature_of(std::string_view text, const Variable& x, const Variable& gamma, const Variable& beta) {
+Signature signature_of(std::string_view text, const Variable& x, const Variable& gamma,
+                       const Variable& beta) {
   const Letters all = letters(text), last = {all.back()};
-  Signature signature{"layer_norm " + std::string(text), {x.shape(), gamma.shape(), beta.shape()}, x.shape(), {}, 0, {}};
+  Signature signature{
+      "layer_norm " + std::string(text), {x.shape(), gamma.shape(), beta.shape()}, x.shape(), {}, 0, {}};
   signature.saved = {true, false, false};
   signature.forward_flops = 8.0 * static_cast<double>(x.shape().count());
   signature.rows = rows_of_letters({all, last, last}, all);
@@ -48,8 +50,8 @@ NormStatistics whole_row_statistics(Tape& tape, AxisSet axes, const ShardedTenso
 
 }  // namespace
 
-Variable layer_norm(Tape& tape, std::string_view text, const Variable& x, const Variable& gamma, const Variable& beta,
-                    double eps) {
+Variable layer_norm(Tape& tape, std::string_view text, const Variable& x, const Variable& gamma,
+                    const Variable& beta, double eps) {
   const Signature signature = signature_of(text, x, gamma, beta);
   if (tape.tracing()) return tape.trace(signature, {x, gamma, beta});
   const Decision& decision = tape.decide(signature);
@@ -71,12 +73,15 @@ Variable layer_norm(Tape& tape, std::string_view text, const Variable& x, const 
   Variable y = tape.keep(std::move(normalised), signature.output, decision, records);
   if (!records) return y;
 
-  const auto saved_x = [&tape, &decision, save = x.save()] { return tape.bring(save(), decision.inputs[0]).piece; };
+  const auto saved_x = [&tape, &decision, save = x.save()] {
+    return tape.bring(save(), decision.inputs[0]).piece;
+  };
   y.set_recipe([&tape, &decision, saved_x, affine, statistics, shape = x.shape()] {
     const Array again = layer_norm_apply(tape.context(), saved_x(), affine(0), affine(1), statistics);
     return tape.bring(ShardedTensor{again, {shape, decision.row_output}}, decision.output);
   });
-  tape.record([&tape, &decision, cutting, saved_x, affine, statistics, length = x.shape().back(), slot = y.slot(),
+  tape.record([&tape, &decision, cutting, saved_x, affine, statistics, length = x.shape().back(),
+               slot = y.slot(),
                targets = std::array{GradientTarget(x), GradientTarget(gamma), GradientTarget(beta)}] {
     if (!slot->gradient.defined()) return;
     const Array dy = tape.bring(slot->take(), dual(decision.row_output)).piece;

@@ -16,28 +16,28 @@ Variable contract(Tape& tape, std::string_view spec, const Variable& a, const Va
 
 /// What pointwise() does to x: y = residual + dropout(activation(x + bias)).
 struct Pointwise {
-  std::string letters;  ///< of x and the residual, e.g. "bhwn"
-  Variable bias;        ///< may be undefined
+  std::string letters;       ///< of x and the residual, e.g. "bhwn"
+  Variable bias;             ///< may be undefined
   std::string bias_letters;  ///< a run of letters: "n", "hw"
-  Variable residual;    ///< may be undefined
+  Variable residual;         ///< may be undefined
   Activation activation = Activation::kNone;
-  double dropout = 0;        ///< probability; active in training only
-  std::string path;          ///< names the dropout mask
+  double dropout = 0;  ///< probability; active in training only
+  std::string path;    ///< names the dropout mask
 };
 /// Rule: any letter of x cut alike. With an activation and no residual, backward computes the output again
 /// rather than keep it.
 Variable pointwise(Tape& tape, const Variable& x, const Pointwise& options);
 
 /// torch.nn.LayerNorm over the last dim. gamma and beta: [c].
-/// Rule: any other letter cut; c cut with an exchange of each row's mean and squared deviations, so that statistics are
-/// those of the whole row on every mesh (Chan, Golub and LeVeque 1979). Backward computes the output again rather than
-/// keep it.
+/// Rule: any other letter cut; c cut with an exchange of each row's mean and squared deviations, so that
+/// statistics are those of the whole row on every mesh (Chan, Golub and LeVeque 1979). Backward computes the
+/// output again rather than keep it.
 Variable layer_norm(Tape& tape, std::string_view letters, const Variable& x, const Variable& gamma,
                     const Variable& beta, double eps);
 
-/// [B, space…, C] → [B, patches…, C, P]: each patch of `patch` points as a row of P = Π patch numbers, channel by
-/// channel (torch.nn.functional.unfold's order). A patch that does not divide the grid reads zeros beyond its end.
-/// Rule: samples, channels, and space in units of the patch.
+/// [B, space…, C] → [B, patches…, C, P]: each patch of `patch` points as a row of P = Π patch numbers,
+/// channel by channel (torch.nn.functional.unfold's order). A patch that does not divide the grid reads zeros
+/// beyond its end. Rule: samples, channels, and space in units of the patch.
 Variable patchify(Tape& tape, const Variable& x, const Shape& patch);
 /// The adjoint: [B, patches…, C, P] → [B, space…, C]; what lies beyond the grid is dropped.
 /// @param space  extents of the grid.

@@ -21,7 +21,8 @@ ShardedTensor Parameter::value() const {
 }
 
 Array Parameter::gradient() const {
-  require(group_ != nullptr && group_->gradient_.defined(), "a gradient is added outside of its block's backward");
+  require(group_ != nullptr && group_->gradient_.defined(),
+          "a gradient is added outside of its block's backward");
   return group_->gradient_.slice(offset_, box_.extent);
 }
 
@@ -70,7 +71,8 @@ void ParameterGroup::materialise(std::uint64_t seed) {
   stored_range_ = cut_range(length_, ranks, index);
   owned_range_ = stored_range_;
   if (zero_ == Zero::kOptimizer) {
-    const Range part = cut_range(stored_range_.size(), rank_.mesh.size(Mesh::kData), rank_.mesh.coordinate(Mesh::kData));
+    const Range part =
+        cut_range(stored_range_.size(), rank_.mesh.size(Mesh::kData), rank_.mesh.coordinate(Mesh::kData));
     owned_range_ = {stored_range_.begin + part.begin, stored_range_.begin + part.end};
   }
   stored_ = Array(rank_.context, {stored_range_.size()}, master_, Purpose::kParameters);
@@ -90,7 +92,8 @@ void ParameterGroup::initialise(const Segment& segment, std::uint64_t seed) {
                           [&](std::int64_t i, std::int64_t index) {
                             const auto element = static_cast<std::uint64_t>(index);
                             double x = initial.scale;
-                            if (initial.kind == Initial::Kind::kUniform) x *= 2 * random.uniform({}, element) - 1;
+                            if (initial.kind == Initial::Kind::kUniform)
+                              x *= 2 * random.uniform({}, element) - 1;
                             if (initial.kind == Initial::Kind::kNormal) x *= random.normal({}, element);
                             target[i] = static_cast<T>(x);
                           });
@@ -103,7 +106,8 @@ std::vector<Segment> ParameterGroup::segments(const Range& range) const {
     const std::int64_t begin = std::max(range.begin, parameter->offset_);
     const std::int64_t end = std::min(range.end, parameter->offset_ + parameter->box_.extent.count());
     if (begin >= end) continue;
-    result.push_back({parameter, parameter->box_, begin - parameter->offset_, end - begin, begin - range.begin});
+    result.push_back(
+        {parameter, parameter->box_, begin - parameter->offset_, end - begin, begin - range.begin});
   }
   return result;
 }
@@ -112,7 +116,9 @@ Array ParameterGroup::owned() const {
   return stored_.slice(owned_range_.begin - stored_range_.begin, {owned_range_.size()});
 }
 
-Array ParameterGroup::owned_gradient() const { return owned_gradient_; }
+Array ParameterGroup::owned_gradient() const {
+  return owned_gradient_;
+}
 
 void ParameterGroup::acquire() {
   if (users_++ > 0) return;
@@ -133,7 +139,8 @@ void ParameterGroup::release() {
 
 void ParameterGroup::begin_gradients() {
   const bool gathers = rank_.mesh.size(axes_) > 1;
-  gradient_ = gathers ? filled(rank_.context, {length_}, master_, 0.0, Purpose::kWorkspace) : stored_gradient_;
+  gradient_ =
+      gathers ? filled(rank_.context, {length_}, master_, 0.0, Purpose::kWorkspace) : stored_gradient_;
 }
 
 void ParameterGroup::finish_gradients() {
@@ -176,16 +183,19 @@ void ParameterBlock::set_compute(Parameter& parameter, const Placements& placeme
   parameter.compute_ = layout;
 }
 
-void ParameterBlock::materialise(const Rank& rank, Zero zero, DType master, DType compute, std::uint64_t seed) {
+void ParameterBlock::materialise(const Rank& rank, Zero zero, DType master, DType compute,
+                                 std::uint64_t seed) {
   for (const auto& parameter : parameters_) {
-    require(parameter->compute_.global == parameter->shape_, "a parameter is not used by any operation of its block");
+    require(parameter->compute_.global == parameter->shape_,
+            "a parameter is not used by any operation of its block");
     AxisSet axes = 0;
     for (int axis = 0; axis < rank.mesh.shape().axes; ++axis) {
       const bool cuts = axis != Mesh::kData || zero == Zero::kParameters;
       if (cuts && !parameter->compute_.placements[axis].is_shard()) axes |= axis_bit(axis);
     }
     axes = rank.mesh.active(axes);
-    auto group = std::find_if(groups_.begin(), groups_.end(), [&](const auto& g) { return g->axes_ == axes; });
+    auto group =
+        std::find_if(groups_.begin(), groups_.end(), [&](const auto& g) { return g->axes_ == axes; });
     if (group == groups_.end()) {
       groups_.push_back(std::make_unique<ParameterGroup>(rank, axes, zero, master, compute));
       group = groups_.end() - 1;

@@ -24,8 +24,8 @@ enum class Zero : std::uint8_t { kNone, kOptimizer, kParameters };
 
 class ParameterGroup;
 
-/// A learned tensor. Operations use it in its *compute* layout, which the block's plan chooses; it is stored as part
-/// of its group's flat buffer.
+/// A learned tensor. Operations use it in its *compute* layout, which the block's plan chooses; it is stored
+/// as part of its group's flat buffer.
 class Parameter {
  public:
   Parameter(std::string name, const Shape& shape, Initial initial)
@@ -38,7 +38,8 @@ class Parameter {
 
   /// The piece operations use; only while the block is acquired.
   ShardedTensor value() const;
-  /// Where gradients of that piece are added up, f32 or f64; only between begin_gradients() and finish_gradients().
+  /// Where gradients of that piece are added up, f32 or f64; only between begin_gradients() and
+  /// finish_gradients().
   Array gradient() const;
   /// Whether this rank's gradient, placed so along the mesh axes, is to be added: of ranks that hold the same
   /// gradient just the first adds it.
@@ -56,18 +57,18 @@ class Parameter {
   std::int64_t offset_ = 0;  // in the group's flat buffer
 };
 
-/// The part of one parameter in a stored range: elements [first, first + count) of its compute piece, row-major, are
-/// elements [at, at + count) of the range.
+/// The part of one parameter in a stored range: elements [first, first + count) of its compute piece,
+/// row-major, are elements [at, at + count) of the range.
 struct Segment {
   const Parameter* parameter;
   Box box;  ///< the compute piece, in global coordinates
   std::int64_t first, count, at;
 };
 
-/// The parameters of a block that are replicated along the same mesh axes in their compute layout, one after the
-/// other in one flat buffer, which those axes cut evenly, to the element: nothing is held twice, and a block's
-/// parameters are gathered by one all-gather before use and their gradients scattered by one reduce-scatter
-/// after it. Zero-redundancy domain parallelism and ZeRO-3 differ in the axes only.
+/// The parameters of a block that are replicated along the same mesh axes in their compute layout, one after
+/// the other in one flat buffer, which those axes cut evenly, to the element: nothing is held twice, and a
+/// block's parameters are gathered by one all-gather before use and their gradients scattered by one
+/// reduce-scatter after it. Zero-redundancy domain parallelism and ZeRO-3 differ in the axes only.
 class ParameterGroup {
  public:
   ParameterGroup(const Rank& rank, AxisSet axes, Zero zero, DType master, DType compute)
@@ -146,9 +147,11 @@ class ParameterBlock {
   std::vector<std::unique_ptr<ParameterGroup>> groups_;
 };
 
-/// Calls f(element of the run, row-major global index) for elements [first, first + count) of a box of `global`.
+/// Calls f(element of the run, row-major global index) for elements [first, first + count) of a box of
+/// `global`.
 template <typename F>
-void for_each_global_index(const Shape& global, const Box& box, std::int64_t first, std::int64_t count, F&& f) {
+void for_each_global_index(const Shape& global, const Box& box, std::int64_t first, std::int64_t count,
+                           F&& f) {
   const Shape strides = global.strides();
   for (std::int64_t i = 0; i < count; ++i) {
     std::int64_t rest = first + i, index = 0;

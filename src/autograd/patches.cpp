@@ -90,11 +90,13 @@ Array join_patches(Context& context, const Array& patches, const Shape& patch, c
 }
 
 /// Both directions: a linear operation whose adjoint is the other one.
-Variable rearrange(Tape& tape, const Variable& x, const Signature& signature, const Shape& patch, bool to_patches) {
+Variable rearrange(Tape& tape, const Variable& x, const Signature& signature, const Shape& patch,
+                   bool to_patches) {
   if (tape.tracing()) return tape.trace(signature, {x});
   const Decision& decision = tape.decide(signature);
   const auto run = [&tape, patch](const Array& piece, const Shape& result, bool cut) {
-    return cut ? cut_patches(tape.context(), piece, patch) : join_patches(tape.context(), piece, patch, result);
+    return cut ? cut_patches(tape.context(), piece, patch)
+               : join_patches(tape.context(), piece, patch, result);
   };
   const Shape result_piece = tape.rank().box({signature.output, decision.row_output}).extent;
   const Shape input_piece = tape.rank().box({signature.inputs[0], decision.inputs[0]}).extent;
@@ -102,11 +104,13 @@ Variable rearrange(Tape& tape, const Variable& x, const Signature& signature, co
   const bool records = tape.records({x});
   Variable y = tape.keep(std::move(result), signature.output, decision, records);
   if (records) {
-    tape.record([&tape, &decision, run, input_piece, to_patches, target = GradientTarget(x), slot = y.slot()] {
-      if (!slot->gradient.defined()) return;
-      const Array dy = tape.bring(slot->take(), dual(decision.row_output)).piece;
-      target.give(tape.rank(), tape.gradient_placements(decision, 0), [&] { return run(dy, input_piece, !to_patches); });
-    });
+    tape.record(
+        [&tape, &decision, run, input_piece, to_patches, target = GradientTarget(x), slot = y.slot()] {
+          if (!slot->gradient.defined()) return;
+          const Array dy = tape.bring(slot->take(), dual(decision.row_output)).piece;
+          target.give(tape.rank(), tape.gradient_placements(decision, 0),
+                      [&] { return run(dy, input_piece, !to_patches); });
+        });
   }
   return y;
 }

@@ -22,7 +22,8 @@ Signature signature_of(const Variable& x, const Pointwise& options) {
     operands.push_back(letters(options.letters));
     signature.saved.push_back(false);
   }
-  signature.forward_flops = (options.activation == Activation::kGelu ? 10.0 : 2.0) * static_cast<double>(x.shape().count());
+  signature.forward_flops =
+      (options.activation == Activation::kGelu ? 10.0 : 2.0) * static_cast<double>(x.shape().count());
   signature.rows = rows_of_letters(operands, letters(options.letters));
   return signature;
 }
@@ -65,15 +66,18 @@ Variable pointwise(Tape& tape, const Variable& x, const Pointwise& options) {
   const Decision& decision = tape.decide(signature);
 
   const ShardedTensor here = tape.bring(x, decision.inputs[0]);
-  Replay call{{options.activation, {}, spread_of(options, here.piece.shape())}, here.layout, nullptr, nullptr};
+  Replay call{
+      {options.activation, {}, spread_of(options, here.piece.shape())}, here.layout, nullptr, nullptr};
   if (options.dropout > 0 && tape.training()) {
-    call.chain.dropout.emplace(Dropout{options.dropout,
-                                       RandomStream(tape.random().seed, RandomPurpose::kDropout, options.path),
-                                       tape.random().position, x.shape(), tape.rank().box(here.layout)});
+    call.chain.dropout.emplace(
+        Dropout{options.dropout, RandomStream(tape.random().seed, RandomPurpose::kDropout, options.path),
+                tape.random().position, x.shape(), tape.rank().box(here.layout)});
   }
   if (options.bias.defined()) call.saved_bias = options.bias.save();
-  const Array residual = options.residual.defined() ? tape.bring(options.residual, decision.inputs.back()).piece : Array();
-  Array result = pointwise_forward(tape.context(), call.chain, here.piece, call.bias(tape, decision), residual);
+  const Array residual =
+      options.residual.defined() ? tape.bring(options.residual, decision.inputs.back()).piece : Array();
+  Array result =
+      pointwise_forward(tape.context(), call.chain, here.piece, call.bias(tape, decision), residual);
   const bool records = tape.records(operands);
   Variable y = tape.keep(std::move(result), signature.output, decision, records);
   if (!records) return y;
@@ -82,9 +86,9 @@ Variable pointwise(Tape& tape, const Variable& x, const Pointwise& options) {
   if (activates) call.saved_x = x.save();
   if (activates && !options.residual.defined()) {
     y.set_recipe([&tape, &decision, call] {
-      const Array again = pointwise_forward(tape.context(), call.chain,
-                                            tape.bring(call.saved_x(), decision.inputs[0]).piece,
-                                            call.bias(tape, decision), Array());
+      const Array again =
+          pointwise_forward(tape.context(), call.chain, tape.bring(call.saved_x(), decision.inputs[0]).piece,
+                            call.bias(tape, decision), Array());
       return tape.bring(ShardedTensor{again, {call.x_layout.global, decision.row_output}}, decision.output);
     });
   }
@@ -94,7 +98,8 @@ Variable pointwise(Tape& tape, const Variable& x, const Pointwise& options) {
     if (!slot->gradient.defined()) return;
     const Array dy = tape.bring(slot->take(), dual(decision.row_output)).piece;
     if (has_residual) {
-      targets.back().give(tape.rank(), tape.gradient_placements(decision, targets.size() - 1), [&] { return dy; });
+      targets.back().give(tape.rank(), tape.gradient_placements(decision, targets.size() - 1),
+                          [&] { return dy; });
     }
     Array dx = dy;
     if (!call.chain.linear()) {

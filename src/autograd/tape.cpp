@@ -16,7 +16,8 @@ const PlanBook::Entry& PlanBook::at(const std::string& path) const {
 }
 
 const Plan& PlanBook::plan(const std::string& path, Trace trace, const MeshShape& mesh) {
-  const auto alike = std::find_if(entries_.begin(), entries_.end(), [&](const auto& e) { return e.second.trace == trace; });
+  const auto alike =
+      std::find_if(entries_.begin(), entries_.end(), [&](const auto& e) { return e.second.trace == trace; });
   Plan plan = alike != entries_.end() ? alike->second.plan : make_plan(trace, mesh, model_);
   add(path, {std::move(trace), std::move(plan)});
   return at(path).plan;
@@ -24,7 +25,8 @@ const Plan& PlanBook::plan(const std::string& path, Trace trace, const MeshShape
 
 std::string PlanBook::to_string(const MeshShape& mesh) const {
   std::string text;
-  for (const auto& [path, entry] : entries_) text += concat(path, "\n", entry.plan.to_string(entry.trace, mesh));
+  for (const auto& [path, entry] : entries_)
+    text += concat(path, "\n", entry.plan.to_string(entry.trace, mesh));
   return text;
 }
 
@@ -70,12 +72,13 @@ Variable Tape::run_block(const BlockSpec& spec, const std::vector<Variable>& inp
   return result;
 }
 
-Variable Tape::run_recomputed(const BlockSpec& spec, const std::vector<Variable>& inputs, const Function& run) {
+Variable Tape::run_recomputed(const BlockSpec& spec, const std::vector<Variable>& inputs,
+                              const Function& run) {
   BlockSpec whole = spec;
   whole.recompute = false;
   Tape forward(rank_, plans_, Mode::kForward, dtype_, random_);
   forward.set_training(training_);
-  const Variable result(forward.block(whole, inputs, run).value(), true);
+  Variable result(forward.block(whole, inputs, run).value(), true);
   record([this, whole, inputs, run, random = random_, slot = result.slot()] {
     if (!slot->gradient.defined()) return;
     Tape again(rank_, plans_, Mode::kRecord, dtype_, random);
@@ -119,7 +122,8 @@ Variable Tape::trace(const Signature& signature, const std::vector<Variable>& in
   for (const Variable& input : inputs) {
     int number = input.trace_number();
     if (Parameter* parameter = input.parameter(); parameter != nullptr) {
-      const auto [it, fresh] = block_->parameters.try_emplace(parameter, static_cast<int>(trace.values.size()));
+      const auto [it, fresh] =
+          block_->parameters.try_emplace(parameter, static_cast<int>(trace.values.size()));
       if (fresh) trace.values.push_back({parameter->shape(), Trace::Role::kParameter, {}, parameter->name()});
       number = it->second;
     } else if (number < 0) {
@@ -152,7 +156,8 @@ ShardedTensor Tape::bring(const Variable& operand, const Placements& wanted) con
 }
 
 Variable Tape::keep(Array piece, const Shape& global, const Decision& decision, bool wants_gradient) const {
-  ShardedTensor result = bring(ShardedTensor{std::move(piece), {global, decision.row_output}}, decision.output);
+  ShardedTensor result =
+      bring(ShardedTensor{std::move(piece), {global, decision.row_output}}, decision.output);
   result.piece = cast(rank_.context, result.piece, dtype_);
   return Variable(std::move(result), wants_gradient);
 }
@@ -188,8 +193,10 @@ Placements held_gradient(const Placements& compute, const Placements& gradient) 
 
 }  // namespace
 
-void GradientTarget::give(const Rank& rank, const Placements& placements, const std::function<Array()>& make) const {
-  give(rank, placements, make, [&](Array& into) { accumulate(rank.context, into, make().reshaped(into.shape())); });
+void GradientTarget::give(const Rank& rank, const Placements& placements,
+                          const std::function<Array()>& make) const {
+  give(rank, placements, make,
+       [&](Array& into) { accumulate(rank.context, into, make().reshaped(into.shape())); });
 }
 
 void GradientTarget::give(const Rank& rank, const Placements& placements, const std::function<Array()>& make,

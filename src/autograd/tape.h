@@ -66,8 +66,9 @@ struct BlockSpec {
 
 /// Runs operations for one rank and records what backward needs.
 ///
-/// All operations happen inside blocks. In mode kTrace a block is recorded on shapes alone and planned; in the
-/// other modes its operations replay that plan. kRecord also records, for every operation, how its gradient is formed.
+/// All operations happen inside blocks. In mode kTrace a block is recorded on shapes alone and planned; in
+/// the other modes its operations replay that plan. kRecord also records, for every operation, how its
+/// gradient is formed.
 class Tape {
  public:
   enum class Mode : std::uint8_t { kTrace, kForward, kRecord };
@@ -85,8 +86,8 @@ class Tape {
   DType dtype() const { return dtype_; }
   RandomState& random() { return random_; }
 
-  /// Runs a block: its parameters are gathered before it and released after it, in forward and backward, and its output
-  /// leaves in the mesh's field layout.
+  /// Runs a block: its parameters are gathered before it and released after it, in forward and backward, and
+  /// its output leaves in the mesh's field layout.
   Variable block(const BlockSpec& spec, const std::vector<Variable>& inputs, const Function& run);
 
   /// For operations: records the operation in a trace, giving its result.

@@ -23,7 +23,8 @@ ShardedTensor GradientSlot::take() {
   return result;
 }
 
-Variable::Variable(ShardedTensor value, bool wants_gradient) : value_(std::move(value)), layout_(value_.layout) {
+Variable::Variable(ShardedTensor value, bool wants_gradient)
+    : value_(std::move(value)), layout_(value_.layout) {
   if (wants_gradient) {
     slot_ = std::make_shared<GradientSlot>();
     slot_->layout = {value_.layout.global, dual(value_.layout.placements)};

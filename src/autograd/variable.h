@@ -19,8 +19,8 @@ struct GradientSlot {
   ShardedTensor take();
 };
 
-/// A value that operations take and give: a piece of a global tensor, a constant, or a parameter. A handle; copies
-/// share the gradient slot.
+/// A value that operations take and give: a piece of a global tensor, a constant, or a parameter. A handle;
+/// copies share the gradient slot.
 class Variable {
  public:
   Variable() = default;

@@ -1,5 +1,7 @@
 #pragma once
+#include <exception>
 #include <functional>
+#include <string>
 
 #include "base/error.h"
 #include "comm/communicator.h"
@@ -9,7 +11,8 @@ namespace jigsaw {
 /// An error that all ranks know of: the same on each, and one of them tells it.
 class AgreedError : public Error {
  public:
-  AgreedError(ExitCode code, int speaker, const std::string& message) : Error(code, message), speaker_(speaker) {}
+  AgreedError(ExitCode code, int speaker, const std::string& message)
+      : Error(code, message), speaker_(speaker) {}
   /// The rank that prints it: rank 0 when all failed alike.
   int speaker() const { return speaker_; }
 
@@ -17,8 +20,25 @@ class AgreedError : public Error {
   int speaker_;
 };
 
-/// Runs `work` on every rank. When it throws on any, all ranks throw AgreedError with the error of the lowest one.
-/// Collective; `work` may hold collectives of its own only if they fail on all ranks or none.
+/// Runs `work` on every rank. When it throws on any, all ranks throw AgreedError with the error of the lowest
+/// one. Collective; `work` may hold collectives of its own only if they fail on all ranks or none.
 void together(Communicator& world, const std::function<void()>& work);
+
+/// The same for callers that name an error of their own: what the lowest rank on which `body` threw had to
+/// say, or "". Collective; `body` must not be.
+template <typename Body>
+std::string first_failure(Communicator& communicator, Body&& body) {
+  std::string failure;
+  try {
+    body();
+  } catch (const std::exception& error) {
+    failure = error.what();
+    if (failure.empty()) failure = "unknown error";
+  }
+  for (const std::string& text : communicator.all_gather_text(failure)) {
+    if (!text.empty()) return text;
+  }
+  return "";
+}
 
 }  // namespace jigsaw

@@ -185,7 +185,7 @@ void FileSet::check_grid(const Part& part) {
 }
 
 std::string FileSet::check_units(const Field& field, const std::vector<Part>& parts) const {
-  const std::string units = parts[0].variable->text("units");
+  std::string units = parts[0].variable->text("units");
   for (const Part& part : parts) {
     const std::string other = part.variable->text("units");
     if (other == units) continue;

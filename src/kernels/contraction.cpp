@@ -82,9 +82,9 @@ ContractionSpec ContractionSpec::parse(std::string_view text) {
   if (comma == std::string_view::npos || arrow == std::string_view::npos || comma > arrow) {
     bad_spec(text, "it should read like \"bhwk,nk->bhwn\"");
   }
-  const ContractionSpec spec{std::string(text.substr(0, comma)),
-                             std::string(text.substr(comma + 1, arrow - comma - 1)),
-                             std::string(text.substr(arrow + 2))};
+  ContractionSpec spec{std::string(text.substr(0, comma)),
+                       std::string(text.substr(comma + 1, arrow - comma - 1)),
+                       std::string(text.substr(arrow + 2))};
   for (const std::string* letters : {&spec.a, &spec.b, &spec.c}) require_distinct_letters(text, *letters);
   for (const char letter : spec.c) {
     if (!has(spec.a, letter) && !has(spec.b, letter)) {

@@ -16,17 +16,6 @@ struct ContractionSpec {
   std::string to_string() const { return a + "," + b + "->" + c; }
 };
 
-/// The products of a contraction, described to a matrix library: for each of `batch` indices
-/// C[m, n] (+)= Σ_k A[m, k] · B[k, n] with element strides {batch, row, column}. A batch stride of zero in A
-/// or B repeats the operand; in C it sums over the batch.
-struct MatrixProduct {
-  struct Strides {
-    std::int64_t batch = 0, row = 0, column = 0;
-  };
-  std::int64_t batch = 1, m = 1, n = 1, k = 1;
-  Strides a, b, c;
-};
-
 /// c = contraction of a and b over the letters that c lacks (torch.einsum).
 ///
 /// @param a, b  f32, f64 or bf16 of the same type, extents by letter; any extent may be zero (c is then

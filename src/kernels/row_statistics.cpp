@@ -43,13 +43,15 @@ NormStatistics combine_moments(Context& context, const Array& parts, std::span<c
                                double eps) {
   const std::int64_t rows = parts.count() / (2 * static_cast<std::int64_t>(lengths.size()));
   NormStatistics whole{Array(context, {rows}, parts.dtype()), Array(context, {rows}, parts.dtype())};
-  count_work(context, 8.0 * static_cast<double>(parts.count()), {&parts, &whole.mean, &whole.reciprocal_deviation});
+  count_work(context, 8.0 * static_cast<double>(parts.count()),
+             {&parts, &whole.mean, &whole.reciprocal_deviation});
   if (context.backend() == Backend::kMeta) return whole;
   if (context.backend() == Backend::kCuda) missing_kernel("combine_moments");
   visit(parts.dtype(), [&](auto zero) {
     using T = decltype(zero);
     if constexpr (!std::is_same_v<T, BFloat16>) {
-      combine(parts.data<T>(), lengths, eps, rows, whole.mean.data<T>(), whole.reciprocal_deviation.data<T>());
+      combine(parts.data<T>(), lengths, eps, rows, whole.mean.data<T>(),
+              whole.reciprocal_deviation.data<T>());
     }
   });
   return whole;

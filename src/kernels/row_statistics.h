@@ -12,7 +12,9 @@ Array pack_moments(Context& context, const Moments& moments);
 /// @param parts    [n, 2, rows], in rank order.
 /// @param lengths  elements of each part's rows; parts of length zero are skipped.
 /// @param eps      added to the biased variance.
-/// Source: Chan, Golub and LeVeque 1979, "Updating formulae and a pairwise algorithm for computing sample variances".
-NormStatistics combine_moments(Context& context, const Array& parts, std::span<const std::int64_t> lengths, double eps);
+/// Source: Chan, Golub and LeVeque 1979, "Updating formulae and a pairwise algorithm for computing sample
+/// variances".
+NormStatistics combine_moments(Context& context, const Array& parts, std::span<const std::int64_t> lengths,
+                               double eps);
 
 }  // namespace jigsaw

@@ -5,14 +5,18 @@
 
 namespace jigsaw {
 
-std::string FieldShape::to_string() const { return concat(space, " × ", channels, " channels"); }
+std::string FieldShape::to_string() const {
+  return concat(space, " × ", channels, " channels");
+}
 
 std::string space_letters(int space) {
   require(space >= 1 && space <= 3, "fields have 1 to 3 spatial dims");
   return std::string("dhw").substr(static_cast<std::size_t>(3 - space));
 }
 
-std::string field_letters(int space, char channel) { return "b" + space_letters(space) + channel; }
+std::string field_letters(int space, char channel) {
+  return "b" + space_letters(space) + channel;
+}
 
 Variable LayerSite::parameter(const std::string& name, const Shape& shape, Initial initial) const {
   return Variable(parameters.add(path.empty() ? name : path + "." + name, shape, initial));

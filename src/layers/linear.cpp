@@ -24,7 +24,7 @@ Variable Linear::run(Tape& tape, const Variable& x, const Variable& residual, Ac
                      double dropout) const {
   const int space = x.shape().rank() - 2;
   const std::string in = field_letters(space, 'k'), out = field_letters(space, 'n');
-  const Variable y = contract(tape, in + ",nk->" + out, x, weight_);
+  Variable y = contract(tape, in + ",nk->" + out, x, weight_);
   if (!bias_.defined() && !residual.defined() && activation == Activation::kNone && dropout == 0) return y;
   return pointwise(tape, y, {out, bias_, "n", residual, activation, dropout, path_});
 }

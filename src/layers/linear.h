@@ -18,7 +18,8 @@ class Linear : public Layer {
   using Layer::run;
   Variable run(Tape& tape, const Variable& x, const Variable& residual) const override;
   /// With an activation and dropout behind the bias, in the same pass.
-  Variable run(Tape& tape, const Variable& x, const Variable& residual, Activation activation, double dropout) const;
+  Variable run(Tape& tape, const Variable& x, const Variable& residual, Activation activation,
+               double dropout) const;
 
  private:
   std::string path_;

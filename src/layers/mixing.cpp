@@ -15,14 +15,23 @@ std::int64_t hidden_size(double ratio, std::int64_t width) {
 
 template <typename Options>
 void declare_mixing(Keys<Options>& keys, const char* of_what) {
-  keys.add("hidden_ratio", &Options::hidden_ratio).above(0).doc(concat("Hidden size over the number of ", of_what, "."));
-  keys.add("dropout", &Options::dropout).at_least(0).below(1).doc("Dropout probability behind the hidden GELU.");
+  keys.add("hidden_ratio", &Options::hidden_ratio)
+      .above(0)
+      .doc(concat("Hidden size over the number of ", of_what, "."));
+  keys.add("dropout", &Options::dropout)
+      .at_least(0)
+      .below(1)
+      .doc("Dropout probability behind the hidden GELU.");
 }
 
 }  // namespace
 
-void declare(Keys<ChannelMixingOptions>& keys) { declare_mixing(keys, "channels"); }
-void declare(Keys<TokenMixingOptions>& keys) { declare_mixing(keys, "points"); }
+void declare(Keys<ChannelMixingOptions>& keys) {
+  declare_mixing(keys, "channels");
+}
+void declare(Keys<TokenMixingOptions>& keys) {
+  declare_mixing(keys, "points");
+}
 
 ChannelMixing::ChannelMixing(const LayerSite& site, const ChannelMixingOptions& options)
     : Layer(site.input),

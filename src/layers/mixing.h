@@ -11,8 +11,8 @@ struct ChannelMixingOptions {
 };
 void declare(Keys<ChannelMixingOptions>& keys);
 
-/// Parameters, with hidden size T = round(hidden_ratio × C): fc1.weight [T, C], fc1.bias [T], fc2.weight [C, T],
-/// fc2.bias [C], each as torch.nn.Linear starts them.
+/// Parameters, with hidden size T = round(hidden_ratio × C): fc1.weight [T, C], fc1.bias [T], fc2.weight [C,
+/// T], fc2.bias [C], each as torch.nn.Linear starts them.
 class ChannelMixing : public Layer {
  public:
   ChannelMixing(const LayerSite& site, const ChannelMixingOptions& options);
@@ -23,15 +23,16 @@ class ChannelMixing : public Layer {
   Linear fc1_, fc2_;
 };
 
-/// Token mixing (MLP-Mixer, Tolstikhin et al. 2021): linear, GELU, dropout, linear over all points of each channel.
+/// Token mixing (MLP-Mixer, Tolstikhin et al. 2021): linear, GELU, dropout, linear over all points of each
+/// channel.
 struct TokenMixingOptions {
   double hidden_ratio = 0.5;
   double dropout = 0.0;
 };
 void declare(Keys<TokenMixingOptions>& keys);
 
-/// Parameters, over points h, w (d, h, w) with hidden size T = round(hidden_ratio × points): fc1.weight [T, h, w],
-/// fc1.bias [T], fc2.weight [h, w, T], fc2.bias [h, w]: torch.nn.Linear's over flattened points.
+/// Parameters, over points h, w (d, h, w) with hidden size T = round(hidden_ratio × points): fc1.weight [T,
+/// h, w], fc1.bias [T], fc2.weight [h, w, T], fc2.bias [h, w]: torch.nn.Linear's over flattened points.
 class TokenMixing : public Layer {
  public:
   TokenMixing(const LayerSite& site, const TokenMixingOptions& options);

@@ -27,7 +27,8 @@ void Model::append_output_map() {
 }
 
 FieldShape Model::output() const {
-  return blocks_.empty() ? FieldShape{description_.space, description_.input_channels} : blocks_.back().layer->output();
+  return blocks_.empty() ? FieldShape{description_.space, description_.input_channels}
+                         : blocks_.back().layer->output();
 }
 
 std::vector<std::int64_t> Model::input_units() const {

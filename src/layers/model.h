@@ -20,7 +20,8 @@ class Model {
   explicit Model(ModelDescription description) : description_(std::move(description)) {}
 
   /// Appends a block; its layers are built by `build` at the site given.
-  void append(const std::string& path, const std::string& key, const std::function<LayerPtr(const LayerSite&)>& build);
+  void append(const std::string& path, const std::string& key,
+              const std::function<LayerPtr(const LayerSite&)>& build);
   /// The published WeatherMixer's end: result = output·y + input·x + bias over channels, x the model's input.
   void append_output_map();
 

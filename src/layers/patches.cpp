@@ -9,7 +9,8 @@ namespace {
 /// The patch as a shape, or an error that names the key and values that would work.
 Shape checked_patch(const LayerSite& site, const std::vector<std::int64_t>& patch, const Shape& grid) {
   if (static_cast<int>(patch.size()) != grid.rank()) {
-    site.error("patch", concat("must have one entry per spatial axis: ", grid.rank(), ", not ", patch.size()));
+    site.error("patch",
+               concat("must have one entry per spatial axis: ", grid.rank(), ", not ", patch.size()));
   }
   for (int dim = 0; dim < grid.rank(); ++dim) {
     if (patch[static_cast<std::size_t>(dim)] > grid[dim]) {
@@ -77,8 +78,8 @@ PatchRecover::PatchRecover(const LayerSite& site, const PatchRecoverOptions& opt
       patch_(checked_patch(site, options.patch, Shape(options.grid))) {
   for (int dim = 0; dim < patch_.rank(); ++dim) {
     if ((output().space[dim] + patch_[dim] - 1) / patch_[dim] != site.input.space[dim]) {
-      site.error("patch", concat("[", join(options.patch, ", "), "] of ", site.input.space, " patches does not cover the grid ",
-                                 output().space));
+      site.error("patch", concat("[", join(options.patch, ", "), "] of ", site.input.space,
+                                 " patches does not cover the grid ", output().space));
     }
   }
   const Initial initial = options.zero_start ? Initial::constant(0) : Initial::fan_in(site.input.channels);

@@ -4,15 +4,16 @@
 
 namespace jigsaw {
 
-/// Patch embedding: each patch of points becomes one vector, torch.nn.Conv2d with stride = kernel. A patch that does
-/// not divide the grid reads zeros beyond its end.
+/// Patch embedding: each patch of points becomes one vector, torch.nn.Conv2d with stride = kernel. A patch
+/// that does not divide the grid reads zeros beyond its end.
 struct PatchEmbedOptions {
   std::vector<std::int64_t> patch;
   std::int64_t embed_dim = 0;
 };
 void declare(Keys<PatchEmbedOptions>& keys);
 
-/// Parameters: weight [N, C, P] with P = Π patch points (Conv2d's [N, C, ph, pw] flattened), bias [N]; U(±1/√(C·P)).
+/// Parameters: weight [N, C, P] with P = Π patch points (Conv2d's [N, C, ph, pw] flattened), bias [N];
+/// U(±1/√(C·P)).
 class PatchEmbed : public Layer {
  public:
   PatchEmbed(const LayerSite& site, const PatchEmbedOptions& options);
@@ -25,7 +26,8 @@ class PatchEmbed : public Layer {
   Variable weight_, bias_;
 };
 
-/// The way back: each vector becomes a patch of points, by a linear layer; what lies beyond the grid is dropped.
+/// The way back: each vector becomes a patch of points, by a linear layer; what lies beyond the grid is
+/// dropped.
 struct PatchRecoverOptions {
   std::vector<std::int64_t> patch;
   std::int64_t channels = 0;

@@ -19,8 +19,9 @@ void declare(Keys<DropoutOptions>& keys) {
 }
 
 Variable DropoutLayer::run(Tape& tape, const Variable& x, const Variable& residual) const {
-  return pointwise(tape, x, {field_letters(x.shape().rank() - 2, 'c'), {}, "", residual, Activation::kNone,
-                             probability_, path_});
+  return pointwise(
+      tape, x,
+      {field_letters(x.shape().rank() - 2, 'c'), {}, "", residual, Activation::kNone, probability_, path_});
 }
 
 }  // namespace jigsaw

@@ -63,7 +63,8 @@ LayerPtr build_residual(const Tagged& layer, const LayerSite& site, const ModelD
   return std::make_unique<Residual>(std::make_unique<Chain>(std::move(layers)));
 }
 
-LayerPtr build_patch_recover(const Tagged& layer, const LayerSite& site, const ModelDescription& description) {
+LayerPtr build_patch_recover(const Tagged& layer, const LayerSite& site,
+                             const ModelDescription& description) {
   PatchRecoverOptions options = layer.options<PatchRecoverOptions>();
   if (options.channels == 0) options.channels = description.output_channels;
   if (options.grid.empty()) options.grid = {description.space.begin(), description.space.end()};
@@ -77,16 +78,19 @@ Zoo& zoo() {
     the_zoo.add<Linear, LinearOptions>("linear", "A linear map of the channels of each point.");
     the_zoo.add<Gelu, GeluOptions>("gelu", "x·Φ(x), elementwise.");
     the_zoo.add<DropoutLayer, DropoutOptions>("dropout", "Sets random elements to zero in training.");
-    the_zoo.add<ChannelMixing, ChannelMixingOptions>("channel_mixing", "An MLP over the channels of each point.");
+    the_zoo.add<ChannelMixing, ChannelMixingOptions>("channel_mixing",
+                                                     "An MLP over the channels of each point.");
     the_zoo.add<TokenMixing, TokenMixingOptions>("token_mixing", "An MLP over all points of each channel.");
     the_zoo.add<PatchEmbed, PatchEmbedOptions>("patch_embed", "Makes one vector of each patch of points.");
     the_zoo.add<LearnedPositions, PositionOptions>("positions", "Adds a learned vector at each point.");
-    the_zoo.add<PatchRecoverOptions>("patch_recover", "Makes a patch of points of each vector.", build_patch_recover);
+    the_zoo.add<PatchRecoverOptions>("patch_recover", "Makes a patch of points of each vector.",
+                                     build_patch_recover);
     the_zoo.add<ResidualOptions>("residual", "Adds the result of its layers to their input.", build_residual);
-    the_zoo.add<RepeatOptions>("repeat", "Its layers several times over, each time with parameters of their own.",
-                               [](const Tagged&, const LayerSite& site, const ModelDescription&) -> LayerPtr {
-                                 site.error("type", "\"repeat\" stands among the layers of a model, not inside a layer");
-                               });
+    the_zoo.add<RepeatOptions>(
+        "repeat", "Its layers several times over, each time with parameters of their own.",
+        [](const Tagged&, const LayerSite& site, const ModelDescription&) -> LayerPtr {
+          site.error("type", "\"repeat\" stands among the layers of a model, not inside a layer");
+        });
     return true;
   }();
   static_cast<void>(filled);
@@ -95,7 +99,9 @@ Zoo& zoo() {
 
 }  // namespace
 
-const TagRegistry& layer_types() { return zoo().types(); }
+const TagRegistry& layer_types() {
+  return zoo().types();
+}
 
 LayerPtr build_layer(const Tagged& layer, const LayerSite& site, const ModelDescription& description) {
   return zoo().build(layer.type())(layer, site, description);
@@ -104,7 +110,8 @@ LayerPtr build_layer(const Tagged& layer, const LayerSite& site, const ModelDesc
 const TagRegistry& model_types() {
   static const TagRegistry types = [] {
     TagRegistry registry("model");
-    registry.add<WeatherMixerOptions>("weathermixer", "MLP-Mixer over patches of the fields (Jigsaw's network).");
+    registry.add<WeatherMixerOptions>("weathermixer",
+                                      "MLP-Mixer over patches of the fields (Jigsaw's network).");
     registry.add<SequentialOptions>("sequential", "Any chain of layers.");
     return registry;
   }();

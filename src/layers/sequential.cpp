@@ -20,7 +20,8 @@ void declare(Keys<RepeatOptions>& keys) {
 
 namespace {
 
-void append(Model& model, const std::vector<Tagged>& layers, const std::string& path, const std::string& key) {
+void append(Model& model, const std::vector<Tagged>& layers, const std::string& path,
+            const std::string& key) {
   for (std::size_t i = 0; i < layers.size(); ++i) {
     const std::string layer_path = concat(path, ".", i), layer_key = concat(key, ".layers[", i, "]");
     if (layers[i].type() == "repeat") {
@@ -37,6 +38,8 @@ void append(Model& model, const std::vector<Tagged>& layers, const std::string& 
 
 }  // namespace
 
-void append_layers(Model& model, const SequentialOptions& options) { append(model, options.layers, "layers", "model"); }
+void append_layers(Model& model, const SequentialOptions& options) {
+  append(model, options.layers, "layers", "model");
+}
 
 }  // namespace jigsaw

@@ -12,20 +12,31 @@ namespace jigsaw {
 
 void declare(Keys<WeatherMixerOptions>& keys) {
   using O = WeatherMixerOptions;
-  keys.add("patch", &O::patch).required().length(1, 3).at_least(1).doc("Points of a patch along each spatial axis.");
+  keys.add("patch", &O::patch)
+      .required()
+      .length(1, 3)
+      .at_least(1)
+      .doc("Points of a patch along each spatial axis.");
   keys.add("embed_dim", &O::embed_dim).required().at_least(1).doc("Width: channels of each patch.");
   keys.add("depth", &O::depth).required().at_least(1).doc("Number of mixer blocks.");
   keys.add("token_hidden_ratio", &O::token_hidden_ratio)
       .above(0)
       .doc("Hidden size of token mixing over the number of patches.");
-  keys.add("channel_hidden_ratio", &O::channel_hidden_ratio).above(0).doc("Hidden size of channel mixing over the width.");
-  keys.add("dropout", &O::dropout).at_least(0).below(1).doc("Dropout probability behind the hidden GELU of each MLP.");
+  keys.add("channel_hidden_ratio", &O::channel_hidden_ratio)
+      .above(0)
+      .doc("Hidden size of channel mixing over the width.");
+  keys.add("dropout", &O::dropout)
+      .at_least(0)
+      .below(1)
+      .doc("Dropout probability behind the hidden GELU of each MLP.");
   keys.add("positions", &O::positions).doc("Whether a learned vector is added at each patch.");
   keys.add("final_norm", &O::final_norm).doc("Whether a LayerNorm stands before the decoder.");
   keys.add("zero_decoder", &O::zero_decoder)
       .doc("Whether the decoder starts at zero, so that the untrained model predicts no change.");
   keys.add("output_map", &O::output_map)
-      .doc("Whether the decoder's result is combined with the input by a last linear map over [output, input] channels.");
+      .doc(
+          "Whether the decoder's result is combined with the input by a last linear map over [output, input] "
+          "channels.");
 }
 
 namespace {
@@ -74,8 +85,10 @@ void append_weathermixer(Model& model, const WeatherMixerOptions& options) {
       layers.push_back(std::make_unique<LayerNorm>(at_root(site, "norm", site.input), LayerNormOptions{}));
     }
     layers.push_back(std::make_unique<PatchRecover>(
-        site, PatchRecoverOptions{options.patch, description.output_channels,
-                                  {description.space.begin(), description.space.end()}, options.zero_decoder}));
+        site, PatchRecoverOptions{options.patch,
+                                  description.output_channels,
+                                  {description.space.begin(), description.space.end()},
+                                  options.zero_decoder}));
     return std::make_unique<Chain>(std::move(layers));
   });
   if (options.output_map) model.append_output_map();

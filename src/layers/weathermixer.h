@@ -4,9 +4,9 @@
 
 namespace jigsaw {
 
-/// WeatherMixer (Kieckhefen et al., arXiv 2507.05753): patches, a linear encoder, blocks of token mixing and channel
-/// mixing with LayerNorm before and a residual around each, a linear decoder, and a last linear map over
-/// [output, input] channels.
+/// WeatherMixer (Kieckhefen et al., arXiv 2507.05753): patches, a linear encoder, blocks of token mixing and
+/// channel mixing with LayerNorm before and a residual around each, a linear decoder, and a last linear map
+/// over [output, input] channels.
 struct WeatherMixerOptions {
   std::vector<std::int64_t> patch;
   std::int64_t embed_dim = 0;
@@ -21,9 +21,9 @@ struct WeatherMixerOptions {
 };
 void declare(Keys<WeatherMixerOptions>& keys);
 
-/// Parameters: encoder.*, position, blocks.<i>.token_norm.*, blocks.<i>.token_mixing.*, blocks.<i>.channel_norm.*,
-/// blocks.<i>.channel_mixing.*, norm.*, decoder.*, output_map.output.weight [C, C], output_map.input.weight [C, Cin],
-/// output_map.bias [C].
+/// Parameters: encoder.*, position, blocks.<i>.token_norm.*, blocks.<i>.token_mixing.*,
+/// blocks.<i>.channel_norm.*, blocks.<i>.channel_mixing.*, norm.*, decoder.*, output_map.output.weight [C,
+/// C], output_map.input.weight [C, Cin], output_map.bias [C].
 void append_weathermixer(Model& model, const WeatherMixerOptions& options);
 
 }  // namespace jigsaw

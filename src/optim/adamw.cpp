@@ -39,8 +39,8 @@ void require_matches(const OptimizerOptions& options, const std::vector<Paramete
     }
     if (!found) {
       throw ConfigError(concat("optimizer.groups[", i, "].match \"", options.groups[i].match,
-                               "\" matches no parameter; their names begin with \"", names.front(), "\" and end with \"",
-                               names.back(), "\""));
+                               "\" matches no parameter; their names begin with \"", names.front(),
+                               "\" and end with \"", names.back(), "\""));
     }
   }
 }
@@ -51,9 +51,11 @@ AdamW::AdamW(const Rank& rank, std::vector<ParameterBlock*> blocks, const Optimi
     : rank_(rank), options_(options) {
   require_matches(options, blocks);
   for (ParameterBlock* block : blocks) {
-    for (auto& group : block->groups()) {
-      Part part{group.get(), group->owned_segments(), {}, {}, {}, {}};
-      for (const Segment& segment : part.segments) part.options.push_back(resolved(options, segment.parameter->name()));
+    for (std::size_t i = 0; i < block->groups().size(); ++i) {
+      ParameterGroup* group = block->groups()[i].get();
+      Part part{concat(block->path(), ".", i), group, group->owned_segments(), {}, {}, {}, {}};
+      for (const Segment& segment : part.segments)
+        part.options.push_back(resolved(options, segment.parameter->name()));
       const Array owned = group->owned();
       part.moment1 = filled(rank.context, owned.shape(), owned.dtype(), 0.0, Purpose::kOptimizer);
       part.moment2 = filled(rank.context, owned.shape(), owned.dtype(), 0.0, Purpose::kOptimizer);
@@ -91,7 +93,8 @@ double AdamW::finish_gradients(double scale) {
 void AdamW::step(double rate_factor, double scale, double norm) {
   ++steps_;
   double gradient_scale = scale;
-  if (options_.clip_norm > 0 && norm > options_.clip_norm) gradient_scale *= options_.clip_norm / (norm + 1e-6);
+  if (options_.clip_norm > 0 && norm > options_.clip_norm)
+    gradient_scale *= options_.clip_norm / (norm + 1e-6);
   for (Part& part : parts_) {
     const Array owned = part.group->owned(), gradient = part.group->owned_gradient();
     for (std::size_t i = 0; i < part.segments.size(); ++i) {
@@ -99,8 +102,13 @@ void AdamW::step(double rate_factor, double scale, double norm) {
       const Segment& segment = part.segments[i];
       const auto slice = [&](const Array& array) { return array.slice(segment.at, {segment.count}); };
       Array parameter = slice(owned), moment1 = slice(part.moment1), moment2 = slice(part.moment2);
-      const AdamwStep update{*part.options[i].learning_rate * rate_factor, options_.betas[0], options_.betas[1],
-                             options_.eps, *part.options[i].weight_decay, steps_, gradient_scale};
+      const AdamwStep update{*part.options[i].learning_rate * rate_factor,
+                             options_.betas[0],
+                             options_.betas[1],
+                             options_.eps,
+                             *part.options[i].weight_decay,
+                             steps_,
+                             gradient_scale};
       adamw(rank_.context, update, parameter, slice(gradient), moment1, moment2);
     }
     if (part.average.defined()) exponential_average(rank_.context, options_.ema_decay, part.average, owned);
@@ -125,8 +133,12 @@ void AdamW::swap_average() {
   parameters_changed();
 }
 
-AdamW::Averaged::Averaged(AdamW& optimizer) : optimizer_(optimizer) { optimizer_.swap_average(); }
-AdamW::Averaged::~Averaged() { optimizer_.swap_average(); }
+AdamW::Averaged::Averaged(AdamW& optimizer) : optimizer_(optimizer) {
+  optimizer_.swap_average();
+}
+AdamW::Averaged::~Averaged() {
+  optimizer_.swap_average();
+}
 
 std::int64_t AdamW::parameter_bytes() const {
   std::int64_t bytes = 0;
@@ -137,7 +149,8 @@ std::int64_t AdamW::parameter_bytes() const {
 std::int64_t AdamW::optimizer_bytes() const {
   std::int64_t bytes = 0;
   for (const Part& part : parts_) {
-    bytes += part.moment1.bytes() + part.moment2.bytes() + (part.average.defined() ? part.average.bytes() : 0);
+    bytes +=
+        part.moment1.bytes() + part.moment2.bytes() + (part.average.defined() ? part.average.bytes() : 0);
   }
   return bytes;
 }
@@ -145,10 +158,10 @@ std::int64_t AdamW::optimizer_bytes() const {
 std::vector<AdamW::State> AdamW::state() const {
   std::vector<State> result;
   for (const Part& part : parts_) {
-    result.push_back({"parameter", part.group->stored()});
-    result.push_back({"moment1", part.moment1});
-    result.push_back({"moment2", part.moment2});
-    if (part.average.defined()) result.push_back({"average", part.average});
+    result.push_back({part.name + ".parameter", part.group->stored()});
+    result.push_back({part.name + ".moment1", part.moment1});
+    result.push_back({part.name + ".moment2", part.moment2});
+    if (part.average.defined()) result.push_back({part.name + ".average", part.average});
   }
   return result;
 }

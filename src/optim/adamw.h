@@ -7,8 +7,9 @@
 
 namespace jigsaw {
 
-/// AdamW (torch.optim.AdamW) over the parts of the parameters that this rank owns; its state lives beside them and is
-/// cut as they are. Gradient norm and clipping are global: an element that several ranks hold counts once.
+/// AdamW (torch.optim.AdamW) over the parts of the parameters that this rank owns; its state lives beside
+/// them and is cut as they are. Gradient norm and clipping are global: an element that several ranks hold
+/// counts once.
 class AdamW {
  public:
   /// @throws ConfigError when a group's pattern matches no parameter.
@@ -40,19 +41,21 @@ class AdamW {
   std::int64_t parameter_bytes() const;
   std::int64_t optimizer_bytes() const;
 
-  /// A flat array of state beside its group, for checkpoints: "parameter", "moment1", "moment2", "average".
+  /// A flat array of a parameter group, for checkpoints: "<block>.<number of the group>.parameter",
+  /// ….moment1, ….moment2, ….average.
   struct State {
     std::string name;
     Array array;
   };
-  /// The state of this rank, in an order that depends on the model and mesh only. Arrays are shared: writing them
-  /// changes the optimizer.
+  /// The state of this rank, in an order that depends on the model and mesh only. Arrays are shared: writing
+  /// them changes the optimizer.
   std::vector<State> state() const;
   /// After state() was written: restores what is derived from it. Collective.
   void restore(std::int64_t steps_done);
 
  private:
   struct Part {
+    std::string name;
     ParameterGroup* group;
     std::vector<Segment> segments;
     std::vector<ParameterGroupOptions> options;  // per segment, with all values resolved

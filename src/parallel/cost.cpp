@@ -37,14 +37,16 @@ std::int64_t exchanged_elements(const MeshShape& mesh, const Step& step, const L
   const Box source = held.box(mesh, first);
   std::int64_t elements = 0;
   for (Coordinates there{}; next_member(mesh, step.axes, there);) {
-    if (feeds(step, held, first, there)) elements += intersect(source, step.to.box(mesh, there)).extent.count();
+    if (feeds(step, held, first, there))
+      elements += intersect(source, step.to.box(mesh, there)).extent.count();
   }
   return elements;
 }
 
 }  // namespace
 
-TransferCost transfer_cost(const MeshShape& mesh, const Layout& from, const Layout& to, double element_bytes) {
+TransferCost transfer_cost(const MeshShape& mesh, const Layout& from, const Layout& to,
+                           double element_bytes) {
   TransferCost cost;
   // Coordinates zero hold the largest pieces of a first-remainder cut.
   const Coordinates first{};

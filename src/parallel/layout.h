@@ -12,8 +12,12 @@ namespace jigsaw {
 /// Mesh axes have small numbers; a set of them is a bit mask.
 inline constexpr int kMaxAxes = 6;
 using AxisSet = std::uint32_t;
-constexpr AxisSet axis_bit(int axis) { return AxisSet{1} << axis; }
-constexpr bool contains(AxisSet set, int axis) { return (set >> axis & 1U) != 0; }
+constexpr AxisSet axis_bit(int axis) {
+  return AxisSet{1} << axis;
+}
+constexpr bool contains(AxisSet set, int axis) {
+  return (set >> axis & 1U) != 0;
+}
 
 /// Extents of the mesh axes, and a rank's place in them.
 struct MeshShape {
@@ -60,9 +64,9 @@ struct Placements {
 /// How a gradient of a value is placed: as the value, but whole where the value is Partial.
 Placements dual(const Placements& placements);
 
-/// How a global tensor is cut: its shape, and what each mesh axis does to it. Where several axes cut one dim, the
-/// axis of lower number cuts first. Extents are cut first-remainder: 721 on 4 ranks are [181, 180, 180, 180];
-/// pieces may be empty.
+/// How a global tensor is cut: its shape, and what each mesh axis does to it. Where several axes cut one dim,
+/// the axis of lower number cuts first. Extents are cut first-remainder: 721 on 4 ranks are [181, 180, 180,
+/// 180]; pieces may be empty.
 struct Layout {
   Shape global;
   Placements placements;

@@ -13,8 +13,9 @@ Mesh::Mesh(Communicator& world, int data, const std::vector<int>& domain, int te
   shape_.axes = static_cast<int>(sizes.size());
   std::copy(sizes.begin(), sizes.end(), shape_.size.begin());
   if (shape_.ranks() != world.size()) {
-    throw ConfigError(concat("mesh: data ", data, " × domain [", join(domain, ", "), "] × tensor ", tensor, " needs ",
-                             shape_.ranks(), " ranks, but ", world.size(), world.size() == 1 ? " was" : " were",
+    throw ConfigError(concat("mesh: data ", data, " × domain [", join(domain, ", "), "] × tensor ", tensor,
+                             " needs ", shape_.ranks(), " ranks, but ", world.size(),
+                             world.size() == 1 ? " was" : " were",
                              " started; start as many, or set mesh to \"auto\""));
   }
   coordinates_ = shape_.coordinates(world.rank());

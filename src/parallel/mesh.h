@@ -9,9 +9,9 @@
 
 namespace jigsaw {
 
-/// The ranks of a job as a grid with named axes. Axis 0 is `data`, then come the `domain` axes, one per spatial
-/// dimension, then `tensor`; rank order: tensor fastest. Axes of size 1 are kept, so that axis numbers do not
-/// depend on the sizes.
+/// The ranks of a job as a grid with named axes. Axis 0 is `data`, then come the `domain` axes, one per
+/// spatial dimension, then `tensor`; rank order: tensor fastest. Axes of size 1 are kept, so that axis
+/// numbers do not depend on the sizes.
 class Mesh {
  public:
   /// @param domain  one entry per spatial dimension.
@@ -40,8 +40,8 @@ class Mesh {
   /// Coordinates of the member `index` of communicator(axes).
   Coordinates member(AxisSet axes, int index) const;
 
-  /// The layout in which fields [B, space…, C] enter and leave blocks: data cuts samples, domain axes cut space in
-  /// units (patches), tensor cuts channels.
+  /// The layout in which fields [B, space…, C] enter and leave blocks: data cuts samples, domain axes cut
+  /// space in units (patches), tensor cuts channels.
   Layout field_layout(const Shape& global, const std::vector<std::int64_t>& space_units = {}) const;
 
  private:

@@ -20,16 +20,21 @@ using AxisRows = std::array<int, kMaxAxes>;
 
 /// One way to run an operation on all axes at once.
 struct RowChoice {
-  Decision decision;  // `output` not yet chosen
-  double seconds = 0; // local work, forward and backward, and the traffic of parameters
+  Decision decision;   // `output` not yet chosen
+  double seconds = 0;  // local work, forward and backward, and the traffic of parameters
 };
 
 class Search {
  public:
   Search(const Trace& trace, const MeshShape& mesh, const CostModel& model)
-      : trace_(trace), mesh_(mesh), model_(model), homes_(trace.values.size()), last_use_(trace.values.size(), -1) {
+      : trace_(trace),
+        mesh_(mesh),
+        model_(model),
+        homes_(trace.values.size()),
+        last_use_(trace.values.size(), -1) {
     for (std::size_t n = 0; n < trace.nodes.size(); ++n) {
-      for (const int input : trace.nodes[n].inputs) last_use_[static_cast<std::size_t>(input)] = static_cast<int>(n);
+      for (const int input : trace.nodes[n].inputs)
+        last_use_[static_cast<std::size_t>(input)] = static_cast<int>(n);
     }
     find_homes();
   }
@@ -64,11 +69,12 @@ class Search {
   double transfer(const Layout& from, const Layout& to) const {
     return transfer_cost(mesh_, from, to, model_.element_bytes).seconds(model_);
   }
-  double input_seconds(const Trace::Node& node, std::size_t i, const Decision& decision, const Placements& home) const;
+  double input_seconds(const Trace::Node& node, std::size_t i, const Decision& decision,
+                       const Placements& home) const;
   double output_seconds(const Trace::Node& node, const Decision& decision, const Placements& home) const;
   Best best_of(const Trace::Node& node, const std::vector<RowChoice>& choices,
-               const std::vector<std::vector<std::vector<double>>>& in, const std::vector<std::vector<double>>& out,
-               const std::vector<int>& homes) const;
+               const std::vector<std::vector<std::vector<double>>>& in,
+               const std::vector<std::vector<double>>& out, const std::vector<int>& homes) const;
 
   const Trace& trace_;
   const MeshShape& mesh_;
@@ -169,11 +175,12 @@ RowChoice Search::make_choice(const Trace::Node& node, const AxisRows& rows) con
     d.cut |= axis_bit(axis);
     labels.push_back(row.label);
     if (row.small_bytes > 0) {
-      choice.seconds += 2 * (model_.latency_seconds + static_cast<double>(row.small_bytes) *
-                                                          static_cast<double>(node.signature.output.count()) /
-                                                          static_cast<double>(node.signature.output.back() *
-                                                                              mesh_.size[static_cast<std::size_t>(axis)]) /
-                                                          model_.network_bytes_per_second);
+      choice.seconds +=
+          2 * (model_.latency_seconds + static_cast<double>(row.small_bytes) *
+                                            static_cast<double>(node.signature.output.count()) /
+                                            static_cast<double>(node.signature.output.back() *
+                                                                mesh_.size[static_cast<std::size_t>(axis)]) /
+                                            model_.network_bytes_per_second);
     }
   }
   d.rows = join(labels, " ");
@@ -223,15 +230,17 @@ double Search::local_seconds(const Trace::Node& node, const Decision& decision) 
       if (!p.is_shard()) continue;
       const std::int64_t units = (value(node.inputs[i]).shape[p.dim] + p.unit - 1) / p.unit;
       const int size = mesh_.size[static_cast<std::size_t>(axis)];
-      share *= static_cast<double>((units + size - 1) / size) / static_cast<double>(std::max<std::int64_t>(units, 1));
+      const std::int64_t largest = (units + size - 1) / size;
+      share *= static_cast<double>(largest) / static_cast<double>(std::max<std::int64_t>(units, 1));
       break;
     }
   }
-  return 3 * (node.signature.forward_flops * share / model_.flops_per_second + bytes / model_.memory_bytes_per_second);
+  return 3 * (node.signature.forward_flops * share / model_.flops_per_second +
+              bytes / model_.memory_bytes_per_second);
 }
 
-/// A parameter is gathered along the axes that do not cut it, forward and backward, and its gradient is scattered.
-/// No latency: a block's parameters travel together.
+/// A parameter is gathered along the axes that do not cut it, forward and backward, and its gradient is
+/// scattered. No latency: a block's parameters travel together.
 double Search::parameter_seconds(const Layout& compute) const {
   double ranks = 1;
   for (int axis = 1; axis < mesh_.axes; ++axis) {
@@ -253,14 +262,16 @@ double Search::input_seconds(const Trace::Node& node, std::size_t i, const Decis
          transfer(layout(node.inputs[i], gradient), layout(node.inputs[i], dual(home)));
 }
 
-double Search::output_seconds(const Trace::Node& node, const Decision& decision, const Placements& home) const {
+double Search::output_seconds(const Trace::Node& node, const Decision& decision,
+                              const Placements& home) const {
   return transfer(layout(node.output, decision.row_output), layout(node.output, home)) +
          transfer(layout(node.output, dual(home)), layout(node.output, dual(decision.row_output)));
 }
 
 Search::Best Search::best_of(const Trace::Node& node, const std::vector<RowChoice>& choices,
                              const std::vector<std::vector<std::vector<double>>>& in,
-                             const std::vector<std::vector<double>>& out, const std::vector<int>& homes) const {
+                             const std::vector<std::vector<double>>& out,
+                             const std::vector<int>& homes) const {
   const std::size_t outputs = homes_[static_cast<std::size_t>(node.output)].size();
   Best best{std::vector<double>(outputs, kNever), std::vector<int>(outputs, -1)};
   for (std::size_t c = 0; c < choices.size(); ++c) {
@@ -328,8 +339,9 @@ Plan Search::run() {
   Plan plan;
   plan.decisions.resize(trace_.nodes.size());
   plan.parameters.resize(trace_.values.size());
-  auto end = std::min_element(reached.back().begin(), reached.back().end(),
-                              [](const auto& a, const auto& b) { return a.second.seconds < b.second.seconds; });
+  auto end = std::min_element(reached.back().begin(), reached.back().end(), [](const auto& a, const auto& b) {
+    return a.second.seconds < b.second.seconds;
+  });
   require(end != reached.back().end() && end->second.seconds < kNever, "a block has no valid plan");
   plan.seconds = end->second.seconds;
   const Homes* state = &end->first;
@@ -361,9 +373,9 @@ std::string Plan::to_string(const Trace& trace, const MeshShape& mesh) const {
     const Trace::Node& node = trace.nodes[n];
     text += concat("  ", node.signature.name, "  rows: ", decisions[n].rows, "  ");
     for (std::size_t i = 0; i < node.inputs.size(); ++i) {
-      text += concat(i > 0 ? ", " : "",
-                     Layout{trace.values[static_cast<std::size_t>(node.inputs[i])].shape, decisions[n].inputs[i]}
-                         .to_string(mesh));
+      text += concat(i > 0 ? ", " : "", Layout{trace.values[static_cast<std::size_t>(node.inputs[i])].shape,
+                                               decisions[n].inputs[i]}
+                                            .to_string(mesh));
     }
     text += concat(" -> ", Layout{node.signature.output, decisions[n].output}.to_string(mesh), "\n");
   }

@@ -40,8 +40,8 @@ struct Trace {
   bool operator==(const Trace&) const = default;
 };
 
-/// How one operation runs: the placements its inputs are brought to, what its kernel then gives, and the placements
-/// in which the result is kept. `cut` are the axes along which some letter is cut.
+/// How one operation runs: the placements its inputs are brought to, what its kernel then gives, and the
+/// placements in which the result is kept. `cut` are the axes along which some letter is cut.
 struct Decision {
   std::vector<Placements> inputs;
   Placements row_output;
@@ -59,11 +59,12 @@ struct Plan {
   std::string to_string(const Trace& trace, const MeshShape& mesh) const;
 };
 
-/// The cheapest chain of rows, forward and backward together: FLOPs of the largest piece, bytes through memory, and
-/// every redistribution in and out, with parameters gathered before use and their gradients scattered after it.
+/// The cheapest chain of rows, forward and backward together: FLOPs of the largest piece, bytes through
+/// memory, and every redistribution in and out, with parameters gathered before use and their gradients
+/// scattered after it.
 ///
-/// Every activation is kept fully cut (nothing is held twice); along `data` the sample is cut. The search is exact:
-/// dynamic programming over the layouts of the values that are alive between operations.
+/// Every activation is kept fully cut (nothing is held twice); along `data` the sample is cut. The search is
+/// exact: dynamic programming over the layouts of the values that are alive between operations.
 Plan make_plan(const Trace& trace, const MeshShape& mesh, const CostModel& model);
 
 }  // namespace jigsaw

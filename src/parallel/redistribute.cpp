@@ -11,8 +11,8 @@ namespace jigsaw {
 
 namespace {
 
-/// Axes whose piece of some dim depends on what changes: per dim, all axes that cut it in either layout, less the
-/// outermost ones that cut it alike in both.
+/// Axes whose piece of some dim depends on what changes: per dim, all axes that cut it in either layout, less
+/// the outermost ones that cut it alike in both.
 AxisSet moving_axes(const MeshShape& mesh, const Layout& from, const Layout& to) {
   AxisSet axes = 0;
   for (int dim = 0; dim < from.global.rank(); ++dim) {
@@ -46,7 +46,8 @@ Layout with_axes(const MeshShape& mesh, Layout base, AxisSet axes, const Layout&
 }  // namespace
 
 std::vector<Step> redistribution_steps(const MeshShape& mesh, const Layout& from, const Layout& to) {
-  if (!(from.global == to.global)) throw ShapeError(concat("cannot redistribute ", from.global, " to ", to.global));
+  if (!(from.global == to.global))
+    throw ShapeError(concat("cannot redistribute ", from.global, " to ", to.global));
   std::vector<Step> steps;
   Layout now = from;
   AxisSet summed = 0, scattered = 0;
@@ -59,10 +60,12 @@ std::vector<Step> redistribution_steps(const MeshShape& mesh, const Layout& from
     if (to.placements[axis].is_partial()) {
       throw ShapeError(concat("cannot make ", from.to_string(mesh), " partial as ", to.to_string(mesh)));
     }
-    if (now.placements[axis].is_partial()) (to.placements[axis].is_shard() ? scattered : summed) |= axis_bit(axis);
+    if (now.placements[axis].is_partial())
+      (to.placements[axis].is_shard() ? scattered : summed) |= axis_bit(axis);
   }
   if (scattered != 0) {
-    // A reduce-scatter cuts what is here; a cut outside of one that stands moves pieces too, so sum first there.
+    // A reduce-scatter cuts what is here; a cut outside of one that stands moves pieces too, so sum first
+    // there.
     Layout next = with_axes(mesh, now, scattered, to);
     if ((moving_axes(mesh, now, next) & ~scattered) == 0) {
       steps.push_back({Collective::kReduceScatter, scattered, next});
@@ -141,7 +144,8 @@ Array unpack(const Rank& rank, const Array& packed, const Box& held, const std::
   std::int64_t first = 0;
   for (const Box& box : boxes) {
     if (box.empty()) continue;
-    copy_box(rank.context, packed.slice(first, box.extent), Box::whole(box.extent), result, relative_to(box, held));
+    copy_box(rank.context, packed.slice(first, box.extent), Box::whole(box.extent), result,
+             relative_to(box, held));
     first += box.extent.count();
   }
   return result;
@@ -149,7 +153,8 @@ Array unpack(const Rank& rank, const Array& packed, const Box& held, const std::
 
 Array gather(const Rank& rank, const Step& step, const ShardedTensor& x, const Box& target) {
   const std::vector<Box> boxes = member_boxes(rank, step.axes, x.layout);
-  const Array all = rank.mesh.communicator(step.axes).all_gather(x.piece.reshaped({x.piece.count()}), counts_of(boxes));
+  const Array all =
+      rank.mesh.communicator(step.axes).all_gather(x.piece.reshaped({x.piece.count()}), counts_of(boxes));
   // Pieces that are consecutive rows of the whole need no second copy.
   bool rows = true;
   std::int64_t next = target.begin.rank() > 0 ? target.begin[0] : 0;
@@ -171,8 +176,10 @@ Array exchange_pieces(const Rank& rank, const Step& step, const ShardedTensor& x
   std::vector<Box> sends, receives;
   for (int i = 0; i < rank.mesh.size(step.axes); ++i) {
     const Coordinates there = rank.mesh.member(step.axes, i);
-    sends.push_back(feeds(step, x.layout, here, there) ? intersect(source, step.to.box(mesh, there)) : nothing);
-    receives.push_back(feeds(step, x.layout, there, here) ? intersect(target, x.layout.box(mesh, there)) : nothing);
+    sends.push_back(feeds(step, x.layout, here, there) ? intersect(source, step.to.box(mesh, there))
+                                                       : nothing);
+    receives.push_back(feeds(step, x.layout, there, here) ? intersect(target, x.layout.box(mesh, there))
+                                                          : nothing);
   }
   const Array packed = pack(rank, x.piece, source, sends);
   const Array arrived =
@@ -192,7 +199,9 @@ Array apply(const Rank& rank, const Step& step, const ShardedTensor& x) {
     case Collective::kReduceScatter: {
       const std::vector<Box> boxes = member_boxes(rank, step.axes, step.to);
       const Array packed = pack(rank, x.piece, source, boxes);
-      return rank.mesh.communicator(step.axes).reduce_scatter(packed, counts_of(boxes)).reshaped(target.extent);
+      return rank.mesh.communicator(step.axes)
+          .reduce_scatter(packed, counts_of(boxes))
+          .reshaped(target.extent);
     }
     default:
       return exchange_pieces(rank, step, x, source, target);

@@ -4,8 +4,8 @@
 namespace jigsaw {
 
 /// The same global value in another layout: Shard→Replicate by all-gather, Partial→Replicate by all-reduce,
-/// Partial→Shard by reduce-scatter, Shard(a)→Shard(b) by all-to-all, Replicate→Shard by a local cut; several axes
-/// at once where they change alike. Partial pieces are f32 or f64, and are added in rank order.
+/// Partial→Shard by reduce-scatter, Shard(a)→Shard(b) by all-to-all, Replicate→Shard by a local cut; several
+/// axes at once where they change alike. Partial pieces are f32 or f64, and are added in rank order.
 ///
 /// @throws ShapeError when the global shapes differ, or `to` asks for a Partial that `x` is not.
 ShardedTensor redistribute(const Rank& rank, const ShardedTensor& x, const Layout& to);
@@ -19,8 +19,9 @@ struct Step {
 /// The chain that redistribute() follows; empty when nothing changes.
 std::vector<Step> redistribution_steps(const MeshShape& mesh, const Layout& from, const Layout& to);
 
-/// Whether in an all-to-all the rank at `from` is the one to send to the rank at `to`: where `held`, the layout before,
-/// is replicated along one of the step's axes, each rank takes from those with its own coordinate.
+/// Whether in an all-to-all the rank at `from` is the one to send to the rank at `to`: where `held`, the
+/// layout before, is replicated along one of the step's axes, each rank takes from those with its own
+/// coordinate.
 bool feeds(const Step& step, const Layout& held, const Coordinates& from, const Coordinates& to);
 
 }  // namespace jigsaw

@@ -29,7 +29,8 @@ std::vector<Row> rows_of_letters(const std::vector<Letters>& inputs, const Lette
       if (dim.letter == '1' || seen.find(dim.letter) != std::string::npos) continue;
       seen += dim.letter;
       Row row{std::string(1, dim.letter), {}, cut_of(output, dim.letter, Placement::partial_sum())};
-      for (const Letters& input : inputs) row.inputs.push_back(cut_of(input, dim.letter, Placement::replicate()));
+      for (const Letters& input : inputs)
+        row.inputs.push_back(cut_of(input, dim.letter, Placement::replicate()));
       rows.push_back(row);
     }
   };

@@ -7,16 +7,17 @@
 
 namespace jigsaw {
 
-/// One way to run an operation on pieces along ONE mesh axis: placements of its inputs and its output under which the
-/// local kernel gives pieces of the right answer. All-Replicate is always valid and never listed.
+/// One way to run an operation on pieces along ONE mesh axis: placements of its inputs and its output under
+/// which the local kernel gives pieces of the right answer. All-Replicate is always valid and never listed.
 ///
-/// The backward runs along the same row: an input's gradient is Shard where the input is, and Partial where the input
-/// is replicated, since each rank then has seen a part of the output only.
+/// The backward runs along the same row: an input's gradient is Shard where the input is, and Partial where
+/// the input is replicated, since each rank then has seen a part of the output only.
 struct Row {
   std::string label;  ///< what is cut: an index letter
   std::vector<Placement> inputs;
   Placement output;
-  std::int64_t small_bytes = 0;  ///< bytes per outer element that the row's own collective sends (row statistics)
+  std::int64_t small_bytes =
+      0;  ///< bytes per outer element that the row's own collective sends (row statistics)
 
   bool operator==(const Row&) const = default;
 };
@@ -34,8 +35,8 @@ struct Signature {
   bool operator==(const Signature&) const = default;
 };
 
-/// The index letters of an operation's operands and output. A letter's dim may have a unit (patch, head): pieces are
-/// cut at its multiples only, so that the same cut of another operand's dim matches it.
+/// The index letters of an operation's operands and output. A letter's dim may have a unit (patch, head):
+/// pieces are cut at its multiples only, so that the same cut of another operand's dim matches it.
 struct LetterDim {
   char letter;
   std::int64_t unit = 1;
@@ -44,9 +45,10 @@ using Letters = std::vector<LetterDim>;
 /// Letters without units.
 Letters letters(std::string_view text);
 
-/// The rows that follow from letters: cut a letter in every operand that has it, replicate the others; the output is cut
-/// if it keeps the letter and Partial(sum) if it lacks it. Right for every operation that treats each value of
-/// the letter alike and is linear in the sum: contractions, elementwise operations with broadcasting, reductions.
+/// The rows that follow from letters: cut a letter in every operand that has it, replicate the others; the
+/// output is cut if it keeps the letter and Partial(sum) if it lacks it. Right for every operation that
+/// treats each value of the letter alike and is linear in the sum: contractions, elementwise operations with
+/// broadcasting, reductions.
 std::vector<Row> rows_of_letters(const std::vector<Letters>& inputs, const Letters& output);
 
 /// Placements of a row's inputs in the backward, see Row.

@@ -11,7 +11,9 @@ double TrainOptions::lead_weight(int r) const {
 
 void declare(Keys<MeshOptions>& keys) {
   using O = MeshOptions;
-  keys.add("data", &O::data).at_least(1).doc("Groups of ranks that train on samples of their own (data parallelism).");
+  keys.add("data", &O::data)
+      .at_least(1)
+      .doc("Groups of ranks that train on samples of their own (data parallelism).");
   keys.add("domain", &O::domain)
       .at_least(1)
       .doc("Ranks along each spatial axis, [lat, lon] or [depth, height, width]; empty: not cut.");
@@ -21,7 +23,9 @@ void declare(Keys<MeshOptions>& keys) {
 void declare(Keys<RolloutOptions>& keys) {
   using O = RolloutOptions;
   keys.add("min", &O::min).at_least(1).doc("Fewest rollout steps.");
-  keys.add("max", &O::max).at_least(1).doc("Most rollout steps; each training step draws a number of its own.");
+  keys.add("max", &O::max)
+      .at_least(1)
+      .doc("Most rollout steps; each training step draws a number of its own.");
   keys.check([](const O& o, const Place& at) {
     if (o.max < o.min) at.error("max", "must be at least min");
   });
@@ -31,7 +35,10 @@ namespace {
 
 FormPtr<RolloutOptions> rollout_form() {
   return shorthand<RolloutOptions, int>(
-      section<RolloutOptions>(), form_of<int>(), [](const int& steps) { return RolloutOptions{steps, steps}; },
+      section<RolloutOptions>(), form_of<int>(),
+      [](const int& steps) {
+        return RolloutOptions{steps, steps};
+      },
       [](const RolloutOptions& o) { return o.min == o.max ? std::optional(o.min) : std::nullopt; });
 }
 
@@ -47,20 +54,26 @@ void declare(Keys<TrainOptions>& keys) {
       .doc("Parts in which a batch is run, one after the other, to save memory; the update is the same.");
   keys.choice("precision", &O::precision,
               {{"fp32", Precision::kFloat32, "float32 throughout."},
-               {"bf16", Precision::kBfloat16, "bfloat16 activations; float32 master weights, optimizer and reductions."},
+               {"bf16", Precision::kBfloat16,
+                "bfloat16 activations; float32 master weights, optimizer and reductions."},
                {"fp64", Precision::kFloat64, "float64 on the reference kernels of the CPU, for proofs."}})
       .doc("Type of activations and parameters.");
   keys.add("rollout", &O::rollout, rollout_form())
       .doc("Forecast steps that a training sample runs, each from the prediction before it.")
       .must("be at least 1", [](const RolloutOptions& o) { return o.min >= 1; });
-  keys.add("rollout_weights", &O::rollout_weights).at_least(0).doc("Weight of each lead in the loss; empty: all alike.");
-  keys.choice("recompute", &O::recompute,
-              {{"none", Recompute::kNone, "Keep what backward needs."},
-               {"block", Recompute::kBlock, "Keep only the inputs of blocks, and run each again in backward."}})
+  keys.add("rollout_weights", &O::rollout_weights)
+      .at_least(0)
+      .doc("Weight of each lead in the loss; empty: all alike.");
+  keys.choice(
+          "recompute", &O::recompute,
+          {{"none", Recompute::kNone, "Keep what backward needs."},
+           {"block", Recompute::kBlock, "Keep only the inputs of blocks, and run each again in backward."}})
       .doc("Trades memory of activations for time.");
   keys.add("max_skipped", &O::max_skipped)
       .at_least(0)
-      .doc("Steps in a row that may be skipped because loss or gradient is not finite; one more ends the run.");
+      .doc(
+          "Steps in a row that may be skipped because loss or gradient is not finite; one more ends the "
+          "run.");
   keys.check([](const O& o, const Place& at) {
     if (o.steps && o.epochs) at.error("epochs", "must not stand beside train.steps");
     if (o.batch_size % o.accumulate != 0) {
@@ -97,7 +110,8 @@ void declare(Keys<Configuration>& keys) {
                {"parameters", Zero::kParameters, "Parameters and gradients too (ZeRO-3)."}})
       .doc("What is cut over data as well.");
   keys.choice("device", &O::device,
-              {{"auto", DeviceChoice::kAuto, "The best that is there."}, {"cpu", DeviceChoice::kCpu, "The processor."}})
+              {{"auto", DeviceChoice::kAuto, "The best that is there."},
+               {"cpu", DeviceChoice::kCpu, "The processor."}})
       .doc("What computes.");
   keys.add("watchdog_seconds", &O::watchdog_seconds)
       .at_least(0)
@@ -121,8 +135,8 @@ MeshOptions resolved_mesh(const std::optional<MeshOptions>& mesh, int ranks, con
     MeshOptions result = *mesh;
     if (result.domain.empty()) result.domain.assign(axes, 1);
     if (result.domain.size() != axes) {
-      throw ConfigError(concat("mesh.domain must have one entry per spatial axis of the data, ", axes, ", not ",
-                               result.domain.size()));
+      throw ConfigError(concat("mesh.domain must have one entry per spatial axis of the data, ", axes,
+                               ", not ", result.domain.size()));
     }
     return result;
   }

@@ -78,8 +78,8 @@ struct Configuration {
 };
 void declare(Keys<Configuration>& keys);
 
-/// The mesh for a number of ranks: as configured, or "auto": the cut of the domain whose largest piece, in whole units
-/// (patches), is smallest.
+/// The mesh for a number of ranks: as configured, or "auto": the cut of the domain whose largest piece, in
+/// whole units (patches), is smallest.
 MeshOptions resolved_mesh(const std::optional<MeshOptions>& mesh, int ranks, const Shape& space,
                           const std::vector<std::int64_t>& units);
 

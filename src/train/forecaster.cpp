@@ -27,8 +27,8 @@ std::int64_t find_target(const std::vector<Channel>& targets, const Field& field
 
 }  // namespace
 
-Forecaster::Forecaster(const Model& model, const Channels& channels, const Statistics& statistics, Predict predict,
-                       int lead_hours, int rollout)
+Forecaster::Forecaster(const Model& model, const Channels& channels, const Statistics& statistics,
+                       Predict predict, int lead_hours, int rollout)
     : model_(model), predict_(predict), rollout_(rollout) {
   for (std::size_t t = 0; t < channels.targets.size(); ++t) {
     const auto target = static_cast<std::int64_t>(t);
@@ -52,15 +52,17 @@ Forecaster::Forecaster(const Model& model, const Channels& channels, const Stati
     }
     const std::int64_t from = find_channel(channels.inputs, input.field, input.hours + lead_hours);
     if (from < 0) {
-      throw ConfigError(concat("train.rollout of more than 1 needs data.input_hours that follow each other by data.lead_hours, ",
-                               lead_hours, ": the input at ", input.hours, " h is not known ", lead_hours, " h later"));
+      throw ConfigError(concat(
+          "train.rollout of more than 1 needs data.input_hours that follow each other by data.lead_hours, ",
+          lead_hours, ": the input at ", input.hours, " h is not known ", lead_hours, " h later"));
     }
     old_to_new_.push_back({row, from, 1.0});
   }
 }
 
 Forecaster::Maps Forecaster::make_maps(Context& context, DType dtype) const {
-  const std::int64_t inputs = model_.description().input_channels, outputs = model_.description().output_channels;
+  const std::int64_t inputs = model_.description().input_channels,
+                     outputs = model_.description().output_channels;
   const auto fill = [&](const std::vector<Entry>& entries, std::int64_t rows, std::int64_t columns) {
     Array matrix = filled(context, {rows, columns}, dtype, 0.0, Purpose::kWorkspace);
     if (context.device() == Device::kMeta) return matrix;
@@ -70,13 +72,16 @@ Forecaster::Maps Forecaster::make_maps(Context& context, DType dtype) const {
     });
     return matrix;
   };
-  return {fill(old_to_new_, inputs, inputs), fill(prediction_to_new_, inputs, outputs), fill(carry_, outputs, outputs)};
+  return {fill(old_to_new_, inputs, inputs), fill(prediction_to_new_, inputs, outputs),
+          fill(carry_, outputs, outputs)};
 }
 
 namespace {
 
 /// A matrix that every rank holds whole.
-Variable constant(const Array& matrix) { return Variable({matrix, {matrix.shape(), {}}}, false); }
+Variable constant(const Array& matrix) {
+  return Variable({matrix, {matrix.shape(), {}}}, false);
+}
 
 }  // namespace
 
@@ -92,7 +97,8 @@ Variable Forecaster::advance(Tape& tape, const Maps& maps, const Variable& input
   });
 }
 
-Variable Forecaster::total(Tape& tape, const Maps& maps, const Variable& before, const Variable& prediction) const {
+Variable Forecaster::total(Tape& tape, const Maps& maps, const Variable& before,
+                           const Variable& prediction) const {
   if (predict_ == Predict::kState) return prediction;
   const BlockSpec spec{"rollout.total", nullptr, false, model_.output_units()};
   return tape.block(spec, {before, prediction}, [&](Tape& on, const std::vector<Variable>& x) {
@@ -128,7 +134,8 @@ void Forecaster::run(Tape& tape, const Batch& batch, std::int64_t samples,
     use(r, sum);
     if (r + 1 == leads) break;
     const Array& forcing = batch.forcings[static_cast<std::size_t>(r)];
-    input = advance(tape, maps, input, prediction, Variable({cast(tape.context(), forcing, tape.dtype()), layout}, false));
+    input = advance(tape, maps, input, prediction,
+                    Variable({cast(tape.context(), forcing, tape.dtype()), layout}, false));
   }
 }
 

@@ -11,12 +11,13 @@ namespace jigsaw {
 /// A model and how its predictions go on as inputs: runs forecasts of several leads, each from the prediction
 /// before it, with the forcings of its valid time.
 ///
-/// The new input is a linear function of the old one, the prediction and the forcings: new = A·old + B·prediction + F, with
-/// A and B over channels. So it is cut and differentiated as every contraction is.
+/// The new input is a linear function of the old one, the prediction and the forcings: new = A·old +
+/// B·prediction + F, with A and B over channels. So it is cut and differentiated as every contraction is.
 class Forecaster {
  public:
   /// @param rollout  most leads that will be asked for.
-  /// @throws ConfigError when data.input_hours do not follow each other by the lead, so that a rollout is impossible.
+  /// @throws ConfigError when data.input_hours do not follow each other by the lead, so that a rollout is
+  /// impossible.
   Forecaster(const Model& model, const Channels& channels, const Statistics& statistics, Predict predict,
              int lead_hours, int rollout);
 
@@ -24,8 +25,8 @@ class Forecaster {
   /// Plans the blocks of rollouts; the model's own are planned with it.
   void plan(const Rank& rank, PlanBook& plans, std::int64_t samples) const;
 
-  /// Calls `use(r, prediction)` for each lead r = 0 … of the batch's targets. The prediction is what targets[r] is
-  /// compared with: the state, or the increment since time 0.
+  /// Calls `use(r, prediction)` for each lead r = 0 … of the batch's targets. The prediction is what
+  /// targets[r] is compared with: the state, or the increment since time 0.
   void run(Tape& tape, const Batch& batch, std::int64_t samples,
            const std::function<void(int, const Variable&)>& use) const;
 

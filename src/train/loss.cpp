@@ -30,8 +30,8 @@ FieldLoss::FieldLoss(const LossOptions& options, const std::vector<double>& row_
   }
   for (const auto& [name, weight] : options.variable_weights) {
     if (std::find(variables.begin(), variables.end(), name) == variables.end()) {
-      throw ConfigError(concat("loss.variable_weights.", name, " names no target variable", did_you_mean(name, variables),
-                               "; they are ", join(variables, ", ")));
+      throw ConfigError(concat("loss.variable_weights.", name, " names no target variable",
+                               did_you_mean(name, variables), "; they are ", join(variables, ", ")));
     }
   }
 }
@@ -102,7 +102,8 @@ Array FieldLoss::gradient(const Rank& rank, const GlobalSums& sums, double scale
       const std::int64_t sample = box.begin[0] + b, variable = first_channel + c;
       const double denominator = sums.denominator[sums.index(sample, variable)];
       factor.data<double>()[b * channels + c] =
-          denominator > 0 ? scale * weights_[static_cast<std::size_t>(variable)] / (total * denominator) : 0.0;
+          denominator > 0 ? scale * weights_[static_cast<std::size_t>(variable)] / (total * denominator)
+                          : 0.0;
     }
   }
   return loss_gradient(rank.context, norm_, prediction, target, point_weights(rank, box), factor);

@@ -33,26 +33,29 @@ struct GlobalSums {
   }
 };
 
-/// Distance between prediction and target: per sample and variable the weighted mean over valid points, numerator and
-/// denominator each summed over all ranks; then the weighted mean over variables and samples. Never a mean of local
-/// means.
+/// Distance between prediction and target: per sample and variable the weighted mean over valid points,
+/// numerator and denominator each summed over all ranks; then the weighted mean over variables and samples.
+/// Never a mean of local means.
 class FieldLoss {
  public:
   /// @param row_weights  weight of each row of the grid (mean 1), used when area_weighted.
   /// @param variables    names of the target channels, for variable_weights.
   /// @throws ConfigError when a weight names no variable.
-  FieldLoss(const LossOptions& options, const std::vector<double>& row_weights, std::vector<std::string> variables);
+  FieldLoss(const LossOptions& options, const std::vector<double>& row_weights,
+            std::vector<std::string> variables);
 
   ErrorNorm norm() const { return norm_; }
   const std::vector<double>& variable_weights() const { return weights_; }
 
-  /// Collective over the mesh. Prediction and target: pieces in `layout` [B, space…, C]; NaN targets do not count.
-  GlobalSums sums(const Rank& rank, ErrorNorm norm, const Array& prediction, const Array& target, const Layout& layout) const;
+  /// Collective over the mesh. Prediction and target: pieces in `layout` [B, space…, C]; NaN targets do not
+  /// count.
+  GlobalSums sums(const Rank& rank, ErrorNorm norm, const Array& prediction, const Array& target,
+                  const Layout& layout) const;
   /// The loss of these sums.
   double value(const GlobalSums& sums) const;
   /// d(scale · loss) / d prediction, in the prediction's layout.
-  Array gradient(const Rank& rank, const GlobalSums& sums, double scale, const Array& prediction, const Array& target,
-                 const Layout& layout) const;
+  Array gradient(const Rank& rank, const GlobalSums& sums, double scale, const Array& prediction,
+                 const Array& target, const Layout& layout) const;
 
  private:
   Array point_weights(const Rank& rank, const Box& box) const;

@@ -20,9 +20,10 @@ double now() {
 }
 
 /// Keys that may differ between a run and its continuation; dotted paths begin with one of them.
-constexpr const char* kChangeable[] = {"name",        "mesh",  "zero",            "device",     "watchdog_seconds",
-                                       "data.files",  "train.steps", "train.epochs", "train.recompute",
-                                       "validation",  "checkpoint",  "log_every",    "output"};
+constexpr const char* kChangeable[] = {
+    "name",       "mesh",        "zero",         "device",          "watchdog_seconds",
+    "data.files", "train.steps", "train.epochs", "train.recompute", "validation",
+    "checkpoint", "log_every",   "output"};
 
 }  // namespace
 
@@ -59,8 +60,9 @@ void Trainer::open_data() {
   data_ = std::make_unique<Dataset>(config_.data, options_.config_folder, train.rollout.max, world_);
   micro_samples_ = train.batch_size / train.accumulate;
   steps_ = total_steps();
-  sampler_ = std::make_unique<Sampler>(static_cast<std::int64_t>(data_->train_windows().size()), train.batch_size,
-                                       Sampler::Order::kShuffled, static_cast<std::uint64_t>(config_.seed));
+  sampler_ =
+      std::make_unique<Sampler>(static_cast<std::int64_t>(data_->train_windows().size()), train.batch_size,
+                                Sampler::Order::kShuffled, static_cast<std::uint64_t>(config_.seed));
   reader_ = std::make_unique<BatchReader>(data_->make_reader());
 }
 
@@ -68,8 +70,8 @@ std::int64_t Trainer::total_steps() const {
   if (config_.train.steps) return *config_.train.steps;
   if (!config_.train.epochs) return 1000;
   const auto windows = static_cast<double>(data_->train_windows().size());
-  return std::max<std::int64_t>(
-      1, std::llround(std::ceil(*config_.train.epochs * windows / static_cast<double>(config_.train.batch_size))));
+  return std::max<std::int64_t>(1, std::llround(std::ceil(*config_.train.epochs * windows /
+                                                          static_cast<double>(config_.train.batch_size))));
 }
 
 void Trainer::build_model() {
@@ -78,16 +80,19 @@ void Trainer::build_model() {
                                      static_cast<std::int64_t>(channels.targets.size())};
   model_ = jigsaw::build_model(config_.model, description);
   model_->set_recompute(config_.train.recompute == Recompute::kBlock);
-  const MeshOptions mesh = resolved_mesh(config_.mesh, world_.size(), description.space, model_->input_units());
+  const MeshOptions mesh =
+      resolved_mesh(config_.mesh, world_.size(), description.space, model_->input_units());
   mesh_ = std::make_unique<Mesh>(world_, mesh.data, mesh.domain, mesh.tensor);
   if (micro_samples_ < mesh.data) {
-    throw ConfigError(concat("mesh.data ", mesh.data, " is more than the ", micro_samples_,
-                             " samples that run at a time; train.batch_size / train.accumulate must be at least as many"));
+    throw ConfigError(
+        concat("mesh.data ", mesh.data, " is more than the ", micro_samples_,
+               " samples that run at a time; train.batch_size / train.accumulate must be at least as many"));
   }
   rank_ = std::make_unique<Rank>(Rank{world_.context(), *mesh_});
   forecaster_ = std::make_unique<Forecaster>(*model_, channels, data_->statistics(), config_.data.predict,
                                              config_.data.lead_hours, config_.train.rollout.max);
-  loss_ = std::make_unique<FieldLoss>(config_.loss, data_->grid().row_weights(), channel_names(channels.targets));
+  loss_ =
+      std::make_unique<FieldLoss>(config_.loss, data_->grid().row_weights(), channel_names(channels.targets));
   plan_and_materialise(*model_, *rank_, plans_, micro_samples_, config_.zero, types_.master, types_.compute,
                        static_cast<std::uint64_t>(config_.seed));
   forecaster_->plan(*rank_, plans_, micro_samples_);
@@ -119,18 +124,57 @@ void Trainer::open_run_directory() {
 void Trainer::check_unchanged(const Json& before) const {
   if (options_.allow_change) return;
   for (const std::string& key : changed_keys(before, resolved_)) {
-    const bool allowed = std::any_of(std::begin(kChangeable), std::end(kChangeable), [&](const std::string& prefix) {
-      return key == prefix || key.starts_with(prefix + ".");
-    });
+    const bool allowed = std::any_of(
+        std::begin(kChangeable), std::end(kChangeable),
+        [&](const std::string& prefix) { return key == prefix || key.starts_with(prefix + "."); });
     if (!allowed) {
-      throw ConfigError(concat(key, " differs from the run that is to be resumed; set it back, start anew with --resume "
-                               "never, or pass --allow-change"));
+      throw ConfigError(
+          concat(key,
+                 " differs from the run that is to be resumed; set it back, start anew with --resume "
+                 "never, or pass --allow-change"));
     }
   }
 }
 
 Json Trainer::manifest_extra() const {
-  return {{"configuration", resolved_}, {"optimizer_steps", optimizer_->steps_done()}, {"skipped", skipped_in_row_}};
+  return {{"configuration", resolved_},
+          {"optimizer_steps", optimizer_->steps_done()},
+          {"skipped", skipped_in_row_}};
+}
+
+Json Trainer::mesh_json() const {
+  Json mesh = {{"data", mesh_->size(Mesh::kData)},
+               {"domain", Json::array()},
+               {"tensor", mesh_->size(mesh_->tensor())}};
+  for (int dim = 0; dim < mesh_->domain_axes(); ++dim)
+    mesh["domain"].push_back(mesh_->size(mesh_->domain(dim)));
+  mesh["zero"] = resolved_.at("zero");
+  return mesh;
+}
+
+void Trainer::restore(const FoundCheckpoint& found) {
+  const CheckpointManifest& manifest = found.manifest;
+  std::int64_t optimizer_steps = 0;
+  Json configuration;
+  try {
+    configuration = manifest.extra.at("configuration");
+    optimizer_steps = manifest.extra.at("optimizer_steps").get<std::int64_t>();
+    skipped_in_row_ = manifest.extra.at("skipped").get<int>();
+  } catch (const Json::exception&) {
+    throw CheckpointError(concat("the manifest of ", found.path, " lacks what a training run writes"));
+  }
+  check_unchanged(configuration);
+  if (manifest.mesh != mesh_json()) {
+    throw CheckpointError(concat("the checkpoint ", found.path, " was written on the mesh ",
+                                 manifest.mesh.dump(), " and this run has ", mesh_json().dump(),
+                                 "; resume on the same mesh"));
+  }
+  std::vector<CheckpointPiece> pieces;
+  for (const AdamW::State& state : optimizer_->state()) pieces.push_back({state.name, state.array});
+  load_checkpoint(found, pieces, world_);
+  optimizer_->restore(optimizer_steps);
+  first_step_ = manifest.step + 1;
+  log_.info(concat("resumed from ", found.path, " at step ", manifest.step));
 }
 
 void Trainer::resume() {
@@ -142,16 +186,7 @@ void Trainer::resume() {
   } else if (options_.resume != "never") {
     found = open_checkpoint(options_.resume, world_);
   }
-  if (found) {
-    check_unchanged(found->manifest.extra.at("configuration"));
-    std::vector<CheckpointPiece> pieces;
-    for (const AdamW::State& state : optimizer_->state()) pieces.push_back({state.name, state.array});
-    load_checkpoint(*found, pieces, world_);
-    optimizer_->restore(found->manifest.extra.at("optimizer_steps").get<std::int64_t>());
-    skipped_in_row_ = found->manifest.extra.at("skipped").get<int>();
-    first_step_ = found->manifest.step + 1;
-    log_.info(concat("resumed from ", found->path, " at step ", found->manifest.step));
-  }
+  if (found) restore(*found);
   metrics_->resume_at(first_step_ - 1);
   directory_->write_config(resolved_, options_.versions, options_.command_line);
 }
@@ -164,11 +199,13 @@ int Trainer::rollout_of(std::int64_t step) const {
 }
 
 Batch Trainer::load(std::int64_t micro_step) {
-  const std::int64_t step = micro_step / config_.train.accumulate, micro = micro_step % config_.train.accumulate;
+  const std::int64_t step = micro_step / config_.train.accumulate,
+                     micro = micro_step % config_.train.accumulate;
   const std::vector<std::int64_t> windows = sampler_->batch(step);
   BatchRequest request;
   for (std::int64_t i = micro * micro_samples_; i < (micro + 1) * micro_samples_; ++i) {
-    request.times.push_back(data_->train_windows()[static_cast<std::size_t>(windows[static_cast<std::size_t>(i)])]);
+    request.times.push_back(
+        data_->train_windows()[static_cast<std::size_t>(windows[static_cast<std::size_t>(i)])]);
   }
   request.input = rank_->box(model_->input_layout(*mesh_, micro_samples_));
   request.target = rank_->box(model_->output_layout(*mesh_, micro_samples_));
@@ -178,8 +215,9 @@ Batch Trainer::load(std::int64_t micro_step) {
 }
 
 double Trainer::run_micro_batch(std::int64_t step, std::int64_t micro, const Batch& batch) {
-  RandomState random{static_cast<std::uint64_t>(config_.seed),
-                     {static_cast<std::uint64_t>(step), static_cast<std::uint64_t>(micro * micro_samples_), 0}};
+  RandomState random{
+      static_cast<std::uint64_t>(config_.seed),
+      {static_cast<std::uint64_t>(step), static_cast<std::uint64_t>(micro * micro_samples_), 0}};
   Tape tape(*rank_, plans_, Tape::Mode::kRecord, types_.compute, random);
   tape.set_training(true);
   const Layout layout = model_->output_layout(*mesh_, micro_samples_);
@@ -190,7 +228,8 @@ double Trainer::run_micro_batch(std::int64_t step, std::int64_t micro, const Bat
     const Array& target = batch.targets[static_cast<std::size_t>(r)];
     const Array piece = prediction.value().piece;
     const GlobalSums sums = loss_->sums(*rank_, loss_->norm(), piece, target, layout);
-    const double share = config_.train.lead_weight(r) / weights / static_cast<double>(config_.train.accumulate);
+    const double share =
+        config_.train.lead_weight(r) / weights / static_cast<double>(config_.train.accumulate);
     loss += share * loss_->value(sums);
     prediction.slot()->add(*rank_, {loss_->gradient(*rank_, sums, share, piece, target, layout), layout});
   });
@@ -221,9 +260,10 @@ void Trainer::count_skipped(const StepResult& result, std::int64_t step) {
   skipped_in_row_ = result.finite ? 0 : skipped_in_row_ + 1;
   if (result.finite) return;
   if (skipped_in_row_ > config_.train.max_skipped) {
-    throw AgreedError(ExitCode::kNonFinite, 0,
-                      concat("loss or gradient was not finite in ", skipped_in_row_, " steps in a row, up to step ", step,
-                             "; a lower optimizer.learning_rate may help"));
+    throw AgreedError(
+        ExitCode::kNonFinite, 0,
+        concat("loss or gradient was not finite in ", skipped_in_row_, " steps in a row, up to step ", step,
+               "; a lower optimizer.learning_rate may help"));
   }
   log_.warn(concat("step ", step, " is skipped: loss ", result.loss, ", gradient norm ", result.norm));
 }
@@ -249,26 +289,30 @@ void Trainer::validate(std::int64_t step) {
     const AdamW::Averaged averaged(*optimizer_);
     last_validation_ = validation_->run();
   }
-  Json line = {{"kind", "valid"}, {"step", step}, {"loss", last_validation_->loss}, {"metrics", last_validation_->metrics(0)}};
+  Json line = {{"kind", "valid"},
+               {"step", step},
+               {"loss", last_validation_->loss},
+               {"metrics", last_validation_->metrics(0)}};
   for (std::size_t lead = 1; lead < last_validation_->scores.size(); ++lead) {
-    line["leads"][std::to_string((static_cast<int>(lead) + 1) * config_.data.lead_hours)] = last_validation_->metrics(lead);
+    line["leads"][std::to_string((static_cast<int>(lead) + 1) * config_.data.lead_hours)] =
+        last_validation_->metrics(lead);
   }
   metrics_->write(line);
   progress_->end_line();
   for (const auto& [name, score] : last_validation_->scores[0]) {
     log_.info(concat("step ", step, "  validation  ", name, "  rmse ", score.rmse, "  bias ", score.bias,
-                     "  persistence ", score.persistence_rmse, "  ratio ", score.rmse / score.persistence_rmse));
+                     "  persistence ", score.persistence_rmse, "  ratio ",
+                     score.rmse / score.persistence_rmse));
   }
 }
 
 void Trainer::save(std::int64_t step) {
   std::vector<CheckpointPiece> pieces;
   for (const AdamW::State& state : optimizer_->state()) pieces.push_back({state.name, state.array});
-  const Json mesh = {{"data", mesh_->size(Mesh::kData)}, {"domain", Json::array()}, {"tensor", mesh_->size(mesh_->tensor())}};
-  CheckpointManifest manifest{step, mesh, manifest_extra()};
-  for (int dim = 0; dim < mesh_->domain_axes(); ++dim) manifest.mesh["domain"].push_back(mesh_->size(mesh_->domain(dim)));
+  const CheckpointManifest manifest{step, mesh_json(), manifest_extra()};
   together(world_, [&] {
-    save_checkpoint(directory_->checkpoints_path(), manifest, pieces, world_, static_cast<int>(config_.checkpoint.keep));
+    save_checkpoint(directory_->checkpoints_path(), manifest, pieces, world_,
+                    static_cast<int>(config_.checkpoint.keep));
   });
 }
 
@@ -281,7 +325,8 @@ bool Trainer::should_stop() {
 
 ExitCode Trainer::run() {
   if (first_step_ > steps_) {
-    log_.info(concat("nothing is left to do: the run has made its ", steps_, " steps and its checkpoint is whole"));
+    log_.info(
+        concat("nothing is left to do: the run has made its ", steps_, " steps and its checkpoint is whole"));
     return ExitCode::kDone;
   }
   const std::int64_t parts = config_.train.accumulate;
@@ -312,17 +357,20 @@ void Trainer::finish(std::int64_t step) {
   progress_->end_line();
   RankTotals own;
   own.coordinates = Json::object();
-  for (int axis = 0; axis < mesh_->shape().axes; ++axis) own.coordinates[mesh_->axis_name(axis)] = mesh_->coordinate(axis);
+  for (int axis = 0; axis < mesh_->shape().axes; ++axis)
+    own.coordinates[mesh_->axis_name(axis)] = mesh_->coordinate(axis);
   own.parameter_bytes = optimizer_->parameter_bytes();
   own.optimizer_bytes = optimizer_->optimizer_bytes();
   own.peak_memory_bytes = peak_resident_bytes();
   own.peak_activation_bytes = rank_->context.arena().peak_bytes(Purpose::kActivations);
   own.file_bytes_read = data_->bytes_read();
   own.traffic = world_.traffic();
-  Json results = {{"name", config_.name}, {"steps", step}, {"final_loss", last_loss_}, {"seconds", now() - started_}};
+  Json results = {
+      {"name", config_.name}, {"steps", step}, {"final_loss", last_loss_}, {"seconds", now() - started_}};
   if (last_validation_) results["validation"] = last_validation_->metrics(0);
   write_summary(directory_->summary_path(), results, own, world_, log_);
-  log_.info(concat("done: ", step, " steps in ", human_seconds(now() - started_), "; results in ", directory_->path()));
+  log_.info(concat("done: ", step, " steps in ", human_seconds(now() - started_), "; results in ",
+                   directory_->path()));
 }
 
 }  // namespace jigsaw

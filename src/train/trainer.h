@@ -27,8 +27,8 @@ struct RunOptions {
   Json versions = Json::object();
   std::string resume = "auto";  ///< "auto", "never", or a checkpoint's folder
   bool allow_change = false;
-  double max_minutes = 0;                       ///< 0: no limit
-  const std::atomic<bool>* stop = nullptr;      ///< set by a signal: end with a checkpoint
+  double max_minutes = 0;                   ///< 0: no limit
+  const std::atomic<bool>* stop = nullptr;  ///< set by a signal: end with a checkpoint
 };
 
 /// The types that a precision stands for.
@@ -39,8 +39,8 @@ struct PrecisionTypes {
 };
 PrecisionTypes types_of(Precision precision);
 
-/// Trains one model on one rank of a job: builds everything from the configuration, runs the steps, validates, writes
-/// checkpoints and the run directory. Every member function is collective.
+/// Trains one model on one rank of a job: builds everything from the configuration, runs the steps,
+/// validates, writes checkpoints and the run directory. Every member function is collective.
 class Trainer {
  public:
   /// @throws ConfigError, DataError, CheckpointError (alike on all ranks)
@@ -60,6 +60,8 @@ class Trainer {
   void build_model();
   void open_run_directory();
   void resume();
+  void restore(const FoundCheckpoint& found);
+  Json mesh_json() const;
   void check_unchanged(const Json& before) const;
   std::int64_t total_steps() const;
   int rollout_of(std::int64_t step) const;

@@ -2,8 +2,8 @@
 
 #include <cmath>
 
-#include "kernels/pointwise.h"
 #include "comm/agreement.h"
+#include "kernels/pointwise.h"
 
 namespace jigsaw {
 
@@ -48,8 +48,9 @@ struct Validation::Sums {
   }
 };
 
-Validation::Validation(const Rank& rank, PlanBook& plans, Forecaster& forecaster, Dataset& data, const FieldLoss& loss,
-                       std::int64_t batch_size, int rollout, DType dtype, DType input_type)
+Validation::Validation(const Rank& rank, PlanBook& plans, Forecaster& forecaster, Dataset& data,
+                       const FieldLoss& loss, std::int64_t batch_size, int rollout, DType dtype,
+                       DType input_type)
     : rank_(rank),
       plans_(plans),
       forecaster_(forecaster),
@@ -85,7 +86,8 @@ void Validation::add(const Batch& batch, std::int64_t samples, std::vector<Sums>
     Sums& lead = sums[static_cast<std::size_t>(r)];
     const Array& target = batch.targets[static_cast<std::size_t>(r)];
     const Array piece = prediction.value().piece;
-    lead.loss += loss_.value(loss_.sums(rank_, loss_.norm(), piece, target, layout)) * static_cast<double>(samples);
+    lead.loss +=
+        loss_.value(loss_.sums(rank_, loss_.norm(), piece, target, layout)) * static_cast<double>(samples);
     lead.windows += static_cast<double>(samples);
     lead.add(lead.squares, score_.sums(rank_, ErrorNorm::kSquared, piece, target, layout));
     lead.add(lead.errors, score_.sums(rank_, ErrorNorm::kSigned, piece, target, layout));
@@ -108,7 +110,8 @@ ValidationResult Validation::run() {
   const auto windows = static_cast<std::int64_t>(data_.valid_windows().size());
   const std::int64_t batches = (windows + batch_size_ - 1) / batch_size_;
   std::vector<Sums> sums(static_cast<std::size_t>(rollout_));
-  Prefetch prefetch([this](std::int64_t batch) { return reader_.read(request(batch), rank_.context); }, 0, batches);
+  Prefetch prefetch([this](std::int64_t batch) { return reader_.read(request(batch), rank_.context); }, 0,
+                    batches);
   for (std::int64_t i = 0; i < batches; ++i) {
     Batch batch;
     together(rank_.mesh.world(), [&] { batch = prefetch.next(); });

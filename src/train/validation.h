@@ -10,8 +10,8 @@
 
 namespace jigsaw {
 
-/// Errors of one variable at one lead in physical units, as WeatherBench 2 defines them: weights from cell bounds
-/// with mean 1; RMSE = √(mean over times of the weighted spatial mean of squares).
+/// Errors of one variable at one lead in physical units, as WeatherBench 2 defines them: weights from cell
+/// bounds with mean 1; RMSE = √(mean over times of the weighted spatial mean of squares).
 struct VariableScore {
   double rmse = 0, bias = 0, persistence_rmse = 0;
 };

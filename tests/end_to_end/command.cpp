@@ -39,6 +39,15 @@ std::string command_line(int ranks, const std::string& arguments, int threads, i
   return line.str();
 }
 
+/// Kills every process whose command line holds `text`: ranks are in process groups of their own.
+void kill_by_argument(const std::string& text) {
+  for (const fs::directory_entry& entry : fs::directory_iterator("/proc")) {
+    const int pid = std::atoi(entry.path().filename().c_str());
+    if (pid > 0 && pid != getpid() && read(entry.path() / "cmdline").find(text) != std::string::npos)
+      kill(pid, SIGKILL);
+  }
+}
+
 /// Starts a shell command in a process group of its own.
 pid_t start(const std::string& command, const fs::path& out, const fs::path& err) {
   const pid_t child = fork();
@@ -91,6 +100,7 @@ Outcome run_and_kill(int ranks, const std::string& arguments, const std::string&
     if (static_cast<int>(lines_of(read(file)).size()) >= lines) break;
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }
+  kill_by_argument(fs::path(file).parent_path().string());
   kill(-child, SIGKILL);
   return collect(child, out, err);
 }
@@ -102,7 +112,8 @@ std::string source_dir() {
 
 std::string real_era5() {
   const char* folder = std::getenv("JIGSAW_REAL_DATA");
-  const fs::path file = fs::path(folder != nullptr ? folder : source_dir() + "/../shared/data") / "era5_t2m_uk_2019-03.nc";
+  const fs::path file =
+      fs::path(folder != nullptr ? folder : source_dir() + "/../shared/data") / "era5_t2m_uk_2019-03.nc";
   return fs::exists(file) ? fs::weakly_canonical(file).string() : "";
 }
 
@@ -122,22 +133,27 @@ std::vector<double> series(const std::vector<Json>& lines, const std::string& ke
 }
 
 Json small_config(const TemporaryFolder& folder) {
-  Json config = {
-      {"data",
-       {{"variables", {"t2m"}},
-        {"forcings", {"latitude", "longitude", "time_of_day"}},
-        {"input_hours", {-6, 0}},
-        {"lead_hours", 6},
-        {"train", {"2019-03-02", "2019-03-12"}},
-        {"valid", {"2019-03-25", "2019-03-26"}}}},
-      {"model",
-       {{"type", "weathermixer"}, {"patch", {3, 7}}, {"embed_dim", 24}, {"depth", 2}, {"dropout", 0.1},
-        {"positions", true}, {"final_norm", true}, {"output_map", false}}},
-      {"optimizer", {{"learning_rate", 1e-3}, {"betas", {0.9, 0.95}}}},
-      {"schedule", {{"warmup_steps", 10}}},
-      {"train", {{"steps", 100}, {"batch_size", 4}}},
-      {"validation", {{"every", 0}}},
-      {"checkpoint", {{"every", 0}}}};
+  Json config = {{"data",
+                  {{"variables", {"t2m"}},
+                   {"forcings", {"latitude", "longitude", "time_of_day"}},
+                   {"input_hours", {-6, 0}},
+                   {"lead_hours", 6},
+                   {"train", {"2019-03-02", "2019-03-12"}},
+                   {"valid", {"2019-03-25", "2019-03-26"}}}},
+                 {"model",
+                  {{"type", "weathermixer"},
+                   {"patch", {3, 7}},
+                   {"embed_dim", 24},
+                   {"depth", 2},
+                   {"dropout", 0.1},
+                   {"positions", true},
+                   {"final_norm", true},
+                   {"output_map", false}}},
+                 {"optimizer", {{"learning_rate", 1e-3}, {"betas", {0.9, 0.95}}}},
+                 {"schedule", {{"warmup_steps", 10}}},
+                 {"train", {{"steps", 100}, {"batch_size", 4}}},
+                 {"validation", {{"every", 0}}},
+                 {"checkpoint", {{"every", 0}}}};
   if (real_era5().empty()) {
     const Outcome made = run(1, "sample-data --output " + (folder / "data"));
     if (made.exit_code != 0) throw std::runtime_error("sample-data failed: " + made.err);

@@ -29,7 +29,8 @@ class TemporaryFolder {
   std::filesystem::path path_;
 };
 
-/// Runs `jigsaw-train arguments…` on this many ranks (1: without mpirun), with a time limit; quoting is the caller's.
+/// Runs `jigsaw-train arguments…` on this many ranks (1: without mpirun), with a time limit; quoting is the
+/// caller's.
 Outcome run(int ranks, const std::string& arguments, int threads = 1, int seconds = 120);
 /// The same, killed with SIGKILL (the whole job) as soon as `file` has this many lines.
 Outcome run_and_kill(int ranks, const std::string& arguments, const std::string& file, int lines);
@@ -43,7 +44,8 @@ std::vector<Json> metrics(const std::string& run_directory, const std::string& k
 /// One number of each line.
 std::vector<double> series(const std::vector<Json>& lines, const std::string& key);
 
-/// A configuration of a small mixer on the real file, or on sample data written to `folder` where that is absent.
+/// A configuration of a small mixer on the real file, or on sample data written to `folder` where that is
+/// absent.
 Json small_config(const TemporaryFolder& folder);
 
 }  // namespace jigsaw::e2e

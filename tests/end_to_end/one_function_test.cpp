@@ -1,6 +1,6 @@
-// Promise 1: any mesh gives the same loss curve, up to rounding; the same mesh gives the same bits. Promise 2: every rank
-// holds, reads and computes on its share. Through the executable, on the real file (33 × 49 points: nothing divides
-// evenly).
+// Promise 1: any mesh gives the same loss curve, up to rounding; the same mesh gives the same bits. Promise
+// 2: every rank holds, reads and computes on its share. Through the executable, on the real file (33 × 49
+// points: nothing divides evenly).
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -16,15 +16,20 @@ struct MeshCase {
   const char* json;
   int ranks;
 };
-const std::vector<MeshCase> kMeshes = {
-    {R"({"domain":[2,1]})", 2},  {R"({"domain":[1,2]})", 2},          {R"({"domain":[3,1]})", 3},
-    {R"({"tensor":2})", 2},      {R"({"domain":[2,1],"tensor":2})", 4}, {R"({"data":2})", 2},
-    {R"({"data":2,"tensor":2})", 4}, {R"({"domain":[2,2],"tensor":2})", 8}};
+const std::vector<MeshCase> kMeshes = {{R"({"domain":[2,1]})", 2},
+                                       {R"({"domain":[1,2]})", 2},
+                                       {R"({"domain":[3,1]})", 3},
+                                       {R"({"tensor":2})", 2},
+                                       {R"({"domain":[2,1],"tensor":2})", 4},
+                                       {R"({"data":2})", 2},
+                                       {R"({"data":2,"tensor":2})", 4},
+                                       {R"({"domain":[2,2],"tensor":2})", 8}};
 
 class OneFunction : public ::testing::Test {
  protected:
   /// Trains on a mesh; returns the run directory.
-  std::string train(const std::string& name, int ranks, const std::string& mesh, const std::string& more = "") {
+  std::string train(const std::string& name, int ranks, const std::string& mesh,
+                    const std::string& more = "") {
     const std::string output = folder_ / name;
     const Outcome outcome = run(ranks, "--config " + (folder_ / "config.json") + " --set output=" + output +
                                            " --set 'mesh=" + mesh + "' " + more);
@@ -36,7 +41,9 @@ class OneFunction : public ::testing::Test {
   TemporaryFolder folder_;
 };
 
-double relative(double a, double b) { return std::abs(a - b) / std::abs(b); }
+double relative(double a, double b) {
+  return std::abs(a - b) / std::abs(b);
+}
 
 TEST_F(OneFunction, HundredStepsInFloat64OnEveryMesh) {
   write_config();
@@ -55,8 +62,9 @@ TEST_F(OneFunction, HundredStepsInFloat64OnEveryMesh) {
       worst = std::max(worst, relative(other_losses[i], losses[i]));
       worst_norm = std::max(worst_norm, relative(other_norms[i], norms[i]));
     }
-    std::printf("fp64 %-28s %d ranks: worst relative difference in 100 steps: loss %.1e, gradient norm %.1e\n", mesh.json,
-                mesh.ranks, worst, worst_norm);
+    std::printf(
+        "fp64 %-28s %d ranks: worst relative difference in 100 steps: loss %.1e, gradient norm %.1e\n",
+        mesh.json, mesh.ranks, worst, worst_norm);
     EXPECT_LE(worst, 1e-9) << mesh.json;
     EXPECT_LE(worst_norm, 1e-9) << mesh.json;
   }
@@ -70,9 +78,9 @@ TEST_F(OneFunction, HundredStepsInFloat32OnEveryMesh) {
     const auto many = metrics(train("m", mesh.ranks, mesh.json, "--resume never"), "train");
     ASSERT_EQ(many.size(), 100U) << mesh.json;
     const auto other_losses = series(many, "loss"), other_norms = series(many, "grad_norm");
-    std::printf("fp32 %-28s %d ranks: loss of step 1 %.1e, of step 100 %.1e; norm of step 1 %.1e\n", mesh.json, mesh.ranks,
-                relative(other_losses[0], losses[0]), relative(other_losses[99], losses[99]),
-                relative(other_norms[0], norms[0]));
+    std::printf("fp32 %-28s %d ranks: loss of step 1 %.1e, of step 100 %.1e; norm of step 1 %.1e\n",
+                mesh.json, mesh.ranks, relative(other_losses[0], losses[0]),
+                relative(other_losses[99], losses[99]), relative(other_norms[0], norms[0]));
     EXPECT_LE(relative(other_losses[0], losses[0]), 1e-5) << mesh.json;
     EXPECT_LE(relative(other_norms[0], norms[0]), 1e-5) << mesh.json;
     EXPECT_LE(relative(other_losses[99], losses[99]), 1e-2) << mesh.json;
@@ -100,7 +108,8 @@ TEST_F(OneFunction, EveryOtherWayToRunTheSameFunction) {
   for (const auto& [mesh, more] : ways) {
     const auto other = series(metrics(train("m", 2, mesh, fp64 + more + " --resume never"), "train"), "loss");
     ASSERT_EQ(other.size(), losses.size());
-    for (std::size_t i = 0; i < losses.size(); ++i) EXPECT_LE(relative(other[i], losses[i]), 1e-9) << mesh << more;
+    for (std::size_t i = 0; i < losses.size(); ++i)
+      EXPECT_LE(relative(other[i], losses[i]), 1e-9) << mesh << more;
   }
 }
 
@@ -122,10 +131,10 @@ TEST_F(OneFunction, EachRankHoldsAndReadsItsShare) {
     return std::pair(most, sum);
   };
   const Json one = ranks_of(1, "{}");
-  std::printf("%6s %20s %20s %20s %20s   (largest rank over one rank's whole)\n", "ranks", "parameters", "optimizer",
-              "file bytes read", "peak activation");
+  std::printf("%6s %20s %20s %20s %20s   (largest rank over one rank's whole)\n", "ranks", "parameters",
+              "optimizer", "file bytes read", "peak activation");
   for (const auto& [ranks, mesh] : std::vector<std::pair<int, std::string>>{
-           {1, "{}"}, {2, R"({"domain":[2,1]})"}, {4, R"({"domain":[2,1],"tensor":2})"}, {8, R"({"domain":[2,2],"tensor":2})"}}) {
+           {1, "{}"}, {2, R"({"domain":[2,1]})"}, {4, R"({"domain":[2,2]})"}, {8, R"({"domain":[4,2]})"}}) {
     const Json many = ranks == 1 ? one : ranks_of(ranks, mesh);
     ASSERT_EQ(many.size(), static_cast<std::size_t>(ranks));
     double shares[4];
@@ -133,9 +142,11 @@ TEST_F(OneFunction, EachRankHoldsAndReadsItsShare) {
     for (int i = 0; i < 4; ++i) shares[i] = largest(many, keys[i]).first / largest(one, keys[i]).second;
     std::printf("%6d %20.3f %20.3f %20.3f %20.3f\n", ranks, shares[0], shares[1], shares[2], shares[3]);
     EXPECT_EQ(largest(many, "parameter_bytes").second, largest(one, "parameter_bytes").second);
+    // 11 × 7 patches on 4 × 2 ranks: the largest piece has 12 of 77, 1.25 of an even share.
     EXPECT_LE(shares[0], 1.2 / ranks);
     EXPECT_LE(shares[1], 1.2 / ranks);
-    EXPECT_LE(shares[3], 1.6 / ranks + 0.02);
+    EXPECT_LE(shares[2], 1.3 / ranks);
+    EXPECT_LE(shares[3], 1.6 / ranks);
   }
 }
 

@@ -58,6 +58,14 @@ TEST_F(Resume, AChangedKeyThatDecidesTheResultIsRefused) {
   EXPECT_EQ(run(1, arguments("changed") + " --set optimizer.weight_decay=0.5 --allow-change").exit_code, 0);
 }
 
+TEST_F(Resume, AnotherMeshOfAsManyRanksIsRefused) {
+  ASSERT_EQ(run(2, arguments("mesh") + " --set train.steps=10 --set 'mesh={\"domain\":[2,1]}'").exit_code, 0);
+  const Outcome refused = run(2, arguments("mesh") + " --set train.steps=20 --set 'mesh={\"tensor\":2}'");
+  EXPECT_EQ(refused.exit_code, 4);
+  ASSERT_EQ(refused.errors().size(), 1U) << refused.err;
+  EXPECT_NE(refused.errors()[0].find("mesh"), std::string::npos) << refused.err;
+}
+
 TEST_F(Resume, AFolderThatIsNoCheckpointIsExitCode4) {
   const Outcome outcome = run(2, arguments("none") + " --resume " + (folder_ / "nowhere"));
   EXPECT_EQ(outcome.exit_code, 4);

@@ -16,8 +16,11 @@ double ratio(const Json& line, const std::string& variable) {
 TEST(Skill, SixHourForecastAroundTheUnitedKingdom) {
   if (real_era5().empty()) GTEST_SKIP() << "the ERA5 file is not there (JIGSAW_REAL_DATA)";
   const TemporaryFolder folder;
-  const Outcome outcome = run(1, "--config " + source_dir() + "/configs/era5_uk_mixer.json --set 'data.files=[\"" +
-                                     real_era5() + "\"]' --set output=" + (folder / "run"), 2, 300);
+  const Outcome outcome =
+      run(1,
+          "--config " + source_dir() + "/configs/era5_uk_mixer.json --set 'data.files=[\"" + real_era5() +
+              "\"]' --set output=" + (folder / "run"),
+          2, 300);
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
   const auto lines = metrics(folder / "run", "valid");
   ASSERT_FALSE(lines.empty());
@@ -29,13 +32,16 @@ TEST(Skill, SixHourForecastAroundTheUnitedKingdom) {
 TEST(Skill, TheDemonstrationBeatsPersistenceClearly) {
   const TemporaryFolder folder;
   ASSERT_EQ(run(1, "sample-data --output " + (folder / "data")).exit_code, 0);
-  const Outcome outcome = run(2, "--config " + source_dir() + "/configs/demo.json --set 'data.files=[\"" +
-                                     (folder / "data/*.nc") + "\"]' --set output=" + (folder / "run"), 1, 240);
+  const Outcome outcome = run(2,
+                              "--config " + source_dir() + "/configs/demo.json --set 'data.files=[\"" +
+                                  (folder / "data/*.nc") + "\"]' --set output=" + (folder / "run"),
+                              1, 240);
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
   const auto lines = metrics(folder / "run", "valid");
   ASSERT_FALSE(lines.empty());
   for (const auto& item : lines.back().at("metrics").items()) {
-    std::printf("sample data, %s: RMSE over persistence %.3f\n", item.key().c_str(), ratio(lines.back(), item.key()));
+    std::printf("sample data, %s: RMSE over persistence %.3f\n", item.key().c_str(),
+                ratio(lines.back(), item.key()));
     EXPECT_LE(ratio(lines.back(), item.key()), 0.5) << item.key();
   }
 }

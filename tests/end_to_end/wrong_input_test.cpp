@@ -13,7 +13,9 @@ struct WrongInput {
   const char* says;  ///< part of the sentence
 };
 
-void PrintTo(const WrongInput& wrong, std::ostream* out) { *out << wrong.name; }
+void PrintTo(const WrongInput& wrong, std::ostream* out) {
+  *out << wrong.name;
+}
 
 const WrongInput kCases[] = {
     {"missing_file", "--set 'data.files=[\"nowhere.nc\"]'", 3, "nowhere.nc"},
@@ -35,8 +37,10 @@ TEST_P(WrongInputTest, IsOneSentenceAndTheDocumentedExitCode) {
   const auto& [wrong, ranks] = GetParam();
   const TemporaryFolder folder;
   folder.write("config.json", small_config(folder).dump());
-  const Outcome outcome =
-      run(ranks, "--config " + (folder / "config.json") + " --set output=" + (folder / "run") + " " + wrong.arguments, 1, 60);
+  const Outcome outcome = run(
+      ranks,
+      "--config " + (folder / "config.json") + " --set output=" + (folder / "run") + " " + wrong.arguments, 1,
+      60);
   EXPECT_EQ(outcome.exit_code, wrong.exit_code) << outcome.err;
   ASSERT_EQ(outcome.errors().size(), 1U) << outcome.err;
   EXPECT_TRUE(outcome.errors()[0].starts_with("jigsaw-train: error: ")) << outcome.err;
@@ -55,7 +59,8 @@ TEST(WrongInput, ALauncherThatPromisedMoreRanksThanMpiDelivers) {
   const TemporaryFolder folder;
   folder.write("config.json", small_config(folder).dump());
   ASSERT_EQ(setenv("OMPI_COMM_WORLD_SIZE", "4", 1), 0);
-  const Outcome outcome = run(1, "--config " + (folder / "config.json") + " --set output=" + (folder / "run"));
+  const Outcome outcome =
+      run(1, "--config " + (folder / "config.json") + " --set output=" + (folder / "run"));
   unsetenv("OMPI_COMM_WORLD_SIZE");
   EXPECT_NE(outcome.exit_code, 0);
   ASSERT_EQ(outcome.errors().size(), 1U) << outcome.err;

@@ -1,6 +1,7 @@
 #include "io/batch_reader.h"
 
 #include "base/error.h"
+#include "comm/agreement.h"
 #include "comm/thread/run_ranks.h"
 #include "io/dataset.h"
 #include "io/fixtures.h"
@@ -196,7 +197,7 @@ TEST_F(BatchReaderTest, TheDataSetChecksItsShape) {
   DataOptions options = fixture_options();
   options.shape = {7, 9};
   run_ranks(1, [&](Communicator& communicator) {
-    EXPECT_THROW(Dataset(options, fixture(""), 1, communicator), ConfigError);
+    EXPECT_THROW(Dataset(options, fixture(""), 1, communicator), AgreedError);
   });
   open(Predict::kIncrement);
   EXPECT_EQ(data_->train_windows(),

@@ -171,6 +171,24 @@ TEST_P(Contraction, RandomLetters) {
   }
 }
 
+TEST_P(Contraction, RandomLettersOfLargerExtents) {
+  std::mt19937 generator(8);
+  const auto draw = [&](int count) { return static_cast<int>(generator() % static_cast<unsigned>(count)); };
+  for (int round = 0; round < 60; ++round) {
+    std::string a, b, c;
+    Extents extents;
+    int role = draw(4);
+    for (const char letter : {'p', 'q', 'r', 's'}) {
+      role = (role + 1 + draw(2)) % 4;
+      if (role != 1) a.insert(a.begin() + draw(static_cast<int>(a.size()) + 1), letter);
+      if (role != 0) b.insert(b.begin() + draw(static_cast<int>(b.size()) + 1), letter);
+      if (role != 3) c.insert(c.begin() + draw(static_cast<int>(c.size()) + 1), letter);
+      extents[letter] = 5 + draw(13);
+    }
+    check(a + "," + b + "->" + c, extents, kTypes[round % 4]);
+  }
+}
+
 TEST_P(Contraction, LargeProductsMatchTheReference) {
   Context reference = Context::make_host(Backend::kReference, 1);
   const Extents extents = {{'b', 3}, {'h', 9}, {'w', 20}, {'c', 96}, {'t', 130}, {'n', 200}};
@@ -200,6 +218,7 @@ TEST_P(Contraction, PackedWeightsAreForgottenWhenTheyChange) {
   const std::vector<double> before = values_of(contract(context_, spec, x, w, DType::kFloat32));
   for (float& element : w.span<float>()) element *= -2.0F;
   forget_packed_weights(context_);
+  keep_packed(context_, w);
   std::vector<double> wanted = before;
   for (double& value : wanted) value *= -2.0;
   expect_near(values_of(contract(context_, spec, x, w, DType::kFloat32)), wanted,

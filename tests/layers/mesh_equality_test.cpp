@@ -1,5 +1,5 @@
-// One function on every mesh: losses, gradient norms, every gradient and every updated parameter of whole models,
-// in float64, against one rank.
+// One function on every mesh: losses, gradient norms, every gradient and every updated parameter of whole
+// models, in float64, against one rank.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -9,21 +9,29 @@
 namespace jigsaw {
 namespace {
 
-const Json kMixer = {{"type", "weathermixer"}, {"patch", {3, 7}},      {"embed_dim", 10},
-                     {"depth", 2},             {"dropout", 0.1},       {"positions", true},
-                     {"final_norm", true},     {"output_map", false},  {"channel_hidden_ratio", 2.0}};
+const Json kMixer = {{"type", "weathermixer"},
+                     {"patch", {3, 7}},
+                     {"embed_dim", 10},
+                     {"depth", 2},
+                     {"dropout", 0.1},
+                     {"positions", true},
+                     {"final_norm", true},
+                     {"output_map", false},
+                     {"channel_hidden_ratio", 2.0}};
 const Json kPublishedMixer = {{"type", "weathermixer"}, {"patch", {4, 5}}, {"embed_dim", 9}, {"depth", 1}};
 
 using Sizes = TrainingRun::MeshSizes;
-const std::vector<Sizes> kMeshes = {{1, {2, 1}, 1}, {1, {1, 2}, 1}, {1, {3, 1}, 1}, {1, {1, 1}, 2}, {1, {2, 1}, 2},
-                                    {2, {1, 1}, 1}, {2, {1, 1}, 2}, {1, {2, 2}, 2}, {1, {5, 1}, 1}, {1, {1, 1}, 3}};
+const std::vector<Sizes> kMeshes = {{1, {2, 1}, 1}, {1, {1, 2}, 1}, {1, {3, 1}, 1}, {1, {1, 1}, 2},
+                                    {1, {2, 1}, 2}, {2, {1, 1}, 1}, {2, {1, 1}, 2}, {1, {2, 2}, 2},
+                                    {1, {5, 1}, 1}, {1, {1, 1}, 3}};
 
 std::string name_of(const Sizes& mesh) {
   return concat("data ", mesh.data, " domain ", mesh.domain[0], "x", mesh.domain[1], " tensor ", mesh.tensor);
 }
 
 /// Largest difference over the largest value (or `floor`); NaN (an element no rank owns) makes it NaN.
-double relative_difference(const std::vector<double>& a, const std::vector<double>& b, double floor = 1e-300) {
+double relative_difference(const std::vector<double>& a, const std::vector<double>& b,
+                           double floor = 1e-300) {
   if (a.size() != b.size()) return INFINITY;
   double largest = floor, difference = 0;
   for (std::size_t i = 0; i < a.size(); ++i) {
@@ -44,7 +52,8 @@ void expect_equal(const TrainingRun::Result& one, const TrainingRun::Result& man
         << "gradient of " << name;
   }
   for (const auto& [name, parameter] : one.parameters) {
-    EXPECT_LE(relative_difference(parameter, many.parameters.at(name)), 1e3 * tolerance) << "updated " << name;
+    EXPECT_LE(relative_difference(parameter, many.parameters.at(name)), 1e3 * tolerance)
+        << "updated " << name;
   }
 }
 
@@ -58,7 +67,9 @@ void compare_meshes(TrainingRun run, const std::vector<Sizes>& meshes, double to
   }
 }
 
-TEST(MeshEquality, MixerInFloat64) { compare_meshes({.model = kMixer}, kMeshes, 1e-11); }
+TEST(MeshEquality, MixerInFloat64) {
+  compare_meshes({.model = kMixer}, kMeshes, 1e-11);
+}
 
 TEST(MeshEquality, PublishedMixerOnAGridThatPatchesDoNotDivide) {
   TrainingRun run{.model = kPublishedMixer, .space = {13, 17}, .variable_weights = {{"v1", 3.0}}};

@@ -24,7 +24,8 @@ Array made_up(const Rank& rank, const Layout& layout, DType dtype, const char* n
   return array;
 }
 
-void collect(const std::vector<Segment>& segments, const Array& flat, std::map<std::string, std::vector<double>>& into) {
+void collect(const std::vector<Segment>& segments, const Array& flat,
+             std::map<std::string, std::vector<double>>& into) {
   for (const Segment& segment : segments) {
     std::vector<double>& whole = into[segment.parameter->name()];
     whole.resize(static_cast<std::size_t>(segment.parameter->shape().count()), NAN);
@@ -84,7 +85,8 @@ TrainingRun::Result TrainingRun::run_rank(Communicator& world, const MeshSizes& 
     result.norms.push_back(optimizer.finish_gradients(1.0));
     if (step == 1) {
       for (ParameterBlock* block : built->parameters()) {
-        for (auto& group : block->groups()) collect(group->owned_segments(), group->owned_gradient(), result.gradients);
+        for (auto& group : block->groups())
+          collect(group->owned_segments(), group->owned_gradient(), result.gradients);
       }
     }
     optimizer.step(1.0, 1.0, result.norms.back());
@@ -113,16 +115,18 @@ TrainingRun::Result TrainingRun::run(const MeshSizes& mesh) const {
   const Backend backend = dtype == DType::kFloat64 ? Backend::kReference : Backend::kCpu;
   all.parameter_bytes.resize(static_cast<std::size_t>(mesh.ranks()));
   all.peak_activation_bytes.resize(static_cast<std::size_t>(mesh.ranks()));
-  run_ranks(mesh.ranks(), {}, [&](int) { return Context::make_host(backend, 1); }, [&](Communicator& world) {
-    const Result mine = run_rank(world, mesh);
-    const std::lock_guard lock(mutex);
-    all.losses = mine.losses;
-    all.norms = mine.norms;
-    merge(all.gradients, mine.gradients);
-    merge(all.parameters, mine.parameters);
-    all.parameter_bytes[static_cast<std::size_t>(world.rank())] = mine.parameter_bytes[0];
-    all.peak_activation_bytes[static_cast<std::size_t>(world.rank())] = mine.peak_activation_bytes[0];
-  });
+  run_ranks(
+      mesh.ranks(), {}, [&](int) { return Context::make_host(backend, 1); },
+      [&](Communicator& world) {
+        const Result mine = run_rank(world, mesh);
+        const std::lock_guard lock(mutex);
+        all.losses = mine.losses;
+        all.norms = mine.norms;
+        merge(all.gradients, mine.gradients);
+        merge(all.parameters, mine.parameters);
+        all.parameter_bytes[static_cast<std::size_t>(world.rank())] = mine.parameter_bytes[0];
+        all.peak_activation_bytes[static_cast<std::size_t>(world.rank())] = mine.peak_activation_bytes[0];
+      });
   return all;
 }
 

@@ -23,8 +23,8 @@ struct TrainingRun {
 
   struct Result {
     std::vector<double> losses, norms;
-    std::map<std::string, std::vector<double>> gradients;   ///< of step 1, whole, by name
-    std::map<std::string, std::vector<double>> parameters;  ///< after the last step
+    std::map<std::string, std::vector<double>> gradients;              ///< of step 1, whole, by name
+    std::map<std::string, std::vector<double>> parameters;             ///< after the last step
     std::vector<std::int64_t> parameter_bytes, peak_activation_bytes;  ///< by rank
   };
   struct MeshSizes {

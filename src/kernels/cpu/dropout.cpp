@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <utility>
 
 #include "kernels/cpu/vectorize.h"
 
@@ -10,41 +11,41 @@ namespace jigsaw::cpu {
 
 namespace {
 
-constexpr std::size_t kGroups = 16;
-using Lanes = std::array<std::uint32_t, kGroups>;
+/// Elements whose numbers are made together, and the groups of four that they and their neighbours may touch.
+constexpr std::int64_t kTogether = 1024, kGroups = kTogether / 4 + 1;
 
-/// One Philox round on sixteen counters.
-inline void philox_round(std::array<Lanes, 4>& c, std::uint32_t key0, std::uint32_t key1) {
-  for (std::size_t lane = 0; lane < kGroups; ++lane) {
-    const std::uint64_t p0 = std::uint64_t{0xD2511F53} * c[0][lane];
-    const std::uint64_t p1 = std::uint64_t{0xCD9E8D57} * c[2][lane];
-    const std::uint32_t c1 = c[1][lane], c3 = c[3][lane];
-    c[0][lane] = static_cast<std::uint32_t>(p1 >> 32) ^ c1 ^ key0;
-    c[1][lane] = static_cast<std::uint32_t>(p1);
-    c[2][lane] = static_cast<std::uint32_t>(p0 >> 32) ^ c3 ^ key1;
-    c[3][lane] = static_cast<std::uint32_t>(p0);
-  }
+/// The words of Philox4x32-10 (array/random.h), each in 64 bits, where products of words need no packing.
+struct Counter {
+  std::uint64_t c0, c1, c2, c3;
+};
+
+inline Counter philox_round(const Counter& c, std::uint32_t key0, std::uint32_t key1) {
+  constexpr std::uint64_t kWord = 0xffffffffU;
+  const std::uint64_t p0 = 0xD2511F53U * c.c0, p1 = 0xCD9E8D57U * c.c2;
+  return {(p1 >> 32) ^ c.c1 ^ key0, p1 & kWord, (p0 >> 32) ^ c.c3 ^ key1, p0 & kWord};
 }
 
-/// The words of sixteen groups from g on, as philox4x32 gives them (array/random.h), in the order of their
-/// elements.
-inline void random_words(const RandomStream& stream, const RandomPosition& position, std::uint64_t g,
-                         std::array<std::uint32_t, 4 * kGroups>& words) {
-  std::array<Lanes, 4> c;
-  const std::array<std::uint32_t, 4> first = RandomStream::counter(position, 0);
-  for (std::size_t lane = 0; lane < kGroups; ++lane) {
-    c[0][lane] = static_cast<std::uint32_t>(g + lane);
-    c[1][lane] = first[1] | static_cast<std::uint32_t>((g + lane) >> 32);
-    c[2][lane] = first[2];
-    c[3][lane] = first[3];
-  }
-  std::array<std::uint32_t, 2> key = stream.key();
-  for (int round = 0; round < 10; ++round) {
-    philox_round(c, key[0], key[1]);
-    key = {key[0] + 0x9E3779B9U, key[1] + 0xBB67AE85U};
-  }
-  for (std::size_t lane = 0; lane < kGroups; ++lane) {
-    for (std::size_t word = 0; word < 4; ++word) words[4 * lane + word] = c[word][lane];
+/// Ten rounds written out, so that the loop around them is the one that is vectorised.
+template <std::uint32_t... kRound>
+inline Counter philox(Counter c, std::uint32_t key0, std::uint32_t key1,
+                      std::integer_sequence<std::uint32_t, kRound...>) {
+  ((c = philox_round(c, key0 + kRound * 0x9E3779B9U, key1 + kRound * 0xBB67AE85U)), ...);
+  return c;
+}
+
+/// factors[4·i + word] of the groups from `first` on: scale where the word is not below the threshold.
+inline void keep_factors(const RandomStream& stream, const RandomPosition& position, std::uint64_t first,
+                         std::int64_t groups, std::uint32_t threshold, float scale, float* factors) {
+  const auto [unused, high, sample, step] = RandomStream::counter(position, 0);
+  const auto [key0, key1] = stream.key();
+  for (std::int64_t i = 0; i < groups; ++i) {
+    const std::uint64_t g = first + static_cast<std::uint64_t>(i);
+    const Counter counter = {g & 0xffffffffU, high | g >> 32, sample, step};
+    const Counter words = philox(counter, key0, key1, std::make_integer_sequence<std::uint32_t, 10>());
+    factors[4 * i] = static_cast<std::uint32_t>(words.c0) >= threshold ? scale : 0.0F;
+    factors[4 * i + 1] = static_cast<std::uint32_t>(words.c1) >= threshold ? scale : 0.0F;
+    factors[4 * i + 2] = static_cast<std::uint32_t>(words.c2) >= threshold ? scale : 0.0F;
+    factors[4 * i + 3] = static_cast<std::uint32_t>(words.c3) >= threshold ? scale : 0.0F;
   }
 }
 
@@ -86,17 +87,15 @@ void DropoutMask::fill(std::int64_t first, std::int64_t n, float* factors) const
 
 void DropoutMask::fill_run(const RandomPosition& position, std::int64_t element, std::int64_t n,
                            float* factors) const {
-  constexpr std::int64_t kWords = 4 * kGroups;
-  vectorized([=, this] {
-    std::array<std::uint32_t, kWords> words;
-    std::array<float, kWords> block;
-    for (std::int64_t done = -(element % 4); done < n; done += kWords) {
-      random_words(dropout_.stream, position, static_cast<std::uint64_t>((element + done) / 4), words);
-      for (std::size_t i = 0; i < kWords; ++i) block[i] = words[i] >= threshold_ ? scale_ : 0.0F;
-      const std::int64_t begin = std::max<std::int64_t>(done, 0), end = std::min(done + kWords, n);
-      std::copy(block.begin() + (begin - done), block.begin() + (end - done), factors + begin);
-    }
-  });
+  std::array<float, 4 * kGroups> groups;
+  for (std::int64_t done = 0; done < n; done += kTogether) {
+    const std::int64_t count = std::min(kTogether, n - done), first = element + done, skip = first % 4;
+    vectorized([&, this] {
+      keep_factors(dropout_.stream, position, static_cast<std::uint64_t>(first / 4), (skip + count + 3) / 4,
+                   threshold_, scale_, groups.data());
+    });
+    std::copy_n(groups.begin() + skip, count, factors + done);
+  }
 }
 
 }  // namespace jigsaw::cpu

@@ -112,7 +112,9 @@ class Loss : public LossKernels {
       const auto wanted = static_cast<double>(target[c]);
       const double error = static_cast<double>(static_cast<float>(prediction[c])) - wanted;
       const double sign = error > 0.0 ? 1.0 : error < 0.0 ? -1.0 : 0.0;
-      const double slope = norm == ErrorNorm::kSquared ? 2.0 * error : norm == ErrorNorm::kAbsolute ? sign : 1.0;
+      const double slope = norm == ErrorNorm::kSquared    ? 2.0 * error
+                           : norm == ErrorNorm::kAbsolute ? sign
+                                                          : 1.0;
       const double value = factor[c] * weight * slope;
       gradient[c] = rounded<P>(static_cast<float>(wanted == wanted ? value : 0.0));
     }

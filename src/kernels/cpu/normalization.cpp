@@ -184,6 +184,7 @@ class Normalization : public NormalizationKernels {
                            RowSums means, T* dx, float* sums) {
     float *const dgamma = sums, *const dbeta = sums + shape.c;
     const float* const gamma = shape.gamma;
+#pragma GCC ivdep  // no array overlaps another
     for (std::int64_t i = 0; i < shape.c; ++i) {
       const float normalized = (x[i] - mean) * rstd;
       dx[i] = rounded<T>(rstd * (dy[i] * gamma[i] - means.sum - normalized * means.product));

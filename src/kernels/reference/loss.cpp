@@ -34,8 +34,9 @@ class Loss : public LossKernels {
     std::ranges::fill(sums.denominator.span<double>(), 0.0);
     for_each_valid(prediction, target, [&](std::int64_t, std::int64_t point, std::int64_t bc, double error) {
       const double w = weight.data<double>()[point];
-      sums.numerator.data<double>()[bc] +=
-          w * (norm == ErrorNorm::kSquared ? error * error : norm == ErrorNorm::kAbsolute ? std::abs(error) : error);
+      sums.numerator.data<double>()[bc] += w * (norm == ErrorNorm::kSquared    ? error * error
+                                                : norm == ErrorNorm::kAbsolute ? std::abs(error)
+                                                                               : error);
       sums.denominator.data<double>()[bc] += w;
     });
   }
@@ -49,8 +50,8 @@ class Loss : public LossKernels {
                      [&](std::int64_t i, std::int64_t point, std::int64_t bc, double error) {
                        const double sign = error > 0 ? 1.0 : error < 0 ? -1.0 : 0.0;
                        const double slope = norm == ErrorNorm::kSquared    ? 2.0 * error
-                                              : norm == ErrorNorm::kAbsolute ? sign
-                                                                             : 1.0;
+                                            : norm == ErrorNorm::kAbsolute ? sign
+                                                                           : 1.0;
                        gradient.data<T>()[i] =
                            static_cast<T>(factor.data<double>()[bc] * weight.data<double>()[point] * slope);
                      });

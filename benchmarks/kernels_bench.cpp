@@ -1,0 +1,229 @@
+// Speed of the CPU kernels, one JSON object a line: products in GFLOP/s and as a share of the processor's own
+// fused-multiply-add rate, memory-bound kernels in GB/s (bytes as the tally counts them) and as a share of a
+// triad, all measured in the same run. Usage: kernels_bench [threads] [only names that contain this]
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <functional>
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "kernels/contraction.h"
+#include "kernels/copy.h"
+#include "kernels/cpu/parallel.h"
+#include "kernels/cpu/vectorize.h"
+#include "kernels/flush_to_zero.h"
+#include "kernels/loss.h"
+#include "kernels/normalization.h"
+#include "kernels/optimizer.h"
+#include "kernels/pointwise.h"
+
+namespace jigsaw {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// Seconds of the fastest call, after one that warms up: what the machine can do when nobody disturbs it.
+double seconds(const std::function<void()>& call) {
+  call();
+  std::vector<double> times;
+  const auto start = Clock::now();
+  while (times.size() < 5 ||
+         (std::chrono::duration<double>(Clock::now() - start).count() < 0.3 && times.size() < 50)) {
+    const auto before = Clock::now();
+    call();
+    times.push_back(std::chrono::duration<double>(Clock::now() - before).count());
+  }
+  return std::ranges::min(times);
+}
+
+typedef float Lanes __attribute__((vector_size(64)));
+
+/// GFLOP/s of independent multiply-adds in registers, on all threads: the ceiling of every product.
+double multiply_add_rate(int threads) {
+  constexpr std::int64_t kRounds = 4'000'000, kChains = 12;
+  std::vector<float> results(static_cast<std::size_t>(threads) * 64);
+  const double time = seconds([&] {
+    cpu::run_on_threads(threads, [&](int thread) {
+      cpu::vectorized([&] {
+        Lanes sums[kChains];
+        for (std::int64_t chain = 0; chain < kChains; ++chain)
+          sums[chain] = Lanes{} + static_cast<float>(chain);
+        for (std::int64_t round = 0; round < kRounds; ++round) {
+          for (Lanes& sum : sums) sum = sum * 0.999F + 0.001F;
+        }
+        for (const Lanes& sum : sums) results[static_cast<std::size_t>(thread) * 64] += sum[0];
+      });
+    });
+  });
+  return static_cast<double>(threads * kRounds * kChains) * 32 / time / 1e9;
+}
+
+/// GB/s of a = b + s·c over arrays far larger than the caches.
+double triad_rate(int threads) {
+  constexpr std::int64_t kCount = 1 << 25;
+  std::vector<float> a(kCount, 1.0F), b(kCount, 2.0F), c(kCount, 3.0F);
+  const double time = seconds([&] {
+    cpu::for_ranges(threads, kCount, 1024, [&](std::int64_t begin, std::int64_t end, int) {
+      cpu::vectorized([to = a.data(), x = b.data(), y = c.data(), begin, end] {
+        for (std::int64_t i = begin; i < end; ++i) to[i] = x[i] + 0.5F * y[i];
+      });
+    });
+  });
+  return 3.0 * kCount * sizeof(float) / time / 1e9;
+}
+
+class Bench {
+ public:
+  Bench(int threads, std::string filter)
+      : context_(Context::make_host(Backend::kCpu, threads)),
+        filter_(std::move(filter)),
+        peak_(multiply_add_rate(threads)),
+        triad_(triad_rate(threads)) {
+    set_flush_to_zero(threads);
+    std::cout << nlohmann::json{{"name", "machine"},
+                                {"threads", threads},
+                                {"fma_gflops", peak_},
+                                {"triad_gb_s", triad_}}
+              << std::endl;
+  }
+
+  Context& context() { return context_; }
+
+  Array array(const Shape& shape, DType dtype = DType::kFloat32) {
+    Array x(context_, shape, DType::kFloat32);
+    for (std::int64_t i = 0; i < x.count(); ++i) {
+      x.data<float>()[i] = static_cast<float>(i * 2654435761U % 1000) * 0.002F - 1.0F;
+    }
+    return cast(context_, x, dtype);
+  }
+
+  /// A product; `weight` says that the second operand is kept packed.
+  void product(const std::string& name, const std::string& text, const Shape& a, const Shape& b, bool weight,
+               DType dtype = DType::kFloat32) {
+    if (skipped(name)) return;
+    const auto spec = ContractionSpec::parse(text);
+    const Array x = array(a, dtype), y = array(b, dtype);
+    if (weight) keep_packed(context_, y);
+    context_.tally() = {};
+    contract(context_, spec, x, y, dtype);
+    const double flops = context_.tally().flops;
+    const double time = seconds([&] { contract(context_, spec, x, y, dtype); });
+    forget_packed_weights(context_);
+    std::cout << nlohmann::json{{"name", name},
+                                {"spec", text},
+                                {"type", jigsaw::name(dtype)},
+                                {"ms", time * 1e3},
+                                {"gflops", flops / time / 1e9},
+                                {"of_peak", flops / time / 1e9 / peak_}}
+              << std::endl;
+  }
+
+  /// A memory-bound kernel.
+  void kernel(const std::string& name, const std::function<void()>& call) {
+    if (skipped(name)) return;
+    call();
+    context_.tally() = {};
+    call();
+    const double bytes = context_.tally().bytes;
+    const double time = seconds(call);
+    std::cout << nlohmann::json{{"name", name},
+                                {"ms", time * 1e3},
+                                {"gb_s", bytes / time / 1e9},
+                                {"of_triad", bytes / time / 1e9 / triad_}}
+              << std::endl;
+  }
+
+ private:
+  bool skipped(const std::string& name) const { return name.find(filter_) == std::string::npos; }
+
+  Context context_;
+  std::string filter_;
+  double peak_, triad_;
+};
+
+void bench_products(Bench& bench) {
+  const std::int64_t sizes[][3] = {{4096, 384, 1536}, {4096, 1536, 384},  {4096, 768, 3072},
+                                   {4096, 3072, 768}, {16200, 256, 1024}, {1024, 1024, 1024}};
+  for (const auto& [m, k, n] : sizes) {
+    const std::string size = std::to_string(m) + "," + std::to_string(k) + "," + std::to_string(n);
+    bench.product("linear XW " + size, "mk,nk->mn", {m, k}, {n, k}, true);
+    bench.product("linear dYW " + size, "mn,nk->mk", {m, n}, {n, k}, true);
+    bench.product("linear dYtX " + size, "mn,mk->nk", {m, n}, {m, k}, false);
+  }
+  const std::int64_t mixers[][4] = {{1024, 45, 90, 384}, {256, 90, 180, 256}};
+  for (const auto& [t, h, w, c] : mixers) {
+    const std::string size = std::to_string(t) + "," + std::to_string(h * w) + "," + std::to_string(c);
+    bench.product("tokens forward " + size, "bhwc,thw->btc", {1, h, w, c}, {t, h, w}, true);
+    bench.product("tokens dX " + size, "btc,thw->bhwc", {1, t, c}, {t, h, w}, true);
+    bench.product("tokens dW " + size, "btc,bhwc->thw", {1, t, c}, {1, h, w, c}, false);
+    bench.product("tokens batch 4 " + size, "bhwc,thw->btc", {4, h, w, c}, {t, h, w}, true);
+  }
+  bench.product("attention scores 1024x6x64", "bthd,bshd->bhts", {1, 1024, 6, 64}, {1, 1024, 6, 64}, false);
+  bench.product("attention values 1024x6x64", "bhts,bshd->bthd", {1, 6, 1024, 1024}, {1, 1024, 6, 64}, false);
+  bench.product("linear bf16 XW 4096,768,3072", "mk,nk->mn", {4096, 768}, {3072, 768}, true,
+                DType::kBfloat16);
+  bench.product("linear bf16 dYtX 4096,768,3072", "mn,mk->nk", {4096, 3072}, {4096, 768}, false,
+                DType::kBfloat16);
+}
+
+void bench_chain(Bench& bench, const Array& x) {
+  Context& context = bench.context();
+  const std::int64_t rows = x.shape()[0], c = x.shape()[1];
+  const Array bias = bench.array({c});
+  const Dropout dropout{
+      0.1, RandomStream(1, RandomPurpose::kDropout, "bench"), {}, {1, rows, c}, Box::whole({1, rows, c})};
+  const PointwiseChain gelu{Activation::kGelu, {}, {rows, c, 1}};
+  const PointwiseChain both{Activation::kGelu, dropout, {rows, c, 1}};
+  bench.kernel("bias GELU", [&] { pointwise_forward(context, gelu, x, bias, {}); });
+  bench.kernel("bias GELU backward", [&] { pointwise_backward(context, gelu, x, bias, x); });
+  bench.kernel("bias GELU dropout residual", [&] { pointwise_forward(context, both, x, bias, x); });
+  bench.kernel("bias GELU dropout backward", [&] { pointwise_backward(context, both, x, bias, x); });
+  bench.kernel("bias residual", [&] { pointwise_forward(context, {.spread = {rows, c, 1}}, x, bias, x); });
+}
+
+void bench_memory(Bench& bench) {
+  Context& context = bench.context();
+  const std::int64_t rows = 16200, c = 768;
+  const Array x = bench.array({rows, c}), gamma = bench.array({c}),
+              half = bench.array({rows, c}, DType::kBfloat16);
+  bench_chain(bench, x);
+  NormStatistics statistics;
+  layer_norm_forward(context, x, gamma, gamma, 1e-5, statistics);
+  bench.kernel("layer_norm", [&] { layer_norm_forward(context, x, gamma, gamma, 1e-5, statistics); });
+  bench.kernel("layer_norm backward", [&] { layer_norm_backward(context, x, x, gamma, statistics); });
+  bench.kernel("layer_norm bf16", [&] { layer_norm_forward(context, half, gamma, gamma, 1e-5, statistics); });
+  bench.kernel("sum_spread rows", [&] { sum_spread(context, {rows, c, 1}, x); });
+  bench.kernel("sum_spread runs", [&] { sum_spread(context, {1, rows, c}, x); });
+  bench.kernel("add", [&] { add(context, x, x); });
+  bench.kernel("cast to bf16", [&] { cast(context, x, DType::kBfloat16); });
+  bench.kernel("permute", [&] { permute(context, x, std::array{1, 0}); });
+  bench.kernel("extract_box half columns", [&] { extract_box(context, x, {{0, 0}, {rows, c / 2}}); });
+
+  Array p = bench.array({rows * c}), m = filled(context, p.shape(), p.dtype(), 0),
+        v = filled(context, p.shape(), p.dtype(), 0);
+  const Array gradient = bench.array({rows * c});
+  bench.kernel("adamw",
+               [&] { adamw(context, {.learning_rate = 1e-3, .weight_decay = 0.1}, p, gradient, m, v); });
+  bench.kernel("sum_of_squares", [&] { sum_of_squares(context, p); });
+
+  const Array field = bench.array({1, 180, 360, 69}),
+              weight = filled(context, {180 * 360}, DType::kFloat64, 1.0);
+  const Array factor = filled(context, {1, 69}, DType::kFloat64, 1.0);
+  bench.kernel("loss_sums", [&] { loss_sums(context, ErrorNorm::kSquared, field, field, weight); });
+  bench.kernel("loss_gradient",
+               [&] { loss_gradient(context, ErrorNorm::kSquared, field, field, weight, factor); });
+}
+
+}  // namespace
+}  // namespace jigsaw
+
+int main(int argc, char** argv) {
+  const int threads = argc > 1 ? std::atoi(argv[1]) : static_cast<int>(std::thread::hardware_concurrency());
+  jigsaw::Bench bench(std::max(threads, 1), argc > 2 ? argv[2] : "");
+  jigsaw::bench_products(bench);
+  jigsaw::bench_memory(bench);
+}

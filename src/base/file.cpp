@@ -1,0 +1,126 @@
+#include "base/file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <filesystem>
+#include <system_error>
+
+#include "base/text.h"
+
+namespace jigsaw {
+namespace {
+
+[[noreturn]] void refuse_path(const char* what, const std::string& path, int error) {
+  throw FileError(concat("cannot ", what, " ", path, ": ", std::generic_category().message(error)));
+}
+
+}  // namespace
+
+File::File(std::string path, int flags) : path_(std::move(path)) {
+  do {
+    descriptor_ = ::open(path_.c_str(), flags | O_CLOEXEC, 0666);
+  } while (descriptor_ < 0 && errno == EINTR);
+  if (descriptor_ < 0) refuse("open");
+}
+
+File::~File() {
+  if (descriptor_ >= 0) ::close(descriptor_);
+}
+
+File& File::operator=(File&& other) noexcept {
+  std::swap(path_, other.path_);
+  std::swap(descriptor_, other.descriptor_);
+  return *this;
+}
+
+void File::refuse(const char* what) const {
+  refuse_path(what, path_, errno);
+}
+
+std::int64_t File::size() const {
+  struct stat status {};
+  if (::fstat(descriptor_, &status) != 0) refuse("read");
+  return status.st_size;
+}
+
+void File::reserve(std::int64_t bytes) {
+  if (bytes == 0) return;
+  int error = 0;
+  do {
+    error = ::posix_fallocate(descriptor_, 0, bytes);
+  } while (error == EINTR);
+  if (error != 0 && error != EINVAL && error != EOPNOTSUPP) refuse_path("write", path_, error);
+}
+
+void File::write(std::span<const std::byte> bytes, std::int64_t offset) {
+  while (!bytes.empty()) {
+    const ssize_t written = ::pwrite(descriptor_, bytes.data(), bytes.size(), offset);
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) refuse("write");
+    bytes = bytes.subspan(static_cast<std::size_t>(written));
+    offset += written;
+  }
+}
+
+void File::read(std::span<std::byte> bytes, std::int64_t offset) const {
+  while (!bytes.empty()) {
+    const ssize_t got = ::pread(descriptor_, bytes.data(), bytes.size(), offset);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) refuse("read");
+    if (got == 0) throw FileError(concat("cannot read ", path_, ": it ends after ", offset, " bytes"));
+    bytes = bytes.subspan(static_cast<std::size_t>(got));
+    offset += got;
+  }
+}
+
+void File::truncate(std::int64_t bytes) {
+  if (::ftruncate(descriptor_, bytes) != 0) refuse("write");
+}
+
+void File::sync() {
+  if (::fsync(descriptor_) != 0) refuse("write");
+}
+
+std::string read_text(const std::string& path, std::int64_t max_bytes) {
+  const File file(path, O_RDONLY);
+  const std::int64_t size = file.size();
+  if (size > max_bytes) {
+    throw FileError(concat("cannot read ", path, ": it is longer than ", human_bytes(max_bytes)));
+  }
+  std::string text(static_cast<std::size_t>(size), '\0');
+  file.read(std::as_writable_bytes(std::span(text)), 0);
+  return text;
+}
+
+void write_text_atomically(const std::string& path, std::string_view text) {
+  const std::string temporary = path + ".tmp";
+  try {
+    File file(temporary, O_WRONLY | O_CREAT | O_TRUNC);
+    file.write(std::as_bytes(std::span(text)), 0);
+    file.sync();
+    rename_path(temporary, path);
+  } catch (const FileError&) {
+    ::unlink(temporary.c_str());
+    throw;
+  }
+  sync_folder(std::filesystem::path(path).parent_path().string());
+}
+
+void rename_path(const std::string& from, const std::string& to) {
+  if (std::rename(from.c_str(), to.c_str()) != 0) refuse_path("write", to, errno);
+}
+
+void sync_folder(const std::string& path) {
+  File folder(path.empty() ? "." : path, O_RDONLY | O_DIRECTORY);
+  // Some network file systems cannot sync folders; there the rename itself is the server's promise.
+  if (::fsync(folder.descriptor()) != 0 && errno != EINVAL && errno != ENOTSUP) {
+    refuse_path("write", path, errno);
+  }
+}
+
+}  // namespace jigsaw

@@ -1,0 +1,64 @@
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "base/error.h"
+
+namespace jigsaw {
+
+/// A file or folder that cannot be opened, read or written: "cannot write PATH: No space left on device".
+/// Callers that know what the file is for turn it into the error of their exit code.
+class FileError : public Error {
+ public:
+  explicit FileError(const std::string& message) : Error(ExitCode::kInternal, message) {}
+};
+
+/// An open file, not inherited by child processes; closed with the value. All errors are FileError.
+class File {
+ public:
+  /// @param flags  of open(2): O_RDONLY, O_RDWR | O_CREAT, …; new files get the mode 0666 less the umask.
+  File(std::string path, int flags);
+  ~File();
+  File(File&& other) noexcept
+      : path_(std::move(other.path_)), descriptor_(std::exchange(other.descriptor_, -1)) {}
+  File& operator=(File&& other) noexcept;
+
+  const std::string& path() const { return path_; }
+  int descriptor() const { return descriptor_; }
+  std::int64_t size() const;
+
+  /// Takes the space of the first `bytes` bytes now, where the file system can, so that a full disk shows
+  /// before anything is written.
+  void reserve(std::int64_t bytes);
+  void write(std::span<const std::byte> bytes, std::int64_t offset);
+  /// Fills `bytes` whole; an error when the file ends before.
+  void read(std::span<std::byte> bytes, std::int64_t offset) const;
+  void truncate(std::int64_t bytes);
+  /// Returns when everything written is on the disk.
+  void sync();
+
+ private:
+  [[noreturn]] void refuse(const char* what) const;
+
+  std::string path_;
+  int descriptor_ = -1;
+};
+
+/// The whole text of a file. FileError when it cannot be read or is longer than `max_bytes`.
+std::string read_text(const std::string& path, std::int64_t max_bytes);
+
+/// Replaces a file whole or not at all, whenever the process or the machine dies: writes PATH.tmp beside it,
+/// syncs, renames, syncs the folder. On an error PATH is as it was and PATH.tmp is gone.
+void write_text_atomically(const std::string& path, std::string_view text);
+
+/// Renames a file or folder; what has the new name is replaced if it is a file.
+void rename_path(const std::string& from, const std::string& to);
+
+/// Returns when the names in a folder are on the disk as they are now.
+void sync_folder(const std::string& path);
+
+}  // namespace jigsaw

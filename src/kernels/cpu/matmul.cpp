@@ -1,0 +1,145 @@
+#include "kernels/cpu/matmul.h"
+
+#include <dnnl.hpp>
+#include <string_view>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "kernels/cpu/parallel.h"
+
+namespace jigsaw::cpu {
+
+namespace {
+
+using dnnl::memory;
+
+memory::data_type type_of(DType dtype) {
+  return dtype == DType::kBfloat16 ? memory::data_type::bf16 : memory::data_type::f32;
+}
+
+/// A matrix, or a batch of them; a batch stride of zero is a batch of one, which oneDNN repeats.
+memory::desc matrix(const MatrixProduct& product, const MatrixProduct::Strides& strides, std::int64_t rows,
+                    std::int64_t columns, DType dtype) {
+  if (product.batch == 1) return {{rows, columns}, type_of(dtype), memory::dims{strides.row, strides.column}};
+  const bool repeated = strides.batch == 0;
+  return {{repeated ? 1 : product.batch, rows, columns},
+          type_of(dtype),
+          memory::dims{repeated ? rows * columns : strides.batch, strides.row, strides.column}};
+}
+
+memory::desc any_layout(const memory::desc& plain) {
+#if DNNL_VERSION_MAJOR >= 3
+  return {plain.get_dims(), plain.get_data_type(), memory::format_tag::any};
+#else
+  return {plain.dims(), plain.data_type(), memory::format_tag::any};
+#endif
+}
+
+dnnl::matmul::primitive_desc describe(const dnnl::engine& engine, const memory::desc& a,
+                                      const memory::desc& b, const memory::desc& c, bool add) {
+  dnnl::primitive_attr attributes;
+  attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+  if (add) {
+    dnnl::post_ops sum;
+    sum.append_sum(1.0F);
+    attributes.set_post_ops(sum);
+  }
+#if DNNL_VERSION_MAJOR >= 3
+  return {engine, a, b, c, attributes};
+#else
+  return {dnnl::matmul::desc(a, b, c), attributes, engine};
+#endif
+}
+
+void* address(const std::byte* data) {
+  return const_cast<std::byte*>(data);
+}
+
+/// oneDNN speaks of its own errors; ours say what was computed.
+[[noreturn]] void rethrow(const dnnl::error& error, const char* what) {
+  fail(concat("oneDNN could not run ", what, ": ", error.what()));
+}
+
+}  // namespace
+
+struct Matmul::Primitives {
+  explicit Primitives(const MatmulKey& key)
+      : threads(key.threads),
+        engine(dnnl::engine::kind::cpu, 0),
+        stream(engine),
+        plain_b(matrix(key.product, key.product.b, key.product.k, key.product.n, key.in)),
+        description(describe(engine, matrix(key.product, key.product.a, key.product.m, key.product.k, key.in),
+                             key.packed ? any_layout(plain_b) : plain_b,
+                             matrix(key.product, key.product.c, key.product.m, key.product.n, key.out),
+                             key.add)),
+        matmul(description),
+        a(description.src_desc(), engine, nullptr),
+        b(description.weights_desc(), engine, nullptr),
+        c(description.dst_desc(), engine, nullptr),
+        scratch(description.scratchpad_desc(), engine, nullptr) {}
+
+  bool slow() const {
+    return std::string_view(description.impl_info_str()).find("ref") != std::string_view::npos;
+  }
+
+  int threads;
+  dnnl::engine engine;
+  dnnl::stream stream;
+  memory::desc plain_b;
+  dnnl::matmul::primitive_desc description;
+  dnnl::matmul matmul;
+  memory a, b, c, scratch;
+};
+
+Matmul::Matmul(std::unique_ptr<Primitives> primitives) : primitives_(std::move(primitives)) {}
+Matmul::~Matmul() = default;
+
+std::unique_ptr<Matmul> Matmul::make(const MatmulKey& key) {
+  const LibraryThreads threads(key.threads);
+  try {
+    auto primitives = std::make_unique<Primitives>(key);
+    if (primitives->slow()) return nullptr;
+    return std::unique_ptr<Matmul>(new Matmul(std::move(primitives)));
+  } catch (const dnnl::error& error) {
+    if (error.status == dnnl_unimplemented) return nullptr;
+    rethrow(error, "a matrix product");
+  }
+}
+
+void Matmul::run(Context& context, const std::byte* a, const std::byte* b, std::byte* c) {
+  Primitives& p = *primitives_;
+  const LibraryThreads threads(p.threads);
+  const Array scratch(context, {static_cast<std::int64_t>(p.scratch.get_desc().get_size() + 3) / 4},
+                      DType::kFloat32, Purpose::kWorkspace);
+  try {
+    p.a.set_data_handle(address(a));
+    p.b.set_data_handle(address(b));
+    p.c.set_data_handle(c);
+    p.scratch.set_data_handle(scratch.raw());
+    p.matmul.execute(p.stream, {{DNNL_ARG_SRC, p.a},
+                                {DNNL_ARG_WEIGHTS, p.b},
+                                {DNNL_ARG_DST, p.c},
+                                {DNNL_ARG_SCRATCHPAD, p.scratch}});
+    p.stream.wait();
+  } catch (const dnnl::error& error) {
+    rethrow(error, "a matrix product");
+  }
+}
+
+Array Matmul::pack(Context& context, const std::byte* b) {
+  Primitives& p = *primitives_;
+  const LibraryThreads threads(p.threads);
+  const memory::desc wanted = p.description.weights_desc();
+  Array packed(context, {static_cast<std::int64_t>(wanted.get_size() + 3) / 4}, DType::kFloat32,
+               Purpose::kWorkspace);
+  try {
+    memory from(p.plain_b, p.engine, address(b)), to(wanted, p.engine, packed.raw());
+    dnnl::reorder(from, to).execute(p.stream, from, to);
+    p.stream.wait();
+  } catch (const dnnl::error& error) {
+    rethrow(error, "the packing of a matrix");
+  }
+  return packed;
+}
+
+}  // namespace jigsaw::cpu

@@ -1,0 +1,116 @@
+#include <map>
+
+#include "kernels/contraction_kernels.h"
+#include "kernels/copy.h"
+#include "kernels/cuda/error.h"
+#include "kernels/cuda/matmul.h"
+#include "kernels/lowering.h"
+#include "kernels/pointwise.h"
+
+namespace jigsaw::cuda {
+
+namespace {
+
+/// What contractions of a rank keep between calls.
+struct ContractionState {
+  ContractionState() { check(cublasLtCreate(&handle), "start"); }
+  ~ContractionState() {
+    matmuls.clear();
+    cublasLtDestroy(handle);
+  }
+  ContractionState(const ContractionState&) = delete;
+  ContractionState& operator=(const ContractionState&) = delete;
+
+  cublasLtHandle_t handle = nullptr;
+  ContractionPlans plans;
+  std::map<MatmulKey, Matmul> matmuls;
+};
+
+/// What all three addresses are multiples of: vector loads need 16 bytes, views may start at any element.
+std::uint32_t alignment_of(const std::byte* a, const std::byte* b, const std::byte* c) {
+  const auto bits = reinterpret_cast<std::uintptr_t>(a) | reinterpret_cast<std::uintptr_t>(b) |
+                    reinterpret_cast<std::uintptr_t>(c);
+  for (const std::uint32_t alignment : {16U, 8U, 4U}) {
+    if (bits % alignment == 0) return alignment;
+  }
+  return 2;
+}
+
+/// Runs the products of a lowering on arrays of types that cuBLASLt knows.
+class Products {
+ public:
+  Products(Context& context, const Lowering& lowering, const Array& a, const Array& b, Array& c)
+      : context_(context),
+        state_(context.state<ContractionState>()),
+        lowering_(lowering),
+        a_(lowering.swapped ? b : a),
+        b_(lowering.swapped ? a : b),
+        c_(c) {}
+
+  void run(bool add) {
+    for_each_product(lowering_.loops, add,
+                     [this](std::int64_t at_a, std::int64_t at_b, std::int64_t at_c, bool adds) {
+                       product(a_.raw() + at_a * size_of(a_.dtype()), b_.raw() + at_b * size_of(b_.dtype()),
+                               c_.raw() + at_c * size_of(c_.dtype()), adds);
+                     });
+  }
+
+ private:
+  void product(const std::byte* a, const std::byte* b, std::byte* c, bool add) {
+    const MatmulKey key = {lowering_.product, a_.dtype(), c_.dtype(), alignment_of(a, b, c)};
+    auto found = state_.matmuls.find(key);
+    if (found == state_.matmuls.end()) found = state_.matmuls.try_emplace(key, state_.handle, key).first;
+    found->second.run(context_, a, b, c, add);
+  }
+
+  Context& context_;
+  ContractionState& state_;
+  const Lowering& lowering_;
+  const Array &a_, &b_;
+  Array& c_;
+};
+
+class Contraction : public ContractionKernels {
+ public:
+  void contract(Context& context, const ContractionSpec& spec, const Array& a, const Array& b, Array& c,
+                bool add) const override {
+    const Tally counted = context.tally();  // the front has counted; what runs below is part of it
+    if (a.count() > 0 && b.count() > 0) {
+      run_plan(context, context.state<ContractionState>().plans.of(spec, a.shape(), b.shape()), a, b, c, add);
+    } else if (!add) {
+      check(cudaMemsetAsync(c.raw(), 0, static_cast<std::size_t>(c.bytes()), stream_of(context)),
+            "clear an array");
+    }
+    context.tally() = counted;
+  }
+
+ private:
+  static void run_plan(Context& context, const ContractionPlan& plan, const Array& a, const Array& b,
+                       Array& c, bool add) {
+    const Array moved_a = plan.order_a.empty() ? a : permute(context, a, plan.order_a);
+    const Array moved_b = plan.order_b.empty() ? b : permute(context, b, plan.order_b);
+    // Sums of several products, and types cuBLASLt does not store, go through the type of sums.
+    const bool rounds = c.dtype() == DType::kBfloat16 && plan.lowering.sums();
+    if (Matmul::knows(a.dtype(), c.dtype()) && !rounds && plan.order_c.empty()) {
+      return Products(context, plan.lowering, moved_a, moved_b, c).run(add);
+    }
+    Array sums(context, plan.permuted_c, accumulator_of(a.dtype()), Purpose::kWorkspace);
+    Products(context, plan.lowering, moved_a, moved_b, sums).run(false);
+    const Array result = plan.order_c.empty() ? sums : permute(context, sums, plan.order_c);
+    if (add) return accumulate(context, c, result);
+    const Array converted = cast(context, result, c.dtype(), Purpose::kWorkspace);
+    check(cudaMemcpyAsync(c.raw(), converted.raw(), static_cast<std::size_t>(c.bytes()),
+                          cudaMemcpyDeviceToDevice, stream_of(context)),
+          "copy a result");
+  }
+};
+
+}  // namespace
+
+template <>
+const ContractionKernels& kernels() {
+  static const Contraction instance;
+  return instance;
+}
+
+}  // namespace jigsaw::cuda

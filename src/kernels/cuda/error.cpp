@@ -1,0 +1,18 @@
+#include "kernels/cuda/error.h"
+
+#include "base/error.h"
+#include "base/text.h"
+
+namespace jigsaw::cuda {
+
+void check(cudaError_t status, const char* what) {
+  if (status != cudaSuccess) fail(concat("CUDA could not ", what, ": ", cudaGetErrorString(status)));
+}
+
+void check(cublasStatus_t status, const char* what) {
+  if (status != CUBLAS_STATUS_SUCCESS) {
+    fail(concat("cuBLASLt could not ", what, ": ", cublasLtGetStatusString(status)));
+  }
+}
+
+}  // namespace jigsaw::cuda

@@ -1,0 +1,17 @@
+#pragma once
+#include <cublasLt.h>
+#include <cuda_runtime_api.h>
+
+#include "array/context.h"
+
+namespace jigsaw::cuda {
+
+/// Throw Error that says what failed and CUDA's or cuBLAS's word for why.
+void check(cudaError_t status, const char* what);
+void check(cublasStatus_t status, const char* what);
+
+inline cudaStream_t stream_of(const Context& context) {
+  return static_cast<cudaStream_t>(context.stream());
+}
+
+}  // namespace jigsaw::cuda

@@ -1,0 +1,146 @@
+#include "kernels/cuda/matmul.h"
+
+#include "base/error.h"
+#include "base/text.h"
+#include "kernels/cuda/error.h"
+
+namespace jigsaw::cuda {
+
+namespace {
+
+constexpr std::int64_t kWorkspaceBytes = std::int64_t{32} << 20;
+
+cudaDataType_t type_of(DType dtype) {
+  switch (dtype) {
+    case DType::kFloat32:
+      return CUDA_R_32F;
+    case DType::kFloat64:
+      return CUDA_R_64F;
+    case DType::kBfloat16:
+      return CUDA_R_16BF;
+  }
+  fail("unknown element type");
+}
+
+/// A matrix as cuBLASLt sees it: column-major. Rows that are contiguous make the transposed matrix.
+class Matrix {
+ public:
+  Matrix(const MatrixProduct::Strides& strides, std::int64_t rows, std::int64_t columns, std::int64_t batch,
+         DType dtype) {
+    const bool by_rows = strides.column == 1;
+    check(cublasLtMatrixLayoutCreate(
+              &layout_, type_of(dtype), static_cast<std::uint64_t>(by_rows ? columns : rows),
+              static_cast<std::uint64_t>(by_rows ? rows : columns), by_rows ? strides.row : strides.column),
+          "describe a matrix");
+    const auto count = static_cast<std::int32_t>(batch);
+    set(CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &count, sizeof(count));
+    set(CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &strides.batch, sizeof(strides.batch));
+    transposed_ = by_rows;
+  }
+  ~Matrix() { cublasLtMatrixLayoutDestroy(layout_); }
+  Matrix(const Matrix&) = delete;
+  Matrix& operator=(const Matrix&) = delete;
+
+  cublasLtMatrixLayout_t layout() const { return layout_; }
+  /// What makes the transposed matrix of the stored one.
+  cublasOperation_t to_transposed() const { return transposed_ ? CUBLAS_OP_N : CUBLAS_OP_T; }
+
+ private:
+  void set(cublasLtMatrixLayoutAttribute_t attribute, const void* value, std::size_t bytes) {
+    check(cublasLtMatrixLayoutSetAttribute(layout_, attribute, value, bytes), "describe a batch of matrices");
+  }
+
+  cublasLtMatrixLayout_t layout_ = nullptr;
+  bool transposed_ = false;
+};
+
+/// Sums in float32, without TensorFloat-32, or in float64.
+struct Description {
+  Description(const MatmulKey& key, const Matrix& a, const Matrix& b) {
+    const bool wide = key.in == DType::kFloat64;
+    check(cublasLtMatmulDescCreate(&description, wide ? CUBLAS_COMPUTE_64F : CUBLAS_COMPUTE_32F,
+                                   wide ? CUDA_R_64F : CUDA_R_32F),
+          "describe a product");
+    // Row-major C is column-major Cᵀ = Bᵀ·Aᵀ.
+    const cublasOperation_t first = b.to_transposed(), second = a.to_transposed();
+    check(cublasLtMatmulDescSetAttribute(description, CUBLASLT_MATMUL_DESC_TRANSA, &first, sizeof(first)),
+          "describe a product");
+    check(cublasLtMatmulDescSetAttribute(description, CUBLASLT_MATMUL_DESC_TRANSB, &second, sizeof(second)),
+          "describe a product");
+  }
+  ~Description() { cublasLtMatmulDescDestroy(description); }
+  Description(const Description&) = delete;
+  Description& operator=(const Description&) = delete;
+
+  cublasLtMatmulDesc_t description = nullptr;
+};
+
+struct Preference {
+  explicit Preference(std::uint32_t alignment) {
+    check(cublasLtMatmulPreferenceCreate(&preference), "state a preference");
+    const auto bytes = static_cast<std::uint64_t>(kWorkspaceBytes);
+    check(cublasLtMatmulPreferenceSetAttribute(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &bytes,
+                                               sizeof(bytes)),
+          "state a preference");
+    constexpr cublasLtMatmulPreferenceAttributes_t kAlignments[] = {
+        CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
+        CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES};
+    for (const auto attribute : kAlignments) {
+      check(cublasLtMatmulPreferenceSetAttribute(preference, attribute, &alignment, sizeof(alignment)),
+            "state a preference");
+    }
+  }
+  ~Preference() { cublasLtMatmulPreferenceDestroy(preference); }
+  Preference(const Preference&) = delete;
+  Preference& operator=(const Preference&) = delete;
+
+  cublasLtMatmulPreference_t preference = nullptr;
+};
+
+}  // namespace
+
+struct Matmul::Plan {
+  Plan(cublasLtHandle_t handle_, const MatmulKey& key)
+      : handle(handle_),
+        wide(key.in == DType::kFloat64),
+        a(key.product.a, key.product.m, key.product.k, key.product.batch, key.in),
+        b(key.product.b, key.product.k, key.product.n, key.product.batch, key.in),
+        c(key.product.c, key.product.m, key.product.n, key.product.batch, key.out),
+        description(key, a, b) {
+    const Preference preference(key.alignment);
+    int found = 0;
+    cublasLtMatmulHeuristicResult_t result{};
+    check(cublasLtMatmulAlgoGetHeuristic(handle, description.description, b.layout(), a.layout(), c.layout(),
+                                         c.layout(), preference.preference, 1, &result, &found),
+          "choose an algorithm");
+    if (found == 0) {
+      fail(concat("cuBLASLt has no algorithm for a product of ", key.product.m, " x ", key.product.k, " and ",
+                  key.product.k, " x ", key.product.n, " matrices of ", name(key.in)));
+    }
+    algorithm = result.algo;
+  }
+
+  cublasLtHandle_t handle;
+  bool wide;
+  Matrix a, b, c;
+  Description description;
+  cublasLtMatmulAlgo_t algorithm{};
+};
+
+Matmul::Matmul(cublasLtHandle_t handle, const MatmulKey& key) : plan_(std::make_unique<Plan>(handle, key)) {}
+Matmul::~Matmul() = default;
+
+void Matmul::run(Context& context, const std::byte* a, const std::byte* b, std::byte* c, bool add) const {
+  const Plan& p = *plan_;
+  const Array workspace(context, {kWorkspaceBytes / 4}, DType::kFloat32, Purpose::kWorkspace);
+  const float one = 1, old = add ? 1 : 0;
+  const double wide_one = 1, wide_old = old;
+  check(
+      cublasLtMatmul(p.handle, p.description.description, p.wide ? static_cast<const void*>(&wide_one) : &one,
+                     b, p.b.layout(), a, p.a.layout(), p.wide ? static_cast<const void*>(&wide_old) : &old, c,
+                     p.c.layout(), c, p.c.layout(), &p.algorithm, workspace.raw(),
+                     static_cast<std::size_t>(kWorkspaceBytes), stream_of(context)),
+      "run a product");
+}
+
+}  // namespace jigsaw::cuda

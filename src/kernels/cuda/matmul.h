@@ -1,0 +1,41 @@
+#pragma once
+#include <cublasLt.h>
+
+#include <memory>
+
+#include "array/array.h"
+#include "kernels/lowering.h"
+
+namespace jigsaw::cuda {
+
+/// One kind of product: what decides cuBLASLt's choice of algorithm.
+struct MatmulKey {
+  MatrixProduct product;
+  DType in = DType::kFloat32, out = DType::kFloat32;
+  std::uint32_t alignment = 16;  ///< bytes, of all three operands
+  auto operator<=>(const MatmulKey&) const = default;
+};
+
+/// A cuBLASLt matrix product, planned once and run on many operands.
+class Matmul {
+ public:
+  /// Throws Error when cuBLASLt has no algorithm for the key. The handle outlives the product.
+  Matmul(cublasLtHandle_t handle, const MatmulKey& key);
+  ~Matmul();
+  Matmul(const Matmul&) = delete;
+  Matmul& operator=(const Matmul&) = delete;
+
+  /// C = A·B, or C += A·B, on the context's stream; workspace comes from its arena.
+  void run(Context& context, const std::byte* a, const std::byte* b, std::byte* c, bool add) const;
+
+  /// Whether cuBLASLt computes these types: f32, f64, bf16 → bf16, bf16 → f32.
+  static bool knows(DType in, DType out) {
+    return in == out || (in == DType::kBfloat16 && out == DType::kFloat32);
+  }
+
+ private:
+  struct Plan;
+  std::unique_ptr<Plan> plan_;
+};
+
+}  // namespace jigsaw::cuda

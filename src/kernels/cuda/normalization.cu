@@ -1,0 +1,256 @@
+#include "kernels/cuda/device.cuh"
+#include "kernels/normalization_kernels.h"
+
+namespace jigsaw::cuda {
+
+namespace {
+
+/// What the kernels of one LayerNorm read: T is the type of x, R of statistics, gamma and beta (null: ones
+/// and zeros).
+template <typename T>
+struct Rows {
+  using R = Accumulator<T>;
+  std::int64_t rows, c;
+  const Element<T>* x;
+  const R *gamma, *beta;
+
+  __device__ R value(std::int64_t row, std::int64_t i) const { return load<R>(x[row * c + i]); }
+  __device__ R factor(std::int64_t i) const { return gamma != nullptr ? gamma[i] : R(1); }
+  __device__ R shift(std::int64_t i) const { return beta != nullptr ? beta[i] : R(0); }
+};
+
+template <typename T>
+Rows<T> rows_of(const Array& x, const Array& gamma, const Array& beta) {
+  using R = Accumulator<T>;
+  return {x.shape().count(0, x.rank() - 1), x.shape().back(), elements<T>(x),
+          gamma.defined() ? gamma.data<R>() : nullptr, beta.defined() ? beta.data<R>() : nullptr};
+}
+
+/// Mean and Σ (x − mean)² of a row, by a block.
+template <typename T>
+__device__ void block_moments(const Rows<T>& all, std::int64_t row, Accumulator<T>& mean,
+                              Accumulator<T>& m2) {
+  using R = Accumulator<T>;
+  R sum = 0, squares = 0;
+  for (std::int64_t i = threadIdx.x; i < all.c; i += kThreads) sum += all.value(row, i);
+  mean = all.c > 0 ? block_sum(sum) / static_cast<R>(all.c) : R(0);
+  for (std::int64_t i = threadIdx.x; i < all.c; i += kThreads) {
+    const R deviation = all.value(row, i) - mean;
+    squares += deviation * deviation;
+  }
+  m2 = block_sum(squares);
+}
+
+template <typename T>
+__global__ void write_moments(Rows<T> all, Accumulator<T>* means, Accumulator<T>* m2s) {
+  for (std::int64_t row = blockIdx.x; row < all.rows; row += gridDim.x) {
+    Accumulator<T> mean, m2;
+    block_moments(all, row, mean, m2);
+    if (threadIdx.x == 0) means[row] = mean, m2s[row] = m2;
+  }
+}
+
+template <typename T>
+__device__ void normalize(const Rows<T>& all, std::int64_t row, Accumulator<T> mean, Accumulator<T> rstd,
+                          Element<T>* y) {
+  for (std::int64_t i = threadIdx.x; i < all.c; i += kThreads) {
+    y[row * all.c + i] = stored<Element<T>>((all.value(row, i) - mean) * rstd * all.factor(i) + all.shift(i));
+  }
+}
+
+template <typename T>
+__global__ void normalize_rows(Rows<T> all, Accumulator<T> eps, Accumulator<T>* means, Accumulator<T>* rstds,
+                               Element<T>* y) {
+  using R = Accumulator<T>;
+  for (std::int64_t row = blockIdx.x; row < all.rows; row += gridDim.x) {
+    R mean, m2;
+    block_moments(all, row, mean, m2);
+    const R rstd = R(1) / sqrt(m2 / static_cast<R>(all.c > 0 ? all.c : 1) + eps);
+    if (threadIdx.x == 0) means[row] = mean, rstds[row] = rstd;
+    normalize(all, row, mean, rstd, y);
+  }
+}
+
+template <typename T>
+__global__ void apply_rows(Rows<T> all, const Accumulator<T>* means, const Accumulator<T>* rstds,
+                           Element<T>* y) {
+  for (std::int64_t row = blockIdx.x; row < all.rows; row += gridDim.x) {
+    normalize(all, row, means[row], rstds[row], y);
+  }
+}
+
+/// Σ dy·gamma and Σ dy·gamma·x̂ of each row.
+template <typename T>
+__global__ void sum_rows(Rows<T> all, const Element<T>* dy, const Accumulator<T>* means,
+                         const Accumulator<T>* rstds, Accumulator<T>* sums) {
+  using R = Accumulator<T>;
+  for (std::int64_t row = blockIdx.x; row < all.rows; row += gridDim.x) {
+    R sum = 0, product = 0;
+    for (std::int64_t i = threadIdx.x; i < all.c; i += kThreads) {
+      const R g = load<R>(dy[row * all.c + i]) * all.factor(i);
+      sum += g;
+      product += g * (all.value(row, i) - means[row]) * rstds[row];
+    }
+    sum = block_sum(sum);
+    product = block_sum(product);
+    if (threadIdx.x == 0) sums[2 * row] = sum, sums[2 * row + 1] = product;
+  }
+}
+
+template <typename T>
+__global__ void backward_rows(Rows<T> all, const Element<T>* dy, const Accumulator<T>* means,
+                              const Accumulator<T>* rstds, const Accumulator<T>* sums, Accumulator<T> share,
+                              Element<T>* dx) {
+  using R = Accumulator<T>;
+  for (std::int64_t row = blockIdx.x; row < all.rows; row += gridDim.x) {
+    const R sum = sums[2 * row] * share, product = sums[2 * row + 1] * share;
+    for (std::int64_t i = threadIdx.x; i < all.c; i += kThreads) {
+      const std::int64_t at = row * all.c + i;
+      const R normalized = (all.value(row, i) - means[row]) * rstds[row];
+      dx[at] =
+          stored<Element<T>>(rstds[row] * (load<R>(dy[at]) * all.factor(i) - sum - normalized * product));
+    }
+  }
+}
+
+/// Slabs of rows whose column sums are formed apart, then added in order: no atomics, so that results repeat.
+constexpr std::int64_t kSlabs = 64;
+
+template <typename T>
+__global__ void slab_sums(Rows<T> all, const Element<T>* dy, const Accumulator<T>* means,
+                          const Accumulator<T>* rstds, Accumulator<T>* slabs) {
+  using R = Accumulator<T>;
+  const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * kThreads + threadIdx.x;
+  if (i >= all.c) return;
+  const std::int64_t slab = blockIdx.y;
+  R dgamma = 0, dbeta = 0;
+  for (std::int64_t row = all.rows * slab / kSlabs; row < all.rows * (slab + 1) / kSlabs; ++row) {
+    const R g = load<R>(dy[row * all.c + i]);
+    dgamma += g * (all.value(row, i) - means[row]) * rstds[row];
+    dbeta += g;
+  }
+  slabs[slab * 2 * all.c + i] = dgamma;
+  slabs[(slab * 2 + 1) * all.c + i] = dbeta;
+}
+
+template <typename R>
+struct SlabTotal {
+  std::int64_t c;
+  const R* slabs;
+  R *dgamma, *dbeta;
+  __device__ void operator()(std::int64_t i) const {
+    R first = 0, second = 0;
+    for (std::int64_t slab = 0; slab < kSlabs; ++slab) {
+      first += slabs[slab * 2 * c + i];
+      second += slabs[(slab * 2 + 1) * c + i];
+    }
+    dgamma[i] = first;
+    dbeta[i] = second;
+  }
+};
+
+class Normalization : public NormalizationKernels {
+ public:
+  void row_moments(Context& context, const Array& x, Moments& moments) const override {
+    visit(x.dtype(), [&](auto zero) {
+      using T = decltype(zero);
+      using R = Accumulator<T>;
+      const Rows<T> all = rows_of<T>(x, {}, {});
+      if (all.rows == 0) return;
+      write_moments<T><<<blocks_for(all.rows), kThreads, 0, stream_of(context)>>>(all, moments.mean.data<R>(),
+                                                                                  moments.m2.data<R>());
+    });
+    check(cudaGetLastError(), "start a kernel");
+  }
+
+  void forward(Context& context, const Array& x, const Array& gamma, const Array& beta, double eps,
+               NormStatistics& statistics, Array& y) const override {
+    visit(x.dtype(), [&](auto zero) {
+      using T = decltype(zero);
+      using R = Accumulator<T>;
+      const Rows<T> all = rows_of<T>(x, gamma, beta);
+      if (all.rows == 0) return;
+      normalize_rows<T><<<blocks_for(all.rows), kThreads, 0, stream_of(context)>>>(
+          all, static_cast<R>(eps), statistics.mean.data<R>(), statistics.reciprocal_deviation.data<R>(),
+          elements<T>(y));
+    });
+    check(cudaGetLastError(), "start a kernel");
+  }
+
+  void apply(Context& context, const Array& x, const Array& gamma, const Array& beta,
+             const NormStatistics& statistics, Array& y) const override {
+    visit(x.dtype(), [&](auto zero) {
+      using T = decltype(zero);
+      using R = Accumulator<T>;
+      const Rows<T> all = rows_of<T>(x, gamma, beta);
+      if (all.rows == 0) return;
+      apply_rows<T><<<blocks_for(all.rows), kThreads, 0, stream_of(context)>>>(
+          all, statistics.mean.data<R>(), statistics.reciprocal_deviation.data<R>(), elements<T>(y));
+    });
+    check(cudaGetLastError(), "start a kernel");
+  }
+
+  void backward(Context& context, const Array& dy, const Array& x, const Array& gamma,
+                const NormStatistics& statistics, const Array& row_sums_of_all, std::int64_t c_total,
+                NormGradients& gradients) const override {
+    const std::int64_t rows = x.shape().count(0, x.rank() - 1);
+    Array sums = row_sums_of_all;
+    if (!sums.defined()) {
+      sums = Array(context, {rows, 2}, accumulator_of(x.dtype()), Purpose::kWorkspace);
+      row_sums(context, dy, x, gamma, statistics, sums);
+    }
+    visit(x.dtype(), [&](auto zero) {
+      using T = decltype(zero);
+      using R = Accumulator<T>;
+      const Rows<T> all = rows_of<T>(x, gamma, {});
+      const R *const means = statistics.mean.data<R>(), *const rstds =
+                                                            statistics.reciprocal_deviation.data<R>();
+      if (x.count() > 0) {
+        backward_rows<T><<<blocks_for(rows), kThreads, 0, stream_of(context)>>>(
+            all, elements<T>(dy), means, rstds, sums.data<R>(), R(1) / static_cast<R>(c_total),
+            elements<T>(gradients.dx));
+        check(cudaGetLastError(), "start a kernel");
+      }
+      if (gamma.defined() && all.c > 0)
+        affine_gradients<T>(context, all, elements<T>(dy), means, rstds, gradients);
+    });
+  }
+
+  void row_sums(Context& context, const Array& dy, const Array& x, const Array& gamma,
+                const NormStatistics& statistics, Array& sums) const override {
+    visit(x.dtype(), [&](auto zero) {
+      using T = decltype(zero);
+      using R = Accumulator<T>;
+      const Rows<T> all = rows_of<T>(x, gamma, {});
+      if (all.rows == 0) return;
+      sum_rows<T><<<blocks_for(all.rows), kThreads, 0, stream_of(context)>>>(
+          all, elements<T>(dy), statistics.mean.data<R>(), statistics.reciprocal_deviation.data<R>(),
+          sums.data<R>());
+    });
+    check(cudaGetLastError(), "start a kernel");
+  }
+
+ private:
+  template <typename T>
+  static void affine_gradients(Context& context, const Rows<T>& all, const Element<T>* dy,
+                               const Accumulator<T>* means, const Accumulator<T>* rstds,
+                               NormGradients& gradients) {
+    using R = Accumulator<T>;
+    Array slabs(context, {kSlabs, 2, all.c}, kDType<R>, Purpose::kWorkspace);
+    const dim3 grid(static_cast<unsigned>((all.c + kThreads - 1) / kThreads), static_cast<unsigned>(kSlabs));
+    slab_sums<T><<<grid, kThreads, 0, stream_of(context)>>>(all, dy, means, rstds, slabs.data<R>());
+    check(cudaGetLastError(), "start a kernel");
+    for_elements(context, all.c,
+                 SlabTotal<R>{all.c, slabs.data<R>(), gradients.dgamma.data<R>(), gradients.dbeta.data<R>()});
+  }
+};
+
+}  // namespace
+
+template <>
+const NormalizationKernels& kernels() {
+  static const Normalization instance;
+  return instance;
+}
+
+}  // namespace jigsaw::cuda

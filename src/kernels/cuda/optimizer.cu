@@ -1,0 +1,115 @@
+#include <cmath>
+#include <vector>
+
+#include "kernels/cuda/device.cuh"
+#include "kernels/optimizer_kernels.h"
+
+namespace jigsaw::cuda {
+
+namespace {
+
+template <typename T>
+struct Adamw {
+  T *p, *m, *v;
+  const T* g;
+  T scale, beta1, beta2, rest1, rest2, keep, rate, root2, eps;
+
+  __device__ void operator()(std::int64_t i) const {
+    const T slope = g[i] * scale;
+    m[i] = beta1 * m[i] + rest1 * slope;
+    v[i] = beta2 * v[i] + rest2 * slope * slope;
+    p[i] = p[i] * keep - rate * m[i] / (sqrt(v[i]) * root2 + eps);
+  }
+};
+
+template <typename T>
+struct Average {
+  T* average;
+  const T* x;
+  T keep, rest;
+  __device__ void operator()(std::int64_t i) const { average[i] = keep * average[i] + rest * x[i]; }
+};
+
+/// Σ x² of each run of kRun elements: the order depends on the count only.
+constexpr std::int64_t kRun = 8192;
+
+template <typename E>
+__global__ void square_sums(std::int64_t count, const E* x, double* sums) {
+  const std::int64_t runs = (count + kRun - 1) / kRun;
+  for (std::int64_t run = blockIdx.x; run < runs; run += gridDim.x) {
+    const std::int64_t end = min(count, (run + 1) * kRun);
+    double sum = 0;
+    for (std::int64_t i = run * kRun + threadIdx.x; i < end; i += kThreads) {
+      const auto value = load<double>(x[i]);
+      sum += value * value;
+    }
+    sum = block_sum(sum);
+    if (threadIdx.x == 0) sums[run] = sum;
+  }
+}
+
+class Optimizer : public OptimizerKernels {
+ public:
+  void adamw(Context& context, const AdamwStep& step, Array& parameter, const Array& gradient, Array& moment1,
+             Array& moment2) const override {
+    const double correction1 = 1.0 - std::pow(step.beta1, static_cast<double>(step.step));
+    const double correction2 = 1.0 - std::pow(step.beta2, static_cast<double>(step.step));
+    visit_master(parameter.dtype(), [&](auto zero) {
+      using T = decltype(zero);
+      const auto as = [](double value) { return static_cast<T>(value); };
+      for_elements(
+          context, parameter.count(),
+          Adamw<T>{parameter.data<T>(), moment1.data<T>(), moment2.data<T>(), gradient.data<T>(),
+                   as(step.gradient_scale), as(step.beta1), as(step.beta2), as(1.0 - step.beta1),
+                   as(1.0 - step.beta2), as(1.0 - step.learning_rate * step.weight_decay),
+                   as(step.learning_rate / correction1), as(1.0 / std::sqrt(correction2)), as(step.eps)});
+    });
+  }
+
+  void exponential_average(Context& context, double decay, Array& average,
+                           const Array& parameter) const override {
+    visit_master(average.dtype(), [&](auto zero) {
+      using T = decltype(zero);
+      for_elements(context, average.count(),
+                   Average<T>{average.data<T>(), parameter.data<T>(), static_cast<T>(decay),
+                              static_cast<T>(1.0 - decay)});
+    });
+  }
+
+  double sum_of_squares(Context& context, const Array& x) const override {
+    const std::int64_t runs = (x.count() + kRun - 1) / kRun;
+    if (runs == 0) return 0;
+    Array sums(context, {runs}, DType::kFloat64, Purpose::kWorkspace);
+    visit(x.dtype(), [&](auto zero) {
+      square_sums<<<blocks_for(runs), kThreads, 0, stream_of(context)>>>(
+          x.count(), elements<decltype(zero)>(x), sums.data<double>());
+    });
+    check(cudaGetLastError(), "start a kernel");
+    std::vector<double> host(static_cast<std::size_t>(runs));
+    check(cudaMemcpyAsync(host.data(), sums.raw(), static_cast<std::size_t>(sums.bytes()),
+                          cudaMemcpyDeviceToHost, stream_of(context)),
+          "copy sums");
+    check(cudaStreamSynchronize(stream_of(context)), "wait for sums");
+    double total = 0;
+    for (const double sum : host) total += sum;
+    return total;
+  }
+
+ private:
+  /// f32 or f64, the types of master parameters.
+  template <typename F>
+  static void visit_master(DType dtype, const F& f) {
+    if (dtype == DType::kFloat64) return f(double{});
+    f(float{});
+  }
+};
+
+}  // namespace
+
+template <>
+const OptimizerKernels& kernels() {
+  static const Optimizer instance;
+  return instance;
+}
+
+}  // namespace jigsaw::cuda

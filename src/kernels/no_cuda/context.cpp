@@ -1,0 +1,28 @@
+#include "base/error.h"
+#include "kernels/cuda_context.h"
+
+namespace jigsaw {
+
+namespace {
+
+[[noreturn]] void no_cuda() {
+  throw ConfigError(
+      "this build has no CUDA kernels: set \"device\" to \"cpu\", or build with -DJIGSAW_CUDA=ON");
+}
+
+}  // namespace
+
+int cuda_device_count() {
+  return 0;
+}
+Context make_cuda_context(int) {
+  no_cuda();
+}
+Array to_device(const Context&, const Array&, Purpose) {
+  no_cuda();
+}
+Array to_host(const Context&, const Context&, const Array&, Purpose) {
+  no_cuda();
+}
+
+}  // namespace jigsaw

@@ -1,0 +1,84 @@
+#include "train/metrics_log.h"
+
+#include <fcntl.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "base/text.h"
+
+namespace jigsaw {
+namespace {
+
+/// A line as write() leaves it, of a step no later than `step`.
+bool belongs(const std::string& line, std::int64_t step) {
+  const Json json = Json::parse(line, nullptr, false);
+  if (!json.is_object()) return false;
+  const auto found = json.find("step");
+  return found != json.end() && found->is_number_integer() && found->get<std::int64_t>() <= step;
+}
+
+}  // namespace
+
+MetricsLog::MetricsLog(std::string path, Log& log) : path_(std::move(path)), log_(&log) {}
+
+void MetricsLog::resume_at(std::int64_t step) {
+  if (!log_->speaks()) return;
+  try {
+    if (std::filesystem::exists(path_)) keep_lines_until(step);
+  } catch (const FileError& error) {
+    warn_once(error.what());
+  }
+}
+
+void MetricsLog::keep_lines_until(std::int64_t step) {
+  const std::string temporary = path_ + ".tmp";
+  {
+    std::ifstream old(path_, std::ios::binary);
+    std::ofstream kept(temporary, std::ios::binary | std::ios::trunc);
+    std::string line;
+    // A line that ends with the file, not with a line break, is torn: eof() is set with it.
+    while (std::getline(old, line) && !old.eof()) {
+      if (belongs(line, step)) kept << line << '\n';
+    }
+    kept.close();
+    if (old.bad()) throw FileError(concat("cannot read ", path_));
+    if (!kept) {
+      std::filesystem::remove(temporary);
+      throw FileError(concat("cannot write ", temporary, "; what is in ", path_, " stays"));
+    }
+  }
+  File(temporary, O_RDWR).sync();
+  rename_path(temporary, path_);
+}
+
+void MetricsLog::write(const Json& line) {
+  if (!log_->speaks()) return;
+  try {
+    append(line.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n");
+  } catch (const FileError& error) {
+    warn_once(error.what());
+  }
+}
+
+void MetricsLog::append(std::string_view text) {
+  if (!file_) {
+    file_.emplace(path_, O_RDWR | O_CREAT);
+    size_ = file_->size();
+  }
+  try {
+    file_->write(std::as_bytes(std::span(text)), size_);
+  } catch (const FileError&) {
+    file_->truncate(size_);
+    throw;
+  }
+  size_ += static_cast<std::int64_t>(text.size());
+}
+
+void MetricsLog::warn_once(const std::string& reason) {
+  if (warned_) return;
+  warned_ = true;
+  log_->warn(concat(reason, "; the run goes on, and lines are missing there"));
+}
+
+}  // namespace jigsaw

@@ -1,0 +1,37 @@
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "base/file.h"
+#include "base/log.h"
+#include "config/json.h"
+
+namespace jigsaw {
+
+/// metrics.jsonl: one compact JSON object a line, each with an integer "step", on the disk's side of the
+/// process line by line. Floating point numbers carry all their digits; what is not finite becomes null.
+/// Only the rank that speaks writes; on other ranks every call does nothing. A disk that is full costs
+/// lines, never the run: it warns once, and no line is ever left torn.
+class MetricsLog {
+ public:
+  MetricsLog(std::string path, Log& log);
+
+  /// Before the first write(): keeps the whole lines whose step is at most `step` and drops the others, among
+  /// them a torn last line. A run that starts anew resumes at 0.
+  void resume_at(std::int64_t step);
+  void write(const Json& line);
+
+ private:
+  void keep_lines_until(std::int64_t step);
+  void append(std::string_view text);
+  void warn_once(const std::string& reason);
+
+  std::string path_;
+  Log* log_;
+  std::optional<File> file_;
+  std::int64_t size_ = 0;  ///< of all whole lines
+  bool warned_ = false;
+};
+
+}  // namespace jigsaw

@@ -1,0 +1,87 @@
+#include "train/run_directory.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <filesystem>
+#include <system_error>
+
+#include "base/text.h"
+#include "comm/agreement.h"
+
+namespace jigsaw {
+namespace {
+
+/// "process 4711 on node12", as the lock file names its holder.
+std::string this_process() {
+  char host[256] = "";
+  if (::gethostname(host, sizeof host - 1) != 0) host[0] = '\0';
+  return concat("process ", ::getpid(), " on ", host);
+}
+
+/// What the holder wrote into its lock file, fit to stand in a message.
+std::string holder_of(const File& lock) {
+  std::string text(static_cast<std::size_t>(std::min<std::int64_t>(lock.size(), 300)), '\0');
+  lock.read(std::as_writable_bytes(std::span(text)), 0);
+  const std::string line = split(text, '\n').front();
+  return line.empty() ? "" : concat(" (", line, ")");
+}
+
+}  // namespace
+
+RunDirectory::RunDirectory(std::string path, Communicator& communicator, Log& log)
+    : path_(std::move(path)), communicator_(&communicator) {
+  const std::string failure = first_failure(communicator, [&] {
+    if (communicator.rank() != 0) return;
+    create();
+    take_lock(log);
+  });
+  if (!failure.empty()) throw ConfigError(failure);
+}
+
+void RunDirectory::create() {
+  std::error_code error;
+  std::filesystem::create_directories(path_, error);
+  if (!error && !std::filesystem::is_directory(path_))
+    error = std::make_error_code(std::errc::not_a_directory);
+  if (error) {
+    throw ConfigError(
+        concat("output: cannot create the run directory ", quote(path_), ": ", error.message()));
+  }
+}
+
+void RunDirectory::take_lock(Log& log) {
+  try {
+    lock_.emplace(path_ + "/lock", O_RDWR | O_CREAT);
+    if (::flock(lock_->descriptor(), LOCK_EX | LOCK_NB) == 0) {
+      const std::string line = this_process() + "\n";
+      lock_->truncate(0);
+      lock_->write(std::as_bytes(std::span(line)), 0);
+      return;
+    }
+    const int error = errno;
+    if (error == EWOULDBLOCK) {
+      throw ConfigError(concat("output: the run directory ", quote(path_), " is in use by another run",
+                               holder_of(*lock_), "; wait for its end or choose another folder"));
+    }
+    log.warn(concat("the run directory ", path_, " cannot be locked (",
+                    std::generic_category().message(error), "); no other run may use it"));
+  } catch (const FileError& error) {
+    throw ConfigError(concat("output: ", error.what()));
+  }
+}
+
+void RunDirectory::write_config(const Json& config, const Json& versions, const std::string& command_line) {
+  const std::string failure = first_failure(*communicator_, [&] {
+    if (communicator_->rank() != 0) return;
+    Json all = config;
+    all["versions"] = versions;
+    all["command_line"] = command_line;
+    write_text_atomically(config_path(), all.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
+  });
+  if (!failure.empty()) throw ConfigError(concat("output: ", failure));
+}
+
+}  // namespace jigsaw

@@ -1,0 +1,43 @@
+#pragma once
+#include <optional>
+#include <string>
+
+#include "base/file.h"
+#include "base/log.h"
+#include "comm/communicator.h"
+#include "config/json.h"
+
+namespace jigsaw {
+
+/// The folder of one run (`output`), held by a lock that dies with its process: no second run can write
+/// there. Rank 0 touches the disk; all ranks fail alike.
+class RunDirectory {
+ public:
+  /// Creates the folder where it is missing and locks it. Collective. Where the file system knows no locks,
+  /// a warning says so and the run goes on without.
+  /// @throws ConfigError  naming `output`: when the folder cannot be created or written, or when another
+  ///                      run holds it.
+  RunDirectory(std::string path, Communicator& communicator, Log& log);
+
+  const std::string& path() const { return path_; }
+  std::string config_path() const { return path_ + "/config.json"; }
+  std::string metrics_path() const { return path_ + "/metrics.jsonl"; }
+  std::string summary_path() const { return path_ + "/summary.json"; }
+  std::string log_path() const { return path_ + "/log.txt"; }
+  std::string checkpoints_path() const { return path_ + "/checkpoints"; }
+
+  /// Writes config.json, atomically: the resolved configuration, then "versions" and "command_line".
+  /// Collective.
+  /// @throws ConfigError  naming `output`, when it cannot be written.
+  void write_config(const Json& config, const Json& versions, const std::string& command_line);
+
+ private:
+  void create();
+  void take_lock(Log& log);
+
+  std::string path_;
+  Communicator* communicator_;
+  std::optional<File> lock_;  ///< rank 0's
+};
+
+}  // namespace jigsaw

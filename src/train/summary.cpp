@@ -1,0 +1,49 @@
+#include "train/summary.h"
+
+#include <cmath>
+#include <fstream>
+
+#include "base/file.h"
+
+namespace jigsaw {
+
+Json to_json(const RankTotals& totals, int rank) {
+  Json sent = Json::object();
+  for (int kind = 0; kind < kCollectives; ++kind) {
+    sent[name(static_cast<Collective>(kind))] =
+        std::llround(totals.traffic.sent_bytes[static_cast<std::size_t>(kind)]);
+  }
+  return {{"rank", rank},
+          {"coordinates", totals.coordinates},
+          {"parameter_bytes", totals.parameter_bytes},
+          {"optimizer_bytes", totals.optimizer_bytes},
+          {"peak_memory_bytes", totals.peak_memory_bytes},
+          {"peak_activation_bytes", totals.peak_activation_bytes},
+          {"file_bytes_read", totals.file_bytes_read},
+          {"sent_bytes", sent}};
+}
+
+std::int64_t peak_resident_bytes() {
+  std::ifstream status("/proc/self/status");
+  std::string word;
+  std::int64_t kibibytes = 0;
+  while (status >> word) {
+    if (word == "VmHWM:" && status >> kibibytes) return kibibytes * 1024;
+  }
+  return 0;
+}
+
+void write_summary(const std::string& path, Json results, const RankTotals& own, Communicator& communicator,
+                   Log& log) {
+  const auto texts = communicator.all_gather_text(to_json(own, communicator.rank()).dump());
+  if (communicator.rank() != 0) return;
+  Json& ranks = results["ranks"] = Json::array();
+  for (const std::string& text : texts) ranks.push_back(Json::parse(text));
+  try {
+    write_text_atomically(path, results.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
+  } catch (const FileError& error) {
+    log.warn(error.what());
+  }
+}
+
+}  // namespace jigsaw

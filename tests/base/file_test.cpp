@@ -1,0 +1,66 @@
+#include "base/file.h"
+
+#include <fcntl.h>
+
+#include <functional>
+
+#include "support/small_disk.h"
+#include "support/temporary_folder.h"
+
+namespace jigsaw {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::SmallDisk;
+using testing::TemporaryFolder;
+
+std::string error_of(const std::function<void()>& call) {
+  try {
+    call();
+  } catch (const FileError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(File, WritesAndReadsAtOffsets) {
+  const TemporaryFolder folder;
+  File file(folder.path() + "/x", O_RDWR | O_CREAT);
+  file.write(std::as_bytes(std::span("world", 5)), 6);
+  file.write(std::as_bytes(std::span("hello ", 6)), 0);
+  EXPECT_EQ(file.size(), 11);
+  std::string text(5, '\0');
+  file.read(std::as_writable_bytes(std::span(text)), 6);
+  EXPECT_EQ(text, "world");
+  EXPECT_EQ(error_of([&] { file.read(std::as_writable_bytes(std::span(text)), 8); }),
+            "cannot read " + file.path() + ": it ends after 11 bytes");
+  file.reserve(100);
+  EXPECT_EQ(file.size(), 100);
+}
+
+TEST(File, ErrorsNameThePathAndTheReason) {
+  EXPECT_EQ(error_of([] { File("/nowhere/x", O_RDONLY); }),
+            "cannot open /nowhere/x: No such file or directory");
+  EXPECT_EQ(error_of([] { read_text("/tmp", 10000); }), "cannot read /tmp: Is a directory");
+  EXPECT_EQ(error_of([] { write_text_atomically("/nowhere/x", "a"); }),
+            "cannot open /nowhere/x.tmp: No such file or directory");
+}
+
+TEST(File, TextIsReplacedWholeOrNotAtAll) {
+  const TemporaryFolder folder;
+  const std::string path = folder.path() + "/x";
+  write_text_atomically(path, "old");
+  {
+    const SmallDisk disk(100);
+    EXPECT_EQ(error_of([&] { write_text_atomically(path, std::string(200, 'n')); }),
+              "cannot write " + path + ".tmp: File too large");
+  }
+  EXPECT_EQ(read_text(path, 100), "old");
+  EXPECT_FALSE(fs::exists(path + ".tmp"));
+  write_text_atomically(path, "new");
+  EXPECT_EQ(read_text(path, 100), "new");
+  EXPECT_NE(error_of([&] { read_text(path, 2); }).find("longer than 2 B"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace jigsaw

@@ -1,0 +1,90 @@
+#include "train/metrics_log.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "support/small_disk.h"
+#include "support/temporary_folder.h"
+
+namespace jigsaw {
+namespace {
+
+using testing::put_text;
+using testing::SmallDisk;
+using testing::TemporaryFolder;
+using testing::text_of;
+
+class MetricsLogTest : public ::testing::Test {
+ protected:
+  std::string resumed(const std::string& text, std::int64_t step) {
+    put_text(path_, text);
+    MetricsLog metrics(path_, log_);
+    metrics.resume_at(step);
+    return text_of(path_);
+  }
+
+  TemporaryFolder folder_;
+  std::string path_ = folder_.path() + "/metrics.jsonl";
+  Log log_{true};
+};
+
+TEST_F(MetricsLogTest, LinesAreCompactWholeAndThereAtOnce) {
+  MetricsLog metrics(path_, log_);
+  metrics.write({{"kind", "train"}, {"step", 1}, {"loss", 0.1 + 0.2}, {"grad_norm", std::nan("")}});
+  EXPECT_EQ(text_of(path_), R"({"kind":"train","step":1,"loss":0.30000000000000004,"grad_norm":null})"
+                            "\n");
+  metrics.write({{"kind", "train"}, {"step", 2}, {"loss", INFINITY}});
+  EXPECT_TRUE(text_of(path_).ends_with("\n{\"kind\":\"train\",\"step\":2,\"loss\":null}\n"));
+  const double loss = 1.0 / 3;
+  EXPECT_EQ(Json::parse(Json(loss).dump()).get<double>(), loss);
+}
+
+TEST_F(MetricsLogTest, ResumingDropsWhatIsPastTheCheckpointAndWhatIsTorn) {
+  const std::string one = "{\"kind\":\"train\",\"step\":1,\"loss\":0.5}\n", two = "{\"step\":2}\n",
+                    valid = "{\"kind\":\"valid\",\"step\":2}\n", three = "{\"step\":3}\n";
+  EXPECT_EQ(resumed(one + two + valid + three, 2), one + two + valid);
+  EXPECT_EQ(resumed(one + two + "{\"step\":2,\"lo", 2), one + two);
+  EXPECT_EQ(resumed(one + "{\"step\":2}", 2), one);  // whole, but its line break is lacking
+  EXPECT_EQ(resumed(one + "{\"st\n\n[2]\n" + two, 2), one + two);
+  EXPECT_EQ(resumed(one + two, 0), "");
+  EXPECT_EQ(resumed("", 5), "");
+  EXPECT_FALSE(std::filesystem::exists(path_ + ".tmp"));
+}
+
+TEST_F(MetricsLogTest, AResumedLogGoesOnBehindWhatItKept) {
+  put_text(path_, "{\"step\":1}\n{\"step\":2}\n{\"step\":3}\n{\"st");
+  MetricsLog metrics(path_, log_);
+  metrics.resume_at(2);
+  metrics.write({{"step", 3}, {"again", true}});
+  EXPECT_EQ(text_of(path_), "{\"step\":1}\n{\"step\":2}\n{\"step\":3,\"again\":true}\n");
+}
+
+TEST_F(MetricsLogTest, AFullDiskWarnsOnceAndLeavesNoTornLine) {
+  MetricsLog metrics(path_, log_);
+  metrics.write({{"step", 1}, {"long", std::string(4000, 'x')}});
+  const std::string first = text_of(path_);
+  ::testing::internal::CaptureStderr();  // into a file, on the same small disk
+  {
+    const SmallDisk disk(first.size() + 5);
+    metrics.write({{"step", 2}, {"loss", 0.5}});
+    EXPECT_EQ(text_of(path_), first);
+    metrics.write({{"step", 3}});
+  }
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(),
+            "jigsaw-train: warning: cannot write " + path_ +
+                ": File too large; the run goes on, and lines are missing there\n");
+  metrics.write({{"step", 4}});
+  EXPECT_EQ(text_of(path_), first + "{\"step\":4}\n");
+}
+
+TEST_F(MetricsLogTest, OtherRanksWriteNothing) {
+  Log silent(false);
+  MetricsLog metrics(path_, silent);
+  metrics.resume_at(0);
+  metrics.write({{"step", 1}});
+  EXPECT_FALSE(std::filesystem::exists(path_));
+}
+
+}  // namespace
+}  // namespace jigsaw

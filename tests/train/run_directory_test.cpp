@@ -1,0 +1,110 @@
+#include "train/run_directory.h"
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <functional>
+
+#include "comm/self/self.h"
+#include "comm/thread/run_ranks.h"
+#include "support/temporary_folder.h"
+
+namespace jigsaw {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::put_text;
+using testing::TemporaryFolder;
+
+std::string error_of(const std::function<void()>& call) {
+  try {
+    call();
+  } catch (const ConfigError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+class RunDirectoryTest : public ::testing::Test {
+ protected:
+  RunDirectory open(const std::string& path) { return {path, *self_, log_}; }
+
+  TemporaryFolder temporary_;
+  std::string path_ = temporary_.path() + "/runs/a";
+  Context context_ = Context::make_host(Backend::kReference, 1);
+  std::unique_ptr<Communicator> self_ = make_self_communicator(context_);
+  Log log_{true};
+};
+
+TEST_F(RunDirectoryTest, TheConfigurationIsWrittenWithVersions) {
+  const Json config = parse_json(R"({"name": "a", "seed": 18446744073709551615, "rate": 0.1})", "test");
+  {
+    RunDirectory directory = open(path_);
+    directory.write_config(config, {{"jigsaw-train", "0.1.0"}}, "jigsaw-train --config a.json");
+  }
+  EXPECT_EQ(load_config(path_ + "/config.json").dump(),
+            R"({"name":"a","seed":18446744073709551615,"rate":0.1,"versions":{"jigsaw-train":"0.1.0"},)"
+            R"("command_line":"jigsaw-train --config a.json"})");
+}
+
+TEST_F(RunDirectoryTest, ASecondRunIsRefusedUntilTheFirstIsGone) {
+  {
+    const RunDirectory first = open(path_);
+    char host[256] = "";
+    ASSERT_EQ(::gethostname(host, sizeof host), 0);
+    EXPECT_EQ(error_of([&] { open(path_); }), "output: the run directory \"" + path_ +
+                                                  "\" is in use by another run (process " +
+                                                  std::to_string(::getpid()) + " on " + host +
+                                                  "); wait for its end or choose another folder");
+  }
+  EXPECT_EQ(error_of([&] { open(path_); }), "");
+}
+
+TEST_F(RunDirectoryTest, TheLockDiesWithItsProcess) {
+  int ready[2];
+  ASSERT_EQ(::pipe(ready), 0);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const RunDirectory held = open(path_);
+    if (::write(ready[1], "x", 1) == 1) ::pause();
+    ::_exit(1);
+  }
+  char byte;
+  ASSERT_EQ(::read(ready[0], &byte, 1), 1);
+  EXPECT_NE(error_of([&] { open(path_); }), "");
+  ::kill(child, SIGKILL);
+  ::waitpid(child, nullptr, 0);
+  EXPECT_EQ(error_of([&] { open(path_); }), "");
+}
+
+TEST_F(RunDirectoryTest, ACopyIsNotLocked) {
+  const RunDirectory first = open(path_);
+  fs::copy(path_, path_ + "_copy", fs::copy_options::recursive);
+  EXPECT_EQ(error_of([&] { open(path_ + "_copy"); }), "");
+}
+
+TEST_F(RunDirectoryTest, FoldersThatCannotBeMadeNameTheKey) {
+  put_text(temporary_.path() + "/file", "");
+  EXPECT_EQ(
+      error_of([&] { open(temporary_.path() + "/file/run"); }),
+      "output: cannot create the run directory \"" + temporary_.path() + "/file/run\": Not a directory");
+  EXPECT_EQ(error_of([&] { open(temporary_.path() + "/file"); }),
+            "output: cannot create the run directory \"" + temporary_.path() + "/file\": Not a directory");
+  EXPECT_NE(error_of([&] { open("/proc/none"); }), "");
+}
+
+TEST_F(RunDirectoryTest, AllRanksFailAlike) {
+  const RunDirectory held = open(path_);
+  run_ranks(3, [&](Communicator& communicator) {
+    Log log(communicator.rank() == 0);
+    EXPECT_NE(error_of([&] { RunDirectory(path_, communicator, log); }), "");
+    RunDirectory other(path_ + "_b", communicator, log);
+    other.write_config({{"seed", 7}}, Json::object(), "x");
+    EXPECT_EQ(load_config(other.config_path()).at("seed"), 7);
+  });
+}
+
+}  // namespace
+}  // namespace jigsaw
