@@ -102,8 +102,9 @@ Array FieldLoss::gradient(const Rank& rank, const GlobalSums& sums, double scale
       const std::int64_t sample = box.begin[0] + b, variable = first_channel + c;
       const double denominator = sums.denominator[sums.index(sample, variable)];
       factor.data<double>()[b * channels + c] =
-          denominator > 0 ? scale * weights_[static_cast<std::size_t>(variable)] / (total * denominator)
-                          : 0.0;
+          total > 0 && denominator > 0
+              ? scale * weights_[static_cast<std::size_t>(variable)] / (total * denominator)
+              : 0.0;
     }
   }
   return loss_gradient(rank.context, norm_, prediction, target, point_weights(rank, box), factor);

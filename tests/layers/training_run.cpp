@@ -9,34 +9,20 @@ namespace jigsaw {
 
 namespace {
 
-/// A smooth function of the global element plus noise: the same numbers on every mesh.
-Array made_up(const Rank& rank, const Layout& layout, DType dtype, const char* name, int step) {
-  const Box box = rank.box(layout);
-  Array array(rank.context, box.extent, dtype);
+/// Normal numbers by global element: the same on every mesh.
+Array made_up(const Rank& rank, const Layout& layout, DType dtype, const std::string& name, int step) {
   const RandomStream random(3, RandomPurpose::kNoise, name);
-  visit(dtype, [&](auto zero) {
-    using T = decltype(zero);
-    for_each_global_index(layout.global, box, 0, box.extent.count(), [&](std::int64_t i, std::int64_t index) {
-      const RandomPosition at{static_cast<std::uint64_t>(step), 0, 0};
-      array.data<T>()[i] = static_cast<T>(random.normal(at, static_cast<std::uint64_t>(index)));
-    });
+  const RandomPosition at{static_cast<std::uint64_t>(step), 0, 0};
+  return testing::make_piece(rank, layout, dtype, [&](std::int64_t index) {
+    return random.normal(at, static_cast<std::uint64_t>(index));
   });
-  return array;
 }
 
-void collect(const std::vector<Segment>& segments, const Array& flat,
-             std::map<std::string, std::vector<double>>& into) {
-  for (const Segment& segment : segments) {
-    std::vector<double>& whole = into[segment.parameter->name()];
-    whole.resize(static_cast<std::size_t>(segment.parameter->shape().count()), NAN);
-    for_each_global_index(segment.parameter->shape(), segment.box, segment.first, segment.count,
-                          [&](std::int64_t i, std::int64_t index) {
-                            visit(flat.dtype(), [&](auto zero) {
-                              whole[static_cast<std::size_t>(index)] =
-                                  static_cast<double>(flat.data<decltype(zero)>()[segment.at + i]);
-                            });
-                          });
-  }
+/// The elements that this rank holds, in their places; NaN elsewhere.
+std::vector<double> whole_output(const Rank& rank, const ShardedTensor& y) {
+  std::vector<double> whole(static_cast<std::size_t>(y.layout.global.count()), NAN);
+  testing::paste_piece(rank, y.layout, y.piece, whole);
+  return whole;
 }
 
 struct ModelSection {
@@ -48,6 +34,18 @@ void declare(Keys<ModelSection>& keys) {
 
 }  // namespace
 
+FieldLoss TrainingRun::make_loss() const {
+  LossOptions options;
+  options.variable_weights = variable_weights;
+  std::vector<double> rows = row_weights;
+  for (std::int64_t i = 0; row_weights.empty() && i < space[0]; ++i) {
+    rows.push_back(1.0 + 0.01 * static_cast<double>(i));
+  }
+  std::vector<std::string> names;
+  for (std::int64_t c = 0; c < outputs; ++c) names.push_back(concat("v", c));
+  return FieldLoss(options, rows, names);
+}
+
 TrainingRun::Result TrainingRun::run_rank(Communicator& world, const MeshSizes& sizes) const {
   Mesh mesh(world, sizes.data, sizes.domain, sizes.tensor);
   const Rank rank{world.context(), mesh};
@@ -57,14 +55,16 @@ TrainingRun::Result TrainingRun::run_rank(Communicator& world, const MeshSizes& 
   PlanBook plans;
   const DType master = dtype == DType::kFloat64 ? DType::kFloat64 : DType::kFloat32;
   plan_and_materialise(*built, rank, plans, samples, zero, master, dtype, 1);
-  AdamW optimizer(rank, built->parameters(), OptimizerOptions{});
-  LossOptions loss_options;
-  loss_options.variable_weights = variable_weights;
-  std::vector<double> rows(static_cast<std::size_t>(space[0]));
-  for (std::size_t i = 0; i < rows.size(); ++i) rows[i] = 1.0 + 0.01 * static_cast<double>(i);
-  std::vector<std::string> names;
-  for (std::int64_t c = 0; c < outputs; ++c) names.push_back(concat("v", c));
-  const FieldLoss loss(loss_options, rows, names);
+  const std::vector<ParameterBlock*> blocks = built->parameters();
+  for (ParameterBlock* block : blocks) {
+    if (!initial.empty()) testing::load(*block, initial);
+  }
+  AdamW optimizer(rank, blocks, optimizer_options);
+  const FieldLoss loss = make_loss();
+  const auto field = [&](const Layout& layout, DType type, const std::string& name, int step) {
+    return data ? testing::cut_piece(rank, layout, type, data(name, step))
+                : made_up(rank, layout, type, name, step);
+  };
 
   Result result;
   const Layout input = built->input_layout(mesh, samples), output = built->output_layout(mesh, samples);
@@ -74,9 +74,10 @@ TrainingRun::Result TrainingRun::run_rank(Communicator& world, const MeshSizes& 
     {
       Tape tape(rank, plans, Tape::Mode::kRecord, dtype, {1, {static_cast<std::uint64_t>(step), 0, 0}});
       tape.set_training(true);
-      const Variable x({made_up(rank, input, dtype, "x", step), input}, false);
+      const Variable x({field(input, dtype, "x", step), input}, false);
       const Variable y = built->forward(tape, x);
-      const Array target = made_up(rank, output, master, "y", step);
+      if (step == 1) result.outputs["output"] = whole_output(rank, y.value());
+      const Array target = field(output, master, "y", step);
       const GlobalSums sums = loss.sums(rank, loss.norm(), y.value().piece, target, output);
       result.losses.push_back(loss.value(sums));
       y.slot()->add(rank, {loss.gradient(rank, sums, 1.0, y.value().piece, target, output), output});
@@ -84,15 +85,18 @@ TrainingRun::Result TrainingRun::run_rank(Communicator& world, const MeshSizes& 
     }
     result.norms.push_back(optimizer.finish_gradients(1.0));
     if (step == 1) {
-      for (ParameterBlock* block : built->parameters()) {
-        for (auto& group : block->groups())
-          collect(group->owned_segments(), group->owned_gradient(), result.gradients);
+      for (ParameterBlock* block : blocks) {
+        for (auto& group : block->groups()) {
+          testing::collect(group->owned_segments(), group->owned_gradient(), result.gradients);
+        }
       }
     }
-    optimizer.step(1.0, 1.0, result.norms.back());
+    optimizer.step(rate_factor(step), 1.0, result.norms.back());
   }
-  for (ParameterBlock* block : built->parameters()) {
-    for (auto& group : block->groups()) collect(group->owned_segments(), group->owned(), result.parameters);
+  for (ParameterBlock* block : blocks) {
+    for (auto& group : block->groups()) {
+      testing::collect(group->owned_segments(), group->owned(), result.parameters);
+    }
   }
   result.parameter_bytes = {optimizer.parameter_bytes()};
   result.peak_activation_bytes = {rank.context.arena().peak_bytes(Purpose::kActivations)};
@@ -102,16 +106,6 @@ TrainingRun::Result TrainingRun::run_rank(Communicator& world, const MeshSizes& 
 TrainingRun::Result TrainingRun::run(const MeshSizes& mesh) const {
   Result all;
   std::mutex mutex;
-  const auto merge = [](std::map<std::string, std::vector<double>>& into,
-                        const std::map<std::string, std::vector<double>>& from) {
-    for (const auto& [name, values] : from) {
-      std::vector<double>& whole = into[name];
-      whole.resize(values.size(), NAN);
-      for (std::size_t i = 0; i < values.size(); ++i) {
-        if (!std::isnan(values[i])) whole[i] = values[i];
-      }
-    }
-  };
   const Backend backend = dtype == DType::kFloat64 ? Backend::kReference : Backend::kCpu;
   all.parameter_bytes.resize(static_cast<std::size_t>(mesh.ranks()));
   all.peak_activation_bytes.resize(static_cast<std::size_t>(mesh.ranks()));
@@ -122,8 +116,9 @@ TrainingRun::Result TrainingRun::run(const MeshSizes& mesh) const {
         const std::lock_guard lock(mutex);
         all.losses = mine.losses;
         all.norms = mine.norms;
-        merge(all.gradients, mine.gradients);
-        merge(all.parameters, mine.parameters);
+        testing::merge(all.gradients, mine.gradients);
+        testing::merge(all.parameters, mine.parameters);
+        testing::merge(all.outputs, mine.outputs);
         all.parameter_bytes[static_cast<std::size_t>(world.rank())] = mine.parameter_bytes[0];
         all.peak_activation_bytes[static_cast<std::size_t>(world.rank())] = mine.peak_activation_bytes[0];
       });

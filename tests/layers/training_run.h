@@ -1,4 +1,5 @@
 #pragma once
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -6,11 +7,13 @@
 #include "comm/thread/run_ranks.h"
 #include "layers/registry.h"
 #include "optim/adamw.h"
+#include "support/parameters.h"
 #include "train/loss.h"
 
 namespace jigsaw {
 
-/// A few training steps of a model on made-up data, on any mesh: what tests compare between meshes.
+/// A few training steps of a model, on made-up data unless told otherwise, on any mesh: what tests compare
+/// between meshes, with goldens and between types.
 struct TrainingRun {
   Json model;
   Shape space = {33, 49};
@@ -20,11 +23,18 @@ struct TrainingRun {
   int steps = 3;
   bool recompute = false;
   std::map<std::string, double> variable_weights;
+  OptimizerOptions optimizer_options;
+  std::function<double(int step)> rate_factor = [](int) { return 1.0; };
+  std::vector<double> row_weights;  ///< empty: made up
+  testing::Tensors initial;         ///< empty: as the model initialises them
+  /// Whole inputs "x" and targets "y" of a step, from 1 on; absent: made up. Called by several threads.
+  std::function<std::vector<double>(const std::string& name, int step)> data;
 
   struct Result {
     std::vector<double> losses, norms;
-    std::map<std::string, std::vector<double>> gradients;              ///< of step 1, whole, by name
-    std::map<std::string, std::vector<double>> parameters;             ///< after the last step
+    testing::Tensors gradients;                                        ///< of step 1, whole, by name
+    testing::Tensors parameters;                                       ///< after the last step
+    testing::Tensors outputs;                                          ///< "output" of step 1
     std::vector<std::int64_t> parameter_bytes, peak_activation_bytes;  ///< by rank
   };
   struct MeshSizes {
@@ -36,6 +46,7 @@ struct TrainingRun {
 
   Result run(const MeshSizes& mesh) const;
   Result run_rank(Communicator& world, const MeshSizes& mesh) const;
+  FieldLoss make_loss() const;
 };
 
 }  // namespace jigsaw

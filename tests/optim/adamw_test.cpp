@@ -158,7 +158,9 @@ void compare(const std::string& section, int data, int domain, int tensor, Zero 
       EXPECT_LE(difference(history.moment2, "second_moment"), 1e-12) << name << " after step " << s + 1;
     }
   }
-  if (!golden.norms.empty()) EXPECT_LE(relative_difference(history.norms, golden.norms), 1e-12);
+  if (!golden.norms.empty()) {
+    EXPECT_LE(relative_difference(history.norms, golden.norms), 1e-12);
+  }
 }
 
 TEST(AdamW, StepsAsTorch) {

@@ -1,0 +1,121 @@
+// The loss's gradient against central differences, with points that do not count, on one rank and on meshes.
+#include <gtest/gtest.h>
+
+#include <mutex>
+
+#include "layers/training_run.h"
+
+namespace jigsaw {
+namespace {
+
+using testing::Tensors;
+using Sizes = TrainingRun::MeshSizes;
+
+const Shape kShape{3, 5, 4, 3};
+
+FieldLoss make_loss(ErrorNorm norm) {
+  return FieldLoss({norm, true, {{"b", 2.5}}}, {1.5, 1.2, 1.0, 0.8, 0.5}, {"a", "b", "c"});
+}
+
+struct Fields {
+  std::vector<double> prediction, target;
+};
+
+/// Every seventh target is missing, and one variable of one sample altogether.
+Fields made_up() {
+  Fields fields;
+  const RandomStream random(1, RandomPurpose::kNoise, "loss");
+  for (std::int64_t i = 0; i < kShape.count(); ++i) {
+    const auto element = static_cast<std::uint64_t>(i);
+    fields.prediction.push_back(random.normal({0}, element));
+    const bool missing = i % 7 == 0 || (i / 60 == 1 && i % 3 == 2);
+    fields.target.push_back(missing ? NAN : random.normal({1}, element));
+  }
+  return fields;
+}
+
+struct Answer {
+  double loss = 0;
+  Tensors gradient;
+};
+
+Answer on_mesh(const FieldLoss& loss, const Fields& fields, double scale, const Sizes& sizes) {
+  Answer answer;
+  std::mutex mutex;
+  run_ranks(sizes.ranks(), [&](Communicator& world) {
+    Mesh mesh(world, sizes.data, sizes.domain, sizes.tensor);
+    const Rank rank{world.context(), mesh};
+    const Layout layout = mesh.field_layout(kShape);
+    const Array x = testing::cut_piece(rank, layout, DType::kFloat64, fields.prediction);
+    const Array y = testing::cut_piece(rank, layout, DType::kFloat64, fields.target);
+    const GlobalSums sums = loss.sums(rank, loss.norm(), x, y, layout);
+    Tensors mine{{"prediction", std::vector<double>(fields.target.size(), NAN)}};
+    testing::paste_piece(rank, layout, loss.gradient(rank, sums, scale, x, y, layout), mine.at("prediction"));
+    const std::lock_guard lock(mutex);
+    answer.loss = loss.value(sums);
+    testing::merge(answer.gradient, mine);
+  });
+  return answer;
+}
+
+void check(ErrorNorm norm) {
+  const FieldLoss loss = make_loss(norm);
+  const Fields fields = made_up();
+  const double scale = 2.5;
+  const Answer one = on_mesh(loss, fields, scale, {});
+  std::vector<double> slopes;
+  for (std::size_t i = 0; i < fields.prediction.size(); ++i) {
+    const double step = 1e-5;
+    Fields near = fields;
+    near.prediction[i] += step;
+    const double above = on_mesh(loss, near, scale, {}).loss;
+    near.prediction[i] -= 2 * step;
+    slopes.push_back(scale * (above - on_mesh(loss, near, scale, {}).loss) / (2 * step));
+  }
+  EXPECT_LE(testing::relative_difference(one.gradient.at("prediction"), slopes), 1e-7);
+  EXPECT_EQ(one.gradient.at("prediction")[7], 0);
+  for (const Sizes& sizes :
+       {Sizes{1, {2, 1}, 1}, {1, {1, 3}, 1}, {1, {1, 1}, 2}, {3, {1, 1}, 1}, {1, {1, 2}, 3}}) {
+    const Answer many = on_mesh(loss, fields, scale, sizes);
+    EXPECT_NEAR(many.loss / one.loss, 1, 1e-13);
+    EXPECT_LE(testing::relative_difference(many.gradient.at("prediction"), one.gradient.at("prediction")),
+              1e-13);
+  }
+}
+
+TEST(LossGradient, MeanSquaredError) {
+  check(ErrorNorm::kSquared);
+}
+
+TEST(LossGradient, MeanAbsoluteError) {
+  check(ErrorNorm::kAbsolute);
+}
+
+TEST(LossGradient, VanishesWhereNothingCounts) {
+  const FieldLoss loss = make_loss(ErrorNorm::kSquared);
+  Fields fields = made_up();
+  fields.target.assign(fields.target.size(), NAN);
+  const Answer answer = on_mesh(loss, fields, 1.0, {1, {2, 1}, 1});
+  EXPECT_EQ(answer.loss, 0);
+  EXPECT_EQ(answer.gradient.at("prediction"), std::vector<double>(fields.target.size(), 0.0));
+}
+
+TEST(LossGradient, VanishesWhereNoVariableCounts) {
+  const FieldLoss loss({ErrorNorm::kSquared, false, {{"a", 0.0}, {"b", 0.0}, {"c", 0.0}}},
+                       std::vector<double>(5, 1.0), {"a", "b", "c"});
+  const Answer answer = on_mesh(loss, made_up(), 1.0, {1, {2, 1}, 1});
+  EXPECT_EQ(answer.loss, 0);
+  EXPECT_EQ(answer.gradient.at("prediction"), std::vector<double>(180, 0.0));
+}
+
+TEST(Loss, AWeightThatNamesNoVariableIsAnError) {
+  try {
+    FieldLoss({ErrorNorm::kSquared, true, {{"tm2", 1.0}}}, {1.0}, {"t2m", "u10"});
+    ADD_FAILURE() << "no error";
+  } catch (const ConfigError& error) {
+    EXPECT_NE(std::string(error.what()).find("did you mean \"t2m\""), std::string::npos) << error.what();
+  }
+}
+
+}  // namespace
+}  // namespace jigsaw
