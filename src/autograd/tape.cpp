@@ -179,6 +179,20 @@ DType Tape::gradient_type(const Placements& placements) const {
   return placements.any_partial() && dtype_ == DType::kBfloat16 ? DType::kFloat32 : dtype_;
 }
 
+namespace {
+
+/// How a parameter's gradient is added up: cut as the parameter is. Only where operations of one block use
+/// the parameter in several layouts does a gradient come otherwise.
+Placements held_gradient(const Placements& compute, const Placements& gradient) {
+  Placements held = compute;
+  for (std::size_t axis = 0; axis < kMaxAxes; ++axis) {
+    if (!compute.of[axis].is_shard() && !gradient.of[axis].is_shard()) held.of[axis] = gradient.of[axis];
+  }
+  return held;
+}
+
+}  // namespace
+
 void GradientTarget::give(const Rank& rank, const Placements& placements,
                           const std::function<Array()>& make) const {
   give(rank, placements, make,
@@ -188,6 +202,11 @@ void GradientTarget::give(const Rank& rank, const Placements& placements,
 void GradientTarget::give(const Rank& rank, const Placements& placements, const std::function<Array()>& make,
                           const std::function<void(Array&)>& add) const {
   if (parameter_ != nullptr) {
+    const Placements held = held_gradient(parameter_->compute_layout().placements, placements);
+    if (!(held == placements)) {
+      const ShardedTensor moved = redistribute(rank, {make(), {shape_, placements}}, {shape_, held});
+      return give(rank, held, [&] { return moved.piece; });
+    }
     if (!Parameter::contributes(rank, placements)) return;
     Array into = parameter_->gradient();
     add(into);

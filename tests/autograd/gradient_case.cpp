@@ -1,0 +1,256 @@
+#include "autograd/gradient_case.h"
+
+#include <gtest/gtest.h>
+
+#include <mutex>
+#include <random>
+
+#include "base/text.h"
+#include "comm/thread/run_ranks.h"
+
+namespace jigsaw::testing {
+
+namespace {
+
+std::vector<double> made_up(std::int64_t count, std::mt19937& generator) {
+  std::vector<double> values(static_cast<std::size_t>(count));
+  std::normal_distribution<double> normal;
+  for (double& value : values) value = normal(generator);
+  return values;
+}
+
+std::vector<Variable> add_parameters(ParameterBlock& block, const GradientCase& what) {
+  std::vector<Variable> parameters;
+  for (std::size_t i = 0; i < what.parameters.size(); ++i) {
+    parameters.emplace_back(block.add(concat("parameter.", i), what.parameters[i], Initial::constant(0)));
+  }
+  return parameters;
+}
+
+/// Space on the domain axes, the last dim on tensor: seldom what a row wants.
+Layout input_layout(const Mesh& mesh, const Shape& shape) {
+  Layout layout{shape, {}};
+  for (int i = 0; i < mesh.domain_axes() && 1 + i < shape.rank(); ++i) {
+    layout.placements[mesh.domain(i)] = Placement::shard(1 + i);
+  }
+  layout.placements[mesh.tensor()] = Placement::shard(shape.rank() - 1);
+  return layout;
+}
+
+void force(PlanBook::Entry& entry, const Forced& forced) {
+  require(entry.trace.nodes.size() == 1, "only one operation can be forced");
+  const Trace::Node& node = entry.trace.nodes[0];
+  Decision decision;
+  decision.inputs.resize(node.inputs.size());
+  decision.output = entry.trace.values[static_cast<std::size_t>(node.output)].placements;
+  if (forced.row >= 0) {
+    const Row& row = node.signature.rows[static_cast<std::size_t>(forced.row)];
+    for (std::size_t i = 0; i < node.inputs.size(); ++i) decision.inputs[i][forced.axis] = row.inputs[i];
+    decision.row_output[forced.axis] = row.output;
+    decision.cut = axis_bit(forced.axis);
+  }
+  for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+    entry.plan.parameters[static_cast<std::size_t>(node.inputs[i])] = decision.inputs[i];
+  }
+  entry.plan.decisions = {decision};
+}
+
+constexpr RandomState kRandom{7, {3, 1, 2}};
+
+}  // namespace
+
+Tensors GradientCase::values(const Shape& output) const {
+  std::mt19937 generator(5);
+  Tensors values;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    values[concat("input.", i)] = made_up(inputs[i].count(), generator);
+  }
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    values[concat("parameter.", i)] = made_up(parameters[i].count(), generator);
+  }
+  values["weight"] = made_up(output.count(), generator);
+  return values;
+}
+
+GradientRun::GradientRun(const Rank& rank, const GradientCase& what, std::optional<Forced> forced)
+    : rank_(rank), case_(what) {
+  PlanBook traced;
+  ParameterBlock names("case");
+  const std::vector<Variable> parameters = add_parameters(names, what);
+  std::vector<Variable> inputs;
+  for (const Shape& shape : what.inputs) {
+    inputs_.push_back(input_layout(rank.mesh, shape));
+    inputs.push_back(Variable::traced(inputs_.back(), -1));
+  }
+  Tape tape(rank, traced, Tape::Mode::kTrace, DType::kFloat64);
+  const BlockSpec spec{"case", &names, false, what.units};
+  output_ = tape.block(spec, inputs,
+                       [&](Tape& on, const std::vector<Variable>& x) { return what.run(on, x, parameters); })
+                .layout();
+
+  PlanBook::Entry entry = traced.at("case");
+  if (forced) force(entry, *forced);
+  parameters_ = add_parameters(block_, what);
+  for (std::size_t v = 0; v < entry.trace.values.size(); ++v) {
+    for (const auto& parameter : block_.parameters()) {
+      if (entry.trace.values[v].name != parameter->name()) continue;
+      ParameterBlock::set_compute(*parameter, entry.plan.parameters[v]);
+    }
+  }
+  plans_.add("case", std::move(entry));
+  block_.materialise(rank, Zero::kNone, DType::kFloat64, DType::kFloat64, 1);
+}
+
+std::vector<std::string> GradientRun::rows() const {
+  std::vector<std::string> labels;
+  for (const Row& row : plans_.at("case").trace.nodes[0].signature.rows) labels.push_back(row.label);
+  return labels;
+}
+
+Variable GradientRun::forward(Tape& tape, const std::vector<Variable>& inputs) {
+  tape.set_training(true);
+  std::vector<Variable> operands = inputs;
+  for (int i = 0; i < case_.times; ++i) {
+    const BlockSpec spec{"case", &block_, case_.recompute, case_.units};
+    operands[0] = tape.block(spec, operands, [this](Tape& on, const std::vector<Variable>& x) {
+      return case_.run(on, x, parameters_);
+    });
+  }
+  return operands[0];
+}
+
+std::vector<Variable> GradientRun::inputs_of(const Tensors& values, bool want_gradients) const {
+  std::vector<Variable> inputs;
+  for (std::size_t i = 0; i < inputs_.size(); ++i) {
+    const Array piece = cut_piece(rank_, inputs_[i], DType::kFloat64, values.at(concat("input.", i)));
+    inputs.emplace_back(ShardedTensor{piece, inputs_[i]}, want_gradients);
+  }
+  return inputs;
+}
+
+double GradientRun::weighted_sum(const Tensors& values) {
+  load(block_, values);
+  Tape tape(rank_, plans_, Tape::Mode::kForward, DType::kFloat64, kRandom);
+  const Array y = forward(tape, inputs_of(values, false)).value().piece;
+  const Array weight = cut_piece(rank_, output_, DType::kFloat64, values.at("weight"));
+  double sum = 0;
+  for (std::int64_t i = 0; i < y.count(); ++i) sum += y.data<double>()[i] * weight.data<double>()[i];
+  return sum;
+}
+
+Tensors GradientRun::gradients(const Tensors& values) {
+  load(block_, values);
+  for (auto& group : block_.groups()) group->zero_gradients();
+  Tape tape(rank_, plans_, Tape::Mode::kRecord, DType::kFloat64, kRandom);
+  const std::vector<Variable> inputs = inputs_of(values, true);
+  const Variable y = forward(tape, inputs);
+  y.slot()->add(rank_, {cut_piece(rank_, output_, DType::kFloat64, values.at("weight")), output_});
+  tape.backward();
+
+  Tensors result;
+  const auto paste = [&](const std::string& name, const ShardedTensor& x) {
+    std::vector<double>& whole = result[name];
+    whole.assign(static_cast<std::size_t>(x.layout.global.count()), NAN);
+    paste_piece(rank_, x.layout, x.piece, whole);
+  };
+  paste("output", y.value());
+  for (std::size_t i = 0; i < inputs.size(); ++i) paste(concat("input.", i), inputs[i].slot()->take());
+  for (auto& group : block_.groups()) {
+    group->synchronise_gradients();
+    collect(group->owned_segments(), group->owned_gradient(), result);
+  }
+  return result;
+}
+
+namespace {
+
+/// One rank per member, along tensor or the first domain axis of a mesh that fits the case's output.
+void on_mesh(int ranks, bool tensor, int output_rank, const std::function<void(const Rank&)>& body) {
+  run_ranks(ranks, [&](Communicator& world) {
+    std::vector<int> domain(static_cast<std::size_t>(output_rank - 2), 1);
+    if (!tensor) domain.at(0) = ranks;
+    Mesh mesh(world, 1, domain, tensor ? ranks : 1);
+    body(Rank{world.context(), mesh});
+  });
+}
+
+/// Rank of the output, found by trying: a mesh must have as many domain axes as the output has spatial dims.
+int output_rank(const GradientCase& what) {
+  for (int rank = 2; rank <= kMaxAxes; ++rank) {
+    try {
+      on_mesh(1, true, rank, [&](const Rank& on) { GradientRun(on, what); });
+      return rank;
+    } catch (const Error&) {
+    }
+  }
+  fail("no mesh fits the case " + what.name);
+}
+
+/// Central differences of Σ weight · output by every element.
+void check_differences(GradientRun& run, Tensors values, const Tensors& gradients) {
+  for (auto& [name, elements] : values) {
+    if (name == "weight") continue;
+    std::vector<double> slopes;
+    for (double& element : elements) {
+      const double middle = element, step = 1e-5 * std::max(1.0, std::abs(element));
+      element = middle + step;
+      const double above = run.weighted_sum(values);
+      element = middle - step;
+      const double below = run.weighted_sum(values);
+      element = middle;
+      slopes.push_back((above - below) / (2 * step));
+    }
+    EXPECT_LE(relative_difference(gradients.at(name), slopes), 1e-7) << "gradient by " << name;
+  }
+}
+
+}  // namespace
+
+Tensors gradients_on(int ranks, bool tensor, const GradientCase& what, std::optional<int> row) {
+  Tensors all;
+  std::mutex mutex;
+  on_mesh(ranks, tensor, output_rank(what), [&](const Rank& rank) {
+    std::optional<Forced> forced;
+    if (row) forced = Forced{tensor ? rank.mesh.tensor() : rank.mesh.domain(0), *row};
+    GradientRun run(rank, what, forced);
+    const Tensors mine = run.gradients(what.values(run.output()));
+    const std::lock_guard lock(mutex);
+    merge(all, mine);
+  });
+  return all;
+}
+
+void check_gradients(const GradientCase& what, bool every_row) {
+  SCOPED_TRACE(what.name);
+  Tensors one;
+  std::vector<std::string> rows;
+  const int rank = output_rank(what);
+  on_mesh(1, true, rank, [&](const Rank& on) {
+    GradientRun run(on, what);
+    const Tensors values = what.values(run.output());
+    one = run.gradients(values);
+    rows = run.rows();
+    check_differences(run, values, one);
+  });
+  const auto compare = [&](int ranks, bool tensor, std::optional<int> row, const std::string& label) {
+    const Tensors many = gradients_on(ranks, tensor, what, row);
+    ASSERT_EQ(one.size(), many.size());
+    for (const auto& [name, values] : one) {
+      EXPECT_LE(relative_difference(many.at(name), values), 1e-12)
+          << name << " on " << ranks << (tensor ? " tensor" : " domain") << " ranks, " << label;
+    }
+  };
+  for (const int ranks : {2, 3}) {
+    for (const bool tensor : {false, true}) {
+      if (!tensor && rank == 2) continue;
+      compare(ranks, tensor, {}, "planned");
+      if (!every_row) continue;
+      compare(ranks, tensor, -1, "replicated");
+      for (std::size_t r = 0; r < rows.size(); ++r) {
+        compare(ranks, tensor, static_cast<int>(r), "row " + rows[r]);
+      }
+    }
+  }
+}
+
+}  // namespace jigsaw::testing

@@ -1,0 +1,184 @@
+// Gradients of every operation in float64: against central differences on one rank, and against one rank on
+// meshes that cut each of its letters.
+#include <gtest/gtest.h>
+
+#include "autograd/gradient_case.h"
+#include "base/text.h"
+
+namespace jigsaw {
+namespace {
+
+using testing::check_gradients;
+using testing::GradientCase;
+using testing::Tensors;
+using Variables = GradientCase::Variables;
+
+/// A contraction of an input with a parameter.
+GradientCase weighted(const std::string& spec, const Shape& x, const Shape& weight) {
+  return {spec, {x}, {weight}, [spec](Tape& tape, const Variables& inputs, const Variables& parameters) {
+            return contract(tape, spec, inputs[0], parameters[0]);
+          }};
+}
+
+/// A contraction of two inputs.
+GradientCase product(const std::string& spec, const Shape& a, const Shape& b) {
+  return {spec, {a, b}, {}, [spec](Tape& tape, const Variables& inputs, const Variables&) {
+            return contract(tape, spec, inputs[0], inputs[1]);
+          }};
+}
+
+TEST(Gradient, Linear) {
+  check_gradients(weighted("bhwk,nk->bhwn", {2, 3, 4, 5}, {7, 5}));
+  check_gradients(weighted("bhwcp,ncp->bhwn", {2, 2, 3, 2, 4}, {5, 2, 4}));
+  check_gradients(weighted("bhwn,cpn->bhwcp", {2, 3, 2, 5}, {2, 4, 5}));
+  check_gradients(weighted("bk,nk->bn", {4, 3}, {5, 3}));
+}
+
+TEST(Gradient, TokenMixing) {
+  check_gradients(weighted("bhwc,thw->btc", {2, 3, 4, 3}, {5, 3, 4}));
+  check_gradients(weighted("btc,hwt->bhwc", {2, 5, 3}, {3, 4, 5}));
+  check_gradients(weighted("bdhwc,tdhw->btc", {1, 2, 3, 2, 2}, {3, 2, 3, 2}));
+}
+
+TEST(Gradient, ContractionsWithBatchLetters) {
+  check_gradients(product("bqhd,bkhd->bhqk", {2, 4, 2, 3}, {2, 5, 2, 3}));
+  check_gradients(product("bhqk,bkhd->bqhd", {2, 2, 4, 5}, {2, 5, 2, 3}));
+}
+
+TEST(Gradient, Pointwise) {
+  const Shape shape{2, 3, 4, 5};
+  const std::map<std::string, Shape> biases = {
+      {"", {}}, {"c", {5}}, {"hw", {3, 4}}, {"h", {3}}, {"hwc", {3, 4, 5}}};
+  for (const auto& [letters, bias_shape] : biases) {
+    for (const Activation activation : {Activation::kNone, Activation::kGelu}) {
+      for (const double dropout : {0.0, 0.3}) {
+        for (const bool residual : {false, true}) {
+          GradientCase one{concat("bias \"", letters, "\"", activation == Activation::kGelu ? ", gelu" : "",
+                                  dropout > 0 ? ", dropout" : "", residual ? ", residual" : "")};
+          one.inputs.assign(residual ? 2 : 1, shape);
+          if (!letters.empty()) one.parameters = {bias_shape};
+          one.run = [=, text = letters](Tape& tape, const Variables& inputs, const Variables& parameters) {
+            const Variable bias = text.empty() ? Variable() : parameters[0];
+            const Variable added = residual ? inputs[1] : Variable();
+            return pointwise(tape, inputs[0], {"bhwc", bias, text, added, activation, dropout, "path"});
+          };
+          check_gradients(one);
+        }
+      }
+    }
+  }
+}
+
+TEST(Gradient, DropoutDropsAShareAndScalesTheRest) {
+  const GradientCase dropout{
+      "dropout", {{4, 40, 40}}, {}, [](Tape& tape, const Variables& inputs, const Variables&) {
+        return pointwise(tape, inputs[0], {"bwc", {}, "", {}, Activation::kNone, 0.25, "path"});
+      }};
+  const Tensors gradients = testing::gradients_on(2, false, dropout, {});
+  const Tensors values = dropout.values({4, 40, 40});
+  double kept = 0;
+  for (std::size_t i = 0; i < 6400; ++i) {
+    const double x = values.at("input.0")[i], y = gradients.at("output")[i];
+    EXPECT_TRUE(y == 0 || std::abs(y - x / 0.75) < 1e-12);
+    kept += y != 0 ? 1 : 0;
+  }
+  EXPECT_NEAR(kept / 6400, 0.75, 0.03);
+}
+
+GradientCase norm(const std::string& letters, const Shape& shape, double eps) {
+  return {concat("layer_norm ", letters, " ", shape),
+          {shape},
+          {{shape.back()}, {shape.back()}},
+          [=](Tape& tape, const Variables& inputs, const Variables& parameters) {
+            return layer_norm(tape, letters, inputs[0], parameters[0], parameters[1], eps);
+          }};
+}
+
+TEST(Gradient, LayerNorm) {
+  check_gradients(norm("bhwc", {2, 3, 2, 5}, 1e-5));
+  check_gradients(norm("bwc", {3, 4, 7}, 1e-5));
+  check_gradients(norm("bc", {4, 6}, 1e-5));
+  // A third rank has no channel; a large eps keeps rows of two from being signs.
+  check_gradients(norm("bwc", {3, 2, 2}, 1.0));
+}
+
+GradientCase patches(const Shape& field, const Shape& patch) {
+  return {concat("patchify ", field, " by ", patch),
+          {field},
+          {},
+          [patch](Tape& tape, const Variables& inputs, const Variables&) {
+            return patchify(tape, inputs[0], patch);
+          }};
+}
+
+GradientCase fields(const Shape& patched, const Shape& patch, const Shape& space) {
+  GradientCase one{concat("unpatchify ", space, " by ", patch),
+                   {patched},
+                   {},
+                   [=](Tape& tape, const Variables& inputs, const Variables&) {
+                     return unpatchify(tape, inputs[0], patch, space);
+                   }};
+  one.units = {patch.begin(), patch.end()};
+  return one;
+}
+
+TEST(Gradient, Patches) {
+  check_gradients(patches({2, 7, 10, 3}, {3, 4}));
+  check_gradients(patches({1, 6, 8, 2}, {3, 4}));
+  check_gradients(patches({2, 9, 2}, {4}));
+  check_gradients(patches({1, 5, 4, 3, 2}, {2, 3, 2}));
+  check_gradients(fields({2, 3, 3, 3, 12}, {3, 4}, {7, 10}));
+  check_gradients(fields({1, 2, 2, 2, 12}, {3, 4}, {6, 8}));
+  check_gradients(fields({2, 3, 2, 4}, {4}, {9}));
+  check_gradients(fields({1, 3, 2, 2, 2, 12}, {2, 3, 2}, {5, 4, 3}));
+}
+
+/// norm, linear, GELU, linear, residual: as in a transformer.
+Variable half_block(Tape& tape, const Variables& inputs, const Variables& p) {
+  const Variable x = layer_norm(tape, "bwc", inputs[0], p[0], p[1], 1e-5);
+  const Variable hidden = pointwise(tape, contract(tape, "bwc,nc->bwn", x, p[2]),
+                                    {"bwn", p[3], "n", {}, Activation::kGelu, 0.2, "hidden"});
+  return pointwise(tape, contract(tape, "bwn,cn->bwc", hidden, p[4]), {"bwc", {}, "", inputs[0]});
+}
+
+GradientCase half_block_case() {
+  return {"half block", {{2, 4, 5}}, {{5}, {5}, {7, 5}, {7}, {5, 7}}, half_block};
+}
+
+TEST(Gradient, ChainWithAResidual) {
+  check_gradients(half_block_case(), false);
+}
+
+TEST(Gradient, BlockUsedThreeTimesAddsUp) {
+  GradientCase rollout = half_block_case();
+  rollout.name = "rollout";
+  rollout.times = 3;
+  check_gradients(rollout, false);
+  rollout.recompute = true;
+  check_gradients(rollout, false);
+}
+
+TEST(Gradient, ParameterAndValueUsedTwiceInABlock) {
+  check_gradients({"twice",
+                   {{2, 4, 5}},
+                   {{5, 5}},
+                   [](Tape& tape, const Variables& inputs, const Variables& p) {
+                     const Variable once = contract(tape, "bwk,nk->bwn", inputs[0], p[0]);
+                     const Variable twice = contract(tape, "bwk,nk->bwn", once, p[0]);
+                     return pointwise(tape, twice, {"bwc", {}, "", once, Activation::kGelu});
+                   }},
+                  false);
+}
+
+TEST(Gradient, RecomputedBlocksGiveTheSameBits) {
+  for (const int ranks : {1, 2, 3}) {
+    GradientCase what = half_block_case();
+    what.times = 2;
+    const Tensors kept = testing::gradients_on(ranks, true, what, {});
+    what.recompute = true;
+    EXPECT_EQ(testing::gradients_on(ranks, true, what, {}), kept);
+  }
+}
+
+}  // namespace
+}  // namespace jigsaw
