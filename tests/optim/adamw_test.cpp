@@ -1,0 +1,318 @@
+// AdamW against torch.optim.AdamW, on one and several ranks; groups, clipping, schedules and averages.
+#include "optim/adamw.h"
+
+#include <gtest/gtest.h>
+
+#include <mutex>
+
+#include "base/error.h"
+#include "comm/thread/run_ranks.h"
+#include "optim/schedule.h"
+#include "support/golden_file.h"
+#include "support/parameters.h"
+
+namespace jigsaw {
+namespace {
+
+using testing::GoldenFile;
+using testing::relative_difference;
+using testing::Tensors;
+
+const std::vector<std::string> kNames = {"matrix", "vector", "volume", "scalar"};
+
+/// One section of adamw.h5, read before ranks start: HDF5 is not for several threads.
+struct Golden {
+  explicit Golden(const std::string& section) {
+    const GoldenFile file("adamw.h5");
+    for (const std::string& name : kNames) {
+      const std::string initial = section + "/initial/" + name;
+      shapes[name] = file.read(initial).shape;
+      values[name] = file.values(initial);
+      for (const std::string key : {"weight_decay", "learning_rate_factor"}) {
+        numbers[name + "." + key] = file.number(initial, key);
+      }
+      for (const std::string key : {"gradients", "parameters", "first_moment", "second_moment"}) {
+        for (int step = 0; step < 10; ++step) {
+          histories[key].resize(10);
+          histories[key][static_cast<std::size_t>(step)][name] =
+              file.row(section + "/" + key + "/" + name, step);
+        }
+      }
+    }
+    rates = file.values(section + "/learning_rate");
+    options.learning_rate = 1.0;  // the golden's rate is the factor
+    options.betas = file.attribute(section, "betas");
+    options.eps = file.number(section, "epsilon");
+    options.clip_norm = file.number(section, "clip_norm");
+    if (options.clip_norm > 0) norms = file.values(section + "/gradient_norm");
+    options.weight_decay = numbers.at("matrix.weight_decay");
+    for (const std::string name : {"volume", "scalar"}) {
+      ParameterGroupOptions group;
+      group.match = name.substr(0, 3) + "*";
+      group.learning_rate = numbers.at(name + ".learning_rate_factor");
+      group.weight_decay = numbers.at(name + ".weight_decay");
+      options.groups.push_back(group);
+    }
+  }
+
+  std::map<std::string, Shape> shapes;
+  Tensors values;
+  std::map<std::string, double> numbers;
+  std::map<std::string, std::vector<Tensors>> histories;  // by step
+  std::vector<double> rates, norms;
+  OptimizerOptions options;
+};
+
+/// The golden's parameters in a block that an optimizer can train: whole in use, cut evenly in store.
+class Trained {
+ public:
+  Trained(const Rank& rank, const Golden& golden, Zero zero = Zero::kNone) : rank_(rank), block_("block") {
+    for (const std::string& name : kNames) {
+      ParameterBlock::set_compute(block_.add(name, golden.shapes.at(name), Initial::constant(0)), {});
+    }
+    block_.materialise(rank, zero, DType::kFloat64, DType::kFloat64, 1);
+    testing::load(block_, golden.values);
+  }
+
+  ParameterBlock& block() { return block_; }
+
+  /// Every rank adds its share of the gradient, as the backward of a sum over ranks does.
+  void add_gradients(const Tensors& gradients) {
+    block_.acquire();
+    block_.begin_gradients();
+    for (const auto& parameter : block_.parameters()) {
+      const Array into = parameter->gradient();
+      const std::vector<double>& whole = gradients.at(parameter->name());
+      for (std::int64_t i = 0; i < into.count(); ++i) {
+        into.data<double>()[i] += share() * whole[static_cast<std::size_t>(i)];
+      }
+    }
+    block_.finish_gradients();
+    block_.release();
+  }
+
+  /// This rank's part of a state of the optimizer: "parameter", "moment1", "moment2".
+  Tensors state(const AdamW& optimizer, const std::string& name) {
+    Tensors result;
+    std::size_t group = 0;
+    for (const AdamW::State& state : optimizer.state()) {
+      if (!state.name.ends_with("." + name)) continue;
+      const ParameterGroup& held = *block_.groups().at(group++);
+      testing::collect(name == "parameter" ? held.stored_segments() : held.owned_segments(), state.array,
+                       result);
+    }
+    return result;
+  }
+
+ private:
+  /// Exact in binary; they add up to one.
+  double share() const {
+    const int ranks = rank_.mesh.world().size(), last = ranks - 1;
+    if (ranks == 1) return 1.0;
+    return rank_.mesh.world().rank() == last ? 1.0 - 0.25 * last : 0.25;
+  }
+
+  Rank rank_;
+  ParameterBlock block_;
+};
+
+struct History {
+  std::vector<double> norms;
+  std::vector<Tensors> parameters, moment1, moment2;  // after each step
+};
+
+void run_rank(const Rank& rank, const Golden& golden, Zero zero, History& all, std::mutex& mutex) {
+  Trained trained(rank, golden, zero);
+  AdamW optimizer(rank, {&trained.block()}, golden.options);
+  for (std::size_t s = 0; s < 10; ++s) {
+    optimizer.zero_gradients();
+    trained.add_gradients(golden.histories.at("gradients")[s]);
+    const double norm = optimizer.finish_gradients(1.0);
+    optimizer.step(golden.rates[s], 1.0, norm);
+    const std::lock_guard lock(mutex);
+    all.norms.resize(10);
+    all.norms[s] = norm;
+    for (auto& history : {&all.parameters, &all.moment1, &all.moment2}) history->resize(10);
+    testing::merge(all.parameters[s], trained.state(optimizer, "parameter"));
+    testing::merge(all.moment1[s], trained.state(optimizer, "moment1"));
+    testing::merge(all.moment2[s], trained.state(optimizer, "moment2"));
+  }
+}
+
+void compare(const std::string& section, int data, int domain, int tensor, Zero zero) {
+  SCOPED_TRACE(::testing::Message() << section << " on " << data << " × " << domain << " × " << tensor);
+  const Golden golden(section);
+  History history;
+  std::mutex mutex;
+  run_ranks(data * domain * tensor, [&](Communicator& world) {
+    Mesh mesh(world, data, {domain}, tensor);
+    run_rank(Rank{world.context(), mesh}, golden, zero, history, mutex);
+  });
+  for (std::size_t s = 0; s < 10; ++s) {
+    for (const std::string& name : kNames) {
+      const auto difference = [&](const std::vector<Tensors>& ours, const std::string& theirs) {
+        return relative_difference(ours[s].at(name), golden.histories.at(theirs)[s].at(name));
+      };
+      EXPECT_LE(difference(history.parameters, "parameters"), 1e-12) << name << " after step " << s + 1;
+      EXPECT_LE(difference(history.moment1, "first_moment"), 1e-12) << name << " after step " << s + 1;
+      EXPECT_LE(difference(history.moment2, "second_moment"), 1e-12) << name << " after step " << s + 1;
+    }
+  }
+  if (!golden.norms.empty()) EXPECT_LE(relative_difference(history.norms, golden.norms), 1e-12);
+}
+
+TEST(AdamW, StepsAsTorch) {
+  compare("plain", 1, 1, 1, Zero::kNone);
+}
+
+TEST(AdamW, ClipsAsTorch) {
+  compare("clipped", 1, 1, 1, Zero::kNone);
+}
+
+TEST(AdamW, StepsAlikeOnSeveralRanks) {
+  for (const std::string section : {"plain", "clipped"}) {
+    compare(section, 1, 2, 1, Zero::kNone);
+    compare(section, 1, 3, 1, Zero::kNone);
+    compare(section, 2, 1, 1, Zero::kNone);
+    compare(section, 2, 1, 1, Zero::kOptimizer);
+    compare(section, 2, 1, 1, Zero::kParameters);
+    compare(section, 2, 1, 2, Zero::kOptimizer);
+  }
+}
+
+/// Calls body(rank, optimizer, trained) on one rank with made-up gradients of norm about 5 in place.
+template <typename F>
+void with_gradients(const OptimizerOptions& options, F&& body) {
+  const Golden golden("plain");
+  run_ranks(1, [&](Communicator& world) {
+    Mesh mesh(world, 1, {1}, 1);
+    const Rank rank{world.context(), mesh};
+    Trained trained(rank, golden);
+    AdamW optimizer(rank, {&trained.block()}, options);
+    Tensors gradients;
+    for (const auto& parameter : trained.block().parameters()) {
+      std::vector<double>& gradient = gradients[parameter->name()];
+      for (std::int64_t i = 0; i < parameter->shape().count(); ++i)
+        gradient.push_back(i % 2 == 0 ? 0.5 : -0.25);
+    }
+    trained.add_gradients(gradients);
+    body(optimizer, trained);
+  });
+}
+
+TEST(AdamW, FrozenParametersStayAndDoNotCountInTheNorm) {
+  OptimizerOptions options;
+  options.groups = {{.match = "m*", .frozen = true}, {.match = "v*", .frozen = true}};
+  with_gradients(options, [](AdamW& optimizer, Trained& trained) {
+    const Tensors before = trained.state(optimizer, "parameter");
+    const double norm = optimizer.finish_gradients(2.0);
+    EXPECT_DOUBLE_EQ(norm, 1.0);  // of "scalar", scaled
+    optimizer.step(1.0, 2.0, norm);
+    const Tensors after = trained.state(optimizer, "parameter");
+    for (const std::string name : {"matrix", "vector", "volume"}) EXPECT_EQ(after.at(name), before.at(name));
+    EXPECT_NE(after.at("scalar"), before.at("scalar"));
+    EXPECT_EQ(trained.state(optimizer, "moment1").at("matrix"), std::vector<double>(21, 0.0));
+  });
+}
+
+TEST(AdamW, TheFirstMatchingGroupCounts) {
+  OptimizerOptions options;
+  options.groups = {{.match = "vec*", .learning_rate = 0.5}, {.match = "v*", .frozen = true}, {.match = "*"}};
+  with_gradients(options, [](AdamW& optimizer, Trained& trained) {
+    const Tensors before = trained.state(optimizer, "parameter");
+    optimizer.step(1.0, 1.0, optimizer.finish_gradients(1.0));
+    const Tensors after = trained.state(optimizer, "parameter");
+    EXPECT_EQ(after.at("volume"), before.at("volume"));
+    // The first step is rate · sign(gradient), but for decay.
+    EXPECT_NEAR(after.at("vector")[1], before.at("vector")[1] * (1 - 0.5 * 0.01) + 0.5, 1e-6);
+    EXPECT_NEAR(after.at("matrix")[1], before.at("matrix")[1] * (1 - 1e-3 * 0.01) + 1e-3, 1e-6);
+  });
+}
+
+TEST(AdamW, AveragesParameters) {
+  OptimizerOptions options;
+  options.ema_decay = 0.75;
+  with_gradients(options, [](AdamW& optimizer, Trained& trained) {
+    Tensors average = trained.state(optimizer, "parameter");
+    const double norm = optimizer.finish_gradients(1.0);
+    for (int step = 0; step < 3; ++step) {
+      optimizer.step(100.0, 1.0, norm);
+      const Tensors now = trained.state(optimizer, "parameter");
+      for (auto& [name, values] : average) {
+        for (std::size_t i = 0; i < values.size(); ++i) values[i] = 0.75 * values[i] + 0.25 * now.at(name)[i];
+      }
+    }
+    const Tensors trained_values = trained.state(optimizer, "parameter");
+    {
+      const AdamW::Averaged averaged(optimizer);
+      const Tensors now = trained.state(optimizer, "parameter");
+      for (const std::string& name : kNames) {
+        EXPECT_LE(relative_difference(now.at(name), average.at(name)), 1e-14) << name;
+        EXPECT_GT(relative_difference(now.at(name), trained_values.at(name)), 1e-3) << name;
+      }
+    }
+    EXPECT_EQ(trained.state(optimizer, "parameter"), trained_values);
+  });
+}
+
+TEST(AdamW, AveragedWithoutAnAverageChangesNothing) {
+  with_gradients({}, [](AdamW& optimizer, Trained& trained) {
+    const Tensors before = trained.state(optimizer, "parameter");
+    const AdamW::Averaged averaged(optimizer);
+    EXPECT_EQ(trained.state(optimizer, "parameter"), before);
+  });
+}
+
+TEST(AdamW, APatternThatMatchesNothingIsAnError) {
+  OptimizerOptions options;
+  options.groups = {{.match = "v*"}, {.match = "decoder.*"}};
+  try {
+    with_gradients(options, [](AdamW&, Trained&) { ADD_FAILURE() << "made an optimizer"; });
+    ADD_FAILURE() << "no error";
+  } catch (const ConfigError& error) {
+    const std::string text = error.what();
+    EXPECT_NE(text.find("optimizer.groups[1].match \"decoder.*\" matches no parameter"), std::string::npos)
+        << text;
+    EXPECT_NE(text.find("matrix"), std::string::npos) << text;
+  }
+}
+
+TEST(AdamW, CountsItsBytes) {
+  OptimizerOptions options;
+  options.ema_decay = 0.5;
+  with_gradients(options, [](AdamW& optimizer, Trained&) {
+    EXPECT_EQ(optimizer.parameter_bytes(), (21 + 5 + 30 + 1) * 8);
+    EXPECT_EQ(optimizer.optimizer_bytes(), 3 * (21 + 5 + 30 + 1) * 8);
+  });
+}
+
+TEST(Schedule, RisesAndFallsAsTheGoldenRates) {
+  const GoldenFile golden("weathermixer.h5");
+  ScheduleOptions schedule;
+  schedule.warmup_steps = static_cast<std::int64_t>(golden.number("/", "warmup_steps"));
+  schedule.final_learning_rate = golden.number("/", "final_learning_rate");
+  std::vector<double> rates;
+  for (int step = 1; step <= 10; ++step) {
+    rates.push_back(learning_rate_at(schedule, golden.number("/", "learning_rate"), step, 10));
+  }
+  EXPECT_LE(relative_difference(rates, golden.values("learning_rate")), 1e-14);
+}
+
+TEST(Schedule, ConstantAfterWarmUp) {
+  const ScheduleOptions schedule{ScheduleType::kConstant, 4, 0.5};
+  EXPECT_DOUBLE_EQ(learning_rate_at(schedule, 2.0, 1, 100), 0.5);
+  EXPECT_DOUBLE_EQ(learning_rate_at(schedule, 2.0, 4, 100), 2.0);
+  EXPECT_DOUBLE_EQ(learning_rate_at(schedule, 2.0, 100, 100), 2.0);
+}
+
+TEST(Schedule, CosineEndsAtItsFinalRateAndStaysThere) {
+  const ScheduleOptions schedule{ScheduleType::kCosine, 0, 0.5};
+  EXPECT_DOUBLE_EQ(learning_rate_at(schedule, 2.0, 50, 100), 1.25);
+  EXPECT_DOUBLE_EQ(learning_rate_at(schedule, 2.0, 100, 100), 0.5);
+  EXPECT_DOUBLE_EQ(learning_rate_at(schedule, 2.0, 200, 100), 0.5);
+  // All steps warm-up: no division by zero.
+  EXPECT_DOUBLE_EQ(learning_rate_at({ScheduleType::kCosine, 10, 0.5}, 2.0, 10, 10), 2.0);
+}
+
+}  // namespace
+}  // namespace jigsaw
