@@ -75,7 +75,7 @@ tidy() {
   ((${#files[@]} > 0)) || return
   # shellcheck disable=SC2016
   printf '%s\n' "${files[@]}" | timeout "$tidy_seconds" xargs -P "$(nproc)" -I FILE sh -c \
-    'if clang-tidy -p "$1" --quiet --extra-arg=-Wno-unknown-warning-option "$2" 2> /dev/null
+    'if clang-tidy -p "$1" --quiet --extra-arg=-Wno-unknown-warning-option --extra-arg=-Wno-unknown-pragmas "$2" 2> /dev/null
     then echo "$2" >> "$3"; else echo "$2" >> "$4"; fi' \
     sh $folder FILE $passed $found || true
   say "clang-tidy looked at $(cat $passed $found | wc -l) of ${#files[@]} files in at most $tidy_seconds s"

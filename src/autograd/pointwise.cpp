@@ -96,7 +96,7 @@ Variable pointwise(Tape& tape, const Variable& x, const Pointwise& options) {
   tape.record([&tape, &decision, call, targets, activates, has_bias = options.bias.defined(),
                has_residual = options.residual.defined(), slot = y.slot()] {
     if (!slot->gradient.defined()) return;
-    const Array dy = tape.bring(slot->take(), dual(decision.row_output)).piece;
+    Array dy = tape.bring(slot->take(), dual(decision.row_output)).piece;
     if (has_residual) {
       targets.back().give(tape.rank(), tape.gradient_placements(decision, targets.size() - 1),
                           [&] { return dy; });

@@ -56,8 +56,16 @@ class Search {
     std::vector<int> choice;
   };
 
+  /// Seconds to bring operand i from each of its homes to what each choice wants, in[i][home][choice], and
+  /// the result to each of its homes, out[choice][home]; parameters have no homes.
+  struct EdgeCosts {
+    std::vector<std::vector<std::vector<double>>> in;
+    std::vector<std::vector<double>> out;
+  };
+
   const Trace::Value& value(int v) const { return trace_.values[static_cast<std::size_t>(v)]; }
   Layout layout(int v, const Placements& p) const { return {value(v).shape, p}; }
+  const std::vector<Placements>& homes_of(int v) const { return homes_[static_cast<std::size_t>(v)]; }
 
   void find_homes();
   std::vector<Placement> candidates(int v, int axis) const;
@@ -72,15 +80,19 @@ class Search {
   double input_seconds(const Trace::Node& node, std::size_t i, const Decision& decision,
                        const Placements& home) const;
   double output_seconds(const Trace::Node& node, const Decision& decision, const Placements& home) const;
-  Best best_of(const Trace::Node& node, const std::vector<RowChoice>& choices,
-               const std::vector<std::vector<std::vector<double>>>& in,
-               const std::vector<std::vector<double>>& out, const std::vector<int>& homes) const;
+  EdgeCosts edge_costs(const Trace::Node& node, const std::vector<RowChoice>& choices) const;
+  Best best_of(const Trace::Node& node, const std::vector<RowChoice>& choices, const EdgeCosts& costs,
+               const std::vector<int>& homes) const;
+  void extend(std::size_t n);
+  Plan trace_back() const;
 
   const Trace& trace_;
   const MeshShape& mesh_;
   const CostModel& model_;
   std::vector<std::vector<Placements>> homes_;
   std::vector<int> last_use_;
+  std::vector<std::vector<RowChoice>> choices_;    // by operation
+  std::vector<std::map<Homes, Reached>> reached_;  // before each operation, and after the last
 };
 
 /// Cuts that the value's producer gives or its consumers take, so that some neighbour needs no transfer.
@@ -269,19 +281,17 @@ double Search::output_seconds(const Trace::Node& node, const Decision& decision,
 }
 
 Search::Best Search::best_of(const Trace::Node& node, const std::vector<RowChoice>& choices,
-                             const std::vector<std::vector<std::vector<double>>>& in,
-                             const std::vector<std::vector<double>>& out,
-                             const std::vector<int>& homes) const {
-  const std::size_t outputs = homes_[static_cast<std::size_t>(node.output)].size();
+                             const EdgeCosts& costs, const std::vector<int>& homes) const {
+  const std::size_t outputs = homes_of(node.output).size();
   Best best{std::vector<double>(outputs, kNever), std::vector<int>(outputs, -1)};
   for (std::size_t c = 0; c < choices.size(); ++c) {
     double seconds = choices[c].seconds;
     for (std::size_t i = 0; i < node.inputs.size(); ++i) {
-      if (!in[i].empty()) seconds += in[i][static_cast<std::size_t>(homes[i])][c];
+      if (!costs.in[i].empty()) seconds += costs.in[i][static_cast<std::size_t>(homes[i])][c];
     }
     for (std::size_t h = 0; h < outputs; ++h) {
-      if (seconds + out[c][h] < best.seconds[h]) {
-        best.seconds[h] = seconds + out[c][h];
+      if (seconds + costs.out[c][h] < best.seconds[h]) {
+        best.seconds[h] = seconds + costs.out[c][h];
         best.choice[h] = static_cast<int>(c);
       }
     }
@@ -289,68 +299,70 @@ Search::Best Search::best_of(const Trace::Node& node, const std::vector<RowChoic
   return best;
 }
 
-Plan Search::run() {
-  std::vector<std::map<Homes, Reached>> reached(trace_.nodes.size() + 1);
-  std::vector<std::vector<RowChoice>> all_choices;
-  reached[0][{}] = {0.0};
-  for (std::size_t n = 0; n < trace_.nodes.size(); ++n) {
-    const Trace::Node& node = trace_.nodes[n];
-    const std::vector<RowChoice>& choices = all_choices.emplace_back(row_choices(node));
-    const std::vector<Placements>& outputs = homes_[static_cast<std::size_t>(node.output)];
-    // Cost of every input home and output home with every choice; parameters have none.
-    std::vector<std::vector<std::vector<double>>> in(node.inputs.size());
-    for (std::size_t i = 0; i < node.inputs.size(); ++i) {
-      for (const Placements& home : homes_[static_cast<std::size_t>(node.inputs[i])]) {
-        std::vector<double>& row = in[i].emplace_back();
-        for (const RowChoice& choice : choices) row.push_back(input_seconds(node, i, choice.decision, home));
-      }
-    }
-    std::vector<std::vector<double>> out;
-    for (const RowChoice& choice : choices) {
-      std::vector<double>& row = out.emplace_back();
-      for (const Placements& home : outputs) row.push_back(output_seconds(node, choice.decision, home));
-    }
-    std::map<std::vector<int>, Best> memo;
-    for (const auto& [state, cost] : reached[n]) {
-      std::vector<int> homes(node.inputs.size(), 0);
-      for (std::size_t i = 0; i < node.inputs.size(); ++i) {
-        for (const auto& [v, home] : state) {
-          if (v == node.inputs[i]) homes[i] = home;
-        }
-      }
-      auto [it, fresh] = memo.try_emplace(homes);
-      if (fresh) it->second = best_of(node, choices, in, out, homes);
-      Homes alive;
-      for (const auto& entry : state) {
-        if (last_use_[static_cast<std::size_t>(entry.first)] > static_cast<int>(n)) alive.push_back(entry);
-      }
-      const bool stays = value(node.output).role == Trace::Role::kActivation &&
-                         last_use_[static_cast<std::size_t>(node.output)] > static_cast<int>(n);
-      for (std::size_t h = 0; h < outputs.size(); ++h) {
-        Homes next = alive;
-        if (stays) next.emplace_back(node.output, static_cast<int>(h));
-        Reached& target = reached[n + 1][next];
-        const double seconds = cost.seconds + it->second.seconds[h];
-        if (seconds < target.seconds) target = {seconds, &state, it->second.choice[h], static_cast<int>(h)};
-      }
+Search::EdgeCosts Search::edge_costs(const Trace::Node& node, const std::vector<RowChoice>& choices) const {
+  EdgeCosts costs;
+  costs.in.resize(node.inputs.size());
+  for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+    for (const Placements& home : homes_of(node.inputs[i])) {
+      std::vector<double>& row = costs.in[i].emplace_back();
+      for (const RowChoice& choice : choices) row.push_back(input_seconds(node, i, choice.decision, home));
     }
   }
+  for (const RowChoice& choice : choices) {
+    std::vector<double>& row = costs.out.emplace_back();
+    for (const Placements& home : homes_of(node.output)) {
+      row.push_back(output_seconds(node, choice.decision, home));
+    }
+  }
+  return costs;
+}
 
+/// From the states before operation n to those after it.
+void Search::extend(std::size_t n) {
+  const Trace::Node& node = trace_.nodes[n];
+  const std::vector<RowChoice>& choices = choices_.emplace_back(row_choices(node));
+  const EdgeCosts costs = edge_costs(node, choices);
+  const auto used_later = [&](int v) { return last_use_[static_cast<std::size_t>(v)] > static_cast<int>(n); };
+  const bool stays = value(node.output).role == Trace::Role::kActivation && used_later(node.output);
+  std::map<std::vector<int>, Best> known;
+  for (const auto& [state, cost] : reached_[n]) {
+    std::vector<int> homes(node.inputs.size(), 0);
+    Homes alive;
+    for (const auto& [v, home] : state) {
+      for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+        if (v == node.inputs[i]) homes[i] = home;
+      }
+      if (used_later(v)) alive.emplace_back(v, home);
+    }
+    auto [best, fresh] = known.try_emplace(homes);
+    if (fresh) best->second = best_of(node, choices, costs, homes);
+    for (std::size_t h = 0; h < homes_of(node.output).size(); ++h) {
+      Homes next = alive;
+      if (stays) next.emplace_back(node.output, static_cast<int>(h));
+      Reached& target = reached_[n + 1][next];
+      const double seconds = cost.seconds + best->second.seconds[h];
+      if (seconds < target.seconds) target = {seconds, &state, best->second.choice[h], static_cast<int>(h)};
+    }
+  }
+}
+
+/// The decisions on the cheapest way to a last state.
+Plan Search::trace_back() const {
   Plan plan;
   plan.decisions.resize(trace_.nodes.size());
   plan.parameters.resize(trace_.values.size());
-  auto end = std::min_element(reached.back().begin(), reached.back().end(), [](const auto& a, const auto& b) {
-    return a.second.seconds < b.second.seconds;
-  });
-  require(end != reached.back().end() && end->second.seconds < kNever, "a block has no valid plan");
+  const auto end =
+      std::min_element(reached_.back().begin(), reached_.back().end(),
+                       [](const auto& a, const auto& b) { return a.second.seconds < b.second.seconds; });
+  require(end != reached_.back().end() && end->second.seconds < kNever, "a block has no valid plan");
   plan.seconds = end->second.seconds;
   const Homes* state = &end->first;
   for (std::size_t n = trace_.nodes.size(); n-- > 0;) {
-    const Reached& step = reached[n + 1].at(*state);
+    const Reached& step = reached_[n + 1].at(*state);
     const Trace::Node& node = trace_.nodes[n];
     Decision& decision = plan.decisions[n];
-    decision = all_choices[n][static_cast<std::size_t>(step.choice)].decision;
-    decision.output = homes_[static_cast<std::size_t>(node.output)][static_cast<std::size_t>(step.home)];
+    decision = choices_[n][static_cast<std::size_t>(step.choice)].decision;
+    decision.output = homes_of(node.output)[static_cast<std::size_t>(step.home)];
     for (std::size_t i = 0; i < node.inputs.size(); ++i) {
       if (value(node.inputs[i]).role == Trace::Role::kParameter) {
         plan.parameters[static_cast<std::size_t>(node.inputs[i])] = decision.inputs[i];
@@ -359,6 +371,13 @@ Plan Search::run() {
     state = step.from;
   }
   return plan;
+}
+
+Plan Search::run() {
+  reached_.resize(trace_.nodes.size() + 1);
+  reached_[0][{}] = {0.0};
+  for (std::size_t n = 0; n < trace_.nodes.size(); ++n) extend(n);
+  return trace_back();
 }
 
 }  // namespace
