@@ -88,6 +88,7 @@ void File::sync() {
 
 std::string read_text(const std::string& path, std::int64_t max_bytes) {
   const File file(path, O_RDONLY);
+  if (std::filesystem::is_directory(path)) refuse_path("read", path, EISDIR);
   const std::int64_t size = file.size();
   if (size > max_bytes) {
     throw FileError(concat("cannot read ", path, ": it is longer than ", human_bytes(max_bytes)));

@@ -1,6 +1,9 @@
 // Wrong input ends in one clear sentence and the documented exit code, on one rank and under mpirun.
 #include <gtest/gtest.h>
 
+#include <fstream>
+#include <sstream>
+
 #include "end_to_end/command.h"
 
 namespace jigsaw::e2e {
@@ -48,6 +51,14 @@ TEST_P(WrongInputTest, IsOneSentenceAndTheDocumentedExitCode) {
 }
 INSTANTIATE_TEST_SUITE_P(Cases, WrongInputTest,
                          ::testing::Combine(::testing::ValuesIn(kCases), ::testing::Values(1, 3)));
+
+TEST(Documentation, OfEveryKeyIsWhatTheDeclarationsSay) {
+  std::ifstream in(source_dir() + "/docs/configuration.md");
+  std::ostringstream text;
+  text << in.rdbuf();
+  EXPECT_EQ(run(1, "config --markdown").out, text.str())
+      << "renew it with: jigsaw-train config --markdown > docs/configuration.md";
+}
 
 TEST(WrongInput, MissingConfigurationFile) {
   const Outcome outcome = run(1, "--config nowhere.json");
