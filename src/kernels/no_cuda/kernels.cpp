@@ -1,4 +1,5 @@
 // What stands for the CUDA backend in a build without it: every kernel throws missing_kernel().
+#include "kernels/attention_kernels.h"
 #include "kernels/contraction_kernels.h"
 #include "kernels/copy_kernels.h"
 #include "kernels/loss_kernels.h"
@@ -7,6 +8,12 @@
 #include "kernels/pointwise_kernels.h"
 
 namespace jigsaw::cuda {
+
+template <>
+const AttentionKernels& kernels() {
+  static const AttentionKernels instance;
+  return instance;
+}
 
 template <>
 const ContractionKernels& kernels() {
