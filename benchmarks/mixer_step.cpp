@@ -4,38 +4,19 @@
 //
 //   mixer_step [--steps N] [--threads T] [--recompute]
 #include <algorithm>
-#include <chrono>
 #include <cstring>
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "benchmark_model.h"
 #include "comm/self/self.h"
 #include "kernels/flush_to_zero.h"
-#include "kernels/pointwise.h"
-#include "layers/registry.h"
-#include "layers/weathermixer.h"
-#include "optim/adamw.h"
-#include "train/loss.h"
 #include "train/summary.h"
 
 namespace {
 
 using namespace jigsaw;
-
-double seconds_now() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
-
-/// Standard normal numbers, the same for every run.
-Array noise(Context& context, const Shape& shape) {
-  Array array(context, shape, DType::kFloat32, Purpose::kInput);
-  const RandomStream random(1, RandomPurpose::kNoise, "benchmark");
-  for (std::int64_t i = 0; i < array.count(); ++i) {
-    array.data<float>()[i] = static_cast<float>(random.normal({}, static_cast<std::uint64_t>(i)));
-  }
-  return array;
-}
 
 void run(int steps, int threads, bool recompute) {
   const std::int64_t before = peak_resident_bytes();
@@ -44,45 +25,24 @@ void run(int steps, int threads, bool recompute) {
   const auto world = make_self_communicator(context);
   Mesh mesh(*world, 1, {1, 1}, 1);
   const Rank rank{context, mesh};
-  Model model({{180, 360}, 69, 69});
-  append_weathermixer(model, {.patch = {4, 4},
-                              .embed_dim = 384,
-                              .depth = 6,
-                              .token_hidden_ratio = 1024.0 / 4050.0,
-                              .channel_hidden_ratio = 4.0,
-                              .positions = true,
-                              .output_map = false});
-  model.set_recompute(recompute);
-  PlanBook plans;
-  plan_and_materialise(model, rank, plans, 1, Zero::kNone, DType::kFloat32, DType::kFloat32, 1);
-  OptimizerOptions options;
-  options.learning_rate = 1e-4;
-  AdamW optimizer(rank, model.parameters(), options);
-  const FieldLoss loss({}, std::vector<double>(180, 1.0), std::vector<std::string>(69, "v"));
-  const Layout input = model.input_layout(mesh, 1), output = model.output_layout(mesh, 1);
-  const Array x = noise(context, input.global), target = noise(context, output.global);
-
+  BenchmarkModel model(rank, {{180, 360}, 69, 69},
+                       {.patch = {4, 4},
+                        .embed_dim = 384,
+                        .depth = 6,
+                        .token_hidden_ratio = 1024.0 / 4050.0,
+                        .channel_hidden_ratio = 4.0,
+                        .positions = true,
+                        .output_map = false},
+                       recompute);
   std::vector<double> times;
   double flops = 0;
   for (int step = 0; step < steps + 2; ++step) {
-    const double start = seconds_now(), flops_before = context.tally().flops;
-    optimizer.zero_gradients();
-    {
-      Tape tape(rank, plans, Tape::Mode::kRecord);
-      tape.set_training(true);
-      {
-        const Variable y = model.forward(tape, Variable({x, input}, false));
-        const Array piece = y.value().piece;
-        const GlobalSums sums = loss.sums(rank, loss.norm(), piece, target, output);
-        y.slot()->add(rank, {loss.gradient(rank, sums, 1.0, piece, target, output), output});
-      }
-      tape.backward();
-    }
-    const double norm = optimizer.finish_gradients(1.0);
-    optimizer.step(1.0, 1.0, norm);
-    if (step >= 2) times.push_back(seconds_now() - start);
+    const double flops_before = context.tally().flops;
+    const double seconds = model.step();
+    if (step >= 2) times.push_back(seconds);
     flops = context.tally().flops - flops_before;
   }
+  const AdamW& optimizer = model.optimizer();
   std::sort(times.begin(), times.end());
   const double median = times[times.size() / 2];
   const std::int64_t held = optimizer.parameter_bytes() + optimizer.optimizer_bytes();

@@ -1,10 +1,10 @@
 #include <array>
 #include <utility>
 
+#include "autograd/contract_streamed.h"
 #include "autograd/operations.h"
 #include "base/error.h"
 #include "base/text.h"
-#include "kernels/contraction.h"
 
 namespace jigsaw {
 
@@ -29,6 +29,150 @@ Signature signature_of(const ContractionSpec& spec, const Shape& a, const Shape&
   return signature;
 }
 
+/// One contraction in the forward or backward of a row: operands where they are, and where the row wants them
+/// and the result. Transfers that are worth it are streamed.
+class RowContraction {
+ public:
+  RowContraction(Tape& tape, const Decision& decision, const ContractionSpec& spec, double flops)
+      : tape_(tape), decision_(decision), spec_(spec), flops_(flops / tape.rank().mesh.shape().ranks()) {}
+
+  /// @param row  layout in which the products come.
+  /// @param to   layout in which the result is wanted.
+  /// @return     the result in `to` if its transfer was streamed, else in `row`.
+  ShardedTensor run(const std::array<ShardedTensor, 2>& operands, const std::array<Placements, 2>& wanted,
+                    const Layout& row, const Layout& to) const {
+    for (std::size_t i = 0; i < 2; ++i) {
+      const std::optional<Step> step = gather(operands[i], wanted[i], 1);
+      if (step) return {streamed(operands, wanted, i, *step, row), row};
+    }
+    const ShardedTensor a = tape_.bring(operands[0], wanted[0]), b = tape_.bring(operands[1], wanted[1]);
+    const std::optional<Step> step = streamed_step(tape_.rank(), row, to, flops_, tape_.cost_model());
+    if (step && step->kind == Collective::kReduceScatter)
+      return {contract_scattered(tape_.rank(), lettered(spec_.a, a), lettered(spec_.b, b), spec_.c, *step),
+              to};
+    return {contract(tape_.context(), spec_, a.piece, b.piece, tape_.gradient_type(row.placements)), row};
+  }
+
+  /// The gather of an operand that `uses` contractions read, if it is worth streaming. Ranks that would hold
+  /// copies of the result must add in the same order, so that none is streamed along an axis that the row
+  /// does not cut.
+  std::optional<Step> gather(const ShardedTensor& operand, const Placements& wanted, int uses) const {
+    const std::optional<Step> step = streamed_step(
+        tape_.rank(), operand.layout, {operand.layout.global, wanted}, uses * flops_, tape_.cost_model());
+    const bool streams = step && step->kind == Collective::kAllGather && (step->axes & ~decision_.cut) == 0;
+    return streams ? step : std::nullopt;
+  }
+
+  /// The product that takes the parts of a streamed first operand.
+  StreamedProduct product(const ShardedTensor& other, const Layout& row) const {
+    return {tape_.context(), spec_.a, lettered(spec_.b, other), {spec_.c, {}, tape_.rank().box(row)}};
+  }
+
+ private:
+  LetteredPiece lettered(const std::string& letters, const ShardedTensor& x) const {
+    return {letters, x.piece, tape_.rank().box(x.layout)};
+  }
+
+  Array streamed(const std::array<ShardedTensor, 2>& operands, const std::array<Placements, 2>& wanted,
+                 std::size_t i, const Step& step, const Layout& row) const {
+    GatherStream stream(tape_.rank(), operands[i], step);
+    const ShardedTensor other = tape_.bring(operands[1 - i], wanted[1 - i]);
+    const ContractionSpec swapped{spec_.b, spec_.a, spec_.c};
+    StreamedProduct product =
+        RowContraction(tape_, decision_, i == 0 ? spec_ : swapped, flops_).product(other, row);
+    while (!stream.done()) product.add(stream.next());
+    return product.result();
+  }
+
+  Tape& tape_;
+  const Decision& decision_;
+  ContractionSpec spec_;
+  double flops_;
+};
+
+/// The gradients of both operands.
+class ContractionBackward {
+ public:
+  ContractionBackward(Tape& tape, const Decision& decision, const ContractionSpec& spec, double flops,
+                      const Variable& a, const Variable& b)
+      : tape_(tape),
+        decision_(decision),
+        // dy · b and dy · a
+        specs_{ContractionSpec{spec.c, spec.b, spec.a}, ContractionSpec{spec.c, spec.a, spec.b}},
+        flops_(flops),
+        globals_{a.shape(), b.shape()},
+        targets_{GradientTarget(a), GradientTarget(b)},
+        saved_{b.wants_gradient() ? a.save() : nullptr, a.wants_gradient() ? b.save() : nullptr} {}
+
+  void run(const ShardedTensor& dy) {
+    const Placements wanted = dual(decision_.row_output);
+    const int uses = static_cast<int>(targets_[0].wanted()) + static_cast<int>(targets_[1].wanted());
+    if (const std::optional<Step> step = of(0).gather(dy, wanted, uses)) return run_streamed(dy, *step);
+    const ShardedTensor here = tape_.bring(dy, wanted);
+    // The weight's gradient first: what it alone reads, a as saved or computed again, goes before da comes.
+    for (const std::size_t i : {1, 0}) {
+      if (!targets_[i].wanted()) continue;
+      const ShardedTensor other = std::exchange(saved_[1 - i], nullptr)();
+      targets_[i].is_parameter() ? add(i, here, other) : give(i, here, other);
+    }
+  }
+
+ private:
+  RowContraction of(std::size_t i) const { return {tape_, decision_, specs_[i], flops_}; }
+  Layout row_layout(std::size_t i) const { return {globals_[i], tape_.gradient_placements(decision_, i)}; }
+
+  void give(std::size_t i, const ShardedTensor& dy, const ShardedTensor& other) const {
+    const ShardedTensor gradient = of(i).run({dy, other}, {dy.layout.placements, decision_.inputs[1 - i]},
+                                             row_layout(i), targets_[i].layout());
+    targets_[i].give(tape_.rank(), gradient.layout.placements, [&] { return gradient.piece; });
+  }
+
+  /// To a parameter's gradient in place.
+  void add(std::size_t i, const ShardedTensor& dy, const ShardedTensor& other) const {
+    const Layout row = row_layout(i);
+    if (of(i).gather(other, decision_.inputs[1 - i], 1)) {
+      const Array gradient =
+          of(i).run({dy, other}, {dy.layout.placements, decision_.inputs[1 - i]}, row, row).piece;
+      return targets_[i].give(tape_.rank(), row.placements, [&] { return gradient; });
+    }
+    const Array here = tape_.bring(other, decision_.inputs[1 - i]).piece;
+    Context& context = tape_.context();
+    targets_[i].give(
+        tape_.rank(), row.placements,
+        [&] { return contract(context, specs_[i], dy.piece, here, tape_.gradient_type(row.placements)); },
+        [&](Array& into) { contract_add(context, specs_[i], dy.piece, here, into); });
+  }
+
+  /// Both from the parts of dy as they arrive.
+  void run_streamed(const ShardedTensor& dy, const Step& step) {
+    GatherStream stream(tape_.rank(), dy, step);
+    std::array<std::optional<StreamedProduct>, 2> products;
+    for (std::size_t i = 0; i < 2; ++i) {
+      if (targets_[i].wanted())
+        products[i].emplace(
+            of(i).product(tape_.bring(saved_[1 - i](), decision_.inputs[1 - i]), row_layout(i)));
+    }
+    while (!stream.done()) {
+      const GatherStream::Part part = stream.next();
+      for (auto& product : products) {
+        if (product) product->add(part);
+      }
+    }
+    for (std::size_t i = 0; i < 2; ++i) {
+      if (products[i])
+        targets_[i].give(tape_.rank(), row_layout(i).placements, [&] { return products[i]->result(); });
+    }
+  }
+
+  Tape& tape_;
+  const Decision& decision_;
+  std::array<ContractionSpec, 2> specs_;
+  double flops_;
+  std::array<Shape, 2> globals_;
+  std::array<GradientTarget, 2> targets_;
+  std::array<std::function<ShardedTensor()>, 2> saved_;
+};
+
 }  // namespace
 
 Variable contract(Tape& tape, std::string_view text, const Variable& a, const Variable& b) {
@@ -38,29 +182,14 @@ Variable contract(Tape& tape, std::string_view text, const Variable& a, const Va
   const Decision& decision = tape.decide(signature);
   const bool records = tape.records({a, b});
   Variable y = tape.result(signature, decision, records, [&] {
-    return contract(tape.context(), spec, tape.bring(a, decision.inputs[0]).piece,
-                    tape.bring(b, decision.inputs[1]).piece, tape.gradient_type(decision.row_output));
+    return RowContraction(tape, decision, spec, signature.forward_flops)
+        .run({tape.operand(a), tape.operand(b)}, {decision.inputs[0], decision.inputs[1]},
+             {signature.output, decision.row_output}, {signature.output, decision.output});
   });
   if (!records) return y;
-
-  const auto saved_if = [](const Variable& v, bool needed) { return needed ? v.save() : nullptr; };
-  tape.record([&tape, &decision, spec, targets = std::array{GradientTarget(a), GradientTarget(b)},
-               saved = std::array{saved_if(a, b.wants_gradient()), saved_if(b, a.wants_gradient())},
+  tape.record([backward = ContractionBackward(tape, decision, spec, signature.forward_flops, a, b),
                slot = y.slot()]() mutable {
-    if (!slot->gradient.defined()) return;
-    const Array dy = tape.bring(slot->take(), dual(decision.row_output)).piece;
-    const std::array<ContractionSpec, 2> transposed = {ContractionSpec{spec.c, spec.b, spec.a},
-                                                       ContractionSpec{spec.c, spec.a, spec.b}};
-    // The weight's gradient first: what it alone reads, a as saved or computed again, goes before da comes.
-    for (const std::size_t i : {1, 0}) {
-      if (!targets[i].wanted()) continue;
-      const Array other = tape.bring(std::exchange(saved[1 - i], nullptr)(), decision.inputs[1 - i]).piece;
-      const Placements placements = tape.gradient_placements(decision, i);
-      targets[i].give(
-          tape.rank(), placements,
-          [&] { return contract(tape.context(), transposed[i], dy, other, tape.gradient_type(placements)); },
-          [&](Array& into) { contract_add(tape.context(), transposed[i], dy, other, into); });
-    }
+    if (slot->gradient.defined()) backward.run(slot->take());
   });
   return y;
 }

@@ -119,12 +119,21 @@ Array ParameterGroup::owned_gradient() const {
   return owned_gradient_;
 }
 
-void ParameterGroup::acquire() {
-  if (users_++ > 0) return;
-  const bool gathers = rank_.mesh.size(axes_) > 1;
+void ParameterGroup::start_acquire() {
+  if (users_ > 0 || gathering_.valid() || rank_.mesh.size(axes_) == 1) return;
   const Array mine = cast(rank_.context, stored_, compute_, Purpose::kWorkspace);
-  gathered_ = gathers ? rank_.mesh.communicator(axes_).all_gather(mine, stored_counts()) : mine;
-  if (gathers || compute_ != master_) return;
+  gathering_ = rank_.mesh.communicator(axes_).start_all_gather(mine, stored_counts());
+}
+
+void ParameterGroup::acquire() {
+  if (users_ == 0) start_acquire();
+  if (users_++ > 0) return;
+  if (gathering_.valid()) {
+    gathered_ = gathering_.wait();
+    return;
+  }
+  gathered_ = cast(rank_.context, stored_, compute_, Purpose::kWorkspace);
+  if (compute_ != master_) return;
   // The stored memory itself is used until the next update: backends may keep it packed.
   for (const Parameter* parameter : parameters_) {
     if (parameter->shape().rank() > 1) keep_packed(rank_.context, parameter->value().piece);
@@ -145,24 +154,31 @@ void ParameterGroup::begin_gradients() {
   gradient_ = rank_.mesh.size(axes_) > 1 ? zeros(length_) : stored_gradient_;
 }
 
-void ParameterGroup::finish_gradients() {
-  if (rank_.mesh.size(axes_) > 1) {
-    const Array mine = rank_.mesh.communicator(axes_).reduce_scatter(gradient_, stored_counts());
-    accumulate(rank_.context, stored_gradient_, mine);
-  }
+void ParameterGroup::start_finish_gradients() {
+  if (rank_.mesh.size(axes_) > 1)
+    scattering_ = rank_.mesh.communicator(axes_).start_reduce_scatter(gradient_, stored_counts());
   gradient_ = Array();
 }
 
-void ParameterGroup::synchronise_gradients() {
+void ParameterGroup::finish_gradients() {
+  if (scattering_.valid()) accumulate(rank_.context, stored_gradient_, scattering_.wait());
+}
+
+void ParameterGroup::start_synchronise_gradients() {
   if (!stored_gradient_.defined()) stored_gradient_ = zeros(stored_range_.size());  // a block not used
-  owned_gradient_ = stored_gradient_;
   if (zero_ == Zero::kParameters || rank_.mesh.size(Mesh::kData) == 1) return;
   Communicator& data = rank_.mesh.communicator(axis_bit(Mesh::kData));
-  owned_gradient_ = zero_ == Zero::kOptimizer ? data.reduce_scatter(stored_gradient_, owned_counts())
-                                              : data.all_reduce(stored_gradient_);
+  synchronising_ = zero_ == Zero::kOptimizer ? data.start_reduce_scatter(stored_gradient_, owned_counts())
+                                             : data.start_all_reduce(stored_gradient_);
+}
+
+void ParameterGroup::synchronise_gradients() {
+  if (!synchronising_.valid()) start_synchronise_gradients();
+  owned_gradient_ = synchronising_.valid() ? synchronising_.wait() : stored_gradient_;
 }
 
 void ParameterGroup::share_parameters() {
+  if (gathering_.valid()) gathering_.wait();  // of parameters that are no more
   if (zero_ != Zero::kOptimizer || rank_.mesh.size(Mesh::kData) == 1) return;
   stored_ = rank_.mesh.communicator(axis_bit(Mesh::kData)).all_gather(owned(), owned_counts());
 }
@@ -207,6 +223,9 @@ void ParameterBlock::materialise(const Rank& rank, Zero zero, DType master, DTyp
   for (auto& group : groups_) group->materialise(seed);
 }
 
+void ParameterBlock::start_acquire() {
+  for (auto& group : groups_) group->start_acquire();
+}
 void ParameterBlock::acquire() {
   for (auto& group : groups_) group->acquire();
 }
@@ -216,8 +235,14 @@ void ParameterBlock::release() {
 void ParameterBlock::begin_gradients() {
   for (auto& group : groups_) group->begin_gradients();
 }
+void ParameterBlock::start_finish_gradients() {
+  for (auto& group : groups_) group->start_finish_gradients();
+}
 void ParameterBlock::finish_gradients() {
   for (auto& group : groups_) group->finish_gradients();
+}
+void ParameterBlock::start_synchronise_gradients() {
+  for (auto& group : groups_) group->start_synchronise_gradients();
 }
 
 }  // namespace jigsaw

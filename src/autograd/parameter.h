@@ -85,7 +85,10 @@ class ParameterGroup {
   std::int64_t stored_count() const { return stored_range_.size(); }
   DType master_type() const { return master_; }
 
-  /// Sums gradients over `data` (once a step, after all micro-batches).
+  /// Starts to sum gradients over `data` (once a step, after all micro-batches), so that it happens while
+  /// backward goes on.
+  void start_synchronise_gradients();
+  /// The same, unless it was started, and waits for it.
   void synchronise_gradients();
   /// After the optimizer changed owned(): brings the other owners' parts here.
   void share_parameters();
@@ -100,9 +103,11 @@ class ParameterGroup {
   void add(Parameter& parameter);
   void materialise(std::uint64_t seed);
   void initialise(const Segment& segment, std::uint64_t seed);
+  void start_acquire();
   void acquire();
   void release();
   void begin_gradients();
+  void start_finish_gradients();
   void finish_gradients();
   Array zeros(std::int64_t count) const;
   std::vector<Segment> segments(const Range& range) const;
@@ -118,7 +123,8 @@ class ParameterGroup {
   Range stored_range_, owned_range_;  // in the flat buffer
   Array stored_;
   Array stored_gradient_, owned_gradient_;  // undefined is zero: memory follows backward, block by block
-  Array gathered_, gradient_;  // whole flat buffer, while in use
+  Array gathered_, gradient_;               // whole flat buffer, while in use
+  Pending gathering_, scattering_, synchronising_;
   int users_ = 0;
 };
 
@@ -138,10 +144,18 @@ class ParameterBlock {
   /// Allocates and initialises what this rank stores, once all compute layouts are known.
   void materialise(const Rank& rank, Zero zero, DType master, DType compute, std::uint64_t seed);
 
+  /// Starts gathering, so that acquire() finds the parameters there. Parameters must not change in between.
+  void start_acquire();
+  /// Gathers the parameters for use. Nests with release().
   void acquire();
   void release();
+  /// Between these two gradients of the gathered parameters are added up.
   void begin_gradients();
+  /// Starts to scatter the gradients to where they are stored.
+  void start_finish_gradients();
+  /// Waits for that. Must come before the block's next begin_gradients().
   void finish_gradients();
+  void start_synchronise_gradients();
 
  private:
   std::string path_;

@@ -102,7 +102,8 @@ Variable rearrange(Tape& tape, const Variable& x, const Signature& signature, co
   const Shape input_piece = tape.rank().box({signature.inputs[0], decision.inputs[0]}).extent;
   const bool records = tape.records({x});
   Variable y = tape.result(signature, decision, records, [&] {
-    return run(tape.bring(x, decision.inputs[0]).piece, result_piece, to_patches);
+    return ShardedTensor{run(tape.bring(x, decision.inputs[0]).piece, result_piece, to_patches),
+                         {signature.output, decision.row_output}};
   });
   if (records) {
     // Of fields and patches, the fields are kept: often they are the batch itself.

@@ -77,8 +77,10 @@ Variable pointwise(Tape& tape, const Variable& x, const Pointwise& options) {
   Variable y = tape.result(signature, decision, records, [&] {
     const Array residual =
         options.residual.defined() ? tape.bring(options.residual, decision.inputs.back()).piece : Array();
-    return pointwise_forward(tape.context(), call.chain, tape.bring(x, decision.inputs[0]).piece,
-                             call.bias(tape, decision), residual);
+    return ShardedTensor{
+        pointwise_forward(tape.context(), call.chain, tape.bring(x, decision.inputs[0]).piece,
+                          call.bias(tape, decision), residual),
+        {signature.output, decision.row_output}};
   });
   if (!records) return y;
 

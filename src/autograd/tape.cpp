@@ -1,6 +1,7 @@
 #include "autograd/tape.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -58,22 +59,46 @@ Variable Tape::block(const BlockSpec& spec, const std::vector<Variable>& inputs,
   if (recording && spec.recompute) return run_recomputed(spec, inputs, run);
   ParameterBlock* parameters = spec.parameters;
   if (parameters == nullptr) return run_block(spec, inputs, run);
+  ParameterBlock* before = nullptr;
   if (recording) {
-    record([parameters] {
-      parameters->finish_gradients();
+    if (!recomputes_) before = flow_->enter(parameters);
+    record([parameters, flow = flow_] {
+      flow->start_scattering(parameters);
       parameters->release();
     });
   }
   parameters->acquire();
+  if (spec.next != nullptr) spec.next->start_acquire();
   Variable result = run_block(spec, inputs, run);
   parameters->release();
   if (recording) {
-    record([parameters] {
+    record([parameters, before, flow = flow_] {
+      if (flow->scattering == parameters) flow->finish_scattering();
       parameters->acquire();
       parameters->begin_gradients();
+      if (before != nullptr) before->start_acquire();
     });
   }
   return result;
+}
+
+ParameterBlock* Tape::Flow::enter(ParameterBlock* block) {
+  ++uses[block];
+  return std::exchange(last, block);
+}
+
+void Tape::Flow::finish_scattering() {
+  if (scattering == nullptr) return;
+  ParameterBlock* block = std::exchange(scattering, nullptr);
+  block->finish_gradients();
+  if (--uses[block] == 0 && complete) complete(*block);
+}
+
+/// One block's gathered gradients are under way at a time.
+void Tape::Flow::start_scattering(ParameterBlock* block) {
+  finish_scattering();
+  block->start_finish_gradients();
+  scattering = block;
 }
 
 Variable Tape::run_block(const BlockSpec& spec, const std::vector<Variable>& inputs, const Function& run) {
@@ -100,14 +125,19 @@ Variable Tape::run_recomputed(const BlockSpec& spec, const std::vector<Variable>
   Tape forward(rank_, plans_, Mode::kForward, dtype_, random_);
   forward.set_training(training_);
   Variable result(forward.block(whole, inputs, run).value(), true);
+  whole.next = spec.parameters == nullptr ? nullptr : flow_->enter(spec.parameters);
   record([this, whole, inputs, run, random = random_, slot = result.slot()] {
     if (!slot->gradient.defined()) return;
+    // Held over the block's second forward and its backward.
+    if (whole.parameters != nullptr) whole.parameters->acquire();
     Tape again(rank_, plans_, Mode::kRecord, dtype_, random);
     again.set_training(training_);
     again.recomputes_ = true;
+    again.flow_ = flow_;
     const Variable output = again.block(whole, inputs, run);
     output.slot()->add(rank_, slot->take());
     again.backward();
+    if (whole.parameters != nullptr) whole.parameters->release();
   });
   return result;
 }
@@ -172,21 +202,28 @@ ShardedTensor Tape::bring(const ShardedTensor& value, const Placements& wanted) 
 }
 
 ShardedTensor Tape::bring(const Variable& operand, const Placements& wanted) const {
+  return bring(this->operand(operand), wanted);
+}
+
+ShardedTensor Tape::operand(const Variable& operand) const {
   ShardedTensor value = operand.value();
-  if (value.dtype() != dtype_) value.piece = cast(rank_.context, value.piece, dtype_);
-  return bring(value, wanted);
+  value.piece = cast(rank_.context, value.piece, dtype_);
+  return value;
 }
 
 Variable Tape::result(const Signature& signature, const Decision& decision, bool wants_gradient,
-                      const std::function<Array()>& kernel) const {
+                      const std::function<ShardedTensor()>& kernel) const {
   if (recomputes_ && !block_->entry->read_by_backward[block_->next - 1])
     return Variable::unread({signature.output, decision.output}, dtype_);
-  return keep(kernel(), signature.output, decision, wants_gradient);
+  return keep(kernel(), decision, wants_gradient);
 }
 
 Variable Tape::keep(Array piece, const Shape& global, const Decision& decision, bool wants_gradient) const {
-  ShardedTensor result =
-      bring(ShardedTensor{std::move(piece), {global, decision.row_output}}, decision.output);
+  return keep(ShardedTensor{std::move(piece), {global, decision.row_output}}, decision, wants_gradient);
+}
+
+Variable Tape::keep(const ShardedTensor& value, const Decision& decision, bool wants_gradient) const {
+  ShardedTensor result = bring(value, decision.output);
   result.piece = cast(rank_.context, result.piece, dtype_);
   return Variable(std::move(result), wants_gradient);
 }
@@ -250,6 +287,7 @@ void Tape::backward() {
     steps_.pop_back();
     step();
   }
+  if (!recomputes_) flow_->finish_scattering();
 }
 
 }  // namespace jigsaw

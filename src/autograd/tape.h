@@ -41,6 +41,9 @@ class GradientTarget {
       : parameter_(operand.parameter()), slot_(operand.slot()), shape_(operand.shape()) {}
 
   bool wanted() const { return parameter_ != nullptr || slot_ != nullptr; }
+  bool is_parameter() const { return parameter_ != nullptr; }
+  /// Where the gradient of a value that is no parameter is collected.
+  const Layout& layout() const { return slot_->layout; }
   /// Adds what `make` gives, an array placed so; it is not called where another rank speaks for this one.
   void give(const Rank& rank, const Placements& placements, const std::function<Array()>& make) const;
   /// The same, with `add` adding to the parameter's gradient in place where there is one.
@@ -65,6 +68,7 @@ struct BlockSpec {
   ParameterBlock* parameters = nullptr;  ///< may be null
   bool recompute = false;                ///< keep only the inputs, and run the block again in backward
   std::vector<std::int64_t> units = {};  ///< units in which the output's space is cut; empty: 1
+  ParameterBlock* next = nullptr;        ///< of the block after it: gathered while this one runs; may be null
 };
 
 /// Runs operations for one rank and records what backward needs.
@@ -97,14 +101,19 @@ class Tape {
   Variable trace(const Signature& signature, const std::vector<Variable>& inputs);
   /// For operations: how the next one runs.
   const Decision& decide(const Signature& signature);
+  const CostModel& cost_model() const { return plans_.model(); }
   /// An operand in the placements that the decision wants.
   ShardedTensor bring(const ShardedTensor& value, const Placements& wanted) const;
   ShardedTensor bring(const Variable& operand, const Placements& wanted) const;
+  /// An operand where it is, in the tape's type.
+  ShardedTensor operand(const Variable& operand) const;
   /// The result of an operation that keeps nothing but its operands: what `kernel` gives, see keep(); when a
   /// block is recomputed and no backward reads the result, only its layout, and the kernel does not run.
   Variable result(const Signature& signature, const Decision& decision, bool wants_gradient,
-                  const std::function<Array()>& kernel) const;
-  /// The result of a kernel: brought to where it is kept, in the tape's type.
+                  const std::function<ShardedTensor()>& kernel) const;
+  /// A value brought to where it is kept, in the tape's type.
+  Variable keep(const ShardedTensor& value, const Decision& decision, bool wants_gradient) const;
+  /// The result of a kernel, which stands in the row's output placements.
   Variable keep(Array piece, const Shape& global, const Decision& decision, bool wants_gradient) const;
   bool records(const std::vector<Variable>& inputs) const;
   /// Adds a step of backward; steps run in reverse order and are freed as they run.
@@ -115,10 +124,26 @@ class Tape {
   /// The type in which a gradient with these placements is formed: summands of several ranks in at least f32.
   DType gradient_type(const Placements& placements) const;
 
-  /// Runs backward from the gradients already added to slots.
+  /// Calls `complete` as soon as all gradients of a block's parameters from this tape are stored.
+  void on_gradients(std::function<void(ParameterBlock&)> complete) { flow_->complete = std::move(complete); }
+  /// Runs backward from the gradients already added to slots. Parameters are gathered one block ahead, and
+  /// gradients scattered while the block before is worked on.
   void backward();
 
  private:
+  /// The parameter blocks that backward passes through; shared with the tapes that recompute.
+  struct Flow {
+    std::map<ParameterBlock*, int> uses;  ///< gradients still to come
+    ParameterBlock* last = nullptr;       ///< recorded: backward reaches it first
+    ParameterBlock* scattering = nullptr;
+    std::function<void(ParameterBlock&)> complete;
+
+    /// The block that backward reaches after `block`.
+    ParameterBlock* enter(ParameterBlock* block);
+    void finish_scattering();
+    void start_scattering(ParameterBlock* block);
+  };
+
   Variable trace_block(const BlockSpec& spec, const std::vector<Variable>& inputs, const Function& run);
   Variable run_block(const BlockSpec& spec, const std::vector<Variable>& inputs, const Function& run);
   Variable run_recomputed(const BlockSpec& spec, const std::vector<Variable>& inputs, const Function& run);
@@ -130,6 +155,7 @@ class Tape {
   RandomState random_;
   bool training_ = false;
   bool recomputes_ = false;
+  std::shared_ptr<Flow> flow_ = std::make_shared<Flow>();
   std::vector<std::function<void()>> steps_;
 
   struct Block {

@@ -61,8 +61,11 @@ Layout Model::output_layout(const Mesh& mesh, std::int64_t samples) const {
 
 Variable Model::forward(Tape& tape, const Variable& input) const {
   Variable x = input;
-  for (const Block& block : blocks_) {
-    const BlockSpec spec{block.path, block.parameters.get(), recompute_, block.layer->output_units()};
+  for (std::size_t i = 0; i < blocks_.size(); ++i) {
+    const Block& block = blocks_[i];
+    ParameterBlock* next = output_map_ ? output_map_->parameters.get() : nullptr;
+    if (i + 1 < blocks_.size()) next = blocks_[i + 1].parameters.get();
+    const BlockSpec spec{block.path, block.parameters.get(), recompute_, block.layer->output_units(), next};
     x = tape.block(spec, {x}, [&layer = *block.layer](Tape& on, const std::vector<Variable>& inputs) {
       return layer.run(on, inputs[0]);
     });

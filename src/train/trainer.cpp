@@ -233,6 +233,8 @@ double Trainer::run_micro_batch(std::int64_t step, std::int64_t micro, const Bat
     loss += share * loss_->value(sums);
     prediction.slot()->add(*rank_, {loss_->gradient(*rank_, sums, share, piece, target, layout), layout});
   });
+  if (micro + 1 == config_.train.accumulate)
+    tape.on_gradients([](ParameterBlock& block) { block.start_synchronise_gradients(); });
   tape.backward();
   return loss;
 }

@@ -79,6 +79,20 @@ TEST(MeshEquality, ZeroRedundancyOverData) {
   }
 }
 
+/// On a slow machine with a slow network every gather and reduce-scatter of a contraction travels in parts.
+TEST(MeshEquality, StreamedTransfersInFloat64) {
+  TrainingRun run{.model = kMixer};
+  run.cost = {.flops_per_second = 1e6, .network_bytes_per_second = 1e6, .latency_seconds = 0};
+  const TrainingRun::Result one = run.run({});
+  for (const Sizes& mesh :
+       {Sizes{1, {2, 1}, 1}, {1, {1, 1}, 2}, {1, {3, 1}, 1}, {1, {2, 1}, 2}, {1, {2, 2}, 2}}) {
+    SCOPED_TRACE(name_of(mesh));
+    const TrainingRun::Result many = run.run(mesh);
+    EXPECT_GT(many.exchanges, 0);
+    expect_equal(one, many, 1e-11);
+  }
+}
+
 TEST(MeshEquality, RecomputedBlocksGiveTheSameBits) {
   TrainingRun run{.model = kMixer};
   const TrainingRun::Result kept = run.run({1, {2, 1}, 1});

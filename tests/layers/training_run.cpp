@@ -52,7 +52,7 @@ TrainingRun::Result TrainingRun::run_rank(Communicator& world, const MeshSizes& 
   const ModelDescription description{space, inputs, outputs};
   const auto built = build_model(parse<ModelSection>(Json{{"model", model}}).model, description);
   built->set_recompute(recompute);
-  PlanBook plans;
+  PlanBook plans(cost);
   const DType master = dtype == DType::kFloat64 ? DType::kFloat64 : DType::kFloat32;
   plan_and_materialise(*built, rank, plans, samples, zero, master, dtype, 1);
   const std::vector<ParameterBlock*> blocks = built->parameters();
@@ -98,6 +98,7 @@ TrainingRun::Result TrainingRun::run_rank(Communicator& world, const MeshSizes& 
       testing::collect(group->owned_segments(), group->owned(), result.parameters);
     }
   }
+  result.exchanges = world.traffic().calls[static_cast<std::size_t>(Collective::kExchange)];
   result.parameter_bytes = {optimizer.parameter_bytes()};
   result.peak_activation_bytes = {rank.context.arena().peak_bytes(Purpose::kActivations)};
   return result;
@@ -115,6 +116,7 @@ TrainingRun::Result TrainingRun::run(const MeshSizes& mesh) const {
         const Result mine = run_rank(world, mesh);
         const std::lock_guard lock(mutex);
         all.losses = mine.losses;
+        all.exchanges = mine.exchanges;
         all.norms = mine.norms;
         testing::merge(all.gradients, mine.gradients);
         testing::merge(all.parameters, mine.parameters);

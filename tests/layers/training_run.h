@@ -22,6 +22,7 @@ struct TrainingRun {
   Zero zero = Zero::kNone;
   int steps = 3;
   bool recompute = false;
+  CostModel cost;
   std::map<std::string, double> variable_weights;
   OptimizerOptions optimizer_options;
   std::function<double(int step)> rate_factor = [](int) { return 1.0; };
@@ -36,6 +37,7 @@ struct TrainingRun {
     testing::Tensors parameters;                                       ///< after the last step
     testing::Tensors outputs;                                          ///< "output" of step 1
     std::vector<std::int64_t> parameter_bytes, peak_activation_bytes;  ///< by rank
+    std::int64_t exchanges = 0;                                        ///< of the last rank
   };
   struct MeshSizes {
     int data = 1;

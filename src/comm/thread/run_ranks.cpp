@@ -150,13 +150,12 @@ class ThreadCommunicator : public Communicator {
   }
 
  private:
-  using Clock = Round::Clock;
-
   std::pair<std::unique_ptr<ThreadOperation>, std::shared_ptr<Round>> arrive(Call call, Array result) {
     const std::int64_t sequence = call.sequence;
-    const Clock::time_point ready = transfer_end(call);
     const World::Lock lock = world_->lock();
     world_->check(lock);
+    const Round::Clock::time_point ready =
+        world_->transfer(lock, group_->members[static_cast<std::size_t>(rank_)], call.sent_bytes);
     std::shared_ptr<Round> round = group_->rounds[sequence];
     if (!round) round = group_->rounds[sequence] = std::make_shared<Round>(group_->members);
     const std::string wrong = round->arrive(rank_, std::move(call), std::move(result), ready);
@@ -170,13 +169,6 @@ class ThreadCommunicator : public Communicator {
       world_->notify();
     }
     return {std::make_unique<ThreadOperation>(world_, group_, round, rank_), round};
-  }
-
-  Clock::time_point transfer_end(const Call& call) const {
-    const ThreadOptions& options = world_->options();
-    double seconds = options.latency_seconds;
-    if (options.bytes_per_second > 0) seconds += call.sent_bytes / options.bytes_per_second;
-    return Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
   }
 
   std::shared_ptr<World> world_;

@@ -8,9 +8,10 @@ namespace jigsaw {
 struct ThreadOptions {
   /// No wait lasts longer; then CommError names the rank, the call and who is missing.
   double time_limit_seconds = 60;
-  /// A transfer is under way for latency + sent bytes / bandwidth from the last rank's start on.
+  /// A transfer is under way for latency + sent bytes / bandwidth from the last rank's start on. What one
+  /// rank sends goes out one call after the other.
   double latency_seconds = 0;
-  double bytes_per_second = 0;  ///< 0: no limit
+  double bytes_per_second = 0;  ///< of each rank; 0: no limit
 };
 
 /// Runs `body` on `ranks` threads of this process, each with a communicator over all of them and a context

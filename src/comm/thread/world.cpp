@@ -1,5 +1,7 @@
 #include "comm/thread/world.h"
 
+#include <algorithm>
+
 #include "base/error.h"
 #include "base/text.h"
 
@@ -19,6 +21,16 @@ void World::fail(const Lock&, const std::string& reason) {
 void World::end(const Lock&, int rank) {
   ended_[static_cast<std::size_t>(rank)] = true;
   changed_.notify_all();
+}
+
+Round::Clock::time_point World::transfer(const Lock&, int rank, double bytes) {
+  const auto seconds = [](double value) {
+    return std::chrono::duration_cast<Round::Clock::duration>(std::chrono::duration<double>(value));
+  };
+  Round::Clock::time_point& sent = sent_[static_cast<std::size_t>(rank)];
+  sent = std::max(sent, Round::Clock::now());
+  if (options_.bytes_per_second > 0) sent += seconds(bytes / options_.bytes_per_second);
+  return sent + seconds(options_.latency_seconds);
 }
 
 void World::sleep(Lock& lock, Round::Clock::time_point until) {

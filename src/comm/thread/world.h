@@ -19,7 +19,9 @@ class World {
   using Lock = std::unique_lock<std::mutex>;
 
   World(int ranks, const ThreadOptions& options)
-      : options_(options), ended_(static_cast<std::size_t>(ranks), false) {}
+      : options_(options),
+        ended_(static_cast<std::size_t>(ranks), false),
+        sent_(static_cast<std::size_t>(ranks)) {}
 
   const ThreadOptions& options() const { return options_; }
   Lock lock() { return Lock(mutex_); }
@@ -41,6 +43,8 @@ class World {
     check(lock);
     return in_time;
   }
+  /// When what a rank starts to send now has arrived.
+  Round::Clock::time_point transfer(const Lock&, int rank, double bytes);
   /// Waits until this moment; throws when the job fails.
   void sleep(Lock& lock, Round::Clock::time_point until);
 
@@ -51,6 +55,7 @@ class World {
   bool failed_ = false;
   std::string reason_;
   std::vector<bool> ended_;
+  std::vector<Round::Clock::time_point> sent_;  ///< by rank: when its last call has gone out
 };
 
 /// The ranks of one communicator: the calls under way, by sequence, and the groups being split off.

@@ -26,8 +26,8 @@ struct ContractionState {
   std::int64_t packed_bytes = 0;
 };
 
-/// Copies of packed weights that are kept for later products take up to so much memory: packing costs far less
-/// than a product that large.
+/// Copies of packed weights that are kept for later products take up to so much memory: packing costs far
+/// less than a product that large.
 constexpr std::int64_t kPackedBytes = std::int64_t{16} << 20;
 
 /// Below so many operations the plain loops are faster than any library call.

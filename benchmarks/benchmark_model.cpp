@@ -1,0 +1,65 @@
+#include "benchmark_model.h"
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+namespace jigsaw {
+
+namespace {
+
+double seconds_now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+/// Standard normal numbers, the same for every run.
+Array noise(const Rank& rank, const Layout& layout) {
+  Array array(rank.context, rank.box(layout).extent, DType::kFloat32, Purpose::kInput);
+  const RandomStream random(1, RandomPurpose::kNoise, "benchmark");
+  for (std::int64_t i = 0; i < array.count(); ++i) {
+    array.data<float>()[i] = static_cast<float>(random.normal({}, static_cast<std::uint64_t>(i)));
+  }
+  return array;
+}
+
+}  // namespace
+
+BenchmarkModel::BenchmarkModel(const Rank& rank, const ModelDescription& description,
+                               const WeatherMixerOptions& options, bool recompute, const CostModel& cost)
+    : rank_(rank),
+      model_(description),
+      plans_(cost),
+      loss_({}, std::vector<double>(static_cast<std::size_t>(description.space[0]), 1.0),
+            std::vector<std::string>(static_cast<std::size_t>(description.output_channels), "v")) {
+  append_weathermixer(model_, options);
+  model_.set_recompute(recompute);
+  plan_and_materialise(model_, rank_, plans_, 1, Zero::kNone, DType::kFloat32, DType::kFloat32, 1);
+  OptimizerOptions adamw;
+  adamw.learning_rate = 1e-4;
+  adamw.clip_norm = 0;
+  optimizer_ = std::make_unique<AdamW>(rank_, model_.parameters(), adamw);
+  input_ = model_.input_layout(rank_.mesh, 1);
+  output_ = model_.output_layout(rank_.mesh, 1);
+  x_ = noise(rank_, input_);
+  target_ = noise(rank_, output_);
+}
+
+double BenchmarkModel::step() {
+  const double start = seconds_now();
+  optimizer_->zero_gradients();
+  Tape tape(rank_, plans_, Tape::Mode::kRecord);
+  tape.set_training(true);
+  tape.on_gradients([](ParameterBlock& block) { block.start_synchronise_gradients(); });
+  {
+    const Variable y = model_.forward(tape, Variable({x_, input_}, false));
+    const Array piece = y.value().piece;
+    const GlobalSums sums = loss_.sums(rank_, loss_.norm(), piece, target_, output_);
+    y.slot()->add(rank_, {loss_.gradient(rank_, sums, 1.0, piece, target_, output_), output_});
+  }
+  tape.backward();
+  const double norm = optimizer_->finish_gradients(1.0);
+  optimizer_->step(1.0, 1.0, norm);
+  return seconds_now() - start;
+}
+
+}  // namespace jigsaw

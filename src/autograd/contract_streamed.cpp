@@ -1,0 +1,88 @@
+#include "autograd/contract_streamed.h"
+
+#include <algorithm>
+
+#include "kernels/copy.h"
+#include "kernels/pointwise.h"
+
+namespace jigsaw {
+
+namespace {
+
+/// What launching the kernels of one more part costs, beside the latency of its message.
+constexpr double kSecondsPerPart = 5e-5;
+
+/// `box` cut down to the ranges that its letters have in another box.
+Box restricted(const std::string& letters, const Box& box, const std::string& other, const Box& to) {
+  Box result = box;
+  for (std::size_t dim = 0; dim < letters.size(); ++dim) {
+    const std::size_t there = other.find(letters[dim]);
+    if (there == std::string::npos) continue;
+    const auto d = static_cast<int>(dim), t = static_cast<int>(there);
+    const std::int64_t begin = std::max(box.begin[d], to.begin[t]), end = std::min(box.end(d), to.end(t));
+    result.begin[d] = begin;
+    result.extent[d] = std::max<std::int64_t>(0, end - begin);
+  }
+  return result;
+}
+
+Array part_of(Context& context, const LetteredPiece& whole, const Box& part) {
+  if (part == whole.box) return whole.piece;
+  return extract_box(context, whole.piece, relative_to(part, whole.box), Purpose::kWorkspace);
+}
+
+DType sum_type(const Array& a) {
+  return a.dtype() == DType::kFloat64 ? DType::kFloat64 : DType::kFloat32;
+}
+
+}  // namespace
+
+std::optional<Step> streamed_step(const Rank& rank, const Layout& from, const Layout& to, double flops,
+                                  const CostModel& model) {
+  const MeshShape& mesh = rank.mesh.shape();
+  const std::vector<Step> steps = redistribution_steps(mesh, from, to);
+  if (steps.size() != 1) return std::nullopt;
+  const Step& step = steps[0];
+  if (step.kind != Collective::kAllGather && step.kind != Collective::kReduceScatter) return std::nullopt;
+  const double ranks = rank.mesh.size(step.axes);
+  const double transfer = transfer_cost(mesh, from, to, model.element_bytes).seconds(model);
+  const double hidden = std::min(flops / model.flops_per_second * (ranks - 1) / ranks, transfer);
+  if (hidden <= (ranks - 1) * (model.latency_seconds + kSecondsPerPart)) return std::nullopt;
+  return step;
+}
+
+void StreamedProduct::add(const GatherStream::Part& part) {
+  const Box region = restricted(y_.letters, y_.box, streamed_, part.box);
+  const ContractionSpec spec{streamed_, other_.letters, y_.letters};
+  const bool whole = region == y_.box;
+  if (!y_.piece.defined() && !whole)
+    y_.piece = filled(context_, y_.box.extent, sum_type(part.piece), 0.0, Purpose::kActivations);
+  if (part.box.empty() && y_.piece.defined()) return;
+  const Array other = part_of(context_, other_, restricted(other_.letters, other_.box, streamed_, part.box));
+  if (whole && y_.piece.defined()) return contract_add(context_, spec, part.piece, other, y_.piece);
+  const Array product = contract(context_, spec, part.piece, other, sum_type(part.piece));
+  if (whole) {
+    y_.piece = product;
+  } else {
+    add_box(context_, product, Box::whole(region.extent), y_.piece, relative_to(region, y_.box));
+  }
+}
+
+Array StreamedProduct::result() {
+  return std::move(y_.piece);
+}
+
+Array contract_scattered(const Rank& rank, const LetteredPiece& a, const LetteredPiece& b,
+                         const std::string& result, const Step& step) {
+  const ContractionSpec spec{a.letters, b.letters, result};
+  ScatterStream stream(rank, step);
+  while (!stream.done()) {
+    const Box box = stream.box();
+    const Array part_a = part_of(rank.context, a, restricted(a.letters, a.box, result, box));
+    const Array part_b = part_of(rank.context, b, restricted(b.letters, b.box, result, box));
+    stream.put(contract(rank.context, spec, part_a, part_b, sum_type(a.piece)));
+  }
+  return stream.finish();
+}
+
+}  // namespace jigsaw

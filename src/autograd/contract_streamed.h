@@ -1,0 +1,51 @@
+#pragma once
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "kernels/contraction.h"
+#include "parallel/cost.h"
+#include "parallel/stream.h"
+
+namespace jigsaw {
+
+/// A piece of an operand whose dims have index letters.
+struct LetteredPiece {
+  std::string letters;
+  Array piece;
+  Box box;  ///< of the piece in the global tensor
+};
+
+/// The step of a redistribution that is worth cutting into parts, so that the product with what has arrived
+/// hides the transfer of the rest (or the transfer of what is computed): its only step, an all-gather or
+/// reduce-scatter, when that saves more than the extra messages and kernels cost. Equal on all ranks.
+/// @param flops  of the products on the largest piece.
+std::optional<Step> streamed_step(const Rank& rank, const Layout& from, const Layout& to, double flops,
+                                  const CostModel& model);
+
+/// y = contraction of a streamed operand, part by part as it arrives, with a piece that is here.
+class StreamedProduct {
+ public:
+  /// @param streamed  letters of the streamed operand.
+  /// @param y         letters and box of the result; its piece is not read.
+  StreamedProduct(Context& context, std::string streamed, LetteredPiece other, LetteredPiece y)
+      : context_(context), streamed_(std::move(streamed)), other_(std::move(other)), y_(std::move(y)) {
+    y_.piece = Array();
+  }
+  void add(const GatherStream::Part& part);
+  /// The sum, f32 or f64.
+  Array result();
+
+ private:
+  Context& context_;
+  std::string streamed_;
+  LetteredPiece other_, y_;
+};
+
+/// The reduce-scattered contraction of two pieces that are here: each part of the result travels while the
+/// next is computed.
+/// @param step  from the partial result, of these letters, to where it is wanted.
+Array contract_scattered(const Rank& rank, const LetteredPiece& a, const LetteredPiece& b,
+                         const std::string& result, const Step& step);
+
+}  // namespace jigsaw
