@@ -42,24 +42,28 @@ class RowContraction {
   ShardedTensor run(const std::array<ShardedTensor, 2>& operands, const std::array<Placements, 2>& wanted,
                     const Layout& row, const Layout& to) const {
     for (std::size_t i = 0; i < 2; ++i) {
-      const std::optional<Step> step = gather(operands[i], wanted[i], 1);
+      const std::optional<Step> step = arrival(operands[i], wanted[i], 1);
       if (step) return {streamed(operands, wanted, i, *step, row), row};
     }
     const ShardedTensor a = tape_.bring(operands[0], wanted[0]), b = tape_.bring(operands[1], wanted[1]);
     const std::optional<Step> step = streamed_step(tape_.rank(), row, to, flops_, tape_.cost_model());
-    if (step && step->kind == Collective::kReduceScatter)
-      return {contract_scattered(tape_.rank(), lettered(spec_.a, a), lettered(spec_.b, b), spec_.c, *step),
+    const DType out = tape_.gradient_type(row.placements);
+    if (step && step->kind != Collective::kAllGather) {
+      return {contract_sending(tape_.rank(), lettered(spec_.a, a), lettered(spec_.b, b), spec_.c, row, *step,
+                               out),
               to};
-    return {contract(tape_.context(), spec_, a.piece, b.piece, tape_.gradient_type(row.placements)), row};
+    }
+    return {contract(tape_.context(), spec_, a.piece, b.piece, out), row};
   }
 
-  /// The gather of an operand that `uses` contractions read, if it is worth streaming. Ranks that would hold
-  /// copies of the result must add in the same order, so that none is streamed along an axis that the row
-  /// does not cut.
-  std::optional<Step> gather(const ShardedTensor& operand, const Placements& wanted, int uses) const {
+  /// The transfer of an operand that `uses` contractions read, if it is worth streaming. Ranks that would
+  /// hold copies of the result must add in the same order, so that none is streamed along an axis that the
+  /// row does not cut.
+  std::optional<Step> arrival(const ShardedTensor& operand, const Placements& wanted, int uses) const {
     const std::optional<Step> step = streamed_step(
         tape_.rank(), operand.layout, {operand.layout.global, wanted}, uses * flops_, tape_.cost_model());
-    const bool streams = step && step->kind == Collective::kAllGather && (step->axes & ~decision_.cut) == 0;
+    const bool streams =
+        step && step->kind != Collective::kReduceScatter && (step->axes & ~decision_.cut) == 0;
     return streams ? step : std::nullopt;
   }
 
@@ -75,7 +79,7 @@ class RowContraction {
 
   Array streamed(const std::array<ShardedTensor, 2>& operands, const std::array<Placements, 2>& wanted,
                  std::size_t i, const Step& step, const Layout& row) const {
-    GatherStream stream(tape_.rank(), operands[i], step);
+    ReceiveStream stream(tape_.rank(), operands[i], step);
     const ShardedTensor other = tape_.bring(operands[1 - i], wanted[1 - i]);
     const ContractionSpec swapped{spec_.b, spec_.a, spec_.c};
     StreamedProduct product =
@@ -107,7 +111,7 @@ class ContractionBackward {
   void run(const ShardedTensor& dy) {
     const Placements wanted = dual(decision_.row_output);
     const int uses = static_cast<int>(targets_[0].wanted()) + static_cast<int>(targets_[1].wanted());
-    if (const std::optional<Step> step = of(0).gather(dy, wanted, uses)) return run_streamed(dy, *step);
+    if (const std::optional<Step> step = of(0).arrival(dy, wanted, uses)) return run_streamed(dy, *step);
     const ShardedTensor here = tape_.bring(dy, wanted);
     // The weight's gradient first: what it alone reads, a as saved or computed again, goes before da comes.
     for (const std::size_t i : {1, 0}) {
@@ -130,7 +134,7 @@ class ContractionBackward {
   /// To a parameter's gradient in place.
   void add(std::size_t i, const ShardedTensor& dy, const ShardedTensor& other) const {
     const Layout row = row_layout(i);
-    if (of(i).gather(other, decision_.inputs[1 - i], 1)) {
+    if (of(i).arrival(other, decision_.inputs[1 - i], 1)) {
       const Array gradient =
           of(i).run({dy, other}, {dy.layout.placements, decision_.inputs[1 - i]}, row, row).piece;
       return targets_[i].give(tape_.rank(), row.placements, [&] { return gradient; });
@@ -145,7 +149,7 @@ class ContractionBackward {
 
   /// Both from the parts of dy as they arrive.
   void run_streamed(const ShardedTensor& dy, const Step& step) {
-    GatherStream stream(tape_.rank(), dy, step);
+    ReceiveStream stream(tape_.rank(), dy, step);
     std::array<std::optional<StreamedProduct>, 2> products;
     for (std::size_t i = 0; i < 2; ++i) {
       if (targets_[i].wanted())
@@ -153,7 +157,7 @@ class ContractionBackward {
             of(i).product(tape_.bring(saved_[1 - i](), decision_.inputs[1 - i]), row_layout(i)));
     }
     while (!stream.done()) {
-      const GatherStream::Part part = stream.next();
+      const ReceiveStream::Part part = stream.next();
       for (auto& product : products) {
         if (product) product->add(part);
       }

@@ -43,7 +43,7 @@ std::optional<Step> streamed_step(const Rank& rank, const Layout& from, const La
   const std::vector<Step> steps = redistribution_steps(mesh, from, to);
   if (steps.size() != 1) return std::nullopt;
   const Step& step = steps[0];
-  if (step.kind != Collective::kAllGather && step.kind != Collective::kReduceScatter) return std::nullopt;
+  if (step.kind == Collective::kAllReduce || step.kind == Collective::kBroadcast) return std::nullopt;
   const double ranks = rank.mesh.size(step.axes);
   const double transfer = transfer_cost(mesh, from, to, model.element_bytes).seconds(model);
   const double hidden = std::min(flops / model.flops_per_second * (ranks - 1) / ranks, transfer);
@@ -51,7 +51,7 @@ std::optional<Step> streamed_step(const Rank& rank, const Layout& from, const La
   return step;
 }
 
-void StreamedProduct::add(const GatherStream::Part& part) {
+void StreamedProduct::add(const ReceiveStream::Part& part) {
   const Box region = restricted(y_.letters, y_.box, streamed_, part.box);
   const ContractionSpec spec{streamed_, other_.letters, y_.letters};
   const bool whole = region == y_.box;
@@ -72,15 +72,15 @@ Array StreamedProduct::result() {
   return std::move(y_.piece);
 }
 
-Array contract_scattered(const Rank& rank, const LetteredPiece& a, const LetteredPiece& b,
-                         const std::string& result, const Step& step) {
+Array contract_sending(const Rank& rank, const LetteredPiece& a, const LetteredPiece& b,
+                       const std::string& result, const Layout& row, const Step& step, DType out) {
   const ContractionSpec spec{a.letters, b.letters, result};
-  ScatterStream stream(rank, step);
+  SendStream stream(rank, row, step);
   while (!stream.done()) {
     const Box box = stream.box();
     const Array part_a = part_of(rank.context, a, restricted(a.letters, a.box, result, box));
     const Array part_b = part_of(rank.context, b, restricted(b.letters, b.box, result, box));
-    stream.put(contract(rank.context, spec, part_a, part_b, sum_type(a.piece)));
+    stream.put(contract(rank.context, spec, part_a, part_b, out));
   }
   return stream.finish();
 }

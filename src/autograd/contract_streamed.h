@@ -17,8 +17,8 @@ struct LetteredPiece {
 };
 
 /// The step of a redistribution that is worth cutting into parts, so that the product with what has arrived
-/// hides the transfer of the rest (or the transfer of what is computed): its only step, an all-gather or
-/// reduce-scatter, when that saves more than the extra messages and kernels cost. Equal on all ranks.
+/// hides the transfer of the rest (or the transfer of what is computed): its only step, when that saves more
+/// than the extra messages and kernels cost. Equal on all ranks.
 /// @param flops  of the products on the largest piece.
 std::optional<Step> streamed_step(const Rank& rank, const Layout& from, const Layout& to, double flops,
                                   const CostModel& model);
@@ -32,7 +32,7 @@ class StreamedProduct {
       : context_(context), streamed_(std::move(streamed)), other_(std::move(other)), y_(std::move(y)) {
     y_.piece = Array();
   }
-  void add(const GatherStream::Part& part);
+  void add(const ReceiveStream::Part& part);
   /// The sum, f32 or f64.
   Array result();
 
@@ -42,10 +42,11 @@ class StreamedProduct {
   LetteredPiece other_, y_;
 };
 
-/// The reduce-scattered contraction of two pieces that are here: each part of the result travels while the
+/// The contraction of two pieces that are here: each part of the result travels while the
 /// next is computed.
-/// @param step  from the partial result, of these letters, to where it is wanted.
-Array contract_scattered(const Rank& rank, const LetteredPiece& a, const LetteredPiece& b,
-                         const std::string& result, const Step& step);
+/// @param row   layout in which the products come.
+/// @param step  from there to where the result is wanted: a reduce-scatter or all-to-all.
+Array contract_sending(const Rank& rank, const LetteredPiece& a, const LetteredPiece& b,
+                       const std::string& result, const Layout& row, const Step& step, DType out);
 
 }  // namespace jigsaw

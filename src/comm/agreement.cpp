@@ -20,8 +20,15 @@ void together(Communicator& world, const std::function<void()>& work) {
     code = static_cast<int>(ExitCode::kInternal);
     message = error.what();
   }
-  const std::array failed = {code != 0 ? 1.0 : 0.0};
-  if (world.all_reduce(failed, ReduceOp::kMax)[0] == 0) return;
+  const double calls = world.log()->fingerprint();
+  const std::array mine = {code != 0 ? 1.0 : 0.0, calls, -calls};
+  const std::vector<double> largest = world.all_reduce(mine, ReduceOp::kMax);
+  if (largest[0] == 0) {
+    if (largest[1] == -largest[2]) return;
+    throw AgreedError(ExitCode::kInternal, 0,
+                      concat("the ranks have made different collective calls; rank 0 is one that ",
+                             world.log()->position()));
+  }
   const std::vector<std::string> all = world.all_gather_text(code != 0 ? concat(code, " ", message) : "");
   for (std::size_t rank = 0; rank < all.size(); ++rank) {
     if (all[rank].empty()) continue;

@@ -21,7 +21,8 @@ class AgreedError : public Error {
 };
 
 /// Runs `work` on every rank. When it throws on any, all ranks throw AgreedError with the error of the lowest
-/// one. Collective; `work` may hold collectives of its own only if they fail on all ranks or none.
+/// one; the same when the ranks have not made the same collective calls so far. Collective; `work` may hold
+/// collectives of its own only if they fail on all ranks or none.
 void together(Communicator& world, const std::function<void()>& work);
 
 /// The same for callers that name an error of their own: what the lowest rank on which `body` threw had to
