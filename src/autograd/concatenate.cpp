@@ -1,6 +1,7 @@
 #include <array>
 
 #include "autograd/neighbourhood.h"
+#include "autograd/operation.h"
 #include "base/error.h"
 #include "base/text.h"
 #include "kernels/copy.h"
@@ -33,7 +34,8 @@ Variable concatenate(Tape& tape, const Variable& x, const Variable& y) {
   output[last] += other[last];
   other[last] = x.shape()[last];
   if (!(other == x.shape())) throw ShapeError(concat("cannot join ", x.shape(), " and ", y.shape()));
-  Signature signature{"concatenate", {x.shape(), y.shape()}, output, {}, 0, {false, false}};
+  Signature signature{Operation::kConcatenate, "concatenate", {x.shape(), y.shape()}, output, {}, 0,
+                      {false, false}};
   const Letters dims = field_dims(last - 1, {'c'});
   signature.rows = rows_of_letters({dims, dims}, dims);
   for (Row& row : signature.rows) {
@@ -41,9 +43,11 @@ Variable concatenate(Tape& tape, const Variable& x, const Variable& y) {
     constexpr std::int64_t kElementBytes = 4;
     if (row.output == Placement::shard(last)) row.slice_bytes = kElementBytes * x.shape()[last];
   }
+  signature.rows.push_back(row_linear_in({true, true}));
   if (tape.tracing()) return tape.trace(signature, {x, y});
   const Decision& decision = tape.decide(signature);
 
+  for (const std::size_t input : {0U, 1U}) require_cut_alike(decision, input, 0, last);
   const Rank& rank = tape.rank();
   const Layout made{output, decision.row_output};
   const std::array here = {tape.bring(x, decision.inputs[0]), tape.bring(y, decision.inputs[1])};

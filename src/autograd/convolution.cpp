@@ -4,6 +4,7 @@
 #include <array>
 
 #include "autograd/neighbourhood.h"
+#include "autograd/operation.h"
 #include "base/error.h"
 #include "base/text.h"
 #include "kernels/copy.h"
@@ -16,8 +17,8 @@ namespace {
 
 /// Rows and cost of a convolution in either direction.
 /// @param weight_in, weight_out  which dim of the weight has the input's, and the output's channels.
-Signature signature_of(const std::string& name, const Variable& x, const Variable& weight,
-                       const Shape& output, std::int64_t groups, int weight_in, const IndexMap& map) {
+Signature signature_of(Operation operation, const Variable& x, const Variable& weight, const Shape& output,
+                       std::int64_t groups, int weight_in, const IndexMap& map) {
   const int space = x.shape().rank() - 2, weight_out = 1 - weight_in;
   const std::int64_t in = x.shape().back(), out = output.back();
   Letters kernel = letters("11" + std::string(static_cast<std::size_t>(space), '1'));
@@ -31,8 +32,13 @@ Signature signature_of(const std::string& name, const Variable& x, const Variabl
     result = {'g', out / groups};
     kernel[0] = weight_in == 0 ? input : result;
   }
-  Signature signature{concat(name, " ", weight.shape()), {x.shape(), weight.shape()}, output, {}, 0, {}};
+  Signature signature{
+      operation, concat(name(operation), " ", weight.shape()), {x.shape(), weight.shape()}, output, {}, 0,
+      {}};
   signature.rows = rows_of_letters({field_dims(space, input), kernel}, field_dims(space, result));
+  // Linear in the weight, and in x unless crossing a pole adds something.
+  signature.rows.push_back(row_linear_in({false, true}));
+  if (map.crossing_offset.empty()) signature.rows.push_back(row_linear_in({true, false}));
   set_halo_bytes(signature.rows, map);
   signature.saved = {true, true};
   const Shape& many = weight_in == 0 ? x.shape() : output;
@@ -65,6 +71,7 @@ struct Replay {
 
 Replay replay_of(const Rank& rank, const Decision& decision, const IndexMap& map, const ShardedTensor& here,
                  const Shape& weight, const Shape& output, const Window& window, std::int64_t groups) {
+  require_cut_alike(decision, 0, 1, here.layout.global.rank() - 2);
   const Layout made{output, decision.row_output};
   Replay call;
   call.exchange = Exchange::of(rank, map, here.layout, made);
@@ -114,7 +121,7 @@ Variable convolution(Tape& tape, const Variable& x, const Variable& weight, cons
   }
   const Shape output = field_shape(x.shape()[0], window.places(padded), weight.shape()[0]);
   const IndexMap map = field_map(x.shape(), reads, padding, space_of(output));
-  const Signature signature = signature_of("convolution", x, weight, output, groups, 1, map);
+  const Signature signature = signature_of(Operation::kConvolution, x, weight, output, groups, 1, map);
   if (tape.tracing()) return tape.trace(signature, {x, weight});
   const Decision& decision = tape.decide(signature);
 
@@ -218,7 +225,8 @@ Variable transposed_convolution(Tape& tape, const Variable& x, const Variable& w
   nothing.dims.assign(static_cast<std::size_t>(space.rank()), {0, 0, Edge::kNone, Edge::kNone});
   const Shape output = field_shape(x.shape()[0], space, weight.shape()[1] * groups);
   const IndexMap map = field_map(x.shape(), reads, nothing, space);
-  const Signature signature = signature_of("transposed_convolution", x, weight, output, groups, 0, map);
+  const Signature signature =
+      signature_of(Operation::kTransposedConvolution, x, weight, output, groups, 0, map);
   if (tape.tracing()) return tape.trace(signature, {x, weight});
   const Decision& decision = tape.decide(signature);
 

@@ -51,6 +51,16 @@ void set_halo_bytes(std::vector<Row>& rows, const IndexMap& map) {
   }
 }
 
+void require_cut_alike(const Decision& decision, std::size_t input, int first, int last) {
+  for (int axis = 0; axis < kMaxAxes; ++axis) {
+    const Placement &from = decision.inputs[input][axis], &to = decision.row_output[axis];
+    for (const Placement* p : {&from, &to}) {
+      if (p->is_shard() && p->dim >= first && p->dim <= last)
+        require(from == to, "input and result of an exchange are cut alike");
+    }
+  }
+}
+
 Box space_of(const Box& box) {
   const int dims = box.begin.rank() - 2;
   Box space{Shape::filled(dims, 0), Shape::filled(dims, 0)};
@@ -116,6 +126,7 @@ Variable neighbourhood(Tape& tape, const Variable& x, const Signature& signature
                        const NeighbourhoodKernels& kernels) {
   if (tape.tracing()) return tape.trace(signature, {x});
   const Decision& decision = tape.decide(signature);
+  require_cut_alike(decision, 0, 1, x.shape().rank() - 2);
   const Rank& rank = tape.rank();
   const ShardedTensor here = tape.bring(x, decision.inputs[0]);
   const Layout made{signature.output, decision.row_output};

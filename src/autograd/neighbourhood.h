@@ -22,6 +22,9 @@ Letters field_dims(int space, LetterDim last);
 /// Sets what the rows that cut space send: halos as wide as the reads overlap.
 void set_halo_bytes(std::vector<Row>& rows, const IndexMap& map);
 
+/// A row with an exchange cuts dims first to last of input i and of the result alike.
+void require_cut_alike(const Decision& decision, std::size_t input, int first, int last);
+
 /// The spatial dims of a box.
 Box space_of(const Box& box);
 
@@ -37,7 +40,7 @@ struct NeighbourhoodKernels {
   /// The region's gradient.
   std::function<Array(const Array& dy, const Tile& tile)> backward;
 };
-Variable neighbourhood(Tape& tape, const Variable& x, const Signature& signature, const IndexMap& map,
+Variable neighbourhood(Tape& on, const Variable& x, const Signature& signature, const IndexMap& map,
                        const NeighbourhoodKernels& kernels);
 
 }  // namespace jigsaw

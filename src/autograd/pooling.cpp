@@ -4,6 +4,7 @@
 #include <array>
 
 #include "autograd/neighbourhood.h"
+#include "autograd/operation.h"
 #include "base/error.h"
 #include "base/text.h"
 #include "kernels/field_extents.h"
@@ -28,9 +29,9 @@ Box valid_points(const Tile& tile, const IndexMap& map, const Shape& x) {
   return valid;
 }
 
-Signature field_signature(const std::string& name, const Variable& x, const Shape& output,
-                          const IndexMap& map) {
-  Signature signature{name, {x.shape()}, output, {}, 0, {false}};
+Signature field_signature(Operation operation, const std::string& what, const Variable& x,
+                          const Shape& output, const IndexMap& map) {
+  Signature signature{operation, concat(name(operation), what), {x.shape()}, output, {}, 0, {false}};
   const Letters dims = field_dims(x.shape().rank() - 2, {'c'});
   signature.rows = rows_of_letters({dims}, dims);
   set_halo_bytes(signature.rows, map);
@@ -49,7 +50,8 @@ Variable pooling(Tape& tape, const Variable& x, PoolingKind kind, const Window& 
   const Shape output = field_shape(x.shape()[0], space, x.shape().back());
   const IndexMap map = field_map(x.shape(), reads, padding, space);
   const bool maximum = kind == PoolingKind::kMax;
-  Signature signature = field_signature(maximum ? "max_pool" : "average_pool", x, output, map);
+  Signature signature = field_signature(Operation::kPooling, maximum ? " max" : " average", x, output, map);
+  if (!maximum && map.crossing_offset.empty()) signature.rows.push_back(row_linear_in({true}));
   signature.forward_flops = static_cast<double>(output.count() * window.extent.count());
   const auto pooling_of = [window, count_padding, map, field = x.shape()](const Tile& tile) {
     return Pooling{window, valid_points(tile, map, field), count_padding};
@@ -80,12 +82,14 @@ Variable global_average(Tape& tape, const Variable& x) {
   const Shape space = space_of(x.shape()), point = Shape::filled(dims, 1);
   Letters input = field_dims(dims, {'c'}), result = input;
   for (int i = 0; i < dims; ++i) result[static_cast<std::size_t>(1 + i)].letter = '1';
-  Signature signature{"global_average",
+  Signature signature{Operation::kGlobalAverage,
+                      "global_average",
                       {x.shape()},
                       field_shape(x.shape()[0], point, x.shape().back()),
                       rows_of_letters({input}, result),
                       static_cast<double>(x.shape().count()),
                       {false}};
+  signature.rows.push_back(row_linear_in({true}));
   if (tape.tracing()) return tape.trace(signature, {x});
   const Decision& decision = tape.decide(signature);
   Context& context = tape.context();
@@ -134,7 +138,8 @@ Variable resample(Tape& tape, const Variable& x, Interpolation interpolation, co
   }
   const Shape output = field_shape(x.shape()[0], space, x.shape().back());
   const IndexMap map = field_map(x.shape(), reads, beyond, space);
-  Signature signature = field_signature(concat("resample to ", grid), x, output, map);
+  Signature signature = field_signature(Operation::kResample, concat(" to ", grid), x, output, map);
+  if (map.crossing_offset.empty()) signature.rows.push_back(row_linear_in({true}));
   signature.forward_flops = interpolation == Interpolation::kNearest
                                 ? 0.0
                                 : static_cast<double>(output.count()) *
@@ -170,7 +175,9 @@ Variable pad(Tape& tape, const Variable& x, const Padding& padding) {
   const Shape output = field_shape(x.shape()[0], space, x.shape().back());
   const IndexMap map = field_map(x.shape(), reads, padding, space);
   const auto same = [](const Array& array, const Tile&) { return array; };
-  return neighbourhood(tape, x, field_signature("pad", x, output, map), map, {same, same});
+  Signature signature = field_signature(Operation::kPad, "", x, output, map);
+  if (map.crossing_offset.empty()) signature.rows.push_back(row_linear_in({true}));
+  return neighbourhood(tape, x, signature, map, {same, same});
 }
 
 }  // namespace jigsaw
