@@ -161,6 +161,7 @@ void ParameterGroup::start_finish_gradients() {
 }
 
 void ParameterGroup::finish_gradients() {
+  if (gradient_.defined()) start_finish_gradients();
   if (scattering_.valid()) accumulate(rank_.context, stored_gradient_, scattering_.wait());
 }
 

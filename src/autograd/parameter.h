@@ -153,7 +153,7 @@ class ParameterBlock {
   void begin_gradients();
   /// Starts to scatter the gradients to where they are stored.
   void start_finish_gradients();
-  /// Waits for that. Must come before the block's next begin_gradients().
+  /// The same, unless it was started, and waits for it. Must come before the block's next begin_gradients().
   void finish_gradients();
   void start_synchronise_gradients();
 
