@@ -80,7 +80,11 @@ void DropoutMask::fill(std::int64_t first, std::int64_t n, float* factors) const
     RandomPosition position = dropout_.position;
     if (piece.extent.rank() > 0) position.sample += static_cast<std::uint64_t>(piece.begin[0] + index);
     const std::int64_t count = std::min(n, run_ - within);
-    fill_run(position, element, count, factors);
+    if (dropout_.whole_samples) {
+      std::fill_n(factors, count, dropout_.stream.bits(position, 0) >= threshold_ ? scale_ : 0.0F);
+    } else {
+      fill_run(position, element, count, factors);
+    }
     first += count, n -= count, factors += count;
   }
 }
