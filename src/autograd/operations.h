@@ -21,8 +21,9 @@ struct Pointwise {
   std::string bias_letters;  ///< a run of letters: "n", "hw"
   Variable residual;         ///< may be undefined
   Activation activation = Activation::kNone;
-  double dropout = 0;  ///< probability; active in training only
-  std::string path;    ///< names the dropout mask
+  double dropout = 0;          ///< probability; active in training only
+  std::string path;            ///< names the dropout mask
+  bool whole_samples = false;  ///< dropout keeps or drops each sample as a whole (drop path)
 };
 /// Rule: any letter of x cut alike. With an activation and no residual, backward computes the output again
 /// rather than keep it.

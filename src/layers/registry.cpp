@@ -71,13 +71,25 @@ LayerPtr build_patch_recover(const Tagged& layer, const LayerSite& site,
   return std::make_unique<PatchRecover>(site, options);
 }
 
+void add_activation(Zoo& zoo, const char* name, const char* doc, Activation activation) {
+  zoo.add<ActivationOptions>(
+      name, doc, [activation](const Tagged&, const LayerSite& site, const ModelDescription&) -> LayerPtr {
+        return std::make_unique<ActivationLayer>(site, activation);
+      });
+}
+
 Zoo& zoo() {
   static Zoo the_zoo;
   static const bool filled = [] {
     the_zoo.add<LayerNorm, LayerNormOptions>("layer_norm", "Normalises the channels of each point.");
     the_zoo.add<Linear, LinearOptions>("linear", "A linear map of the channels of each point.");
-    the_zoo.add<Gelu, GeluOptions>("gelu", "x·Φ(x), elementwise.");
+    add_activation(the_zoo, "gelu", "x·Φ(x), elementwise.", Activation::kGelu);
+    add_activation(the_zoo, "relu", "max(x, 0), elementwise.", Activation::kRelu);
+    add_activation(the_zoo, "silu", "x·σ(x), elementwise.", Activation::kSilu);
+    add_activation(the_zoo, "tanh", "The hyperbolic tangent, elementwise.", Activation::kTanh);
+    add_activation(the_zoo, "sigmoid", "σ(x) = 1/(1 + e^(−x)), elementwise.", Activation::kSigmoid);
     the_zoo.add<DropoutLayer, DropoutOptions>("dropout", "Sets random elements to zero in training.");
+    the_zoo.add<DropPath, DropPathOptions>("drop_path", "Sets random samples to zero in training.");
     the_zoo.add<ChannelMixing, ChannelMixingOptions>("channel_mixing",
                                                      "An MLP over the channels of each point.");
     the_zoo.add<TokenMixing, TokenMixingOptions>("token_mixing", "An MLP over all points of each channel.");
