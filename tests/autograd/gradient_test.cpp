@@ -69,6 +69,27 @@ TEST(Gradient, Pointwise) {
   }
 }
 
+TEST(Gradient, Activations) {
+  for (const Activation activation :
+       {Activation::kRelu, Activation::kSilu, Activation::kTanh, Activation::kSigmoid}) {
+    check_gradients({concat("activation ", static_cast<int>(activation)),
+                     {{2, 3, 2, 5}},
+                     {{5}},
+                     [activation](Tape& tape, const Variables& inputs, const Variables& parameters) {
+                       return pointwise(tape, inputs[0], {"bhwc", parameters[0], "c", {}, activation});
+                     }});
+  }
+}
+
+TEST(Gradient, DropPath) {
+  check_gradients(
+      {"drop path", {{5, 3, 4}, {5, 3, 4}}, {}, [](Tape& tape, const Variables& inputs, const Variables&) {
+         Pointwise drop{"bwc", {}, "", inputs[1], Activation::kNone, 0.5, "path"};
+         drop.whole_samples = true;
+         return pointwise(tape, inputs[0], drop);
+       }});
+}
+
 TEST(Gradient, DropoutDropsAShareAndScalesTheRest) {
   const GradientCase dropout{
       "dropout", {{4, 40, 40}}, {}, [](Tape& tape, const Variables& inputs, const Variables&) {

@@ -291,6 +291,17 @@ def write_layers(folder):
         loss_case(file)
 
 
+# ---------------------------------------------------------------- activations.h5
+
+
+def write_activations(folder):
+    activations = {"relu": F.relu, "silu": F.silu, "tanh": torch.tanh, "sigmoid": torch.sigmoid}
+    with create(folder, "activations.h5") as file:
+        for name, activation in activations.items():
+            x = torch.cat([torch.linspace(-9, 9, 37), torch.tensor([0.1])])  # 0, too, where torch has a slope
+            layer_case(file, name, lambda x, p, f=activation: f(x), x, {})
+
+
 # ---------------------------------------------------------------- weathermixer*.h5
 
 MIXER = {
@@ -420,6 +431,7 @@ FILES = {
     "weathermixer_output_map": lambda folder: write_mixer(
         folder, "weathermixer_output_map.h5", positions=False, final_norm=False, output_map=True
     ),
+    "activations": write_activations,
 }
 
 

@@ -14,20 +14,31 @@ class PackedWeights {
   void forget() {
     kept_.clear();
     packed_.clear();
+    bytes_ = 0;
   }
 
-  /// What `pack` gives; of a kept weight only once for each part of it and user (a primitive).
+  /// What `pack` gives; of a kept weight, while there is room, only once for each part of it and user (a
+  /// primitive).
   template <typename F>
   Array packed(const Array& weight, const std::byte* part, const void* user, const F& pack) {
     if (!keeps(weight)) return pack();
-    Array& packed = packed_[{part, user}];
-    if (!packed.defined()) packed = pack();
+    const auto found = packed_.find({part, user});
+    if (found != packed_.end()) return found->second;
+    const Array packed = pack();
+    if (bytes_ + packed.bytes() <= kRoom) {
+      bytes_ += packed.bytes();
+      packed_.emplace(std::pair(part, user), packed);
+    }
     return packed;
   }
 
  private:
+  /// Copies take up to so much memory: packing costs far less than a product of a weight that large.
+  static constexpr std::int64_t kRoom = std::int64_t{16} << 20;
+
   std::set<const void*> kept_;  ///< identities
   std::map<std::pair<const void*, const void*>, Array> packed_;
+  std::int64_t bytes_ = 0;
 };
 
 }  // namespace jigsaw::cpu
