@@ -5,6 +5,8 @@
 
 #include "base/error.h"
 #include "config/config.h"
+#include "layers/batch_norm.h"
+#include "layers/group_norm.h"
 #include "layers/layer_norm.h"
 #include "layers/linear.h"
 #include "layers/mixing.h"
@@ -12,6 +14,7 @@
 #include "layers/pointwise_layers.h"
 #include "layers/positions.h"
 #include "layers/residual.h"
+#include "layers/rms_norm.h"
 #include "layers/sequential.h"
 #include "layers/weathermixer.h"
 
@@ -82,6 +85,13 @@ Zoo& zoo() {
   static Zoo the_zoo;
   static const bool filled = [] {
     the_zoo.add<LayerNorm, LayerNormOptions>("layer_norm", "Normalises the channels of each point.");
+    the_zoo.add<RmsNorm, RmsNormOptions>("rms_norm",
+                                         "Scales the channels of each point to a mean square of 1.");
+    the_zoo.add<GroupNorm, GroupNormOptions>("group_norm", "Normalises groups of channels over all points.");
+    the_zoo.add<InstanceNorm, InstanceNormOptions>("instance_norm",
+                                                   "Normalises each channel over all points.");
+    the_zoo.add<BatchNorm, BatchNormOptions>("batch_norm",
+                                             "Normalises each channel over all points of the global batch.");
     the_zoo.add<Linear, LinearOptions>("linear", "A linear map of the channels of each point.");
     add_activation(the_zoo, "gelu", "x·Φ(x), elementwise.", Activation::kGelu);
     add_activation(the_zoo, "relu", "max(x, 0), elementwise.", Activation::kRelu);

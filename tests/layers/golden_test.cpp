@@ -3,12 +3,16 @@
 
 #include <mutex>
 
+#include "base/error.h"
+#include "layers/batch_norm.h"
+#include "layers/group_norm.h"
 #include "layers/layer_golden.h"
 #include "layers/layer_norm.h"
 #include "layers/linear.h"
 #include "layers/mixing.h"
 #include "layers/patches.h"
 #include "layers/pointwise_layers.h"
+#include "layers/rms_norm.h"
 #include "layers/training_run.h"
 #include "optim/schedule.h"
 #include "support/golden_file.h"
@@ -51,6 +55,31 @@ TEST(GoldenLayer, Activations) {
     check_layer(read_layer("activations.h5", name, {2, 19, 1}, activation(which)));
   }
   EXPECT_EQ(GoldenFile("activations.h5").names("/").size(), activations.size());
+}
+
+TEST(GoldenLayer, Norms) {
+  const auto check = [](const std::string& name, const Shape& field, auto build, bool training = true) {
+    testing::LayerGolden golden = read_layer("norms.h5", name, field, build);
+    golden.training = training;
+    check_layer(golden);
+  };
+  check("rms_norm", {3, 5, 7}, layer<RmsNorm>(RmsNormOptions{}));
+  check("group_norm", {2, 7, 5, 12}, layer<GroupNorm>(GroupNormOptions{3}));
+  check("group_norm_3d", {2, 3, 4, 5, 6}, layer<GroupNorm>(GroupNormOptions{2}));
+  check("instance_norm", {2, 7, 5, 12}, layer<InstanceNorm>(InstanceNormOptions{}));
+  check("batch_norm", {3, 5, 4, 6}, layer<BatchNorm>(BatchNormOptions{}));
+  check("batch_norm_evaluation", {3, 5, 4, 6}, layer<BatchNorm>(BatchNormOptions{}), false);
+  EXPECT_EQ(GoldenFile("norms.h5").names("/").size(), 6U);
+}
+
+TEST(GoldenLayer, GroupsThatDoNotDivideAreAnError) {
+  ParameterBlock block("layer");
+  try {
+    GroupNorm({block, "", {{4, 4}, 12}, "model.layers[2]"}, {5});
+    FAIL() << "5 groups of 12 channels";
+  } catch (const ConfigError& error) {
+    EXPECT_STREQ(error.what(), "model.layers[2].groups is 5, which does not divide the 12 channels; 4 would");
+  }
 }
 
 TEST(GoldenLayer, Mlp) {
