@@ -220,18 +220,14 @@ double Trainer::run_micro_batch(std::int64_t step, std::int64_t micro, const Bat
       {static_cast<std::uint64_t>(step), static_cast<std::uint64_t>(micro * micro_samples_), 0}};
   Tape tape(*rank_, plans_, Tape::Mode::kRecord, types_.compute, random);
   tape.set_training(true);
-  const Layout layout = model_->output_layout(*mesh_, micro_samples_);
   const auto leads = static_cast<int>(batch.targets.size());
   double weights = 0, loss = 0;
   for (int r = 0; r < leads; ++r) weights += config_.train.lead_weight(r);
   forecaster_->run(tape, batch, micro_samples_, [&](int r, const Variable& prediction) {
     const Array& target = batch.targets[static_cast<std::size_t>(r)];
-    const Array piece = prediction.value().piece;
-    const GlobalSums sums = loss_->sums(*rank_, loss_->norm(), piece, target, layout);
     const double share =
         config_.train.lead_weight(r) / weights / static_cast<double>(config_.train.accumulate);
-    loss += share * loss_->value(sums);
-    prediction.slot()->add(*rank_, {loss_->gradient(*rank_, sums, share, piece, target, layout), layout});
+    loss += share * loss_->backward(*rank_, prediction, target, share);
   });
   tape.backward();
   return loss;
