@@ -25,9 +25,9 @@ TEST(DataOptions, ReadsTheSectionAndWritesItBack) {
   const auto options = parse<DataOptions>(Json::parse(kSection));
   EXPECT_EQ(options.variables[1], (VariableOptions{"t", {850, 500}}));
   ASSERT_EQ(options.train.size(), 2U);
-  EXPECT_EQ(options.train[1].first, at("2019-03-15T06:00"));
+  EXPECT_EQ(periods_of(options.train)[1].first, at("2019-03-15T06:00"));
   ASSERT_EQ(options.valid.size(), 1U);
-  EXPECT_EQ(options.valid[0].last, at("2019-03-31T23:59:59"));
+  EXPECT_EQ(periods_of(options.valid)[0].last, at("2019-03-31T23:59:59"));
   EXPECT_EQ(options.predict, Predict::kState);
   EXPECT_EQ(options.lead_hours, 6);
   EXPECT_FALSE(options.normalization);
