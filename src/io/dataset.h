@@ -40,6 +40,7 @@ class Dataset : public SampleSource {
   const std::vector<Time>& windows(Split split) const {
     return split == Split::kTrain ? train_windows_ : valid_windows_;
   }
+  std::vector<std::int64_t> identity() const override { return train_windows_; }
   std::unique_ptr<SampleReader> open_reader() override;
   FileSet& files() { return *files_; }
   std::int64_t bytes_read() const override { return files_->bytes_read(); }

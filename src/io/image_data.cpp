@@ -159,6 +159,17 @@ std::int64_t ImageData::count(Split split) const {
   return split == Split::kTrain ? train_.back().crops_until : std::ssize(tiles_);
 }
 
+std::vector<std::int64_t> ImageData::identity() const {
+  std::vector<std::int64_t> numbers;
+  for (const Region& region : train_) {
+    numbers.push_back(region.image);
+    for (const Shape& shape : {files_->extents(region.image), region.box.begin, region.box.extent}) {
+      numbers.insert(numbers.end(), shape.begin(), shape.end());
+    }
+  }
+  return numbers;
+}
+
 ImageSample ImageData::sample(Split split, std::int64_t number, const RandomPosition& position) const {
   const int space = crop_.rank();
   std::vector<bool> mirrored(static_cast<std::size_t>(space), false);

@@ -41,6 +41,7 @@ class ImageData : public SampleSource {
   const Statistics& statistics() const override { return statistics_; }
   /// Training: as many crops as have the volume of the training parts. Validation: tiles.
   std::int64_t count(Split split) const override;
+  std::vector<std::int64_t> identity() const override;
   std::unique_ptr<SampleReader> open_reader() override;
   std::int64_t bytes_read() const override { return files_->bytes_read(); }
 

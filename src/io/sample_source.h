@@ -45,6 +45,9 @@ class SampleSource {
   virtual const Statistics& statistics() const = 0;
   /// Training: the samples of an epoch. Validation: all there is, 0 where no part is given.
   virtual std::int64_t count(Split split) const = 0;
+  /// Numbers by which training samples of other data would differ: their times, or the places of parts in
+  /// images.
+  virtual std::vector<std::int64_t> identity() const = 0;
   /// No longer than the source lives.
   virtual std::unique_ptr<SampleReader> open_reader() = 0;
   virtual std::int64_t bytes_read() const = 0;

@@ -89,6 +89,24 @@ FieldLoss::FieldLoss(const LossOptions& options, const std::vector<double>& row_
   }
 }
 
+GlobalSums GlobalSums::merged() const {
+  const auto width = static_cast<std::size_t>(variables);
+  GlobalSums result{1, variables, std::vector<double>(width), std::vector<double>(width)};
+  for (std::size_t i = 0; i < numerator.size(); ++i) {
+    result.numerator[i % width] += numerator[i];
+    result.denominator[i % width] += denominator[i];
+  }
+  return result;
+}
+
+void GlobalSums::add(const GlobalSums& other) {
+  require(other.numerator.size() == numerator.size(), "sums of other variables cannot be added");
+  for (std::size_t i = 0; i < numerator.size(); ++i) {
+    numerator[i] += other.numerator[i];
+    denominator[i] += other.denominator[i];
+  }
+}
+
 Layout FieldLoss::target_layout(const Mesh&, const Layout& prediction) const {
   return prediction;
 }

@@ -59,6 +59,10 @@ struct GlobalSums {
   bool has_points(std::int64_t sample, std::int64_t variable) const {
     return denominator[index(sample, variable)] > 0;
   }
+  /// Those of the samples together, as of one sample.
+  GlobalSums merged() const;
+  /// Adds sums of as many samples.
+  void add(const GlobalSums& other);
   std::size_t index(std::int64_t sample, std::int64_t variable) const {
     return static_cast<std::size_t>(sample * variables + variable);
   }

@@ -1,16 +1,32 @@
 // What stands for the CUDA backend in a build without it: every kernel throws missing_kernel().
+#include "kernels/attention_kernels.h"
 #include "kernels/contraction_kernels.h"
+#include "kernels/convolution_kernels.h"
 #include "kernels/copy_kernels.h"
 #include "kernels/loss_kernels.h"
 #include "kernels/normalization_kernels.h"
 #include "kernels/optimizer_kernels.h"
 #include "kernels/pointwise_kernels.h"
+#include "kernels/pooling_kernels.h"
+#include "kernels/resampling_kernels.h"
 
 namespace jigsaw::cuda {
 
 template <>
+const AttentionKernels& kernels() {
+  static const AttentionKernels instance;
+  return instance;
+}
+
+template <>
 const ContractionKernels& kernels() {
   static const ContractionKernels instance;
+  return instance;
+}
+
+template <>
+const ConvolutionKernels& kernels() {
+  static const ConvolutionKernels instance;
   return instance;
 }
 
@@ -41,6 +57,18 @@ const OptimizerKernels& kernels() {
 template <>
 const PointwiseKernels& kernels() {
   static const PointwiseKernels instance;
+  return instance;
+}
+
+template <>
+const PoolingKernels& kernels() {
+  static const PoolingKernels instance;
+  return instance;
+}
+
+template <>
+const ResamplingKernels& kernels() {
+  static const ResamplingKernels instance;
   return instance;
 }
 

@@ -1,0 +1,137 @@
+#include "kernels/convolution.h"
+
+#include "base/error.h"
+#include "base/text.h"
+#include "kernels/convolution_kernels.h"
+#include "kernels/field_extents.h"
+#include "kernels/pointwise.h"
+
+namespace jigsaw {
+
+namespace {
+
+/// Throws unless x is a field and its window fits its rank.
+void require_field(std::string_view kernel, const Convolution& convolution, const Array& x) {
+  if (x.rank() < 3 || x.rank() > 5) {
+    throw ShapeError(concat(kernel, ": the field ", x.shape(), " should be [B, space…, C]"));
+  }
+  convolution.window.require_rank(kernel, x.rank() - 2);
+}
+
+/// Throws unless groups divide the channels on both sides; no groups, no channels.
+void require_groups(std::string_view kernel, const Convolution& convolution, std::int64_t in,
+                    std::int64_t out) {
+  const std::int64_t groups = convolution.groups;
+  if (groups < 0 || (groups == 0 ? in + out > 0 : in % groups + out % groups > 0)) {
+    throw ShapeError(
+        concat(kernel, ": ", groups, " groups should divide ", in, " channels in and ", out, " out"));
+  }
+}
+
+Shape weight_shape(const Convolution& convolution, std::int64_t in, std::int64_t out) {
+  Shape shape{out, convolution.groups == 0 ? 0 : in / convolution.groups};
+  for (const std::int64_t extent : convolution.window.extent) shape.append(extent);
+  return shape;
+}
+
+/// Two operations for each channel pair of a group, point of the window and place.
+double flops_of(const Convolution& convolution, const Array& y, std::int64_t in) {
+  if (convolution.groups == 0) return 0;
+  return 2.0 * static_cast<double>(y.count()) * static_cast<double>(in / convolution.groups) *
+         static_cast<double>(convolution.window.extent.count());
+}
+
+void run_backward_weight(Context& context, const Convolution& convolution, const Array& dy, const Array& x,
+                         Array& dw, bool add) {
+  count_work(context, flops_of(convolution, dy, x.shape().back()), {&dy, &x, &dw});
+  if (add) count_work(context, 0, {&dw});
+  if (dw.count() == 0) return;
+  if (const auto* kernels = kernels_of<ConvolutionKernels>(context, x.dtype())) {
+    kernels->backward_weight(context, convolution, dy, x, dw, add);
+  }
+}
+
+/// Shape of the weight once dy and x are seen to fit together.
+Shape require_pair(std::string_view kernel, const Convolution& convolution, const Array& dy, const Array& x) {
+  require_field(kernel, convolution, x);
+  require_field(kernel, convolution, dy);
+  require_same_type(kernel, dy, x);
+  require_groups(kernel, convolution, x.shape().back(), dy.shape().back());
+  require_same_shape(
+      kernel, dy.shape(),
+      field_shape(x.shape()[0], convolution.window.places(space_of(x.shape())), dy.shape().back()));
+  return weight_shape(convolution, x.shape().back(), dy.shape().back());
+}
+
+}  // namespace
+
+Array convolution_forward(Context& context, const Convolution& convolution, const Array& x,
+                          const Array& weight, const Array& bias, DType out) {
+  constexpr std::string_view kKernel = "convolution_forward";
+  require_field(kKernel, convolution, x);
+  require_same_type(kKernel, x, weight);
+  const std::int64_t channels = weight.rank() > 0 ? weight.shape()[0] : 0;
+  require_groups(kKernel, convolution, x.shape().back(), channels);
+  require_same_shape(kKernel, weight.shape(), weight_shape(convolution, x.shape().back(), channels));
+  if (bias.defined()) require_count(kKernel, "the bias", bias, channels);
+  const Array wide_bias =
+      bias.defined() ? cast(context, bias, accumulator_of(x.dtype()), Purpose::kWorkspace) : bias;
+  Array y(context, field_shape(x.shape()[0], convolution.window.places(space_of(x.shape())), channels), out);
+  count_work(context, flops_of(convolution, y, x.shape().back()), {&x, &weight, &y});
+  if (y.count() == 0) return y;
+  if (const auto* kernels = kernels_of<ConvolutionKernels>(context, x.dtype())) {
+    kernels->forward(context, convolution, x, weight, wide_bias, y);
+  }
+  return y;
+}
+
+Array convolution_backward_data(Context& context, const Convolution& convolution, const Array& dy,
+                                const Array& weight, const Shape& space, DType out) {
+  constexpr std::string_view kKernel = "convolution_backward_data";
+  require_field(kKernel, convolution, dy);
+  require_same_type(kKernel, dy, weight);
+  const std::int64_t made = dy.shape().back(),
+                     channels = weight.rank() > 1 ? weight.shape()[1] * convolution.groups : 0;
+  require_groups(kKernel, convolution, channels, made);
+  require_same_shape(kKernel, weight.shape(), weight_shape(convolution, channels, made));
+  require_same_shape(kKernel, convolution.window.places(space), space_of(dy.shape()));
+  Array dx(context, field_shape(dy.shape()[0], space, channels), out);
+  count_work(context, flops_of(convolution, dy, channels), {&dy, &weight, &dx});
+  if (dx.count() == 0) return dx;
+  if (const auto* kernels = kernels_of<ConvolutionKernels>(context, dy.dtype())) {
+    kernels->backward_data(context, convolution, dy, weight, dx);
+  }
+  return dx;
+}
+
+Array convolution_backward_weight(Context& context, const Convolution& convolution, const Array& dy,
+                                  const Array& x, DType out) {
+  Array dw(context, require_pair("convolution_backward_weight", convolution, dy, x), out);
+  run_backward_weight(context, convolution, dy, x, dw, false);
+  return dw;
+}
+
+void convolution_backward_weight_add(Context& context, const Convolution& convolution, const Array& dy,
+                                     const Array& x, Array& into) {
+  require_same_shape("convolution_backward_weight_add", into.shape(),
+                     require_pair("convolution_backward_weight_add", convolution, dy, x));
+  require(into.dtype() != DType::kBfloat16,
+          "convolution_backward_weight_add: sums are kept in fp32 or fp64, not in bf16");
+  run_backward_weight(context, convolution, dy, x, into, true);
+}
+
+// What a backend lacks.
+void ConvolutionKernels::forward(Context&, const Convolution&, const Array&, const Array&, const Array&,
+                                 Array&) const {
+  missing_kernel("convolution_forward");
+}
+void ConvolutionKernels::backward_data(Context&, const Convolution&, const Array&, const Array&,
+                                       Array&) const {
+  missing_kernel("convolution_backward_data");
+}
+void ConvolutionKernels::backward_weight(Context&, const Convolution&, const Array&, const Array&, Array&,
+                                         bool) const {
+  missing_kernel("convolution_backward_weight");
+}
+
+}  // namespace jigsaw

@@ -1,0 +1,85 @@
+#pragma once
+#include <memory>
+#include <vector>
+
+#include "parallel/index_map.h"
+#include "parallel/sharded_tensor.h"
+
+namespace jigsaw {
+
+/// Fetches what pieces of an operation's output read beyond their piece of the input: halos, padding at the
+/// grid's ends, and every other index map, for any cut. Compiled once per layout into one message per peer,
+/// so corners, several hops, one peer on both sides, uneven and empty pieces are nothing special.
+///
+/// All ranks of the group call the same methods in the same order. Asynchronous: start(), work on what is
+/// here, then wait() on the handle.
+class Exchange {
+ public:
+  /// The exchange for these layouts, compiled at first use.
+  /// @param input   of the tensor read.
+  /// @param output  of what reads it: the named dims of the two are cut by the same axes; the others are
+  /// taken
+  ///                from the input.
+  static std::shared_ptr<const Exchange> of(const Rank& rank, const IndexMap& map, const Layout& input,
+                                            const Layout& output);
+  Exchange(const Rank& rank, const IndexMap& map, const Layout& input, const Layout& output);
+
+  const IndexMap& map() const { return map_; }
+  /// This rank's piece of the input, and what it wants of the padded input, in padded coordinates.
+  const Box& held() const { return held_; }
+  const Box& wanted() const { return wanted_; }
+  /// The part of `wanted` along each dim that reads nothing but the held piece.
+  const Box& inside() const { return inside_; }
+  /// Whether there is more than one rank to exchange with.
+  bool travels() const { return group_size_ > 1; }
+  /// What this rank sends to others: the closed form of the bytes, in elements.
+  std::int64_t sent_elements() const;
+
+  /// Sends what others want of this rank's piece. The handle's result is for assemble().
+  Pending start(const Rank& rank, const Array& piece) const;
+  /// A region of the padded input, in padded coordinates.
+  /// @param arrived  may be undefined when the region lies inside().
+  Array assemble(const Rank& rank, const Array& piece, const Array& arrived, const Box& region) const;
+  /// All that is wanted.
+  Array gather(const Rank& rank, const Array& piece) const {
+    return assemble(rank, piece, start(rank, piece).wait(), wanted_);
+  }
+
+  /// The adjoint (transposed map): sends the gradients of elements that others hold.
+  /// @param gradient  of the whole wanted region.
+  Pending start_adjoint(const Rank& rank, const Array& gradient) const;
+  /// The gradient of the piece: each element's gradients from all places that read it, in rank order.
+  Array finish_adjoint(const Rank& rank, const Array& gradient, const Array& arrived) const;
+  Array scatter(const Rank& rank, const Array& gradient) const {
+    return finish_adjoint(rank, gradient, start_adjoint(rank, gradient).wait());
+  }
+
+ private:
+  /// A box of padded coordinates and the box of the input that it reads.
+  struct Copy {
+    Box to, from;
+    bool crossed = false;
+  };
+  struct PeerCopies {
+    int peer = 0;
+    std::int64_t first = 0, count = 0;  // in the packed array
+    std::vector<Copy> copies;
+  };
+
+  Box wanted_by(const MeshShape& mesh, const Layout& output, const Coordinates& at, const Box& held) const;
+  std::vector<Copy> sources_of(const Box& wanted) const;
+  static std::vector<Copy> held_part(const std::vector<Copy>& copies, const Box& held);
+  static void add_peer(std::vector<PeerCopies>& peers, int peer, std::vector<Copy> copies);
+  void find_inside(const Mesh& mesh, const Layout& input);
+  Array crossed(const Rank& rank, const Array& part, const Box& from, bool adjoint) const;
+
+  IndexMap map_;
+  Shape global_;
+  AxisSet axes_ = 0;
+  int group_size_ = 1;
+  Box held_, wanted_, inside_;
+  std::vector<Copy> local_;
+  std::vector<PeerCopies> sends_, receives_;
+};
+
+}  // namespace jigsaw
