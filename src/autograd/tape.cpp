@@ -226,6 +226,13 @@ ShardedTensor Tape::operand(const Variable& operand) const {
 }
 
 Variable Tape::result(const Signature& signature, const Decision& decision, bool wants_gradient,
+                      const std::function<Array()>& kernel) const {
+  return result(signature, decision, wants_gradient, [&] {
+    return ShardedTensor{kernel(), {signature.output, decision.row_output}};
+  });
+}
+
+Variable Tape::result(const Signature& signature, const Decision& decision, bool wants_gradient,
                       const std::function<ShardedTensor()>& kernel) const {
   if (recomputes_ && !block_->entry->read_by_backward[block_->next - 1])
     return Variable::unread({signature.output, decision.output}, dtype_);

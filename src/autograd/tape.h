@@ -113,6 +113,9 @@ class Tape {
   /// The result of an operation that keeps nothing but its operands: what `kernel` gives, see keep(); when a
   /// block is recomputed and no backward reads the result, only its layout, and the kernel does not run.
   Variable result(const Signature& signature, const Decision& decision, bool wants_gradient,
+                  const std::function<Array()>& kernel) const;
+  /// The same for an operation that says itself in which layout its result comes.
+  Variable result(const Signature& signature, const Decision& decision, bool wants_gradient,
                   const std::function<ShardedTensor()>& kernel) const;
   /// A value brought to where it is kept, in the tape's type.
   Variable keep(const ShardedTensor& value, const Decision& decision, bool wants_gradient) const;
