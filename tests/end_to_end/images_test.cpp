@@ -150,6 +150,25 @@ TEST_F(Images, EachRankReadsItsShare) {
   EXPECT_NEAR(halves.at(0) + halves.at(1), whole, 0.01 * whole);
 }
 
+TEST_F(Images, MapsImagesToOthersInEveryPrecision) {
+  Json config = segment_config();
+  config["data"]["variables"] = {{{"name", "images"}, {"levels", {0, 1}}}};
+  config["data"]["targets"] = {{{"name", "images"}, {"levels", {2}}}};
+  config["data"].erase("classes");
+  config["loss"] = {{"type", "l1"}};
+  config["train"]["steps"] = 100;
+  for (const char* precision : {"fp32", "bf16"}) {
+    const std::string output = train(
+        config, "map", 2, "--set train.precision=" + std::string(precision) + " --set 'mesh={\"tensor\":2}'");
+    const Json scores = metrics(output, "valid").back().at("metrics").at("images_2");
+    const auto losses = series(metrics(output, "train"), "loss");
+    std::printf("map, %s: loss %.3f to %.3f, PSNR %.2f dB\n", precision, losses.front(), losses.back(),
+                scores.at("psnr").get<double>());
+    EXPECT_LT(losses.back(), 0.5 * losses.front());
+    EXPECT_FALSE(scores.contains("input_psnr"));
+  }
+}
+
 struct WrongInput {
   const char* arguments;
   int exit_code;
