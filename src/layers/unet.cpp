@@ -5,12 +5,36 @@
 #include "base/text.h"
 #include "config/config.h"
 #include "layers/convolution.h"
+#include "layers/group_norm.h"
 #include "layers/pointwise_layers.h"
 #include "layers/pooling.h"
 #include "layers/resampling.h"
 #include "layers/residual.h"
 
 namespace jigsaw {
+
+namespace {
+
+std::vector<std::int64_t> widths_of(const UNetOptions& options) {
+  if (!options.widths.empty()) return options.widths;
+  std::vector<std::int64_t> widths;
+  for (std::int64_t level = 0; level < options.levels; ++level) {
+    widths.push_back(options.base_width << level);
+  }
+  return widths;
+}
+
+void check_groups(const UNetOptions& options, const Place& at) {
+  for (const std::int64_t width : widths_of(options)) {
+    if (options.norm_groups == 0 || width % options.norm_groups == 0) continue;
+    std::int64_t fits = std::min(options.norm_groups, width);
+    while (width % fits != 0) --fits;
+    at.error("norm_groups", concat("must divide the width of each level, ", width, " among them; ", fits,
+                                   " would, and 0 is for none"));
+  }
+}
+
+}  // namespace
 
 void declare(Keys<UNetOptions>& keys) {
   using O = UNetOptions;
@@ -55,6 +79,7 @@ void declare(Keys<UNetOptions>& keys) {
       at.error("base_width", "or widths must be given, such as 32");
     if (options.widths.empty() && options.levels == 0)
       at.error("levels", "or widths must be given, such as 4");
+    check_groups(options, at);
   });
 }
 
@@ -114,7 +139,11 @@ class Stage {
       add(std::make_unique<ConvolutionLayer>(
           inner(concat("conv", number)),
           ConvolutionOptions{width, options_.kernel, {1}, half_kernel(), {1}, edges}));
-      add(std::make_unique<Gelu>(inner(""), GeluOptions{}));
+      if (options_.norm_groups > 0) {
+        add(std::make_unique<GroupNorm>(inner(concat("norm", number)),
+                                        GroupNormOptions{options_.norm_groups}));
+      }
+      add(std::make_unique<ActivationLayer>(inner("gelu"), Activation::kGelu));
     }
   }
 
@@ -133,15 +162,6 @@ class Stage {
   FieldShape shape_;
   std::vector<LayerPtr> layers_;
 };
-
-std::vector<std::int64_t> widths_of(const UNetOptions& options) {
-  if (!options.widths.empty()) return options.widths;
-  std::vector<std::int64_t> widths;
-  for (std::int64_t level = 0; level < options.levels; ++level) {
-    widths.push_back(options.base_width << level);
-  }
-  return widths;
-}
 
 /// Rows pooled in twos from the first on are cells, whatever the finest rows were.
 Edges edges_of_level(const UNetOptions& options, std::size_t level) {
