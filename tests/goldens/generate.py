@@ -299,11 +299,11 @@ MAX_POOL = {1: F.max_pool1d, 2: F.max_pool2d, 3: F.max_pool3d}
 AVERAGE_POOL = {1: F.avg_pool1d, 2: F.avg_pool2d, 3: F.avg_pool3d}
 
 
-def channels_first(x):
+def to_channels_first(x):
     return x.movedim(-1, 1)
 
 
-def channels_last(x):
+def to_channels_last(x):
     return x.movedim(1, -1)
 
 
@@ -314,23 +314,23 @@ def pad_field(x, points, mode):
 
 
 def conv(x, p, padding=0, padding_mode="zeros", **options):
-    x = pad_field(channels_first(x), padding, padding_mode)
-    return channels_last(CONV[x.dim() - 2](x, p["weight"], p.get("bias"), **options))
+    x = pad_field(to_channels_first(x), padding, padding_mode)
+    return to_channels_last(CONV[x.dim() - 2](x, p["weight"], p.get("bias"), **options))
 
 
 def conv_transpose(x, p, size=None, **options):
-    y = channels_last(
-        CONV_TRANSPOSE[x.dim() - 2](channels_first(x), p["weight"], p.get("bias"), **options)
+    y = to_channels_last(
+        CONV_TRANSPOSE[x.dim() - 2](to_channels_first(x), p["weight"], p.get("bias"), **options)
     )
     return y if size is None else y[:, : size[0], : size[1]]
 
 
 def max_pool(x, p, **options):
-    return channels_last(MAX_POOL[x.dim() - 2](channels_first(x), **options))
+    return to_channels_last(MAX_POOL[x.dim() - 2](to_channels_first(x), **options))
 
 
 def avg_pool(x, p, **options):
-    return channels_last(AVERAGE_POOL[x.dim() - 2](channels_first(x), **options))
+    return to_channels_last(AVERAGE_POOL[x.dim() - 2](to_channels_first(x), **options))
 
 
 def global_avg_pool(x, p):
@@ -339,13 +339,13 @@ def global_avg_pool(x, p):
 
 def upsample(x, p, mode, **options):
     align = {} if mode == "nearest" else {"align_corners": False}
-    return channels_last(F.interpolate(channels_first(x), mode=mode, **options, **align))
+    return to_channels_last(F.interpolate(to_channels_first(x), mode=mode, **options, **align))
 
 
 def pad_layer(x, p, low, high, mode):
     """Asymmetric padding of two spatial dims."""
     widths = [low[1], high[1], low[0], high[0]]
-    return channels_last(F.pad(channels_first(x), widths, mode="constant" if mode == "zeros" else mode))
+    return to_channels_last(F.pad(to_channels_first(x), widths, mode="constant" if mode == "zeros" else mode))
 
 
 def globe(x, p):
@@ -485,8 +485,8 @@ def unet(x, p, spec):
         for number in ("1", "2"):
             y = conv(y, below(q, "conv" + number), padding=1, padding_mode=spec["padding"])
             norm = below(q, "norm" + number)
-            y = F.group_norm(channels_first(y), UNET_GROUPS, norm["weight"], norm["bias"], 1e-5)
-            y = channels_last(F.gelu(y))
+            y = F.group_norm(to_channels_first(y), UNET_GROUPS, norm["weight"], norm["bias"], 1e-5)
+            y = to_channels_last(F.gelu(y))
         return y
 
     skips = []
@@ -641,7 +641,7 @@ DICE_SMOOTHING = 1.0
 CLASS_WEIGHTS = (0.5, 2.0, 1.0, 0.25)
 
 
-def channels_first(x):
+def to_channels_first(x):
     return x.movedim(-1, 1)
 
 
@@ -656,7 +656,7 @@ def dice(logits, labels, weights):
 
 def class_losses(logits, labels, weights):
     """Mean over samples of what torch says of each: [B, D, H, W, K] and [B, D, H, W]."""
-    parts = [(channels_first(x[None]), q[None]) for x, q in zip(logits, labels)]
+    parts = [(to_channels_first(x[None]), q[None]) for x, q in zip(logits, labels)]
     entropy = sum(F.cross_entropy(x, q, weight=weights, ignore_index=IGNORED) for x, q in parts) / len(parts)
     overlap = sum(dice(x, q, weights) for x, q in parts) / len(parts)
     return {"cross_entropy": entropy, "dice": overlap, "dice_cross_entropy": entropy + overlap}
