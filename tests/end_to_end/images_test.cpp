@@ -126,6 +126,35 @@ TEST_F(Images, SegmentationIsOneFunctionOnEveryMesh) {
            {R"({"data":2})", 2}});
 }
 
+/// The shipped 3-D U-Net on the real volume, shorter and with less of it at a time, in float32.
+TEST_F(Images, TheShippedUNetIsOneFunctionOnEveryMesh) {
+  if (real_ct().empty()) GTEST_SKIP() << "the CT volume is not there (JIGSAW_REAL_DATA)";
+  std::ifstream in(source_dir() + "/configs/ct_denoise_unet3d.json");
+  Json config = Json::parse(in, nullptr, true, true);
+  config["data"]["files"] = {real_ct()};
+  config["data"]["crop"] = {19, 16, 21};
+  config["train"]["steps"] = 20;
+  config["validation"] = {{"every", 20}, {"overlap", {4, 4, 4}}};
+  config["checkpoint"]["every"] = 0;
+  const std::string one = train(config, "one", 1, "");
+  const auto losses = series(metrics(one, "train"), "loss");
+  const auto psnr = [&](const std::string& run) {
+    return metrics(run, "valid").back().at("metrics").at("volume").at("psnr").get<double>();
+  };
+  for (const MeshCase& mesh :
+       std::vector<MeshCase>{{R"({"domain":[2,1,1]})", 2}, {R"({"domain":[2,2,1]})", 4}}) {
+    const std::string many = train(config, "many", mesh.ranks, "--set 'mesh=" + std::string(mesh.json) + "'");
+    const auto others = series(metrics(many, "train"), "loss");
+    ASSERT_EQ(others.size(), losses.size());
+    std::printf("%-20s %d ranks: loss of step 1 %.1e, of step 20 %.1e; PSNR %.3f and %.3f\n", mesh.json,
+                mesh.ranks, std::abs(others[0] / losses[0] - 1), std::abs(others[19] / losses[19] - 1),
+                psnr(one), psnr(many));
+    EXPECT_NEAR(others[0] / losses[0], 1, 1e-5);
+    EXPECT_NEAR(others[19] / losses[19], 1, 1e-2);
+    EXPECT_NEAR(psnr(many), psnr(one), 0.05);
+  }
+}
+
 TEST_F(Images, AccumulatedPartsSeeTheSameSamples) {
   Json config = denoise_config();
   const auto losses = series(metrics(train(config, "one", 1, "--set train.precision=fp64"), "train"), "loss");
