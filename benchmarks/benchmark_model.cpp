@@ -25,13 +25,15 @@ Array noise(const Rank& rank, const Layout& layout) {
 }  // namespace
 
 BenchmarkModel::BenchmarkModel(const Rank& rank, const ModelDescription& description,
-                               const WeatherMixerOptions& options, bool recompute, const CostModel& cost)
+                               const std::function<void(Model&)>& append, bool recompute,
+                               const CostModel& cost)
     : rank_(rank),
       model_(description),
       plans_(cost),
       loss_({}, std::vector<double>(static_cast<std::size_t>(description.space[0]), 1.0),
             std::vector<std::string>(static_cast<std::size_t>(description.output_channels), "v")) {
-  append_weathermixer(model_, options);
+  append(model_);
+  model_.finish();
   model_.set_recompute(recompute);
   plan_and_materialise(model_, rank_, plans_, 1, Zero::kNone, DType::kFloat32, DType::kFloat32, 1);
   OptimizerOptions adamw;

@@ -1,17 +1,20 @@
 #pragma once
+#include <functional>
+#include <memory>
+
 #include "layers/registry.h"
-#include "layers/weathermixer.h"
 #include "optim/adamw.h"
 #include "train/loss.h"
 
 namespace jigsaw {
 
-/// A mixer with made-up inputs and targets, one sample, float32, AdamW without clipping: whole training steps
+/// A model with made-up inputs and targets, one sample, float32, AdamW without clipping: whole training steps
 /// for benchmarks, on any mesh.
 class BenchmarkModel {
  public:
-  BenchmarkModel(const Rank& rank, const ModelDescription& description, const WeatherMixerOptions& options,
-                 bool recompute, const CostModel& cost = {});
+  /// @param append  adds the layers.
+  BenchmarkModel(const Rank& rank, const ModelDescription& description,
+                 const std::function<void(Model&)>& append, bool recompute, const CostModel& cost = {});
 
   /// One training step; its seconds.
   double step();

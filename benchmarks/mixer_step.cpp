@@ -12,6 +12,7 @@
 #include "benchmark_model.h"
 #include "comm/self/self.h"
 #include "kernels/flush_to_zero.h"
+#include "layers/weathermixer.h"
 #include "train/summary.h"
 
 namespace {
@@ -25,14 +26,18 @@ void run(int steps, int threads, bool recompute) {
   const auto world = make_self_communicator(context);
   Mesh mesh(*world, 1, {1, 1}, 1);
   const Rank rank{context, mesh};
+  const WeatherMixerOptions mixer {
+    .patch = {4, 4};
   BenchmarkModel model(rank, {{180, 360}, 69, 69},
-                       {.patch = {4, 4},
+                       [&](Model& into) {
+      append_weathermixer(into, mixer); },
                         .embed_dim = 384,
                         .depth = 6,
                         .token_hidden_ratio = 1024.0 / 4050.0,
                         .channel_hidden_ratio = 4.0,
                         .positions = true,
-                        .output_map = false},
+                        .output_map = false
+  },
                        recompute);
   std::vector<double> times;
   double flops = 0;

@@ -12,6 +12,7 @@
 #include "benchmark_model.h"
 #include "comm/thread/run_ranks.h"
 #include "kernels/flush_to_zero.h"
+#include "layers/weathermixer.h"
 
 namespace {
 
@@ -38,14 +39,18 @@ Measured run_rank(Communicator& world, const MeshSizes& sizes, const CostModel& 
   Mesh mesh(world, 1, sizes.domain, sizes.tensor);
   const Rank rank{world.context(), mesh};
   set_flush_to_zero(1);
+  const WeatherMixerOptions mixer {
+    .patch = {4, 4};
   BenchmarkModel model(rank, {{96, 128}, 16, 16},
-                       {.patch = {4, 4},
+                       [&](Model& into) {
+      append_weathermixer(into, mixer); },
                         .embed_dim = 384,
                         .depth = 4,
                         .token_hidden_ratio = 0.5,
                         .channel_hidden_ratio = 4.0,
                         .positions = true,
-                        .output_map = false},
+                        .output_map = false
+  },
                        false, cost);
   std::vector<double> times;
   double bytes = 0, calls = 0;
