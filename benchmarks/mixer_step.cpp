@@ -26,19 +26,15 @@ void run(int steps, int threads, bool recompute) {
   const auto world = make_self_communicator(context);
   Mesh mesh(*world, 1, {1, 1}, 1);
   const Rank rank{context, mesh};
-  const WeatherMixerOptions mixer {
-    .patch = {4, 4};
-  BenchmarkModel model(rank, {{180, 360}, 69, 69},
-                       [&](Model& into) {
-      append_weathermixer(into, mixer); },
-                        .embed_dim = 384,
-                        .depth = 6,
-                        .token_hidden_ratio = 1024.0 / 4050.0,
-                        .channel_hidden_ratio = 4.0,
-                        .positions = true,
-                        .output_map = false
-  },
-                       recompute);
+  const WeatherMixerOptions mixer{.patch = {4, 4},
+                                  .embed_dim = 384,
+                                  .depth = 6,
+                                  .token_hidden_ratio = 1024.0 / 4050.0,
+                                  .channel_hidden_ratio = 4.0,
+                                  .positions = true,
+                                  .output_map = false};
+  const auto append = [&](Model& into) { append_weathermixer(into, mixer); };
+  BenchmarkModel model(rank, {{180, 360}, 69, 69}, append, recompute);
   std::vector<double> times;
   double flops = 0;
   for (int step = 0; step < steps + 2; ++step) {

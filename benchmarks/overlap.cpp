@@ -39,19 +39,15 @@ Measured run_rank(Communicator& world, const MeshSizes& sizes, const CostModel& 
   Mesh mesh(world, 1, sizes.domain, sizes.tensor);
   const Rank rank{world.context(), mesh};
   set_flush_to_zero(1);
-  const WeatherMixerOptions mixer {
-    .patch = {4, 4};
-  BenchmarkModel model(rank, {{96, 128}, 16, 16},
-                       [&](Model& into) {
-      append_weathermixer(into, mixer); },
-                        .embed_dim = 384,
-                        .depth = 4,
-                        .token_hidden_ratio = 0.5,
-                        .channel_hidden_ratio = 4.0,
-                        .positions = true,
-                        .output_map = false
-  },
-                       false, cost);
+  const WeatherMixerOptions mixer{.patch = {4, 4},
+                                  .embed_dim = 384,
+                                  .depth = 4,
+                                  .token_hidden_ratio = 0.5,
+                                  .channel_hidden_ratio = 4.0,
+                                  .positions = true,
+                                  .output_map = false};
+  const auto append = [&](Model& into) { append_weathermixer(into, mixer); };
+  BenchmarkModel model(rank, {{96, 128}, 16, 16}, append, false, cost);
   std::vector<double> times;
   double bytes = 0, calls = 0;
   for (int step = 0; step < kWarmUp + kSteps; ++step) {
