@@ -12,7 +12,9 @@ namespace jigsaw {
 ///
 /// Rule: each letter cut alike in every operand that has it; Partial(sum) if the output lacks it.
 /// Gradients: da = contraction of dy and b over the other letters; db likewise.
-Variable contract(Tape& tape, std::string_view spec, const Variable& a, const Variable& b);
+/// @param units  letters that are cut at multiples only (heads).
+Variable contract(Tape& tape, std::string_view spec, const Variable& a, const Variable& b,
+                  const Letters& units = {});
 
 /// What pointwise() does to x: y = residual + dropout(activation(x + bias)).
 struct Pointwise {
@@ -23,6 +25,7 @@ struct Pointwise {
   Activation activation = Activation::kNone;
   double dropout = 0;  ///< probability; active in training only
   std::string path;    ///< names the dropout mask
+  Letters units = {};  ///< letters that are cut at multiples only (heads)
 };
 /// Rule: any letter of x cut alike. With an activation and no residual, backward computes the output again
 /// rather than keep it.
@@ -42,5 +45,22 @@ Variable patchify(Tape& tape, const Variable& x, const Shape& patch);
 /// The adjoint: [B, patches…, C, P] → [B, space…, C]; what lies beyond the grid is dropped.
 /// @param space  extents of the grid.
 Variable unpatchify(Tape& tape, const Variable& x, const Shape& patch, const Shape& space);
+
+/// Attention of heads of `head_size` channels each, scaled by 1/√head_size
+/// (torch.nn.functional.scaled_dot_product_attention); the matrix of weights never stands in memory.
+struct Attention {
+  std::int64_t head_size = 0;
+  double dropout = 0;  ///< probability for a weight; active in training only
+  std::string path;    ///< names the dropout mask
+};
+/// Of every point to every point of its sample: qkv [B, space…, 3, C] holds queries, keys and values; gives
+/// [B, space…, C].
+/// Rule: samples; heads, uneven numbers too; and each dim of space: queries stay, keys and values go round
+/// among the ranks of all axes that cut space, while each computes. Cutting heads where space was cut is a
+/// redistribution (all-to-all); the planner takes what is cheaper.
+Variable attention(Tape& tape, const Variable& qkv, const Attention& options);
+/// Of every point of one grid to every point of another: q [B, space…, C], kv [B, other space…, 2, C]; gives
+/// [B, space…, C]. Rule: samples; heads; q's space with keys and values whole, or both spaces cut as above.
+Variable cross_attention(Tape& tape, const Variable& q, const Variable& kv, const Attention& options);
 
 }  // namespace jigsaw
