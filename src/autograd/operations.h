@@ -63,4 +63,9 @@ Variable attention(Tape& tape, const Variable& qkv, const Attention& options);
 /// [B, space…, C]. Rule: samples; heads; q's space with keys and values whole, or both spaces cut as above.
 Variable cross_attention(Tape& tape, const Variable& q, const Variable& kv, const Attention& options);
 
+/// Rotary positions (Su et al. 2021, arXiv 2104.09864) of queries and keys in qkv [B, space…, 3, C]: each
+/// head's numbers are cut into one section per axis of space, and pairs of a section rotated by the
+/// coordinate along it (kernels/attention.h). Rule: samples, space, heads.
+Variable rotary(Tape& tape, const Variable& qkv, std::int64_t head_size, double base);
+
 }  // namespace jigsaw

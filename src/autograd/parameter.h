@@ -118,7 +118,7 @@ class ParameterGroup {
   Range stored_range_, owned_range_;  // in the flat buffer
   Array stored_;
   Array stored_gradient_, owned_gradient_;  // undefined is zero: memory follows backward, block by block
-  Array gathered_, gradient_;  // whole flat buffer, while in use
+  Array gathered_, gradient_;               // whole flat buffer, while in use
   int users_ = 0;
 };
 

@@ -63,6 +63,18 @@ TEST(AttentionGradient, OnMeshesOfSeveralAxes) {
   }
 }
 
+TEST(AttentionGradient, RotaryPositions) {
+  const auto rotated = [](const Shape& qkv, std::int64_t head_size) {
+    return GradientCase{
+        concat("rotary ", qkv), {qkv}, {}, [=](Tape& tape, const Variables& inputs, const Variables&) {
+          return rotary(tape, inputs[0], head_size, 100.0);
+        }};
+  };
+  check_gradients(rotated({2, 3, 4, 3, 8}, 4));
+  check_gradients(rotated({1, 5, 3, 6}, 6));
+  check_gradients(rotated({1, 2, 3, 2, 3, 12}, 12));
+}
+
 TEST(AttentionGradient, HeadsMustFillTheChannels) {
   EXPECT_THROW(testing::gradients_on_mesh({1, 1}, 1, self({1, 2, 2, 3, 5}, 2)), ShapeError);
   EXPECT_THROW(testing::gradients_on_mesh({1, 1}, 1, self({1, 2, 2, 2, 4}, 2)), ShapeError);
