@@ -34,6 +34,7 @@ struct CommandLine {
                "jigsaw-train"};
   CLI::App* sample_data_command = nullptr;
   CLI::App* config_command = nullptr;
+  CLI::App* rules_command = nullptr;
 
   CommandLine() {
     app.set_version_flag("--version", "jigsaw-train " JIGSAW_VERSION);
@@ -56,6 +57,8 @@ struct CommandLine {
     config_command->add_option("--explain", config.explain, "Explain one key, by its dotted path");
     config_command->add_flag("--markdown", config.reference,
                              "Print all keys as docs/configuration.md has them");
+    rules_command =
+        app.add_subcommand("rules", "Prove the sharding rules of every operation, and print them");
     app.require_subcommand(0, 1);
   }
 };
@@ -74,6 +77,8 @@ ExitCode run(int argc, char** argv) {
     run_sample_data(line.sample_data);
   } else if (line.config_command->parsed()) {
     run_config(line.config);
+  } else if (line.rules_command->parsed()) {
+    return run_rules();
   } else if (line.train.config.empty()) {
     throw ConfigError("command line: --config FILE or a command is needed; see jigsaw-train --help");
   } else {

@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "autograd/operation.h"
 #include "autograd/operations.h"
 #include "base/error.h"
 #include "base/text.h"
@@ -47,16 +48,10 @@ void require_operands(const Operands& of) {
   }
 }
 
-Row cut(const char* label, std::vector<Placement> inputs, const Placement& output, double ring = 0) {
-  Row row{label, std::move(inputs), output};
-  row.ring = ring;
-  return row;
-}
-
-/// Samples and heads are apart. Queries are too, where keys are whole; where keys are cut as well, keys and
-/// values go round.
+/// Samples and heads are apart. Queries are too, where keys are whole; where keys are cut as well, along
+/// whatever dim of theirs, keys and values go round.
 std::vector<Row> rows_of(const Operands& of) {
-  static constexpr const char* kSpace[] = {"d", "h", "w"};
+  const auto letter = [](int space, int dim) { return std::string(1, "dhw"[3 - space + dim]); };
   const int query_last = of.queries().shape().rank() - 1, key_last = of.keys().shape().rank() - 1;
   const std::int64_t size = of.options.head_size;
   const auto on = [&](int query_dim, int key_dim, std::int64_t unit) {
@@ -65,27 +60,35 @@ std::vector<Row> rows_of(const Operands& of) {
     return inputs;
   };
   std::vector<Row> rows = {
-      cut("b", on(0, 0, 1), Placement::shard(0)),
-      cut("c", on(query_last, key_last, size), Placement::shard(of.query_space() + 1, size))};
+      {"b", on(0, 0, 1), Placement::shard(0)},
+      {"c", on(query_last, key_last, size), Placement::shard(of.query_space() + 1, size)}};
+  // Forward keys and values go to every other rank; backward they do again, and their gradients come back. A
+  // packed operand holds as many queries.
+  const double ring = of.packed() ? 2 : 3;
   for (int dim = 0; dim < of.query_space(); ++dim) {
-    const char* const letter = kSpace[3 - of.query_space() + dim];
-    if (!of.packed()) {
-      rows.push_back(
-          cut(letter, {Placement::shard(1 + dim), Placement::replicate()}, Placement::shard(1 + dim)));
+    const std::string name = letter(of.query_space(), dim);
+    const Placement cut = Placement::shard(1 + dim);
+    if (of.packed()) {
+      rows.push_back({name + " ring", {cut}, cut, 0, ring});
+      continue;
     }
-    // Forward keys and values go to every other rank; backward they do again, and their gradients come back.
-    // A packed operand holds as many queries.
-    if (of.packed() || dim < of.key_space()) {
-      rows.push_back(cut(concat(letter, " ring").c_str(), on(1 + dim, 1 + dim, 1), Placement::shard(1 + dim),
-                         of.packed() ? 2 : 3));
+    rows.push_back({name, {cut, Placement::replicate()}, cut});
+    for (int key = 0; key < of.key_space(); ++key) {
+      const std::string label = concat(name, "/", letter(of.key_space(), key), " ring");
+      rows.push_back({label, {cut, Placement::shard(1 + key)}, cut, 0, ring});
     }
   }
   return rows;
 }
 
 Signature signature_of(const Operands& of) {
-  Signature signature{
-      of.packed() ? "attention" : "cross_attention", {}, of.queries().shape(), rows_of(of), 0, {}};
+  Signature signature{of.packed() ? Operation::kAttention : Operation::kCrossAttention,
+                      of.packed() ? "attention" : "cross_attention",
+                      {},
+                      of.queries().shape(),
+                      rows_of(of),
+                      0,
+                      {}};
   for (const Variable& variable : of.variables) {
     signature.inputs.push_back(variable.shape());
     signature.saved.push_back(true);

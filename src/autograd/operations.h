@@ -60,7 +60,7 @@ struct Attention {
 /// redistribution (all-to-all); the planner takes what is cheaper.
 Variable attention(Tape& tape, const Variable& qkv, const Attention& options);
 /// Of every point of one grid to every point of another: q [B, space…, C], kv [B, other space…, 2, C]; gives
-/// [B, space…, C]. Rule: samples; heads; q's space with keys and values whole, or both spaces cut as above.
+/// [B, space…, C]. Rule: samples; heads; q's space with keys and values whole, or a dim of each space cut, as above.
 Variable cross_attention(Tape& tape, const Variable& q, const Variable& kv, const Attention& options);
 
 /// Rotary positions (Su et al. 2021, arXiv 2104.09864) of queries and keys in qkv [B, space…, 3, C]: each

@@ -1,3 +1,4 @@
+#include "autograd/operation.h"
 #include "autograd/operations.h"
 #include "kernels/attention.h"
 
@@ -7,7 +8,8 @@ Variable rotary(Tape& tape, const Variable& qkv, std::int64_t head_size, double 
   const int space = qkv.shape().rank() - 3;
   const Letters all =
       letters(std::string("bdhw").substr(0, static_cast<std::size_t>(1 + space)) + "1c", {{'c', head_size}});
-  Signature signature{"rotary", {qkv.shape()}, qkv.shape(), rows_of_letters({all}, all), 0, {false}};
+  Signature signature{Operation::kRotary,          "rotary", {qkv.shape()}, qkv.shape(),
+                      rows_of_letters({all}, all), 0,        {false}};
   signature.forward_flops = 3.0 * static_cast<double>(qkv.shape().count());
   if (tape.tracing()) return tape.trace(signature, {qkv});
   const Decision& decision = tape.decide(signature);

@@ -31,6 +31,8 @@ struct LayerSite {
   Variable parameter(const std::string& name, const Shape& shape, Initial initial) const;
   /// The site of a layer inside this one.
   LayerSite inner(const std::string& name, const FieldShape& shape) const;
+  /// The site of a part whose parameters are named from the model's root.
+  LayerSite at_root(const std::string& name, const FieldShape& shape) const;
   /// Throws ConfigError "<key of the layer>.<name> <sentence>".
   [[noreturn]] void error(const std::string& name, const std::string& sentence) const;
 };

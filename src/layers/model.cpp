@@ -4,6 +4,7 @@
 #include "base/text.h"
 #include "layers/registry.h"
 #include "layers/sequential.h"
+#include "layers/vit.h"
 #include "layers/weathermixer.h"
 
 namespace jigsaw {
@@ -89,6 +90,8 @@ std::unique_ptr<Model> build_model(const Tagged& model, const ModelDescription& 
   auto result = std::make_unique<Model>(description);
   if (model.type() == "weathermixer") {
     append_weathermixer(*result, model.options<WeatherMixerOptions>());
+  } else if (model.type() == "vit") {
+    append_vit(*result, model.options<VitOptions>());
   } else {
     append_layers(*result, model.options<SequentialOptions>());
   }

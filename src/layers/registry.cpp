@@ -8,11 +8,14 @@
 #include "layers/layer_norm.h"
 #include "layers/linear.h"
 #include "layers/mixing.h"
+#include "layers/multi_head_attention.h"
 #include "layers/patches.h"
 #include "layers/pointwise_layers.h"
 #include "layers/positions.h"
 #include "layers/residual.h"
 #include "layers/sequential.h"
+#include "layers/transformer.h"
+#include "layers/vit.h"
 #include "layers/weathermixer.h"
 
 namespace jigsaw {
@@ -83,6 +86,16 @@ Zoo& zoo() {
     the_zoo.add<TokenMixing, TokenMixingOptions>("token_mixing", "An MLP over all points of each channel.");
     the_zoo.add<PatchEmbed, PatchEmbedOptions>("patch_embed", "Makes one vector of each patch of points.");
     the_zoo.add<LearnedPositions, PositionOptions>("positions", "Adds a learned vector at each point.");
+    the_zoo.add<SinCosPositions, SinCosOptions>("sincos_positions",
+                                                "Adds sines and cosines of each point's coordinates.");
+    the_zoo.add<MultiHeadAttention, MultiHeadAttentionOptions>("multi_head_attention",
+                                                               "Every point attends to every point.");
+    the_zoo.add<ChannelMixing, ChannelMixingOptions>("mlp", "The same as channel_mixing.");
+    the_zoo.add<TransformerBlockOptions>(
+        "transformer_block", "Attention and an MLP, each with a LayerNorm before and a residual around it.",
+        [](const Tagged& layer, const LayerSite& site, const ModelDescription&) {
+          return transformer_block(site, layer.options<TransformerBlockOptions>());
+        });
     the_zoo.add<PatchRecoverOptions>("patch_recover", "Makes a patch of points of each vector.",
                                      build_patch_recover);
     the_zoo.add<ResidualOptions>("residual", "Adds the result of its layers to their input.", build_residual);
@@ -112,6 +125,7 @@ const TagRegistry& model_types() {
     TagRegistry registry("model");
     registry.add<WeatherMixerOptions>("weathermixer",
                                       "MLP-Mixer over patches of the fields (Jigsaw's network).");
+    registry.add<VitOptions>("vit", "Vision transformer over patches of the fields.");
     registry.add<SequentialOptions>("sequential", "Any chain of layers.");
     return registry;
   }();

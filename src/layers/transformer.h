@@ -4,8 +4,8 @@
 
 namespace jigsaw {
 
-/// A pre-norm transformer block (Dosovitskiy et al. 2021; torch.nn.TransformerEncoderLayer with norm_first and the
-/// exact GELU): x + attention(norm1(x)), then x + mlp(norm2(x)).
+/// A pre-norm transformer block (Dosovitskiy et al. 2021; torch.nn.TransformerEncoderLayer with norm_first
+/// and the exact GELU): x + attention(norm1(x)), then x + mlp(norm2(x)).
 struct TransformerBlockOptions {
   std::int64_t heads = 0;
   double mlp_ratio = 4.0;
@@ -18,8 +18,8 @@ struct TransformerBlockOptions {
 };
 void declare(Keys<TransformerBlockOptions>& keys);
 
-/// The first half: norm1 and attention with the residual around them. Parameters: norm1.weight, norm1.bias [C],
-/// attention.* (MultiHeadAttention), layer_scale1 [C] where asked for.
+/// The first half: norm1 and attention with the residual around them. Parameters: norm1.weight, norm1.bias
+/// [C], attention.* (MultiHeadAttention), layer_scale1 [C] where asked for.
 LayerPtr attention_half(const LayerSite& site, const TransformerBlockOptions& options);
 /// The second: norm2.weight, norm2.bias [C], mlp.* (ChannelMixing), layer_scale2 [C].
 LayerPtr mlp_half(const LayerSite& site, const TransformerBlockOptions& options);

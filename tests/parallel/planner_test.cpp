@@ -181,8 +181,12 @@ class Exhaustive {
     for (int axis = 0; axis < mesh_.axes; ++axis) {
       const Row* row = rows[static_cast<std::size_t>(axis)];
       if (row == nullptr) continue;
-      const auto count = static_cast<double>(units(node, *row));
-      flops *= std::ceil(count / size(axis)) / count;
+      // What axes before this one leave of the dim.
+      std::int64_t left = units(node, *row);
+      for (int before = 0; before < axis; ++before) {
+        if (rows[static_cast<std::size_t>(before)] == row) left = (left + size(before) - 1) / size(before);
+      }
+      flops *= std::ceil(static_cast<double>(left) / size(axis)) / static_cast<double>(left);
       if (row->small_bytes == 0) continue;
       const auto outer = static_cast<double>(node.signature.output.count() / node.signature.output.back());
       seconds += 2 * costs_.latency_seconds + 2 * static_cast<double>(row->small_bytes) * outer / size(axis) /

@@ -1,0 +1,89 @@
+#include "layers/vit.h"
+
+#include "base/text.h"
+#include "config/config.h"
+#include "layers/layer_norm.h"
+#include "layers/patches.h"
+#include "layers/positions.h"
+#include "layers/residual.h"
+#include "layers/transformer.h"
+
+namespace jigsaw {
+
+void declare(Keys<VitOptions>& keys) {
+  using O = VitOptions;
+  keys.add("patch", &O::patch)
+      .required()
+      .length(1, 3)
+      .at_least(1)
+      .doc("Points of a patch along each spatial axis.");
+  keys.add("embed_dim", &O::embed_dim).required().at_least(1).doc("Width: channels of each patch.");
+  keys.add("depth", &O::depth).required().at_least(1).doc("Number of transformer blocks.");
+  keys.add("heads", &O::heads).required().at_least(1).doc("Number of attention heads; divides the width.");
+  keys.add("mlp_ratio", &O::mlp_ratio).above(0).doc("Hidden size of each MLP over the width.");
+  keys.add("dropout", &O::dropout)
+      .at_least(0)
+      .below(1)
+      .doc("Dropout probability behind the hidden GELU of each MLP.");
+  keys.add("attention_dropout", &O::attention_dropout)
+      .at_least(0)
+      .below(1)
+      .doc("Dropout probability of attention weights.");
+  keys.choice("positions", &O::positions,
+              {{"learned", VitPositions::kLearned, "A learned vector is added at each patch."},
+               {"sincos", VitPositions::kSinCos, "Sines and cosines of the coordinates are added."},
+               {"rotary", VitPositions::kRotary, "Queries and keys are rotated by their coordinates."},
+               {"none", VitPositions::kNone, "Patches do not know where they lie."}})
+      .doc("How patches know where they lie.");
+  keys.add("final_norm", &O::final_norm).doc("Whether a LayerNorm stands before the decoder.");
+  keys.add("zero_decoder", &O::zero_decoder)
+      .doc("Whether the decoder starts at zero, so that the untrained model predicts no change.");
+}
+
+namespace {
+
+LayerPtr encoder(const LayerSite& site, const VitOptions& options) {
+  std::vector<LayerPtr> layers;
+  layers.push_back(std::make_unique<PatchEmbed>(site, PatchEmbedOptions{options.patch, options.embed_dim}));
+  const LayerSite root = site.at_root("", layers.back()->output());
+  if (options.positions == VitPositions::kLearned) {
+    layers.push_back(std::make_unique<LearnedPositions>(root, PositionOptions{}));
+  } else if (options.positions == VitPositions::kSinCos) {
+    layers.push_back(std::make_unique<SinCosPositions>(root, SinCosOptions{}));
+  }
+  return std::make_unique<Chain>(std::move(layers));
+}
+
+LayerPtr decoder(const LayerSite& site, const VitOptions& options, const ModelDescription& description) {
+  std::vector<LayerPtr> layers;
+  if (options.final_norm) {
+    layers.push_back(std::make_unique<LayerNorm>(site.at_root("norm", site.input), LayerNormOptions{}));
+  }
+  layers.push_back(std::make_unique<PatchRecover>(
+      site, PatchRecoverOptions{options.patch,
+                                description.output_channels,
+                                {description.space.begin(), description.space.end()},
+                                options.zero_decoder}));
+  return std::make_unique<Chain>(std::move(layers));
+}
+
+}  // namespace
+
+void append_vit(Model& model, const VitOptions& options) {
+  model.append("encoder", "model", [&](const LayerSite& site) { return encoder(site, options); });
+  TransformerBlockOptions block{options.heads, options.mlp_ratio, options.dropout, options.attention_dropout};
+  block.rotary = options.positions == VitPositions::kRotary;
+  for (std::int64_t i = 0; i < options.depth; ++i) {
+    // Halves are blocks of their own: planned, gathered and recomputed as one.
+    const std::string path = concat("blocks.", i);
+    model.append(path + ".attention", "model", [&](const LayerSite& site) {
+      return attention_half(site.at_root(path, site.input), block);
+    });
+    model.append(path + ".mlp", "model",
+                 [&](const LayerSite& site) { return mlp_half(site.at_root(path, site.input), block); });
+  }
+  model.append("decoder", "model",
+               [&](const LayerSite& site) { return decoder(site, options, model.description()); });
+}
+
+}  // namespace jigsaw
