@@ -25,7 +25,7 @@ Signature signature_of(std::string_view text, const Variable& x, const Variable&
   signature.rows = rows_of_letters({all, last, last}, all);
   for (Row& row : signature.rows) {
     // Cutting the rows themselves: two statistics of each row are exchanged, forward and backward.
-    if (row.output == Placement::shard(x.shape().rank() - 1)) row.small_bytes = 8;
+    if (row.output == Placement::shard(x.shape().rank() - 1)) row.slice_bytes = 8;
   }
   signature.rows.push_back(row_linear_in({false, true, true}));
   return signature;

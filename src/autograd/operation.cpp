@@ -20,6 +20,20 @@ std::string_view name(Operation operation) {
       return "cross_attention";
     case Operation::kRotary:
       return "rotary";
+    case Operation::kConcatenate:
+      return "concatenate";
+    case Operation::kConvolution:
+      return "convolution";
+    case Operation::kGlobalAverage:
+      return "global_average";
+    case Operation::kPad:
+      return "pad";
+    case Operation::kPooling:
+      return "pooling";
+    case Operation::kResample:
+      return "resample";
+    case Operation::kTransposedConvolution:
+      return "transposed_convolution";
   }
   return "";
 }

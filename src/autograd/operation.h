@@ -6,8 +6,9 @@
 
 namespace jigsaw {
 
-/// The differentiable operations, one for each function of autograd/operations.h. The validator proves the
-/// rows of every one of them (validation/operation_cases.h).
+/// The differentiable operations, one for each function of autograd/operations.h and
+/// autograd/field_operations.h. The validator proves the rows of every one of them
+/// (validation/operation_cases.h).
 enum class Operation : std::uint8_t {
   kContract,
   kPointwise,
@@ -17,6 +18,13 @@ enum class Operation : std::uint8_t {
   kAttention,
   kCrossAttention,
   kRotary,
+  kConcatenate,
+  kConvolution,
+  kGlobalAverage,
+  kPad,
+  kPooling,
+  kResample,
+  kTransposedConvolution,
 };
 
 /// The function's name; empty for a number that names none.

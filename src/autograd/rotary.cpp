@@ -6,11 +6,12 @@ namespace jigsaw {
 
 Variable rotary(Tape& tape, const Variable& qkv, std::int64_t head_size, double base) {
   const int space = qkv.shape().rank() - 3;
-  const Letters all =
-      letters(std::string("bdhw").substr(0, static_cast<std::size_t>(1 + space)) + "1c", {{'c', head_size}});
+  const Letters all = letters("b" + std::string("dhw").substr(static_cast<std::size_t>(3 - space)) + "1c",
+                              {{'c', head_size}});
   Signature signature{Operation::kRotary,          "rotary", {qkv.shape()}, qkv.shape(),
                       rows_of_letters({all}, all), 0,        {false}};
   signature.forward_flops = 3.0 * static_cast<double>(qkv.shape().count());
+  signature.rows.push_back(row_linear_in({true}));
   if (tape.tracing()) return tape.trace(signature, {qkv});
   const Decision& decision = tape.decide(signature);
   const auto rotate = [&tape, &decision, shape = qkv.shape(), space, head_size, base](const Array& x,

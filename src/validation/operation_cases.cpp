@@ -22,6 +22,20 @@ std::vector<OperationCase> operation_cases(Operation operation) {
       return cross_attention_cases();
     case Operation::kRotary:
       return rotary_cases();
+    case Operation::kConcatenate:
+      return concatenate_cases();
+    case Operation::kConvolution:
+      return convolution_cases();
+    case Operation::kGlobalAverage:
+      return global_average_cases();
+    case Operation::kPad:
+      return pad_cases();
+    case Operation::kPooling:
+      return pooling_cases();
+    case Operation::kResample:
+      return resample_cases();
+    case Operation::kTransposedConvolution:
+      return transposed_convolution_cases();
   }
   fail("a number that is no operation");
 }

@@ -36,5 +36,12 @@ std::vector<OperationCase> unpatchify_cases();
 std::vector<OperationCase> attention_cases();
 std::vector<OperationCase> cross_attention_cases();
 std::vector<OperationCase> rotary_cases();
+std::vector<OperationCase> concatenate_cases();
+std::vector<OperationCase> convolution_cases();
+std::vector<OperationCase> global_average_cases();
+std::vector<OperationCase> pad_cases();
+std::vector<OperationCase> pooling_cases();
+std::vector<OperationCase> resample_cases();
+std::vector<OperationCase> transposed_convolution_cases();
 
 }  // namespace jigsaw
