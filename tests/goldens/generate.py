@@ -571,6 +571,70 @@ def write_vit(folder):
     write_training(folder, "vit.h5", vit, VIT, vit_parameters(), {})
 
 
+# ---------------------------------------------------------------- losses.h5
+
+HUBER_DELTA = 0.6
+IGNORED = 255
+DICE_SMOOTHING = 1.0
+CLASS_WEIGHTS = (0.5, 2.0, 1.0, 0.25)
+
+
+def channels_first(x):
+    return x.movedim(-1, 1)
+
+
+def dice(logits, labels, weights):
+    """Soft Dice of one sample, logits [1, K, D, H, W]; the weighted mean over classes."""
+    valid = labels != IGNORED
+    p = logits.softmax(1)[0][:, valid[0]]
+    t = F.one_hot(labels[0][valid[0]], logits.shape[1]).T.double()
+    overlap = (2 * (p * t).sum(1) + DICE_SMOOTHING) / (p.sum(1) + t.sum(1) + DICE_SMOOTHING)
+    return ((1 - overlap) * weights).sum() / weights.sum()
+
+
+def class_losses(logits, labels, weights):
+    """Mean over samples of what torch says of each: [B, D, H, W, K] and [B, D, H, W]."""
+    parts = [(channels_first(x[None]), q[None]) for x, q in zip(logits, labels)]
+    entropy = sum(F.cross_entropy(x, q, weight=weights, ignore_index=IGNORED) for x, q in parts) / len(parts)
+    overlap = sum(dice(x, q, weights) for x, q in parts) / len(parts)
+    return {"cross_entropy": entropy, "dice": overlap, "dice_cross_entropy": entropy + overlap}
+
+
+def write_losses(folder):
+    """Losses of volumes, [B, D, H, W, C], and their gradients."""
+    with create(folder, "losses.h5") as file:
+        target = randn(2, 5, 3, 4, 2)
+        for name, loss in {
+            "mse": F.mse_loss,
+            "l1": F.l1_loss,
+            "huber": lambda x, y: F.huber_loss(x, y, delta=HUBER_DELTA),
+        }.items():
+            prediction = randn(2, 5, 3, 4, 2).requires_grad_()
+            value = loss(prediction, target)
+            value.backward()
+            save_all(
+                file,
+                name,
+                {"prediction": prediction, "target": target, "loss": value, "gradient": prediction.grad},
+            )
+        file["huber"].attrs["delta"] = HUBER_DELTA
+        weights = torch.tensor(CLASS_WEIGHTS)
+        labels = torch.randint(0, len(CLASS_WEIGHTS), (2, 5, 3, 4))
+        labels[torch.rand(2, 5, 3, 4) < 0.15] = IGNORED
+        for name in ("cross_entropy", "dice", "dice_cross_entropy"):
+            prediction = randn(2, 5, 3, 4, len(CLASS_WEIGHTS), scale=2).requires_grad_()
+            value = class_losses(prediction, labels, weights)[name]
+            value.backward()
+            save_all(
+                file,
+                name,
+                {"prediction": prediction, "target": labels, "loss": value, "gradient": prediction.grad},
+            )
+            file[name].attrs["class_weights"] = CLASS_WEIGHTS
+            file[name].attrs["ignore_index"] = IGNORED
+            file[name].attrs["smoothing"] = DICE_SMOOTHING
+
+
 # ---------------------------------------------------------------- command line
 
 FILES = {
@@ -582,6 +646,7 @@ FILES = {
     "weathermixer_output_map": lambda folder: write_mixer(
         folder, "weathermixer_output_map.h5", positions=False, final_norm=False, output_map=True
     ),
+    "losses": write_losses,
     "attention": write_attention,
     "vit": write_vit,
 }
