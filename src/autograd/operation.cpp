@@ -20,6 +20,8 @@ std::string_view name(Operation operation) {
       return "cross_attention";
     case Operation::kRotary:
       return "rotary";
+    case Operation::kWindowAttention:
+      return "window_attention";
     case Operation::kConcatenate:
       return "concatenate";
     case Operation::kConvolution:

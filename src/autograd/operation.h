@@ -18,6 +18,7 @@ enum class Operation : std::uint8_t {
   kAttention,
   kCrossAttention,
   kRotary,
+  kWindowAttention,
   kConcatenate,
   kConvolution,
   kGlobalAverage,

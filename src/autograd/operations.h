@@ -60,12 +60,27 @@ struct Attention {
 /// redistribution (all-to-all); the planner takes what is cheaper.
 Variable attention(Tape& tape, const Variable& qkv, const Attention& options);
 /// Of every point of one grid to every point of another: q [B, space…, C], kv [B, other space…, 2, C]; gives
-/// [B, space…, C]. Rule: samples; heads; q's space with keys and values whole, or a dim of each space cut, as above.
+/// [B, space…, C]. Rule: samples; heads; q's space with keys and values whole, or a dim of each space cut, as
+/// above.
 Variable cross_attention(Tape& tape, const Variable& q, const Variable& kv, const Attention& options);
 
 /// Rotary positions (Su et al. 2021, arXiv 2104.09864) of queries and keys in qkv [B, space…, 3, C]: each
 /// head's numbers are cut into one section per axis of space, and pairs of a section rotated by the
 /// coordinate along it (kernels/attention.h). Rule: samples, space, heads.
 Variable rotary(Tape& tape, const Variable& qkv, std::int64_t head_size, double base);
+
+/// Attention inside windows of a grid, with a learned bias by relative position (Swin transformer, Liu et al.
+/// 2021).
+struct WindowAttention {
+  std::int64_t head_size = 0;
+  Shape window;   ///< points of a window along each dim of space; the space is whole windows
+  Shape wrapped;  ///< points at the end of each dim that were brought there round the other end by a shift,
+                  ///< and do not see what stands before them; 0 where the dim closes a circle, or nothing was
+                  ///< shifted
+};
+/// qkv [B, space…, 3, C], table [Π (2w − 1), heads] (kernels/relative_bias.h); gives [B, space…, C].
+/// Rule: samples; space in whole windows; heads.
+Variable window_attention(Tape& tape, const Variable& qkv, const Variable& table,
+                          const WindowAttention& options);
 
 }  // namespace jigsaw

@@ -92,6 +92,8 @@ std::unique_ptr<Model> build_model(const Tagged& model, const ModelDescription& 
     append_weathermixer(*result, model.options<WeatherMixerOptions>());
   } else if (model.type() == "vit") {
     append_vit(*result, model.options<VitOptions>());
+  } else if (model.type() == "swin") {
+    append_swin(*result, model.options<SwinOptions>());
   } else {
     append_layers(*result, model.options<SequentialOptions>());
   }

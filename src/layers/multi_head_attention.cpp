@@ -31,28 +31,19 @@ std::int64_t nearest_heads(std::int64_t width, std::int64_t heads, std::int64_t 
   return best;
 }
 
-std::int64_t checked_head_size(const LayerSite& site, const MultiHeadAttentionOptions& options) {
-  const std::int64_t width = site.input.channels, unit = options.rotary ? 2 * site.input.space.rank() : 1;
-  if (width % options.heads == 0 && width / options.heads <= 256 && width / options.heads % unit == 0) {
-    return width / options.heads;
-  }
-  const std::string needs =
-      concat("must cut the width ", width, " into heads of at most 256 channels",
-             unit > 1 ? concat(", in multiples of ", unit, " for rotary positions") : "");
-  const std::int64_t best = nearest_heads(width, options.heads, unit);
+}  // namespace
+
+std::int64_t checked_head_size(const LayerSite& site, std::int64_t heads, std::int64_t multiple_of) {
+  const std::int64_t width = site.input.channels, best = nearest_heads(width, heads, multiple_of);
+  if (best == heads) return width / heads;
   site.error("heads",
-             concat(needs, ", and is ", options.heads,
+             concat("must cut the width ", width, " into heads of at most 256 channels",
+                    multiple_of > 1 ? concat(", in multiples of ", multiple_of, " for rotary positions") : "",
+                    ", and is ", heads,
                     best > 0 ? concat("; ", best, " would do") : "; no number does: change the width"));
 }
 
-}  // namespace
-
-MultiHeadAttention::MultiHeadAttention(const LayerSite& site, const MultiHeadAttentionOptions& options)
-    : Layer(site.input),
-      path_(site.path),
-      head_size_(checked_head_size(site, options)),
-      dropout_(options.dropout),
-      rotary_base_(options.rotary ? options.rotary_base : 0) {
+HeadProjections::HeadProjections(const LayerSite& site, std::int64_t head_size) : head_size_(head_size) {
   const std::int64_t width = site.input.channels;
   const LayerSite out = site.inner("out_proj", site.input);
   const double xavier = std::sqrt(6.0 / static_cast<double>(4 * width));
@@ -62,20 +53,39 @@ MultiHeadAttention::MultiHeadAttention(const LayerSite& site, const MultiHeadAtt
   out_bias_ = out.parameter("bias", {width}, Initial::constant(0));
 }
 
-Variable MultiHeadAttention::run(Tape& tape, const Variable& x, const Variable& residual) const {
+// Heads stay whole from one projection to the other.
+
+Variable HeadProjections::packed(Tape& tape, const Variable& x) const {
   const int space = x.shape().rank() - 2;
-  const std::string field = field_letters(space, 'k'), out = field_letters(space, 'n');
-  const std::string packed = "b" + space_letters(space) + "gn";
-  // Heads stay whole from one projection to the other.
-  const Letters by_heads = {{'n', head_size_}}, from_heads = {{'k', head_size_}};
-  Variable qkv = contract(tape, field + ",gnk->" + packed, x, in_weight_, by_heads);
-  Pointwise add_bias{packed, in_bias_, "gn"};
-  add_bias.units = by_heads;
-  qkv = pointwise(tape, qkv, add_bias);
+  const Letters heads = {{'n', head_size_}};
+  const std::string letters = "b" + space_letters(space) + "gn";
+  Pointwise add_bias{letters, in_bias_, "gn"};
+  add_bias.units = heads;
+  return pointwise(tape, contract(tape, field_letters(space, 'k') + ",gnk->" + letters, x, in_weight_, heads),
+                   add_bias);
+}
+
+Variable HeadProjections::output(Tape& tape, const Variable& y, const Variable& residual) const {
+  const int space = y.shape().rank() - 2;
+  const std::string letters = field_letters(space, 'n');
+  return pointwise(
+      tape,
+      contract(tape, field_letters(space, 'k') + ",nk->" + letters, y, out_weight_, {{'k', head_size_}}),
+      {letters, out_bias_, "n", residual});
+}
+
+MultiHeadAttention::MultiHeadAttention(const LayerSite& site, const MultiHeadAttentionOptions& options)
+    : Layer(site.input),
+      path_(site.path),
+      head_size_(checked_head_size(site, options.heads, options.rotary ? 2 * site.input.space.rank() : 1)),
+      dropout_(options.dropout),
+      rotary_base_(options.rotary ? options.rotary_base : 0),
+      projections_(site, head_size_) {}
+
+Variable MultiHeadAttention::run(Tape& tape, const Variable& x, const Variable& residual) const {
+  Variable qkv = projections_.packed(tape, x);
   if (rotary_base_ > 0) qkv = rotary(tape, qkv, head_size_, rotary_base_);
-  const Variable y = attention(tape, qkv, {head_size_, dropout_, path_});
-  return pointwise(tape, contract(tape, field + ",nk->" + out, y, out_weight_, from_heads),
-                   {out, out_bias_, "n", residual});
+  return projections_.output(tape, attention(tape, qkv, {head_size_, dropout_, path_}), residual);
 }
 
 }  // namespace jigsaw

@@ -90,6 +90,8 @@ Zoo& zoo() {
                                                 "Adds sines and cosines of each point's coordinates.");
     the_zoo.add<MultiHeadAttention, MultiHeadAttentionOptions>("multi_head_attention",
                                                                "Every point attends to every point.");
+    the_zoo.add<WindowedAttention, WindowedAttentionOptions>("windowed_attention",
+                                                             "Points attend to the points of their window.");
     the_zoo.add<ChannelMixing, ChannelMixingOptions>("mlp", "The same as channel_mixing.");
     the_zoo.add<TransformerBlockOptions>(
         "transformer_block", "Attention and an MLP, each with a LayerNorm before and a residual around it.",
@@ -126,6 +128,7 @@ const TagRegistry& model_types() {
     registry.add<WeatherMixerOptions>("weathermixer",
                                       "MLP-Mixer over patches of the fields (Jigsaw's network).");
     registry.add<VitOptions>("vit", "Vision transformer over patches of the fields.");
+    registry.add<SwinOptions>("swin", "Transformer with attention inside shifted windows.");
     registry.add<SequentialOptions>("sequential", "Any chain of layers.");
     return registry;
   }();

@@ -35,6 +35,13 @@ LayerPtr attention_half(const LayerSite& site, const TransformerBlockOptions& op
   return std::make_unique<Residual>(std::make_unique<Chain>(std::move(layers)));
 }
 
+LayerPtr windowed_half(const LayerSite& site, const WindowedAttentionOptions& options) {
+  std::vector<LayerPtr> layers;
+  layers.push_back(std::make_unique<LayerNorm>(site.inner("norm1", site.input), LayerNormOptions{}));
+  layers.push_back(std::make_unique<WindowedAttention>(site.inner("attention", site.input), options));
+  return std::make_unique<Residual>(std::make_unique<Chain>(std::move(layers)));
+}
+
 LayerPtr mlp_half(const LayerSite& site, const TransformerBlockOptions& options) {
   std::vector<LayerPtr> layers;
   layers.push_back(std::make_unique<LayerNorm>(site.inner("norm2", site.input), LayerNormOptions{}));

@@ -1,6 +1,7 @@
 #pragma once
 #include "config/keys.h"
 #include "layers/multi_head_attention.h"
+#include "layers/windowed_attention.h"
 
 namespace jigsaw {
 
@@ -21,6 +22,9 @@ void declare(Keys<TransformerBlockOptions>& keys);
 /// The first half: norm1 and attention with the residual around them. Parameters: norm1.weight, norm1.bias
 /// [C], attention.* (MultiHeadAttention), layer_scale1 [C] where asked for.
 LayerPtr attention_half(const LayerSite& site, const TransformerBlockOptions& options);
+/// The same with attention inside windows; the block's dropout of attention weights and rotary positions do
+/// not apply.
+LayerPtr windowed_half(const LayerSite& site, const WindowedAttentionOptions& options);
 /// The second: norm2.weight, norm2.bias [C], mlp.* (ChannelMixing), layer_scale2 [C].
 LayerPtr mlp_half(const LayerSite& site, const TransformerBlockOptions& options);
 /// Both.

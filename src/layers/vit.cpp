@@ -10,8 +10,11 @@
 
 namespace jigsaw {
 
-void declare(Keys<VitOptions>& keys) {
-  using O = VitOptions;
+namespace {
+
+/// Keys that both have.
+template <typename O>
+void declare_common(Keys<O>& keys) {
   keys.add("patch", &O::patch)
       .required()
       .length(1, 3)
@@ -25,6 +28,16 @@ void declare(Keys<VitOptions>& keys) {
       .at_least(0)
       .below(1)
       .doc("Dropout probability behind the hidden GELU of each MLP.");
+  keys.add("final_norm", &O::final_norm).doc("Whether a LayerNorm stands before the decoder.");
+  keys.add("zero_decoder", &O::zero_decoder)
+      .doc("Whether the decoder starts at zero, so that the untrained model predicts no change.");
+}
+
+}  // namespace
+
+void declare(Keys<VitOptions>& keys) {
+  using O = VitOptions;
+  declare_common(keys);
   keys.add("attention_dropout", &O::attention_dropout)
       .at_least(0)
       .below(1)
@@ -35,9 +48,20 @@ void declare(Keys<VitOptions>& keys) {
                {"rotary", VitPositions::kRotary, "Queries and keys are rotated by their coordinates."},
                {"none", VitPositions::kNone, "Patches do not know where they lie."}})
       .doc("How patches know where they lie.");
-  keys.add("final_norm", &O::final_norm).doc("Whether a LayerNorm stands before the decoder.");
-  keys.add("zero_decoder", &O::zero_decoder)
-      .doc("Whether the decoder starts at zero, so that the untrained model predicts no change.");
+}
+
+void declare(Keys<SwinOptions>& keys) {
+  declare_common(keys);
+  keys.add("window", &SwinOptions::window)
+      .required()
+      .length(1, 3)
+      .at_least(1)
+      .doc("Patches of a window along each spatial axis; divides the number of patches.");
+  keys.add("circular", &SwinOptions::circular)
+      .doc(
+          "Whether the last axis closes a circle, as longitudes of the whole globe do, so that shifted "
+          "windows reach "
+          "round its end.");
 }
 
 namespace {
@@ -54,7 +78,8 @@ LayerPtr encoder(const LayerSite& site, const VitOptions& options) {
   return std::make_unique<Chain>(std::move(layers));
 }
 
-LayerPtr decoder(const LayerSite& site, const VitOptions& options, const ModelDescription& description) {
+template <typename Options>
+LayerPtr decoder(const LayerSite& site, const Options& options, const ModelDescription& description) {
   std::vector<LayerPtr> layers;
   if (options.final_norm) {
     layers.push_back(std::make_unique<LayerNorm>(site.at_root("norm", site.input), LayerNormOptions{}));
@@ -78,6 +103,26 @@ void append_vit(Model& model, const VitOptions& options) {
     const std::string path = concat("blocks.", i);
     model.append(path + ".attention", "model", [&](const LayerSite& site) {
       return attention_half(site.at_root(path, site.input), block);
+    });
+    model.append(path + ".mlp", "model",
+                 [&](const LayerSite& site) { return mlp_half(site.at_root(path, site.input), block); });
+  }
+  model.append("decoder", "model",
+               [&](const LayerSite& site) { return decoder(site, options, model.description()); });
+}
+
+void append_swin(Model& model, const SwinOptions& options) {
+  model.append("encoder", "model", [&](const LayerSite& site) {
+    return std::make_unique<PatchEmbed>(site, PatchEmbedOptions{options.patch, options.embed_dim});
+  });
+  const TransformerBlockOptions block{options.heads, options.mlp_ratio, options.dropout};
+  WindowedAttentionOptions windows{options.heads, options.window, {}, options.circular};
+  for (std::int64_t i = 0; i < options.depth; ++i) {
+    windows.shift.clear();
+    for (const std::int64_t extent : options.window) windows.shift.push_back(i % 2 == 0 ? 0 : extent / 2);
+    const std::string path = concat("blocks.", i);
+    model.append(path + ".attention", "model", [&](const LayerSite& site) {
+      return windowed_half(site.at_root(path, site.input), windows);
     });
     model.append(path + ".mlp", "model",
                  [&](const LayerSite& site) { return mlp_half(site.at_root(path, site.input), block); });

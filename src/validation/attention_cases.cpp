@@ -42,6 +42,18 @@ std::vector<OperationCase> cross_attention_cases() {
                  {{{3, 2, 5, 3}, {3, 4, 2, 3}}, {{2, 4, 3, 5}, {2, 5, 2, 5}}, {{4, 5, 2, 4}, {4, 3, 2, 4}}})};
 }
 
+std::vector<OperationCase> window_attention_cases() {
+  const auto one = [](std::string name, const Shape& window, const Shape& wrapped,
+                      const std::vector<std::vector<Shape>>& shapes) {
+    return make_case(std::move(name), shapes, [=](Tape& tape, const std::vector<Variable>& x) {
+      return window_attention(tape, x[0], x[1], {2, window, wrapped});
+    });
+  };
+  return {one("bwc", {3}, {1}, {{{3, 12, 3, 10}, {5, 5}}, {{2, 9, 3, 4}, {5, 2}}, {{4, 15, 3, 6}, {5, 3}}}),
+          one("bhwc", {2, 3}, {1, 0},
+              {{{3, 4, 9, 3, 6}, {15, 3}}, {{2, 8, 6, 3, 4}, {15, 2}}, {{4, 6, 12, 3, 8}, {15, 4}}})};
+}
+
 std::vector<OperationCase> rotary_cases() {
   const auto one = [](std::string name, std::int64_t head_size,
                       const std::vector<std::vector<Shape>>& shapes) {

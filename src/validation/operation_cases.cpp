@@ -22,6 +22,8 @@ std::vector<OperationCase> operation_cases(Operation operation) {
       return cross_attention_cases();
     case Operation::kRotary:
       return rotary_cases();
+    case Operation::kWindowAttention:
+      return window_attention_cases();
     case Operation::kConcatenate:
       return concatenate_cases();
     case Operation::kConvolution:

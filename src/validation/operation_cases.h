@@ -36,6 +36,7 @@ std::vector<OperationCase> unpatchify_cases();
 std::vector<OperationCase> attention_cases();
 std::vector<OperationCase> cross_attention_cases();
 std::vector<OperationCase> rotary_cases();
+std::vector<OperationCase> window_attention_cases();
 std::vector<OperationCase> concatenate_cases();
 std::vector<OperationCase> convolution_cases();
 std::vector<OperationCase> global_average_cases();

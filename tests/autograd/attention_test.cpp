@@ -75,6 +75,21 @@ TEST(AttentionGradient, RotaryPositions) {
   check_gradients(rotated({1, 2, 3, 2, 3, 12}, 12));
 }
 
+TEST(AttentionGradient, InsideWindows) {
+  const auto windows = [](const Shape& qkv, const Shape& table, const Shape& window, const Shape& wrapped) {
+    GradientCase one{concat("window_attention ", qkv, " by ", window),
+                     {qkv},
+                     {table},
+                     [=](Tape& tape, const Variables& inputs, const Variables& parameters) {
+                       return window_attention(tape, inputs[0], parameters[0], {2, window, wrapped});
+                     }};
+    one.units = {window.begin(), window.end()};
+    return one;
+  };
+  check_gradients(windows({2, 4, 6, 3, 6}, {15, 3}, {2, 3}, {1, 0}));
+  check_gradients(windows({1, 6, 3, 4}, {5, 2}, {3}, {2}));
+}
+
 TEST(AttentionGradient, HeadsMustFillTheChannels) {
   EXPECT_THROW(testing::gradients_on_mesh({1, 1}, 1, self({1, 2, 2, 3, 5}, 2)), ShapeError);
   EXPECT_THROW(testing::gradients_on_mesh({1, 1}, 1, self({1, 2, 2, 2, 4}, 2)), ShapeError);

@@ -392,6 +392,49 @@ def sincos_positions(x, p, base):
     return x + torch.cat(sections, -1)
 
 
+def relative_bias(table, window):
+    """[heads, T, T] as in Swin's own code."""
+    axes = torch.meshgrid(*(torch.arange(extent) for extent in window), indexing="ij")
+    coordinates = torch.stack(axes).flatten(1)
+    relative = (coordinates[:, :, None] - coordinates[:, None, :]).permute(1, 2, 0) + torch.tensor(window) - 1
+    index = relative[..., 0] * (2 * window[1] - 1) + relative[..., 1]
+    return table[index.flatten()].unflatten(0, index.shape).permute(2, 0, 1)
+
+
+def windows_of(x, window):
+    """[B, H, W, ...] to [B * windows, T, ...]."""
+    b, h, w = x.shape[0], x.shape[1] // window[0], x.shape[2] // window[1]
+    y = x.reshape(b, h, window[0], w, window[1], *x.shape[3:]).transpose(2, 3)
+    return y.reshape(b * h * w, window[0] * window[1], *x.shape[3:])
+
+
+def windowed_attention(x, p, heads, window, shift, circular):
+    (b, h, w, c), (wh, ww) = x.shape, window
+    rolled = torch.roll(x, (-shift[0], -shift[1]), (1, 2))
+    q, k, v = (
+        windows_of(F.linear(rolled, weight, bias).unflatten(-1, (heads, -1)), window).transpose(1, 2)
+        for weight, bias in zip(p["in_proj_weight"], p["in_proj_bias"])
+    )
+    scores = q @ k.transpose(-1, -2) / math.sqrt(c // heads) + relative_bias(
+        p["relative_position_bias_table"], window
+    )
+    # Regions that were not neighbours before the shift do not see one another.
+    region = torch.zeros(1, h, w)
+    region[:, h - shift[0] :] += 1
+    if not circular:
+        region[:, :, w - shift[1] :] += 2
+    region = windows_of(region, window)
+    mask = (region[:, :, None] != region[:, None, :]).repeat(b, 1, 1)
+    weights = torch.softmax(scores.masked_fill(mask[:, None], -math.inf), -1)
+    y = (weights @ v).transpose(1, 2).reshape(b, h // wh, w // ww, wh, ww, c).transpose(2, 3).reshape(x.shape)
+    return torch.roll(linear(y, below(p, "out_proj")), shift, (1, 2))
+
+
+def windowed_parameters(width, heads, window):
+    positions = math.prod(2 * extent - 1 for extent in window)
+    return {"relative_position_bias_table": randn(positions, heads), **attention_parameters(width)}
+
+
 def write_attention(folder):
     with create(folder, "attention.h5") as file:
         layer_case(file, "attention", attention, randn(2, 3, 5, 6), attention_parameters(6), heads=3)
@@ -409,6 +452,22 @@ def write_attention(folder):
         parameters = transformer_parameters(6, 9)
         layer_case(file, "transformer_block", encoder_layer, randn(2, 3, 5, 6), parameters, heads=2)
         layer_case(file, "sincos_positions", sincos_positions, randn(2, 3, 5, 12), {}, base=10000.0)
+        for name, shift, circular in (
+            ("windowed_attention", (0, 0), False),
+            ("windowed_attention_shifted", (1, 2), False),
+            ("windowed_attention_circular", (1, 1), True),
+        ):
+            layer_case(
+                file,
+                name,
+                windowed_attention,
+                randn(2, 4, 9, 6),
+                windowed_parameters(6, 2, (2, 3)),
+                heads=2,
+                window=(2, 3),
+                shift=shift,
+                circular=circular,
+            )
 
 
 # ---------------------------------------------------------------- weathermixer*.h5

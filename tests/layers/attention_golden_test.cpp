@@ -6,6 +6,7 @@
 #include "layers/layer_golden.h"
 #include "layers/positions.h"
 #include "layers/transformer.h"
+#include "layers/windowed_attention.h"
 #include "support/golden_file.h"
 
 namespace jigsaw {
@@ -44,9 +45,28 @@ TEST(GoldenAttention, SinCosPositions) {
   check_layer(read_layer(kFile, "sincos_positions", {2, 3, 5, 12}, layer<SinCosPositions>(SinCosOptions{})));
 }
 
+TEST(GoldenAttention, InsideWindows) {
+  WindowedAttentionOptions options{2, {2, 3}, {}, false};
+  check_layer(read_layer(kFile, "windowed_attention", {2, 4, 9, 6}, layer<WindowedAttention>(options)));
+  options.shift = {1, 2};
+  check_layer(
+      read_layer(kFile, "windowed_attention_shifted", {2, 4, 9, 6}, layer<WindowedAttention>(options)));
+  options.shift = {1, 1};
+  options.circular = true;
+  check_layer(
+      read_layer(kFile, "windowed_attention_circular", {2, 4, 9, 6}, layer<WindowedAttention>(options)));
+}
+
 TEST(GoldenAttention, EveryLayerOfTheFileIsTested) {
-  const std::vector<std::string> expected = {"attention",        "attention_1d",     "attention_3d",
-                                             "rotary_attention", "sincos_positions", "transformer_block"};
+  const std::vector<std::string> expected = {"attention",
+                                             "attention_1d",
+                                             "attention_3d",
+                                             "rotary_attention",
+                                             "sincos_positions",
+                                             "transformer_block",
+                                             "windowed_attention",
+                                             "windowed_attention_circular",
+                                             "windowed_attention_shifted"};
   EXPECT_EQ(GoldenFile(kFile).names("/"), expected);
 }
 
@@ -71,6 +91,27 @@ TEST(MultiHeadAttentionHeads, MustCutTheWidth) {
   EXPECT_EQ(refused(96, rotary), "");
   EXPECT_NE(refused(24, rotary).find("multiples of 4"), std::string::npos) << refused(24, rotary);
   EXPECT_NE(refused(6, rotary).find("change the width"), std::string::npos) << refused(6, rotary);
+}
+
+TEST(Windows, MustTileTheGrid) {
+  ParameterBlock block("layer");
+  const LayerSite site{block, "", {{12, 35}, 8}, "model"};
+  const auto refusal = [&](const WindowedAttentionOptions& options) -> std::string {
+    try {
+      const WindowedAttention layer(site, options);
+    } catch (const ConfigError& error) {
+      return error.what();
+    }
+    return "";
+  };
+  EXPECT_NE(refusal({2, {5, 6}}).find("model.window [5, 6] does not tile the grid [12, 35]; [4, 5] would"),
+            std::string::npos)
+      << refusal({2, {5, 6}});
+  EXPECT_NE(refusal({2, {4, 5}, {4, 0}}).find("model.shift [4, 0] must be less than the window [4, 5]"),
+            std::string::npos)
+      << refusal({2, {4, 5}, {4, 0}});
+  EXPECT_NE(refusal({2, {4}}).find("one entry per spatial axis"), std::string::npos);
+  EXPECT_EQ(refusal({2, {4, 5}, {2, 2}}), "");
 }
 
 }  // namespace

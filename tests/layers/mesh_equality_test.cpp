@@ -87,6 +87,18 @@ TEST(MeshEquality, VitOfOneHeadGoesRound) {
   }
 }
 
+TEST(MeshEquality, SwinInFloat64) {
+  Json model = {{"type", "swin"}, {"patch", {3, 7}},  {"embed_dim", 12},  {"depth", 2},
+                {"heads", 3},     {"window", {2, 2}}, {"mlp_ratio", 2.0}, {"dropout", 0.1}};
+  for (const bool circular : {false, true}) {
+    model["circular"] = circular;
+    TrainingRun run{.model = model, .space = {24, 28}};
+    compare_meshes(
+        run, {{1, {2, 1}, 1}, {1, {1, 2}, 1}, {1, {3, 1}, 1}, {1, {2, 2}, 2}, {2, {1, 1}, 2}, {1, {4, 2}, 1}},
+        1e-11);
+  }
+}
+
 TEST(MeshEquality, VitIsASequenceOfItsLayers) {
   const Json layers = {
       {{"type", "patch_embed"}, {"patch", {3, 7}}, {"embed_dim", 12}},

@@ -82,6 +82,16 @@ TEST(ProductionConfiguration, Vit) {
   step_without_data(production, expected);
 }
 
+TEST(ProductionConfiguration, Swin) {
+  const Production production("era5_swin.json");
+  const std::int64_t c = 1024, points = 64, in = production.description.input_channels;
+  const std::int64_t table = 13 * 23 * 16;
+  const std::int64_t block = 4 * c + (4 * c * c + 4 * c + table) + (8 * c * c + 5 * c);
+  const std::int64_t expected = in * points * c + c + 24 * block + 2 * c + 69 * points * c + 69 * points;
+  EXPECT_EQ(production.parameters(), expected);
+  step_without_data(production, expected);
+}
+
 TEST(ProductionConfiguration, WeatherMixer) {
   const Production production("era5_weathermixer_1b.json");
   const std::int64_t c = 4320, points = 60, tokens = 721 * 24, hidden = 8652;
