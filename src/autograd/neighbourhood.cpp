@@ -128,13 +128,16 @@ Variable neighbourhood(Tape& tape, const Variable& x, const Signature& signature
   const Decision& decision = tape.decide(signature);
   require_cut_alike(decision, 0, 1, x.shape().rank() - 2);
   const Rank& rank = tape.rank();
-  const ShardedTensor here = tape.bring(x, decision.inputs[0]);
   const Layout made{signature.output, decision.row_output};
-  const auto exchange = Exchange::of(rank, map, here.layout, made);
+  const auto exchange = Exchange::of(rank, map, {x.shape(), decision.inputs[0]}, made);
   const Tile tile{rank.box(made), exchange->wanted()};
-  Array result = kernels.forward(exchange->gather(rank, here.piece), tile);
   const bool records = tape.records({x});
-  Variable y = tape.keep(std::move(result), signature.output, decision, records);
+  const auto forward = [&] {
+    return kernels.forward(exchange->gather(rank, tape.bring(x, decision.inputs[0]).piece), tile);
+  };
+  // Where backward keeps something of the forward pass, a recomputed block runs it again.
+  Variable y = signature.saved[0] ? tape.keep(forward(), signature.output, decision, records)
+                                  : tape.result(signature, decision, records, forward);
   if (records) {
     tape.record([&tape, &decision, exchange, tile, backward = kernels.backward, target = GradientTarget(x),
                  slot = y.slot()] {

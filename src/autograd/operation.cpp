@@ -36,6 +36,12 @@ std::string_view name(Operation operation) {
       return "resample";
     case Operation::kTransposedConvolution:
       return "transposed_convolution";
+    case Operation::kRmsNorm:
+      return "rms_norm";
+    case Operation::kGroupNorm:
+      return "group_norm";
+    case Operation::kBatchNorm:
+      return "batch_norm";
   }
   return "";
 }

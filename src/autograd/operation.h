@@ -26,6 +26,9 @@ enum class Operation : std::uint8_t {
   kPooling,
   kResample,
   kTransposedConvolution,
+  kRmsNorm,
+  kGroupNorm,
+  kBatchNorm,
 };
 
 /// The function's name; empty for a number that names none.

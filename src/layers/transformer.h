@@ -20,12 +20,13 @@ struct TransformerBlockOptions {
 void declare(Keys<TransformerBlockOptions>& keys);
 
 /// The first half: norm1 and attention with the residual around them. Parameters: norm1.weight, norm1.bias
-/// [C], attention.* (MultiHeadAttention), layer_scale1 [C] where asked for.
+/// [C], attention.* (MultiHeadAttention), layer_scale1.weight [C] where asked for.
 LayerPtr attention_half(const LayerSite& site, const TransformerBlockOptions& options);
-/// The same with attention inside windows; the block's dropout of attention weights and rotary positions do
-/// not apply.
-LayerPtr windowed_half(const LayerSite& site, const WindowedAttentionOptions& options);
-/// The second: norm2.weight, norm2.bias [C], mlp.* (ChannelMixing), layer_scale2 [C].
+/// The same with attention inside windows; the block's heads, dropout of attention weights and rotary
+/// positions do not apply.
+LayerPtr windowed_half(const LayerSite& site, const TransformerBlockOptions& options,
+                       const WindowedAttentionOptions& windows);
+/// The second: norm2.weight, norm2.bias [C], mlp.* (ChannelMixing), layer_scale2.weight [C].
 LayerPtr mlp_half(const LayerSite& site, const TransformerBlockOptions& options);
 /// Both.
 LayerPtr transformer_block(const LayerSite& site, const TransformerBlockOptions& options);

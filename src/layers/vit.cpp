@@ -1,5 +1,7 @@
 #include "layers/vit.h"
 
+#include <algorithm>
+
 #include "base/text.h"
 #include "config/config.h"
 #include "layers/layer_norm.h"
@@ -28,6 +30,13 @@ void declare_common(Keys<O>& keys) {
       .at_least(0)
       .below(1)
       .doc("Dropout probability behind the hidden GELU of each MLP.");
+  keys.add("layer_scale", &O::layer_scale)
+      .at_least(0)
+      .doc("Start of a learned factor for each channel of either half of a block; 0: no such factor.");
+  keys.add("drop_path", &O::drop_path)
+      .at_least(0)
+      .below(1)
+      .doc("Probability that a sample skips a half of a block in training; grows to it linearly with depth.");
   keys.add("final_norm", &O::final_norm).doc("Whether a LayerNorm stands before the decoder.");
   keys.add("zero_decoder", &O::zero_decoder)
       .doc("Whether the decoder starts at zero, so that the untrained model predicts no change.");
@@ -79,6 +88,20 @@ LayerPtr encoder(const LayerSite& site, const VitOptions& options) {
 }
 
 template <typename Options>
+TransformerBlockOptions block_options(const Options& options) {
+  TransformerBlockOptions block{options.heads, options.mlp_ratio, options.dropout};
+  block.layer_scale = options.layer_scale;
+  return block;
+}
+
+/// From 0 at the first block to the configured probability at the last (Huang et al. 2016).
+template <typename Options>
+double drop_path_at(const Options& options, std::int64_t block) {
+  return options.drop_path * static_cast<double>(block) /
+         static_cast<double>(std::max<std::int64_t>(options.depth - 1, 1));
+}
+
+template <typename Options>
 LayerPtr decoder(const LayerSite& site, const Options& options, const ModelDescription& description) {
   std::vector<LayerPtr> layers;
   if (options.final_norm) {
@@ -96,9 +119,11 @@ LayerPtr decoder(const LayerSite& site, const Options& options, const ModelDescr
 
 void append_vit(Model& model, const VitOptions& options) {
   model.append("encoder", "model", [&](const LayerSite& site) { return encoder(site, options); });
-  TransformerBlockOptions block{options.heads, options.mlp_ratio, options.dropout, options.attention_dropout};
+  TransformerBlockOptions block = block_options(options);
+  block.attention_dropout = options.attention_dropout;
   block.rotary = options.positions == VitPositions::kRotary;
   for (std::int64_t i = 0; i < options.depth; ++i) {
+    block.drop_path = drop_path_at(options, i);
     // Halves are blocks of their own: planned, gathered and recomputed as one.
     const std::string path = concat("blocks.", i);
     model.append(path + ".attention", "model", [&](const LayerSite& site) {
@@ -115,14 +140,15 @@ void append_swin(Model& model, const SwinOptions& options) {
   model.append("encoder", "model", [&](const LayerSite& site) {
     return std::make_unique<PatchEmbed>(site, PatchEmbedOptions{options.patch, options.embed_dim});
   });
-  const TransformerBlockOptions block{options.heads, options.mlp_ratio, options.dropout};
+  TransformerBlockOptions block = block_options(options);
   WindowedAttentionOptions windows{options.heads, options.window, {}, options.circular};
   for (std::int64_t i = 0; i < options.depth; ++i) {
+    block.drop_path = drop_path_at(options, i);
     windows.shift.clear();
     for (const std::int64_t extent : options.window) windows.shift.push_back(i % 2 == 0 ? 0 : extent / 2);
     const std::string path = concat("blocks.", i);
     model.append(path + ".attention", "model", [&](const LayerSite& site) {
-      return windowed_half(site.at_root(path, site.input), windows);
+      return windowed_half(site.at_root(path, site.input), block, windows);
     });
     model.append(path + ".mlp", "model",
                  [&](const LayerSite& site) { return mlp_half(site.at_root(path, site.input), block); });

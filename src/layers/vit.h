@@ -16,6 +16,8 @@ struct VitOptions {
   std::int64_t heads = 0;
   double mlp_ratio = 4.0;
   double dropout = 0.0;
+  double layer_scale = 0.0;
+  double drop_path = 0.0;
   double attention_dropout = 0.0;
   VitPositions positions = VitPositions::kLearned;
   bool final_norm = true;
@@ -39,6 +41,8 @@ struct SwinOptions {
   bool circular = false;
   double mlp_ratio = 4.0;
   double dropout = 0.0;
+  double layer_scale = 0.0;
+  double drop_path = 0.0;
   bool final_norm = true;
   bool zero_decoder = false;
 };

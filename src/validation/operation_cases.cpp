@@ -38,6 +38,12 @@ std::vector<OperationCase> operation_cases(Operation operation) {
       return resample_cases();
     case Operation::kTransposedConvolution:
       return transposed_convolution_cases();
+    case Operation::kRmsNorm:
+      return rms_norm_cases();
+    case Operation::kGroupNorm:
+      return group_norm_cases();
+    case Operation::kBatchNorm:
+      return batch_norm_cases();
   }
   fail("a number that is no operation");
 }

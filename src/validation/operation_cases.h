@@ -31,6 +31,9 @@ OperationCase make_case(std::string name, const std::vector<std::vector<Shape>>&
 std::vector<OperationCase> contraction_cases();
 std::vector<OperationCase> pointwise_cases();
 std::vector<OperationCase> layer_norm_cases();
+std::vector<OperationCase> rms_norm_cases();
+std::vector<OperationCase> group_norm_cases();
+std::vector<OperationCase> batch_norm_cases();
 std::vector<OperationCase> patchify_cases();
 std::vector<OperationCase> unpatchify_cases();
 std::vector<OperationCase> attention_cases();

@@ -291,6 +291,67 @@ def write_layers(folder):
         loss_case(file)
 
 
+# ---------------------------------------------------------------- activations.h5
+
+
+def write_activations(folder):
+    activations = {"relu": F.relu, "silu": F.silu, "tanh": torch.tanh, "sigmoid": torch.sigmoid}
+    with create(folder, "activations.h5") as file:
+        for name, activation in activations.items():
+            x = torch.cat([torch.linspace(-9, 9, 37), torch.tensor([0.1])])  # 0, too, where torch has a slope
+            layer_case(file, name, lambda x, p, f=activation: f(x), x, {})
+
+
+# ---------------------------------------------------------------- norms.h5
+
+RUNNING = ("running_mean", "running_var")
+MOMENTUM = 0.1
+
+
+def channels_first(function):
+    """A function of [B, C, space...] as one of [B, space..., C]."""
+    return lambda x, p, **arguments: function(x.movedim(-1, 1), p, **arguments).movedim(1, -1)
+
+
+def rms_norm(x, p, epsilon):
+    """torch.nn.RMSNorm is younger than this PyTorch."""
+    return x * torch.rsqrt(x.square().mean(-1, keepdim=True) + epsilon) * p["weight"]
+
+
+@channels_first
+def group_norm(x, p, groups, epsilon):
+    return F.group_norm(x, groups, p["weight"], p["bias"], epsilon)
+
+
+@channels_first
+def instance_norm(x, p, epsilon):
+    return F.instance_norm(x, weight=p["weight"], bias=p["bias"], eps=epsilon)
+
+
+@channels_first
+def batch_norm(x, p, training, epsilon):
+    """A running statistic's gradient is set to (before - after) / momentum: its distance from the batch's."""
+    running = {key: p[key].detach().clone() for key in RUNNING}
+    y = F.batch_norm(x, *running.values(), p["weight"], p["bias"], training, MOMENTUM, epsilon)
+    for key in RUNNING:
+        p[key].grad = (p[key].detach() - running[key]) / MOMENTUM
+    return y
+
+
+def write_norms(folder):
+    with create(folder, "norms.h5") as file:
+        weight_only = {"weight": norm_parameters(7)["weight"]}
+        layer_case(file, "rms_norm", rms_norm, randn(3, 5, 7, mean=0.5), weight_only, epsilon=1e-6)
+        field = randn(2, 7, 5, 12, scale=2, mean=0.5)
+        layer_case(file, "group_norm", group_norm, field, norm_parameters(12), groups=3, epsilon=1e-5)
+        volume = randn(2, 3, 4, 5, 6, scale=2, mean=0.5)
+        layer_case(file, "group_norm_3d", group_norm, volume, norm_parameters(6), groups=2, epsilon=1e-5)
+        layer_case(file, "instance_norm", instance_norm, field, norm_parameters(12), epsilon=1e-5)
+        for name, training in (("batch_norm", True), ("batch_norm_evaluation", False)):
+            statistics = {"running_mean": randn(6), "running_var": torch.rand(6) + 0.5}
+            parameters = norm_parameters(6) | statistics
+            x = randn(3, 5, 4, 6, scale=2, mean=0.5)
+            layer_case(file, name, batch_norm, x, parameters, training=training, epsilon=1e-5)
 # ---------------------------------------------------------------- attention.h5
 
 
@@ -361,8 +422,9 @@ def transformer_parameters(width, hidden):
 
 
 def transformer_block(x, p, heads):
-    x = x + attention(layer_norm(x, below(p, "norm1")), below(p, "attention"), heads)
-    return x + mlp(layer_norm(x, below(p, "norm2")), below(p, "mlp"))
+    y = attention(layer_norm(x, below(p, "norm1")), below(p, "attention"), heads)
+    x = x + y * p.get("layer_scale1.weight", 1)
+    return x + mlp(layer_norm(x, below(p, "norm2")), below(p, "mlp")) * p.get("layer_scale2.weight", 1)
 
 
 def encoder_layer(x, p, heads):
@@ -451,6 +513,10 @@ def write_attention(folder):
         )
         parameters = transformer_parameters(6, 9)
         layer_case(file, "transformer_block", encoder_layer, randn(2, 3, 5, 6), parameters, heads=2)
+        scales = {"layer_scale1.weight": randn(6), "layer_scale2.weight": randn(6)}
+        layer_case(
+            file, "transformer_block_scaled", transformer_block, randn(2, 3, 5, 6), {**parameters, **scales}, heads=2
+        )
         layer_case(file, "sincos_positions", sincos_positions, randn(2, 3, 5, 12), {}, base=10000.0)
         for name, shift, circular in (
             ("windowed_attention", (0, 0), False),
@@ -706,6 +772,8 @@ FILES = {
         folder, "weathermixer_output_map.h5", positions=False, final_norm=False, output_map=True
     ),
     "losses": write_losses,
+    "activations": write_activations,
+    "norms": write_norms,
     "attention": write_attention,
     "vit": write_vit,
 }

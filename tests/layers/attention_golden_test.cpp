@@ -41,6 +41,15 @@ TEST(GoldenAttention, TransformerBlock) {
                          [options](const LayerSite& site) { return transformer_block(site, options); }));
 }
 
+TEST(GoldenAttention, TransformerBlockWithLayerScale) {
+  TransformerBlockOptions options;
+  options.heads = 2;
+  options.mlp_ratio = 1.5;
+  options.layer_scale = 0.1;
+  check_layer(read_layer(kFile, "transformer_block_scaled", {2, 3, 5, 6},
+                         [options](const LayerSite& site) { return transformer_block(site, options); }));
+}
+
 TEST(GoldenAttention, SinCosPositions) {
   check_layer(read_layer(kFile, "sincos_positions", {2, 3, 5, 12}, layer<SinCosPositions>(SinCosOptions{})));
 }
@@ -64,6 +73,7 @@ TEST(GoldenAttention, EveryLayerOfTheFileIsTested) {
                                              "rotary_attention",
                                              "sincos_positions",
                                              "transformer_block",
+                                             "transformer_block_scaled",
                                              "windowed_attention",
                                              "windowed_attention_circular",
                                              "windowed_attention_shifted"};

@@ -13,9 +13,12 @@ namespace jigsaw::testing {
 LayerGolden read_layer(const std::string& file_name, const std::string& name, const Shape& field,
                        std::function<LayerPtr(const LayerSite&)> build) {
   const GoldenFile file(file_name);
-  LayerGolden golden{
-      name, field, std::move(build), file.values(name + "/input"), file.values(name + "/output_gradient"),
-      {},   {}};
+  LayerGolden golden;
+  golden.name = name;
+  golden.field = field;
+  golden.build = std::move(build);
+  golden.input = file.values(name + "/input");
+  golden.output_gradient = file.values(name + "/output_gradient");
   for (const std::string& parameter : file.names(name + "/parameters")) {
     golden.parameters[parameter] = file.values(name + "/parameters/" + parameter);
     golden.expected[parameter] = file.values(name + "/parameter_gradients/" + parameter);
@@ -44,6 +47,7 @@ Tensors run_layer(const Rank& rank, const LayerGolden& golden) {
   load(block, golden.parameters);
 
   Tape tape(rank, plans, Tape::Mode::kRecord, DType::kFloat64);
+  tape.set_training(golden.training);
   const Variable x({cut_piece(rank, layout, DType::kFloat64, golden.input), layout}, true);
   const Variable y = tape.block(spec, {x}, run);
   const Array dy = cut_piece(rank, y.layout(), DType::kFloat64, golden.output_gradient);

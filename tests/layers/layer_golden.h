@@ -15,6 +15,7 @@ struct LayerGolden {
   std::function<LayerPtr(const LayerSite&)> build;
   std::vector<double> input, output_gradient;
   Tensors parameters;
+  bool training = false;
   Tensors expected;  ///< "output", "input" and the gradients of parameters by their name
 };
 

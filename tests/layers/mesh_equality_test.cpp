@@ -88,8 +88,9 @@ TEST(MeshEquality, VitOfOneHeadGoesRound) {
 }
 
 TEST(MeshEquality, SwinInFloat64) {
-  Json model = {{"type", "swin"}, {"patch", {3, 7}},  {"embed_dim", 12},  {"depth", 2},
-                {"heads", 3},     {"window", {2, 2}}, {"mlp_ratio", 2.0}, {"dropout", 0.1}};
+  Json model = {{"type", "swin"},     {"patch", {3, 7}},  {"embed_dim", 12},  {"depth", 2},
+                {"heads", 3},         {"window", {2, 2}}, {"mlp_ratio", 2.0}, {"dropout", 0.1},
+                {"layer_scale", 0.5}, {"drop_path", 0.4}};
   for (const bool circular : {false, true}) {
     model["circular"] = circular;
     TrainingRun run{.model = model, .space = {24, 28}};
@@ -147,10 +148,48 @@ TEST(MeshEquality, PublishedMixerOnAGridThatPatchesDoNotDivide) {
   compare_meshes(run, kMeshes, 1e-11);
 }
 
+/// Every normalisation and activation, and drop path, in one network.
+TEST(MeshEquality, NormsAndActivations) {
+  const Json inner = {{{"type", "rms_norm"}},
+                      {{"type", "linear"}, {"features", 6}},
+                      {{"type", "tanh"}},
+                      {{"type", "drop_path"}, {"probability", 0.4}}};
+  const Json layers = {{{"type", "linear"}, {"features", 6}},
+                       {{"type", "batch_norm"}},
+                       {{"type", "relu"}},
+                       {{"type", "residual"}, {"layers", inner}},
+                       {{"type", "group_norm"}, {"groups", 2}},
+                       {{"type", "silu"}},
+                       {{"type", "linear"}, {"features", 4}},
+                       {{"type", "instance_norm"}},
+                       {{"type", "sigmoid"}},
+                       {{"type", "linear"}, {"features", 2}}};
+  TrainingRun run{.model = {{"type", "sequential"}, {"layers", layers}}, .space = {7, 9}};
+  std::vector<Sizes> meshes = kMeshes;
+  meshes.push_back({1, {3, 2}, 1});
+  for (const std::int64_t samples : {1, 3}) {
+    run.samples = samples;
+    compare_meshes(run, meshes, 1e-11);
+  }
+}
+
 TEST(MeshEquality, OneOutputChannelOnTwoTensorRanks) {
   TrainingRun run{.model = kMixer};
   run.outputs = 1;
   compare_meshes(run, {{1, {1, 1}, 2}, {1, {2, 1}, 2}}, 1e-11);
+}
+
+TEST(MeshEquality, ShiftedWindowsRecomputed) {
+  TrainingRun run{.model = {{"type", "swin"},
+                            {"patch", {3, 7}},
+                            {"embed_dim", 6},
+                            {"depth", 2},
+                            {"heads", 2},
+                            {"window", {2, 2}}},
+                  .space = {24, 28}};
+  const TrainingRun::Result kept = run.run({1, {2, 1}, 1});
+  run.recompute = true;
+  EXPECT_EQ(run.run({1, {2, 1}, 1}).losses, kept.losses);
 }
 
 TEST(MeshEquality, ZeroRedundancyOverData) {
