@@ -132,13 +132,24 @@ Variable neighbourhood(Tape& tape, const Variable& x, const Signature& signature
   const auto exchange = Exchange::of(rank, map, {x.shape(), decision.inputs[0]}, made);
   const Tile tile{rank.box(made), exchange->wanted()};
   const bool records = tape.records({x});
+  Array arrived;
   const auto forward = [&] {
-    return kernels.forward(exchange->gather(rank, tape.bring(x, decision.inputs[0]).piece), tile);
+    const Array piece = tape.bring(x, decision.inputs[0]).piece;
+    if (exchange->travels()) arrived = exchange->start(rank, piece).wait();
+    return kernels.forward(exchange->assemble(rank, piece, arrived, tile.region), tile);
   };
   // Where backward keeps something of the forward pass, a recomputed block runs it again.
   Variable y = signature.saved[0] ? tape.keep(forward(), signature.output, decision, records)
                                   : tape.result(signature, decision, records, forward);
   if (records) {
+    if (kernels.cheap) {
+      y.set_recipe(
+          [&tape, &decision, exchange, tile, arrived, made, kernel = kernels.forward, saved = x.save()] {
+            const Array piece = tape.bring(saved(), decision.inputs[0]).piece;
+            const Array again = kernel(exchange->assemble(tape.rank(), piece, arrived, tile.region), tile);
+            return tape.bring(ShardedTensor{again, made}, decision.output);
+          });
+    }
     tape.record([&tape, &decision, exchange, tile, backward = kernels.backward, target = GradientTarget(x),
                  slot = y.slot()] {
       if (!slot->gradient.defined()) return;
