@@ -12,6 +12,8 @@ struct TrainCommand {
   std::vector<std::string> overrides;
   std::string resume = "auto";
   bool allow_change = false;
+  bool no_verify = false;
+  std::string init_from;
   double max_minutes = 0;
   std::string command_line;
 };

@@ -45,6 +45,11 @@ struct CommandLine {
     app.add_option("--resume", train.resume,
                    "auto: go on from the newest whole checkpoint, if any; never; or a checkpoint's folder");
     app.add_flag("--allow-change", train.allow_change, "Resume although keys changed that decide the result");
+    app.add_flag("--no-verify", train.no_verify,
+                 "Load a checkpoint without reading all of it to check its digests");
+    app.add_option(
+        "--init-from", train.init_from,
+        "Begin with the parameters of this checkpoint, by name, unless there is one to resume from");
     app.add_option("--max-minutes", train.max_minutes, "End in time with a checkpoint, exit code 75")
         ->check(CLI::PositiveNumber);
     sample_data_command = app.add_subcommand("sample-data", "Write a small ERA5-shaped data set");
