@@ -70,10 +70,12 @@ void run(int steps, int threads, bool recompute) {
     {
       Tape tape(rank, plans, Tape::Mode::kRecord);
       tape.set_training(true);
-      const Variable y = model.forward(tape, Variable({x, input}, false));
-      const Array piece = y.value().piece;
-      const GlobalSums sums = loss.sums(rank, loss.norm(), piece, target, output);
-      y.slot()->add(rank, {loss.gradient(rank, sums, 1.0, piece, target, output), output});
+      {
+        const Variable y = model.forward(tape, Variable({x, input}, false));
+        const Array piece = y.value().piece;
+        const GlobalSums sums = loss.sums(rank, loss.norm(), piece, target, output);
+        y.slot()->add(rank, {loss.gradient(rank, sums, 1.0, piece, target, output), output});
+      }
       tape.backward();
     }
     const double norm = optimizer.finish_gradients(1.0);

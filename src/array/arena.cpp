@@ -1,13 +1,6 @@
 #include "array/arena.h"
 
-#include <sys/mman.h>
-
 #include <algorithm>
-#include <bit>
-#include <cstdlib>
-
-#include "base/error.h"
-#include "base/text.h"
 
 namespace jigsaw {
 
@@ -19,37 +12,19 @@ const char* name(Purpose purpose) {
 
 namespace {
 
-constexpr std::size_t kHugePage = std::size_t{2} << 20;
-
-class HostMemory : public MemorySource {
- public:
-  void* allocate(std::size_t bytes) override {
-    const bool large = bytes >= kHugePage;
-    void* memory = nullptr;
-    if (posix_memalign(&memory, large ? kHugePage : 64, bytes) != 0) {
-      fail(concat("out of memory: ", human_bytes(static_cast<std::int64_t>(bytes)),
-                  " could not be allocated"));
-    }
-    if (large) madvise(memory, bytes, MADV_HUGEPAGE);
-    return memory;
-  }
-  void release(void* memory, std::size_t) noexcept override { std::free(memory); }
-};
+constexpr std::int64_t kSmall = 64 << 10;
+constexpr std::size_t kRegion = std::size_t{2} << 20;
 
 }  // namespace
 
-std::unique_ptr<MemorySource> make_host_memory() {
-  return std::make_unique<HostMemory>();
-}
-
 Arena::Arena(Device device, std::unique_ptr<MemorySource> source)
-    : device_(device), source_(std::move(source)) {}
-
-Arena::~Arena() {
-  for (auto& [bytes, blocks] : free_) {
-    for (std::byte* block : blocks) source_->release(block, bytes);
-  }
+    : device_(device), source_(std::move(source)) {
+  if (device_ == Device::kMeta) return;
+  large_ = std::make_unique<Heap>(*source_, kRegion);
+  small_ = std::make_unique<Heap>(*source_, kRegion);
 }
+
+Arena::~Arena() = default;
 
 std::shared_ptr<Arena> Arena::make_host() {
   return std::make_shared<Arena>(Device::kCpu, make_host_memory());
@@ -58,11 +33,8 @@ std::shared_ptr<Arena> Arena::make_meta() {
   return std::make_shared<Arena>(Device::kMeta, nullptr);
 }
 
-/// Eight classes an octave: at most an eighth of a block is wasted, and blocks are found again.
-std::size_t Arena::size_class(std::int64_t bytes) {
-  const auto wanted = static_cast<std::size_t>(std::max<std::int64_t>(bytes, 64));
-  const std::size_t step = std::max<std::size_t>(64, std::bit_floor(wanted) / 8);
-  return (wanted + step - 1) / step * step;
+Heap& Arena::heap_of(std::int64_t bytes) {
+  return bytes <= kSmall ? *small_ : *large_;
 }
 
 std::shared_ptr<std::byte> Arena::allocate(std::int64_t bytes, Purpose purpose) {
@@ -70,15 +42,7 @@ std::shared_ptr<std::byte> Arena::allocate(std::int64_t bytes, Purpose purpose) 
   std::byte* memory = nullptr;
   {
     const std::lock_guard lock(mutex_);
-    if (device_ != Device::kMeta) {
-      std::vector<std::byte*>& blocks = free_[size_class(bytes)];
-      if (blocks.empty()) {
-        memory = static_cast<std::byte*>(source_->allocate(size_class(bytes)));
-      } else {
-        memory = blocks.back();
-        blocks.pop_back();
-      }
-    }
+    if (device_ != Device::kMeta) memory = heap_of(bytes).allocate(static_cast<std::size_t>(bytes));
     current_[p] += bytes;
     total_ += bytes;
     peak_[p] = std::max(peak_[p], current_[p]);
@@ -93,7 +57,7 @@ void Arena::give_back(std::byte* memory, std::int64_t bytes, Purpose purpose) no
   const std::lock_guard lock(mutex_);
   current_[static_cast<std::size_t>(purpose)] -= bytes;
   total_ -= bytes;
-  if (memory != nullptr) free_[size_class(bytes)].push_back(memory);
+  if (memory != nullptr) heap_of(bytes).release(memory);
 }
 
 std::int64_t Arena::current_bytes(Purpose purpose) const {
@@ -104,6 +68,12 @@ std::int64_t Arena::current_bytes(Purpose purpose) const {
 std::int64_t Arena::peak_bytes(Purpose purpose) const {
   const std::lock_guard lock(mutex_);
   return peak_[static_cast<std::size_t>(purpose)];
+}
+
+std::int64_t Arena::held_bytes() const {
+  const std::lock_guard lock(mutex_);
+  return device_ == Device::kMeta ? 0
+                                  : static_cast<std::int64_t>(large_->held_bytes() + small_->held_bytes());
 }
 
 std::int64_t Arena::peak_bytes() const {

@@ -2,10 +2,10 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <mutex>
-#include <vector>
+
+#include "array/heap.h"
 
 namespace jigsaw {
 
@@ -16,17 +16,6 @@ enum class Device : std::uint8_t { kCpu, kCuda, kMeta };
 enum class Purpose : std::uint8_t { kParameters, kGradients, kOptimizer, kActivations, kWorkspace, kInput };
 inline constexpr int kPurposes = 6;
 const char* name(Purpose purpose);
-
-/// Raw device memory behind an arena.
-class MemorySource {
- public:
-  virtual ~MemorySource() = default;
-  /// Memory aligned to 64 bytes, or to 2 MiB and advised to huge pages when large.
-  /// Throws Error when there is none.
-  virtual void* allocate(std::size_t bytes) = 0;
-  virtual void release(void* memory, std::size_t bytes) noexcept = 0;
-};
-std::unique_ptr<MemorySource> make_host_memory();
 
 /// Allocates, reuses and counts one rank's memory, so that peaks are known to the byte and
 /// fresh pages are not paid for every step. Thread-safe. An arena of `kMeta` only counts.
@@ -48,19 +37,22 @@ class Arena : public std::enable_shared_from_this<Arena> {
 
   std::int64_t current_bytes(Purpose purpose) const;
   std::int64_t peak_bytes(Purpose purpose) const;
+  /// What the arena took from the device, used or not; it keeps that until it ends.
+  std::int64_t held_bytes() const;
   /// Highest total over all purposes at one moment.
   std::int64_t peak_bytes() const;
   /// Peaks start again from what is in use now.
   void reset_peaks();
 
  private:
+  /// Small arrays live apart, so that they do not break up the room of large ones.
+  Heap& heap_of(std::int64_t bytes);
   void give_back(std::byte* memory, std::int64_t bytes, Purpose purpose) noexcept;
-  static std::size_t size_class(std::int64_t bytes);
 
   Device device_;
   std::unique_ptr<MemorySource> source_;
   mutable std::mutex mutex_;
-  std::map<std::size_t, std::vector<std::byte*>> free_;
+  std::unique_ptr<Heap> large_, small_;  // null on meta
   std::array<std::int64_t, kPurposes> current_{};
   std::array<std::int64_t, kPurposes> peak_{};
   std::int64_t total_ = 0;

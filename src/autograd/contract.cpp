@@ -1,4 +1,5 @@
 #include <array>
+#include <utility>
 
 #include "autograd/operations.h"
 #include "base/error.h"
@@ -35,23 +36,25 @@ Variable contract(Tape& tape, std::string_view text, const Variable& a, const Va
   const Signature signature = signature_of(spec, a.shape(), b.shape());
   if (tape.tracing()) return tape.trace(signature, {a, b});
   const Decision& decision = tape.decide(signature);
-  Array product = contract(tape.context(), spec, tape.bring(a, decision.inputs[0]).piece,
-                           tape.bring(b, decision.inputs[1]).piece, tape.gradient_type(decision.row_output));
   const bool records = tape.records({a, b});
-  Variable y = tape.keep(std::move(product), signature.output, decision, records);
+  Variable y = tape.result(signature, decision, records, [&] {
+    return contract(tape.context(), spec, tape.bring(a, decision.inputs[0]).piece,
+                    tape.bring(b, decision.inputs[1]).piece, tape.gradient_type(decision.row_output));
+  });
   if (!records) return y;
 
   const auto saved_if = [](const Variable& v, bool needed) { return needed ? v.save() : nullptr; };
   tape.record([&tape, &decision, spec, targets = std::array{GradientTarget(a), GradientTarget(b)},
                saved = std::array{saved_if(a, b.wants_gradient()), saved_if(b, a.wants_gradient())},
-               slot = y.slot()] {
+               slot = y.slot()]() mutable {
     if (!slot->gradient.defined()) return;
     const Array dy = tape.bring(slot->take(), dual(decision.row_output)).piece;
     const std::array<ContractionSpec, 2> transposed = {ContractionSpec{spec.c, spec.b, spec.a},
                                                        ContractionSpec{spec.c, spec.a, spec.b}};
-    for (std::size_t i = 0; i < 2; ++i) {
+    // The weight's gradient first: what it alone reads, a as saved or computed again, goes before da comes.
+    for (const std::size_t i : {1, 0}) {
       if (!targets[i].wanted()) continue;
-      const Array other = tape.bring(saved[1 - i](), decision.inputs[1 - i]).piece;
+      const Array other = tape.bring(std::exchange(saved[1 - i], nullptr)(), decision.inputs[1 - i]).piece;
       const Placements placements = tape.gradient_placements(decision, i);
       targets[i].give(
           tape.rank(), placements,

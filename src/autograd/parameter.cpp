@@ -78,7 +78,6 @@ void ParameterGroup::materialise(std::uint64_t seed) {
   stored_range_ = cut_range(length_, ranks, index);
   owned_range_ = zero_ == Zero::kOptimizer ? saved_range() : stored_range_;
   stored_ = Array(rank_.context, {stored_range_.size()}, master_, Purpose::kParameters);
-  stored_gradient_ = Array::zeros(rank_.context, {stored_range_.size()}, master_, Purpose::kGradients);
   if (rank_.context.device() == Device::kMeta) return;
   for (const Segment& segment : stored_segments()) initialise(segment, seed);
 }
@@ -139,10 +138,13 @@ void ParameterGroup::release() {
   if (--users_ == 0) gathered_ = Array();
 }
 
+Array ParameterGroup::zeros(std::int64_t count) const {
+  return filled(rank_.context, {count}, master_, 0.0, Purpose::kGradients);
+}
+
 void ParameterGroup::begin_gradients() {
-  const bool gathers = rank_.mesh.size(axes_) > 1;
-  gradient_ =
-      gathers ? filled(rank_.context, {length_}, master_, 0.0, Purpose::kWorkspace) : stored_gradient_;
+  if (!stored_gradient_.defined()) stored_gradient_ = zeros(stored_range_.size());
+  gradient_ = rank_.mesh.size(axes_) > 1 ? zeros(length_) : stored_gradient_;
 }
 
 void ParameterGroup::finish_gradients() {
@@ -154,6 +156,7 @@ void ParameterGroup::finish_gradients() {
 }
 
 void ParameterGroup::synchronise_gradients() {
+  if (!stored_gradient_.defined()) stored_gradient_ = zeros(stored_range_.size());  // a block not used
   owned_gradient_ = stored_gradient_;
   if (zero_ == Zero::kParameters || rank_.mesh.size(Mesh::kData) == 1) return;
   Communicator& data = rank_.mesh.communicator(axis_bit(Mesh::kData));
@@ -167,8 +170,7 @@ void ParameterGroup::share_parameters() {
 }
 
 void ParameterGroup::zero_gradients() {
-  owned_gradient_ = Array();
-  scale(rank_.context, stored_gradient_, 0.0);
+  owned_gradient_ = stored_gradient_ = Array();
 }
 
 // ---- ParameterBlock

@@ -110,6 +110,7 @@ class ParameterGroup {
   void release();
   void begin_gradients();
   void finish_gradients();
+  Array zeros(std::int64_t count) const;
   std::vector<std::int64_t> stored_counts() const;
   std::vector<std::int64_t> owned_counts() const;
 
@@ -120,7 +121,8 @@ class ParameterGroup {
   std::vector<Parameter*> parameters_;
   std::int64_t length_ = 0;
   Range stored_range_, owned_range_;  // in the flat buffer
-  Array stored_, stored_gradient_, owned_gradient_;
+  Array stored_;
+  Array stored_gradient_, owned_gradient_;  // undefined is zero: memory follows backward, block by block
   Array gathered_, gradient_;  // whole flat buffer, while in use
   int users_ = 0;
 };

@@ -100,10 +100,18 @@ Variable rearrange(Tape& tape, const Variable& x, const Signature& signature, co
   };
   const Shape result_piece = tape.rank().box({signature.output, decision.row_output}).extent;
   const Shape input_piece = tape.rank().box({signature.inputs[0], decision.inputs[0]}).extent;
-  Array result = run(tape.bring(x, decision.inputs[0]).piece, result_piece, to_patches);
   const bool records = tape.records({x});
-  Variable y = tape.keep(std::move(result), signature.output, decision, records);
+  Variable y = tape.result(signature, decision, records, [&] {
+    return run(tape.bring(x, decision.inputs[0]).piece, result_piece, to_patches);
+  });
   if (records) {
+    // Of fields and patches, the fields are kept: often they are the batch itself.
+    if (to_patches) {
+      y.set_recipe([&tape, &decision, run, shape = signature.output, result_piece, save = x.save()] {
+        const Array again = run(tape.bring(save(), decision.inputs[0]).piece, result_piece, true);
+        return tape.bring(ShardedTensor{again, {shape, decision.row_output}}, decision.output);
+      });
+    }
     tape.record(
         [&tape, &decision, run, input_piece, to_patches, target = GradientTarget(x), slot = y.slot()] {
           if (!slot->gradient.defined()) return;

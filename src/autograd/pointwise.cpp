@@ -46,7 +46,6 @@ Spread spread_of(const Pointwise& options, const Shape& piece) {
 /// What forward and backward share.
 struct Replay {
   PointwiseChain chain;
-  Layout x_layout;  // in the row's placements
   std::function<ShardedTensor()> saved_x;
   std::function<ShardedTensor()> saved_bias;
 
@@ -65,31 +64,32 @@ Variable pointwise(Tape& tape, const Variable& x, const Pointwise& options) {
   if (tape.tracing()) return tape.trace(signature, operands);
   const Decision& decision = tape.decide(signature);
 
-  const ShardedTensor here = tape.bring(x, decision.inputs[0]);
-  Replay call{
-      {options.activation, {}, spread_of(options, here.piece.shape())}, here.layout, nullptr, nullptr};
+  const Layout layout{x.shape(), decision.inputs[0]};
+  const Box piece = tape.rank().box(layout);
+  Replay call{{options.activation, {}, spread_of(options, piece.extent)}, nullptr, nullptr};
   if (options.dropout > 0 && tape.training()) {
     call.chain.dropout.emplace(
         Dropout{options.dropout, RandomStream(tape.random().seed, RandomPurpose::kDropout, options.path),
-                tape.random().position, x.shape(), tape.rank().box(here.layout)});
+                tape.random().position, x.shape(), piece});
   }
   if (options.bias.defined()) call.saved_bias = options.bias.save();
-  const Array residual =
-      options.residual.defined() ? tape.bring(options.residual, decision.inputs.back()).piece : Array();
-  Array result =
-      pointwise_forward(tape.context(), call.chain, here.piece, call.bias(tape, decision), residual);
   const bool records = tape.records(operands);
-  Variable y = tape.keep(std::move(result), signature.output, decision, records);
+  Variable y = tape.result(signature, decision, records, [&] {
+    const Array residual =
+        options.residual.defined() ? tape.bring(options.residual, decision.inputs.back()).piece : Array();
+    return pointwise_forward(tape.context(), call.chain, tape.bring(x, decision.inputs[0]).piece,
+                             call.bias(tape, decision), residual);
+  });
   if (!records) return y;
 
   const bool activates = options.activation != Activation::kNone;
   if (activates) call.saved_x = x.save();
   if (activates && !options.residual.defined()) {
-    y.set_recipe([&tape, &decision, call] {
+    y.set_recipe([&tape, &decision, call, shape = x.shape()] {
       const Array again =
           pointwise_forward(tape.context(), call.chain, tape.bring(call.saved_x(), decision.inputs[0]).piece,
                             call.bias(tape, decision), Array());
-      return tape.bring(ShardedTensor{again, {call.x_layout.global, decision.row_output}}, decision.output);
+      return tape.bring(ShardedTensor{again, {shape, decision.row_output}}, decision.output);
     });
   }
   std::vector<GradientTarget> targets(operands.begin(), operands.end());
@@ -101,10 +101,10 @@ Variable pointwise(Tape& tape, const Variable& x, const Pointwise& options) {
       targets.back().give(tape.rank(), tape.gradient_placements(decision, targets.size() - 1),
                           [&] { return dy; });
     }
-    Array dx = dy;
+    Array dx = std::move(dy);
     if (!call.chain.linear()) {
-      const Array x_again = activates ? tape.bring(call.saved_x(), decision.inputs[0]).piece : dy;
-      dx = pointwise_backward(tape.context(), call.chain, x_again, call.bias(tape, decision), dy);
+      const Array x_again = activates ? tape.bring(call.saved_x(), decision.inputs[0]).piece : Array();
+      dx = pointwise_backward(tape.context(), call.chain, x_again, call.bias(tape, decision), std::move(dx));
     }
     if (has_bias) {
       targets[1].give(tape.rank(), tape.gradient_placements(decision, 1),

@@ -15,6 +15,27 @@ const PlanBook::Entry& PlanBook::at(const std::string& path) const {
   return entry->second;
 }
 
+namespace {
+
+std::vector<bool> read_by_backward(const Trace& trace) {
+  std::vector<bool> read(trace.values.size(), false), result(trace.nodes.size());
+  for (std::size_t n = trace.nodes.size(); n-- > 0;) {
+    const Trace::Node& node = trace.nodes[n];
+    result[n] = read[static_cast<std::size_t>(node.output)];
+    for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+      if (result[n] || node.signature.saved[i]) read[static_cast<std::size_t>(node.inputs[i])] = true;
+    }
+  }
+  return result;
+}
+
+}  // namespace
+
+void PlanBook::add(const std::string& path, Entry entry) {
+  entry.read_by_backward = read_by_backward(entry.trace);
+  entries_[path] = std::move(entry);
+}
+
 const Plan& PlanBook::plan(const std::string& path, Trace trace, const MeshShape& mesh) {
   const auto alike =
       std::find_if(entries_.begin(), entries_.end(), [&](const auto& e) { return e.second.trace == trace; });
@@ -57,7 +78,7 @@ Variable Tape::block(const BlockSpec& spec, const std::vector<Variable>& inputs,
 
 Variable Tape::run_block(const BlockSpec& spec, const std::vector<Variable>& inputs, const Function& run) {
   Block block;
-  block.plan = &plans_.at(spec.path).plan;
+  block.entry = &plans_.at(spec.path);
   block_ = &block;
   Variable result;
   try {
@@ -83,6 +104,7 @@ Variable Tape::run_recomputed(const BlockSpec& spec, const std::vector<Variable>
     if (!slot->gradient.defined()) return;
     Tape again(rank_, plans_, Mode::kRecord, dtype_, random);
     again.set_training(training_);
+    again.recomputes_ = true;
     const Variable output = again.block(whole, inputs, run);
     output.slot()->add(rank_, slot->take());
     again.backward();
@@ -140,7 +162,7 @@ Variable Tape::trace(const Signature& signature, const std::vector<Variable>& in
 
 const Decision& Tape::decide(const Signature& signature) {
   require(block_ != nullptr, "operations run inside blocks");
-  const Plan& plan = *block_->plan;
+  const Plan& plan = block_->entry->plan;
   if (block_->next >= plan.decisions.size()) fail(concat("operation ", signature.name, " was not planned"));
   return plan.decisions[block_->next++];
 }
@@ -153,6 +175,13 @@ ShardedTensor Tape::bring(const Variable& operand, const Placements& wanted) con
   ShardedTensor value = operand.value();
   if (value.dtype() != dtype_) value.piece = cast(rank_.context, value.piece, dtype_);
   return bring(value, wanted);
+}
+
+Variable Tape::result(const Signature& signature, const Decision& decision, bool wants_gradient,
+                      const std::function<Array()>& kernel) const {
+  if (recomputes_ && !block_->entry->read_by_backward[block_->next - 1])
+    return Variable::unread({signature.output, decision.output}, dtype_);
+  return keep(kernel(), signature.output, decision, wants_gradient);
 }
 
 Variable Tape::keep(Array piece, const Shape& global, const Decision& decision, bool wants_gradient) const {

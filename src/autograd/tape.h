@@ -15,13 +15,16 @@ class PlanBook {
   struct Entry {
     Trace trace;
     Plan plan;
+    /// For each operation, whether its backward, or that of one after it, reads the output: the others need
+    /// not run when a block is recomputed.
+    std::vector<bool> read_by_backward = {};
   };
   explicit PlanBook(CostModel model = {}) : model_(model) {}
 
   const CostModel& model() const { return model_; }
   bool has(const std::string& path) const { return entries_.contains(path); }
   const Entry& at(const std::string& path) const;
-  void add(const std::string& path, Entry entry) { entries_[path] = std::move(entry); }
+  void add(const std::string& path, Entry entry);
   /// Plans a block and adds it; a block like one that is there takes its plan.
   const Plan& plan(const std::string& path, Trace trace, const MeshShape& mesh);
   std::string to_string(const MeshShape& mesh) const;
@@ -97,6 +100,10 @@ class Tape {
   /// An operand in the placements that the decision wants.
   ShardedTensor bring(const ShardedTensor& value, const Placements& wanted) const;
   ShardedTensor bring(const Variable& operand, const Placements& wanted) const;
+  /// The result of an operation that keeps nothing but its operands: what `kernel` gives, see keep(); when a
+  /// block is recomputed and no backward reads the result, only its layout, and the kernel does not run.
+  Variable result(const Signature& signature, const Decision& decision, bool wants_gradient,
+                  const std::function<Array()>& kernel) const;
   /// The result of a kernel: brought to where it is kept, in the tape's type.
   Variable keep(Array piece, const Shape& global, const Decision& decision, bool wants_gradient) const;
   bool records(const std::vector<Variable>& inputs) const;
@@ -122,10 +129,11 @@ class Tape {
   DType dtype_;
   RandomState random_;
   bool training_ = false;
+  bool recomputes_ = false;
   std::vector<std::function<void()>> steps_;
 
   struct Block {
-    const Plan* plan = nullptr;
+    const PlanBook::Entry* entry = nullptr;
     std::size_t next = 0;
     Trace* trace = nullptr;
     std::map<Parameter*, int> parameters;  // traced parameters by value number

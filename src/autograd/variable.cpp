@@ -25,11 +25,20 @@ ShardedTensor GradientSlot::take() {
 
 Variable::Variable(ShardedTensor value, bool wants_gradient)
     : value_(std::move(value)), layout_(value_.layout) {
-  if (wants_gradient) {
-    slot_ = std::make_shared<GradientSlot>();
-    slot_->layout = {value_.layout.global, dual(value_.layout.placements)};
-    slot_->dtype = value_.dtype();
-  }
+  if (wants_gradient) collect_gradient(value_.dtype());
+}
+
+Variable Variable::unread(const Layout& layout, DType dtype) {
+  Variable variable;
+  variable.layout_ = layout;
+  variable.collect_gradient(dtype);
+  return variable;
+}
+
+void Variable::collect_gradient(DType dtype) {
+  slot_ = std::make_shared<GradientSlot>();
+  slot_->layout = {layout_.global, dual(layout_.placements)};
+  slot_->dtype = dtype;
 }
 
 Variable Variable::traced(const Layout& layout, int number) {

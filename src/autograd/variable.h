@@ -27,6 +27,8 @@ class Variable {
   /// A value; collects gradients if asked to.
   Variable(ShardedTensor value, bool wants_gradient);
   explicit Variable(Parameter& parameter) : parameter_(&parameter) {}
+  /// A value that no one will read; it has a gradient.
+  static Variable unread(const Layout& layout, DType dtype);
   /// A value of a trace: only a shape and a number in it.
   static Variable traced(const Layout& layout, int number);
 
@@ -47,6 +49,8 @@ class Variable {
   void set_recipe(std::function<ShardedTensor()> recipe) { recipe_ = std::move(recipe); }
 
  private:
+  void collect_gradient(DType dtype);
+
   ShardedTensor value_;
   Layout layout_;
   std::shared_ptr<GradientSlot> slot_;

@@ -68,7 +68,7 @@ Array pointwise_forward(Context& context, const PointwiseChain& chain, const Arr
 }
 
 Array pointwise_backward(Context& context, const PointwiseChain& chain, const Array& x, const Array& bias,
-                         const Array& dy) {
+                         Array dy) {
   const bool reads_x = chain.activation != Activation::kNone;
   require_chain("pointwise_backward", chain, dy, reads_x ? bias : Array());
   if (reads_x) {
@@ -76,7 +76,8 @@ Array pointwise_backward(Context& context, const PointwiseChain& chain, const Ar
     require_same_type("pointwise_backward", x, dy);
   }
   const Array wide_bias = reads_x ? widened(context, bias, x) : Array();
-  Array dx(context, x.defined() ? x.shape() : dy.shape(), dy.dtype());
+  const Shape shape = x.defined() ? x.shape() : dy.shape();
+  Array dx = dy.unique() ? dy.reshaped(shape) : Array(context, shape, dy.dtype());
   count_work(context, chain_flops(chain, dy, reads_x && bias.defined(), reads_x), {&dy, &dx});
   if (reads_x) count_work(context, 0, {&x});
   if (const auto* kernels = kernels_of<PointwiseKernels>(context, dy.dtype())) {

@@ -42,8 +42,9 @@ Array pointwise_forward(Context& context, const PointwiseChain& chain, const Arr
                         const Array& residual);
 /// dx = dy · dropout mask · activation'(x + bias), of dy's type and x's shape. For a linear chain call
 /// nothing: dx is dy.
+/// @param dy  is written over when no one else holds it.
 Array pointwise_backward(Context& context, const PointwiseChain& chain, const Array& x, const Array& bias,
-                         const Array& dy);
+                         Array dy);
 
 /// Sum over outer and inner: [keep], f32 (f64 for f64).
 Array sum_spread(Context& context, const Spread& spread, const Array& x);

@@ -64,6 +64,50 @@ TEST(Arena, ReusesAndCountsByPurpose) {
   EXPECT_EQ(context.arena().peak_bytes(Purpose::kOptimizer), 0);
 }
 
+/// Blocks of random sizes never overlap, whatever is freed in between, and all memory is one block again at
+/// the end.
+TEST(Heap, BlocksAreApartAndJoinWhenFreed) {
+  const auto source = make_host_memory();
+  constexpr std::size_t kRegion = std::size_t{2} << 20;
+  Heap heap(*source, kRegion);
+  std::vector<std::pair<std::byte*, std::size_t>> live;
+  const RandomStream random(1, RandomPurpose::kNoise, "heap");
+  std::uint64_t draw = 0;
+  const auto below = [&](std::size_t n) {
+    return static_cast<std::size_t>(random.uniform({}, draw++) * static_cast<double>(n));
+  };
+  std::size_t in_use = 0, most = 0;
+  for (int i = 0; i < 3000; ++i) {
+    if (live.empty() || below(100) < 55) {
+      const std::size_t bytes = 1 + below(below(10) == 0 ? 5 << 20 : 50000);
+      std::byte* memory = heap.allocate(bytes);
+      EXPECT_EQ(reinterpret_cast<std::uintptr_t>(memory) % 256, 0U);
+      for (const auto& [other, size] : live) ASSERT_TRUE(memory + bytes <= other || other + size <= memory);
+      memory[0] = memory[bytes - 1] = std::byte{1};
+      live.emplace_back(memory, bytes);
+      in_use += bytes;
+      most = std::max(most, in_use);
+    } else {
+      const std::size_t at = below(live.size());
+      heap.release(live[at].first);
+      in_use -= live[at].second;
+      live.erase(live.begin() + static_cast<std::ptrdiff_t>(at));
+    }
+  }
+  for (const auto& [memory, bytes] : live) heap.release(memory);
+  const std::size_t held = heap.held_bytes();
+  EXPECT_LT(static_cast<double>(held), 1.5 * static_cast<double>(most));
+  EXPECT_NE(heap.allocate(held), nullptr);
+  EXPECT_EQ(heap.held_bytes(), held);
+}
+
+/// A request beyond the machine's memory is an error, not a crash at first use.
+TEST(Heap, RefusesMoreThanThereIs) {
+  const auto source = make_host_memory();
+  Heap heap(*source, std::size_t{2} << 20);
+  EXPECT_THROW(heap.allocate(std::size_t{1} << 50), Error);
+}
+
 TEST(Arena, MetaCountsWithoutMemory) {
   Context context = Context::make_meta();
   const Array a(context, {std::int64_t{1} << 40}, DType::kBfloat16);

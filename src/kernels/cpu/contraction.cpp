@@ -23,7 +23,12 @@ struct ContractionState {
   std::map<MatmulKey, std::unique_ptr<Matmul>> matmuls;
   std::set<const void*> kept;  ///< identities of weights that stay as they are for now
   std::map<Packed, Array> packed;
+  std::int64_t packed_bytes = 0;
 };
+
+/// Copies of packed weights that are kept for later products take up to so much memory: packing costs far less
+/// than a product that large.
+constexpr std::int64_t kPackedBytes = std::int64_t{16} << 20;
 
 /// Below so many operations the plain loops are faster than any library call.
 constexpr std::int64_t kFewProducts = 2048;
@@ -98,8 +103,13 @@ class Products {
 
   Array packed_b(Matmul& matmul, const std::byte* b) {
     if (!state_.kept.contains(b_.identity())) return matmul.pack(context_, b);
-    Array& packed = state_.packed[{b, &matmul}];
-    if (!packed.defined()) packed = matmul.pack(context_, b);
+    const auto found = state_.packed.find({b, &matmul});
+    if (found != state_.packed.end()) return found->second;
+    const Array packed = matmul.pack(context_, b);
+    if (state_.packed_bytes + packed.bytes() <= kPackedBytes) {
+      state_.packed_bytes += packed.bytes();
+      state_.packed.emplace(ContractionState::Packed{b, &matmul}, packed);
+    }
     return packed;
   }
 
@@ -152,8 +162,10 @@ class Contraction : public ContractionKernels {
   }
 
   void forget_packed_weights(Context& context) const override {
-    context.state<ContractionState>().kept.clear();
-    context.state<ContractionState>().packed.clear();
+    auto& state = context.state<ContractionState>();
+    state.kept.clear();
+    state.packed.clear();
+    state.packed_bytes = 0;
   }
 
  private:

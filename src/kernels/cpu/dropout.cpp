@@ -51,11 +51,24 @@ inline void keep_factors(const RandomStream& stream, const RandomPosition& posit
 
 }  // namespace
 
-DropoutMask::DropoutMask(const Dropout& dropout)
-    : dropout_(dropout),
-      threshold_(static_cast<std::uint32_t>(
-          std::min(std::ceil(dropout.probability * 0x1p32), static_cast<double>(0xffffffffU)))),
-      scale_(static_cast<float>(1.0 / (1.0 - dropout.probability))) {
+void dropout_factors(const RandomStream& stream, const RandomPosition& position, std::int64_t first,
+                     std::int64_t n, double probability, float* factors) {
+  // Words below are dropped.
+  const auto threshold =
+      static_cast<std::uint32_t>(std::min(std::ceil(probability * 0x1p32), static_cast<double>(0xffffffffU)));
+  const auto scale = static_cast<float>(1.0 / (1.0 - probability));
+  std::array<float, 4 * kGroups> groups;
+  for (std::int64_t done = 0; done < n; done += kTogether) {
+    const std::int64_t count = std::min(kTogether, n - done), begin = first + done, skip = begin % 4;
+    vectorized([&] {
+      keep_factors(stream, position, static_cast<std::uint64_t>(begin / 4), (skip + count + 3) / 4, threshold,
+                   scale, groups.data());
+    });
+    std::copy_n(groups.begin() + skip, count, factors + done);
+  }
+}
+
+DropoutMask::DropoutMask(const Dropout& dropout) : dropout_(dropout) {
   const Shape& extent = dropout.piece.extent;
   run_dim_ = extent.rank();
   for (bool whole = true; run_dim_ > 1 && whole; --run_dim_) {
@@ -80,21 +93,8 @@ void DropoutMask::fill(std::int64_t first, std::int64_t n, float* factors) const
     RandomPosition position = dropout_.position;
     if (piece.extent.rank() > 0) position.sample += static_cast<std::uint64_t>(piece.begin[0] + index);
     const std::int64_t count = std::min(n, run_ - within);
-    fill_run(position, element, count, factors);
+    dropout_factors(dropout_.stream, position, element, count, dropout_.probability, factors);
     first += count, n -= count, factors += count;
-  }
-}
-
-void DropoutMask::fill_run(const RandomPosition& position, std::int64_t element, std::int64_t n,
-                           float* factors) const {
-  std::array<float, 4 * kGroups> groups;
-  for (std::int64_t done = 0; done < n; done += kTogether) {
-    const std::int64_t count = std::min(kTogether, n - done), first = element + done, skip = first % 4;
-    vectorized([&, this] {
-      keep_factors(dropout_.stream, position, static_cast<std::uint64_t>(first / 4), (skip + count + 3) / 4,
-                   threshold_, scale_, groups.data());
-    });
-    std::copy_n(groups.begin() + skip, count, factors + done);
   }
 }
 

@@ -5,6 +5,10 @@
 
 namespace jigsaw::cpu {
 
+/// factors[i] = what dropout multiplies element first + i of the position's numbers by, for i < n.
+void dropout_factors(const RandomStream& stream, const RandomPosition& position, std::int64_t first,
+                     std::int64_t n, double probability, float* factors);
+
 /// The mask of a dropout for ranges of its piece's elements.
 class DropoutMask {
  public:
@@ -14,12 +18,7 @@ class DropoutMask {
   void fill(std::int64_t first, std::int64_t n, float* factors) const;
 
  private:
-  /// The same for elements that are consecutive in the global sample.
-  void fill_run(const RandomPosition& position, std::int64_t element, std::int64_t n, float* factors) const;
-
   const Dropout& dropout_;
-  std::uint32_t threshold_;  ///< words below are dropped
-  float scale_;
   std::int64_t run_ = 1;  ///< consecutive elements of the piece that are consecutive in the global sample
   int run_dim_ = 0;       ///< a run covers the dims from here on
 };

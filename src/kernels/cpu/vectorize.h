@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <type_traits>
 
 namespace jigsaw::cpu {
 
@@ -43,6 +44,20 @@ void vectorized(const F& body) {
       return run_avx2(body);
     case Instructions::kBaseline:
       return run_baseline(body);
+  }
+}
+
+/// The same for a body that is written in vectors: body(lanes), with the number of floats that a vector
+/// register holds as an integral constant.
+template <typename F>
+void vectorized_lanes(const F& body) {
+  switch (best_instructions()) {
+    case Instructions::kAvx512:
+      return run_avx512([&] { body(std::integral_constant<int, 16>{}); });
+    case Instructions::kAvx2:
+      return run_avx2([&] { body(std::integral_constant<int, 8>{}); });
+    case Instructions::kBaseline:
+      return run_baseline([&] { body(std::integral_constant<int, 4>{}); });
   }
 }
 

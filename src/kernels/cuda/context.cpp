@@ -1,3 +1,5 @@
+#include <vector>
+
 #include "base/error.h"
 #include "base/text.h"
 #include "kernels/cuda/error.h"
@@ -11,8 +13,13 @@ namespace {
 class DeviceMemory : public MemorySource {
  public:
   explicit DeviceMemory(int device) : device_(device) {}
+  DeviceMemory(const DeviceMemory&) = delete;
+  DeviceMemory& operator=(const DeviceMemory&) = delete;
+  ~DeviceMemory() override {
+    for (void* region : regions_) cudaFree(region);
+  }
 
-  void* allocate(std::size_t bytes) override {
+  std::byte* allocate(std::size_t bytes) override {
     void* memory = nullptr;
     cuda::check(cudaSetDevice(device_), "choose the device");
     if (cudaMalloc(&memory, bytes) != cudaSuccess) {
@@ -20,12 +27,14 @@ class DeviceMemory : public MemorySource {
       fail(concat("out of memory on CUDA device ", device_, ": ",
                   human_bytes(static_cast<std::int64_t>(bytes)), " could not be allocated"));
     }
-    return memory;
+    regions_.push_back(memory);
+    return static_cast<std::byte*>(memory);
   }
-  void release(void* memory, std::size_t) noexcept override { cudaFree(memory); }
+  bool joins() const override { return false; }
 
  private:
   int device_;
+  std::vector<void*> regions_;
 };
 
 /// Destroys a context's stream with the context.

@@ -1,10 +1,17 @@
 // Families without CUDA kernels: the interface itself says so when one is called.
+#include "kernels/attention_kernels.h"
 #include "kernels/convolution_kernels.h"
 #include "kernels/loss_kernels.h"
 #include "kernels/pooling_kernels.h"
 #include "kernels/resampling_kernels.h"
 
 namespace jigsaw::cuda {
+
+template <>
+const AttentionKernels& kernels() {
+  static const AttentionKernels instance;
+  return instance;
+}
 
 template <>
 const ConvolutionKernels& kernels() {

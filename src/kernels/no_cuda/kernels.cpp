@@ -1,4 +1,5 @@
 // What stands for the CUDA backend in a build without it: every kernel throws missing_kernel().
+#include "kernels/attention_kernels.h"
 #include "kernels/contraction_kernels.h"
 #include "kernels/convolution_kernels.h"
 #include "kernels/copy_kernels.h"
@@ -10,6 +11,12 @@
 #include "kernels/resampling_kernels.h"
 
 namespace jigsaw::cuda {
+
+template <>
+const AttentionKernels& kernels() {
+  static const AttentionKernels instance;
+  return instance;
+}
 
 template <>
 const ContractionKernels& kernels() {

@@ -1,0 +1,22 @@
+#pragma once
+#include <cstddef>
+#include <memory>
+
+namespace jigsaw {
+
+/// Raw memory of a device, in large regions that live as long as their source.
+class MemorySource {
+ public:
+  virtual ~MemorySource() = default;
+  /// A region of `bytes` (a multiple of 2 MiB), aligned to 256 bytes.
+  /// @throws Error when there is none.
+  virtual std::byte* allocate(std::size_t bytes) = 0;
+  /// Whether a region that begins where another ends may be used as one with it.
+  virtual bool joins() const = 0;
+};
+
+/// Host memory: address space is reserved far ahead, so that regions lie one behind the other; pages are
+/// huge where the system has them.
+std::unique_ptr<MemorySource> make_host_memory();
+
+}  // namespace jigsaw

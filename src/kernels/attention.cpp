@@ -1,0 +1,157 @@
+#include "kernels/attention.h"
+
+#include "base/error.h"
+#include "base/text.h"
+#include "kernels/attention_kernels.h"
+
+namespace jigsaw {
+
+namespace {
+
+constexpr std::int64_t kLargestHead = 256;
+
+/// Multiply-adds a weight takes per element of its head, forward and backward, and other operations per
+/// weight.
+constexpr double kForwardProducts = 2, kBackwardProducts = 5, kWeightFlops = 8;
+
+void require_rows(const char* what, const HeadRows& rows) {
+  if (rows.array.rank() != 5 || rows.slot < 0 || rows.slot >= rows.array.shape()[2]) {
+    throw ShapeError(concat("attention: ", what, " of shape ", rows.array.shape(), ", slot ", rows.slot,
+                            ", is not [B, tokens, slots, heads, d]"));
+  }
+}
+
+Shape piece_shape(const HeadRows& rows) {
+  return {rows.batches(), rows.tokens(), rows.heads(), rows.head_size()};
+}
+
+Shape weights_shape(const HeadRows& q, const HeadRows& k) {
+  return {q.batches(), q.heads(), q.tokens(), k.tokens()};
+}
+
+void require_operands(const HeadRows& q, const HeadRows& k, const HeadRows& v,
+                      const AttentionOptions& options) {
+  require_rows("q", q);
+  require_rows("k", k);
+  require_rows("v", v);
+  require_same_type("attention", q.array, k.array);
+  require_same_type("attention", q.array, v.array);
+  Shape like_q = piece_shape(k);
+  like_q[1] = q.tokens();
+  require_same_shape("attention", piece_shape(q), like_q);
+  require_same_shape("attention", piece_shape(k), piece_shape(v));
+  if (q.head_size() < 1 || q.head_size() > kLargestHead) {
+    throw ShapeError(
+        concat("attention: heads of ", q.head_size(), " numbers; 1 to ", kLargestHead, " will do"));
+  }
+  const DType sums = accumulator_of(q.array.dtype());
+  if (options.bias.defined()) {
+    require_same_shape("attention bias", options.bias.shape(), {q.heads(), q.tokens(), k.tokens()});
+    require(options.bias.dtype() == sums, "attention: the bias is f32, or f64 for f64");
+  }
+  if (options.mask.defined()) {
+    require(options.mask.rank() == 3, "attention: the mask is [groups, queries, keys]");
+    require_same_shape("attention mask", options.mask.shape(),
+                       {options.mask.shape()[0], q.tokens(), k.tokens()});
+    require(options.mask.dtype() == sums, "attention: the mask is f32, or f64 for f64");
+  }
+  if (options.dropout) {
+    require(static_cast<std::int64_t>(options.dropout->queries.size()) == q.tokens() &&
+                static_cast<std::int64_t>(options.dropout->keys.size()) == k.tokens(),
+            "attention: dropout knows each query and key by its global number");
+  }
+}
+
+double products(double per_weight, const HeadRows& q, const HeadRows& k) {
+  const auto weights = static_cast<double>(weights_shape(q, k).count());
+  return weights * (2 * per_weight * static_cast<double>(q.head_size()) + kWeightFlops);
+}
+
+}  // namespace
+
+AttentionResult attention_forward(Context& context, const HeadRows& q, const HeadRows& k, const HeadRows& v,
+                                  const AttentionOptions& options, DType output) {
+  require_operands(q, k, v, options);
+  const DType sums = accumulator_of(q.array.dtype());
+  AttentionResult result{Array(context, piece_shape(q), output),
+                         Array(context, {q.batches(), q.heads(), q.tokens()}, sums)};
+  count_work(context, products(kForwardProducts, q, k), {&result.output, &result.log_sum_exp});
+  context.tally().bytes += static_cast<double>(size_of(q.array.dtype())) *
+                           static_cast<double>(piece_shape(q).count() + 2 * piece_shape(k).count());
+  if (const auto* kernels = kernels_of<AttentionKernels>(context, q.array.dtype())) {
+    kernels->forward(context, q, k, v, options, result);
+  }
+  return result;
+}
+
+void attention_combine(Context& context, AttentionResult& into, const AttentionResult& more) {
+  require_same_shape("attention_combine", into.output.shape(), more.output.shape());
+  require_same_shape("attention_combine", into.log_sum_exp.shape(), more.log_sum_exp.shape());
+  const DType type = into.output.dtype();
+  require(type == accumulator_of(type) && more.output.dtype() == type && into.log_sum_exp.dtype() == type,
+          "attention_combine: results are f32 or f64");
+  count_work(context, 4.0 * static_cast<double>(into.output.count()), {&into.output, &more.output});
+  if (const auto* kernels = kernels_of<AttentionKernels>(context, type)) {
+    kernels->combine(context, into, more);
+  }
+}
+
+Array attention_row_sums(Context& context, const Array& y, const Array& dy) {
+  require_same_shape("attention_row_sums", y.shape(), dy.shape());
+  require_same_type("attention_row_sums", y, dy);
+  require(y.rank() == 4, "attention_row_sums: results are [B, queries, heads, d]");
+  Array sums(context, {y.shape()[0], y.shape()[2], y.shape()[1]}, accumulator_of(y.dtype()));
+  count_work(context, 2.0 * static_cast<double>(y.count()), {&y, &dy});
+  if (const auto* kernels = kernels_of<AttentionKernels>(context, y.dtype())) {
+    kernels->row_sums(context, y, dy, sums);
+  }
+  return sums;
+}
+
+void attention_backward(Context& context, const HeadRows& q, const HeadRows& k, const HeadRows& v,
+                        const Array& dy, const Array& log_sum_exp, const Array& row_sums,
+                        const AttentionOptions& options, const HeadRows& dq, const HeadRows& dk,
+                        const HeadRows& dv, const Array& dbias) {
+  require_operands(q, k, v, options);
+  require_same_shape("attention_backward", dy.shape(), piece_shape(q));
+  require_same_type("attention_backward", dy, q.array);
+  require_rows("dq", dq);
+  require_rows("dk", dk);
+  require_rows("dv", dv);
+  require_same_shape("attention_backward", piece_shape(dq), piece_shape(q));
+  require_same_shape("attention_backward", piece_shape(dk), piece_shape(k));
+  require_same_shape("attention_backward", piece_shape(dv), piece_shape(v));
+  for (const Array* rows : {&log_sum_exp, &row_sums}) {
+    require_same_shape("attention_backward", rows->shape(), {q.batches(), q.heads(), q.tokens()});
+    require(rows->dtype() == accumulator_of(q.array.dtype()), "attention: row sums are f32, or f64 for f64");
+  }
+  if (dbias.defined()) {
+    require(options.bias.defined(), "attention_backward: the gradient of a bias that is not there");
+    require_same_shape("attention_backward", dbias.shape(), options.bias.shape());
+  }
+  count_work(context, products(kBackwardProducts, q, k), {&dy, &log_sum_exp, &row_sums});
+  context.tally().bytes += static_cast<double>(size_of(q.array.dtype())) * 2 *
+                           static_cast<double>(piece_shape(q).count() + 2 * piece_shape(k).count());
+  if (const auto* kernels = kernels_of<AttentionKernels>(context, q.array.dtype())) {
+    kernels->backward(context, q, k, v, dy, log_sum_exp, row_sums, options, dq, dk, dv, dbias);
+  }
+}
+
+// What a backend lacks.
+void AttentionKernels::forward(Context&, const HeadRows&, const HeadRows&, const HeadRows&,
+                               const AttentionOptions&, AttentionResult&) const {
+  missing_kernel("attention_forward");
+}
+void AttentionKernels::combine(Context&, AttentionResult&, const AttentionResult&) const {
+  missing_kernel("attention_combine");
+}
+void AttentionKernels::row_sums(Context&, const Array&, const Array&, Array&) const {
+  missing_kernel("attention_row_sums");
+}
+void AttentionKernels::backward(Context&, const HeadRows&, const HeadRows&, const HeadRows&, const Array&,
+                                const Array&, const Array&, const AttentionOptions&, const HeadRows&,
+                                const HeadRows&, const HeadRows&, const Array&) const {
+  missing_kernel("attention_backward");
+}
+
+}  // namespace jigsaw

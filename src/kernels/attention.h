@@ -1,0 +1,83 @@
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "array/array.h"
+#include "array/random.h"
+
+namespace jigsaw {
+
+/// One of the operands that lie side by side in a contiguous array [B, tokens, slots, heads, d], as the
+/// queries, keys and values of a packed projection do: they need no copies.
+struct HeadRows {
+  Array array;
+  int slot = 0;
+
+  std::int64_t batches() const { return array.shape()[0]; }
+  std::int64_t tokens() const { return array.shape()[1]; }
+  std::int64_t heads() const { return array.shape()[3]; }
+  std::int64_t head_size() const { return array.shape()[4]; }
+  /// Elements from one token to the next.
+  std::int64_t stride() const { return array.shape().count(2, 5); }
+  /// Element number of the head's first number of a token.
+  std::int64_t at(std::int64_t batch, std::int64_t token, std::int64_t head) const {
+    return (batch * tokens() + token) * stride() + (slot * heads() + head) * head_size();
+  }
+};
+
+/// Dropout of attention weights by a mask that is a function of (sample, head, query, key), hence equal on
+/// every mesh. Element of the mask: (head · total_queries + query) · total_keys + key, all global.
+struct AttentionDropout {
+  double probability = 0;
+  RandomStream stream;
+  RandomPosition position;            ///< sample: of the first one here
+  std::int64_t first_head = 0;        ///< global number of the first head here
+  std::vector<std::int64_t> queries;  ///< global number of each query here
+  std::vector<std::int64_t> keys;     ///< global number of each key here
+  std::int64_t total_queries = 0, total_keys = 0;
+};
+
+/// What attention does besides: weights = dropout(softmax(scale · q·k + bias + mask)).
+struct AttentionOptions {
+  double scale = 1;
+  Array bias;  ///< [heads, queries, keys], or undefined; f32 (f64 for f64)
+  Array mask;  ///< [groups, queries, keys], for sample b that of group b mod groups, or undefined; −∞ hides a
+               ///< key
+  std::optional<AttentionDropout> dropout;
+};
+
+/// The result over a set of keys, and the logarithm of the sum of the exponentials over it, by which results
+/// over several sets combine.
+struct AttentionResult {
+  Array output;       ///< [B, queries, heads, d]
+  Array log_sum_exp;  ///< [B, heads, queries], f32 (f64 for f64); −∞ where no key is seen, and the output is
+                      ///< zero
+};
+
+/// torch.nn.functional.scaled_dot_product_attention in blocks, with running maximum and sum: the matrix of
+/// weights never stands in memory (FlashAttention-2, Dao 2023, arXiv 2307.08691).
+/// @param q, k, v  of one type: any head size up to 256; any numbers of queries and keys, zero included.
+///                 Computed in f32 (f64).
+/// @param output   type of the result.
+AttentionResult attention_forward(Context& context, const HeadRows& q, const HeadRows& k, const HeadRows& v,
+                                  const AttentionOptions& options, DType output);
+
+/// The result over the keys of both. Outputs are f32 (f64); the first is written.
+void attention_combine(Context& context, AttentionResult& into, const AttentionResult& more);
+
+/// Σ over d of dy · y, [B, heads, queries], f32 (f64): what backward needs of the result.
+/// @param y, dy  [B, queries, heads, d].
+Array attention_row_sums(Context& context, const Array& y, const Array& dy);
+
+/// Gradients over one set of keys, the weights formed again from the log-sum-exp over *all* keys.
+/// @param dy          [B, queries, heads, d], of q's type.
+/// @param row_sums    attention_row_sums of the result over all keys.
+/// @param dq, dk, dv  of the shapes of q, k, v and any of their own types; written.
+/// @param dbias       shape of the bias, f32 (f64); written; undefined if not wanted.
+void attention_backward(Context& context, const HeadRows& q, const HeadRows& k, const HeadRows& v,
+                        const Array& dy, const Array& log_sum_exp, const Array& row_sums,
+                        const AttentionOptions& options, const HeadRows& dq, const HeadRows& dk,
+                        const HeadRows& dv, const Array& dbias);
+
+}  // namespace jigsaw

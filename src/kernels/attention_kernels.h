@@ -1,0 +1,28 @@
+#pragma once
+#include "kernels/attention.h"
+#include "kernels/backend.h"
+
+namespace jigsaw {
+
+/// The attention family as a backend implements it. See attention.h.
+class AttentionKernels {
+ public:
+  virtual ~AttentionKernels() = default;
+  virtual void forward(Context& context, const HeadRows& q, const HeadRows& k, const HeadRows& v,
+                       const AttentionOptions& options, AttentionResult& result) const;
+  virtual void combine(Context& context, AttentionResult& into, const AttentionResult& more) const;
+  virtual void row_sums(Context& context, const Array& y, const Array& dy, Array& sums) const;
+  virtual void backward(Context& context, const HeadRows& q, const HeadRows& k, const HeadRows& v,
+                        const Array& dy, const Array& log_sum_exp, const Array& row_sums,
+                        const AttentionOptions& options, const HeadRows& dq, const HeadRows& dk,
+                        const HeadRows& dv, const Array& dbias) const;
+};
+
+template <>
+const AttentionKernels& reference::kernels();
+template <>
+const AttentionKernels& cpu::kernels();
+template <>
+const AttentionKernels& cuda::kernels();
+
+}  // namespace jigsaw

@@ -1,0 +1,153 @@
+#pragma once
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "kernels/attention.h"
+#include "kernels/cpu/dropout.h"
+#include "kernels/cpu/types.h"
+#include "kernels/cpu/vector_math.h"
+#include "kernels/cpu/vector_tile.h"
+
+namespace jigsaw::cpu {
+
+// Scores are kept in logarithms to base 2, so that a weight is one exp2: queries are scaled by
+// scale · log2(e) as they are loaded.
+
+/// A block of weights: queries (a multiple of Lanes::kDown) by keys (a multiple of all lanes).
+inline constexpr std::int64_t kQueries = 96, kKeys = 192;
+inline constexpr float kLog2E = 1.4426950408889634F, kLn2 = 0.6931471805599453F;
+/// Below every score that counts.
+inline constexpr float kLowest = -1e30F;
+inline constexpr float kHidden = -std::numeric_limits<float>::infinity();
+
+inline std::int64_t blocks_of(std::int64_t count, std::int64_t block) {
+  return (count + block - 1) / block;
+}
+
+/// HeadRows as the kernels read and write them: as float32, in rows of `padded` numbers.
+class RowsOfHead {
+ public:
+  RowsOfHead() = default;
+  explicit RowsOfHead(const HeadRows& rows)
+      : base_(rows.array.raw()),
+        dtype_(rows.array.dtype()),
+        stride_(rows.stride()),
+        batch_(rows.tokens() * rows.stride()),
+        first_(rows.slot * rows.heads() * rows.head_size()),
+        size_(rows.head_size()) {}
+
+  /// to[token, i] = factor · element, zero beyond the head's size.
+  void load(std::int64_t batch, std::int64_t head, std::int64_t token, std::int64_t count, float factor,
+            float* to, std::int64_t padded) const {
+    visit_fast(dtype_, [&](auto zero) {
+      const auto* from = reinterpret_cast<const decltype(zero)*>(base_) + at(batch, head, token);
+      for (std::int64_t t = 0; t < count; ++t, from += stride_, to += padded) {
+        for (std::int64_t i = 0; i < size_; ++i) to[i] = static_cast<float>(from[i]) * factor;
+        for (std::int64_t i = size_; i < padded; ++i) to[i] = 0;
+      }
+    });
+  }
+
+  void store(std::int64_t batch, std::int64_t head, std::int64_t token, std::int64_t count, float factor,
+             const float* from, std::int64_t padded) const {
+    visit_fast(dtype_, [&](auto zero) {
+      using T = decltype(zero);
+      T* to = reinterpret_cast<T*>(base_) + at(batch, head, token);
+      for (std::int64_t t = 0; t < count; ++t, from += padded, to += stride_) {
+        for (std::int64_t i = 0; i < size_; ++i) to[i] = rounded<T>(from[i] * factor);
+      }
+    });
+  }
+
+ private:
+  std::int64_t at(std::int64_t batch, std::int64_t head, std::int64_t token) const {
+    return batch * batch_ + token * stride_ + first_ + head * size_;
+  }
+
+  std::byte* base_ = nullptr;
+  DType dtype_ = DType::kFloat32;
+  std::int64_t stride_ = 0, batch_ = 0, first_ = 0, size_ = 0;
+};
+
+/// What every thread needs to know of one call.
+struct AttentionProblem {
+  AttentionProblem(const HeadRows& q_, const HeadRows& k_, const HeadRows& v_,
+                   const AttentionOptions& options_)
+      : q(q_),
+        k(k_),
+        v(v_),
+        options(options_),
+        batches(q_.batches()),
+        heads(q_.heads()),
+        queries(q_.tokens()),
+        keys(k_.tokens()),
+        size(q_.head_size()) {}
+
+  RowsOfHead q, k, v;
+  const AttentionOptions& options;
+  std::int64_t batches, heads, queries, keys, size;
+
+  float query_factor() const { return static_cast<float>(options.scale) * kLog2E; }
+  std::int64_t query_blocks() const { return blocks_of(queries, kQueries); }
+  std::int64_t key_blocks() const { return blocks_of(keys, kKeys); }
+};
+
+/// A block of scores or weights of one head: rows of kKeys floats.
+struct WeightBlock {
+  std::int64_t batch, head, query, key;  ///< the first ones
+  std::int64_t rows, columns;
+};
+
+/// to[i, key] = from[key, i]: keys as the second operand of a product of queries and keys; zero up to
+/// `columns`.
+inline void transpose_keys(const float* from, std::int64_t keys, std::int64_t size, std::int64_t padded,
+                           std::int64_t columns, float* to) {
+  for (std::int64_t i = 0; i < size; ++i) {
+    for (std::int64_t key = 0; key < keys; ++key) to[i * kKeys + key] = from[key * padded + i];
+    for (std::int64_t key = keys; key < columns; ++key) to[i * kKeys + key] = 0;
+  }
+}
+
+/// Adds bias and mask, and hides what lies beyond the last key.
+template <int kLanes>
+void finish_scores(const AttentionProblem& p, const WeightBlock& at, float* scores) {
+  const AttentionOptions& options = p.options;
+  const std::int64_t plane = p.queries * p.keys;
+  for (const Array* added : {&options.bias, &options.mask}) {
+    if (!added->defined()) continue;
+    const std::int64_t group = added == &options.bias ? at.head : at.batch % added->shape()[0];
+    for (std::int64_t row = 0; row < at.rows; ++row) {
+      const float* const from = added->data<float>() + group * plane + (at.query + row) * p.keys + at.key;
+      float* const to = scores + row * kKeys;
+      for (std::int64_t i = 0; i < at.columns; ++i) to[i] += from[i] * kLog2E;
+    }
+  }
+  const std::int64_t end = Lanes<kLanes>::rounded_up(at.columns);
+  for (std::int64_t row = 0; row < at.rows; ++row) {
+    for (std::int64_t i = at.columns; i < end; ++i) scores[row * kKeys + i] = kHidden;
+  }
+}
+
+/// What dropout multiplies the block's weights by.
+inline void dropout_block(const AttentionDropout& dropout, const WeightBlock& at, float* factors) {
+  RandomPosition position = dropout.position;
+  position.sample += static_cast<std::uint64_t>(at.batch);
+  for (std::int64_t row = 0; row < at.rows; ++row) {
+    const std::int64_t query = dropout.queries[static_cast<std::size_t>(at.query + row)];
+    const std::int64_t first =
+        ((dropout.first_head + at.head) * dropout.total_queries + query) * dropout.total_keys;
+    for (std::int64_t i = 0; i < at.columns;) {
+      // Keys that follow one another in the whole grid do so in the mask.
+      const std::int64_t* const keys = dropout.keys.data() + at.key;
+      std::int64_t end = i + 1;
+      while (end < at.columns && keys[end] == keys[end - 1] + 1) ++end;
+      dropout_factors(dropout.stream, position, first + keys[i], end - i, dropout.probability,
+                      factors + row * kKeys + i);
+      i = end;
+    }
+  }
+}
+
+}  // namespace jigsaw::cpu

@@ -1,0 +1,122 @@
+#pragma once
+#include <array>
+#include <cstdint>
+#include <utility>
+
+namespace jigsaw::cpu {
+
+/// `kLanes` floats in one vector register, and what is made of them: written in vectors by hand where the
+/// compiler's own vectoriser keeps sums in memory. For bodies of vectorized_lanes(); vectors are no
+/// arguments, since their ABI depends on the instructions.
+template <int kLanes>
+struct Lanes {
+  typedef float Vector __attribute__((vector_size(kLanes * 4), may_alias));
+  typedef std::int32_t Integers __attribute__((vector_size(kLanes * 4), may_alias));
+  static constexpr int kCount = kLanes;
+  /// Registers across a tile of a product, and rows: as many sums as stay in registers.
+  static constexpr int kAcross = kLanes == 16 ? 4 : 2, kDown = 6;
+
+  static std::int64_t rounded_up(std::int64_t n) { return (n + kLanes - 1) / kLanes * kLanes; }
+
+  /// x = 2^x for x ≤ 0, zero below −126; as exp2_negative() of vector_math.h.
+  static void exp2(Vector& x) {
+    const Vector shifted = x + 12582912.0F;
+    const Vector f = x - (shifted - 12582912.0F);
+    Vector p = f * 1.534582217e-4F + 1.339993565e-3F;
+    p = p * f + 9.618488961e-3F;
+    p = p * f + 5.550328766e-2F;
+    p = p * f + 2.402264689e-1F;
+    p = p * f + 6.931472057e-1F;
+    p = p * f + 1.0F;
+    const Integers bits = (Integers)p + ((Integers)shifted << 23);
+    x = x < -126.0F ? Vector{} : (Vector)bits;
+  }
+
+  static float largest(const Vector& x) {
+    return fold(x, [](float& a, float b) { a = a > b ? a : b; });
+  }
+  static float sum(const Vector& x) {
+    return fold(x, [](float& a, float b) { a += b; });
+  }
+
+  /// A matrix read element by element.
+  struct Matrix {
+    const float* data;
+    std::int64_t row, column;  ///< elements to the next one
+  };
+
+  /// c[m, n] = (add ? c : 0) + a[m, k]·b[k, n]. n is a multiple of kLanes, and c has room for m rounded up to
+  /// a multiple of kDown rows, as a has. b and c are rows of `b_row` and `c_row` floats.
+  static void product(const Matrix& a, std::int64_t m, std::int64_t k, const float* b, std::int64_t b_row,
+                      std::int64_t n, float* c, std::int64_t c_row, bool add) {
+    std::int64_t column = 0;
+    for (; column + kAcross * kLanes <= n; column += kAcross * kLanes) {
+      columns<kAcross>(a, m, k, b + column, b_row, c + column, c_row, add);
+    }
+    rest<kAcross - 1>(a, m, k, b + column, b_row, n - column, c + column, c_row, add);
+  }
+
+ private:
+  template <typename F>
+  static float fold(const Vector& x, const F& join) {
+    alignas(64) float values[kLanes];
+    *reinterpret_cast<Vector*>(values) = x;
+    for (int half = kLanes / 2; half > 0; half /= 2) {
+      for (int i = 0; i < half; ++i) join(values[i], values[i + half]);
+    }
+    return values[0];
+  }
+
+  /// The columns that are left, fewer than a tile's.
+  template <int kVectors>
+  static void rest(const Matrix& a, std::int64_t m, std::int64_t k, const float* b, std::int64_t b_row,
+                   std::int64_t n, float* c, std::int64_t c_row, bool add) {
+    if constexpr (kVectors > 0) {
+      if (n == kVectors * kLanes) {
+        columns<kVectors>(a, m, k, b, b_row, c, c_row, add);
+      } else {
+        rest<kVectors - 1>(a, m, k, b, b_row, n, c, c_row, add);
+      }
+    }
+  }
+
+  template <int kVectors>
+  static void columns(const Matrix& a, std::int64_t m, std::int64_t k, const float* b, std::int64_t b_row,
+                      float* c, std::int64_t c_row, bool add) {
+    for (std::int64_t row = 0; row < m; row += kDown) {
+      tile<kVectors>({a.data + row * a.row, a.row, a.column}, k, b, b_row, c + row * c_row, c_row, add);
+    }
+  }
+
+  template <int kVectors>
+  static void tile(const Matrix& a, std::int64_t k, const float* b, std::int64_t b_row, float* c,
+                   std::int64_t c_row, bool add) {
+    Vector sums[kDown][kVectors];
+#pragma GCC unroll 8
+    for (int i = 0; i < kDown; ++i) {
+#pragma GCC unroll 8
+      for (int j = 0; j < kVectors; ++j) {
+        sums[i][j] = add ? *reinterpret_cast<const Vector*>(c + i * c_row + j * kLanes) : Vector{};
+      }
+    }
+    for (std::int64_t step = 0; step < k; ++step) {
+      Vector row[kVectors];
+#pragma GCC unroll 8
+      for (int j = 0; j < kVectors; ++j)
+        row[j] = *reinterpret_cast<const Vector*>(b + step * b_row + j * kLanes);
+#pragma GCC unroll 8
+      for (int i = 0; i < kDown; ++i) {
+        const float factor = a.data[i * a.row + step * a.column];
+#pragma GCC unroll 8
+        for (int j = 0; j < kVectors; ++j) sums[i][j] += factor * row[j];
+      }
+    }
+#pragma GCC unroll 8
+    for (int i = 0; i < kDown; ++i) {
+#pragma GCC unroll 8
+      for (int j = 0; j < kVectors; ++j) *reinterpret_cast<Vector*>(c + i * c_row + j * kLanes) = sums[i][j];
+    }
+  }
+};
+
+}  // namespace jigsaw::cpu

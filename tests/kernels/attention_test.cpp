@@ -1,0 +1,375 @@
+#include "kernels/attention.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "kernels/copy.h"
+#include "kernels/pointwise.h"
+#include "support/arrays.h"
+#include "support/backends.h"
+#include "support/tolerance.h"
+
+namespace jigsaw {
+namespace {
+
+using testing::array_of;
+using testing::expect_near;
+using testing::random_array;
+using testing::tolerance;
+using testing::values_of;
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+struct Sizes {
+  std::int64_t batches = 1, queries = 1, keys = 1, heads = 1, size = 1;
+
+  std::int64_t at(std::int64_t tokens, std::int64_t b, std::int64_t t, std::int64_t h) const {
+    return ((b * tokens + t) * heads + h) * size;
+  }
+};
+
+/// Attention and its gradients by their definition, in float64, with the whole matrix of weights.
+struct Expected {
+  std::vector<double> y, log_sum_exp, row_sums, dq, dk, dv, dbias;
+
+  /// `extra` is bias + mask, [B, heads, queries, keys]; `factors` what dropout multiplies the weights by.
+  Expected(const Sizes& s, double scale, const std::vector<double>& q, const std::vector<double>& k,
+           const std::vector<double>& v, const std::vector<double>& dy, const std::vector<double>& extra,
+           const std::vector<double>& factors)
+      : y(q.size(), 0.0), dq(q.size(), 0.0), dk(k.size(), 0.0), dv(k.size(), 0.0) {
+    dbias.assign(static_cast<std::size_t>(s.heads * s.queries * s.keys), 0.0);
+    const auto dot = [&](const std::vector<double>& a, std::int64_t i, const std::vector<double>& b,
+                         std::int64_t j) {
+      double sum = 0;
+      for (std::int64_t n = 0; n < s.size; ++n)
+        sum += a[static_cast<std::size_t>(i + n)] * b[static_cast<std::size_t>(j + n)];
+      return sum;
+    };
+    for (std::int64_t b = 0; b < s.batches; ++b) {
+      for (std::int64_t h = 0; h < s.heads; ++h) {
+        for (std::int64_t t = 0; t < s.queries; ++t) {
+          const std::int64_t row = ((b * s.heads + h) * s.queries + t) * s.keys,
+                             at = s.at(s.queries, b, t, h);
+          std::vector<double> weights;
+          double sum = 0;
+          for (std::int64_t n = 0; n < s.keys; ++n) {
+            weights.push_back(std::exp(scale * dot(q, at, k, s.at(s.keys, b, n, h)) +
+                                       extra[static_cast<std::size_t>(row + n)]));
+            sum += weights.back();
+          }
+          log_sum_exp.push_back(std::log(sum));
+          for (std::int64_t n = 0; n < s.keys && sum > 0; ++n) {
+            double& weight = weights[static_cast<std::size_t>(n)];
+            weight /= sum;
+            for (std::int64_t i = 0; i < s.size; ++i) {
+              y[static_cast<std::size_t>(at + i)] += weight * factors[static_cast<std::size_t>(row + n)] *
+                                                     v[static_cast<std::size_t>(s.at(s.keys, b, n, h) + i)];
+            }
+          }
+          row_sums.push_back(dot(y, at, dy, at));
+          for (std::int64_t n = 0; n < s.keys && sum > 0; ++n) {
+            const std::int64_t key = s.at(s.keys, b, n, h);
+            const double weight = weights[static_cast<std::size_t>(n)];
+            const double factor = factors[static_cast<std::size_t>(row + n)];
+            const double slope = weight * (factor * dot(dy, at, v, key) - row_sums.back());
+            dbias[static_cast<std::size_t>((h * s.queries + t) * s.keys + n)] += slope;
+            for (std::int64_t i = 0; i < s.size; ++i) {
+              const auto query_i = static_cast<std::size_t>(at + i),
+                         key_i = static_cast<std::size_t>(key + i);
+              dq[query_i] += scale * slope * k[key_i];
+              dk[key_i] += scale * slope * q[query_i];
+              dv[key_i] += weight * factor * dy[query_i];
+            }
+          }
+        }
+      }
+    }
+  }
+};
+
+/// Slot `slot` of a packed array, [B, tokens, heads, d].
+Array slot_of(Context& context, const HeadRows& rows) {
+  const Shape& s = rows.array.shape();
+  Box box = Box::whole(s);
+  box.begin[2] = rows.slot;
+  box.extent[2] = 1;
+  return extract_box(context, rows.array, box).reshaped({s[0], s[1], s[3], s[4]});
+}
+
+class Attention : public ::testing::TestWithParam<Backend> {
+ protected:
+  /// Operands of one call; q, k and v in slots of larger arrays.
+  struct Call {
+    HeadRows q, k, v;
+    Array dy;
+    AttentionOptions options;
+  };
+
+  Call made_up(const Sizes& s, DType type) {
+    const Array kv = random_array(context_, {s.batches, s.keys, 2, s.heads, s.size}, type, 2);
+    return {{random_array(context_, {s.batches, s.queries, 3, s.heads, s.size}, type, 1), 1},
+            {kv, 0},
+            {kv, 1},
+            random_array(context_, {s.batches, s.queries, s.heads, s.size}, type, 3),
+            {.scale = 1.3 / std::sqrt(static_cast<double>(s.size))}};
+  }
+
+  Expected expected(const Sizes& s, const Call& call) {
+    std::vector<double> extra(static_cast<std::size_t>(s.batches * s.heads * s.queries * s.keys), 0.0);
+    std::vector<double> factors(extra.size(), 1.0);
+    const std::vector<double> bias = values_of(call.options.bias), mask = values_of(call.options.mask);
+    const std::int64_t plane = s.queries * s.keys;
+    for (std::size_t i = 0; i < extra.size(); ++i) {
+      const auto at = static_cast<std::int64_t>(i);
+      const std::int64_t b = at / (s.heads * plane), h = at / plane % s.heads, t = at / s.keys % s.queries,
+                         n = at % s.keys;
+      if (!bias.empty()) extra[i] += bias[static_cast<std::size_t>(h * plane + at % plane)];
+      if (!mask.empty()) {
+        const std::int64_t group = b % call.options.mask.shape()[0];
+        extra[i] += mask[static_cast<std::size_t>(group * plane + at % plane)];
+      }
+      if (call.options.dropout) {
+        const AttentionDropout& d = *call.options.dropout;
+        RandomPosition position = d.position;
+        position.sample += static_cast<std::uint64_t>(b);
+        const std::int64_t element =
+            ((d.first_head + h) * d.total_queries + d.queries[static_cast<std::size_t>(t)]) * d.total_keys +
+            d.keys[static_cast<std::size_t>(n)];
+        factors[i] = d.stream.uniform(position, static_cast<std::uint64_t>(element)) < d.probability
+                         ? 0.0
+                         : 1 / (1 - d.probability);
+      }
+    }
+    return Expected(s, call.options.scale, values_of(slot_of(context_, call.q)),
+                    values_of(slot_of(context_, call.k)), values_of(slot_of(context_, call.v)),
+                    values_of(call.dy), extra, factors);
+  }
+
+  void check(const Sizes& s, DType type, const Call& call) {
+    SCOPED_TRACE(concat(name(type), ": ", s.batches, " × ", s.queries, " queries, ", s.keys, " keys, ",
+                        s.heads, " heads of ", s.size));
+    const Expected wanted = expected(s, call);
+    const DType sums = type == DType::kFloat64 ? type : DType::kFloat32;
+    const AttentionResult result = attention_forward(context_, call.q, call.k, call.v, call.options, type);
+    expect_near(values_of(result.output), wanted.y, tolerance(type, 64, 2));
+    for (std::size_t i = 0; i < wanted.log_sum_exp.size(); ++i) {
+      const double found = values_of(result.log_sum_exp)[i];
+      if (wanted.log_sum_exp[i] == -kInfinity) {
+        EXPECT_EQ(found, -kInfinity);
+      } else {
+        ASSERT_NEAR(found, wanted.log_sum_exp[i], tolerance(sums, 64, 4));
+      }
+    }
+    const Array row_sums = attention_row_sums(context_, result.output, call.dy);
+    expect_near(values_of(row_sums), wanted.row_sums,
+                tolerance(type, 64, std::sqrt(static_cast<double>(s.size)) * 2));
+    const bool biased = call.options.bias.defined();
+    const Array dbias = biased ? Array(context_, call.options.bias.shape(), sums) : Array();
+    const HeadRows dq{Array(context_, call.q.array.shape(), type), 1};
+    const Array dkv(context_, call.k.array.shape(), type);
+    attention_backward(context_, call.q, call.k, call.v, call.dy, result.log_sum_exp, row_sums, call.options,
+                       dq, {dkv, 0}, {dkv, 1}, dbias);
+    const double grows = std::sqrt(static_cast<double>(s.size) + static_cast<double>(s.queries));
+    expect_near(values_of(slot_of(context_, dq)), wanted.dq,
+                tolerance(type, 64, 4 * std::sqrt(static_cast<double>(s.size))));
+    expect_near(values_of(slot_of(context_, {dkv, 0})), wanted.dk, tolerance(type, 64, 4 * grows));
+    expect_near(values_of(slot_of(context_, {dkv, 1})), wanted.dv, tolerance(type, 64, 4 * grows));
+    if (biased) {
+      expect_near(values_of(dbias), wanted.dbias, tolerance(type, 64, 4 * static_cast<double>(s.batches)));
+    }
+  }
+
+  Context context_ = Context::make_host(GetParam(), 3);
+};
+
+constexpr DType kTypes[] = {DType::kFloat32, DType::kFloat64, DType::kBfloat16};
+
+TEST_P(Attention, OddSizes) {
+  for (const DType type : kTypes) {
+    for (const Sizes& s : {Sizes{1, 1, 1, 1, 1}, Sizes{2, 7, 7, 3, 5}, Sizes{1, 97, 193, 1, 64},
+                           Sizes{1, 200, 390, 1, 16}, Sizes{2, 49, 49, 2, 32}, Sizes{1, 6, 16, 2, 256},
+                           Sizes{1, 5, 400, 1, 80}, Sizes{3, 13, 2, 1, 33}, Sizes{1, 100, 20, 4, 48}}) {
+      check(s, type, made_up(s, type));
+    }
+  }
+}
+
+TEST_P(Attention, EmptyPieces) {
+  for (const DType type : kTypes) {
+    for (const Sizes& s :
+         {Sizes{2, 3, 0, 2, 4}, Sizes{2, 0, 3, 2, 4}, Sizes{0, 3, 3, 2, 4}, Sizes{1, 3, 3, 0, 4}}) {
+      check(s, type, made_up(s, type));
+    }
+  }
+}
+
+TEST_P(Attention, BiasAndMask) {
+  const Sizes s{4, 37, 201, 2, 8};
+  for (const DType type : kTypes) {
+    const DType sums = type == DType::kFloat64 ? type : DType::kFloat32;
+    Call call = made_up(s, type);
+    call.options.bias = random_array(context_, {s.heads, s.queries, s.keys}, sums, 5);
+    check(s, type, call);
+    // The second group hides every third key, and all keys of its last query.
+    std::vector<double> mask(static_cast<std::size_t>(2 * s.queries * s.keys), 0.0);
+    for (std::int64_t t = 0; t < s.queries; ++t) {
+      for (std::int64_t n = 0; n < s.keys; ++n) {
+        if (n % 3 == 0 || t + 1 == s.queries)
+          mask[static_cast<std::size_t>((s.queries + t) * s.keys + n)] = -kInfinity;
+      }
+    }
+    call.options.mask = array_of(context_, {2, s.queries, s.keys}, sums, mask);
+    check(s, type, call);
+  }
+}
+
+TEST_P(Attention, DropoutByGlobalNumber) {
+  const Sizes s{2, 40, 230, 2, 8};
+  for (const DType type : kTypes) {
+    Call call = made_up(s, type);
+    AttentionDropout dropout{0.3, RandomStream(1, RandomPurpose::kDropout, "path"), {5, 3, 1}, 4, {}, {}, 100,
+                             997};
+    for (std::int64_t t = 0; t < s.queries; ++t) dropout.queries.push_back(50 + t);
+    // Rows of seven keys of a grid eleven wide.
+    for (std::int64_t n = 0; n < s.keys; ++n) dropout.keys.push_back(3 + n / 7 * 11 + n % 7);
+    call.options.dropout = dropout;
+    check(s, type, call);
+  }
+}
+
+TEST_P(Attention, LargeScoresDoNotOverflow) {
+  const Sizes s{1, 9, 300, 1, 16};
+  Call call = made_up(s, DType::kFloat32);
+  call.options.scale = 100;
+  const Expected wanted = [&] {
+    Call wide = call;
+    for (HeadRows* rows : {&wide.q, &wide.k, &wide.v}) {
+      rows->array = array_of(context_, rows->array.shape(), DType::kFloat64, values_of(rows->array));
+    }
+    return expected(s, wide);
+  }();
+  const AttentionResult result =
+      attention_forward(context_, call.q, call.k, call.v, call.options, DType::kFloat32);
+  expect_near(values_of(result.output), wanted.y, 2e-3);  // scores of a few hundred, rounded to 1e-5 of them
+}
+
+TEST_P(Attention, PartsOfTheKeysCombine) {
+  const Sizes s{2, 31, 205, 3, 24};
+  for (const DType type : kTypes) {
+    const DType sums = type == DType::kFloat64 ? type : DType::kFloat32;
+    const Call call = made_up(s, type);
+    const AttentionResult whole = attention_forward(context_, call.q, call.k, call.v, call.options, sums);
+    const Array y = cast(context_, whole.output, type);
+    const Array row_sums = attention_row_sums(context_, y, call.dy);
+    const std::int64_t cuts[] = {0, 0, 70, 71, 205, 205};
+    AttentionResult joined;
+    std::vector<double> dq(static_cast<std::size_t>(call.dy.count()), 0.0);
+    for (int part = 0; part < 5; ++part) {
+      Box box = Box::whole(call.k.array.shape());
+      box.begin[1] = cuts[part];
+      box.extent[1] = cuts[part + 1] - cuts[part];
+      const Array kv = extract_box(context_, call.k.array, box);
+      AttentionResult result = attention_forward(context_, call.q, {kv, 0}, {kv, 1}, call.options, sums);
+      if (part == 0) {
+        joined = result;
+      } else {
+        attention_combine(context_, joined, result);
+      }
+      const HeadRows part_dq{Array(context_, {s.batches, s.queries, 1, s.heads, s.size}, sums), 0};
+      const Array dkv(context_, kv.shape(), sums);
+      attention_backward(context_, call.q, {kv, 0}, {kv, 1}, call.dy, whole.log_sum_exp, row_sums,
+                         call.options, part_dq, {dkv, 0}, {dkv, 1}, {});
+      for (std::size_t i = 0; i < dq.size(); ++i) dq[i] += values_of(part_dq.array)[i];
+    }
+    expect_near(values_of(joined.output), values_of(whole.output), tolerance(sums, 64, 2));
+    expect_near(values_of(joined.log_sum_exp), values_of(whole.log_sum_exp), tolerance(sums, 64, 4));
+    const Expected wanted = expected(s, call);
+    expect_near(dq, wanted.dq, tolerance(type, 64, 8));
+  }
+}
+
+TEST_P(Attention, RepeatsBitForBit) {
+  const Sizes s{1, 300, 1000, 1, 32};
+  const Call call = made_up(s, DType::kFloat32);
+  std::vector<double> first;
+  for (int time = 0; time < 3; ++time) {
+    const AttentionResult result =
+        attention_forward(context_, call.q, call.k, call.v, call.options, DType::kFloat32);
+    const Array row_sums = attention_row_sums(context_, result.output, call.dy);
+    const HeadRows dq{Array(context_, call.q.array.shape(), DType::kFloat32), 1};
+    const Array dkv(context_, call.k.array.shape(), DType::kFloat32);
+    attention_backward(context_, call.q, call.k, call.v, call.dy, result.log_sum_exp, row_sums, call.options,
+                       dq, {dkv, 0}, {dkv, 1}, {});
+    std::vector<double> all = values_of(result.output);
+    for (const double x : values_of(slot_of(context_, dq))) all.push_back(x);
+    for (const double x : values_of(dkv)) all.push_back(x);
+    if (time == 0) first = all;
+    EXPECT_EQ(all, first);
+  }
+}
+
+TEST_P(Attention, NotANumberIsSeen) {
+  const Sizes s{1, 3, 20, 1, 8};
+  const Call call = made_up(s, DType::kFloat32);
+  call.k.array.data<float>()[call.k.at(0, 7, 0)] = NAN;
+  const AttentionResult result =
+      attention_forward(context_, call.q, call.k, call.v, call.options, DType::kFloat32);
+  for (const double y : values_of(result.output)) EXPECT_TRUE(std::isnan(y));
+}
+
+TEST_P(Attention, MemoryIsLinearInTokens) {
+  const auto peak = [&](std::int64_t tokens) {
+    Context context = Context::make_host(GetParam(), 1);
+    const Array qkv = random_array(context, {1, tokens, 3, 1, 16}, DType::kFloat32, 1);
+    const Array dqkv(context, qkv.shape(), DType::kFloat32);
+    const AttentionResult result =
+        attention_forward(context, {qkv, 0}, {qkv, 1}, {qkv, 2}, {}, DType::kFloat32);
+    const Array row_sums = attention_row_sums(context, result.output, result.output);
+    attention_backward(context, {qkv, 0}, {qkv, 1}, {qkv, 2}, result.output, result.log_sum_exp, row_sums, {},
+                       {dqkv, 0}, {dqkv, 1}, {dqkv, 2}, {});
+    return context.arena().peak_bytes();
+  };
+  EXPECT_LE(peak(2400) - peak(1200), 1200 * 16 * 4 * 16);
+}
+
+TEST_P(Attention, MetaCountsAlike) {
+  Context meta = Context::make_meta();
+  for (Context* context : {&context_, &meta}) {
+    const Array qkv = Array::zeros(*context, {2, 9, 3, 2, 8}, DType::kFloat32);
+    const Array dqkv = Array::zeros(*context, qkv.shape(), DType::kFloat32);
+    AttentionResult result = attention_forward(*context, {qkv, 0}, {qkv, 1}, {qkv, 2}, {}, DType::kFloat32);
+    EXPECT_EQ(result.output.shape(), (Shape{2, 9, 2, 8}));
+    const Array row_sums = attention_row_sums(*context, result.output, result.output);
+    attention_backward(*context, {qkv, 0}, {qkv, 1}, {qkv, 2}, result.output, result.log_sum_exp, row_sums,
+                       {}, {dqkv, 0}, {dqkv, 1}, {dqkv, 2}, {});
+    attention_combine(*context, result, result);
+  }
+  EXPECT_GT(meta.tally().flops, 0);
+  EXPECT_EQ(meta.tally().flops, context_.tally().flops);
+  EXPECT_EQ(meta.tally().bytes, context_.tally().bytes);
+}
+
+TEST_P(Attention, ErrorsSayWhatIsWrong) {
+  const Array qkv = random_array(context_, {1, 4, 3, 2, 8}, DType::kFloat32, 1);
+  const Array other = random_array(context_, {1, 4, 3, 3, 8}, DType::kFloat32, 1);
+  const Array wide = random_array(context_, {1, 2, 1, 1, 257}, DType::kFloat32, 1);
+  const auto run = [&](const HeadRows& q, const HeadRows& k, const AttentionOptions& options) {
+    attention_forward(context_, q, k, k, options, DType::kFloat32);
+  };
+  EXPECT_THROW(run({qkv, 3}, {qkv, 0}, {}), ShapeError);
+  EXPECT_THROW(run({qkv, 0}, {other, 0}, {}), ShapeError);
+  EXPECT_THROW(run({wide, 0}, {wide, 0}, {}), ShapeError);
+  AttentionOptions biased;
+  biased.bias = random_array(context_, {2, 4, 3}, DType::kFloat32, 1);
+  EXPECT_THROW(run({qkv, 0}, {qkv, 0}, biased), ShapeError);
+}
+
+INSTANTIATE_TEST_SUITE_P(Backends, Attention, testing::host_backends(), testing::backend_name);
+
+}  // namespace
+}  // namespace jigsaw
