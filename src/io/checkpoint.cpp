@@ -33,18 +33,6 @@ void check_digest(const std::string& checkpoint, const FileRecord& file) {
   }
 }
 
-std::string trimmed(std::string path) {
-  while (path.size() > 1 && path.back() == '/') path.pop_back();
-  return path;
-}
-
-/// A file `latest` stands for the checkpoint that it names.
-std::string followed(const std::string& path) {
-  if (fs::path(path).filename() != "latest" || !fs::is_regular_file(path)) return path;
-  const std::string name = split(read_text(path, 1 << 10), '\n').front();
-  return (fs::path(path).parent_path() / name).string();
-}
-
 std::string describe(const TensorRecord& tensor) {
   return concat("\"", tensor.name, "\" of shape ", tensor.shape, " in ", name(tensor.dtype));
 }
@@ -89,7 +77,7 @@ FoundCheckpoint open_checkpoint(const std::string& path, Communicator& communica
   std::string text;
   agree(communicator, [&] {
     if (communicator.rank() != 0) return;
-    const std::string folder = followed(trimmed(path));
+    const std::string folder = checkpoint_at(path);
     text = concat(folder, "\n", manifest_text(folder));
   });
   text = communicator.all_gather_text(text).front();

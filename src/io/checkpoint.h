@@ -20,8 +20,8 @@ enum class Verify : std::uint8_t { kBytes, kSizesOnly };
 
 // Collective calls: all ranks throw alike the CheckpointError of the lowest rank that failed.
 
-/// The checkpoint in folder `path`, or the one that the file `path`, a `latest`, names. Every byte is
-/// verified: each file is read once, by one of the ranks. Collective.
+/// The checkpoint at checkpoint_at(path). Every byte is verified: each file is read once, by one of the
+/// ranks. Collective.
 /// @throws CheckpointError  when it is not there, not whole, or of a newer format.
 FoundCheckpoint open_checkpoint(const std::string& path, Communicator& communicator,
                                 Verify verify = Verify::kBytes);

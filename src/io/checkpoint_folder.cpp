@@ -75,6 +75,16 @@ bool better(double a, double b, const Retention& retention) {
   return retention.highest_is_best ? a > b : a < b;
 }
 
+std::string checkpoint_at(const std::string& path) {
+  std::string folder = path;
+  while (folder.size() > 1 && folder.back() == '/') folder.pop_back();
+  fs::path latest = folder;
+  if (fs::is_directory(folder) && !fs::exists(manifest_path(folder))) latest /= "latest";
+  if (latest.filename() != "latest" || !fs::is_regular_file(latest)) return folder;
+  const std::string name = split(read_text(latest.string(), 1 << 10), '\n').front();
+  return (latest.parent_path() / name).string();
+}
+
 std::string manifest_path(const std::string& checkpoint) {
   return checkpoint + "/manifest.json";
 }

@@ -71,6 +71,9 @@ class CheckpointFolder {
 /// Whether score `a` is better than `b`.
 bool better(double a, double b, const Retention& retention);
 
+/// The folder of the checkpoint that a user means: `path` itself, or what the file `latest` names that it is
+/// or holds.
+std::string checkpoint_at(const std::string& path);
 std::string manifest_path(const std::string& checkpoint);
 /// The manifest's text. @throws CheckpointError  when there is no checkpoint or it has no manifest.
 std::string manifest_text(const std::string& checkpoint);

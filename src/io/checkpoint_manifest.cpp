@@ -14,6 +14,11 @@ constexpr const char* kDigestKey = "xxh64";
 /// Elements of a tensor: what is larger is no tensor but an attempt to overflow.
 constexpr std::int64_t kMostElements = std::int64_t{1} << 56;
 
+/// How a manifest ends.
+std::string digest_suffix(const std::string& digest) {
+  return concat(",\"", kDigestKey, "\":\"", digest, "\"}");
+}
+
 [[noreturn]] void refuse(const std::string& path, const std::string& why) {
   throw CheckpointError(concat(path, " is not a whole manifest of a checkpoint: ", why));
 }
@@ -28,13 +33,16 @@ void check_version(const Json& json, const std::string& path) {
   }
 }
 
-/// The digest of the manifest stands in the manifest: of all the rest, compact and in order.
-void check_digest(Json& json, const std::string& path) {
+/// The manifest's own digest is its last key: of the text without it.
+void check_digest(const Json& json, std::string_view text, const std::string& path) {
   const auto digest = json.find(kDigestKey);
   if (digest == json.end() || !digest->is_string()) refuse(path, "it has no digest");
-  const std::string expected = digest->get<std::string>();
-  json.erase(kDigestKey);
-  if (digest_of_text(json.dump()) != expected) refuse(path, "its digest does not fit");
+  const std::string end = digest_suffix(digest->get<std::string>());
+  while (!text.empty() && text.back() == '\n') text.remove_suffix(1);
+  if (!text.ends_with(end)) refuse(path, "its digest is not its last key");
+  text.remove_suffix(end.size());
+  if (digest_of_text(concat(text, "}")) != digest->get<std::string>())
+    refuse(path, "its digest does not fit");
 }
 
 std::int64_t natural(const Json& json) {
@@ -189,16 +197,18 @@ std::string write_manifest(const CheckpointManifest& manifest, std::int64_t seri
   json.update(describe_shards(shards));
   json["views"] = Json::array();
   for (const FileRecord& view : views) json["views"].push_back(describe_file(view));
-  json[kDigestKey] = digest_of_text(json.dump());
-  return json.dump() + "\n";
+  std::string text = json.dump();
+  const std::string end = digest_suffix(digest_of_text(text));
+  text.pop_back();
+  return concat(text, end, "\n");
 }
 
 StoredManifest read_manifest(std::string_view text, const std::string& path) {
   try {
-    Json json = parse_json(text, path);
+    const Json json = parse_json(text, path);
     if (!json.is_object()) refuse(path, concat("it holds ", describe(json)));
     check_version(json, path);
-    check_digest(json, path);
+    check_digest(json, text, path);
     StoredManifest stored;
     stored.manifest.step = natural(json.at("step"));
     stored.manifest.mesh = json.at("mesh");

@@ -419,7 +419,9 @@ bool Trainer::run_step(std::int64_t step) {
     validate(step);
     together(world_, [&] { score = this->score(); });
   }
-  if (stop || checkpointer_->is_due(step, last, score)) save(step, score);
+  // Nothing was learned in a step that was skipped, and what came before it may be the cause.
+  const bool due = (last || result.finite) && checkpointer_->is_due(step, last, score);
+  if (stop || due) save(step, score);
   if (stop || last) checkpointer_->finish_last();
   if (!stop || last) return false;
   progress_->end_line();
