@@ -21,6 +21,9 @@ struct TrainCommand {
 /// code on all.
 ExitCode run_train(const TrainCommand& command);
 
+/// Prints the sharding rule of every operation and the validator's verdict; kInternal unless all is proven.
+ExitCode run_rules();
+
 struct SampleDataCommand {
   std::string output;
   int months = 2;

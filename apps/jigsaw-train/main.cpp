@@ -40,6 +40,7 @@ struct CommandLine {
   CLI::App* export_command = nullptr;
   CLI::App* import_command = nullptr;
   CLI::App* inspect_command = nullptr;
+  CLI::App* rules_command = nullptr;
 
   CommandLine() {
     app.set_version_flag("--version", "jigsaw-train " JIGSAW_VERSION);
@@ -68,6 +69,8 @@ struct CommandLine {
     config_command->add_flag("--markdown", config.reference,
                              "Print all keys as docs/configuration.md has them");
     add_checkpoint_commands();
+    rules_command =
+        app.add_subcommand("rules", "Prove the sharding rules of every operation, and print them");
     app.require_subcommand(0, 1);
   }
 
@@ -108,6 +111,8 @@ ExitCode run(int argc, char** argv) {
     run_import(line.imported);
   } else if (line.inspect_command->parsed()) {
     run_inspect(line.inspected);
+  } else if (line.rules_command->parsed()) {
+    return run_rules();
   } else if (line.train.config.empty()) {
     throw ConfigError("command line: --config FILE or a command is needed; see jigsaw-train --help");
   } else {

@@ -1,6 +1,7 @@
 #include <array>
 #include <utility>
 
+#include "autograd/operation.h"
 #include "autograd/operations.h"
 #include "base/error.h"
 #include "base/text.h"
@@ -19,13 +20,16 @@ Signature signature_of(const ContractionSpec& spec, const Shape& a, const Shape&
   if (static_cast<int>(spec.a.size()) != a.rank() || static_cast<int>(spec.b.size()) != b.rank()) {
     throw ShapeError(concat("contraction ", spec.to_string(), " of ", a, " and ", b));
   }
-  Signature signature{"contract " + spec.to_string(), {a, b}, {}, {}, 2.0, {true, true}};
+  Signature signature{Operation::kContract, "contract " + spec.to_string(), {a, b}, {}, {}, 2.0,
+                      {true, true}};
   for (const char letter : spec.c) signature.output.append(extent_of(letter, spec, a, b));
   std::string all = spec.a;
   for (const char letter : spec.b)
     all += spec.a.find(letter) == std::string::npos ? std::string(1, letter) : "";
   for (const char letter : all) signature.forward_flops *= static_cast<double>(extent_of(letter, spec, a, b));
   signature.rows = rows_of_letters({letters(spec.a), letters(spec.b)}, letters(spec.c));
+  signature.rows.push_back(row_linear_in({true, false}));
+  signature.rows.push_back(row_linear_in({false, true}));
   return signature;
 }
 

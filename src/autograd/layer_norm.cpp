@@ -1,5 +1,6 @@
 #include <array>
 
+#include "autograd/operation.h"
 #include "autograd/operations.h"
 #include "base/error.h"
 #include "kernels/normalization.h"
@@ -12,8 +13,13 @@ namespace {
 Signature signature_of(std::string_view text, const Variable& x, const Variable& gamma,
                        const Variable& beta) {
   const Letters all = letters(text), last = {all.back()};
-  Signature signature{
-      "layer_norm " + std::string(text), {x.shape(), gamma.shape(), beta.shape()}, x.shape(), {}, 0, {}};
+  Signature signature{Operation::kLayerNorm,
+                      "layer_norm " + std::string(text),
+                      {x.shape(), gamma.shape(), beta.shape()},
+                      x.shape(),
+                      {},
+                      0,
+                      {}};
   signature.saved = {true, false, false};
   signature.forward_flops = 8.0 * static_cast<double>(x.shape().count());
   signature.rows = rows_of_letters({all, last, last}, all);
@@ -21,6 +27,7 @@ Signature signature_of(std::string_view text, const Variable& x, const Variable&
     // Cutting the rows themselves: two statistics of each row are exchanged, forward and backward.
     if (row.output == Placement::shard(x.shape().rank() - 1)) row.small_bytes = 8;
   }
+  signature.rows.push_back(row_linear_in({false, true, true}));
   return signature;
 }
 

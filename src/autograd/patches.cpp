@@ -1,3 +1,4 @@
+#include "autograd/operation.h"
 #include "autograd/operations.h"
 #include "base/error.h"
 #include "kernels/copy.h"
@@ -127,8 +128,10 @@ Variable rearrange(Tape& tape, const Variable& x, const Signature& signature, co
 
 Variable patchify(Tape& tape, const Variable& x, const Shape& patch) {
   const PatchLetters names = letters_of(patch);
-  Signature signature{"patchify", {x.shape()}, patches_shape(x.shape(), patch), {}, 0, {false}};
+  Signature signature{
+      Operation::kPatchify, "patchify", {x.shape()}, patches_shape(x.shape(), patch), {}, 0, {false}};
   signature.rows = rows_of_letters({names.field}, names.patches);
+  signature.rows.push_back(row_linear_in({true}));
   return rearrange(tape, x, signature, patch, true);
 }
 
@@ -138,8 +141,9 @@ Variable unpatchify(Tape& tape, const Variable& x, const Shape& patch, const Sha
   for (const std::int64_t extent : space) field.append(extent);
   field.append(x.shape()[x.shape().rank() - 2]);
   require(patches_shape(field, patch) == x.shape(), "the patches do not cover this grid");
-  Signature signature{"unpatchify", {x.shape()}, field, {}, 0, {false}};
+  Signature signature{Operation::kUnpatchify, "unpatchify", {x.shape()}, field, {}, 0, {false}};
   signature.rows = rows_of_letters({names.patches}, names.field);
+  signature.rows.push_back(row_linear_in({true}));
   return rearrange(tape, x, signature, patch, false);
 }
 

@@ -1,5 +1,6 @@
 #include "kernels/pointwise.h"
 
+#include "autograd/operation.h"
 #include "autograd/operations.h"
 #include "base/error.h"
 #include "base/text.h"
@@ -9,7 +10,8 @@ namespace jigsaw {
 namespace {
 
 Signature signature_of(const Variable& x, const Pointwise& options) {
-  Signature signature{"pointwise " + options.letters, {x.shape()}, x.shape(), {}, 0, {}};
+  Signature signature{
+      Operation::kPointwise, "pointwise " + options.letters, {x.shape()}, x.shape(), {}, 0, {}};
   std::vector<Letters> operands = {letters(options.letters)};
   signature.saved = {options.activation != Activation::kNone};
   if (options.bias.defined()) {
@@ -25,6 +27,10 @@ Signature signature_of(const Variable& x, const Pointwise& options) {
   signature.forward_flops =
       (options.activation == Activation::kGelu ? 10.0 : 2.0) * static_cast<double>(x.shape().count());
   signature.rows = rows_of_letters(operands, letters(options.letters));
+  // Dropout is linear: the summands of a sum are dropped alike.
+  if (options.activation == Activation::kNone) {
+    signature.rows.push_back(row_linear_in(std::vector<bool>(operands.size(), true)));
+  }
   return signature;
 }
 

@@ -112,18 +112,32 @@ Variable Tape::run_recomputed(const BlockSpec& spec, const std::vector<Variable>
   return result;
 }
 
+Variable Tape::trace_into(Block& block, const std::vector<Variable>& inputs, const Function& run) {
+  std::vector<Trace::Value>& values = block.trace->values;
+  std::vector<Variable> traced;
+  for (const Variable& input : inputs) {
+    values.push_back({input.shape(), Trace::Role::kPinned, input.layout().placements, "input"});
+    traced.push_back(Variable::traced(input.layout(), static_cast<int>(values.size()) - 1));
+  }
+  block_ = &block;
+  Variable result = run(*this, traced);
+  block_ = nullptr;
+  return result;
+}
+
+Trace Tape::trace_of(const std::vector<Variable>& inputs, const Function& run) {
+  Trace trace;
+  Block block;
+  block.trace = &trace;
+  trace_into(block, inputs, run);
+  return trace;
+}
+
 Variable Tape::trace_block(const BlockSpec& spec, const std::vector<Variable>& inputs, const Function& run) {
   Trace trace;
   Block block;
   block.trace = &trace;
-  std::vector<Variable> traced;
-  for (const Variable& input : inputs) {
-    trace.values.push_back({input.shape(), Trace::Role::kPinned, input.layout().placements, "input"});
-    traced.push_back(Variable::traced(input.layout(), static_cast<int>(trace.values.size()) - 1));
-  }
-  block_ = &block;
-  const Variable result = run(*this, traced);
-  block_ = nullptr;
+  const Variable result = trace_into(block, inputs, run);
   const Layout layout = rank_.mesh.field_layout(result.shape(), spec.units);
   Trace::Value& output = trace.values[static_cast<std::size_t>(result.trace_number())];
   output.role = Trace::Role::kPinned;
@@ -240,7 +254,8 @@ void GradientTarget::give(const Rank& rank, const Placements& placements, const 
     Array into = parameter_->gradient();
     add(into);
   } else if (slot_ != nullptr) {
-    slot_->add(rank, {make(), {shape_, placements}});
+    const Layout layout{shape_, placements};
+    slot_->add(rank, {make().reshaped(rank.box(layout).extent), layout});
   }
 }
 

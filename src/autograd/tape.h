@@ -93,6 +93,9 @@ class Tape {
   /// its output leaves in the mesh's field layout.
   Variable block(const BlockSpec& spec, const std::vector<Variable>& inputs, const Function& run);
 
+  /// The operations of `run`, recorded on shapes alone.
+  Trace trace_of(const std::vector<Variable>& inputs, const Function& run);
+
   /// For operations: records the operation in a trace, giving its result.
   Variable trace(const Signature& signature, const std::vector<Variable>& inputs);
   /// For operations: how the next one runs.
@@ -138,6 +141,7 @@ class Tape {
     Trace* trace = nullptr;
     std::map<Parameter*, int> parameters;  // traced parameters by value number
   };
+  Variable trace_into(Block& block, const std::vector<Variable>& inputs, const Function& run);
   Block* block_ = nullptr;
 };
 

@@ -30,8 +30,6 @@ std::string Placement::to_string() const {
       return unit == 1 ? concat("S(", int{dim}, ")") : concat("S(", int{dim}, "/", unit, ")");
     case Kind::kPartialSum:
       return "P(sum)";
-    case Kind::kPartialMax:
-      return "P(max)";
   }
   return "?";
 }

@@ -33,7 +33,7 @@ using Coordinates = std::array<int, kMaxAxes>;
 
 /// What one mesh axis does to a tensor.
 struct Placement {
-  enum class Kind : std::uint8_t { kReplicate, kShard, kPartialSum, kPartialMax };
+  enum class Kind : std::uint8_t { kReplicate, kShard, kPartialSum };
   Kind kind = Kind::kReplicate;
   std::int8_t dim = 0;    ///< kShard: the dim that is cut
   std::int32_t unit = 1;  ///< kShard: only multiples of this many elements are cut apart (a patch, a head)
@@ -46,7 +46,7 @@ struct Placement {
 
   bool is_shard() const { return kind == Kind::kShard; }
   bool is_replicate() const { return kind == Kind::kReplicate; }
-  bool is_partial() const { return kind == Kind::kPartialSum || kind == Kind::kPartialMax; }
+  bool is_partial() const { return kind == Kind::kPartialSum; }
   bool operator==(const Placement&) const = default;
   std::string to_string() const;
 };

@@ -38,8 +38,27 @@ std::vector<Row> rows_of_letters(const std::vector<Letters>& inputs, const Lette
   return rows;
 }
 
+Row scaled(const Row& row, std::int64_t k) {
+  const auto times = [k](Placement& placement) {
+    if (placement.is_shard()) placement = Placement::shard(placement.dim, placement.unit * k);
+  };
+  Row result = row;
+  for (Placement& input : result.inputs) times(input);
+  times(result.output);
+  return result;
+}
+
+Row row_linear_in(const std::vector<bool>& inputs) {
+  Row row{"sum", {}, Placement::partial_sum()};
+  for (const bool linear : inputs) {
+    row.inputs.push_back(linear ? Placement::partial_sum() : Placement::replicate());
+  }
+  return row;
+}
+
 Placement gradient_placement(const Placement& input, bool row_cuts) {
   if (input.is_shard()) return input;
+  if (input.is_partial()) return Placement::replicate();
   return row_cuts ? Placement::partial_sum() : Placement::replicate();
 }
 

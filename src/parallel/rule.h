@@ -10,10 +10,11 @@ namespace jigsaw {
 /// One way to run an operation on pieces along ONE mesh axis: placements of its inputs and its output under
 /// which the local kernel gives pieces of the right answer. All-Replicate is always valid and never listed.
 ///
-/// The backward runs along the same row: an input's gradient is Shard where the input is, and Partial where
-/// the input is replicated, since each rank then has seen a part of the output only.
+/// The backward runs along the same row, see gradient_placement().
+///
+/// Units scale: a row that cuts dims in units of u_i is as right in units of k·u_i, see scaled().
 struct Row {
-  std::string label;  ///< what is cut: an index letter
+  std::string label;  ///< what is cut: an index letter; or "sum": a Partial input passes
   std::vector<Placement> inputs;
   Placement output;
   std::int64_t small_bytes =
@@ -22,9 +23,16 @@ struct Row {
   bool operator==(const Row&) const = default;
 };
 
+/// The row with all units k times as large.
+Row scaled(const Row& row, std::int64_t k);
+
+/// Names a function of autograd/operations.h; the values stand in autograd/operation.h.
+enum class Operation : std::uint8_t;
+
 /// An operation as the planner sees it: global shapes, its rows, and what it costs.
 struct Signature {
-  std::string name;
+  Operation operation;
+  std::string name;  ///< the operation's name and what varies in it: "contract bk,nk->bn"
   std::vector<Shape> inputs;
   Shape output;
   std::vector<Row> rows;
@@ -51,7 +59,13 @@ Letters letters(std::string_view text);
 /// broadcasting, reductions.
 std::vector<Row> rows_of_letters(const std::vector<Letters>& inputs, const Letters& output);
 
-/// Placements of a row's inputs in the backward, see Row.
+/// The row of an operation that is linear in some of its inputs together: those are Partial(sum), the others
+/// whole, and the result is Partial(sum).
+Row row_linear_in(const std::vector<bool>& inputs);
+
+/// How the gradient of a row's input is placed: Shard as the input is; Partial where the input is replicated
+/// and the row cuts something, since each rank then has seen a part of the output only; whole where the
+/// input is Partial, since each summand has the gradient of the sum.
 Placement gradient_placement(const Placement& input, bool row_cuts);
 
 }  // namespace jigsaw

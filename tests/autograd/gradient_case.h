@@ -40,8 +40,8 @@ class GradientRun {
   GradientRun(const Rank& rank, const GradientCase& what, std::optional<Forced> forced = {});
 
   const Shape& output() const { return output_.global; }
-  /// Labels of the rows of the first operation.
-  std::vector<std::string> rows() const;
+  /// The rows of the first operation.
+  const std::vector<Row>& rows() const { return plans_.at("case").trace.nodes[0].signature.rows; }
   /// This rank's part of "output" and of the gradients of Σ weight · output by the inputs and parameters.
   Tensors gradients(const Tensors& values);
   /// Σ weight · output over this rank's elements, without recording.
@@ -65,8 +65,8 @@ class GradientRun {
 Tensors gradients_on(int ranks, bool tensor, const GradientCase& what, std::optional<int> row);
 
 /// Checks a case: on one rank against central differences of every input and parameter; on 2 and 3 ranks,
-/// along a domain axis and along tensor, with every row of its first operation and with the planner's plan,
-/// against one rank.
+/// along a domain axis and along tensor, with every row of its first operation that cuts its inputs and with
+/// the planner's plan, against one rank.
 /// @param every_row  whether the case is one operation.
 void check_gradients(const GradientCase& what, bool every_row = true);
 

@@ -1,0 +1,30 @@
+#include "autograd/operation.h"
+
+namespace jigsaw {
+
+std::string_view name(Operation operation) {
+  switch (operation) {
+    case Operation::kContract:
+      return "contract";
+    case Operation::kPointwise:
+      return "pointwise";
+    case Operation::kLayerNorm:
+      return "layer_norm";
+    case Operation::kPatchify:
+      return "patchify";
+    case Operation::kUnpatchify:
+      return "unpatchify";
+  }
+  return "";
+}
+
+std::vector<Operation> all_operations() {
+  std::vector<Operation> operations;
+  for (int number = 0; number < 256; ++number) {
+    const auto operation = static_cast<Operation>(number);
+    if (!name(operation).empty()) operations.push_back(operation);
+  }
+  return operations;
+}
+
+}  // namespace jigsaw

@@ -1,0 +1,29 @@
+#include "validation/operation_cases.h"
+
+#include "base/error.h"
+
+namespace jigsaw {
+
+std::vector<OperationCase> operation_cases(Operation operation) {
+  switch (operation) {
+    case Operation::kContract:
+      return contraction_cases();
+    case Operation::kPointwise:
+      return pointwise_cases();
+    case Operation::kLayerNorm:
+      return layer_norm_cases();
+    case Operation::kPatchify:
+      return patchify_cases();
+    case Operation::kUnpatchify:
+      return unpatchify_cases();
+  }
+  fail("a number that is no operation");
+}
+
+OperationCase make_case(std::string name, const std::vector<std::vector<Shape>>& inputs, Tape::Function run) {
+  OperationCase result{std::move(name), {}};
+  for (const std::vector<Shape>& shapes : inputs) result.instances.push_back({shapes, run});
+  return result;
+}
+
+}  // namespace jigsaw
