@@ -134,7 +134,8 @@ Inspection inspect_safetensors(const std::string& path) {
 
 Inspection inspect_netcdf(const std::string& path) {
   Inspection result{path + "\n", ""};
-  for (const NetcdfVariable& variable : NetcdfFile(path).variables()) {
+  const NetcdfFile file(path);
+  for (const NetcdfVariable& variable : file.variables()) {
     std::vector<std::string> dims;
     for (std::size_t i = 0; i < variable.dimensions.size(); ++i)
       dims.push_back(concat(variable.dimensions[i], " ", variable.shape[static_cast<int>(i)]));

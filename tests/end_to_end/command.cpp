@@ -105,7 +105,14 @@ Running::~Running() {
 }
 
 void Running::signal(int number) const {
-  kill(-child_, number);
+  if (number == SIGKILL) kill(-child_, number);
+  // timeout(1), which runs it, would pass some signals on and die of others.
+  for (const fs::directory_entry& entry : fs::directory_iterator("/proc")) {
+    const int pid = std::atoi(entry.path().filename().c_str());
+    std::error_code gone;
+    const std::string program = fs::read_symlink(entry.path() / "exe", gone).filename();
+    if (pid > 0 && getpgid(pid) == child_ && program.starts_with("jigsaw-train")) kill(pid, number);
+  }
 }
 
 void Running::kill_all(const std::string& text) const {

@@ -44,7 +44,7 @@ class Running {
   Running(const Running&) = delete;
   Running& operator=(const Running&) = delete;
 
-  /// Sends a signal to the launched process: to jigsaw-train itself where it is one rank.
+  /// Sends a signal to jigsaw-train where it is one rank; SIGKILL also to what launched it.
   void signal(int number) const;
   /// SIGKILL for every process whose command line holds `text`, and for this one.
   void kill_all(const std::string& text) const;

@@ -127,13 +127,19 @@ TEST_F(CrashTest, KilledAtAHundredRandomTimesTheRunIsTheOneThatNeverWas) {
   EXPECT_GT(resumed, 20);
 }
 
+struct Unmounted {
+  std::string path;
+  ~Unmounted() { ::umount(path.c_str()); }
+};
+
 TEST_F(CrashTest, AFullDiskCostsNoStepAndThreeFailuresInARowEndTheRun) {
-  const std::string run_directory = folder_ / "full";
-  fs::create_directories(run_directory);
-  if (::mount("tmpfs", run_directory.c_str(), "tmpfs", 0, "size=2m") != 0)
+  const std::string checkpoints = folder_ / "full/checkpoints";
+  fs::create_directories(checkpoints);
+  if (::mount("tmpfs", checkpoints.c_str(), "tmpfs", 0, "size=2m") != 0)
     GTEST_SKIP() << "may not mount a tmpfs here";
+  const Unmounted at_end{checkpoints};
   const auto fill = [&](std::size_t bytes) {
-    std::FILE* file = std::fopen((run_directory + "/other").c_str(), "w");
+    std::FILE* file = std::fopen((checkpoints + "/other").c_str(), "w");
     const std::string block(bytes, 'x');
     std::fwrite(block.data(), 1, bytes, file);
     std::fclose(file);
@@ -148,13 +154,12 @@ TEST_F(CrashTest, AFullDiskCostsNoStepAndThreeFailuresInARowEndTheRun) {
       << full.err;
   EXPECT_NE(full.err.find("the checkpoint of step 6 cannot be saved: "), std::string::npos) << full.err;
   EXPECT_EQ(newest_step("full"), 4);
-  EXPECT_EQ(std::distance(fs::directory_iterator(run_directory + "/checkpoints"), {}), 2);  // and latest
-  fs::remove(run_directory + "/other");
+  EXPECT_EQ(std::distance(fs::directory_iterator(checkpoints), {}), 3);  // latest, other
+  fs::remove(checkpoints + "/other");
   const Outcome after = run(2, arguments("full") + "--set train.steps=60");
   EXPECT_EQ(after.exit_code, 0) << after.err;
   EXPECT_NE(after.out.find(" at step 4\n"), std::string::npos) << after.out;
   EXPECT_EQ(newest_step("full"), 60);
-  ::umount(run_directory.c_str());
 }
 
 }  // namespace

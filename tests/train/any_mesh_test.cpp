@@ -6,6 +6,7 @@
 #include <mutex>
 
 #include "comm/thread/run_ranks.h"
+#include "config/config.h"
 #include "io/checkpoint_writer.h"
 #include "layers/model.h"
 #include "layers/registry.h"
@@ -48,8 +49,8 @@ const Json kModel = {{"type", "weathermixer"}, {"patch", {3, 7}},      {"embed_d
                      {"positions", true},      {"final_norm", true},   {"output_map", true}};
 
 /// One rank's model and optimizer.
-struct Run {
-  Run(Communicator& world, const MeshCase& mesh_case, std::uint64_t seed)
+struct Job {
+  Job(Communicator& world, const MeshCase& mesh_case, std::uint64_t seed)
       : mesh(world, mesh_case.data, mesh_case.domain, mesh_case.tensor),
         rank{world.context(), mesh},
         model(build_model(parse<ModelSection>(Json{{"model", kModel}}).model, {{13, 29}, 5, 2})) {
@@ -104,7 +105,7 @@ TEST(AnyMesh, LoadsWhatAnyOtherSavedAndReadsJustWhatItHolds) {
   std::int64_t held_by_one = 0;
   for (std::size_t from = 0; from < kMeshes.size(); ++from) {
     run_ranks(kMeshes[from].ranks(), [&](Communicator& world) {
-      Run run(world, kMeshes[from], 1);
+      Job run(world, kMeshes[from], 1);
       run.fill([&](const std::string& tensor, std::int64_t i) { return value_of(tensor, i, from); });
       const auto pieces = checkpoint_pieces(*run.optimizer, AdamW::Share::kSaved);
       double bytes = 0;
@@ -118,7 +119,7 @@ TEST(AnyMesh, LoadsWhatAnyOtherSavedAndReadsJustWhatItHolds) {
   int pairs = 0;
   for (const MeshCase& to : kMeshes) {
     run_ranks(to.ranks(), [&](Communicator& world) {
-      Run run(world, to, 2);
+      Job run(world, to, 2);
       const auto expected = expected_tensors(run.model->parameters(), DType::kFloat32, true);
       for (std::size_t from = 0; from < kMeshes.size(); ++from) {
         run.fill([](const std::string&, std::int64_t) { return -1; });
@@ -144,15 +145,15 @@ TEST(AnyMesh, LoadsWhatAnyOtherSavedAndReadsJustWhatItHolds) {
 TEST(AnyMesh, ParametersAreTakenByNameAndReported) {
   const TemporaryFolder folder;
   run_ranks(2, [&](Communicator& world) {
-    Run run(world, kMeshes[1], 1);
+    Job run(world, kMeshes[1], 1);
     run.fill([&](const std::string& tensor, std::int64_t i) { return value_of(tensor, i, 0); });
     save_checkpoint(folder.path(), {1, {}, {}, {}}, checkpoint_pieces(*run.optimizer, AdamW::Share::kSaved),
                     world, {});
   });
   run_ranks(3, [&](Communicator& world) {
-    Run run(world, kMeshes[7], 2);
+    Job run(world, kMeshes[7], 2);
     const auto found = open_checkpoint(folder.path() + "/latest", world);
-    const Run untouched(world, kMeshes[7], 2);
+    const Job untouched(world, kMeshes[7], 2);
     const std::string report = initialise_from(found, run.model->parameters(), *run.optimizer, {"encoder.*"});
     run.optimizer->restart();
     EXPECT_NE(report.find("; 2 skipped (encoder.weight, encoder.bias)"), std::string::npos) << report;
