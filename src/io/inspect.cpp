@@ -5,13 +5,14 @@
 #include <algorithm>
 #include <filesystem>
 #include <map>
+#include <memory>
 
 #include "base/file.h"
 #include "base/text.h"
 #include "io/checkpoint_folder.h"
 #include "io/digest.h"
-#include "io/netcdf_file.h"
 #include "io/safetensors.h"
+#include "io/variable_file.h"
 
 namespace jigsaw {
 namespace {
@@ -132,13 +133,16 @@ Inspection inspect_safetensors(const std::string& path) {
   return {concat(path, "\n", tree.text()), ""};
 }
 
-Inspection inspect_netcdf(const std::string& path) {
+Inspection inspect_data(const std::string& path) {
   Inspection result{path + "\n", ""};
-  const NetcdfFile file(path);
-  for (const NetcdfVariable& variable : file.variables()) {
+  const std::unique_ptr<VariableFile> file = open_variables(path);
+  for (const FileVariable& variable : file->variables()) {
     std::vector<std::string> dims;
-    for (std::size_t i = 0; i < variable.dimensions.size(); ++i)
-      dims.push_back(concat(variable.dimensions[i], " ", variable.shape[static_cast<int>(i)]));
+    for (int i = 0; i < variable.shape.rank(); ++i) {
+      const auto dim = static_cast<std::size_t>(i);
+      const std::string name = dim < variable.dimensions.size() ? variable.dimensions[dim] + " " : "";
+      dims.push_back(concat(name, variable.shape[i]));
+    }
     const std::string units = variable.text("units"), name = variable.text("long_name");
     result.text += concat("    ", padded(variable.name, 16), " [", join(dims, ", "), "]  ",
                           human_bytes(variable.shape.count() * variable.bytes), units.empty() ? "" : "  in ",
@@ -152,7 +156,7 @@ Inspection inspect_netcdf(const std::string& path) {
 Inspection inspect(const std::string& path) {
   if (fs::is_directory(path) || fs::path(path).filename() == "latest") return inspect_checkpoint(path);
   if (path.ends_with(".safetensors")) return inspect_safetensors(path);
-  return inspect_netcdf(path);
+  return inspect_data(path);
 }
 
 }  // namespace jigsaw

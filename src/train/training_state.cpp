@@ -82,16 +82,16 @@ Json layouts_json(const std::vector<ParameterBlock*>& blocks, const Mesh& mesh) 
   return layouts;
 }
 
-Json data_fingerprint(const Dataset& data) {
+Json data_fingerprint(const SampleSource& data) {
   Json channels = Json::array();
   for (const auto& channel : data.channels().inputs) channels.push_back(channel.name);
   for (const auto& channel : data.channels().targets) channels.push_back(channel.name);
-  const std::vector<Time>& windows = data.train_windows();
   const Shape grid = data.grid().shape();
+  const std::vector<std::int64_t> identity = data.identity();
   return {{"grid", std::vector<std::int64_t>(grid.begin(), grid.end())},
           {"channels", channels},
-          {"windows", windows.size()},
-          {"times", digest_of(std::as_bytes(std::span(windows)))},
+          {"samples", data.count(Split::kTrain)},
+          {"times or places", digest_of(std::as_bytes(std::span(identity)))},
           {"statistics", digest_of_text(data.statistics().to_text())}};
 }
 

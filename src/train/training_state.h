@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "io/checkpoint.h"
-#include "io/dataset.h"
+#include "io/sample_source.h"
 #include "optim/adamw.h"
 
 namespace jigsaw {
@@ -21,9 +21,9 @@ std::vector<TensorRecord> expected_tensors(const std::vector<ParameterBlock*>& b
 /// Placements of the parameters along the mesh's axes, by name.
 Json layouts_json(const std::vector<ParameterBlock*>& blocks, const Mesh& mesh);
 
-/// What must be alike for a run to go on with the same batches: grid, channels, number of windows, digests of
-/// their times and of the statistics.
-Json data_fingerprint(const Dataset& data);
+/// What must be alike for a run to go on with the same batches: grid, channels, number of samples, digests of
+/// their times or places and of the statistics.
+Json data_fingerprint(const SampleSource& data);
 /// The first key in which two fingerprints differ, or "".
 std::string first_difference(const Json& before, const Json& now);
 
