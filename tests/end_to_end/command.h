@@ -60,8 +60,9 @@ bool wait_for(const std::function<bool()>& condition, double seconds = 60);
 /// The text of a file; "" when there is none.
 std::string read(const std::filesystem::path& path);
 
-/// The real ERA5 file, or "" where it is not.
+/// The real ERA5 file and the real CT volume, or "" where they are not.
 std::string real_era5();
+std::string real_ct();
 std::string source_dir();
 
 /// The lines of a kind in a metrics.jsonl.

@@ -1,5 +1,5 @@
-// Any mesh loads what any other saved, bit for bit: parameters, optimizer and averages, each rank reading just
-// what it holds.
+// Any mesh loads what any other saved, bit for bit: parameters, optimizer and averages, each rank reading
+// just what it holds.
 #include <gtest/gtest.h>
 
 #include <cstdio>
@@ -45,8 +45,8 @@ struct ModelSection {
 void declare(Keys<ModelSection>& keys) {
   keys.tagged("model", &ModelSection::model, model_types).required().doc("The network.");
 }
-const Json kModel = {{"type", "weathermixer"}, {"patch", {3, 7}},      {"embed_dim", 10},    {"depth", 2},
-                     {"positions", true},      {"final_norm", true},   {"output_map", true}};
+const Json kModel = {{"type", "weathermixer"}, {"patch", {3, 7}},    {"embed_dim", 10},   {"depth", 2},
+                     {"positions", true},      {"final_norm", true}, {"output_map", true}};
 
 /// One rank's model and optimizer.
 struct Job {
@@ -66,8 +66,7 @@ struct Job {
       const Segment& part = state.segment;
       const std::string tensor = concat(state.kind, "/", part.parameter->name());
       for (std::int64_t i = 0; i < part.count; ++i) {
-        const std::int64_t index =
-            testing::global_index(part.parameter->shape(), part.box, part.first + i);
+        const std::int64_t index = testing::global_index(part.parameter->shape(), part.box, part.first + i);
         state.array.data<float>()[i] = static_cast<float>(f(tensor, index));
       }
     }
@@ -79,8 +78,7 @@ struct Job {
       const Segment& part = state.segment;
       const std::string tensor = concat(state.kind, "/", part.parameter->name());
       for (std::int64_t i = 0; i < part.count; ++i) {
-        const std::int64_t index =
-            testing::global_index(part.parameter->shape(), part.box, part.first + i);
+        const std::int64_t index = testing::global_index(part.parameter->shape(), part.box, part.first + i);
         wrong += state.array.data<float>()[i] != static_cast<float>(f(tensor, index)) ? 1 : 0;
       }
     }
