@@ -51,7 +51,9 @@ std::string describe_tensors(const StoredManifest& stored, const std::string& gr
   const Json layouts = stored.manifest.extra.value("layouts", Json::object());
   Tree tree;
   std::int64_t count = 0, elements = 0, bytes = 0;
-  for (const TensorRecord& tensor : stored.tensors) {
+  std::vector<TensorRecord> tensors = stored.tensors;
+  std::ranges::sort(tensors, {}, &TensorRecord::name);
+  for (const TensorRecord& tensor : tensors) {
     if (!tensor.name.starts_with(group + "/")) continue;
     const std::string name = tensor.name.substr(group.size() + 1);
     const std::string layout =
