@@ -8,12 +8,15 @@
 #include <functional>
 #include <iostream>
 #include <nlohmann/json.hpp>
+#include <sstream>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "kernels/attention.h"
+#include "kernels/channel_statistics.h"
 #include "kernels/contraction.h"
+#include "kernels/convolution.h"
 #include "kernels/copy.h"
 #include "kernels/cpu/parallel.h"
 #include "kernels/cpu/vectorize.h"
@@ -22,6 +25,8 @@
 #include "kernels/normalization.h"
 #include "kernels/optimizer.h"
 #include "kernels/pointwise.h"
+#include "kernels/pooling.h"
+#include "kernels/resampling.h"
 
 namespace jigsaw {
 namespace {
@@ -216,6 +221,61 @@ void bench_attentions(Bench& bench) {
   bench_attention(bench, "attention 77x96x24", 77, 96, 24);
 }
 
+/// A convolution [1, h, w, c] → [1, h, w, o] of 3 × 3 points on a field that is padded already.
+void bench_convolution(Bench& bench, std::int64_t h, std::int64_t w, std::int64_t c, std::int64_t o,
+                       std::int64_t groups, DType dtype = DType::kFloat32) {
+  std::ostringstream name;
+  name << "convolution " << c << "-" << o << (groups > 1 ? " depthwise " : " ") << h << "x" << w
+       << (dtype == DType::kBfloat16 ? " bf16" : "");
+  if (bench.skipped(name.str())) return;
+  Context& context = bench.context();
+  const Convolution convolution = {{{3, 3}, {1, 1}, {1, 1}}, groups};
+  const Array x = bench.array({1, h + 2, w + 2, c}, dtype),
+              weight = bench.array({o, c / groups, 3, 3}, dtype), dy = bench.array({1, h, w, o}, dtype);
+  keep_packed(context, weight);
+  bench.arithmetic(name.str() + " forward",
+                   [&] { convolution_forward(context, convolution, x, weight, {}, dtype); });
+  bench.arithmetic(name.str() + " backward data", [&] {
+    convolution_backward_data(context, convolution, dy, weight, {h + 2, w + 2}, dtype);
+  });
+  bench.arithmetic(name.str() + " backward weight",
+                   [&] { convolution_backward_weight(context, convolution, dy, x, DType::kFloat32); });
+  forget_packed_weights(context);
+}
+
+/// What stands around convolutions in a U-Net.
+void bench_fields(Bench& bench) {
+  bench_convolution(bench, 180, 360, 64, 64, 1);
+  bench_convolution(bench, 180, 360, 32, 32, 1);
+  bench_convolution(bench, 180, 360, 69, 32, 1);
+  bench_convolution(bench, 22, 45, 256, 256, 1);
+  bench_convolution(bench, 180, 360, 64, 64, 64);
+  bench_convolution(bench, 180, 360, 64, 64, 1, DType::kBfloat16);
+  if (bench.skipped("field")) return;
+  Context& context = bench.context();
+  const Shape space = {180, 360}, half = {90, 180};
+  const Array x = bench.array({1, 180, 360, 64}), y = bench.array({1, 90, 180, 64});
+  const Pooling pooling = {{{2, 2}, {2, 2}, {1, 1}}, Box::whole(space)};
+  Array winners;
+  bench.kernel("field max pool", [&] { max_pool_forward(context, pooling, x, winners); });
+  bench.kernel("field max pool backward", [&] { max_pool_backward(context, pooling, y, winners, space); });
+  bench.kernel("field average pool", [&] { average_pool_forward(context, pooling, x); });
+  bench.kernel("field average pool backward", [&] { average_pool_backward(context, pooling, y, space); });
+  for (const auto& [name, mode] :
+       {std::pair("nearest", Interpolation::kNearest), {"bilinear", Interpolation::kLinear}}) {
+    const Resampling up = {mode, half, space, {true, true, true}, {}, half, Box::whole(space)};
+    bench.kernel(std::string("field ") + name, [&] { resample_forward(context, up, y); });
+    bench.kernel(std::string("field ") + name + " backward", [&] { resample_backward(context, up, x); });
+  }
+  const Array points = x.reshaped({1, 180 * 360, 64});
+  const Moments moments = channel_moments(context, points);
+  const Array& m = moments.mean;
+  bench.kernel("field channel moments", [&] { channel_moments(context, points); });
+  bench.kernel("field channel apply", [&] { channel_apply(context, points, m, m, {}); });
+  bench.kernel("field channel gradient sums", [&] { channel_gradient_sums(context, points, points, m); });
+  bench.kernel("field channel gradient", [&] { channel_gradient(context, points, points, m, m, m, m); });
+}
+
 void bench_chain(Bench& bench, const Array& x) {
   Context& context = bench.context();
   const std::int64_t rows = x.shape()[0], c = x.shape()[1];
@@ -228,6 +288,15 @@ void bench_chain(Bench& bench, const Array& x) {
   bench.kernel("bias GELU backward", [&] { pointwise_backward(context, gelu, x, bias, x); });
   bench.kernel("bias GELU dropout residual", [&] { pointwise_forward(context, both, x, bias, x); });
   bench.kernel("bias GELU dropout backward", [&] { pointwise_backward(context, both, x, bias, x); });
+  for (const auto& [name, activation] : {std::pair("ReLU", Activation::kRelu),
+                                         {"SiLU", Activation::kSilu},
+                                         {"tanh", Activation::kTanh},
+                                         {"sigmoid", Activation::kSigmoid}}) {
+    const PointwiseChain chain{activation, {}, {rows, c, 1}};
+    bench.kernel(std::string("bias ") + name, [&] { pointwise_forward(context, chain, x, bias, {}); });
+    bench.kernel(std::string("bias ") + name + " backward",
+                 [&] { pointwise_backward(context, chain, x, bias, x); });
+  }
   bench.kernel("bias residual", [&] { pointwise_forward(context, {.spread = {rows, c, 1}}, x, bias, x); });
 }
 
@@ -272,5 +341,6 @@ int main(int argc, char** argv) {
   jigsaw::Bench bench(std::max(threads, 1), argc > 2 ? argv[2] : "");
   jigsaw::bench_products(bench);
   jigsaw::bench_attentions(bench);
+  jigsaw::bench_fields(bench);
   jigsaw::bench_memory(bench);
 }

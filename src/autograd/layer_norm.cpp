@@ -2,7 +2,7 @@
 
 #include "autograd/operation.h"
 #include "autograd/operations.h"
-#include "base/error.h"
+#include "base/text.h"
 #include "kernels/normalization.h"
 #include "kernels/row_statistics.h"
 
@@ -10,24 +10,29 @@ namespace jigsaw {
 
 namespace {
 
-Signature signature_of(std::string_view text, const Variable& x, const Variable& gamma,
-                       const Variable& beta) {
+/// x, gamma and, for LayerNorm, beta.
+using Operands = std::vector<Variable>;
+
+Signature signature_of(Operation operation, std::string_view text, const Operands& operands) {
   const Letters all = letters(text), last = {all.back()};
-  Signature signature{Operation::kLayerNorm,
-                      "layer_norm " + std::string(text),
-                      {x.shape(), gamma.shape(), beta.shape()},
-                      x.shape(),
-                      {},
-                      0,
-                      {}};
-  signature.saved = {true, false, false};
-  signature.forward_flops = 8.0 * static_cast<double>(x.shape().count());
-  signature.rows = rows_of_letters({all, last, last}, all);
+  const Shape& x = operands[0].shape();
+  Signature signature{operation, concat(name(operation), " ", text), {}, x, {}, 0, {}};
+  std::vector<Letters> inputs;
+  std::vector<bool> linear;
+  for (const Variable& operand : operands) {
+    const bool first = inputs.empty();
+    signature.inputs.push_back(operand.shape());
+    signature.saved.push_back(first);
+    inputs.push_back(first ? all : last);
+    linear.push_back(!first);
+  }
+  signature.forward_flops = 8.0 * static_cast<double>(x.count());
+  signature.rows = rows_of_letters(inputs, all);
   for (Row& row : signature.rows) {
     // Cutting the rows themselves: two statistics of each row are exchanged, forward and backward.
-    if (row.output == Placement::shard(x.shape().rank() - 1)) row.small_bytes = 8;
+    if (row.output == Placement::shard(x.rank() - 1)) row.slice_bytes = 8;
   }
-  signature.rows.push_back(row_linear_in({false, true, true}));
+  signature.rows.push_back(row_linear_in(linear));
   return signature;
 }
 
@@ -41,71 +46,93 @@ AxisSet axes_that_cut_rows(const Tape& tape, const Decision& decision, int last)
 }
 
 /// Statistics of whole rows from those of their parts, in rank order; parts' lengths come from the layout.
-NormStatistics whole_row_statistics(Tape& tape, AxisSet axes, const ShardedTensor& x, double eps) {
-  const Moments own = row_moments(tape.context(), x.piece);
-  const Array packed = pack_moments(tape.context(), own);
+NormStatistics whole_row_statistics(Tape& tape, AxisSet axes, const ShardedTensor& x, double eps,
+                                    Centre centre) {
+  Array packed = pack_moments(tape.context(), row_moments(tape.context(), x.piece));
   const int last = x.layout.global.rank() - 1;
-  const MeshShape& mesh = tape.rank().mesh.shape();
+  Mesh& mesh = tape.rank().mesh;
   std::vector<std::int64_t> lengths, counts;
-  for (int i = 0; i < tape.rank().mesh.size(axes); ++i) {
-    lengths.push_back(x.layout.box(mesh, tape.rank().mesh.member(axes, i)).extent[last]);
+  for (int i = 0; i < mesh.size(axes); ++i) {
+    lengths.push_back(x.layout.box(mesh.shape(), mesh.member(axes, i)).extent[last]);
     counts.push_back(packed.count());
   }
-  const Array all = tape.rank().mesh.communicator(axes).all_gather(packed, counts);
-  return combine_moments(tape.context(), all, lengths, eps);
+  if (axes != 0) packed = mesh.communicator(axes).all_gather(packed, counts);
+  return combine_moments(tape.context(), packed, lengths, eps, centre);
+}
+
+/// How the rows of one call are normalised.
+struct RowNorm {
+  Centre centre = Centre::kMean;
+  double eps = 0;
+  AxisSet cutting = 0;
+  std::int64_t length = 0;  ///< of a whole row
+
+  /// Rows that are whole and centred go through memory once.
+  bool fused() const { return cutting == 0 && centre == Centre::kMean; }
+
+  NormGradients backward(Tape& tape, const Array& dy, const Array& x, const Array& gamma,
+                         const NormStatistics& statistics) const {
+    if (fused()) return layer_norm_backward(tape.context(), dy, x, gamma, statistics);
+    Array sums = layer_norm_row_sums(tape.context(), dy, x, gamma, statistics);
+    if (cutting != 0) sums = tape.rank().mesh.communicator(cutting).all_reduce(sums).reshaped(sums.shape());
+    if (centre == Centre::kZero) drop_mean_part(tape.context(), sums);
+    return layer_norm_backward_apply(tape.context(), dy, x, gamma, statistics, sums, length);
+  }
+};
+
+Variable row_norm(Tape& tape, Operation operation, std::string_view text, const Operands& operands,
+                  Centre centre, double eps) {
+  const Signature signature = signature_of(operation, text, operands);
+  if (tape.tracing()) return tape.trace(signature, operands);
+  const Decision& decision = tape.decide(signature);
+  const Variable& x = operands[0];
+  const RowNorm norm = {centre, eps, axes_that_cut_rows(tape, decision, x.shape().rank() - 1),
+                        x.shape().back()};
+  const ShardedTensor here = tape.bring(x, decision.inputs[0]);
+  std::vector<std::function<ShardedTensor()>> saved;
+  for (const Variable& operand : operands) saved.push_back(operand.save());
+  const auto again = [&tape, &decision, saved](std::size_t i) {
+    return i < saved.size() ? tape.bring(saved[i](), decision.inputs[i]).piece : Array();
+  };
+
+  NormStatistics statistics;
+  Array normalised;
+  if (norm.fused()) {
+    normalised = layer_norm_forward(tape.context(), here.piece, again(1), again(2), eps, statistics);
+  } else {
+    statistics = whole_row_statistics(tape, norm.cutting, here, eps, centre);
+    normalised = layer_norm_apply(tape.context(), here.piece, again(1), again(2), statistics);
+  }
+  const bool records = tape.records(operands);
+  Variable y = tape.keep(std::move(normalised), signature.output, decision, records);
+  if (!records) return y;
+
+  y.set_recipe([&tape, &decision, again, statistics, shape = x.shape()] {
+    const Array normalised_again = layer_norm_apply(tape.context(), again(0), again(1), again(2), statistics);
+    return tape.bring(ShardedTensor{normalised_again, {shape, decision.row_output}}, decision.output);
+  });
+  tape.record([&tape, &decision, norm, again, statistics, slot = y.slot(),
+               targets = std::vector<GradientTarget>(operands.begin(), operands.end())] {
+    if (!slot->gradient.defined()) return;
+    const Array dy = tape.bring(slot->take(), dual(decision.row_output)).piece;
+    const NormGradients gradients = norm.backward(tape, dy, again(0), again(1), statistics);
+    const std::array all = {gradients.dx, gradients.dgamma, gradients.dbeta};
+    for (std::size_t i = targets.size(); i-- > 0;) {
+      targets[i].give(tape.rank(), tape.gradient_placements(decision, i), [&] { return all[i]; });
+    }
+  });
+  return y;
 }
 
 }  // namespace
 
 Variable layer_norm(Tape& tape, std::string_view text, const Variable& x, const Variable& gamma,
                     const Variable& beta, double eps) {
-  const Signature signature = signature_of(text, x, gamma, beta);
-  if (tape.tracing()) return tape.trace(signature, {x, gamma, beta});
-  const Decision& decision = tape.decide(signature);
-  const AxisSet cutting = axes_that_cut_rows(tape, decision, x.shape().rank() - 1);
-  const ShardedTensor here = tape.bring(x, decision.inputs[0]);
-  const auto affine = [&tape, &decision, saved = std::array{gamma.save(), beta.save()}](std::size_t i) {
-    return tape.bring(saved[i](), decision.inputs[1 + i]).piece;
-  };
+  return row_norm(tape, Operation::kLayerNorm, text, {x, gamma, beta}, Centre::kMean, eps);
+}
 
-  NormStatistics statistics;
-  Array normalised;
-  if (cutting == 0) {
-    normalised = layer_norm_forward(tape.context(), here.piece, affine(0), affine(1), eps, statistics);
-  } else {
-    statistics = whole_row_statistics(tape, cutting, here, eps);
-    normalised = layer_norm_apply(tape.context(), here.piece, affine(0), affine(1), statistics);
-  }
-  const bool records = tape.records({x, gamma, beta});
-  Variable y = tape.keep(std::move(normalised), signature.output, decision, records);
-  if (!records) return y;
-
-  const auto saved_x = [&tape, &decision, save = x.save()] {
-    return tape.bring(save(), decision.inputs[0]).piece;
-  };
-  y.set_recipe([&tape, &decision, saved_x, affine, statistics, shape = x.shape()] {
-    const Array again = layer_norm_apply(tape.context(), saved_x(), affine(0), affine(1), statistics);
-    return tape.bring(ShardedTensor{again, {shape, decision.row_output}}, decision.output);
-  });
-  tape.record([&tape, &decision, cutting, saved_x, affine, statistics, length = x.shape().back(),
-               slot = y.slot(),
-               targets = std::array{GradientTarget(x), GradientTarget(gamma), GradientTarget(beta)}] {
-    if (!slot->gradient.defined()) return;
-    const Array dy = tape.bring(slot->take(), dual(decision.row_output)).piece;
-    const Array again = saved_x();
-    NormGradients gradients;
-    if (cutting == 0) {
-      gradients = layer_norm_backward(tape.context(), dy, again, affine(0), statistics);
-    } else {
-      const Array own = layer_norm_row_sums(tape.context(), dy, again, affine(0), statistics);
-      const Array sums = tape.rank().mesh.communicator(cutting).all_reduce(own).reshaped(own.shape());
-      gradients = layer_norm_backward_apply(tape.context(), dy, again, affine(0), statistics, sums, length);
-    }
-    targets[1].give(tape.rank(), tape.gradient_placements(decision, 1), [&] { return gradients.dgamma; });
-    targets[2].give(tape.rank(), tape.gradient_placements(decision, 2), [&] { return gradients.dbeta; });
-    targets[0].give(tape.rank(), tape.gradient_placements(decision, 0), [&] { return gradients.dx; });
-  });
-  return y;
+Variable rms_norm(Tape& tape, std::string_view text, const Variable& x, const Variable& gamma, double eps) {
+  return row_norm(tape, Operation::kRmsNorm, text, {x, gamma}, Centre::kZero, eps);
 }
 
 }  // namespace jigsaw

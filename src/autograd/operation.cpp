@@ -14,6 +14,26 @@ std::string_view name(Operation operation) {
       return "patchify";
     case Operation::kUnpatchify:
       return "unpatchify";
+    case Operation::kConcatenate:
+      return "concatenate";
+    case Operation::kConvolution:
+      return "convolution";
+    case Operation::kGlobalAverage:
+      return "global_average";
+    case Operation::kPad:
+      return "pad";
+    case Operation::kPooling:
+      return "pooling";
+    case Operation::kResample:
+      return "resample";
+    case Operation::kTransposedConvolution:
+      return "transposed_convolution";
+    case Operation::kRmsNorm:
+      return "rms_norm";
+    case Operation::kGroupNorm:
+      return "group_norm";
+    case Operation::kBatchNorm:
+      return "batch_norm";
   }
   return "";
 }

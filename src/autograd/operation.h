@@ -6,14 +6,25 @@
 
 namespace jigsaw {
 
-/// The differentiable operations, one for each function of autograd/operations.h. The validator proves the
-/// rows of every one of them (validation/operation_cases.h).
+/// The differentiable operations, one for each function of autograd/operations.h and
+/// autograd/field_operations.h. The validator proves the rows of every one of them
+/// (validation/operation_cases.h).
 enum class Operation : std::uint8_t {
   kContract,
   kPointwise,
   kLayerNorm,
   kPatchify,
   kUnpatchify,
+  kConcatenate,
+  kConvolution,
+  kGlobalAverage,
+  kPad,
+  kPooling,
+  kResample,
+  kTransposedConvolution,
+  kRmsNorm,
+  kGroupNorm,
+  kBatchNorm,
 };
 
 /// The function's name; empty for a number that names none.

@@ -21,8 +21,9 @@ struct Pointwise {
   std::string bias_letters;  ///< a run of letters: "n", "hw"
   Variable residual;         ///< may be undefined
   Activation activation = Activation::kNone;
-  double dropout = 0;  ///< probability; active in training only
-  std::string path;    ///< names the dropout mask
+  double dropout = 0;          ///< probability; active in training only
+  std::string path;            ///< names the dropout mask
+  bool whole_samples = false;  ///< dropout keeps or drops each sample as a whole (drop path)
 };
 /// Rule: any letter of x cut alike. With an activation and no residual, backward computes the output again
 /// rather than keep it.
@@ -34,6 +35,25 @@ Variable pointwise(Tape& tape, const Variable& x, const Pointwise& options);
 /// output again rather than keep it.
 Variable layer_norm(Tape& tape, std::string_view letters, const Variable& x, const Variable& gamma,
                     const Variable& beta, double eps);
+
+/// torch.nn.RMSNorm over the last dim (Zhang and Sennrich 2019): y = x/√(mean square + eps)·gamma, gamma [c].
+/// Rule: as layer_norm.
+Variable rms_norm(Tape& tape, std::string_view letters, const Variable& x, const Variable& gamma, double eps);
+
+/// torch.nn.GroupNorm of a field [B, space…, C]: the points of each sample and group of C/groups consecutive
+/// channels are normalised together; torch.nn.InstanceNorm where groups is C. gamma and beta: [C].
+/// Rule: samples; space and C with an exchange of each channel's mean and squared deviations, so that
+/// statistics are those of the whole group on every mesh; C is cut anywhere, inside a group too. Backward
+/// computes the output again rather than keep it.
+Variable group_norm(Tape& tape, const Variable& x, const Variable& gamma, const Variable& beta,
+                    std::int64_t groups, double eps);
+/// torch.nn.BatchNorm of a field [B, space…, C]: each channel over the points of all samples of the global
+/// batch in training (torch.nn.SyncBatchNorm), with the running statistics otherwise. All: [C]. Rule: C;
+/// samples and space with an exchange of each channel's mean and squared deviations. In backward the running
+/// statistics, which are parameters with a momentum, get their distance from the batch's (its unbiased
+/// variance) as gradient, once for each use.
+Variable batch_norm(Tape& tape, const Variable& x, const Variable& gamma, const Variable& beta,
+                    const Variable& running_mean, const Variable& running_variance, double eps);
 
 /// [B, space…, C] → [B, patches…, C, P]: each patch of `patch` points as a row of P = Π patch numbers,
 /// channel by channel (torch.nn.functional.unfold's order). A patch that does not divide the grid reads zeros

@@ -173,8 +173,9 @@ void ParameterGroup::zero_gradients() {
 
 // ---- ParameterBlock
 
-Parameter& ParameterBlock::add(const std::string& name, const Shape& shape, Initial initial) {
-  return *parameters_.emplace_back(std::make_unique<Parameter>(name, shape, initial));
+Parameter& ParameterBlock::add(const std::string& name, const Shape& shape, Initial initial,
+                               double momentum) {
+  return *parameters_.emplace_back(std::make_unique<Parameter>(name, shape, initial, momentum));
 }
 
 void ParameterBlock::set_compute(Parameter& parameter, const Placements& placements) {

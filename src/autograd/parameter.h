@@ -24,16 +24,19 @@ enum class Zero : std::uint8_t { kNone, kOptimizer, kParameters };
 
 class ParameterGroup;
 
-/// A learned tensor. Operations use it in its *compute* layout, which the block's plan chooses; it is stored
-/// as part of its group's flat buffer.
+/// A learned tensor, or with a momentum a statistic that is followed rather than trained. Operations use it
+/// in its *compute* layout, which the block's plan chooses; it is stored as part of its group's flat buffer.
 class Parameter {
  public:
-  Parameter(std::string name, const Shape& shape, Initial initial)
-      : name_(std::move(name)), shape_(shape), initial_(initial) {}
+  Parameter(std::string name, const Shape& shape, Initial initial, double momentum)
+      : name_(std::move(name)), shape_(shape), initial_(initial), momentum_(momentum) {}
 
   const std::string& name() const { return name_; }
   const Shape& shape() const { return shape_; }
   const Initial& initial() const { return initial_; }
+  /// Of a running statistic: the part of its way to the batch's statistics that it goes in a step; 0 for what
+  /// is trained. Its gradient is that way, and no part of the gradient norm.
+  double momentum() const { return momentum_; }
   const Layout& compute_layout() const { return compute_; }
 
   /// The piece operations use; only while the block is acquired.
@@ -51,6 +54,7 @@ class Parameter {
   std::string name_;
   Shape shape_;
   Initial initial_;
+  double momentum_;
   Layout compute_;
   Box box_;  // of the compute layout
   ParameterGroup* group_ = nullptr;
@@ -118,7 +122,7 @@ class ParameterGroup {
   Range stored_range_, owned_range_;  // in the flat buffer
   Array stored_;
   Array stored_gradient_, owned_gradient_;  // undefined is zero: memory follows backward, block by block
-  Array gathered_, gradient_;  // whole flat buffer, while in use
+  Array gathered_, gradient_;               // whole flat buffer, while in use
   int users_ = 0;
 };
 
@@ -129,7 +133,8 @@ class ParameterBlock {
 
   const std::string& path() const { return path_; }
   /// @param name  the full name, unique in the model.
-  Parameter& add(const std::string& name, const Shape& shape, Initial initial);
+  /// @param momentum  of a running statistic.
+  Parameter& add(const std::string& name, const Shape& shape, Initial initial, double momentum = 0.0);
   const std::vector<std::unique_ptr<Parameter>>& parameters() const { return parameters_; }
   std::vector<std::unique_ptr<ParameterGroup>>& groups() { return groups_; }
 

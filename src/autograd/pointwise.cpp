@@ -24,8 +24,7 @@ Signature signature_of(const Variable& x, const Pointwise& options) {
     operands.push_back(letters(options.letters));
     signature.saved.push_back(false);
   }
-  signature.forward_flops =
-      (options.activation == Activation::kGelu ? 10.0 : 2.0) * static_cast<double>(x.shape().count());
+  signature.forward_flops = (2.0 + flops_of(options.activation)) * static_cast<double>(x.shape().count());
   signature.rows = rows_of_letters(operands, letters(options.letters));
   // Dropout is linear: the summands of a sum are dropped alike.
   if (options.activation == Activation::kNone) {
@@ -76,7 +75,7 @@ Variable pointwise(Tape& tape, const Variable& x, const Pointwise& options) {
   if (options.dropout > 0 && tape.training()) {
     call.chain.dropout.emplace(
         Dropout{options.dropout, RandomStream(tape.random().seed, RandomPurpose::kDropout, options.path),
-                tape.random().position, x.shape(), piece});
+                tape.random().position, x.shape(), piece, options.whole_samples});
   }
   if (options.bias.defined()) call.saved_bias = options.bias.save();
   const bool records = tape.records(operands);

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "io/piece.h"
 
 namespace jigsaw {
 
@@ -16,38 +17,6 @@ constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 /// Rows and columns of a piece of [B, H, W, C].
 Box plane_of(const Box& piece) {
   return {{piece.begin[1], piece.begin[2]}, {piece.extent[1], piece.extent[2]}};
-}
-
-bool covers(const Box& piece, int channel) {
-  return !piece.empty() && channel >= piece.begin[3] && channel < piece.end(3);
-}
-
-/// Writes value(i) for each point i of one channel of one sample, both global numbers.
-template <typename Value>
-void write_channel(const Array& array, const Box& piece, std::int64_t sample, int channel,
-                   const Value& value) {
-  const std::int64_t points = piece.extent[1] * piece.extent[2], channels = piece.extent[3];
-  const std::int64_t first = (sample - piece.begin[0]) * points * channels + (channel - piece.begin[3]);
-  const auto write = [&](auto* data) {
-    for (std::int64_t i = 0; i < points; ++i) {
-      data[first + i * channels] =
-          static_cast<std::remove_pointer_t<decltype(data)>>(value(static_cast<std::size_t>(i)));
-    }
-  };
-  if (array.dtype() == DType::kFloat64) {
-    write(array.data<double>());
-  } else {
-    write(array.data<float>());
-  }
-}
-
-void require_inside(const Box& piece, std::int64_t samples, const Shape& grid, std::size_t channels) {
-  const Shape global{samples, grid[0], grid[1], static_cast<std::int64_t>(channels)};
-  bool inside = piece.begin.rank() == 4 && piece.extent.rank() == 4;
-  for (int d = 0; inside && d < 4; ++d) {
-    inside = piece.begin[d] >= 0 && piece.extent[d] >= 0 && piece.end(d) <= global[d];
-  }
-  if (!inside) throw ShapeError(concat("the piece ", piece, " does not lie in the batch ", global));
 }
 
 }  // namespace
@@ -106,8 +75,8 @@ BatchReader::Source& BatchReader::source_of(const Channel& channel, const Statis
 
 void BatchReader::check(const BatchRequest& request) const {
   const Shape grid = files_.grid().shape();
-  require_inside(request.input, std::ssize(request.times), grid, channels_.inputs.size());
-  require_inside(request.target, std::ssize(request.times), grid, channels_.targets.size());
+  require_piece(request.input, std::ssize(request.times), grid, channels_.inputs.size());
+  require_piece(request.target, std::ssize(request.times), grid, channels_.targets.size());
   require(request.rollout >= 1, "a rollout has at least one step");
   require(request.dtype != DType::kBfloat16, "batches are float32 or float64");
 }

@@ -38,7 +38,7 @@ AxisKind kind_by_name(const std::string& name) {
   return AxisKind::kOther;
 }
 
-AxisKind kind_of(const std::string& name, const NetcdfVariable* coordinate) {
+AxisKind kind_of(const std::string& name, const FileVariable* coordinate) {
   if (coordinate == nullptr) return kind_by_name(name);
   const std::string standard_name = coordinate->text("standard_name"), units = coordinate->text("units");
   const std::string axis = coordinate->text("axis");
@@ -53,8 +53,8 @@ AxisKind kind_of(const std::string& name, const NetcdfVariable* coordinate) {
   return kind_by_name(name);
 }
 
-const NetcdfVariable* coordinate_of(const NetcdfFile& file, const std::string& dimension) {
-  const NetcdfVariable* variable = file.find(dimension);
+const FileVariable* coordinate_of(const NetcdfFile& file, const std::string& dimension) {
+  const FileVariable* variable = file.find(dimension);
   const bool matches =
       variable != nullptr && variable->shape.rank() == 1 && variable->dimensions[0] == dimension;
   return matches ? variable : nullptr;
@@ -62,7 +62,7 @@ const NetcdfVariable* coordinate_of(const NetcdfFile& file, const std::string& d
 
 }  // namespace
 
-FieldAxes DataFile::axes(const NetcdfVariable& variable) const {
+FieldAxes DataFile::axes(const FileVariable& variable) const {
   FieldAxes axes;
   for (int d = 0; d < variable.shape.rank(); ++d) {
     const std::string& name = variable.dimensions[static_cast<std::size_t>(d)];
@@ -89,7 +89,7 @@ FieldAxes DataFile::axes(const NetcdfVariable& variable) const {
   return axes;
 }
 
-void DataFile::require_field(const NetcdfVariable& variable) const {
+void DataFile::require_field(const FileVariable& variable) const {
   const FieldAxes found = axes(variable);
   const auto refuse = [&](const std::string& why) {
     throw DataError(concat(variable.name, " in ", netcdf_.path(), " cannot be used: ", why));
@@ -111,7 +111,7 @@ void DataFile::require_field(const NetcdfVariable& variable) const {
 const std::vector<double>& DataFile::coordinates(const std::string& dimension) {
   const auto known = coordinates_.find(dimension);
   if (known != coordinates_.end()) return known->second;
-  const NetcdfVariable* variable = coordinate_of(netcdf_, dimension);
+  const FileVariable* variable = coordinate_of(netcdf_, dimension);
   if (variable == nullptr) {
     throw DataError(
         concat("the dimension ", dimension, " of ", netcdf_.path(), " has no coordinate variable"));
@@ -130,7 +130,7 @@ const std::vector<Time>& DataFile::times(const std::string& dimension) {
   const auto known = times_.find(dimension);
   if (known != times_.end()) return known->second;
   const std::vector<double>& values = coordinates(dimension);
-  const NetcdfVariable& variable = *coordinate_of(netcdf_, dimension);
+  const FileVariable& variable = *coordinate_of(netcdf_, dimension);
   return times_[dimension] = decode_times(values, variable.text("units"), variable.text("calendar"),
                                           concat("the coordinate ", dimension, " of ", netcdf_.path()));
 }

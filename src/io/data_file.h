@@ -25,10 +25,10 @@ class DataFile {
   NetcdfFile& netcdf() { return netcdf_; }
   const NetcdfFile& netcdf() const { return netcdf_; }
 
-  FieldAxes axes(const NetcdfVariable& variable) const;
+  FieldAxes axes(const FileVariable& variable) const;
   /// Throws DataError unless the variable is a field of numbers: latitude, longitude, perhaps time and level,
   /// every other dimension of extent 1.
-  void require_field(const NetcdfVariable& variable) const;
+  void require_field(const FileVariable& variable) const;
 
   /// Coordinates of a dimension: latitude and longitude in degrees; levels of pressure in hPa.
   /// @throws DataError  when it has none, or one is missing.

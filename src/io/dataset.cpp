@@ -13,7 +13,8 @@ Dataset::Dataset(const DataOptions& options, const std::filesystem::path& folder
     : options_(options) {
   together(communicator, [&] { open(folder, rollout); });
   if (!options.normalization) {
-    statistics_ = compute_statistics(*files_, channels_, options.train, options.lead_hours, communicator);
+    statistics_ =
+        compute_statistics(*files_, channels_, periods_of(options.train), options.lead_hours, communicator);
   }
   together(communicator, [&] {
     if (options.normalization) {
@@ -49,9 +50,35 @@ void Dataset::find_all_windows(int rollout) {
   for (const Channel& channel : channels_.targets)
     targets = common_times(targets, files_->times(channel.field));
   const WindowRule rule{options_.input_hours, options_.lead_hours, rollout};
-  train_windows_ = find_windows(inputs, targets, rule, options_.train, "data.train");
+  train_windows_ = find_windows(inputs, targets, rule, periods_of(options_.train), "data.train");
   if (!options_.valid.empty())
-    valid_windows_ = find_windows(inputs, targets, rule, options_.valid, "data.valid");
+    valid_windows_ = find_windows(inputs, targets, rule, periods_of(options_.valid), "data.valid");
+}
+
+namespace {
+
+/// Windows by their numbers.
+class WindowReader : public SampleReader {
+ public:
+  WindowReader(Dataset& data) : data_(data), reader_(data.make_reader()) {}
+
+  Batch read(const SampleRequest& request, const Context& context) override {
+    BatchRequest windows{{}, request.input, request.target, request.rollout, request.baseline, request.dtype};
+    for (const std::int64_t sample : request.samples) {
+      windows.times.push_back(data_.windows(request.split).at(static_cast<std::size_t>(sample)));
+    }
+    return reader_.read(windows, context);
+  }
+
+ private:
+  Dataset& data_;
+  BatchReader reader_;
+};
+
+}  // namespace
+
+std::unique_ptr<SampleReader> Dataset::open_reader() {
+  return std::make_unique<WindowReader>(*this);
 }
 
 }  // namespace jigsaw

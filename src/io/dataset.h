@@ -8,12 +8,13 @@
 #include "io/channels.h"
 #include "io/data_options.h"
 #include "io/file_set.h"
+#include "io/sample_source.h"
 #include "io/statistics.h"
 
 namespace jigsaw {
 
-/// All that training needs of the data of a configuration: files, grid, channels, windows and statistics.
-class Dataset {
+/// Forecasts: files, grid, channels, windows and statistics.
+class Dataset : public SampleSource {
  public:
   /// Opens the files. Collective: when it throws on one rank it throws on all.
   ///
@@ -24,9 +25,9 @@ class Dataset {
           Communicator& communicator);
 
   const DataOptions& options() const { return options_; }
-  const Grid& grid() const { return files_->grid(); }
-  const Channels& channels() const { return channels_; }
-  const Statistics& statistics() const { return statistics_; }
+  const Grid& grid() const override { return files_->grid(); }
+  const Channels& channels() const override { return channels_; }
+  const Statistics& statistics() const override { return statistics_; }
   /// Times 0 of all windows, ascending. Validation has none where no period is given.
   const std::vector<Time>& train_windows() const { return train_windows_; }
   const std::vector<Time>& valid_windows() const { return valid_windows_; }
@@ -35,8 +36,14 @@ class Dataset {
   BatchReader make_reader() {
     return {*files_, channels_, statistics_, options_.predict, options_.lead_hours};
   }
+  std::int64_t count(Split split) const override { return std::ssize(windows(split)); }
+  const std::vector<Time>& windows(Split split) const {
+    return split == Split::kTrain ? train_windows_ : valid_windows_;
+  }
+  std::vector<std::int64_t> identity() const override { return train_windows_; }
+  std::unique_ptr<SampleReader> open_reader() override;
   FileSet& files() { return *files_; }
-  std::int64_t bytes_read() const { return files_->bytes_read(); }
+  std::int64_t bytes_read() const override { return files_->bytes_read(); }
 
  private:
   void open(const std::filesystem::path& folder, int rollout);

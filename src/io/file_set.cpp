@@ -12,7 +12,7 @@ namespace jigsaw {
 
 namespace {
 
-const std::string& dimension(const NetcdfVariable& variable, int axis) {
+const std::string& dimension(const FileVariable& variable, int axis) {
   return variable.dimensions[static_cast<std::size_t>(axis)];
 }
 
@@ -55,7 +55,7 @@ std::vector<VariableSummary> FileSet::catalogue() {
   std::map<std::string, VariableSummary> summaries;
   for (int f = 0; f < static_cast<int>(files_.size()); ++f) {
     DataFile& file = use(f);
-    for (const NetcdfVariable& variable : file.netcdf().variables()) {
+    for (const FileVariable& variable : file.netcdf().variables()) {
       const FieldAxes axes = file.axes(variable);
       if (!variable.numeric() || !axes.horizontal()) continue;
       VariableSummary& summary = summaries[variable.name];
@@ -101,7 +101,7 @@ std::vector<FileSet::Part> FileSet::find_parts(const Field& field) {
   std::vector<Part> parts;
   bool known = false;
   for (int f = 0; f < static_cast<int>(files_.size()); ++f) {
-    const NetcdfVariable* variable = files_[static_cast<std::size_t>(f)]->netcdf().find(field.variable);
+    const FileVariable* variable = files_[static_cast<std::size_t>(f)]->netcdf().find(field.variable);
     if (variable == nullptr) continue;
     known = true;
     DataFile& file = use(f);
@@ -130,7 +130,7 @@ bool FileSet::find_level(const Field& field, Part& part) {
 void FileSet::refuse_unknown(const std::string& variable) const {
   std::set<std::string> names;
   for (const auto& file : files_) {
-    for (const NetcdfVariable& candidate : file->netcdf().variables()) {
+    for (const FileVariable& candidate : file->netcdf().variables()) {
       if (candidate.numeric() && file->axes(candidate).horizontal()) names.insert(candidate.name);
     }
   }
@@ -145,7 +145,7 @@ void FileSet::refuse_level(const Field& field) {
   std::vector<double> levels;
   std::string path;
   for (const auto& file : files_) {
-    const NetcdfVariable* variable = file->netcdf().find(field.variable);
+    const FileVariable* variable = file->netcdf().find(field.variable);
     if (variable == nullptr) continue;
     path = file->netcdf().path();
     const int axis = file->axes(*variable).level;

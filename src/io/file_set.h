@@ -62,7 +62,7 @@ class FileSet {
   /// A variable (on one level) in one file.
   struct Part {
     int file = 0;
-    const NetcdfVariable* variable = nullptr;
+    const FileVariable* variable = nullptr;
     FieldAxes axes;
     std::int64_t level = 0;
   };

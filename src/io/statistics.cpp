@@ -2,16 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <fstream>
 #include <iterator>
-#include <type_traits>
 
 #include "base/error.h"
 #include "base/text.h"
-#include "comm/agreement.h"
 #include "config/json.h"
 #include "io/moments.h"
+#include "io/shared_work.h"
 
 namespace jigsaw {
 
@@ -23,7 +21,6 @@ constexpr std::int64_t kMostCachedBytes = std::int64_t{256} << 20;
 struct StateMoments {
   Moments state, increment;
 };
-static_assert(std::is_trivially_copyable_v<StateMoments>);
 
 /// Reads one field's states, holding on to those ahead.
 class StateReader {
@@ -65,28 +62,6 @@ bool in_one_period(const std::vector<Period>& periods, Time first, Time last) {
                      [&](const Period& period) { return period.contains(first) && period.contains(last); });
 }
 
-/// The moments of these times in order. The rank's own share is read, the rest comes from the others.
-std::vector<StateMoments> gather_moments(const std::vector<Time>& times, Communicator& communicator,
-                                         const auto& moments_at) {
-  const std::int64_t n = std::ssize(times), ranks = communicator.size(), rank = communicator.rank();
-  const std::int64_t begin = rank * (n / ranks) + std::min(rank, n % ranks);
-  const std::int64_t count = n / ranks + (rank < n % ranks ? 1 : 0);
-  std::vector<StateMoments> own;
-  together(communicator, [&] {
-    for (std::int64_t i = begin; i < begin + count; ++i) {
-      own.push_back(moments_at(times[static_cast<std::size_t>(i)]));
-    }
-  });
-  const std::string bytes(reinterpret_cast<const char*>(own.data()), own.size() * sizeof(StateMoments));
-  std::vector<StateMoments> all;
-  for (const std::string& part : communicator.all_gather_text(bytes)) {
-    const std::size_t old = all.size();
-    all.resize(old + part.size() / sizeof(StateMoments));
-    if (!part.empty()) std::memcpy(all.data() + old, part.data(), part.size());
-  }
-  return all;
-}
-
 FieldStatistics summarise(const std::string& units, const std::vector<StateMoments>& moments) {
   StateMoments total;
   for (const StateMoments& each : moments) {
@@ -102,7 +77,8 @@ FieldStatistics state_statistics(FileSet& files, const Field& field, bool increm
   std::copy_if(files.times(field).begin(), files.times(field).end(), std::back_inserter(times),
                [&](Time time) { return in_one_period(periods, time, time); });
   StateReader reader(files, field);
-  const auto moments_at = [&](Time time) {
+  const auto moments_at = [&](std::int64_t i) {
+    const Time time = times[static_cast<std::size_t>(i)];
     std::vector<double> state = reader.take(time);
     StateMoments moments{Moments::of(state), {}};
     if (increments && in_one_period(periods, time, time + lead) && files.has(field, time + lead)) {
@@ -112,13 +88,13 @@ FieldStatistics state_statistics(FileSet& files, const Field& field, bool increm
     }
     return moments;
   };
-  return summarise(files.units(field), gather_moments(times, communicator, moments_at));
+  return summarise(files.units(field), share_work(std::ssize(times), communicator, moments_at));
 }
 
 FieldStatistics static_statistics(FileSet& files, const Field& field, Communicator& communicator) {
   StateReader reader(files, field);
-  const auto moments_at = [&](Time time) { return StateMoments{Moments::of(reader.take(time)), {}}; };
-  return summarise(files.units(field), gather_moments({0}, communicator, moments_at));
+  const auto moments_at = [&](std::int64_t) { return StateMoments{Moments::of(reader.take(0)), {}}; };
+  return summarise(files.units(field), share_work(1, communicator, moments_at));
 }
 
 double number_of(const Json& json, const char* key, const std::string& where) {

@@ -9,6 +9,7 @@ namespace jigsaw {
 namespace {
 
 constexpr double kSumFlops = 4, kGradientFlops = 4;
+constexpr double kClassSumFlops = 10, kClassGradientFlops = 12;  // per logit, an exponential counting as 4
 
 /// [b, c] of prediction [b, points…, c].
 Shape sample_channels(std::string_view kernel, const Array& prediction) {
@@ -26,22 +27,34 @@ void require_loss(std::string_view kernel, const Array& prediction, const Array&
   require(weight.dtype() == DType::kFloat64, "loss: weights are f64");
 }
 
+void require_classes(std::string_view kernel, const Array& logits, const Array& labels, const Array& weight) {
+  Shape wanted = logits.shape();
+  if (wanted.rank() < 2 || wanted.back() < 1) {
+    throw ShapeError(concat(kernel, ": the logits ", wanted, " should be [b, points…, k]"));
+  }
+  wanted[wanted.rank() - 1] = 1;
+  require_same_shape(kernel, labels.shape(), wanted);
+  require_count(kernel, "the weight", weight, wanted.count(1, wanted.rank() - 1));
+  require(labels.dtype() != DType::kBfloat16, "class losses: labels are f32 or f64");
+  require(weight.dtype() == DType::kFloat64, "class losses: weights are f64");
+}
+
 }  // namespace
 
-LossSums loss_sums(Context& context, ErrorNorm norm, const Array& prediction, const Array& target,
-                   const Array& weight) {
+LossSums loss_sums(Context& context, const ErrorMeasure& measure, const Array& prediction,
+                   const Array& target, const Array& weight) {
   const Shape shape = sample_channels("loss_sums", prediction);
   require_loss("loss_sums", prediction, target, weight);
   LossSums sums{Array(context, shape, DType::kFloat64), Array(context, shape, DType::kFloat64)};
   count_work(context, kSumFlops * static_cast<double>(prediction.count()), {&prediction, &target});
   if (const auto* kernels = kernels_of<LossKernels>(context, prediction.dtype())) {
-    kernels->sums(context, norm, prediction, target, weight, sums);
+    kernels->sums(context, measure, prediction, target, weight, sums);
   }
   return sums;
 }
 
-Array loss_gradient(Context& context, ErrorNorm norm, const Array& prediction, const Array& target,
-                    const Array& weight, const Array& factor) {
+Array loss_gradient(Context& context, const ErrorMeasure& measure, const Array& prediction,
+                    const Array& target, const Array& weight, const Array& factor) {
   const Shape shape = sample_channels("loss_gradient", prediction);
   require_loss("loss_gradient", prediction, target, weight);
   require_same_shape("loss_gradient", factor.shape(), shape);
@@ -50,18 +63,51 @@ Array loss_gradient(Context& context, ErrorNorm norm, const Array& prediction, c
   count_work(context, kGradientFlops * static_cast<double>(prediction.count()),
              {&prediction, &target, &gradient});
   if (const auto* kernels = kernels_of<LossKernels>(context, prediction.dtype())) {
-    kernels->gradient(context, norm, prediction, target, weight, factor, gradient);
+    kernels->gradient(context, measure, prediction, target, weight, factor, gradient);
+  }
+  return gradient;
+}
+
+ClassSums class_sums(Context& context, const Array& logits, const Array& labels, const Array& weight) {
+  require_classes("class_sums", logits, labels, weight);
+  ClassSums sums{
+      Array(context, {ClassSums::kKinds, logits.shape()[0], logits.shape().back()}, DType::kFloat64)};
+  count_work(context, kClassSumFlops * static_cast<double>(logits.count()), {&logits, &labels});
+  if (const auto* kernels = kernels_of<LossKernels>(context, logits.dtype())) {
+    kernels->class_sums(context, logits, labels, weight, sums);
+  }
+  return sums;
+}
+
+Array class_gradient(Context& context, const Array& logits, const Array& labels, const Array& weight,
+                     const Array& factors) {
+  require_classes("class_gradient", logits, labels, weight);
+  require_same_shape("class_gradient", factors.shape(), {3, logits.shape()[0], logits.shape().back()});
+  require(factors.dtype() == DType::kFloat64, "class losses: factors are f64");
+  Array gradient(context, logits.shape(), logits.dtype());
+  count_work(context, kClassGradientFlops * static_cast<double>(logits.count()),
+             {&logits, &labels, &gradient});
+  if (const auto* kernels = kernels_of<LossKernels>(context, logits.dtype())) {
+    kernels->class_gradient(context, logits, labels, weight, factors, gradient);
   }
   return gradient;
 }
 
 // What a backend lacks.
-void LossKernels::sums(Context&, ErrorNorm, const Array&, const Array&, const Array&, LossSums&) const {
+void LossKernels::sums(Context&, const ErrorMeasure&, const Array&, const Array&, const Array&,
+                       LossSums&) const {
   missing_kernel("loss_sums");
 }
-void LossKernels::gradient(Context&, ErrorNorm, const Array&, const Array&, const Array&, const Array&,
-                           Array&) const {
+void LossKernels::gradient(Context&, const ErrorMeasure&, const Array&, const Array&, const Array&,
+                           const Array&, Array&) const {
   missing_kernel("loss_gradient");
+}
+void LossKernels::class_sums(Context&, const Array&, const Array&, const Array&, ClassSums&) const {
+  missing_kernel("class_sums");
+}
+void LossKernels::class_gradient(Context&, const Array&, const Array&, const Array&, const Array&,
+                                 Array&) const {
+  missing_kernel("class_gradient");
 }
 
 }  // namespace jigsaw

@@ -3,24 +3,82 @@
 
 namespace jigsaw {
 
-/// What is summed of the error e: e², |e|, or e itself (a bias; it has no gradient worth following).
-enum class ErrorNorm : std::uint8_t { kSquared, kAbsolute, kSigned };
+/// What is summed of the error e: e², |e|, e itself (a bias), or Huber's ½e² up to |e| = δ and δ(|e| − ½δ)
+/// beyond (torch.nn.functional.huber_loss).
+enum class ErrorNorm : std::uint8_t { kSquared, kAbsolute, kSigned, kHuber };
+
+/// A norm with its parameter.
+struct ErrorMeasure {
+  ErrorNorm norm = ErrorNorm::kSquared;
+  double delta = 1.0;  ///< δ of kHuber, above 0
+
+  // A norm that needs no parameter is a measure.
+  ErrorMeasure(ErrorNorm which = ErrorNorm::kSquared, double huber_delta = 1.0)  // NOLINT
+      : norm(which), delta(huber_delta) {}
+  /// Of one error.
+  double value(double e) const {
+    const double size = e < 0.0 ? -e : e;
+    const double huber = size <= delta ? 0.5 * e * e : delta * (size - 0.5 * delta);
+    return norm == ErrorNorm::kSquared    ? e * e
+           : norm == ErrorNorm::kAbsolute ? size
+           : norm == ErrorNorm::kSigned   ? e
+                                          : huber;
+  }
+  /// Its derivative; 0 at e = 0 where there is none.
+  double slope(double e) const {
+    const double sign = e > 0.0 ? 1.0 : e < 0.0 ? -1.0 : 0.0;
+    const double huber = e <= delta && e >= -delta ? e : delta * sign;
+    return norm == ErrorNorm::kSquared    ? 2.0 * e
+           : norm == ErrorNorm::kAbsolute ? sign
+           : norm == ErrorNorm::kSigned   ? 1.0
+                                          : huber;
+  }
+};
 
 /// Weighted sums per sample and channel over the points held here, in float64.
 struct LossSums {
-  Array numerator;    ///< [b, c]: Σ weight · |prediction − target|^p over valid points
+  Array numerator;    ///< [b, c]: Σ weight · measure(prediction − target) over valid points
   Array denominator;  ///< [b, c]: Σ weight over valid points
 };
 
 /// @param prediction  [b, points…, c], f32, f64 or bf16.
 /// @param target      the same shape, f32 or f64; NaN marks a point that does not count.
 /// @param weight      [points], f64: weight of each point (zero in padding).
-LossSums loss_sums(Context& context, ErrorNorm norm, const Array& prediction, const Array& target,
-                   const Array& weight);
+LossSums loss_sums(Context& context, const ErrorMeasure& measure, const Array& prediction,
+                   const Array& target, const Array& weight);
 
-/// d loss / d prediction = factor[b, c] · weight · d|e|^p/de at valid points, else 0; of prediction's type.
+/// d loss / d prediction = factor[b, c] · weight · measure′(e) at valid points, else 0; of prediction's type.
 /// @param factor  [b, c], f64.
-Array loss_gradient(Context& context, ErrorNorm norm, const Array& prediction, const Array& target,
-                    const Array& weight, const Array& factor);
+Array loss_gradient(Context& context, const ErrorMeasure& measure, const Array& prediction,
+                    const Array& target, const Array& weight, const Array& factor);
+
+/// What softmax probabilities p and labels say of each class, summed over the points held here, in float64.
+/// Every loss and score of a segmentation is a function of these numbers.
+struct ClassSums {
+  static constexpr int kKinds = 6;
+  /// [6, b, k], each a weighted sum over valid points; q is the class that a point's label names:
+  Array all;
+
+  enum Kind : std::uint8_t {
+    kSurprise,      ///< Σ −log p_k where q = k
+    kLabelled,      ///< how many have q = k
+    kIntersection,  ///< Σ p_k where q = k
+    kPredicted,     ///< Σ p_k
+    kHits,          ///< how many have q = k and k the likeliest class (the first of equals)
+    kChosen         ///< how many have k the likeliest class
+  };
+};
+
+/// @param logits  [b, points…, k], f32, f64 or bf16; p is their softmax over k.
+/// @param labels  [b, points…, 1], f32 or f64: whole numbers in [0, k); NaN marks a point that does not
+/// count.
+/// @param weight  [points], f64.
+ClassSums class_sums(Context& context, const Array& logits, const Array& labels, const Array& weight);
+
+/// d/d logits of Σ over b, k of factors[0]·surprise + factors[1]·intersection + factors[2]·predicted; of the
+/// logits' type.
+/// @param factors  [3, b, k], f64.
+Array class_gradient(Context& context, const Array& logits, const Array& labels, const Array& weight,
+                     const Array& factors);
 
 }  // namespace jigsaw

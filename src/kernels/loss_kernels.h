@@ -8,10 +8,14 @@ namespace jigsaw {
 class LossKernels {
  public:
   virtual ~LossKernels() = default;
-  virtual void sums(Context& context, ErrorNorm norm, const Array& prediction, const Array& target,
-                    const Array& weight, LossSums& sums) const;
-  virtual void gradient(Context& context, ErrorNorm norm, const Array& prediction, const Array& target,
-                        const Array& weight, const Array& factor, Array& gradient) const;
+  virtual void sums(Context& context, const ErrorMeasure& measure, const Array& prediction,
+                    const Array& target, const Array& weight, LossSums& sums) const;
+  virtual void gradient(Context& context, const ErrorMeasure& measure, const Array& prediction,
+                        const Array& target, const Array& weight, const Array& factor, Array& gradient) const;
+  virtual void class_sums(Context& context, const Array& logits, const Array& labels, const Array& weight,
+                          ClassSums& sums) const;
+  virtual void class_gradient(Context& context, const Array& logits, const Array& labels, const Array& weight,
+                              const Array& factors, Array& gradient) const;
 };
 
 template <>

@@ -39,7 +39,7 @@ void require_statistics(std::string_view kernel, const Array& x, const NormStati
 }
 
 void require_affine(const Array& gamma, const Array& beta) {
-  require(gamma.defined() == beta.defined(), "layer_norm: gamma and beta come together");
+  require(gamma.defined() || !beta.defined(), "layer_norm: beta comes with gamma");
 }
 
 NormGradients backward(Context& context, const Array& dy, const Array& x, const Array& gamma,

@@ -20,7 +20,7 @@ struct NormStatistics {
 };
 
 /// torch.nn.LayerNorm over the last dim in one pass: y = (x − mean)·rstd·gamma + beta.
-/// @param gamma, beta  [c], or both undefined. Computed in f32 (f64), y of x's type.
+/// @param gamma, beta  [c], or undefined: beta alone, or both. Computed in f32 (f64), y of x's type.
 Array layer_norm_forward(Context& context, const Array& x, const Array& gamma, const Array& beta, double eps,
                          NormStatistics& statistics);
 /// The same with given statistics (of the whole row, of which x may hold a part).

@@ -5,7 +5,7 @@
 namespace jigsaw {
 
 /// The normalisation family as a backend implements it. See normalization.h. Gamma, beta and statistics come
-/// in the accumulator type of x; gamma and beta are both defined or both not.
+/// in the accumulator type of x; beta, or both, may be undefined.
 class NormalizationKernels {
  public:
   virtual ~NormalizationKernels() = default;

@@ -8,9 +8,6 @@ namespace jigsaw {
 
 namespace {
 
-/// Operations an element of GELU is counted as.
-constexpr double kGeluFlops = 12;
-
 /// The type in which a kernel with these two arrays is chosen: float64 if one of them is.
 DType wider(const Array& a, const Array& b) {
   return a.dtype() == DType::kFloat64 ? a.dtype() : b.dtype();
@@ -39,8 +36,8 @@ void require_chain(std::string_view kernel, const PointwiseChain& chain, const A
 }
 
 double chain_flops(const PointwiseChain& chain, const Array& x, bool bias, bool residual) {
-  const double each = (bias ? 1 : 0) + (chain.activation == Activation::kGelu ? kGeluFlops : 0) +
-                      (chain.dropout ? 1 : 0) + (residual ? 1 : 0);
+  const double each =
+      (bias ? 1 : 0) + flops_of(chain.activation) + (chain.dropout ? 1 : 0) + (residual ? 1 : 0);
   return each * static_cast<double>(x.count());
 }
 
@@ -50,6 +47,17 @@ Array widened(Context& context, const Array& bias, const Array& x) {
 }
 
 }  // namespace
+
+double flops_of(Activation activation) {
+  switch (activation) {
+    case Activation::kNone:
+      return 0;
+    case Activation::kRelu:
+      return 1;
+    default:
+      return 12;
+  }
+}
 
 Array pointwise_forward(Context& context, const PointwiseChain& chain, const Array& x, const Array& bias,
                         const Array& residual) {

@@ -7,7 +7,10 @@
 
 namespace jigsaw {
 
-enum class Activation : std::uint8_t { kNone, kGelu };
+/// torch.nn's GELU (the exact one, x·Φ(x)), ReLU, SiLU (x·σ(x)), Tanh and Sigmoid (σ).
+enum class Activation : std::uint8_t { kNone, kGelu, kRelu, kSilu, kTanh, kSigmoid };
+/// Operations that an element is counted as.
+double flops_of(Activation activation);
 
 /// How a small operand spreads over a large one: the large one's elements are [outer][keep][inner],
 /// the small one's are [keep]. A bias over the last dim has inner = 1.
@@ -19,14 +22,14 @@ struct Spread {
 struct Dropout {
   double probability = 0;
   RandomStream stream;
-  RandomPosition position;  ///< sample: of global index 0 of dim 0
-  Shape global;             ///< global shape; dim 0 is the sample
-  Box piece;                ///< which part of it is here
+  RandomPosition position;     ///< sample: of global index 0 of dim 0
+  Shape global;                ///< global shape; dim 0 is the sample
+  Box piece;                   ///< which part of it is here
+  bool whole_samples = false;  ///< each sample is kept or dropped as a whole, by its element 0 (drop path)
 };
 
 /// y = residual + dropout(activation(x + bias)), each part optional: the memory-bound end of a linear layer
-/// in one pass. GELU is the exact one, x·Φ(x) (torch.nn.GELU). Kept elements are scaled by 1/(1 − p)
-/// (torch.nn.Dropout).
+/// in one pass. Kept elements are scaled by 1/(1 − p) (torch.nn.Dropout).
 struct PointwiseChain {
   Activation activation = Activation::kNone;
   std::optional<Dropout> dropout;

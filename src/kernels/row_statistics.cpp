@@ -19,8 +19,8 @@ Array pack_moments(Context& context, const Moments& moments) {
 namespace {
 
 template <typename T>
-void combine(const T* parts, std::span<const std::int64_t> lengths, double eps, std::int64_t rows, T* mean,
-             T* reciprocal_deviation) {
+void combine(const T* parts, std::span<const std::int64_t> lengths, double eps, Centre centre,
+             std::int64_t rows, T* mean, T* reciprocal_deviation) {
   for (std::int64_t row = 0; row < rows; ++row) {
     double count = 0, average = 0, m2 = 0;
     for (std::size_t i = 0; i < lengths.size(); ++i) {
@@ -32,6 +32,10 @@ void combine(const T* parts, std::span<const std::int64_t> lengths, double eps, 
       count += n;
       average += delta * n / count;
     }
+    if (centre == Centre::kZero) {
+      m2 += count * average * average;
+      average = 0;
+    }
     mean[row] = static_cast<T>(average);
     reciprocal_deviation[row] = static_cast<T>(1.0 / std::sqrt(m2 / count + eps));
   }
@@ -40,7 +44,7 @@ void combine(const T* parts, std::span<const std::int64_t> lengths, double eps, 
 }  // namespace
 
 NormStatistics combine_moments(Context& context, const Array& parts, std::span<const std::int64_t> lengths,
-                               double eps) {
+                               double eps, Centre centre) {
   const std::int64_t rows = parts.count() / (2 * static_cast<std::int64_t>(lengths.size()));
   NormStatistics whole{Array(context, {rows}, parts.dtype()), Array(context, {rows}, parts.dtype())};
   count_work(context, 8.0 * static_cast<double>(parts.count()),
@@ -50,11 +54,20 @@ NormStatistics combine_moments(Context& context, const Array& parts, std::span<c
   visit(parts.dtype(), [&](auto zero) {
     using T = decltype(zero);
     if constexpr (!std::is_same_v<T, BFloat16>) {
-      combine(parts.data<T>(), lengths, eps, rows, whole.mean.data<T>(),
+      combine(parts.data<T>(), lengths, eps, centre, rows, whole.mean.data<T>(),
               whole.reciprocal_deviation.data<T>());
     }
   });
   return whole;
+}
+
+void drop_mean_part(Context& context, Array& row_sums) {
+  count_work(context, 0, {&row_sums});
+  if (context.backend() == Backend::kMeta) return;
+  if (context.backend() == Backend::kCuda) missing_kernel("drop_mean_part");
+  visit(row_sums.dtype(), [&](auto zero) {
+    for (std::int64_t i = 0; i < row_sums.count(); i += 2) row_sums.data<decltype(zero)>()[i] = zero;
+  });
 }
 
 }  // namespace jigsaw

@@ -22,6 +22,12 @@ Variable LayerSite::parameter(const std::string& name, const Shape& shape, Initi
   return Variable(parameters.add(path.empty() ? name : path + "." + name, shape, initial));
 }
 
+Variable LayerSite::statistic(const std::string& name, std::int64_t channels, double start,
+                              double momentum) const {
+  return Variable(parameters.add(path.empty() ? name : path + "." + name, {channels},
+                                 Initial::constant(start), momentum));
+}
+
 LayerSite LayerSite::inner(const std::string& name, const FieldShape& shape) const {
   return {parameters, path.empty() ? name : path + "." + name, shape, key};
 }

@@ -29,6 +29,8 @@ struct LayerSite {
 
   /// A learned tensor path.name.
   Variable parameter(const std::string& name, const Shape& shape, Initial initial) const;
+  /// A running statistic path.name of `channels` numbers, see Parameter::momentum().
+  Variable statistic(const std::string& name, std::int64_t channels, double start, double momentum) const;
   /// The site of a layer inside this one.
   LayerSite inner(const std::string& name, const FieldShape& shape) const;
   /// Throws ConfigError "<key of the layer>.<name> <sentence>".

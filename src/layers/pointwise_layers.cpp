@@ -4,11 +4,11 @@
 
 namespace jigsaw {
 
-void declare(Keys<GeluOptions>&) {}
+void declare(Keys<ActivationOptions>&) {}
 
-Variable Gelu::run(Tape& tape, const Variable& x, const Variable& residual) const {
+Variable ActivationLayer::run(Tape& tape, const Variable& x, const Variable& residual) const {
   return pointwise(tape, x,
-                   {field_letters(x.shape().rank() - 2, 'c'), {}, "", residual, Activation::kGelu, 0.0, ""});
+                   {field_letters(x.shape().rank() - 2, 'c'), {}, "", residual, activation_, 0.0, ""});
 }
 
 void declare(Keys<DropoutOptions>& keys) {
@@ -22,6 +22,25 @@ Variable DropoutLayer::run(Tape& tape, const Variable& x, const Variable& residu
   return pointwise(
       tape, x,
       {field_letters(x.shape().rank() - 2, 'c'), {}, "", residual, Activation::kNone, probability_, path_});
+}
+
+void declare(Keys<DropPathOptions>& keys) {
+  keys.add("probability", &DropPathOptions::probability)
+      .at_least(0)
+      .below(1)
+      .doc("Probability that a sample is set to zero in training.");
+}
+
+Variable DropPath::run(Tape& tape, const Variable& x, const Variable& residual) const {
+  return pointwise(tape, x,
+                   {field_letters(x.shape().rank() - 2, 'c'),
+                    {},
+                    "",
+                    residual,
+                    Activation::kNone,
+                    probability_,
+                    path_,
+                    true});
 }
 
 }  // namespace jigsaw

@@ -4,14 +4,18 @@
 
 namespace jigsaw {
 
-/// torch.nn.GELU, the exact one: x·Φ(x). No parameters.
-struct GeluOptions {};
-void declare(Keys<GeluOptions>& keys);
+/// torch.nn.GELU (the exact one, x·Φ(x)), ReLU, SiLU, Tanh or Sigmoid. No parameters.
+struct ActivationOptions {};
+void declare(Keys<ActivationOptions>& keys);
 
-class Gelu : public Layer {
+class ActivationLayer : public Layer {
  public:
-  Gelu(const LayerSite& site, const GeluOptions&) : Layer(site.input) {}
+  ActivationLayer(const LayerSite& site, Activation activation)
+      : Layer(site.input), activation_(activation) {}
   Variable run(Tape& tape, const Variable& x, const Variable& residual) const override;
+
+ private:
+  Activation activation_;
 };
 
 /// torch.nn.Dropout with a mask that is a function of the global element, equal on every mesh. No parameters.
@@ -23,6 +27,26 @@ void declare(Keys<DropoutOptions>& keys);
 class DropoutLayer : public Layer {
  public:
   DropoutLayer(const LayerSite& site, const DropoutOptions& options)
+      : Layer(site.input), path_(site.path), probability_(options.probability) {}
+  Variable run(Tape& tape, const Variable& x, const Variable& residual) const override;
+
+ private:
+  std::string path_;
+  double probability_;
+};
+
+/// Stochastic depth (Huang et al. 2016, "Deep networks with stochastic depth";
+/// torchvision.ops.StochasticDepth in mode "row"): in training each sample is dropped as a whole, or scaled
+/// by 1/(1 − p). Stands last in a residual. The choice is a function of the global sample, equal on every
+/// mesh. No parameters.
+struct DropPathOptions {
+  double probability = 0.1;
+};
+void declare(Keys<DropPathOptions>& keys);
+
+class DropPath : public Layer {
+ public:
+  DropPath(const LayerSite& site, const DropPathOptions& options)
       : Layer(site.input), path_(site.path), probability_(options.probability) {}
   Variable run(Tape& tape, const Variable& x, const Variable& residual) const override;
 

@@ -5,6 +5,8 @@
 
 #include "base/error.h"
 #include "config/config.h"
+#include "layers/batch_norm.h"
+#include "layers/group_norm.h"
 #include "layers/layer_norm.h"
 #include "layers/linear.h"
 #include "layers/mixing.h"
@@ -12,6 +14,7 @@
 #include "layers/pointwise_layers.h"
 #include "layers/positions.h"
 #include "layers/residual.h"
+#include "layers/rms_norm.h"
 #include "layers/sequential.h"
 #include "layers/weathermixer.h"
 
@@ -71,13 +74,32 @@ LayerPtr build_patch_recover(const Tagged& layer, const LayerSite& site,
   return std::make_unique<PatchRecover>(site, options);
 }
 
+void add_activation(Zoo& zoo, const char* name, const char* doc, Activation activation) {
+  zoo.add<ActivationOptions>(
+      name, doc, [activation](const Tagged&, const LayerSite& site, const ModelDescription&) -> LayerPtr {
+        return std::make_unique<ActivationLayer>(site, activation);
+      });
+}
+
 Zoo& zoo() {
   static Zoo the_zoo;
   static const bool filled = [] {
     the_zoo.add<LayerNorm, LayerNormOptions>("layer_norm", "Normalises the channels of each point.");
+    the_zoo.add<RmsNorm, RmsNormOptions>("rms_norm",
+                                         "Scales the channels of each point to a mean square of 1.");
+    the_zoo.add<GroupNorm, GroupNormOptions>("group_norm", "Normalises groups of channels over all points.");
+    the_zoo.add<InstanceNorm, InstanceNormOptions>("instance_norm",
+                                                   "Normalises each channel over all points.");
+    the_zoo.add<BatchNorm, BatchNormOptions>("batch_norm",
+                                             "Normalises each channel over all points of the global batch.");
     the_zoo.add<Linear, LinearOptions>("linear", "A linear map of the channels of each point.");
-    the_zoo.add<Gelu, GeluOptions>("gelu", "x·Φ(x), elementwise.");
+    add_activation(the_zoo, "gelu", "x·Φ(x), elementwise.", Activation::kGelu);
+    add_activation(the_zoo, "relu", "max(x, 0), elementwise.", Activation::kRelu);
+    add_activation(the_zoo, "silu", "x·σ(x), elementwise.", Activation::kSilu);
+    add_activation(the_zoo, "tanh", "The hyperbolic tangent, elementwise.", Activation::kTanh);
+    add_activation(the_zoo, "sigmoid", "σ(x) = 1/(1 + e^(−x)), elementwise.", Activation::kSigmoid);
     the_zoo.add<DropoutLayer, DropoutOptions>("dropout", "Sets random elements to zero in training.");
+    the_zoo.add<DropPath, DropPathOptions>("drop_path", "Sets random samples to zero in training.");
     the_zoo.add<ChannelMixing, ChannelMixingOptions>("channel_mixing",
                                                      "An MLP over the channels of each point.");
     the_zoo.add<TokenMixing, TokenMixingOptions>("token_mixing", "An MLP over all points of each channel.");

@@ -45,6 +45,13 @@ void require_matches(const OptimizerOptions& options, const std::vector<Paramete
   }
 }
 
+/// A running statistic goes a part of its way to the batch's.
+void follow(Context& context, double momentum, Array statistic, const Array& way) {
+  Array step = extract_box(context, way, Box::whole(way.shape()), Purpose::kWorkspace);
+  scale(context, step, -momentum);
+  accumulate(context, statistic, step);
+}
+
 }  // namespace
 
 AdamW::AdamW(const Rank& rank, std::vector<ParameterBlock*> blocks, const OptimizerOptions& options)
@@ -81,8 +88,8 @@ double AdamW::finish_gradients(double scale) {
     axes = part.group->owning_axes();
     const Array gradient = part.group->owned_gradient();
     for (std::size_t i = 0; i < part.segments.size(); ++i) {
-      if (part.options[i].frozen) continue;
       const Segment& segment = part.segments[i];
+      if (part.options[i].frozen || segment.parameter->momentum() > 0) continue;
       squares += sum_of_squares(rank_.context, gradient.slice(segment.at, {segment.count}));
     }
   }
@@ -101,6 +108,10 @@ void AdamW::step(double rate_factor, double scale, double norm) {
       if (part.options[i].frozen) continue;
       const Segment& segment = part.segments[i];
       const auto slice = [&](const Array& array) { return array.slice(segment.at, {segment.count}); };
+      if (segment.parameter->momentum() > 0) {
+        follow(rank_.context, segment.parameter->momentum(), slice(owned), slice(gradient));
+        continue;
+      }
       Array parameter = slice(owned), moment1 = slice(part.moment1), moment2 = slice(part.moment2);
       const AdamwStep update{*part.options[i].learning_rate * rate_factor,
                              options_.betas[0],

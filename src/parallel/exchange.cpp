@@ -131,6 +131,30 @@ void Exchange::find_inside(const Mesh& mesh, const Layout& input) {
   }
 }
 
+Box Exchange::region_of(const Box& outputs) const {
+  Box region = wanted_;
+  for (const DimMap& dim : map_.dims) {
+    set_range(region, dim.dim, dim.region(range_of(outputs, dim.dim), global_[dim.dim]));
+  }
+  return region;
+}
+
+Box Exchange::outputs_inside(const Box& outputs) const {
+  Box result = outputs;
+  for (const DimMap& dim : map_.dims) {
+    const Range here = range_of(inside_, dim.dim);
+    const auto reads_here = [&](std::int64_t output) {
+      const Range reads = dim.region({output, output + 1}, global_[dim.dim]);
+      return reads.size() == 0 || (reads.begin >= here.begin && reads.end <= here.end);
+    };
+    Range range = range_of(outputs, dim.dim);
+    while (range.size() > 0 && !reads_here(range.begin)) ++range.begin;
+    while (range.size() > 0 && !reads_here(range.end - 1)) --range.end;
+    set_range(result, dim.dim, range);
+  }
+  return result;
+}
+
 namespace {
 
 template <typename Peers>

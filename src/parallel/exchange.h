@@ -30,6 +30,10 @@ class Exchange {
   const Box& wanted() const { return wanted_; }
   /// The part of `wanted` along each dim that reads nothing but the held piece.
   const Box& inside() const { return inside_; }
+  /// What some of this rank's outputs read; named dims are those of `outputs`, the others are whole.
+  Box region_of(const Box& outputs) const;
+  /// Those of `outputs` that read nothing but what is inside().
+  Box outputs_inside(const Box& outputs) const;
   /// Whether there is more than one rank to exchange with.
   bool travels() const { return group_size_ > 1; }
   /// What this rank sends to others: the closed form of the bytes, in elements.
@@ -42,7 +46,7 @@ class Exchange {
   Array assemble(const Rank& rank, const Array& piece, const Array& arrived, const Box& region) const;
   /// All that is wanted.
   Array gather(const Rank& rank, const Array& piece) const {
-    return assemble(rank, piece, start(rank, piece).wait(), wanted_);
+    return assemble(rank, piece, travels() ? start(rank, piece).wait() : Array(), wanted_);
   }
 
   /// The adjoint (transposed map): sends the gradients of elements that others hold.
@@ -51,7 +55,7 @@ class Exchange {
   /// The gradient of the piece: each element's gradients from all places that read it, in rank order.
   Array finish_adjoint(const Rank& rank, const Array& gradient, const Array& arrived) const;
   Array scatter(const Rank& rank, const Array& gradient) const {
-    return finish_adjoint(rank, gradient, start_adjoint(rank, gradient).wait());
+    return finish_adjoint(rank, gradient, travels() ? start_adjoint(rank, gradient).wait() : Array());
   }
 
  private:

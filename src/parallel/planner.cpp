@@ -122,6 +122,7 @@ class Search {
   std::vector<RowChoice> row_choices(const Trace::Node& node) const;
   RowChoice make_choice(const Trace::Node& node, const AxisRows& rows) const;
   double local_seconds(const Trace::Node& node, const Decision& decision) const;
+  double own_seconds(const Trace::Node& node, const Decision& decision, const AxisRows& rows) const;
   double parameter_seconds(const Layout& compute) const;
   double transfer(const Layout& from, const Layout& to) const {
     return transfer_cost(mesh_, from, to, model_.element_bytes).seconds(model_);
@@ -295,17 +296,9 @@ RowChoice Search::make_choice(const Trace::Node& node, const AxisRows& rows) con
     d.row_output[axis] = row.output;
     d.cut |= axis_bit(axis);
     labels.push_back(row.label);
-    if (row.small_bytes > 0) {
-      choice.seconds +=
-          2 * (model_.latency_seconds + static_cast<double>(row.small_bytes) *
-                                            static_cast<double>(node.signature.output.count()) /
-                                            static_cast<double>(node.signature.output.back() *
-                                                                mesh_.size[static_cast<std::size_t>(axis)]) /
-                                            model_.network_bytes_per_second);
-    }
   }
   d.rows = join(labels, " ");
-  choice.seconds += local_seconds(node, d);
+  choice.seconds += local_seconds(node, d) + own_seconds(node, d, rows);
   for (std::size_t i = 0; i < node.inputs.size(); ++i) {
     if (value(node.inputs[i]).role == Trace::Role::kParameter) {
       choice.seconds += parameter_seconds(layout(node.inputs[i], d.inputs[i]));
@@ -358,6 +351,22 @@ double Search::local_seconds(const Trace::Node& node, const Decision& decision) 
   }
   return 3 * (node.signature.forward_flops * share / model_.flops_per_second +
               bytes / model_.memory_bytes_per_second);
+}
+
+/// What the rows' own algorithms send, forward and backward.
+double Search::own_seconds(const Trace::Node& node, const Decision& decision, const AxisRows& rows) const {
+  double seconds = 0;
+  for (int axis = 0; axis < mesh_.axes; ++axis) {
+    const int r = rows[static_cast<std::size_t>(axis)];
+    if (r < 0) continue;
+    const Row& row = node.signature.rows[static_cast<std::size_t>(r)];
+    if (row.slice_bytes == 0) continue;
+    const Shape piece = layout(node.inputs[0], decision.inputs[0]).box(mesh_, {}).extent;
+    const std::int64_t slice = piece.count() / std::max<std::int64_t>(piece[row.inputs[0].dim], 1);
+    seconds += 2 * (model_.latency_seconds +
+                    static_cast<double>(row.slice_bytes * slice) / model_.network_bytes_per_second);
+  }
+  return seconds;
 }
 
 /// A parameter is gathered along the axes that do not cut it, forward and backward, and its gradient is

@@ -17,8 +17,9 @@ struct Row {
   std::string label;  ///< what is cut: an index letter; or "sum": a Partial input passes
   std::vector<Placement> inputs;
   Placement output;
-  std::int64_t small_bytes =
-      0;  ///< bytes per outer element that the row's own collective sends (row statistics)
+  /// What the row's own algorithm (statistics, halos) sends, forward and again backward: bytes for each
+  /// element of a slice of the first input's piece across the cut dim.
+  std::int64_t slice_bytes = 0;
 
   bool operator==(const Row&) const = default;
 };

@@ -89,6 +89,18 @@ void declare(Keys<ValidationOptions>& keys) {
   keys.add("every", &ValidationOptions::every)
       .at_least(0)
       .doc("Steps between validations, which also run after the last step; 0: never.");
+  keys.add("overlap", &ValidationOptions::overlap)
+      .at_least(0)
+      .doc(
+          "Points by which the tiles that cover a validation part of images overlap at least, per spatial "
+          "axis; each "
+          "point is scored in the tile whose border is farthest. []: 0.");
+  keys.add("peak", &ValidationOptions::peak, auto_or<double>())
+      .above(0)
+      .doc(
+          "The peak of PSNR of images, in the target's unit; \"auto\": the target's largest value in the "
+          "training and "
+          "validation parts.");
 }
 
 void declare(Keys<CheckpointOptions>& keys) {

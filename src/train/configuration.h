@@ -48,6 +48,8 @@ void declare(Keys<TrainOptions>& keys);
 
 struct ValidationOptions {
   std::int64_t every = 100;
+  std::vector<std::int64_t> overlap;
+  std::optional<double> peak;  ///< nothing for "auto"
 };
 void declare(Keys<ValidationOptions>& keys);
 

@@ -11,18 +11,71 @@ namespace jigsaw {
 void declare(Keys<LossOptions>& keys) {
   using O = LossOptions;
   keys.choice("type", &O::type,
-              {{"mse", ErrorNorm::kSquared, "Mean of squared errors."},
-               {"l1", ErrorNorm::kAbsolute, "Mean of absolute errors."}})
-      .doc("The distance between prediction and target, both normalised.");
+              {{"mse", LossType::kMse, "Mean of squared errors."},
+               {"l1", LossType::kL1, "Mean of absolute errors."},
+               {"huber", LossType::kHuber,
+                "Mean of e²/2 for errors e up to delta, and of delta·(|e| − delta/2) beyond."},
+               {"cross_entropy", LossType::kCrossEntropy,
+                "Mean of −log of the probability of each point's label; needs data.classes."},
+               {"dice", LossType::kDice,
+                "Mean over classes of 1 − (2·Σ p·t + smoothing)/(Σ p + Σ t + smoothing), p the probabilities "
+                "and t "
+                "1 where the label is the class; needs data.classes."},
+               {"dice_cross_entropy", LossType::kDiceCrossEntropy, "The sum of dice and cross_entropy."}})
+      .doc(
+          "The distance between prediction and target, both normalised, or between probabilities and "
+          "labels.");
   keys.add("area_weighted", &O::area_weighted).doc("Whether points count by the area of their cells.");
+  keys.add("delta", &O::delta)
+      .above(0)
+      .doc("Where huber turns from squares to absolute values, in deviations.");
+  keys.add("class_weights", &O::class_weights)
+      .at_least(0)
+      .doc("Weight of each class in cross_entropy and dice; empty: all alike.");
+  keys.add("smoothing", &O::smoothing)
+      .above(0)
+      .doc(
+          "Points added to numerator and denominator of dice, so that a class that is nowhere counts as "
+          "found.");
   keys.add("variable_weights", &O::variable_weights)
       .at_least(0)
       .doc("Weight of target variables by name, as in t2m or t_850; 1 for those not named.");
 }
 
+namespace {
+
+ErrorMeasure measure_of(const LossOptions& options) {
+  switch (options.type) {
+    case LossType::kMse:
+      return ErrorNorm::kSquared;
+    case LossType::kL1:
+      return ErrorNorm::kAbsolute;
+    case LossType::kHuber:
+      return {ErrorNorm::kHuber, options.delta};
+    case LossType::kCrossEntropy:
+    case LossType::kDice:
+    case LossType::kDiceCrossEntropy:
+      break;
+  }
+  throw ConfigError(
+      "loss.type compares classes, and the targets are numbers; set data.classes, or loss.type \"mse\"");
+}
+
+}  // namespace
+
+Array point_weights(const Rank& rank, const Box& box, const std::vector<double>& row_weights) {
+  const std::int64_t rows = box.extent[1], points = box.extent.count(2, box.extent.rank() - 1);
+  Array weights(rank.context, {rows * points}, DType::kFloat64, Purpose::kWorkspace);
+  for (std::int64_t row = 0; row < rows; ++row) {
+    const double weight = row_weights[static_cast<std::size_t>(box.begin[1] + row)];
+    std::fill_n(weights.data<double>() + row * points, points, weight);
+  }
+  return weights;
+}
+
 FieldLoss::FieldLoss(const LossOptions& options, const std::vector<double>& row_weights,
                      std::vector<std::string> variables)
-    : norm_(options.type), row_weights_(row_weights) {
+    : measure_(measure_of(options)), row_weights_(row_weights) {
   if (!options.area_weighted) row_weights_.assign(row_weights.size(), 1.0);
   for (const std::string& variable : variables) {
     const auto weight = options.variable_weights.find(variable);
@@ -36,24 +89,45 @@ FieldLoss::FieldLoss(const LossOptions& options, const std::vector<double>& row_
   }
 }
 
-Array FieldLoss::point_weights(const Rank& rank, const Box& box) const {
-  const std::int64_t rows = box.extent[1], points = box.extent.count(2, box.extent.rank() - 1);
-  Array weights(rank.context, {rows * points}, DType::kFloat64, Purpose::kWorkspace);
-  for (std::int64_t row = 0; row < rows; ++row) {
-    const double weight = row_weights_[static_cast<std::size_t>(box.begin[1] + row)];
-    std::fill_n(weights.data<double>() + row * points, points, weight);
+GlobalSums GlobalSums::merged() const {
+  const auto width = static_cast<std::size_t>(variables);
+  GlobalSums result{1, variables, std::vector<double>(width), std::vector<double>(width)};
+  for (std::size_t i = 0; i < numerator.size(); ++i) {
+    result.numerator[i % width] += numerator[i];
+    result.denominator[i % width] += denominator[i];
   }
-  return weights;
+  return result;
 }
 
-GlobalSums FieldLoss::sums(const Rank& rank, ErrorNorm norm, const Array& prediction, const Array& target,
-                           const Layout& layout) const {
+void GlobalSums::add(const GlobalSums& other) {
+  require(other.numerator.size() == numerator.size(), "sums of other variables cannot be added");
+  for (std::size_t i = 0; i < numerator.size(); ++i) {
+    numerator[i] += other.numerator[i];
+    denominator[i] += other.denominator[i];
+  }
+}
+
+Layout FieldLoss::target_layout(const Mesh&, const Layout& prediction) const {
+  return prediction;
+}
+
+double FieldLoss::backward(const Rank& rank, const Variable& prediction, const Array& target,
+                           double scale) const {
+  const ShardedTensor x = prediction.value();
+  const GlobalSums global = sums(rank, measure_, x.piece, target, x.layout);
+  prediction.slot()->add(rank, {gradient(rank, global, scale, x.piece, target, x.layout), x.layout});
+  return value(global);
+}
+
+GlobalSums FieldLoss::sums(const Rank& rank, const ErrorMeasure& measure, const Array& prediction,
+                           const Array& target, const Layout& layout) const {
   const Box box = rank.box(layout);
   GlobalSums global{layout.global[0], layout.global.back(), {}, {}};
   const auto count = static_cast<std::size_t>(global.samples * global.variables);
   std::vector<double> all(2 * count, 0.0);
   if (!box.empty()) {
-    const LossSums local = loss_sums(rank.context, norm, prediction, target, point_weights(rank, box));
+    const LossSums local =
+        loss_sums(rank.context, measure, prediction, target, point_weights(rank, box, row_weights_));
     const std::int64_t channels = box.extent.back();
     for (std::int64_t b = 0; b < box.extent[0]; ++b) {
       for (std::int64_t c = 0; c < channels; ++c) {
@@ -107,7 +181,8 @@ Array FieldLoss::gradient(const Rank& rank, const GlobalSums& sums, double scale
               : 0.0;
     }
   }
-  return loss_gradient(rank.context, norm_, prediction, target, point_weights(rank, box), factor);
+  return loss_gradient(rank.context, measure_, prediction, target, point_weights(rank, box, row_weights_),
+                       factor);
 }
 
 }  // namespace jigsaw

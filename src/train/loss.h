@@ -1,5 +1,8 @@
 #pragma once
+#include <cstdint>
 #include <map>
+#include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -9,12 +12,40 @@
 
 namespace jigsaw {
 
+enum class LossType : std::uint8_t { kMse, kL1, kHuber, kCrossEntropy, kDice, kDiceCrossEntropy };
+
 struct LossOptions {
-  ErrorNorm type = ErrorNorm::kSquared;
+  LossType type = LossType::kMse;
   bool area_weighted = true;
   std::map<std::string, double> variable_weights;
+  double delta = 1.0;
+  std::vector<double> class_weights;
+  double smoothing = 1.0;
+
+  /// Whether it compares class probabilities with labels.
+  bool of_classes() const {
+    return type == LossType::kCrossEntropy || type == LossType::kDice || type == LossType::kDiceCrossEntropy;
+  }
 };
 void declare(Keys<LossOptions>& keys);
+
+/// What training minimises: a function of a prediction and a target that is the same on every mesh.
+class Loss {
+ public:
+  virtual ~Loss() = default;
+
+  /// Where targets lie for predictions in this layout: [B, space…, channels of the target].
+  virtual Layout target_layout(const Mesh& mesh, const Layout& prediction) const = 0;
+  /// The loss; d(scale · loss)/d prediction is added to the prediction's slot. Collective over the mesh.
+  ///
+  /// @param target  this rank's piece in target_layout().
+  virtual double backward(const Rank& rank, const Variable& prediction, const Array& target,
+                          double scale) const = 0;
+};
+
+/// Weights of the points of a box of [B, space…, C], f64 [points]: those of its rows, `row_weights` by global
+/// row.
+Array point_weights(const Rank& rank, const Box& box, const std::vector<double>& row_weights);
 
 /// Sums over all points of the grid, per global sample and variable, equal on every rank.
 struct GlobalSums {
@@ -28,6 +59,10 @@ struct GlobalSums {
   bool has_points(std::int64_t sample, std::int64_t variable) const {
     return denominator[index(sample, variable)] > 0;
   }
+  /// Those of the samples together, as of one sample.
+  GlobalSums merged() const;
+  /// Adds sums of as many samples.
+  void add(const GlobalSums& other);
   std::size_t index(std::int64_t sample, std::int64_t variable) const {
     return static_cast<std::size_t>(sample * variables + variable);
   }
@@ -36,20 +71,24 @@ struct GlobalSums {
 /// Distance between prediction and target: per sample and variable the weighted mean over valid points,
 /// numerator and denominator each summed over all ranks; then the weighted mean over variables and samples.
 /// Never a mean of local means.
-class FieldLoss {
+class FieldLoss : public Loss {
  public:
   /// @param row_weights  weight of each row of the grid (mean 1), used when area_weighted.
   /// @param variables    names of the target channels, for variable_weights.
-  /// @throws ConfigError when a weight names no variable.
+  /// @throws ConfigError when a weight names no variable, or the loss compares classes.
   FieldLoss(const LossOptions& options, const std::vector<double>& row_weights,
             std::vector<std::string> variables);
 
-  ErrorNorm norm() const { return norm_; }
+  Layout target_layout(const Mesh& mesh, const Layout& prediction) const override;
+  double backward(const Rank& rank, const Variable& prediction, const Array& target,
+                  double scale) const override;
+
+  const ErrorMeasure& norm() const { return measure_; }
   const std::vector<double>& variable_weights() const { return weights_; }
 
   /// Collective over the mesh. Prediction and target: pieces in `layout` [B, space…, C]; NaN targets do not
   /// count.
-  GlobalSums sums(const Rank& rank, ErrorNorm norm, const Array& prediction, const Array& target,
+  GlobalSums sums(const Rank& rank, const ErrorMeasure& measure, const Array& prediction, const Array& target,
                   const Layout& layout) const;
   /// The loss of these sums.
   double value(const GlobalSums& sums) const;
@@ -58,10 +97,9 @@ class FieldLoss {
                  const Array& target, const Layout& layout) const;
 
  private:
-  Array point_weights(const Rank& rank, const Box& box) const;
   double total_weight(const GlobalSums& sums) const;
 
-  ErrorNorm norm_;
+  ErrorMeasure measure_;
   std::vector<double> row_weights_;
   std::vector<double> weights_;  // per variable
 };

@@ -57,19 +57,19 @@ Trainer::~Trainer() = default;
 
 void Trainer::open_data() {
   const TrainOptions& train = config_.train;
-  data_ = std::make_unique<Dataset>(config_.data, options_.config_folder, train.rollout.max, world_);
+  objective_ = open_objective(config_, options_.config_folder, world_);
+  data_ = &objective_->data();
   micro_samples_ = train.batch_size / train.accumulate;
   steps_ = total_steps();
-  sampler_ =
-      std::make_unique<Sampler>(static_cast<std::int64_t>(data_->train_windows().size()), train.batch_size,
-                                Sampler::Order::kShuffled, static_cast<std::uint64_t>(config_.seed));
-  reader_ = std::make_unique<BatchReader>(data_->make_reader());
+  sampler_ = std::make_unique<Sampler>(data_->count(Split::kTrain), train.batch_size,
+                                       Sampler::Order::kShuffled, static_cast<std::uint64_t>(config_.seed));
+  reader_ = data_->open_reader();
 }
 
 std::int64_t Trainer::total_steps() const {
   if (config_.train.steps) return *config_.train.steps;
   if (!config_.train.epochs) return 1000;
-  const auto windows = static_cast<double>(data_->train_windows().size());
+  const auto windows = static_cast<double>(data_->count(Split::kTrain));
   return std::max<std::int64_t>(1, std::llround(std::ceil(*config_.train.epochs * windows /
                                                           static_cast<double>(config_.train.batch_size))));
 }
@@ -77,7 +77,7 @@ std::int64_t Trainer::total_steps() const {
 void Trainer::build_model() {
   const Channels& channels = data_->channels();
   const ModelDescription description{data_->grid().shape(), static_cast<std::int64_t>(channels.inputs.size()),
-                                     static_cast<std::int64_t>(channels.targets.size())};
+                                     objective_->output_channels()};
   model_ = jigsaw::build_model(config_.model, description);
   model_->set_recompute(config_.train.recompute == Recompute::kBlock);
   const MeshOptions mesh =
@@ -91,14 +91,12 @@ void Trainer::build_model() {
   rank_ = std::make_unique<Rank>(Rank{world_.context(), *mesh_});
   forecaster_ = std::make_unique<Forecaster>(*model_, channels, data_->statistics(), config_.data.predict,
                                              config_.data.lead_hours, config_.train.rollout.max);
-  loss_ =
-      std::make_unique<FieldLoss>(config_.loss, data_->grid().row_weights(), channel_names(channels.targets));
   plan_and_materialise(*model_, *rank_, plans_, micro_samples_, config_.zero, types_.master, types_.compute,
                        static_cast<std::uint64_t>(config_.seed));
   forecaster_->plan(*rank_, plans_, micro_samples_);
   optimizer_ = std::make_unique<AdamW>(*rank_, model_->parameters(), config_.optimizer);
-  if (config_.validation.every > 0 && !data_->valid_windows().empty()) {
-    validation_ = std::make_unique<Validation>(*rank_, plans_, *forecaster_, *data_, *loss_, micro_samples_,
+  if (config_.validation.every > 0 && data_->count(Split::kValid) > 0) {
+    validation_ = std::make_unique<Validation>(*rank_, plans_, *forecaster_, *objective_, micro_samples_,
                                                config_.train.rollout.max, types_.compute, types_.master);
   }
 }
@@ -201,14 +199,15 @@ int Trainer::rollout_of(std::int64_t step) const {
 Batch Trainer::load(std::int64_t micro_step) {
   const std::int64_t step = micro_step / config_.train.accumulate,
                      micro = micro_step % config_.train.accumulate;
-  const std::vector<std::int64_t> windows = sampler_->batch(step);
-  BatchRequest request;
-  for (std::int64_t i = micro * micro_samples_; i < (micro + 1) * micro_samples_; ++i) {
-    request.times.push_back(
-        data_->train_windows()[static_cast<std::size_t>(windows[static_cast<std::size_t>(i)])]);
-  }
+  const std::vector<std::int64_t> samples = sampler_->batch(step);
+  const auto first = samples.begin() + micro * micro_samples_;
+  SampleRequest request;
+  request.samples.assign(first, first + micro_samples_);
+  request.position = {static_cast<std::uint64_t>(step), static_cast<std::uint64_t>(micro * micro_samples_),
+                      0};
   request.input = rank_->box(model_->input_layout(*mesh_, micro_samples_));
-  request.target = rank_->box(model_->output_layout(*mesh_, micro_samples_));
+  request.target =
+      rank_->box(objective_->loss().target_layout(*mesh_, model_->output_layout(*mesh_, micro_samples_)));
   request.rollout = rollout_of(step + 1);
   request.dtype = types_.master;
   return reader_->read(request, rank_->context);
@@ -220,18 +219,14 @@ double Trainer::run_micro_batch(std::int64_t step, std::int64_t micro, const Bat
       {static_cast<std::uint64_t>(step), static_cast<std::uint64_t>(micro * micro_samples_), 0}};
   Tape tape(*rank_, plans_, Tape::Mode::kRecord, types_.compute, random);
   tape.set_training(true);
-  const Layout layout = model_->output_layout(*mesh_, micro_samples_);
   const auto leads = static_cast<int>(batch.targets.size());
   double weights = 0, loss = 0;
   for (int r = 0; r < leads; ++r) weights += config_.train.lead_weight(r);
   forecaster_->run(tape, batch, micro_samples_, [&](int r, const Variable& prediction) {
     const Array& target = batch.targets[static_cast<std::size_t>(r)];
-    const Array piece = prediction.value().piece;
-    const GlobalSums sums = loss_->sums(*rank_, loss_->norm(), piece, target, layout);
     const double share =
         config_.train.lead_weight(r) / weights / static_cast<double>(config_.train.accumulate);
-    loss += share * loss_->value(sums);
-    prediction.slot()->add(*rank_, {loss_->gradient(*rank_, sums, share, piece, target, layout), layout});
+    loss += share * objective_->loss().backward(*rank_, prediction, target, share);
   });
   tape.backward();
   return loss;
@@ -293,16 +288,14 @@ void Trainer::validate(std::int64_t step) {
                {"step", step},
                {"loss", last_validation_->loss},
                {"metrics", last_validation_->metrics(0)}};
-  for (std::size_t lead = 1; lead < last_validation_->scores.size(); ++lead) {
+  for (std::size_t lead = 1; lead < last_validation_->leads.size(); ++lead) {
     line["leads"][std::to_string((static_cast<int>(lead) + 1) * config_.data.lead_hours)] =
         last_validation_->metrics(lead);
   }
   metrics_->write(line);
   progress_->end_line();
-  for (const auto& [name, score] : last_validation_->scores[0]) {
-    log_.info(concat("step ", step, "  validation  ", name, "  rmse ", score.rmse, "  bias ", score.bias,
-                     "  persistence ", score.persistence_rmse, "  ratio ",
-                     score.rmse / score.persistence_rmse));
+  for (const std::string& scores : last_validation_->lines) {
+    log_.info(concat("step ", step, "  validation  ", scores));
   }
 }
 

@@ -86,20 +86,20 @@ class Trainer {
   std::int64_t steps_ = 0, first_step_ = 1, micro_samples_ = 0;
   int skipped_in_row_ = 0;
 
-  std::unique_ptr<Dataset> data_;
+  std::unique_ptr<Objective> objective_;
+  SampleSource* data_ = nullptr;  ///< the objective's
   std::unique_ptr<Model> model_;
   std::unique_ptr<Mesh> mesh_;
   std::unique_ptr<Rank> rank_;
   PlanBook plans_;
   std::unique_ptr<Forecaster> forecaster_;
-  std::unique_ptr<FieldLoss> loss_;
   std::unique_ptr<AdamW> optimizer_;
   std::unique_ptr<Validation> validation_;
   std::unique_ptr<RunDirectory> directory_;
   std::unique_ptr<MetricsLog> metrics_;
   std::unique_ptr<Progress> progress_;
   std::unique_ptr<Sampler> sampler_;
-  std::unique_ptr<BatchReader> reader_;
+  std::unique_ptr<SampleReader> reader_;
   std::unique_ptr<Watchdog> watchdog_;
   std::unique_ptr<Prefetch> prefetch_;  // last: its thread uses what stands above
   std::optional<ValidationResult> last_validation_;

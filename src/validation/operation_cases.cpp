@@ -16,6 +16,26 @@ std::vector<OperationCase> operation_cases(Operation operation) {
       return patchify_cases();
     case Operation::kUnpatchify:
       return unpatchify_cases();
+    case Operation::kConcatenate:
+      return concatenate_cases();
+    case Operation::kConvolution:
+      return convolution_cases();
+    case Operation::kGlobalAverage:
+      return global_average_cases();
+    case Operation::kPad:
+      return pad_cases();
+    case Operation::kPooling:
+      return pooling_cases();
+    case Operation::kResample:
+      return resample_cases();
+    case Operation::kTransposedConvolution:
+      return transposed_convolution_cases();
+    case Operation::kRmsNorm:
+      return rms_norm_cases();
+    case Operation::kGroupNorm:
+      return group_norm_cases();
+    case Operation::kBatchNorm:
+      return batch_norm_cases();
   }
   fail("a number that is no operation");
 }

@@ -31,7 +31,17 @@ OperationCase make_case(std::string name, const std::vector<std::vector<Shape>>&
 std::vector<OperationCase> contraction_cases();
 std::vector<OperationCase> pointwise_cases();
 std::vector<OperationCase> layer_norm_cases();
+std::vector<OperationCase> rms_norm_cases();
+std::vector<OperationCase> group_norm_cases();
+std::vector<OperationCase> batch_norm_cases();
 std::vector<OperationCase> patchify_cases();
 std::vector<OperationCase> unpatchify_cases();
+std::vector<OperationCase> concatenate_cases();
+std::vector<OperationCase> convolution_cases();
+std::vector<OperationCase> global_average_cases();
+std::vector<OperationCase> pad_cases();
+std::vector<OperationCase> pooling_cases();
+std::vector<OperationCase> resample_cases();
+std::vector<OperationCase> transposed_convolution_cases();
 
 }  // namespace jigsaw

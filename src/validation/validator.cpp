@@ -125,9 +125,14 @@ Operation called_operation(const OperationCase& one) {
 
 std::vector<Row> listed_rows(const OperationCase& one) {
   require(!one.instances.empty(), "a case of the validator has shapes");
-  std::vector<Row> rows = PlacedRun(one.instances[0]).signature().rows;
+  const auto rows_of = [](const OperationCase::Instance& instance) {
+    std::vector<Row> rows = PlacedRun(instance).signature().rows;
+    for (Row& row : rows) row.slice_bytes = 0;  // what they send may depend on the shapes
+    return rows;
+  };
+  const std::vector<Row> rows = rows_of(one.instances[0]);
   for (const OperationCase::Instance& instance : one.instances) {
-    require(PlacedRun(instance).signature().rows == rows, "rows of one case do not depend on the shapes");
+    require(rows_of(instance) == rows, "rows of one case do not depend on the shapes");
   }
   return rows;
 }

@@ -69,6 +69,27 @@ TEST(Gradient, Pointwise) {
   }
 }
 
+TEST(Gradient, Activations) {
+  for (const Activation activation :
+       {Activation::kRelu, Activation::kSilu, Activation::kTanh, Activation::kSigmoid}) {
+    check_gradients({concat("activation ", static_cast<int>(activation)),
+                     {{2, 3, 2, 5}},
+                     {{5}},
+                     [activation](Tape& tape, const Variables& inputs, const Variables& parameters) {
+                       return pointwise(tape, inputs[0], {"bhwc", parameters[0], "c", {}, activation});
+                     }});
+  }
+}
+
+TEST(Gradient, DropPath) {
+  check_gradients(
+      {"drop path", {{5, 3, 4}, {5, 3, 4}}, {}, [](Tape& tape, const Variables& inputs, const Variables&) {
+         Pointwise drop{"bwc", {}, "", inputs[1], Activation::kNone, 0.5, "path"};
+         drop.whole_samples = true;
+         return pointwise(tape, inputs[0], drop);
+       }});
+}
+
 TEST(Gradient, DropoutDropsAShareAndScalesTheRest) {
   const GradientCase dropout{
       "dropout", {{4, 40, 40}}, {}, [](Tape& tape, const Variables& inputs, const Variables&) {
@@ -100,6 +121,58 @@ TEST(Gradient, LayerNorm) {
   check_gradients(norm("bc", {4, 6}, 1e-5));
   // A third rank has no channel; a large eps keeps rows of two from being signs.
   check_gradients(norm("bwc", {3, 2, 2}, 1.0));
+}
+
+TEST(Gradient, RmsNorm) {
+  for (const auto& [letters, shape] :
+       {std::pair<std::string, Shape>("bhwc", {2, 3, 2, 5}), {"bwc", {3, 2, 2}}}) {
+    check_gradients({concat("rms_norm ", letters),
+                     {shape},
+                     {{shape.back()}},
+                     [text = letters](Tape& tape, const Variables& inputs, const Variables& parameters) {
+                       return rms_norm(tape, text, inputs[0], parameters[0], 1e-3);
+                     }});
+  }
+}
+
+TEST(Gradient, GroupNorm) {
+  // Groups of the whole, of several channels that a cut parts, and of one; a third rank may have no channel.
+  for (const auto& [groups, shape] : {std::pair<std::int64_t, Shape>(1, {2, 3, 2, 5}),
+                                      {2, {2, 3, 4}},
+                                      {4, {1, 2, 3, 2, 4}},
+                                      {2, {3, 1, 2, 2}},
+                                      {2, {2, 2, 2, 6}}}) {
+    check_gradients({concat("group_norm ", groups, " of ", shape),
+                     {shape},
+                     {{shape.back()}, {shape.back()}},
+                     [n = groups](Tape& tape, const Variables& inputs, const Variables& parameters) {
+                       return group_norm(tape, inputs[0], parameters[0], parameters[1], n, 0.1);
+                     }});
+  }
+}
+
+/// A vector that is the same on all ranks and has no gradient.
+Variable constant(Tape& tape, std::int64_t count, double value) {
+  const Layout layout{{count}, {}};
+  if (tape.tracing()) return Variable::traced(layout, -1);
+  return Variable({filled(tape.context(), {count}, DType::kFloat64, value), layout}, false);
+}
+
+TEST(Gradient, BatchNorm) {
+  for (const bool training : {true, false}) {
+    for (const Shape& shape : {Shape{3, 2, 2, 3}, Shape{2, 3, 4}, Shape{1, 2, 3, 2, 2}}) {
+      check_gradients({concat(training ? "batch_norm " : "batch_norm in evaluation ", shape),
+                       {shape},
+                       {{shape.back()}, {shape.back()}},
+                       [=](Tape& tape, const Variables& inputs, const Variables& parameters) {
+                         tape.set_training(training);
+                         const Variable mean = constant(tape, shape.back(), 0.3),
+                                        variance = constant(tape, shape.back(), 2.0);
+                         return batch_norm(tape, inputs[0], parameters[0], parameters[1], mean, variance,
+                                           0.1);
+                       }});
+    }
+  }
 }
 
 GradientCase patches(const Shape& field, const Shape& patch) {

@@ -291,6 +291,69 @@ def write_layers(folder):
         loss_case(file)
 
 
+# ---------------------------------------------------------------- activations.h5
+
+
+def write_activations(folder):
+    activations = {"relu": F.relu, "silu": F.silu, "tanh": torch.tanh, "sigmoid": torch.sigmoid}
+    with create(folder, "activations.h5") as file:
+        for name, activation in activations.items():
+            x = torch.cat([torch.linspace(-9, 9, 37), torch.tensor([0.1])])  # 0, too, where torch has a slope
+            layer_case(file, name, lambda x, p, f=activation: f(x), x, {})
+
+
+# ---------------------------------------------------------------- norms.h5
+
+RUNNING = ("running_mean", "running_var")
+MOMENTUM = 0.1
+
+
+def channels_first(function):
+    """A function of [B, C, space...] as one of [B, space..., C]."""
+    return lambda x, p, **arguments: function(x.movedim(-1, 1), p, **arguments).movedim(1, -1)
+
+
+def rms_norm(x, p, epsilon):
+    """torch.nn.RMSNorm is younger than this PyTorch."""
+    return x * torch.rsqrt(x.square().mean(-1, keepdim=True) + epsilon) * p["weight"]
+
+
+@channels_first
+def group_norm(x, p, groups, epsilon):
+    return F.group_norm(x, groups, p["weight"], p["bias"], epsilon)
+
+
+@channels_first
+def instance_norm(x, p, epsilon):
+    return F.instance_norm(x, weight=p["weight"], bias=p["bias"], eps=epsilon)
+
+
+@channels_first
+def batch_norm(x, p, training, epsilon):
+    """A running statistic's gradient is set to (before - after) / momentum: its distance from the batch's."""
+    running = {key: p[key].detach().clone() for key in RUNNING}
+    y = F.batch_norm(x, *running.values(), p["weight"], p["bias"], training, MOMENTUM, epsilon)
+    for key in RUNNING:
+        p[key].grad = (p[key].detach() - running[key]) / MOMENTUM
+    return y
+
+
+def write_norms(folder):
+    with create(folder, "norms.h5") as file:
+        weight_only = {"weight": norm_parameters(7)["weight"]}
+        layer_case(file, "rms_norm", rms_norm, randn(3, 5, 7, mean=0.5), weight_only, epsilon=1e-6)
+        field = randn(2, 7, 5, 12, scale=2, mean=0.5)
+        layer_case(file, "group_norm", group_norm, field, norm_parameters(12), groups=3, epsilon=1e-5)
+        volume = randn(2, 3, 4, 5, 6, scale=2, mean=0.5)
+        layer_case(file, "group_norm_3d", group_norm, volume, norm_parameters(6), groups=2, epsilon=1e-5)
+        layer_case(file, "instance_norm", instance_norm, field, norm_parameters(12), epsilon=1e-5)
+        for name, training in (("batch_norm", True), ("batch_norm_evaluation", False)):
+            statistics = {"running_mean": randn(6), "running_var": torch.rand(6) + 0.5}
+            parameters = norm_parameters(6) | statistics
+            x = randn(3, 5, 4, 6, scale=2, mean=0.5)
+            layer_case(file, name, batch_norm, x, parameters, training=training, epsilon=1e-5)
+
+
 # ---------------------------------------------------------------- weathermixer*.h5
 
 MIXER = {
@@ -409,6 +472,70 @@ def write_mixer(folder, name, **options):
     print(name, "loss", [f"{x:.4f}" for x in losses], "norm", [f"{x:.3f}" for x in norms])
 
 
+# ---------------------------------------------------------------- losses.h5
+
+HUBER_DELTA = 0.6
+IGNORED = 255
+DICE_SMOOTHING = 1.0
+CLASS_WEIGHTS = (0.5, 2.0, 1.0, 0.25)
+
+
+def channels_first(x):
+    return x.movedim(-1, 1)
+
+
+def dice(logits, labels, weights):
+    """Soft Dice of one sample, logits [1, K, D, H, W]; the weighted mean over classes."""
+    valid = labels != IGNORED
+    p = logits.softmax(1)[0][:, valid[0]]
+    t = F.one_hot(labels[0][valid[0]], logits.shape[1]).T.double()
+    overlap = (2 * (p * t).sum(1) + DICE_SMOOTHING) / (p.sum(1) + t.sum(1) + DICE_SMOOTHING)
+    return ((1 - overlap) * weights).sum() / weights.sum()
+
+
+def class_losses(logits, labels, weights):
+    """Mean over samples of what torch says of each: [B, D, H, W, K] and [B, D, H, W]."""
+    parts = [(channels_first(x[None]), q[None]) for x, q in zip(logits, labels)]
+    entropy = sum(F.cross_entropy(x, q, weight=weights, ignore_index=IGNORED) for x, q in parts) / len(parts)
+    overlap = sum(dice(x, q, weights) for x, q in parts) / len(parts)
+    return {"cross_entropy": entropy, "dice": overlap, "dice_cross_entropy": entropy + overlap}
+
+
+def write_losses(folder):
+    """Losses of volumes, [B, D, H, W, C], and their gradients."""
+    with create(folder, "losses.h5") as file:
+        target = randn(2, 5, 3, 4, 2)
+        for name, loss in {
+            "mse": F.mse_loss,
+            "l1": F.l1_loss,
+            "huber": lambda x, y: F.huber_loss(x, y, delta=HUBER_DELTA),
+        }.items():
+            prediction = randn(2, 5, 3, 4, 2).requires_grad_()
+            value = loss(prediction, target)
+            value.backward()
+            save_all(
+                file,
+                name,
+                {"prediction": prediction, "target": target, "loss": value, "gradient": prediction.grad},
+            )
+        file["huber"].attrs["delta"] = HUBER_DELTA
+        weights = torch.tensor(CLASS_WEIGHTS)
+        labels = torch.randint(0, len(CLASS_WEIGHTS), (2, 5, 3, 4))
+        labels[torch.rand(2, 5, 3, 4) < 0.15] = IGNORED
+        for name in ("cross_entropy", "dice", "dice_cross_entropy"):
+            prediction = randn(2, 5, 3, 4, len(CLASS_WEIGHTS), scale=2).requires_grad_()
+            value = class_losses(prediction, labels, weights)[name]
+            value.backward()
+            save_all(
+                file,
+                name,
+                {"prediction": prediction, "target": labels, "loss": value, "gradient": prediction.grad},
+            )
+            file[name].attrs["class_weights"] = CLASS_WEIGHTS
+            file[name].attrs["ignore_index"] = IGNORED
+            file[name].attrs["smoothing"] = DICE_SMOOTHING
+
+
 # ---------------------------------------------------------------- command line
 
 FILES = {
@@ -420,6 +547,9 @@ FILES = {
     "weathermixer_output_map": lambda folder: write_mixer(
         folder, "weathermixer_output_map.h5", positions=False, final_norm=False, output_map=True
     ),
+    "losses": write_losses,
+    "activations": write_activations,
+    "norms": write_norms,
 }
 
 

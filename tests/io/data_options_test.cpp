@@ -25,9 +25,9 @@ TEST(DataOptions, ReadsTheSectionAndWritesItBack) {
   const auto options = parse<DataOptions>(Json::parse(kSection));
   EXPECT_EQ(options.variables[1], (VariableOptions{"t", {850, 500}}));
   ASSERT_EQ(options.train.size(), 2U);
-  EXPECT_EQ(options.train[1].first, at("2019-03-15T06:00"));
+  EXPECT_EQ(periods_of(options.train)[1].first, at("2019-03-15T06:00"));
   ASSERT_EQ(options.valid.size(), 1U);
-  EXPECT_EQ(options.valid[0].last, at("2019-03-31T23:59:59"));
+  EXPECT_EQ(periods_of(options.valid)[0].last, at("2019-03-31T23:59:59"));
   EXPECT_EQ(options.predict, Predict::kState);
   EXPECT_EQ(options.lead_hours, 6);
   EXPECT_FALSE(options.normalization);
@@ -48,8 +48,57 @@ TEST(DataOptions, RefusesWhatIsImpossible) {
   EXPECT_EQ(message("train", {"2019-03-24", "2019-03-01"}).find("train"), 0U);
   EXPECT_EQ(message("train", {"2019-03-24", "2019-02-30"}).find("train"), 0U);
   EXPECT_EQ(message("shape", {3}).find("shape"), 0U);
-  EXPECT_EQ(message("task", "denoise").find("task"), 0U);
+  EXPECT_EQ(message("task", "denoised").find("task"), 0U);
+  EXPECT_EQ(message("task", "denoise").find("train"), 0U);
+  EXPECT_EQ(message("train", {{"depth", {0, 9}}}).find("train must hold pairs of dates"), 0U);
+  EXPECT_EQ(message("dims", {"height", "width"}).find("dims"), 0U);
+  EXPECT_EQ(message("crop", {4, 4}).find("crop"), 0U);
   EXPECT_EQ(message("lead_hours", 0).find("lead_hours"), 0U);
+}
+
+const char* const kImages = R"({
+  "files": ["ct.h5"], "task": "map", "variables": ["scan/density"], "targets": ["labels"], "classes": 4, "ignore_index": 255,
+  "dims": ["width", "sample", "height", "depth"], "crop": [16, 32, 32], "flips": ["width"],
+  "train": [{"sample": [0, 7]}, {"sample": [8, 8], "depth": [0, 74]}], "valid": {"sample": [9, 9]}
+})";
+
+TEST(DataOptions, ReadsImagesAndWritesThemBack) {
+  const auto options = parse<DataOptions>(Json::parse(kImages));
+  EXPECT_EQ(options.space(), (std::vector{ImageDim::kDepth, ImageDim::kHeight, ImageDim::kWidth}));
+  ASSERT_EQ(options.train.size(), 2U);
+  const auto& ranges = std::get<SliceRanges>(options.train[1]);
+  EXPECT_EQ(ranges.of.at(ImageDim::kDepth), std::pair(std::int64_t{0}, std::int64_t{74}));
+  EXPECT_EQ(to_text(ranges), R"({"sample":[8,8],"depth":[0,74]})");
+  const Json written = to_json(options);
+  EXPECT_EQ(written["train"], Json::parse(kImages)["train"]);
+  EXPECT_EQ(written["valid"], Json::parse(kImages)["valid"]);
+  EXPECT_EQ(to_json(parse<DataOptions>(written)), written);
+}
+
+TEST(DataOptions, RefusesImagesThatAreImpossible) {
+  const auto message = [](const std::string& key, const Json& value) {
+    Json json = Json::parse(kImages);
+    json[key] = value;
+    return message_of<ConfigError>([&] { parse<DataOptions>(json); });
+  };
+  EXPECT_EQ(message("dims", {"z", "height", "width"}).find("dims[0]"), 0U);
+  EXPECT_EQ(message("dims", {"height", "height"}).find("dims"), 0U);
+  EXPECT_EQ(message("dims", {"height"}).find("dims"), 0U);
+  EXPECT_EQ(message("dims", Json::array()).find("dims"), 0U);
+  EXPECT_EQ(message("crop", {32, 32}).find("crop"), 0U);
+  EXPECT_EQ(message("flips", {"sample"}).find("flips"), 0U);
+  EXPECT_EQ(message("train", {{"dept", {0, 7}}}).find("train.dept"), 0U);
+  EXPECT_EQ(message("train", {{"depth", {7, 0}}}).find("train.depth"), 0U);
+  EXPECT_EQ(message("train", {{"depth", {0, 1, 2}}}).find("train.depth"), 0U);
+  EXPECT_EQ(message("train", Json::object()).find("train"), 0U);
+  EXPECT_EQ(message("valid", {"2019-03-01", "2019-03-02"}).find("valid"), 0U);
+  EXPECT_EQ(message("targets", Json::array()).find("targets"), 0U);
+  EXPECT_EQ(message("targets", {"a", "b"}).find("targets"), 0U);
+  EXPECT_EQ(message("classes", 1).find("classes"), 0U);
+  EXPECT_EQ(message("classes", 0).find("ignore_index"), 0U);
+  EXPECT_EQ(message("noise_sigma", 3).find("noise_sigma"), 0U);
+  EXPECT_EQ(message("forcings", {"latitude"}).find("forcings"), 0U);
+  EXPECT_EQ(message("task", "denoise").find("noise_sigma"), 0U);
 }
 
 std::vector<std::string> names(const std::vector<Channel>& channels) {

@@ -12,7 +12,7 @@ namespace {
 
 std::vector<double> read(const std::string& file, const std::string& name) {
   NetcdfFile netcdf(fixture(file));
-  const NetcdfVariable& variable = *netcdf.find(name);
+  const FileVariable& variable = *netcdf.find(name);
   std::vector<double> values(static_cast<std::size_t>(variable.shape.count()));
   netcdf.read<double>(variable, Box::whole(variable.shape), values);
   return values;
@@ -26,7 +26,7 @@ TEST(NetcdfFile, UnpacksEveryFormatAsTheReferenceDoes) {
 
 TEST(NetcdfFile, ReadsHyperslabsAndCountsTheirBytes) {
   NetcdfFile file(fixture("packed.nc"));
-  const NetcdfVariable& t2m = *file.find("t2m");
+  const FileVariable& t2m = *file.find("t2m");
   std::vector<float> slab(6);
   file.read<float>(t2m, {{3, 2, 4}, {1, 3, 2}}, slab);
   const std::vector<double> whole = expected_values("t2m");

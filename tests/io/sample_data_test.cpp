@@ -126,14 +126,14 @@ class Input {
  public:
   explicit Input(const std::string& path) : file_(path) {}
 
-  const NetcdfVariable& operator[](const std::string& name) const {
-    const NetcdfVariable* variable = file_.find(name);
+  const FileVariable& operator[](const std::string& name) const {
+    const FileVariable* variable = file_.find(name);
     if (variable == nullptr) throw std::out_of_range(name);
     return *variable;
   }
   /// In physical units; NaN where it is the fill value.
   std::vector<double> values(const std::string& name) {
-    const NetcdfVariable& variable = (*this)[name];
+    const FileVariable& variable = (*this)[name];
     std::vector<double> result(static_cast<std::size_t>(variable.shape.count()));
     file_.read<double>(variable, Box::whole(variable.shape), result);
     return result;

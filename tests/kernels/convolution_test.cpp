@@ -203,6 +203,26 @@ TEST_P(ConvolutionKernel, OneByOneIsAProduct) {
   expect_near(values_of(y), values_of(product), tolerance(DType::kFloat32, 40, 8));
 }
 
+/// A kept weight is packed once, until it is forgotten.
+TEST_P(ConvolutionKernel, KeptWeightsAreForgotten) {
+  const Convolution convolution = {{{3, 3}, {1, 1}, {1, 1}}};
+  const Array x = random_array(context_, {1, 12, 12, 16}, DType::kFloat32, 1),
+              weight = random_array(context_, {16, 16, 3, 3}, DType::kFloat32, 2);
+  const auto run = [&] {
+    return values_of(convolution_forward(context_, convolution, x, weight, {}, DType::kFloat32));
+  };
+  const std::vector<double> before = run();
+  keep_packed(context_, weight);
+  EXPECT_EQ(run(), before);
+  EXPECT_EQ(run(), before);
+  Array changed = weight;
+  scale(context_, changed, 2.0);
+  forget_packed_weights(context_);
+  std::vector<double> twice = before;
+  for (double& value : twice) value *= 2;
+  EXPECT_EQ(run(), twice);
+}
+
 TEST_P(ConvolutionKernel, MetaCountsAlike) {
   Context meta = Context::make_meta();
   const Convolution convolution = {{{3, 3}, {2, 2}, {1, 1}}, 2};

@@ -45,26 +45,116 @@ TEST_P(Loss, SumsAndGradient) {
     const Array weight = random_array(context_, {points}, DType::kFloat64, 3, 0, 2);
     const Array factor = random_array(context_, sums_shape, DType::kFloat64, 4);
     const std::vector<double> ps = values_of(prediction), ws = values_of(weight), fs = values_of(factor);
-    for (const ErrorNorm norm : {ErrorNorm::kSquared, ErrorNorm::kAbsolute}) {
+    for (const ErrorMeasure& measure : {ErrorMeasure(ErrorNorm::kSquared), ErrorMeasure(ErrorNorm::kAbsolute),
+                                        ErrorMeasure(ErrorNorm::kHuber, 0.3)}) {
+      const double delta = measure.delta;
       std::vector<double> numerator(fs.size(), 0.0), denominator(fs.size(), 0.0), gradient(ps.size(), 0.0);
       for (std::size_t i = 0; i < ps.size(); ++i) {
         if (std::isnan(targets[i])) continue;
         const std::size_t c = static_cast<std::size_t>(channels), n = static_cast<std::size_t>(points);
         const std::size_t point = i / c % n, at = i / c / n * c + i % c;
         const double error = ps[i] - targets[i];
-        numerator[at] += ws[point] * (norm == ErrorNorm::kSquared ? error * error : std::abs(error));
+        const bool near = std::abs(error) < delta;
+        const double sign = error > 0 ? 1 : -1;
+        const double huber = near ? error * error / 2 : delta * std::abs(error) - delta * delta / 2;
+        numerator[at] += ws[point] * (measure.norm == ErrorNorm::kSquared    ? error * error
+                                      : measure.norm == ErrorNorm::kAbsolute ? std::abs(error)
+                                                                             : huber);
         denominator[at] += ws[point];
-        gradient[i] = fs[at] * ws[point] * (norm == ErrorNorm::kSquared ? 2 * error : error > 0 ? 1 : -1);
+        gradient[i] = fs[at] * ws[point] *
+                      (measure.norm == ErrorNorm::kSquared    ? 2 * error
+                       : measure.norm == ErrorNorm::kAbsolute ? sign
+                       : near                                 ? error
+                                                              : delta * sign);
       }
-      const LossSums sums = loss_sums(context_, norm, prediction, target, weight);
+      const LossSums sums = loss_sums(context_, measure, prediction, target, weight);
       EXPECT_EQ(sums.numerator.dtype(), DType::kFloat64);
       EXPECT_EQ(sums.numerator.shape(), sums_shape);
       expect_near(values_of(sums.numerator), numerator, tolerance(DType::kFloat64, points + 1, 8));
       expect_near(values_of(sums.denominator), denominator, tolerance(DType::kFloat64, points + 1, 2));
-      const Array found = loss_gradient(context_, norm, prediction, target, weight, factor);
+      const Array found = loss_gradient(context_, measure, prediction, target, weight, factor);
       EXPECT_EQ(found.dtype(), test.prediction);
       expect_near(values_of(found), gradient, tolerance(test.prediction, 2, 8));
     }
+  }
+}
+
+struct ClassCase {
+  Shape logits;
+  DType type, label_type;
+  double scale;  ///< of the logits
+};
+const ClassCase kClassCases[] = {{{2, 3, 5, 4}, DType::kFloat32, DType::kFloat32, 3},
+                                 {{2, 3, 5, 4}, DType::kFloat64, DType::kFloat64, 3},
+                                 {{2, 3, 5, 4}, DType::kBfloat16, DType::kFloat32, 2},
+                                 {{2, 67, 71, 3}, DType::kFloat32, DType::kFloat64, 1},
+                                 {{1, 5, 2}, DType::kFloat32, DType::kFloat32, 500},
+                                 {{3, 129, 1}, DType::kFloat32, DType::kFloat32, 1},
+                                 {{2, 0, 3}, DType::kFloat32, DType::kFloat32, 1},
+                                 {{0, 4, 3}, DType::kFloat32, DType::kFloat32, 1}};
+
+TEST_P(Loss, ClassSumsAndTheirGradient) {
+  for (const ClassCase& test : kClassCases) {
+    SCOPED_TRACE(test.logits.to_string());
+    Shape label_shape = test.logits;
+    const std::int64_t k = test.logits.back(), b = test.logits[0];
+    label_shape[label_shape.rank() - 1] = 1;
+    const std::int64_t points = label_shape.count(1, label_shape.rank());
+    const Array logits = random_array(context_, test.logits, test.type, 1, -test.scale, test.scale);
+    std::vector<double> q = values_of(random_array(context_, label_shape, DType::kFloat64, 2, 0, double(k)));
+    for (std::size_t i = 0; i < q.size(); ++i) q[i] = i % 5 == 3 ? std::nan("") : std::floor(q[i]);
+    const Array labels = array_of(context_, label_shape, test.label_type, q);
+    const Array weight = random_array(context_, {points}, DType::kFloat64, 3, 0, 2);
+    const Array factors = random_array(context_, {3, b, k}, DType::kFloat64, 4);
+    const std::vector<double> xs = values_of(logits), ws = values_of(weight), fs = values_of(factors);
+    const auto at = [&](std::int64_t kind, std::int64_t sample, std::int64_t c) {
+      return static_cast<std::size_t>((kind * b + sample) * k + c);
+    };
+    std::vector<double> sums(static_cast<std::size_t>(6 * b * k), 0.0), gradient(xs.size(), 0.0);
+    for (std::size_t i = 0; i < q.size(); ++i) {
+      if (std::isnan(q[i])) continue;
+      const auto label = static_cast<std::int64_t>(q[i]);
+      const std::int64_t sample = static_cast<std::int64_t>(i) / points;
+      const double w = ws[i % static_cast<std::size_t>(points)];
+      const double* const x = xs.data() + i * static_cast<std::size_t>(k);
+      // Relative to the label's logit, as an independent way to the same probabilities.
+      std::vector<double> p(static_cast<std::size_t>(k));
+      for (std::int64_t c = 0; c < k; ++c) {
+        double sum = 0;
+        for (std::int64_t j = 0; j < k; ++j) sum += std::exp(x[j] - x[c]);
+        p[static_cast<std::size_t>(c)] = 1 / sum;
+      }
+      const double own = p[static_cast<std::size_t>(label)];
+      std::int64_t best = 0;
+      for (std::int64_t c = 1; c < k; ++c) best = x[c] > x[best] ? c : best;
+      double odds = 0;
+      for (std::int64_t j = 0; j < k; ++j) odds += std::exp(std::min(700.0, x[j] - x[label]));
+      sums[at(ClassSums::kSurprise, sample, label)] +=
+          w * (own > 1e-300 ? std::log(odds) : x[best] - x[label]);
+      sums[at(ClassSums::kLabelled, sample, label)] += w;
+      sums[at(ClassSums::kIntersection, sample, label)] += w * own;
+      for (std::int64_t c = 0; c < k; ++c) {
+        sums[at(ClassSums::kPredicted, sample, c)] += w * p[static_cast<std::size_t>(c)];
+      }
+      sums[at(ClassSums::kHits, sample, label)] += best == label ? w : 0;
+      sums[at(ClassSums::kChosen, sample, best)] += w;
+      for (std::int64_t c = 0; c < k; ++c) {
+        // dp_j/dx_c = p_j (δ_jc − p_c)
+        const double pc = p[static_cast<std::size_t>(c)];
+        double slope = fs[at(0, sample, label)] * (pc - (c == label ? 1 : 0));
+        for (std::int64_t j = 0; j < k; ++j) {
+          const double along = fs[at(2, sample, j)] + (j == label ? fs[at(1, sample, j)] : 0);
+          slope += along * p[static_cast<std::size_t>(j)] * ((j == c ? 1 : 0) - pc);
+        }
+        gradient[i * static_cast<std::size_t>(k) + static_cast<std::size_t>(c)] = w * slope;
+      }
+    }
+    const double loose = test.type == DType::kFloat64 ? 1e-12 : 1e-6;
+    const ClassSums found = class_sums(context_, logits, labels, weight);
+    expect_near(values_of(found.all), sums, loose * 2 * static_cast<double>(points + 1) * test.scale);
+    const Array slopes = class_gradient(context_, logits, labels, weight, factors);
+    EXPECT_EQ(slopes.dtype(), test.type);
+    expect_near(values_of(slopes), gradient, test.type == DType::kBfloat16 ? 0.05 : 10 * loose);
   }
 }
 

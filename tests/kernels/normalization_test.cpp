@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "kernels/copy.h"
 #include "kernels/pointwise.h"
+#include "kernels/row_statistics.h"
 #include "support/arrays.h"
 #include "support/backends.h"
 #include "support/tolerance.h"
@@ -165,6 +166,38 @@ TEST_P(LayerNorm, PartsOfRowsCombine) {
       expect_near(values_of(part.dbeta), values_of(extract_box(context_, whole.dbeta, columns)),
                   tolerance(type, 32, 4));
     }
+  }
+}
+
+/// RMSNorm from LayerNorm's kernels, against its definition.
+TEST_P(LayerNorm, WithMomentsAboutZero) {
+  const std::int64_t rows = 5, c = 37;
+  for (const DType type : {DType::kFloat32, DType::kFloat64}) {
+    const Array x = random_array(context_, {rows, c}, type, 1, 0, 3),
+                dy = random_array(context_, {rows, c}, type, 2), gamma = random_array(context_, {c}, type, 3);
+    const std::vector<double> xs = values_of(x), dys = values_of(dy), gammas = values_of(gamma);
+    std::vector<double> y = xs, dx = xs, dgamma(gammas.size(), 0.0);
+    for (std::size_t first = 0; first < xs.size(); first += gammas.size()) {
+      double square = 0, slope = 0;
+      for (std::size_t i = 0; i < gammas.size(); ++i)
+        square += xs[first + i] * xs[first + i] / static_cast<double>(c);
+      const double r = 1 / std::sqrt(square + kEps);
+      for (std::size_t i = 0; i < gammas.size(); ++i) slope += dys[first + i] * gammas[i] * xs[first + i] * r;
+      for (std::size_t i = 0; i < gammas.size(); ++i) {
+        y[first + i] = xs[first + i] * r * gammas[i];
+        dgamma[i] += dys[first + i] * xs[first + i] * r;
+        dx[first + i] = r * (dys[first + i] * gammas[i] - xs[first + i] * r * slope / static_cast<double>(c));
+      }
+    }
+    const std::int64_t lengths[] = {c};
+    const NormStatistics statistics = combine_moments(
+        context_, pack_moments(context_, row_moments(context_, x)), lengths, kEps, Centre::kZero);
+    expect_near(values_of(layer_norm_apply(context_, x, gamma, {}, statistics)), y, tolerance(type, 32, 4));
+    Array sums = layer_norm_row_sums(context_, dy, x, gamma, statistics);
+    drop_mean_part(context_, sums);
+    const NormGradients gradients = layer_norm_backward_apply(context_, dy, x, gamma, statistics, sums, c);
+    expect_near(values_of(gradients.dx), dx, tolerance(type, 64, 4));
+    expect_near(values_of(gradients.dgamma), dgamma, tolerance(type, 64, 4));
   }
 }
 

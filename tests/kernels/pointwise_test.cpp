@@ -100,6 +100,90 @@ TEST_P(Pointwise, GeluOfExtremes) {
     EXPECT_TRUE(std::isnan(value));
 }
 
+/// The activations by their definitions, in float64.
+struct Curve {
+  const char* name;
+  Activation activation;
+  double (*value)(double);
+  double (*slope)(double);
+};
+const Curve kCurves[] = {{"relu", Activation::kRelu, [](double x) { return std::max(x, 0.0); },
+                          [](double x) { return x > 0 ? 1.0 : 0.0; }},
+                         {"silu", Activation::kSilu, [](double x) { return x / (1 + std::exp(-x)); },
+                          [](double x) {
+                            const double s = 1 / (1 + std::exp(-x));
+                            return s + x * s * (1 - s);
+                          }},
+                         {"tanh", Activation::kTanh, [](double x) { return std::tanh(x); },
+                          [](double x) { return 1 - std::tanh(x) * std::tanh(x); }},
+                         {"sigmoid", Activation::kSigmoid, [](double x) { return 1 / (1 + std::exp(-x)); },
+                          [](double x) { return 1 / (2 + std::exp(x) + std::exp(-x)); }}};
+
+TEST_P(Pointwise, ActivationsAreTheirDefinitions) {
+  for (const Curve& curve : kCurves) {
+    for (const DType type : kTypes) {
+      SCOPED_TRACE(curve.name + std::string(name(type)));
+      const Array x = random_array(context_, {40001}, type, 1, -20, 20);
+      std::vector<double> values = values_of(x), slopes = values;
+      for (std::size_t i = 0; i < values.size(); ++i) {
+        slopes[i] = curve.slope(values[i]);
+        values[i] = curve.value(values[i]);
+      }
+      const PointwiseChain chain{.activation = curve.activation};
+      const std::vector<double> found = values_of(pointwise_forward(context_, chain, x, {}, {}));
+      for (std::size_t i = 0; i < found.size(); ++i) {
+        // σ and silu of −20 are 2e-9: relative to the value, and with the rounding of float32 arithmetic
+        ASSERT_NEAR(found[i], values[i], tolerance(type, 8, std::abs(values[i])) + 1e-15);
+      }
+      const Array ones = filled(context_, x.shape(), type, 1.0);
+      expect_near(values_of(pointwise_backward(context_, chain, x, {}, ones)), slopes, tolerance(type, 16));
+    }
+  }
+}
+
+TEST_P(Pointwise, ActivationsOfExtremes) {
+  const Array x = array_of(context_, {5}, DType::kFloat32, {1e30, -1e30, 0.0, 1e-10, -200.0});
+  const Array ones = filled(context_, x.shape(), DType::kFloat32, 1.0),
+              nan = filled(context_, {3}, DType::kFloat32, std::nan(""));
+  const double large = static_cast<float>(1e30), tiny = static_cast<float>(1e-10);
+  const std::vector<std::vector<double>> wanted = {
+      {large, 0, 0, tiny, 0}, {large, 0, 0, tiny / 2, 0}, {1, -1, 0, tiny, -1}, {1, 0, 0.5, 0.5, 0}};
+  const std::vector<std::vector<double>> slopes = {
+      {1, 0, 0, 1, 0}, {1, 0, 0.5, 0.5, 0}, {0, 0, 1, 1, 0}, {0, 0, 0.25, 0.25, 0}};
+  for (std::size_t curve = 0; curve < wanted.size(); ++curve) {
+    SCOPED_TRACE(kCurves[curve].name);
+    const PointwiseChain chain{.activation = kCurves[curve].activation};
+    const std::vector<double> y = values_of(pointwise_forward(context_, chain, x, {}, {}));
+    for (std::size_t i = 0; i < y.size(); ++i)
+      EXPECT_NEAR(y[i], wanted[curve][i], 1e-6 * std::abs(wanted[curve][i]) + 1e-30);
+    expect_near(values_of(pointwise_backward(context_, chain, x, {}, ones)), slopes[curve], 1e-6);
+    for (const double value : values_of(pointwise_forward(context_, chain, nan, {}, {})))
+      EXPECT_TRUE(std::isnan(value));
+  }
+}
+
+/// Drop path: one number decides for a whole sample, wherever its pieces are.
+TEST_P(Pointwise, WholeSamplesAreDropped) {
+  const Shape shape = {64, 6, 5, 3};
+  Dropout dropout = whole_dropout(shape, 0.4);
+  dropout.whole_samples = true;
+  for (const DType type : kTypes) {
+    for (const Box& piece :
+         {Box::whole(shape), Box{{5, 2, 0, 1}, {59, 3, 5, 2}}, Box{{63, 0, 0, 0}, {1, 6, 5, 3}}}) {
+      dropout.piece = piece;
+      const Array ones = filled(context_, piece.extent, type, 1.0);
+      const std::vector<double> mask =
+          values_of(pointwise_forward(context_, {.dropout = dropout}, ones, {}, {}));
+      const std::size_t per_sample = mask.size() / static_cast<std::size_t>(piece.extent[0]);
+      for (std::size_t i = 0; i < mask.size(); ++i) {
+        const std::uint64_t sample = static_cast<std::uint64_t>(piece.begin[0]) + i / per_sample;
+        const bool keep = dropout.stream.uniform({.step = 5, .sample = 2 + sample}, 0) >= 0.4;
+        ASSERT_NEAR(mask[i], keep ? 1 / 0.6 : 0.0, 2 * testing::epsilon(type));
+      }
+    }
+  }
+}
+
 TEST_P(Pointwise, BackwardFollowsTheChain) {
   const Shape shape = {3, 7, 11};
   for (const DType type : kTypes) {

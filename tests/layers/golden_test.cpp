@@ -3,11 +3,16 @@
 
 #include <mutex>
 
+#include "base/error.h"
+#include "layers/batch_norm.h"
+#include "layers/group_norm.h"
+#include "layers/layer_golden.h"
 #include "layers/layer_norm.h"
 #include "layers/linear.h"
 #include "layers/mixing.h"
 #include "layers/patches.h"
 #include "layers/pointwise_layers.h"
+#include "layers/rms_norm.h"
 #include "layers/training_run.h"
 #include "optim/schedule.h"
 #include "support/golden_file.h"
@@ -15,132 +20,89 @@
 namespace jigsaw {
 namespace {
 
+using testing::check_layer;
 using testing::GoldenFile;
+using testing::layer;
+using testing::read_layer;
 using testing::relative_difference;
 using testing::Tensors;
 using Sizes = TrainingRun::MeshSizes;
 
 // ---- single layers
 
-struct LayerGolden {
-  std::string name;
-  Shape field;  ///< the input as [B, space…, C]
-  std::function<LayerPtr(const LayerSite&)> build;
-  std::vector<double> input, output_gradient;
-  Tensors parameters,
-      expected;  ///< expected: "output", "input" and the gradients of parameters by their name
-};
-
-LayerGolden read_layer(const std::string& name, const Shape& field,
-                       std::function<LayerPtr(const LayerSite&)> build) {
-  const GoldenFile file("layers.h5");
-  LayerGolden golden{
-      name, field, std::move(build), file.values(name + "/input"), file.values(name + "/output_gradient"),
-      {},   {}};
-  for (const std::string& parameter : file.names(name + "/parameters")) {
-    golden.parameters[parameter] = file.values(name + "/parameters/" + parameter);
-    golden.expected[parameter] = file.values(name + "/parameter_gradients/" + parameter);
-  }
-  golden.expected["output"] = file.values(name + "/output");
-  golden.expected["input"] = file.values(name + "/input_gradient");
-  return golden;
-}
-
-/// This rank's part of what is expected.
-Tensors run_layer(const Rank& rank, const LayerGolden& golden) {
-  ParameterBlock block("layer");
-  Shape space;
-  for (int dim = 1; dim + 1 < golden.field.rank(); ++dim) space.append(golden.field[dim]);
-  const LayerPtr layer = golden.build({block, "", {space, golden.field.back()}, "layer"});
-  const BlockSpec spec{"layer", &block, false, layer->output_units()};
-  const Layout layout = rank.mesh.field_layout(golden.field, layer->input_units());
-  const auto run = [&](Tape& tape, const std::vector<Variable>& x) { return layer->run(tape, x[0]); };
-
-  PlanBook plans;
-  Tape trace(rank, plans, Tape::Mode::kTrace, DType::kFloat64);
-  trace.block(spec, {Variable::traced(layout, -1)}, run);
-  block.materialise(rank, Zero::kNone, DType::kFloat64, DType::kFloat64, 1);
-  testing::load(block, golden.parameters);
-
-  Tape tape(rank, plans, Tape::Mode::kRecord, DType::kFloat64);
-  const Variable x({testing::cut_piece(rank, layout, DType::kFloat64, golden.input), layout}, true);
-  const Variable y = tape.block(spec, {x}, run);
-  const Array dy = testing::cut_piece(rank, y.layout(), DType::kFloat64, golden.output_gradient);
-  y.slot()->add(rank, {dy, y.layout()});
-  tape.backward();
-
-  Tensors result;
-  const auto paste = [&](const std::string& name, const ShardedTensor& value) {
-    result[name].assign(static_cast<std::size_t>(value.layout.global.count()), NAN);
-    testing::paste_piece(rank, value.layout, value.piece, result[name]);
-  };
-  paste("output", y.value());
-  paste("input", x.slot()->take());
-  for (auto& group : block.groups()) {
-    group->synchronise_gradients();
-    testing::collect(group->owned_segments(), group->owned_gradient(), result);
-  }
-  return result;
-}
-
-void check_layer(const LayerGolden& golden) {
-  const auto domain_axes = static_cast<std::size_t>(golden.field.rank() - 2);
-  for (const std::pair<int, int>& sizes : {std::pair{1, 1}, {2, 1}, {1, 2}, {3, 1}, {2, 2}}) {
-    SCOPED_TRACE(concat(golden.name, " on domain ", sizes.first, " × tensor ", sizes.second));
-    std::vector<int> domain(domain_axes, 1);
-    domain[0] = sizes.first;
-    Tensors all;
-    std::mutex mutex;
-    run_ranks(sizes.first * sizes.second, [&](Communicator& world) {
-      Mesh mesh(world, 1, domain, sizes.second);
-      const Tensors mine = run_layer(Rank{world.context(), mesh}, golden);
-      const std::lock_guard lock(mutex);
-      testing::merge(all, mine);
-    });
-    ASSERT_EQ(all.size(), golden.expected.size());
-    for (const auto& [name, values] : golden.expected) {
-      EXPECT_LE(relative_difference(all.at(name), values), 1e-10) << name;
-    }
-  }
-}
-
-/// Builds a layer from its options.
-template <typename L, typename Options>
-std::function<LayerPtr(const LayerSite&)> layer(const Options& options) {
-  return [options](const LayerSite& site) { return std::make_unique<L>(site, options); };
+std::function<LayerPtr(const LayerSite&)> activation(Activation which) {
+  return [which](const LayerSite& site) { return std::make_unique<ActivationLayer>(site, which); };
 }
 
 TEST(GoldenLayer, Linear) {
-  check_layer(read_layer("linear", {3, 5, 7}, layer<Linear>(LinearOptions{4})));
+  check_layer(read_layer("layers.h5", "linear", {3, 5, 7}, layer<Linear>(LinearOptions{4})));
 }
 
 TEST(GoldenLayer, LayerNorm) {
-  check_layer(read_layer("layer_norm", {3, 5, 7}, layer<LayerNorm>(LayerNormOptions{})));
+  check_layer(read_layer("layers.h5", "layer_norm", {3, 5, 7}, layer<LayerNorm>(LayerNormOptions{})));
 }
 
 TEST(GoldenLayer, Gelu) {
-  check_layer(read_layer("gelu", {2, 19, 1}, layer<Gelu>(GeluOptions{})));
+  check_layer(read_layer("layers.h5", "gelu", {2, 19, 1}, activation(Activation::kGelu)));
+}
+
+TEST(GoldenLayer, Activations) {
+  const std::map<std::string, Activation> activations = {{"relu", Activation::kRelu},
+                                                         {"sigmoid", Activation::kSigmoid},
+                                                         {"silu", Activation::kSilu},
+                                                         {"tanh", Activation::kTanh}};
+  for (const auto& [name, which] : activations) {
+    check_layer(read_layer("activations.h5", name, {2, 19, 1}, activation(which)));
+  }
+  EXPECT_EQ(GoldenFile("activations.h5").names("/").size(), activations.size());
+}
+
+TEST(GoldenLayer, Norms) {
+  const auto check = [](const std::string& name, const Shape& field, auto build, bool training = true) {
+    testing::LayerGolden golden = read_layer("norms.h5", name, field, build);
+    golden.training = training;
+    check_layer(golden);
+  };
+  check("rms_norm", {3, 5, 7}, layer<RmsNorm>(RmsNormOptions{}));
+  check("group_norm", {2, 7, 5, 12}, layer<GroupNorm>(GroupNormOptions{3}));
+  check("group_norm_3d", {2, 3, 4, 5, 6}, layer<GroupNorm>(GroupNormOptions{2}));
+  check("instance_norm", {2, 7, 5, 12}, layer<InstanceNorm>(InstanceNormOptions{}));
+  check("batch_norm", {3, 5, 4, 6}, layer<BatchNorm>(BatchNormOptions{}));
+  check("batch_norm_evaluation", {3, 5, 4, 6}, layer<BatchNorm>(BatchNormOptions{}), false);
+  EXPECT_EQ(GoldenFile("norms.h5").names("/").size(), 6U);
+}
+
+TEST(GoldenLayer, GroupsThatDoNotDivideAreAnError) {
+  ParameterBlock block("layer");
+  try {
+    GroupNorm({block, "", {{4, 4}, 12}, "model.layers[2]"}, {5});
+    FAIL() << "5 groups of 12 channels";
+  } catch (const ConfigError& error) {
+    EXPECT_STREQ(error.what(), "model.layers[2].groups is 5, which does not divide the 12 channels; 4 would");
+  }
 }
 
 TEST(GoldenLayer, Mlp) {
-  check_layer(read_layer("mlp", {1, 3, 7}, layer<ChannelMixing>(ChannelMixingOptions{9.0 / 7})));
+  check_layer(read_layer("layers.h5", "mlp", {1, 3, 7}, layer<ChannelMixing>(ChannelMixingOptions{9.0 / 7})));
 }
 
 TEST(GoldenLayer, TokenMixing) {
-  check_layer(read_layer("token_mixing", {2, 3, 5, 4}, layer<TokenMixing>(TokenMixingOptions{7.0 / 15})));
+  check_layer(read_layer("layers.h5", "token_mixing", {2, 3, 5, 4},
+                         layer<TokenMixing>(TokenMixingOptions{7.0 / 15})));
 }
 
 TEST(GoldenLayer, ChannelMixing) {
-  check_layer(
-      read_layer("channel_mixing", {2, 3, 5, 4}, layer<ChannelMixing>(ChannelMixingOptions{9.0 / 4})));
+  check_layer(read_layer("layers.h5", "channel_mixing", {2, 3, 5, 4},
+                         layer<ChannelMixing>(ChannelMixingOptions{9.0 / 4})));
 }
 
 TEST(GoldenLayer, PatchEmbed) {
-  check_layer(read_layer("patch_embed", {2, 7, 10, 3}, layer<PatchEmbed>(PatchEmbedOptions{{3, 4}, 5})));
+  check_layer(
+      read_layer("layers.h5", "patch_embed", {2, 7, 10, 3}, layer<PatchEmbed>(PatchEmbedOptions{{3, 4}, 5})));
 }
 
 TEST(GoldenLayer, PatchRecover) {
-  check_layer(read_layer("patch_recover", {2, 3, 3, 5},
+  check_layer(read_layer("layers.h5", "patch_recover", {2, 3, 3, 5},
                          layer<PatchRecover>(PatchRecoverOptions{{3, 4}, 3, {7, 10}})));
 }
 

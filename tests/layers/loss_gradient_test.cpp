@@ -13,8 +13,8 @@ using Sizes = TrainingRun::MeshSizes;
 
 const Shape kShape{3, 5, 4, 3};
 
-FieldLoss make_loss(ErrorNorm norm) {
-  return FieldLoss({norm, true, {{"b", 2.5}}}, {1.5, 1.2, 1.0, 0.8, 0.5}, {"a", "b", "c"});
+FieldLoss make_loss(LossType type) {
+  return FieldLoss({type, true, {{"b", 2.5}}}, {1.5, 1.2, 1.0, 0.8, 0.5}, {"a", "b", "c"});
 }
 
 struct Fields {
@@ -58,8 +58,8 @@ Answer on_mesh(const FieldLoss& loss, const Fields& fields, double scale, const 
   return answer;
 }
 
-void check(ErrorNorm norm) {
-  const FieldLoss loss = make_loss(norm);
+void check(LossType type) {
+  const FieldLoss loss = make_loss(type);
   const Fields fields = made_up();
   const double scale = 2.5;
   const Answer one = on_mesh(loss, fields, scale, {});
@@ -84,15 +84,19 @@ void check(ErrorNorm norm) {
 }
 
 TEST(LossGradient, MeanSquaredError) {
-  check(ErrorNorm::kSquared);
+  check(LossType::kMse);
 }
 
 TEST(LossGradient, MeanAbsoluteError) {
-  check(ErrorNorm::kAbsolute);
+  check(LossType::kL1);
+}
+
+TEST(LossGradient, Huber) {
+  check(LossType::kHuber);
 }
 
 TEST(LossGradient, VanishesWhereNothingCounts) {
-  const FieldLoss loss = make_loss(ErrorNorm::kSquared);
+  const FieldLoss loss = make_loss(LossType::kMse);
   Fields fields = made_up();
   fields.target.assign(fields.target.size(), NAN);
   const Answer answer = on_mesh(loss, fields, 1.0, {1, {2, 1}, 1});
@@ -101,7 +105,7 @@ TEST(LossGradient, VanishesWhereNothingCounts) {
 }
 
 TEST(LossGradient, VanishesWhereNoVariableCounts) {
-  const FieldLoss loss({ErrorNorm::kSquared, false, {{"a", 0.0}, {"b", 0.0}, {"c", 0.0}}},
+  const FieldLoss loss({LossType::kMse, false, {{"a", 0.0}, {"b", 0.0}, {"c", 0.0}}},
                        std::vector<double>(5, 1.0), {"a", "b", "c"});
   const Answer answer = on_mesh(loss, made_up(), 1.0, {1, {2, 1}, 1});
   EXPECT_EQ(answer.loss, 0);
@@ -110,7 +114,7 @@ TEST(LossGradient, VanishesWhereNoVariableCounts) {
 
 TEST(Loss, AWeightThatNamesNoVariableIsAnError) {
   try {
-    FieldLoss({ErrorNorm::kSquared, true, {{"tm2", 1.0}}}, {1.0}, {"t2m", "u10"});
+    FieldLoss({LossType::kMse, true, {{"tm2", 1.0}}}, {1.0}, {"t2m", "u10"});
     ADD_FAILURE() << "no error";
   } catch (const ConfigError& error) {
     EXPECT_NE(std::string(error.what()).find("did you mean \"t2m\""), std::string::npos) << error.what();

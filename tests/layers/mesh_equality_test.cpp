@@ -63,6 +63,31 @@ TEST(MeshEquality, PublishedMixerOnAGridThatPatchesDoNotDivide) {
   compare_meshes(run, kMeshes, 1e-11);
 }
 
+/// Every normalisation and activation, and drop path, in one network.
+TEST(MeshEquality, NormsAndActivations) {
+  const Json inner = {{{"type", "rms_norm"}},
+                      {{"type", "linear"}, {"features", 6}},
+                      {{"type", "tanh"}},
+                      {{"type", "drop_path"}, {"probability", 0.4}}};
+  const Json layers = {{{"type", "linear"}, {"features", 6}},
+                       {{"type", "batch_norm"}},
+                       {{"type", "relu"}},
+                       {{"type", "residual"}, {"layers", inner}},
+                       {{"type", "group_norm"}, {"groups", 2}},
+                       {{"type", "silu"}},
+                       {{"type", "linear"}, {"features", 4}},
+                       {{"type", "instance_norm"}},
+                       {{"type", "sigmoid"}},
+                       {{"type", "linear"}, {"features", 2}}};
+  TrainingRun run{.model = {{"type", "sequential"}, {"layers", layers}}, .space = {7, 9}};
+  std::vector<Sizes> meshes = kMeshes;
+  meshes.push_back({1, {3, 2}, 1});
+  for (const std::int64_t samples : {1, 3}) {
+    run.samples = samples;
+    compare_meshes(run, meshes, 1e-11);
+  }
+}
+
 TEST(MeshEquality, OneOutputChannelOnTwoTensorRanks) {
   TrainingRun run{.model = kMixer};
   run.outputs = 1;

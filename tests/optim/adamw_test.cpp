@@ -217,6 +217,40 @@ TEST(AdamW, FrozenParametersStayAndDoNotCountInTheNorm) {
   });
 }
 
+/// What a batch norm gives as gradient moves a running statistic, by its momentum alone.
+TEST(AdamW, RunningStatisticsGoTheirWay) {
+  for (const int ranks : {1, 3}) {
+    Tensors all;
+    std::mutex mutex;
+    run_ranks(ranks, [&](Communicator& world) {
+      Mesh mesh(world, 1, {ranks}, 1);
+      const Rank rank{world.context(), mesh};
+      ParameterBlock block("block");
+      ParameterBlock::set_compute(block.add("weight", {2}, Initial::constant(1)), {});
+      ParameterBlock::set_compute(block.add("running", {4}, Initial::constant(2), 0.25), {});
+      block.materialise(rank, Zero::kNone, DType::kFloat64, DType::kFloat64, 1);
+      AdamW optimizer(rank, {&block}, {.learning_rate = 0.1, .weight_decay = 0.5, .clip_norm = 1e-3});
+      optimizer.zero_gradients();
+      block.acquire();
+      block.begin_gradients();
+      if (world.rank() == 0) {
+        for (const auto& parameter : block.parameters()) {
+          for (double& gradient : parameter->gradient().span<double>()) gradient = 3.0;
+        }
+      }
+      block.finish_gradients();
+      block.release();
+      const double norm = optimizer.finish_gradients(1.0);
+      optimizer.step(0.5, 1.0, norm);
+      const std::lock_guard lock(mutex);
+      EXPECT_NEAR(norm, std::sqrt(2 * 9.0), 1e-12);
+      for (auto& group : block.groups()) testing::collect(group->stored_segments(), group->stored(), all);
+    });
+    EXPECT_EQ(all.at("running"), std::vector<double>(4, 2 - 0.25 * 3));
+    EXPECT_LT(all.at("weight")[0], 1.0);
+  }
+}
+
 TEST(AdamW, TheFirstMatchingGroupCounts) {
   OptimizerOptions options;
   options.groups = {{.match = "vec*", .learning_rate = 0.5}, {.match = "v*", .frozen = true}, {.match = "*"}};

@@ -183,10 +183,11 @@ class Exhaustive {
       if (row == nullptr) continue;
       const auto count = static_cast<double>(units(node, *row));
       flops *= std::ceil(count / size(axis)) / count;
-      if (row->small_bytes == 0) continue;
-      const auto outer = static_cast<double>(node.signature.output.count() / node.signature.output.back());
-      seconds += 2 * costs_.latency_seconds + 2 * static_cast<double>(row->small_bytes) * outer / size(axis) /
-                                                  costs_.network_bytes_per_second;
+      if (row->slice_bytes == 0) continue;
+      const Shape piece = Layout{node.signature.inputs[0], operand(rows, 0)}.box(mesh_, {}).extent;
+      const auto slice = static_cast<double>(piece.count() / piece[row->inputs[0].dim]);
+      seconds += 2 * costs_.latency_seconds +
+                 2 * static_cast<double>(row->slice_bytes) * slice / costs_.network_bytes_per_second;
     }
     for (std::size_t i = 0; i < node.inputs.size(); ++i) {
       elements += piece(node.signature.inputs[i], operand(rows, i));

@@ -1,10 +1,10 @@
 #include <algorithm>
 #include <map>
-#include <set>
 
 #include "kernels/contraction_kernels.h"
 #include "kernels/copy.h"
 #include "kernels/cpu/matmul.h"
+#include "kernels/cpu/packed_weights.h"
 #include "kernels/lowering.h"
 #include "kernels/pointwise.h"
 
@@ -14,21 +14,9 @@ namespace {
 
 /// What contractions of a rank keep between calls.
 struct ContractionState {
-  struct Packed {
-    const void* weight;
-    const Matmul* matmul;
-    auto operator<=>(const Packed&) const = default;
-  };
   ContractionPlans plans;
   std::map<MatmulKey, std::unique_ptr<Matmul>> matmuls;
-  std::set<const void*> kept;  ///< identities of weights that stay as they are for now
-  std::map<Packed, Array> packed;
-  std::int64_t packed_bytes = 0;
 };
-
-/// Copies of packed weights that are kept for later products take up to so much memory: packing costs far less
-/// than a product that large.
-constexpr std::int64_t kPackedBytes = std::int64_t{16} << 20;
 
 /// Below so many operations the plain loops are faster than any library call.
 constexpr std::int64_t kFewProducts = 2048;
@@ -52,6 +40,7 @@ class Products {
   Products(Context& context, const Lowering& lowering, const Array& a, const Array& b, Array& c)
       : context_(context),
         state_(context.state<ContractionState>()),
+        weights_(context.state<PackedWeights>()),
         lowering_(lowering),
         a_(lowering.swapped ? b : a),
         b_(lowering.swapped ? a : b),
@@ -72,8 +61,7 @@ class Products {
   bool prepare(bool add) {
     key_ = {lowering_.product, a_.dtype(), c_.dtype(), add, false, context_.threads()};
     loops_ = lowering_.loops;
-    const bool kept = state_.kept.contains(b_.identity());
-    key_.packed = lowering_.product.batch == 1 && (kept || packing_pays(lowering_.product));
+    key_.packed = lowering_.product.batch == 1 && (weights_.keeps(b_) || packing_pays(lowering_.product));
     if (both()) return true;
     key_.packed = false;
     if (both()) return true;
@@ -102,19 +90,12 @@ class Products {
   }
 
   Array packed_b(Matmul& matmul, const std::byte* b) {
-    if (!state_.kept.contains(b_.identity())) return matmul.pack(context_, b);
-    const auto found = state_.packed.find({b, &matmul});
-    if (found != state_.packed.end()) return found->second;
-    const Array packed = matmul.pack(context_, b);
-    if (state_.packed_bytes + packed.bytes() <= kPackedBytes) {
-      state_.packed_bytes += packed.bytes();
-      state_.packed.emplace(ContractionState::Packed{b, &matmul}, packed);
-    }
-    return packed;
+    return weights_.packed(b_, b, &matmul, [&] { return matmul.pack(context_, b); });
   }
 
   Context& context_;
   ContractionState& state_;
+  PackedWeights& weights_;
   const Lowering& lowering_;
   const Array &a_, &b_;
   Array& c_;
@@ -158,15 +139,10 @@ class Contraction : public ContractionKernels {
   }
 
   void keep_packed(Context& context, const Array& weight) const override {
-    context.state<ContractionState>().kept.insert(weight.identity());
+    context.state<PackedWeights>().keep(weight);
   }
 
-  void forget_packed_weights(Context& context) const override {
-    auto& state = context.state<ContractionState>();
-    state.kept.clear();
-    state.packed.clear();
-    state.packed_bytes = 0;
-  }
+  void forget_packed_weights(Context& context) const override { context.state<PackedWeights>().forget(); }
 
  private:
   static bool contract_fast(Context& context, const ContractionSpec& spec, const Array& a, const Array& b,

@@ -93,7 +93,13 @@ void DropoutMask::fill(std::int64_t first, std::int64_t n, float* factors) const
     RandomPosition position = dropout_.position;
     if (piece.extent.rank() > 0) position.sample += static_cast<std::uint64_t>(piece.begin[0] + index);
     const std::int64_t count = std::min(n, run_ - within);
-    dropout_factors(dropout_.stream, position, element, count, dropout_.probability, factors);
+    if (dropout_.whole_samples) {
+      float factor = 0.0F;
+      dropout_factors(dropout_.stream, position, 0, 1, dropout_.probability, &factor);
+      std::fill_n(factors, count, factor);
+    } else {
+      dropout_factors(dropout_.stream, position, element, count, dropout_.probability, factors);
+    }
     first += count, n -= count, factors += count;
   }
 }

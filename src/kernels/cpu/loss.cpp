@@ -1,6 +1,8 @@
+#include <algorithm>
 #include <cmath>
 #include <vector>
 
+#include "kernels/cpu/class_loss.h"
 #include "kernels/cpu/parallel.h"
 #include "kernels/cpu/types.h"
 #include "kernels/cpu/vector_math.h"
@@ -33,16 +35,13 @@ void visit_types(const Array& prediction, const Array& target, const F& f) {
 
 /// Adds one point's channels to numerator[c] and denominator[c].
 template <typename P, typename T>
-inline void add_point(ErrorNorm norm, std::int64_t channels, const P* prediction, const T* target,
-                      double weight, double* numerator, double* denominator) {
+inline void add_point(const ErrorMeasure& measure, std::int64_t channels, const P* prediction,
+                      const T* target, double weight, double* numerator, double* denominator) {
   for (std::int64_t c = 0; c < channels; ++c) {
     const auto wanted = static_cast<double>(target[c]);
     const double error = static_cast<double>(static_cast<float>(prediction[c])) - wanted;
-    const double power = norm == ErrorNorm::kSquared    ? error * error
-                         : norm == ErrorNorm::kAbsolute ? std::abs(error)
-                                                        : error;
     const bool valid = wanted == wanted;
-    numerator[c] += valid ? weight * power : 0.0;
+    numerator[c] += valid ? weight * measure.value(error) : 0.0;
     denominator[c] += valid ? weight : 0.0;
   }
 }
@@ -50,7 +49,7 @@ inline void add_point(ErrorNorm norm, std::int64_t channels, const P* prediction
 class Loss : public LossKernels {
  public:
   /// Threads take ranges of a sample's points; their sums are added in the order of the threads.
-  void sums(Context& context, ErrorNorm norm, const Array& prediction, const Array& target,
+  void sums(Context& context, const ErrorMeasure& measure, const Array& prediction, const Array& target,
             const Array& weight, LossSums& sums) const override {
     const Extents extents(prediction);
     const std::int64_t channels = extents.channels, width = 2 * channels;
@@ -66,7 +65,7 @@ class Loss : public LossKernels {
           double* const mine = partial.data() + thread * width;
           vectorized([=] {
             for (std::int64_t point = begin; point < end; ++point) {
-              add_point(norm, channels, p + point * channels, t + point * channels, w[point], mine,
+              add_point(measure, channels, p + point * channels, t + point * channels, w[point], mine,
                         mine + channels);
             }
           });
@@ -82,7 +81,7 @@ class Loss : public LossKernels {
     }
   }
 
-  void gradient(Context& context, ErrorNorm norm, const Array& prediction, const Array& target,
+  void gradient(Context& context, const ErrorMeasure& measure, const Array& prediction, const Array& target,
                 const Array& weight, const Array& factor, Array& gradient) const override {
     const Extents extents(prediction);
     const std::int64_t channels = extents.channels, rows = extents.samples * extents.points;
@@ -95,7 +94,7 @@ class Loss : public LossKernels {
                      for (std::int64_t row = begin; row < end; ++row) {
                        const double w = weight.data<double>()[row % extents.points];
                        const double* const factors = factor.data<double>() + row / extents.points * channels;
-                       gradient_point(norm, channels, prediction.data<P>() + row * channels,
+                       gradient_point(measure, channels, prediction.data<P>() + row * channels,
                                       target.data<T>() + row * channels, w, factors,
                                       gradient.data<P>() + row * channels);
                      }
@@ -104,18 +103,23 @@ class Loss : public LossKernels {
     });
   }
 
+  void class_sums(Context& context, const Array& logits, const Array& labels, const Array& weight,
+                  ClassSums& sums) const override {
+    cpu::class_sums(context, logits, labels, weight, sums);
+  }
+  void class_gradient(Context& context, const Array& logits, const Array& labels, const Array& weight,
+                      const Array& factors, Array& gradient) const override {
+    cpu::class_gradient(context, logits, labels, weight, factors, gradient);
+  }
+
  private:
   template <typename P, typename T>
-  static void gradient_point(ErrorNorm norm, std::int64_t channels, const P* prediction, const T* target,
-                             double weight, const double* factor, P* gradient) {
+  static void gradient_point(const ErrorMeasure& measure, std::int64_t channels, const P* prediction,
+                             const T* target, double weight, const double* factor, P* gradient) {
     for (std::int64_t c = 0; c < channels; ++c) {
       const auto wanted = static_cast<double>(target[c]);
       const double error = static_cast<double>(static_cast<float>(prediction[c])) - wanted;
-      const double sign = error > 0.0 ? 1.0 : error < 0.0 ? -1.0 : 0.0;
-      const double slope = norm == ErrorNorm::kSquared    ? 2.0 * error
-                           : norm == ErrorNorm::kAbsolute ? sign
-                                                          : 1.0;
-      const double value = factor[c] * weight * slope;
+      const double value = factor[c] * weight * measure.slope(error);
       gradient[c] = rounded<P>(static_cast<float>(wanted == wanted ? value : 0.0));
     }
   }

@@ -1,10 +1,8 @@
 #include "kernels/cpu/matmul.h"
 
-#include <dnnl.hpp>
 #include <string_view>
 
-#include "base/error.h"
-#include "base/text.h"
+#include "kernels/cpu/onednn.h"
 #include "kernels/cpu/parallel.h"
 
 namespace jigsaw::cpu {
@@ -13,26 +11,15 @@ namespace {
 
 using dnnl::memory;
 
-memory::data_type type_of(DType dtype) {
-  return dtype == DType::kBfloat16 ? memory::data_type::bf16 : memory::data_type::f32;
-}
-
 /// A matrix, or a batch of them; a batch stride of zero is a batch of one, which oneDNN repeats.
 memory::desc matrix(const MatrixProduct& product, const MatrixProduct::Strides& strides, std::int64_t rows,
                     std::int64_t columns, DType dtype) {
-  if (product.batch == 1) return {{rows, columns}, type_of(dtype), memory::dims{strides.row, strides.column}};
+  if (product.batch == 1)
+    return {{rows, columns}, onednn_type(dtype), memory::dims{strides.row, strides.column}};
   const bool repeated = strides.batch == 0;
   return {{repeated ? 1 : product.batch, rows, columns},
-          type_of(dtype),
+          onednn_type(dtype),
           memory::dims{repeated ? rows * columns : strides.batch, strides.row, strides.column}};
-}
-
-memory::desc any_layout(const memory::desc& plain) {
-#if DNNL_VERSION_MAJOR >= 3
-  return {plain.get_dims(), plain.get_data_type(), memory::format_tag::any};
-#else
-  return {plain.dims(), plain.data_type(), memory::format_tag::any};
-#endif
 }
 
 dnnl::matmul::primitive_desc describe(const dnnl::engine& engine, const memory::desc& a,
@@ -49,15 +36,6 @@ dnnl::matmul::primitive_desc describe(const dnnl::engine& engine, const memory::
 #else
   return {dnnl::matmul::desc(a, b, c), attributes, engine};
 #endif
-}
-
-void* address(const std::byte* data) {
-  return const_cast<std::byte*>(data);
-}
-
-/// oneDNN speaks of its own errors; ours say what was computed.
-[[noreturn]] void rethrow(const dnnl::error& error, const char* what) {
-  fail(concat("oneDNN could not run ", what, ": ", error.what()));
 }
 
 }  // namespace
@@ -109,8 +87,7 @@ std::unique_ptr<Matmul> Matmul::make(const MatmulKey& key) {
 void Matmul::run(Context& context, const std::byte* a, const std::byte* b, std::byte* c) {
   Primitives& p = *primitives_;
   const LibraryThreads threads(p.threads);
-  const Array scratch(context, {static_cast<std::int64_t>(p.scratch.get_desc().get_size() + 3) / 4},
-                      DType::kFloat32, Purpose::kWorkspace);
+  const Array scratch = workspace_of(context, p.scratch.get_desc());
   try {
     p.a.set_data_handle(address(a));
     p.b.set_data_handle(address(b));
@@ -130,12 +107,9 @@ Array Matmul::pack(Context& context, const std::byte* b) {
   Primitives& p = *primitives_;
   const LibraryThreads threads(p.threads);
   const memory::desc wanted = p.description.weights_desc();
-  Array packed(context, {static_cast<std::int64_t>(wanted.get_size() + 3) / 4}, DType::kFloat32,
-               Purpose::kWorkspace);
+  Array packed = workspace_of(context, wanted);
   try {
-    memory from(p.plain_b, p.engine, address(b)), to(wanted, p.engine, packed.raw());
-    dnnl::reorder(from, to).execute(p.stream, from, to);
-    p.stream.wait();
+    reorder(p.engine, p.stream, p.plain_b, b, wanted, packed.raw());
   } catch (const dnnl::error& error) {
     rethrow(error, "the packing of a matrix");
   }

@@ -45,6 +45,47 @@ inline void load(const PointwiseChain& chain, const Array& x, const Array& bias,
   if (bias.defined()) add_bias(chain.spread, bias.data<float>(), first, n, values);
 }
 
+/// values[i] = f(values[i]).
+template <typename F>
+inline void each(float* values, std::int64_t n, const F& f) {
+  for (std::int64_t i = 0; i < n; ++i) values[i] = f(values[i]);
+}
+
+inline void activate(Activation activation, float* values, std::int64_t n) {
+  switch (activation) {
+    case Activation::kNone:
+      return;
+    case Activation::kGelu:
+      return each(values, n, [](float x) { return gelu(x); });
+    case Activation::kRelu:
+      return each(values, n, [](float x) { return x < 0.0F ? 0.0F : x; });
+    case Activation::kSilu:
+      return each(values, n, [](float x) { return silu(x); });
+    case Activation::kTanh:
+      return each(values, n, [](float x) { return hyperbolic_tangent(x); });
+    case Activation::kSigmoid:
+      return each(values, n, [](float x) { return sigmoid(x); });
+  }
+}
+
+/// values[i] = the derivative at values[i] of an activation that is one.
+inline void differentiate(Activation activation, float* values, std::int64_t n) {
+  switch (activation) {
+    case Activation::kNone:
+      return;
+    case Activation::kGelu:
+      return each(values, n, [](float x) { return gelu_derivative(x); });
+    case Activation::kRelu:
+      return each(values, n, [](float x) { return x > 0.0F ? 1.0F : 0.0F; });
+    case Activation::kSilu:
+      return each(values, n, [](float x) { return silu_derivative(x); });
+    case Activation::kTanh:
+      return each(values, n, [](float x) { return hyperbolic_tangent_derivative(x); });
+    case Activation::kSigmoid:
+      return each(values, n, [](float x) { return sigmoid_derivative(x); });
+  }
+}
+
 inline void multiply(float* values, const float* factors, std::int64_t n) {
   for (std::int64_t i = 0; i < n; ++i) values[i] *= factors[i];
 }
@@ -67,10 +108,7 @@ void forward_typed(Context& context, const PointwiseChain& chain, const Array& x
     if (mask) mask->fill(first, n, factors.data());
     vectorized([&] {
       load<T>(chain, x, bias, first, n, values.data());
-      if (chain.activation == Activation::kGelu) {
-        for (std::int64_t i = 0; i < n; ++i)
-          values[static_cast<std::size_t>(i)] = gelu(values[static_cast<std::size_t>(i)]);
-      }
+      activate(chain.activation, values.data(), n);
       if (mask) multiply(values.data(), factors.data(), n);
       const T* const add = residual.defined() ? residual.data<T>() + first : nullptr;
       T* const to = y.data<T>() + first;
@@ -88,14 +126,12 @@ void backward_typed(Context& context, const PointwiseChain& chain, const Array& 
   if (chain.dropout) mask.emplace(*chain.dropout);
   for_blocks(context, dy.count(), [&](std::int64_t first, std::int64_t n) {
     Block values, factors;
-    values.fill(1.0F);
+    if (chain.activation == Activation::kNone) values.fill(1.0F);
     if (mask) mask->fill(first, n, factors.data());
     vectorized([&] {
-      if (chain.activation == Activation::kGelu) {
+      if (chain.activation != Activation::kNone) {
         load<T>(chain, x, bias, first, n, values.data());
-        for (std::int64_t i = 0; i < n; ++i) {
-          values[static_cast<std::size_t>(i)] = gelu_derivative(values[static_cast<std::size_t>(i)]);
-        }
+        differentiate(chain.activation, values.data(), n);
       }
       if (mask) multiply(values.data(), factors.data(), n);
       const T* const from = dy.data<T>() + first;

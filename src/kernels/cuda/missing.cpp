@@ -1,5 +1,6 @@
 // Families without CUDA kernels: the interface itself says so when one is called.
 #include "kernels/attention_kernels.h"
+#include "kernels/channel_statistics_kernels.h"
 #include "kernels/convolution_kernels.h"
 #include "kernels/loss_kernels.h"
 #include "kernels/pooling_kernels.h"
@@ -10,6 +11,12 @@ namespace jigsaw::cuda {
 template <>
 const AttentionKernels& kernels() {
   static const AttentionKernels instance;
+  return instance;
+}
+
+template <>
+const ChannelStatisticsKernels& kernels() {
+  static const ChannelStatisticsKernels instance;
   return instance;
 }
 

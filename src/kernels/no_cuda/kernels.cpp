@@ -1,5 +1,6 @@
 // What stands for the CUDA backend in a build without it: every kernel throws missing_kernel().
 #include "kernels/attention_kernels.h"
+#include "kernels/channel_statistics_kernels.h"
 #include "kernels/contraction_kernels.h"
 #include "kernels/convolution_kernels.h"
 #include "kernels/copy_kernels.h"
@@ -15,6 +16,12 @@ namespace jigsaw::cuda {
 template <>
 const AttentionKernels& kernels() {
   static const AttentionKernels instance;
+  return instance;
+}
+
+template <>
+const ChannelStatisticsKernels& kernels() {
+  static const ChannelStatisticsKernels instance;
   return instance;
 }
 

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <vector>
 
 #include "kernels/loss_kernels.h"
 
@@ -26,35 +27,114 @@ void for_each_valid(const Array& prediction, const Array& target, F&& f) {
   });
 }
 
+/// One valid point of a segmentation, in float64.
+struct LabelledPoint {
+  std::int64_t first;  ///< its first logit
+  double weight;
+  std::int64_t sample, label;
+  double surprise;  ///< −log p_label
+  std::vector<double> p;
+};
+
+/// Calls f(point) for every valid one.
+template <typename F>
+void for_each_label(const Array& logits, const Array& labels, const Array& weight, F&& f) {
+  const std::int64_t classes = logits.shape().back();
+  const std::int64_t points = logits.shape().count(1, logits.rank() - 1);
+  LabelledPoint point;
+  std::vector<double>& p = point.p;
+  p.resize(static_cast<std::size_t>(classes));
+  visit(logits.dtype(), [&](auto x_zero) {
+    visit(labels.dtype(), [&](auto label_zero) {
+      for (std::int64_t i = 0; i < labels.count(); ++i) {
+        const auto label = static_cast<double>(labels.data<decltype(label_zero)>()[i]);
+        if (std::isnan(label)) continue;
+        const auto* const x = logits.data<decltype(x_zero)>() + i * classes;
+        std::transform(x, x + classes, p.begin(), [](auto value) { return static_cast<double>(value); });
+        point.first = i * classes;
+        point.weight = weight.data<double>()[i % points];
+        point.sample = i / points;
+        point.label = static_cast<std::int64_t>(label);
+        const double largest = *std::max_element(p.begin(), p.end());
+        point.surprise = largest - p[static_cast<std::size_t>(point.label)];
+        double sum = 0;
+        for (double& each : p) sum += each = std::exp(each - largest);
+        for (double& each : p) each /= sum;
+        point.surprise += std::log(sum);
+        f(point);
+      }
+    });
+  });
+}
+
 class Loss : public LossKernels {
  public:
-  void sums(Context&, ErrorNorm norm, const Array& prediction, const Array& target, const Array& weight,
-            LossSums& sums) const override {
+  void sums(Context&, const ErrorMeasure& measure, const Array& prediction, const Array& target,
+            const Array& weight, LossSums& sums) const override {
     std::ranges::fill(sums.numerator.span<double>(), 0.0);
     std::ranges::fill(sums.denominator.span<double>(), 0.0);
     for_each_valid(prediction, target, [&](std::int64_t, std::int64_t point, std::int64_t bc, double error) {
       const double w = weight.data<double>()[point];
-      sums.numerator.data<double>()[bc] += w * (norm == ErrorNorm::kSquared    ? error * error
-                                                : norm == ErrorNorm::kAbsolute ? std::abs(error)
-                                                                               : error);
+      sums.numerator.data<double>()[bc] += w * measure.value(error);
       sums.denominator.data<double>()[bc] += w;
     });
   }
 
-  void gradient(Context&, ErrorNorm norm, const Array& prediction, const Array& target, const Array& weight,
-                const Array& factor, Array& gradient) const override {
+  void gradient(Context&, const ErrorMeasure& measure, const Array& prediction, const Array& target,
+                const Array& weight, const Array& factor, Array& gradient) const override {
     visit(gradient.dtype(), [&](auto zero) {
       using T = decltype(zero);
       std::ranges::fill(gradient.span<T>(), T(0.0F));
-      for_each_valid(prediction, target,
-                     [&](std::int64_t i, std::int64_t point, std::int64_t bc, double error) {
-                       const double sign = error > 0 ? 1.0 : error < 0 ? -1.0 : 0.0;
-                       const double slope = norm == ErrorNorm::kSquared    ? 2.0 * error
-                                            : norm == ErrorNorm::kAbsolute ? sign
-                                                                           : 1.0;
-                       gradient.data<T>()[i] =
-                           static_cast<T>(factor.data<double>()[bc] * weight.data<double>()[point] * slope);
-                     });
+      for_each_valid(
+          prediction, target, [&](std::int64_t i, std::int64_t point, std::int64_t bc, double error) {
+            gradient.data<T>()[i] = static_cast<T>(factor.data<double>()[bc] * weight.data<double>()[point] *
+                                                   measure.slope(error));
+          });
+    });
+  }
+
+  void class_sums(Context&, const Array& logits, const Array& labels, const Array& weight,
+                  ClassSums& sums) const override {
+    const std::int64_t classes = logits.shape().back(), each = logits.shape()[0] * classes;
+    std::ranges::fill(sums.all.span<double>(), 0.0);
+    for_each_label(logits, labels, weight, [&](const LabelledPoint& point) {
+      double* const to = sums.all.data<double>() + point.sample * classes;
+      const auto likeliest = std::max_element(point.p.begin(), point.p.end()) - point.p.begin();
+      to[ClassSums::kSurprise * each + point.label] += point.weight * point.surprise;
+      to[ClassSums::kLabelled * each + point.label] += point.weight;
+      to[ClassSums::kIntersection * each + point.label] +=
+          point.weight * point.p[static_cast<std::size_t>(point.label)];
+      for (std::int64_t k = 0; k < classes; ++k) {
+        to[ClassSums::kPredicted * each + k] += point.weight * point.p[static_cast<std::size_t>(k)];
+      }
+      if (likeliest == point.label) to[ClassSums::kHits * each + likeliest] += point.weight;
+      to[ClassSums::kChosen * each + likeliest] += point.weight;
+    });
+  }
+
+  void class_gradient(Context&, const Array& logits, const Array& labels, const Array& weight,
+                      const Array& factors, Array& gradient) const override {
+    const std::int64_t classes = logits.shape().back(), each = logits.shape()[0] * classes;
+    visit(gradient.dtype(), [&](auto zero) {
+      using T = decltype(zero);
+      std::ranges::fill(gradient.span<T>(), T(0.0F));
+      for_each_label(logits, labels, weight, [&](const LabelledPoint& point) {
+        const double* const surprise = factors.data<double>() + point.sample * classes;
+        const double* const overlap = surprise + each;
+        const double* const predicted = overlap + each;
+        // dL/dp_k, and its mean over k with weights p_k: the backward of softmax.
+        const auto slope = [&](std::int64_t k) {
+          return predicted[k] + (k == point.label ? overlap[k] : 0.0);
+        };
+        double mean = 0;
+        for (std::int64_t k = 0; k < classes; ++k) mean += slope(k) * point.p[static_cast<std::size_t>(k)];
+        for (std::int64_t k = 0; k < classes; ++k) {
+          const double p = point.p[static_cast<std::size_t>(k)];
+          const double of_surprise = surprise[point.label] * (p - (k == point.label ? 1.0 : 0.0));
+          gradient.data<T>()[point.first + k] =
+              static_cast<T>(point.weight * (of_surprise + p * (slope(k) - mean)));
+        }
+      });
     });
   }
 };

@@ -21,6 +21,49 @@ R gelu_derivative(R x) {
   return R(0.5) * (R(1) + std::erf(x / std::numbers::sqrt2_v<R>)) + x * density;
 }
 
+template <typename R>
+R sigmoid(R x) {
+  return R(1) / (R(1) + std::exp(-x));
+}
+
+template <typename R>
+R activated(Activation activation, R x) {
+  switch (activation) {
+    case Activation::kNone:
+      return x;
+    case Activation::kGelu:
+      return gelu(x);
+    case Activation::kRelu:
+      return x < R(0) ? R(0) : x;
+    case Activation::kSilu:
+      return x * sigmoid(x);
+    case Activation::kTanh:
+      return std::tanh(x);
+    case Activation::kSigmoid:
+      return sigmoid(x);
+  }
+  fail("unknown activation");
+}
+
+template <typename R>
+R activation_derivative(Activation activation, R x) {
+  switch (activation) {
+    case Activation::kNone:
+      return R(1);
+    case Activation::kGelu:
+      return gelu_derivative(x);
+    case Activation::kRelu:
+      return x > R(0) ? R(1) : R(0);
+    case Activation::kSilu:
+      return sigmoid(x) * (R(1) + x * sigmoid(-x));
+    case Activation::kTanh:
+      return R(1) / (std::cosh(x) * std::cosh(x));
+    case Activation::kSigmoid:
+      return sigmoid(x) * sigmoid(-x);
+  }
+  fail("unknown activation");
+}
+
 /// What dropout multiplies element i of the piece by.
 double dropout_factor(const Dropout& dropout, std::int64_t i) {
   const Shape& extent = dropout.piece.extent;
@@ -33,6 +76,7 @@ double dropout_factor(const Dropout& dropout, std::int64_t i) {
   for (int dim = 1; dim < extent.rank(); ++dim) element = element * dropout.global[dim] + index[dim];
   RandomPosition position = dropout.position;
   position.sample += static_cast<std::uint64_t>(index[0]);
+  if (dropout.whole_samples) element = 0;
   const bool keep =
       dropout.stream.uniform(position, static_cast<std::uint64_t>(element)) >= dropout.probability;
   return keep ? 1.0 / (1.0 - dropout.probability) : 0.0;
@@ -49,7 +93,7 @@ void forward_typed(const PointwiseChain& chain, const Array& x, const Array& bia
   using R = Accumulator<T>;
   for (std::int64_t i = 0; i < x.count(); ++i) {
     R value = biased<R>(chain, static_cast<R>(x.data<T>()[i]), bias, i);
-    if (chain.activation == Activation::kGelu) value = gelu(value);
+    value = activated(chain.activation, value);
     if (chain.dropout) value *= static_cast<R>(dropout_factor(*chain.dropout, i));
     if (residual.defined()) value += static_cast<R>(residual.data<T>()[i]);
     y.data<T>()[i] = static_cast<T>(value);
@@ -63,8 +107,9 @@ void backward_typed(const PointwiseChain& chain, const Array& x, const Array& bi
   for (std::int64_t i = 0; i < dy.count(); ++i) {
     R value = static_cast<R>(dy.data<T>()[i]);
     if (chain.dropout) value *= static_cast<R>(dropout_factor(*chain.dropout, i));
-    if (chain.activation == Activation::kGelu) {
-      value *= gelu_derivative(biased<R>(chain, static_cast<R>(x.data<T>()[i]), bias, i));
+    if (chain.activation != Activation::kNone) {
+      value *=
+          activation_derivative(chain.activation, biased<R>(chain, static_cast<R>(x.data<T>()[i]), bias, i));
     }
     dx.data<T>()[i] = static_cast<T>(value);
   }

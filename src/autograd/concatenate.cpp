@@ -1,0 +1,83 @@
+#include <array>
+
+#include "autograd/neighbourhood.h"
+#include "autograd/operation.h"
+#include "base/error.h"
+#include "base/text.h"
+#include "kernels/copy.h"
+
+namespace jigsaw {
+
+namespace {
+
+/// Of one operand: the exchange that brings its channels of this rank's result, and where they stand there.
+struct Part {
+  std::shared_ptr<const Exchange> exchange;
+  Box place;  ///< relative to this rank's piece of the result
+};
+
+Part part_of(const Rank& rank, const ShardedTensor& here, const Layout& made, std::int64_t first) {
+  const int last = made.global.rank() - 1;
+  const IndexMap map{{{last, Reads::shifted(-first), Edge::kNone, Edge::kNone}}, -1, {}, {}};
+  Part part{Exchange::of(rank, map, here.layout, made), Box::whole(rank.box(made).extent)};
+  const Box& wanted = part.exchange->wanted();
+  part.place.extent[last] = wanted.extent[last];
+  if (!wanted.empty()) part.place.begin[last] = wanted.begin[last] + first - rank.box(made).begin[last];
+  return part;
+}
+
+}  // namespace
+
+Variable concatenate(Tape& tape, const Variable& x, const Variable& y) {
+  const int last = x.shape().rank() - 1;
+  Shape output = x.shape(), other = y.shape();
+  output[last] += other[last];
+  other[last] = x.shape()[last];
+  if (!(other == x.shape())) throw ShapeError(concat("cannot join ", x.shape(), " and ", y.shape()));
+  Signature signature{Operation::kConcatenate, "concatenate", {x.shape(), y.shape()}, output, {}, 0,
+                      {false, false}};
+  const Letters dims = field_dims(last - 1, {'c'});
+  signature.rows = rows_of_letters({dims, dims}, dims);
+  for (Row& row : signature.rows) {
+    // Cut channels stand on other ranks in the result: at most a whole piece travels.
+    constexpr std::int64_t kElementBytes = 4;
+    if (row.output == Placement::shard(last)) row.slice_bytes = kElementBytes * x.shape()[last];
+  }
+  signature.rows.push_back(row_linear_in({true, true}));
+  if (tape.tracing()) return tape.trace(signature, {x, y});
+  const Decision& decision = tape.decide(signature);
+
+  for (const std::size_t input : {0U, 1U}) require_cut_alike(decision, input, 0, last);
+  const Rank& rank = tape.rank();
+  const Layout made{output, decision.row_output};
+  const std::array here = {tape.bring(x, decision.inputs[0]), tape.bring(y, decision.inputs[1])};
+  const std::array parts = {part_of(rank, here[0], made, 0), part_of(rank, here[1], made, x.shape()[last])};
+  std::array<Pending, 2> pending;
+  for (std::size_t i = 0; i < 2; ++i) {
+    if (parts[i].exchange->travels()) pending[i] = parts[i].exchange->start(rank, here[i].piece);
+  }
+  Array joined(tape.context(), rank.box(made).extent, here[0].dtype());
+  for (std::size_t i = 0; i < 2; ++i) {
+    const Exchange& exchange = *parts[i].exchange;
+    const Array piece = exchange.assemble(
+        rank, here[i].piece, pending[i].valid() ? pending[i].wait() : Array(), exchange.wanted());
+    copy_box(tape.context(), piece, Box::whole(piece.shape()), joined, parts[i].place);
+  }
+  const bool records = tape.records({x, y});
+  Variable z = tape.keep(std::move(joined), output, decision, records);
+  if (!records) return z;
+  tape.record(
+      [&tape, &decision, parts, targets = std::array{GradientTarget(x), GradientTarget(y)}, slot = z.slot()] {
+        if (!slot->gradient.defined()) return;
+        const Array dz = tape.bring(slot->take(), dual(decision.row_output)).piece;
+        for (std::size_t i = 0; i < 2; ++i) {
+          if (!targets[i].wanted()) continue;
+          const Array part = extract_box(tape.context(), dz, parts[i].place);
+          const Array gradient = parts[i].exchange->scatter(tape.rank(), part);
+          targets[i].give(tape.rank(), tape.gradient_placements(decision, i), [&] { return gradient; });
+        }
+      });
+  return z;
+}
+
+}  // namespace jigsaw

@@ -1,0 +1,68 @@
+#pragma once
+#include "autograd/tape.h"
+#include "kernels/resampling.h"
+#include "kernels/window.h"
+#include "parallel/index_map.h"
+
+namespace jigsaw {
+
+// Operations whose outputs read a neighbourhood of the input. Fields are [B, space…, C] with 1 to 3 spatial
+// dims. Every spatial dim may be cut: what a piece reads beyond itself comes through an Exchange, and its
+// gradient goes back through the transposed one.
+
+/// How a field goes on beyond the two ends of a spatial dim.
+struct Ends {
+  std::int64_t low = 0, high = 0;  ///< points added
+  Edge low_edge = Edge::kZero, high_edge = Edge::kZero;
+};
+/// The same for all spatial dims. Poles lie at the ends of the last spatial dim but one; the last is the
+/// circle around them.
+struct Padding {
+  std::vector<Ends> dims;
+  /// What crossing a pole does to each channel, see IndexMap.
+  std::vector<double> crossing_factor, crossing_offset;
+};
+
+/// torch.nn.functional.conv1d, conv2d, conv3d without bias, of x padded.
+///
+/// @param weight  [O, C/groups, kernel…].
+/// Rule: samples; O; C with a Partial(sum) result (whole groups, where there are several); space with halos
+/// of (kernel − 1)·dilation points, sent while the inner part is computed.
+Variable convolution(Tape& tape, const Variable& x, const Variable& weight, const Window& window,
+                     std::int64_t groups, const Padding& padding);
+
+/// torch.nn.functional.conv_transpose1d, 2d, 3d without bias: the adjoint of a convolution with zero padding.
+///
+/// @param weight   [C, O/groups, kernel…].
+/// @param padding  points that are dropped at the low end of each spatial dim.
+/// @param space    spatial extents of the result, from the low end on.
+Variable transposed_convolution(Tape& tape, const Variable& x, const Variable& weight, const Window& window,
+                                std::int64_t groups, const Shape& padding, const Shape& space);
+
+enum class PoolingKind : std::uint8_t { kMax, kAverage };
+/// torch.nn.functional.max_pool and avg_pool. Padding with zeros counts for a maximum as −∞, and for an
+/// average only with count_padding; other padding counts as points.
+/// @param space  spatial extents of the result: ⌊…⌋ or ⌈…⌉ (ceil_mode), what the last windows read beyond
+///               the padding is no point.
+Variable pooling(Tape& tape, const Variable& x, PoolingKind kind, const Window& window,
+                 const Padding& padding, const Shape& space, bool count_padding);
+
+/// torch.nn.functional.adaptive_avg_pool to one point: the mean over space, [B, 1…, C].
+/// Rule: samples, C; space with a Partial(sum) result.
+Variable global_average(Tape& tape, const Variable& x);
+
+/// torch.nn.functional.interpolate (nearest; linear with align_corners off) to a grid of `grid` points, of
+/// which the first `space` along each dim are made.
+/// @param edges  per spatial dim, what lies beyond the ends: Edge::kReplicate as torch has it, or a circle or
+///               poles.
+Variable resample(Tape& tape, const Variable& x, Interpolation interpolation, const Shape& grid,
+                  const Shape& space, const Padding& edges);
+
+/// torch.nn.functional.pad; negative numbers crop.
+Variable pad(Tape& tape, const Variable& x, const Padding& padding);
+
+/// torch.cat over channels: [B, space…, C1 + C2].
+/// Rule: samples, space; channels with an exchange of what lies on other ranks in the result.
+Variable concatenate(Tape& tape, const Variable& x, const Variable& y);
+
+}  // namespace jigsaw

@@ -1,0 +1,294 @@
+#include <algorithm>
+#include <cmath>
+
+#include "autograd/operation.h"
+#include "autograd/operations.h"
+#include "base/error.h"
+#include "base/text.h"
+#include "kernels/backend.h"
+#include "kernels/channel_statistics.h"
+#include "kernels/field_extents.h"
+#include "kernels/row_statistics.h"
+
+namespace jigsaw {
+
+namespace {
+
+/// What is normalised together: of each sample, or of all of them, the points of `group_size` channels.
+struct Grouping {
+  bool per_sample = true;
+  std::int64_t group_size = 1;
+  double elements = 0;  ///< in a group of the whole field
+  double eps = 0;
+
+  /// A piece of the field as the kernels see it: [n, points, c].
+  Shape view(const Shape& piece) const {
+    const std::int64_t points = piece.count(1, piece.rank() - 1);
+    return per_sample ? Shape{piece[0], points, piece.back()} : Shape{1, piece[0] * points, piece.back()};
+  }
+  /// Axes that cut a group apart: they exchange its statistics.
+  AxisSet cutting(const Tape& tape, const Decision& decision, int rank) const {
+    AxisSet axes = 0;
+    for (int axis = 0; axis < tape.rank().mesh.shape().axes; ++axis) {
+      const Placement& placement = decision.inputs[0][axis];
+      if (!placement.is_shard()) continue;
+      if (per_sample ? placement.dim > 0 : placement.dim < rank - 1) axes |= axis_bit(axis);
+    }
+    return tape.rank().mesh.active(axes);
+  }
+};
+
+Signature signature_of(Operation operation, const std::vector<Variable>& operands, const Grouping& grouping) {
+  const Shape& x = operands[0].shape();
+  if (x.rank() < 3 || x.rank() > 5) {
+    throw ShapeError(concat(name(operation), ": the field ", x, " should be [B, space…, C]"));
+  }
+  const Letters field =
+      letters("b" + std::string("dhw").substr(static_cast<std::size_t>(5 - x.rank())) + "c");
+  std::vector<Letters> all = {field};
+  Signature signature{operation, std::string(name(operation)), {x}, x, {}, 0, {true}};
+  std::vector<bool> linear = {false};
+  for (std::size_t i = 1; i < operands.size(); ++i) {
+    require_same_shape(name(operation), operands[i].shape(), {x.back()});
+    signature.inputs.push_back(operands[i].shape());
+    signature.saved.push_back(false);
+    all.push_back({field.back()});
+    linear.push_back(i < 3);  // in gamma and beta
+  }
+  signature.forward_flops = 8.0 * static_cast<double>(x.count());
+  signature.rows = rows_of_letters(all, field);
+  for (Row& row : signature.rows) {
+    // Two numbers for each channel and sample, far less than a number for each element of a slice.
+    const bool apart = grouping.per_sample ? row.label != "b" : row.label != "c";
+    if (apart) row.slice_bytes = 1;
+  }
+  signature.rows.push_back(row_linear_in(linear));
+  return signature;
+}
+
+/// Statistics of the whole groups, alike on all ranks that share one.
+GroupStatistics whole_statistics(Tape& tape, AxisSet axes, const ShardedTensor& x, const Grouping& grouping) {
+  const Shape view = grouping.view(x.piece.shape());
+  Array packed = pack_moments(tape.context(), channel_moments(tape.context(), x.piece.reshaped(view)));
+  const int last = x.layout.global.rank() - 1;
+  std::vector<MomentsPart> parts;
+  std::vector<std::int64_t> counts;
+  Mesh& mesh = tape.rank().mesh;
+  for (int i = 0; i < mesh.size(axes); ++i) {
+    const Box box = x.layout.box(mesh.shape(), mesh.member(axes, i));
+    const Shape theirs = grouping.view(box.extent);
+    parts.push_back({theirs[1], box.begin[last], theirs[2]});
+    counts.push_back(2 * view[0] * theirs[2]);
+  }
+  if (axes != 0) packed = mesh.communicator(axes).all_gather(packed, counts);
+  return combine_channel_moments(packed, parts, view[0], x.layout.global.back(), grouping.group_size);
+}
+
+/// An array [n, c] of numbers f(i, channel of the piece).
+template <typename F>
+Array channel_numbers(Context& context, const Shape& view, DType type, const F& f) {
+  Array numbers(context, {view[0], view[2]}, type, Purpose::kWorkspace);
+  if (context.device() == Device::kMeta) return numbers;
+  visit(type, [&](auto zero) {
+    for (std::int64_t i = 0; i < numbers.count(); ++i) {
+      numbers.data<decltype(zero)>()[i] = static_cast<decltype(zero)>(f(i / view[2], i % view[2]));
+    }
+  });
+  return numbers;
+}
+
+/// Element i as float64.
+double element(const Array& array, std::int64_t i) {
+  return visit(array.dtype(),
+               [&](auto zero) { return static_cast<double>(array.data<decltype(zero)>()[i]); });
+}
+
+/// The statistics that a piece of the field is normalised with.
+struct PieceStatistics {
+  GroupStatistics groups;
+  std::int64_t first = 0;  ///< the piece's first channel
+  double eps = 0;
+
+  std::size_t at(std::int64_t i, std::int64_t c) const { return groups.at(i, first + c); }
+  double mean(std::int64_t i, std::int64_t c) const { return groups.mean[at(i, c)]; }
+  double reciprocal_deviation(std::int64_t i, std::int64_t c) const {
+    return 1.0 / std::sqrt(groups.variance[at(i, c)] + eps);
+  }
+  Array centre(Context& context, const Shape& view, DType type) const {
+    return channel_numbers(context, view, type, [&](auto i, auto c) { return mean(i, c); });
+  }
+};
+
+Array normalise(Context& context, const Shape& view, const PieceStatistics& statistics, const Array& x,
+                const Array& gamma, const Array& beta) {
+  const DType type = accumulator_of(x.dtype());
+  require_count("normalisation", "gamma", gamma, view[2]);
+  const Array factor = channel_numbers(context, view, type, [&](std::int64_t i, std::int64_t c) {
+    return statistics.reciprocal_deviation(i, c) * element(gamma, c);
+  });
+  return channel_apply(context, x.reshaped(view), statistics.centre(context, view, type), factor, beta)
+      .reshaped(x.shape());
+}
+
+/// Gradients of a piece; those of gamma and beta are its part of the sums.
+NormGradients gradients_of(Tape& tape, AxisSet axes, const Grouping& grouping,
+                           const PieceStatistics& statistics, bool given, const Array& dy, const Array& x,
+                           const Array& gamma) {
+  Context& context = tape.context();
+  const Shape view = grouping.view(x.shape());
+  const DType type = accumulator_of(x.dtype());
+  const std::int64_t n = view[0], channels = view[2], groups = statistics.groups.groups;
+  const Array centre = statistics.centre(context, view, type);
+  const Array sums = channel_gradient_sums(context, dy.reshaped(view), x.reshaped(view), centre);
+  const auto plain = [&](std::int64_t i, std::int64_t c) { return element(sums, i * channels + c); };
+  const auto product = [&](std::int64_t i, std::int64_t c) {
+    return element(sums, (n + i) * channels + c) * statistics.reciprocal_deviation(i, c);
+  };
+  const Shape one = {1, 1, channels};
+  NormGradients gradients;
+  gradients.dgamma = channel_numbers(context, one, type, [&](std::int64_t, std::int64_t c) {
+                       double sum = 0;
+                       for (std::int64_t i = 0; i < n; ++i) sum += product(i, c);
+                       return sum;
+                     }).reshaped({channels});
+  gradients.dbeta = channel_numbers(context, one, type, [&](std::int64_t, std::int64_t c) {
+                      double sum = 0;
+                      for (std::int64_t i = 0; i < n; ++i) sum += plain(i, c);
+                      return sum;
+                    }).reshaped({channels});
+
+  // Of each whole group Σ dy·gamma and Σ dy·gamma·x̂; statistics that were given have no gradient.
+  Array whole = Array::zeros(context, {2, n * groups}, DType::kFloat64, Purpose::kWorkspace);
+  if (!given && context.device() != Device::kMeta) {
+    for (std::int64_t i = 0; i < n * channels; ++i) {
+      const auto at = static_cast<std::int64_t>(statistics.at(i / channels, i % channels));
+      const double weight = element(gamma, i % channels);
+      whole.data<double>()[at] += weight * plain(i / channels, i % channels);
+      whole.data<double>()[n * groups + at] += weight * product(i / channels, i % channels);
+    }
+  }
+  if (!given && axes != 0)
+    whole = tape.rank().mesh.communicator(axes).all_reduce(whole).reshaped(whole.shape());
+  const auto mean_of = [&](std::int64_t which, std::int64_t i, std::int64_t c) {
+    return element(whole, which * n * groups + static_cast<std::int64_t>(statistics.at(i, c))) /
+           grouping.elements;
+  };
+  const auto rstd = [&](std::int64_t i, std::int64_t c) { return statistics.reciprocal_deviation(i, c); };
+  const Array a =
+      channel_numbers(context, view, type, [&](auto i, auto c) { return rstd(i, c) * element(gamma, c); });
+  const Array b = channel_numbers(
+      context, view, type, [&](auto i, auto c) { return -rstd(i, c) * rstd(i, c) * mean_of(1, i, c); });
+  const Array shift =
+      channel_numbers(context, view, type, [&](auto i, auto c) { return -rstd(i, c) * mean_of(0, i, c); });
+  gradients.dx = channel_gradient(context, dy.reshaped(view), x.reshaped(view), centre, a, b, shift)
+                     .reshaped(dy.shape());
+  return gradients;
+}
+
+/// Running statistics as those of a piece.
+PieceStatistics running_statistics(const Array& mean, const Array& variance, double eps) {
+  PieceStatistics statistics{{1, mean.count(), 1, {}, {}}, 0, eps};
+  for (std::int64_t c = 0; c < mean.count(); ++c) {
+    statistics.groups.mean.push_back(element(mean, c));
+    statistics.groups.variance.push_back(element(variance, c));
+  }
+  return statistics;
+}
+
+/// Whether this rank is the one that adds what all ranks know alike to a sum over them.
+bool speaks(const Rank& rank, const Placements& placements) {
+  for (int axis = 0; axis < rank.mesh.shape().axes; ++axis) {
+    if (placements[axis].is_partial() && rank.mesh.coordinate(axis) != 0) return false;
+  }
+  return true;
+}
+
+/// How far a running statistic is from the batch's.
+template <typename F>
+Array way_to_batch(Context& context, const Array& running, bool mine, const F& of_batch) {
+  return channel_numbers(
+             context, {1, 1, running.count()}, accumulator_of(running.dtype()),
+             [&](std::int64_t, std::int64_t c) { return mine ? element(running, c) - of_batch(c) : 0.0; })
+      .reshaped(running.shape());
+}
+
+/// operands: x, gamma, beta, and for batch norm the running mean and variance.
+Variable channel_norm(Tape& tape, Operation operation, const std::vector<Variable>& operands,
+                      const Grouping& grouping) {
+  const Signature signature = signature_of(operation, operands, grouping);
+  if (tape.tracing()) return tape.trace(signature, operands);
+  const Decision& decision = tape.decide(signature);
+  const Variable& x = operands[0];
+  const AxisSet axes = grouping.cutting(tape, decision, x.shape().rank());
+  const ShardedTensor here = tape.bring(x, decision.inputs[0]);
+  std::vector<std::function<ShardedTensor()>> saved;
+  for (const Variable& operand : operands) saved.push_back(operand.save());
+  const auto again = [&tape, &decision, saved](std::size_t i) {
+    return tape.bring(saved[i](), decision.inputs[i]).piece;
+  };
+  const bool given = operands.size() > 3 && !tape.training();
+  PieceStatistics statistics;
+  if (given) {
+    statistics = running_statistics(again(3), again(4), grouping.eps);
+  } else {
+    statistics = {whole_statistics(tape, axes, here, grouping),
+                  tape.rank().box(here.layout).begin[x.shape().rank() - 1], grouping.eps};
+  }
+  const bool records = tape.records(operands);
+  const Shape view = grouping.view(here.piece.shape());
+  Variable y = tape.result(signature, decision, records, [&] {
+    return normalise(tape.context(), view, statistics, here.piece, again(1), again(2));
+  });
+  if (!records) return y;
+  y.set_recipe([&tape, &decision, again, statistics, view, shape = x.shape()] {
+    const Array normalised = normalise(tape.context(), view, statistics, again(0), again(1), again(2));
+    return tape.bring(ShardedTensor{normalised, {shape, decision.row_output}}, decision.output);
+  });
+  tape.record([&tape, &decision, axes, grouping, statistics, given, again, slot = y.slot(),
+               targets = std::vector<GradientTarget>(operands.begin(), operands.end())] {
+    if (!slot->gradient.defined()) return;
+    const Array dy = tape.bring(slot->take(), dual(decision.row_output)).piece;
+    const auto placements = [&](std::size_t i) { return tape.gradient_placements(decision, i); };
+    // No gradients, but what the optimizer follows, see Parameter::momentum().
+    for (std::size_t i = 3; i < targets.size() && !given; ++i) {
+      targets[i].give(tape.rank(), placements(i), [&] {
+        const double unbiased = grouping.elements / std::max(grouping.elements - 1, 1.0);
+        return way_to_batch(
+            tape.context(), again(i), speaks(tape.rank(), placements(i)), [&](std::int64_t c) {
+              const std::size_t at = statistics.at(0, c);
+              return i == 3 ? statistics.groups.mean[at] : statistics.groups.variance[at] * unbiased;
+            });
+      });
+    }
+    const NormGradients gradients =
+        gradients_of(tape, axes, grouping, statistics, given, dy, again(0), again(1));
+    targets[1].give(tape.rank(), placements(1), [&] { return gradients.dgamma; });
+    targets[2].give(tape.rank(), placements(2), [&] { return gradients.dbeta; });
+    targets[0].give(tape.rank(), placements(0), [&] { return gradients.dx; });
+  });
+  return y;
+}
+
+}  // namespace
+
+Variable group_norm(Tape& tape, const Variable& x, const Variable& gamma, const Variable& beta,
+                    std::int64_t groups, double eps) {
+  const Shape& shape = x.shape();
+  if (groups < 1 || shape.back() % groups != 0) {
+    throw ShapeError(
+        concat("group_norm: ", groups, " groups should divide the ", shape.back(), " channels of ", shape));
+  }
+  const Grouping grouping = {true, shape.back() / groups,
+                             static_cast<double>(shape.count(1, shape.rank()) / groups), eps};
+  return channel_norm(tape, Operation::kGroupNorm, {x, gamma, beta}, grouping);
+}
+
+Variable batch_norm(Tape& tape, const Variable& x, const Variable& gamma, const Variable& beta,
+                    const Variable& running_mean, const Variable& running_variance, double eps) {
+  const Shape& shape = x.shape();
+  const Grouping grouping = {false, 1, static_cast<double>(shape.count(0, shape.rank() - 1)), eps};
+  return channel_norm(tape, Operation::kBatchNorm, {x, gamma, beta, running_mean, running_variance},
+                      grouping);
+}
+
+}  // namespace jigsaw

@@ -1,0 +1,150 @@
+#include "autograd/neighbourhood.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "kernels/copy.h"
+
+namespace jigsaw {
+
+IndexMap field_map(const Shape& x, const std::vector<Reads>& reads, const Padding& padding,
+                   const Shape& space) {
+  IndexMap map;
+  const int dims = space.rank();
+  require(std::ssize(reads) == dims && std::ssize(padding.dims) == dims, "each spatial dim is read somehow");
+  for (int i = 0; i < dims; ++i) {
+    const auto s = static_cast<std::size_t>(i);
+    const Range all = reads[s].of({0, space[i]});
+    DimMap dim{1 + i, reads[s], Edge::kNone, Edge::kNone};
+    if (all.begin < 0) dim.low = padding.dims[s].low_edge;
+    if (all.end > x[1 + i]) dim.high = padding.dims[s].high_edge;
+    if (is_pole(dim.low) || is_pole(dim.high)) {
+      require(i == dims - 2, "poles lie at the ends of the last spatial dim but one");
+      map.circle = 2 + i;
+    }
+    const bool own_points = reads[s] == Reads{} && space[i] == x[1 + i];
+    if (!own_points || map.circle == dim.dim) map.dims.push_back(dim);
+  }
+  if (map.circle >= 0) {
+    map.crossing_factor = padding.crossing_factor;
+    map.crossing_offset = padding.crossing_offset;
+  }
+  return map;
+}
+
+Letters field_dims(int space, LetterDim last) {
+  Letters dims = letters("b" + std::string("dhw").substr(static_cast<std::size_t>(3 - space)));
+  dims.push_back(last);
+  return dims;
+}
+
+void set_halo_bytes(std::vector<Row>& rows, const IndexMap& map) {
+  constexpr std::int64_t kElementBytes = 4;
+  for (Row& row : rows) {
+    for (const DimMap& dim : map.dims) {
+      const Placement& input = row.inputs[0];
+      if (!input.is_shard() || input.dim != dim.dim) continue;
+      const Reads& reads = dim.reads;
+      const std::int64_t overlap = (reads.last - reads.first + reads.denominator - 1) / reads.denominator;
+      row.slice_bytes = std::max<std::int64_t>(overlap, 1) * kElementBytes;
+    }
+  }
+}
+
+void require_cut_alike(const Decision& decision, std::size_t input, int first, int last) {
+  for (int axis = 0; axis < kMaxAxes; ++axis) {
+    const Placement &from = decision.inputs[input][axis], &to = decision.row_output[axis];
+    for (const Placement* p : {&from, &to}) {
+      if (p->is_shard() && p->dim >= first && p->dim <= last)
+        require(from == to, "input and result of an exchange are cut alike");
+    }
+  }
+}
+
+Box space_of(const Box& box) {
+  const int dims = box.begin.rank() - 2;
+  Box space{Shape::filled(dims, 0), Shape::filled(dims, 0)};
+  for (int i = 0; i < dims; ++i) {
+    space.begin[i] = box.begin[1 + i];
+    space.extent[i] = box.extent[1 + i];
+  }
+  return space;
+}
+
+namespace {
+
+/// `whole` less `inner`, in boxes; inner lies in it.
+std::vector<Box> around(const Box& whole, const Box& inner) {
+  std::vector<Box> boxes;
+  Box rest = whole;
+  for (int dim = 0; dim < whole.begin.rank(); ++dim) {
+    const auto add = [&](std::int64_t begin, std::int64_t end) {
+      Box box = rest;
+      box.begin[dim] = begin;
+      box.extent[dim] = end - begin;
+      if (!box.empty()) boxes.push_back(box);
+    };
+    add(rest.begin[dim], inner.begin[dim]);
+    add(inner.end(dim), rest.end(dim));
+    rest.begin[dim] = inner.begin[dim];
+    rest.extent[dim] = inner.extent[dim];
+  }
+  return boxes;
+}
+
+/// Small borders around a large inner part are worth kernels of their own.
+bool worth_splitting(const Box& outputs, const Box& inner) {
+  return !(inner == outputs) && 4 * inner.extent.count() > 3 * outputs.extent.count();
+}
+
+}  // namespace
+
+Array over_tiles(const Rank& rank, const Exchange& exchange, const Box& outputs, const Array& piece,
+                 Array& arrived, const std::function<Array(const Array& region, const Tile& tile)>& kernel) {
+  const auto make = [&](const Box& part) {
+    const Tile tile{part, exchange.region_of(part)};
+    return kernel(exchange.assemble(rank, piece, arrived, tile.region), tile);
+  };
+  if (!exchange.travels()) return make(outputs);
+  Pending pending = exchange.start(rank, piece);
+  const Box inner = exchange.outputs_inside(outputs);
+  if (!worth_splitting(outputs, inner)) {
+    arrived = pending.wait();
+    return make(outputs);
+  }
+  const Array inside = make(inner);
+  Array result(rank.context, outputs.extent, inside.dtype());
+  copy_box(rank.context, inside, Box::whole(inner.extent), result, relative_to(inner, outputs));
+  arrived = pending.wait();
+  for (const Box& part : around(outputs, inner)) {
+    copy_box(rank.context, make(part), Box::whole(part.extent), result, relative_to(part, outputs));
+  }
+  return result;
+}
+
+Variable neighbourhood(Tape& tape, const Variable& x, const Signature& signature, const IndexMap& map,
+                       const NeighbourhoodKernels& kernels) {
+  if (tape.tracing()) return tape.trace(signature, {x});
+  const Decision& decision = tape.decide(signature);
+  require_cut_alike(decision, 0, 1, x.shape().rank() - 2);
+  const Rank& rank = tape.rank();
+  const ShardedTensor here = tape.bring(x, decision.inputs[0]);
+  const Layout made{signature.output, decision.row_output};
+  const auto exchange = Exchange::of(rank, map, here.layout, made);
+  const Tile tile{rank.box(made), exchange->wanted()};
+  Array result = kernels.forward(exchange->gather(rank, here.piece), tile);
+  const bool records = tape.records({x});
+  Variable y = tape.keep(std::move(result), signature.output, decision, records);
+  if (records) {
+    tape.record([&tape, &decision, exchange, tile, backward = kernels.backward, target = GradientTarget(x),
+                 slot = y.slot()] {
+      if (!slot->gradient.defined()) return;
+      const Array dy = tape.bring(slot->take(), dual(decision.row_output)).piece;
+      const Array dx = exchange->scatter(tape.rank(), backward(dy, tile));
+      target.give(tape.rank(), tape.gradient_placements(decision, 0), [&] { return dx; });
+    });
+  }
+  return y;
+}
+
+}  // namespace jigsaw

@@ -1,0 +1,136 @@
+#include "kernels/channel_statistics.h"
+
+#include "base/error.h"
+#include "base/text.h"
+#include "kernels/channel_statistics_kernels.h"
+#include "kernels/pointwise.h"
+
+namespace jigsaw {
+
+namespace {
+
+/// Operations an element is counted as.
+constexpr double kMomentFlops = 5, kApplyFlops = 3, kSumFlops = 4, kGradientFlops = 5;
+
+double elements(const Array& x) {
+  return static_cast<double>(x.count());
+}
+
+/// [n, c] of x [n, points, c].
+Shape channels_of(std::string_view kernel, const Array& x) {
+  if (x.rank() != 3) throw ShapeError(concat(kernel, ": x ", x.shape(), " should be [n, points, c]"));
+  return {x.shape()[0], x.shape()[2]};
+}
+
+/// Throws unless each is [n, c] in the type the kernel computes in.
+void require_channels(std::string_view kernel, const Array& x, std::initializer_list<const Array*> all) {
+  const Shape shape = channels_of(kernel, x);
+  for (const Array* each : all) {
+    require_count(kernel, "a number per channel", *each, shape.count());
+    require(each->dtype() == accumulator_of(x.dtype()),
+            "channel statistics: numbers per channel are f32, or f64 of f64 arrays");
+  }
+}
+
+}  // namespace
+
+Moments channel_moments(Context& context, const Array& x) {
+  const Shape shape = channels_of("channel_moments", x);
+  const DType type = accumulator_of(x.dtype());
+  Moments moments{Array(context, shape, type), Array(context, shape, type)};
+  count_work(context, kMomentFlops * elements(x), {&x, &moments.mean, &moments.m2});
+  if (const auto* kernels = kernels_of<ChannelStatisticsKernels>(context, x.dtype())) {
+    kernels->moments(context, x, moments);
+  }
+  return moments;
+}
+
+Array channel_apply(Context& context, const Array& x, const Array& centre, const Array& factor,
+                    const Array& shift) {
+  require_channels("channel_apply", x, {&centre, &factor});
+  Array wide_shift = shift;
+  if (shift.defined()) {
+    require_count("channel_apply", "the shift", shift, x.shape()[2]);
+    wide_shift = cast(context, shift, accumulator_of(x.dtype()), Purpose::kWorkspace);
+  }
+  Array y(context, x.shape(), x.dtype());
+  count_work(context, kApplyFlops * elements(x), {&x, &y});
+  if (const auto* kernels = kernels_of<ChannelStatisticsKernels>(context, x.dtype())) {
+    kernels->apply(context, x, centre, factor, wide_shift, y);
+  }
+  return y;
+}
+
+Array channel_gradient_sums(Context& context, const Array& dy, const Array& x, const Array& centre) {
+  constexpr std::string_view kKernel = "channel_gradient_sums";
+  require_same_shape(kKernel, dy.shape(), x.shape());
+  require_same_type(kKernel, dy, x);
+  require_channels(kKernel, x, {&centre});
+  Array sums(context, {2, x.shape()[0], x.shape()[2]}, accumulator_of(x.dtype()));
+  count_work(context, kSumFlops * elements(x), {&dy, &x, &sums});
+  if (const auto* kernels = kernels_of<ChannelStatisticsKernels>(context, x.dtype())) {
+    kernels->gradient_sums(context, dy, x, centre, sums);
+  }
+  return sums;
+}
+
+Array channel_gradient(Context& context, const Array& dy, const Array& x, const Array& centre, const Array& a,
+                       const Array& b, const Array& c) {
+  constexpr std::string_view kKernel = "channel_gradient";
+  require_same_shape(kKernel, dy.shape(), x.shape());
+  require_same_type(kKernel, dy, x);
+  require_channels(kKernel, x, {&centre, &a, &b, &c});
+  Array dx(context, dy.shape(), dy.dtype());
+  count_work(context, kGradientFlops * elements(x), {&dy, &x, &dx});
+  if (const auto* kernels = kernels_of<ChannelStatisticsKernels>(context, x.dtype())) {
+    kernels->gradient(context, dy, x, centre, a, b, c, dx);
+  }
+  return dx;
+}
+
+GroupStatistics combine_channel_moments(const Array& packed, std::span<const MomentsPart> parts,
+                                        std::int64_t n, std::int64_t channels, std::int64_t group_size) {
+  const auto slots = static_cast<std::size_t>(n * (channels / group_size));
+  GroupStatistics whole{n, channels / group_size, group_size, std::vector<double>(slots, 0.0),
+                        std::vector<double>(slots, 0.0)};
+  std::vector<double> counts(slots, 0.0);
+  visit(packed.dtype(), [&](auto zero) {
+    const auto* part = packed.data<decltype(zero)>();
+    for (const MomentsPart& each : parts) {
+      const std::int64_t size = n * each.channels;
+      const auto count = static_cast<double>(each.points);
+      for (std::int64_t i = 0; i < size && each.points > 0; ++i) {
+        const std::size_t at = whole.at(i / each.channels, each.first + i % each.channels);
+        const double delta = static_cast<double>(part[i]) - whole.mean[at], total = counts[at] + count;
+        whole.variance[at] +=
+            static_cast<double>(part[size + i]) + delta * delta * counts[at] * count / total;
+        whole.mean[at] += delta * count / total;
+        counts[at] = total;
+      }
+      part += 2 * size;
+    }
+  });
+  for (std::size_t at = 0; at < slots; ++at) {
+    if (counts[at] > 0) whole.variance[at] /= counts[at];
+  }
+  return whole;
+}
+
+// What a backend lacks.
+void ChannelStatisticsKernels::moments(Context&, const Array&, Moments&) const {
+  missing_kernel("channel_moments");
+}
+void ChannelStatisticsKernels::apply(Context&, const Array&, const Array&, const Array&, const Array&,
+                                     Array&) const {
+  missing_kernel("channel_apply");
+}
+void ChannelStatisticsKernels::gradient_sums(Context&, const Array&, const Array&, const Array&,
+                                             Array&) const {
+  missing_kernel("channel_gradient_sums");
+}
+void ChannelStatisticsKernels::gradient(Context&, const Array&, const Array&, const Array&, const Array&,
+                                        const Array&, const Array&, Array&) const {
+  missing_kernel("channel_gradient");
+}
+
+}  // namespace jigsaw

@@ -1,0 +1,28 @@
+#pragma once
+#include "kernels/backend.h"
+#include "kernels/channel_statistics.h"
+
+namespace jigsaw {
+
+/// The channel statistics family as a backend implements it; fields are [n, points, c], everything else comes
+/// in the accumulator type of x. See channel_statistics.h.
+class ChannelStatisticsKernels {
+ public:
+  virtual ~ChannelStatisticsKernels() = default;
+  virtual void moments(Context& context, const Array& x, Moments& moments) const;
+  virtual void apply(Context& context, const Array& x, const Array& centre, const Array& factor,
+                     const Array& shift, Array& y) const;
+  virtual void gradient_sums(Context& context, const Array& dy, const Array& x, const Array& centre,
+                             Array& sums) const;
+  virtual void gradient(Context& context, const Array& dy, const Array& x, const Array& centre,
+                        const Array& a, const Array& b, const Array& c, Array& dx) const;
+};
+
+template <>
+const ChannelStatisticsKernels& reference::kernels();
+template <>
+const ChannelStatisticsKernels& cpu::kernels();
+template <>
+const ChannelStatisticsKernels& cuda::kernels();
+
+}  // namespace jigsaw

@@ -1,0 +1,245 @@
+#include "kernels/cpu/convolution_primitive.h"
+
+#include <unordered_map>
+
+#include "kernels/cpu/onednn.h"
+#include "kernels/cpu/parallel.h"
+
+namespace jigsaw::cpu {
+
+namespace {
+
+using dnnl::memory;
+
+/// [B, space…, C] as oneDNN names it: dims in the order B, C, space, channels innermost in memory.
+memory::desc field(const Shape& shape, DType dtype) {
+  memory::dims dims{shape[0], shape.back()};
+  for (int dim = 1; dim < shape.rank() - 1; ++dim) dims.push_back(shape[dim]);
+  constexpr memory::format_tag kTags[] = {memory::format_tag::nwc, memory::format_tag::nhwc,
+                                          memory::format_tag::ndhwc};
+  return {dims, onednn_type(dtype), kTags[shape.rank() - 3]};
+}
+
+/// [O, C/groups, kernel…] as it lies in memory, with the groups as a dim of their own where there are
+/// several.
+memory::desc plain_weight(const ConvolutionKey& key, DType dtype) {
+  const std::int64_t groups = key.convolution.groups;
+  const Shape& kernel = key.convolution.window.extent;
+  memory::dims dims{key.y.back() / groups, key.x.back() / groups};
+  for (const std::int64_t extent : kernel) dims.push_back(extent);
+  if (groups > 1) dims.insert(dims.begin(), groups);
+  memory::dims strides(dims.size(), 1);
+  for (std::size_t i = dims.size() - 1; i > 0; --i) strides[i - 1] = strides[i] * dims[i];
+  return {dims, onednn_type(dtype), strides};
+}
+
+memory::dims dims_of(const Shape& shape, std::int64_t less) {
+  memory::dims dims;
+  for (const std::int64_t each : shape) dims.push_back(each - less);
+  return dims;
+}
+
+/// What a description of any of the three passes is made from.
+struct Parts {
+  explicit Parts(const ConvolutionKey& key)
+      : x(field(key.x, type(key, ConvolutionPass::kBackwardData))),
+        y(field(key.y, type(key, ConvolutionPass::kForward))),
+        plain(plain_weight(key, type(key, ConvolutionPass::kBackwardWeight))),
+        weight(any_layout(plain)),
+        strides(dims_of(key.convolution.window.stride, 0)),
+        dilations(dims_of(key.convolution.window.dilation, 1)),
+        padding(strides.size(), 0) {
+    if (key.bias) bias = {{key.y.back()}, memory::data_type::f32, memory::format_tag::a};
+    attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+  }
+
+  /// The operand that `maker` makes has the key's out type in that pass, else the in type.
+  static DType type(const ConvolutionKey& key, ConvolutionPass maker) {
+    return key.pass == maker ? key.out : key.in;
+  }
+
+  memory::desc x, y, plain, weight, bias;
+  memory::dims strides, dilations, padding;
+  dnnl::primitive_attr attributes;
+};
+
+constexpr auto kDirect = dnnl::algorithm::convolution_direct;
+
+dnnl::convolution_forward::primitive_desc describe_forward(const dnnl::engine& engine, const Parts& p) {
+  constexpr auto kTraining = dnnl::prop_kind::forward_training;
+#if DNNL_VERSION_MAJOR >= 3
+  return {engine, kTraining, kDirect,     p.x,       p.weight,  p.bias,
+          p.y,    p.strides, p.dilations, p.padding, p.padding, p.attributes};
+#else
+  if (p.bias.data.ndims == 0) {
+    return {{kTraining, kDirect, p.x, p.weight, p.y, p.strides, p.dilations, p.padding, p.padding},
+            p.attributes,
+            engine};
+  }
+  return {{kTraining, kDirect, p.x, p.weight, p.bias, p.y, p.strides, p.dilations, p.padding, p.padding},
+          p.attributes,
+          engine};
+#endif
+}
+
+/// The forward pass that backward passes want to be shown, all of one type.
+dnnl::convolution_forward::primitive_desc hint(const dnnl::engine& engine, ConvolutionKey key) {
+  key.pass = ConvolutionPass::kForward;
+  key.out = key.in;
+  return describe_forward(engine, Parts(key));
+}
+
+dnnl::convolution_backward_data::primitive_desc describe_backward_data(const dnnl::engine& engine,
+                                                                       const ConvolutionKey& key,
+                                                                       const Parts& p) {
+#if DNNL_VERSION_MAJOR >= 3
+  return {engine,      kDirect,   p.x,       p.weight,          p.y,         p.strides,
+          p.dilations, p.padding, p.padding, hint(engine, key), p.attributes};
+#else
+  return {{kDirect, p.x, p.weight, p.y, p.strides, p.dilations, p.padding, p.padding},
+          p.attributes,
+          engine,
+          hint(engine, key)};
+#endif
+}
+
+dnnl::convolution_backward_weights::primitive_desc describe_backward_weight(const dnnl::engine& engine,
+                                                                            const ConvolutionKey& key,
+                                                                            const Parts& p) {
+#if DNNL_VERSION_MAJOR >= 3
+  return {engine,      kDirect,   p.x,       p.weight,          p.y,         p.strides,
+          p.dilations, p.padding, p.padding, hint(engine, key), p.attributes};
+#else
+  return {{kDirect, p.x, p.weight, p.y, p.strides, p.dilations, p.padding, p.padding},
+          p.attributes,
+          engine,
+          hint(engine, key)};
+#endif
+}
+
+}  // namespace
+
+std::vector<std::int64_t> ConvolutionKey::numbers() const {
+  std::vector<std::int64_t> numbers = {
+      static_cast<std::int64_t>(pass), convolution.groups, static_cast<std::int64_t>(in),
+      static_cast<std::int64_t>(out),  bias ? 1 : 0,       threads};
+  for (const Shape* each :
+       {&x, &y, &convolution.window.extent, &convolution.window.stride, &convolution.window.dilation}) {
+    numbers.push_back(each->rank());
+    numbers.insert(numbers.end(), each->begin(), each->end());
+  }
+  return numbers;
+}
+
+struct ConvolutionPrimitive::State {
+  explicit State(const ConvolutionKey& key)
+      : threads(key.threads), engine(dnnl::engine::kind::cpu, 0), stream(engine) {
+    const Parts parts(key);
+    plain = parts.plain;
+    x = memory(parts.x, engine, nullptr);
+    y = memory(parts.y, engine, nullptr);
+    if (key.bias) bias = memory(parts.bias, engine, nullptr);
+    switch (key.pass) {
+      case ConvolutionPass::kForward: {
+        const auto description = describe_forward(engine, parts);
+        adopt(description, dnnl::convolution_forward(description), description.weights_desc());
+        arguments = {{DNNL_ARG_SRC, &x}, {DNNL_ARG_WEIGHTS, &weight}, {DNNL_ARG_DST, &y}};
+        if (key.bias) arguments.emplace_back(DNNL_ARG_BIAS, &bias);
+        break;
+      }
+      case ConvolutionPass::kBackwardData: {
+        const auto description = describe_backward_data(engine, key, parts);
+        adopt(description, dnnl::convolution_backward_data(description), description.weights_desc());
+        arguments = {{DNNL_ARG_DIFF_SRC, &x}, {DNNL_ARG_WEIGHTS, &weight}, {DNNL_ARG_DIFF_DST, &y}};
+        break;
+      }
+      case ConvolutionPass::kBackwardWeight: {
+        const auto description = describe_backward_weight(engine, key, parts);
+        adopt(description, dnnl::convolution_backward_weights(description), description.diff_weights_desc());
+        arguments = {{DNNL_ARG_SRC, &x}, {DNNL_ARG_DIFF_WEIGHTS, &weight}, {DNNL_ARG_DIFF_DST, &y}};
+        break;
+      }
+    }
+    arguments.emplace_back(DNNL_ARG_SCRATCHPAD, &scratch);
+  }
+
+  template <typename Description>
+  void adopt(const Description& description, const dnnl::primitive& made, const memory::desc& packed) {
+    primitive = made;
+    weight = memory(packed, engine, nullptr);
+    scratch = memory(description.scratchpad_desc(), engine, nullptr);
+    slow = std::string_view(description.impl_info_str()).find("ref") != std::string_view::npos;
+  }
+
+  int threads;
+  bool slow = false;
+  dnnl::engine engine;
+  dnnl::stream stream;
+  dnnl::primitive primitive;
+  memory::desc plain;
+  memory x, weight, bias, y, scratch;
+  std::vector<std::pair<int, memory*>> arguments;
+};
+
+ConvolutionPrimitive::ConvolutionPrimitive(std::unique_ptr<State> state) : state_(std::move(state)) {}
+ConvolutionPrimitive::~ConvolutionPrimitive() = default;
+
+std::unique_ptr<ConvolutionPrimitive> ConvolutionPrimitive::make(const ConvolutionKey& key) {
+  const LibraryThreads threads(key.threads);
+  try {
+    auto state = std::make_unique<State>(key);
+    if (state->slow) return nullptr;
+    return std::unique_ptr<ConvolutionPrimitive>(new ConvolutionPrimitive(std::move(state)));
+  } catch (const dnnl::error& error) {
+    if (error.status == dnnl_unimplemented) return nullptr;
+    rethrow(error, "a convolution");
+  }
+}
+
+void ConvolutionPrimitive::run(Context& context, const std::byte* x, const std::byte* packed_weight,
+                               const std::byte* bias, const std::byte* y) {
+  State& s = *state_;
+  const LibraryThreads threads(s.threads);
+  const Array scratch = workspace_of(context, s.scratch.get_desc());
+  try {
+    s.x.set_data_handle(address(x));
+    s.weight.set_data_handle(address(packed_weight));
+    if (bias != nullptr) s.bias.set_data_handle(address(bias));
+    s.y.set_data_handle(address(y));
+    s.scratch.set_data_handle(scratch.raw());
+    std::unordered_map<int, memory> arguments;
+    for (const auto& [name, operand] : s.arguments) arguments.emplace(name, *operand);
+    s.primitive.execute(s.stream, arguments);
+    s.stream.wait();
+  } catch (const dnnl::error& error) {
+    rethrow(error, "a convolution");
+  }
+}
+
+Array ConvolutionPrimitive::packed_workspace(Context& context) const {
+  return workspace_of(context, state_->weight.get_desc());
+}
+
+Array ConvolutionPrimitive::pack(Context& context, const Array& weight) {
+  const LibraryThreads threads(state_->threads);
+  Array packed = packed_workspace(context);
+  try {
+    reorder(state_->engine, state_->stream, state_->plain, weight.raw(), state_->weight.get_desc(),
+            packed.raw());
+  } catch (const dnnl::error& error) {
+    rethrow(error, "the packing of a convolution's weight");
+  }
+  return packed;
+}
+
+void ConvolutionPrimitive::unpack(const Array& packed, Array& weight) {
+  const LibraryThreads threads(state_->threads);
+  try {
+    reorder(state_->engine, state_->stream, state_->weight.get_desc(), packed.raw(), state_->plain,
+            weight.raw());
+  } catch (const dnnl::error& error) {
+    rethrow(error, "the unpacking of a convolution's weight");
+  }
+}
+
+}  // namespace jigsaw::cpu

@@ -1,0 +1,48 @@
+#include "layers/group_norm.h"
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "config/config.h"
+
+namespace jigsaw {
+
+void declare(Keys<GroupNormOptions>& keys) {
+  keys.add("groups", &GroupNormOptions::groups)
+      .required()
+      .at_least(1)
+      .doc("Number of groups; it divides the channels.");
+  keys.add("eps", &GroupNormOptions::eps).above(0).doc("Added to the variance.");
+}
+
+void declare(Keys<InstanceNormOptions>& keys) {
+  keys.add("eps", &InstanceNormOptions::eps).above(0).doc("Added to the variance.");
+}
+
+namespace {
+
+/// The largest number of groups up to the one asked for that divides the channels.
+std::int64_t next_that_divides(std::int64_t channels, std::int64_t groups) {
+  std::int64_t divisor = std::min(groups, channels);
+  while (channels % divisor != 0) --divisor;
+  return divisor;
+}
+
+}  // namespace
+
+GroupNorm::GroupNorm(const LayerSite& site, const GroupNormOptions& options)
+    : Layer(site.input), groups_(options.groups), eps_(options.eps) {
+  const std::int64_t channels = site.input.channels;
+  if (channels % groups_ != 0) {
+    site.error("groups", concat("is ", groups_, ", which does not divide the ", channels, " channels; ",
+                                next_that_divides(channels, groups_), " would"));
+  }
+  weight_ = site.parameter("weight", {channels}, Initial::constant(1));
+  bias_ = site.parameter("bias", {channels}, Initial::constant(0));
+}
+
+Variable GroupNorm::run(Tape& tape, const Variable& x, const Variable& residual) const {
+  return add_residual(tape, group_norm(tape, x, weight_, bias_, groups_, eps_), residual);
+}
+
+}  // namespace jigsaw

@@ -1,0 +1,21 @@
+#include "layers/rms_norm.h"
+
+#include "config/config.h"
+
+namespace jigsaw {
+
+void declare(Keys<RmsNormOptions>& keys) {
+  keys.add("eps", &RmsNormOptions::eps).above(0).doc("Added to the mean square.");
+}
+
+RmsNorm::RmsNorm(const LayerSite& site, const RmsNormOptions& options)
+    : Layer(site.input),
+      eps_(options.eps),
+      weight_(site.parameter("weight", {site.input.channels}, Initial::constant(1))) {}
+
+Variable RmsNorm::run(Tape& tape, const Variable& x, const Variable& residual) const {
+  const Variable y = rms_norm(tape, field_letters(x.shape().rank() - 2, 'c'), x, weight_, eps_);
+  return add_residual(tape, y, residual);
+}
+
+}  // namespace jigsaw

@@ -1,0 +1,58 @@
+#pragma once
+#include "train/loss.h"
+
+namespace jigsaw {
+
+/// ClassSums over all points, per global sample and class, equal on every rank.
+struct GlobalClassSums {
+  std::int64_t samples = 0, classes = 0;
+  std::vector<double> all;  ///< [6 × samples × classes]
+
+  double of(ClassSums::Kind kind, std::int64_t sample, std::int64_t k) const {
+    return all[static_cast<std::size_t>((kind * samples + sample) * classes + k)];
+  }
+  /// Those of the samples together, as of one sample.
+  GlobalClassSums merged() const;
+  /// Adds sums of as many samples.
+  void add(const GlobalClassSums& other);
+
+  /// The part of the labelled points whose likeliest class is their label.
+  double accuracy() const;
+  /// 2·hits/(labelled + chosen) over all samples; 1 where the class is neither labelled nor chosen.
+  double dice(std::int64_t k) const;
+};
+
+/// Distance between the softmax of predictions (logits) and labels: per sample cross-entropy, soft Dice or
+/// both from sums over all ranks, then the mean over samples. Class weights are those of
+/// torch.nn.functional.cross_entropy; for Dice the classes' weighted mean is taken.
+///
+/// Softmax needs all classes of a point: where `tensor` cuts the channels, logits are first cut along the
+/// first spatial dim instead (an all-to-all), and labels are read so.
+class ClassLoss : public Loss {
+ public:
+  /// @throws ConfigError when the loss compares numbers, or class_weights are not one per class.
+  ClassLoss(const LossOptions& options, std::int64_t classes, const std::vector<double>& row_weights);
+
+  Layout target_layout(const Mesh& mesh, const Layout& prediction) const override;
+  double backward(const Rank& rank, const Variable& prediction, const Array& target,
+                  double scale) const override;
+
+  /// Collective. @param target  this rank's labels in target_layout(); NaN where none counts.
+  GlobalClassSums sums(const Rank& rank, const ShardedTensor& prediction, const Array& target) const;
+  /// The loss of these sums.
+  double value(const GlobalClassSums& sums) const;
+
+ private:
+  Layout logits_layout(const Mesh& mesh, const Layout& prediction) const;
+  GlobalClassSums sums_of_pieces(const Rank& rank, const ShardedTensor& logits, const Array& target) const;
+  /// d(scale · value)/d(surprise, intersection, predicted), [3, samples of the box, classes].
+  Array factors(const Rank& rank, const GlobalClassSums& sums, double scale, const Box& box) const;
+  double labelled_weight(const GlobalClassSums& sums, std::int64_t sample) const;
+  std::int64_t labelled_samples(const GlobalClassSums& sums) const;
+
+  bool cross_entropy_, dice_;
+  double smoothing_;
+  std::vector<double> class_weights_, row_weights_;
+};
+
+}  // namespace jigsaw

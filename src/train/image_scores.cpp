@@ -1,0 +1,112 @@
+#include <cmath>
+#include <optional>
+
+#include "base/text.h"
+#include "train/scores.h"
+
+namespace jigsaw {
+
+namespace {
+
+/// Sums of all batches as of one sample.
+template <typename Sums>
+void add_merged(std::optional<Sums>& total, const Sums& batch) {
+  if (total) {
+    total->add(batch.merged());
+  } else {
+    total = batch.merged();
+  }
+}
+
+class ImageScores : public Scores {
+ public:
+  ImageScores(const ImageData& data, const FieldLoss& loss, std::vector<double> peaks)
+      : data_(data),
+        loss_(loss),
+        score_({}, data.grid().row_weights(), channel_names(data.channels().targets)),
+        peaks_(std::move(peaks)) {}
+
+  void add(const Rank& rank, int, const ShardedTensor& prediction, const Batch& batch) override {
+    const auto add_sums = [&](std::optional<GlobalSums>& total, const FieldLoss& loss,
+                              const ErrorMeasure& measure, const Array& piece) {
+      add_merged(total, loss.sums(rank, measure, piece, batch.targets[0], prediction.layout));
+    };
+    add_sums(losses_, loss_, loss_.norm(), prediction.piece);
+    add_sums(squares_, score_, ErrorNorm::kSquared, prediction.piece);
+    add_sums(errors_, score_, ErrorNorm::kSigned, prediction.piece);
+    if (batch.baseline.defined()) add_sums(input_squares_, score_, ErrorNorm::kSquared, batch.baseline);
+  }
+
+  ValidationResult result() const override {
+    ValidationResult result{loss_.value(*losses_), {Json::object()}, {}};
+    const std::vector<Channel>& targets = data_.channels().targets;
+    for (std::size_t c = 0; c < targets.size(); ++c) {
+      const auto variable = static_cast<std::int64_t>(c);
+      const double scale = target_scale(targets[c], data_.statistics(), data_.options().predict);
+      const auto psnr = [&](double rmse) { return 20 * std::log10(peaks_[c] / rmse); };
+      const double rmse = std::sqrt(squares_->mean(0, variable)) * scale,
+                   bias = errors_->mean(0, variable) * scale;
+      Json& metrics = result.leads[0][targets[c].name];
+      metrics = {{"rmse", rmse}, {"bias", bias}, {"psnr", psnr(rmse)}};
+      std::string line =
+          concat(targets[c].name, "  rmse ", rmse, "  bias ", bias, "  PSNR ", psnr(rmse), " dB");
+      if (input_squares_) {
+        const double input = std::sqrt(input_squares_->mean(0, variable)) * scale;
+        metrics["input_rmse"] = input;
+        metrics["input_psnr"] = psnr(input);
+        line += concat("  input ", psnr(input), " dB");
+      }
+      result.lines.push_back(line);
+    }
+    return result;
+  }
+
+ private:
+  const ImageData& data_;
+  const FieldLoss& loss_;
+  FieldLoss score_;  // every variable alike
+  std::vector<double> peaks_;
+  std::optional<GlobalSums> losses_, squares_, errors_, input_squares_;
+};
+
+class ClassScores : public Scores {
+ public:
+  ClassScores(const ImageData& data, const ClassLoss& loss) : data_(data), loss_(loss) {}
+
+  void add(const Rank& rank, int, const ShardedTensor& prediction, const Batch& batch) override {
+    add_merged(sums_, loss_.sums(rank, prediction, batch.targets[0]));
+  }
+
+  ValidationResult result() const override {
+    const std::string& name = data_.channels().targets[0].name;
+    std::vector<double> dice;
+    double mean = 0;
+    for (std::int64_t k = 0; k < sums_->classes; ++k) {
+      dice.push_back(sums_->dice(k));
+      mean += dice.back() / static_cast<double>(sums_->classes);
+    }
+    const double accuracy = sums_->accuracy();
+    return {
+        loss_.value(*sums_),
+        {Json{{name, {{"accuracy", accuracy}, {"mean_dice", mean}, {"dice", dice}}}}},
+        {concat(name, "  accuracy ", accuracy, "  mean Dice ", mean, "  of each class ", join(dice, " "))}};
+  }
+
+ private:
+  const ImageData& data_;
+  const ClassLoss& loss_;
+  std::optional<GlobalClassSums> sums_;
+};
+
+}  // namespace
+
+std::unique_ptr<Scores> make_image_scores(const ImageData& data, const FieldLoss& loss,
+                                          std::vector<double> peaks) {
+  return std::make_unique<ImageScores>(data, loss, std::move(peaks));
+}
+
+std::unique_ptr<Scores> make_class_scores(const ImageData& data, const ClassLoss& loss) {
+  return std::make_unique<ClassScores>(data, loss);
+}
+
+}  // namespace jigsaw

@@ -1,0 +1,123 @@
+#include "train/objective.h"
+
+#include "base/error.h"
+#include "base/text.h"
+#include "comm/agreement.h"
+
+namespace jigsaw {
+
+namespace {
+
+class ForecastObjective : public Objective {
+ public:
+  ForecastObjective(const Configuration& configuration, const std::filesystem::path& folder,
+                    Communicator& communicator)
+      : data_(configuration.data, folder, configuration.train.rollout.max, communicator),
+        loss_(configuration.loss, data_.grid().row_weights(), channel_names(data_.channels().targets)),
+        rollout_(configuration.train.rollout.max) {}
+
+  SampleSource& data() override { return data_; }
+  const Loss& loss() const override { return loss_; }
+  std::int64_t output_channels() const override { return std::ssize(data_.channels().targets); }
+  std::unique_ptr<Scores> make_scores() const override {
+    return make_forecast_scores(data_, loss_, rollout_);
+  }
+
+ private:
+  Dataset data_;
+  FieldLoss loss_;
+  int rollout_;
+};
+
+/// Images to numbers.
+class ImageObjective : public Objective {
+ public:
+  ImageObjective(std::unique_ptr<ImageData> data, const Configuration& configuration,
+                 Communicator& communicator)
+      : data_(std::move(data)),
+        loss_(configuration.loss, data_->grid().row_weights(), channel_names(data_->channels().targets)) {
+    if (data_->tiles().empty() || configuration.validation.every == 0) return;
+    peaks_ = configuration.validation.peak
+                 ? std::vector<double>(data_->channels().targets.size(), *configuration.validation.peak)
+                 : data_->largest_targets(communicator);
+    for (const double peak : peaks_) {
+      if (peak > 0) continue;
+      throw ConfigError(
+          concat("validation.peak must be given, above 0, for the largest value of a target is ", peak));
+    }
+  }
+
+  SampleSource& data() override { return *data_; }
+  const Loss& loss() const override { return loss_; }
+  std::int64_t output_channels() const override { return std::ssize(data_->channels().targets); }
+  std::unique_ptr<Scores> make_scores() const override { return make_image_scores(*data_, loss_, peaks_); }
+
+ private:
+  std::unique_ptr<ImageData> data_;
+  FieldLoss loss_;
+  std::vector<double> peaks_;
+};
+
+/// Images to labels.
+class ClassObjective : public Objective {
+ public:
+  ClassObjective(std::unique_ptr<ImageData> data, const Configuration& configuration)
+      : data_(std::move(data)),
+        loss_(configuration.loss, data_->options().classes, data_->grid().row_weights()) {}
+
+  SampleSource& data() override { return *data_; }
+  const Loss& loss() const override { return loss_; }
+  std::int64_t output_channels() const override { return data_->options().classes; }
+  std::unique_ptr<Scores> make_scores() const override { return make_class_scores(*data_, loss_); }
+
+ private:
+  std::unique_ptr<ImageData> data_;
+  ClassLoss loss_;
+};
+
+void check_overlap(const Configuration& configuration) {
+  const std::vector<std::int64_t>&overlap = configuration.validation.overlap, &crop = configuration.data.crop;
+  if (overlap.empty()) return;
+  if (overlap.size() != configuration.data.space().size()) {
+    throw ConfigError(concat("validation.overlap must have one number per spatial dimension of data.dims, ",
+                             configuration.data.space().size(), ", not ", overlap.size()));
+  }
+  if (crop.empty()) throw ConfigError("validation.overlap needs data.crop, the size of the tiles");
+  for (std::size_t d = 0; d < crop.size(); ++d) {
+    if (overlap[d] >= crop[d]) {
+      throw ConfigError(concat("validation.overlap[", d, "] must be less than the crop's ", crop[d]));
+    }
+  }
+}
+
+}  // namespace
+
+std::unique_ptr<Objective> open_objective(const Configuration& configuration,
+                                          const std::filesystem::path& folder, Communicator& communicator) {
+  std::unique_ptr<Objective> result;
+  if (!configuration.data.of_images()) {
+    together(communicator, [&] {
+      if (configuration.validation.overlap.empty()) return;
+      throw ConfigError("validation.overlap is for images, whose validation runs over tiles");
+    });
+    std::unique_ptr<ForecastObjective> forecast;
+    together(communicator,
+             [&] { forecast = std::make_unique<ForecastObjective>(configuration, folder, communicator); });
+    return forecast;
+  }
+  together(communicator, [&] {
+    if (configuration.train.rollout.max > 1) throw ConfigError("train.rollout must be 1 for images");
+    check_overlap(configuration);
+    auto data = std::make_unique<ImageData>(configuration.data, folder,
+                                            static_cast<std::uint64_t>(configuration.seed),
+                                            configuration.validation.overlap, communicator);
+    if (configuration.data.classes > 0) {
+      result = std::make_unique<ClassObjective>(std::move(data), configuration);
+    } else {
+      result = std::make_unique<ImageObjective>(std::move(data), configuration, communicator);
+    }
+  });
+  return result;
+}
+
+}  // namespace jigsaw

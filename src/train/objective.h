@@ -1,0 +1,28 @@
+#pragma once
+#include <filesystem>
+#include <memory>
+
+#include "train/configuration.h"
+#include "train/scores.h"
+
+namespace jigsaw {
+
+/// What differs between tasks: the data, the loss and the scores.
+class Objective {
+ public:
+  virtual ~Objective() = default;
+
+  virtual SampleSource& data() = 0;
+  virtual const Loss& loss() const = 0;
+  /// Channels that a model predicts.
+  virtual std::int64_t output_channels() const = 0;
+  virtual std::unique_ptr<Scores> make_scores() const = 0;
+};
+
+/// Opens the data of a configuration. Collective: when it throws on one rank it throws on all.
+///
+/// @param folder  that of the configuration, from which relative names start. @throws ConfigError, DataError
+std::unique_ptr<Objective> open_objective(const Configuration& configuration,
+                                          const std::filesystem::path& folder, Communicator& communicator);
+
+}  // namespace jigsaw

@@ -1,0 +1,98 @@
+#include "train/scores.h"
+
+#include <cmath>
+
+#include "base/text.h"
+
+namespace jigsaw {
+
+std::vector<std::string> channel_names(const std::vector<Channel>& channels) {
+  std::vector<std::string> names;
+  for (const Channel& channel : channels) names.push_back(channel.name);
+  return names;
+}
+
+double target_scale(const Channel& target, const Statistics& statistics, Predict predict) {
+  const FieldStatistics& field = statistics.of(target.field);
+  const bool increment = predict == Predict::kIncrement && target.role == Role::kPrognostic;
+  return increment ? field.increment_deviation : field.deviation;
+}
+
+namespace {
+
+class ForecastScores : public Scores {
+ public:
+  ForecastScores(const Dataset& data, const FieldLoss& loss, int rollout)
+      : data_(data),
+        loss_(loss),
+        score_({}, data.grid().row_weights(), channel_names(data.channels().targets)),
+        leads_(static_cast<std::size_t>(rollout)) {}
+
+  void add(const Rank& rank, int lead, const ShardedTensor& prediction, const Batch& batch) override {
+    Lead& sums = leads_[static_cast<std::size_t>(lead)];
+    const Array& target = batch.targets[static_cast<std::size_t>(lead)];
+    const auto global = [&](const FieldLoss& loss, const ErrorMeasure& measure, const Array& piece) {
+      return loss.sums(rank, measure, piece, target, prediction.layout);
+    };
+    const auto samples = static_cast<double>(prediction.layout.global[0]);
+    sums.loss += loss_.value(global(loss_, loss_.norm(), prediction.piece)) * samples;
+    sums.windows += samples;
+    add_means(sums.squares, global(score_, ErrorNorm::kSquared, prediction.piece));
+    add_means(sums.errors, global(score_, ErrorNorm::kSigned, prediction.piece));
+    add_means(sums.persistence, global(score_, ErrorNorm::kSquared, batch.baseline));
+  }
+
+  ValidationResult result() const override {
+    ValidationResult result;
+    const std::vector<Channel>& targets = data_.channels().targets;
+    for (const Lead& lead : leads_) {
+      result.loss += lead.loss / lead.windows / static_cast<double>(leads_.size());
+      Json& metrics = result.leads.emplace_back(Json::object());
+      for (std::size_t c = 0; c < targets.size(); ++c) {
+        const double scale = target_scale(targets[c], data_.statistics(), data_.options().predict);
+        const double rmse = std::sqrt(lead.squares[c].value()) * scale, bias = lead.errors[c].value() * scale,
+                     persistence = std::sqrt(lead.persistence[c].value()) * scale;
+        metrics[targets[c].name] = {{"rmse", rmse}, {"bias", bias}, {"persistence_rmse", persistence}};
+        if (result.leads.size() > 1) continue;
+        result.lines.push_back(concat(targets[c].name, "  rmse ", rmse, "  bias ", bias, "  persistence ",
+                                      persistence, "  ratio ", rmse / persistence));
+      }
+    }
+    return result;
+  }
+
+ private:
+  /// Over windows, of the spatial means, in the target's normalisation.
+  struct Mean {
+    double sum = 0, count = 0;
+    double value() const { return sum / count; }
+  };
+  struct Lead {
+    std::vector<Mean> squares, errors, persistence;
+    double loss = 0, windows = 0;
+  };
+
+  static void add_means(std::vector<Mean>& means, const GlobalSums& global) {
+    means.resize(static_cast<std::size_t>(global.variables));
+    for (std::int64_t b = 0; b < global.samples; ++b) {
+      for (std::int64_t c = 0; c < global.variables; ++c) {
+        if (!global.has_points(b, c)) continue;
+        means[static_cast<std::size_t>(c)].sum += global.mean(b, c);
+        means[static_cast<std::size_t>(c)].count += 1;
+      }
+    }
+  }
+
+  const Dataset& data_;
+  const FieldLoss& loss_;
+  FieldLoss score_;  // area-weighted, every variable alike
+  std::vector<Lead> leads_;
+};
+
+}  // namespace
+
+std::unique_ptr<Scores> make_forecast_scores(const Dataset& data, const FieldLoss& loss, int rollout) {
+  return std::make_unique<ForecastScores>(data, loss, rollout);
+}
+
+}  // namespace jigsaw

@@ -1,0 +1,54 @@
+#pragma once
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "config/json.h"
+#include "io/dataset.h"
+#include "io/image_data.h"
+#include "train/class_loss.h"
+
+namespace jigsaw {
+
+/// What a validation found.
+struct ValidationResult {
+  double loss = 0;
+  /// By lead (0 is the first): {"t2m": {"rmse": …, "bias": …, "persistence_rmse": …}}.
+  std::vector<Json> leads;
+  /// The first lead, a variable a line, for people.
+  std::vector<std::string> lines;
+
+  const Json& metrics(std::size_t lead) const { return leads[lead]; }
+};
+
+/// Sums over validation samples of what predictions say of their targets.
+class Scores {
+ public:
+  virtual ~Scores() = default;
+  /// A batch of global samples at one lead. Collective over the mesh.
+  virtual void add(const Rank& rank, int lead, const ShardedTensor& prediction, const Batch& batch) = 0;
+  virtual ValidationResult result() const = 0;
+};
+
+/// Of forecasts, in physical units, as WeatherBench 2 defines them: weights from cell bounds with mean 1;
+/// RMSE = √(mean over times of the weighted spatial mean of squares); bias; RMSE of persistence.
+std::unique_ptr<Scores> make_forecast_scores(const Dataset& data, const FieldLoss& loss, int rollout);
+
+/// Of images whose targets are numbers, in their units, over all points of the validation parts: RMSE, bias,
+/// PSNR = 20·log10(peak/RMSE) in dB; of denoise also RMSE and PSNR of the noisy input. The loss is that of
+/// all points together.
+///
+/// @param peaks  one per target.
+std::unique_ptr<Scores> make_image_scores(const ImageData& data, const FieldLoss& loss,
+                                          std::vector<double> peaks);
+
+/// Of images whose targets are labels, over all points of the validation parts: accuracy, Dice of each class
+/// and their mean.
+std::unique_ptr<Scores> make_class_scores(const ImageData& data, const ClassLoss& loss);
+
+/// Names of channels.
+std::vector<std::string> channel_names(const std::vector<Channel>& channels);
+/// The scale of a target in physical units.
+double target_scale(const Channel& target, const Statistics& statistics, Predict predict);
+
+}  // namespace jigsaw

@@ -1,0 +1,178 @@
+// Gradients of operations on neighbourhoods: against central differences, and on every row against one rank.
+#include <gtest/gtest.h>
+
+#include "autograd/field_operations.h"
+#include "autograd/gradient_case.h"
+#include "base/text.h"
+
+namespace jigsaw {
+namespace {
+
+using testing::check_gradients;
+using testing::GradientCase;
+using Variables = GradientCase::Variables;
+
+Padding all_around(int dims, std::int64_t points, Edge edge = Edge::kZero) {
+  return {std::vector<Ends>(static_cast<std::size_t>(dims), {points, points, edge, edge}), {}, {}};
+}
+
+Window window(const Shape& extent, std::int64_t stride = 1, std::int64_t dilation = 1) {
+  return {extent, Shape::filled(extent.rank(), stride), Shape::filled(extent.rank(), dilation)};
+}
+
+GradientCase convolved(const std::string& name, const Shape& x, const Shape& weight, const Window& window,
+                       std::int64_t groups, const Padding& padding) {
+  return {concat("convolution ", name),
+          {x},
+          {weight},
+          [=](Tape& tape, const Variables& inputs, const Variables& parameters) {
+            return convolution(tape, inputs[0], parameters[0], window, groups, padding);
+          }};
+}
+
+TEST(FieldGradient, Convolution) {
+  check_gradients(convolved("3x3", {2, 5, 4, 3}, {4, 3, 3, 3}, window({3, 3}), 1, all_around(2, 1)));
+  check_gradients(convolved("unpadded", {1, 7, 5, 2}, {3, 2, 3, 2}, window({3, 2}), 1, all_around(2, 0)));
+  check_gradients(convolved("stride 2", {1, 7, 6, 2}, {3, 2, 3, 3}, window({3, 3}, 2), 1, all_around(2, 1)));
+  check_gradients(
+      convolved("dilation 2", {1, 6, 7, 2}, {2, 2, 3, 3}, window({3, 3}, 1, 2), 1, all_around(2, 2)));
+  check_gradients(convolved("1-D", {2, 9, 2}, {3, 2, 5}, window({5}, 2), 1, all_around(1, 2)));
+  check_gradients(convolved("3-D", {1, 4, 3, 3, 2}, {2, 2, 3, 3, 1}, window({3, 3, 1}), 1, all_around(3, 1)));
+}
+
+TEST(FieldGradient, ConvolutionInGroups) {
+  check_gradients(convolved("2 groups", {1, 4, 4, 6}, {4, 3, 3, 3}, window({3, 3}), 2, all_around(2, 1)));
+  check_gradients(convolved("depthwise", {2, 4, 3, 3}, {6, 1, 3, 3}, window({3, 3}), 3, all_around(2, 1)));
+}
+
+TEST(FieldGradient, ConvolutionWithEveryEdge) {
+  for (const Edge edge : {Edge::kReflect, Edge::kReplicate, Edge::kPeriodic}) {
+    check_gradients(convolved("edges", {1, 4, 5, 2}, {2, 2, 5, 3}, window({5, 3}), 1,
+                              {{{2, 2, edge, edge}, {1, 1, edge, edge}}, {}, {}}));
+  }
+  for (const Edge pole : {Edge::kPolePoint, Edge::kPoleCell}) {
+    const Padding globe{{{1, 1, pole, pole}, {1, 1, Edge::kPeriodic, Edge::kPeriodic}}, {1, -1}, {0, 0.5}};
+    check_gradients(convolved("globe", {1, 5, 6, 2}, {2, 2, 3, 3}, window({3, 3}), 1, globe));
+  }
+}
+
+TEST(FieldGradient, TransposedConvolution) {
+  const auto transposed = [](const std::string& name, const Shape& x, const Shape& weight,
+                             const Window& window, std::int64_t groups, const Shape& padding,
+                             const Shape& space) {
+    return GradientCase{concat("transposed convolution ", name),
+                        {x},
+                        {weight},
+                        [=](Tape& tape, const Variables& inputs, const Variables& parameters) {
+                          return transposed_convolution(tape, inputs[0], parameters[0], window, groups,
+                                                        padding, space);
+                        }};
+  };
+  check_gradients(transposed("2 by 2", {2, 3, 4, 3}, {3, 2, 2, 2}, window({2, 2}, 2), 1, {0, 0}, {6, 8}));
+  check_gradients(transposed("cropped", {1, 3, 4, 2}, {2, 3, 2, 2}, window({2, 2}, 2), 1, {0, 0}, {5, 7}));
+  check_gradients(
+      transposed("overlapping", {1, 4, 3, 2}, {2, 3, 3, 3}, window({3, 3}, 2), 1, {1, 1}, {8, 5}));
+  check_gradients(transposed("stride 1", {1, 5, 4, 2}, {2, 2, 3, 3}, window({3, 3}), 1, {1, 1}, {5, 4}));
+  check_gradients(transposed("gaps", {1, 3, 3, 2}, {2, 2, 2, 2}, window({2, 2}, 3), 1, {0, 0}, {9, 8}));
+  check_gradients(transposed("groups", {1, 3, 2, 4}, {4, 3, 2, 2}, window({2, 2}, 2), 2, {0, 0}, {6, 4}));
+  check_gradients(
+      transposed("3-D", {1, 2, 3, 2, 2}, {2, 2, 2, 2, 2}, window({2, 2, 2}, 2), 1, {0, 0, 0}, {4, 5, 4}));
+}
+
+GradientCase pooled(PoolingKind kind, const Shape& x, const Window& window, const Padding& padding,
+                    const Shape& space, bool count_padding) {
+  return {concat(kind == PoolingKind::kMax ? "max" : "average", " pooling of ", x),
+          {x},
+          {},
+          [=](Tape& tape, const Variables& inputs, const Variables&) {
+            return pooling(tape, inputs[0], kind, window, padding, space, count_padding);
+          }};
+}
+
+TEST(FieldGradient, Pooling) {
+  for (const PoolingKind kind : {PoolingKind::kMax, PoolingKind::kAverage}) {
+    check_gradients(pooled(kind, {2, 6, 4, 3}, window({2, 2}, 2), all_around(2, 0), {3, 2}, false));
+    // The last windows reach beyond the field (ceil_mode).
+    check_gradients(pooled(kind, {1, 7, 5, 2}, window({2, 2}, 2), all_around(2, 0), {4, 3}, false));
+    check_gradients(pooled(kind, {1, 7, 6, 2}, window({3, 3}, 2), all_around(2, 1), {4, 3}, true));
+    check_gradients(
+        pooled(kind, {1, 5, 6, 2}, window({3, 3}), all_around(2, 1, Edge::kPeriodic), {5, 6}, false));
+    check_gradients(pooled(kind, {1, 3, 4, 3, 2}, window({2, 2, 2}, 2), all_around(3, 0), {2, 2, 2}, false));
+  }
+}
+
+TEST(FieldGradient, GlobalAverage) {
+  for (const Shape& shape : {Shape{2, 5, 4, 3}, Shape{1, 2, 3, 2, 2}}) {
+    check_gradients({concat("global average of ", shape),
+                     {shape},
+                     {},
+                     [](Tape& tape, const Variables& inputs, const Variables&) {
+                       return global_average(tape, inputs[0]);
+                     }});
+  }
+}
+
+TEST(FieldGradient, Resampling) {
+  const auto resampled = [](const Shape& x, Interpolation interpolation, const Shape& grid,
+                            const Shape& space, Edge edge) {
+    return GradientCase{concat("resampling of ", x, " to ", grid),
+                        {x},
+                        {},
+                        [=](Tape& tape, const Variables& inputs, const Variables&) {
+                          return resample(tape, inputs[0], interpolation, grid, space,
+                                          all_around(space.rank(), 0, edge));
+                        }};
+  };
+  for (const Interpolation interpolation : {Interpolation::kNearest, Interpolation::kLinear}) {
+    check_gradients(resampled({2, 3, 4, 2}, interpolation, {6, 8}, {6, 8}, Edge::kReplicate));
+    check_gradients(resampled({1, 3, 4, 2}, interpolation, {6, 8}, {5, 7}, Edge::kReplicate));
+    check_gradients(resampled({1, 5, 7, 2}, interpolation, {8, 4}, {8, 4}, Edge::kReplicate));
+    check_gradients(resampled({1, 3, 4, 2}, interpolation, {6, 8}, {5, 8}, Edge::kPeriodic));
+    check_gradients(resampled({1, 2, 3, 2, 2}, interpolation, {4, 6, 4}, {3, 5, 4}, Edge::kReplicate));
+  }
+}
+
+TEST(FieldGradient, PaddingAndCropping) {
+  const auto padded = [](const Shape& x, const Padding& padding) {
+    return GradientCase{
+        concat("padding of ", x), {x}, {}, [=](Tape& tape, const Variables& inputs, const Variables&) {
+          return pad(tape, inputs[0], padding);
+        }};
+  };
+  check_gradients(padded({1, 4, 5, 2}, {{{2, 1}, {0, 3}}, {}, {}}));
+  check_gradients(padded({2, 6, 5, 2}, {{{0, -1}, {-2, -1}}, {}, {}}));
+  check_gradients(padded({1, 5, 4, 2}, all_around(2, 3, Edge::kReflect)));
+}
+
+TEST(FieldGradient, Concatenation) {
+  const auto joined = [](const Shape& x, const Shape& y) {
+    return GradientCase{
+        concat(x, " beside ", y), {x, y}, {}, [](Tape& tape, const Variables& inputs, const Variables&) {
+          return concatenate(tape, inputs[0], inputs[1]);
+        }};
+  };
+  check_gradients(joined({2, 3, 4, 5}, {2, 3, 4, 3}));
+  check_gradients(joined({1, 4, 3, 1}, {1, 4, 3, 7}));
+  check_gradients(joined({1, 4, 3, 4}, {1, 4, 3, 1}));
+  check_gradients(joined({1, 2, 2, 3, 2}, {1, 2, 2, 3, 2}));
+}
+
+/// A level of a U-Net: down, convolved, up, beside what was there, with odd extents.
+TEST(FieldGradient, ChainOfALevel) {
+  check_gradients(
+      {"level",
+       {{1, 5, 7, 3}},
+       {{4, 3, 3, 3}, {4, 3, 2, 2}, {2, 6, 1, 1}},
+       [](Tape& tape, const Variables& inputs, const Variables& p) {
+         Variable x =
+             pooling(tape, inputs[0], PoolingKind::kMax, window({2, 2}, 2), all_around(2, 0), {3, 4}, false);
+         x = convolution(tape, x, p[0], window({3, 3}), 1, all_around(2, 1));
+         x = pointwise(tape, x, {"bhwc", {}, "", {}, Activation::kGelu});
+         x = transposed_convolution(tape, x, p[1], window({2, 2}, 2), 1, {0, 0}, {5, 7});
+         return convolution(tape, concatenate(tape, inputs[0], x), p[2], window({1, 1}), 1, all_around(2, 0));
+       }},
+      false);
+}
+
+}  // namespace
+}  // namespace jigsaw

@@ -1,0 +1,197 @@
+// Images and volumes through the executable: one loss curve on every mesh, tasks, scores, and wrong input.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdio>
+#include <fstream>
+
+#include "end_to_end/command.h"
+
+namespace jigsaw::e2e {
+namespace {
+
+std::string fixture(const std::string& name) {
+  return source_dir() + "/tests/io/fixtures/images/" + name;
+}
+
+/// Denoising a small volume (11 × 9 × 10) with a mixer on patches of it.
+Json denoise_config() {
+  return {{"data",
+           {{"task", "denoise"},
+            {"files", {fixture("volume.h5")}},
+            {"dims", {"depth", "height", "width"}},
+            {"variables", {"scan/density"}},
+            {"crop", {7, 6, 5}},
+            {"flips", {"height", "width"}},
+            {"noise_sigma", 0.25},
+            {"train", {{"depth", {0, 7}}}},
+            {"valid", {{"depth", {8, 10}}}}}},
+          {"model",
+           {{"type", "weathermixer"},
+            {"patch", {2, 3, 2}},
+            {"embed_dim", 16},
+            {"depth", 2},
+            {"positions", true},
+            {"final_norm", true},
+            {"output_map", false}}},
+          {"loss", {{"type", "huber"}, {"delta", 2.0}}},
+          {"optimizer", {{"learning_rate", 2e-3}}},
+          {"schedule", {{"warmup_steps", 5}}},
+          {"train", {{"steps", 30}, {"batch_size", 4}}},
+          {"validation", {{"every", 30}, {"overlap", {2, 2, 1}}}},
+          {"checkpoint", {{"every", 0}}}};
+}
+
+/// Labels of pictures of three channels.
+Json segment_config() {
+  Json config = denoise_config();
+  config["data"] = {{"task", "map"},
+                    {"files", {fixture("pictures.h5")}},
+                    {"dims", {"sample", "height", "width", "channel"}},
+                    {"variables", {"images"}},
+                    {"targets", {"masks"}},
+                    {"classes", 2},
+                    {"flips", {"width"}},
+                    {"train", {{"sample", {0, 3}}}},
+                    {"valid", {{"sample", {4, 4}}}}};
+  config["model"]["patch"] = {2, 3};
+  config["loss"] = {{"type", "dice_cross_entropy"}, {"class_weights", {1.0, 2.0}}};
+  config["validation"].erase("overlap");
+  return config;
+}
+
+struct MeshCase {
+  const char* json;
+  int ranks;
+};
+
+class Images : public ::testing::Test {
+ protected:
+  std::string train(const Json& config, const std::string& name, int ranks, const std::string& more) {
+    folder_.write("config.json", config.dump());
+    const std::string output = folder_ / name;
+    const Outcome outcome = run(ranks, "--config " + (folder_ / "config.json") + " --set output=" + output +
+                                           " --resume never " + more);
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+    return output;
+  }
+
+  /// Training and validation agree with one rank's within 1e-9.
+  void compare(const Json& config, const std::string& variable, const std::string& score,
+               const std::vector<MeshCase>& meshes) {
+    const std::string fp64 = "--set train.precision=fp64 ";
+    const std::string one = train(config, "one", 1, fp64);
+    const auto losses = series(metrics(one, "train"), "loss");
+    ASSERT_EQ(losses.size(), 30U);
+    EXPECT_LT(losses.back(), losses.front());
+    const Json valid = metrics(one, "valid").back();
+    for (const MeshCase& mesh : meshes) {
+      ASSERT_GT(mesh.ranks, 1);
+      const std::string many = train(config, "many", mesh.ranks, fp64 + "--set 'mesh=" + mesh.json + "'");
+      const auto others = series(metrics(many, "train"), "loss");
+      ASSERT_EQ(others.size(), losses.size());
+      double worst = 0;
+      for (std::size_t i = 0; i < losses.size(); ++i)
+        worst = std::max(worst, std::abs(others[i] / losses[i] - 1));
+      const Json other = metrics(many, "valid").back();
+      const double loss = other.at("loss").get<double>() / valid.at("loss").get<double>();
+      const auto value = [&](const Json& line) {
+        return line.at("metrics").at(variable).at(score).get<double>();
+      };
+      std::printf("%-30s %d ranks: worst relative difference of losses %.1e, %s %.6f and %.6f\n", mesh.json,
+                  mesh.ranks, worst, score.c_str(), value(valid), value(other));
+      EXPECT_LE(worst, 1e-9) << mesh.json;
+      EXPECT_NEAR(loss, 1, 1e-9) << mesh.json;
+      EXPECT_NEAR(value(other) / value(valid), 1, 1e-9) << mesh.json;
+    }
+  }
+
+  TemporaryFolder folder_;
+};
+
+TEST_F(Images, DenoisingAVolumeIsOneFunctionOnEveryMesh) {
+  compare(denoise_config(), "scan/density", "psnr",
+          {{R"({"domain":[2,1,1]})", 2},
+           {R"({"domain":[2,2,1]})", 4},
+           {R"({"domain":[1,1,3]})", 3},
+           {R"({"tensor":2})", 2},
+           {R"({"data":2,"domain":[1,2,1]})", 4}});
+}
+
+TEST_F(Images, SegmentationIsOneFunctionOnEveryMesh) {
+  compare(segment_config(), "masks", "mean_dice",
+          {{R"({"domain":[2,1]})", 2},
+           {R"({"tensor":2})", 2},
+           {R"({"domain":[1,2],"tensor":2})", 4},
+           {R"({"data":2})", 2}});
+}
+
+TEST_F(Images, AccumulatedPartsSeeTheSameSamples) {
+  Json config = denoise_config();
+  const auto losses = series(metrics(train(config, "one", 1, "--set train.precision=fp64"), "train"), "loss");
+  const auto parts = series(
+      metrics(train(config, "parts", 1, "--set train.precision=fp64 --set train.accumulate=2"), "train"),
+      "loss");
+  for (std::size_t i = 0; i < losses.size(); ++i) EXPECT_NEAR(parts[i] / losses[i], 1, 1e-9);
+}
+
+TEST_F(Images, EachRankReadsItsShare) {
+  const auto bytes = [&](int ranks, const std::string& mesh) {
+    const std::string output = train(denoise_config(), "share", ranks, "--set 'mesh=" + mesh + "'");
+    std::ifstream in(output + "/summary.json");
+    std::vector<double> read;
+    const Json summary = Json::parse(in);
+    for (const Json& rank : summary.at("ranks")) read.push_back(rank.at("file_bytes_read").get<double>());
+    return read;
+  };
+  const double whole = bytes(1, "{}").at(0);
+  const std::vector<double> halves = bytes(2, R"({"domain":[2,1,1]})");
+  for (const double half : halves) EXPECT_LE(half, 0.62 * whole);  // 4 of 7 slices are two patches of 2
+  EXPECT_NEAR(halves.at(0) + halves.at(1), whole, 0.01 * whole);
+}
+
+struct WrongInput {
+  const char* arguments;
+  int exit_code;
+  const char* says;
+};
+
+TEST_F(Images, WrongInputIsOneSentenceAndTheDocumentedExitCode) {
+  folder_.write("config.json", denoise_config().dump());
+  folder_.write("segment.json", segment_config().dump());
+  const std::string denoise =
+      "--config " + (folder_ / "config.json") + " --set output=" + (folder_ / "wrong") + " ";
+  const std::string segment =
+      "--config " + (folder_ / "segment.json") + " --set output=" + (folder_ / "wrong") + " ";
+  const std::vector<std::pair<std::string, WrongInput>> cases = {
+      {denoise, {"--set 'data.variables=[\"scan/densty\"]'", 3, "did you mean \"scan/density\""}},
+      {denoise,
+       {"--set 'data.dims=[\"height\",\"width\"]' --set 'data.crop=[4,4]' --set "
+        "'data.train={\"height\":[0,5]}' "
+        "--set data.valid=[] --set validation.overlap=[]",
+        3, "data.dims names 2"}},
+      {denoise, {"--set 'data.dims=[\"z\",\"height\",\"width\"]'", 2, "data.dims[0]"}},
+      {denoise, {"--set 'data.crop=[9,4,4]'", 2, "data.crop"}},
+      {denoise, {"--set 'data.crop=[4,4]'", 2, "data.crop"}},
+      {denoise, {"--set 'data.train={\"depth\":[0,99]}'", 2, "data.train"}},
+      {denoise, {"--set 'data.train=[\"2019-03-01\",\"2019-03-02\"]'", 2, "data.train"}},
+      {denoise, {"--set data.noise_sigma=null", 2, "data.noise_sigma"}},
+      {denoise, {"--set loss.type=dice", 2, "loss.type"}},
+      {denoise, {"--set 'validation.overlap=[7,0,0]'", 2, "validation.overlap"}},
+      {denoise, {"--set train.rollout=2", 2, "train.rollout"}},
+      {denoise, {"--set 'mesh={\"domain\":[1,1]}'", 2, "mesh.domain"}},
+      {segment, {"--set data.classes=3 --set 'loss.class_weights=[1,2]'", 2, "loss.class_weights"}},
+      {segment, {"--set loss.type=mse", 2, "loss.type"}},
+      {segment, {"--set 'data.targets=[{\"name\":\"images\",\"levels\":[0]}]'", 3, "holds the label"}}};
+  int ranks = 1;
+  for (const auto& [command, wrong] : cases) {
+    ranks = 3 - ranks;  // by turns alone and under mpirun
+    const Outcome outcome = run(ranks, command + wrong.arguments, 1, 60);
+    EXPECT_EQ(outcome.exit_code, wrong.exit_code) << wrong.arguments << "\n" << outcome.err;
+    ASSERT_EQ(outcome.errors().size(), 1U) << wrong.arguments << "\n" << outcome.err;
+    EXPECT_NE(outcome.errors()[0].find(wrong.says), std::string::npos) << outcome.err;
+  }
+}
+
+}  // namespace
+}  // namespace jigsaw::e2e

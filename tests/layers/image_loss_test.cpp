@@ -1,0 +1,202 @@
+// Losses of volumes against PyTorch's numbers and against central differences, on one rank and on meshes.
+#include <gtest/gtest.h>
+
+#include <mutex>
+
+#include "comm/thread/run_ranks.h"
+#include "support/golden_file.h"
+#include "support/parameters.h"
+#include "train/class_loss.h"
+
+namespace jigsaw {
+namespace {
+
+using testing::GoldenFile;
+using testing::relative_difference;
+using testing::Tensors;
+
+struct Sizes {
+  int data = 1;
+  std::vector<int> domain = {1, 1, 1};
+  int tensor = 1;
+  std::int64_t unit = 1;  ///< of the first spatial dim
+  int ranks() const { return data * domain[0] * domain[1] * domain[2] * tensor; }
+};
+const std::vector<Sizes> kMeshes = {{1, {1, 1, 1}, 1},    {1, {2, 1, 1}, 1}, {1, {2, 2, 1}, 1},
+                                    {1, {1, 1, 1}, 2},    {2, {1, 1, 1}, 1}, {1, {2, 1, 1}, 2},
+                                    {1, {3, 1, 1}, 2, 2}, {1, {1, 1, 2}, 3}};
+
+struct Case {
+  Shape shape;  ///< of predictions
+  std::vector<double> prediction, target;
+};
+
+struct Answer {
+  double loss = 0;
+  Tensors gradient;
+};
+
+Answer on_mesh(const Loss& loss, const Case& test, double scale, const Sizes& sizes) {
+  Answer answer;
+  std::mutex mutex;
+  int ranks = 0;
+  run_ranks(sizes.ranks(), [&](Communicator& world) {
+    Mesh mesh(world, sizes.data, sizes.domain, sizes.tensor);
+    const Rank rank{world.context(), mesh};
+    const Layout layout = mesh.field_layout(test.shape, {sizes.unit, 1, 1});
+    const Variable x({testing::cut_piece(rank, layout, DType::kFloat64, test.prediction), layout}, true);
+    const Array y = testing::cut_piece(rank, loss.target_layout(mesh, layout), DType::kFloat64, test.target);
+    const double value = loss.backward(rank, x, y, scale);
+    Tensors mine{{"prediction", std::vector<double>(test.prediction.size(), NAN)}};
+    testing::paste_piece(rank, layout, x.slot()->take().piece, mine.at("prediction"));
+    const std::lock_guard lock(mutex);
+    answer.loss = value;
+    testing::merge(answer.gradient, mine);
+    ++ranks;
+  });
+  EXPECT_EQ(ranks, sizes.ranks());
+  return answer;
+}
+
+const std::map<std::string, LossType> kNumberLosses = {
+    {"mse", LossType::kMse}, {"l1", LossType::kL1}, {"huber", LossType::kHuber}};
+const std::map<std::string, LossType> kClassLosses = {{"cross_entropy", LossType::kCrossEntropy},
+                                                      {"dice", LossType::kDice},
+                                                      {"dice_cross_entropy", LossType::kDiceCrossEntropy}};
+
+struct Golden {
+  LossOptions options;
+  Case test;
+  double loss;
+  std::vector<double> gradient;
+};
+
+Golden read_golden(const std::string& name) {
+  const GoldenFile file("losses.h5");
+  const GoldenFile::Tensor prediction = file.read(name + "/prediction");
+  Golden golden{{},
+                {prediction.shape, prediction.values, file.values(name + "/target")},
+                file.values(name + "/loss")[0],
+                file.values(name + "/gradient")};
+  if (kNumberLosses.contains(name)) {
+    golden.options.type = kNumberLosses.at(name);
+    if (name == "huber") golden.options.delta = file.number("huber", "delta");
+    return golden;
+  }
+  golden.options.type = kClassLosses.at(name);
+  golden.options.class_weights = file.attribute(name, "class_weights");
+  golden.options.smoothing = file.number(name, "smoothing");
+  const double ignored = file.number(name, "ignore_index");
+  for (double& label : golden.test.target) label = label == ignored ? NAN : label;
+  return golden;
+}
+
+std::unique_ptr<Loss> make(const LossOptions& options, const Shape& shape) {
+  const std::vector<double> rows(static_cast<std::size_t>(shape[1]), 1.0);
+  if (options.of_classes()) return std::make_unique<ClassLoss>(options, shape.back(), rows);
+  return std::make_unique<FieldLoss>(options, rows, std::vector<std::string>{"a", "b"});
+}
+
+TEST(GoldenLosses, OfVolumesOnEveryMesh) {
+  std::vector<std::string> names;
+  for (const auto& [name, type] : kNumberLosses) names.push_back(name);
+  for (const auto& [name, type] : kClassLosses) names.push_back(name);
+  for (const std::string& name : names) {
+    const Golden golden = read_golden(name);
+    const auto loss = make(golden.options, golden.test.shape);
+    for (const Sizes& sizes : kMeshes) {
+      SCOPED_TRACE(concat(name, " on ", sizes.ranks(), " ranks"));
+      const Answer answer = on_mesh(*loss, golden.test, 1.0, sizes);
+      EXPECT_NEAR(answer.loss / golden.loss, 1, 1e-13);
+      EXPECT_LE(relative_difference(answer.gradient.at("prediction"), golden.gradient), 1e-12);
+    }
+  }
+}
+
+/// Rows of different weight, and a sample without any label.
+TEST(ClassLosses, FollowCentralDifferences) {
+  Case test{{3, 2, 3, 2, 3}, {}, {}};
+  const RandomStream random(1, RandomPurpose::kNoise, "class loss");
+  for (std::int64_t i = 0; i < test.shape.count(); ++i) {
+    test.prediction.push_back(random.normal({0}, static_cast<std::uint64_t>(i)));
+  }
+  for (std::int64_t i = 0; i < test.shape.count(0, 4); ++i) {
+    const bool ignored = i % 5 == 0 || i / 12 == 1;
+    test.target.push_back(ignored ? NAN : std::floor(3 * random.uniform({1}, static_cast<std::uint64_t>(i))));
+  }
+  const double scale = 2.5, step = 1e-5;
+  for (const auto& [name, type] : kClassLosses) {
+    SCOPED_TRACE(name);
+    LossOptions options;
+    options.type = type;
+    options.class_weights = {1, 0, 3};
+    const ClassLoss loss(options, 3, {0.7, 1.3});
+    const Answer one = on_mesh(loss, test, scale, {});
+    std::vector<double> slopes;
+    for (std::size_t i = 0; i < test.prediction.size(); ++i) {
+      Case near = test;
+      near.prediction[i] += step;
+      const double above = on_mesh(loss, near, scale, {}).loss;
+      near.prediction[i] -= 2 * step;
+      slopes.push_back(scale * (above - on_mesh(loss, near, scale, {}).loss) / (2 * step));
+    }
+    EXPECT_LE(relative_difference(one.gradient.at("prediction"), slopes), 1e-7);
+    for (const Sizes& sizes : kMeshes) {
+      const Answer many = on_mesh(loss, test, scale, sizes);
+      EXPECT_NEAR(many.loss / one.loss, 1, 1e-13);
+      EXPECT_LE(relative_difference(many.gradient.at("prediction"), one.gradient.at("prediction")), 1e-13);
+    }
+  }
+}
+
+TEST(ClassLosses, ScoreWhatIsLikeliest) {
+  // Two samples of three points, two classes: labels 0 0 1 and 1 1 none; chosen 0 1 1 and 1 0 0.
+  const Case test{{2, 1, 1, 3, 2}, {5, 0, 0, 1, -3, -2, 0, 1, 2, 1, 4, 0}, {0, 0, 1, 1, 1, NAN}};
+  LossOptions options;
+  options.type = LossType::kDice;
+  const ClassLoss loss(options, 2, {1.0});
+  run_ranks(1, [&](Communicator& world) {
+    Mesh mesh(world, 1, {1, 1, 1}, 1);
+    const Rank rank{world.context(), mesh};
+    const Layout layout = mesh.field_layout(test.shape);
+    const GlobalClassSums sums =
+        loss.sums(rank, {testing::cut_piece(rank, layout, DType::kFloat64, test.prediction), layout},
+                  testing::cut_piece(rank, loss.target_layout(mesh, layout), DType::kFloat64, test.target));
+    EXPECT_DOUBLE_EQ(sums.accuracy(), 3.0 / 5);
+    EXPECT_DOUBLE_EQ(sums.dice(0), 2.0 * 1 / (2 + 2));
+    EXPECT_DOUBLE_EQ(sums.dice(1), 2.0 * 2 / (3 + 3));
+    EXPECT_DOUBLE_EQ(sums.merged().dice(1), sums.dice(1));
+    EXPECT_DOUBLE_EQ(sums.merged().accuracy(), sums.accuracy());
+  });
+}
+
+TEST(ClassLosses, VanishWhereNothingIsLabelled) {
+  const Case test{{1, 2, 1, 2, 2}, std::vector<double>(8, 0.5), std::vector<double>(4, NAN)};
+  LossOptions options;
+  options.type = LossType::kDiceCrossEntropy;
+  const Answer answer = on_mesh(ClassLoss(options, 2, {1, 1}), test, 1.0, {1, {2, 1, 1}, 1});
+  EXPECT_EQ(answer.loss, 0);
+  EXPECT_EQ(answer.gradient.at("prediction"), std::vector<double>(8, 0.0));
+}
+
+TEST(ClassLosses, OptionsThatDoNotFitAreErrors) {
+  const auto message = [](const std::function<void()>& action) -> std::string {
+    try {
+      action();
+    } catch (const ConfigError& error) {
+      return error.what();
+    }
+    return "no error";
+  };
+  LossOptions options;
+  EXPECT_NE(message([&] { ClassLoss(options, 2, {1}); }).find("loss.type"), std::string::npos);
+  options.type = LossType::kCrossEntropy;
+  EXPECT_NE(message([&] { FieldLoss(options, {1}, {"a"}); }).find("data.classes"), std::string::npos);
+  options.class_weights = {1, 2, 3};
+  EXPECT_NE(message([&] { ClassLoss(options, 2, {1}); }).find("loss.class_weights"), std::string::npos);
+  options.class_weights = {0, 0};
+  EXPECT_NE(message([&] { ClassLoss(options, 2, {1}); }).find("above 0"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace jigsaw
