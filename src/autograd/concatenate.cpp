@@ -26,6 +26,23 @@ Part part_of(const Rank& rank, const ShardedTensor& here, const Layout& made, st
   return part;
 }
 
+/// Both operands in one array, their transfers under way together.
+Array join(const Rank& rank, const std::array<Part, 2>& parts, const std::array<Array, 2>& pieces,
+           const Shape& extent) {
+  std::array<Pending, 2> pending;
+  for (std::size_t i = 0; i < 2; ++i) {
+    if (parts[i].exchange->travels()) pending[i] = parts[i].exchange->start(rank, pieces[i]);
+  }
+  Array joined(rank.context, extent, pieces[0].dtype());
+  for (std::size_t i = 0; i < 2; ++i) {
+    const Exchange& exchange = *parts[i].exchange;
+    const Array arrived = pending[i].valid() ? pending[i].wait() : Array();
+    const Array piece = exchange.assemble(rank, pieces[i], arrived, exchange.wanted());
+    copy_box(rank.context, piece, Box::whole(piece.shape()), joined, parts[i].place);
+  }
+  return joined;
+}
+
 }  // namespace
 
 Variable concatenate(Tape& tape, const Variable& x, const Variable& y) {
@@ -52,20 +69,16 @@ Variable concatenate(Tape& tape, const Variable& x, const Variable& y) {
   const Layout made{output, decision.row_output};
   const std::array here = {tape.bring(x, decision.inputs[0]), tape.bring(y, decision.inputs[1])};
   const std::array parts = {part_of(rank, here[0], made, 0), part_of(rank, here[1], made, x.shape()[last])};
-  std::array<Pending, 2> pending;
-  for (std::size_t i = 0; i < 2; ++i) {
-    if (parts[i].exchange->travels()) pending[i] = parts[i].exchange->start(rank, here[i].piece);
-  }
-  Array joined(tape.context(), rank.box(made).extent, here[0].dtype());
-  for (std::size_t i = 0; i < 2; ++i) {
-    const Exchange& exchange = *parts[i].exchange;
-    const Array piece = exchange.assemble(
-        rank, here[i].piece, pending[i].valid() ? pending[i].wait() : Array(), exchange.wanted());
-    copy_box(tape.context(), piece, Box::whole(piece.shape()), joined, parts[i].place);
-  }
   const bool records = tape.records({x, y});
+  Array joined = join(rank, parts, {here[0].piece, here[1].piece}, rank.box(made).extent);
   Variable z = tape.keep(std::move(joined), output, decision, records);
   if (!records) return z;
+  z.set_recipe([&tape, &decision, parts, made, saved = std::array{x.save(), y.save()}] {
+    const std::array again = {tape.bring(saved[0](), decision.inputs[0]).piece,
+                              tape.bring(saved[1](), decision.inputs[1]).piece};
+    return tape.bring(ShardedTensor{join(tape.rank(), parts, again, tape.rank().box(made).extent), made},
+                      decision.output);
+  });
   tape.record(
       [&tape, &decision, parts, targets = std::array{GradientTarget(x), GradientTarget(y)}, slot = z.slot()] {
         if (!slot->gradient.defined()) return;

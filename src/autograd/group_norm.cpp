@@ -278,8 +278,8 @@ Variable group_norm(Tape& tape, const Variable& x, const Variable& gamma, const 
     throw ShapeError(
         concat("group_norm: ", groups, " groups should divide the ", shape.back(), " channels of ", shape));
   }
-  const Grouping grouping = {true, shape.back() / groups,
-                             static_cast<double>(shape.count(1, shape.rank()) / groups), eps};
+  const std::int64_t elements = shape.count(1, shape.rank()) / groups;
+  const Grouping grouping = {true, shape.back() / groups, static_cast<double>(elements), eps};
   return channel_norm(tape, Operation::kGroupNorm, {x, gamma, beta}, grouping);
 }
 

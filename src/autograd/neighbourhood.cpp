@@ -132,10 +132,19 @@ Variable neighbourhood(Tape& tape, const Variable& x, const Signature& signature
   const Layout made{signature.output, decision.row_output};
   const auto exchange = Exchange::of(rank, map, here.layout, made);
   const Tile tile{rank.box(made), exchange->wanted()};
-  Array result = kernels.forward(exchange->gather(rank, here.piece), tile);
+  const Array arrived = exchange->travels() ? exchange->start(rank, here.piece).wait() : Array();
+  Array result = kernels.forward(exchange->assemble(rank, here.piece, arrived, tile.region), tile);
   const bool records = tape.records({x});
   Variable y = tape.keep(std::move(result), signature.output, decision, records);
   if (records) {
+    if (kernels.cheap) {
+      y.set_recipe(
+          [&tape, &decision, exchange, tile, arrived, made, forward = kernels.forward, saved = x.save()] {
+            const Array piece = tape.bring(saved(), decision.inputs[0]).piece;
+            const Array again = forward(exchange->assemble(tape.rank(), piece, arrived, tile.region), tile);
+            return tape.bring(ShardedTensor{again, made}, decision.output);
+          });
+    }
     tape.record([&tape, &decision, exchange, tile, backward = kernels.backward, target = GradientTarget(x),
                  slot = y.slot()] {
       if (!slot->gradient.defined()) return;

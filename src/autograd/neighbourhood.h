@@ -39,6 +39,8 @@ struct NeighbourhoodKernels {
   std::function<Array(const Array& region, const Tile& tile)> forward;
   /// The region's gradient.
   std::function<Array(const Array& dy, const Tile& tile)> backward;
+  /// The result is made again for backward rather than kept.
+  bool cheap = false;
 };
 Variable neighbourhood(Tape& on, const Variable& x, const Signature& signature, const IndexMap& map,
                        const NeighbourhoodKernels& kernels);

@@ -160,7 +160,8 @@ Variable resample(Tape& tape, const Variable& x, Interpolation interpolation, co
                         },
                         [&tape, resampling_of](const Array& dy, const Tile& tile) {
                           return resample_backward(tape.context(), resampling_of(tile), dy);
-                        }});
+                        },
+                        true});
 }
 
 Variable pad(Tape& tape, const Variable& x, const Padding& padding) {
@@ -177,7 +178,7 @@ Variable pad(Tape& tape, const Variable& x, const Padding& padding) {
   const auto same = [](const Array& array, const Tile&) { return array; };
   Signature signature = field_signature(Operation::kPad, "", x, output, map);
   if (map.crossing_offset.empty()) signature.rows.push_back(row_linear_in({true}));
-  return neighbourhood(tape, x, signature, map, {same, same});
+  return neighbourhood(tape, x, signature, map, {same, same, true});
 }
 
 }  // namespace jigsaw

@@ -37,7 +37,8 @@ Shape weight_shape(const Convolution& convolution, std::int64_t in, std::int64_t
 /// Two operations for each channel pair of a group, point of the window and place.
 double flops_of(const Convolution& convolution, const Array& y, std::int64_t in) {
   if (convolution.groups == 0) return 0;
-  return 2.0 * static_cast<double>(y.count()) * static_cast<double>(in / convolution.groups) *
+  const std::int64_t group = in / convolution.groups;
+  return 2.0 * static_cast<double>(y.count()) * static_cast<double>(group) *
          static_cast<double>(convolution.window.extent.count());
 }
 

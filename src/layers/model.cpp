@@ -2,17 +2,51 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "layers/concat_skip.h"
 #include "layers/registry.h"
 #include "layers/sequential.h"
+#include "layers/unet.h"
 #include "layers/weathermixer.h"
 
 namespace jigsaw {
 
 void Model::append(const std::string& path, const std::string& key,
                    const std::function<LayerPtr(const LayerSite&)>& build) {
-  Block block{path, std::make_unique<ParameterBlock>(path), nullptr};
-  block.layer = build({*block.parameters, path, output(), key});
-  blocks_.push_back(std::move(block));
+  const FieldShape input = output();
+  if (!join_) blocks_.push_back({path, std::make_unique<ParameterBlock>(path), {}});
+  append_part({*blocks_.back().parameters, path, input, key}, build);
+}
+
+void Model::append_part(const LayerSite& site, const std::function<LayerPtr(const LayerSite&)>& build) {
+  Part part{build(site), {}};
+  if (join_) part.joined = join_->value;
+  join_.reset();
+  blocks_.back().parts.push_back(std::move(part));
+}
+
+std::size_t Model::value() {
+  finish();
+  return blocks_.size();
+}
+
+void Model::join(std::size_t value, const std::string& key) {
+  finish();
+  ParameterBlock none("");
+  join_ = Join{value, key, joined_shape({none, "", shape_of(value), key}, output())};
+}
+
+void Model::finish() {
+  /// Gives what it gets.
+  class Identity : public Layer {
+   public:
+    using Layer::Layer;
+    Variable run(Tape& tape, const Variable& x, const Variable& residual) const override {
+      return add_residual(tape, x, residual);
+    }
+  };
+  if (!join_) return;
+  append_part({*blocks_.back().parameters, "", join_->output, join_->key},
+              [](const LayerSite& site) { return std::make_unique<Identity>(site.input); });
 }
 
 void Model::append_output_map() {
@@ -26,17 +60,21 @@ void Model::append_output_map() {
   output_map_ = std::move(map);
 }
 
+FieldShape Model::shape_of(std::size_t value) const {
+  return value == 0 ? FieldShape{description_.space, description_.input_channels}
+                    : blocks_[value - 1].last().output();
+}
+
 FieldShape Model::output() const {
-  return blocks_.empty() ? FieldShape{description_.space, description_.input_channels}
-                         : blocks_.back().layer->output();
+  return join_ ? join_->output : shape_of(blocks_.size());
 }
 
 std::vector<std::int64_t> Model::input_units() const {
-  return blocks_.empty() ? std::vector<std::int64_t>{} : blocks_.front().layer->input_units();
+  return blocks_.empty() ? std::vector<std::int64_t>{} : blocks_.front().first().input_units();
 }
 
 std::vector<std::int64_t> Model::output_units() const {
-  return blocks_.empty() ? std::vector<std::int64_t>{} : blocks_.back().layer->output_units();
+  return blocks_.empty() ? std::vector<std::int64_t>{} : blocks_.back().last().output_units();
 }
 
 namespace {
@@ -61,11 +99,15 @@ Layout Model::output_layout(const Mesh& mesh, std::int64_t samples) const {
 
 Variable Model::forward(Tape& tape, const Variable& input) const {
   Variable x = input;
+  std::map<std::size_t, Variable> values;  // those that are joined later
   for (const Block& block : blocks_) {
-    const BlockSpec spec{block.path, block.parameters.get(), recompute_, block.layer->output_units()};
-    x = tape.block(spec, {x}, [&layer = *block.layer](Tape& on, const std::vector<Variable>& inputs) {
-      return layer.run(on, inputs[0]);
-    });
+    for (const Part& part : block.parts) {
+      if (part.joined) values[*part.joined] = {};
+    }
+  }
+  for (std::size_t i = 0; i < blocks_.size(); ++i) {
+    if (const auto value = values.find(i); value != values.end()) value->second = x;
+    x = run(tape, blocks_[i], x, values);
   }
   if (!output_map_) return x;
   const BlockSpec spec{"output_map", output_map_->parameters.get(), recompute_, output_units()};
@@ -75,6 +117,23 @@ Variable Model::forward(Tape& tape, const Variable& input) const {
     const Variable from_input = contract(on, in + ",nk->" + out, inputs[1], map.input);
     const Variable y = contract(on, in + ",nk->" + out, inputs[0], map.output);
     return pointwise(on, y, {out, map.bias, "n", from_input});
+  });
+}
+
+Variable Model::run(Tape& tape, const Block& block, const Variable& x,
+                    const std::map<std::size_t, Variable>& values) const {
+  const BlockSpec spec{block.path, block.parameters.get(), recompute_, block.last().output_units()};
+  std::vector<Variable> operands = {x};
+  for (const Part& part : block.parts) {
+    if (part.joined) operands.push_back(values.at(*part.joined));
+  }
+  return tape.block(spec, operands, [&block](Tape& on, const std::vector<Variable>& inputs) {
+    Variable y = inputs[0];
+    auto skip = inputs.begin() + 1;
+    for (const Part& part : block.parts) {
+      y = part.layer->run(on, part.joined ? join_skip(on, *skip++, y) : y);
+    }
+    return y;
   });
 }
 
@@ -89,9 +148,12 @@ std::unique_ptr<Model> build_model(const Tagged& model, const ModelDescription& 
   auto result = std::make_unique<Model>(description);
   if (model.type() == "weathermixer") {
     append_weathermixer(*result, model.options<WeatherMixerOptions>());
+  } else if (model.type() == "unet") {
+    append_unet(*result, model.options<UNetOptions>());
   } else {
     append_layers(*result, model.options<SequentialOptions>());
   }
+  result->finish();
   const FieldShape output = result->output();
   if (!(output.space == description.space) || output.channels != description.output_channels) {
     throw ConfigError(concat("model gives ", output.to_string(), ", but the data's targets are ",

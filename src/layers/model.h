@@ -1,4 +1,5 @@
 #pragma once
+#include <map>
 #include <optional>
 
 #include "config/tagged.h"
@@ -19,9 +20,18 @@ class Model {
  public:
   explicit Model(ModelDescription description) : description_(std::move(description)) {}
 
-  /// Appends a block; its layers are built by `build` at the site given.
+  /// Appends a block, or behind a join a part of the last one; its layers are built by `build` at the site
+  /// given.
   void append(const std::string& path, const std::string& key,
               const std::function<LayerPtr(const LayerSite&)>& build);
+  /// Number of the value that stands after the last block, for join(); the model's input is 0.
+  std::size_t value();
+  /// What is appended next takes [that value, what stands now] over channels, the latter cropped to the
+  /// former's points, and belongs to the last block. @throws ConfigError under `key` when it has fewer
+  /// points.
+  void join(std::size_t value, const std::string& key);
+  /// A join that nothing follows ends the last block.
+  void finish();
   /// The published WeatherMixer's end: result = output·y + input·x + bias over channels, x the model's input.
   void append_output_map();
 
@@ -41,11 +51,28 @@ class Model {
   std::vector<ParameterBlock*> parameters() const;
 
  private:
+  /// One of the layers that a block runs one after the other.
+  struct Part {
+    LayerPtr layer;
+    std::optional<std::size_t> joined;  ///< the value that stands before its input, over channels
+  };
   struct Block {
     std::string path;
     std::unique_ptr<ParameterBlock> parameters;
-    LayerPtr layer;
+    std::vector<Part> parts;
+
+    const Layer& first() const { return *parts.front().layer; }
+    const Layer& last() const { return *parts.back().layer; }
   };
+  struct Join {
+    std::size_t value;
+    std::string key;
+    FieldShape output;
+  };
+  void append_part(const LayerSite& site, const std::function<LayerPtr(const LayerSite&)>& build);
+  Variable run(Tape& tape, const Block& block, const Variable& x,
+               const std::map<std::size_t, Variable>& values) const;
+  FieldShape shape_of(std::size_t value) const;
   struct OutputMap {
     std::unique_ptr<ParameterBlock> parameters;
     Variable output, input, bias;
@@ -53,6 +80,7 @@ class Model {
 
   ModelDescription description_;
   std::vector<Block> blocks_;
+  std::optional<Join> join_;  ///< awaits what is appended next
   std::optional<OutputMap> output_map_;
   bool recompute_ = false;
 };

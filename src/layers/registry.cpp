@@ -6,16 +6,21 @@
 #include "base/error.h"
 #include "config/config.h"
 #include "layers/batch_norm.h"
+#include "layers/concat_skip.h"
+#include "layers/convolution.h"
 #include "layers/group_norm.h"
 #include "layers/layer_norm.h"
 #include "layers/linear.h"
 #include "layers/mixing.h"
 #include "layers/patches.h"
 #include "layers/pointwise_layers.h"
+#include "layers/pooling.h"
 #include "layers/positions.h"
+#include "layers/resampling.h"
 #include "layers/residual.h"
 #include "layers/rms_norm.h"
 #include "layers/sequential.h"
+#include "layers/unet.h"
 #include "layers/weathermixer.h"
 
 namespace jigsaw {
@@ -49,21 +54,28 @@ class Zoo {
   std::map<std::string, Build> builds_;
 };
 
-LayerPtr build_residual(const Tagged& layer, const LayerSite& site, const ModelDescription& description) {
+std::unique_ptr<Chain> build_chain(const std::vector<Tagged>& inner_layers, const LayerSite& site,
+                                   const ModelDescription& description) {
   std::vector<LayerPtr> layers;
   FieldShape shape = site.input;
-  for (const Tagged& inner : layer.options<ResidualOptions>().layers) {
+  for (const Tagged& inner : inner_layers) {
     const std::string index = std::to_string(layers.size());
     LayerSite place = site.inner(index, shape);
     place.key = concat(site.key, ".layers[", index, "]");
     layers.push_back(build_layer(inner, place, description));
     shape = layers.back()->output();
   }
+  return std::make_unique<Chain>(std::move(layers));
+}
+
+LayerPtr build_residual(const Tagged& layer, const LayerSite& site, const ModelDescription& description) {
+  std::unique_ptr<Chain> chain = build_chain(layer.options<ResidualOptions>().layers, site, description);
+  const FieldShape& shape = chain->output();
   if (!(shape.space == site.input.space) || shape.channels != site.input.channels) {
     site.error("layers", concat("must end with the shape they began with: ", site.input.to_string(), ", not ",
                                 shape.to_string()));
   }
-  return std::make_unique<Residual>(std::make_unique<Chain>(std::move(layers)));
+  return std::make_unique<Residual>(std::move(chain));
 }
 
 LayerPtr build_patch_recover(const Tagged& layer, const LayerSite& site,
@@ -107,6 +119,21 @@ Zoo& zoo() {
     the_zoo.add<LearnedPositions, PositionOptions>("positions", "Adds a learned vector at each point.");
     the_zoo.add<PatchRecoverOptions>("patch_recover", "Makes a patch of points of each vector.",
                                      build_patch_recover);
+    the_zoo.add<ConvolutionLayer, ConvolutionOptions>(
+        "conv", "A convolution over all spatial axes, with padding also around the globe.");
+    the_zoo.add<TransposedConvolutionLayer, TransposedConvolutionOptions>(
+        "conv_transpose", "The adjoint of a convolution: many points of each one.");
+    the_zoo.add<PoolingLayer, MaxPoolOptions>("max_pool", "The largest value of each window.");
+    the_zoo.add<PoolingLayer, AveragePoolOptions>("avg_pool", "The mean of each window.");
+    the_zoo.add<GlobalAveragePool, GlobalAveragePoolOptions>("global_avg_pool", "The mean over space.");
+    the_zoo.add<Upsample, UpsampleOptions>("upsample", "Another grid, by the nearest point or linearly.");
+    the_zoo.add<Pad, PadOptions>("pad", "Points added at the ends of the spatial axes.");
+    the_zoo.add<ConcatSkipOptions>(
+        "concat_skip", "Sets the result of its layers behind their input, over channels.",
+        [](const Tagged& layer, const LayerSite& site, const ModelDescription& description) -> LayerPtr {
+          return std::make_unique<ConcatSkip>(
+              site, build_chain(layer.options<ConcatSkipOptions>().layers, site, description));
+        });
     the_zoo.add<ResidualOptions>("residual", "Adds the result of its layers to their input.", build_residual);
     the_zoo.add<RepeatOptions>(
         "repeat", "Its layers several times over, each time with parameters of their own.",
@@ -134,6 +161,7 @@ const TagRegistry& model_types() {
     TagRegistry registry("model");
     registry.add<WeatherMixerOptions>("weathermixer",
                                       "MLP-Mixer over patches of the fields (Jigsaw's network).");
+    registry.add<UNetOptions>("unet", "U-Net: convolutions on ever coarser grids and back, with skips.");
     registry.add<SequentialOptions>("sequential", "Any chain of layers.");
     return registry;
   }();

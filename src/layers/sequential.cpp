@@ -2,6 +2,7 @@
 
 #include "base/text.h"
 #include "config/config.h"
+#include "layers/concat_skip.h"
 #include "layers/registry.h"
 
 namespace jigsaw {
@@ -29,6 +30,10 @@ void append(Model& model, const std::vector<Tagged>& layers, const std::string& 
       for (std::int64_t time = 0; time < repeat.times; ++time) {
         append(model, repeat.layers, concat(layer_path, ".", time), layer_key);
       }
+    } else if (layers[i].type() == "concat_skip") {
+      const std::size_t value = model.value();
+      append(model, layers[i].options<ConcatSkipOptions>().layers, layer_path, layer_key);
+      model.join(value, layer_key);
     } else {
       model.append(layer_path, layer_key,
                    [&](const LayerSite& site) { return build_layer(layers[i], site, model.description()); });

@@ -1,4 +1,4 @@
-// What the shipped configurations promise: forecasts that beat persistence.
+// What the shipped configurations promise: forecasts that beat persistence, images without noise.
 #include <gtest/gtest.h>
 
 #include <cstdio>
@@ -27,6 +27,24 @@ TEST(Skill, SixHourForecastAroundTheUnitedKingdom) {
   std::printf("6 h RMSE over persistence on the last week: %.3f\n", ratio(lines.back(), "t2m"));
   EXPECT_NEAR(lines.back().at("metrics").at("t2m").at("persistence_rmse").get<double>(), 2.720, 0.001);
   EXPECT_LE(ratio(lines.back(), "t2m"), 0.68);
+}
+
+TEST(Skill, ThreeDimensionalDenoisingOfAHead) {
+  if (real_ct().empty()) GTEST_SKIP() << "the CT volume is not there (JIGSAW_REAL_DATA)";
+  const TemporaryFolder folder;
+  const Outcome outcome =
+      run(1,
+          "--config " + source_dir() + "/configs/ct_denoise_unet3d.json --set 'data.files=[\"" + real_ct() +
+              "\"]' --set output=" + (folder / "run"),
+          2, 400);
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const auto lines = metrics(folder / "run", "valid");
+  ASSERT_FALSE(lines.empty());
+  const Json& scores = lines.back().at("metrics").at("volume");
+  std::printf("CT, slices 75 to 92: PSNR %.2f dB, of the noisy input %.2f dB\n",
+              scores.at("psnr").get<double>(), scores.at("input_psnr").get<double>());
+  EXPECT_NEAR(scores.at("input_psnr").get<double>(), 25.87, 0.05);
+  EXPECT_GE(scores.at("psnr").get<double>(), 33.5);
 }
 
 TEST(Skill, TheDemonstrationBeatsPersistenceClearly) {

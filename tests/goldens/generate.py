@@ -354,6 +354,230 @@ def write_norms(folder):
             layer_case(file, name, batch_norm, x, parameters, training=training, epsilon=1e-5)
 
 
+# ---------------------------------------------------------------- field_layers.h5 and unet*.h5: fields [B, space..., C]
+
+CONV = {1: F.conv1d, 2: F.conv2d, 3: F.conv3d}
+CONV_TRANSPOSE = {1: F.conv_transpose1d, 2: F.conv_transpose2d, 3: F.conv_transpose3d}
+MAX_POOL = {1: F.max_pool1d, 2: F.max_pool2d, 3: F.max_pool3d}
+AVERAGE_POOL = {1: F.avg_pool1d, 2: F.avg_pool2d, 3: F.avg_pool3d}
+
+
+def to_channels_first(x):
+    return x.movedim(-1, 1)
+
+
+def to_channels_last(x):
+    return x.movedim(1, -1)
+
+
+def pad_field(x, points, mode):
+    """x [B, C, space...]; one number of points for all dims."""
+    mode = "constant" if mode == "zeros" else mode
+    return F.pad(x, [points] * (2 * (x.dim() - 2)), mode=mode)
+
+
+def conv(x, p, padding=0, padding_mode="zeros", **options):
+    x = pad_field(to_channels_first(x), padding, padding_mode)
+    return to_channels_last(CONV[x.dim() - 2](x, p["weight"], p.get("bias"), **options))
+
+
+def conv_transpose(x, p, size=None, **options):
+    y = to_channels_last(
+        CONV_TRANSPOSE[x.dim() - 2](to_channels_first(x), p["weight"], p.get("bias"), **options)
+    )
+    return y if size is None else y[:, : size[0], : size[1]]
+
+
+def max_pool(x, p, **options):
+    return to_channels_last(MAX_POOL[x.dim() - 2](to_channels_first(x), **options))
+
+
+def avg_pool(x, p, **options):
+    return to_channels_last(AVERAGE_POOL[x.dim() - 2](to_channels_first(x), **options))
+
+
+def global_avg_pool(x, p):
+    return x.mean(tuple(range(1, x.dim() - 1)), keepdim=True)
+
+
+def upsample(x, p, mode, **options):
+    align = {} if mode == "nearest" else {"align_corners": False}
+    return to_channels_last(F.interpolate(to_channels_first(x), mode=mode, **options, **align))
+
+
+def pad_layer(x, p, low, high, mode):
+    """Asymmetric padding of two spatial dims."""
+    widths = [low[1], high[1], low[0], high[0]]
+    return to_channels_last(F.pad(to_channels_first(x), widths, mode="constant" if mode == "zeros" else mode))
+
+
+def globe(x, p):
+    """3 x 3 convolution of a cell-centred globe: longitude around, rows across the poles."""
+    half = x.shape[2] // 2
+    north, south = x[:, :1].roll(half, 2), x[:, -1:].roll(half, 2)
+    x = torch.cat([north, x, south], 1)
+    x = torch.cat([x[:, :, -1:], x, x[:, :, :1]], 2)
+    return conv(x, p)
+
+
+def globe_with_poles(x, p):
+    """The same where the first and last rows are the poles themselves."""
+    half = x.shape[2] // 2
+    north, south = x[:, 1:2].roll(half, 2), x[:, -2:-1].roll(half, 2)
+    x = torch.cat([north, x, south], 1)
+    x = torch.cat([x[:, :, -1:], x, x[:, :, :1]], 2)
+    return conv(x, p)
+
+
+def concat_skip(x, p):
+    """[x, layers(x)] over channels: halved, convolved, doubled, cropped to odd extents."""
+    y = max_pool(x, p, kernel_size=2, ceil_mode=True)
+    y = conv(y, below(p, "1"), padding=1)
+    y = upsample(y, p, "nearest", scale_factor=2)
+    return torch.cat([x, y[:, : x.shape[1], : x.shape[2]]], -1)
+
+
+def conv_parameters(*shape):
+    fan_in = math.prod(shape[1:])
+    return {"weight": randn(*shape, scale=1 / math.sqrt(fan_in)), "bias": randn(shape[0], scale=0.1)}
+
+
+def conv_transpose_parameters(channels, features, *kernel, groups=1):
+    weight = randn(channels, features // groups, *kernel, scale=1 / math.sqrt(features))
+    return {"weight": weight, "bias": randn(features, scale=0.1)}
+
+
+def write_field_layers(folder):
+    with create(folder, "field_layers.h5") as file:
+
+        def case(name, function, x, parameters=None, **arguments):
+            def run(values, p):
+                return function(values, p, **arguments)
+
+            layer_case(file, name, run, x, parameters or {})
+
+        field = randn(3, 5, 6, 4)
+        case("conv", conv, field, conv_parameters(5, 4, 3, 3), padding=1)
+        case("conv_1d", conv, randn(2, 11, 3), conv_parameters(4, 3, 5), padding=2, stride=2)
+        case("conv_3d", conv, randn(1, 5, 4, 7, 2), conv_parameters(3, 2, 3, 3, 3), padding=1)
+        case("conv_strided", conv, field, conv_parameters(5, 4, 3, 3), padding=1, stride=2)
+        case("conv_dilated", conv, field, conv_parameters(3, 4, 3, 3), padding=2, dilation=2)
+        case("conv_groups", conv, field, conv_parameters(6, 2, 3, 3), padding=1, groups=2)
+        case("conv_depthwise", conv, field, conv_parameters(4, 1, 3, 3), padding=1, groups=4)
+        for mode in ("reflect", "replicate", "circular"):
+            case(f"conv_{mode}", conv, field, conv_parameters(3, 4, 5, 5), padding=2, padding_mode=mode)
+        case("conv_pole_cell", globe, field, conv_parameters(3, 4, 3, 3))
+        case("conv_pole_point", globe_with_poles, field, conv_parameters(3, 4, 3, 3))
+        transposed = conv_transpose_parameters(4, 3, 2, 2)
+        case("conv_transpose", conv_transpose, field, transposed, stride=2)
+        case("conv_transpose_cropped", conv_transpose, field, transposed, stride=2, size=(9, 11))
+        case(
+            "conv_transpose_overlapping",
+            conv_transpose,
+            field,
+            conv_transpose_parameters(4, 6, 3, 3, groups=2),
+            stride=2,
+            padding=1,
+            output_padding=1,
+            groups=2,
+        )
+        case(
+            "conv_transpose_3d",
+            conv_transpose,
+            randn(1, 3, 4, 2, 3),
+            conv_transpose_parameters(3, 2, 3, 3, 3),
+            stride=2,
+            padding=1,
+        )
+        case("max_pool", max_pool, field, kernel_size=2, ceil_mode=True)
+        case("max_pool_overlapping", max_pool, field, kernel_size=3, stride=2, padding=1)
+        case("max_pool_3d", max_pool, randn(1, 5, 4, 7, 2), kernel_size=2)
+        case("avg_pool", avg_pool, field, kernel_size=2, ceil_mode=True)
+        case("avg_pool_padded", avg_pool, field, kernel_size=3, stride=2, padding=1)
+        case(
+            "avg_pool_uncounted", avg_pool, field, kernel_size=3, stride=2, padding=1, count_include_pad=False
+        )
+        case("global_avg_pool", global_avg_pool, field)
+        case("upsample_nearest", upsample, field, mode="nearest", scale_factor=2)
+        case("upsample_linear", upsample, field, mode="bilinear", scale_factor=2)
+        case("upsample_size", upsample, field, mode="bilinear", size=(7, 4))
+        case("upsample_3d", upsample, randn(1, 3, 4, 2, 3), mode="trilinear", scale_factor=2)
+        case("pad", pad_layer, field, low=(1, 0), high=(2, 3), mode="zeros")
+        case("pad_reflect", pad_layer, field, low=(2, 1), high=(1, 4), mode="reflect")
+        case("concat_skip", concat_skip, field, prefixed("1", conv_parameters(3, 4, 3, 3)))
+
+
+UNETS = {
+    "unet": {"field": (3, 11, 14, 3), "widths": (4, 6, 8), "outputs": 2, "padding": "zeros", "up": "nearest"},
+    "unet_circular": {
+        "field": (1, 9, 8, 2),
+        "widths": (4, 4),
+        "outputs": 3,
+        "padding": "circular",
+        "up": "conv_transpose",
+    },
+    "unet_3d": {"field": (1, 7, 5, 6, 2), "widths": (4, 6), "outputs": 1, "padding": "zeros", "up": "nearest"},
+}
+UNET_GROUPS = 2
+
+
+def unet_parameters(spec, dims):
+    widths, kernel = spec["widths"], (3,) * dims
+    parameters = {}
+
+    def convolutions(path, inputs, width):
+        for number, channels in ((1, inputs), (2, width)):
+            parameters.update(prefixed(f"{path}.conv{number}", conv_parameters(width, channels, *kernel)))
+            parameters.update(prefixed(f"{path}.norm{number}", norm_parameters(width)))
+
+    for level, width in enumerate(widths):
+        convolutions(f"encoder.{level}", widths[level - 1] if level else spec["field"][-1], width)
+    for level in reversed(range(len(widths) - 1)):
+        below_width = widths[level + 1]
+        if spec["up"] == "conv_transpose":
+            up = conv_transpose_parameters(below_width, widths[level], *(2,) * dims)
+            parameters.update(prefixed(f"decoder.{level}.up", up))
+            below_width = widths[level]
+        convolutions(f"decoder.{level}", widths[level] + below_width, widths[level])
+    parameters.update(prefixed("head", conv_parameters(spec["outputs"], widths[0], *(1,) * dims)))
+    return parameters
+
+
+def unet(x, p, spec):
+    def convolutions(y, q):
+        for number in ("1", "2"):
+            y = conv(y, below(q, "conv" + number), padding=1, padding_mode=spec["padding"])
+            norm = below(q, "norm" + number)
+            y = F.group_norm(to_channels_first(y), UNET_GROUPS, norm["weight"], norm["bias"], 1e-5)
+            y = to_channels_last(F.gelu(y))
+        return y
+
+    skips = []
+    for level in range(len(spec["widths"])):
+        if level:
+            x = max_pool(x, p, kernel_size=2, ceil_mode=True)
+        x = convolutions(x, below(p, f"encoder.{level}"))
+        skips.append(x)
+    for level in reversed(range(len(spec["widths"]) - 1)):
+        q, skip = below(p, f"decoder.{level}"), skips[level]
+        if spec["up"] == "nearest":
+            x = upsample(x, p, "nearest", scale_factor=2)
+        else:
+            x = conv_transpose(x, below(q, "up"), stride=2)
+        for dim in range(1, x.dim() - 1):
+            x = x.narrow(dim, 0, skip.shape[dim])
+        x = convolutions(torch.cat([skip, x], -1), q)
+    return conv(x, below(p, "head"))
+
+
+def write_unets(folder):
+    with create(folder, "unets.h5") as file:
+        for name, spec in UNETS.items():
+            x = randn(*spec["field"])
+            parameters = unet_parameters(spec, len(spec["field"]) - 2)
+            layer_case(file, name, lambda values, p: unet(values, p, spec), x, parameters)
+
+
 # ---------------------------------------------------------------- weathermixer*.h5
 
 MIXER = {
@@ -480,7 +704,7 @@ DICE_SMOOTHING = 1.0
 CLASS_WEIGHTS = (0.5, 2.0, 1.0, 0.25)
 
 
-def channels_first(x):
+def to_channels_first(x):
     return x.movedim(-1, 1)
 
 
@@ -495,7 +719,7 @@ def dice(logits, labels, weights):
 
 def class_losses(logits, labels, weights):
     """Mean over samples of what torch says of each: [B, D, H, W, K] and [B, D, H, W]."""
-    parts = [(channels_first(x[None]), q[None]) for x, q in zip(logits, labels)]
+    parts = [(to_channels_first(x[None]), q[None]) for x, q in zip(logits, labels)]
     entropy = sum(F.cross_entropy(x, q, weight=weights, ignore_index=IGNORED) for x, q in parts) / len(parts)
     overlap = sum(dice(x, q, weights) for x, q in parts) / len(parts)
     return {"cross_entropy": entropy, "dice": overlap, "dice_cross_entropy": entropy + overlap}
@@ -550,6 +774,8 @@ FILES = {
     "losses": write_losses,
     "activations": write_activations,
     "norms": write_norms,
+    "field_layers": write_field_layers,
+    "unets": write_unets,
 }
 
 

@@ -148,6 +148,19 @@ TEST(ImageFiles, HoldSamplesOfSeveralFilesAndChannels) {
   for (std::size_t i = 0; i < 90; ++i) EXPECT_EQ(one[i], masks[4 * 90 + i]);
 }
 
+TEST(ImageFiles, ReadNetcdfWithConfiguredDims) {
+  ImageFiles files({fixture("packed.nc")}, {ImageDim::kSample, ImageDim::kHeight, ImageDim::kWidth});
+  const Field t2m = files.select({"t2m", {}}).at(0);
+  EXPECT_EQ(files.count(), 12);
+  EXPECT_EQ(files.units(t2m), "K");
+  std::vector<double> all, one(56);
+  for (std::int64_t image = 0; image < 12; ++image) {
+    files.read(t2m, image, Box::whole({7, 8}), one);
+    all.insert(all.end(), one.begin(), one.end());
+  }
+  expect_close(all, expected_values("t2m"), 1e-15);
+}
+
 TEST(Tiling, ScoresEachPointOnceAndStaysInTheImage) {
   for (const std::int64_t image : {7, 12, 31}) {
     for (std::int64_t tile = 1; tile <= image; tile += 3) {

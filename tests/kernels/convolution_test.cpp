@@ -218,9 +218,11 @@ TEST_P(ConvolutionKernel, KeptWeightsAreForgotten) {
   Array changed = weight;
   scale(context_, changed, 2.0);
   forget_packed_weights(context_);
+  keep_packed(context_, weight);
   std::vector<double> twice = before;
   for (double& value : twice) value *= 2;
   EXPECT_EQ(run(), twice);
+  forget_packed_weights(context_);
 }
 
 TEST_P(ConvolutionKernel, MetaCountsAlike) {

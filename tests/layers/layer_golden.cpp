@@ -70,24 +70,29 @@ Tensors run_layer(const Rank& rank, const LayerGolden& golden) {
 
 }  // namespace
 
+void check_layer_on(const LayerGolden& golden, const std::vector<int>& domain, int tensor) {
+  int ranks = tensor;
+  for (const int size : domain) ranks *= size;
+  SCOPED_TRACE(concat(golden.name, " on domain [", join(domain, ", "), "] × tensor ", tensor));
+  Tensors all;
+  std::mutex mutex;
+  run_ranks(ranks, [&](Communicator& world) {
+    Mesh mesh(world, 1, domain, tensor);
+    const Tensors mine = run_layer(Rank{world.context(), mesh}, golden);
+    const std::lock_guard lock(mutex);
+    merge(all, mine);
+  });
+  ASSERT_EQ(all.size(), golden.expected.size());
+  for (const auto& [name, values] : golden.expected) {
+    EXPECT_LE(relative_difference(all.at(name), values), 1e-10) << name;
+  }
+}
+
 void check_layer(const LayerGolden& golden) {
-  const auto domain_axes = static_cast<std::size_t>(golden.field.rank() - 2);
   for (const std::pair<int, int>& sizes : {std::pair{1, 1}, {2, 1}, {1, 2}, {3, 1}, {2, 2}}) {
-    SCOPED_TRACE(concat(golden.name, " on domain ", sizes.first, " × tensor ", sizes.second));
-    std::vector<int> domain(domain_axes, 1);
+    std::vector<int> domain(static_cast<std::size_t>(golden.field.rank() - 2), 1);
     domain[0] = sizes.first;
-    Tensors all;
-    std::mutex mutex;
-    run_ranks(sizes.first * sizes.second, [&](Communicator& world) {
-      Mesh mesh(world, 1, domain, sizes.second);
-      const Tensors mine = run_layer(Rank{world.context(), mesh}, golden);
-      const std::lock_guard lock(mutex);
-      merge(all, mine);
-    });
-    ASSERT_EQ(all.size(), golden.expected.size());
-    for (const auto& [name, values] : golden.expected) {
-      EXPECT_LE(relative_difference(all.at(name), values), 1e-10) << name;
-    }
+    check_layer_on(golden, domain, sizes.second);
   }
 }
 

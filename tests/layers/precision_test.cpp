@@ -20,6 +20,17 @@ const Json kMixer = {{"type", "weathermixer"},
                      {"output_map", true},
                      {"channel_hidden_ratio", 2.0}};
 
+const Json kNorms = {
+    {"type", "sequential"},
+    {"layers",
+     {{{"type", "linear"}, {"features", 24}},
+      {{"type", "batch_norm"}},
+      {{"type", "silu"}},
+      {{"type", "residual"}, {"layers", {{{"type", "rms_norm"}}, {{"type", "linear"}, {"features", 24}}}}},
+      {{"type", "group_norm"}, {"groups", 3}},
+      {{"type", "tanh"}},
+      {{"type", "linear"}, {"features", 2}}}}};
+
 /// √(Σ difference² / Σ expected²) over all tensors.
 double distance(const testing::Tensors& actual, const testing::Tensors& expected) {
   double squares = 0, whole = 0;
@@ -34,9 +45,9 @@ double distance(const testing::Tensors& actual, const testing::Tensors& expected
 }
 
 /// Limits are about three times what rounding does here.
-void compare(DType dtype, const Sizes& mesh, double output_limit, double gradient_limit) {
+void compare(const Json& model, DType dtype, const Sizes& mesh, double output_limit, double gradient_limit) {
   SCOPED_TRACE(concat(name(dtype), " on ", mesh.ranks(), " ranks"));
-  TrainingRun run{.model = kMixer};
+  TrainingRun run{.model = model};
   const TrainingRun::Result exact = run.run({});
   run.dtype = dtype;
   const TrainingRun::Result rounded = run.run(mesh);
@@ -48,13 +59,20 @@ void compare(DType dtype, const Sizes& mesh, double output_limit, double gradien
 }
 
 TEST(Precision, Float32) {
-  compare(DType::kFloat32, {}, 4e-7, 1.5e-6);
-  compare(DType::kFloat32, {1, {2, 1}, 2}, 4e-7, 1.5e-6);
+  compare(kMixer, DType::kFloat32, {}, 4e-7, 1.5e-6);
+  compare(kMixer, DType::kFloat32, {1, {2, 1}, 2}, 4e-7, 1.5e-6);
+}
+
+TEST(Precision, NormsAndActivations) {
+  for (const Sizes& mesh : {Sizes{}, {1, {2, 1}, 2}}) {
+    compare(kNorms, DType::kFloat32, mesh, 4e-7, 1.5e-6);
+    compare(kNorms, DType::kBfloat16, mesh, 1.2e-2, 8e-3);
+  }
 }
 
 TEST(Precision, Bfloat16) {
-  compare(DType::kBfloat16, {}, 1.2e-2, 8e-3);
-  compare(DType::kBfloat16, {1, {2, 1}, 2}, 1.2e-2, 8e-3);
+  compare(kMixer, DType::kBfloat16, {}, 1.2e-2, 8e-3);
+  compare(kMixer, DType::kBfloat16, {1, {2, 1}, 2}, 1.2e-2, 8e-3);
 }
 
 }  // namespace

@@ -24,7 +24,7 @@ class PackedWeights {
     if (!keeps(weight)) return pack();
     const auto found = packed_.find({part, user});
     if (found != packed_.end()) return found->second;
-    const Array packed = pack();
+    Array packed = pack();
     if (bytes_ + packed.bytes() <= kRoom) {
       bytes_ += packed.bytes();
       packed_.emplace(std::pair(part, user), packed);

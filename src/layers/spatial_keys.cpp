@@ -1,0 +1,93 @@
+#include "layers/spatial_keys.h"
+
+#include "base/text.h"
+#include "config/config.h"
+
+namespace jigsaw {
+
+FormPtr<Edges> edges_form() {
+  return one_or_list<Edge>(choice<Edge>({
+      {"zeros", Edge::kZero, "Zeros."},
+      {"reflect", Edge::kReflect, "Mirrored at the last point."},
+      {"replicate", Edge::kReplicate, "The last point."},
+      {"circular", Edge::kPeriodic, "The other end: longitude around the globe."},
+      {"pole_point", Edge::kPolePoint,
+       "Across a pole that is itself the last row, to the other half of the circle (an even number of "
+       "columns)."},
+      {"pole_cell", Edge::kPoleCell,
+       "Across a pole half a row beyond the last row, to the other half of the circle (an even number of "
+       "columns)."},
+  }));
+}
+
+namespace {
+
+void check_count(const LayerSite& site, const std::string& key, std::size_t count) {
+  const auto dims = static_cast<std::size_t>(site.input.space.rank());
+  if (count != 1 && count != dims) {
+    site.error(key, concat("has ", count, " entries for ", dims, " spatial dims; give it 1 or ", dims));
+  }
+}
+
+const char* name_of_axis(const LayerSite& site, int dim) {
+  static constexpr const char* kNames[] = {"depth", "height", "width"};
+  return kNames[3 - site.input.space.rank() + dim];
+}
+
+void check_ends(const LayerSite& site, int dim, const Ends& ends) {
+  const Shape& space = site.input.space;
+  if (ends.low_edge == Edge::kReflect && ends.low >= space[dim]) {
+    site.error("padding", concat("must be at most ", space[dim] - 1, " along ", name_of_axis(site, dim),
+                                 ", which has ", space[dim], " points to reflect, and is ", ends.low));
+  }
+  if (ends.low_edge == Edge::kPeriodic && ends.low > space[dim]) {
+    site.error("padding", concat("must be at most ", space[dim], " along ", name_of_axis(site, dim),
+                                 ", once around the circle, and is ", ends.low));
+  }
+  if (!is_pole(ends.low_edge)) return;
+  if (space.rank() < 2 || dim != space.rank() - 2) {
+    site.error("padding_mode",
+               concat("can cross poles along latitude only, the last axis but one, not along ",
+                      name_of_axis(site, dim), "; use \"replicate\" there"));
+  }
+  if (space.back() % 2 != 0) {
+    site.error("padding_mode",
+               concat("crosses poles to the other half of the circle, but there are ", space.back(),
+                      " columns, an odd number; use \"replicate\" along ", name_of_axis(site, dim),
+                      ", or a grid of ", space.back() + 1, " columns"));
+  }
+}
+
+}  // namespace
+
+Shape per_dim(const LayerSite& site, const std::string& key, const Extents& values) {
+  check_count(site, key, values.size());
+  Shape shape = Shape::filled(site.input.space.rank(), values.front());
+  for (std::size_t i = 0; i < values.size() && values.size() > 1; ++i) shape[static_cast<int>(i)] = values[i];
+  return shape;
+}
+
+Padding padding_of(const LayerSite& site, const Shape& points, const Edges& edges) {
+  check_count(site, "padding_mode", edges.size());
+  Padding padding;
+  for (int dim = 0; dim < points.rank(); ++dim) {
+    const Edge edge = edges[edges.size() > 1 ? static_cast<std::size_t>(dim) : 0];
+    padding.dims.push_back({points[dim], points[dim], edge, edge});
+    check_ends(site, dim, padding.dims.back());
+  }
+  return padding;
+}
+
+void check_window(const LayerSite& site, const Window& window, const Padding& padding) {
+  for (int dim = 0; dim < window.extent.rank(); ++dim) {
+    const Ends& ends = padding.dims[static_cast<std::size_t>(dim)];
+    const std::int64_t padded = site.input.space[dim] + ends.low + ends.high, reach = window.reach(dim);
+    if (reach > padded) {
+      site.error("kernel", concat("spans ", reach, " points along ", name_of_axis(site, dim),
+                                  ", but the padded field has ", padded, "; at most ",
+                                  (padded - 1) / window.dilation[dim] + 1, " would fit"));
+    }
+  }
+}
+
+}  // namespace jigsaw

@@ -1,0 +1,213 @@
+#include "layers/unet.h"
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "config/config.h"
+#include "layers/convolution.h"
+#include "layers/group_norm.h"
+#include "layers/pointwise_layers.h"
+#include "layers/pooling.h"
+#include "layers/resampling.h"
+#include "layers/residual.h"
+
+namespace jigsaw {
+
+namespace {
+
+std::vector<std::int64_t> widths_of(const UNetOptions& options) {
+  if (!options.widths.empty()) return options.widths;
+  std::vector<std::int64_t> widths;
+  for (std::int64_t level = 0; level < options.levels; ++level) {
+    widths.push_back(options.base_width << level);
+  }
+  return widths;
+}
+
+void check_groups(const UNetOptions& options, const Place& at) {
+  for (const std::int64_t width : widths_of(options)) {
+    if (options.norm_groups == 0 || width % options.norm_groups == 0) continue;
+    std::int64_t fits = std::min(options.norm_groups, width);
+    while (width % fits != 0) --fits;
+    at.error("norm_groups", concat("must divide the width of each level, ", width, " among them; ", fits,
+                                   " would, and 0 is for none"));
+  }
+}
+
+}  // namespace
+
+void declare(Keys<UNetOptions>& keys) {
+  using O = UNetOptions;
+  keys.add("base_width", &O::base_width)
+      .at_least(0)
+      .doc("Channels of the finest level; each level has twice as many as the one before.");
+  keys.add("levels", &O::levels).at_least(0).doc("Number of levels, the finest included.");
+  keys.add("widths", &O::widths)
+      .at_least(1)
+      .doc("Channels of each level from the finest on, in place of base_width and levels.");
+  keys.add("kernel", &O::kernel, one_or_list<std::int64_t>())
+      .at_least(1)
+      .must("be odd",
+            [](const Extents& kernel) {
+              return std::all_of(kernel.begin(), kernel.end(), [](auto points) { return points % 2 == 1; });
+            })
+      .doc("Points of each kernel, for all spatial axes or for each.");
+  keys.add("norm_groups", &O::norm_groups)
+      .at_least(0)
+      .doc("Groups of channels that are normalised together behind each convolution; 0 for none.");
+  keys.choice("down", &O::down,
+              {{"max_pool", "max_pool", "The largest of two points along each axis."},
+               {"avg_pool", "avg_pool", "The mean of two points along each axis."},
+               {"conv", "conv", "A convolution with stride 2."}})
+      .doc("How points are halved.");
+  keys.choice("up", &O::up,
+              {{"nearest", "nearest", "The nearest point."},
+               {"linear", "linear", "Linear along each axis."},
+               {"conv_transpose", "conv_transpose", "A transposed convolution of 2 points with stride 2."}})
+      .doc("How points are doubled.");
+  keys.add("padding_mode", &O::padding_mode, edges_form())
+      .doc(
+          "What convolutions read beyond the ends, for all spatial axes or for each: \"circular\" for "
+          "longitude "
+          "around the globe.");
+  keys.add("zero_head", &O::zero_head)
+      .doc("Whether the head starts at zero, so that the untrained model predicts no change.");
+  keys.check([](const O& options, const Place& at) {
+    if (!options.widths.empty() && (options.base_width > 0 || options.levels > 0))
+      at.error("widths", "stand in place of base_width and levels; give one or the other");
+    if (options.widths.empty() && options.base_width == 0)
+      at.error("base_width", "or widths must be given, such as 32");
+    if (options.widths.empty() && options.levels == 0)
+      at.error("levels", "or widths must be given, such as 4");
+    check_groups(options, at);
+  });
+}
+
+namespace {
+
+/// Builds the layers of one block, one after the other.
+class Stage {
+ public:
+  Stage(const LayerSite& site, const UNetOptions& options)
+      : site_(site), options_(options), shape_(site.input) {}
+
+  void add(LayerPtr layer) {
+    shape_ = layer->output();
+    layers_.push_back(std::move(layer));
+  }
+  LayerSite inner(const std::string& name) const { return site_.inner(name, shape_); }
+
+  void down(std::int64_t width, const Edges& edges) {
+    const Extents two = {2};
+    if (options_.down == "conv") {
+      add(std::make_unique<ConvolutionLayer>(
+          inner("down"), ConvolutionOptions{width, options_.kernel, two, half_kernel(), {1}, edges}));
+    } else if (options_.down == "avg_pool") {
+      add(std::make_unique<PoolingLayer>(inner("down"),
+                                         AveragePoolOptions{.kernel = two, .ceil_mode = true}));
+    } else {
+      add(std::make_unique<PoolingLayer>(inner("down"), MaxPoolOptions{.kernel = two, .ceil_mode = true}));
+    }
+  }
+
+  /// To the points of the finer level.
+  void up(std::int64_t width, const Shape& space, const Edges& edges) {
+    const Extents size(space.begin(), space.end());
+    if (options_.up == "conv_transpose") {
+      add(std::make_unique<TransposedConvolutionLayer>(
+          inner("up"),
+          TransposedConvolutionOptions{.features = width, .kernel = {2}, .stride = {2}, .size = size}));
+      return;
+    }
+    UpsampleOptions upsample{{2}, size, Interpolation::kNearest, {Edge::kReplicate}};
+    if (options_.up == "linear") {
+      upsample.mode = Interpolation::kLinear;
+      // Grids that go around the globe go on so; at other ends the last point stands.
+      upsample.padding_mode.clear();
+      for (int dim = 0; dim < space.rank(); ++dim) {
+        const Edge edge = edges[edges.size() > 1 ? static_cast<std::size_t>(dim) : 0];
+        const bool whole_cells = shape_.space[dim] * 2 == space[dim];
+        upsample.padding_mode.push_back(edge == Edge::kPeriodic && whole_cells ? edge : Edge::kReplicate);
+      }
+    }
+    add(std::make_unique<Upsample>(inner("up"), upsample));
+  }
+
+  /// Twice convolution, norm, GELU.
+  void convolutions(std::int64_t width, const Edges& edges) {
+    for (const char* number : {"1", "2"}) {
+      add(std::make_unique<ConvolutionLayer>(
+          inner(concat("conv", number)),
+          ConvolutionOptions{width, options_.kernel, {1}, half_kernel(), {1}, edges}));
+      if (options_.norm_groups > 0) {
+        add(std::make_unique<GroupNorm>(inner(concat("norm", number)),
+                                        GroupNormOptions{options_.norm_groups}));
+      }
+      add(std::make_unique<ActivationLayer>(inner("gelu"), Activation::kGelu));
+    }
+  }
+
+  LayerPtr chain() { return std::make_unique<Chain>(std::move(layers_)); }
+
+ private:
+  /// Padding that keeps the extents.
+  Extents half_kernel() const {
+    Extents half;
+    for (const std::int64_t points : options_.kernel) half.push_back(points / 2);
+    return half;
+  }
+
+  LayerSite site_;
+  const UNetOptions& options_;
+  FieldShape shape_;
+  std::vector<LayerPtr> layers_;
+};
+
+/// Rows pooled in twos from the first on are cells, whatever the finest rows were.
+Edges edges_of_level(const UNetOptions& options, std::size_t level) {
+  Edges edges = options.padding_mode;
+  for (Edge& edge : edges) {
+    if (edge == Edge::kPolePoint && level > 0 && options.down != "conv") edge = Edge::kPoleCell;
+  }
+  return edges;
+}
+
+}  // namespace
+
+void append_unet(Model& model, const UNetOptions& options) {
+  const std::vector<std::int64_t> widths = widths_of(options);
+  std::vector<std::size_t> skips;
+  std::vector<Shape> spaces;
+  for (std::size_t level = 0; level < widths.size(); ++level) {
+    model.append(concat("encoder.", level), "model", [&](const LayerSite& site) {
+      Stage stage(site, options);
+      const Edges edges = edges_of_level(options, level);
+      if (level > 0) stage.down(widths[level], edges_of_level(options, level - 1));
+      stage.convolutions(widths[level], edges);
+      return stage.chain();
+    });
+    skips.push_back(model.value());
+    spaces.push_back(model.output().space);
+  }
+  for (std::size_t level = widths.size() - 1; level-- > 0;) {
+    const std::string path = concat("decoder.", level);
+    model.append(path, "model", [&](const LayerSite& site) {
+      Stage stage(site, options);
+      stage.up(widths[level], spaces[level], edges_of_level(options, level + 1));
+      return stage.chain();
+    });
+    model.join(skips[level], "model");
+    model.append(path, "model", [&](const LayerSite& site) {
+      Stage stage(site, options);
+      stage.convolutions(widths[level], edges_of_level(options, level));
+      return stage.chain();
+    });
+  }
+  model.append("head", "model", [&](const LayerSite& site) -> LayerPtr {
+    ConvolutionOptions head{.features = model.description().output_channels, .kernel = {1}};
+    head.zero_start = options.zero_head;
+    return std::make_unique<ConvolutionLayer>(site, head);
+  });
+}
+
+}  // namespace jigsaw

@@ -1,0 +1,170 @@
+// Layers on neighbourhoods in float64 against PyTorch's numbers, built from configurations, on one rank and
+// on meshes of 2 to 8; what their keys refuse.
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "config/config.h"
+#include "layers/layer_golden.h"
+#include "layers/registry.h"
+#include "support/golden_file.h"
+
+namespace jigsaw {
+namespace {
+
+struct LayerSection {
+  Tagged layer;
+};
+void declare(Keys<LayerSection>& keys) {
+  keys.tagged("layer", &LayerSection::layer, layer_types).required().doc("The layer.");
+}
+
+std::function<LayerPtr(const LayerSite&)> layer_of(const Json& layer) {
+  return [layer](const LayerSite& site) {
+    return build_layer(parse<LayerSection>(Json{{"layer", layer}}).layer, site, {});
+  };
+}
+
+struct Case {
+  std::string name;
+  Json layer;
+  Shape field = {3, 5, 6, 4};
+};
+
+Json conv(const Json& more = Json::object()) {
+  Json layer = {{"type", "conv"}, {"features", 5}, {"kernel", 3}, {"padding", 1}};
+  layer.update(more);
+  return layer;
+}
+
+const std::vector<Case>& cases() {
+  static const std::vector<Case> all = {
+      {"conv", conv()},
+      {"conv_1d",
+       {{"type", "conv"}, {"features", 4}, {"kernel", {5}}, {"padding", 2}, {"stride", 2}},
+       {2, 11, 3}},
+      {"conv_3d", conv({{"features", 3}}), {1, 5, 4, 7, 2}},
+      {"conv_strided", conv({{"stride", {2, 2}}})},
+      {"conv_dilated", conv({{"features", 3}, {"padding", 2}, {"dilation", 2}})},
+      {"conv_groups", conv({{"features", 6}, {"groups", 2}})},
+      {"conv_depthwise", conv({{"features", 4}, {"groups", 4}})},
+      {"conv_reflect", conv({{"features", 3}, {"kernel", 5}, {"padding", 2}, {"padding_mode", "reflect"}})},
+      {"conv_replicate",
+       conv({{"features", 3}, {"kernel", 5}, {"padding", 2}, {"padding_mode", "replicate"}})},
+      {"conv_circular", conv({{"features", 3}, {"kernel", 5}, {"padding", 2}, {"padding_mode", "circular"}})},
+      {"conv_pole_cell", conv({{"features", 3}, {"padding_mode", {"pole_cell", "circular"}}})},
+      {"conv_pole_point", conv({{"features", 3}, {"padding_mode", {"pole_point", "circular"}}})},
+      {"conv_transpose", {{"type", "conv_transpose"}, {"features", 3}, {"kernel", 2}, {"stride", 2}}},
+      {"conv_transpose_cropped",
+       {{"type", "conv_transpose"}, {"features", 3}, {"kernel", 2}, {"stride", 2}, {"size", {9, 11}}}},
+      {"conv_transpose_overlapping",
+       {{"type", "conv_transpose"},
+        {"features", 6},
+        {"kernel", 3},
+        {"stride", 2},
+        {"padding", 1},
+        {"output_padding", 1},
+        {"groups", 2}}},
+      {"conv_transpose_3d",
+       {{"type", "conv_transpose"}, {"features", 2}, {"kernel", 3}, {"stride", 2}, {"padding", 1}},
+       {1, 3, 4, 2, 3}},
+      {"max_pool", {{"type", "max_pool"}, {"kernel", 2}, {"ceil_mode", true}}},
+      {"max_pool_overlapping", {{"type", "max_pool"}, {"kernel", 3}, {"stride", 2}, {"padding", 1}}},
+      {"max_pool_3d", {{"type", "max_pool"}, {"kernel", 2}}, {1, 5, 4, 7, 2}},
+      {"avg_pool", {{"type", "avg_pool"}, {"kernel", 2}, {"ceil_mode", true}}},
+      {"avg_pool_padded", {{"type", "avg_pool"}, {"kernel", 3}, {"stride", 2}, {"padding", 1}}},
+      {"avg_pool_uncounted",
+       {{"type", "avg_pool"}, {"kernel", 3}, {"stride", 2}, {"padding", 1}, {"count_include_pad", false}}},
+      {"global_avg_pool", {{"type", "global_avg_pool"}}},
+      {"upsample_nearest", {{"type", "upsample"}, {"scale", 2}}},
+      {"upsample_linear", {{"type", "upsample"}, {"scale", 2}, {"mode", "linear"}}},
+      {"upsample_size", {{"type", "upsample"}, {"size", {7, 4}}, {"mode", "linear"}}},
+      {"upsample_3d", {{"type", "upsample"}, {"scale", 2}, {"mode", "linear"}}, {1, 3, 4, 2, 3}},
+      {"pad", {{"type", "pad"}, {"low", {1, 0}}, {"high", {2, 3}}}},
+      {"pad_reflect", {{"type", "pad"}, {"low", {2, 1}}, {"high", {1, 4}}, {"padding_mode", "reflect"}}},
+      {"concat_skip",
+       {{"type", "concat_skip"},
+        {"layers",
+         {{{"type", "max_pool"}, {"kernel", 2}, {"ceil_mode", true}},
+          conv({{"features", 3}}),
+          {{"type", "upsample"}, {"scale", 2}}}}}},
+  };
+  return all;
+}
+
+class FieldLayer : public ::testing::TestWithParam<Case> {};
+
+TEST_P(FieldLayer, IsTorchs) {
+  const Case& what = GetParam();
+  const testing::LayerGolden golden =
+      testing::read_layer("field_layers.h5", what.name, what.field, layer_of(what.layer));
+  const int space = what.field.rank() - 2;
+  const auto check = [&](std::vector<int> domain, int tensor) {
+    domain.resize(static_cast<std::size_t>(space), 1);
+    check_layer_on(golden, domain, tensor);
+  };
+  for (const int tensor : {1, 2, 3}) check({1}, tensor);
+  for (const int domain : {2, 3, 4, 6}) check({domain}, 1);
+  check({2}, 2);
+  check({3}, 2);
+  check({8}, 1);
+  if (space == 1) return;
+  check({1, 2}, 1);
+  check({1, 3}, 2);
+  check({2, 2}, 1);
+  check({2, 2}, 2);
+  check({2, 3}, 1);
+  if (space == 3) check({2, 1, 2}, 2);
+}
+
+INSTANTIATE_TEST_SUITE_P(, FieldLayer, ::testing::ValuesIn(cases()),
+                         [](const auto& of) { return of.param.name; });
+
+TEST(FieldLayers, EveryLayerOfTheFileIsTested) {
+  std::vector<std::string> tested;
+  for (const Case& what : cases()) tested.push_back(what.name);
+  std::sort(tested.begin(), tested.end());
+  EXPECT_EQ(testing::GoldenFile("field_layers.h5").names("/"), tested);
+}
+
+// ---- what is refused
+
+std::string refusal(const Json& layer, const FieldShape& field) {
+  ParameterBlock block("layer");
+  try {
+    layer_of(layer)({block, "", field, "model.layers[0]"});
+  } catch (const ConfigError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+void expect_refused(const Json& layer, const FieldShape& field, const std::vector<std::string>& parts) {
+  const std::string sentence = refusal(layer, field);
+  for (const std::string& part : parts) {
+    EXPECT_NE(sentence.find(part), std::string::npos) << "\"" << sentence << "\" lacks \"" << part << "\"";
+  }
+}
+
+TEST(FieldLayers, ImpossibleKeysAreNamedWithAValueThatWouldWork) {
+  const FieldShape field{{33, 49}, 6};
+  expect_refused(conv({{"padding_mode", {"pole_cell", "circular"}}}), field,
+                 {"model.layers[0].padding_mode", "49", "odd", "50 columns"});
+  expect_refused(conv({{"padding_mode", "pole_cell"}}), {{32, 48}, 6},
+                 {"padding_mode", "width", "replicate"});
+  expect_refused(conv({{"kernel", {40, 3}}}), field, {"model.layers[0].kernel", "40", "35"});
+  expect_refused(conv({{"groups", 4}}), field, {"model.layers[0].groups", "4", "1 would do"});
+  expect_refused(conv({{"groups", 4}, {"features", 12}}), field, {"groups", "3 would do"});
+  expect_refused(conv({{"kernel", {3, 3, 3}}}), field, {"model.layers[0].kernel", "give it 1 or 2"});
+  expect_refused(conv({{"kernel", 7}, {"padding", 3}, {"padding_mode", "reflect"}}), {{3, 8}, 6},
+                 {"model.layers[0].padding", "at most 2"});
+  expect_refused({{"type", "max_pool"}, {"kernel", 2}, {"padding", 2}}, field, {"padding", "at most", "1"});
+  expect_refused(
+      {{"type", "conv_transpose"}, {"features", 2}, {"kernel", 2}, {"stride", 2}, {"output_padding", 2}},
+      field, {"output_padding", "at most 1"});
+  expect_refused({{"type", "concat_skip"}, {"layers", {{{"type", "max_pool"}, {"kernel", 2}}}}}, field,
+                 {"model.layers[0].layers", "upsample"});
+}
+
+}  // namespace
+}  // namespace jigsaw
