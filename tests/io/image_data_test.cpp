@@ -428,6 +428,24 @@ TEST(ImageData, StatisticsAndPeaksAreEqualInEveryBitOnAnyNumberOfRanks) {
   }
 }
 
+TEST(ImageData, StatisticsMayComeFromAFile) {
+  const auto computed = open(volume_options());
+  const std::string path = testing::TempDir() + "jigsaw_image_statistics.json";
+  Statistics statistics = computed->statistics();
+  statistics.save(path);
+  DataOptions options = volume_options();
+  options.normalization = path;
+  options.train = {slices(ImageDim::kDepth, 0, 4)};
+  EXPECT_TRUE(open(options)->statistics() == statistics);
+  statistics.fields["scan/density"].units = "HU";
+  statistics.save(path);
+  EXPECT_NE(refusal(options, ExitCode::kData).find("in \"HU\", the files in \"g/cm3\""), std::string::npos);
+  statistics.fields.clear();
+  statistics.save(path);
+  EXPECT_NE(refusal(options, ExitCode::kData).find("no statistics of scan/density"), std::string::npos);
+  std::filesystem::remove(path);
+}
+
 TEST(ImageData, WhatDoesNotFitIsOneClearError) {
   const auto changed = [](const auto& change) {
     DataOptions options = volume_options();
