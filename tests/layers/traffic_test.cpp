@@ -129,7 +129,7 @@ std::vector<Block> blocks() {
   const Json channel = {{"type", "channel_mixing"}, {"hidden_ratio", kChannelHidden}};
   const Json token = {{"type", "token_mixing"}, {"hidden_ratio", kTokenHidden}};
   const auto only = [](const Json& layer) { return [layer](const Sizes&) { return Json::array({layer}); }; };
-  const auto half = [&](const Json& layer) {
+  const auto half = [norm](const Json& layer) {
     return Json{{"type", "residual"}, {"layers", Json::array({norm, layer})}};
   };
   const auto linear = [](const Sizes& s) {
