@@ -165,7 +165,7 @@ RowChoice PlanSpace::make_choice(const Trace::Node& node, const AxisRows& rows) 
     labels.push_back(row.label);
   }
   d.rows = join(labels, " ");
-  choice.seconds += local_seconds(node, d) + own_seconds(node, d, rows);
+  choice.seconds += local_seconds(node, d) + own_seconds(node, d, rows) + ring_seconds(node, rows, d);
   for (std::size_t i = 0; i < node.inputs.size(); ++i) {
     if (value(node.inputs[i]).role == Trace::Role::kParameter) {
       choice.seconds += parameter_seconds(layout(node.inputs[i], d.inputs[i]));
@@ -204,20 +204,41 @@ double PlanSpace::local_seconds(const Trace::Node& node, const Decision& decisio
   }
   const Layout output = layout(node.output, decision.row_output);
   bytes += static_cast<double>(output.box(mesh_, first).extent.count()) * model_.element_bytes;
+  // Each cut letter once, by a dim of the first input that has it: several axes may cut it.
+  std::vector<std::pair<std::size_t, int>> counted;
   for (int axis = 0; axis < mesh_.axes; ++axis) {
     if (!contains(decision.cut, axis)) continue;
     for (std::size_t i = 0; i < node.inputs.size(); ++i) {
       const Placement& p = decision.inputs[i][axis];
       if (!p.is_shard()) continue;
-      const std::int64_t units = (value(node.inputs[i]).shape[p.dim] + p.unit - 1) / p.unit;
-      const int size = mesh_.size[static_cast<std::size_t>(axis)];
-      const std::int64_t largest = (units + size - 1) / size;
-      share *= static_cast<double>(largest) / static_cast<double>(std::max<std::int64_t>(units, 1));
+      const std::pair<std::size_t, int> dim{i, p.dim};
+      if (std::find(counted.begin(), counted.end(), dim) != counted.end()) break;
+      counted.push_back(dim);
+      const Layout input = layout(node.inputs[i], decision.inputs[i]);
+      share *= static_cast<double>(input.largest_piece(mesh_)[p.dim]) /
+               static_cast<double>(std::max<std::int64_t>(input.global[p.dim], 1));
       break;
     }
   }
   return 3 * (node.signature.forward_flops * share / model_.flops_per_second +
               bytes / model_.memory_bytes_per_second);
+}
+
+/// What rows with a ring send, once over the set of their axes.
+double PlanSpace::ring_seconds(const Trace::Node& node, const AxisRows& rows,
+                               const Decision& decision) const {
+  double share = 0, ranks = 1;
+  for (int axis = 0; axis < mesh_.axes; ++axis) {
+    const int r = rows[static_cast<std::size_t>(axis)], size = mesh_.size[static_cast<std::size_t>(axis)];
+    if (size == 1 || r < 0 || rows_of(node)[static_cast<std::size_t>(r)].ring == 0) continue;
+    share = rows_of(node)[static_cast<std::size_t>(r)].ring;
+    ranks *= size;
+  }
+  const Layout last = layout(node.inputs.back(), decision.inputs.back());
+  const double piece = static_cast<double>(last.largest_piece(mesh_).count());
+  constexpr double kMessages = 3;  // forward one, backward two
+  return (ranks - 1) * (kMessages * model_.latency_seconds +
+                        share * piece * model_.element_bytes / model_.network_bytes_per_second);
 }
 
 /// What the rows' own algorithms send, forward and backward.
