@@ -36,7 +36,8 @@ Array noise(const Rank& rank, const Layout& layout, const char* name) {
 
 /// One pass: this rank's seconds.
 double pass(const Rank& rank, PlanBook& plans, std::int64_t side, std::int64_t size) {
-  const Layout input = rank.mesh.field_layout({1, side, side, 3, size});
+  Layout input{{1, side, side, 3, size}, {}};
+  input.placements[rank.mesh.domain(0)] = Placement::shard(1);
   const auto run = [&](Tape& tape, const std::vector<Variable>& x) { return attention(tape, x[0], {size}); };
   if (!plans.has("attention")) {
     Tape trace(rank, plans, Tape::Mode::kTrace);

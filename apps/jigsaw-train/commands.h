@@ -12,6 +12,8 @@ struct TrainCommand {
   std::vector<std::string> overrides;
   std::string resume = "auto";
   bool allow_change = false;
+  bool no_verify = false;
+  std::string init_from;
   double max_minutes = 0;
   std::string command_line;
 };
@@ -35,6 +37,23 @@ struct ConfigCommand {
   std::string explain;
 };
 void run_config(const ConfigCommand& command);
+
+struct ExportCommand {
+  std::string checkpoint, output;
+  bool average = false;
+  bool no_verify = false;
+};
+/// Whole parameters of a checkpoint as safetensors.
+void run_export(const ExportCommand& command);
+
+struct ImportCommand {
+  std::string input, output;
+};
+/// The way back: a checkpoint of parameters alone, for --init-from.
+void run_import(const ImportCommand& command);
+
+/// Prints what a checkpoint or data file holds. @throws CheckpointError  when it is damaged.
+void run_inspect(const std::string& path);
 
 /// "jigsaw-train: error: [rank 3] what"; the rank is named in jobs of several.
 void print_error(const std::string& message, int rank, int ranks);

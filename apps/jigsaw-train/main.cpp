@@ -30,10 +30,16 @@ struct CommandLine {
   TrainCommand train;
   SampleDataCommand sample_data;
   ConfigCommand config;
+  ExportCommand exported;
+  ImportCommand imported;
+  std::string inspected;
   CLI::App app{"Trains models whose samples are too large for one processor, cut over MPI ranks.",
                "jigsaw-train"};
   CLI::App* sample_data_command = nullptr;
   CLI::App* config_command = nullptr;
+  CLI::App* export_command = nullptr;
+  CLI::App* import_command = nullptr;
+  CLI::App* inspect_command = nullptr;
   CLI::App* rules_command = nullptr;
 
   CommandLine() {
@@ -46,6 +52,11 @@ struct CommandLine {
     app.add_option("--resume", train.resume,
                    "auto: go on from the newest whole checkpoint, if any; never; or a checkpoint's folder");
     app.add_flag("--allow-change", train.allow_change, "Resume although keys changed that decide the result");
+    app.add_flag("--no-verify", train.no_verify,
+                 "Load a checkpoint without reading all of it to check its digests");
+    app.add_option(
+        "--init-from", train.init_from,
+        "Begin with the parameters of this checkpoint, by name, unless there is one to resume from");
     app.add_option("--max-minutes", train.max_minutes, "End in time with a checkpoint, exit code 75")
         ->check(CLI::PositiveNumber);
     sample_data_command = app.add_subcommand("sample-data", "Write a small ERA5-shaped data set");
@@ -57,9 +68,26 @@ struct CommandLine {
     config_command->add_option("--explain", config.explain, "Explain one key, by its dotted path");
     config_command->add_flag("--markdown", config.reference,
                              "Print all keys as docs/configuration.md has them");
+    add_checkpoint_commands();
     rules_command =
         app.add_subcommand("rules", "Prove the sharding rules of every operation, and print them");
     app.require_subcommand(0, 1);
+  }
+
+  void add_checkpoint_commands() {
+    export_command = app.add_subcommand("export", "Write the parameters of a checkpoint as safetensors");
+    export_command->add_option("--checkpoint", exported.checkpoint, "The checkpoint's folder")->required();
+    export_command->add_option("--output", exported.output, "The file to write")->required();
+    export_command->add_flag("--average", exported.average,
+                             "Their moving average in place of the parameters");
+    export_command->add_flag("--no-verify", exported.no_verify,
+                             "Do not check the checkpoint's digests first");
+    import_command = app.add_subcommand("import", "Make a checkpoint for --init-from out of safetensors");
+    import_command->add_option("--input", imported.input, "The safetensors file")->required();
+    import_command->add_option("--output", imported.output, "Folder for the checkpoint")->required();
+    inspect_command = app.add_subcommand(
+        "inspect", "Print what a checkpoint, safetensors or data file holds, and check it");
+    inspect_command->add_option("path", inspected, "The file or folder")->required();
   }
 };
 
@@ -77,6 +105,12 @@ ExitCode run(int argc, char** argv) {
     run_sample_data(line.sample_data);
   } else if (line.config_command->parsed()) {
     run_config(line.config);
+  } else if (line.export_command->parsed()) {
+    run_export(line.exported);
+  } else if (line.import_command->parsed()) {
+    run_import(line.imported);
+  } else if (line.inspect_command->parsed()) {
+    run_inspect(line.inspected);
   } else if (line.rules_command->parsed()) {
     return run_rules();
   } else if (line.train.config.empty()) {

@@ -76,6 +76,8 @@ ExitCode train(const TrainCommand& command, MpiSession& session) {
   options.versions = {{"jigsaw-train", JIGSAW_VERSION}, {"compiler", concat("GCC ", __VERSION__)}};
   options.resume = command.resume;
   options.allow_change = command.allow_change;
+  options.verify = command.no_verify ? Verify::kSizesOnly : Verify::kBytes;
+  options.init_from = command.init_from;
   options.max_minutes = command.max_minutes;
   options.stop = &stop_asked;
   try {

@@ -62,6 +62,13 @@ AxisSet ParameterGroup::owning_axes() const {
   return zero_ == Zero::kNone ? rank_.mesh.all_axes() & ~data : rank_.mesh.all_axes();
 }
 
+Range ParameterGroup::saved_range() const {
+  if (zero_ == Zero::kParameters) return stored_range_;
+  const Range part =
+      cut_range(stored_range_.size(), rank_.mesh.size(Mesh::kData), rank_.mesh.coordinate(Mesh::kData));
+  return {stored_range_.begin + part.begin, stored_range_.begin + part.end};
+}
+
 void ParameterGroup::materialise(std::uint64_t seed) {
   const int ranks = rank_.mesh.size(axes_);
   int index = 0;
@@ -69,12 +76,7 @@ void ParameterGroup::materialise(std::uint64_t seed) {
     if (contains(axes_, axis)) index = index * rank_.mesh.size(axis) + rank_.mesh.coordinate(axis);
   }
   stored_range_ = cut_range(length_, ranks, index);
-  owned_range_ = stored_range_;
-  if (zero_ == Zero::kOptimizer) {
-    const Range part =
-        cut_range(stored_range_.size(), rank_.mesh.size(Mesh::kData), rank_.mesh.coordinate(Mesh::kData));
-    owned_range_ = {stored_range_.begin + part.begin, stored_range_.begin + part.end};
-  }
+  owned_range_ = zero_ == Zero::kOptimizer ? saved_range() : stored_range_;
   stored_ = Array(rank_.context, {stored_range_.size()}, master_, Purpose::kParameters);
   if (rank_.context.device() == Device::kMeta) return;
   for (const Segment& segment : stored_segments()) initialise(segment, seed);

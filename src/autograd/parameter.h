@@ -84,6 +84,7 @@ class ParameterGroup {
   Array owned_gradient() const;
   /// Which parts of which parameters it is.
   std::vector<Segment> owned_segments() const { return segments(owned_range_); }
+  Range owned_range() const { return owned_range_; }
   /// Axes along which no two ranks own the same elements; along the others, copies are equal.
   AxisSet owning_axes() const;
   std::int64_t stored_count() const { return stored_range_.size(); }
@@ -100,6 +101,11 @@ class ParameterGroup {
   /// All parameters of the stored range, for checkpoints and tests.
   Array stored() const { return stored_; }
   std::vector<Segment> stored_segments() const { return segments(stored_range_); }
+  Range stored_range() const { return stored_range_; }
+  /// The part of the stored range that no other rank saves, though others along `data` may hold it.
+  Range saved_range() const;
+  /// The parts of parameters in a range of the flat buffer.
+  std::vector<Segment> segments(const Range& range) const;
 
  private:
   friend class Parameter;
@@ -114,7 +120,6 @@ class ParameterGroup {
   void start_finish_gradients();
   void finish_gradients();
   Array zeros(std::int64_t count) const;
-  std::vector<Segment> segments(const Range& range) const;
   std::vector<std::int64_t> stored_counts() const;
   std::vector<std::int64_t> owned_counts() const;
 

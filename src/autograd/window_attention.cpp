@@ -160,9 +160,9 @@ Variable window_attention(Tape& tape, const Variable& qkv, const Variable& table
                          signature.output, decision, records);
   if (!records) return y;
 
-  tape.record([&tape, &decision, packed, with_bias, result, window = options.window, piece,
-               saved_qkv = qkv.save(), saved_table = table.save(), of_qkv = GradientTarget(qkv),
-               of_table = GradientTarget(table), slot = y.slot()] {
+  tape.record([&tape, &decision, packed, with_bias, result, window = options.window, saved_qkv = qkv.save(),
+               saved_table = table.save(), of_qkv = GradientTarget(qkv), of_table = GradientTarget(table),
+               slot = y.slot()] {
     if (!slot->gradient.defined()) return;
     Context& context = tape.context();
     const Array dy = to_windows(context, tape.bring(slot->take(), dual(decision.row_output)).piece, window)

@@ -1,221 +1,109 @@
 #include "io/checkpoint.h"
 
-#include <algorithm>
-#include <cstdio>
-#include <filesystem>
-#include <tuple>
+#include <fcntl.h>
 
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <set>
+
+#include "array/box_runs.h"
 #include "base/file.h"
 #include "base/text.h"
 #include "comm/agreement.h"
+#include "io/checkpoint_folder.h"
+#include "io/digest.h"
 
 namespace jigsaw {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::int64_t kMaxManifestBytes = 256 << 20;
-constexpr const char* kTemporary = ".tmp-";
-constexpr const char* kReplaced = ".old";
-
 /// All ranks run `body`; when it throws on any of them, all throw.
 template <typename Body>
-void agree(Communicator& communicator, const std::string& prefix, Body&& body) {
+void agree(Communicator& communicator, Body&& body) {
   const std::string failure = first_failure(communicator, body);
-  if (!failure.empty()) throw CheckpointError(prefix + failure);
+  if (!failure.empty()) throw CheckpointError(failure);
 }
 
-std::string step_name(std::int64_t step) {
-  char text[32];
-  std::snprintf(text, sizeof text, "step_%08lld", static_cast<long long>(step));
-  return text;
-}
-
-std::string manifest_path(const std::string& checkpoint) {
-  return checkpoint + "/manifest.json";
-}
-
-std::string shard_path(const std::string& checkpoint, std::size_t rank) {
-  return checkpoint + "/" + shard_name(rank);
-}
-
-void check_size(const std::string& path, const ShardRecord& record) {
-  std::error_code error;
-  const std::uintmax_t bytes = fs::file_size(path, error);
-  if (error)
-    throw CheckpointError(concat("the checkpoint file ", path, " cannot be read: ", error.message()));
-  if (static_cast<std::int64_t>(bytes) != record.bytes) {
-    throw CheckpointError(
-        concat("the checkpoint file ", path, " has ", bytes, " bytes, its manifest says ", record.bytes));
-  }
-}
-
-void check_shard(const std::string& path, const ShardRecord& record) {
-  check_size(path, record);
-  if (digest_of_file(path) != record.digest) {
+void check_digest(const std::string& checkpoint, const FileRecord& file) {
+  const std::string path = concat(checkpoint, "/", file.name);
+  if (digest_of_file(path) != file.digest) {
     throw CheckpointError(concat("the checkpoint file ", path, " is damaged: its digest does not fit"));
   }
 }
 
-std::string manifest_text(const std::string& checkpoint) {
-  if (!fs::is_directory(checkpoint)) throw CheckpointError(concat("there is no checkpoint ", checkpoint));
-  if (!fs::exists(manifest_path(checkpoint))) {
-    throw CheckpointError(concat(checkpoint, " is not a whole checkpoint: it has no manifest.json"));
-  }
-  return read_text(manifest_path(checkpoint), kMaxManifestBytes);
+std::string describe(const TensorRecord& tensor) {
+  return concat("\"", tensor.name, "\" of shape ", tensor.shape, " in ", name(tensor.dtype));
 }
 
-std::string passed_over(const Error& error) {
-  return concat(error.what(), "; it is passed over");
+std::string group_of(const std::string& tensor) {
+  return tensor.substr(0, tensor.find('/') + 1);
 }
 
-/// What a folder of checkpoints holds, as far as manifests and sizes of files tell.
-struct Survey {
-  struct Entry {
-    std::string name;
-    std::int64_t serial;
-    std::int64_t step;
+/// Elements [first, first + array.count()) of the piece's data set, converted to the array's type.
+void read_elements(const File& file, const PieceRecord& piece, std::int64_t first, const Array& to) {
+  const std::int64_t offset = piece.offset + first * size_of(piece.dtype);
+  const auto bytes = [](const Array& array) {
+    return std::span(array.raw(), static_cast<std::size_t>(array.bytes()));
   };
-  std::vector<Entry> whole;  ///< the one saved last comes first
-  std::vector<std::string> warnings;
-};
-
-Survey survey(const std::string& folder) {
-  Survey result;
-  if (!fs::is_directory(folder)) return result;
-  for (const auto& entry : fs::directory_iterator(folder)) {
-    const std::string name = entry.path().filename().string(), path = folder + "/" + name;
-    if (!name.starts_with("step_") || !entry.is_directory()) continue;
-    try {
-      const StoredManifest stored = read_manifest(manifest_text(path), manifest_path(path));
-      for (std::size_t rank = 0; rank < stored.shards.size(); ++rank) {
-        check_size(shard_path(path, rank), stored.shards[rank]);
-      }
-      result.whole.push_back({name, stored.serial, stored.manifest.step});
-    } catch (const Error& error) {
-      result.warnings.push_back(passed_over(error));
-    }
-  }
-  std::ranges::sort(result.whole, [](const auto& a, const auto& b) {
-    return std::tie(a.serial, a.step, a.name) > std::tie(b.serial, b.step, b.name);
+  if (piece.dtype == to.dtype()) return file.read(bytes(to), offset);
+  visit(piece.dtype, [&](auto from_zero) {
+    using From = decltype(from_zero);
+    std::vector<From> stored(static_cast<std::size_t>(to.count()));
+    file.read(std::as_writable_bytes(std::span(stored)), offset);
+    visit(to.dtype(), [&](auto to_zero) {
+      using To = decltype(to_zero);
+      std::ranges::transform(stored, to.data<To>(),
+                             [](From x) { return static_cast<To>(static_cast<double>(x)); });
+    });
   });
-  std::ranges::sort(result.warnings);
-  return result;
 }
 
-void remove_folder(const std::string& path) {
-  std::error_code error;
-  fs::remove_all(path, error);
-  if (error) throw FileError(concat("cannot remove ", path, ": ", error.message()));
-}
-
-/// Removes a checkpoint so that no half of it is ever seen under its name.
-void discard(const std::string& folder, const std::string& name) {
-  if (!fs::exists(folder + "/" + name)) return;
-  const std::string removed = concat(folder, "/", kTemporary, "removed-", name);
-  remove_folder(removed);
-  rename_path(folder + "/" + name, removed);
-  remove_folder(removed);
-}
-
-/// The folder that takes the shards. What runs left that died while saving goes.
-void prepare(const std::string& folder, const std::string& temporary) {
-  if (fs::create_directories(folder)) sync_folder(fs::path(folder).parent_path().string());
-  std::vector<std::string> leftovers;
-  for (const auto& entry : fs::directory_iterator(folder)) {
-    const std::string name = entry.path().filename().string();
-    if (name.starts_with(kTemporary)) leftovers.push_back(folder + "/" + name);
-  }
-  for (const std::string& leftover : leftovers) remove_folder(leftover);
-  fs::create_directory(temporary);
-}
-
-/// Gives the temporary folder, whole by now, its name.
-void commit(const std::string& folder, const std::string& name, const std::string& temporary,
-            const std::string& manifest) {
-  read_manifest(manifest, manifest_path(temporary));
-  write_text_atomically(manifest_path(temporary), manifest);
-  if (fs::exists(folder + "/" + name)) {
-    discard(folder, name + kReplaced);
-    rename_path(folder + "/" + name, folder + "/" + name + kReplaced);
-  }
-  rename_path(temporary, folder + "/" + name);
-  sync_folder(folder);
-}
-
-/// Once the new one is there: names it, and removes those that are no longer wanted.
-void retire(const std::string& folder, const std::string& name, std::size_t keep) {
-  write_text_atomically(folder + "/latest", name);
-  discard(folder, name + kReplaced);
-  const Survey present = survey(folder);
-  for (std::size_t i = keep; i < present.whole.size(); ++i) discard(folder, present.whole[i].name);
-  sync_folder(folder);
-}
-
-std::string describe(const ShardRecord::Piece& piece) {
-  return concat("\"", piece.name, "\" of ", piece.count, " ", piece.dtype);
-}
-
-void check_pieces(const std::string& path, const std::vector<ShardRecord::Piece>& stored,
-                  const std::vector<CheckpointPiece>& wanted) {
-  for (std::size_t i = 0; i < std::max(stored.size(), wanted.size()); ++i) {
-    const std::string there = i < stored.size() ? describe(stored[i]) : "no further piece";
-    const std::string here = i < wanted.size() ? describe(describe_piece(wanted[i])) : "no further piece";
-    if (there != here) {
-      throw CheckpointError(concat("the checkpoint file ", path, " holds ", there, " where this run has ",
-                                   here, "; model, precision and optimizer must be those it was saved with"));
-    }
-  }
+/// Reads what a stored piece has of a wanted one; how many elements that are.
+std::int64_t read_common(const File& file, const PieceRecord& stored, const Box& common,
+                         const CheckpointPiece& wanted) {
+  for_each_common_run(common, stored.box, wanted.box,
+                      [&](std::int64_t from, std::int64_t to, std::int64_t count) {
+                        read_elements(file, stored, from, wanted.array.slice(to, {count}));
+                      });
+  return common.extent.count();
 }
 
 }  // namespace
 
-void save_checkpoint(const std::string& checkpoints_dir, const CheckpointManifest& manifest,
-                     const std::vector<CheckpointPiece>& pieces, Communicator& communicator, int keep) {
-  require(keep >= 1 && manifest.step >= 0, "a checkpoint keeps at least one, of a step that is not negative");
-  const bool leads = communicator.rank() == 0;
-  const std::string name = step_name(manifest.step);
-  const std::string temporary = concat(checkpoints_dir, "/", kTemporary, name);
-  const std::string prefix = concat("the checkpoint of step ", manifest.step, " cannot be saved: ");
-  try {
-    std::int64_t serial = 0;
-    agree(communicator, prefix, [&] {
-      if (!leads) return;
-      prepare(checkpoints_dir, temporary);
-      const Survey present = survey(checkpoints_dir);
-      serial = present.whole.empty() ? 1 : present.whole.front().serial + 1;
-    });
-    std::string record;
-    agree(communicator, prefix, [&] {
-      const std::string path = shard_path(temporary, static_cast<std::size_t>(communicator.rank()));
-      write_shard(path, pieces);
-      sync_folder(temporary);
-      record = describe_shard(path, pieces).dump();
-    });
-    const auto records = communicator.all_gather_text(record);
-    agree(communicator, prefix, [&] {
-      if (!leads) return;
-      std::vector<Json> shards;
-      for (const std::string& text : records) shards.push_back(Json::parse(text));
-      commit(checkpoints_dir, name, temporary, write_manifest(manifest, serial, shards));
-    });
-  } catch (const CheckpointError&) {
-    std::error_code ignored;
-    if (leads) fs::remove_all(temporary, ignored);
-    throw;
-  }
-  agree(communicator, concat("after saving the checkpoint of step ", manifest.step, ": "), [&] {
-    if (leads) retire(checkpoints_dir, name, static_cast<std::size_t>(keep));
+FoundCheckpoint open_checkpoint(const std::string& path, Communicator& communicator, Verify verify) {
+  FoundCheckpoint found;
+  std::string text;
+  agree(communicator, [&] {
+    if (communicator.rank() != 0) return;
+    const std::string folder = checkpoint_at(path);
+    text = concat(folder, "\n", manifest_text(folder));
   });
+  text = communicator.all_gather_text(text).front();
+  const std::size_t line = text.find('\n');
+  found.path = text.substr(0, line);
+  found.stored = read_manifest(std::string_view(text).substr(line + 1), manifest_path(found.path));
+  agree(communicator, [&] {
+    const std::vector<FileRecord> files = found.stored.files();
+    const auto ranks = static_cast<std::size_t>(communicator.size());
+    for (auto i = static_cast<std::size_t>(communicator.rank()); i < files.size(); i += ranks) {
+      check_size(found.path, files[i]);
+      if (verify == Verify::kSizesOnly) continue;
+      check_digest(found.path, files[i]);
+      found.verified_bytes += files[i].bytes;
+    }
+  });
+  return found;
 }
 
 std::optional<FoundCheckpoint> newest_checkpoint(const std::string& checkpoints_dir,
                                                  Communicator& communicator,
-                                                 std::vector<std::string>& warnings) {
+                                                 std::vector<std::string>& warnings, Verify verify) {
   std::string text;
-  agree(communicator, "", [&] {
+  agree(communicator, [&] {
     if (communicator.rank() != 0) return;
-    const Survey present = survey(checkpoints_dir);
+    const CheckpointFolder::Survey present = CheckpointFolder(checkpoints_dir).survey();
     Json names = Json::array();
     for (const auto& entry : present.whole) names.push_back(entry.name);
     text = Json::array({names, present.warnings}).dump(-1, ' ', false, Json::error_handler_t::replace);
@@ -224,44 +112,70 @@ std::optional<FoundCheckpoint> newest_checkpoint(const std::string& checkpoints_
   for (const Json& warning : found[1]) warnings.push_back(warning.get<std::string>());
   for (const Json& name : found[0]) {
     try {
-      return open_checkpoint(concat(checkpoints_dir, "/", name.get<std::string>()), communicator);
+      return open_checkpoint(concat(checkpoints_dir, "/", name.get<std::string>()), communicator, verify);
     } catch (const CheckpointError& error) {
-      warnings.push_back(passed_over(error));
+      warnings.push_back(concat(error.what(), "; it is passed over"));
     }
   }
   return std::nullopt;
 }
 
-FoundCheckpoint open_checkpoint(const std::string& path, Communicator& communicator) {
-  std::string text;
-  agree(communicator, "", [&] {
-    if (communicator.rank() == 0) text = manifest_text(path);
-  });
-  text = communicator.all_gather_text(text).front();
-  StoredManifest stored = read_manifest(text, manifest_path(path));
-  agree(communicator, "", [&] {
-    const auto ranks = static_cast<std::size_t>(communicator.size());
-    for (auto i = static_cast<std::size_t>(communicator.rank()); i < stored.shards.size(); i += ranks) {
-      check_shard(shard_path(path, i), stored.shards[i]);
-    }
-  });
-  return {path, std::move(stored.manifest), std::move(stored.shards)};
+void check_tensors(const FoundCheckpoint& checkpoint, const std::vector<TensorRecord>& expected) {
+  const auto refuse = [&](const std::string& there, const std::string& here) {
+    throw CheckpointError(concat("the checkpoint ", checkpoint.path, " holds ", there, " where this run has ",
+                                 here, "; model, precision and optimizer must be those it was saved with"));
+  };
+  std::set<std::string> names, groups;
+  for (const TensorRecord& tensor : expected) {
+    names.insert(tensor.name);
+    groups.insert(group_of(tensor.name));
+    if (tensor.shape.count() == 0) continue;
+    const TensorRecord* stored = checkpoint.stored.find(tensor.name);
+    if (stored == nullptr) refuse("no such tensor", describe(tensor));
+    if (!(stored->shape == tensor.shape) || stored->dtype != tensor.dtype)
+      refuse(describe(*stored), describe(tensor));
+  }
+  for (const TensorRecord& tensor : checkpoint.stored.tensors) {
+    if (groups.contains(group_of(tensor.name)) && !names.contains(tensor.name))
+      refuse(describe(tensor), "no such tensor");
+  }
 }
 
-void load_checkpoint(const FoundCheckpoint& checkpoint, std::vector<CheckpointPiece>& pieces,
-                     Communicator& communicator) {
-  const auto ranks = static_cast<std::size_t>(communicator.size());
-  if (checkpoint.shards.size() != ranks) {
-    throw CheckpointError(concat("the checkpoint ", checkpoint.path, " was saved by ",
-                                 checkpoint.shards.size(), " ranks and cannot be loaded by ", ranks,
-                                 "; start as many"));
+std::int64_t read_pieces(const FoundCheckpoint& checkpoint, const std::vector<CheckpointPiece>& wanted) try {
+  std::multimap<std::string, std::size_t> by_tensor;
+  std::vector<std::int64_t> missing;
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    by_tensor.emplace(wanted[i].tensor, i);
+    missing.push_back(wanted[i].box.extent.count());
   }
-  agree(communicator, "", [&] {
-    const auto rank = static_cast<std::size_t>(communicator.rank());
-    const std::string path = shard_path(checkpoint.path, rank);
-    check_pieces(path, checkpoint.shards[rank].pieces, pieces);
-    read_shard(path, pieces);
-  });
+  std::int64_t bytes = 0;
+  for (const ShardRecord& shard : checkpoint.stored.shards) {
+    std::optional<File> file;
+    for (const PieceRecord& piece : shard.pieces) {
+      const auto [begin, end] = by_tensor.equal_range(piece.tensor);
+      for (auto it = begin; it != end; ++it) {
+        const CheckpointPiece& target = wanted[it->second];
+        if (!(target.shape == piece.shape)) {
+          throw CheckpointError(concat("the checkpoint ", checkpoint.path, " holds \"", piece.tensor,
+                                       "\" of shape ", piece.shape, ", wanted is ", target.shape));
+        }
+        const Box common = intersect(piece.box, target.box);
+        if (common.empty()) continue;
+        if (!file) file.emplace(concat(checkpoint.path, "/", shard.file.name), O_RDONLY);
+        const std::int64_t count = read_common(*file, piece, common, target);
+        missing[it->second] -= count;
+        bytes += count * size_of(piece.dtype);
+      }
+    }
+  }
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    if (missing[i] == 0) continue;
+    throw CheckpointError(concat("the checkpoint ", checkpoint.path, " does not hold all of \"",
+                                 wanted[i].tensor, "\", ", wanted[i].box, " of ", wanted[i].shape));
+  }
+  return bytes;
+} catch (const FileError& error) {
+  throw CheckpointError(error.what());
 }
 
 }  // namespace jigsaw

@@ -1,33 +1,62 @@
 #pragma once
 #include <cstdint>
+#include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "array/array.h"
+#include "array/box.h"
 
 namespace jigsaw {
 
-/// A flat array of this rank, as checkpoints keep it: fp32 or fp64, on the host, possibly empty.
+/// A part of a global tensor, as checkpoints keep it: elements of `box`, row-major.
 struct CheckpointPiece {
-  std::string name;  ///< path of the data set: groups are made for what stands before a "/"
-  Array array;
+  std::string tensor;  ///< path of the tensor: "parameters/encoder.weight"
+  Shape shape;         ///< of the whole tensor
+  Box box;
+  Array array;  ///< of box.extent.count() elements, fp32 or fp64, on the host
 };
 
-/// Writes the pieces into a new HDF5 file, one contiguous data set each, and syncs it. HDF5 only lays the
-/// file out, in memory: it never touches the disk, for a file that it failed to write would take the process
-/// down at its end. All bytes are written outside its lock, into space that was reserved first.
+/// A file of a checkpoint, as its manifest knows it.
+struct FileRecord {
+  std::string name;
+  std::int64_t bytes = 0;
+  std::string digest;  ///< digest_of_file()
+};
+
+/// Where a piece stands in a shard.
+struct PieceRecord {
+  std::string tensor;
+  DType dtype = DType::kFloat32;
+  Shape shape;  ///< of the whole tensor
+  Box box;
+  std::int64_t offset = 0;  ///< in the file, in bytes; 0 for an empty piece
+  std::string digest;       ///< of its bytes
+};
+
+struct ShardRecord {
+  FileRecord file;
+  std::vector<PieceRecord> pieces;
+};
+
+/// "rank_0003.h5".
+std::string shard_name(std::size_t index);
+/// Path of the data set that holds the piece `number` of a tensor in its shard:
+/// "parameters/encoder.weight#0".
+std::string data_set_name(const std::string& tensor, std::size_t number);
+
+/// Writes the pieces into the new HDF5 file FOLDER/NAME, one contiguous data set of the box's extent each,
+/// with attributes "begin", "shape" and "xxh64", and syncs it. HDF5 lays the file out in memory; the bytes
+/// are written outside its lock, in the order of the file, into space that was reserved first. Pieces of no
+/// elements are left out.
+/// @param half_way  called once when about half of the bytes are written.
 /// @throws FileError  when the disk refuses; CheckpointError when HDF5 does.
-void write_shard(const std::string& path, const std::vector<CheckpointPiece>& pieces);
+ShardRecord write_shard(const std::string& folder, const std::string& name,
+                        const std::vector<CheckpointPiece>& pieces,
+                        const std::function<void()>& half_way = {});
 
-/// Fills the arrays from the data sets of their names.
-/// @throws FileError        when the file cannot be read.
-/// @throws CheckpointError  when it is no HDF5 file, or naming the first piece that is not there in the type
-///                          and count of its array.
-void read_shard(const std::string& path, const std::vector<CheckpointPiece>& pieces);
-
-/// XXH64 of a text, as 16 hexadecimal digits.
-std::string digest_of_text(std::string_view text);
-/// XXH64 of the bytes of a file.
-std::string digest_of_file(const std::string& path);
+/// Writes bytes to the new file FOLDER/NAME and syncs it. @throws FileError
+FileRecord write_file(const std::string& folder, const std::string& name, std::span<const std::byte> bytes);
 
 }  // namespace jigsaw

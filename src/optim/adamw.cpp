@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cmath>
+#include <utility>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -58,9 +59,8 @@ AdamW::AdamW(const Rank& rank, std::vector<ParameterBlock*> blocks, const Optimi
     : rank_(rank), options_(options) {
   require_matches(options, blocks);
   for (ParameterBlock* block : blocks) {
-    for (std::size_t i = 0; i < block->groups().size(); ++i) {
-      ParameterGroup* group = block->groups()[i].get();
-      Part part{concat(block->path(), ".", i), group, group->owned_segments(), {}, {}, {}, {}};
+    for (const auto& group : block->groups()) {
+      Part part{group.get(), group->owned_segments(), {}, {}, {}, {}};
       for (const Segment& segment : part.segments)
         part.options.push_back(resolved(options, segment.parameter->name()));
       const Array owned = group->owned();
@@ -68,12 +68,17 @@ AdamW::AdamW(const Rank& rank, std::vector<ParameterBlock*> blocks, const Optimi
       part.moment2 = filled(rank.context, owned.shape(), owned.dtype(), 0.0, Purpose::kOptimizer);
       if (options.ema_decay > 0) {
         part.average = Array(rank.context, owned.shape(), owned.dtype(), Purpose::kOptimizer);
-        const Box all = Box::whole(owned.shape());
-        copy_box(rank.context, owned, all, part.average, all);
+        part.begin_average(rank.context);
       }
       parts_.push_back(std::move(part));
     }
   }
+}
+
+void AdamW::Part::begin_average(Context& context) {
+  const Array owned = group->owned();
+  const Box all = Box::whole(owned.shape());
+  copy_box(context, owned, all, average, all);
 }
 
 void AdamW::zero_gradients() {
@@ -166,13 +171,23 @@ std::int64_t AdamW::optimizer_bytes() const {
   return bytes;
 }
 
-std::vector<AdamW::State> AdamW::state() const {
+std::vector<AdamW::State> AdamW::state(Share share) const {
   std::vector<State> result;
+  // `array` holds the elements of `range` of the group's flat buffer.
+  const auto add = [&](const char* kind, const ParameterGroup& group, const Array& array,
+                       const Range& range) {
+    const Range wanted = share == Share::kSaved ? group.saved_range() : range;
+    for (Segment segment : group.segments(wanted)) {
+      const std::int64_t at = wanted.begin - range.begin + std::exchange(segment.at, 0);
+      result.push_back({kind, segment, array.slice(at, {segment.count})});
+    }
+  };
   for (const Part& part : parts_) {
-    result.push_back({part.name + ".parameter", part.group->stored()});
-    result.push_back({part.name + ".moment1", part.moment1});
-    result.push_back({part.name + ".moment2", part.moment2});
-    if (part.average.defined()) result.push_back({part.name + ".average", part.average});
+    const ParameterGroup& group = *part.group;
+    add("parameters", group, group.stored(), group.stored_range());
+    add("adamw.moment1", group, part.moment1, group.owned_range());
+    add("adamw.moment2", group, part.moment2, group.owned_range());
+    if (part.average.defined()) add("average", group, part.average, group.owned_range());
   }
   return result;
 }
@@ -180,6 +195,13 @@ std::vector<AdamW::State> AdamW::state() const {
 void AdamW::restore(std::int64_t steps_done) {
   steps_ = steps_done;
   parameters_changed();
+}
+
+void AdamW::restart() {
+  for (Part& part : parts_) {
+    if (part.average.defined()) part.begin_average(rank_.context);
+  }
+  restore(0);
 }
 
 }  // namespace jigsaw

@@ -41,25 +41,32 @@ class AdamW {
   std::int64_t parameter_bytes() const;
   std::int64_t optimizer_bytes() const;
 
-  /// A flat array of a parameter group, for checkpoints: "<block>.<number of the group>.parameter",
-  /// ….moment1, ….moment2, ….average.
+  /// Part of a parameter, or of what is kept for it, for checkpoints.
   struct State {
-    std::string name;
-    Array array;
+    const char* kind;  ///< "parameters", "adamw.moment1", "adamw.moment2" or "average"
+    Segment segment;   ///< whose range is the array itself
+    Array array;       ///< shared: writing it changes the optimizer
   };
-  /// The state of this rank, in an order that depends on the model and mesh only. Arrays are shared: writing
-  /// them changes the optimizer.
-  std::vector<State> state() const;
-  /// After state() was written: restores what is derived from it. Collective.
+  enum class Share : std::uint8_t {
+    kHeld,   ///< all that this rank holds
+    kSaved,  ///< of that what no other rank saves
+  };
+  /// In an order that depends on the model and mesh only.
+  std::vector<State> state(Share share) const;
+  /// After the arrays of state() were written: restores what is derived from them. Collective.
   void restore(std::int64_t steps_done);
+  /// After those of the parameters were, before the first step: averages begin there. Collective.
+  void restart();
 
  private:
   struct Part {
-    std::string name;
     ParameterGroup* group;
     std::vector<Segment> segments;
     std::vector<ParameterGroupOptions> options;  // per segment, with all values resolved
     Array moment1, moment2, average;
+
+    /// The average is what the parameters are.
+    void begin_average(Context& context);
   };
   void swap_average();
   void parameters_changed();

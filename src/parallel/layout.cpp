@@ -76,6 +76,27 @@ Box Layout::box(const MeshShape& mesh, const Coordinates& at) const {
   return box;
 }
 
+Shape Layout::largest_piece(const MeshShape& mesh) const {
+  std::array<std::int64_t, Shape::kMaxRank> unit{}, units{};
+  for (int axis = 0; axis < mesh.axes; ++axis) {
+    const Placement& placement = placements[axis];
+    if (!placement.is_shard()) continue;
+    const auto dim = static_cast<std::size_t>(placement.dim);
+    if (unit[dim] == 0) {
+      unit[dim] = placement.unit;
+      units[dim] = (global[placement.dim] + placement.unit - 1) / placement.unit;
+    }
+    const int size = mesh.size[static_cast<std::size_t>(axis)];
+    units[dim] = (units[dim] + size - 1) / size;
+  }
+  Shape piece = global;
+  for (int dim = 0; dim < global.rank(); ++dim) {
+    const auto d = static_cast<std::size_t>(dim);
+    if (unit[d] != 0) piece[dim] = std::min(units[d] * unit[d], global[dim]);
+  }
+  return piece;
+}
+
 std::vector<int> Layout::cutting(const MeshShape& mesh, int dim) const {
   std::vector<int> axes;
   for (int axis = 0; axis < mesh.axes; ++axis) {

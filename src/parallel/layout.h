@@ -73,6 +73,8 @@ struct Layout {
 
   /// The piece held at these coordinates. Partial axes hold a summand of the whole extent.
   Box box(const MeshShape& mesh, const Coordinates& at) const;
+  /// Extents of the piece at coordinates zero, which no other exceeds.
+  Shape largest_piece(const MeshShape& mesh) const;
   /// Axes that cut `dim`, outermost first.
   std::vector<int> cutting(const MeshShape& mesh, int dim) const;
   bool operator==(const Layout&) const = default;

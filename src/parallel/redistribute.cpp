@@ -15,15 +15,14 @@ namespace {
 /// the outermost ones that cut it alike in both.
 AxisSet moving_axes(const MeshShape& mesh, const Layout& from, const Layout& to) {
   AxisSet axes = 0;
-  for (int dim = 0; dim < from.global.rank(); ++dim) {
-    const std::vector<int> a = from.cutting(mesh, dim), b = to.cutting(mesh, dim);
-    std::size_t same = 0;
-    while (same < a.size() && same < b.size() && a[same] == b[same] &&
-           from.placements[a[same]] == to.placements[b[same]]) {
-      ++same;
-    }
-    for (std::size_t i = same; i < a.size(); ++i) axes |= axis_bit(a[i]);
-    for (std::size_t i = same; i < b.size(); ++i) axes |= axis_bit(b[i]);
+  std::uint32_t moved = 0;  // dims that some axis so far cuts in one layout otherwise than in the other
+  const auto dim_of = [](const Placement& p) { return p.is_shard() ? 1U << p.dim : 0U; };
+  for (int axis = 0; axis < mesh.axes; ++axis) {
+    if (mesh.size[static_cast<std::size_t>(axis)] == 1) continue;
+    const Placement &before = from.placements[axis], &after = to.placements[axis];
+    const std::uint32_t dims = dim_of(before) | dim_of(after);
+    if (!(before == after)) moved |= dims;
+    if ((dims & moved) != 0) axes |= axis_bit(axis);
   }
   return axes;
 }
@@ -45,10 +44,10 @@ Layout with_axes(const MeshShape& mesh, Layout base, AxisSet axes, const Layout&
 
 }  // namespace
 
-std::vector<Step> redistribution_steps(const MeshShape& mesh, const Layout& from, const Layout& to) {
+Steps redistribution_steps(const MeshShape& mesh, const Layout& from, const Layout& to) {
   if (!(from.global == to.global))
     throw ShapeError(concat("cannot redistribute ", from.global, " to ", to.global));
-  std::vector<Step> steps;
+  Steps steps;
   Layout now = from;
   AxisSet summed = 0, scattered = 0;
   for (int axis = 0; axis < mesh.axes; ++axis) {

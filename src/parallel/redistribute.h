@@ -1,4 +1,6 @@
 #pragma once
+#include <array>
+
 #include "parallel/sharded_tensor.h"
 
 namespace jigsaw {
@@ -16,8 +18,22 @@ struct Step {
   AxisSet axes;     ///< ranks that take part
   Layout to;        ///< layout afterwards
 };
+/// At most three of them, held in place: plans compare very many redistributions.
+class Steps {
+ public:
+  void push_back(const Step& step) { steps_[size_++] = step; }
+  std::size_t size() const { return size_; }
+  bool empty() const { return size_ == 0; }
+  const Step& operator[](std::size_t i) const { return steps_[i]; }
+  const Step* begin() const { return steps_.data(); }
+  const Step* end() const { return steps_.data() + size_; }
+
+ private:
+  std::array<Step, 3> steps_;
+  std::size_t size_ = 0;
+};
 /// The chain that redistribute() follows; empty when nothing changes.
-std::vector<Step> redistribution_steps(const MeshShape& mesh, const Layout& from, const Layout& to);
+Steps redistribution_steps(const MeshShape& mesh, const Layout& from, const Layout& to);
 
 /// Whether in an all-to-all the rank at `from` is the one to send to the rank at `to`: where `held`, the
 /// layout before, is replicated along one of the step's axes, each rank takes from those with its own

@@ -104,10 +104,28 @@ void declare(Keys<ValidationOptions>& keys) {
 }
 
 void declare(Keys<CheckpointOptions>& keys) {
-  keys.add("every", &CheckpointOptions::every)
+  using O = CheckpointOptions;
+  keys.add("every", &O::every)
       .at_least(0)
       .doc("Steps between checkpoints, one of which is also written after the last step; 0: none.");
-  keys.add("keep", &CheckpointOptions::keep).at_least(1).doc("How many of the newest checkpoints are kept.");
+  keys.add("keep", &O::keep).at_least(1).doc("How many of the newest checkpoints are kept.");
+  keys.add("keep_every", &O::keep_every)
+      .at_least(0)
+      .doc("Checkpoints whose step is a multiple of this are kept for good; 0: none.");
+  keys.add("best", &O::best)
+      .doc(
+          "A number of the validation, such as loss or t2m.rmse: a checkpoint is written after each "
+          "validation "
+          "that improves it, and the best one is kept; empty: none.");
+  keys.choice(
+          "best_is", &O::best_is,
+          {{"lowest", BestIs::kLowest, "Less is better."}, {"highest", BestIs::kHighest, "More is better."}})
+      .doc("Which value of checkpoint.best is best.");
+}
+
+void declare(Keys<InitOptions>& keys) {
+  keys.add("skip", &InitOptions::skip)
+      .doc("Patterns of parameter names, with * for any characters, that --init-from leaves as initialised.");
 }
 
 void declare(Keys<Configuration>& keys) {
@@ -136,6 +154,7 @@ void declare(Keys<Configuration>& keys) {
   keys.add("train", &O::train).doc("Length and manner of training.");
   keys.add("validation", &O::validation).doc("Tests on other periods.");
   keys.add("checkpoint", &O::checkpoint).doc("What a stopped run goes on from.");
+  keys.add("init", &O::init).doc("What --init-from takes of another run's checkpoint.");
   keys.add("log_every", &O::log_every).at_least(1).doc("Steps between training lines of metrics.jsonl.");
   keys.add("output", &O::output).not_empty().doc("The run directory, relative to the working folder.");
 }

@@ -53,11 +53,22 @@ struct ValidationOptions {
 };
 void declare(Keys<ValidationOptions>& keys);
 
+enum class BestIs : std::uint8_t { kLowest, kHighest };
+
 struct CheckpointOptions {
   std::int64_t every = 500;
   std::int64_t keep = 3;
+  std::int64_t keep_every = 0;
+  std::string best;
+  BestIs best_is = BestIs::kLowest;
 };
 void declare(Keys<CheckpointOptions>& keys);
+
+/// How --init-from takes parameters.
+struct InitOptions {
+  std::vector<std::string> skip;
+};
+void declare(Keys<InitOptions>& keys);
 
 /// The whole configuration of a run.
 struct Configuration {
@@ -75,6 +86,7 @@ struct Configuration {
   TrainOptions train;
   ValidationOptions validation;
   CheckpointOptions checkpoint;
+  InitOptions init;
   std::int64_t log_every = 1;
   std::string output = "runs/run";
 };

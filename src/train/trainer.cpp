@@ -10,6 +10,7 @@
 #include "kernels/pointwise.h"
 #include "optim/schedule.h"
 #include "train/summary.h"
+#include "train/training_state.h"
 
 namespace jigsaw {
 
@@ -105,6 +106,8 @@ void Trainer::open_run_directory() {
   directory_ = std::make_unique<RunDirectory>(config_.output, world_, log_);
   log_.open(directory_->log_path());
   metrics_ = std::make_unique<MetricsLog>(directory_->metrics_path(), log_);
+  checkpointer_ =
+      std::make_unique<Checkpointer>(config_.checkpoint, directory_->checkpoints_path(), world_, log_);
   progress_ = std::make_unique<Progress>(log_);
   if (config_.watchdog_seconds > 0) {
     WatchdogOptions options;
@@ -134,10 +137,31 @@ void Trainer::check_unchanged(const Json& before) const {
   }
 }
 
-Json Trainer::manifest_extra() const {
+void Trainer::check_data(const Json& before) const {
+  if (options_.allow_change) return;
+  const std::string key = first_difference(before, data_fingerprint(*data_));
+  if (key.empty()) return;
+  throw ConfigError(
+      concat("data.files: the ", key,
+             " of the training data differ from those of the run that is to be resumed; use its "
+             "files, start anew with --resume never, or pass --allow-change"));
+}
+
+Json Trainer::manifest_extra(std::int64_t step) const {
+  const std::int64_t samples = step * config_.train.batch_size;
+  const std::int64_t epoch = data_->count(Split::kTrain);
   return {{"configuration", resolved_},
-          {"optimizer_steps", optimizer_->steps_done()},
-          {"skipped", skipped_in_row_}};
+          {"seed", config_.seed},
+          {"sampler", {{"samples", samples}, {"epoch", samples / epoch}, {"position", samples % epoch}}},
+          {"schedule",
+           {{"steps", steps_},
+            {"learning_rate",
+             learning_rate_at(config_.schedule, config_.optimizer.learning_rate, step, steps_)}}},
+          {"optimizer", {{"steps", optimizer_->steps_done()}, {"ema_decay", config_.optimizer.ema_decay}}},
+          {"skipped", skipped_in_row_},
+          {"layouts", layouts_json(model_->parameters(), *mesh_)},
+          {"statistics", Json::parse(data_->statistics().to_text())},
+          {"data", data_fingerprint(*data_)}};
 }
 
 Json Trainer::mesh_json() const {
@@ -151,40 +175,61 @@ Json Trainer::mesh_json() const {
 }
 
 void Trainer::restore(const FoundCheckpoint& found) {
-  const CheckpointManifest& manifest = found.manifest;
+  const CheckpointManifest& manifest = found.stored.manifest;
   std::int64_t optimizer_steps = 0;
-  Json configuration;
+  Json configuration, data;
   try {
     configuration = manifest.extra.at("configuration");
-    optimizer_steps = manifest.extra.at("optimizer_steps").get<std::int64_t>();
+    optimizer_steps = manifest.extra.at("optimizer").at("steps").get<std::int64_t>();
     skipped_in_row_ = manifest.extra.at("skipped").get<int>();
+    data = manifest.extra.at("data");
   } catch (const Json::exception&) {
-    throw CheckpointError(concat("the manifest of ", found.path, " lacks what a training run writes"));
+    throw CheckpointError(concat("the checkpoint ", found.path,
+                                 " lacks what a training run writes; --init-from takes its parameters"));
   }
   check_unchanged(configuration);
-  if (manifest.mesh != mesh_json()) {
-    throw CheckpointError(concat("the checkpoint ", found.path, " was written on the mesh ",
-                                 manifest.mesh.dump(), " and this run has ", mesh_json().dump(),
-                                 "; resume on the same mesh"));
-  }
-  std::vector<CheckpointPiece> pieces;
-  for (const AdamW::State& state : optimizer_->state()) pieces.push_back({state.name, state.array});
-  load_checkpoint(found, pieces, world_);
+  check_data(data);
+  load(found);
   optimizer_->restore(optimizer_steps);
   first_step_ = manifest.step + 1;
   log_.info(concat("resumed from ", found.path, " at step ", manifest.step));
 }
 
-void Trainer::resume() {
-  std::optional<FoundCheckpoint> found;
-  if (options_.resume == "auto") {
-    std::vector<std::string> warnings;
-    found = newest_checkpoint(directory_->checkpoints_path(), world_, warnings);
-    for (const std::string& warning : warnings) log_.warn(warning);
-  } else if (options_.resume != "never") {
-    found = open_checkpoint(options_.resume, world_);
+void Trainer::load(const FoundCheckpoint& found) {
+  const bool average = config_.optimizer.ema_decay > 0;
+  // An average that a changed configuration asks for begins with the parameters.
+  const bool begins = average && options_.allow_change && found.stored.find_group("average") == nullptr;
+  check_tensors(found, expected_tensors(model_->parameters(), types_.master, average && !begins));
+  std::vector<CheckpointPiece> pieces = checkpoint_pieces(*optimizer_, AdamW::Share::kHeld);
+  for (CheckpointPiece& piece : pieces) {
+    const std::string_view kind = "average/";
+    if (begins && piece.tensor.starts_with(kind)) piece.tensor.replace(0, kind.size(), "parameters/");
   }
-  if (found) restore(*found);
+  std::int64_t bytes = 0;
+  together(world_, [&] { bytes = read_pieces(found, pieces); });
+  log_.info(concat("rank 0 verified ", human_bytes(found.verified_bytes), " of the checkpoint and loaded ",
+                   human_bytes(bytes), "; it was saved on the mesh ", found.stored.manifest.mesh.dump()));
+}
+
+void Trainer::initialise() {
+  const FoundCheckpoint found = open_checkpoint(options_.init_from, world_, options_.verify);
+  std::string report;
+  together(world_,
+           [&] { report = initialise_from(found, model_->parameters(), *optimizer_, config_.init.skip); });
+  optimizer_->restart();
+  log_.info(report);
+}
+
+void Trainer::resume() {
+  const std::optional<FoundCheckpoint> found = checkpointer_->find(options_.resume, options_.verify);
+  if (found) {
+    restore(*found);
+    if (!options_.init_from.empty())
+      log_.info("--init-from is not used: the run goes on from its own checkpoint");
+  } else if (!options_.init_from.empty()) {
+    initialise();
+  }
+  checkpointer_->begin(found ? &*found : nullptr);
   metrics_->resume_at(first_step_ - 1);
   directory_->write_config(resolved_, options_.versions, options_.command_line);
 }
@@ -301,19 +346,32 @@ void Trainer::validate(std::int64_t step) {
   }
 }
 
-void Trainer::save(std::int64_t step) {
-  std::vector<CheckpointPiece> pieces;
-  for (const AdamW::State& state : optimizer_->state()) pieces.push_back({state.name, state.array});
-  const CheckpointManifest manifest{step, mesh_json(), manifest_extra()};
-  together(world_, [&] {
-    save_checkpoint(directory_->checkpoints_path(), manifest, pieces, world_,
-                    static_cast<int>(config_.checkpoint.keep));
-  });
+/// What `checkpoint.best` looks at, after a validation.
+std::optional<CheckpointScore> Trainer::score() const {
+  const std::string& metric = config_.checkpoint.best;
+  if (metric.empty()) return std::nullopt;
+  Json value = last_validation_->metrics(0);
+  value["loss"] = last_validation_->loss;
+  for (const std::string& name : split(metric, '.')) {
+    if (!value.is_object() || !value.contains(name)) {
+      throw ConfigError(concat("checkpoint.best: validation gives no \"", metric, "\"; it gives loss and ",
+                               last_validation_->metrics(0).dump()));
+    }
+    value = Json(value.at(name));
+  }
+  if (!value.is_number() || !std::isfinite(value.get<double>())) return std::nullopt;
+  return CheckpointScore{metric, value.get<double>()};
 }
 
-/// All ranks stop at the same step.
+void Trainer::save(std::int64_t step, const std::optional<CheckpointScore>& score) {
+  checkpointer_->save({step, mesh_json(), manifest_extra(step), score},
+                      checkpoint_pieces(*optimizer_, AdamW::Share::kSaved));
+}
+
+/// All ranks stop at the same step: when asked to, or when one more would not end with a checkpoint in time.
 bool Trainer::should_stop() {
-  const bool late = options_.max_minutes > 0 && now() - started_ > 60 * options_.max_minutes;
+  const double ahead = longest_step_ + checkpointer_->longest_seconds();
+  const bool late = options_.max_minutes > 0 && now() - started_ + ahead > 60 * options_.max_minutes;
   const bool asked = options_.stop != nullptr && options_.stop->load();
   return world_.all_reduce(std::array{late || asked ? 1.0 : 0.0}, ReduceOp::kMax)[0] > 0;
 }
@@ -327,25 +385,43 @@ ExitCode Trainer::run() {
   const std::int64_t parts = config_.train.accumulate;
   prefetch_ = std::make_unique<Prefetch>([this](std::int64_t micro_step) { return load(micro_step); },
                                          (first_step_ - 1) * parts, steps_ * parts);
-  for (std::int64_t step = first_step_; step <= steps_; ++step) {
-    const double before = now(), communicated = world_.traffic().seconds;
-    if (watchdog_) watchdog_->beat(step);
-    const StepResult result = train_step(step);
-    log_step(step, result, now() - before, world_.traffic().seconds - communicated);
-    last_loss_ = result.loss;
-    count_skipped(result, step);
-    const bool last = step == steps_, stop = should_stop();
-    if (validation_ && (last || step % config_.validation.every == 0)) validate(step);
-    const bool saves = config_.checkpoint.every > 0;
-    if (stop || (saves && (last || step % config_.checkpoint.every == 0))) save(step);
-    if (stop && !last) {
-      progress_->end_line();
-      log_.info(concat("stopped early at step ", step, " with a checkpoint; start again to go on"));
-      return ExitCode::kStopped;
+  try {
+    for (std::int64_t step = first_step_; step <= steps_; ++step) {
+      const double before = now();
+      if (run_step(step)) return ExitCode::kStopped;
+      longest_step_ = std::max(longest_step_, now() - before);
     }
+  } catch (const AgreedError&) {
+    checkpointer_->finish();  // what was begun before still stands
+    throw;
   }
   finish(steps_);
   return ExitCode::kDone;
+}
+
+/// Whether the run stops after it.
+bool Trainer::run_step(std::int64_t step) {
+  const double before = now(), communicated = world_.traffic().seconds;
+  if (watchdog_) watchdog_->beat(step);
+  checkpointer_->poll();
+  const StepResult result = train_step(step);
+  log_step(step, result, now() - before, world_.traffic().seconds - communicated);
+  last_loss_ = result.loss;
+  count_skipped(result, step);
+  const bool last = step == steps_, stop = should_stop();
+  std::optional<CheckpointScore> score;
+  if (validation_ && (last || step % config_.validation.every == 0)) {
+    validate(step);
+    together(world_, [&] { score = this->score(); });
+  }
+  // Nothing was learned in a step that was skipped, and what came before it may be the cause.
+  const bool due = (last || result.finite) && checkpointer_->is_due(step, last, score);
+  if (stop || due) save(step, score);
+  if (stop || last) checkpointer_->finish_last();
+  if (!stop || last) return false;
+  progress_->end_line();
+  log_.info(concat("stopped early at step ", step, " with a checkpoint; start again to go on"));
+  return true;
 }
 
 void Trainer::finish(std::int64_t step) {

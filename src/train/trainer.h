@@ -7,10 +7,10 @@
 
 #include "base/log.h"
 #include "comm/watchdog.h"
-#include "io/checkpoint.h"
 #include "io/prefetch.h"
 #include "io/sampler.h"
 #include "optim/adamw.h"
+#include "train/checkpointer.h"
 #include "train/configuration.h"
 #include "train/forecaster.h"
 #include "train/metrics_log.h"
@@ -27,6 +27,8 @@ struct RunOptions {
   Json versions = Json::object();
   std::string resume = "auto";  ///< "auto", "never", or a checkpoint's folder
   bool allow_change = false;
+  Verify verify = Verify::kBytes;           ///< what is checked of a checkpoint before it is loaded
+  std::string init_from;                    ///< a checkpoint's folder, for a run that has none to resume from
   double max_minutes = 0;                   ///< 0: no limit
   const std::atomic<bool>* stop = nullptr;  ///< set by a signal: end with a checkpoint
 };
@@ -61,8 +63,11 @@ class Trainer {
   void open_run_directory();
   void resume();
   void restore(const FoundCheckpoint& found);
+  void load(const FoundCheckpoint& found);
+  void initialise();
   Json mesh_json() const;
   void check_unchanged(const Json& before) const;
+  void check_data(const Json& before) const;
   std::int64_t total_steps() const;
   int rollout_of(std::int64_t step) const;
   Batch load(std::int64_t micro_step);
@@ -71,10 +76,12 @@ class Trainer {
   void count_skipped(const StepResult& result, std::int64_t step);
   void log_step(std::int64_t step, const StepResult& result, double seconds, double communication);
   void validate(std::int64_t step);
-  void save(std::int64_t step);
+  std::optional<CheckpointScore> score() const;
+  bool run_step(std::int64_t step);
+  void save(std::int64_t step, const std::optional<CheckpointScore>& score);
   bool should_stop();
   void finish(std::int64_t step);
-  Json manifest_extra() const;
+  Json manifest_extra(std::int64_t step) const;
 
   Configuration config_;
   RunOptions options_;
@@ -97,6 +104,7 @@ class Trainer {
   std::unique_ptr<Validation> validation_;
   std::unique_ptr<RunDirectory> directory_;
   std::unique_ptr<MetricsLog> metrics_;
+  std::unique_ptr<Checkpointer> checkpointer_;
   std::unique_ptr<Progress> progress_;
   std::unique_ptr<Sampler> sampler_;
   std::unique_ptr<SampleReader> reader_;
@@ -104,6 +112,7 @@ class Trainer {
   std::unique_ptr<Prefetch> prefetch_;  // last: its thread uses what stands above
   std::optional<ValidationResult> last_validation_;
   double last_loss_ = 0;
+  double longest_step_ = 0;  ///< seconds
 };
 
 }  // namespace jigsaw

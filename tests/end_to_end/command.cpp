@@ -9,12 +9,11 @@
 #include <fstream>
 #include <sstream>
 #include <thread>
+#include <utility>
 
 namespace jigsaw::e2e {
 
 namespace fs = std::filesystem;
-
-namespace {
 
 std::string read(const fs::path& path) {
   std::ifstream in(path);
@@ -23,6 +22,8 @@ std::string read(const fs::path& path) {
   return text.str();
 }
 
+namespace {
+
 std::vector<std::string> lines_of(const std::string& text) {
   std::vector<std::string> lines;
   std::istringstream in(text);
@@ -30,12 +31,13 @@ std::vector<std::string> lines_of(const std::string& text) {
   return lines;
 }
 
-std::string command_line(int ranks, const std::string& arguments, int threads, int seconds) {
+std::string command_line(int ranks, const std::string& arguments, int threads, int seconds,
+                         const std::string& program = JIGSAW_TRAIN) {
   std::ostringstream line;
   line << "exec env OMP_NUM_THREADS=" << threads
        << " OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 timeout -k 5 " << seconds << ' ';
   if (ranks > 1) line << JIGSAW_MPIEXEC << " --oversubscribe --bind-to none -n " << ranks << ' ';
-  line << JIGSAW_TRAIN << ' ' << arguments;
+  line << program << ' ' << arguments;
   return line.str();
 }
 
@@ -51,8 +53,8 @@ void kill_by_argument(const std::string& text) {
 /// Starts a shell command in a process group of its own.
 pid_t start(const std::string& command, const fs::path& out, const fs::path& err) {
   const pid_t child = fork();
+  setpgid(child, child == 0 ? 0 : child);
   if (child != 0) return child;
-  setpgid(0, 0);
   const std::string redirected = command + " >" + out.string() + " 2>" + err.string() + " </dev/null";
   execl("/bin/sh", "sh", "-c", redirected.c_str(), static_cast<char*>(nullptr));
   _exit(127);
@@ -92,17 +94,49 @@ Outcome run(int ranks, const std::string& arguments, int threads, int seconds) {
   return collect(start(command_line(ranks, arguments, threads, seconds), out, err), out, err);
 }
 
-Outcome run_and_kill(int ranks, const std::string& arguments, const std::string& file, int lines) {
-  const TemporaryFolder folder;
-  const fs::path out = folder.path() / "out", err = folder.path() / "err";
-  const pid_t child = start(command_line(ranks, arguments, 1, 120), out, err);
-  for (int i = 0; i < 12000; ++i) {
-    if (static_cast<int>(lines_of(read(file)).size()) >= lines) break;
+Running::Running(int ranks, const std::string& arguments, const std::string& program)
+    : child_(start(command_line(ranks, arguments, 1, 120, program), folder_.path() / "out",
+                   folder_.path() / "err")) {}
+
+Running::~Running() {
+  if (child_ <= 0) return;
+  kill(-child_, SIGKILL);
+  waitpid(child_, nullptr, 0);
+}
+
+void Running::signal(int number) const {
+  if (number == SIGKILL) kill(-child_, number);
+  // timeout(1), which runs it, would pass some signals on and die of others.
+  for (const fs::directory_entry& entry : fs::directory_iterator("/proc")) {
+    const int pid = std::atoi(entry.path().filename().c_str());
+    std::error_code gone;
+    const std::string program = fs::read_symlink(entry.path() / "exe", gone).filename();
+    if (pid > 0 && getpgid(pid) == child_ && program.starts_with("jigsaw-train")) kill(pid, number);
+  }
+}
+
+void Running::kill_all(const std::string& text) const {
+  kill_by_argument(text);
+  kill(-child_, SIGKILL);
+}
+
+Outcome Running::collect() {
+  return e2e::collect(std::exchange(child_, -1), folder_.path() / "out", folder_.path() / "err");
+}
+
+bool wait_for(const std::function<bool()>& condition, double seconds) {
+  for (int i = 0; i < static_cast<int>(seconds * 200); ++i) {
+    if (condition()) return true;
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }
-  kill_by_argument(fs::path(file).parent_path().string());
-  kill(-child, SIGKILL);
-  return collect(child, out, err);
+  return false;
+}
+
+Outcome run_and_kill(int ranks, const std::string& arguments, const std::string& file, int lines) {
+  Running running(ranks, arguments);
+  wait_for([&] { return static_cast<int>(lines_of(read(file)).size()) >= lines; });
+  running.kill_all(fs::path(file).parent_path().string());
+  return running.collect();
 }
 
 std::string source_dir() {

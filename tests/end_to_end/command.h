@@ -1,5 +1,6 @@
 #pragma once
 #include <filesystem>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -34,6 +35,30 @@ class TemporaryFolder {
 Outcome run(int ranks, const std::string& arguments, int threads = 1, int seconds = 120);
 /// The same, killed with SIGKILL (the whole job) as soon as `file` has this many lines.
 Outcome run_and_kill(int ranks, const std::string& arguments, const std::string& file, int lines);
+
+/// A command that runs, in a process group of its own; killed with the value if need be.
+class Running {
+ public:
+  Running(int ranks, const std::string& arguments, const std::string& program = JIGSAW_TRAIN);
+  ~Running();
+  Running(const Running&) = delete;
+  Running& operator=(const Running&) = delete;
+
+  /// Sends a signal to jigsaw-train where it is one rank; SIGKILL also to what launched it.
+  void signal(int number) const;
+  /// SIGKILL for every process whose command line holds `text`, and for this one.
+  void kill_all(const std::string& text) const;
+  /// Waits for its end.
+  Outcome collect();
+
+ private:
+  TemporaryFolder folder_;
+  int child_ = -1;
+};
+/// Waits until a condition holds; false after this many seconds.
+bool wait_for(const std::function<bool()>& condition, double seconds = 60);
+/// The text of a file; "" when there is none.
+std::string read(const std::filesystem::path& path);
 
 /// The real ERA5 file and the real CT volume, or "" where they are not.
 std::string real_era5();

@@ -1,75 +1,329 @@
-// A run that is killed or stopped goes on from its last checkpoint as if nothing had happened.
+// A run that is killed or stopped goes on from its last checkpoint as if nothing had happened, on the same
+// mesh or another.
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <csignal>
 #include <fstream>
+#include <regex>
+#include <set>
 
 #include "end_to_end/command.h"
 
 namespace jigsaw::e2e {
 namespace {
 
-class Resume : public ::testing::TestWithParam<int> {
+namespace fs = std::filesystem;
+
+/// metrics.jsonl without its times.
+std::string timeless(const std::string& run_directory) {
+  static const std::regex times(
+      R"re(,"(step_seconds|data_wait_seconds|communication_seconds|samples_per_second)":[^,}]*)re");
+  return std::regex_replace(read(run_directory + "/metrics.jsonl"), times, "");
+}
+
+double relative(double a, double b) {
+  return std::abs(a - b) / std::abs(b);
+}
+
+class ResumeTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    Json config = small_config(folder_);
-    config["train"]["steps"] = 60;
-    config["optimizer"]["ema_decay"] = 0.9;
-    config["checkpoint"] = {{"every", 10}, {"keep", 2}};
-    config["validation"] = {{"every", 20}};
-    folder_.write("config.json", config.dump());
+    config_ = small_config(folder_);
+    config_["train"]["steps"] = 60;
+    config_["optimizer"]["ema_decay"] = 0.9;
+    config_["checkpoint"] = {{"every", 7}, {"keep", 2}};
+    config_["validation"] = {{"every", 20}};
+    write();
   }
+  void write() { folder_.write("config.json", config_.dump()); }
   std::string arguments(const std::string& name) const {
-    return "--config " + (folder_ / "config.json") + " --set output=" + (folder_ / name);
+    return "--config " + (folder_ / "config.json") + " --set output=" + (folder_ / name) + " ";
   }
+  std::string newest(const std::string& name) const {
+    return folder_ / (name + "/checkpoints/" + read(folder_ / (name + "/checkpoints/latest")));
+  }
+  void expect_one_error(const Outcome& outcome, int exit_code, const std::string& says) {
+    EXPECT_EQ(outcome.exit_code, exit_code) << outcome.err;
+    ASSERT_EQ(outcome.errors().size(), 1U) << outcome.err;
+    EXPECT_NE(outcome.errors()[0].find(says), std::string::npos) << outcome.err;
+  }
+
   TemporaryFolder folder_;
+  Json config_;
 };
 
-TEST_P(Resume, AfterKillTheMetricsAreThoseOfAnUninterruptedRun) {
-  const int ranks = GetParam();
-  ASSERT_EQ(run(ranks, arguments("whole")).exit_code, 0);
-  EXPECT_NE(run_and_kill(ranks, arguments("killed"), folder_ / "killed/metrics.jsonl", 27).exit_code, 0);
-  const Outcome resumed = run(ranks, arguments("killed"));
+/// Batches of 4 do not divide the windows, and checkpoints come every 7 steps: in the middle of an epoch.
+struct Way {
+  const char* name;
+  int ranks;
+  const char* arguments;
+};
+void PrintTo(const Way& way, std::ostream* out) {
+  *out << way.name;
+}
+class SameMesh : public ResumeTest, public ::testing::WithParamInterface<Way> {};
+
+TEST_P(SameMesh, AfterKillTheMetricsAreByteForByteThoseOfAnUninterruptedRun) {
+  const auto& [name, ranks, more] = GetParam();
+  ASSERT_EQ(run(ranks, arguments("whole") + more).exit_code, 0);
+  EXPECT_NE(run_and_kill(ranks, arguments("killed") + more, folder_ / "killed/metrics.jsonl", 27).exit_code,
+            0);
+  const Outcome resumed = run(ranks, arguments("killed") + more);
   ASSERT_EQ(resumed.exit_code, 0) << resumed.err;
   EXPECT_NE(resumed.out.find("resumed from "), std::string::npos) << resumed.out;
-  for (const char* kind : {"train", "valid"}) {
-    const auto whole = metrics(folder_ / "whole", kind), again = metrics(folder_ / "killed", kind);
-    ASSERT_FALSE(whole.empty());
-    EXPECT_EQ(series(whole, "step"), series(again, "step"));
-    EXPECT_EQ(series(whole, "loss"), series(again, "loss"));
-  }
-  const Outcome done = run(ranks, arguments("killed"));
+  const std::string whole = timeless(folder_ / "whole");
+  EXPECT_EQ(std::ranges::count(whole, '\n'), 63);
+  EXPECT_EQ(timeless(folder_ / "killed"), whole);
+  const Outcome done = run(ranks, arguments("killed") + more);
   EXPECT_EQ(done.exit_code, 0);
   EXPECT_NE(done.out.find("nothing is left to do"), std::string::npos) << done.out;
 }
-INSTANTIATE_TEST_SUITE_P(Ranks, Resume, ::testing::Values(1, 2));
+INSTANTIATE_TEST_SUITE_P(
+    Ways, SameMesh,
+    ::testing::Values(Way{"one rank", 1, ""}, Way{"two ranks", 2, ""},
+                      Way{"accumulation and rollouts of one or two steps", 1,
+                          "--set train.accumulate=2 --set 'train.rollout={\"min\":1,\"max\":2}'"},
+                      Way{"ZeRO", 2, "--set zero=parameters --set 'mesh={\"data\":2}'"},
+                      Way{"bf16 on domain and tensor", 4,
+                          "--set train.precision=bf16 --set 'mesh={\"domain\":[2,1],\"tensor\":2}'"}));
 
-TEST_F(Resume, ATimeLimitEndsWithACheckpointAndExitCode75) {
-  const Outcome stopped = run(2, arguments("limited") + " --max-minutes 0.001 --set train.steps=100000");
+/// A run hops over meshes, with a longer train.steps each time, and stays the run that never stopped.
+TEST_F(ResumeTest, OnAnyMeshARunGoesOnAsOnOneRank) {
+  const std::string ways =
+      "--set train.precision=fp64 --set schedule.type=constant --set 'train.rollout={\"min\":1,\"max\":2}' "
+      "--set train.accumulate=2 ";
+  ASSERT_EQ(run(1, arguments("whole") + ways + "--set train.steps=50").exit_code, 0);
+  const struct {
+    const char* mesh;
+    int ranks;
+  } hops[] = {{"{}", 1},
+              {R"({"domain":[2,1]})", 2},
+              {R"({"domain":[2,1],"tensor":2})", 4},
+              {R"({"data":2})", 2},
+              {R"({"domain":[3,1]})", 3},
+              {R"({"domain":[2,2],"tensor":2})", 8},
+              {R"({"data":2,"tensor":2})", 4},
+              {R"({"data":2,"domain":[2,1]})", 4},
+              {R"({"tensor":2})", 2},
+              {"{}", 1}};
+  const char* zeros[] = {"none", "optimizer", "parameters"};
+  int steps = 0;
+  for (const auto& [mesh, ranks] : hops) {
+    const std::string zero = zeros[steps / 5 % 3];
+    steps += 5;
+    const Outcome hop =
+        run(ranks, arguments("hopping") + ways + "--set 'mesh=" + mesh + "' --set zero=" + zero +
+                       " --set train.steps=" + std::to_string(steps));
+    ASSERT_EQ(hop.exit_code, 0) << mesh << hop.err;
+    EXPECT_EQ(hop.out.find("resumed from ") != std::string::npos, steps > 5) << mesh << hop.out;
+  }
+  const auto whole = metrics(folder_ / "whole", "train"), hopping = metrics(folder_ / "hopping", "train");
+  ASSERT_EQ(whole.size(), 50U);
+  ASSERT_EQ(hopping.size(), 50U);
+  double worst = 0;
+  for (const char* key : {"loss", "grad_norm", "learning_rate"}) {
+    const auto a = series(hopping, key), b = series(whole, key);
+    for (std::size_t i = 0; i < a.size(); ++i) worst = std::max(worst, relative(a[i], b[i]));
+  }
+  const Json valid = metrics(folder_ / "hopping", "valid").back(),
+             right = metrics(folder_ / "whole", "valid").back();
+  worst = std::max(worst, relative(valid.at("loss"), right.at("loss")));
+  std::printf("10 meshes, one after the other, and one rank, fp64: worst relative difference %.1e\n", worst);
+  EXPECT_LE(worst, 1e-9);
+}
+
+TEST_F(ResumeTest, ALongerCosineGoesOnWithTheRatesOfTheNewLength) {
+  ASSERT_EQ(run(1, arguments("whole") + "--set train.steps=60").exit_code, 0);
+  ASSERT_EQ(run(1, arguments("longer") + "--set train.steps=30").exit_code, 0);
+  ASSERT_EQ(run(1, arguments("longer") + "--set train.steps=60").exit_code, 0);
+  const auto whole = series(metrics(folder_ / "whole", "train"), "learning_rate");
+  const auto longer = series(metrics(folder_ / "longer", "train"), "learning_rate");
+  ASSERT_EQ(longer.size(), 60U);
+  for (std::size_t i = 30; i < 60; ++i) EXPECT_EQ(longer[i], whole[i]) << i;
+  EXPECT_NE(longer[20], whole[20]);
+}
+
+TEST_F(ResumeTest, ATimeLimitEndsWithACheckpointAndExitCode75) {
+  const Outcome stopped = run(2, arguments("limited") + "--max-minutes 0.001 --set train.steps=100000");
   EXPECT_EQ(stopped.exit_code, 75) << stopped.err;
-  EXPECT_TRUE(std::filesystem::exists(folder_ / "limited/checkpoints/latest"));
+  EXPECT_TRUE(fs::exists(newest("limited")));
 }
 
-TEST_F(Resume, AChangedKeyThatDecidesTheResultIsRefused) {
-  ASSERT_EQ(run(1, arguments("changed") + " --set train.steps=10").exit_code, 0);
-  const Outcome refused = run(1, arguments("changed") + " --set optimizer.weight_decay=0.5");
-  EXPECT_EQ(refused.exit_code, 2);
-  ASSERT_EQ(refused.errors().size(), 1U) << refused.err;
-  EXPECT_NE(refused.errors()[0].find("optimizer.weight_decay"), std::string::npos) << refused.err;
-  EXPECT_EQ(run(1, arguments("changed") + " --set optimizer.weight_decay=0.5 --allow-change").exit_code, 0);
+TEST_F(ResumeTest, ASignalEndsWithACheckpointAndExitCode75) {
+  for (const int signal : {SIGTERM, SIGUSR1}) {
+    fs::remove_all(folder_ / "asked");
+    Running running(1, arguments("asked") + "--set train.steps=100000");
+    ASSERT_TRUE(wait_for([&] { return read(folder_ / "asked/metrics.jsonl").size() > 500; }));
+    running.signal(signal);
+    const Outcome stopped = running.collect();
+    EXPECT_EQ(stopped.exit_code, 75) << stopped.err;
+    const std::size_t steps = metrics(folder_ / "asked", "train").size();
+    EXPECT_NE(stopped.out.find("stopped early at step " + std::to_string(steps)), std::string::npos);
+    EXPECT_NE(newest("asked").find(std::to_string(steps)), std::string::npos) << newest("asked") << steps;
+  }
 }
 
-TEST_F(Resume, AnotherMeshOfAsManyRanksIsRefused) {
-  ASSERT_EQ(run(2, arguments("mesh") + " --set train.steps=10 --set 'mesh={\"domain\":[2,1]}'").exit_code, 0);
-  const Outcome refused = run(2, arguments("mesh") + " --set train.steps=20 --set 'mesh={\"tensor\":2}'");
-  EXPECT_EQ(refused.exit_code, 4);
-  ASSERT_EQ(refused.errors().size(), 1U) << refused.err;
-  EXPECT_NE(refused.errors()[0].find("mesh"), std::string::npos) << refused.err;
+TEST_F(ResumeTest, AChangedKeyThatDecidesTheResultIsRefused) {
+  ASSERT_EQ(run(1, arguments("changed") + "--set train.steps=10").exit_code, 0);
+  expect_one_error(run(1, arguments("changed") + "--set optimizer.weight_decay=0.5"), 2,
+                   "optimizer.weight_decay");
+  expect_one_error(run(1, arguments("changed") + "--set model.embed_dim=48"), 2, "model.embed_dim");
+  expect_one_error(run(2, arguments("changed") + "--set model.embed_dim=48 --allow-change"), 4,
+                   "holds \"parameters/encoder.weight\" of shape [24, ");
+  EXPECT_EQ(run(1, arguments("changed") + "--set optimizer.weight_decay=0.5 --allow-change").exit_code, 0);
 }
 
-TEST_F(Resume, AFolderThatIsNoCheckpointIsExitCode4) {
-  const Outcome outcome = run(2, arguments("none") + " --resume " + (folder_ / "nowhere"));
-  EXPECT_EQ(outcome.exit_code, 4);
-  EXPECT_EQ(outcome.errors().size(), 1U) << outcome.err;
+TEST_F(ResumeTest, AnAverageMayBeginLater) {
+  ASSERT_EQ(run(1, arguments("a") + "--set train.steps=10 --set optimizer.ema_decay=0").exit_code, 0);
+  EXPECT_EQ(run(1, arguments("a") + "--set train.steps=12 --allow-change").exit_code, 0);
+  EXPECT_TRUE(fs::exists(newest("a") + "/average.h5"));
+}
+
+TEST_F(ResumeTest, DataMayMoveAndOtherDataAreRefused) {
+  for (const char* seed : {"1", "2"}) {
+    ASSERT_EQ(run(1, "sample-data --seed " + std::string(seed) + " --output " +
+                         (folder_ / ("seed" + std::string(seed))))
+                  .exit_code,
+              0);
+  }
+  fs::copy(folder_ / "seed1", folder_ / "moved");
+  const auto with = [&](const std::string& files, int steps) {
+    return arguments("data") + "--set 'data.files=[\"" + (folder_ / files) +
+           "/*.nc\"]' --set train.steps=" + std::to_string(steps);
+  };
+  config_["data"]["train"] = {"2021-01-02", "2021-01-12"};
+  config_["data"]["valid"] = {"2021-02-01", "2021-02-02"};
+  config_["model"]["patch"] = {5, 7};
+  write();
+  ASSERT_EQ(run(1, with("seed1", 10)).exit_code, 0);
+  EXPECT_EQ(run(1, with("moved", 12)).exit_code, 0);
+  expect_one_error(run(1, with("seed2", 14)), 2, "data.files: the statistics of the training data differ");
+  EXPECT_EQ(run(1, with("seed2", 14) + " --allow-change").exit_code, 0);
+}
+
+TEST_F(ResumeTest, WhatIsNoWholeCheckpointIsExitCode4AndAutoFallsBackLoudly) {
+  ASSERT_EQ(run(2, arguments("run") + "--set train.steps=21").exit_code, 0);
+  const std::string longer = "--set train.steps=23 ";
+  expect_one_error(run(2, arguments("run") + "--resume " + (folder_ / "nowhere")), 4,
+                   "there is no checkpoint");
+  expect_one_error(run(2, arguments("run") + "--resume " + folder_.path().string()), 4,
+                   "it has no manifest.json");
+  const std::string step = folder_ / "run/checkpoints/step_00000021";
+  fs::copy(folder_ / "run", folder_ / "kept", fs::copy_options::recursive);
+  const struct {
+    const char* file;
+    std::function<std::string(std::string)> damage;
+    const char* says;
+  } cases[] = {{"rank_0001.h5",
+                [](std::string text) {
+                  text[text.size() / 2] ^= 1;
+                  return text;
+                },
+                "is damaged: its digest does not fit"},
+               {"parameters.h5",
+                [](std::string text) {
+                  text[100] ^= 1;
+                  return text;
+                },
+                "is damaged: its digest does not fit"},
+               {"rank_0000.h5", nullptr, "cannot be read"},
+               {"manifest.json", [](const std::string& text) { return text.substr(0, text.size() / 2); },
+                "is not a whole manifest"},
+               {"manifest.json",
+                [](const std::string& text) {
+                  return std::regex_replace(text, std::regex("\"format_version\":\\d+"),
+                                            "\"format_version\":99");
+                },
+                "is of format version 99"}};
+  for (const auto& [file, damage, says] : cases) {
+    fs::remove_all(folder_ / "run");
+    fs::copy(folder_ / "kept", folder_ / "run", fs::copy_options::recursive);
+    const std::string path = step + "/" + file;
+    const std::string text = read(path);
+    fs::remove(path);
+    if (damage) std::ofstream(path, std::ios::binary) << damage(text);
+    expect_one_error(run(2, arguments("run") + longer + "--resume " + step), 4, says);
+    const Outcome fallen = run(2, arguments("run") + longer);
+    EXPECT_EQ(fallen.exit_code, 0) << fallen.err;
+    EXPECT_NE(fallen.err.find(says), std::string::npos) << fallen.err;
+    EXPECT_NE(fallen.out.find("step_00000014 at step 14"), std::string::npos) << fallen.out;
+    EXPECT_TRUE(fs::exists(folder_ / "run/checkpoints.old-1/step_00000021"));
+  }
+  fs::remove_all(folder_ / "run");
+  fs::copy(folder_ / "kept", folder_ / "run", fs::copy_options::recursive);
+  std::string bytes = read(step + "/parameters.h5");
+  bytes[100] ^= 1;
+  std::ofstream(step + "/parameters.h5", std::ios::binary) << bytes;
+  EXPECT_EQ(run(2, arguments("run") + longer + "--no-verify --resume " + step).exit_code, 0);
+}
+
+TEST_F(ResumeTest, ARunThatIsTakenBackOrStartedAnewForgetsWhatCameAfter) {
+  ASSERT_EQ(run(1, arguments("run") + "--set train.steps=21").exit_code, 0);
+  const std::string back = folder_ / "run/checkpoints/step_00000014";
+  const Outcome stopped =
+      run(1, arguments("run") + "--resume " + back + " --set checkpoint.every=0 --set train.steps=15");
+  ASSERT_EQ(stopped.exit_code, 0) << stopped.err;
+  EXPECT_NE(run(1, arguments("run") + "--set train.steps=21").out.find("step_00000014 at step 14"),
+            std::string::npos);
+  ASSERT_EQ(
+      run(1, arguments("run") + "--resume never --set checkpoint.every=0 --set train.steps=5").exit_code, 0);
+  const Outcome anew = run(1, arguments("run") + "--set train.steps=21");
+  EXPECT_EQ(anew.out.find("resumed from"), std::string::npos) << anew.out;
+  EXPECT_EQ(metrics(folder_ / "run", "train").size(), 21U);
+  EXPECT_TRUE(fs::exists(folder_ / "run/checkpoints.old-2/step_00000021"));
+}
+
+TEST_F(ResumeTest, ASecondRunInOneRunDirectoryIsRefused) {
+  Running running(1, arguments("run") + "--set train.steps=100000");
+  ASSERT_TRUE(wait_for([&] { return !read(folder_ / "run/metrics.jsonl").empty(); }));
+  expect_one_error(run(2, arguments("run")), 2, "is in use by another run");
+  running.signal(SIGTERM);
+  EXPECT_EQ(running.collect().exit_code, 75);
+}
+
+TEST_F(ResumeTest, TheBestByValidationAndEveryKthAreKept) {
+  config_["checkpoint"] = {{"every", 10}, {"keep", 1}, {"keep_every", 30}, {"best", "t2m.rmse"}};
+  config_["validation"] = {{"every", 4}};
+  config_["train"]["steps"] = 40;
+  config_["optimizer"]["learning_rate"] = 0.02;  // so that validation goes up and down
+  write();
+  ASSERT_EQ(run(1, arguments("run")).exit_code, 0);
+  std::pair<double, int> best = {1e300, 0};
+  for (const Json& line : metrics(folder_ / "run", "valid")) {
+    best = std::min(
+        best, std::pair(line.at("metrics").at("t2m").at("rmse").get<double>(), line.at("step").get<int>()));
+  }
+  const auto name = [](int step) {
+    const std::string digits = std::to_string(step);
+    return "step_" + std::string(8 - digits.size(), '0') + digits;
+  };
+  std::set<std::string> expected = {"latest", name(30), name(40), name(best.second)}, found;
+  for (const auto& entry : fs::directory_iterator(folder_ / "run/checkpoints"))
+    found.insert(entry.path().filename().string());
+  EXPECT_EQ(found, expected) << best.second;
+  expect_one_error(run(1, arguments("other") + "--set checkpoint.best=t2m.rmsee"), 2, "checkpoint.best");
+}
+
+TEST_F(ResumeTest, ParametersOfAnotherRunAreABeginning) {
+  ASSERT_EQ(run(2, arguments("first") + "--set train.steps=10").exit_code, 0);
+  const std::string from = "--init-from " + newest("first") + " --set train.steps=10 ";
+  const Outcome second = run(1, arguments("second") + from + "--set seed=5 --set optimizer.weight_decay=0.3");
+  ASSERT_EQ(second.exit_code, 0) << second.err;
+  EXPECT_NE(second.out.find("initialised 31 of 31 parameters from "), std::string::npos) << second.out;
+  EXPECT_LT(metrics(folder_ / "second", "train")[0].at("loss").get<double>(),
+            metrics(folder_ / "first", "train")[0].at("loss").get<double>());
+  expect_one_error(run(2, arguments("third") + from + "--set model.patch=[3,5]"), 4,
+                   "the parameter \"encoder.weight\" has the shape ");
+  const Outcome third =
+      run(2, arguments("third") + from + "--set model.embed_dim=48 --set 'init.skip=[\"*\"]'");
+  expect_one_error(third, 4, "no parameter of this model is in the checkpoint");
+  const Outcome deeper = run(1, arguments("deeper") + from + "--set model.depth=3");
+  EXPECT_EQ(deeper.exit_code, 0) << deeper.err;
+  EXPECT_NE(deeper.out.find("initialised 31 of 43 parameters from "), std::string::npos) << deeper.out;
+  EXPECT_NE(deeper.out.find("12 not there (blocks.2."), std::string::npos) << deeper.out;
+  const Outcome again = run(1, arguments("deeper") + from + "--set model.depth=3 --set train.steps=12");
+  EXPECT_NE(again.out.find("--init-from is not used"), std::string::npos) << again.out;
 }
 
 }  // namespace

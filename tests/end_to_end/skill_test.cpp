@@ -39,6 +39,10 @@ TEST(Skill, VitAroundTheUnitedKingdom) {
   check_united_kingdom("era5_uk_vit.json", 0.65);
 }
 
+TEST(Skill, UNetAroundTheUnitedKingdom) {
+  check_united_kingdom("era5_uk_unet.json", 0.67);
+}
+
 TEST(Skill, ThreeDimensionalDenoisingOfAHead) {
   if (real_ct().empty()) GTEST_SKIP() << "the CT volume is not there (JIGSAW_REAL_DATA)";
   const TemporaryFolder folder;

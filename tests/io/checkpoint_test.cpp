@@ -1,88 +1,41 @@
 #include "io/checkpoint.h"
 
 #include <gtest/gtest.h>
-#include <sys/wait.h>
-#include <unistd.h>
+#include <hdf5.h>
 
-#include <algorithm>
-#include <csignal>
-#include <limits>
+#include <cmath>
 
-#include "base/file.h"
+#include "base/text.h"
 #include "comm/self/self.h"
 #include "comm/thread/run_ranks.h"
-#include "support/arrays.h"
-#include "support/small_disk.h"
+#include "io/checkpoint_cases.h"
+#include "io/digest.h"
 #include "support/temporary_folder.h"
 
 namespace jigsaw {
 namespace {
 
 namespace fs = std::filesystem;
+using testing::case_manifest;
+using testing::case_pieces;
+using testing::case_tensors;
+using testing::Cut;
+using testing::error_of;
+using testing::expect_case;
+using testing::Names;
+using testing::names_in;
 using testing::put_text;
-using testing::SmallDisk;
 using testing::TemporaryFolder;
 using testing::text_of;
 
-/// What rank `rank` has at a step: uneven, partly empty, in both types; every number tells where it is from.
-std::vector<CheckpointPiece> pieces_at(const Context& context, int rank, std::int64_t step) {
-  const auto piece = [&](const char* name, std::int64_t count, DType dtype, double first) {
-    std::vector<double> values;
-    for (std::int64_t i = 0; i < count; ++i) values.push_back(first + rank * 0.5 + static_cast<double>(i));
-    return CheckpointPiece{name, testing::array_of(context, {count}, dtype, values)};
-  };
-  const auto start = static_cast<double>(1000 * step);
-  return {piece("parameters/blocks.0", 7 + rank, DType::kFloat32, start),
-          piece("parameters/blocks.1", rank == 1 ? 0 : 3, DType::kFloat32, start + 0.25),
-          piece("adamw.m", 2000, DType::kFloat64, start + 1.0 / 3)};
-}
+constexpr Cut kCuts[] = {Cut::kRuns, Cut::kFirstDim, Cut::kLastDim};
 
-CheckpointManifest manifest_at(std::int64_t step) {
-  return {step,
-          {{"data", 1}, {"domain", {2, 1}}},
-          {{"seed", std::numeric_limits<std::uint64_t>::max()}, {"loss", 0.1}, {"name", "A \"b\"\n\u00e9"}}};
-}
-
-void zero(std::vector<CheckpointPiece>& pieces) {
-  for (CheckpointPiece& piece : pieces) std::fill_n(piece.array.raw(), piece.array.bytes(), std::byte{0});
-}
-
-void expect_state_of(const FoundCheckpoint& found, std::int64_t step, Communicator& communicator) {
-  EXPECT_EQ(found.manifest.step, step);
-  EXPECT_EQ(found.manifest.mesh, manifest_at(step).mesh);
-  EXPECT_EQ(found.manifest.extra, manifest_at(step).extra);
-  const auto expected = pieces_at(communicator.context(), communicator.rank(), step);
-  auto loaded = pieces_at(communicator.context(), communicator.rank(), step);
-  zero(loaded);
-  load_checkpoint(found, loaded, communicator);
-  for (std::size_t i = 0; i < expected.size(); ++i) {
-    EXPECT_EQ(testing::values_of(loaded[i].array), testing::values_of(expected[i].array)) << expected[i].name;
-  }
-}
-
-std::string error_of(const std::function<void()>& call) {
-  try {
-    call();
-  } catch (const CheckpointError& error) {
-    return error.what();
-  }
-  return "";
-}
-
-std::vector<std::string> names_in(const std::string& folder) {
-  std::vector<std::string> names;
-  for (const auto& entry : fs::directory_iterator(folder)) names.push_back(entry.path().filename().string());
-  std::ranges::sort(names);
-  return names;
-}
-
-using Names = std::vector<std::string>;
-
-/// One rank and a folder; saves are of pieces_at(step).
+/// One rank and a folder.
 class Checkpoint : public ::testing::Test {
  protected:
-  void save(std::int64_t step, int keep = 3) {
-    save_checkpoint(folder_, manifest_at(step), pieces_at(context_, 0, step), *self_, keep);
+  void save(std::int64_t step, std::int64_t keep = 3) {
+    save_checkpoint(folder_, case_manifest(step), case_pieces(*self_, step, Cut::kRuns), *self_,
+                    {.keep = keep});
   }
   std::optional<FoundCheckpoint> newest() {
     warnings_.clear();
@@ -90,13 +43,10 @@ class Checkpoint : public ::testing::Test {
   }
   std::int64_t newest_step() {
     const auto found = newest();
-    return found ? found->manifest.step : -1;
+    return found ? found->stored.manifest.step : -1;
   }
   std::string open_error(const std::string& name) {
     return error_of([&] { open_checkpoint(folder_ + "/" + name, *self_); });
-  }
-  std::string load_error(std::vector<CheckpointPiece> pieces) {
-    return error_of([&] { load_checkpoint(*newest(), pieces, *self_); });
   }
 
   TemporaryFolder temporary_;
@@ -106,55 +56,39 @@ class Checkpoint : public ::testing::Test {
   std::vector<std::string> warnings_;
 };
 
-TEST(CheckpointRanks, EveryRankGetsItsPiecesBack) {
-  for (const int ranks : {1, 2, 3}) {
-    const TemporaryFolder folder;
-    run_ranks(ranks, [&](Communicator& communicator) {
-      std::vector<std::string> warnings;
-      EXPECT_FALSE(newest_checkpoint(folder.path(), communicator, warnings));
-      for (const std::int64_t step : {100, 200}) {
-        save_checkpoint(folder.path(), manifest_at(step),
-                        pieces_at(communicator.context(), communicator.rank(), step), communicator, 3);
+TEST(CheckpointRanks, AnyNumberOfRanksLoadsFromAnyOtherJustWhatItNeeds) {
+  for (const int ranks : {1, 2, 3, 4, 8}) {
+    for (const Cut cut : kCuts) {
+      const TemporaryFolder folder;
+      run_ranks(ranks, [&](Communicator& c) {
+        save_checkpoint(folder.path(), case_manifest(5), case_pieces(c, 5, cut), c, {});
+      });
+      EXPECT_EQ(names_in(folder.path() + "/step_00000005").size(), static_cast<std::size_t>(ranks) + 2);
+      for (const int others : {1, 2, 3, 8}) {
+        for (const Cut other : kCuts) {
+          run_ranks(others, [&](Communicator& c) {
+            std::vector<std::string> warnings;
+            const auto found = newest_checkpoint(folder.path(), c, warnings);
+            ASSERT_TRUE(found);
+            EXPECT_EQ(warnings, Names{});
+            check_tensors(*found, case_tensors());
+            expect_case(*found, 5, c, other);
+            const double verified =
+                c.all_reduce(std::array{static_cast<double>(found->verified_bytes)}, ReduceOp::kSum)[0];
+            double bytes = 0;
+            for (const FileRecord& file : found->stored.files()) bytes += static_cast<double>(file.bytes);
+            EXPECT_EQ(verified, bytes) << "a file is verified twice, or not at all";
+          });
+        }
       }
-      const auto found = newest_checkpoint(folder.path(), communicator, warnings);
-      ASSERT_TRUE(found);
-      EXPECT_EQ(found->path, folder.path() + "/step_00000200");
-      expect_state_of(*found, 200, communicator);
-      expect_state_of(open_checkpoint(folder.path() + "/step_00000100", communicator), 100, communicator);
-      EXPECT_EQ(warnings, Names{});
-    });
-    EXPECT_EQ(names_in(folder.path()), (Names{"latest", "step_00000100", "step_00000200"}));
-    EXPECT_EQ(text_of(folder.path() + "/latest"), "step_00000200");
-    EXPECT_EQ(names_in(folder.path() + "/step_00000200").size(), static_cast<std::size_t>(ranks) + 1);
+    }
   }
-}
-
-TEST(CheckpointRanks, AnotherNumberOfRanksIsRefused) {
-  const TemporaryFolder folder;
-  const auto pieces = [](Communicator& c) { return pieces_at(c.context(), c.rank(), 5); };
-  run_ranks(2, [&](Communicator& c) { save_checkpoint(folder.path(), manifest_at(5), pieces(c), c, 1); });
-  run_ranks(3, [&](Communicator& c) {
-    auto wanted = pieces(c);
-    const auto found = open_checkpoint(folder.path() + "/step_00000005", c);
-    EXPECT_EQ(error_of([&] { load_checkpoint(found, wanted, c); }),
-              "the checkpoint " + folder.path() +
-                  "/step_00000005 was saved by 2 ranks and cannot be loaded by 3; start as many");
-  });
 }
 
 TEST(CheckpointRanks, WhatOneRankFindsAllRanksThrow) {
   const TemporaryFolder folder;
-  const auto pieces = [](Communicator& c) { return pieces_at(c.context(), c.rank(), 5); };
-  run_ranks(3, [&](Communicator& c) { save_checkpoint(folder.path(), manifest_at(5), pieces(c), c, 1); });
   run_ranks(3, [&](Communicator& c) {
-    auto wanted = pieces(c);
-    if (c.rank() == 2) wanted[0].name = "parameters/blocks.9";
-    const auto found = open_checkpoint(folder.path() + "/step_00000005", c);
-    const std::string error = error_of([&] { load_checkpoint(found, wanted, c); });
-    EXPECT_NE(error.find("rank_0002.h5 holds \"parameters/blocks.0\" of 9 fp32 where this run has "
-                         "\"parameters/blocks.9\" of 9 fp32"),
-              std::string::npos)
-        << error;
+    save_checkpoint(folder.path(), case_manifest(5), case_pieces(c, 5, Cut::kRuns), c, {});
   });
   const std::string shard = folder.path() + "/step_00000005/rank_0001.h5";
   std::string bytes = text_of(shard);
@@ -163,106 +97,96 @@ TEST(CheckpointRanks, WhatOneRankFindsAllRanksThrow) {
   run_ranks(2, [&](Communicator& c) {
     EXPECT_EQ(error_of([&] { open_checkpoint(folder.path() + "/step_00000005", c); }),
               "the checkpoint file " + shard + " is damaged: its digest does not fit");
+    open_checkpoint(folder.path() + "/step_00000005", c, Verify::kSizesOnly);
   });
 }
 
-TEST(CheckpointRanks, AFullDiskOnOneRankLeavesWhatWasThere) {
-  const TemporaryFolder folder;
-  const auto save = [&](std::int64_t step, std::int64_t count) {
-    run_ranks(2, [&](Communicator& c) {
-      auto pieces = pieces_at(c.context(), c.rank(), step);
-      const Shape shape{c.rank() == 1 ? count : 1};
-      pieces.push_back({"large", Array::zeros(c.context(), shape, DType::kFloat32)});
-      save_checkpoint(folder.path(), manifest_at(step), pieces, c, 1);
+TEST_F(Checkpoint, ElementsAreConverted) {
+  save(3);
+  auto wanted = case_pieces(*self_, 3, Cut::kLastDim);
+  for (CheckpointPiece& piece : wanted) {
+    const DType other = piece.array.dtype() == DType::kFloat32 ? DType::kFloat64 : DType::kFloat32;
+    piece.array = Array::zeros(context_, piece.array.shape(), other);
+  }
+  read_pieces(*newest(), wanted);
+  const auto expected = case_pieces(*self_, 3, Cut::kLastDim);
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    const auto loaded = testing::values_of(wanted[i].array), right = testing::values_of(expected[i].array);
+    for (std::size_t k = 0; k < right.size(); ++k)
+      EXPECT_EQ(static_cast<float>(loaded[k]), static_cast<float>(right[k]));
+  }
+}
+
+/// Reads a data set of an HDF5 file by the library alone.
+std::vector<double> read_hdf5(const std::string& path, const std::string& name, std::vector<hsize_t>& shape) {
+  const hid_t file = H5Fopen(path.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT);
+  const hid_t set = H5Dopen2(file, name.c_str(), H5P_DEFAULT), space = H5Dget_space(set);
+  shape.resize(static_cast<std::size_t>(std::max(H5Sget_simple_extent_ndims(space), 0)));
+  H5Sget_simple_extent_dims(space, shape.data(), nullptr);
+  std::vector<double> values(static_cast<std::size_t>(H5Sget_simple_extent_npoints(space)));
+  EXPECT_GE(H5Dread(set, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data()), 0);
+  H5Sclose(space);
+  H5Dclose(set);
+  H5Fclose(file);
+  return values;
+}
+
+TEST(CheckpointRanks, ParametersOpenAsWholeTensorsAndAMissingShardShowsAsNan) {
+  for (const Cut cut : kCuts) {
+    const TemporaryFolder folder;
+    run_ranks(3, [&](Communicator& c) {
+      save_checkpoint(folder.path(), case_manifest(5), case_pieces(c, 5, cut), c, {});
     });
-  };
-  save(100, 10);
-  {
-    const SmallDisk disk(200'000);
-    const std::string error = error_of([&] { save(200, 100'000); });
-    EXPECT_EQ(error, "the checkpoint of step 200 cannot be saved: cannot write " + folder.path() +
-                         "/.tmp-step_00000200/rank_0001.h5: File too large");
+    const std::string checkpoint = folder.path() + "/moved";
+    fs::rename(folder.path() + "/step_00000005", checkpoint);
+    for (std::size_t t = 0; t < 3; ++t) {
+      const TensorRecord& tensor = case_tensors()[t];
+      std::vector<hsize_t> shape;
+      const auto values = read_hdf5(checkpoint + "/parameters.h5", tensor.name.substr(11), shape);
+      EXPECT_EQ(shape, std::vector<hsize_t>(tensor.shape.begin(), tensor.shape.end()));
+      ASSERT_EQ(values.size(), static_cast<std::size_t>(tensor.shape.count()));
+      for (std::size_t i = 0; i < values.size(); ++i)
+        EXPECT_EQ(values[i], testing::case_value(t, static_cast<std::int64_t>(i), 5)) << tensor.name << i;
+    }
+    fs::remove(checkpoint + "/rank_0001.h5");
+    std::vector<hsize_t> shape;
+    const auto values = read_hdf5(checkpoint + "/parameters.h5", "encoder.weight", shape);
+    const auto missing = std::ranges::count_if(values, [](double x) { return std::isnan(x); });
+    EXPECT_EQ(missing, cut == Cut::kRuns ? 26 : cut == Cut::kFirstDim ? 4 * 6 : 13 * 2);
   }
-  EXPECT_EQ(names_in(folder.path()), (Names{"latest", "step_00000100"}));
-  save(300, 10);
-  EXPECT_EQ(names_in(folder.path()), (Names{"latest", "step_00000300"}));
 }
 
-TEST_F(Checkpoint, AFullDiskAtAnyByteLeavesWhatWasThere) {
-  save(100);
-  for (const rlim_t bytes : {0, 1, 90, 500, 1000, 5000, 18000, 30000}) {
-    const SmallDisk disk(bytes);
-    EXPECT_NE(error_of([&] { save(200); }), "") << bytes;
-    EXPECT_EQ(names_in(folder_), (Names{"latest", "step_00000100"})) << bytes;
+TEST_F(Checkpoint, AShardSaysOfEachPieceWhatItIs) {
+  save(3);
+  const std::string shard = folder_ + "/step_00000003/rank_0000.h5";
+  const FoundCheckpoint found = *newest();
+  for (const PieceRecord& piece : found.stored.shards[0].pieces) {
+    std::vector<hsize_t> shape;
+    const auto values = read_hdf5(shard, piece.tensor + "#0", shape);
+    EXPECT_EQ(shape, std::vector<hsize_t>(piece.box.extent.begin(), piece.box.extent.end()));
+    const auto bytes = text_of(shard).substr(static_cast<std::size_t>(piece.offset),
+                                             values.size() * static_cast<std::size_t>(size_of(piece.dtype)));
+    EXPECT_EQ(digest_of_text(bytes), piece.digest);
+    const hid_t file = H5Fopen(shard.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT);
+    char digest[17] = "";
+    const hid_t set = H5Dopen2(file, (piece.tensor + "#0").c_str(), H5P_DEFAULT);
+    const hid_t attribute = H5Aopen(set, "xxh64", H5P_DEFAULT), type = H5Aget_type(attribute);
+    EXPECT_GE(H5Aread(attribute, type, digest), 0);
+    EXPECT_EQ(piece.digest, digest);
+    H5Tclose(type);
+    H5Aclose(attribute);
+    H5Dclose(set);
+    H5Fclose(file);
   }
-  auto manifest = manifest_at(200);
-  manifest.extra["large"] = std::string(300'000, 'x');
-  const auto pieces = pieces_at(context_, 0, 200);
-  {
-    const SmallDisk disk(200'000);
-    EXPECT_EQ(error_of([&] { save_checkpoint(folder_, manifest, pieces, *self_, 1); }),
-              "the checkpoint of step 200 cannot be saved: cannot write " + folder_ +
-                  "/.tmp-step_00000200/manifest.json.tmp: File too large");
-  }
-  EXPECT_EQ(names_in(folder_), (Names{"latest", "step_00000100"}));
-  EXPECT_EQ(newest_step(), 100);
-  save_checkpoint(folder_, manifest, pieces, *self_, 1);
-  EXPECT_EQ(newest_step(), 200);
-}
-
-TEST_F(Checkpoint, APathThatIsAFileIsRefused) {
-  put_text(folder_, "");
-  EXPECT_NE(error_of([&] { save(1); }).find("the checkpoint of step 1 cannot be saved: "), std::string::npos);
-  EXPECT_EQ(newest_step(), -1);
-}
-
-TEST_F(Checkpoint, TheStepThatExistsIsReplaced) {
-  save(7);
-  const auto pieces = pieces_at(context_, 0, 8);
-  save_checkpoint(folder_, manifest_at(7), pieces, *self_, 3);
-  EXPECT_EQ(names_in(folder_), (Names{"latest", "step_00000007"}));
-  auto loaded = pieces_at(context_, 0, 7);
-  load_checkpoint(*newest(), loaded, *self_);
-  EXPECT_EQ(testing::values_of(loaded[0].array), testing::values_of(pieces[0].array));
-}
-
-TEST_F(Checkpoint, TheOneReplacedIsFoundWhileTheNewOneHasNoName) {
-  save(7);
-  fs::rename(folder_ + "/step_00000007", folder_ + "/step_00000007.old");  // and here the machine died
-  ASSERT_EQ(newest_step(), 7);
-  expect_state_of(*newest(), 7, *self_);
-  save(7);
-  EXPECT_EQ(names_in(folder_), (Names{"latest", "step_00000007"}));
-}
-
-TEST_F(Checkpoint, KeepsThoseSavedLast) {
-  for (const std::int64_t step : {100, 200, 300, 400}) save(step, 2);
-  EXPECT_EQ(names_in(folder_), (Names{"latest", "step_00000300", "step_00000400"}));
-  save(50, 2);  // the run was taken back
-  EXPECT_EQ(names_in(folder_), (Names{"latest", "step_00000050", "step_00000400"}));
-  EXPECT_EQ(newest_step(), 50);
-}
-
-TEST_F(Checkpoint, LeftoversAndFoldersThatAreNotWholeDoNotCount) {
-  save(100);
-  save(200);
-  fs::create_directories(folder_ + "/.tmp-step_00000300/x");
-  fs::create_directories(folder_ + "/step_00000900");
-  EXPECT_EQ(newest_step(), 200);
-  ASSERT_EQ(warnings_.size(), 1u);
-  EXPECT_EQ(warnings_[0],
-            folder_ + "/step_00000900 is not a whole checkpoint: it has no manifest.json; it is passed over");
-  save(300, 2);
-  EXPECT_EQ(names_in(folder_), (Names{"latest", "step_00000200", "step_00000300", "step_00000900"}));
 }
 
 TEST_F(Checkpoint, DamageIsNoticedAndTheOneBeforeIsFound) {
   save(100);
   save(200);
   const std::string folder = folder_ + "/step_00000200";
-  for (const char* name : {"manifest.json", "rank_0000.h5"}) {
+  for (const char* name : {"manifest.json", "rank_0000.h5", "parameters.h5"}) {
     const std::string path = folder + "/" + name, whole = text_of(path);
-    for (std::size_t at = 0; at < whole.size(); at += 1 + whole.size() / 97) {
+    for (std::size_t at = 0; at + 1 < whole.size(); at += 1 + whole.size() / 61) {
       std::string damaged = whole;
       damaged[at] ^= 4;
       put_text(path, damaged);
@@ -282,8 +206,10 @@ TEST_F(Checkpoint, DamageIsNoticedAndTheOneBeforeIsFound) {
 TEST_F(Checkpoint, WhatIsNotThereOrNotWholeIsNotOpened) {
   save(1);
   EXPECT_EQ(open_error("step_00000002"), "there is no checkpoint " + folder_ + "/step_00000002");
+  EXPECT_EQ(open_error("latest"), "");
+  EXPECT_EQ(open_error("step_00000001/"), "");
   for (const char* text : {"", "{", "null", "[]", "{}", "{\"format_version\": \"x\"}", "\xff\xfe",
-                           "{\"format_version\": 1}", "{\"format_version\": 1, \"xxh64\": \"\"}"}) {
+                           "{\"format_version\": 2}", "{\"format_version\": 2, \"xxh64\": \"\"}"}) {
     put_text(folder_ + "/step_00000001/manifest.json", text);
     const std::string error = open_error("step_00000001");
     EXPECT_NE(error.find("step_00000001/manifest.json is not a whole manifest of a checkpoint: "),
@@ -291,64 +217,78 @@ TEST_F(Checkpoint, WhatIsNotThereOrNotWholeIsNotOpened) {
         << text << ": " << error;
     EXPECT_EQ(error.find('\n'), std::string::npos);
   }
-  put_text(folder_ + "/step_00000001/manifest.json", "{\"format_version\": 2, \"new\": true}");
-  EXPECT_NE(open_error("step_00000001").find("is of format version 2, this program reads version 1; "),
+  put_text(folder_ + "/step_00000001/manifest.json", "{\"format_version\": 3, \"new\": true}");
+  EXPECT_NE(open_error("step_00000001").find("is of format version 3, this program reads version 2; "),
             std::string::npos);
 }
 
 TEST_F(Checkpoint, ManifestsOfTheRightDigestAndTheWrongFieldsAreRefused) {
-  const std::string text = write_manifest(manifest_at(1), 1, {});
+  save(1);
+  const std::string text = text_of(folder_ + "/step_00000001/manifest.json");
   EXPECT_EQ(read_manifest(text, "x").serial, 1);
-  for (const auto& [key, value] : std::vector<std::pair<const char*, Json>>{{"step", -1},
-                                                                            {"step", 1.5},
-                                                                            {"serial", "1"},
-                                                                            {"shards", Json::array({1})},
-                                                                            {"shards", {{"bytes", 3}}}}) {
+  const auto with = [&](const std::string& pointer, const Json& value) {
     Json json = Json::parse(text);
     json.erase("xxh64");
-    json[key] = value;
+    json[Json::json_pointer(pointer)] = value;
     json["xxh64"] = digest_of_text(json.dump());
-    EXPECT_NE(error_of([&] { read_manifest(json.dump(), "x"); }), "") << key << value;
-  }
+    return error_of([&] { read_manifest(json.dump(), "x"); });
+  };
+  EXPECT_EQ(with("/step", 7), "");
+  const std::pair<const char*, Json> wrong[] = {{"/step", -1},
+                                                {"/step", 1.5},
+                                                {"/serial", "1"},
+                                                {"/shards", Json::array({1})},
+                                                {"/shards", Json::array()},
+                                                {"/shards", {{"bytes", 3}}},
+                                                {"/shards/0/name", "../../rank_0000.h5"},
+                                                {"/shards/0/name", ".."},
+                                                {"/shards/0/bytes", -1},
+                                                {"/shards/0/bytes", 100},
+                                                {"/shards/0/pieces/0/0", 99},
+                                                {"/shards/0/pieces/0/1/0", 1},
+                                                {"/shards/0/pieces/0/2/0", std::int64_t{1} << 62},
+                                                {"/shards/0/pieces/0/2", {13, 6, 1}},
+                                                {"/shards/0/pieces/0/3", std::int64_t{1} << 62},
+                                                {"/tensors/0/1", "fp8"},
+                                                {"/tensors/0/2/0", 14},
+                                                {"/tensors/0/2/0", std::int64_t{1} << 62},
+                                                {"/tensors/0/2", {1, 1, 1, 1, 1, 1, 1, 1, 78}},
+                                                {"/views/0", "parameters.h5"}};
+  for (const auto& [pointer, value] : wrong) EXPECT_NE(with(pointer, value), "") << pointer << value;
 }
 
-TEST_F(Checkpoint, TheFirstPieceThatDiffersIsNamed) {
+TEST_F(Checkpoint, TheFirstTensorThatDiffersIsNamed) {
   save(1);
-  const auto pieces = pieces_at(context_, 0, 1);
-  const auto says = [&](const std::vector<CheckpointPiece>& wanted, const std::string& what) {
-    const std::string error = load_error(wanted);
+  const auto says = [&](const std::vector<TensorRecord>& expected, const std::string& what) {
+    const std::string error = error_of([&] { check_tensors(*newest(), expected); });
     EXPECT_NE(error.find(what), std::string::npos) << error;
   };
-  auto wanted = pieces;
-  wanted[2].array = testing::random_array(context_, {2000}, DType::kFloat32, 1);
-  says(wanted, "holds \"adamw.m\" of 2000 fp64 where this run has \"adamw.m\" of 2000 fp32");
-  wanted[1].array = testing::random_array(context_, {4}, DType::kFloat32, 1);
-  says(wanted,
-       "holds \"parameters/blocks.1\" of 3 fp32 where this run has \"parameters/blocks.1\" of 4 fp32");
-  wanted = pieces;
-  wanted.pop_back();
-  says(wanted, "holds \"adamw.m\" of 2000 fp64 where this run has no further piece");
-  wanted = pieces;
-  wanted.push_back(pieces[0]);
-  says(wanted, "holds no further piece where this run has \"parameters/blocks.0\" of 7 fp32");
+  auto expected = case_tensors();
+  expected[4].dtype = DType::kFloat32;
+  says(expected,
+       "holds \"adamw.moment1/encoder.weight\" of shape [13, 6] in fp64 where this run has "
+       "\"adamw.moment1/encoder.weight\" of shape [13, 6] in fp32");
+  expected[1].shape = {3, 4, 6};
+  says(expected,
+       "holds \"parameters/blocks.0.cube\" of shape [3, 4, 5] in fp32 where this run has "
+       "\"parameters/blocks.0.cube\" of shape [3, 4, 6] in fp32");
+  expected[0].name = "parameters/decoder.weight";
+  says(expected, "holds no such tensor where this run has \"parameters/decoder.weight\" of shape [13, 6]");
+  expected = case_tensors();
+  expected.erase(expected.begin());
+  says(expected,
+       "holds \"parameters/encoder.weight\" of shape [13, 6] in fp32 where this run has no such tensor");
+  expected = {case_tensors()[0], case_tensors()[1], case_tensors()[2]};
+  EXPECT_EQ(error_of([&] { check_tensors(*newest(), expected); }), "") << "groups that are not asked for";
 }
 
-TEST_F(Checkpoint, ShardsOfOtherShapesAreRefusedByThemselves) {
+TEST_F(Checkpoint, PiecesThatAreNotThereAreRefused) {
   save(1);
-  const std::string shard = folder_ + "/step_00000001/rank_0000.h5";
-  auto pieces = pieces_at(context_, 0, 1);
-  pieces[0].array = testing::random_array(context_, {6}, DType::kFloat32, 1);
-  EXPECT_NE(error_of([&] { read_shard(shard, pieces); }).find("does not hold 6 numbers of fp32"),
-            std::string::npos);
-  pieces[0].name = "other";
-  EXPECT_NE(error_of([&] { read_shard(shard, pieces); }).find("HDF5 cannot find the piece \"other\" in "),
-            std::string::npos);
-  put_text(shard, "not HDF5");
-  EXPECT_EQ(error_of([&] { read_shard(shard, pieces); }), "HDF5 cannot open " + shard);
-  EXPECT_NE(error_of([&] {
-              save_checkpoint(folder_, manifest_at(2), {pieces[0], pieces[0]}, *self_, 1);
-            }).find("HDF5 cannot create the piece \"other\""),
-            std::string::npos);
+  auto pieces = case_pieces(*self_, 1, Cut::kRuns);
+  pieces[0].tensor = "parameters/other";
+  EXPECT_NE(
+      error_of([&] { read_pieces(*newest(), pieces); }).find("does not hold all of \"parameters/other\""),
+      std::string::npos);
 }
 
 // HDF5 takes a second block of metadata, behind the data, only when the first was too small.
@@ -356,45 +296,19 @@ TEST_F(Checkpoint, TheDescriptionOfManyPiecesStandsBeforeThem) {
   constexpr int kPieces = 500;
   std::vector<CheckpointPiece> pieces;
   for (int i = 0; i < kPieces; ++i) {
-    const std::string name = "model/blocks." + std::to_string(i) + "/adamw.m/fp32";
-    pieces.push_back({name, testing::random_array(context_, {100}, DType::kFloat32, i)});
+    pieces.push_back({concat("parameters/blocks.", i, ".attention.projection.weight"),
+                      {20, 5},
+                      Box::whole({20, 5}),
+                      testing::random_array(context_, {100}, DType::kFloat32, i)});
   }
-  const std::string path = temporary_.path() + "/many.h5";
-  write_shard(path, pieces);
-  EXPECT_LT(fs::file_size(path), kPieces * (400 + 8192) + 100'000);
+  save_checkpoint(folder_, case_manifest(1), pieces, *self_, {});
+  EXPECT_LT(fs::file_size(folder_ + "/step_00000001/rank_0000.h5"), kPieces * (400 + 2100) + 100'000);
   auto loaded = pieces;
   for (CheckpointPiece& piece : loaded) piece.array = Array::zeros(context_, {100}, DType::kFloat32);
-  read_shard(path, loaded);
+  read_pieces(*newest(), loaded);
   for (int i = 0; i < kPieces; ++i) {
     ASSERT_EQ(testing::values_of(loaded[i].array), testing::values_of(pieces[i].array));
   }
-}
-
-/// A child saves on and on, every second time the same step, and is killed at any moment.
-TEST_F(Checkpoint, KilledAtAnyMomentTheLastOneIsWhole) {
-  save(1);
-  std::int64_t last = 1;
-  for (int round = 0; round < 12; ++round) {
-    const pid_t child = ::fork();
-    if (child == 0) {
-      for (std::int64_t step = last + 1;; ++step) {
-        save(step, 1 + round % 2);
-        save(step, 1 + round % 2);
-      }
-    }
-    ::usleep(static_cast<useconds_t>(15'000 + 1'700 * round));
-    ::kill(child, SIGKILL);
-    int status = 0;
-    ::waitpid(child, &status, 0);
-    ASSERT_TRUE(WIFSIGNALED(status)) << "the child ended by itself";
-    const auto found = newest();
-    ASSERT_TRUE(found);
-    EXPECT_EQ(warnings_, Names{});
-    EXPECT_GE(found->manifest.step, last);
-    last = found->manifest.step;
-    expect_state_of(*found, last, *self_);
-  }
-  EXPECT_GT(last, 1) << "no child came to save anything";
 }
 
 }  // namespace

@@ -91,15 +91,11 @@ class Trained {
     block_.release();
   }
 
-  /// This rank's part of a state of the optimizer: "parameter", "moment1", "moment2".
-  Tensors state(const AdamW& optimizer, const std::string& name) {
+  /// This rank's part of a state of the optimizer: "parameters", "adamw.moment1", "adamw.moment2".
+  Tensors state(const AdamW& optimizer, const std::string& kind) {
     Tensors result;
-    std::size_t group = 0;
-    for (const AdamW::State& state : optimizer.state()) {
-      if (!state.name.ends_with("." + name)) continue;
-      const ParameterGroup& held = *block_.groups().at(group++);
-      testing::collect(name == "parameter" ? held.stored_segments() : held.owned_segments(), state.array,
-                       result);
+    for (const AdamW::State& state : optimizer.state(AdamW::Share::kHeld)) {
+      if (state.kind == kind) testing::collect({state.segment}, state.array, result);
     }
     return result;
   }
@@ -133,9 +129,9 @@ void run_rank(const Rank& rank, const Golden& golden, Zero zero, History& all, s
     all.norms.resize(10);
     all.norms[s] = norm;
     for (auto& history : {&all.parameters, &all.moment1, &all.moment2}) history->resize(10);
-    testing::merge(all.parameters[s], trained.state(optimizer, "parameter"));
-    testing::merge(all.moment1[s], trained.state(optimizer, "moment1"));
-    testing::merge(all.moment2[s], trained.state(optimizer, "moment2"));
+    testing::merge(all.parameters[s], trained.state(optimizer, "parameters"));
+    testing::merge(all.moment1[s], trained.state(optimizer, "adamw.moment1"));
+    testing::merge(all.moment2[s], trained.state(optimizer, "adamw.moment2"));
   }
 }
 
@@ -206,14 +202,14 @@ TEST(AdamW, FrozenParametersStayAndDoNotCountInTheNorm) {
   OptimizerOptions options;
   options.groups = {{.match = "m*", .frozen = true}, {.match = "v*", .frozen = true}};
   with_gradients(options, [](AdamW& optimizer, Trained& trained) {
-    const Tensors before = trained.state(optimizer, "parameter");
+    const Tensors before = trained.state(optimizer, "parameters");
     const double norm = optimizer.finish_gradients(2.0);
     EXPECT_DOUBLE_EQ(norm, 1.0);  // of "scalar", scaled
     optimizer.step(1.0, 2.0, norm);
-    const Tensors after = trained.state(optimizer, "parameter");
+    const Tensors after = trained.state(optimizer, "parameters");
     for (const std::string name : {"matrix", "vector", "volume"}) EXPECT_EQ(after.at(name), before.at(name));
     EXPECT_NE(after.at("scalar"), before.at("scalar"));
-    EXPECT_EQ(trained.state(optimizer, "moment1").at("matrix"), std::vector<double>(21, 0.0));
+    EXPECT_EQ(trained.state(optimizer, "adamw.moment1").at("matrix"), std::vector<double>(21, 0.0));
   });
 }
 
@@ -255,9 +251,9 @@ TEST(AdamW, TheFirstMatchingGroupCounts) {
   OptimizerOptions options;
   options.groups = {{.match = "vec*", .learning_rate = 0.5}, {.match = "v*", .frozen = true}, {.match = "*"}};
   with_gradients(options, [](AdamW& optimizer, Trained& trained) {
-    const Tensors before = trained.state(optimizer, "parameter");
+    const Tensors before = trained.state(optimizer, "parameters");
     optimizer.step(1.0, 1.0, optimizer.finish_gradients(1.0));
-    const Tensors after = trained.state(optimizer, "parameter");
+    const Tensors after = trained.state(optimizer, "parameters");
     EXPECT_EQ(after.at("volume"), before.at("volume"));
     // The first step is rate · sign(gradient), but for decay.
     EXPECT_NEAR(after.at("vector")[1], before.at("vector")[1] * (1 - 0.5 * 0.01) + 0.5, 1e-6);
@@ -269,33 +265,33 @@ TEST(AdamW, AveragesParameters) {
   OptimizerOptions options;
   options.ema_decay = 0.75;
   with_gradients(options, [](AdamW& optimizer, Trained& trained) {
-    Tensors average = trained.state(optimizer, "parameter");
+    Tensors average = trained.state(optimizer, "parameters");
     const double norm = optimizer.finish_gradients(1.0);
     for (int step = 0; step < 3; ++step) {
       optimizer.step(100.0, 1.0, norm);
-      const Tensors now = trained.state(optimizer, "parameter");
+      const Tensors now = trained.state(optimizer, "parameters");
       for (auto& [name, values] : average) {
         for (std::size_t i = 0; i < values.size(); ++i) values[i] = 0.75 * values[i] + 0.25 * now.at(name)[i];
       }
     }
-    const Tensors trained_values = trained.state(optimizer, "parameter");
+    const Tensors trained_values = trained.state(optimizer, "parameters");
     {
       const AdamW::Averaged averaged(optimizer);
-      const Tensors now = trained.state(optimizer, "parameter");
+      const Tensors now = trained.state(optimizer, "parameters");
       for (const std::string& name : kNames) {
         EXPECT_LE(relative_difference(now.at(name), average.at(name)), 1e-14) << name;
         EXPECT_GT(relative_difference(now.at(name), trained_values.at(name)), 1e-3) << name;
       }
     }
-    EXPECT_EQ(trained.state(optimizer, "parameter"), trained_values);
+    EXPECT_EQ(trained.state(optimizer, "parameters"), trained_values);
   });
 }
 
 TEST(AdamW, AveragedWithoutAnAverageChangesNothing) {
   with_gradients({}, [](AdamW& optimizer, Trained& trained) {
-    const Tensors before = trained.state(optimizer, "parameter");
+    const Tensors before = trained.state(optimizer, "parameters");
     const AdamW::Averaged averaged(optimizer);
-    EXPECT_EQ(trained.state(optimizer, "parameter"), before);
+    EXPECT_EQ(trained.state(optimizer, "parameters"), before);
   });
 }
 

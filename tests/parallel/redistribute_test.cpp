@@ -184,7 +184,7 @@ TEST(Redistribute, OneCollectiveWhereOneWillDo) {
                         Case{layout(s0, r), layout(s1, r), Collective::kAllToAll, 1},
                         Case{layout(s0, s1), layout(s1, s0), Collective::kAllToAll, 3},
                         Case{layout(r, s1), layout(s0, s1), Collective::kBroadcast, 1}}) {
-    const std::vector<Step> steps = redistribution_steps(mesh, c.from, c.to);
+    const Steps steps = redistribution_steps(mesh, c.from, c.to);
     ASSERT_EQ(steps.size(), 1U) << c.from.to_string(mesh) << " -> " << c.to.to_string(mesh);
     EXPECT_EQ(steps[0].kind, c.kind) << c.from.to_string(mesh) << " -> " << c.to.to_string(mesh);
     EXPECT_EQ(steps[0].axes, c.axes) << c.from.to_string(mesh) << " -> " << c.to.to_string(mesh);

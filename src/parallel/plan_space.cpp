@@ -1,0 +1,322 @@
+#include "parallel/plan_space.h"
+
+#include <algorithm>
+#include <set>
+
+#include "base/text.h"
+
+namespace jigsaw {
+
+PlanSpace::PlanSpace(const Trace& trace, const MeshShape& mesh, const CostModel& model)
+    : trace_(trace),
+      mesh_(mesh),
+      model_(model),
+      homes_(trace.values.size()),
+      always_cut_(trace.values.size()) {
+  find_rows();
+  find_homes();
+}
+
+/// The rows that keep values fully cut; where a neighbour cuts the same dim in multiples of a row's units, in
+/// those (units scale): a field in patches stays in patches.
+void PlanSpace::find_rows() {
+  std::vector<std::set<std::pair<int, std::int64_t>>> units(trace_.values.size());  // dim and unit
+  const auto note = [&](int v, const Placement& p) {
+    return p.is_shard() && p.unit > 1 && units[static_cast<std::size_t>(v)].emplace(p.dim, p.unit).second;
+  };
+  const auto note_row = [&](const Trace::Node& node, const Row& row) {
+    bool fresh = note(node.output, row.output);
+    for (std::size_t i = 0; i < row.inputs.size(); ++i) fresh = note(node.inputs[i], row.inputs[i]) || fresh;
+    return fresh;
+  };
+  /// Multiples of p's unit in which v is cut along the same dim.
+  const auto add_multiples = [&](int v, const Placement& p, std::set<std::int64_t>& multiples) {
+    if (!p.is_shard()) return;
+    for (const auto& [dim, unit] : units[static_cast<std::size_t>(v)]) {
+      if (dim == p.dim && unit > p.unit && unit % p.unit == 0) multiples.insert(unit / p.unit);
+    }
+  };
+  const auto rows_in_units = [&](const Trace::Node& node) {
+    std::vector<Row> rows;
+    for (const Row& row : node.signature.rows) {
+      const auto partial = [](const Placement& p) { return p.is_partial(); };
+      if (std::any_of(row.inputs.begin(), row.inputs.end(), partial)) continue;
+      std::set<std::int64_t> multiples;
+      add_multiples(node.output, row.output, multiples);
+      for (std::size_t i = 0; i < row.inputs.size(); ++i)
+        add_multiples(node.inputs[i], row.inputs[i], multiples);
+      if (multiples.empty()) multiples.insert(1);
+      for (const std::int64_t k : multiples) rows.push_back(scaled(row, k));
+    }
+    return rows;
+  };
+  for (std::size_t v = 0; v < trace_.values.size(); ++v) {
+    for (const Placement& p : trace_.values[v].placements.of) note(static_cast<int>(v), p);
+  }
+  for (const Trace::Node& node : trace_.nodes) {
+    for (const Row& row : node.signature.rows) note_row(node, row);
+  }
+  for (bool fresh = true; fresh;) {
+    fresh = false;
+    rows_.clear();
+    for (const Trace::Node& node : trace_.nodes) {
+      rows_.push_back(rows_in_units(node));
+      for (const Row& row : rows_.back()) fresh = note_row(node, row) || fresh;
+    }
+  }
+}
+
+/// Cuts that the value's producer gives or its consumers take, so that some neighbour needs no transfer.
+std::vector<Placement> PlanSpace::candidates(int v, int axis) const {
+  std::vector<Placement> found;
+  const int size = mesh_.size[static_cast<std::size_t>(axis)];
+  const auto add = [&](const Placement& p, bool any_extent) {
+    if (!p.is_shard() || std::find(found.begin(), found.end(), p) != found.end()) return;
+    if (any_extent || value(v).shape[p.dim] / p.unit >= size) found.push_back(p);
+  };
+  for (const bool any_extent : {false, true}) {
+    for (const Trace::Node& node : trace_.nodes) {
+      for (const Row& row : rows_of(node)) {
+        if (node.output == v) add(row.output, any_extent);
+        for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+          if (node.inputs[i] == v) add(row.inputs[i], any_extent);
+        }
+      }
+    }
+    if (!found.empty()) return found;
+  }
+  return {Placement::replicate()};
+}
+
+void PlanSpace::find_homes() {
+  for (std::size_t i = 0; i < trace_.values.size(); ++i) {
+    const int v = static_cast<int>(i);
+    if (value(v).role == Trace::Role::kPinned) homes_[i] = {value(v).placements};
+    if (value(v).role != Trace::Role::kActivation) continue;
+    std::vector<Placements> homes = {Placements{}};
+    for (int axis = 0; axis < mesh_.axes; ++axis) {
+      if (mesh_.size[static_cast<std::size_t>(axis)] == 1) continue;
+      const std::vector<Placement> options =
+          axis == 0 ? std::vector<Placement>{Placement::shard(0)} : candidates(v, axis);
+      std::vector<Placements> next;
+      for (const Placements& home : homes) {
+        for (const Placement& option : options) {
+          next.push_back(home);
+          next.back()[axis] = option;
+        }
+      }
+      homes = std::move(next);
+    }
+    homes_[i] = std::move(homes);
+  }
+  for (std::size_t i = 0; i < trace_.values.size(); ++i) {
+    for (int axis = 0; axis < mesh_.axes; ++axis) {
+      const auto cut = [axis](const Placements& home) { return home[axis].is_shard(); };
+      if (std::all_of(homes_[i].begin(), homes_[i].end(), cut)) always_cut_[i] |= axis_bit(axis);
+    }
+  }
+}
+
+/// On the data axis the sample is cut, elsewhere any letter that has enough values for all ranks.
+std::vector<int> PlanSpace::rows_on_axis(const Trace::Node& node, int axis) const {
+  const std::vector<Row>& rows = rows_of(node);
+  std::vector<int> found;
+  const int size = mesh_.size[static_cast<std::size_t>(axis)];
+  const auto extent = [&](const Row& row) {
+    for (std::size_t i = 0; i < row.inputs.size(); ++i) {
+      const Placement& p = row.inputs[i];
+      if (p.is_shard()) return (node.signature.inputs[i][p.dim] + p.unit - 1) / p.unit;
+    }
+    return std::int64_t{0};
+  };
+  if (axis == 0) {
+    const auto sample = std::find_if(rows.begin(), rows.end(),
+                                     [](const Row& row) { return row.output == Placement::shard(0); });
+    found.push_back(sample == rows.end() ? -1 : static_cast<int>(sample - rows.begin()));
+    return found;
+  }
+  for (std::size_t r = 0; r < rows.size(); ++r) {
+    if (extent(rows[r]) >= size) found.push_back(static_cast<int>(r));
+  }
+  if (!found.empty()) return found;
+  for (std::size_t r = 0; r < rows.size(); ++r) {
+    if (extent(rows[r]) > 1) found.push_back(static_cast<int>(r));
+  }
+  found.push_back(-1);
+  return found;
+}
+
+RowChoice PlanSpace::make_choice(const Trace::Node& node, const AxisRows& rows) const {
+  RowChoice choice;
+  Decision& d = choice.decision;
+  d.inputs.resize(node.inputs.size());
+  std::vector<std::string> labels;
+  for (int axis = 0; axis < mesh_.axes; ++axis) {
+    const int r = rows[static_cast<std::size_t>(axis)];
+    if (mesh_.size[static_cast<std::size_t>(axis)] == 1) continue;
+    if (r < 0) {
+      labels.push_back("-");
+      continue;
+    }
+    const Row& row = rows_of(node)[static_cast<std::size_t>(r)];
+    for (std::size_t i = 0; i < node.inputs.size(); ++i) d.inputs[i][axis] = row.inputs[i];
+    d.row_output[axis] = row.output;
+    d.cut |= axis_bit(axis);
+    labels.push_back(row.label);
+  }
+  d.rows = join(labels, " ");
+  choice.seconds += local_seconds(node, d) + own_seconds(node, d, rows) + ring_seconds(node, rows, d);
+  for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+    if (value(node.inputs[i]).role == Trace::Role::kParameter) {
+      choice.seconds += parameter_seconds(layout(node.inputs[i], d.inputs[i]));
+    }
+  }
+  return choice;
+}
+
+std::vector<RowChoice> PlanSpace::row_choices(const Trace::Node& node) const {
+  AxisRows none;
+  none.fill(-1);
+  std::vector<AxisRows> combinations(1, none);
+  for (int axis = 0; axis < mesh_.axes; ++axis) {
+    if (mesh_.size[static_cast<std::size_t>(axis)] == 1) continue;
+    std::vector<AxisRows> next;
+    for (const int row : rows_on_axis(node, axis)) {
+      for (AxisRows combination : combinations) {
+        combination[static_cast<std::size_t>(axis)] = row;
+        next.push_back(combination);
+      }
+    }
+    combinations = std::move(next);
+  }
+  std::vector<RowChoice> choices;
+  for (const AxisRows& rows : combinations) choices.push_back(make_choice(node, rows));
+  return choices;
+}
+
+/// The largest piece's share of the FLOPs (backward is twice the forward) and of the bytes through memory.
+double PlanSpace::local_seconds(const Trace::Node& node, const Decision& decision) const {
+  const Coordinates first{};
+  double bytes = 0, share = 1;
+  for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+    const Layout input = layout(node.inputs[i], decision.inputs[i]);
+    bytes += static_cast<double>(input.box(mesh_, first).extent.count()) * model_.element_bytes;
+  }
+  const Layout output = layout(node.output, decision.row_output);
+  bytes += static_cast<double>(output.box(mesh_, first).extent.count()) * model_.element_bytes;
+  // Each cut letter once, by a dim of the first input that has it: several axes may cut it.
+  std::vector<std::pair<std::size_t, int>> counted;
+  for (int axis = 0; axis < mesh_.axes; ++axis) {
+    if (!contains(decision.cut, axis)) continue;
+    for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+      const Placement& p = decision.inputs[i][axis];
+      if (!p.is_shard()) continue;
+      const std::pair<std::size_t, int> dim{i, p.dim};
+      if (std::find(counted.begin(), counted.end(), dim) != counted.end()) break;
+      counted.push_back(dim);
+      const Layout input = layout(node.inputs[i], decision.inputs[i]);
+      share *= static_cast<double>(input.largest_piece(mesh_)[p.dim]) /
+               static_cast<double>(std::max<std::int64_t>(input.global[p.dim], 1));
+      break;
+    }
+  }
+  return 3 * (node.signature.forward_flops * share / model_.flops_per_second +
+              bytes / model_.memory_bytes_per_second);
+}
+
+/// What rows with a ring send, once over the set of their axes.
+double PlanSpace::ring_seconds(const Trace::Node& node, const AxisRows& rows,
+                               const Decision& decision) const {
+  double share = 0, ranks = 1;
+  for (int axis = 0; axis < mesh_.axes; ++axis) {
+    const int r = rows[static_cast<std::size_t>(axis)], size = mesh_.size[static_cast<std::size_t>(axis)];
+    if (size == 1 || r < 0 || rows_of(node)[static_cast<std::size_t>(r)].ring == 0) continue;
+    share = rows_of(node)[static_cast<std::size_t>(r)].ring;
+    ranks *= size;
+  }
+  const Layout last = layout(node.inputs.back(), decision.inputs.back());
+  const double piece = static_cast<double>(last.largest_piece(mesh_).count());
+  constexpr double kMessages = 3;  // forward one, backward two
+  return (ranks - 1) * (kMessages * model_.latency_seconds +
+                        share * piece * model_.element_bytes / model_.network_bytes_per_second);
+}
+
+/// What the rows' own algorithms send, forward and backward.
+double PlanSpace::own_seconds(const Trace::Node& node, const Decision& decision, const AxisRows& rows) const {
+  double seconds = 0;
+  for (int axis = 0; axis < mesh_.axes; ++axis) {
+    const int r = rows[static_cast<std::size_t>(axis)];
+    if (r < 0) continue;
+    const Row& row = rows_of(node)[static_cast<std::size_t>(r)];
+    if (row.slice_bytes == 0) continue;
+    const Shape piece = layout(node.inputs[0], decision.inputs[0]).box(mesh_, {}).extent;
+    const std::int64_t slice = piece.count() / std::max<std::int64_t>(piece[row.inputs[0].dim], 1);
+    seconds += 2 * (model_.latency_seconds +
+                    static_cast<double>(row.slice_bytes * slice) / model_.network_bytes_per_second);
+  }
+  return seconds;
+}
+
+/// A parameter is gathered along the axes that do not cut it, forward and backward, and its gradient is
+/// scattered. No latency: a block's parameters travel together.
+double PlanSpace::parameter_seconds(const Layout& compute) const {
+  double ranks = 1;
+  for (int axis = 1; axis < mesh_.axes; ++axis) {
+    if (!compute.placements[axis].is_shard()) ranks *= mesh_.size[static_cast<std::size_t>(axis)];
+  }
+  const double piece = static_cast<double>(compute.box(mesh_, {}).extent.count());
+  return 3 * (ranks - 1) / ranks * piece * model_.element_bytes / model_.network_bytes_per_second;
+}
+
+double PlanSpace::input_seconds(const Trace::Node& node, std::size_t i, const Decision& decision,
+                                const Placements& home) const {
+  const Layout held = layout(node.inputs[i], home), wanted = layout(node.inputs[i], decision.inputs[i]);
+  Placements gradient;
+  for (int axis = 0; axis < mesh_.axes; ++axis) {
+    gradient[axis] = gradient_placement(decision.inputs[i][axis], contains(decision.cut, axis));
+  }
+  const double forward = transfer(held, wanted);
+  return forward * (node.signature.saved[i] ? 2 : 1) +
+         transfer(layout(node.inputs[i], gradient), layout(node.inputs[i], dual(home)));
+}
+
+double PlanSpace::output_seconds(const Trace::Node& node, const Decision& decision,
+                                 const Placements& home) const {
+  return transfer(layout(node.output, decision.row_output), layout(node.output, home)) +
+         transfer(layout(node.output, dual(home)), layout(node.output, dual(decision.row_output)));
+}
+
+/// What gathering a fully cut value along the axes on which `whole` holds it whole costs at least: every
+/// element of the largest piece goes to each other rank that wants it.
+double PlanSpace::least_gather(int v, const Placements& whole, int gathers, int messages) const {
+  double copies = 1, pieces = 1;
+  for (int axis = 0; axis < mesh_.axes; ++axis) {
+    const int size = mesh_.size[static_cast<std::size_t>(axis)];
+    pieces *= size;
+    if (contains(always_cut_[static_cast<std::size_t>(v)], axis) && !whole[axis].is_shard()) copies *= size;
+  }
+  if (copies == 1) return 0;
+  const double bytes =
+      static_cast<double>(value(v).shape.count()) / pieces * (copies - 1) * model_.element_bytes;
+  return messages * model_.latency_seconds + gathers * bytes / model_.network_bytes_per_second;
+}
+
+double PlanSpace::least_in(const Trace::Node& node, std::size_t i, const Decision& decision) const {
+  const int v = node.inputs[i];
+  if (value(v).role == Trace::Role::kParameter) return 0;
+  if (homes_of(v).size() == 1) return input_seconds(node, i, decision, homes_of(v)[0]);
+  bool summed = false;  // the gradient
+  for (int axis = 0; axis < mesh_.axes; ++axis) {
+    summed = summed || (contains(decision.cut, axis) && decision.inputs[i][axis].is_replicate());
+  }
+  const int gathers = node.signature.saved[i] ? 2 : 1;
+  return least_gather(v, decision.inputs[i], gathers, gathers + (summed ? 1 : 0));
+}
+
+double PlanSpace::least_out(const Trace::Node& node, const Decision& decision) const {
+  const std::vector<Placements>& homes = homes_of(node.output);
+  if (homes.size() == 1) return output_seconds(node, decision, homes[0]);
+  return least_gather(node.output, decision.row_output, 1, decision.row_output.any_partial() ? 2 : 1);
+}
+
+}  // namespace jigsaw

@@ -1,0 +1,64 @@
+#pragma once
+#include <array>
+#include <vector>
+
+#include "parallel/planner.h"
+
+namespace jigsaw {
+
+/// One way to run an operation on all axes at once.
+struct RowChoice {
+  Decision decision;   ///< `output` not yet chosen
+  double seconds = 0;  ///< local work, forward and backward, and the traffic of parameters
+};
+
+/// What the planner chooses among in one block, and what each choice costs. Parameters have no homes.
+class PlanSpace {
+ public:
+  PlanSpace(const Trace& trace, const MeshShape& mesh, const CostModel& model);
+
+  const Trace::Value& value(int v) const { return trace_.values[static_cast<std::size_t>(v)]; }
+  /// The layouts in which a value may be kept.
+  const std::vector<Placements>& homes_of(int v) const { return homes_[static_cast<std::size_t>(v)]; }
+  std::vector<RowChoice> row_choices(const Trace::Node& node) const;
+
+  /// Seconds to bring operand i from its home to what a choice wants, and its gradient back.
+  double input_seconds(const Trace::Node& node, std::size_t i, const Decision& decision,
+                       const Placements& home) const;
+  /// Seconds to bring the result to its home, and its gradient back.
+  double output_seconds(const Trace::Node& node, const Decision& decision, const Placements& home) const;
+  /// The same from and to any home, at least.
+  double least_in(const Trace::Node& node, std::size_t i, const Decision& decision) const;
+  double least_out(const Trace::Node& node, const Decision& decision) const;
+
+ private:
+  /// For each axis the number of a row, or -1 for all-Replicate.
+  using AxisRows = std::array<int, kMaxAxes>;
+
+  const std::vector<Row>& rows_of(const Trace::Node& node) const {
+    return rows_[static_cast<std::size_t>(&node - trace_.nodes.data())];
+  }
+  Layout layout(int v, const Placements& p) const { return {value(v).shape, p}; }
+  double transfer(const Layout& from, const Layout& to) const {
+    return transfer_cost(mesh_, from, to, model_.element_bytes).seconds(model_);
+  }
+  void find_rows();
+  void find_homes();
+  std::vector<Placement> candidates(int v, int axis) const;
+  std::vector<int> rows_on_axis(const Trace::Node& node, int axis) const;
+  RowChoice make_choice(const Trace::Node& node, const AxisRows& rows) const;
+  double local_seconds(const Trace::Node& node, const Decision& decision) const;
+  double ring_seconds(const Trace::Node& node, const AxisRows& rows, const Decision& decision) const;
+  double own_seconds(const Trace::Node& node, const Decision& decision, const AxisRows& rows) const;
+  double parameter_seconds(const Layout& compute) const;
+  double least_gather(int v, const Placements& whole, int gathers, int messages) const;
+
+  const Trace& trace_;
+  const MeshShape& mesh_;
+  const CostModel& model_;
+  std::vector<std::vector<Row>> rows_;  // by operation: without Partial inputs, in the units of neighbours
+  std::vector<std::vector<Placements>> homes_;
+  std::vector<AxisSet> always_cut_;  // by value: the axes that cut it in all its homes
+};
+
+}  // namespace jigsaw

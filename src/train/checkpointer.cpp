@@ -1,0 +1,112 @@
+#include "train/checkpointer.h"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "base/text.h"
+#include "comm/agreement.h"
+
+namespace jigsaw {
+namespace {
+
+constexpr int kMostFailures = 3;
+
+Retention retention_of(const CheckpointOptions& options) {
+  return {options.keep, options.keep_every, options.best, options.best_is == BestIs::kHighest};
+}
+
+}  // namespace
+
+Checkpointer::Checkpointer(const CheckpointOptions& options, std::string folder, Communicator& world,
+                           Log& log)
+    : options_(options),
+      retention_(retention_of(options)),
+      folder_(folder),
+      world_(world),
+      log_(log),
+      writer_(std::move(folder), retention_, world) {
+  together(world_, [&] {
+    if (world_.rank() == 0) folder_.clean();
+  });
+}
+
+std::optional<FoundCheckpoint> Checkpointer::find(const std::string& resume, Verify verify) {
+  if (resume == "never") return std::nullopt;
+  if (resume != "auto") return open_checkpoint(resume, world_, verify);
+  std::vector<std::string> warnings;
+  std::optional<FoundCheckpoint> found = newest_checkpoint(folder_.path(), world_, warnings, verify);
+  for (const std::string& warning : warnings) log_.warn(warning);
+  return found;
+}
+
+void Checkpointer::begin(const FoundCheckpoint* from) {
+  std::string aside;
+  together(world_, [&] {
+    if (world_.rank() != 0) return;
+    std::error_code ignored;
+    const bool ours =
+        from != nullptr && std::filesystem::equivalent(std::filesystem::absolute(from->path).parent_path(),
+                                                       folder_.path(), ignored);
+    aside = folder_.set_aside_after(ours ? from->stored.serial : 0);
+  });
+  if (!aside.empty()) log_.info(concat("checkpoints that this run does not go on from are now in ", aside));
+  find_best();
+}
+
+void Checkpointer::find_best() {
+  if (options_.best.empty()) return;
+  std::string text;
+  together(world_, [&] {
+    if (world_.rank() != 0) return;
+    Json scores = Json::array();
+    for (const auto& entry : folder_.survey().whole) {
+      if (entry.score && entry.score->metric == options_.best) scores.push_back(entry.score->value);
+    }
+    text = scores.dump();
+  });
+  for (const Json& score : Json::parse(world_.all_gather_text(text).front())) {
+    if (!best_ || better(score.get<double>(), *best_, retention_)) best_ = score.get<double>();
+  }
+}
+
+bool Checkpointer::is_due(std::int64_t step, bool last, const std::optional<CheckpointScore>& score) const {
+  if (options_.every == 0) return false;
+  return last || step % options_.every == 0 ||
+         (score && (!best_ || better(score->value, *best_, retention_)));
+}
+
+void Checkpointer::save(CheckpointManifest manifest, const std::vector<CheckpointPiece>& pieces) {
+  finish();
+  if (manifest.score && (!best_ || better(manifest.score->value, *best_, retention_)))
+    best_ = manifest.score->value;
+  tell(writer_.start(manifest, pieces));
+}
+
+void Checkpointer::finish_last() {
+  finish();
+  if (failures_in_row_ == 0) return;
+  throw AgreedError(ExitCode::kCheckpoint, 0,
+                    concat("the last checkpoint cannot be saved: ", failure_, "; those before it stand"));
+}
+
+void Checkpointer::tell(const std::optional<SaveOutcome>& outcome) {
+  if (!outcome) return;
+  if (!outcome->saved()) return tell_failure(*outcome);
+  failures_in_row_ = 0;
+  longest_seconds_ = std::max(longest_seconds_, outcome->seconds);
+  if (!outcome->failure.empty())
+    log_.warn(concat("the checkpoint ", outcome->path, " stands, but after it: ", outcome->failure));
+}
+
+void Checkpointer::tell_failure(const SaveOutcome& outcome) {
+  failure_ = outcome.failure;
+  if (++failures_in_row_ >= kMostFailures) {
+    throw AgreedError(ExitCode::kCheckpoint, 0,
+                      concat(failures_in_row_, " checkpoints in a row could not be saved, the last of step ",
+                             outcome.step, ": ", outcome.failure, "; those before them stand"));
+  }
+  log_.warn(concat("the checkpoint of step ", outcome.step, " cannot be saved: ", outcome.failure,
+                   "; those before it stand"));
+}
+
+}  // namespace jigsaw

@@ -1,0 +1,58 @@
+#pragma once
+#include <optional>
+#include <string>
+
+#include "base/log.h"
+#include "io/checkpoint.h"
+#include "io/checkpoint_writer.h"
+#include "train/configuration.h"
+
+namespace jigsaw {
+
+/// The checkpoints of one run: when to save, what to do when that fails, and where to go on from. Every
+/// member function is collective.
+class Checkpointer {
+ public:
+  /// Removes what a run left that died while saving.
+  Checkpointer(const CheckpointOptions& options, std::string folder, Communicator& world, Log& log);
+
+  /// @param resume  "auto": the newest whole one of the folder, if any; "never"; or a checkpoint's folder.
+  std::optional<FoundCheckpoint> find(const std::string& resume, Verify verify);
+  /// Once the run is where it goes on from (nullptr: at its begin): checkpoints of the folder that were saved
+  /// after it belong to another history and are moved aside, so that "auto" never takes them.
+  void begin(const FoundCheckpoint* from);
+
+  /// Whether the state after a step is to be saved.
+  /// @param score  of the validation after it, if there was one.
+  bool is_due(std::int64_t step, bool last, const std::optional<CheckpointScore>& score) const;
+  /// Returns when the pieces are copied. Waits for the save before.
+  void save(CheckpointManifest manifest, const std::vector<CheckpointPiece>& pieces);
+  /// Once a step: says how a save ended. @throws AgreedError  of code kCheckpoint after three failed in a
+  /// row.
+  void poll() { tell(writer_.poll()); }
+  /// Waits for the save under way and says how it ended.
+  void finish() { tell(writer_.finish()); }
+  /// The same for the last one of a run, which must stand. @throws AgreedError  when it does not.
+  void finish_last();
+
+  /// How long the slowest save took until it stood.
+  double longest_seconds() const { return longest_seconds_; }
+
+ private:
+  void tell(const std::optional<SaveOutcome>& outcome);
+  void tell_failure(const SaveOutcome& outcome);
+  void find_best();
+
+  CheckpointOptions options_;
+  Retention retention_;
+  CheckpointFolder folder_;
+  Communicator& world_;
+  Log& log_;
+  CheckpointWriter writer_;
+  std::optional<double> best_;
+  int failures_in_row_ = 0;
+  std::string failure_;  ///< of the last that failed
+  double longest_seconds_ = 0;
+};
+
+}  // namespace jigsaw

@@ -1,0 +1,147 @@
+#include "train/training_state.h"
+
+#include <algorithm>
+#include <set>
+
+#include "array/box_runs.h"
+#include "base/text.h"
+#include "io/digest.h"
+
+namespace jigsaw {
+namespace {
+
+constexpr const char* kParameters = "parameters/";
+/// Names that a report lists of each kind.
+constexpr std::size_t kMostNames = 5;
+
+void append_boxes(const AdamW::State& state, std::vector<CheckpointPiece>& pieces) {
+  const Segment& segment = state.segment;
+  const std::string tensor = concat(state.kind, "/", segment.parameter->name());
+  std::int64_t at = 0;
+  for (const Box& box : boxes_of_run(segment.box, segment.first, segment.count)) {
+    pieces.push_back({tensor, segment.parameter->shape(), box, state.array.slice(at, box.extent)});
+    at += box.extent.count();
+  }
+}
+
+std::string list(const std::vector<std::string>& names) {
+  const std::size_t shown = std::min(names.size(), kMostNames);
+  const std::vector<std::string> first(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(shown));
+  return concat(" (", join(first, ", "), names.size() > shown ? ", …" : "", ")");
+}
+
+bool matches_any(const std::string& name, const std::vector<std::string>& patterns) {
+  return std::ranges::any_of(patterns, [&](const auto& pattern) { return matches_pattern(name, pattern); });
+}
+
+void check_patterns(const std::vector<const Parameter*>& parameters, const std::vector<std::string>& skip) {
+  for (std::size_t i = 0; i < skip.size(); ++i) {
+    if (std::ranges::none_of(parameters, [&](const auto* p) { return matches_pattern(p->name(), skip[i]); }))
+      throw ConfigError(
+          concat("init.skip[", i, "] \"", skip[i], "\" matches no parameter; their names begin with \"",
+                 parameters.front()->name(), "\" and end with \"", parameters.back()->name(), "\""));
+  }
+}
+
+std::vector<const Parameter*> parameters_of(const std::vector<ParameterBlock*>& blocks) {
+  std::vector<const Parameter*> result;
+  for (const ParameterBlock* block : blocks) {
+    for (const auto& parameter : block->parameters()) result.push_back(parameter.get());
+  }
+  return result;
+}
+
+}  // namespace
+
+std::vector<CheckpointPiece> checkpoint_pieces(const AdamW& optimizer, AdamW::Share share) {
+  std::vector<CheckpointPiece> pieces;
+  for (const AdamW::State& state : optimizer.state(share)) append_boxes(state, pieces);
+  return pieces;
+}
+
+std::vector<TensorRecord> expected_tensors(const std::vector<ParameterBlock*>& blocks, DType master,
+                                           bool average) {
+  std::vector<TensorRecord> tensors;
+  for (const char* kind : {"parameters", "adamw.moment1", "adamw.moment2", "average"}) {
+    if (!average && std::string_view(kind) == "average") continue;
+    for (const Parameter* parameter : parameters_of(blocks)) {
+      tensors.push_back({concat(kind, "/", parameter->name()), master, parameter->shape()});
+    }
+  }
+  return tensors;
+}
+
+Json layouts_json(const std::vector<ParameterBlock*>& blocks, const Mesh& mesh) {
+  Json layouts = Json::object();
+  for (const Parameter* parameter : parameters_of(blocks)) {
+    std::vector<std::string> placements;
+    for (int axis = 0; axis < mesh.shape().axes; ++axis)
+      placements.push_back(parameter->compute_layout().placements[axis].to_string());
+    layouts[parameter->name()] = join(placements, " ");
+  }
+  return layouts;
+}
+
+Json data_fingerprint(const SampleSource& data) {
+  Json channels = Json::array();
+  for (const auto& channel : data.channels().inputs) channels.push_back(channel.name);
+  for (const auto& channel : data.channels().targets) channels.push_back(channel.name);
+  const Shape grid = data.grid().shape();
+  const std::vector<std::int64_t> identity = data.identity();
+  return {{"grid", std::vector<std::int64_t>(grid.begin(), grid.end())},
+          {"channels", channels},
+          {"samples", data.count(Split::kTrain)},
+          {"times or places", digest_of(std::as_bytes(std::span(identity)))},
+          {"statistics", digest_of_text(data.statistics().to_text())}};
+}
+
+std::string first_difference(const Json& before, const Json& now) {
+  for (const auto& [key, value] : now.items()) {
+    if (!before.contains(key) || before.at(key) != value) return key;
+  }
+  return "";
+}
+
+std::string initialise_from(const FoundCheckpoint& found, const std::vector<ParameterBlock*>& blocks,
+                            AdamW& optimizer, const std::vector<std::string>& skip) {
+  const std::vector<const Parameter*> parameters = parameters_of(blocks);
+  check_patterns(parameters, skip);
+  std::set<std::string> matched, known;
+  std::vector<std::string> skipped, absent, unused;
+  for (const Parameter* parameter : parameters) {
+    const std::string& name = parameter->name();
+    const std::string tensor = kParameters + name;
+    const TensorRecord* stored = found.stored.find(tensor);
+    known.insert(tensor);
+    if (matches_any(name, skip)) {
+      skipped.push_back(name);
+    } else if (stored == nullptr) {
+      absent.push_back(name);
+    } else if (!(stored->shape == parameter->shape())) {
+      throw CheckpointError(concat("the parameter \"", name, "\" has the shape ", stored->shape, " in ",
+                                   found.path, " and ", parameter->shape(),
+                                   " in this model; list it in init.skip to initialise it anew"));
+    } else {
+      matched.insert(tensor);
+    }
+  }
+  for (const TensorRecord& tensor : found.stored.tensors) {
+    if (tensor.name.starts_with(kParameters) && !known.contains(tensor.name))
+      unused.push_back(tensor.name.substr(std::string_view(kParameters).size()));
+  }
+  if (matched.empty()) {
+    throw CheckpointError(concat("no parameter of this model is in the checkpoint ", found.path,
+                                 unused.empty() ? "" : ", which holds", unused.empty() ? "" : list(unused)));
+  }
+  std::vector<CheckpointPiece> pieces = checkpoint_pieces(optimizer, AdamW::Share::kHeld);
+  std::erase_if(pieces, [&](const CheckpointPiece& piece) { return !matched.contains(piece.tensor); });
+  read_pieces(found, pieces);
+  std::string report =
+      concat("initialised ", matched.size(), " of ", parameters.size(), " parameters from ", found.path);
+  if (!skipped.empty()) report += concat("; ", skipped.size(), " skipped", list(skipped));
+  if (!absent.empty()) report += concat("; ", absent.size(), " not there", list(absent));
+  if (!unused.empty()) report += concat("; ", unused.size(), " there not in this model", list(unused));
+  return report;
+}
+
+}  // namespace jigsaw

@@ -1,0 +1,177 @@
+// Any mesh loads what any other saved, bit for bit: parameters, optimizer and averages, each rank reading
+// just what it holds.
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <mutex>
+
+#include "comm/thread/run_ranks.h"
+#include "config/config.h"
+#include "io/checkpoint_writer.h"
+#include "layers/model.h"
+#include "layers/registry.h"
+#include "support/parameters.h"
+#include "support/temporary_folder.h"
+#include "train/training_state.h"
+
+namespace jigsaw {
+namespace {
+
+using testing::TemporaryFolder;
+using testing::Tensors;
+
+struct MeshCase {
+  int data;
+  std::vector<int> domain;
+  int tensor;
+  Zero zero;
+  int ranks() const { return data * domain[0] * domain[1] * tensor; }
+};
+const std::vector<MeshCase> kMeshes = {
+    {1, {1, 1}, 1, Zero::kNone},       {1, {2, 1}, 1, Zero::kNone},       {1, {1, 1}, 2, Zero::kNone},
+    {2, {1, 1}, 1, Zero::kNone},       {2, {1, 1}, 1, Zero::kOptimizer},  {2, {1, 1}, 1, Zero::kParameters},
+    {1, {3, 1}, 1, Zero::kNone},       {3, {1, 1}, 1, Zero::kOptimizer},  {1, {2, 1}, 2, Zero::kNone},
+    {2, {1, 1}, 2, Zero::kParameters}, {2, {1, 2}, 1, Zero::kOptimizer},  {1, {2, 2}, 2, Zero::kNone},
+    {2, {2, 1}, 2, Zero::kNone},       {2, {2, 1}, 2, Zero::kParameters}, {2, {1, 2}, 2, Zero::kOptimizer}};
+
+void PrintTo(const MeshCase& mesh, std::ostream* out) {
+  *out << "data " << mesh.data << " domain " << mesh.domain[0] << "x" << mesh.domain[1] << " tensor "
+       << mesh.tensor << " zero " << static_cast<int>(mesh.zero);
+}
+
+struct ModelSection {
+  Tagged model;
+};
+void declare(Keys<ModelSection>& keys) {
+  keys.tagged("model", &ModelSection::model, model_types).required().doc("The network.");
+}
+const Json kModel = {{"type", "weathermixer"}, {"patch", {3, 7}},    {"embed_dim", 10},   {"depth", 2},
+                     {"positions", true},      {"final_norm", true}, {"output_map", true}};
+
+/// One rank's model and optimizer.
+struct Job {
+  Job(Communicator& world, const MeshCase& mesh_case, std::uint64_t seed)
+      : mesh(world, mesh_case.data, mesh_case.domain, mesh_case.tensor),
+        rank{world.context(), mesh},
+        model(build_model(parse<ModelSection>(Json{{"model", kModel}}).model, {{13, 29}, 5, 2})) {
+    plan_and_materialise(*model, rank, plans, 4, mesh_case.zero, DType::kFloat32, DType::kFloat32, seed);
+    OptimizerOptions options;
+    options.ema_decay = 0.9;
+    optimizer = std::make_unique<AdamW>(rank, model->parameters(), options);
+  }
+
+  /// Sets what this rank holds to f(name of the tensor, global index).
+  void fill(const std::function<double(const std::string&, std::int64_t)>& f) {
+    for (const AdamW::State& state : optimizer->state(AdamW::Share::kHeld)) {
+      const Segment& part = state.segment;
+      const std::string tensor = concat(state.kind, "/", part.parameter->name());
+      for (std::int64_t i = 0; i < part.count; ++i) {
+        const std::int64_t index = testing::global_index(part.parameter->shape(), part.box, part.first + i);
+        state.array.data<float>()[i] = static_cast<float>(f(tensor, index));
+      }
+    }
+  }
+  /// Elements this rank holds that are not f's.
+  std::int64_t count_wrong(const std::function<double(const std::string&, std::int64_t)>& f) const {
+    std::int64_t wrong = 0;
+    for (const AdamW::State& state : optimizer->state(AdamW::Share::kHeld)) {
+      const Segment& part = state.segment;
+      const std::string tensor = concat(state.kind, "/", part.parameter->name());
+      for (std::int64_t i = 0; i < part.count; ++i) {
+        const std::int64_t index = testing::global_index(part.parameter->shape(), part.box, part.first + i);
+        wrong += state.array.data<float>()[i] != static_cast<float>(f(tensor, index)) ? 1 : 0;
+      }
+    }
+    return wrong;
+  }
+
+  Mesh mesh;
+  Rank rank;
+  PlanBook plans;
+  std::unique_ptr<Model> model;
+  std::unique_ptr<AdamW> optimizer;
+};
+
+/// A number for every element of every tensor.
+double value_of(const std::string& tensor, std::int64_t index, std::size_t saved_on) {
+  return static_cast<double>(stable_hash(tensor) % 1000) + 0.001 * static_cast<double>(index) +
+         1000.0 * static_cast<double>(saved_on);
+}
+
+TEST(AnyMesh, LoadsWhatAnyOtherSavedAndReadsJustWhatItHolds) {
+  const TemporaryFolder folder;
+  std::int64_t held_by_one = 0;
+  for (std::size_t from = 0; from < kMeshes.size(); ++from) {
+    run_ranks(kMeshes[from].ranks(), [&](Communicator& world) {
+      Job run(world, kMeshes[from], 1);
+      run.fill([&](const std::string& tensor, std::int64_t i) { return value_of(tensor, i, from); });
+      const auto pieces = checkpoint_pieces(*run.optimizer, AdamW::Share::kSaved);
+      double bytes = 0;
+      for (const CheckpointPiece& piece : pieces) bytes += static_cast<double>(piece.array.bytes());
+      bytes = world.all_reduce(std::array{bytes}, ReduceOp::kSum)[0];
+      if (from == 0) held_by_one = static_cast<std::int64_t>(bytes);
+      EXPECT_EQ(static_cast<std::int64_t>(bytes), held_by_one) << "an element is saved twice, or not at all";
+      save_checkpoint(concat(folder.path(), "/", from), {1, {}, {}, {}}, pieces, world, {});
+    });
+  }
+  int pairs = 0;
+  for (const MeshCase& to : kMeshes) {
+    run_ranks(to.ranks(), [&](Communicator& world) {
+      Job run(world, to, 2);
+      const auto expected = expected_tensors(run.model->parameters(), DType::kFloat32, true);
+      for (std::size_t from = 0; from < kMeshes.size(); ++from) {
+        run.fill([](const std::string&, std::int64_t) { return -1; });
+        const auto found = open_checkpoint(concat(folder.path(), "/", from, "/latest"), world);
+        check_tensors(found, expected);
+        const auto pieces = checkpoint_pieces(*run.optimizer, AdamW::Share::kHeld);
+        std::int64_t held = 0;
+        for (const CheckpointPiece& piece : pieces) held += piece.array.bytes();
+        EXPECT_EQ(read_pieces(found, pieces), held);
+        run.optimizer->restore(1);
+        const auto wrong = run.count_wrong(
+            [&](const std::string& tensor, std::int64_t i) { return value_of(tensor, i, from); });
+        EXPECT_EQ(wrong, 0) << ::testing::PrintToString(kMeshes[from]) << " to "
+                            << ::testing::PrintToString(to);
+        if (world.rank() == 0) ++pairs;
+      }
+    });
+  }
+  std::printf("%d pairs of meshes, each rank reads what it holds of %lld bytes\n", pairs,
+              static_cast<long long>(held_by_one));
+}
+
+TEST(AnyMesh, ParametersAreTakenByNameAndReported) {
+  const TemporaryFolder folder;
+  run_ranks(2, [&](Communicator& world) {
+    Job run(world, kMeshes[1], 1);
+    run.fill([&](const std::string& tensor, std::int64_t i) { return value_of(tensor, i, 0); });
+    save_checkpoint(folder.path(), {1, {}, {}, {}}, checkpoint_pieces(*run.optimizer, AdamW::Share::kSaved),
+                    world, {});
+  });
+  run_ranks(3, [&](Communicator& world) {
+    Job run(world, kMeshes[7], 2);
+    const auto found = open_checkpoint(folder.path() + "/latest", world);
+    const Job untouched(world, kMeshes[7], 2);
+    const std::string report = initialise_from(found, run.model->parameters(), *run.optimizer, {"encoder.*"});
+    run.optimizer->restart();
+    EXPECT_NE(report.find("; 2 skipped (encoder.weight, encoder.bias)"), std::string::npos) << report;
+    const auto states = run.optimizer->state(AdamW::Share::kHeld);
+    const auto before = untouched.optimizer->state(AdamW::Share::kHeld);
+    for (std::size_t s = 0; s < states.size(); ++s) {
+      const Segment& part = states[s].segment;
+      const std::string& name = part.parameter->name();
+      const std::string kind = states[s].kind;
+      for (std::int64_t i = 0; i < part.count; ++i) {
+        const std::int64_t index = testing::global_index(part.parameter->shape(), part.box, part.first + i);
+        const bool taken = (kind == "parameters" || kind == "average") && !name.starts_with("encoder.");
+        const float expected = taken ? static_cast<float>(value_of("parameters/" + name, index, 0))
+                                     : before[s].array.data<float>()[i];
+        ASSERT_EQ(states[s].array.data<float>()[i], expected) << kind << " " << name;
+      }
+    }
+    EXPECT_THROW(initialise_from(found, run.model->parameters(), *run.optimizer, {"encodr.*"}), ConfigError);
+  });
+}
+
+}  // namespace
+}  // namespace jigsaw
