@@ -40,7 +40,7 @@ DType sum_type(const Array& a) {
 std::optional<Step> streamed_step(const Rank& rank, const Layout& from, const Layout& to, double flops,
                                   const CostModel& model) {
   const MeshShape& mesh = rank.mesh.shape();
-  const std::vector<Step> steps = redistribution_steps(mesh, from, to);
+  const Steps steps = redistribution_steps(mesh, from, to);
   if (steps.size() != 1) return std::nullopt;
   const Step& step = steps[0];
   if (step.kind == Collective::kAllReduce || step.kind == Collective::kBroadcast) return std::nullopt;
