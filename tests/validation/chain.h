@@ -43,7 +43,8 @@ Tensors run_dense(Chain chain);
 /// The plan that a chain's seed draws, for people.
 std::string plan_of(const Chain& chain, const EditRows& edit = {});
 
-/// The largest difference between the two relative to the tensor's largest element; infinite when the run throws.
+/// The largest difference between the two relative to the tensor's largest element; infinite when the run
+/// throws.
 double chain_error(const Chain& chain, const EditRows& edit = {});
 
 /// The smallest chain that still fails: links and mesh axes are left out as long as it does.
