@@ -1,27 +1,27 @@
 #!/usr/bin/env python3
-"""The benchmark trio's MLP-Mixer in PyTorch: 69 channels on 180 x 360, batch 1, float32, AdamW.
+"""The benchmark trio in PyTorch: 69 channels on 180 x 360, batch 1, float32, AdamW.
 
-    /usr/bin/python3 benchmarks/peer/torch_mixer.py [--steps N] [--threads N]
+    /usr/bin/python3 benchmarks/peer/torch_trio.py MODEL [--steps N] [--threads N]
 
-Prints one JSON line: median seconds per training step, peak resident memory above the process
-before the model was built, parameters, threads, and the tuning found by trial (torch_tuning.py).
+MODEL is mixer or vit. Prints one JSON line: median seconds per training step, peak resident memory above the
+process before the model was built, parameters, threads, and the tuning found by trial (torch_tuning.py).
 """
 
 import argparse
 import json
+import math
 import time
 
 import torch_tuning
 
 CHANNELS, GRID, PATCH = 69, (180, 360), 4
-WIDTH, DEPTH, TOKEN_HIDDEN, CHANNEL_HIDDEN = 384, 6, 1024, 1536
+WIDTH, DEPTH, TOKEN_HIDDEN, CHANNEL_HIDDEN, HEADS = 384, 6, 1024, 1536, 6
 
 
-def build(torch, linear):
-    """The network; linear: "blas" (OpenBLAS products) or "conv" (oneDNN 1x1 convolutions)."""
-    nn = torch.nn
+def channel_layer(torch, linear):
+    """Linear over channels; "blas": OpenBLAS products, "conv": oneDNN 1x1 convolutions."""
 
-    class ChannelConv(nn.Conv2d):
+    class ChannelConv(torch.nn.Conv2d):
         """On [B, T, C] the C channels of a channels-last image of T points: no copy."""
 
         def __init__(self, inputs, outputs):
@@ -31,41 +31,38 @@ def build(torch, linear):
         def forward(self, x):
             return super().forward(x.transpose(1, 2).unsqueeze(2)).squeeze(2).transpose(1, 2)
 
-    class TokenConv(nn.Conv1d):
+    return {"blas": torch.nn.Linear, "conv": ChannelConv}[linear]
+
+
+def token_layer(torch, linear):
+    """Linear over tokens."""
+
+    class TokenConv(torch.nn.Conv1d):
         """On [B, T, C] the T tokens are the channels of C points."""
 
         def __init__(self, inputs, outputs):
             super().__init__(inputs, outputs, 1)
 
-    class TokenLinear(nn.Linear):
+    class TokenLinear(torch.nn.Linear):
         """On [B, T, C] the weight times [T, C]."""
 
         def forward(self, x):
             return torch.matmul(self.weight, x) + self.bias[:, None]
 
-    channel_layer, token_layer = {"blas": (nn.Linear, TokenLinear), "conv": (ChannelConv, TokenConv)}[linear]
+    return {"blas": TokenLinear, "conv": TokenConv}[linear]
 
-    def mlp(layer, width, hidden):
-        return nn.Sequential(nn.LayerNorm(WIDTH), layer(width, hidden), nn.GELU(), layer(hidden, width))
 
-    class Block(nn.Module):
-        def __init__(self, tokens):
-            super().__init__()
-            self.token = mlp(token_layer, tokens, TOKEN_HIDDEN)
-            self.channel = mlp(channel_layer, WIDTH, CHANNEL_HIDDEN)
+def patch_model(torch, blocks):
+    """Patches, a linear encoder, learned positions, blocks, a linear decoder."""
+    nn = torch.nn
 
-        def forward(self, x):
-            x = x + self.token(x)
-            return x + self.channel(x)
-
-    class Mixer(nn.Module):
+    class PatchModel(nn.Module):
         def __init__(self):
             super().__init__()
             self.grid = [extent // PATCH for extent in GRID]
-            tokens = self.grid[0] * self.grid[1]
             self.encoder = nn.Linear(CHANNELS * PATCH * PATCH, WIDTH)
-            self.position = nn.Parameter(0.02 * torch.randn(tokens, WIDTH))
-            self.blocks = nn.Sequential(*[Block(tokens) for _ in range(DEPTH)])
+            self.position = nn.Parameter(0.02 * torch.randn(math.prod(self.grid), WIDTH))
+            self.blocks = blocks
             self.decoder = nn.Linear(WIDTH, CHANNELS * PATCH * PATCH)
 
         def forward(self, x):
@@ -78,7 +75,63 @@ def build(torch, linear):
             x = self.decoder(self.blocks(self.encoder(x) + self.position))
             return x.view(-1, h, w, PATCH, PATCH, CHANNELS).transpose(2, 3).reshape(-1, *GRID, CHANNELS)
 
-    return Mixer()
+    return PatchModel()
+
+
+def mlp(torch, layer, width, hidden):
+    nn = torch.nn
+    return nn.Sequential(nn.LayerNorm(WIDTH), layer(width, hidden), nn.GELU(), layer(hidden, width))
+
+
+def build_mixer(torch, linear):
+    tokens = GRID[0] * GRID[1] // PATCH**2
+    channels, mixed = channel_layer(torch, linear), token_layer(torch, linear)
+
+    class Block(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.token = mlp(torch, mixed, tokens, TOKEN_HIDDEN)
+            self.channel = mlp(torch, channels, WIDTH, CHANNEL_HIDDEN)
+
+        def forward(self, x):
+            x = x + self.token(x)
+            return x + self.channel(x)
+
+    return patch_model(torch, torch.nn.Sequential(*[Block() for _ in range(DEPTH)]))
+
+
+def build_vit(torch, linear):
+    nn, layer = torch.nn, channel_layer(torch, linear)
+    fused = getattr(nn.functional, "scaled_dot_product_attention", None)
+
+    def attend(q, k, v):
+        if fused is not None:
+            return fused(q, k, v)
+        return torch.softmax((q / math.sqrt(q.shape[-1])) @ k.transpose(-1, -2), -1) @ v
+
+    class Attention(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.norm = nn.LayerNorm(WIDTH)
+            self.inputs, self.output = layer(WIDTH, 3 * WIDTH), layer(WIDTH, WIDTH)
+
+        def forward(self, x):
+            qkv = self.inputs(self.norm(x)).unflatten(-1, (3, HEADS, -1)).permute(2, 0, 3, 1, 4)
+            return self.output(attend(*qkv.unbind()).transpose(1, 2).flatten(2))
+
+    class Block(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.attention, self.mlp = Attention(), mlp(torch, layer, WIDTH, CHANNEL_HIDDEN)
+
+        def forward(self, x):
+            x = x + self.attention(x)
+            return x + self.mlp(x)
+
+    return patch_model(torch, nn.Sequential(*[Block() for _ in range(DEPTH)], nn.LayerNorm(WIDTH)))
+
+
+MODELS = {"mixer": build_mixer, "vit": build_vit}
 
 
 def run(arguments):
@@ -88,7 +141,7 @@ def run(arguments):
     torch.set_num_threads(arguments.threads)
     torch.manual_seed(1)
     before = torch_tuning.reset_peak()
-    model = build(torch, arguments.linear)
+    model = MODELS[arguments.model](torch, arguments.linear)
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4)
     x, y = torch.randn(1, *GRID, CHANNELS), torch.randn(1, *GRID, CHANNELS)
     seconds = []
@@ -103,7 +156,7 @@ def run(arguments):
     print(
         json.dumps(
             {
-                "benchmark": "torch_mixer",
+                "benchmark": f"torch_trio {arguments.model}",
                 "torch_version": torch.__version__,
                 "seconds_per_step": torch_tuning.median(seconds[arguments.warmup :]),
                 "peak_memory_bytes": torch_tuning.resident_bytes("VmHWM") - before,
@@ -120,6 +173,7 @@ def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
+    parser.add_argument("model", choices=MODELS)
     parser.add_argument("--steps", type=int, default=10, help="timed steps")
     parser.add_argument("--warmup", type=int, default=3, help="steps before them")
     parser.add_argument("--threads", type=int, default=2)
