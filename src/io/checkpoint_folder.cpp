@@ -144,7 +144,7 @@ std::string CheckpointFolder::set_aside_after(std::int64_t last) const {
   if (goes.empty()) return "";
   int number = 1;
   while (fs::exists(concat(path_, ".old-", number))) ++number;
-  const std::string aside = concat(path_, ".old-", number);
+  std::string aside = concat(path_, ".old-", number);
   if (stays.empty()) {
     rename_path(path_, aside);
     sync_folder(fs::path(path_).parent_path().string());
@@ -170,7 +170,7 @@ void CheckpointFolder::discard(const std::string& name) const {
 std::string CheckpointFolder::begin(std::int64_t step, std::int64_t bytes) const {
   create_folder(path_);
   check_space(path_, bytes + kDescriptionBytes);
-  const std::string temporary = concat(path_, "/", kTemporary, step_name(step));
+  std::string temporary = concat(path_, "/", kTemporary, step_name(step));
   remove_folder(temporary);
   create_folder(temporary);
   return temporary;
@@ -178,7 +178,8 @@ std::string CheckpointFolder::begin(std::int64_t step, std::int64_t bytes) const
 
 std::string CheckpointFolder::commit(const std::string& temporary, const CheckpointManifest& manifest,
                                      const std::vector<ShardRecord>& shards) const {
-  const std::string name = step_name(manifest.step), path = concat(path_, "/", name);
+  const std::string name = step_name(manifest.step);
+  std::string path = concat(path_, "/", name);
   std::vector<FileRecord> views;
   views.push_back(write_view(temporary, "parameters.h5", "parameters", shards));
   const auto is_average = [](const PieceRecord& piece) { return piece.tensor.starts_with("average/"); };

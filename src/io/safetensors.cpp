@@ -101,7 +101,7 @@ Array read_rows(const File& file, const SafetensorsEntry& entry, const Box& box,
   const std::int64_t element = *element_bytes(entry.dtype);
   const std::int64_t row = entry.shape.rank() == 0 ? 0 : entry.shape.count(1, entry.shape.rank());
   const std::int64_t first = entry.shape.rank() == 0 ? 0 : box.begin[0] * row;
-  const Array rows(context, {box.extent.count()}, stored_type(entry.dtype), Purpose::kWorkspace);
+  Array rows(context, {box.extent.count()}, stored_type(entry.dtype), Purpose::kWorkspace);
   const std::int64_t offset = entry.begin + first * element;
   if (element > 2) {
     file.read({rows.raw(), static_cast<std::size_t>(rows.bytes())}, offset);
@@ -224,7 +224,7 @@ std::string import_safetensors(const std::string& input, const std::string& fold
     sync_folder(temporary);
     const std::string name = std::filesystem::path(input).filename().string();
     const CheckpointManifest manifest{0, Json::object(), {{"imported_from", name}}, {}};
-    const std::string path = checkpoints.commit(temporary, manifest, shards);
+    std::string path = checkpoints.commit(temporary, manifest, shards);
     checkpoints.retire(path, {});
     return path;
   } catch (...) {
