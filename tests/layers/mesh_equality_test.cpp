@@ -211,7 +211,9 @@ TEST(MeshEquality, StreamedTransfersInFloat64) {
        {Sizes{1, {2, 1}, 1}, {1, {1, 1}, 2}, {1, {3, 1}, 1}, {1, {2, 1}, 2}, {1, {2, 2}, 2}}) {
     SCOPED_TRACE(name_of(mesh));
     const TrainingRun::Result many = run.run(mesh);
-    EXPECT_GT(many.exchanges, 0);
+    if (mesh.tensor > 1) {
+      EXPECT_GT(many.exchanges, 0);
+    }
     expect_equal(one, many, 1e-11);
   }
 }
