@@ -16,7 +16,7 @@ std::int64_t extent_of(char letter, const ContractionSpec& spec, const Shape& a,
   return in_a != std::string::npos ? a[static_cast<int>(in_a)] : b[static_cast<int>(spec.b.find(letter))];
 }
 
-Signature signature_of(const ContractionSpec& spec, const Shape& a, const Shape& b) {
+Signature signature_of(const ContractionSpec& spec, const Shape& a, const Shape& b, const Letters& units) {
   if (static_cast<int>(spec.a.size()) != a.rank() || static_cast<int>(spec.b.size()) != b.rank()) {
     throw ShapeError(concat("contraction ", spec.to_string(), " of ", a, " and ", b));
   }
@@ -27,7 +27,7 @@ Signature signature_of(const ContractionSpec& spec, const Shape& a, const Shape&
   for (const char letter : spec.b)
     all += spec.a.find(letter) == std::string::npos ? std::string(1, letter) : "";
   for (const char letter : all) signature.forward_flops *= static_cast<double>(extent_of(letter, spec, a, b));
-  signature.rows = rows_of_letters({letters(spec.a), letters(spec.b)}, letters(spec.c));
+  signature.rows = rows_of_letters({letters(spec.a, units), letters(spec.b, units)}, letters(spec.c, units));
   signature.rows.push_back(row_linear_in({true, false}));
   signature.rows.push_back(row_linear_in({false, true}));
   return signature;
@@ -35,9 +35,10 @@ Signature signature_of(const ContractionSpec& spec, const Shape& a, const Shape&
 
 }  // namespace
 
-Variable contract(Tape& tape, std::string_view text, const Variable& a, const Variable& b) {
+Variable contract(Tape& tape, std::string_view text, const Variable& a, const Variable& b,
+                  const Letters& units) {
   const ContractionSpec spec = ContractionSpec::parse(text);
-  const Signature signature = signature_of(spec, a.shape(), b.shape());
+  const Signature signature = signature_of(spec, a.shape(), b.shape(), units);
   if (tape.tracing()) return tape.trace(signature, {a, b});
   const Decision& decision = tape.decide(signature);
   const bool records = tape.records({a, b});

@@ -128,20 +128,25 @@ Variable neighbourhood(Tape& tape, const Variable& x, const Signature& signature
   const Decision& decision = tape.decide(signature);
   require_cut_alike(decision, 0, 1, x.shape().rank() - 2);
   const Rank& rank = tape.rank();
-  const ShardedTensor here = tape.bring(x, decision.inputs[0]);
   const Layout made{signature.output, decision.row_output};
-  const auto exchange = Exchange::of(rank, map, here.layout, made);
+  const auto exchange = Exchange::of(rank, map, {x.shape(), decision.inputs[0]}, made);
   const Tile tile{rank.box(made), exchange->wanted()};
-  const Array arrived = exchange->travels() ? exchange->start(rank, here.piece).wait() : Array();
-  Array result = kernels.forward(exchange->assemble(rank, here.piece, arrived, tile.region), tile);
   const bool records = tape.records({x});
-  Variable y = tape.keep(std::move(result), signature.output, decision, records);
+  Array arrived;
+  const auto forward = [&] {
+    const Array piece = tape.bring(x, decision.inputs[0]).piece;
+    if (exchange->travels()) arrived = exchange->start(rank, piece).wait();
+    return kernels.forward(exchange->assemble(rank, piece, arrived, tile.region), tile);
+  };
+  // Where backward keeps something of the forward pass, a recomputed block runs it again.
+  Variable y = signature.saved[0] ? tape.keep(forward(), signature.output, decision, records)
+                                  : tape.result(signature, decision, records, forward);
   if (records) {
     if (kernels.cheap) {
       y.set_recipe(
-          [&tape, &decision, exchange, tile, arrived, made, forward = kernels.forward, saved = x.save()] {
+          [&tape, &decision, exchange, tile, arrived, made, kernel = kernels.forward, saved = x.save()] {
             const Array piece = tape.bring(saved(), decision.inputs[0]).piece;
-            const Array again = forward(exchange->assemble(tape.rank(), piece, arrived, tile.region), tile);
+            const Array again = kernel(exchange->assemble(tape.rank(), piece, arrived, tile.region), tile);
             return tape.bring(ShardedTensor{again, made}, decision.output);
           });
     }

@@ -14,6 +14,14 @@ std::string_view name(Operation operation) {
       return "patchify";
     case Operation::kUnpatchify:
       return "unpatchify";
+    case Operation::kAttention:
+      return "attention";
+    case Operation::kCrossAttention:
+      return "cross_attention";
+    case Operation::kRotary:
+      return "rotary";
+    case Operation::kWindowAttention:
+      return "window_attention";
     case Operation::kConcatenate:
       return "concatenate";
     case Operation::kConvolution:

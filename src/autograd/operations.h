@@ -12,7 +12,9 @@ namespace jigsaw {
 ///
 /// Rule: each letter cut alike in every operand that has it; Partial(sum) if the output lacks it.
 /// Gradients: da = contraction of dy and b over the other letters; db likewise.
-Variable contract(Tape& tape, std::string_view spec, const Variable& a, const Variable& b);
+/// @param units  letters that are cut at multiples only (heads).
+Variable contract(Tape& tape, std::string_view spec, const Variable& a, const Variable& b,
+                  const Letters& units = {});
 
 /// What pointwise() does to x: y = residual + dropout(activation(x + bias)).
 struct Pointwise {
@@ -24,6 +26,7 @@ struct Pointwise {
   double dropout = 0;          ///< probability; active in training only
   std::string path;            ///< names the dropout mask
   bool whole_samples = false;  ///< dropout keeps or drops each sample as a whole (drop path)
+  Letters units = {};          ///< letters that are cut at multiples only (heads)
 };
 /// Rule: any letter of x cut alike. With an activation and no residual, backward computes the output again
 /// rather than keep it.
@@ -62,5 +65,42 @@ Variable patchify(Tape& tape, const Variable& x, const Shape& patch);
 /// The adjoint: [B, patches…, C, P] → [B, space…, C]; what lies beyond the grid is dropped.
 /// @param space  extents of the grid.
 Variable unpatchify(Tape& tape, const Variable& x, const Shape& patch, const Shape& space);
+
+/// Attention of heads of `head_size` channels each, scaled by 1/√head_size
+/// (torch.nn.functional.scaled_dot_product_attention); the matrix of weights never stands in memory.
+struct Attention {
+  std::int64_t head_size = 0;
+  double dropout = 0;  ///< probability for a weight; active in training only
+  std::string path;    ///< names the dropout mask
+};
+/// Of every point to every point of its sample: qkv [B, space…, 3, C] holds queries, keys and values; gives
+/// [B, space…, C].
+/// Rule: samples; heads, uneven numbers too; and each dim of space: queries stay, keys and values go round
+/// among the ranks of all axes that cut space, while each computes. Cutting heads where space was cut is a
+/// redistribution (all-to-all); the planner takes what is cheaper.
+Variable attention(Tape& tape, const Variable& qkv, const Attention& options);
+/// Of every point of one grid to every point of another: q [B, space…, C], kv [B, other space…, 2, C]; gives
+/// [B, space…, C]. Rule: samples; heads; q's space with keys and values whole, or a dim of each space cut, as
+/// above.
+Variable cross_attention(Tape& tape, const Variable& q, const Variable& kv, const Attention& options);
+
+/// Rotary positions (Su et al. 2021, arXiv 2104.09864) of queries and keys in qkv [B, space…, 3, C]: each
+/// head's numbers are cut into one section per axis of space, and pairs of a section rotated by the
+/// coordinate along it (kernels/attention.h). Rule: samples, space, heads.
+Variable rotary(Tape& tape, const Variable& qkv, std::int64_t head_size, double base);
+
+/// Attention inside windows of a grid, with a learned bias by relative position (Swin transformer, Liu et al.
+/// 2021).
+struct WindowAttention {
+  std::int64_t head_size = 0;
+  Shape window;   ///< points of a window along each dim of space; the space is whole windows
+  Shape wrapped;  ///< points at the end of each dim that were brought there round the other end by a shift,
+                  ///< and do not see what stands before them; 0 where the dim closes a circle, or nothing was
+                  ///< shifted
+};
+/// qkv [B, space…, 3, C], table [Π (2w − 1), heads] (kernels/relative_bias.h); gives [B, space…, C].
+/// Rule: samples; space in whole windows; heads.
+Variable window_attention(Tape& tape, const Variable& qkv, const Variable& table,
+                          const WindowAttention& options);
 
 }  // namespace jigsaw

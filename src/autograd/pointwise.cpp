@@ -12,20 +12,21 @@ namespace {
 Signature signature_of(const Variable& x, const Pointwise& options) {
   Signature signature{
       Operation::kPointwise, "pointwise " + options.letters, {x.shape()}, x.shape(), {}, 0, {}};
-  std::vector<Letters> operands = {letters(options.letters)};
+  const Letters all = letters(options.letters, options.units);
+  std::vector<Letters> operands = {all};
   signature.saved = {options.activation != Activation::kNone};
   if (options.bias.defined()) {
     signature.inputs.push_back(options.bias.shape());
-    operands.push_back(letters(options.bias_letters));
+    operands.push_back(letters(options.bias_letters, options.units));
     signature.saved.push_back(false);
   }
   if (options.residual.defined()) {
     signature.inputs.push_back(options.residual.shape());
-    operands.push_back(letters(options.letters));
+    operands.push_back(all);
     signature.saved.push_back(false);
   }
   signature.forward_flops = (2.0 + flops_of(options.activation)) * static_cast<double>(x.shape().count());
-  signature.rows = rows_of_letters(operands, letters(options.letters));
+  signature.rows = rows_of_letters(operands, all);
   // Dropout is linear: the summands of a sum are dropped alike.
   if (options.activation == Activation::kNone) {
     signature.rows.push_back(row_linear_in(std::vector<bool>(operands.size(), true)));

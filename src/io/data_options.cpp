@@ -85,8 +85,8 @@ SliceRanges read_slices(const Json& json, const Place& at) {
   SliceRanges ranges;
   for (const auto& [key, range] : json.items()) {
     const Place here = at.key(key);
-    const auto known =
-        std::find_if(kImageDims.begin(), kImageDims.end(), [&](ImageDim dim) { return key == name(dim); });
+    const auto* const known = std::find_if(kImageDims.begin(), kImageDims.end(),
+                                           [&text = key](ImageDim dim) { return text == name(dim); });
     if (known == kImageDims.end() || *known == ImageDim::kChannel) {
       here.error("names no dimension; slices are taken of \"sample\", \"depth\", \"height\" or \"width\"");
     }

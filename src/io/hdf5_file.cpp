@@ -47,7 +47,7 @@ std::string read_text(hid_t attribute, hid_t type, std::size_t longest) {
     H5Tset_size(memory.get(), H5T_VARIABLE);
     H5Tset_cset(memory.get(), H5Tget_cset(type));
     if (H5Aread(attribute, memory.get(), &text) < 0 || text == nullptr) return "";
-    const std::string result = std::string(text).substr(0, longest);
+    std::string result = std::string(text).substr(0, longest);
     H5free_memory(text);
     return result;
   }

@@ -1,5 +1,7 @@
 #include "kernels/attention.h"
 
+#include <cmath>
+
 #include "base/error.h"
 #include "base/text.h"
 #include "kernels/attention_kernels.h"
@@ -137,6 +139,37 @@ void attention_backward(Context& context, const HeadRows& q, const HeadRows& k, 
   }
 }
 
+Array attention_rotate(Context& context, const Array& x, const Rotation& rotation) {
+  const int axes = rotation.space.rank();
+  if (x.rank() != 5 || x.shape()[2] < 2 || axes == 0 || x.shape()[1] != rotation.space.count() ||
+      x.shape().back() % (2 * axes) != 0) {
+    throw ShapeError(concat("attention_rotate: ", x.shape(), " over a space of ", rotation.space,
+                            " is not [B, tokens, slots, heads, d] with d a multiple of ", 2 * axes));
+  }
+  require(static_cast<int>(rotation.origin.size()) == axes, "attention_rotate: an origin along each axis");
+  const std::int64_t section = x.shape().back() / axes;
+  std::vector<RotationTable> tables;
+  for (int axis = 0; axis < axes && context.backend() != Backend::kMeta; ++axis) {
+    RotationTable& table = tables.emplace_back();
+    table.pairs = section / 2;
+    for (std::int64_t point = 0; point < rotation.space[axis]; ++point) {
+      const auto at = static_cast<double>(rotation.origin[static_cast<std::size_t>(axis)] + point);
+      for (std::int64_t i = 0; i < table.pairs; ++i) {
+        const double angle =
+            at * std::pow(rotation.base, -2.0 * static_cast<double>(i) / static_cast<double>(section));
+        table.cosine.push_back(std::cos(angle));
+        table.sine.push_back(rotation.inverse ? -std::sin(angle) : std::sin(angle));
+      }
+    }
+  }
+  Array y(context, x.shape(), x.dtype());
+  count_work(context, 3.0 * static_cast<double>(x.count()), {&x, &y});
+  if (const auto* kernels = kernels_of<AttentionKernels>(context, x.dtype())) {
+    kernels->rotate(context, x, rotation.space, tables, y);
+  }
+  return y;
+}
+
 // What a backend lacks.
 void AttentionKernels::forward(Context&, const HeadRows&, const HeadRows&, const HeadRows&,
                                const AttentionOptions&, AttentionResult&) const {
@@ -152,6 +185,10 @@ void AttentionKernels::backward(Context&, const HeadRows&, const HeadRows&, cons
                                 const Array&, const Array&, const AttentionOptions&, const HeadRows&,
                                 const HeadRows&, const HeadRows&, const Array&) const {
   missing_kernel("attention_backward");
+}
+void AttentionKernels::rotate(Context&, const Array&, const Shape&, const std::vector<RotationTable>&,
+                              Array&) const {
+  missing_kernel("attention_rotate");
 }
 
 }  // namespace jigsaw

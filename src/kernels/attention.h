@@ -80,4 +80,18 @@ void attention_backward(Context& context, const HeadRows& q, const HeadRows& k, 
                         const AttentionOptions& options, const HeadRows& dq, const HeadRows& dk,
                         const HeadRows& dv, const Array& dbias);
 
+/// Rotary positions (Su et al. 2021, arXiv 2104.09864) along several axes: a head's d numbers are cut evenly
+/// into one section per axis; of a section of m numbers, i and i + m/2 (i < m/2) are rotated together, by the
+/// point's coordinate times base^(−2i/m).
+struct Rotation {
+  Shape space;                       ///< extents of the piece along each axis
+  std::vector<std::int64_t> origin;  ///< coordinates of its first point
+  double base = 10000;
+  bool inverse = false;  ///< rotates back: the adjoint
+};
+/// @param x  [B, tokens, slots, heads, d], tokens being the points of the space in row-major order. The first
+/// two
+///           slots, queries and keys, are rotated, the others copied.
+Array attention_rotate(Context& context, const Array& x, const Rotation& rotation);
+
 }  // namespace jigsaw

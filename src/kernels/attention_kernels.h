@@ -1,8 +1,16 @@
 #pragma once
+#include <vector>
+
 #include "kernels/attention.h"
 #include "kernels/backend.h"
 
 namespace jigsaw {
+
+/// Cosine and sine of the angles along one axis, [points, pairs], in the order of points.
+struct RotationTable {
+  std::vector<double> cosine, sine;
+  std::int64_t pairs = 0;
+};
 
 /// The attention family as a backend implements it. See attention.h.
 class AttentionKernels {
@@ -16,6 +24,9 @@ class AttentionKernels {
                         const Array& dy, const Array& log_sum_exp, const Array& row_sums,
                         const AttentionOptions& options, const HeadRows& dq, const HeadRows& dk,
                         const HeadRows& dv, const Array& dbias) const;
+  /// @param tables  one an axis; of the inverse where it is asked for.
+  virtual void rotate(Context& context, const Array& x, const Shape& space,
+                      const std::vector<RotationTable>& tables, Array& y) const;
 };
 
 template <>

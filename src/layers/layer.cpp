@@ -32,6 +32,10 @@ LayerSite LayerSite::inner(const std::string& name, const FieldShape& shape) con
   return {parameters, path.empty() ? name : path + "." + name, shape, key};
 }
 
+LayerSite LayerSite::at_root(const std::string& name, const FieldShape& shape) const {
+  return {parameters, name, shape, key};
+}
+
 void LayerSite::error(const std::string& name, const std::string& sentence) const {
   throw ConfigError(concat(key, ".", name, " ", sentence));
 }

@@ -33,6 +33,8 @@ struct LayerSite {
   Variable statistic(const std::string& name, std::int64_t channels, double start, double momentum) const;
   /// The site of a layer inside this one.
   LayerSite inner(const std::string& name, const FieldShape& shape) const;
+  /// The site of a part whose parameters are named from the model's root.
+  LayerSite at_root(const std::string& name, const FieldShape& shape) const;
   /// Throws ConfigError "<key of the layer>.<name> <sentence>".
   [[noreturn]] void error(const std::string& name, const std::string& sentence) const;
 };

@@ -6,6 +6,7 @@
 #include "layers/registry.h"
 #include "layers/sequential.h"
 #include "layers/unet.h"
+#include "layers/vit.h"
 #include "layers/weathermixer.h"
 
 namespace jigsaw {
@@ -148,6 +149,10 @@ std::unique_ptr<Model> build_model(const Tagged& model, const ModelDescription& 
   auto result = std::make_unique<Model>(description);
   if (model.type() == "weathermixer") {
     append_weathermixer(*result, model.options<WeatherMixerOptions>());
+  } else if (model.type() == "vit") {
+    append_vit(*result, model.options<VitOptions>());
+  } else if (model.type() == "swin") {
+    append_swin(*result, model.options<SwinOptions>());
   } else if (model.type() == "unet") {
     append_unet(*result, model.options<UNetOptions>());
   } else {

@@ -18,4 +18,25 @@ class LearnedPositions : public Layer {
   Variable position_;
 };
 
+/// Sines and cosines of the coordinates added at each point (Vaswani et al. 2017, along each axis as He et
+/// al. 2022): the channels are cut evenly into one section per axis; of a section of m channels, the first
+/// half are sines and the second cosines of the coordinate times base^(−2i/m), i < m/2.
+struct SinCosOptions {
+  double base = 10000.0;
+};
+void declare(Keys<SinCosOptions>& keys);
+
+/// No parameters.
+class SinCosPositions : public Layer {
+ public:
+  SinCosPositions(const LayerSite& site, const SinCosOptions& options);
+  Variable run(Tape& tape, const Variable& x, const Variable& residual) const override;
+
+ private:
+  Array piece(Tape& tape, const Layout& layout) const;
+
+  double base_;
+  mutable ShardedTensor made_;  // once made, used again
+};
+
 }  // namespace jigsaw

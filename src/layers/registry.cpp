@@ -10,8 +10,10 @@
 #include "layers/convolution.h"
 #include "layers/group_norm.h"
 #include "layers/layer_norm.h"
+#include "layers/layer_scale.h"
 #include "layers/linear.h"
 #include "layers/mixing.h"
+#include "layers/multi_head_attention.h"
 #include "layers/patches.h"
 #include "layers/pointwise_layers.h"
 #include "layers/pooling.h"
@@ -20,7 +22,9 @@
 #include "layers/residual.h"
 #include "layers/rms_norm.h"
 #include "layers/sequential.h"
+#include "layers/transformer.h"
 #include "layers/unet.h"
+#include "layers/vit.h"
 #include "layers/weathermixer.h"
 
 namespace jigsaw {
@@ -104,6 +108,7 @@ Zoo& zoo() {
                                                    "Normalises each channel over all points.");
     the_zoo.add<BatchNorm, BatchNormOptions>("batch_norm",
                                              "Normalises each channel over all points of the global batch.");
+    the_zoo.add<LayerScale, LayerScaleOptions>("layer_scale", "Multiplies each channel by a learned factor.");
     the_zoo.add<Linear, LinearOptions>("linear", "A linear map of the channels of each point.");
     add_activation(the_zoo, "gelu", "x·Φ(x), elementwise.", Activation::kGelu);
     add_activation(the_zoo, "relu", "max(x, 0), elementwise.", Activation::kRelu);
@@ -117,6 +122,18 @@ Zoo& zoo() {
     the_zoo.add<TokenMixing, TokenMixingOptions>("token_mixing", "An MLP over all points of each channel.");
     the_zoo.add<PatchEmbed, PatchEmbedOptions>("patch_embed", "Makes one vector of each patch of points.");
     the_zoo.add<LearnedPositions, PositionOptions>("positions", "Adds a learned vector at each point.");
+    the_zoo.add<SinCosPositions, SinCosOptions>("sincos_positions",
+                                                "Adds sines and cosines of each point's coordinates.");
+    the_zoo.add<MultiHeadAttention, MultiHeadAttentionOptions>("multi_head_attention",
+                                                               "Every point attends to every point.");
+    the_zoo.add<WindowedAttention, WindowedAttentionOptions>("windowed_attention",
+                                                             "Points attend to the points of their window.");
+    the_zoo.add<ChannelMixing, ChannelMixingOptions>("mlp", "The same as channel_mixing.");
+    the_zoo.add<TransformerBlockOptions>(
+        "transformer_block", "Attention and an MLP, each with a LayerNorm before and a residual around it.",
+        [](const Tagged& layer, const LayerSite& site, const ModelDescription&) {
+          return transformer_block(site, layer.options<TransformerBlockOptions>());
+        });
     the_zoo.add<PatchRecoverOptions>("patch_recover", "Makes a patch of points of each vector.",
                                      build_patch_recover);
     the_zoo.add<ConvolutionLayer, ConvolutionOptions>(
@@ -161,6 +178,8 @@ const TagRegistry& model_types() {
     TagRegistry registry("model");
     registry.add<WeatherMixerOptions>("weathermixer",
                                       "MLP-Mixer over patches of the fields (Jigsaw's network).");
+    registry.add<VitOptions>("vit", "Vision transformer over patches of the fields.");
+    registry.add<SwinOptions>("swin", "Transformer with attention inside shifted windows.");
     registry.add<UNetOptions>("unet", "U-Net: convolutions on ever coarser grids and back, with skips.");
     registry.add<SequentialOptions>("sequential", "Any chain of layers.");
     return registry;

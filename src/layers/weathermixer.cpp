@@ -50,11 +50,6 @@ LayerPtr half_block(const LayerSite& site, const std::string& name, const Option
   return std::make_unique<Residual>(std::make_unique<Chain>(std::move(layers)));
 }
 
-/// The site of a part whose parameters are named from the model's root.
-LayerSite at_root(const LayerSite& site, const std::string& path, const FieldShape& input) {
-  return {site.parameters, path, input, site.key};
-}
-
 }  // namespace
 
 void append_weathermixer(Model& model, const WeatherMixerOptions& options) {
@@ -64,25 +59,25 @@ void append_weathermixer(Model& model, const WeatherMixerOptions& options) {
     layers.push_back(std::make_unique<PatchEmbed>(site, PatchEmbedOptions{options.patch, options.embed_dim}));
     if (options.positions) {
       layers.push_back(
-          std::make_unique<LearnedPositions>(at_root(site, "", layers.back()->output()), PositionOptions{}));
+          std::make_unique<LearnedPositions>(site.at_root("", layers.back()->output()), PositionOptions{}));
     }
     return std::make_unique<Chain>(std::move(layers));
   });
   for (std::int64_t i = 0; i < options.depth; ++i) {
     const std::string block = concat("blocks.", i);
     model.append(block + ".token", "model", [&](const LayerSite& site) {
-      return half_block<TokenMixing>(at_root(site, block, site.input), "token",
+      return half_block<TokenMixing>(site.at_root(block, site.input), "token",
                                      TokenMixingOptions{options.token_hidden_ratio, options.dropout});
     });
     model.append(block + ".channel", "model", [&](const LayerSite& site) {
-      return half_block<ChannelMixing>(at_root(site, block, site.input), "channel",
+      return half_block<ChannelMixing>(site.at_root(block, site.input), "channel",
                                        ChannelMixingOptions{options.channel_hidden_ratio, options.dropout});
     });
   }
   model.append("decoder", "model", [&](const LayerSite& site) -> LayerPtr {
     std::vector<LayerPtr> layers;
     if (options.final_norm) {
-      layers.push_back(std::make_unique<LayerNorm>(at_root(site, "norm", site.input), LayerNormOptions{}));
+      layers.push_back(std::make_unique<LayerNorm>(site.at_root("norm", site.input), LayerNormOptions{}));
     }
     layers.push_back(std::make_unique<PatchRecover>(
         site, PatchRecoverOptions{options.patch,

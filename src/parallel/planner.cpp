@@ -73,6 +73,7 @@ class Search {
   std::vector<RowChoice> row_choices(const Trace::Node& node) const;
   RowChoice make_choice(const Trace::Node& node, const AxisRows& rows) const;
   double local_seconds(const Trace::Node& node, const Decision& decision) const;
+  double ring_seconds(const Trace::Node& node, const AxisRows& rows, const Decision& decision) const;
   double own_seconds(const Trace::Node& node, const Decision& decision, const AxisRows& rows) const;
   double parameter_seconds(const Layout& compute) const;
   double transfer(const Layout& from, const Layout& to) const {
@@ -189,7 +190,7 @@ RowChoice Search::make_choice(const Trace::Node& node, const AxisRows& rows) con
     labels.push_back(row.label);
   }
   d.rows = join(labels, " ");
-  choice.seconds += local_seconds(node, d) + own_seconds(node, d, rows);
+  choice.seconds += local_seconds(node, d) + own_seconds(node, d, rows) + ring_seconds(node, rows, d);
   for (std::size_t i = 0; i < node.inputs.size(); ++i) {
     if (value(node.inputs[i]).role == Trace::Role::kParameter) {
       choice.seconds += parameter_seconds(layout(node.inputs[i], d.inputs[i]));
@@ -228,20 +229,40 @@ double Search::local_seconds(const Trace::Node& node, const Decision& decision) 
   }
   const Layout output = layout(node.output, decision.row_output);
   bytes += static_cast<double>(output.box(mesh_, first).extent.count()) * model_.element_bytes;
+  // Each cut letter once, by a dim of the first input that has it: several axes may cut it.
+  std::vector<std::pair<std::size_t, int>> counted;
   for (int axis = 0; axis < mesh_.axes; ++axis) {
     if (!contains(decision.cut, axis)) continue;
     for (std::size_t i = 0; i < node.inputs.size(); ++i) {
       const Placement& p = decision.inputs[i][axis];
       if (!p.is_shard()) continue;
-      const std::int64_t units = (value(node.inputs[i]).shape[p.dim] + p.unit - 1) / p.unit;
-      const int size = mesh_.size[static_cast<std::size_t>(axis)];
-      const std::int64_t largest = (units + size - 1) / size;
-      share *= static_cast<double>(largest) / static_cast<double>(std::max<std::int64_t>(units, 1));
+      const std::pair<std::size_t, int> dim{i, p.dim};
+      if (std::find(counted.begin(), counted.end(), dim) != counted.end()) break;
+      counted.push_back(dim);
+      const Layout input = layout(node.inputs[i], decision.inputs[i]);
+      share *= static_cast<double>(input.box(mesh_, first).extent[p.dim]) /
+               static_cast<double>(std::max<std::int64_t>(input.global[p.dim], 1));
       break;
     }
   }
   return 3 * (node.signature.forward_flops * share / model_.flops_per_second +
               bytes / model_.memory_bytes_per_second);
+}
+
+/// What rows with a ring send, once over the set of their axes.
+double Search::ring_seconds(const Trace::Node& node, const AxisRows& rows, const Decision& decision) const {
+  double share = 0, ranks = 1;
+  for (int axis = 0; axis < mesh_.axes; ++axis) {
+    const int r = rows[static_cast<std::size_t>(axis)], size = mesh_.size[static_cast<std::size_t>(axis)];
+    if (size == 1 || r < 0 || node.signature.rows[static_cast<std::size_t>(r)].ring == 0) continue;
+    share = node.signature.rows[static_cast<std::size_t>(r)].ring;
+    ranks *= size;
+  }
+  const Layout last = layout(node.inputs.back(), decision.inputs.back());
+  const double piece = static_cast<double>(last.box(mesh_, {}).extent.count());
+  constexpr double kMessages = 3;  // forward one, backward two
+  return (ranks - 1) * (kMessages * model_.latency_seconds +
+                        share * piece * model_.element_bytes / model_.network_bytes_per_second);
 }
 
 /// What the rows' own algorithms send, forward and backward.

@@ -4,9 +4,14 @@
 
 namespace jigsaw {
 
-Letters letters(std::string_view text) {
+Letters letters(std::string_view text, const Letters& units) {
   Letters result;
-  for (const char letter : text) result.push_back({letter});
+  for (const char letter : text) {
+    result.push_back({letter});
+    for (const LetterDim& named : units) {
+      if (named.letter == letter) result.back().unit = named.unit;
+    }
+  }
   return result;
 }
 

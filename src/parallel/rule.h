@@ -21,6 +21,10 @@ struct Row {
   /// element of a slice of the first input's piece across the cut dim.
   std::int64_t slice_bytes = 0;
 
+  /// Where not zero: what the row's own algorithm sends to each other rank of all axes with such a row,
+  /// forward and backward, over the elements of the last input's piece (keys and values that go round).
+  double ring = 0;
+
   bool operator==(const Row&) const = default;
 };
 
@@ -51,8 +55,8 @@ struct LetterDim {
   std::int64_t unit = 1;
 };
 using Letters = std::vector<LetterDim>;
-/// Letters without units.
-Letters letters(std::string_view text);
+/// Letters with the units that `units` gives some of them; else 1.
+Letters letters(std::string_view text, const Letters& units = {});
 
 /// The rows that follow from letters: cut a letter in every operand that has it, replicate the others; the
 /// output is cut if it keeps the letter and Partial(sum) if it lacks it. Right for every operation that

@@ -16,6 +16,14 @@ std::vector<OperationCase> operation_cases(Operation operation) {
       return patchify_cases();
     case Operation::kUnpatchify:
       return unpatchify_cases();
+    case Operation::kAttention:
+      return attention_cases();
+    case Operation::kCrossAttention:
+      return cross_attention_cases();
+    case Operation::kRotary:
+      return rotary_cases();
+    case Operation::kWindowAttention:
+      return window_attention_cases();
     case Operation::kConcatenate:
       return concatenate_cases();
     case Operation::kConvolution:

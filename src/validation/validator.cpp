@@ -47,7 +47,14 @@ class Validation {
     for (const OperationCase::Instance& instance : one.instances) runs_.emplace_back(instance);
     for (const Row& row : rows) {
       closure_.push_back(row);
-      if (!(scaled(row, 2) == row)) closure_.push_back(scaled(row, 2));
+      const Row twice = scaled(row, 2);
+      if (!(twice == row)) closure_.push_back(twice);
+      if (row.ring == 0) continue;
+      // What goes round may be cut in units of its own.
+      for (auto [mixed, other] : {std::pair{row, twice}, {twice, row}}) {
+        mixed.inputs.back() = other.inputs.back();
+        closure_.push_back(mixed);
+      }
     }
   }
 

@@ -215,6 +215,21 @@ Tensors gradients_on(int ranks, bool tensor, const GradientCase& what, std::opti
   return all;
 }
 
+Tensors gradients_on_mesh(const std::vector<int>& domain, int tensor, const GradientCase& what) {
+  Tensors all;
+  std::mutex mutex;
+  int ranks = tensor;
+  for (const int size : domain) ranks *= size;
+  run_ranks(ranks, [&](Communicator& world) {
+    Mesh mesh(world, 1, domain, tensor);
+    GradientRun run(Rank{world.context(), mesh}, what);
+    const Tensors mine = run.gradients(what.values(run.output()));
+    const std::lock_guard lock(mutex);
+    merge(all, mine);
+  });
+  return all;
+}
+
 void check_gradients(const GradientCase& what, bool every_row) {
   SCOPED_TRACE(what.name);
   Tensors one;

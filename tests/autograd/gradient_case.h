@@ -64,6 +64,9 @@ class GradientRun {
 /// @param tensor  whether the ranks lie along `tensor`, or along the first domain axis.
 Tensors gradients_on(int ranks, bool tensor, const GradientCase& what, std::optional<int> row);
 
+/// The same on any mesh, as planned.
+Tensors gradients_on_mesh(const std::vector<int>& domain, int tensor, const GradientCase& what);
+
 /// Checks a case: on one rank against central differences of every input and parameter; on 2 and 3 ranks,
 /// along a domain axis and along tensor, with every row of its first operation that cuts its inputs and with
 /// the planner's plan, against one rank.

@@ -110,11 +110,22 @@ std::string source_dir() {
   return folder != nullptr ? folder : ".";
 }
 
-std::string real_era5() {
+namespace {
+
+std::string real_file(const std::string& name) {
   const char* folder = std::getenv("JIGSAW_REAL_DATA");
-  const fs::path file =
-      fs::path(folder != nullptr ? folder : source_dir() + "/../shared/data") / "era5_t2m_uk_2019-03.nc";
+  const fs::path file = fs::path(folder != nullptr ? folder : source_dir() + "/../shared/data") / name;
   return fs::exists(file) ? fs::weakly_canonical(file).string() : "";
+}
+
+}  // namespace
+
+std::string real_era5() {
+  return real_file("era5_t2m_uk_2019-03.nc");
+}
+
+std::string real_ct() {
+  return real_file("ct_head.h5");
 }
 
 std::vector<Json> metrics(const std::string& run_directory, const std::string& kind) {

@@ -35,8 +35,9 @@ Outcome run(int ranks, const std::string& arguments, int threads = 1, int second
 /// The same, killed with SIGKILL (the whole job) as soon as `file` has this many lines.
 Outcome run_and_kill(int ranks, const std::string& arguments, const std::string& file, int lines);
 
-/// The real ERA5 file, or "" where it is not.
+/// The real ERA5 file and the real CT volume, or "" where they are not.
 std::string real_era5();
+std::string real_ct();
 std::string source_dir();
 
 /// The lines of a kind in a metrics.jsonl.

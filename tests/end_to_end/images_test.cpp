@@ -126,6 +126,35 @@ TEST_F(Images, SegmentationIsOneFunctionOnEveryMesh) {
            {R"({"data":2})", 2}});
 }
 
+/// The shipped 3-D U-Net on the real volume, shorter and with less of it at a time, in float32.
+TEST_F(Images, TheShippedUNetIsOneFunctionOnEveryMesh) {
+  if (real_ct().empty()) GTEST_SKIP() << "the CT volume is not there (JIGSAW_REAL_DATA)";
+  std::ifstream in(source_dir() + "/configs/ct_denoise_unet3d.json");
+  Json config = Json::parse(in, nullptr, true, true);
+  config["data"]["files"] = {real_ct()};
+  config["data"]["crop"] = {19, 16, 21};
+  config["train"]["steps"] = 12;
+  config["validation"] = {{"every", 12}, {"overlap", {4, 4, 4}}};
+  config["checkpoint"]["every"] = 0;
+  const std::string one = train(config, "one", 1, "");
+  const auto losses = series(metrics(one, "train"), "loss");
+  const auto psnr = [&](const std::string& run) {
+    return metrics(run, "valid").back().at("metrics").at("volume").at("psnr").get<double>();
+  };
+  for (const MeshCase& mesh :
+       std::vector<MeshCase>{{R"({"domain":[2,1,1]})", 2}, {R"({"domain":[2,2,1]})", 4}}) {
+    const std::string many = train(config, "many", mesh.ranks, "--set 'mesh=" + std::string(mesh.json) + "'");
+    const auto others = series(metrics(many, "train"), "loss");
+    ASSERT_EQ(others.size(), losses.size());
+    std::printf("%-20s %d ranks: loss of step 1 %.1e, of step 12 %.1e; PSNR %.3f and %.3f\n", mesh.json,
+                mesh.ranks, std::abs(others[0] / losses[0] - 1), std::abs(others[11] / losses[11] - 1),
+                psnr(one), psnr(many));
+    EXPECT_NEAR(others[0] / losses[0], 1, 1e-5);
+    EXPECT_NEAR(others[11] / losses[11], 1, 1e-2);
+    EXPECT_NEAR(psnr(many), psnr(one), 0.05);
+  }
+}
+
 TEST_F(Images, AccumulatedPartsSeeTheSameSamples) {
   Json config = denoise_config();
   const auto losses = series(metrics(train(config, "one", 1, "--set train.precision=fp64"), "train"), "loss");
@@ -148,6 +177,25 @@ TEST_F(Images, EachRankReadsItsShare) {
   const std::vector<double> halves = bytes(2, R"({"domain":[2,1,1]})");
   for (const double half : halves) EXPECT_LE(half, 0.62 * whole);  // 4 of 7 slices are two patches of 2
   EXPECT_NEAR(halves.at(0) + halves.at(1), whole, 0.01 * whole);
+}
+
+TEST_F(Images, MapsImagesToOthersInEveryPrecision) {
+  Json config = segment_config();
+  config["data"]["variables"] = {{{"name", "images"}, {"levels", {0, 1}}}};
+  config["data"]["targets"] = {{{"name", "images"}, {"levels", {2}}}};
+  config["data"].erase("classes");
+  config["loss"] = {{"type", "l1"}};
+  config["train"]["steps"] = 100;
+  for (const char* precision : {"fp32", "bf16"}) {
+    const std::string output = train(
+        config, "map", 2, "--set train.precision=" + std::string(precision) + " --set 'mesh={\"tensor\":2}'");
+    const Json scores = metrics(output, "valid").back().at("metrics").at("images_2");
+    const auto losses = series(metrics(output, "train"), "loss");
+    std::printf("map, %s: loss %.3f to %.3f, PSNR %.2f dB\n", precision, losses.front(), losses.back(),
+                scores.at("psnr").get<double>());
+    EXPECT_LT(losses.back(), 0.5 * losses.front());
+    EXPECT_FALSE(scores.contains("input_psnr"));
+  }
 }
 
 struct WrongInput {

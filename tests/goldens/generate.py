@@ -352,6 +352,188 @@ def write_norms(folder):
             parameters = norm_parameters(6) | statistics
             x = randn(3, 5, 4, 6, scale=2, mean=0.5)
             layer_case(file, name, batch_norm, x, parameters, training=training, epsilon=1e-5)
+# ---------------------------------------------------------------- attention.h5
+
+
+def attention_parameters(width):
+    """torch.nn.MultiheadAttention's, with queries, keys and values apart."""
+    return {
+        "in_proj_weight": randn(3, width, width, scale=1 / math.sqrt(width)),
+        "in_proj_bias": randn(3, width, scale=0.1),
+        **prefixed("out_proj", linear_parameters(width, width)),
+    }
+
+
+def attention(x, p, heads):
+    """torch.nn.MultiheadAttention over all points of a field [B, space..., C]."""
+    width = x.shape[-1]
+    tokens = x.flatten(1, -2).transpose(0, 1)
+    y, _ = F.multi_head_attention_forward(
+        tokens,
+        tokens,
+        tokens,
+        width,
+        heads,
+        p["in_proj_weight"].reshape(3 * width, width),
+        p["in_proj_bias"].flatten(),
+        None,
+        None,
+        False,
+        0.0,
+        p["out_proj.weight"],
+        p["out_proj.bias"],
+        need_weights=False,
+    )
+    return y.transpose(0, 1).reshape(x.shape)
+
+
+def rotated(x, base):
+    """x [B, space..., heads, d]: pairs as complex numbers, turned by the point's coordinate times a rate."""
+    space = x.shape[1:-2]
+    sections = []
+    for axis, section in enumerate(x.chunk(len(space), -1)):
+        half = section.shape[-1] // 2
+        rates = base ** (-torch.arange(half) / half)
+        shape = [1] * x.dim()
+        shape[1 + axis], shape[-1] = space[axis], half
+        angles = (torch.arange(space[axis])[:, None] * rates).reshape(shape)
+        turned = torch.complex(*section.chunk(2, -1)) * torch.polar(torch.ones_like(angles), angles)
+        sections += [turned.real, turned.imag]
+    return torch.cat(sections, -1)
+
+
+def rotary_attention(x, p, heads, base):
+    q, k, v = (
+        F.linear(x, weight, bias).unflatten(-1, (heads, -1))
+        for weight, bias in zip(p["in_proj_weight"], p["in_proj_bias"])
+    )
+    q, k, v = (t.flatten(1, -3).transpose(1, 2) for t in (rotated(q, base), rotated(k, base), v))
+    weights = torch.softmax(q @ k.transpose(-1, -2) / math.sqrt(q.shape[-1]), -1)
+    return linear((weights @ v).transpose(1, 2).reshape(x.shape), below(p, "out_proj"))
+
+
+def transformer_parameters(width, hidden):
+    return {
+        **prefixed("norm1", norm_parameters(width)),
+        **prefixed("attention", attention_parameters(width)),
+        **prefixed("norm2", norm_parameters(width)),
+        **prefixed("mlp", mlp_parameters(width, hidden)),
+    }
+
+
+def transformer_block(x, p, heads):
+    y = attention(layer_norm(x, below(p, "norm1")), below(p, "attention"), heads)
+    x = x + y * p.get("layer_scale1.weight", 1)
+    return x + mlp(layer_norm(x, below(p, "norm2")), below(p, "mlp")) * p.get("layer_scale2.weight", 1)
+
+
+def encoder_layer(x, p, heads):
+    """The same by torch.nn.TransformerEncoderLayer."""
+    width, hidden = x.shape[-1], p["mlp.fc1.bias"].shape[0]
+    layer = torch.nn.TransformerEncoderLayer(
+        width, heads, hidden, 0.0, "gelu", LAYER_NORM_EPSILON, batch_first=True, norm_first=True
+    )
+    names = {"self_attn": "attention", "linear1": "mlp.fc1", "linear2": "mlp.fc2"}
+    parameters = {}
+    for name, own in layer.named_parameters():
+        first, rest = name.split(".", 1)
+        parameters[name] = p[f"{names.get(first, first)}.{rest}"].reshape(own.shape)
+    return torch.nn.utils.stateless.functional_call(layer, parameters, x.flatten(1, -2)).reshape(x.shape)
+
+
+def sincos_positions(x, p, base):
+    space, channels = x.shape[1:-1], x.shape[-1]
+    sections = []
+    for axis, extent in enumerate(space):
+        half = channels // len(space) // 2
+        angles = torch.arange(extent)[:, None] * base ** (-torch.arange(half) / half)
+        shape = [1] * (len(space) + 1)
+        shape[axis], shape[-1] = extent, 2 * half
+        waves = torch.cat([angles.sin(), angles.cos()], -1).reshape(shape)
+        sections.append(waves.expand(*space, 2 * half))
+    return x + torch.cat(sections, -1)
+
+
+def relative_bias(table, window):
+    """[heads, T, T] as in Swin's own code."""
+    axes = torch.meshgrid(*(torch.arange(extent) for extent in window), indexing="ij")
+    coordinates = torch.stack(axes).flatten(1)
+    relative = (coordinates[:, :, None] - coordinates[:, None, :]).permute(1, 2, 0) + torch.tensor(window) - 1
+    index = relative[..., 0] * (2 * window[1] - 1) + relative[..., 1]
+    return table[index.flatten()].unflatten(0, index.shape).permute(2, 0, 1)
+
+
+def windows_of(x, window):
+    """[B, H, W, ...] to [B * windows, T, ...]."""
+    b, h, w = x.shape[0], x.shape[1] // window[0], x.shape[2] // window[1]
+    y = x.reshape(b, h, window[0], w, window[1], *x.shape[3:]).transpose(2, 3)
+    return y.reshape(b * h * w, window[0] * window[1], *x.shape[3:])
+
+
+def windowed_attention(x, p, heads, window, shift, circular):
+    (b, h, w, c), (wh, ww) = x.shape, window
+    rolled = torch.roll(x, (-shift[0], -shift[1]), (1, 2))
+    q, k, v = (
+        windows_of(F.linear(rolled, weight, bias).unflatten(-1, (heads, -1)), window).transpose(1, 2)
+        for weight, bias in zip(p["in_proj_weight"], p["in_proj_bias"])
+    )
+    scores = q @ k.transpose(-1, -2) / math.sqrt(c // heads) + relative_bias(
+        p["relative_position_bias_table"], window
+    )
+    # Regions that were not neighbours before the shift do not see one another.
+    region = torch.zeros(1, h, w)
+    region[:, h - shift[0] :] += 1
+    if not circular:
+        region[:, :, w - shift[1] :] += 2
+    region = windows_of(region, window)
+    mask = (region[:, :, None] != region[:, None, :]).repeat(b, 1, 1)
+    weights = torch.softmax(scores.masked_fill(mask[:, None], -math.inf), -1)
+    y = (weights @ v).transpose(1, 2).reshape(b, h // wh, w // ww, wh, ww, c).transpose(2, 3).reshape(x.shape)
+    return torch.roll(linear(y, below(p, "out_proj")), shift, (1, 2))
+
+
+def windowed_parameters(width, heads, window):
+    positions = math.prod(2 * extent - 1 for extent in window)
+    return {"relative_position_bias_table": randn(positions, heads), **attention_parameters(width)}
+
+
+def write_attention(folder):
+    with create(folder, "attention.h5") as file:
+        layer_case(file, "attention", attention, randn(2, 3, 5, 6), attention_parameters(6), heads=3)
+        layer_case(file, "attention_1d", attention, randn(3, 7, 8), attention_parameters(8), heads=2)
+        layer_case(file, "attention_3d", attention, randn(1, 2, 3, 3, 4), attention_parameters(4), heads=1)
+        layer_case(
+            file,
+            "rotary_attention",
+            rotary_attention,
+            randn(2, 4, 3, 16),
+            attention_parameters(16),
+            heads=2,
+            base=100.0,
+        )
+        parameters = transformer_parameters(6, 9)
+        layer_case(file, "transformer_block", encoder_layer, randn(2, 3, 5, 6), parameters, heads=2)
+        scales = {"layer_scale1.weight": randn(6), "layer_scale2.weight": randn(6)}
+        layer_case(
+            file, "transformer_block_scaled", transformer_block, randn(2, 3, 5, 6), {**parameters, **scales}, heads=2
+        )
+        layer_case(file, "sincos_positions", sincos_positions, randn(2, 3, 5, 12), {}, base=10000.0)
+        for name, shift, circular in (
+            ("windowed_attention", (0, 0), False),
+            ("windowed_attention_shifted", (1, 2), False),
+            ("windowed_attention_circular", (1, 1), True),
+        ):
+            layer_case(
+                file,
+                name,
+                windowed_attention,
+                randn(2, 4, 9, 6),
+                windowed_parameters(6, 2, (2, 3)),
+                heads=2,
+                window=(2, 3),
+                shift=shift,
+                circular=circular,
+            )
 
 
 # ---------------------------------------------------------------- field_layers.h5 and unet*.h5: fields [B, space..., C]
@@ -654,23 +836,23 @@ def learning_rate(step):
     return final + (peak - final) * 0.5 * (1 + math.cos(math.pi * progress))
 
 
-def write_mixer(folder, name, **options):
-    initial = mixer_parameters(options)
+def write_training(folder, name, network, sizes, initial, options):
+    """Ten steps of a network(x, parameters)."""
     parameters = {key: value.clone().requires_grad_() for key, value in initial.items()}
     optimizer = torch.optim.AdamW(
         parameters.values(), lr=1.0, betas=BETAS, eps=ADAM_EPSILON, weight_decay=WEIGHT_DECAY
     )
-    inputs = randn(STEPS, MIXER["batch"], *MIXER["grid"], MIXER["input_channels"])
-    noise = randn(STEPS, MIXER["batch"], *MIXER["grid"], MIXER["output_channels"], scale=0.1)
-    targets = inputs[..., : MIXER["output_channels"]] * 0.5 + noise
-    point_weights, variable_weights = latitude_weights(MIXER["grid"][0]), torch.tensor([1.0, 0.25])
+    inputs = randn(STEPS, sizes["batch"], *sizes["grid"], sizes["input_channels"])
+    noise = randn(STEPS, sizes["batch"], *sizes["grid"], sizes["output_channels"], scale=0.1)
+    targets = inputs[..., : sizes["output_channels"]] * 0.5 + noise
+    point_weights, variable_weights = latitude_weights(sizes["grid"][0]), torch.tensor([1.0, 0.25])
     rates = [learning_rate(step) for step in range(1, STEPS + 1)]
     losses, norms = [], []
     with create(folder, name) as file:
         for step in range(STEPS):
             optimizer.param_groups[0]["lr"] = rates[step]
             optimizer.zero_grad()
-            output = mixer(inputs[step], parameters)
+            output = network(inputs[step], parameters)
             loss = mse(output, targets[step], point_weights, variable_weights, torch.ones_like(output))
             loss.backward()
             if step == 0:
@@ -679,7 +861,7 @@ def write_mixer(folder, name, **options):
             losses.append(loss.item())
             norms.append(torch.nn.utils.clip_grad_norm_(parameters.values(), CLIP_NORM).item())
             optimizer.step()
-        for key, value in {**MIXER, **TRAINING, **options, "layer_norm_epsilon": LAYER_NORM_EPSILON}.items():
+        for key, value in {**sizes, **TRAINING, **options, "layer_norm_epsilon": LAYER_NORM_EPSILON}.items():
             file.attrs[key] = np.int64(value) if isinstance(value, bool) else value
         save_all(file, "initial_parameters", initial)
         save_all(file, "parameters", parameters)
@@ -694,6 +876,48 @@ def write_mixer(folder, name, **options):
         }.items():
             save(file, key, value)
     print(name, "loss", [f"{x:.4f}" for x in losses], "norm", [f"{x:.3f}" for x in norms])
+
+
+def write_mixer(folder, name, **options):
+    write_training(folder, name, mixer, MIXER, mixer_parameters(options), options)
+
+
+# ---------------------------------------------------------------- vit.h5
+
+VIT = {
+    "batch": 3,
+    "grid": (10, 15),
+    "patch": (3, 7),
+    "input_channels": 5,
+    "output_channels": 2,
+    "embed_dim": 12,
+    "depth": 2,
+    "heads": 3,
+    "mlp_ratio": 2.0,
+}
+
+
+def vit_parameters():
+    h, w = (math.ceil(extent / size) for extent, size in zip(VIT["grid"], VIT["patch"]))
+    points, width = math.prod(VIT["patch"]), VIT["embed_dim"]
+    parameters = prefixed("encoder", linear_parameters(width, VIT["input_channels"] * points))
+    parameters["position"] = randn(h, w, width, scale=0.2)
+    for i in range(VIT["depth"]):
+        hidden = round(VIT["mlp_ratio"] * width)
+        parameters |= prefixed(f"blocks.{i}", transformer_parameters(width, hidden))
+    parameters |= prefixed("norm", norm_parameters(width))
+    return parameters | prefixed("decoder", linear_parameters(VIT["output_channels"] * points, width))
+
+
+def vit(x, p):
+    y = patch_embed(x, below(p, "encoder"), VIT["patch"]) + p["position"]
+    for i in range(VIT["depth"]):
+        y = transformer_block(y, below(p, f"blocks.{i}"), VIT["heads"])
+    return patch_recover(layer_norm(y, below(p, "norm")), below(p, "decoder"), VIT["patch"], VIT["grid"])
+
+
+def write_vit(folder):
+    write_training(folder, "vit.h5", vit, VIT, vit_parameters(), {})
 
 
 # ---------------------------------------------------------------- losses.h5
@@ -776,6 +1000,8 @@ FILES = {
     "norms": write_norms,
     "field_layers": write_field_layers,
     "unets": write_unets,
+    "attention": write_attention,
+    "vit": write_vit,
 }
 
 

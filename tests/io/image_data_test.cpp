@@ -148,6 +148,19 @@ TEST(ImageFiles, HoldSamplesOfSeveralFilesAndChannels) {
   for (std::size_t i = 0; i < 90; ++i) EXPECT_EQ(one[i], masks[4 * 90 + i]);
 }
 
+TEST(ImageFiles, ReadNetcdfWithConfiguredDims) {
+  ImageFiles files({fixture("packed.nc")}, {ImageDim::kSample, ImageDim::kHeight, ImageDim::kWidth});
+  const Field t2m = files.select({"t2m", {}}).at(0);
+  EXPECT_EQ(files.count(), 12);
+  EXPECT_EQ(files.units(t2m), "K");
+  std::vector<double> all, one(56);
+  for (std::int64_t image = 0; image < 12; ++image) {
+    files.read(t2m, image, Box::whole({7, 8}), one);
+    all.insert(all.end(), one.begin(), one.end());
+  }
+  expect_close(all, expected_values("t2m"), 1e-15);
+}
+
 TEST(Tiling, ScoresEachPointOnceAndStaysInTheImage) {
   for (const std::int64_t image : {7, 12, 31}) {
     for (std::int64_t tile = 1; tile <= image; tile += 3) {
@@ -413,6 +426,24 @@ TEST(ImageData, StatisticsAndPeaksAreEqualInEveryBitOnAnyNumberOfRanks) {
     });
     EXPECT_EQ(seen, ranks);
   }
+}
+
+TEST(ImageData, StatisticsMayComeFromAFile) {
+  const auto computed = open(volume_options());
+  const std::string path = testing::TempDir() + "jigsaw_image_statistics.json";
+  Statistics statistics = computed->statistics();
+  statistics.save(path);
+  DataOptions options = volume_options();
+  options.normalization = path;
+  options.train = {slices(ImageDim::kDepth, 0, 4)};
+  EXPECT_TRUE(open(options)->statistics() == statistics);
+  statistics.fields["scan/density"].units = "HU";
+  statistics.save(path);
+  EXPECT_NE(refusal(options, ExitCode::kData).find("in \"HU\", the files in \"g/cm3\""), std::string::npos);
+  statistics.fields.clear();
+  statistics.save(path);
+  EXPECT_NE(refusal(options, ExitCode::kData).find("no statistics of scan/density"), std::string::npos);
+  std::filesystem::remove(path);
 }
 
 TEST(ImageData, WhatDoesNotFitIsOneClearError) {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <complex>
 #include <limits>
 #include <numeric>
 
@@ -311,6 +312,37 @@ TEST_P(Attention, RepeatsBitForBit) {
     if (time == 0) first = all;
     EXPECT_EQ(all, first);
   }
+}
+
+/// Pairs as complex numbers, turned by e^(i · angle).
+TEST_P(Attention, Rotation) {
+  const Shape shape{2, 12, 3, 2, 8};
+  for (const DType type : kTypes) {
+    const Array x = random_array(context_, shape, type, 1);
+    const Array y = attention_rotate(context_, x, {{3, 4}, {5, 7}, 50.0, false});
+    std::vector<double> wanted = values_of(x);
+    const std::vector<double> xs = wanted;
+    for (std::int64_t row = 0; row < 2 * 12 * 3 * 2; ++row) {
+      const std::int64_t slot = row / 2 % 3, token = row / 6 % 12;
+      const double coordinates[] = {static_cast<double>(5 + token / 4), static_cast<double>(7 + token % 4)};
+      for (std::size_t axis = 0; axis < 2 && slot < 2; ++axis) {
+        for (std::size_t i = 0; i < 2; ++i) {
+          const auto first = static_cast<std::size_t>(row * 8) + axis * 4 + i;
+          const double angle = coordinates[axis] / (i == 0 ? 1 : std::sqrt(50.0));
+          const std::complex<double> turned =
+              std::complex<double>(xs[first], xs[first + 2]) * std::polar(1.0, angle);
+          wanted[first] = turned.real();
+          wanted[first + 2] = turned.imag();
+        }
+      }
+    }
+    expect_near(values_of(y), wanted, tolerance(type, 8, 2));
+    expect_near(values_of(attention_rotate(context_, y, {{3, 4}, {5, 7}, 50.0, true})), xs,
+                tolerance(type, 8, 4));
+  }
+  EXPECT_THROW(attention_rotate(context_, random_array(context_, {1, 4, 3, 1, 6}, DType::kFloat32, 1),
+                                {{2, 2}, {0, 0}}),
+               ShapeError);
 }
 
 TEST_P(Attention, NotANumberIsSeen) {

@@ -153,37 +153,52 @@ TEST(GoldenLoss, MeanSquaredErrorOfValidPoints) {
 
 // ---- whole networks
 
-TrainingRun golden_run(const GoldenFile& file) {
-  const auto number = [&](const char* name) { return file.number("/", name); };
-  const auto integers = [&](const char* name) {
-    const std::vector<double> values = file.attribute("/", name);
-    return std::vector<std::int64_t>(values.begin(), values.end());
-  };
-  TrainingRun run{.model = {{"type", "weathermixer"},
-                            {"patch", integers("patch")},
-                            {"embed_dim", integers("embed_dim")[0]},
-                            {"depth", integers("depth")[0]},
-                            {"token_hidden_ratio", number("token_hidden_ratio")},
-                            {"channel_hidden_ratio", number("channel_hidden_ratio")},
-                            {"positions", number("positions") != 0},
-                            {"final_norm", number("final_norm") != 0},
-                            {"output_map", number("output_map") != 0}},
-                  .space = Shape(integers("grid"))};
-  run.samples = integers("batch")[0];
-  run.inputs = integers("input_channels")[0];
-  run.outputs = integers("output_channels")[0];
-  run.steps = static_cast<int>(number("steps"));
+double number(const GoldenFile& file, const char* name) {
+  return file.number("/", name);
+}
+std::vector<std::int64_t> integers(const GoldenFile& file, const char* name) {
+  const std::vector<double> values = file.attribute("/", name);
+  return {values.begin(), values.end()};
+}
+
+Json mixer(const GoldenFile& file) {
+  return {{"type", "weathermixer"},
+          {"patch", integers(file, "patch")},
+          {"embed_dim", integers(file, "embed_dim")[0]},
+          {"depth", integers(file, "depth")[0]},
+          {"token_hidden_ratio", number(file, "token_hidden_ratio")},
+          {"channel_hidden_ratio", number(file, "channel_hidden_ratio")},
+          {"positions", number(file, "positions") != 0},
+          {"final_norm", number(file, "final_norm") != 0},
+          {"output_map", number(file, "output_map") != 0}};
+}
+
+Json vit(const GoldenFile& file) {
+  return {{"type", "vit"},
+          {"patch", integers(file, "patch")},
+          {"embed_dim", integers(file, "embed_dim")[0]},
+          {"depth", integers(file, "depth")[0]},
+          {"heads", integers(file, "heads")[0]},
+          {"mlp_ratio", number(file, "mlp_ratio")}};
+}
+
+TrainingRun golden_run(const GoldenFile& file, const Json& model) {
+  TrainingRun run{.model = model, .space = Shape(integers(file, "grid"))};
+  run.samples = integers(file, "batch")[0];
+  run.inputs = integers(file, "input_channels")[0];
+  run.outputs = integers(file, "output_channels")[0];
+  run.steps = static_cast<int>(number(file, "steps"));
   run.row_weights = file.values("latitude_weights");
   const std::vector<double> weights = file.values("variable_weights");
   for (std::size_t c = 0; c < weights.size(); ++c) run.variable_weights[concat("v", c)] = weights[c];
-  run.optimizer_options = {.learning_rate = number("learning_rate"),
+  run.optimizer_options = {.learning_rate = number(file, "learning_rate"),
                            .betas = file.attribute("/", "betas"),
-                           .eps = number("epsilon"),
-                           .weight_decay = number("weight_decay"),
-                           .clip_norm = number("clip_norm")};
-  const ScheduleOptions schedule{ScheduleType::kCosine, integers("warmup_steps")[0],
-                                 number("final_learning_rate")};
-  run.rate_factor = [schedule, rate = number("learning_rate"), steps = run.steps](int step) {
+                           .eps = number(file, "epsilon"),
+                           .weight_decay = number(file, "weight_decay"),
+                           .clip_norm = number(file, "clip_norm")};
+  const ScheduleOptions schedule{ScheduleType::kCosine, integers(file, "warmup_steps")[0],
+                                 number(file, "final_learning_rate")};
+  run.rate_factor = [schedule, rate = number(file, "learning_rate"), steps = run.steps](int step) {
     return learning_rate_at(schedule, rate, step, steps) / rate;
   };
   for (const std::string& name : file.names("initial_parameters")) {
@@ -198,9 +213,9 @@ TrainingRun golden_run(const GoldenFile& file) {
   return run;
 }
 
-void check_mixer(const std::string& name) {
+void check_network(const std::string& name, const std::function<Json(const GoldenFile&)>& model) {
   const GoldenFile file(name);
-  const TrainingRun run = golden_run(file);
+  const TrainingRun run = golden_run(file, model(file));
   for (const Sizes& mesh : {Sizes{}, {1, {2, 1}, 2}, {1, {1, 3}, 1}}) {
     SCOPED_TRACE(concat(name, " on ", mesh.ranks(), " ranks"));
     const TrainingRun::Result result = run.run(mesh);
@@ -224,11 +239,15 @@ void check_mixer(const std::string& name) {
 }
 
 TEST(GoldenMixer, TrainsAsTorch) {
-  check_mixer("weathermixer.h5");
+  check_network("weathermixer.h5", mixer);
 }
 
 TEST(GoldenMixer, WithTheOutputMap) {
-  check_mixer("weathermixer_output_map.h5");
+  check_network("weathermixer_output_map.h5", mixer);
+}
+
+TEST(GoldenVit, TrainsAsTorch) {
+  check_network("vit.h5", vit);
 }
 
 }  // namespace

@@ -18,6 +18,17 @@ const Json kMixer = {{"type", "weathermixer"},
                      {"channel_hidden_ratio", 2.0}};
 const Json kPublishedMixer = {{"type", "weathermixer"}, {"patch", {4, 5}}, {"embed_dim", 9}, {"depth", 1}};
 
+/// Three heads of four channels: no number of ranks but three divides them.
+const Json kVit = {{"type", "vit"},
+                   {"patch", {3, 7}},
+                   {"embed_dim", 12},
+                   {"depth", 2},
+                   {"heads", 3},
+                   {"mlp_ratio", 2.0},
+                   {"dropout", 0.1},
+                   {"attention_dropout", 0.2},
+                   {"positions", "learned"}};
+
 using testing::relative_difference;
 using Sizes = TrainingRun::MeshSizes;
 const std::vector<Sizes> kMeshes = {{1, {2, 1}, 1}, {1, {1, 2}, 1}, {1, {3, 1}, 1}, {1, {1, 1}, 2},
@@ -57,6 +68,80 @@ TEST(MeshEquality, MixerInFloat64) {
   compare_meshes({.model = kMixer}, kMeshes, 1e-11);
 }
 
+TEST(MeshEquality, VitInFloat64) {
+  std::vector<Sizes> meshes = kMeshes;
+  meshes.push_back({1, {3, 2}, 1});
+  meshes.push_back({1, {8, 1}, 1});
+  meshes.push_back({1, {2, 2}, 2});
+  compare_meshes({.model = kVit}, meshes, 1e-11);
+}
+
+TEST(MeshEquality, VitOfOneHeadGoesRound) {
+  Json model = kVit;
+  model["heads"] = 1;
+  for (const char* positions : {"sincos", "rotary", "none"}) {
+    model["positions"] = positions;
+    TrainingRun run{.model = model, .space = {13, 29}};
+    run.samples = 1;
+    compare_meshes(run, {{1, {2, 1}, 1}, {1, {2, 2}, 1}, {1, {2, 3}, 1}, {1, {2, 1}, 2}}, 1e-11);
+  }
+}
+
+TEST(MeshEquality, SwinInFloat64) {
+  Json model = {{"type", "swin"},     {"patch", {3, 7}},  {"embed_dim", 12},  {"depth", 2},
+                {"heads", 3},         {"window", {2, 2}}, {"mlp_ratio", 2.0}, {"dropout", 0.1},
+                {"layer_scale", 0.5}, {"drop_path", 0.4}};
+  for (const bool circular : {false, true}) {
+    model["circular"] = circular;
+    TrainingRun run{.model = model, .space = {24, 28}};
+    compare_meshes(
+        run, {{1, {2, 1}, 1}, {1, {1, 2}, 1}, {1, {3, 1}, 1}, {1, {2, 2}, 2}, {2, {1, 1}, 2}, {1, {4, 2}, 1}},
+        1e-11);
+  }
+}
+
+TEST(MeshEquality, VitIsASequenceOfItsLayers) {
+  const Json layers = {
+      {{"type", "patch_embed"}, {"patch", {3, 7}}, {"embed_dim", 12}},
+      {{"type", "sincos_positions"}},
+      {{"type", "repeat"},
+       {"times", 2},
+       {"layers",
+        {{{"type", "residual"},
+          {"layers", {{{"type", "layer_norm"}}, {{"type", "multi_head_attention"}, {"heads", 3}}}}},
+         {{"type", "residual"},
+          {"layers", {{{"type", "layer_norm"}}, {{"type", "mlp"}, {"hidden_ratio", 2.0}}}}}}}},
+      {{"type", "layer_norm"}},
+      {{"type", "patch_recover"}, {"patch", {3, 7}}}};
+  Json vit = kVit;
+  vit["positions"] = "sincos";
+  vit["dropout"] = vit["attention_dropout"] = 0.0;
+  TrainingRun sequence{.model = {{"type", "sequential"}, {"layers", layers}}};
+  const TrainingRun::Result one = sequence.run({});
+  // The same parameters under the names of the sequence.
+  const auto renamed = [](std::string name) {
+    const std::pair<const char*, const char*> names[] = {
+        {"encoder", "layers.0"}, {"blocks.", "layers.2."}, {"norm1", "0.0"},       {"attention.", "0.1."},
+        {"norm2", "1.0"},        {"mlp.", "1.1."},         {"decoder", "layers.4"}};
+    if (name.starts_with("norm.")) return "layers.3" + name.substr(4);
+    for (const auto& [from, to] : names) {
+      if (const std::size_t at = name.find(from); at != std::string::npos) {
+        name.replace(at, std::string(from).size(), to);
+      }
+    }
+    return name;
+  };
+  TrainingRun named{.model = vit};
+  const TrainingRun::Result start = named.run({});
+  sequence.steps = named.steps = 2;
+  for (const auto& [name, values] : start.parameters) {
+    ASSERT_TRUE(one.parameters.contains(renamed(name))) << name;
+    named.initial[name] = sequence.initial[renamed(name)] = values;
+  }
+  EXPECT_EQ(start.parameters.size(), one.parameters.size());
+  EXPECT_EQ(named.run({}).losses, sequence.run({}).losses);
+}
+
 TEST(MeshEquality, PublishedMixerOnAGridThatPatchesDoNotDivide) {
   TrainingRun run{.model = kPublishedMixer, .space = {13, 17}, .variable_weights = {{"v1", 3.0}}};
   run.samples = 3;
@@ -92,6 +177,19 @@ TEST(MeshEquality, OneOutputChannelOnTwoTensorRanks) {
   TrainingRun run{.model = kMixer};
   run.outputs = 1;
   compare_meshes(run, {{1, {1, 1}, 2}, {1, {2, 1}, 2}}, 1e-11);
+}
+
+TEST(MeshEquality, ShiftedWindowsRecomputed) {
+  TrainingRun run{.model = {{"type", "swin"},
+                            {"patch", {3, 7}},
+                            {"embed_dim", 6},
+                            {"depth", 2},
+                            {"heads", 2},
+                            {"window", {2, 2}}},
+                  .space = {24, 28}};
+  const TrainingRun::Result kept = run.run({1, {2, 1}, 1});
+  run.recompute = true;
+  EXPECT_EQ(run.run({1, {2, 1}, 1}).losses, kept.losses);
 }
 
 TEST(MeshEquality, ZeroRedundancyOverData) {

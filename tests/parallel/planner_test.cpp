@@ -181,8 +181,12 @@ class Exhaustive {
     for (int axis = 0; axis < mesh_.axes; ++axis) {
       const Row* row = rows[static_cast<std::size_t>(axis)];
       if (row == nullptr) continue;
-      const auto count = static_cast<double>(units(node, *row));
-      flops *= std::ceil(count / size(axis)) / count;
+      // What axes before this one leave of the dim.
+      std::int64_t left = units(node, *row);
+      for (int before = 0; before < axis; ++before) {
+        if (rows[static_cast<std::size_t>(before)] == row) left = (left + size(before) - 1) / size(before);
+      }
+      flops *= std::ceil(static_cast<double>(left) / size(axis)) / static_cast<double>(left);
       if (row->slice_bytes == 0) continue;
       const Shape piece = Layout{node.signature.inputs[0], operand(rows, 0)}.box(mesh_, {}).extent;
       const auto slice = static_cast<double>(piece.count() / piece[row->inputs[0].dim]);

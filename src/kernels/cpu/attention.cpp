@@ -428,7 +428,51 @@ class Attention : public AttentionKernels {
     if (dbias.defined()) bias_sums.total(0, dbias.count(), dbias.data<float>());
   }
 
+  void rotate(Context& context, const Array& x, const Shape& space, const std::vector<RotationTable>& tables,
+              Array& y) const override {
+    const Shape& shape = x.shape();
+    const std::int64_t rows = shape[0] * shape[1], width = shape.count(2, 5);
+    std::vector<std::vector<float>> cosines, sines;
+    for (const RotationTable& table : tables) {
+      cosines.emplace_back(table.cosine.begin(), table.cosine.end());
+      sines.emplace_back(table.sine.begin(), table.sine.end());
+    }
+    const std::int64_t pairs = tables.front().pairs, axes = space.rank(), heads = 2 * shape[3], d = shape[4];
+    visit_fast(x.dtype(), [&](auto zero) {
+      using T = decltype(zero);
+      for_ranges(threads_for(context, rows, width), rows, 1, [&](std::int64_t begin, std::int64_t end, int) {
+        vectorized([&, begin, end] {
+          for (std::int64_t row = begin; row < end; ++row) {
+            const T* const from = x.data<T>() + row * width;
+            T* const to = y.data<T>() + row * width;
+            std::int64_t point = row % shape[1];
+            for (std::int64_t axis = axes - 1; axis >= 0; --axis) {
+              const auto a = static_cast<std::size_t>(axis);
+              const std::int64_t extent = space[static_cast<int>(axis)], at = point % extent * pairs;
+              point /= extent;
+              const float *const cosine = cosines[a].data() + at, *const sine = sines[a].data() + at;
+              for (std::int64_t head = 0; head < heads; ++head) {
+                const std::int64_t first = head * d + axis * 2 * pairs;
+                rotate_section(from + first, cosine, sine, pairs, to + first);
+              }
+            }
+            std::copy(from + heads * d, from + width, to + heads * d);
+          }
+        });
+      });
+    });
+  }
+
  private:
+  template <typename T>
+  static void rotate_section(const T* x, const float* cosine, const float* sine, std::int64_t pairs, T* y) {
+    for (std::int64_t i = 0; i < pairs; ++i) {
+      const auto a = static_cast<float>(x[i]), b = static_cast<float>(x[pairs + i]);
+      y[i] = rounded<T>(a * cosine[i] - b * sine[i]);
+      y[pairs + i] = rounded<T>(b * cosine[i] + a * sine[i]);
+    }
+  }
+
   class Workspace {
    public:
     Workspace(Context& context, int threads, std::int64_t floats)

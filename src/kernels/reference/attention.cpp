@@ -174,6 +174,29 @@ class Attention : public AttentionKernels {
       write(dbias, static_cast<std::int64_t>(i), bias_sums[i]);
   }
 
+  void rotate(Context&, const Array& x, const Shape& space, const std::vector<RotationTable>& tables,
+              Array& y) const override {
+    const Shape& shape = x.shape();
+    const std::int64_t d = shape[4], axes = space.rank(), section = d / axes, half = section / 2;
+    for (std::int64_t i = 0; i < x.count(); ++i) {
+      const std::int64_t within = i % d, slot = i / (d * shape[3]) % shape[2],
+                         token = i / shape.count(2, 5) % shape[1];
+      const std::int64_t axis = within / section, pair = within % section % half;
+      std::int64_t point = token;
+      for (int later = space.rank() - 1; later > axis; --later) point /= space[later];
+      point %= space[static_cast<int>(axis)];
+      if (slot > 1) {
+        write(y, i, read(x, i));
+        continue;
+      }
+      const RotationTable& table = tables[static_cast<std::size_t>(axis)];
+      const auto at = static_cast<std::size_t>(point * table.pairs + pair);
+      const bool first = within % section < half;
+      const double other = read(x, first ? i + half : i - half);
+      write(y, i, table.cosine[at] * read(x, i) + (first ? -1 : 1) * table.sine[at] * other);
+    }
+  }
+
  private:
   /// Writes one head's sums over the queries, and sets them to zero.
   static void write_keys(const Query& query, const HeadRows& to, std::vector<double>& sums) {

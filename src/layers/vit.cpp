@@ -1,0 +1,160 @@
+#include "layers/vit.h"
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "config/config.h"
+#include "layers/layer_norm.h"
+#include "layers/patches.h"
+#include "layers/positions.h"
+#include "layers/residual.h"
+#include "layers/transformer.h"
+
+namespace jigsaw {
+
+namespace {
+
+/// Keys that both have.
+template <typename O>
+void declare_common(Keys<O>& keys) {
+  keys.add("patch", &O::patch)
+      .required()
+      .length(1, 3)
+      .at_least(1)
+      .doc("Points of a patch along each spatial axis.");
+  keys.add("embed_dim", &O::embed_dim).required().at_least(1).doc("Width: channels of each patch.");
+  keys.add("depth", &O::depth).required().at_least(1).doc("Number of transformer blocks.");
+  keys.add("heads", &O::heads).required().at_least(1).doc("Number of attention heads; divides the width.");
+  keys.add("mlp_ratio", &O::mlp_ratio).above(0).doc("Hidden size of each MLP over the width.");
+  keys.add("dropout", &O::dropout)
+      .at_least(0)
+      .below(1)
+      .doc("Dropout probability behind the hidden GELU of each MLP.");
+  keys.add("layer_scale", &O::layer_scale)
+      .at_least(0)
+      .doc("Start of a learned factor for each channel of either half of a block; 0: no such factor.");
+  keys.add("drop_path", &O::drop_path)
+      .at_least(0)
+      .below(1)
+      .doc("Probability that a sample skips a half of a block in training; grows to it linearly with depth.");
+  keys.add("final_norm", &O::final_norm).doc("Whether a LayerNorm stands before the decoder.");
+  keys.add("zero_decoder", &O::zero_decoder)
+      .doc("Whether the decoder starts at zero, so that the untrained model predicts no change.");
+}
+
+}  // namespace
+
+void declare(Keys<VitOptions>& keys) {
+  using O = VitOptions;
+  declare_common(keys);
+  keys.add("attention_dropout", &O::attention_dropout)
+      .at_least(0)
+      .below(1)
+      .doc("Dropout probability of attention weights.");
+  keys.choice("positions", &O::positions,
+              {{"learned", VitPositions::kLearned, "A learned vector is added at each patch."},
+               {"sincos", VitPositions::kSinCos, "Sines and cosines of the coordinates are added."},
+               {"rotary", VitPositions::kRotary, "Queries and keys are rotated by their coordinates."},
+               {"none", VitPositions::kNone, "Patches do not know where they lie."}})
+      .doc("How patches know where they lie.");
+}
+
+void declare(Keys<SwinOptions>& keys) {
+  declare_common(keys);
+  keys.add("window", &SwinOptions::window)
+      .required()
+      .length(1, 3)
+      .at_least(1)
+      .doc("Patches of a window along each spatial axis; divides the number of patches.");
+  keys.add("circular", &SwinOptions::circular)
+      .doc(
+          "Whether the last axis closes a circle, as longitudes of the whole globe do, so that shifted "
+          "windows reach "
+          "round its end.");
+}
+
+namespace {
+
+LayerPtr encoder(const LayerSite& site, const VitOptions& options) {
+  std::vector<LayerPtr> layers;
+  layers.push_back(std::make_unique<PatchEmbed>(site, PatchEmbedOptions{options.patch, options.embed_dim}));
+  const LayerSite root = site.at_root("", layers.back()->output());
+  if (options.positions == VitPositions::kLearned) {
+    layers.push_back(std::make_unique<LearnedPositions>(root, PositionOptions{}));
+  } else if (options.positions == VitPositions::kSinCos) {
+    layers.push_back(std::make_unique<SinCosPositions>(root, SinCosOptions{}));
+  }
+  return std::make_unique<Chain>(std::move(layers));
+}
+
+template <typename Options>
+TransformerBlockOptions block_options(const Options& options) {
+  TransformerBlockOptions block{options.heads, options.mlp_ratio, options.dropout};
+  block.layer_scale = options.layer_scale;
+  return block;
+}
+
+/// From 0 at the first block to the configured probability at the last (Huang et al. 2016).
+template <typename Options>
+double drop_path_at(const Options& options, std::int64_t block) {
+  return options.drop_path * static_cast<double>(block) /
+         static_cast<double>(std::max<std::int64_t>(options.depth - 1, 1));
+}
+
+template <typename Options>
+LayerPtr decoder(const LayerSite& site, const Options& options, const ModelDescription& description) {
+  std::vector<LayerPtr> layers;
+  if (options.final_norm) {
+    layers.push_back(std::make_unique<LayerNorm>(site.at_root("norm", site.input), LayerNormOptions{}));
+  }
+  layers.push_back(std::make_unique<PatchRecover>(
+      site, PatchRecoverOptions{options.patch,
+                                description.output_channels,
+                                {description.space.begin(), description.space.end()},
+                                options.zero_decoder}));
+  return std::make_unique<Chain>(std::move(layers));
+}
+
+}  // namespace
+
+void append_vit(Model& model, const VitOptions& options) {
+  model.append("encoder", "model", [&](const LayerSite& site) { return encoder(site, options); });
+  TransformerBlockOptions block = block_options(options);
+  block.attention_dropout = options.attention_dropout;
+  block.rotary = options.positions == VitPositions::kRotary;
+  for (std::int64_t i = 0; i < options.depth; ++i) {
+    block.drop_path = drop_path_at(options, i);
+    // Halves are blocks of their own: planned, gathered and recomputed as one.
+    const std::string path = concat("blocks.", i);
+    model.append(path + ".attention", "model", [&](const LayerSite& site) {
+      return attention_half(site.at_root(path, site.input), block);
+    });
+    model.append(path + ".mlp", "model",
+                 [&](const LayerSite& site) { return mlp_half(site.at_root(path, site.input), block); });
+  }
+  model.append("decoder", "model",
+               [&](const LayerSite& site) { return decoder(site, options, model.description()); });
+}
+
+void append_swin(Model& model, const SwinOptions& options) {
+  model.append("encoder", "model", [&](const LayerSite& site) {
+    return std::make_unique<PatchEmbed>(site, PatchEmbedOptions{options.patch, options.embed_dim});
+  });
+  TransformerBlockOptions block = block_options(options);
+  WindowedAttentionOptions windows{options.heads, options.window, {}, options.circular};
+  for (std::int64_t i = 0; i < options.depth; ++i) {
+    block.drop_path = drop_path_at(options, i);
+    windows.shift.clear();
+    for (const std::int64_t extent : options.window) windows.shift.push_back(i % 2 == 0 ? 0 : extent / 2);
+    const std::string path = concat("blocks.", i);
+    model.append(path + ".attention", "model", [&](const LayerSite& site) {
+      return windowed_half(site.at_root(path, site.input), block, windows);
+    });
+    model.append(path + ".mlp", "model",
+                 [&](const LayerSite& site) { return mlp_half(site.at_root(path, site.input), block); });
+  }
+  model.append("decoder", "model",
+               [&](const LayerSite& site) { return decoder(site, options, model.description()); });
+}
+
+}  // namespace jigsaw
