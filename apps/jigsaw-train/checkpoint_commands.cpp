@@ -1,27 +1,13 @@
 #include <iostream>
 
-#include "base/file.h"
 #include "base/text.h"
 #include "comm/self/self.h"
 #include "commands.h"
+#include "io/checkpoint_folder.h"
 #include "io/inspect.h"
 #include "io/safetensors.h"
 
 namespace jigsaw {
-
-namespace {
-
-/// What a disk refuses here is a checkpoint that cannot be read or written.
-template <typename Body>
-void as_checkpoint_error(Body&& body) {
-  try {
-    body();
-  } catch (const FileError& error) {
-    throw CheckpointError(error.what());
-  }
-}
-
-}  // namespace
 
 void run_export(const ExportCommand& command) {
   Context context = Context::make_host(Backend::kReference, 1);

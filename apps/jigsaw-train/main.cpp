@@ -1,4 +1,5 @@
 #include <CLI/CLI.hpp>
+#include <cmath>
 #include <cstdlib>
 #include <iostream>
 
@@ -58,7 +59,11 @@ struct CommandLine {
         "--init-from", train.init_from,
         "Begin with the parameters of this checkpoint, by name, unless there is one to resume from");
     app.add_option("--max-minutes", train.max_minutes, "End in time with a checkpoint, exit code 75")
-        ->check(CLI::PositiveNumber);
+        ->check([](const std::string& text) {
+          double minutes = 0;
+          const bool number = CLI::detail::lexical_cast(text, minutes) && std::isfinite(minutes);
+          return number && minutes > 0 ? "" : "must be a number of minutes above 0, not " + text;
+        });
     sample_data_command = app.add_subcommand("sample-data", "Write a small ERA5-shaped data set");
     sample_data_command->add_option("--output", sample_data.output, "Folder for the files")->required();
     sample_data_command->add_option("--months", sample_data.months, "Months from January 2021 on");
@@ -101,6 +106,8 @@ ExitCode run(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     throw ConfigError(concat("command line: ", error.what(), "; see jigsaw-train --help"));
   }
+  // A command does its work once, however many ranks were launched.
+  if (!line.app.get_subcommands().empty() && launched_rank() != 0) return ExitCode::kDone;
   if (line.sample_data_command->parsed()) {
     run_sample_data(line.sample_data);
   } else if (line.config_command->parsed()) {

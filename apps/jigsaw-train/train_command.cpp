@@ -21,14 +21,12 @@ namespace {
 std::atomic<bool> stop_asked = false;
 static_assert(std::atomic<bool>::is_always_lock_free, "a signal handler may set it");
 
-/// SIGTERM and SIGUSR1 (what SLURM sends before a time limit) and Ctrl-C: end with a checkpoint. Installed
-/// after MPI has installed its own; may come several times.
+/// SIGTERM and SIGUSR1 (what SLURM sends before a time limit) and Ctrl-C: end with a checkpoint; may come
+/// several times. Installed when training begins: until then there is nothing to save, and they end it.
 void install_signal_handlers() {
   struct sigaction action {};
   action.sa_handler = [](int) { stop_asked.store(true); };
   for (const int number : {SIGTERM, SIGUSR1, SIGINT}) sigaction(number, &action, nullptr);
-  // A file size limit is then an error of the write, as a full disk is.
-  std::signal(SIGXFSZ, SIG_IGN);
 }
 
 /// Ranks on this machine, as launchers say.
@@ -82,6 +80,7 @@ ExitCode train(const TrainCommand& command, MpiSession& session) {
   options.stop = &stop_asked;
   try {
     Trainer trainer(configuration, options, *world, log);
+    install_signal_handlers();
     return trainer.run();
   } catch (const AgreedError&) {
     throw;
@@ -97,8 +96,9 @@ ExitCode train(const TrainCommand& command, MpiSession& session) {
 }  // namespace
 
 ExitCode run_train(const TrainCommand& command) {
+  // A file size limit is then an error of the write, as a full disk is.
+  std::signal(SIGXFSZ, SIG_IGN);
   MpiSession session;
-  install_signal_handlers();
   try {
     return train(command, session);
   } catch (const AgreedError& error) {

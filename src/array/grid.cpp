@@ -38,14 +38,13 @@ void require_monotonic(const std::vector<double>& values, const char* axis) {
     if (!std::isfinite(values[i]))
       throw DataError(concat("the ", axis, " coordinate ", i, " is not a number"));
   }
-  for (std::size_t i = 2; i < values.size(); ++i) {
+  for (std::size_t i = 1; i < values.size(); ++i) {
+    if (values[i] == values[i - 1]) throw DataError(concat("the ", axis, " coordinates repeat ", values[i]));
     if ((values[i] > values[i - 1]) != (values[1] > values[0])) {
       throw DataError(concat("the ", axis, " coordinates are not monotonic: ", values[i - 1],
                              " is followed by ", values[i]));
     }
   }
-  if (values.size() > 1 && values[1] == values[0])
-    throw DataError(concat("the ", axis, " coordinates repeat ", values[0]));
 }
 
 std::vector<double> midpoint_bounds(const std::vector<double>& centres) {

@@ -12,7 +12,7 @@ void Log::open(const std::string& path) {
   if (!speaks_) return;
   const std::lock_guard lock(mutex_);
   file_.open(path, std::ios::app);
-  if (!file_) fail(concat("cannot open the log file ", path));
+  if (!file_) throw ConfigError(concat("output: cannot open the log file ", path));
 }
 
 void Log::info(const std::string& line) {
@@ -27,6 +27,13 @@ void Log::warn(const std::string& line) {
   const std::lock_guard lock(mutex_);
   std::cerr << "jigsaw-train: warning: " << line << std::endl;
   write_file("warning: " + line);
+}
+
+void Log::error(const std::string& line) {
+  if (!speaks_) return;
+  const std::lock_guard lock(mutex_);
+  std::cerr << "jigsaw-train: error: " << line << std::endl;
+  write_file("error: " + line);
 }
 
 void Log::record(const std::string& line) {

@@ -17,6 +17,8 @@ class Log {
 
   void info(const std::string& line);
   void warn(const std::string& line);
+  /// Of what ends the run.
+  void error(const std::string& line);
   /// Writes to the file only: what another channel already showed.
   void record(const std::string& line);
 

@@ -48,8 +48,8 @@ void create_folder(const std::string& path) {
 /// Names in a folder that begin so; none when there is no folder.
 std::vector<std::string> names_in(const std::string& folder, const std::string& begin) {
   std::vector<std::string> names;
-  if (!fs::is_directory(folder)) return names;
   std::error_code error;
+  if (!fs::is_directory(folder, error)) return names;
   for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
     const std::string name = it->path().filename().string();
     if (name.starts_with(begin)) names.push_back(name);
@@ -78,9 +78,13 @@ bool better(double a, double b, const Retention& retention) {
 std::string checkpoint_at(const std::string& path) {
   std::string folder = path;
   while (folder.size() > 1 && folder.back() == '/') folder.pop_back();
+  std::error_code unreadable;  // what cannot be read is told where it is opened
   fs::path latest = folder;
-  if (fs::is_directory(folder) && !fs::exists(manifest_path(folder))) latest /= "latest";
-  if (latest.filename() != "latest" || !fs::is_regular_file(latest)) return folder;
+  if (fs::is_directory(folder, unreadable) && !fs::exists(manifest_path(folder), unreadable)) {
+    if (fs::is_directory(latest / "checkpoints", unreadable)) latest /= "checkpoints";
+    latest /= "latest";
+  }
+  if (latest.filename() != "latest" || !fs::is_regular_file(latest, unreadable)) return folder;
   const std::string name = split(read_text(latest.string(), 1 << 10), '\n').front();
   return (latest.parent_path() / name).string();
 }
@@ -90,8 +94,10 @@ std::string manifest_path(const std::string& checkpoint) {
 }
 
 std::string manifest_text(const std::string& checkpoint) {
-  if (!fs::is_directory(checkpoint)) throw CheckpointError(concat("there is no checkpoint ", checkpoint));
-  if (!fs::exists(manifest_path(checkpoint))) {
+  std::error_code error;
+  if (!fs::is_directory(checkpoint, error))
+    throw CheckpointError(concat("there is no checkpoint ", quote(checkpoint)));
+  if (!fs::exists(manifest_path(checkpoint), error) && !error) {
     throw CheckpointError(concat(checkpoint, " is not a whole checkpoint: it has no manifest.json"));
   }
   return read_text(manifest_path(checkpoint), kMaxManifestBytes);
@@ -129,6 +135,13 @@ CheckpointFolder::Survey CheckpointFolder::survey() const {
 
 void CheckpointFolder::clean() const {
   for (const std::string& name : names_in(path_, kTemporary)) remove_folder(concat(path_, "/", name));
+}
+
+void CheckpointFolder::probe() const {
+  const std::string trial = concat(path_, "/", kTemporary, "probe");
+  create_folder(path_);
+  create_folder(trial);
+  remove_folder(trial);
 }
 
 std::string CheckpointFolder::set_aside_after(std::int64_t last) const {

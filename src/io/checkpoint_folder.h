@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "base/file.h"
 #include "io/checkpoint_manifest.h"
 
 namespace jigsaw {
@@ -44,6 +45,9 @@ class CheckpointFolder {
 
   /// Removes what runs left that died while saving.
   void clean() const;
+  /// Makes the folder, and a folder in it for a moment: what forbids saving shows before there is anything to
+  /// lose.
+  void probe() const;
   /// Moves all checkpoints that were not saved up to serial `last` into the new folder "<path>.old-1" (or -2,
   /// …), and lets `latest` name what is newest then. That folder, or "" when there was nothing to move.
   std::string set_aside_after(std::int64_t last) const;
@@ -68,11 +72,21 @@ class CheckpointFolder {
   std::string path_;
 };
 
+/// Runs body(); what a disk refuses there is a checkpoint that cannot be read or written.
+template <typename Body>
+void as_checkpoint_error(Body&& body) {
+  try {
+    body();
+  } catch (const FileError& error) {
+    throw CheckpointError(error.what());
+  }
+}
+
 /// Whether score `a` is better than `b`.
 bool better(double a, double b, const Retention& retention);
 
 /// The folder of the checkpoint that a user means: `path` itself, or what the file `latest` names that it is
-/// or holds.
+/// or holds, or that the folder `checkpoints` in it holds (of a run directory).
 std::string checkpoint_at(const std::string& path);
 std::string manifest_path(const std::string& checkpoint);
 /// The manifest's text. @throws CheckpointError  when there is no checkpoint or it has no manifest.

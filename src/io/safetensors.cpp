@@ -201,6 +201,10 @@ std::string import_safetensors(const std::string& input, const std::string& fold
     bytes += entry.shape.count() * size_of(stored_type(entry.dtype));
   }
   const CheckpointFolder checkpoints(folder);
+  if (const CheckpointFolder::Survey present = checkpoints.survey();
+      !present.whole.empty() || !present.warnings.empty()) {
+    throw CheckpointError(concat(quote(folder), " holds checkpoints; import into a folder of its own"));
+  }
   const File file(input, O_RDONLY);
   const std::string temporary = checkpoints.begin(0, bytes);
   try {

@@ -188,6 +188,9 @@ void check_statistics(const Statistics& statistics, const Channels& channels, co
       throw DataError(concat("the statistics of ", channel.name, " are in \"", found.units,
                              "\", the files in \"", units, "\""));
     }
+    if (!std::isfinite(found.mean) || !std::isfinite(found.deviation)) {
+      throw DataError(concat(channel.name, " has no valid value in data.train; leave it out"));
+    }
     // Rounding gives a constant field a deviation, too.
     if (!(found.deviation > 1e-10 * std::abs(found.mean))) {
       throw DataError(concat(channel.name, " does not vary, so it cannot be normalised; leave it out"));

@@ -26,7 +26,11 @@ Checkpointer::Checkpointer(const CheckpointOptions& options, std::string folder,
       log_(log),
       writer_(std::move(folder), retention_, world) {
   together(world_, [&] {
-    if (world_.rank() == 0) folder_.clean();
+    if (world_.rank() != 0) return;
+    as_checkpoint_error([&] {
+      folder_.clean();
+      if (options_.every > 0) folder_.probe();
+    });
   });
 }
 
@@ -36,6 +40,10 @@ std::optional<FoundCheckpoint> Checkpointer::find(const std::string& resume, Ver
   std::vector<std::string> warnings;
   std::optional<FoundCheckpoint> found = newest_checkpoint(folder_.path(), world_, warnings, verify);
   for (const std::string& warning : warnings) log_.warn(warning);
+  if (!found && !warnings.empty()) {
+    throw CheckpointError(concat("no checkpoint in ", folder_.path(),
+                                 " is whole; --resume never moves them aside and starts anew"));
+  }
   return found;
 }
 
@@ -47,7 +55,7 @@ void Checkpointer::begin(const FoundCheckpoint* from) {
     const bool ours =
         from != nullptr && std::filesystem::equivalent(std::filesystem::absolute(from->path).parent_path(),
                                                        folder_.path(), ignored);
-    aside = folder_.set_aside_after(ours ? from->stored.serial : 0);
+    as_checkpoint_error([&] { aside = folder_.set_aside_after(ours ? from->stored.serial : 0); });
   });
   if (!aside.empty()) log_.info(concat("checkpoints that this run does not go on from are now in ", aside));
   find_best();

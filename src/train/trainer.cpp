@@ -133,7 +133,7 @@ void Trainer::open_run_directory() {
     options.rank = world_.rank();
     options.size = world_.size();
     watchdog_ = std::make_unique<Watchdog>(options, world_.log(), [this](const std::string& report) {
-      log_.warn(report);
+      log_.error(report);
       world_.abort(static_cast<int>(ExitCode::kInternal));
     });
   }
@@ -406,8 +406,8 @@ bool Trainer::should_stop() {
 
 ExitCode Trainer::run() {
   if (first_step_ > steps_) {
-    log_.info(
-        concat("nothing is left to do: the run has made its ", steps_, " steps and its checkpoint is whole"));
+    log_.info(concat("nothing is left to do: its checkpoint is of step ", first_step_ - 1,
+                     ", train.steps is ", steps_));
     return ExitCode::kDone;
   }
   const std::int64_t parts = config_.train.accumulate;
@@ -438,7 +438,8 @@ bool Trainer::run_step(std::int64_t step) {
   count_skipped(result, step);
   const bool last = step == steps_, stop = should_stop();
   std::optional<CheckpointScore> score;
-  if (validation_ && (last || step % config_.validation.every == 0)) {
+  const bool validates = validation_ && (last || step % config_.validation.every == 0);
+  if (validates && !(stop && !last)) {
     validate(step);
     score = this->score();
   }
@@ -447,8 +448,11 @@ bool Trainer::run_step(std::int64_t step) {
   if (stop || due) save(step, score);
   if (stop || last) checkpointer_->finish_last();
   if (!stop || last) return false;
+  // Whoever asked may not wait: what is saved comes first.
+  if (validates) validate(step);
   progress_->end_line();
-  log_.info(concat("stopped early at step ", step, " with a checkpoint; start again to go on"));
+  log_.info(concat("stopped early at step ", step,
+                   " with a checkpoint; start again with --resume auto, the default, to go on"));
   return true;
 }
 

@@ -139,6 +139,15 @@ TEST(Box, IntersectionsAndEmptiness) {
   EXPECT_EQ(relative_to(intersect(a, b), b), (Box{{0, 5}, {2, 1}}));
 }
 
+TEST(Grid, CoordinatesRiseOrFallStrictly) {
+  const std::vector<double> longitudes = {0, 1, 2};
+  EXPECT_NO_THROW(make_geographic_grid({58, 57.75, 57.5}, longitudes));
+  for (const std::vector<double>& latitudes :
+       {std::vector<double>{58, 57.75, 57.75}, {57, 57, 58}, {57, 58, 58}, {58, 57, 57.5}, {57, 58, 57.5}}) {
+    EXPECT_THROW(make_geographic_grid(latitudes, longitudes), DataError);
+  }
+}
+
 TEST(Grid, PolesPeriodicityAndWeights) {
   std::vector<double> latitudes, longitudes;
   for (int i = 0; i <= 180; ++i) latitudes.push_back(90.0 - i);

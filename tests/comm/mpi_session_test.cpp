@@ -34,7 +34,7 @@ TEST(MpiSession, FewerRanksThanPromisedAreAnError) {
   try {
     const MpiSession session;
     FAIL() << "a promise of 3 ranks was met by " << session.size();
-  } catch (const CommError& error) {
+  } catch (const ConfigError& error) {
     EXPECT_NE(std::string(error.what()).find("started 3 ranks, but MPI connects 1"), std::string::npos)
         << error.what();
     EXPECT_NE(std::string(error.what()).find("srun --mpi=pmix"), std::string::npos);

@@ -27,6 +27,11 @@ double relative(double a, double b) {
   return std::abs(a - b) / std::abs(b);
 }
 
+/// A text with one bit of a byte changed.
+std::string flipped(const std::string& text, std::size_t at) {
+  return text.substr(0, at) + static_cast<char>(text.at(at) ^ 1) + text.substr(at + 1);
+}
+
 class ResumeTest : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -98,20 +103,19 @@ TEST_F(ResumeTest, OnAnyMeshARunGoesOnAsOnOneRank) {
   const struct {
     const char* mesh;
     int ranks;
+    const char* zero = "none";  // of what `data` ranks hold
   } hops[] = {{"{}", 1},
               {R"({"domain":[2,1]})", 2},
               {R"({"domain":[2,1],"tensor":2})", 4},
-              {R"({"data":2})", 2},
+              {R"({"data":2})", 2, "parameters"},
               {R"({"domain":[3,1]})", 3},
               {R"({"domain":[2,2],"tensor":2})", 8},
-              {R"({"data":2,"tensor":2})", 4},
-              {R"({"data":2,"domain":[2,1]})", 4},
-              {R"({"tensor":2})", 2},
-              {"{}", 1}};
-  const char* zeros[] = {"none", "optimizer", "parameters"};
+              {R"({"data":2,"tensor":2})", 4, "optimizer"},
+              {R"({"data":2,"domain":[2,1]})", 4, "parameters"},
+              {R"({"data":2})", 2},
+              {R"({"tensor":2})", 2}};
   int steps = 0;
-  for (const auto& [mesh, ranks] : hops) {
-    const std::string zero = zeros[steps / 5 % 3];
+  for (const auto& [mesh, ranks, zero] : hops) {
     steps += 5;
     const Outcome hop =
         run(ranks, arguments("hopping") + ways + "--set 'mesh=" + mesh + "' --set zero=" + zero +
@@ -229,17 +233,9 @@ TEST_F(ResumeTest, WhatIsNoWholeCheckpointIsExitCode4AndAutoFallsBackLoudly) {
     const char* file;
     std::function<std::string(std::string)> damage;
     const char* says;
-  } cases[] = {{"rank_0001.h5",
-                [](std::string text) {
-                  text[text.size() / 2] ^= 1;
-                  return text;
-                },
+  } cases[] = {{"rank_0001.h5", [](const std::string& text) { return flipped(text, text.size() / 2); },
                 "is damaged: its digest does not fit"},
-               {"parameters.h5",
-                [](std::string text) {
-                  text.at(100) ^= 1;
-                  return text;
-                },
+               {"parameters.h5", [](const std::string& text) { return flipped(text, 100); },
                 "is damaged: its digest does not fit"},
                {"rank_0000.h5", nullptr, "cannot be read"},
                {"manifest.json", [](const std::string& text) { return text.substr(0, text.size() / 2); },
@@ -266,10 +262,44 @@ TEST_F(ResumeTest, WhatIsNoWholeCheckpointIsExitCode4AndAutoFallsBackLoudly) {
   }
   fs::remove_all(folder_ / "run");
   fs::copy(folder_ / "kept", folder_ / "run", fs::copy_options::recursive);
-  std::string bytes = read(step + "/parameters.h5");
-  bytes[100] ^= 1;
+  const std::string bytes = flipped(read(step + "/parameters.h5"), 100);
   std::ofstream(step + "/parameters.h5", std::ios::binary) << bytes;
   EXPECT_EQ(run(2, arguments("run") + longer + "--no-verify --resume " + step).exit_code, 0);
+  fs::remove_all(folder_ / "run");
+  fs::copy(folder_ / "kept", folder_ / "run", fs::copy_options::recursive);
+  const Outcome of_run = run(2, arguments("other") + longer + "--resume " + (folder_ / "run"));
+  EXPECT_NE(of_run.out.find("step_00000021 at step 21"), std::string::npos) << of_run.err;
+  // With nothing whole left nothing is overwritten.
+  for (const char* name : {"21", "14"})
+    fs::remove(folder_ / "run/checkpoints/step_000000" + name + "/rank_0000.h5");
+  const std::string before = read(folder_ / "run/metrics.jsonl");
+  expect_one_error(run(2, arguments("run") + longer), 4, "is whole; --resume never moves them aside");
+  EXPECT_EQ(read(folder_ / "run/metrics.jsonl"), before);
+  EXPECT_EQ(run(2, arguments("run") + longer + "--resume never").exit_code, 0);
+  EXPECT_TRUE(fs::exists(folder_ / "run/checkpoints.old-1/step_00000021"));
+}
+
+TEST_F(ResumeTest, ASaveThatFailsIsTriedAgainWhileTrainingGoesOn) {
+  Running running(2, arguments("run") + "--set train.steps=100000 --set checkpoint.every=300");
+  const fs::path folder = folder_ / "run/checkpoints", away = folder_ / "run/away";
+  const auto says = [&](const std::string& text) {
+    return read(folder_ / "run/log.txt").find(text) != std::string::npos;
+  };
+  ASSERT_TRUE(wait_for([&] { return fs::exists(folder / "step_00000300/manifest.json"); }));
+  fs::rename(folder, away);
+  std::ofstream(folder) << "a file where the folder was\n";
+  EXPECT_TRUE(wait_for([&] { return says("cannot be saved"); }));
+  fs::remove(folder);
+  fs::rename(away, folder);
+  const std::string kept = read(folder / "latest");
+  EXPECT_TRUE(fs::exists(folder / kept));
+  EXPECT_TRUE(wait_for([&] { return read(folder / "latest") != kept; }));
+  running.signal(SIGTERM);
+  const Outcome outcome = running.collect();
+  EXPECT_EQ(outcome.exit_code, 75) << outcome.err;
+  EXPECT_EQ(outcome.errors().size(), 0U) << outcome.err;
+  const std::size_t steps = metrics(folder_ / "run", "train").size();
+  EXPECT_NE(newest("run").find(std::to_string(steps)), std::string::npos) << newest("run") << steps;
 }
 
 TEST_F(ResumeTest, ARunThatIsTakenBackOrStartedAnewForgetsWhatCameAfter) {

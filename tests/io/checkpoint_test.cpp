@@ -205,7 +205,7 @@ TEST_F(Checkpoint, DamageIsNoticedAndTheOneBeforeIsFound) {
 
 TEST_F(Checkpoint, WhatIsNotThereOrNotWholeIsNotOpened) {
   save(1);
-  EXPECT_EQ(open_error("step_00000002"), "there is no checkpoint " + folder_ + "/step_00000002");
+  EXPECT_EQ(open_error("step_00000002"), "there is no checkpoint \"" + folder_ + "/step_00000002\"");
   EXPECT_EQ(open_error("latest"), "");
   EXPECT_EQ(open_error("step_00000001/"), "");
   for (const char* text : {"", "{", "null", "[]", "{}", "{\"format_version\": \"x\"}", "\xff\xfe",

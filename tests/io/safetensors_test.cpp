@@ -123,6 +123,10 @@ TEST_F(Safetensors, AreTheCheckpointTheyCameFrom) {
   const FoundCheckpoint checkpoint = saved();
   export_safetensors(checkpoint, "parameters", file_, context_);
   const std::string imported = import_safetensors(file_, temporary_.path() + "/imported", context_);
+  // Others' checkpoints are not its to replace.
+  EXPECT_THROW(import_safetensors(file_, temporary_.path() + "/imported", context_), CheckpointError);
+  EXPECT_THROW(import_safetensors(file_, folder_, context_), CheckpointError);
+  EXPECT_NO_THROW(open_checkpoint(folder_, *self_));
   const FoundCheckpoint again = open_checkpoint(imported, *self_);
   ASSERT_EQ(again.stored.tensors.size(), 3u);
   auto pieces = case_pieces(*self_, 5, Cut::kLastDim);

@@ -88,7 +88,7 @@ MpiSession::MpiSession(const MpiOptions& options) : state_(std::make_shared<Stat
   const int delivered = size();
   if (promised && *promised > delivered) {
     MPI_Finalize();
-    throw CommError(
+    throw ConfigError(
         concat("the launcher started ", *promised, " ranks, but MPI connects ", delivered,
                ": use the mpirun of the Open MPI this program was built with, or `srun --mpi=pmix`"));
   }

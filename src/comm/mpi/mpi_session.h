@@ -21,7 +21,7 @@ struct MpiOptions {
 /// an exception or with a transfer under way, it ends the job with exit code 1 rather than wait for peers
 /// that may never come: catch errors inside, and call abort().
 ///
-/// Throws CommError when MPI has fewer ranks than the launcher promised.
+/// Throws ConfigError when MPI has fewer ranks than the launcher promised.
 class MpiSession {
  public:
   struct State;
