@@ -12,6 +12,7 @@ struct ModelDescription {
   Shape space;  ///< the data's grid
   std::int64_t input_channels = 0;
   std::int64_t output_channels = 0;
+  PoleCrossing crossing = {};  ///< of the input channels
 };
 
 /// A model: blocks one after the other, from the input fields [B, space…, input channels] to

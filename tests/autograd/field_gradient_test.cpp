@@ -51,7 +51,7 @@ TEST(FieldGradient, ConvolutionWithEveryEdge) {
                               {{{2, 2, edge, edge}, {1, 1, edge, edge}}, {}, {}}));
   }
   for (const Edge pole : {Edge::kPolePoint, Edge::kPoleCell}) {
-    const Padding globe{{{1, 1, pole, pole}, {1, 1, Edge::kPeriodic, Edge::kPeriodic}}, {1, -1}, {0, 0.5}};
+    const Padding globe{{{1, 1, pole, pole}, {1, 1, Edge::kPeriodic, Edge::kPeriodic}}, {{1, -1}, {0, 0.5}}};
     check_gradients(convolved("globe", {1, 5, 6, 2}, {2, 2, 3, 3}, window({3, 3}), 1, globe));
   }
 }

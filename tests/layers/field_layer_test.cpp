@@ -166,5 +166,30 @@ TEST(FieldLayers, ImpossibleKeysAreNamedWithAValueThatWouldWork) {
                  {"model.layers[0].layers", "upsample"});
 }
 
+// ---- components of vectors
+
+TEST(FieldLayers, ComponentsOfVectorsStayThemselvesUntilTheyAreMixed) {
+  const PoleCrossing wind{{1, -1}, {0, 0.5}};
+  const auto after = [&](const Json& layer) {
+    ParameterBlock block("layer");
+    return layer_of(layer)({block, "", {{8, 8}, 2, wind}, "model.layers[0]"})->output().crossing;
+  };
+  const Json average = {{"type", "avg_pool"}, {"kernel", 2}};
+  EXPECT_EQ(after(average), wind);
+  EXPECT_EQ(after({{"type", "upsample"}, {"scale", 2}, {"mode", "linear"}}), wind);
+  EXPECT_EQ(after({{"type", "pad"}, {"low", 1}, {"high", 1}}), wind);
+  EXPECT_EQ(after({{"type", "dropout"}}), wind);
+  EXPECT_EQ(after(conv()), PoleCrossing{});
+  EXPECT_EQ(after({{"type", "max_pool"}, {"kernel", 2}}), PoleCrossing{});
+  EXPECT_EQ(after({{"type", "gelu"}}), PoleCrossing{});
+  EXPECT_EQ(after({{"type", "layer_norm"}}), PoleCrossing{});
+  EXPECT_EQ(after({{"type", "residual"}, {"layers", {conv({{"features", 2}})}}}), PoleCrossing{});
+  const Json doubled = {{"type", "upsample"}, {"scale", 2}};
+  EXPECT_EQ(after({{"type", "concat_skip"}, {"layers", {average, doubled}}}),
+            (PoleCrossing{{1, -1, 1, -1}, {0, 0.5, 0, 0.5}}));
+  EXPECT_EQ(after({{"type", "concat_skip"}, {"layers", {conv({{"features", 1}})}}}),
+            (PoleCrossing{{1, -1, 1}, {0, 0.5, 0}}));
+}
+
 }  // namespace
 }  // namespace jigsaw
