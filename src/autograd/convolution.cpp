@@ -103,7 +103,7 @@ void give_gradients(Tape& tape, const Decision& decision, const Replay& call,
         rank, of_weight, [&] { return weight_gradient(tape.gradient_type(of_weight)); }, add_weight_gradient);
   }
   if (!targets[0].wanted()) return;
-  const Array dx = exchange.finish_adjoint(rank, gradient, pending.valid() ? pending.wait() : Array());
+  Array dx = exchange.finish_adjoint(rank, gradient, pending.valid() ? pending.wait() : Array());
   targets[0].give(rank, of_x, [&] { return dx; });
 }
 
