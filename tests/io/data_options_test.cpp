@@ -54,6 +54,7 @@ TEST(DataOptions, RefusesWhatIsImpossible) {
   EXPECT_EQ(message("dims", {"height", "width"}).find("dims"), 0U);
   EXPECT_EQ(message("crop", {4, 4}).find("crop"), 0U);
   EXPECT_EQ(message("lead_hours", 0).find("lead_hours"), 0U);
+  EXPECT_EQ(message("vector_components", {"wind"}).find("vector_components names wind"), 0U);
 }
 
 const char* const kImages = R"({
