@@ -60,7 +60,7 @@ Shape space_of(const Shape& field) {
 }
 
 Tensors run_rank(const Rank& rank, const ModelRun& run) {
-  const ModelDescription description{space_of(run.field), run.field.back(), run.outputs, run.crossing};
+  const ModelDescription description{space_of(run.field), run.field.back(), run.outputs, {}, run.crossing};
   const auto model = build_model(parse<ModelSection>(Json{{"model", run.model}}).model, description);
   model->set_recompute(run.recompute);
   PlanBook plans;
