@@ -461,7 +461,8 @@ TEST(UNet, RefusesWhatCannotBe) {
             std::string::npos);
   EXPECT_NE(refusal({{"type", "unet"}, {"widths", {4, 6}}, {"kernel", 4}}, {33, 49}).find("odd"),
             std::string::npos);
-  const std::string deep = refusal({{"type", "unet"}, {"base_width", 4}, {"levels", 12}}, {33, 49});
+  const std::string deep =
+      refusal({{"type", "unet"}, {"base_width", 4}, {"norm_groups", 2}, {"levels", 12}}, {33, 49});
   EXPECT_NE(deep.find("model.levels"), std::string::npos) << deep;
   EXPECT_NE(deep.find("at most 7"), std::string::npos) << deep;
   const std::string odd = refusal({{"type", "unet"},
