@@ -43,7 +43,7 @@ Signature signature_of(Operation operation, const Variable& x, const Variable& w
   signature.saved = {true, true};
   const Shape& many = weight_in == 0 ? x.shape() : output;
   signature.forward_flops = 2.0 * static_cast<double>(many.count()) *
-                            static_cast<double>(weight.shape().count() / weight.shape()[0]);
+                            static_cast<double>(weight.shape().count(1, weight.shape().rank()));
   return signature;
 }
 
