@@ -56,9 +56,9 @@ Variable concatenate(Tape& tape, const Variable& x, const Variable& y) {
   const Letters dims = field_dims(last - 1, {'c'});
   signature.rows = rows_of_letters({dims, dims}, dims);
   for (Row& row : signature.rows) {
-    // Cut channels stand on other ranks in the result: at most a whole piece travels.
-    constexpr std::int64_t kElementBytes = 4;
-    if (row.output == Placement::shard(last)) row.slice_bytes = kElementBytes * x.shape()[last];
+    // Cut channels stand on other ranks in the result.
+    if (row.output == Placement::shard(last))
+      row.own.moved = static_cast<double>(output[last]) / static_cast<double>(x.shape()[last]);
   }
   signature.rows.push_back(row_linear_in({true, true}));
   if (tape.tracing()) return tape.trace(signature, {x, y});
@@ -73,12 +73,14 @@ Variable concatenate(Tape& tape, const Variable& x, const Variable& y) {
   Array joined = join(rank, parts, {here[0].piece, here[1].piece}, rank.box(made).extent);
   Variable z = tape.keep(std::move(joined), output, decision, records);
   if (!records) return z;
-  z.set_recipe([&tape, &decision, parts, made, saved = std::array{x.save(), y.save()}] {
+  const bool travels = parts[0].exchange->travels() || parts[1].exchange->travels();
+  const auto recipe = [&tape, &decision, parts, made, saved = std::array{x.save(), y.save()}] {
     const std::array again = {tape.bring(saved[0](), decision.inputs[0]).piece,
                               tape.bring(saved[1](), decision.inputs[1]).piece};
     return tape.bring(ShardedTensor{join(tape.rank(), parts, again, tape.rank().box(made).extent), made},
                       decision.output);
-  });
+  };
+  if (!travels) tape.make_again(z, {x, y}, decision, recipe);
   tape.record(
       [&tape, &decision, parts, targets = std::array{GradientTarget(x), GradientTarget(y)}, slot = z.slot()] {
         if (!slot->gradient.defined()) return;

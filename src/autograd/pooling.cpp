@@ -34,7 +34,7 @@ Signature field_signature(Operation operation, const std::string& what, const Va
   Signature signature{operation, concat(name(operation), what), {x.shape()}, output, {}, 0, {false}};
   const Letters dims = field_dims(x.shape().rank() - 2, {'c'});
   signature.rows = rows_of_letters({dims}, dims);
-  set_halo_bytes(signature.rows, map);
+  set_halos(signature.rows, map);
   return signature;
 }
 
