@@ -311,6 +311,8 @@ void bench_memory(Bench& bench) {
   bench.kernel("layer_norm", [&] { layer_norm_forward(context, x, gamma, gamma, 1e-5, statistics); });
   bench.kernel("layer_norm backward", [&] { layer_norm_backward(context, x, x, gamma, statistics); });
   bench.kernel("layer_norm bf16", [&] { layer_norm_forward(context, half, gamma, gamma, 1e-5, statistics); });
+  bench.kernel("rms_norm", [&] { rms_norm_forward(context, x, gamma, 1e-6, statistics); });
+  bench.kernel("rms_norm backward", [&] { rms_norm_backward(context, x, x, gamma, statistics); });
   bench.kernel("sum_spread rows", [&] { sum_spread(context, {rows, c, 1}, x); });
   bench.kernel("sum_spread runs", [&] { sum_spread(context, {1, rows, c}, x); });
   bench.kernel("add", [&] { add(context, x, x); });

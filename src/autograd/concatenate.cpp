@@ -88,7 +88,7 @@ Variable concatenate(Tape& tape, const Variable& x, const Variable& y) {
         for (std::size_t i = 0; i < 2; ++i) {
           if (!targets[i].wanted()) continue;
           const Array part = extract_box(tape.context(), dz, parts[i].place);
-          const Array gradient = parts[i].exchange->scatter(tape.rank(), part);
+          Array gradient = parts[i].exchange->scatter(tape.rank(), part);
           targets[i].give(tape.rank(), tape.gradient_placements(decision, i), [&] { return gradient; });
         }
       });

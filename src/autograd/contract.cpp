@@ -139,7 +139,7 @@ class ContractionBackward {
   void add(std::size_t i, const ShardedTensor& dy, const ShardedTensor& other) const {
     const Layout row = row_layout(i);
     if (of(i).arrival(other, decision_.inputs[1 - i], 1)) {
-      const Array gradient =
+      Array gradient =
           of(i).run({dy, other}, {dy.layout.placements, decision_.inputs[1 - i]}, row, row).piece;
       return targets_[i].give(tape_.rank(), row.placements, [&] { return gradient; });
     }

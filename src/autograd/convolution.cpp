@@ -63,7 +63,7 @@ Array kernel_view(const Convolution& convolution, const Array& weight) {
 /// What forward and backward share.
 struct Replay {
   std::shared_ptr<const Exchange> exchange;
-  Convolution convolution;  ///< with the groups of the piece
+  Convolution convolution;  ///< of the piece
   Tile tile;                ///< all of this rank's outputs
   Shape weight;             ///< of the piece
   Array arrived;
@@ -103,8 +103,32 @@ void give_gradients(Tape& tape, const Decision& decision, const Replay& call,
         rank, of_weight, [&] { return weight_gradient(tape.gradient_type(of_weight)); }, add_weight_gradient);
   }
   if (!targets[0].wanted()) return;
-  const Array dx = exchange.finish_adjoint(rank, gradient, pending.valid() ? pending.wait() : Array());
+  Array dx = exchange.finish_adjoint(rank, gradient, pending.valid() ? pending.wait() : Array());
   targets[0].give(rank, of_x, [&] { return dx; });
+}
+
+/// The padding that an exchange brings: zeros the kernels read by themselves.
+Padding without_zeros(Padding padding) {
+  for (Ends& ends : padding.dims) {
+    for (Edge* edge : {&ends.low_edge, &ends.high_edge}) {
+      if (*edge == Edge::kZero) *edge = Edge::kNone;
+    }
+  }
+  return padding;
+}
+
+/// The convolution of a tile, with the zeros that its outputs read beyond the tile's region.
+Convolution of_tile(Convolution convolution, const std::vector<Reads>& reads, const Tile& tile) {
+  convolution.low = convolution.high = Shape::filled(static_cast<int>(std::ssize(reads)), 0);
+  for (int i = 0; i < convolution.low.rank(); ++i) {
+    const Range outputs{tile.outputs.begin[1 + i], tile.outputs.end(1 + i)};
+    if (outputs.size() == 0) continue;
+    const Range read = reads[static_cast<std::size_t>(i)].of(outputs);
+    const bool only_zeros = tile.region.extent[1 + i] == 0;
+    convolution.low[i] = only_zeros ? read.size() : tile.region.begin[1 + i] - read.begin;
+    convolution.high[i] = only_zeros ? 0 : read.end - tile.region.end(1 + i);
+  }
+  return convolution;
 }
 
 }  // namespace
@@ -120,7 +144,7 @@ Variable convolution(Tape& tape, const Variable& x, const Variable& weight, cons
     reads.push_back(Reads::window(window.extent[i], window.stride[i], window.dilation[i], ends.low));
   }
   const Shape output = field_shape(x.shape()[0], window.places(padded), weight.shape()[0]);
-  const IndexMap map = field_map(x.shape(), reads, padding, space_of(output));
+  const IndexMap map = field_map(x.shape(), reads, without_zeros(padding), space_of(output));
   const Signature signature = signature_of(Operation::kConvolution, x, weight, output, groups, 1, map);
   if (tape.tracing()) return tape.trace(signature, {x, weight});
   const Decision& decision = tape.decide(signature);
@@ -129,11 +153,13 @@ Variable convolution(Tape& tape, const Variable& x, const Variable& weight, cons
   const ShardedTensor here = tape.bring(x, decision.inputs[0]);
   Replay call = replay_of(rank, decision, map, here, weight.shape(), output, window, groups);
   const Array kernel = kernel_view(call.convolution, tape.bring(weight, decision.inputs[1]).piece);
-  Array result = over_tiles(rank, *call.exchange, call.tile.outputs, here.piece, call.arrived,
-                            [&](const Array& region, const Tile&) {
-                              return convolution_forward(tape.context(), call.convolution, region, kernel,
-                                                         Array(), tape.gradient_type(decision.row_output));
-                            });
+  Array result =
+      over_tiles(rank, *call.exchange, call.tile.outputs, here.piece, call.arrived,
+                 [&](const Array& region, const Tile& tile) {
+                   return convolution_forward(tape.context(), of_tile(call.convolution, reads, tile), region,
+                                              kernel, Array(), tape.gradient_type(decision.row_output));
+                 });
+  call.convolution = of_tile(call.convolution, reads, call.tile);
   const bool records = tape.records({x, weight});
   Variable y = tape.keep(std::move(result), output, decision, records);
   if (!records) return y;

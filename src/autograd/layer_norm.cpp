@@ -58,7 +58,7 @@ NormStatistics whole_row_statistics(Tape& tape, AxisSet axes, const ShardedTenso
     lengths.push_back(x.layout.box(mesh.shape(), mesh.member(axes, i)).extent[last]);
     counts.push_back(packed.count());
   }
-  if (axes != 0) packed = mesh.communicator(axes).all_gather(packed, counts);
+  packed = mesh.communicator(axes).all_gather(packed, counts);
   return combine_moments(tape.context(), packed, lengths, eps, centre);
 }
 
@@ -69,14 +69,24 @@ struct RowNorm {
   AxisSet cutting = 0;
   std::int64_t length = 0;  ///< of a whole row
 
-  /// Rows that are whole and centred go through memory once.
-  bool fused() const { return cutting == 0 && centre == Centre::kMean; }
+  Array forward(Tape& tape, const ShardedTensor& x, const Array& gamma, const Array& beta,
+                NormStatistics& statistics) const {
+    if (cutting != 0) {
+      statistics = whole_row_statistics(tape, cutting, x, eps, centre);
+      return layer_norm_apply(tape.context(), x.piece, gamma, beta, statistics);
+    }
+    return centre == Centre::kMean ? layer_norm_forward(tape.context(), x.piece, gamma, beta, eps, statistics)
+                                   : rms_norm_forward(tape.context(), x.piece, gamma, eps, statistics);
+  }
 
   NormGradients backward(Tape& tape, const Array& dy, const Array& x, const Array& gamma,
                          const NormStatistics& statistics) const {
-    if (fused()) return layer_norm_backward(tape.context(), dy, x, gamma, statistics);
+    if (cutting == 0) {
+      return centre == Centre::kMean ? layer_norm_backward(tape.context(), dy, x, gamma, statistics)
+                                     : rms_norm_backward(tape.context(), dy, x, gamma, statistics);
+    }
     Array sums = layer_norm_row_sums(tape.context(), dy, x, gamma, statistics);
-    if (cutting != 0) sums = tape.rank().mesh.communicator(cutting).all_reduce(sums).reshaped(sums.shape());
+    sums = tape.rank().mesh.communicator(cutting).all_reduce(sums).reshaped(sums.shape());
     if (centre == Centre::kZero) drop_mean_part(tape.context(), sums);
     return layer_norm_backward_apply(tape.context(), dy, x, gamma, statistics, sums, length);
   }
@@ -98,13 +108,7 @@ Variable row_norm(Tape& tape, Operation operation, std::string_view text, const 
   };
 
   NormStatistics statistics;
-  Array normalised;
-  if (norm.fused()) {
-    normalised = layer_norm_forward(tape.context(), here.piece, again(1), again(2), eps, statistics);
-  } else {
-    statistics = whole_row_statistics(tape, norm.cutting, here, eps, centre);
-    normalised = layer_norm_apply(tape.context(), here.piece, again(1), again(2), statistics);
-  }
+  Array normalised = norm.forward(tape, here, again(1), again(2), statistics);
   const bool records = tape.records(operands);
   Variable y = tape.keep(std::move(normalised), signature.output, decision, records);
   if (!records) return y;

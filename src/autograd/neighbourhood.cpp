@@ -157,7 +157,7 @@ Variable neighbourhood(Tape& tape, const Variable& x, const Signature& signature
                  slot = y.slot()] {
       if (!slot->gradient.defined()) return;
       const Array dy = tape.bring(slot->take(), dual(decision.row_output)).piece;
-      const Array dx = exchange->scatter(tape.rank(), backward(dy, tile));
+      Array dx = exchange->scatter(tape.rank(), backward(dy, tile));
       target.give(tape.rank(), tape.gradient_placements(decision, 0), [&] { return dx; });
     });
   }

@@ -16,6 +16,10 @@ void require_field(std::string_view kernel, const Convolution& convolution, cons
     throw ShapeError(concat(kernel, ": the field ", x.shape(), " should be [B, space…, C]"));
   }
   convolution.window.require_rank(kernel, x.rank() - 2);
+  for (const Shape* ends : {&convolution.low, &convolution.high}) {
+    if (ends->rank() == 0 || ends->rank() == x.rank() - 2) continue;
+    throw ShapeError(concat(kernel, ": padding has ", ends->rank(), " entries for ", x.rank() - 2, " dims"));
+  }
 }
 
 /// Throws unless groups divide the channels on both sides; no groups, no channels.
@@ -58,13 +62,19 @@ Shape require_pair(std::string_view kernel, const Convolution& convolution, cons
   require_field(kernel, convolution, dy);
   require_same_type(kernel, dy, x);
   require_groups(kernel, convolution, x.shape().back(), dy.shape().back());
-  require_same_shape(
-      kernel, dy.shape(),
-      field_shape(x.shape()[0], convolution.window.places(space_of(x.shape())), dy.shape().back()));
+  require_same_shape(kernel, dy.shape(),
+                     field_shape(x.shape()[0], convolution.places(space_of(x.shape())), dy.shape().back()));
   return weight_shape(convolution, x.shape().back(), dy.shape().back());
 }
 
 }  // namespace
+
+Shape Convolution::places(const Shape& space) const {
+  Shape padded = space;
+  for (int dim = 0; dim < low.rank(); ++dim) padded[dim] += low[dim];
+  for (int dim = 0; dim < high.rank(); ++dim) padded[dim] += high[dim];
+  return window.places(padded);
+}
 
 Array convolution_forward(Context& context, const Convolution& convolution, const Array& x,
                           const Array& weight, const Array& bias, DType out) {
@@ -77,7 +87,7 @@ Array convolution_forward(Context& context, const Convolution& convolution, cons
   if (bias.defined()) require_count(kKernel, "the bias", bias, channels);
   const Array wide_bias =
       bias.defined() ? cast(context, bias, accumulator_of(x.dtype()), Purpose::kWorkspace) : bias;
-  Array y(context, field_shape(x.shape()[0], convolution.window.places(space_of(x.shape())), channels), out);
+  Array y(context, field_shape(x.shape()[0], convolution.places(space_of(x.shape())), channels), out);
   count_work(context, flops_of(convolution, y, x.shape().back()), {&x, &weight, &y});
   if (y.count() == 0) return y;
   if (const auto* kernels = kernels_of<ConvolutionKernels>(context, x.dtype())) {
@@ -95,7 +105,7 @@ Array convolution_backward_data(Context& context, const Convolution& convolution
                      channels = weight.rank() > 1 ? weight.shape()[1] * convolution.groups : 0;
   require_groups(kKernel, convolution, channels, made);
   require_same_shape(kKernel, weight.shape(), weight_shape(convolution, channels, made));
-  require_same_shape(kKernel, convolution.window.places(space), space_of(dy.shape()));
+  require_same_shape(kKernel, convolution.places(space), space_of(dy.shape()));
   Array dx(context, field_shape(dy.shape()[0], space, channels), out);
   count_work(context, flops_of(convolution, dy, channels), {&dy, &weight, &dx});
   if (dx.count() == 0) return dx;

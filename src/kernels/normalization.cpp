@@ -43,7 +43,8 @@ void require_affine(const Array& gamma, const Array& beta) {
 }
 
 NormGradients backward(Context& context, const Array& dy, const Array& x, const Array& gamma,
-                       const NormStatistics& statistics, const Array& row_sums, std::int64_t c_total) {
+                       const NormStatistics& statistics, Centre centre, const Array& row_sums,
+                       std::int64_t c_total) {
   require_same_shape("layer_norm_backward", dy.shape(), x.shape());
   require_same_type("layer_norm_backward", dy, x);
   require_statistics("layer_norm_backward", x, statistics);
@@ -55,9 +56,26 @@ NormGradients backward(Context& context, const Array& dy, const Array& x, const 
   }
   count_work(context, kBackwardFlops * elements(x), {&dy, &x, &gradients.dx, &row_sums});
   if (const auto* kernels = kernels_of<NormalizationKernels>(context, x.dtype())) {
-    kernels->backward(context, dy, x, wide_gamma, statistics, row_sums, c_total, gradients);
+    kernels->backward(context, dy, x, wide_gamma, statistics, centre, row_sums, c_total, gradients);
   }
   return gradients;
+}
+
+Array forward(Context& context, const Array& x, const Array& gamma, const Array& beta, double eps,
+              Centre centre, NormStatistics& statistics) {
+  require_affine(gamma, beta);
+  const std::int64_t rows = rows_of("layer_norm_forward", x);
+  const Array wide_gamma = widened(context, "layer_norm_forward", "gamma", gamma, x);
+  const Array wide_beta = widened(context, "layer_norm_forward", "beta", beta, x);
+  const DType type = accumulator_of(x.dtype());
+  statistics = {Array(context, {rows}, type), Array(context, {rows}, type)};
+  Array y(context, x.shape(), x.dtype());
+  count_work(context, (kMomentFlops + kApplyFlops) * elements(x),
+             {&x, &y, &statistics.mean, &statistics.reciprocal_deviation});
+  if (const auto* kernels = kernels_of<NormalizationKernels>(context, x.dtype())) {
+    kernels->forward(context, x, wide_gamma, wide_beta, eps, centre, statistics, y);
+  }
+  return y;
 }
 
 }  // namespace
@@ -75,19 +93,18 @@ Moments row_moments(Context& context, const Array& x) {
 
 Array layer_norm_forward(Context& context, const Array& x, const Array& gamma, const Array& beta, double eps,
                          NormStatistics& statistics) {
-  require_affine(gamma, beta);
-  const std::int64_t rows = rows_of("layer_norm_forward", x);
-  const Array wide_gamma = widened(context, "layer_norm_forward", "gamma", gamma, x);
-  const Array wide_beta = widened(context, "layer_norm_forward", "beta", beta, x);
-  const DType type = accumulator_of(x.dtype());
-  statistics = {Array(context, {rows}, type), Array(context, {rows}, type)};
-  Array y(context, x.shape(), x.dtype());
-  count_work(context, (kMomentFlops + kApplyFlops) * elements(x),
-             {&x, &y, &statistics.mean, &statistics.reciprocal_deviation});
-  if (const auto* kernels = kernels_of<NormalizationKernels>(context, x.dtype())) {
-    kernels->forward(context, x, wide_gamma, wide_beta, eps, statistics, y);
-  }
-  return y;
+  return forward(context, x, gamma, beta, eps, Centre::kMean, statistics);
+}
+
+Array rms_norm_forward(Context& context, const Array& x, const Array& gamma, double eps,
+                       NormStatistics& statistics) {
+  return forward(context, x, gamma, Array(), eps, Centre::kZero, statistics);
+}
+
+NormGradients rms_norm_backward(Context& context, const Array& dy, const Array& x, const Array& gamma,
+                                const NormStatistics& statistics) {
+  rows_of("rms_norm_backward", x);
+  return backward(context, dy, x, gamma, statistics, Centre::kZero, Array(), x.shape().back());
 }
 
 Array layer_norm_apply(Context& context, const Array& x, const Array& gamma, const Array& beta,
@@ -107,7 +124,7 @@ Array layer_norm_apply(Context& context, const Array& x, const Array& gamma, con
 NormGradients layer_norm_backward(Context& context, const Array& dy, const Array& x, const Array& gamma,
                                   const NormStatistics& statistics) {
   rows_of("layer_norm_backward", x);
-  return backward(context, dy, x, gamma, statistics, Array(), x.shape().back());
+  return backward(context, dy, x, gamma, statistics, Centre::kMean, Array(), x.shape().back());
 }
 
 Array layer_norm_row_sums(Context& context, const Array& dy, const Array& x, const Array& gamma,
@@ -131,14 +148,14 @@ NormGradients layer_norm_backward_apply(Context& context, const Array& dy, const
                 2 * rows_of("layer_norm_backward_apply", x));
   require(row_sums.dtype() == accumulator_of(x.dtype()),
           "layer_norm: row sums are f32, or f64 of f64 arrays");
-  return backward(context, dy, x, gamma, statistics, row_sums, c_total);
+  return backward(context, dy, x, gamma, statistics, Centre::kMean, row_sums, c_total);
 }
 
 // What a backend lacks.
 void NormalizationKernels::row_moments(Context&, const Array&, Moments&) const {
   missing_kernel("row_moments");
 }
-void NormalizationKernels::forward(Context&, const Array&, const Array&, const Array&, double,
+void NormalizationKernels::forward(Context&, const Array&, const Array&, const Array&, double, Centre,
                                    NormStatistics&, Array&) const {
   missing_kernel("layer_norm_forward");
 }
@@ -147,7 +164,7 @@ void NormalizationKernels::apply(Context&, const Array&, const Array&, const Arr
   missing_kernel("layer_norm_apply");
 }
 void NormalizationKernels::backward(Context&, const Array&, const Array&, const Array&, const NormStatistics&,
-                                    const Array&, std::int64_t, NormGradients&) const {
+                                    Centre, const Array&, std::int64_t, NormGradients&) const {
   missing_kernel("layer_norm_backward");
 }
 void NormalizationKernels::row_sums(Context&, const Array&, const Array&, const Array&, const NormStatistics&,

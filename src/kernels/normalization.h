@@ -13,6 +13,10 @@ struct Moments {
 /// x is [rows, c] row-major (any leading dims; c is the last extent and may be zero).
 Moments row_moments(Context& context, const Array& x);
 
+/// From where rows' squared deviations are counted: from their mean (LayerNorm), or from zero (RMSNorm, whose
+/// statistics are a mean of 0 and 1/√(mean square + eps)).
+enum class Centre : std::uint8_t { kMean, kZero };
+
 /// Statistics that layer_norm saves for its backward, f32 (f64 for f64), [rows].
 struct NormStatistics {
   Array mean;
@@ -34,6 +38,13 @@ struct NormGradients {
 /// Backward for whole rows.
 NormGradients layer_norm_backward(Context& context, const Array& dy, const Array& x, const Array& gamma,
                                   const NormStatistics& statistics);
+
+/// torch.nn.RMSNorm over the last dim in one pass, y = x/√(mean square + eps)·gamma, and its backward for
+/// whole rows; layer_norm_apply() is right for its statistics, too.
+Array rms_norm_forward(Context& context, const Array& x, const Array& gamma, double eps,
+                       NormStatistics& statistics);
+NormGradients rms_norm_backward(Context& context, const Array& dy, const Array& x, const Array& gamma,
+                                const NormStatistics& statistics);
 
 /// Row sums of dy·gamma and of dy·gamma·x̂ over the part of the row held here, [rows, 2], f32 (f64).
 Array layer_norm_row_sums(Context& context, const Array& dy, const Array& x, const Array& gamma,

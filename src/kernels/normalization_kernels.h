@@ -11,13 +11,13 @@ class NormalizationKernels {
   virtual ~NormalizationKernels() = default;
   virtual void row_moments(Context& context, const Array& x, Moments& moments) const;
   virtual void forward(Context& context, const Array& x, const Array& gamma, const Array& beta, double eps,
-                       NormStatistics& statistics, Array& y) const;
+                       Centre centre, NormStatistics& statistics, Array& y) const;
   virtual void apply(Context& context, const Array& x, const Array& gamma, const Array& beta,
                      const NormStatistics& statistics, Array& y) const;
-  /// `row_sums` undefined: of the rows held here, which are whole.
+  /// `row_sums` undefined: of the rows held here, which are whole; about zero they have no part of the mean.
   virtual void backward(Context& context, const Array& dy, const Array& x, const Array& gamma,
-                        const NormStatistics& statistics, const Array& row_sums, std::int64_t c_total,
-                        NormGradients& gradients) const;
+                        const NormStatistics& statistics, Centre centre, const Array& row_sums,
+                        std::int64_t c_total, NormGradients& gradients) const;
   virtual void row_sums(Context& context, const Array& dy, const Array& x, const Array& gamma,
                         const NormStatistics& statistics, Array& sums) const;
 };

@@ -8,10 +8,6 @@ namespace jigsaw {
 /// Moments as one array [2, rows] (means, then squared deviations), to be sent.
 Array pack_moments(Context& context, const Moments& moments);
 
-/// From where rows' squared deviations are counted: from their mean (LayerNorm), or from zero (RMSNorm, whose
-/// statistics are a mean of 0 and 1/√(mean square + eps)).
-enum class Centre : std::uint8_t { kMean, kZero };
-
 /// Statistics of whole rows from the packed moments of their parts.
 /// @param parts    [n, 2, rows], in rank order.
 /// @param lengths  elements of each part's rows; parts of length zero are skipped.

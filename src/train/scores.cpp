@@ -61,6 +61,8 @@ class ForecastScores : public Scores {
     return result;
   }
 
+  std::vector<std::string> measures() const override { return {"rmse", "bias"}; }
+
  private:
   /// Over windows, of the spatial means, in the target's normalisation.
   struct Mean {

@@ -28,6 +28,8 @@ class Scores {
   /// A batch of global samples at one lead. Collective over the mesh.
   virtual void add(const Rank& rank, int lead, const ShardedTensor& prediction, const Batch& batch) = 0;
   virtual ValidationResult result() const = 0;
+  /// The numbers of each target in a result by which one model is better than another.
+  virtual std::vector<std::string> measures() const = 0;
 };
 
 /// Of forecasts, in physical units, as WeatherBench 2 defines them: weights from cell bounds with mean 1;

@@ -100,6 +100,7 @@ void Trainer::build_model() {
     validation_ = std::make_unique<Validation>(*rank_, plans_, *forecaster_, *objective_, micro_samples_,
                                                config_.train.rollout.max, types_.compute, types_.master);
   }
+  check_best();
 }
 
 void Trainer::open_run_directory() {
@@ -346,21 +347,32 @@ void Trainer::validate(std::int64_t step) {
   }
 }
 
+void Trainer::check_best() const {
+  const std::string& best = config_.checkpoint.best;
+  if (best.empty()) return;
+  if (!validation_) {
+    throw ConfigError("checkpoint.best needs validations: set validation.every and data.valid");
+  }
+  std::vector<std::string> known = {"loss"};
+  for (const std::string& measure : objective_->make_scores()->measures()) {
+    for (const Channel& target : data_->channels().targets) known.push_back(target.name + "." + measure);
+  }
+  if (std::find(known.begin(), known.end(), best) == known.end()) {
+    throw ConfigError(concat("checkpoint.best: validation gives no \"", best, "\"", did_you_mean(best, known),
+                             "; it gives for example ", known[1]));
+  }
+}
+
 /// What `checkpoint.best` looks at, after a validation.
 std::optional<CheckpointScore> Trainer::score() const {
-  const std::string& metric = config_.checkpoint.best;
-  if (metric.empty()) return std::nullopt;
-  Json value = last_validation_->metrics(0);
-  value["loss"] = last_validation_->loss;
-  for (const std::string& name : split(metric, '.')) {
-    if (!value.is_object() || !value.contains(name)) {
-      throw ConfigError(concat("checkpoint.best: validation gives no \"", metric, "\"; it gives loss and ",
-                               last_validation_->metrics(0).dump()));
-    }
-    value = Json(value.at(name));
+  const std::string& best = config_.checkpoint.best;
+  if (best.empty()) return std::nullopt;
+  double value = last_validation_->loss;
+  if (const std::size_t dot = best.rfind('.'); dot != std::string::npos) {
+    value = last_validation_->metrics(0).at(best.substr(0, dot)).at(best.substr(dot + 1)).get<double>();
   }
-  if (!value.is_number() || !std::isfinite(value.get<double>())) return std::nullopt;
-  return CheckpointScore{metric, value.get<double>()};
+  if (!std::isfinite(value)) return std::nullopt;
+  return CheckpointScore{best, value};
 }
 
 void Trainer::save(std::int64_t step, const std::optional<CheckpointScore>& score) {
@@ -412,7 +424,7 @@ bool Trainer::run_step(std::int64_t step) {
   std::optional<CheckpointScore> score;
   if (validation_ && (last || step % config_.validation.every == 0)) {
     validate(step);
-    together(world_, [&] { score = this->score(); });
+    score = this->score();
   }
   // Nothing was learned in a step that was skipped, and what came before it may be the cause.
   const bool due = (last || result.finite) && checkpointer_->is_due(step, last, score);

@@ -76,6 +76,7 @@ class Trainer {
   void count_skipped(const StepResult& result, std::int64_t step);
   void log_step(std::int64_t step, const StepResult& result, double seconds, double communication);
   void validate(std::int64_t step);
+  void check_best() const;
   std::optional<CheckpointScore> score() const;
   bool run_step(std::int64_t step);
   void save(std::int64_t step, const std::optional<CheckpointScore>& score);

@@ -60,6 +60,8 @@ Shape space_of(const Shape& field) {
 std::vector<OperationCase> convolution_cases() {
   const std::vector<Shape> even = {{3, 5, 4, 2}, {2, 4, 2, 3}, {4, 2, 8, 5}};
   return {convolved("3 x 3, zeros", weighted(kFields, {3, 3}, false), window({3, 3}), 1, all_around(2, 1)),
+          convolved("3 x 3, far into zeros", weighted(kFields, {3, 3}, false), window({3, 3}), 1,
+                    all_around(2, 4)),
           convolved("3 x 2, stride 2, replicated", weighted(kFields, {3, 2}, false), window({3, 2}, 2), 1,
                     all_around(2, 1, Edge::kReplicate)),
           convolved("3 x 3, globe", weighted(even, {3, 3}, false), window({3, 3}), 1, globe()),

@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include "config/layers.h"
+#include "support/source_dir.h"
 
 namespace jigsaw {
 namespace {
@@ -41,10 +42,9 @@ TEST(Schema, TaggedTypesAreDefinitionsThatMayContainOneAnother) {
 
 /// What the jsonschema package says of the documents, a character each; "" where it is not installed.
 std::string verdicts(const Json& schema, const Json& documents) {
-  const std::string base = testing::TempDir() + "jigsaw_schema_" + std::to_string(getpid());
+  const std::string base = ::testing::TempDir() + "jigsaw_schema_" + std::to_string(getpid());
   std::ofstream(base + ".json") << Json{{"schema", schema}, {"documents", documents}};
-  const char* source = std::getenv("JIGSAW_SOURCE_DIR");
-  const std::string script = concat(source == nullptr ? "." : source, "/tests/config/schema_check.py");
+  const std::string script = testing::source_dir() + "/tests/config/schema_check.py";
   const int status =
       std::system(concat("python3 ", script, " ", base, ".json > ", base, ".txt 2>/dev/null").c_str());
   std::string result;

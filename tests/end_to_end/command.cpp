@@ -41,20 +41,21 @@ std::string command_line(int ranks, const std::string& arguments, int threads, i
   return line.str();
 }
 
-/// Kills every process whose command line holds `text`: ranks are in process groups of their own.
-void kill_by_argument(const std::string& text) {
+/// The processes of a session: mpirun gives ranks process groups of their own, but no sessions.
+std::vector<pid_t> processes_of(pid_t session) {
+  std::vector<pid_t> found;
   for (const fs::directory_entry& entry : fs::directory_iterator("/proc")) {
-    const int pid = std::atoi(entry.path().filename().c_str());
-    if (pid > 0 && pid != getpid() && read(entry.path() / "cmdline").find(text) != std::string::npos)
-      kill(pid, SIGKILL);
+    const pid_t pid = std::atoi(entry.path().filename().c_str());
+    if (pid > 0 && getsid(pid) == session) found.push_back(pid);
   }
+  return found;
 }
 
-/// Starts a shell command in a process group of its own.
+/// Starts a shell command in a session of its own.
 pid_t start(const std::string& command, const fs::path& out, const fs::path& err) {
   const pid_t child = fork();
-  setpgid(child, child == 0 ? 0 : child);
   if (child != 0) return child;
+  setsid();
   const std::string redirected = command + " >" + out.string() + " 2>" + err.string() + " </dev/null";
   execl("/bin/sh", "sh", "-c", redirected.c_str(), static_cast<char*>(nullptr));
   _exit(127);
@@ -100,24 +101,33 @@ Running::Running(int ranks, const std::string& arguments, const std::string& pro
 
 Running::~Running() {
   if (child_ <= 0) return;
-  kill(-child_, SIGKILL);
+  kill_all();
   waitpid(child_, nullptr, 0);
 }
 
-void Running::signal(int number) const {
-  if (number == SIGKILL) kill(-child_, number);
-  // timeout(1), which runs it, would pass some signals on and die of others.
-  for (const fs::directory_entry& entry : fs::directory_iterator("/proc")) {
-    const int pid = std::atoi(entry.path().filename().c_str());
+std::vector<pid_t> Running::ranks() const {
+  std::vector<pid_t> found;
+  for (const pid_t pid : processes_of(child_)) {
     std::error_code gone;
-    const std::string program = fs::read_symlink(entry.path() / "exe", gone).filename();
-    if (pid > 0 && getpgid(pid) == child_ && program.starts_with("jigsaw-train")) kill(pid, number);
+    const fs::path program = fs::read_symlink("/proc/" + std::to_string(pid) + "/exe", gone);
+    if (program.filename().string().starts_with("jigsaw-train")) found.push_back(pid);
+  }
+  return found;
+}
+
+void Running::signal(int number) const {
+  for (const pid_t pid : ranks()) kill(pid, number);
+}
+
+void Running::signal_launcher(int number) const {
+  for (const pid_t pid : processes_of(child_)) {
+    if (read("/proc/" + std::to_string(pid) + "/cmdline").starts_with(JIGSAW_MPIEXEC)) kill(pid, number);
   }
 }
 
-void Running::kill_all(const std::string& text) const {
-  kill_by_argument(text);
-  kill(-child_, SIGKILL);
+void Running::kill_all() const {
+  kill(child_, SIGKILL);  // it may not have made its session yet
+  for (const pid_t pid : processes_of(child_)) kill(pid, SIGKILL);
 }
 
 Outcome Running::collect() {
@@ -135,13 +145,8 @@ bool wait_for(const std::function<bool()>& condition, double seconds) {
 Outcome run_and_kill(int ranks, const std::string& arguments, const std::string& file, int lines) {
   Running running(ranks, arguments);
   wait_for([&] { return static_cast<int>(lines_of(read(file)).size()) >= lines; });
-  running.kill_all(fs::path(file).parent_path().string());
+  running.kill_all();
   return running.collect();
-}
-
-std::string source_dir() {
-  const char* folder = std::getenv("JIGSAW_SOURCE_DIR");
-  return folder != nullptr ? folder : ".";
 }
 
 namespace {

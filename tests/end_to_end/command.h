@@ -1,9 +1,13 @@
 #pragma once
+#include <sys/types.h>
+
 #include <filesystem>
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
+
+#include "support/source_dir.h"
 
 namespace jigsaw::e2e {
 
@@ -36,7 +40,7 @@ Outcome run(int ranks, const std::string& arguments, int threads = 1, int second
 /// The same, killed with SIGKILL (the whole job) as soon as `file` has this many lines.
 Outcome run_and_kill(int ranks, const std::string& arguments, const std::string& file, int lines);
 
-/// A command that runs, in a process group of its own; killed with the value if need be.
+/// A command that runs, in a session of its own; killed with the value if need be.
 class Running {
  public:
   Running(int ranks, const std::string& arguments, const std::string& program = JIGSAW_TRAIN);
@@ -44,16 +48,20 @@ class Running {
   Running(const Running&) = delete;
   Running& operator=(const Running&) = delete;
 
-  /// Sends a signal to jigsaw-train where it is one rank; SIGKILL also to what launched it.
+  /// The processes of jigsaw-train.
+  std::vector<pid_t> ranks() const;
+  /// Sends a signal to every rank, as srun does.
   void signal(int number) const;
-  /// SIGKILL for every process whose command line holds `text`, and for this one.
-  void kill_all(const std::string& text) const;
+  /// Sends a signal to mpirun, which passes some on to the ranks.
+  void signal_launcher(int number) const;
+  /// SIGKILL for every process.
+  void kill_all() const;
   /// Waits for its end.
   Outcome collect();
 
  private:
   TemporaryFolder folder_;
-  int child_ = -1;
+  pid_t child_ = -1;
 };
 /// Waits until a condition holds; false after this many seconds.
 bool wait_for(const std::function<bool()>& condition, double seconds = 60);
@@ -63,7 +71,7 @@ std::string read(const std::filesystem::path& path);
 /// The real ERA5 file and the real CT volume, or "" where they are not.
 std::string real_era5();
 std::string real_ct();
-std::string source_dir();
+using testing::source_dir;
 
 /// The lines of a kind in a metrics.jsonl.
 std::vector<Json> metrics(const std::string& run_directory, const std::string& kind);

@@ -80,7 +80,7 @@ TEST_F(CrashTest, KilledAtEachPhaseOfASaveTheRunGoesOnFromTheNewestWholeCheckpoi
       Running running(2, arguments(name), JIGSAW_TRAIN_CRASHING);
       if (all) {
         ASSERT_TRUE(wait_for([&] { return fs::exists(mark); }, 30)) << crash;
-        running.kill_all(folder_ / name);
+        running.kill_all();
       }
       EXPECT_NE(running.collect().exit_code, 0) << crash;
       unsetenv("JIGSAW_CRASH");
@@ -110,7 +110,7 @@ TEST_F(CrashTest, KilledAtAHundredRandomTimesTheRunIsTheOneThatNeverWas) {
     Running running(1, arguments("killed") + steps);
     std::this_thread::sleep_for(
         std::chrono::duration<double>(2.5 * start * static_cast<double>(random() % 1000) / 1000));
-    running.signal(SIGKILL);
+    running.kill_all();
     const Outcome outcome = running.collect();
     if (outcome.out.find("resumed from") != std::string::npos) {
       ++resumed;

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <csignal>
 #include <fstream>
+#include <functional>
 #include <regex>
 #include <set>
 
@@ -151,11 +152,24 @@ TEST_F(ResumeTest, ATimeLimitEndsWithACheckpointAndExitCode75) {
 }
 
 TEST_F(ResumeTest, ASignalEndsWithACheckpointAndExitCode75) {
-  for (const int signal : {SIGTERM, SIGUSR1}) {
+  const struct {
+    const char* whom;
+    int ranks, number;
+    std::function<void(const Running&, int)> send;
+  } ways[] = {
+      {"one rank", 1, SIGTERM, &Running::signal},
+      {"one rank", 1, SIGUSR1, &Running::signal},
+      {"all of three, as srun does", 3, SIGTERM, &Running::signal},
+      {"one of three", 3, SIGTERM, [](const Running& r, int number) { kill(r.ranks().at(1), number); }},
+      {"mpirun, which passes it on", 3, SIGUSR1, &Running::signal_launcher},
+  };
+  for (const auto& [whom, ranks, number, send] : ways) {
+    SCOPED_TRACE(whom);
     fs::remove_all(folder_ / "asked");
-    Running running(1, arguments("asked") + "--set train.steps=100000");
+    Running running(ranks, arguments("asked") + "--set train.steps=100000");
     ASSERT_TRUE(wait_for([&] { return read(folder_ / "asked/metrics.jsonl").size() > 500; }));
-    running.signal(signal);
+    ASSERT_EQ(running.ranks().size(), static_cast<std::size_t>(ranks));
+    send(running, number);
     const Outcome stopped = running.collect();
     EXPECT_EQ(stopped.exit_code, 75) << stopped.err;
     const std::size_t steps = metrics(folder_ / "asked", "train").size();
@@ -223,7 +237,7 @@ TEST_F(ResumeTest, WhatIsNoWholeCheckpointIsExitCode4AndAutoFallsBackLoudly) {
                 "is damaged: its digest does not fit"},
                {"parameters.h5",
                 [](std::string text) {
-                  text[100] ^= 1;
+                  text.at(100) ^= 1;
                   return text;
                 },
                 "is damaged: its digest does not fit"},
@@ -302,7 +316,10 @@ TEST_F(ResumeTest, TheBestByValidationAndEveryKthAreKept) {
   for (const auto& entry : fs::directory_iterator(folder_ / "run/checkpoints"))
     found.insert(entry.path().filename().string());
   EXPECT_EQ(found, expected) << best.second;
-  expect_one_error(run(1, arguments("other") + "--set checkpoint.best=t2m.rmsee"), 2, "checkpoint.best");
+  expect_one_error(run(1, arguments("other") + "--set checkpoint.best=t2m.rmsee"), 2,
+                   "checkpoint.best: validation gives no \"t2m.rmsee\" (did you mean \"t2m.rmse\"?)");
+  expect_one_error(run(1, arguments("other") + "--set validation.every=0"), 2, "checkpoint.best");
+  EXPECT_FALSE(fs::exists(folder_ / "other"));
 }
 
 TEST_F(ResumeTest, ParametersOfAnotherRunAreABeginning) {

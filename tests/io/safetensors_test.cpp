@@ -3,12 +3,16 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
 
+#include "base/text.h"
 #include "comm/self/self.h"
 #include "comm/thread/run_ranks.h"
 #include "io/checkpoint_cases.h"
 #include "io/inspect.h"
+#include "support/source_dir.h"
 #include "support/temporary_folder.h"
 
 namespace jigsaw {
@@ -73,6 +77,46 @@ TEST_F(Safetensors, WholeTensorsAreWritten) {
   EXPECT_EQ(bytes.size(), 8 + length + end) << "holes, or bytes that belong to no tensor";
   EXPECT_EQ(export_safetensors(checkpoint, "adamw.moment1", file_, context_), 2);
   EXPECT_THROW(export_safetensors(checkpoint, "average", file_, context_), CheckpointError);
+}
+
+/// What the Python packages h5py and safetensors read, in whichever interpreter has them.
+TEST_F(Safetensors, AndWholeParametersAreReadByPython) {
+  const FoundCheckpoint checkpoint = saved();
+  export_safetensors(checkpoint, "parameters", file_, context_);
+  const std::string script = testing::source_dir() + "/tests/io/read_parameters.py";
+  const std::string result = temporary_.path() + "/read.json";
+  int readers = 0;
+  for (const auto& [package, file] :
+       {std::pair<std::string, std::string>("h5py", checkpoint.path + "/parameters.h5"),
+        {"safetensors", file_}}) {
+    bool read = false;
+    for (const char* python : {"python3", "/usr/bin/python3"}) {
+      const std::string command =
+          concat(python, " ", script, " ", package, " ", file, " > ", result, " 2>/dev/null");
+      const int code = WEXITSTATUS(std::system(command.c_str()));
+      constexpr int kNotThere = 127, kNoPackage = 77;
+      if (code == kNotThere || code == kNoPackage) continue;
+      ASSERT_EQ(code, 0) << command;
+      read = true;
+      break;
+    }
+    if (!read) continue;
+    ++readers;
+    const Json tensors = Json::parse(text_of(result));
+    for (std::size_t t = 0; t < 3; ++t) {
+      const TensorRecord& tensor = case_tensors()[t];
+      const Json& found = tensors.at(tensor.name.substr(11));
+      EXPECT_EQ(found.at("shape"), Json(std::vector<std::int64_t>(tensor.shape.begin(), tensor.shape.end())));
+      ASSERT_EQ(found.at("values").size(), static_cast<std::size_t>(tensor.shape.count()));
+      for (std::int64_t i = 0; i < tensor.shape.count(); ++i) {
+        ASSERT_EQ(found["values"][static_cast<std::size_t>(i)].get<float>(),
+                  static_cast<float>(case_value(t, i, 5)))
+            << package << tensor.name << i;
+      }
+    }
+  }
+  if (readers == 0) GTEST_SKIP() << "neither h5py nor safetensors is installed";
+  std::printf("%d of 2 Python readers are installed and agree\n", readers);
 }
 
 TEST_F(Safetensors, AreTheCheckpointTheyCameFrom) {

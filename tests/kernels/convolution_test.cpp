@@ -26,8 +26,11 @@ struct Case {
   std::int64_t out;  ///< O
   Window window;
   std::int64_t groups = 1;
+  Shape low = {}, high = {};  ///< zeros beyond the ends
 
-  Convolution convolution() const { return {window, groups}; }
+  Convolution convolution() const { return {window, groups, low, high}; }
+  std::int64_t before(int dim) const { return low.rank() == 0 ? 0 : low[dim]; }
+  std::int64_t behind(int dim) const { return high.rank() == 0 ? 0 : high[dim]; }
   Shape weight() const {
     Shape shape{out, groups == 0 ? 0 : x.back() / groups};
     for (const std::int64_t extent : window.extent) shape.append(extent);
@@ -37,8 +40,8 @@ struct Case {
     Shape shape{x[0]};
     for (int dim = 0; dim + 2 < x.rank(); ++dim) {
       std::int64_t places = 0;  // counted, not computed
-      while (places * window.stride[dim] + (window.extent[dim] - 1) * window.dilation[dim] < x[dim + 1])
-        ++places;
+      const std::int64_t points = before(dim) + x[dim + 1] + behind(dim);
+      while (places * window.stride[dim] + (window.extent[dim] - 1) * window.dilation[dim] < points) ++places;
       shape.append(places);
     }
     shape.append(out);
@@ -46,12 +49,13 @@ struct Case {
   }
   std::string to_string() const {
     return x.to_string() + " by " + weight().to_string() + " stride " + window.stride.to_string() +
-           " dilation " + window.dilation.to_string() + " groups " + std::to_string(groups);
+           " dilation " + window.dilation.to_string() + " groups " + std::to_string(groups) + " padded " +
+           low.to_string() + high.to_string();
   }
 };
 
 /// Windows of one, two and three dims, strides that leave points over, groups, depthwise, channels that fill
-/// no vector, and nothing at all.
+/// no vector, nothing at all, and zeros beyond the ends: uneven, wider than the window, around no points.
 std::vector<Case> cases() {
   return {{{2, 9, 11, 3}, 5, {{3, 3}, {1, 1}, {1, 1}}},
           {{1, 12, 13, 4}, 6, {{3, 2}, {2, 3}, {1, 2}}},
@@ -69,7 +73,14 @@ std::vector<Case> cases() {
           {{1, 0, 5, 3}, 4, {{3, 3}, {1, 1}, {1, 1}}},
           {{1, 5, 5, 0}, 4, {{3, 3}, {1, 1}, {1, 1}}},
           {{1, 5, 5, 3}, 0, {{3, 3}, {1, 1}, {1, 1}}},
-          {{1, 5, 5, 0}, 0, {{3, 3}, {1, 1}, {1, 1}}, 0}};
+          {{1, 5, 5, 0}, 0, {{3, 3}, {1, 1}, {1, 1}}, 0},
+          {{2, 9, 11, 16}, 32, {{3, 3}, {1, 1}, {1, 1}}, 1, {1, 1}, {1, 1}},
+          {{1, 9, 11, 5}, 6, {{3, 3}, {1, 1}, {1, 1}}, 1, {1, 0}, {0, 1}},
+          {{2, 8, 9, 16}, 8, {{3, 5}, {2, 3}, {1, 2}}, 1, {0, 4}, {1, 3}},
+          {{1, 5, 6, 4}, 3, {{3, 3}, {1, 1}, {1, 1}}, 1, {4, 0}, {2, 5}},
+          {{1, 1, 4, 3}, 2, {{3, 3}, {1, 1}, {1, 1}}, 1, {1, 1}, {1, 1}},
+          {{2, 4, 5, 6, 8}, 8, {{3, 3, 3}, {1, 1, 1}, {1, 1, 1}}, 2, {1, 1, 0}, {1, 0, 1}},
+          {{2, 0, 5, 3}, 4, {{3, 3}, {1, 1}, {1, 1}}, 1, {4, 1}, {0, 1}}};
 }
 
 /// The convolution by its definition, one number at a time: y[b, p, o] = Σ x[b, p·stride + k·dilation,
@@ -126,9 +137,13 @@ class Definition {
         const Shape tap = indices(w_, j);
         Shape index = of_.x;
         index[0] = place[0];
+        bool inside = true;
         for (int dim = 0; dim < of_.window.extent.rank(); ++dim) {
-          index[dim + 1] = place[dim + 1] * of_.window.stride[dim] + tap[dim + 2] * of_.window.dilation[dim];
+          index[dim + 1] = place[dim + 1] * of_.window.stride[dim] + tap[dim + 2] * of_.window.dilation[dim] -
+                           of_.before(dim);
+          inside = inside && index[dim + 1] >= 0 && index[dim + 1] < of_.x[dim + 1];
         }
+        if (!inside) continue;
         index[of_.x.rank() - 1] =
             place.back() / (of_.out / of_.groups) * (of_.x.back() / of_.groups) + tap[1];
         f(element(of_.x, index), j, k);
@@ -269,6 +284,7 @@ TEST_P(ConvolutionKernel, ErrorsSayWhatIsWrong) {
   EXPECT_THROW(run({window, 2}, weight), ShapeError);                 // a weight without groups
   EXPECT_THROW(run({{{3, 3}, {0, 1}, {1, 1}}}, weight), ShapeError);  // no stride
   EXPECT_THROW(run({{{3}, {1}, {1}}}, weight), ShapeError);           // a window of another rank
+  EXPECT_THROW(run({window, 1, {1}, {1, 1}}, weight), ShapeError);    // padding of another rank
   EXPECT_THROW(run({{{2, 2}, {1, 1}, {1, 1}}}, weight), ShapeError);  // another window
   EXPECT_THROW(run({window}, random_array(context_, {4, 4, 3, 3}, DType::kBfloat16, 2)), ShapeError);
   EXPECT_THROW(convolution_backward_data(context_, {window}, x, weight, {9, 9}, DType::kFloat32), ShapeError);

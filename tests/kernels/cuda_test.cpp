@@ -112,6 +112,21 @@ TEST_F(Cuda, LayerNorm) {
   }
 }
 
+TEST_F(Cuda, RmsNorm) {
+  for (const DType type : kTypes) {
+    const Array x = random_array(host_, {70, 384}, type, 1), dy = random_array(host_, {70, 384}, type, 2),
+                gamma = random_array(host_, {384}, type, 3);
+    NormStatistics wanted, found;
+    const Array y = rms_norm_forward(host_, x, gamma, 1e-5, wanted);
+    expect_near(down(rms_norm_forward(*device_, up(x), up(gamma), 1e-5, found)), values_of(y),
+                tolerance(type, 64, 4));
+    const NormGradients gradients = rms_norm_backward(host_, dy, x, gamma, wanted);
+    const NormGradients on_device = rms_norm_backward(*device_, up(dy), up(x), up(gamma), found);
+    expect_near(down(on_device.dx), values_of(gradients.dx), tolerance(type, 64, 8));
+    expect_near(down(on_device.dgamma), values_of(gradients.dgamma), tolerance(DType::kFloat32, 200, 4));
+  }
+}
+
 TEST_F(Cuda, Optimizer) {
   for (const DType type : {DType::kFloat32, DType::kFloat64}) {
     Array p = random_array(host_, {5000}, type, 1), m = random_array(host_, {5000}, type, 2, 0, 1);

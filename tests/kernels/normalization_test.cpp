@@ -169,7 +169,7 @@ TEST_P(LayerNorm, PartsOfRowsCombine) {
   }
 }
 
-/// RMSNorm from LayerNorm's kernels, against its definition.
+/// RMSNorm, in one pass and from parts of rows, against its definition.
 TEST_P(LayerNorm, WithMomentsAboutZero) {
   const std::int64_t rows = 5, c = 37;
   for (const DType type : {DType::kFloat32, DType::kFloat64}) {
@@ -195,9 +195,15 @@ TEST_P(LayerNorm, WithMomentsAboutZero) {
     expect_near(values_of(layer_norm_apply(context_, x, gamma, {}, statistics)), y, tolerance(type, 32, 4));
     Array sums = layer_norm_row_sums(context_, dy, x, gamma, statistics);
     drop_mean_part(context_, sums);
-    const NormGradients gradients = layer_norm_backward_apply(context_, dy, x, gamma, statistics, sums, c);
-    expect_near(values_of(gradients.dx), dx, tolerance(type, 64, 4));
-    expect_near(values_of(gradients.dgamma), dgamma, tolerance(type, 64, 4));
+    NormStatistics own;
+    expect_near(values_of(rms_norm_forward(context_, x, gamma, kEps, own)), y, tolerance(type, 32, 4));
+    expect_near(values_of(own.mean), std::vector<double>(static_cast<std::size_t>(rows), 0.0), 0.0);
+    for (const NormGradients& gradients :
+         {layer_norm_backward_apply(context_, dy, x, gamma, statistics, sums, c),
+          rms_norm_backward(context_, dy, x, gamma, own)}) {
+      expect_near(values_of(gradients.dx), dx, tolerance(type, 64, 4));
+      expect_near(values_of(gradients.dgamma), dgamma, tolerance(type, 64, 4));
+    }
   }
 }
 

@@ -48,7 +48,8 @@ struct Parts {
         weight(any_layout(plain)),
         strides(dims_of(key.convolution.window.stride, 0)),
         dilations(dims_of(key.convolution.window.dilation, 1)),
-        padding(strides.size(), 0) {
+        low(padding(key.convolution.low)),
+        high(padding(key.convolution.high)) {
     if (key.bias) bias = {{key.y.back()}, memory::data_type::f32, memory::format_tag::a};
     attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
   }
@@ -58,8 +59,12 @@ struct Parts {
     return key.pass == maker ? key.out : key.in;
   }
 
+  memory::dims padding(const Shape& ends) const {
+    return ends.rank() == 0 ? memory::dims(strides.size(), 0) : dims_of(ends, 0);
+  }
+
   memory::desc x, y, plain, weight, bias;
-  memory::dims strides, dilations, padding;
+  memory::dims strides, dilations, low, high;
   dnnl::primitive_attr attributes;
 };
 
@@ -68,15 +73,15 @@ constexpr auto kDirect = dnnl::algorithm::convolution_direct;
 dnnl::convolution_forward::primitive_desc describe_forward(const dnnl::engine& engine, const Parts& p) {
   constexpr auto kTraining = dnnl::prop_kind::forward_training;
 #if DNNL_VERSION_MAJOR >= 3
-  return {engine, kTraining, kDirect,     p.x,       p.weight,  p.bias,
-          p.y,    p.strides, p.dilations, p.padding, p.padding, p.attributes};
+  return {engine, kTraining, kDirect,     p.x,   p.weight, p.bias,
+          p.y,    p.strides, p.dilations, p.low, p.high,   p.attributes};
 #else
   if (p.bias.data.ndims == 0) {
-    return {{kTraining, kDirect, p.x, p.weight, p.y, p.strides, p.dilations, p.padding, p.padding},
+    return {{kTraining, kDirect, p.x, p.weight, p.y, p.strides, p.dilations, p.low, p.high},
             p.attributes,
             engine};
   }
-  return {{kTraining, kDirect, p.x, p.weight, p.bias, p.y, p.strides, p.dilations, p.padding, p.padding},
+  return {{kTraining, kDirect, p.x, p.weight, p.bias, p.y, p.strides, p.dilations, p.low, p.high},
           p.attributes,
           engine};
 #endif
@@ -93,10 +98,10 @@ dnnl::convolution_backward_data::primitive_desc describe_backward_data(const dnn
                                                                        const ConvolutionKey& key,
                                                                        const Parts& p) {
 #if DNNL_VERSION_MAJOR >= 3
-  return {engine,      kDirect,   p.x,       p.weight,          p.y,         p.strides,
-          p.dilations, p.padding, p.padding, hint(engine, key), p.attributes};
+  return {engine,      kDirect, p.x,    p.weight,          p.y,         p.strides,
+          p.dilations, p.low,   p.high, hint(engine, key), p.attributes};
 #else
-  return {{kDirect, p.x, p.weight, p.y, p.strides, p.dilations, p.padding, p.padding},
+  return {{kDirect, p.x, p.weight, p.y, p.strides, p.dilations, p.low, p.high},
           p.attributes,
           engine,
           hint(engine, key)};
@@ -107,10 +112,10 @@ dnnl::convolution_backward_weights::primitive_desc describe_backward_weight(cons
                                                                             const ConvolutionKey& key,
                                                                             const Parts& p) {
 #if DNNL_VERSION_MAJOR >= 3
-  return {engine,      kDirect,   p.x,       p.weight,          p.y,         p.strides,
-          p.dilations, p.padding, p.padding, hint(engine, key), p.attributes};
+  return {engine,      kDirect, p.x,    p.weight,          p.y,         p.strides,
+          p.dilations, p.low,   p.high, hint(engine, key), p.attributes};
 #else
-  return {{kDirect, p.x, p.weight, p.y, p.strides, p.dilations, p.padding, p.padding},
+  return {{kDirect, p.x, p.weight, p.y, p.strides, p.dilations, p.low, p.high},
           p.attributes,
           engine,
           hint(engine, key)};
@@ -123,8 +128,9 @@ std::vector<std::int64_t> ConvolutionKey::numbers() const {
   std::vector<std::int64_t> numbers = {
       static_cast<std::int64_t>(pass), convolution.groups, static_cast<std::int64_t>(in),
       static_cast<std::int64_t>(out),  bias ? 1 : 0,       threads};
+  const Window& window = convolution.window;
   for (const Shape* each :
-       {&x, &y, &convolution.window.extent, &convolution.window.stride, &convolution.window.dilation}) {
+       {&x, &y, &window.extent, &window.stride, &window.dilation, &convolution.low, &convolution.high}) {
     numbers.push_back(each->rank());
     numbers.insert(numbers.end(), each->begin(), each->end());
   }

@@ -66,8 +66,9 @@ struct RowMoments {
   float mean, m2;
 };
 
-inline RowMoments moments_of(const float* x, std::int64_t c) {
+inline RowMoments moments_of(const float* x, std::int64_t c, Centre centre) {
   if (c == 0) return {0.0F, 0.0F};
+  if (centre == Centre::kZero) return {0.0F, lane_sum<float>(c, [x](std::int64_t i) { return x[i] * x[i]; })};
   const float mean = lane_sum<float>(c, [x](std::int64_t i) { return x[i]; }) / static_cast<float>(c);
   const float m2 = lane_sum<float>(c, [x, mean](std::int64_t i) { return (x[i] - mean) * (x[i] - mean); });
   return {mean, m2};
@@ -96,14 +97,14 @@ class Normalization : public NormalizationKernels {
     float *const mean = moments.mean.data<float>(), *const m2 = moments.m2.data<float>();
     const std::int64_t c = x.shape().back();
     for_rows(threads_of(context, x), x, Array(), [=](std::int64_t row, const float* xs, const float*, int) {
-      const RowMoments found = moments_of(xs, c);
+      const RowMoments found = moments_of(xs, c, Centre::kMean);
       mean[row] = found.mean;
       m2[row] = found.m2;
     });
   }
 
   void forward(Context& context, const Array& x, const Array& gamma, const Array& beta, double eps,
-               NormStatistics& statistics, Array& y) const override {
+               Centre centre, NormStatistics& statistics, Array& y) const override {
     const RowShape shape(x, gamma, beta);
     float *const means = statistics.mean.data<float>(), *const rstds =
                                                             statistics.reciprocal_deviation.data<float>();
@@ -113,7 +114,7 @@ class Normalization : public NormalizationKernels {
       using T = decltype(zero);
       T* const to = y.data<T>();
       for_rows(threads_of(context, x), x, Array(), [&](std::int64_t row, const float* xs, const float*, int) {
-        const RowMoments found = moments_of(xs, shape.c);
+        const RowMoments found = moments_of(xs, shape.c, centre);
         means[row] = found.mean;
         rstds[row] = 1.0F / std::sqrt(found.m2 / count + epsilon);
         normalize(shape, xs, means[row], rstds[row], to + row * shape.c);
@@ -136,7 +137,7 @@ class Normalization : public NormalizationKernels {
   }
 
   void backward(Context& context, const Array& dy, const Array& x, const Array& gamma,
-                const NormStatistics& statistics, const Array& row_sums, std::int64_t c_total,
+                const NormStatistics& statistics, Centre centre, const Array& row_sums, std::int64_t c_total,
                 NormGradients& gradients) const override {
     const RowShape shape(x, gamma, Array());
     const int threads = threads_of(context, x);
@@ -151,7 +152,8 @@ class Normalization : public NormalizationKernels {
         const float mean = means[row], rstd = rstds[row];
         const RowSums sums = given != nullptr ? RowSums{given[2 * row], given[2 * row + 1]}
                                               : sums_of(xs, dys, shape.gamma, shape.c, mean, rstd);
-        backward_row(shape, xs, dys, mean, rstd, {sums.sum * share, sums.product * share},
+        const float sum = given == nullptr && centre == Centre::kZero ? 0.0F : sums.sum * share;
+        backward_row(shape, xs, dys, mean, rstd, {sum, sums.product * share},
                      gradients.dx.data<T>() + row * shape.c, partial.of(thread));
       });
     });

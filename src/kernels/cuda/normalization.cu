@@ -26,14 +26,15 @@ Rows<T> rows_of(const Array& x, const Array& gamma, const Array& beta) {
           gamma.defined() ? gamma.data<R>() : nullptr, beta.defined() ? beta.data<R>() : nullptr};
 }
 
-/// Mean and Σ (x − mean)² of a row, by a block.
+/// Mean and Σ (x − mean)² of a row, by a block; about zero 0 and Σ x².
 template <typename T>
-__device__ void block_moments(const Rows<T>& all, std::int64_t row, Accumulator<T>& mean,
+__device__ void block_moments(const Rows<T>& all, std::int64_t row, Centre centre, Accumulator<T>& mean,
                               Accumulator<T>& m2) {
   using R = Accumulator<T>;
   R sum = 0, squares = 0;
   for (std::int64_t i = threadIdx.x; i < all.c; i += kThreads) sum += all.value(row, i);
   mean = all.c > 0 ? block_sum(sum) / static_cast<R>(all.c) : R(0);
+  if (centre == Centre::kZero) mean = R(0);
   for (std::int64_t i = threadIdx.x; i < all.c; i += kThreads) {
     const R deviation = all.value(row, i) - mean;
     squares += deviation * deviation;
@@ -45,7 +46,7 @@ template <typename T>
 __global__ void write_moments(Rows<T> all, Accumulator<T>* means, Accumulator<T>* m2s) {
   for (std::int64_t row = blockIdx.x; row < all.rows; row += gridDim.x) {
     Accumulator<T> mean, m2;
-    block_moments(all, row, mean, m2);
+    block_moments(all, row, Centre::kMean, mean, m2);
     if (threadIdx.x == 0) means[row] = mean, m2s[row] = m2;
   }
 }
@@ -59,12 +60,12 @@ __device__ void normalize(const Rows<T>& all, std::int64_t row, Accumulator<T> m
 }
 
 template <typename T>
-__global__ void normalize_rows(Rows<T> all, Accumulator<T> eps, Accumulator<T>* means, Accumulator<T>* rstds,
-                               Element<T>* y) {
+__global__ void normalize_rows(Rows<T> all, Accumulator<T> eps, Centre centre, Accumulator<T>* means,
+                               Accumulator<T>* rstds, Element<T>* y) {
   using R = Accumulator<T>;
   for (std::int64_t row = blockIdx.x; row < all.rows; row += gridDim.x) {
     R mean, m2;
-    block_moments(all, row, mean, m2);
+    block_moments(all, row, centre, mean, m2);
     const R rstd = R(1) / sqrt(m2 / static_cast<R>(all.c > 0 ? all.c : 1) + eps);
     if (threadIdx.x == 0) means[row] = mean, rstds[row] = rstd;
     normalize(all, row, mean, rstd, y);
@@ -99,11 +100,11 @@ __global__ void sum_rows(Rows<T> all, const Element<T>* dy, const Accumulator<T>
 
 template <typename T>
 __global__ void backward_rows(Rows<T> all, const Element<T>* dy, const Accumulator<T>* means,
-                              const Accumulator<T>* rstds, const Accumulator<T>* sums, Accumulator<T> share,
-                              Element<T>* dx) {
+                              const Accumulator<T>* rstds, const Accumulator<T>* sums,
+                              Accumulator<T> mean_share, Accumulator<T> share, Element<T>* dx) {
   using R = Accumulator<T>;
   for (std::int64_t row = blockIdx.x; row < all.rows; row += gridDim.x) {
-    const R sum = sums[2 * row] * share, product = sums[2 * row + 1] * share;
+    const R sum = sums[2 * row] * mean_share, product = sums[2 * row + 1] * share;
     for (std::int64_t i = threadIdx.x; i < all.c; i += kThreads) {
       const std::int64_t at = row * all.c + i;
       const R normalized = (all.value(row, i) - means[row]) * rstds[row];
@@ -164,15 +165,15 @@ class Normalization : public NormalizationKernels {
   }
 
   void forward(Context& context, const Array& x, const Array& gamma, const Array& beta, double eps,
-               NormStatistics& statistics, Array& y) const override {
+               Centre centre, NormStatistics& statistics, Array& y) const override {
     visit(x.dtype(), [&](auto zero) {
       using T = decltype(zero);
       using R = Accumulator<T>;
       const Rows<T> all = rows_of<T>(x, gamma, beta);
       if (all.rows == 0) return;
       normalize_rows<T><<<blocks_for(all.rows), kThreads, 0, stream_of(context)>>>(
-          all, static_cast<R>(eps), statistics.mean.data<R>(), statistics.reciprocal_deviation.data<R>(),
-          elements<T>(y));
+          all, static_cast<R>(eps), centre, statistics.mean.data<R>(),
+          statistics.reciprocal_deviation.data<R>(), elements<T>(y));
     });
     check(cudaGetLastError(), "start a kernel");
   }
@@ -191,8 +192,8 @@ class Normalization : public NormalizationKernels {
   }
 
   void backward(Context& context, const Array& dy, const Array& x, const Array& gamma,
-                const NormStatistics& statistics, const Array& row_sums_of_all, std::int64_t c_total,
-                NormGradients& gradients) const override {
+                const NormStatistics& statistics, Centre centre, const Array& row_sums_of_all,
+                std::int64_t c_total, NormGradients& gradients) const override {
     const std::int64_t rows = x.shape().count(0, x.rank() - 1);
     Array sums = row_sums_of_all;
     if (!sums.defined()) {
@@ -205,9 +206,11 @@ class Normalization : public NormalizationKernels {
       const Rows<T> all = rows_of<T>(x, gamma, {});
       const R *const means = statistics.mean.data<R>(), *const rstds =
                                                             statistics.reciprocal_deviation.data<R>();
+      const R share = R(1) / static_cast<R>(c_total);
+      const bool centred = row_sums_of_all.defined() || centre == Centre::kMean;
       if (x.count() > 0) {
         backward_rows<T><<<blocks_for(rows), kThreads, 0, stream_of(context)>>>(
-            all, elements<T>(dy), means, rstds, sums.data<R>(), R(1) / static_cast<R>(c_total),
+            all, elements<T>(dy), means, rstds, sums.data<R>(), centred ? share : R(0), share,
             elements<T>(gradients.dx));
         check(cudaGetLastError(), "start a kernel");
       }

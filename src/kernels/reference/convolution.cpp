@@ -18,6 +18,7 @@ class Sums {
         kernel_(triple(convolution.window.extent, 1)),
         stride_(triple(convolution.window.stride, 1)),
         dilation_(triple(convolution.window.dilation, 1)),
+        low_(triple(convolution.low, 0)),
         groups_(convolution.groups) {}
 
   /// Calls f(element of x, element of weight, element of y) for each product.
@@ -37,12 +38,19 @@ class Sums {
     for (std::int64_t i = 0; i < kernel_[0]; ++i)
       for (std::int64_t j = 0; j < kernel_[1]; ++j)
         for (std::int64_t k = 0; k < kernel_[2]; ++k, ++tap) {
-          const std::int64_t x =
-              x_.point(b, d * stride_[0] + i * dilation_[0], h * stride_[1] + j * dilation_[1],
-                       w * stride_[2] + k * dilation_[2]) *
-              x_.channels;
-          for_channels(x, tap, y, f);
+          const Triple at = {d * stride_[0] + i * dilation_[0] - low_[0],
+                             h * stride_[1] + j * dilation_[1] - low_[1],
+                             w * stride_[2] + k * dilation_[2] - low_[2]};
+          if (inside(at)) for_channels(x_.point(b, at[0], at[1], at[2]) * x_.channels, tap, y, f);
         }
+  }
+
+  /// Elsewhere are zeros.
+  bool inside(const Triple& at) const {
+    for (std::size_t i = 0; i < at.size(); ++i) {
+      if (at[i] < 0 || at[i] >= x_.space[i]) return false;
+    }
+    return true;
   }
 
   template <typename F>
@@ -56,7 +64,7 @@ class Sums {
   }
 
   FieldExtents x_, y_;
-  Triple kernel_, stride_, dilation_;
+  Triple kernel_, stride_, dilation_, low_;
   std::int64_t groups_;
 };
 

@@ -32,10 +32,11 @@ struct RowMoments {
 };
 
 template <typename T>
-RowMoments moments_of(const Rows<T>& all, std::int64_t row) {
+RowMoments moments_of(const Rows<T>& all, std::int64_t row, Centre centre) {
   RowMoments moments;
   if (all.c == 0) return moments;
-  for (std::int64_t i = 0; i < all.c; ++i) moments.mean += all.read(all.x, row * all.c + i);
+  for (std::int64_t i = 0; i < all.c && centre == Centre::kMean; ++i)
+    moments.mean += all.read(all.x, row * all.c + i);
   moments.mean /= static_cast<double>(all.c);
   for (std::int64_t i = 0; i < all.c; ++i) {
     const double deviation = all.read(all.x, row * all.c + i) - moments.mean;
@@ -76,12 +77,13 @@ std::pair<double, double> sums_of(const Rows<T>& all, const Array& dy, const Arr
 
 template <typename T>
 void backward_typed(const Array& dy, const Array& x, const Array& gamma, const NormStatistics& statistics,
-                    const Array& row_sums, std::int64_t c_total, NormGradients& gradients) {
+                    Centre centre, const Array& row_sums, std::int64_t c_total, NormGradients& gradients) {
   using R = Accumulator<T>;
   const Rows<T> all(x);
   std::vector<double> dgamma(static_cast<std::size_t>(all.c), 0.0), dbeta(dgamma);
   for (std::int64_t row = 0; row < all.rows; ++row) {
     auto [sum, product] = sums_of(all, dy, gamma, statistics, row);
+    if (centre == Centre::kZero) sum = 0;
     if (row_sums.defined()) {
       sum = static_cast<double>(row_sums.data<R>()[2 * row]);
       product = static_cast<double>(row_sums.data<R>()[2 * row + 1]);
@@ -112,7 +114,7 @@ class Normalization : public NormalizationKernels {
       using R = Accumulator<T>;
       const Rows<T> all(x);
       for (std::int64_t row = 0; row < all.rows; ++row) {
-        const RowMoments found = moments_of(all, row);
+        const RowMoments found = moments_of(all, row, Centre::kMean);
         moments.mean.data<R>()[row] = static_cast<R>(found.mean);
         moments.m2.data<R>()[row] = static_cast<R>(found.m2);
       }
@@ -120,13 +122,13 @@ class Normalization : public NormalizationKernels {
   }
 
   void forward(Context& context, const Array& x, const Array& gamma, const Array& beta, double eps,
-               NormStatistics& statistics, Array& y) const override {
+               Centre centre, NormStatistics& statistics, Array& y) const override {
     visit(x.dtype(), [&](auto zero) {
       using T = decltype(zero);
       using R = Accumulator<T>;
       const Rows<T> all(x);
       for (std::int64_t row = 0; row < all.rows; ++row) {
-        const RowMoments found = moments_of(all, row);
+        const RowMoments found = moments_of(all, row, centre);
         const double variance = all.c > 0 ? found.m2 / static_cast<double>(all.c) : 0.0;
         statistics.mean.data<R>()[row] = static_cast<R>(found.mean);
         statistics.reciprocal_deviation.data<R>()[row] = static_cast<R>(1.0 / std::sqrt(variance + eps));
@@ -141,10 +143,10 @@ class Normalization : public NormalizationKernels {
   }
 
   void backward(Context&, const Array& dy, const Array& x, const Array& gamma,
-                const NormStatistics& statistics, const Array& row_sums, std::int64_t c_total,
+                const NormStatistics& statistics, Centre centre, const Array& row_sums, std::int64_t c_total,
                 NormGradients& gradients) const override {
     visit(x.dtype(), [&](auto zero) {
-      backward_typed<decltype(zero)>(dy, x, gamma, statistics, row_sums, c_total, gradients);
+      backward_typed<decltype(zero)>(dy, x, gamma, statistics, centre, row_sums, c_total, gradients);
     });
   }
 
