@@ -68,9 +68,9 @@ Measured run_rank(Communicator& world, const MeshSizes& sizes, const CostModel& 
   const Rank rank{world.context(), mesh};
   set_flush_to_zero(1);
   const WeatherMixerOptions mixer{.patch = {4, 4},
-                                  .embed_dim = 384,
-                                  .depth = 4,
-                                  .token_hidden_ratio = 0.5,
+                                  .embed_dim = 256,
+                                  .depth = 8,
+                                  .token_hidden_ratio = 2.0,
                                   .channel_hidden_ratio = 4.0,
                                   .positions = true,
                                   .output_map = false};

@@ -16,10 +16,10 @@ struct Part {
   Box place;  ///< relative to this rank's piece of the result
 };
 
-Part part_of(const Rank& rank, const ShardedTensor& here, const Layout& made, std::int64_t first) {
+Part part_of(const Rank& rank, const Layout& here, const Layout& made, std::int64_t first) {
   const int last = made.global.rank() - 1;
   const IndexMap map{{{last, Reads::shifted(-first), Edge::kNone, Edge::kNone}}, -1, {}, {}};
-  Part part{Exchange::of(rank, map, here.layout, made), Box::whole(rank.box(made).extent)};
+  Part part{Exchange::of(rank, map, here, made), Box::whole(rank.box(made).extent)};
   const Box& wanted = part.exchange->wanted();
   part.place.extent[last] = wanted.extent[last];
   if (!wanted.empty()) part.place.begin[last] = wanted.begin[last] + first - rank.box(made).begin[last];
@@ -67,11 +67,14 @@ Variable concatenate(Tape& tape, const Variable& x, const Variable& y) {
   for (const std::size_t input : {0U, 1U}) require_cut_alike(decision, input, 0, last);
   const Rank& rank = tape.rank();
   const Layout made{output, decision.row_output};
-  const std::array here = {tape.bring(x, decision.inputs[0]), tape.bring(y, decision.inputs[1])};
-  const std::array parts = {part_of(rank, here[0], made, 0), part_of(rank, here[1], made, x.shape()[last])};
+  const std::array parts = {part_of(rank, {x.shape(), decision.inputs[0]}, made, 0),
+                            part_of(rank, {y.shape(), decision.inputs[1]}, made, x.shape()[last])};
   const bool records = tape.records({x, y});
-  Array joined = join(rank, parts, {here[0].piece, here[1].piece}, rank.box(made).extent);
-  Variable z = tape.keep(std::move(joined), output, decision, records);
+  Variable z = tape.result(signature, decision, records, [&] {
+    const std::array here = {tape.bring(x, decision.inputs[0]).piece,
+                             tape.bring(y, decision.inputs[1]).piece};
+    return join(rank, parts, here, rank.box(made).extent);
+  });
   if (!records) return z;
   const bool travels = parts[0].exchange->travels() || parts[1].exchange->travels();
   const auto recipe = [&tape, &decision, parts, made, saved = std::array{x.save(), y.save()}] {

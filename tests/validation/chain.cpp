@@ -115,10 +115,13 @@ class Builder {
     return {{{points, points, edge, edge}, {points, points, edge, edge}}, {}, {}};
   }
 
+  /// Of the normalised field: what products before it made large would leave one weight of nearly 1, and
+  /// roundings would decide which.
   Variable some_attention(const Variable& x, Generator& generator) {
-    const std::int64_t size = 1 + draw(generator, 2), heads = 1 + draw(generator, 3);
+    const std::int64_t size = 1 + draw(generator, 2), heads = 1 + draw(generator, 3), width = x.shape()[3];
+    const Variable field = layer_norm(tape_, "bhwk", x, parameter({width}), parameter({width}), 0.1);
     const Variable qkv =
-        contract(tape_, "bhwk,gnk->bhwgn", x, parameter({3, heads * size, x.shape()[3]}), {{'n', size}});
+        contract(tape_, "bhwk,gnk->bhwgn", field, parameter({3, heads * size, width}), {{'n', size}});
     return attention(tape_, qkv,
                      {size, draw(generator, 3) == 0 ? 0.3 : 0.0, concat("weights.", values_.size())});
   }
@@ -162,10 +165,10 @@ class Builder {
 std::size_t operations_of(Link::Kind kind) {
   switch (kind) {
     case Link::Kind::kTokens:
+    case Link::Kind::kAttention:
       return 3;
     case Link::Kind::kPatches:
     case Link::Kind::kProducts:
-    case Link::Kind::kAttention:
       return 2;
     default:
       return 1;
