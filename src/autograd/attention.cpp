@@ -141,6 +141,7 @@ class Call {
         query_layout_{of.queries().shape(), decision.inputs.front()},
         key_layout_{of.keys().shape(), decision.inputs.back()},
         dropout_(tape.training() ? of.options.dropout : 0),
+        random_(tape.random()),
         path_(of.options.path) {
     const Mesh& mesh = tape.rank().mesh;
     for (int axis = 0; axis < mesh.shape().axes; ++axis) {
@@ -308,8 +309,8 @@ class Call {
     AttentionOptions result{.scale = 1 / std::sqrt(static_cast<double>(size_))};
     if (dropout_ == 0) return result;
     const Box queries = tape_.rank().box(query_layout_);
-    AttentionDropout dropout{dropout_, RandomStream(tape_.random().seed, RandomPurpose::kDropout, path_),
-                             tape_.random().position};
+    AttentionDropout dropout{dropout_, RandomStream(random_.seed, RandomPurpose::kDropout, path_),
+                             random_.position};
     const Shape query_grid = Operands::grid(query_layout_.global, query_space_),
                 key_grid = Operands::grid(key_layout_.global, key_space_);
     dropout.position.sample += static_cast<std::uint64_t>(queries.begin[0]);
@@ -328,6 +329,7 @@ class Call {
   bool packed_;
   Layout query_layout_, key_layout_;
   double dropout_;
+  RandomState random_;  ///< of the forward pass
   std::string path_;
   AxisSet ring_ = 0;
   std::vector<Box> boxes_;  // of each member of the ring

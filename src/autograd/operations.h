@@ -97,6 +97,8 @@ struct WindowAttention {
   Shape wrapped;  ///< points at the end of each dim that were brought there round the other end by a shift,
                   ///< and do not see what stands before them; 0 where the dim closes a circle, or nothing was
                   ///< shifted
+  double dropout = 0;  ///< probability for a weight; active in training only
+  std::string path;    ///< names the dropout mask
 };
 /// qkv [B, space…, 3, C], table [Π (2w − 1), heads] (kernels/relative_bias.h); gives [B, space…, C].
 /// Rule: samples; space in whole windows; heads.

@@ -89,6 +89,37 @@ Array from_windows(Context& context, const Array& windows, const Shape& window, 
   return permute(context, windows.reshaped(permuted), inverse).reshaped(piece);
 }
 
+/// Numbers in the whole grid of the points of each window of a piece, window after window.
+std::vector<std::int64_t> point_numbers(const Shape& global, const Box& piece, const Shape& window) {
+  const int space = window.rank();
+  std::vector<std::int64_t> numbers;
+  std::int64_t windows = 1;
+  for (int dim = 0; dim < space; ++dim) windows *= piece.extent[1 + dim] / window[dim];
+  for (std::int64_t i = 0; i < windows * window.count(); ++i) {
+    std::int64_t n = i / window.count(), p = i % window.count(), number = 0, stride = 1;
+    for (int dim = space - 1; dim >= 0; --dim) {
+      const std::int64_t count = piece.extent[1 + dim] / window[dim];
+      number += stride * (piece.begin[1 + dim] + n % count * window[dim] + p % window[dim]);
+      n /= count, p /= window[dim], stride *= global[1 + dim];
+    }
+    numbers.push_back(number);
+  }
+  return numbers;
+}
+
+/// Which weights of the windows of a piece are dropped.
+AttentionDropout dropout_of(const RandomState& random, const Shape& global, const Box& piece,
+                            const WindowAttention& options) {
+  AttentionDropout dropout{options.dropout, RandomStream(random.seed, RandomPurpose::kDropout, options.path),
+                           random.position};
+  dropout.position.sample += static_cast<std::uint64_t>(piece.begin[0]);
+  dropout.first_head = piece.begin[piece.begin.rank() - 1] / options.head_size;
+  dropout.queries = dropout.keys = point_numbers(global, piece, options.window);
+  dropout.total_queries = dropout.total_keys = global.count(1, 1 + options.window.rank());
+  dropout.groups = std::ssize(dropout.queries) / options.window.count();
+  return dropout;
+}
+
 /// For each window of a piece: −∞ between points on two sides of an end where the field was wrapped round.
 Array wrap_mask(Context& context, DType dtype, const Shape& global, const Box& piece,
                 const WindowAttention& options) {
@@ -142,13 +173,16 @@ Variable window_attention(Tape& tape, const Variable& qkv, const Variable& table
     const Array rows = to_windows(tape.context(), qkv_piece, window);
     return rows.reshaped({rows.shape()[0], rows.shape()[1], 3, heads, size});
   };
-  const auto with_bias = [&tape, options, global = signature.output, piece, sums](const Array& table_piece) {
+  const bool drops = tape.training() && options.dropout > 0 && piece.extent.count() > 0;
+  const auto with_bias = [&tape, options, global = signature.output, piece, sums, drops,
+                          random = tape.random()](const Array& table_piece) {
     AttentionOptions result{.scale = 1 / std::sqrt(static_cast<double>(options.head_size))};
     result.bias = relative_bias(tape.context(), table_piece, options.window);
     bool wraps = false;
     for (const std::int64_t wrapped : options.wrapped) wraps = wraps || wrapped > 0;
     if (wraps && piece.extent.count() > 0)
       result.mask = wrap_mask(tape.context(), sums, global, piece, options);
+    if (drops) result.dropout = dropout_of(random, global, piece, options);
     return result;
   };
   const bool records = tape.records({qkv, table});

@@ -58,9 +58,10 @@ void require_operands(const HeadRows& q, const HeadRows& k, const HeadRows& v,
     require(options.mask.dtype() == sums, "attention: the mask is f32, or f64 for f64");
   }
   if (options.dropout) {
-    require(static_cast<std::int64_t>(options.dropout->queries.size()) == q.tokens() &&
-                static_cast<std::int64_t>(options.dropout->keys.size()) == k.tokens(),
-            "attention: dropout knows each query and key by its global number");
+    const AttentionDropout& dropout = *options.dropout;
+    require(dropout.groups > 0 && std::ssize(dropout.queries) == dropout.groups * q.tokens() &&
+                std::ssize(dropout.keys) == dropout.groups * k.tokens(),
+            "attention: dropout knows each query and key of each group by its global number");
   }
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "array/array.h"
@@ -33,9 +34,22 @@ struct AttentionDropout {
   RandomStream stream;
   RandomPosition position;            ///< sample: of the first one here
   std::int64_t first_head = 0;        ///< global number of the first head here
-  std::vector<std::int64_t> queries;  ///< global number of each query here
-  std::vector<std::int64_t> keys;     ///< global number of each key here
+  std::vector<std::int64_t> queries;  ///< [groups, queries]: global number of each query here
+  std::vector<std::int64_t> keys;     ///< [groups, keys]: global number of each key here
   std::int64_t total_queries = 0, total_keys = 0;
+  std::int64_t groups = 1;  ///< batches that are one sample, as its windows are: batch b is group b mod
+                            ///< groups of sample b / groups
+
+  RandomPosition position_of(std::int64_t batch) const {
+    RandomPosition result = position;
+    result.sample += static_cast<std::uint64_t>(batch / groups);
+    return result;
+  }
+  /// Numbers of the batch's queries, or keys.
+  std::span<const std::int64_t> of_batch(const std::vector<std::int64_t>& numbers, std::int64_t batch) const {
+    const std::size_t each = numbers.size() / static_cast<std::size_t>(groups);
+    return std::span(numbers).subspan(static_cast<std::size_t>(batch % groups) * each, each);
+  }
 };
 
 /// What attention does besides: weights = dropout(softmax(scale · q·k + bias + mask)).

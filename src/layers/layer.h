@@ -26,6 +26,8 @@ struct LayerSite {
   std::string path;  ///< dotted; names parameters and random masks
   FieldShape input;
   std::string key;  ///< dotted path in the configuration, for errors
+  /// Where the input is the model's: its channels that tell the time, see ModelDescription.
+  std::vector<std::int64_t> time_channels;
 
   /// A learned tensor path.name.
   Variable parameter(const std::string& name, const Shape& shape, Initial initial) const;

@@ -14,8 +14,11 @@ namespace jigsaw {
 void Model::append(const std::string& path, const std::string& key,
                    const std::function<LayerPtr(const LayerSite&)>& build) {
   const FieldShape input = output();
+  const bool first = blocks_.empty();
   if (!join_) blocks_.push_back({path, std::make_unique<ParameterBlock>(path), {}});
-  append_part({*blocks_.back().parameters, path, input, key}, build);
+  LayerSite site{*blocks_.back().parameters, path, input, key};
+  if (first) site.time_channels = description_.time_channels;
+  append_part(site, build);
 }
 
 void Model::append_part(const LayerSite& site, const std::function<LayerPtr(const LayerSite&)>& build) {

@@ -1,6 +1,7 @@
 #include "layers/patches.h"
 
 #include "config/config.h"
+#include "layers/overlapping_patches.h"
 
 namespace jigsaw {
 
@@ -21,16 +22,24 @@ Shape checked_patch(const LayerSite& site, const std::vector<std::int64_t>& patc
   return Shape(patch);
 }
 
-FieldShape embedded(const LayerSite& site, const PatchEmbedOptions& options) {
-  const Shape patch = checked_patch(site, options.patch, site.input.space);
+}  // namespace
+
+Shape patches_of(const LayerSite& site, const std::vector<std::int64_t>& patch) {
+  const Shape checked = checked_patch(site, patch, site.input.space);
   Shape patches;
-  for (int dim = 0; dim < patch.rank(); ++dim) {
-    patches.append((site.input.space[dim] + patch[dim] - 1) / patch[dim]);
+  for (int dim = 0; dim < checked.rank(); ++dim) {
+    patches.append((site.input.space[dim] + checked[dim] - 1) / checked[dim]);
   }
-  return {patches, options.embed_dim};
+  return patches;
 }
 
-}  // namespace
+LayerPtr patch_embed(const LayerSite& site, const PatchEmbedOptions& options) {
+  if (!options.patch_kernel.empty()) return std::make_unique<OverlappingPatchEmbed>(site, options);
+  if (options.circular) {
+    site.error("circular", "is for patches that overlap: give patch_kernel, larger than the patch");
+  }
+  return std::make_unique<PatchEmbed>(site, options);
+}
 
 void declare(Keys<PatchEmbedOptions>& keys) {
   keys.add("patch", &PatchEmbedOptions::patch)
@@ -39,6 +48,11 @@ void declare(Keys<PatchEmbedOptions>& keys) {
       .at_least(1)
       .doc("Points of a patch along each spatial axis.");
   keys.add("embed_dim", &PatchEmbedOptions::embed_dim).required().at_least(1).doc("Channels of the result.");
+  declare_patch_kernel(keys);
+  keys.add("circular", &PatchEmbedOptions::circular)
+      .doc(
+          "Whether kernels read round the end of the last axis, as round the globe; zeros lie beyond "
+          "others.");
 }
 
 void declare(Keys<PatchRecoverOptions>& keys) {
@@ -58,7 +72,7 @@ void declare(Keys<PatchRecoverOptions>& keys) {
 }
 
 PatchEmbed::PatchEmbed(const LayerSite& site, const PatchEmbedOptions& options)
-    : Layer(embedded(site, options)), path_(site.path), patch_(options.patch) {
+    : Layer({patches_of(site, options.patch), options.embed_dim}), path_(site.path), patch_(options.patch) {
   const Initial initial = Initial::fan_in(site.input.channels * patch_.count());
   weight_ = site.parameter("weight", {options.embed_dim, site.input.channels, patch_.count()}, initial);
   bias_ = site.parameter("bias", {options.embed_dim}, initial);

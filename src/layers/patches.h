@@ -9,8 +9,28 @@ namespace jigsaw {
 struct PatchEmbedOptions {
   std::vector<std::int64_t> patch;
   std::int64_t embed_dim = 0;
+  std::vector<std::int64_t> patch_kernel = {};  ///< empty: the patch; larger: see OverlappingPatchEmbed
+  bool circular = false;                        ///< of such a kernel
 };
 void declare(Keys<PatchEmbedOptions>& keys);
+
+/// Declares patch_kernel for models that have patches.
+template <typename Options>
+void declare_patch_kernel(Keys<Options>& keys) {
+  keys.add("patch_kernel", &Options::patch_kernel)
+      .length(0, 3)
+      .at_least(1)
+      .doc(
+          "Points along each spatial axis that the vector of a patch is made of, the patch in their middle; "
+          "[] "
+          "for the patch alone. Larger ones overlap: a convolution by steps of a patch.");
+}
+
+/// PatchEmbed, or OverlappingPatchEmbed where a kernel is given. @throws ConfigError  that names the key.
+LayerPtr patch_embed(const LayerSite& site, const PatchEmbedOptions& options);
+
+/// How many patches cover the grid. @throws ConfigError  that names `patch` and values that would work.
+Shape patches_of(const LayerSite& site, const std::vector<std::int64_t>& patch);
 
 /// Parameters: weight [N, C, P] with P = Π patch points (Conv2d's [N, C, ph, pw] flattened), bias [N];
 /// U(±1/√(C·P)).

@@ -22,6 +22,7 @@
 #include "layers/residual.h"
 #include "layers/rms_norm.h"
 #include "layers/sequential.h"
+#include "layers/time_embedding.h"
 #include "layers/transformer.h"
 #include "layers/unet.h"
 #include "layers/vit.h"
@@ -66,6 +67,7 @@ std::unique_ptr<Chain> build_chain(const std::vector<Tagged>& inner_layers, cons
     const std::string index = std::to_string(layers.size());
     LayerSite place = site.inner(index, shape);
     place.key = concat(site.key, ".layers[", index, "]");
+    if (layers.empty()) place.time_channels = site.time_channels;
     layers.push_back(build_layer(inner, place, description));
     shape = layers.back()->output();
   }
@@ -88,6 +90,18 @@ LayerPtr build_patch_recover(const Tagged& layer, const LayerSite& site,
   if (options.channels == 0) options.channels = description.output_channels;
   if (options.grid.empty()) options.grid = {description.space.begin(), description.space.end()};
   return std::make_unique<PatchRecover>(site, options);
+}
+
+LayerPtr build_time_embedding(const Tagged& layer, const LayerSite& site,
+                              const ModelDescription& description) {
+  if (site.time_channels.empty()) {
+    site.error(
+        "type",
+        "\"time_embedding\" must stand first in a model, and needs \"time_of_day\" or \"day_of_year\" in "
+        "data.forcings");
+  }
+  return std::make_unique<TimeEmbedding>(
+      site, build_chain(layer.options<TimeEmbeddingOptions>().layers, site, description));
 }
 
 void add_activation(Zoo& zoo, const char* name, const char* doc, Activation activation) {
@@ -120,7 +134,13 @@ Zoo& zoo() {
     the_zoo.add<ChannelMixing, ChannelMixingOptions>("channel_mixing",
                                                      "An MLP over the channels of each point.");
     the_zoo.add<TokenMixing, TokenMixingOptions>("token_mixing", "An MLP over all points of each channel.");
-    the_zoo.add<PatchEmbed, PatchEmbedOptions>("patch_embed", "Makes one vector of each patch of points.");
+    the_zoo.add<PatchEmbedOptions>("patch_embed", "Makes one vector of each patch of points.",
+                                   [](const Tagged& layer, const LayerSite& site, const ModelDescription&) {
+                                     return patch_embed(site, layer.options<PatchEmbedOptions>());
+                                   });
+    the_zoo.add<TimeEmbeddingOptions>("time_embedding",
+                                      "Adds an embedding of the input's time to what its layers make of it.",
+                                      build_time_embedding);
     the_zoo.add<LearnedPositions, PositionOptions>("positions", "Adds a learned vector at each point.");
     the_zoo.add<SinCosPositions, SinCosOptions>("sincos_positions",
                                                 "Adds sines and cosines of each point's coordinates.");

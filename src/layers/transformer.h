@@ -22,8 +22,8 @@ void declare(Keys<TransformerBlockOptions>& keys);
 /// The first half: norm1 and attention with the residual around them. Parameters: norm1.weight, norm1.bias
 /// [C], attention.* (MultiHeadAttention), layer_scale1.weight [C] where asked for.
 LayerPtr attention_half(const LayerSite& site, const TransformerBlockOptions& options);
-/// The same with attention inside windows; the block's heads, dropout of attention weights and rotary
-/// positions do not apply.
+/// The same with attention inside windows, whose options stand in place of the block's heads, dropout of
+/// attention weights and rotary positions.
 LayerPtr windowed_half(const LayerSite& site, const TransformerBlockOptions& options,
                        const WindowedAttentionOptions& windows);
 /// The second: norm2.weight, norm2.bias [C], mlp.* (ChannelMixing), layer_scale2.weight [C].

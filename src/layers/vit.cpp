@@ -8,6 +8,7 @@
 #include "layers/patches.h"
 #include "layers/positions.h"
 #include "layers/residual.h"
+#include "layers/time_embedding.h"
 #include "layers/transformer.h"
 
 namespace jigsaw {
@@ -30,6 +31,10 @@ void declare_common(Keys<O>& keys) {
       .at_least(0)
       .below(1)
       .doc("Dropout probability behind the hidden GELU of each MLP.");
+  keys.add("attention_dropout", &O::attention_dropout)
+      .at_least(0)
+      .below(1)
+      .doc("Dropout probability of attention weights.");
   keys.add("layer_scale", &O::layer_scale)
       .at_least(0)
       .doc("Start of a learned factor for each channel of either half of a block; 0: no such factor.");
@@ -37,6 +42,9 @@ void declare_common(Keys<O>& keys) {
       .at_least(0)
       .below(1)
       .doc("Probability that a sample skips a half of a block in training; grows to it linearly with depth.");
+  declare_patch_kernel(keys);
+  keys.add("time_embedding", &O::time_embedding)
+      .doc("Whether an embedding of the input's times, as data.forcings tell them, is added at each patch.");
   keys.add("final_norm", &O::final_norm).doc("Whether a LayerNorm stands before the decoder.");
   keys.add("zero_decoder", &O::zero_decoder)
       .doc("Whether the decoder starts at zero, so that the untrained model predicts no change.");
@@ -47,10 +55,11 @@ void declare_common(Keys<O>& keys) {
 void declare(Keys<VitOptions>& keys) {
   using O = VitOptions;
   declare_common(keys);
-  keys.add("attention_dropout", &O::attention_dropout)
-      .at_least(0)
-      .below(1)
-      .doc("Dropout probability of attention weights.");
+  keys.add("circular", &O::circular)
+      .doc(
+          "Whether the last axis closes a circle, as longitudes of the whole globe do, so that kernels "
+          "larger "
+          "than a patch read round its end.");
   keys.choice("positions", &O::positions,
               {{"learned", VitPositions::kLearned, "A learned vector is added at each patch."},
                {"sincos", VitPositions::kSinCos, "Sines and cosines of the coordinates are added."},
@@ -69,22 +78,28 @@ void declare(Keys<SwinOptions>& keys) {
   keys.add("circular", &SwinOptions::circular)
       .doc(
           "Whether the last axis closes a circle, as longitudes of the whole globe do, so that shifted "
-          "windows reach "
-          "round its end.");
+          "windows, and kernels larger than a patch, reach round its end.");
 }
 
 namespace {
 
-LayerPtr encoder(const LayerSite& site, const VitOptions& options) {
+LayerPtr vit_encoder(const LayerSite& site, const VitOptions& options) {
   std::vector<LayerPtr> layers;
-  layers.push_back(std::make_unique<PatchEmbed>(site, PatchEmbedOptions{options.patch, options.embed_dim}));
+  layers.push_back(
+      patch_embed(site, {options.patch, options.embed_dim, options.patch_kernel, options.circular}));
   const LayerSite root = site.at_root("", layers.back()->output());
   if (options.positions == VitPositions::kLearned) {
     layers.push_back(std::make_unique<LearnedPositions>(root, PositionOptions{}));
   } else if (options.positions == VitPositions::kSinCos) {
     layers.push_back(std::make_unique<SinCosPositions>(root, SinCosOptions{}));
   }
-  return std::make_unique<Chain>(std::move(layers));
+  return with_time(site, options.time_embedding, std::make_unique<Chain>(std::move(layers)));
+}
+
+LayerPtr swin_encoder(const LayerSite& site, const SwinOptions& options) {
+  const bool round = options.circular && !options.patch_kernel.empty();
+  return with_time(site, options.time_embedding,
+                   patch_embed(site, {options.patch, options.embed_dim, options.patch_kernel, round}));
 }
 
 template <typename Options>
@@ -118,7 +133,7 @@ LayerPtr decoder(const LayerSite& site, const Options& options, const ModelDescr
 }  // namespace
 
 void append_vit(Model& model, const VitOptions& options) {
-  model.append("encoder", "model", [&](const LayerSite& site) { return encoder(site, options); });
+  model.append("encoder", "model", [&](const LayerSite& site) { return vit_encoder(site, options); });
   TransformerBlockOptions block = block_options(options);
   block.attention_dropout = options.attention_dropout;
   block.rotary = options.positions == VitPositions::kRotary;
@@ -137,11 +152,10 @@ void append_vit(Model& model, const VitOptions& options) {
 }
 
 void append_swin(Model& model, const SwinOptions& options) {
-  model.append("encoder", "model", [&](const LayerSite& site) {
-    return std::make_unique<PatchEmbed>(site, PatchEmbedOptions{options.patch, options.embed_dim});
-  });
+  model.append("encoder", "model", [&](const LayerSite& site) { return swin_encoder(site, options); });
   TransformerBlockOptions block = block_options(options);
-  WindowedAttentionOptions windows{options.heads, options.window, {}, options.circular};
+  WindowedAttentionOptions windows{
+      options.heads, options.window, {}, options.circular, options.attention_dropout};
   for (std::int64_t i = 0; i < options.depth; ++i) {
     block.drop_path = drop_path_at(options, i);
     windows.shift.clear();

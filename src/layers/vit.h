@@ -20,13 +20,16 @@ struct VitOptions {
   double drop_path = 0.0;
   double attention_dropout = 0.0;
   VitPositions positions = VitPositions::kLearned;
+  std::vector<std::int64_t> patch_kernel;
+  bool circular = false;
+  bool time_embedding = false;
   bool final_norm = true;
   bool zero_decoder = false;
 };
 void declare(Keys<VitOptions>& keys);
 
-/// Parameters: encoder.*, position, blocks.<i>.norm1.*, blocks.<i>.attention.*, blocks.<i>.norm2.*,
-/// blocks.<i>.mlp.*, norm.*, decoder.*.
+/// Parameters: encoder.*, position, time.* (TimeEmbedding), blocks.<i>.norm1.*, blocks.<i>.attention.*,
+/// blocks.<i>.norm2.*, blocks.<i>.mlp.*, norm.*, decoder.*.
 void append_vit(Model& model, const VitOptions& options);
 
 /// Swin-style transformer (Liu et al. 2021) at one resolution: as a ViT, but with attention inside windows,
@@ -43,6 +46,9 @@ struct SwinOptions {
   double dropout = 0.0;
   double layer_scale = 0.0;
   double drop_path = 0.0;
+  double attention_dropout = 0.0;
+  std::vector<std::int64_t> patch_kernel;
+  bool time_embedding = false;
   bool final_norm = true;
   bool zero_decoder = false;
 };

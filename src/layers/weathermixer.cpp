@@ -7,6 +7,7 @@
 #include "layers/patches.h"
 #include "layers/positions.h"
 #include "layers/residual.h"
+#include "layers/time_embedding.h"
 
 namespace jigsaw {
 
@@ -29,7 +30,15 @@ void declare(Keys<WeatherMixerOptions>& keys) {
       .at_least(0)
       .below(1)
       .doc("Dropout probability behind the hidden GELU of each MLP.");
+  declare_patch_kernel(keys);
+  keys.add("circular", &O::circular)
+      .doc(
+          "Whether the last axis closes a circle, as longitudes of the whole globe do, so that kernels "
+          "larger "
+          "than a patch read round its end.");
   keys.add("positions", &O::positions).doc("Whether a learned vector is added at each patch.");
+  keys.add("time_embedding", &O::time_embedding)
+      .doc("Whether an embedding of the input's times, as data.forcings tell them, is added at each patch.");
   keys.add("final_norm", &O::final_norm).doc("Whether a LayerNorm stands before the decoder.");
   keys.add("zero_decoder", &O::zero_decoder)
       .doc("Whether the decoder starts at zero, so that the untrained model predicts no change.");
@@ -56,12 +65,13 @@ void append_weathermixer(Model& model, const WeatherMixerOptions& options) {
   const ModelDescription& description = model.description();
   model.append("encoder", "model", [&](const LayerSite& site) -> LayerPtr {
     std::vector<LayerPtr> layers;
-    layers.push_back(std::make_unique<PatchEmbed>(site, PatchEmbedOptions{options.patch, options.embed_dim}));
+    layers.push_back(
+        patch_embed(site, {options.patch, options.embed_dim, options.patch_kernel, options.circular}));
     if (options.positions) {
       layers.push_back(
           std::make_unique<LearnedPositions>(site.at_root("", layers.back()->output()), PositionOptions{}));
     }
-    return std::make_unique<Chain>(std::move(layers));
+    return with_time(site, options.time_embedding, std::make_unique<Chain>(std::move(layers)));
   });
   for (std::int64_t i = 0; i < options.depth; ++i) {
     const std::string block = concat("blocks.", i);

@@ -14,16 +14,19 @@ struct WeatherMixerOptions {
   double token_hidden_ratio = 0.5;
   double channel_hidden_ratio = 1.0;
   double dropout = 0.0;
+  std::vector<std::int64_t> patch_kernel;
+  bool circular = false;
   bool positions = false;
+  bool time_embedding = false;
   bool final_norm = false;
   bool zero_decoder = false;
   bool output_map = true;
 };
 void declare(Keys<WeatherMixerOptions>& keys);
 
-/// Parameters: encoder.*, position, blocks.<i>.token_norm.*, blocks.<i>.token_mixing.*,
-/// blocks.<i>.channel_norm.*, blocks.<i>.channel_mixing.*, norm.*, decoder.*, output_map.output.weight [C,
-/// C], output_map.input.weight [C, Cin], output_map.bias [C].
+/// Parameters: encoder.*, position, time.* (TimeEmbedding), blocks.<i>.token_norm.*,
+/// blocks.<i>.token_mixing.*, blocks.<i>.channel_norm.*, blocks.<i>.channel_mixing.*, norm.*, decoder.*,
+/// output_map.output.weight [C, C], output_map.input.weight [C, Cin], output_map.bias [C].
 void append_weathermixer(Model& model, const WeatherMixerOptions& options);
 
 }  // namespace jigsaw

@@ -26,6 +26,7 @@ void declare(Keys<WindowedAttentionOptions>& keys) {
           "Whether the last axis closes a circle, as longitudes of the whole globe do, so that shifted "
           "windows reach "
           "round its end.");
+  keys.add("dropout", &O::dropout).at_least(0).below(1).doc("Dropout probability of attention weights.");
 }
 
 namespace {
@@ -73,7 +74,7 @@ std::vector<std::int64_t> checked_shift(const LayerSite& site, const WindowedAtt
 WindowAttention attention_of(const LayerSite& site, const WindowedAttentionOptions& options,
                              const std::vector<std::int64_t>& shift) {
   WindowAttention attention{checked_head_size(site, options.heads), checked_window(site, options.window),
-                            Shape(shift)};
+                            Shape(shift), options.dropout, site.path};
   if (options.circular) attention.wrapped[attention.wrapped.rank() - 1] = 0;
   return attention;
 }

@@ -10,6 +10,7 @@ struct WindowedAttentionOptions {
   std::vector<std::int64_t> window;
   std::vector<std::int64_t> shift;
   bool circular = false;
+  double dropout = 0.0;
 };
 void declare(Keys<WindowedAttentionOptions>& keys);
 

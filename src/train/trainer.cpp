@@ -75,10 +75,26 @@ std::int64_t Trainer::total_steps() const {
                                                           static_cast<double>(config_.train.batch_size))));
 }
 
+namespace {
+
+/// Numbers of the inputs that are sines and cosines of the time.
+std::vector<std::int64_t> time_channels(const Channels& channels) {
+  std::vector<std::int64_t> numbers;
+  for (std::size_t i = 0; i < channels.inputs.size(); ++i) {
+    const Channel& input = channels.inputs[i];
+    if (input.role == Role::kForcing && input.forcing >= Forcing::kSinTimeOfDay) {
+      numbers.push_back(static_cast<std::int64_t>(i));
+    }
+  }
+  return numbers;
+}
+
+}  // namespace
+
 void Trainer::build_model() {
   const Channels& channels = data_->channels();
   const ModelDescription description{data_->grid().shape(), static_cast<std::int64_t>(channels.inputs.size()),
-                                     objective_->output_channels()};
+                                     objective_->output_channels(), time_channels(channels)};
   model_ = jigsaw::build_model(config_.model, description);
   model_->set_recompute(config_.train.recompute == Recompute::kBlock);
   const MeshOptions mesh =

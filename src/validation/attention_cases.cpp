@@ -46,7 +46,7 @@ std::vector<OperationCase> window_attention_cases() {
   const auto one = [](std::string name, const Shape& window, const Shape& wrapped,
                       const std::vector<std::vector<Shape>>& shapes) {
     return make_case(std::move(name), shapes, [=](Tape& tape, const std::vector<Variable>& x) {
-      return window_attention(tape, x[0], x[1], {2, window, wrapped});
+      return window_attention(tape, x[0], x[1], {2, window, wrapped, kDropout, "path"});
     });
   };
   return {one("bwc", {3}, {1}, {{{3, 12, 3, 10}, {5, 5}}, {{2, 9, 3, 4}, {5, 2}}, {{4, 15, 3, 6}, {5, 3}}}),

@@ -45,6 +45,19 @@ TEST(AttentionGradient, OfTwoGrids) {
   check_gradients(cross({2, 5, 4}, {2, 2, 3, 2, 4}, 4));
 }
 
+GradientCase windows(const Shape& qkv, const Shape& table, const Shape& window, const Shape& wrapped,
+                     double dropout) {
+  GradientCase one{
+      concat("window_attention ", qkv, " by ", window, dropout > 0 ? ", dropout" : ""),
+      {qkv},
+      {table},
+      [=](Tape& tape, const Variables& inputs, const Variables& parameters) {
+        return window_attention(tape, inputs[0], parameters[0], {2, window, wrapped, dropout, "path"});
+      }};
+  one.units = {window.begin(), window.end()};
+  return one;
+}
+
 /// Every combination of axes; a head that cannot be cut leaves only the ring over one or two domain axes.
 TEST(AttentionGradient, OnMeshesOfSeveralAxes) {
   for (const GradientCase& what :
@@ -76,18 +89,27 @@ TEST(AttentionGradient, RotaryPositions) {
 }
 
 TEST(AttentionGradient, InsideWindows) {
-  const auto windows = [](const Shape& qkv, const Shape& table, const Shape& window, const Shape& wrapped) {
-    GradientCase one{concat("window_attention ", qkv, " by ", window),
-                     {qkv},
-                     {table},
-                     [=](Tape& tape, const Variables& inputs, const Variables& parameters) {
-                       return window_attention(tape, inputs[0], parameters[0], {2, window, wrapped});
-                     }};
-    one.units = {window.begin(), window.end()};
-    return one;
+  check_gradients(windows({2, 4, 6, 3, 6}, {15, 3}, {2, 3}, {1, 0}, 0));
+  check_gradients(windows({2, 4, 6, 3, 6}, {15, 3}, {2, 3}, {1, 0}, 0.3));
+  check_gradients(windows({1, 6, 3, 4}, {5, 2}, {3}, {2}, 0.2));
+}
+
+/// Masks change from step to step of a rollout, and backward comes after the last: its masks are those of
+/// each step's forward pass.
+TEST(AttentionGradient, DropoutOfARollout) {
+  const auto in_two_steps = [](const GradientCase& one) {
+    GradientCase two = one;
+    two.run = [once = one.run](Tape& tape, const Variables& inputs, const Variables& parameters) {
+      tape.random().position.rollout = 0;
+      const Variable first = once(tape, inputs, parameters);
+      tape.random().position.rollout = 1;
+      const Variable second = once(tape, inputs, parameters);
+      return pointwise(tape, first, {.letters = "bwc", .residual = second});
+    };
+    return two;
   };
-  check_gradients(windows({2, 4, 6, 3, 6}, {15, 3}, {2, 3}, {1, 0}));
-  check_gradients(windows({1, 6, 3, 4}, {5, 2}, {3}, {2}));
+  check_gradients(in_two_steps(self({2, 6, 3, 4}, 2, 0.4)), false);
+  check_gradients(in_two_steps(windows({2, 6, 3, 4}, {5, 2}, {3}, {1}, 0.4)), false);
 }
 
 TEST(AttentionGradient, HeadsMustFillTheChannels) {

@@ -984,6 +984,55 @@ def write_losses(folder):
             file[name].attrs["smoothing"] = DICE_SMOOTHING
 
 
+# ---------------------------------------------------------------- embeddings.h5
+
+
+def overlapping_patch_embed(x, p, patch, circular):
+    """Conv2d with a kernel larger than its stride; CvT's padding of half of what the kernel has more, rounded
+    up, then zeros up to the last patch. The last axis may be a circle instead."""
+    kernel = p["weight"].shape[2:]
+    x = to_channels_first(x)
+    low = [math.ceil((k - size) / 2) for k, size in zip(kernel, patch)]
+    if circular:
+        x = torch.cat([x[..., x.shape[-1] - low[-1] :], x, x[..., : kernel[-1] - patch[-1] - low[-1]]], -1)
+        low[-1] = 0
+    places = [math.ceil(extent / size) for extent, size in zip(x.shape[2:], patch)]
+    if circular:
+        places[-1] = (x.shape[-1] - kernel[-1]) // patch[-1] + 1
+    widths = []
+    for before, extent, size, k, count in zip(low, x.shape[2:], patch, kernel, places):
+        widths = [before, (count - 1) * size + k - before - extent] + widths
+    return to_channels_last(CONV[len(patch)](F.pad(x, widths), p["weight"], p["bias"], stride=patch))
+
+
+def time_embedding(x, p, patch, channels):
+    """The mean over space of the channels that tell the time, an MLP with SiLU, added to every patch."""
+    phases = x.flatten(1, -2).mean(1)[:, list(channels)]
+    time = linear(F.silu(linear(phases, below(p, "fc1"))), below(p, "fc2"))
+    return patch_embed(x, below(p, "0"), patch) + time[:, None, None]
+
+
+def write_embeddings(folder):
+    with create(folder, "embeddings.h5") as file:
+        for name, field, kernel, patch, circular in (
+            ("overlapping_patch_embed", (2, 7, 10, 3), (6, 7), (3, 4), False),
+            ("overlapping_patch_embed_circular", (1, 7, 12, 3), (3, 9), (3, 4), True),
+            ("overlapping_patch_embed_1d", (3, 11, 2), (5,), (2,), False),
+            ("overlapping_patch_embed_3d", (1, 5, 4, 7, 2), (3, 4, 3), (2, 2, 2), False),
+        ):
+            parameters = conv_parameters(5, field[-1], *kernel)
+            layer_case(
+                file, name, overlapping_patch_embed, randn(*field), parameters, patch=patch, circular=circular
+            )
+        parameters = {
+            **prefixed("0", linear_parameters(6, 5 * 12)),
+            **prefixed("fc1", linear_parameters(6, 3)),
+            **prefixed("fc2", linear_parameters(6, 6)),
+        }
+        x = randn(2, 7, 10, 5)
+        layer_case(file, "time_embedding", time_embedding, x, parameters, patch=(3, 4), channels=(1, 3, 4))
+
+
 # ---------------------------------------------------------------- command line
 
 FILES = {
@@ -1002,6 +1051,7 @@ FILES = {
     "unets": write_unets,
     "attention": write_attention,
     "vit": write_vit,
+    "embeddings": write_embeddings,
 }
 
 

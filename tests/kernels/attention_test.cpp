@@ -137,10 +137,11 @@ class Attention : public ::testing::TestWithParam<Backend> {
       if (call.options.dropout) {
         const AttentionDropout& d = *call.options.dropout;
         RandomPosition position = d.position;
-        position.sample += static_cast<std::uint64_t>(b);
-        const std::int64_t element =
-            ((d.first_head + h) * d.total_queries + d.queries[static_cast<std::size_t>(t)]) * d.total_keys +
-            d.keys[static_cast<std::size_t>(n)];
+        position.sample += static_cast<std::uint64_t>(b / d.groups);
+        const std::int64_t group = b % d.groups;
+        const std::int64_t query = d.queries[static_cast<std::size_t>(group * s.queries + t)],
+                           key = d.keys[static_cast<std::size_t>(group * s.keys + n)];
+        const std::int64_t element = ((d.first_head + h) * d.total_queries + query) * d.total_keys + key;
         factors[i] = d.stream.uniform(position, static_cast<std::uint64_t>(element)) < d.probability
                          ? 0.0
                          : 1 / (1 - d.probability);
@@ -238,6 +239,20 @@ TEST_P(Attention, DropoutByGlobalNumber) {
     for (std::int64_t t = 0; t < s.queries; ++t) dropout.queries.push_back(50 + t);
     // Rows of seven keys of a grid eleven wide.
     for (std::int64_t n = 0; n < s.keys; ++n) dropout.keys.push_back(3 + n / 7 * 11 + n % 7);
+    call.options.dropout = dropout;
+    check(s, type, call);
+  }
+}
+
+/// Batches that are the windows of one sample: each has its own part of that sample's mask.
+TEST_P(Attention, DropoutInGroupsOfBatches) {
+  const Sizes s{6, 10, 17, 2, 8};
+  for (const DType type : kTypes) {
+    Call call = made_up(s, type);
+    AttentionDropout dropout{
+        0.3, RandomStream(1, RandomPurpose::kDropout, "path"), {5, 3, 1}, 4, {}, {}, 100, 997, 3};
+    for (std::int64_t i = 0; i < 3 * s.queries; ++i) dropout.queries.push_back(7 + 2 * i);
+    for (std::int64_t i = 0; i < 3 * s.keys; ++i) dropout.keys.push_back(11 + i / 5 * 19 + i % 5);
     call.options.dropout = dropout;
     check(s, type, call);
   }

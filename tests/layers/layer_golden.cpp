@@ -35,7 +35,8 @@ Tensors run_layer(const Rank& rank, const LayerGolden& golden) {
   ParameterBlock block("layer");
   Shape space;
   for (int dim = 1; dim + 1 < golden.field.rank(); ++dim) space.append(golden.field[dim]);
-  const LayerPtr layer = golden.build({block, "", {space, golden.field.back()}, "layer"});
+  const LayerPtr layer =
+      golden.build({block, "", {space, golden.field.back()}, "layer", golden.time_channels});
   const BlockSpec spec{"layer", &block, false, layer->output_units()};
   const Layout layout = rank.mesh.field_layout(golden.field, layer->input_units());
   const auto run = [&](Tape& tape, const std::vector<Variable>& x) { return layer->run(tape, x[0]); };
@@ -94,6 +95,34 @@ void check_layer(const LayerGolden& golden) {
     domain[0] = sizes.first;
     check_layer_on(golden, domain, sizes.second);
   }
+}
+
+void check_differences(const LayerGolden& golden) {
+  SCOPED_TRACE(golden.name);
+  LayerGolden moved = golden;
+  const auto objective = [&] {
+    double sum = 0;
+    run_ranks(1, [&](Communicator& world) {
+      Mesh mesh(world, 1, std::vector<int>(static_cast<std::size_t>(golden.field.rank() - 2), 1), 1);
+      const std::vector<double> y = run_layer(Rank{world.context(), mesh}, moved).at("output");
+      for (std::size_t i = 0; i < y.size(); ++i) sum += y[i] * golden.output_gradient[i];
+    });
+    return sum;
+  };
+  const auto check = [&](const std::string& name, std::vector<double>& elements) {
+    std::vector<double> slopes;
+    for (double& element : elements) {
+      const double middle = element, step = 1e-5 * std::max(1.0, std::abs(element));
+      element = middle + step;
+      const double above = objective();
+      element = middle - step;
+      slopes.push_back((above - objective()) / (2 * step));
+      element = middle;
+    }
+    EXPECT_LE(relative_difference(golden.expected.at(name), slopes), 1e-7) << "gradient by " << name;
+  };
+  check("input", moved.input);
+  for (auto& [name, elements] : moved.parameters) check(name, elements);
 }
 
 }  // namespace jigsaw::testing

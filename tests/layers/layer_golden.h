@@ -16,6 +16,7 @@ struct LayerGolden {
   std::vector<double> input, output_gradient;
   Tensors parameters;
   bool training = false;
+  std::vector<std::int64_t> time_channels = {};  ///< as LayerSite has them
   Tensors expected;  ///< "output", "input" and the gradients of parameters by their name
 };
 
@@ -27,6 +28,9 @@ LayerGolden read_layer(const std::string& file, const std::string& name, const S
 void check_layer_on(const LayerGolden& golden, const std::vector<int>& domain, int tensor);
 /// The same on one rank and on meshes of 2 to 4.
 void check_layer(const LayerGolden& golden);
+
+/// The gradients that the file holds, of every element, against central differences of our own layer.
+void check_differences(const LayerGolden& golden);
 
 /// Builds a layer from its options.
 template <typename L, typename Options>

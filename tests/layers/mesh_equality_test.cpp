@@ -88,9 +88,9 @@ TEST(MeshEquality, VitOfOneHeadGoesRound) {
 }
 
 TEST(MeshEquality, SwinInFloat64) {
-  Json model = {{"type", "swin"},     {"patch", {3, 7}},  {"embed_dim", 12},  {"depth", 2},
-                {"heads", 3},         {"window", {2, 2}}, {"mlp_ratio", 2.0}, {"dropout", 0.1},
-                {"layer_scale", 0.5}, {"drop_path", 0.4}};
+  Json model = {{"type", "swin"},     {"patch", {3, 7}},  {"embed_dim", 12},         {"depth", 2},
+                {"heads", 3},         {"window", {2, 2}}, {"mlp_ratio", 2.0},        {"dropout", 0.1},
+                {"layer_scale", 0.5}, {"drop_path", 0.4}, {"attention_dropout", 0.2}};
   for (const bool circular : {false, true}) {
     model["circular"] = circular;
     TrainingRun run{.model = model, .space = {24, 28}};
@@ -140,6 +140,27 @@ TEST(MeshEquality, VitIsASequenceOfItsLayers) {
   }
   EXPECT_EQ(start.parameters.size(), one.parameters.size());
   EXPECT_EQ(named.run({}).losses, sequence.run({}).losses);
+}
+
+/// Patches that overlap, and the input's time.
+TEST(MeshEquality, EmbeddingsInFloat64) {
+  const std::vector<Sizes> meshes = {{1, {2, 1}, 1}, {1, {1, 3}, 1}, {1, {1, 1}, 2}, {2, {2, 1}, 1},
+                                     {1, {3, 1}, 2}, {1, {2, 2}, 2}, {1, {8, 1}, 1}};
+  Json vit = kVit;
+  Json swin = {{"type", "swin"}, {"patch", {3, 7}}, {"embed_dim", 6},
+               {"depth", 1},     {"heads", 2},      {"window", {1, 1}}};
+  Json mixer = kPublishedMixer;
+  for (Json* model : {&vit, &swin, &mixer}) {
+    (*model)["time_embedding"] = true;
+    (*model)["patch_kernel"] = {6, 9};
+  }
+  vit["circular"] = true;
+  for (const Json& model : {vit, swin, mixer}) {
+    TrainingRun run{.model = model};
+    run.time_channels = {1, 4};
+    run.samples = 3;
+    compare_meshes(run, meshes, 1e-11);
+  }
 }
 
 TEST(MeshEquality, PublishedMixerOnAGridThatPatchesDoNotDivide) {

@@ -49,7 +49,7 @@ FieldLoss TrainingRun::make_loss() const {
 TrainingRun::Result TrainingRun::run_rank(Communicator& world, const MeshSizes& sizes) const {
   Mesh mesh(world, sizes.data, sizes.domain, sizes.tensor);
   const Rank rank{world.context(), mesh};
-  const ModelDescription description{space, inputs, outputs};
+  const ModelDescription description{space, inputs, outputs, time_channels};
   const auto built = build_model(parse<ModelSection>(Json{{"model", model}}).model, description);
   built->set_recompute(recompute);
   PlanBook plans(cost);

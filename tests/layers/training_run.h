@@ -18,6 +18,7 @@ struct TrainingRun {
   Json model;
   Shape space = {33, 49};
   std::int64_t samples = 4, inputs = 5, outputs = 2;
+  std::vector<std::int64_t> time_channels = {};  ///< of the inputs
   DType dtype = DType::kFloat64;
   Zero zero = Zero::kNone;
   int steps = 3;

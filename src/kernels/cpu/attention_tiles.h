@@ -132,15 +132,15 @@ void finish_scores(const AttentionProblem& p, const WeightBlock& at, float* scor
 
 /// What dropout multiplies the block's weights by.
 inline void dropout_block(const AttentionDropout& dropout, const WeightBlock& at, float* factors) {
-  RandomPosition position = dropout.position;
-  position.sample += static_cast<std::uint64_t>(at.batch);
+  const RandomPosition position = dropout.position_of(at.batch);
+  const std::span<const std::int64_t> queries = dropout.of_batch(dropout.queries, at.batch);
+  const std::int64_t* const keys = dropout.of_batch(dropout.keys, at.batch).data() + at.key;
   for (std::int64_t row = 0; row < at.rows; ++row) {
-    const std::int64_t query = dropout.queries[static_cast<std::size_t>(at.query + row)];
+    const std::int64_t query = queries[static_cast<std::size_t>(at.query + row)];
     const std::int64_t first =
         ((dropout.first_head + at.head) * dropout.total_queries + query) * dropout.total_keys;
     for (std::int64_t i = 0; i < at.columns;) {
       // Keys that follow one another in the whole grid do so in the mask.
-      const std::int64_t* const keys = dropout.keys.data() + at.key;
       std::int64_t end = i + 1;
       while (end < at.columns && keys[end] == keys[end - 1] + 1) ++end;
       dropout_factors(dropout.stream, position, first + keys[i], end - i, dropout.probability,

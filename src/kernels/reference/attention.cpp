@@ -47,13 +47,12 @@ struct Query {
   double factor(std::int64_t key) const {
     if (!options.dropout) return 1;
     const AttentionDropout& dropout = *options.dropout;
-    RandomPosition position = dropout.position;
-    position.sample += static_cast<std::uint64_t>(batch);
     const std::int64_t row = (dropout.first_head + head) * dropout.total_queries +
-                             dropout.queries[static_cast<std::size_t>(token)];
-    const std::int64_t element = row * dropout.total_keys + dropout.keys[static_cast<std::size_t>(key)];
-    const bool kept =
-        dropout.stream.uniform(position, static_cast<std::uint64_t>(element)) >= dropout.probability;
+                             dropout.of_batch(dropout.queries, batch)[static_cast<std::size_t>(token)];
+    const std::int64_t element =
+        row * dropout.total_keys + dropout.of_batch(dropout.keys, batch)[static_cast<std::size_t>(key)];
+    const bool kept = dropout.stream.uniform(dropout.position_of(batch),
+                                             static_cast<std::uint64_t>(element)) >= dropout.probability;
     return kept ? 1 / (1 - dropout.probability) : 0;
   }
 };
