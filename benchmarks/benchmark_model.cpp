@@ -26,7 +26,7 @@ Array noise(const Rank& rank, const Layout& layout) {
 
 BenchmarkModel::BenchmarkModel(const Rank& rank, const ModelDescription& description,
                                const std::function<void(Model&)>& append, bool recompute,
-                               const CostModel& cost)
+                               const CostModel& cost, std::int64_t samples)
     : rank_(rank),
       model_(description),
       plans_(cost),
@@ -35,13 +35,13 @@ BenchmarkModel::BenchmarkModel(const Rank& rank, const ModelDescription& descrip
   append(model_);
   model_.finish();
   model_.set_recompute(recompute);
-  plan_and_materialise(model_, rank_, plans_, 1, Zero::kNone, DType::kFloat32, DType::kFloat32, 1);
+  plan_and_materialise(model_, rank_, plans_, samples, Zero::kNone, DType::kFloat32, DType::kFloat32, 1);
   OptimizerOptions adamw;
   adamw.learning_rate = 1e-4;
   adamw.clip_norm = 0;
   optimizer_ = std::make_unique<AdamW>(rank_, model_.parameters(), adamw);
-  input_ = model_.input_layout(rank_.mesh, 1);
-  output_ = model_.output_layout(rank_.mesh, 1);
+  input_ = model_.input_layout(rank_.mesh, samples);
+  output_ = model_.output_layout(rank_.mesh, samples);
   x_ = noise(rank_, input_);
   target_ = noise(rank_, output_);
 }

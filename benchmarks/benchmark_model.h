@@ -8,13 +8,14 @@
 
 namespace jigsaw {
 
-/// A model with made-up inputs and targets, one sample, float32, AdamW without clipping: whole training steps
+/// A model with made-up inputs and targets, float32, AdamW without clipping: whole training steps
 /// for benchmarks, on any mesh.
 class BenchmarkModel {
  public:
-  /// @param append  adds the layers.
+  /// @param append  adds the layers. @param samples  of the global batch.
   BenchmarkModel(const Rank& rank, const ModelDescription& description,
-                 const std::function<void(Model&)>& append, bool recompute, const CostModel& cost = {});
+                 const std::function<void(Model&)>& append, bool recompute, const CostModel& cost = {},
+                 std::int64_t samples = 1);
 
   /// One training step; its seconds.
   double step();

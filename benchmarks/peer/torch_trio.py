@@ -134,14 +134,8 @@ def build_vit(torch, linear):
 MODELS = {"mixer": build_mixer, "vit": build_vit}
 
 
-def run(arguments):
-    import torch
-
-    torch.set_flush_denormal(True)  # before the first parallel loop, so that the worker threads inherit it
-    torch.set_num_threads(arguments.threads)
-    torch.manual_seed(1)
-    before = torch_tuning.reset_peak()
-    model = MODELS[arguments.model](torch, arguments.linear)
+def median_step(torch, model, arguments):
+    """Median seconds of a training step on one sample."""
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4)
     x, y = torch.randn(1, *GRID, CHANNELS), torch.randn(1, *GRID, CHANNELS)
     seconds = []
@@ -153,12 +147,24 @@ def run(arguments):
         optimizer.step()
         seconds.append(time.perf_counter() - start)
         del loss
+    return torch_tuning.median(seconds[arguments.warmup :])
+
+
+def run(arguments):
+    import torch
+
+    torch.set_flush_denormal(True)  # before the first parallel loop, so that the worker threads inherit it
+    torch.set_num_threads(arguments.threads)
+    torch.manual_seed(1)
+    before = torch_tuning.reset_peak()
+    model = MODELS[arguments.model](torch, arguments.linear)
+    seconds = median_step(torch, model, arguments)
     print(
         json.dumps(
             {
                 "benchmark": f"torch_trio {arguments.model}",
                 "torch_version": torch.__version__,
-                "seconds_per_step": torch_tuning.median(seconds[arguments.warmup :]),
+                "seconds_per_step": seconds,
                 "peak_memory_bytes": torch_tuning.resident_bytes("VmHWM") - before,
                 "parameters": sum(p.numel() for p in model.parameters()),
                 "steps": arguments.steps,
@@ -169,20 +175,29 @@ def run(arguments):
     )
 
 
+def parse_arguments(parser, threads):
+    """Those of the model and of the measurement."""
+    parser.add_argument("model", choices=MODELS)
+    parser.add_argument("--steps", type=int, default=10, help="timed steps")
+    parser.add_argument("--warmup", type=int, default=3, help="steps before them")
+    parser.add_argument("--threads", type=int, default=threads, help="of a process")
+    parser.add_argument(
+        "--linear", choices=("blas", "conv"), default="blas", help="chosen by trial unless tuned already"
+    )
+    return parser.parse_args()
+
+
+def run_tuned(threads):
+    short, variants = ("--warmup", "1", "--steps", "2"), (("--linear", "blas"), ("--linear", "conv"))
+    torch_tuning.run_tuned(threads, short, variants)
+
+
 def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("model", choices=MODELS)
-    parser.add_argument("--steps", type=int, default=10, help="timed steps")
-    parser.add_argument("--warmup", type=int, default=3, help="steps before them")
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument(
-        "--linear", choices=("blas", "conv"), default="blas", help="chosen by trial unless tuned already"
-    )
-    arguments = parser.parse_args()
-    short, variants = ("--warmup", "1", "--steps", "2"), (("--linear", "blas"), ("--linear", "conv"))
-    torch_tuning.run_tuned(arguments.threads, short, variants)
+    arguments = parse_arguments(parser, threads=2)
+    run_tuned(arguments.threads)
     run(arguments)
 
 

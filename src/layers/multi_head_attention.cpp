@@ -36,11 +36,14 @@ std::int64_t nearest_heads(std::int64_t width, std::int64_t heads, std::int64_t 
 std::int64_t checked_head_size(const LayerSite& site, std::int64_t heads, std::int64_t multiple_of) {
   const std::int64_t width = site.input.channels, best = nearest_heads(width, heads, multiple_of);
   if (best == heads) return width / heads;
+  const std::int64_t step = heads * multiple_of, wider = (width + step - 1) / step * step;
+  const std::string no_number = wider / heads <= 256
+                                    ? concat("; no number does, but a width of ", wider, " would")
+                                    : "; no number does";
   site.error("heads",
              concat("must cut the width ", width, " into heads of at most 256 channels",
                     multiple_of > 1 ? concat(", in multiples of ", multiple_of, " for rotary positions") : "",
-                    ", and is ", heads,
-                    best > 0 ? concat("; ", best, " would do") : "; no number does: change the width"));
+                    ", and is ", heads, best > 0 ? concat("; ", best, " would do") : no_number));
 }
 
 HeadProjections::HeadProjections(const LayerSite& site, std::int64_t head_size) : head_size_(head_size) {

@@ -1,6 +1,7 @@
 #include "layers/overlapping_patches.h"
 
 #include <algorithm>
+#include <cstdlib>
 
 #include "base/text.h"
 
@@ -34,8 +35,10 @@ Padding padding_of(const LayerSite& site, const Window& window, const Shape& pat
   ends.low_edge = ends.high_edge = Edge::kPeriodic;
   const std::int64_t columns = space.back(), patch = window.stride[space.rank() - 1];
   if (columns % patch != 0) {
-    std::int64_t fits = patch;
-    while (columns % fits != 0) --fits;
+    std::int64_t fits = 1;
+    for (std::int64_t n = 2; n <= columns; ++n) {
+      if (columns % n == 0 && std::abs(n - patch) < std::abs(fits - patch)) fits = n;
+    }
     site.error("circular", concat("needs a patch that divides the ", columns, " points of the last axis; ",
                                   fits, " in place of ", patch, " would"));
   }

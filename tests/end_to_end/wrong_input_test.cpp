@@ -31,6 +31,17 @@ const WrongInput kCases[] = {
     {"pattern_that_matches_no_parameter", "--set 'optimizer.groups=[{\"match\":\"decodr.*\"}]'", 2,
      "optimizer.groups[0].match"},
     {"unknown_model", "--set model.type=weathermixr", 2, "weathermixer"},
+    {"heads_that_do_not_divide_the_width",
+     "--set 'model={\"type\":\"vit\",\"patch\":[3,7],\"embed_dim\":96,\"depth\":1,\"heads\":5}'", 2,
+     "model.heads must cut the width 96 into heads of at most 256 channels, and is 5; 4 would do"},
+    {"window_that_does_not_tile_the_grid",
+     "--set "
+     "'model={\"type\":\"swin\",\"patch\":[3,7],\"embed_dim\":96,\"depth\":1,\"heads\":4,\"window\":[4,7]}'",
+     2, "model.window [4, 7] does not tile the grid"},
+    {"patches_that_leave_points_out", "--set 'model.patch_kernel=[2,9]'", 2,
+     "model.patch_kernel [2, 9] must cover the patch [3, 7] along each axis; [3, 9] would"},
+    {"forcings_that_do_not_tell_the_time",
+     "--set model.time_embedding=true --set 'data.forcings=[\"latitude\"]'", 2, "model.time_embedding needs"},
     {"unknown_option", "--confg x", 2, "--confg"},
 };
 
