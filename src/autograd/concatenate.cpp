@@ -18,7 +18,7 @@ struct Part {
 
 Part part_of(const Rank& rank, const Layout& here, const Layout& made, std::int64_t first) {
   const int last = made.global.rank() - 1;
-  const IndexMap map{{{last, Reads::shifted(-first), Edge::kNone, Edge::kNone}}, -1, {}, {}};
+  const IndexMap map{{{last, Reads::shifted(-first), Edge::kNone, Edge::kNone}}, -1, {}};
   Part part{Exchange::of(rank, map, here, made), Box::whole(rank.box(made).extent)};
   const Box& wanted = part.exchange->wanted();
   part.place.extent[last] = wanted.extent[last];

@@ -38,7 +38,7 @@ Signature signature_of(Operation operation, const Variable& x, const Variable& w
   signature.rows = rows_of_letters({field_dims(space, input), kernel}, field_dims(space, result));
   // Linear in the weight, and in x unless crossing a pole adds something.
   signature.rows.push_back(row_linear_in({false, true}));
-  if (map.crossing_offset.empty()) signature.rows.push_back(row_linear_in({true, false}));
+  if (map.crossing.offset.empty()) signature.rows.push_back(row_linear_in({true, false}));
   set_halos(signature.rows, map);
   signature.saved = {true, true};
   const Shape& many = weight_in == 0 ? x.shape() : output;

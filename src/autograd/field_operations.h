@@ -19,8 +19,7 @@ struct Ends {
 /// circle around them.
 struct Padding {
   std::vector<Ends> dims;
-  /// What crossing a pole does to each channel, see IndexMap.
-  std::vector<double> crossing_factor, crossing_offset;
+  PoleCrossing crossing = {};  ///< what crossing a pole does to each channel
 };
 
 /// torch.nn.functional.conv1d, conv2d, conv3d without bias, of x padded.

@@ -25,10 +25,7 @@ IndexMap field_map(const Shape& x, const std::vector<Reads>& reads, const Paddin
     const bool own_points = reads[s] == Reads{} && space[i] == x[1 + i];
     if (!own_points || map.circle == dim.dim) map.dims.push_back(dim);
   }
-  if (map.circle >= 0) {
-    map.crossing_factor = padding.crossing_factor;
-    map.crossing_offset = padding.crossing_offset;
-  }
+  if (map.circle >= 0) map.crossing = padding.crossing;
   return map;
 }
 

@@ -51,7 +51,7 @@ Variable pooling(Tape& tape, const Variable& x, PoolingKind kind, const Window& 
   const IndexMap map = field_map(x.shape(), reads, padding, space);
   const bool maximum = kind == PoolingKind::kMax;
   Signature signature = field_signature(Operation::kPooling, maximum ? " max" : " average", x, output, map);
-  if (!maximum && map.crossing_offset.empty()) signature.rows.push_back(row_linear_in({true}));
+  if (!maximum && map.crossing.offset.empty()) signature.rows.push_back(row_linear_in({true}));
   signature.forward_flops = static_cast<double>(output.count() * window.extent.count());
   const auto pooling_of = [window, count_padding, map, field = x.shape()](const Tile& tile) {
     return Pooling{window, valid_points(tile, map, field), count_padding};
@@ -141,7 +141,7 @@ Variable resample(Tape& tape, const Variable& x, Interpolation interpolation, co
   const Shape output = field_shape(x.shape()[0], space, x.shape().back());
   const IndexMap map = field_map(x.shape(), reads, beyond, space);
   Signature signature = field_signature(Operation::kResample, concat(" to ", grid), x, output, map);
-  if (map.crossing_offset.empty()) signature.rows.push_back(row_linear_in({true}));
+  if (map.crossing.offset.empty()) signature.rows.push_back(row_linear_in({true}));
   signature.forward_flops = interpolation == Interpolation::kNearest
                                 ? 0.0
                                 : static_cast<double>(output.count()) *
@@ -179,7 +179,7 @@ Variable pad(Tape& tape, const Variable& x, const Padding& padding) {
   const IndexMap map = field_map(x.shape(), reads, padding, space);
   const auto same = [](const Array& array, const Tile&) { return array; };
   Signature signature = field_signature(Operation::kPad, "", x, output, map);
-  if (map.crossing_offset.empty()) signature.rows.push_back(row_linear_in({true}));
+  if (map.crossing.offset.empty()) signature.rows.push_back(row_linear_in({true}));
   return neighbourhood(tape, x, signature, map, {same, same, true});
 }
 

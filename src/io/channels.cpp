@@ -23,6 +23,17 @@ void append(std::vector<Channel>& channels, const std::vector<Field>& fields, Ro
   for (const Field& field : fields) channels.push_back({field.name(), role, field, {}, hours});
 }
 
+void mark_vector_components(std::vector<Channel>& channels, const DataOptions& options) {
+  for (Channel& channel : channels) {
+    const std::string& variable = channel.field.variable;
+    channel.vector_component =
+        options.vector_components
+            ? std::find(options.vector_components->begin(), options.vector_components->end(), variable) !=
+                  options.vector_components->end()
+            : is_vector_component(variable);
+  }
+}
+
 void append_forcing(std::vector<Channel>& channels, Forcing forcing, int hours) {
   channels.push_back({name(forcing), Role::kForcing, {}, forcing, hours});
 }
@@ -77,7 +88,41 @@ Channels make_channels(const DataOptions& options, bool periodic) {
   append_forcings(channels.inputs, options, periodic);
   append(channels.targets, prognostic, Role::kPrognostic, options.lead_hours);
   append(channels.targets, diagnostic, Role::kDiagnostic, options.lead_hours);
+  mark_vector_components(channels.inputs, options);
   return channels;
+}
+
+bool is_vector_component(const std::string& variable) {
+  // Short names of the Climate Data Store and of GRIB, those of CMIP and CF, and those of WeatherBench 2.
+  static const std::set<std::string> known = {"u",
+                                              "v",
+                                              "u10",
+                                              "v10",
+                                              "u100",
+                                              "v100",
+                                              "10u",
+                                              "10v",
+                                              "100u",
+                                              "100v",
+                                              "u10n",
+                                              "v10n",
+                                              "ua",
+                                              "va",
+                                              "uas",
+                                              "vas",
+                                              "eastward_wind",
+                                              "northward_wind",
+                                              "ewss",
+                                              "nsss",
+                                              "tauu",
+                                              "tauv",
+                                              "u_component_of_wind",
+                                              "v_component_of_wind",
+                                              "10m_u_component_of_wind",
+                                              "10m_v_component_of_wind",
+                                              "100m_u_component_of_wind",
+                                              "100m_v_component_of_wind"};
+  return known.contains(variable);
 }
 
 bool looks_global(const std::vector<std::int64_t>& shape) {

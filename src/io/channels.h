@@ -18,6 +18,7 @@ struct Channel {
   Forcing forcing = Forcing::kLatitude;  ///< if it is one
   /// Hours from time 0 to the time the values are of; 0 for static channels.
   int hours = 0;
+  bool vector_component = false;  ///< eastward or northward: of the other sign beyond a pole
 
   bool operator==(const Channel&) const = default;
 };
@@ -38,6 +39,10 @@ Channels make_channels(const DataOptions& options, bool periodic);
 /// Whether rows × columns are those of a whole globe with equal steps (181 × 360, 180 × 360): what to assume
 /// of a grid while no file is open.
 bool looks_global(const std::vector<std::int64_t>& shape);
+
+/// Whether a variable is by its usual names a component of a horizontal vector: "u", "v10",
+/// "10m_u_component_of_wind".
+bool is_vector_component(const std::string& variable);
 
 /// The distinct fields of these channels that have the role, in order.
 std::vector<Field> fields_of(const std::vector<Channel>& channels, Role role);

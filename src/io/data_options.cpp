@@ -146,6 +146,23 @@ bool distinct(std::vector<T> values) {
   return std::adjacent_find(values.begin(), values.end()) == values.end();
 }
 
+/// Whether every name is that of a variable of forecasts.
+void check_vector_components(const DataOptions& o, const Place& at) {
+  if (!o.vector_components) return;
+  for (const std::string& component : *o.vector_components) {
+    std::string known;
+    bool found = false;
+    for (const std::vector<VariableOptions>* variables : {&o.variables, &o.constants}) {
+      for (const VariableOptions& variable : *variables) {
+        found = found || variable.name == component;
+        known += (known.empty() ? "" : ", ") + variable.name;
+      }
+    }
+    if (!found)
+      at.error("vector_components", concat("names ", component, ", which is no input; inputs are ", known));
+  }
+}
+
 FormPtr<std::vector<ForcingKind>> forcings_form() {
   return std::make_unique<ListForm<ForcingKind>>(choice<ForcingKind>(
       {{"latitude", ForcingKind::kLatitude, "The latitude, standardised over the grid's rows: 1 channel."},
@@ -189,6 +206,14 @@ void declare_inputs(Keys<DataOptions>& keys) {
   keys.add("forcings", &DataOptions::forcings, forcings_form())
       .doc("Inputs known for every place and time without files.")
       .must("name nothing twice", distinct<ForcingKind>);
+  keys.add("vector_components", &DataOptions::vector_components, auto_or<std::vector<std::string>>())
+      .doc(
+          "The variables that are eastward or northward components of vectors, as winds are: beyond a pole, "
+          "where "
+          "a layer's padding_mode crosses it, their sign is the other one. \"auto\" for those of the usual "
+          "names: "
+          "u and v, u10, 10u, ua, uas, eastward_wind, u_component_of_wind, 10m_u_component_of_wind and the "
+          "like.");
 }
 
 void declare_windows(Keys<DataOptions>& keys) {
@@ -275,6 +300,7 @@ void check_forecast(const DataOptions& o, const Place& at) {
   unused(o.noise_sigma.has_value(), "noise_sigma");
   unused(o.classes > 0, "classes");
   unused(o.ignore_index.has_value(), "ignore_index");
+  check_vector_components(o, at);
 }
 
 void check_images(const DataOptions& o, const Place& at) {
@@ -284,6 +310,7 @@ void check_images(const DataOptions& o, const Place& at) {
   unused(!o.diagnostic.empty(), "diagnostic");
   unused(!o.constants.empty(), "static");
   unused(!o.forcings.empty(), "forcings");
+  unused(o.vector_components.has_value(), "vector_components");
   if (o.dims.empty())
     at.error("dims", "must say what the dimensions are, as [\"depth\", \"height\", \"width\"]");
   const std::vector<ImageDim> space = o.space();

@@ -52,6 +52,7 @@ struct DataOptions {
   std::vector<std::int64_t> shape;  ///< extents of space; empty when the files say
   std::vector<VariableOptions> variables, diagnostic, constants;
   std::vector<ForcingKind> forcings;
+  std::optional<std::vector<std::string>> vector_components;  ///< variables; nothing for "auto"
   std::vector<int> input_hours = {0};
   int lead_hours = 6;
   Predict predict = Predict::kIncrement;

@@ -14,6 +14,26 @@ void declare(Keys<ConcatSkipOptions>& keys) {
       .doc("Layers whose result stands behind their input, over channels; cropped to the input's points.");
 }
 
+namespace {
+
+PoleCrossing joined_crossing(const FieldShape& first, const FieldShape& second) {
+  PoleCrossing joined;
+  const auto all_or_nothing = [&](std::vector<double> PoleCrossing::*values, double nothing) {
+    if ((first.crossing.*values).empty() && (second.crossing.*values).empty()) return;
+    for (const FieldShape* each : {&first, &second}) {
+      const std::vector<double>& own = each->crossing.*values;
+      const std::vector<double> scalars(static_cast<std::size_t>(each->channels), nothing);
+      const std::vector<double>& all = own.empty() ? scalars : own;
+      (joined.*values).insert((joined.*values).end(), all.begin(), all.end());
+    }
+  };
+  all_or_nothing(&PoleCrossing::factor, 1.0);
+  all_or_nothing(&PoleCrossing::offset, 0.0);
+  return joined;
+}
+
+}  // namespace
+
 FieldShape joined_shape(const LayerSite& site, const FieldShape& made) {
   const Shape& space = site.input.space;
   bool covers = made.space.rank() == space.rank();
@@ -22,7 +42,7 @@ FieldShape joined_shape(const LayerSite& site, const FieldShape& made) {
     site.error("layers", concat("must end with at least the points they began with: ", site.input.to_string(),
                                 ", not ", made.to_string(), "; upsample as often as you pool"));
   }
-  return {space, site.input.channels + made.channels};
+  return {space, site.input.channels + made.channels, joined_crossing(site.input, made)};
 }
 
 Variable join_skip(Tape& tape, const Variable& skip, const Variable& made) {

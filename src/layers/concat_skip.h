@@ -20,7 +20,8 @@ Variable join_skip(Tape& tape, const Variable& skip, const Variable& made);
 class ConcatSkip : public Layer {
  public:
   ConcatSkip(const LayerSite& site, LayerPtr inner)
-      : Layer(joined_shape(site, inner->output())), inner_(std::move(inner)) {}
+      : Layer(joined_shape(site, inner->output()), joined_shape(site, inner->output()).crossing),
+        inner_(std::move(inner)) {}
   Variable run(Tape& tape, const Variable& x, const Variable& residual) const override;
 
  private:

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "autograd/operations.h"
+#include "parallel/index_map.h"
 
 namespace jigsaw {
 
@@ -11,6 +12,8 @@ namespace jigsaw {
 struct FieldShape {
   Shape space;
   std::int64_t channels = 0;
+  /// Which channels are components of vectors, and so change across a pole.
+  PoleCrossing crossing = {};
 
   std::string to_string() const;
 };
@@ -44,7 +47,12 @@ struct LayerSite {
 /// One layer: a function of a field, made of sharded operations, written as if for one machine.
 class Layer {
  public:
-  explicit Layer(FieldShape output) : output_(std::move(output)) {}
+  /// Channels of the result are scalars: what a layer has mixed or bent is a component of nothing.
+  explicit Layer(FieldShape output) : Layer(std::move(output), {}) {}
+  /// For layers that keep channels apart and are linear.
+  Layer(FieldShape output, PoleCrossing crossing) : output_(std::move(output)) {
+    output_.crossing = std::move(crossing);
+  }
   virtual ~Layer() = default;
   Layer(const Layer&) = delete;
   Layer& operator=(const Layer&) = delete;

@@ -49,8 +49,9 @@ void Model::finish() {
     }
   };
   if (!join_) return;
-  append_part({*blocks_.back().parameters, "", join_->output, join_->key},
-              [](const LayerSite& site) { return std::make_unique<Identity>(site.input); });
+  append_part({*blocks_.back().parameters, "", join_->output, join_->key}, [](const LayerSite& site) {
+    return std::make_unique<Identity>(site.input, site.input.crossing);
+  });
 }
 
 void Model::append_output_map() {
@@ -65,7 +66,7 @@ void Model::append_output_map() {
 }
 
 FieldShape Model::shape_of(std::size_t value) const {
-  return value == 0 ? FieldShape{description_.space, description_.input_channels}
+  return value == 0 ? FieldShape{description_.space, description_.input_channels, description_.crossing}
                     : blocks_[value - 1].last().output();
 }
 

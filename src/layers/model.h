@@ -13,7 +13,8 @@ struct ModelDescription {
   std::int64_t input_channels = 0;
   std::int64_t output_channels = 0;
   /// Input channels that are sines and cosines of the time of the day or of the day of the year.
-  std::vector<std::int64_t> time_channels;
+  std::vector<std::int64_t> time_channels = {};
+  PoleCrossing crossing = {};  ///< of the input channels
 };
 
 /// A model: blocks one after the other, from the input fields [B, space…, input channels] to

@@ -27,7 +27,7 @@ void declare(Keys<DropoutOptions>& keys);
 class DropoutLayer : public Layer {
  public:
   DropoutLayer(const LayerSite& site, const DropoutOptions& options)
-      : Layer(site.input), path_(site.path), probability_(options.probability) {}
+      : Layer(site.input, site.input.crossing), path_(site.path), probability_(options.probability) {}
   Variable run(Tape& tape, const Variable& x, const Variable& residual) const override;
 
  private:
@@ -47,7 +47,7 @@ void declare(Keys<DropPathOptions>& keys);
 class DropPath : public Layer {
  public:
   DropPath(const LayerSite& site, const DropPathOptions& options)
-      : Layer(site.input), path_(site.path), probability_(options.probability) {}
+      : Layer(site.input, site.input.crossing), path_(site.path), probability_(options.probability) {}
   Variable run(Tape& tape, const Variable& x, const Variable& residual) const override;
 
  private:

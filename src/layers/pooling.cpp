@@ -91,7 +91,8 @@ PoolingLayer::PoolingLayer(const LayerSite& site, const MaxPoolOptions& options)
 
 PoolingLayer::PoolingLayer(const LayerSite& site, const AveragePoolOptions& options)
     : Layer(pooled(site, window_of(site, options, {1}),
-                   checked_padding(site, window_of(site, options, {1}), options), options.ceil_mode)),
+                   checked_padding(site, window_of(site, options, {1}), options), options.ceil_mode),
+            site.input.crossing),
       kind_(PoolingKind::kAverage),
       window_(window_of(site, options, {1})),
       padding_(checked_padding(site, window_, options)) {

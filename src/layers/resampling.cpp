@@ -51,7 +51,7 @@ FieldShape resampled(const LayerSite& site, const UpsampleOptions& options) {
 }  // namespace
 
 Upsample::Upsample(const LayerSite& site, const UpsampleOptions& options)
-    : Layer(resampled(site, options)),
+    : Layer(resampled(site, options), site.input.crossing),
       mode_(options.mode),
       grid_(grid_of(site, options)),
       edges_(padding_of(site, Shape::filled(site.input.space.rank(), 0), options.padding_mode)) {}
@@ -82,7 +82,8 @@ FieldShape padded(const LayerSite& site, const PadOptions& options) {
 
 }  // namespace
 
-Pad::Pad(const LayerSite& site, const PadOptions& options) : Layer(padded(site, options)) {
+Pad::Pad(const LayerSite& site, const PadOptions& options)
+    : Layer(padded(site, options), site.input.crossing) {
   const Shape low = per_dim(site, "low", options.low), high = per_dim(site, "high", options.high);
   Shape most = low;
   for (int dim = 0; dim < low.rank(); ++dim) most[dim] = std::max(low[dim], high[dim]);

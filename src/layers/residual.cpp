@@ -5,7 +5,8 @@
 
 namespace jigsaw {
 
-Chain::Chain(std::vector<LayerPtr> layers) : Layer(layers.back()->output()), layers_(std::move(layers)) {}
+Chain::Chain(std::vector<LayerPtr> layers)
+    : Layer(layers.back()->output(), layers.back()->output().crossing), layers_(std::move(layers)) {}
 
 Variable Chain::run(Tape& tape, const Variable& x, const Variable& residual) const {
   Variable y = x;

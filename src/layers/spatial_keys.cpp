@@ -70,6 +70,7 @@ Shape per_dim(const LayerSite& site, const std::string& key, const Extents& valu
 Padding padding_of(const LayerSite& site, const Shape& points, const Edges& edges) {
   check_count(site, "padding_mode", edges.size());
   Padding padding;
+  padding.crossing = site.input.crossing;
   for (int dim = 0; dim < points.rank(); ++dim) {
     const Edge edge = edges[edges.size() > 1 ? static_cast<std::size_t>(dim) : 0];
     padding.dims.push_back({points[dim], points[dim], edge, edge});

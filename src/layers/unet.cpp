@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/error.h"
 #include "base/text.h"
 #include "config/config.h"
 #include "layers/convolution.h"
@@ -163,6 +164,19 @@ class Stage {
   std::vector<LayerPtr> layers_;
 };
 
+/// Levels below a single point would not be smaller than it.
+void check_levels(const Model& model, const UNetOptions& options, std::size_t levels) {
+  std::int64_t points = 1;
+  for (const std::int64_t extent : model.description().space) points = std::max(points, extent);
+  std::size_t most = 1;
+  for (; points > 1; points = (points + 1) / 2) ++most;
+  if (levels <= most) return;
+  throw ConfigError(concat("model.", options.widths.empty() ? "levels" : "widths", " has ", levels,
+                           " levels, but a grid of ", model.description().space,
+                           " points is a single one after ", most - 1, " halvings; at most ", most,
+                           " would do"));
+}
+
 /// Rows pooled in twos from the first on are cells, whatever the finest rows were.
 Edges edges_of_level(const UNetOptions& options, std::size_t level) {
   Edges edges = options.padding_mode;
@@ -176,6 +190,7 @@ Edges edges_of_level(const UNetOptions& options, std::size_t level) {
 
 void append_unet(Model& model, const UNetOptions& options) {
   const std::vector<std::int64_t> widths = widths_of(options);
+  check_levels(model, options, widths.size());
   std::vector<std::size_t> skips;
   std::vector<Shape> spaces;
   for (std::size_t level = 0; level < widths.size(); ++level) {

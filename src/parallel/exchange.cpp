@@ -191,7 +191,7 @@ Pending Exchange::start(const Rank& rank, const Array& piece) const {
 
 Array Exchange::assemble(const Rank& rank, const Array& piece, const Array& arrived,
                          const Box& region) const {
-  const bool changes = !map_.crossing_factor.empty();
+  const bool changes = !map_.crossing.factor.empty();
   std::int64_t covered = 0;
   for (const Copy& copy : local_) {
     const Box to = intersect(copy.to, region);
@@ -240,9 +240,9 @@ Array Exchange::crossed(const Rank& rank, const Array& part, const Box& from, bo
     }
     return array;
   };
-  const Array scaled = scale_spread(rank.context, spread, part, channels(map_.crossing_factor));
-  if (adjoint || map_.crossing_offset.empty()) return scaled;
-  const Array offset = cast(rank.context, channels(map_.crossing_offset), part.dtype(), Purpose::kWorkspace);
+  const Array scaled = scale_spread(rank.context, spread, part, channels(map_.crossing.factor));
+  if (adjoint || map_.crossing.offset.empty()) return scaled;
+  const Array offset = cast(rank.context, channels(map_.crossing.offset), part.dtype(), Purpose::kWorkspace);
   return pointwise_forward(rank.context, {Activation::kNone, {}, spread}, scaled, offset, Array());
 }
 
@@ -261,7 +261,7 @@ Pending Exchange::start_adjoint(const Rank& rank, const Array& gradient) const {
 }
 
 Array Exchange::finish_adjoint(const Rank& rank, const Array& gradient, const Array& arrived) const {
-  const bool changes = !map_.crossing_factor.empty();
+  const bool changes = !map_.crossing.factor.empty();
   const auto whole = std::find_if(local_.begin(), local_.end(), [&](const Copy& copy) {
     return copy.from == held_ && !(copy.crossed && changes);
   });

@@ -64,15 +64,21 @@ struct DimMap {
   bool operator==(const DimMap&) const = default;
 };
 
+/// What crossing a pole does to the elements: x · factor + offset by global index of the last dim. A
+/// component of a vector changes sign there; normalised, that is −x − 2 · mean / deviation. Empty: nothing.
+struct PoleCrossing {
+  std::vector<double> factor, offset;  ///< the offset is empty where it is zero
+
+  bool operator==(const PoleCrossing&) const = default;
+};
+
 /// Sends each coordinate of a padded tensor to one of the tensor it is made of: dims that are not named are
 /// taken as they are.
 struct IndexMap {
   std::vector<DimMap> dims;
   /// The dim that goes around the circle, where another one crosses poles; among `dims`, of even extent.
   int circle = -1;
-  /// What crossing a pole does to the elements: x · factor + offset by global index of the last dim (a vector
-  /// component changes sign; normalised, that is −x − 2·mean/deviation). Empty: nothing.
-  std::vector<double> crossing_factor, crossing_offset;
+  PoleCrossing crossing;
 
   bool operator==(const IndexMap&) const = default;
 };

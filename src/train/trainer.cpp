@@ -9,6 +9,7 @@
 #include "comm/agreement.h"
 #include "kernels/pointwise.h"
 #include "optim/schedule.h"
+#include "train/pole_crossing.h"
 #include "train/summary.h"
 #include "train/training_state.h"
 
@@ -94,7 +95,8 @@ std::vector<std::int64_t> time_channels(const Channels& channels) {
 void Trainer::build_model() {
   const Channels& channels = data_->channels();
   const ModelDescription description{data_->grid().shape(), static_cast<std::int64_t>(channels.inputs.size()),
-                                     objective_->output_channels(), time_channels(channels)};
+                                     objective_->output_channels(), time_channels(channels),
+                                     pole_crossing(channels.inputs, data_->statistics())};
   model_ = jigsaw::build_model(config_.model, description);
   model_->set_recompute(config_.train.recompute == Recompute::kBlock);
   const MeshOptions mesh =

@@ -11,7 +11,7 @@ const std::vector<Shape> kFields = {{3, 5, 4, 2}, {2, 4, 5, 3}, {4, 2, 7, 5}};
 const std::vector<Shape> kVolumes = {{2, 4, 3, 5, 3}, {3, 5, 4, 2, 2}};
 
 Padding all_around(int dims, std::int64_t points, Edge edge = Edge::kZero) {
-  return {std::vector<Ends>(static_cast<std::size_t>(dims), {points, points, edge, edge}), {}, {}};
+  return {std::vector<Ends>(static_cast<std::size_t>(dims), {points, points, edge, edge})};
 }
 
 Window window(const Shape& extent, std::int64_t stride = 1) {
@@ -21,8 +21,7 @@ Window window(const Shape& extent, std::int64_t stride = 1) {
 /// Longitude around the circle, cell-centred poles with a vector component among the channels.
 Padding globe() {
   return {{{1, 1, Edge::kPoleCell, Edge::kPoleCell}, {1, 1, Edge::kPeriodic, Edge::kPeriodic}},
-          {1, -1, 1, 1, -1},
-          {0, 0.5, 0, 0, 0}};
+          {{1, -1, 1, 1, -1}, {0, 0.5, 0, 0, 0}}};
 }
 
 /// Shapes of a field and its weight, with `out` channels made and the kernel's extents.
@@ -135,9 +134,8 @@ std::vector<OperationCase> pad_cases() {
       return pad(tape, x[0], padding);
     });
   };
-  return {padded("zeros", {{{2, 1}, {0, 1}}, {}, {}}),
-          padded("around the circle", all_around(2, 2, Edge::kPeriodic)),
-          padded("cropped", {{{0, -1}, {-1, -1}}, {}, {}})};
+  return {padded("zeros", {{{2, 1}, {0, 1}}}), padded("around the circle", all_around(2, 2, Edge::kPeriodic)),
+          padded("cropped", {{{0, -1}, {-1, -1}}})};
 }
 
 std::vector<OperationCase> concatenate_cases() {

@@ -54,6 +54,7 @@ TEST(DataOptions, RefusesWhatIsImpossible) {
   EXPECT_EQ(message("dims", {"height", "width"}).find("dims"), 0U);
   EXPECT_EQ(message("crop", {4, 4}).find("crop"), 0U);
   EXPECT_EQ(message("lead_hours", 0).find("lead_hours"), 0U);
+  EXPECT_EQ(message("vector_components", {"wind"}).find("vector_components names wind"), 0U);
 }
 
 const char* const kImages = R"({
@@ -99,6 +100,7 @@ TEST(DataOptions, RefusesImagesThatAreImpossible) {
   EXPECT_EQ(message("noise_sigma", 3).find("noise_sigma"), 0U);
   EXPECT_EQ(message("forcings", {"latitude"}).find("forcings"), 0U);
   EXPECT_EQ(message("task", "denoise").find("noise_sigma"), 0U);
+  EXPECT_EQ(message("vector_components", {"u10"}).find("vector_components"), 0U);
 }
 
 std::vector<std::string> names(const std::vector<Channel>& channels) {
@@ -120,6 +122,25 @@ TEST(Channels, StandInTheDocumentedOrder) {
   EXPECT_TRUE(looks_global({721, 1440}));
   EXPECT_TRUE(looks_global({180, 360}));
   EXPECT_FALSE(looks_global({33, 49}));
+}
+
+TEST(Channels, WindsAreComponentsOfVectors) {
+  DataOptions options = fixture_options();
+  options.variables = {{"t2m", {}}, {"v10", {}}, {"u", {850, 500}}};
+  options.constants = {};
+  options.forcings = {ForcingKind::kLatitude};
+  options.input_hours = {-6, 0};
+  const auto components = [&] {
+    std::vector<bool> result;
+    for (const Channel& channel : make_channels(options, true).inputs)
+      result.push_back(channel.vector_component);
+    return result;
+  };
+  EXPECT_EQ(components(), (std::vector<bool>{false, true, true, true, false, true, true, true, false}));
+  options.vector_components = std::vector<std::string>{"t2m"};
+  EXPECT_EQ(components(), (std::vector<bool>{true, false, false, false, true, false, false, false, false}));
+  EXPECT_TRUE(is_vector_component("10m_v_component_of_wind"));
+  EXPECT_FALSE(is_vector_component("t"));
 }
 
 TEST(Channels, AFieldHasOneRole) {

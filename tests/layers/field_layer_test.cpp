@@ -94,10 +94,13 @@ const std::vector<Case>& cases() {
 
 class FieldLayer : public ::testing::TestWithParam<Case> {};
 
+testing::LayerGolden golden_of(const Case& what) {
+  return testing::read_layer("field_layers.h5", what.name, what.field, layer_of(what.layer));
+}
+
 TEST_P(FieldLayer, IsTorchs) {
   const Case& what = GetParam();
-  const testing::LayerGolden golden =
-      testing::read_layer("field_layers.h5", what.name, what.field, layer_of(what.layer));
+  const testing::LayerGolden golden = golden_of(what);
   const int space = what.field.rank() - 2;
   const auto check = [&](std::vector<int> domain, int tensor) {
     domain.resize(static_cast<std::size_t>(space), 1);
@@ -115,6 +118,53 @@ TEST_P(FieldLayer, IsTorchs) {
   check({2, 2}, 2);
   check({2, 3}, 1);
   if (space == 3) check({2, 1, 2}, 2);
+}
+
+/// Three samples, of which the golden's first is every one: what they give is the golden's, and upstream
+/// gradients that are multiples of its own make multiples of its gradients.
+TEST_P(FieldLayer, OfOneSampleAndOfThree) {
+  const testing::LayerGolden golden = golden_of(GetParam());
+  const int space = golden.field.rank() - 2;
+  const auto first_of = [&](std::vector<double> values) {
+    values.resize(values.size() / static_cast<std::size_t>(golden.field[0]));
+    return values;
+  };
+  testing::LayerGolden one = golden;
+  one.field[0] = 1;
+  one.input = first_of(golden.input);
+  one.output_gradient = first_of(golden.output_gradient);
+  const std::vector<int> alone(static_cast<std::size_t>(space), 1);
+  one.expected = testing::run_layer_on(one, alone, 1);
+  for (const std::string name : {"output", "input"}) {
+    EXPECT_LE(testing::relative_difference(one.expected.at(name), first_of(golden.expected.at(name))), 1e-10)
+        << name;
+  }
+
+  testing::LayerGolden three = one;
+  three.field[0] = 3;
+  for (testing::Tensors::value_type& each : three.expected) {
+    if (each.first != "output" && each.first != "input") {
+      for (double& value : each.second) value *= 1 - 0.5 + 2;
+    }
+  }
+  const auto append = [](std::vector<double>& to, const std::vector<double>& from, double factor) {
+    for (const double value : from) to.push_back(factor * value);
+  };
+  for (const double factor : {-0.5, 2.0}) {
+    append(three.input, one.input, 1);
+    append(three.output_gradient, one.output_gradient, factor);
+    append(three.expected["output"], one.expected.at("output"), 1);
+    append(three.expected["input"], one.expected.at("input"), factor);
+  }
+  for (const testing::LayerGolden* batch : {&one, &three}) {
+    const auto check = [&](std::vector<int> domain, int tensor) {
+      domain.resize(static_cast<std::size_t>(space), 1);
+      check_layer_on(*batch, domain, tensor);
+    };
+    for (const int domain : {2, 3, 4}) check({domain}, 1);
+    check({3}, 2);
+    if (space > 1) check({2, 2}, 2);
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(, FieldLayer, ::testing::ValuesIn(cases()),
@@ -164,6 +214,31 @@ TEST(FieldLayers, ImpossibleKeysAreNamedWithAValueThatWouldWork) {
       field, {"output_padding", "at most 1"});
   expect_refused({{"type", "concat_skip"}, {"layers", {{{"type", "max_pool"}, {"kernel", 2}}}}}, field,
                  {"model.layers[0].layers", "upsample"});
+}
+
+// ---- components of vectors
+
+TEST(FieldLayers, ComponentsOfVectorsStayThemselvesUntilTheyAreMixed) {
+  const PoleCrossing wind{{1, -1}, {0, 0.5}};
+  const auto after = [&](const Json& layer) {
+    ParameterBlock block("layer");
+    return layer_of(layer)({block, "", {{8, 8}, 2, wind}, "model.layers[0]"})->output().crossing;
+  };
+  const Json average = {{"type", "avg_pool"}, {"kernel", 2}};
+  EXPECT_EQ(after(average), wind);
+  EXPECT_EQ(after({{"type", "upsample"}, {"scale", 2}, {"mode", "linear"}}), wind);
+  EXPECT_EQ(after({{"type", "pad"}, {"low", 1}, {"high", 1}}), wind);
+  EXPECT_EQ(after({{"type", "dropout"}}), wind);
+  EXPECT_EQ(after(conv()), PoleCrossing{});
+  EXPECT_EQ(after({{"type", "max_pool"}, {"kernel", 2}}), PoleCrossing{});
+  EXPECT_EQ(after({{"type", "gelu"}}), PoleCrossing{});
+  EXPECT_EQ(after({{"type", "layer_norm"}}), PoleCrossing{});
+  EXPECT_EQ(after({{"type", "residual"}, {"layers", {conv({{"features", 2}})}}}), PoleCrossing{});
+  const Json doubled = {{"type", "upsample"}, {"scale", 2}};
+  EXPECT_EQ(after({{"type", "concat_skip"}, {"layers", {average, doubled}}}),
+            (PoleCrossing{{1, -1, 1, -1}, {0, 0.5, 0, 0.5}}));
+  EXPECT_EQ(after({{"type", "concat_skip"}, {"layers", {conv({{"features", 1}})}}}),
+            (PoleCrossing{{1, -1, 1}, {0, 0.5, 0}}));
 }
 
 }  // namespace

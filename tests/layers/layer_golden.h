@@ -24,9 +24,11 @@ struct LayerGolden {
 LayerGolden read_layer(const std::string& file, const std::string& name, const Shape& field,
                        std::function<LayerPtr(const LayerSite&)> build);
 
-/// Output and all gradients as PyTorch's, on one mesh.
+/// Output and all gradients of a golden's layer on one mesh, whole.
+Tensors run_layer_on(const LayerGolden& golden, const std::vector<int>& domain, int tensor);
+/// The same as PyTorch's.
 void check_layer_on(const LayerGolden& golden, const std::vector<int>& domain, int tensor);
-/// The same on one rank and on meshes of 2 to 4.
+/// The same on one rank and on meshes of 2 to 8.
 void check_layer(const LayerGolden& golden);
 
 /// The gradients that the file holds, of every element, against central differences of our own layer.

@@ -1,7 +1,9 @@
 // U-Nets against PyTorch's numbers and against themselves on meshes: odd extents at every level.
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <mutex>
+#include <numeric>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -35,6 +37,7 @@ struct ModelRun {
   Tensors parameters;                          ///< empty: as the model starts
   bool recompute = false;
   DType dtype = DType::kFloat64;  ///< fp32 runs on the fast kernels
+  PoleCrossing crossing = {};     ///< of the input's channels
 
   struct Result {
     Tensors tensors;  ///< "output", "input" and the gradients of parameters
@@ -57,7 +60,7 @@ Shape space_of(const Shape& field) {
 }
 
 Tensors run_rank(const Rank& rank, const ModelRun& run) {
-  const ModelDescription description{space_of(run.field), run.field.back(), run.outputs};
+  const ModelDescription description{space_of(run.field), run.field.back(), run.outputs, {}, run.crossing};
   const auto model = build_model(parse<ModelSection>(Json{{"model", run.model}}).model, description);
   model->set_recompute(run.recompute);
   PlanBook plans;
@@ -227,6 +230,174 @@ TEST(UNet, RecomputedBlocksGiveTheSameBitsAndHalveActivations) {
   EXPECT_LT(again.peak_activation_bytes[0], kept.peak_activation_bytes[0]);
 }
 
+// ---- around the globe
+
+/// A U-Net of one level on a globe, one number at a time: winds turn round beyond a pole, in their own units.
+class GlobeLoops {
+ public:
+  GlobeLoops(const ModelRun& run, bool pole_is_a_row, const std::vector<double>& mean,
+             const std::vector<double>& deviation)
+      : run_(run), pole_is_a_row_(pole_is_a_row), mean_(mean), deviation_(deviation) {}
+
+  /// The input's channels, with number 1 and 2 the components of a wind.
+  static PoleCrossing crossing(const std::vector<double>& mean, const std::vector<double>& deviation) {
+    return {{1, -1, -1}, {0, -2 * mean[1] / deviation[1], -2 * mean[2] / deviation[2]}};
+  }
+
+  std::vector<double> output(const std::vector<double>& input, const Tensors& parameters) const {
+    std::vector<double> result;
+    const std::size_t sample = input.size() / static_cast<std::size_t>(run_.field[0]);
+    for (std::size_t first = 0; first < input.size(); first += sample) {
+      const auto begin = input.begin() + static_cast<std::ptrdiff_t>(first);
+      const auto of = [&](const std::string& name) { return parameters.at(name); };
+      std::vector<double> x(begin, begin + static_cast<std::ptrdiff_t>(sample));
+      x = gelu(convolve(x, 3, of("encoder.0.conv1.weight"), of("encoder.0.conv1.bias"), true));
+      x = gelu(convolve(x, 3, of("encoder.0.conv2.weight"), of("encoder.0.conv2.bias"), false));
+      x = convolve(x, 1, of("head.weight"), of("head.bias"), false);
+      result.insert(result.end(), x.begin(), x.end());
+    }
+    return result;
+  }
+
+ private:
+  std::vector<double> convolve(const std::vector<double>& x, std::int64_t kernel,
+                               const std::vector<double>& weight, const std::vector<double>& bias,
+                               bool winds) const {
+    const std::int64_t in = std::ssize(x) / (rows() * columns()), out = std::ssize(bias);
+    std::vector<double> y;
+    for (std::int64_t point = 0; point < rows() * columns(); ++point) {
+      for (std::int64_t o = 0; o < out; ++o) {
+        y.push_back(bias[static_cast<std::size_t>(o)]);
+        for (std::int64_t tap = 0; tap < in * kernel * kernel; ++tap) {
+          const std::int64_t c = tap / (kernel * kernel), i = tap / kernel % kernel, j = tap % kernel;
+          y.back() +=
+              weight[static_cast<std::size_t>(o * in * kernel * kernel + tap)] *
+              read(x, in, point / columns() + i - kernel / 2, point % columns() + j - kernel / 2, c, winds);
+        }
+      }
+    }
+    return y;
+  }
+
+  double read(const std::vector<double>& x, std::int64_t channels, std::int64_t row, std::int64_t column,
+              std::int64_t channel, bool winds) const {
+    const bool beyond = row < 0 || row >= rows();
+    if (row < 0) row = pole_is_a_row_ ? -row : -1 - row;
+    if (row >= rows()) row = (pole_is_a_row_ ? 2 * rows() - 2 : 2 * rows() - 1) - row;
+    column = (column + columns() + (beyond ? columns() / 2 : 0)) % columns();
+    const double value = x[static_cast<std::size_t>((row * columns() + column) * channels + channel)];
+    if (!beyond || !winds || channel == 0) return value;
+    const auto c = static_cast<std::size_t>(channel);
+    const double wind = value * deviation_[c] + mean_[c];
+    return (-wind - mean_[c]) / deviation_[c];
+  }
+
+  static std::vector<double> gelu(std::vector<double> x) {
+    for (double& value : x) value *= 0.5 * (1 + std::erf(value / std::sqrt(2.0)));
+    return x;
+  }
+  std::int64_t rows() const { return run_.field[1]; }
+  std::int64_t columns() const { return run_.field[2]; }
+
+  const ModelRun& run_;
+  bool pole_is_a_row_;
+  std::vector<double> mean_, deviation_;
+};
+
+std::vector<double> made_up_values(std::int64_t count, double phase) {
+  std::vector<double> values;
+  for (std::int64_t i = 0; i < count; ++i) values.push_back(made_up(i, phase));
+  return values;
+}
+
+/// The slope of Σ output · gradient along each number of `values`, by central differences of `output`.
+std::vector<double> slopes(std::vector<double>& values, const std::vector<double>& gradient,
+                           const std::function<std::vector<double>()>& output) {
+  constexpr double kStep = 1e-4;
+  std::vector<double> result;
+  for (double& value : values) {
+    const double middle = value;
+    const auto at = [&](double moved) {
+      value = moved;
+      const std::vector<double> y = output();
+      return std::inner_product(y.begin(), y.end(), gradient.begin(), 0.0);
+    };
+    result.push_back((at(middle + kStep) - at(middle - kStep)) / (2 * kStep));
+    value = middle;
+  }
+  return result;
+}
+
+TEST(UNet, WindsTurnRoundBeyondThePoles) {
+  const std::vector<double> mean = {280, 3, -0.5}, deviation = {20, 8, 6};
+  for (const bool pole_is_a_row : {false, true}) {
+    for (const std::int64_t batch : {1, 3}) {
+      ModelRun run{{{"type", "unet"},
+                    {"widths", {2}},
+                    {"norm_groups", 0},
+                    {"padding_mode", {pole_is_a_row ? "pole_point" : "pole_cell", "circular"}}},
+                   {batch, 5, 6, 3},
+                   2,
+                   {},
+                   {}};
+      run.crossing = GlobeLoops::crossing(mean, deviation);
+      run.input = made_up_values(batch * 5 * 6 * 3, 0.1);
+      run.output_gradient = made_up_values(batch * 5 * 6 * 2, 2.0);
+      for (const auto& [name, count] : std::map<std::string, std::int64_t>{{"encoder.0.conv1.weight", 54},
+                                                                           {"encoder.0.conv1.bias", 2},
+                                                                           {"encoder.0.conv2.weight", 36},
+                                                                           {"encoder.0.conv2.bias", 2},
+                                                                           {"head.weight", 4},
+                                                                           {"head.bias", 2}}) {
+        run.parameters[name] = made_up_values(count, static_cast<double>(name.size()));
+      }
+      const GlobeLoops loops(run, pole_is_a_row, mean, deviation);
+      Tensors parameters = run.parameters, expected;
+      std::vector<double> input = run.input;
+      const auto output = [&] { return loops.output(input, parameters); };
+      expected["output"] = output();
+      for (auto& [name, values] : parameters) expected[name] = slopes(values, run.output_gradient, output);
+      expected["input"] = slopes(input, run.output_gradient, output);
+      for (const auto& [domain, tensor] : std::vector<std::pair<std::vector<int>, int>>{
+               {{1, 1}, 1}, {{2, 1}, 1}, {{1, 3}, 1}, {{4, 1}, 1}, {{3, 2}, 1}, {{2, 2}, 2}}) {
+        SCOPED_TRACE(concat(pole_is_a_row ? "pole_point" : "pole_cell", ", batch ", batch, ", domain [",
+                            join(domain, ", "), "] tensor ", tensor));
+        const Tensors made = run_on(run, domain, tensor).tensors;
+        EXPECT_LE(relative_difference(made.at("output"), expected.at("output")), 1e-12);
+        expect_equal(made, expected, 1e-6);
+      }
+    }
+  }
+}
+
+TEST(UNet, WithWindsIsOneFunctionOnEveryMesh) {
+  ModelRun run{{{"type", "unet"},
+                {"base_width", 4},
+                {"levels", 3},
+                {"norm_groups", 2},
+                {"padding_mode", {"pole_cell", "circular"}}},
+               {1, 17, 24, 3},
+               2,
+               {},
+               {}};
+  const Tensors scalars = run_on(run, {1, 1}, 1).tensors;
+  run.crossing = GlobeLoops::crossing({280, 3, -0.5}, {20, 8, 6});
+  for (const std::int64_t batch : {1, 3}) {
+    run.field[0] = batch;
+    const Tensors one = run_on(run, {1, 1}, 1).tensors;
+    if (batch == 1) {
+      EXPECT_GT(relative_difference(one.at("output"), scalars.at("output")), 1e-3);
+    }
+    for (const auto& [domain, tensor] : std::vector<std::pair<std::vector<int>, int>>{
+             {{2, 1}, 1}, {{1, 3}, 1}, {{4, 1}, 1}, {{2, 3}, 1}, {{1, 8}, 1}, {{2, 2}, 2}}) {
+      SCOPED_TRACE(concat("batch ", batch, ", domain [", join(domain, ", "), "] tensor ", tensor));
+      expect_equal(run_on(run, domain, tensor).tensors, one, 1e-10);
+    }
+  }
+}
+
+// ---- other ways to say it
+
 TEST(UNet, CanBeSaidAsSequential) {
   const auto convolutions = [](std::int64_t width, Json layers) {
     for (int i = 0; i < 2; ++i) {
@@ -290,6 +461,10 @@ TEST(UNet, RefusesWhatCannotBe) {
             std::string::npos);
   EXPECT_NE(refusal({{"type", "unet"}, {"widths", {4, 6}}, {"kernel", 4}}, {33, 49}).find("odd"),
             std::string::npos);
+  const std::string deep =
+      refusal({{"type", "unet"}, {"base_width", 4}, {"norm_groups", 2}, {"levels", 12}}, {33, 49});
+  EXPECT_NE(deep.find("model.levels"), std::string::npos) << deep;
+  EXPECT_NE(deep.find("at most 7"), std::string::npos) << deep;
   const std::string odd = refusal({{"type", "unet"},
                                    {"base_width", 4},
                                    {"levels", 2},

@@ -101,9 +101,9 @@ double padded_element(const Case& what, const Shape& padded) {
   const auto [at, point] = source_of(what, padded);
   if (point.zero) return 0;
   const double value = element(index_of(what.input.global, at));
-  if (what.map.crossing_factor.empty() || point.crossings % 2 == 0) return value;
+  if (what.map.crossing.factor.empty() || point.crossings % 2 == 0) return value;
   const auto channel = static_cast<std::size_t>(at[3]);
-  return value * what.map.crossing_factor[channel] + what.map.crossing_offset[channel];
+  return value * what.map.crossing.factor[channel] + what.map.crossing.offset[channel];
 }
 
 template <typename F>
@@ -167,7 +167,7 @@ double scalar_product(const Array& a, const Array& b) {
 /// <A x, y> = <x, A' y>, where A is the linear part.
 void check_adjoint(const Case& what, const Rank& rank, const Array& piece) {
   IndexMap linear = what.map;
-  linear.crossing_offset.clear();
+  linear.crossing.offset.clear();
   const std::shared_ptr<const Exchange> exchange = Exchange::of(rank, linear, what.input, what.output);
   const Array y = testing::random_array(rank.context, exchange->wanted().extent, DType::kFloat64,
                                         static_cast<unsigned>(7 + rank.mesh.world().rank()));
@@ -277,8 +277,8 @@ Case random_case(unsigned seed) {
   if (poles) {
     what.map.circle = 2;
     if (dice.often()) {
-      what.map.crossing_factor = {1, -1, -1};
-      what.map.crossing_offset = {0, 0.5, -2};
+      what.map.crossing.factor = {1, -1, -1};
+      what.map.crossing.offset = {0, 0.5, -2};
     }
   }
   for (int axis = 1; axis <= 3; ++axis) {
@@ -342,7 +342,7 @@ TEST(Exchange, CyclicShiftOfWindowsIsOneMessagePerPeer) {
     const Rank rank{world.context(), mesh};
     Layout layout{{1, 2, 12, 1}, {}};
     layout.placements[2] = Placement::shard(2, 4);
-    IndexMap map{{{2, Reads::shifted(2), Edge::kPeriodic, Edge::kPeriodic}}, -1, {}, {}};
+    IndexMap map{{{2, Reads::shifted(2), Edge::kPeriodic, Edge::kPeriodic}}, -1, {}};
     const auto exchange = Exchange::of(rank, map, layout, layout);
     const Array piece = testing::make_piece(rank, layout, DType::kFloat64, element);
     const Array shifted = exchange->gather(rank, piece);

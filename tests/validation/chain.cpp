@@ -112,7 +112,7 @@ class Builder {
   }
 
   static Padding padding(std::int64_t points, Edge edge) {
-    return {{{points, points, edge, edge}, {points, points, edge, edge}}, {}, {}};
+    return {{{points, points, edge, edge}, {points, points, edge, edge}}, {}};
   }
 
   /// Of the normalised field: what products before it made large would leave one weight of nearly 1, and
