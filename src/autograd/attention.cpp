@@ -64,18 +64,19 @@ std::vector<Row> rows_of(const Operands& of) {
       {"c", on(query_last, key_last, size), Placement::shard(of.query_space() + 1, size)}};
   // Forward keys and values go to every other rank; backward they do again, and their gradients come back. A
   // packed operand holds as many queries.
-  const double ring = of.packed() ? 2 : 3;
+  OwnTraffic around;
+  around.ring = of.packed() ? 2 : 3;
   for (int dim = 0; dim < of.query_space(); ++dim) {
     const std::string name = letter(of.query_space(), dim);
     const Placement cut = Placement::shard(1 + dim);
     if (of.packed()) {
-      rows.push_back({name + " ring", {cut}, cut, 0, ring});
+      rows.push_back({name + " ring", {cut}, cut, around});
       continue;
     }
     rows.push_back({name, {cut, Placement::replicate()}, cut});
     for (int key = 0; key < of.key_space(); ++key) {
       const std::string label = concat(name, "/", letter(of.key_space(), key), " ring");
-      rows.push_back({label, {cut, Placement::shard(1 + key)}, cut, 0, ring});
+      rows.push_back({label, {cut, Placement::shard(1 + key)}, cut, around});
     }
   }
   return rows;

@@ -16,10 +16,10 @@ struct Part {
   Box place;  ///< relative to this rank's piece of the result
 };
 
-Part part_of(const Rank& rank, const ShardedTensor& here, const Layout& made, std::int64_t first) {
+Part part_of(const Rank& rank, const Layout& here, const Layout& made, std::int64_t first) {
   const int last = made.global.rank() - 1;
   const IndexMap map{{{last, Reads::shifted(-first), Edge::kNone, Edge::kNone}}, -1, {}};
-  Part part{Exchange::of(rank, map, here.layout, made), Box::whole(rank.box(made).extent)};
+  Part part{Exchange::of(rank, map, here, made), Box::whole(rank.box(made).extent)};
   const Box& wanted = part.exchange->wanted();
   part.place.extent[last] = wanted.extent[last];
   if (!wanted.empty()) part.place.begin[last] = wanted.begin[last] + first - rank.box(made).begin[last];
@@ -56,9 +56,9 @@ Variable concatenate(Tape& tape, const Variable& x, const Variable& y) {
   const Letters dims = field_dims(last - 1, {'c'});
   signature.rows = rows_of_letters({dims, dims}, dims);
   for (Row& row : signature.rows) {
-    // Cut channels stand on other ranks in the result: at most a whole piece travels.
-    constexpr std::int64_t kElementBytes = 4;
-    if (row.output == Placement::shard(last)) row.slice_bytes = kElementBytes * x.shape()[last];
+    // Cut channels stand on other ranks in the result.
+    if (row.output == Placement::shard(last))
+      row.own.moved = static_cast<double>(output[last]) / static_cast<double>(x.shape()[last]);
   }
   signature.rows.push_back(row_linear_in({true, true}));
   if (tape.tracing()) return tape.trace(signature, {x, y});
@@ -67,18 +67,23 @@ Variable concatenate(Tape& tape, const Variable& x, const Variable& y) {
   for (const std::size_t input : {0U, 1U}) require_cut_alike(decision, input, 0, last);
   const Rank& rank = tape.rank();
   const Layout made{output, decision.row_output};
-  const std::array here = {tape.bring(x, decision.inputs[0]), tape.bring(y, decision.inputs[1])};
-  const std::array parts = {part_of(rank, here[0], made, 0), part_of(rank, here[1], made, x.shape()[last])};
+  const std::array parts = {part_of(rank, {x.shape(), decision.inputs[0]}, made, 0),
+                            part_of(rank, {y.shape(), decision.inputs[1]}, made, x.shape()[last])};
   const bool records = tape.records({x, y});
-  Array joined = join(rank, parts, {here[0].piece, here[1].piece}, rank.box(made).extent);
-  Variable z = tape.keep(std::move(joined), output, decision, records);
+  Variable z = tape.result(signature, decision, records, [&] {
+    const std::array here = {tape.bring(x, decision.inputs[0]).piece,
+                             tape.bring(y, decision.inputs[1]).piece};
+    return join(rank, parts, here, rank.box(made).extent);
+  });
   if (!records) return z;
-  z.set_recipe([&tape, &decision, parts, made, saved = std::array{x.save(), y.save()}] {
+  const bool travels = parts[0].exchange->travels() || parts[1].exchange->travels();
+  const auto recipe = [&tape, &decision, parts, made, saved = std::array{x.save(), y.save()}] {
     const std::array again = {tape.bring(saved[0](), decision.inputs[0]).piece,
                               tape.bring(saved[1](), decision.inputs[1]).piece};
     return tape.bring(ShardedTensor{join(tape.rank(), parts, again, tape.rank().box(made).extent), made},
                       decision.output);
-  });
+  };
+  if (!travels) tape.make_again(z, {x, y}, decision, recipe);
   tape.record(
       [&tape, &decision, parts, targets = std::array{GradientTarget(x), GradientTarget(y)}, slot = z.slot()] {
         if (!slot->gradient.defined()) return;

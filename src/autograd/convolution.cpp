@@ -39,7 +39,7 @@ Signature signature_of(Operation operation, const Variable& x, const Variable& w
   // Linear in the weight, and in x unless crossing a pole adds something.
   signature.rows.push_back(row_linear_in({false, true}));
   if (map.crossing.offset.empty()) signature.rows.push_back(row_linear_in({true, false}));
-  set_halo_bytes(signature.rows, map);
+  set_halos(signature.rows, map);
   signature.saved = {true, true};
   const Shape& many = weight_in == 0 ? x.shape() : output;
   signature.forward_flops = 2.0 * static_cast<double>(many.count()) *

@@ -58,9 +58,14 @@ Signature signature_of(Operation operation, const std::vector<Variable>& operand
   signature.forward_flops = 8.0 * static_cast<double>(x.count());
   signature.rows = rows_of_letters(all, field);
   for (Row& row : signature.rows) {
-    // Two numbers for each channel and sample, far less than a number for each element of a slice.
+    // Two numbers for each channel (and sample), two in f64 for each group backward.
     const bool apart = grouping.per_sample ? row.label != "b" : row.label != "c";
-    if (apart) row.slice_bytes = 1;
+    if (!apart) continue;
+    const OwnTraffic::Dims samples = grouping.per_sample ? 1 : 0;
+    row.own.gathered_for = samples | 1U << (x.rank() - 1);
+    row.own.gathered = 2;
+    row.own.summed_for = samples;
+    row.own.summed = 4.0 * static_cast<double>(x.back() / grouping.group_size);
   }
   signature.rows.push_back(row_linear_in(linear));
   return signature;
@@ -240,7 +245,7 @@ Variable channel_norm(Tape& tape, Operation operation, const std::vector<Variabl
     return normalise(tape.context(), view, statistics, here.piece, again(1), again(2));
   });
   if (!records) return y;
-  y.set_recipe([&tape, &decision, again, statistics, view, shape = x.shape()] {
+  tape.make_again(y, operands, decision, [&tape, &decision, again, statistics, view, shape = x.shape()] {
     const Array normalised = normalise(tape.context(), view, statistics, again(0), again(1), again(2));
     return tape.bring(ShardedTensor{normalised, {shape, decision.row_output}}, decision.output);
   });

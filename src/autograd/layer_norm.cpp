@@ -30,7 +30,9 @@ Signature signature_of(Operation operation, std::string_view text, const Operand
   signature.rows = rows_of_letters(inputs, all);
   for (Row& row : signature.rows) {
     // Cutting the rows themselves: two statistics of each row are exchanged, forward and backward.
-    if (row.output == Placement::shard(x.rank() - 1)) row.slice_bytes = 8;
+    if (row.output != Placement::shard(x.rank() - 1)) continue;
+    row.own.gathered_for = row.own.summed_for = (1U << (x.rank() - 1)) - 1;
+    row.own.gathered = row.own.summed = 2;
   }
   signature.rows.push_back(row_linear_in(linear));
   return signature;
@@ -111,7 +113,7 @@ Variable row_norm(Tape& tape, Operation operation, std::string_view text, const 
   Variable y = tape.keep(std::move(normalised), signature.output, decision, records);
   if (!records) return y;
 
-  y.set_recipe([&tape, &decision, again, statistics, shape = x.shape()] {
+  tape.make_again(y, operands, decision, [&tape, &decision, again, statistics, shape = x.shape()] {
     const Array normalised_again = layer_norm_apply(tape.context(), again(0), again(1), again(2), statistics);
     return tape.bring(ShardedTensor{normalised_again, {shape, decision.row_output}}, decision.output);
   });

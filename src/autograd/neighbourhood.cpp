@@ -35,15 +35,17 @@ Letters field_dims(int space, LetterDim last) {
   return dims;
 }
 
-void set_halo_bytes(std::vector<Row>& rows, const IndexMap& map) {
-  constexpr std::int64_t kElementBytes = 4;
+void set_halos(std::vector<Row>& rows, const IndexMap& map) {
   for (Row& row : rows) {
     for (const DimMap& dim : map.dims) {
       const Placement& input = row.inputs[0];
       if (!input.is_shard() || input.dim != dim.dim) continue;
+      // A piece of `numerator` inputs makes `denominator` outputs.
       const Reads& reads = dim.reads;
-      const std::int64_t overlap = (reads.last - reads.first + reads.denominator - 1) / reads.denominator;
-      row.slice_bytes = std::max<std::int64_t>(overlap, 1) * kElementBytes;
+      const Range read = reads.of({0, reads.denominator});
+      row.own.below = std::max<std::int64_t>(-read.begin, 0);
+      row.own.above = std::max<std::int64_t>(read.end - reads.numerator, 0);
+      row.own.around = dim.low == Edge::kPeriodic || is_pole(dim.low) || is_pole(dim.high);
     }
   }
 }
@@ -140,7 +142,8 @@ Variable neighbourhood(Tape& tape, const Variable& x, const Signature& signature
                                   : tape.result(signature, decision, records, forward);
   if (records) {
     if (kernels.cheap) {
-      y.set_recipe(
+      tape.make_again(
+          y, {x}, decision,
           [&tape, &decision, exchange, tile, arrived, made, kernel = kernels.forward, saved = x.save()] {
             const Array piece = tape.bring(saved(), decision.inputs[0]).piece;
             const Array again = kernel(exchange->assemble(tape.rank(), piece, arrived, tile.region), tile);

@@ -109,10 +109,11 @@ Variable rearrange(Tape& tape, const Variable& x, const Signature& signature, co
   if (records) {
     // Of fields and patches, the fields are kept: often they are the batch itself.
     if (to_patches) {
-      y.set_recipe([&tape, &decision, run, shape = signature.output, result_piece, save = x.save()] {
-        const Array again = run(tape.bring(save(), decision.inputs[0]).piece, result_piece, true);
-        return tape.bring(ShardedTensor{again, {shape, decision.row_output}}, decision.output);
-      });
+      tape.make_again(
+          y, {x}, decision, [&tape, &decision, run, shape = signature.output, result_piece, save = x.save()] {
+            const Array again = run(tape.bring(save(), decision.inputs[0]).piece, result_piece, true);
+            return tape.bring(ShardedTensor{again, {shape, decision.row_output}}, decision.output);
+          });
     }
     tape.record(
         [&tape, &decision, run, input_piece, to_patches, target = GradientTarget(x), slot = y.slot()] {

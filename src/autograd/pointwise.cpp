@@ -93,7 +93,7 @@ Variable pointwise(Tape& tape, const Variable& x, const Pointwise& options) {
   const bool activates = options.activation != Activation::kNone;
   if (activates) call.saved_x = x.save();
   if (activates && !options.residual.defined()) {
-    y.set_recipe([&tape, &decision, call, shape = x.shape()] {
+    tape.make_again(y, operands, decision, [&tape, &decision, call, shape = x.shape()] {
       const Array again =
           pointwise_forward(tape.context(), call.chain, tape.bring(call.saved_x(), decision.inputs[0]).piece,
                             call.bias(tape, decision), Array());

@@ -34,7 +34,7 @@ Signature field_signature(Operation operation, const std::string& what, const Va
   Signature signature{operation, concat(name(operation), what), {x.shape()}, output, {}, 0, {false}};
   const Letters dims = field_dims(x.shape().rank() - 2, {'c'});
   signature.rows = rows_of_letters({dims}, dims);
-  set_halo_bytes(signature.rows, map);
+  set_halos(signature.rows, map);
   return signature;
 }
 
@@ -94,20 +94,21 @@ Variable global_average(Tape& tape, const Variable& x) {
   if (tape.tracing()) return tape.trace(signature, {x});
   const Decision& decision = tape.decide(signature);
   Context& context = tape.context();
-  const Array here = tape.bring(x, decision.inputs[0]).piece;
-  const Shape piece = space_of(here.shape());
+  const Shape field = tape.rank().box({x.shape(), decision.inputs[0]}).extent, piece = space_of(field);
   // The mean of the points here, and their share of all points.
   const double share = static_cast<double>(piece.count()) / static_cast<double>(space.count());
   const Pooling whole{{piece, point, point}, Box::whole(piece), false};
   const DType type = tape.gradient_type(decision.row_output);
-  Array mean = share > 0 ? cast(context, average_pool_forward(context, whole, here), type)
-                         : filled(context, field_shape(here.shape()[0], point, here.shape().back()), type, 0);
-  if (share > 0 && share < 1) scale(context, mean, share);
   const bool records = tape.records({x});
-  Variable y = tape.keep(std::move(mean), signature.output, decision, records);
+  Variable y = tape.result(signature, decision, records, [&] {
+    const Array here = tape.bring(x, decision.inputs[0]).piece;
+    if (share == 0) return filled(context, field_shape(field[0], point, field.back()), type, 0);
+    Array mean = cast(context, average_pool_forward(context, whole, here), type);
+    if (share < 1) scale(context, mean, share);
+    return mean;
+  });
   if (!records) return y;
-  tape.record([&tape, &decision, whole, piece, share, target = GradientTarget(x), slot = y.slot(),
-               field = here.shape()] {
+  tape.record([&tape, &decision, whole, piece, field, share, target = GradientTarget(x), slot = y.slot()] {
     if (!slot->gradient.defined()) return;
     const Array dy = tape.bring(slot->take(), dual(decision.row_output)).piece;
     target.give(tape.rank(), tape.gradient_placements(decision, 0), [&] {

@@ -239,6 +239,20 @@ Variable Tape::result(const Signature& signature, const Decision& decision, bool
   return keep(kernel(), decision, wants_gradient);
 }
 
+void Tape::make_again(Variable& result, const std::vector<Variable>& operands, const Decision& decision,
+                      std::function<ShardedTensor()> recipe) const {
+  const auto moves = [this](const Layout& from, const Placements& to) {
+    const Steps steps = redistribution_steps(rank_.mesh.shape(), from, {from.global, to});
+    return std::any_of(steps.begin(), steps.end(),
+                       [](const Step& step) { return step.kind != Collective::kBroadcast; });
+  };
+  for (std::size_t i = 0; i < operands.size(); ++i) {
+    if (operands[i].parameter() == nullptr && moves(operands[i].layout(), decision.inputs[i])) return;
+  }
+  if (moves({result.shape(), decision.row_output}, decision.output)) return;
+  result.set_recipe(std::move(recipe));
+}
+
 Variable Tape::keep(Array piece, const Shape& global, const Decision& decision, bool wants_gradient) const {
   return keep(ShardedTensor{std::move(piece), {global, decision.row_output}}, decision, wants_gradient);
 }

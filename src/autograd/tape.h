@@ -121,6 +121,10 @@ class Tape {
   Variable keep(const ShardedTensor& value, const Decision& decision, bool wants_gradient) const;
   /// The result of a kernel, which stands in the row's output placements.
   Variable keep(Array piece, const Shape& global, const Decision& decision, bool wants_gradient) const;
+  /// Backward makes an operation's result again by a recipe rather than keep it, unless that would move
+  /// operands or the result between ranks once more: no plan counts that.
+  void make_again(Variable& result, const std::vector<Variable>& operands, const Decision& decision,
+                  std::function<ShardedTensor()> recipe) const;
   bool records(const std::vector<Variable>& inputs) const;
   /// Adds a step of backward; steps run in reverse order and are freed as they run.
   void record(std::function<void()> backward) { steps_.push_back(std::move(backward)); }

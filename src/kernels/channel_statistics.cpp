@@ -93,6 +93,7 @@ GroupStatistics combine_channel_moments(const Array& packed, std::span<const Mom
   const auto slots = static_cast<std::size_t>(n * (channels / group_size));
   GroupStatistics whole{n, channels / group_size, group_size, std::vector<double>(slots, 0.0),
                         std::vector<double>(slots, 0.0)};
+  if (packed.device() == Device::kMeta) return whole;
   std::vector<double> counts(slots, 0.0);
   visit(packed.dtype(), [&](auto zero) {
     const auto* part = packed.data<decltype(zero)>();

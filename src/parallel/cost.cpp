@@ -22,39 +22,77 @@ TransferCost& TransferCost::operator+=(const TransferCost& other) {
 
 namespace {
 
-/// Moves `at` to the next member of the group along `axes`; false after the last one.
-bool next_member(const MeshShape& mesh, AxisSet axes, Coordinates& at) {
-  for (int axis = 0; axis < mesh.axes; ++axis) {
-    const auto a = static_cast<std::size_t>(axis);
-    if (!contains(axes, axis)) continue;
-    if (++at[a] < mesh.size[a]) return true;
-    at[a] = 0;
+/// Calls f with the coordinates of each member of the group along `axes`, those of other axes zero.
+template <typename F>
+void for_members(const MeshShape& mesh, AxisSet axes, const F& f) {
+  Coordinates at{};
+  for (bool more = true; more;) {
+    f(at);
+    more = false;
+    for (int axis = 0; axis < mesh.axes && !more; ++axis) {
+      const auto a = static_cast<std::size_t>(axis);
+      if (!contains(axes, axis)) continue;
+      more = ++at[a] < mesh.size[a];
+      if (!more) at[a] = 0;
+    }
+  }
+}
+
+/// Whether the pieces that some rank has of two layouts have nothing in common: some dim is cut by an axis in
+/// the one where another cuts it in the other.
+bool some_are_apart(const MeshShape& mesh, const Layout& a, const Layout& b) {
+  for (int dim = 0; dim < a.global.rank(); ++dim) {
+    int of_a = 0, of_b = 0;
+    const auto next = [&](const Layout& layout, int& axis) {
+      while (axis < mesh.axes && (mesh.size[static_cast<std::size_t>(axis)] == 1 ||
+                                  !layout.placements[axis].is_shard() || layout.placements[axis].dim != dim))
+        ++axis;
+      return axis < mesh.axes;
+    };
+    for (; next(a, of_a) && next(b, of_b); ++of_a, ++of_b) {
+      if (of_a != of_b) return true;
+    }
   }
   return false;
 }
 
-/// Elements that the first rank sends to others in an all-to-all. Where all of the group's axes cut what is
-/// held, every element goes to each member that wants it: as many as the new layout has copies of it.
-std::int64_t exchanged_elements(const MeshShape& mesh, const Step& step, const Layout& held,
-                                const Shape& source, const Shape& target) {
+/// Elements that the busiest rank sends in an all-to-all, up to what uneven pieces differ by. Where all of
+/// the group's axes cut what is held, as many copies of it go out as the new layout has.
+std::int64_t most_sent_elements(const MeshShape& mesh, const Step& step, const Layout& held) {
   bool cut = true;
-  std::int64_t copies = 1, kept = 1;
+  std::int64_t copies = 1;
   for (int axis = 0; axis < mesh.axes; ++axis) {
     if (!contains(step.axes, axis)) continue;
     cut = cut && held.placements[axis].is_shard();
     if (step.to.placements[axis].is_replicate()) copies *= mesh.size[static_cast<std::size_t>(axis)];
   }
   if (cut) {
+    const Shape source = held.largest_piece(mesh), target = step.to.largest_piece(mesh);
+    std::int64_t kept = some_are_apart(mesh, held, step.to) ? 0 : 1;
     for (int dim = 0; dim < source.rank(); ++dim) kept *= std::min(source[dim], target[dim]);
     return source.count() * copies - kept;
   }
-  const Coordinates first{};
-  const Box box = held.box(mesh, first);
-  std::int64_t elements = 0;
-  for (Coordinates there{}; next_member(mesh, step.axes, there);) {
-    if (feeds(step, held, first, there)) elements += intersect(box, step.to.box(mesh, there)).extent.count();
+  std::int64_t most = 0;
+  for_members(mesh, step.axes, [&](const Coordinates& here) {
+    const Box source = held.box(mesh, here);
+    std::int64_t elements = 0;
+    for_members(mesh, step.axes, [&](const Coordinates& there) {
+      if (there != here && feeds(step, held, here, there))
+        elements += intersect(source, step.to.box(mesh, there)).extent.count();
+    });
+    most = std::max(most, elements);
+  });
+  return most;
+}
+
+/// Elements that the member with the least of the result keeps for itself in a reduce-scatter: the last one.
+std::int64_t least_kept(const MeshShape& mesh, const Step& step) {
+  Coordinates last{};
+  for (int axis = 0; axis < mesh.axes; ++axis) {
+    const auto a = static_cast<std::size_t>(axis);
+    if (contains(step.axes, axis)) last[a] = mesh.size[a] - 1;
   }
-  return elements;
+  return step.to.box(mesh, last).extent.count();
 }
 
 }  // namespace
@@ -64,28 +102,26 @@ TransferCost transfer_cost(const MeshShape& mesh, const Layout& from, const Layo
   TransferCost cost;
   if (from == to) return cost;
   const Layout* now = &from;
-  Shape source = from.largest_piece(mesh);
   const Steps steps = redistribution_steps(mesh, from, to);
   for (const Step& step : steps) {
     double ranks = 1;
     for (int axis = 0; axis < mesh.axes; ++axis) {
       if (contains(step.axes, axis)) ranks *= mesh.size[static_cast<std::size_t>(axis)];
     }
-    const Shape target = step.to.largest_piece(mesh);
-    const auto elements = static_cast<double>(source.count());
+    const auto elements = static_cast<double>(now->largest_piece(mesh).count());
     double sent = 0;
     switch (step.kind) {
       case Collective::kAllGather:
         sent = (ranks - 1) * elements;
         break;
-      case Collective::kReduceScatter:
-        sent = elements - static_cast<double>(target.count());
-        break;
       case Collective::kAllReduce:
         sent = 2 * (ranks - 1) / ranks * elements;
         break;
+      case Collective::kReduceScatter:
+        sent = elements - static_cast<double>(least_kept(mesh, step));
+        break;
       case Collective::kAllToAll:
-        sent = static_cast<double>(exchanged_elements(mesh, step, *now, source, target));
+        sent = static_cast<double>(most_sent_elements(mesh, step, *now));
         break;
       default:
         break;
@@ -93,8 +129,63 @@ TransferCost transfer_cost(const MeshShape& mesh, const Layout& from, const Layo
     cost.bytes[static_cast<std::size_t>(step.kind)] += sent * element_bytes;
     if (step.kind != Collective::kBroadcast) ++cost.messages;
     now = &step.to;
-    source = target;
   }
+  return cost;
+}
+
+namespace {
+
+/// Elements that the region which a piece reads has beyond the piece, where halos come from both sides.
+double halo_elements(const MeshShape& mesh, const Shape& piece,
+                     const std::array<const Row*, kMaxAxes>& rows) {
+  Shape parts = Shape::filled(piece.rank(), 1), region = piece;
+  for (int axis = 0; axis < mesh.axes; ++axis) {
+    const Row* row = rows[static_cast<std::size_t>(axis)];
+    if (row == nullptr || row->own.below + row->own.above == 0) continue;
+    const int dim = row->inputs[0].dim;
+    const OwnTraffic& own = row->own;
+    parts[dim] *= mesh.size[static_cast<std::size_t>(axis)];
+    const bool both = own.around || parts[dim] > 2;
+    region[dim] = piece[dim] + (both ? own.below + own.above : std::max(own.below, own.above));
+  }
+  return static_cast<double>(region.count() - piece.count());
+}
+
+}  // namespace
+
+TransferCost own_cost(const MeshShape& mesh, const Layout& first, const Layout& last,
+                      const std::array<const Row*, kMaxAxes>& rows, double element_bytes) {
+  constexpr double kNumberBytes = 4;
+  TransferCost cost;
+  double ranks = 1;
+  const Row* row = nullptr;  // those along other axes have the same algorithm
+  for (int axis = 0; axis < mesh.axes; ++axis) {
+    const auto a = static_cast<std::size_t>(axis);
+    if (mesh.size[a] == 1 || rows[a] == nullptr || rows[a]->own == OwnTraffic{}) continue;
+    row = rows[a];
+    ranks *= mesh.size[a];
+  }
+  if (row == nullptr) return cost;
+  const OwnTraffic& own = row->own;
+  const Shape piece = first.largest_piece(mesh);
+  const auto numbers = [&](OwnTraffic::Dims dims) {
+    double count = kNumberBytes;
+    for (int dim = 0; dim < piece.rank(); ++dim) {
+      if ((dims >> dim & 1U) != 0) count *= static_cast<double>(piece[dim]);
+    }
+    return count;
+  };
+  const auto send = [&](Collective kind, double bytes, double messages) {
+    if (bytes == 0) return;
+    cost.bytes[static_cast<std::size_t>(kind)] += bytes;
+    cost.messages += static_cast<int>(messages);
+  };
+  send(Collective::kAllGather, (ranks - 1) * own.gathered * numbers(own.gathered_for), 1);
+  send(Collective::kAllReduce, 2 * (ranks - 1) / ranks * own.summed * numbers(own.summed_for), 1);
+  send(Collective::kExchange, 2 * halo_elements(mesh, piece, rows) * element_bytes, 2);
+  send(Collective::kExchange, 2 * own.moved * static_cast<double>(piece.count()) * element_bytes, 2);
+  const auto keys = static_cast<double>(last.largest_piece(mesh).count());
+  send(Collective::kExchange, (ranks - 1) * own.ring * keys * element_bytes, 3 * (ranks - 1));
   return cost;
 }
 

@@ -53,25 +53,26 @@ Range cut_range(std::int64_t extent, int count, int index) {
 }
 
 Box Layout::box(const MeshShape& mesh, const Coordinates& at) const {
+  std::array<std::int64_t, Shape::kMaxRank> unit{}, first{}, units{};
+  for (int axis = 0; axis < mesh.axes; ++axis) {
+    const Placement& placement = placements[axis];
+    if (!placement.is_shard()) continue;
+    const auto a = static_cast<std::size_t>(axis), dim = static_cast<std::size_t>(placement.dim);
+    if (unit[dim] == 0) {
+      unit[dim] = placement.unit;
+      units[dim] = (global[placement.dim] + unit[dim] - 1) / unit[dim];
+    }
+    if (mesh.size[a] == 1) continue;
+    const Range range = cut_range(units[dim], mesh.size[a], at[a]);
+    first[dim] += range.begin;
+    units[dim] = range.size();
+  }
   Box box = Box::whole(global);
   for (int dim = 0; dim < global.rank(); ++dim) {
-    std::int64_t unit = 0, first = 0, units = 0;
-    for (int axis = 0; axis < mesh.axes; ++axis) {
-      const Placement& placement = placements[axis];
-      if (!placement.is_shard() || placement.dim != dim) continue;
-      if (unit == 0) {
-        unit = placement.unit;
-        units = (global[dim] + unit - 1) / unit;
-      }
-      const auto a = static_cast<std::size_t>(axis);
-      const Range range = cut_range(units, mesh.size[a], at[a]);
-      first += range.begin;
-      units = range.size();
-    }
-    if (unit == 0) continue;
-    const std::int64_t begin = std::min(first * unit, global[dim]);
-    box.begin[dim] = begin;
-    box.extent[dim] = std::min((first + units) * unit, global[dim]) - begin;
+    const auto d = static_cast<std::size_t>(dim);
+    if (unit[d] == 0) continue;
+    box.begin[dim] = std::min(first[d] * unit[d], global[dim]);
+    box.extent[dim] = std::min((first[d] + units[d]) * unit[d], global[dim]) - box.begin[dim];
   }
   return box;
 }

@@ -165,7 +165,7 @@ RowChoice PlanSpace::make_choice(const Trace::Node& node, const AxisRows& rows) 
     labels.push_back(row.label);
   }
   d.rows = join(labels, " ");
-  choice.seconds += local_seconds(node, d) + own_seconds(node, d, rows) + ring_seconds(node, rows, d);
+  choice.seconds += local_seconds(node, d) + own_seconds(node, d, rows);
   for (std::size_t i = 0; i < node.inputs.size(); ++i) {
     if (value(node.inputs[i]).role == Trace::Role::kParameter) {
       choice.seconds += parameter_seconds(layout(node.inputs[i], d.inputs[i]));
@@ -224,37 +224,15 @@ double PlanSpace::local_seconds(const Trace::Node& node, const Decision& decisio
               bytes / model_.memory_bytes_per_second);
 }
 
-/// What rows with a ring send, once over the set of their axes.
-double PlanSpace::ring_seconds(const Trace::Node& node, const AxisRows& rows,
-                               const Decision& decision) const {
-  double share = 0, ranks = 1;
-  for (int axis = 0; axis < mesh_.axes; ++axis) {
-    const int r = rows[static_cast<std::size_t>(axis)], size = mesh_.size[static_cast<std::size_t>(axis)];
-    if (size == 1 || r < 0 || rows_of(node)[static_cast<std::size_t>(r)].ring == 0) continue;
-    share = rows_of(node)[static_cast<std::size_t>(r)].ring;
-    ranks *= size;
-  }
-  const Layout last = layout(node.inputs.back(), decision.inputs.back());
-  const double piece = static_cast<double>(last.largest_piece(mesh_).count());
-  constexpr double kMessages = 3;  // forward one, backward two
-  return (ranks - 1) * (kMessages * model_.latency_seconds +
-                        share * piece * model_.element_bytes / model_.network_bytes_per_second);
-}
-
 /// What the rows' own algorithms send, forward and backward.
 double PlanSpace::own_seconds(const Trace::Node& node, const Decision& decision, const AxisRows& rows) const {
-  double seconds = 0;
-  for (int axis = 0; axis < mesh_.axes; ++axis) {
-    const int r = rows[static_cast<std::size_t>(axis)];
-    if (r < 0) continue;
-    const Row& row = rows_of(node)[static_cast<std::size_t>(r)];
-    if (row.slice_bytes == 0) continue;
-    const Shape piece = layout(node.inputs[0], decision.inputs[0]).box(mesh_, {}).extent;
-    const std::int64_t slice = piece.count() / std::max<std::int64_t>(piece[row.inputs[0].dim], 1);
-    seconds += 2 * (model_.latency_seconds +
-                    static_cast<double>(row.slice_bytes * slice) / model_.network_bytes_per_second);
+  std::array<const Row*, kMaxAxes> chosen{};
+  for (std::size_t axis = 0; axis < chosen.size(); ++axis) {
+    if (rows[axis] >= 0) chosen[axis] = &rows_of(node)[static_cast<std::size_t>(rows[axis])];
   }
-  return seconds;
+  return own_cost(mesh_, layout(node.inputs.front(), decision.inputs.front()),
+                  layout(node.inputs.back(), decision.inputs.back()), chosen, model_.element_bytes)
+      .seconds(model_);
 }
 
 /// A parameter is gathered along the axes that do not cut it, forward and backward, and its gradient is

@@ -48,7 +48,6 @@ class PlanSpace {
   std::vector<int> rows_on_axis(const Trace::Node& node, int axis) const;
   RowChoice make_choice(const Trace::Node& node, const AxisRows& rows) const;
   double local_seconds(const Trace::Node& node, const Decision& decision) const;
-  double ring_seconds(const Trace::Node& node, const AxisRows& rows, const Decision& decision) const;
   double own_seconds(const Trace::Node& node, const Decision& decision, const AxisRows& rows) const;
   double parameter_seconds(const Layout& compute) const;
   double least_gather(int v, const Placements& whole, int gathers, int messages) const;

@@ -1,4 +1,5 @@
 #pragma once
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -6,6 +7,32 @@
 #include "parallel/layout.h"
 
 namespace jigsaw {
+
+/// What a row's own algorithm sends to other ranks in a step, beside redistributions. The rows of an
+/// operation along several axes are one algorithm, over the ranks of all of them.
+struct OwnTraffic {
+  /// Dims of the first input as a set of bits.
+  using Dims = std::uint32_t;
+
+  /// Statistics, in f32: for each element that the piece has in these dims, so many numbers are gathered
+  /// forward, and so many summed over ranks backward.
+  Dims gathered_for = 0, summed_for = 0;
+  double gathered = 0, summed = 0;
+
+  /// Halos, forward and again backward: points of the dim that the row cuts, beyond the piece's low and high
+  /// end; `around` where the dim goes on beyond the grid's ends.
+  std::int64_t below = 0, above = 0;
+  bool around = false;
+
+  /// What goes to each other rank, forward and backward, over the elements of the last input's piece (keys
+  /// and values that go round).
+  double ring = 0;
+
+  /// What changes ranks forward, and again backward, over the elements of the first input's piece, at most.
+  double moved = 0;
+
+  bool operator==(const OwnTraffic&) const = default;
+};
 
 /// One way to run an operation on pieces along ONE mesh axis: placements of its inputs and its output under
 /// which the local kernel gives pieces of the right answer. All-Replicate is always valid and never listed.
@@ -17,13 +44,7 @@ struct Row {
   std::string label;  ///< what is cut: an index letter; or "sum": a Partial input passes
   std::vector<Placement> inputs;
   Placement output;
-  /// What the row's own algorithm (statistics, halos) sends, forward and again backward: bytes for each
-  /// element of a slice of the first input's piece across the cut dim.
-  std::int64_t slice_bytes = 0;
-
-  /// Where not zero: what the row's own algorithm sends to each other rank of all axes with such a row,
-  /// forward and backward, over the elements of the last input's piece (keys and values that go round).
-  double ring = 0;
+  OwnTraffic own = {};
 
   bool operator==(const Row&) const = default;
 };

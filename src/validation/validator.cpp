@@ -49,7 +49,7 @@ class Validation {
       closure_.push_back(row);
       const Row twice = scaled(row, 2);
       if (!(twice == row)) closure_.push_back(twice);
-      if (row.ring == 0) continue;
+      if (row.own.ring == 0) continue;
       // What goes round may be cut in units of its own.
       for (auto [mixed, other] : {std::pair{row, twice}, {twice, row}}) {
         mixed.inputs.back() = other.inputs.back();
@@ -134,7 +134,7 @@ std::vector<Row> listed_rows(const OperationCase& one) {
   require(!one.instances.empty(), "a case of the validator has shapes");
   const auto rows_of = [](const OperationCase::Instance& instance) {
     std::vector<Row> rows = PlacedRun(instance).signature().rows;
-    for (Row& row : rows) row.slice_bytes = 0;  // what they send may depend on the shapes
+    for (Row& row : rows) row.own = {.ring = row.own.ring};  // the rest may depend on the shapes
     return rows;
   };
   const std::vector<Row> rows = rows_of(one.instances[0]);

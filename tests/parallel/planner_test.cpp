@@ -4,14 +4,13 @@
 #include <gtest/gtest.h>
 
 #include <ctime>
-#include <limits>
-#include <set>
 
 #include "base/text.h"
 #include "comm/record/record.h"
 #include "comm/thread/run_ranks.h"
 #include "config/config.h"
 #include "layers/registry.h"
+#include "support/exhaustive_plan.h"
 
 namespace jigsaw {
 namespace {
@@ -60,234 +59,6 @@ Json sequential(const Json& layer) {
 }
 const Json kNorm = {{"type", "layer_norm"}};
 
-/// The cost of plans by their definition, and the cheapest one by trying them all.
-class Exhaustive {
- public:
-  Exhaustive(const Trace& trace, const MeshShape& mesh, const CostModel& costs)
-      : trace_(trace), mesh_(mesh), costs_(costs), homes_(trace.values.size()) {
-    for (std::size_t v = 0; v < trace.values.size(); ++v) homes_[v] = homes_of(trace.values[v]);
-    for (const Trace::Node& node : trace.nodes) {
-      std::set<int> values(node.inputs.begin(), node.inputs.end());
-      values.insert(node.output);
-      tables_.push_back({{values.begin(), values.end()}, {}});
-      fill(tables_.back(), node);
-    }
-  }
-
-  /// The minimum over all homes of all values; for each of them every operation takes its best rows.
-  double minimum() const {
-    std::vector<std::size_t> homes(trace_.values.size(), 0);
-    double best = std::numeric_limits<double>::infinity();
-    do {
-      double seconds = 0;
-      for (const Table& table : tables_) seconds += table.seconds[index(table, homes)];
-      best = std::min(best, seconds);
-    } while (next(homes));
-    return best;
-  }
-
-  double cost(const Plan& plan) const {
-    double seconds = 0;
-    std::vector<Placements> home(trace_.values.size());
-    for (std::size_t v = 0; v < home.size(); ++v) home[v] = trace_.values[v].placements;
-    for (std::size_t n = 0; n < trace_.nodes.size(); ++n) {
-      const Trace::Node& node = trace_.nodes[n];
-      const Decision& decision = plan.decisions[n];
-      home[static_cast<std::size_t>(node.output)] = decision.output;
-      std::vector<const Row*> rows(static_cast<std::size_t>(mesh_.axes), nullptr);
-      for (int axis = 0; axis < mesh_.axes; ++axis) {
-        for (const Row& row : node.signature.rows) {
-          if (contains(decision.cut, axis) && row.output == decision.row_output[axis] &&
-              row.inputs[0] == decision.inputs[0][axis] &&
-              row.inputs.back() == decision.inputs.back()[axis]) {
-            rows[static_cast<std::size_t>(axis)] = &row;
-          }
-        }
-      }
-      seconds += work(node, rows) + transfers(node, rows, home);
-    }
-    return seconds;
-  }
-
- private:
-  using Rows = std::vector<const Row*>;  // by axis; null where the axis has one rank
-
-  const Trace::Value& value(int v) const { return trace_.values[static_cast<std::size_t>(v)]; }
-  int size(int axis) const { return mesh_.size[static_cast<std::size_t>(axis)]; }
-  double piece(const Shape& global, const Placements& placements) const {
-    return static_cast<double>(Layout{global, placements}.box(mesh_, {}).extent.count());
-  }
-  double transfer(const Shape& global, const Placements& from, const Placements& to) const {
-    return transfer_cost(mesh_, {global, from}, {global, to}, costs_.element_bytes).seconds(costs_);
-  }
-
-  /// Every dim may be cut that has enough elements; along data it is the sample.
-  std::vector<Placements> homes_of(const Trace::Value& v) const {
-    if (v.role != Trace::Role::kActivation) return {v.placements};
-    std::vector<Placements> homes = {Placements{}};
-    for (int axis = 0; axis < mesh_.axes; ++axis) {
-      if (size(axis) == 1) continue;
-      std::vector<Placements> next;
-      for (const Placements& home : homes) {
-        for (int dim = 0; dim < v.shape.rank(); ++dim) {
-          if ((axis == 0 && dim > 0) || v.shape[dim] < size(axis)) continue;
-          next.push_back(home);
-          next.back()[axis] = Placement::shard(dim);
-        }
-      }
-      homes = next;
-    }
-    return homes;
-  }
-
-  std::vector<Rows> row_combinations(const Trace::Node& node) const {
-    std::vector<Rows> all = {Rows(static_cast<std::size_t>(mesh_.axes), nullptr)};
-    for (int axis = 0; axis < mesh_.axes; ++axis) {
-      if (size(axis) == 1) continue;
-      std::vector<Rows> next;
-      for (const Rows& rows : all) {
-        for (const Row& row : node.signature.rows) {
-          if (axis == 0 ? !(row.output == Placement::shard(0)) : units(node, row) < size(axis)) continue;
-          next.push_back(rows);
-          next.back()[static_cast<std::size_t>(axis)] = &row;
-        }
-      }
-      all = next;
-    }
-    return all;
-  }
-
-  static std::int64_t units(const Trace::Node& node, const Row& row) {
-    for (std::size_t i = 0; i < row.inputs.size(); ++i) {
-      if (!row.inputs[i].is_shard()) continue;
-      return (node.signature.inputs[i][row.inputs[i].dim] + row.inputs[i].unit - 1) / row.inputs[i].unit;
-    }
-    return 0;
-  }
-
-  Placements operand(const Rows& rows, std::size_t i) const {
-    Placements placements;
-    for (std::size_t axis = 0; axis < rows.size(); ++axis) {
-      if (rows[axis] != nullptr) placements.of[axis] = rows[axis]->inputs[i];
-    }
-    return placements;
-  }
-
-  /// Local work of the rank with the largest pieces, statistics of rows, and parameters gathered twice and
-  /// scattered.
-  double work(const Trace::Node& node, const Rows& rows) const {
-    double flops = node.signature.forward_flops, elements = piece(node.signature.output, output(rows)),
-           seconds = 0;
-    for (int axis = 0; axis < mesh_.axes; ++axis) {
-      const Row* row = rows[static_cast<std::size_t>(axis)];
-      if (row == nullptr) continue;
-      // What axes before this one leave of the dim.
-      std::int64_t left = units(node, *row);
-      for (int before = 0; before < axis; ++before) {
-        if (rows[static_cast<std::size_t>(before)] == row) left = (left + size(before) - 1) / size(before);
-      }
-      flops *= std::ceil(static_cast<double>(left) / size(axis)) / static_cast<double>(left);
-      if (row->slice_bytes == 0) continue;
-      const Shape piece = Layout{node.signature.inputs[0], operand(rows, 0)}.box(mesh_, {}).extent;
-      const auto slice = static_cast<double>(piece.count() / piece[row->inputs[0].dim]);
-      seconds += 2 * costs_.latency_seconds +
-                 2 * static_cast<double>(row->slice_bytes) * slice / costs_.network_bytes_per_second;
-    }
-    for (std::size_t i = 0; i < node.inputs.size(); ++i) {
-      elements += piece(node.signature.inputs[i], operand(rows, i));
-      if (value(node.inputs[i]).role == Trace::Role::kParameter) seconds += gather(node, rows, i);
-    }
-    return seconds + 3 * flops / costs_.flops_per_second +
-           3 * elements * costs_.element_bytes / costs_.memory_bytes_per_second;
-  }
-
-  double gather(const Trace::Node& node, const Rows& rows, std::size_t i) const {
-    double holders = 1;
-    for (int axis = 1; axis < mesh_.axes; ++axis) {
-      if (!operand(rows, i)[axis].is_shard()) holders *= size(axis);
-    }
-    const double bytes = piece(node.signature.inputs[i], operand(rows, i)) * costs_.element_bytes;
-    return 3 * bytes * (holders - 1) / holders / costs_.network_bytes_per_second;
-  }
-
-  Placements output(const Rows& rows) const {
-    Placements placements;
-    for (std::size_t axis = 0; axis < rows.size(); ++axis) {
-      if (rows[axis] != nullptr) placements.of[axis] = rows[axis]->output;
-    }
-    return placements;
-  }
-
-  /// Inputs in (again in backward if it reads them), gradients back out, the result out and its gradient in.
-  double transfers(const Trace::Node& node, const Rows& rows, const std::vector<Placements>& home) const {
-    const Shape& shape = node.signature.output;
-    const Placements kept = home[static_cast<std::size_t>(node.output)], made = output(rows);
-    double seconds = transfer(shape, made, kept) + transfer(shape, dual(kept), dual(made));
-    for (std::size_t i = 0; i < node.inputs.size(); ++i) {
-      if (value(node.inputs[i]).role == Trace::Role::kParameter) continue;
-      const Placements held = home[static_cast<std::size_t>(node.inputs[i])], wanted = operand(rows, i);
-      Placements gradient = wanted;
-      for (std::size_t axis = 0; axis < rows.size(); ++axis) {
-        gradient.of[axis] = gradient_placement(wanted.of[axis], rows[axis] != nullptr);
-      }
-      const Shape& input = node.signature.inputs[i];
-      seconds += transfer(input, held, wanted) * (node.signature.saved[i] ? 2 : 1) +
-                 transfer(input, gradient, dual(held));
-    }
-    return seconds;
-  }
-
-  /// Of an operation: the least cost over its rows, by the homes of its values.
-  struct Table {
-    std::vector<int> values;
-    std::vector<double> seconds;
-  };
-
-  std::size_t index(const Table& table, const std::vector<std::size_t>& homes) const {
-    std::size_t result = 0;
-    for (const int v : table.values) {
-      const auto at = static_cast<std::size_t>(v);
-      result = result * homes_[at].size() + homes[at];
-    }
-    return result;
-  }
-  void fill(Table& table, const Trace::Node& node) const {
-    const std::vector<Rows> combinations = row_combinations(node);
-    std::vector<std::size_t> homes(trace_.values.size(), 0);
-    std::vector<Placements> home(homes.size());
-    do {
-      for (const int v : table.values) {
-        const auto at = static_cast<std::size_t>(v);
-        home[at] = homes_[at][homes[at]];
-      }
-      double& best = table.seconds.emplace_back(std::numeric_limits<double>::infinity());
-      for (const Rows& rows : combinations)
-        best = std::min(best, work(node, rows) + transfers(node, rows, home));
-    } while (next(homes, table.values));
-  }
-
-  /// The next combination of homes of these values, the last one fastest; false after the last combination.
-  bool next(std::vector<std::size_t>& homes, const std::vector<int>& values) const {
-    for (auto v = values.rbegin(); v != values.rend(); ++v) {
-      const auto at = static_cast<std::size_t>(*v);
-      if (++homes[at] < homes_[at].size()) return true;
-      homes[at] = 0;
-    }
-    return false;
-  }
-  bool next(std::vector<std::size_t>& homes) const {
-    std::vector<int> all(homes.size());
-    for (std::size_t v = 0; v < all.size(); ++v) all[v] = static_cast<int>(v);
-    return next(homes, all);
-  }
-
-  const Trace& trace_;
-  const MeshShape mesh_;
-  const CostModel& costs_;
-  std::vector<std::vector<Placements>> homes_;
-  std::vector<Table> tables_;
-};
-
 /// Machines on which different things are dear.
 std::vector<CostModel> machines() {
   CostModel usual, slow_network, slow_start, slow_memory;
@@ -302,11 +73,13 @@ void expect_cheapest(const Job& job, const std::string& block) {
   for (const CostModel& costs : machines()) {
     const PlanBook plans = job.plans(costs);
     const PlanBook::Entry& entry = plans.at(block);
-    const Exhaustive all(entry.trace, mesh, costs);
+    const testing::ExhaustivePlan all(entry.trace, mesh, costs);
     const double least = all.minimum();
     ASSERT_GT(least, 0);
-    EXPECT_NEAR(entry.plan.seconds / least, 1, 1e-12) << entry.plan.to_string(entry.trace, mesh);
-    EXPECT_NEAR(all.cost(entry.plan) / least, 1, 1e-12) << entry.plan.to_string(entry.trace, mesh);
+    // Where pieces are uneven, the planner takes what the busiest rank sends up to a remainder.
+    constexpr double kRemainder = 1e-4;
+    EXPECT_NEAR(entry.plan.seconds / least, 1, kRemainder) << entry.plan.to_string(entry.trace, mesh);
+    EXPECT_NEAR(all.cost(entry.plan) / least, 1, kRemainder) << entry.plan.to_string(entry.trace, mesh);
   }
 }
 

@@ -23,7 +23,9 @@ unsigned draw(Generator& generator, std::size_t count) {
 }
 
 const char* name(Link::Kind kind) {
-  static constexpr const char* kNames[] = {"linear", "pointwise", "norm", "tokens", "patches", "attend"};
+  static constexpr const char* kNames[] = {"linear",     "pointwise", "norm",       "tokens",
+                                           "patches",    "products",  "attention",  "convolution",
+                                           "group norm", "pooling",   "upsampling", "concatenation"};
   return kNames[static_cast<int>(kind)];
 }
 
@@ -77,12 +79,61 @@ class Builder {
         const Variable patches = patchify(tape_, x, patch);
         return unpatchify(tape_, patches, patch, {shape[1], shape[2]});
       }
-      case Link::Kind::kAttend: {
+      case Link::Kind::kProducts: {
         const Variable keys = contract(tape_, "bhwk,bhwn->bkn", x, alike(shape, generator));
         return contract(tape_, "bhwk,bkn->bhwn", x, keys);
       }
+      case Link::Kind::kAttention:
+        return some_attention(x, generator);
+      case Link::Kind::kConvolution:
+        return some_convolution(x, generator);
+      case Link::Kind::kGroupNorm:
+        return group_norm(tape_, x, parameter({shape[3]}), parameter({shape[3]}),
+                          draw(generator, 2) == 0 ? 1 : shape[3], 0.1);
+      case Link::Kind::kPooling: {
+        const Window window{{2, 2}, {2, 2}, {1, 1}};
+        const auto how = draw(generator, 2) == 0 ? PoolingKind::kMax : PoolingKind::kAverage;
+        return pooling(tape_, x, how, window, padding(0, Edge::kZero),
+                       {(shape[1] + 1) / 2, (shape[2] + 1) / 2}, false);
+      }
+      case Link::Kind::kUpsampling: {
+        const auto interpolation = draw(generator, 2) == 0 ? Interpolation::kNearest : Interpolation::kLinear;
+        constexpr std::int64_t kManyPoints = 200;
+        const std::int64_t factor = shape[1] * shape[2] > kManyPoints ? 1 : 2;
+        const Shape grid{factor * shape[1], factor * shape[2]};
+        // One row less than the whole grid, as on the way up from an odd number of rows.
+        const Shape space{std::max<std::int64_t>(grid[0] - 1, 1), grid[1]};
+        return resample(tape_, x, interpolation, grid, space, padding(0, Edge::kReplicate));
+      }
+      case Link::Kind::kConcatenation:
+        return concatenate(tape_, x, alike(shape, generator));
     }
     fail("unknown link");
+  }
+
+  static Padding padding(std::int64_t points, Edge edge) {
+    return {{{points, points, edge, edge}, {points, points, edge, edge}}, {}};
+  }
+
+  /// Of the normalised field: what products before it made large would leave one weight of nearly 1, and
+  /// roundings would decide which.
+  Variable some_attention(const Variable& x, Generator& generator) {
+    const std::int64_t size = 1 + draw(generator, 2), heads = 1 + draw(generator, 3), width = x.shape()[3];
+    const Variable field = layer_norm(tape_, "bhwk", x, parameter({width}), parameter({width}), 0.1);
+    const Variable qkv =
+        contract(tape_, "bhwk,gnk->bhwgn", field, parameter({3, heads * size, width}), {{'n', size}});
+    return attention(tape_, qkv,
+                     {size, draw(generator, 3) == 0 ? 0.3 : 0.0, concat("weights.", values_.size())});
+  }
+
+  Variable some_convolution(const Variable& x, Generator& generator) {
+    static constexpr Edge kEdges[] = {Edge::kZero, Edge::kReplicate, Edge::kPeriodic};
+    const std::int64_t reach = draw(generator, 3), stride = 1 + draw(generator, 2);
+    const std::int64_t channels = x.shape()[3], groups = draw(generator, 3) == 0 ? channels : 1;
+    const std::int64_t features = groups == 1 ? 3 + draw(generator, 3) : 2 * channels;
+    const Window window{{2 * reach + 1, 2 * reach + 1}, {stride, stride}, {1, 1}};
+    const Variable weight = parameter({features, channels / groups, window.extent[0], window.extent[1]});
+    return convolution(tape_, x, weight, window, groups, padding(reach, kEdges[draw(generator, 3)]));
   }
 
   Variable some_pointwise(const Variable& x, Generator& generator) {
@@ -110,6 +161,20 @@ class Builder {
   int next_parameter_ = 0;
 };
 
+/// How many operations a link makes.
+std::size_t operations_of(Link::Kind kind) {
+  switch (kind) {
+    case Link::Kind::kTokens:
+    case Link::Kind::kAttention:
+      return 3;
+    case Link::Kind::kPatches:
+    case Link::Kind::kProducts:
+      return 2;
+    default:
+      return 1;
+  }
+}
+
 /// A chain's operations, and which link each belongs to.
 struct Recorded {
   Trace trace;
@@ -128,14 +193,8 @@ Recorded record(const Chain& chain, const Rank& rank, ParameterBlock& block, con
         for (const Link& link : chain.links) builder.apply(link);
         return builder.result();
       });
-  // Kinds make a fixed number of operations each.
-  for (std::size_t i = 0; i < chain.links.size(); ++i) {
-    const Link::Kind kind = chain.links[i].kind;
-    const std::size_t operations = kind == Link::Kind::kTokens                                   ? 3
-                                   : kind == Link::Kind::kPatches || kind == Link::Kind::kAttend ? 2
-                                                                                                 : 1;
-    recorded.link.insert(recorded.link.end(), operations, i);
-  }
+  for (std::size_t i = 0; i < chain.links.size(); ++i)
+    recorded.link.insert(recorded.link.end(), operations_of(chain.links[i].kind), i);
   require(recorded.link.size() == recorded.trace.nodes.size(), "a link makes another number of operations");
   if (edit) {
     for (Trace::Node& node : recorded.trace.nodes) edit(node.signature);

@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "autograd/field_operations.h"
 #include "autograd/operations.h"
 #include "support/parameters.h"
 
@@ -11,8 +12,21 @@ namespace jigsaw::testing {
 /// One to three operations from a field [B, H, W, C] to a field. The seed chooses operands, options, and how
 /// the operations run and where their results are kept.
 struct Link {
-  enum class Kind : std::uint8_t { kLinear, kPointwise, kNorm, kTokens, kPatches, kAttend };
-  static constexpr int kKinds = 6;
+  enum class Kind : std::uint8_t {
+    kLinear,
+    kPointwise,
+    kNorm,
+    kTokens,
+    kPatches,
+    kProducts,  ///< of a field with another of its shape, and with what they make
+    kAttention,
+    kConvolution,
+    kGroupNorm,
+    kPooling,
+    kUpsampling,
+    kConcatenation
+  };
+  static constexpr int kKinds = 12;
   Kind kind;
   unsigned seed;
 };

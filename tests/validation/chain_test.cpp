@@ -79,7 +79,8 @@ TEST(Chain, AWrongRowIsFoundAndShrunk) {
 TEST(Chain, ShrinkingKeepsOnlyWhatFails) {
   Chain chain = random_chain(1);
   chain.links.clear();
-  for (unsigned i = 0; i < 12; ++i) chain.links.push_back({static_cast<Link::Kind>(i % Link::kKinds), i});
+  for (unsigned i = 0; i < 2 * Link::kKinds; ++i)
+    chain.links.push_back({static_cast<Link::Kind>(i % Link::kKinds), i});
   chain.domain = {2, 2};
   chain.tensor = 2;
   const Chain smallest = testing::shrink(chain, [](const Chain& one) {

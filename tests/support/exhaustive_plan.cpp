@@ -1,0 +1,318 @@
+#include "support/exhaustive_plan.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace jigsaw::testing {
+
+namespace {
+
+constexpr double kNever = std::numeric_limits<double>::infinity();
+
+std::int64_t units(const Trace::Node& node, const Row& row) {
+  for (std::size_t i = 0; i < row.inputs.size(); ++i) {
+    if (!row.inputs[i].is_shard()) continue;
+    return (node.signature.inputs[i][row.inputs[i].dim] + row.inputs[i].unit - 1) / row.inputs[i].unit;
+  }
+  return 0;
+}
+
+std::vector<Box> boxes_of(const MeshShape& mesh, const Layout& layout) {
+  std::vector<Box> boxes;
+  for (int rank = 0; rank < mesh.ranks(); ++rank) boxes.push_back(layout.box(mesh, mesh.coordinates(rank)));
+  return boxes;
+}
+
+/// Elements that the busiest rank sends.
+double sent(const MeshShape& mesh, const Step& step, const Layout& held) {
+  const std::vector<Box> before = boxes_of(mesh, held), after = boxes_of(mesh, step.to);
+  double ranks = 1, most = 0;
+  for (int axis = 0; axis < mesh.axes; ++axis) {
+    if (contains(step.axes, axis)) ranks *= mesh.size[static_cast<std::size_t>(axis)];
+  }
+  for (std::size_t here = 0; here < before.size(); ++here) {
+    const auto mine = static_cast<double>(before[here].extent.count());
+    double elements = 0;
+    if (step.kind == Collective::kAllGather) elements = (ranks - 1) * mine;
+    if (step.kind == Collective::kAllReduce) elements = 2 * (ranks - 1) / ranks * mine;
+    if (step.kind == Collective::kReduceScatter)
+      elements = mine - static_cast<double>(after[here].extent.count());
+    if (step.kind == Collective::kAllToAll) {
+      const Coordinates at = mesh.coordinates(static_cast<int>(here));
+      for (std::size_t there = 0; there < after.size(); ++there) {
+        const Coordinates to = mesh.coordinates(static_cast<int>(there));
+        bool member = there != here;
+        for (std::size_t axis = 0; axis < at.size(); ++axis)
+          member = member && (at[axis] == to[axis] || contains(step.axes, static_cast<int>(axis)));
+        if (member && feeds(step, held, at, to))
+          elements += static_cast<double>(intersect(before[here], after[there]).extent.count());
+      }
+    }
+    most = std::max(most, elements);
+  }
+  return most;
+}
+
+}  // namespace
+
+ExhaustivePlan::ExhaustivePlan(const Trace& trace, const MeshShape& mesh, const CostModel& costs)
+    : trace_(trace), mesh_(mesh), costs_(costs) {
+  for (const Trace::Value& v : trace.values) homes_.push_back(homes_of(v));
+  for (const Trace::Node& node : trace.nodes) tables_.push_back(table_of(node));
+}
+
+double ExhaustivePlan::minimum() const {
+  double best = kNever;
+  std::vector<std::size_t> homes(trace_.values.size(), 0);
+  descend(0, 0, homes, best);
+  return best;
+}
+
+/// Operation n and those after it, for each home of its result.
+void ExhaustivePlan::descend(std::size_t n, double so_far, std::vector<std::size_t>& homes,
+                             double& best) const {
+  if (so_far >= best) return;
+  if (n == trace_.nodes.size()) {
+    best = so_far;
+    return;
+  }
+  const int made = trace_.nodes[n].output;
+  for (std::size_t home = 0; home < homes_[static_cast<std::size_t>(made)].size(); ++home) {
+    homes[static_cast<std::size_t>(made)] = home;
+    descend(n + 1, so_far + seconds(tables_[n], homes), homes, best);
+  }
+}
+
+double ExhaustivePlan::cost(const Plan& plan) const {
+  double total = 0;
+  std::vector<Placements> home(trace_.values.size());
+  for (std::size_t v = 0; v < home.size(); ++v) home[v] = trace_.values[v].placements;
+  for (std::size_t n = 0; n < trace_.nodes.size(); ++n) {
+    const Trace::Node& node = trace_.nodes[n];
+    const Decision& decision = plan.decisions[n];
+    home[static_cast<std::size_t>(node.output)] = decision.output;
+    Rows rows(static_cast<std::size_t>(mesh_.axes), nullptr);
+    for (int axis = 0; axis < mesh_.axes; ++axis) {
+      for (const Row& row : node.signature.rows) {
+        if (contains(decision.cut, axis) && row.output == decision.row_output[axis] &&
+            row.inputs[0] == decision.inputs[0][axis] && row.inputs.back() == decision.inputs.back()[axis]) {
+          rows[static_cast<std::size_t>(axis)] = &row;
+        }
+      }
+    }
+    total += work(node, rows) + result(node, rows, decision.output);
+    for (std::size_t i = 0; i < node.inputs.size(); ++i)
+      total += input(node, rows, i, home[static_cast<std::size_t>(node.inputs[i])]);
+  }
+  return total;
+}
+
+double ExhaustivePlan::piece(const Shape& global, const Placements& placements) const {
+  return static_cast<double>(Layout{global, placements}.box(mesh_, {}).extent.count());
+}
+
+double ExhaustivePlan::transfer(const Shape& global, const Placements& from, const Placements& to) const {
+  Layout held{global, from};
+  double total = 0;
+  for (const Step& step : redistribution_steps(mesh_, held, {global, to})) {
+    if (step.kind != Collective::kBroadcast) {
+      total += costs_.latency_seconds +
+               sent(mesh_, step, held) * costs_.element_bytes / costs_.network_bytes_per_second;
+    }
+    held = step.to;
+  }
+  return total;
+}
+
+std::vector<Placements> ExhaustivePlan::homes_of(const Trace::Value& v) const {
+  if (v.role != Trace::Role::kActivation) return {v.placements};
+  std::vector<Placements> homes = {Placements{}};
+  for (int axis = 0; axis < mesh_.axes; ++axis) {
+    if (size(axis) == 1) continue;
+    std::vector<Placements> next;
+    for (const Placements& home : homes) {
+      for (int dim = 0; dim < v.shape.rank(); ++dim) {
+        if ((axis == 0 && dim > 0) || v.shape[dim] < size(axis)) continue;
+        next.push_back(home);
+        next.back()[axis] = Placement::shard(dim);
+      }
+    }
+    homes = next;
+  }
+  return homes;
+}
+
+std::vector<ExhaustivePlan::Rows> ExhaustivePlan::row_combinations(const Trace::Node& node) const {
+  std::vector<Rows> all = {Rows(static_cast<std::size_t>(mesh_.axes), nullptr)};
+  for (int axis = 0; axis < mesh_.axes; ++axis) {
+    if (size(axis) == 1) continue;
+    std::vector<Rows> next;
+    for (const Rows& rows : all) {
+      for (const Row& row : node.signature.rows) {
+        if (axis == 0 ? !(row.output == Placement::shard(0)) : units(node, row) < size(axis)) continue;
+        next.push_back(rows);
+        next.back()[static_cast<std::size_t>(axis)] = &row;
+      }
+    }
+    all = next;
+  }
+  return all;
+}
+
+Placements ExhaustivePlan::operand(const Rows& rows, std::size_t i) const {
+  Placements placements;
+  for (std::size_t axis = 0; axis < rows.size(); ++axis) {
+    if (rows[axis] != nullptr) placements.of[axis] = rows[axis]->inputs[i];
+  }
+  return placements;
+}
+
+Placements ExhaustivePlan::output(const Rows& rows) const {
+  Placements placements;
+  for (std::size_t axis = 0; axis < rows.size(); ++axis) {
+    if (rows[axis] != nullptr) placements.of[axis] = rows[axis]->output;
+  }
+  return placements;
+}
+
+/// What the rows' own algorithms send: statistics, keys and values going round, and halos, of which a rank in
+/// the midst of the others sends to both sides.
+double ExhaustivePlan::own(const Trace::Node& node, const Rows& rows) const {
+  const Shape field = Layout{node.signature.inputs[0], operand(rows, 0)}.box(mesh_, {}).extent;
+  std::vector<double> parts(static_cast<std::size_t>(field.rank()), 1), halo(parts.size(), 0);
+  double sharing = 1, messages = 0, bytes = 0;
+  OwnTraffic own;
+  for (std::size_t axis = 0; axis < rows.size(); ++axis) {
+    const Row* row = rows[axis];
+    if (row == nullptr || row->own == OwnTraffic{}) continue;
+    own = row->own;
+    sharing *= mesh_.size[axis];
+    const auto dim = static_cast<std::size_t>(row->inputs[0].dim);
+    parts[dim] *= mesh_.size[axis];
+    halo[dim] = static_cast<double>(parts[dim] > 2 ? own.below + own.above : std::max(own.below, own.above));
+  }
+  if (own.gathered > 0) {
+    double gathered = own.gathered, summed = own.summed;
+    for (int dim = 0; dim < field.rank(); ++dim) {
+      if ((own.gathered_for >> dim & 1U) != 0) gathered *= static_cast<double>(field[dim]);
+      if ((own.summed_for >> dim & 1U) != 0) summed *= static_cast<double>(field[dim]);
+    }
+    bytes += 4 * (gathered * (sharing - 1) + 2 * (sharing - 1) / sharing * summed);
+    messages += 2;
+  }
+  double region = 1;
+  for (int dim = 0; dim < field.rank(); ++dim)
+    region *= static_cast<double>(field[dim]) + halo[static_cast<std::size_t>(dim)];
+  if (region > static_cast<double>(field.count())) {
+    bytes += 2 * (region - static_cast<double>(field.count())) * costs_.element_bytes;
+    messages += 2;
+  }
+  if (own.ring > 0) {
+    const std::size_t last = node.inputs.size() - 1;
+    bytes += (sharing - 1) * own.ring * piece(node.signature.inputs[last], operand(rows, last)) *
+             costs_.element_bytes;
+    messages += 3 * (sharing - 1);
+  }
+  return messages * costs_.latency_seconds + bytes / costs_.network_bytes_per_second;
+}
+
+/// Local work of the rank with the largest pieces, rows' own algorithms, and parameters gathered twice and
+/// scattered.
+double ExhaustivePlan::work(const Trace::Node& node, const Rows& rows) const {
+  double flops = node.signature.forward_flops, elements = piece(node.signature.output, output(rows)),
+         total = own(node, rows);
+  for (int axis = 0; axis < mesh_.axes; ++axis) {
+    const Row* row = rows[static_cast<std::size_t>(axis)];
+    if (row == nullptr) continue;
+    // What axes before this one leave of the dim.
+    std::int64_t left = units(node, *row);
+    for (int before = 0; before < axis; ++before) {
+      if (rows[static_cast<std::size_t>(before)] == row) left = (left + size(before) - 1) / size(before);
+    }
+    flops *= std::ceil(static_cast<double>(left) / size(axis)) / static_cast<double>(left);
+  }
+  for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+    elements += piece(node.signature.inputs[i], operand(rows, i));
+    if (value(node.inputs[i]).role == Trace::Role::kParameter) total += gather(node, rows, i);
+  }
+  return total + 3 * flops / costs_.flops_per_second +
+         3 * elements * costs_.element_bytes / costs_.memory_bytes_per_second;
+}
+
+double ExhaustivePlan::gather(const Trace::Node& node, const Rows& rows, std::size_t i) const {
+  double holders = 1;
+  for (int axis = 1; axis < mesh_.axes; ++axis) {
+    if (!operand(rows, i)[axis].is_shard()) holders *= size(axis);
+  }
+  const double bytes = piece(node.signature.inputs[i], operand(rows, i)) * costs_.element_bytes;
+  return 3 * bytes * (holders - 1) / holders / costs_.network_bytes_per_second;
+}
+
+/// An input in, again in backward if that reads it, and its gradient back.
+double ExhaustivePlan::input(const Trace::Node& node, const Rows& rows, std::size_t i,
+                             const Placements& home) const {
+  if (value(node.inputs[i]).role == Trace::Role::kParameter) return 0;
+  const Placements wanted = operand(rows, i);
+  Placements gradient = wanted;
+  for (std::size_t axis = 0; axis < rows.size(); ++axis)
+    gradient.of[axis] = gradient_placement(wanted.of[axis], rows[axis] != nullptr);
+  const Shape& shape = node.signature.inputs[i];
+  return transfer(shape, home, wanted) * (node.signature.saved[i] ? 2 : 1) +
+         transfer(shape, gradient, dual(home));
+}
+
+/// The result out, and its gradient in.
+double ExhaustivePlan::result(const Trace::Node& node, const Rows& rows, const Placements& home) const {
+  const Shape& shape = node.signature.output;
+  return transfer(shape, output(rows), home) + transfer(shape, dual(home), dual(output(rows)));
+}
+
+double ExhaustivePlan::seconds(const Table& table, const std::vector<std::size_t>& homes) const {
+  std::size_t index = 0;
+  for (const int v : table.values) {
+    const auto at = static_cast<std::size_t>(v);
+    index = index * homes_[at].size() + homes[at];
+  }
+  return table.seconds[index];
+}
+
+ExhaustivePlan::Table ExhaustivePlan::table_of(const Trace::Node& node) const {
+  Table table;
+  const auto column_of = [&](int v) {
+    const auto known = std::find(table.values.begin(), table.values.end(), v);
+    const auto column = static_cast<std::size_t>(known - table.values.begin());
+    if (known == table.values.end()) table.values.push_back(v);
+    return column;
+  };
+  std::vector<std::size_t> input_column;
+  for (const int v : node.inputs) input_column.push_back(column_of(v));
+  const std::size_t output_column = column_of(node.output);
+  std::size_t entries = 1;
+  for (const int v : table.values) entries *= homes(v).size();
+  table.seconds.assign(entries, kNever);
+  for (const Rows& rows : row_combinations(node)) {
+    std::vector<std::vector<double>> of_home;  // by column
+    for (const int v : table.values) of_home.emplace_back(homes(v).size(), 0.0);
+    for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+      for (std::size_t h = 0; h < homes(node.inputs[i]).size(); ++h)
+        of_home[input_column[i]][h] += input(node, rows, i, homes(node.inputs[i])[h]);
+    }
+    for (std::size_t h = 0; h < homes(node.output).size(); ++h)
+      of_home[output_column][h] += result(node, rows, homes(node.output)[h]);
+    const double local = work(node, rows);
+    std::vector<std::size_t> at(table.values.size(), 0);
+    for (double& best : table.seconds) {
+      double total = local;
+      for (std::size_t column = 0; column < at.size(); ++column) total += of_home[column][at[column]];
+      best = std::min(best, total);
+      for (std::size_t column = at.size(); column-- > 0;) {
+        if (++at[column] < of_home[column].size()) break;
+        at[column] = 0;
+      }
+    }
+  }
+  return table;
+}
+
+}  // namespace jigsaw::testing
