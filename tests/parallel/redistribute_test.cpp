@@ -65,6 +65,17 @@ std::vector<Layout> layouts_of(const Mesh& mesh, const Shape& global, bool parti
   return layouts;
 }
 
+/// Whether all ranks have equal pieces, in whatever order the axes cut.
+bool even(const MeshShape& mesh, const Layout& layout) {
+  std::int64_t ranks = 1;
+  for (int axis = 0; axis < mesh.axes; ++axis) ranks *= mesh.size[static_cast<std::size_t>(axis)];
+  for (int axis = 0; axis < mesh.axes; ++axis) {
+    const Placement& placement = layout.placements[axis];
+    if (placement.is_shard() && layout.global[placement.dim] % (ranks * placement.unit) != 0) return false;
+  }
+  return true;
+}
+
 /// Redistributes one made-up tensor and checks this rank's elements; false when something was wrong.
 bool check(const Rank& rank, const Layout& from, const Layout& to, DType dtype) {
   const MeshShape& mesh = rank.mesh.shape();
@@ -73,7 +84,7 @@ bool check(const Rank& rank, const Layout& from, const Layout& to, DType dtype) 
       rank, from, dtype, [&](std::int64_t index) { return summand(mesh, index, from.placements, at); });
   const Traffic before = rank.mesh.world().traffic();
   const ShardedTensor result = redistribute(rank, {piece, from}, to);
-  const Traffic& after = rank.mesh.world().traffic();
+  const Traffic after = rank.mesh.world().traffic();
 
   const Box box = rank.box(to);
   bool right = result.piece.shape() == box.extent && result.layout == to && result.dtype() == dtype;
@@ -82,13 +93,21 @@ bool check(const Rank& rank, const Layout& from, const Layout& to, DType dtype) 
   right = right &&
           std::memcmp(result.piece.raw(), expected.raw(), static_cast<std::size_t>(expected.bytes())) == 0;
   EXPECT_TRUE(right) << "values of " << from.to_string(mesh) << " -> " << to.to_string(mesh);
-  if (rank.mesh.world().rank() > 0) return right;
   const TransferCost cost = transfer_cost(mesh, from, to, static_cast<double>(size_of(dtype)));
+  std::array<double, kCollectives> sent{};
   for (std::size_t kind = 0; kind < kCollectives; ++kind) {
-    const double sent = after.sent_bytes[kind] - before.sent_bytes[kind];
-    EXPECT_NEAR(sent, cost.bytes[kind], 1e-9) << name(static_cast<Collective>(kind)) << " of "
-                                              << from.to_string(mesh) << " -> " << to.to_string(mesh);
-    right = right && std::abs(sent - cost.bytes[kind]) < 1e-9;
+    sent[kind] = after.sent_bytes[kind] - before.sent_bytes[kind];
+  }
+  const std::vector<double> busiest = rank.mesh.world().all_reduce(sent, ReduceOp::kMax);
+  const bool exact = even(mesh, from) && even(mesh, to);
+  for (std::size_t kind = 0; kind < kCollectives; ++kind) {
+    const double above = cost.bytes[kind] - busiest[kind];
+    const bool estimated = static_cast<Collective>(kind) == Collective::kAllToAll;  // of uneven pieces
+    const bool close = exact ? std::abs(above) < 1e-9 : estimated || above > -1e-9;
+    EXPECT_TRUE(close) << name(static_cast<Collective>(kind)) << " of " << from.to_string(mesh) << " -> "
+                       << to.to_string(mesh) << " sends " << busiest[kind] << ", its cost says "
+                       << cost.bytes[kind];
+    right = right && close;
   }
   return right;
 }
@@ -117,7 +136,7 @@ void check_all_pairs(int domain, int tensor, const std::vector<Shape>& shapes, D
 }
 
 TEST(Redistribute, AllPairsOnOneAxis) {
-  const std::vector<Shape> shapes = {{7, 5, 2}, {1, 4, 6}, {3, 0, 2}, {12, 2, 9}};
+  const std::vector<Shape> shapes = {{7, 5, 2}, {1, 4, 6}, {3, 0, 2}, {18, 2, 9}};
   for (const DType dtype : {DType::kFloat32, DType::kFloat64}) {
     check_all_pairs(2, 1, shapes, dtype);
     check_all_pairs(3, 1, shapes, dtype);
@@ -127,7 +146,7 @@ TEST(Redistribute, AllPairsOnOneAxis) {
 
 TEST(Redistribute, AllPairsOnTwoByTwo) {
   check_all_pairs(2, 2, {{7, 5, 2}, {1, 4, 6}}, DType::kFloat32);
-  check_all_pairs(2, 2, {{7, 4, 3}}, DType::kFloat64);
+  check_all_pairs(2, 2, {{7, 4, 3}, {12, 3, 4}}, DType::kFloat64);
 }
 
 TEST(Redistribute, AllPairsOnThreeByTwo) {
