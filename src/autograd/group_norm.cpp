@@ -65,7 +65,8 @@ Signature signature_of(Operation operation, const std::vector<Variable>& operand
     row.own.gathered_for = samples | 1U << (x.rank() - 1);
     row.own.gathered = 2;
     row.own.summed_for = samples;
-    row.own.summed = 4.0 * static_cast<double>(x.back() / grouping.group_size);
+    const std::int64_t groups = x.back() / grouping.group_size;
+    row.own.summed = 4.0 * static_cast<double>(groups);
   }
   signature.rows.push_back(row_linear_in(linear));
   return signature;

@@ -240,7 +240,7 @@ Array Exchange::crossed(const Rank& rank, const Array& part, const Box& from, bo
     }
     return array;
   };
-  const Array scaled = scale_spread(rank.context, spread, part, channels(map_.crossing.factor));
+  Array scaled = scale_spread(rank.context, spread, part, channels(map_.crossing.factor));
   if (adjoint || map_.crossing.offset.empty()) return scaled;
   const Array offset = cast(rank.context, channels(map_.crossing.offset), part.dtype(), Purpose::kWorkspace);
   return pointwise_forward(rank.context, {Activation::kNone, {}, spread}, scaled, offset, Array());

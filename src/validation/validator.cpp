@@ -137,7 +137,7 @@ std::vector<Row> listed_rows(const OperationCase& one) {
     for (Row& row : rows) row.own = {.ring = row.own.ring};  // the rest may depend on the shapes
     return rows;
   };
-  const std::vector<Row> rows = rows_of(one.instances[0]);
+  std::vector<Row> rows = rows_of(one.instances[0]);
   for (const OperationCase::Instance& instance : one.instances) {
     require(rows_of(instance) == rows, "rows of one case do not depend on the shapes");
   }
