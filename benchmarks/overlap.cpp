@@ -56,7 +56,7 @@ struct Measured {
 
 /// What two cores of a usual machine do.
 CostModel costs() {
-  return {.flops_per_second = 6e10,
+  return {.flops_per_second = 1e11,
           .memory_bytes_per_second = 1e10,
           .network_bytes_per_second = 2e9,
           .latency_seconds = 5e-5};

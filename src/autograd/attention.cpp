@@ -254,7 +254,10 @@ class Call {
   template <typename F>
   void for_blocks(const Array& kv, const F& f) {
     const HeadRows own_k = key_rows(kv, 0), own_v = key_rows(kv, 1);
-    if (members() == 1) return f(0, own_k, own_v);
+    if (members() == 1) {
+      tape_.long_work_follows();
+      return f(0, own_k, own_v);
+    }
     const int rank = here();
     const Shape& rows = own_k.array.shape();
     Box box = Box::whole(rows);
@@ -265,6 +268,7 @@ class Call {
       return transfer(own, (rank + step) % members(), owner, block_count(rows, owner));
     };
     Pending next = fetch(1);
+    tape_.long_work_follows();
     f(rank, own_k, own_v);
     for (int step = 1; step < members(); ++step) {
       const int owner = (rank - step + members()) % members();

@@ -52,7 +52,7 @@ Variable concatenate(Tape& tape, const Variable& x, const Variable& y) {
   other[last] = x.shape()[last];
   if (!(other == x.shape())) throw ShapeError(concat("cannot join ", x.shape(), " and ", y.shape()));
   Signature signature{Operation::kConcatenate, "concatenate", {x.shape(), y.shape()}, output, {}, 0,
-                      {false, false}};
+                      {false, false},          true};
   const Letters dims = field_dims(last - 1, {'c'});
   signature.rows = rows_of_letters({dims, dims}, dims);
   for (Row& row : signature.rows) {
@@ -76,14 +76,14 @@ Variable concatenate(Tape& tape, const Variable& x, const Variable& y) {
     return join(rank, parts, here, rank.box(made).extent);
   });
   if (!records) return z;
-  const bool travels = parts[0].exchange->travels() || parts[1].exchange->travels();
-  const auto recipe = [&tape, &decision, parts, made, saved = std::array{x.save(), y.save()}] {
-    const std::array again = {tape.bring(saved[0](), decision.inputs[0]).piece,
-                              tape.bring(saved[1](), decision.inputs[1]).piece};
-    return tape.bring(ShardedTensor{join(tape.rank(), parts, again, tape.rank().box(made).extent), made},
-                      decision.output);
-  };
-  if (!travels) tape.make_again(z, {x, y}, decision, recipe);
+  if (decision.remade) {
+    z.set_recipe([&tape, &decision, parts, made, saved = std::array{x.save(), y.save()}] {
+      const std::array again = {tape.bring(saved[0](), decision.inputs[0]).piece,
+                                tape.bring(saved[1](), decision.inputs[1]).piece};
+      return tape.bring(ShardedTensor{join(tape.rank(), parts, again, tape.rank().box(made).extent), made},
+                        decision.output);
+    });
+  }
   tape.record(
       [&tape, &decision, parts, targets = std::array{GradientTarget(x), GradientTarget(y)}, slot = z.slot()] {
         if (!slot->gradient.defined()) return;

@@ -46,13 +46,14 @@ class RowContraction {
   ShardedTensor run(const std::array<ShardedTensor, 2>& operands, const std::array<Placements, 2>& wanted,
                     const Layout& row, const Layout& to) const {
     for (std::size_t i = 0; i < 2; ++i) {
-      const std::optional<Step> step = arrival(operands[i], wanted[i], 1);
+      const std::optional<StreamedStep> step = arrival(operands[i], wanted[i], 1);
       if (step) return {streamed(operands, wanted, i, *step, row), row};
     }
     const ShardedTensor a = tape_.bring(operands[0], wanted[0]), b = tape_.bring(operands[1], wanted[1]);
-    const std::optional<Step> step = streamed_step(tape_.rank(), row, to, flops_, tape_.cost_model());
+    tape_.long_work_follows();
+    const std::optional<StreamedStep> step = streamed_step(tape_.rank(), row, to, flops_, tape_.cost_model());
     const DType out = tape_.gradient_type(row.placements);
-    if (step && step->kind != Collective::kAllGather) {
+    if (step && step->step.kind != Collective::kAllGather) {
       return {contract_sending(tape_.rank(), lettered(spec_.a, a), lettered(spec_.b, b), spec_.c, row, *step,
                                out),
               to};
@@ -63,11 +64,12 @@ class RowContraction {
   /// The transfer of an operand that `uses` contractions read, if it is worth streaming. Ranks that would
   /// hold copies of the result must add in the same order, so that none is streamed along an axis that the
   /// row does not cut.
-  std::optional<Step> arrival(const ShardedTensor& operand, const Placements& wanted, int uses) const {
-    const std::optional<Step> step = streamed_step(
+  std::optional<StreamedStep> arrival(const ShardedTensor& operand, const Placements& wanted,
+                                      int uses) const {
+    const std::optional<StreamedStep> step = streamed_step(
         tape_.rank(), operand.layout, {operand.layout.global, wanted}, uses * flops_, tape_.cost_model());
     const bool streams =
-        step && step->kind != Collective::kReduceScatter && (step->axes & ~decision_.cut) == 0;
+        step && step->step.kind != Collective::kReduceScatter && (step->step.axes & ~decision_.cut) == 0;
     return streams ? step : std::nullopt;
   }
 
@@ -82,8 +84,9 @@ class RowContraction {
   }
 
   Array streamed(const std::array<ShardedTensor, 2>& operands, const std::array<Placements, 2>& wanted,
-                 std::size_t i, const Step& step, const Layout& row) const {
-    ReceiveStream stream(tape_.rank(), operands[i], step);
+                 std::size_t i, const StreamedStep& step, const Layout& row) const {
+    ReceiveStream stream(tape_.rank(), operands[i], step.step, step.runs);
+    tape_.long_work_follows();
     const ShardedTensor other = tape_.bring(operands[1 - i], wanted[1 - i]);
     const ContractionSpec swapped{spec_.b, spec_.a, spec_.c};
     StreamedProduct product =
@@ -115,7 +118,8 @@ class ContractionBackward {
   void run(const ShardedTensor& dy) {
     const Placements wanted = dual(decision_.row_output);
     const int uses = static_cast<int>(targets_[0].wanted()) + static_cast<int>(targets_[1].wanted());
-    if (const std::optional<Step> step = of(0).arrival(dy, wanted, uses)) return run_streamed(dy, *step);
+    if (const std::optional<StreamedStep> step = of(0).arrival(dy, wanted, uses))
+      return run_streamed(dy, *step);
     const ShardedTensor here = tape_.bring(dy, wanted);
     // The weight's gradient first: what it alone reads, a as saved or computed again, goes before da comes.
     for (const std::size_t i : {1, 0}) {
@@ -144,6 +148,7 @@ class ContractionBackward {
       return targets_[i].give(tape_.rank(), row.placements, [&] { return gradient; });
     }
     const Array here = tape_.bring(other, decision_.inputs[1 - i]).piece;
+    tape_.long_work_follows();
     Context& context = tape_.context();
     targets_[i].give(
         tape_.rank(), row.placements,
@@ -152,8 +157,9 @@ class ContractionBackward {
   }
 
   /// Both from the parts of dy as they arrive.
-  void run_streamed(const ShardedTensor& dy, const Step& step) {
-    ReceiveStream stream(tape_.rank(), dy, step);
+  void run_streamed(const ShardedTensor& dy, const StreamedStep& step) {
+    ReceiveStream stream(tape_.rank(), dy, step.step, step.runs);
+    tape_.long_work_follows();
     std::array<std::optional<StreamedProduct>, 2> products;
     for (std::size_t i = 0; i < 2; ++i) {
       if (targets_[i].wanted())

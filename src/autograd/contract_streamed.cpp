@@ -9,8 +9,9 @@ namespace jigsaw {
 
 namespace {
 
-/// What launching the kernels of one more part costs, beside the latency of its message.
+/// What the message and the kernels of one more part cost the processor.
 constexpr double kSecondsPerPart = 5e-5;
+constexpr int kMostRuns = 8;
 
 /// `box` cut down to the ranges that its letters have in another box.
 Box restricted(const std::string& letters, const Box& box, const std::string& other, const Box& to) {
@@ -31,24 +32,48 @@ Array part_of(Context& context, const LetteredPiece& whole, const Box& part) {
   return extract_box(context, whole.piece, relative_to(part, whole.box), Purpose::kWorkspace);
 }
 
+/// The part of an array that stands in a region of its box, where it is consecutive in memory.
+std::optional<Array> consecutive(const Array& array, const Box& box, const Box& region) {
+  if (!array.defined()) return std::nullopt;
+  std::int64_t first = 0;
+  bool more = true;  // only dims of one element so far
+  for (int dim = 0; dim < box.extent.rank(); ++dim) {
+    if (!more && region.extent[dim] != box.extent[dim]) return std::nullopt;
+    more = more && region.extent[dim] == 1;
+    first += (region.begin[dim] - box.begin[dim]) * box.extent.count(dim + 1, box.extent.rank());
+  }
+  return array.reshaped({array.count()}).slice(first, region.extent);
+}
+
 DType sum_type(const Array& a) {
   return a.dtype() == DType::kFloat64 ? DType::kFloat64 : DType::kFloat32;
 }
 
 }  // namespace
 
-std::optional<Step> streamed_step(const Rank& rank, const Layout& from, const Layout& to, double flops,
-                                  const CostModel& model) {
+std::optional<StreamedStep> streamed_step(const Rank& rank, const Layout& from, const Layout& to,
+                                          double flops, const CostModel& model) {
   const MeshShape& mesh = rank.mesh.shape();
   const Steps steps = redistribution_steps(mesh, from, to);
   if (steps.size() != 1) return std::nullopt;
   const Step& step = steps[0];
   if (step.kind == Collective::kAllReduce || step.kind == Collective::kBroadcast) return std::nullopt;
-  const double ranks = rank.mesh.size(step.axes);
+  const double others = rank.mesh.size(step.axes) - 1;
+  const double work = flops / model.flops_per_second, of_others = work * others / (others + 1);
   const double transfer = transfer_cost(mesh, from, to, model.element_bytes).seconds(model);
-  const double hidden = std::min(flops / model.flops_per_second * (ranks - 1) / ranks, transfer);
-  if (hidden <= (ranks - 1) * (model.latency_seconds + kSecondsPerPart)) return std::nullopt;
-  return step;
+  double least = work + transfer;
+  std::optional<StreamedStep> best;
+  for (int runs = 1; runs <= kMostRuns; runs *= 2) {
+    const double parts = others * runs;
+    // The network waits for the first part to be made, or the work for it to arrive, and the other for the
+    // last.
+    const double seconds = std::max({work, transfer + of_others / parts, transfer / parts + of_others}) +
+                           model.latency_seconds + parts * kSecondsPerPart;
+    if (seconds >= least) continue;
+    least = seconds;
+    best = {step, runs};
+  }
+  return best;
 }
 
 void StreamedProduct::add(const ReceiveStream::Part& part) {
@@ -59,7 +84,8 @@ void StreamedProduct::add(const ReceiveStream::Part& part) {
     y_.piece = filled(context_, y_.box.extent, sum_type(part.piece), 0.0, Purpose::kActivations);
   if (part.box.empty() && y_.piece.defined()) return;
   const Array other = part_of(context_, other_, restricted(other_.letters, other_.box, streamed_, part.box));
-  if (whole && y_.piece.defined()) return contract_add(context_, spec, part.piece, other, y_.piece);
+  if (std::optional<Array> rows = consecutive(y_.piece, y_.box, region))
+    return contract_add(context_, spec, part.piece, other, *rows);
   const Array product = contract(context_, spec, part.piece, other, sum_type(part.piece));
   if (whole) {
     y_.piece = product;
@@ -73,9 +99,9 @@ Array StreamedProduct::result() {
 }
 
 Array contract_sending(const Rank& rank, const LetteredPiece& a, const LetteredPiece& b,
-                       const std::string& result, const Layout& row, const Step& step, DType out) {
+                       const std::string& result, const Layout& row, const StreamedStep& step, DType out) {
   const ContractionSpec spec{a.letters, b.letters, result};
-  SendStream stream(rank, row, step);
+  SendStream stream(rank, row, step.step, step.runs);
   while (!stream.done()) {
     const Box box = stream.box();
     const Array part_a = part_of(rank.context, a, restricted(a.letters, a.box, result, box));

@@ -16,12 +16,18 @@ struct LetteredPiece {
   Box box;  ///< of the piece in the global tensor
 };
 
+/// The only step of a redistribution, cut into parts.
+struct StreamedStep {
+  Step step;
+  int runs = 1;  ///< into which each rank's part is cut
+};
+
 /// The step of a redistribution that is worth cutting into parts, so that the product with what has arrived
-/// hides the transfer of the rest (or the transfer of what is computed): its only step, when that saves more
-/// than the extra messages and kernels cost. Equal on all ranks.
+/// hides the transfer of the rest (or the transfer of what is computed): when that saves more than the extra
+/// messages and kernels cost. Equal on all ranks.
 /// @param flops  of the products on the largest piece.
-std::optional<Step> streamed_step(const Rank& rank, const Layout& from, const Layout& to, double flops,
-                                  const CostModel& model);
+std::optional<StreamedStep> streamed_step(const Rank& rank, const Layout& from, const Layout& to,
+                                          double flops, const CostModel& model);
 
 /// y = contraction of a streamed operand, part by part as it arrives, with a piece that is here.
 class StreamedProduct {
@@ -47,6 +53,6 @@ class StreamedProduct {
 /// @param row   layout in which the products come.
 /// @param step  from there to where the result is wanted: a reduce-scatter or all-to-all.
 Array contract_sending(const Rank& rank, const LetteredPiece& a, const LetteredPiece& b,
-                       const std::string& result, const Layout& row, const Step& step, DType out);
+                       const std::string& result, const Layout& row, const StreamedStep& step, DType out);
 
 }  // namespace jigsaw

@@ -93,6 +93,7 @@ void give_gradients(Tape& tape, const Decision& decision, const Replay& call,
   const Placements of_x = tape.gradient_placements(decision, 0);
   Array gradient;
   Pending pending;
+  tape.long_work_follows();
   if (targets[0].wanted()) {
     gradient = region_gradient(tape.gradient_type(of_x));
     if (exchange.travels()) pending = exchange.start_adjoint(rank, gradient);
@@ -154,7 +155,7 @@ Variable convolution(Tape& tape, const Variable& x, const Variable& weight, cons
   Replay call = replay_of(rank, decision, map, here, weight.shape(), output, window, groups);
   const Array kernel = kernel_view(call.convolution, tape.bring(weight, decision.inputs[1]).piece);
   Array result =
-      over_tiles(rank, *call.exchange, call.tile.outputs, here.piece, call.arrived,
+      over_tiles(tape, *call.exchange, call.tile.outputs, here.piece, call.arrived,
                  [&](const Array& region, const Tile& tile) {
                    return convolution_forward(tape.context(), of_tile(call.convolution, reads, tile), region,
                                               kernel, Array(), tape.gradient_type(decision.row_output));
@@ -260,7 +261,7 @@ Variable transposed_convolution(Tape& tape, const Variable& x, const Variable& w
   const ShardedTensor here = tape.bring(x, decision.inputs[0]);
   Replay call = replay_of(rank, decision, map, here, weight.shape(), output, window, groups);
   const Array kernel = kernel_view(call.convolution, tape.bring(weight, decision.inputs[1]).piece);
-  Array result = over_tiles(rank, *call.exchange, call.tile.outputs, here.piece, call.arrived,
+  Array result = over_tiles(tape, *call.exchange, call.tile.outputs, here.piece, call.arrived,
                             [&](const Array& region, const Tile& tile) {
                               const TransposedPlace place(window, padding, tile);
                               const Array spread = convolution_backward_data(

@@ -55,6 +55,7 @@ Signature signature_of(Operation operation, const std::vector<Variable>& operand
     all.push_back({field.back()});
     linear.push_back(i < 3);  // in gamma and beta
   }
+  signature.remade = true;
   signature.forward_flops = 8.0 * static_cast<double>(x.count());
   signature.rows = rows_of_letters(all, field);
   for (Row& row : signature.rows) {
@@ -246,7 +247,7 @@ Variable channel_norm(Tape& tape, Operation operation, const std::vector<Variabl
     return normalise(tape.context(), view, statistics, here.piece, again(1), again(2));
   });
   if (!records) return y;
-  tape.make_again(y, operands, decision, [&tape, &decision, again, statistics, view, shape = x.shape()] {
+  y.set_recipe([&tape, &decision, again, statistics, view, shape = x.shape()] {
     const Array normalised = normalise(tape.context(), view, statistics, again(0), again(1), again(2));
     return tape.bring(ShardedTensor{normalised, {shape, decision.row_output}}, decision.output);
   });

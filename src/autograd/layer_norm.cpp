@@ -26,6 +26,7 @@ Signature signature_of(Operation operation, std::string_view text, const Operand
     inputs.push_back(first ? all : last);
     linear.push_back(!first);
   }
+  signature.remade = true;
   signature.forward_flops = 8.0 * static_cast<double>(x.count());
   signature.rows = rows_of_letters(inputs, all);
   for (Row& row : signature.rows) {
@@ -113,7 +114,7 @@ Variable row_norm(Tape& tape, Operation operation, std::string_view text, const 
   Variable y = tape.keep(std::move(normalised), signature.output, decision, records);
   if (!records) return y;
 
-  tape.make_again(y, operands, decision, [&tape, &decision, again, statistics, shape = x.shape()] {
+  y.set_recipe([&tape, &decision, again, statistics, shape = x.shape()] {
     const Array normalised_again = layer_norm_apply(tape.context(), again(0), again(1), again(2), statistics);
     return tape.bring(ShardedTensor{normalised_again, {shape, decision.row_output}}, decision.output);
   });

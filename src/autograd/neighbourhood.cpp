@@ -98,14 +98,17 @@ bool worth_splitting(const Box& outputs, const Box& inner) {
 
 }  // namespace
 
-Array over_tiles(const Rank& rank, const Exchange& exchange, const Box& outputs, const Array& piece,
-                 Array& arrived, const std::function<Array(const Array& region, const Tile& tile)>& kernel) {
+Array over_tiles(Tape& tape, const Exchange& exchange, const Box& outputs, const Array& piece, Array& arrived,
+                 const std::function<Array(const Array& region, const Tile& tile)>& kernel) {
+  const Rank& rank = tape.rank();
   const auto make = [&](const Box& part) {
     const Tile tile{part, exchange.region_of(part)};
     return kernel(exchange.assemble(rank, piece, arrived, tile.region), tile);
   };
+  Pending pending;
+  if (exchange.travels()) pending = exchange.start(rank, piece);
+  tape.long_work_follows();
   if (!exchange.travels()) return make(outputs);
-  Pending pending = exchange.start(rank, piece);
   const Box inner = exchange.outputs_inside(outputs);
   if (!worth_splitting(outputs, inner)) {
     arrived = pending.wait();
@@ -141,9 +144,8 @@ Variable neighbourhood(Tape& tape, const Variable& x, const Signature& signature
   Variable y = signature.saved[0] ? tape.keep(forward(), signature.output, decision, records)
                                   : tape.result(signature, decision, records, forward);
   if (records) {
-    if (kernels.cheap) {
-      tape.make_again(
-          y, {x}, decision,
+    if (decision.remade) {
+      y.set_recipe(
           [&tape, &decision, exchange, tile, arrived, made, kernel = kernels.forward, saved = x.save()] {
             const Array piece = tape.bring(saved(), decision.inputs[0]).piece;
             const Array again = kernel(exchange->assemble(tape.rank(), piece, arrived, tile.region), tile);

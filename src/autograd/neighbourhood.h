@@ -31,16 +31,14 @@ Box space_of(const Box& box);
 /// This rank's outputs: those that read only what is here are made while halos travel, then the others, tile
 /// by tile.
 /// @param arrived  set to what came, for backward.
-Array over_tiles(const Rank& rank, const Exchange& exchange, const Box& outputs, const Array& piece,
-                 Array& arrived, const std::function<Array(const Array& region, const Tile& tile)>& kernel);
+Array over_tiles(Tape& tape, const Exchange& exchange, const Box& outputs, const Array& piece, Array& arrived,
+                 const std::function<Array(const Array& region, const Tile& tile)>& kernel);
 
 /// A linear or piecewise linear operation on neighbourhoods, by its kernels on a region.
 struct NeighbourhoodKernels {
   std::function<Array(const Array& region, const Tile& tile)> forward;
   /// The region's gradient.
   std::function<Array(const Array& dy, const Tile& tile)> backward;
-  /// The result is made again for backward rather than kept.
-  bool cheap = false;
 };
 Variable neighbourhood(Tape& on, const Variable& x, const Signature& signature, const IndexMap& map,
                        const NeighbourhoodKernels& kernels);

@@ -16,8 +16,8 @@ Initial Initial::fan_in(std::int64_t fan_in) {
 }
 
 ShardedTensor Parameter::value() const {
-  require(group_ != nullptr && group_->gathered_.defined(), "a parameter is used outside of its block");
-  return {group_->gathered_.slice(offset_, box_.extent), compute_};
+  require(group_ != nullptr && group_->users_ > 0, "a parameter is used outside of its block");
+  return {group_->gathered().slice(offset_, box_.extent), compute_};
 }
 
 Array Parameter::gradient() const {
@@ -35,7 +35,14 @@ bool Parameter::contributes(const Rank& rank, const Placements& gradient) {
 
 // ---- ParameterGroup
 
+bool ParameterGroup::takes(AxisSet axes) const {
+  // That many elements are worth a message of their own on any network.
+  constexpr std::int64_t kEnough = std::int64_t{1} << 18;
+  return axes == axes_ && (largest_ < kEnough || rank_.mesh.size(axes_) == 1);
+}
+
 void ParameterGroup::add(Parameter& parameter) {
+  largest_ += parameter.compute_.largest_piece(rank_.mesh.shape()).count();
   parameter.group_ = this;
   parameter.offset_ = length_;
   parameter.box_ = rank_.box(parameter.compute_);
@@ -124,16 +131,12 @@ Array ParameterGroup::owned_gradient() const {
 void ParameterGroup::start_acquire() {
   if (users_ > 0 || gathering_.valid() || rank_.mesh.size(axes_) == 1) return;
   const Array mine = cast(rank_.context, stored_, compute_, Purpose::kWorkspace);
-  gathering_ = rank_.mesh.communicator(axes_).start_all_gather(mine, stored_counts());
+  gathering_ = rank_.mesh.communicator(axes_).start_all_gather(mine, stored_counts(), Purpose::kWorkspace);
 }
 
 void ParameterGroup::acquire() {
   if (users_ == 0) start_acquire();
-  if (users_++ > 0) return;
-  if (gathering_.valid()) {
-    gathered_ = gathering_.wait();
-    return;
-  }
+  if (users_++ > 0 || gathering_.valid()) return;
   gathered_ = cast(rank_.context, stored_, compute_, Purpose::kWorkspace);
   if (compute_ != master_) return;
   // The stored memory itself is used until the next update: backends may keep it packed.
@@ -142,9 +145,16 @@ void ParameterGroup::acquire() {
   }
 }
 
+const Array& ParameterGroup::gathered() {
+  if (gathering_.valid()) gathered_ = gathering_.wait();
+  return gathered_;
+}
+
 void ParameterGroup::release() {
   require(users_ > 0, "a parameter block is released more often than acquired");
-  if (--users_ == 0) gathered_ = Array();
+  if (--users_ > 0) return;
+  gathering_ = {};
+  gathered_ = Array();
 }
 
 Array ParameterGroup::zeros(std::int64_t count) const {
@@ -157,13 +167,15 @@ void ParameterGroup::begin_gradients() {
 }
 
 void ParameterGroup::start_finish_gradients() {
+  if (!gradient_.defined()) return;
   if (rank_.mesh.size(axes_) > 1)
-    scattering_ = rank_.mesh.communicator(axes_).start_reduce_scatter(gradient_, stored_counts());
+    scattering_ = rank_.mesh.communicator(axes_).start_reduce_scatter(gradient_, stored_counts(),
+                                                                      ReduceOp::kSum, Purpose::kGradients);
   gradient_ = Array();
 }
 
 void ParameterGroup::finish_gradients() {
-  if (gradient_.defined()) start_finish_gradients();
+  start_finish_gradients();
   if (scattering_.valid()) accumulate(rank_.context, stored_gradient_, scattering_.wait());
 }
 
@@ -171,8 +183,10 @@ void ParameterGroup::start_synchronise_gradients() {
   if (!stored_gradient_.defined()) stored_gradient_ = zeros(stored_range_.size());  // a block not used
   if (zero_ == Zero::kParameters || rank_.mesh.size(Mesh::kData) == 1) return;
   Communicator& data = rank_.mesh.communicator(axis_bit(Mesh::kData));
-  synchronising_ = zero_ == Zero::kOptimizer ? data.start_reduce_scatter(stored_gradient_, owned_counts())
-                                             : data.start_all_reduce(stored_gradient_);
+  synchronising_ =
+      zero_ == Zero::kOptimizer
+          ? data.start_reduce_scatter(stored_gradient_, owned_counts(), ReduceOp::kSum, Purpose::kGradients)
+          : data.start_all_reduce(stored_gradient_, ReduceOp::kSum, Purpose::kGradients);
 }
 
 void ParameterGroup::synchronise_gradients() {
@@ -183,7 +197,8 @@ void ParameterGroup::synchronise_gradients() {
 void ParameterGroup::share_parameters() {
   if (gathering_.valid()) gathering_.wait();  // of parameters that are no more
   if (zero_ != Zero::kOptimizer || rank_.mesh.size(Mesh::kData) == 1) return;
-  stored_ = rank_.mesh.communicator(axis_bit(Mesh::kData)).all_gather(owned(), owned_counts());
+  Communicator& data = rank_.mesh.communicator(axis_bit(Mesh::kData));
+  stored_ = data.start_all_gather(owned(), owned_counts(), Purpose::kParameters).wait();
 }
 
 void ParameterGroup::zero_gradients() {
@@ -216,8 +231,7 @@ void ParameterBlock::materialise(const Rank& rank, Zero zero, DType master, DTyp
       if (cuts && !parameter->compute_.placements[axis].is_shard()) axes |= axis_bit(axis);
     }
     axes = rank.mesh.active(axes);
-    auto group =
-        std::find_if(groups_.begin(), groups_.end(), [&](const auto& g) { return g->axes_ == axes; });
+    auto group = std::find_if(groups_.begin(), groups_.end(), [&](const auto& g) { return g->takes(axes); });
     if (group == groups_.end()) {
       groups_.push_back(std::make_unique<ParameterGroup>(rank, axes, zero, master, compute));
       group = groups_.end() - 1;
@@ -227,9 +241,6 @@ void ParameterBlock::materialise(const Rank& rank, Zero zero, DType master, DTyp
   for (auto& group : groups_) group->materialise(seed);
 }
 
-void ParameterBlock::start_acquire() {
-  for (auto& group : groups_) group->start_acquire();
-}
 void ParameterBlock::acquire() {
   for (auto& group : groups_) group->acquire();
 }
@@ -238,9 +249,6 @@ void ParameterBlock::release() {
 }
 void ParameterBlock::begin_gradients() {
   for (auto& group : groups_) group->begin_gradients();
-}
-void ParameterBlock::start_finish_gradients() {
-  for (auto& group : groups_) group->start_finish_gradients();
 }
 void ParameterBlock::finish_gradients() {
   for (auto& group : groups_) group->finish_gradients();

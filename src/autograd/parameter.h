@@ -39,7 +39,7 @@ class Parameter {
   double momentum() const { return momentum_; }
   const Layout& compute_layout() const { return compute_; }
 
-  /// The piece operations use; only while the block is acquired.
+  /// The piece operations use; only while the block is acquired. Waits until it has been gathered.
   ShardedTensor value() const;
   /// Where gradients of that piece are added up, f32 or f64; only between begin_gradients() and
   /// finish_gradients().
@@ -47,6 +47,7 @@ class Parameter {
   /// Whether this rank's gradient, placed so along the mesh axes, is to be added: of ranks that hold the same
   /// gradient just the first adds it.
   static bool contributes(const Rank& rank, const Placements& gradient);
+  ParameterGroup* group() const { return group_; }
 
  private:
   friend class ParameterBlock;
@@ -69,10 +70,10 @@ struct Segment {
   std::int64_t first, count, at;
 };
 
-/// The parameters of a block that are replicated along the same mesh axes in their compute layout, one after
-/// the other in one flat buffer, which those axes cut evenly, to the element: nothing is held twice, and a
-/// block's parameters are gathered by one all-gather before use and their gradients scattered by one
-/// reduce-scatter after it. Zero-redundancy domain parallelism and ZeRO-3 differ in the axes only.
+/// Parameters of a block that are replicated along the same mesh axes in their compute layout, one after the
+/// other in one flat buffer, which those axes cut evenly, to the element: nothing is held twice, and they are
+/// gathered by one all-gather before use and their gradients scattered by one reduce-scatter after it.
+/// Zero-redundancy domain parallelism and ZeRO-3 differ in the axes only.
 class ParameterGroup {
  public:
   ParameterGroup(const Rank& rank, AxisSet axes, Zero zero, DType master, DType compute)
@@ -89,6 +90,12 @@ class ParameterGroup {
   AxisSet owning_axes() const;
   std::int64_t stored_count() const { return stored_range_.size(); }
   DType master_type() const { return master_; }
+
+  /// Starts to gather the parameters, so that their first use finds them there. They must not change in
+  /// between.
+  void start_acquire();
+  /// Starts to scatter the gradients, to which nothing may be added afterwards.
+  void start_finish_gradients();
 
   /// Starts to sum gradients over `data` (once a step, after all micro-batches), so that it happens while
   /// backward goes on.
@@ -110,14 +117,15 @@ class ParameterGroup {
  private:
   friend class Parameter;
   friend class ParameterBlock;
+  /// Whether one more parameter that is replicated along these axes belongs here; equal on all ranks.
+  bool takes(AxisSet axes) const;
   void add(Parameter& parameter);
   void materialise(std::uint64_t seed);
   void initialise(const Segment& segment, std::uint64_t seed);
-  void start_acquire();
   void acquire();
+  const Array& gathered();
   void release();
   void begin_gradients();
-  void start_finish_gradients();
   void finish_gradients();
   Array zeros(std::int64_t count) const;
   std::vector<std::int64_t> stored_counts() const;
@@ -128,8 +136,8 @@ class ParameterGroup {
   Zero zero_;
   DType master_, compute_;
   std::vector<Parameter*> parameters_;
-  std::int64_t length_ = 0;
-  Range stored_range_, owned_range_;  // in the flat buffer
+  std::int64_t length_ = 0, largest_ = 0;  // of the flat buffer, here and where it is longest
+  Range stored_range_, owned_range_;       // in the flat buffer
   Array stored_;
   Array stored_gradient_, owned_gradient_;  // undefined is zero: memory follows backward, block by block
   Array gathered_, gradient_;               // whole flat buffer, while in use
@@ -137,7 +145,9 @@ class ParameterGroup {
   int users_ = 0;
 };
 
-/// The parameters of one block of a model, which are gathered and released together.
+/// The parameters of one block of a model, which are acquired and released together. They travel in groups of
+/// some size, in the order in which they were added, so that the first can be used, and others wait to travel
+/// until the network has nothing more urgent.
 class ParameterBlock {
  public:
   explicit ParameterBlock(std::string path) : path_(std::move(path)) {}
@@ -154,16 +164,13 @@ class ParameterBlock {
   /// Allocates and initialises what this rank stores, once all compute layouts are known.
   void materialise(const Rank& rank, Zero zero, DType master, DType compute, std::uint64_t seed);
 
-  /// Starts gathering, so that acquire() finds the parameters there. Parameters must not change in between.
-  void start_acquire();
-  /// Gathers the parameters for use. Nests with release().
+  /// Gathers the parameters for use, unless that was started. Nests with release().
   void acquire();
   void release();
   /// Between these two gradients of the gathered parameters are added up.
   void begin_gradients();
-  /// Starts to scatter the gradients to where they are stored.
-  void start_finish_gradients();
-  /// The same, unless it was started, and waits for it. Must come before the block's next begin_gradients().
+  /// Scatters the gradients to where they are stored, unless that was started, and waits for it. Must come
+  /// before the block's next begin_gradients().
   void finish_gradients();
   void start_synchronise_gradients();
 

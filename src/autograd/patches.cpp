@@ -107,13 +107,11 @@ Variable rearrange(Tape& tape, const Variable& x, const Signature& signature, co
                          {signature.output, decision.row_output}};
   });
   if (records) {
-    // Of fields and patches, the fields are kept: often they are the batch itself.
-    if (to_patches) {
-      tape.make_again(
-          y, {x}, decision, [&tape, &decision, run, shape = signature.output, result_piece, save = x.save()] {
-            const Array again = run(tape.bring(save(), decision.inputs[0]).piece, result_piece, true);
-            return tape.bring(ShardedTensor{again, {shape, decision.row_output}}, decision.output);
-          });
+    if (decision.remade) {
+      y.set_recipe([&tape, &decision, run, shape = signature.output, result_piece, save = x.save()] {
+        const Array again = run(tape.bring(save(), decision.inputs[0]).piece, result_piece, true);
+        return tape.bring(ShardedTensor{again, {shape, decision.row_output}}, decision.output);
+      });
     }
     tape.record(
         [&tape, &decision, run, input_piece, to_patches, target = GradientTarget(x), slot = y.slot()] {
@@ -133,6 +131,7 @@ Variable patchify(Tape& tape, const Variable& x, const Shape& patch) {
   Signature signature{
       Operation::kPatchify, "patchify", {x.shape()}, patches_shape(x.shape(), patch), {}, 0, {false}};
   signature.rows = rows_of_letters({names.field}, names.patches);
+  signature.remade = true;  // Of fields and patches, the fields are kept: often they are the batch itself.
   signature.rows.push_back(row_linear_in({true}));
   return rearrange(tape, x, signature, patch, true);
 }

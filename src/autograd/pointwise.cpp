@@ -25,6 +25,7 @@ Signature signature_of(const Variable& x, const Pointwise& options) {
     operands.push_back(all);
     signature.saved.push_back(false);
   }
+  signature.remade = options.activation != Activation::kNone && !options.residual.defined();
   signature.forward_flops = (2.0 + flops_of(options.activation)) * static_cast<double>(x.shape().count());
   signature.rows = rows_of_letters(operands, all);
   // Dropout is linear: the summands of a sum are dropped alike.
@@ -92,8 +93,8 @@ Variable pointwise(Tape& tape, const Variable& x, const Pointwise& options) {
 
   const bool activates = options.activation != Activation::kNone;
   if (activates) call.saved_x = x.save();
-  if (activates && !options.residual.defined()) {
-    tape.make_again(y, operands, decision, [&tape, &decision, call, shape = x.shape()] {
+  if (decision.remade) {
+    y.set_recipe([&tape, &decision, call, shape = x.shape()] {
       const Array again =
           pointwise_forward(tape.context(), call.chain, tape.bring(call.saved_x(), decision.inputs[0]).piece,
                             call.bias(tape, decision), Array());

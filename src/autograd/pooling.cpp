@@ -142,6 +142,7 @@ Variable resample(Tape& tape, const Variable& x, Interpolation interpolation, co
   const IndexMap map = field_map(x.shape(), reads, beyond, space);
   Signature signature = field_signature(Operation::kResample, concat(" to ", grid), x, output, map);
   if (map.crossing.offset.empty()) signature.rows.push_back(row_linear_in({true}));
+  signature.remade = true;
   signature.forward_flops = interpolation == Interpolation::kNearest
                                 ? 0.0
                                 : static_cast<double>(output.count()) *
@@ -162,8 +163,7 @@ Variable resample(Tape& tape, const Variable& x, Interpolation interpolation, co
                         },
                         [&tape, resampling_of](const Array& dy, const Tile& tile) {
                           return resample_backward(tape.context(), resampling_of(tile), dy);
-                        },
-                        true});
+                        }});
 }
 
 Variable pad(Tape& tape, const Variable& x, const Padding& padding) {
@@ -180,7 +180,8 @@ Variable pad(Tape& tape, const Variable& x, const Padding& padding) {
   const auto same = [](const Array& array, const Tile&) { return array; };
   Signature signature = field_signature(Operation::kPad, "", x, output, map);
   if (map.crossing.offset.empty()) signature.rows.push_back(row_linear_in({true}));
-  return neighbourhood(tape, x, signature, map, {same, same, true});
+  signature.remade = true;
+  return neighbourhood(tape, x, signature, map, {same, same});
 }
 
 }  // namespace jigsaw

@@ -68,15 +68,16 @@ Variable Tape::block(const BlockSpec& spec, const std::vector<Variable>& inputs,
     });
   }
   parameters->acquire();
-  if (spec.next != nullptr) spec.next->start_acquire();
+  flow_->gather_later(spec.next, false);
   Variable result = run_block(spec, inputs, run);
+  flow_->start_all_waiting();
   parameters->release();
   if (recording) {
     record([parameters, before, flow = flow_] {
       if (flow->scattering == parameters) flow->finish_scattering();
       parameters->acquire();
       parameters->begin_gradients();
-      if (before != nullptr) before->start_acquire();
+      flow->gather_later(before, true);
     });
   }
   return result;
@@ -94,11 +95,31 @@ void Tape::Flow::finish_scattering() {
   if (--uses[block] == 0 && complete) complete(*block);
 }
 
-/// One block's gathered gradients are under way at a time.
+/// Backward leaves a block: what it gathered for gradients is under way, and that of the block before is
+/// there.
 void Tape::Flow::start_scattering(ParameterBlock* block) {
+  start_all_waiting();
   finish_scattering();
-  block->start_finish_gradients();
   scattering = block;
+}
+
+void Tape::Flow::gather_later(ParameterBlock* block, bool backward) {
+  if (block == nullptr) return;
+  for (const auto& group : block->groups())
+    backward ? to_gather.push_front(group.get()) : to_gather.push_back(group.get());
+}
+
+/// The network is left free for what the next operations need.
+void Tape::Flow::start_waiting() {
+  for (; !to_scatter.empty(); to_scatter.pop_front()) to_scatter.front()->start_finish_gradients();
+  if (to_gather.empty()) return;
+  to_gather.front()->start_acquire();
+  to_gather.pop_front();
+}
+
+void Tape::Flow::start_all_waiting() {
+  do start_waiting();
+  while (!to_gather.empty());
 }
 
 Variable Tape::run_block(const BlockSpec& spec, const std::vector<Variable>& inputs, const Function& run) {
@@ -239,20 +260,6 @@ Variable Tape::result(const Signature& signature, const Decision& decision, bool
   return keep(kernel(), decision, wants_gradient);
 }
 
-void Tape::make_again(Variable& result, const std::vector<Variable>& operands, const Decision& decision,
-                      std::function<ShardedTensor()> recipe) const {
-  const auto moves = [this](const Layout& from, const Placements& to) {
-    const Steps steps = redistribution_steps(rank_.mesh.shape(), from, {from.global, to});
-    return std::any_of(steps.begin(), steps.end(),
-                       [](const Step& step) { return step.kind != Collective::kBroadcast; });
-  };
-  for (std::size_t i = 0; i < operands.size(); ++i) {
-    if (operands[i].parameter() == nullptr && moves(operands[i].layout(), decision.inputs[i])) return;
-  }
-  if (moves({result.shape(), decision.row_output}, decision.output)) return;
-  result.set_recipe(std::move(recipe));
-}
-
 Variable Tape::keep(Array piece, const Shape& global, const Decision& decision, bool wants_gradient) const {
   return keep(ShardedTensor{std::move(piece), {global, decision.row_output}}, decision, wants_gradient);
 }
@@ -263,9 +270,16 @@ Variable Tape::keep(const ShardedTensor& value, const Decision& decision, bool w
   return Variable(std::move(result), wants_gradient);
 }
 
-bool Tape::records(const std::vector<Variable>& inputs) const {
-  return mode_ == Mode::kRecord &&
-         std::any_of(inputs.begin(), inputs.end(), [](const Variable& v) { return v.wants_gradient(); });
+bool Tape::records(const std::vector<Variable>& inputs) {
+  const auto wants = [](const Variable& v) { return v.wants_gradient(); };
+  if (mode_ != Mode::kRecord || std::none_of(inputs.begin(), inputs.end(), wants)) return false;
+  for (const Variable& input : inputs) {
+    if (input.parameter() == nullptr) continue;
+    ParameterGroup* group = input.parameter()->group();
+    if (block_->used.insert(group).second)
+      record([group, flow = flow_] { flow->to_scatter.push_back(group); });
+  }
+  return true;
 }
 
 Placements Tape::gradient_placements(const Decision& decision, std::size_t input) const {

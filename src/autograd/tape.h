@@ -1,6 +1,8 @@
 #pragma once
+#include <deque>
 #include <functional>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -121,11 +123,13 @@ class Tape {
   Variable keep(const ShardedTensor& value, const Decision& decision, bool wants_gradient) const;
   /// The result of a kernel, which stands in the row's output placements.
   Variable keep(Array piece, const Shape& global, const Decision& decision, bool wants_gradient) const;
-  /// Backward makes an operation's result again by a recipe rather than keep it, unless that would move
-  /// operands or the result between ranks once more: no plan counts that.
-  void make_again(Variable& result, const std::vector<Variable>& operands, const Decision& decision,
-                  std::function<ShardedTensor()> recipe) const;
-  bool records(const std::vector<Variable>& inputs) const;
+  /// Whether backward needs an operation on these inputs. To be asked once by each, before it records
+  /// anything: when backward has passed here the first operation that uses a parameter, its gradient is
+  /// whole.
+  bool records(const std::vector<Variable>& inputs);
+  /// For operations, forward and backward: what they need is under way, and a long computation follows,
+  /// behind which parameters of the next block and gradients of the last one may travel.
+  void long_work_follows() const { flow_->start_waiting(); }
   /// Adds a step of backward; steps run in reverse order and are freed as they run.
   void record(std::function<void()> backward) { steps_.push_back(std::move(backward)); }
 
@@ -137,21 +141,27 @@ class Tape {
   /// Calls `complete` as soon as all gradients of a block's parameters from this tape are stored.
   void on_gradients(std::function<void(ParameterBlock&)> complete) { flow_->complete = std::move(complete); }
   /// Runs backward from the gradients already added to slots. Parameters are gathered one block ahead, and
-  /// gradients scattered while the block before is worked on.
+  /// gradients scattered as soon as they are whole, while others are worked on.
   void backward();
 
  private:
-  /// The parameter blocks that backward passes through; shared with the tapes that recompute.
+  /// The parameter blocks that backward passes through, and what of their parameters and gradients waits to
+  /// travel; shared with the tapes that recompute.
   struct Flow {
     std::map<ParameterBlock*, int> uses;  ///< gradients still to come
     ParameterBlock* last = nullptr;       ///< recorded: backward reaches it first
     ParameterBlock* scattering = nullptr;
+    std::deque<ParameterGroup*> to_gather, to_scatter;
     std::function<void(ParameterBlock&)> complete;
 
     /// The block that backward reaches after `block`.
     ParameterBlock* enter(ParameterBlock* block);
     void finish_scattering();
     void start_scattering(ParameterBlock* block);
+    /// The groups of the block that comes next, in the order of their use.
+    void gather_later(ParameterBlock* block, bool backward);
+    void start_waiting();
+    void start_all_waiting();
   };
 
   Variable trace_block(const BlockSpec& spec, const std::vector<Variable>& inputs, const Function& run);
@@ -173,6 +183,7 @@ class Tape {
     std::size_t next = 0;
     Trace* trace = nullptr;
     std::map<Parameter*, int> parameters;  // traced parameters by value number
+    std::set<ParameterGroup*> used;        // by operations that are recorded
   };
   Variable trace_into(Block& block, const std::vector<Variable>& inputs, const Function& run);
   Block* block_ = nullptr;

@@ -36,6 +36,7 @@ struct Call {
   int root = 0;
   Array send;
   Shape result_shape;
+  Purpose result_purpose = Purpose::kActivations;
   /// Elements by rank: pieces (all_gather, reduce_scatter) or what goes to each (all_to_all).
   std::vector<std::int64_t> counts;
   std::vector<std::int64_t> receive_counts;

@@ -112,26 +112,33 @@ std::unique_ptr<Communicator> Communicator::split(const std::string& label,
   return do_split(label, members, sequence_++);
 }
 
-Pending Communicator::start_all_gather(const Array& send, std::span<const std::int64_t> counts) {
+Pending Communicator::start_all_gather(const Array& send, std::span<const std::int64_t> counts,
+                                       Purpose purpose) {
   Call call{.kind = Collective::kAllGather, .send = send, .counts = to_vector(counts)};
   check_pieces(call, send.count());
   call.result_shape = {sum(call.counts)};
+  call.result_purpose = purpose;
   call.sent_bytes = static_cast<double>(send.bytes()) * (size() - 1);
   return start(std::move(call));
 }
 
 Pending Communicator::start_reduce_scatter(const Array& send, std::span<const std::int64_t> counts,
-                                           ReduceOp op) {
+                                           ReduceOp op, Purpose purpose) {
   Call call{.kind = Collective::kReduceScatter, .op = op, .send = send, .counts = to_vector(counts)};
   check_pieces(call, sum(call.counts));
   const std::int64_t own = counts[static_cast<std::size_t>(rank())];
   call.result_shape = {own};
+  call.result_purpose = purpose;
   call.sent_bytes = static_cast<double>((send.count() - own) * size_of(send.dtype()));
   return start(std::move(call));
 }
 
-Pending Communicator::start_all_reduce(const Array& send, ReduceOp op) {
-  Call call{.kind = Collective::kAllReduce, .op = op, .send = send, .result_shape = send.shape()};
+Pending Communicator::start_all_reduce(const Array& send, ReduceOp op, Purpose purpose) {
+  Call call{.kind = Collective::kAllReduce,
+            .op = op,
+            .send = send,
+            .result_shape = send.shape(),
+            .result_purpose = purpose};
   call.sent_bytes = 2.0 * (size() - 1) / size() * static_cast<double>(send.bytes());
   return start(std::move(call));
 }

@@ -53,10 +53,10 @@ struct Traffic {
 /// A group of ranks over a small interface. All ranks of the group call the same collectives
 /// in the same order; they may wait for them in any order. Arrays are flat: counts are elements, in rank
 /// order, may be uneven and zero, and are equal on every rank. Results are flat too, except that all_reduce
-/// and broadcast keep the shape of `send`. `start_…` returns at once; the sent array is not written until
-/// waited for. Reductions add in rank order (in float64 or float32, never bf16), so every run and every
-/// backend gives the same bits. In a group of one, and for the root of a broadcast, the result may share
-/// its memory with `send`.
+/// and broadcast keep the shape of `send`; `purpose` is that of the result's memory. `start_…` returns at
+/// once; the sent array is not written until waited for. Reductions add in rank order (in float64 or float32,
+/// never bf16), so every run and every backend gives the same bits. In a group of one, and for the root of a
+/// broadcast, the result may share its memory with `send`.
 ///
 /// Errors: CommError when counts do not fit the arrays, a rank was lost, or peers disagree on the call.
 class Communicator {
@@ -78,12 +78,14 @@ class Communicator {
   std::unique_ptr<Communicator> split(const std::string& label, const ColorAndKey& color_and_key);
 
   /// Result: all pieces one after the other. counts[rank()] is send.count().
-  Pending start_all_gather(const Array& send, std::span<const std::int64_t> counts);
+  Pending start_all_gather(const Array& send, std::span<const std::int64_t> counts,
+                           Purpose purpose = Purpose::kActivations);
   /// Result: the sum over ranks of their r-th piece, for r = rank(); counts add up to send.count().
   Pending start_reduce_scatter(const Array& send, std::span<const std::int64_t> counts,
-                               ReduceOp op = ReduceOp::kSum);
+                               ReduceOp op = ReduceOp::kSum, Purpose purpose = Purpose::kActivations);
   /// Result: the sum over ranks, whole, equal in every bit on all ranks.
-  Pending start_all_reduce(const Array& send, ReduceOp op = ReduceOp::kSum);
+  Pending start_all_reduce(const Array& send, ReduceOp op = ReduceOp::kSum,
+                           Purpose purpose = Purpose::kActivations);
   /// Result: for each rank in order what it sent here; send holds for each rank in order what goes there.
   Pending start_all_to_all(const Array& send, std::span<const std::int64_t> send_counts,
                            std::span<const std::int64_t> receive_counts);

@@ -11,10 +11,23 @@ PlanSpace::PlanSpace(const Trace& trace, const MeshShape& mesh, const CostModel&
     : trace_(trace),
       mesh_(mesh),
       model_(model),
+      reads_(trace.values.size(), 0),
       homes_(trace.values.size()),
       always_cut_(trace.values.size()) {
+  count_reads();
   find_rows();
   find_homes();
+}
+
+/// Backward reads what is saved for it, and what it makes other values from again.
+void PlanSpace::count_reads() {
+  for (std::size_t n = trace_.nodes.size(); n-- > 0;) {
+    const Trace::Node& node = trace_.nodes[n];
+    for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+      reads_[static_cast<std::size_t>(node.inputs[i])] +=
+          times_made_again(node, node.signature.remade) + (node.signature.saved[i] ? 1 : 0);
+    }
+  }
 }
 
 /// The rows that keep values fully cut; where a neighbour cuts the same dim in multiples of a row's units, in
@@ -150,6 +163,7 @@ RowChoice PlanSpace::make_choice(const Trace::Node& node, const AxisRows& rows) 
   RowChoice choice;
   Decision& d = choice.decision;
   d.inputs.resize(node.inputs.size());
+  d.remade = node.signature.remade;
   std::vector<std::string> labels;
   for (int axis = 0; axis < mesh_.axes; ++axis) {
     const int r = rows[static_cast<std::size_t>(axis)];
@@ -161,6 +175,7 @@ RowChoice PlanSpace::make_choice(const Trace::Node& node, const AxisRows& rows) 
     const Row& row = rows_of(node)[static_cast<std::size_t>(r)];
     for (std::size_t i = 0; i < node.inputs.size(); ++i) d.inputs[i][axis] = row.inputs[i];
     d.row_output[axis] = row.output;
+    d.remade = d.remade && row.own.moved == 0;
     d.cut |= axis_bit(axis);
     labels.push_back(row.label);
   }
@@ -253,14 +268,15 @@ double PlanSpace::input_seconds(const Trace::Node& node, std::size_t i, const De
   for (int axis = 0; axis < mesh_.axes; ++axis) {
     gradient[axis] = gradient_placement(decision.inputs[i][axis], contains(decision.cut, axis));
   }
-  const double forward = transfer(held, wanted);
-  return forward * (node.signature.saved[i] ? 2 : 1) +
+  const int times = 1 + times_made_again(node, decision.remade) + (node.signature.saved[i] ? 1 : 0);
+  return times * transfer(held, wanted) +
          transfer(layout(node.inputs[i], gradient), layout(node.inputs[i], dual(home)));
 }
 
 double PlanSpace::output_seconds(const Trace::Node& node, const Decision& decision,
                                  const Placements& home) const {
-  return transfer(layout(node.output, decision.row_output), layout(node.output, home)) +
+  const int times = 1 + times_made_again(node, decision.remade);
+  return times * transfer(layout(node.output, decision.row_output), layout(node.output, home)) +
          transfer(layout(node.output, dual(home)), layout(node.output, dual(decision.row_output)));
 }
 
@@ -287,7 +303,7 @@ double PlanSpace::least_in(const Trace::Node& node, std::size_t i, const Decisio
   for (int axis = 0; axis < mesh_.axes; ++axis) {
     summed = summed || (contains(decision.cut, axis) && decision.inputs[i][axis].is_replicate());
   }
-  const int gathers = node.signature.saved[i] ? 2 : 1;
+  const int gathers = 1 + times_made_again(node, decision.remade) + (node.signature.saved[i] ? 1 : 0);
   return least_gather(v, decision.inputs[i], gathers, gathers + (summed ? 1 : 0));
 }
 

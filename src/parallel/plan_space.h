@@ -42,6 +42,11 @@ class PlanSpace {
   double transfer(const Layout& from, const Layout& to) const {
     return transfer_cost(mesh_, from, to, model_.element_bytes).seconds(model_);
   }
+  /// How often backward makes the result again if it does: brings the operands to their row, and it home.
+  int times_made_again(const Trace::Node& node, bool remade) const {
+    return remade ? reads_[static_cast<std::size_t>(node.output)] : 0;
+  }
+  void count_reads();
   void find_rows();
   void find_homes();
   std::vector<Placement> candidates(int v, int axis) const;
@@ -55,6 +60,7 @@ class PlanSpace {
   const Trace& trace_;
   const MeshShape& mesh_;
   const CostModel& model_;
+  std::vector<int> reads_;              // by value: how often backward reads it, at most
   std::vector<std::vector<Row>> rows_;  // by operation: without Partial inputs, in the units of neighbours
   std::vector<std::vector<Placements>> homes_;
   std::vector<AxisSet> always_cut_;  // by value: the axes that cut it in all its homes

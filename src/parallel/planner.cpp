@@ -4,6 +4,7 @@
 #include <array>
 #include <limits>
 #include <map>
+#include <tuple>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -127,18 +128,19 @@ void Search::find_choices(std::size_t n) {
                    [](const Option& a, const Option& b) { return a.least < b.least; });
   Edges& edges = edges_.emplace_back();
   edges.wants.resize(node.inputs.size());
-  std::vector<std::map<std::pair<Key, AxisSet>, int>> wants(node.inputs.size());
-  std::map<Key, int> gives;
+  std::vector<std::map<std::tuple<Key, AxisSet, bool>, int>> wants(node.inputs.size());
+  std::map<std::pair<Key, bool>, int> gives;
   for (std::size_t c = 0; c < choices.size(); ++c) {
     const Decision& decision = choices[c].decision;
     for (std::size_t i = 0; i < node.inputs.size(); ++i) {
-      const auto [want, fresh] = wants[i].try_emplace({key_of(decision.inputs[i]), decision.cut},
-                                                      static_cast<int>(edges.wants[i].size()));
+      const auto [want, fresh] =
+          wants[i].try_emplace({key_of(decision.inputs[i]), decision.cut, decision.remade},
+                               static_cast<int>(edges.wants[i].size()));
       if (fresh) edges.wants[i].push_back(static_cast<int>(c));
       choices[c].wants.push_back(want->second);
     }
-    const auto [give, fresh] =
-        gives.try_emplace(key_of(decision.row_output), static_cast<int>(edges.gives.size()));
+    const auto [give, fresh] = gives.try_emplace({key_of(decision.row_output), decision.remade},
+                                                 static_cast<int>(edges.gives.size()));
     if (fresh) edges.gives.push_back(static_cast<int>(c));
     choices[c].gives = give->second;
   }

@@ -47,7 +47,8 @@ struct Decision {
   Placements row_output;
   Placements output;
   AxisSet cut = 0;
-  std::string rows;  ///< label per axis, for people
+  bool remade = false;  ///< see Signature
+  std::string rows;     ///< label per axis, for people
 };
 
 /// The decisions of a block, replayed by operation number, and the placements of its parameters.

@@ -29,6 +29,7 @@ struct OwnTraffic {
   double ring = 0;
 
   /// What changes ranks forward, and again backward, over the elements of the first input's piece, at most.
+  /// A result for which something does is kept rather than made again.
   double moved = 0;
 
   bool operator==(const OwnTraffic&) const = default;
@@ -65,6 +66,9 @@ struct Signature {
   double forward_flops = 0;
   /// For each input, whether backward reads it again (it is then gathered again if a row needs it whole).
   std::vector<bool> saved;
+  /// Whether backward makes the result again from the operands for each operation that reads it, rather than
+  /// keep it: what that brings to other layouts travels again. Rows with OwnTraffic::moved are excepted.
+  bool remade = false;
 
   bool operator==(const Signature&) const = default;
 };

@@ -39,54 +39,87 @@ Pending swap(Communicator& group, const Array& send, int to, int from, std::int6
   return group.start_exchange(send.reshaped({send.count()}), sends, receives, count);
 }
 
+/// The part of a box along its first dim of more than one element: consecutive in memory.
+Box run_of(const Box& box, int runs, int number) {
+  Box run = box;
+  int dim = 0;
+  while (dim + 1 < box.extent.rank() && box.extent[dim] <= 1) ++dim;
+  const Range range = cut_range(box.extent[dim], runs, number);
+  run.begin[dim] += range.begin;
+  run.extent[dim] = range.size();
+  return run;
+}
+
+/// The elements of a run in an array of the whole box.
+Array slice_of(const Array& array, const Box& box, const Box& run) {
+  std::int64_t first = 0;
+  for (int dim = 0; dim < box.extent.rank(); ++dim)
+    first += (run.begin[dim] - box.begin[dim]) * box.extent.count(dim + 1, box.extent.rank());
+  return array.reshaped({array.count()}).slice(run.empty() ? 0 : first, run.extent);
+}
+
 }  // namespace
 
-ReceiveStream::ReceiveStream(const Rank& rank, const ShardedTensor& x, const Step& step) {
+ReceiveStream::ReceiveStream(const Rank& rank, const ShardedTensor& x, const Step& step, int runs) {
   require(step.kind == Collective::kAllGather || step.kind == Collective::kAllToAll,
           "gathers and all-to-alls are received in parts");
   Communicator& group = rank.mesh.communicator(step.axes);
   const Box held = rank.box(x.layout);
-  const auto part_for = [&](int receiver) {
-    const Box box = travels(rank, x.layout, step, group.rank(), receiver);
+  const auto part_for = [&](const Box& box) {
     return box == held ? x.piece
                        : extract_box(rank.context, x.piece, relative_to(box, held), Purpose::kWorkspace);
   };
-  for (std::size_t distance = 0; distance < static_cast<std::size_t>(group.size()); ++distance) {
-    boxes_.push_back(travels(rank, x.layout, step, member_after(group, distance), group.rank()));
-    if (distance == 0) {
-      own_ = part_for(group.rank());
-      continue;
-    }
+  boxes_.push_back(travels(rank, x.layout, step, group.rank(), group.rank()));
+  own_ = part_for(boxes_[0]);
+  for (std::size_t distance = 1; distance < static_cast<std::size_t>(group.size()); ++distance) {
     const int to = member_before(group, distance), from = member_after(group, distance);
-    arriving_.push_back(swap(group, part_for(to), to, from, boxes_.back().extent.count()));
+    const Box sent = travels(rank, x.layout, step, group.rank(), to),
+              received = travels(rank, x.layout, step, from, group.rank());
+    const Array part = part_for(sent);
+    for (int number = 0; number < runs; ++number) {
+      boxes_.push_back(run_of(received, runs, number));
+      arriving_.push_back(swap(group, slice_of(part, sent, run_of(sent, runs, number)), to, from,
+                               boxes_.back().extent.count()));
+    }
   }
 }
 
 ReceiveStream::Part ReceiveStream::next() {
-  const std::size_t distance = taken_++;
-  const Box& box = boxes_[distance];
-  if (distance == 0) return {box, std::move(own_)};
-  return {box, arriving_[distance - 1].wait().reshaped(box.extent)};
+  const std::size_t number = taken_++;
+  const Box& box = boxes_[number];
+  if (number == 0) return {box, std::move(own_)};
+  return {box, arriving_[number - 1].wait().reshaped(box.extent)};
 }
 
-SendStream::SendStream(const Rank& rank, const Layout& from, const Step& step)
-    : rank_(rank), kind_(step.kind), target_(rank.box(step.to)), group_(rank.mesh.communicator(step.axes)) {
+SendStream::SendStream(const Rank& rank, const Layout& from, const Step& step, int runs)
+    : rank_(rank),
+      kind_(step.kind),
+      target_(rank.box(step.to)),
+      runs_(runs),
+      group_(rank.mesh.communicator(step.axes)) {
   require(kind_ == Collective::kReduceScatter || kind_ == Collective::kAllToAll,
           "reduce-scatters and all-to-alls are sent in parts");
-  for (std::size_t distance = 0; distance < static_cast<std::size_t>(group_.size()); ++distance) {
-    sends_.push_back(travels(rank, from, step, group_.rank(), member_after(group_, distance)));
-    receives_.push_back(travels(rank, from, step, member_before(group_, distance), group_.rank()));
+  const auto add = [&](std::size_t distance, int of, int number) {
+    const Box sent = travels(rank, from, step, group_.rank(), member_after(group_, distance)),
+              received = travels(rank, from, step, member_before(group_, distance), group_.rank());
+    sends_.push_back(run_of(sent, of, number));
+    receives_.push_back(run_of(received, of, number));
+  };
+  for (std::size_t distance = 1; distance < static_cast<std::size_t>(group_.size()); ++distance) {
+    for (int number = 0; number < runs; ++number) add(distance, runs, number);
   }
+  add(0, 1, 0);
 }
 
 void SendStream::put(const Array& part) {
-  const std::size_t distance = ++put_ % sends_.size();
-  if (distance == 0) {
+  const std::size_t number = put_++;
+  if (done()) {
     own_ = part;
     return;
   }
+  const std::size_t distance = 1 + number / static_cast<std::size_t>(runs_);
   arriving_.push_back(swap(group_, part, member_after(group_, distance), member_before(group_, distance),
-                           receives_[distance].extent.count()));
+                           receives_[number].extent.count()));
 }
 
 Array SendStream::finish() {
@@ -94,22 +127,31 @@ Array SendStream::finish() {
 }
 
 Array SendStream::sum() {
-  std::vector<Array> summands(sends_.size());
-  for (std::size_t distance = 0; distance < sends_.size(); ++distance) {
-    const auto sender = static_cast<std::size_t>(member_before(group_, distance));
-    summands[sender] = distance == 0 ? std::move(own_) : arriving_[distance - 1].wait();
-    summands[sender] = summands[sender].reshaped(target_.extent);
+  const auto runs = static_cast<std::size_t>(runs_), members = static_cast<std::size_t>(group_.size());
+  Array whole;
+  if (runs > 1) whole = Array(rank_.context, target_.extent, own_.dtype());
+  for (std::size_t number = 0; number < runs; ++number) {
+    const Box run = run_of(target_, runs_, static_cast<int>(number));
+    std::vector<Array> summands(members);
+    for (std::size_t distance = 0; distance < members; ++distance) {
+      Array& summand = summands[static_cast<std::size_t>(member_before(group_, distance))];
+      summand =
+          distance == 0 ? slice_of(own_, target_, run) : arriving_[(distance - 1) * runs + number].wait();
+      summand = summand.reshaped(run.extent);
+    }
+    Array sum = add(rank_.context, summands[0], summands[1]);
+    for (std::size_t i = 2; i < members; ++i) accumulate(rank_.context, sum, summands[i]);
+    if (runs == 1) return sum;
+    if (!run.empty()) copy_box(rank_.context, sum, Box::whole(run.extent), whole, relative_to(run, target_));
   }
-  Array sum = add(rank_.context, summands[0], summands[1]);
-  for (std::size_t i = 2; i < summands.size(); ++i) accumulate(rank_.context, sum, summands[i]);
-  return sum;
+  return whole;
 }
 
 Array SendStream::joined() {
   Array result(rank_.context, target_.extent, own_.dtype());
-  for (std::size_t distance = 0; distance < sends_.size(); ++distance) {
-    const Box& box = receives_[distance];
-    const Array part = distance == 0 ? std::move(own_) : arriving_[distance - 1].wait();
+  for (std::size_t number = 0; number < receives_.size(); ++number) {
+    const Box& box = receives_[number];
+    const Array part = number == arriving_.size() ? std::move(own_) : arriving_[number].wait();
     if (box.empty()) continue;
     copy_box(rank_.context, part.reshaped(box.extent), Box::whole(box.extent), result,
              relative_to(box, target_));

@@ -7,8 +7,8 @@
 namespace jigsaw {
 
 /// What an all-gather or all-to-all brings, part by part as it arrives, so that work on one part goes on
-/// while the next travels. Sends as many bytes as the collective. Collective over the step's axes; all parts
-/// must be taken.
+/// while the next travels. Each other rank's part comes in several runs. Sends as many bytes as the
+/// collective. Collective over the step's axes; all parts must be taken.
 class ReceiveStream {
  public:
   struct Part {
@@ -18,17 +18,18 @@ class ReceiveStream {
 
   /// Starts all transfers.
   /// @param step  the only step of redistributing x.
-  ReceiveStream(const Rank& rank, const ShardedTensor& x, const Step& step);
+  /// @param runs  into which a part is cut along its first dim of more than one element.
+  ReceiveStream(const Rank& rank, const ShardedTensor& x, const Step& step, int runs);
 
   bool done() const { return taken_ == boxes_.size(); }
   /// This rank's own part first, then those of the ranks after it.
   Part next();
 
  private:
-  std::vector<Box> boxes_;  // by distance of the sender from this rank
+  std::vector<Box> boxes_;  // this rank's, then the runs by distance of the sender from this rank
   std::size_t taken_ = 0;
   Array own_;
-  std::vector<Pending> arriving_;  // by distance − 1
+  std::vector<Pending> arriving_;  // by run
 };
 
 /// What a reduce-scatter or all-to-all makes of a tensor that is computed part by part: each part travels
@@ -38,11 +39,13 @@ class SendStream {
  public:
   /// @param from  layout of what is computed.
   /// @param step  the only step of redistributing it.
-  SendStream(const Rank& rank, const Layout& from, const Step& step);
+  /// @param runs  into which another rank's part is cut along its first dim of more than one element.
+  SendStream(const Rank& rank, const Layout& from, const Step& step, int runs);
 
   bool done() const { return put_ == sends_.size(); }
-  /// The part of the global tensor to be put next, for the rank after the last; this rank's own comes last.
-  const Box& box() const { return sends_[(put_ + 1) % sends_.size()]; }
+  /// What of the global tensor is to be put next: runs for the rank after this one, and so on; this rank's
+  /// own part comes last, whole.
+  const Box& box() const { return sends_[put_]; }
   /// @param part  of a reduce-scatter: a summand, f32 or f64.
   void put(const Array& part);
   /// This rank's piece after the step.
@@ -55,10 +58,12 @@ class SendStream {
   const Rank& rank_;
   Collective kind_;
   Box target_;
-  std::vector<Box> sends_, receives_;  // by distance of the peer after and before this rank
+  int runs_;
+  std::vector<Box> sends_,
+      receives_;  // runs by distance of the peer after and before this rank, then its own
   std::size_t put_ = 0;
   Communicator& group_;
-  std::vector<Pending> arriving_;  // by distance − 1
+  std::vector<Pending> arriving_;  // by run
   Array own_;
 };
 

@@ -38,9 +38,11 @@ double seconds_of(double transfer_seconds) {
         const Array piece = testing::make_piece(rank, layout, DType::kFloat64,
                                                 [](std::int64_t i) { return static_cast<double>(i); });
         const Box outputs = rank.box(layout);
+        PlanBook plans;
+        Tape tape(rank, plans, Tape::Mode::kForward);
         Array arrived;
         const double start = now();
-        over_tiles(rank, *exchange, outputs, piece, arrived, [&](const Array&, const Tile& tile) {
+        over_tiles(tape, *exchange, outputs, piece, arrived, [&](const Array&, const Tile& tile) {
           const double share =
               static_cast<double>(tile.outputs.extent.count()) / static_cast<double>(outputs.extent.count());
           std::this_thread::sleep_for(std::chrono::duration<double>(kKernelSeconds * share));

@@ -19,6 +19,7 @@
 #include "layers/registry.h"
 #include "layers/traffic_blocks.h"
 #include "support/exhaustive_plan.h"
+#include "support/source_dir.h"
 
 namespace jigsaw {
 namespace {
@@ -174,7 +175,7 @@ constexpr const char* kBegin = "<!-- table -->\n";
 
 /// docs/traffic.md up to the table.
 std::filesystem::path document() {
-  return std::filesystem::path(std::getenv("JIGSAW_SOURCE_DIR")) / "docs/traffic.md";
+  return std::filesystem::path(testing::source_dir()) / "docs/traffic.md";
 }
 
 /// How many blocks on meshes there are, and of how many all plans were tried.

@@ -249,7 +249,20 @@ double ExhaustivePlan::gather(const Trace::Node& node, const Rows& rows, std::si
   return 3 * bytes * (holders - 1) / holders / costs_.network_bytes_per_second;
 }
 
-/// An input in, again in backward if that reads it, and its gradient back.
+/// How often backward makes an operation's result again: for each operation that saves it, and each time
+/// that the result of an operation which reads it is made again.
+int ExhaustivePlan::made_again(const Trace::Node& node) const {
+  if (!node.signature.remade) return 0;
+  int times = 0;
+  for (const Trace::Node& reader : trace_.nodes) {
+    for (std::size_t i = 0; i < reader.inputs.size(); ++i) {
+      if (reader.inputs[i] == node.output) times += (reader.signature.saved[i] ? 1 : 0) + made_again(reader);
+    }
+  }
+  return times;
+}
+
+/// An input in, again in backward each time that this reads it, and its gradient back.
 double ExhaustivePlan::input(const Trace::Node& node, const Rows& rows, std::size_t i,
                              const Placements& home) const {
   if (value(node.inputs[i]).role == Trace::Role::kParameter) return 0;
@@ -258,14 +271,15 @@ double ExhaustivePlan::input(const Trace::Node& node, const Rows& rows, std::siz
   for (std::size_t axis = 0; axis < rows.size(); ++axis)
     gradient.of[axis] = gradient_placement(wanted.of[axis], rows[axis] != nullptr);
   const Shape& shape = node.signature.inputs[i];
-  return transfer(shape, home, wanted) * (node.signature.saved[i] ? 2 : 1) +
+  return transfer(shape, home, wanted) * (1 + (node.signature.saved[i] ? 1 : 0) + made_again(node)) +
          transfer(shape, gradient, dual(home));
 }
 
-/// The result out, and its gradient in.
+/// The result out, again each time that it is made again, and its gradient in.
 double ExhaustivePlan::result(const Trace::Node& node, const Rows& rows, const Placements& home) const {
   const Shape& shape = node.signature.output;
-  return transfer(shape, output(rows), home) + transfer(shape, dual(home), dual(output(rows)));
+  return transfer(shape, output(rows), home) * (1 + made_again(node)) +
+         transfer(shape, dual(home), dual(output(rows)));
 }
 
 double ExhaustivePlan::seconds(const Table& table, const std::vector<std::size_t>& homes) const {

@@ -38,6 +38,7 @@ class ExhaustivePlan {
   double own(const Trace::Node& node, const Rows& rows) const;
   double gather(const Trace::Node& node, const Rows& rows, std::size_t i) const;
   double work(const Trace::Node& node, const Rows& rows) const;
+  int made_again(const Trace::Node& node) const;
   double input(const Trace::Node& node, const Rows& rows, std::size_t i, const Placements& home) const;
   double result(const Trace::Node& node, const Rows& rows, const Placements& home) const;
   Table table_of(const Trace::Node& node) const;

@@ -2,10 +2,9 @@
 
 #include <hdf5.h>
 
-#include <cstdlib>
-
 #include "base/error.h"
 #include "base/text.h"
+#include "support/source_dir.h"
 
 namespace jigsaw::testing {
 
@@ -28,9 +27,7 @@ class Handle {
 };
 
 std::string path_of(const std::string& name) {
-  const char* source = std::getenv("JIGSAW_SOURCE_DIR");
-  require(source != nullptr, "set JIGSAW_SOURCE_DIR to the folder that holds tests/goldens");
-  return concat(source, "/tests/goldens/", name);
+  return concat(source_dir(), "/tests/goldens/", name);
 }
 
 Shape shape_of(hid_t space) {

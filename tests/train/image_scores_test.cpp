@@ -2,20 +2,19 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <cstdlib>
 #include <mutex>
 
 #include "comm/thread/run_ranks.h"
 #include "io/image_data.h"
 #include "support/pieces.h"
+#include "support/source_dir.h"
 #include "train/scores.h"
 
 namespace jigsaw {
 namespace {
 
 std::string fixtures() {
-  const char* folder = std::getenv("JIGSAW_SOURCE_DIR");
-  return std::string(folder == nullptr ? "." : folder) + "/tests/io/fixtures/images";
+  return testing::source_dir() + "/tests/io/fixtures/images";
 }
 
 const Shape kVolume{11, 9, 10};

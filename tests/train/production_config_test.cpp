@@ -2,14 +2,13 @@
 // ranks.
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-
 #include "autograd/tape.h"
 #include "base/text.h"
 #include "comm/record/record.h"
 #include "config/config.h"
 #include "io/channels.h"
 #include "layers/model.h"
+#include "support/source_dir.h"
 #include "train/configuration.h"
 
 namespace jigsaw {
@@ -20,9 +19,7 @@ struct Production {
   ModelDescription description;
 
   explicit Production(const std::string& name) {
-    const char* source = std::getenv("JIGSAW_SOURCE_DIR");
-    configuration =
-        parse<Configuration>(load_config(concat(source == nullptr ? "." : source, "/configs/", name)));
+    configuration = parse<Configuration>(load_config(concat(testing::source_dir(), "/configs/", name)));
     const DataOptions& data = configuration.data;
     const Channels channels = make_channels(data, looks_global(data.shape));
     description = {Shape(data.shape), static_cast<std::int64_t>(channels.inputs.size()),

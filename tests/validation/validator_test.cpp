@@ -4,13 +4,13 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <regex>
 #include <set>
 
 #include "base/text.h"
+#include "support/source_dir.h"
 #include "validation/report.h"
 
 namespace jigsaw {
@@ -51,9 +51,8 @@ TEST(Operations, EveryDeclaredOneIsValidated) {
   std::set<std::string> known;
   for (const Operation operation : all_operations()) known.insert(std::string(name(operation)));
   std::set<std::string> declared;
-  const std::regex declaration(R"((\w+)\(Tape& tape)");
-  const std::filesystem::path folder =
-      std::filesystem::path(std::getenv("JIGSAW_SOURCE_DIR")) / "src/autograd";
+  const std::regex declaration(R"(Variable (\w+)\(Tape& tape)");
+  const std::filesystem::path folder = std::filesystem::path(testing::source_dir()) / "src/autograd";
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {
     if (entry.path().extension() != ".h") continue;
     std::ifstream file(entry.path());

@@ -110,7 +110,8 @@ class MpiCommunicator : public Communicator {
 
 std::unique_ptr<Pending::Operation> MpiCommunicator::do_start(Call call) {
   const bool shares = call.kind == Collective::kBroadcast && call.root == rank_;
-  const Array result = shares ? call.send : Array(context(), call.result_shape, call.send.dtype());
+  const Array result =
+      shares ? call.send : Array(context(), call.result_shape, call.send.dtype(), call.result_purpose);
   const auto transfer = std::make_shared<MpiTransfer>(comm_, state_->options.largest_count, call.send.dtype(),
                                                       static_cast<int>(call.sequence % kTags));
   transfer->own(Array(result));

@@ -36,7 +36,8 @@ class RecordCommunicator : public Communicator {
 
  protected:
   std::unique_ptr<Pending::Operation> do_start(Call call) override {
-    return std::make_unique<Shaped>(Array(context(), call.result_shape, call.send.dtype()));
+    return std::make_unique<Shaped>(
+        Array(context(), call.result_shape, call.send.dtype(), call.result_purpose));
   }
   std::vector<std::string> do_control(Call call) override {
     return std::vector<std::string>(static_cast<std::size_t>(size_), call.text);

@@ -118,7 +118,8 @@ class ThreadCommunicator : public Communicator {
  protected:
   std::unique_ptr<Pending::Operation> do_start(Call call) override {
     const bool own = call.kind == Collective::kBroadcast && call.root == rank_;
-    Array result = own ? call.send : Array(context(), call.result_shape, call.send.dtype());
+    Array result =
+        own ? call.send : Array(context(), call.result_shape, call.send.dtype(), call.result_purpose);
     return arrive(std::move(call), std::move(result)).first;
   }
 

@@ -1,0 +1,116 @@
+// Streams bring and add up what the collective would, however many runs each part is cut into.
+#include "parallel/stream.h"
+
+#include <gtest/gtest.h>
+
+#include "comm/thread/run_ranks.h"
+#include "kernels/copy.h"
+#include "support/pieces.h"
+
+namespace jigsaw {
+namespace {
+
+const Shape kGlobal{1, 7, 5};
+constexpr double kSummand = 1000;  ///< what ranks differ by in partial tensors
+
+double element(std::int64_t index) {
+  return static_cast<double>(index * index % 97);
+}
+
+Layout layout_of(const Mesh& mesh, const Placement& placement) {
+  Layout layout{kGlobal, {}};
+  layout.placements[mesh.tensor()] = placement;
+  return layout;
+}
+
+/// Runs f on ranks along `tensor`, each streaming in so many runs. Both must be more than one somewhere.
+void on_ranks(const std::function<void(const Rank&, int runs)>& f) {
+  for (const int ranks : {2, 3}) {
+    for (const int runs : {1, 2, 8}) {
+      SCOPED_TRACE(::testing::Message() << ranks << " ranks, " << runs << " runs");
+      run_ranks(
+          ranks, {}, [](int) { return Context::make_host(Backend::kReference, 1); },
+          [&](Communicator& world) {
+            ASSERT_EQ(world.size(), ranks);
+            Mesh mesh(world, 1, {1, 1}, ranks);
+            f({world.context(), mesh}, runs);
+          });
+    }
+  }
+}
+
+void expect_elements(const Rank& rank, const Box& box, const Array& piece, double factor, double offset) {
+  ASSERT_EQ(piece.count(), box.extent.count());
+  for (std::int64_t i = 0; i < piece.count(); ++i) {
+    EXPECT_EQ(piece.data<double>()[i], factor * element(testing::global_index(kGlobal, box, i)) + offset)
+        << "element " << i << " on rank " << rank.mesh.coordinate(rank.mesh.tensor());
+  }
+}
+
+/// What arrives covers the wanted piece, each element once.
+void check_receiving(const Placement& from, const Placement& to) {
+  on_ranks([&](const Rank& rank, int runs) {
+    const Layout held = layout_of(rank.mesh, from), wanted = layout_of(rank.mesh, to);
+    const Steps steps = redistribution_steps(rank.mesh.shape(), held, wanted);
+    ASSERT_EQ(steps.size(), 1U);
+    const Array piece = testing::make_piece(rank, held, DType::kFloat64, element);
+    ReceiveStream stream(rank, {piece, held}, steps[0], runs);
+    std::int64_t arrived = 0;
+    bool own = true;
+    while (!stream.done()) {
+      const ReceiveStream::Part part = stream.next();
+      if (part.box.empty()) continue;
+      expect_elements(rank, part.box, part.piece, 1, 0);
+      EXPECT_EQ(intersect(part.box, rank.box(wanted)), part.box);
+      if (own) {
+        EXPECT_EQ(intersect(part.box, rank.box(held)), part.box);
+      }
+      own = false;
+      arrived += part.box.extent.count();
+    }
+    EXPECT_EQ(arrived, rank.box(wanted).extent.count());
+  });
+}
+
+TEST(ReceiveStream, GathersAndExchanges) {
+  check_receiving(Placement::shard(1), Placement::replicate());
+  check_receiving(Placement::shard(2), Placement::replicate());
+  check_receiving(Placement::shard(1), Placement::shard(2));
+  check_receiving(Placement::shard(2), Placement::shard(1));
+}
+
+/// What is put part by part comes to its owners, partial sums added up.
+void check_sending(const Placement& from, const Placement& to) {
+  on_ranks([&](const Rank& rank, int runs) {
+    const Layout row = layout_of(rank.mesh, from), wanted = layout_of(rank.mesh, to);
+    const Steps steps = redistribution_steps(rank.mesh.shape(), row, wanted);
+    ASSERT_EQ(steps.size(), 1U);
+    const double own = from.is_partial() ? kSummand * rank.mesh.coordinate(rank.mesh.tensor()) : 0;
+    const Box made = rank.box(row);
+    const Array piece =
+        testing::make_piece(rank, row, DType::kFloat64, [&](std::int64_t i) { return element(i) + own; });
+    SendStream stream(rank, row, steps[0], runs);
+    std::int64_t put = 0;
+    while (!stream.done()) {
+      const Box box = stream.box();
+      put += box.extent.count();
+      stream.put(box.empty() ? Array(rank.context, box.extent, DType::kFloat64)
+                             : extract_box(rank.context, piece, relative_to(box, made), Purpose::kWorkspace));
+    }
+    EXPECT_EQ(put, made.extent.count());
+    const int ranks = rank.mesh.size(rank.mesh.tensor());
+    const bool sums = from.is_partial();
+    expect_elements(rank, rank.box(wanted), stream.finish(), sums ? ranks : 1,
+                    sums ? kSummand * ranks * (ranks - 1) / 2 : 0);
+  });
+}
+
+TEST(SendStream, ScattersSumsAndExchanges) {
+  check_sending(Placement::partial_sum(), Placement::shard(1));
+  check_sending(Placement::partial_sum(), Placement::shard(2));
+  check_sending(Placement::shard(1), Placement::shard(2));
+  check_sending(Placement::shard(2), Placement::shard(1));
+}
+
+}  // namespace
+}  // namespace jigsaw
