@@ -54,7 +54,7 @@ struct Measured {
   double calls = 0;
 };
 
-/// What two cores of a usual machine do.
+/// What a core of a usual machine does.
 CostModel costs() {
   return {.flops_per_second = 1e11,
           .memory_bytes_per_second = 1e10,

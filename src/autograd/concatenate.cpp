@@ -52,7 +52,8 @@ Variable concatenate(Tape& tape, const Variable& x, const Variable& y) {
   other[last] = x.shape()[last];
   if (!(other == x.shape())) throw ShapeError(concat("cannot join ", x.shape(), " and ", y.shape()));
   Signature signature{Operation::kConcatenate, "concatenate", {x.shape(), y.shape()}, output, {}, 0,
-                      {false, false},          true};
+                      {false, false}};
+  signature.remade = true;
   const Letters dims = field_dims(last - 1, {'c'});
   signature.rows = rows_of_letters({dims, dims}, dims);
   for (Row& row : signature.rows) {

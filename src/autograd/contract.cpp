@@ -86,8 +86,8 @@ class RowContraction {
   Array streamed(const std::array<ShardedTensor, 2>& operands, const std::array<Placements, 2>& wanted,
                  std::size_t i, const StreamedStep& step, const Layout& row) const {
     ReceiveStream stream(tape_.rank(), operands[i], step.step, step.runs);
-    tape_.long_work_follows();
     const ShardedTensor other = tape_.bring(operands[1 - i], wanted[1 - i]);
+    tape_.long_work_follows();
     const ContractionSpec swapped{spec_.b, spec_.a, spec_.c};
     StreamedProduct product =
         RowContraction(tape_, decision_, i == 0 ? spec_ : swapped, flops_).product(other, row);
@@ -159,13 +159,13 @@ class ContractionBackward {
   /// Both from the parts of dy as they arrive.
   void run_streamed(const ShardedTensor& dy, const StreamedStep& step) {
     ReceiveStream stream(tape_.rank(), dy, step.step, step.runs);
-    tape_.long_work_follows();
     std::array<std::optional<StreamedProduct>, 2> products;
     for (std::size_t i = 0; i < 2; ++i) {
       if (targets_[i].wanted())
         products[i].emplace(
             of(i).product(tape_.bring(saved_[1 - i](), decision_.inputs[1 - i]), row_layout(i)));
     }
+    tape_.long_work_follows();
     while (!stream.done()) {
       const ReceiveStream::Part part = stream.next();
       for (auto& product : products) {

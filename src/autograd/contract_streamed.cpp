@@ -11,7 +11,16 @@ namespace {
 
 /// What the message and the kernels of one more part cost the processor.
 constexpr double kSecondsPerPart = 5e-5;
-constexpr int kMostRuns = 8;
+constexpr std::int64_t kMostRuns = 8;
+
+/// The extent along which ReceiveStream and SendStream cut what both pieces share.
+std::int64_t extent_of_runs(const Shape& from, const Shape& to) {
+  for (int dim = 0; dim < from.rank(); ++dim) {
+    const std::int64_t extent = std::min(from[dim], to[dim]);
+    if (extent > 1) return extent;
+  }
+  return 1;
+}
 
 /// `box` cut down to the ranges that its letters have in another box.
 Box restricted(const std::string& letters, const Box& box, const std::string& other, const Box& to) {
@@ -63,7 +72,9 @@ std::optional<StreamedStep> streamed_step(const Rank& rank, const Layout& from, 
   const double transfer = transfer_cost(mesh, from, to, model.element_bytes).seconds(model);
   double least = work + transfer;
   std::optional<StreamedStep> best;
-  for (int runs = 1; runs <= kMostRuns; runs *= 2) {
+  const std::int64_t most =
+      std::min(kMostRuns, extent_of_runs(from.largest_piece(mesh), to.largest_piece(mesh)));
+  for (int runs = 1; runs <= most; runs *= 2) {
     const double parts = others * runs;
     // The network waits for the first part to be made, or the work for it to arrive, and the other for the
     // last.

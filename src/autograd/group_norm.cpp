@@ -247,10 +247,12 @@ Variable channel_norm(Tape& tape, Operation operation, const std::vector<Variabl
     return normalise(tape.context(), view, statistics, here.piece, again(1), again(2));
   });
   if (!records) return y;
-  y.set_recipe([&tape, &decision, again, statistics, view, shape = x.shape()] {
-    const Array normalised = normalise(tape.context(), view, statistics, again(0), again(1), again(2));
-    return tape.bring(ShardedTensor{normalised, {shape, decision.row_output}}, decision.output);
-  });
+  if (decision.remade) {
+    y.set_recipe([&tape, &decision, again, statistics, view, shape = x.shape()] {
+      const Array normalised = normalise(tape.context(), view, statistics, again(0), again(1), again(2));
+      return tape.bring(ShardedTensor{normalised, {shape, decision.row_output}}, decision.output);
+    });
+  }
   tape.record([&tape, &decision, axes, grouping, statistics, given, again, slot = y.slot(),
                targets = std::vector<GradientTarget>(operands.begin(), operands.end())] {
     if (!slot->gradient.defined()) return;

@@ -114,10 +114,13 @@ Variable row_norm(Tape& tape, Operation operation, std::string_view text, const 
   Variable y = tape.keep(std::move(normalised), signature.output, decision, records);
   if (!records) return y;
 
-  y.set_recipe([&tape, &decision, again, statistics, shape = x.shape()] {
-    const Array normalised_again = layer_norm_apply(tape.context(), again(0), again(1), again(2), statistics);
-    return tape.bring(ShardedTensor{normalised_again, {shape, decision.row_output}}, decision.output);
-  });
+  if (decision.remade) {
+    y.set_recipe([&tape, &decision, again, statistics, shape = x.shape()] {
+      const Array normalised_again =
+          layer_norm_apply(tape.context(), again(0), again(1), again(2), statistics);
+      return tape.bring(ShardedTensor{normalised_again, {shape, decision.row_output}}, decision.output);
+    });
+  }
   tape.record([&tape, &decision, norm, again, statistics, slot = y.slot(),
                targets = std::vector<GradientTarget>(operands.begin(), operands.end())] {
     if (!slot->gradient.defined()) return;

@@ -138,11 +138,11 @@ Variable neighbourhood(Tape& tape, const Variable& x, const Signature& signature
   const auto forward = [&] {
     const Array piece = tape.bring(x, decision.inputs[0]).piece;
     if (exchange->travels()) arrived = exchange->start(rank, piece).wait();
+    tape.long_work_follows();
     return kernels.forward(exchange->assemble(rank, piece, arrived, tile.region), tile);
   };
-  // Where backward keeps something of the forward pass, a recomputed block runs it again.
-  Variable y = signature.saved[0] ? tape.keep(forward(), signature.output, decision, records)
-                                  : tape.result(signature, decision, records, forward);
+  Variable y = signature.keeps_findings ? tape.keep(forward(), signature.output, decision, records)
+                                        : tape.result(signature, decision, records, forward);
   if (records) {
     if (decision.remade) {
       y.set_recipe(
@@ -156,6 +156,7 @@ Variable neighbourhood(Tape& tape, const Variable& x, const Signature& signature
                  slot = y.slot()] {
       if (!slot->gradient.defined()) return;
       const Array dy = tape.bring(slot->take(), dual(decision.row_output)).piece;
+      tape.long_work_follows();
       Array dx = exchange->scatter(tape.rank(), backward(dy, tile));
       target.give(tape.rank(), tape.gradient_placements(decision, 0), [&] { return dx; });
     });

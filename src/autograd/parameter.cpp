@@ -38,7 +38,7 @@ bool Parameter::contributes(const Rank& rank, const Placements& gradient) {
 bool ParameterGroup::takes(AxisSet axes) const {
   // That many elements are worth a message of their own on any network.
   constexpr std::int64_t kEnough = std::int64_t{1} << 18;
-  return axes == axes_ && (largest_ < kEnough || rank_.mesh.size(axes_) == 1);
+  return axes == axes_ && (largest_ < kEnough || !travels());
 }
 
 void ParameterGroup::add(Parameter& parameter) {
@@ -129,7 +129,7 @@ Array ParameterGroup::owned_gradient() const {
 }
 
 void ParameterGroup::start_acquire() {
-  if (users_ > 0 || gathering_.valid() || rank_.mesh.size(axes_) == 1) return;
+  if (users_ > 0 || gathering_.valid() || !travels()) return;
   const Array mine = cast(rank_.context, stored_, compute_, Purpose::kWorkspace);
   gathering_ = rank_.mesh.communicator(axes_).start_all_gather(mine, stored_counts(), Purpose::kWorkspace);
 }
@@ -153,7 +153,7 @@ const Array& ParameterGroup::gathered() {
 void ParameterGroup::release() {
   require(users_ > 0, "a parameter block is released more often than acquired");
   if (--users_ > 0) return;
-  gathering_ = {};
+  if (gathering_.valid()) gathering_.wait();
   gathered_ = Array();
 }
 
@@ -163,12 +163,12 @@ Array ParameterGroup::zeros(std::int64_t count) const {
 
 void ParameterGroup::begin_gradients() {
   if (!stored_gradient_.defined()) stored_gradient_ = zeros(stored_range_.size());
-  gradient_ = rank_.mesh.size(axes_) > 1 ? zeros(length_) : stored_gradient_;
+  gradient_ = travels() ? zeros(length_) : stored_gradient_;
 }
 
 void ParameterGroup::start_finish_gradients() {
   if (!gradient_.defined()) return;
-  if (rank_.mesh.size(axes_) > 1)
+  if (travels())
     scattering_ = rank_.mesh.communicator(axes_).start_reduce_scatter(gradient_, stored_counts(),
                                                                       ReduceOp::kSum, Purpose::kGradients);
   gradient_ = Array();

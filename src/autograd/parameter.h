@@ -91,6 +91,8 @@ class ParameterGroup {
   std::int64_t stored_count() const { return stored_range_.size(); }
   DType master_type() const { return master_; }
 
+  /// Whether the parameters are cut, so that there is anything to gather.
+  bool travels() const { return rank_.mesh.size(axes_) > 1; }
   /// Starts to gather the parameters, so that their first use finds them there. They must not change in
   /// between.
   void start_acquire();

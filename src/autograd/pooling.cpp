@@ -56,7 +56,7 @@ Variable pooling(Tape& tape, const Variable& x, PoolingKind kind, const Window& 
   const auto pooling_of = [window, count_padding, map, field = x.shape()](const Tile& tile) {
     return Pooling{window, valid_points(tile, map, field), count_padding};
   };
-  signature.saved = {maximum};
+  signature.keeps_findings = maximum;
   NeighbourhoodKernels kernels;
   if (maximum) {
     // Which points won is all that backward needs.

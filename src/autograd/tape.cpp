@@ -24,7 +24,8 @@ std::vector<bool> read_by_backward(const Trace& trace) {
     const Trace::Node& node = trace.nodes[n];
     result[n] = read[static_cast<std::size_t>(node.output)];
     for (std::size_t i = 0; i < node.inputs.size(); ++i) {
-      if (result[n] || node.signature.saved[i]) read[static_cast<std::size_t>(node.inputs[i])] = true;
+      if (result[n] || node.signature.saved[i] || node.signature.keeps_findings)
+        read[static_cast<std::size_t>(node.inputs[i])] = true;
     }
   }
   return result;
@@ -105,8 +106,9 @@ void Tape::Flow::start_scattering(ParameterBlock* block) {
 
 void Tape::Flow::gather_later(ParameterBlock* block, bool backward) {
   if (block == nullptr) return;
-  for (const auto& group : block->groups())
-    backward ? to_gather.push_front(group.get()) : to_gather.push_back(group.get());
+  for (const auto& group : block->groups()) {
+    if (group->travels()) to_gather.insert(backward ? to_gather.begin() : to_gather.end(), group.get());
+  }
 }
 
 /// The network is left free for what the next operations need.

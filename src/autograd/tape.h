@@ -158,7 +158,7 @@ class Tape {
     ParameterBlock* enter(ParameterBlock* block);
     void finish_scattering();
     void start_scattering(ParameterBlock* block);
-    /// The groups of the block that comes next, in the order of their use.
+    /// The groups of the block that comes next, in the order of their parameters, or for backward against it.
     void gather_later(ParameterBlock* block, bool backward);
     void start_waiting();
     void start_all_waiting();

@@ -43,8 +43,8 @@ class Variable {
   /// The piece; of a parameter only inside its block.
   ShardedTensor value() const { return parameter_ != nullptr ? parameter_->value() : value_; }
 
-  /// What backward keeps of this value: the parameter, a cheap recipe to compute it again (the output of
-  /// an activation or a normalisation, from what is kept anyway), or else the piece.
+  /// What backward keeps of this value: the parameter, a recipe to make it again from what is kept anyway
+  /// (see Signature::remade), or else the piece.
   std::function<ShardedTensor()> save() const;
   void set_recipe(std::function<ShardedTensor()> recipe) { recipe_ = std::move(recipe); }
 

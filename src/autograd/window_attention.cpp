@@ -186,10 +186,12 @@ Variable window_attention(Tape& tape, const Variable& qkv, const Variable& table
     return result;
   };
   const bool records = tape.records({qkv, table});
-  const Array rows = packed(tape.bring(qkv, decision.inputs[0]).piece);
+  const Array brought = tape.bring(qkv, decision.inputs[0]).piece,
+              biases = tape.bring(table, decision.inputs[1]).piece;
+  tape.long_work_follows();
+  const Array rows = packed(brought);
   const AttentionResult result =
-      attention_forward(tape.context(), {rows, 0}, {rows, 1}, {rows, 2},
-                        with_bias(tape.bring(table, decision.inputs[1]).piece), tape.dtype());
+      attention_forward(tape.context(), {rows, 0}, {rows, 1}, {rows, 2}, with_bias(biases), tape.dtype());
   Variable y = tape.keep(from_windows(tape.context(), result.output, options.window, piece.extent),
                          signature.output, decision, records);
   if (!records) return y;
@@ -204,6 +206,7 @@ Variable window_attention(Tape& tape, const Variable& qkv, const Variable& table
     const ShardedTensor here = tape.bring(saved_qkv(), decision.inputs[0]);
     const Array again = packed(here.piece);
     const AttentionOptions options_again = with_bias(tape.bring(saved_table(), decision.inputs[1]).piece);
+    tape.long_work_follows();
     const Array dqkv(context, again.shape(), again.dtype());
     const Array dbias(context, options_again.bias.shape(), options_again.bias.dtype());
     attention_backward(context, {again, 0}, {again, 1}, {again, 2}, dy, result.log_sum_exp,

@@ -251,7 +251,7 @@ double PlanSpace::own_seconds(const Trace::Node& node, const Decision& decision,
 }
 
 /// A parameter is gathered along the axes that do not cut it, forward and backward, and its gradient is
-/// scattered. No latency: a block's parameters travel together.
+/// scattered. No latency: a block's small parameters travel together, and large ones hide it.
 double PlanSpace::parameter_seconds(const Layout& compute) const {
   double ranks = 1;
   for (int axis = 1; axis < mesh_.axes; ++axis) {

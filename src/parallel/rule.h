@@ -66,6 +66,8 @@ struct Signature {
   double forward_flops = 0;
   /// For each input, whether backward reads it again (it is then gathered again if a row needs it whole).
   std::vector<bool> saved;
+  /// Whether backward reads what the kernel found out beside its result: a recomputed block runs it again.
+  bool keeps_findings = false;
   /// Whether backward makes the result again from the operands for each operation that reads it, rather than
   /// keep it: what that brings to other layouts travels again. Rows with OwnTraffic::moved are excepted.
   bool remade = false;

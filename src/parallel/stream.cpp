@@ -1,6 +1,7 @@
 #include "parallel/stream.h"
 
 #include <array>
+#include <utility>
 
 #include "base/error.h"
 #include "kernels/copy.h"
@@ -128,23 +129,23 @@ Array SendStream::finish() {
 
 Array SendStream::sum() {
   const auto runs = static_cast<std::size_t>(runs_), members = static_cast<std::size_t>(group_.size());
-  Array whole;
-  if (runs > 1) whole = Array(rank_.context, target_.extent, own_.dtype());
+  const Array own = std::exchange(own_, {});  // where the sums of several runs then stand
   for (std::size_t number = 0; number < runs; ++number) {
     const Box run = run_of(target_, runs_, static_cast<int>(number));
     std::vector<Array> summands(members);
     for (std::size_t distance = 0; distance < members; ++distance) {
       Array& summand = summands[static_cast<std::size_t>(member_before(group_, distance))];
       summand =
-          distance == 0 ? slice_of(own_, target_, run) : arriving_[(distance - 1) * runs + number].wait();
+          distance == 0 ? slice_of(own, target_, run) : arriving_[(distance - 1) * runs + number].wait();
       summand = summand.reshaped(run.extent);
     }
     Array sum = add(rank_.context, summands[0], summands[1]);
     for (std::size_t i = 2; i < members; ++i) accumulate(rank_.context, sum, summands[i]);
     if (runs == 1) return sum;
-    if (!run.empty()) copy_box(rank_.context, sum, Box::whole(run.extent), whole, relative_to(run, target_));
+    Array target = slice_of(own, target_, run);
+    if (!run.empty()) copy_box(rank_.context, sum, Box::whole(run.extent), target, Box::whole(run.extent));
   }
-  return whole;
+  return own.reshaped(target_.extent);
 }
 
 Array SendStream::joined() {

@@ -46,7 +46,7 @@ class SendStream {
   /// What of the global tensor is to be put next: runs for the rank after this one, and so on; this rank's
   /// own part comes last, whole.
   const Box& box() const { return sends_[put_]; }
-  /// @param part  of a reduce-scatter: a summand, f32 or f64.
+  /// @param part  of a reduce-scatter: a summand, f32 or f64. Its memory may be written.
   void put(const Array& part);
   /// This rank's piece after the step.
   Array finish();
@@ -59,8 +59,8 @@ class SendStream {
   Collective kind_;
   Box target_;
   int runs_;
-  std::vector<Box> sends_,
-      receives_;  // runs by distance of the peer after and before this rank, then its own
+  // Runs by distance of the peer after and before this rank, then this rank's own part.
+  std::vector<Box> sends_, receives_;
   std::size_t put_ = 0;
   Communicator& group_;
   std::vector<Pending> arriving_;  // by run

@@ -239,6 +239,39 @@ TEST(MeshEquality, StreamedTransfersInFloat64) {
   }
 }
 
+TEST(MeshEquality, StreamedTransfersInFloat32) {
+  TrainingRun run{.model = kMixer, .dtype = DType::kFloat32};
+  run.cost = {.flops_per_second = 1e6, .network_bytes_per_second = 1e6, .latency_seconds = 0};
+  const TrainingRun::Result one = run.run({});
+  for (const Sizes& mesh : {Sizes{1, {1, 1}, 2}, {1, {2, 2}, 2}}) {
+    SCOPED_TRACE(name_of(mesh));
+    const TrainingRun::Result many = run.run(mesh);
+    EXPECT_GT(many.exchanges, 0);
+    expect_equal(one, many, 1e-5);
+  }
+}
+
+/// Large parameters travel one by one, and their gradients before the block's backward is over.
+TEST(MeshEquality, BlocksOfSeveralBuffersInFloat64) {
+  Json wide = kMixer;
+  wide["embed_dim"] = 520;
+  wide["channel_hidden_ratio"] = 1.0;
+  TrainingRun run{.model = wide, .space = {9, 14}, .samples = 2};
+  run.zero = Zero::kParameters;
+  const TrainingRun::Result one = run.run({});
+  for (const bool recompute : {false, true}) {
+    run.recompute = recompute;
+    for (const Sizes& mesh : {Sizes{2, {1, 1}, 1}, {2, {2, 1}, 1}, {2, {1, 1}, 2}}) {
+      SCOPED_TRACE(concat(name_of(mesh), recompute ? ", recomputed" : ""));
+      const TrainingRun::Result many = run.run(mesh);
+      if (mesh.tensor == 1) {
+        EXPECT_GT(many.buffers, 1);
+      }
+      expect_equal(one, many, 1e-11);
+    }
+  }
+}
+
 TEST(MeshEquality, RecomputedBlocksGiveTheSameBits) {
   TrainingRun run{.model = kMixer};
   const TrainingRun::Result kept = run.run({1, {2, 1}, 1});

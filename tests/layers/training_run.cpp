@@ -1,5 +1,6 @@
 #include "layers/training_run.h"
 
+#include <algorithm>
 #include <cmath>
 #include <mutex>
 
@@ -94,9 +95,12 @@ TrainingRun::Result TrainingRun::run_rank(Communicator& world, const MeshSizes& 
     optimizer.step(rate_factor(step), 1.0, result.norms.back());
   }
   for (ParameterBlock* block : blocks) {
+    std::int64_t buffers = 0;
     for (auto& group : block->groups()) {
       testing::collect(group->owned_segments(), group->owned(), result.parameters);
+      buffers += group->travels() ? 1 : 0;
     }
+    result.buffers = std::max(result.buffers, buffers);
   }
   result.exchanges = world.traffic().calls[static_cast<std::size_t>(Collective::kExchange)];
   result.parameter_bytes = {optimizer.parameter_bytes()};
@@ -117,6 +121,7 @@ TrainingRun::Result TrainingRun::run(const MeshSizes& mesh) const {
         const std::lock_guard lock(mutex);
         all.losses = mine.losses;
         all.exchanges = mine.exchanges;
+        all.buffers = mine.buffers;
         all.norms = mine.norms;
         testing::merge(all.gradients, mine.gradients);
         testing::merge(all.parameters, mine.parameters);

@@ -39,6 +39,7 @@ struct TrainingRun {
     testing::Tensors outputs;                                          ///< "output" of step 1
     std::vector<std::int64_t> parameter_bytes, peak_activation_bytes;  ///< by rank
     std::int64_t exchanges = 0;                                        ///< of the last rank
+    std::int64_t buffers = 0;  ///< that are gathered for the block with the most
   };
   struct MeshSizes {
     int data = 1;

@@ -3,6 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
+#include <utility>
+#include <vector>
+
 #include "comm/thread/run_ranks.h"
 #include "kernels/copy.h"
 #include "support/pieces.h"
@@ -10,47 +14,51 @@
 namespace jigsaw {
 namespace {
 
-const Shape kGlobal{1, 7, 5};
+const std::vector<Shape> kGlobals = {{1, 7, 5}, {2, 7, 5}, {1, 2, 9}};
 constexpr double kSummand = 1000;  ///< what ranks differ by in partial tensors
 
 double element(std::int64_t index) {
   return static_cast<double>(index * index % 97);
 }
 
-Layout layout_of(const Mesh& mesh, const Placement& placement) {
-  Layout layout{kGlobal, {}};
+Layout layout_of(const Mesh& mesh, const Shape& global, const Placement& placement) {
+  Layout layout{global, {}};
   layout.placements[mesh.tensor()] = placement;
   return layout;
 }
 
 /// Runs f on ranks along `tensor`, each streaming in so many runs. Both must be more than one somewhere.
-void on_ranks(const std::function<void(const Rank&, int runs)>& f) {
+void on_ranks(const std::function<void(const Rank&, const Shape& global, int runs)>& f) {
   for (const int ranks : {2, 3}) {
     for (const int runs : {1, 2, 8}) {
       SCOPED_TRACE(::testing::Message() << ranks << " ranks, " << runs << " runs");
+      const auto all = [&](const Rank& rank) {
+        for (const Shape& global : kGlobals) f(rank, global, runs);
+      };
       run_ranks(
           ranks, {}, [](int) { return Context::make_host(Backend::kReference, 1); },
           [&](Communicator& world) {
             ASSERT_EQ(world.size(), ranks);
             Mesh mesh(world, 1, {1, 1}, ranks);
-            f({world.context(), mesh}, runs);
+            all({world.context(), mesh});
           });
     }
   }
 }
 
-void expect_elements(const Rank& rank, const Box& box, const Array& piece, double factor, double offset) {
+void expect_elements(const Rank& rank, const Shape& global, const Box& box, const Array& piece, double factor,
+                     double offset) {
   ASSERT_EQ(piece.count(), box.extent.count());
   for (std::int64_t i = 0; i < piece.count(); ++i) {
-    EXPECT_EQ(piece.data<double>()[i], factor * element(testing::global_index(kGlobal, box, i)) + offset)
+    EXPECT_EQ(piece.data<double>()[i], factor * element(testing::global_index(global, box, i)) + offset)
         << "element " << i << " on rank " << rank.mesh.coordinate(rank.mesh.tensor());
   }
 }
 
 /// What arrives covers the wanted piece, each element once.
 void check_receiving(const Placement& from, const Placement& to) {
-  on_ranks([&](const Rank& rank, int runs) {
-    const Layout held = layout_of(rank.mesh, from), wanted = layout_of(rank.mesh, to);
+  on_ranks([&](const Rank& rank, const Shape& global, int runs) {
+    const Layout held = layout_of(rank.mesh, global, from), wanted = layout_of(rank.mesh, global, to);
     const Steps steps = redistribution_steps(rank.mesh.shape(), held, wanted);
     ASSERT_EQ(steps.size(), 1U);
     const Array piece = testing::make_piece(rank, held, DType::kFloat64, element);
@@ -59,13 +67,13 @@ void check_receiving(const Placement& from, const Placement& to) {
     bool own = true;
     while (!stream.done()) {
       const ReceiveStream::Part part = stream.next();
+      const bool mine = std::exchange(own, false);
       if (part.box.empty()) continue;
-      expect_elements(rank, part.box, part.piece, 1, 0);
+      expect_elements(rank, global, part.box, part.piece, 1, 0);
       EXPECT_EQ(intersect(part.box, rank.box(wanted)), part.box);
-      if (own) {
+      if (mine) {
         EXPECT_EQ(intersect(part.box, rank.box(held)), part.box);
       }
-      own = false;
       arrived += part.box.extent.count();
     }
     EXPECT_EQ(arrived, rank.box(wanted).extent.count());
@@ -81,8 +89,8 @@ TEST(ReceiveStream, GathersAndExchanges) {
 
 /// What is put part by part comes to its owners, partial sums added up.
 void check_sending(const Placement& from, const Placement& to) {
-  on_ranks([&](const Rank& rank, int runs) {
-    const Layout row = layout_of(rank.mesh, from), wanted = layout_of(rank.mesh, to);
+  on_ranks([&](const Rank& rank, const Shape& global, int runs) {
+    const Layout row = layout_of(rank.mesh, global, from), wanted = layout_of(rank.mesh, global, to);
     const Steps steps = redistribution_steps(rank.mesh.shape(), row, wanted);
     ASSERT_EQ(steps.size(), 1U);
     const double own = from.is_partial() ? kSummand * rank.mesh.coordinate(rank.mesh.tensor()) : 0;
@@ -100,7 +108,7 @@ void check_sending(const Placement& from, const Placement& to) {
     EXPECT_EQ(put, made.extent.count());
     const int ranks = rank.mesh.size(rank.mesh.tensor());
     const bool sums = from.is_partial();
-    expect_elements(rank, rank.box(wanted), stream.finish(), sums ? ranks : 1,
+    expect_elements(rank, global, rank.box(wanted), stream.finish(), sums ? ranks : 1,
                     sums ? kSummand * ranks * (ranks - 1) / 2 : 0);
   });
 }
