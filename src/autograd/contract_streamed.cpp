@@ -76,8 +76,7 @@ std::optional<StreamedStep> streamed_step(const Rank& rank, const Layout& from, 
       std::min(kMostRuns, extent_of_runs(from.largest_piece(mesh), to.largest_piece(mesh)));
   for (int runs = 1; runs <= most; runs *= 2) {
     const double parts = others * runs;
-    // The network waits for the first part to be made, or the work for it to arrive, and the other for the
-    // last.
+    // Whichever takes longer is never idle, but for the other's first part, or its last.
     const double seconds = std::max({work, transfer + of_others / parts, transfer / parts + of_others}) +
                            model.latency_seconds + parts * kSecondsPerPart;
     if (seconds >= least) continue;
