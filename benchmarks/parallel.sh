@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # One training step of a model of the benchmark trio on two ranks of one thread each, beside PyTorch's data parallelism with
 # two processes, in one run on one machine and of one global batch of two samples: seconds per step, and peak memory of a
-# rank. Ours on three meshes. PyTorch is looked for in /usr/bin/python3 (Debian's python3-torch); where it cannot run FSDP
-# without a GPU its error is printed.
+# rank. Ours on three meshes. PyTorch is looked for in /usr/bin/python3 (Debian's python3-torch), or in $PYTHON; FSDP on CPUs
+# needs PyTorch 2.6 or newer, an older one prints its error.
 #
 #   benchmarks/parallel.sh MODEL [BUILD_FOLDER]   (mixer or vit; default build/release; needs its target trio_step)
 #
@@ -27,9 +27,9 @@ if ! "$python" -c 'import torch' 2> /dev/null; then
   exit
 fi
 for wrap in ddp fsdp; do
-  peer=$("$python" benchmarks/peer/torch_parallel.py "$model" --wrap "$wrap" --processes 2 --threads 1 --steps "$steps")
+  peer=$("$python" benchmarks/peer/torch_parallel.py "$model" --wrap "$wrap" --processes 2 --threads 1 --steps "$steps") ||
+    continue  # its error says why
   echo "$peer"
-  [[ $peer == *seconds_per_step* ]] || continue
   for axis in domain tensor data; do
     awk -v a="$(number seconds_per_step "${ours[$axis]}")" -v b="$(number seconds_per_step "$peer")" \
       -v m="$(number peak_bytes "${ours[$axis]}")" -v n="$(number peak_memory_bytes "$peer")" -v axis="$axis" -v wrap="$wrap" 'BEGIN {

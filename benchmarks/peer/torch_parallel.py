@@ -19,10 +19,15 @@ import torch_tuning
 def wrapped(torch, model, wrap):
     if wrap == "ddp":
         return torch.nn.parallel.DistributedDataParallel(model)
-    from torch.distributed.fsdp import FullyShardedDataParallel
-    from torch.distributed.fsdp.wrap import size_based_auto_wrap_policy
+    # The second FSDP, PyTorch 2.6 or newer: the first one needs an accelerator.
+    from torch.distributed.device_mesh import init_device_mesh
+    from torch.distributed.fsdp import fully_shard
 
-    return FullyShardedDataParallel(model, auto_wrap_policy=size_based_auto_wrap_policy)
+    mesh = init_device_mesh("cpu", (torch.distributed.get_world_size(),))
+    for module in model.modules():
+        if type(module).__name__ == "Block":
+            fully_shard(module, mesh=mesh)
+    return fully_shard(model, mesh=mesh)
 
 
 def run_process(rank, arguments):

@@ -41,6 +41,8 @@ def fastest(candidates, command):
     timed = []
     for environment, options in candidates:
         result = measure([*command, *options], environment)
+        if result is not None and "error" in result:
+            raise SystemExit(f"error: {result['error']}")
         if result is not None:
             timed.append((result["seconds_per_step"], len(timed), (environment, options)))
             shown = " ".join(

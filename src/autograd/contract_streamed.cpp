@@ -41,19 +41,6 @@ Array part_of(Context& context, const LetteredPiece& whole, const Box& part) {
   return extract_box(context, whole.piece, relative_to(part, whole.box), Purpose::kWorkspace);
 }
 
-/// The part of an array that stands in a region of its box, where it is consecutive in memory.
-std::optional<Array> consecutive(const Array& array, const Box& box, const Box& region) {
-  if (!array.defined()) return std::nullopt;
-  std::int64_t first = 0;
-  bool more = true;  // only dims of one element so far
-  for (int dim = 0; dim < box.extent.rank(); ++dim) {
-    if (!more && region.extent[dim] != box.extent[dim]) return std::nullopt;
-    more = more && region.extent[dim] == 1;
-    first += (region.begin[dim] - box.begin[dim]) * box.extent.count(dim + 1, box.extent.rank());
-  }
-  return array.reshaped({array.count()}).slice(first, region.extent);
-}
-
 DType sum_type(const Array& a) {
   return a.dtype() == DType::kFloat64 ? DType::kFloat64 : DType::kFloat32;
 }
@@ -94,8 +81,10 @@ void StreamedProduct::add(const ReceiveStream::Part& part) {
     y_.piece = filled(context_, y_.box.extent, sum_type(part.piece), 0.0, Purpose::kActivations);
   if (part.box.empty() && y_.piece.defined()) return;
   const Array other = part_of(context_, other_, restricted(other_.letters, other_.box, streamed_, part.box));
-  if (std::optional<Array> rows = consecutive(y_.piece, y_.box, region))
-    return contract_add(context_, spec, part.piece, other, *rows);
+  if (y_.piece.defined()) {
+    if (std::optional<Array> rows = consecutive(y_.piece, y_.box, region))
+      return contract_add(context_, spec, part.piece, other, *rows);
+  }
   const Array product = contract(context_, spec, part.piece, other, sum_type(part.piece));
   if (whole) {
     y_.piece = product;

@@ -51,15 +51,18 @@ Box run_of(const Box& box, int runs, int number) {
   return run;
 }
 
-/// The elements of a run in an array of the whole box.
-Array slice_of(const Array& array, const Box& box, const Box& run) {
-  std::int64_t first = 0;
-  for (int dim = 0; dim < box.extent.rank(); ++dim)
-    first += (run.begin[dim] - box.begin[dim]) * box.extent.count(dim + 1, box.extent.rank());
-  return array.reshaped({array.count()}).slice(run.empty() ? 0 : first, run.extent);
-}
-
 }  // namespace
+
+std::optional<Array> consecutive(const Array& array, const Box& box, const Box& region) {
+  std::int64_t first = 0;
+  bool more = true;  // only dims of one element so far
+  for (int dim = 0; dim < box.extent.rank(); ++dim) {
+    if (!more && region.extent[dim] != box.extent[dim]) return std::nullopt;
+    more = more && region.extent[dim] == 1;
+    first += (region.begin[dim] - box.begin[dim]) * box.extent.count(dim + 1, box.extent.rank());
+  }
+  return array.reshaped({array.count()}).slice(first, region.extent);
+}
 
 ReceiveStream::ReceiveStream(const Rank& rank, const ShardedTensor& x, const Step& step, int runs) {
   require(step.kind == Collective::kAllGather || step.kind == Collective::kAllToAll,
@@ -79,7 +82,7 @@ ReceiveStream::ReceiveStream(const Rank& rank, const ShardedTensor& x, const Ste
     const Array part = part_for(sent);
     for (int number = 0; number < runs; ++number) {
       boxes_.push_back(run_of(received, runs, number));
-      arriving_.push_back(swap(group, slice_of(part, sent, run_of(sent, runs, number)), to, from,
+      arriving_.push_back(swap(group, *consecutive(part, sent, run_of(sent, runs, number)), to, from,
                                boxes_.back().extent.count()));
     }
   }
@@ -136,13 +139,13 @@ Array SendStream::sum() {
     for (std::size_t distance = 0; distance < members; ++distance) {
       Array& summand = summands[static_cast<std::size_t>(member_before(group_, distance))];
       summand =
-          distance == 0 ? slice_of(own, target_, run) : arriving_[(distance - 1) * runs + number].wait();
+          distance == 0 ? *consecutive(own, target_, run) : arriving_[(distance - 1) * runs + number].wait();
       summand = summand.reshaped(run.extent);
     }
     Array sum = add(rank_.context, summands[0], summands[1]);
     for (std::size_t i = 2; i < members; ++i) accumulate(rank_.context, sum, summands[i]);
     if (runs == 1) return sum;
-    Array target = slice_of(own, target_, run);
+    Array target = *consecutive(own, target_, run);
     if (!run.empty()) copy_box(rank_.context, sum, Box::whole(run.extent), target, Box::whole(run.extent));
   }
   return own.reshaped(target_.extent);

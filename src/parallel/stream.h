@@ -1,10 +1,15 @@
 #pragma once
+#include <optional>
 #include <vector>
 
 #include "comm/communicator.h"
 #include "parallel/redistribute.h"
 
 namespace jigsaw {
+
+/// The part of an array that stands in a region of the array's box, as a view, where it is consecutive in
+/// memory.
+std::optional<Array> consecutive(const Array& array, const Box& box, const Box& region);
 
 /// What an all-gather or all-to-all brings, part by part as it arrives, so that work on one part goes on
 /// while the next travels. Each other rank's part comes in several runs. Sends as many bytes as the

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -53,6 +54,23 @@ void expect_elements(const Rank& rank, const Shape& global, const Box& box, cons
     EXPECT_EQ(piece.data<double>()[i], factor * element(testing::global_index(global, box, i)) + offset)
         << "element " << i << " on rank " << rank.mesh.coordinate(rank.mesh.tensor());
   }
+}
+
+TEST(Consecutive, WhereOnlyTheFirstDimOfMoreThanOneElementIsCut) {
+  Context context = Context::make_host(Backend::kReference, 1);
+  const Box box{{10, 0, 0}, {1, 3, 4}};
+  Array array(context, box.extent, DType::kFloat64);
+  for (std::int64_t i = 0; i < array.count(); ++i) array.data<double>()[i] = static_cast<double>(i);
+  const auto first_of = [&](const Box& region) {
+    const std::optional<Array> view = consecutive(array, box, region);
+    if (!view) return -1.0;
+    EXPECT_EQ(view->shape(), region.extent);
+    return view->data<double>()[0];
+  };
+  EXPECT_EQ(first_of(box), 0);
+  EXPECT_EQ(first_of({{10, 1, 0}, {1, 2, 4}}), 4);
+  EXPECT_EQ(first_of({{10, 1, 2}, {1, 1, 2}}), 6);
+  EXPECT_EQ(first_of({{10, 0, 1}, {1, 3, 2}}), -1);
 }
 
 /// What arrives covers the wanted piece, each element once.
