@@ -54,6 +54,8 @@ Box run_of(const Box& box, int runs, int number) {
 }  // namespace
 
 std::optional<Array> consecutive(const Array& array, const Box& box, const Box& region) {
+  const Array elements = array.reshaped({array.count()});
+  if (region.empty()) return elements.slice(0, region.extent);
   std::int64_t first = 0;
   bool more = true;  // only dims of one element so far
   for (int dim = 0; dim < box.extent.rank(); ++dim) {
@@ -61,7 +63,7 @@ std::optional<Array> consecutive(const Array& array, const Box& box, const Box& 
     more = more && region.extent[dim] == 1;
     first += (region.begin[dim] - box.begin[dim]) * box.extent.count(dim + 1, box.extent.rank());
   }
-  return array.reshaped({array.count()}).slice(first, region.extent);
+  return elements.slice(first, region.extent);
 }
 
 ReceiveStream::ReceiveStream(const Rank& rank, const ShardedTensor& x, const Step& step, int runs) {

@@ -71,6 +71,7 @@ TEST(Consecutive, WhereOnlyTheFirstDimOfMoreThanOneElementIsCut) {
   EXPECT_EQ(first_of({{10, 1, 0}, {1, 2, 4}}), 4);
   EXPECT_EQ(first_of({{10, 1, 2}, {1, 1, 2}}), 6);
   EXPECT_EQ(first_of({{10, 0, 1}, {1, 3, 2}}), -1);
+  EXPECT_TRUE(consecutive(array, box, {{10, 0, 1}, {1, 0, 2}}));
 }
 
 /// What arrives covers the wanted piece, each element once.
