@@ -45,7 +45,7 @@ class ForwardThread {
  public:
   static std::int64_t scratch_floats(const AttentionProblem& p) {
     const std::int64_t padded = padded_size(p.size);
-    return p.key_blocks() * kKeys * 2 * padded + 2 * kQueries * (padded + kKeys) + 4 * kQueries;
+    return p.key_blocks() * kKeys * 2 * padded + 2 * kQueries * (padded + kKeys) + kQueries * (1 + kLanes);
   }
 
   ForwardThread(const AttentionProblem& p, const AttentionResult& result, Scratch scratch)
@@ -60,7 +60,7 @@ class ForwardThread {
         factors_(scratch.take(kQueries * kKeys)),
         output_(scratch.take(kQueries * padded_)),
         largest_(scratch.take(kQueries)),
-        sums_(scratch.take(kQueries)) {}
+        sums_(scratch.take(kQueries * kLanes)) {}
 
   /// Items are blocks of queries, those of a head one after the other.
   void run(std::int64_t begin, std::int64_t end) {
@@ -89,7 +89,7 @@ class ForwardThread {
     p_.q.load(head / p_.heads, head % p_.heads, query, rows, p_.query_factor(), queries_, padded_);
     std::fill_n(output_, blocks_of(rows, L::kDown) * L::kDown * padded_, 0.0F);
     std::fill_n(largest_, rows, kLowest);
-    std::fill_n(sums_, rows, 0.0F);
+    std::fill_n(sums_, rows * kLanes, 0.0F);
     for (std::int64_t key = 0; key < p_.keys; key += kKeys) {
       const WeightBlock at{
           head / p_.heads, head % p_.heads, query, key, rows, std::min(kKeys, p_.keys - key)};
@@ -97,7 +97,11 @@ class ForwardThread {
       L::product({queries_, padded_, 1}, rows, p_.size, keys_ + key * p_.size, kKeys, columns, weights_,
                  kKeys, false);
       finish_scores<kLanes>(p_, at, weights_);
-      for (std::int64_t row = 0; row < rows; ++row) take_row(row, columns);
+      const std::int64_t next = key + kKeys < p_.keys ? key + kKeys : 0;
+      for (std::int64_t row = 0; row < rows; ++row) {
+        take_row(row, columns);
+        prefetch_keys(next + row * kKeysPerQuery);
+      }
       if (p_.options.dropout) {
         dropout_block(*p_.options.dropout, at, factors_);
         for (std::int64_t row = 0; row < rows; ++row) {
@@ -111,6 +115,14 @@ class ForwardThread {
     finish(head, query, rows);
   }
 
+  static constexpr std::int64_t kKeysPerQuery = kKeys / kQueries;
+
+  /// A query's share of the next block.
+  void prefetch_keys(std::int64_t key) {
+    prefetch(keys_ + key * p_.size, kKeysPerQuery * p_.size);
+    prefetch(values_ + key * padded_, kKeysPerQuery * padded_);
+  }
+
   /// Scores to weights relative to the largest so far, to which what was summed before is scaled.
   void take_row(std::int64_t row, std::int64_t columns) {
     auto* const weights = reinterpret_cast<Vector*>(weights_ + row * kKeys);
@@ -118,26 +130,28 @@ class ForwardThread {
     Vector most = Vector{} + largest_[row];
     for (std::int64_t i = 0; i < vectors; ++i) most = weights[i] > most ? weights[i] : most;
     const float largest = L::largest(most);
-    Vector sum{};
-    for (std::int64_t i = 0; i < vectors; ++i) {
-      Vector weight = weights[i] - largest;
-      L::exp2(weight);
-      sum += weight;
-      weights[i] = weight;
-    }
+    auto& sum = reinterpret_cast<Vector*>(sums_)[row];
     if (largest > largest_[row]) {
-      const float before = std::exp2(largest_[row] - largest);
-      sums_[row] *= before;
+      Vector before = Vector{} + (largest_[row] - largest);
+      L::exp2(before);
+      sum *= before;
       auto* const output = reinterpret_cast<Vector*>(output_ + row * padded_);
       for (std::int64_t i = 0; i < padded_ / kLanes; ++i) output[i] *= before;
       largest_[row] = largest;
     }
-    sums_[row] += L::sum(sum);
+    Vector added{};
+    for (std::int64_t i = 0; i < vectors; ++i) {
+      Vector weight = weights[i] - largest;
+      L::exp2(weight);
+      added += weight;
+      weights[i] = weight;
+    }
+    sum += added;
   }
 
   void finish(std::int64_t head, std::int64_t query, std::int64_t rows) {
     for (std::int64_t row = 0; row < rows; ++row) {
-      const float sum = sums_[row];
+      const float sum = L::sum(reinterpret_cast<const Vector*>(sums_)[row]);
       log_sum_exp_[head * p_.queries + query + row] = sum > 0    ? largest_[row] * kLn2 + std::log(sum)
                                                       : sum == 0 ? kHidden
                                                                  : sum;
@@ -257,9 +271,9 @@ class BackwardThread {
     L::product({dy, padded_, 1}, at.rows, p_.size, values_across_, kKeys, columns, slopes_, kKeys, false);
     if (p_.options.dropout) {
       dropout_block(*p_.options.dropout, at, factors_);
-      for (std::int64_t row = 0; row < at.rows; ++row) row_slopes<true>(at, row, columns);
+      slopes<true>(at, columns);
     } else {
-      for (std::int64_t row = 0; row < at.rows; ++row) row_slopes<false>(at, row, columns);
+      slopes<false>(at, columns);
     }
     if (dbias_ != nullptr) add_bias_slopes(at);
     L::product({weights_, 1, kKeys}, at.columns, at.rows, dy, padded_, padded_, dv_, padded_, true);
@@ -269,6 +283,15 @@ class BackwardThread {
   }
 
   /// Scores to weights, and the gradient of weights to that of scores.
+  template <bool kDropout>
+  void slopes(const WeightBlock& at, std::int64_t columns) {
+    const std::int64_t next = at.query + kQueries < p_.queries ? at.query + kQueries : 0;
+    for (std::int64_t row = 0; row < at.rows; ++row) {
+      row_slopes<kDropout>(at, row, columns);
+      if (next + row < p_.queries) prefetch_query(next + row);
+    }
+  }
+
   template <bool kDropout>
   void row_slopes(const WeightBlock& at, std::int64_t row, std::int64_t columns) {
     auto* const weights = reinterpret_cast<Vector*>(weights_ + row * kKeys);
@@ -286,6 +309,10 @@ class BackwardThread {
         weights[i] = weight;
       }
     }
+  }
+
+  void prefetch_query(std::int64_t query) {
+    for (const float* rows : {queries_, dy_, dq_}) prefetch(rows + query * padded_, padded_);
   }
 
   void add_bias_slopes(const WeightBlock& at) {

@@ -33,10 +33,10 @@ struct Lanes {
   }
 
   static float largest(const Vector& x) {
-    return fold(x, [](float& a, float b) { a = a > b ? a : b; });
+    return fold(x, [](auto& a, const auto& b) { a = a > b ? a : b; });
   }
   static float sum(const Vector& x) {
-    return fold(x, [](float& a, float b) { a += b; });
+    return fold(x, [](auto& a, const auto& b) { a += b; });
   }
 
   /// A matrix read element by element.
@@ -57,14 +57,26 @@ struct Lanes {
   }
 
  private:
+  template <int>
+  friend struct Lanes;
+
+  /// join(a, b) puts two into a: halves of the vector, then of the half, until one number is left.
   template <typename F>
   static float fold(const Vector& x, const F& join) {
     alignas(64) float values[kLanes];
     *reinterpret_cast<Vector*>(values) = x;
-    for (int half = kLanes / 2; half > 0; half /= 2) {
-      for (int i = 0; i < half; ++i) join(values[i], values[i + half]);
+    if constexpr (kLanes > 4) {
+      using HalfLanes = Lanes<kLanes / 2>;
+      using Half = typename HalfLanes::Vector;
+      Half low = *reinterpret_cast<const Half*>(values);
+      join(low, *reinterpret_cast<const Half*>(values + kLanes / 2));
+      return HalfLanes::fold(low, join);
+    } else {
+      join(values[0], values[2]);
+      join(values[1], values[3]);
+      join(values[0], values[1]);
+      return values[0];
     }
-    return values[0];
   }
 
   /// The columns that are left, fewer than a tile's.
