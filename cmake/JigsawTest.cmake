@@ -25,6 +25,22 @@ function(jigsaw_test name)
   endif()
 endfunction()
 
+# jigsaw_test_again(NAME TARGET ENVIRONMENT A=1 ...)
+# One more ctest entry for a target that is there, with more in its environment.
+function(jigsaw_test_again name target)
+  cmake_parse_arguments(AGAIN "" "" "ENVIRONMENT" ${ARGN})
+  add_test(NAME ${name} COMMAND ${target})
+  foreach(property LABELS TIMEOUT ENVIRONMENT RUN_SERIAL)
+    get_test_property(${target} ${property} value)
+    if(property STREQUAL ENVIRONMENT)
+      list(APPEND value ${AGAIN_ENVIRONMENT})
+    endif()
+    if(NOT value STREQUAL "NOTFOUND")
+      set_property(TEST ${name} PROPERTY ${property} ${value})
+    endif()
+  endforeach()
+endfunction()
+
 # jigsaw_mpi_test(NAME SOURCES ... ROOMS ... RANKS 2 3 4 [TIMEOUT seconds] [ENVIRONMENT A=1 ...])
 # One GoogleTest executable whose tests run on all ranks at once (tests/comm/ranks.h), and one ctest entry
 # NAME_nN, label mpi, for each number of ranks.

@@ -4,20 +4,10 @@
 
 namespace jigsaw::cpu {
 
-/// Vector instructions of the processor that runs the program.
+/// Vector instructions that our own loops use: the best ones of the processor that runs the program, or less
+/// where ONEDNN_MAX_CPU_ISA, oneDNN's variable, says so for its kernels.
 enum class Instructions : std::uint8_t { kBaseline, kAvx2, kAvx512 };
-
-inline Instructions best_instructions() {
-  static const Instructions best = [] {
-    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-        __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl")) {
-      return Instructions::kAvx512;
-    }
-    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") ? Instructions::kAvx2
-                                                                           : Instructions::kBaseline;
-  }();
-  return best;
-}
+Instructions best_instructions();
 
 /// `flatten` inlines the whole body, which the compiler then vectorises for the function's own instructions.
 template <typename F>
