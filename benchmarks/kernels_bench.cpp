@@ -58,7 +58,7 @@ double multiply_add_rate(int threads) {
       cpu::vectorized([&] {
         Lanes sums[kChains];
         for (std::int64_t chain = 0; chain < kChains; ++chain)
-          sums[chain] = Lanes{} + static_cast<float>(chain);
+          sums[chain] = Lanes{} + static_cast<float>(chain) + 0.5F;
         for (std::int64_t round = 0; round < kRounds; ++round) {
           for (Lanes& sum : sums) sum = sum * 0.999F + 0.001F;
         }
@@ -216,7 +216,7 @@ void bench_attention(Bench& bench, const std::string& name, std::int64_t tokens,
 
 void bench_attentions(Bench& bench) {
   bench_attention(bench, "attention 4050x12x64", 4050, 12, 64);
-  bench_attention(bench, "attention 4050x12x64 bf16", 4050, 12, 64, DType::kBfloat16);
+  bench_attention(bench, "attention bf16 4050x12x64", 4050, 12, 64, DType::kBfloat16);
   bench_attention(bench, "attention 1024x8x96", 1024, 8, 96);
   bench_attention(bench, "attention 77x96x24", 77, 96, 24);
 }

@@ -9,23 +9,20 @@
 # STEPS: timed steps, 3 unless set.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
+# shellcheck source=benchmarks/peer/beside_torch.sh
+source benchmarks/peer/beside_torch.sh
 model=${1:?say which model: mixer or vit}
 build=${2-build/release}
 steps=${STEPS-3}
 if [[ $(id -u) == 0 ]]; then
   export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 fi
-number() { sed -E "s/.*\"$1\": ?([0-9.e+-]+).*/\1/" <<< "$2"; }
 declare -A ours
 for axis in domain tensor data; do
   ours[$axis]=$(OMP_NUM_THREADS=1 mpirun -n 2 "$build/benchmarks/trio_step" "$model" --samples 2 --threads 1 --steps "$steps" "--$axis" 2)
   echo "${ours[$axis]}"
 done
-python=${PYTHON-/usr/bin/python3}
-if ! "$python" -c 'import torch' 2> /dev/null; then
-  echo "no PyTorch here: no ratio"
-  exit
-fi
+need_torch
 for wrap in ddp fsdp; do
   peer=$("$python" benchmarks/peer/torch_parallel.py "$model" --wrap "$wrap" --processes 2 --threads 1 --steps "$steps") ||
     continue  # its error says why

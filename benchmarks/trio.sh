@@ -9,42 +9,23 @@
 # ROUNDS: runs of seven steps of each, 3 unless set.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
+# shellcheck source=benchmarks/peer/beside_torch.sh
+source benchmarks/peer/beside_torch.sh
 model=${1:?say which model: mixer or vit}
 build=${2-build/release}
 rounds=${ROUNDS-3}
 ours() { OMP_NUM_THREADS=2 "$build/benchmarks/trio_step" "$model" "$@"; }
-number() { sed -E "s/.*\"$1\": ?([0-9.e+-]+).*/\1/" <<< "$2"; }
-median() { printf '%s\n' "$@" | sort -g | sed -n "$((($# + 1) / 2))p"; }
 
 own=$(ours --steps 7)
 echo "$own"
 ours --steps 5 --recompute | sed 's/trio_step/trio_step recompute/'
-python=${PYTHON-/usr/bin/python3}
-if ! "$python" -c 'import torch' 2> /dev/null; then
-  echo "no PyTorch here: no ratio"
-  exit
-fi
-peer_run() { "$python" benchmarks/peer/torch_trio.py "$model" --steps 7 "$@"; }
-peer=$(peer_run)
+need_torch
+peer=$("$python" benchmarks/peer/torch_trio.py "$model" --steps 7)
 echo "$peer"
-# What was found by trial, as variables of the environment and as options.
-mapfile -t tuning < <("$python" - "$peer" << 'END'
-import json, sys
-tuning = json.loads(sys.argv[1])["tuning"]
-print("JIGSAW_PEER_TUNED=" + json.dumps(tuning))
-options = tuning.pop("options", "")
-print(*[f"{name}={value}" for name, value in tuning.items()], sep="\n")
-print(*options.split(), sep="\n")
-END
-)
-environment=() options=()
-for one in "${tuning[@]}"; do
-  if [[ $one == *=* ]]; then environment+=("$one"); else options+=("$one"); fi
-done
 own_seconds=("$(number seconds_per_step "$own")") peer_seconds=("$(number seconds_per_step "$peer")")
 for ((round = 1; round < rounds; ++round)); do
   own_seconds+=("$(number seconds_per_step "$(ours --steps 7)")")
-  again=$(export "${environment[@]}" && peer_run "${options[@]}")
+  again=$(tuned_as "$peer" benchmarks/peer/torch_trio.py "$model" --steps 7)
   peer_seconds+=("$(number seconds_per_step "$again")")
   echo "round $((round + 1)): ${own_seconds[-1]} s, PyTorch ${peer_seconds[-1]} s"
 done

@@ -6,6 +6,8 @@
 #   benchmarks/unet.sh [BUILD_FOLDER]   (default build/release; needs its target unet_step)
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
+# shellcheck source=benchmarks/peer/beside_torch.sh
+source benchmarks/peer/beside_torch.sh
 build=${1-build/release}
 ours=$(OMP_NUM_THREADS=2 "$build/benchmarks/unet_step" --steps 9)
 echo "$ours"
@@ -14,14 +16,9 @@ echo "$recomputed"
 for ranks in 1 2 4 8; do
   OMP_NUM_THREADS=1 "$build/benchmarks/unet_step" --steps 1 --ranks "$ranks"
 done
-python=${PYTHON-/usr/bin/python3}
-if ! "$python" -c 'import torch' 2> /dev/null; then
-  echo "no PyTorch here: no ratio"
-  exit
-fi
+need_torch
 peer=$("$python" benchmarks/peer/torch_unet.py --steps 9)
 echo "$peer"
-number() { sed -E "s/.*\"$1\": ?([0-9.e+-]+).*/\1/" <<< "$2"; }
 awk -v a="$(number seconds_per_step "$ours")" -v b="$(number seconds_per_step "$peer")" \
   -v m="$(number peak_bytes_above_parameters_and_optimizer "$ours")" \
   -v r="$(number peak_bytes_above_parameters_and_optimizer "$recomputed")" \
