@@ -4,6 +4,7 @@
 #include <limits>
 #include <vector>
 
+#include "base/error.h"
 #include "kernels/attention.h"
 #include "kernels/cpu/dropout.h"
 #include "kernels/cpu/types.h"
@@ -116,8 +117,9 @@ inline void transpose_keys(const float* from, std::int64_t keys, std::int64_t si
   }
 }
 
-/// Asks for `count` floats that are needed soon, while there is arithmetic to do: a head's operands are
-/// larger than the caches near the core, and a product that waits for them loses a tenth of its time.
+/// Asks for `count` floats that are needed soon, while there is arithmetic to do: the operands of a head of
+/// some thousand tokens are larger than the caches near the core, and products that wait for them lose a
+/// tenth of their time or more.
 inline void prefetch(const float* from, std::int64_t count) {
   for (std::int64_t i = 0; i < count; i += 16) __builtin_prefetch(from + i);
 }
@@ -160,6 +162,29 @@ inline void dropout_block(const AttentionDropout& dropout, const WeightBlock& at
       i = end;
     }
   }
+}
+
+/// Floats a thread has for itself, cut into parts that begin on a vector's boundary.
+class Scratch {
+ public:
+  Scratch(float* begin, std::int64_t count) : next_(begin), left_(count) {}
+  float* take(std::int64_t count) {
+    const std::int64_t whole = rounded(count);
+    require(whole <= left_, "attention: the scratch memory is too small");
+    float* const taken = next_;
+    next_ += whole, left_ -= whole;
+    return taken;
+  }
+  static std::int64_t rounded(std::int64_t count) { return (count + 15) / 16 * 16; }
+
+ private:
+  float* next_;
+  std::int64_t left_;
+};
+
+/// Numbers of a row of a head: whole vectors, whatever their width.
+inline std::int64_t padded_head_size(std::int64_t size) {
+  return (size + 15) / 16 * 16;
 }
 
 }  // namespace jigsaw::cpu

@@ -1,22 +1,27 @@
 #include "kernels/cpu/vectorize.h"
 
-#include <cstdlib>
-#include <string_view>
+#include <dnnl.hpp>
 
 namespace jigsaw::cpu {
 
 namespace {
 
+/// Whether oneDNN uses this set of instructions, on this processor and within its user's limit.
+bool onednn_uses(dnnl::cpu_isa set) {
+  const auto bits = static_cast<unsigned>(set);
+  return (static_cast<unsigned>(dnnl::get_effective_cpu_isa()) & bits) == bits;
+}
+
 Instructions choose() {
-  const char* const variable = std::getenv("ONEDNN_MAX_CPU_ISA");
-  const std::string_view most = variable == nullptr ? "" : variable;
-  if (most == "SSE41" || most == "AVX") return Instructions::kBaseline;
-  if (!most.starts_with("AVX2") && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-      __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl")) {
+  if (onednn_uses(dnnl::cpu_isa::avx512_core) && __builtin_cpu_supports("avx512f") &&
+      __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
+      __builtin_cpu_supports("avx512vl")) {
     return Instructions::kAvx512;
   }
-  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") ? Instructions::kAvx2
-                                                                         : Instructions::kBaseline;
+  if (onednn_uses(dnnl::cpu_isa::avx2) && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
+    return Instructions::kAvx2;
+  }
+  return Instructions::kBaseline;
 }
 
 }  // namespace

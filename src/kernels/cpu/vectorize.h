@@ -4,9 +4,10 @@
 
 namespace jigsaw::cpu {
 
-/// Vector instructions that our own loops use: the best ones of the processor that runs the program, or less
-/// where ONEDNN_MAX_CPU_ISA, oneDNN's variable, says so for its kernels.
+/// Vector instructions for which our own loops are compiled.
 enum class Instructions : std::uint8_t { kBaseline, kAvx2, kAvx512 };
+
+/// The best of them that the processor has and oneDNN uses, so that ONEDNN_MAX_CPU_ISA limits both.
 Instructions best_instructions();
 
 /// `flatten` inlines the whole body, which the compiler then vectorises for the function's own instructions.
@@ -24,7 +25,7 @@ template <typename F>
   body();
 }
 
-/// Runs body() compiled for the processor at hand: one binary is fast everywhere.
+/// Runs body() compiled for best_instructions(): one binary is fast everywhere.
 template <typename F>
 void vectorized(const F& body) {
   switch (best_instructions()) {
