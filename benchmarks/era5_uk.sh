@@ -4,15 +4,13 @@
 #   benchmarks/era5_uk.sh [BUILD_FOLDER]   (default build/release; needs ../shared/data or JIGSAW_REAL_DATA)
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
+# shellcheck source=benchmarks/peer/beside_torch.sh
+source benchmarks/peer/beside_torch.sh
 build=${1-build/release}
 file=$(realpath "${JIGSAW_REAL_DATA-../shared/data}/era5_t2m_uk_2019-03.nc")
 output=$(mktemp -d)
 trap 'rm -rf "$output"' EXIT
 OMP_NUM_THREADS=2 "$build/apps/jigsaw-train/jigsaw-train" --config configs/era5_uk_mixer.json \
   --set "data.files=[\"$file\"]" --set output="$output/run" | grep -E 'step 600  validation|^done'
-python=${PYTHON-/usr/bin/python3}
-if "$python" -c 'import torch' 2> /dev/null; then
-  "$python" benchmarks/peer/torch_era5_uk_mixer.py "$file"
-else
-  echo "no PyTorch here: no ratio"
-fi
+need_torch
+"$python" benchmarks/peer/torch_era5_uk_mixer.py "$file"

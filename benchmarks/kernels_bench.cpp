@@ -19,6 +19,7 @@
 #include "kernels/convolution.h"
 #include "kernels/copy.h"
 #include "kernels/cpu/parallel.h"
+#include "kernels/cpu/vector_tile.h"
 #include "kernels/cpu/vectorize.h"
 #include "kernels/flush_to_zero.h"
 #include "kernels/loss.h"
@@ -47,26 +48,31 @@ double seconds(const std::function<void()>& call) {
   return std::ranges::min(times);
 }
 
-typedef float Lanes __attribute__((vector_size(64)));
-
 /// GFLOP/s of independent multiply-adds in registers, on all threads: the ceiling of every product.
 double multiply_add_rate(int threads) {
   constexpr std::int64_t kRounds = 4'000'000, kChains = 12;
   std::vector<float> results(static_cast<std::size_t>(threads) * 64);
+  std::int64_t width = 0;
   const double time = seconds([&] {
     cpu::run_on_threads(threads, [&](int thread) {
-      cpu::vectorized([&] {
-        Lanes sums[kChains];
-        for (std::int64_t chain = 0; chain < kChains; ++chain)
-          sums[chain] = Lanes{} + static_cast<float>(chain) + 0.5F;
-        for (std::int64_t round = 0; round < kRounds; ++round) {
-          for (Lanes& sum : sums) sum = sum * 0.999F + 0.001F;
+      cpu::vectorized_lanes([&](auto lanes) {
+        using Vector = typename cpu::Lanes<lanes.value>::Vector;
+        Vector sums[kChains];
+        // None begins at 1, which stays 1: the compiler would leave that chain out.
+        for (std::int64_t chain = 0; chain < kChains; ++chain) {
+          sums[chain] = Vector{} + (static_cast<float>(chain) + 0.5F);
         }
-        for (const Lanes& sum : sums) results[static_cast<std::size_t>(thread) * 64] += sum[0];
+        for (std::int64_t round = 0; round < kRounds; ++round) {
+          for (Vector& sum : sums) sum = sum * 0.999F + 0.001F;
+        }
+        for (const Vector& sum : sums) {
+          results[static_cast<std::size_t>(thread) * 64] += cpu::Lanes<lanes.value>::sum(sum);
+        }
+        if (thread == 0) width = lanes.value;
       });
     });
   });
-  return static_cast<double>(threads * kRounds * kChains) * 32 / time / 1e9;
+  return static_cast<double>(threads * kRounds * kChains * 2 * width) / time / 1e9;
 }
 
 /// GB/s of a = b + s·c over arrays far larger than the caches.
