@@ -6,7 +6,7 @@
 #
 #   benchmarks/attention.sh [BUILD_FOLDER]   (default build/release; needs its target kernels_bench)
 #
-# ROUNDS: processes of each, 5 unless set.
+# ROUNDS: processes of each, 5 unless set. SHAPES: TOKENSxHEADSxSIZE, one or several, instead of these.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 # shellcheck source=benchmarks/peer/beside_torch.sh
@@ -26,7 +26,7 @@ note() {
   echo "round ${#own_ms[@]}: $ms ms, PyTorch $seconds s"
 }
 
-for shape in 4050x12x64 1024x8x96 77x96x24; do
+for shape in ${SHAPES-4050x12x64 1024x8x96 77x96x24}; do
   IFS=x read -r tokens heads size <<< "$shape"
   torch=(benchmarks/peer/torch_attention.py --tokens "$tokens" --heads "$heads" --size "$size")
   own=$(ours "$shape")

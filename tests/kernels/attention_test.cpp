@@ -193,9 +193,10 @@ constexpr DType kTypes[] = {DType::kFloat32, DType::kFloat64, DType::kBfloat16};
 
 TEST_P(Attention, OddSizes) {
   for (const DType type : kTypes) {
-    for (const Sizes& s : {Sizes{1, 1, 1, 1, 1}, Sizes{2, 7, 7, 3, 5}, Sizes{1, 97, 193, 1, 64},
-                           Sizes{1, 200, 390, 1, 16}, Sizes{2, 49, 49, 2, 32}, Sizes{1, 6, 16, 2, 256},
-                           Sizes{1, 5, 400, 1, 80}, Sizes{3, 13, 2, 1, 33}, Sizes{1, 100, 20, 4, 48}}) {
+    for (const Sizes& s :
+         {Sizes{1, 1, 1, 1, 1}, Sizes{2, 7, 7, 3, 5}, Sizes{1, 97, 193, 1, 64}, Sizes{1, 200, 390, 1, 16},
+          Sizes{2, 49, 49, 2, 32}, Sizes{1, 6, 16, 2, 256}, Sizes{1, 5, 400, 1, 80}, Sizes{3, 13, 2, 1, 33},
+          Sizes{1, 100, 20, 4, 48}, Sizes{1, 300, 800, 7, 16}}) {
       check(s, type, made_up(s, type));
     }
   }
@@ -255,6 +256,29 @@ TEST_P(Attention, DropoutInGroupsOfBatches) {
     for (std::int64_t i = 0; i < 3 * s.keys; ++i) dropout.keys.push_back(11 + i / 5 * 19 + i % 5);
     call.options.dropout = dropout;
     check(s, type, call);
+  }
+}
+
+/// Scores that grow from one block of keys to the next, slowly or by more than e^16; queries for which all
+/// keys are hidden, or nearly so, up to one far behind.
+TEST_P(Attention, ScoresThatGrowAlongTheKeys) {
+  const Sizes s{1, 30, 800, 2, 8};
+  for (const DType type : kTypes) {
+    const DType sums = type == DType::kFloat64 ? type : DType::kFloat32;
+    for (const double slope : {0.02, 0.1}) {
+      Call call = made_up(s, type);
+      std::vector<double> bias, mask;
+      for (std::int64_t i = 0; i < s.heads * s.queries * s.keys; ++i) {
+        bias.push_back(std::round(slope * static_cast<double>(i % s.keys) * 16) / 16);
+      }
+      for (std::int64_t i = 0; i < s.queries * s.keys; ++i) {
+        const bool hidden = i / s.keys % 3 > 0 && i % s.keys < 400;
+        mask.push_back(!hidden ? 0 : i / s.keys % 3 == 1 ? -kInfinity : -1e5);
+      }
+      call.options.bias = array_of(context_, {s.heads, s.queries, s.keys}, sums, bias);
+      call.options.mask = array_of(context_, {1, s.queries, s.keys}, sums, mask);
+      check(s, type, call);
+    }
   }
 }
 
@@ -338,8 +362,9 @@ TEST_P(Attention, Rotation) {
     std::vector<double> wanted = values_of(x);
     const std::vector<double> xs = wanted;
     for (std::int64_t row = 0; row < 2 * 12 * 3 * 2; ++row) {
-      const std::int64_t slot = row / 2 % 3, token = row / 6 % 12;
-      const double coordinates[] = {static_cast<double>(5 + token / 4), static_cast<double>(7 + token % 4)};
+      const std::int64_t slot = row / 2 % 3, token = row / 6 % 12, latitude = 5 + token / 4,
+                         longitude = 7 + token % 4;
+      const double coordinates[] = {static_cast<double>(latitude), static_cast<double>(longitude)};
       for (std::size_t axis = 0; axis < 2 && slot < 2; ++axis) {
         for (std::size_t i = 0; i < 2; ++i) {
           const auto first = static_cast<std::size_t>(row * 8) + axis * 4 + i;
@@ -361,12 +386,14 @@ TEST_P(Attention, Rotation) {
 }
 
 TEST_P(Attention, NotANumberIsSeen) {
-  const Sizes s{1, 3, 20, 1, 8};
-  const Call call = made_up(s, DType::kFloat32);
-  call.k.array.data<float>()[call.k.at(0, 7, 0)] = NAN;
-  const AttentionResult result =
-      attention_forward(context_, call.q, call.k, call.v, call.options, DType::kFloat32);
-  for (const double y : values_of(result.output)) EXPECT_TRUE(std::isnan(y));
+  const Sizes s{1, 3, 400, 1, 8};
+  for (const std::int64_t key : {7, 350}) {
+    const Call call = made_up(s, DType::kFloat32);
+    call.k.array.data<float>()[call.k.at(0, key, 0)] = NAN;
+    const AttentionResult result =
+        attention_forward(context_, call.q, call.k, call.v, call.options, DType::kFloat32);
+    for (const double y : values_of(result.output)) EXPECT_TRUE(std::isnan(y));
+  }
 }
 
 TEST_P(Attention, MemoryIsLinearInTokens) {

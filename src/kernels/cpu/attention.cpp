@@ -10,19 +10,6 @@ namespace jigsaw::cpu {
 
 namespace {
 
-/// Ranges of keys into which each head is cut so that all threads have equal work.
-std::int64_t parts_of(const AttentionProblem& p, int threads) {
-  const std::int64_t heads = p.batches * p.heads;
-  std::int64_t best = 1;
-  double least = 0;
-  for (std::int64_t parts = 1; parts <= std::min<std::int64_t>(threads, p.key_blocks()); ++parts) {
-    const std::int64_t rounds = blocks_of(heads * parts, threads);
-    const double seconds = static_cast<double>(rounds) / static_cast<double>(parts);
-    if (parts == 1 || seconds < 0.9 * least) best = parts, least = seconds;
-  }
-  return best;
-}
-
 HeadRows as_rows(const Array& y) {
   const Shape& s = y.shape();
   return {y.reshaped({s[0], s[1], 1, s[2], s[3]}), 0};
@@ -43,13 +30,15 @@ class Attention : public AttentionKernels {
   void forward(Context& context, const HeadRows& q, const HeadRows& k, const HeadRows& v,
                const AttentionOptions& options, AttentionResult& result) const override {
     const AttentionProblem p(q, k, v, options);
-    const std::int64_t items = p.batches * p.heads * p.query_blocks();
-    if (items == 0) return;
-    const int threads = threads_for(context, items, kQueries * p.keys * p.size);
+    const std::int64_t heads = p.batches * p.heads;
+    if (heads == 0 || p.queries == 0) return;
+    const int threads = threads_for(context, heads * p.query_blocks(), kQueries * p.keys * p.size);
     const Workspace workspace(context, threads, AttentionForward<16>::scratch_floats(p));
-    for_ranges(threads, items, 1, [&](std::int64_t begin, std::int64_t end, int thread) {
-      vectorized_lanes([&, begin, end, thread](auto lanes) {
-        AttentionForward<lanes.value>(p, result, workspace.of(thread)).run(begin, end);
+    HeadQueues queues(heads, p.query_blocks(), threads, false);
+    run_on_threads(threads, [&](int thread) {
+      vectorized_lanes([&, thread](auto lanes) {
+        AttentionForward<lanes.value> own(p, result, workspace.of(thread));
+        for (HeadQueues::Item item; queues.take(thread, item);) own.run(item);
       });
     });
   }
@@ -109,29 +98,33 @@ class Attention : public AttentionKernels {
     }
     const std::int64_t heads = p.batches * p.heads;
     if (heads == 0) return;
-    const std::int64_t parts = parts_of(p, context.threads());
-    const int threads = threads_for(context, heads * parts, p.queries * p.keys * p.size);
-    const std::int64_t count = p.queries * padded_head_size(p.size);
+    const int threads = threads_for(context, heads * p.key_blocks(), p.queries * kKeys * p.size);
+    // The gradient of a bias is a sum over batches, of which each thread has its own.
+    const bool fixed = dbias.defined();
+    const ThreadSums bias_sums(context, fixed ? threads : 1, fixed ? dbias.count() : 1);
     const Workspace workspace(context, threads, AttentionBackward<16>::scratch_floats(p));
-    const Array dq_parts =
-        parts > 1 ? Array(context, {parts, heads, count}, DType::kFloat32, Purpose::kWorkspace) : Array();
-    const ThreadSums bias_sums(context, dbias.defined() ? threads : 1, dbias.defined() ? dbias.count() : 1);
+    HeadQueues queues(heads, p.key_blocks(), threads, fixed);
+    const bool cut = queues.cut_heads() > 0;
+    const Shape parts{queues.parts(), queues.cut_heads(),
+                      AttentionBackward<16>::whole_queries(p) * padded_head_size(p.size)};
+    const Array dq_parts = cut ? Array(context, parts, DType::kFloat32, Purpose::kWorkspace) : Array();
     const AttentionBackwardOperands to{RowsOfHead(as_rows(dy)),
                                        RowsOfHead(dq),
                                        RowsOfHead(dk),
                                        RowsOfHead(dv),
                                        log_sum_exp.data<float>(),
                                        row_sums.data<float>(),
-                                       parts,
-                                       parts > 1 ? dq_parts.data<float>() : nullptr};
-    for_ranges(threads, heads * parts, 1, [&](std::int64_t begin, std::int64_t end, int thread) {
-      float* const own_bias_sums = dbias.defined() ? bias_sums.of(thread) : nullptr;
-      vectorized_lanes([&, begin, end, thread](auto lanes) {
-        AttentionBackward<lanes.value>(p, to, own_bias_sums, workspace.of(thread)).run(begin, end);
+                                       queues,
+                                       cut ? dq_parts.data<float>() : nullptr};
+    run_on_threads(threads, [&](int thread) {
+      float* const own_bias_sums = fixed ? bias_sums.of(thread) : nullptr;
+      vectorized_lanes([&, thread](auto lanes) {
+        AttentionBackward<lanes.value> own(p, to, own_bias_sums, workspace.of(thread));
+        for (HeadQueues::Item item; queues.take(thread, item);) own.run(item);
       });
     });
-    if (parts > 1) add_parts(threads, p, to);
-    if (dbias.defined()) bias_sums.total(0, dbias.count(), dbias.data<float>());
+    if (cut) add_parts(threads, p, to);
+    if (fixed) bias_sums.total(0, dbias.count(), dbias.data<float>());
   }
 
   void rotate(Context& context, const Array& x, const Shape& space, const std::vector<RotationTable>& tables,
@@ -191,19 +184,21 @@ class Attention : public AttentionKernels {
     Array memory_;
   };
 
-  /// dq = scale · the sum over the parts, in their order.
+  /// dq = scale · the sum over the parts, in their order, of the heads that were cut.
   static void add_parts(int threads, const AttentionProblem& p, const AttentionBackwardOperands& to) {
-    const std::int64_t rows = p.batches * p.heads * p.queries, padded = padded_head_size(p.size),
-                       part = rows * padded;
-    for_ranges(threads, rows, 1, [&](std::int64_t begin, std::int64_t end, int) {
+    const HeadQueues& queues = to.queues;
+    const std::int64_t padded = padded_head_size(p.size), whole = AttentionBackward<16>::whole_queries(p),
+                       part = queues.cut_heads() * whole * padded;
+    for_ranges(threads, queues.cut_heads() * p.queries, 1, [&](std::int64_t begin, std::int64_t end, int) {
       for (std::int64_t row = begin; row < end; ++row) {
-        float* const sum = to.dq_parts + row * padded;
-        for (std::int64_t other = 1; other < to.parts; ++other) {
+        const std::int64_t cut_head = row / p.queries, query = row % p.queries;
+        float* const sum = to.dq_parts + (cut_head * whole + query) * padded;
+        for (std::int64_t other = 1; other < queues.parts(); ++other) {
           for (std::int64_t i = 0; i < padded; ++i) sum[i] += sum[other * part + i];
         }
-        const std::int64_t head = row / p.queries;
-        to.dq.store(head / p.heads, head % p.heads, row % p.queries, 1, static_cast<float>(p.options.scale),
-                    sum, padded);
+        const std::int64_t head = queues.head_of_cut(cut_head);
+        to.dq.store(head / p.heads, head % p.heads, query, 1, static_cast<float>(p.options.scale), sum,
+                    padded);
       }
     });
   }

@@ -1,6 +1,7 @@
 #pragma once
 #include "kernels/attention_kernels.h"
 #include "kernels/cpu/attention_tiles.h"
+#include "kernels/cpu/head_queues.h"
 
 namespace jigsaw::cpu {
 
@@ -8,19 +9,24 @@ namespace jigsaw::cpu {
 struct AttentionBackwardOperands {
   RowsOfHead dy, dq, dk, dv;
   const float *log_sum_exp, *row_sums;
-  std::int64_t parts;  ///< ranges of keys that threads take apart
-  float* dq_parts;     ///< [parts, heads, queries, padded]: their summands of dq; null for one part
+  const HeadQueues& queues;  ///< of blocks of keys
+  float* dq_parts;           ///< [parts, heads that are cut, whole queries, padded]: their summands of dq
 };
 
-/// Ranges of keys of one head after the other, on one thread.
+/// Heads or parts of them, ranges of keys, on one thread.
 template <int kLanes>
 class AttentionBackward {
   using L = Lanes<kLanes>;
   using Vector = typename L::Vector;
 
  public:
+  /// With the rows that make the last tile whole.
+  static std::int64_t whole_queries(const AttentionProblem& p) {
+    return blocks_of(p.queries, L::kDown) * L::kDown;
+  }
+
   static std::int64_t scratch_floats(const AttentionProblem& p) {
-    const std::int64_t padded = padded_head_size(p.size), queries = blocks_of(p.queries, L::kDown) * L::kDown;
+    const std::int64_t padded = padded_head_size(p.size), queries = whole_queries(p);
     return 3 * queries * padded + 2 * queries + 5 * kKeys * padded + 3 * kQueries * kKeys;
   }
 
@@ -30,11 +36,11 @@ class AttentionBackward {
         to_(to),
         dbias_(dbias),
         padded_(padded_head_size(p.size)),
-        queries_(scratch.take(whole_queries() * padded_)),
-        dy_(scratch.take(whole_queries() * padded_)),
-        dq_(scratch.take(whole_queries() * padded_)),
-        log_sums_(scratch.take(whole_queries())),
-        row_sums_(scratch.take(whole_queries())),
+        queries_(scratch.take(whole_queries(p) * padded_)),
+        dy_(scratch.take(whole_queries(p) * padded_)),
+        own_dq_(scratch.take(whole_queries(p) * padded_)),
+        log_sums_(scratch.take(whole_queries(p))),
+        row_sums_(scratch.take(whole_queries(p))),
         keys_(scratch.take(kKeys * padded_)),
         keys_across_(scratch.take(kKeys * padded_)),
         values_across_(scratch.take(kKeys * padded_)),
@@ -44,33 +50,23 @@ class AttentionBackward {
         slopes_(scratch.take(kQueries * kKeys)),
         factors_(scratch.take(kQueries * kKeys)) {}
 
-  /// Items are parts of heads, those of a head one after the other.
-  void run(std::int64_t begin, std::int64_t end) {
-    std::int64_t packed = -1;
-    for (std::int64_t item = begin; item < end; ++item) {
-      const std::int64_t head = item / to_.parts, part = item % to_.parts, blocks = p_.key_blocks();
-      if (head != packed) pack(head);
-      packed = head;
-      std::fill_n(dq_, whole_queries() * padded_, 0.0F);
-      for (std::int64_t b = blocks * part / to_.parts; b < blocks * (part + 1) / to_.parts; ++b) {
-        key_block(head, b * kKeys);
-      }
-      if (to_.dq_parts == nullptr) {
-        to_.dq.store(head / p_.heads, head % p_.heads, 0, p_.queries, static_cast<float>(p_.options.scale),
-                     dq_, padded_);
-      } else {
-        const std::int64_t count = p_.queries * padded_;
-        std::copy_n(dq_, count, to_.dq_parts + (part * p_.batches * p_.heads + head) * count);
-      }
+  void run(const HeadQueues::Item& item) {
+    if (item.head != packed_) pack(item.head);
+    packed_ = item.head;
+    const bool whole = item.cut_head < 0;
+    const std::int64_t count = whole_queries(p_) * padded_;
+    dq_ = whole ? own_dq_ : to_.dq_parts + (item.part * to_.queues.cut_heads() + item.cut_head) * count;
+    std::fill_n(dq_, count, 0.0F);
+    for (std::int64_t b = item.begin; b < item.end; ++b) key_block(item.head, b * kKeys);
+    if (whole) {
+      to_.dq.store(item.head / p_.heads, item.head % p_.heads, 0, p_.queries,
+                   static_cast<float>(p_.options.scale), dq_, padded_);
     }
   }
 
  private:
-  /// With the rows that make the last tile whole.
-  std::int64_t whole_queries() const { return blocks_of(p_.queries, L::kDown) * L::kDown; }
-
   void pack(std::int64_t head) {
-    const std::int64_t whole = whole_queries(), rest = (whole - p_.queries) * padded_;
+    const std::int64_t whole = whole_queries(p_), rest = (whole - p_.queries) * padded_;
     p_.q.load(head / p_.heads, head % p_.heads, 0, p_.queries, p_.query_factor(), queries_, padded_);
     to_.dy.load(head / p_.heads, head % p_.heads, 0, p_.queries, 1.0F, dy_, padded_);
     std::fill_n(queries_ + p_.queries * padded_, rest, 0.0F);
@@ -102,20 +98,24 @@ class AttentionBackward {
   void query_block(const WeightBlock& at) {
     const float *const queries = queries_ + at.query * padded_, *const dy = dy_ + at.query * padded_;
     const std::int64_t columns = L::rounded_up(at.columns);
-    L::product({queries, padded_, 1}, at.rows, p_.size, keys_across_, kKeys, columns, weights_, kKeys, false);
+    const bool dropout = p_.options.dropout.has_value();
+    L::product({queries, padded_, 1}, at.rows, p_.size, keys_across_, kKeys, columns, weights_, kKeys,
+               {.minus = log_sums_ + at.query});
     finish_scores<kLanes>(p_, at, weights_);
-    L::product({dy, padded_, 1}, at.rows, p_.size, values_across_, kKeys, columns, slopes_, kKeys, false);
-    if (p_.options.dropout) {
+    L::product({dy, padded_, 1}, at.rows, p_.size, values_across_, kKeys, columns, slopes_, kKeys,
+               {.minus = dropout ? nullptr : row_sums_ + at.query});
+    if (dropout) {
       dropout_block(*p_.options.dropout, at, factors_);
       slopes<true>(at, columns);
     } else {
       slopes<false>(at, columns);
     }
     if (dbias_ != nullptr) add_bias_slopes(at);
-    L::product({weights_, 1, kKeys}, at.columns, at.rows, dy, padded_, padded_, dv_, padded_, true);
-    L::product({slopes_, 1, kKeys}, at.columns, at.rows, queries, padded_, padded_, dk_, padded_, true);
+    L::product({weights_, 1, kKeys}, at.columns, at.rows, dy, padded_, padded_, dv_, padded_, {.c = true});
+    L::product({slopes_, 1, kKeys}, at.columns, at.rows, queries, padded_, padded_, dk_, padded_,
+               {.c = true});
     L::product({slopes_, kKeys, 1}, at.rows, at.columns, keys_, padded_, padded_, dq_ + at.query * padded_,
-               padded_, true);
+               padded_, {.c = true});
   }
 
   /// row_slopes() of the block, while the next block's queries are on their way.
@@ -129,24 +129,29 @@ class AttentionBackward {
     }
   }
 
-  /// Scores to weights, and the gradient of weights to that of scores.
+  /// Logarithms of weights to weights, and the gradient of weights, its row's sum already subtracted where no
+  /// dropout comes first, to that of scores.
   template <bool kDropout>
   void row_slopes(const WeightBlock& at, std::int64_t row, std::int64_t columns) {
     auto* const weights = reinterpret_cast<Vector*>(weights_ + row * kKeys);
     auto* const slopes = reinterpret_cast<Vector*>(slopes_ + row * kKeys);
     const auto* const factors = reinterpret_cast<const Vector*>(factors_ + row * kKeys);
-    const float log_sum = log_sums_[at.query + row], row_sum = row_sums_[at.query + row];
-    for (std::int64_t i = 0; i < columns / kLanes; ++i) {
-      Vector weight = weights[i] - log_sum;
+    const float row_sum = row_sums_[at.query + row];
+    L::by_fours(columns / kLanes, [&](std::int64_t first, auto count) {
+      Vector weight[count];
+      for (int i = 0; i < count; ++i) weight[i] = weights[first + i];
       L::exp2(weight);
-      if constexpr (kDropout) {
-        slopes[i] = weight * (slopes[i] * factors[i] - row_sum);
-        weights[i] = weight * factors[i];
-      } else {
-        slopes[i] = weight * (slopes[i] - row_sum);
-        weights[i] = weight;
+      for (int i = 0; i < count; ++i) {
+        Vector& slope = slopes[first + i];
+        if constexpr (kDropout) {
+          slope = weight[i] * (slope * factors[first + i] - row_sum);
+          weights[first + i] = weight[i] * factors[first + i];
+        } else {
+          slope = weight[i] * slope;
+          weights[first + i] = weight[i];
+        }
       }
-    }
+    });
   }
 
   void prefetch_query(std::int64_t query) {
@@ -164,9 +169,9 @@ class AttentionBackward {
   const AttentionProblem& p_;
   const AttentionBackwardOperands& to_;
   float* dbias_;
-  std::int64_t padded_;
-  float *queries_, *dy_, *dq_, *log_sums_, *row_sums_, *keys_, *keys_across_, *values_across_, *dk_, *dv_,
-      *weights_, *slopes_, *factors_;
+  std::int64_t padded_, packed_ = -1;  ///< the head at hand
+  float *queries_, *dy_, *own_dq_, *dq_ = nullptr, *log_sums_, *row_sums_, *keys_, *keys_across_,
+                                   *values_across_, *dk_, *dv_, *weights_, *slopes_, *factors_;
 };
 
 }  // namespace jigsaw::cpu

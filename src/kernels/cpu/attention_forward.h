@@ -1,10 +1,11 @@
 #pragma once
 #include "kernels/attention_kernels.h"
 #include "kernels/cpu/attention_tiles.h"
+#include "kernels/cpu/head_queues.h"
 
 namespace jigsaw::cpu {
 
-/// Blocks of queries of one head after the other, on one thread.
+/// Heads or parts of them, ranges of queries, on one thread.
 template <int kLanes>
 class AttentionForward {
   using L = Lanes<kLanes>;
@@ -27,18 +28,13 @@ class AttentionForward {
         weights_(scratch.take(kQueries * kKeys)),
         factors_(scratch.take(kQueries * kKeys)),
         output_(scratch.take(kQueries * padded_)),
-        largest_(scratch.take(kQueries)),
+        bases_(scratch.take(kQueries)),
         sums_(scratch.take(kQueries * kLanes)) {}
 
-  /// Items are blocks of queries, those of a head one after the other.
-  void run(std::int64_t begin, std::int64_t end) {
-    std::int64_t packed = -1;
-    for (std::int64_t item = begin; item < end; ++item) {
-      const std::int64_t head = item / p_.query_blocks();
-      if (head != packed) pack(head);
-      packed = head;
-      block(head, item % p_.query_blocks() * kQueries);
-    }
+  void run(const HeadQueues::Item& item) {
+    if (item.head != packed_) pack(item.head);
+    packed_ = item.head;
+    for (std::int64_t b = item.begin; b < item.end; ++b) block(item.head, b * kQueries);
   }
 
  private:
@@ -56,21 +52,12 @@ class AttentionForward {
     const std::int64_t rows = std::min(kQueries, p_.queries - query);
     p_.q.load(head / p_.heads, head % p_.heads, query, rows, p_.query_factor(), queries_, padded_);
     std::fill_n(output_, blocks_of(rows, L::kDown) * L::kDown * padded_, 0.0F);
-    std::fill_n(largest_, rows, kLowest);
+    std::fill_n(bases_, rows, kLowest);
     std::fill_n(sums_, rows * kLanes, 0.0F);
     for (std::int64_t key = 0; key < p_.keys; key += kKeys) {
       const WeightBlock at{
           head / p_.heads, head % p_.heads, query, key, rows, std::min(kKeys, p_.keys - key)};
-      const std::int64_t columns = L::rounded_up(at.columns);
-      L::product({queries_, padded_, 1}, rows, p_.size, keys_ + key * p_.size, kKeys, columns, weights_,
-                 kKeys, false);
-      finish_scores<kLanes>(p_, at, weights_);
-      // After the last block comes the first, for the next queries of the head.
-      const std::int64_t next = key + kKeys < p_.keys ? key + kKeys : 0;
-      for (std::int64_t row = 0; row < rows; ++row) {
-        take_row(row, columns);
-        prefetch_share(next, row);
-      }
+      for (std::int64_t row = 0; row < rows; row += kTogether) weigh(at, row);
       if (p_.options.dropout) {
         dropout_block(*p_.options.dropout, at, factors_);
         for (std::int64_t row = 0; row < rows; ++row) {
@@ -79,9 +66,81 @@ class AttentionForward {
         }
       }
       L::product({weights_, kKeys, 1}, rows, at.columns, values_ + key * padded_, padded_, padded_, output_,
-                 padded_, true);
+                 padded_, {.c = true});
     }
     finish(head, query, rows);
+  }
+
+  /// Weights of kTogether queries, the block's from `row` on, relative to the queries' bases. A base is a
+  /// score of its query, the largest of the first block; it is raised, and what was summed before is scaled,
+  /// only where a weight would outgrow 2^kGrowth.
+  void weigh(const WeightBlock& block, std::int64_t row) {
+    WeightBlock at = block;
+    at.query += row, at.rows = std::min(kTogether, block.rows - row);
+    Vector sums[kTogether];
+    bool fits = false;
+    if (at.key > 0) {
+      score(at, row, bases_ + row);
+      fits = exponentiate(at, row, sums);
+    }
+    if (!fits) {
+      score(at, row, nullptr);
+      raise(at, row);
+      exponentiate(at, row, sums);
+    }
+    // After the last block comes the first, for the next queries of the head.
+    const std::int64_t next = at.key + kKeys < p_.keys ? at.key + kKeys : 0;
+    for (std::int64_t i = 0; i < at.rows; ++i) {
+      reinterpret_cast<Vector*>(sums_)[row + i] += sums[i];
+      prefetch_share(next, row + i);
+    }
+  }
+
+  void score(const WeightBlock& at, std::int64_t row, const float* bases) {
+    L::product({queries_ + row * padded_, padded_, 1}, at.rows, p_.size, keys_ + at.key * p_.size, kKeys,
+               L::rounded_up(at.columns), weights_ + row * kKeys, kKeys, {.minus = bases});
+    finish_scores<kLanes>(p_, at, weights_ + row * kKeys);
+  }
+
+  /// Makes the largest score of each query its base, where that is larger, and scores relative to it.
+  void raise(const WeightBlock& at, std::int64_t row) {
+    const std::int64_t vectors = L::rounded_up(at.columns) / kLanes;
+    for (const std::int64_t end = row + at.rows; row < end; ++row) {
+      auto* const scores = reinterpret_cast<Vector*>(weights_ + row * kKeys);
+      Vector most = Vector{} + bases_[row];
+      for (std::int64_t i = 0; i < vectors; ++i) most = scores[i] > most ? scores[i] : most;
+      const float base = L::largest(most);
+      for (std::int64_t i = 0; i < vectors; ++i) scores[i] -= base;
+      Vector before[1] = {Vector{} + (bases_[row] - base)};
+      L::exp2(before);
+      reinterpret_cast<Vector*>(sums_)[row] *= before[0];
+      auto* const output = reinterpret_cast<Vector*>(output_ + row * padded_);
+      for (std::int64_t i = 0; i < padded_ / kLanes; ++i) output[i] *= before[0];
+      bases_[row] = base;
+    }
+  }
+
+  /// Relative scores to weights, and their sums by lanes; false if one is too large.
+  bool exponentiate(const WeightBlock& at, std::int64_t row, Vector* sums) {
+    Vector most{};
+    for (std::int64_t r = 0; r < at.rows; ++r) {
+      auto* const weights = reinterpret_cast<Vector*>(weights_ + (row + r) * kKeys);
+      Vector sum{};
+      L::by_fours(L::rounded_up(at.columns) / kLanes, [&](std::int64_t first, auto count) {
+        Vector x[count];
+        for (int i = 0; i < count; ++i) {
+          x[i] = weights[first + i];
+          most = x[i] > most ? x[i] : most;
+        }
+        L::exp2(x);
+        for (int i = 0; i < count; ++i) {
+          sum += x[i];
+          weights[first + i] = x[i];
+        }
+      });
+      sums[r] = sum;
+    }
+    return L::largest(most) <= kGrowth;
   }
 
   /// A query's share of the memory of the block of keys from `key` on, in which keys lie transposed.
@@ -92,36 +151,10 @@ class AttentionForward {
     prefetch(values_ + (key + row * kShare) * padded_, kShare * padded_);
   }
 
-  /// Scores to weights relative to the largest so far, to which what was summed before is scaled.
-  void take_row(std::int64_t row, std::int64_t columns) {
-    auto* const weights = reinterpret_cast<Vector*>(weights_ + row * kKeys);
-    const std::int64_t vectors = columns / kLanes;
-    Vector most = Vector{} + largest_[row];
-    for (std::int64_t i = 0; i < vectors; ++i) most = weights[i] > most ? weights[i] : most;
-    const float largest = L::largest(most);
-    auto& sum = reinterpret_cast<Vector*>(sums_)[row];
-    if (largest > largest_[row]) {
-      Vector before = Vector{} + (largest_[row] - largest);
-      L::exp2(before);
-      sum *= before;
-      auto* const output = reinterpret_cast<Vector*>(output_ + row * padded_);
-      for (std::int64_t i = 0; i < padded_ / kLanes; ++i) output[i] *= before;
-      largest_[row] = largest;
-    }
-    Vector added{};
-    for (std::int64_t i = 0; i < vectors; ++i) {
-      Vector weight = weights[i] - largest;
-      L::exp2(weight);
-      added += weight;
-      weights[i] = weight;
-    }
-    sum += added;
-  }
-
   void finish(std::int64_t head, std::int64_t query, std::int64_t rows) {
     for (std::int64_t row = 0; row < rows; ++row) {
       const float sum = L::sum(reinterpret_cast<const Vector*>(sums_)[row]);
-      log_sum_exp_[head * p_.queries + query + row] = sum > 0    ? largest_[row] * kLn2 + std::log(sum)
+      log_sum_exp_[head * p_.queries + query + row] = sum > 0    ? bases_[row] * kLn2 + std::log(sum)
                                                       : sum == 0 ? kHidden
                                                                  : sum;
       to_.store(head / p_.heads, head % p_.heads, query + row, 1, sum == 0 ? 0.0F : 1.0F / sum,
@@ -129,11 +162,15 @@ class AttentionForward {
     }
   }
 
+  static constexpr std::int64_t kTogether =
+      24;                               ///< a multiple of kDown; their scores stay in the nearest cache
+  static constexpr float kGrowth = 16;  ///< far from overflow, and rarely reached
+
   const AttentionProblem& p_;
   RowsOfHead to_;
   float* log_sum_exp_;
-  std::int64_t padded_;
-  float *keys_, *values_, *queries_, *weights_, *factors_, *output_, *largest_;
+  std::int64_t padded_, packed_ = -1;  ///< the head at hand
+  float *keys_, *values_, *queries_, *weights_, *factors_, *output_, *bases_;
   float* sums_;  ///< of weights, [queries, lanes]: folded when the block is finished
 };
 

@@ -1,6 +1,7 @@
 #pragma once
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <limits>
 #include <vector>
 
@@ -27,6 +28,14 @@ inline std::int64_t blocks_of(std::int64_t count, std::int64_t block) {
   return (count + block - 1) / block;
 }
 
+/// Asks for `count` floats that are needed soon, while there is arithmetic to do: the operands of a head of
+/// some thousand tokens are larger than the caches near the core, and products that wait for them lose a
+/// tenth of their time or more.
+template <typename T>
+void prefetch(const T* from, std::int64_t count) {
+  for (std::int64_t i = 0; i < count; i += 64 / sizeof(T)) __builtin_prefetch(from + i);
+}
+
 /// HeadRows as the kernels read and write them: as float32, in rows of `padded` numbers.
 class RowsOfHead {
  public:
@@ -45,6 +54,7 @@ class RowsOfHead {
     visit_fast(dtype_, [&](auto zero) {
       const auto* from = reinterpret_cast<const decltype(zero)*>(base_) + at(batch, head, token);
       for (std::int64_t t = 0; t < count; ++t, from += stride_, to += padded) {
+        if (t + kAhead < count) prefetch(from + kAhead * stride_, size_);
         for (std::int64_t i = 0; i < size_; ++i) to[i] = static_cast<float>(from[i]) * factor;
         for (std::int64_t i = size_; i < padded; ++i) to[i] = 0;
       }
@@ -57,6 +67,7 @@ class RowsOfHead {
       using T = decltype(zero);
       T* to = reinterpret_cast<T*>(base_) + at(batch, head, token);
       for (std::int64_t t = 0; t < count; ++t, from += padded, to += stride_) {
+        if (t + kAhead < count) prefetch(to + kAhead * stride_, size_);
         for (std::int64_t i = 0; i < size_; ++i) to[i] = rounded<T>(from[i] * factor);
       }
     });
@@ -66,6 +77,9 @@ class RowsOfHead {
   std::int64_t at(std::int64_t batch, std::int64_t head, std::int64_t token) const {
     return batch * batch_ + token * stride_ + first_ + head * size_;
   }
+
+  /// Rows lie far apart, where no prefetcher of the processor looks.
+  static constexpr std::int64_t kAhead = 8;
 
   std::byte* base_ = nullptr;
   DType dtype_ = DType::kFloat32;
@@ -115,13 +129,6 @@ inline void transpose_keys(const float* from, std::int64_t keys, std::int64_t si
       }
     }
   }
-}
-
-/// Asks for `count` floats that are needed soon, while there is arithmetic to do: the operands of a head of
-/// some thousand tokens are larger than the caches near the core, and products that wait for them lose a
-/// tenth of their time or more.
-inline void prefetch(const float* from, std::int64_t count) {
-  for (std::int64_t i = 0; i < count; i += 16) __builtin_prefetch(from + i);
 }
 
 /// Adds bias and mask, and hides what lies beyond the last key.

@@ -1,6 +1,7 @@
 #pragma once
 #include <array>
 #include <cstdint>
+#include <type_traits>
 #include <utility>
 
 namespace jigsaw::cpu {
@@ -18,18 +19,36 @@ struct Lanes {
 
   static std::int64_t rounded_up(std::int64_t n) { return (n + kLanes - 1) / kLanes * kLanes; }
 
-  /// x = 2^x for x ≤ 0, zero below −126; as exp2_negative() of vector_math.h.
-  static void exp2(Vector& x) {
-    const Vector shifted = x + 12582912.0F;
-    const Vector f = x - (shifted - 12582912.0F);
-    Vector p = f * 1.534582217e-4F + 1.339993565e-3F;
-    p = p * f + 9.618488961e-3F;
-    p = p * f + 5.550328766e-2F;
-    p = p * f + 2.402264689e-1F;
-    p = p * f + 6.931472057e-1F;
-    p = p * f + 1.0F;
-    const Integers bits = (Integers)p + ((Integers)shifted << 23);
-    x = x < -126.0F ? Vector{} : (Vector)bits;
+  /// x = 2^x for x ≤ 127, zero below −126, within 1.7e-7 of it and the rounding of x: as exp2_negative() of
+  /// vector_math.h, with a polynomial of degree 5. Several vectors step by step together, since one alone
+  /// waits for each step's result.
+  template <int kVectors>
+  static void exp2(Vector (&x)[kVectors]) {
+    Vector shifted[kVectors], f[kVectors], p[kVectors];
+    const auto each = [](auto step) {
+#pragma GCC unroll 4
+      for (int i = 0; i < kVectors; ++i) step(i);
+    };
+    each([&](int i) { shifted[i] = x[i] + 12582912.0F; });
+    each([&](int i) { f[i] = x[i] - (shifted[i] - 12582912.0F); });
+    each([&](int i) { p[i] = f[i] * 1.326472731e-3F + 9.671512991e-3F; });
+    each([&](int i) { p[i] = p[i] * f[i] + 5.550733582e-2F; });
+    each([&](int i) { p[i] = p[i] * f[i] + 2.402224243e-1F; });
+    each([&](int i) { p[i] = p[i] * f[i] + 6.931470037e-1F; });
+    each([&](int i) { p[i] = p[i] * f[i] + 1.0F; });
+    each([&](int i) {
+      const Integers bits = (Integers)p[i] + ((Integers)shifted[i] << 23);
+      x[i] = x[i] < -126.0F ? Vector{} : (Vector)bits;
+    });
+  }
+
+  /// step(i, n) for the vectors i … i + n − 1 of `count`: by fours, then one by one; n as an integral
+  /// constant.
+  template <typename F>
+  static void by_fours(std::int64_t count, const F& step) {
+    std::int64_t i = 0;
+    for (; i + 4 <= count; i += 4) step(i, std::integral_constant<int, 4>{});
+    for (; i < count; ++i) step(i, std::integral_constant<int, 1>{});
   }
 
   static float largest(const Vector& x) {
@@ -45,15 +64,21 @@ struct Lanes {
     std::int64_t row, column;  ///< elements to the next one
   };
 
-  /// c[m, n] = (add ? c : 0) + a[m, k]·b[k, n]. n is a multiple of kLanes, and c has room for m rounded up to
-  /// a multiple of kDown rows, as a has. b and c are rows of `b_row` and `c_row` floats.
+  /// What a product is added to: what is in c, or the negative of one number a row, or nothing.
+  struct Start {
+    bool c = false;
+    const float* minus = nullptr;
+  };
+
+  /// c[m, n] = start + a[m, k]·b[k, n]. n is a multiple of kLanes, and c has room for m rounded up to a
+  /// multiple of kDown rows, as a and start have. b and c are rows of `b_row` and `c_row` floats.
   static void product(const Matrix& a, std::int64_t m, std::int64_t k, const float* b, std::int64_t b_row,
-                      std::int64_t n, float* c, std::int64_t c_row, bool add) {
+                      std::int64_t n, float* c, std::int64_t c_row, Start start) {
     std::int64_t column = 0;
     for (; column + kAcross * kLanes <= n; column += kAcross * kLanes) {
-      columns<kAcross>(a, m, k, b + column, b_row, c + column, c_row, add);
+      columns<kAcross>(a, m, k, b + column, b_row, c + column, c_row, start);
     }
-    rest<kAcross - 1>(a, m, k, b + column, b_row, n - column, c + column, c_row, add);
+    rest<kAcross - 1>(a, m, k, b + column, b_row, n - column, c + column, c_row, start);
   }
 
  private:
@@ -82,33 +107,36 @@ struct Lanes {
   /// The columns that are left, fewer than a tile's.
   template <int kVectors>
   static void rest(const Matrix& a, std::int64_t m, std::int64_t k, const float* b, std::int64_t b_row,
-                   std::int64_t n, float* c, std::int64_t c_row, bool add) {
+                   std::int64_t n, float* c, std::int64_t c_row, Start start) {
     if constexpr (kVectors > 0) {
       if (n == kVectors * kLanes) {
-        columns<kVectors>(a, m, k, b, b_row, c, c_row, add);
+        columns<kVectors>(a, m, k, b, b_row, c, c_row, start);
       } else {
-        rest<kVectors - 1>(a, m, k, b, b_row, n, c, c_row, add);
+        rest<kVectors - 1>(a, m, k, b, b_row, n, c, c_row, start);
       }
     }
   }
 
   template <int kVectors>
   static void columns(const Matrix& a, std::int64_t m, std::int64_t k, const float* b, std::int64_t b_row,
-                      float* c, std::int64_t c_row, bool add) {
+                      float* c, std::int64_t c_row, Start start) {
     for (std::int64_t row = 0; row < m; row += kDown) {
-      tile<kVectors>({a.data + row * a.row, a.row, a.column}, k, b, b_row, c + row * c_row, c_row, add);
+      tile<kVectors>({a.data + row * a.row, a.row, a.column}, k, b, b_row, c + row * c_row, c_row, start);
+      if (start.minus != nullptr) start.minus += kDown;
     }
   }
 
   template <int kVectors>
   static void tile(const Matrix& a, std::int64_t k, const float* b, std::int64_t b_row, float* c,
-                   std::int64_t c_row, bool add) {
+                   std::int64_t c_row, Start start) {
     Vector sums[kDown][kVectors];
 #pragma GCC unroll 8
     for (int i = 0; i < kDown; ++i) {
 #pragma GCC unroll 8
       for (int j = 0; j < kVectors; ++j) {
-        sums[i][j] = add ? *reinterpret_cast<const Vector*>(c + i * c_row + j * kLanes) : Vector{};
+        sums[i][j] = start.c                  ? *reinterpret_cast<const Vector*>(c + i * c_row + j * kLanes)
+                     : start.minus != nullptr ? Vector{} - start.minus[i]
+                                              : Vector{};
       }
     }
     for (std::int64_t step = 0; step < k; ++step) {
