@@ -6,7 +6,7 @@
 #
 #   benchmarks/attention.sh [BUILD_FOLDER]   (default build/release; needs its target kernels_bench)
 #
-# ROUNDS: processes of each, 5 unless set. SHAPES: TOKENSxHEADSxSIZE, one or several, instead of these.
+# ROUNDS: processes of each, 5 unless set. SHAPES: other shapes, "TOKENSxHEADSxSIZE …".
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 # shellcheck source=benchmarks/peer/beside_torch.sh

@@ -69,8 +69,9 @@ struct AttentionResult {
                       ///< zero
 };
 
-/// torch.nn.functional.scaled_dot_product_attention in blocks, with running maximum and sum: the matrix of
-/// weights never stands in memory (FlashAttention-2, Dao 2023, arXiv 2307.08691).
+/// torch.nn.functional.scaled_dot_product_attention in blocks, with running sums relative to a base that
+/// follows the largest score: the matrix of weights never stands in memory (FlashAttention-2, Dao 2023, arXiv
+/// 2307.08691).
 /// @param q, k, v  of one type: any head size up to 256; any numbers of queries and keys, zero included.
 ///                 Computed in f32 (f64).
 /// @param output   type of the result.

@@ -259,13 +259,13 @@ TEST_P(Attention, DropoutInGroupsOfBatches) {
   }
 }
 
-/// Scores that grow from one block of keys to the next, slowly or by more than e^16; queries for which all
-/// keys are hidden, or nearly so, up to one far behind.
+/// Scores that grow along the keys: by 2^6 or 2^87 from one block of 192 to the next; without and with
+/// queries for which the first keys are hidden, or nearly so.
 TEST_P(Attention, ScoresThatGrowAlongTheKeys) {
   const Sizes s{1, 30, 800, 2, 8};
   for (const DType type : kTypes) {
     const DType sums = type == DType::kFloat64 ? type : DType::kFloat32;
-    for (const double slope : {0.02, 0.1}) {
+    for (const double slope : {0.02, 0.3}) {
       Call call = made_up(s, type);
       std::vector<double> bias, mask;
       for (std::int64_t i = 0; i < s.heads * s.queries * s.keys; ++i) {
@@ -276,6 +276,7 @@ TEST_P(Attention, ScoresThatGrowAlongTheKeys) {
         mask.push_back(!hidden ? 0 : i / s.keys % 3 == 1 ? -kInfinity : -1e5);
       }
       call.options.bias = array_of(context_, {s.heads, s.queries, s.keys}, sums, bias);
+      check(s, type, call);
       call.options.mask = array_of(context_, {1, s.queries, s.keys}, sums, mask);
       check(s, type, call);
     }
@@ -334,22 +335,29 @@ TEST_P(Attention, PartsOfTheKeysCombine) {
 }
 
 TEST_P(Attention, RepeatsBitForBit) {
-  const Sizes s{1, 300, 1000, 1, 32};
-  const Call call = made_up(s, DType::kFloat32);
-  std::vector<double> first;
-  for (int time = 0; time < 3; ++time) {
-    const AttentionResult result =
-        attention_forward(context_, call.q, call.k, call.v, call.options, DType::kFloat32);
-    const Array row_sums = attention_row_sums(context_, result.output, call.dy);
-    const HeadRows dq{Array(context_, call.q.array.shape(), DType::kFloat32), 1};
-    const Array dkv(context_, call.k.array.shape(), DType::kFloat32);
-    attention_backward(context_, call.q, call.k, call.v, call.dy, result.log_sum_exp, row_sums, call.options,
-                       dq, {dkv, 0}, {dkv, 1}, {});
-    std::vector<double> all = values_of(result.output);
-    for (const double x : values_of(slot_of(context_, dq))) all.push_back(x);
-    for (const double x : values_of(dkv)) all.push_back(x);
-    if (time == 0) first = all;
-    EXPECT_EQ(all, first);
+  for (const bool biased : {false, true}) {
+    for (const Sizes& s : {Sizes{1, 300, 1000, 1, 32}, Sizes{2, 50, 400, 4, 16}}) {
+      Call call = made_up(s, DType::kFloat32);
+      const Shape plane{s.heads, s.queries, s.keys};
+      if (biased) call.options.bias = random_array(context_, plane, DType::kFloat32, 5);
+      std::vector<double> first;
+      for (int time = 0; time < 3; ++time) {
+        const AttentionResult result =
+            attention_forward(context_, call.q, call.k, call.v, call.options, DType::kFloat32);
+        const Array row_sums = attention_row_sums(context_, result.output, call.dy);
+        const HeadRows dq{Array(context_, call.q.array.shape(), DType::kFloat32), 1};
+        const Array dkv(context_, call.k.array.shape(), DType::kFloat32);
+        const Array dbias = biased ? Array(context_, plane, DType::kFloat32) : Array();
+        attention_backward(context_, call.q, call.k, call.v, call.dy, result.log_sum_exp, row_sums,
+                           call.options, dq, {dkv, 0}, {dkv, 1}, dbias);
+        std::vector<double> all = values_of(result.output);
+        for (const Array& more : {slot_of(context_, dq), dkv, dbias}) {
+          for (const double x : values_of(more)) all.push_back(x);
+        }
+        if (time == 0) first = all;
+        EXPECT_EQ(all, first);
+      }
+    }
   }
 }
 

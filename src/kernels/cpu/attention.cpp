@@ -34,7 +34,7 @@ class Attention : public AttentionKernels {
     if (heads == 0 || p.queries == 0) return;
     const int threads = threads_for(context, heads * p.query_blocks(), kQueries * p.keys * p.size);
     const Workspace workspace(context, threads, AttentionForward<16>::scratch_floats(p));
-    HeadQueues queues(heads, p.query_blocks(), threads, false);
+    HeadQueues queues(heads, p.query_blocks(), threads, HeadQueues::Threads::kHelp);
     run_on_threads(threads, [&](int thread) {
       vectorized_lanes([&, thread](auto lanes) {
         AttentionForward<lanes.value> own(p, result, workspace.of(thread));
@@ -100,10 +100,11 @@ class Attention : public AttentionKernels {
     if (heads == 0) return;
     const int threads = threads_for(context, heads * p.key_blocks(), p.queries * kKeys * p.size);
     // The gradient of a bias is a sum over batches, of which each thread has its own.
-    const bool fixed = dbias.defined();
-    const ThreadSums bias_sums(context, fixed ? threads : 1, fixed ? dbias.count() : 1);
+    const bool biased = dbias.defined();
+    const ThreadSums bias_sums(context, biased ? threads : 1, biased ? dbias.count() : 1);
     const Workspace workspace(context, threads, AttentionBackward<16>::scratch_floats(p));
-    HeadQueues queues(heads, p.key_blocks(), threads, fixed);
+    HeadQueues queues(heads, p.key_blocks(), threads,
+                      biased ? HeadQueues::Threads::kKeep : HeadQueues::Threads::kHelp);
     const bool cut = queues.cut_heads() > 0;
     const Shape parts{queues.parts(), queues.cut_heads(),
                       AttentionBackward<16>::whole_queries(p) * padded_head_size(p.size)};
@@ -117,14 +118,14 @@ class Attention : public AttentionKernels {
                                        queues,
                                        cut ? dq_parts.data<float>() : nullptr};
     run_on_threads(threads, [&](int thread) {
-      float* const own_bias_sums = fixed ? bias_sums.of(thread) : nullptr;
+      float* const own_bias_sums = biased ? bias_sums.of(thread) : nullptr;
       vectorized_lanes([&, thread](auto lanes) {
         AttentionBackward<lanes.value> own(p, to, own_bias_sums, workspace.of(thread));
         for (HeadQueues::Item item; queues.take(thread, item);) own.run(item);
       });
     });
     if (cut) add_parts(threads, p, to);
-    if (fixed) bias_sums.total(0, dbias.count(), dbias.data<float>());
+    if (biased) bias_sums.total(0, dbias.count(), dbias.data<float>());
   }
 
   void rotate(Context& context, const Array& x, const Shape& space, const std::vector<RotationTable>& tables,

@@ -10,7 +10,7 @@ struct AttentionBackwardOperands {
   RowsOfHead dy, dq, dk, dv;
   const float *log_sum_exp, *row_sums;
   const HeadQueues& queues;  ///< of blocks of keys
-  float* dq_parts;           ///< [parts, heads that are cut, whole queries, padded]: their summands of dq
+  float* dq_parts;  ///< [parts, heads that are cut, whole queries, padded]: their summands of dq, or null
 };
 
 /// Heads or parts of them, ranges of keys, on one thread.
@@ -100,8 +100,8 @@ class AttentionBackward {
     const std::int64_t columns = L::rounded_up(at.columns);
     const bool dropout = p_.options.dropout.has_value();
     L::product({queries, padded_, 1}, at.rows, p_.size, keys_across_, kKeys, columns, weights_, kKeys,
-               {.minus = log_sums_ + at.query});
-    finish_scores<kLanes>(p_, at, weights_);
+               {.minus = adds_to_scores(p_.options) ? nullptr : log_sums_ + at.query});
+    finish_scores<kLanes>(p_, at, log_sums_ + at.query, weights_);
     L::product({dy, padded_, 1}, at.rows, p_.size, values_across_, kKeys, columns, slopes_, kKeys,
                {.minus = dropout ? nullptr : row_sums_ + at.query});
     if (dropout) {

@@ -71,12 +71,12 @@ class AttentionForward {
     finish(head, query, rows);
   }
 
-  /// Weights of kTogether queries, the block's from `row` on, relative to the queries' bases. A base is a
-  /// score of its query, the largest of the first block; it is raised, and what was summed before is scaled,
-  /// only where a weight would outgrow 2^kGrowth.
-  void weigh(const WeightBlock& block, std::int64_t row) {
-    WeightBlock at = block;
-    at.query += row, at.rows = std::min(kTogether, block.rows - row);
+  /// Weights of kTogether queries, the block's from `row` on, relative to the queries' bases. A base is the
+  /// largest score of the first keys; the bases are raised, and what was summed before is scaled, only where
+  /// a weight of one of these queries would outgrow 2^kGrowth.
+  void weigh(const WeightBlock& whole, std::int64_t row) {
+    WeightBlock at = whole;
+    at.query += row, at.rows = std::min(kTogether, whole.rows - row);
     Vector sums[kTogether];
     bool fits = false;
     if (at.key > 0) {
@@ -96,16 +96,18 @@ class AttentionForward {
     }
   }
 
+  /// Scores less the bases, or less nothing.
   void score(const WeightBlock& at, std::int64_t row, const float* bases) {
     L::product({queries_ + row * padded_, padded_, 1}, at.rows, p_.size, keys_ + at.key * p_.size, kKeys,
-               L::rounded_up(at.columns), weights_ + row * kKeys, kKeys, {.minus = bases});
-    finish_scores<kLanes>(p_, at, weights_ + row * kKeys);
+               L::rounded_up(at.columns), weights_ + row * kKeys, kKeys,
+               {.minus = adds_to_scores(p_.options) ? nullptr : bases});
+    finish_scores<kLanes>(p_, at, bases, weights_ + row * kKeys);
   }
 
   /// Makes the largest score of each query its base, where that is larger, and scores relative to it.
-  void raise(const WeightBlock& at, std::int64_t row) {
+  void raise(const WeightBlock& at, std::int64_t first) {
     const std::int64_t vectors = L::rounded_up(at.columns) / kLanes;
-    for (const std::int64_t end = row + at.rows; row < end; ++row) {
+    for (std::int64_t row = first; row < first + at.rows; ++row) {
       auto* const scores = reinterpret_cast<Vector*>(weights_ + row * kKeys);
       Vector most = Vector{} + bases_[row];
       for (std::int64_t i = 0; i < vectors; ++i) most = scores[i] > most ? scores[i] : most;
@@ -162,9 +164,11 @@ class AttentionForward {
     }
   }
 
-  static constexpr std::int64_t kTogether =
-      24;                               ///< a multiple of kDown; their scores stay in the nearest cache
-  static constexpr float kGrowth = 16;  ///< far from overflow, and rarely reached
+  /// Whole tiles, whose scores stay in the nearest cache.
+  static constexpr std::int64_t kTogether = 24;
+  static_assert(kTogether % L::kDown == 0);
+  /// Far from overflow, and rarely reached.
+  static constexpr float kGrowth = 16;
 
   const AttentionProblem& p_;
   RowsOfHead to_;

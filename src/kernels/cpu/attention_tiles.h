@@ -28,12 +28,12 @@ inline std::int64_t blocks_of(std::int64_t count, std::int64_t block) {
   return (count + block - 1) / block;
 }
 
-/// Asks for `count` floats that are needed soon, while there is arithmetic to do: the operands of a head of
+/// Asks for `count` elements that are needed soon, while there is arithmetic to do: the operands of a head of
 /// some thousand tokens are larger than the caches near the core, and products that wait for them lose a
 /// tenth of their time or more.
-template <typename T>
+template <int kFor = 0, typename T>
 void prefetch(const T* from, std::int64_t count) {
-  for (std::int64_t i = 0; i < count; i += 64 / sizeof(T)) __builtin_prefetch(from + i);
+  for (std::int64_t i = 0; i < count; i += 64 / sizeof(T)) __builtin_prefetch(from + i, kFor);
 }
 
 /// HeadRows as the kernels read and write them: as float32, in rows of `padded` numbers.
@@ -67,7 +67,7 @@ class RowsOfHead {
       using T = decltype(zero);
       T* to = reinterpret_cast<T*>(base_) + at(batch, head, token);
       for (std::int64_t t = 0; t < count; ++t, from += padded, to += stride_) {
-        if (t + kAhead < count) prefetch(to + kAhead * stride_, size_);
+        if (t + kAhead < count) prefetch<1>(to + kAhead * stride_, size_);
         for (std::int64_t i = 0; i < size_; ++i) to[i] = rounded<T>(from[i] * factor);
       }
     });
@@ -131,18 +131,29 @@ inline void transpose_keys(const float* from, std::int64_t keys, std::int64_t si
   }
 }
 
-/// Adds bias and mask, and hides what lies beyond the last key.
+/// Whether scores are more than products.
+inline bool adds_to_scores(const AttentionOptions& options) {
+  return options.bias.defined() || options.mask.defined();
+}
+
+/// Adds bias and mask less the base of each query, if there are any: they may be large, and the base with
+/// them. And hides what lies beyond the last key.
 template <int kLanes>
-void finish_scores(const AttentionProblem& p, const WeightBlock& at, float* scores) {
+void finish_scores(const AttentionProblem& p, const WeightBlock& at, const float* bases, float* scores) {
   const AttentionOptions& options = p.options;
-  const std::int64_t plane = p.queries * p.keys;
-  for (const Array* added : {&options.bias, &options.mask}) {
-    if (!added->defined()) continue;
-    const std::int64_t group = added == &options.bias ? at.head : at.batch % added->shape()[0];
-    for (std::int64_t row = 0; row < at.rows; ++row) {
-      const float* const from = added->data<float>() + group * plane + (at.query + row) * p.keys + at.key;
-      float* const to = scores + row * kKeys;
-      for (std::int64_t i = 0; i < at.columns; ++i) to[i] += from[i] * kLog2E;
+  const auto row_of = [&](const Array& added, std::int64_t group, std::int64_t row) -> const float* {
+    if (!added.defined()) return nullptr;
+    return added.data<float>() + (group * p.queries + at.query + row) * p.keys + at.key;
+  };
+  for (std::int64_t row = 0; row < at.rows && adds_to_scores(options); ++row) {
+    const float* const bias = row_of(options.bias, at.head, row);
+    const float* const mask =
+        options.mask.defined() ? row_of(options.mask, at.batch % options.mask.shape()[0], row) : nullptr;
+    const float base = bases != nullptr ? bases[row] : 0.0F;
+    float* const to = scores + row * kKeys;
+    for (std::int64_t i = 0; i < at.columns; ++i) {
+      const float added = (bias != nullptr ? bias[i] : 0.0F) + (mask != nullptr ? mask[i] : 0.0F);
+      to[i] += added * kLog2E - base;
     }
   }
   const std::int64_t end = Lanes<kLanes>::rounded_up(at.columns);

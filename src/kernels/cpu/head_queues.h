@@ -7,10 +7,10 @@
 
 namespace jigsaw::cpu {
 
-/// Heads of equal work, each of so many blocks, for threads. Every thread has a queue of heads, or shares
-/// one. The last head of a queue is cut into parts that get shorter, and a thread whose queue is empty goes
-/// on with another's, so that a thread that other programs slow down holds up the rest by little. Which parts
-/// there are depends on the arguments only.
+/// Heads of equal work, each of so many blocks, in a queue for each thread. A thread whose queue is empty
+/// goes on with another's, and the last head of a queue is cut into parts that get shorter, so that a thread
+/// that other programs slow down holds up the rest by little. Heads that threads cannot share evenly are cut
+/// into equal parts. Which parts there are depends on the arguments only.
 class HeadQueues {
  public:
   /// Blocks `begin` to `end` of a head.
@@ -19,26 +19,36 @@ class HeadQueues {
     std::int64_t cut_head = -1, part = 0;  ///< its number among the heads that are cut, −1 for a whole one
   };
 
-  /// Of at least one head. Fixed: whole heads only, and no thread goes on with another's queue, for results
-  /// that depend on who did what, so that they repeat.
-  HeadQueues(std::int64_t heads, std::int64_t blocks, int threads, bool fixed)
-      : heads_(heads),
-        blocks_(blocks),
-        fixed_(fixed),
-        taken_(static_cast<std::size_t>(std::min<std::int64_t>(heads, threads))) {
-    if (fixed || threads == 1) return;
-    ranges_ = std::min((threads + queues() - 1) / queues(), blocks);
-    while (levels_ < 5 && blocks / ranges_ >> levels_ > 0) ++levels_;
+  /// kKeep is for results that depend on who did what, so that they repeat: no thread goes on with another's
+  /// queue.
+  enum class Threads : std::uint8_t { kHelp, kKeep };
+
+  HeadQueues(std::int64_t heads, std::int64_t blocks, int threads, Threads how)
+      : blocks_(blocks), help_(how == Threads::kHelp), taken_(static_cast<std::size_t>(threads)) {
+    whole_ = threads == 1 ? heads : !help_ ? 0 : std::max<std::int64_t>(0, heads / threads - 1);
+    last_ = heads - whole_ * threads;
+    if (help_ && last_ == threads) {
+      // As many parts as heads and threads at most, which bounds what is kept for each.
+      const std::int64_t most = std::min<std::int64_t>(5, 1 + heads / threads);
+      while (halvings_ + 1 < most && blocks >> (halvings_ + 1) > 0) ++halvings_;
+    } else {
+      double least = 0;
+      for (std::int64_t n = 1; n <= std::min<std::int64_t>(threads, blocks); ++n) {
+        const std::int64_t items = (last_ * n + threads - 1) / threads;  // of the busiest thread
+        const double work = static_cast<double>(items) / static_cast<double>(n);
+        if (n > 1 && work >= 0.9 * least) continue;
+        ranges_ = n, least = work;
+      }
+    }
   }
 
-  std::int64_t parts() const { return ranges_ * levels_; }
-  std::int64_t cut_heads() const { return parts() > 1 ? queues() : 0; }
-  std::int64_t head_of_cut(std::int64_t cut_head) const { return first_head(cut_head + 1) - 1; }
+  std::int64_t parts() const { return ranges_ + halvings_; }
+  std::int64_t cut_heads() const { return parts() > 1 ? last_ : 0; }
+  std::int64_t head_of_cut(std::int64_t cut_head) const { return whole_ * queues() + cut_head; }
 
   /// The next item for `thread`; false when there is none left.
   bool take(int thread, Item& item) {
-    if (fixed_) return thread < queues() && take_from(thread, item);
-    for (std::int64_t i = 0; i < queues(); ++i) {
+    for (std::int64_t i = 0; i < (help_ ? queues() : 1); ++i) {
       if (take_from((thread + i) % queues(), item)) return true;
     }
     return false;
@@ -50,34 +60,36 @@ class HeadQueues {
   };
 
   std::int64_t queues() const { return static_cast<std::int64_t>(taken_.size()); }
-  std::int64_t first_head(std::int64_t queue) const { return heads_ * queue / queues(); }
 
+  /// First whole heads, then a share of the items of the last ones.
   bool take_from(std::int64_t queue, Item& item) {
-    const std::int64_t first = first_head(queue), heads = first_head(queue + 1) - first;
-    const std::int64_t whole = parts() > 1 ? heads - 1 : heads;
     const std::int64_t at = taken_[static_cast<std::size_t>(queue)].value++;
-    if (at < whole) {
-      item = {first + at, 0, blocks_, -1, 0};
+    if (at < whole_) {
+      item = {queue * whole_ + at, 0, blocks_};
       return true;
     }
-    if (at - whole >= (heads - whole) * parts()) return false;
-    item = part_of(queue, at - whole);
+    const std::int64_t items = last_ * parts(), n = items * queue / queues() + at - whole_;
+    if (n >= items * (queue + 1) / queues()) return false;
+    item = part_of(n / parts(), n % parts());
     return true;
   }
 
-  /// The head is cut into ranges, and each of these into its first half, the first half of what is left, and
-  /// so on.
   Item part_of(std::int64_t cut_head, std::int64_t part) const {
-    const std::int64_t range = part % ranges_, level = part / ranges_;
-    const std::int64_t end = blocks_ * (range + 1) / ranges_, length = end - blocks_ * range / ranges_;
-    const std::int64_t left = level + 1 < levels_ ? length >> (level + 1) : 0;
-    return {head_of_cut(cut_head), end - (length >> level), end - left, cut_head, part};
+    const std::int64_t head = head_of_cut(cut_head);
+    if (parts() == 1) return {head, 0, blocks_};
+    if (halvings_ == 0) {
+      return {head, blocks_ * part / ranges_, blocks_ * (part + 1) / ranges_, cut_head, part};
+    }
+    // The first half, the first half of what is left, and so on, and at last what is left.
+    const std::int64_t left = part < halvings_ ? blocks_ >> (part + 1) : 0;
+    return {head, blocks_ - (blocks_ >> part), blocks_ - left, cut_head, part};
   }
 
-  std::int64_t heads_, blocks_;
-  bool fixed_;
-  std::vector<Counter> taken_;  ///< items, from each queue
-  std::int64_t ranges_ = 1, levels_ = 1;
+  std::int64_t blocks_;
+  bool help_;
+  std::vector<Counter> taken_;         ///< items, from each queue
+  std::int64_t whole_ = 0, last_ = 0;  ///< heads of each queue that are not cut, and the others of all queues
+  std::int64_t ranges_ = 1, halvings_ = 0;
 };
 
 }  // namespace jigsaw::cpu

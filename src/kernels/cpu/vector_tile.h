@@ -12,16 +12,16 @@ namespace jigsaw::cpu {
 template <int kLanes>
 struct Lanes {
   typedef float Vector __attribute__((vector_size(kLanes * 4), may_alias));
-  typedef std::int32_t Integers __attribute__((vector_size(kLanes * 4), may_alias));
+  typedef std::uint32_t Integers __attribute__((vector_size(kLanes * 4), may_alias));
   static constexpr int kCount = kLanes;
   /// Registers across a tile of a product, and rows: as many sums as stay in registers.
   static constexpr int kAcross = kLanes == 16 ? 4 : 2, kDown = 6;
 
   static std::int64_t rounded_up(std::int64_t n) { return (n + kLanes - 1) / kLanes * kLanes; }
 
-  /// x = 2^x for x ≤ 127, zero below −126, within 1.7e-7 of it and the rounding of x: as exp2_negative() of
-  /// vector_math.h, with a polynomial of degree 5. Several vectors step by step together, since one alone
-  /// waits for each step's result.
+  /// x = 2^x for x ≤ 127, zero below −126, within 1.9e-7 of it and the rounding of x: 2^n, in the exponent's
+  /// bits, times a minimax polynomial of degree 5 on [−1/2, 1/2]. Several vectors step by step together,
+  /// since one alone waits for each step's result.
   template <int kVectors>
   static void exp2(Vector (&x)[kVectors]) {
     Vector shifted[kVectors], f[kVectors], p[kVectors];
@@ -64,7 +64,8 @@ struct Lanes {
     std::int64_t row, column;  ///< elements to the next one
   };
 
-  /// What a product is added to: what is in c, or the negative of one number a row, or nothing.
+  /// What a product is added to: what is in c; or else the negative of a number for each row, up to the last
+  /// whole tile; or else nothing.
   struct Start {
     bool c = false;
     const float* minus = nullptr;
