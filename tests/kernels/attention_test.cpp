@@ -283,6 +283,19 @@ TEST_P(Attention, ScoresThatGrowAlongTheKeys) {
   }
 }
 
+/// A bias that is far larger than the products: each is rounded once to what scores are rounded to, about
+/// 3e-5 here, not at every step. Of each query's keys two count, from different blocks.
+TEST_P(Attention, BiasFarLargerThanTheProducts) {
+  const Sizes s{1, 200, 800, 1, 64};
+  Call call = made_up(s, DType::kFloat32);
+  std::vector<double> bias;
+  for (std::int64_t i = 0; i < s.queries * s.keys; ++i) bias.push_back(i % s.keys % 400 == 0 ? 600 : -600);
+  call.options.bias = array_of(context_, {s.heads, s.queries, s.keys}, DType::kFloat32, bias);
+  const AttentionResult result =
+      attention_forward(context_, call.q, call.k, call.v, call.options, DType::kFloat32);
+  expect_near(values_of(result.output), expected(s, call).y, 6e-5);
+}
+
 TEST_P(Attention, LargeScoresDoNotOverflow) {
   const Sizes s{1, 9, 300, 1, 16};
   Call call = made_up(s, DType::kFloat32);
