@@ -1,7 +1,7 @@
 #include <iostream>
 
 #include "commands.h"
-#include "validation/report.h"
+#include "proof/report.h"
 
 namespace jigsaw {
 

@@ -8,7 +8,7 @@ namespace jigsaw {
 
 /// The differentiable operations, one for each function of autograd/operations.h and
 /// autograd/field_operations.h. The validator proves the rows of every one of them
-/// (validation/operation_cases.h).
+/// (proof/operation_cases.h).
 enum class Operation : std::uint8_t {
   kContract,
   kPointwise,

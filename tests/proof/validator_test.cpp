@@ -1,5 +1,5 @@
 // The rules of every operation are right and whole, and the validator sees when they are not.
-#include "validation/validator.h"
+#include "proof/validator.h"
 
 #include <gtest/gtest.h>
 
@@ -10,8 +10,8 @@
 #include <set>
 
 #include "base/text.h"
+#include "proof/report.h"
 #include "support/source_dir.h"
-#include "validation/report.h"
 
 namespace jigsaw {
 namespace {

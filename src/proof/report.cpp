@@ -1,4 +1,4 @@
-#include "validation/report.h"
+#include "proof/report.h"
 
 #include <algorithm>
 #include <set>

@@ -1,6 +1,6 @@
 // Random chains of operations, every value in a random layout and every operation in random rows: values and
 // all gradients against one rank. A failure is shrunk to the smallest chain.
-#include "validation/chain.h"
+#include "proof/chain.h"
 
 #include <gtest/gtest.h>
 

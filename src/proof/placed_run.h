@@ -4,7 +4,7 @@
 #include <random>
 #include <vector>
 
-#include "validation/operation_cases.h"
+#include "proof/operation_cases.h"
 
 namespace jigsaw {
 

@@ -1,4 +1,4 @@
-#include "validation/operation_cases.h"
+#include "proof/operation_cases.h"
 
 #include "base/error.h"
 

@@ -2,7 +2,7 @@
 #include <string>
 #include <vector>
 
-#include "validation/operation_cases.h"
+#include "proof/operation_cases.h"
 
 namespace jigsaw {
 

@@ -1,4 +1,4 @@
-#include "validation/chain.h"
+#include "proof/chain.h"
 
 #include <algorithm>
 #include <mutex>

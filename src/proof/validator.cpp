@@ -1,10 +1,10 @@
-#include "validation/validator.h"
+#include "proof/validator.h"
 
 #include <algorithm>
 
 #include "base/error.h"
 #include "base/text.h"
-#include "validation/placed_run.h"
+#include "proof/placed_run.h"
 
 namespace jigsaw {
 

@@ -1,4 +1,4 @@
-#include "validation/placed_run.h"
+#include "proof/placed_run.h"
 
 #include <cmath>
 

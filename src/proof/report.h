@@ -2,7 +2,7 @@
 #include <string>
 #include <vector>
 
-#include "validation/validator.h"
+#include "proof/validator.h"
 
 namespace jigsaw {
 

@@ -2,7 +2,7 @@
 
 #include "autograd/operations.h"
 #include "kernels/contraction.h"
-#include "validation/operation_cases.h"
+#include "proof/operation_cases.h"
 
 namespace jigsaw {
 

@@ -1,5 +1,5 @@
 #include "autograd/operations.h"
-#include "validation/operation_cases.h"
+#include "proof/operation_cases.h"
 
 namespace jigsaw {
 

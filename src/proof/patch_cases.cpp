@@ -1,6 +1,6 @@
 #include "autograd/operations.h"
 #include "base/text.h"
-#include "validation/operation_cases.h"
+#include "proof/operation_cases.h"
 
 namespace jigsaw {
 
