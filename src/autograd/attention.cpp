@@ -60,36 +60,44 @@ std::vector<Row> rows_of(const Operands& of) {
     return inputs;
   };
   std::vector<Row> rows = {
-      {"b", on(0, 0, 1), Placement::shard(0)},
-      {"c", on(query_last, key_last, size), Placement::shard(of.query_space() + 1, size)}};
-  // Forward keys and values go to every other rank; backward they do again, and their gradients come back. A
-  // packed operand holds as many queries.
-  OwnTraffic around;
-  around.ring = of.packed() ? 2 : 3;
+      {"b", on(0, 0, 1), {Placement::shard(0)}},
+      {"c", on(query_last, key_last, size), {Placement::shard(of.query_space() + 1, size)}}};
   for (int dim = 0; dim < of.query_space(); ++dim) {
     const std::string name = letter(of.query_space(), dim);
     const Placement cut = Placement::shard(1 + dim);
     if (of.packed()) {
-      rows.push_back({name + " ring", {cut}, cut, around});
+      rows.push_back({name + " ring", {cut}, {cut}, true, true});
       continue;
     }
-    rows.push_back({name, {cut, Placement::replicate()}, cut});
+    rows.push_back({name, {cut, Placement::replicate()}, {cut}});
     for (int key = 0; key < of.key_space(); ++key) {
       const std::string label = concat(name, "/", letter(of.key_space(), key), " ring");
-      rows.push_back({label, {cut, Placement::shard(1 + key)}, cut, around});
+      rows.push_back({label, {cut, Placement::shard(1 + key)}, {cut}, true, true});
     }
   }
   return rows;
+}
+
+/// Keys and values that go round: what goes to each other rank over the elements of the last input's piece.
+TransferCost ring_traffic(const OwnCall& call, std::span<const double> numbers) {
+  const auto keys = static_cast<double>(call.piece(call.inputs.size() - 1).count());
+  const double others = call.ranks() - 1;
+  TransferCost cost;
+  cost.add(Collective::kExchange, others * numbers[0] * keys * call.element_bytes, 3 * others);
+  return cost;
 }
 
 Signature signature_of(const Operands& of) {
   Signature signature{of.packed() ? Operation::kAttention : Operation::kCrossAttention,
                       of.packed() ? "attention" : "cross_attention",
                       {},
-                      of.queries().shape(),
+                      {of.queries().shape()},
                       rows_of(of),
                       0,
                       {}};
+  // Forward keys and values go to every other rank; backward they do again, and their gradients come back. A
+  // packed operand holds as many queries.
+  signature.own = {ring_traffic, {of.packed() ? 2.0 : 3.0}};
   for (const Variable& variable : of.variables) {
     signature.inputs.push_back(variable.shape());
     signature.saved.push_back(true);
@@ -98,10 +106,10 @@ Signature signature_of(const Operands& of) {
     Shape field{of.queries().shape()[0]};
     for (const std::int64_t extent : of.query_grid()) field.append(extent);
     field.append(of.channels());
-    signature.output = field;
+    signature.outputs[0] = field;
   }
   signature.forward_flops =
-      4.0 * static_cast<double>(signature.output.count()) * static_cast<double>(of.key_grid().count());
+      4.0 * static_cast<double>(signature.outputs[0].count()) * static_cast<double>(of.key_grid().count());
   return signature;
 }
 
@@ -348,9 +356,9 @@ Variable attend(Tape& tape, const Operands& of) {
   const Array q = tape.bring(of.queries(), decision.inputs.front()).piece;
   const Array kv = of.packed() ? q : tape.bring(of.keys(), decision.inputs.back()).piece;
   const AttentionResult result = call->forward(q, kv);
-  const Shape piece = tape.rank().box({signature.output, decision.row_output}).extent;
+  const Shape piece = tape.rank().box({signature.outputs[0], decision.row_outputs[0]}).extent;
   const bool records = tape.records(of.variables);
-  Variable y = tape.keep(result.output.reshaped(piece), signature.output, decision, records);
+  Variable y = tape.keep(result.output.reshaped(piece), signature.outputs[0], decision, records);
   if (!records) return y;
 
   std::vector<std::function<ShardedTensor()>> saved;
@@ -358,7 +366,7 @@ Variable attend(Tape& tape, const Operands& of) {
   const std::vector<GradientTarget> targets(of.variables.begin(), of.variables.end());
   tape.record([&tape, &decision, call, result, saved, targets, slot = y.slot()] {
     if (!slot->gradient.defined()) return;
-    const Array dy = tape.bring(slot->take(), dual(decision.row_output)).piece;
+    const Array dy = tape.bring(slot->take(), dual(decision.row_outputs[0])).piece;
     const Array q_again = tape.bring(saved.front()(), decision.inputs.front()).piece;
     const Array kv_again =
         saved.size() == 1 ? q_again : tape.bring(saved.back()(), decision.inputs.back()).piece;

@@ -20,9 +20,9 @@ Signature signature_of(const ContractionSpec& spec, const Shape& a, const Shape&
   if (static_cast<int>(spec.a.size()) != a.rank() || static_cast<int>(spec.b.size()) != b.rank()) {
     throw ShapeError(concat("contraction ", spec.to_string(), " of ", a, " and ", b));
   }
-  Signature signature{Operation::kContract, "contract " + spec.to_string(), {a, b}, {}, {}, 2.0,
+  Signature signature{Operation::kContract, "contract " + spec.to_string(), {a, b}, {{}}, {}, 2.0,
                       {true, true}};
-  for (const char letter : spec.c) signature.output.append(extent_of(letter, spec, a, b));
+  for (const char letter : spec.c) signature.outputs[0].append(extent_of(letter, spec, a, b));
   std::string all = spec.a;
   for (const char letter : spec.b)
     all += spec.a.find(letter) == std::string::npos ? std::string(1, letter) : "";
@@ -116,7 +116,7 @@ class ContractionBackward {
         saved_{b.wants_gradient() ? a.save() : nullptr, a.wants_gradient() ? b.save() : nullptr} {}
 
   void run(const ShardedTensor& dy) {
-    const Placements wanted = dual(decision_.row_output);
+    const Placements wanted = dual(decision_.row_outputs[0]);
     const int uses = static_cast<int>(targets_[0].wanted()) + static_cast<int>(targets_[1].wanted());
     if (const std::optional<StreamedStep> step = of(0).arrival(dy, wanted, uses))
       return run_streamed(dy, *step);
@@ -199,7 +199,7 @@ Variable contract(Tape& tape, std::string_view text, const Variable& a, const Va
   Variable y = tape.result(signature, decision, records, [&] {
     return RowContraction(tape, decision, spec, signature.forward_flops)
         .run({tape.operand(a), tape.operand(b)}, {decision.inputs[0], decision.inputs[1]},
-             {signature.output, decision.row_output}, {signature.output, decision.output});
+             {signature.outputs[0], decision.row_outputs[0]}, {signature.outputs[0], decision.outputs[0]});
   });
   if (!records) return y;
   tape.record([backward = ContractionBackward(tape, decision, spec, signature.forward_flops, a, b),

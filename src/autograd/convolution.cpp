@@ -33,13 +33,13 @@ Signature signature_of(Operation operation, const Variable& x, const Variable& w
     kernel[0] = weight_in == 0 ? input : result;
   }
   Signature signature{
-      operation, concat(name(operation), " ", weight.shape()), {x.shape(), weight.shape()}, output, {}, 0,
+      operation, concat(name(operation), " ", weight.shape()), {x.shape(), weight.shape()}, {output}, {}, 0,
       {}};
   signature.rows = rows_of_letters({field_dims(space, input), kernel}, field_dims(space, result));
   // Linear in the weight, and in x unless crossing a pole adds something.
   signature.rows.push_back(row_linear_in({false, true}));
   if (map.crossing.offset.empty()) signature.rows.push_back(row_linear_in({true, false}));
-  set_halos(signature.rows, map);
+  set_halos(signature, map);
   signature.saved = {true, true};
   const Shape& many = weight_in == 0 ? x.shape() : output;
   signature.forward_flops = 2.0 * static_cast<double>(many.count()) *
@@ -72,7 +72,7 @@ struct Replay {
 Replay replay_of(const Rank& rank, const Decision& decision, const IndexMap& map, const ShardedTensor& here,
                  const Shape& weight, const Shape& output, const Window& window, std::int64_t groups) {
   require_cut_alike(decision, 0, 1, here.layout.global.rank() - 2);
-  const Layout made{output, decision.row_output};
+  const Layout made{output, decision.row_outputs[0]};
   Replay call;
   call.exchange = Exchange::of(rank, map, here.layout, made);
   call.convolution = {window, local_groups(groups, here.piece.shape().back(), here.layout.global.back())};
@@ -158,7 +158,7 @@ Variable convolution(Tape& tape, const Variable& x, const Variable& weight, cons
       over_tiles(tape, *call.exchange, call.tile.outputs, here.piece, call.arrived,
                  [&](const Array& region, const Tile& tile) {
                    return convolution_forward(tape.context(), of_tile(call.convolution, reads, tile), region,
-                                              kernel, Array(), tape.gradient_type(decision.row_output));
+                                              kernel, Array(), tape.gradient_type(decision.row_outputs[0]));
                  });
   call.convolution = of_tile(call.convolution, reads, call.tile);
   const bool records = tape.records({x, weight});
@@ -168,7 +168,7 @@ Variable convolution(Tape& tape, const Variable& x, const Variable& weight, cons
                saved = std::array{x.save(), weight.save()}, slot = y.slot()] {
     if (!slot->gradient.defined()) return;
     Context& context = tape.context();
-    const Array dy = tape.bring(slot->take(), dual(decision.row_output)).piece;
+    const Array dy = tape.bring(slot->take(), dual(decision.row_outputs[0])).piece;
     // All ranks bring x and the weight here, also those that another one speaks for.
     const auto brought = [&](std::size_t i) { return tape.bring(saved[i](), decision.inputs[i]).piece; };
     const Array weight_piece = targets[0].wanted() ? kernel_view(call.convolution, brought(1)) : Array();
@@ -266,7 +266,7 @@ Variable transposed_convolution(Tape& tape, const Variable& x, const Variable& w
                               const TransposedPlace place(window, padding, tile);
                               const Array spread = convolution_backward_data(
                                   tape.context(), call.convolution, region, kernel, place.space(),
-                                  tape.gradient_type(decision.row_output));
+                                  tape.gradient_type(decision.row_outputs[0]));
                               return place.cut(tape.context(), spread);
                             });
   const bool records = tape.records({x, weight});
@@ -277,7 +277,7 @@ Variable transposed_convolution(Tape& tape, const Variable& x, const Variable& w
                saved = std::array{x.save(), weight.save()}, slot = y.slot()] {
     if (!slot->gradient.defined()) return;
     Context& context = tape.context();
-    const Array dy = place.spread(context, tape.bring(slot->take(), dual(decision.row_output)).piece);
+    const Array dy = place.spread(context, tape.bring(slot->take(), dual(decision.row_outputs[0])).piece);
     // All ranks bring x and the weight here, also those that another one speaks for.
     const auto brought = [&](std::size_t i) { return tape.bring(saved[i](), decision.inputs[i]).piece; };
     const Array weight_piece = targets[0].wanted() ? kernel_view(call.convolution, brought(1)) : Array();

@@ -38,6 +38,17 @@ struct Grouping {
   }
 };
 
+/// Two numbers in f32 for each channel (and sample) forward; two in f64 for each group backward.
+TransferCost statistics_traffic(const OwnCall& call, std::span<const double> numbers) {
+  const Shape piece = call.piece(0);
+  const double groups = numbers[0], samples = numbers[1] > 0 ? static_cast<double>(piece[0]) : 1;
+  const double ranks = call.ranks();
+  TransferCost cost;
+  cost.add(Collective::kAllGather, (ranks - 1) * 8 * samples * static_cast<double>(piece.back()), 1);
+  cost.add(Collective::kAllReduce, 2 * (ranks - 1) / ranks * 16 * groups * samples, 1);
+  return cost;
+}
+
 Signature signature_of(Operation operation, const std::vector<Variable>& operands, const Grouping& grouping) {
   const Shape& x = operands[0].shape();
   if (x.rank() < 3 || x.rank() > 5) {
@@ -46,7 +57,7 @@ Signature signature_of(Operation operation, const std::vector<Variable>& operand
   const Letters field =
       letters("b" + std::string("dhw").substr(static_cast<std::size_t>(5 - x.rank())) + "c");
   std::vector<Letters> all = {field};
-  Signature signature{operation, std::string(name(operation)), {x}, x, {}, 0, {true}};
+  Signature signature{operation, std::string(name(operation)), {x}, {x}, {}, 0, {true}};
   std::vector<bool> linear = {false};
   for (std::size_t i = 1; i < operands.size(); ++i) {
     require_same_shape(name(operation), operands[i].shape(), {x.back()});
@@ -59,16 +70,10 @@ Signature signature_of(Operation operation, const std::vector<Variable>& operand
   signature.forward_flops = 8.0 * static_cast<double>(x.count());
   signature.rows = rows_of_letters(all, field);
   for (Row& row : signature.rows) {
-    // Two numbers for each channel (and sample), two in f64 for each group backward.
-    const bool apart = grouping.per_sample ? row.label != "b" : row.label != "c";
-    if (!apart) continue;
-    const OwnTraffic::Dims samples = grouping.per_sample ? 1 : 0;
-    row.own.gathered_for = samples | 1U << (x.rank() - 1);
-    row.own.gathered = 2;
-    row.own.summed_for = samples;
-    const std::int64_t groups = x.back() / grouping.group_size;
-    row.own.summed = 4.0 * static_cast<double>(groups);
+    row.communicates = row.label != (grouping.per_sample ? "b" : "c");
   }
+  const double groups = static_cast<double>(x.back() / grouping.group_size);
+  signature.own = {statistics_traffic, {groups, grouping.per_sample ? 1.0 : 0.0}};
   signature.rows.push_back(row_linear_in(linear));
   return signature;
 }
@@ -250,13 +255,13 @@ Variable channel_norm(Tape& tape, Operation operation, const std::vector<Variabl
   if (decision.remade) {
     y.set_recipe([&tape, &decision, again, statistics, view, shape = x.shape()] {
       const Array normalised = normalise(tape.context(), view, statistics, again(0), again(1), again(2));
-      return tape.bring(ShardedTensor{normalised, {shape, decision.row_output}}, decision.output);
+      return tape.bring(ShardedTensor{normalised, {shape, decision.row_outputs[0]}}, decision.outputs[0]);
     });
   }
   tape.record([&tape, &decision, axes, grouping, statistics, given, again, slot = y.slot(),
                targets = std::vector<GradientTarget>(operands.begin(), operands.end())] {
     if (!slot->gradient.defined()) return;
-    const Array dy = tape.bring(slot->take(), dual(decision.row_output)).piece;
+    const Array dy = tape.bring(slot->take(), dual(decision.row_outputs[0])).piece;
     const auto placements = [&](std::size_t i) { return tape.gradient_placements(decision, i); };
     // No gradients, but what the optimizer follows, see Parameter::momentum().
     for (std::size_t i = 3; i < targets.size() && !given; ++i) {

@@ -13,10 +13,20 @@ namespace {
 /// x, gamma and, for LayerNorm, beta.
 using Operands = std::vector<Variable>;
 
+/// Two numbers in f32 for each row, forward and backward.
+TransferCost statistics_traffic(const OwnCall& call, std::span<const double>) {
+  const Shape piece = call.piece(0);
+  const double ranks = call.ranks(), bytes = 8 * static_cast<double>(piece.count(0, piece.rank() - 1));
+  TransferCost cost;
+  cost.add(Collective::kAllGather, (ranks - 1) * bytes, 1);
+  cost.add(Collective::kAllReduce, 2 * (ranks - 1) / ranks * bytes, 1);
+  return cost;
+}
+
 Signature signature_of(Operation operation, std::string_view text, const Operands& operands) {
   const Letters all = letters(text), last = {all.back()};
   const Shape& x = operands[0].shape();
-  Signature signature{operation, concat(name(operation), " ", text), {}, x, {}, 0, {}};
+  Signature signature{operation, concat(name(operation), " ", text), {}, {x}, {}, 0, {}};
   std::vector<Letters> inputs;
   std::vector<bool> linear;
   for (const Variable& operand : operands) {
@@ -30,11 +40,10 @@ Signature signature_of(Operation operation, std::string_view text, const Operand
   signature.forward_flops = 8.0 * static_cast<double>(x.count());
   signature.rows = rows_of_letters(inputs, all);
   for (Row& row : signature.rows) {
-    // Cutting the rows themselves: two statistics of each row are exchanged, forward and backward.
-    if (row.output != Placement::shard(x.rank() - 1)) continue;
-    row.own.gathered_for = row.own.summed_for = (1U << (x.rank() - 1)) - 1;
-    row.own.gathered = row.own.summed = 2;
+    // Cutting the rows themselves: their statistics are exchanged.
+    row.communicates = row.outputs[0] == Placement::shard(x.rank() - 1);
   }
+  signature.own = {statistics_traffic};
   signature.rows.push_back(row_linear_in(linear));
   return signature;
 }
@@ -111,20 +120,21 @@ Variable row_norm(Tape& tape, Operation operation, std::string_view text, const 
   NormStatistics statistics;
   Array normalised = norm.forward(tape, here, again(1), again(2), statistics);
   const bool records = tape.records(operands);
-  Variable y = tape.keep(std::move(normalised), signature.output, decision, records);
+  Variable y = tape.keep(std::move(normalised), signature.outputs[0], decision, records);
   if (!records) return y;
 
   if (decision.remade) {
     y.set_recipe([&tape, &decision, again, statistics, shape = x.shape()] {
       const Array normalised_again =
           layer_norm_apply(tape.context(), again(0), again(1), again(2), statistics);
-      return tape.bring(ShardedTensor{normalised_again, {shape, decision.row_output}}, decision.output);
+      return tape.bring(ShardedTensor{normalised_again, {shape, decision.row_outputs[0]}},
+                        decision.outputs[0]);
     });
   }
   tape.record([&tape, &decision, norm, again, statistics, slot = y.slot(),
                targets = std::vector<GradientTarget>(operands.begin(), operands.end())] {
     if (!slot->gradient.defined()) return;
-    const Array dy = tape.bring(slot->take(), dual(decision.row_output)).piece;
+    const Array dy = tape.bring(slot->take(), dual(decision.row_outputs[0])).piece;
     const NormGradients gradients = norm.backward(tape, dy, again(0), again(1), statistics);
     const std::array all = {gradients.dx, gradients.dgamma, gradients.dbeta};
     for (std::size_t i = targets.size(); i-- > 0;) {

@@ -35,24 +35,56 @@ Letters field_dims(int space, LetterDim last) {
   return dims;
 }
 
-void set_halos(std::vector<Row>& rows, const IndexMap& map) {
-  for (Row& row : rows) {
-    for (const DimMap& dim : map.dims) {
+namespace {
+
+/// Halos forward and again backward: those on both sides where there are two neighbours. The numbers are, of
+/// each dim of the first input, how many points are read below and above the piece, and whether the dim goes
+/// on beyond the grid's ends.
+TransferCost halo_traffic(const OwnCall& call, std::span<const double> numbers) {
+  const Shape piece = call.piece(0);
+  Shape parts = Shape::filled(piece.rank(), 1), region = piece;
+  for (int axis = 0; axis < call.mesh.axes; ++axis) {
+    if (!contains(call.axes, axis)) continue;
+    parts[call.inputs[0].placements[axis].dim] *= call.mesh.size[static_cast<std::size_t>(axis)];
+  }
+  for (int dim = 0; dim < piece.rank(); ++dim) {
+    if (parts[dim] == 1) continue;
+    const auto of_dim = numbers.subspan(3 * static_cast<std::size_t>(dim), 3);
+    const auto below = static_cast<std::int64_t>(of_dim[0]), above = static_cast<std::int64_t>(of_dim[1]);
+    const bool both = of_dim[2] > 0 || parts[dim] > 2;
+    region[dim] += both ? below + above : std::max(below, above);
+  }
+  TransferCost cost;
+  cost.add(Collective::kExchange,
+           2 * static_cast<double>(region.count() - piece.count()) * call.element_bytes, 2);
+  return cost;
+}
+
+}  // namespace
+
+void set_halos(Signature& signature, const IndexMap& map) {
+  signature.own = {halo_traffic,
+                   std::vector<double>(3 * static_cast<std::size_t>(signature.inputs[0].rank()))};
+  for (const DimMap& dim : map.dims) {
+    // A piece of `numerator` inputs makes `denominator` outputs.
+    const Reads& reads = dim.reads;
+    const Range read = reads.of({0, reads.denominator});
+    const std::int64_t below = std::max<std::int64_t>(-read.begin, 0),
+                       above = std::max<std::int64_t>(read.end - reads.numerator, 0);
+    double* numbers = &signature.own.numbers[3 * static_cast<std::size_t>(dim.dim)];
+    numbers[0] = static_cast<double>(below);
+    numbers[1] = static_cast<double>(above);
+    numbers[2] = dim.low == Edge::kPeriodic || is_pole(dim.low) || is_pole(dim.high) ? 1 : 0;
+    for (Row& row : signature.rows) {
       const Placement& input = row.inputs[0];
-      if (!input.is_shard() || input.dim != dim.dim) continue;
-      // A piece of `numerator` inputs makes `denominator` outputs.
-      const Reads& reads = dim.reads;
-      const Range read = reads.of({0, reads.denominator});
-      row.own.below = std::max<std::int64_t>(-read.begin, 0);
-      row.own.above = std::max<std::int64_t>(read.end - reads.numerator, 0);
-      row.own.around = dim.low == Edge::kPeriodic || is_pole(dim.low) || is_pole(dim.high);
+      if (input.is_shard() && input.dim == dim.dim) row.communicates = below + above > 0;
     }
   }
 }
 
 void require_cut_alike(const Decision& decision, std::size_t input, int first, int last) {
   for (int axis = 0; axis < kMaxAxes; ++axis) {
-    const Placement &from = decision.inputs[input][axis], &to = decision.row_output[axis];
+    const Placement &from = decision.inputs[input][axis], &to = decision.row_outputs[0][axis];
     for (const Placement* p : {&from, &to}) {
       if (p->is_shard() && p->dim >= first && p->dim <= last)
         require(from == to, "input and result of an exchange are cut alike");
@@ -130,7 +162,7 @@ Variable neighbourhood(Tape& tape, const Variable& x, const Signature& signature
   const Decision& decision = tape.decide(signature);
   require_cut_alike(decision, 0, 1, x.shape().rank() - 2);
   const Rank& rank = tape.rank();
-  const Layout made{signature.output, decision.row_output};
+  const Layout made{signature.outputs[0], decision.row_outputs[0]};
   const auto exchange = Exchange::of(rank, map, {x.shape(), decision.inputs[0]}, made);
   const Tile tile{rank.box(made), exchange->wanted()};
   const bool records = tape.records({x});
@@ -141,7 +173,7 @@ Variable neighbourhood(Tape& tape, const Variable& x, const Signature& signature
     tape.long_work_follows();
     return kernels.forward(exchange->assemble(rank, piece, arrived, tile.region), tile);
   };
-  Variable y = signature.keeps_findings ? tape.keep(forward(), signature.output, decision, records)
+  Variable y = signature.keeps_findings ? tape.keep(forward(), signature.outputs[0], decision, records)
                                         : tape.result(signature, decision, records, forward);
   if (records) {
     if (decision.remade) {
@@ -149,13 +181,13 @@ Variable neighbourhood(Tape& tape, const Variable& x, const Signature& signature
           [&tape, &decision, exchange, tile, arrived, made, kernel = kernels.forward, saved = x.save()] {
             const Array piece = tape.bring(saved(), decision.inputs[0]).piece;
             const Array again = kernel(exchange->assemble(tape.rank(), piece, arrived, tile.region), tile);
-            return tape.bring(ShardedTensor{again, made}, decision.output);
+            return tape.bring(ShardedTensor{again, made}, decision.outputs[0]);
           });
     }
     tape.record([&tape, &decision, exchange, tile, backward = kernels.backward, target = GradientTarget(x),
                  slot = y.slot()] {
       if (!slot->gradient.defined()) return;
-      const Array dy = tape.bring(slot->take(), dual(decision.row_output)).piece;
+      const Array dy = tape.bring(slot->take(), dual(decision.row_outputs[0])).piece;
       tape.long_work_follows();
       Array dx = exchange->scatter(tape.rank(), backward(dy, tile));
       target.give(tape.rank(), tape.gradient_placements(decision, 0), [&] { return dx; });

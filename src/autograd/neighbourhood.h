@@ -20,7 +20,7 @@ IndexMap field_map(const Shape& x, const std::vector<Reads>& reads, const Paddin
 /// Letters of a field: b, the spatial ones, and the last dim's.
 Letters field_dims(int space, LetterDim last);
 /// Sets what the rows that cut space send: halos as wide as the reads overlap.
-void set_halos(std::vector<Row>& rows, const IndexMap& map);
+void set_halos(Signature& signature, const IndexMap& map);
 
 /// A row with an exchange cuts dims first to last of input i and of the result alike.
 void require_cut_alike(const Decision& decision, std::size_t input, int first, int last);

@@ -99,24 +99,24 @@ Variable rearrange(Tape& tape, const Variable& x, const Signature& signature, co
     return cut ? cut_patches(tape.context(), piece, patch)
                : join_patches(tape.context(), piece, patch, result);
   };
-  const Shape result_piece = tape.rank().box({signature.output, decision.row_output}).extent;
+  const Shape result_piece = tape.rank().box({signature.outputs[0], decision.row_outputs[0]}).extent;
   const Shape input_piece = tape.rank().box({signature.inputs[0], decision.inputs[0]}).extent;
   const bool records = tape.records({x});
   Variable y = tape.result(signature, decision, records, [&] {
     return ShardedTensor{run(tape.bring(x, decision.inputs[0]).piece, result_piece, to_patches),
-                         {signature.output, decision.row_output}};
+                         {signature.outputs[0], decision.row_outputs[0]}};
   });
   if (records) {
     if (decision.remade) {
-      y.set_recipe([&tape, &decision, run, shape = signature.output, result_piece, save = x.save()] {
+      y.set_recipe([&tape, &decision, run, shape = signature.outputs[0], result_piece, save = x.save()] {
         const Array again = run(tape.bring(save(), decision.inputs[0]).piece, result_piece, true);
-        return tape.bring(ShardedTensor{again, {shape, decision.row_output}}, decision.output);
+        return tape.bring(ShardedTensor{again, {shape, decision.row_outputs[0]}}, decision.outputs[0]);
       });
     }
     tape.record(
         [&tape, &decision, run, input_piece, to_patches, target = GradientTarget(x), slot = y.slot()] {
           if (!slot->gradient.defined()) return;
-          const Array dy = tape.bring(slot->take(), dual(decision.row_output)).piece;
+          const Array dy = tape.bring(slot->take(), dual(decision.row_outputs[0])).piece;
           target.give(tape.rank(), tape.gradient_placements(decision, 0),
                       [&] { return run(dy, input_piece, !to_patches); });
         });
@@ -129,7 +129,7 @@ Variable rearrange(Tape& tape, const Variable& x, const Signature& signature, co
 Variable patchify(Tape& tape, const Variable& x, const Shape& patch) {
   const PatchLetters names = letters_of(patch);
   Signature signature{
-      Operation::kPatchify, "patchify", {x.shape()}, patches_shape(x.shape(), patch), {}, 0, {false}};
+      Operation::kPatchify, "patchify", {x.shape()}, {patches_shape(x.shape(), patch)}, {}, 0, {false}};
   signature.rows = rows_of_letters({names.field}, names.patches);
   signature.remade = true;  // Of fields and patches, the fields are kept: often they are the batch itself.
   signature.rows.push_back(row_linear_in({true}));
@@ -142,7 +142,7 @@ Variable unpatchify(Tape& tape, const Variable& x, const Shape& patch, const Sha
   for (const std::int64_t extent : space) field.append(extent);
   field.append(x.shape()[x.shape().rank() - 2]);
   require(patches_shape(field, patch) == x.shape(), "the patches do not cover this grid");
-  Signature signature{Operation::kUnpatchify, "unpatchify", {x.shape()}, field, {}, 0, {false}};
+  Signature signature{Operation::kUnpatchify, "unpatchify", {x.shape()}, {field}, {}, 0, {false}};
   signature.rows = rows_of_letters({names.patches}, names.field);
   signature.rows.push_back(row_linear_in({true}));
   return rearrange(tape, x, signature, patch, false);

@@ -11,7 +11,7 @@ namespace {
 
 Signature signature_of(const Variable& x, const Pointwise& options) {
   Signature signature{
-      Operation::kPointwise, "pointwise " + options.letters, {x.shape()}, x.shape(), {}, 0, {}};
+      Operation::kPointwise, "pointwise " + options.letters, {x.shape()}, {x.shape()}, {}, 0, {}};
   const Letters all = letters(options.letters, options.units);
   std::vector<Letters> operands = {all};
   signature.saved = {options.activation != Activation::kNone};
@@ -87,7 +87,7 @@ Variable pointwise(Tape& tape, const Variable& x, const Pointwise& options) {
     return ShardedTensor{
         pointwise_forward(tape.context(), call.chain, tape.bring(x, decision.inputs[0]).piece,
                           call.bias(tape, decision), residual),
-        {signature.output, decision.row_output}};
+        {signature.outputs[0], decision.row_outputs[0]}};
   });
   if (!records) return y;
 
@@ -98,14 +98,14 @@ Variable pointwise(Tape& tape, const Variable& x, const Pointwise& options) {
       const Array again =
           pointwise_forward(tape.context(), call.chain, tape.bring(call.saved_x(), decision.inputs[0]).piece,
                             call.bias(tape, decision), Array());
-      return tape.bring(ShardedTensor{again, {shape, decision.row_output}}, decision.output);
+      return tape.bring(ShardedTensor{again, {shape, decision.row_outputs[0]}}, decision.outputs[0]);
     });
   }
   std::vector<GradientTarget> targets(operands.begin(), operands.end());
   tape.record([&tape, &decision, call, targets, activates, has_bias = options.bias.defined(),
                has_residual = options.residual.defined(), slot = y.slot()] {
     if (!slot->gradient.defined()) return;
-    Array dy = tape.bring(slot->take(), dual(decision.row_output)).piece;
+    Array dy = tape.bring(slot->take(), dual(decision.row_outputs[0])).piece;
     if (has_residual) {
       targets.back().give(tape.rank(), tape.gradient_placements(decision, targets.size() - 1),
                           [&] { return dy; });

@@ -31,10 +31,10 @@ Box valid_points(const Tile& tile, const IndexMap& map, const Shape& x) {
 
 Signature field_signature(Operation operation, const std::string& what, const Variable& x,
                           const Shape& output, const IndexMap& map) {
-  Signature signature{operation, concat(name(operation), what), {x.shape()}, output, {}, 0, {false}};
+  Signature signature{operation, concat(name(operation), what), {x.shape()}, {output}, {}, 0, {false}};
   const Letters dims = field_dims(x.shape().rank() - 2, {'c'});
   signature.rows = rows_of_letters({dims}, dims);
-  set_halos(signature.rows, map);
+  set_halos(signature, map);
   return signature;
 }
 
@@ -86,7 +86,7 @@ Variable global_average(Tape& tape, const Variable& x) {
   Signature signature{Operation::kGlobalAverage,
                       "global_average",
                       {x.shape()},
-                      field_shape(x.shape()[0], point, x.shape().back()),
+                      {field_shape(x.shape()[0], point, x.shape().back())},
                       rows_of_letters({input}, result),
                       static_cast<double>(x.shape().count()),
                       {false}};
@@ -98,7 +98,7 @@ Variable global_average(Tape& tape, const Variable& x) {
   // The mean of the points here, and their share of all points.
   const double share = static_cast<double>(piece.count()) / static_cast<double>(space.count());
   const Pooling whole{{piece, point, point}, Box::whole(piece), false};
-  const DType type = tape.gradient_type(decision.row_output);
+  const DType type = tape.gradient_type(decision.row_outputs[0]);
   const bool records = tape.records({x});
   Variable y = tape.result(signature, decision, records, [&] {
     const Array here = tape.bring(x, decision.inputs[0]).piece;
@@ -110,7 +110,7 @@ Variable global_average(Tape& tape, const Variable& x) {
   if (!records) return y;
   tape.record([&tape, &decision, whole, piece, field, share, target = GradientTarget(x), slot = y.slot()] {
     if (!slot->gradient.defined()) return;
-    const Array dy = tape.bring(slot->take(), dual(decision.row_output)).piece;
+    const Array dy = tape.bring(slot->take(), dual(decision.row_outputs[0])).piece;
     target.give(tape.rank(), tape.gradient_placements(decision, 0), [&] {
       if (share == 0) return filled(tape.context(), field, dy.dtype(), 0.0);
       Array dx = average_pool_backward(tape.context(), whole, dy, piece);

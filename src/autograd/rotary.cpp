@@ -8,7 +8,7 @@ Variable rotary(Tape& tape, const Variable& qkv, std::int64_t head_size, double 
   const int space = qkv.shape().rank() - 3;
   const Letters all = letters("b" + std::string("dhw").substr(static_cast<std::size_t>(3 - space)) + "1c",
                               {{'c', head_size}});
-  Signature signature{Operation::kRotary,          "rotary", {qkv.shape()}, qkv.shape(),
+  Signature signature{Operation::kRotary,          "rotary", {qkv.shape()}, {qkv.shape()},
                       rows_of_letters({all}, all), 0,        {false}};
   signature.forward_flops = 3.0 * static_cast<double>(qkv.shape().count());
   signature.rows.push_back(row_linear_in({true}));
@@ -32,7 +32,7 @@ Variable rotary(Tape& tape, const Variable& qkv, std::int64_t head_size, double 
   if (!records) return y;
   tape.record([&tape, &decision, rotate, target = GradientTarget(qkv), slot = y.slot()] {
     if (!slot->gradient.defined()) return;
-    const Array dy = tape.bring(slot->take(), dual(decision.row_output)).piece;
+    const Array dy = tape.bring(slot->take(), dual(decision.row_outputs[0])).piece;
     target.give(tape.rank(), tape.gradient_placements(decision, 0), [&] { return rotate(dy, true); });
   });
   return y;

@@ -22,7 +22,7 @@ std::vector<bool> read_by_backward(const Trace& trace) {
   std::vector<bool> read(trace.values.size(), false), result(trace.nodes.size());
   for (std::size_t n = trace.nodes.size(); n-- > 0;) {
     const Trace::Node& node = trace.nodes[n];
-    result[n] = read[static_cast<std::size_t>(node.output)];
+    for (const int output : node.outputs) result[n] = result[n] || read[static_cast<std::size_t>(output)];
     for (std::size_t i = 0; i < node.inputs.size(); ++i) {
       if (result[n] || node.signature.saved[i] || node.signature.keeps_findings)
         read[static_cast<std::size_t>(node.inputs[i])] = true;
@@ -207,7 +207,7 @@ Variable Tape::trace_block(const BlockSpec& spec, const std::vector<Variable>& i
 Variable Tape::trace(const Signature& signature, const std::vector<Variable>& inputs) {
   require(block_ != nullptr, "operations run inside blocks");
   Trace& trace = *block_->trace;
-  Trace::Node node{signature, {}, 0};
+  Trace::Node node{signature, {}, {}};
   for (const Variable& input : inputs) {
     int number = input.trace_number();
     if (Parameter* parameter = input.parameter(); parameter != nullptr) {
@@ -221,10 +221,10 @@ Variable Tape::trace(const Signature& signature, const std::vector<Variable>& in
     }
     node.inputs.push_back(number);
   }
-  node.output = static_cast<int>(trace.values.size());
-  trace.values.push_back({signature.output, Trace::Role::kActivation, {}, signature.name});
+  node.outputs = {static_cast<int>(trace.values.size())};
+  trace.values.push_back({signature.outputs[0], Trace::Role::kActivation, {}, signature.name});
   trace.nodes.push_back(node);
-  return Variable::traced({signature.output, {}}, node.output);
+  return Variable::traced({signature.outputs[0], {}}, node.outputs[0]);
 }
 
 const Decision& Tape::decide(const Signature& signature) {
@@ -251,23 +251,23 @@ ShardedTensor Tape::operand(const Variable& operand) const {
 Variable Tape::result(const Signature& signature, const Decision& decision, bool wants_gradient,
                       const std::function<Array()>& kernel) const {
   return result(signature, decision, wants_gradient, [&] {
-    return ShardedTensor{kernel(), {signature.output, decision.row_output}};
+    return ShardedTensor{kernel(), {signature.outputs[0], decision.row_outputs[0]}};
   });
 }
 
 Variable Tape::result(const Signature& signature, const Decision& decision, bool wants_gradient,
                       const std::function<ShardedTensor()>& kernel) const {
   if (recomputes_ && !block_->entry->read_by_backward[block_->next - 1])
-    return Variable::unread({signature.output, decision.output}, dtype_);
+    return Variable::unread({signature.outputs[0], decision.outputs[0]}, dtype_);
   return keep(kernel(), decision, wants_gradient);
 }
 
 Variable Tape::keep(Array piece, const Shape& global, const Decision& decision, bool wants_gradient) const {
-  return keep(ShardedTensor{std::move(piece), {global, decision.row_output}}, decision, wants_gradient);
+  return keep(ShardedTensor{std::move(piece), {global, decision.row_outputs[0]}}, decision, wants_gradient);
 }
 
 Variable Tape::keep(const ShardedTensor& value, const Decision& decision, bool wants_gradient) const {
-  ShardedTensor result = bring(value, decision.output);
+  ShardedTensor result = bring(value, decision.outputs[0]);
   result.piece = cast(rank_.context, result.piece, dtype_);
   return Variable(std::move(result), wants_gradient);
 }

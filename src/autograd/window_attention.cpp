@@ -41,7 +41,7 @@ Signature signature_of(const Variable& qkv, const Variable& table, const WindowA
   field.push_back(packed.back());
   const Letters by_head = {{'1'}, {'c'}};
   Signature signature{
-      Operation::kWindowAttention, "window_attention", {shape, table.shape()}, output, {}, 0, {}};
+      Operation::kWindowAttention, "window_attention", {shape, table.shape()}, {output}, {}, 0, {}};
   signature.rows = rows_of_letters({packed, by_head}, field);
   signature.saved = {true, true};
   signature.forward_flops =
@@ -165,7 +165,7 @@ Variable window_attention(Tape& tape, const Variable& qkv, const Variable& table
   const Signature signature = signature_of(qkv, table, options);
   if (tape.tracing()) return tape.trace(signature, {qkv, table});
   const Decision& decision = tape.decide(signature);
-  const Box piece = tape.rank().box({signature.output, decision.row_output});
+  const Box piece = tape.rank().box({signature.outputs[0], decision.row_outputs[0]});
   const std::int64_t size = options.head_size, heads = piece.extent.back() / size;
   const DType sums = tape.dtype() == DType::kFloat64 ? DType::kFloat64 : DType::kFloat32;
 
@@ -174,7 +174,7 @@ Variable window_attention(Tape& tape, const Variable& qkv, const Variable& table
     return rows.reshaped({rows.shape()[0], rows.shape()[1], 3, heads, size});
   };
   const bool drops = tape.training() && options.dropout > 0 && piece.extent.count() > 0;
-  const auto with_bias = [&tape, options, global = signature.output, piece, sums, drops,
+  const auto with_bias = [&tape, options, global = signature.outputs[0], piece, sums, drops,
                           random = tape.random()](const Array& table_piece) {
     AttentionOptions result{.scale = 1 / std::sqrt(static_cast<double>(options.head_size))};
     result.bias = relative_bias(tape.context(), table_piece, options.window);
@@ -193,7 +193,7 @@ Variable window_attention(Tape& tape, const Variable& qkv, const Variable& table
   const AttentionResult result =
       attention_forward(tape.context(), {rows, 0}, {rows, 1}, {rows, 2}, with_bias(biases), tape.dtype());
   Variable y = tape.keep(from_windows(tape.context(), result.output, options.window, piece.extent),
-                         signature.output, decision, records);
+                         signature.outputs[0], decision, records);
   if (!records) return y;
 
   tape.record([&tape, &decision, packed, with_bias, result, window = options.window, saved_qkv = qkv.save(),
@@ -201,8 +201,9 @@ Variable window_attention(Tape& tape, const Variable& qkv, const Variable& table
                slot = y.slot()] {
     if (!slot->gradient.defined()) return;
     Context& context = tape.context();
-    const Array dy = to_windows(context, tape.bring(slot->take(), dual(decision.row_output)).piece, window)
-                         .reshaped(result.output.shape());
+    const Array dy =
+        to_windows(context, tape.bring(slot->take(), dual(decision.row_outputs[0])).piece, window)
+            .reshaped(result.output.shape());
     const ShardedTensor here = tape.bring(saved_qkv(), decision.inputs[0]);
     const Array again = packed(here.piece);
     const AttentionOptions options_again = with_bias(tape.bring(saved_table(), decision.inputs[1]).piece);

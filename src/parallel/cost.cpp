@@ -20,6 +20,12 @@ TransferCost& TransferCost::operator+=(const TransferCost& other) {
   return *this;
 }
 
+void TransferCost::add(Collective kind, double more, double in_messages) {
+  if (more == 0) return;
+  bytes[static_cast<std::size_t>(kind)] += more;
+  messages += static_cast<int>(in_messages);
+}
+
 namespace {
 
 /// Calls f with the coordinates of each member of the group along `axes`, those of other axes zero.
@@ -130,62 +136,6 @@ TransferCost transfer_cost(const MeshShape& mesh, const Layout& from, const Layo
     if (step.kind != Collective::kBroadcast) ++cost.messages;
     now = &step.to;
   }
-  return cost;
-}
-
-namespace {
-
-/// Elements that the region which a piece reads has beyond the piece, where halos come from both sides.
-double halo_elements(const MeshShape& mesh, const Shape& piece,
-                     const std::array<const Row*, kMaxAxes>& rows) {
-  Shape parts = Shape::filled(piece.rank(), 1), region = piece;
-  for (int axis = 0; axis < mesh.axes; ++axis) {
-    const Row* row = rows[static_cast<std::size_t>(axis)];
-    if (row == nullptr || row->own.below + row->own.above == 0) continue;
-    const int dim = row->inputs[0].dim;
-    const OwnTraffic& own = row->own;
-    parts[dim] *= mesh.size[static_cast<std::size_t>(axis)];
-    const bool both = own.around || parts[dim] > 2;
-    region[dim] = piece[dim] + (both ? own.below + own.above : std::max(own.below, own.above));
-  }
-  return static_cast<double>(region.count() - piece.count());
-}
-
-}  // namespace
-
-TransferCost own_cost(const MeshShape& mesh, const Layout& first, const Layout& last,
-                      const std::array<const Row*, kMaxAxes>& rows, double element_bytes) {
-  constexpr double kNumberBytes = 4;
-  TransferCost cost;
-  double ranks = 1;
-  const Row* row = nullptr;  // those along other axes have the same algorithm
-  for (int axis = 0; axis < mesh.axes; ++axis) {
-    const auto a = static_cast<std::size_t>(axis);
-    if (mesh.size[a] == 1 || rows[a] == nullptr || rows[a]->own == OwnTraffic{}) continue;
-    row = rows[a];
-    ranks *= mesh.size[a];
-  }
-  if (row == nullptr) return cost;
-  const OwnTraffic& own = row->own;
-  const Shape piece = first.largest_piece(mesh);
-  const auto numbers = [&](OwnTraffic::Dims dims) {
-    double count = kNumberBytes;
-    for (int dim = 0; dim < piece.rank(); ++dim) {
-      if ((dims >> dim & 1U) != 0) count *= static_cast<double>(piece[dim]);
-    }
-    return count;
-  };
-  const auto send = [&](Collective kind, double bytes, double messages) {
-    if (bytes == 0) return;
-    cost.bytes[static_cast<std::size_t>(kind)] += bytes;
-    cost.messages += static_cast<int>(messages);
-  };
-  send(Collective::kAllGather, (ranks - 1) * own.gathered * numbers(own.gathered_for), 1);
-  send(Collective::kAllReduce, 2 * (ranks - 1) / ranks * own.summed * numbers(own.summed_for), 1);
-  send(Collective::kExchange, 2 * halo_elements(mesh, piece, rows) * element_bytes, 2);
-  send(Collective::kExchange, 2 * own.moved * static_cast<double>(piece.count()) * element_bytes, 2);
-  const auto keys = static_cast<double>(last.largest_piece(mesh).count());
-  send(Collective::kExchange, (ranks - 1) * own.ring * keys * element_bytes, 3 * (ranks - 1));
   return cost;
 }
 

@@ -38,7 +38,9 @@ void PlanSpace::find_rows() {
     return p.is_shard() && p.unit > 1 && units[static_cast<std::size_t>(v)].emplace(p.dim, p.unit).second;
   };
   const auto note_row = [&](const Trace::Node& node, const Row& row) {
-    bool fresh = note(node.output, row.output);
+    bool fresh = false;
+    for (std::size_t o = 0; o < row.outputs.size(); ++o)
+      fresh = note(node.outputs[o], row.outputs[o]) || fresh;
     for (std::size_t i = 0; i < row.inputs.size(); ++i) fresh = note(node.inputs[i], row.inputs[i]) || fresh;
     return fresh;
   };
@@ -55,7 +57,8 @@ void PlanSpace::find_rows() {
       const auto partial = [](const Placement& p) { return p.is_partial(); };
       if (std::any_of(row.inputs.begin(), row.inputs.end(), partial)) continue;
       std::set<std::int64_t> multiples;
-      add_multiples(node.output, row.output, multiples);
+      for (std::size_t o = 0; o < row.outputs.size(); ++o)
+        add_multiples(node.outputs[o], row.outputs[o], multiples);
       for (std::size_t i = 0; i < row.inputs.size(); ++i)
         add_multiples(node.inputs[i], row.inputs[i], multiples);
       if (multiples.empty()) multiples.insert(1);
@@ -90,7 +93,9 @@ std::vector<Placement> PlanSpace::candidates(int v, int axis) const {
   for (const bool any_extent : {false, true}) {
     for (const Trace::Node& node : trace_.nodes) {
       for (const Row& row : rows_of(node)) {
-        if (node.output == v) add(row.output, any_extent);
+        for (std::size_t o = 0; o < node.outputs.size(); ++o) {
+          if (node.outputs[o] == v) add(row.outputs[o], any_extent);
+        }
         for (std::size_t i = 0; i < node.inputs.size(); ++i) {
           if (node.inputs[i] == v) add(row.inputs[i], any_extent);
         }
@@ -144,7 +149,7 @@ std::vector<int> PlanSpace::rows_on_axis(const Trace::Node& node, int axis) cons
   };
   if (axis == 0) {
     const auto sample = std::find_if(rows.begin(), rows.end(),
-                                     [](const Row& row) { return row.output == Placement::shard(0); });
+                                     [](const Row& row) { return row.outputs[0] == Placement::shard(0); });
     found.push_back(sample == rows.end() ? -1 : static_cast<int>(sample - rows.begin()));
     return found;
   }
@@ -163,6 +168,7 @@ RowChoice PlanSpace::make_choice(const Trace::Node& node, const AxisRows& rows) 
   RowChoice choice;
   Decision& d = choice.decision;
   d.inputs.resize(node.inputs.size());
+  d.row_outputs.resize(node.outputs.size());
   d.remade = node.signature.remade;
   std::vector<std::string> labels;
   for (int axis = 0; axis < mesh_.axes; ++axis) {
@@ -174,8 +180,8 @@ RowChoice PlanSpace::make_choice(const Trace::Node& node, const AxisRows& rows) 
     }
     const Row& row = rows_of(node)[static_cast<std::size_t>(r)];
     for (std::size_t i = 0; i < node.inputs.size(); ++i) d.inputs[i][axis] = row.inputs[i];
-    d.row_output[axis] = row.output;
-    d.remade = d.remade && row.own.moved == 0;
+    for (std::size_t o = 0; o < node.outputs.size(); ++o) d.row_outputs[o][axis] = row.outputs[o];
+    d.remade = d.remade && !row.moves_result;
     d.cut |= axis_bit(axis);
     labels.push_back(row.label);
   }
@@ -217,8 +223,10 @@ double PlanSpace::local_seconds(const Trace::Node& node, const Decision& decisio
     const Layout input = layout(node.inputs[i], decision.inputs[i]);
     bytes += static_cast<double>(input.box(mesh_, first).extent.count()) * model_.element_bytes;
   }
-  const Layout output = layout(node.output, decision.row_output);
-  bytes += static_cast<double>(output.box(mesh_, first).extent.count()) * model_.element_bytes;
+  for (std::size_t o = 0; o < node.outputs.size(); ++o) {
+    const Layout output = layout(node.outputs[o], decision.row_outputs[o]);
+    bytes += static_cast<double>(output.box(mesh_, first).extent.count()) * model_.element_bytes;
+  }
   // Each cut letter once, by a dim of the first input that has it: several axes may cut it.
   std::vector<std::pair<std::size_t, int>> counted;
   for (int axis = 0; axis < mesh_.axes; ++axis) {
@@ -241,13 +249,16 @@ double PlanSpace::local_seconds(const Trace::Node& node, const Decision& decisio
 
 /// What the rows' own algorithms send, forward and backward.
 double PlanSpace::own_seconds(const Trace::Node& node, const Decision& decision, const AxisRows& rows) const {
-  std::array<const Row*, kMaxAxes> chosen{};
-  for (std::size_t axis = 0; axis < chosen.size(); ++axis) {
-    if (rows[axis] >= 0) chosen[axis] = &rows_of(node)[static_cast<std::size_t>(rows[axis])];
+  AxisSet axes = 0;
+  for (int axis = 0; axis < mesh_.axes; ++axis) {
+    const int r = rows[static_cast<std::size_t>(axis)];
+    if (r >= 0 && rows_of(node)[static_cast<std::size_t>(r)].communicates) axes |= axis_bit(axis);
   }
-  return own_cost(mesh_, layout(node.inputs.front(), decision.inputs.front()),
-                  layout(node.inputs.back(), decision.inputs.back()), chosen, model_.element_bytes)
-      .seconds(model_);
+  if (axes == 0) return 0;
+  std::vector<Layout> inputs;
+  for (std::size_t i = 0; i < node.inputs.size(); ++i)
+    inputs.push_back(layout(node.inputs[i], decision.inputs[i]));
+  return node.signature.own({mesh_, inputs, axes, model_.element_bytes}).seconds(model_);
 }
 
 /// A parameter is gathered along the axes that do not cut it, forward and backward, and its gradient is
@@ -273,11 +284,12 @@ double PlanSpace::input_seconds(const Trace::Node& node, std::size_t i, const De
          transfer(layout(node.inputs[i], gradient), layout(node.inputs[i], dual(home)));
 }
 
-double PlanSpace::output_seconds(const Trace::Node& node, const Decision& decision,
+double PlanSpace::output_seconds(const Trace::Node& node, std::size_t o, const Decision& decision,
                                  const Placements& home) const {
-  const int times = 1 + times_made_again(node, decision.remade);
-  return times * transfer(layout(node.output, decision.row_output), layout(node.output, home)) +
-         transfer(layout(node.output, dual(home)), layout(node.output, dual(decision.row_output)));
+  const int times = 1 + times_made_again(node, decision.remade), v = node.outputs[o];
+  const Placements& given = decision.row_outputs[o];
+  return times * transfer(layout(v, given), layout(v, home)) +
+         transfer(layout(v, dual(home)), layout(v, dual(given)));
 }
 
 /// What gathering a fully cut value along the axes on which `whole` holds it whole costs at least: every
@@ -308,9 +320,14 @@ double PlanSpace::least_in(const Trace::Node& node, std::size_t i, const Decisio
 }
 
 double PlanSpace::least_out(const Trace::Node& node, const Decision& decision) const {
-  const std::vector<Placements>& homes = homes_of(node.output);
-  if (homes.size() == 1) return output_seconds(node, decision, homes[0]);
-  return least_gather(node.output, decision.row_output, 1, decision.row_output.any_partial() ? 2 : 1);
+  double least = 0;
+  for (std::size_t o = 0; o < node.outputs.size(); ++o) {
+    const std::vector<Placements>& homes = homes_of(node.outputs[o]);
+    const Placements& given = decision.row_outputs[o];
+    least += homes.size() == 1 ? output_seconds(node, o, decision, homes[0])
+                               : least_gather(node.outputs[o], given, 1, given.any_partial() ? 2 : 1);
+  }
+  return least;
 }
 
 }  // namespace jigsaw

@@ -25,9 +25,10 @@ class PlanSpace {
   /// Seconds to bring operand i from its home to what a choice wants, and its gradient back.
   double input_seconds(const Trace::Node& node, std::size_t i, const Decision& decision,
                        const Placements& home) const;
-  /// Seconds to bring the result to its home, and its gradient back.
-  double output_seconds(const Trace::Node& node, const Decision& decision, const Placements& home) const;
-  /// The same from and to any home, at least.
+  /// Seconds to bring result o to its home, and its gradient back.
+  double output_seconds(const Trace::Node& node, std::size_t o, const Decision& decision,
+                        const Placements& home) const;
+  /// The same from and to any home, at least; of all results together.
   double least_in(const Trace::Node& node, std::size_t i, const Decision& decision) const;
   double least_out(const Trace::Node& node, const Decision& decision) const;
 
@@ -44,7 +45,9 @@ class PlanSpace {
   }
   /// How often backward makes the result again if it does: brings the operands to their row, and it home.
   int times_made_again(const Trace::Node& node, bool remade) const {
-    return remade ? reads_[static_cast<std::size_t>(node.output)] : 0;
+    int times = 0;
+    for (const int output : node.outputs) times += reads_[static_cast<std::size_t>(output)];
+    return remade ? times : 0;
   }
   void count_reads();
   void find_rows();

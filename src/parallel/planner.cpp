@@ -62,14 +62,14 @@ class Search {
     double seconds = kNever;
     const Homes* from = nullptr;
     int choice = -1;
-    int home = -1;
+    int homes = -1;
   };
-  // The cheapest way so far to a result as rows give it, or brought to a home.
+  // The cheapest way so far to results as rows give them, or brought to homes.
   struct Given {
     double seconds = kNever;
     const Homes* state = nullptr;
     int choice = -1;
-    int home = -1;
+    int homes = -1;  // see home_of()
   };
 
   // What a value in some home adds to the least cost of the next operation that takes it: right up to slack.
@@ -78,8 +78,8 @@ class Search {
   };
 
   /// Seconds to bring operand i from each of its homes to each layout that some choice wants,
-  /// in[i][home][want], and each result that a choice gives to each home, out[give][home]; computed when
-  /// first asked for (negative until then). Parameters have no homes.
+  /// in[i][home][want], and what a choice gives to each of its results' homes, out[give][homes]; computed
+  /// when first asked for (negative until then). Parameters have no homes.
   struct Edges {
     std::vector<std::vector<int>> wants;  // by input: a choice that wants it so
     std::vector<int> gives;               // a choice that gives it so
@@ -89,12 +89,24 @@ class Search {
   };
 
   const std::vector<Placements>& homes_of(int v) const { return space_.homes_of(v); }
+  /// The results' homes as one number: how many there are, and which that is of result o.
+  int homes_of_results(std::size_t n) const {
+    std::size_t count = 1;
+    for (const int v : trace_.nodes[n].outputs) count *= homes_of(v).size();
+    return static_cast<int>(count);
+  }
+  int home_of(std::size_t n, std::size_t o, int homes) const {
+    const std::vector<int>& outputs = trace_.nodes[n].outputs;
+    for (std::size_t before = 0; before < o; ++before)
+      homes /= static_cast<int>(homes_of(outputs[before]).size());
+    return homes % static_cast<int>(homes_of(outputs[o]).size());
+  }
   bool is_activation(int v) const { return space_.value(v).role == Trace::Role::kActivation; }
 
   void find_choices(std::size_t n);
   double arrival(std::size_t n, int v, int home, double slack);
   double in_seconds(std::size_t n, std::size_t i, int home, int want);
-  double out_seconds(std::size_t n, int give, int home);
+  double out_seconds(std::size_t n, int give, int homes);
   void offer(std::size_t n, const std::vector<int>& homes, const Homes* state, double seconds, double left,
              std::vector<Given>& given);
   std::vector<Given> place(std::size_t n, const std::vector<Given>& given, const std::vector<int>& homes,
@@ -129,7 +141,7 @@ void Search::find_choices(std::size_t n) {
   Edges& edges = edges_.emplace_back();
   edges.wants.resize(node.inputs.size());
   std::vector<std::map<std::tuple<Key, AxisSet, bool>, int>> wants(node.inputs.size());
-  std::map<std::pair<Key, bool>, int> gives;
+  std::map<std::pair<std::vector<Key>, bool>, int> gives;
   for (std::size_t c = 0; c < choices.size(); ++c) {
     const Decision& decision = choices[c].decision;
     for (std::size_t i = 0; i < node.inputs.size(); ++i) {
@@ -139,8 +151,10 @@ void Search::find_choices(std::size_t n) {
       if (fresh) edges.wants[i].push_back(static_cast<int>(c));
       choices[c].wants.push_back(want->second);
     }
-    const auto [give, fresh] = gives.try_emplace({key_of(decision.row_output), decision.remade},
-                                                 static_cast<int>(edges.gives.size()));
+    std::vector<Key> results;
+    for (const Placements& output : decision.row_outputs) results.push_back(key_of(output));
+    const auto [give, fresh] =
+        gives.try_emplace({std::move(results), decision.remade}, static_cast<int>(edges.gives.size()));
     if (fresh) edges.gives.push_back(static_cast<int>(c));
     choices[c].gives = give->second;
   }
@@ -166,17 +180,19 @@ double Search::in_seconds(std::size_t n, std::size_t i, int home, int want) {
   return seconds;
 }
 
-double Search::out_seconds(std::size_t n, int give, int home) {
+double Search::out_seconds(std::size_t n, int give, int homes) {
   const Trace::Node& node = trace_.nodes[n];
   Edges& edges = edges_[n];
-  const std::vector<Placements>& homes = homes_of(node.output);
   std::vector<double>& row = edges.out[static_cast<std::size_t>(give)];
-  if (row.empty()) row.assign(homes.size(), -1.0);
-  double& seconds = row[static_cast<std::size_t>(home)];
+  if (row.empty()) row.assign(static_cast<std::size_t>(homes_of_results(n)), -1.0);
+  double& seconds = row[static_cast<std::size_t>(homes)];
   if (seconds < 0) {
     const auto choice = static_cast<std::size_t>(edges.gives[static_cast<std::size_t>(give)]);
-    seconds =
-        space_.output_seconds(node, choices_[n][choice].decision, homes[static_cast<std::size_t>(home)]);
+    seconds = 0;
+    for (std::size_t o = 0; o < node.outputs.size(); ++o) {
+      const Placements& home = homes_of(node.outputs[o])[static_cast<std::size_t>(home_of(n, o, homes))];
+      seconds += space_.output_seconds(node, o, choices_[n][choice].decision, home);
+    }
   }
   return seconds;
 }
@@ -219,7 +235,7 @@ void Search::offer(std::size_t n, const std::vector<int>& homes, const Homes* st
   }
 }
 
-/// What was offered, brought to each of these homes.
+/// What was offered, brought to each of these homes of the results.
 std::vector<Search::Given> Search::place(std::size_t n, const std::vector<Given>& given,
                                          const std::vector<int>& homes, double left) {
   std::vector<Given> placed(homes.size());
@@ -230,7 +246,7 @@ std::vector<Search::Given> Search::place(std::size_t n, const std::vector<Given>
       if (seconds > left || seconds >= placed[h].seconds) continue;
       placed[h] = given[give];
       placed[h].seconds = seconds;
-      placed[h].home = homes[h];
+      placed[h].homes = homes[h];
     }
   }
   std::erase_if(placed, [](const Given& one) { return one.seconds == kNever; });
@@ -242,13 +258,18 @@ void Search::extend(std::size_t n, double limit) {
   const Trace::Node& node = trace_.nodes[n];
   const double left = limit - least_rest_[n + 1], slack = limit - least_rest_[0];
   const auto used_later = [&](int v) { return last_use_[static_cast<std::size_t>(v)] > static_cast<int>(n); };
-  const bool stays = is_activation(node.output) && used_later(node.output);
+  const auto stays = [&](int v) { return is_activation(v) && used_later(v); };
+  const auto arrives = [&](std::size_t o, int homes) {
+    const int v = node.outputs[o];
+    return !stays(v) || arrival(n, v, home_of(n, o, homes), slack) <= slack;
+  };
   std::vector<int> targets;
-  for (std::size_t h = 0; h < homes_of(node.output).size(); ++h) {
-    const int home = static_cast<int>(h);
-    if (!stays || arrival(n, node.output, home, slack) <= slack) targets.push_back(home);
+  for (int homes = 0; homes < homes_of_results(n); ++homes) {
+    bool all = true;
+    for (std::size_t o = 0; o < node.outputs.size(); ++o) all = all && arrives(o, homes);
+    if (all) targets.push_back(homes);
   }
-  // States by the homes of the inputs, and by what stays alive beside the result: the fewer of the two are
+  // States by the homes of the inputs, and by what stays alive beside the results: the fewer of the two are
   // looked at one by one.
   using Entry = std::pair<const Homes*, double>;
   std::map<std::vector<int>, std::vector<Entry>> by_homes;
@@ -274,13 +295,15 @@ void Search::extend(std::size_t n, double limit) {
     by_alive[alive_after(state)].emplace_back(&state, cost.seconds);
   }
   const auto reach = [&](Homes alive, const Given& from, const Homes* state, double seconds) {
-    if (stays) alive.emplace_back(node.output, from.home);
+    for (std::size_t o = 0; o < node.outputs.size(); ++o) {
+      if (stays(node.outputs[o])) alive.emplace_back(node.outputs[o], home_of(n, o, from.homes));
+    }
     for (const auto& [v, home] : alive) {
       if (seconds + arrival(n, v, home, slack) > left) return;
     }
     if (seconds > left) return;
     Reached& target = reached_[n + 1][alive];
-    if (seconds < target.seconds) target = {seconds, state, from.choice, from.home};
+    if (seconds < target.seconds) target = {seconds, state, from.choice, from.homes};
   };
   if (by_homes.size() < by_alive.size()) {
     for (const auto& [homes, states] : by_homes) {
@@ -319,7 +342,10 @@ Plan Search::trace_back() const {
     const Trace::Node& node = trace_.nodes[n];
     Decision& decision = plan.decisions[n];
     decision = choices_[n][static_cast<std::size_t>(step.choice)].decision;
-    decision.output = homes_of(node.output)[static_cast<std::size_t>(step.home)];
+    for (std::size_t o = 0; o < node.outputs.size(); ++o) {
+      const auto home = static_cast<std::size_t>(home_of(n, o, step.homes));
+      decision.outputs.push_back(homes_of(node.outputs[o])[home]);
+    }
     for (std::size_t i = 0; i < node.inputs.size(); ++i) {
       if (space_.value(node.inputs[i]).role == Trace::Role::kParameter) {
         plan.parameters[static_cast<std::size_t>(node.inputs[i])] = decision.inputs[i];
@@ -362,7 +388,11 @@ std::string Plan::to_string(const Trace& trace, const MeshShape& mesh) const {
                                                decisions[n].inputs[i]}
                                             .to_string(mesh));
     }
-    text += concat(" -> ", Layout{node.signature.output, decisions[n].output}.to_string(mesh), "\n");
+    for (std::size_t o = 0; o < node.outputs.size(); ++o) {
+      text += concat(o == 0 ? " -> " : ", ",
+                     Layout{node.signature.outputs[o], decisions[n].outputs[o]}.to_string(mesh));
+    }
+    text += "\n";
   }
   return text;
 }

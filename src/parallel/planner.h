@@ -28,8 +28,7 @@ struct Trace {
   };
   struct Node {
     Signature signature;
-    std::vector<int> inputs;  ///< values
-    int output = 0;           ///< value
+    std::vector<int> inputs, outputs;  ///< values
 
     bool operator==(const Node&) const = default;
   };
@@ -41,11 +40,11 @@ struct Trace {
 };
 
 /// How one operation runs: the placements its inputs are brought to, what its kernel then gives, and the
-/// placements in which the result is kept. `cut` are the axes along which some letter is cut.
+/// placements in which the results are kept. `cut` are the axes along which some letter is cut.
 struct Decision {
   std::vector<Placements> inputs;
-  Placements row_output;
-  Placements output;
+  std::vector<Placements> row_outputs;
+  std::vector<Placements> outputs;
   AxisSet cut = 0;
   bool remade = false;  ///< see Signature
   std::string rows;     ///< label per axis, for people

@@ -27,20 +27,34 @@ Placement cut_of(const Letters& operand, char letter, Placement otherwise) {
 }  // namespace
 
 std::vector<Row> rows_of_letters(const std::vector<Letters>& inputs, const Letters& output) {
+  return rows_of_letters(inputs, std::vector<Letters>{output});
+}
+
+std::vector<Row> rows_of_letters(const std::vector<Letters>& inputs, const std::vector<Letters>& outputs) {
   std::vector<Row> rows;
   std::string seen;
   const auto add = [&](const Letters& operand) {
     for (const LetterDim& dim : operand) {
       if (dim.letter == '1' || seen.find(dim.letter) != std::string::npos) continue;
       seen += dim.letter;
-      Row row{std::string(1, dim.letter), {}, cut_of(output, dim.letter, Placement::partial_sum())};
+      Row row{std::string(1, dim.letter), {}, {}};
       for (const Letters& input : inputs)
         row.inputs.push_back(cut_of(input, dim.letter, Placement::replicate()));
+      for (const Letters& output : outputs)
+        row.outputs.push_back(cut_of(output, dim.letter, Placement::partial_sum()));
       rows.push_back(row);
     }
   };
   for (const Letters& input : inputs) add(input);
   return rows;
+}
+
+double OwnCall::ranks() const {
+  double ranks = 1;
+  for (int axis = 0; axis < mesh.axes; ++axis) {
+    if (contains(axes, axis)) ranks *= mesh.size[static_cast<std::size_t>(axis)];
+  }
+  return ranks;
 }
 
 Row scaled(const Row& row, std::int64_t k) {
@@ -49,12 +63,12 @@ Row scaled(const Row& row, std::int64_t k) {
   };
   Row result = row;
   for (Placement& input : result.inputs) times(input);
-  times(result.output);
+  for (Placement& output : result.outputs) times(output);
   return result;
 }
 
-Row row_linear_in(const std::vector<bool>& inputs) {
-  Row row{"sum", {}, Placement::partial_sum()};
+Row row_linear_in(const std::vector<bool>& inputs, std::size_t outputs) {
+  Row row{"sum", {}, std::vector<Placement>(outputs, Placement::partial_sum())};
   for (const bool linear : inputs) {
     row.inputs.push_back(linear ? Placement::partial_sum() : Placement::replicate());
   }

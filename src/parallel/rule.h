@@ -1,41 +1,40 @@
 #pragma once
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "array/shape.h"
+#include "parallel/cost_model.h"
 #include "parallel/layout.h"
 
 namespace jigsaw {
 
-/// What a row's own algorithm sends to other ranks in a step, beside redistributions. The rows of an
-/// operation along several axes are one algorithm, over the ranks of all of them.
+/// How the operands of one call lie, for what the operation's own algorithm sends.
+struct OwnCall {
+  const MeshShape& mesh;
+  std::span<const Layout> inputs;  ///< as the rows take them
+  AxisSet axes;                    ///< of more than one rank, along which rows run that communicate
+  double element_bytes;
+
+  double ranks() const;
+  /// The largest piece of an input.
+  Shape piece(std::size_t input) const { return inputs[input].largest_piece(mesh); }
+};
+
+/// What an operation's own algorithm sends to other ranks in a step, forward and backward, beside
+/// redistributions: a function of the call, and the numbers that it takes, so that two can be compared. The
+/// rows of an operation along several axes are one algorithm, over the ranks of all of them.
 struct OwnTraffic {
-  /// Dims of the first input as a set of bits.
-  using Dims = std::uint32_t;
+  using Function = TransferCost (*)(const OwnCall& call, std::span<const double> numbers);
+  Function function = nullptr;  ///< null where nothing is sent
+  std::vector<double> numbers = {};
 
-  /// Statistics, in f32: for each element that the piece has in these dims, so many numbers are gathered
-  /// forward, and so many summed over ranks backward.
-  Dims gathered_for = 0, summed_for = 0;
-  double gathered = 0, summed = 0;
-
-  /// Halos, forward and again backward: points of the dim that the row cuts, beyond the piece's low and high
-  /// end; `around` where the dim goes on beyond the grid's ends.
-  std::int64_t below = 0, above = 0;
-  bool around = false;
-
-  /// What goes to each other rank, forward and backward, over the elements of the last input's piece (keys
-  /// and values that go round).
-  double ring = 0;
-
-  /// What changes ranks forward, and again backward, over the elements of the first input's piece, at most.
-  /// A result for which something does is kept rather than made again.
-  double moved = 0;
-
+  TransferCost operator()(const OwnCall& call) const { return function(call, numbers); }
   bool operator==(const OwnTraffic&) const = default;
 };
 
-/// One way to run an operation on pieces along ONE mesh axis: placements of its inputs and its output under
+/// One way to run an operation on pieces along ONE mesh axis: placements of its inputs and its outputs under
 /// which the local kernel gives pieces of the right answer. All-Replicate is always valid and never listed.
 ///
 /// The backward runs along the same row, see gradient_placement().
@@ -44,8 +43,10 @@ struct OwnTraffic {
 struct Row {
   std::string label;  ///< what is cut: an index letter; or "sum": a Partial input passes
   std::vector<Placement> inputs;
-  Placement output;
-  OwnTraffic own = {};
+  std::vector<Placement> outputs;
+  bool communicates = false;  ///< along this axis by the operation's own algorithm, see Signature::own
+  bool own_units = false;     ///< the last input may be cut in other units than the others
+  bool moves_result = false;  ///< the algorithm brings the result from other ranks: it is not remade
 
   bool operator==(const Row&) const = default;
 };
@@ -61,7 +62,7 @@ struct Signature {
   Operation operation;
   std::string name;  ///< the operation's name and what varies in it: "contract bk,nk->bn"
   std::vector<Shape> inputs;
-  Shape output;
+  std::vector<Shape> outputs;
   std::vector<Row> rows;
   double forward_flops = 0;
   /// For each input, whether backward reads it again (it is then gathered again if a row needs it whole).
@@ -69,8 +70,9 @@ struct Signature {
   /// Whether backward reads what the kernel found out beside its result: a recomputed block runs it again.
   bool keeps_findings = false;
   /// Whether backward makes the result again from the operands for each operation that reads it, rather than
-  /// keep it: what that brings to other layouts travels again. Rows with OwnTraffic::moved are excepted.
+  /// keep it: what that brings to other layouts travels again. Rows that move the result are excepted.
   bool remade = false;
+  OwnTraffic own = {};
 
   bool operator==(const Signature&) const = default;
 };
@@ -90,10 +92,12 @@ Letters letters(std::string_view text, const Letters& units = {});
 /// treats each value of the letter alike and is linear in the sum: contractions, elementwise operations with
 /// broadcasting, reductions.
 std::vector<Row> rows_of_letters(const std::vector<Letters>& inputs, const Letters& output);
+/// The same of several outputs.
+std::vector<Row> rows_of_letters(const std::vector<Letters>& inputs, const std::vector<Letters>& outputs);
 
 /// The row of an operation that is linear in some of its inputs together: those are Partial(sum), the others
-/// whole, and the result is Partial(sum).
-Row row_linear_in(const std::vector<bool>& inputs);
+/// whole, and the results are Partial(sum).
+Row row_linear_in(const std::vector<bool>& inputs, std::size_t outputs = 1);
 
 /// How the gradient of a row's input is placed: Shard as the input is; Partial where the input is replicated
 /// and the row cuts something, since each rank then has seen a part of the output only; whole where the

@@ -23,15 +23,16 @@ Mesh make_mesh(Communicator& world, const std::vector<int>& sizes) {
 Decision decision_of(const std::vector<const Row*>& rows, std::size_t inputs) {
   Decision decision;
   decision.inputs.resize(inputs);
+  decision.row_outputs.resize(1);
   for (std::size_t i = 0; i < rows.size(); ++i) {
     if (rows[i] == nullptr) continue;
     const int axis = 1 + static_cast<int>(i);  // the domain axis i
     for (std::size_t input = 0; input < inputs; ++input)
       decision.inputs[input][axis] = rows[i]->inputs[input];
-    decision.row_output[axis] = rows[i]->output;
+    decision.row_outputs[0][axis] = rows[i]->outputs[0];
     decision.cut |= axis_bit(axis);
   }
-  decision.output = decision.row_output;
+  decision.outputs = decision.row_outputs;
   return decision;
 }
 
@@ -108,7 +109,7 @@ PlacedRun::PlacedRun(const OperationCase::Instance& instance) : instance_(instan
   const Trace trace = Tape(rank, none, Tape::Mode::kTrace, DType::kFloat64).trace_of(traced, instance.run);
   require(trace.nodes.size() == 1, "a case of the validator calls one operation");
   signature_ = trace.nodes[0].signature;
-  output_gradient_ = random_array(signature_.output);
+  output_gradient_ = random_array(signature_.outputs[0]);
   expected_ = run(rank, decision_of({}, inputs_.size()), inputs_, output_gradient_);
 }
 
@@ -159,7 +160,7 @@ PlacedRun::Pieces PlacedRun::run(const Rank& rank, const Decision& decision, con
   }
   const Variable output = tape.block({"operation"}, variables, instance_.run);
   Pieces pieces{output.value().piece, {}};
-  const Layout gradient{signature_.output, dual(decision.row_output)};
+  const Layout gradient{signature_.outputs[0], dual(decision.row_outputs[0])};
   if (!(pieces.output.shape() == output_gradient.shape())) return pieces;
   output.slot()->add(rank, {output_gradient, gradient});
   tape.backward();
@@ -197,7 +198,7 @@ bool PlacedRun::right(const std::vector<int>& sizes, const std::vector<const Row
   Stage& ranks = stage(sizes);
   const MeshShape& mesh = ranks.meshes[0]->shape();
   const Decision decision = decision_of(rows, inputs_.size());
-  const Layout gradient{signature_.output, dual(decision.row_output)};
+  const Layout gradient{signature_.outputs[0], dual(decision.row_outputs[0])};
   std::vector<std::vector<Array>> inputs;
   std::vector<Array> output_gradients;
   for (int rank = 0; rank < mesh.ranks(); ++rank) {
@@ -235,7 +236,7 @@ bool PlacedRun::right(const std::vector<int>& sizes, const std::vector<const Row
     for (const Pieces& own : pieces) parts.push_back(part(own));
     return assembles(mesh, layout, parts, whole);
   };
-  if (!check({signature_.output, decision.row_output}, expected_.output,
+  if (!check({signature_.outputs[0], decision.row_outputs[0]}, expected_.output,
              [](const Pieces& own) { return own.output; })) {
     return false;
   }

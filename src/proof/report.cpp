@@ -12,7 +12,7 @@ namespace {
 std::string placements_of(const Row& row) {
   std::vector<std::string> inputs;
   for (const Placement& input : row.inputs) inputs.push_back(input.to_string());
-  return concat(join(inputs, ", "), " -> ", row.output.to_string());
+  return concat(join(inputs, ", "), " -> ", row.outputs[0].to_string());
 }
 
 std::string line(const std::string& label, const Row& row, const std::string& verdict) {

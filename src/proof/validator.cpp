@@ -21,12 +21,12 @@ bool reaches(const Row& row, const Row& wanted) {
   for (std::size_t i = 0; i < row.inputs.size(); ++i) {
     if (!is_free(wanted.inputs[i], row.inputs[i])) return false;
   }
-  return is_free(row.output, wanted.output);
+  return is_free(row.outputs[0], wanted.outputs[0]);
 }
 
 bool cuts_nothing(const Row& row) {
   const auto replicated = [](const Placement& p) { return p.is_replicate(); };
-  return replicated(row.output) && std::all_of(row.inputs.begin(), row.inputs.end(), replicated);
+  return replicated(row.outputs[0]) && std::all_of(row.inputs.begin(), row.inputs.end(), replicated);
 }
 
 /// What one operand can be on an axis: units are 1 and those that rows use for that dim.
@@ -49,7 +49,7 @@ class Validation {
       closure_.push_back(row);
       const Row twice = scaled(row, 2);
       if (!(twice == row)) closure_.push_back(twice);
-      if (row.own.ring == 0) continue;
+      if (!row.own_units) continue;
       // What goes round may be cut in units of its own.
       for (auto [mixed, other] : {std::pair{row, twice}, {twice, row}}) {
         mixed.inputs.back() = other.inputs.back();
@@ -86,12 +86,12 @@ class Validation {
       }
       partial = std::move(next);
     }
-    const auto outputs =
-        candidates(signature.output, closure_, [](const Row& row) -> const Placement& { return row.output; });
+    const auto outputs = candidates(signature.outputs[0], closure_,
+                                    [](const Row& row) -> const Placement& { return row.outputs[0]; });
     std::vector<Row> found;
     for (Row& row : partial) {
       for (const Placement& output : outputs) {
-        row.output = output;
+        row.outputs = {output};
         if (!reached(row) && right({&row})) found.push_back(row);
       }
     }
@@ -108,7 +108,7 @@ class Validation {
     return std::all_of(runs_.begin(), runs_.end(), [&](PlacedRun& run) { return run.right(sizes, rows); });
   }
   bool reached(const Row& wanted) const {
-    const Row replicated{"", std::vector<Placement>(wanted.inputs.size()), Placement::replicate()};
+    const Row replicated{"", std::vector<Placement>(wanted.inputs.size()), {Placement::replicate()}};
     return cuts_nothing(wanted) || reaches(replicated, wanted) ||
            std::any_of(closure_.begin(), closure_.end(),
                        [&](const Row& row) { return reaches(row, wanted); });
@@ -133,9 +133,7 @@ Operation called_operation(const OperationCase& one) {
 std::vector<Row> listed_rows(const OperationCase& one) {
   require(!one.instances.empty(), "a case of the validator has shapes");
   const auto rows_of = [](const OperationCase::Instance& instance) {
-    std::vector<Row> rows = PlacedRun(instance).signature().rows;
-    for (Row& row : rows) row.own = {.ring = row.own.ring};  // the rest may depend on the shapes
-    return rows;
+    return PlacedRun(instance).signature().rows;
   };
   std::vector<Row> rows = rows_of(one.instances[0]);
   for (const OperationCase::Instance& instance : one.instances) {

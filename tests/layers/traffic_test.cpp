@@ -12,7 +12,6 @@
 #include <limits>
 #include <sstream>
 
-#include "autograd/operation.h"
 #include "base/text.h"
 #include "comm/record/record.h"
 #include "config/config.h"
@@ -94,7 +93,8 @@ class CountedModel {
   /// What a skip moves is bounded, not counted, by its rows.
   static bool joins(const Trace& trace) {
     return std::any_of(trace.nodes.begin(), trace.nodes.end(), [](const Trace::Node& node) {
-      return node.signature.operation == Operation::kConcatenate;
+      return std::any_of(node.signature.rows.begin(), node.signature.rows.end(),
+                         [](const Row& row) { return row.moves_result; });
     });
   }
 

@@ -180,12 +180,12 @@ TEST(Planner, UnitsScale) {
   patches[1] = Placement::shard(1, 4);
   Trace trace;
   trace.values = {{shape, Trace::Role::kPinned, patches, "x"}, {shape, Trace::Role::kPinned, patches, "y"}};
-  Signature signature{{}, "copy", {shape}, shape, rows_of_letters({letters("bwc")}, letters("bwc")),
+  Signature signature{{}, "copy", {shape}, {shape}, rows_of_letters({letters("bwc")}, letters("bwc")),
                       1,  {false}};
-  trace.nodes = {{signature, {0}, 1}};
+  trace.nodes = {{signature, {0}, {1}}};
   const Plan plan = make_plan(trace, mesh, {});
   EXPECT_EQ(plan.decisions[0].inputs[0], patches);
-  EXPECT_EQ(plan.decisions[0].row_output, patches);
+  EXPECT_EQ(plan.decisions[0].row_outputs[0], patches);
 }
 
 TEST(Planner, EveryRankMakesTheSamePlan) {

@@ -244,6 +244,8 @@ class RandomPlan {
   void decide(const Trace::Node& node, Generator& generator) {
     Decision decision;
     decision.inputs.resize(node.inputs.size());
+    decision.row_outputs.resize(1);
+    decision.outputs.resize(1);
     std::vector<std::string> labels;
     for (int axis = 0; axis < mesh_.axes; ++axis) {
       std::vector<const Row*> rows;
@@ -255,21 +257,21 @@ class RandomPlan {
       rows.push_back(nullptr);
       const Row* chosen = rows[draw(generator, rows.size())];
       const unsigned k = 1 + draw(generator, 2);
-      const Placement home = random_home(node.signature.output, generator);
+      const Placement home = random_home(node.signature.outputs[0], generator);
       const bool stays_partial = draw(generator, 2) == 0;
       if (mesh_.size[static_cast<std::size_t>(axis)] == 1) continue;
       if (chosen != nullptr) {
         const Row row = scaled(*chosen, k);
         for (std::size_t i = 0; i < node.inputs.size(); ++i) decision.inputs[i][axis] = row.inputs[i];
-        decision.row_output[axis] = row.output;
+        decision.row_outputs[0][axis] = row.outputs[0];
         decision.cut |= axis_bit(axis);
       }
-      const bool partial = decision.row_output[axis].is_partial() && stays_partial;
-      decision.output[axis] = partial ? Placement::partial_sum() : home;
+      const bool partial = decision.row_outputs[0][axis].is_partial() && stays_partial;
+      decision.outputs[0][axis] = partial ? Placement::partial_sum() : home;
       labels.push_back(chosen == nullptr ? "-" : chosen->label);
     }
     decision.rows = join(labels, ",");
-    homes_[static_cast<std::size_t>(node.output)] = decision.output;
+    homes_[static_cast<std::size_t>(node.outputs[0])] = decision.outputs[0];
     for (std::size_t i = 0; i < node.inputs.size(); ++i) {
       plan_.parameters[static_cast<std::size_t>(node.inputs[i])] = decision.inputs[i];
     }

@@ -83,10 +83,10 @@ TEST(Validator, SeesAWrongRow) {
   };
   const Placement whole = Placement::replicate(), sum = Placement::partial_sum();
   // Summing what is whole; cutting x alone; a result that is cut where a letter is summed.
-  for (const Row& wrong :
-       {Row{"wrong", {whole, whole}, sum}, Row{"wrong", {Placement::shard(0), whole}, Placement::shard(1)},
-        Row{"wrong", {Placement::shard(1), Placement::shard(1)}, Placement::shard(0)},
-        Row{"wrong", {sum, sum}, sum}}) {
+  for (const Row& wrong : {Row{"wrong", {whole, whole}, {sum}},
+                           Row{"wrong", {Placement::shard(0), whole}, {Placement::shard(1)}},
+                           Row{"wrong", {Placement::shard(1), Placement::shard(1)}, {Placement::shard(0)}},
+                           Row{"wrong", {sum, sum}, {sum}}}) {
     const Verdict verdict = validate(Operation::kContract, linear, added(wrong));
     EXPECT_EQ(verdict.unsound(), 1) << report({verdict});
     EXPECT_FALSE(verdict.rows.back().sound);

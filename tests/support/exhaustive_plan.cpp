@@ -65,22 +65,26 @@ ExhaustivePlan::ExhaustivePlan(const Trace& trace, const MeshShape& mesh, const 
 double ExhaustivePlan::minimum() const {
   double best = kNever;
   std::vector<std::size_t> homes(trace_.values.size(), 0);
-  descend(0, 0, homes, best);
+  descend(0, 0, 0, homes, best);
   return best;
 }
 
-/// Operation n and those after it, for each home of its result.
-void ExhaustivePlan::descend(std::size_t n, double so_far, std::vector<std::size_t>& homes,
+/// Operation n and those after it, for each home of its results from o on.
+void ExhaustivePlan::descend(std::size_t n, std::size_t o, double so_far, std::vector<std::size_t>& homes,
                              double& best) const {
   if (so_far >= best) return;
   if (n == trace_.nodes.size()) {
     best = so_far;
     return;
   }
-  const int made = trace_.nodes[n].output;
+  if (o == trace_.nodes[n].outputs.size()) {
+    descend(n + 1, 0, so_far + seconds(tables_[n], homes), homes, best);
+    return;
+  }
+  const int made = trace_.nodes[n].outputs[o];
   for (std::size_t home = 0; home < homes_[static_cast<std::size_t>(made)].size(); ++home) {
     homes[static_cast<std::size_t>(made)] = home;
-    descend(n + 1, so_far + seconds(tables_[n], homes), homes, best);
+    descend(n, o + 1, so_far, homes, best);
   }
 }
 
@@ -91,17 +95,19 @@ double ExhaustivePlan::cost(const Plan& plan) const {
   for (std::size_t n = 0; n < trace_.nodes.size(); ++n) {
     const Trace::Node& node = trace_.nodes[n];
     const Decision& decision = plan.decisions[n];
-    home[static_cast<std::size_t>(node.output)] = decision.output;
+    for (std::size_t o = 0; o < node.outputs.size(); ++o)
+      home[static_cast<std::size_t>(node.outputs[o])] = decision.outputs[o];
     Rows rows(static_cast<std::size_t>(mesh_.axes), nullptr);
     for (int axis = 0; axis < mesh_.axes; ++axis) {
       for (const Row& row : node.signature.rows) {
-        if (contains(decision.cut, axis) && row.output == decision.row_output[axis] &&
+        if (contains(decision.cut, axis) && row.outputs[0] == decision.row_outputs[0][axis] &&
             row.inputs[0] == decision.inputs[0][axis] && row.inputs.back() == decision.inputs.back()[axis]) {
           rows[static_cast<std::size_t>(axis)] = &row;
         }
       }
     }
-    total += work(node, rows) + result(node, rows, decision.output);
+    total += work(node, rows);
+    for (std::size_t o = 0; o < node.outputs.size(); ++o) total += result(node, rows, o, decision.outputs[o]);
     for (std::size_t i = 0; i < node.inputs.size(); ++i)
       total += input(node, rows, i, home[static_cast<std::size_t>(node.inputs[i])]);
   }
@@ -150,7 +156,7 @@ std::vector<ExhaustivePlan::Rows> ExhaustivePlan::row_combinations(const Trace::
     std::vector<Rows> next;
     for (const Rows& rows : all) {
       for (const Row& row : node.signature.rows) {
-        if (axis == 0 ? !(row.output == Placement::shard(0)) : units(node, row) < size(axis)) continue;
+        if (axis == 0 ? !(row.outputs[0] == Placement::shard(0)) : units(node, row) < size(axis)) continue;
         next.push_back(rows);
         next.back()[static_cast<std::size_t>(axis)] = &row;
       }
@@ -168,60 +174,34 @@ Placements ExhaustivePlan::operand(const Rows& rows, std::size_t i) const {
   return placements;
 }
 
-Placements ExhaustivePlan::output(const Rows& rows) const {
+Placements ExhaustivePlan::output(const Rows& rows, std::size_t o) const {
   Placements placements;
   for (std::size_t axis = 0; axis < rows.size(); ++axis) {
-    if (rows[axis] != nullptr) placements.of[axis] = rows[axis]->output;
+    if (rows[axis] != nullptr) placements.of[axis] = rows[axis]->outputs[o];
   }
   return placements;
 }
 
-/// What the rows' own algorithms send: statistics, keys and values going round, and halos, of which a rank in
-/// the midst of the others sends to both sides.
+/// What the rows' own algorithms send, which the operation says.
 double ExhaustivePlan::own(const Trace::Node& node, const Rows& rows) const {
-  const Shape field = Layout{node.signature.inputs[0], operand(rows, 0)}.box(mesh_, {}).extent;
-  std::vector<double> parts(static_cast<std::size_t>(field.rank()), 1), halo(parts.size(), 0);
-  double sharing = 1, messages = 0, bytes = 0;
-  OwnTraffic own;
-  for (std::size_t axis = 0; axis < rows.size(); ++axis) {
-    const Row* row = rows[axis];
-    if (row == nullptr || row->own == OwnTraffic{}) continue;
-    own = row->own;
-    sharing *= mesh_.size[axis];
-    const auto dim = static_cast<std::size_t>(row->inputs[0].dim);
-    parts[dim] *= mesh_.size[axis];
-    halo[dim] = static_cast<double>(parts[dim] > 2 ? own.below + own.above : std::max(own.below, own.above));
+  AxisSet axes = 0;
+  for (int axis = 0; axis < mesh_.axes; ++axis) {
+    const Row* row = rows[static_cast<std::size_t>(axis)];
+    if (row != nullptr && row->communicates) axes |= axis_bit(axis);
   }
-  if (own.gathered > 0) {
-    double gathered = own.gathered, summed = own.summed;
-    for (int dim = 0; dim < field.rank(); ++dim) {
-      if ((own.gathered_for >> dim & 1U) != 0) gathered *= static_cast<double>(field[dim]);
-      if ((own.summed_for >> dim & 1U) != 0) summed *= static_cast<double>(field[dim]);
-    }
-    bytes += 4 * (gathered * (sharing - 1) + 2 * (sharing - 1) / sharing * summed);
-    messages += 2;
-  }
-  double region = 1;
-  for (int dim = 0; dim < field.rank(); ++dim)
-    region *= static_cast<double>(field[dim]) + halo[static_cast<std::size_t>(dim)];
-  if (region > static_cast<double>(field.count())) {
-    bytes += 2 * (region - static_cast<double>(field.count())) * costs_.element_bytes;
-    messages += 2;
-  }
-  if (own.ring > 0) {
-    const std::size_t last = node.inputs.size() - 1;
-    bytes += (sharing - 1) * own.ring * piece(node.signature.inputs[last], operand(rows, last)) *
-             costs_.element_bytes;
-    messages += 3 * (sharing - 1);
-  }
-  return messages * costs_.latency_seconds + bytes / costs_.network_bytes_per_second;
+  if (axes == 0) return 0;
+  std::vector<Layout> inputs;
+  for (std::size_t i = 0; i < node.inputs.size(); ++i)
+    inputs.push_back({node.signature.inputs[i], operand(rows, i)});
+  return node.signature.own({mesh_, inputs, axes, costs_.element_bytes}).seconds(costs_);
 }
 
 /// Local work of the rank with the largest pieces, rows' own algorithms, and parameters gathered twice and
 /// scattered.
 double ExhaustivePlan::work(const Trace::Node& node, const Rows& rows) const {
-  double flops = node.signature.forward_flops, elements = piece(node.signature.output, output(rows)),
-         total = own(node, rows);
+  double flops = node.signature.forward_flops, elements = 0, total = own(node, rows);
+  for (std::size_t o = 0; o < node.outputs.size(); ++o)
+    elements += piece(node.signature.outputs[o], output(rows, o));
   for (int axis = 0; axis < mesh_.axes; ++axis) {
     const Row* row = rows[static_cast<std::size_t>(axis)];
     if (row == nullptr) continue;
@@ -256,7 +236,8 @@ int ExhaustivePlan::made_again(const Trace::Node& node) const {
   int times = 0;
   for (const Trace::Node& reader : trace_.nodes) {
     for (std::size_t i = 0; i < reader.inputs.size(); ++i) {
-      if (reader.inputs[i] == node.output) times += (reader.signature.saved[i] ? 1 : 0) + made_again(reader);
+      if (std::count(node.outputs.begin(), node.outputs.end(), reader.inputs[i]) > 0)
+        times += (reader.signature.saved[i] ? 1 : 0) + made_again(reader);
     }
   }
   return times;
@@ -276,10 +257,11 @@ double ExhaustivePlan::input(const Trace::Node& node, const Rows& rows, std::siz
 }
 
 /// The result out, again each time that it is made again, and its gradient in.
-double ExhaustivePlan::result(const Trace::Node& node, const Rows& rows, const Placements& home) const {
-  const Shape& shape = node.signature.output;
-  return transfer(shape, output(rows), home) * (1 + made_again(node)) +
-         transfer(shape, dual(home), dual(output(rows)));
+double ExhaustivePlan::result(const Trace::Node& node, const Rows& rows, std::size_t o,
+                              const Placements& home) const {
+  const Shape& shape = node.signature.outputs[o];
+  return transfer(shape, output(rows, o), home) * (1 + made_again(node)) +
+         transfer(shape, dual(home), dual(output(rows, o)));
 }
 
 double ExhaustivePlan::seconds(const Table& table, const std::vector<std::size_t>& homes) const {
@@ -301,7 +283,8 @@ ExhaustivePlan::Table ExhaustivePlan::table_of(const Trace::Node& node) const {
   };
   std::vector<std::size_t> input_column;
   for (const int v : node.inputs) input_column.push_back(column_of(v));
-  const std::size_t output_column = column_of(node.output);
+  std::vector<std::size_t> output_column;
+  for (const int v : node.outputs) output_column.push_back(column_of(v));
   std::size_t entries = 1;
   for (const int v : table.values) entries *= homes(v).size();
   table.seconds.assign(entries, kNever);
@@ -312,8 +295,10 @@ ExhaustivePlan::Table ExhaustivePlan::table_of(const Trace::Node& node) const {
       for (std::size_t h = 0; h < homes(node.inputs[i]).size(); ++h)
         of_home[input_column[i]][h] += input(node, rows, i, homes(node.inputs[i])[h]);
     }
-    for (std::size_t h = 0; h < homes(node.output).size(); ++h)
-      of_home[output_column][h] += result(node, rows, homes(node.output)[h]);
+    for (std::size_t o = 0; o < node.outputs.size(); ++o) {
+      for (std::size_t h = 0; h < homes(node.outputs[o]).size(); ++h)
+        of_home[output_column[o]][h] += result(node, rows, o, homes(node.outputs[o])[h]);
+    }
     const double local = work(node, rows);
     std::vector<std::size_t> at(table.values.size(), 0);
     for (double& best : table.seconds) {

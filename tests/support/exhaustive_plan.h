@@ -32,7 +32,7 @@ class ExhaustivePlan {
   std::vector<Placements> homes_of(const Trace::Value& v) const;
   std::vector<Rows> row_combinations(const Trace::Node& node) const;
   Placements operand(const Rows& rows, std::size_t i) const;
-  Placements output(const Rows& rows) const;
+  Placements output(const Rows& rows, std::size_t o) const;
   double piece(const Shape& global, const Placements& placements) const;
   double transfer(const Shape& global, const Placements& from, const Placements& to) const;
   double own(const Trace::Node& node, const Rows& rows) const;
@@ -40,10 +40,11 @@ class ExhaustivePlan {
   double work(const Trace::Node& node, const Rows& rows) const;
   int made_again(const Trace::Node& node) const;
   double input(const Trace::Node& node, const Rows& rows, std::size_t i, const Placements& home) const;
-  double result(const Trace::Node& node, const Rows& rows, const Placements& home) const;
+  double result(const Trace::Node& node, const Rows& rows, std::size_t o, const Placements& home) const;
   Table table_of(const Trace::Node& node) const;
   double seconds(const Table& table, const std::vector<std::size_t>& homes) const;
-  void descend(std::size_t n, double so_far, std::vector<std::size_t>& homes, double& best) const;
+  void descend(std::size_t n, std::size_t o, double so_far, std::vector<std::size_t>& homes,
+               double& best) const;
 
   const Trace& trace_;
   const MeshShape mesh_;
