@@ -14,8 +14,8 @@
 #include <thread>
 
 #include "base/text.h"
+#include "checkpoint/writer.h"
 #include "comm/self/self.h"
-#include "io/checkpoint_writer.h"
 
 namespace {
 

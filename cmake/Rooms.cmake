@@ -1,9 +1,8 @@
 # jigsaw_room(NAME SOURCES ... [DEPENDS rooms ...] [LIBRARIES targets ...] [PUBLIC_LIBRARIES targets ...])
 #
-# One static library per folder of src/. Its headers are included as
-# "NAME/header.h" through a folder that holds nothing but NAME, so that a room
-# cannot include what it does not depend on: the compiler checks the direction
-# of every include.
+# One static library per folder NAME of src/ or of a folder there (src/io/NAME). Its headers are
+# included as "NAME/header.h" through a folder that holds nothing but NAME, so that a room cannot
+# include what it does not depend on: the compiler checks the direction of every include.
 # -Wno-restrict: GCC 12 warns of std::string's own operator+ (GCC bug 105651).
 set(JIGSAW_FLAGS -Wall -Wextra -Wshadow -Wnon-virtual-dtor -Wno-missing-field-initializers
   $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>)
@@ -26,7 +25,7 @@ add_custom_target(headers)
 
 # One source per header of a room, which includes it first and twice, seen as by the room itself.
 function(jigsaw_check_headers name)
-  file(GLOB_RECURSE headers RELATIVE ${CMAKE_SOURCE_DIR}/src CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.h)
+  file(GLOB_RECURSE headers RELATIVE ${CMAKE_CURRENT_SOURCE_DIR}/.. CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.h)
   if(NOT JIGSAW_CUDA)
     list(FILTER headers EXCLUDE REGEX "/cuda/")
   endif()
@@ -45,9 +44,13 @@ endfunction()
 
 function(jigsaw_room name)
   cmake_parse_arguments(ROOM "" "" "SOURCES;DEPENDS;LIBRARIES;PUBLIC_LIBRARIES" ${ARGN})
+  cmake_path(GET CMAKE_CURRENT_SOURCE_DIR FILENAME folder)
+  if(NOT folder STREQUAL name)
+    message(FATAL_ERROR "${CMAKE_CURRENT_SOURCE_DIR}: the room ${name} stands in a folder of another name")
+  endif()
   set(view ${CMAKE_BINARY_DIR}/rooms/${name})
   file(MAKE_DIRECTORY ${view})
-  file(CREATE_LINK ${CMAKE_SOURCE_DIR}/src/${name} ${view}/${name} SYMBOLIC)
+  file(CREATE_LINK ${CMAKE_CURRENT_SOURCE_DIR} ${view}/${name} SYMBOLIC)
   add_library(jigsaw_${name} STATIC ${ROOM_SOURCES})
   target_include_directories(jigsaw_${name} PUBLIC ${view})
   list(TRANSFORM ROOM_DEPENDS PREPEND jigsaw_)

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Checks the direction of every include between rooms (the folders of src/).
+# Checks the direction of every include between rooms (folders of src/, or of a folder there: src/io/files).
 #
 #   scripts/check_includes.sh [ROOT]       ROOT: a source tree; default this one
 #   scripts/check_includes.sh --self-test  proves on small trees that wrong ones are found
@@ -15,12 +15,12 @@ arguments_of() {  # FILE COMMAND
   sed 's/#.*//' "$1" | tr '\n' ' ' | sed "s/.*\<$2(\([^)]*\)).*/\1/"
 }
 
-# One line per room, lowest first: "room NAME …"; one line per include: "include FILE:LINE HEADER".
+# One line per room, lowest first: "room FOLDER NAME …"; one line per include: "include FILE:LINE HEADER".
 describe() {
   local order room
   order=$(sed -n 's/^foreach(room \(.*\))$/\1/p' CMakeLists.txt)
   for room in $order; do
-    [[ ! -f src/$room/CMakeLists.txt ]] || echo "room $(arguments_of "src/$room/CMakeLists.txt" jigsaw_room)"
+    [[ ! -f src/$room/CMakeLists.txt ]] || echo "room src/$room $(arguments_of "src/$room/CMakeLists.txt" jigsaw_room)"
   done
   grep -rnE --include='*.h' --include='*.cpp' --include='*.cu' --include='*.cuh' \
     '^[[:space:]]*#[[:space:]]*include[[:space:]]*"' src |
@@ -30,21 +30,28 @@ describe() {
 check_tree() {
   (cd "$1" && describe) | awk '
     function report(message) { print message; bad = 1 }
+    # The room of a file: that of the longest folder in its path which is one.
+    function room_of(file) {
+      while (sub("/[^/]*$", "", file)) if (file in room_in) return room_in[file]
+      return ""
+    }
     $1 == "room" {
-      known[$2] = 1
-      sees[$2, $2] = 1
+      name = $3
+      room_in[$2] = name
+      known[name] = 1
+      sees[name, name] = 1
       inside = 0
-      for (i = 3; i <= NF; i++) {
+      for (i = 4; i <= NF; i++) {
         if ($i ~ /^[A-Z_]+$/) { inside = $i == "DEPENDS"; continue }
         if (!inside) continue
-        if (!($i in known)) report("src/" $2 "/CMakeLists.txt: " $i " is not a room below " $2)
-        for (room in known) if (($i, room) in sees) sees[$2, room] = 1
+        if (!($i in known)) report($2 "/CMakeLists.txt: " $i " is not a room below " name)
+        for (room in known) if (($i, room) in sees) sees[name, room] = 1
       }
     }
     $1 == "include" {
-      split($2, folders, "/"); from = folders[2]
+      from = room_of($2)
       split($3, parts, "/"); to = parts[1]
-      if (!(from in known)) report($2 ": no room of CMakeLists.txt holds this file")
+      if (from == "") report($2 ": no room of CMakeLists.txt holds this file")
       else if (!(to in known)) report($2 ": \"" $3 "\" is not written as \"room/header.h\"")
       else if (!((from, to) in sees)) report($2 ": \"" $3 "\" is not in a room below " from)
       else count++
@@ -60,12 +67,12 @@ check_tree() {
 expect() {  # passes|fails FILE LINE
   local tree outcome=passes
   tree=$(mktemp -d)
-  mkdir -p "$tree"/src/{low,side,high}
-  echo 'foreach(room low side high)' > "$tree/CMakeLists.txt"
+  mkdir -p "$tree"/src/{low,wing/side,high}
+  echo 'foreach(room low wing/side high)' > "$tree/CMakeLists.txt"
   echo 'jigsaw_room(low SOURCES a.cpp)' > "$tree/src/low/CMakeLists.txt"
-  echo 'jigsaw_room(side SOURCES a.cpp DEPENDS low)' > "$tree/src/side/CMakeLists.txt"
+  echo 'jigsaw_room(side SOURCES a.cpp DEPENDS low)' > "$tree/src/wing/side/CMakeLists.txt"
   printf 'jigsaw_room(high\n  SOURCES a.cpp  # why\n  DEPENDS low PUBLIC_LIBRARIES x::y)\n' > "$tree/src/high/CMakeLists.txt"
-  echo '#include "low/a.h"' | tee "$tree"/src/{low,side,high}/a.cpp > /dev/null
+  echo '#include "low/a.h"' | tee "$tree"/src/{low,wing/side,high}/a.cpp > /dev/null
   echo "$3" >> "$tree/$2"
   check_tree "$tree" > "$tree/log" || outcome=fails
   [[ $outcome == "$1" ]] || die "self-test: a tree with '$3' in $2 $outcome: $(cat "$tree/log")"
@@ -77,6 +84,10 @@ case "${1-}" in
   --self-test)
     expect passes src/high/a.cpp '#include <side/a.h>'
     expect fails src/high/a.cpp '#include "side/a.h"'
+    expect passes src/wing/side/a.cpp '#include "side/a.h"'
+    expect fails src/wing/side/a.cpp '#include "wing/side/a.h"'
+    expect fails src/wing/side/a.cpp '#include "high/a.h"'
+    expect fails src/wing/a.cpp '#include "low/a.h"'
     expect fails src/low/a.cpp '  #  include "high/a.h"'
     expect fails src/high/a.cpp '#include "../low/a.h"'
     expect fails src/high/a.cpp '#include "a.h"'

@@ -1,11 +1,11 @@
 #include <iostream>
 
 #include "base/text.h"
+#include "checkpoint/folder.h"
+#include "checkpoint/inspect.h"
+#include "checkpoint/safetensors.h"
 #include "comm/self/self.h"
 #include "commands.h"
-#include "io/checkpoint_folder.h"
-#include "io/inspect.h"
-#include "io/safetensors.h"
 
 namespace jigsaw {
 

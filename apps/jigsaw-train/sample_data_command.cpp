@@ -1,7 +1,7 @@
 #include <iostream>
 
 #include "commands.h"
-#include "io/sample_data.h"
+#include "samples/sample_data.h"
 
 namespace jigsaw {
 

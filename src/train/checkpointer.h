@@ -3,8 +3,8 @@
 #include <string>
 
 #include "base/log.h"
-#include "io/checkpoint.h"
-#include "io/checkpoint_writer.h"
+#include "checkpoint/checkpoint.h"
+#include "checkpoint/writer.h"
 #include "train/configuration.h"
 
 namespace jigsaw {

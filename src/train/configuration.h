@@ -4,9 +4,9 @@
 #include <vector>
 
 #include "config/config.h"
-#include "io/data_options.h"
 #include "layers/registry.h"
 #include "optim/options.h"
+#include "samples/data_options.h"
 #include "train/loss.h"
 
 namespace jigsaw {

@@ -3,8 +3,8 @@
 #include <memory>
 #include <vector>
 
-#include "io/dataset.h"
 #include "layers/model.h"
+#include "samples/dataset.h"
 
 namespace jigsaw {
 

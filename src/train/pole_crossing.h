@@ -1,7 +1,7 @@
 #pragma once
-#include "io/channels.h"
-#include "io/statistics.h"
 #include "parallel/index_map.h"
+#include "samples/channels.h"
+#include "samples/statistics.h"
 
 namespace jigsaw {
 

@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "config/json.h"
-#include "io/dataset.h"
-#include "io/image_data.h"
+#include "samples/dataset.h"
+#include "samples/image_data.h"
 #include "train/class_loss.h"
 
 namespace jigsaw {

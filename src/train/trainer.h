@@ -7,9 +7,9 @@
 
 #include "base/log.h"
 #include "comm/watchdog.h"
-#include "io/prefetch.h"
-#include "io/sampler.h"
 #include "optim/adamw.h"
+#include "samples/prefetch.h"
+#include "samples/sampler.h"
 #include "train/checkpointer.h"
 #include "train/configuration.h"
 #include "train/forecaster.h"

@@ -5,7 +5,7 @@
 
 #include "array/box_runs.h"
 #include "base/text.h"
-#include "io/digest.h"
+#include "files/digest.h"
 
 namespace jigsaw {
 namespace {

@@ -2,9 +2,9 @@
 #include <string>
 #include <vector>
 
-#include "io/checkpoint.h"
-#include "io/sample_source.h"
+#include "checkpoint/checkpoint.h"
 #include "optim/adamw.h"
+#include "samples/sample_source.h"
 
 namespace jigsaw {
 

@@ -1,5 +1,5 @@
 #pragma once
-#include "io/prefetch.h"
+#include "samples/prefetch.h"
 #include "train/forecaster.h"
 #include "train/objective.h"
 

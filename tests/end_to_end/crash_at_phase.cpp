@@ -1,6 +1,7 @@
-// In place of src/io/save_phase.cpp, in a jigsaw-train for tests: JIGSAW_CRASH="phase:rank:save:how" ends the
-// process when that rank reaches that phase of its n-th save. `how` is "kill", for SIGKILL at once, or
-// "stop": the file JIGSAW_CRASH_MARK is made and the process waits for whoever kills all.
+// In place of src/io/checkpoint/save_phase.cpp, in a jigsaw-train for tests:
+// JIGSAW_CRASH="phase:rank:save:how" ends the process when that rank reaches that phase of its n-th save.
+// `how` is "kill", for SIGKILL at once, or "stop": the file JIGSAW_CRASH_MARK is made and the process waits
+// for whoever kills all.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -10,7 +11,7 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "io/save_phase.h"
+#include "checkpoint/save_phase.h"
 
 namespace jigsaw {
 

@@ -7,8 +7,8 @@
 #include <regex>
 #include <thread>
 
+#include "checkpoint/save_phase.h"
 #include "end_to_end/command.h"
-#include "io/save_phase.h"
 
 namespace jigsaw::e2e {
 namespace {

@@ -5,9 +5,9 @@
 #include <cstdio>
 #include <mutex>
 
+#include "checkpoint/writer.h"
 #include "comm/thread/run_ranks.h"
 #include "config/config.h"
-#include "io/checkpoint_writer.h"
 #include "layers/model.h"
 #include "layers/registry.h"
 #include "support/parameters.h"

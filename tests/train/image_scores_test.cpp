@@ -5,7 +5,7 @@
 #include <mutex>
 
 #include "comm/thread/run_ranks.h"
-#include "io/image_data.h"
+#include "samples/image_data.h"
 #include "support/pieces.h"
 #include "support/source_dir.h"
 #include "train/scores.h"

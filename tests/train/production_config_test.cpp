@@ -6,8 +6,8 @@
 #include "base/text.h"
 #include "comm/record/record.h"
 #include "config/config.h"
-#include "io/channels.h"
 #include "layers/model.h"
+#include "samples/channels.h"
 #include "support/source_dir.h"
 #include "train/configuration.h"
 

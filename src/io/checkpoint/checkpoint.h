@@ -1,0 +1,46 @@
+#pragma once
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "checkpoint/manifest.h"
+#include "comm/communicator.h"
+
+namespace jigsaw {
+
+/// A whole checkpoint: its manifest fits, and so does every byte of its files, unless they were not to be
+/// verified.
+struct FoundCheckpoint {
+  std::string path;
+  StoredManifest stored;
+  std::int64_t verified_bytes = 0;  ///< that this rank read for it
+};
+
+enum class Verify : std::uint8_t { kBytes, kSizesOnly };
+
+// Collective calls: all ranks throw alike the CheckpointError of the lowest rank that failed.
+
+/// The checkpoint at checkpoint_at(path). Every byte is verified: each file is read once, by one of the
+/// ranks. Collective.
+/// @throws CheckpointError  when it is not there, not whole, or of a newer format.
+FoundCheckpoint open_checkpoint(const std::string& path, Communicator& communicator,
+                                Verify verify = Verify::kBytes);
+
+/// Of the whole checkpoints in a folder the one saved last; nothing when there is none. Collective.
+/// @param warnings  gets a sentence for each that is passed over because it is not whole.
+std::optional<FoundCheckpoint> newest_checkpoint(const std::string& checkpoints_dir,
+                                                 Communicator& communicator,
+                                                 std::vector<std::string>& warnings,
+                                                 Verify verify = Verify::kBytes);
+
+/// Throws unless a checkpoint holds these tensors, and below the paths "<group>/" where they stand no other:
+/// names the first that differs.
+void check_tensors(const FoundCheckpoint& checkpoint, const std::vector<TensorRecord>& expected);
+
+/// Fills the pieces' arrays, whatever the mesh that wrote the checkpoint: of each stored piece just the
+/// intersection with a wanted one is read. Elements are converted where the types differ.
+/// @return  bytes read.
+/// @throws CheckpointError  when a tensor is missing or of another shape, or a file cannot be read.
+std::int64_t read_pieces(const FoundCheckpoint& checkpoint, const std::vector<CheckpointPiece>& wanted);
+
+}  // namespace jigsaw

@@ -1,0 +1,255 @@
+#include "checkpoint/folder.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <set>
+#include <tuple>
+
+#include "base/file.h"
+#include "base/text.h"
+#include "checkpoint/save_phase.h"
+#include "checkpoint/view.h"
+
+namespace jigsaw {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::int64_t kMaxManifestBytes = 256 << 20;
+constexpr const char* kTemporary = ".tmp-";
+constexpr const char* kReplaced = ".old";
+/// Room beside the arrays for what describes them.
+constexpr std::int64_t kDescriptionBytes = 1 << 20;
+
+std::string step_name(std::int64_t step) {
+  char text[32];
+  std::snprintf(text, sizeof text, "step_%08lld", static_cast<long long>(step));
+  return text;
+}
+
+std::string file_name(const std::string& path) {
+  return fs::path(path).filename().string();
+}
+
+void remove_folder(const std::string& path) {
+  std::error_code error;
+  fs::remove_all(path, error);
+  if (error) throw FileError(concat("cannot remove ", path, ": ", error.message()));
+}
+
+void create_folder(const std::string& path) {
+  std::error_code error;
+  const bool created = fs::create_directories(path, error);
+  if (error) throw FileError(concat("cannot create ", path, ": ", error.message()));
+  if (created) sync_folder(fs::path(path).parent_path().string());
+}
+
+/// Names in a folder that begin so; none when there is no folder.
+std::vector<std::string> names_in(const std::string& folder, const std::string& begin) {
+  std::vector<std::string> names;
+  std::error_code error;
+  if (!fs::is_directory(folder, error)) return names;
+  for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
+    const std::string name = it->path().filename().string();
+    if (name.starts_with(begin)) names.push_back(name);
+  }
+  if (error) throw FileError(concat("cannot read ", folder, ": ", error.message()));
+  std::ranges::sort(names);
+  return names;
+}
+
+void check_space(const std::string& folder, std::int64_t bytes) {
+  std::error_code error;
+  const fs::space_info space = fs::space(folder, error);
+  if (error) return;  // where the file system does not tell, writing will
+  if (static_cast<std::int64_t>(space.available) < bytes) {
+    throw FileError(concat("it needs ", human_bytes(bytes), ", and the file system of ", folder, " has ",
+                           human_bytes(static_cast<std::int64_t>(space.available)), " free"));
+  }
+}
+
+}  // namespace
+
+bool better(double a, double b, const Retention& retention) {
+  return retention.highest_is_best ? a > b : a < b;
+}
+
+std::string checkpoint_at(const std::string& path) {
+  std::string folder = path;
+  while (folder.size() > 1 && folder.back() == '/') folder.pop_back();
+  std::error_code unreadable;  // what cannot be read is told where it is opened
+  fs::path latest = folder;
+  if (fs::is_directory(folder, unreadable) && !fs::exists(manifest_path(folder), unreadable)) {
+    if (fs::is_directory(latest / "checkpoints", unreadable)) latest /= "checkpoints";
+    latest /= "latest";
+  }
+  if (latest.filename() != "latest" || !fs::is_regular_file(latest, unreadable)) return folder;
+  const std::string name = split(read_text(latest.string(), 1 << 10), '\n').front();
+  return (latest.parent_path() / name).string();
+}
+
+std::string manifest_path(const std::string& checkpoint) {
+  return checkpoint + "/manifest.json";
+}
+
+std::string manifest_text(const std::string& checkpoint) {
+  std::error_code error;
+  if (!fs::is_directory(checkpoint, error))
+    throw CheckpointError(concat("there is no checkpoint ", quote(checkpoint)));
+  if (!fs::exists(manifest_path(checkpoint), error) && !error) {
+    throw CheckpointError(concat(checkpoint, " is not a whole checkpoint: it has no manifest.json"));
+  }
+  return read_text(manifest_path(checkpoint), kMaxManifestBytes);
+}
+
+void check_size(const std::string& checkpoint, const FileRecord& file) {
+  const std::string path = concat(checkpoint, "/", file.name);
+  std::error_code error;
+  const std::uintmax_t bytes = fs::file_size(path, error);
+  if (error)
+    throw CheckpointError(concat("the checkpoint file ", path, " cannot be read: ", error.message()));
+  if (std::cmp_not_equal(bytes, file.bytes)) {
+    throw CheckpointError(
+        concat("the checkpoint file ", path, " has ", bytes, " bytes, its manifest says ", file.bytes));
+  }
+}
+
+CheckpointFolder::Survey CheckpointFolder::survey() const {
+  Survey result;
+  for (const std::string& name : names_in(path_, "step_")) {
+    const std::string checkpoint = concat(path_, "/", name);
+    try {
+      const StoredManifest stored = read_manifest(manifest_text(checkpoint), manifest_path(checkpoint));
+      for (const FileRecord& file : stored.files()) check_size(checkpoint, file);
+      result.whole.push_back({name, stored.serial, stored.manifest.step, stored.manifest.score});
+    } catch (const Error& error) {
+      result.warnings.push_back(concat(error.what(), "; it is passed over"));
+    }
+  }
+  std::ranges::sort(result.whole, [](const auto& a, const auto& b) {
+    return std::tie(a.serial, a.step, a.name) > std::tie(b.serial, b.step, b.name);
+  });
+  return result;
+}
+
+void CheckpointFolder::clean() const {
+  for (const std::string& name : names_in(path_, kTemporary)) remove_folder(concat(path_, "/", name));
+}
+
+void CheckpointFolder::probe() const {
+  const std::string trial = concat(path_, "/", kTemporary, "probe");
+  create_folder(path_);
+  create_folder(trial);
+  remove_folder(trial);
+}
+
+std::string CheckpointFolder::set_aside_after(std::int64_t last) const {
+  std::set<std::string> stays;
+  std::string newest;
+  for (const Entry& entry : survey().whole) {
+    if (entry.serial > last) continue;
+    stays.insert(entry.name);
+    if (newest.empty()) newest = entry.name;
+  }
+  std::vector<std::string> goes = names_in(path_, "step_");
+  std::erase_if(goes, [&](const std::string& name) { return stays.contains(name); });
+  if (goes.empty()) return "";
+  int number = 1;
+  while (fs::exists(concat(path_, ".old-", number))) ++number;
+  std::string aside = concat(path_, ".old-", number);
+  if (stays.empty()) {
+    rename_path(path_, aside);
+    sync_folder(fs::path(path_).parent_path().string());
+    return aside;
+  }
+  create_folder(aside);
+  for (const std::string& name : goes) rename_path(concat(path_, "/", name), concat(aside, "/", name));
+  write_text_atomically(path_ + "/latest", newest);
+  sync_folder(aside);
+  sync_folder(path_);
+  return aside;
+}
+
+/// Removes a checkpoint so that no half of it is ever seen under its name.
+void CheckpointFolder::discard(const std::string& name) const {
+  if (!fs::exists(concat(path_, "/", name))) return;
+  const std::string removed = concat(path_, "/", kTemporary, "removed-", name);
+  remove_folder(removed);
+  rename_path(concat(path_, "/", name), removed);
+  remove_folder(removed);
+}
+
+std::string CheckpointFolder::begin(std::int64_t step, std::int64_t bytes) const {
+  create_folder(path_);
+  check_space(path_, bytes + kDescriptionBytes);
+  std::string temporary = concat(path_, "/", kTemporary, step_name(step));
+  remove_folder(temporary);
+  create_folder(temporary);
+  return temporary;
+}
+
+std::string CheckpointFolder::commit(const std::string& temporary, const CheckpointManifest& manifest,
+                                     const std::vector<ShardRecord>& shards) const {
+  const std::string name = step_name(manifest.step);
+  std::string path = concat(path_, "/", name);
+  std::vector<FileRecord> views;
+  views.push_back(write_view(temporary, "parameters.h5", "parameters", shards));
+  const auto is_average = [](const PieceRecord& piece) { return piece.tensor.starts_with("average/"); };
+  if (std::ranges::any_of(shards,
+                          [&](const auto& shard) { return std::ranges::any_of(shard.pieces, is_average); }))
+    views.push_back(write_view(temporary, "average.h5", "average", shards));
+  reached(SavePhase::kViewsWritten, 0);
+  const Survey present = survey();
+  const std::int64_t serial = present.whole.empty() ? 1 : present.whole.front().serial + 1;
+  const std::string text = write_manifest(manifest, serial, shards, views);
+  read_manifest(text, manifest_path(temporary));
+  write_text_atomically(manifest_path(temporary), text);
+  reached(SavePhase::kManifestSynced, 0);
+  if (fs::exists(path)) {
+    discard(name + kReplaced);
+    rename_path(path, path + kReplaced);
+    reached(SavePhase::kOldMoved, 0);
+  }
+  rename_path(temporary, path);
+  sync_folder(path_);
+  reached(SavePhase::kRenamed, 0);
+  return path;
+}
+
+std::vector<bool> CheckpointFolder::kept(const std::vector<Entry>& whole, const Retention& retention) {
+  std::optional<std::size_t> best;
+  for (std::size_t i = 0; i < whole.size(); ++i) {
+    const auto& score = whole[i].score;
+    if (retention.best_metric.empty() || !score || score->metric != retention.best_metric) continue;
+    if (!best || better(score->value, whole[*best].score->value, retention)) best = i;
+  }
+  std::vector<bool> result;
+  for (std::size_t i = 0; i < whole.size(); ++i) {
+    const bool newest = std::cmp_less(i, retention.keep);
+    const bool kth = retention.keep_every > 0 && whole[i].step % retention.keep_every == 0;
+    result.push_back(newest || kth || best == i);
+  }
+  return result;
+}
+
+void CheckpointFolder::retire(const std::string& newest, const Retention& retention) const {
+  write_text_atomically(path_ + "/latest", file_name(newest));
+  reached(SavePhase::kLatestWritten, 0);
+  discard(file_name(newest) + kReplaced);
+  const std::vector<Entry> whole = survey().whole;
+  const std::vector<bool> keeps = kept(whole, retention);
+  for (std::size_t i = 0; i < whole.size(); ++i) {
+    if (keeps[i]) continue;
+    discard(whole[i].name);
+    reached(SavePhase::kFirstRemoved, 0);
+  }
+  sync_folder(path_);
+}
+
+void CheckpointFolder::abandon(const std::string& temporary) noexcept {
+  std::error_code ignored;
+  fs::remove_all(temporary, ignored);
+}
+
+}  // namespace jigsaw

@@ -1,0 +1,231 @@
+#include "checkpoint/manifest.h"
+
+#include <algorithm>
+#include <map>
+
+#include "base/text.h"
+#include "files/digest.h"
+
+namespace jigsaw {
+namespace {
+
+constexpr std::int64_t kFormatVersion = 2;
+constexpr const char* kDigestKey = "xxh64";
+/// Elements of a tensor: what is larger is no tensor but an attempt to overflow.
+constexpr std::int64_t kMostElements = std::int64_t{1} << 56;
+
+/// How a manifest ends.
+std::string digest_suffix(const std::string& digest) {
+  return concat(",\"", kDigestKey, "\":\"", digest, "\"}");
+}
+
+[[noreturn]] void refuse(const std::string& path, const std::string& why) {
+  throw CheckpointError(concat(path, " is not a whole manifest of a checkpoint: ", why));
+}
+
+void check_version(const Json& json, const std::string& path) {
+  const auto version = json.find("format_version");
+  if (version == json.end() || !version->is_number_integer()) refuse(path, "it has no format_version");
+  if (version->get<std::int64_t>() != kFormatVersion) {
+    throw CheckpointError(concat(path, " is of format version ", version->dump(),
+                                 ", this program reads version ", kFormatVersion,
+                                 "; use the program that wrote it, or a newer one"));
+  }
+}
+
+/// The manifest's own digest is its last key: of the text without it.
+void check_digest(const Json& json, std::string_view text, const std::string& path) {
+  const auto digest = json.find(kDigestKey);
+  if (digest == json.end() || !digest->is_string()) refuse(path, "it has no digest");
+  const std::string end = digest_suffix(digest->get<std::string>());
+  while (!text.empty() && text.back() == '\n') text.remove_suffix(1);
+  if (!text.ends_with(end)) refuse(path, "its digest is not its last key");
+  text.remove_suffix(end.size());
+  if (digest_of_text(concat(text, "}")) != digest->get<std::string>())
+    refuse(path, "its digest does not fit");
+}
+
+std::int64_t natural(const Json& json) {
+  const auto number = json.get<std::int64_t>();
+  if (!json.is_number_integer() || number < 0) fail("a count is not a whole number of at least 0");
+  return number;
+}
+
+Json list(const Shape& shape) {
+  return std::vector<std::int64_t>(shape.begin(), shape.end());
+}
+
+Shape read_shape(const Json& json) {
+  if (json.size() > Shape::kMaxRank) fail("a tensor has too many dims");
+  Shape shape;
+  std::int64_t count = 1;
+  for (const Json& extent : json) {
+    shape.append(natural(extent));
+    if (shape.back() > kMostElements / std::max<std::int64_t>(count, 1)) fail("a tensor is too large");
+    count *= shape.back();
+  }
+  return shape;
+}
+
+DType read_dtype(const Json& json) {
+  for (const DType dtype : {DType::kFloat32, DType::kFloat64}) {
+    if (json.get<std::string>() == name(dtype)) return dtype;
+  }
+  fail("a tensor is neither fp32 nor fp64");
+}
+
+Json describe_file(const FileRecord& file) {
+  return {{"name", file.name}, {"bytes", file.bytes}, {kDigestKey, file.digest}};
+}
+
+FileRecord read_file_record(const Json& json) {
+  FileRecord file{json.at("name").get<std::string>(), natural(json.at("bytes")),
+                  json.at(kDigestKey).get<std::string>()};
+  if (file.name.empty() || file.name.front() == '.' || file.name.find('/') != std::string::npos)
+    fail("a file is not named as one of a checkpoint");
+  return file;
+}
+
+PieceRecord read_piece(const Json& json, const std::vector<TensorRecord>& tensors, const FileRecord& file) {
+  const TensorRecord& tensor = tensors.at(static_cast<std::size_t>(natural(json.at(0))));
+  PieceRecord piece{tensor.name,         tensor.dtype,
+                    tensor.shape,        {read_shape(json.at(1)), read_shape(json.at(2))},
+                    natural(json.at(3)), json.at(4).get<std::string>()};
+  const Box& box = piece.box;
+  bool fits = box.begin.rank() == tensor.shape.rank() && box.extent.rank() == tensor.shape.rank();
+  for (int dim = 0; fits && dim < tensor.shape.rank(); ++dim) {
+    fits = box.extent[dim] <= tensor.shape[dim] && box.begin[dim] <= tensor.shape[dim] - box.extent[dim];
+  }
+  if (!fits) fail(concat("a piece lies outside of the tensor ", tensor.name));
+  if (piece.offset > file.bytes || box.extent.count() > (file.bytes - piece.offset) / size_of(tensor.dtype))
+    fail(concat("a piece of the tensor ", tensor.name, " lies outside of the file ", file.name));
+  return piece;
+}
+
+void check_whole(const std::vector<TensorRecord>& tensors, const std::vector<ShardRecord>& shards) {
+  std::map<std::string, std::int64_t> counts;
+  for (const ShardRecord& shard : shards) {
+    for (const PieceRecord& piece : shard.pieces) counts[piece.tensor] += piece.box.extent.count();
+  }
+  for (const TensorRecord& tensor : tensors) {
+    if (counts[tensor.name] != tensor.shape.count())
+      fail(concat("the pieces of the tensor ", tensor.name, " do not make it up"));
+  }
+}
+
+std::vector<TensorRecord> read_tensors(const Json& json) {
+  std::vector<TensorRecord> tensors;
+  for (const Json& tensor : json) {
+    tensors.push_back({tensor.at(0).get<std::string>(), read_dtype(tensor.at(1)), read_shape(tensor.at(2))});
+  }
+  return tensors;
+}
+
+}  // namespace
+
+const TensorRecord* StoredManifest::find(const std::string& tensor) const {
+  const auto found = std::ranges::find(tensors, tensor, &TensorRecord::name);
+  return found == tensors.end() ? nullptr : &*found;
+}
+
+const TensorRecord* StoredManifest::find_group(const std::string& group) const {
+  const auto found =
+      std::ranges::find_if(tensors, [&](const auto& tensor) { return tensor.name.starts_with(group + "/"); });
+  return found == tensors.end() ? nullptr : &*found;
+}
+
+std::vector<FileRecord> StoredManifest::files() const {
+  std::vector<FileRecord> result;
+  for (const ShardRecord& shard : shards) result.push_back(shard.file);
+  result.insert(result.end(), views.begin(), views.end());
+  return result;
+}
+
+std::vector<TensorRecord> tensors_of(const std::vector<ShardRecord>& shards) {
+  std::vector<TensorRecord> tensors;
+  std::map<std::string, bool> seen;
+  for (const ShardRecord& shard : shards) {
+    for (const PieceRecord& piece : shard.pieces) {
+      if (!std::exchange(seen[piece.tensor], true))
+        tensors.push_back({piece.tensor, piece.dtype, piece.shape});
+    }
+  }
+  return tensors;
+}
+
+Json describe_shards(const std::vector<ShardRecord>& shards) {
+  Json json = {{"tensors", Json::array()}, {"shards", Json::array()}};
+  std::map<std::string, std::size_t> index;
+  for (const TensorRecord& tensor : tensors_of(shards)) {
+    index.emplace(tensor.name, index.size());
+    json["tensors"].push_back(Json::array({tensor.name, name(tensor.dtype), list(tensor.shape)}));
+  }
+  for (const ShardRecord& shard : shards) {
+    Json described = describe_file(shard.file);
+    described["pieces"] = Json::array();
+    for (const PieceRecord& piece : shard.pieces) {
+      described["pieces"].push_back(Json::array({index.at(piece.tensor), list(piece.box.begin),
+                                                 list(piece.box.extent), piece.offset, piece.digest}));
+    }
+    json["shards"].push_back(std::move(described));
+  }
+  return json;
+}
+
+std::vector<ShardRecord> read_shards(const Json& json, bool whole) {
+  const std::vector<TensorRecord> tensors = read_tensors(json.at("tensors"));
+  std::vector<ShardRecord> shards;
+  for (const Json& described : json.at("shards")) {
+    ShardRecord shard{read_file_record(described), {}};
+    for (const Json& piece : described.at("pieces")) {
+      shard.pieces.push_back(read_piece(piece, tensors, shard.file));
+    }
+    shards.push_back(std::move(shard));
+  }
+  if (whole) check_whole(tensors, shards);
+  return shards;
+}
+
+std::string write_manifest(const CheckpointManifest& manifest, std::int64_t serial,
+                           const std::vector<ShardRecord>& shards, const std::vector<FileRecord>& views) {
+  Json json = {{"format_version", kFormatVersion},
+               {"serial", serial},
+               {"step", manifest.step},
+               {"mesh", manifest.mesh},
+               {"extra", manifest.extra}};
+  if (manifest.score) json["score"] = {{"metric", manifest.score->metric}, {"value", manifest.score->value}};
+  json.update(describe_shards(shards));
+  json["views"] = Json::array();
+  for (const FileRecord& view : views) json["views"].push_back(describe_file(view));
+  std::string text = json.dump();
+  const std::string end = digest_suffix(digest_of_text(text));
+  text.pop_back();
+  return concat(text, end, "\n");
+}
+
+StoredManifest read_manifest(std::string_view text, const std::string& path) {
+  try {
+    const Json json = parse_json(text, path);
+    if (!json.is_object()) refuse(path, concat("it holds ", describe(json)));
+    check_version(json, path);
+    check_digest(json, text, path);
+    StoredManifest stored;
+    stored.manifest.step = natural(json.at("step"));
+    stored.manifest.mesh = json.at("mesh");
+    stored.manifest.extra = json.at("extra");
+    stored.serial = natural(json.at("serial"));
+    if (const auto score = json.find("score"); score != json.end()) {
+      stored.manifest.score = {score->at("metric").get<std::string>(), score->at("value").get<double>()};
+    }
+    stored.tensors = read_tensors(json.at("tensors"));
+    stored.shards = read_shards(json, true);
+    for (const Json& view : json.at("views")) stored.views.push_back(read_file_record(view));
+    return stored;
+  } catch (const CheckpointError&) {
+    throw;
+  } catch (const std::exception& error) {
+    refuse(path, error.what());
+  }
+}
+
+}  // namespace jigsaw

@@ -1,0 +1,71 @@
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "checkpoint/shard.h"
+#include "config/json.h"
+
+namespace jigsaw {
+
+/// How well the state of a checkpoint did in the validation after its step.
+struct CheckpointScore {
+  std::string metric;
+  double value = 0;
+};
+
+/// What a checkpoint says of the run as a whole; given and returned as it is. `extra` holds what is no
+/// array: seed, sampler, schedule, counters, statistics, … Numbers in it are finite.
+struct CheckpointManifest {
+  std::int64_t step = 0;
+  Json mesh;
+  Json extra;
+  std::optional<CheckpointScore> score;
+};
+
+/// A whole tensor of a checkpoint; the pieces in the shards make it up.
+struct TensorRecord {
+  std::string name;
+  DType dtype = DType::kFloat32;
+  Shape shape;
+};
+
+/// All that manifest.json holds.
+struct StoredManifest {
+  CheckpointManifest manifest;
+  /// Counts the checkpoints of a folder in the order in which they were saved, which need not be that of
+  /// their steps: a run may have been taken back to an earlier one.
+  std::int64_t serial = 0;
+  std::vector<TensorRecord> tensors;  ///< in the order of the model
+  std::vector<ShardRecord> shards;    ///< by rank
+  std::vector<FileRecord> views;      ///< files beside the shards that show whole tensors
+
+  /// Nothing when there is no tensor of that name.
+  const TensorRecord* find(const std::string& tensor) const;
+  /// The first tensor "<group>/…".
+  const TensorRecord* find_group(const std::string& group) const;
+  /// Shards and views.
+  std::vector<FileRecord> files() const;
+};
+
+/// Shards as JSON, {"tensors": …, "shards": …}, and back: for the manifest and on the way to the rank that
+/// writes it.
+Json describe_shards(const std::vector<ShardRecord>& shards);
+/// @throws Error  when the text is not that, or the pieces do not make up whole tensors or lie outside of
+///                their files. `whole` false: pieces may be missing.
+std::vector<ShardRecord> read_shards(const Json& json, bool whole);
+
+/// @param shards  of every rank, in order.
+std::string write_manifest(const CheckpointManifest& manifest, std::int64_t serial,
+                           const std::vector<ShardRecord>& shards, const std::vector<FileRecord>& views);
+
+/// @param path  of manifest.json, for errors.
+/// @throws CheckpointError  when the text is not a whole manifest, or one of a newer format.
+StoredManifest read_manifest(std::string_view text, const std::string& path);
+
+/// The tensors of shards, in the order in which they come first.
+std::vector<TensorRecord> tensors_of(const std::vector<ShardRecord>& shards);
+
+}  // namespace jigsaw

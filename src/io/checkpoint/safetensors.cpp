@@ -1,0 +1,240 @@
+#include "checkpoint/safetensors.h"
+
+#include <fcntl.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <filesystem>
+#include <optional>
+
+#include "base/file.h"
+#include "base/text.h"
+#include "checkpoint/folder.h"
+
+namespace jigsaw {
+namespace {
+
+static_assert(std::endian::native == std::endian::little, "elements are written as they stand in memory");
+
+constexpr std::int64_t kLengthBytes = 8;
+constexpr std::int64_t kMostHeaderBytes = 100'000'000;  // the reference implementation's limit
+constexpr std::int64_t kChunkBytes = 64 << 20;
+constexpr std::int64_t kShardBytes = 256 << 20;
+constexpr std::int64_t kMostElements = std::int64_t{1} << 56;
+
+[[noreturn]] void refuse(const std::string& path, const std::string& why) {
+  throw DataError(concat(path, " is no safetensors file that can be used: ", why));
+}
+
+/// Bytes of an element; nothing for a type that is not imported.
+std::optional<std::int64_t> element_bytes(const std::string& dtype) {
+  if (dtype == "F64") return 8;
+  if (dtype == "F32") return 4;
+  if (dtype == "F16" || dtype == "BF16") return 2;
+  return std::nullopt;
+}
+
+DType stored_type(const std::string& dtype) {
+  return dtype == "F64" ? DType::kFloat64 : DType::kFloat32;
+}
+
+/// IEEE binary16.
+float half_to_float(std::uint16_t bits) {
+  const int exponent = bits >> 10 & 0x1f, fraction = bits & 0x3ff;
+  const float sign = (bits & 0x8000) != 0 ? -1.0F : 1.0F;
+  if (exponent == 0) return sign * std::ldexp(static_cast<float>(fraction), -24);
+  if (exponent == 31) return fraction != 0 ? NAN : sign * INFINITY;
+  return sign * std::ldexp(static_cast<float>(1024 + fraction), exponent - 25);
+}
+
+Shape read_shape(const Json& json, const std::string& path) {
+  if (!json.is_array() || json.size() > Shape::kMaxRank) refuse(path, "a tensor has too many dims");
+  Shape shape;
+  std::int64_t count = 1;
+  for (const Json& extent : json) {
+    if (!extent.is_number_unsigned()) refuse(path, "an extent is no whole number");
+    const auto value = extent.get<std::uint64_t>();
+    if (value > static_cast<std::uint64_t>(kMostElements / std::max<std::int64_t>(count, 1)))
+      refuse(path, "a tensor is too large");
+    shape.append(static_cast<std::int64_t>(value));
+    count *= shape.back();
+  }
+  return shape;
+}
+
+/// Boxes of whole rows along the first dim, of about kChunkBytes each, one row at least.
+std::vector<Box> row_boxes(const Shape& shape, std::int64_t element) {
+  if (shape.rank() == 0) return {Box::whole(shape)};
+  const std::int64_t row = std::max<std::int64_t>(shape.count(1, shape.rank()) * element, 1);
+  const std::int64_t rows = std::max<std::int64_t>(kChunkBytes / row, 1);
+  std::vector<Box> boxes;
+  for (std::int64_t first = 0; first < shape[0]; first += rows) {
+    Box box = Box::whole(shape);
+    box.begin[0] = first;
+    box.extent[0] = std::min(rows, shape[0] - first);
+    boxes.push_back(box);
+  }
+  return boxes;
+}
+
+std::string header_of(const std::vector<TensorRecord>& tensors, std::size_t prefix) {
+  Json header = {{"__metadata__", {{"format", "pt"}}}};
+  std::int64_t at = 0;
+  for (const TensorRecord& tensor : tensors) {
+    const std::int64_t end = at + tensor.shape.count() * size_of(tensor.dtype);
+    header[tensor.name.substr(prefix)] = {
+        {"dtype", tensor.dtype == DType::kFloat64 ? "F64" : "F32"},
+        {"shape", std::vector<std::int64_t>(tensor.shape.begin(), tensor.shape.end())},
+        {"data_offsets", {at, end}}};
+    at = end;
+  }
+  std::string text = header.dump();
+  text.resize((text.size() + 7) / 8 * 8, ' ');  // so that elements are aligned
+  return text;
+}
+
+/// The elements of a box of rows, in the type in which checkpoints hold them.
+Array read_rows(const File& file, const SafetensorsEntry& entry, const Box& box, Context& context) {
+  const std::int64_t element = *element_bytes(entry.dtype);
+  const std::int64_t row = entry.shape.rank() == 0 ? 0 : entry.shape.count(1, entry.shape.rank());
+  const std::int64_t first = entry.shape.rank() == 0 ? 0 : box.begin[0] * row;
+  Array rows(context, {box.extent.count()}, stored_type(entry.dtype), Purpose::kWorkspace);
+  const std::int64_t offset = entry.begin + first * element;
+  if (element > 2) {
+    file.read({rows.raw(), static_cast<std::size_t>(rows.bytes())}, offset);
+    return rows;
+  }
+  std::vector<std::uint16_t> bits(static_cast<std::size_t>(rows.count()));
+  file.read(std::as_writable_bytes(std::span(bits)), offset);
+  const bool brain = entry.dtype == "BF16";
+  std::ranges::transform(bits, rows.data<float>(), [&](std::uint16_t x) {
+    return brain ? std::bit_cast<float>(static_cast<std::uint32_t>(x) << 16) : half_to_float(x);
+  });
+  return rows;
+}
+
+}  // namespace
+
+std::vector<SafetensorsEntry> read_safetensors_header(const std::string& path) try {
+  const File file(path, O_RDONLY);
+  std::uint64_t length = 0;
+  if (file.size() < kLengthBytes) refuse(path, "it is too short");
+  file.read(std::as_writable_bytes(std::span(&length, 1)), 0);
+  const auto rest = static_cast<std::uint64_t>(file.size() - kLengthBytes);
+  if (length > rest || length > static_cast<std::uint64_t>(kMostHeaderBytes))
+    refuse(path, "its header does not fit into it");
+  std::string text(length, '\0');
+  file.read(std::as_writable_bytes(std::span(text)), kLengthBytes);
+  const Json header = parse_json(text, path);
+  if (!header.is_object()) refuse(path, "its header is no object");
+  const std::int64_t data = kLengthBytes + static_cast<std::int64_t>(length);
+  std::vector<SafetensorsEntry> entries;
+  for (const auto& [name, described] : header.items()) {
+    if (name == "__metadata__") continue;
+    SafetensorsEntry entry{name, described.at("dtype").get<std::string>(),
+                           read_shape(described.at("shape"), path)};
+    const Json& offsets = described.at("data_offsets");
+    if (!offsets.is_array() || offsets.size() != 2 || !offsets[0].is_number_unsigned() ||
+        !offsets[1].is_number_unsigned() ||
+        offsets[0].get<std::uint64_t>() > offsets[1].get<std::uint64_t>() ||
+        offsets[1].get<std::uint64_t>() > rest - length)
+      refuse(path, concat("the tensor ", quote(name), " lies outside of it"));
+    entry.begin = data + offsets[0].get<std::int64_t>();
+    entry.end = data + offsets[1].get<std::int64_t>();
+    const auto element = element_bytes(entry.dtype);
+    if (element && entry.end - entry.begin != entry.shape.count() * *element)
+      refuse(path, concat("the tensor ", quote(name), " has another number of bytes than its shape says"));
+    entries.push_back(std::move(entry));
+  }
+  std::ranges::sort(entries, {}, &SafetensorsEntry::begin);
+  return entries;
+} catch (const DataError&) {
+  throw;
+} catch (const std::exception& error) {
+  refuse(path, error.what());
+}
+
+int export_safetensors(const FoundCheckpoint& checkpoint, const std::string& group, const std::string& output,
+                       Context& context) {
+  std::vector<TensorRecord> tensors;
+  for (const TensorRecord& tensor : checkpoint.stored.tensors) {
+    if (tensor.name.starts_with(group + "/")) tensors.push_back(tensor);
+  }
+  if (tensors.empty())
+    throw CheckpointError(concat("the checkpoint ", checkpoint.path, " holds no tensors \"", group, "/…\""));
+  const std::string header = header_of(tensors, group.size() + 1), temporary = output + ".tmp";
+  try {
+    File file(temporary, O_WRONLY | O_CREAT | O_TRUNC);
+    const auto length = static_cast<std::uint64_t>(header.size());
+    file.write(std::as_bytes(std::span(&length, 1)), 0);
+    file.write(std::as_bytes(std::span(header)), kLengthBytes);
+    std::int64_t at = kLengthBytes + static_cast<std::int64_t>(header.size());
+    for (const TensorRecord& tensor : tensors) {
+      for (const Box& box : row_boxes(tensor.shape, size_of(tensor.dtype))) {
+        const Array rows(context, {box.extent.count()}, tensor.dtype, Purpose::kWorkspace);
+        read_pieces(checkpoint, {{tensor.name, tensor.shape, box, rows}});
+        file.write({rows.raw(), static_cast<std::size_t>(rows.bytes())}, at);
+        at += rows.bytes();
+      }
+    }
+    file.sync();
+    rename_path(temporary, output);
+  } catch (...) {
+    std::error_code ignored;
+    std::filesystem::remove(temporary, ignored);
+    throw;
+  }
+  sync_folder(std::filesystem::path(output).parent_path().string());
+  return static_cast<int>(tensors.size());
+}
+
+std::string import_safetensors(const std::string& input, const std::string& folder, Context& context) {
+  const std::vector<SafetensorsEntry> entries = read_safetensors_header(input);
+  std::int64_t bytes = 0;
+  for (const SafetensorsEntry& entry : entries) {
+    if (!element_bytes(entry.dtype))
+      refuse(input, concat("the tensor ", quote(entry.name), " is of type ", entry.dtype,
+                           ", F64, F32, F16 and BF16 are read"));
+    bytes += entry.shape.count() * size_of(stored_type(entry.dtype));
+  }
+  const CheckpointFolder checkpoints(folder);
+  if (const CheckpointFolder::Survey present = checkpoints.survey();
+      !present.whole.empty() || !present.warnings.empty()) {
+    throw CheckpointError(concat(quote(folder), " holds checkpoints; import into a folder of its own"));
+  }
+  const File file(input, O_RDONLY);
+  const std::string temporary = checkpoints.begin(0, bytes);
+  try {
+    std::vector<ShardRecord> shards;
+    std::vector<CheckpointPiece> pieces;
+    std::int64_t held = 0;
+    const auto flush = [&] {
+      shards.push_back(write_shard(temporary, shard_name(shards.size()), pieces));
+      pieces.clear();
+      held = 0;
+    };
+    for (const SafetensorsEntry& entry : entries) {
+      for (const Box& box : row_boxes(entry.shape, size_of(stored_type(entry.dtype)))) {
+        pieces.push_back(
+            {concat("parameters/", entry.name), entry.shape, box, read_rows(file, entry, box, context)});
+        held += pieces.back().array.bytes();
+        if (held >= kShardBytes) flush();
+      }
+    }
+    if (!pieces.empty() || shards.empty()) flush();
+    sync_folder(temporary);
+    const std::string name = std::filesystem::path(input).filename().string();
+    const CheckpointManifest manifest{0, Json::object(), {{"imported_from", name}}, {}};
+    std::string path = checkpoints.commit(temporary, manifest, shards);
+    checkpoints.retire(path, {});
+    return path;
+  } catch (...) {
+    CheckpointFolder::abandon(temporary);
+    throw;
+  }
+}
+
+}  // namespace jigsaw

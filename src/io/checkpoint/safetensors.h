@@ -1,0 +1,36 @@
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "array/context.h"
+#include "checkpoint/checkpoint.h"
+
+namespace jigsaw {
+
+/// A tensor of a safetensors file (github.com/huggingface/safetensors, "Format"): 8 bytes, little-endian,
+/// with the length of a JSON header; the header; the elements of all tensors, row-major.
+struct SafetensorsEntry {
+  std::string name;
+  std::string dtype;  ///< "F32", "F64", "F16", "BF16", …
+  Shape shape;
+  std::int64_t begin = 0, end = 0;  ///< of its bytes in the file
+};
+
+/// The header of a file, in the order of the bytes. @throws DataError  that names the file when it is no
+/// safetensors file or its header and size do not fit.
+std::vector<SafetensorsEntry> read_safetensors_header(const std::string& path);
+
+/// Writes the tensors "<group>/<name>" of a checkpoint as whole tensors "<name>", atomically. No more than
+/// rows of about 64 MiB are held at a time. @return  how many tensors.
+/// @throws CheckpointError, FileError
+int export_safetensors(const FoundCheckpoint& checkpoint, const std::string& group, const std::string& output,
+                       Context& context);
+
+/// Writes a checkpoint of parameters alone, for --init-from, into `folder`; F16 and BF16 become fp32. No more
+/// than about 256 MiB are held at a time.
+/// @return  the checkpoint's path.
+/// @throws DataError  when the file cannot be used; CheckpointError, FileError
+std::string import_safetensors(const std::string& input, const std::string& folder, Context& context);
+
+}  // namespace jigsaw

@@ -1,0 +1,155 @@
+#include "checkpoint/writer.h"
+
+#include <array>
+#include <chrono>
+#include <cstring>
+#include <map>
+
+#include "base/file.h"
+#include "base/text.h"
+#include "checkpoint/save_phase.h"
+#include "comm/agreement.h"
+
+namespace jigsaw {
+namespace {
+
+double now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+template <typename T>
+bool is_ready(const std::future<T>& future) {
+  return future.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
+}
+
+}  // namespace
+
+CheckpointWriter::CheckpointWriter(std::string folder, Retention retention, Communicator& communicator)
+    : folder_(std::move(folder)), retention_(std::move(retention)), communicator_(communicator) {
+  require(retention_.keep >= 1, "of checkpoints at least one is kept");
+}
+
+CheckpointWriter::~CheckpointWriter() {
+  if (shard_.valid()) shard_.wait();
+  if (committed_.valid()) committed_.wait();
+  if (busy() && communicator_.rank() == 0) CheckpointFolder::abandon(temporary_);
+}
+
+std::optional<SaveOutcome> CheckpointWriter::start(const CheckpointManifest& manifest,
+                                                   const std::vector<CheckpointPiece>& pieces) {
+  require(!busy(), "a checkpoint is saved while another one is");
+  started_ = now();
+  manifest_ = manifest;
+  double bytes = 0;
+  for (const CheckpointPiece& piece : pieces) bytes += static_cast<double>(piece.array.bytes());
+  bytes = communicator_.all_reduce(std::array{bytes}, ReduceOp::kSum)[0];
+  const std::string failure = first_failure(communicator_, [&] {
+    if (communicator_.rank() == 0)
+      temporary_ = folder_.begin(manifest.step, static_cast<std::int64_t>(bytes));
+  });
+  if (!failure.empty()) return end("", failure);
+  temporary_ = communicator_.all_gather_text(temporary_).front();
+  copy(pieces);
+  stage_ = Stage::kWriting;
+  shard_ = std::async(std::launch::async, [this] { return write(); });
+  return std::nullopt;
+}
+
+/// Into one array per type, which the arena keeps for the next save: fresh pages would cost more than the
+/// copying.
+void CheckpointWriter::copy(const std::vector<CheckpointPiece>& pieces) {
+  std::map<DType, std::int64_t> counts;
+  for (const CheckpointPiece& piece : pieces) counts[piece.array.dtype()] += piece.array.count();
+  std::map<DType, Array> buffers;
+  for (const auto& [dtype, count] : counts)
+    buffers[dtype] = Array(communicator_.context(), {count}, dtype, Purpose::kWorkspace);
+  std::map<DType, std::int64_t> at;
+  pieces_ = pieces;
+  for (CheckpointPiece& piece : pieces_) {
+    require(piece.array.device() == Device::kCpu, "checkpoints hold pieces that stand on the host");
+    const DType dtype = piece.array.dtype();
+    const Array target = buffers[dtype].slice(at[dtype], piece.array.shape());
+    at[dtype] += piece.array.count();
+    std::memcpy(target.raw(), piece.array.raw(), static_cast<std::size_t>(piece.array.bytes()));
+    piece.array = target;
+  }
+}
+
+/// On this rank's thread.
+ShardRecord CheckpointWriter::write() {
+  const int rank = communicator_.rank();
+  reached(SavePhase::kCopied, rank);
+  ShardRecord shard = write_shard(temporary_, shard_name(static_cast<std::size_t>(rank)), pieces_,
+                                  [rank] { reached(SavePhase::kShardHalf, rank); });
+  sync_folder(temporary_);
+  reached(SavePhase::kShardSynced, rank);
+  return shard;
+}
+
+/// On rank 0's thread.
+CheckpointWriter::Committed CheckpointWriter::commit(const std::vector<std::string>& records) {
+  Committed result;
+  try {
+    std::vector<ShardRecord> shards;
+    for (const std::string& record : records) {
+      shards.push_back(read_shards(Json::parse(record), false).front());
+    }
+    result.path = folder_.commit(temporary_, manifest_, shards);
+    folder_.retire(result.path, retention_);
+  } catch (const std::exception& error) {
+    result.failure = error.what();
+  }
+  return result;
+}
+
+std::optional<SaveOutcome> CheckpointWriter::advance(bool wait) {
+  if (!busy()) return std::nullopt;
+  const auto ready = [&](const auto& future) {
+    if (wait && future.valid()) future.wait();
+    const double mine = !future.valid() || is_ready(future) ? 1 : 0;
+    return communicator_.all_reduce(std::array{mine}, ReduceOp::kMin)[0] > 0;
+  };
+  if (stage_ == Stage::kWriting && ready(shard_)) {
+    begin_commit();
+    if (!failure_.empty()) return end("", failure_);
+  }
+  if (stage_ != Stage::kCommitting || !ready(committed_)) return std::nullopt;
+  const Committed mine = committed_.valid() ? committed_.get() : Committed{};
+  const std::string path = communicator_.all_gather_text(mine.path).front();
+  return end(path, communicator_.all_gather_text(mine.failure).front());
+}
+
+/// All shards are written, or one failed.
+void CheckpointWriter::begin_commit() {
+  ShardRecord shard;
+  failure_ = first_failure(communicator_, [&] { shard = shard_.get(); });
+  pieces_.clear();
+  if (!failure_.empty()) return;
+  std::vector<std::string> records = communicator_.all_gather_text(describe_shards({shard}).dump());
+  reached(SavePhase::kAgreed, communicator_.rank());
+  stage_ = Stage::kCommitting;
+  if (communicator_.rank() != 0) return;
+  committed_ =
+      std::async(std::launch::async, [this, records = std::move(records)] { return commit(records); });
+}
+
+SaveOutcome CheckpointWriter::end(const std::string& path, const std::string& failure) {
+  stage_ = Stage::kIdle;
+  if (path.empty() && communicator_.rank() == 0) CheckpointFolder::abandon(temporary_);
+  return {manifest_.step, path, failure, now() - started_};
+}
+
+SaveOutcome save_checkpoint(const std::string& folder, const CheckpointManifest& manifest,
+                            const std::vector<CheckpointPiece>& pieces, Communicator& communicator,
+                            const Retention& retention) {
+  CheckpointWriter writer(folder, retention, communicator);
+  std::optional<SaveOutcome> outcome = writer.start(manifest, pieces);
+  if (!outcome) outcome = writer.finish();
+  if (!outcome->saved()) {
+    throw CheckpointError(
+        concat("the checkpoint of step ", manifest.step, " cannot be saved: ", outcome->failure));
+  }
+  return *outcome;
+}
+
+}  // namespace jigsaw

@@ -1,0 +1,77 @@
+#pragma once
+#include <future>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "checkpoint/folder.h"
+#include "comm/communicator.h"
+
+namespace jigsaw {
+
+/// How a save ended; the same on all ranks.
+struct SaveOutcome {
+  std::int64_t step = 0;
+  std::string path;     ///< of the checkpoint; "" when it could not be saved
+  std::string failure;  ///< why it could not be, or what went wrong after it stood; "" when nothing did
+  double seconds = 0;   ///< from start() on
+  bool saved() const { return !path.empty(); }
+};
+
+/// Saves checkpoints beside the training: start() copies this rank's pieces, a thread of each rank writes
+/// its shard, and when all ranks know that all shards are on the disk, a thread of rank 0 gives the whole its
+/// name. Until then nothing that was there is touched, and when a rank cannot write it stays so. Ranks agree
+/// in poll(), so that the threads never communicate.
+///
+/// start(), poll() and finish() are collective and never throw for what a disk does; on all ranks the outcome
+/// of a save is told once.
+class CheckpointWriter {
+ public:
+  CheckpointWriter(std::string folder, Retention retention, Communicator& communicator);
+  /// Waits for its thread. A save that is not agreed on by then is none: call finish() before.
+  ~CheckpointWriter();
+  CheckpointWriter(const CheckpointWriter&) = delete;
+  CheckpointWriter& operator=(const CheckpointWriter&) = delete;
+
+  bool busy() const { return stage_ != Stage::kIdle; }
+  /// Copies the pieces and begins to write; not while busy(). Returns an outcome only when the save cannot
+  /// even begin.
+  std::optional<SaveOutcome> start(const CheckpointManifest& manifest,
+                                   const std::vector<CheckpointPiece>& pieces);
+  /// The outcome of the save under way, once it ended. Costs nothing while not busy().
+  std::optional<SaveOutcome> poll() { return advance(false); }
+  /// Waits for it.
+  std::optional<SaveOutcome> finish() { return advance(true); }
+
+ private:
+  enum class Stage : std::uint8_t { kIdle, kWriting, kCommitting };
+  struct Committed {
+    std::string path, failure;
+  };
+
+  void copy(const std::vector<CheckpointPiece>& pieces);
+  ShardRecord write();
+  Committed commit(const std::vector<std::string>& records);
+  std::optional<SaveOutcome> advance(bool wait);
+  void begin_commit();
+  SaveOutcome end(const std::string& path, const std::string& failure);
+
+  CheckpointFolder folder_;
+  Retention retention_;
+  Communicator& communicator_;
+  Stage stage_ = Stage::kIdle;
+  double started_ = 0;
+  CheckpointManifest manifest_;
+  std::vector<CheckpointPiece> pieces_;  ///< the copies
+  std::string temporary_;
+  std::string failure_;
+  std::future<ShardRecord> shard_;
+  std::future<Committed> committed_;  ///< rank 0's
+};
+
+/// start() and finish() at once. @throws CheckpointError  when it could not be saved, on all ranks.
+SaveOutcome save_checkpoint(const std::string& folder, const CheckpointManifest& manifest,
+                            const std::vector<CheckpointPiece>& pieces, Communicator& communicator,
+                            const Retention& retention);
+
+}  // namespace jigsaw

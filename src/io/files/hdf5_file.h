@@ -1,0 +1,34 @@
+#pragma once
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+
+#include "files/variable_file.h"
+
+namespace jigsaw {
+
+/// An HDF5 file: its data sets of integers and floating point numbers, in all groups, with those attributes
+/// that NetCDF has, too (scale_factor, _FillValue, units, …).
+class Hdf5File : public VariableFile {
+ public:
+  /// Opens the file and finds its data sets. @throws DataError
+  explicit Hdf5File(std::string path);
+  ~Hdf5File() override;
+
+  void close() override;
+
+ protected:
+  void read_stored(const FileVariable& variable, const Box& box, std::span<double> out) override;
+
+ private:
+  void open();
+  std::int64_t data_set(const std::string& name);
+  void visit(std::int64_t group, const std::string& prefix, int depth);
+  void add(std::int64_t data_set, const std::string& name);
+
+  std::int64_t id_ = -1;                           ///< hid_t
+  std::map<std::string, std::int64_t> data_sets_;  ///< those open, each with its chunk cache
+};
+
+}  // namespace jigsaw

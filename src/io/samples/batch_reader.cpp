@@ -1,0 +1,196 @@
+#include "samples/batch_reader.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "samples/piece.h"
+
+namespace jigsaw {
+
+namespace {
+
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+
+/// Rows and columns of a piece of [B, H, W, C].
+Box plane_of(const Box& piece) {
+  return {{piece.begin[1], piece.begin[2]}, {piece.extent[1], piece.extent[2]}};
+}
+
+}  // namespace
+
+/// The states of one field that a batch needs, each read once.
+class BatchReader::Planes {
+ public:
+  Planes(FileSet& files, const Field& field) : files_(files), field_(field) {}
+
+  std::span<const double> at(Time time, const Box& plane) {
+    const auto known = std::find_if(read_.begin(), read_.end(), [&](const Plane& candidate) {
+      return candidate.time == time && candidate.box == plane;
+    });
+    if (known != read_.end()) return known->values;
+    std::vector<double> values(static_cast<std::size_t>(plane.extent.count()));
+    files_.read(field_, time, plane, values);
+    // Moving a Plane when the list grows leaves its values where they are.
+    return read_.emplace_back(Plane{time, plane, std::move(values)}).values;
+  }
+  bool available(Time time) const { return files_.has(field_, time); }
+
+ private:
+  struct Plane {
+    Time time;
+    Box box;
+    std::vector<double> values;
+  };
+
+  FileSet& files_;
+  Field field_;
+  std::vector<Plane> read_;
+};
+
+BatchReader::BatchReader(FileSet& files, const Channels& channels, const Statistics& statistics,
+                         Predict predict, int lead_hours)
+    : files_(files),
+      channels_(channels),
+      predict_(predict),
+      lead_(lead_hours * kHour),
+      forcings_(files.grid()) {
+  for (int c = 0; c < static_cast<int>(channels.inputs.size()); ++c) {
+    const Channel& channel = channels.inputs[static_cast<std::size_t>(c)];
+    if (channel.role != Role::kForcing) source_of(channel, statistics).inputs.push_back(c);
+  }
+  for (int c = 0; c < static_cast<int>(channels.targets.size()); ++c) {
+    source_of(channels.targets[static_cast<std::size_t>(c)], statistics).targets.push_back(c);
+  }
+}
+
+BatchReader::Source& BatchReader::source_of(const Channel& channel, const Statistics& statistics) {
+  const auto known = std::find_if(sources_.begin(), sources_.end(),
+                                  [&](const Source& source) { return source.field == channel.field; });
+  if (known != sources_.end()) return *known;
+  return sources_.emplace_back(Source{channel.field, channel.role, statistics.of(channel.field), {}, {}});
+}
+
+void BatchReader::check(const BatchRequest& request) const {
+  const Shape grid = files_.grid().shape();
+  require_piece(request.input, std::ssize(request.times), grid, channels_.inputs.size());
+  require_piece(request.target, std::ssize(request.times), grid, channels_.targets.size());
+  require(request.rollout >= 1, "a rollout has at least one step");
+  require(request.dtype != DType::kBfloat16, "batches are float32 or float64");
+}
+
+Batch BatchReader::read(const BatchRequest& request, const Context& context) {
+  check(request);
+  Batch batch;
+  batch.input = Array(context, request.input.extent, request.dtype, Purpose::kInput);
+  for (int r = 1; r <= request.rollout; ++r) {
+    batch.targets.emplace_back(context, request.target.extent, request.dtype, Purpose::kInput);
+    if (r == request.rollout) continue;
+    batch.forcings.push_back(Array::zeros(context, request.input.extent, request.dtype, Purpose::kInput));
+  }
+  if (request.baseline) {
+    batch.baseline = Array(context, request.target.extent, request.dtype, Purpose::kInput);
+  }
+  for (const Source& source : sources_) {
+    Planes planes(files_, source.field);
+    fill_inputs(source, request, planes, batch);
+    fill_targets(source, request, planes, batch);
+  }
+  fill_forcings(request, batch);
+  return batch;
+}
+
+void BatchReader::fill_inputs(const Source& source, const BatchRequest& request, Planes& planes,
+                              Batch& batch) {
+  const Box& piece = request.input;
+  const Box plane = plane_of(piece);
+  const double mean = source.statistics.mean, scale = 1 / source.statistics.deviation;
+  for (const int c : source.inputs) {
+    if (!covers(piece, c)) continue;
+    const Time shift = channels_.inputs[static_cast<std::size_t>(c)].hours * kHour;
+    for (std::int64_t b = piece.begin[0]; b < piece.end(0); ++b) {
+      const std::span<const double> x =
+          source.role == Role::kStatic ? static_plane(source, plane)
+                                       : planes.at(request.times[static_cast<std::size_t>(b)] + shift, plane);
+      write_channel(batch.input, piece, b, c,
+                    [&](std::size_t i) { return std::isnan(x[i]) ? 0.0 : (x[i] - mean) * scale; });
+    }
+  }
+}
+
+void BatchReader::fill_targets(const Source& source, const BatchRequest& request, Planes& planes,
+                               Batch& batch) {
+  const Box& piece = request.target;
+  const Box plane = plane_of(piece);
+  const bool increment = predict_ == Predict::kIncrement && source.role == Role::kPrognostic;
+  const double mean = source.statistics.mean;
+  const double scale = 1 / (increment ? source.statistics.increment_deviation : source.statistics.deviation);
+  for (const int c : source.targets) {
+    if (!covers(piece, c)) continue;
+    for (std::int64_t b = piece.begin[0]; b < piece.end(0); ++b) {
+      const Time start = request.times[static_cast<std::size_t>(b)];
+      for (int r = 1; r <= request.rollout; ++r) {
+        const Array& target = batch.targets[static_cast<std::size_t>(r - 1)];
+        const std::span<const double> y = planes.at(start + r * lead_, plane);
+        if (increment) {
+          const std::span<const double> x = planes.at(start, plane);
+          write_channel(target, piece, b, c, [&](std::size_t i) { return (y[i] - x[i]) * scale; });
+        } else {
+          write_channel(target, piece, b, c, [&](std::size_t i) { return (y[i] - mean) * scale; });
+        }
+      }
+    }
+    if (request.baseline) fill_baseline(source, c, request, planes, batch);
+  }
+}
+
+void BatchReader::fill_baseline(const Source& source, int channel, const BatchRequest& request,
+                                Planes& planes, Batch& batch) {
+  const Box& piece = request.target;
+  const bool increment = predict_ == Predict::kIncrement && source.role == Role::kPrognostic;
+  const double mean = source.statistics.mean, scale = 1 / source.statistics.deviation;
+  for (std::int64_t b = piece.begin[0]; b < piece.end(0); ++b) {
+    const Time start = request.times[static_cast<std::size_t>(b)];
+    if (increment) {
+      write_channel(batch.baseline, piece, b, channel, [](std::size_t) { return 0.0; });
+    } else if (!planes.available(start)) {
+      write_channel(batch.baseline, piece, b, channel, [](std::size_t) { return kNaN; });
+    } else {
+      const std::span<const double> x = planes.at(start, plane_of(piece));
+      write_channel(batch.baseline, piece, b, channel, [&](std::size_t i) { return (x[i] - mean) * scale; });
+    }
+  }
+}
+
+void BatchReader::fill_forcings(const BatchRequest& request, Batch& batch) {
+  const Box& piece = request.input;
+  const Box plane = plane_of(piece);
+  std::vector<double> values(static_cast<std::size_t>(plane.extent.count()));
+  for (int c = 0; c < static_cast<int>(channels_.inputs.size()); ++c) {
+    const Channel& channel = channels_.inputs[static_cast<std::size_t>(c)];
+    if (channel.role != Role::kForcing || !covers(piece, c)) continue;
+    for (std::int64_t b = piece.begin[0]; b < piece.end(0); ++b) {
+      const Time start = request.times[static_cast<std::size_t>(b)] + channel.hours * kHour;
+      for (int r = 0; r < request.rollout; ++r) {
+        forcings_.fill(channel.forcing, start + r * lead_, plane, values);
+        const Array& array = r == 0 ? batch.input : batch.forcings[static_cast<std::size_t>(r - 1)];
+        write_channel(array, piece, b, c, [&](std::size_t i) { return values[i]; });
+      }
+    }
+  }
+}
+
+std::span<const double> BatchReader::static_plane(const Source& source, const Box& plane) {
+  if (!(static_box_ == plane)) static_planes_.clear();
+  static_box_ = plane;
+  std::vector<double>& values = static_planes_[source.field];
+  if (values.empty()) {
+    values.resize(static_cast<std::size_t>(plane.extent.count()));
+    files_.read(source.field, 0, plane, values);
+  }
+  return values;
+}
+
+}  // namespace jigsaw

@@ -1,0 +1,83 @@
+#pragma once
+#include <cstdint>
+#include <map>
+#include <span>
+#include <vector>
+
+#include "array/array.h"
+#include "array/box.h"
+#include "samples/channels.h"
+#include "samples/file_set.h"
+#include "samples/statistics.h"
+
+namespace jigsaw {
+
+/// What one rank needs of a global batch.
+struct BatchRequest {
+  std::vector<Time> times;  ///< time 0 of every sample of the global batch, B in all
+  Box input;                ///< the rank's piece of [B, H, W, Cin]; may be empty
+  Box target;               ///< the rank's piece of [B, H, W, Cout]; may be empty
+  int rollout = 1;
+  bool baseline = false;
+  DType dtype = DType::kFloat32;  ///< or kFloat64
+};
+
+/// The rank's pieces, contiguous, with the extents of their boxes.
+struct Batch {
+  Array input;  ///< normalised, (x − mean) / deviation; 0 where the value is missing
+  /// For r = 1 … rollout (at index r − 1), NaN where the value is missing. The state at time 0 + r · lead,
+  /// normalised; or, where increments are predicted, of prognostic channels (x(r · lead) − x(0)) / deviation
+  /// of the increments.
+  std::vector<Array> targets;
+  /// For r = 1 … rollout − 1: what the forcing channels of the input become when the forecast goes on from
+  /// time 0 + r · lead; 0 in all other channels. Shaped like the input.
+  std::vector<Array> forcings;
+  /// Persistence in the target's own normalisation, if asked for: 0 for increments, else the state at time 0;
+  /// NaN where that is missing or not in the files.
+  Array baseline;
+};
+
+/// Reads the pieces of batches: of each field that the piece's channels need, the rows and columns of the
+/// piece, one hyperslab per time; what a batch needs twice is read once, and static fields are kept.
+/// The files, which it does not own, may be shared; the reader is for one thread.
+class BatchReader {
+ public:
+  /// @param statistics  have passed check_statistics(). @param files  have all fields selected.
+  BatchReader(FileSet& files, const Channels& channels, const Statistics& statistics, Predict predict,
+              int lead_hours);
+
+  /// @param context  on the host; its arena counts the arrays as Purpose::kInput.
+  /// @throws DataError  when a time is not in the files or cannot be read; ShapeError when a box does not
+  /// fit.
+  Batch read(const BatchRequest& request, const Context& context);
+
+ private:
+  /// A field, and the channels that are made of it.
+  struct Source {
+    Field field;
+    Role role = Role::kPrognostic;
+    FieldStatistics statistics;
+    std::vector<int> inputs, targets;
+  };
+  class Planes;
+
+  void check(const BatchRequest& request) const;
+  Source& source_of(const Channel& channel, const Statistics& statistics);
+  void fill_inputs(const Source& source, const BatchRequest& request, Planes& planes, Batch& batch);
+  void fill_targets(const Source& source, const BatchRequest& request, Planes& planes, Batch& batch);
+  void fill_baseline(const Source& source, int channel, const BatchRequest& request, Planes& planes,
+                     Batch& batch);
+  void fill_forcings(const BatchRequest& request, Batch& batch);
+  std::span<const double> static_plane(const Source& source, const Box& plane);
+
+  FileSet& files_;
+  Channels channels_;
+  Predict predict_;
+  Time lead_;
+  ForcingFields forcings_;
+  std::vector<Source> sources_;
+  Box static_box_;  ///< that of the static planes kept
+  std::map<Field, std::vector<double>> static_planes_;
+};
+
+}  // namespace jigsaw

@@ -1,0 +1,141 @@
+#include "samples/channels.h"
+
+#include <algorithm>
+#include <set>
+
+#include "base/error.h"
+#include "base/text.h"
+
+namespace jigsaw {
+
+namespace {
+
+std::vector<Field> expand(const std::vector<VariableOptions>& variables) {
+  std::vector<Field> fields;
+  for (const VariableOptions& variable : variables) {
+    if (variable.levels.empty()) fields.push_back({variable.name, std::nullopt});
+    for (const double level : variable.levels) fields.push_back({variable.name, level});
+  }
+  return fields;
+}
+
+void append(std::vector<Channel>& channels, const std::vector<Field>& fields, Role role, int hours) {
+  for (const Field& field : fields) channels.push_back({field.name(), role, field, {}, hours});
+}
+
+void mark_vector_components(std::vector<Channel>& channels, const DataOptions& options) {
+  for (Channel& channel : channels) {
+    const std::string& variable = channel.field.variable;
+    channel.vector_component =
+        options.vector_components
+            ? std::find(options.vector_components->begin(), options.vector_components->end(), variable) !=
+                  options.vector_components->end()
+            : is_vector_component(variable);
+  }
+}
+
+void append_forcing(std::vector<Channel>& channels, Forcing forcing, int hours) {
+  channels.push_back({name(forcing), Role::kForcing, {}, forcing, hours});
+}
+
+void append_forcings(std::vector<Channel>& channels, const DataOptions& options, bool periodic) {
+  for (const ForcingKind kind : options.forcings) {
+    switch (kind) {
+      case ForcingKind::kLatitude:
+        append_forcing(channels, Forcing::kLatitude, 0);
+        break;
+      case ForcingKind::kLongitude:
+        if (periodic) {
+          append_forcing(channels, Forcing::kCosLongitude, 0);
+          append_forcing(channels, Forcing::kSinLongitude, 0);
+        } else {
+          append_forcing(channels, Forcing::kLongitude, 0);
+        }
+        break;
+      case ForcingKind::kTimeOfDay:
+        for (const int hours : {0, options.lead_hours}) {
+          append_forcing(channels, Forcing::kSinTimeOfDay, hours);
+          append_forcing(channels, Forcing::kCosTimeOfDay, hours);
+        }
+        break;
+      case ForcingKind::kDayOfYear:
+        append_forcing(channels, Forcing::kSinDayOfYear, 0);
+        append_forcing(channels, Forcing::kCosDayOfYear, 0);
+        break;
+    }
+  }
+}
+
+}  // namespace
+
+Channels make_channels(const DataOptions& options, bool periodic) {
+  const std::vector<Field> prognostic = expand(options.variables), diagnostic = expand(options.diagnostic);
+  const std::vector<Field> constants = expand(options.constants);
+  std::set<Field> seen;
+  for (const auto& [key, fields] :
+       {std::pair{"data.variables", &prognostic}, std::pair{"data.diagnostic", &diagnostic},
+        std::pair{"data.static", &constants}}) {
+    for (const Field& field : *fields) {
+      if (!seen.insert(field).second) {
+        throw ConfigError(
+            concat(key, " names ", field.name(), ", which is named before; each field has one role"));
+      }
+    }
+  }
+  Channels channels;
+  for (const int hours : options.input_hours) append(channels.inputs, prognostic, Role::kPrognostic, hours);
+  append(channels.inputs, constants, Role::kStatic, 0);
+  append_forcings(channels.inputs, options, periodic);
+  append(channels.targets, prognostic, Role::kPrognostic, options.lead_hours);
+  append(channels.targets, diagnostic, Role::kDiagnostic, options.lead_hours);
+  mark_vector_components(channels.inputs, options);
+  return channels;
+}
+
+bool is_vector_component(const std::string& variable) {
+  // Short names of the Climate Data Store and of GRIB, those of CMIP and CF, and those of WeatherBench 2.
+  static const std::set<std::string> known = {"u",
+                                              "v",
+                                              "u10",
+                                              "v10",
+                                              "u100",
+                                              "v100",
+                                              "10u",
+                                              "10v",
+                                              "100u",
+                                              "100v",
+                                              "u10n",
+                                              "v10n",
+                                              "ua",
+                                              "va",
+                                              "uas",
+                                              "vas",
+                                              "eastward_wind",
+                                              "northward_wind",
+                                              "ewss",
+                                              "nsss",
+                                              "tauu",
+                                              "tauv",
+                                              "u_component_of_wind",
+                                              "v_component_of_wind",
+                                              "10m_u_component_of_wind",
+                                              "10m_v_component_of_wind",
+                                              "100m_u_component_of_wind",
+                                              "100m_v_component_of_wind"};
+  return known.contains(variable);
+}
+
+bool looks_global(const std::vector<std::int64_t>& shape) {
+  return shape.size() == 2 && (shape[0] * 2 == shape[1] || (shape[0] - 1) * 2 == shape[1]);
+}
+
+std::vector<Field> fields_of(const std::vector<Channel>& channels, Role role) {
+  std::vector<Field> fields;
+  for (const Channel& channel : channels) {
+    const bool known = std::find(fields.begin(), fields.end(), channel.field) != fields.end();
+    if (channel.role == role && !known) fields.push_back(channel.field);
+  }
+  return fields;
+}
+
+}  // namespace jigsaw

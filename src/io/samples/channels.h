@@ -1,0 +1,50 @@
+#pragma once
+#include <string>
+#include <vector>
+
+#include "samples/data_options.h"
+#include "samples/field.h"
+#include "samples/forcings.h"
+
+namespace jigsaw {
+
+enum class Role { kPrognostic, kDiagnostic, kStatic, kForcing };
+
+/// One channel of a model's input or output.
+struct Channel {
+  std::string name;  ///< "t2m", "t_850", "sin_time_of_day"; the same for every input hour
+  Role role = Role::kPrognostic;
+  Field field;                           ///< unless it is a forcing
+  Forcing forcing = Forcing::kLatitude;  ///< if it is one
+  /// Hours from time 0 to the time the values are of; 0 for static channels.
+  int hours = 0;
+  bool vector_component = false;  ///< eastward or northward: of the other sign beyond a pole
+
+  bool operator==(const Channel&) const = default;
+};
+
+/// What the channels of input [B, H, W, Cin] and target [B, H, W, Cout] are.
+///
+/// Input: for each input hour in order every prognostic field in order; then statics; then forcings.
+/// Target: prognostic, then diagnostic fields, at the lead time. Known from the configuration alone, but for
+/// one thing: longitude is two channels on a periodic grid.
+struct Channels {
+  std::vector<Channel> inputs, targets;
+};
+
+/// @param periodic  the grid's longitude closes the circle (Grid::periodic, or else looks_global()).
+/// @throws ConfigError  when a field is named twice.
+Channels make_channels(const DataOptions& options, bool periodic);
+
+/// Whether rows × columns are those of a whole globe with equal steps (181 × 360, 180 × 360): what to assume
+/// of a grid while no file is open.
+bool looks_global(const std::vector<std::int64_t>& shape);
+
+/// Whether a variable is by its usual names a component of a horizontal vector: "u", "v10",
+/// "10m_u_component_of_wind".
+bool is_vector_component(const std::string& variable);
+
+/// The distinct fields of these channels that have the role, in order.
+std::vector<Field> fields_of(const std::vector<Channel>& channels, Role role);
+
+}  // namespace jigsaw

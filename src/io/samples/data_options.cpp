@@ -1,0 +1,393 @@
+#include "samples/data_options.h"
+
+#include <algorithm>
+#include <array>
+#include <iterator>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "config/config.h"
+
+namespace jigsaw {
+
+namespace {
+
+constexpr std::array kImageDims = {ImageDim::kSample, ImageDim::kDepth, ImageDim::kHeight, ImageDim::kWidth,
+                                   ImageDim::kChannel};
+
+}  // namespace
+
+const char* name(ImageDim dim) {
+  switch (dim) {
+    case ImageDim::kSample:
+      return "sample";
+    case ImageDim::kDepth:
+      return "depth";
+    case ImageDim::kHeight:
+      return "height";
+    case ImageDim::kWidth:
+      return "width";
+    case ImageDim::kChannel:
+      return "channel";
+  }
+  fail("unknown dimension");
+}
+
+std::vector<ImageDim> DataOptions::space() const {
+  std::vector<ImageDim> result;
+  std::copy_if(dims.begin(), dims.end(), std::back_inserter(result), is_spatial);
+  std::sort(result.begin(), result.end());
+  return result;
+}
+
+std::vector<Period> periods_of(const std::vector<DataPart>& parts) {
+  std::vector<Period> periods;
+  for (const DataPart& part : parts) periods.push_back(std::get<Period>(part));
+  return periods;
+}
+
+namespace {
+
+FormPtr<VariableOptions> variable_form() {
+  return shorthand<VariableOptions, std::string>(
+      section<VariableOptions>(), form_of<std::string>(),
+      [](const std::string& name) {
+        return VariableOptions{name, {}};
+      },
+      [](const VariableOptions& variable) {
+        return variable.levels.empty() ? std::optional(variable.name) : std::nullopt;
+      });
+}
+
+FormPtr<std::vector<VariableOptions>> variables_form() {
+  return std::make_unique<ListForm<VariableOptions>>(variable_form());
+}
+
+FormPtr<Period> period_form() {
+  const auto read = [](const Json& json, const Place& at) -> std::optional<Period> {
+    const bool pair = json.is_array() && json.size() == 2 && json[0].is_string() && json[1].is_string();
+    if (!pair) return std::nullopt;
+    const auto first = json[0].get<std::string>(), last = json[1].get<std::string>();
+    const std::optional<Period> period = parse_period(first, last);
+    if (!period) at.error("holds a date that is none; dates are like \"2019-03-01\" or \"2019-03-01T06:00\"");
+    if (period->last < period->first) at.error("must not end before it begins");
+    return period;
+  };
+  const auto write = [](const Period& period) {
+    const auto [first, last] = format_ends(period);
+    return Json::array({first, last});
+  };
+  const Json schema = {{"type", "array"}, {"items", {{"type", "string"}}}, {"minItems", 2}, {"maxItems", 2}};
+  return custom<Period>({"a pair of dates such as [\"2019-03-01\", \"2019-03-24\"]", schema, read, write});
+}
+
+SliceRanges read_slices(const Json& json, const Place& at) {
+  SliceRanges ranges;
+  for (const auto& [key, range] : json.items()) {
+    const Place here = at.key(key);
+    const auto* const known = std::find_if(kImageDims.begin(), kImageDims.end(),
+                                           [&text = key](ImageDim dim) { return text == name(dim); });
+    if (known == kImageDims.end() || *known == ImageDim::kChannel) {
+      here.error("names no dimension; slices are taken of \"sample\", \"depth\", \"height\" or \"width\"");
+    }
+    const bool pair = range.is_array() && range.size() == 2 && range[0].is_number_integer() &&
+                      range[1].is_number_integer() && range[0].get<std::int64_t>() >= 0;
+    if (!pair) here.wrong("a pair of indices from 0 on, such as [0, 74], both included", range);
+    if (range[1] < range[0]) here.error("must not end before it begins");
+    ranges.of[*known] = {range[0].get<std::int64_t>(), range[1].get<std::int64_t>()};
+  }
+  return ranges;
+}
+
+Json write_slices(const SliceRanges& ranges) {
+  Json json = Json::object();
+  for (const auto& [dim, range] : ranges.of) json[name(dim)] = {range.first, range.second};
+  return json;
+}
+
+}  // namespace
+
+std::string to_text(const SliceRanges& ranges) {
+  return write_slices(ranges).dump();
+}
+
+namespace {
+
+FormPtr<DataPart> part_form() {
+  const auto read = [](const Json& json, const Place& at) -> std::optional<DataPart> {
+    if (!json.is_object() || json.empty()) return std::nullopt;
+    return read_slices(json, at);
+  };
+  const auto write = [](const DataPart& part) { return write_slices(std::get<SliceRanges>(part)); };
+  const Json schema = {
+      {"type", "object"},
+      {"additionalProperties",
+       {{"type", "array"}, {"items", {{"type", "integer"}}}, {"minItems", 2}, {"maxItems", 2}}}};
+  return shorthand<DataPart, Period>(
+      custom<DataPart>({"slices of images such as {\"depth\": [0, 74]}", schema, read, write}), period_form(),
+      [](const Period& period) { return DataPart(period); },
+      [](const DataPart& part) {
+        const Period* period = std::get_if<Period>(&part);
+        return period == nullptr ? std::nullopt : std::optional(*period);
+      });
+}
+
+FormPtr<ImageDim> dim_form(const std::string& why_sample) {
+  return choice<ImageDim>({{"sample", ImageDim::kSample, why_sample},
+                           {"depth", ImageDim::kDepth, "The first axis of a volume."},
+                           {"height", ImageDim::kHeight, "Rows."},
+                           {"width", ImageDim::kWidth, "Columns."},
+                           {"channel", ImageDim::kChannel, "Each index is a field of its own, as image_0."}});
+}
+
+template <typename T>
+bool distinct(std::vector<T> values) {
+  std::sort(values.begin(), values.end());
+  return std::adjacent_find(values.begin(), values.end()) == values.end();
+}
+
+/// Whether every name is that of a variable of forecasts.
+void check_vector_components(const DataOptions& o, const Place& at) {
+  if (!o.vector_components) return;
+  for (const std::string& component : *o.vector_components) {
+    std::string known;
+    bool found = false;
+    for (const std::vector<VariableOptions>* variables : {&o.variables, &o.constants}) {
+      for (const VariableOptions& variable : *variables) {
+        found = found || variable.name == component;
+        known += (known.empty() ? "" : ", ") + variable.name;
+      }
+    }
+    if (!found)
+      at.error("vector_components", concat("names ", component, ", which is no input; inputs are ", known));
+  }
+}
+
+FormPtr<std::vector<ForcingKind>> forcings_form() {
+  return std::make_unique<ListForm<ForcingKind>>(choice<ForcingKind>(
+      {{"latitude", ForcingKind::kLatitude, "The latitude, standardised over the grid's rows: 1 channel."},
+       {"longitude", ForcingKind::kLongitude,
+        "Cosine and sine of the longitude (2 channels), or on a region the longitude, standardised over the "
+        "grid's columns (1 channel)."},
+       {"time_of_day", ForcingKind::kTimeOfDay,
+        "Sine and cosine of the time of day (UTC), at time 0 and at the first target: 4 channels."},
+       {"day_of_year", ForcingKind::kDayOfYear,
+        "Sine and cosine of the part of the year passed: 2 channels."}}));
+}
+
+void declare_inputs(Keys<DataOptions>& keys) {
+  keys.add("files", &DataOptions::files)
+      .doc(
+          "NetCDF files, of images also HDF5 files, as names or patterns (*, ?), relative to the "
+          "configuration's "
+          "folder, else to the working folder. Times and variables of forecasts may be spread over the "
+          "files, and "
+          "the grid must be one; of images each file holds every variable.")
+      .required()
+      .not_empty();
+  keys.add("shape", &DataOptions::shape)
+      .doc(
+          "Rows and columns of the grid, or the extents of each image, or [] to take them from the files. "
+          "With it a "
+          "model can be planned without files; they are checked against it.")
+      .at_least(1)
+      .must("be [] or one number per spatial axis, such as [721, 1440]",
+            [](const auto& shape) { return shape.empty() || shape.size() == 2 || shape.size() == 3; });
+  keys.add("variables", &DataOptions::variables, variables_form())
+      .doc(
+          "The prognostic variables, both inputs and targets, with levels of pressure in hPa. Of images the "
+          "inputs: "
+          "names of data sets, with their groups, and channels as levels.")
+      .required()
+      .not_empty();
+  keys.add("diagnostic", &DataOptions::diagnostic, variables_form()).doc("Variables that are targets only.");
+  keys.add("static", &DataOptions::constants, variables_form())
+      .doc("Variables that are inputs and constant in time.");
+  keys.add("forcings", &DataOptions::forcings, forcings_form())
+      .doc("Inputs known for every place and time without files.")
+      .must("name nothing twice", distinct<ForcingKind>);
+  keys.add("vector_components", &DataOptions::vector_components, auto_or<std::vector<std::string>>())
+      .doc(
+          "The variables that are eastward or northward components of vectors, as winds are: beyond a pole, "
+          "where "
+          "a layer's padding_mode crosses it, their sign is the other one. \"auto\" for those of the usual "
+          "names: "
+          "u and v, u10, 10u, ua, uas, eastward_wind, u_component_of_wind, 10m_u_component_of_wind and the "
+          "like.");
+}
+
+void declare_windows(Keys<DataOptions>& keys) {
+  keys.add("input_hours", &DataOptions::input_hours)
+      .doc("The times of the prognostic inputs in hours relative to time 0.")
+      .range(-87600, 0)
+      .must("hold 0, the time that the forecast starts from",
+            [](const auto& hours) { return std::find(hours.begin(), hours.end(), 0) != hours.end(); })
+      .must("name no hour twice", distinct<int>);
+  keys.add("lead_hours", &DataOptions::lead_hours)
+      .doc("Hours from time 0 to the target, and from each target of a rollout to the next.")
+      .range(1, 87600);
+  keys.choice("predict", &DataOptions::predict,
+              {{"increment", Predict::kIncrement,
+                "The change from time 0 to the target, scaled by its own standard deviation; of denoise what "
+                "takes "
+                "the noise away, scaled by noise_sigma."},
+               {"state", Predict::kState,
+                "The state at the target time, normalised; of denoise the image without noise."}})
+      .doc("What the model predicts of prognostic variables; map always predicts the targets themselves.");
+  keys.add("train", &DataOptions::train, one_or_list(part_form()))
+      .doc(
+          "The training period, or a list of periods. A window belongs to a period when its time 0 and all "
+          "its "
+          "targets lie in it; earlier inputs may precede. Both end dates count whole days. Of images: "
+          "indices along "
+          "dimensions, both ends included, or a list of such.")
+      .required()
+      .not_empty();
+  keys.add("valid", &DataOptions::valid, one_or_list(part_form()))
+      .doc(
+          "The validation period, or a list of periods, or slices of images, as train has; none by default.");
+}
+
+void declare_images(Keys<DataOptions>& keys) {
+  const std::string sample = "Images or volumes of their own; without it each file holds one.";
+  keys.add("dims", &DataOptions::dims, std::make_unique<ListForm<ImageDim>>(dim_form(sample)))
+      .doc(
+          "What the dimensions of the data sets of images are, in their order in the files. A data set may "
+          "lack "
+          "\"channel\". Required by the tasks denoise and map.")
+      .must("name nothing twice", distinct<ImageDim>)
+      .must("hold \"height\" and \"width\", as [\"depth\", \"height\", \"width\"] does",
+            [](const auto& dims) {
+              const auto has = [&](ImageDim dim) {
+                return std::find(dims.begin(), dims.end(), dim) != dims.end();
+              };
+              return dims.empty() || (has(ImageDim::kHeight) && has(ImageDim::kWidth));
+            });
+  keys.add("targets", &DataOptions::targets, variables_form()).doc("The targets of the task map.");
+  keys.add("crop", &DataOptions::crop)
+      .at_least(1)
+      .doc(
+          "Extents of the crops that images are trained on, [depth, height, width] or [height, width], each "
+          "from a "
+          "random place of a training part; [] to train on whole parts. Validation covers its parts with "
+          "tiles of "
+          "this size.");
+  keys.add("flips", &DataOptions::flips, std::make_unique<ListForm<ImageDim>>(dim_form(sample)))
+      .doc("Spatial dimensions along which every second training sample, at random, is mirrored.")
+      .must("name spatial dimensions, each once", [](const auto& flips) {
+        return distinct(flips) && std::all_of(flips.begin(), flips.end(), is_spatial);
+      });
+  keys.add("noise_sigma", &DataOptions::noise_sigma)
+      .above(0)
+      .doc("Standard deviation of the normal noise of the task denoise, in the unit of the variables.");
+  keys.add("classes", &DataOptions::classes)
+      .at_least(0)
+      .doc(
+          "How many classes the labels name, 0 to classes − 1, where the target of map is labels; 0: it is "
+          "numbers.");
+  keys.add("ignore_index", &DataOptions::ignore_index)
+      .doc("The label of points that do not count; null: none.");
+}
+
+void check_forecast(const DataOptions& o, const Place& at) {
+  const auto unused = [&](bool given, const char* key) {
+    if (given) at.error(key, "is for images; set data.task to \"denoise\" or \"map\"");
+  };
+  unused(!o.dims.empty(), "dims");
+  unused(!o.targets.empty(), "targets");
+  unused(!o.crop.empty(), "crop");
+  unused(!o.flips.empty(), "flips");
+  unused(o.noise_sigma.has_value(), "noise_sigma");
+  unused(o.classes > 0, "classes");
+  unused(o.ignore_index.has_value(), "ignore_index");
+  check_vector_components(o, at);
+}
+
+void check_images(const DataOptions& o, const Place& at) {
+  const auto unused = [&](bool given, const char* key) {
+    if (given) at.error(key, "is for forecasts; images have none, leave it out");
+  };
+  unused(!o.diagnostic.empty(), "diagnostic");
+  unused(!o.constants.empty(), "static");
+  unused(!o.forcings.empty(), "forcings");
+  unused(o.vector_components.has_value(), "vector_components");
+  if (o.dims.empty())
+    at.error("dims", "must say what the dimensions are, as [\"depth\", \"height\", \"width\"]");
+  const std::vector<ImageDim> space = o.space();
+  const auto one_per_axis = [&](std::size_t size, const char* key) {
+    if (size != 0 && size != space.size()) {
+      at.error(key, concat("must have one number per spatial dimension of data.dims, ", space.size(),
+                           ", not ", size));
+    }
+  };
+  one_per_axis(o.crop.size(), "crop");
+  one_per_axis(o.shape.size(), "shape");
+  for (const ImageDim dim : o.flips) {
+    if (std::find(space.begin(), space.end(), dim) == space.end()) {
+      at.error("flips", concat("names ", name(dim), ", which data.dims lacks"));
+    }
+  }
+  for (const auto& [key, parts] : {std::pair{"train", &o.train}, std::pair{"valid", &o.valid}}) {
+    for (const DataPart& part : *parts) {
+      for (const auto& [dim, range] : std::get<SliceRanges>(part).of) {
+        if (is_spatial(dim) && std::find(space.begin(), space.end(), dim) == space.end()) {
+          at.error(key, concat("takes slices of ", name(dim), ", which data.dims lacks"));
+        }
+      }
+    }
+  }
+}
+
+void check_task(const DataOptions& o, const Place& at) {
+  for (const auto& [key, parts] : {std::pair{"train", &o.train}, std::pair{"valid", &o.valid}}) {
+    for (const DataPart& part : *parts) {
+      if (std::holds_alternative<Period>(part) == !o.of_images()) continue;
+      at.error(key,
+               o.of_images()
+                   ? "must hold slices of images, such as {\"depth\": [0, 74]}, for this data.task"
+                   : "must hold pairs of dates, such as [\"2019-03-01\", \"2019-03-24\"], for forecasts");
+    }
+  }
+  if (!o.of_images()) return check_forecast(o, at);
+  check_images(o, at);
+  if (o.task == Task::kDenoise) {
+    if (!o.noise_sigma) at.error("noise_sigma", "must be given for the task denoise, such as 200.0");
+    if (!o.targets.empty()) at.error("targets", "is for the task map; denoise has its variables as targets");
+    if (o.classes > 0) at.error("classes", "is for the task map");
+  } else {
+    if (o.noise_sigma) at.error("noise_sigma", "is for the task denoise");
+    if (o.targets.empty()) at.error("targets", "must name the targets of the task map");
+  }
+  if (o.classes == 1) at.error("classes", "must be at least 2, or 0 for targets that are numbers");
+  if (o.classes > 0 && o.targets.size() != 1)
+    at.error("targets", "must be one variable of labels with data.classes");
+  if (o.ignore_index && o.classes == 0) at.error("ignore_index", "needs data.classes");
+}
+
+}  // namespace
+
+void declare(Keys<VariableOptions>& keys) {
+  keys.add("name", &VariableOptions::name).doc("The variable's name in the files.").required().not_empty();
+  keys.add("levels", &VariableOptions::levels)
+      .doc("Its levels, in hPa where they are levels of pressure; [] for a variable without levels.");
+}
+
+void declare(Keys<DataOptions>& keys) {
+  declare_inputs(keys);
+  declare_windows(keys);
+  keys.add("normalization", &DataOptions::normalization, auto_or<std::string>())
+      .doc(
+          "\"auto\" to compute mean and standard deviation over the training period, or the name of a file "
+          "with "
+          "them, relative to the configuration's folder, else to the working folder.");
+  keys.choice("task", &DataOptions::task,
+              {{"forecast", Task::kForecast, "From states up to time 0 to states after it."},
+               {"denoise", Task::kDenoise, "From images with normal noise to the images without."},
+               {"map", Task::kMap,
+                "From the images of some variables to those of others (data.targets), numbers or labels."}})
+      .doc("What is learnt from the files.");
+  declare_images(keys);
+  keys.check(check_task);
+}
+
+}  // namespace jigsaw

@@ -1,0 +1,82 @@
+#pragma once
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "config/keys.h"
+#include "samples/time_axis.h"
+
+namespace jigsaw {
+
+/// A variable of the files, on some of its levels.
+struct VariableOptions {
+  std::string name;
+  std::vector<double> levels;
+
+  bool operator==(const VariableOptions&) const = default;
+};
+
+/// What is known of any place and time without files.
+enum class ForcingKind { kLatitude, kLongitude, kTimeOfDay, kDayOfYear };
+/// What the model's output means: the state at the target time, or its difference from time 0.
+enum class Predict { kState, kIncrement };
+enum class Task { kForecast, kDenoise, kMap };
+
+/// What a dimension of an image's data set is. Spatial ones stand in this order in fields.
+enum class ImageDim { kSample, kDepth, kHeight, kWidth, kChannel };
+const char* name(ImageDim dim);
+/// Depth, height or width.
+constexpr bool is_spatial(ImageDim dim) {
+  return dim == ImageDim::kDepth || dim == ImageDim::kHeight || dim == ImageDim::kWidth;
+}
+
+/// Indices of an image's dimensions, first to last, both included; dimensions not named are whole.
+struct SliceRanges {
+  std::map<ImageDim, std::pair<std::int64_t, std::int64_t>> of;
+
+  bool operator==(const SliceRanges&) const = default;
+};
+/// {"depth": [0, 74]}.
+std::string to_text(const SliceRanges& ranges);
+
+/// A part of the data: a period of forecasts, or slices of images.
+using DataPart = std::variant<Period, SliceRanges>;
+
+/// The configuration's section `data`.
+struct DataOptions {
+  std::vector<std::string> files;
+  std::vector<std::int64_t> shape;  ///< extents of space; empty when the files say
+  std::vector<VariableOptions> variables, diagnostic, constants;
+  std::vector<ForcingKind> forcings;
+  std::optional<std::vector<std::string>> vector_components;  ///< variables; nothing for "auto"
+  std::vector<int> input_hours = {0};
+  int lead_hours = 6;
+  Predict predict = Predict::kIncrement;
+  std::vector<DataPart> train, valid;
+  std::optional<std::string> normalization;  ///< a stats file, or nothing for "auto"
+  Task task = Task::kForecast;
+
+  // Of images, the tasks denoise and map.
+  std::vector<VariableOptions> targets;
+  std::vector<ImageDim> dims, flips;
+  std::vector<std::int64_t> crop;
+  std::optional<double> noise_sigma;
+  std::int64_t classes = 0;
+  std::optional<std::int64_t> ignore_index;
+
+  bool of_images() const { return task != Task::kForecast; }
+  /// The spatial dims in the order of fields.
+  std::vector<ImageDim> space() const;
+};
+
+/// The periods of forecasts among the parts.
+std::vector<Period> periods_of(const std::vector<DataPart>& parts);
+
+void declare(Keys<VariableOptions>& keys);
+void declare(Keys<DataOptions>& keys);
+
+}  // namespace jigsaw

@@ -1,0 +1,84 @@
+#include "samples/dataset.h"
+
+#include "base/error.h"
+#include "base/text.h"
+#include "comm/agreement.h"
+#include "files/glob.h"
+#include "samples/windows.h"
+
+namespace jigsaw {
+
+Dataset::Dataset(const DataOptions& options, const std::filesystem::path& folder, int rollout,
+                 Communicator& communicator)
+    : options_(options) {
+  together(communicator, [&] { open(folder, rollout); });
+  if (!options.normalization) {
+    statistics_ =
+        compute_statistics(*files_, channels_, periods_of(options.train), options.lead_hours, communicator);
+  }
+  together(communicator, [&] {
+    if (options.normalization) {
+      statistics_ = Statistics::load(expand_patterns({*options.normalization}, folder).front());
+    }
+    check_statistics(statistics_, channels_, *files_, options.predict, options.lead_hours);
+  });
+}
+
+void Dataset::open(const std::filesystem::path& folder, int rollout) {
+  files_ = std::make_unique<FileSet>(expand_patterns(options_.files, folder));
+  // Whether the grid is periodic, which the channels depend on, shows when the fields are selected.
+  const Channels fields = make_channels(options_, false);
+  for (const Channel& channel : fields.targets) files_->select(channel.field, true);
+  for (const Field& field : fields_of(fields.inputs, Role::kStatic)) files_->select(field, false);
+  check_shape();
+  channels_ = make_channels(options_, grid().periodic);
+  find_all_windows(rollout);
+}
+
+void Dataset::check_shape() const {
+  if (options_.shape.empty()) return;
+  const Shape wanted{std::span<const std::int64_t>(options_.shape)}, found = grid().shape();
+  if (!(wanted == found)) throw ConfigError(concat("data.shape is ", wanted, ", but the files hold ", found));
+}
+
+void Dataset::find_all_windows(int rollout) {
+  std::vector<Time> inputs = files_->times(channels_.targets.front().field), targets;
+  for (const Channel& channel : channels_.targets) {
+    if (channel.role == Role::kPrognostic) inputs = common_times(inputs, files_->times(channel.field));
+  }
+  targets = inputs;
+  for (const Channel& channel : channels_.targets)
+    targets = common_times(targets, files_->times(channel.field));
+  const WindowRule rule{options_.input_hours, options_.lead_hours, rollout};
+  train_windows_ = find_windows(inputs, targets, rule, periods_of(options_.train), "data.train");
+  if (!options_.valid.empty())
+    valid_windows_ = find_windows(inputs, targets, rule, periods_of(options_.valid), "data.valid");
+}
+
+namespace {
+
+/// Windows by their numbers.
+class WindowReader : public SampleReader {
+ public:
+  WindowReader(Dataset& data) : data_(data), reader_(data.make_reader()) {}
+
+  Batch read(const SampleRequest& request, const Context& context) override {
+    BatchRequest windows{{}, request.input, request.target, request.rollout, request.baseline, request.dtype};
+    for (const std::int64_t sample : request.samples) {
+      windows.times.push_back(data_.windows(request.split).at(static_cast<std::size_t>(sample)));
+    }
+    return reader_.read(windows, context);
+  }
+
+ private:
+  Dataset& data_;
+  BatchReader reader_;
+};
+
+}  // namespace
+
+std::unique_ptr<SampleReader> Dataset::open_reader() {
+  return std::make_unique<WindowReader>(*this);
+}
+
+}  // namespace jigsaw

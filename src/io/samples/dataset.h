@@ -1,0 +1,60 @@
+#pragma once
+#include <filesystem>
+#include <memory>
+#include <vector>
+
+#include "comm/communicator.h"
+#include "samples/batch_reader.h"
+#include "samples/channels.h"
+#include "samples/data_options.h"
+#include "samples/file_set.h"
+#include "samples/sample_source.h"
+#include "samples/statistics.h"
+
+namespace jigsaw {
+
+/// Forecasts: files, grid, channels, windows and statistics.
+class Dataset : public SampleSource {
+ public:
+  /// Opens the files. Collective: when it throws on one rank it throws on all.
+  ///
+  /// @param folder   that of the configuration, from which relative names start.
+  /// @param rollout  targets per window.
+  /// @throws DataError    when the files cannot be used. @throws ConfigError  when data.shape is not theirs.
+  Dataset(const DataOptions& options, const std::filesystem::path& folder, int rollout,
+          Communicator& communicator);
+
+  const DataOptions& options() const { return options_; }
+  const Grid& grid() const override { return files_->grid(); }
+  const Channels& channels() const override { return channels_; }
+  const Statistics& statistics() const override { return statistics_; }
+  /// Times 0 of all windows, ascending. Validation has none where no period is given.
+  const std::vector<Time>& train_windows() const { return train_windows_; }
+  const std::vector<Time>& valid_windows() const { return valid_windows_; }
+
+  /// A reader of its own for each thread, no longer than the data set lives.
+  BatchReader make_reader() {
+    return {*files_, channels_, statistics_, options_.predict, options_.lead_hours};
+  }
+  std::int64_t count(Split split) const override { return std::ssize(windows(split)); }
+  const std::vector<Time>& windows(Split split) const {
+    return split == Split::kTrain ? train_windows_ : valid_windows_;
+  }
+  std::vector<std::int64_t> identity() const override { return train_windows_; }
+  std::unique_ptr<SampleReader> open_reader() override;
+  FileSet& files() { return *files_; }
+  std::int64_t bytes_read() const override { return files_->bytes_read(); }
+
+ private:
+  void open(const std::filesystem::path& folder, int rollout);
+  void check_shape() const;
+  void find_all_windows(int rollout);
+
+  DataOptions options_;
+  std::unique_ptr<FileSet> files_;
+  Channels channels_;
+  Statistics statistics_;
+  std::vector<Time> train_windows_, valid_windows_;
+};
+
+}  // namespace jigsaw

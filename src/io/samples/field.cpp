@@ -1,0 +1,15 @@
+#include "samples/field.h"
+
+#include "base/text.h"
+
+namespace jigsaw {
+
+std::string format_level(double level) {
+  return concat(level);
+}
+
+std::string Field::name() const {
+  return level ? concat(variable, "_", format_level(*level)) : variable;
+}
+
+}  // namespace jigsaw

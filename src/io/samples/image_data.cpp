@@ -1,0 +1,279 @@
+#include "samples/image_data.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "comm/agreement.h"
+#include "files/glob.h"
+#include "samples/image_reader.h"
+#include "samples/moments.h"
+#include "samples/shared_work.h"
+
+namespace jigsaw {
+
+ImageData::ImageData(const DataOptions& options, const std::filesystem::path& folder, std::uint64_t seed,
+                     const std::vector<std::int64_t>& overlap, Communicator& communicator)
+    : options_(options),
+      places_(seed, RandomPurpose::kCrop, "place"),
+      mirrors_(seed, RandomPurpose::kCrop, "mirror"),
+      train_noise_(seed, RandomPurpose::kNoise, "train"),
+      valid_noise_(seed, RandomPurpose::kNoise, "valid") {
+  together(communicator, [&] {
+    open(folder);
+    check_shape();
+    train_ = regions(options_.train, "data.train");
+    valid_ = regions(options_.valid, "data.valid");
+    choose_crop();
+    make_tiles(overlap);
+  });
+  if (!options_.normalization) compute_statistics(communicator);
+  together(communicator, [&] {
+    if (options_.normalization) {
+      statistics_ = Statistics::load(expand_patterns({*options_.normalization}, folder).front());
+    }
+    check_statistics();
+    for (const Channel& channel : channels_.targets) {
+      if (options_.task == Task::kDenoise) {
+        statistics_.fields[channel.name].increment_deviation = *options_.noise_sigma;
+      }
+    }
+  });
+}
+
+void ImageData::open(const std::filesystem::path& folder) {
+  files_ = std::make_unique<ImageFiles>(expand_patterns(options_.files, folder), options_.dims);
+  make_channels();
+}
+
+void ImageData::make_channels() {
+  const auto append = [&](std::vector<Channel>& channels, const std::vector<VariableOptions>& variables,
+                          Role role, const char* key) {
+    for (const VariableOptions& variable : variables) {
+      for (const Field& field : files_->select(variable)) {
+        const Channel channel{field.name(), role, field, {}, 0};
+        if (std::find(channels.begin(), channels.end(), channel) != channels.end()) {
+          throw ConfigError(concat(key, " names ", field.name(), " twice"));
+        }
+        channels.push_back(channel);
+      }
+    }
+  };
+  const bool map = options_.task == Task::kMap;
+  append(channels_.inputs, options_.variables, Role::kPrognostic, "data.variables");
+  append(channels_.targets, map ? options_.targets : options_.variables,
+         map ? Role::kDiagnostic : Role::kPrognostic, map ? "data.targets" : "data.variables");
+  if (options_.classes > 0 && channels_.targets.size() != 1) {
+    throw ConfigError(concat("data.targets must be one channel of labels with data.classes, and has ",
+                             channels_.targets.size()));
+  }
+}
+
+void ImageData::check_shape() const {
+  if (options_.shape.empty()) return;
+  const Shape wanted{std::span<const std::int64_t>(options_.shape)};
+  for (std::int64_t image = 0; image < files_->count(); ++image) {
+    if (wanted == files_->extents(image)) continue;
+    throw ConfigError(
+        concat("data.shape is ", wanted, ", but ", files_->path(image), " holds ", files_->extents(image)));
+  }
+}
+
+std::vector<ImageData::Region> ImageData::regions(const std::vector<DataPart>& parts,
+                                                  const std::string& key) const {
+  const std::vector<ImageDim> space = options_.space();
+  std::vector<Region> result;
+  for (const DataPart& part : parts) {
+    const auto& ranges = std::get<SliceRanges>(part);
+    const auto refuse = [&](ImageDim dim, std::int64_t extent, const std::string& of) {
+      const auto& [first, last] = ranges.of.at(dim);
+      throw ConfigError(concat(key, " takes ", name(dim), " ", first, " to ", last, ", but ", of, " ", extent,
+                               "; the last can be at most ", extent - 1));
+    };
+    std::int64_t first_image = 0, last_image = files_->count() - 1;
+    if (const auto samples = ranges.of.find(ImageDim::kSample); samples != ranges.of.end()) {
+      std::tie(first_image, last_image) = samples->second;
+      if (last_image >= files_->count())
+        refuse(ImageDim::kSample, files_->count(), "the images of all files are");
+    }
+    for (std::int64_t image = first_image; image <= last_image; ++image) {
+      const Shape& extents = files_->extents(image);
+      Region region{image, Box::whole(extents), 0};
+      for (int d = 0; d < extents.rank(); ++d) {
+        const auto range = ranges.of.find(space[static_cast<std::size_t>(d)]);
+        if (range == ranges.of.end()) continue;
+        if (range->second.second >= extents[d])
+          refuse(range->first, extents[d], files_->path(image) + " has");
+        region.box.begin[d] = range->second.first;
+        region.box.extent[d] = range->second.second - range->second.first + 1;
+      }
+      result.push_back(region);
+    }
+  }
+  return result;
+}
+
+void ImageData::choose_crop() {
+  const std::vector<ImageDim> space = options_.space();
+  crop_ = options_.crop.empty() ? train_.front().box.extent : Shape(options_.crop);
+  std::int64_t crops = 0;
+  for (Region& region : train_) {
+    const Shape& extent = region.box.extent;
+    if (options_.crop.empty() && !(extent == crop_)) {
+      throw ConfigError(concat("data.crop must be given, for the parts of data.train differ in extents: ",
+                               crop_, " and ", extent));
+    }
+    for (int d = 0; d < crop_.rank(); ++d) {
+      if (crop_[d] > extent[d]) {
+        throw ConfigError(concat("data.crop ", crop_, " is larger than a part of data.train, ", extent,
+                                 " in ", files_->path(region.image), "; its ",
+                                 name(space[static_cast<std::size_t>(d)]), " can be at most ", extent[d]));
+      }
+    }
+    const double volumes = static_cast<double>(extent.count()) / static_cast<double>(crop_.count());
+    crops += std::max<std::int64_t>(1, std::llround(volumes));
+    region.crops_until = crops;
+  }
+  grid_ = make_plain_grid(crop_);
+  for (std::size_t d = 0; d < space.size(); ++d) grid_.axes[d].name = name(space[d]);
+}
+
+void ImageData::make_tiles(const std::vector<std::int64_t>& overlap) {
+  for (const Region& region : valid_) {
+    const Shape& extents = files_->extents(region.image);
+    for (int d = 0; d < crop_.rank(); ++d) {
+      if (crop_[d] <= extents[d]) continue;
+      throw ConfigError(concat("data.crop ", crop_, " is larger than the image ", extents,
+                               " of data.valid in ", files_->path(region.image)));
+    }
+    for (ImageTile& tile : tile_region(extents, region.box, crop_, overlap)) {
+      tile.image = region.image;
+      tiles_.push_back(tile);
+    }
+  }
+}
+
+std::int64_t ImageData::count(Split split) const {
+  return split == Split::kTrain ? train_.back().crops_until : std::ssize(tiles_);
+}
+
+std::vector<std::int64_t> ImageData::identity() const {
+  std::vector<std::int64_t> numbers;
+  for (const Region& region : train_) {
+    numbers.push_back(region.image);
+    for (const Shape& shape : {files_->extents(region.image), region.box.begin, region.box.extent}) {
+      numbers.insert(numbers.end(), shape.begin(), shape.end());
+    }
+  }
+  return numbers;
+}
+
+ImageSample ImageData::sample(Split split, std::int64_t number, const RandomPosition& position) const {
+  const int space = crop_.rank();
+  std::vector<bool> mirrored(static_cast<std::size_t>(space), false);
+  if (split == Split::kValid) {
+    const ImageTile& tile = tiles_.at(static_cast<std::size_t>(number));
+    return {tile.image, tile.box, tile.scored, mirrored, {0, static_cast<std::uint64_t>(tile.image), 0}};
+  }
+  const auto region = std::find_if(train_.begin(), train_.end(),
+                                   [&](const Region& candidate) { return number < candidate.crops_until; });
+  require(region != train_.end(), "no such training sample");
+  Box box{region->box.begin, crop_};
+  const std::vector<ImageDim> dims = options_.space();
+  for (int d = 0; d < space; ++d) {
+    const auto axis = static_cast<std::uint64_t>(d);
+    const auto places = static_cast<std::uint64_t>(region->box.extent[d] - crop_[d] + 1);
+    box.begin[d] += static_cast<std::int64_t>(std::uint64_t{places_.bits(position, axis)} * places >> 32);
+    const bool may = std::find(options_.flips.begin(), options_.flips.end(),
+                               dims[static_cast<std::size_t>(d)]) != options_.flips.end();
+    mirrored[static_cast<std::size_t>(d)] = may && mirrors_.uniform(position, axis) < 0.5;
+  }
+  return {region->image, box, box, mirrored, position};
+}
+
+std::unique_ptr<SampleReader> ImageData::open_reader() {
+  return std::make_unique<ImageReader>(*this);
+}
+
+template <typename F>
+auto ImageData::over_slices(const Field& field, const std::vector<Region>& regions,
+                            Communicator& communicator, const F& of) const {
+  struct Slice {
+    std::int64_t image;
+    Box box;
+  };
+  std::vector<Slice> slices;
+  for (const Region& region : regions) {
+    // Of an image its rows would be many small reads.
+    const std::int64_t thickness = region.box.extent.rank() == 2 ? region.box.extent[0] : 1;
+    for (std::int64_t i = 0; i < region.box.extent[0]; i += thickness) {
+      Box box = region.box;
+      box.begin[0] += i;
+      box.extent[0] = thickness;
+      slices.push_back({region.image, box});
+    }
+  }
+  std::vector<double> values;
+  return share_work(std::ssize(slices), communicator, [&](std::int64_t i) {
+    const Slice& slice = slices[static_cast<std::size_t>(i)];
+    values.resize(static_cast<std::size_t>(slice.box.extent.count()));
+    files_->read(field, slice.image, slice.box, values);
+    return of(std::span<const double>(values));
+  });
+}
+
+void ImageData::compute_statistics(Communicator& communicator) {
+  std::vector<Channel> channels = channels_.inputs;
+  if (options_.classes == 0)
+    channels.insert(channels.end(), channels_.targets.begin(), channels_.targets.end());
+  for (const Channel& channel : channels) {
+    if (statistics_.fields.contains(channel.name)) continue;
+    RunningMoments total;
+    for (const RunningMoments& moments :
+         over_slices(channel.field, train_, communicator, RunningMoments::of)) {
+      total.merge(moments);
+    }
+    statistics_.fields[channel.name] = {files_->units(channel.field), total.mean, total.deviation(), 0};
+  }
+}
+
+void ImageData::check_statistics() const {
+  const auto check = [&](const Channel& channel) {
+    const FieldStatistics& found = statistics_.of(channel.field);
+    const std::string& units = files_->units(channel.field);
+    if (!found.units.empty() && !units.empty() && found.units != units) {
+      throw DataError(concat("the statistics of ", channel.name, " are in \"", found.units,
+                             "\", the files in \"", units, "\""));
+    }
+    if (!(found.deviation > 1e-10 * std::abs(found.mean))) {
+      throw DataError(
+          concat(channel.name, " does not vary in data.train, so it cannot be normalised; leave it out"));
+    }
+  };
+  for (const Channel& channel : channels_.inputs) check(channel);
+  if (options_.classes > 0) return;
+  for (const Channel& channel : channels_.targets) check(channel);
+}
+
+std::vector<double> ImageData::largest_targets(Communicator& communicator) const {
+  std::vector<Region> all = train_;
+  all.insert(all.end(), valid_.begin(), valid_.end());
+  std::vector<double> result;
+  for (const Channel& channel : channels_.targets) {
+    double largest = -std::numeric_limits<double>::infinity();
+    const auto of_slice = [](std::span<const double> values) {
+      double most = -std::numeric_limits<double>::infinity();
+      for (const double value : values) most = value > most ? value : most;
+      return most;
+    };
+    for (const double slice : over_slices(channel.field, all, communicator, of_slice)) {
+      largest = std::max(largest, slice);
+    }
+    result.push_back(largest);
+  }
+  return result;
+}
+
+}  // namespace jigsaw

@@ -1,0 +1,91 @@
+#pragma once
+#include <filesystem>
+#include <memory>
+#include <vector>
+
+#include "comm/communicator.h"
+#include "samples/image_files.h"
+#include "samples/sample_source.h"
+#include "samples/tiling.h"
+
+namespace jigsaw {
+
+/// How a sample is taken from an image.
+struct ImageSample {
+  std::int64_t image = 0;
+  Box box;                        ///< in the image
+  Box scored;                     ///< the points whose targets count, in the image
+  std::vector<bool> mirrored;     ///< along which spatial dims
+  RandomPosition noise_position;  ///< noise is that of the image's own points there
+};
+
+/// Images and volumes for the tasks denoise and map: crops of training parts at random places, and tiles that
+/// cover the validation parts.
+///
+/// Crops, mirrors and noise are functions of (seed; training step, sample in the step), those of validation
+/// of the seed and the image alone, hence equal on every mesh. Noise belongs to the points of the image:
+/// element number of point · fields + field.
+class ImageData : public SampleSource {
+ public:
+  /// Opens the files. Collective: when it throws on one rank it throws on all.
+  ///
+  /// @param overlap  of validation tiles, per spatial dim; empty: 0.
+  /// @throws DataError    when the files cannot be used. @throws ConfigError  when crops, parts or data.shape
+  /// do not
+  ///                      fit what they hold.
+  ImageData(const DataOptions& options, const std::filesystem::path& folder, std::uint64_t seed,
+            const std::vector<std::int64_t>& overlap, Communicator& communicator);
+
+  const Grid& grid() const override { return grid_; }
+  const Channels& channels() const override { return channels_; }
+  const Statistics& statistics() const override { return statistics_; }
+  /// Training: as many crops as have the volume of the training parts. Validation: tiles.
+  std::int64_t count(Split split) const override;
+  std::vector<std::int64_t> identity() const override;
+  std::unique_ptr<SampleReader> open_reader() override;
+  std::int64_t bytes_read() const override { return files_->bytes_read(); }
+
+  const DataOptions& options() const { return options_; }
+  ImageFiles& files() const { return *files_; }
+  const std::vector<ImageTile>& tiles() const { return tiles_; }
+  /// Sample `number` of a split, at this position of the training.
+  ImageSample sample(Split split, std::int64_t number, const RandomPosition& position) const;
+  /// Normal noise of deviation 1 of validation or training.
+  const RandomStream& noise(Split split) const {
+    return split == Split::kTrain ? train_noise_ : valid_noise_;
+  }
+  /// The largest value of each target in all training and validation parts. Collective.
+  std::vector<double> largest_targets(Communicator& communicator) const;
+
+ private:
+  struct Region {
+    std::int64_t image = 0;
+    Box box;
+    std::int64_t crops_until = 0;  ///< in an epoch, those of the regions before included
+  };
+
+  void open(const std::filesystem::path& folder);
+  void make_channels();
+  void check_shape() const;
+  std::vector<Region> regions(const std::vector<DataPart>& parts, const std::string& key) const;
+  void choose_crop();
+  void make_tiles(const std::vector<std::int64_t>& overlap);
+  void compute_statistics(Communicator& communicator);
+  void check_statistics() const;
+  /// Calls of(values) for each slice of the regions, shared out over the ranks; its results in order.
+  template <typename F>
+  auto over_slices(const Field& field, const std::vector<Region>& regions, Communicator& communicator,
+                   const F& of) const;
+
+  DataOptions options_;
+  std::unique_ptr<ImageFiles> files_;
+  Channels channels_;
+  Statistics statistics_;
+  Shape crop_;
+  Grid grid_;
+  std::vector<Region> train_, valid_;
+  std::vector<ImageTile> tiles_;
+  RandomStream places_, mirrors_, train_noise_, valid_noise_;
+};
+
+}  // namespace jigsaw

@@ -1,0 +1,52 @@
+#pragma once
+#include <map>
+#include <string>
+#include <vector>
+
+#include "comm/communicator.h"
+#include "samples/channels.h"
+#include "samples/file_set.h"
+
+namespace jigsaw {
+
+/// What a field is normalised by, in its own units.
+struct FieldStatistics {
+  std::string units;
+  double mean = 0;
+  double deviation = 0;
+  /// Of the change over the lead time, about its own mean; 0 for fields that are not prognostic.
+  double increment_deviation = 0;
+
+  bool operator==(const FieldStatistics&) const = default;
+};
+
+/// Statistics by the name of the field, "t_850".
+struct Statistics {
+  int lead_hours = 0;  ///< of the increments
+  std::map<std::string, FieldStatistics> fields;
+
+  bool operator==(const Statistics&) const = default;
+  const FieldStatistics& of(const Field& field) const;
+
+  /// As JSON with every digit, and back. @throws DataError  that names `source` when it is malformed.
+  std::string to_text() const;
+  static Statistics from_text(const std::string& text, const std::string& source);
+  /// @throws DataError
+  void save(const std::string& path) const;
+  static Statistics load(const std::string& path);
+};
+
+/// Statistics of the selected fields over valid points: of each state field at all its times in the periods;
+/// of the increments between times of one period; of static fields over their points. Every rank reads its
+/// share of the times and merges the moments of all, in the order of time: the result is equal in every bit
+/// for any number of ranks. Collective.
+Statistics compute_statistics(FileSet& files, const Channels& channels, const std::vector<Period>& periods,
+                              int lead_hours, Communicator& communicator);
+
+/// @throws DataError  when a field of the channels is missing, has another unit in the files, or does not
+/// vary,
+///                    so that it cannot be normalised; when increments are predicted over another lead time.
+void check_statistics(const Statistics& statistics, const Channels& channels, const FileSet& files,
+                      Predict predict, int lead_hours);
+
+}  // namespace jigsaw

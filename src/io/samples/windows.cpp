@@ -1,0 +1,60 @@
+#include "samples/windows.h"
+
+#include <algorithm>
+#include <iterator>
+
+#include "base/error.h"
+#include "base/text.h"
+
+namespace jigsaw {
+
+namespace {
+
+bool holds(const std::vector<Time>& times, Time time) {
+  return std::binary_search(times.begin(), times.end(), time);
+}
+
+std::string describe_times(const std::vector<Time>& times) {
+  if (times.empty()) return "no time that all variables share";
+  return concat(times.size(), " times from ", format_time(times.front()), " to ", format_time(times.back()));
+}
+
+}  // namespace
+
+std::vector<Time> find_windows(const std::vector<Time>& input_times, const std::vector<Time>& target_times,
+                               const WindowRule& rule, const std::vector<Period>& periods,
+                               const std::string& key) {
+  const Time lead = rule.lead_hours * kHour;
+  const auto in_a_period = [&](Time time) {
+    return std::any_of(periods.begin(), periods.end(), [&](const Period& period) {
+      return period.contains(time) && period.contains(time + rule.rollout * lead);
+    });
+  };
+  const auto complete = [&](Time time) {
+    for (const int hours : rule.input_hours) {
+      if (!holds(input_times, time + hours * kHour)) return false;
+    }
+    for (int k = 1; k <= rule.rollout; ++k) {
+      if (!holds(target_times, time + k * lead)) return false;
+    }
+    return true;
+  };
+  std::vector<Time> windows;
+  std::copy_if(input_times.begin(), input_times.end(), std::back_inserter(windows),
+               [&](Time time) { return in_a_period(time) && complete(time); });
+  if (!windows.empty()) return windows;
+  std::vector<std::string> names;
+  std::transform(periods.begin(), periods.end(), std::back_inserter(names), format_period);
+  throw DataError(concat(key, " (", join(names, ", "), ") holds no window with inputs at ",
+                         join(rule.input_hours, ", "), " h and targets up to ",
+                         rule.rollout * rule.lead_hours, " h; the files hold ",
+                         describe_times(common_times(input_times, target_times))));
+}
+
+std::vector<Time> common_times(const std::vector<Time>& a, const std::vector<Time>& b) {
+  std::vector<Time> common;
+  std::set_intersection(a.begin(), a.end(), b.begin(), b.end(), std::back_inserter(common));
+  return common;
+}
+
+}  // namespace jigsaw

@@ -1,0 +1,31 @@
+#pragma once
+#include <string>
+#include <vector>
+
+#include "samples/time_axis.h"
+
+namespace jigsaw {
+
+/// Which times a window needs, relative to its time 0.
+struct WindowRule {
+  std::vector<int> input_hours = {0};
+  int lead_hours = 6;
+  int rollout = 1;  ///< targets at lead, 2 · lead, …, rollout · lead
+};
+
+/// The times 0 of all windows in the periods, ascending. A window belongs to a period when its time 0 and all
+/// its targets lie in it, both in the same one; inputs may precede it. Windows of which an input or target
+/// time is missing are left out.
+///
+/// @param input_times   ascending: the times at which every input is in the files.
+/// @param target_times  ascending: the times at which every target is.
+/// @param key           the periods' place in the configuration, for errors: "data.train".
+/// @throws DataError    when there is no window; it says the periods and what the files hold.
+std::vector<Time> find_windows(const std::vector<Time>& input_times, const std::vector<Time>& target_times,
+                               const WindowRule& rule, const std::vector<Period>& periods,
+                               const std::string& key);
+
+/// The times in both, ascending.
+std::vector<Time> common_times(const std::vector<Time>& a, const std::vector<Time>& b);
+
+}  // namespace jigsaw

@@ -1,7 +1,0 @@
-#include "io/save_phase.h"
-
-namespace jigsaw {
-
-void reached(SavePhase, int) {}
-
-}  // namespace jigsaw

@@ -1,0 +1,219 @@
+#include "checkpoint/safetensors.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include "base/text.h"
+#include "checkpoint/inspect.h"
+#include "comm/self/self.h"
+#include "comm/thread/run_ranks.h"
+#include "io/checkpoint/checkpoint_cases.h"
+#include "support/source_dir.h"
+#include "support/temporary_folder.h"
+
+namespace jigsaw {
+namespace {
+
+using testing::case_manifest;
+using testing::case_pieces;
+using testing::case_tensors;
+using testing::case_value;
+using testing::Cut;
+using testing::put_text;
+using testing::TemporaryFolder;
+using testing::text_of;
+
+class Safetensors : public ::testing::Test {
+ protected:
+  FoundCheckpoint saved() {
+    run_ranks(3, [&](Communicator& c) {
+      save_checkpoint(folder_, case_manifest(5), case_pieces(c, 5, Cut::kRuns), c, {});
+    });
+    return open_checkpoint(folder_, *self_);
+  }
+  static std::string file_of(const std::string& header, const std::string& data) {
+    const std::uint64_t length = header.size();
+    return std::string(reinterpret_cast<const char*>(&length), 8) + header + data;
+  }
+
+  TemporaryFolder temporary_;
+  std::string folder_ = temporary_.path() + "/checkpoints";
+  std::string file_ = temporary_.path() + "/out.safetensors";
+  Context context_ = Context::make_host(Backend::kReference, 1);
+  std::unique_ptr<Communicator> self_ = make_self_communicator(context_);
+};
+
+/// Reads by the format's description alone.
+TEST_F(Safetensors, WholeTensorsAreWritten) {
+  const FoundCheckpoint checkpoint = saved();
+  EXPECT_EQ(export_safetensors(checkpoint, "parameters", file_, context_), 3);
+  EXPECT_FALSE(std::filesystem::exists(file_ + ".tmp"));
+  const std::string bytes = text_of(file_);
+  std::uint64_t length = 0;
+  std::memcpy(&length, bytes.data(), 8);
+  EXPECT_EQ(length % 8, 0u);
+  const Json header = Json::parse(bytes.substr(8, length));
+  ASSERT_EQ(header.size(), 4u);  // a tensor without elements is in no checkpoint
+  std::uint64_t end = 0;
+  for (std::size_t t = 0; t < 3; ++t) {
+    const TensorRecord& tensor = case_tensors()[t];
+    const Json& entry = header.at(tensor.name.substr(11));
+    EXPECT_EQ(entry.at("dtype"), "F32");
+    EXPECT_EQ(entry.at("shape"), Json(std::vector<std::int64_t>(tensor.shape.begin(), tensor.shape.end())));
+    const auto begin = entry.at("data_offsets")[0].get<std::uint64_t>();
+    EXPECT_EQ(entry.at("data_offsets")[1].get<std::uint64_t>() - begin,
+              4 * static_cast<std::uint64_t>(tensor.shape.count()));
+    end = std::max(end, entry.at("data_offsets")[1].get<std::uint64_t>());
+    for (std::int64_t i = 0; i < tensor.shape.count(); ++i) {
+      float value = 0;
+      std::memcpy(&value, bytes.data() + 8 + length + begin + 4 * static_cast<std::uint64_t>(i), 4);
+      ASSERT_EQ(value, static_cast<float>(case_value(t, i, 5))) << tensor.name << i;
+    }
+  }
+  EXPECT_EQ(bytes.size(), 8 + length + end) << "holes, or bytes that belong to no tensor";
+  EXPECT_EQ(export_safetensors(checkpoint, "adamw.moment1", file_, context_), 2);
+  EXPECT_THROW(export_safetensors(checkpoint, "average", file_, context_), CheckpointError);
+}
+
+/// What the Python packages h5py and safetensors read, in whichever interpreter has them.
+TEST_F(Safetensors, AndWholeParametersAreReadByPython) {
+  const FoundCheckpoint checkpoint = saved();
+  export_safetensors(checkpoint, "parameters", file_, context_);
+  const std::string script = testing::source_dir() + "/tests/io/checkpoint/read_parameters.py";
+  const std::string result = temporary_.path() + "/read.json";
+  int readers = 0;
+  for (const auto& [package, file] :
+       {std::pair<std::string, std::string>("h5py", checkpoint.path + "/parameters.h5"),
+        {"safetensors", file_}}) {
+    bool read = false;
+    for (const char* python : {"python3", "/usr/bin/python3"}) {
+      const std::string command =
+          concat(python, " ", script, " ", package, " ", file, " > ", result, " 2>/dev/null");
+      const int code = WEXITSTATUS(std::system(command.c_str()));
+      constexpr int kNotThere = 127, kNoPackage = 77;
+      if (code == kNotThere || code == kNoPackage) continue;
+      ASSERT_EQ(code, 0) << command;
+      read = true;
+      break;
+    }
+    if (!read) continue;
+    ++readers;
+    const Json tensors = Json::parse(text_of(result));
+    for (std::size_t t = 0; t < 3; ++t) {
+      const TensorRecord& tensor = case_tensors()[t];
+      const Json& found = tensors.at(tensor.name.substr(11));
+      EXPECT_EQ(found.at("shape"), Json(std::vector<std::int64_t>(tensor.shape.begin(), tensor.shape.end())));
+      ASSERT_EQ(found.at("values").size(), static_cast<std::size_t>(tensor.shape.count()));
+      for (std::int64_t i = 0; i < tensor.shape.count(); ++i) {
+        ASSERT_EQ(found["values"][static_cast<std::size_t>(i)].get<float>(),
+                  static_cast<float>(case_value(t, i, 5)))
+            << package << tensor.name << i;
+      }
+    }
+  }
+  if (readers == 0) GTEST_SKIP() << "neither h5py nor safetensors is installed";
+  std::printf("%d of 2 Python readers are installed and agree\n", readers);
+}
+
+TEST_F(Safetensors, AreTheCheckpointTheyCameFrom) {
+  const FoundCheckpoint checkpoint = saved();
+  export_safetensors(checkpoint, "parameters", file_, context_);
+  const std::string imported = import_safetensors(file_, temporary_.path() + "/imported", context_);
+  // Others' checkpoints are not its to replace.
+  EXPECT_THROW(import_safetensors(file_, temporary_.path() + "/imported", context_), CheckpointError);
+  EXPECT_THROW(import_safetensors(file_, folder_, context_), CheckpointError);
+  EXPECT_NO_THROW(open_checkpoint(folder_, *self_));
+  const FoundCheckpoint again = open_checkpoint(imported, *self_);
+  ASSERT_EQ(again.stored.tensors.size(), 3u);
+  auto pieces = case_pieces(*self_, 5, Cut::kLastDim);
+  std::erase_if(pieces, [](const auto& piece) { return !piece.tensor.starts_with("parameters/"); });
+  auto loaded = pieces;
+  for (auto& piece : loaded) piece.array = Array::zeros(context_, piece.array.shape(), piece.array.dtype());
+  read_pieces(again, loaded);
+  for (std::size_t i = 0; i < pieces.size(); ++i)
+    EXPECT_EQ(testing::values_of(loaded[i].array), testing::values_of(pieces[i].array));
+}
+
+TEST_F(Safetensors, HalfPrecisionBecomesSingle) {
+  // 1, −2.5, the largest, the smallest and a subnormal half, −0, infinity, NaN
+  const std::uint16_t halves[] = {0x3c00, 0xc100, 0x7bff, 0x0400, 0x0001, 0x8000, 0x7c00, 0x7e00};
+  const float expected[] = {1.0F, -2.5F, 65504.0F, 0x1p-14F, 0x1p-24F, -0.0F, INFINITY, NAN};
+  const std::uint16_t brains[] = {0x3f80, 0xc020};
+  put_text(file_, file_of(R"({"h":{"dtype":"F16","shape":[2,4],"data_offsets":[0,16]},)"
+                          R"("b":{"dtype":"BF16","shape":[2],"data_offsets":[16,20]}})",
+                          std::string(reinterpret_cast<const char*>(halves), 16) +
+                              std::string(reinterpret_cast<const char*>(brains), 4)));
+  const FoundCheckpoint found =
+      open_checkpoint(import_safetensors(file_, temporary_.path() + "/imported", context_), *self_);
+  const Array h(context_, {8}, DType::kFloat32), b(context_, {2}, DType::kFloat32);
+  read_pieces(found,
+              {{"parameters/h", {2, 4}, Box::whole({2, 4}), h}, {"parameters/b", {2}, Box::whole({2}), b}});
+  for (int i = 0; i < 7; ++i) {
+    EXPECT_EQ(h.data<float>()[i], expected[i]);
+    EXPECT_EQ(std::signbit(h.data<float>()[i]), std::signbit(expected[i]));
+  }
+  EXPECT_TRUE(std::isnan(h.data<float>()[7]));
+  EXPECT_EQ(b.data<float>()[0], 1.0F);
+  EXPECT_EQ(b.data<float>()[1], -2.5F);
+}
+
+TEST_F(Safetensors, MalformedFilesAreRefusedInOneSentence) {
+  const std::string data(8, '\0');
+  const std::pair<const char*, std::string> cases[] = {
+      {"too short", "abc"},
+      {"its header does not fit", std::string(8, '\xff')},
+      {"its header does not fit", file_of("{}", "").substr(0, 9)},
+      {"no safetensors file", file_of("{", data)},
+      {"its header is no object", file_of("[]", data)},
+      {"no safetensors file", file_of(R"({"a":{"dtype":"F32","shape":[2]}})", data)},
+      {"lies outside", file_of(R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[8,16]}})", data)},
+      {"lies outside", file_of(R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[8,0]}})", data)},
+      {"lies outside", file_of(R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,-8]}})", data)},
+      {"another number of bytes", file_of(R"({"a":{"dtype":"F32","shape":[3],"data_offsets":[0,8]}})", data)},
+      {"too large",
+       file_of(R"({"a":{"dtype":"F32","shape":[4611686018427387904,4],"data_offsets":[0,8]}})", data)},
+      {"too many dims",
+       file_of(R"({"a":{"dtype":"F32","shape":[1,1,1,1,1,1,1,1,2],"data_offsets":[0,8]}})", data)},
+      {"is of type I64", file_of(R"({"a":{"dtype":"I64","shape":[1],"data_offsets":[0,8]}})", data)}};
+  for (const auto& [says, bytes] : cases) {
+    put_text(file_, bytes);
+    try {
+      import_safetensors(file_, temporary_.path() + "/imported", context_);
+      ADD_FAILURE() << says;
+    } catch (const DataError& error) {
+      EXPECT_NE(std::string(error.what()).find(says), std::string::npos) << says << ": " << error.what();
+      EXPECT_EQ(std::string(error.what()).find('\n'), std::string::npos);
+    }
+  }
+}
+
+TEST_F(Safetensors, InspectionShowsTreesAndNamesTheDamagedPiece) {
+  const FoundCheckpoint checkpoint = saved();
+  const Inspection whole = inspect(checkpoint.path);
+  EXPECT_EQ(whole.damage, "");
+  for (const char* line : {"parameters: 3 tensors of 139 elements, 556 B", "    encoder\n      weight ",
+                           "[13, 6]", "adamw.moment1: 2 tensors", "rank_0002.h5", "parameters.h5", "whole"}) {
+    EXPECT_NE(whole.text.find(line), std::string::npos) << line << "\n" << whole.text;
+  }
+  const PieceRecord& piece = checkpoint.stored.shards[1].pieces[1];
+  const std::string shard = checkpoint.path + "/rank_0001.h5";
+  std::string bytes = text_of(shard);
+  bytes[static_cast<std::size_t>(piece.offset)] ^= 1;
+  put_text(shard, bytes);
+  std::filesystem::remove(checkpoint.path + "/rank_0002.h5");
+  const Inspection damaged = inspect(folder_ + "/latest");
+  EXPECT_NE(damaged.text.find("damaged in " + piece.tensor + "#1"), std::string::npos) << damaged.text;
+  EXPECT_NE(damaged.text.find("missing"), std::string::npos) << damaged.text;
+  EXPECT_NE(damaged.damage.find("is not whole: rank_0001.h5, rank_0002.h5"), std::string::npos)
+      << damaged.damage;
+  save_checkpoint(folder_, case_manifest(6), case_pieces(*self_, 6, Cut::kRuns), *self_, {});
+  export_safetensors(open_checkpoint(folder_, *self_), "parameters", file_, context_);
+  EXPECT_NE(inspect(file_).text.find("F32"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace jigsaw

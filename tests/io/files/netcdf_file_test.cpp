@@ -1,0 +1,123 @@
+#include "files/netcdf_file.h"
+
+#include <fstream>
+#include <random>
+
+#include "base/error.h"
+#include "io/fixtures.h"
+#include "samples/file_set.h"
+
+namespace jigsaw {
+namespace {
+
+std::vector<double> read(const std::string& file, const std::string& name) {
+  NetcdfFile netcdf(fixture(file));
+  const FileVariable& variable = *netcdf.find(name);
+  std::vector<double> values(static_cast<std::size_t>(variable.shape.count()));
+  netcdf.read<double>(variable, Box::whole(variable.shape), values);
+  return values;
+}
+
+TEST(NetcdfFile, UnpacksEveryFormatAsTheReferenceDoes) {
+  expect_close(read("packed.nc", "t2m"), expected_values("t2m"), 1e-15);
+  expect_close(read("static.nc", "lsm"), expected_values("lsm"), 0);
+  expect_close(read("records.nc", "tp"), expected_values("tp"), 1e-15);
+}
+
+TEST(NetcdfFile, ReadsHyperslabsAndCountsTheirBytes) {
+  NetcdfFile file(fixture("packed.nc"));
+  const FileVariable& t2m = *file.find("t2m");
+  std::vector<float> slab(6);
+  file.read<float>(t2m, {{3, 2, 4}, {1, 3, 2}}, slab);
+  const std::vector<double> whole = expected_values("t2m");
+  for (std::size_t i = 0; i < 6; ++i) {
+    const auto wanted = static_cast<float>(whole[3 * 56 + (2 + i / 2) * 8 + 4 + i % 2]);
+    EXPECT_TRUE(slab[i] == wanted || (std::isnan(slab[i]) && std::isnan(wanted))) << i;
+  }
+  EXPECT_TRUE(std::isnan(slab[1]));
+  EXPECT_EQ(file.bytes_read(), 6 * 2);
+  file.close();
+  file.read<float>(t2m, {{0, 0, 0}, {1, 1, 1}}, std::span(slab).first(1));
+  EXPECT_EQ(slab[0], static_cast<float>(whole[0]));
+}
+
+TEST(NetcdfFile, ErrorsNameFileAndVariable) {
+  EXPECT_THROW(NetcdfFile("/nowhere.nc"), DataError);
+  NetcdfFile file(fixture("packed.nc"));
+  std::vector<double> out(1);
+  const std::string message = message_of<DataError>([&] {
+    file.read<double>(*file.find("t2m"), {{12, 0, 0}, {1, 1, 1}}, out);
+  });
+  EXPECT_NE(message.find("t2m"), std::string::npos);
+  EXPECT_NE(message.find("packed.nc"), std::string::npos);
+  NetcdfFile levels(fixture("levels_1.nc"));
+  EXPECT_THROW(levels.read<double>(*levels.find("expver"), {{0}, {1}}, out), DataError);
+}
+
+/// A file with damage, removed in the end.
+class DamagedFile {
+ public:
+  DamagedFile()
+      : path_(std::filesystem::temp_directory_path() / concat("jigsaw_damaged_", ::getpid(), ".nc")) {}
+  ~DamagedFile() { std::filesystem::remove(path_); }
+  const std::string& write(const std::string& bytes) {
+    std::ofstream(path_, std::ios::binary).write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+    return path_;
+  }
+
+ private:
+  std::string path_;
+};
+
+std::string bytes_of(const std::string& name) {
+  std::ifstream file(fixture(name), std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+/// Reads all of a field.
+void use(const std::string& path, const Field& field) {
+  FileSet files({path});
+  files.select(field, true);
+  const Box box = Box::whole(files.grid().shape());
+  std::vector<double> values(static_cast<std::size_t>(box.extent.count()));
+  for (const Time time : files.times(field)) files.read(field, time, box, values);
+}
+
+TEST(NetcdfFile, EveryTruncationIsADataError) {
+  DamagedFile damaged;
+  const std::vector<std::tuple<std::string, Field, std::size_t>> files = {
+      {"packed.nc", {"t2m", {}}, 13}, {"records.nc", {"tp", {}}, 13}, {"levels_1.nc", {"t", 500}, 173}};
+  for (const auto& [name, field, step] : files) {
+    const std::string whole = bytes_of(name);
+    use(damaged.write(whole), field);
+    for (std::size_t length = 0; length + 4 < whole.size(); length += step) {
+      EXPECT_THROW(use(damaged.write(whole.substr(0, length)), field), DataError)
+          << name << " cut at " << length;
+    }
+  }
+}
+
+// Damage either goes unseen, in values, or is a DataError; it never ends the program or takes its memory.
+TEST(NetcdfFile, DamagedHeadersAreDataErrors) {
+  DamagedFile damaged;
+  std::mt19937 random(1);
+  int refused = 0;
+  for (const auto& [name, variable] : {std::pair{"packed.nc", "t2m"}, std::pair{"records.nc", "tp"}}) {
+    const std::string whole = bytes_of(name);
+    for (int trial = 0; trial < 300; ++trial) {
+      std::string bytes = whole;
+      bytes[random() % 600] = static_cast<char>(random());
+      try {
+        use(damaged.write(bytes), {variable, {}});
+      } catch (const DataError&) {
+        ++refused;
+      }
+    }
+  }
+  EXPECT_GT(refused, 200);
+  EXPECT_THROW(use(damaged.write(std::string(1000, 'x')), {"t2m", {}}), DataError);
+  EXPECT_THROW(use(damaged.write("CDF\x01" + std::string(1000, '\xff')), {"t2m", {}}), DataError);
+}
+
+}  // namespace
+}  // namespace jigsaw

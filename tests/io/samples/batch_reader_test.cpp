@@ -1,0 +1,210 @@
+#include "samples/batch_reader.h"
+
+#include "base/error.h"
+#include "comm/agreement.h"
+#include "comm/thread/run_ranks.h"
+#include "io/fixtures.h"
+#include "samples/dataset.h"
+
+namespace jigsaw {
+namespace {
+
+constexpr std::int64_t kInputs = 15, kTargets = 4;
+
+/// The data set of the fixtures, read by one rank.
+class BatchReaderTest : public testing::Test {
+ protected:
+  static constexpr int kRollout = 2;
+
+  void open(Predict predict) {
+    DataOptions options = fixture_options();
+    options.predict = predict;
+    run_ranks(1, [&](Communicator& communicator) {
+      data_ = std::make_unique<Dataset>(options, fixture(""), kRollout, communicator);
+    });
+  }
+
+  BatchRequest whole() const {
+    return {.times = {at("2020-02-27T12:00"), at("2020-02-28T06:00"), at("2020-02-27T18:00")},
+            .input = Box::whole({3, 7, 8, kInputs}),
+            .target = Box::whole({3, 7, 8, kTargets}),
+            .rollout = kRollout,
+            .baseline = true,
+            .dtype = DType::kFloat64};
+  }
+
+  Batch read(const BatchRequest& request) { return data_->make_reader().read(request, context_); }
+
+  Context context_ = Context::make_host(Backend::kReference, 1);
+  std::unique_ptr<Dataset> data_;
+};
+
+double element(const Array& array, const Shape& at) {
+  const Shape strides = array.shape().strides();
+  std::int64_t index = 0;
+  for (int d = 0; d < 4; ++d) index += at[d] * strides[d];
+  return array.dtype() == DType::kFloat64 ? array.data<double>()[index] : array.data<float>()[index];
+}
+
+/// The fixture's value of a field at a step of 6 hours from 2020-02-27.
+double state(const std::string& name, std::int64_t step, std::int64_t row, std::int64_t column) {
+  static std::map<std::string, std::vector<double>> fields;
+  if (!fields.contains(name)) fields[name] = expected_values(name);
+  const std::int64_t first = name == "tp" ? 1 : 0;
+  return fields[name][static_cast<std::size_t>(((step - first) * 7 + row) * 8 + column)];
+}
+
+void expect_same(double found, double wanted) {
+  if (std::isnan(wanted)) {
+    EXPECT_TRUE(std::isnan(found));
+  } else {
+    EXPECT_NEAR(found, wanted, 1e-12 * (1 + std::abs(wanted)));
+  }
+}
+
+TEST_F(BatchReaderTest, NormalisesInputsAndIncrements) {
+  open(Predict::kIncrement);
+  const Batch batch = read(whole());
+  const auto& fields = data_->statistics().fields;
+  const std::vector<std::int64_t> steps = {2, 5, 3};
+  for (std::int64_t b = 0; b < 3; ++b) {
+    const std::int64_t step = steps[static_cast<std::size_t>(b)];
+    for (std::int64_t row = 0; row < 7; ++row) {
+      for (std::int64_t column = 0; column < 8; ++column) {
+        const auto normalised = [&](const char* name, std::int64_t s) {
+          return (state(name, s, row, column) - fields.at(name).mean) / fields.at(name).deviation;
+        };
+        const double earlier = normalised("t2m", step - 1);
+        expect_same(element(batch.input, {b, row, column, 0}), std::isnan(earlier) ? 0 : earlier);
+        expect_same(element(batch.input, {b, row, column, 5}), normalised("t_500", step));
+        expect_same(element(batch.input, {b, row, column, 6}), normalised("lsm", 0));
+        for (std::int64_t r = 1; r <= kRollout; ++r) {
+          const Array& target = batch.targets[static_cast<std::size_t>(r - 1)];
+          const double change = state("t2m", step + r, row, column) - state("t2m", step, row, column);
+          expect_same(element(target, {b, row, column, 0}), change / fields.at("t2m").increment_deviation);
+          expect_same(element(target, {b, row, column, 3}), normalised("tp", step + r));
+        }
+        EXPECT_EQ(element(batch.baseline, {b, row, column, 1}), 0);
+        expect_same(element(batch.baseline, {b, row, column, 3}), normalised("tp", step));
+      }
+    }
+  }
+  // The value missing at 2020-02-27T18:00 is the first target of sample 0 and an input of sample 2.
+  EXPECT_TRUE(std::isnan(element(batch.targets[0], {0, 2, 5, 0})));
+  EXPECT_EQ(element(batch.input, {2, 2, 5, 3}), 0);
+}
+
+TEST_F(BatchReaderTest, PredictsStates) {
+  open(Predict::kState);
+  BatchRequest request = whole();
+  request.times[1] = at("2020-02-27T00:00");  // no precipitation in the files, no earlier state
+  request.input = {{0, 0, 0, 0}, {0, 7, 8, kInputs}};
+  const Batch batch = read(request);
+  const FieldStatistics& t2m = data_->statistics().fields.at("t2m");
+  expect_same(element(batch.targets[1], {0, 4, 4, 0}), (state("t2m", 4, 4, 4) - t2m.mean) / t2m.deviation);
+  expect_same(element(batch.baseline, {0, 4, 4, 0}), (state("t2m", 2, 4, 4) - t2m.mean) / t2m.deviation);
+  EXPECT_TRUE(std::isnan(element(batch.baseline, {1, 4, 4, 3})));
+  EXPECT_EQ(batch.input.count(), 0);
+}
+
+TEST_F(BatchReaderTest, ForcingsAreThoseOfTheirValidTime) {
+  open(Predict::kIncrement);
+  const Batch batch = read(whole());
+  ASSERT_EQ(batch.forcings.size(), 1U);
+  const Array& next = batch.forcings[0];
+  for (std::int64_t c = 0; c < 7; ++c) EXPECT_EQ(element(next, {0, 3, 3, c}), 0);
+  // Sample 0 starts at 12:00: sine 0, cosine −1; its target is at 18:00: −1, 0.
+  EXPECT_NEAR(element(batch.input, {0, 3, 3, 10}), -1, 1e-12);
+  EXPECT_NEAR(element(batch.input, {0, 3, 3, 11}), -1, 1e-12);
+  EXPECT_NEAR(element(next, {0, 3, 3, 9}), -1, 1e-12);
+  EXPECT_NEAR(element(next, {0, 3, 3, 12}), 1, 1e-12);
+  EXPECT_NEAR(element(next, {0, 0, 3, 7}), -1.5, 1e-12);  // latitudes −3 … 3 steps, deviation 2
+}
+
+void expect_piece(const Array& piece, const Box& box, const Array& all) {
+  ASSERT_EQ(piece.shape(), box.extent);
+  for (std::int64_t b = 0; b < box.extent[0]; ++b) {
+    for (std::int64_t row = 0; row < box.extent[1]; ++row) {
+      for (std::int64_t column = 0; column < box.extent[2]; ++column) {
+        for (std::int64_t c = 0; c < box.extent[3]; ++c) {
+          const double wanted =
+              element(all, {box.begin[0] + b, box.begin[1] + row, box.begin[2] + column, box.begin[3] + c});
+          const double found = element(piece, {b, row, column, c});
+          EXPECT_TRUE(found == wanted || (std::isnan(found) && std::isnan(wanted)));
+        }
+      }
+    }
+  }
+}
+
+TEST_F(BatchReaderTest, PiecesAreCutsOfTheWhole) {
+  open(Predict::kIncrement);
+  const Batch all = read(whole());
+  const std::vector<std::pair<Box, Box>> layouts = {
+      {{{0, 0, 0, 0}, {2, 7, 8, kInputs}}, {{0, 0, 0, 0}, {2, 7, 8, kTargets}}},
+      {{{0, 4, 0, 0}, {3, 3, 4, kInputs}}, {{0, 4, 0, 0}, {3, 3, 4, kTargets}}},
+      {{{2, 2, 3, 4}, {1, 5, 5, 4}}, {{2, 2, 3, 2}, {1, 5, 5, 2}}},
+      {{{0, 0, 0, 8}, {3, 7, 8, 7}}, {{0, 7, 0, 0}, {3, 0, 8, kTargets}}},
+      {{{1, 6, 7, 14}, {1, 1, 1, 1}}, {{0, 0, 0, 0}, {3, 2, 8, 1}}},
+  };
+  for (const auto& [input, target] : layouts) {
+    BatchRequest request = whole();
+    request.input = input;
+    request.target = target;
+    const Batch piece = read(request);
+    expect_piece(piece.input, input, all.input);
+    expect_piece(piece.forcings[0], input, all.forcings[0]);
+    for (std::size_t r = 0; r < kRollout; ++r) expect_piece(piece.targets[r], target, all.targets[r]);
+    expect_piece(piece.baseline, target, all.baseline);
+  }
+}
+
+TEST_F(BatchReaderTest, ReadsEachStateOfThePieceOnce) {
+  open(Predict::kIncrement);
+  BatchReader reader = data_->make_reader();
+  BatchRequest request = whole();
+  // Rows 2 to 4 of t2m and t_850 and lsm.
+  request.input = {{0, 2, 0, 0}, {3, 3, 8, kInputs}};
+  request.target = {{0, 2, 0, 0}, {3, 3, 8, kTargets}};
+  request.baseline = false;
+  const std::int64_t before = data_->bytes_read();
+  reader.read(request, context_);
+  // Samples at steps 2, 5, 3 need 1 … 4, 4 … 7, 2 … 5: 7 states of t2m (2 bytes), t_850 and t_500 (4 bytes);
+  // of tp (2 bytes) 3, 4, 5, 6, 7; lsm (4 bytes) once.
+  const std::int64_t points = 3 * 8;
+  EXPECT_EQ(data_->bytes_read() - before, points * (7 * (2 + 4 + 4) + 5 * 2 + 4));
+  const std::int64_t again = data_->bytes_read();
+  reader.read(request, context_);
+  EXPECT_EQ(data_->bytes_read() - again, points * (7 * (2 + 4 + 4) + 5 * 2));
+}
+
+TEST_F(BatchReaderTest, WritesFloatsAndCountsThemAsInput) {
+  open(Predict::kIncrement);
+  BatchRequest request = whole();
+  const Batch wide = read(request);
+  request.dtype = DType::kFloat32;
+  const Batch narrow = read(request);
+  for (std::int64_t i = 0; i < wide.input.count(); ++i) {
+    EXPECT_EQ(narrow.input.data<float>()[i], static_cast<float>(wide.input.data<double>()[i]));
+  }
+  EXPECT_EQ(context_.arena().current_bytes(Purpose::kInput),
+            3 * 56 * (2 * kInputs + 3 * kTargets) * std::int64_t{8 + 4});
+  request.input = Box::whole({3, 8, 8, kInputs});
+  EXPECT_THROW(read(request), ShapeError);
+}
+
+TEST_F(BatchReaderTest, TheDataSetChecksItsShape) {
+  DataOptions options = fixture_options();
+  options.shape = {7, 9};
+  run_ranks(1, [&](Communicator& communicator) {
+    EXPECT_THROW(Dataset(options, fixture(""), 1, communicator), AgreedError);
+  });
+  open(Predict::kIncrement);
+  EXPECT_EQ(data_->train_windows(),
+            (std::vector{at("2020-02-27T06:00"), at("2020-02-27T12:00"), at("2020-02-27T18:00"),
+                         at("2020-02-28"), at("2020-02-28T06:00")}));
+  EXPECT_EQ(data_->valid_windows().size(), 2U);
+}
+
+}  // namespace
+}  // namespace jigsaw

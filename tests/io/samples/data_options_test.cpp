@@ -1,0 +1,174 @@
+#include "samples/data_options.h"
+
+#include "config/config.h"
+#include "io/fixtures.h"
+#include "samples/channels.h"
+
+namespace jigsaw {
+namespace {
+
+const char* const kSection = R"({
+  "files": ["data/era5_*.nc"], "shape": [721, 1440],
+  "variables": ["t2m", {"name": "t", "levels": [850, 500]}],
+  "static": ["lsm"], "forcings": ["latitude", "longitude", "time_of_day", "day_of_year"],
+  "input_hours": [-6, 0], "predict": "state",
+  "train": [["2019-03-01", "2019-03-10"], ["2019-03-15T06:00", "2019-03-24"]], "valid": ["2019-03-25", "2019-03-31"]
+})";
+
+Json section_with(const std::string& key, const Json& value) {
+  Json json = Json::parse(kSection);
+  json[key] = value;
+  return json;
+}
+
+TEST(DataOptions, ReadsTheSectionAndWritesItBack) {
+  const auto options = parse<DataOptions>(Json::parse(kSection));
+  EXPECT_EQ(options.variables[1], (VariableOptions{"t", {850, 500}}));
+  ASSERT_EQ(options.train.size(), 2U);
+  EXPECT_EQ(periods_of(options.train)[1].first, at("2019-03-15T06:00"));
+  ASSERT_EQ(options.valid.size(), 1U);
+  EXPECT_EQ(periods_of(options.valid)[0].last, at("2019-03-31T23:59:59"));
+  EXPECT_EQ(options.predict, Predict::kState);
+  EXPECT_EQ(options.lead_hours, 6);
+  EXPECT_FALSE(options.normalization);
+  const Json written = to_json(options);
+  EXPECT_EQ(written["train"], Json::parse(kSection)["train"]);
+  EXPECT_EQ(written["valid"], Json::parse(kSection)["valid"]);
+  EXPECT_EQ(to_json(parse<DataOptions>(written)), written);
+}
+
+TEST(DataOptions, RefusesWhatIsImpossible) {
+  const auto message = [](const std::string& key, const Json& value) {
+    return message_of<ConfigError>([&] { parse<DataOptions>(section_with(key, value)); });
+  };
+  EXPECT_EQ(message("variables", Json::array()).find("variables"), 0U);
+  EXPECT_NE(message("forcings", {"lattitude"}).find("latitude"), std::string::npos);
+  EXPECT_NE(message("input_hours", {-6}).find("hold 0"), std::string::npos);
+  EXPECT_EQ(message("input_hours", {0, 0}).find("input_hours"), 0U);
+  EXPECT_EQ(message("train", {"2019-03-24", "2019-03-01"}).find("train"), 0U);
+  EXPECT_EQ(message("train", {"2019-03-24", "2019-02-30"}).find("train"), 0U);
+  EXPECT_EQ(message("shape", {3}).find("shape"), 0U);
+  EXPECT_EQ(message("task", "denoised").find("task"), 0U);
+  EXPECT_EQ(message("task", "denoise").find("train"), 0U);
+  EXPECT_EQ(message("train", {{"depth", {0, 9}}}).find("train must hold pairs of dates"), 0U);
+  EXPECT_EQ(message("dims", {"height", "width"}).find("dims"), 0U);
+  EXPECT_EQ(message("crop", {4, 4}).find("crop"), 0U);
+  EXPECT_EQ(message("lead_hours", 0).find("lead_hours"), 0U);
+  EXPECT_EQ(message("vector_components", {"wind"}).find("vector_components names wind"), 0U);
+}
+
+const char* const kImages = R"({
+  "files": ["ct.h5"], "task": "map", "variables": ["scan/density"], "targets": ["labels"], "classes": 4, "ignore_index": 255,
+  "dims": ["width", "sample", "height", "depth"], "crop": [16, 32, 32], "flips": ["width"],
+  "train": [{"sample": [0, 7]}, {"sample": [8, 8], "depth": [0, 74]}], "valid": {"sample": [9, 9]}
+})";
+
+TEST(DataOptions, ReadsImagesAndWritesThemBack) {
+  const auto options = parse<DataOptions>(Json::parse(kImages));
+  EXPECT_EQ(options.space(), (std::vector{ImageDim::kDepth, ImageDim::kHeight, ImageDim::kWidth}));
+  ASSERT_EQ(options.train.size(), 2U);
+  const auto& ranges = std::get<SliceRanges>(options.train[1]);
+  EXPECT_EQ(ranges.of.at(ImageDim::kDepth), std::pair(std::int64_t{0}, std::int64_t{74}));
+  EXPECT_EQ(to_text(ranges), R"({"sample":[8,8],"depth":[0,74]})");
+  const Json written = to_json(options);
+  EXPECT_EQ(written["train"], Json::parse(kImages)["train"]);
+  EXPECT_EQ(written["valid"], Json::parse(kImages)["valid"]);
+  EXPECT_EQ(to_json(parse<DataOptions>(written)), written);
+}
+
+TEST(DataOptions, RefusesImagesThatAreImpossible) {
+  const auto message = [](const std::string& key, const Json& value) {
+    Json json = Json::parse(kImages);
+    json[key] = value;
+    return message_of<ConfigError>([&] { parse<DataOptions>(json); });
+  };
+  EXPECT_EQ(message("dims", {"z", "height", "width"}).find("dims[0]"), 0U);
+  EXPECT_EQ(message("dims", {"height", "height"}).find("dims"), 0U);
+  EXPECT_EQ(message("dims", {"height"}).find("dims"), 0U);
+  EXPECT_EQ(message("dims", Json::array()).find("dims"), 0U);
+  EXPECT_EQ(message("crop", {32, 32}).find("crop"), 0U);
+  EXPECT_EQ(message("flips", {"sample"}).find("flips"), 0U);
+  EXPECT_EQ(message("train", {{"dept", {0, 7}}}).find("train.dept"), 0U);
+  EXPECT_EQ(message("train", {{"depth", {7, 0}}}).find("train.depth"), 0U);
+  EXPECT_EQ(message("train", {{"depth", {0, 1, 2}}}).find("train.depth"), 0U);
+  EXPECT_EQ(message("train", Json::object()).find("train"), 0U);
+  EXPECT_EQ(message("valid", {"2019-03-01", "2019-03-02"}).find("valid"), 0U);
+  EXPECT_EQ(message("targets", Json::array()).find("targets"), 0U);
+  EXPECT_EQ(message("targets", {"a", "b"}).find("targets"), 0U);
+  EXPECT_EQ(message("classes", 1).find("classes"), 0U);
+  EXPECT_EQ(message("classes", 0).find("ignore_index"), 0U);
+  EXPECT_EQ(message("noise_sigma", 3).find("noise_sigma"), 0U);
+  EXPECT_EQ(message("forcings", {"latitude"}).find("forcings"), 0U);
+  EXPECT_EQ(message("task", "denoise").find("noise_sigma"), 0U);
+  EXPECT_EQ(message("vector_components", {"u10"}).find("vector_components"), 0U);
+}
+
+std::vector<std::string> names(const std::vector<Channel>& channels) {
+  std::vector<std::string> result;
+  for (const Channel& channel : channels) result.push_back(concat(channel.name, "@", channel.hours));
+  return result;
+}
+
+TEST(Channels, StandInTheDocumentedOrder) {
+  const DataOptions options = fixture_options();
+  const Channels channels = make_channels(options, false);
+  EXPECT_EQ(names(channels.inputs),
+            (std::vector<std::string>{"t2m@-6", "t_850@-6", "t_500@-6", "t2m@0", "t_850@0", "t_500@0",
+                                      "lsm@0", "latitude@0", "longitude@0", "sin_time_of_day@0",
+                                      "cos_time_of_day@0", "sin_time_of_day@6", "cos_time_of_day@6",
+                                      "sin_day_of_year@0", "cos_day_of_year@0"}));
+  EXPECT_EQ(names(channels.targets), (std::vector<std::string>{"t2m@6", "t_850@6", "t_500@6", "tp@6"}));
+  EXPECT_EQ(make_channels(options, true).inputs.size(), channels.inputs.size() + 1);
+  EXPECT_TRUE(looks_global({721, 1440}));
+  EXPECT_TRUE(looks_global({180, 360}));
+  EXPECT_FALSE(looks_global({33, 49}));
+}
+
+TEST(Channels, WindsAreComponentsOfVectors) {
+  DataOptions options = fixture_options();
+  options.variables = {{"t2m", {}}, {"v10", {}}, {"u", {850, 500}}};
+  options.constants = {};
+  options.forcings = {ForcingKind::kLatitude};
+  options.input_hours = {-6, 0};
+  const auto components = [&] {
+    std::vector<bool> result;
+    for (const Channel& channel : make_channels(options, true).inputs)
+      result.push_back(channel.vector_component);
+    return result;
+  };
+  EXPECT_EQ(components(), (std::vector<bool>{false, true, true, true, false, true, true, true, false}));
+  options.vector_components = std::vector<std::string>{"t2m"};
+  EXPECT_EQ(components(), (std::vector<bool>{true, false, false, false, true, false, false, false, false}));
+  EXPECT_TRUE(is_vector_component("10m_v_component_of_wind"));
+  EXPECT_FALSE(is_vector_component("t"));
+}
+
+TEST(Channels, AFieldHasOneRole) {
+  DataOptions options = fixture_options();
+  options.diagnostic = {{"t", {500}}};
+  EXPECT_NE(
+      message_of<ConfigError>([&] { make_channels(options, false); }).find("data.diagnostic names t_500"),
+      std::string::npos);
+}
+
+TEST(Forcings, HaveTheirValues) {
+  const ForcingFields forcings(make_geographic_grid({60, 50, 40}, {0, 90, 180, 270}));
+  std::vector<double> values(4);
+  const Box box{{1, 1}, {2, 2}};
+  forcings.fill(Forcing::kLatitude, 0, box, values);
+  EXPECT_NEAR(values[0], 0, 1e-12);
+  EXPECT_NEAR(values[2], -std::sqrt(1.5), 1e-12);
+  forcings.fill(Forcing::kLongitude, 0, box, values);
+  EXPECT_NEAR(values[0], -45 / std::sqrt((135 * 135 + 45 * 45) / 2.0), 1e-12);
+  forcings.fill(Forcing::kCosLongitude, 0, box, values);
+  EXPECT_NEAR(values[1], -1, 1e-12);
+  forcings.fill(Forcing::kSinLongitude, 0, box, values);
+  EXPECT_NEAR(values[0], 1, 1e-12);
+  forcings.fill(Forcing::kSinTimeOfDay, at("2020-02-29T06:00"), box, values);
+  EXPECT_NEAR(values[3], 1, 1e-12);
+  forcings.fill(Forcing::kCosDayOfYear, at("2020-07-02"), box, values);
+  EXPECT_NEAR(values[0], -1, 1e-12);
+}
+
+}  // namespace
+}  // namespace jigsaw

@@ -1,0 +1,97 @@
+#include "samples/file_set.h"
+
+#include "base/error.h"
+#include "files/glob.h"
+#include "io/fixtures.h"
+
+namespace jigsaw {
+namespace {
+
+const Field kT2m{"t2m", {}}, kT850{"t", 850}, kTp{"tp", {}}, kLsm{"lsm", {}}, kZ{"z", {}};
+
+std::vector<std::string> all_files() {
+  return expand_patterns({"*.nc"}, fixture(""));
+}
+
+std::vector<double> read_all(FileSet& files, const Field& field) {
+  std::vector<double> all;
+  std::vector<double> one(56);
+  for (const Time time : files.times(field)) {
+    files.read(field, time, Box::whole({7, 8}), one);
+    all.insert(all.end(), one.begin(), one.end());
+  }
+  return all;
+}
+
+TEST(Glob, SaysWhatItDidNotFind) {
+  EXPECT_EQ(all_files().size(), 5U);
+  EXPECT_EQ(expand_patterns({"levels_?.nc", "levels_1.nc"}, fixture("")).size(), 2U);
+  const std::string message = message_of<DataError>([] { expand_patterns({"era5_*.nc"}, "/tmp"); });
+  EXPECT_NE(message.find("era5_*.nc"), std::string::npos);
+  EXPECT_NE(message.find("/tmp"), std::string::npos);
+}
+
+TEST(FileSet, JoinsTimesOfSeveralFilesAndChoosesLevels) {
+  FileSet files(all_files());
+  files.select(kT2m, true);
+  files.select(kT850, true);
+  EXPECT_EQ(files.times(kT850).size(), 12U);
+  EXPECT_EQ(files.times(kT850), files.times(kT2m));
+  EXPECT_EQ(format_time(files.times(kT850).front()), "2020-02-27T00:00");
+  EXPECT_EQ(format_time(files.times(kT850).back()), "2020-02-29T18:00");
+  expect_close(read_all(files, kT850), expected_values("t_850"), 0);
+  expect_close(read_all(files, kT2m), expected_values("t2m"), 1e-15);
+  EXPECT_EQ(files.units(kT850), "K");
+  EXPECT_EQ(files.grid().axes[0].coordinates.front(), 50);
+  EXPECT_EQ(files.grid().axes[0].coordinates.back(), 53);
+  EXPECT_FALSE(files.grid().periodic);
+}
+
+TEST(FileSet, ReadsWindowsOfAnyDimensionOrder) {
+  FileSet files(all_files());
+  files.select(kZ, false);
+  files.select(kLsm, false);
+  files.select(kTp, true);
+  std::vector<double> z(56), part(6), lsm(56);
+  files.read(kZ, 0, Box::whole({7, 8}), z);
+  expect_close(z, expected_values("z"), 0);
+  files.read(kZ, 0, {{2, 3}, {3, 2}}, part);
+  for (std::size_t i = 0; i < 6; ++i) {
+    const double wanted = z[(2 + i / 2) * 8 + 3 + i % 2];
+    EXPECT_TRUE(part[i] == wanted || (std::isnan(part[i]) && std::isnan(wanted)));
+  }
+  files.read(kLsm, 0, Box::whole({7, 8}), lsm);
+  expect_close(lsm, expected_values("lsm"), 0);
+  expect_close(read_all(files, kTp), expected_values("tp"), 1e-15);
+  EXPECT_FALSE(files.has(kTp, at("2020-02-27")));
+  EXPECT_THROW(files.read(kTp, at("2020-02-27"), Box::whole({7, 8}), lsm), DataError);
+}
+
+TEST(FileSet, ListsWhatThereIs) {
+  FileSet files(all_files());
+  const std::vector<VariableSummary> catalogue = files.catalogue();
+  ASSERT_EQ(catalogue.size(), 5U);
+  EXPECT_EQ(catalogue[1].name, "t");
+  EXPECT_EQ(catalogue[1].levels, (std::vector<double>{500, 850, 1000}));
+  EXPECT_EQ(catalogue[1].times.size(), 12U);
+}
+
+TEST(FileSet, ErrorsSayWhatIsThere) {
+  FileSet files(all_files());
+  const auto message = [&](const Field& field) {
+    return message_of<DataError>([&] { files.select(field, true); });
+  };
+  EXPECT_NE(message({"t2n", {}}).find("did you mean \"t2m\"?); there is lsm, t, t2m, tp, z"),
+            std::string::npos);
+  EXPECT_NE(message({"t", 700}).find("no level 700; there is 500, 850, 1000"), std::string::npos);
+  EXPECT_NE(message({"t", {}}).find("say which"), std::string::npos);
+  EXPECT_NE(message({"t2m", 850}).find("has no levels"), std::string::npos);
+  EXPECT_NE(message(kZ).find("data.static"), std::string::npos);
+  EXPECT_NE(message({"expver", {}}).find("does not hold numbers"), std::string::npos);
+  FileSet twice({fixture("levels_1.nc"), fixture("levels_2.nc"), fixture("levels_1.nc")});
+  EXPECT_NE(message_of<DataError>([&] { twice.select(kT850, true); }).find("2020-02-27T00:00 twice"),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace jigsaw

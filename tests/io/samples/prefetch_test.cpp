@@ -1,0 +1,69 @@
+#include "samples/prefetch.h"
+
+#include <atomic>
+
+#include "base/error.h"
+#include "io/fixtures.h"
+
+namespace jigsaw {
+namespace {
+
+Batch numbered(const Context& context, std::int64_t step) {
+  Batch batch;
+  batch.input = Array::zeros(context, {1}, DType::kFloat64, Purpose::kInput);
+  batch.input.data<double>()[0] = static_cast<double>(step);
+  return batch;
+}
+
+TEST(Prefetch, GivesTheStepsInOrderAndNoMore) {
+  const Context context = Context::make_host(Backend::kReference, 1);
+  Prefetch prefetch([&](std::int64_t step) { return numbered(context, step); }, 5, 12);
+  for (int step = 5; step < 12; ++step) EXPECT_EQ(prefetch.next().input.data<double>()[0], step);
+  EXPECT_THROW(prefetch.next(), Error);
+}
+
+TEST(Prefetch, ReadsAheadByItsDepthOnly) {
+  const Context context = Context::make_host(Backend::kReference, 1);
+  std::atomic<int> calls = 0;
+  Prefetch prefetch(
+      [&](std::int64_t step) {
+        ++calls;
+        return numbered(context, step);
+      },
+      0, 100);
+  prefetch.next();
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  EXPECT_EQ(calls, 1 + static_cast<int>(Prefetch::kDepth));
+}
+
+TEST(Prefetch, ThrowsErrorsWhereTheyBelong) {
+  const Context context = Context::make_host(Backend::kReference, 1);
+  Prefetch prefetch(
+      [&](std::int64_t step) {
+        if (step == 1) throw DataError("the disk is gone");
+        return numbered(context, step);
+      },
+      0, 100);
+  EXPECT_EQ(prefetch.next().input.data<double>()[0], 0);
+  EXPECT_THROW(prefetch.next(), DataError);
+  EXPECT_THROW(prefetch.next(), DataError);
+}
+
+TEST(Prefetch, EndsAtAnyTimeAndMeasuresTheWait) {
+  const Context context = Context::make_host(Backend::kReference, 1);
+  for (int taken = 0; taken < 4; ++taken) {
+    Prefetch prefetch(
+        [&](std::int64_t step) {
+          std::this_thread::sleep_for(std::chrono::milliseconds(5));
+          return numbered(context, step);
+        },
+        0, 100);
+    for (int i = 0; i < taken; ++i) prefetch.next();
+    if (taken > 0) {
+      EXPECT_GT(prefetch.seconds_waited(), 0.002);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace jigsaw

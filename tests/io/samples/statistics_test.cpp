@@ -1,0 +1,95 @@
+#include "samples/statistics.h"
+
+#include <mutex>
+
+#include "base/error.h"
+#include "comm/thread/run_ranks.h"
+#include "io/fixtures.h"
+#include "samples/dataset.h"
+#include "samples/moments.h"
+
+namespace jigsaw {
+namespace {
+
+Statistics of_fixtures(Communicator& communicator) {
+  return Dataset(fixture_options(), fixture(""), 1, communicator).statistics();
+}
+
+TEST(Moments, MergeLikeTheWhole) {
+  const std::vector<double> values = {1e8 + 1, 1e8 + 2, NAN, 1e8 + 4, 1e8 + 9};
+  RunningMoments merged;
+  merged.merge(RunningMoments::of(std::span(values).first(2)));
+  merged.merge(RunningMoments::of({}));
+  merged.merge(RunningMoments::of(std::span(values).subspan(2)));
+  EXPECT_DOUBLE_EQ(merged.mean, 1e8 + 4);
+  EXPECT_NEAR(merged.deviation(), std::sqrt((9 + 4 + 25) / 4.0), 1e-7);
+}
+
+TEST(Statistics, AgreeWithNumpy) {
+  run_ranks(1, [](Communicator& communicator) {
+    const Statistics statistics = of_fixtures(communicator);
+    for (const auto& [name, wanted] : expected()["statistics"].items()) {
+      const FieldStatistics& found = statistics.fields.at(name);
+      EXPECT_NEAR(found.mean, wanted["mean"].get<double>(), 1e-12 * std::abs(found.mean)) << name;
+      EXPECT_NEAR(found.deviation, wanted["deviation"].get<double>(), 1e-12 * found.deviation) << name;
+      EXPECT_NEAR(found.increment_deviation, wanted["increment_deviation"].get<double>(),
+                  1e-12 * found.increment_deviation)
+          << name;
+    }
+    EXPECT_EQ(statistics.fields.at("tp").increment_deviation, 0);
+  });
+}
+
+TEST(Statistics, AreEqualInEveryBitOnAnyNumberOfRanks) {
+  Statistics alone;
+  run_ranks(1, [&](Communicator& communicator) { alone = of_fixtures(communicator); });
+  for (const int ranks : {2, 3, 11}) {
+    std::mutex mutex;
+    int seen = 0;
+    run_ranks(ranks, [&](Communicator& communicator) {
+      const Statistics found = of_fixtures(communicator);
+      const std::lock_guard lock(mutex);
+      EXPECT_TRUE(found == alone) << ranks << " ranks";
+      ++seen;
+    });
+    EXPECT_EQ(seen, ranks);
+  }
+}
+
+TEST(Statistics, SurviveTheirFileInEveryBit) {
+  Statistics statistics;
+  statistics.lead_hours = 6;
+  statistics.fields["t2m"] = {"K", 280.1234567890123, 1.0 / 3, 1e-300};
+  EXPECT_TRUE(Statistics::from_text(statistics.to_text(), "stats.json") == statistics);
+}
+
+TEST(Statistics, MalformedFilesAreDataErrors) {
+  for (const char* text :
+       {"", "[]", "{", "{\"fields\": 1}", "{\"lead_hours\": 6, \"fields\": {\"t\": 1}}",
+        "{\"lead_hours\": 6, \"fields\": {\"t\": {\"mean\": \"x\"}}}", "{\"fields\": {}}"}) {
+    EXPECT_THROW(Statistics::from_text(text, "stats.json"), DataError) << text;
+  }
+  EXPECT_THROW(Statistics::load("/nowhere.json"), DataError);
+}
+
+TEST(Statistics, MustFitTheData) {
+  run_ranks(1, [](Communicator& communicator) {
+    Dataset data(fixture_options(), fixture(""), 1, communicator);
+    const auto refused = [&](const Statistics& statistics, int lead) {
+      return message_of<DataError>(
+          [&] { check_statistics(statistics, data.channels(), data.files(), Predict::kIncrement, lead); });
+    };
+    EXPECT_NE(refused(data.statistics(), 12).find("lead_hours is 12"), std::string::npos);
+    Statistics changed = data.statistics();
+    changed.fields["t2m"].deviation = 1e-14;
+    EXPECT_NE(refused(changed, 6).find("t2m does not vary"), std::string::npos);
+    changed = data.statistics();
+    changed.fields["t_850"].units = "degC";
+    EXPECT_NE(refused(changed, 6).find("degC"), std::string::npos);
+    changed.fields.erase("t_850");
+    EXPECT_NE(refused(changed, 6).find("t_850"), std::string::npos);
+  });
+}
+
+}  // namespace
+}  // namespace jigsaw

@@ -1,0 +1,67 @@
+#include "samples/time_axis.h"
+
+#include "base/error.h"
+#include "io/fixtures.h"
+
+namespace jigsaw {
+namespace {
+
+std::string decoded(double value, const std::string& units, const std::string& calendar = "") {
+  return format_time(decode_times(std::vector{value}, units, calendar, "the time")[0]);
+}
+
+TEST(TimeAxis, ParsesDatesOfTheConfiguration) {
+  EXPECT_EQ(parse_time("1970-01-01"), 0);
+  EXPECT_EQ(parse_time("2019-03-01"), 1551398400);
+  EXPECT_EQ(parse_time("2019-03-01T06:00"), 1551398400 + 6 * 3600);
+  EXPECT_EQ(parse_time("2019-03-01 06:00:07Z"), 1551398400 + 6 * 3600 + 7);
+  EXPECT_EQ(parse_time("1969-12-31T23:59:59"), -1);
+  for (const char* bad : {"", "2019", "2019-13-01", "2019-02-29", "2019-03-01T", "2019-03-01T24:00",
+                          "2019-03-01x", "1900-02-29", "-2019-03-01", "2019-03-01T06"}) {
+    EXPECT_FALSE(parse_time(bad)) << bad;
+  }
+  EXPECT_TRUE(parse_time("2000-02-29"));
+}
+
+TEST(TimeAxis, PeriodsCountTheirLastDayWhole) {
+  const Period days = period("2019-03-01", "2019-03-24");
+  EXPECT_TRUE(days.contains(at("2019-03-24T23:59:59")));
+  EXPECT_FALSE(days.contains(at("2019-03-25")));
+  EXPECT_EQ(format_period(days), "2019-03-01 to 2019-03-24");
+  const Period hours = period("2019-03-01T06:00", "2019-03-24T12:00");
+  EXPECT_EQ(hours.last, at("2019-03-24T12:00"));
+  EXPECT_EQ(format_period(hours), "2019-03-01T06:00 to 2019-03-24T12:00");
+}
+
+// Reference: cftime.num2date.
+TEST(TimeAxis, DecodesUnitsAndCalendars) {
+  EXPECT_EQ(decoded(1044552, "hours since 1900-01-01 00:00:00.0", "gregorian"), "2019-03-01T00:00");
+  EXPECT_EQ(decoded(1.25, "days since 2020-02-28"), "2020-02-29T06:00");
+  EXPECT_EQ(decoded(90, "minutes since 2020-02-28T12:00:00Z"), "2020-02-28T13:30");
+  EXPECT_EQ(decoded(-1, "seconds since 1970-01-01", "proleptic_gregorian"), "1969-12-31T23:59:59");
+  EXPECT_EQ(decoded(0, "hours since 2020-01-01 00:00 +01:00"), "2019-12-31T23:00");
+  EXPECT_EQ(decoded(1.0 / 3, "days since 2020-01-01"), "2020-01-01T08:00");
+  EXPECT_EQ(decoded(737424, "days since 1-1-1", "proleptic_gregorian"), "2020-01-01T00:00");
+  // The Julian calendar was two days behind the Gregorian in year 1.
+  EXPECT_EQ(decoded(737426, "days since 1-1-1", "standard"), "2020-01-01T00:00");
+}
+
+TEST(TimeAxis, RefusesWhatItCannotDecode) {
+  EXPECT_THROW(decoded(1, "days since 2020-01-01", "noleap"), DataError);
+  EXPECT_THROW(decoded(1, "months since 2020-01-01"), DataError);
+  EXPECT_THROW(decoded(1, "days"), DataError);
+  EXPECT_THROW(decoded(1, "days since yesterday"), DataError);
+  EXPECT_THROW(decoded(1e30, "days since 2020-01-01"), DataError);
+  EXPECT_THROW(decoded(std::nan(""), "days since 2020-01-01"), DataError);
+  EXPECT_NE(message_of<DataError>([] { decoded(1, "days since 2020-01-01", "360_day"); }).find("360_day"),
+            std::string::npos);
+}
+
+TEST(TimeAxis, YearFractionsKnowLeapYears) {
+  EXPECT_EQ(year_fraction(at("2020-01-01")), 0);
+  EXPECT_DOUBLE_EQ(year_fraction(at("2020-07-01T12:00")), 182.5 / 366);
+  EXPECT_DOUBLE_EQ(year_fraction(at("2019-12-31T12:00")), 364.5 / 365);
+}
+
+}  // namespace
+}  // namespace jigsaw

@@ -1,0 +1,102 @@
+#include "samples/windows.h"
+
+#include <algorithm>
+#include <set>
+
+#include "base/error.h"
+#include "io/fixtures.h"
+#include "samples/sampler.h"
+
+namespace jigsaw {
+namespace {
+
+std::vector<Time> every(int hours, const std::string& first, const std::string& last) {
+  std::vector<Time> times;
+  for (Time time = at(first); time <= at(last); time += hours * kHour) times.push_back(time);
+  return times;
+}
+
+std::size_t count(const std::vector<Time>& times, const WindowRule& rule,
+                  const std::vector<Period>& periods) {
+  return find_windows(times, times, rule, periods, "data.train").size();
+}
+
+TEST(Windows, LieWholeInAPeriodButForEarlierInputs) {
+  const std::vector<Time> hourly = every(1, "2019-03-01", "2019-03-31T23:00");
+  // 24 days of hours, the last 6 of which have their target outside; the first 6 lack the earlier input.
+  EXPECT_EQ(count(hourly, {{-6, 0}, 6, 1}, {period("2019-03-01", "2019-03-24")}), 24U * 24 - 12);
+  EXPECT_EQ(count(hourly, {{-6, 0}, 6, 1}, {period("2019-03-25", "2019-03-31")}), 7U * 24 - 6);
+  EXPECT_EQ(count(hourly, {{0}, 6, 3}, {period("2019-03-25", "2019-03-31")}), 7U * 24 - 18);
+  // Two periods that touch are still two.
+  EXPECT_EQ(
+      count(hourly, {{0}, 6, 1}, {period("2019-03-10", "2019-03-10"), period("2019-03-11", "2019-03-11")}),
+      2U * (24 - 6));
+  EXPECT_EQ(
+      count(hourly, {{0}, 6, 1}, {period("2019-03-10", "2019-03-10"), period("2019-03-10", "2019-03-11")}),
+      48U - 6);
+}
+
+TEST(Windows, WithMissingTimesAreLeftOut) {
+  std::vector<Time> times = every(6, "2020-01-01", "2020-01-03T18:00");
+  std::erase(times, at("2020-01-02T06:00"));
+  const std::vector<Time> windows =
+      find_windows(times, times, {{-6, 0}, 6, 1}, {period("2020-01-01", "2020-01-03")}, "data.train");
+  EXPECT_EQ(windows, (std::vector{at("2020-01-01T06:00"), at("2020-01-01T12:00"), at("2020-01-01T18:00"),
+                                  at("2020-01-02T18:00"), at("2020-01-03"), at("2020-01-03T06:00"),
+                                  at("2020-01-03T12:00")}));
+}
+
+TEST(Windows, NoneIsAnErrorThatSaysWhatThereIs) {
+  const std::vector<Time> times = every(6, "2020-01-01", "2020-01-02");
+  const std::string message = message_of<DataError>([&] {
+    count(times, {{0}, 6, 1}, {period("2019-01-01", "2019-02-01")});
+  });
+  for (const char* part :
+       {"data.train", "2019-01-01 to 2019-02-01", "2020-01-01T00:00 to 2020-01-02T00:00"}) {
+    EXPECT_NE(message.find(part), std::string::npos) << message;
+  }
+}
+
+TEST(Sampler, EpochsArePermutationsThatRunOn) {
+  Sampler sampler(10, 4, Sampler::Order::kShuffled, 1);
+  std::vector<std::int64_t> order;
+  for (int step = 0; step < 5; ++step) {
+    for (const std::int64_t index : sampler.batch(step)) order.push_back(index);
+  }
+  ASSERT_EQ(order.size(), 20U);
+  const std::vector<std::int64_t> first(order.begin(), order.begin() + 10),
+      second(order.begin() + 10, order.end());
+  EXPECT_EQ(std::set(first.begin(), first.end()).size(), 10U);
+  EXPECT_EQ(std::set(second.begin(), second.end()).size(), 10U);
+  EXPECT_NE(first, second);
+  EXPECT_FALSE(std::is_sorted(first.begin(), first.end()));
+  EXPECT_EQ(sampler.steps_per_epoch(), 3);
+}
+
+TEST(Sampler, IsAFunctionOfSeedAndStepAlone) {
+  Sampler forward(100, 7, Sampler::Order::kShuffled, 3), jumping(100, 7, Sampler::Order::kShuffled, 3);
+  Sampler other(100, 7, Sampler::Order::kShuffled, 4);
+  std::vector<std::vector<std::int64_t>> batches;
+  for (int step = 0; step < 40; ++step) batches.push_back(forward.batch(step));
+  for (const int step : {39, 0, 14, 15, 13})
+    EXPECT_EQ(jumping.batch(step), batches[static_cast<std::size_t>(step)]);
+  EXPECT_NE(other.batch(0), batches[0]);
+}
+
+TEST(Sampler, SequentialGoesInOrder) {
+  Sampler sampler(5, 2, Sampler::Order::kSequential, 1);
+  EXPECT_EQ(sampler.batch(1), (std::vector<std::int64_t>{2, 3}));
+  EXPECT_EQ(sampler.batch(2), (std::vector<std::int64_t>{4, 0}));
+}
+
+// Every window comes first about as often as any other.
+TEST(Sampler, ShufflesEvenly) {
+  std::vector<int> counts(6);
+  for (std::uint64_t seed = 0; seed < 6000; ++seed) {
+    ++counts[static_cast<std::size_t>(Sampler(6, 1, Sampler::Order::kShuffled, seed).batch(0)[0])];
+  }
+  for (const int times : counts) EXPECT_NEAR(times, 1000, 150);
+}
+
+}  // namespace
+}  // namespace jigsaw
