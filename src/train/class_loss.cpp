@@ -9,22 +9,23 @@
 
 namespace jigsaw {
 
-GlobalClassSums GlobalClassSums::merged() const {
-  GlobalClassSums result{1, classes,
-                         std::vector<double>(static_cast<std::size_t>(ClassSums::kKinds * classes))};
+SampleClassSums SampleClassSums::merged(const Rank& rank) const {
+  SampleClassSums result{
+      {}, 1, classes, std::vector<double>(static_cast<std::size_t>(ClassSums::kKinds * classes))};
   for (std::size_t i = 0; i < all.size(); ++i) {
     const auto index = static_cast<std::int64_t>(i);
     result.all[static_cast<std::size_t>(index / (samples * classes) * classes + index % classes)] += all[i];
   }
+  sum_over(rank, group.other_samples, result.all);
   return result;
 }
 
-void GlobalClassSums::add(const GlobalClassSums& other) {
+void SampleClassSums::add(const SampleClassSums& other) {
   require(other.all.size() == all.size(), "sums of other classes cannot be added");
   std::transform(all.begin(), all.end(), other.all.begin(), all.begin(), std::plus<>());
 }
 
-double GlobalClassSums::accuracy() const {
+double SampleClassSums::accuracy() const {
   double hits = 0, labelled = 0;
   for (std::int64_t b = 0; b < samples; ++b) {
     for (std::int64_t k = 0; k < classes; ++k) {
@@ -35,7 +36,7 @@ double GlobalClassSums::accuracy() const {
   return labelled > 0 ? hits / labelled : 0.0;
 }
 
-double GlobalClassSums::dice(std::int64_t k) const {
+double SampleClassSums::dice(std::int64_t k) const {
   double hits = 0, both = 0;
   for (std::int64_t b = 0; b < samples; ++b) {
     hits += of(ClassSums::kHits, b, k);
@@ -89,42 +90,42 @@ double ClassLoss::backward(const Rank& rank, const Variable& prediction, const A
                            double scale) const {
   const ShardedTensor x = prediction.value();
   const ShardedTensor logits = redistribute(rank, x, logits_layout(rank.mesh, x.layout));
-  const GlobalClassSums global = sums_of_pieces(rank, logits, target);
+  const SampleClassSums own = sums_of_pieces(rank, logits, target);
+  const WeightedMean mine = mean(own);
+  std::vector<double> all = {mine.sum, mine.weight};
+  sum_over(rank, own.group.other_samples, all);
   const Box box = rank.box(logits.layout);
   Array gradient = logits.piece;
   if (!box.empty()) {
     gradient = class_gradient(rank.context, logits.piece, target, point_weights(rank, box, row_weights_),
-                              factors(rank, global, scale, box));
+                              factors(rank, own, scale, all[1]));
   }
   prediction.slot()->add(rank, {gradient, logits.layout});
-  return value(global);
+  return WeightedMean{all[0], all[1]}.value();
 }
 
-GlobalClassSums ClassLoss::sums(const Rank& rank, const ShardedTensor& prediction,
+SampleClassSums ClassLoss::sums(const Rank& rank, const ShardedTensor& prediction,
                                 const Array& target) const {
   return sums_of_pieces(rank, redistribute(rank, prediction, logits_layout(rank.mesh, prediction.layout)),
                         target);
 }
 
-GlobalClassSums ClassLoss::sums_of_pieces(const Rank& rank, const ShardedTensor& logits,
+SampleClassSums ClassLoss::sums_of_pieces(const Rank& rank, const ShardedTensor& logits,
                                           const Array& target) const {
   const Box box = rank.box(logits.layout);
-  GlobalClassSums global{logits.layout.global[0], logits.layout.global.back(), {}};
-  const std::int64_t count = global.samples * global.classes;
-  global.all.assign(static_cast<std::size_t>(ClassSums::kKinds * count), 0.0);
+  const SampleGroup group(rank.mesh, logits.layout, box);
+  SampleClassSums result{group, group.samples, logits.layout.global.back(), {}};
+  result.all.assign(static_cast<std::size_t>(ClassSums::kKinds * result.samples * result.classes), 0.0);
   if (!box.empty()) {
     const ClassSums local =
         class_sums(rank.context, logits.piece, target, point_weights(rank, box, row_weights_));
-    const std::int64_t own = box.extent[0] * global.classes, first = box.begin[0] * global.classes;
-    for (std::int64_t kind = 0; kind < ClassSums::kKinds; ++kind) {
-      std::copy_n(local.all.data<double>() + kind * own, own, global.all.begin() + kind * count + first);
-    }
+    std::ranges::copy(local.all.span<double>(), result.all.begin());
   }
-  global.all = rank.mesh.world().all_reduce(global.all, ReduceOp::kSum);
-  return global;
+  sum_over(rank, group.other_points, result.all);
+  return result;
 }
 
-double ClassLoss::labelled_weight(const GlobalClassSums& sums, std::int64_t sample) const {
+double ClassLoss::labelled_weight(const SampleClassSums& sums, std::int64_t sample) const {
   double weight = 0;
   for (std::int64_t k = 0; k < sums.classes; ++k) {
     weight += class_weights_[static_cast<std::size_t>(k)] * sums.of(ClassSums::kLabelled, sample, k);
@@ -132,40 +133,33 @@ double ClassLoss::labelled_weight(const GlobalClassSums& sums, std::int64_t samp
   return weight;
 }
 
-/// Samples of which a point counts; those of others are no part of the mean.
-std::int64_t ClassLoss::labelled_samples(const GlobalClassSums& sums) const {
-  std::int64_t count = 0;
-  for (std::int64_t b = 0; b < sums.samples; ++b) count += labelled_weight(sums, b) > 0 ? 1 : 0;
-  return count;
-}
-
-double ClassLoss::value(const GlobalClassSums& sums) const {
+WeightedMean ClassLoss::mean(const SampleClassSums& sums) const {
   const double total = std::accumulate(class_weights_.begin(), class_weights_.end(), 0.0);
-  double loss = 0;
+  WeightedMean loss;
   for (std::int64_t b = 0; b < sums.samples; ++b) {
     const double labelled = labelled_weight(sums, b);
     if (!(labelled > 0)) continue;
+    loss.weight += 1;
     for (std::int64_t k = 0; k < sums.classes; ++k) {
       const double weight = class_weights_[static_cast<std::size_t>(k)];
       const double overlap = 2 * sums.of(ClassSums::kIntersection, b, k) + smoothing_;
       const double both =
           sums.of(ClassSums::kPredicted, b, k) + sums.of(ClassSums::kLabelled, b, k) + smoothing_;
-      if (cross_entropy_) loss += weight * sums.of(ClassSums::kSurprise, b, k) / labelled;
-      if (dice_) loss += weight / total * (1 - overlap / both);
+      if (cross_entropy_) loss.sum += weight * sums.of(ClassSums::kSurprise, b, k) / labelled;
+      if (dice_) loss.sum += weight / total * (1 - overlap / both);
     }
   }
-  const std::int64_t samples = labelled_samples(sums);
-  return samples > 0 ? loss / static_cast<double>(samples) : 0.0;
+  return loss;
 }
 
-Array ClassLoss::factors(const Rank& rank, const GlobalClassSums& sums, double scale, const Box& box) const {
+Array ClassLoss::factors(const Rank& rank, const SampleClassSums& sums, double scale, double samples) const {
   const double total = std::accumulate(class_weights_.begin(), class_weights_.end(), 0.0);
-  const std::int64_t each = box.extent[0] * sums.classes;
-  Array result(rank.context, {3, box.extent[0], sums.classes}, DType::kFloat64, Purpose::kWorkspace);
+  const std::int64_t each = sums.samples * sums.classes;
+  Array result(rank.context, {3, sums.samples, sums.classes}, DType::kFloat64, Purpose::kWorkspace);
   std::ranges::fill(result.span<double>(), 0.0);
-  const double share = scale / static_cast<double>(std::max<std::int64_t>(1, labelled_samples(sums)));
+  const double share = scale / std::max(1.0, samples);
   for (std::int64_t i = 0; i < each; ++i) {
-    const std::int64_t b = box.begin[0] + i / sums.classes, k = i % sums.classes;
+    const std::int64_t b = i / sums.classes, k = i % sums.classes;
     const double labelled = labelled_weight(sums, b), weight = class_weights_[static_cast<std::size_t>(k)];
     if (!(labelled > 0)) continue;
     const double overlap = 2 * sums.of(ClassSums::kIntersection, b, k) + smoothing_;

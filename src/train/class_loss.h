@@ -3,18 +3,19 @@
 
 namespace jigsaw {
 
-/// ClassSums over all points, per global sample and class, equal on every rank.
-struct GlobalClassSums {
+/// ClassSums over all points, per class and per sample of the group; equal on every rank of it.
+struct SampleClassSums {
+  SampleGroup group;
   std::int64_t samples = 0, classes = 0;
   std::vector<double> all;  ///< [6 × samples × classes]
 
   double of(ClassSums::Kind kind, std::int64_t sample, std::int64_t k) const {
     return all[static_cast<std::size_t>((kind * samples + sample) * classes + k)];
   }
-  /// Those of the samples together, as of one sample.
-  GlobalClassSums merged() const;
+  /// Those of all samples together, as of one sample; equal on every rank. Collective over the mesh.
+  SampleClassSums merged(const Rank& rank) const;
   /// Adds sums of as many samples.
-  void add(const GlobalClassSums& other);
+  void add(const SampleClassSums& other);
 
   /// The part of the labelled points whose likeliest class is their label.
   double accuracy() const;
@@ -23,8 +24,8 @@ struct GlobalClassSums {
 };
 
 /// Distance between the softmax of predictions (logits) and labels: per sample cross-entropy, soft Dice or
-/// both from sums over all ranks, then the mean over samples. Class weights are those of
-/// torch.nn.functional.cross_entropy; for Dice the classes' weighted mean is taken.
+/// both from sums over all ranks that hold a part of it, then the mean over samples. Class weights are those
+/// of torch.nn.functional.cross_entropy; for Dice the classes' weighted mean is taken.
 ///
 /// Softmax needs all classes of a point: where `tensor` cuts the channels, logits are first cut along the
 /// first spatial dim instead (an all-to-all), and labels are read so.
@@ -38,17 +39,17 @@ class ClassLoss : public Loss {
                   double scale) const override;
 
   /// Collective. @param target  this rank's labels in target_layout(); NaN where none counts.
-  GlobalClassSums sums(const Rank& rank, const ShardedTensor& prediction, const Array& target) const;
-  /// The loss of these sums.
-  double value(const GlobalClassSums& sums) const;
+  SampleClassSums sums(const Rank& rank, const ShardedTensor& prediction, const Array& target) const;
+  /// The mean over these samples alone, of those of which a point counts.
+  WeightedMean mean(const SampleClassSums& sums) const;
 
  private:
   Layout logits_layout(const Mesh& mesh, const Layout& prediction) const;
-  GlobalClassSums sums_of_pieces(const Rank& rank, const ShardedTensor& logits, const Array& target) const;
-  /// d(scale · value)/d(surprise, intersection, predicted), [3, samples of the box, classes].
-  Array factors(const Rank& rank, const GlobalClassSums& sums, double scale, const Box& box) const;
-  double labelled_weight(const GlobalClassSums& sums, std::int64_t sample) const;
-  std::int64_t labelled_samples(const GlobalClassSums& sums) const;
+  SampleClassSums sums_of_pieces(const Rank& rank, const ShardedTensor& logits, const Array& target) const;
+  /// d(scale · loss)/d(surprise, intersection, predicted), [3, samples, classes], where `samples` of
+  /// the batch count.
+  Array factors(const Rank& rank, const SampleClassSums& sums, double scale, double samples) const;
+  double labelled_weight(const SampleClassSums& sums, std::int64_t sample) const;
 
   bool cross_entropy_, dice_;
   double smoothing_;

@@ -10,11 +10,11 @@ namespace {
 
 /// Sums of all batches as of one sample.
 template <typename Sums>
-void add_merged(std::optional<Sums>& total, const Sums& batch) {
+void add_merged(const Rank& rank, std::optional<Sums>& total, const Sums& batch) {
   if (total) {
-    total->add(batch.merged());
+    total->add(batch.merged(rank));
   } else {
-    total = batch.merged();
+    total = batch.merged(rank);
   }
 }
 
@@ -27,9 +27,9 @@ class ImageScores : public Scores {
         peaks_(std::move(peaks)) {}
 
   void add(const Rank& rank, int, const ShardedTensor& prediction, const Batch& batch) override {
-    const auto add_sums = [&](std::optional<GlobalSums>& total, const FieldLoss& loss,
+    const auto add_sums = [&](std::optional<SampleSums>& total, const FieldLoss& loss,
                               const ErrorMeasure& measure, const Array& piece) {
-      add_merged(total, loss.sums(rank, measure, piece, batch.targets[0], prediction.layout));
+      add_merged(rank, total, loss.sums(rank, measure, piece, batch.targets[0], prediction.layout));
     };
     add_sums(losses_, loss_, loss_.norm(), prediction.piece);
     add_sums(squares_, score_, ErrorNorm::kSquared, prediction.piece);
@@ -38,7 +38,7 @@ class ImageScores : public Scores {
   }
 
   ValidationResult result() const override {
-    ValidationResult result{loss_.value(*losses_), {Json::object()}, {}};
+    ValidationResult result{loss_.mean(*losses_).value(), {Json::object()}, {}};
     const std::vector<Channel>& targets = data_.channels().targets;
     for (std::size_t c = 0; c < targets.size(); ++c) {
       const auto variable = static_cast<std::int64_t>(c);
@@ -68,7 +68,7 @@ class ImageScores : public Scores {
   const FieldLoss& loss_;
   FieldLoss score_;  // every variable alike
   std::vector<double> peaks_;
-  std::optional<GlobalSums> losses_, squares_, errors_, input_squares_;
+  std::optional<SampleSums> losses_, squares_, errors_, input_squares_;
 };
 
 class ClassScores : public Scores {
@@ -76,7 +76,7 @@ class ClassScores : public Scores {
   ClassScores(const ImageData& data, const ClassLoss& loss) : data_(data), loss_(loss) {}
 
   void add(const Rank& rank, int, const ShardedTensor& prediction, const Batch& batch) override {
-    add_merged(sums_, loss_.sums(rank, prediction, batch.targets[0]));
+    add_merged(rank, sums_, loss_.sums(rank, prediction, batch.targets[0]));
   }
 
   ValidationResult result() const override {
@@ -89,7 +89,7 @@ class ClassScores : public Scores {
     }
     const double accuracy = sums_->accuracy();
     return {
-        loss_.value(*sums_),
+        loss_.mean(*sums_).value(),
         {Json{{name, {{"accuracy", accuracy}, {"mean_dice", mean}, {"dice", dice}}}}},
         {concat(name, "  accuracy ", accuracy, "  mean Dice ", mean, "  of each class ", join(dice, " "))}};
   }
@@ -99,7 +99,7 @@ class ClassScores : public Scores {
  private:
   const ImageData& data_;
   const ClassLoss& loss_;
-  std::optional<GlobalClassSums> sums_;
+  std::optional<SampleClassSums> sums_;
 };
 
 }  // namespace

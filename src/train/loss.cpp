@@ -89,17 +89,33 @@ FieldLoss::FieldLoss(const LossOptions& options, const std::vector<double>& row_
   }
 }
 
-GlobalSums GlobalSums::merged() const {
-  const auto width = static_cast<std::size_t>(variables);
-  GlobalSums result{1, variables, std::vector<double>(width), std::vector<double>(width)};
-  for (std::size_t i = 0; i < numerator.size(); ++i) {
-    result.numerator[i % width] += numerator[i];
-    result.denominator[i % width] += denominator[i];
-  }
-  return result;
+SampleGroup::SampleGroup(const Mesh& mesh, const Layout& layout, const Box& box)
+    : first(box.begin[0]), samples(box.extent[0]) {
+  for (const int axis : layout.cutting(mesh.shape(), 0)) other_samples |= axis_bit(axis);
+  other_points = mesh.all_axes() & ~other_samples;
 }
 
-void GlobalSums::add(const GlobalSums& other) {
+void sum_over(const Rank& rank, AxisSet axes, std::vector<double>& values) {
+  Communicator& group = rank.mesh.communicator(axes);
+  if (group.size() == 1) return;
+  Array send(rank.context, {std::ssize(values)}, DType::kFloat64, Purpose::kWorkspace);
+  std::ranges::copy(values, send.data<double>());
+  std::ranges::copy(group.all_reduce(send).span<double>(), values.begin());
+}
+
+SampleSums SampleSums::merged(const Rank& rank) const {
+  const auto width = static_cast<std::size_t>(variables);
+  std::vector<double> all(2 * width);
+  for (std::size_t i = 0; i < numerator.size(); ++i) {
+    all[i % width] += numerator[i];
+    all[width + i % width] += denominator[i];
+  }
+  sum_over(rank, group.other_samples, all);
+  const auto middle = all.begin() + static_cast<std::ptrdiff_t>(width);
+  return {{}, 1, variables, {all.begin(), middle}, {middle, all.end()}};
+}
+
+void SampleSums::add(const SampleSums& other) {
   require(other.numerator.size() == numerator.size(), "sums of other variables cannot be added");
   for (std::size_t i = 0; i < numerator.size(); ++i) {
     numerator[i] += other.numerator[i];
@@ -114,16 +130,18 @@ Layout FieldLoss::target_layout(const Mesh&, const Layout& prediction) const {
 double FieldLoss::backward(const Rank& rank, const Variable& prediction, const Array& target,
                            double scale) const {
   const ShardedTensor x = prediction.value();
-  const GlobalSums global = sums(rank, measure_, x.piece, target, x.layout);
-  prediction.slot()->add(rank, {gradient(rank, global, scale, x.piece, target, x.layout), x.layout});
-  return value(global);
+  const SampleSums own = sums(rank, measure_, x.piece, target, x.layout);
+  const WeightedMean global = global_mean(rank, own);
+  prediction.slot()->add(rank, {gradient(rank, own, global, scale, x.piece, target, x.layout), x.layout});
+  return global.value();
 }
 
-GlobalSums FieldLoss::sums(const Rank& rank, const ErrorMeasure& measure, const Array& prediction,
+SampleSums FieldLoss::sums(const Rank& rank, const ErrorMeasure& measure, const Array& prediction,
                            const Array& target, const Layout& layout) const {
   const Box box = rank.box(layout);
-  GlobalSums global{layout.global[0], layout.global.back(), {}, {}};
-  const auto count = static_cast<std::size_t>(global.samples * global.variables);
+  const SampleGroup group(rank.mesh, layout, box);
+  SampleSums result{group, group.samples, layout.global.back(), {}, {}};
+  const auto count = static_cast<std::size_t>(result.samples * result.variables);
   std::vector<double> all(2 * count, 0.0);
   if (!box.empty()) {
     const LossSums local =
@@ -131,53 +149,52 @@ GlobalSums FieldLoss::sums(const Rank& rank, const ErrorMeasure& measure, const 
     const std::int64_t channels = box.extent.back();
     for (std::int64_t b = 0; b < box.extent[0]; ++b) {
       for (std::int64_t c = 0; c < channels; ++c) {
-        const std::size_t to = global.index(box.begin[0] + b, box.begin[box.begin.rank() - 1] + c);
+        const std::size_t to = result.index(b, box.begin[box.begin.rank() - 1] + c);
         all[to] = local.numerator.data<double>()[b * channels + c];
         all[count + to] = local.denominator.data<double>()[b * channels + c];
       }
     }
   }
-  all = rank.mesh.world().all_reduce(all, ReduceOp::kSum);
-  global.numerator.assign(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(count));
-  global.denominator.assign(all.begin() + static_cast<std::ptrdiff_t>(count), all.end());
-  return global;
+  sum_over(rank, group.other_points, all);
+  const auto middle = all.begin() + static_cast<std::ptrdiff_t>(count);
+  result.numerator.assign(all.begin(), middle);
+  result.denominator.assign(middle, all.end());
+  return result;
 }
 
-double FieldLoss::total_weight(const GlobalSums& sums) const {
-  double total = 0;
+WeightedMean FieldLoss::mean(const SampleSums& sums) const {
+  WeightedMean result;
   for (std::int64_t b = 0; b < sums.samples; ++b) {
     for (std::int64_t c = 0; c < sums.variables; ++c) {
-      if (sums.has_points(b, c)) total += weights_[static_cast<std::size_t>(c)];
+      if (!sums.has_points(b, c)) continue;
+      const double weight = weights_[static_cast<std::size_t>(c)];
+      result.sum += weight * sums.mean(b, c);
+      result.weight += weight;
     }
   }
-  return total;
+  return result;
 }
 
-double FieldLoss::value(const GlobalSums& sums) const {
-  double loss = 0;
-  for (std::int64_t b = 0; b < sums.samples; ++b) {
-    for (std::int64_t c = 0; c < sums.variables; ++c) {
-      if (sums.has_points(b, c)) loss += weights_[static_cast<std::size_t>(c)] * sums.mean(b, c);
-    }
-  }
-  const double total = total_weight(sums);
-  return total > 0 ? loss / total : 0.0;
+WeightedMean FieldLoss::global_mean(const Rank& rank, const SampleSums& sums) const {
+  const WeightedMean own = mean(sums);
+  std::vector<double> both = {own.sum, own.weight};
+  sum_over(rank, sums.group.other_samples, both);
+  return {both[0], both[1]};
 }
 
-Array FieldLoss::gradient(const Rank& rank, const GlobalSums& sums, double scale, const Array& prediction,
-                          const Array& target, const Layout& layout) const {
+Array FieldLoss::gradient(const Rank& rank, const SampleSums& sums, const WeightedMean& global, double scale,
+                          const Array& prediction, const Array& target, const Layout& layout) const {
   const Box box = rank.box(layout);
   if (box.empty()) return prediction;
   const std::int64_t channels = box.extent.back(), first_channel = box.begin[box.begin.rank() - 1];
-  const double total = total_weight(sums);
   Array factor(rank.context, {box.extent[0], channels}, DType::kFloat64, Purpose::kWorkspace);
   for (std::int64_t b = 0; b < box.extent[0]; ++b) {
     for (std::int64_t c = 0; c < channels; ++c) {
-      const std::int64_t sample = box.begin[0] + b, variable = first_channel + c;
-      const double denominator = sums.denominator[sums.index(sample, variable)];
+      const std::int64_t variable = first_channel + c;
+      const double denominator = sums.denominator[sums.index(b, variable)];
       factor.data<double>()[b * channels + c] =
-          total > 0 && denominator > 0
-              ? scale * weights_[static_cast<std::size_t>(variable)] / (total * denominator)
+          global.weight > 0 && denominator > 0
+              ? scale * weights_[static_cast<std::size_t>(variable)] / (global.weight * denominator)
               : 0.0;
     }
   }

@@ -47,30 +47,52 @@ class Loss {
 /// row.
 Array point_weights(const Rank& rank, const Box& box, const std::vector<double>& row_weights);
 
-/// Sums over all points of the grid, per global sample and variable, equal on every rank.
-struct GlobalSums {
+/// Which samples of a layout [B, …] stand on this rank and on those it shares them with.
+struct SampleGroup {
+  std::int64_t first = 0, samples = 0;  ///< global samples [first, first + samples)
+  AxisSet other_samples = 0;            ///< axes along which ranks hold other samples
+  AxisSet other_points = 0;             ///< axes along which they hold other parts of the same ones
+
+  SampleGroup() = default;
+  SampleGroup(const Mesh& mesh, const Layout& layout, const Box& box);
+};
+
+/// The sums of every element over the ranks along `axes`, in place of f64 values. Collective over the mesh.
+void sum_over(const Rank& rank, AxisSet axes, std::vector<double>& values);
+
+/// Sums over all points of the grid, per variable and per sample of the group; equal on every rank of it. No
+/// rank holds those of all samples: what is wanted of all goes over `data` as a few numbers.
+struct SampleSums {
+  SampleGroup group;
   std::int64_t samples = 0, variables = 0;
   std::vector<double> numerator, denominator;  ///< [samples × variables]
 
-  /// The weighted mean of one sample's variable; has_points() says whether any point was valid.
+  /// The weighted mean of the variable of one of these samples; has_points() says whether any point was
+  /// valid.
   double mean(std::int64_t sample, std::int64_t variable) const {
     return numerator[index(sample, variable)] / denominator[index(sample, variable)];
   }
   bool has_points(std::int64_t sample, std::int64_t variable) const {
     return denominator[index(sample, variable)] > 0;
   }
-  /// Those of the samples together, as of one sample.
-  GlobalSums merged() const;
+  /// Those of all samples together, as of one sample; equal on every rank. Collective over the mesh.
+  SampleSums merged(const Rank& rank) const;
   /// Adds sums of as many samples.
-  void add(const GlobalSums& other);
+  void add(const SampleSums& other);
   std::size_t index(std::int64_t sample, std::int64_t variable) const {
     return static_cast<std::size_t>(sample * variables + variable);
   }
 };
 
+/// Numerator and denominator of a mean.
+struct WeightedMean {
+  double sum = 0, weight = 0;
+  double value() const { return weight > 0 ? sum / weight : 0.0; }
+};
+
 /// Distance between prediction and target: per sample and variable the weighted mean over valid points,
-/// numerator and denominator each summed over all ranks; then the weighted mean over variables and samples.
-/// Never a mean of local means.
+/// numerator and denominator each summed over all ranks that hold a part of it; then the weighted mean over
+/// variables and samples. Never a mean of local means.
 class FieldLoss : public Loss {
  public:
   /// @param row_weights  weight of each row of the grid (mean 1), used when area_weighted.
@@ -88,17 +110,19 @@ class FieldLoss : public Loss {
 
   /// Collective over the mesh. Prediction and target: pieces in `layout` [B, space…, C]; NaN targets do not
   /// count.
-  GlobalSums sums(const Rank& rank, const ErrorMeasure& measure, const Array& prediction, const Array& target,
+  SampleSums sums(const Rank& rank, const ErrorMeasure& measure, const Array& prediction, const Array& target,
                   const Layout& layout) const;
-  /// The loss of these sums.
-  double value(const GlobalSums& sums) const;
+  /// Of the samples of these sums alone: the weighted sum of the means that the loss is a mean of.
+  WeightedMean mean(const SampleSums& sums) const;
+  /// The same of all samples; its value is the loss. Collective over the mesh.
+  WeightedMean global_mean(const Rank& rank, const SampleSums& sums) const;
   /// d(scale · loss) / d prediction, in the prediction's layout.
-  Array gradient(const Rank& rank, const GlobalSums& sums, double scale, const Array& prediction,
-                 const Array& target, const Layout& layout) const;
+  ///
+  /// @param global  global_mean() of these sums.
+  Array gradient(const Rank& rank, const SampleSums& sums, const WeightedMean& global, double scale,
+                 const Array& prediction, const Array& target, const Layout& layout) const;
 
  private:
-  double total_weight(const GlobalSums& sums) const;
-
   ErrorMeasure measure_;
   std::vector<double> row_weights_;
   std::vector<double> weights_;  // per variable

@@ -1,6 +1,7 @@
 #include "train/scores.h"
 
 #include <cmath>
+#include <span>
 
 #include "base/text.h"
 
@@ -31,15 +32,24 @@ class ForecastScores : public Scores {
   void add(const Rank& rank, int lead, const ShardedTensor& prediction, const Batch& batch) override {
     Lead& sums = leads_[static_cast<std::size_t>(lead)];
     const Array& target = batch.targets[static_cast<std::size_t>(lead)];
-    const auto global = [&](const FieldLoss& loss, const ErrorMeasure& measure, const Array& piece) {
+    const auto sums_of = [&](const FieldLoss& loss, const ErrorMeasure& measure, const Array& piece) {
       return loss.sums(rank, measure, piece, target, prediction.layout);
     };
+    const SampleSums losses = sums_of(loss_, loss_.norm(), prediction.piece);
+    const WeightedMean loss = loss_.mean(losses);
+    std::vector<double> all = {loss.sum, loss.weight};
+    append_means(all, sums_of(score_, ErrorNorm::kSquared, prediction.piece));
+    append_means(all, sums_of(score_, ErrorNorm::kSigned, prediction.piece));
+    append_means(all, sums_of(score_, ErrorNorm::kSquared, batch.baseline));
+    sum_over(rank, losses.group.other_samples, all);
     const auto samples = static_cast<double>(prediction.layout.global[0]);
-    sums.loss += loss_.value(global(loss_, loss_.norm(), prediction.piece)) * samples;
+    sums.loss += WeightedMean{all[0], all[1]}.value() * samples;
     sums.windows += samples;
-    add_means(sums.squares, global(score_, ErrorNorm::kSquared, prediction.piece));
-    add_means(sums.errors, global(score_, ErrorNorm::kSigned, prediction.piece));
-    add_means(sums.persistence, global(score_, ErrorNorm::kSquared, batch.baseline));
+    const std::span<const double> means = std::span(all).subspan(2);
+    const auto each = means.size() / 3;
+    add_means(sums.squares, means.first(each));
+    add_means(sums.errors, means.subspan(each, each));
+    add_means(sums.persistence, means.last(each));
   }
 
   ValidationResult result() const override {
@@ -74,14 +84,24 @@ class ForecastScores : public Scores {
     double loss = 0, windows = 0;
   };
 
-  static void add_means(std::vector<Mean>& means, const GlobalSums& global) {
-    means.resize(static_cast<std::size_t>(global.variables));
-    for (std::int64_t b = 0; b < global.samples; ++b) {
-      for (std::int64_t c = 0; c < global.variables; ++c) {
-        if (!global.has_points(b, c)) continue;
-        means[static_cast<std::size_t>(c)].sum += global.mean(b, c);
-        means[static_cast<std::size_t>(c)].count += 1;
+  /// Of each variable the sum of the means of these samples, and how many have one.
+  static void append_means(std::vector<double>& all, const SampleSums& sums) {
+    const std::size_t first = all.size();
+    all.resize(first + 2 * static_cast<std::size_t>(sums.variables));
+    for (std::int64_t b = 0; b < sums.samples; ++b) {
+      for (std::int64_t c = 0; c < sums.variables; ++c) {
+        if (!sums.has_points(b, c)) continue;
+        const std::size_t at = first + 2 * static_cast<std::size_t>(c);
+        all[at] += sums.mean(b, c);
+        all[at + 1] += 1;
       }
+    }
+  }
+  static void add_means(std::vector<Mean>& means, std::span<const double> batch) {
+    means.resize(batch.size() / 2);
+    for (std::size_t c = 0; c < means.size(); ++c) {
+      means[c].sum += batch[2 * c];
+      means[c].count += batch[2 * c + 1];
     }
   }
 

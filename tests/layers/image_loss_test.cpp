@@ -159,14 +159,14 @@ TEST(ClassLosses, ScoreWhatIsLikeliest) {
     Mesh mesh(world, 1, {1, 1, 1}, 1);
     const Rank rank{world.context(), mesh};
     const Layout layout = mesh.field_layout(test.shape);
-    const GlobalClassSums sums =
+    const SampleClassSums sums =
         loss.sums(rank, {testing::cut_piece(rank, layout, DType::kFloat64, test.prediction), layout},
                   testing::cut_piece(rank, loss.target_layout(mesh, layout), DType::kFloat64, test.target));
     EXPECT_DOUBLE_EQ(sums.accuracy(), 3.0 / 5);
     EXPECT_DOUBLE_EQ(sums.dice(0), 2.0 * 1 / (2 + 2));
     EXPECT_DOUBLE_EQ(sums.dice(1), 2.0 * 2 / (3 + 3));
-    EXPECT_DOUBLE_EQ(sums.merged().dice(1), sums.dice(1));
-    EXPECT_DOUBLE_EQ(sums.merged().accuracy(), sums.accuracy());
+    EXPECT_DOUBLE_EQ(sums.merged(rank).dice(1), sums.dice(1));
+    EXPECT_DOUBLE_EQ(sums.merged(rank).accuracy(), sums.accuracy());
   });
 }
 

@@ -48,11 +48,13 @@ Answer on_mesh(const FieldLoss& loss, const Fields& fields, double scale, const 
     const Layout layout = mesh.field_layout(kShape);
     const Array x = testing::cut_piece(rank, layout, DType::kFloat64, fields.prediction);
     const Array y = testing::cut_piece(rank, layout, DType::kFloat64, fields.target);
-    const GlobalSums sums = loss.sums(rank, loss.norm(), x, y, layout);
+    const SampleSums sums = loss.sums(rank, loss.norm(), x, y, layout);
+    const WeightedMean global = loss.global_mean(rank, sums);
     Tensors mine{{"prediction", std::vector<double>(fields.target.size(), NAN)}};
-    testing::paste_piece(rank, layout, loss.gradient(rank, sums, scale, x, y, layout), mine.at("prediction"));
+    testing::paste_piece(rank, layout, loss.gradient(rank, sums, global, scale, x, y, layout),
+                         mine.at("prediction"));
     const std::lock_guard lock(mutex);
-    answer.loss = loss.value(sums);
+    answer.loss = global.value();
     testing::merge(answer.gradient, mine);
   });
   return answer;
