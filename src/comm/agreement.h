@@ -25,6 +25,10 @@ class AgreedError : public Error {
 /// collectives of its own only if they fail on all ranks or none.
 void together(Communicator& world, const std::function<void()>& work);
 
+/// The text of the lowest rank that has one, on all ranks; "" when none has. Collective. Costs one number per
+/// rank where none has.
+std::string agreed_failure(Communicator& communicator, const std::string& failure);
+
 /// The same for callers that name an error of their own: what the lowest rank on which `body` threw had to
 /// say, or "". Collective; `body` must not be.
 template <typename Body>
@@ -36,10 +40,7 @@ std::string first_failure(Communicator& communicator, Body&& body) {
     failure = error.what();
     if (failure.empty()) failure = "unknown error";
   }
-  for (const std::string& text : communicator.all_gather_text(failure)) {
-    if (!text.empty()) return text;
-  }
-  return "";
+  return agreed_failure(communicator, failure);
 }
 
 }  // namespace jigsaw

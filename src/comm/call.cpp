@@ -8,9 +8,14 @@
 namespace jigsaw {
 
 const char* name(Collective kind) {
-  static constexpr std::array<const char*, kCollectives + 1> kNames = {
+  static constexpr std::array<const char*, kKinds> kNames = {
       "all_gather", "reduce_scatter", "all_reduce", "all_to_all", "broadcast", "exchange", "control"};
   return kNames[static_cast<std::size_t>(kind)];
+}
+
+const char* name(Control control) {
+  static constexpr std::array<const char*, 4> kNames = {"all_reduce", "gather", "scatter", "broadcast"};
+  return kNames[static_cast<std::size_t>(control)];
 }
 
 std::int64_t Call::global_count() const {
@@ -27,7 +32,10 @@ std::int64_t Call::global_count() const {
 }
 
 std::string Call::describe() const {
-  if (kind == Collective::kControl) return concat("control #", sequence);
+  if (kind == Collective::kControl) {
+    return concat("control ", jigsaw::name(control), " #", sequence,
+                  control == Control::kReduce ? concat(" of ", values.size(), " values") : "");
+  }
   return concat(name(kind), " #", sequence, " of ", send.count(), " ", jigsaw::name(send.dtype()));
 }
 

@@ -7,7 +7,7 @@
 
 namespace jigsaw {
 
-/// Kinds of collective, as counted in summary.json; control values are logged, not counted.
+/// Kinds of collective, as counted in summary.json; control values are counted apart.
 enum class Collective : std::uint8_t {
   kAllGather,
   kReduceScatter,
@@ -17,10 +17,15 @@ enum class Collective : std::uint8_t {
   kExchange,
   kControl
 };
-inline constexpr int kCollectives = 6;  ///< those that are counted
+inline constexpr int kCollectives = 6;  ///< those of the model's data
+inline constexpr int kKinds = 7;        ///< with control
 const char* name(Collective kind);
 
 enum class ReduceOp : std::uint8_t { kSum, kMax, kMin };
+
+/// What a control call does: numbers of all to all, texts to one, texts from one, one text to all.
+enum class Control : std::uint8_t { kReduce, kGather, kScatter, kBroadcast };
+const char* name(Control control);
 
 /// A message to, or expected from, one rank: `count` elements.
 struct Message {
@@ -42,9 +47,11 @@ struct Call {
   std::vector<std::int64_t> receive_counts;
   std::vector<Message> sends;
   std::vector<Message> receives;
-  std::string text;           ///< of a control call
-  std::int64_t sequence = 0;  ///< number of this call in its group
-  double sent_bytes = 0;      ///< by closed form
+  Control control = Control::kReduce;
+  std::vector<double> values;      ///< of Control::kReduce
+  std::vector<std::string> texts;  ///< of the others: of kScatter one per rank, at the root; else one
+  std::int64_t sequence = 0;       ///< number of this call in its group
+  double sent_bytes = 0;           ///< by closed form
 
   /// A count that is the same on all ranks of the group; 0 where there is none.
   std::int64_t global_count() const;

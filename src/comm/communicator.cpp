@@ -78,6 +78,7 @@ class Communicator::Logged : public Pending::Operation {
 
   Array wait() override {
     const Stopwatch stopwatch(ledger_->traffic.seconds);
+    const Stopwatch waiting(ledger_->traffic.wait_seconds);
     ledger_->log.set_state(number_, CallLog::State::kWaiting);
     return operation_->wait();
   }
@@ -191,30 +192,36 @@ Pending Communicator::start_exchange(const Array& send, std::span<const Message>
 }
 
 std::vector<double> Communicator::all_reduce(std::span<const double> values, ReduceOp op) {
-  const std::vector<std::string> texts =
-      control({reinterpret_cast<const char*>(values.data()), values.size_bytes()});
-  std::vector<std::vector<double>> pieces(texts.size(), std::vector<double>(values.size()));
-  std::vector<const std::byte*> pointers;
-  for (std::size_t i = 0; i < texts.size(); ++i) {
-    if (texts[i].size() != values.size_bytes()) {
-      throw CommError(concat("control values: rank ", i, " of ", label_, " passed ",
-                             texts[i].size() / sizeof(double), " values, rank ", rank(), " ", values.size()));
-    }
-    std::copy(texts[i].begin(), texts[i].end(), reinterpret_cast<char*>(pieces[i].data()));
-    pointers.push_back(reinterpret_cast<const std::byte*>(pieces[i].data()));
-  }
-  std::vector<double> result(values.size());
-  reduce_in_order(pointers, static_cast<std::int64_t>(values.size()), DType::kFloat64, op,
-                  reinterpret_cast<std::byte*>(result.data()));
-  return result;
+  Call call{.kind = Collective::kControl, .op = op, .control = Control::kReduce};
+  call.values.assign(values.begin(), values.end());
+  return control(std::move(call)).values;
 }
 
-std::vector<std::string> Communicator::all_gather_text(const std::string& text) {
-  return control(text);
+std::vector<std::string> Communicator::gather_text(std::string text, int root) {
+  Call call{.kind = Collective::kControl, .root = root, .control = Control::kGather};
+  call.texts.push_back(std::move(text));
+  call = control(std::move(call));
+  if (rank() != root) return {};
+  return std::move(call.texts);
+}
+
+std::string Communicator::scatter_text(std::vector<std::string> texts, int root) {
+  Call call{.kind = Collective::kControl, .root = root, .control = Control::kScatter};
+  if (rank() == root) {
+    require(std::ssize(texts) == size(), "the root scatters one text per rank");
+    call.texts = std::move(texts);
+  }
+  return std::move(control(std::move(call)).texts.front());
+}
+
+std::string Communicator::broadcast_text(std::string text, int root) {
+  Call call{.kind = Collective::kControl, .root = root, .control = Control::kBroadcast};
+  if (rank() == root) call.texts.push_back(std::move(text));
+  return std::move(control(std::move(call)).texts.front());
 }
 
 void Communicator::barrier() {
-  control({});
+  all_reduce(std::span<const double>{}, ReduceOp::kSum);
 }
 
 Pending Communicator::start(Call call) {
@@ -236,14 +243,15 @@ Pending Communicator::start(Call call) {
   return Pending(std::make_unique<Logged>(do_start(std::move(call)), ledger_, number));
 }
 
-std::vector<std::string> Communicator::control(std::string text) {
-  Call call{.kind = Collective::kControl, .text = std::move(text), .sequence = sequence_++};
+Call Communicator::control(Call call) {
+  call.sequence = sequence_++;
+  require(call.root >= 0 && call.root < size(), "the root of a control call is a rank of the group");
   const std::int64_t number = ledger_->log.begin(label_, whole_job_, call);
   ledger_->log.set_state(number, CallLog::State::kWaiting);
-  std::vector<std::string> texts =
-      size() == 1 ? std::vector<std::string>{std::move(call.text)} : do_control(std::move(call));
+  const Stopwatch stopwatch(ledger_->traffic.control_seconds);
+  if (size() > 1) call = do_control(std::move(call));
   ledger_->log.set_state(number, CallLog::State::kDone);
-  return texts;
+  return call;
 }
 
 /// The counts name every rank, are not negative, and fit the sent array.

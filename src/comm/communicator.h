@@ -11,6 +11,7 @@
 #include "array/array.h"
 #include "comm/call.h"
 #include "comm/call_log.h"
+#include "comm/levels.h"
 
 namespace jigsaw {
 
@@ -48,15 +49,23 @@ struct Traffic {
   std::array<std::int64_t, kCollectives> calls{};
   double seconds = 0;  ///< time spent in start, poll and wait
   double total_bytes() const;
+
+  /// By kind, control last: what this rank handed to the transport, counted there (MPI), or by the algorithms
+  /// of comm/levels.h that all communicators share (threads, record). Over a group, bytes add up to those of
+  /// the closed forms, except that small all_reduces (kSmallReduceBytes) send more.
+  std::array<Sent, kKinds> sent{};
+  double wait_seconds = 0;     ///< part of `seconds`: in wait
+  double control_seconds = 0;  ///< in control calls, not in `seconds`
 };
 
 /// A group of ranks over a small interface. All ranks of the group call the same collectives
 /// in the same order; they may wait for them in any order. Arrays are flat: counts are elements, in rank
 /// order, may be uneven and zero, and are equal on every rank. Results are flat too, except that all_reduce
 /// and broadcast keep the shape of `send`; `purpose` is that of the result's memory. `start_…` returns at
-/// once; the sent array is not written until waited for. Reductions add in rank order (in float64 or float32,
-/// never bf16), so every run and every backend gives the same bits. In a group of one, and for the root of a
-/// broadcast, the result may share its memory with `send`.
+/// once; the sent array is not written until waited for. Reductions add (in float64 or float32, never bf16)
+/// by levels, in an order that the number of ranks and the owner of an element alone decide (comm/levels.h;
+/// up to four ranks: that of ranks), so every run and every backend gives the same bits. In a group of one,
+/// and for the root of a broadcast, the result may share its memory with `send`.
 ///
 /// Errors: CommError when counts do not fit the arrays, a rank was lost, or peers disagree on the call.
 class Communicator {
@@ -117,11 +126,17 @@ class Communicator {
     return start_exchange(send, sends, receives, receive_count).wait();
   }
 
-  /// Small control values of the program itself, not counted as traffic of the model. Equal number of
-  /// values on every rank. A NaN on any rank wins over max and min.
+  // Control values of the program itself, not counted as traffic of the model. Texts go to one and come from
+  // one: no rank but the root holds a text of every other.
+
+  /// Equal number of values on every rank, the same result on all. A NaN on any rank wins over max and min.
   std::vector<double> all_reduce(std::span<const double> values, ReduceOp op);
-  /// Every rank's text, in rank order. Lengths may differ.
-  std::vector<std::string> all_gather_text(const std::string& text);
+  /// At the root every rank's text, in rank order; elsewhere nothing.
+  std::vector<std::string> gather_text(std::string text, int root = 0);
+  /// The text that the root has for this rank. @param texts  one per rank, at the root; ignored elsewhere.
+  std::string scatter_text(std::vector<std::string> texts, int root = 0);
+  /// The root's text.
+  std::string broadcast_text(std::string text, int root = 0);
   void barrier();
 
   Context& context() const { return *context_; }
@@ -144,17 +159,21 @@ class Communicator {
 
   /// Starts a call that the front has checked and that takes more than one rank.
   virtual std::unique_ptr<Pending::Operation> do_start(Call call) = 0;
-  /// Every rank's call.text, in rank order.
-  virtual std::vector<std::string> do_control(Call call) = 0;
+  /// A control call: its values, or its texts: of kGather all at the root, else one, or none.
+  virtual Call do_control(Call call) = 0;
   /// `members` in the order of the new group, `rank()` among them. `sequence` is that of the call here.
   virtual std::unique_ptr<Communicator> do_split(const std::string& label, const std::vector<int>& members,
                                                  std::int64_t sequence) = 0;
+  /// Where a backend adds what it sends.
+  std::shared_ptr<Sent> sent_counter(Collective kind) const {
+    return {ledger_, &ledger_->traffic.sent[static_cast<std::size_t>(kind)]};
+  }
 
  private:
   class Logged;
 
   Pending start(Call call);
-  std::vector<std::string> control(std::string text);
+  Call control(Call call);
   void check_pieces(const Call& call, std::int64_t own_or_whole) const;
   void check_message(const Call& call, const Message& message, std::int64_t available) const;
   [[noreturn]] void refuse(const Call& call, const std::string& why) const;

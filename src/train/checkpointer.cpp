@@ -72,7 +72,7 @@ void Checkpointer::find_best() {
     }
     text = scores.dump();
   });
-  for (const Json& score : Json::parse(world_.all_gather_text(text).front())) {
+  for (const Json& score : Json::parse(world_.broadcast_text(text))) {
     if (!best_ || better(score.get<double>(), *best_, retention_)) best_ = score.get<double>();
   }
 }

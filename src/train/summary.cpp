@@ -13,6 +13,12 @@ Json to_json(const RankTotals& totals, int rank) {
     sent[name(static_cast<Collective>(kind))] =
         std::llround(totals.traffic.sent_bytes[static_cast<std::size_t>(kind)]);
   }
+  Json bytes = Json::object(), messages = Json::object();
+  for (int kind = 0; kind < kKinds; ++kind) {
+    const Sent& each = totals.traffic.sent[static_cast<std::size_t>(kind)];
+    bytes[name(static_cast<Collective>(kind))] = std::llround(each.bytes);
+    messages[name(static_cast<Collective>(kind))] = each.messages;
+  }
   return {{"rank", rank},
           {"coordinates", totals.coordinates},
           {"parameter_bytes", totals.parameter_bytes},
@@ -20,7 +26,12 @@ Json to_json(const RankTotals& totals, int rank) {
           {"peak_memory_bytes", totals.peak_memory_bytes},
           {"peak_activation_bytes", totals.peak_activation_bytes},
           {"file_bytes_read", totals.file_bytes_read},
-          {"sent_bytes", sent}};
+          {"sent_bytes", sent},
+          {"transport_bytes", bytes},
+          {"transport_messages", messages},
+          {"communication_seconds", totals.traffic.seconds},
+          {"wait_seconds", totals.traffic.wait_seconds},
+          {"control_seconds", totals.traffic.control_seconds}};
 }
 
 std::int64_t peak_resident_bytes() {
@@ -35,7 +46,7 @@ std::int64_t peak_resident_bytes() {
 
 void write_summary(const std::string& path, Json results, const RankTotals& own, Communicator& communicator,
                    Log& log) {
-  const auto texts = communicator.all_gather_text(to_json(own, communicator.rank()).dump());
+  const auto texts = communicator.gather_text(to_json(own, communicator.rank()).dump());
   if (communicator.rank() != 0) return;
   Json& ranks = results["ranks"] = Json::array();
   for (const std::string& text : texts) ranks.push_back(Json::parse(text));

@@ -225,7 +225,7 @@ void Trainer::load(const FoundCheckpoint& found) {
     if (begins && piece.tensor.starts_with(kind)) piece.tensor.replace(0, kind.size(), "parameters/");
   }
   std::int64_t bytes = 0;
-  together(world_, [&] { bytes = read_pieces(found, pieces); });
+  together(world_, [&] { bytes = read_pieces(found, pieces, world_); });
   log_.info(concat("rank 0 verified ", human_bytes(found.verified_bytes), " of the checkpoint and loaded ",
                    human_bytes(bytes), "; it was saved on the mesh ", found.stored.manifest.mesh.dump()));
 }
@@ -233,8 +233,9 @@ void Trainer::load(const FoundCheckpoint& found) {
 void Trainer::initialise() {
   const FoundCheckpoint found = open_checkpoint(options_.init_from, world_, options_.verify);
   std::string report;
-  together(world_,
-           [&] { report = initialise_from(found, model_->parameters(), *optimizer_, config_.init.skip); });
+  together(world_, [&] {
+    report = initialise_from(found, model_->parameters(), *optimizer_, config_.init.skip, world_);
+  });
   optimizer_->restart();
   log_.info(report);
 }

@@ -103,7 +103,7 @@ std::string first_difference(const Json& before, const Json& now) {
 }
 
 std::string initialise_from(const FoundCheckpoint& found, const std::vector<ParameterBlock*>& blocks,
-                            AdamW& optimizer, const std::vector<std::string>& skip) {
+                            AdamW& optimizer, const std::vector<std::string>& skip, Communicator& world) {
   const std::vector<const Parameter*> parameters = parameters_of(blocks);
   check_patterns(parameters, skip);
   std::set<std::string> matched, known;
@@ -135,7 +135,7 @@ std::string initialise_from(const FoundCheckpoint& found, const std::vector<Para
   }
   std::vector<CheckpointPiece> pieces = checkpoint_pieces(optimizer, AdamW::Share::kHeld);
   std::erase_if(pieces, [&](const CheckpointPiece& piece) { return !matched.contains(piece.tensor); });
-  read_pieces(found, pieces);
+  read_pieces(found, pieces, world);
   std::string report =
       concat("initialised ", matched.size(), " of ", parameters.size(), " parameters from ", found.path);
   if (!skipped.empty()) report += concat("; ", skipped.size(), " skipped", list(skipped));

@@ -34,6 +34,6 @@ std::string first_difference(const Json& before, const Json& now);
 /// @throws CheckpointError  when a parameter has another shape there or none is there; ConfigError naming
 ///                          init.skip when a pattern matches nothing.
 std::string initialise_from(const FoundCheckpoint& found, const std::vector<ParameterBlock*>& blocks,
-                            AdamW& optimizer, const std::vector<std::string>& skip);
+                            AdamW& optimizer, const std::vector<std::string>& skip, Communicator& world);
 
 }  // namespace jigsaw

@@ -106,7 +106,7 @@ TYPED_TEST(AnyType, ExchangeOnARing) {
   });
 }
 
-TYPED_TEST(SummedType, ReduceScatterAddsInRankOrder) {
+TYPED_TEST(SummedType, ReduceScatterAddsInOneOrder) {
   on_ranks([](Communicator& comm) {
     const auto counts = uneven_counts(comm.size(), 7);
     const auto whole = std::accumulate(counts.begin(), counts.end(), std::int64_t{0});
@@ -114,19 +114,20 @@ TYPED_TEST(SummedType, ReduceScatterAddsInRankOrder) {
         make_array<TypeParam>(comm.context(), whole, [&](auto i) { return rough_value(comm.rank(), i); });
     const Array result = comm.reduce_scatter(send, counts);
     const auto own = static_cast<std::size_t>(comm.rank());
-    EXPECT_TRUE(same_bits(to_vector<TypeParam>(result),
-                          serial_sum<TypeParam>(comm.size(), offsets(counts)[own], counts[own])));
+    EXPECT_TRUE(
+        same_bits(to_vector<TypeParam>(result),
+                  reference_piece<TypeParam>(comm.size(), comm.rank(), offsets(counts)[own], counts[own])));
   });
 }
 
 /// Fewer elements than ranks, small, and large enough to go in two rounds.
-TYPED_TEST(SummedType, AllReduceAddsInRankOrder) {
+TYPED_TEST(SummedType, AllReduceAddsInOneOrder) {
   on_ranks([](Communicator& comm) {
     for (const std::int64_t count : {1, 2, 100, 5001}) {
       const Array send =
           make_array<TypeParam>(comm.context(), count, [&](auto i) { return rough_value(comm.rank(), i); });
       EXPECT_TRUE(same_bits(to_vector<TypeParam>(comm.all_reduce(send)),
-                            serial_sum<TypeParam>(comm.size(), 0, count)));
+                            reference_sum<TypeParam>(comm.size(), count)));
     }
   });
 }
@@ -183,7 +184,7 @@ TEST(Communicator, RanksMayWaitInAnyOrder) {
       const Array result = pending[call].wait();
       if (comm.size() > 1) std::fill_n(sent[call].data<float>(), sent[call].count(), -1.0F);
       if (comm.size() > 1) {
-        EXPECT_TRUE(same_bits(to_vector<float>(result), serial_sum<float>(comm.size(), 0, result.count())));
+        EXPECT_TRUE(same_bits(to_vector<float>(result), reference_sum<float>(comm.size(), result.count())));
       }
     }
     if (comm.rank() != 0) comm.barrier();
@@ -195,7 +196,7 @@ TEST(Communicator, PendingMayBeDropped) {
     Array send = make_array<float>(comm.context(), 3000, [&](auto i) { return rough_value(comm.rank(), i); });
     Pending kept = comm.start_all_reduce(send);
     { const Pending dropped = comm.start_all_reduce(send); }
-    EXPECT_TRUE(same_bits(to_vector<float>(kept.wait()), serial_sum<float>(comm.size(), 0, 3000)));
+    EXPECT_TRUE(same_bits(to_vector<float>(kept.wait()), reference_sum<float>(comm.size(), 3000)));
     EXPECT_FALSE(kept.valid());
     EXPECT_THROW(kept.wait(), Error);
   });
@@ -228,11 +229,28 @@ TEST(Communicator, ControlValuesAreNotCounted) {
     EXPECT_EQ(sums[1], comm.size() * (comm.size() - 1) / 2);
     EXPECT_EQ(highest[1], comm.size() - 1);
     EXPECT_TRUE(std::isnan(highest[2]));
-    const auto texts = comm.all_gather_text(std::string(static_cast<std::size_t>(comm.rank()), 'x'));
-    ASSERT_EQ(std::ssize(texts), comm.size());
-    for (std::size_t r = 0; r < texts.size(); ++r) EXPECT_EQ(texts[r], std::string(r, 'x'));
+    EXPECT_EQ(comm.traffic().sent.back().messages > 0, comm.size() > 1);
+    EXPECT_GT(comm.traffic().control_seconds, 0);
     comm.barrier();
     EXPECT_EQ(comm.traffic().total_bytes(), 0);
+  });
+}
+
+TEST(Communicator, TextsGoToOneAndComeFromOne) {
+  on_ranks([](Communicator& comm) {
+    const auto text_of = [](int rank) {
+      return std::string(static_cast<std::size_t>(rank * 7 % 5), 'x') + "!";
+    };
+    for (int root = 0; root < comm.size(); ++root) {
+      const std::vector<std::string> texts = comm.gather_text(text_of(comm.rank()), root);
+      ASSERT_EQ(std::ssize(texts), comm.rank() == root ? comm.size() : 0);
+      for (int r = 0; r < std::ssize(texts); ++r) EXPECT_EQ(texts[static_cast<std::size_t>(r)], text_of(r));
+      EXPECT_EQ(comm.scatter_text(texts, root), text_of(comm.rank()));
+      EXPECT_EQ(comm.broadcast_text(concat("of ", comm.rank()), root), concat("of ", root));
+      EXPECT_EQ(comm.broadcast_text("", root), "");
+    }
+    const std::string large(200'000, 'y');
+    EXPECT_EQ(comm.broadcast_text(comm.rank() == 0 ? large : ""), large);
   });
 }
 

@@ -6,7 +6,7 @@
 namespace jigsaw {
 
 void on_ranks(const std::function<void(Communicator&)>& body) {
-  for (const int ranks : {1, 2, 3, 4, 5, 8}) {
+  for (const int ranks : {1, 2, 3, 4, 5, 8, 18}) {
     SCOPED_TRACE(ranks);
     run_ranks(ranks, body);
   }

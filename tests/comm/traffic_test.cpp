@@ -23,6 +23,7 @@ void call_everything(Communicator& comm) {
   comm.all_gather(array(counts[static_cast<std::size_t>(comm.rank())]), counts);
   comm.reduce_scatter(array(whole), counts);
   comm.all_reduce(array(10));
+  comm.all_reduce(array(600 + n));
   comm.all_to_all(array(n), ones, ones);
   comm.broadcast(array(5), n - 1);
   const std::vector<Message> sends = {{(comm.rank() + 1) % n, 0, 3}, {comm.rank(), 0, 1}};
@@ -41,17 +42,19 @@ TEST(Traffic, FollowsTheClosedForms) {
     const double whole = static_cast<double>(std::accumulate(counts.begin(), counts.end(), std::int64_t{0}));
     const double own = static_cast<double>(counts[static_cast<std::size_t>(comm.rank())]);
     const bool has_pair = comm.rank() / 2 < n / 2;
-    std::array<double, kCollectives> expected = {8 * (n - 1) * own,
-                                                 8 * (whole - own),
-                                                 8 * 2.0 * (n - 1) / n * 10 + (has_pair ? 8.0 * 7 : 0),
-                                                 8.0 * (n - 1),
-                                                 comm.rank() == n - 1 ? 8.0 * 5 * (n - 1) : 0,
-                                                 n > 1 ? 8.0 * 3 : 0};
+    std::array<double, kCollectives> expected = {
+        8 * (n - 1) * own,
+        8 * (whole - own),
+        8 * 2.0 * (n - 1) / n * (10 + 600 + n) + (has_pair ? 8.0 * 7 : 0),
+        8.0 * (n - 1),
+        comm.rank() == n - 1 ? 8.0 * 5 * (n - 1) : 0,
+        n > 1 ? 8.0 * 3 : 0};
     for (std::size_t kind = 0; kind < expected.size(); ++kind) {
       EXPECT_DOUBLE_EQ(comm.traffic().sent_bytes[kind], expected[kind])
           << name(static_cast<Collective>(kind));
       const bool twice = kind == static_cast<std::size_t>(Collective::kAllReduce) && has_pair;
-      EXPECT_EQ(comm.traffic().calls[kind], n == 1 ? 0 : twice ? 2 : 1);
+      const int calls = kind == static_cast<std::size_t>(Collective::kAllReduce) ? 2 : 1;
+      EXPECT_EQ(comm.traffic().calls[kind], n == 1 ? 0 : twice ? calls + 1 : calls);
     }
     EXPECT_EQ(comm.traffic().seconds > 0, n > 1);
   });
@@ -66,6 +69,45 @@ TEST(Traffic, RecordCountsTheSame) {
     EXPECT_EQ(record->traffic().sent_bytes, comm.traffic().sent_bytes);
     EXPECT_EQ(record->traffic().calls, comm.traffic().calls);
     EXPECT_EQ(record->log()->fingerprint(), comm.log()->fingerprint());
+    for (std::size_t kind = 0; kind < comm.traffic().sent.size(); ++kind) {
+      EXPECT_EQ(record->traffic().sent[kind].messages, comm.traffic().sent[kind].messages) << kind;
+      EXPECT_EQ(record->traffic().sent[kind].bytes, comm.traffic().sent[kind].bytes) << kind;
+    }
+  });
+}
+
+/// What went out, as counted where messages are handed over, over all ranks is what the closed forms say of
+/// all ranks; of a reduce_scatter and of what goes to given peers on each rank. A small all_reduce is
+/// exchanged whole instead, once with every source of every level.
+TEST(Traffic, TransportsSendWhatTheClosedFormsSay) {
+  on_ranks([](Communicator& comm) {
+    call_everything(comm);
+    const Traffic counted = comm.traffic();
+    const int n = comm.size();
+    std::vector<double> both;
+    for (std::size_t kind = 0; kind < kCollectives; ++kind) {
+      both.push_back(counted.sent[kind].bytes);
+      both.push_back(counted.sent_bytes[kind]);
+    }
+    double whole = 0;
+    for (const Level& level : levels(n, comm.rank())) whole += static_cast<double>(level.sources.size());
+    const bool has_pair = comm.rank() / 2 < n / 2;
+    both.push_back(8.0 * 10 * whole + (has_pair ? 8.0 * 7 : 0));
+    both.push_back(8.0 * 10 * 2 * (n - 1) / n + (has_pair ? 8.0 * 7 : 0));
+    const std::vector<double> all = comm.all_reduce(both, ReduceOp::kSum);
+    for (std::size_t kind = 0; kind < kCollectives; ++kind) {
+      const bool reduces = kind == static_cast<std::size_t>(Collective::kAllReduce);
+      const double small = reduces ? all[all.size() - 2] - all[all.size() - 1] : 0;
+      EXPECT_NEAR(all[2 * kind] - small, all[2 * kind + 1], 1e-9 * all[2 * kind + 1])
+          << name(static_cast<Collective>(kind));
+    }
+    for (const Collective kind : {Collective::kReduceScatter, Collective::kAllToAll, Collective::kExchange}) {
+      const auto k = static_cast<std::size_t>(kind);
+      EXPECT_EQ(counted.sent[k].bytes, counted.sent_bytes[k]) << name(kind);
+    }
+    // The barrier in call_everything: a message without bytes to each source of each level.
+    EXPECT_EQ(static_cast<double>(counted.sent[kCollectives].messages), whole);
+    EXPECT_EQ(counted.sent[kCollectives].bytes, 0);
   });
 }
 

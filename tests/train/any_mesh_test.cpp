@@ -126,7 +126,7 @@ TEST(AnyMesh, LoadsWhatAnyOtherSavedAndReadsJustWhatItHolds) {
         const auto pieces = checkpoint_pieces(*run.optimizer, AdamW::Share::kHeld);
         std::int64_t held = 0;
         for (const CheckpointPiece& piece : pieces) held += piece.array.bytes();
-        EXPECT_EQ(read_pieces(found, pieces), held);
+        EXPECT_EQ(read_pieces(found, pieces, world), held);
         run.optimizer->restore(1);
         const auto wrong = run.count_wrong(
             [&](const std::string& tensor, std::int64_t i) { return value_of(tensor, i, from); });
@@ -152,7 +152,8 @@ TEST(AnyMesh, ParametersAreTakenByNameAndReported) {
     Job run(world, kMeshes[7], 2);
     const auto found = open_checkpoint(folder.path() + "/latest", world);
     const Job untouched(world, kMeshes[7], 2);
-    const std::string report = initialise_from(found, run.model->parameters(), *run.optimizer, {"encoder.*"});
+    const std::string report =
+        initialise_from(found, run.model->parameters(), *run.optimizer, {"encoder.*"}, world);
     run.optimizer->restart();
     EXPECT_NE(report.find("; 2 skipped (encoder.weight, encoder.bias)"), std::string::npos) << report;
     const auto states = run.optimizer->state(AdamW::Share::kHeld);
@@ -169,7 +170,8 @@ TEST(AnyMesh, ParametersAreTakenByNameAndReported) {
         ASSERT_EQ(states[s].array.data<float>()[i], expected) << kind << " " << name;
       }
     }
-    EXPECT_THROW(initialise_from(found, run.model->parameters(), *run.optimizer, {"encodr.*"}), ConfigError);
+    EXPECT_THROW(initialise_from(found, run.model->parameters(), *run.optimizer, {"encodr.*"}, world),
+                 ConfigError);
   });
 }
 

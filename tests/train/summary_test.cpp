@@ -20,6 +20,11 @@ TEST(Summary, HoldsResultsAndEveryRankInOrder) {
     const int rank = communicator.rank();
     RankTotals own{{{"data", 0}, {"domain", {rank, 0}}, {"tensor", 0}}, 10 + rank, 20, 30, 40, 50 + rank, {}};
     own.traffic.sent_bytes[static_cast<std::size_t>(Collective::kAllReduce)] = 4.0 / 3 * 100;
+    own.traffic.sent[static_cast<std::size_t>(Collective::kAllReduce)] = {2, 200};
+    own.traffic.sent[static_cast<std::size_t>(Collective::kControl)] = {5, 40};
+    own.traffic.seconds = 0.5;
+    own.traffic.wait_seconds = 0.25;
+    own.traffic.control_seconds = 0.125;
     Log log(rank == 0);
     write_summary(path, {{"final", {{"loss", 0.25}}}, {"steps", 600}}, own, communicator, log);
   });
@@ -31,7 +36,12 @@ TEST(Summary, HoldsResultsAndEveryRankInOrder) {
       R"({"rank":2,"coordinates":{"data":0,"domain":[2,0],"tensor":0},"parameter_bytes":12,)"
       R"("optimizer_bytes":20,"peak_memory_bytes":30,"peak_activation_bytes":40,"file_bytes_read":52,)"
       R"("sent_bytes":{"all_gather":0,"reduce_scatter":0,"all_reduce":133,"all_to_all":0,"broadcast":0,)"
-      R"("exchange":0}})");
+      R"("exchange":0},)"
+      R"("transport_bytes":{"all_gather":0,"reduce_scatter":0,"all_reduce":200,"all_to_all":0,"broadcast":0,)"
+      R"("exchange":0,"control":40},)"
+      R"("transport_messages":{"all_gather":0,"reduce_scatter":0,"all_reduce":2,"all_to_all":0,"broadcast":0,)"
+      R"("exchange":0,"control":5},)"
+      R"("communication_seconds":0.5,"wait_seconds":0.25,"control_seconds":0.125})");
 }
 
 TEST(Summary, WhatCannotBeWrittenIsAWarning) {

@@ -1,10 +1,11 @@
 #include <algorithm>
-#include <cstdio>
 #include <cstring>
 #include <exception>
 
 #include "base/error.h"
 #include "base/text.h"
+#include "comm/levels.h"
+#include "comm/mpi/mpi_control.h"
 #include "comm/mpi/mpi_state.h"
 #include "comm/mpi/mpi_transfer.h"
 #include "comm/reduce.h"
@@ -15,10 +16,15 @@ namespace {
 
 using State = MpiSession::State;
 
-/// All-reduces of at most this many bytes send everything to everyone: one round of messages, not two.
-constexpr std::int64_t kSmall = 4096;
-/// MPI guarantees tags up to 32767.
-constexpr std::int64_t kTags = 32768;
+/// MPI guarantees tags up to 32767; the last is that of control messages.
+constexpr std::int64_t kTags = kControlTag;
+
+/// Where each rank's piece begins, and the end.
+std::vector<std::int64_t> piece_offsets(const std::vector<std::int64_t>& counts) {
+  std::vector<std::int64_t> first = offsets(counts);
+  first.push_back(first.back() + counts.back());
+  return first;
+}
 
 class MpiOperation : public Pending::Operation {
  public:
@@ -68,14 +74,13 @@ class MpiCommunicator : public Communicator {
 
   int rank() const override { return rank_; }
   int size() const override { return size_; }
-  void abort(int exit_code) override {
-    std::fflush(nullptr);
-    MPI_Abort(MPI_COMM_WORLD, exit_code);
-  }
+  void abort(int exit_code) override { abort_job(*state_, exit_code); }
 
  protected:
   std::unique_ptr<Pending::Operation> do_start(Call call) override;
-  std::vector<std::string> do_control(Call call) override;
+  Call do_control(Call call) override {
+    return run_control(std::move(call), comm_, *state_, levels_, *sent_counter(Collective::kControl));
+  }
   std::unique_ptr<Communicator> do_split(const std::string& label, const std::vector<int>& members,
                                          std::int64_t sequence) override;
 
@@ -83,6 +88,7 @@ class MpiCommunicator : public Communicator {
   void look_up() {
     check_mpi(MPI_Comm_rank(comm_, &rank_), "MPI_Comm_rank");
     check_mpi(MPI_Comm_size(comm_, &size_), "MPI_Comm_size");
+    levels_ = levels(size_, rank_);
   }
   std::size_t own() const { return static_cast<std::size_t>(rank_); }
   /// Peers in the order in which this rank turns to them, so that not all turn to rank 0 first.
@@ -92,13 +98,13 @@ class MpiCommunicator : public Communicator {
     return ranks;
   }
 
-  void wait_for(MPI_Request& request);
-  void all_gather(MpiTransfer& transfer, const Array& send, const Array& result,
-                  const std::vector<std::int64_t>& counts) const;
+  void gather(MpiTransfer& transfer, std::byte* result, const std::vector<std::int64_t>& first,
+              std::int64_t element) const;
   void reduce_pieces(MpiTransfer& transfer, const Call& call, const std::vector<std::int64_t>& counts,
-                     std::byte* result);
-  void reduce_everything(MpiTransfer& transfer, const Call& call, const Array& result);
-  void reduce_then_gather(MpiTransfer& transfer, const Call& call, const Array& result);
+                     std::byte* result) const;
+  void reduce_small(MpiTransfer& transfer, const Call& call, std::byte* result) const;
+  void reduce_then_gather(MpiTransfer& transfer, const Call& call, std::byte* result) const;
+  void broadcast(MpiTransfer& transfer, const Array& result, int root) const;
   void all_to_all(MpiTransfer& transfer, const Call& call, const Array& result) const;
   void exchange(MpiTransfer& transfer, const Call& call, const Array& result) const;
 
@@ -106,35 +112,42 @@ class MpiCommunicator : public Communicator {
   MPI_Comm comm_;
   int rank_ = 0;
   int size_ = 0;
+  std::vector<Level> levels_;
 };
 
 std::unique_ptr<Pending::Operation> MpiCommunicator::do_start(Call call) {
   const bool shares = call.kind == Collective::kBroadcast && call.root == rank_;
   const Array result =
       shares ? call.send : Array(context(), call.result_shape, call.send.dtype(), call.result_purpose);
-  const auto transfer = std::make_shared<MpiTransfer>(comm_, state_->options.largest_count, call.send.dtype(),
-                                                      static_cast<int>(call.sequence % kTags));
+  const auto transfer =
+      std::make_shared<MpiTransfer>(comm_, state_->options.largest_count, call.send.dtype(),
+                                    static_cast<int>(call.sequence % kTags), sent_counter(call.kind));
   transfer->own(Array(result));
   const Call& kept = transfer->own(std::move(call));
   switch (kept.kind) {
-    case Collective::kAllGather:
-      all_gather(*transfer, kept.send, result, kept.counts);
+    case Collective::kAllGather: {
+      const std::vector<std::int64_t> first = piece_offsets(kept.counts);
+      const std::int64_t element = size_of(kept.send.dtype());
+      std::memcpy(result.raw() + first[own()] * element, kept.send.raw(),
+                  static_cast<std::size_t>(kept.send.bytes()));
+      gather(*transfer, result.raw(), first, element);
       break;
+    }
     case Collective::kReduceScatter:
       reduce_pieces(*transfer, kept, kept.counts, result.raw());
       break;
     case Collective::kAllReduce:
-      if (kept.send.bytes() <= kSmall) {
-        reduce_everything(*transfer, kept, result);
+      if (kept.send.bytes() <= kSmallReduceBytes) {
+        reduce_small(*transfer, kept, result.raw());
       } else {
-        reduce_then_gather(*transfer, kept, result);
+        reduce_then_gather(*transfer, kept, result.raw());
       }
       break;
     case Collective::kAllToAll:
       all_to_all(*transfer, kept, result);
       break;
     case Collective::kBroadcast:
-      transfer->broadcast(result.raw(), result.count(), kept.root);
+      broadcast(*transfer, result, kept.root);
       break;
     case Collective::kExchange:
       exchange(*transfer, kept, result);
@@ -143,73 +156,162 @@ std::unique_ptr<Pending::Operation> MpiCommunicator::do_start(Call call) {
       fail("control values do not travel as arrays");
   }
   state_->active.push_back(transfer);
+  transfer->step();  // the first messages go out now
   return std::make_unique<MpiOperation>(state_, transfer, result);
 }
 
-/// MPI counts displacements in 32 bits, too: what is larger goes as messages.
-void MpiCommunicator::all_gather(MpiTransfer& transfer, const Array& send, const Array& result,
-                                 const std::vector<std::int64_t>& counts) const {
-  if (result.count() <= state_->options.largest_count) {
-    return transfer.all_gather(send.raw(), result.raw(), counts);
+/// A reduction under way: what this rank has of the sums, from element `base` of the whole on.
+struct PartialSums {
+  std::vector<Level> levels;
+  std::vector<std::int64_t> first;  ///< of every rank's piece, and the end
+  Array staging;                    ///< what the sources of a level sent
+  std::vector<Array> sums;          ///< of each level but the last
+  const std::byte* now = nullptr;
+  std::int64_t base = 0;
+};
+
+/// Starts a level: sends counterparts what their parts want, receives what the sources have.
+void exchange_summands(MpiTransfer& transfer, const Level& level, const PartialSums& state,
+                       std::int64_t element) {
+  const auto range = [&](int part) {
+    const auto p = static_cast<std::size_t>(part);
+    const std::int64_t begin = state.first[static_cast<std::size_t>(level.begin[p])];
+    return std::pair(begin, state.first[static_cast<std::size_t>(level.begin[p + 1])] - begin);
+  };
+  const std::int64_t wanted = range(level.own).second;
+  for (std::size_t i = 0; wanted > 0 && i < level.sources.size(); ++i) {
+    transfer.receive(level.sources[i], state.staging.raw() + static_cast<std::int64_t>(i) * wanted * element,
+                     wanted);
   }
-  const std::vector<std::int64_t> first = offsets(counts);
-  const std::int64_t size = size_of(send.dtype());
-  for (const int peer : others()) {
-    const auto p = static_cast<std::size_t>(peer);
-    transfer.receive(peer, result.raw() + first[p] * size, counts[p]);
+  // Each rank turns to the part after its own first, so that not all turn to the same one.
+  for (int step = 1; step < level.parts(); ++step) {
+    const int part = (level.own + step) % level.parts();
+    const auto [begin, count] = range(part);
+    if (count == 0) continue;
+    transfer.send(level.counterparts[static_cast<std::size_t>(part)],
+                  state.now + (begin - state.base) * element, count);
   }
-  for (const int peer : others()) transfer.send(peer, send.raw(), send.count());
-  std::memcpy(result.raw() + first[own()] * size, send.raw(), static_cast<std::size_t>(send.bytes()));
 }
 
-/// Everyone's own piece comes here and is summed in rank order. `counts` cut what is sent.
-void MpiCommunicator::reduce_pieces(MpiTransfer& transfer, const Call& call,
-                                    const std::vector<std::int64_t>& counts, std::byte* result) {
-  const std::int64_t size = size_of(call.send.dtype());
-  const std::int64_t count = counts[own()];
-  const std::vector<std::int64_t> first = offsets(counts);
-  const Array& staging =
-      transfer.own(Array(context(), {(size_ - 1) * count}, call.send.dtype(), Purpose::kWorkspace));
+/// Ends it: adds what came to the own part's elements, in the order of ranks.
+void add_summands(const Level& level, PartialSums& state, const Call& call, int rank, std::byte* out) {
+  const std::int64_t element = size_of(call.send.dtype());
+  const auto own = static_cast<std::size_t>(level.own);
+  const std::int64_t begin = state.first[static_cast<std::size_t>(level.begin[own])];
+  const std::int64_t count = state.first[static_cast<std::size_t>(level.begin[own + 1])] - begin;
+  const std::byte* const mine = state.now + (begin - state.base) * element;
+  const std::byte* next = state.staging.raw();
   std::vector<const std::byte*> pieces;
-  for (int peer = 0; peer < size_; ++peer) {
-    const std::int64_t slot = peer < rank_ ? peer : peer - 1;
-    std::byte* const data =
-        peer == rank_ ? call.send.raw() + first[own()] * size : staging.raw() + slot * count * size;
-    pieces.push_back(data);
-    if (peer != rank_) transfer.receive(peer, data, count);
+  for (const int from : summands(level, rank)) {
+    pieces.push_back(from == rank ? mine : next);
+    if (from != rank) next += count * element;
   }
-  for (const int peer : others()) {
-    const auto p = static_cast<std::size_t>(peer);
-    transfer.send(peer, call.send.raw() + first[p] * size, counts[p]);
-  }
-  transfer.then([pieces = std::move(pieces), count, dtype = call.send.dtype(), op = call.op, result] {
-    reduce_in_order(pieces, count, dtype, op, result);
-  });
+  reduce_in_order(pieces, count, call.send.dtype(), call.op, out);
+  state.now = out;
+  state.base = begin;
 }
 
-void MpiCommunicator::reduce_everything(MpiTransfer& transfer, const Call& call, const Array& result) {
-  const std::int64_t count = call.send.count();
-  const Array& all = transfer.own(Array(context(), {size_ * count}, call.send.dtype(), Purpose::kWorkspace));
-  all_gather(transfer, call.send, all, std::vector<std::int64_t>(static_cast<std::size_t>(size_), count));
-  transfer.then([&all, &call, count, result, size = size_] {
-    std::vector<const std::byte*> pieces;
-    for (int r = 0; r < size; ++r) pieces.push_back(all.raw() + r * count * size_of(call.send.dtype()));
-    reduce_in_order(pieces, count, call.send.dtype(), call.op, result.raw());
-  });
+/// `counts` cut what is sent; the sums of this rank's piece come to `result`.
+void MpiCommunicator::reduce_pieces(MpiTransfer& transfer, const Call& call,
+                                    const std::vector<std::int64_t>& counts, std::byte* result) const {
+  const std::int64_t element = size_of(call.send.dtype());
+  auto state = std::make_shared<PartialSums>();
+  state->levels = levels_;
+  state->first = piece_offsets(counts);
+  state->now = call.send.raw();
+  std::int64_t staged = 0;
+  for (std::size_t l = 0; l < levels_.size(); ++l) {
+    const Level& level = levels_[l];
+    const auto own = static_cast<std::size_t>(level.own);
+    const std::int64_t count = state->first[static_cast<std::size_t>(level.begin[own + 1])] -
+                               state->first[static_cast<std::size_t>(level.begin[own])];
+    staged = std::max(staged, count * std::ssize(level.sources));
+    if (l + 1 < levels_.size())
+      state->sums.emplace_back(context(), Shape{count}, call.send.dtype(), Purpose::kWorkspace);
+  }
+  state->staging = Array(context(), {staged}, call.send.dtype(), Purpose::kWorkspace);
+  exchange_summands(transfer, levels_.front(), *state, element);
+  for (std::size_t l = 0; l < levels_.size(); ++l) {
+    transfer.then([l, state, &transfer, &call, rank = rank_, result, element] {
+      const bool last = l + 1 == state->levels.size();
+      add_summands(state->levels[l], *state, call, rank, last ? result : state->sums[l].raw());
+      if (!last) exchange_summands(transfer, state->levels[l + 1], *state, element);
+    });
+  }
+}
+
+/// What the parts of each level hold comes together, innermost first; this rank's piece is in its place.
+void MpiCommunicator::gather(MpiTransfer& transfer, std::byte* result, const std::vector<std::int64_t>& first,
+                             std::int64_t element) const {
+  const auto at_level = [=](MpiTransfer& to, const Level& level) {
+    const auto range = [&](int part) {
+      const auto p = static_cast<std::size_t>(part);
+      const std::int64_t begin = first[static_cast<std::size_t>(level.begin[p])];
+      return std::pair(result + begin * element, first[static_cast<std::size_t>(level.begin[p + 1])] - begin);
+    };
+    for (int part = 0; part < level.parts(); ++part) {
+      const auto [data, count] = range(part);
+      if (part == level.own || count == 0) continue;
+      to.receive(level.counterparts[static_cast<std::size_t>(part)], data, count);
+    }
+    const auto [data, count] = range(level.own);
+    for (const int source : level.sources) {
+      if (count > 0) to.send(source, data, count);
+    }
+  };
+  for (std::size_t l = levels_.size(); l-- > 0;) {
+    transfer.then([at_level, level = levels_[l], &transfer] { at_level(transfer, level); });
+  }
 }
 
 /// Each rank reduces one part and sends it to all.
-void MpiCommunicator::reduce_then_gather(MpiTransfer& transfer, const Call& call, const Array& result) {
+void MpiCommunicator::reduce_then_gather(MpiTransfer& transfer, const Call& call, std::byte* result) const {
   const std::vector<std::int64_t> counts = even_counts(call.send.count(), size_);
-  const std::vector<std::int64_t> first = offsets(counts);
-  const std::int64_t size = size_of(call.send.dtype());
-  reduce_pieces(transfer, call, counts, result.raw() + first[own()] * size);
-  transfer.then([&transfer, result, counts, first, size, me = own(), peers = others()] {
-    for (const int peer : peers) {
-      const auto p = static_cast<std::size_t>(peer);
-      transfer.receive(peer, result.raw() + first[p] * size, counts[p]);
-    }
-    for (const int peer : peers) transfer.send(peer, result.raw() + first[me] * size, counts[me]);
+  const std::vector<std::int64_t> first = piece_offsets(counts);
+  const std::int64_t element = size_of(call.send.dtype());
+  reduce_pieces(transfer, call, counts, result + first[own()] * element);
+  gather(transfer, result, first, element);
+}
+
+/// Innermost first, the sums of whole parts go to their counterparts.
+void MpiCommunicator::reduce_small(MpiTransfer& transfer, const Call& call, std::byte* result) const {
+  const std::int64_t count = call.send.count(), bytes = call.send.bytes();
+  const auto depth = std::ssize(levels_);
+  const Array& slots =
+      transfer.own(Array(context(), {depth * Level::kParts * count}, call.send.dtype(), Purpose::kWorkspace));
+  const auto slot = [&slots, bytes](std::int64_t level, std::size_t part) {
+    return slots.raw() + (level * Level::kParts + static_cast<std::int64_t>(part)) * bytes;
+  };
+  const std::byte* now = call.send.raw();
+  for (std::int64_t l = depth - 1; l >= 0; --l) {
+    const Level& level = levels_[static_cast<std::size_t>(l)];
+    // The own part's sum stands in the own slot of the level around it, which nobody sends to.
+    std::byte* const out =
+        l == 0 ? result : slot(l - 1, static_cast<std::size_t>(levels_[static_cast<std::size_t>(l - 1)].own));
+    transfer.then([=, &transfer] {
+      for (std::size_t part = 0; part + 1 < level.begin.size(); ++part) {
+        if (static_cast<int>(part) != level.own)
+          transfer.receive(level.counterparts[part], slot(l, part), count);
+      }
+      for (const int source : level.sources) transfer.send(source, now, count);
+    });
+    transfer.then([=, &call] {
+      std::vector<const std::byte*> parts;
+      for (std::size_t part = 0; part + 1 < level.begin.size(); ++part) {
+        parts.push_back(static_cast<int>(part) == level.own ? now : slot(l, part));
+      }
+      reduce_in_order(parts, count, call.send.dtype(), call.op, out);
+    });
+    now = out;
+  }
+}
+
+void MpiCommunicator::broadcast(MpiTransfer& transfer, const Array& result, int root) const {
+  const Tree branch = tree(size_, place_from(root, rank_, size_));
+  if (branch.parent >= 0) transfer.receive(rank_at(root, branch.parent, size_), result.raw(), result.count());
+  transfer.then([=, &transfer, size = size_] {
+    for (const auto& [child, end] : branch.branches)
+      transfer.send(rank_at(root, child, size), result.raw(), result.count());
   });
 }
 
@@ -221,11 +323,12 @@ void MpiCommunicator::all_to_all(MpiTransfer& transfer, const Call& call, const 
   const std::int64_t size = size_of(call.send.dtype());
   for (const int peer : others()) {
     const auto p = static_cast<std::size_t>(peer);
-    transfer.receive(peer, result.raw() + receive_first[p] * size, call.receive_counts[p]);
+    if (call.receive_counts[p] > 0)
+      transfer.receive(peer, result.raw() + receive_first[p] * size, call.receive_counts[p]);
   }
   for (const int peer : others()) {
     const auto p = static_cast<std::size_t>(peer);
-    transfer.send(peer, call.send.raw() + send_first[p] * size, call.counts[p]);
+    if (call.counts[p] > 0) transfer.send(peer, call.send.raw() + send_first[p] * size, call.counts[p]);
   }
   std::memcpy(result.raw() + receive_first[own()] * size, call.send.raw() + send_first[own()] * size,
               static_cast<std::size_t>(call.counts[own()] * size));
@@ -250,41 +353,6 @@ void MpiCommunicator::exchange(MpiTransfer& transfer, const Call& call, const Ar
     } else {
       transfer.send(message.peer, data, message.count);
     }
-  }
-}
-
-/// Non-blocking inside, so that transfers under way progress while this rank waits for others.
-std::vector<std::string> MpiCommunicator::do_control(Call call) {
-  std::vector<std::int64_t> lengths(static_cast<std::size_t>(size_));
-  const auto length = static_cast<std::int64_t>(call.text.size());
-  MPI_Request request = MPI_REQUEST_NULL;
-  check_mpi(MPI_Iallgather(&length, 1, MPI_INT64_T, lengths.data(), 1, MPI_INT64_T, comm_, &request),
-            "MPI_Iallgather");
-  wait_for(request);
-  const std::vector<std::int64_t> first = offsets(lengths);
-  const std::int64_t total = first.back() + lengths.back();
-  if (total > INT32_MAX) throw CommError(concat("control texts of ", total, " bytes are too large"));
-  std::string all(static_cast<std::size_t>(total), '\0');
-  if (total > 0) {
-    const std::vector<int> counts(lengths.begin(), lengths.end());
-    const std::vector<int> displacements(first.begin(), first.end());
-    check_mpi(MPI_Iallgatherv(call.text.data(), counts[own()], MPI_CHAR, all.data(), counts.data(),
-                              displacements.data(), MPI_CHAR, comm_, &request),
-              "MPI_Iallgatherv");
-    wait_for(request);
-  }
-  std::vector<std::string> texts;
-  for (std::size_t r = 0; r < lengths.size(); ++r) {
-    texts.push_back(all.substr(static_cast<std::size_t>(first[r]), static_cast<std::size_t>(lengths[r])));
-  }
-  return texts;
-}
-
-void MpiCommunicator::wait_for(MPI_Request& request) {
-  int done = 0;
-  while (done == 0) {
-    check_mpi(MPI_Test(&request, &done, MPI_STATUS_IGNORE), "MPI_Test");
-    state_->progress();
   }
 }
 

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <charconv>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <exception>
@@ -38,7 +39,8 @@ bool ranks_exceed_cores() {
   return ranks > sysconf(_SC_NPROCESSORS_ONLN);
 }
 
-void initialize() {
+/// What MPI allows of threads.
+int initialize() {
   int initialized = 0;
   check_mpi(MPI_Initialized(&initialized), "MPI_Initialized");
   if (initialized != 0) throw CommError("MPI is initialised once per process: keep one MpiSession");
@@ -46,6 +48,7 @@ void initialize() {
   int provided = 0;
   check_mpi(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided), "MPI_Init_thread");
   check_mpi(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
+  return provided;
 }
 
 int comm_size(MPI_Comm comm) {
@@ -74,6 +77,15 @@ void MpiSession::State::finish(const MpiTransfer& transfer) {
   while (!transfer.done()) progress();
 }
 
+void abort_job(const MpiSession::State& state, int exit_code) {
+  std::fflush(nullptr);
+  int is_main = 0;
+  if (state.threads_may_call || (MPI_Is_thread_main(&is_main) == MPI_SUCCESS && is_main != 0)) {
+    MPI_Abort(MPI_COMM_WORLD, exit_code);
+  }
+  std::_Exit(exit_code);
+}
+
 std::optional<int> launched_ranks() {
   if (const auto ranks = environment_number("OMPI_COMM_WORLD_SIZE")) return ranks;
   if (const auto ranks = environment_number("PMI_SIZE")) return ranks;
@@ -84,7 +96,14 @@ std::optional<int> launched_ranks() {
 MpiSession::MpiSession(const MpiOptions& options) : state_(std::make_shared<State>()) {
   state_->options = options;
   const std::optional<int> promised = launched_ranks();  // MPI_Init may set what it reads
-  initialize();
+  const int provided = initialize();
+  if (provided < MPI_THREAD_FUNNELED) {
+    MPI_Finalize();
+    throw ConfigError(
+        "this MPI allows no threads (MPI_THREAD_SINGLE), and each rank has some; use one that provides "
+        "MPI_THREAD_FUNNELED");
+  }
+  state_->threads_may_call = provided == MPI_THREAD_MULTIPLE;
   const int delivered = size();
   if (promised && *promised > delivered) {
     MPI_Finalize();

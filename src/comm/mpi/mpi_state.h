@@ -20,6 +20,7 @@ void check_mpi(int code, const std::string& what);
 struct MpiSession::State {
   MpiOptions options;
   bool finalized = false;
+  bool threads_may_call = false;  ///< whether MPI allows calls from any thread
   std::vector<std::shared_ptr<MpiTransfer>> active;
 
   /// Lets every transfer progress and drops those that are done.
@@ -27,6 +28,10 @@ struct MpiSession::State {
   /// Drives all until this one is done.
   void finish(const MpiTransfer& transfer);
 };
+
+/// Ends the job. Where MPI does not allow its calls on this thread (a watchdog's) the process ends with the
+/// exit code instead, without MPI_Finalize, at which launchers end the others.
+void abort_job(const MpiSession::State& state, int exit_code);
 
 /// A communicator over all ranks of `comm`, which it owns.
 std::unique_ptr<Communicator> make_mpi_communicator(Context& context,

@@ -33,6 +33,7 @@ void MpiTransfer::send(int peer, const std::byte* data, std::int64_t count) {
     check_mpi(MPI_Isend(data + first * size_of(dtype_), static_cast<int>(part), mpi_type(dtype_), peer, tag_,
                         comm_, add_request(-1)),
               "MPI_Isend");
+    *sent_ += {1, static_cast<double>(part * size_of(dtype_))};
     first += part;
   } while (first < count);
 }
@@ -48,27 +49,6 @@ void MpiTransfer::receive(int peer, std::byte* data, std::int64_t count) {
   } while (first < count);
 }
 
-void MpiTransfer::all_gather(const std::byte* data, std::byte* result,
-                             const std::vector<std::int64_t>& counts) {
-  const std::vector<int>& sizes = own(std::vector<int>(counts.begin(), counts.end()));
-  const std::vector<std::int64_t> first = offsets(counts);
-  const std::vector<int>& displacements = own(std::vector<int>(first.begin(), first.end()));
-  int rank = 0;
-  check_mpi(MPI_Comm_rank(comm_, &rank), "MPI_Comm_rank");
-  check_mpi(MPI_Iallgatherv(data, sizes[static_cast<std::size_t>(rank)], mpi_type(dtype_), result,
-                            sizes.data(), displacements.data(), mpi_type(dtype_), comm_, add_request(-1)),
-            "MPI_Iallgatherv");
-}
-
-void MpiTransfer::broadcast(std::byte* data, std::int64_t count, int root) {
-  for (std::int64_t first = 0; first < count; first += largest_count_) {
-    const int part = static_cast<int>(std::min(count - first, largest_count_));
-    check_mpi(
-        MPI_Ibcast(data + first * size_of(dtype_), part, mpi_type(dtype_), root, comm_, add_request(-1)),
-        "MPI_Ibcast");
-  }
-}
-
 bool MpiTransfer::step() {
   while (!done_ && test()) {
     requests_.clear();
@@ -76,6 +56,7 @@ bool MpiTransfer::step() {
     if (next_stage_ == stages_.size()) {
       done_ = true;
       held_.clear();
+      stages_.clear();
     } else {
       stages_[next_stage_++]();
     }

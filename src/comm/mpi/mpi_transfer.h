@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "comm/levels.h"
 #include "comm/mpi/mpi_state.h"
 
 namespace jigsaw {
@@ -12,13 +13,13 @@ namespace jigsaw {
 MPI_Datatype mpi_type(DType dtype);
 
 /// MPI requests, what they read and write, and stages that run once all requests before them have
-/// completed, and may add more. Stages add messages only, never collectives: those must start in the same
-/// order on all ranks, but stages run when their rank comes around to it.
+/// completed, and may add more.
 class MpiTransfer {
  public:
-  /// Messages carry `tag`, so that transfers under way at the same time stay apart.
-  MpiTransfer(MPI_Comm comm, std::int64_t largest_count, DType dtype, int tag)
-      : comm_(comm), largest_count_(largest_count), dtype_(dtype), tag_(tag) {}
+  /// Messages carry `tag`, so that transfers under way at the same time stay apart; what is sent is added to
+  /// `sent`.
+  MpiTransfer(MPI_Comm comm, std::int64_t largest_count, DType dtype, int tag, std::shared_ptr<Sent> sent)
+      : comm_(comm), largest_count_(largest_count), dtype_(dtype), tag_(tag), sent_(std::move(sent)) {}
   MpiTransfer(const MpiTransfer&) = delete;
   MpiTransfer& operator=(const MpiTransfer&) = delete;
 
@@ -33,9 +34,6 @@ class MpiTransfer {
   /// Messages between one pair match in order. One of another length than expected is an error.
   void send(int peer, const std::byte* data, std::int64_t count);
   void receive(int peer, std::byte* data, std::int64_t count);
-  /// counts[r] elements of every rank r, one after the other.
-  void all_gather(const std::byte* data, std::byte* result, const std::vector<std::int64_t>& counts);
-  void broadcast(std::byte* data, std::int64_t count, int root);
 
   void then(std::function<void()> stage) { stages_.push_back(std::move(stage)); }
 
@@ -52,6 +50,7 @@ class MpiTransfer {
   std::int64_t largest_count_;
   DType dtype_;
   int tag_;
+  std::shared_ptr<Sent> sent_;
   std::vector<MPI_Request> requests_;
   std::vector<std::int64_t> expected_;  ///< elements of a received message; −1 for other requests
   std::vector<std::shared_ptr<void>> held_;

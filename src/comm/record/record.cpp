@@ -36,11 +36,25 @@ class RecordCommunicator : public Communicator {
 
  protected:
   std::unique_ptr<Pending::Operation> do_start(Call call) override {
+    *sent_counter(call.kind) += sent_by(call, rank_, size_);
     return std::make_unique<Shaped>(
         Array(context(), call.result_shape, call.send.dtype(), call.result_purpose));
   }
-  std::vector<std::string> do_control(Call call) override {
-    return std::vector<std::string>(static_cast<std::size_t>(size_), call.text);
+  /// Of texts from another rank nothing is known.
+  Call do_control(Call call) override {
+    if (call.control == Control::kReduce) {
+      *sent_counter(call.kind) += sent_by(call, rank_, size_);
+      return call;
+    }
+    if (call.texts.empty()) call.texts.emplace_back();
+    std::vector<std::int64_t> bytes;
+    for (const std::string& text : call.texts) bytes.push_back(std::ssize(text));
+    *sent_counter(call.kind) += sent_by_texts(call.control, call.root, rank_, size_, bytes);
+    if (rank_ != call.root) return call;
+    const auto own = static_cast<std::size_t>(rank_), ranks = static_cast<std::size_t>(size_);
+    if (call.control == Control::kGather) call.texts.resize(ranks, call.texts.front());
+    if (call.control == Control::kScatter) call.texts = {call.texts[own]};
+    return call;
   }
   std::unique_ptr<Communicator> do_split(const std::string& label, const std::vector<int>& members,
                                          std::int64_t) override {

@@ -24,10 +24,21 @@ std::vector<Message> with_peer(const std::vector<Message>& messages, std::size_t
   return found;
 }
 
+/// Each peer once.
+std::vector<std::size_t> peers_of(const std::vector<Message>& messages) {
+  std::vector<std::size_t> peers;
+  for (const Message& message : messages) peers.push_back(static_cast<std::size_t>(message.peer));
+  std::ranges::sort(peers);
+  peers.erase(std::ranges::unique(peers).begin(), peers.end());
+  return peers;
+}
+
 /// What two ranks must agree on, whatever the kind.
 bool agree(const Call& a, const Call& b) {
   if (a.kind != b.kind) return false;
-  if (a.kind == Collective::kControl) return true;
+  if (a.kind == Collective::kControl) {
+    return a.control == b.control && a.root == b.root && a.op == b.op && a.values.size() == b.values.size();
+  }
   const bool pieces = a.kind == Collective::kAllGather || a.kind == Collective::kReduceScatter;
   return a.op == b.op && a.root == b.root && a.send.dtype() == b.send.dtype() &&
          a.global_count() == b.global_count() && (!pieces || a.counts == b.counts);
@@ -35,14 +46,15 @@ bool agree(const Call& a, const Call& b) {
 
 }  // namespace
 
+/// Whoever agrees with the first agrees with all.
 std::string Round::arrive(int rank, Call call, Array result, Clock::time_point ready) {
   const auto own = static_cast<std::size_t>(rank);
-  for (std::size_t other = 0; other < calls_.size(); ++other) {
-    if (calls_[other] && !agree(*calls_[other], call)) {
-      return concat("rank ", names_[own], " called ", call.describe(), " where rank ", names_[other],
-                    " called ", calls_[other]->describe(),
-                    "; all must make the same call with the same counts");
-    }
+  if (!first_) first_ = rank;
+  const auto first = static_cast<std::size_t>(*first_);
+  if (first != own && !agree(*calls_[first], call)) {
+    return concat("rank ", names_[own], " called ", call.describe(), " where rank ", names_[first],
+                  " called ", calls_[first]->describe(),
+                  "; all must make the same call with the same counts");
   }
   calls_[own] = std::move(call);
   results_[own] = std::move(result);
@@ -54,14 +66,18 @@ std::string Round::arrive(int rank, Call call, Array result, Clock::time_point r
 std::string Round::cross_check() const {
   const Collective kind = calls_[0]->kind;
   for (std::size_t from = 0; from < calls_.size(); ++from) {
-    for (std::size_t to = 0; to < calls_.size(); ++to) {
-      if (kind == Collective::kExchange) {
-        if (std::string wrong = check_messages(from, to); !wrong.empty()) return wrong;
+    if (kind == Collective::kExchange) {
+      for (const std::size_t peer : peers_of(calls_[from]->sends)) {
+        if (std::string wrong = check_messages(from, peer); !wrong.empty()) return wrong;
       }
-      if (kind == Collective::kAllToAll && calls_[from]->counts[to] != calls_[to]->receive_counts[from]) {
-        return concat(calls_[from]->describe(), ": rank ", names_[from], " sends ", calls_[from]->counts[to],
-                      " elements to rank ", names_[to], ", which expects ", calls_[to]->receive_counts[from]);
+      for (const std::size_t peer : peers_of(calls_[from]->receives)) {
+        if (std::string wrong = check_messages(peer, from); !wrong.empty()) return wrong;
       }
+    }
+    for (std::size_t to = 0; kind == Collective::kAllToAll && to < calls_.size(); ++to) {
+      if (calls_[from]->counts[to] == calls_[to]->receive_counts[from]) continue;
+      return concat(calls_[from]->describe(), ": rank ", names_[from], " sends ", calls_[from]->counts[to],
+                    " elements to rank ", names_[to], ", which expects ", calls_[to]->receive_counts[from]);
     }
   }
   return "";
@@ -94,7 +110,35 @@ Array Round::take(int rank) {
   return std::move(results_[own]);
 }
 
-void Round::run(int index) const {
+Call Round::take_control(int rank) const {
+  Call call = *calls_[static_cast<std::size_t>(rank)];
+  const Call& root = *calls_[static_cast<std::size_t>(call.root)];
+  if (call.control == Control::kReduce) call.values = values_;
+  if (call.control == Control::kBroadcast) call.texts = root.texts;
+  if (call.control == Control::kScatter) call.texts = {root.texts[static_cast<std::size_t>(rank)]};
+  if (call.control != Control::kGather) return call;
+  call.texts.clear();
+  for (const auto& other : calls_) {
+    if (rank == call.root) call.texts.push_back(other->texts.front());
+  }
+  return call;
+}
+
+Sent Round::sent_by_control(int rank) const {
+  const Call& call = *calls_[static_cast<std::size_t>(rank)];
+  const auto ranks = static_cast<int>(calls_.size());
+  if (call.control == Control::kReduce) return sent_by(call, rank, ranks);
+  std::vector<std::int64_t> bytes;
+  if (call.control == Control::kGather) {
+    for (const auto& other : calls_) bytes.push_back(std::ssize(other->texts.front()));
+  } else {
+    for (const std::string& text : calls_[static_cast<std::size_t>(call.root)]->texts)
+      bytes.push_back(std::ssize(text));
+  }
+  return sent_by_texts(call.control, call.root, rank, ranks, bytes);
+}
+
+void Round::run(int index) {
   const auto own = static_cast<std::size_t>(index);
   switch (calls_[own]->kind) {
     case Collective::kAllGather:
@@ -102,6 +146,7 @@ void Round::run(int index) const {
     case Collective::kReduceScatter:
       return reduce_piece(own);
     case Collective::kAllReduce:
+      if (calls_[own]->send.bytes() <= kSmallReduceBytes) return reduce_small(own);
       return reduce_part(own);
     case Collective::kAllToAll:
       return collect(own);
@@ -114,6 +159,7 @@ void Round::run(int index) const {
     case Collective::kExchange:
       return receive_messages(own);
     case Collective::kControl:
+      if (index == 0) reduce_values();
       return;
   }
 }
@@ -131,7 +177,29 @@ void Round::reduce_piece(std::size_t to) const {
   const std::int64_t first = offsets(own.counts)[to] * size_of(own.send.dtype());
   std::vector<const std::byte*> pieces;
   for (const auto& call : calls_) pieces.push_back(call->send.raw() + first);
-  reduce_in_order(pieces, own.counts[to], own.send.dtype(), own.op, results_[to].raw());
+  reduce_for(static_cast<int>(to), pieces, own.counts[to], own.send.dtype(), own.op, results_[to].raw());
+}
+
+/// The first rank's task sums, once for all.
+void Round::reduce_small(std::size_t to) const {
+  if (to != 0) return;
+  const Call& own = *calls_[to];
+  std::vector<const std::byte*> pieces;
+  for (const auto& call : calls_) pieces.push_back(call->send.raw());
+  reduce_for_all(pieces, own.send.count(), own.send.dtype(), own.op, results_[to].raw());
+  for (std::size_t other = 1; other < results_.size(); ++other) {
+    copy(results_[to], 0, results_[other], 0, own.send.count());
+  }
+}
+
+void Round::reduce_values() {
+  const Call& own = *calls_[0];
+  if (own.control != Control::kReduce) return;
+  std::vector<const std::byte*> pieces;
+  for (const auto& call : calls_) pieces.push_back(reinterpret_cast<const std::byte*>(call->values.data()));
+  values_.resize(own.values.size());
+  reduce_for_all(pieces, std::ssize(values_), DType::kFloat64, own.op,
+                 reinterpret_cast<std::byte*>(values_.data()));
 }
 
 void Round::reduce_part(std::size_t part) const {
@@ -141,7 +209,8 @@ void Round::reduce_part(std::size_t part) const {
   const std::int64_t first_byte = first * size_of(own.send.dtype());
   std::vector<const std::byte*> pieces;
   for (const auto& call : calls_) pieces.push_back(call->send.raw() + first_byte);
-  reduce_in_order(pieces, counts[part], own.send.dtype(), own.op, results_[part].raw() + first_byte);
+  reduce_for(static_cast<int>(part), pieces, counts[part], own.send.dtype(), own.op,
+             results_[part].raw() + first_byte);
   for (std::size_t to = 0; to < results_.size(); ++to) {
     if (to != part) copy(results_[part], first, results_[to], first, counts[part]);
   }
@@ -156,7 +225,7 @@ void Round::collect(std::size_t to) const {
 }
 
 void Round::receive_messages(std::size_t to) const {
-  for (std::size_t from = 0; from < calls_.size(); ++from) {
+  for (const std::size_t from : peers_of(calls_[to]->receives)) {
     const std::vector<Message> sends = with_peer(calls_[from]->sends, to);
     const std::vector<Message> receives = with_peer(calls_[to]->receives, from);
     for (std::size_t i = 0; i < sends.size(); ++i) {

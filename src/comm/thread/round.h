@@ -1,10 +1,12 @@
 #pragma once
 #include <chrono>
+#include <condition_variable>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "comm/call.h"
+#include "comm/levels.h"
 
 namespace jigsaw {
 
@@ -33,10 +35,18 @@ class Round {
   void finish_one() { ++finished_; }
   bool finished() const { return finished_ == calls_.size(); }
 
-  /// Task `index`: fills the result of rank `index`; of an all_reduce, the index-th part of all results.
-  void run(int index) const;
+  /// Task `index`: fills the result of rank `index`; of an all_reduce, the index-th part of all results. The
+  /// first sums control values.
+  void run(int index);
   /// Once finished: hands out a rank's result and lets go of what it sent.
   Array take(int rank);
+  /// The same of a control call.
+  Call take_control(int rank) const;
+  /// What a rank sends in it, once complete.
+  Sent sent_by_control(int rank) const;
+
+  /// Tells those who wait that it is complete, or finished.
+  std::condition_variable changed;
 
  private:
   std::string cross_check() const;
@@ -44,12 +54,16 @@ class Round {
   void gather(std::size_t to) const;
   void reduce_piece(std::size_t to) const;
   void reduce_part(std::size_t part) const;
+  void reduce_small(std::size_t to) const;
+  void reduce_values();
   void collect(std::size_t to) const;
   void receive_messages(std::size_t to) const;
 
   std::vector<int> names_;
   std::vector<std::optional<Call>> calls_;
   std::vector<Array> results_;
+  std::vector<double> values_;  ///< the result of a control all_reduce
+  std::optional<int> first_;    ///< the rank that came first
   std::size_t arrived_ = 0;
   std::size_t claimed_ = 0;
   std::size_t finished_ = 0;

@@ -33,8 +33,8 @@ class ThreadOperation : public Pending::Operation {
     World::Lock lock = world_->lock();
     await_arrivals(lock);
     help(lock);
-    world_->wait(lock, [this] { return round_->finished(); });
-    if (round_->ready() > Round::Clock::now()) world_->sleep(lock, round_->ready());
+    world_->wait(lock, round_->changed, [this] { return round_->finished(); });
+    if (round_->ready() > Round::Clock::now()) world_->sleep(lock, round_->changed, round_->ready());
     return round_->take(rank_);
   }
 
@@ -48,8 +48,8 @@ class ThreadOperation : public Pending::Operation {
 
   void await_arrivals(World::Lock& lock) {
     int lost = -1;
-    const bool in_time =
-        world_->wait(lock, [&] { return round_->complete() || (lost = lost_rank(lock)) >= 0; });
+    const bool in_time = world_->wait(lock, round_->changed,
+                                      [&] { return round_->complete() || (lost = lost_rank(lock)) >= 0; });
     if (in_time && lost < 0) return;
     const std::string where =
         concat("rank ", group_->members[static_cast<std::size_t>(rank_)], " waits in ",
@@ -69,7 +69,7 @@ class ThreadOperation : public Pending::Operation {
       round_->run(*task);
       lock.lock();
       round_->finish_one();
-      if (round_->finished()) world_->notify();
+      if (round_->finished()) round_->changed.notify_all();
     }
   }
 
@@ -118,21 +118,17 @@ class ThreadCommunicator : public Communicator {
  protected:
   std::unique_ptr<Pending::Operation> do_start(Call call) override {
     const bool own = call.kind == Collective::kBroadcast && call.root == rank_;
+    *sent_counter(call.kind) += sent_by(call, rank_, size());
     Array result =
         own ? call.send : Array(context(), call.result_shape, call.send.dtype(), call.result_purpose);
     return arrive(std::move(call), std::move(result)).first;
   }
 
-  std::vector<std::string> do_control(Call call) override {
+  Call do_control(Call call) override {
     const auto [operation, round] = arrive(std::move(call), Array());
-    {
-      World::Lock lock = world_->lock();
-      operation->await_arrivals(lock);
-    }
-    std::vector<std::string> texts;
-    for (int other = 0; other < size(); ++other) texts.push_back(round->call(other).text);
     operation->wait();
-    return texts;
+    *sent_counter(Collective::kControl) += round->sent_by_control(rank_);
+    return round->take_control(rank_);
   }
 
   std::unique_ptr<Communicator> do_split(const std::string& label, const std::vector<int>& members,
@@ -167,7 +163,7 @@ class ThreadCommunicator : public Communicator {
     }
     if (round->complete()) {
       group_->rounds.erase(sequence);
-      world_->notify();
+      round->changed.notify_all();
     }
     return {std::make_unique<ThreadOperation>(world_, group_, round, rank_), round};
   }

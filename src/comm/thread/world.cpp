@@ -15,12 +15,12 @@ void World::fail(const Lock&, const std::string& reason) {
   if (failed_) return;
   failed_ = true;
   reason_ = reason;
-  changed_.notify_all();
+  wake_all();
 }
 
 void World::end(const Lock&, int rank) {
   ended_[static_cast<std::size_t>(rank)] = true;
-  changed_.notify_all();
+  wake_all();
 }
 
 Round::Clock::time_point World::transfer(const Lock&, int rank, double bytes) {
@@ -33,9 +33,10 @@ Round::Clock::time_point World::transfer(const Lock&, int rank, double bytes) {
   return sent + seconds(options_.latency_seconds);
 }
 
-void World::sleep(Lock& lock, Round::Clock::time_point until) {
-  changed_.wait_until(lock, until, [&] { return failed_; });
-  check(lock);
+void World::wake_all() {
+  for (auto waiter = waited_for_.begin(); waiter != waited_for_.end();
+       waiter = waited_for_.upper_bound(*waiter))
+    (*waiter)->notify_all();
 }
 
 }  // namespace jigsaw

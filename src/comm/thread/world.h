@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -25,7 +26,6 @@ class World {
 
   const ThreadOptions& options() const { return options_; }
   Lock lock() { return Lock(mutex_); }
-  void notify() { changed_.notify_all(); }
 
   /// Throws CommError when the job has failed. Holds the lock, as all below do.
   void check(const Lock&) const;
@@ -34,24 +34,37 @@ class World {
   void end(const Lock&, int rank);
   bool has_ended(const Lock&, int rank) const { return ended_[static_cast<std::size_t>(rank)]; }
 
-  /// Waits until `condition` holds; throws when the job fails. False at the time limit.
+  /// Waits until `condition` holds, looking whenever `changed` is told; throws when the job fails. False at
+  /// the time limit.
   template <typename F>
-  bool wait(Lock& lock, F condition) {
+  bool wait(Lock& lock, std::condition_variable& changed, F condition) {
     const auto limit = Round::Clock::now() + std::chrono::duration_cast<Round::Clock::duration>(
                                                  std::chrono::duration<double>(options_.time_limit_seconds));
-    const bool in_time = changed_.wait_until(lock, limit, [&] { return failed_ || condition(); });
-    check(lock);
-    return in_time;
+    return wait_until(lock, changed, limit, condition);
   }
   /// When what a rank starts to send now has arrived.
   Round::Clock::time_point transfer(const Lock&, int rank, double bytes);
   /// Waits until this moment; throws when the job fails.
-  void sleep(Lock& lock, Round::Clock::time_point until);
+  void sleep(Lock& lock, std::condition_variable& changed, Round::Clock::time_point until) {
+    wait_until(lock, changed, until, [] { return false; });
+  }
 
  private:
+  /// Each call has a condition of its own, so that its end wakes those who wait for it and not hundreds of
+  /// other ranks; a failure, or the end of a rank, wakes all that are known here.
+  template <typename F>
+  bool wait_until(Lock& lock, std::condition_variable& changed, Round::Clock::time_point limit, F condition) {
+    const auto known = waited_for_.insert(&changed);
+    const bool in_time = changed.wait_until(lock, limit, [&] { return failed_ || condition(); });
+    waited_for_.erase(known);
+    check(lock);
+    return in_time;
+  }
+  void wake_all();
+
   ThreadOptions options_;
   std::mutex mutex_;
-  std::condition_variable changed_;
+  std::multiset<std::condition_variable*> waited_for_;
   bool failed_ = false;
   std::string reason_;
   std::vector<bool> ended_;

@@ -70,28 +70,137 @@ std::int64_t read_common(const File& file, const PieceRecord& stored, const Box&
   return common.extent.count();
 }
 
+/// The files in as many parts as there are ranks, for each to verify one.
+std::vector<std::string> divide_files(const std::vector<FileRecord>& files, int ranks) {
+  std::vector<Json> parts(static_cast<std::size_t>(ranks), Json::array());
+  for (std::size_t i = 0; i < files.size(); ++i) parts[i % parts.size()].push_back(describe_file(files[i]));
+  std::vector<std::string> texts;
+  for (const Json& part : parts) texts.push_back(part.dump());
+  return texts;
+}
+
+void check_wanted(const FoundCheckpoint& checkpoint, const std::vector<CheckpointPiece>& wanted) {
+  for (const CheckpointPiece& piece : wanted) {
+    if (piece.box.empty()) continue;
+    const TensorRecord* tensor = checkpoint.stored.find(piece.tensor);
+    if (tensor == nullptr) {
+      throw CheckpointError(concat("the checkpoint ", checkpoint.path, " does not hold all of \"",
+                                   piece.tensor, "\", ", piece.box, " of ", piece.shape));
+    }
+    if (tensor->shape == piece.shape) continue;
+    throw CheckpointError(concat("the checkpoint ", checkpoint.path, " holds \"", piece.tensor,
+                                 "\" of shape ", tensor->shape, ", wanted is ", piece.shape));
+  }
+}
+
+/// [[name, begin, extent], …]
+Json describe_wanted(const std::vector<CheckpointPiece>& wanted) {
+  Json json = Json::array();
+  for (const CheckpointPiece& piece : wanted) {
+    const Shape &begin = piece.box.begin, &extent = piece.box.extent;
+    if (!piece.box.empty()) {
+      json.push_back(Json::array({piece.tensor, std::vector<std::int64_t>(begin.begin(), begin.end()),
+                                  std::vector<std::int64_t>(extent.begin(), extent.end())}));
+    }
+  }
+  return json;
+}
+
+Shape shape_of(const Json& json) {
+  Shape shape;
+  for (const Json& extent : json) shape.append(extent.get<std::int64_t>());
+  return shape;
+}
+
+/// Finds the stored pieces that have elements of a box.
+class PieceIndex {
+ public:
+  explicit PieceIndex(const StoredManifest& stored) : stored_(stored) {
+    for (std::size_t s = 0; s < stored.shards.size(); ++s) {
+      for (std::size_t p = 0; p < stored.shards[s].pieces.size(); ++p)
+        by_tensor_[stored.shards[s].pieces[p].tensor].emplace_back(s, p);
+    }
+  }
+
+  /// The shards with what of them is wanted, as text. @param request  describe_wanted().
+  std::string answer(const Json& request) const {
+    std::map<std::size_t, std::set<std::size_t>> found;
+    for (const Json& wanted : request) {
+      const auto pieces = by_tensor_.find(wanted[0].get<std::string>());
+      if (pieces == by_tensor_.end()) continue;
+      const Box box{shape_of(wanted[1]), shape_of(wanted[2])};
+      for (const auto& [shard, piece] : pieces->second) {
+        if (!intersect(stored_.shards[shard].pieces[piece].box, box).empty()) found[shard].insert(piece);
+      }
+    }
+    std::vector<ShardRecord> shards;
+    for (const auto& [shard, pieces] : found) {
+      ShardRecord& part = shards.emplace_back(ShardRecord{stored_.shards[shard].file, {}});
+      for (const std::size_t piece : pieces) part.pieces.push_back(stored_.shards[shard].pieces[piece]);
+    }
+    return describe_shards(shards).dump();
+  }
+
+ private:
+  const StoredManifest& stored_;
+  std::map<std::string, std::vector<std::pair<std::size_t, std::size_t>>> by_tensor_;  ///< shard, piece
+};
+
+/// Of the stored pieces what is wanted; how many bytes that were.
+std::int64_t read_from_shards(const std::string& path, const std::vector<ShardRecord>& shards,
+                              const std::vector<CheckpointPiece>& wanted) {
+  std::multimap<std::string, std::size_t> by_tensor;
+  std::vector<std::int64_t> missing;
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    by_tensor.emplace(wanted[i].tensor, i);
+    missing.push_back(wanted[i].box.extent.count());
+  }
+  std::int64_t bytes = 0;
+  for (const ShardRecord& shard : shards) {
+    std::optional<File> file;
+    for (const PieceRecord& piece : shard.pieces) {
+      const auto [begin, end] = by_tensor.equal_range(piece.tensor);
+      for (auto it = begin; it != end; ++it) {
+        const CheckpointPiece& target = wanted[it->second];
+        const Box common = intersect(piece.box, target.box);
+        if (common.empty()) continue;
+        if (!file) file.emplace(concat(path, "/", shard.file.name), O_RDONLY);
+        const std::int64_t count = read_common(*file, piece, common, target);
+        missing[it->second] -= count;
+        bytes += count * size_of(piece.dtype);
+      }
+    }
+  }
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    if (missing[i] == 0) continue;
+    throw CheckpointError(concat("the checkpoint ", path, " does not hold all of \"", wanted[i].tensor,
+                                 "\", ", wanted[i].box, " of ", wanted[i].shape));
+  }
+  return bytes;
+}
+
 }  // namespace
 
 FoundCheckpoint open_checkpoint(const std::string& path, Communicator& communicator, Verify verify) {
   FoundCheckpoint found;
-  std::string text;
+  std::vector<std::string> parts;
   agree(communicator, [&] {
     if (communicator.rank() != 0) return;
-    const std::string folder = checkpoint_at(path);
-    text = concat(folder, "\n", manifest_text(folder));
+    found.path = checkpoint_at(path);
+    found.stored = read_manifest(manifest_text(found.path), manifest_path(found.path));
+    parts = divide_files(found.stored.files(), communicator.size());
   });
-  text = communicator.all_gather_text(text).front();
-  const std::size_t line = text.find('\n');
-  found.path = text.substr(0, line);
-  found.stored = read_manifest(std::string_view(text).substr(line + 1), manifest_path(found.path));
+  found.path = communicator.broadcast_text(found.path);
+  const std::string head = communicator.broadcast_text(communicator.rank() == 0 ? head_of(found.stored) : "");
+  if (communicator.rank() != 0) found.stored = read_head(head);
+  const Json mine = Json::parse(communicator.scatter_text(std::move(parts)));
   agree(communicator, [&] {
-    const std::vector<FileRecord> files = found.stored.files();
-    const auto ranks = static_cast<std::size_t>(communicator.size());
-    for (auto i = static_cast<std::size_t>(communicator.rank()); i < files.size(); i += ranks) {
-      check_size(found.path, files[i]);
+    for (const Json& each : mine) {
+      const FileRecord file = read_file_record(each);
+      check_size(found.path, file);
       if (verify == Verify::kSizesOnly) continue;
-      check_digest(found.path, files[i]);
-      found.verified_bytes += files[i].bytes;
+      check_digest(found.path, file);
+      found.verified_bytes += file.bytes;
     }
   });
   return found;
@@ -108,7 +217,7 @@ std::optional<FoundCheckpoint> newest_checkpoint(const std::string& checkpoints_
     for (const auto& entry : present.whole) names.push_back(entry.name);
     text = Json::array({names, present.warnings}).dump(-1, ' ', false, Json::error_handler_t::replace);
   });
-  const Json found = Json::parse(communicator.all_gather_text(text).front());
+  const Json found = Json::parse(communicator.broadcast_text(text));
   for (const Json& warning : found[1]) warnings.push_back(warning.get<std::string>());
   for (const Json& name : found[0]) {
     try {
@@ -141,41 +250,24 @@ void check_tensors(const FoundCheckpoint& checkpoint, const std::vector<TensorRe
   }
 }
 
-std::int64_t read_pieces(const FoundCheckpoint& checkpoint, const std::vector<CheckpointPiece>& wanted) try {
-  std::multimap<std::string, std::size_t> by_tensor;
-  std::vector<std::int64_t> missing;
-  for (std::size_t i = 0; i < wanted.size(); ++i) {
-    by_tensor.emplace(wanted[i].tensor, i);
-    missing.push_back(wanted[i].box.extent.count());
-  }
+std::int64_t read_pieces(const FoundCheckpoint& checkpoint, const std::vector<CheckpointPiece>& wanted,
+                         Communicator& communicator) {
+  std::vector<std::string> requests;
+  agree(communicator, [&] { check_wanted(checkpoint, wanted); });
+  requests = communicator.gather_text(describe_wanted(wanted).dump());
+  std::vector<std::string> answers;
+  agree(communicator, [&] {
+    if (communicator.rank() != 0) return;
+    const PieceIndex index(checkpoint.stored);
+    for (const std::string& request : requests) answers.push_back(index.answer(Json::parse(request)));
+  });
+  const std::string answer = communicator.scatter_text(std::move(answers));
   std::int64_t bytes = 0;
-  for (const ShardRecord& shard : checkpoint.stored.shards) {
-    std::optional<File> file;
-    for (const PieceRecord& piece : shard.pieces) {
-      const auto [begin, end] = by_tensor.equal_range(piece.tensor);
-      for (auto it = begin; it != end; ++it) {
-        const CheckpointPiece& target = wanted[it->second];
-        if (!(target.shape == piece.shape)) {
-          throw CheckpointError(concat("the checkpoint ", checkpoint.path, " holds \"", piece.tensor,
-                                       "\" of shape ", piece.shape, ", wanted is ", target.shape));
-        }
-        const Box common = intersect(piece.box, target.box);
-        if (common.empty()) continue;
-        if (!file) file.emplace(concat(checkpoint.path, "/", shard.file.name), O_RDONLY);
-        const std::int64_t count = read_common(*file, piece, common, target);
-        missing[it->second] -= count;
-        bytes += count * size_of(piece.dtype);
-      }
-    }
-  }
-  for (std::size_t i = 0; i < wanted.size(); ++i) {
-    if (missing[i] == 0) continue;
-    throw CheckpointError(concat("the checkpoint ", checkpoint.path, " does not hold all of \"",
-                                 wanted[i].tensor, "\", ", wanted[i].box, " of ", wanted[i].shape));
-  }
+  agree(communicator, [&] {
+    const std::vector<ShardRecord> shards = read_shards(Json::parse(answer), false);
+    bytes = read_from_shards(checkpoint.path, shards, wanted);
+  });
   return bytes;
-} catch (const FileError& error) {
-  throw CheckpointError(error.what());
 }
 
 }  // namespace jigsaw

@@ -12,7 +12,7 @@ namespace jigsaw {
 /// verified.
 struct FoundCheckpoint {
   std::string path;
-  StoredManifest stored;
+  StoredManifest stored;            ///< its shards and views on rank 0 only
   std::int64_t verified_bytes = 0;  ///< that this rank read for it
 };
 
@@ -38,9 +38,12 @@ std::optional<FoundCheckpoint> newest_checkpoint(const std::string& checkpoints_
 void check_tensors(const FoundCheckpoint& checkpoint, const std::vector<TensorRecord>& expected);
 
 /// Fills the pieces' arrays, whatever the mesh that wrote the checkpoint: of each stored piece just the
-/// intersection with a wanted one is read. Elements are converted where the types differ.
-/// @return  bytes read.
+/// intersection with a wanted one is read. Elements are converted where the types differ. Rank 0 tells each
+/// rank which stored pieces those are. Collective over the ranks that opened it; each wants pieces of its
+/// own.
+/// @return  bytes read by this rank.
 /// @throws CheckpointError  when a tensor is missing or of another shape, or a file cannot be read.
-std::int64_t read_pieces(const FoundCheckpoint& checkpoint, const std::vector<CheckpointPiece>& wanted);
+std::int64_t read_pieces(const FoundCheckpoint& checkpoint, const std::vector<CheckpointPiece>& wanted,
+                         Communicator& communicator);
 
 }  // namespace jigsaw

@@ -74,18 +74,6 @@ DType read_dtype(const Json& json) {
   fail("a tensor is neither fp32 nor fp64");
 }
 
-Json describe_file(const FileRecord& file) {
-  return {{"name", file.name}, {"bytes", file.bytes}, {kDigestKey, file.digest}};
-}
-
-FileRecord read_file_record(const Json& json) {
-  FileRecord file{json.at("name").get<std::string>(), natural(json.at("bytes")),
-                  json.at(kDigestKey).get<std::string>()};
-  if (file.name.empty() || file.name.front() == '.' || file.name.find('/') != std::string::npos)
-    fail("a file is not named as one of a checkpoint");
-  return file;
-}
-
 PieceRecord read_piece(const Json& json, const std::vector<TensorRecord>& tensors, const FileRecord& file) {
   const TensorRecord& tensor = tensors.at(static_cast<std::size_t>(natural(json.at(0))));
   PieceRecord piece{tensor.name,         tensor.dtype,
@@ -121,7 +109,59 @@ std::vector<TensorRecord> read_tensors(const Json& json) {
   return tensors;
 }
 
+Json list_tensors(const std::vector<TensorRecord>& tensors) {
+  Json json = Json::array();
+  for (const TensorRecord& tensor : tensors)
+    json.push_back(Json::array({tensor.name, name(tensor.dtype), list(tensor.shape)}));
+  return json;
+}
+
+Json describe_head(const CheckpointManifest& manifest, std::int64_t serial) {
+  Json json = {{"format_version", kFormatVersion},
+               {"serial", serial},
+               {"step", manifest.step},
+               {"mesh", manifest.mesh},
+               {"extra", manifest.extra}};
+  if (manifest.score) json["score"] = {{"metric", manifest.score->metric}, {"value", manifest.score->value}};
+  return json;
+}
+
+StoredManifest read_head(const Json& json) {
+  StoredManifest stored;
+  stored.manifest.step = natural(json.at("step"));
+  stored.manifest.mesh = json.at("mesh");
+  stored.manifest.extra = json.at("extra");
+  stored.serial = natural(json.at("serial"));
+  if (const auto score = json.find("score"); score != json.end()) {
+    stored.manifest.score = {score->at("metric").get<std::string>(), score->at("value").get<double>()};
+  }
+  stored.tensors = read_tensors(json.at("tensors"));
+  return stored;
+}
+
 }  // namespace
+
+Json describe_file(const FileRecord& file) {
+  return {{"name", file.name}, {"bytes", file.bytes}, {kDigestKey, file.digest}};
+}
+
+FileRecord read_file_record(const Json& json) {
+  FileRecord file{json.at("name").get<std::string>(), natural(json.at("bytes")),
+                  json.at(kDigestKey).get<std::string>()};
+  if (file.name.empty() || file.name.front() == '.' || file.name.find('/') != std::string::npos)
+    fail("a file is not named as one of a checkpoint");
+  return file;
+}
+
+std::string head_of(const StoredManifest& stored) {
+  Json json = describe_head(stored.manifest, stored.serial);
+  json["tensors"] = list_tensors(stored.tensors);
+  return json.dump();
+}
+
+StoredManifest read_head(const std::string& text) {
+  return read_head(Json::parse(text));
+}
 
 const TensorRecord* StoredManifest::find(const std::string& tensor) const {
   const auto found = std::ranges::find(tensors, tensor, &TensorRecord::name);
@@ -154,12 +194,10 @@ std::vector<TensorRecord> tensors_of(const std::vector<ShardRecord>& shards) {
 }
 
 Json describe_shards(const std::vector<ShardRecord>& shards) {
-  Json json = {{"tensors", Json::array()}, {"shards", Json::array()}};
+  const std::vector<TensorRecord> tensors = tensors_of(shards);
+  Json json = {{"tensors", list_tensors(tensors)}, {"shards", Json::array()}};
   std::map<std::string, std::size_t> index;
-  for (const TensorRecord& tensor : tensors_of(shards)) {
-    index.emplace(tensor.name, index.size());
-    json["tensors"].push_back(Json::array({tensor.name, name(tensor.dtype), list(tensor.shape)}));
-  }
+  for (const TensorRecord& tensor : tensors) index.emplace(tensor.name, index.size());
   for (const ShardRecord& shard : shards) {
     Json described = describe_file(shard.file);
     described["pieces"] = Json::array();
@@ -188,12 +226,7 @@ std::vector<ShardRecord> read_shards(const Json& json, bool whole) {
 
 std::string write_manifest(const CheckpointManifest& manifest, std::int64_t serial,
                            const std::vector<ShardRecord>& shards, const std::vector<FileRecord>& views) {
-  Json json = {{"format_version", kFormatVersion},
-               {"serial", serial},
-               {"step", manifest.step},
-               {"mesh", manifest.mesh},
-               {"extra", manifest.extra}};
-  if (manifest.score) json["score"] = {{"metric", manifest.score->metric}, {"value", manifest.score->value}};
+  Json json = describe_head(manifest, serial);
   json.update(describe_shards(shards));
   json["views"] = Json::array();
   for (const FileRecord& view : views) json["views"].push_back(describe_file(view));
@@ -209,15 +242,7 @@ StoredManifest read_manifest(std::string_view text, const std::string& path) {
     if (!json.is_object()) refuse(path, concat("it holds ", describe(json)));
     check_version(json, path);
     check_digest(json, text, path);
-    StoredManifest stored;
-    stored.manifest.step = natural(json.at("step"));
-    stored.manifest.mesh = json.at("mesh");
-    stored.manifest.extra = json.at("extra");
-    stored.serial = natural(json.at("serial"));
-    if (const auto score = json.find("score"); score != json.end()) {
-      stored.manifest.score = {score->at("metric").get<std::string>(), score->at("value").get<double>()};
-    }
-    stored.tensors = read_tensors(json.at("tensors"));
+    StoredManifest stored = read_head(json);
     stored.shards = read_shards(json, true);
     for (const Json& view : json.at("views")) stored.views.push_back(read_file_record(view));
     return stored;

@@ -32,7 +32,8 @@ struct TensorRecord {
   Shape shape;
 };
 
-/// All that manifest.json holds.
+/// All that manifest.json holds. Files and pieces grow with the ranks that saved it: of a checkpoint that
+/// several ranks open, only the first has them.
 struct StoredManifest {
   CheckpointManifest manifest;
   /// Counts the checkpoints of a folder in the order in which they were saved, which need not be that of
@@ -56,6 +57,13 @@ Json describe_shards(const std::vector<ShardRecord>& shards);
 /// @throws Error  when the text is not that, or the pieces do not make up whole tensors or lie outside of
 ///                their files. `whole` false: pieces may be missing.
 std::vector<ShardRecord> read_shards(const Json& json, bool whole);
+
+/// What every rank knows of a checkpoint, as text: all but shards and views.
+std::string head_of(const StoredManifest& stored);
+StoredManifest read_head(const std::string& text);
+
+Json describe_file(const FileRecord& file);
+FileRecord read_file_record(const Json& json);
 
 /// @param shards  of every rank, in order.
 std::string write_manifest(const CheckpointManifest& manifest, std::int64_t serial,

@@ -13,6 +13,7 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "checkpoint/folder.h"
+#include "comm/self/self.h"
 
 namespace jigsaw {
 namespace {
@@ -165,6 +166,7 @@ int export_safetensors(const FoundCheckpoint& checkpoint, const std::string& gro
   }
   if (tensors.empty())
     throw CheckpointError(concat("the checkpoint ", checkpoint.path, " holds no tensors \"", group, "/…\""));
+  const auto self = make_self_communicator(context);
   const std::string header = header_of(tensors, group.size() + 1), temporary = output + ".tmp";
   try {
     File file(temporary, O_WRONLY | O_CREAT | O_TRUNC);
@@ -175,7 +177,7 @@ int export_safetensors(const FoundCheckpoint& checkpoint, const std::string& gro
     for (const TensorRecord& tensor : tensors) {
       for (const Box& box : row_boxes(tensor.shape, size_of(tensor.dtype))) {
         const Array rows(context, {box.extent.count()}, tensor.dtype, Purpose::kWorkspace);
-        read_pieces(checkpoint, {{tensor.name, tensor.shape, box, rows}});
+        read_pieces(checkpoint, {{tensor.name, tensor.shape, box, rows}}, *self);
         file.write({rows.raw(), static_cast<std::size_t>(rows.bytes())}, at);
         at += rows.bytes();
       }

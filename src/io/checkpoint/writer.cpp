@@ -48,7 +48,7 @@ std::optional<SaveOutcome> CheckpointWriter::start(const CheckpointManifest& man
       temporary_ = folder_.begin(manifest.step, static_cast<std::int64_t>(bytes));
   });
   if (!failure.empty()) return end("", failure);
-  temporary_ = communicator_.all_gather_text(temporary_).front();
+  temporary_ = communicator_.broadcast_text(temporary_);
   copy(pieces);
   stage_ = Stage::kWriting;
   shard_ = std::async(std::launch::async, [this] { return write(); });
@@ -115,8 +115,8 @@ std::optional<SaveOutcome> CheckpointWriter::advance(bool wait) {
   }
   if (stage_ != Stage::kCommitting || !ready(committed_)) return std::nullopt;
   const Committed mine = committed_.valid() ? committed_.get() : Committed{};
-  const std::string path = communicator_.all_gather_text(mine.path).front();
-  return end(path, communicator_.all_gather_text(mine.failure).front());
+  const std::string path = communicator_.broadcast_text(mine.path);
+  return end(path, communicator_.broadcast_text(mine.failure));
 }
 
 /// All shards are written, or one failed.
@@ -125,7 +125,7 @@ void CheckpointWriter::begin_commit() {
   failure_ = first_failure(communicator_, [&] { shard = shard_.get(); });
   pieces_.clear();
   if (!failure_.empty()) return;
-  std::vector<std::string> records = communicator_.all_gather_text(describe_shards({shard}).dump());
+  std::vector<std::string> records = communicator_.gather_text(describe_shards({shard}).dump());
   reached(SavePhase::kAgreed, communicator_.rank());
   stage_ = Stage::kCommitting;
   if (communicator_.rank() != 0) return;

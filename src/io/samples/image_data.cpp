@@ -197,9 +197,9 @@ std::unique_ptr<SampleReader> ImageData::open_reader() {
   return std::make_unique<ImageReader>(*this);
 }
 
-template <typename F>
-auto ImageData::over_slices(const Field& field, const std::vector<Region>& regions,
-                            Communicator& communicator, const F& of) const {
+template <typename Result, typename F, typename M>
+Result ImageData::over_slices(const Field& field, const std::vector<Region>& regions,
+                              Communicator& communicator, const F& of, Result nothing, const M& merge) const {
   struct Slice {
     std::int64_t image;
     Box box;
@@ -216,12 +216,13 @@ auto ImageData::over_slices(const Field& field, const std::vector<Region>& regio
     }
   }
   std::vector<double> values;
-  return share_work(std::ssize(slices), communicator, [&](std::int64_t i) {
+  const auto of_slice = [&](std::int64_t i) {
     const Slice& slice = slices[static_cast<std::size_t>(i)];
     values.resize(static_cast<std::size_t>(slice.box.extent.count()));
     files_->read(field, slice.image, slice.box, values);
     return of(std::span<const double>(values));
-  });
+  };
+  return share_work(std::ssize(slices), communicator, of_slice, nothing, merge);
 }
 
 void ImageData::compute_statistics(Communicator& communicator) {
@@ -230,11 +231,8 @@ void ImageData::compute_statistics(Communicator& communicator) {
     channels.insert(channels.end(), channels_.targets.begin(), channels_.targets.end());
   for (const Channel& channel : channels) {
     if (statistics_.fields.contains(channel.name)) continue;
-    RunningMoments total;
-    for (const RunningMoments& moments :
-         over_slices(channel.field, train_, communicator, RunningMoments::of)) {
-      total.merge(moments);
-    }
+    const auto merge = [](RunningMoments& total, const RunningMoments& slice) { total.merge(slice); };
+    const RunningMoments total = over_slices(channel.field, train_, communicator, RunningMoments::of, RunningMoments{}, merge);
     statistics_.fields[channel.name] = {files_->units(channel.field), total.mean, total.deviation(), 0};
   }
 }
@@ -262,16 +260,14 @@ std::vector<double> ImageData::largest_targets(Communicator& communicator) const
   all.insert(all.end(), valid_.begin(), valid_.end());
   std::vector<double> result;
   for (const Channel& channel : channels_.targets) {
-    double largest = -std::numeric_limits<double>::infinity();
+    constexpr double kNothing = -std::numeric_limits<double>::infinity();
     const auto of_slice = [](std::span<const double> values) {
       double most = -std::numeric_limits<double>::infinity();
       for (const double value : values) most = value > most ? value : most;
       return most;
     };
-    for (const double slice : over_slices(channel.field, all, communicator, of_slice)) {
-      largest = std::max(largest, slice);
-    }
-    result.push_back(largest);
+    const auto larger = [](double& largest, double slice) { largest = std::max(largest, slice); };
+    result.push_back(over_slices(channel.field, all, communicator, of_slice, kNothing, larger));
   }
   return result;
 }

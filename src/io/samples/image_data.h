@@ -73,9 +73,9 @@ class ImageData : public SampleSource {
   void compute_statistics(Communicator& communicator);
   void check_statistics() const;
   /// Calls of(values) for each slice of the regions, shared out over the ranks; its results in order.
-  template <typename F>
-  auto over_slices(const Field& field, const std::vector<Region>& regions, Communicator& communicator,
-                   const F& of) const;
+  template <typename Result, typename F, typename M>
+  Result over_slices(const Field& field, const std::vector<Region>& regions, Communicator& communicator,
+                     const F& of, Result nothing, const M& merge) const;
 
   DataOptions options_;
   std::unique_ptr<ImageFiles> files_;

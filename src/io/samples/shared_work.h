@@ -9,11 +9,12 @@
 
 namespace jigsaw {
 
-/// of(0) … of(n − 1), each computed by one rank and known to all: what is merged in this order does not
-/// depend on the number of ranks. Collective; an error of one is thrown by all.
-template <typename F>
-auto share_work(std::int64_t n, Communicator& communicator, const F& of) {
-  using Result = std::invoke_result_t<F, std::int64_t>;
+/// The merger of of(0) … of(n − 1), each computed by one rank: they come to one rank, which takes them in in
+/// this order, so that the result does not depend on the number of ranks, and go from it to all. Collective;
+/// an error of one is thrown by all.
+/// @param merge  merge(total, one more); `total` begins as `nothing`.
+template <typename Result, typename F, typename M>
+Result share_work(std::int64_t n, Communicator& communicator, const F& of, Result nothing, const M& merge) {
   static_assert(std::is_trivially_copyable_v<Result>);
   const std::int64_t ranks = communicator.size(), rank = communicator.rank();
   const std::int64_t begin = rank * (n / ranks) + std::min(rank, n % ranks);
@@ -22,14 +23,18 @@ auto share_work(std::int64_t n, Communicator& communicator, const F& of) {
   together(communicator, [&] {
     for (std::int64_t i = begin; i < begin + count; ++i) own.push_back(of(i));
   });
-  const std::string bytes(reinterpret_cast<const char*>(own.data()), own.size() * sizeof(Result));
-  std::vector<Result> all;
-  for (const std::string& part : communicator.all_gather_text(bytes)) {
-    const std::size_t old = all.size();
-    all.resize(old + part.size() / sizeof(Result));
-    if (!part.empty()) std::memcpy(all.data() + old, part.data(), part.size());
+  Result total = nothing;
+  const auto bytes_of = [](const Result* data, std::size_t size) {
+    return std::string(reinterpret_cast<const char*>(data), size * sizeof(Result));
+  };
+  for (const std::string& part : communicator.gather_text(bytes_of(own.data(), own.size()))) {
+    std::vector<Result> results(part.size() / sizeof(Result));
+    if (!part.empty()) std::memcpy(results.data(), part.data(), part.size());
+    for (const Result& result : results) merge(total, result);
   }
-  return all;
+  const std::string merged = communicator.broadcast_text(bytes_of(&total, 1));
+  std::memcpy(&total, merged.data(), sizeof total);
+  return total;
 }
 
 }  // namespace jigsaw

@@ -62,12 +62,12 @@ bool in_one_period(const std::vector<Period>& periods, Time first, Time last) {
                      [&](const Period& period) { return period.contains(first) && period.contains(last); });
 }
 
-FieldStatistics summarise(const std::string& units, const std::vector<StateMoments>& moments) {
-  StateMoments total;
-  for (const StateMoments& each : moments) {
-    total.state.merge(each.state);
-    total.increment.merge(each.increment);
-  }
+void merge(StateMoments& total, const StateMoments& each) {
+  total.state.merge(each.state);
+  total.increment.merge(each.increment);
+}
+
+FieldStatistics summarise(const std::string& units, const StateMoments& total) {
   return {units, total.state.mean, total.state.deviation(), total.increment.deviation()};
 }
 
@@ -88,13 +88,14 @@ FieldStatistics state_statistics(FileSet& files, const Field& field, bool increm
     }
     return moments;
   };
-  return summarise(files.units(field), share_work(std::ssize(times), communicator, moments_at));
+  return summarise(files.units(field),
+                   share_work(std::ssize(times), communicator, moments_at, StateMoments{}, merge));
 }
 
 FieldStatistics static_statistics(FileSet& files, const Field& field, Communicator& communicator) {
   StateReader reader(files, field);
   const auto moments_at = [&](std::int64_t) { return StateMoments{RunningMoments::of(reader.take(0)), {}}; };
-  return summarise(files.units(field), share_work(1, communicator, moments_at));
+  return summarise(files.units(field), share_work(1, communicator, moments_at, StateMoments{}, merge));
 }
 
 double number_of(const Json& json, const char* key, const std::string& where) {

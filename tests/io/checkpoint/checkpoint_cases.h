@@ -89,7 +89,7 @@ inline void expect_case(const FoundCheckpoint& found, std::int64_t step, Communi
     piece.array = Array::zeros(communicator.context(), piece.array.shape(), piece.array.dtype());
     bytes += piece.array.bytes();
   }
-  EXPECT_EQ(read_pieces(found, loaded), bytes) << "bytes that were not wanted are read";
+  EXPECT_EQ(read_pieces(found, loaded, communicator), bytes) << "bytes that were not wanted are read";
   for (std::size_t i = 0; i < expected.size(); ++i) {
     EXPECT_EQ(values_of(loaded[i].array), values_of(expected[i].array)) << expected[i].tensor;
   }

@@ -133,7 +133,7 @@ TEST_F(Safetensors, AreTheCheckpointTheyCameFrom) {
   std::erase_if(pieces, [](const auto& piece) { return !piece.tensor.starts_with("parameters/"); });
   auto loaded = pieces;
   for (auto& piece : loaded) piece.array = Array::zeros(context_, piece.array.shape(), piece.array.dtype());
-  read_pieces(again, loaded);
+  read_pieces(again, loaded, *self_);
   for (std::size_t i = 0; i < pieces.size(); ++i)
     EXPECT_EQ(testing::values_of(loaded[i].array), testing::values_of(pieces[i].array));
 }
@@ -151,7 +151,8 @@ TEST_F(Safetensors, HalfPrecisionBecomesSingle) {
       open_checkpoint(import_safetensors(file_, temporary_.path() + "/imported", context_), *self_);
   const Array h(context_, {8}, DType::kFloat32), b(context_, {2}, DType::kFloat32);
   read_pieces(found,
-              {{"parameters/h", {2, 4}, Box::whole({2, 4}), h}, {"parameters/b", {2}, Box::whole({2}), b}});
+              {{"parameters/h", {2, 4}, Box::whole({2, 4}), h}, {"parameters/b", {2}, Box::whole({2}), b}},
+              *self_);
   for (int i = 0; i < 7; ++i) {
     EXPECT_EQ(h.data<float>()[i], expected[i]);
     EXPECT_EQ(std::signbit(h.data<float>()[i]), std::signbit(expected[i]));

@@ -207,7 +207,7 @@ TEST_F(Writer, TheStepThatExistsIsReplaced) {
   save_checkpoint(folder_, case_manifest(7), case_pieces(*self_, 8, Cut::kRuns), *self_, {});
   EXPECT_EQ(names(), (Names{"latest", "step_00000007"}));
   auto loaded = case_pieces(*self_, 7, Cut::kRuns);
-  read_pieces(open_checkpoint(folder_ + "/latest", *self_), loaded);
+  read_pieces(open_checkpoint(folder_ + "/latest", *self_), loaded, *self_);
   EXPECT_EQ(testing::values_of(loaded[0].array),
             testing::values_of(case_pieces(*self_, 8, Cut::kRuns)[0].array));
 }
