@@ -116,7 +116,7 @@ TrainingRun::Result TrainingRun::run(const MeshSizes& mesh) const {
   all.parameter_bytes.resize(static_cast<std::size_t>(mesh.ranks()));
   all.peak_activation_bytes.resize(static_cast<std::size_t>(mesh.ranks()));
   run_ranks(
-      mesh.ranks(), {}, [&](int) { return Context::make_host(backend, 1); },
+      mesh.ranks(), {.time_limit_seconds = 300}, [&](int) { return Context::make_host(backend, 1); },
       [&](Communicator& world) {
         const Result mine = run_rank(world, mesh);
         const std::lock_guard lock(mutex);
