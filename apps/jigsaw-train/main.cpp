@@ -1,20 +1,15 @@
 #include <CLI/CLI.hpp>
 #include <cmath>
 #include <cstdlib>
-#include <iostream>
 
+#include "base/log.h"
 #include "base/text.h"
 #include "commands.h"
 
 namespace jigsaw {
 
 void print_error(const std::string& message, int rank, int ranks) {
-  std::string line = message;
-  for (char& c : line) {
-    if (c == '\n') c = ' ';
-  }
-  std::cerr << "jigsaw-train: error: " << (ranks > 1 ? concat("[rank ", rank, "] ") : "") << line
-            << std::endl;
+  print_to_stderr(concat("jigsaw-train: error: ", ranks > 1 ? concat("[rank ", rank, "] ") : "", message));
 }
 
 namespace {
@@ -96,18 +91,36 @@ struct CommandLine {
   }
 };
 
-ExitCode run(int argc, char** argv) {
-  CommandLine line;
+/// @throws ConfigError when it is wrong or names neither a run nor a command; CLI::Success for --help and
+/// --version.
+void parse(CommandLine& line, int argc, char** argv) {
   try {
     line.app.parse(argc, argv);
-  } catch (const CLI::Success& success) {
-    line.app.exit(success);
-    return ExitCode::kDone;
+  } catch (const CLI::Success&) {
+    throw;
   } catch (const CLI::ParseError& error) {
     throw ConfigError(concat("command line: ", error.what(), "; see jigsaw-train --help"));
   }
-  // A command does its work once, however many ranks were launched.
-  if (!line.app.get_subcommands().empty() && launched_rank() != 0) return ExitCode::kDone;
+  if (line.app.get_subcommands().empty() && line.train.config.empty()) {
+    throw ConfigError("command line: --config FILE or a command is needed; see jigsaw-train --help");
+  }
+}
+
+ExitCode run(int argc, char** argv) {
+  CommandLine line;
+  // All launched ranks see one command line, and what needs no ranks is done or refused once: the others end
+  // at once and with success, since launchers kill a job, and rank 0 in mid-sentence, at the first exit code.
+  const bool first = launched_rank() == 0;
+  try {
+    parse(line, argc, argv);
+  } catch (const CLI::Success& success) {
+    if (first) line.app.exit(success);
+    return ExitCode::kDone;
+  } catch (const ConfigError&) {
+    if (first) throw;
+    return ExitCode::kDone;
+  }
+  if (!line.app.get_subcommands().empty() && !first) return ExitCode::kDone;
   if (line.sample_data_command->parsed()) {
     run_sample_data(line.sample_data);
   } else if (line.config_command->parsed()) {
@@ -120,8 +133,6 @@ ExitCode run(int argc, char** argv) {
     run_inspect(line.inspected);
   } else if (line.rules_command->parsed()) {
     return run_rules();
-  } else if (line.train.config.empty()) {
-    throw ConfigError("command line: --config FILE or a command is needed; see jigsaw-train --help");
   } else {
     for (int i = 0; i < argc; ++i) line.train.command_line += concat(i > 0 ? " " : "", argv[i]);
     return run_train(line.train);

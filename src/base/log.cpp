@@ -1,12 +1,27 @@
 #include "base/log.h"
 
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
 #include <ctime>
 #include <iostream>
+#include <string_view>
 
 #include "base/error.h"
 #include "base/text.h"
 
 namespace jigsaw {
+
+void print_to_stderr(std::string line) {
+  std::ranges::replace(line, '\n', ' ');
+  line += '\n';
+  for (std::string_view rest = line; !rest.empty();) {
+    const ssize_t written = ::write(STDERR_FILENO, rest.data(), rest.size());
+    if (written < 0 && errno != EINTR) return;  // nobody is left to be told
+    rest.remove_prefix(static_cast<std::size_t>(std::max<ssize_t>(written, 0)));
+  }
+}
 
 void Log::open(const std::string& path) {
   if (!speaks_) return;
@@ -25,14 +40,14 @@ void Log::info(const std::string& line) {
 void Log::warn(const std::string& line) {
   if (!speaks_) return;
   const std::lock_guard lock(mutex_);
-  std::cerr << "jigsaw-train: warning: " << line << std::endl;
+  print_to_stderr("jigsaw-train: warning: " + line);
   write_file("warning: " + line);
 }
 
 void Log::error(const std::string& line) {
   if (!speaks_) return;
   const std::lock_guard lock(mutex_);
-  std::cerr << "jigsaw-train: error: " << line << std::endl;
+  print_to_stderr("jigsaw-train: error: " + line);
   write_file("error: " + line);
 }
 

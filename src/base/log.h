@@ -5,6 +5,10 @@
 
 namespace jigsaw {
 
+/// Writes one line to stderr, line breaks in it made blanks, in a single write(): what launchers, libraries
+/// and other ranks write to the same place stands before or after it, never within.
+void print_to_stderr(std::string line);
+
 /// What a run says to people: lines on stdout (warnings on stderr), copied with
 /// the time of day to log.txt once a run directory is known. Only the rank that
 /// speaks writes; on other ranks every call does nothing. Thread-safe.

@@ -62,9 +62,21 @@ bool Watchdog::sleep(double seconds) {
   return !changed_.wait_for(lock, in_seconds(seconds), [this] { return stopped_; });
 }
 
+/// Until every rank has written its status, or the time of grace is over: a rank whose process is gone or
+/// frozen never does. False when the rank has come to its end meanwhile.
+bool Watchdog::await_others() {
+  const Clock::time_point end = Clock::now() + in_seconds(options_.grace_seconds);
+  for (int rank = 0; rank < options_.size; ++rank) {
+    while (!std::filesystem::exists(file(rank)) && Clock::now() < end) {
+      if (!sleep(std::min(0.05, options_.grace_seconds))) return false;
+    }
+  }
+  return true;
+}
+
 void Watchdog::speak() {
   write_status();
-  if (!sleep(options_.grace_seconds)) return;
+  if (!await_others()) return;
   bool lowest = true;
   for (int rank = 0; rank < options_.rank; ++rank) lowest = lowest && !std::filesystem::exists(file(rank));
   if (lowest) {

@@ -15,7 +15,7 @@ namespace jigsaw {
 
 struct WatchdogOptions {
   double seconds = 600;          ///< without progress, until it speaks
-  double grace_seconds = 2;      ///< for the other ranks' files to appear
+  double grace_seconds = 10;     ///< at most, for the other ranks' files to appear
   std::filesystem::path folder;  ///< made if needed; a file system that all ranks see
   int rank = 0;
   int size = 1;
@@ -42,6 +42,7 @@ class Watchdog {
 
   void watch();
   bool sleep(double seconds);
+  bool await_others();
   void speak();
   std::string status() const;
   std::filesystem::path file(int rank) const;

@@ -1,5 +1,7 @@
 #include "train/summary.h"
 
+#include <sys/resource.h>
+
 #include <cmath>
 #include <fstream>
 
@@ -41,7 +43,10 @@ std::int64_t peak_resident_bytes() {
   while (status >> word) {
     if (word == "VmHWM:" && status >> kibibytes) return kibibytes * 1024;
   }
-  return 0;
+  // Without /proc: the same, unless the process that this one was started by was larger.
+  rusage usage{};
+  ::getrusage(RUSAGE_SELF, &usage);
+  return usage.ru_maxrss * std::int64_t{1024};
 }
 
 void write_summary(const std::string& path, Json results, const RankTotals& own, Communicator& communicator,

@@ -2,7 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
+#include <atomic>
 #include <fstream>
+#include <future>
 #include <sstream>
 #include <thread>
 
@@ -26,7 +30,7 @@ class WatchdogFolder : public testing::Test {
 
   WatchdogOptions options(const Communicator& comm) const {
     return {
-        .seconds = 0.3, .grace_seconds = 0.2, .folder = folder_, .rank = comm.rank(), .size = comm.size()};
+        .seconds = 0.3, .grace_seconds = 600, .folder = folder_, .rank = comm.rank(), .size = comm.size()};
   }
   std::string text_of(int rank) const {
     std::ostringstream text;
@@ -41,6 +45,7 @@ using WatchdogTest = WatchdogFolder;
 
 TEST_F(WatchdogTest, TheLowestRankNamesWhoWaitsWhere) {
   std::array<std::string, 3> reports;
+  std::atomic<bool> aborted = false;
   try {
     run_ranks(3, [&](Communicator& comm) {
       const Array send = Array::zeros(comm.context(), {6}, DType::kFloat32);
@@ -48,9 +53,10 @@ TEST_F(WatchdogTest, TheLowestRankNamesWhoWaitsWhere) {
       Watchdog watchdog(options(comm), comm.log(), [&](const std::string& report) {
         reports[static_cast<std::size_t>(comm.rank())] = report;
         comm.abort(1);
+        aborted = true;
       });
       watchdog.beat(41 + comm.rank());
-      if (comm.rank() == 1) pause(1.0);
+      while (comm.rank() == 1 && !aborted) pause(0.01);
       comm.all_reduce(send);
     });
     FAIL() << "the job hung and nobody ended it";
@@ -67,28 +73,44 @@ TEST_F(WatchdogTest, TheLowestRankNamesWhoWaitsWhere) {
       << text_of(2);
 }
 
+/// Ten beats within twice the limit; with ever longer limits, until one comes in which no beat was late.
 TEST_F(WatchdogTest, BeatsKeepItQuiet) {
-  run_ranks(1, [&](Communicator& comm) {
-    Watchdog watchdog(options(comm), comm.log(), [](const std::string& report) { ADD_FAILURE() << report; });
-    for (int step = 0; step < 10; ++step) {
-      watchdog.beat(step);
-      pause(0.06);
-    }
-  });
-  EXPECT_EQ(text_of(0), "");
+  for (double limit = 0.3;; limit *= 2) {
+    bool spoke = false;
+    double longest = 0;
+    run_ranks(1, [&](Communicator& comm) {
+      WatchdogOptions quiet = options(comm);
+      quiet.seconds = limit;
+      Watchdog watchdog(quiet, comm.log(), [&](const std::string&) { spoke = true; });
+      auto last = std::chrono::steady_clock::now();
+      for (int step = 0; step < 10; ++step) {
+        watchdog.beat(step);
+        pause(limit / 5);
+        const auto now = std::chrono::steady_clock::now();
+        longest = std::max(longest, std::chrono::duration<double>(now - last).count());
+        last = now;
+      }
+    });
+    if (longest > 0.9 * limit) continue;  // this thread did not get to run
+    EXPECT_FALSE(spoke);
+    EXPECT_EQ(text_of(0), "");
+    break;
+  }
 }
 
 /// A rank whose process is gone or frozen writes nothing; a higher one then speaks.
 TEST_F(WatchdogTest, SpeaksWithoutTheLowerRanks) {
-  std::string report;
+  std::promise<std::string> report;
+  std::string text;
   run_ranks(1, [&](Communicator& comm) {
     WatchdogOptions third = options(comm);
     third.rank = 2;
     third.size = 3;
-    Watchdog watchdog(third, comm.log(), [&](const std::string& text) { report = text; });
-    pause(0.8);
+    third.grace_seconds = 0.2;
+    Watchdog watchdog(third, comm.log(), [&](const std::string& spoken) { report.set_value(spoken); });
+    text = report.get_future().get();
   });
-  EXPECT_EQ(report,
+  EXPECT_EQ(text,
             "no progress for 0.3 seconds: rank 0 says nothing; rank 1 says nothing; "
             "rank 2 in step 0 has made no call yet");
 }

@@ -1,15 +1,17 @@
 #include "end_to_end/command.h"
 
+#include <fcntl.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
 #include <fstream>
 #include <sstream>
 #include <thread>
-#include <utility>
 
 namespace jigsaw::e2e {
 
@@ -31,24 +33,36 @@ std::vector<std::string> lines_of(const std::string& text) {
   return lines;
 }
 
-std::string command_line(int ranks, const std::string& arguments, int threads, int seconds,
+/// For hangs only: nothing here is about speed.
+constexpr int kSecondsUntilItHangs = 1200;
+
+/// Has the shell write its process number to a file and become what follows.
+std::string numbered(const std::string& file) {
+  return "sh -c 'echo $$ > \"$0$OMPI_COMM_WORLD_RANK\"; exec \"$@\"' " + quoted(file) + ' ';
+}
+
+/// With `numbers` given, the launcher writes its process number to numbers/launcher, and each rank to
+/// numbers/rankN (alone: rank).
+std::string command_line(int ranks, const std::string& arguments, int threads, const fs::path& numbers = "",
                          const std::string& program = JIGSAW_TRAIN) {
+  const auto number = [&](const char* name) {
+    return numbers.empty() ? "" : numbered((numbers / name).string());
+  };
   std::ostringstream line;
   line << "exec env OMP_NUM_THREADS=" << threads
-       << " OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 timeout -k 5 " << seconds << ' ';
-  if (ranks > 1) line << JIGSAW_MPIEXEC << " --oversubscribe --bind-to none -n " << ranks << ' ';
-  line << program << ' ' << arguments;
+       << " OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 timeout -k 5 " << kSecondsUntilItHangs
+       << ' ';
+  if (ranks > 1) {
+    line << number("launcher") << JIGSAW_MPIEXEC << " --oversubscribe --bind-to none -n " << ranks << ' ';
+  }
+  line << number("rank") << quoted(program) << ' ' << arguments;
   return line.str();
 }
 
-/// The processes of a session: mpirun gives ranks process groups of their own, but no sessions.
-std::vector<pid_t> processes_of(pid_t session) {
-  std::vector<pid_t> found;
-  for (const fs::directory_entry& entry : fs::directory_iterator("/proc")) {
-    const pid_t pid = std::atoi(entry.path().filename().c_str());
-    if (pid > 0 && getsid(pid) == session) found.push_back(pid);
-  }
-  return found;
+/// The process number in a file that numbered() names, or -1 when it is not there yet.
+pid_t number_in(const fs::path& file) {
+  const std::string text = read(file);
+  return text.ends_with('\n') ? std::stoi(text) : -1;
 }
 
 /// Starts a shell command in a session of its own.
@@ -56,23 +70,43 @@ pid_t start(const std::string& command, const fs::path& out, const fs::path& err
   const pid_t child = fork();
   if (child != 0) return child;
   setsid();
-  const std::string redirected = command + " >" + out.string() + " 2>" + err.string() + " </dev/null";
-  execl("/bin/sh", "sh", "-c", redirected.c_str(), static_cast<char*>(nullptr));
+  dup2(open("/dev/null", O_RDONLY), STDIN_FILENO);
+  dup2(open(out.c_str(), O_CREAT | O_WRONLY | O_APPEND, 0666), STDOUT_FILENO);
+  dup2(open(err.c_str(), O_CREAT | O_WRONLY | O_APPEND, 0666), STDERR_FILENO);
+  execl("/bin/sh", "sh", "-c", command.c_str(), static_cast<char*>(nullptr));
   _exit(127);
 }
 
-Outcome collect(pid_t child, const fs::path& out, const fs::path& err) {
-  int status = 0;
-  waitpid(child, &status, 0);
-  return {WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), read(out), read(err)};
+Outcome outcome(int status, const fs::path& folder) {
+  return {WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), read(folder / "out"),
+          read(folder / "err")};
 }
 
 }  // namespace
 
-std::vector<std::string> Outcome::errors() const {
+std::string quoted(const std::string& text) {
+  std::string word = "'";
+  for (const char c : text) word += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return word + "'";
+}
+
+std::vector<std::string> Outcome::said() const {
+  static const std::string name = "jigsaw-train: ";
   std::vector<std::string> found;
   for (const std::string& line : lines_of(err)) {
-    if (line.find("error:") != std::string::npos) found.push_back(line);
+    for (std::size_t at = line.find(name); at != std::string::npos;) {
+      const std::size_t next = line.find(name, at + 1);
+      found.push_back(line.substr(at, next - at));
+      at = next;
+    }
+  }
+  return found;
+}
+
+std::vector<std::string> Outcome::errors() const {
+  std::vector<std::string> found;
+  for (const std::string& sentence : said()) {
+    if (sentence.starts_with("jigsaw-train: error: ")) found.push_back(sentence);
   }
   return found;
 }
@@ -89,28 +123,31 @@ void TemporaryFolder::write(const std::string& name, const std::string& text) co
   std::ofstream(path_ / name) << text;
 }
 
-Outcome run(int ranks, const std::string& arguments, int threads, int seconds) {
+Outcome run(int ranks, const std::string& arguments, int threads) {
   const TemporaryFolder folder;
-  const fs::path out = folder.path() / "out", err = folder.path() / "err";
-  return collect(start(command_line(ranks, arguments, threads, seconds), out, err), out, err);
+  const pid_t child =
+      start(command_line(ranks, arguments, threads), folder.path() / "out", folder.path() / "err");
+  int status = 0;
+  waitpid(child, &status, 0);
+  return outcome(status, folder.path());
 }
 
-Running::Running(int ranks, const std::string& arguments, const std::string& program)
-    : child_(start(command_line(ranks, arguments, 1, 120, program), folder_.path() / "out",
-                   folder_.path() / "err")) {}
+Running::Running(int ranks, const std::string& arguments, const std::string& program) : count_(ranks) {
+  // Ranks whose launcher was killed become children of this process, which can then wait for their end.
+  prctl(PR_SET_CHILD_SUBREAPER, 1);
+  child_ = start(command_line(ranks, arguments, 1, folder_.path(), program), folder_.path() / "out",
+                 folder_.path() / "err");
+}
 
 Running::~Running() {
-  if (child_ <= 0) return;
   kill_all();
-  waitpid(child_, nullptr, 0);
 }
 
 std::vector<pid_t> Running::ranks() const {
   std::vector<pid_t> found;
-  for (const pid_t pid : processes_of(child_)) {
-    std::error_code gone;
-    const fs::path program = fs::read_symlink("/proc/" + std::to_string(pid) + "/exe", gone);
-    if (program.filename().string().starts_with("jigsaw-train")) found.push_back(pid);
+  for (int rank = 0; rank < count_; ++rank) {
+    const pid_t pid = number_in(folder_ / (count_ > 1 ? "rank" + std::to_string(rank) : "rank"));
+    if (pid > 0) found.push_back(pid);
   }
   return found;
 }
@@ -120,40 +157,42 @@ void Running::signal(int number) const {
 }
 
 void Running::signal_launcher(int number) const {
-  for (const pid_t pid : processes_of(child_)) {
-    if (read("/proc/" + std::to_string(pid) + "/cmdline").starts_with(JIGSAW_MPIEXEC)) kill(pid, number);
-  }
+  const pid_t launcher = number_in(folder_ / "launcher");
+  if (launcher > 0) kill(launcher, number);
 }
 
-void Running::kill_all() const {
-  kill(child_, SIGKILL);  // it may not have made its session yet
-  for (const pid_t pid : processes_of(child_)) kill(pid, SIGKILL);
+void Running::kill_all() {
+  if (child_ <= 0) return;
+  for (pid_t gone = 0; gone >= 0 || errno != ECHILD;) {
+    kill(-child_, SIGKILL);
+    kill(child_, SIGKILL);  // it may not have made its session yet
+    signal(SIGKILL);        // mpirun gives ranks process groups of their own
+    int status = 0;
+    gone = waitpid(-1, &status, WNOHANG);
+    if (gone == child_) status_ = status;
+    if (gone == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  child_ = -1;
 }
 
 Outcome Running::collect() {
-  return e2e::collect(std::exchange(child_, -1), folder_.path() / "out", folder_.path() / "err");
+  if (child_ > 0) waitpid(child_, &status_, 0);
+  child_ = -1;
+  return outcome(status_, folder_.path());
 }
 
-bool wait_for(const std::function<bool()>& condition, double seconds) {
-  for (int i = 0; i < static_cast<int>(seconds * 200); ++i) {
+bool wait_for(const std::function<bool()>& condition) {
+  for (int i = 0; i < 120'000; ++i) {
     if (condition()) return true;
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }
   return false;
 }
 
-Outcome run_and_kill(int ranks, const std::string& arguments, const std::string& file, int lines) {
-  Running running(ranks, arguments);
-  wait_for([&] { return static_cast<int>(lines_of(read(file)).size()) >= lines; });
-  running.kill_all();
-  return running.collect();
-}
-
 namespace {
 
 std::string real_file(const std::string& name) {
-  const char* folder = std::getenv("JIGSAW_REAL_DATA");
-  const fs::path file = fs::path(folder != nullptr ? folder : source_dir() + "/../shared/data") / name;
+  const fs::path file = fs::path(testing::real_data_dir()) / name;
   return fs::exists(file) ? fs::weakly_canonical(file).string() : "";
 }
 

@@ -17,7 +17,10 @@ using Json = nlohmann::ordered_json;
 struct Outcome {
   int exit_code = 0;
   std::string out, err;
-  /// Lines of stderr that hold "error:".
+  /// What jigsaw-train itself said on stderr, whatever launchers and libraries wrote before or behind it on
+  /// the same line: "jigsaw-train: error: …" or "… warning: …" up to the end of the line.
+  std::vector<std::string> said() const;
+  /// The errors among it.
   std::vector<std::string> errors() const;
 };
 
@@ -34,13 +37,15 @@ class TemporaryFolder {
   std::filesystem::path path_;
 };
 
-/// Runs `jigsaw-train arguments…` on this many ranks (1: without mpirun), with a time limit; quoting is the
-/// caller's.
-Outcome run(int ranks, const std::string& arguments, int threads = 1, int seconds = 120);
-/// The same, killed with SIGKILL (the whole job) as soon as `file` has this many lines.
-Outcome run_and_kill(int ranks, const std::string& arguments, const std::string& file, int lines);
+/// A word for the shell.
+std::string quoted(const std::string& text);
 
-/// A command that runs, in a session of its own; killed with the value if need be.
+/// Runs `jigsaw-train arguments…` on this many ranks (1: without mpirun); quoting the arguments is the
+/// caller's.
+Outcome run(int ranks, const std::string& arguments, int threads = 1);
+
+/// A command that runs, in a session of its own; killed with the value if need be. One at a time: every
+/// process that loses its parent meanwhile is taken for one of it.
 class Running {
  public:
   Running(int ranks, const std::string& arguments, const std::string& program = JIGSAW_TRAIN);
@@ -48,23 +53,25 @@ class Running {
   Running(const Running&) = delete;
   Running& operator=(const Running&) = delete;
 
-  /// The processes of jigsaw-train.
+  /// The processes of jigsaw-train that have started, by rank; each has told its number.
   std::vector<pid_t> ranks() const;
   /// Sends a signal to every rank, as srun does.
   void signal(int number) const;
   /// Sends a signal to mpirun, which passes some on to the ranks.
   void signal_launcher(int number) const;
-  /// SIGKILL for every process.
-  void kill_all() const;
+  /// SIGKILL for every process; returns when all are gone.
+  void kill_all();
   /// Waits for its end.
   Outcome collect();
 
  private:
   TemporaryFolder folder_;
-  pid_t child_ = -1;
+  int count_;
+  pid_t child_ = -1;  ///< -1: ended, with this
+  int status_ = 0;
 };
-/// Waits until a condition holds; false after this many seconds.
-bool wait_for(const std::function<bool()>& condition, double seconds = 60);
+/// Waits until a condition holds; false after ten minutes, when it never will on any machine.
+bool wait_for(const std::function<bool()>& condition);
 /// The text of a file; "" when there is none.
 std::string read(const std::filesystem::path& path);
 

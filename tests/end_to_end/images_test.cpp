@@ -234,7 +234,7 @@ TEST_F(Images, WrongInputIsOneSentenceAndTheDocumentedExitCode) {
   int ranks = 1;
   for (const auto& [command, wrong] : cases) {
     ranks = 3 - ranks;  // by turns alone and under mpirun
-    const Outcome outcome = run(ranks, command + wrong.arguments, 1, 60);
+    const Outcome outcome = run(ranks, command + wrong.arguments);
     EXPECT_EQ(outcome.exit_code, wrong.exit_code) << wrong.arguments << "\n" << outcome.err;
     ASSERT_EQ(outcome.errors().size(), 1U) << wrong.arguments << "\n" << outcome.err;
     EXPECT_NE(outcome.errors()[0].find(wrong.says), std::string::npos) << outcome.err;

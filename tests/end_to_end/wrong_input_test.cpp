@@ -38,7 +38,7 @@ const WrongInput kCases[] = {
      "--set "
      "'model={\"type\":\"swin\",\"patch\":[3,7],\"embed_dim\":96,\"depth\":1,\"heads\":4,\"window\":[4,7]}'",
      2, "model.window [4, 7] does not tile the grid"},
-    {"patches_that_leave_points_out", "--set 'model.patch_kernel=[2,9]'", 2,
+    {"patches_that_leave_points_out", "--set 'model.patch=[3,7]' --set 'model.patch_kernel=[2,9]'", 2,
      "model.patch_kernel [2, 9] must cover the patch [3, 7] along each axis; [3, 9] would"},
     {"forcings_that_do_not_tell_the_time",
      "--set model.time_embedding=true --set 'data.forcings=[\"latitude\"]'", 2, "model.time_embedding needs"},
@@ -51,13 +51,10 @@ TEST_P(WrongInputTest, IsOneSentenceAndTheDocumentedExitCode) {
   const auto& [wrong, ranks] = GetParam();
   const TemporaryFolder folder;
   folder.write("config.json", small_config(folder).dump());
-  const Outcome outcome = run(
-      ranks,
-      "--config " + (folder / "config.json") + " --set output=" + (folder / "run") + " " + wrong.arguments, 1,
-      60);
+  const Outcome outcome = run(ranks, "--config " + (folder / "config.json") +
+                                         " --set output=" + (folder / "run") + " " + wrong.arguments);
   EXPECT_EQ(outcome.exit_code, wrong.exit_code) << outcome.err;
   ASSERT_EQ(outcome.errors().size(), 1U) << outcome.err;
-  EXPECT_TRUE(outcome.errors()[0].starts_with("jigsaw-train: error: ")) << outcome.err;
   EXPECT_NE(outcome.errors()[0].find(wrong.says), std::string::npos) << outcome.err;
 }
 INSTANTIATE_TEST_SUITE_P(Cases, WrongInputTest,

@@ -92,7 +92,7 @@ TEST_F(RunDirectoryTest, FoldersThatCannotBeMadeNameTheKey) {
       "output: cannot create the run directory \"" + temporary_.path() + "/file/run\": Not a directory");
   EXPECT_EQ(error_of([&] { open(temporary_.path() + "/file"); }),
             "output: cannot create the run directory \"" + temporary_.path() + "/file\": Not a directory");
-  EXPECT_NE(error_of([&] { open("/proc/none"); }), "");
+  EXPECT_NE(error_of([&] { open("/dev/null/run"); }), "");
 }
 
 TEST_F(RunDirectoryTest, AllRanksFailAlike) {

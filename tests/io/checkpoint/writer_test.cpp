@@ -67,8 +67,7 @@ TEST(WriterRanks, WhatIsSavedIsTheStateWhenItBegan) {
       for (CheckpointPiece& piece : pieces)
         std::fill_n(piece.array.raw(), piece.array.bytes(), std::byte{99});
       std::optional<SaveOutcome> outcome;
-      int polls = 0;
-      for (; !outcome && polls < 100'000; ++polls) outcome = step == 2 ? writer.finish() : writer.poll();
+      while (!outcome) outcome = step == 2 ? writer.finish() : writer.poll();
       ASSERT_TRUE(outcome);
       EXPECT_FALSE(writer.busy());
       EXPECT_EQ(outcome->path, concat(folder.path(), "/step_0000000", step));
@@ -295,7 +294,12 @@ TEST_F(Writer, KilledAtAHundredRandomTimesTheLastOneIsWhole) {
         }
       });
     }
-    ::usleep(static_cast<useconds_t>(random() % 60'000));
+    // Half of them as they start, half at any moment of a save after the next.
+    if (round % 2 == 0) {
+      const std::string before = text_of(folder_ + "/latest");
+      while (text_of(folder_ + "/latest") == before) ::usleep(100);
+    }
+    ::usleep(static_cast<useconds_t>(random() % (round % 2 == 0 ? 4'000 : 30'000)));
     ::kill(child, SIGKILL);
     int status = 0;
     ::waitpid(child, &status, 0);
@@ -310,7 +314,7 @@ TEST_F(Writer, KilledAtAHundredRandomTimesTheLastOneIsWhole) {
     CheckpointFolder(folder_).clean();
   }
   std::printf("100 kills, %lld of them after a new checkpoint\n", static_cast<long long>(saves));
-  EXPECT_GT(saves, 10) << "children hardly came to save anything";
+  EXPECT_GE(saves, 50) << "children hardly came to save anything";
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "comm/thread/run_ranks.h"
 #include "io/fixtures.h"
 #include "samples/dataset.h"
+#include "support/source_dir.h"
 
 namespace jigsaw {
 namespace {
@@ -8,8 +9,7 @@ namespace {
 constexpr const char* kFile = "era5_t2m_uk_2019-03.nc";
 
 std::filesystem::path real_data() {
-  const char* folder = std::getenv("JIGSAW_REAL_DATA");
-  return folder == nullptr ? source_folder() / ".." / "shared" / "data" : std::filesystem::path(folder);
+  return testing::real_data_dir();
 }
 
 class Era5 : public testing::Test {

@@ -32,8 +32,10 @@ TEST(Prefetch, ReadsAheadByItsDepthOnly) {
       },
       0, 100);
   prefetch.next();
+  constexpr int kAhead = 1 + static_cast<int>(Prefetch::kDepth);
+  while (calls < kAhead) std::this_thread::yield();
   std::this_thread::sleep_for(std::chrono::milliseconds(50));
-  EXPECT_EQ(calls, 1 + static_cast<int>(Prefetch::kDepth));
+  EXPECT_EQ(calls, kAhead);
 }
 
 TEST(Prefetch, ThrowsErrorsWhereTheyBelong) {
@@ -52,16 +54,17 @@ TEST(Prefetch, ThrowsErrorsWhereTheyBelong) {
 TEST(Prefetch, EndsAtAnyTimeAndMeasuresTheWait) {
   const Context context = Context::make_host(Backend::kReference, 1);
   for (int taken = 0; taken < 4; ++taken) {
+    std::atomic<bool> asked = false;
     Prefetch prefetch(
         [&](std::int64_t step) {
-          std::this_thread::sleep_for(std::chrono::milliseconds(5));
+          while (step == 0 && taken > 0 && !asked) std::this_thread::yield();
+          std::this_thread::sleep_for(std::chrono::milliseconds(step == 0 ? 250 : 5));
           return numbered(context, step);
         },
         0, 100);
+    asked = true;
     for (int i = 0; i < taken; ++i) prefetch.next();
-    if (taken > 0) {
-      EXPECT_GT(prefetch.seconds_waited(), 0.002);
-    }
+    EXPECT_EQ(prefetch.seconds_waited() > 0, taken > 0);
   }
 }
 
