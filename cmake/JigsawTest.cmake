@@ -6,6 +6,8 @@
 # Time limits are there to end what hangs, not to fail what is slow. Real data are hidden: every
 # test is the one that a stranger runs, but for those of jigsaw_real_data_test.
 set(JIGSAW_TEST_TIMEOUT 3600)
+# What is tested is compiled as it is used, the tests themselves for the compiler's time.
+set(JIGSAW_TEST_OPTIONS $<$<CONFIG:Release>:-O1>)
 set(JIGSAW_MPI_ENVIRONMENT OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
   OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_btl_vader_single_copy_mechanism=none)
 set(JIGSAW_TEST_ENVIRONMENT ${JIGSAW_MPI_ENVIRONMENT} "JIGSAW_SOURCE_DIR=${CMAKE_SOURCE_DIR}")
@@ -16,6 +18,7 @@ function(jigsaw_test name)
   add_executable(${name} ${TEST_SOURCES})
   list(TRANSFORM TEST_ROOMS PREPEND jigsaw_)
   target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR}/tests)
+  target_compile_options(${name} PRIVATE ${JIGSAW_TEST_OPTIONS})
   target_link_libraries(${name} PRIVATE ${TEST_ROOMS} ${TEST_LIBRARIES} GTest::gtest_main)
   add_test(NAME ${name} COMMAND ${name})
   set_tests_properties(${name} PROPERTIES LABELS "${TEST_LABELS}" TIMEOUT ${JIGSAW_TEST_TIMEOUT}
@@ -25,16 +28,27 @@ function(jigsaw_test name)
   endif()
   if("gpu" IN_LIST TEST_LABELS)
     add_dependencies(gpu_tests ${name})
+    if(TARGET jigsaw_cuda)
+      # The same objects with the CUDA kernels.
+      add_executable(${name}_beside $<TARGET_OBJECTS:${name}>)
+      target_link_libraries(${name}_beside PRIVATE jigsaw_cuda ${TEST_ROOMS} ${TEST_LIBRARIES} GTest::gtest_main)
+      add_dependencies(gpu_tests ${name}_beside)
+      jigsaw_test_again(${name}_beside ${name}_beside LIKE ${name})
+    endif()
   endif()
 endfunction()
 
-# jigsaw_test_again(NAME TARGET ENVIRONMENT A=1 ...)
-# One more ctest entry for a target that is there, with more in its environment.
+# jigsaw_test_again(NAME TARGET [LIKE TEST] [ENVIRONMENT A=1 ...])
+# One more ctest entry for a target that is there, with the properties of TEST (default: the one named as
+# the target) and more in its environment.
 function(jigsaw_test_again name target)
-  cmake_parse_arguments(AGAIN "" "" "ENVIRONMENT" ${ARGN})
+  cmake_parse_arguments(AGAIN "" "LIKE" "ENVIRONMENT" ${ARGN})
+  if(NOT AGAIN_LIKE)
+    set(AGAIN_LIKE ${target})
+  endif()
   add_test(NAME ${name} COMMAND ${target})
   foreach(property LABELS TIMEOUT ENVIRONMENT RUN_SERIAL)
-    get_test_property(${target} ${property} value)
+    get_test_property(${AGAIN_LIKE} ${property} value)
     if(property STREQUAL ENVIRONMENT)
       list(APPEND value ${AGAIN_ENVIRONMENT})
     endif()
@@ -65,6 +79,7 @@ function(jigsaw_mpi_test name)
   add_executable(${name} ${TEST_SOURCES} ${CMAKE_SOURCE_DIR}/tests/comm/mpi_main.cpp)
   list(TRANSFORM TEST_ROOMS PREPEND jigsaw_)
   target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR}/tests)
+  target_compile_options(${name} PRIVATE ${JIGSAW_TEST_OPTIONS})
   target_link_libraries(${name} PRIVATE ${TEST_ROOMS} jigsaw_comm GTest::gtest)
   jigsaw_mpi_run(${name} ${name} RANKS ${TEST_RANKS} ENVIRONMENT ${TEST_ENVIRONMENT})
 endfunction()

@@ -20,10 +20,25 @@ target_compile_options(jigsaw_options INTERFACE
 target_link_options(jigsaw_options INTERFACE ${JIGSAW_SANITIZE_FLAGS})
 target_link_libraries(jigsaw_options INTERFACE Threads::Threads)
 
-# Compiles every header of the project alone: `cmake --build build --target headers`.
+# With the rooms themselves, compiles every header of the project alone: `cmake --build build --target headers`.
 add_custom_target(headers)
 
-# One source per header of a room, which includes it first and twice, seen as by the room itself.
+# Whether the first include of a header's own source (x.cpp of x.h) is the header: then the room itself
+# compiles it alone.
+function(jigsaw_has_source_of_its_own header result)
+  set(${result} FALSE PARENT_SCOPE)
+  cmake_path(GET header PARENT_PATH folder)
+  cmake_path(GET header STEM name)
+  set(source ${CMAKE_CURRENT_SOURCE_DIR}/../${folder}/${name}.cpp)
+  if(EXISTS ${source})
+    file(STRINGS ${source} first LIMIT_COUNT 1 REGEX "^#include")
+    if(first STREQUAL "#include \"${header}\"")
+      set(${result} TRUE PARENT_SCOPE)
+    endif()
+  endif()
+endfunction()
+
+# One source per other header of a room, which includes it alone, seen as by the room itself.
 function(jigsaw_check_headers name)
   file(GLOB_RECURSE headers RELATIVE ${CMAKE_CURRENT_SOURCE_DIR}/.. CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.h)
   if(NOT JIGSAW_CUDA)
@@ -31,13 +46,17 @@ function(jigsaw_check_headers name)
   endif()
   set(sources "")
   foreach(header ${headers})
-    set(source ${CMAKE_BINARY_DIR}/headers/${header}.cpp)
-    file(CONFIGURE OUTPUT ${source} CONTENT "#include \"${header}\"\n#include \"${header}\"\n")
-    list(APPEND sources ${source})
+    jigsaw_has_source_of_its_own(${header} has_source)
+    if(NOT has_source)
+      set(source ${CMAKE_BINARY_DIR}/headers/${header}.cpp)
+      file(CONFIGURE OUTPUT ${source} CONTENT "#include \"${header}\"\n")
+      list(APPEND sources ${source})
+    endif()
   endforeach()
   if(sources)
     add_library(jigsaw_${name}_headers OBJECT EXCLUDE_FROM_ALL ${sources})
     target_link_libraries(jigsaw_${name}_headers PRIVATE jigsaw_${name} ${ARGN})
+    target_compile_options(jigsaw_${name}_headers PRIVATE -O0)
     add_dependencies(headers jigsaw_${name}_headers)
   endif()
 endfunction()

@@ -1,28 +1,38 @@
 #!/usr/bin/env bash
 # Checks the source without running it:
 #   1. every include keeps to its room and those below (scripts/check_includes.sh)
-#   2. every header compiles alone
+#   2. every header compiles alone: those that a source of theirs includes first with the rooms, the
+#      others here
 #   3. every shell script passes shellcheck
 #   4. the layout of the code is clang-format 14's
 #   5. clang-tidy's findings (.clang-tidy) in src/ and apps/: none
 #
-#   scripts/check.sh [--tidy-seconds N]   clang-tidy stops after N seconds, default 240, and says
-#                                         what it left; files changed last are looked at first
+#   scripts/check.sh [options]
+#
+#   --tidy-seconds N  clang-tidy stops after N seconds, default 240, and says what it left; files
+#                     changed last are looked at first
+#   --build FOLDER    a build folder that is configured; default: build/check, configured here
 #
 # What needs a tool that is not installed is skipped, and says so (scripts/setup.sh --checks).
 # Every check runs even when an earlier one failed; the exit code is 0 only when all passed.
 # shellcheck source=scripts/common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
-tidy_seconds=240
-case "${1-}" in
-  "") ;;
-  --tidy-seconds) tidy_seconds=${2:?"needs a number of seconds"} ;;
-  -h | --help) usage && exit ;;
-  *) die "unknown option $1; see --help" ;;
-esac
+tidy_seconds=240 folder=
+while (($#)); do
+  case "$1" in
+    --tidy-seconds) tidy_seconds=${2:?"needs a number of seconds"} ;;
+    --build) folder=${2:?"needs a folder"} ;;
+    -h | --help) usage && exit ;;
+    *) die "unknown option $1; see --help" ;;
+  esac
+  shift 2
+done
+if [[ -z $folder ]]; then
+  folder=build/check
+  cmake -S . -B $folder -G Ninja -DCMAKE_BUILD_TYPE=Release > /dev/null
+fi
 
-folder=build/check
 failed=()
 check() {  # NAME TOOL COMMAND…
   local name=$1 tool=$2
@@ -40,9 +50,10 @@ check() {  # NAME TOOL COMMAND…
 includes() { scripts/check_includes.sh --self-test && scripts/check_includes.sh; }
 
 headers() {
-  cmake -S . -B $folder -G Ninja -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG= \
-    -DJIGSAW_BENCHMARKS=OFF > /dev/null &&
-    cmake --build $folder --target headers
+  local unguarded
+  unguarded=$(find src -name '*.h' -exec grep -L '^#pragma once$' {} +)
+  [[ -z $unguarded ]] || { echo "no #pragma once: $unguarded" && return 1; }
+  cmake --build "$folder" --target headers
 }
 
 shell_scripts() {
@@ -64,21 +75,21 @@ tidy_files() {
     find src apps -name '*.cpp' | sort
   } 2> /dev/null | grep -E '^(src|apps)/.*\.cpp$' | awk '!seen[$0]++' |
     while read -r file; do
-      if grep -qF "/$file\"" $folder/compile_commands.json; then echo "$file"; fi
+      if grep -qF "/$file\"" "$folder/compile_commands.json"; then echo "$file"; fi
     done
 }
 
 tidy() {
   local passed=$folder/tidy_passed found=$folder/tidy_found files
-  : > $passed && : > $found
+  : > "$passed" && : > "$found"
   mapfile -t files < <(tidy_files)
   ((${#files[@]} > 0)) || return
   # shellcheck disable=SC2016
   printf '%s\n' "${files[@]}" | timeout "$tidy_seconds" xargs -P "$(nproc)" -I FILE sh -c \
     'if clang-tidy -p "$1" --quiet --extra-arg=-Wno-unknown-warning-option --extra-arg=-Wno-unknown-pragmas "$2" 2> /dev/null
     then echo "$2" >> "$3"; else echo "$2" >> "$4"; fi' \
-    sh $folder FILE $passed $found || true
-  say "clang-tidy looked at $(cat $passed $found | wc -l) of ${#files[@]} files in at most $tidy_seconds s"
+    sh "$folder" FILE "$passed" "$found" || true
+  say "clang-tidy looked at $(cat "$passed" "$found" | wc -l) of ${#files[@]} files in at most $tidy_seconds s"
   [[ -s $passed && ! -s $found ]]
 }
 

@@ -1,16 +1,18 @@
 #!/usr/bin/env bash
-# Installs what is missing, builds from clean in build/test, and runs every test.
+# Installs what is missing, builds from clean in build/test, and runs every test: first all that a
+# stranger has, then those on real data (label real) where these are there.
 #
 #   scripts/test.sh [options]
 #
-#   --keep            reuse the build folders instead of building from clean
+#   --keep            reuse the build folder instead of building from clean
 #   --label L         only tests whose label matches the regular expression L:
 #                     unit, grad, golden, sharding, mpi, e2e, …
 #   --lint            also run scripts/check.sh: include directions, headers, format, clang-tidy
-#   --cuda auto|off   auto: where nvcc and cuBLAS are found, also compile the preset `cuda` and,
-#                     where there is a GPU, run the tests with label gpu; off is the default
+#   --cuda auto|off   auto: where nvcc and cuBLAS are found, also build jigsaw-train-cuda and the
+#                     tests with label gpu, which then run where there is a GPU; off is the default
 #
-# Every part runs even when an earlier one failed; the exit code is 0 only when all passed.
+# Every part runs even when an earlier one failed; the exit code is 0 only when all passed. The end
+# says how long each part took.
 # shellcheck source=scripts/common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
@@ -31,28 +33,26 @@ while (($#)); do
 done
 [[ $cuda == auto || $cuda == off ]] || die "--cuda is auto or off, not $cuda"
 
-failed=()
-# part NAME COMMAND…: says how long it took, and remembers a failure.
+failed=() times=()
+# part NAME COMMAND…: remembers how long it took, and whether it failed.
 part() {
   local name=$1 start=$SECONDS outcome=passed
   shift
   say "$name"
   "$@" || { outcome=FAILED && failed+=("$name"); }
+  times+=("$(printf '%6d s  %s: %s' $((SECONDS - start)) "$name" "$outcome")")
   say "$name: $outcome after $((SECONDS - start)) s"
 }
 
-# build FOLDER "TARGETS" CMAKE-OPTION…
-build() {
-  local folder=$1 targets=$2
-  shift 2
-  [[ $keep == true ]] || rm -rf "$folder"
-  # shellcheck disable=SC2086
-  cmake "$@" -B "$folder" && cmake --build "$folder" --target $targets
+folder=build/test
+configure() {
+  [[ $keep == true ]] || rm -rf $folder
+  cmake -S . -B $folder -G Ninja -DCMAKE_BUILD_TYPE=Release "$@"
 }
 
 # Tests that start ranks of their own run alone (cmake/JigsawTest.cmake).
-run_tests() {
-  ctest --test-dir "$1" --parallel "$(nproc)" --output-on-failure --no-tests=error ${2:+-L "$2"}
+run_tests() {  # CTEST-OPTION…
+  ctest --test-dir $folder --parallel "$(nproc)" --output-on-failure --no-tests=error "$@"
 }
 
 # Whether a program that uses cuBLAS can be compiled; tells CMake the compiler.
@@ -67,21 +67,31 @@ find_cuda() {
   return "$status"
 }
 
-scripts/setup.sh
-[[ $lint == false ]] || part "checks" scripts/check.sh
-part "build" build build/test all -S . -G Ninja -DCMAKE_BUILD_TYPE=Release
+cuda_option=-DJIGSAW_CUDA=OFF
 if [[ $cuda == auto ]]; then
   if find_cuda; then
-    part "build of the preset cuda" build build/cuda "jigsaw-train gpu_tests" --preset cuda
-    if nvidia-smi -L &> /dev/null; then
-      part "tests on the GPU" run_tests build/cuda gpu
-    else
-      say "no GPU here: the tests with label gpu are compiled only"
-    fi
+    cuda_option=-DJIGSAW_CUDA=BESIDE
   else
-    say "no nvcc with cuBLAS here: the preset cuda is not compiled"
+    say "no nvcc with cuBLAS here: CUDA kernels are not compiled"
   fi
 fi
-part "tests" run_tests build/test "$label"
 
+part "setup" scripts/setup.sh
+part "configuration" configure "$cuda_option"
+part "build" cmake --build $folder -- -k 0
+[[ $lint == false ]] || part "checks" scripts/check.sh --build $folder
+real_data=${JIGSAW_REAL_DATA-../shared/data}
+if [[ -n $label ]]; then
+  part "tests with label $label" run_tests -L "$label"
+else
+  part "tests" run_tests --label-exclude '^real$'
+  if [[ -d $real_data ]]; then
+    part "tests on real data" run_tests -L '^real$'
+  else
+    say "no real data in $real_data: the tests with label real do not run"
+  fi
+fi
+
+printf '%s\n' "${times[@]}"
 ((${#failed[@]} == 0)) || die "failed: $(printf '%s; ' "${failed[@]}" | sed 's/; $//')"
+say "all passed in $SECONDS s"
