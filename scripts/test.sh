@@ -50,7 +50,6 @@ configure() {
   cmake -S . -B $folder -G Ninja -DCMAKE_BUILD_TYPE=Release "$@"
 }
 
-# Tests that start ranks of their own run alone (cmake/JigsawTest.cmake).
 run_tests() {  # CTEST-OPTION…
   ctest --test-dir $folder --parallel "$(nproc)" --output-on-failure --no-tests=error "$@"
 }

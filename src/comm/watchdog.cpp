@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <utility>
 
 #include "base/text.h"
 
@@ -45,12 +46,19 @@ void Watchdog::beat(std::int64_t step) {
   last_beat_ = Clock::now();
 }
 
+/// In short waits: one that lasted far too long was no wait but a stop of the whole process, and a rank that
+/// wakes from one, perhaps into a job that others have given up, has as much time again.
 void Watchdog::watch() {
+  const Clock::duration patience = in_seconds(options_.seconds), slice = patience / 20;
   {
     std::unique_lock lock(mutex_);
-    for (Clock::time_point end = last_beat_ + in_seconds(options_.seconds); end > Clock::now();
-         end = last_beat_ + in_seconds(options_.seconds)) {
-      if (changed_.wait_until(lock, end, [this] { return stopped_; })) return;
+    for (Clock::time_point now = Clock::now(); now < last_beat_ + patience;) {
+      if (changed_.wait_until(lock, std::min(now + slice, last_beat_ + patience),
+                              [this] { return stopped_; })) {
+        return;
+      }
+      const Clock::time_point before = std::exchange(now, Clock::now());
+      if (now - before > 10 * slice) last_beat_ = now;
     }
   }
   speak();

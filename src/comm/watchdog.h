@@ -21,11 +21,12 @@ struct WatchdogOptions {
   int size = 1;
 };
 
-/// A thread beside each rank that ends a job which hangs. When beat() was not called for the given time, the
-/// rank's status, where it waits and its last calls, is written to FOLDER/watchdog_RANK.txt. Then the lowest
-/// rank that has written one reads all of them and passes to `give_up` a report of who waits where; other
-/// ranks follow with their own status once it had time to. `give_up` runs on the watchdog's thread, once,
-/// and is expected to end the job (Communicator::abort).
+/// A thread beside each rank that ends a job which hangs. When beat() was not called for the given time, not
+/// counting time in which this process did not run at all (it was stopped, or the machine slept), the rank's
+/// status, where it waits and its last calls, is written to FOLDER/watchdog_RANK.txt. Then the lowest rank
+/// that has written one reads all of them and passes to `give_up` a report of who waits where; other ranks
+/// follow with their own status once it had time to. `give_up` runs on the watchdog's thread, once, and is
+/// expected to end the job (Communicator::abort).
 class Watchdog {
  public:
   Watchdog(WatchdogOptions options, std::shared_ptr<const CallLog> log,

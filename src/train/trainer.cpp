@@ -131,11 +131,16 @@ void Trainer::open_run_directory() {
   if (config_.watchdog_seconds > 0) {
     WatchdogOptions options;
     options.seconds = config_.watchdog_seconds;
+    options.grace_seconds = std::min(options.grace_seconds, options.seconds);
     options.folder = directory_->path();
     options.rank = world_.rank();
     options.size = world_.size();
     watchdog_ = std::make_unique<Watchdog>(options, world_.log(), [this](const std::string& report) {
-      log_.error(report);
+      if (log_.speaks()) {
+        log_.error(report);
+      } else {  // the rank that usually does is the one that hangs
+        print_to_stderr(concat("jigsaw-train: error: [rank ", world_.rank(), "] ", report));
+      }
       world_.abort(static_cast<int>(ExitCode::kInternal));
     });
   }

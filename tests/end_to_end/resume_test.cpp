@@ -193,6 +193,21 @@ TEST_F(ResumeTest, ASignalEndsWithACheckpointAndExitCode75) {
   }
 }
 
+TEST_F(ResumeTest, ARankThatHangsIsNamedByAnotherEvenIfItIsTheFirst) {
+  Running running(3, arguments("hung") + "--set train.steps=100000 --set watchdog_seconds=5");
+  ASSERT_TRUE(wait_for([&] { return read(folder_ / "hung/metrics.jsonl").size() > 500; }));
+  ASSERT_EQ(running.ranks().size(), 3U);
+  kill(running.ranks().at(0), SIGSTOP);
+  const Outcome ended = running.collect();
+  EXPECT_EQ(ended.exit_code, 1) << ended.err;
+  ASSERT_GE(ended.errors().size(), 1U) << ended.err;
+  EXPECT_NE(
+      ended.errors()[0].find("[rank 1] no progress for 5 seconds: rank 0 says nothing; rank 1 in step "),
+      std::string::npos)
+      << ended.err;
+  EXPECT_FALSE(fs::exists(folder_ / "hung/watchdog_0.txt")) << "it woke and spoke after all was over";
+}
+
 TEST_F(ResumeTest, AChangedKeyThatDecidesTheResultIsRefused) {
   ASSERT_EQ(run(1, arguments("changed") + "--set train.steps=10").exit_code, 0);
   expect_one_error(run(1, arguments("changed") + "--set optimizer.weight_decay=0.5"), 2,
