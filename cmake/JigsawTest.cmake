@@ -7,7 +7,10 @@
 # test is the one that a stranger runs, but for those of jigsaw_real_data_test.
 set(JIGSAW_TEST_TIMEOUT 3600)
 # What is tested is compiled as it is used, the tests themselves for the compiler's time.
-set(JIGSAW_TEST_OPTIONS $<$<CONFIG:Release>:-O1>)
+set(JIGSAW_TEST_OPTIONS "")
+if(CMAKE_BUILD_TYPE STREQUAL "Release" AND CMAKE_CXX_FLAGS_RELEASE MATCHES "-O[23]")
+  set(JIGSAW_TEST_OPTIONS -O1)
+endif()
 set(JIGSAW_MPI_ENVIRONMENT OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
   OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_btl_vader_single_copy_mechanism=none)
 set(JIGSAW_TEST_ENVIRONMENT ${JIGSAW_MPI_ENVIRONMENT} OMPI_MCA_mpi_yield_when_idle=1 OMP_WAIT_POLICY=passive
