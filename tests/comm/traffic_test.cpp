@@ -1,6 +1,7 @@
 // Counted bytes against the closed forms, written out here anew, and against the record communicator.
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <numeric>
 
 #include "comm/comm_cases.h"
@@ -32,6 +33,11 @@ void call_everything(Communicator& comm) {
   const auto pairs = comm.split("pair", [](int rank) { return std::make_pair(rank / 2, rank); });
   pairs->all_reduce(array(7));
   comm.barrier();
+}
+
+/// Whether a run over MPI cuts messages, as it does above its 32-bit counts.
+bool in_small_messages() {
+  return std::getenv("JIGSAW_TEST_LARGEST_COUNT") != nullptr;
 }
 
 TEST(Traffic, FollowsTheClosedForms) {
@@ -70,7 +76,8 @@ TEST(Traffic, RecordCountsTheSame) {
     EXPECT_EQ(record->traffic().calls, comm.traffic().calls);
     EXPECT_EQ(record->log()->fingerprint(), comm.log()->fingerprint());
     for (std::size_t kind = 0; kind < comm.traffic().sent.size(); ++kind) {
-      EXPECT_EQ(record->traffic().sent[kind].messages, comm.traffic().sent[kind].messages) << kind;
+      if (!in_small_messages())
+        EXPECT_EQ(record->traffic().sent[kind].messages, comm.traffic().sent[kind].messages) << kind;
       EXPECT_EQ(record->traffic().sent[kind].bytes, comm.traffic().sent[kind].bytes) << kind;
     }
   });
