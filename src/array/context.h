@@ -5,6 +5,7 @@
 #include <typeindex>
 
 #include "array/arena.h"
+#include "array/device_runtime.h"
 
 namespace jigsaw {
 
@@ -33,9 +34,16 @@ class Context {
   Arena& arena() const { return *arena_; }
   /// OpenMP threads a kernel may use.
   int threads() const { return threads_; }
-  /// The device's stream (cudaStream_t); null on the host, where kernels are synchronous.
-  void* stream() const { return stream_; }
-  void set_stream(void* stream) { stream_ = stream; }
+  /// The device, when work runs there later; null on the host, where kernels are synchronous, and on meta.
+  DeviceRuntime* runtime() const { return runtime_.get(); }
+  void set_runtime(std::shared_ptr<DeviceRuntime> runtime) {
+    runtime_ = std::move(runtime);
+    host_ = std::make_shared<Context>(make_host(Backend::kReference, threads_));
+  }
+  /// The stream into which work is put.
+  Stream stream() const { return stream_; }
+  /// A context on the host for what is read from files or sent by the host: this one if it is there.
+  Context& host() { return host_ == nullptr ? *this : *host_; }
   Tally& tally() { return tally_; }
 
   /// State that a backend keeps between calls (library handles, primitives, packed weights);
@@ -51,7 +59,9 @@ class Context {
   Backend backend_;
   std::shared_ptr<Arena> arena_;
   int threads_;
-  void* stream_ = nullptr;
+  std::shared_ptr<DeviceRuntime> runtime_;
+  std::shared_ptr<Context> host_;
+  Stream stream_ = Stream::kCompute;
   Tally tally_;
   std::map<std::type_index, std::shared_ptr<void>> states_;
 };

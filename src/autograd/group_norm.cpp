@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <cmath>
 
 #include "autograd/operation.h"
 #include "autograd/operations.h"
@@ -8,6 +7,8 @@
 #include "kernels/backend.h"
 #include "kernels/channel_statistics.h"
 #include "kernels/field_extents.h"
+#include "kernels/group_statistics.h"
+#include "kernels/pointwise.h"
 #include "kernels/row_statistics.h"
 
 namespace jigsaw {
@@ -93,53 +94,25 @@ GroupStatistics whole_statistics(Tape& tape, AxisSet axes, const ShardedTensor& 
     counts.push_back(2 * view[0] * theirs[2]);
   }
   if (axes != 0) packed = mesh.communicator(axes).all_gather(packed, counts);
-  return combine_channel_moments(packed, parts, view[0], x.layout.global.back(), grouping.group_size);
-}
-
-/// An array [n, c] of numbers f(i, channel of the piece).
-template <typename F>
-Array channel_numbers(Context& context, const Shape& view, DType type, const F& f) {
-  Array numbers(context, {view[0], view[2]}, type, Purpose::kWorkspace);
-  if (context.device() == Device::kMeta) return numbers;
-  visit(type, [&](auto zero) {
-    for (std::int64_t i = 0; i < numbers.count(); ++i) {
-      numbers.data<decltype(zero)>()[i] = static_cast<decltype(zero)>(f(i / view[2], i % view[2]));
-    }
-  });
-  return numbers;
-}
-
-/// Element i as float64.
-double element(const Array& array, std::int64_t i) {
-  return visit(array.dtype(),
-               [&](auto zero) { return static_cast<double>(array.data<decltype(zero)>()[i]); });
+  return combine_channel_moments(tape.context(), packed, parts, view[0], x.layout.global.back(),
+                                 grouping.group_size);
 }
 
 /// The statistics that a piece of the field is normalised with.
 struct PieceStatistics {
   GroupStatistics groups;
-  std::int64_t first = 0;  ///< the piece's first channel
+  ChannelRange channels;  ///< of the piece
   double eps = 0;
 
-  std::size_t at(std::int64_t i, std::int64_t c) const { return groups.at(i, first + c); }
-  double mean(std::int64_t i, std::int64_t c) const { return groups.mean[at(i, c)]; }
-  double reciprocal_deviation(std::int64_t i, std::int64_t c) const {
-    return 1.0 / std::sqrt(groups.variance[at(i, c)] + eps);
-  }
-  Array centre(Context& context, const Shape& view, DType type) const {
-    return channel_numbers(context, view, type, [&](auto i, auto c) { return mean(i, c); });
+  ChannelScales scales(Context& context, const Array& gamma, DType type) const {
+    return channel_scales(context, groups, channels, eps, gamma, type);
   }
 };
 
 Array normalise(Context& context, const Shape& view, const PieceStatistics& statistics, const Array& x,
                 const Array& gamma, const Array& beta) {
-  const DType type = accumulator_of(x.dtype());
-  require_count("normalisation", "gamma", gamma, view[2]);
-  const Array factor = channel_numbers(context, view, type, [&](std::int64_t i, std::int64_t c) {
-    return statistics.reciprocal_deviation(i, c) * element(gamma, c);
-  });
-  return channel_apply(context, x.reshaped(view), statistics.centre(context, view, type), factor, beta)
-      .reshaped(x.shape());
+  const ChannelScales scales = statistics.scales(context, gamma, accumulator_of(x.dtype()));
+  return channel_apply(context, x.reshaped(view), scales.centre, scales.factor, beta).reshaped(x.shape());
 }
 
 /// Gradients of a piece; those of gamma and beta are its part of the sums.
@@ -149,62 +122,19 @@ NormGradients gradients_of(Tape& tape, AxisSet axes, const Grouping& grouping,
   Context& context = tape.context();
   const Shape view = grouping.view(x.shape());
   const DType type = accumulator_of(x.dtype());
-  const std::int64_t n = view[0], channels = view[2], groups = statistics.groups.groups;
-  const Array centre = statistics.centre(context, view, type);
-  const Array sums = channel_gradient_sums(context, dy.reshaped(view), x.reshaped(view), centre);
-  const auto plain = [&](std::int64_t i, std::int64_t c) { return element(sums, i * channels + c); };
-  const auto product = [&](std::int64_t i, std::int64_t c) {
-    return element(sums, (n + i) * channels + c) * statistics.reciprocal_deviation(i, c);
-  };
-  const Shape one = {1, 1, channels};
-  NormGradients gradients;
-  gradients.dgamma = channel_numbers(context, one, type, [&](std::int64_t, std::int64_t c) {
-                       double sum = 0;
-                       for (std::int64_t i = 0; i < n; ++i) sum += product(i, c);
-                       return sum;
-                     }).reshaped({channels});
-  gradients.dbeta = channel_numbers(context, one, type, [&](std::int64_t, std::int64_t c) {
-                      double sum = 0;
-                      for (std::int64_t i = 0; i < n; ++i) sum += plain(i, c);
-                      return sum;
-                    }).reshaped({channels});
-
-  // Of each whole group Σ dy·gamma and Σ dy·gamma·x̂; statistics that were given have no gradient.
-  Array whole = Array::zeros(context, {2, n * groups}, DType::kFloat64, Purpose::kWorkspace);
-  if (!given && context.device() != Device::kMeta) {
-    for (std::int64_t i = 0; i < n * channels; ++i) {
-      const auto at = static_cast<std::int64_t>(statistics.at(i / channels, i % channels));
-      const double weight = element(gamma, i % channels);
-      whole.data<double>()[at] += weight * plain(i / channels, i % channels);
-      whole.data<double>()[n * groups + at] += weight * product(i / channels, i % channels);
-    }
-  }
+  const auto& [groups, channels, eps] = statistics;
+  const ChannelScales scales = statistics.scales(context, gamma, type);
+  const Array slopes = dy.reshaped(view), values = x.reshaped(view);
+  const GroupSums sums = group_gradient_sums(context, groups, channels, eps, gamma,
+                                             channel_gradient_sums(context, slopes, values, scales.centre));
+  Array whole = sums.groups;
+  // Statistics that were given have no gradient.
+  if (given) whole = filled(context, whole.shape(), whole.dtype(), 0.0, Purpose::kWorkspace);
   if (!given && axes != 0)
     whole = tape.rank().mesh.communicator(axes).all_reduce(whole).reshaped(whole.shape());
-  const auto mean_of = [&](std::int64_t which, std::int64_t i, std::int64_t c) {
-    return element(whole, which * n * groups + static_cast<std::int64_t>(statistics.at(i, c))) /
-           grouping.elements;
-  };
-  const auto rstd = [&](std::int64_t i, std::int64_t c) { return statistics.reciprocal_deviation(i, c); };
-  const Array a =
-      channel_numbers(context, view, type, [&](auto i, auto c) { return rstd(i, c) * element(gamma, c); });
-  const Array b = channel_numbers(
-      context, view, type, [&](auto i, auto c) { return -rstd(i, c) * rstd(i, c) * mean_of(1, i, c); });
-  const Array shift =
-      channel_numbers(context, view, type, [&](auto i, auto c) { return -rstd(i, c) * mean_of(0, i, c); });
-  gradients.dx = channel_gradient(context, dy.reshaped(view), x.reshaped(view), centre, a, b, shift)
-                     .reshaped(dy.shape());
-  return gradients;
-}
-
-/// Running statistics as those of a piece.
-PieceStatistics running_statistics(const Array& mean, const Array& variance, double eps) {
-  PieceStatistics statistics{{1, mean.count(), 1, {}, {}}, 0, eps};
-  for (std::int64_t c = 0; c < mean.count(); ++c) {
-    statistics.groups.mean.push_back(element(mean, c));
-    statistics.groups.variance.push_back(element(variance, c));
-  }
-  return statistics;
+  const auto [slope, shift] = gradient_shifts(context, groups, channels, eps, whole, grouping.elements, type);
+  const Array dx = channel_gradient(context, slopes, values, scales.centre, scales.factor, slope, shift);
+  return {dx.reshaped(dy.shape()), sums.dgamma, sums.dbeta};
 }
 
 /// Whether this rank is the one that adds what all ranks know alike to a sum over them.
@@ -213,15 +143,6 @@ bool speaks(const Rank& rank, const Placements& placements) {
     if (placements[axis].is_partial() && rank.mesh.coordinate(axis) != 0) return false;
   }
   return true;
-}
-
-/// How far a running statistic is from the batch's.
-template <typename F>
-Array way_to_batch(Context& context, const Array& running, bool mine, const F& of_batch) {
-  return channel_numbers(
-             context, {1, 1, running.count()}, accumulator_of(running.dtype()),
-             [&](std::int64_t, std::int64_t c) { return mine ? element(running, c) - of_batch(c) : 0.0; })
-      .reshaped(running.shape());
 }
 
 /// operands: x, gamma, beta, and for batch norm the running mean and variance.
@@ -239,13 +160,12 @@ Variable channel_norm(Tape& tape, Operation operation, const std::vector<Variabl
     return tape.bring(saved[i](), decision.inputs[i]).piece;
   };
   const bool given = operands.size() > 3 && !tape.training();
-  PieceStatistics statistics;
-  if (given) {
-    statistics = running_statistics(again(3), again(4), grouping.eps);
-  } else {
-    statistics = {whole_statistics(tape, axes, here, grouping),
-                  tape.rank().box(here.layout).begin[x.shape().rank() - 1], grouping.eps};
-  }
+  const Box box = tape.rank().box(here.layout);
+  const std::int64_t first = given ? 0 : box.begin[x.shape().rank() - 1];
+  const PieceStatistics statistics{given ? given_statistics(tape.context(), again(3), again(4))
+                                         : whole_statistics(tape, axes, here, grouping),
+                                   {first, here.piece.shape().back()},
+                                   grouping.eps};
   const bool records = tape.records(operands);
   const Shape view = grouping.view(here.piece.shape());
   Variable y = tape.result(signature, decision, records, [&] {
@@ -267,11 +187,13 @@ Variable channel_norm(Tape& tape, Operation operation, const std::vector<Variabl
     for (std::size_t i = 3; i < targets.size() && !given; ++i) {
       targets[i].give(tape.rank(), placements(i), [&] {
         const double unbiased = grouping.elements / std::max(grouping.elements - 1, 1.0);
-        return way_to_batch(
-            tape.context(), again(i), speaks(tape.rank(), placements(i)), [&](std::int64_t c) {
-              const std::size_t at = statistics.at(0, c);
-              return i == 3 ? statistics.groups.mean[at] : statistics.groups.variance[at] * unbiased;
-            });
+        const Array running = again(i);
+        if (!speaks(tape.rank(), placements(i)))
+          return filled(tape.context(), running.shape(), accumulator_of(running.dtype()), 0.0);
+        return i == 3
+                   ? way_to_batch(tape.context(), running, statistics.groups.mean, statistics.channels, 1.0)
+                   : way_to_batch(tape.context(), running, statistics.groups.variance, statistics.channels,
+                                  unbiased);
       });
     }
     const NormGradients gradients =

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "array/transfer.h"
 #include "base/error.h"
 #include "base/text.h"
 #include "kernels/contraction.h"
@@ -94,19 +95,19 @@ void ParameterGroup::initialise(const Segment& segment, std::uint64_t seed) {
   const Parameter& parameter = *segment.parameter;
   const Initial& initial = parameter.initial();
   const RandomStream random(seed, RandomPurpose::kInitialValue, parameter.name());
-  visit(master_, [&](auto zero) {
-    using T = decltype(zero);
-    T* target = stored_.data<T>() + segment.at;
+  std::vector<double> values(static_cast<std::size_t>(segment.count), initial.scale);
+  const auto random_value = [&](std::uint64_t element) {
+    return initial.kind == Initial::Kind::kUniform ? 2 * random.uniform({}, element) - 1
+                                                   : random.normal({}, element);
+  };
+  if (initial.kind != Initial::Kind::kConstant) {
     for_each_global_index(parameter.shape(), segment.box, segment.first, segment.count,
                           [&](std::int64_t i, std::int64_t index) {
-                            const auto element = static_cast<std::uint64_t>(index);
-                            double x = initial.scale;
-                            if (initial.kind == Initial::Kind::kUniform)
-                              x *= 2 * random.uniform({}, element) - 1;
-                            if (initial.kind == Initial::Kind::kNormal) x *= random.normal({}, element);
-                            target[i] = static_cast<T>(x);
+                            values[static_cast<std::size_t>(i)] *=
+                                random_value(static_cast<std::uint64_t>(index));
                           });
-  });
+  }
+  write_values(rank_.context, stored_.slice(segment.at, {segment.count}), values);
 }
 
 std::vector<Segment> ParameterGroup::segments(const Range& range) const {

@@ -1,5 +1,4 @@
 #include <cmath>
-#include <limits>
 
 #include "autograd/operation.h"
 #include "autograd/operations.h"
@@ -120,41 +119,15 @@ AttentionDropout dropout_of(const RandomState& random, const Shape& global, cons
   return dropout;
 }
 
-/// For each window of a piece: −∞ between points on two sides of an end where the field was wrapped round.
-Array wrap_mask(Context& context, DType dtype, const Shape& global, const Box& piece,
-                const WindowAttention& options) {
-  const Shape& window = options.window;
-  const int space = window.rank();
-  std::int64_t windows = 1;
-  for (int dim = 0; dim < space; ++dim) windows *= piece.extent[1 + dim] / window[dim];
-  const std::int64_t points = window.count();
-  Array mask(context, {windows, points, points}, dtype, Purpose::kWorkspace);
-  if (context.backend() == Backend::kMeta) return mask;
-  std::vector<int> sides(static_cast<std::size_t>(points));
-  visit(dtype, [&](auto zero) {
-    using T = Accumulator<decltype(zero)>;
-    T* to = mask.data<T>();
-    for (std::int64_t number = 0; number < windows; ++number) {
-      for (std::int64_t point = 0; point < points; ++point) {
-        int& side = sides[static_cast<std::size_t>(point)];
-        side = 0;
-        std::int64_t n = number, p = point;
-        for (int dim = space - 1; dim >= 0; --dim) {
-          const std::int64_t count = piece.extent[1 + dim] / window[dim];
-          const std::int64_t at = piece.begin[1 + dim] + n % count * window[dim] + p % window[dim];
-          side = 2 * side + (at >= global[1 + dim] - options.wrapped[dim] ? 1 : 0);
-          n /= count, p /= window[dim];
-        }
-      }
-      for (std::int64_t query = 0; query < points; ++query) {
-        for (std::int64_t key = 0; key < points; ++key) {
-          const bool hidden = sides[static_cast<std::size_t>(query)] != sides[static_cast<std::size_t>(key)];
-          *to++ = hidden ? -std::numeric_limits<T>::infinity() : T{0};
-        }
-      }
-    }
-  });
-  return mask;
+/// The windows of a piece [B, space…, …].
+WrappedWindows windows_of(const Shape& global, const Box& piece, const WindowAttention& options) {
+  WrappedWindows windows{options.window, options.wrapped, {}, {}};
+  for (int dim = 0; dim < options.window.rank(); ++dim) {
+    windows.space.append(global[1 + dim]);
+    windows.piece.begin.append(piece.begin[1 + dim]);
+    windows.piece.extent.append(piece.extent[1 + dim]);
+  }
+  return windows;
 }
 
 }  // namespace
@@ -181,7 +154,7 @@ Variable window_attention(Tape& tape, const Variable& qkv, const Variable& table
     bool wraps = false;
     for (const std::int64_t wrapped : options.wrapped) wraps = wraps || wrapped > 0;
     if (wraps && piece.extent.count() > 0)
-      result.mask = wrap_mask(tape.context(), sums, global, piece, options);
+      result.mask = wrap_mask(tape.context(), windows_of(global, piece, options), sums);
     if (drops) result.dropout = dropout_of(random, global, piece, options);
     return result;
   };

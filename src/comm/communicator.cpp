@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstring>
 #include <numeric>
 
+#include "array/transfer.h"
 #include "base/error.h"
 #include "base/text.h"
 #include "comm/reduce.h"
@@ -296,12 +296,9 @@ bool Communicator::nothing_travels(const Call& call) const {
 Array Communicator::local_result(const Call& call) const {
   if (call.kind != Collective::kExchange) return call.send.reshaped(call.result_shape);
   Array result(*context_, call.result_shape, call.send.dtype());
-  if (context_->device() == Device::kMeta) return result;
-  const std::int64_t size_of_element = size_of(call.send.dtype());
   for (std::size_t i = 0; i < call.sends.size(); ++i) {
-    std::memcpy(result.raw() + call.receives[i].first * size_of_element,
-                call.send.raw() + call.sends[i].first * size_of_element,
-                static_cast<std::size_t>(call.sends[i].count * size_of_element));
+    copy_elements(*context_, call.send, call.sends[i].first, result, call.receives[i].first,
+                  call.sends[i].count);
   }
   return result;
 }

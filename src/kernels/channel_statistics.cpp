@@ -88,35 +88,6 @@ Array channel_gradient(Context& context, const Array& dy, const Array& x, const 
   return dx;
 }
 
-GroupStatistics combine_channel_moments(const Array& packed, std::span<const MomentsPart> parts,
-                                        std::int64_t n, std::int64_t channels, std::int64_t group_size) {
-  const auto slots = static_cast<std::size_t>(n * (channels / group_size));
-  GroupStatistics whole{n, channels / group_size, group_size, std::vector<double>(slots, 0.0),
-                        std::vector<double>(slots, 0.0)};
-  if (packed.device() == Device::kMeta) return whole;
-  std::vector<double> counts(slots, 0.0);
-  visit(packed.dtype(), [&](auto zero) {
-    const auto* part = packed.data<decltype(zero)>();
-    for (const MomentsPart& each : parts) {
-      const std::int64_t size = n * each.channels;
-      const auto count = static_cast<double>(each.points);
-      for (std::int64_t i = 0; i < size && each.points > 0; ++i) {
-        const std::size_t at = whole.at(i / each.channels, each.first + i % each.channels);
-        const double delta = static_cast<double>(part[i]) - whole.mean[at], total = counts[at] + count;
-        whole.variance[at] +=
-            static_cast<double>(part[size + i]) + delta * delta * counts[at] * count / total;
-        whole.mean[at] += delta * count / total;
-        counts[at] = total;
-      }
-      part += 2 * size;
-    }
-  });
-  for (std::size_t at = 0; at < slots; ++at) {
-    if (counts[at] > 0) whole.variance[at] /= counts[at];
-  }
-  return whole;
-}
-
 // What a backend lacks.
 void ChannelStatisticsKernels::moments(Context&, const Array&, Moments&) const {
   missing_kernel("channel_moments");

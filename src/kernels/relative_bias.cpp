@@ -2,8 +2,8 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "kernels/backend.h"
 #include "kernels/pointwise.h"
+#include "kernels/relative_bias_kernels.h"
 
 namespace jigsaw {
 
@@ -15,27 +15,6 @@ std::int64_t table_rows(const Shape& window) {
   return rows;
 }
 
-/// Calls f(row of the table, index into [query, key]) for every pair of points of a window.
-template <typename F>
-void for_pairs(const Shape& window, const F& f) {
-  const std::int64_t points = window.count();
-  for (std::int64_t query = 0; query < points; ++query) {
-    for (std::int64_t key = 0; key < points; ++key) {
-      std::int64_t row = 0, stride = 1, q = query, k = key;
-      for (int dim = window.rank() - 1; dim >= 0; --dim) {
-        row += (q % window[dim] - k % window[dim] + window[dim] - 1) * stride;
-        stride *= 2 * window[dim] - 1;
-        q /= window[dim], k /= window[dim];
-      }
-      f(row, query * points + key);
-    }
-  }
-}
-
-void require_host(const Context& context) {
-  if (context.backend() == Backend::kCuda) missing_kernel("relative_bias");
-}
-
 }  // namespace
 
 Array relative_bias(Context& context, const Array& table, const Shape& window) {
@@ -43,40 +22,58 @@ Array relative_bias(Context& context, const Array& table, const Shape& window) {
     throw ShapeError(concat("relative_bias: the table ", table.shape(), " should have ", table_rows(window),
                             " rows for windows of ", window));
   }
-  require_host(context);
-  const std::int64_t heads = table.shape()[1], plane = window.count() * window.count();
+  const std::int64_t heads = table.shape()[1];
   const Array wide = cast(context, table, accumulator_of(table.dtype()), Purpose::kWorkspace);
   Array bias(context, {heads, window.count(), window.count()}, wide.dtype());
   count_work(context, 0, {&wide, &bias});
-  if (context.backend() == Backend::kMeta) return bias;
-  visit(wide.dtype(), [&](auto zero) {
-    using T = Accumulator<decltype(zero)>;
-    for_pairs(window, [&](std::int64_t row, std::int64_t pair) {
-      for (std::int64_t head = 0; head < heads; ++head) {
-        bias.data<T>()[head * plane + pair] = wide.data<T>()[row * heads + head];
-      }
-    });
-  });
+  if (const auto* kernels = kernels_of<RelativeBiasKernels>(context, wide.dtype()))
+    kernels->forward(context, wide, window, bias);
   return bias;
 }
 
 Array relative_bias_backward(Context& context, const Array& dbias, const Shape& window) {
-  require_host(context);
   const std::int64_t heads = dbias.shape()[0], plane = window.count() * window.count();
   require(dbias.dtype() != DType::kBfloat16, "relative_bias_backward: sums are f32 or f64");
   require_count("relative_bias_backward", "dbias", dbias, heads * plane);
-  Array table = Array::zeros(context, {table_rows(window), heads}, dbias.dtype());
+  Array table(context, {table_rows(window), heads}, dbias.dtype());
   count_work(context, static_cast<double>(dbias.count()), {&table, &dbias});
-  if (context.backend() == Backend::kMeta) return table;
-  visit(dbias.dtype(), [&](auto zero) {
-    using T = Accumulator<decltype(zero)>;
-    for_pairs(window, [&](std::int64_t row, std::int64_t pair) {
-      for (std::int64_t head = 0; head < heads; ++head) {
-        table.data<T>()[row * heads + head] += dbias.data<T>()[head * plane + pair];
-      }
-    });
-  });
+  if (const auto* kernels = kernels_of<RelativeBiasKernels>(context, dbias.dtype()))
+    kernels->backward(context, dbias, window, table);
   return table;
+}
+
+std::int64_t WrappedWindows::windows() const {
+  std::int64_t count = 1;
+  for (int dim = 0; dim < window.rank(); ++dim) count *= piece.extent[dim] / window[dim];
+  return count;
+}
+
+Array wrap_mask(Context& context, const WrappedWindows& windows, DType dtype) {
+  const Shape& window = windows.window;
+  bool fits = windows.wrapped.rank() == window.rank() && windows.space.rank() == window.rank() &&
+              windows.piece.extent.rank() == window.rank();
+  for (int dim = 0; fits && dim < window.rank(); ++dim) fits = windows.piece.extent[dim] % window[dim] == 0;
+  if (!fits) {
+    throw ShapeError(concat("wrap_mask: the piece ", windows.piece, " of ", windows.space,
+                            " should be whole windows of ", window));
+  }
+  const std::int64_t points = window.count();
+  Array mask(context, {windows.windows(), points, points}, accumulator_of(dtype), Purpose::kWorkspace);
+  count_work(context, 0, {&mask});
+  if (const auto* kernels = kernels_of<RelativeBiasKernels>(context, mask.dtype()))
+    kernels->wrap_mask(context, windows, mask);
+  return mask;
+}
+
+// What a backend lacks.
+void RelativeBiasKernels::forward(Context&, const Array&, const Shape&, Array&) const {
+  missing_kernel("relative_bias");
+}
+void RelativeBiasKernels::backward(Context&, const Array&, const Shape&, Array&) const {
+  missing_kernel("relative_bias_backward");
+}
+void RelativeBiasKernels::wrap_mask(Context&, const WrappedWindows&, Array&) const {
+  missing_kernel("wrap_mask");
 }
 
 }  // namespace jigsaw

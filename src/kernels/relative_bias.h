@@ -1,5 +1,6 @@
 #pragma once
 #include "array/array.h"
+#include "array/box.h"
 
 namespace jigsaw {
 
@@ -13,5 +14,18 @@ namespace jigsaw {
 Array relative_bias(Context& context, const Array& table, const Shape& window);
 /// The adjoint: [Π (2w − 1), heads], of dbias's type.
 Array relative_bias_backward(Context& context, const Array& dbias, const Shape& window);
+
+/// Windows of a field that was wrapped round by `wrapped` points along each dim.
+struct WrappedWindows {
+  Shape window;   ///< points of a window along each dim
+  Shape wrapped;  ///< points along each dim that come from the other end, the last of the dim
+  Shape space;    ///< of the whole grid
+  Box piece;      ///< of the space, in whole windows
+
+  std::int64_t windows() const;
+};
+/// For each window of a piece: −∞ between points on two sides of an end where the field was wrapped round,
+/// else 0; [windows, Π w, Π w], f32 (f64 for f64).
+Array wrap_mask(Context& context, const WrappedWindows& windows, DType dtype);
 
 }  // namespace jigsaw

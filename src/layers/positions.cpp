@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "array/transfer.h"
 #include "base/text.h"
 #include "config/config.h"
 #include "kernels/pointwise.h"
@@ -38,9 +39,7 @@ Array SinCosPositions::piece(Tape& tape, const Layout& layout) const {
   const Box box = tape.rank().box(layout);
   const int space = layout.global.rank() - 1;
   const std::int64_t section = layout.global.back() / space, half = section / 2;
-  Array values(tape.context(), box.extent, DType::kFloat64, Purpose::kWorkspace);
-  if (values.device() == Device::kMeta)
-    return cast(tape.context(), values, tape.dtype(), Purpose::kParameters);
+  std::vector<double> values(static_cast<std::size_t>(box.extent.count()));
   for_each_global_index(layout.global, box, 0, box.extent.count(), [&](std::int64_t i, std::int64_t index) {
     const std::int64_t channel = index % layout.global.back(), axis = channel / section;
     std::int64_t point = index / layout.global.back();
@@ -49,9 +48,9 @@ Array SinCosPositions::piece(Tape& tape, const Layout& layout) const {
     const double rate =
         std::pow(base_, -2.0 * static_cast<double>(channel % section % half) / static_cast<double>(section));
     const double angle = static_cast<double>(point) * rate;
-    values.data<double>()[i] = channel % section < half ? std::sin(angle) : std::cos(angle);
+    values[static_cast<std::size_t>(i)] = channel % section < half ? std::sin(angle) : std::cos(angle);
   });
-  return cast(tape.context(), values, tape.dtype(), Purpose::kParameters);
+  return constant(tape.context(), box.extent, tape.dtype(), values, Purpose::kParameters);
 }
 
 Variable SinCosPositions::run(Tape& tape, const Variable& x, const Variable& residual) const {

@@ -1,5 +1,6 @@
 #include "layers/time_embedding.h"
 
+#include "array/transfer.h"
 #include "autograd/field_operations.h"
 #include "config/config.h"
 #include "kernels/pointwise.h"
@@ -18,21 +19,16 @@ void declare(Keys<TimeEmbeddingOptions>& keys) {
 namespace {
 
 /// A small array that every rank holds whole.
-Variable constant(const Array& whole) {
+Variable as_variable(const Array& whole) {
   return Variable({whole, {whole.shape(), {}}}, false);
 }
 
 /// [K, C]: 1 where row k's channel is.
 Array selection(Tape& tape, const std::vector<std::int64_t>& channels, std::int64_t inputs) {
-  Array matrix = filled(tape.context(), {std::ssize(channels), inputs}, tape.dtype(), 0, Purpose::kWorkspace);
-  if (matrix.device() == Device::kMeta) return matrix;
-  visit(tape.dtype(), [&](auto zero) {
-    using T = decltype(zero);
-    for (std::size_t k = 0; k < channels.size(); ++k) {
-      matrix.data<T>()[static_cast<std::int64_t>(k) * inputs + channels[k]] = static_cast<T>(1.0);
-    }
-  });
-  return matrix;
+  std::vector<double> matrix(channels.size() * static_cast<std::size_t>(inputs), 0.0);
+  for (std::size_t k = 0; k < channels.size(); ++k)
+    matrix[k * static_cast<std::size_t>(inputs) + static_cast<std::size_t>(channels[k])] = 1.0;
+  return constant(tape.context(), {std::ssize(channels), inputs}, tape.dtype(), matrix);
 }
 
 FieldShape one_point(const FieldShape& field, std::int64_t channels) {
@@ -67,7 +63,7 @@ Variable TimeEmbedding::run(Tape& tape, const Variable& x, const Variable& resid
   const std::string in = field_letters(space, 'c'), points = space_letters(space),
                     one = std::string("xyz").substr(0, static_cast<std::size_t>(space));
   const Variable phases = contract(tape, in + ",kc->" + field_letters(space, 'k'), global_average(tape, x),
-                                   constant(selection(tape, channels_, x.shape().back())));
+                                   as_variable(selection(tape, channels_, x.shape().back())));
   const Variable hidden = pointwise(tape, fc1_->run(tape, phases),
                                     {.letters = field_letters(space, 'n'), .activation = Activation::kSilu});
   const Variable time = fc2_->run(tape, hidden);
@@ -76,7 +72,7 @@ Variable TimeEmbedding::run(Tape& tape, const Variable& x, const Variable& resid
   for (int dim = 0; dim < space; ++dim) spread.append(1);
   const Array ones = filled(tape.context(), spread, tape.dtype(), 1, Purpose::kWorkspace);
   const Variable everywhere =
-      contract(tape, "b" + one + "n," + points + one + "->b" + points + "n", time, constant(ones));
+      contract(tape, "b" + one + "n," + points + one + "->b" + points + "n", time, as_variable(ones));
   return inner_->run(tape, x, add_residual(tape, everywhere, residual));
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "array/transfer.h"
 #include "base/error.h"
 #include "base/text.h"
 #include "kernels/copy.h"
@@ -230,15 +231,12 @@ Array Exchange::assemble(const Rank& rank, const Array& piece, const Array& arri
 
 /// x · factor + offset of the channels of `from`, or its adjoint.
 Array Exchange::crossed(const Rank& rank, const Array& part, const Box& from, bool adjoint) const {
-  require(rank.context.device() != Device::kCuda, "fields cross poles in host memory only");
   const int last = from.begin.rank() - 1;
   const Spread spread{part.count() / std::max<std::int64_t>(from.extent[last], 1), from.extent[last], 1};
   const auto channels = [&](const std::vector<double>& values) {
-    Array array(rank.context, {from.extent[last]}, DType::kFloat64, Purpose::kWorkspace);
-    if (rank.context.device() == Device::kCpu) {
-      std::copy_n(values.begin() + from.begin[last], from.extent[last], array.data<double>());
-    }
-    return array;
+    return constant(rank.context, {from.extent[last]}, DType::kFloat64,
+                    std::span(values).subspan(static_cast<std::size_t>(from.begin[last]),
+                                              static_cast<std::size_t>(from.extent[last])));
   };
   Array scaled = scale_spread(rank.context, spread, part, channels(map_.crossing.factor));
   if (adjoint || map_.crossing.offset.empty()) return scaled;

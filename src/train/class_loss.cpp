@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "array/transfer.h"
 #include "base/error.h"
 #include "base/text.h"
 #include "parallel/redistribute.h"
@@ -119,7 +120,7 @@ SampleClassSums ClassLoss::sums_of_pieces(const Rank& rank, const ShardedTensor&
   if (!box.empty()) {
     const ClassSums local =
         class_sums(rank.context, logits.piece, target, point_weights(rank, box, row_weights_));
-    std::ranges::copy(local.all.span<double>(), result.all.begin());
+    result.all = download_values(rank.context, local.all);
   }
   sum_over(rank, group.other_points, result.all);
   return result;
@@ -155,8 +156,7 @@ WeightedMean ClassLoss::mean(const SampleClassSums& sums) const {
 Array ClassLoss::factors(const Rank& rank, const SampleClassSums& sums, double scale, double samples) const {
   const double total = std::accumulate(class_weights_.begin(), class_weights_.end(), 0.0);
   const std::int64_t each = sums.samples * sums.classes;
-  Array result(rank.context, {3, sums.samples, sums.classes}, DType::kFloat64, Purpose::kWorkspace);
-  std::ranges::fill(result.span<double>(), 0.0);
+  std::vector<double> result(static_cast<std::size_t>(3 * each), 0.0);
   const double share = scale / std::max(1.0, samples);
   for (std::int64_t i = 0; i < each; ++i) {
     const std::int64_t b = i / sums.classes, k = i % sums.classes;
@@ -165,14 +165,14 @@ Array ClassLoss::factors(const Rank& rank, const SampleClassSums& sums, double s
     const double overlap = 2 * sums.of(ClassSums::kIntersection, b, k) + smoothing_;
     const double both =
         sums.of(ClassSums::kPredicted, b, k) + sums.of(ClassSums::kLabelled, b, k) + smoothing_;
-    double* const to = result.data<double>() + i;
+    double* const to = result.data() + i;
     if (cross_entropy_) to[0] = share * weight / labelled;
     if (dice_) {
       to[each] = -2 * share * weight / (total * both);
       to[2 * each] = share * weight * overlap / (total * both * both);
     }
   }
-  return result;
+  return constant(rank.context, {3, sums.samples, sums.classes}, DType::kFloat64, result);
 }
 
 }  // namespace jigsaw

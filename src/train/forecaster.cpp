@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "array/transfer.h"
 #include "base/error.h"
 #include "base/text.h"
 #include "kernels/pointwise.h"
@@ -64,13 +65,9 @@ Forecaster::Maps Forecaster::make_maps(Context& context, DType dtype) const {
   const std::int64_t inputs = model_.description().input_channels,
                      outputs = model_.description().output_channels;
   const auto fill = [&](const std::vector<Entry>& entries, std::int64_t rows, std::int64_t columns) {
-    Array matrix = filled(context, {rows, columns}, dtype, 0.0, Purpose::kWorkspace);
-    if (context.device() == Device::kMeta) return matrix;
-    visit(dtype, [&](auto zero) {
-      using T = decltype(zero);
-      for (const Entry& e : entries) matrix.data<T>()[e.row * columns + e.column] = static_cast<T>(e.value);
-    });
-    return matrix;
+    std::vector<double> matrix(static_cast<std::size_t>(rows * columns), 0.0);
+    for (const Entry& e : entries) matrix[static_cast<std::size_t>(e.row * columns + e.column)] = e.value;
+    return constant(context, {rows, columns}, dtype, matrix);
   };
   return {fill(old_to_new_, inputs, inputs), fill(prediction_to_new_, inputs, outputs),
           fill(carry_, outputs, outputs)};
@@ -79,7 +76,7 @@ Forecaster::Maps Forecaster::make_maps(Context& context, DType dtype) const {
 namespace {
 
 /// A matrix that every rank holds whole.
-Variable constant(const Array& matrix) {
+Variable as_variable(const Array& matrix) {
   return Variable({matrix, {matrix.shape(), {}}}, false);
 }
 
@@ -91,8 +88,8 @@ Variable Forecaster::advance(Tape& tape, const Maps& maps, const Variable& input
   return tape.block(spec, {input, prediction, forcing}, [&](Tape& on, const std::vector<Variable>& x) {
     const int space = x[0].shape().rank() - 2;
     const std::string in = field_letters(space, 'k'), out = field_letters(space, 'n');
-    const Variable kept = contract(on, in + ",nk->" + out, x[0], constant(maps.old_to_new));
-    const Variable predicted = contract(on, in + ",nk->" + out, x[1], constant(maps.prediction_to_new));
+    const Variable kept = contract(on, in + ",nk->" + out, x[0], as_variable(maps.old_to_new));
+    const Variable predicted = contract(on, in + ",nk->" + out, x[1], as_variable(maps.prediction_to_new));
     return add_residual(on, add_residual(on, predicted, kept), x[2]);
   });
 }
@@ -105,7 +102,7 @@ Variable Forecaster::total(Tape& tape, const Maps& maps, const Variable& before,
     if (all_accumulate_) return add_residual(on, x[0], x[1]);
     const int space = x[0].shape().rank() - 2;
     const std::string in = field_letters(space, 'k'), out = field_letters(space, 'n');
-    return add_residual(on, contract(on, in + ",nk->" + out, x[0], constant(maps.carry)), x[1]);
+    return add_residual(on, contract(on, in + ",nk->" + out, x[0], as_variable(maps.carry)), x[1]);
   });
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "array/transfer.h"
 #include "base/error.h"
 #include "base/text.h"
 #include "config/config.h"
@@ -65,12 +66,13 @@ ErrorMeasure measure_of(const LossOptions& options) {
 
 Array point_weights(const Rank& rank, const Box& box, const std::vector<double>& row_weights) {
   const std::int64_t rows = box.extent[1], points = box.extent.count(2, box.extent.rank() - 1);
-  Array weights(rank.context, {rows * points}, DType::kFloat64, Purpose::kWorkspace);
+  std::vector<double> weights;
+  weights.reserve(static_cast<std::size_t>(rows * points));
   for (std::int64_t row = 0; row < rows; ++row) {
-    const double weight = row_weights[static_cast<std::size_t>(box.begin[1] + row)];
-    std::fill_n(weights.data<double>() + row * points, points, weight);
+    weights.insert(weights.end(), static_cast<std::size_t>(points),
+                   row_weights[static_cast<std::size_t>(box.begin[1] + row)]);
   }
-  return weights;
+  return constant(rank.context, {rows * points}, DType::kFloat64, weights);
 }
 
 FieldLoss::FieldLoss(const LossOptions& options, const std::vector<double>& row_weights,
@@ -146,12 +148,15 @@ SampleSums FieldLoss::sums(const Rank& rank, const ErrorMeasure& measure, const 
   if (!box.empty()) {
     const LossSums local =
         loss_sums(rank.context, measure, prediction, target, point_weights(rank, box, row_weights_));
+    const std::vector<double> numerator = download_values(rank.context, local.numerator),
+                              denominator = download_values(rank.context, local.denominator);
     const std::int64_t channels = box.extent.back();
     for (std::int64_t b = 0; b < box.extent[0]; ++b) {
       for (std::int64_t c = 0; c < channels; ++c) {
         const std::size_t to = result.index(b, box.begin[box.begin.rank() - 1] + c);
-        all[to] = local.numerator.data<double>()[b * channels + c];
-        all[count + to] = local.denominator.data<double>()[b * channels + c];
+        const auto from = static_cast<std::size_t>(b * channels + c);
+        all[to] = numerator[from];
+        all[count + to] = denominator[from];
       }
     }
   }
@@ -187,19 +192,18 @@ Array FieldLoss::gradient(const Rank& rank, const SampleSums& sums, const Weight
   const Box box = rank.box(layout);
   if (box.empty()) return prediction;
   const std::int64_t channels = box.extent.back(), first_channel = box.begin[box.begin.rank() - 1];
-  Array factor(rank.context, {box.extent[0], channels}, DType::kFloat64, Purpose::kWorkspace);
+  std::vector<double> factor;
   for (std::int64_t b = 0; b < box.extent[0]; ++b) {
     for (std::int64_t c = 0; c < channels; ++c) {
       const std::int64_t variable = first_channel + c;
       const double denominator = sums.denominator[sums.index(b, variable)];
-      factor.data<double>()[b * channels + c] =
-          global.weight > 0 && denominator > 0
-              ? scale * weights_[static_cast<std::size_t>(variable)] / (global.weight * denominator)
-              : 0.0;
+      factor.push_back(global.weight > 0 && denominator > 0
+                           ? scale * weights_[static_cast<std::size_t>(variable)] / (global.weight * denominator)
+                           : 0.0);
     }
   }
   return loss_gradient(rank.context, measure_, prediction, target, point_weights(rank, box, row_weights_),
-                       factor);
+                       constant(rank.context, {box.extent[0], channels}, DType::kFloat64, factor));
 }
 
 }  // namespace jigsaw

@@ -4,6 +4,7 @@
 #include <array>
 #include <optional>
 
+#include "array/transfer.h"
 #include "base/error.h"
 #include "kernels/contraction.h"
 #include "kernels/copy.h"
@@ -48,9 +49,9 @@ class Cuda : public ::testing::Test {
     device_.emplace(make_cuda_context(0));
   }
 
-  Array up(const Array& x) { return to_device(*device_, x); }
+  Array up(const Array& x) { return upload(*device_, x); }
   std::vector<double> down(const Array& x) {
-    return x.defined() ? values_of(to_host(host_, *device_, x)) : std::vector<double>();
+    return x.defined() ? download_values(*device_, x) : std::vector<double>();
   }
 
   Context host_ = Context::make_host(Backend::kReference, 1);

@@ -10,8 +10,7 @@ namespace jigsaw::cuda {
 void check(cudaError_t status, const char* what);
 void check(cublasStatus_t status, const char* what);
 
-inline cudaStream_t stream_of(const Context& context) {
-  return static_cast<cudaStream_t>(context.stream());
-}
+/// The stream into which the context's work is put.
+cudaStream_t stream_of(const Context& context);
 
 }  // namespace jigsaw::cuda

@@ -2,9 +2,12 @@
 #include "kernels/attention_kernels.h"
 #include "kernels/channel_statistics_kernels.h"
 #include "kernels/convolution_kernels.h"
+#include "kernels/group_statistics_kernels.h"
 #include "kernels/loss_kernels.h"
 #include "kernels/pooling_kernels.h"
+#include "kernels/relative_bias_kernels.h"
 #include "kernels/resampling_kernels.h"
+#include "kernels/row_statistics_kernels.h"
 
 namespace jigsaw::cuda {
 
@@ -41,6 +44,24 @@ const PoolingKernels& kernels() {
 template <>
 const ResamplingKernels& kernels() {
   static const ResamplingKernels instance;
+  return instance;
+}
+
+template <>
+const GroupStatisticsKernels& kernels() {
+  static const GroupStatisticsKernels instance;
+  return instance;
+}
+
+template <>
+const RelativeBiasKernels& kernels() {
+  static const RelativeBiasKernels instance;
+  return instance;
+}
+
+template <>
+const RowStatisticsKernels& kernels() {
+  static const RowStatisticsKernels instance;
   return instance;
 }
 

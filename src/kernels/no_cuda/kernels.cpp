@@ -4,12 +4,15 @@
 #include "kernels/contraction_kernels.h"
 #include "kernels/convolution_kernels.h"
 #include "kernels/copy_kernels.h"
+#include "kernels/group_statistics_kernels.h"
 #include "kernels/loss_kernels.h"
 #include "kernels/normalization_kernels.h"
 #include "kernels/optimizer_kernels.h"
 #include "kernels/pointwise_kernels.h"
 #include "kernels/pooling_kernels.h"
+#include "kernels/relative_bias_kernels.h"
 #include "kernels/resampling_kernels.h"
+#include "kernels/row_statistics_kernels.h"
 
 namespace jigsaw::cuda {
 
@@ -76,6 +79,24 @@ const PoolingKernels& kernels() {
 template <>
 const ResamplingKernels& kernels() {
   static const ResamplingKernels instance;
+  return instance;
+}
+
+template <>
+const GroupStatisticsKernels& kernels() {
+  static const GroupStatisticsKernels instance;
+  return instance;
+}
+
+template <>
+const RelativeBiasKernels& kernels() {
+  static const RelativeBiasKernels instance;
+  return instance;
+}
+
+template <>
+const RowStatisticsKernels& kernels() {
+  static const RowStatisticsKernels instance;
   return instance;
 }
 

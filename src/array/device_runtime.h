@@ -1,0 +1,39 @@
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace jigsaw {
+
+/// Queues of a device. What is put into one runs in order; what is put into two runs in any order, unless a
+/// ticket says otherwise.
+enum class Stream : std::uint8_t { kCompute, kCommunication, kCopy };
+inline constexpr int kStreams = 3;
+
+/// What the program asks of a device whose memory the host cannot read and whose work runs later. Addresses
+/// are those of its arrays. A host context has none: its kernels have run when they return.
+class DeviceRuntime {
+ public:
+  /// A place in a stream: after all that was put into it before.
+  struct Ticket {
+    Stream stream = Stream::kCompute;
+    std::int64_t number = 0;
+  };
+
+  virtual ~DeviceRuntime() = default;
+
+  /// Returns when `from` may be written again.
+  virtual void upload(Stream stream, std::span<const std::byte> from, std::byte* to) = 0;
+  /// Returns when `to` is filled: waits for the stream.
+  virtual void download(Stream stream, const std::byte* from, std::span<std::byte> to) = 0;
+  /// Within the device.
+  virtual void copy(Stream stream, const std::byte* from, std::byte* to, std::size_t bytes) = 0;
+
+  virtual Ticket ticket(Stream stream) = 0;
+  /// What is put into `stream` from now on runs after what the ticket stands for. The host does not wait.
+  virtual void wait(Stream stream, const Ticket& ticket) = 0;
+  /// The host waits for all that was put into the stream.
+  virtual void synchronise(Stream stream) = 0;
+};
+
+}  // namespace jigsaw
