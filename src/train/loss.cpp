@@ -100,9 +100,8 @@ SampleGroup::SampleGroup(const Mesh& mesh, const Layout& layout, const Box& box)
 void sum_over(const Rank& rank, AxisSet axes, std::vector<double>& values) {
   Communicator& group = rank.mesh.communicator(axes);
   if (group.size() == 1) return;
-  Array send(rank.context, {std::ssize(values)}, DType::kFloat64, Purpose::kWorkspace);
-  std::ranges::copy(values, send.data<double>());
-  std::ranges::copy(group.all_reduce(send).span<double>(), values.begin());
+  const Array send = constant(rank.context, {std::ssize(values)}, DType::kFloat64, values);
+  values = download_values(rank.context, group.all_reduce(send));
 }
 
 SampleSums SampleSums::merged(const Rank& rank) const {
