@@ -76,8 +76,9 @@ TEST(Traffic, RecordCountsTheSame) {
     EXPECT_EQ(record->traffic().calls, comm.traffic().calls);
     EXPECT_EQ(record->log()->fingerprint(), comm.log()->fingerprint());
     for (std::size_t kind = 0; kind < comm.traffic().sent.size(); ++kind) {
-      if (!in_small_messages())
+      if (!in_small_messages()) {
         EXPECT_EQ(record->traffic().sent[kind].messages, comm.traffic().sent[kind].messages) << kind;
+      }
       EXPECT_EQ(record->traffic().sent[kind].bytes, comm.traffic().sent[kind].bytes) << kind;
     }
   });
