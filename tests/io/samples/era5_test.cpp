@@ -12,7 +12,7 @@ std::filesystem::path real_data() {
   return testing::real_data_dir();
 }
 
-class Era5 : public testing::Test {
+class Era5 : public ::testing::Test {
  protected:
   void SetUp() override {
     if (!std::filesystem::exists(real_data() / kFile))
