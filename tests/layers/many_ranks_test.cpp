@@ -114,7 +114,7 @@ TEST(ManyRanks, MessagesAndControlGrowNoFasterThanTheLogarithm) {
       // twice that. All-to-alls and exchanges of this model go to one other rank.
       if (calls == 0) calls = step.calls;
       EXPECT_EQ(step.calls, calls);
-      EXPECT_LE(step.data.messages, calls * 2 * 3 * log4(mesh.data));
+      EXPECT_LE(step.data.messages, calls * 2 * 3 * log4(ranks));
       EXPECT_LE(step.control.messages, kControlCalls * 3 * log4(ranks));
       EXPECT_LE(step.control.bytes, kControlCalls * 3 * log4(ranks) * 24.0);
       EXPECT_GT(step.control.messages, 0);
