@@ -159,6 +159,7 @@ Tree tree(int ranks, int rank) {
       result.end = level.begin[own + 1];
     }
   }
+  std::ranges::sort(result.branches);
   return result;
 }
 

@@ -42,7 +42,7 @@ std::vector<int> summands(const Level& level, int rank);
 struct Tree {
   int parent = -1;                            ///< −1 at the root
   int end = 0;                                ///< this rank speaks for [rank, end)
-  std::vector<std::pair<int, int>> branches;  ///< [child, end) of those it speaks for, outermost first
+  std::vector<std::pair<int, int>> branches;  ///< [child, end) of those it speaks for, ascending
 };
 Tree tree(int ranks, int rank);
 /// A rank's place counted from the root on, and back.

@@ -90,14 +90,14 @@ TEST(Levels, ATreeReachesEveryRankOnceInLogarithmicallyManyMessages) {
       const Tree branch = tree(n, rank);
       ASSERT_EQ(branch.parent == -1, rank == 0);
       ASSERT_LE(std::ssize(branch.branches), 3 * log4(n));
-      int next = rank + 1;  // subtrees lie one after the other, the innermost first
-      for (auto it = branch.branches.rbegin(); it != branch.branches.rend(); ++it) {
-        ASSERT_EQ(it->first, next);
-        next = it->second;
-        ASSERT_TRUE(reached.insert(it->first).second);
-        ASSERT_EQ(tree(n, it->first).parent, rank);
-        ASSERT_EQ(tree(n, it->first).end, it->second);
-        depth[static_cast<std::size_t>(it->first)] = depth[static_cast<std::size_t>(rank)] + 1;
+      int next = rank + 1;  // subtrees lie one after the other
+      for (const auto& [child, end] : branch.branches) {
+        ASSERT_EQ(child, next);
+        next = end;
+        ASSERT_TRUE(reached.insert(child).second);
+        ASSERT_EQ(tree(n, child).parent, rank);
+        ASSERT_EQ(tree(n, child).end, end);
+        depth[static_cast<std::size_t>(child)] = depth[static_cast<std::size_t>(rank)] + 1;
       }
       ASSERT_EQ(next, branch.end);
       ASSERT_LE(depth[static_cast<std::size_t>(rank)], log4(n));

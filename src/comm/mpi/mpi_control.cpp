@@ -2,6 +2,7 @@
 
 #include <cstring>
 #include <deque>
+#include <ranges>
 #include <span>
 
 #include "base/error.h"
@@ -125,9 +126,8 @@ std::vector<std::string> gather(Messages& messages, std::string text, int root) 
   const Tree branch = tree(messages.size(), place_from(root, messages.rank(), messages.size()));
   std::string bundle;
   append_text(bundle, text);
-  for (auto child = branch.branches.rbegin(); child != branch.branches.rend(); ++child) {
-    bundle += messages.receive(rank_at(root, child->first, messages.size()));
-  }
+  for (const auto& [child, end] : branch.branches)
+    bundle += messages.receive(rank_at(root, child, messages.size()));
   if (branch.parent >= 0) {
     messages.send(rank_at(root, branch.parent, messages.size()), std::move(bundle));
     return {};
@@ -140,6 +140,7 @@ std::vector<std::string> gather(Messages& messages, std::string text, int root) 
   return result;
 }
 
+/// The farthest branch first, for it has the most below it.
 std::string scatter(Messages& messages, const std::vector<std::string>& texts, int root) {
   const int own = place_from(root, messages.rank(), messages.size());
   const Tree branch = tree(messages.size(), own);
@@ -151,7 +152,7 @@ std::string scatter(Messages& messages, const std::vector<std::string>& texts, i
     for (int place = 0; place < messages.size(); ++place)
       mine.push_back(texts[static_cast<std::size_t>(rank_at(root, place, messages.size()))]);
   }
-  for (const auto& [child, end] : branch.branches) {
+  for (const auto& [child, end] : std::views::reverse(branch.branches)) {
     std::string bundle;
     for (int place = child; place < end; ++place)
       append_text(bundle, mine[static_cast<std::size_t>(place - own)]);
@@ -163,7 +164,8 @@ std::string scatter(Messages& messages, const std::vector<std::string>& texts, i
 std::string broadcast(Messages& messages, std::string text, int root) {
   const Tree branch = tree(messages.size(), place_from(root, messages.rank(), messages.size()));
   if (branch.parent >= 0) text = messages.receive(rank_at(root, branch.parent, messages.size()));
-  for (const auto& [child, end] : branch.branches) messages.send(rank_at(root, child, messages.size()), text);
+  for (const auto& [child, end] : std::views::reverse(branch.branches))
+    messages.send(rank_at(root, child, messages.size()), text);
   return text;
 }
 
