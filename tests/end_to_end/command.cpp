@@ -181,12 +181,16 @@ Outcome Running::collect() {
   return outcome(status_, folder_.path());
 }
 
-bool wait_for(const std::function<bool()>& condition) {
-  for (int i = 0; i < 120'000; ++i) {
-    if (condition()) return true;
+bool Running::until(const std::function<bool()>& condition) const {
+  while (!condition()) {
+    siginfo_t ended{};
+    if (waitid(P_PID, static_cast<id_t>(child_), &ended, WEXITED | WNOHANG | WNOWAIT) != 0 ||
+        ended.si_pid != 0) {
+      return condition();
+    }
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }
-  return false;
+  return true;
 }
 
 namespace {

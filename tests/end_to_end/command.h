@@ -59,6 +59,8 @@ class Running {
   void signal(int number) const;
   /// Sends a signal to mpirun, which passes some on to the ranks.
   void signal_launcher(int number) const;
+  /// Waits until a condition holds; false when the command has ended before it did.
+  bool until(const std::function<bool()>& condition) const;
   /// SIGKILL for every process; returns when all are gone.
   void kill_all();
   /// Waits for its end.
@@ -70,8 +72,6 @@ class Running {
   pid_t child_ = -1;  ///< -1: ended, with this
   int status_ = 0;
 };
-/// Waits until a condition holds; false after ten minutes, when it never will on any machine.
-bool wait_for(const std::function<bool()>& condition);
 /// The text of a file; "" when there is none.
 std::string read(const std::filesystem::path& path);
 

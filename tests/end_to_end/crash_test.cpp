@@ -86,7 +86,7 @@ TEST_F(CrashTest, KilledAtEachPhaseOfASaveTheRunGoesOnFromTheNewestWholeCheckpoi
       fs::remove(mark);
       Running running(2, arguments(name), JIGSAW_TRAIN_CRASHING);
       if (all) {
-        ASSERT_TRUE(wait_for([&] { return fs::exists(mark); })) << crash;
+        ASSERT_TRUE(running.until([&] { return fs::exists(mark); })) << crash;
         running.kill_all();
       }
       EXPECT_NE(running.collect().exit_code, 0) << crash;
@@ -119,7 +119,7 @@ TEST_F(CrashTest, KilledAtAHundredRandomTimesTheRunIsTheOneThatNeverWas) {
     double pause = start * static_cast<double>(random() % 1000) / 1000;
     if (kills % 4 != 0) {
       const int saves = last + 1 + static_cast<int>(random() % 4);
-      ASSERT_TRUE(wait_for([&] { return newest_named("killed") >= saves; })) << last;
+      ASSERT_TRUE(running.until([&] { return newest_named("killed") >= saves; })) << last;
       pause = 0.005 * static_cast<double>(random() % 1000) / 1000;
     }
     std::this_thread::sleep_for(std::chrono::duration<double>(pause));

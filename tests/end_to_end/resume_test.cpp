@@ -80,7 +80,7 @@ TEST_P(SameMesh, AfterKillTheMetricsAreByteForByteThoseOfAnUninterruptedRun) {
     ASSERT_EQ(setenv("JIGSAW_CRASH", "1:0:4:stop", 1), 0);
     Running running(ranks, arguments("killed") + more, JIGSAW_TRAIN_CRASHING);
     unsetenv("JIGSAW_CRASH");
-    ASSERT_TRUE(wait_for([&] {
+    ASSERT_TRUE(running.until([&] {
       return fs::exists(mark) && std::ranges::count(read(folder_ / "killed/metrics.jsonl"), '\n') > 30;
     }));
     running.kill_all();
@@ -182,7 +182,7 @@ TEST_F(ResumeTest, ASignalEndsWithACheckpointAndExitCode75) {
     SCOPED_TRACE(whom);
     fs::remove_all(folder_ / "asked");
     Running running(ranks, arguments("asked") + "--set train.steps=100000");
-    ASSERT_TRUE(wait_for([&] { return read(folder_ / "asked/metrics.jsonl").size() > 500; }));
+    ASSERT_TRUE(running.until([&] { return read(folder_ / "asked/metrics.jsonl").size() > 500; }));
     ASSERT_EQ(running.ranks().size(), static_cast<std::size_t>(ranks));
     send(running, number);
     const Outcome stopped = running.collect();
@@ -195,7 +195,7 @@ TEST_F(ResumeTest, ASignalEndsWithACheckpointAndExitCode75) {
 
 TEST_F(ResumeTest, ARankThatHangsIsNamedByAnotherEvenIfItIsTheFirst) {
   Running running(3, arguments("hung") + "--set train.steps=100000 --set watchdog_seconds=5");
-  ASSERT_TRUE(wait_for([&] { return read(folder_ / "hung/metrics.jsonl").size() > 500; }));
+  ASSERT_TRUE(running.until([&] { return read(folder_ / "hung/metrics.jsonl").size() > 500; }));
   ASSERT_EQ(running.ranks().size(), 3U);
   kill(running.ranks().at(0), SIGSTOP);
   const Outcome ended = running.collect();
@@ -311,15 +311,15 @@ TEST_F(ResumeTest, ASaveThatFailsIsTriedAgainWhileTrainingGoesOn) {
   const auto says = [&](const std::string& text) {
     return read(folder_ / "run/log.txt").find(text) != std::string::npos;
   };
-  ASSERT_TRUE(wait_for([&] { return !read(folder / "latest").empty(); }));
+  ASSERT_TRUE(running.until([&] { return !read(folder / "latest").empty(); }));
   fs::rename(folder, away);
   std::ofstream(folder) << "a file where the folder was\n";
-  EXPECT_TRUE(wait_for([&] { return says("cannot be saved"); }));
+  EXPECT_TRUE(running.until([&] { return says("cannot be saved"); }));
   fs::remove(folder);
   fs::rename(away, folder);
   const std::string kept = read(folder / "latest");
   EXPECT_TRUE(fs::exists(folder / kept));
-  EXPECT_TRUE(wait_for([&] { return read(folder / "latest") != kept; }));
+  EXPECT_TRUE(running.until([&] { return read(folder / "latest") != kept; }));
   running.signal(SIGTERM);
   const Outcome outcome = running.collect();
   EXPECT_EQ(outcome.exit_code, 75) << outcome.err;
@@ -346,7 +346,7 @@ TEST_F(ResumeTest, ARunThatIsTakenBackOrStartedAnewForgetsWhatCameAfter) {
 
 TEST_F(ResumeTest, ASecondRunInOneRunDirectoryIsRefused) {
   Running running(1, arguments("run") + "--set train.steps=100000");
-  ASSERT_TRUE(wait_for([&] { return !read(folder_ / "run/metrics.jsonl").empty(); }));
+  ASSERT_TRUE(running.until([&] { return !read(folder_ / "run/metrics.jsonl").empty(); }));
   expect_one_error(run(2, arguments("run")), 2, "is in use by another run");
   running.signal(SIGTERM);
   EXPECT_EQ(running.collect().exit_code, 75);

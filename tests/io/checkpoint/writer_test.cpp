@@ -297,7 +297,11 @@ TEST_F(Writer, KilledAtAHundredRandomTimesTheLastOneIsWhole) {
     // Half of them as they start, half at any moment of a save after the next.
     if (round % 2 == 0) {
       const std::string before = text_of(folder_ + "/latest");
-      while (text_of(folder_ + "/latest") == before) ::usleep(100);
+      siginfo_t ended{};
+      while (text_of(folder_ + "/latest") == before && ended.si_pid == 0) {
+        ::usleep(100);
+        ::waitid(P_PID, static_cast<id_t>(child), &ended, WEXITED | WNOHANG | WNOWAIT);
+      }
     }
     ::usleep(static_cast<useconds_t>(random() % (round % 2 == 0 ? 4'000 : 30'000)));
     ::kill(child, SIGKILL);
