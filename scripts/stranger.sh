@@ -6,6 +6,7 @@
 #   core     on one core
 #   load     beside four busy loops
 #   nice     at the lowest priority
+#   bare     with /sys and /proc empty, as in some containers; needs root
 #   german   with LANG=de_DE.UTF-8 (package locales; localedef -i de_DE -f UTF-8 de_DE.UTF-8)
 #   user     by a user without rights, who builds a clone of what is committed in a path with blanks;
 #            needs root
@@ -21,7 +22,7 @@ while (($#)); do
   case "$1" in
     --build) folder=${2:?"needs a folder"} && shift ;;
     --) shift && break ;;
-    core | load | nice | german | user) conditions+=("$1") ;;
+    core | load | nice | bare | german | user) conditions+=("$1") ;;
     -h | --help) usage && exit ;;
     *) die "unknown condition $1; see --help" ;;
   esac
@@ -38,6 +39,11 @@ run_under() {
   case "$1" in
     core) taskset -c 0 "${tests[@]}" --test-dir "$folder" ;;
     nice) nice -n 19 "${tests[@]}" --test-dir "$folder" ;;
+    bare)
+      # shellcheck disable=SC2016
+      unshare -m sh -c 'mount -t tmpfs none /sys && mount -t tmpfs none /proc && exec "$@"' sh \
+        "${tests[@]}" --test-dir "$folder"
+      ;;
     german) LC_ALL='' LANG=de_DE.UTF-8 "${tests[@]}" --test-dir "$folder" ;;
     load)
       for _ in 1 2 3 4; do
