@@ -68,8 +68,9 @@ class MpiCommunicator : public Communicator {
     look_up();
   }
   ~MpiCommunicator() override {
-    if (!state_->finalized && state_->active.empty() && std::uncaught_exceptions() == 0)
-      MPI_Comm_free(&comm_);
+    if (state_->finalized || !state_->active.empty() || std::uncaught_exceptions() > 0) return;
+    const State::Lock lock = state_->lock();
+    MPI_Comm_free(&comm_);
   }
 
   int rank() const override { return rank_; }
@@ -124,6 +125,7 @@ std::unique_ptr<Pending::Operation> MpiCommunicator::do_start(Call call) {
                                     static_cast<int>(call.sequence % kTags), sent_counter(call.kind));
   transfer->own(Array(result));
   const Call& kept = transfer->own(std::move(call));
+  State::Lock lock = state_->lock();
   switch (kept.kind) {
     case Collective::kAllGather: {
       const std::vector<std::int64_t> first = piece_offsets(kept.counts);
@@ -155,8 +157,10 @@ std::unique_ptr<Pending::Operation> MpiCommunicator::do_start(Call call) {
     case Collective::kControl:
       fail("control values do not travel as arrays");
   }
-  state_->active.push_back(transfer);
-  transfer->step();  // the first messages go out now
+  state_->add(transfer);
+  lock.unlock();
+  // The first messages go out now, and what is under way goes on: no other call may come for long.
+  state_->progress();
   return std::make_unique<MpiOperation>(state_, transfer, result);
 }
 
@@ -360,6 +364,7 @@ void MpiCommunicator::exchange(MpiTransfer& transfer, const Call& call, const Ar
 std::unique_ptr<Communicator> MpiCommunicator::do_split(const std::string& label,
                                                         const std::vector<int>& members, std::int64_t) {
   while (!state_->active.empty()) state_->progress();
+  const State::Lock lock = state_->lock();
   const auto key = std::find(members.begin(), members.end(), rank_) - members.begin();
   MPI_Comm comm = MPI_COMM_NULL;
   check_mpi(MPI_Comm_split(comm_, members.front(), static_cast<int>(key), &comm), "MPI_Comm_split");

@@ -29,6 +29,7 @@ class Messages {
       throw CommError(concat("a control text of ", text.size(), " bytes is too large"));
     const std::string& kept = texts_.emplace_back(std::move(text));
     MPI_Request& request = requests_.emplace_back(MPI_REQUEST_NULL);
+    const MpiSession::State::Lock lock = state_.lock();
     check_mpi(
         MPI_Isend(kept.data(), static_cast<int>(kept.size()), MPI_CHAR, peer, kControlTag, comm_, &request),
         "MPI_Isend");
@@ -39,15 +40,20 @@ class Messages {
     int found = 0;
     MPI_Message message = MPI_MESSAGE_NULL;
     MPI_Status status;
-    while (found == 0) {
+    MpiSession::State::Lock lock = state_.lock();
+    while (true) {
       check_mpi(MPI_Improbe(peer, kControlTag, comm_, &found, &message, &status), "MPI_Improbe");
-      if (found == 0) state_.progress();
+      if (found != 0) break;
+      lock.unlock();
+      state_.progress();
+      lock.lock();
     }
     int bytes = 0;
     check_mpi(MPI_Get_count(&status, MPI_CHAR, &bytes), "MPI_Get_count");
     std::string text(static_cast<std::size_t>(bytes), '\0');
     MPI_Request request = MPI_REQUEST_NULL;
     check_mpi(MPI_Imrecv(text.data(), bytes, MPI_CHAR, &message, &request), "MPI_Imrecv");
+    lock.unlock();
     wait_for(request);
     return text;
   }
@@ -60,7 +66,10 @@ class Messages {
   void wait_for(MPI_Request& request) {
     int done = 0;
     while (done == 0) {
-      check_mpi(MPI_Test(&request, &done, MPI_STATUS_IGNORE), "MPI_Test");
+      {
+        const MpiSession::State::Lock lock = state_.lock();
+        check_mpi(MPI_Test(&request, &done, MPI_STATUS_IGNORE), "MPI_Test");
+      }
       if (done == 0) state_.progress();
     }
   }

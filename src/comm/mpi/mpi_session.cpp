@@ -46,7 +46,7 @@ int initialize() {
   if (initialized != 0) throw CommError("MPI is initialised once per process: keep one MpiSession");
   if (ranks_exceed_cores()) setenv("OMPI_MCA_mpi_yield_when_idle", "1", 0);
   int provided = 0;
-  check_mpi(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided), "MPI_Init_thread");
+  check_mpi(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &provided), "MPI_Init_thread");
   check_mpi(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
   return provided;
 }
@@ -67,20 +67,28 @@ void check_mpi(int code, const std::string& what) {
   throw CommError(concat(what, " failed: ", std::string(text.data(), static_cast<std::size_t>(length))));
 }
 
+void MpiSession::State::add(std::shared_ptr<MpiTransfer> transfer) {
+  active.push_back(std::move(transfer));
+  if (background) background->set_busy(true);
+}
+
 void MpiSession::State::progress() {
+  const Lock held = lock();
   // A stage may throw; what is done by then is dropped the next time.
   for (const auto& transfer : active) transfer->step();
   std::erase_if(active, [](const auto& transfer) { return transfer->done(); });
+  if (background && active.empty()) background->set_busy(false);
 }
 
 void MpiSession::State::finish(const MpiTransfer& transfer) {
   while (!transfer.done()) progress();
 }
 
-void abort_job(const MpiSession::State& state, int exit_code) {
+void abort_job(MpiSession::State& state, int exit_code) {
   std::fflush(nullptr);
   int is_main = 0;
   if (state.threads_may_call || (MPI_Is_thread_main(&is_main) == MPI_SUCCESS && is_main != 0)) {
+    const auto lock = state.threads_may_call ? MpiSession::State::Lock() : state.lock();
     MPI_Abort(MPI_COMM_WORLD, exit_code);
   }
   std::_Exit(exit_code);
@@ -111,9 +119,16 @@ MpiSession::MpiSession(const MpiOptions& options) : state_(std::make_shared<Stat
         concat("the launcher started ", *promised, " ranks, but MPI connects ", delivered,
                ": use the mpirun of the Open MPI this program was built with, or `srun --mpi=pmix`"));
   }
+  if (provided >= MPI_THREAD_SERIALIZED && delivered > 1)
+    state_->background = std::make_unique<ProgressThread>(state_->mpi, options.progress_seconds);
+}
+
+void MpiSession::set_progress(double seconds) {
+  if (state_->background) state_->background->set_interval(seconds);
 }
 
 MpiSession::~MpiSession() {
+  state_->background.reset();
   if (std::uncaught_exceptions() > 0 || !state_->active.empty()) {
     MPI_Abort(MPI_COMM_WORLD, static_cast<int>(ExitCode::kInternal));
   }

@@ -14,12 +14,17 @@ std::optional<int> launched_ranks();
 struct MpiOptions {
   /// Elements in one MPI message, whose counts are 32-bit; larger transfers are sent in several.
   std::int64_t largest_count = INT32_MAX;
+  /// How often transfers are moved on while kernels run, see MpiSession; 0: only by calls of the rank itself.
+  double progress_seconds = 1e-4;
 };
 
 /// MPI for the life of the process: initialised here, finalised with it. Made once, on the main thread,
-/// which then makes all MPI calls (except abort). Errors of MPI are CommError with MPI's own text. Left by
-/// an exception or with a transfer under way, it ends the job with exit code 1 rather than wait for peers
-/// that may never come: catch errors inside, and call abort().
+/// which then makes all MPI calls (except abort). But MPI moves what does not fit one message of its own only
+/// while somebody calls it, and a rank that computes does not. So while transfers are under way a second
+/// thread calls it now and then, where MPI allows several threads (one at a time); it moves bytes and does
+/// nothing else: sums are formed, and memory is freed, by the rank. Errors of MPI are CommError with MPI's
+/// own text. Left by an exception or with a transfer under way, it ends the job with exit code 1 rather than
+/// wait for peers that may never come: catch errors inside, and call abort().
 ///
 /// Throws ConfigError when MPI has fewer ranks than the launcher promised.
 class MpiSession {
@@ -33,6 +38,8 @@ class MpiSession {
 
   int rank() const;
   int size() const;
+  /// Changes MpiOptions::progress_seconds.
+  void set_progress(double seconds);
   /// All ranks; valid while the session lives. Collective.
   std::unique_ptr<Communicator> world(Context& context);
 

@@ -3,10 +3,12 @@
 #include <mpi.h>
 
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
 #include "comm/mpi/mpi_session.h"
+#include "comm/mpi/progress_thread.h"
 
 namespace jigsaw {
 
@@ -22,6 +24,14 @@ struct MpiSession::State {
   bool finalized = false;
   bool threads_may_call = false;  ///< whether MPI allows calls from any thread
   std::vector<std::shared_ptr<MpiTransfer>> active;
+  /// Held by whoever calls MPI, apart from blocking calls while nothing is under way.
+  std::mutex mpi;
+  std::unique_ptr<ProgressThread> background;  ///< null where MPI allows one thread only
+
+  using Lock = std::unique_lock<std::mutex>;
+  Lock lock() { return Lock(mpi); }
+  /// A transfer was started; holds the lock.
+  void add(std::shared_ptr<MpiTransfer> transfer);
 
   /// Lets every transfer progress and drops those that are done.
   void progress();
@@ -31,7 +41,7 @@ struct MpiSession::State {
 
 /// Ends the job. Where MPI does not allow its calls on this thread (a watchdog's) the process ends with the
 /// exit code instead, without MPI_Finalize, at which launchers end the others.
-void abort_job(const MpiSession::State& state, int exit_code);
+void abort_job(MpiSession::State& state, int exit_code);
 
 /// A communicator over all ranks of `comm`, which it owns.
 std::unique_ptr<Communicator> make_mpi_communicator(Context& context,

@@ -1,0 +1,48 @@
+#include "comm/mpi/progress_thread.h"
+
+#define OMPI_SKIP_MPICXX 1
+#include <mpi.h>
+
+#include <chrono>
+
+namespace jigsaw {
+
+ProgressThread::ProgressThread(std::mutex& mpi, double seconds)
+    : mpi_(mpi), seconds_(seconds), thread_([this] { run(); }) {}
+
+ProgressThread::~ProgressThread() {
+  {
+    const std::lock_guard lock(mutex_);
+    ends_ = true;
+  }
+  changed_.notify_all();
+  thread_.join();
+}
+
+void ProgressThread::set_interval(double seconds) {
+  {
+    const std::lock_guard lock(mutex_);
+    seconds_ = seconds;
+  }
+  changed_.notify_all();
+}
+
+void ProgressThread::run() {
+  // Being woken for each transfer would cost more than looking now and then whether there is one.
+  constexpr double kIdle = 5;
+  std::unique_lock lock(mutex_);
+  while (!ends_) {
+    if (seconds_ <= 0) {
+      changed_.wait(lock);
+      continue;
+    }
+    changed_.wait_for(lock, std::chrono::duration<double>(busy_ ? seconds_ : kIdle * seconds_));
+    if (ends_ || !busy_ || !mpi_.try_lock()) continue;
+    // Looks at what came in, as any call does, and receives nothing.
+    int found = 0;
+    MPI_Iprobe(0, 0, MPI_COMM_SELF, &found, MPI_STATUS_IGNORE);
+    mpi_.unlock();
+  }
+}
+
+}  // namespace jigsaw

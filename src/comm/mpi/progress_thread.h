@@ -1,0 +1,35 @@
+#pragma once
+#include <atomic>
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+
+namespace jigsaw {
+
+/// Calls MPI at intervals while transfers are under way, so that they progress while the rank computes.
+class ProgressThread {
+ public:
+  /// @param mpi      held by whoever calls MPI; while another does, this thread need not.
+  /// @param seconds  between calls; 0: none.
+  ProgressThread(std::mutex& mpi, double seconds);
+  ~ProgressThread();
+  ProgressThread(const ProgressThread&) = delete;
+  ProgressThread& operator=(const ProgressThread&) = delete;
+
+  void set_interval(double seconds);
+  /// Whether transfers are under way.
+  void set_busy(bool busy) { busy_ = busy; }
+
+ private:
+  void run();
+
+  std::mutex& mpi_;
+  std::mutex mutex_;  // before mpi_
+  std::condition_variable changed_;
+  double seconds_;
+  std::atomic<bool> busy_ = false;
+  bool ends_ = false;
+  std::thread thread_;
+};
+
+}  // namespace jigsaw
