@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "comm/comm_cases.h"
+#include "comm/thread/virtual_clock.h"
 
 namespace jigsaw {
 namespace {
@@ -127,7 +128,8 @@ TEST(RunRanks, NoWaitIsEndless) {
     if (comm.rank() == 0) comm.barrier();
   });
   EXPECT_NE(
-      ended.find("rank 0 waits in control all_reduce #0 of 0 values on world for rank 1, and rank 1 has ended"),
+      ended.find(
+          "rank 0 waits in control all_reduce #0 of 0 values on world for rank 1, and rank 1 has ended"),
       std::string::npos)
       << ended;
 }
@@ -176,7 +178,7 @@ TEST(RunRanks, ResultsBelongToOneRank) {
 }
 
 /// 2 ranks, 1 MB to each other at 10 MB/s after 20 ms: 120 ms, during which the ranks may compute.
-TEST(RunRanks, SimulatedTransfersTakeTheirTimeAndOverlap) {
+TEST(RunRanks, SimulatedTransfersTakeTheirTime) {
   const ThreadOptions options{.latency_seconds = 0.02, .bytes_per_second = 1e7};
   run_ranks(2, options, make_host_context, [](Communicator& comm) {
     const std::vector<std::int64_t> counts = {250000, 250000};
@@ -193,6 +195,81 @@ TEST(RunRanks, SimulatedTransfersTakeTheirTimeAndOverlap) {
     pending.wait();
     EXPECT_GE(seconds_since(begin), 0.119);
   });
+}
+
+class VirtualTime : public ::testing::Test {
+ protected:
+  static constexpr double kClose = 1e-12;
+
+  void run(const std::function<Context(int)>& context, const std::function<void(Communicator&)>& body) {
+    run_ranks(2, {.latency_seconds = 0.02, .bytes_per_second = 1e7}, clock_, context, body);
+  }
+  static void compute(Communicator& comm, double seconds) { comm.context().tally().flops += seconds; }
+
+  VirtualClock clock_{2, {.flops_per_second = 1, .memory_bytes_per_second = 10}};
+};
+
+TEST_F(VirtualTime, KernelsAndTransfersGoOnTogether) {
+  run(make_host_context, [](Communicator& comm) {
+    const std::vector<std::int64_t> counts = {250000, 250000};
+    Pending pending = comm.start_all_gather(zeros(comm, 250000), counts);
+    EXPECT_FALSE(pending.poll());
+    compute(comm, 0.1);
+    pending.wait();
+    comm.context().tally().bytes += 10;
+  });
+  for (int rank = 0; rank < 2; ++rank) {
+    EXPECT_NEAR(clock_.of(rank).now, 1.12, kClose);
+    EXPECT_NEAR(clock_.of(rank).computed, 1.1, kClose);
+    EXPECT_NEAR(clock_.of(rank).stalled, 0.02, kClose);
+    EXPECT_NEAR(clock_.of(rank).calls.at(0).computed, 0.1, kClose);
+  }
+}
+
+TEST_F(VirtualTime, ALinkServesInOrderAndALateRankHoldsUpThoseWhoWaitForIt) {
+  run([](int) { return Context::make_meta(); },
+      [](Communicator& comm) {
+        const int other = 1 - comm.rank();
+        const Array data(comm.context(), {250000}, DType::kFloat32);
+        const Message there{other, 0, 250000};
+        if (comm.rank() == 1) compute(comm, 1);
+        // Rank 0 sends 1 MB and receives nothing, then the other way.
+        const std::span<const Message> some(&there, 1), none;
+        Pending first =
+            comm.start_exchange(data, comm.rank() == 0 ? some : none, comm.rank() == 1 ? some : none, 250000);
+        Pending second =
+            comm.start_exchange(data, comm.rank() == 1 ? some : none, comm.rank() == 0 ? some : none, 250000);
+        second.wait();
+        first.wait();
+      });
+  EXPECT_NEAR(clock_.of(0).calls.at(0).arrived, 0.12, kClose);  // what it sends waits for nobody
+  EXPECT_NEAR(clock_.of(0).calls.at(1).arrived, 1.22, kClose);
+  EXPECT_NEAR(clock_.of(1).calls.at(0).arrived, 1.12, kClose);
+  EXPECT_NEAR(clock_.seconds(), 1.22, kClose);
+  EXPECT_NE(clock_.longest_waits(1).find("rank 0: exchange #1"), std::string::npos)
+      << clock_.longest_waits(1);
+}
+
+/// Whichever thread runs first.
+TEST_F(VirtualTime, IsTheSameEachTime) {
+  std::vector<double> seconds;
+  for (int time = 0; time < 20; ++time) {
+    clock_ = {2, {.flops_per_second = 1, .memory_bytes_per_second = 10}};
+    run([](int) { return Context::make_meta(); },
+        [&](Communicator& comm) {
+          const Array data(comm.context(), {1000}, DType::kFloat32);
+          if ((time + comm.rank()) % 2 == 0) pause(0.001);
+          for (int i = 0; i < 10; ++i) {
+            Pending pending = comm.start_all_reduce(data);
+            compute(comm, 0.01 * (1 + comm.rank() * i));
+            if (!pending.poll()) compute(comm, 0.1);
+            pending.wait();
+          }
+          comm.barrier();
+        });
+    seconds.push_back(clock_.seconds());
+    EXPECT_EQ(seconds.back(), seconds.front());
+  }
 }
 
 }  // namespace

@@ -15,7 +15,7 @@ struct MpiOptions {
   /// Elements in one MPI message, whose counts are 32-bit; larger transfers are sent in several.
   std::int64_t largest_count = INT32_MAX;
   /// How often transfers are moved on while kernels run, see MpiSession; 0: only by calls of the rank itself.
-  double progress_seconds = 1e-4;
+  double progress_seconds = 2e-4;
 };
 
 /// MPI for the life of the process: initialised here, finalised with it. Made once, on the main thread,

@@ -47,7 +47,7 @@ bool agree(const Call& a, const Call& b) {
 }  // namespace
 
 /// Whoever agrees with the first agrees with all.
-std::string Round::arrive(int rank, Call call, Array result, Clock::time_point ready) {
+std::string Round::arrive(int rank, Call call, Array result, double sent) {
   const auto own = static_cast<std::size_t>(rank);
   if (!first_) first_ = rank;
   const auto first = static_cast<std::size_t>(*first_);
@@ -58,7 +58,7 @@ std::string Round::arrive(int rank, Call call, Array result, Clock::time_point r
   }
   calls_[own] = std::move(call);
   results_[own] = std::move(result);
-  ready_ = std::max(ready_, ready);
+  sent_[own] = sent;
   ++arrived_;
   return complete() ? cross_check() : "";
 }
@@ -97,6 +97,15 @@ std::string Round::check_messages(std::size_t from, std::size_t to) const {
   };
   return concat(calls_[from]->describe(), ": rank ", names_[from], " sends messages of ", counts(sends),
                 " elements to rank ", names_[to], ", which expects ", counts(receives));
+}
+
+double Round::arrival(int rank) const {
+  const auto own = static_cast<std::size_t>(rank);
+  if (calls_[own]->kind != Collective::kExchange) return *std::max_element(sent_.begin(), sent_.end());
+  double last = sent_[own];
+  for (const Message& message : calls_[own]->receives)
+    last = std::max(last, sent_[static_cast<std::size_t>(message.peer)]);
+  return last;
 }
 
 std::optional<int> Round::claim() {
@@ -140,6 +149,7 @@ Sent Round::sent_by_control(int rank) const {
 
 void Round::run(int index) {
   const auto own = static_cast<std::size_t>(index);
+  if (results_[own].defined() && results_[own].device() == Device::kMeta) return;
   switch (calls_[own]->kind) {
     case Collective::kAllGather:
       return gather(own);

@@ -1,5 +1,4 @@
 #pragma once
-#include <chrono>
 #include <condition_variable>
 #include <optional>
 #include <string>
@@ -16,19 +15,19 @@ namespace jigsaw {
 /// Everything but run() is guarded by the world's mutex.
 class Round {
  public:
-  using Clock = std::chrono::steady_clock;
-
   /// `names` are the ranks' numbers in the whole job, for messages.
   explicit Round(std::vector<int> names)
-      : names_(std::move(names)), calls_(names_.size()), results_(names_.size()) {}
+      : names_(std::move(names)), calls_(names_.size()), results_(names_.size()), sent_(names_.size()) {}
 
   /// A rank's part; returns what is wrong with it beside those who came before, or "".
-  std::string arrive(int rank, Call call, Array result, Clock::time_point ready);
+  ///
+  /// @param sent  when what the rank sends and receives has passed its link.
+  std::string arrive(int rank, Call call, Array result, double sent);
   bool complete() const { return arrived_ == calls_.size(); }
   bool has(int rank) const { return calls_[static_cast<std::size_t>(rank)].has_value(); }
   const Call& call(int rank) const { return *calls_[static_cast<std::size_t>(rank)]; }
-  /// When the simulated transfer ends.
-  Clock::time_point ready() const { return ready_; }
+  /// When all that a rank receives has passed its own link and those of its senders. Complete rounds only.
+  double arrival(int rank) const;
 
   /// A task nobody has, or none.
   std::optional<int> claim();
@@ -67,7 +66,7 @@ class Round {
   std::size_t arrived_ = 0;
   std::size_t claimed_ = 0;
   std::size_t finished_ = 0;
-  Clock::time_point ready_{};
+  std::vector<double> sent_;
 };
 
 }  // namespace jigsaw

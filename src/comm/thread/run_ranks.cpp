@@ -12,11 +12,47 @@ namespace jigsaw {
 
 namespace {
 
+/// Bytes that a call brings to a rank of so many.
+double received_bytes(const Call& call, int rank, int size) {
+  const auto sum = [](const std::vector<std::int64_t>& counts) {
+    return std::accumulate(counts.begin(), counts.end(), std::int64_t{0});
+  };
+  const auto own = static_cast<std::size_t>(rank);
+  std::int64_t elements = 0;
+  switch (call.kind) {
+    case Collective::kAllGather:
+      elements = sum(call.counts) - call.counts[own];
+      break;
+    case Collective::kReduceScatter:
+      elements = (size - 1) * call.counts[own];
+      break;
+    case Collective::kAllReduce:
+      return call.sent_bytes;
+    case Collective::kAllToAll:
+      elements = sum(call.receive_counts) - call.receive_counts[own];
+      break;
+    case Collective::kBroadcast:
+      elements = call.root == rank ? 0 : call.send.count();
+      break;
+    case Collective::kExchange:
+      for (const Message& message : call.receives) elements += message.peer == rank ? 0 : message.count;
+      break;
+    case Collective::kControl:
+      return 0;
+  }
+  return static_cast<double>(elements * size_of(call.send.dtype()));
+}
+
 class ThreadOperation : public Pending::Operation {
  public:
   ThreadOperation(std::shared_ptr<World> world, std::shared_ptr<Group> group, std::shared_ptr<Round> round,
-                  int rank)
-      : world_(std::move(world)), group_(std::move(group)), round_(std::move(round)), rank_(rank) {}
+                  int rank, World::Transfer transfer, Context& context)
+      : world_(std::move(world)),
+        group_(std::move(group)),
+        round_(std::move(round)),
+        rank_(rank),
+        transfer_(transfer),
+        context_(context) {}
 
   /// Peers may still read what was sent. When an exception passes they end, too, and nothing is read.
   ~ThreadOperation() override {
@@ -34,16 +70,20 @@ class ThreadOperation : public Pending::Operation {
     await_arrivals(lock);
     help(lock);
     world_->wait(lock, round_->changed, [this] { return round_->finished(); });
-    if (round_->ready() > Round::Clock::now()) world_->sleep(lock, round_->changed, round_->ready());
+    world_->wait_for(lock, round_->changed, world_rank(), context_.tally(), transfer_,
+                     round_->arrival(rank_));
     return round_->take(rank_);
   }
 
   bool poll() override {
     World::Lock lock = world_->lock();
     world_->check(lock);
+    // What has arrived by virtual time does not depend on which thread runs first.
+    if (world_->clock() != nullptr) await_arrivals(lock);
     if (!round_->complete()) return false;
     help(lock);
-    return round_->finished() && round_->ready() <= Round::Clock::now();
+    return round_->finished() &&
+           world_->is_past(lock, world_rank(), context_.tally(), round_->arrival(rank_));
   }
 
   void await_arrivals(World::Lock& lock) {
@@ -51,9 +91,8 @@ class ThreadOperation : public Pending::Operation {
     const bool in_time = world_->wait(lock, round_->changed,
                                       [&] { return round_->complete() || (lost = lost_rank(lock)) >= 0; });
     if (in_time && lost < 0) return;
-    const std::string where =
-        concat("rank ", group_->members[static_cast<std::size_t>(rank_)], " waits in ",
-               round_->call(rank_).describe(), " on ", group_->label, " for ", missing());
+    const std::string where = concat("rank ", world_rank(), " waits in ", round_->call(rank_).describe(),
+                                     " on ", group_->label, " for ", missing());
     const std::string reason =
         lost >= 0 ? concat(where, ", and rank ", lost, " has ended")
                   : concat(where, " since ", world_->options().time_limit_seconds, " seconds");
@@ -62,6 +101,8 @@ class ThreadOperation : public Pending::Operation {
   }
 
  private:
+  int world_rank() const { return group_->members[static_cast<std::size_t>(rank_)]; }
+
   /// Runs tasks that nobody else has, without the lock.
   void help(World::Lock& lock) {
     while (const std::optional<int> task = round_->claim()) {
@@ -97,6 +138,8 @@ class ThreadOperation : public Pending::Operation {
   std::shared_ptr<Group> group_;
   std::shared_ptr<Round> round_;
   int rank_;
+  World::Transfer transfer_;
+  Context& context_;
   bool waited_ = false;
   int exceptions_ = std::uncaught_exceptions();
 };
@@ -151,11 +194,12 @@ class ThreadCommunicator : public Communicator {
     const std::int64_t sequence = call.sequence;
     const World::Lock lock = world_->lock();
     world_->check(lock);
-    const Round::Clock::time_point ready =
-        world_->transfer(lock, group_->members[static_cast<std::size_t>(rank_)], call.sent_bytes);
+    const double bytes = std::max(call.sent_bytes, received_bytes(call, rank_, size()));
+    const World::Transfer transfer = world_->start(lock, group_->members[static_cast<std::size_t>(rank_)],
+                                                   context().tally(), call, label(), bytes);
     std::shared_ptr<Round> round = group_->rounds[sequence];
     if (!round) round = group_->rounds[sequence] = std::make_shared<Round>(group_->members);
-    const std::string wrong = round->arrive(rank_, std::move(call), std::move(result), ready);
+    const std::string wrong = round->arrive(rank_, std::move(call), std::move(result), transfer.sent);
     if (!wrong.empty()) {
       const std::string reason = concat("on ", label(), " ", wrong);
       world_->fail(lock, reason);
@@ -165,7 +209,7 @@ class ThreadCommunicator : public Communicator {
       group_->rounds.erase(sequence);
       round->changed.notify_all();
     }
-    return {std::make_unique<ThreadOperation>(world_, group_, round, rank_), round};
+    return {std::make_unique<ThreadOperation>(world_, group_, round, rank_, transfer, context()), round};
   }
 
   std::shared_ptr<World> world_;
@@ -189,21 +233,21 @@ class FirstError {
   std::exception_ptr error_;
 };
 
-}  // namespace
-
-void run_ranks(int ranks, const ThreadOptions& options, const std::function<Context(int rank)>& make_context,
-               const std::function<void(Communicator&)>& body) {
-  const auto world = std::make_shared<World>(ranks, options);
+void run(int ranks, const ThreadOptions& options, VirtualClock* clock,
+         const std::function<Context(int rank)>& make_context,
+         const std::function<void(Communicator&)>& body) {
+  const auto world = std::make_shared<World>(ranks, options, clock);
   std::vector<int> members(static_cast<std::size_t>(ranks));
   std::iota(members.begin(), members.end(), 0);
   const auto group = std::make_shared<Group>(members, "world");
   FirstError first;
-  const auto run = [&](int rank) {
+  const auto run_rank = [&](int rank) {
     std::string error;
     try {
       Context context = make_context(rank);
       ThreadCommunicator communicator(context, world, group, rank);
       body(communicator);
+      world->end_time(world->lock(), rank, context.tally());
     } catch (const std::exception& thrown) {
       first.keep(std::current_exception());
       error = thrown.what();
@@ -217,9 +261,22 @@ void run_ranks(int ranks, const ThreadOptions& options, const std::function<Cont
   };
   {
     std::vector<std::jthread> threads;
-    for (int rank = 0; rank < ranks; ++rank) threads.emplace_back(run, rank);
+    for (int rank = 0; rank < ranks; ++rank) threads.emplace_back(run_rank, rank);
   }
   first.rethrow();
+}
+
+}  // namespace
+
+void run_ranks(int ranks, const ThreadOptions& options, const std::function<Context(int rank)>& make_context,
+               const std::function<void(Communicator&)>& body) {
+  run(ranks, options, nullptr, make_context, body);
+}
+
+void run_ranks(int ranks, const ThreadOptions& options, VirtualClock& clock,
+               const std::function<Context(int rank)>& make_context,
+               const std::function<void(Communicator&)>& body) {
+  run(ranks, options, &clock, make_context, body);
 }
 
 void run_ranks(int ranks, const std::function<void(Communicator&)>& body) {

@@ -1,4 +1,5 @@
 #pragma once
+#include <chrono>
 #include <condition_variable>
 #include <exception>
 #include <map>
@@ -10,6 +11,7 @@
 
 #include "comm/thread/round.h"
 #include "comm/thread/run_ranks.h"
+#include "comm/thread/virtual_clock.h"
 
 namespace jigsaw {
 
@@ -19,12 +21,15 @@ class World {
  public:
   using Lock = std::unique_lock<std::mutex>;
 
-  World(int ranks, const ThreadOptions& options)
+  World(int ranks, const ThreadOptions& options, VirtualClock* clock)
       : options_(options),
+        clock_(clock),
         ended_(static_cast<std::size_t>(ranks), false),
-        sent_(static_cast<std::size_t>(ranks)) {}
+        free_(static_cast<std::size_t>(ranks), 0.0) {}
 
   const ThreadOptions& options() const { return options_; }
+  /// Null where time is that of the wall.
+  VirtualClock* clock() const { return clock_; }
   Lock lock() { return Lock(mutex_); }
 
   /// Throws CommError when the job has failed. Holds the lock, as all below do.
@@ -38,22 +43,33 @@ class World {
   /// the time limit.
   template <typename F>
   bool wait(Lock& lock, std::condition_variable& changed, F condition) {
-    const auto limit = Round::Clock::now() + std::chrono::duration_cast<Round::Clock::duration>(
-                                                 std::chrono::duration<double>(options_.time_limit_seconds));
+    const auto limit =
+        std::chrono::steady_clock::now() + std::chrono::duration_cast<std::chrono::steady_clock::duration>(
+                                               std::chrono::duration<double>(options_.time_limit_seconds));
     return wait_until(lock, changed, limit, condition);
   }
-  /// When what a rank starts to send now has arrived.
-  Round::Clock::time_point transfer(const Lock&, int rank, double bytes);
-  /// Waits until this moment; throws when the job fails.
-  void sleep(Lock& lock, std::condition_variable& changed, Round::Clock::time_point until) {
-    wait_until(lock, changed, until, [] { return false; });
-  }
+
+  /// A rank starts to send and receive.
+  struct Transfer {
+    double sent = 0;         ///< when it has passed the rank's link, and the latency
+    std::size_t number = 0;  ///< of the call on the virtual clock
+  };
+  Transfer start(const Lock&, int rank, const Tally& tally, const Call& call, const std::string& group,
+                 double bytes);
+  /// Whether it is later than this for a rank.
+  bool is_past(const Lock&, int rank, const Tally& tally, double moment);
+  /// The rank waits for a transfer until this moment; throws when the job fails.
+  void wait_for(Lock& lock, std::condition_variable& changed, int rank, const Tally& tally,
+                const Transfer& transfer, double moment);
+  /// It ends.
+  void end_time(const Lock&, int rank, const Tally& tally);
 
  private:
   /// Each call has a condition of its own, so that its end wakes those who wait for it and not hundreds of
   /// other ranks; a failure, or the end of a rank, wakes all that are known here.
   template <typename F>
-  bool wait_until(Lock& lock, std::condition_variable& changed, Round::Clock::time_point limit, F condition) {
+  bool wait_until(Lock& lock, std::condition_variable& changed, std::chrono::steady_clock::time_point limit,
+                  F condition) {
     const auto known = waited_for_.insert(&changed);
     const bool in_time = changed.wait_until(lock, limit, [&] { return failed_ || condition(); });
     waited_for_.erase(known);
@@ -61,14 +77,17 @@ class World {
     return in_time;
   }
   void wake_all();
+  /// A rank's seconds since some moment.
+  double now(int rank, const Tally& tally);
 
   ThreadOptions options_;
+  VirtualClock* clock_;
   std::mutex mutex_;
   std::multiset<std::condition_variable*> waited_for_;
   bool failed_ = false;
   std::string reason_;
   std::vector<bool> ended_;
-  std::vector<Round::Clock::time_point> sent_;  ///< by rank: when its last call has gone out
+  std::vector<double> free_;  ///< by rank: when its link has served all calls
 };
 
 /// The ranks of one communicator: the calls under way, by sequence, and the groups being split off.
