@@ -32,6 +32,9 @@ class PlanSpace {
   double least_in(const Trace::Node& node, std::size_t i, const Decision& decision) const;
   double least_out(const Trace::Node& node, const Decision& decision) const;
 
+  /// Transfers whose cost was found so far.
+  std::int64_t transfers() const { return transfers_; }
+
  private:
   /// For each axis the number of a row, or -1 for all-Replicate.
   using AxisRows = std::array<int, kMaxAxes>;
@@ -41,6 +44,7 @@ class PlanSpace {
   }
   Layout layout(int v, const Placements& p) const { return {value(v).shape, p}; }
   double transfer(const Layout& from, const Layout& to) const {
+    ++transfers_;
     return transfer_cost(mesh_, from, to, model_.element_bytes).seconds(model_);
   }
   /// How often backward makes the result again if it does: brings the operands to their row, and it home.
@@ -66,6 +70,7 @@ class PlanSpace {
   std::vector<int> reads_;              // by value: how often backward reads it, at most
   std::vector<std::vector<Row>> rows_;  // by operation: without Partial inputs, in the units of neighbours
   std::vector<std::vector<Placements>> homes_;
+  mutable std::int64_t transfers_ = 0;
   std::vector<AxisSet> always_cut_;  // by value: the axes that cut it in all its homes
 };
 

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "parallel/counted_plan.h"
 #include "parallel/plan_space.h"
 
 namespace jigsaw {
@@ -54,6 +55,8 @@ class Search {
   }
 
   Plan run();
+  /// See CountedPlan.
+  std::int64_t looked_at() const { return looked_at_ + space_.transfers(); }
 
  private:
   // A state: which home each live activation has (by value number), in order of value.
@@ -117,9 +120,10 @@ class Search {
   const Trace& trace_;
   const PlanSpace space_;
   std::vector<int> last_use_;
-  std::vector<std::vector<Option>> choices_;       // by operation, in ascending order of `least`
-  std::vector<Edges> edges_;                       // by operation
-  std::vector<double> least_rest_;                 // what the operations from each on cost at least
+  std::vector<std::vector<Option>> choices_;  // by operation, in ascending order of `least`
+  std::vector<Edges> edges_;                  // by operation
+  std::vector<double> least_rest_;            // what the operations from each on cost at least
+  std::int64_t looked_at_ = 0;
   std::vector<std::map<Homes, Reached>> reached_;  // before each operation, and after the last
 };
 
@@ -211,6 +215,7 @@ double Search::arrival(std::size_t n, int v, int home, double slack) {
   const double least = choices_[next][0].least;
   arrival = {kNever, slack};
   for (const Option& choice : choices_[next]) {
+    ++looked_at_;
     if (choice.least - least > std::min(slack, arrival.seconds)) break;
     arrival.seconds = std::min(arrival.seconds, choice.least - choice.least_in[i] - least +
                                                     in_seconds(next, i, home, choice.wants[i]));
@@ -225,6 +230,7 @@ void Search::offer(std::size_t n, const std::vector<int>& homes, const Homes* st
   for (std::size_t c = 0; c < choices_[n].size(); ++c) {
     const Option& choice = choices_[n][c];
     if (seconds + choice.least > left) break;
+    ++looked_at_;
     double total = seconds + choice.seconds;
     Given& best = given[static_cast<std::size_t>(choice.gives)];
     const double bound = std::min(left - choice.least_out, best.seconds);
@@ -241,6 +247,7 @@ std::vector<Search::Given> Search::place(std::size_t n, const std::vector<Given>
   std::vector<Given> placed(homes.size());
   for (std::size_t give = 0; give < given.size(); ++give) {
     if (given[give].seconds > left) continue;
+    looked_at_ += std::ssize(homes);
     for (std::size_t h = 0; h < homes.size(); ++h) {
       const double seconds = given[give].seconds + out_seconds(n, static_cast<int>(give), homes[h]);
       if (seconds > left || seconds >= placed[h].seconds) continue;
@@ -295,6 +302,7 @@ void Search::extend(std::size_t n, double limit) {
     by_alive[alive_after(state)].emplace_back(&state, cost.seconds);
   }
   const auto reach = [&](Homes alive, const Given& from, const Homes* state, double seconds) {
+    ++looked_at_;
     for (std::size_t o = 0; o < node.outputs.size(); ++o) {
       if (stays(node.outputs[o])) alive.emplace_back(node.outputs[o], home_of(n, o, from.homes));
     }
@@ -374,8 +382,14 @@ Plan Search::run() {
 
 }  // namespace
 
+CountedPlan make_counted_plan(const Trace& trace, const MeshShape& mesh, const CostModel& model) {
+  Search search(trace, mesh, model);
+  Plan plan = search.run();
+  return {std::move(plan), search.looked_at()};
+}
+
 Plan make_plan(const Trace& trace, const MeshShape& mesh, const CostModel& model) {
-  return Search(trace, mesh, model).run();
+  return make_counted_plan(trace, mesh, model).plan;
 }
 
 std::string Plan::to_string(const Trace& trace, const MeshShape& mesh) const {

@@ -2,11 +2,14 @@
 // ranks.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "autograd/tape.h"
 #include "base/text.h"
 #include "comm/record/record.h"
 #include "config/config.h"
 #include "layers/model.h"
+#include "parallel/counted_plan.h"
 #include "samples/channels.h"
 #include "support/source_dir.h"
 #include "train/configuration.h"
@@ -99,6 +102,48 @@ TEST(ProductionConfiguration, WeatherMixer) {
   EXPECT_EQ(production.parameters(), expected);
   EXPECT_NEAR(static_cast<double>(expected) * 1e-9, 1.06, 0.02);  // as published, there without forcings
   step_without_data(production, expected);
+}
+
+struct Sizes {
+  int data;
+  std::vector<int> domain;
+  int tensor;
+};
+
+/// The ways that making the plans of all blocks looks at; blocks that are alike are planned once.
+double looked_at(const Production& production, const Sizes& sizes) {
+  Context context = Context::make_meta();
+  const auto world = make_record_communicator(context, 0, 1024);
+  Mesh mesh(*world, sizes.data, sizes.domain, sizes.tensor);
+  const std::unique_ptr<Model> model = build_model(production.configuration.model, production.description);
+  PlanBook plans;
+  plan_and_materialise(*model, {context, mesh}, plans, sizes.data, Zero::kNone, DType::kFloat32,
+                       DType::kFloat32, 1);
+  std::vector<const Trace*> planned;
+  std::int64_t count = 0;
+  for (const ParameterBlock* block : model->parameters()) {
+    const Trace& trace = plans.at(block->path()).trace;
+    if (std::any_of(planned.begin(), planned.end(), [&](const Trace* one) { return *one == trace; }))
+      continue;
+    planned.push_back(&trace);
+    count += make_counted_plan(trace, mesh.shape(), plans.model()).looked_at;
+  }
+  return static_cast<double>(count);
+}
+
+/// On those meshes of 1,024 ranks whose plans take longest. The planner looks at two to five millions of ways
+/// in a second, so this bounds the time of planning to two, whatever the machine and its load;
+/// benchmarks/plan measures seconds, on all meshes.
+TEST(ProductionConfiguration, PlansAreMadeForAThousandRanks) {
+  constexpr double kMost = 4e6;
+  for (const char* name : {"era5_weathermixer_1b.json", "era5_vit.json", "era5_swin.json"}) {
+    for (const Sizes& sizes : {Sizes{1, {16, 16}, 4}, {8, {2, 8}, 8}, {2, {16, 16}, 2}, {2, {2, 128}, 2}}) {
+      const double ways = looked_at(Production(name), sizes);
+      std::printf("%s on data %d, domain %d x %d, tensor %d: %.2f million ways looked at\n", name, sizes.data,
+                  sizes.domain[0], sizes.domain[1], sizes.tensor, ways * 1e-6);
+      EXPECT_LT(ways, kMost) << name;
+    }
+  }
 }
 
 }  // namespace

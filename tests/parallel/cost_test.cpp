@@ -1,0 +1,142 @@
+// What redistributions send, in closed form, beside what they send when one looks at every pair of ranks.
+#include "parallel/cost.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <random>
+
+#include "parallel/sent_elements.h"
+#include "support/enumerated_cost.h"
+
+namespace jigsaw {
+namespace {
+
+class RandomLayouts {
+ public:
+  explicit RandomLayouts(unsigned seed) : random_(seed) {}
+
+  MeshShape mesh() {
+    MeshShape shape{pick(1, 4), {}};
+    int ranks = 1;
+    for (int axis = 0; axis < shape.axes; ++axis) {
+      const int size = pick(1, 4);
+      shape.size[static_cast<std::size_t>(axis)] = ranks * size > 36 ? 1 : size;
+      ranks *= shape.size[static_cast<std::size_t>(axis)];
+    }
+    return shape;
+  }
+  /// Extents that pieces are fewer than, as many as, divide, or divide with a remainder.
+  Shape shape() {
+    Shape shape;
+    for (int dim = pick(1, 4); dim > 0; --dim) shape.append(pick(1, 3) == 1 ? pick(1, 3) : pick(4, 17));
+    return shape;
+  }
+  /// Each dim in units of its own.
+  std::vector<std::int64_t> units(const Shape& shape) {
+    std::vector<std::int64_t> units;
+    for (int dim = 0; dim < shape.rank(); ++dim) units.push_back(pick(0, 3) == 0 ? pick(2, 3) : 1);
+    return units;
+  }
+  Layout layout(const MeshShape& mesh, const Shape& shape, const std::vector<std::int64_t>& units,
+                bool partial) {
+    Layout layout{shape, {}};
+    for (int axis = 0; axis < mesh.axes; ++axis) {
+      const int kind = pick(0, partial ? 5 : 4), dim = pick(0, shape.rank() - 1);
+      if (kind < 4) layout.placements[axis] = Placement::shard(dim, units[static_cast<std::size_t>(dim)]);
+      if (kind == 5) layout.placements[axis] = Placement::partial_sum();
+    }
+    return layout;
+  }
+
+ private:
+  int pick(int least, int most) { return std::uniform_int_distribution<int>(least, most)(random_); }
+  std::mt19937 random_;
+};
+
+bool some_axis_whole(const MeshShape& mesh, const Step& step, const Layout& held) {
+  for (int axis = 0; axis < mesh.axes; ++axis) {
+    if (contains(step.axes, axis) && !held.placements[axis].is_shard()) return true;
+  }
+  return false;
+}
+
+/// Every axis cuts the pieces of the axes before it evenly.
+bool even(const MeshShape& mesh, const Layout& layout) {
+  const Shape piece = layout.largest_piece(mesh);
+  std::int64_t pieces = 1;
+  for (int dim = 0; dim < piece.rank(); ++dim) {
+    for (const int axis : layout.cutting(mesh, dim)) pieces *= mesh.size[static_cast<std::size_t>(axis)];
+  }
+  return piece.count() * pieces == layout.global.count();
+}
+
+TEST(TransferCost, ClosedFormsAreWhatEveryPairOfRanksSends) {
+  RandomLayouts random(1);
+  int whole = 0, cut = 0, uneven = 0, empty = 0;
+  for (int trial = 0; trial < 30000; ++trial) {
+    const MeshShape mesh = random.mesh();
+    const Shape shape = random.shape();
+    const std::vector<std::int64_t> units = random.units(shape);
+    const Layout from = random.layout(mesh, shape, units, true),
+                 to = random.layout(mesh, shape, units, false);
+    Layout held = from;
+    TransferCost sum;
+    bool exact = true;
+    for (const Step& step : redistribution_steps(mesh, from, to)) {
+      const double enumerated = testing::enumerated_sent(mesh, step, held);
+      if (step.kind == Collective::kAllToAll) {
+        const auto closed = static_cast<double>(most_sent_elements(mesh, step, held));
+        const bool evenly = even(mesh, held) && even(mesh, step.to);
+        exact = evenly || some_axis_whole(mesh, step, held);
+        if (exact) {
+          EXPECT_EQ(closed, enumerated) << held.to_string(mesh) << " to " << step.to.to_string(mesh);
+        }
+        some_axis_whole(mesh, step, held) ? ++whole : ++cut;
+        uneven += evenly ? 0 : 1;
+        empty += held.box(mesh, mesh.coordinates(mesh.ranks() - 1)).empty() ? 1 : 0;
+      }
+      sum.bytes[static_cast<std::size_t>(step.kind)] += 4 * enumerated;
+      sum.messages += step.kind == Collective::kBroadcast ? 0 : 1;
+      held = step.to;
+    }
+    const TransferCost cost = transfer_cost(mesh, from, to, 4);
+    EXPECT_EQ(cost.messages, sum.messages);
+    if (!exact) continue;
+    for (std::size_t kind = 0; kind < sum.bytes.size(); ++kind) {
+      EXPECT_EQ(cost.bytes[kind], sum.bytes[kind]) << name(static_cast<Collective>(kind)) << " of "
+                                                   << from.to_string(mesh) << " to " << to.to_string(mesh);
+    }
+  }
+  std::printf(
+      "all-to-alls of what is whole along some axis: %d, cut along all: %d; uneven %d, with empty pieces "
+      "%d\n",
+      whole, cut, uneven, empty);
+  EXPECT_GT(whole, 1000);
+  EXPECT_GT(cut, 1000);
+  EXPECT_GT(empty, 1000);
+}
+
+/// Looking at every pair of 1,024 ranks for each of these would take a quarter of an hour.
+TEST(TransferCost, IsFoundFastForAThousandRanks) {
+  RandomLayouts random(2);
+  const MeshShape mesh{4, {1, 16, 16, 4}};
+  const Shape shape{1, 721, 1440, 4320};
+  const std::vector<std::int64_t> units = {1, 8, 8, 1};
+  int whole = 0;
+  for (int trial = 0; trial < 20000; ++trial) {
+    const Layout from = random.layout(mesh, shape, units, true),
+                 to = random.layout(mesh, shape, units, false);
+    const TransferCost cost = transfer_cost(mesh, from, to, 4);
+    EXPECT_GE(cost.total_bytes(), 0);
+    Layout held = from;
+    for (const Step& step : redistribution_steps(mesh, from, to)) {
+      whole += step.kind == Collective::kAllToAll && some_axis_whole(mesh, step, held) ? 1 : 0;
+      held = step.to;
+    }
+  }
+  EXPECT_GT(whole, 1000);
+}
+
+}  // namespace
+}  // namespace jigsaw
