@@ -4,8 +4,8 @@
 #include <utility>
 #include <vector>
 
-#include "autograd/operation.h"
 #include "autograd/operations.h"
+#include "autograd/registry.h"
 #include "base/error.h"
 #include "base/text.h"
 #include "kernels/copy.h"
@@ -16,19 +16,17 @@ namespace jigsaw {
 namespace {
 
 /// Queries and keys as two operands, or one packed as [B, space…, 3, C].
-struct Operands {
-  std::vector<Variable> variables;  ///< {qkv}, or {q, kv}
-  Attention options;
+struct Tokens {
+  std::span<const Shape> shapes;  ///< {qkv}, or {q, kv}
 
-  bool packed() const { return variables.size() == 1; }
-  const Variable& queries() const { return variables.front(); }
-  const Variable& keys() const { return variables.back(); }
+  bool packed() const { return shapes.size() == 1; }
+  const Shape& queries() const { return shapes.front(); }
+  const Shape& keys() const { return shapes.back(); }
   /// Dims of space of q, and of k and v.
-  int query_space() const { return queries().shape().rank() - (packed() ? 3 : 2); }
-  int key_space() const { return keys().shape().rank() - 3; }
-  std::int64_t channels() const { return queries().shape().back(); }
-  Shape query_grid() const { return grid(queries().shape(), query_space()); }
-  Shape key_grid() const { return grid(keys().shape(), key_space()); }
+  int query_space() const { return queries().rank() - (packed() ? 3 : 2); }
+  int key_space() const { return keys().rank() - 3; }
+  Shape query_grid() const { return grid(queries(), query_space()); }
+  Shape key_grid() const { return grid(keys(), key_space()); }
   /// Slot of the keys; values come next.
   int key_slot() const { return packed() ? 1 : 0; }
 
@@ -37,23 +35,22 @@ struct Operands {
   }
 };
 
-void require_operands(const Operands& of) {
-  const Shape &q = of.queries().shape(), &kv = of.keys().shape();
+void require_operands(const Tokens& of, std::int64_t size) {
+  const Shape &q = of.queries(), &kv = of.keys();
   const bool fits = kv.rank() >= 4 && kv[kv.rank() - 2] == (of.packed() ? 3 : 2) && q[0] == kv[0] &&
-                    q.back() == kv.back() && of.options.head_size > 0 && q.back() % of.options.head_size == 0;
+                    q.back() == kv.back() && size > 0 && q.back() % size == 0;
   if (!fits || (!of.packed() && q.rank() < 3)) {
     throw ShapeError(
-        concat("attention of ", q, " and ", kv, " with heads of ", of.options.head_size,
+        concat("attention of ", q, " and ", kv, " with heads of ", size,
                " channels: should be [B, space…, 3, C], or [B, space…, C] and [B, space…, 2, C]"));
   }
 }
 
 /// Samples and heads are apart. Queries are too, where keys are whole; where keys are cut as well, along
 /// whatever dim of theirs, keys and values go round.
-std::vector<Row> rows_of(const Operands& of) {
+std::vector<Row> rows_of(const Tokens& of, std::int64_t size) {
   const auto letter = [](int space, int dim) { return std::string(1, "dhw"[3 - space + dim]); };
-  const int query_last = of.queries().shape().rank() - 1, key_last = of.keys().shape().rank() - 1;
-  const std::int64_t size = of.options.head_size;
+  const int query_last = of.queries().rank() - 1, key_last = of.keys().rank() - 1;
   const auto on = [&](int query_dim, int key_dim, std::int64_t unit) {
     std::vector<Placement> inputs = {Placement::shard(query_dim, unit)};
     if (!of.packed()) inputs.push_back(Placement::shard(key_dim, unit));
@@ -87,32 +84,6 @@ TransferCost ring_traffic(const OwnCall& call, std::span<const double> numbers) 
   return cost;
 }
 
-Signature signature_of(const Operands& of) {
-  Signature signature{of.packed() ? Operation::kAttention : Operation::kCrossAttention,
-                      of.packed() ? "attention" : "cross_attention",
-                      {},
-                      {of.queries().shape()},
-                      rows_of(of),
-                      0,
-                      {}};
-  // Forward keys and values go to every other rank; backward they do again, and their gradients come back. A
-  // packed operand holds as many queries.
-  signature.own = {ring_traffic, {of.packed() ? 2.0 : 3.0}};
-  for (const Variable& variable : of.variables) {
-    signature.inputs.push_back(variable.shape());
-    signature.saved.push_back(true);
-  }
-  if (of.packed()) {
-    Shape field{of.queries().shape()[0]};
-    for (const std::int64_t extent : of.query_grid()) field.append(extent);
-    field.append(of.channels());
-    signature.outputs[0] = field;
-  }
-  signature.forward_flops =
-      4.0 * static_cast<double>(signature.outputs[0].count()) * static_cast<double>(of.key_grid().count());
-  return signature;
-}
-
 /// Numbers in the grid of the tokens of a piece, whose space begins at dim 1.
 std::vector<std::int64_t> token_numbers(const Shape& grid, const Box& piece) {
   std::vector<std::int64_t> numbers = {0};
@@ -139,24 +110,19 @@ HeadRows rows_of_piece(const Array& piece, int space, std::int64_t slots, std::i
 /// no block is passed on.
 class Call {
  public:
-  Call(Tape& tape, const Operands& of, const Decision& decision)
-      : tape_(tape),
-        size_(of.options.head_size),
+  Call(const Frame& frame, const Tokens& of, const Attention& options)
+      : frame_(frame),
+        size_(options.head_size),
         key_slot_(of.key_slot()),
         query_space_(of.query_space()),
         key_space_(of.key_space()),
         packed_(of.packed()),
-        query_layout_{of.queries().shape(), decision.inputs.front()},
-        key_layout_{of.keys().shape(), decision.inputs.back()},
-        dropout_(tape.training() ? of.options.dropout : 0),
-        random_(tape.random()),
-        path_(of.options.path) {
-    const Mesh& mesh = tape.rank().mesh;
-    for (int axis = 0; axis < mesh.shape().axes; ++axis) {
-      const Placement& placement = key_layout_.placements[axis];
-      if (placement.is_shard() && placement.dim >= 1 && placement.dim <= key_space_) ring_ |= axis_bit(axis);
-    }
-    ring_ = mesh.active(ring_);
+        query_layout_(frame.input(0)),
+        key_layout_(frame.input(of.shapes.size() - 1)),
+        dropout_(frame.training() ? options.dropout : 0),
+        path_(options.path),
+        ring_(frame.cutting(of.shapes.size() - 1, 1, key_space_)) {
+    const Mesh& mesh = frame.rank().mesh;
     for (int member = 0; member < mesh.size(ring_); ++member) {
       boxes_.push_back(key_layout_.box(mesh.shape(), mesh.member(ring_, member)));
     }
@@ -169,14 +135,14 @@ class Call {
     for_blocks(kv, [&](int owner, const HeadRows& k, const HeadRows& v) {
       const bool alone = boxes_.size() == 1;
       const DType type = alone ? q.dtype() : wide();
-      const AttentionResult part = attention_forward(tape_.context(), queries, k, v, options(owner), type);
+      const AttentionResult part = attention_forward(frame_.context(), queries, k, v, options(owner), type);
       if (result.output.defined()) {
-        attention_combine(tape_.context(), result, part);
+        attention_combine(frame_.context(), result, part);
       } else {
         result = part;
       }
     });
-    result.output = cast(tape_.context(), result.output, q.dtype());
+    result.output = cast(frame_.context(), result.output, q.dtype());
     return result;
   }
 
@@ -186,7 +152,7 @@ class Call {
   /// @param types  of the gradients.
   Gradients backward(const Array& q, const Array& kv, const AttentionResult& result, const Array& dy,
                      DType dq_type, DType dkv_type) {
-    Context& context = tape_.context();
+    Context& context = frame_.context();
     const Array upstream = dy.reshaped(result.output.shape());
     const Array sums = attention_row_sums(context, result.output, upstream);
     const HeadRows queries = query_rows(q);
@@ -233,13 +199,13 @@ class Call {
   static Shape block_shape(const Shape& rows, std::int64_t tokens, std::int64_t slots) {
     return {rows[0], tokens, slots, rows[3], rows[4]};
   }
-  DType wide() const { return tape_.dtype() == DType::kFloat64 ? DType::kFloat64 : DType::kFloat32; }
+  DType wide() const { return frame_.wide_type(); }
   HeadRows query_rows(const Array& q) const { return rows_of_piece(q, query_space_, packed_ ? 3 : 1, size_); }
   /// Of the operand that holds keys and values: 0, the keys, or 1, the values.
   HeadRows key_rows(const Array& kv, int which) const {
     return rows_of_piece(kv, key_space_, packed_ ? 3 : 2, size_, key_slot_ + which);
   }
-  int here() const { return tape_.rank().mesh.communicator(ring_).rank(); }
+  int here() const { return frame_.group(ring_).rank(); }
   int members() const { return static_cast<int>(boxes_.size()); }
   std::int64_t block_tokens(int owner) const {
     return boxes_[static_cast<std::size_t>(owner)].extent.count(1, 1 + key_space_);
@@ -254,8 +220,7 @@ class Call {
     std::vector<Message> sends, receives;
     if (send.count() > 0) sends.push_back({to, 0, send.count()});
     if (receive_count > 0) receives.push_back({from, 0, receive_count});
-    return tape_.rank().mesh.communicator(ring_).start_exchange(send.reshaped({send.count()}), sends,
-                                                                receives, receive_count);
+    return frame_.group(ring_).start_exchange(send.reshaped({send.count()}), sends, receives, receive_count);
   }
 
   /// Calls f(owner, k, v) for every member's block, this rank's own first; the next block travels meanwhile.
@@ -263,20 +228,20 @@ class Call {
   void for_blocks(const Array& kv, const F& f) {
     const HeadRows own_k = key_rows(kv, 0), own_v = key_rows(kv, 1);
     if (members() == 1) {
-      tape_.long_work_follows();
+      frame_.long_work_follows();
       return f(0, own_k, own_v);
     }
     const int rank = here();
     const Shape& rows = own_k.array.shape();
     Box box = Box::whole(rows);
     box.begin[2] = own_k.slot, box.extent[2] = 2;
-    const Array own = packed_ ? extract_box(tape_.context(), own_k.array, box) : own_k.array;
+    const Array own = packed_ ? extract_box(frame_.context(), own_k.array, box) : own_k.array;
     const auto fetch = [&](int step) {
       const int owner = (rank - step + members()) % members();
       return transfer(own, (rank + step) % members(), owner, block_count(rows, owner));
     };
     Pending next = fetch(1);
-    tape_.long_work_follows();
+    frame_.long_work_follows();
     f(rank, own_k, own_v);
     for (int step = 1; step < members(); ++step) {
       const int owner = (rank - step + members()) % members();
@@ -308,7 +273,7 @@ class Call {
    private:
     void add_arrived() {
       if (!arriving_.valid()) return;
-      accumulate(call_.tape_.context(), total_, arriving_.wait().reshaped(total_.shape()));
+      accumulate(call_.frame_.context(), total_, arriving_.wait().reshaped(total_.shape()));
     }
 
     const Call& call_;
@@ -320,11 +285,11 @@ class Call {
   AttentionOptions options(int owner) const {
     AttentionOptions result{.scale = 1 / std::sqrt(static_cast<double>(size_))};
     if (dropout_ == 0) return result;
-    const Box queries = tape_.rank().box(query_layout_);
-    AttentionDropout dropout{dropout_, RandomStream(random_.seed, RandomPurpose::kDropout, path_),
-                             random_.position};
-    const Shape query_grid = Operands::grid(query_layout_.global, query_space_),
-                key_grid = Operands::grid(key_layout_.global, key_space_);
+    const Box queries = frame_.rank().box(query_layout_);
+    AttentionDropout dropout{dropout_, RandomStream(frame_.random().seed, RandomPurpose::kDropout, path_),
+                             frame_.random().position};
+    const Shape query_grid = Tokens::grid(query_layout_.global, query_space_),
+                key_grid = Tokens::grid(key_layout_.global, key_space_);
     dropout.position.sample += static_cast<std::uint64_t>(queries.begin[0]);
     dropout.first_head = queries.begin[queries.begin.rank() - 1] / size_;
     dropout.queries = token_numbers(query_grid, queries);
@@ -335,59 +300,119 @@ class Call {
     return result;
   }
 
-  Tape& tape_;
+  const Frame& frame_;
   std::int64_t size_;
   int key_slot_, query_space_, key_space_;
   bool packed_;
   Layout query_layout_, key_layout_;
   double dropout_;
-  RandomState random_;  ///< of the forward pass
   std::string path_;
-  AxisSet ring_ = 0;
+  AxisSet ring_;
   std::vector<Box> boxes_;  // of each member of the ring
 };
 
-Variable attend(Tape& tape, const Operands& of) {
-  require_operands(of);
-  const Signature signature = signature_of(of);
-  if (tape.tracing()) return tape.trace(signature, of.variables);
-  const Decision& decision = tape.decide(signature);
-  auto call = std::make_shared<Call>(tape, of, decision);
-  const Array q = tape.bring(of.queries(), decision.inputs.front()).piece;
-  const Array kv = of.packed() ? q : tape.bring(of.keys(), decision.inputs.back()).piece;
-  const AttentionResult result = call->forward(q, kv);
-  const Shape piece = tape.rank().box({signature.outputs[0], decision.row_outputs[0]}).extent;
-  const bool records = tape.records(of.variables);
-  Variable y = tape.keep(result.output.reshaped(piece), signature.outputs[0], decision, records);
-  if (!records) return y;
+/// Findings: the result and what backward reads of the weights.
+class AttentionOperation : public Operation {
+ public:
+  /// @param packed  whether there is one operand.
+  AttentionOperation(Attention options, bool packed) : options_(std::move(options)), packed_(packed) {}
 
-  std::vector<std::function<ShardedTensor()>> saved;
-  for (const Variable& variable : of.variables) saved.push_back(variable.save());
-  const std::vector<GradientTarget> targets(of.variables.begin(), of.variables.end());
-  tape.record([&tape, &decision, call, result, saved, targets, slot = y.slot()] {
-    if (!slot->gradient.defined()) return;
-    const Array dy = tape.bring(slot->take(), dual(decision.row_outputs[0])).piece;
-    const Array q_again = tape.bring(saved.front()(), decision.inputs.front()).piece;
-    const Array kv_again =
-        saved.size() == 1 ? q_again : tape.bring(saved.back()(), decision.inputs.back()).piece;
-    const Placements of_q = tape.gradient_placements(decision, 0),
-                     of_kv = tape.gradient_placements(decision, targets.size() - 1);
-    const Call::Gradients gradients =
-        call->backward(q_again, kv_again, result, dy, tape.gradient_type(of_q), tape.gradient_type(of_kv));
-    if (targets.size() == 2) targets[0].give(tape.rank(), of_q, [&] { return gradients.dq; });
-    targets.back().give(tape.rank(), of_kv, [&] { return gradients.dkv; });
-  });
-  return y;
-}
+  std::string_view name() const override { return packed_ ? "attention" : "cross_attention"; }
+
+  Signature signature(std::span<const Shape> inputs) const override {
+    const Tokens of{inputs};
+    require_operands(of, options_.head_size);
+    Signature signature;
+    signature.name = name();
+    Shape output = of.queries();
+    if (packed_) {
+      output = Shape{of.queries()[0]};
+      for (const std::int64_t extent : of.query_grid()) output.append(extent);
+      output.append(of.queries().back());
+    }
+    signature.outputs = {output};
+    signature.rows = rows_of(of, options_.head_size);
+    signature.saved.assign(inputs.size(), true);
+    signature.keeps_findings = true;
+    // Forward keys and values go to every other rank; backward they do again, and their gradients come back.
+    // A packed operand holds as many queries.
+    signature.own = {ring_traffic, {packed_ ? 2.0 : 3.0}};
+    signature.forward_flops =
+        4.0 * static_cast<double>(output.count()) * static_cast<double>(of.key_grid().count());
+    return signature;
+  }
+
+  std::vector<Array> forward(Frame& frame, Operands& inputs) const override {
+    const Array q = inputs.bring(0), kv = packed_ ? q : inputs.bring(1);
+    const AttentionResult result = call(frame).forward(q, kv);
+    frame.keep_findings(result);
+    return {result.output.reshaped(frame.output_box().extent)};
+  }
+
+  void backward(const Frame& frame, Operands& saved, Gradients& gradients) const override {
+    const Array dy = gradients.take(), q = saved.bring(0), kv = packed_ ? q : saved.bring(1);
+    const std::size_t keys = packed_ ? 0 : 1;
+    const Call::Gradients found = call(frame).backward(q, kv, frame.findings<AttentionResult>(), dy,
+                                                       frame.gradient_type(0), frame.gradient_type(keys));
+    if (!packed_) gradients.give(0, found.dq);
+    gradients.give(keys, found.dkv);
+  }
+
+ private:
+  Call call(const Frame& frame) const { return {frame, {frame.signature().inputs}, options_}; }
+
+  Attention options_;
+  bool packed_;
+};
 
 }  // namespace
 
 Variable attention(Tape& tape, const Variable& qkv, const Attention& options) {
-  return attend(tape, {{qkv}, options});
+  return apply(tape, AttentionOperation(options, true), {qkv});
 }
 
 Variable cross_attention(Tape& tape, const Variable& q, const Variable& kv, const Attention& options) {
-  return attend(tape, {{q, kv}, options});
+  return apply(tape, AttentionOperation(options, false), {q, kv});
+}
+
+// ---- Proof
+
+namespace {
+
+/// Weights are dropped by global number, so that a row that numbers them wrongly is seen.
+constexpr double kDropout = 0.25;
+
+ProofCase self_case(std::string name, std::int64_t head_size, const std::vector<std::vector<Shape>>& shapes) {
+  return make_case(std::move(name), shapes, [head_size](Tape& tape, const std::vector<Variable>& x) {
+    return attention(tape, x[0], {head_size, kDropout, "path"});
+  });
+}
+
+ProofCase cross_case(std::string name, std::int64_t head_size,
+                     const std::vector<std::vector<Shape>>& shapes) {
+  return make_case(std::move(name), shapes, [head_size](Tape& tape, const std::vector<Variable>& x) {
+    return cross_attention(tape, x[0], x[1], {head_size, kDropout, "path"});
+  });
+}
+
+}  // namespace
+
+std::vector<ProofCase> attention_cases() {
+  return {self_case("bwc", 2, {{{3, 4, 3, 10}}, {{2, 7, 3, 4}}, {{4, 2, 3, 6}}}),
+          self_case("bhwc", 2, {{{3, 2, 5, 3, 6}}, {{2, 4, 3, 3, 8}}, {{4, 5, 2, 3, 4}}}),
+          self_case("bdhwc", 1, {{{3, 2, 3, 2, 3, 5}}, {{2, 3, 2, 4, 3, 2}}, {{4, 4, 5, 3, 3, 3}}})};
+}
+
+std::vector<ProofCase> cross_attention_cases() {
+  return {
+      cross_case("bwc of bwc", 2,
+                 {{{3, 4, 10}, {3, 5, 2, 10}}, {{2, 7, 4}, {2, 3, 2, 4}}, {{4, 2, 6}, {4, 4, 2, 6}}}),
+      cross_case("bhwc of bhwc", 2,
+                 {{{3, 2, 5, 6}, {3, 4, 3, 2, 6}},
+                  {{2, 4, 3, 8}, {2, 2, 5, 2, 8}},
+                  {{4, 5, 2, 4}, {4, 3, 4, 2, 4}}}),
+      cross_case("bhwc of bwc", 1,
+                 {{{3, 2, 5, 3}, {3, 4, 2, 3}}, {{2, 4, 3, 5}, {2, 5, 2, 5}}, {{4, 5, 2, 4}, {4, 3, 2, 4}}})};
 }
 
 }  // namespace jigsaw

@@ -1,32 +1,18 @@
 #include <array>
 
 #include "autograd/neighbourhood.h"
-#include "autograd/operation.h"
+#include "autograd/registry.h"
 #include "base/error.h"
 #include "base/text.h"
 #include "kernels/copy.h"
+#include "parallel/exchange.h"
 
 namespace jigsaw {
 
 namespace {
 
-/// Of one operand: the exchange that brings its channels of this rank's result, and where they stand there.
-struct Part {
-  std::shared_ptr<const Exchange> exchange;
-  Box place;  ///< relative to this rank's piece of the result
-};
-
-Part part_of(const Rank& rank, const Layout& here, const Layout& made, std::int64_t first) {
-  const int last = made.global.rank() - 1;
-  const IndexMap map{{{last, Reads::shifted(-first), Edge::kNone, Edge::kNone}}, -1, {}};
-  Part part{Exchange::of(rank, map, here, made), Box::whole(rank.box(made).extent)};
-  const Box& wanted = part.exchange->wanted();
-  part.place.extent[last] = wanted.extent[last];
-  if (!wanted.empty()) part.place.begin[last] = wanted.begin[last] + first - rank.box(made).begin[last];
-  return part;
-}
-
-/// What changes ranks forward, and again backward, over the elements of the first input's piece, at most.
+/// What changes ranks forward, and again backward, at most: so many times the elements of the first input's
+/// piece.
 TransferCost moved_traffic(const OwnCall& call, std::span<const double> numbers) {
   TransferCost cost;
   cost.add(Collective::kExchange,
@@ -34,77 +20,199 @@ TransferCost moved_traffic(const OwnCall& call, std::span<const double> numbers)
   return cost;
 }
 
-/// Both operands in one array, their transfers under way together.
-Array join(const Rank& rank, const std::array<Part, 2>& parts, const std::array<Array, 2>& pieces,
-           const Shape& extent) {
-  std::array<Pending, 2> pending;
-  for (std::size_t i = 0; i < 2; ++i) {
-    if (parts[i].exchange->travels()) pending[i] = parts[i].exchange->start(rank, pieces[i]);
+/// Consecutive parts of one dim, apart and joined: pieces of the parts become a piece of the whole, and the
+/// adjoint. Where the dim is cut, elements of the parts stand on other ranks in the whole.
+class Joint {
+ public:
+  Joint(const Rank& rank, const std::vector<Layout>& parts, const Layout& whole, int dim)
+      : rank_(rank), extent_(rank.box(whole).extent) {
+    std::int64_t first = 0;
+    for (const Layout& part : parts) {
+      require_cut_alike(part, whole, 0, whole.global.rank() - 1);
+      const IndexMap map{{{dim, Reads::shifted(-first), Edge::kNone, Edge::kNone}}, -1, {}};
+      Part& one = parts_.emplace_back(Part{Exchange::of(rank, map, part, whole), Box::whole(extent_)});
+      const Box& wanted = one.exchange->wanted();
+      one.place.extent[dim] = wanted.extent[dim];
+      if (!wanted.empty()) one.place.begin[dim] = wanted.begin[dim] + first - rank.box(whole).begin[dim];
+      first += part.global[dim];
+    }
   }
-  Array joined(rank.context, extent, pieces[0].dtype());
-  for (std::size_t i = 0; i < 2; ++i) {
-    const Exchange& exchange = *parts[i].exchange;
-    const Array arrived = pending[i].valid() ? pending[i].wait() : Array();
-    const Array piece = exchange.assemble(rank, pieces[i], arrived, exchange.wanted());
-    copy_box(rank.context, piece, Box::whole(piece.shape()), joined, parts[i].place);
+
+  /// The whole, the parts' transfers under way together.
+  Array join(const std::vector<Array>& pieces) const {
+    std::vector<Pending> pending(parts_.size());
+    for (std::size_t i = 0; i < parts_.size(); ++i) {
+      if (parts_[i].exchange->travels()) pending[i] = parts_[i].exchange->start(rank_, pieces[i]);
+    }
+    Array joined(rank_.context, extent_, pieces[0].dtype());
+    for (std::size_t i = 0; i < parts_.size(); ++i) {
+      const Exchange& exchange = *parts_[i].exchange;
+      const Array arrived = pending[i].valid() ? pending[i].wait() : Array();
+      const Array piece = exchange.assemble(rank_, pieces[i], arrived, exchange.wanted());
+      copy_box(rank_.context, piece, Box::whole(piece.shape()), joined, parts_[i].place);
+    }
+    return joined;
   }
-  return joined;
+
+  Array part(const Array& whole, std::size_t i) const {
+    return parts_[i].exchange->scatter(rank_, extract_box(rank_.context, whole, parts_[i].place));
+  }
+
+ private:
+  struct Part {
+    std::shared_ptr<const Exchange> exchange;  ///< brings what this rank's piece of the whole has of the part
+    Box place;                                 ///< where that stands in it
+  };
+  const Rank& rank_;
+  Shape extent_;
+  std::vector<Part> parts_;
+};
+
+/// What both directions say: rows of the parts' and the whole's common letters.
+Signature signature_of(std::string name, const Shape& first, const Shape& whole, std::size_t parts, int dim,
+                       bool joins) {
+  const int last = whole.rank() - 1;
+  require(dim >= 1 && dim <= last && last <= 4, "fields are joined and split along space or channels");
+  Signature signature;
+  signature.name = std::move(name);
+  signature.saved.assign(joins ? parts : 1, false);
+  signature.remade = joins;
+  const Letters dims = field_dims(last - 1, {'c'});
+  const std::vector<Letters> one = {dims}, many(parts, dims);
+  signature.rows = rows_of_letters(joins ? many : one, joins ? one : many);
+  for (Row& row : signature.rows)
+    row.communicates = row.moves_result = row.outputs[0] == Placement::shard(dim);
+  const double moved = joins ? static_cast<double>(whole[dim]) / static_cast<double>(first[dim]) : 1;
+  signature.own = {moved_traffic, {moved}};
+  signature.rows.push_back(row_linear_in(std::vector<bool>(signature.saved.size(), true), joins ? 1 : parts));
+  return signature;
 }
+
+class Concatenation : public Operation {
+ public:
+  explicit Concatenation(int dim) : dim_(dim) {}
+
+  std::string_view name() const override { return "concatenate"; }
+
+  Signature signature(std::span<const Shape> inputs) const override {
+    Shape whole = inputs[0];
+    for (const Shape& input : inputs.subspan(1)) {
+      Shape alike = input;
+      if (input.rank() == whole.rank()) alike[dim_] = inputs[0][dim_];
+      if (!(alike == inputs[0])) throw ShapeError(concat("cannot join ", inputs[0], " and ", input));
+      whole[dim_] += input[dim_];
+    }
+    Signature signature = signature_of("concatenate", inputs[0], whole, inputs.size(), dim_, true);
+    signature.outputs = {whole};
+    return signature;
+  }
+
+  std::vector<Array> forward(Frame& frame, Operands& inputs) const override {
+    std::vector<Array> pieces;
+    for (std::size_t i = 0; i < frame.signature().inputs.size(); ++i) pieces.push_back(inputs.bring(i));
+    return {joint(frame).join(pieces)};
+  }
+
+  void backward(const Frame& frame, Operands&, Gradients& gradients) const override {
+    const Array dy = gradients.take();
+    const Joint parts = joint(frame);
+    for (std::size_t i = 0; i < frame.signature().inputs.size(); ++i) {
+      if (gradients.wanted(i)) gradients.give(i, parts.part(dy, i));
+    }
+  }
+
+ private:
+  Joint joint(const Frame& frame) const {
+    std::vector<Layout> parts;
+    for (std::size_t i = 0; i < frame.signature().inputs.size(); ++i) parts.push_back(frame.input(i));
+    return {frame.rank(), parts, frame.output(), dim_};
+  }
+
+  int dim_;
+};
+
+class Split : public Operation {
+ public:
+  Split(int dim, std::vector<std::int64_t> extents) : dim_(dim), extents_(std::move(extents)) {}
+
+  std::string_view name() const override { return "split"; }
+
+  Signature signature(std::span<const Shape> inputs) const override {
+    std::int64_t sum = 0;
+    for (const std::int64_t extent : extents_) sum += extent;
+    if (dim_ >= inputs[0].rank() || sum != inputs[0][dim_]) {
+      throw ShapeError(concat("split of dim ", dim_, " of ", inputs[0], " into ", join(extents_, " + "),
+                              ": should add up to its extent"));
+    }
+    Signature signature =
+        signature_of(concat("split ", dim_), inputs[0], inputs[0], extents_.size(), dim_, false);
+    for (const std::int64_t extent : extents_) {
+      signature.outputs.push_back(inputs[0]);
+      signature.outputs.back()[dim_] = extent;
+    }
+    return signature;
+  }
+
+  std::vector<Array> forward(Frame& frame, Operands& inputs) const override {
+    const Array x = inputs.bring(0);
+    const Joint parts = joint(frame);
+    std::vector<Array> pieces;
+    for (std::size_t o = 0; o < extents_.size(); ++o) pieces.push_back(parts.part(x, o));
+    return pieces;
+  }
+
+  void backward(const Frame& frame, Operands&, Gradients& gradients) const override {
+    std::vector<Array> pieces;
+    for (std::size_t o = 0; o < extents_.size(); ++o) pieces.push_back(gradients.take(o));
+    if (gradients.wanted(0)) gradients.give(0, joint(frame).join(pieces));
+  }
+
+ private:
+  Joint joint(const Frame& frame) const {
+    std::vector<Layout> parts;
+    for (std::size_t o = 0; o < extents_.size(); ++o) parts.push_back(frame.output(o));
+    return {frame.rank(), parts, frame.input(0), dim_};
+  }
+
+  int dim_;
+  std::vector<std::int64_t> extents_;
+};
 
 }  // namespace
 
 Variable concatenate(Tape& tape, const Variable& x, const Variable& y) {
-  const int last = x.shape().rank() - 1;
-  Shape output = x.shape(), other = y.shape();
-  output[last] += other[last];
-  other[last] = x.shape()[last];
-  if (!(other == x.shape())) throw ShapeError(concat("cannot join ", x.shape(), " and ", y.shape()));
-  Signature signature{Operation::kConcatenate, "concatenate", {x.shape(), y.shape()}, {output}, {}, 0,
-                      {false, false}};
-  signature.remade = true;
-  const Letters dims = field_dims(last - 1, {'c'});
-  signature.rows = rows_of_letters({dims, dims}, dims);
-  for (Row& row : signature.rows) {
-    // Cut channels stand on other ranks in the result.
-    row.communicates = row.moves_result = row.outputs[0] == Placement::shard(last);
-  }
-  signature.own = {moved_traffic, {static_cast<double>(output[last]) / static_cast<double>(x.shape()[last])}};
-  signature.rows.push_back(row_linear_in({true, true}));
-  if (tape.tracing()) return tape.trace(signature, {x, y});
-  const Decision& decision = tape.decide(signature);
+  return apply(tape, Concatenation(x.shape().rank() - 1), {x, y});
+}
 
-  for (const std::size_t input : {0U, 1U}) require_cut_alike(decision, input, 0, last);
-  const Rank& rank = tape.rank();
-  const Layout made{output, decision.row_outputs[0]};
-  const std::array parts = {part_of(rank, {x.shape(), decision.inputs[0]}, made, 0),
-                            part_of(rank, {y.shape(), decision.inputs[1]}, made, x.shape()[last])};
-  const bool records = tape.records({x, y});
-  Variable z = tape.result(signature, decision, records, [&] {
-    const std::array here = {tape.bring(x, decision.inputs[0]).piece,
-                             tape.bring(y, decision.inputs[1]).piece};
-    return join(rank, parts, here, rank.box(made).extent);
-  });
-  if (!records) return z;
-  if (decision.remade) {
-    z.set_recipe([&tape, &decision, parts, made, saved = std::array{x.save(), y.save()}] {
-      const std::array again = {tape.bring(saved[0](), decision.inputs[0]).piece,
-                                tape.bring(saved[1](), decision.inputs[1]).piece};
-      return tape.bring(ShardedTensor{join(tape.rank(), parts, again, tape.rank().box(made).extent), made},
-                        decision.outputs[0]);
-    });
-  }
-  tape.record(
-      [&tape, &decision, parts, targets = std::array{GradientTarget(x), GradientTarget(y)}, slot = z.slot()] {
-        if (!slot->gradient.defined()) return;
-        const Array dz = tape.bring(slot->take(), dual(decision.row_outputs[0])).piece;
-        for (std::size_t i = 0; i < 2; ++i) {
-          if (!targets[i].wanted()) continue;
-          const Array part = extract_box(tape.context(), dz, parts[i].place);
-          Array gradient = parts[i].exchange->scatter(tape.rank(), part);
-          targets[i].give(tape.rank(), tape.gradient_placements(decision, i), [&] { return gradient; });
-        }
-      });
-  return z;
+std::vector<Variable> split(Tape& tape, const Variable& x, int dim,
+                            const std::vector<std::int64_t>& extents) {
+  return tape.run(std::make_shared<const Split>(dim, extents), {x});
+}
+
+// ---- Proof
+
+std::vector<ProofCase> concatenate_cases() {
+  return {make_case(
+      "fields", {{{3, 5, 4, 2}, {3, 5, 4, 3}}, {{2, 4, 5, 1}, {2, 4, 5, 6}}, {{4, 2, 3, 5}, {4, 2, 3, 1}}},
+      [](Tape& tape, const std::vector<Variable>& x) { return concatenate(tape, x[0], x[1]); })};
+}
+
+std::vector<ProofCase> split_cases() {
+  struct Sizes {
+    Shape field;
+    std::vector<std::int64_t> extents;
+  };
+  const auto one = [](std::string name, int dim, const std::vector<Sizes>& all) {
+    ProofCase result{std::move(name), {}};
+    for (const Sizes& sizes : all) {
+      result.instances.push_back({{sizes.field}, [=](Tape& tape, const std::vector<Variable>& x) {
+                                    return split(tape, x[0], dim, sizes.extents);
+                                  }});
+    }
+    return result;
+  };
+  return {one("channels in two", 3, {{{3, 5, 4, 5}, {2, 3}}, {{2, 4, 5, 7}, {1, 6}}, {{4, 2, 3, 6}, {5, 1}}}),
+          one("rows in two", 1, {{{3, 5, 2, 4}, {2, 3}}, {{2, 7, 3, 5}, {6, 1}}, {{4, 4, 5, 2}, {2, 2}}})};
 }
 
 }  // namespace jigsaw

@@ -1,10 +1,9 @@
 #include "kernels/convolution.h"
 
 #include <algorithm>
-#include <array>
 
+#include "autograd/field_cases.h"
 #include "autograd/neighbourhood.h"
-#include "autograd/operation.h"
 #include "base/error.h"
 #include "base/text.h"
 #include "kernels/copy.h"
@@ -14,38 +13,6 @@
 namespace jigsaw {
 
 namespace {
-
-/// Rows and cost of a convolution in either direction.
-/// @param weight_in, weight_out  which dim of the weight has the input's, and the output's channels.
-Signature signature_of(Operation operation, const Variable& x, const Variable& weight, const Shape& output,
-                       std::int64_t groups, int weight_in, const IndexMap& map) {
-  const int space = x.shape().rank() - 2, weight_out = 1 - weight_in;
-  const std::int64_t in = x.shape().back(), out = output.back();
-  Letters kernel = letters("11" + std::string(static_cast<std::size_t>(space), '1'));
-  LetterDim input{'c'}, result{'o'};
-  if (groups == 1) {
-    kernel[static_cast<std::size_t>(weight_in)].letter = 'c';
-    kernel[static_cast<std::size_t>(weight_out)].letter = 'o';
-  } else {
-    // Groups stay whole, and input, weight and output have the same ones.
-    input = {'g', in / groups};
-    result = {'g', out / groups};
-    kernel[0] = weight_in == 0 ? input : result;
-  }
-  Signature signature{
-      operation, concat(name(operation), " ", weight.shape()), {x.shape(), weight.shape()}, {output}, {}, 0,
-      {}};
-  signature.rows = rows_of_letters({field_dims(space, input), kernel}, field_dims(space, result));
-  // Linear in the weight, and in x unless crossing a pole adds something.
-  signature.rows.push_back(row_linear_in({false, true}));
-  if (map.crossing.offset.empty()) signature.rows.push_back(row_linear_in({true, false}));
-  set_halos(signature, map);
-  signature.saved = {true, true};
-  const Shape& many = weight_in == 0 ? x.shape() : output;
-  signature.forward_flops = 2.0 * static_cast<double>(many.count()) *
-                            static_cast<double>(weight.shape().count(1, weight.shape().rank()));
-  return signature;
-}
 
 /// The groups in a piece of so many channels of `all`.
 std::int64_t local_groups(std::int64_t groups, std::int64_t channels, std::int64_t all) {
@@ -58,54 +25,6 @@ Array kernel_view(const Convolution& convolution, const Array& weight) {
   Shape shape = weight.shape();
   shape[0] = shape[1] = 0;
   return weight.reshaped(shape);
-}
-
-/// What forward and backward share.
-struct Replay {
-  std::shared_ptr<const Exchange> exchange;
-  Convolution convolution;  ///< of the piece
-  Tile tile;                ///< all of this rank's outputs
-  Shape weight;             ///< of the piece
-  Array arrived;
-};
-
-Replay replay_of(const Rank& rank, const Decision& decision, const IndexMap& map, const ShardedTensor& here,
-                 const Shape& weight, const Shape& output, const Window& window, std::int64_t groups) {
-  require_cut_alike(decision, 0, 1, here.layout.global.rank() - 2);
-  const Layout made{output, decision.row_outputs[0]};
-  Replay call;
-  call.exchange = Exchange::of(rank, map, here.layout, made);
-  call.convolution = {window, local_groups(groups, here.piece.shape().back(), here.layout.global.back())};
-  call.tile = {rank.box(made), call.exchange->wanted()};
-  call.weight = rank.box({weight, decision.inputs[1]}).extent;
-  return call;
-}
-
-/// The gradients of x and the weight, given those of the region: the region's gradient travels while that of
-/// the weight is formed.
-void give_gradients(Tape& tape, const Decision& decision, const Replay& call,
-                    const std::array<GradientTarget, 2>& targets,
-                    const std::function<Array(DType)>& region_gradient,
-                    const std::function<Array(DType)>& weight_gradient,
-                    const std::function<void(Array&)>& add_weight_gradient) {
-  const Rank& rank = tape.rank();
-  const Exchange& exchange = *call.exchange;
-  const Placements of_x = tape.gradient_placements(decision, 0);
-  Array gradient;
-  Pending pending;
-  tape.long_work_follows();
-  if (targets[0].wanted()) {
-    gradient = region_gradient(tape.gradient_type(of_x));
-    if (exchange.travels()) pending = exchange.start_adjoint(rank, gradient);
-  }
-  if (targets[1].wanted()) {
-    const Placements of_weight = tape.gradient_placements(decision, 1);
-    targets[1].give(
-        rank, of_weight, [&] { return weight_gradient(tape.gradient_type(of_weight)); }, add_weight_gradient);
-  }
-  if (!targets[0].wanted()) return;
-  Array dx = exchange.finish_adjoint(rank, gradient, pending.valid() ? pending.wait() : Array());
-  targets[0].give(rank, of_x, [&] { return dx; });
 }
 
 /// The padding that an exchange brings: zeros the kernels read by themselves.
@@ -132,68 +51,156 @@ Convolution of_tile(Convolution convolution, const std::vector<Reads>& reads, co
   return convolution;
 }
 
-}  // namespace
+/// A convolution of x and a weight in either direction. Findings: the halos that came.
+class WeightedNeighbourhood : public Operation {
+ public:
+  /// @param weight_in  which dim of the weight has the input's channels; the other has the output's.
+  WeightedNeighbourhood(const Shape& output, IndexMap map, const Window& window, std::int64_t groups,
+                        int weight_in)
+      : output_(output), map_(std::move(map)), window_(window), groups_(groups), weight_in_(weight_in) {}
 
-Variable convolution(Tape& tape, const Variable& x, const Variable& weight, const Window& window,
-                     std::int64_t groups, const Padding& padding) {
-  const int dims = x.shape().rank() - 2;
-  Shape padded = space_of(x.shape());
-  std::vector<Reads> reads;
-  for (int i = 0; i < dims; ++i) {
-    const Ends& ends = padding.dims.at(static_cast<std::size_t>(i));
-    padded[i] += ends.low + ends.high;
-    reads.push_back(Reads::window(window.extent[i], window.stride[i], window.dilation[i], ends.low));
+  Signature signature(std::span<const Shape> inputs) const override {
+    const Shape &x = inputs[0], &weight = inputs[1];
+    const int space = x.rank() - 2;
+    LetterDim input{'c'}, result{'o'};
+    Letters kernel = letters("11" + std::string(static_cast<std::size_t>(space), '1'));
+    if (groups_ == 1) {
+      kernel[static_cast<std::size_t>(weight_in_)].letter = 'c';
+      kernel[static_cast<std::size_t>(1 - weight_in_)].letter = 'o';
+    } else {
+      // Groups stay whole, and input, weight and output have the same ones.
+      input = {'g', x.back() / groups_};
+      result = {'g', output_.back() / groups_};
+      kernel[0] = weight_in_ == 0 ? input : result;
+    }
+    Signature signature;
+    signature.name = concat(name(), " ", weight);
+    signature.inputs = {x, weight};
+    signature.outputs = {output_};
+    signature.rows = rows_of_letters({field_dims(space, input), kernel}, field_dims(space, result));
+    // Linear in the weight, and in x unless crossing a pole adds something.
+    signature.rows.push_back(row_linear_in({false, true}));
+    if (map_.crossing.offset.empty()) signature.rows.push_back(row_linear_in({true, false}));
+    set_halos(signature, map_);
+    signature.saved = {true, true};
+    signature.bilinear = true;
+    signature.keeps_findings = true;
+    const Shape& many = weight_in_ == 0 ? x : output_;
+    signature.forward_flops =
+        2.0 * static_cast<double>(many.count()) * static_cast<double>(weight.count(1, weight.rank()));
+    return signature;
   }
-  const Shape output = field_shape(x.shape()[0], window.places(padded), weight.shape()[0]);
-  const IndexMap map = field_map(x.shape(), reads, without_zeros(padding), space_of(output));
-  const Signature signature = signature_of(Operation::kConvolution, x, weight, output, groups, 1, map);
-  if (tape.tracing()) return tape.trace(signature, {x, weight});
-  const Decision& decision = tape.decide(signature);
 
-  const Rank& rank = tape.rank();
-  const ShardedTensor here = tape.bring(x, decision.inputs[0]);
-  Replay call = replay_of(rank, decision, map, here, weight.shape(), output, window, groups);
-  const Array kernel = kernel_view(call.convolution, tape.bring(weight, decision.inputs[1]).piece);
-  Array result =
-      over_tiles(tape, *call.exchange, call.tile.outputs, here.piece, call.arrived,
-                 [&](const Array& region, const Tile& tile) {
-                   return convolution_forward(tape.context(), of_tile(call.convolution, reads, tile), region,
-                                              kernel, Array(), tape.gradient_type(decision.row_outputs[0]));
-                 });
-  call.convolution = of_tile(call.convolution, reads, call.tile);
-  const bool records = tape.records({x, weight});
-  Variable y = tape.keep(std::move(result), output, decision, records);
-  if (!records) return y;
-  tape.record([&tape, &decision, call, targets = std::array{GradientTarget(x), GradientTarget(weight)},
-               saved = std::array{x.save(), weight.save()}, slot = y.slot()] {
-    if (!slot->gradient.defined()) return;
-    Context& context = tape.context();
-    const Array dy = tape.bring(slot->take(), dual(decision.row_outputs[0])).piece;
-    // All ranks bring x and the weight here, also those that another one speaks for.
-    const auto brought = [&](std::size_t i) { return tape.bring(saved[i](), decision.inputs[i]).piece; };
-    const Array weight_piece = targets[0].wanted() ? kernel_view(call.convolution, brought(1)) : Array();
-    const Array x_piece = targets[1].wanted() ? brought(0) : Array();
-    const auto region = [&] {
-      return call.exchange->assemble(tape.rank(), x_piece, call.arrived, call.tile.region);
-    };
-    give_gradients(
-        tape, decision, call, targets,
-        [&](DType type) {
-          return convolution_backward_data(context, call.convolution, dy, weight_piece,
-                                           space_of(call.tile.region).extent, type);
-        },
-        [&](DType type) {
-          return convolution_backward_weight(context, call.convolution, dy, region(), type);
-        },
-        [&](Array& into) {
-          Array view = kernel_view(call.convolution, into);
-          convolution_backward_weight_add(context, call.convolution, dy, region(), view);
+  std::vector<Array> forward(Frame& frame, Operands& inputs) const override {
+    const auto exchange = this->exchange(frame);
+    const Convolution here = convolution_of(frame);
+    const Array x = inputs.bring(0), weight = kernel_view(here, inputs.bring(1));
+    Array arrived;
+    const Array result = over_tiles(
+        frame.rank(), [&] { frame.long_work_follows(); }, *exchange, frame.output_box(), x, arrived,
+        [&](const Array& region, const Tile& tile) {
+          return make_tile(frame.context(), on_tile(here, tile), tile, region, weight, frame.output_type());
         });
-  });
-  return y;
-}
+    frame.keep_findings(arrived);
+    return {result};
+  }
 
-namespace {
+  /// The region's gradient travels while that of the weight is formed.
+  void backward(const Frame& frame, Operands& saved, Gradients& gradients) const override {
+    Context& context = frame.context();
+    const auto exchange = this->exchange(frame);
+    const Tile tile{frame.output_box(), exchange->wanted()};
+    const Convolution here = on_tile(convolution_of(frame), tile);
+    const Array dy = upstream(context, tile, gradients.take());
+    // All ranks bring x and the weight here, also those that another one speaks for.
+    const Array weight = gradients.wanted(0) ? kernel_view(here, saved.bring(1)) : Array();
+    const Array x = gradients.wanted(1) ? saved.bring(0) : Array();
+    Array gradient;
+    Pending pending;
+    frame.long_work_follows();
+    if (gradients.wanted(0)) {
+      gradient = region_gradient(context, here, tile, dy, weight, frame.gradient_type(0));
+      if (exchange->travels()) pending = exchange->start_adjoint(frame.rank(), gradient);
+    }
+    const auto region = [&] {
+      return exchange->assemble(frame.rank(), x, frame.findings<Array>(), tile.region);
+    };
+    gradients.give(
+        1, [&] { return weight_gradient(context, here, dy, region(), frame.gradient_type(1)); },
+        [&](Array& into) {
+          Array view = kernel_view(here, into);
+          add_weight_gradient(context, here, dy, region(), view);
+        });
+    if (!gradients.wanted(0)) return;
+    gradients.give(
+        0, exchange->finish_adjoint(frame.rank(), gradient, pending.valid() ? pending.wait() : Array()));
+  }
+
+ protected:
+  /// What the kernel of a tile is told beside the window and the groups.
+  virtual Convolution on_tile(Convolution convolution, const Tile&) const { return convolution; }
+  virtual Array make_tile(Context& context, const Convolution& convolution, const Tile& tile,
+                          const Array& region, const Array& weight, DType type) const = 0;
+  /// dy as the kernels take it.
+  virtual Array upstream(Context&, const Tile&, const Array& dy) const { return dy; }
+  virtual Array region_gradient(Context& context, const Convolution& convolution, const Tile& tile,
+                                const Array& dy, const Array& weight, DType type) const = 0;
+  virtual Array weight_gradient(Context& context, const Convolution& convolution, const Array& dy,
+                                const Array& region, DType type) const = 0;
+  virtual void add_weight_gradient(Context& context, const Convolution& convolution, const Array& dy,
+                                   const Array& region, Array& into) const = 0;
+
+  const Window& window() const { return window_; }
+
+ private:
+  std::shared_ptr<const Exchange> exchange(const Frame& frame) const {
+    require_cut_alike(frame.input(0), frame.output(), 1, output_.rank() - 2);
+    return Exchange::of(frame.rank(), map_, frame.input(0), frame.output());
+  }
+  Convolution convolution_of(const Frame& frame) const {
+    const std::int64_t all = frame.signature().inputs[0].back();
+    return {window_, local_groups(groups_, frame.input_box(0).extent.back(), all)};
+  }
+
+  Shape output_;
+  IndexMap map_;
+  Window window_;
+  std::int64_t groups_;
+  int weight_in_;
+};
+
+class ConvolutionOperation : public WeightedNeighbourhood {
+ public:
+  ConvolutionOperation(const Shape& output, IndexMap map, const Window& window, std::int64_t groups,
+                       std::vector<Reads> reads)
+      : WeightedNeighbourhood(output, std::move(map), window, groups, 1), reads_(std::move(reads)) {}
+
+  std::string_view name() const override { return "convolution"; }
+
+ protected:
+  Convolution on_tile(Convolution convolution, const Tile& tile) const override {
+    return of_tile(std::move(convolution), reads_, tile);
+  }
+  Array make_tile(Context& context, const Convolution& convolution, const Tile&, const Array& region,
+                  const Array& weight, DType type) const override {
+    return convolution_forward(context, convolution, region, weight, Array(), type);
+  }
+  Array region_gradient(Context& context, const Convolution& convolution, const Tile& tile, const Array& dy,
+                        const Array& weight, DType type) const override {
+    return convolution_backward_data(context, convolution, dy, weight, space_of(tile.region).extent, type);
+  }
+  Array weight_gradient(Context& context, const Convolution& convolution, const Array& dy,
+                        const Array& region, DType type) const override {
+    return convolution_backward_weight(context, convolution, dy, region, type);
+  }
+  void add_weight_gradient(Context& context, const Convolution& convolution, const Array& dy,
+                           const Array& region, Array& into) const override {
+    convolution_backward_weight_add(context, convolution, dy, region, into);
+  }
+
+ private:
+  std::vector<Reads> reads_;
+};
 
 /// Where a region's own outputs lie among those of the whole transposed convolution.
 class TransposedPlace {
@@ -240,7 +247,58 @@ class TransposedPlace {
   Box outputs_, spread_;
 };
 
+/// The adjoint of a convolution: x takes the part of its result's gradient.
+class TransposedConvolution : public WeightedNeighbourhood {
+ public:
+  TransposedConvolution(const Shape& output, IndexMap map, const Window& window, std::int64_t groups,
+                        const Shape& padding)
+      : WeightedNeighbourhood(output, std::move(map), window, groups, 0), padding_(padding) {}
+
+  std::string_view name() const override { return "transposed_convolution"; }
+
+ protected:
+  Array make_tile(Context& context, const Convolution& convolution, const Tile& tile, const Array& region,
+                  const Array& weight, DType type) const override {
+    const TransposedPlace place(window(), padding_, tile);
+    return place.cut(context,
+                     convolution_backward_data(context, convolution, region, weight, place.space(), type));
+  }
+  Array upstream(Context& context, const Tile& tile, const Array& dy) const override {
+    return TransposedPlace(window(), padding_, tile).spread(context, dy);
+  }
+  Array region_gradient(Context& context, const Convolution& convolution, const Tile&, const Array& dy,
+                        const Array& weight, DType type) const override {
+    return convolution_forward(context, convolution, dy, weight, Array(), type);
+  }
+  Array weight_gradient(Context& context, const Convolution& convolution, const Array& dy,
+                        const Array& region, DType type) const override {
+    return convolution_backward_weight(context, convolution, region, dy, type);
+  }
+  void add_weight_gradient(Context& context, const Convolution& convolution, const Array& dy,
+                           const Array& region, Array& into) const override {
+    convolution_backward_weight_add(context, convolution, region, dy, into);
+  }
+
+ private:
+  Shape padding_;
+};
+
 }  // namespace
+
+Variable convolution(Tape& tape, const Variable& x, const Variable& weight, const Window& window,
+                     std::int64_t groups, const Padding& padding) {
+  const int dims = x.shape().rank() - 2;
+  Shape padded = space_of(x.shape());
+  std::vector<Reads> reads;
+  for (int i = 0; i < dims; ++i) {
+    const Ends& ends = padding.dims.at(static_cast<std::size_t>(i));
+    padded[i] += ends.low + ends.high;
+    reads.push_back(Reads::window(window.extent[i], window.stride[i], window.dilation[i], ends.low));
+  }
+  const Shape output = field_shape(x.shape()[0], window.places(padded), weight.shape()[0]);
+  const IndexMap map = field_map(x.shape(), reads, without_zeros(padding), space_of(output));
+  return apply(tape, ConvolutionOperation(output, map, window, groups, reads), {x, weight});
+}
 
 Variable transposed_convolution(Tape& tape, const Variable& x, const Variable& weight, const Window& window,
                                 std::int64_t groups, const Shape& padding, const Shape& space) {
@@ -252,53 +310,69 @@ Variable transposed_convolution(Tape& tape, const Variable& x, const Variable& w
   nothing.dims.assign(static_cast<std::size_t>(space.rank()), {0, 0, Edge::kNone, Edge::kNone});
   const Shape output = field_shape(x.shape()[0], space, weight.shape()[1] * groups);
   const IndexMap map = field_map(x.shape(), reads, nothing, space);
-  const Signature signature =
-      signature_of(Operation::kTransposedConvolution, x, weight, output, groups, 0, map);
-  if (tape.tracing()) return tape.trace(signature, {x, weight});
-  const Decision& decision = tape.decide(signature);
+  return apply(tape, TransposedConvolution(output, map, window, groups, padding), {x, weight});
+}
 
-  const Rank& rank = tape.rank();
-  const ShardedTensor here = tape.bring(x, decision.inputs[0]);
-  Replay call = replay_of(rank, decision, map, here, weight.shape(), output, window, groups);
-  const Array kernel = kernel_view(call.convolution, tape.bring(weight, decision.inputs[1]).piece);
-  Array result = over_tiles(tape, *call.exchange, call.tile.outputs, here.piece, call.arrived,
-                            [&](const Array& region, const Tile& tile) {
-                              const TransposedPlace place(window, padding, tile);
-                              const Array spread = convolution_backward_data(
-                                  tape.context(), call.convolution, region, kernel, place.space(),
-                                  tape.gradient_type(decision.row_outputs[0]));
-                              return place.cut(tape.context(), spread);
-                            });
-  const bool records = tape.records({x, weight});
-  Variable y = tape.keep(std::move(result), output, decision, records);
-  if (!records) return y;
-  tape.record([&tape, &decision, call, place = TransposedPlace(window, padding, call.tile),
-               targets = std::array{GradientTarget(x), GradientTarget(weight)},
-               saved = std::array{x.save(), weight.save()}, slot = y.slot()] {
-    if (!slot->gradient.defined()) return;
-    Context& context = tape.context();
-    const Array dy = place.spread(context, tape.bring(slot->take(), dual(decision.row_outputs[0])).piece);
-    // All ranks bring x and the weight here, also those that another one speaks for.
-    const auto brought = [&](std::size_t i) { return tape.bring(saved[i](), decision.inputs[i]).piece; };
-    const Array weight_piece = targets[0].wanted() ? kernel_view(call.convolution, brought(1)) : Array();
-    const Array x_piece = targets[1].wanted() ? brought(0) : Array();
-    const auto region = [&] {
-      return call.exchange->assemble(tape.rank(), x_piece, call.arrived, call.tile.region);
-    };
-    give_gradients(
-        tape, decision, call, targets,
-        [&](DType type) {
-          return convolution_forward(context, call.convolution, dy, weight_piece, Array(), type);
-        },
-        [&](DType type) {
-          return convolution_backward_weight(context, call.convolution, region(), dy, type);
-        },
-        [&](Array& into) {
-          Array view = kernel_view(call.convolution, into);
-          convolution_backward_weight_add(context, call.convolution, region(), dy, view);
-        });
+// ---- Proof
+
+namespace {
+
+/// Longitude around the circle, cell-centred poles with a vector component among the channels.
+Padding globe() {
+  return {{{1, 1, Edge::kPoleCell, Edge::kPoleCell}, {1, 1, Edge::kPeriodic, Edge::kPeriodic}},
+          {{1, -1, 1, 1, -1}, {0, 0.5, 0, 0, 0}}};
+}
+
+/// Shapes of a field and its weight, with `out` channels made and the kernel's extents.
+std::vector<std::vector<Shape>> weighted(const std::vector<Shape>& fields, const Shape& kernel,
+                                         bool transposed) {
+  std::vector<std::vector<Shape>> inputs;
+  for (std::size_t i = 0; i < fields.size(); ++i) {
+    const std::int64_t in = fields[i].back(), out = 4 - static_cast<std::int64_t>(i % 2);
+    Shape weight{transposed ? in : out, transposed ? out : in};
+    for (const std::int64_t extent : kernel) weight.append(extent);
+    inputs.push_back({fields[i], weight});
+  }
+  return inputs;
+}
+
+ProofCase convolved(const std::string& name, const std::vector<std::vector<Shape>>& inputs,
+                    const Window& kernel, std::int64_t groups, const Padding& padding) {
+  return make_case(name, inputs, [=](Tape& tape, const std::vector<Variable>& x) {
+    return convolution(tape, x[0], x[1], kernel, groups, padding);
   });
-  return y;
+}
+
+}  // namespace
+
+std::vector<ProofCase> convolution_cases() {
+  const std::vector<Shape> even = {{3, 5, 4, 2}, {2, 4, 2, 3}, {4, 2, 8, 5}};
+  return {convolved("3 x 3, zeros", weighted(proof_fields(), {3, 3}, false), square_window({3, 3}), 1,
+                    all_around(2, 1)),
+          convolved("3 x 3, far into zeros", weighted(proof_fields(), {3, 3}, false), square_window({3, 3}),
+                    1, all_around(2, 4)),
+          convolved("3 x 2, stride 2, replicated", weighted(proof_fields(), {3, 2}, false),
+                    square_window({3, 2}, 2), 1, all_around(2, 1, Edge::kReplicate)),
+          convolved("3 x 3, globe", weighted(even, {3, 3}, false), square_window({3, 3}), 1, globe()),
+          convolved("2 groups", {{{2, 4, 3, 4}, {6, 2, 3, 3}}, {{3, 3, 5, 4}, {6, 2, 3, 3}}},
+                    square_window({3, 3}), 2, all_around(2, 1)),
+          convolved("volumes", weighted(proof_volumes(), {3, 1, 2}, false), square_window({3, 1, 2}), 1,
+                    all_around(3, 1))};
+}
+
+std::vector<ProofCase> transposed_convolution_cases() {
+  std::vector<ProofCase> cases;
+  for (const std::int64_t extent : {2, 3}) {
+    ProofCase& one = cases.emplace_back(ProofCase{concat(extent, " x ", extent, ", stride 2, cropped"), {}});
+    for (const std::vector<Shape>& inputs : weighted(proof_fields(), {extent, extent}, true)) {
+      const Shape space{2 * inputs[0][1] - 1, 2 * inputs[0][2]};
+      add_instance(one, inputs, [space, extent](Tape& tape, const std::vector<Variable>& x) {
+        return transposed_convolution(tape, x[0], x[1], square_window({extent, extent}, 2), 1,
+                                      Shape::filled(2, extent - 2), space);
+      });
+    }
+  }
+  return cases;
 }
 
 }  // namespace jigsaw

@@ -64,4 +64,9 @@ Variable pad(Tape& tape, const Variable& x, const Padding& padding);
 /// Rule: samples, space; channels with an exchange of what lies on other ranks in the result.
 Variable concatenate(Tape& tape, const Variable& x, const Variable& y);
 
+/// torch.split of a field [B, space…, C] along space or channels: parts of these extents, one after the
+/// other. Rule: samples, and every other dim; the dim itself with an exchange of what lies on other ranks in
+/// a part.
+std::vector<Variable> split(Tape& tape, const Variable& x, int dim, const std::vector<std::int64_t>& extents);
+
 }  // namespace jigsaw

@@ -1,7 +1,7 @@
 #include <algorithm>
 
-#include "autograd/operation.h"
 #include "autograd/operations.h"
+#include "autograd/registry.h"
 #include "base/error.h"
 #include "base/text.h"
 #include "kernels/backend.h"
@@ -15,30 +15,6 @@ namespace jigsaw {
 
 namespace {
 
-/// What is normalised together: of each sample, or of all of them, the points of `group_size` channels.
-struct Grouping {
-  bool per_sample = true;
-  std::int64_t group_size = 1;
-  double elements = 0;  ///< in a group of the whole field
-  double eps = 0;
-
-  /// A piece of the field as the kernels see it: [n, points, c].
-  Shape view(const Shape& piece) const {
-    const std::int64_t points = piece.count(1, piece.rank() - 1);
-    return per_sample ? Shape{piece[0], points, piece.back()} : Shape{1, piece[0] * points, piece.back()};
-  }
-  /// Axes that cut a group apart: they exchange its statistics.
-  AxisSet cutting(const Tape& tape, const Decision& decision, int rank) const {
-    AxisSet axes = 0;
-    for (int axis = 0; axis < tape.rank().mesh.shape().axes; ++axis) {
-      const Placement& placement = decision.inputs[0][axis];
-      if (!placement.is_shard()) continue;
-      if (per_sample ? placement.dim > 0 : placement.dim < rank - 1) axes |= axis_bit(axis);
-    }
-    return tape.rank().mesh.active(axes);
-  }
-};
-
 /// Two numbers in f32 for each channel (and sample) forward; two in f64 for each group backward.
 TransferCost statistics_traffic(const OwnCall& call, std::span<const double> numbers) {
   const Shape piece = call.piece(0);
@@ -50,93 +26,6 @@ TransferCost statistics_traffic(const OwnCall& call, std::span<const double> num
   return cost;
 }
 
-Signature signature_of(Operation operation, const std::vector<Variable>& operands, const Grouping& grouping) {
-  const Shape& x = operands[0].shape();
-  if (x.rank() < 3 || x.rank() > 5) {
-    throw ShapeError(concat(name(operation), ": the field ", x, " should be [B, space…, C]"));
-  }
-  const Letters field =
-      letters("b" + std::string("dhw").substr(static_cast<std::size_t>(5 - x.rank())) + "c");
-  std::vector<Letters> all = {field};
-  Signature signature{operation, std::string(name(operation)), {x}, {x}, {}, 0, {true}};
-  std::vector<bool> linear = {false};
-  for (std::size_t i = 1; i < operands.size(); ++i) {
-    require_same_shape(name(operation), operands[i].shape(), {x.back()});
-    signature.inputs.push_back(operands[i].shape());
-    signature.saved.push_back(false);
-    all.push_back({field.back()});
-    linear.push_back(i < 3);  // in gamma and beta
-  }
-  signature.remade = true;
-  signature.forward_flops = 8.0 * static_cast<double>(x.count());
-  signature.rows = rows_of_letters(all, field);
-  for (Row& row : signature.rows) {
-    row.communicates = row.label != (grouping.per_sample ? "b" : "c");
-  }
-  const double groups = static_cast<double>(x.back() / grouping.group_size);
-  signature.own = {statistics_traffic, {groups, grouping.per_sample ? 1.0 : 0.0}};
-  signature.rows.push_back(row_linear_in(linear));
-  return signature;
-}
-
-/// Statistics of the whole groups, alike on all ranks that share one.
-GroupStatistics whole_statistics(Tape& tape, AxisSet axes, const ShardedTensor& x, const Grouping& grouping) {
-  const Shape view = grouping.view(x.piece.shape());
-  Array packed = pack_moments(tape.context(), channel_moments(tape.context(), x.piece.reshaped(view)));
-  const int last = x.layout.global.rank() - 1;
-  std::vector<MomentsPart> parts;
-  std::vector<std::int64_t> counts;
-  Mesh& mesh = tape.rank().mesh;
-  for (int i = 0; i < mesh.size(axes); ++i) {
-    const Box box = x.layout.box(mesh.shape(), mesh.member(axes, i));
-    const Shape theirs = grouping.view(box.extent);
-    parts.push_back({theirs[1], box.begin[last], theirs[2]});
-    counts.push_back(2 * view[0] * theirs[2]);
-  }
-  if (axes != 0) packed = mesh.communicator(axes).all_gather(packed, counts);
-  return combine_channel_moments(tape.context(), packed, parts, view[0], x.layout.global.back(),
-                                 grouping.group_size);
-}
-
-/// The statistics that a piece of the field is normalised with.
-struct PieceStatistics {
-  GroupStatistics groups;
-  ChannelRange channels;  ///< of the piece
-  double eps = 0;
-
-  ChannelScales scales(Context& context, const Array& gamma, DType type) const {
-    return channel_scales(context, groups, channels, eps, gamma, type);
-  }
-};
-
-Array normalise(Context& context, const Shape& view, const PieceStatistics& statistics, const Array& x,
-                const Array& gamma, const Array& beta) {
-  const ChannelScales scales = statistics.scales(context, gamma, accumulator_of(x.dtype()));
-  return channel_apply(context, x.reshaped(view), scales.centre, scales.factor, beta).reshaped(x.shape());
-}
-
-/// Gradients of a piece; those of gamma and beta are its part of the sums.
-NormGradients gradients_of(Tape& tape, AxisSet axes, const Grouping& grouping,
-                           const PieceStatistics& statistics, bool given, const Array& dy, const Array& x,
-                           const Array& gamma) {
-  Context& context = tape.context();
-  const Shape view = grouping.view(x.shape());
-  const DType type = accumulator_of(x.dtype());
-  const auto& [groups, channels, eps] = statistics;
-  const ChannelScales scales = statistics.scales(context, gamma, type);
-  const Array slopes = dy.reshaped(view), values = x.reshaped(view);
-  const GroupSums sums = group_gradient_sums(context, groups, channels, eps, gamma,
-                                             channel_gradient_sums(context, slopes, values, scales.centre));
-  Array whole = sums.groups;
-  // Statistics that were given have no gradient.
-  if (given) whole = filled(context, whole.shape(), whole.dtype(), 0.0, Purpose::kWorkspace);
-  if (!given && axes != 0)
-    whole = tape.rank().mesh.communicator(axes).all_reduce(whole).reshaped(whole.shape());
-  const auto [slope, shift] = gradient_shifts(context, groups, channels, eps, whole, grouping.elements, type);
-  const Array dx = channel_gradient(context, slopes, values, scales.centre, scales.factor, slope, shift);
-  return {dx.reshaped(dy.shape()), sums.dgamma, sums.dbeta};
-}
-
 /// Whether this rank is the one that adds what all ranks know alike to a sum over them.
 bool speaks(const Rank& rank, const Placements& placements) {
   for (int axis = 0; axis < rank.mesh.shape().axes; ++axis) {
@@ -145,86 +34,225 @@ bool speaks(const Rank& rank, const Placements& placements) {
   return true;
 }
 
-/// operands: x, gamma, beta, and for batch norm the running mean and variance.
-Variable channel_norm(Tape& tape, Operation operation, const std::vector<Variable>& operands,
-                      const Grouping& grouping) {
-  const Signature signature = signature_of(operation, operands, grouping);
-  if (tape.tracing()) return tape.trace(signature, operands);
-  const Decision& decision = tape.decide(signature);
-  const Variable& x = operands[0];
-  const AxisSet axes = grouping.cutting(tape, decision, x.shape().rank());
-  const ShardedTensor here = tape.bring(x, decision.inputs[0]);
-  std::vector<std::function<ShardedTensor()>> saved;
-  for (const Variable& operand : operands) saved.push_back(operand.save());
-  const auto again = [&tape, &decision, saved](std::size_t i) {
-    return tape.bring(saved[i](), decision.inputs[i]).piece;
-  };
-  const bool given = operands.size() > 3 && !tape.training();
-  const Box box = tape.rank().box(here.layout);
-  const std::int64_t first = given ? 0 : box.begin[x.shape().rank() - 1];
-  const PieceStatistics statistics{given ? given_statistics(tape.context(), again(3), again(4))
-                                         : whole_statistics(tape, axes, here, grouping),
-                                   {first, here.piece.shape().back()},
-                                   grouping.eps};
-  const bool records = tape.records(operands);
-  const Shape view = grouping.view(here.piece.shape());
-  Variable y = tape.result(signature, decision, records, [&] {
-    return normalise(tape.context(), view, statistics, here.piece, again(1), again(2));
-  });
-  if (!records) return y;
-  if (decision.remade) {
-    y.set_recipe([&tape, &decision, again, statistics, view, shape = x.shape()] {
-      const Array normalised = normalise(tape.context(), view, statistics, again(0), again(1), again(2));
-      return tape.bring(ShardedTensor{normalised, {shape, decision.row_outputs[0]}}, decision.outputs[0]);
-    });
+/// Group norm of x, gamma and beta: the points of each sample and group of channels are normalised together;
+/// batch norm, of running mean and variance too: those of each channel in all samples. Findings: the
+/// statistics that a piece is normalised with.
+class ChannelNorm : public Operation {
+ public:
+  /// @param groups  of channels; 0: batch norm.
+  ChannelNorm(std::int64_t groups, double eps) : groups_(groups), eps_(eps) {}
+
+  std::string_view name() const override { return per_sample() ? "group_norm" : "batch_norm"; }
+
+  Signature signature(std::span<const Shape> inputs) const override {
+    const Shape& x = inputs[0];
+    if (x.rank() < 3 || x.rank() > 5) {
+      throw ShapeError(concat(name(), ": the field ", x, " should be [B, space…, C]"));
+    }
+    if (per_sample() && x.back() % groups_ != 0) {
+      throw ShapeError(
+          concat(name(), ": ", groups_, " groups should divide the ", x.back(), " channels of ", x));
+    }
+    const Letters field =
+        letters("b" + std::string("dhw").substr(static_cast<std::size_t>(5 - x.rank())) + "c");
+    std::vector<Letters> all = {field};
+    std::vector<bool> linear = {false};
+    Signature signature;
+    signature.name = name();
+    signature.outputs = {x};
+    signature.saved = {true};
+    for (std::size_t i = 1; i < inputs.size(); ++i) {
+      require_same_shape(name(), inputs[i], {x.back()});
+      signature.saved.push_back(i != kBeta);
+      all.push_back({field.back()});
+      linear.push_back(i == kGamma || i == kBeta);
+    }
+    signature.keeps_findings = true;
+    signature.remade = true;
+    signature.forward_flops = 8.0 * static_cast<double>(x.count());
+    signature.rows = rows_of_letters(all, field);
+    for (Row& row : signature.rows) row.communicates = row.label != (per_sample() ? "b" : "c");
+    const double groups = static_cast<double>(x.back() / group_size(x));
+    signature.own = {statistics_traffic, {groups, per_sample() ? 1.0 : 0.0}};
+    signature.rows.push_back(row_linear_in(linear));
+    return signature;
   }
-  tape.record([&tape, &decision, axes, grouping, statistics, given, again, slot = y.slot(),
-               targets = std::vector<GradientTarget>(operands.begin(), operands.end())] {
-    if (!slot->gradient.defined()) return;
-    const Array dy = tape.bring(slot->take(), dual(decision.row_outputs[0])).piece;
-    const auto placements = [&](std::size_t i) { return tape.gradient_placements(decision, i); };
-    // No gradients, but what the optimizer follows, see Parameter::momentum().
-    for (std::size_t i = 3; i < targets.size() && !given; ++i) {
-      targets[i].give(tape.rank(), placements(i), [&] {
-        const double unbiased = grouping.elements / std::max(grouping.elements - 1, 1.0);
-        const Array running = again(i);
-        if (!speaks(tape.rank(), placements(i)))
-          return filled(tape.context(), running.shape(), accumulator_of(running.dtype()), 0.0);
-        return i == 3
-                   ? way_to_batch(tape.context(), running, statistics.groups.mean, statistics.channels, 1.0)
-                   : way_to_batch(tape.context(), running, statistics.groups.variance, statistics.channels,
-                                  unbiased);
+
+  std::vector<Array> forward(Frame& frame, Operands& inputs) const override {
+    const Array x = inputs.bring(0);
+    const bool given = is_given(frame);
+    const Box box = frame.input_box(0);
+    const Array mean = given ? inputs.bring(kMean) : Array(),
+                variance = given ? inputs.bring(kVariance) : Array();
+    frame.keep_findings(
+        Found{given ? given_statistics(frame.context(), mean, variance) : whole_statistics(frame, x),
+              {given ? 0 : box.begin[box.begin.rank() - 1], x.shape().back()}});
+    if (!frame.result_read()) return {Array()};
+    return {normalise(frame, x, inputs)};
+  }
+
+  std::vector<Array> rematerialise(Frame& frame, Operands& inputs) const override {
+    const Array x = inputs.bring(0);
+    return {normalise(frame, x, inputs)};
+  }
+
+  void backward(const Frame& frame, Operands& saved, Gradients& gradients) const override {
+    const Array dy = gradients.take();
+    if (!per_sample() && !is_given(frame)) follow_statistics(frame, saved, gradients);
+    const Array x = saved.bring(0), gamma = saved.bring(kGamma);
+    const NormGradients found = gradients_of(frame, dy, x, gamma);
+    gradients.give(kGamma, found.dgamma);
+    gradients.give(kBeta, found.dbeta);
+    gradients.give(0, found.dx);
+  }
+
+ private:
+  static constexpr std::size_t kGamma = 1, kBeta = 2, kMean = 3, kVariance = 4;
+
+  struct Found {
+    GroupStatistics groups;
+    ChannelRange channels;  ///< of the piece
+  };
+
+  bool per_sample() const { return groups_ > 0; }
+  std::int64_t group_size(const Shape& x) const { return per_sample() ? x.back() / groups_ : 1; }
+  /// Elements of a group of the whole field.
+  double elements(const Frame& frame) const {
+    const Shape& x = frame.signature().inputs[0];
+    return static_cast<double>(per_sample() ? x.count(1, x.rank()) / groups_ : x.count(0, x.rank() - 1));
+  }
+  /// Whether the statistics are the running ones, not those of the field.
+  bool is_given(const Frame& frame) const { return !per_sample() && !frame.training(); }
+
+  /// A piece of the field as the kernels see it: [n, points, c].
+  Shape view(const Shape& piece) const {
+    const std::int64_t points = piece.count(1, piece.rank() - 1);
+    return per_sample() ? Shape{piece[0], points, piece.back()} : Shape{1, piece[0] * points, piece.back()};
+  }
+  /// Axes that cut a group apart: they exchange its statistics.
+  AxisSet cutting(const Frame& frame) const {
+    const int last = frame.signature().inputs[0].rank() - 1;
+    return per_sample() ? frame.cutting(0, 1, last) : frame.cutting(0, 0, last - 1);
+  }
+
+  /// Statistics of the whole groups, alike on all ranks that share one.
+  GroupStatistics whole_statistics(const Frame& frame, const Array& x) const {
+    const Shape piece = view(x.shape());
+    Array packed = pack_moments(frame.context(), channel_moments(frame.context(), x.reshaped(piece)));
+    const Layout layout = frame.input(0);
+    const Mesh& mesh = frame.rank().mesh;
+    const AxisSet axes = cutting(frame);
+    std::vector<MomentsPart> parts;
+    std::vector<std::int64_t> counts;
+    for (int i = 0; i < mesh.size(axes); ++i) {
+      const Box box = layout.box(mesh.shape(), mesh.member(axes, i));
+      const Shape theirs = view(box.extent);
+      parts.push_back({theirs[1], box.begin[box.begin.rank() - 1], theirs[2]});
+      counts.push_back(2 * piece[0] * theirs[2]);
+    }
+    if (axes != 0) packed = frame.group(axes).all_gather(packed, counts);
+    return combine_channel_moments(frame.context(), packed, parts, piece[0], layout.global.back(),
+                                   group_size(layout.global));
+  }
+
+  Array normalise(const Frame& frame, const Array& x, Operands& inputs) const {
+    const Array gamma = inputs.bring(kGamma), beta = inputs.bring(kBeta);
+    const auto& [groups, channels] = frame.findings<Found>();
+    const ChannelScales scales =
+        channel_scales(frame.context(), groups, channels, eps_, gamma, accumulator_of(x.dtype()));
+    return channel_apply(frame.context(), x.reshaped(view(x.shape())), scales.centre, scales.factor, beta)
+        .reshaped(x.shape());
+  }
+
+  /// No gradients, but what the optimizer follows, see Parameter::momentum().
+  void follow_statistics(const Frame& frame, Operands& saved, Gradients& gradients) const {
+    const auto& [groups, channels] = frame.findings<Found>();
+    const double count = elements(frame), unbiased = count / std::max(count - 1, 1.0);
+    for (const std::size_t i : {kMean, kVariance}) {
+      const Array running = saved.bring(i);
+      const bool mine = speaks(frame.rank(), frame.gradient(i).placements);
+      gradients.give(i, [&, &groups = groups, &channels = channels] {
+        if (!mine) return filled(frame.context(), running.shape(), accumulator_of(running.dtype()), 0.0);
+        return way_to_batch(frame.context(), running, i == kMean ? groups.mean : groups.variance, channels,
+                            i == kMean ? 1.0 : unbiased);
       });
     }
-    const NormGradients gradients =
-        gradients_of(tape, axes, grouping, statistics, given, dy, again(0), again(1));
-    targets[1].give(tape.rank(), placements(1), [&] { return gradients.dgamma; });
-    targets[2].give(tape.rank(), placements(2), [&] { return gradients.dbeta; });
-    targets[0].give(tape.rank(), placements(0), [&] { return gradients.dx; });
-  });
-  return y;
-}
+  }
+
+  /// Gradients of a piece; those of gamma and beta are its part of the sums.
+  NormGradients gradients_of(const Frame& frame, const Array& dy, const Array& x, const Array& gamma) const {
+    Context& context = frame.context();
+    const auto& [groups, channels] = frame.findings<Found>();
+    const DType type = accumulator_of(x.dtype());
+    const ChannelScales scales = channel_scales(context, groups, channels, eps_, gamma, type);
+    const Array slopes = dy.reshaped(view(x.shape())), values = x.reshaped(view(x.shape()));
+    const GroupSums sums = group_gradient_sums(context, groups, channels, eps_, gamma,
+                                               channel_gradient_sums(context, slopes, values, scales.centre));
+    Array whole = sums.groups;
+    if (is_given(frame)) {
+      // Statistics that were given have no gradient.
+      whole = filled(context, whole.shape(), whole.dtype(), 0.0, Purpose::kWorkspace);
+    } else if (const AxisSet axes = cutting(frame); axes != 0) {
+      whole = frame.group(axes).all_reduce(whole).reshaped(whole.shape());
+    }
+    const auto [slope, shift] =
+        gradient_shifts(context, groups, channels, eps_, whole, elements(frame), type);
+    const Array dx = channel_gradient(context, slopes, values, scales.centre, scales.factor, slope, shift);
+    return {dx.reshaped(dy.shape()), sums.dgamma, sums.dbeta};
+  }
+
+  std::int64_t groups_;
+  double eps_;
+};
 
 }  // namespace
 
 Variable group_norm(Tape& tape, const Variable& x, const Variable& gamma, const Variable& beta,
                     std::int64_t groups, double eps) {
-  const Shape& shape = x.shape();
-  if (groups < 1 || shape.back() % groups != 0) {
-    throw ShapeError(
-        concat("group_norm: ", groups, " groups should divide the ", shape.back(), " channels of ", shape));
-  }
-  const std::int64_t elements = shape.count(1, shape.rank()) / groups;
-  const Grouping grouping = {true, shape.back() / groups, static_cast<double>(elements), eps};
-  return channel_norm(tape, Operation::kGroupNorm, {x, gamma, beta}, grouping);
+  require(groups >= 1, "group_norm normalises at least one group");
+  return apply(tape, ChannelNorm(groups, eps), {x, gamma, beta});
 }
 
 Variable batch_norm(Tape& tape, const Variable& x, const Variable& gamma, const Variable& beta,
                     const Variable& running_mean, const Variable& running_variance, double eps) {
-  const Shape& shape = x.shape();
-  const Grouping grouping = {false, 1, static_cast<double>(shape.count(0, shape.rank() - 1)), eps};
-  return channel_norm(tape, Operation::kBatchNorm, {x, gamma, beta, running_mean, running_variance},
-                      grouping);
+  return apply(tape, ChannelNorm(0, eps), {x, gamma, beta, running_mean, running_variance});
+}
+
+// ---- Proof
+
+namespace {
+
+// A large eps keeps groups of two from being signs.
+constexpr double kEps = 0.1;
+
+/// Fields whose dims are cut evenly, unevenly and with pieces left empty, with operands over their channels.
+std::vector<std::vector<Shape>> with_vectors(std::size_t vectors) {
+  std::vector<std::vector<Shape>> inputs;
+  for (const Shape& field : {Shape{3, 4, 2, 6}, Shape{2, 5, 3, 4}, Shape{4, 1, 5, 2}}) {
+    inputs.emplace_back(1 + vectors, Shape{field.back()});
+    inputs.back()[0] = field;
+  }
+  return inputs;
+}
+
+}  // namespace
+
+std::vector<ProofCase> group_norm_cases() {
+  std::vector<ProofCase> cases;
+  for (const bool instance : {false, true}) {
+    cases.push_back(make_case(instance ? "a group for each channel" : "two groups", with_vectors(2),
+                              [instance](Tape& tape, const std::vector<Variable>& x) {
+                                const std::int64_t groups = instance ? x[0].shape().back() : 2;
+                                return group_norm(tape, x[0], x[1], x[2], groups, kEps);
+                              }));
+  }
+  return cases;
+}
+
+std::vector<ProofCase> batch_norm_cases() {
+  return {make_case("batch statistics", with_vectors(4), [](Tape& tape, const std::vector<Variable>& x) {
+    return batch_norm(tape, x[0], x[1], x[2], x[3], x[4], kEps);
+  })};
 }
 
 }  // namespace jigsaw

@@ -1,7 +1,7 @@
 #include <array>
 
-#include "autograd/operation.h"
 #include "autograd/operations.h"
+#include "autograd/registry.h"
 #include "base/text.h"
 #include "kernels/normalization.h"
 #include "kernels/row_statistics.h"
@@ -9,9 +9,6 @@
 namespace jigsaw {
 
 namespace {
-
-/// x, gamma and, for LayerNorm, beta.
-using Operands = std::vector<Variable>;
 
 /// Two numbers in f32 for each row, forward and backward.
 TransferCost statistics_traffic(const OwnCall& call, std::span<const double>) {
@@ -23,136 +20,157 @@ TransferCost statistics_traffic(const OwnCall& call, std::span<const double>) {
   return cost;
 }
 
-Signature signature_of(Operation operation, std::string_view text, const Operands& operands) {
-  const Letters all = letters(text), last = {all.back()};
-  const Shape& x = operands[0].shape();
-  Signature signature{operation, concat(name(operation), " ", text), {}, {x}, {}, 0, {}};
-  std::vector<Letters> inputs;
-  std::vector<bool> linear;
-  for (const Variable& operand : operands) {
-    const bool first = inputs.empty();
-    signature.inputs.push_back(operand.shape());
-    signature.saved.push_back(first);
-    inputs.push_back(first ? all : last);
-    linear.push_back(!first);
-  }
-  signature.remade = true;
-  signature.forward_flops = 8.0 * static_cast<double>(x.count());
-  signature.rows = rows_of_letters(inputs, all);
-  for (Row& row : signature.rows) {
-    // Cutting the rows themselves: their statistics are exchanged.
-    row.communicates = row.outputs[0] == Placement::shard(x.rank() - 1);
-  }
-  signature.own = {statistics_traffic};
-  signature.rows.push_back(row_linear_in(linear));
-  return signature;
-}
+/// LayerNorm of x, gamma and beta; RMSNorm, around zero, of x and gamma. Findings: the rows' statistics.
+class RowNorm : public Operation {
+ public:
+  RowNorm(std::string letters, Centre centre, double eps)
+      : letters_(std::move(letters)), centre_(centre), eps_(eps) {}
 
-AxisSet axes_that_cut_rows(const Tape& tape, const Decision& decision, int last) {
-  AxisSet axes = 0;
-  for (int axis = 0; axis < tape.rank().mesh.shape().axes; ++axis) {
-    const Placement& placement = decision.inputs[0][axis];
-    if (placement.is_shard() && placement.dim == last) axes |= axis_bit(axis);
-  }
-  return tape.rank().mesh.active(axes);
-}
+  std::string_view name() const override { return centre_ == Centre::kMean ? "layer_norm" : "rms_norm"; }
 
-/// Statistics of whole rows from those of their parts, in rank order; parts' lengths come from the layout.
-NormStatistics whole_row_statistics(Tape& tape, AxisSet axes, const ShardedTensor& x, double eps,
-                                    Centre centre) {
-  Array packed = pack_moments(tape.context(), row_moments(tape.context(), x.piece));
-  const int last = x.layout.global.rank() - 1;
-  Mesh& mesh = tape.rank().mesh;
-  std::vector<std::int64_t> lengths, counts;
-  for (int i = 0; i < mesh.size(axes); ++i) {
-    lengths.push_back(x.layout.box(mesh.shape(), mesh.member(axes, i)).extent[last]);
-    counts.push_back(packed.count());
-  }
-  packed = mesh.communicator(axes).all_gather(packed, counts);
-  return combine_moments(tape.context(), packed, lengths, eps, centre);
-}
-
-/// How the rows of one call are normalised.
-struct RowNorm {
-  Centre centre = Centre::kMean;
-  double eps = 0;
-  AxisSet cutting = 0;
-  std::int64_t length = 0;  ///< of a whole row
-
-  Array forward(Tape& tape, const ShardedTensor& x, const Array& gamma, const Array& beta,
-                NormStatistics& statistics) const {
-    if (cutting != 0) {
-      statistics = whole_row_statistics(tape, cutting, x, eps, centre);
-      return layer_norm_apply(tape.context(), x.piece, gamma, beta, statistics);
+  Signature signature(std::span<const Shape> inputs) const override {
+    const Letters all = letters(letters_), last = {all.back()};
+    const Shape& x = inputs[0];
+    Signature signature;
+    signature.name = concat(name(), " ", letters_);
+    signature.outputs = {x};
+    std::vector<Letters> operands(inputs.size(), last);
+    operands[0] = all;
+    std::vector<bool> linear(inputs.size(), true);
+    linear[0] = false;
+    signature.saved.assign(inputs.size(), true);
+    if (centre_ == Centre::kMean) signature.saved[2] = false;
+    signature.keeps_findings = true;
+    signature.remade = true;
+    signature.forward_flops = 8.0 * static_cast<double>(x.count());
+    signature.rows = rows_of_letters(operands, all);
+    for (Row& row : signature.rows) {
+      // Cutting the rows themselves: their statistics are exchanged.
+      row.communicates = row.outputs[0] == Placement::shard(x.rank() - 1);
     }
-    return centre == Centre::kMean ? layer_norm_forward(tape.context(), x.piece, gamma, beta, eps, statistics)
-                                   : rms_norm_forward(tape.context(), x.piece, gamma, eps, statistics);
+    signature.own = {statistics_traffic};
+    signature.rows.push_back(row_linear_in(linear));
+    return signature;
   }
 
-  NormGradients backward(Tape& tape, const Array& dy, const Array& x, const Array& gamma,
-                         const NormStatistics& statistics) const {
-    if (cutting == 0) {
-      return centre == Centre::kMean ? layer_norm_backward(tape.context(), dy, x, gamma, statistics)
-                                     : rms_norm_backward(tape.context(), dy, x, gamma, statistics);
+  std::vector<Array> forward(Frame& frame, Operands& inputs) const override {
+    const Array x = inputs.bring(0), gamma = inputs.bring(1), beta = shift(inputs);
+    NormStatistics statistics;
+    Array y;
+    if (const AxisSet axes = cutting(frame); axes != 0) {
+      statistics = whole_row_statistics(frame, axes, x);
+      y = layer_norm_apply(frame.context(), x, gamma, beta, statistics);
+    } else if (centre_ == Centre::kMean) {
+      y = layer_norm_forward(frame.context(), x, gamma, beta, eps_, statistics);
+    } else {
+      y = rms_norm_forward(frame.context(), x, gamma, eps_, statistics);
     }
-    Array sums = layer_norm_row_sums(tape.context(), dy, x, gamma, statistics);
-    sums = tape.rank().mesh.communicator(cutting).all_reduce(sums).reshaped(sums.shape());
-    if (centre == Centre::kZero) drop_mean_part(tape.context(), sums);
-    return layer_norm_backward_apply(tape.context(), dy, x, gamma, statistics, sums, length);
+    frame.keep_findings(statistics);
+    return {y};
   }
+
+  std::vector<Array> rematerialise(Frame& frame, Operands& inputs) const override {
+    const Array x = inputs.bring(0), gamma = inputs.bring(1), beta = shift(inputs);
+    return {layer_norm_apply(frame.context(), x, gamma, beta, frame.findings<NormStatistics>())};
+  }
+
+  void backward(const Frame& frame, Operands& saved, Gradients& gradients) const override {
+    const Array dy = gradients.take(), x = saved.bring(0), gamma = saved.bring(1);
+    const NormGradients found = gradients_of(frame, dy, x, gamma);
+    if (centre_ == Centre::kMean) gradients.give(2, found.dbeta);
+    gradients.give(1, found.dgamma);
+    gradients.give(0, found.dx);
+  }
+
+ private:
+  Array shift(Operands& inputs) const { return centre_ == Centre::kMean ? inputs.bring(2) : Array(); }
+  static AxisSet cutting(const Frame& frame) {
+    const int last = frame.signature().inputs[0].rank() - 1;
+    return frame.cutting(0, last, last);
+  }
+
+  /// Statistics of whole rows from those of their parts, in rank order; parts' lengths come from the layout.
+  NormStatistics whole_row_statistics(const Frame& frame, AxisSet axes, const Array& x) const {
+    Array packed = pack_moments(frame.context(), row_moments(frame.context(), x));
+    const Layout layout = frame.input(0);
+    const Mesh& mesh = frame.rank().mesh;
+    std::vector<std::int64_t> lengths, counts;
+    for (int i = 0; i < mesh.size(axes); ++i) {
+      lengths.push_back(layout.box(mesh.shape(), mesh.member(axes, i)).extent.back());
+      counts.push_back(packed.count());
+    }
+    packed = frame.group(axes).all_gather(packed, counts);
+    return combine_moments(frame.context(), packed, lengths, eps_, centre_);
+  }
+
+  NormGradients gradients_of(const Frame& frame, const Array& dy, const Array& x, const Array& gamma) const {
+    const auto& statistics = frame.findings<NormStatistics>();
+    const AxisSet axes = cutting(frame);
+    if (axes == 0) {
+      return centre_ == Centre::kMean ? layer_norm_backward(frame.context(), dy, x, gamma, statistics)
+                                      : rms_norm_backward(frame.context(), dy, x, gamma, statistics);
+    }
+    Array sums = layer_norm_row_sums(frame.context(), dy, x, gamma, statistics);
+    sums = frame.group(axes).all_reduce(sums).reshaped(sums.shape());
+    if (centre_ == Centre::kZero) drop_mean_part(frame.context(), sums);
+    return layer_norm_backward_apply(frame.context(), dy, x, gamma, statistics, sums,
+                                     frame.signature().inputs[0].back());
+  }
+
+  std::string letters_;
+  Centre centre_;
+  double eps_;
 };
 
-Variable row_norm(Tape& tape, Operation operation, std::string_view text, const Operands& operands,
-                  Centre centre, double eps) {
-  const Signature signature = signature_of(operation, text, operands);
-  if (tape.tracing()) return tape.trace(signature, operands);
-  const Decision& decision = tape.decide(signature);
-  const Variable& x = operands[0];
-  const RowNorm norm = {centre, eps, axes_that_cut_rows(tape, decision, x.shape().rank() - 1),
-                        x.shape().back()};
-  const ShardedTensor here = tape.bring(x, decision.inputs[0]);
-  std::vector<std::function<ShardedTensor()>> saved;
-  for (const Variable& operand : operands) saved.push_back(operand.save());
-  const auto again = [&tape, &decision, saved](std::size_t i) {
-    return i < saved.size() ? tape.bring(saved[i](), decision.inputs[i]).piece : Array();
-  };
+}  // namespace
 
-  NormStatistics statistics;
-  Array normalised = norm.forward(tape, here, again(1), again(2), statistics);
-  const bool records = tape.records(operands);
-  Variable y = tape.keep(std::move(normalised), signature.outputs[0], decision, records);
-  if (!records) return y;
+Variable layer_norm(Tape& tape, std::string_view letters, const Variable& x, const Variable& gamma,
+                    const Variable& beta, double eps) {
+  return apply(tape, RowNorm(std::string(letters), Centre::kMean, eps), {x, gamma, beta});
+}
 
-  if (decision.remade) {
-    y.set_recipe([&tape, &decision, again, statistics, shape = x.shape()] {
-      const Array normalised_again =
-          layer_norm_apply(tape.context(), again(0), again(1), again(2), statistics);
-      return tape.bring(ShardedTensor{normalised_again, {shape, decision.row_outputs[0]}},
-                        decision.outputs[0]);
-    });
+Variable rms_norm(Tape& tape, std::string_view letters, const Variable& x, const Variable& gamma,
+                  double eps) {
+  return apply(tape, RowNorm(std::string(letters), Centre::kZero, eps), {x, gamma});
+}
+
+// ---- Proof
+
+namespace {
+
+// A large eps keeps rows of two from being signs.
+constexpr double kEps = 0.1;
+
+/// Rows with `vectors` operands over their last dim.
+std::vector<std::vector<Shape>> with_vectors(const std::vector<Shape>& rows, std::size_t vectors) {
+  std::vector<std::vector<Shape>> inputs;
+  for (const Shape& x : rows) {
+    inputs.emplace_back(1 + vectors, Shape{x.back()});
+    inputs.back()[0] = x;
   }
-  tape.record([&tape, &decision, norm, again, statistics, slot = y.slot(),
-               targets = std::vector<GradientTarget>(operands.begin(), operands.end())] {
-    if (!slot->gradient.defined()) return;
-    const Array dy = tape.bring(slot->take(), dual(decision.row_outputs[0])).piece;
-    const NormGradients gradients = norm.backward(tape, dy, again(0), again(1), statistics);
-    const std::array all = {gradients.dx, gradients.dgamma, gradients.dbeta};
-    for (std::size_t i = targets.size(); i-- > 0;) {
-      targets[i].give(tape.rank(), tape.gradient_placements(decision, i), [&] { return all[i]; });
-    }
-  });
-  return y;
+  return inputs;
+}
+
+ProofCase norm_case(const std::string& letters, bool centred, const std::vector<Shape>& rows) {
+  return make_case(letters, with_vectors(rows, centred ? 2 : 1),
+                   [letters, centred](Tape& tape, const std::vector<Variable>& x) {
+                     return centred ? layer_norm(tape, letters, x[0], x[1], x[2], kEps)
+                                    : rms_norm(tape, letters, x[0], x[1], kEps);
+                   });
+}
+
+std::vector<ProofCase> norm_cases(bool centred) {
+  return {norm_case("bhwc", centred, {{3, 4, 2, 5}, {2, 5, 3, 4}, {4, 1, 5, 2}}),
+          norm_case("bc", centred, {{5, 4}, {2, 7}, {3, 2}})};
 }
 
 }  // namespace
 
-Variable layer_norm(Tape& tape, std::string_view text, const Variable& x, const Variable& gamma,
-                    const Variable& beta, double eps) {
-  return row_norm(tape, Operation::kLayerNorm, text, {x, gamma, beta}, Centre::kMean, eps);
+std::vector<ProofCase> layer_norm_cases() {
+  return norm_cases(true);
 }
-
-Variable rms_norm(Tape& tape, std::string_view text, const Variable& x, const Variable& gamma, double eps) {
-  return row_norm(tape, Operation::kRmsNorm, text, {x, gamma}, Centre::kZero, eps);
+std::vector<ProofCase> rms_norm_cases() {
+  return norm_cases(false);
 }
 
 }  // namespace jigsaw

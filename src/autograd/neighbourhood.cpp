@@ -82,9 +82,9 @@ void set_halos(Signature& signature, const IndexMap& map) {
   }
 }
 
-void require_cut_alike(const Decision& decision, std::size_t input, int first, int last) {
+void require_cut_alike(const Layout& input, const Layout& output, int first, int last) {
   for (int axis = 0; axis < kMaxAxes; ++axis) {
-    const Placement &from = decision.inputs[input][axis], &to = decision.row_outputs[0][axis];
+    const Placement &from = input.placements[axis], &to = output.placements[axis];
     for (const Placement* p : {&from, &to}) {
       if (p->is_shard() && p->dim >= first && p->dim <= last)
         require(from == to, "input and result of an exchange are cut alike");
@@ -130,16 +130,16 @@ bool worth_splitting(const Box& outputs, const Box& inner) {
 
 }  // namespace
 
-Array over_tiles(Tape& tape, const Exchange& exchange, const Box& outputs, const Array& piece, Array& arrived,
+Array over_tiles(const Rank& rank, const std::function<void()>& long_work_follows, const Exchange& exchange,
+                 const Box& outputs, const Array& piece, Array& arrived,
                  const std::function<Array(const Array& region, const Tile& tile)>& kernel) {
-  const Rank& rank = tape.rank();
   const auto make = [&](const Box& part) {
     const Tile tile{part, exchange.region_of(part)};
     return kernel(exchange.assemble(rank, piece, arrived, tile.region), tile);
   };
   Pending pending;
   if (exchange.travels()) pending = exchange.start(rank, piece);
-  tape.long_work_follows();
+  long_work_follows();
   if (!exchange.travels()) return make(outputs);
   const Box inner = exchange.outputs_inside(outputs);
   if (!worth_splitting(outputs, inner)) {
@@ -156,44 +156,58 @@ Array over_tiles(Tape& tape, const Exchange& exchange, const Box& outputs, const
   return result;
 }
 
-Variable neighbourhood(Tape& tape, const Variable& x, const Signature& signature, const IndexMap& map,
-                       const NeighbourhoodKernels& kernels) {
-  if (tape.tracing()) return tape.trace(signature, {x});
-  const Decision& decision = tape.decide(signature);
-  require_cut_alike(decision, 0, 1, x.shape().rank() - 2);
-  const Rank& rank = tape.rank();
-  const Layout made{signature.outputs[0], decision.row_outputs[0]};
-  const auto exchange = Exchange::of(rank, map, {x.shape(), decision.inputs[0]}, made);
-  const Tile tile{rank.box(made), exchange->wanted()};
-  const bool records = tape.records({x});
-  Array arrived;
-  const auto forward = [&] {
-    const Array piece = tape.bring(x, decision.inputs[0]).piece;
-    if (exchange->travels()) arrived = exchange->start(rank, piece).wait();
-    tape.long_work_follows();
-    return kernels.forward(exchange->assemble(rank, piece, arrived, tile.region), tile);
-  };
-  Variable y = signature.keeps_findings ? tape.keep(forward(), signature.outputs[0], decision, records)
-                                        : tape.result(signature, decision, records, forward);
-  if (records) {
-    if (decision.remade) {
-      y.set_recipe(
-          [&tape, &decision, exchange, tile, arrived, made, kernel = kernels.forward, saved = x.save()] {
-            const Array piece = tape.bring(saved(), decision.inputs[0]).piece;
-            const Array again = kernel(exchange->assemble(tape.rank(), piece, arrived, tile.region), tile);
-            return tape.bring(ShardedTensor{again, made}, decision.outputs[0]);
-          });
-    }
-    tape.record([&tape, &decision, exchange, tile, backward = kernels.backward, target = GradientTarget(x),
-                 slot = y.slot()] {
-      if (!slot->gradient.defined()) return;
-      const Array dy = tape.bring(slot->take(), dual(decision.row_outputs[0])).piece;
-      tape.long_work_follows();
-      Array dx = exchange->scatter(tape.rank(), backward(dy, tile));
-      target.give(tape.rank(), tape.gradient_placements(decision, 0), [&] { return dx; });
-    });
-  }
-  return y;
+Neighbourhood::Neighbourhood(const Shape& input, const Shape& output, IndexMap map)
+    : input_(input), output_(output), map_(std::move(map)) {}
+
+Signature Neighbourhood::field_signature(bool linear) const {
+  Signature signature;
+  signature.name = name();
+  signature.inputs = {input_};
+  signature.outputs = {output_};
+  signature.saved = {false};
+  const Letters dims = field_dims(input_.rank() - 2, {'c'});
+  signature.rows = rows_of_letters({dims}, dims);
+  set_halos(signature, map_);
+  // Unless crossing a pole adds something.
+  if (linear && map_.crossing.offset.empty()) signature.rows.push_back(row_linear_in({true}));
+  return signature;
+}
+
+std::shared_ptr<const Exchange> Neighbourhood::exchange(const Frame& frame) const {
+  require_cut_alike(frame.input(0), frame.output(), 1, input_.rank() - 2);
+  return Exchange::of(frame.rank(), map_, frame.input(0), frame.output());
+}
+
+std::vector<Array> Neighbourhood::forward(Frame& frame, Operands& inputs) const {
+  const auto exchange = this->exchange(frame);
+  const Array piece = inputs.bring(0);
+  Found found;
+  if (exchange->travels()) found.arrived = exchange->start(frame.rank(), piece).wait();
+  frame.long_work_follows();
+  const Tile tile{frame.output_box(), exchange->wanted()};
+  const Array region = exchange->assemble(frame.rank(), piece, found.arrived, tile.region);
+  const Array result = forward_tile(frame.context(), region, tile, found.noted);
+  frame.keep_findings(found);
+  return {result};
+}
+
+std::vector<Array> Neighbourhood::rematerialise(Frame& frame, Operands& inputs) const {
+  const auto exchange = this->exchange(frame);
+  const Tile tile{frame.output_box(), exchange->wanted()};
+  const Array& arrived = frame.findings<Found>().arrived;
+  Array noted;
+  return {forward_tile(frame.context(),
+                       exchange->assemble(frame.rank(), inputs.bring(0), arrived, tile.region), tile, noted)};
+}
+
+void Neighbourhood::backward(const Frame& frame, Operands&, Gradients& gradients) const {
+  const auto exchange = this->exchange(frame);
+  const Tile tile{frame.output_box(), exchange->wanted()};
+  const Array dy = gradients.take();
+  frame.long_work_follows();
+  const Array noted = frame.signature().keeps_findings ? frame.findings<Found>().noted : Array();
+  const Array gradient = backward_tile(frame.context(), dy, tile, noted);
+  gradients.give(0, exchange->scatter(frame.rank(), gradient));
 }
 
 }  // namespace jigsaw

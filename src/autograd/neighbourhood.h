@@ -22,25 +22,48 @@ Letters field_dims(int space, LetterDim last);
 /// Sets what the rows that cut space send: halos as wide as the reads overlap.
 void set_halos(Signature& signature, const IndexMap& map);
 
-/// A row with an exchange cuts dims first to last of input i and of the result alike.
-void require_cut_alike(const Decision& decision, std::size_t input, int first, int last);
+/// A row with an exchange cuts dims first to last of its input and its result alike.
+void require_cut_alike(const Layout& input, const Layout& output, int first, int last);
 
 /// The spatial dims of a box.
 Box space_of(const Box& box);
 
 /// This rank's outputs: those that read only what is here are made while halos travel, then the others, tile
 /// by tile.
-/// @param arrived  set to what came, for backward.
-Array over_tiles(Tape& tape, const Exchange& exchange, const Box& outputs, const Array& piece, Array& arrived,
+/// @param long_work_follows  is called when the halos are under way.
+/// @param arrived            set to what came, for backward.
+Array over_tiles(const Rank& rank, const std::function<void()>& long_work_follows, const Exchange& exchange,
+                 const Box& outputs, const Array& piece, Array& arrived,
                  const std::function<Array(const Array& region, const Tile& tile)>& kernel);
 
-/// A linear or piecewise linear operation on neighbourhoods, by its kernels on a region.
-struct NeighbourhoodKernels {
-  std::function<Array(const Array& region, const Tile& tile)> forward;
+/// An operation on one field whose outputs read a neighbourhood, linear or linear in pieces, by its kernels
+/// on a region.
+class Neighbourhood : public Operation {
+ public:
+  Neighbourhood(const Shape& input, const Shape& output, IndexMap map);
+
+  std::vector<Array> forward(Frame& frame, Operands& inputs) const final;
+  std::vector<Array> rematerialise(Frame& frame, Operands& inputs) const final;
+  void backward(const Frame& frame, Operands& saved, Gradients& gradients) const final;
+
+ protected:
+  /// @param noted  may be set to what backward reads; with Signature::keeps_findings.
+  virtual Array forward_tile(Context& context, const Array& region, const Tile& tile, Array& noted) const = 0;
   /// The region's gradient.
-  std::function<Array(const Array& dy, const Tile& tile)> backward;
+  virtual Array backward_tile(Context& context, const Array& dy, const Tile& tile,
+                              const Array& noted) const = 0;
+
+  /// Outputs and rows: any dim, spatial ones with halos.
+  Signature field_signature(bool linear) const;
+
+  Shape input_, output_;
+  IndexMap map_;
+
+ private:
+  struct Found {
+    Array arrived, noted;
+  };
+  std::shared_ptr<const Exchange> exchange(const Frame& frame) const;
 };
-Variable neighbourhood(Tape& on, const Variable& x, const Signature& signature, const IndexMap& map,
-                       const NeighbourhoodKernels& kernels);
 
 }  // namespace jigsaw

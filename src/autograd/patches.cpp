@@ -1,6 +1,7 @@
-#include "autograd/operation.h"
 #include "autograd/operations.h"
+#include "autograd/registry.h"
 #include "base/error.h"
+#include "base/text.h"
 #include "kernels/copy.h"
 #include "kernels/pointwise.h"
 
@@ -91,61 +92,118 @@ Array join_patches(Context& context, const Array& patches, const Shape& patch, c
 }
 
 /// Both directions: a linear operation whose adjoint is the other one.
-Variable rearrange(Tape& tape, const Variable& x, const Signature& signature, const Shape& patch,
-                   bool to_patches) {
-  if (tape.tracing()) return tape.trace(signature, {x});
-  const Decision& decision = tape.decide(signature);
-  const auto run = [&tape, patch](const Array& piece, const Shape& result, bool cut) {
-    return cut ? cut_patches(tape.context(), piece, patch)
-               : join_patches(tape.context(), piece, patch, result);
-  };
-  const Shape result_piece = tape.rank().box({signature.outputs[0], decision.row_outputs[0]}).extent;
-  const Shape input_piece = tape.rank().box({signature.inputs[0], decision.inputs[0]}).extent;
-  const bool records = tape.records({x});
-  Variable y = tape.result(signature, decision, records, [&] {
-    return ShardedTensor{run(tape.bring(x, decision.inputs[0]).piece, result_piece, to_patches),
-                         {signature.outputs[0], decision.row_outputs[0]}};
-  });
-  if (records) {
-    if (decision.remade) {
-      y.set_recipe([&tape, &decision, run, shape = signature.outputs[0], result_piece, save = x.save()] {
-        const Array again = run(tape.bring(save(), decision.inputs[0]).piece, result_piece, true);
-        return tape.bring(ShardedTensor{again, {shape, decision.row_outputs[0]}}, decision.outputs[0]);
-      });
+class PatchOperation : public Operation {
+ public:
+  /// @param space  extents of the grid, to recover fields; undefined to cut them.
+  PatchOperation(const Shape& patch, const Shape& space) : patch_(patch), space_(space) {}
+
+  std::string_view name() const override { return cuts() ? "patchify" : "unpatchify"; }
+
+  Signature signature(std::span<const Shape> inputs) const override {
+    const PatchLetters names = letters_of(patch_);
+    const Shape& x = inputs[0];
+    Signature signature;
+    signature.name = name();
+    signature.saved = {false};
+    if (cuts()) {
+      signature.outputs = {patches_shape(x, patch_)};
+      signature.rows = rows_of_letters({names.field}, names.patches);
+      signature.remade =
+          true;  // Of fields and patches, the fields are kept: often they are the batch itself.
+    } else {
+      Shape field{x[0]};
+      for (const std::int64_t extent : space_) field.append(extent);
+      field.append(x[x.rank() - 2]);
+      require(patches_shape(field, patch_) == x, "the patches do not cover this grid");
+      signature.outputs = {field};
+      signature.rows = rows_of_letters({names.patches}, names.field);
     }
-    tape.record(
-        [&tape, &decision, run, input_piece, to_patches, target = GradientTarget(x), slot = y.slot()] {
-          if (!slot->gradient.defined()) return;
-          const Array dy = tape.bring(slot->take(), dual(decision.row_outputs[0])).piece;
-          target.give(tape.rank(), tape.gradient_placements(decision, 0),
-                      [&] { return run(dy, input_piece, !to_patches); });
-        });
+    signature.rows.push_back(row_linear_in({true}));
+    return signature;
   }
-  return y;
-}
+
+  std::vector<Array> forward(Frame& frame, Operands& inputs) const override {
+    return {run(frame, inputs.bring(0), cuts(), frame.output_box().extent)};
+  }
+
+  void backward(const Frame& frame, Operands&, Gradients& gradients) const override {
+    const Array dy = gradients.take();
+    gradients.give(0, [&] { return run(frame, dy, !cuts(), frame.input_box(0).extent); });
+  }
+
+ private:
+  bool cuts() const { return space_.rank() == 0; }
+  Array run(const Frame& frame, const Array& piece, bool cut, const Shape& result) const {
+    return cut ? cut_patches(frame.context(), piece, patch_)
+               : join_patches(frame.context(), piece, patch_, result);
+  }
+
+  Shape patch_, space_;
+};
 
 }  // namespace
 
 Variable patchify(Tape& tape, const Variable& x, const Shape& patch) {
-  const PatchLetters names = letters_of(patch);
-  Signature signature{
-      Operation::kPatchify, "patchify", {x.shape()}, {patches_shape(x.shape(), patch)}, {}, 0, {false}};
-  signature.rows = rows_of_letters({names.field}, names.patches);
-  signature.remade = true;  // Of fields and patches, the fields are kept: often they are the batch itself.
-  signature.rows.push_back(row_linear_in({true}));
-  return rearrange(tape, x, signature, patch, true);
+  return apply(tape, PatchOperation(patch, {}), {x});
 }
 
 Variable unpatchify(Tape& tape, const Variable& x, const Shape& patch, const Shape& space) {
-  const PatchLetters names = letters_of(patch);
-  Shape field{x.shape()[0]};
-  for (const std::int64_t extent : space) field.append(extent);
-  field.append(x.shape()[x.shape().rank() - 2]);
-  require(patches_shape(field, patch) == x.shape(), "the patches do not cover this grid");
-  Signature signature{Operation::kUnpatchify, "unpatchify", {x.shape()}, {field}, {}, 0, {false}};
-  signature.rows = rows_of_letters({names.patches}, names.field);
-  signature.rows.push_back(row_linear_in({true}));
-  return rearrange(tape, x, signature, patch, false);
+  return apply(tape, PatchOperation(patch, space), {x});
+}
+
+// ---- Proof
+
+namespace {
+
+/// Grids that patches divide and that they do not, of 1 to 5 patches a side.
+struct Grids {
+  Shape patch;
+  std::vector<Shape> spaces;
+};
+
+std::vector<Grids> grids() {
+  return {{{3}, {{13}, {6}, {12}}},
+          {{2, 3}, {{9, 8}, {4, 13}, {7, 3}}},
+          {{1, 2, 2}, {{2, 3, 5}, {4, 9, 4}, {3, 4, 7}}}};
+}
+
+constexpr std::int64_t kSamples[] = {3, 2, 4}, kChannels[] = {2, 5, 3};
+
+Shape field_of(const Grids& grid, std::size_t i) {
+  Shape shape{kSamples[i]};
+  for (const std::int64_t extent : grid.spaces[i]) shape.append(extent);
+  shape.append(kChannels[i]);
+  return shape;
+}
+
+}  // namespace
+
+std::vector<ProofCase> patchify_cases() {
+  std::vector<ProofCase> cases;
+  for (const Grids& grid : grids()) {
+    ProofCase& one = cases.emplace_back(ProofCase{concat("by ", grid.patch), {}});
+    for (std::size_t i = 0; i < grid.spaces.size(); ++i) {
+      add_instance(one, {field_of(grid, i)},
+                   [patch = grid.patch](Tape& tape, const std::vector<Variable>& x) {
+                     return patchify(tape, x[0], patch);
+                   });
+    }
+  }
+  return cases;
+}
+
+std::vector<ProofCase> unpatchify_cases() {
+  std::vector<ProofCase> cases;
+  for (const Grids& grid : grids()) {
+    ProofCase& one = cases.emplace_back(ProofCase{concat("by ", grid.patch), {}});
+    for (std::size_t i = 0; i < grid.spaces.size(); ++i) {
+      add_instance(one, {patches_shape(field_of(grid, i), grid.patch)},
+                   [patch = grid.patch, space = grid.spaces[i]](Tape& tape, const std::vector<Variable>& x) {
+                     return unpatchify(tape, x[0], patch, space);
+                   });
+    }
+  }
+  return cases;
 }
 
 }  // namespace jigsaw

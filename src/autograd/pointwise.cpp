@@ -1,7 +1,7 @@
 #include "kernels/pointwise.h"
 
-#include "autograd/operation.h"
 #include "autograd/operations.h"
+#include "autograd/registry.h"
 #include "base/error.h"
 #include "base/text.h"
 
@@ -9,119 +9,152 @@ namespace jigsaw {
 
 namespace {
 
-Signature signature_of(const Variable& x, const Pointwise& options) {
-  Signature signature{
-      Operation::kPointwise, "pointwise " + options.letters, {x.shape()}, {x.shape()}, {}, 0, {}};
-  const Letters all = letters(options.letters, options.units);
-  std::vector<Letters> operands = {all};
-  signature.saved = {options.activation != Activation::kNone};
-  if (options.bias.defined()) {
-    signature.inputs.push_back(options.bias.shape());
-    operands.push_back(letters(options.bias_letters, options.units));
-    signature.saved.push_back(false);
+/// Inputs: x, the bias and the residual, where there are such.
+class PointwiseOperation : public Operation {
+ public:
+  explicit PointwiseOperation(const Pointwise& options)
+      : options_(options), has_bias_(options.bias.defined()), has_residual_(options.residual.defined()) {
+    options_.bias = options_.residual = Variable();
   }
-  if (options.residual.defined()) {
-    signature.inputs.push_back(options.residual.shape());
-    operands.push_back(all);
-    signature.saved.push_back(false);
-  }
-  signature.remade = options.activation != Activation::kNone && !options.residual.defined();
-  signature.forward_flops = (2.0 + flops_of(options.activation)) * static_cast<double>(x.shape().count());
-  signature.rows = rows_of_letters(operands, all);
-  // Dropout is linear: the summands of a sum are dropped alike.
-  if (options.activation == Activation::kNone) {
-    signature.rows.push_back(row_linear_in(std::vector<bool>(operands.size(), true)));
-  }
-  return signature;
-}
 
-/// How the bias spreads over a piece of x.
-Spread spread_of(const Pointwise& options, const Shape& piece) {
-  Spread spread;
-  if (!options.bias.defined()) {
-    spread.outer = piece.count();
-    return spread;
-  }
-  const std::size_t first = options.letters.find(options.bias_letters);
-  if (first == std::string::npos) {
-    throw ShapeError(concat("bias letters ", options.bias_letters, " are not a run of ", options.letters));
-  }
-  const int begin = static_cast<int>(first), end = begin + static_cast<int>(options.bias_letters.size());
-  return {piece.count(0, begin), piece.count(begin, end), piece.count(end, piece.rank())};
-}
+  std::string_view name() const override { return "pointwise"; }
 
-/// What forward and backward share.
-struct Replay {
-  PointwiseChain chain;
-  std::function<ShardedTensor()> saved_x;
-  std::function<ShardedTensor()> saved_bias;
-
-  Array bias(Tape& tape, const Decision& decision) const {
-    return saved_bias ? tape.bring(saved_bias(), decision.inputs[1]).piece : Array();
+  Signature signature(std::span<const Shape> inputs) const override {
+    Signature signature;
+    signature.name = "pointwise " + options_.letters;
+    signature.outputs = {inputs[0]};
+    const Letters all = letters(options_.letters, options_.units);
+    std::vector<Letters> operands = {all};
+    if (has_bias_) operands.push_back(letters(options_.bias_letters, options_.units));
+    if (has_residual_) operands.push_back(all);
+    signature.saved.assign(operands.size(), activates());
+    if (has_residual_) signature.saved.back() = false;
+    signature.remade = activates() && !has_residual_;
+    signature.forward_flops = (2.0 + flops_of(options_.activation)) * static_cast<double>(inputs[0].count());
+    signature.rows = rows_of_letters(operands, all);
+    // Dropout is linear: the summands of a sum are dropped alike.
+    if (!activates()) signature.rows.push_back(row_linear_in(std::vector<bool>(operands.size(), true)));
+    return signature;
   }
+
+  std::vector<Array> forward(Frame& frame, Operands& inputs) const override {
+    const Array residual = has_residual_ ? inputs.bring(has_bias_ ? 2 : 1) : Array();
+    const Array x = inputs.bring(0), bias = has_bias_ ? inputs.bring(1) : Array();
+    return {pointwise_forward(frame.context(), chain(frame), x, bias, residual)};
+  }
+
+  void backward(const Frame& frame, Operands& saved, Gradients& gradients) const override {
+    const PointwiseChain same = chain(frame);
+    Array dx = gradients.take();
+    if (has_residual_) gradients.give(has_bias_ ? 2 : 1, dx);
+    if (!same.linear()) {
+      const Array x = activates() ? saved.bring(0) : Array();
+      const Array bias = activates() && has_bias_ ? saved.bring(1) : Array();
+      dx = pointwise_backward(frame.context(), same, x, bias, std::move(dx));
+    }
+    if (has_bias_) gradients.give(1, [&] { return sum_spread(frame.context(), same.spread, dx); });
+    gradients.give(0, dx);
+  }
+
+ private:
+  bool activates() const { return options_.activation != Activation::kNone; }
+
+  PointwiseChain chain(const Frame& frame) const {
+    const Box piece = frame.input_box(0);
+    PointwiseChain chain{options_.activation, {}, spread(piece.extent)};
+    if (options_.dropout > 0 && frame.training()) {
+      chain.dropout.emplace(
+          Dropout{options_.dropout, RandomStream(frame.random().seed, RandomPurpose::kDropout, options_.path),
+                  frame.random().position, frame.signature().inputs[0], piece, options_.whole_samples});
+    }
+    return chain;
+  }
+
+  /// How the bias spreads over a piece of x.
+  Spread spread(const Shape& piece) const {
+    if (!has_bias_) return {piece.count(), 1, 1};
+    const std::size_t first = options_.letters.find(options_.bias_letters);
+    if (first == std::string::npos) {
+      throw ShapeError(
+          concat("bias letters ", options_.bias_letters, " are not a run of ", options_.letters));
+    }
+    const int begin = static_cast<int>(first), end = begin + static_cast<int>(options_.bias_letters.size());
+    return {piece.count(0, begin), piece.count(begin, end), piece.count(end, piece.rank())};
+  }
+
+  Pointwise options_;  ///< without its operands
+  bool has_bias_, has_residual_;
 };
 
 }  // namespace
 
 Variable pointwise(Tape& tape, const Variable& x, const Pointwise& options) {
-  const Signature signature = signature_of(x, options);
-  std::vector<Variable> operands = {x};
-  if (options.bias.defined()) operands.push_back(options.bias);
-  if (options.residual.defined()) operands.push_back(options.residual);
-  if (tape.tracing()) return tape.trace(signature, operands);
-  const Decision& decision = tape.decide(signature);
+  std::vector<Variable> inputs = {x};
+  if (options.bias.defined()) inputs.push_back(options.bias);
+  if (options.residual.defined()) inputs.push_back(options.residual);
+  return apply(tape, PointwiseOperation(options), inputs);
+}
 
-  const Layout layout{x.shape(), decision.inputs[0]};
-  const Box piece = tape.rank().box(layout);
-  Replay call{{options.activation, {}, spread_of(options, piece.extent)}, nullptr, nullptr};
-  if (options.dropout > 0 && tape.training()) {
-    call.chain.dropout.emplace(
-        Dropout{options.dropout, RandomStream(tape.random().seed, RandomPurpose::kDropout, options.path),
-                tape.random().position, x.shape(), piece, options.whole_samples});
-  }
-  if (options.bias.defined()) call.saved_bias = options.bias.save();
-  const bool records = tape.records(operands);
-  Variable y = tape.result(signature, decision, records, [&] {
-    const Array residual =
-        options.residual.defined() ? tape.bring(options.residual, decision.inputs.back()).piece : Array();
-    return ShardedTensor{
-        pointwise_forward(tape.context(), call.chain, tape.bring(x, decision.inputs[0]).piece,
-                          call.bias(tape, decision), residual),
-        {signature.outputs[0], decision.row_outputs[0]}};
-  });
-  if (!records) return y;
+// ---- Proof
 
-  const bool activates = options.activation != Activation::kNone;
-  if (activates) call.saved_x = x.save();
-  if (decision.remade) {
-    y.set_recipe([&tape, &decision, call, shape = x.shape()] {
-      const Array again =
-          pointwise_forward(tape.context(), call.chain, tape.bring(call.saved_x(), decision.inputs[0]).piece,
-                            call.bias(tape, decision), Array());
-      return tape.bring(ShardedTensor{again, {shape, decision.row_outputs[0]}}, decision.outputs[0]);
-    });
+namespace {
+
+struct CaseOptions {
+  std::string bias;  ///< letters of "bhwc"
+  bool residual = false;
+  Activation activation = Activation::kNone;
+  double dropout = 0;
+};
+
+std::string name_of(const CaseOptions& options) {
+  std::string name = "bhwc";
+  if (!options.bias.empty()) name += " + bias " + options.bias;
+  if (options.activation == Activation::kGelu) name += ", gelu";
+  if (options.dropout > 0) name += ", dropout";
+  if (options.residual) name += ", residual";
+  return name;
+}
+
+ProofCase pointwise_case(const CaseOptions& options) {
+  const std::string letters = "bhwc";
+  std::vector<std::vector<Shape>> inputs;
+  for (const Shape& x : {Shape{3, 4, 2, 5}, Shape{2, 5, 3, 4}, Shape{4, 1, 5, 2}}) {
+    std::vector<Shape>& shapes = inputs.emplace_back(1, x);
+    if (!options.bias.empty()) {
+      Shape bias;
+      for (const char letter : options.bias) bias.append(x[static_cast<int>(letters.find(letter))]);
+      shapes.push_back(bias);
+    }
+    if (options.residual) shapes.push_back(x);
   }
-  std::vector<GradientTarget> targets(operands.begin(), operands.end());
-  tape.record([&tape, &decision, call, targets, activates, has_bias = options.bias.defined(),
-               has_residual = options.residual.defined(), slot = y.slot()] {
-    if (!slot->gradient.defined()) return;
-    Array dy = tape.bring(slot->take(), dual(decision.row_outputs[0])).piece;
-    if (has_residual) {
-      targets.back().give(tape.rank(), tape.gradient_placements(decision, targets.size() - 1),
-                          [&] { return dy; });
-    }
-    Array dx = std::move(dy);
-    if (!call.chain.linear()) {
-      const Array x_again = activates ? tape.bring(call.saved_x(), decision.inputs[0]).piece : Array();
-      dx = pointwise_backward(tape.context(), call.chain, x_again, call.bias(tape, decision), std::move(dx));
-    }
-    if (has_bias) {
-      targets[1].give(tape.rank(), tape.gradient_placements(decision, 1),
-                      [&] { return sum_spread(tape.context(), call.chain.spread, dx); });
-    }
-    targets[0].give(tape.rank(), tape.gradient_placements(decision, 0), [&] { return dx; });
+  return make_case(name_of(options), inputs, [=](Tape& tape, const std::vector<Variable>& x) {
+    const Variable bias = options.bias.empty() ? Variable() : x[1];
+    const Variable residual = options.residual ? x.back() : Variable();
+    return pointwise(tape, x[0],
+                     {letters, bias, options.bias, residual, options.activation, options.dropout, "path"});
   });
-  return y;
+}
+
+}  // namespace
+
+std::vector<ProofCase> pointwise_cases() {
+  std::vector<ProofCase> cases;
+  const Activation none = Activation::kNone, gelu = Activation::kGelu;
+  for (const CaseOptions& options : {CaseOptions{"", false, gelu},
+                                     {"", false, none, 0.3},
+                                     {"", true},
+                                     {"", true, none, 0.3},
+                                     {"", true, gelu, 0.3},
+                                     {"c"},
+                                     {"h"},
+                                     {"c", false, gelu, 0.3},
+                                     {"hw", false, none, 0.3},
+                                     {"c", true},
+                                     {"hw", true, gelu},
+                                     {"hwc", true, gelu, 0.3}}) {
+    cases.push_back(pointwise_case(options));
+  }
+  return cases;
 }
 
 }  // namespace jigsaw

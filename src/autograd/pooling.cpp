@@ -1,10 +1,9 @@
 #include "kernels/pooling.h"
 
 #include <algorithm>
-#include <array>
 
+#include "autograd/field_cases.h"
 #include "autograd/neighbourhood.h"
-#include "autograd/operation.h"
 #include "base/error.h"
 #include "base/text.h"
 #include "kernels/field_extents.h"
@@ -29,14 +28,103 @@ Box valid_points(const Tile& tile, const IndexMap& map, const Shape& x) {
   return valid;
 }
 
-Signature field_signature(Operation operation, const std::string& what, const Variable& x,
-                          const Shape& output, const IndexMap& map) {
-  Signature signature{operation, concat(name(operation), what), {x.shape()}, {output}, {}, 0, {false}};
-  const Letters dims = field_dims(x.shape().rank() - 2, {'c'});
-  signature.rows = rows_of_letters({dims}, dims);
-  set_halos(signature, map);
-  return signature;
-}
+class PoolingOperation : public Neighbourhood {
+ public:
+  PoolingOperation(const Shape& input, const Shape& output, IndexMap map, PoolingKind kind,
+                   const Window& window, bool count_padding)
+      : Neighbourhood(input, output, std::move(map)),
+        window_(window),
+        maximum_(kind == PoolingKind::kMax),
+        count_padding_(count_padding) {}
+
+  std::string_view name() const override { return "pooling"; }
+
+  Signature signature(std::span<const Shape>) const override {
+    Signature signature = field_signature(!maximum_);
+    signature.name += maximum_ ? " max" : " average";
+    signature.forward_flops = static_cast<double>(output_.count() * window_.extent.count());
+    signature.keeps_findings = maximum_;
+    return signature;
+  }
+
+ protected:
+  Array forward_tile(Context& context, const Array& region, const Tile& tile, Array& noted) const override {
+    // Which points won is all that backward needs.
+    return maximum_ ? max_pool_forward(context, pooling_of(tile), region, noted)
+                    : average_pool_forward(context, pooling_of(tile), region);
+  }
+  Array backward_tile(Context& context, const Array& dy, const Tile& tile,
+                      const Array& noted) const override {
+    const Shape region = space_of(tile.region).extent;
+    return maximum_ ? max_pool_backward(context, pooling_of(tile), dy, noted, region)
+                    : average_pool_backward(context, pooling_of(tile), dy, region);
+  }
+
+ private:
+  Pooling pooling_of(const Tile& tile) const {
+    return {window_, valid_points(tile, map_, input_), count_padding_};
+  }
+
+  Window window_;
+  bool maximum_, count_padding_;
+};
+
+class GlobalAverage : public Operation {
+ public:
+  std::string_view name() const override { return "global_average"; }
+
+  Signature signature(std::span<const Shape> inputs) const override {
+    const Shape& x = inputs[0];
+    const int dims = x.rank() - 2;
+    Letters input = field_dims(dims, {'c'}), result = input;
+    for (int i = 0; i < dims; ++i) result[static_cast<std::size_t>(1 + i)].letter = '1';
+    Signature signature;
+    signature.name = "global_average";
+    signature.outputs = {field_shape(x[0], Shape::filled(dims, 1), x.back())};
+    signature.rows = rows_of_letters({input}, result);
+    signature.rows.push_back(row_linear_in({true}));
+    signature.forward_flops = static_cast<double>(x.count());
+    signature.saved = {false};
+    return signature;
+  }
+
+  std::vector<Array> forward(Frame& frame, Operands& inputs) const override {
+    const Part part(frame);
+    const Array here = inputs.bring(0);
+    const DType type = frame.output_type();
+    if (part.share == 0) return {filled(frame.context(), frame.output_box().extent, type, 0)};
+    Array mean = cast(frame.context(), average_pool_forward(frame.context(), part.whole, here), type);
+    if (part.share < 1) scale(frame.context(), mean, part.share);
+    return {mean};
+  }
+
+  void backward(const Frame& frame, Operands&, Gradients& gradients) const override {
+    const Part part(frame);
+    const Array dy = gradients.take();
+    gradients.give(0, [&] {
+      if (part.share == 0) return filled(frame.context(), part.field, dy.dtype(), 0.0);
+      Array dx = average_pool_backward(frame.context(), part.whole, dy, part.space);
+      if (part.share < 1) scale(frame.context(), dx, part.share);
+      return dx;
+    });
+  }
+
+ private:
+  /// The points here, and their share of all points.
+  struct Part {
+    explicit Part(const Frame& frame)
+        : field(frame.input_box(0).extent),
+          space(space_of(field)),
+          whole{{space, {}, {}}, Box::whole(space), false} {
+      whole.window.stride = whole.window.dilation = Shape::filled(space.rank(), 1);
+      share = static_cast<double>(space.count()) /
+              static_cast<double>(space_of(frame.signature().inputs[0]).count());
+    }
+    Shape field, space;
+    Pooling whole;
+    double share = 0;
+  };
+};
 
 }  // namespace
 
@@ -49,139 +137,45 @@ Variable pooling(Tape& tape, const Variable& x, PoolingKind kind, const Window& 
   }
   const Shape output = field_shape(x.shape()[0], space, x.shape().back());
   const IndexMap map = field_map(x.shape(), reads, padding, space);
-  const bool maximum = kind == PoolingKind::kMax;
-  Signature signature = field_signature(Operation::kPooling, maximum ? " max" : " average", x, output, map);
-  if (!maximum && map.crossing.offset.empty()) signature.rows.push_back(row_linear_in({true}));
-  signature.forward_flops = static_cast<double>(output.count() * window.extent.count());
-  const auto pooling_of = [window, count_padding, map, field = x.shape()](const Tile& tile) {
-    return Pooling{window, valid_points(tile, map, field), count_padding};
-  };
-  signature.keeps_findings = maximum;
-  NeighbourhoodKernels kernels;
-  if (maximum) {
-    // Which points won is all that backward needs.
-    const auto winners = std::make_shared<Array>();
-    kernels.forward = [&tape, pooling_of, winners](const Array& region, const Tile& tile) {
-      return max_pool_forward(tape.context(), pooling_of(tile), region, *winners);
-    };
-    kernels.backward = [&tape, pooling_of, winners](const Array& dy, const Tile& tile) {
-      return max_pool_backward(tape.context(), pooling_of(tile), dy, *winners, space_of(tile.region).extent);
-    };
-  } else {
-    kernels.forward = [&tape, pooling_of](const Array& region, const Tile& tile) {
-      return average_pool_forward(tape.context(), pooling_of(tile), region);
-    };
-    kernels.backward = [&tape, pooling_of](const Array& dy, const Tile& tile) {
-      return average_pool_backward(tape.context(), pooling_of(tile), dy, space_of(tile.region).extent);
-    };
-  }
-  return neighbourhood(tape, x, signature, map, kernels);
+  return apply(tape, PoolingOperation(x.shape(), output, map, kind, window, count_padding), {x});
 }
 
 Variable global_average(Tape& tape, const Variable& x) {
-  const int dims = x.shape().rank() - 2;
-  const Shape space = space_of(x.shape()), point = Shape::filled(dims, 1);
-  Letters input = field_dims(dims, {'c'}), result = input;
-  for (int i = 0; i < dims; ++i) result[static_cast<std::size_t>(1 + i)].letter = '1';
-  Signature signature{Operation::kGlobalAverage,
-                      "global_average",
-                      {x.shape()},
-                      {field_shape(x.shape()[0], point, x.shape().back())},
-                      rows_of_letters({input}, result),
-                      static_cast<double>(x.shape().count()),
-                      {false}};
-  signature.rows.push_back(row_linear_in({true}));
-  if (tape.tracing()) return tape.trace(signature, {x});
-  const Decision& decision = tape.decide(signature);
-  Context& context = tape.context();
-  const Shape field = tape.rank().box({x.shape(), decision.inputs[0]}).extent, piece = space_of(field);
-  // The mean of the points here, and their share of all points.
-  const double share = static_cast<double>(piece.count()) / static_cast<double>(space.count());
-  const Pooling whole{{piece, point, point}, Box::whole(piece), false};
-  const DType type = tape.gradient_type(decision.row_outputs[0]);
-  const bool records = tape.records({x});
-  Variable y = tape.result(signature, decision, records, [&] {
-    const Array here = tape.bring(x, decision.inputs[0]).piece;
-    if (share == 0) return filled(context, field_shape(field[0], point, field.back()), type, 0);
-    Array mean = cast(context, average_pool_forward(context, whole, here), type);
-    if (share < 1) scale(context, mean, share);
-    return mean;
-  });
-  if (!records) return y;
-  tape.record([&tape, &decision, whole, piece, field, share, target = GradientTarget(x), slot = y.slot()] {
-    if (!slot->gradient.defined()) return;
-    const Array dy = tape.bring(slot->take(), dual(decision.row_outputs[0])).piece;
-    target.give(tape.rank(), tape.gradient_placements(decision, 0), [&] {
-      if (share == 0) return filled(tape.context(), field, dy.dtype(), 0.0);
-      Array dx = average_pool_backward(tape.context(), whole, dy, piece);
-      if (share < 1) scale(tape.context(), dx, share);
-      return dx;
-    });
-  });
-  return y;
+  return apply(tape, GlobalAverage(), {x});
 }
 
-Variable resample(Tape& tape, const Variable& x, Interpolation interpolation, const Shape& grid,
-                  const Shape& space, const Padding& edges) {
-  Resampling resampling;
-  resampling.interpolation = interpolation;
-  resampling.input = space_of(x.shape());
-  resampling.output = grid;
-  Padding beyond = edges;
-  std::vector<Reads> reads;
-  for (int i = 0; i < space.rank(); ++i) {
-    const auto s = static_cast<std::size_t>(i);
-    Ends& ends = beyond.dims.at(s);
-    resampling.clamped[s] = ends.low_edge == Edge::kReplicate && ends.high_edge == Edge::kReplicate;
-    if (resampling.clamped[s]) ends.low_edge = ends.high_edge = Edge::kNone;
-    const std::int64_t in = resampling.input[i], out = grid[i];
-    reads.push_back(interpolation == Interpolation::kNearest ? Reads{in, out, 0, 0}
-                                                             : Reads{2 * in, 2 * out, in - out, in + out});
-  }
-  const Shape output = field_shape(x.shape()[0], space, x.shape().back());
-  const IndexMap map = field_map(x.shape(), reads, beyond, space);
-  Signature signature = field_signature(Operation::kResample, concat(" to ", grid), x, output, map);
-  if (map.crossing.offset.empty()) signature.rows.push_back(row_linear_in({true}));
-  signature.remade = true;
-  signature.forward_flops = interpolation == Interpolation::kNearest
-                                ? 0.0
-                                : static_cast<double>(output.count()) *
-                                      static_cast<double>(2U << static_cast<unsigned>(space.rank()));
-  const auto resampling_of = [resampling](const Tile& tile) {
-    Resampling here = resampling;
-    const Box source = space_of(tile.region);
-    here.source_extent = source.extent;
-    for (int i = 0; i < source.begin.rank(); ++i) {
-      here.source_begin[static_cast<std::size_t>(i)] = source.begin[i];
+// ---- Proof
+
+namespace {
+
+Shape points_of(const Shape& field) {
+  return Shape(std::span(field.begin() + 1, static_cast<std::size_t>(field.rank() - 2)));
+}
+
+}  // namespace
+
+std::vector<ProofCase> pooling_cases() {
+  std::vector<ProofCase> cases;
+  for (const PoolingKind kind : {PoolingKind::kMax, PoolingKind::kAverage}) {
+    for (const bool overlapping : {false, true}) {
+      ProofCase& one = cases.emplace_back(ProofCase{concat(kind == PoolingKind::kMax ? "max" : "average",
+                                                           overlapping ? " 3 x 3" : " 2 x 2, to the end"),
+                                                    {}});
+      for (const Shape& field : proof_fields()) {
+        const Shape space = overlapping ? points_of(field) : Shape{(field[1] + 1) / 2, (field[2] + 1) / 2};
+        const Window window = overlapping ? square_window({3, 3}) : square_window({2, 2}, 2);
+        add_instance(one, {field}, [=](Tape& tape, const std::vector<Variable>& x) {
+          return pooling(tape, x[0], kind, window, all_around(2, overlapping ? 1 : 0), space, overlapping);
+        });
+      }
     }
-    here.target = space_of(tile.outputs);
-    return here;
-  };
-  return neighbourhood(tape, x, signature, map,
-                       {[&tape, resampling_of](const Array& region, const Tile& tile) {
-                          return resample_forward(tape.context(), resampling_of(tile), region);
-                        },
-                        [&tape, resampling_of](const Array& dy, const Tile& tile) {
-                          return resample_backward(tape.context(), resampling_of(tile), dy);
-                        }});
+  }
+  return cases;
 }
 
-Variable pad(Tape& tape, const Variable& x, const Padding& padding) {
-  std::vector<Reads> reads;
-  Shape space = space_of(x.shape());
-  for (int i = 0; i < space.rank(); ++i) {
-    const Ends& ends = padding.dims.at(static_cast<std::size_t>(i));
-    reads.push_back(Reads::shifted(-ends.low));
-    space[i] += ends.low + ends.high;
-    require(space[i] >= 0, "cropping leaves nothing");
-  }
-  const Shape output = field_shape(x.shape()[0], space, x.shape().back());
-  const IndexMap map = field_map(x.shape(), reads, padding, space);
-  const auto same = [](const Array& array, const Tile&) { return array; };
-  Signature signature = field_signature(Operation::kPad, "", x, output, map);
-  if (map.crossing.offset.empty()) signature.rows.push_back(row_linear_in({true}));
-  signature.remade = true;
-  return neighbourhood(tape, x, signature, map, {same, same});
+std::vector<ProofCase> global_average_cases() {
+  const auto run = [](Tape& tape, const std::vector<Variable>& x) { return global_average(tape, x[0]); };
+  return {make_case("fields", alone(proof_fields()), run), make_case("volumes", alone(proof_volumes()), run)};
 }
 
 }  // namespace jigsaw

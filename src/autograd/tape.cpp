@@ -204,8 +204,7 @@ Variable Tape::trace_block(const BlockSpec& spec, const std::vector<Variable>& i
   return Variable::traced(layout, -1);
 }
 
-Variable Tape::trace(const Signature& signature, const std::vector<Variable>& inputs) {
-  require(block_ != nullptr, "operations run inside blocks");
+std::vector<Variable> Tape::trace(const Signature& signature, const std::vector<Variable>& inputs) {
   Trace& trace = *block_->trace;
   Trace::Node node{signature, {}, {}};
   for (const Variable& input : inputs) {
@@ -221,55 +220,99 @@ Variable Tape::trace(const Signature& signature, const std::vector<Variable>& in
     }
     node.inputs.push_back(number);
   }
-  node.outputs = {static_cast<int>(trace.values.size())};
-  trace.values.push_back({signature.outputs[0], Trace::Role::kActivation, {}, signature.name});
+  std::vector<Variable> outputs;
+  for (const Shape& shape : signature.outputs) {
+    node.outputs.push_back(static_cast<int>(trace.values.size()));
+    trace.values.push_back({shape, Trace::Role::kActivation, {}, signature.name});
+    outputs.push_back(Variable::traced({shape, {}}, node.outputs.back()));
+  }
   trace.nodes.push_back(node);
-  return Variable::traced({signature.outputs[0], {}}, node.outputs[0]);
+  return outputs;
 }
 
-const Decision& Tape::decide(const Signature& signature) {
+namespace {
+
+Signature signature_of(const Operation& operation, const std::vector<Variable>& inputs) {
+  std::vector<Shape> shapes;
+  for (const Variable& input : inputs) shapes.push_back(input.shape());
+  Signature signature = operation.signature(shapes);
+  signature.operation = operation.name();
+  signature.inputs = std::move(shapes);
+  return signature;
+}
+
+bool takes(const Signature& signature, const std::vector<Variable>& inputs) {
+  return std::equal(signature.inputs.begin(), signature.inputs.end(), inputs.begin(), inputs.end(),
+                    [](const Shape& shape, const Variable& input) { return shape == input.shape(); });
+}
+
+}  // namespace
+
+Tape::Planned Tape::decide(const Operation& operation, const std::vector<Variable>& inputs) {
+  const PlanBook::Entry& entry = *block_->entry;
+  const std::size_t number = block_->next++;
+  if (number >= entry.plan.decisions.size()) fail(concat("operation ", operation.name(), " was not planned"));
+  const Signature& planned = entry.trace.nodes[number].signature;
+  // Another number of samples runs on the same plan.
+  auto signature = takes(planned, inputs)
+                       ? std::shared_ptr<const Signature>(std::shared_ptr<void>(), &planned)
+                       : std::make_shared<const Signature>(signature_of(operation, inputs));
+  return {entry.plan.decisions[number], std::move(signature), !recomputes_ || entry.read_by_backward[number]};
+}
+
+std::vector<Variable> Tape::run(std::shared_ptr<const Operation> operation,
+                                const std::vector<Variable>& inputs) {
   require(block_ != nullptr, "operations run inside blocks");
-  const Plan& plan = block_->entry->plan;
-  if (block_->next >= plan.decisions.size()) fail(concat("operation ", signature.name, " was not planned"));
-  return plan.decisions[block_->next++];
+  if (tracing()) return trace(signature_of(*operation, inputs), inputs);
+  const Planned planned = decide(*operation, inputs);
+  const Signature& signature = *planned.signature;
+  const auto frame = std::make_shared<Frame>(*this, planned.decision, planned.signature, planned.read);
+  std::vector<Array> pieces(signature.outputs.size());
+  if (planned.read || signature.keeps_findings) {
+    Operands operands(*frame, inputs);
+    pieces = operation->forward(*frame, operands);
+  }
+  const bool recorded = records(inputs);
+  std::vector<Variable> outputs;
+  for (std::size_t o = 0; o < pieces.size(); ++o) {
+    const Layout home = frame->home(o);
+    if (!pieces[o].defined()) {
+      outputs.push_back(Variable::unread(home, dtype_));
+      continue;
+    }
+    ShardedTensor value{std::move(pieces[o]),
+                        contains(frame->home_, static_cast<int>(o)) ? home : frame->output(o)};
+    value = redistribute(rank_, value, home);
+    value.piece = cast(rank_.context, value.piece, dtype_);
+    outputs.emplace_back(std::move(value), recorded);
+  }
+  if (recorded) record_call(operation, frame, inputs, outputs);
+  return outputs;
 }
 
-ShardedTensor Tape::bring(const ShardedTensor& value, const Placements& wanted) const {
-  return redistribute(rank_, value, {value.layout.global, wanted});
-}
-
-ShardedTensor Tape::bring(const Variable& operand, const Placements& wanted) const {
-  return bring(this->operand(operand), wanted);
-}
-
-ShardedTensor Tape::operand(const Variable& operand) const {
-  ShardedTensor value = operand.value();
-  value.piece = cast(rank_.context, value.piece, dtype_);
-  return value;
-}
-
-Variable Tape::result(const Signature& signature, const Decision& decision, bool wants_gradient,
-                      const std::function<Array()>& kernel) const {
-  return result(signature, decision, wants_gradient, [&] {
-    return ShardedTensor{kernel(), {signature.outputs[0], decision.row_outputs[0]}};
+void Tape::record_call(const std::shared_ptr<const Operation>& operation, const std::shared_ptr<Frame>& frame,
+                       const std::vector<Variable>& inputs, std::vector<Variable>& outputs) {
+  const Signature& signature = frame->signature();
+  if (frame->decision_->remade) {
+    const auto all =
+        std::make_shared<Operands>(*frame, inputs, std::vector<bool>(inputs.size(), true), false);
+    for (std::size_t o = 0; o < outputs.size(); ++o) {
+      outputs[o].set_recipe([operation, frame, all, o] {
+        const ShardedTensor again{operation->rematerialise(*frame, *all)[o], frame->output(o)};
+        return redistribute(frame->rank(), again, frame->home(o));
+      });
+    }
+  }
+  std::vector<bool> saved = signature.saved;
+  const auto wants = [](const Variable& input) { return input.wants_gradient(); };
+  for (std::size_t i = 0; i < inputs.size() && signature.bilinear; ++i) {
+    const auto others = std::count_if(inputs.begin(), inputs.end(), wants) - (wants(inputs[i]) ? 1 : 0);
+    saved[i] = others > 0;
+  }
+  record([operation, frame, operands = Operands(*frame, inputs, saved, true),
+          gradients = Gradients(frame, inputs, outputs)]() mutable {
+    if (gradients.any_arrived()) operation->backward(*frame, operands, gradients);
   });
-}
-
-Variable Tape::result(const Signature& signature, const Decision& decision, bool wants_gradient,
-                      const std::function<ShardedTensor()>& kernel) const {
-  if (recomputes_ && !block_->entry->read_by_backward[block_->next - 1])
-    return Variable::unread({signature.outputs[0], decision.outputs[0]}, dtype_);
-  return keep(kernel(), decision, wants_gradient);
-}
-
-Variable Tape::keep(Array piece, const Shape& global, const Decision& decision, bool wants_gradient) const {
-  return keep(ShardedTensor{std::move(piece), {global, decision.row_outputs[0]}}, decision, wants_gradient);
-}
-
-Variable Tape::keep(const ShardedTensor& value, const Decision& decision, bool wants_gradient) const {
-  ShardedTensor result = bring(value, decision.outputs[0]);
-  result.piece = cast(rank_.context, result.piece, dtype_);
-  return Variable(std::move(result), wants_gradient);
 }
 
 bool Tape::records(const std::vector<Variable>& inputs) {
@@ -282,55 +325,6 @@ bool Tape::records(const std::vector<Variable>& inputs) {
       record([group, flow = flow_] { flow->to_scatter.push_back(group); });
   }
   return true;
-}
-
-Placements Tape::gradient_placements(const Decision& decision, std::size_t input) const {
-  Placements result;
-  for (int axis = 0; axis < rank_.mesh.shape().axes; ++axis) {
-    result[axis] = gradient_placement(decision.inputs[input][axis], contains(decision.cut, axis));
-  }
-  return result;
-}
-
-DType Tape::gradient_type(const Placements& placements) const {
-  return placements.any_partial() && dtype_ == DType::kBfloat16 ? DType::kFloat32 : dtype_;
-}
-
-namespace {
-
-/// How a parameter's gradient is added up: cut as the parameter is. Only where operations of one block use
-/// the parameter in several layouts does a gradient come otherwise.
-Placements held_gradient(const Placements& compute, const Placements& gradient) {
-  Placements held = compute;
-  for (std::size_t axis = 0; axis < kMaxAxes; ++axis) {
-    if (!compute.of[axis].is_shard() && !gradient.of[axis].is_shard()) held.of[axis] = gradient.of[axis];
-  }
-  return held;
-}
-
-}  // namespace
-
-void GradientTarget::give(const Rank& rank, const Placements& placements,
-                          const std::function<Array()>& make) const {
-  give(rank, placements, make,
-       [&](Array& into) { accumulate(rank.context, into, make().reshaped(into.shape())); });
-}
-
-void GradientTarget::give(const Rank& rank, const Placements& placements, const std::function<Array()>& make,
-                          const std::function<void(Array&)>& add) const {
-  if (parameter_ != nullptr) {
-    const Placements held = held_gradient(parameter_->compute_layout().placements, placements);
-    if (!(held == placements)) {
-      const ShardedTensor moved = redistribute(rank, {make(), {shape_, placements}}, {shape_, held});
-      return give(rank, held, [&] { return moved.piece; });
-    }
-    if (!Parameter::contributes(rank, placements)) return;
-    Array into = parameter_->gradient();
-    add(into);
-  } else if (slot_ != nullptr) {
-    const Layout layout{shape_, placements};
-    slot_->add(rank, {make().reshaped(rank.box(layout).extent), layout});
-  }
 }
 
 void Tape::backward() {

@@ -6,8 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "autograd/variable.h"
-#include "parallel/planner.h"
+#include "autograd/operation.h"
 
 namespace jigsaw {
 
@@ -34,34 +33,6 @@ class PlanBook {
  private:
   CostModel model_;
   std::map<std::string, Entry> entries_;
-};
-
-/// Where an operand's gradient goes; holds no value, so that backward keeps only what it must.
-class GradientTarget {
- public:
-  explicit GradientTarget(const Variable& operand)
-      : parameter_(operand.parameter()), slot_(operand.slot()), shape_(operand.shape()) {}
-
-  bool wanted() const { return parameter_ != nullptr || slot_ != nullptr; }
-  bool is_parameter() const { return parameter_ != nullptr; }
-  /// Where the gradient of a value that is no parameter is collected.
-  const Layout& layout() const { return slot_->layout; }
-  /// Adds what `make` gives, an array placed so; it is not called where another rank speaks for this one.
-  void give(const Rank& rank, const Placements& placements, const std::function<Array()>& make) const;
-  /// The same, with `add` adding to the parameter's gradient in place where there is one.
-  void give(const Rank& rank, const Placements& placements, const std::function<Array()>& make,
-            const std::function<void(Array&)>& add) const;
-
- private:
-  Parameter* parameter_;
-  std::shared_ptr<GradientSlot> slot_;
-  Shape shape_;
-};
-
-/// Which random numbers a forward pass uses.
-struct RandomState {
-  std::uint64_t seed = 0;
-  RandomPosition position;
 };
 
 /// A stretch of the model that is planned, gathered and recomputed as one.
@@ -102,41 +73,13 @@ class Tape {
   /// The operations of `run`, recorded on shapes alone.
   Trace trace_of(const std::vector<Variable>& inputs, const Function& run);
 
-  /// For operations: records the operation in a trace, giving its result.
-  Variable trace(const Signature& signature, const std::vector<Variable>& inputs);
-  /// For operations: how the next one runs.
-  const Decision& decide(const Signature& signature);
-  const CostModel& cost_model() const { return plans_.model(); }
-  /// An operand in the placements that the decision wants.
-  ShardedTensor bring(const ShardedTensor& value, const Placements& wanted) const;
-  ShardedTensor bring(const Variable& operand, const Placements& wanted) const;
-  /// An operand where it is, in the tape's type.
-  ShardedTensor operand(const Variable& operand) const;
-  /// The result of an operation that keeps nothing but its operands: what `kernel` gives, see keep(); when a
-  /// block is recomputed and no backward reads the result, only its layout, and the kernel does not run.
-  Variable result(const Signature& signature, const Decision& decision, bool wants_gradient,
-                  const std::function<Array()>& kernel) const;
-  /// The same for an operation that says itself in which layout its result comes.
-  Variable result(const Signature& signature, const Decision& decision, bool wants_gradient,
-                  const std::function<ShardedTensor()>& kernel) const;
-  /// A value brought to where it is kept, in the tape's type.
-  Variable keep(const ShardedTensor& value, const Decision& decision, bool wants_gradient) const;
-  /// The result of a kernel, which stands in the row's output placements.
-  Variable keep(Array piece, const Shape& global, const Decision& decision, bool wants_gradient) const;
-  /// Whether backward needs an operation on these inputs. To be asked once by each, before it records
-  /// anything: when backward has passed here the first operation that uses a parameter, its gradient is
-  /// whole.
-  bool records(const std::vector<Variable>& inputs);
-  /// For operations, forward and backward: what they need is under way, and a long computation follows,
-  /// behind which parameters of the next block and gradients of the last one may travel.
-  void long_work_follows() const { flow_->start_waiting(); }
-  /// Adds a step of backward; steps run in reverse order and are freed as they run.
-  void record(std::function<void()> backward) { steps_.push_back(std::move(backward)); }
+  /// Runs an operation: records it in a trace, or brings its operands to the row that the plan decided, runs
+  /// it on the pieces, brings its outputs to where they are kept, and records its backward.
+  std::vector<Variable> run(std::shared_ptr<const Operation> operation, const std::vector<Variable>& inputs);
 
-  /// Where the gradient of input i lies after its row: see gradient_placement().
-  Placements gradient_placements(const Decision& decision, std::size_t input) const;
-  /// The type in which a gradient with these placements is formed: summands of several ranks in at least f32.
-  DType gradient_type(const Placements& placements) const;
+  const CostModel& cost_model() const { return plans_.model(); }
+  /// See Frame.
+  void long_work_follows() const { flow_->start_waiting(); }
 
   /// Calls `complete` as soon as all gradients of a block's parameters from this tape are stored.
   void on_gradients(std::function<void(ParameterBlock&)> complete) { flow_->complete = std::move(complete); }
@@ -164,6 +107,23 @@ class Tape {
     void start_all_waiting();
   };
 
+  /// How the next operation runs.
+  struct Planned {
+    const Decision& decision;
+    std::shared_ptr<const Signature> signature;
+    bool read = true;  ///< its outputs, by anybody
+  };
+  Planned decide(const Operation& operation, const std::vector<Variable>& inputs);
+  std::vector<Variable> trace(const Signature& signature, const std::vector<Variable>& inputs);
+  /// What backward keeps of a call: how its outputs are made again, and how its gradients are formed.
+  void record_call(const std::shared_ptr<const Operation>& operation, const std::shared_ptr<Frame>& frame,
+                   const std::vector<Variable>& inputs, std::vector<Variable>& outputs);
+  /// Whether backward needs an operation on these inputs. Asked once for each, before it is recorded: when
+  /// backward has passed here the first operation that uses a parameter, its gradient is whole.
+  bool records(const std::vector<Variable>& inputs);
+  /// Adds a step of backward; steps run in reverse order and are freed as they run.
+  void record(std::function<void()> backward) { steps_.push_back(std::move(backward)); }
+
   Variable trace_block(const BlockSpec& spec, const std::vector<Variable>& inputs, const Function& run);
   Variable run_block(const BlockSpec& spec, const std::vector<Variable>& inputs, const Function& run);
   Variable run_recomputed(const BlockSpec& spec, const std::vector<Variable>& inputs, const Function& run);
@@ -188,5 +148,11 @@ class Tape {
   Variable trace_into(Block& block, const std::vector<Variable>& inputs, const Function& run);
   Block* block_ = nullptr;
 };
+
+/// Runs an operation that has one output.
+template <typename O>
+Variable apply(Tape& tape, O operation, const std::vector<Variable>& inputs) {
+  return tape.run(std::make_shared<const O>(std::move(operation)), inputs)[0];
+}
 
 }  // namespace jigsaw

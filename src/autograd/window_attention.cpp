@@ -1,7 +1,7 @@
 #include <cmath>
 
-#include "autograd/operation.h"
 #include "autograd/operations.h"
+#include "autograd/registry.h"
 #include "base/error.h"
 #include "base/text.h"
 #include "kernels/attention.h"
@@ -22,30 +22,6 @@ void require_operands(const Shape& qkv, const Shape& table, const WindowAttentio
     throw ShapeError(concat("window_attention of ", qkv, " in windows of ", options.window, ", table ", table,
                             ": should be [B, space…, 3, C] of whole windows, and [positions, heads]"));
   }
-}
-
-Signature signature_of(const Variable& qkv, const Variable& table, const WindowAttention& options) {
-  const Shape& shape = qkv.shape();
-  const int space = options.window.rank();
-  Shape output{shape[0]};
-  Letters packed = {{'b'}}, field = {{'b'}};
-  for (int dim = 0; dim < space; ++dim) {
-    output.append(shape[1 + dim]);
-    packed.push_back({"dhw"[3 - space + dim], options.window[dim]});
-    field.push_back(packed.back());
-  }
-  output.append(shape.back());
-  packed.push_back({'1'});
-  packed.push_back({'c', options.head_size});
-  field.push_back(packed.back());
-  const Letters by_head = {{'1'}, {'c'}};
-  Signature signature{
-      Operation::kWindowAttention, "window_attention", {shape, table.shape()}, {output}, {}, 0, {}};
-  signature.rows = rows_of_letters({packed, by_head}, field);
-  signature.saved = {true, true};
-  signature.forward_flops =
-      4.0 * static_cast<double>(output.count()) * static_cast<double>(options.window.count());
-  return signature;
 }
 
 /// A piece [B, space…, …] with windows apart, [B, n₀, w₀, n₁, w₁, …, rest].
@@ -130,68 +106,110 @@ WrappedWindows windows_of(const Shape& global, const Box& piece, const WindowAtt
   return windows;
 }
 
+/// Findings: the result in windows, and what backward reads of the weights.
+class WindowAttentionOperation : public Operation {
+ public:
+  explicit WindowAttentionOperation(WindowAttention options) : options_(std::move(options)) {}
+
+  std::string_view name() const override { return "window_attention"; }
+
+  Signature signature(std::span<const Shape> inputs) const override {
+    const Shape& qkv = inputs[0];
+    require_operands(qkv, inputs[1], options_);
+    const int space = options_.window.rank();
+    Shape output{qkv[0]};
+    Letters packed = {{'b'}}, field = {{'b'}};
+    for (int dim = 0; dim < space; ++dim) {
+      output.append(qkv[1 + dim]);
+      packed.push_back({"dhw"[3 - space + dim], options_.window[dim]});
+      field.push_back(packed.back());
+    }
+    output.append(qkv.back());
+    packed.push_back({'1'});
+    packed.push_back({'c', options_.head_size});
+    field.push_back(packed.back());
+    const Letters by_head = {{'1'}, {'c'}};
+    Signature signature;
+    signature.name = "window_attention";
+    signature.outputs = {output};
+    signature.rows = rows_of_letters({packed, by_head}, field);
+    signature.saved = {true, true};
+    signature.keeps_findings = true;
+    signature.forward_flops =
+        4.0 * static_cast<double>(output.count()) * static_cast<double>(options_.window.count());
+    return signature;
+  }
+
+  std::vector<Array> forward(Frame& frame, Operands& inputs) const override {
+    const Array qkv = inputs.bring(0), table = inputs.bring(1);
+    frame.long_work_follows();
+    const Array rows = head_rows(frame, qkv);
+    const AttentionResult result = attention_forward(frame.context(), {rows, 0}, {rows, 1}, {rows, 2},
+                                                     options_of(frame, table), frame.dtype());
+    frame.keep_findings(result);
+    return {from_windows(frame.context(), result.output, options_.window, frame.output_box().extent)};
+  }
+
+  void backward(const Frame& frame, Operands& saved, Gradients& gradients) const override {
+    Context& context = frame.context();
+    const auto& result = frame.findings<AttentionResult>();
+    const Array dy = to_windows(context, gradients.take(), options_.window).reshaped(result.output.shape());
+    const Array qkv = saved.bring(0), rows = head_rows(frame, qkv);
+    const AttentionOptions options = options_of(frame, saved.bring(1));
+    frame.long_work_follows();
+    const Array dqkv(context, rows.shape(), rows.dtype());
+    const Array dbias(context, options.bias.shape(), options.bias.dtype());
+    attention_backward(context, {rows, 0}, {rows, 1}, {rows, 2}, dy, result.log_sum_exp,
+                       attention_row_sums(context, result.output, dy), options, {dqkv, 0}, {dqkv, 1},
+                       {dqkv, 2}, dbias);
+    gradients.give(1, [&] { return relative_bias_backward(context, dbias, options_.window); });
+    gradients.give(0, [&] { return from_windows(context, dqkv, options_.window, qkv.shape()); });
+  }
+
+ private:
+  Array head_rows(const Frame& frame, const Array& qkv) const {
+    const std::int64_t heads = frame.output_box().extent.back() / options_.head_size;
+    const Array rows = to_windows(frame.context(), qkv, options_.window);
+    return rows.reshaped({rows.shape()[0], rows.shape()[1], 3, heads, options_.head_size});
+  }
+
+  AttentionOptions options_of(const Frame& frame, const Array& table) const {
+    const Box piece = frame.output_box();
+    const Shape& global = frame.signature().outputs[0];
+    AttentionOptions result{.scale = 1 / std::sqrt(static_cast<double>(options_.head_size))};
+    result.bias = relative_bias(frame.context(), table, options_.window);
+    if (piece.extent.count() == 0) return result;
+    bool wraps = false;
+    for (const std::int64_t wrapped : options_.wrapped) wraps = wraps || wrapped > 0;
+    if (wraps)
+      result.mask = wrap_mask(frame.context(), windows_of(global, piece, options_), frame.wide_type());
+    if (frame.training() && options_.dropout > 0)
+      result.dropout = dropout_of(frame.random(), global, piece, options_);
+    return result;
+  }
+
+  WindowAttention options_;
+};
+
 }  // namespace
 
 Variable window_attention(Tape& tape, const Variable& qkv, const Variable& table,
                           const WindowAttention& options) {
-  require_operands(qkv.shape(), table.shape(), options);
-  const Signature signature = signature_of(qkv, table, options);
-  if (tape.tracing()) return tape.trace(signature, {qkv, table});
-  const Decision& decision = tape.decide(signature);
-  const Box piece = tape.rank().box({signature.outputs[0], decision.row_outputs[0]});
-  const std::int64_t size = options.head_size, heads = piece.extent.back() / size;
-  const DType sums = tape.dtype() == DType::kFloat64 ? DType::kFloat64 : DType::kFloat32;
+  return apply(tape, WindowAttentionOperation(options), {qkv, table});
+}
 
-  const auto packed = [&tape, window = options.window, heads, size](const Array& qkv_piece) {
-    const Array rows = to_windows(tape.context(), qkv_piece, window);
-    return rows.reshaped({rows.shape()[0], rows.shape()[1], 3, heads, size});
-  };
-  const bool drops = tape.training() && options.dropout > 0 && piece.extent.count() > 0;
-  const auto with_bias = [&tape, options, global = signature.outputs[0], piece, sums, drops,
-                          random = tape.random()](const Array& table_piece) {
-    AttentionOptions result{.scale = 1 / std::sqrt(static_cast<double>(options.head_size))};
-    result.bias = relative_bias(tape.context(), table_piece, options.window);
-    bool wraps = false;
-    for (const std::int64_t wrapped : options.wrapped) wraps = wraps || wrapped > 0;
-    if (wraps && piece.extent.count() > 0)
-      result.mask = wrap_mask(tape.context(), windows_of(global, piece, options), sums);
-    if (drops) result.dropout = dropout_of(random, global, piece, options);
-    return result;
-  };
-  const bool records = tape.records({qkv, table});
-  const Array brought = tape.bring(qkv, decision.inputs[0]).piece,
-              biases = tape.bring(table, decision.inputs[1]).piece;
-  tape.long_work_follows();
-  const Array rows = packed(brought);
-  const AttentionResult result =
-      attention_forward(tape.context(), {rows, 0}, {rows, 1}, {rows, 2}, with_bias(biases), tape.dtype());
-  Variable y = tape.keep(from_windows(tape.context(), result.output, options.window, piece.extent),
-                         signature.outputs[0], decision, records);
-  if (!records) return y;
+// ---- Proof
 
-  tape.record([&tape, &decision, packed, with_bias, result, window = options.window, saved_qkv = qkv.save(),
-               saved_table = table.save(), of_qkv = GradientTarget(qkv), of_table = GradientTarget(table),
-               slot = y.slot()] {
-    if (!slot->gradient.defined()) return;
-    Context& context = tape.context();
-    const Array dy =
-        to_windows(context, tape.bring(slot->take(), dual(decision.row_outputs[0])).piece, window)
-            .reshaped(result.output.shape());
-    const ShardedTensor here = tape.bring(saved_qkv(), decision.inputs[0]);
-    const Array again = packed(here.piece);
-    const AttentionOptions options_again = with_bias(tape.bring(saved_table(), decision.inputs[1]).piece);
-    tape.long_work_follows();
-    const Array dqkv(context, again.shape(), again.dtype());
-    const Array dbias(context, options_again.bias.shape(), options_again.bias.dtype());
-    attention_backward(context, {again, 0}, {again, 1}, {again, 2}, dy, result.log_sum_exp,
-                       attention_row_sums(context, result.output, dy), options_again, {dqkv, 0}, {dqkv, 1},
-                       {dqkv, 2}, dbias);
-    of_table.give(tape.rank(), tape.gradient_placements(decision, 1),
-                  [&] { return relative_bias_backward(context, dbias, window); });
-    of_qkv.give(tape.rank(), tape.gradient_placements(decision, 0),
-                [&] { return from_windows(context, dqkv, window, here.piece.shape()); });
-  });
-  return y;
+std::vector<ProofCase> window_attention_cases() {
+  const auto one = [](std::string name, const Shape& window, const Shape& wrapped,
+                      const std::vector<std::vector<Shape>>& shapes) {
+    return make_case(std::move(name), shapes, [=](Tape& tape, const std::vector<Variable>& x) {
+      return window_attention(tape, x[0], x[1], {2, window, wrapped, 0.25, "path"});
+    });
+  };
+  return {one("bwc", {3}, {1}, {{{3, 12, 3, 10}, {5, 5}}, {{2, 9, 3, 4}, {5, 2}}, {{4, 15, 3, 6}, {5, 3}}}),
+          one("bhwc", {2, 3}, {1, 0},
+              {{{3, 4, 9, 3, 6}, {15, 3}}, {{2, 8, 6, 3, 4}, {15, 2}}, {{4, 6, 12, 3, 8}, {15, 4}}})};
 }
 
 }  // namespace jigsaw

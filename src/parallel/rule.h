@@ -54,19 +54,18 @@ struct Row {
 /// The row with all units k times as large.
 Row scaled(const Row& row, std::int64_t k);
 
-/// Names a function of autograd/operations.h; the values stand in autograd/operation.h.
-enum class Operation : std::uint8_t;
-
 /// An operation as the planner sees it: global shapes, its rows, and what it costs.
 struct Signature {
-  Operation operation;
-  std::string name;  ///< the operation's name and what varies in it: "contract bk,nk->bn"
+  std::string operation;  ///< as autograd/registry.h names it; the tape sets it
+  std::string name;       ///< with what varies: "contract bk,nk->bn"
   std::vector<Shape> inputs;
   std::vector<Shape> outputs;
   std::vector<Row> rows;
   double forward_flops = 0;
   /// For each input, whether backward reads it again (it is then gathered again if a row needs it whole).
   std::vector<bool> saved;
+  /// Of a product of inputs: each of them is read for the gradients of the others only.
+  bool bilinear = false;
   /// Whether backward reads what the kernel found out beside its result: a recomputed block runs it again.
   bool keeps_findings = false;
   /// Whether backward makes the result again from the operands for each operation that reads it, rather than

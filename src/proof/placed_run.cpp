@@ -19,17 +19,18 @@ Mesh make_mesh(Communicator& world, const std::vector<int>& sizes) {
   return Mesh(world, 1, sizes, 1);
 }
 
-/// Inputs and output stand as the rows want and give them, so that nothing is redistributed.
-Decision decision_of(const std::vector<const Row*>& rows, std::size_t inputs) {
+/// Inputs and outputs stand as the rows want and give them, so that nothing is redistributed.
+Decision decision_of(const std::vector<const Row*>& rows, const Signature& signature) {
   Decision decision;
-  decision.inputs.resize(inputs);
-  decision.row_outputs.resize(1);
+  decision.inputs.resize(signature.inputs.size());
+  decision.row_outputs.resize(signature.outputs.size());
   for (std::size_t i = 0; i < rows.size(); ++i) {
     if (rows[i] == nullptr) continue;
     const int axis = 1 + static_cast<int>(i);  // the domain axis i
-    for (std::size_t input = 0; input < inputs; ++input)
+    for (std::size_t input = 0; input < decision.inputs.size(); ++input)
       decision.inputs[input][axis] = rows[i]->inputs[input];
-    decision.row_outputs[0][axis] = rows[i]->outputs[0];
+    for (std::size_t o = 0; o < decision.row_outputs.size(); ++o)
+      decision.row_outputs[o][axis] = rows[i]->outputs[o];
     decision.cut |= axis_bit(axis);
   }
   decision.outputs = decision.row_outputs;
@@ -96,7 +97,7 @@ struct PlacedRun::Stage {
   }
 };
 
-PlacedRun::PlacedRun(const OperationCase::Instance& instance) : instance_(instance) {
+PlacedRun::PlacedRun(const ProofCase::Instance& instance) : instance_(instance) {
   const auto world = make_record_communicator(context_, 0, 1);
   Mesh mesh = make_mesh(*world, {1});
   const Rank rank{context_, mesh};
@@ -106,11 +107,13 @@ PlacedRun::PlacedRun(const OperationCase::Instance& instance) : instance_(instan
     traced.push_back(Variable::traced({shape, {}}, -1));
   }
   PlanBook none;
-  const Trace trace = Tape(rank, none, Tape::Mode::kTrace, DType::kFloat64).trace_of(traced, instance.run);
-  require(trace.nodes.size() == 1, "a case of the validator calls one operation");
-  signature_ = trace.nodes[0].signature;
-  output_gradient_ = random_array(signature_.outputs[0]);
-  expected_ = run(rank, decision_of({}, inputs_.size()), inputs_, output_gradient_);
+  trace_ = Tape(rank, none, Tape::Mode::kTrace, DType::kFloat64)
+               .trace_of(traced, [&](Tape& tape, const std::vector<Variable>& x) {
+                 return instance.run(tape, x).front();
+               });
+  require(trace_.nodes.size() == 1, "a case of the validator calls one operation");
+  for (const Shape& output : signature().outputs) output_gradients_.push_back(random_array(output));
+  expected_ = run(rank, decision_of({}, signature()), inputs_, output_gradients_);
 }
 
 Array PlacedRun::random_array(const Shape& shape) {
@@ -146,23 +149,30 @@ Array PlacedRun::input_piece(const MeshShape& mesh, const Layout& layout, const 
 }
 
 PlacedRun::Pieces PlacedRun::run(const Rank& rank, const Decision& decision, const std::vector<Array>& inputs,
-                                 const Array& output_gradient) const {
+                                 const std::vector<Array>& output_gradients) const {
   PlanBook plans;
-  plans.add("operation", {{}, {{decision}, {}, 0}});
+  plans.add("operation", {trace_, {{decision}, {}, 0}});
   Tape tape(rank, plans, Tape::Mode::kRecord, DType::kFloat64, kRandom);
   tape.set_training(true);
   std::vector<Variable> variables;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
-    const Layout layout{signature_.inputs[i], decision.inputs[i]};
+    const Layout layout{signature().inputs[i], decision.inputs[i]};
     Variable& variable = variables.emplace_back(ShardedTensor{inputs[i], layout}, true);
     // Gradients stay as the operation gives them.
     variable.slot()->layout.placements = gradient_placements(decision, i);
   }
-  const Variable output = tape.block({"operation"}, variables, instance_.run);
-  Pieces pieces{output.value().piece, {}};
-  const Layout gradient{signature_.outputs[0], dual(decision.row_outputs[0])};
-  if (!(pieces.output.shape() == output_gradient.shape())) return pieces;
-  output.slot()->add(rank, {output_gradient, gradient});
+  std::vector<Variable> outputs;
+  tape.block({"operation"}, variables, [&](Tape& on, const std::vector<Variable>& x) {
+    outputs = instance_.run(on, x);
+    return outputs.front();
+  });
+  Pieces pieces;
+  for (const Variable& output : outputs) pieces.outputs.push_back(output.value().piece);
+  for (std::size_t o = 0; o < outputs.size(); ++o) {
+    if (!(pieces.outputs[o].shape() == output_gradients[o].shape())) return pieces;
+    const Layout gradient{signature().outputs[o], dual(decision.row_outputs[o])};
+    outputs[o].slot()->add(rank, {output_gradients[o], gradient});
+  }
   tape.backward();
   for (const Variable& variable : variables) pieces.gradients.push_back(variable.slot()->take().piece);
   return pieces;
@@ -197,17 +207,19 @@ bool PlacedRun::assembles(const MeshShape& mesh, const Layout& layout, const std
 bool PlacedRun::right(const std::vector<int>& sizes, const std::vector<const Row*>& rows) {
   Stage& ranks = stage(sizes);
   const MeshShape& mesh = ranks.meshes[0]->shape();
-  const Decision decision = decision_of(rows, inputs_.size());
-  const Layout gradient{signature_.outputs[0], dual(decision.row_outputs[0])};
-  std::vector<std::vector<Array>> inputs;
-  std::vector<Array> output_gradients;
+  const Decision decision = decision_of(rows, signature());
+  std::vector<std::vector<Array>> inputs, output_gradients;
   for (int rank = 0; rank < mesh.ranks(); ++rank) {
     const Coordinates at = mesh.coordinates(rank);
     std::vector<Array>& own = inputs.emplace_back();
     for (std::size_t i = 0; i < inputs_.size(); ++i) {
-      own.push_back(input_piece(mesh, {signature_.inputs[i], decision.inputs[i]}, at, i));
+      own.push_back(input_piece(mesh, {signature().inputs[i], decision.inputs[i]}, at, i));
     }
-    output_gradients.push_back(extract_box(context_, output_gradient_, gradient.box(mesh, at)));
+    std::vector<Array>& theirs = output_gradients.emplace_back();
+    for (std::size_t o = 0; o < output_gradients_.size(); ++o) {
+      const Layout gradient{signature().outputs[o], dual(decision.row_outputs[o])};
+      theirs.push_back(extract_box(context_, output_gradients_[o], gradient.box(mesh, at)));
+    }
   }
   std::vector<Pieces> pieces(inputs.size());
   const auto play = [&](const Rank& rank, std::size_t number) {
@@ -236,13 +248,13 @@ bool PlacedRun::right(const std::vector<int>& sizes, const std::vector<const Row
     for (const Pieces& own : pieces) parts.push_back(part(own));
     return assembles(mesh, layout, parts, whole);
   };
-  if (!check({signature_.outputs[0], decision.row_outputs[0]}, expected_.output,
-             [](const Pieces& own) { return own.output; })) {
-    return false;
+  for (std::size_t o = 0; o < output_gradients_.size(); ++o) {
+    const Layout layout{signature().outputs[o], decision.row_outputs[o]};
+    if (!check(layout, expected_.outputs[o], [o](const Pieces& own) { return own.outputs[o]; })) return false;
   }
   for (std::size_t i = 0; i < inputs_.size(); ++i) {
     if (!expected_.gradients[i].defined()) continue;
-    const Layout layout{signature_.inputs[i], gradient_placements(decision, i)};
+    const Layout layout{signature().inputs[i], gradient_placements(decision, i)};
     if (!check(layout, expected_.gradients[i], [i](const Pieces& own) { return own.gradients[i]; }))
       return false;
   }

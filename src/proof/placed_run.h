@@ -4,20 +4,20 @@
 #include <random>
 #include <vector>
 
-#include "proof/operation_cases.h"
+#include "autograd/registry.h"
 
 namespace jigsaw {
 
-/// An operation on random whole float64 tensors: its result and gradients on one rank by the reference
+/// An operation on random whole float64 tensors: its results and gradients on one rank by the reference
 /// kernels, and whether runs on pieces give the same.
 class PlacedRun {
  public:
-  explicit PlacedRun(const OperationCase::Instance& instance);
+  explicit PlacedRun(const ProofCase::Instance& instance);
 
-  const Signature& signature() const { return signature_; }
+  const Signature& signature() const { return trace_.nodes[0].signature; }
 
   /// Whether the operation, run on pieces of its inputs cut along each axis as that axis's row says, gives
-  /// pieces of the right result and, placed as gradient_placement() says, of the right gradients.
+  /// pieces of the right results and, placed as gradient_placement() says, of the right gradients.
   /// @param sizes  ranks along each mesh axis.
   /// @param rows   one per axis; null for all-Replicate. They need not be rows of the operation.
   ///
@@ -28,25 +28,25 @@ class PlacedRun {
  private:
   struct Stage;
   struct Pieces {
-    Array output;
-    std::vector<Array> gradients;
+    std::vector<Array> outputs, gradients;
   };
 
   Stage& stage(const std::vector<int>& sizes);
   Array random_array(const Shape& shape);
   const std::vector<Array>& summands(std::size_t input, int count);
   Array input_piece(const MeshShape& mesh, const Layout& layout, const Coordinates& at, std::size_t input);
-  Pieces run(const Rank& rank, const Decision& decision, const std::vector<Array>& inputs,
-             const Array& output_gradient) const;  // no gradients where the output's shape is wrong
+  Pieces run(
+      const Rank& rank, const Decision& decision, const std::vector<Array>& inputs,
+      const std::vector<Array>& output_gradients) const;  // no gradients where an output's shape is wrong
   bool assembles(const MeshShape& mesh, const Layout& layout, const std::vector<Array>& pieces,
                  const Array& whole);
 
-  const OperationCase::Instance& instance_;
+  const ProofCase::Instance& instance_;
   std::mt19937_64 generator_{11};
   Context context_ = Context::make_host(Backend::kReference, 1);
-  Signature signature_;
+  Trace trace_;  // of the operation
   std::vector<Array> inputs_;
-  Array output_gradient_;
+  std::vector<Array> output_gradients_;
   Pieces expected_;
   std::map<std::pair<std::size_t, int>, std::vector<Array>> summands_;
   std::map<std::vector<int>, std::shared_ptr<Stage>> stages_;

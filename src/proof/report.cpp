@@ -10,9 +10,10 @@ namespace jigsaw {
 namespace {
 
 std::string placements_of(const Row& row) {
-  std::vector<std::string> inputs;
+  std::vector<std::string> inputs, outputs;
   for (const Placement& input : row.inputs) inputs.push_back(input.to_string());
-  return concat(join(inputs, ", "), " -> ", row.outputs[0].to_string());
+  for (const Placement& output : row.outputs) outputs.push_back(output.to_string());
+  return concat(join(inputs, ", "), " -> ", join(outputs, ", "));
 }
 
 std::string line(const std::string& label, const Row& row, const std::string& verdict) {
@@ -25,7 +26,7 @@ std::string line(const std::string& label, const Row& row, const std::string& ve
 
 std::string report(const std::vector<Verdict>& verdicts) {
   std::string text;
-  std::set<Operation> operations;
+  std::set<std::string> operations;
   std::size_t rows = 0;
   int unsound = 0, incomplete = 0;
   for (const Verdict& verdict : verdicts) {

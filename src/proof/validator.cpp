@@ -15,18 +15,35 @@ bool is_free(const Placement& from, const Placement& to) {
   return from == to || (from.is_replicate() && to.is_shard());
 }
 
-/// Whether operands placed as in `wanted` can be brought to `row`, and its output to the wanted one, for
+/// Whether operands placed as in `wanted` can be brought to `row`, and its outputs to the wanted ones, for
 /// free.
 bool reaches(const Row& row, const Row& wanted) {
   for (std::size_t i = 0; i < row.inputs.size(); ++i) {
     if (!is_free(wanted.inputs[i], row.inputs[i])) return false;
   }
-  return is_free(row.outputs[0], wanted.outputs[0]);
+  for (std::size_t o = 0; o < row.outputs.size(); ++o) {
+    if (!is_free(row.outputs[o], wanted.outputs[o])) return false;
+  }
+  return true;
+}
+
+/// Each row with each option for one more operand.
+std::vector<Row> extended(const std::vector<Row>& rows, std::vector<Placement> Row::*operands,
+                          const std::vector<Placement>& options) {
+  std::vector<Row> result;
+  for (const Row& row : rows) {
+    for (const Placement& option : options) {
+      result.push_back(row);
+      (result.back().*operands).push_back(option);
+    }
+  }
+  return result;
 }
 
 bool cuts_nothing(const Row& row) {
   const auto replicated = [](const Placement& p) { return p.is_replicate(); };
-  return replicated(row.outputs[0]) && std::all_of(row.inputs.begin(), row.inputs.end(), replicated);
+  return std::all_of(row.outputs.begin(), row.outputs.end(), replicated) &&
+         std::all_of(row.inputs.begin(), row.inputs.end(), replicated);
 }
 
 /// What one operand can be on an axis: units are 1 and those that rows use for that dim.
@@ -43,8 +60,8 @@ std::vector<Placement> candidates(const Shape& shape, const std::vector<Row>& ro
 
 class Validation {
  public:
-  Validation(const OperationCase& one, const std::vector<Row>& rows) {
-    for (const OperationCase::Instance& instance : one.instances) runs_.emplace_back(instance);
+  Validation(const ProofCase& one, const std::vector<Row>& rows) {
+    for (const ProofCase::Instance& instance : one.instances) runs_.emplace_back(instance);
     for (const Row& row : rows) {
       closure_.push_back(row);
       const Row twice = scaled(row, 2);
@@ -73,29 +90,19 @@ class Validation {
 
   std::vector<Row> missing() {
     const Signature& signature = runs_[0].signature();
-    std::vector<Row> partial = {{}};
+    std::vector<Row> all = {{}};
     for (std::size_t i = 0; i < signature.inputs.size(); ++i) {
-      const auto options = candidates(signature.inputs[i], closure_,
-                                      [i](const Row& row) -> const Placement& { return row.inputs[i]; });
-      std::vector<Row> next;
-      for (const Row& row : partial) {
-        for (const Placement& option : options) {
-          next.push_back(row);
-          next.back().inputs.push_back(option);
-        }
-      }
-      partial = std::move(next);
+      all = extended(all, &Row::inputs,
+                     candidates(signature.inputs[i], closure_,
+                                [i](const Row& row) -> const Placement& { return row.inputs[i]; }));
     }
-    const auto outputs = candidates(signature.outputs[0], closure_,
-                                    [](const Row& row) -> const Placement& { return row.outputs[0]; });
-    std::vector<Row> found;
-    for (Row& row : partial) {
-      for (const Placement& output : outputs) {
-        row.outputs = {output};
-        if (!reached(row) && right({&row})) found.push_back(row);
-      }
+    for (std::size_t o = 0; o < signature.outputs.size(); ++o) {
+      all = extended(all, &Row::outputs,
+                     candidates(signature.outputs[o], closure_,
+                                [o](const Row& row) -> const Placement& { return row.outputs[o]; }));
     }
-    return found;
+    std::erase_if(all, [this](const Row& row) { return reached(row) || !right({&row}); });
+    return all;
   }
 
  private:
@@ -108,7 +115,8 @@ class Validation {
     return std::all_of(runs_.begin(), runs_.end(), [&](PlacedRun& run) { return run.right(sizes, rows); });
   }
   bool reached(const Row& wanted) const {
-    const Row replicated{"", std::vector<Placement>(wanted.inputs.size()), {Placement::replicate()}};
+    const Row replicated{"", std::vector<Placement>(wanted.inputs.size()),
+                         std::vector<Placement>(wanted.outputs.size())};
     return cuts_nothing(wanted) || reaches(replicated, wanted) ||
            std::any_of(closure_.begin(), closure_.end(),
                        [&](const Row& row) { return reaches(row, wanted); });
@@ -126,25 +134,25 @@ int Verdict::unsound() const {
   return static_cast<int>(wrong) + static_cast<int>(products.size());
 }
 
-Operation called_operation(const OperationCase& one) {
+std::string called_operation(const ProofCase& one) {
   return PlacedRun(one.instances.at(0)).signature().operation;
 }
 
-std::vector<Row> listed_rows(const OperationCase& one) {
+std::vector<Row> listed_rows(const ProofCase& one) {
   require(!one.instances.empty(), "a case of the validator has shapes");
-  const auto rows_of = [](const OperationCase::Instance& instance) {
+  const auto rows_of = [](const ProofCase::Instance& instance) {
     return PlacedRun(instance).signature().rows;
   };
   std::vector<Row> rows = rows_of(one.instances[0]);
-  for (const OperationCase::Instance& instance : one.instances) {
+  for (const ProofCase::Instance& instance : one.instances) {
     require(rows_of(instance) == rows, "rows of one case do not depend on the shapes");
   }
   return rows;
 }
 
-Verdict validate(Operation operation, const OperationCase& one, const std::vector<Row>& rows) {
+Verdict validate(const std::string& operation, const ProofCase& one, const std::vector<Row>& rows) {
   Validation validation(one, rows);
-  Verdict verdict{operation, concat(name(operation), " ", one.name), {}, {}, {}};
+  Verdict verdict{operation, concat(operation, " ", one.name), {}, {}, {}};
   std::vector<Row> sound;
   for (const Row& row : rows) {
     verdict.rows.push_back({row, validation.sound(row)});
@@ -157,10 +165,9 @@ Verdict validate(Operation operation, const OperationCase& one, const std::vecto
 
 std::vector<Verdict> validate_all() {
   std::vector<Verdict> verdicts;
-  for (const Operation operation : all_operations()) {
-    for (const OperationCase& one : operation_cases(operation)) {
-      verdicts.push_back(validate(operation, one, listed_rows(one)));
-    }
+  for (const RegisteredOperation& operation : all_operations()) {
+    for (const ProofCase& one : operation.cases())
+      verdicts.push_back(validate(operation.name, one, listed_rows(one)));
   }
   return verdicts;
 }

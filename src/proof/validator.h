@@ -2,7 +2,7 @@
 #include <string>
 #include <vector>
 
-#include "proof/operation_cases.h"
+#include "autograd/registry.h"
 
 namespace jigsaw {
 
@@ -12,7 +12,7 @@ struct Verdict {
     Row row;
     bool sound = false;
   };
-  Operation operation;
+  std::string operation;
   std::string name;
   std::vector<Proven> rows;           ///< as listed
   std::vector<std::string> products;  ///< pairs of sound rows that are wrong on two axes at once
@@ -23,9 +23,9 @@ struct Verdict {
 };
 
 /// The operation that a case calls.
-Operation called_operation(const OperationCase& one);
+std::string called_operation(const ProofCase& one);
 /// The rows that it lists.
-std::vector<Row> listed_rows(const OperationCase& one);
+std::vector<Row> listed_rows(const ProofCase& one);
 
 /// Proves rows, forward and backward, against the reference kernels on one rank in float64.
 ///
@@ -33,7 +33,7 @@ std::vector<Row> listed_rows(const OperationCase& one);
 /// Complete: of all combinations of Replicate, Shard of each dim in the units that occur, and Partial(sum)
 /// for each input and the output, those that are right are listed, or reached from a listed row by free
 /// conversions: cutting an input or a result that is replicated.
-Verdict validate(Operation operation, const OperationCase& one, const std::vector<Row>& rows);
+Verdict validate(const std::string& operation, const ProofCase& one, const std::vector<Row>& rows);
 
 /// Every case of every operation, with the rows it lists.
 std::vector<Verdict> validate_all();

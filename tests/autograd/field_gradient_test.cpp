@@ -157,6 +157,35 @@ TEST(FieldGradient, Concatenation) {
   check_gradients(joined({1, 2, 2, 3, 2}, {1, 2, 2, 3, 2}));
 }
 
+TEST(FieldGradient, Split) {
+  /// One part alone: nobody used the others, whose gradients are zero.
+  const auto part = [](const Shape& x, int dim, const std::vector<std::int64_t>& extents, std::size_t which) {
+    return GradientCase{concat("part ", which, " of dim ", dim, " of ", x),
+                        {x},
+                        {},
+                        [=](Tape& tape, const Variables& inputs, const Variables&) {
+                          return split(tape, inputs[0], dim, extents)[which];
+                        }};
+  };
+  check_gradients(part({2, 3, 4, 5}, 3, {2, 3}, 0));
+  check_gradients(part({1, 5, 3, 2}, 1, {1, 3, 1}, 1));
+  check_gradients(part({1, 2, 2, 3, 4}, 4, {3, 1}, 1));
+}
+
+/// Both parts are used, one of them twice, once in the layout of the other.
+TEST(FieldGradient, PartsThatMeetAgain) {
+  check_gradients({"parts",
+                   {{1, 4, 5, 6}},
+                   {{3, 2}},
+                   [](Tape& tape, const Variables& inputs, const Variables& p) {
+                     const Variables parts = split(tape, inputs[0], 3, {2, 4});
+                     const Variable bent = pointwise(tape, parts[0], {"bhwc", {}, "", {}, Activation::kGelu});
+                     const Variable joined = concatenate(tape, parts[1], bent);
+                     return concatenate(tape, joined, contract(tape, "bhwk,nk->bhwn", parts[0], p[0]));
+                   }},
+                  false);
+}
+
 /// A level of a U-Net: down, convolved, up, beside what was there, with odd extents.
 TEST(FieldGradient, ChainOfALevel) {
   check_gradients(

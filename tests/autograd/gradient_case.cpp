@@ -43,13 +43,14 @@ void force(PlanBook::Entry& entry, const Forced& forced) {
   const Trace::Node& node = entry.trace.nodes[0];
   Decision decision;
   decision.inputs.resize(node.inputs.size());
-  decision.row_outputs.resize(1);
-  decision.outputs.resize(1);
+  decision.row_outputs.resize(node.outputs.size());
+  decision.outputs.resize(node.outputs.size());
   decision.outputs[0] = entry.trace.values[static_cast<std::size_t>(node.outputs[0])].placements;
   if (forced.row >= 0) {
     const Row& row = node.signature.rows[static_cast<std::size_t>(forced.row)];
     for (std::size_t i = 0; i < node.inputs.size(); ++i) decision.inputs[i][forced.axis] = row.inputs[i];
-    decision.row_outputs[0][forced.axis] = row.outputs[0];
+    for (std::size_t o = 0; o < row.outputs.size(); ++o)
+      decision.row_outputs[o][forced.axis] = row.outputs[o];
     decision.cut = axis_bit(forced.axis);
   }
   for (std::size_t i = 0; i < node.inputs.size(); ++i) {

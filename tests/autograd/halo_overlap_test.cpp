@@ -34,16 +34,16 @@ std::vector<KernelCall> calls_of(int reach) {
     const auto exchange = Exchange::of(rank, map, layout, layout);
     const Array piece = testing::make_piece(rank, layout, DType::kFloat64,
                                             [](std::int64_t i) { return static_cast<double>(i); });
-    PlanBook plans;
-    Tape tape(rank, plans, Tape::Mode::kForward);
     Array arrived;
-    over_tiles(tape, *exchange, rank.box(layout), piece, arrived, [&](const Array&, const Tile& tile) {
-      const CallLog::Entry last = world.log()->last().back();
-      EXPECT_EQ(last.kind, Collective::kExchange);
-      if (world.rank() == 0)
-        calls.push_back({tile.outputs.extent.count(), last.state == CallLog::State::kDone});
-      return Array::zeros(rank.context, tile.outputs.extent, DType::kFloat64);
-    });
+    over_tiles(
+        rank, [] {}, *exchange, rank.box(layout), piece, arrived,
+        [&](const Array&, const Tile& tile) {
+          const CallLog::Entry last = world.log()->last().back();
+          EXPECT_EQ(last.kind, Collective::kExchange);
+          if (world.rank() == 0)
+            calls.push_back({tile.outputs.extent.count(), last.state == CallLog::State::kDone});
+          return Array::zeros(rank.context, tile.outputs.extent, DType::kFloat64);
+        });
   });
   return calls;
 }

@@ -23,9 +23,9 @@ unsigned draw(Generator& generator, std::size_t count) {
 }
 
 const char* name(Link::Kind kind) {
-  static constexpr const char* kNames[] = {"linear",     "pointwise", "norm",       "tokens",
-                                           "patches",    "products",  "attention",  "convolution",
-                                           "group norm", "pooling",   "upsampling", "concatenation"};
+  static constexpr const char* kNames[] = {
+      "linear",      "pointwise",  "norm",    "tokens",     "patches",       "products", "attention",
+      "convolution", "group norm", "pooling", "upsampling", "concatenation", "split"};
   return kNames[static_cast<int>(kind)];
 }
 
@@ -107,6 +107,14 @@ class Builder {
       }
       case Link::Kind::kConcatenation:
         return concatenate(tape_, x, alike(shape, generator));
+      case Link::Kind::kSplit: {
+        const int dim = shape[1] > 1 && draw(generator, 2) == 0 ? 1 : 3;
+        const std::int64_t first = 1 + draw(generator, static_cast<std::size_t>(shape[dim] - 1));
+        const std::vector<Variable> parts = split(tape_, x, dim, {first, shape[dim] - first});
+        if (dim == 3) return concatenate(tape_, parts[1], parts[0]);
+        // Only one of several results is used.
+        return contract(tape_, "bhwk,nk->bhwn", parts[0], parameter({width, shape[3]}));
+      }
     }
     fail("unknown link");
   }
@@ -169,6 +177,7 @@ std::size_t operations_of(Link::Kind kind) {
       return 3;
     case Link::Kind::kPatches:
     case Link::Kind::kProducts:
+    case Link::Kind::kSplit:
       return 2;
     default:
       return 1;
@@ -244,8 +253,8 @@ class RandomPlan {
   void decide(const Trace::Node& node, Generator& generator) {
     Decision decision;
     decision.inputs.resize(node.inputs.size());
-    decision.row_outputs.resize(1);
-    decision.outputs.resize(1);
+    decision.row_outputs.resize(node.outputs.size());
+    decision.outputs.resize(node.outputs.size());
     std::vector<std::string> labels;
     for (int axis = 0; axis < mesh_.axes; ++axis) {
       std::vector<const Row*> rows;
@@ -257,21 +266,25 @@ class RandomPlan {
       rows.push_back(nullptr);
       const Row* chosen = rows[draw(generator, rows.size())];
       const unsigned k = 1 + draw(generator, 2);
-      const Placement home = random_home(node.signature.outputs[0], generator);
+      std::vector<Placement> homes;
+      for (const Shape& output : node.signature.outputs) homes.push_back(random_home(output, generator));
       const bool stays_partial = draw(generator, 2) == 0;
       if (mesh_.size[static_cast<std::size_t>(axis)] == 1) continue;
       if (chosen != nullptr) {
         const Row row = scaled(*chosen, k);
         for (std::size_t i = 0; i < node.inputs.size(); ++i) decision.inputs[i][axis] = row.inputs[i];
-        decision.row_outputs[0][axis] = row.outputs[0];
+        for (std::size_t o = 0; o < row.outputs.size(); ++o) decision.row_outputs[o][axis] = row.outputs[o];
         decision.cut |= axis_bit(axis);
       }
-      const bool partial = decision.row_outputs[0][axis].is_partial() && stays_partial;
-      decision.outputs[0][axis] = partial ? Placement::partial_sum() : home;
+      for (std::size_t o = 0; o < homes.size(); ++o) {
+        const bool partial = decision.row_outputs[o][axis].is_partial() && stays_partial;
+        decision.outputs[o][axis] = partial ? Placement::partial_sum() : homes[o];
+      }
       labels.push_back(chosen == nullptr ? "-" : chosen->label);
     }
     decision.rows = join(labels, ",");
-    homes_[static_cast<std::size_t>(node.outputs[0])] = decision.outputs[0];
+    for (std::size_t o = 0; o < node.outputs.size(); ++o)
+      homes_[static_cast<std::size_t>(node.outputs[o])] = decision.outputs[o];
     for (std::size_t i = 0; i < node.inputs.size(); ++i) {
       plan_.parameters[static_cast<std::size_t>(node.inputs[i])] = decision.inputs[i];
     }

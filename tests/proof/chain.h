@@ -24,9 +24,10 @@ struct Link {
     kGroupNorm,
     kPooling,
     kUpsampling,
-    kConcatenation
+    kConcatenation,
+    kSplit  ///< and the parts joined again
   };
-  static constexpr int kKinds = 12;
+  static constexpr int kKinds = 13;
   Kind kind;
   unsigned seed;
 };

@@ -17,8 +17,8 @@ namespace jigsaw {
 namespace {
 
 /// The case of this name of an operation.
-OperationCase find_case(Operation operation, const std::string& name) {
-  for (const OperationCase& one : operation_cases(operation)) {
+ProofCase find_case(const std::string& operation, const std::string& name) {
+  for (const ProofCase& one : find_operation(operation).cases()) {
     if (one.name == name) return one;
   }
   throw std::invalid_argument("no such case");
@@ -29,53 +29,74 @@ std::vector<Row> without(std::vector<Row> rows, const std::string& label) {
   return rows;
 }
 
-class EveryOperation : public ::testing::TestWithParam<Operation> {};
+class EveryOperation : public ::testing::TestWithParam<RegisteredOperation> {};
 
 TEST_P(EveryOperation, RulesAreSoundAndComplete) {
-  const std::vector<OperationCase> cases = operation_cases(GetParam());
+  const std::vector<ProofCase> cases = GetParam().cases();
   ASSERT_FALSE(cases.empty());
   std::vector<Verdict> verdicts;
-  for (const OperationCase& one : cases) {
-    verdicts.push_back(validate(GetParam(), one, listed_rows(one)));
+  for (const ProofCase& one : cases) {
+    verdicts.push_back(validate(GetParam().name, one, listed_rows(one)));
     EXPECT_FALSE(verdicts.back().rows.empty()) << verdicts.back().name << " has no rows";
   }
   EXPECT_TRUE(proven(verdicts)) << report(verdicts);
 }
 
 INSTANTIATE_TEST_SUITE_P(, EveryOperation, ::testing::ValuesIn(all_operations()),
-                         [](const auto& of) { return std::string(name(of.param)); });
+                         [](const auto& of) { return of.param.name; });
 
-/// Every function that the headers of autograd declare as taking a tape and giving a value is an operation
-/// that the validator knows.
-TEST(Operations, EveryDeclaredOneIsValidated) {
-  std::set<std::string> known;
-  for (const Operation operation : all_operations()) known.insert(std::string(name(operation)));
-  std::set<std::string> declared;
-  const std::regex declaration(R"(Variable (\w+)\(Tape& tape)");
-  const std::filesystem::path folder = std::filesystem::path(testing::source_dir()) / "src/autograd";
-  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
-    if (entry.path().extension() != ".h") continue;
+std::set<std::string> registered() {
+  std::set<std::string> names;
+  for (const RegisteredOperation& operation : all_operations()) names.insert(operation.name);
+  return names;
+}
+
+/// What the first group of `pattern` matches in the lines of all sources of a folder.
+std::set<std::string> found_in(const std::string& folder, const std::regex& lines,
+                               const std::regex& pattern) {
+  std::set<std::string> found;
+  const std::filesystem::path root = std::filesystem::path(testing::source_dir()) / folder;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(root)) {
+    const std::string extension = entry.path().extension();
+    if (extension != ".h" && extension != ".cpp") continue;
     std::ifstream file(entry.path());
-    const std::string text((std::istreambuf_iterator<char>(file)), {});
-    for (std::sregex_iterator match(text.begin(), text.end(), declaration), end; match != end; ++match) {
-      declared.insert((*match)[1]);
+    for (std::string line; std::getline(file, line);) {
+      if (!std::regex_search(line, lines)) continue;
+      for (std::sregex_iterator match(line.begin(), line.end(), pattern), end; match != end; ++match)
+        found.insert((*match)[1]);
     }
   }
-  EXPECT_EQ(declared, known);
+  return found;
+}
+
+/// Every function that the headers of autograd declare as taking a tape and a value and giving values, and
+/// every object that calls itself an operation anywhere, is in the registry, and so proved.
+TEST(Operations, EveryOneIsRegistered) {
+  std::set<std::string> declared;
+  for (const char* header : {"operations.h", "field_operations.h"}) {
+    std::ifstream file(std::filesystem::path(testing::source_dir()) / "src/autograd" / header);
+    const std::string text((std::istreambuf_iterator<char>(file)), {});
+    const std::regex function(R"((?:Variable|std::vector<Variable>) (\w+)\(Tape& tape)");
+    for (std::sregex_iterator match(text.begin(), text.end(), function), end; match != end; ++match)
+      declared.insert((*match)[1]);
+  }
+  EXPECT_EQ(declared, registered());
+  EXPECT_EQ(
+      found_in("src", std::regex(R"(string_view name\(\) const override)"), std::regex(R"re("(\w+)")re")),
+      registered());
 }
 
 TEST(Operations, EveryCaseCallsItsOperation) {
-  for (const Operation operation : all_operations()) {
-    for (const OperationCase& one : operation_cases(operation)) {
-      EXPECT_TRUE(called_operation(one) == operation) << name(operation) << " " << one.name;
-    }
+  for (const RegisteredOperation& operation : all_operations()) {
+    for (const ProofCase& one : operation.cases())
+      EXPECT_EQ(called_operation(one), operation.name) << one.name;
   }
 }
 
 TEST(Validator, SeesAWrongRow) {
-  const OperationCase linear = find_case(Operation::kContract, "bk,nk->bn");
+  const ProofCase linear = find_case("contract", "bk,nk->bn");
   const std::vector<Row> rows = listed_rows(linear);
-  EXPECT_EQ(validate(Operation::kContract, linear, rows).unsound(), 0);
+  EXPECT_EQ(validate("contract", linear, rows).unsound(), 0);
   const auto added = [&](Row row) {
     std::vector<Row> more = rows;
     more.push_back(std::move(row));
@@ -87,7 +108,7 @@ TEST(Validator, SeesAWrongRow) {
                            Row{"wrong", {Placement::shard(0), whole}, {Placement::shard(1)}},
                            Row{"wrong", {Placement::shard(1), Placement::shard(1)}, {Placement::shard(0)}},
                            Row{"wrong", {sum, sum}, {sum}}}) {
-    const Verdict verdict = validate(Operation::kContract, linear, added(wrong));
+    const Verdict verdict = validate("contract", linear, added(wrong));
     EXPECT_EQ(verdict.unsound(), 1) << report({verdict});
     EXPECT_FALSE(verdict.rows.back().sound);
     EXPECT_FALSE(proven({verdict}));
@@ -96,29 +117,29 @@ TEST(Validator, SeesAWrongRow) {
 }
 
 TEST(Validator, SeesAMissingRow) {
-  const OperationCase linear = find_case(Operation::kContract, "bk,nk->bn");
+  const ProofCase linear = find_case("contract", "bk,nk->bn");
   for (const std::string label : {"b", "n", "k"}) {
-    const Verdict verdict = validate(Operation::kContract, linear, without(listed_rows(linear), label));
+    const Verdict verdict = validate("contract", linear, without(listed_rows(linear), label));
     EXPECT_EQ(verdict.unsound(), 0) << label;
     EXPECT_EQ(verdict.incomplete(), 1) << label << "\n" << report({verdict});
     EXPECT_NE(report({verdict}).find(": 0 unsound, 1 incomplete\n"), std::string::npos);
   }
-  EXPECT_EQ(validate(Operation::kContract, linear, without(listed_rows(linear), "sum")).incomplete(), 2);
+  EXPECT_EQ(validate("contract", linear, without(listed_rows(linear), "sum")).incomplete(), 2);
 }
 
 TEST(Validator, SeesAMissingRowWithAnExchangeOfItsOwn) {
-  const OperationCase norm = find_case(Operation::kLayerNorm, "bc");
-  const Verdict verdict = validate(Operation::kLayerNorm, norm, without(listed_rows(norm), "c"));
+  const ProofCase norm = find_case("layer_norm", "bc");
+  const Verdict verdict = validate("layer_norm", norm, without(listed_rows(norm), "c"));
   EXPECT_EQ(verdict.incomplete(), 1) << report({verdict});
 }
 
 TEST(Validator, SeesAWrongUnit) {
-  const OperationCase patches = find_case(Operation::kPatchify, "by [3]");
+  const ProofCase patches = find_case("patchify", "by [3]");
   std::vector<Row> rows = listed_rows(patches);
   for (Row& row : rows) {
     if (row.label == "w") row.inputs[0].unit = 1;
   }
-  const Verdict verdict = validate(Operation::kPatchify, patches, rows);
+  const Verdict verdict = validate("patchify", patches, rows);
   EXPECT_EQ(verdict.unsound(), 1) << report({verdict});
 }
 
