@@ -32,6 +32,11 @@ struct Pointwise {
 /// rather than keep it.
 Variable pointwise(Tape& tape, const Variable& x, const Pointwise& options);
 
+/// torch.nn.PReLU: y = x where x > 0, and slope·x elsewhere, with a learned slope for each value of one
+/// letter of x. Rule: any letter of x cut alike. Backward computes the output again rather than keep it.
+Variable prelu(Tape& tape, std::string_view letters, const Variable& x, const Variable& slope,
+               char slope_letter);
+
 /// torch.nn.LayerNorm over the last dim. gamma and beta: [c].
 /// Rule: any other letter cut; c cut with an exchange of each row's mean and squared deviations, so that
 /// statistics are those of the whole row on every mesh (Chan, Golub and LeVeque 1979). Backward computes the

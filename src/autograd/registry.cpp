@@ -22,6 +22,7 @@ const std::vector<RegisteredOperation>& all_operations() {
       {"patchify", patchify_cases},
       {"pointwise", pointwise_cases},
       {"pooling", pooling_cases},
+      {"prelu", prelu_cases},
       {"resample", resample_cases},
       {"rms_norm", rms_norm_cases},
       {"rotary", rotary_cases},

@@ -51,6 +51,7 @@ std::vector<ProofCase> pad_cases();
 std::vector<ProofCase> patchify_cases();
 std::vector<ProofCase> pointwise_cases();
 std::vector<ProofCase> pooling_cases();
+std::vector<ProofCase> prelu_cases();
 std::vector<ProofCase> resample_cases();
 std::vector<ProofCase> rms_norm_cases();
 std::vector<ProofCase> rotary_cases();

@@ -116,6 +116,34 @@ Array scale_spread(Context& context, const Spread& spread, const Array& x, const
   return y;
 }
 
+Array prelu_forward(Context& context, const Spread& spread, const Array& x, const Array& slope) {
+  require_spread("prelu_forward", spread, x);
+  require_count("prelu_forward", "the slope", slope, spread.keep);
+  const Array wide_slope = widened(context, slope, x);
+  Array y(context, x.shape(), x.dtype());
+  count_work(context, 2 * static_cast<double>(x.count()), {&x, &y});
+  if (const auto* kernels = kernels_of<PointwiseKernels>(context, x.dtype())) {
+    kernels->prelu(context, spread, x, wide_slope, y);
+  }
+  return y;
+}
+
+PreluGradients prelu_backward(Context& context, const Spread& spread, const Array& dy, const Array& x,
+                              const Array& slope) {
+  require_spread("prelu_backward", spread, x);
+  require_count("prelu_backward", "the slope", slope, spread.keep);
+  require_count("prelu_backward", "dy", dy, x.count());
+  require_same_type("prelu_backward", dy, x);
+  const Array wide_slope = widened(context, slope, x);
+  Array dx(context, x.shape(), dy.dtype());
+  Array terms(context, x.shape(), accumulator_of(x.dtype()), Purpose::kWorkspace);
+  count_work(context, 3 * static_cast<double>(x.count()), {&dy, &x, &dx, &terms});
+  if (const auto* kernels = kernels_of<PointwiseKernels>(context, x.dtype())) {
+    kernels->prelu_backward(context, spread, dy, x, wide_slope, dx, terms);
+  }
+  return {dx, sum_spread(context, spread, terms)};
+}
+
 Array add(Context& context, const Array& a, const Array& b) {
   require_same_shape("add", a.shape(), b.shape());
   require_same_type("add", a, b);
@@ -168,6 +196,13 @@ void PointwiseKernels::sum_spread(Context&, const Spread&, const Array&, Array&)
 }
 void PointwiseKernels::scale_spread(Context&, const Spread&, const Array&, const Array&, Array&) const {
   missing_kernel("scale_spread");
+}
+void PointwiseKernels::prelu(Context&, const Spread&, const Array&, const Array&, Array&) const {
+  missing_kernel("prelu_forward");
+}
+void PointwiseKernels::prelu_backward(Context&, const Spread&, const Array&, const Array&, const Array&,
+                                      Array&, Array&) const {
+  missing_kernel("prelu_backward");
 }
 void PointwiseKernels::add(Context&, const Array&, const Array&, Array&) const {
   missing_kernel("add");

@@ -54,6 +54,16 @@ Array sum_spread(Context& context, const Spread& spread, const Array& x);
 /// y = x · factor[keep] spread over x, of x's type; factor of any float type.
 Array scale_spread(Context& context, const Spread& spread, const Array& x, const Array& factor);
 
+/// torch.nn.PReLU (He et al. 2015): y = x where x > 0, and slope·x elsewhere, of x's type.
+/// @param slope  [keep] spread over x, of any float type.
+Array prelu_forward(Context& context, const Spread& spread, const Array& x, const Array& slope);
+struct PreluGradients {
+  Array dx;      ///< of dy's type, x's shape
+  Array dslope;  ///< [keep], f32 (f64 for f64)
+};
+PreluGradients prelu_backward(Context& context, const Spread& spread, const Array& dy, const Array& x,
+                              const Array& slope);
+
 /// a + b, elementwise, of equal shape and type.
 Array add(Context& context, const Array& a, const Array& b);
 /// into += x; x may be of another float type.

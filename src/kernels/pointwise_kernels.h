@@ -16,6 +16,11 @@ class PointwiseKernels {
   virtual void sum_spread(Context& context, const Spread& spread, const Array& x, Array& sums) const;
   virtual void scale_spread(Context& context, const Spread& spread, const Array& x, const Array& factor,
                             Array& y) const;
+  virtual void prelu(Context& context, const Spread& spread, const Array& x, const Array& slope,
+                     Array& y) const;
+  /// @param terms  set to what each element adds to its slope's gradient, in the accumulator type of x.
+  virtual void prelu_backward(Context& context, const Spread& spread, const Array& dy, const Array& x,
+                              const Array& slope, Array& dx, Array& terms) const;
   virtual void add(Context& context, const Array& a, const Array& b, Array& y) const;
   virtual void accumulate(Context& context, Array& into, const Array& x) const;
   virtual void scale(Context& context, Array& x, double factor) const;

@@ -1,6 +1,6 @@
 #pragma once
 #include "config/keys.h"
-#include "layers/layer.h"
+#include "layers/activation.h"
 
 namespace jigsaw {
 
@@ -9,6 +9,7 @@ namespace jigsaw {
 struct BatchNormOptions {
   double eps = 1e-5;
   double momentum = 0.1;
+  ActivationKind activation = ActivationKind::kNone;
 };
 void declare(Keys<BatchNormOptions>& keys);
 
@@ -23,6 +24,7 @@ class BatchNorm : public Layer {
  private:
   double eps_;
   Variable weight_, bias_, running_mean_, running_variance_;
+  InnerActivation activation_;
 };
 
 }  // namespace jigsaw

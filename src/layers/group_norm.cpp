@@ -13,10 +13,12 @@ void declare(Keys<GroupNormOptions>& keys) {
       .at_least(1)
       .doc("Number of groups; it divides the channels.");
   keys.add("eps", &GroupNormOptions::eps).above(0).doc("Added to the variance.");
+  declare_activation(keys, &GroupNormOptions::activation, "to what is normalised");
 }
 
 void declare(Keys<InstanceNormOptions>& keys) {
   keys.add("eps", &InstanceNormOptions::eps).above(0).doc("Added to the variance.");
+  declare_activation(keys, &InstanceNormOptions::activation, "to what is normalised");
 }
 
 namespace {
@@ -31,7 +33,10 @@ std::int64_t next_that_divides(std::int64_t channels, std::int64_t groups) {
 }  // namespace
 
 GroupNorm::GroupNorm(const LayerSite& site, const GroupNormOptions& options)
-    : Layer(site.input), groups_(options.groups), eps_(options.eps) {
+    : Layer(site.input),
+      groups_(options.groups),
+      eps_(options.eps),
+      activation_(site.inner("activation", site.input), options.activation, site.input.channels) {
   const std::int64_t channels = site.input.channels;
   if (channels % groups_ != 0) {
     site.error("groups", concat("is ", groups_, ", which does not divide the ", channels, " channels; ",
@@ -42,7 +47,7 @@ GroupNorm::GroupNorm(const LayerSite& site, const GroupNormOptions& options)
 }
 
 Variable GroupNorm::run(Tape& tape, const Variable& x, const Variable& residual) const {
-  return add_residual(tape, group_norm(tape, x, weight_, bias_, groups_, eps_), residual);
+  return activation_.run(tape, group_norm(tape, x, weight_, bias_, groups_, eps_), residual);
 }
 
 }  // namespace jigsaw

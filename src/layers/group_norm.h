@@ -1,6 +1,6 @@
 #pragma once
 #include "config/keys.h"
-#include "layers/layer.h"
+#include "layers/activation.h"
 
 namespace jigsaw {
 
@@ -9,6 +9,7 @@ namespace jigsaw {
 struct GroupNormOptions {
   std::int64_t groups = 0;
   double eps = 1e-5;
+  ActivationKind activation = ActivationKind::kNone;
 };
 void declare(Keys<GroupNormOptions>& keys);
 
@@ -22,18 +23,20 @@ class GroupNorm : public Layer {
   std::int64_t groups_;
   double eps_;
   Variable weight_, bias_;
+  InnerActivation activation_;
 };
 
 /// torch.nn.InstanceNorm with affine on: group norm with a group for each channel.
 struct InstanceNormOptions {
   double eps = 1e-5;
+  ActivationKind activation = ActivationKind::kNone;
 };
 void declare(Keys<InstanceNormOptions>& keys);
 
 class InstanceNorm : public GroupNorm {
  public:
   InstanceNorm(const LayerSite& site, const InstanceNormOptions& options)
-      : GroupNorm(site, {site.input.channels, options.eps}) {}
+      : GroupNorm(site, {site.input.channels, options.eps, options.activation}) {}
 };
 
 }  // namespace jigsaw

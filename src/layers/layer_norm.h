@@ -1,12 +1,13 @@
 #pragma once
 #include "config/keys.h"
-#include "layers/layer.h"
+#include "layers/activation.h"
 
 namespace jigsaw {
 
 /// torch.nn.LayerNorm over channels, its statistics those of all channels on every mesh.
 struct LayerNormOptions {
   double eps = 1e-5;
+  ActivationKind activation = ActivationKind::kNone;
 };
 void declare(Keys<LayerNormOptions>& keys);
 
@@ -19,6 +20,7 @@ class LayerNorm : public Layer {
  private:
   double eps_;
   Variable weight_, bias_;
+  InnerActivation activation_;
 };
 
 }  // namespace jigsaw

@@ -16,17 +16,22 @@ Linear::Linear(const LayerSite& site, const LinearOptions& options)
   if (options.bias) bias_ = site.parameter("bias", {options.features}, initial);
 }
 
-Variable Linear::run(Tape& tape, const Variable& x, const Variable& residual) const {
-  return run(tape, x, residual, Activation::kNone, 0.0);
+Variable Linear::product(Tape& tape, const Variable& x) const {
+  const int space = x.shape().rank() - 2;
+  return contract(tape, field_letters(space, 'k') + ",nk->" + field_letters(space, 'n'), x, weight_);
 }
 
-Variable Linear::run(Tape& tape, const Variable& x, const Variable& residual, Activation activation,
-                     double dropout) const {
-  const int space = x.shape().rank() - 2;
-  const std::string in = field_letters(space, 'k'), out = field_letters(space, 'n');
-  Variable y = contract(tape, in + ",nk->" + out, x, weight_);
-  if (!bias_.defined() && !residual.defined() && activation == Activation::kNone && dropout == 0) return y;
-  return pointwise(tape, y, {out, bias_, "n", residual, activation, dropout, path_});
+Variable Linear::run(Tape& tape, const Variable& x, const Variable& residual) const {
+  const Variable y = product(tape, x);
+  if (!bias_.defined() && !residual.defined()) return y;
+  return pointwise(tape, y, {field_letters(x.shape().rank() - 2, 'n'), bias_, "n", residual});
+}
+
+Variable Linear::run(Tape& tape, const Variable& x, const InnerActivation& activation, double dropout) const {
+  Pointwise pass{field_letters(x.shape().rank() - 2, 'n'), bias_, "n"};
+  pass.dropout = dropout;
+  pass.path = path_;
+  return activation.run(tape, product(tape, x), pass, 'n');
 }
 
 }  // namespace jigsaw

@@ -1,6 +1,6 @@
 #pragma once
 #include "config/keys.h"
-#include "layers/layer.h"
+#include "layers/activation.h"
 
 namespace jigsaw {
 
@@ -17,11 +17,12 @@ class Linear : public Layer {
   Linear(const LayerSite& site, const LinearOptions& options);
   using Layer::run;
   Variable run(Tape& tape, const Variable& x, const Variable& residual) const override;
-  /// With an activation and dropout behind the bias, in the same pass.
-  Variable run(Tape& tape, const Variable& x, const Variable& residual, Activation activation,
-               double dropout) const;
+  /// With an activation and dropout behind the bias.
+  Variable run(Tape& tape, const Variable& x, const InnerActivation& activation, double dropout) const;
 
  private:
+  Variable product(Tape& tape, const Variable& x) const;
+
   std::string path_;
   Variable weight_, bias_;
 };

@@ -21,7 +21,8 @@ void declare_mixing(Keys<Options>& keys, const char* of_what) {
   keys.add("dropout", &Options::dropout)
       .at_least(0)
       .below(1)
-      .doc("Dropout probability behind the hidden GELU.");
+      .doc("Dropout probability behind the activation.");
+  declare_activation(keys, &Options::activation, "to the hidden numbers");
 }
 
 }  // namespace
@@ -37,15 +38,19 @@ ChannelMixing::ChannelMixing(const LayerSite& site, const ChannelMixingOptions& 
     : Layer(site.input),
       dropout_(options.dropout),
       fc1_(site.inner("fc1", site.input), {hidden_size(options.hidden_ratio, site.input.channels)}),
+      activation_(site.inner("activation", fc1_.output()), options.activation, fc1_.output().channels),
       fc2_(site.inner("fc2", fc1_.output()), {site.input.channels}) {}
 
 Variable ChannelMixing::run(Tape& tape, const Variable& x, const Variable& residual) const {
-  const Variable hidden = fc1_.run(tape, x, Variable(), Activation::kGelu, dropout_);
-  return fc2_.run(tape, hidden, residual);
+  return fc2_.run(tape, fc1_.run(tape, x, activation_, dropout_), residual);
 }
 
 TokenMixing::TokenMixing(const LayerSite& site, const TokenMixingOptions& options)
-    : Layer(site.input), path_(site.path), dropout_(options.dropout) {
+    : Layer(site.input),
+      path_(site.path),
+      dropout_(options.dropout),
+      activation_(site.inner("activation", site.input), options.activation,
+                  hidden_size(options.hidden_ratio, site.input.space.count())) {
   const Shape& space = site.input.space;
   const std::int64_t tokens = space.count(), hidden = hidden_size(options.hidden_ratio, tokens);
   Shape first{hidden}, last = space;
@@ -62,7 +67,7 @@ Variable TokenMixing::run(Tape& tape, const Variable& x, const Variable& residua
   const int space = x.shape().rank() - 2;
   const std::string field = field_letters(space, 'c'), points = space_letters(space);
   Variable hidden = contract(tape, field + ",t" + points + "->btc", x, weight1_);
-  hidden = pointwise(tape, hidden, {"btc", bias1_, "t", {}, Activation::kGelu, dropout_, path_});
+  hidden = activation_.run(tape, hidden, {"btc", bias1_, "t", {}, Activation::kNone, dropout_, path_}, 't');
   const Variable y = contract(tape, "btc," + points + "t->" + field, hidden, weight2_);
   return pointwise(tape, y, {field, bias2_, points, residual, Activation::kNone, 0.0, path_});
 }

@@ -4,15 +4,17 @@
 
 namespace jigsaw {
 
-/// Channel mixing: linear, GELU, dropout, linear over the channels of each point (the MLP of a transformer).
+/// Channel mixing: linear, activation, dropout, linear over the channels of each point (the MLP of a
+/// transformer).
 struct ChannelMixingOptions {
   double hidden_ratio = 4.0;
   double dropout = 0.0;
+  ActivationKind activation = ActivationKind::kGelu;
 };
 void declare(Keys<ChannelMixingOptions>& keys);
 
 /// Parameters, with hidden size T = round(hidden_ratio × C): fc1.weight [T, C], fc1.bias [T], fc2.weight [C,
-/// T], fc2.bias [C], each as torch.nn.Linear starts them.
+/// T], fc2.bias [C], each as torch.nn.Linear starts them; with "prelu" activation.slope [T].
 class ChannelMixing : public Layer {
  public:
   ChannelMixing(const LayerSite& site, const ChannelMixingOptions& options);
@@ -20,19 +22,23 @@ class ChannelMixing : public Layer {
 
  private:
   double dropout_;
-  Linear fc1_, fc2_;
+  Linear fc1_;
+  InnerActivation activation_;
+  Linear fc2_;
 };
 
-/// Token mixing (MLP-Mixer, Tolstikhin et al. 2021): linear, GELU, dropout, linear over all points of each
-/// channel.
+/// Token mixing (MLP-Mixer, Tolstikhin et al. 2021): linear, activation, dropout, linear over all points of
+/// each channel.
 struct TokenMixingOptions {
   double hidden_ratio = 0.5;
   double dropout = 0.0;
+  ActivationKind activation = ActivationKind::kGelu;
 };
 void declare(Keys<TokenMixingOptions>& keys);
 
 /// Parameters, over points h, w (d, h, w) with hidden size T = round(hidden_ratio × points): fc1.weight [T,
-/// h, w], fc1.bias [T], fc2.weight [h, w, T], fc2.bias [h, w]: torch.nn.Linear's over flattened points.
+/// h, w], fc1.bias [T], fc2.weight [h, w, T], fc2.bias [h, w]: torch.nn.Linear's over flattened points; with
+/// "prelu" activation.slope [T].
 class TokenMixing : public Layer {
  public:
   TokenMixing(const LayerSite& site, const TokenMixingOptions& options);
@@ -41,6 +47,7 @@ class TokenMixing : public Layer {
  private:
   std::string path_;
   double dropout_;
+  InnerActivation activation_;
   Variable weight1_, bias1_, weight2_, bias2_;
 };
 

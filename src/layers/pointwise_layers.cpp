@@ -6,11 +6,6 @@ namespace jigsaw {
 
 void declare(Keys<ActivationOptions>&) {}
 
-Variable ActivationLayer::run(Tape& tape, const Variable& x, const Variable& residual) const {
-  return pointwise(tape, x,
-                   {field_letters(x.shape().rank() - 2, 'c'), {}, "", residual, activation_, 0.0, ""});
-}
-
 void declare(Keys<DropoutOptions>& keys) {
   keys.add("probability", &DropoutOptions::probability)
       .at_least(0)

@@ -1,21 +1,24 @@
 #pragma once
 #include "config/keys.h"
-#include "layers/layer.h"
+#include "layers/activation.h"
 
 namespace jigsaw {
 
-/// torch.nn.GELU (the exact one, x·Φ(x)), ReLU, SiLU, Tanh or Sigmoid. No parameters.
+/// torch.nn.GELU (the exact one, x·Φ(x)), ReLU, SiLU, Tanh or Sigmoid, without parameters, or PReLU: slope
+/// [C] of 0.25.
 struct ActivationOptions {};
 void declare(Keys<ActivationOptions>& keys);
 
 class ActivationLayer : public Layer {
  public:
-  ActivationLayer(const LayerSite& site, Activation activation)
-      : Layer(site.input), activation_(activation) {}
-  Variable run(Tape& tape, const Variable& x, const Variable& residual) const override;
+  ActivationLayer(const LayerSite& site, ActivationKind kind)
+      : Layer(site.input), activation_(site, kind, site.input.channels) {}
+  Variable run(Tape& tape, const Variable& x, const Variable& residual) const override {
+    return activation_.run(tape, x, residual);
+  }
 
  private:
-  Activation activation_;
+  InnerActivation activation_;
 };
 
 /// torch.nn.Dropout with a mask that is a function of the global element, equal on every mesh. No parameters.

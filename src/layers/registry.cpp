@@ -104,7 +104,7 @@ LayerPtr build_time_embedding(const Tagged& layer, const LayerSite& site,
       site, build_chain(layer.options<TimeEmbeddingOptions>().layers, site, description));
 }
 
-void add_activation(Zoo& zoo, const char* name, const char* doc, Activation activation) {
+void add_activation(Zoo& zoo, const char* name, const char* doc, ActivationKind activation) {
   zoo.add<ActivationOptions>(
       name, doc, [activation](const Tagged&, const LayerSite& site, const ModelDescription&) -> LayerPtr {
         return std::make_unique<ActivationLayer>(site, activation);
@@ -124,11 +124,13 @@ Zoo& zoo() {
                                              "Normalises each channel over all points of the global batch.");
     the_zoo.add<LayerScale, LayerScaleOptions>("layer_scale", "Multiplies each channel by a learned factor.");
     the_zoo.add<Linear, LinearOptions>("linear", "A linear map of the channels of each point.");
-    add_activation(the_zoo, "gelu", "x·Φ(x), elementwise.", Activation::kGelu);
-    add_activation(the_zoo, "relu", "max(x, 0), elementwise.", Activation::kRelu);
-    add_activation(the_zoo, "silu", "x·σ(x), elementwise.", Activation::kSilu);
-    add_activation(the_zoo, "tanh", "The hyperbolic tangent, elementwise.", Activation::kTanh);
-    add_activation(the_zoo, "sigmoid", "σ(x) = 1/(1 + e^(−x)), elementwise.", Activation::kSigmoid);
+    add_activation(the_zoo, "gelu", "x·Φ(x), elementwise.", ActivationKind::kGelu);
+    add_activation(the_zoo, "relu", "max(x, 0), elementwise.", ActivationKind::kRelu);
+    add_activation(the_zoo, "silu", "x·σ(x), elementwise.", ActivationKind::kSilu);
+    add_activation(the_zoo, "tanh", "The hyperbolic tangent, elementwise.", ActivationKind::kTanh);
+    add_activation(the_zoo, "sigmoid", "σ(x) = 1/(1 + e^(−x)), elementwise.", ActivationKind::kSigmoid);
+    add_activation(the_zoo, "prelu", "x where it is positive, elsewhere x times a learned slope.",
+                   ActivationKind::kPrelu);
     the_zoo.add<DropoutLayer, DropoutOptions>("dropout", "Sets random elements to zero in training.");
     the_zoo.add<DropPath, DropPathOptions>("drop_path", "Sets random samples to zero in training.");
     the_zoo.add<ChannelMixing, ChannelMixingOptions>("channel_mixing",

@@ -1,6 +1,6 @@
 #pragma once
 #include "config/keys.h"
-#include "layers/layer.h"
+#include "layers/activation.h"
 
 namespace jigsaw {
 
@@ -8,6 +8,7 @@ namespace jigsaw {
 /// mesh.
 struct RmsNormOptions {
   double eps = 1e-6;
+  ActivationKind activation = ActivationKind::kNone;
 };
 void declare(Keys<RmsNormOptions>& keys);
 
@@ -20,6 +21,7 @@ class RmsNorm : public Layer {
  private:
   double eps_;
   Variable weight_;
+  InnerActivation activation_;
 };
 
 }  // namespace jigsaw

@@ -16,7 +16,7 @@ void declare(Keys<TransformerBlockOptions>& keys) {
   keys.add("dropout", &O::dropout)
       .at_least(0)
       .below(1)
-      .doc("Dropout probability behind the hidden GELU of the MLP.");
+      .doc("Dropout probability behind the activation of the MLP.");
   keys.add("attention_dropout", &O::attention_dropout)
       .at_least(0)
       .below(1)
@@ -33,6 +33,7 @@ void declare(Keys<TransformerBlockOptions>& keys) {
       .at_least(0)
       .below(1)
       .doc("Probability that a sample skips attention, or the MLP, in training.");
+  declare_activation(keys, &O::activation, "to the hidden numbers of the MLP");
 }
 
 namespace {
@@ -70,7 +71,7 @@ LayerPtr windowed_half(const LayerSite& site, const TransformerBlockOptions& opt
 }
 
 LayerPtr mlp_half(const LayerSite& site, const TransformerBlockOptions& options) {
-  const ChannelMixingOptions mlp{options.mlp_ratio, options.dropout};
+  const ChannelMixingOptions mlp{options.mlp_ratio, options.dropout, options.activation};
   return pre_norm(site, "2", options, std::make_unique<ChannelMixing>(site.inner("mlp", site.input), mlp));
 }
 

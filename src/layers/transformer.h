@@ -1,5 +1,6 @@
 #pragma once
 #include "config/keys.h"
+#include "layers/activation.h"
 #include "layers/multi_head_attention.h"
 #include "layers/windowed_attention.h"
 
@@ -16,6 +17,7 @@ struct TransformerBlockOptions {
   double rotary_base = 10000.0;
   double layer_scale = 0.0;
   double drop_path = 0.0;
+  ActivationKind activation = ActivationKind::kGelu;
 };
 void declare(Keys<TransformerBlockOptions>& keys);
 

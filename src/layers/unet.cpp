@@ -73,6 +73,7 @@ void declare(Keys<UNetOptions>& keys) {
           "around the globe.");
   keys.add("zero_head", &O::zero_head)
       .doc("Whether the head starts at zero, so that the untrained model predicts no change.");
+  declare_activation(keys, &O::activation, "behind each convolution and its norm");
   keys.check([](const O& options, const Place& at) {
     if (!options.widths.empty() && (options.base_width > 0 || options.levels > 0))
       at.error("widths", "stand in place of base_width and levels; give one or the other");
@@ -134,7 +135,7 @@ class Stage {
     add(std::make_unique<Upsample>(inner("up"), upsample));
   }
 
-  /// Twice convolution, norm, GELU.
+  /// Twice convolution, norm, activation.
   void convolutions(std::int64_t width, const Edges& edges) {
     for (const char* number : {"1", "2"}) {
       add(std::make_unique<ConvolutionLayer>(
@@ -144,7 +145,9 @@ class Stage {
         add(std::make_unique<GroupNorm>(inner(concat("norm", number)),
                                         GroupNormOptions{options_.norm_groups}));
       }
-      add(std::make_unique<ActivationLayer>(inner("gelu"), Activation::kGelu));
+      if (options_.activation != ActivationKind::kNone) {
+        add(std::make_unique<ActivationLayer>(inner(concat("activation", number)), options_.activation));
+      }
     }
   }
 

@@ -1,12 +1,13 @@
 #pragma once
+#include "layers/activation.h"
 #include "layers/model.h"
 #include "layers/spatial_keys.h"
 
 namespace jigsaw {
 
 /// U-Net (Ronneberger et al. 2015), of 1 to 3 spatial dims: at each level two of (convolution, group norm,
-/// GELU), the next level on half the points, back by doubling them, skips by concatenation, and a 1 × 1 head.
-/// Odd extents are rounded up on the way down and cropped on the way up.
+/// activation), the next level on half the points, back by doubling them, skips by concatenation, and a 1 × 1
+/// head. Odd extents are rounded up on the way down and cropped on the way up.
 struct UNetOptions {
   std::int64_t base_width = 0;
   std::int64_t levels = 0;
@@ -17,13 +18,14 @@ struct UNetOptions {
   std::string up = "nearest";
   Edges padding_mode = {Edge::kZero};
   bool zero_head = false;
+  ActivationKind activation = ActivationKind::kGelu;
 };
 void declare(Keys<UNetOptions>& keys);
 
 /// Parameters, per level i from the finest on: encoder.i.conv1, .norm1, .conv2, .norm2 (and encoder.i.down
 /// where it is a convolution); decoder.i.conv1, .norm1, .conv2, .norm2 for all but the coarsest (and
-/// decoder.i.up where it is a transposed convolution); head. Convolutions as torch.nn.Conv, norms as
-/// torch.nn.GroupNorm.
+/// decoder.i.up where it is a transposed convolution); head; with "prelu" .activation1.slope and
+/// .activation2.slope beside the norms. Convolutions as torch.nn.Conv, norms as torch.nn.GroupNorm.
 void append_unet(Model& model, const UNetOptions& options);
 
 }  // namespace jigsaw

@@ -30,7 +30,7 @@ void declare_common(Keys<O>& keys) {
   keys.add("dropout", &O::dropout)
       .at_least(0)
       .below(1)
-      .doc("Dropout probability behind the hidden GELU of each MLP.");
+      .doc("Dropout probability behind the activation of each MLP.");
   keys.add("attention_dropout", &O::attention_dropout)
       .at_least(0)
       .below(1)
@@ -42,6 +42,7 @@ void declare_common(Keys<O>& keys) {
       .at_least(0)
       .below(1)
       .doc("Probability that a sample skips a half of a block in training; grows to it linearly with depth.");
+  declare_activation(keys, &O::activation, "to the hidden numbers of each MLP");
   declare_patch_kernel(keys);
   keys.add("time_embedding", &O::time_embedding)
       .doc("Whether an embedding of the input's times, as data.forcings tell them, is added at each patch.");
@@ -106,6 +107,7 @@ template <typename Options>
 TransformerBlockOptions block_options(const Options& options) {
   TransformerBlockOptions block{options.heads, options.mlp_ratio, options.dropout};
   block.layer_scale = options.layer_scale;
+  block.activation = options.activation;
   return block;
 }
 

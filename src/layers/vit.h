@@ -1,5 +1,6 @@
 #pragma once
 #include "config/keys.h"
+#include "layers/activation.h"
 #include "layers/model.h"
 
 namespace jigsaw {
@@ -25,6 +26,7 @@ struct VitOptions {
   bool time_embedding = false;
   bool final_norm = true;
   bool zero_decoder = false;
+  ActivationKind activation = ActivationKind::kGelu;
 };
 void declare(Keys<VitOptions>& keys);
 
@@ -51,6 +53,7 @@ struct SwinOptions {
   bool time_embedding = false;
   bool final_norm = true;
   bool zero_decoder = false;
+  ActivationKind activation = ActivationKind::kGelu;
 };
 void declare(Keys<SwinOptions>& keys);
 

@@ -29,7 +29,8 @@ void declare(Keys<WeatherMixerOptions>& keys) {
   keys.add("dropout", &O::dropout)
       .at_least(0)
       .below(1)
-      .doc("Dropout probability behind the hidden GELU of each MLP.");
+      .doc("Dropout probability behind the activation of each MLP.");
+  declare_activation(keys, &O::activation, "to the hidden numbers of each MLP");
   declare_patch_kernel(keys);
   keys.add("circular", &O::circular)
       .doc(
@@ -76,12 +77,14 @@ void append_weathermixer(Model& model, const WeatherMixerOptions& options) {
   for (std::int64_t i = 0; i < options.depth; ++i) {
     const std::string block = concat("blocks.", i);
     model.append(block + ".token", "model", [&](const LayerSite& site) {
-      return half_block<TokenMixing>(site.at_root(block, site.input), "token",
-                                     TokenMixingOptions{options.token_hidden_ratio, options.dropout});
+      return half_block<TokenMixing>(
+          site.at_root(block, site.input), "token",
+          TokenMixingOptions{options.token_hidden_ratio, options.dropout, options.activation});
     });
     model.append(block + ".channel", "model", [&](const LayerSite& site) {
-      return half_block<ChannelMixing>(site.at_root(block, site.input), "channel",
-                                       ChannelMixingOptions{options.channel_hidden_ratio, options.dropout});
+      return half_block<ChannelMixing>(
+          site.at_root(block, site.input), "channel",
+          ChannelMixingOptions{options.channel_hidden_ratio, options.dropout, options.activation});
     });
   }
   model.append("decoder", "model", [&](const LayerSite& site) -> LayerPtr {

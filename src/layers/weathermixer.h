@@ -1,5 +1,6 @@
 #pragma once
 #include "config/keys.h"
+#include "layers/activation.h"
 #include "layers/model.h"
 
 namespace jigsaw {
@@ -21,6 +22,7 @@ struct WeatherMixerOptions {
   bool final_norm = false;
   bool zero_decoder = false;
   bool output_map = true;
+  ActivationKind activation = ActivationKind::kGelu;
 };
 void declare(Keys<WeatherMixerOptions>& keys);
 

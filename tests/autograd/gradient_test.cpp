@@ -69,6 +69,18 @@ TEST(Gradient, Pointwise) {
   }
 }
 
+TEST(Gradient, Prelu) {
+  for (const char letter : {'b', 'h', 'c'}) {
+    const std::int64_t slopes = letter == 'b' ? 2 : letter == 'h' ? 3 : 5;
+    check_gradients({concat("prelu, a slope for each ", letter),
+                     {{2, 3, 2, 5}},
+                     {{slopes}},
+                     [letter](Tape& tape, const Variables& inputs, const Variables& parameters) {
+                       return prelu(tape, "bhwc", inputs[0], parameters[0], letter);
+                     }});
+  }
+}
+
 TEST(Gradient, Activations) {
   for (const Activation activation :
        {Activation::kRelu, Activation::kSilu, Activation::kTanh, Activation::kSigmoid}) {

@@ -162,6 +162,34 @@ TEST_P(Pointwise, ActivationsOfExtremes) {
   }
 }
 
+/// PReLU and its gradients by their definitions, in float64.
+TEST_P(Pointwise, PreluIsItsDefinition) {
+  for (const DType type : kTypes) {
+    for (const Spread& spread :
+         {Spread{6, 37, 1}, Spread{1, 5, 33}, Spread{3, 4, 7}, Spread{0, 4, 7}, Spread{500, 64, 1}}) {
+      const Shape shape = {spread.outer, spread.keep, spread.inner};
+      const Array x = random_array(context_, shape, type, 1, -2, 2),
+                  dy = random_array(context_, shape, type, 2);
+      const Array slope = random_array(context_, {spread.keep}, type, 3);
+      const std::vector<double> xs = values_of(x), ups = values_of(dy), slopes = values_of(slope);
+      std::vector<double> y = xs, dx = ups, dslope(slopes.size(), 0.0);
+      for (std::size_t i = 0; i < xs.size(); ++i) {
+        const std::size_t k = i / static_cast<std::size_t>(spread.inner) % slopes.size();
+        if (xs[i] > 0) continue;
+        y[i] = slopes[k] * xs[i];
+        dx[i] = slopes[k] * ups[i];
+        dslope[k] += ups[i] * xs[i];
+      }
+      expect_near(values_of(prelu_forward(context_, spread, x, slope)), y, tolerance(type, 2, 2));
+      const PreluGradients found = prelu_backward(context_, spread, dy, x, slope);
+      expect_near(values_of(found.dx), dx, tolerance(type, 2));
+      expect_near(values_of(found.dslope), dslope,
+                  tolerance(type == DType::kFloat64 ? type : DType::kFloat32,
+                            static_cast<std::int64_t>(1 + xs.size()), 2));
+    }
+  }
+}
+
 /// Drop path: one number decides for a whole sample, wherever its pieces are.
 TEST_P(Pointwise, WholeSamplesAreDropped) {
   const Shape shape = {64, 6, 5, 3};

@@ -30,7 +30,7 @@ using Sizes = TrainingRun::MeshSizes;
 
 // ---- single layers
 
-std::function<LayerPtr(const LayerSite&)> activation(Activation which) {
+std::function<LayerPtr(const LayerSite&)> activation(ActivationKind which) {
   return [which](const LayerSite& site) { return std::make_unique<ActivationLayer>(site, which); };
 }
 
@@ -43,14 +43,14 @@ TEST(GoldenLayer, LayerNorm) {
 }
 
 TEST(GoldenLayer, Gelu) {
-  check_layer(read_layer("layers.h5", "gelu", {2, 19, 1}, activation(Activation::kGelu)));
+  check_layer(read_layer("layers.h5", "gelu", {2, 19, 1}, activation(ActivationKind::kGelu)));
 }
 
 TEST(GoldenLayer, Activations) {
-  const std::map<std::string, Activation> activations = {{"relu", Activation::kRelu},
-                                                         {"sigmoid", Activation::kSigmoid},
-                                                         {"silu", Activation::kSilu},
-                                                         {"tanh", Activation::kTanh}};
+  const std::map<std::string, ActivationKind> activations = {{"relu", ActivationKind::kRelu},
+                                                             {"sigmoid", ActivationKind::kSigmoid},
+                                                             {"silu", ActivationKind::kSilu},
+                                                             {"tanh", ActivationKind::kTanh}};
   for (const auto& [name, which] : activations) {
     check_layer(read_layer("activations.h5", name, {2, 19, 1}, activation(which)));
   }

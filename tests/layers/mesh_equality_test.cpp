@@ -194,6 +194,21 @@ TEST(MeshEquality, NormsAndActivations) {
   }
 }
 
+/// Activations chosen by the key, with and without a parameter.
+TEST(MeshEquality, ConfiguredActivations) {
+  const Json layers = {{{"type", "linear"}, {"features", 6}},
+                       {{"type", "layer_norm"}, {"activation", "silu"}},
+                       {{"type", "prelu"}},
+                       {{"type", "channel_mixing"}, {"activation", "prelu"}, {"dropout", 0.2}},
+                       {{"type", "group_norm"}, {"groups", 2}, {"activation", "prelu"}},
+                       {{"type", "token_mixing"}, {"activation", "prelu"}},
+                       {{"type", "channel_mixing"}, {"activation", "none"}},
+                       {{"type", "linear"}, {"features", 2}}};
+  TrainingRun run{.model = {{"type", "sequential"}, {"layers", layers}}, .space = {7, 9}};
+  run.samples = 2;
+  compare_meshes(run, kMeshes, 1e-11);
+}
+
 TEST(MeshEquality, OneOutputChannelOnTwoTensorRanks) {
   TrainingRun run{.model = kMixer};
   run.outputs = 1;

@@ -41,6 +41,29 @@ void sum_rows(Context& context, std::int64_t rows, std::int64_t keep, const T* x
   partial.total(0, keep, sums);
 }
 
+/// Calls f(i, the small operand's number for element i) for all elements, vectorised and on threads.
+template <typename F>
+void for_spread(Context& context, const Spread& spread, const float* numbers, const F& f) {
+  const std::int64_t length = spread.inner == 1 ? spread.keep : spread.inner;
+  if (spread.outer * spread.keep * spread.inner == 0) return;
+  const std::int64_t rows = spread.outer * spread.keep * spread.inner / length;
+  for_ranges(threads_for(context, rows, length), rows, 1, [&](std::int64_t begin, std::int64_t end, int) {
+    vectorized([=] {
+      for (std::int64_t row = begin; row < end; ++row) {
+        const std::int64_t first = row * length;
+        if (spread.inner == 1) {
+#pragma GCC ivdep  // no array overlaps another
+          for (std::int64_t i = 0; i < length; ++i) f(first + i, numbers[i]);
+        } else {
+          const float number = numbers[row % spread.keep];
+#pragma GCC ivdep
+          for (std::int64_t i = 0; i < length; ++i) f(first + i, number);
+        }
+      }
+    });
+  });
+}
+
 class Pointwise : public PointwiseKernels {
  public:
   void forward(Context& context, const PointwiseChain& chain, const Array& x, const Array& bias,
@@ -78,24 +101,38 @@ class Pointwise : public PointwiseKernels {
 
   void scale_spread(Context& context, const Spread& spread, const Array& x, const Array& factor,
                     Array& y) const override {
-    const std::int64_t length = spread.inner == 1 ? spread.keep : spread.inner;
-    if (x.count() == 0) return;
-    const std::int64_t rows = x.count() / length;
-    const float* const by = factor.data<float>();
     visit_fast(x.dtype(), [&](auto zero) {
       using T = decltype(zero);
-      for_ranges(threads_for(context, rows, length), rows, 1, [&](std::int64_t begin, std::int64_t end, int) {
-        vectorized([&, begin, end] {
-          for (std::int64_t row = begin; row < end; ++row) {
-            const T* const from = x.data<T>() + row * length;
-            T* const to = y.data<T>() + row * length;
-            const float constant = by[row % spread.keep];
-            for (std::int64_t i = 0; i < length; ++i) {
-              to[i] = rounded<T>(static_cast<float>(from[i]) * (spread.inner == 1 ? by[i] : constant));
-            }
-          }
-        });
-      });
+      for_spread(context, spread, factor.data<float>(),
+                 [from = x.data<T>(), to = y.data<T>()](std::int64_t i, float by) {
+                   to[i] = rounded<T>(static_cast<float>(from[i]) * by);
+                 });
+    });
+  }
+
+  void prelu(Context& context, const Spread& spread, const Array& x, const Array& slope,
+             Array& y) const override {
+    visit_fast(x.dtype(), [&](auto zero) {
+      using T = decltype(zero);
+      for_spread(context, spread, slope.data<float>(),
+                 [from = x.data<T>(), to = y.data<T>()](std::int64_t i, float by) {
+                   const auto value = static_cast<float>(from[i]);
+                   to[i] = rounded<T>(value > 0 ? value : by * value);
+                 });
+    });
+  }
+
+  void prelu_backward(Context& context, const Spread& spread, const Array& dy, const Array& x,
+                      const Array& slope, Array& dx, Array& terms) const override {
+    visit_fast(x.dtype(), [&](auto zero) {
+      using T = decltype(zero);
+      for_spread(context, spread, slope.data<float>(),
+                 [from = x.data<T>(), ups = dy.data<T>(), to = dx.data<T>(), term = terms.data<float>()](
+                     std::int64_t i, float by) {
+                   const auto value = static_cast<float>(from[i]), up = static_cast<float>(ups[i]);
+                   to[i] = rounded<T>(value > 0 ? up : by * up);
+                   term[i] = value > 0 ? 0.0F : up * value;
+                 });
     });
   }
 

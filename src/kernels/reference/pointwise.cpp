@@ -153,6 +153,31 @@ class Pointwise : public PointwiseKernels {
     });
   }
 
+  void prelu(Context&, const Spread& spread, const Array& x, const Array& slope, Array& y) const override {
+    visit(x.dtype(), [&](auto zero) {
+      using T = decltype(zero);
+      using R = Accumulator<T>;
+      for (std::int64_t i = 0; i < x.count(); ++i) {
+        const R value = static_cast<R>(x.data<T>()[i]), by = slope.data<R>()[i / spread.inner % spread.keep];
+        y.data<T>()[i] = static_cast<T>(value > R{0} ? value : by * value);
+      }
+    });
+  }
+
+  void prelu_backward(Context&, const Spread& spread, const Array& dy, const Array& x, const Array& slope,
+                      Array& dx, Array& terms) const override {
+    visit(x.dtype(), [&](auto zero) {
+      using T = decltype(zero);
+      using R = Accumulator<T>;
+      for (std::int64_t i = 0; i < x.count(); ++i) {
+        const R value = static_cast<R>(x.data<T>()[i]), up = static_cast<R>(dy.data<T>()[i]);
+        const R by = slope.data<R>()[i / spread.inner % spread.keep];
+        dx.data<T>()[i] = static_cast<T>(value > R{0} ? up : by * up);
+        terms.data<R>()[i] = value > R{0} ? R{0} : up * value;
+      }
+    });
+  }
+
   void add(Context&, const Array& a, const Array& b, Array& y) const override {
     visit(a.dtype(), [&](auto zero) {
       using T = decltype(zero);
