@@ -5,6 +5,8 @@
 
 #include <ctime>
 
+#include "autograd/field_operations.h"
+#include "autograd/operations.h"
 #include "base/text.h"
 #include "comm/record/record.h"
 #include "comm/thread/run_ranks.h"
@@ -68,19 +70,18 @@ std::vector<CostModel> machines() {
   return {usual, slow_network, slow_start, slow_memory};
 }
 
+void expect_cheapest(const PlanBook::Entry& entry, const MeshShape& mesh, const CostModel& costs) {
+  const testing::ExhaustivePlan all(entry.trace, mesh, costs);
+  const double least = all.minimum();
+  ASSERT_GT(least, 0);
+  // Where pieces are uneven, the planner takes what the busiest rank sends up to a remainder.
+  constexpr double kRemainder = 1e-4;
+  EXPECT_NEAR(entry.plan.seconds / least, 1, kRemainder) << entry.plan.to_string(entry.trace, mesh);
+  EXPECT_NEAR(all.cost(entry.plan) / least, 1, kRemainder) << entry.plan.to_string(entry.trace, mesh);
+}
+
 void expect_cheapest(const Job& job, const std::string& block) {
-  const MeshShape mesh = job.mesh();
-  for (const CostModel& costs : machines()) {
-    const PlanBook plans = job.plans(costs);
-    const PlanBook::Entry& entry = plans.at(block);
-    const testing::ExhaustivePlan all(entry.trace, mesh, costs);
-    const double least = all.minimum();
-    ASSERT_GT(least, 0);
-    // Where pieces are uneven, the planner takes what the busiest rank sends up to a remainder.
-    constexpr double kRemainder = 1e-4;
-    EXPECT_NEAR(entry.plan.seconds / least, 1, kRemainder) << entry.plan.to_string(entry.trace, mesh);
-    EXPECT_NEAR(all.cost(entry.plan) / least, 1, kRemainder) << entry.plan.to_string(entry.trace, mesh);
-  }
+  for (const CostModel& costs : machines()) expect_cheapest(job.plans(costs).at(block), job.mesh(), costs);
 }
 
 /// On meshes with at most two active axes beside data.
@@ -134,6 +135,28 @@ TEST(Planner, VolumesAreCheapest) {
                              {"layers", {kNorm, {{"type", "channel_mixing"}, {"hidden_ratio", 2.0}}}}};
   Job job{sequential(norm_and_mlp), {{6, 4, 8}, 6, 6}, 1, {2, 1, 2}, 1};
   expect_cheapest(job, "layers.0");
+}
+
+/// An operation with two outputs: the channels go two ways and meet again.
+TEST(Planner, SeveralOutputsAreCheapest) {
+  for (const auto& [domain, tensor] :
+       {std::pair{std::vector{2, 1}, 1}, {std::vector{1, 1}, 3}, {std::vector{1, 2}, 2}}) {
+    for (const CostModel& costs : machines()) {
+      Context context = Context::make_meta();
+      const auto world = make_record_communicator(context, 0, domain[0] * domain[1] * tensor);
+      Mesh mesh(*world, 1, domain, tensor);
+      ParameterBlock parameters("ways");
+      const Variable weight(parameters.add("weight", {12, 6}, Initial::constant(0)));
+      PlanBook plans(costs);
+      Tape({context, mesh}, plans, Tape::Mode::kTrace)
+          .block({"ways", &parameters}, {Variable::traced(mesh.field_layout({2, 12, 24, 18}), -1)},
+                 [&](Tape& tape, const std::vector<Variable>& x) {
+                   const std::vector<Variable> ways = split(tape, x[0], 3, {6, 12});
+                   return concatenate(tape, contract(tape, "bhwk,nk->bhwn", ways[0], weight), ways[1]);
+                 });
+      expect_cheapest(plans.at("ways"), mesh.shape(), costs);
+    }
+  }
 }
 
 /// Twenty-four blocks on half a degree.
