@@ -3,13 +3,13 @@
 #include <vector>
 
 #include "base/error.h"
+#include "job.h"
 
 namespace jigsaw {
 
 /// The options of the main command, as the command line gives them.
 struct TrainCommand {
-  std::string config;
-  std::vector<std::string> overrides;
+  ConfigArguments configuration;
   std::string resume = "auto";
   bool allow_change = false;
   bool no_verify = false;
@@ -20,6 +20,13 @@ struct TrainCommand {
 /// Trains on the ranks that the launcher started. Errors end in a line on stderr by one rank, and their exit
 /// code on all.
 ExitCode run_train(const TrainCommand& command);
+
+struct CheckCommand {
+  ConfigArguments configuration;
+  int ranks = 0;  ///< to plan for; 0: those that were started
+};
+/// Opens all that a run would need, plans, reads a batch of training and one of validation, and ends.
+ExitCode run_check(const CheckCommand& command);
 
 /// Prints the sharding rule of every operation and the validator's verdict; kInternal unless all is proven.
 ExitCode run_rules();

@@ -24,6 +24,7 @@ int launched_rank() {
 
 struct CommandLine {
   TrainCommand train;
+  CheckCommand check;
   SampleDataCommand sample_data;
   ConfigCommand config;
   ExportCommand exported;
@@ -31,6 +32,7 @@ struct CommandLine {
   std::string inspected;
   CLI::App app{"Trains models whose samples are too large for one processor, cut over MPI ranks.",
                "jigsaw-train"};
+  CLI::App* check_command = nullptr;
   CLI::App* sample_data_command = nullptr;
   CLI::App* config_command = nullptr;
   CLI::App* export_command = nullptr;
@@ -40,11 +42,7 @@ struct CommandLine {
 
   CommandLine() {
     app.set_version_flag("--version", "jigsaw-train " JIGSAW_VERSION);
-    app.add_option("--config", train.config, "The configuration (JSON) of a run to train");
-    app.add_option("--set", train.overrides,
-                   "KEY=VALUE: overrides one key by its dotted path; may be repeated")
-        ->take_all()
-        ->allow_extra_args(false);
+    add_configuration(app, train.configuration);
     app.add_option("--resume", train.resume,
                    "auto: go on from the newest whole checkpoint, if any; never; or a checkpoint's folder");
     app.add_flag("--allow-change", train.allow_change, "Resume although keys changed that decide the result");
@@ -59,6 +57,12 @@ struct CommandLine {
           const bool number = CLI::detail::lexical_cast(text, minutes) && std::isfinite(minutes);
           return number && minutes > 0 ? "" : "must be a number of minutes above 0, not " + text;
         });
+    check_command =
+        app.add_subcommand("check", "Open all that a run would need, plan it, read a batch, and end");
+    add_configuration(*check_command, check.configuration)->required();
+    check_command
+        ->add_option("--ranks", check.ranks, "Plan for so many ranks, of which this one stands for the first")
+        ->check(CLI::Range(1, 1 << 20));
     sample_data_command = app.add_subcommand("sample-data", "Write a small ERA5-shaped data set");
     sample_data_command->add_option("--output", sample_data.output, "Folder for the files")->required();
     sample_data_command->add_option("--months", sample_data.months, "Months from January 2021 on");
@@ -72,6 +76,16 @@ struct CommandLine {
     rules_command =
         app.add_subcommand("rules", "Prove the sharding rules of every operation, and print them");
     app.require_subcommand(0, 1);
+  }
+
+  /// @return  the option that names the file.
+  static CLI::Option* add_configuration(CLI::App& command, ConfigArguments& arguments) {
+    command
+        .add_option("--set", arguments.overrides,
+                    "KEY=VALUE: overrides one key by its dotted path; may be repeated")
+        ->take_all()
+        ->allow_extra_args(false);
+    return command.add_option("--config", arguments.config, "The configuration (JSON) of a run");
   }
 
   void add_checkpoint_commands() {
@@ -101,7 +115,7 @@ void parse(CommandLine& line, int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     throw ConfigError(concat("command line: ", error.what(), "; see jigsaw-train --help"));
   }
-  if (line.app.get_subcommands().empty() && line.train.config.empty()) {
+  if (line.app.get_subcommands().empty() && line.train.configuration.config.empty()) {
     throw ConfigError("command line: --config FILE or a command is needed; see jigsaw-train --help");
   }
 }
@@ -120,6 +134,7 @@ ExitCode run(int argc, char** argv) {
     if (first) throw;
     return ExitCode::kDone;
   }
+  if (line.check_command->parsed()) return run_check(line.check);
   if (!line.app.get_subcommands().empty() && !first) return ExitCode::kDone;
   if (line.sample_data_command->parsed()) {
     run_sample_data(line.sample_data);

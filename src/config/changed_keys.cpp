@@ -4,6 +4,7 @@
 
 #include "base/text.h"
 #include "config/place.h"
+#include "config/tagged.h"
 
 namespace jigsaw {
 namespace {
@@ -34,7 +35,43 @@ void compare(const Json& before, const Json& after, const Place& at, std::vector
   }
 }
 
+/// Follows the names of a path; indices of lists are no names.
+class ChangeSearch {
+ public:
+  explicit ChangeSearch(std::vector<std::string> names) : names_(std::move(names)) {}
+
+  bool in_table(const KeyTable& table, std::size_t i) const {
+    for (const KeyInfo* key : table.keys()) {
+      if (key->name != names_[i]) continue;
+      return key->changeable || (i + 1 < names_.size() && in_form(key->form(), i + 1));
+    }
+    return false;
+  }
+
+ private:
+  bool in_form(const Form& form, std::size_t i) const {
+    if (form.table() != nullptr && in_table(*form.table(), i)) return true;
+    if (form.tags() != nullptr) {
+      for (const auto& type : form.tags()->types()) {
+        if (in_table(type->table(), i)) return true;
+      }
+    }
+    const std::vector<const Form*> parts = form.parts();
+    return std::any_of(parts.begin(), parts.end(), [&](const Form* part) { return in_form(*part, i); });
+  }
+
+  std::vector<std::string> names_;
+};
+
 }  // namespace
+
+bool may_change(const KeyTable& root, std::string_view path) {
+  std::vector<std::string> names = split_path(path);
+  std::erase_if(names, [](const std::string& name) {
+    return !name.empty() && name.find_first_not_of("0123456789") == std::string::npos;
+  });
+  return !names.empty() && ChangeSearch(std::move(names)).in_table(root, 0);
+}
 
 std::vector<std::string> changed_keys(const Json& before, const Json& after) {
   std::vector<std::string> changed;

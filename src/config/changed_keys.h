@@ -1,8 +1,10 @@
 #pragma once
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "config/json.h"
+#include "config/key_table.h"
 
 namespace jigsaw {
 
@@ -10,5 +12,8 @@ namespace jigsaw {
 /// that only `after` has. Lists of one length that hold objects are compared entry by entry
 /// (`optimizer.groups[0].match`), other lists as a whole. 1 and 1.0 are equal.
 std::vector<std::string> changed_keys(const Json& before, const Json& after);
+
+/// Whether the key at a dotted path, or one that it stands below, is declared changeable().
+bool may_change(const KeyTable& root, std::string_view path);
 
 }  // namespace jigsaw

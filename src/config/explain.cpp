@@ -54,6 +54,7 @@ std::string key_text(const std::string& path, const std::string& where, const Ke
   if (key.form().table() == nullptr) text += concat("  ", default_text(key, default_value), "\n");
   text += concat("  ", key.doc, "\n");
   for (const std::string& condition : key.conditions) text += concat("  Must ", condition, ".\n");
+  if (key.changeable) text += concat("  ", kChangeableSentence, "\n");
   const std::vector<NamedValue> values = key.form().values();
   if (!values.empty()) text += "  values:\n" + named_list(values);
   return text + below_text(key.form(), default_value);

@@ -8,6 +8,13 @@
 
 namespace jigsaw {
 
+std::string KeyInfo::sentences() const {
+  std::string text = doc;
+  for (const std::string& condition : conditions) text += concat(" Must ", condition, ".");
+  if (changeable) text += concat(" ", kChangeableSentence);
+  return text;
+}
+
 bool demands_section(const KeyTable& table, const Json& defaults) {
   const auto keys = table.keys();
   return std::any_of(keys.begin(), keys.end(),

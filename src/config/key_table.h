@@ -7,17 +7,24 @@
 
 namespace jigsaw {
 
+inline constexpr std::string_view kChangeableSentence = "May change when a run goes on from a checkpoint.";
+
 /// What is declared of one key, whatever struct it belongs to.
 struct KeyInfo {
   std::string name;
   std::string doc;
   bool required = false;
+  /// Whether it, and what stands below it, may differ between a run and its continuation.
+  bool changeable = false;
   /// Conditions beyond the form, each as it follows "must": "be a power of two".
   std::vector<std::string> conditions;
 
   explicit KeyInfo(std::string key_name) : name(std::move(key_name)) {}
   virtual ~KeyInfo() = default;
   virtual const Form& form() const = 0;
+
+  /// Doc, conditions and whether it may change, as whole sentences in one line.
+  std::string sentences() const;
 
   /// Whether leaving the key out is an error, given its default.
   bool demanded(const Json& default_value) const { return required || form().demands_value(default_value); }

@@ -42,6 +42,11 @@ class DeclaredKey : public KeyInfo {
     return set([&] { KeyInfo::required = true; });
   }
 
+  /// A run may go on from a checkpoint with another value of it, and of what stands below it.
+  DeclaredKey& changeable() {
+    return set([&] { KeyInfo::changeable = true; });
+  }
+
   /// Bounds of a number, or of the numbers in a list, map or optional.
   DeclaredKey& at_least(double low) { return restrict({.low = NumberRange::Bound{low, true}, .high = {}}); }
   DeclaredKey& above(double low) { return restrict({.low = NumberRange::Bound{low, false}, .high = {}}); }

@@ -18,8 +18,7 @@ std::string cell(const std::string& text) {
 }
 
 std::string meaning(const KeyInfo& key) {
-  std::string text = key.doc;
-  for (const std::string& condition : key.conditions) text += concat(" Must ", condition, ".");
+  std::string text = key.sentences();
   for (const NamedValue& value : key.form().values()) text += concat(" `", value.name, "`: ", value.doc);
   return text;
 }

@@ -8,8 +8,7 @@ namespace jigsaw {
 namespace {
 
 std::string description(const KeyInfo& key) {
-  std::string text = key.doc;
-  for (const std::string& condition : key.conditions) text += concat(" Must ", condition, ".");
+  std::string text = key.sentences();
   for (const NamedValue& value : key.form().values()) text += concat(" \"", value.name, "\": ", value.doc);
   return text;
 }

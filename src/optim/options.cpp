@@ -23,13 +23,14 @@ void declare(Keys<OptimizerOptions>& keys) {
   using O = OptimizerOptions;
   keys.choice("type", &O::type, {{"adamw", OptimizerType::kAdamw, "AdamW, as torch.optim.AdamW."}})
       .doc("The update rule.");
-  keys.add("learning_rate", &O::learning_rate).at_least(0).doc("Step size after warm-up.");
+  keys.add("learning_rate", &O::learning_rate).changeable().at_least(0).doc("Step size after warm-up.");
   keys.add("betas", &O::betas).length(2).at_least(0).below(1).doc("Decay of the first and second moment.");
   keys.add("eps", &O::eps).above(0).doc("Added to the root of the second moment.");
   keys.add("weight_decay", &O::weight_decay)
       .at_least(0)
       .doc("Decoupled decay of the parameters per step and rate.");
   keys.add("clip_norm", &O::clip_norm)
+      .changeable()
       .at_least(0)
       .doc("Gradients of a larger global norm are scaled down to it; 0: never.");
   keys.add("ema_decay", &O::ema_decay)

@@ -46,8 +46,14 @@ FormPtr<RolloutOptions> rollout_form() {
 
 void declare(Keys<TrainOptions>& keys) {
   using O = TrainOptions;
-  keys.add("steps", &O::steps).at_least(1).doc("Updates to make; null: as epochs says, or 1000 without it.");
-  keys.add("epochs", &O::epochs).above(0).doc("Passes over the training windows, in place of steps.");
+  keys.add("steps", &O::steps)
+      .changeable()
+      .at_least(1)
+      .doc("Updates to make; null: as epochs says, or 1000 without it.");
+  keys.add("epochs", &O::epochs)
+      .changeable()
+      .above(0)
+      .doc("Passes over the training windows, in place of steps.");
   keys.add("batch_size", &O::batch_size).at_least(1).doc("Samples per update, over all ranks.");
   keys.add("accumulate", &O::accumulate)
       .at_least(1)
@@ -56,7 +62,8 @@ void declare(Keys<TrainOptions>& keys) {
               {{"fp32", Precision::kFloat32, "float32 throughout."},
                {"bf16", Precision::kBfloat16,
                 "bfloat16 activations; float32 master weights, optimizer and reductions."},
-               {"fp64", Precision::kFloat64, "float64 on the reference kernels of the CPU, for proofs."}})
+               {"fp64", Precision::kFloat64,
+                "float64 on the reference kernels, for proofs; on the processor only."}})
       .doc("Type of activations and parameters.");
   keys.add("rollout", &O::rollout, rollout_form())
       .doc("Forecast steps that a training sample runs, each from the prediction before it.")
@@ -68,6 +75,7 @@ void declare(Keys<TrainOptions>& keys) {
           "recompute", &O::recompute,
           {{"none", Recompute::kNone, "Keep what backward needs."},
            {"block", Recompute::kBlock, "Keep only the inputs of blocks, and run each again in backward."}})
+      .changeable()
       .doc("Trades memory of activations for time.");
   keys.add("max_skipped", &O::max_skipped)
       .at_least(0)
@@ -130,33 +138,53 @@ void declare(Keys<InitOptions>& keys) {
 
 void declare(Keys<Configuration>& keys) {
   using O = Configuration;
-  keys.add("name", &O::name).doc("What people call the run.");
+  keys.check([](const O& o, const Place& at) {
+    if (o.device == DeviceChoice::kCuda && o.train.precision == Precision::kFloat64) {
+      at.error("device",
+               "must be \"auto\" or \"cpu\" where train.precision is \"fp64\", which runs on the processor");
+    }
+  });
+  keys.add("name", &O::name).changeable().doc("What people call the run.");
   keys.add("seed", &O::seed).at_least(0).doc("Of all random numbers.");
   keys.add("mesh", &O::mesh, auto_or<MeshOptions>())
+      .changeable()
       .doc("How ranks cut the work; \"auto\": the domain, for as many ranks as were started.");
   keys.choice("zero", &O::zero,
               {{"none", Zero::kNone, "Groups along data hold equal parameters and optimizer state."},
                {"optimizer", Zero::kOptimizer, "The optimizer's state is cut over data (ZeRO-1)."},
                {"parameters", Zero::kParameters, "Parameters and gradients too (ZeRO-3)."}})
+      .changeable()
       .doc("What is cut over data as well.");
   keys.choice("device", &O::device,
-              {{"auto", DeviceChoice::kAuto, "The best that is there."},
-               {"cpu", DeviceChoice::kCpu, "The processor."}})
+              {{"auto", DeviceChoice::kAuto, "The processor, until whole models train on CUDA."},
+               {"cpu", DeviceChoice::kCpu, "The processor."},
+               {"cuda", DeviceChoice::kCuda,
+                "A GPU for each rank of a machine; needs a build with CUDA. Kernels that are not there yet "
+                "end the "
+                "run."}})
+      .changeable()
       .doc("What computes.");
   keys.add("watchdog_seconds", &O::watchdog_seconds)
+      .changeable()
       .at_least(0)
       .doc("Without progress for so long, the run says which rank waits where and ends; 0: never.");
   keys.add("data", &O::data).required().doc("Files and what is made of them.");
   keys.tagged("model", &O::model, model_types).required().doc("The network.");
   keys.add("loss", &O::loss).doc("What training minimises.");
   keys.add("optimizer", &O::optimizer).doc("How parameters are updated.");
-  keys.add("schedule", &O::schedule).doc("How the learning rate changes.");
+  keys.add("schedule", &O::schedule).changeable().doc("How the learning rate changes.");
   keys.add("train", &O::train).doc("Length and manner of training.");
-  keys.add("validation", &O::validation).doc("Tests on other periods.");
-  keys.add("checkpoint", &O::checkpoint).doc("What a stopped run goes on from.");
+  keys.add("validation", &O::validation).changeable().doc("Tests on other periods.");
+  keys.add("checkpoint", &O::checkpoint).changeable().doc("What a stopped run goes on from.");
   keys.add("init", &O::init).doc("What --init-from takes of another run's checkpoint.");
-  keys.add("log_every", &O::log_every).at_least(1).doc("Steps between training lines of metrics.jsonl.");
-  keys.add("output", &O::output).not_empty().doc("The run directory, relative to the working folder.");
+  keys.add("log_every", &O::log_every)
+      .changeable()
+      .at_least(1)
+      .doc("Steps between training lines of metrics.jsonl.");
+  keys.add("output", &O::output)
+      .changeable()
+      .not_empty()
+      .doc("The run directory, relative to the working folder.");
 }
 
 MeshOptions resolved_mesh(const std::optional<MeshOptions>& mesh, int ranks, const Shape& space,

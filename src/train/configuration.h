@@ -19,7 +19,7 @@ struct MeshOptions {
 };
 void declare(Keys<MeshOptions>& keys);
 
-enum class DeviceChoice : std::uint8_t { kAuto, kCpu };
+enum class DeviceChoice : std::uint8_t { kAuto, kCpu, kCuda };
 enum class Precision : std::uint8_t { kFloat32, kBfloat16, kFloat64 };
 enum class Recompute : std::uint8_t { kNone, kBlock };
 

@@ -5,7 +5,10 @@
 
 #include "array/box_runs.h"
 #include "base/text.h"
+#include "comm/agreement.h"
+#include "config/config.h"
 #include "files/digest.h"
+#include "optim/schedule.h"
 
 namespace jigsaw {
 namespace {
@@ -142,6 +145,104 @@ std::string initialise_from(const FoundCheckpoint& found, const std::vector<Para
   if (!absent.empty()) report += concat("; ", absent.size(), " not there", list(absent));
   if (!unused.empty()) report += concat("; ", unused.size(), " there not in this model", list(unused));
   return report;
+}
+
+TrainingState::TrainingState(OpenedRun& run, AdamW& optimizer, Log& log)
+    : run_(run), optimizer_(optimizer), log_(log) {}
+
+void TrainingState::count(std::int64_t step, bool skipped) {
+  steps_done_ = step;
+  skipped_in_row_ = skipped ? skipped_in_row_ + 1 : 0;
+}
+
+void TrainingState::check_unchanged(const Json& before) const {
+  const Keys<Configuration> keys = keys_of<Configuration>();
+  for (const std::string& key : changed_keys(before, keys.write(run_.configuration()))) {
+    if (may_change(keys, key)) continue;
+    throw ConfigError(
+        concat(key,
+               " differs from the run that is to be resumed; set it back, start anew with --resume "
+               "never, or pass --allow-change"));
+  }
+}
+
+void TrainingState::check_data(const Json& before) const {
+  const std::string key = first_difference(before, data_fingerprint(run_.data()));
+  if (key.empty()) return;
+  throw ConfigError(
+      concat("data.files: the ", key,
+             " of the training data differ from those of the run that is to be resumed; use its "
+             "files, start anew with --resume never, or pass --allow-change"));
+}
+
+void TrainingState::restore(const FoundCheckpoint& found, bool allow_change) {
+  const CheckpointManifest& manifest = found.stored.manifest;
+  std::int64_t optimizer_steps = 0;
+  Json configuration, data;
+  try {
+    configuration = manifest.extra.at("configuration");
+    optimizer_steps = manifest.extra.at("optimizer").at("steps").get<std::int64_t>();
+    skipped_in_row_ = manifest.extra.at("skipped").get<int>();
+    data = manifest.extra.at("data");
+  } catch (const Json::exception&) {
+    throw CheckpointError(concat("the checkpoint ", found.path,
+                                 " lacks what a training run writes; --init-from takes its parameters"));
+  }
+  if (!allow_change) {
+    check_unchanged(configuration);
+    check_data(data);
+  }
+  load(found, allow_change);
+  optimizer_.restore(optimizer_steps);
+  steps_done_ = manifest.step;
+  log_.info(concat("resumed from ", found.path, " at step ", manifest.step));
+}
+
+void TrainingState::load(const FoundCheckpoint& found, bool allow_change) {
+  const PlacedModel& placed = run_.placed();
+  const bool average = run_.configuration().optimizer.ema_decay > 0;
+  // An average that a changed configuration asks for begins with the parameters.
+  const bool begins = average && allow_change && found.stored.find_group("average") == nullptr;
+  check_tensors(found,
+                expected_tensors(placed.model().parameters(), placed.types().master, average && !begins));
+  std::vector<CheckpointPiece> pieces = checkpoint_pieces(optimizer_, AdamW::Share::kHeld);
+  for (CheckpointPiece& piece : pieces) {
+    const std::string_view kind = "average/";
+    if (begins && piece.tensor.starts_with(kind)) piece.tensor.replace(0, kind.size(), "parameters/");
+  }
+  std::int64_t bytes = 0;
+  together(run_.world(), [&] { bytes = read_pieces(found, pieces, run_.world()); });
+  log_.info(concat("rank 0 verified ", human_bytes(found.verified_bytes), " of the checkpoint and loaded ",
+                   human_bytes(bytes), "; it was saved on the mesh ", found.stored.manifest.mesh.dump()));
+}
+
+void TrainingState::initialise(const FoundCheckpoint& found) {
+  std::string report;
+  together(run_.world(), [&] {
+    report = initialise_from(found, run_.placed().model().parameters(), optimizer_,
+                             run_.configuration().init.skip, run_.world());
+  });
+  optimizer_.restart();
+  log_.info(report);
+}
+
+Json TrainingState::manifest_extra(std::int64_t total_steps) const {
+  const Configuration& configuration = run_.configuration();
+  const std::int64_t samples = steps_done_ * configuration.train.batch_size;
+  const std::int64_t epoch = run_.data().count(Split::kTrain);
+  return {
+      {"configuration", to_json(configuration)},
+      {"seed", configuration.seed},
+      {"sampler", {{"samples", samples}, {"epoch", samples / epoch}, {"position", samples % epoch}}},
+      {"schedule",
+       {{"steps", total_steps},
+        {"learning_rate", learning_rate_at(configuration.schedule, configuration.optimizer.learning_rate,
+                                           steps_done_, total_steps)}}},
+      {"optimizer", {{"steps", optimizer_.steps_done()}, {"ema_decay", configuration.optimizer.ema_decay}}},
+      {"skipped", skipped_in_row_},
+      {"layouts", layouts_json(run_.placed().model().parameters(), run_.placed().mesh())},
+      {"statistics", Json::parse(run_.data().statistics().to_text())},
+      {"data", data_fingerprint(run_.data())}};
 }
 
 }  // namespace jigsaw

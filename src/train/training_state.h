@@ -2,9 +2,11 @@
 #include <string>
 #include <vector>
 
+#include "base/log.h"
 #include "checkpoint/checkpoint.h"
 #include "optim/adamw.h"
 #include "samples/sample_source.h"
+#include "train/opened_run.h"
 
 namespace jigsaw {
 
@@ -35,5 +37,38 @@ std::string first_difference(const Json& before, const Json& now);
 ///                          init.skip when a pattern matches nothing.
 std::string initialise_from(const FoundCheckpoint& found, const std::vector<ParameterBlock*>& blocks,
                             AdamW& optimizer, const std::vector<std::string>& skip, Communicator& world);
+
+/// Where a training run stands beside its arrays, and how it comes to stand where a checkpoint was.
+class TrainingState {
+ public:
+  TrainingState(OpenedRun& run, AdamW& optimizer, Log& log);
+
+  std::int64_t steps_done() const { return steps_done_; }
+  int skipped_in_row() const { return skipped_in_row_; }
+  /// A step was made, or skipped.
+  void count(std::int64_t step, bool skipped);
+
+  /// Goes on from a checkpoint of a run with this configuration. Collective.
+  ///
+  /// @param allow_change  although keys or data differ that decide the result.
+  /// @throws ConfigError naming what differs; CheckpointError
+  void restore(const FoundCheckpoint& found, bool allow_change);
+  /// Begins with the parameters of any checkpoint. Collective. @throws CheckpointError, ConfigError
+  void initialise(const FoundCheckpoint& found);
+
+  /// What the manifest of a checkpoint says of the run beside its tensors.
+  Json manifest_extra(std::int64_t total_steps) const;
+
+ private:
+  void check_unchanged(const Json& before) const;
+  void check_data(const Json& before) const;
+  void load(const FoundCheckpoint& found, bool allow_change);
+
+  OpenedRun& run_;
+  AdamW& optimizer_;
+  Log& log_;
+  std::int64_t steps_done_ = 0;
+  int skipped_in_row_ = 0;
+};
 
 }  // namespace jigsaw

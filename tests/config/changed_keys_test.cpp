@@ -1,6 +1,6 @@
 #include "config/changed_keys.h"
 
-#include "config/example.h"
+#include "config/layers.h"
 
 namespace jigsaw {
 namespace {
@@ -18,6 +18,21 @@ TEST(ChangedKeys, AreDottedPathsOfTheDifferences) {
             "m.l[1].t");
   EXPECT_EQ(changes(R"({"l": [{"t": 1}]})", R"({"l": []})"), "l");
   EXPECT_EQ(changes(R"({"mesh": "auto"})", R"({"mesh": {"data": 1}})"), "mesh");
+}
+
+TEST(ChangedKeys, MayChangeWhereTheDeclarationSaysSo) {
+  const auto changeable = [](std::string_view path) { return may_change(keys_of<example::Config>(), path); };
+  for (const char* path :
+       {"steps", "mesh", "mesh.data", "mesh.domain[1]", "optimizer.groups[2].learning_rate"}) {
+    EXPECT_TRUE(changeable(path)) << path;
+  }
+  for (const char* path : {"seed", "data", "data.files", "optimizer", "optimizer.learning_rate",
+                           "optimizer.groups", "optimizer.groups[2].match", "step", "seed.steps", ""}) {
+    EXPECT_FALSE(changeable(path)) << path;
+  }
+  EXPECT_TRUE(may_change(keys_of<example::Network>(), "optimizer.momentum"));
+  EXPECT_FALSE(may_change(keys_of<example::Network>(), "optimizer.learning_rate"));
+  EXPECT_FALSE(may_change(keys_of<example::Network>(), "model.layers[0].features"));
 }
 
 }  // namespace

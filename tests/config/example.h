@@ -59,7 +59,7 @@ struct Group {
 };
 inline void declare(Keys<Group>& keys) {
   keys.add("match", &Group::match).required().doc("Names of the parameters.");
-  keys.add("learning_rate", &Group::learning_rate).at_least(0).doc("Step size of the group.");
+  keys.add("learning_rate", &Group::learning_rate).changeable().at_least(0).doc("Step size of the group.");
 }
 
 struct Optimizer {
@@ -132,11 +132,11 @@ struct Config {
 inline void declare(Keys<Config>& keys) {
   keys.add("name", &Config::name).doc("Name of the run.");
   keys.add("seed", &Config::seed).at_least(0).doc("Seed of all random numbers.");
-  keys.add("mesh", &Config::mesh, auto_or<Mesh>()).doc("How the ranks are arranged.");
+  keys.add("mesh", &Config::mesh, auto_or<Mesh>()).changeable().doc("How the ranks are arranged.");
   keys.add("data", &Config::data).doc("What is learned from.");
   keys.add("loss", &Config::loss).doc("What is minimised.");
   keys.add("optimizer", &Config::optimizer).doc("How it is minimised.");
-  keys.add("steps", &Config::steps).at_least(0).doc("Number of steps.");
+  keys.add("steps", &Config::steps).changeable().at_least(0).doc("Number of steps.");
   keys.add("warmup_steps", &Config::warmup_steps).at_least(0).doc("Steps of warm-up.");
   keys.check([](const Config& config, const Place& at) {
     if (config.warmup_steps > config.steps) {

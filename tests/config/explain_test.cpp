@@ -41,6 +41,7 @@ TEST(Explain, SectionsListTheirKeys) {
             "  object or \"auto\"\n"
             "  default: \"auto\"\n"
             "  How the ranks are arranged.\n"
+            "  May change when a run goes on from a checkpoint.\n"
             "  keys:\n"
             "    data    integer of at least 1; default: 1\n"
             "    domain  list of integers of at least 1; default: []\n");
@@ -95,6 +96,8 @@ TEST(Reference, IsATablePerSectionAndType) {
   EXPECT_NE(
       text.find("| `type` | \"mse\" or \"l1\" | `\"mse\"` | What is minimised. `mse`: Mean squared error. "),
       std::string::npos);
+  EXPECT_NE(text.find("| Number of steps. May change when a run goes on from a checkpoint. |"),
+            std::string::npos);
   for (const char* heading : {"## `data`", "## `data.variables[]`", "## `mesh`", "## `optimizer.groups[]`"}) {
     EXPECT_NE(text.find(concat(heading, "\n\n")), std::string::npos) << heading;
   }

@@ -51,7 +51,7 @@ struct Sgd {
 };
 inline void declare(Keys<Sgd>& keys) {
   keys.add("learning_rate", &Sgd::learning_rate).at_least(0).doc("Step size.");
-  keys.add("momentum", &Sgd::momentum).at_least(0).below(1).doc("Decay of the mean gradient.");
+  keys.add("momentum", &Sgd::momentum).changeable().at_least(0).below(1).doc("Decay of the mean gradient.");
 }
 inline const TagRegistry& optimizer_types() {
   static const TagRegistry types = [] {

@@ -177,6 +177,7 @@ FormPtr<std::vector<ForcingKind>> forcings_form() {
 
 void declare_inputs(Keys<DataOptions>& keys) {
   keys.add("files", &DataOptions::files)
+      .changeable()
       .doc(
           "NetCDF files, of images also HDF5 files, as names or patterns (*, ?), relative to the "
           "configuration's "
@@ -244,6 +245,7 @@ void declare_windows(Keys<DataOptions>& keys) {
       .required()
       .not_empty();
   keys.add("valid", &DataOptions::valid, one_or_list(part_form()))
+      .changeable()
       .doc(
           "The validation period, or a list of periods, or slices of images, as train has; none by default.");
 }

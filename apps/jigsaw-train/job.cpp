@@ -1,0 +1,95 @@
+#include "job.h"
+
+#include <sched.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <cstdlib>
+#include <thread>
+
+#include "comm/agreement.h"
+#include "comm/mpi/mpi_session.h"
+#include "commands.h"
+#include "config/config.h"
+#include "kernels/flush_to_zero.h"
+#include "train/device.h"
+
+namespace jigsaw {
+
+namespace {
+
+/// What launchers say of the ranks on this machine: the first of these that is set.
+int from_launcher(std::initializer_list<const char*> names, int otherwise) {
+  for (const char* name : names) {
+    if (const char* value = std::getenv(name)) return std::atoi(value);
+  }
+  return otherwise;
+}
+
+/// OMP_NUM_THREADS, or this rank's share of the cores: those it is bound to, or all divided among the ranks
+/// here.
+int threads_per_rank(int ranks) {
+  if (const char* value = std::getenv("OMP_NUM_THREADS"); value != nullptr && std::atoi(value) > 0) {
+    return std::atoi(value);
+  }
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  const int all = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
+  const int bound = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : all;
+  const bool is_bound = bound < static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
+  const int here = std::max(1, from_launcher({"OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS"}, ranks));
+  return is_bound ? bound : std::max(1, bound / here);
+}
+
+Configuration load(const ConfigArguments& arguments) {
+  Json json = load_config(arguments.config);
+  for (const std::string& override_text : arguments.overrides) apply_override(json, override_text);
+  return parse<Configuration>(json);
+}
+
+ExitCode run_on(MpiSession& session, const ConfigArguments& arguments,
+                const std::function<ExitCode(Job&)>& work) {
+  // Small messages of the start travel in a context of their own, before the configuration says what
+  // computes.
+  Context start = Context::make_host(Backend::kReference, 1);
+  Configuration configuration;
+  std::optional<Context> context;
+  const int threads = threads_per_rank(session.size());
+  together(*session.world(start), [&] {
+    configuration = load(arguments);
+    const int here = from_launcher({"OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID"}, 0);
+    context = make_context(configuration.device, configuration.train.precision, threads, here);
+  });
+  set_flush_to_zero(threads);
+  const std::unique_ptr<Communicator> world = session.world(*context);
+  Log log(session.rank() == 0);
+  Job job{configuration, std::filesystem::absolute(arguments.config).parent_path(), *world, log};
+  try {
+    return work(job);
+  } catch (const AgreedError&) {
+    throw;
+  } catch (const std::exception& error) {
+    // This rank alone: the others wait for it somewhere, and are ended with it.
+    const auto* known = dynamic_cast<const Error*>(&error);
+    print_error(error.what(), session.rank(), session.size());
+    world->abort(static_cast<int>(known != nullptr ? known->code() : ExitCode::kInternal));
+    return ExitCode::kInternal;
+  }
+}
+
+}  // namespace
+
+ExitCode run_job(const ConfigArguments& arguments, const std::function<ExitCode(Job&)>& work) {
+  // A file size limit is then an error of the write, as a full disk is.
+  std::signal(SIGXFSZ, SIG_IGN);
+  MpiSession session;
+  try {
+    return run_on(session, arguments, work);
+  } catch (const AgreedError& error) {
+    if (session.rank() == error.speaker()) print_error(error.what(), error.speaker(), session.size());
+    return error.code();
+  }
+}
+
+}  // namespace jigsaw

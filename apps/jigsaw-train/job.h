@@ -1,0 +1,33 @@
+#pragma once
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "comm/communicator.h"
+#include "train/configuration.h"
+
+namespace jigsaw {
+
+/// Which configuration a command works on.
+struct ConfigArguments {
+  std::string config;                  ///< its file
+  std::vector<std::string> overrides;  ///< KEY=VALUE each
+};
+
+/// What a command gets that runs on all ranks that the launcher started.
+struct Job {
+  Configuration configuration;
+  std::filesystem::path folder;  ///< the configuration's, from which relative data files start
+  Communicator& world;
+  Log& log;
+};
+
+/// Starts MPI, reads the configuration on all ranks, makes the context that it asks for and calls `work`. An
+/// error of all ranks ends in a line on stderr by one of them and in its exit code on all; one of a rank
+/// alone ends the job, for the others wait for that rank somewhere.
+ExitCode run_job(const ConfigArguments& arguments, const std::function<ExitCode(Job&)>& work);
+
+}  // namespace jigsaw

@@ -1,0 +1,46 @@
+#pragma once
+#include <filesystem>
+#include <memory>
+
+#include "train/placed_model.h"
+
+namespace jigsaw {
+
+/// What a configuration names, opened and built on the ranks of a job: its data with loss and scores, and its
+/// model on its mesh. Training, validation, checks and predictions begin with it.
+class OpenedRun {
+ public:
+  /// Collective: what throws on one rank throws on all.
+  ///
+  /// @param folder  that of the configuration, from which relative names start.
+  /// @throws ConfigError, DataError
+  OpenedRun(const Configuration& configuration, const std::filesystem::path& folder, Communicator& world);
+  /// The same with the model on other ranks than those that read the data: on ones that are only planned for.
+  OpenedRun(const Configuration& configuration, const std::filesystem::path& folder, Communicator& world,
+            Communicator& model_ranks);
+
+  const Configuration& configuration() const { return configuration_; }
+  Communicator& world() { return world_; }
+  Objective& objective() { return *objective_; }
+  SampleSource& data() { return objective_->data(); }
+  const SampleSource& data() const { return objective_->data(); }
+  const Loss& loss() const { return objective_->loss(); }
+  PlacedModel& placed() { return *placed_; }
+  const PlacedModel& placed() const { return *placed_; }
+
+  /// Whether the configuration asks for validations and has data for them.
+  bool validates() const;
+  /// Updates that the configuration asks for: train.steps, or as many as its epochs take.
+  std::int64_t total_steps() const;
+
+ private:
+  Configuration configuration_;
+  Communicator& world_;
+  std::unique_ptr<Objective> objective_;
+  std::unique_ptr<PlacedModel> placed_;
+};
+
+/// @throws ConfigError  when `checkpoint.best` names no number that this run's validations give.
+void check_best(const Configuration& configuration, Objective& objective, bool validates);
+
+}  // namespace jigsaw

@@ -1,0 +1,50 @@
+#pragma once
+#include <memory>
+
+#include "train/configuration.h"
+#include "train/device.h"
+#include "train/forecaster.h"
+#include "train/objective.h"
+
+namespace jigsaw {
+
+/// The model of a configuration on a mesh: its layers, their plans, and this rank's part of the parameters as
+/// they are initialised. Over a communicator that records, with a context without memory, it is what one rank
+/// of a larger job would hold.
+class PlacedModel {
+ public:
+  /// @param objective  whose data the model is for.
+  /// @throws ConfigError
+  PlacedModel(const Configuration& configuration, Objective& objective, Communicator& world);
+  PlacedModel(const PlacedModel&) = delete;
+  PlacedModel& operator=(const PlacedModel&) = delete;
+
+  Model& model() { return *model_; }
+  const Model& model() const { return *model_; }
+  const Mesh& mesh() const { return *mesh_; }
+  const Rank& rank() const { return *rank_; }
+  PlanBook& plans() { return plans_; }
+  /// Runs the model over as many leads as the configuration trains.
+  const Forecaster& forecaster() const { return *forecaster_; }
+  PrecisionTypes types() const { return types_; }
+  /// Samples, over all ranks, that run at a time: train.batch_size / train.accumulate.
+  std::int64_t samples() const { return samples_; }
+  /// Where this rank's piece of a batch of so many samples lies: of the inputs, and of what the loss
+  /// compares with predictions.
+  Box input_box(std::int64_t samples) const;
+  Box target_box(const Loss& loss, std::int64_t samples) const;
+  /// Ranks along each axis, and what is cut over `data` besides, for checkpoints.
+  Json description() const;
+
+ private:
+  PrecisionTypes types_;
+  Json zero_;  ///< as the configuration names it
+  std::int64_t samples_;
+  std::unique_ptr<Model> model_;
+  std::unique_ptr<Mesh> mesh_;
+  std::unique_ptr<Rank> rank_;
+  PlanBook plans_;
+  std::unique_ptr<Forecaster> forecaster_;
+};
+
+}  // namespace jigsaw

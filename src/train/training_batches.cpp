@@ -1,0 +1,37 @@
+#include "train/training_batches.h"
+
+namespace jigsaw {
+
+TrainingBatches::TrainingBatches(const Configuration& configuration, Objective& objective,
+                                 const PlacedModel& placed)
+    : options_(configuration.train),
+      seed_(static_cast<std::uint64_t>(configuration.seed)),
+      objective_(objective),
+      placed_(placed),
+      sampler_(objective.data().count(Split::kTrain), configuration.train.batch_size,
+               Sampler::Order::kShuffled, seed_),
+      reader_(objective.data().open_reader()) {}
+
+int TrainingBatches::leads_of(std::int64_t step) const {
+  const RolloutOptions& rollout = options_.rollout;
+  const RandomStream random(seed_, RandomPurpose::kRollout, "length");
+  const double draw = random.uniform({static_cast<std::uint64_t>(step + 1), 0, 0}, 0);
+  return rollout.min + static_cast<int>(draw * (rollout.max - rollout.min + 1));
+}
+
+Batch TrainingBatches::read(std::int64_t number, const Context& host) {
+  const std::int64_t step = number / options_.accumulate, part = number % options_.accumulate;
+  const std::int64_t samples = placed_.samples();
+  const std::vector<std::int64_t> all = sampler_.batch(step);
+  const auto first = all.begin() + part * samples;
+  SampleRequest request;
+  request.samples.assign(first, first + samples);
+  request.position = {static_cast<std::uint64_t>(step), static_cast<std::uint64_t>(part * samples), 0};
+  request.input = placed_.input_box(samples);
+  request.target = placed_.target_box(objective_.loss(), samples);
+  request.rollout = leads_of(step);
+  request.dtype = placed_.types().master;
+  return reader_->read(request, host);
+}
+
+}  // namespace jigsaw

@@ -1,0 +1,31 @@
+#pragma once
+#include <memory>
+
+#include "samples/sample_source.h"
+#include "samples/sampler.h"
+#include "train/placed_model.h"
+
+namespace jigsaw {
+
+/// Which samples each part of each step trains on, and this rank's piece of them. For one thread.
+class TrainingBatches {
+ public:
+  TrainingBatches(const Configuration& configuration, Objective& objective, const PlacedModel& placed);
+
+  /// Part `number` % accumulate of step `number` / accumulate, both from 0. @throws DataError
+  ///
+  /// @param host  where the batch is read to.
+  Batch read(std::int64_t number, const Context& host);
+  /// Leads that step 0, 1, … runs.
+  int leads_of(std::int64_t step) const;
+
+ private:
+  const TrainOptions& options_;
+  std::uint64_t seed_;
+  Objective& objective_;
+  const PlacedModel& placed_;
+  Sampler sampler_;
+  std::unique_ptr<SampleReader> reader_;
+};
+
+}  // namespace jigsaw

@@ -1,0 +1,53 @@
+#include "train/training_step.h"
+
+#include <cmath>
+
+#include "comm/agreement.h"
+#include "optim/schedule.h"
+
+namespace jigsaw {
+
+TrainingStep::TrainingStep(OpenedRun& run, AdamW& optimizer, std::int64_t steps)
+    : run_(run), config_(run.configuration()), optimizer_(optimizer), steps_(steps) {}
+
+double TrainingStep::run_part(std::int64_t step, std::int64_t part, const Batch& batch) {
+  PlacedModel& placed = run_.placed();
+  const std::int64_t samples = placed.samples();
+  RandomState random{static_cast<std::uint64_t>(config_.seed),
+                     {static_cast<std::uint64_t>(step), static_cast<std::uint64_t>(part * samples), 0}};
+  Tape tape(placed.rank(), placed.plans(), Tape::Mode::kRecord, placed.types().compute, random);
+  tape.set_training(true);
+  const auto leads = static_cast<int>(batch.targets.size());
+  double weights = 0, loss = 0;
+  for (int r = 0; r < leads; ++r) weights += config_.train.lead_weight(r);
+  placed.forecaster().run(tape, batch, samples, [&](int r, const Variable& prediction) {
+    const Array& target = batch.targets[static_cast<std::size_t>(r)];
+    const double share =
+        config_.train.lead_weight(r) / weights / static_cast<double>(config_.train.accumulate);
+    loss += share * run_.loss().backward(placed.rank(), prediction, target, share);
+  });
+  if (part + 1 == config_.train.accumulate)
+    tape.on_gradients([](ParameterBlock& block) { block.start_synchronise_gradients(); });
+  tape.backward();
+  return loss;
+}
+
+StepResult TrainingStep::run(std::int64_t step, Prefetch& parts) {
+  StepResult result;
+  optimizer_.zero_gradients();
+  const double waited = parts.seconds_waited();
+  for (std::int64_t part = 0; part < config_.train.accumulate; ++part) {
+    Batch batch;
+    together(run_.world(), [&] { batch = parts.next(); });
+    result.loss += run_part(step, part, batch);
+  }
+  result.data_wait = parts.seconds_waited() - waited;
+  result.norm = optimizer_.finish_gradients(1.0);
+  result.rate = learning_rate_at(config_.schedule, config_.optimizer.learning_rate, step, steps_);
+  result.finite = std::isfinite(result.loss) && std::isfinite(result.norm);
+  const double base = config_.optimizer.learning_rate;
+  if (result.finite) optimizer_.step(base > 0 ? result.rate / base : 0.0, 1.0, result.norm);
+  return result;
+}
+
+}  // namespace jigsaw

@@ -1,0 +1,37 @@
+#pragma once
+#include "optim/adamw.h"
+#include "samples/prefetch.h"
+#include "train/opened_run.h"
+
+namespace jigsaw {
+
+struct StepResult {
+  double loss = 0;
+  double norm = 0;  ///< of the gradient, before clipping
+  double rate = 0;  ///< optimizer.learning_rate as scheduled
+  double data_wait = 0;
+  /// Whether loss and norm are finite; the step was skipped otherwise.
+  bool finite = true;
+};
+
+/// One step of training: forward and backward over the parts of a batch, then the update.
+class TrainingStep {
+ public:
+  TrainingStep(OpenedRun& run, AdamW& optimizer, std::int64_t steps);
+
+  /// Collective.
+  ///
+  /// @param step   from 1 on.
+  /// @param parts  gives the parts of the step's batch next.
+  StepResult run(std::int64_t step, Prefetch& parts);
+
+ private:
+  double run_part(std::int64_t step, std::int64_t part, const Batch& batch);
+
+  OpenedRun& run_;
+  const Configuration& config_;
+  AdamW& optimizer_;
+  std::int64_t steps_;
+};
+
+}  // namespace jigsaw
