@@ -36,10 +36,10 @@ BenchmarkModel::BenchmarkModel(const Rank& rank, const ModelDescription& descrip
   model_.finish();
   model_.set_recompute(recompute);
   plan_and_materialise(model_, rank_, plans_, samples, Zero::kNone, DType::kFloat32, DType::kFloat32, 1);
-  OptimizerOptions adamw;
+  AdamWOptions adamw;
   adamw.learning_rate = 1e-4;
   adamw.clip_norm = 0;
-  optimizer_ = std::make_unique<AdamW>(rank_, model_.parameters(), adamw);
+  optimizer_ = std::make_unique<Optimizer>(rank_, model_.parameters(), adamw);
   input_ = model_.input_layout(rank_.mesh, samples);
   output_ = model_.output_layout(rank_.mesh, samples);
   x_ = noise(rank_, input_);

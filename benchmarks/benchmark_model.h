@@ -3,7 +3,7 @@
 #include <memory>
 
 #include "layers/registry.h"
-#include "optim/adamw.h"
+#include "optim/optimizer.h"
 #include "train/loss.h"
 
 namespace jigsaw {
@@ -19,7 +19,7 @@ class BenchmarkModel {
 
   /// One training step; its seconds.
   double step();
-  AdamW& optimizer() { return *optimizer_; }
+  Optimizer& optimizer() { return *optimizer_; }
 
  private:
   Rank rank_;
@@ -28,7 +28,7 @@ class BenchmarkModel {
   FieldLoss loss_;
   Layout input_, output_;
   Array x_, target_;
-  std::unique_ptr<AdamW> optimizer_;
+  std::unique_ptr<Optimizer> optimizer_;
 };
 
 }  // namespace jigsaw

@@ -62,7 +62,7 @@ void run(MpiSession& session, const std::string& name, const Options& options) {
     if (step >= 2) times.push_back(seconds);
     flops = context.tally().flops - flops_before;
   }
-  const AdamW& optimizer = model.optimizer();
+  const Optimizer& optimizer = model.optimizer();
   std::sort(times.begin(), times.end());
   const auto largest = [&](auto value) {
     return world->all_reduce(std::vector{static_cast<double>(value)}, ReduceOp::kMax)[0];

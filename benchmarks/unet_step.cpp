@@ -53,7 +53,7 @@ Result run_rank(Communicator& world, const Options& options) {
     if (step >= 2) times.push_back(seconds);
     result.flops = context.tally().flops - flops_before;
   }
-  const AdamW& optimizer = model.optimizer();
+  const Optimizer& optimizer = model.optimizer();
   std::sort(times.begin(), times.end());
   result.seconds = times[times.size() / 2];
   result.held = optimizer.parameter_bytes() + optimizer.optimizer_bytes();

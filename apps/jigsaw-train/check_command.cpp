@@ -3,7 +3,7 @@
 #include "comm/record/record.h"
 #include "comm/self/self.h"
 #include "commands.h"
-#include "optim/adamw.h"
+#include "optim/optimizer.h"
 #include "train/opened_run.h"
 #include "train/training_batches.h"
 #include "train/validation.h"
@@ -48,7 +48,8 @@ void check_planned(Job& job, int ranks) {
   Context meta = Context::make_meta();
   const auto record = make_record_communicator(meta, 0, ranks);
   OpenedRun run(job.configuration, job.folder, job.world, *record);
-  const AdamW optimizer(run.placed().rank(), run.placed().model().parameters(), job.configuration.optimizer);
+  const Optimizer optimizer(run.placed().rank(), run.placed().model().parameters(),
+                            job.configuration.optimizer);
   tell_data(job.log, run.data());
   tell_model(job.log, run.placed());
   read_batches(run, job.world.context());
@@ -56,10 +57,10 @@ void check_planned(Job& job, int ranks) {
 
 void check_started(Job& job) {
   OpenedRun run(job.configuration, job.folder, job.world);
-  std::unique_ptr<AdamW> optimizer;
+  std::unique_ptr<Optimizer> optimizer;
   together(job.world, [&] {
-    optimizer = std::make_unique<AdamW>(run.placed().rank(), run.placed().model().parameters(),
-                                        job.configuration.optimizer);
+    optimizer = std::make_unique<Optimizer>(run.placed().rank(), run.placed().model().parameters(),
+                                            job.configuration.optimizer);
   });
   tell_data(job.log, run.data());
   tell_model(job.log, run.placed());

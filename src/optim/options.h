@@ -16,27 +16,31 @@ struct ParameterGroupOptions {
 };
 void declare(Keys<ParameterGroupOptions>& keys);
 
-enum class OptimizerType : std::uint8_t { kAdamw };
-
+/// What every type of optimizer takes; the struct of a type derives from it.
 struct OptimizerOptions {
-  OptimizerType type = OptimizerType::kAdamw;
   double learning_rate = 1e-3;
-  std::vector<double> betas = {0.9, 0.999};
-  double eps = 1e-8;
   double weight_decay = 0.01;
   double clip_norm = 1.0;
   double ema_decay = 0.0;
   std::vector<ParameterGroupOptions> groups;
 };
-void declare(Keys<OptimizerOptions>& keys);
 
-enum class ScheduleType : std::uint8_t { kCosine, kConstant };
-
-struct ScheduleOptions {
-  ScheduleType type = ScheduleType::kCosine;
-  std::int64_t warmup_steps = 0;
-  double final_learning_rate = 0.0;
-};
-void declare(Keys<ScheduleOptions>& keys);
+/// Declares those keys in the table of a type.
+template <std::derived_from<OptimizerOptions> O>
+void declare_common(Keys<O>& keys) {
+  keys.add("learning_rate", &O::learning_rate).changeable().at_least(0).doc("Step size after warm-up.");
+  keys.add("weight_decay", &O::weight_decay)
+      .at_least(0)
+      .doc("Decay of the parameters per step and rate, apart from the gradient's update.");
+  keys.add("clip_norm", &O::clip_norm)
+      .changeable()
+      .at_least(0)
+      .doc("Gradients of a larger global norm are scaled down to it; 0: never.");
+  keys.add("ema_decay", &O::ema_decay)
+      .at_least(0)
+      .below(1)
+      .doc("Decay of an exponential moving average of the parameters, which validation then uses; 0: none.");
+  keys.add("groups", &O::groups).doc("Parameters that train with values of their own.");
+}
 
 }  // namespace jigsaw

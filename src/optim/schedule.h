@@ -1,10 +1,36 @@
 #pragma once
-#include "optim/options.h"
+#include <memory>
+
+#include "config/keys.h"
 
 namespace jigsaw {
 
-/// Learning rate of step 1, 2, …: rate·step/warmup while warming up, then the constant rate, or
-/// final + (rate − final)·(1 + cos(π·(step − warmup)/(steps − warmup)))/2.
-double learning_rate_at(const ScheduleOptions& schedule, double rate, std::int64_t step, std::int64_t steps);
+/// How rates change over a run: a factor of each parameter's own learning rate.
+class Schedule {
+ public:
+  virtual ~Schedule() = default;
+  /// Of step 1, 2, … of `steps`.
+  virtual double factor(std::int64_t step, std::int64_t steps) const = 0;
+};
+
+struct ConstantOptions {
+  std::int64_t warmup_steps = 0;
+};
+void declare(Keys<ConstantOptions>& keys);
+
+struct CosineOptions {
+  std::int64_t warmup_steps = 0;
+  double final_learning_rate = 0.0;
+};
+void declare(Keys<CosineOptions>& keys);
+
+/// step/warmup while warming up, then 1.
+///
+/// @param learning_rate  the optimizer's, which the factor belongs to.
+std::unique_ptr<Schedule> make_schedule(const ConstantOptions& options, double learning_rate);
+/// The same warm-up, then final + (1 − final)·(1 + cos(π·(step − warmup)/(steps − warmup)))/2, where final is
+/// the final learning rate over `learning_rate`.
+/// @throws ConfigError  when the rate would rise from 0, for which there is no factor.
+std::unique_ptr<Schedule> make_schedule(const CosineOptions& options, double learning_rate);
 
 }  // namespace jigsaw

@@ -139,6 +139,7 @@ void declare(Keys<InitOptions>& keys) {
 void declare(Keys<Configuration>& keys) {
   using O = Configuration;
   keys.check([](const O& o, const Place& at) {
+    make_schedule(o.schedule, common_options(o.optimizer).learning_rate);  // throws where they do not fit
     if (o.device == DeviceChoice::kCuda && o.train.precision == Precision::kFloat64) {
       at.error("device",
                "must be \"auto\" or \"cpu\" where train.precision is \"fp64\", which runs on the processor");
@@ -171,8 +172,8 @@ void declare(Keys<Configuration>& keys) {
   keys.add("data", &O::data).required().doc("Files and what is made of them.");
   keys.tagged("model", &O::model, model_types).required().doc("The network.");
   keys.add("loss", &O::loss).doc("What training minimises.");
-  keys.add("optimizer", &O::optimizer).doc("How parameters are updated.");
-  keys.add("schedule", &O::schedule).changeable().doc("How the learning rate changes.");
+  keys.tagged("optimizer", &O::optimizer, optimizer_types).doc("How parameters are updated.");
+  keys.tagged("schedule", &O::schedule, schedule_types).changeable().doc("How the learning rate changes.");
   keys.add("train", &O::train).doc("Length and manner of training.");
   keys.add("validation", &O::validation).changeable().doc("Tests on other periods.");
   keys.add("checkpoint", &O::checkpoint).changeable().doc("What a stopped run goes on from.");

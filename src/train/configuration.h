@@ -5,7 +5,7 @@
 
 #include "config/config.h"
 #include "layers/registry.h"
-#include "optim/options.h"
+#include "optim/registry.h"
 #include "samples/data_options.h"
 #include "train/loss.h"
 
@@ -81,8 +81,8 @@ struct Configuration {
   DataOptions data;
   Tagged model;
   LossOptions loss;
-  OptimizerOptions optimizer;
-  ScheduleOptions schedule;
+  Tagged optimizer;
+  Tagged schedule;
   TrainOptions train;
   ValidationOptions validation;
   CheckpointOptions checkpoint;

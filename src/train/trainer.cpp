@@ -17,11 +17,11 @@ double now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-std::unique_ptr<AdamW> open_optimizer(OpenedRun& run) {
-  std::unique_ptr<AdamW> optimizer;
+std::unique_ptr<Optimizer> open_optimizer(OpenedRun& run) {
+  std::unique_ptr<Optimizer> optimizer;
   together(run.world(), [&] {
-    optimizer = std::make_unique<AdamW>(run.placed().rank(), run.placed().model().parameters(),
-                                        run.configuration().optimizer);
+    optimizer = std::make_unique<Optimizer>(run.placed().rank(), run.placed().model().parameters(),
+                                            run.configuration().optimizer);
   });
   return optimizer;
 }
@@ -119,7 +119,7 @@ void Trainer::log_step(std::int64_t step, const StepResult& result, double secon
 
 void Trainer::validate(std::int64_t step) {
   {
-    const AdamW::Averaged averaged(*optimizer_);
+    const Optimizer::Averaged averaged(*optimizer_);
     last_validation_ = validation_->run();
   }
   Json line = {{"kind", "valid"},
@@ -152,7 +152,7 @@ std::optional<CheckpointScore> Trainer::score() const {
 void Trainer::save(const std::optional<CheckpointScore>& score) {
   checkpointer_->save(
       {state_.steps_done(), run_.placed().description(), state_.manifest_extra(steps_), score},
-      checkpoint_pieces(*optimizer_, AdamW::Share::kSaved));
+      checkpoint_pieces(*optimizer_, Optimizer::Share::kSaved));
 }
 
 /// All ranks stop at the same step: when asked to, or when one more would not end with a checkpoint in time.

@@ -7,7 +7,7 @@
 
 #include "base/log.h"
 #include "comm/watchdog.h"
-#include "optim/adamw.h"
+#include "optim/optimizer.h"
 #include "samples/prefetch.h"
 #include "train/checkpointer.h"
 #include "train/metrics_log.h"
@@ -64,7 +64,7 @@ class Trainer {
   OpenedRun run_;
   const Configuration& config_;
   std::int64_t steps_;
-  std::unique_ptr<AdamW> optimizer_;
+  std::unique_ptr<Optimizer> optimizer_;
   TrainingStep step_;
   TrainingState state_;
   TrainingBatches batches_;

@@ -8,7 +8,7 @@
 #include "comm/agreement.h"
 #include "config/config.h"
 #include "files/digest.h"
-#include "optim/schedule.h"
+#include "optim/registry.h"
 
 namespace jigsaw {
 namespace {
@@ -17,7 +17,7 @@ constexpr const char* kParameters = "parameters/";
 /// Names that a report lists of each kind.
 constexpr std::size_t kMostNames = 5;
 
-void append_boxes(const AdamW::State& state, std::vector<CheckpointPiece>& pieces) {
+void append_boxes(const Optimizer::State& state, std::vector<CheckpointPiece>& pieces) {
   const Segment& segment = state.segment;
   const std::string tensor = concat(state.kind, "/", segment.parameter->name());
   std::int64_t at = 0;
@@ -56,17 +56,16 @@ std::vector<const Parameter*> parameters_of(const std::vector<ParameterBlock*>& 
 
 }  // namespace
 
-std::vector<CheckpointPiece> checkpoint_pieces(const AdamW& optimizer, AdamW::Share share) {
+std::vector<CheckpointPiece> checkpoint_pieces(const Optimizer& optimizer, Optimizer::Share share) {
   std::vector<CheckpointPiece> pieces;
-  for (const AdamW::State& state : optimizer.state(share)) append_boxes(state, pieces);
+  for (const Optimizer::State& state : optimizer.state(share)) append_boxes(state, pieces);
   return pieces;
 }
 
 std::vector<TensorRecord> expected_tensors(const std::vector<ParameterBlock*>& blocks, DType master,
-                                           bool average) {
+                                           const std::vector<std::string>& kinds) {
   std::vector<TensorRecord> tensors;
-  for (const char* kind : {"parameters", "adamw.moment1", "adamw.moment2", "average"}) {
-    if (!average && std::string_view(kind) == "average") continue;
+  for (const std::string& kind : kinds) {
     for (const Parameter* parameter : parameters_of(blocks)) {
       tensors.push_back({concat(kind, "/", parameter->name()), master, parameter->shape()});
     }
@@ -106,7 +105,7 @@ std::string first_difference(const Json& before, const Json& now) {
 }
 
 std::string initialise_from(const FoundCheckpoint& found, const std::vector<ParameterBlock*>& blocks,
-                            AdamW& optimizer, const std::vector<std::string>& skip, Communicator& world) {
+                            Optimizer& optimizer, const std::vector<std::string>& skip, Communicator& world) {
   const std::vector<const Parameter*> parameters = parameters_of(blocks);
   check_patterns(parameters, skip);
   std::set<std::string> matched, known;
@@ -136,7 +135,7 @@ std::string initialise_from(const FoundCheckpoint& found, const std::vector<Para
     throw CheckpointError(concat("no parameter of this model is in the checkpoint ", found.path,
                                  unused.empty() ? "" : ", which holds", unused.empty() ? "" : list(unused)));
   }
-  std::vector<CheckpointPiece> pieces = checkpoint_pieces(optimizer, AdamW::Share::kHeld);
+  std::vector<CheckpointPiece> pieces = checkpoint_pieces(optimizer, Optimizer::Share::kHeld);
   std::erase_if(pieces, [&](const CheckpointPiece& piece) { return !matched.contains(piece.tensor); });
   read_pieces(found, pieces, world);
   std::string report =
@@ -147,7 +146,7 @@ std::string initialise_from(const FoundCheckpoint& found, const std::vector<Para
   return report;
 }
 
-TrainingState::TrainingState(OpenedRun& run, AdamW& optimizer, Log& log)
+TrainingState::TrainingState(OpenedRun& run, Optimizer& optimizer, Log& log)
     : run_(run), optimizer_(optimizer), log_(log) {}
 
 void TrainingState::count(std::int64_t step, bool skipped) {
@@ -200,12 +199,13 @@ void TrainingState::restore(const FoundCheckpoint& found, bool allow_change) {
 
 void TrainingState::load(const FoundCheckpoint& found, bool allow_change) {
   const PlacedModel& placed = run_.placed();
-  const bool average = run_.configuration().optimizer.ema_decay > 0;
+  std::vector<std::string> kinds = optimizer_.kinds();
   // An average that a changed configuration asks for begins with the parameters.
-  const bool begins = average && allow_change && found.stored.find_group("average") == nullptr;
-  check_tensors(found,
-                expected_tensors(placed.model().parameters(), placed.types().master, average && !begins));
-  std::vector<CheckpointPiece> pieces = checkpoint_pieces(optimizer_, AdamW::Share::kHeld);
+  const bool begins =
+      allow_change && kinds.back() == "average" && found.stored.find_group("average") == nullptr;
+  if (begins) kinds.pop_back();
+  check_tensors(found, expected_tensors(placed.model().parameters(), placed.types().master, kinds));
+  std::vector<CheckpointPiece> pieces = checkpoint_pieces(optimizer_, Optimizer::Share::kHeld);
   for (CheckpointPiece& piece : pieces) {
     const std::string_view kind = "average/";
     if (begins && piece.tensor.starts_with(kind)) piece.tensor.replace(0, kind.size(), "parameters/");
@@ -229,20 +229,20 @@ void TrainingState::initialise(const FoundCheckpoint& found) {
 Json TrainingState::manifest_extra(std::int64_t total_steps) const {
   const Configuration& configuration = run_.configuration();
   const std::int64_t samples = steps_done_ * configuration.train.batch_size;
+  const double rate = optimizer_.options().learning_rate;
   const std::int64_t epoch = run_.data().count(Split::kTrain);
-  return {
-      {"configuration", to_json(configuration)},
-      {"seed", configuration.seed},
-      {"sampler", {{"samples", samples}, {"epoch", samples / epoch}, {"position", samples % epoch}}},
-      {"schedule",
-       {{"steps", total_steps},
-        {"learning_rate", learning_rate_at(configuration.schedule, configuration.optimizer.learning_rate,
-                                           steps_done_, total_steps)}}},
-      {"optimizer", {{"steps", optimizer_.steps_done()}, {"ema_decay", configuration.optimizer.ema_decay}}},
-      {"skipped", skipped_in_row_},
-      {"layouts", layouts_json(run_.placed().model().parameters(), run_.placed().mesh())},
-      {"statistics", Json::parse(run_.data().statistics().to_text())},
-      {"data", data_fingerprint(run_.data())}};
+  return {{"configuration", to_json(configuration)},
+          {"seed", configuration.seed},
+          {"sampler", {{"samples", samples}, {"epoch", samples / epoch}, {"position", samples % epoch}}},
+          {"schedule",
+           {{"steps", total_steps},
+            {"learning_rate",
+             rate * make_schedule(configuration.schedule, rate)->factor(steps_done_, total_steps)}}},
+          {"optimizer", {{"steps", optimizer_.steps_done()}, {"ema_decay", optimizer_.options().ema_decay}}},
+          {"skipped", skipped_in_row_},
+          {"layouts", layouts_json(run_.placed().model().parameters(), run_.placed().mesh())},
+          {"statistics", Json::parse(run_.data().statistics().to_text())},
+          {"data", data_fingerprint(run_.data())}};
 }
 
 }  // namespace jigsaw

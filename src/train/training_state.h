@@ -4,21 +4,21 @@
 
 #include "base/log.h"
 #include "checkpoint/checkpoint.h"
-#include "optim/adamw.h"
+#include "optim/optimizer.h"
 #include "samples/sample_source.h"
 #include "train/opened_run.h"
 
 namespace jigsaw {
 
-// What checkpoints hold of a run: its tensors are "<kind>/<parameter>", of the kinds of AdamW::State.
+// What checkpoints hold of a run: its tensors are "<kind>/<parameter>", of Optimizer::kinds().
 
 /// The arrays that this rank saves or loads, as boxes of whole tensors. They share the optimizer's memory.
-std::vector<CheckpointPiece> checkpoint_pieces(const AdamW& optimizer, AdamW::Share share);
+std::vector<CheckpointPiece> checkpoint_pieces(const Optimizer& optimizer, Optimizer::Share share);
 
 /// All tensors of a run, in the order of the model.
-/// @param average  whether parameters are averaged.
+/// @param kinds  Optimizer::kinds().
 std::vector<TensorRecord> expected_tensors(const std::vector<ParameterBlock*>& blocks, DType master,
-                                           bool average);
+                                           const std::vector<std::string>& kinds);
 
 /// Placements of the parameters along the mesh's axes, by name.
 Json layouts_json(const std::vector<ParameterBlock*>& blocks, const Mesh& mesh);
@@ -36,12 +36,12 @@ std::string first_difference(const Json& before, const Json& now);
 /// @throws CheckpointError  when a parameter has another shape there or none is there; ConfigError naming
 ///                          init.skip when a pattern matches nothing.
 std::string initialise_from(const FoundCheckpoint& found, const std::vector<ParameterBlock*>& blocks,
-                            AdamW& optimizer, const std::vector<std::string>& skip, Communicator& world);
+                            Optimizer& optimizer, const std::vector<std::string>& skip, Communicator& world);
 
 /// Where a training run stands beside its arrays, and how it comes to stand where a checkpoint was.
 class TrainingState {
  public:
-  TrainingState(OpenedRun& run, AdamW& optimizer, Log& log);
+  TrainingState(OpenedRun& run, Optimizer& optimizer, Log& log);
 
   std::int64_t steps_done() const { return steps_done_; }
   int skipped_in_row() const { return skipped_in_row_; }
@@ -65,7 +65,7 @@ class TrainingState {
   void load(const FoundCheckpoint& found, bool allow_change);
 
   OpenedRun& run_;
-  AdamW& optimizer_;
+  Optimizer& optimizer_;
   Log& log_;
   std::int64_t steps_done_ = 0;
   int skipped_in_row_ = 0;

@@ -3,12 +3,16 @@
 #include <cmath>
 
 #include "comm/agreement.h"
-#include "optim/schedule.h"
+#include "optim/registry.h"
 
 namespace jigsaw {
 
-TrainingStep::TrainingStep(OpenedRun& run, AdamW& optimizer, std::int64_t steps)
-    : run_(run), config_(run.configuration()), optimizer_(optimizer), steps_(steps) {}
+TrainingStep::TrainingStep(OpenedRun& run, Optimizer& optimizer, std::int64_t steps)
+    : run_(run),
+      config_(run.configuration()),
+      optimizer_(optimizer),
+      steps_(steps),
+      schedule_(make_schedule(config_.schedule, optimizer.options().learning_rate)) {}
 
 double TrainingStep::run_part(std::int64_t step, std::int64_t part, const Batch& batch) {
   PlacedModel& placed = run_.placed();
@@ -35,18 +39,20 @@ double TrainingStep::run_part(std::int64_t step, std::int64_t part, const Batch&
 StepResult TrainingStep::run(std::int64_t step, Prefetch& parts) {
   StepResult result;
   optimizer_.zero_gradients();
+  std::int64_t forwards = 0;
   const double waited = parts.seconds_waited();
   for (std::int64_t part = 0; part < config_.train.accumulate; ++part) {
     Batch batch;
     together(run_.world(), [&] { batch = parts.next(); });
     result.loss += run_part(step, part, batch);
+    forwards += std::ssize(batch.targets);
   }
   result.data_wait = parts.seconds_waited() - waited;
   result.norm = optimizer_.finish_gradients(1.0);
-  result.rate = learning_rate_at(config_.schedule, config_.optimizer.learning_rate, step, steps_);
+  const double factor = schedule_->factor(step, steps_);
+  result.rate = factor * optimizer_.options().learning_rate;
   result.finite = std::isfinite(result.loss) && std::isfinite(result.norm);
-  const double base = config_.optimizer.learning_rate;
-  if (result.finite) optimizer_.step(base > 0 ? result.rate / base : 0.0, 1.0, result.norm);
+  if (result.finite) optimizer_.step(factor, 1.0, result.norm, forwards);
   return result;
 }
 

@@ -1,5 +1,6 @@
 #pragma once
-#include "optim/adamw.h"
+#include "optim/optimizer.h"
+#include "optim/schedule.h"
 #include "samples/prefetch.h"
 #include "train/opened_run.h"
 
@@ -17,7 +18,7 @@ struct StepResult {
 /// One step of training: forward and backward over the parts of a batch, then the update.
 class TrainingStep {
  public:
-  TrainingStep(OpenedRun& run, AdamW& optimizer, std::int64_t steps);
+  TrainingStep(OpenedRun& run, Optimizer& optimizer, std::int64_t steps);
 
   /// Collective.
   ///
@@ -30,8 +31,9 @@ class TrainingStep {
 
   OpenedRun& run_;
   const Configuration& config_;
-  AdamW& optimizer_;
+  Optimizer& optimizer_;
   std::int64_t steps_;
+  std::unique_ptr<Schedule> schedule_;
 };
 
 }  // namespace jigsaw

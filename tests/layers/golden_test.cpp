@@ -193,16 +193,14 @@ TrainingRun golden_run(const GoldenFile& file, const Json& model) {
   run.row_weights = file.values("latitude_weights");
   const std::vector<double> weights = file.values("variable_weights");
   for (std::size_t c = 0; c < weights.size(); ++c) run.variable_weights[concat("v", c)] = weights[c];
-  run.optimizer_options = {.learning_rate = number(file, "learning_rate"),
-                           .betas = file.attribute("/", "betas"),
-                           .eps = number(file, "epsilon"),
-                           .weight_decay = number(file, "weight_decay"),
-                           .clip_norm = number(file, "clip_norm")};
-  const ScheduleOptions schedule{ScheduleType::kCosine, integers(file, "warmup_steps")[0],
-                                 number(file, "final_learning_rate")};
-  run.rate_factor = [schedule, rate = number(file, "learning_rate"), steps = run.steps](int step) {
-    return learning_rate_at(schedule, rate, step, steps) / rate;
-  };
+  run.optimizer_options.learning_rate = number(file, "learning_rate");
+  run.optimizer_options.betas = file.attribute("/", "betas");
+  run.optimizer_options.eps = number(file, "epsilon");
+  run.optimizer_options.weight_decay = number(file, "weight_decay");
+  run.optimizer_options.clip_norm = number(file, "clip_norm");
+  const CosineOptions cosine{integers(file, "warmup_steps")[0], number(file, "final_learning_rate")};
+  const std::shared_ptr<Schedule> schedule = make_schedule(cosine, run.optimizer_options.learning_rate);
+  run.rate_factor = [schedule, steps = run.steps](int step) { return schedule->factor(step, steps); };
   for (const std::string& name : file.names("initial_parameters")) {
     run.initial[name] = file.values("initial_parameters/" + name);
   }

@@ -60,7 +60,7 @@ TrainingRun::Result TrainingRun::run_rank(Communicator& world, const MeshSizes& 
   for (ParameterBlock* block : blocks) {
     if (!initial.empty()) testing::load(*block, initial);
   }
-  AdamW optimizer(rank, blocks, optimizer_options);
+  Optimizer optimizer(rank, blocks, optimizer_options);
   const FieldLoss loss = make_loss();
   const auto field = [&](const Layout& layout, DType type, const std::string& name, int step) {
     return data ? testing::cut_piece(rank, layout, type, data(name, step))

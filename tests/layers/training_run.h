@@ -7,6 +7,7 @@
 #include "comm/thread/run_ranks.h"
 #include "layers/registry.h"
 #include "optim/adamw.h"
+#include "optim/optimizer.h"
 #include "support/parameters.h"
 #include "train/loss.h"
 
@@ -25,7 +26,7 @@ struct TrainingRun {
   bool recompute = false;
   CostModel cost;
   std::map<std::string, double> variable_weights;
-  OptimizerOptions optimizer_options;
+  AdamWOptions optimizer_options;
   std::function<double(int step)> rate_factor = [](int) { return 1.0; };
   std::vector<double> row_weights;  ///< empty: made up
   testing::Tensors initial;         ///< empty: as the model initialises them

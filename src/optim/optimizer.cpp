@@ -1,0 +1,97 @@
+#include "optim/optimizer.h"
+
+#include <utility>
+
+#include "kernels/pointwise.h"
+#include "optim/registry.h"
+
+namespace jigsaw {
+
+Optimizer::Optimizer(const Rank& rank, const std::vector<ParameterBlock*>& blocks,
+                     const OptimizerOptions& options, std::unique_ptr<UpdateRule> rule)
+    : options_(options),
+      rule_(std::move(rule)),
+      owned_(rank, blocks, options_),
+      average_(owned_, options_.ema_decay) {
+  for (const OwnedParameters::Part& part : owned_.parts()) {
+    const Array values = part.group->owned();
+    std::vector<Array>& kept = states_.emplace_back();
+    for (std::size_t i = 0; i < rule_->state_names().size(); ++i)
+      kept.push_back(filled(rank.context, values.shape(), values.dtype(), 0.0, Purpose::kOptimizer));
+  }
+}
+
+Optimizer::Optimizer(const Rank& rank, const std::vector<ParameterBlock*>& blocks, const Tagged& options)
+    : Optimizer(rank, blocks, common_options(options), make_rule(options)) {}
+
+double Optimizer::finish_gradients(double scale) {
+  owned_.synchronise_gradients();
+  return gradient_norm(owned_, scale);
+}
+
+void Optimizer::step(double rate_factor, double scale, double norm, std::int64_t forwards) {
+  ++steps_;
+  const double gradient_scale = scale * clip_factor(norm, options_.clip_norm);
+  for (std::size_t p = 0; p < states_.size(); ++p) {
+    const OwnedParameters::Part& part = owned_.parts()[p];
+    const Array values = part.group->owned(), gradient = part.group->owned_gradient();
+    for (const OwnedSegment& each : part.segments) {
+      if (each.change != Change::kTrained) continue;
+      std::vector<Array> state;
+      for (const Array& kept : states_[p]) state.push_back(each.of(kept));
+      const UpdateStep update{each.learning_rate * rate_factor, each.weight_decay, steps_, gradient_scale};
+      rule_->update(owned_.rank().context, update, each.of(values), each.of(gradient), state);
+    }
+  }
+  follow_statistics(owned_, forwards);
+  average_.follow();
+  owned_.share();
+}
+
+std::int64_t Optimizer::optimizer_bytes() const {
+  std::int64_t bytes = average_.bytes();
+  for (const std::vector<Array>& kept : states_) {
+    for (const Array& array : kept) bytes += array.bytes();
+  }
+  return bytes;
+}
+
+std::vector<std::string> Optimizer::kinds() const {
+  std::vector<std::string> kinds = {"parameters"};
+  for (const std::string& name : rule_->state_names()) kinds.push_back(name);
+  if (average_.kept()) kinds.emplace_back("average");
+  return kinds;
+}
+
+std::vector<Optimizer::State> Optimizer::state(Share share) const {
+  std::vector<State> result;
+  // `array` holds the elements of `range` of the group's flat buffer.
+  const auto add = [&](const std::string& kind, const ParameterGroup& group, const Array& array,
+                       const Range& range) {
+    const Range wanted = share == Share::kSaved ? group.saved_range() : range;
+    for (Segment segment : group.segments(wanted)) {
+      const std::int64_t at = wanted.begin - range.begin + std::exchange(segment.at, 0);
+      result.push_back({kind, segment, array.slice(at, {segment.count})});
+    }
+  };
+  const std::vector<std::string> names = rule_->state_names();
+  for (std::size_t p = 0; p < states_.size(); ++p) {
+    const ParameterGroup& group = *owned_.parts()[p].group;
+    add("parameters", group, group.stored(), group.stored_range());
+    for (std::size_t i = 0; i < names.size(); ++i) add(names[i], group, states_[p][i], group.owned_range());
+    if (average_.kept()) add("average", group, average_.of(p), group.owned_range());
+  }
+  return result;
+}
+
+void Optimizer::restore(std::int64_t steps_done) {
+  steps_ = steps_done;
+  owned_.share();
+}
+
+void Optimizer::restart() {
+  average_.begin();
+  restore(0);
+}
+
+}  // namespace jigsaw

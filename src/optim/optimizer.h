@@ -1,0 +1,86 @@
+#pragma once
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "config/tagged.h"
+#include "optim/owned_parameters.h"
+#include "optim/parameter_average.h"
+#include "optim/update_rule.h"
+
+namespace jigsaw {
+
+/// Makes the steps of training: an update rule over the trained parameters that this rank owns, with clipping
+/// by the global norm, running statistics and a moving average. Its state lies beside the parameters and is
+/// cut as they are.
+class Optimizer {
+ public:
+  /// @throws ConfigError when a group's pattern matches no parameter.
+  Optimizer(const Rank& rank, const std::vector<ParameterBlock*>& blocks, const OptimizerOptions& options,
+            std::unique_ptr<UpdateRule> rule);
+  /// Of the type that a configuration chose.
+  Optimizer(const Rank& rank, const std::vector<ParameterBlock*>& blocks, const Tagged& options);
+  /// Of the type whose options these are.
+  template <std::derived_from<OptimizerOptions> O>
+  Optimizer(const Rank& rank, const std::vector<ParameterBlock*>& blocks, const O& options)
+      : Optimizer(rank, blocks, options, make_rule(options)) {}
+
+  const OptimizerOptions& options() const { return options_; }
+
+  /// Forgets the gradients of the last step.
+  void zero_gradients() { owned_.zero_gradients(); }
+  /// Sums gradients over `data`; returns the global L2 norm of the gradients times `scale`, before clipping.
+  /// Collective.
+  double finish_gradients(double scale);
+  /// One update. Collective.
+  /// @param rate_factor  of every learning rate.
+  /// @param scale, norm  as given to and by finish_gradients().
+  /// @param forwards     passes whose gradients were added up: running statistics follow their mean.
+  void step(double rate_factor, double scale, double norm, std::int64_t forwards = 1);
+
+  std::int64_t steps_done() const { return steps_; }
+
+  /// While it lives the parameters are the averaged ones (no effect when there is no average). Collective.
+  class Averaged {
+   public:
+    explicit Averaged(Optimizer& optimizer) : average_(optimizer.average_) { average_.swap(); }
+    ~Averaged() { average_.swap(); }
+    Averaged(const Averaged&) = delete;
+    Averaged& operator=(const Averaged&) = delete;
+
+   private:
+    ParameterAverage& average_;
+  };
+
+  std::int64_t parameter_bytes() const { return owned_.bytes(); }
+  std::int64_t optimizer_bytes() const;
+
+  /// Part of a parameter, or of what is kept for it, for checkpoints.
+  struct State {
+    std::string kind;  ///< one of kinds()
+    Segment segment;   ///< whose range is the array itself
+    Array array;       ///< shared: writing it changes the optimizer
+  };
+  enum class Share : std::uint8_t {
+    kHeld,   ///< all that this rank holds
+    kSaved,  ///< of that what no other rank saves
+  };
+  /// "parameters", what the rule keeps for each, and "average" where there is one.
+  std::vector<std::string> kinds() const;
+  /// In an order that depends on the model and mesh only.
+  std::vector<State> state(Share share) const;
+  /// After the arrays of state() were written: restores what is derived from them. Collective.
+  void restore(std::int64_t steps_done);
+  /// After those of the parameters were, before the first step: averages begin there. Collective.
+  void restart();
+
+ private:
+  OptimizerOptions options_;
+  std::unique_ptr<UpdateRule> rule_;
+  OwnedParameters owned_;
+  std::vector<std::vector<Array>> states_;  // by part, then as the rule names them
+  ParameterAverage average_;
+  std::int64_t steps_ = 0;
+};
+
+}  // namespace jigsaw

@@ -1,0 +1,67 @@
+#pragma once
+#include <vector>
+
+#include "autograd/parameter.h"
+#include "optim/options.h"
+
+namespace jigsaw {
+
+/// What a step does to a parameter.
+enum class Change : std::uint8_t {
+  kTrained,
+  kFollows,  ///< a running statistic, see Parameter::momentum()
+  kNone,     ///< frozen
+};
+
+/// Elements of one parameter in an owned range.
+struct OwnedSegment {
+  Segment segment;
+  Change change = Change::kTrained;
+  double learning_rate = 0, weight_decay = 0;
+
+  Array of(const Array& owned) const { return owned.slice(segment.at, {segment.count}); }
+};
+
+/// What this rank owns of the parameters of a model, and what a step may do to it. Everything that changes
+/// parameters works through it.
+class OwnedParameters {
+ public:
+  struct Part {
+    ParameterGroup* group;
+    std::vector<OwnedSegment> segments;
+  };
+
+  /// @throws ConfigError when a group's pattern matches no parameter.
+  OwnedParameters(const Rank& rank, const std::vector<ParameterBlock*>& blocks,
+                  const OptimizerOptions& options);
+
+  const Rank& rank() const { return rank_; }
+  const std::vector<Part>& parts() const { return parts_; }
+
+  /// Forgets the gradients of the last step.
+  void zero_gradients();
+  /// Sums gradients over `data`. Collective.
+  void synchronise_gradients();
+  /// Owned elements have changed: other ranks learn of it. Collective.
+  void share();
+  /// As stored.
+  std::int64_t bytes() const;
+
+ private:
+  Rank rank_;
+  std::vector<Part> parts_;
+};
+
+/// L2 norm of the gradients of what is trained, over all ranks; an element that several hold counts once.
+/// Collective. @param scale  of the gradients.
+double gradient_norm(const OwnedParameters& owned, double scale);
+
+/// What a gradient of this norm is multiplied by, so that its norm is at most `clip_norm` (0: 1), as
+/// torch.nn.utils.clip_grad_norm_ does.
+double clip_factor(double norm, double clip_norm);
+
+/// Running statistics go their momentum of the way to the mean of what `forwards` passes found. Their
+/// gradient is the sum of those ways.
+void follow_statistics(OwnedParameters& owned, std::int64_t forwards);
+
+}  // namespace jigsaw

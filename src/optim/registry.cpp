@@ -1,0 +1,94 @@
+#include "optim/registry.h"
+
+#include <functional>
+#include <map>
+
+#include "config/config.h"
+#include "optim/adamw.h"
+#include "optim/sgd.h"
+
+namespace jigsaw {
+
+namespace {
+
+class Optimizers {
+ public:
+  Optimizers() : types_("optimizer", "adamw") {
+    add<AdamWOptions>("adamw", "AdamW, as torch.optim.AdamW.");
+    add<SgdOptions>("sgd", "Gradient descent with momentum and decoupled decay.");
+  }
+
+  struct Entry {
+    std::function<const OptimizerOptions&(const Tagged&)> common;
+    std::function<std::unique_ptr<UpdateRule>(const Tagged&)> make;
+  };
+  const TagRegistry& types() const { return types_; }
+  const Entry& at(const std::string& name) const { return entries_.at(name); }
+
+ private:
+  template <typename Options>
+  void add(const char* name, const char* doc) {
+    types_.add<Options>(name, doc);
+    entries_[name] = {
+        [](const Tagged& tagged) -> const OptimizerOptions& { return tagged.options<Options>(); },
+        [](const Tagged& tagged) { return make_rule(tagged.options<Options>()); }};
+  }
+
+  TagRegistry types_;
+  std::map<std::string, Entry> entries_;
+};
+
+class Schedules {
+ public:
+  using Make = std::function<std::unique_ptr<Schedule>(const Tagged&, double)>;
+
+  Schedules() : types_("schedule", "cosine") {
+    add<CosineOptions>("cosine", "Half a cosine from the learning rate to the final one.");
+    add<ConstantOptions>("constant", "The learning rate throughout.");
+  }
+  const TagRegistry& types() const { return types_; }
+  const Make& at(const std::string& name) const { return makes_.at(name); }
+
+ private:
+  template <typename Options>
+  void add(const char* name, const char* doc) {
+    types_.add<Options>(name, doc);
+    makes_[name] = [](const Tagged& tagged, double rate) {
+      return make_schedule(tagged.options<Options>(), rate);
+    };
+  }
+
+  TagRegistry types_;
+  std::map<std::string, Make> makes_;
+};
+
+const Optimizers& optimizers() {
+  static const Optimizers instance;
+  return instance;
+}
+
+const Schedules& schedules() {
+  static const Schedules instance;
+  return instance;
+}
+
+}  // namespace
+
+const TagRegistry& optimizer_types() {
+  return optimizers().types();
+}
+const OptimizerOptions& common_options(const Tagged& optimizer) {
+  return optimizers().at(optimizer.type()).common(optimizer);
+}
+std::unique_ptr<UpdateRule> make_rule(const Tagged& optimizer) {
+  return optimizers().at(optimizer.type()).make(optimizer);
+}
+
+const TagRegistry& schedule_types() {
+  return schedules().types();
+}
+std::unique_ptr<Schedule> make_schedule(const Tagged& schedule, double learning_rate) {
+  return schedules().at(schedule.type())(schedule, learning_rate);
+}
+
+}  // namespace jigsaw

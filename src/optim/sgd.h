@@ -1,0 +1,18 @@
+#pragma once
+#include <memory>
+
+#include "optim/options.h"
+#include "optim/update_rule.h"
+
+namespace jigsaw {
+
+struct SgdOptions : OptimizerOptions {
+  double momentum = 0.9;
+};
+void declare(Keys<SgdOptions>& keys);
+
+/// Gradient descent with momentum: v ← momentum·v + g, p ← p·(1 − rate·decay) − rate·v. As torch.optim.SGD
+/// (Sutskever et al. 2013), but that the decay is decoupled, as AdamW's.
+std::unique_ptr<UpdateRule> make_rule(const SgdOptions& options);
+
+}  // namespace jigsaw

@@ -1,0 +1,132 @@
+// Gradient descent with momentum against loops in float64, chosen by name from a configuration.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <mutex>
+
+#include "comm/thread/run_ranks.h"
+#include "config/config.h"
+#include "optim/optimizer.h"
+#include "optim/registry.h"
+#include "support/parameters.h"
+
+namespace jigsaw {
+namespace {
+
+using testing::Tensors;
+
+struct Section {
+  Tagged optimizer;
+};
+void declare(Keys<Section>& keys) {
+  keys.tagged("optimizer", &Section::optimizer, optimizer_types).doc("The optimizer.");
+}
+
+constexpr int kSteps = 5;
+constexpr double kRate = 0.1, kDecay = 0.2, kMomentum = 0.75, kClip = 3.0, kGroupRate = 0.4;
+/// "b" takes more than one run of the update.
+const std::map<std::string, std::int64_t> kCounts = {{"a", 7}, {"b", 300000}};
+
+Json options() {
+  return {{"optimizer",
+           {{"type", "sgd"},
+            {"learning_rate", kRate},
+            {"weight_decay", kDecay},
+            {"momentum", kMomentum},
+            {"clip_norm", kClip},
+            {"groups", Json::array({{{"match", "b*"}, {"learning_rate", kGroupRate}}})}}}};
+}
+
+double initial(const std::string& name, std::int64_t i) {
+  return (name == "a" ? 1.0 : -2.0) + 1e-5 * static_cast<double>(i);
+}
+double gradient(const std::string& name, std::int64_t i, int step) {
+  return std::sin(static_cast<double>(i) * 0.7 + step + (name == "a" ? 0.0 : 1.5));
+}
+
+struct Outcome {
+  Tensors parameters, momenta;
+};
+
+Outcome by_loops() {
+  Outcome result;
+  for (const auto& [name, count] : kCounts) {
+    for (std::int64_t i = 0; i < count; ++i) result.parameters[name].push_back(initial(name, i));
+    result.momenta[name].assign(static_cast<std::size_t>(count), 0.0);
+  }
+  for (int step = 0; step < kSteps; ++step) {
+    double squares = 0;
+    for (const auto& [name, count] : kCounts) {
+      for (std::int64_t i = 0; i < count; ++i) squares += std::pow(gradient(name, i, step), 2);
+    }
+    const double clip = kClip / (std::sqrt(squares) + 1e-6);
+    for (const auto& [name, count] : kCounts) {
+      const double rate = 0.5 * (name == "a" ? kRate : kGroupRate);
+      for (std::int64_t i = 0; i < count; ++i) {
+        double &p = result.parameters[name][static_cast<std::size_t>(i)],
+               &v = result.momenta[name][static_cast<std::size_t>(i)];
+        v = kMomentum * v + clip * gradient(name, i, step);
+        p = p * (1 - rate * kDecay) - rate * v;
+      }
+    }
+  }
+  return result;
+}
+
+/// The first rank forms the whole gradient; the reduction over ranks hands it out.
+void add_gradients(Communicator& world, ParameterBlock& block, int step) {
+  block.acquire();
+  block.begin_gradients();
+  for (const auto& parameter : block.parameters()) {
+    if (world.rank() > 0) break;
+    double* const to = parameter->gradient().data<double>();
+    for (std::int64_t i = 0; i < parameter->shape().count(); ++i)
+      to[i] = gradient(parameter->name(), i, step);
+  }
+  block.finish_gradients();
+  block.release();
+}
+
+Outcome trained(int ranks) {
+  Outcome result;
+  std::mutex mutex;
+  run_ranks(ranks, [&](Communicator& world) {
+    Mesh mesh(world, 1, {ranks}, 1);
+    const Rank rank{world.context(), mesh};
+    ParameterBlock block("block");
+    Tensors start;
+    for (const auto& [name, count] : kCounts) {
+      ParameterBlock::set_compute(block.add(name, {count}, Initial::constant(0)), {});
+      for (std::int64_t i = 0; i < count; ++i) start[name].push_back(initial(name, i));
+    }
+    block.materialise(rank, Zero::kNone, DType::kFloat64, DType::kFloat64, 1);
+    testing::load(block, start);
+    Optimizer optimizer(rank, {&block}, parse<Section>(options()).optimizer);
+    EXPECT_EQ(optimizer.kinds(), (std::vector<std::string>{"parameters", "sgd.momentum"}));
+    for (int step = 0; step < kSteps; ++step) {
+      optimizer.zero_gradients();
+      add_gradients(world, block, step);
+      optimizer.step(0.5, 1.0, optimizer.finish_gradients(1.0));
+    }
+    const std::lock_guard lock(mutex);
+    for (const Optimizer::State& state : optimizer.state(Optimizer::Share::kHeld)) {
+      Tensors& into = state.kind == "parameters" ? result.parameters : result.momenta;
+      testing::collect({state.segment}, state.array, into);
+    }
+  });
+  return result;
+}
+
+TEST(Sgd, StepsAsLoopsOnAnyNumberOfRanks) {
+  const Outcome expected = by_loops();
+  for (const int ranks : {1, 3}) {
+    const Outcome found = trained(ranks);
+    for (const auto& [name, count] : kCounts) {
+      EXPECT_LE(testing::relative_difference(found.parameters.at(name), expected.parameters.at(name)), 1e-12);
+      EXPECT_LE(testing::relative_difference(found.momenta.at(name), expected.momenta.at(name)), 1e-12);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace jigsaw
