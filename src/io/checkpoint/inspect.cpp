@@ -137,7 +137,7 @@ Inspection inspect_safetensors(const std::string& path) {
 
 Inspection inspect_data(const std::string& path) {
   Inspection result{path + "\n", ""};
-  const std::unique_ptr<VariableFile> file = open_variables(path);
+  const std::unique_ptr<VariableFile> file = open_variables(path, Dimensions::kByNumber);
   for (const FileVariable& variable : file->variables()) {
     std::vector<std::string> dims;
     for (int i = 0; i < variable.shape.rank(); ++i) {

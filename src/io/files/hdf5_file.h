@@ -17,6 +17,7 @@ class Hdf5File : public VariableFile {
   ~Hdf5File() override;
 
   void close() override;
+  bool is_open() const override { return id_ >= 0; }
 
  protected:
   void read_stored(const FileVariable& variable, const Box& box, std::span<double> out) override;

@@ -16,7 +16,7 @@ class NetcdfFile : public VariableFile {
   ~NetcdfFile() override;
 
   void close() override;
-  bool is_open() const { return id_ >= 0; }
+  bool is_open() const override { return id_ >= 0; }
 
  protected:
   void read_stored(const FileVariable& variable, const Box& box, std::span<double> out) override;

@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <cmath>
 #include <fstream>
 #include <limits>
+#include <string_view>
+#include <system_error>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -14,6 +17,17 @@
 namespace jigsaw {
 
 namespace {
+
+constexpr std::string_view kHdf5Signature = "\x89HDF\r\n\x1a\n";
+
+bool begins_with(std::span<const char> begin, std::string_view signature) {
+  return std::string_view(begin.data(), begin.size()).starts_with(signature);
+}
+
+template <typename File>
+std::unique_ptr<VariableFile> open_as(const std::string& path) {
+  return std::make_unique<File>(path);
+}
 
 constexpr std::int64_t kLongestCoordinate = std::int64_t{1} << 24;
 
@@ -119,12 +133,32 @@ std::vector<double> VariableFile::read_all(const FileVariable& variable) {
   return values;
 }
 
-std::unique_ptr<VariableFile> open_variables(const std::string& path) {
-  static constexpr std::array<char, 8> kSignature = {'\x89', 'H', 'D', 'F', '\r', '\n', '\x1a', '\n'};
+const std::vector<FileFormat>& file_formats() {
+  static const std::vector<FileFormat> formats = {
+      {"HDF5", false, [](std::span<const char> begin) { return begins_with(begin, kHdf5Signature); },
+       open_as<Hdf5File>},
+      {"NetCDF", true,
+       [](std::span<const char> begin) {
+         return begins_with(begin, "CDF") || begins_with(begin, kHdf5Signature);
+       },
+       open_as<NetcdfFile>},
+  };
+  return formats;
+}
+
+std::unique_ptr<VariableFile> open_variables(const std::string& path, Dimensions dimensions) {
   std::array<char, 8> begin{};
-  std::ifstream(path, std::ios::binary).read(begin.data(), begin.size());
-  if (begin == kSignature) return std::make_unique<Hdf5File>(path);
-  return std::make_unique<NetcdfFile>(path);
+  std::ifstream file(path, std::ios::binary);
+  if (!file) throw DataError(concat("cannot read ", path, ": ", std::generic_category().message(errno)));
+  file.read(begin.data(), begin.size());
+  std::vector<std::string> names;
+  for (const FileFormat& format : file_formats()) {
+    if (dimensions == Dimensions::kByName && !format.names_dimensions) continue;
+    if (format.recognises(std::span(begin).first(static_cast<std::size_t>(file.gcount()))))
+      return format.open(path);
+    names.push_back(format.name);
+  }
+  throw DataError(concat("cannot read ", path, ": it is no ", join(names, " or "), " file"));
 }
 
 }  // namespace jigsaw

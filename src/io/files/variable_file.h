@@ -15,7 +15,7 @@ namespace jigsaw {
 /// A variable (a data set) as a file's header describes it.
 struct FileVariable {
   std::string name;        ///< in HDF5 with its groups, "scans/volume"
-  int id = 0;              ///< NetCDF's
+  int id = 0;              ///< the format's own
   std::int64_t bytes = 0;  ///< of one element on disk; 0 when it is not a number
   bool single_precision = false;
   /// What stands where nothing was written and the file does not say otherwise.
@@ -60,6 +60,7 @@ class VariableFile {
 
   /// Releases the file handle until the next read.
   virtual void close() = 0;
+  virtual bool is_open() const = 0;
 
  protected:
   /// The attributes that are looked for.
@@ -77,7 +78,22 @@ class VariableFile {
   std::atomic<std::int64_t> bytes_read_ = 0;
 };
 
-/// Opens an HDF5 file (NetCDF-4 among them) as Hdf5File, any other as NetcdfFile. @throws DataError
-std::unique_ptr<VariableFile> open_variables(const std::string& path);
+/// A format of data files. A new one is a VariableFile and a line in variable_file.cpp.
+struct FileFormat {
+  std::string name;  ///< as people call it
+  /// Whether variables name their dimensions.
+  bool names_dimensions = false;
+  /// Whether a file that begins with these bytes is one. A file may be of several formats: NetCDF-4 is HDF5.
+  bool (*recognises)(std::span<const char> begin) = nullptr;
+  std::unique_ptr<VariableFile> (*open)(const std::string& path) = nullptr;
+};
+const std::vector<FileFormat>& file_formats();
+
+enum class Dimensions : std::uint8_t {
+  kByNumber,  ///< what is read goes by the order of dimensions
+  kByName,    ///< and by their names
+};
+/// Opens a file in the first format that its content, not its name, is of. @throws DataError
+std::unique_ptr<VariableFile> open_variables(const std::string& path, Dimensions dimensions);
 
 }  // namespace jigsaw

@@ -53,7 +53,7 @@ AxisKind kind_of(const std::string& name, const FileVariable* coordinate) {
   return kind_by_name(name);
 }
 
-const FileVariable* coordinate_of(const NetcdfFile& file, const std::string& dimension) {
+const FileVariable* coordinate_of(const VariableFile& file, const std::string& dimension) {
   const FileVariable* variable = file.find(dimension);
   const bool matches =
       variable != nullptr && variable->shape.rank() == 1 && variable->dimensions[0] == dimension;
@@ -67,7 +67,7 @@ FieldAxes DataFile::axes(const FileVariable& variable) const {
   for (int d = 0; d < variable.shape.rank(); ++d) {
     const std::string& name = variable.dimensions[static_cast<std::size_t>(d)];
     int* place = nullptr;
-    switch (kind_of(name, coordinate_of(netcdf_, name))) {
+    switch (kind_of(name, coordinate_of(*file_, name))) {
       case AxisKind::kTime:
         place = &axes.time;
         break;
@@ -92,7 +92,7 @@ FieldAxes DataFile::axes(const FileVariable& variable) const {
 void DataFile::require_field(const FileVariable& variable) const {
   const FieldAxes found = axes(variable);
   const auto refuse = [&](const std::string& why) {
-    throw DataError(concat(variable.name, " in ", netcdf_.path(), " cannot be used: ", why));
+    throw DataError(concat(variable.name, " in ", file_->path(), " cannot be used: ", why));
   };
   if (!variable.numeric()) refuse("it does not hold numbers");
   if (!found.horizontal()) {
@@ -111,15 +111,15 @@ void DataFile::require_field(const FileVariable& variable) const {
 const std::vector<double>& DataFile::coordinates(const std::string& dimension) {
   const auto known = coordinates_.find(dimension);
   if (known != coordinates_.end()) return known->second;
-  const FileVariable* variable = coordinate_of(netcdf_, dimension);
+  const FileVariable* variable = coordinate_of(*file_, dimension);
   if (variable == nullptr) {
     throw DataError(
-        concat("the dimension ", dimension, " of ", netcdf_.path(), " has no coordinate variable"));
+        concat("the dimension ", dimension, " of ", file_->path(), " has no coordinate variable"));
   }
-  std::vector<double> values = netcdf_.read_all(*variable);
+  std::vector<double> values = file_->read_all(*variable);
   for (double& value : values) {
     if (std::isnan(value)) {
-      throw DataError(concat("the coordinate ", dimension, " of ", netcdf_.path(), " has missing values"));
+      throw DataError(concat("the coordinate ", dimension, " of ", file_->path(), " has missing values"));
     }
     if (variable->text("units") == "Pa") value /= 100;
   }
@@ -130,9 +130,9 @@ const std::vector<Time>& DataFile::times(const std::string& dimension) {
   const auto known = times_.find(dimension);
   if (known != times_.end()) return known->second;
   const std::vector<double>& values = coordinates(dimension);
-  const FileVariable& variable = *coordinate_of(netcdf_, dimension);
+  const FileVariable& variable = *coordinate_of(*file_, dimension);
   return times_[dimension] = decode_times(values, variable.text("units"), variable.text("calendar"),
-                                          concat("the coordinate ", dimension, " of ", netcdf_.path()));
+                                          concat("the coordinate ", dimension, " of ", file_->path()));
 }
 
 }  // namespace jigsaw

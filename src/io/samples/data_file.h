@@ -1,9 +1,10 @@
 #pragma once
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
-#include "files/netcdf_file.h"
+#include "files/variable_file.h"
 #include "samples/time_axis.h"
 
 namespace jigsaw {
@@ -15,15 +16,15 @@ struct FieldAxes {
   bool horizontal() const { return latitude >= 0 && longitude >= 0; }
 };
 
-/// A NetCDF file as fields on axes: dimensions are recognised by the standard_name, units or axis of their
-/// coordinate variable, else by name, and coordinates are decoded once.
+/// A file whose variables name their dimensions, as fields on axes: these are recognised by the
+/// standard_name, units or axis of their coordinate variable, else by name, and coordinates are decoded once.
 class DataFile {
  public:
   /// @throws DataError
-  explicit DataFile(const std::string& path) : netcdf_(path) {}
+  explicit DataFile(const std::string& path) : file_(open_variables(path, Dimensions::kByName)) {}
 
-  NetcdfFile& netcdf() { return netcdf_; }
-  const NetcdfFile& netcdf() const { return netcdf_; }
+  VariableFile& file() { return *file_; }
+  const VariableFile& file() const { return *file_; }
 
   FieldAxes axes(const FileVariable& variable) const;
   /// Throws DataError unless the variable is a field of numbers: latitude, longitude, perhaps time and level,
@@ -37,7 +38,7 @@ class DataFile {
   const std::vector<Time>& times(const std::string& dimension);
 
  private:
-  NetcdfFile netcdf_;
+  std::unique_ptr<VariableFile> file_;
   std::map<std::string, std::vector<double>> coordinates_;
   std::map<std::string, std::vector<Time>> times_;
 };

@@ -44,7 +44,7 @@ DataFile& FileSet::use(int file) {
   std::erase(open_, file);
   open_.push_back(file);
   if (open_.size() > kMostOpenFiles) {
-    files_[static_cast<std::size_t>(open_.front())]->netcdf().close();
+    files_[static_cast<std::size_t>(open_.front())]->file().close();
     open_.pop_front();
   }
   return *files_[static_cast<std::size_t>(file)];
@@ -55,7 +55,7 @@ std::vector<VariableSummary> FileSet::catalogue() {
   std::map<std::string, VariableSummary> summaries;
   for (int f = 0; f < static_cast<int>(files_.size()); ++f) {
     DataFile& file = use(f);
-    for (const FileVariable& variable : file.netcdf().variables()) {
+    for (const FileVariable& variable : file.file().variables()) {
       const FieldAxes axes = file.axes(variable);
       if (!variable.numeric() || !axes.horizontal()) continue;
       VariableSummary& summary = summaries[variable.name];
@@ -91,7 +91,7 @@ void FileSet::select(const Field& field, bool has_time) {
     series.parts.resize(1);
     const Part& part = series.parts[0];
     if (part.axes.time >= 0 && part.variable->shape[part.axes.time] == 0) {
-      throw DataError(concat(field.name(), " in ", use(part.file).netcdf().path(), " has no times"));
+      throw DataError(concat(field.name(), " in ", use(part.file).file().path(), " has no times"));
     }
   }
   series_[field] = std::move(series);
@@ -101,7 +101,7 @@ std::vector<FileSet::Part> FileSet::find_parts(const Field& field) {
   std::vector<Part> parts;
   bool known = false;
   for (int f = 0; f < static_cast<int>(files_.size()); ++f) {
-    const FileVariable* variable = files_[static_cast<std::size_t>(f)]->netcdf().find(field.variable);
+    const FileVariable* variable = files_[static_cast<std::size_t>(f)]->file().find(field.variable);
     if (variable == nullptr) continue;
     known = true;
     DataFile& file = use(f);
@@ -130,12 +130,12 @@ bool FileSet::find_level(const Field& field, Part& part) {
 void FileSet::refuse_unknown(const std::string& variable) const {
   std::set<std::string> names;
   for (const auto& file : files_) {
-    for (const FileVariable& candidate : file->netcdf().variables()) {
+    for (const FileVariable& candidate : file->file().variables()) {
       if (candidate.numeric() && file->axes(candidate).horizontal()) names.insert(candidate.name);
     }
   }
   const std::vector<std::string> known(names.begin(), names.end());
-  throw DataError(concat("no variable ", variable, " in ", files_[0]->netcdf().path(),
+  throw DataError(concat("no variable ", variable, " in ", files_[0]->file().path(),
                          files_.size() > 1 ? concat(" and ", files_.size() - 1, " more files") : "",
                          did_you_mean(variable, known), "; there is ",
                          known.empty() ? "no field at all" : join(known, ", ")));
@@ -145,9 +145,9 @@ void FileSet::refuse_level(const Field& field) {
   std::vector<double> levels;
   std::string path;
   for (const auto& file : files_) {
-    const FileVariable* variable = file->netcdf().find(field.variable);
+    const FileVariable* variable = file->file().find(field.variable);
     if (variable == nullptr) continue;
-    path = file->netcdf().path();
+    path = file->file().path();
     const int axis = file->axes(*variable).level;
     if (axis < 0) continue;
     const std::vector<double>& found = file->coordinates(dimension(*variable, axis));
@@ -168,7 +168,7 @@ void FileSet::check_grid(const Part& part) {
   DataFile& file = use(part.file);
   const std::vector<double>& latitudes = file.coordinates(dimension(*part.variable, part.axes.latitude));
   const std::vector<double>& longitudes = file.coordinates(dimension(*part.variable, part.axes.longitude));
-  const std::string& path = file.netcdf().path();
+  const std::string& path = file.file().path();
   if (grid_.axes.empty()) {
     try {
       grid_ = make_geographic_grid(latitudes, longitudes);
@@ -189,9 +189,7 @@ std::string FileSet::check_units(const Field& field, const std::vector<Part>& pa
   for (const Part& part : parts) {
     const std::string other = part.variable->text("units");
     if (other == units) continue;
-    const auto path = [&](const Part& p) {
-      return files_[static_cast<std::size_t>(p.file)]->netcdf().path();
-    };
+    const auto path = [&](const Part& p) { return files_[static_cast<std::size_t>(p.file)]->file().path(); };
     throw DataError(concat(field.variable, " is in \"", units, "\" in ", path(parts[0]), " and in \"", other,
                            "\" in ", path(part), "; it must have one unit"));
   }
@@ -203,7 +201,7 @@ std::shared_ptr<const FileSet::TimeIndex> FileSet::index_times(const Field& fiel
   TimeDimensions key;
   for (const Part& part : parts) {
     if (part.axes.time < 0) {
-      throw DataError(concat(field.name(), " in ", use(part.file).netcdf().path(),
+      throw DataError(concat(field.name(), " in ", use(part.file).file().path(),
                              " has no time; a constant field belongs into data.static"));
     }
     key.emplace_back(part.file, dimension(*part.variable, part.axes.time));
@@ -222,7 +220,7 @@ std::shared_ptr<const FileSet::TimeIndex> FileSet::index_times(const Field& fiel
   for (const auto& [time, entry] : found) {
     if (!index->times.empty() && index->times.back() == time) {
       const auto path = [&](const TimeIndex::Entry& e) {
-        return use(parts[static_cast<std::size_t>(e.part)].file).netcdf().path();
+        return use(parts[static_cast<std::size_t>(e.part)].file).file().path();
       };
       throw DataError(concat(field.name(), " has the time ", format_time(time), " twice, in ",
                              path(index->entries.back()), " and in ", path(entry)));
@@ -264,7 +262,7 @@ void FileSet::read(const Field& field, Time time, const Box& box, std::span<doub
     slab.extent[axis] = box.extent[dim];
   }
   const std::lock_guard lock(mutex_);
-  NetcdfFile& file = use(part.file).netcdf();
+  VariableFile& file = use(part.file).file();
   if (part.axes.latitude < part.axes.longitude) {
     file.read<double>(*part.variable, slab, out);
     return;
@@ -281,9 +279,8 @@ void FileSet::read(const Field& field, Time time, const Box& box, std::span<doub
 }
 
 std::int64_t FileSet::bytes_read() const {
-  return std::accumulate(
-      files_.begin(), files_.end(), std::int64_t{0},
-      [](std::int64_t sum, const auto& file) { return sum + file->netcdf().bytes_read(); });
+  return std::accumulate(files_.begin(), files_.end(), std::int64_t{0},
+                         [](std::int64_t sum, const auto& file) { return sum + file->file().bytes_read(); });
 }
 
 }  // namespace jigsaw

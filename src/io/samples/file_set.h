@@ -22,7 +22,7 @@ struct VariableSummary {
   std::vector<Time> times;     ///< ascending; empty for a variable without time
 };
 
-/// Several NetCDF files as one data set: each field has the union of its times over all files. Fields are
+/// Several files as one data set: each field has the union of its times over all files. Fields are
 /// selected before they are read, and all of those must lie on one grid. read() may be called from several
 /// threads. At most kMostOpenFiles are held open.
 ///

@@ -38,7 +38,7 @@ std::vector<int> spatial_positions(const std::vector<ImageDim>& dims) {
 ImageFiles::ImageFiles(const std::vector<std::string>& paths, const std::vector<ImageDim>& dims)
     : dims_(dims) {
   for (const std::string& path : paths) {
-    files_.push_back(open_variables(path));
+    files_.push_back(open_variables(path, Dimensions::kByNumber));
     use(static_cast<int>(files_.size()) - 1);
   }
 }

@@ -1,7 +1,5 @@
 #include "samples/sample_data.h"
 
-#include <netcdf.h>
-
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -13,7 +11,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "files/io_lock.h"
+#include "files/netcdf_output.h"
 #include "samples/sample_flow.h"
 
 namespace jigsaw {
@@ -39,62 +37,6 @@ constexpr std::array kVariables = {
 
 constexpr std::int16_t kFill = -32767;
 constexpr double kSteps = 65532.0;  // packed values are −32766 … 32766, so that none is the fill value
-
-/// A NetCDF file being written. Every failure is a DataError that names it.
-class OutputFile {
- public:
-  explicit OutputFile(std::string path) : path_(std::move(path)) {
-    check(nc_create(path_.c_str(), NC_CLOBBER | NC_64BIT_OFFSET, &file_));
-  }
-  ~OutputFile() {
-    if (file_ >= 0) nc_close(file_);
-  }
-  OutputFile(const OutputFile&) = delete;
-  OutputFile& operator=(const OutputFile&) = delete;
-
-  int add_dimension(const char* name, std::size_t extent) {
-    int dimension = 0;
-    check(nc_def_dim(file_, name, extent, &dimension));
-    return dimension;
-  }
-  int add_variable(const char* name, nc_type type, const std::vector<int>& dimensions) {
-    int variable = 0;
-    check(nc_def_var(file_, name, type, static_cast<int>(dimensions.size()), dimensions.data(), &variable));
-    return variable;
-  }
-  void add_text(int variable, const char* name, const std::string& value) {
-    check(nc_put_att_text(file_, variable, name, value.size(), value.c_str()));
-  }
-  void add_number(int variable, const char* name, double value) {
-    check(nc_put_att_double(file_, variable, name, NC_DOUBLE, 1, &value));
-  }
-  void add_number(int variable, const char* name, std::int16_t value) {
-    check(nc_put_att_short(file_, variable, name, NC_SHORT, 1, &value));
-  }
-  void end_definitions() { check(nc_enddef(file_)); }
-  void write(int variable, const std::vector<float>& values) {
-    check(nc_put_var_float(file_, variable, values.data()));
-  }
-  void write(int variable, const std::vector<int>& values) {
-    check(nc_put_var_int(file_, variable, values.data()));
-  }
-  void write(int variable, const std::vector<std::int16_t>& values) {
-    check(nc_put_var_short(file_, variable, values.data()));
-  }
-  void close() {
-    const int file = file_;
-    file_ = -1;
-    check(nc_close(file));
-  }
-
- private:
-  void check(int status) const {
-    if (status != NC_NOERR) throw DataError(concat(path_, " cannot be written: ", nc_strerror(status)));
-  }
-
-  std::string path_;
-  int file_ = -1;
-};
 
 /// One month of one data set: coordinates as the files hold them.
 struct Month {
@@ -177,7 +119,8 @@ PackedField pack(const std::vector<RossbyHaurwitzFlow::State>& states, const Var
   return field;
 }
 
-int add_coordinate(OutputFile& file, const char* name, nc_type type, int dimension, const char* units) {
+int add_coordinate(NetcdfOutput& file, const char* name, NetcdfOutput::Type type, int dimension,
+                   const char* units) {
   const int variable = file.add_variable(name, type, {dimension});
   file.add_text(variable, "units", units);
   file.add_text(variable, "long_name", name);
@@ -185,9 +128,9 @@ int add_coordinate(OutputFile& file, const char* name, nc_type type, int dimensi
   return variable;
 }
 
-int add_field(OutputFile& file, const Variable& description, const std::vector<int>& dimensions,
+int add_field(NetcdfOutput& file, const Variable& description, const std::vector<int>& dimensions,
               const PackedField& field) {
-  const int variable = file.add_variable(description.name, NC_SHORT, dimensions);
+  const int variable = file.add_variable(description.name, NetcdfOutput::Type::kShort, dimensions);
   file.add_number(variable, "scale_factor", field.scale_factor);
   file.add_number(variable, "add_offset", field.add_offset);
   file.add_number(variable, "_FillValue", kFill);
@@ -200,22 +143,24 @@ int add_field(OutputFile& file, const Variable& description, const std::vector<i
 
 void write_month(const std::string& path, const Month& month, const std::vector<PackedField>& fields,
                  std::uint64_t seed) {
-  const auto lock = lock_io();
-  OutputFile file(path);
+  NetcdfOutput file(path);
   const int longitude = file.add_dimension("longitude", month.longitudes.size());
   const int latitude = file.add_dimension("latitude", month.latitudes.size());
   const int time = file.add_dimension("time", month.hours.size());
-  const int longitudes = add_coordinate(file, "longitude", NC_FLOAT, longitude, "degrees_east");
-  const int latitudes = add_coordinate(file, "latitude", NC_FLOAT, latitude, "degrees_north");
-  const int times = add_coordinate(file, "time", NC_INT, time, "hours since 1900-01-01 00:00:00.0");
+  const int longitudes =
+      add_coordinate(file, "longitude", NetcdfOutput::Type::kFloat, longitude, "degrees_east");
+  const int latitudes =
+      add_coordinate(file, "latitude", NetcdfOutput::Type::kFloat, latitude, "degrees_north");
+  const int times =
+      add_coordinate(file, "time", NetcdfOutput::Type::kInt, time, "hours since 1900-01-01 00:00:00.0");
   file.add_text(times, "calendar", "gregorian");
   std::vector<int> variables;
   for (std::size_t i = 0; i < fields.size(); ++i) {
     variables.push_back(add_field(file, kVariables[i], {time, latitude, longitude}, fields[i]));
   }
-  file.add_text(NC_GLOBAL, "Conventions", "CF-1.6");
-  file.add_text(NC_GLOBAL, "title", "Rossby-Haurwitz waves in the shape of ERA5; not observations");
-  file.add_text(NC_GLOBAL, "history", concat("jigsaw-train sample-data, seed ", seed));
+  file.add_text(NetcdfOutput::kFile, "Conventions", "CF-1.6");
+  file.add_text(NetcdfOutput::kFile, "title", "Rossby-Haurwitz waves in the shape of ERA5; not observations");
+  file.add_text(NetcdfOutput::kFile, "history", concat("jigsaw-train sample-data, seed ", seed));
   file.end_definitions();
   file.write(longitudes, month.longitudes);
   file.write(latitudes, month.latitudes);

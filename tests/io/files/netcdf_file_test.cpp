@@ -4,8 +4,11 @@
 #include <random>
 
 #include "base/error.h"
+#include "base/text.h"
+#include "files/hdf5_file.h"
 #include "io/fixtures.h"
 #include "samples/file_set.h"
+#include "support/temporary_folder.h"
 
 namespace jigsaw {
 namespace {
@@ -117,6 +120,28 @@ TEST(NetcdfFile, DamagedHeadersAreDataErrors) {
   EXPECT_GT(refused, 200);
   EXPECT_THROW(use(damaged.write(std::string(1000, 'x')), {"t2m", {}}), DataError);
   EXPECT_THROW(use(damaged.write("CDF\x01" + std::string(1000, '\xff')), {"t2m", {}}), DataError);
+}
+
+TEST(VariableFile, IsOpenedByItsContentNotItsName) {
+  const testing::TemporaryFolder folder;
+  const auto in = [&](const std::string& name) { return concat(folder.path(), "/", name); };
+  const auto copy = [&](const std::string& from, const std::string& to) {
+    std::filesystem::copy_file(fixture(from), in(to));
+    return in(to);
+  };
+  const std::string classic = copy("packed.nc", "classic.h5"), hdf5 = copy("images/volume.h5", "volume.nc");
+  for (const Dimensions dimensions : {Dimensions::kByNumber, Dimensions::kByName}) {
+    EXPECT_NE(dynamic_cast<NetcdfFile*>(open_variables(classic, dimensions).get()), nullptr);
+  }
+  EXPECT_NE(dynamic_cast<Hdf5File*>(open_variables(hdf5, Dimensions::kByNumber).get()), nullptr);
+  // NetCDF-4 is HDF5 whose dimensions have names.
+  EXPECT_NE(dynamic_cast<NetcdfFile*>(open_variables(hdf5, Dimensions::kByName).get()), nullptr);
+  std::ofstream(in("text.nc")) << "latitude,longitude\n";
+  EXPECT_EQ(message_of<DataError>([&] { open_variables(in("text.nc"), Dimensions::kByName); }),
+            concat("cannot read ", in("text.nc"), ": it is no NetCDF file"));
+  EXPECT_EQ(message_of<DataError>([&] { open_variables(in("text.nc"), Dimensions::kByNumber); }),
+            concat("cannot read ", in("text.nc"), ": it is no HDF5 or NetCDF file"));
+  EXPECT_THROW(open_variables(in("nowhere.nc"), Dimensions::kByName), DataError);
 }
 
 }  // namespace

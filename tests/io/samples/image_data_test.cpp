@@ -107,13 +107,13 @@ TEST(Hdf5File, ReadsDataSetsOfGroupsInPhysicalUnits) {
 }
 
 TEST(Hdf5File, DamagedFilesAreDataErrors) {
-  EXPECT_THROW(open_variables(image_file("nowhere.h5")), DataError);
+  EXPECT_THROW(open_variables(image_file("nowhere.h5"), Dimensions::kByNumber), DataError);
   std::ifstream in(image_file("volume.h5"), std::ios::binary);
   const std::string whole{std::istreambuf_iterator<char>(in), {}};
   const std::string path = testing::TempDir() + "jigsaw_truncated.h5";
   for (const std::size_t size : {9UL, 100UL, whole.size() / 2}) {
     std::ofstream(path, std::ios::binary | std::ios::trunc) << whole.substr(0, size);
-    EXPECT_THROW(open_variables(path), DataError) << size;
+    EXPECT_THROW(open_variables(path, Dimensions::kByNumber), DataError) << size;
   }
   std::filesystem::remove(path);
 }

@@ -1,0 +1,100 @@
+#include "files/netcdf_output.h"
+
+#include <netcdf.h>
+
+#include <utility>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "files/io_lock.h"
+
+namespace jigsaw {
+
+namespace {
+
+nc_type netcdf_type(NetcdfOutput::Type type) {
+  switch (type) {
+    case NetcdfOutput::Type::kFloat:
+      return NC_FLOAT;
+    case NetcdfOutput::Type::kInt:
+      return NC_INT;
+    case NetcdfOutput::Type::kShort:
+      return NC_SHORT;
+  }
+  fail("unknown type of a variable");
+}
+
+}  // namespace
+
+const int NetcdfOutput::kFile = NC_GLOBAL;
+
+NetcdfOutput::NetcdfOutput(std::string path) : path_(std::move(path)) {
+  const auto lock = lock_io();
+  check(nc_create(path_.c_str(), NC_CLOBBER | NC_64BIT_OFFSET, &file_));
+}
+
+NetcdfOutput::~NetcdfOutput() {
+  const auto lock = lock_io();
+  if (file_ >= 0) nc_close(file_);
+}
+
+int NetcdfOutput::add_dimension(const char* name, std::size_t extent) {
+  const auto lock = lock_io();
+  int dimension = 0;
+  check(nc_def_dim(file_, name, extent, &dimension));
+  return dimension;
+}
+
+int NetcdfOutput::add_variable(const char* name, Type type, const std::vector<int>& dimensions) {
+  const auto lock = lock_io();
+  int variable = 0;
+  check(nc_def_var(file_, name, netcdf_type(type), static_cast<int>(dimensions.size()), dimensions.data(),
+                   &variable));
+  return variable;
+}
+
+void NetcdfOutput::add_text(int variable, const char* name, const std::string& value) {
+  const auto lock = lock_io();
+  check(nc_put_att_text(file_, variable, name, value.size(), value.c_str()));
+}
+
+void NetcdfOutput::add_number(int variable, const char* name, double value) {
+  const auto lock = lock_io();
+  check(nc_put_att_double(file_, variable, name, NC_DOUBLE, 1, &value));
+}
+
+void NetcdfOutput::add_number(int variable, const char* name, std::int16_t value) {
+  const auto lock = lock_io();
+  check(nc_put_att_short(file_, variable, name, NC_SHORT, 1, &value));
+}
+
+void NetcdfOutput::end_definitions() {
+  const auto lock = lock_io();
+  check(nc_enddef(file_));
+}
+
+void NetcdfOutput::write(int variable, const std::vector<float>& values) {
+  const auto lock = lock_io();
+  check(nc_put_var_float(file_, variable, values.data()));
+}
+
+void NetcdfOutput::write(int variable, const std::vector<int>& values) {
+  const auto lock = lock_io();
+  check(nc_put_var_int(file_, variable, values.data()));
+}
+
+void NetcdfOutput::write(int variable, const std::vector<std::int16_t>& values) {
+  const auto lock = lock_io();
+  check(nc_put_var_short(file_, variable, values.data()));
+}
+
+void NetcdfOutput::close() {
+  const auto lock = lock_io();
+  check(nc_close(std::exchange(file_, -1)));
+}
+
+void NetcdfOutput::check(int status) const {
+  if (status != NC_NOERR) throw DataError(concat(path_, " cannot be written: ", nc_strerror(status)));
+}
+
+}  // namespace jigsaw
