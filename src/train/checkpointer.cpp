@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <utility>
 
 #include "base/text.h"
 #include "comm/agreement.h"
@@ -79,14 +80,16 @@ void Checkpointer::find_best() {
 
 bool Checkpointer::is_due(std::int64_t step, bool last, const std::optional<CheckpointScore>& score) const {
   if (options_.every == 0) return false;
-  return last || step % options_.every == 0 ||
-         (score && (!best_ || better(score->value, *best_, retention_)));
+  return last || step % options_.every == 0 || (score && improves(score->value));
+}
+
+bool Checkpointer::improves(double score) const {
+  return (!best_ || better(score, *best_, retention_)) && (!saving_ || better(score, *saving_, retention_));
 }
 
 void Checkpointer::save(CheckpointManifest manifest, const std::vector<CheckpointPiece>& pieces) {
   finish();
-  if (manifest.score && (!best_ || better(manifest.score->value, *best_, retention_)))
-    best_ = manifest.score->value;
+  if (manifest.score && improves(manifest.score->value)) saving_ = manifest.score->value;
   tell(writer_.start(manifest, pieces));
 }
 
@@ -99,6 +102,8 @@ void Checkpointer::finish_last() {
 
 void Checkpointer::tell(const std::optional<SaveOutcome>& outcome) {
   if (!outcome) return;
+  const std::optional<double> score = std::exchange(saving_, std::nullopt);
+  if (outcome->saved() && score) best_ = score;
   if (!outcome->saved()) return tell_failure(*outcome);
   failures_in_row_ = 0;
   longest_seconds_ = std::max(longest_seconds_, outcome->seconds);

@@ -42,6 +42,7 @@ class Checkpointer {
   void tell(const std::optional<SaveOutcome>& outcome);
   void tell_failure(const SaveOutcome& outcome);
   void find_best();
+  bool improves(double score) const;
 
   CheckpointOptions options_;
   Retention retention_;
@@ -49,7 +50,8 @@ class Checkpointer {
   Communicator& world_;
   Log& log_;
   CheckpointWriter writer_;
-  std::optional<double> best_;
+  std::optional<double> best_;    ///< of those that stand
+  std::optional<double> saving_;  ///< of the save under way
   int failures_in_row_ = 0;
   std::string failure_;  ///< of the last that failed
   double longest_seconds_ = 0;

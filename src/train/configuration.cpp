@@ -1,5 +1,7 @@
 #include "train/configuration.h"
 
+#include <algorithm>
+
 #include "base/error.h"
 #include "base/text.h"
 
@@ -90,6 +92,13 @@ void declare(Keys<TrainOptions>& keys) {
     if (!o.rollout_weights.empty() && static_cast<int>(o.rollout_weights.size()) != o.rollout.max) {
       at.error("rollout_weights", concat("must have one entry per rollout step, ", o.rollout.max));
     }
+    const auto shortest =
+        o.rollout_weights.begin() + std::min<std::ptrdiff_t>(o.rollout.min, std::ssize(o.rollout_weights));
+    if (!o.rollout_weights.empty() &&
+        std::all_of(o.rollout_weights.begin(), shortest, [](double w) { return w == 0; })) {
+      at.error("rollout_weights", concat("must hold a number above 0 among the first ", o.rollout.min,
+                                         ", for a step may run no more leads"));
+    }
   });
 }
 
@@ -129,6 +138,10 @@ void declare(Keys<CheckpointOptions>& keys) {
           "best_is", &O::best_is,
           {{"lowest", BestIs::kLowest, "Less is better."}, {"highest", BestIs::kHighest, "More is better."}})
       .doc("Which value of checkpoint.best is best.");
+  keys.check([](const O& o, const Place& at) {
+    if (!o.best.empty() && o.every == 0)
+      at.error("best", "needs checkpoint.every above 0, without which none is written");
+  });
 }
 
 void declare(Keys<InitOptions>& keys) {

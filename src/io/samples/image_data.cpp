@@ -232,8 +232,10 @@ void ImageData::compute_statistics(Communicator& communicator) {
   for (const Channel& channel : channels) {
     if (statistics_.fields.contains(channel.name)) continue;
     const auto merge = [](RunningMoments& total, const RunningMoments& slice) { total.merge(slice); };
-    const RunningMoments total = over_slices(channel.field, train_, communicator, RunningMoments::of, RunningMoments{}, merge);
-    statistics_.fields[channel.name] = {files_->units(channel.field), total.mean, total.deviation(), 0};
+    const RunningMoments total =
+        over_slices(channel.field, train_, communicator, RunningMoments::of, RunningMoments{}, merge);
+    statistics_.fields[channel.name] = {files_->units(channel.field), total.mean_of_any(), total.deviation(),
+                                        0};
   }
 }
 
@@ -244,6 +246,9 @@ void ImageData::check_statistics() const {
     if (!found.units.empty() && !units.empty() && found.units != units) {
       throw DataError(concat("the statistics of ", channel.name, " are in \"", found.units,
                              "\", the files in \"", units, "\""));
+    }
+    if (!std::isfinite(found.mean)) {
+      throw DataError(concat(channel.name, " is missing everywhere in data.train; leave it out"));
     }
     if (!(found.deviation > 1e-10 * std::abs(found.mean))) {
       throw DataError(

@@ -1,6 +1,7 @@
 #include "samples/moments.h"
 
 #include <cmath>
+#include <limits>
 
 namespace jigsaw {
 
@@ -27,6 +28,10 @@ void RunningMoments::merge(const RunningMoments& other) {
   mean += shift * (other.count / total);
   squares += other.squares + shift * shift * (count * other.count / total);
   count = total;
+}
+
+double RunningMoments::mean_of_any() const {
+  return count > 0 ? mean : std::numeric_limits<double>::quiet_NaN();
 }
 
 double RunningMoments::deviation() const {

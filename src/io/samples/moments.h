@@ -14,6 +14,8 @@ struct RunningMoments {
   void merge(const RunningMoments& other);
   /// Of the whole population; 0 without values.
   double deviation() const;
+  /// NaN without values.
+  double mean_of_any() const;
 };
 
 }  // namespace jigsaw

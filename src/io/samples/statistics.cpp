@@ -68,7 +68,7 @@ void merge(StateMoments& total, const StateMoments& each) {
 }
 
 FieldStatistics summarise(const std::string& units, const StateMoments& total) {
-  return {units, total.state.mean, total.state.deviation(), total.increment.deviation()};
+  return {units, total.state.mean_of_any(), total.state.deviation(), total.increment.deviation()};
 }
 
 FieldStatistics state_statistics(FileSet& files, const Field& field, bool increments,
@@ -190,7 +190,7 @@ void check_statistics(const Statistics& statistics, const Channels& channels, co
                              "\", the files in \"", units, "\""));
     }
     if (!std::isfinite(found.mean) || !std::isfinite(found.deviation)) {
-      throw DataError(concat(channel.name, " has no valid value in data.train; leave it out"));
+      throw DataError(concat(channel.name, " is missing everywhere in data.train; leave it out"));
     }
     // Rounding gives a constant field a deviation, too.
     if (!(found.deviation > 1e-10 * std::abs(found.mean))) {

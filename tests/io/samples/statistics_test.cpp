@@ -4,9 +4,11 @@
 
 #include "base/error.h"
 #include "comm/thread/run_ranks.h"
+#include "files/netcdf_output.h"
 #include "io/fixtures.h"
 #include "samples/dataset.h"
 #include "samples/moments.h"
+#include "support/temporary_folder.h"
 
 namespace jigsaw {
 namespace {
@@ -88,6 +90,38 @@ TEST(Statistics, MustFitTheData) {
     EXPECT_NE(refused(changed, 6).find("degC"), std::string::npos);
     changed.fields.erase("t_850");
     EXPECT_NE(refused(changed, 6).find("t_850"), std::string::npos);
+  });
+}
+
+TEST(Statistics, AVariableThatIsMissingEverywhereIsSaidToBe) {
+  const testing::TemporaryFolder folder;
+  using Type = NetcdfOutput::Type;
+  NetcdfOutput file(folder.path() + "/missing.nc");
+  const int times = file.add_dimension("time", 4), rows = file.add_dimension("latitude", 3),
+            columns = file.add_dimension("longitude", 5);
+  const int time = file.add_variable("time", Type::kInt, {times}),
+            latitude = file.add_variable("latitude", Type::kFloat, {rows}),
+            longitude = file.add_variable("longitude", Type::kFloat, {columns}),
+            field = file.add_variable("sst", Type::kShort, {times, rows, columns});
+  file.add_text(time, "units", "hours since 2020-02-27");
+  file.add_text(latitude, "units", "degrees_north");
+  file.add_text(longitude, "units", "degrees_east");
+  file.add_number(field, "_FillValue", std::int16_t{-1});
+  file.end_definitions();
+  file.write(time, std::vector<int>{0, 6, 12, 18});
+  file.write(latitude, std::vector<float>{50, 49, 48});
+  file.write(longitude, std::vector<float>{0, 1, 2, 3, 4});
+  file.write(field, std::vector<std::int16_t>(4 * 3 * 5, -1));
+  file.close();
+  DataOptions options;
+  options.files = {"missing.nc"};
+  options.variables = {{"sst", {}}};
+  options.train = {period("2020-02-27", "2020-02-27")};
+  run_ranks(2, [&](Communicator& communicator) {
+    EXPECT_NE(message_of<Error>([&] {
+                const Dataset data(options, folder.path(), 1, communicator);
+              }).find("sst is missing everywhere in data.train"),
+              std::string::npos);
   });
 }
 

@@ -1,0 +1,55 @@
+// Which checkpoints a run keeps as its best.
+#include "train/checkpointer.h"
+
+#include <gtest/gtest.h>
+
+#include "comm/self/self.h"
+#include "support/small_disk.h"
+#include "support/temporary_folder.h"
+
+namespace jigsaw {
+namespace {
+
+class CheckpointerTest : public ::testing::Test {
+ protected:
+  CheckpointerTest() {
+    CheckpointOptions options;
+    options.every = 1000;
+    options.best = "loss";
+    checkpointer_ = std::make_unique<Checkpointer>(options, folder_.path() + "/checkpoints", *self_, log_);
+    checkpointer_->begin(nullptr);
+    weights_ = Array(context_, {1000}, DType::kFloat32, Purpose::kParameters);
+    for (float& weight : weights_.span<float>()) weight = 1.0F;
+  }
+  static CheckpointScore loss(double value) { return {"loss", value}; }
+  void save(std::int64_t step, double value) {
+    checkpointer_->save({step, {}, {}, loss(value)},
+                        {{"parameters/w", {1000}, Box::whole({1000}), weights_}});
+    checkpointer_->finish();
+  }
+
+  testing::TemporaryFolder folder_;
+  Context context_ = Context::make_host(Backend::kReference, 1);
+  std::unique_ptr<Communicator> self_ = make_self_communicator(context_);
+  Log log_{false};
+  std::unique_ptr<Checkpointer> checkpointer_;
+  Array weights_;
+};
+
+TEST_F(CheckpointerTest, ASaveThatFailedDoesNotCountAsTheBest) {
+  EXPECT_TRUE(checkpointer_->is_due(1, false, loss(0.5)));
+  save(1, 0.5);
+  EXPECT_FALSE(checkpointer_->is_due(2, false, loss(0.6)));
+  EXPECT_TRUE(checkpointer_->is_due(2, false, loss(0.3)));
+  {
+    const testing::SmallDisk disk(2000);
+    save(2, 0.3);
+  }
+  EXPECT_TRUE(checkpointer_->is_due(3, false, loss(0.4)));
+  EXPECT_FALSE(checkpointer_->is_due(3, false, loss(0.5)));
+  save(3, 0.4);
+  EXPECT_FALSE(checkpointer_->is_due(4, false, loss(0.45)));
+}
+
+}  // namespace
+}  // namespace jigsaw
