@@ -218,6 +218,19 @@ TEST_F(ResumeTest, AChangedKeyThatDecidesTheResultIsRefused) {
   EXPECT_EQ(run(1, arguments("changed") + "--set optimizer.weight_decay=0.5 --allow-change").exit_code, 0);
 }
 
+TEST_F(ResumeTest, KeysThatMayChangeNeedNoPermission) {
+  ASSERT_EQ(run(1, arguments("tuned") + "--set train.steps=10").exit_code, 0);
+  const Json valid = config_["data"]["valid"];
+  config_["data"]["valid"] = {valid[0], valid[0]};
+  write();
+  const Outcome tuned = run(2, arguments("tuned") +
+                                   "--set train.steps=12 --set optimizer.learning_rate=0.0125 "
+                                   "--set optimizer.clip_norm=2 --set schedule.type=constant");
+  EXPECT_EQ(tuned.exit_code, 0) << tuned.err;
+  EXPECT_NE(tuned.out.find("resumed from"), std::string::npos);
+  EXPECT_EQ(metrics(folder_ / "tuned", "train").back()["learning_rate"], 0.0125);
+}
+
 TEST_F(ResumeTest, AnAverageMayBeginLater) {
   ASSERT_EQ(run(1, arguments("a") + "--set train.steps=10 --set optimizer.ema_decay=0").exit_code, 0);
   EXPECT_EQ(run(1, arguments("a") + "--set train.steps=12 --allow-change").exit_code, 0);

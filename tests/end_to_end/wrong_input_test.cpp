@@ -42,6 +42,9 @@ const WrongInput kCases[] = {
      "model.patch_kernel [2, 9] must cover the patch [3, 7] along each axis; [3, 9] would"},
     {"forcings_that_do_not_tell_the_time",
      "--set model.time_embedding=true --set 'data.forcings=[\"latitude\"]'", 2, "model.time_embedding needs"},
+    {"best_without_checkpoints", "--set checkpoint.best=loss --set checkpoint.every=0", 2, "checkpoint.best"},
+    {"fp64_on_cuda", "--set device=cuda --set train.precision=fp64", 2, "device must be"},
+    {"key_of_another_optimizer", "--set optimizer.momentum=0.5", 2, "unknown key optimizer.momentum"},
     {"unknown_option", "--confg x", 2, "--confg"},
 };
 

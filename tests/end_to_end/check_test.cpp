@@ -1,0 +1,72 @@
+// jigsaw-train check: what would stop a run stops it, and nothing is written.
+#include <gtest/gtest.h>
+
+#include "end_to_end/command.h"
+
+namespace jigsaw::e2e {
+namespace {
+
+namespace fs = std::filesystem;
+
+class CheckTest : public ::testing::Test {
+ protected:
+  CheckTest() {
+    Json config = small_config(folder_);
+    config["output"] = folder_ / "run";
+    folder_.write("config.json", config.dump());
+  }
+  std::string arguments() const { return "check --config " + (folder_ / "config.json") + " "; }
+  static void expect_one_error(const Outcome& outcome, int code, const std::string& says) {
+    EXPECT_EQ(outcome.exit_code, code) << outcome.err;
+    ASSERT_EQ(outcome.errors().size(), 1U) << outcome.err;
+    EXPECT_NE(outcome.errors()[0].find(says), std::string::npos) << outcome.err;
+  }
+
+  TemporaryFolder folder_;
+};
+
+TEST_F(CheckTest, OpensAllThatARunNeedsAndEnds) {
+  for (const int ranks : {1, 2}) {
+    const Outcome outcome = run(ranks, arguments());
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+    EXPECT_NE(outcome.out.find("checked: a run would begin"), std::string::npos) << outcome.out;
+    EXPECT_NE(outcome.out.find("samples of training"), std::string::npos) << outcome.out;
+  }
+  EXPECT_FALSE(fs::exists(folder_ / "run"));
+}
+
+TEST_F(CheckTest, PlansForRanksThatAreNotThere) {
+  const Outcome outcome =
+      run(1, arguments() + "--ranks 8 --set 'mesh={\"data\":2,\"domain\":[2,1],\"tensor\":2}'");
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_NE(outcome.out.find(R"("data":2,"domain":[2,1],"tensor":2)"), std::string::npos) << outcome.out;
+  expect_one_error(run(1, arguments() + "--ranks 6 --set 'mesh={\"data\":4}'"), 2, "mesh");
+  expect_one_error(run(2, arguments() + "--ranks 8"), 2, "--ranks");
+}
+
+TEST_F(CheckTest, SaysWhatWouldStopARun) {
+  expect_one_error(run(2, arguments() + "--set 'data.files=[\"nowhere.nc\"]'"), 3, "nowhere.nc");
+  expect_one_error(run(1, arguments() + "--set checkpoint.best=t3m.rmse"), 2, "checkpoint.best");
+  expect_one_error(run(1, arguments() + "--ranks 4 --set 'optimizer.groups=[{\"match\":\"decodr.*\"}]'"), 2,
+                   "optimizer.groups[0].match");
+}
+
+TEST_F(CheckTest, AGroupTrainsAlthoughTheLearningRateIs0) {
+  const std::string arguments =
+      "--config " + (folder_ / "config.json") +
+      " --set optimizer.learning_rate=0 --set train.steps=4 --set validation.every=4 "
+      "--set optimizer.ema_decay=0 --set optimizer.weight_decay=0 --set output=";
+  const Outcome still = run(1, arguments + (folder_ / "still")),
+                trained = run(
+                    1, arguments + (folder_ / "group") +
+                           " --set 'optimizer.groups=[{\"match\":\"encoder.*\",\"learning_rate\":0.01}]'");
+  ASSERT_EQ(still.exit_code, 0) << still.err;
+  ASSERT_EQ(trained.exit_code, 0) << trained.err;
+  const auto loss = [&](const std::string& name) {
+    return series(metrics(folder_ / name, "valid"), "loss").back();
+  };
+  EXPECT_LT(loss("group"), loss("still"));
+}
+
+}  // namespace
+}  // namespace jigsaw::e2e
