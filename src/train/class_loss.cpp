@@ -87,8 +87,8 @@ Layout ClassLoss::target_layout(const Mesh& mesh, const Layout& prediction) cons
   return layout;
 }
 
-double ClassLoss::backward(const Rank& rank, const Variable& prediction, const Array& target,
-                           double scale) const {
+WeightedMean ClassLoss::backward(const Rank& rank, const Variable& prediction, const Array& target,
+                                 double scale) const {
   const ShardedTensor x = prediction.value();
   const ShardedTensor logits = redistribute(rank, x, logits_layout(rank.mesh, x.layout));
   const SampleClassSums own = sums_of_pieces(rank, logits, target);
@@ -99,10 +99,10 @@ double ClassLoss::backward(const Rank& rank, const Variable& prediction, const A
   Array gradient = logits.piece;
   if (!box.empty()) {
     gradient = class_gradient(rank.context, logits.piece, target, point_weights(rank, box, row_weights_),
-                              factors(rank, own, scale, all[1]));
+                              factors(rank, own, scale));
   }
   prediction.slot()->add(rank, {gradient, logits.layout});
-  return WeightedMean{all[0], all[1]}.value();
+  return {all[0], all[1]};
 }
 
 SampleClassSums ClassLoss::sums(const Rank& rank, const ShardedTensor& prediction,
@@ -153,11 +153,10 @@ WeightedMean ClassLoss::mean(const SampleClassSums& sums) const {
   return loss;
 }
 
-Array ClassLoss::factors(const Rank& rank, const SampleClassSums& sums, double scale, double samples) const {
+Array ClassLoss::factors(const Rank& rank, const SampleClassSums& sums, double scale) const {
   const double total = std::accumulate(class_weights_.begin(), class_weights_.end(), 0.0);
   const std::int64_t each = sums.samples * sums.classes;
   std::vector<double> result(static_cast<std::size_t>(3 * each), 0.0);
-  const double share = scale / std::max(1.0, samples);
   for (std::int64_t i = 0; i < each; ++i) {
     const std::int64_t b = i / sums.classes, k = i % sums.classes;
     const double labelled = labelled_weight(sums, b), weight = class_weights_[static_cast<std::size_t>(k)];
@@ -166,10 +165,10 @@ Array ClassLoss::factors(const Rank& rank, const SampleClassSums& sums, double s
     const double both =
         sums.of(ClassSums::kPredicted, b, k) + sums.of(ClassSums::kLabelled, b, k) + smoothing_;
     double* const to = result.data() + i;
-    if (cross_entropy_) to[0] = share * weight / labelled;
+    if (cross_entropy_) to[0] = scale * weight / labelled;
     if (dice_) {
-      to[each] = -2 * share * weight / (total * both);
-      to[2 * each] = share * weight * overlap / (total * both * both);
+      to[each] = -2 * scale * weight / (total * both);
+      to[2 * each] = scale * weight * overlap / (total * both * both);
     }
   }
   return constant(rank.context, {3, sums.samples, sums.classes}, DType::kFloat64, result);

@@ -35,8 +35,9 @@ class ClassLoss : public Loss {
   ClassLoss(const LossOptions& options, std::int64_t classes, const std::vector<double>& row_weights);
 
   Layout target_layout(const Mesh& mesh, const Layout& prediction) const override;
-  double backward(const Rank& rank, const Variable& prediction, const Array& target,
-                  double scale) const override;
+  WeightedMean backward(const Rank& rank, const Variable& prediction, const Array& target,
+                        double scale) const override;
+  double full_weight(std::int64_t samples) const override { return static_cast<double>(samples); }
 
   /// Collective. @param target  this rank's labels in target_layout(); NaN where none counts.
   SampleClassSums sums(const Rank& rank, const ShardedTensor& prediction, const Array& target) const;
@@ -46,9 +47,8 @@ class ClassLoss : public Loss {
  private:
   Layout logits_layout(const Mesh& mesh, const Layout& prediction) const;
   SampleClassSums sums_of_pieces(const Rank& rank, const ShardedTensor& logits, const Array& target) const;
-  /// d(scale · loss)/d(surprise, intersection, predicted), [3, samples, classes], where `samples` of
-  /// the batch count.
-  Array factors(const Rank& rank, const SampleClassSums& sums, double scale, double samples) const;
+  /// d(scale · sum)/d(surprise, intersection, predicted), [3, samples, classes].
+  Array factors(const Rank& rank, const SampleClassSums& sums, double scale) const;
   double labelled_weight(const SampleClassSums& sums, std::int64_t sample) const;
 
   bool cross_entropy_, dice_;

@@ -1,6 +1,7 @@
 #include "train/loss.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "array/transfer.h"
 #include "base/error.h"
@@ -89,6 +90,8 @@ FieldLoss::FieldLoss(const LossOptions& options, const std::vector<double>& row_
                                did_you_mean(name, variables), "; they are ", join(variables, ", ")));
     }
   }
+  if (!(full_weight(1) > 0))
+    throw ConfigError("loss.variable_weights must leave a target variable a weight above 0");
 }
 
 SampleGroup::SampleGroup(const Mesh& mesh, const Layout& layout, const Box& box)
@@ -128,13 +131,17 @@ Layout FieldLoss::target_layout(const Mesh&, const Layout& prediction) const {
   return prediction;
 }
 
-double FieldLoss::backward(const Rank& rank, const Variable& prediction, const Array& target,
-                           double scale) const {
+WeightedMean FieldLoss::backward(const Rank& rank, const Variable& prediction, const Array& target,
+                                 double scale) const {
   const ShardedTensor x = prediction.value();
   const SampleSums own = sums(rank, measure_, x.piece, target, x.layout);
-  const WeightedMean global = global_mean(rank, own);
-  prediction.slot()->add(rank, {gradient(rank, own, global, scale, x.piece, target, x.layout), x.layout});
-  return global.value();
+  const WeightedMean of_sum{0, 1};
+  prediction.slot()->add(rank, {gradient(rank, own, of_sum, scale, x.piece, target, x.layout), x.layout});
+  return global_mean(rank, own);
+}
+
+double FieldLoss::full_weight(std::int64_t samples) const {
+  return static_cast<double>(samples) * std::accumulate(weights_.begin(), weights_.end(), 0.0);
 }
 
 SampleSums FieldLoss::sums(const Rank& rank, const ErrorMeasure& measure, const Array& prediction,
@@ -197,7 +204,8 @@ Array FieldLoss::gradient(const Rank& rank, const SampleSums& sums, const Weight
       const std::int64_t variable = first_channel + c;
       const double denominator = sums.denominator[sums.index(b, variable)];
       factor.push_back(global.weight > 0 && denominator > 0
-                           ? scale * weights_[static_cast<std::size_t>(variable)] / (global.weight * denominator)
+                           ? scale * weights_[static_cast<std::size_t>(variable)] /
+                                 (global.weight * denominator)
                            : 0.0);
     }
   }

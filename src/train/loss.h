@@ -29,18 +29,30 @@ struct LossOptions {
 };
 void declare(Keys<LossOptions>& keys);
 
-/// What training minimises: a function of a prediction and a target that is the same on every mesh.
+/// Numerator and denominator of a mean.
+struct WeightedMean {
+  double sum = 0, weight = 0;
+  /// NaN where nothing has weight.
+  double value() const { return sum / weight; }
+};
+
+/// What training minimises: a function of a prediction and a target that is the same on every mesh. It is a
+/// weighted mean over what has a valid point, of all samples, leads and parts of a batch together: who adds
+/// up its sums divides by the weight of all.
 class Loss {
  public:
   virtual ~Loss() = default;
 
   /// Where targets lie for predictions in this layout: [B, space…, channels of the target].
   virtual Layout target_layout(const Mesh& mesh, const Layout& prediction) const = 0;
-  /// The loss; d(scale · loss)/d prediction is added to the prediction's slot. Collective over the mesh.
+  /// The sum and weight of these samples; d(scale · sum)/d prediction is added to the prediction's slot.
+  /// Collective over the mesh, and equal on every rank.
   ///
   /// @param target  this rank's piece in target_layout().
-  virtual double backward(const Rank& rank, const Variable& prediction, const Array& target,
-                          double scale) const = 0;
+  virtual WeightedMean backward(const Rank& rank, const Variable& prediction, const Array& target,
+                                double scale) const = 0;
+  /// The weight of so many samples of which no point is missing.
+  virtual double full_weight(std::int64_t samples) const = 0;
 };
 
 /// Weights of the points of a box of [B, space…, C], f64 [points]: those of its rows, `row_weights` by global
@@ -84,12 +96,6 @@ struct SampleSums {
   }
 };
 
-/// Numerator and denominator of a mean.
-struct WeightedMean {
-  double sum = 0, weight = 0;
-  double value() const { return weight > 0 ? sum / weight : 0.0; }
-};
-
 /// Distance between prediction and target: per sample and variable the weighted mean over valid points,
 /// numerator and denominator each summed over all ranks that hold a part of it; then the weighted mean over
 /// variables and samples. Never a mean of local means.
@@ -97,13 +103,14 @@ class FieldLoss : public Loss {
  public:
   /// @param row_weights  weight of each row of the grid (mean 1), used when area_weighted.
   /// @param variables    names of the target channels, for variable_weights.
-  /// @throws ConfigError when a weight names no variable, or the loss compares classes.
+  /// @throws ConfigError when a weight names no variable, all are 0, or the loss compares classes.
   FieldLoss(const LossOptions& options, const std::vector<double>& row_weights,
             std::vector<std::string> variables);
 
   Layout target_layout(const Mesh& mesh, const Layout& prediction) const override;
-  double backward(const Rank& rank, const Variable& prediction, const Array& target,
-                  double scale) const override;
+  WeightedMean backward(const Rank& rank, const Variable& prediction, const Array& target,
+                        double scale) const override;
+  double full_weight(std::int64_t samples) const final;
 
   const ErrorMeasure& norm() const { return measure_; }
   const std::vector<double>& variable_weights() const { return weights_; }

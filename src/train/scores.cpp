@@ -42,9 +42,11 @@ class ForecastScores : public Scores {
     append_means(all, sums_of(score_, ErrorNorm::kSigned, prediction.piece));
     append_means(all, sums_of(score_, ErrorNorm::kSquared, batch.baseline));
     sum_over(rank, losses.group.other_samples, all);
-    const auto samples = static_cast<double>(prediction.layout.global[0]);
-    sums.loss += WeightedMean{all[0], all[1]}.value() * samples;
-    sums.windows += samples;
+    if (all[1] > 0) {
+      const auto samples = static_cast<double>(prediction.layout.global[0]);
+      sums.loss += WeightedMean{all[0], all[1]}.value() * samples;
+      sums.windows += samples;
+    }
     const std::span<const double> means = std::span(all).subspan(2);
     const auto each = means.size() / 3;
     add_means(sums.squares, means.first(each));
@@ -64,8 +66,10 @@ class ForecastScores : public Scores {
                      persistence = std::sqrt(lead.persistence[c].value()) * scale;
         metrics[targets[c].name] = {{"rmse", rmse}, {"bias", bias}, {"persistence_rmse", persistence}};
         if (result.leads.size() > 1) continue;
-        result.lines.push_back(concat(targets[c].name, "  rmse ", rmse, "  bias ", bias, "  persistence ",
-                                      persistence, "  ratio ", rmse / persistence));
+        result.lines.push_back(std::isfinite(rmse)
+                                   ? concat(targets[c].name, "  rmse ", rmse, "  bias ", bias,
+                                            "  persistence ", persistence, "  ratio ", rmse / persistence)
+                                   : targets[c].name + "  has no valid point in data.valid");
       }
     }
     return result;

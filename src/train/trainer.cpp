@@ -90,8 +90,12 @@ void Trainer::resume() {
 
 /// Loss and norm are global, so that all ranks skip together.
 void Trainer::count_skipped(const StepResult& result, std::int64_t step) {
-  state_.count(step, !result.finite);
+  state_.count(step, !result.finite && !result.empty);
   if (result.finite) return;
+  if (result.empty) {
+    log_.warn(concat("step ", step, " is skipped: no target of its batch has a valid point"));
+    return;
+  }
   if (state_.skipped_in_row() > config_.train.max_skipped) {
     throw AgreedError(
         ExitCode::kNonFinite, 0,

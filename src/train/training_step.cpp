@@ -1,6 +1,7 @@
 #include "train/training_step.h"
 
 #include <cmath>
+#include <limits>
 
 #include "comm/agreement.h"
 #include "optim/registry.h"
@@ -14,7 +15,7 @@ TrainingStep::TrainingStep(OpenedRun& run, Optimizer& optimizer, std::int64_t st
       steps_(steps),
       schedule_(make_schedule(config_.schedule, optimizer.options().learning_rate)) {}
 
-double TrainingStep::run_part(std::int64_t step, std::int64_t part, const Batch& batch) {
+WeightedMean TrainingStep::run_part(std::int64_t step, std::int64_t part, const Batch& batch, double scale) {
   PlacedModel& placed = run_.placed();
   const std::int64_t samples = placed.samples();
   RandomState random{static_cast<std::uint64_t>(config_.seed),
@@ -22,13 +23,15 @@ double TrainingStep::run_part(std::int64_t step, std::int64_t part, const Batch&
   Tape tape(placed.rank(), placed.plans(), Tape::Mode::kRecord, placed.types().compute, random);
   tape.set_training(true);
   const auto leads = static_cast<int>(batch.targets.size());
-  double weights = 0, loss = 0;
+  double weights = 0;
   for (int r = 0; r < leads; ++r) weights += config_.train.lead_weight(r);
+  WeightedMean loss;
   placed.forecaster().run(tape, batch, samples, [&](int r, const Variable& prediction) {
     const Array& target = batch.targets[static_cast<std::size_t>(r)];
-    const double share =
-        config_.train.lead_weight(r) / weights / static_cast<double>(config_.train.accumulate);
-    loss += share * run_.loss().backward(placed.rank(), prediction, target, share);
+    const double share = config_.train.lead_weight(r) / weights;
+    const WeightedMean lead = run_.loss().backward(placed.rank(), prediction, target, share * scale);
+    loss.sum += share * lead.sum;
+    loss.weight += share * lead.weight;
   });
   if (part + 1 == config_.train.accumulate)
     tape.on_gradients([](ParameterBlock& block) { block.start_synchronise_gradients(); });
@@ -40,19 +43,28 @@ StepResult TrainingStep::run(std::int64_t step, Prefetch& parts) {
   StepResult result;
   optimizer_.zero_gradients();
   std::int64_t forwards = 0;
+  WeightedMean loss;
+  // Of the mean over the whole batch the weight is known at its end, for what has no valid point has none.
+  // Until then gradients are divided by what it would be if nothing were missing.
+  const double full = run_.loss().full_weight(config_.train.batch_size);
   const double waited = parts.seconds_waited();
   for (std::int64_t part = 0; part < config_.train.accumulate; ++part) {
     Batch batch;
     together(run_.world(), [&] { batch = parts.next(); });
-    result.loss += run_part(step, part, batch);
+    const WeightedMean of_part = run_part(step, part, batch, 1.0 / full);
+    loss.sum += of_part.sum;
+    loss.weight += of_part.weight;
     forwards += std::ssize(batch.targets);
   }
   result.data_wait = parts.seconds_waited() - waited;
-  result.norm = optimizer_.finish_gradients(1.0);
+  result.empty = !(loss.weight > 0);
+  result.loss = result.empty ? std::numeric_limits<double>::quiet_NaN() : loss.value();
+  const double scale = result.empty ? 0.0 : full / loss.weight;
+  result.norm = optimizer_.finish_gradients(scale);
   const double factor = schedule_->factor(step, steps_);
   result.rate = factor * optimizer_.options().learning_rate;
   result.finite = std::isfinite(result.loss) && std::isfinite(result.norm);
-  if (result.finite) optimizer_.step(factor, 1.0, result.norm, forwards);
+  if (result.finite) optimizer_.step(factor, scale, result.norm, forwards);
   return result;
 }
 

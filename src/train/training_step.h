@@ -7,12 +7,13 @@
 namespace jigsaw {
 
 struct StepResult {
-  double loss = 0;
+  double loss = 0;  ///< NaN when it is empty
   double norm = 0;  ///< of the gradient, before clipping
   double rate = 0;  ///< optimizer.learning_rate as scheduled
   double data_wait = 0;
   /// Whether loss and norm are finite; the step was skipped otherwise.
   bool finite = true;
+  bool empty = false;  ///< no target of the batch has a valid point
 };
 
 /// One step of training: forward and backward over the parts of a batch, then the update.
@@ -27,7 +28,7 @@ class TrainingStep {
   StepResult run(std::int64_t step, Prefetch& parts);
 
  private:
-  double run_part(std::int64_t step, std::int64_t part, const Batch& batch);
+  WeightedMean run_part(std::int64_t step, std::int64_t part, const Batch& batch, double scale);
 
   OpenedRun& run_;
   const Configuration& config_;

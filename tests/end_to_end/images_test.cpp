@@ -60,6 +60,26 @@ Json segment_config() {
   return config;
 }
 
+/// Classes of small crops of a volume, of which many hold nothing but points that do not count.
+Json sparse_config() {
+  Json config = denoise_config();
+  config["data"] = {{"task", "map"},
+                    {"files", {fixture("volume.h5")}},
+                    {"dims", {"depth", "height", "width"}},
+                    {"variables", {"scan/density"}},
+                    {"targets", {"labels"}},
+                    {"classes", 3},
+                    {"ignore_index", 1},
+                    {"crop", {2, 3, 2}},
+                    {"train", {{"depth", {1, 7}}}},
+                    {"valid", {{"depth", {8, 10}}}}};
+  config["model"]["patch"] = {1, 3, 2};
+  config["loss"] = {{"type", "cross_entropy"}};
+  config["train"] = {{"steps", 12}, {"batch_size", 8}, {"precision", "fp64"}};
+  config["validation"] = {{"every", 0}};
+  return config;
+}
+
 struct MeshCase {
   const char* json;
   int ranks;
@@ -238,6 +258,17 @@ TEST_F(Images, WrongInputIsOneSentenceAndTheDocumentedExitCode) {
     EXPECT_EQ(outcome.exit_code, wrong.exit_code) << wrong.arguments << "\n" << outcome.err;
     ASSERT_EQ(outcome.errors().size(), 1U) << wrong.arguments << "\n" << outcome.err;
     EXPECT_NE(outcome.errors()[0].find(wrong.says), std::string::npos) << outcome.err;
+  }
+}
+
+TEST_F(Images, PartsOfABatchAreOneMeanAlthoughSomeHaveNoLabel) {
+  const std::string whole = train(sparse_config(), "whole", 1, "");
+  const std::string parts = train(sparse_config(), "parts", 1, "--set train.accumulate=8");
+  for (const char* key : {"loss", "grad_norm"}) {
+    const auto expected = series(metrics(whole, "train"), key), found = series(metrics(parts, "train"), key);
+    ASSERT_EQ(found.size(), 12U);
+    for (std::size_t i = 0; i < found.size(); ++i)
+      EXPECT_NEAR(found[i] / expected[i], 1, 1e-9) << key << " of step " << i + 1;
   }
 }
 
