@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "array/host_view.h"
+
 namespace jigsaw {
 
 namespace {
@@ -16,9 +18,8 @@ double seconds_now() {
 Array noise(const Rank& rank, const Layout& layout) {
   Array array(rank.context, rank.box(layout).extent, DType::kFloat32, Purpose::kInput);
   const RandomStream random(1, RandomPurpose::kNoise, "benchmark");
-  for (std::int64_t i = 0; i < array.count(); ++i) {
-    array.data<float>()[i] = static_cast<float>(random.normal({}, static_cast<std::uint64_t>(i)));
-  }
+  const HostView<float> elements(array);
+  for (std::size_t i = 0; i < elements.size(); ++i) elements[i] = static_cast<float>(random.normal({}, i));
   return array;
 }
 

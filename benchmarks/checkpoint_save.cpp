@@ -1,3 +1,4 @@
+#include <numeric>
 // What a save costs: the time for which it holds up training, over the time of copying the same state in
 // memory; and how fast it writes, beside `dd conv=fsync` to the same folder. Both sides of each ratio are of
 // one run, in turns. Prints one JSON line.
@@ -13,6 +14,7 @@
 #include <string>
 #include <thread>
 
+#include "array/host_view.h"
 #include "base/text.h"
 #include "checkpoint/writer.h"
 #include "comm/self/self.h"
@@ -36,7 +38,8 @@ std::vector<CheckpointPiece> make_state(Context& context, int mebibytes) {
   const Shape shape{1 << 10, 4 << 10};
   for (int i = 0; i * 16 < mebibytes; ++i) {
     const Array array(context, shape, DType::kFloat32, Purpose::kParameters);
-    for (std::int64_t k = 0; k < array.count(); ++k) array.data<float>()[k] = static_cast<float>(i + k);
+    const HostView<float> elements(array);
+    std::iota(elements.begin(), elements.end(), static_cast<float>(i));
     pieces.push_back({concat("parameters/block.", i, ".weight"), shape, Box::whole(shape), array});
   }
   return pieces;
@@ -45,7 +48,7 @@ std::vector<CheckpointPiece> make_state(Context& context, int mebibytes) {
 double seconds_of_copy(const std::vector<CheckpointPiece>& pieces, const std::vector<Array>& buffers) {
   const double before = seconds_now();
   for (std::size_t i = 0; i < pieces.size(); ++i) {
-    std::memcpy(buffers[i].raw(), pieces[i].array.raw(), static_cast<std::size_t>(pieces[i].array.bytes()));
+    std::ranges::copy(HostView<const std::byte>(pieces[i].array), HostView<std::byte>(buffers[i]).begin());
   }
   return seconds_now() - before;
 }

@@ -13,6 +13,7 @@
 #include <thread>
 #include <vector>
 
+#include "array/host_view.h"
 #include "kernels/attention.h"
 #include "kernels/channel_statistics.h"
 #include "kernels/contraction.h"
@@ -108,9 +109,9 @@ class Bench {
 
   Array array(const Shape& shape, DType dtype = DType::kFloat32) {
     Array x(context_, shape, DType::kFloat32);
-    for (std::int64_t i = 0; i < x.count(); ++i) {
-      x.data<float>()[i] = static_cast<float>(i * 2654435761U % 1000) * 0.002F - 1.0F;
-    }
+    const HostView<float> elements(x);
+    for (std::size_t i = 0; i < elements.size(); ++i)
+      elements[i] = static_cast<float>(i * 2654435761U % 1000) * 0.002F - 1.0F;
     return cast(context_, x, dtype);
   }
 
@@ -331,7 +332,8 @@ void bench_memory(Bench& bench) {
   const Array gradient = bench.array({rows * c});
   bench.kernel("adamw",
                [&] { adamw(context, {.learning_rate = 1e-3, .weight_decay = 0.1}, p, gradient, m, v); });
-  bench.kernel("sum_of_squares", [&] { sum_of_squares(context, p); });
+  Array sum = filled(context, {1}, DType::kFloat64, 0.0);
+  bench.kernel("sum_of_squares", [&] { add_sum_of_squares(context, p, sum); });
 
   const Array field = bench.array({1, 180, 360, 69}),
               weight = filled(context, {180 * 360}, DType::kFloat64, 1.0);

@@ -12,6 +12,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "array/host_view.h"
 #include "autograd/operations.h"
 #include "comm/mpi/mpi_session.h"
 #include "kernels/flush_to_zero.h"
@@ -28,9 +29,8 @@ double seconds_now() {
 Array noise(const Rank& rank, const Layout& layout, const char* name) {
   Array array(rank.context, rank.box(layout).extent, DType::kFloat32);
   const RandomStream random(1, RandomPurpose::kNoise, name);
-  for (std::int64_t i = 0; i < array.count(); ++i) {
-    array.data<float>()[i] = static_cast<float>(random.normal({}, static_cast<std::uint64_t>(i)));
-  }
+  const HostView<float> elements(array);
+  for (std::size_t i = 0; i < elements.size(); ++i) elements[i] = static_cast<float>(random.normal({}, i));
   return array;
 }
 

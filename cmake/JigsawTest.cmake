@@ -1,7 +1,8 @@
-# jigsaw_test(NAME SOURCES ... ROOMS ... LABELS ... [LIBRARIES ...])
+# jigsaw_test(NAME SOURCES ... ROOMS ... LABELS ... [LIBRARIES ...] [ON_DEVICE])
 # One GoogleTest executable and one ctest entry. As root, with more ranks than cores, and in
 # containers Open MPI must be told so; since tests run beside each other, ranks and threads that wait
-# for others give way. The target gpu_tests builds what is labelled gpu.
+# for others give way. ON_DEVICE: one more entry NAME_on_device, label device, runs it on a simulated device
+# (tests/support/test_device.h). The target gpu_tests builds what is labelled gpu.
 #
 # Time limits are there to end what hangs, not to fail what is slow. Real data are hidden: every
 # test is the one that a stranger runs, but for those of jigsaw_real_data_test.
@@ -37,11 +38,11 @@ set(JIGSAW_TEST_ENVIRONMENT ${JIGSAW_MPI_ENVIRONMENT} OMPI_MCA_mpi_yield_when_id
 set(JIGSAW_NO_REAL_DATA "JIGSAW_REAL_DATA=${CMAKE_BINARY_DIR}/no_real_data")
 add_custom_target(gpu_tests)
 function(jigsaw_test name)
-  cmake_parse_arguments(TEST "" "" "SOURCES;ROOMS;LABELS;LIBRARIES" ${ARGN})
+  cmake_parse_arguments(TEST "ON_DEVICE" "" "SOURCES;ROOMS;LABELS;LIBRARIES" ${ARGN})
   add_executable(${name} ${TEST_SOURCES})
   list(TRANSFORM TEST_ROOMS PREPEND jigsaw_)
   jigsaw_compile_test(${name})
-  target_link_libraries(${name} PRIVATE ${TEST_ROOMS} ${TEST_LIBRARIES} GTest::gtest_main)
+  target_link_libraries(${name} PRIVATE ${TEST_ROOMS} ${TEST_LIBRARIES} jigsaw_test_device GTest::gtest_main)
   add_test(NAME ${name} COMMAND ${name})
   set_tests_properties(${name} PROPERTIES LABELS "${TEST_LABELS}" TIMEOUT ${JIGSAW_TEST_TIMEOUT}
     ENVIRONMENT "OMP_NUM_THREADS=2;${JIGSAW_TEST_ENVIRONMENT};${JIGSAW_NO_REAL_DATA}")
@@ -53,10 +54,14 @@ function(jigsaw_test name)
     if(TARGET jigsaw_cuda)
       # The same objects with the CUDA kernels.
       add_executable(${name}_beside $<TARGET_OBJECTS:${name}>)
-      target_link_libraries(${name}_beside PRIVATE jigsaw_cuda ${TEST_ROOMS} ${TEST_LIBRARIES} GTest::gtest_main)
+      target_link_libraries(${name}_beside PRIVATE jigsaw_cuda ${TEST_ROOMS} ${TEST_LIBRARIES} jigsaw_test_device GTest::gtest_main)
       add_dependencies(gpu_tests ${name}_beside)
       jigsaw_test_again(${name}_beside ${name}_beside LIKE ${name})
     endif()
+  endif()
+  if(TEST_ON_DEVICE)
+    jigsaw_test_again(${name}_on_device ${name} ENVIRONMENT JIGSAW_TEST_DEVICE=simulated)
+    set_property(TEST ${name}_on_device APPEND PROPERTY LABELS device)
   endif()
 endfunction()
 

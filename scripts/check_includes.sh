@@ -6,7 +6,8 @@
 #
 # A room names the rooms that it uses in DEPENDS of its jigsaw_room(...); they stand before it in
 # the foreach(room ...) of the root CMakeLists.txt. Its sources include "room/header.h" of
-# themselves and of the rooms so reached, and no header of ours written in any other way.
+# themselves and of the rooms so reached, and no header of ours written in any other way. The memory of
+# arrays (array/raw_memory.h) is for that room and for the backends, src/kernels/<backend>/.
 # shellcheck source=scripts/common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
@@ -54,6 +55,8 @@ check_tree() {
       if (from == "") report($2 ": no room of CMakeLists.txt holds this file")
       else if (!(to in known)) report($2 ": \"" $3 "\" is not written as \"room/header.h\"")
       else if (!((from, to) in sees)) report($2 ": \"" $3 "\" is not in a room below " from)
+      else if ($3 == "array/raw_memory.h" && from != "array" && $2 !~ /^src\/kernels\/[a-z_]+\//)
+        report($2 ": only backends of kernels touch the memory of arrays; use HostView, upload or download")
       else count++
     }
     END {
@@ -67,8 +70,10 @@ check_tree() {
 expect() {  # passes|fails FILE LINE
   local tree outcome=passes
   tree=$(mktemp -d)
-  mkdir -p "$tree"/src/{low,wing/side,high}
-  echo 'foreach(room low wing/side high)' > "$tree/CMakeLists.txt"
+  mkdir -p "$tree"/src/{array,kernels/cpu,low,wing/side,high}
+  echo 'foreach(room array kernels low wing/side high)' > "$tree/CMakeLists.txt"
+  echo 'jigsaw_room(array SOURCES a.cpp)' > "$tree/src/array/CMakeLists.txt"
+  echo 'jigsaw_room(kernels SOURCES a.cpp DEPENDS array)' > "$tree/src/kernels/CMakeLists.txt"
   echo 'jigsaw_room(low SOURCES a.cpp)' > "$tree/src/low/CMakeLists.txt"
   echo 'jigsaw_room(side SOURCES a.cpp DEPENDS low)' > "$tree/src/wing/side/CMakeLists.txt"
   printf 'jigsaw_room(high\n  SOURCES a.cpp  # why\n  DEPENDS low PUBLIC_LIBRARIES x::y)\n' > "$tree/src/high/CMakeLists.txt"
@@ -91,6 +96,8 @@ case "${1-}" in
     expect fails src/low/a.cpp '  #  include "high/a.h"'
     expect fails src/high/a.cpp '#include "../low/a.h"'
     expect fails src/high/a.cpp '#include "a.h"'
+    expect passes src/kernels/cpu/a.cpp '#include "array/raw_memory.h"'
+    expect fails src/kernels/a.cpp '#include "array/raw_memory.h"'
     expect fails src/low/CMakeLists.txt '# jigsaw_room(low DEPENDS high)
 jigsaw_room(low DEPENDS high)'
     say "self-test: wrong includes are found"

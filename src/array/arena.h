@@ -10,7 +10,7 @@
 namespace jigsaw {
 
 /// Where arrays live. `kMeta` arrays have a shape and no memory.
-enum class Device : std::uint8_t { kCpu, kCuda, kMeta };
+enum class Device : std::uint8_t { kCpu, kCuda, kMeta, kSimulated };
 
 /// What memory is used for; the arena counts each apart.
 enum class Purpose : std::uint8_t { kParameters, kGradients, kOptimizer, kActivations, kWorkspace, kInput };

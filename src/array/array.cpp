@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "array/raw_memory.h"
 #include "base/error.h"
 #include "base/text.h"
 
@@ -14,12 +15,21 @@ Array::Array(const Context& context, const Shape& shape, DType dtype, Purpose pu
       device_(context.device()) {}
 
 Array Array::zeros(const Context& context, const Shape& shape, DType dtype, Purpose purpose) {
-  require(context.device() != Device::kCuda, "Array::zeros needs host memory");
+  require(context.device() == Device::kCpu || context.device() == Device::kMeta,
+          "Array::zeros needs host memory");
   Array array(context, shape, dtype, purpose);
   if (array.device_ == Device::kCpu && array.count() > 0) {
     std::memset(array.raw(), 0, static_cast<std::size_t>(array.bytes()));
   }
   return array;
+}
+
+Array Array::seen_by_kernels(HostKernelRuntime& runtime) const {
+  if (!defined()) return {};
+  Array view = *this;
+  const auto nobody = std::make_shared<std::byte>();  // an owner, but not of the memory
+  view.storage_ = {nobody, runtime.seen_by_kernels(storage_.get())};
+  return view;
 }
 
 Array Array::reshaped(const Shape& shape) const {

@@ -9,9 +9,12 @@
 
 namespace jigsaw {
 
-/// A contiguous row-major array on one device. A handle: copies share the memory, which is
-/// treated as immutable once others may see it. A view of consecutive elements (`slice`,
-/// `reshaped`) shares it too.
+/// Complete only where array/raw_memory.h was included.
+struct RawMemory;
+
+/// A contiguous row-major array on one device. A handle: copies share the memory, which is treated as
+/// immutable once others may see it; a kernel writes what it is given as Array&, never a const Array&. A view
+/// of consecutive elements (`slice`, `reshaped`) shares it too.
 class Array {
  public:
   Array() = default;
@@ -31,17 +34,39 @@ class Array {
   /// No one else shares the memory: it may be written again.
   bool unique() const { return storage_.use_count() == 1; }
   /// A number that names the memory while it lives.
-  const void* identity() const { return raw(); }
+  const void* identity() const { return storage_.get() + offset_; }
 
-  std::byte* raw() const { return storage_.get() + offset_; }
-  template <typename T>
-  T* data() const {
-    return reinterpret_cast<T*>(raw());
+  // The memory itself, which on a device the host cannot read: for kernels, see array/raw_memory.h. What
+  // others need of elements HostView and array/transfer.h give.
+  template <typename Access = RawMemory>
+  std::byte* raw() {
+    static_assert(sizeof(Access) > 0);
+    return storage_.get() + offset_;
   }
-  template <typename T>
-  std::span<T> span() const {
-    return {data<T>(), static_cast<std::size_t>(count())};
+  template <typename Access = RawMemory>
+  const std::byte* raw() const {
+    static_assert(sizeof(Access) > 0);
+    return storage_.get() + offset_;
   }
+  template <typename T, typename Access = RawMemory>
+  T* data() {
+    return reinterpret_cast<T*>(raw<Access>());
+  }
+  template <typename T, typename Access = RawMemory>
+  const T* data() const {
+    return reinterpret_cast<const T*>(raw<Access>());
+  }
+  template <typename T, typename Access = RawMemory>
+  std::span<T> span() {
+    return {data<T, Access>(), static_cast<std::size_t>(count())};
+  }
+  template <typename T, typename Access = RawMemory>
+  std::span<const T> span() const {
+    return {data<T, Access>(), static_cast<std::size_t>(count())};
+  }
+
+  /// The array as kernels of the device see it; does not keep the memory alive.
+  Array seen_by_kernels(HostKernelRuntime& runtime) const;
 
   /// The same elements under another shape of equal count.
   Array reshaped(const Shape& shape) const;

@@ -10,7 +10,9 @@
 namespace jigsaw {
 
 /// Which implementation of the kernel contracts a rank runs.
-enum class Backend : std::uint8_t { kReference, kCpu, kCuda, kMeta };
+/// `kSimulated`: those of the host behind the queues of a
+/// HostKernelRuntime, which hides its memory from the program.
+enum class Backend : std::uint8_t { kReference, kCpu, kCuda, kMeta, kSimulated };
 
 /// Work done by kernels: counted by every backend, at the contract.
 struct Tally {
@@ -42,8 +44,10 @@ class Context {
   }
   /// The stream into which work is put.
   Stream stream() const { return stream_; }
+  void set_stream(Stream stream) { stream_ = stream; }
   /// A context on the host for what is read from files or sent by the host: this one if it is there.
   Context& host() { return host_ == nullptr ? *this : *host_; }
+  const Context& host() const { return host_ == nullptr ? *this : *host_; }
   Tally& tally() { return tally_; }
 
   /// State that a backend keeps between calls (library handles, primitives, packed weights);

@@ -1,9 +1,12 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
 
 namespace jigsaw {
+
+class Context;
 
 /// Queues of a device. What is put into one runs in order; what is put into two runs in any order, unless a
 /// ticket says otherwise.
@@ -34,6 +37,16 @@ class DeviceRuntime {
   virtual void wait(Stream stream, const Ticket& ticket) = 0;
   /// The host waits for all that was put into the stream.
   virtual void synchronise(Stream stream) = 0;
+};
+
+/// A device whose kernels are those of the host: they run later, in the order of their stream, and see its
+/// memory at other addresses than the program does.
+class HostKernelRuntime : public DeviceRuntime {
+ public:
+  /// `kernel` runs when its turn comes, with a context on the host.
+  virtual void launch(Stream stream, std::function<void(Context& host)> kernel) = 0;
+  /// Where kernels see the memory that the program knows at an address.
+  virtual std::byte* seen_by_kernels(std::byte* address) = 0;
 };
 
 }  // namespace jigsaw

@@ -32,7 +32,9 @@ std::byte* Heap::allocate(std::size_t bytes) {
 }
 
 void Heap::release(std::byte* memory) noexcept {
-  put_free(blocks_.find(memory));
+  const auto block = blocks_.find(memory);
+  source_.given_back(memory, block->second.bytes);
+  put_free(block);
 }
 
 /// A free block of at least `bytes` at the end; only what its free tail lacks is asked for.

@@ -13,6 +13,8 @@ class MemorySource {
   virtual std::byte* allocate(std::size_t bytes) = 0;
   /// Whether a region that begins where another ends may be used as one with it.
   virtual bool joins() const = 0;
+  /// Part of a region is no longer used; it may be given out again.
+  virtual void given_back(std::byte* /*memory*/, std::size_t /*bytes*/) noexcept {}
 };
 
 /// Host memory: address space is reserved far ahead, so that regions lie one behind the other; pages are

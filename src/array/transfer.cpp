@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "array/raw_memory.h"
 #include "base/error.h"
 #include "base/text.h"
 
@@ -10,30 +11,60 @@ namespace jigsaw {
 
 namespace {
 
-std::span<std::byte> bytes_of(const Array& array) {
+std::span<const std::byte> bytes_of(const Array& array) {
   return {array.raw(), static_cast<std::size_t>(array.bytes())};
+}
+
+/// The device that the array stands on; null when it stands on the host, or nowhere.
+DeviceRuntime* runtime_of(const Context& context, const Array& array) {
+  if (array.device() == Device::kCpu || array.device() == Device::kMeta) return nullptr;
+  require(array.device() == context.device() && context.runtime() != nullptr,
+          "numbers of another device than the context's cannot be moved");
+  return context.runtime();
+}
+
+void require_alike(const Array& a, const Array& b) {
+  require(a.dtype() == b.dtype() && a.count() == b.count(),
+          "what is moved has one type and count on both sides");
 }
 
 }  // namespace
 
-Array upload(Context& context, const Array& host, Purpose purpose) {
-  if (!host.defined() || host.device() == context.device()) return host;
-  require(host.device() == Device::kCpu, "what is uploaded stands on the host");
-  Array array(context, host.shape(), host.dtype(), purpose);
-  if (DeviceRuntime* const runtime = context.runtime(); runtime != nullptr && host.count() > 0) {
-    runtime->upload(context.stream(), bytes_of(host), array.raw());
+void upload_into(const Context& context, const Array& host, Array target) {
+  require_alike(host, target);
+  if (target.device() == Device::kMeta || target.count() == 0) return;
+  if (DeviceRuntime* const runtime = runtime_of(context, target)) {
+    runtime->upload(context.stream(), bytes_of(host), target.raw());
+  } else {
+    std::memcpy(target.raw(), host.raw(), static_cast<std::size_t>(host.bytes()));
   }
+}
+
+void download_into(const Context& context, const Array& array, Array host) {
+  require_alike(array, host);
+  if (array.device() == Device::kMeta || array.count() == 0) return;
+  if (DeviceRuntime* const runtime = runtime_of(context, array)) {
+    runtime->download(context.stream(), array.raw(), {host.raw(), static_cast<std::size_t>(host.bytes())});
+  } else {
+    std::memcpy(host.raw(), array.raw(), static_cast<std::size_t>(host.bytes()));
+  }
+}
+
+Array upload(const Context& context, const Array& host, Purpose purpose) {
+  if (!host.defined() || host.device() == context.device()) return host;
+  Array array(context, host.shape(), host.dtype(), purpose);
+  upload_into(context, host, array);
   return array;
 }
 
-Array download(Context& context, const Array& array, Purpose purpose) {
-  if (!array.defined() || context.runtime() == nullptr || array.device() == Device::kCpu) return array;
+Array download(const Context& context, const Array& array, Purpose purpose) {
+  if (!array.defined() || runtime_of(context, array) == nullptr) return array;
   Array host(context.host(), array.shape(), array.dtype(), purpose);
-  if (array.count() > 0) context.runtime()->download(context.stream(), array.raw(), bytes_of(host));
+  download_into(context, array, host);
   return host;
 }
 
-std::vector<double> download_values(Context& context, const Array& array) {
+std::vector<double> download_values(const Context& context, const Array& array) {
   std::vector<double> values(static_cast<std::size_t>(array.count()), 0.0);
   if (array.device() == Device::kMeta) return values;
   const Array host = download(context, array);
@@ -44,19 +75,19 @@ std::vector<double> download_values(Context& context, const Array& array) {
   return values;
 }
 
-void fill_from_host(Context& context, const Array& target, const std::function<void(const Array&)>& fill) {
+void fill_from_host(const Context& context, Array target, const std::function<void(Array&)>& fill) {
   if (target.device() == Device::kMeta || target.count() == 0) return;
-  if (target.device() == Device::kCpu) return fill(target);
-  const Array host(context.host(), target.shape(), target.dtype(), Purpose::kWorkspace);
+  if (runtime_of(context, target) == nullptr) return fill(target);
+  Array host(context.host(), target.shape(), target.dtype(), Purpose::kWorkspace);
   fill(host);
-  context.runtime()->upload(context.stream(), bytes_of(host), target.raw());
+  upload_into(context, host, target);
 }
 
-void write_values(Context& context, const Array& target, std::span<const double> values) {
+void write_values(const Context& context, Array target, std::span<const double> values) {
   if (std::ssize(values) != target.count()) {
     throw ShapeError(concat(values.size(), " numbers do not fill the shape ", target.shape()));
   }
-  fill_from_host(context, target, [&](const Array& host) {
+  fill_from_host(context, target, [&](Array& host) {
     visit(host.dtype(), [&](auto zero) {
       using T = decltype(zero);
       std::ranges::transform(values, host.span<T>().begin(), [](double x) { return static_cast<T>(x); });
@@ -64,14 +95,14 @@ void write_values(Context& context, const Array& target, std::span<const double>
   });
 }
 
-Array constant(Context& context, const Shape& shape, DType dtype, std::span<const double> values,
+Array constant(const Context& context, const Shape& shape, DType dtype, std::span<const double> values,
                Purpose purpose) {
   Array array(context, shape, dtype, purpose);
   write_values(context, array, values);
   return array;
 }
 
-void copy_elements(Context& context, const Array& source, std::int64_t from, const Array& target,
+void copy_elements(const Context& context, const Array& source, std::int64_t from, Array& target,
                    std::int64_t to, std::int64_t count) {
   require(source.dtype() == target.dtype(), "elements are copied between arrays of one type");
   require(
@@ -81,7 +112,7 @@ void copy_elements(Context& context, const Array& source, std::int64_t from, con
   const std::int64_t size = size_of(source.dtype());
   const std::byte* const begin = source.raw() + from * size;
   const auto bytes = static_cast<std::size_t>(count * size);
-  if (DeviceRuntime* const runtime = context.runtime()) {
+  if (DeviceRuntime* const runtime = runtime_of(context, target)) {
     runtime->copy(context.stream(), begin, target.raw() + to * size, bytes);
   } else {
     std::memcpy(target.raw() + to * size, begin, bytes);

@@ -12,25 +12,28 @@ namespace jigsaw {
 
 /// The same array where kernels of the context can read it: the array itself if it stands there.
 /// @param host  an array on the host (on meta: of any context).
-Array upload(Context& context, const Array& host, Purpose purpose = Purpose::kActivations);
+Array upload(const Context& context, const Array& host, Purpose purpose = Purpose::kActivations);
 /// The same array on the host, once the work that fills it is done: the array itself if it stands there.
-Array download(Context& context, const Array& array, Purpose purpose = Purpose::kWorkspace);
+Array download(const Context& context, const Array& array, Purpose purpose = Purpose::kWorkspace);
+/// The same, into arrays that are there, of equal count and type.
+void upload_into(const Context& context, const Array& host, Array target);
+void download_into(const Context& context, const Array& array, Array host);
 /// All elements as float64; zeros on meta.
-std::vector<double> download_values(Context& context, const Array& array);
+std::vector<double> download_values(const Context& context, const Array& array);
 
 /// Lets `fill` write the elements of `target`, which stands anywhere: it is given a host array of the same
 /// shape and type, `target` itself on a host context, and not called on meta.
-void fill_from_host(Context& context, const Array& target, const std::function<void(const Array&)>& fill);
+void fill_from_host(const Context& context, Array target, const std::function<void(Array&)>& fill);
 
 /// Every element of `target`, rounded to its type.
-void write_values(Context& context, const Array& target, std::span<const double> values);
+void write_values(const Context& context, Array target, std::span<const double> values);
 /// An array of given numbers, rounded to the type.
-Array constant(Context& context, const Shape& shape, DType dtype, std::span<const double> values,
+Array constant(const Context& context, const Shape& shape, DType dtype, std::span<const double> values,
                Purpose purpose = Purpose::kWorkspace);
 
 /// target[to, to + count) = source[from, from + count), elements in row-major order; equal types, both in the
 /// context's memory.
-void copy_elements(Context& context, const Array& source, std::int64_t from, const Array& target,
+void copy_elements(const Context& context, const Array& source, std::int64_t from, Array& target,
                    std::int64_t to, std::int64_t count);
 
 }  // namespace jigsaw

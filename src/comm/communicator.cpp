@@ -93,6 +93,21 @@ class Communicator::Logged : public Pending::Operation {
   std::int64_t number_;
 };
 
+/// An operation on host memory for arrays that stand on a device.
+class Communicator::Staged : public Pending::Operation {
+ public:
+  Staged(std::unique_ptr<Pending::Operation> operation, const Context& context, Purpose purpose)
+      : operation_(std::move(operation)), context_(context), purpose_(purpose) {}
+
+  Array wait() override { return upload(context_, operation_->wait(), purpose_); }
+  bool poll() override { return operation_->poll(); }
+
+ private:
+  std::unique_ptr<Pending::Operation> operation_;
+  const Context& context_;
+  Purpose purpose_;
+};
+
 Communicator::Communicator(Context& context)
     : context_(&context), ledger_(std::make_shared<Ledger>()), label_("world"), whole_job_(true) {}
 
@@ -240,7 +255,13 @@ Pending Communicator::start(Call call) {
   ledger_->traffic.sent_bytes[kind] += call.sent_bytes;
   ledger_->traffic.calls[kind] += 1;
   const Stopwatch stopwatch(ledger_->traffic.seconds);
-  return Pending(std::make_unique<Logged>(do_start(std::move(call)), ledger_, number));
+  const Purpose purpose = call.result_purpose;
+  const bool staged = context_->runtime() != nullptr;
+  if (staged) call.send = download(*context_, call.send);
+  std::unique_ptr<Pending::Operation> operation =
+      std::make_unique<Logged>(do_start(std::move(call)), ledger_, number);
+  if (staged) operation = std::make_unique<Staged>(std::move(operation), *context_, purpose);
+  return Pending(std::move(operation));
 }
 
 Call Communicator::control(Call call) {

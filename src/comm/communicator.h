@@ -157,7 +157,10 @@ class Communicator {
   /// A group split off `parent`.
   Communicator(const Communicator& parent, std::string label);
 
-  /// Starts a call that the front has checked and that takes more than one rank.
+  /// Where transports work: arrays that stand on a device come to them, and go back, through host memory.
+  Context& host() const { return context_->host(); }
+  /// Starts a call that the front has checked and that takes more than one rank. What it sends stands on the
+  /// host, and so must the result (or both on meta).
   virtual std::unique_ptr<Pending::Operation> do_start(Call call) = 0;
   /// A control call: its values, or its texts: of kGather all at the root, else one, or none.
   virtual Call do_control(Call call) = 0;
@@ -171,6 +174,7 @@ class Communicator {
 
  private:
   class Logged;
+  class Staged;
 
   Pending start(Call call);
   Call control(Call call);

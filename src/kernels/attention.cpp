@@ -81,9 +81,7 @@ AttentionResult attention_forward(Context& context, const HeadRows& q, const Hea
   count_work(context, products(kForwardProducts, q, k), {&result.output, &result.log_sum_exp});
   context.tally().bytes += static_cast<double>(size_of(q.array.dtype())) *
                            static_cast<double>(piece_shape(q).count() + 2 * piece_shape(k).count());
-  if (const auto* kernels = kernels_of<AttentionKernels>(context, q.array.dtype())) {
-    kernels->forward(context, q, k, v, options, result);
-  }
+  launch(context, q.array.dtype(), &AttentionKernels::forward, q, k, v, options, result);
   return result;
 }
 
@@ -94,9 +92,7 @@ void attention_combine(Context& context, AttentionResult& into, const AttentionR
   require(type == accumulator_of(type) && more.output.dtype() == type && into.log_sum_exp.dtype() == type,
           "attention_combine: results are f32 or f64");
   count_work(context, 4.0 * static_cast<double>(into.output.count()), {&into.output, &more.output});
-  if (const auto* kernels = kernels_of<AttentionKernels>(context, type)) {
-    kernels->combine(context, into, more);
-  }
+  launch(context, type, &AttentionKernels::combine, into, more);
 }
 
 Array attention_row_sums(Context& context, const Array& y, const Array& dy) {
@@ -105,16 +101,13 @@ Array attention_row_sums(Context& context, const Array& y, const Array& dy) {
   require(y.rank() == 4, "attention_row_sums: results are [B, queries, heads, d]");
   Array sums(context, {y.shape()[0], y.shape()[2], y.shape()[1]}, accumulator_of(y.dtype()));
   count_work(context, 2.0 * static_cast<double>(y.count()), {&y, &dy});
-  if (const auto* kernels = kernels_of<AttentionKernels>(context, y.dtype())) {
-    kernels->row_sums(context, y, dy, sums);
-  }
+  launch(context, y.dtype(), &AttentionKernels::row_sums, y, dy, sums);
   return sums;
 }
 
 void attention_backward(Context& context, const HeadRows& q, const HeadRows& k, const HeadRows& v,
                         const Array& dy, const Array& log_sum_exp, const Array& row_sums,
-                        const AttentionOptions& options, const HeadRows& dq, const HeadRows& dk,
-                        const HeadRows& dv, const Array& dbias) {
+                        const AttentionOptions& options, HeadRows dq, HeadRows dk, HeadRows dv, Array dbias) {
   require_operands(q, k, v, options);
   require_same_shape("attention_backward", dy.shape(), piece_shape(q));
   require_same_type("attention_backward", dy, q.array);
@@ -135,9 +128,8 @@ void attention_backward(Context& context, const HeadRows& q, const HeadRows& k, 
   count_work(context, products(kBackwardProducts, q, k), {&dy, &log_sum_exp, &row_sums});
   context.tally().bytes += static_cast<double>(size_of(q.array.dtype())) * 2 *
                            static_cast<double>(piece_shape(q).count() + 2 * piece_shape(k).count());
-  if (const auto* kernels = kernels_of<AttentionKernels>(context, q.array.dtype())) {
-    kernels->backward(context, q, k, v, dy, log_sum_exp, row_sums, options, dq, dk, dv, dbias);
-  }
+  launch(context, q.array.dtype(), &AttentionKernels::backward, q, k, v, dy, log_sum_exp, row_sums, options,
+         dq, dk, dv, dbias);
 }
 
 Array attention_rotate(Context& context, const Array& x, const Rotation& rotation) {
@@ -165,9 +157,7 @@ Array attention_rotate(Context& context, const Array& x, const Rotation& rotatio
   }
   Array y(context, x.shape(), x.dtype());
   count_work(context, 3.0 * static_cast<double>(x.count()), {&x, &y});
-  if (const auto* kernels = kernels_of<AttentionKernels>(context, x.dtype())) {
-    kernels->rotate(context, x, rotation.space, tables, y);
-  }
+  launch(context, x.dtype(), &AttentionKernels::rotate, x, rotation.space, tables, y);
   return y;
 }
 
@@ -183,8 +173,8 @@ void AttentionKernels::row_sums(Context&, const Array&, const Array&, Array&) co
   missing_kernel("attention_row_sums");
 }
 void AttentionKernels::backward(Context&, const HeadRows&, const HeadRows&, const HeadRows&, const Array&,
-                                const Array&, const Array&, const AttentionOptions&, const HeadRows&,
-                                const HeadRows&, const HeadRows&, const Array&) const {
+                                const Array&, const Array&, const AttentionOptions&, HeadRows, HeadRows,
+                                HeadRows, Array) const {
   missing_kernel("attention_backward");
 }
 void AttentionKernels::rotate(Context&, const Array&, const Shape&, const std::vector<RotationTable>&,

@@ -27,6 +27,11 @@ struct HeadRows {
   }
 };
 
+template <typename F>
+void for_each_array(HeadRows& all, const F& f) {
+  f(all.array);
+}
+
 /// Dropout of attention weights by a mask that is a function of (sample, head, query, key), hence equal on
 /// every mesh. Element of the mask: (head · total_queries + query) · total_keys + key, all global.
 struct AttentionDropout {
@@ -61,6 +66,12 @@ struct AttentionOptions {
   std::optional<AttentionDropout> dropout;
 };
 
+template <typename F>
+void for_each_array(AttentionOptions& all, const F& f) {
+  f(all.bias);
+  f(all.mask);
+}
+
 /// The result over a set of keys, and the logarithm of the sum of the exponentials over it, by which results
 /// over several sets combine.
 struct AttentionResult {
@@ -68,6 +79,12 @@ struct AttentionResult {
   Array log_sum_exp;  ///< [B, heads, queries], f32 (f64 for f64); −∞ where no key is seen, and the output is
                       ///< zero
 };
+
+template <typename F>
+void for_each_array(AttentionResult& all, const F& f) {
+  f(all.output);
+  f(all.log_sum_exp);
+}
 
 /// torch.nn.functional.scaled_dot_product_attention in blocks, with running sums relative to a base that
 /// follows the largest score: the matrix of weights never stands in memory (FlashAttention-2, Dao 2023, arXiv
@@ -88,12 +105,11 @@ Array attention_row_sums(Context& context, const Array& y, const Array& dy);
 /// Gradients over one set of keys, the weights formed again from the log-sum-exp over *all* keys.
 /// @param dy          [B, queries, heads, d], of q's type.
 /// @param row_sums    attention_row_sums of the result over all keys.
-/// @param dq, dk, dv  of the shapes of q, k, v and any of their own types; written.
+/// @param dq, dk, dv  results, of the shapes of q, k, v and any of their own types; written.
 /// @param dbias       shape of the bias, f32 (f64); written; undefined if not wanted.
 void attention_backward(Context& context, const HeadRows& q, const HeadRows& k, const HeadRows& v,
                         const Array& dy, const Array& log_sum_exp, const Array& row_sums,
-                        const AttentionOptions& options, const HeadRows& dq, const HeadRows& dk,
-                        const HeadRows& dv, const Array& dbias);
+                        const AttentionOptions& options, HeadRows dq, HeadRows dk, HeadRows dv, Array dbias);
 
 /// Rotary positions (Su et al. 2021, arXiv 2104.09864) along several axes: a head's d numbers are cut evenly
 /// into one section per axis; of a section of m numbers, i and i + m/2 (i < m/2) are rotated together, by the

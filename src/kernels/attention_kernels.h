@@ -22,8 +22,8 @@ class AttentionKernels {
   virtual void row_sums(Context& context, const Array& y, const Array& dy, Array& sums) const;
   virtual void backward(Context& context, const HeadRows& q, const HeadRows& k, const HeadRows& v,
                         const Array& dy, const Array& log_sum_exp, const Array& row_sums,
-                        const AttentionOptions& options, const HeadRows& dq, const HeadRows& dk,
-                        const HeadRows& dv, const Array& dbias) const;
+                        const AttentionOptions& options, HeadRows dq, HeadRows dk, HeadRows dv,
+                        Array dbias) const;
   /// @param tables  one an axis; of the inverse where it is asked for.
   virtual void rotate(Context& context, const Array& x, const Shape& space,
                       const std::vector<RotationTable>& tables, Array& y) const;

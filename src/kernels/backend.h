@@ -1,8 +1,11 @@
 #pragma once
 #include <initializer_list>
+#include <memory>
 #include <string_view>
+#include <tuple>
 
 #include "array/array.h"
+#include "kernels/deferred.h"
 
 namespace jigsaw {
 
@@ -22,8 +25,8 @@ template <typename Kernels>
 const Kernels& kernels();
 }
 
-/// The implementation that the context asks for; null on meta, where there is nothing to compute. Float64 has
-/// no fast CPU kernels: it is there for proofs.
+/// The implementation for contexts of a host or a CUDA device; null on meta, where there is nothing to
+/// compute. Float64 has no fast CPU kernels: it is there for proofs.
 template <typename Kernels>
 const Kernels* kernels_of(const Context& context, DType dtype) {
   switch (context.backend()) {
@@ -35,8 +38,28 @@ const Kernels* kernels_of(const Context& context, DType dtype) {
       return &cuda::kernels<Kernels>();
     case Backend::kMeta:
       return nullptr;
+    case Backend::kSimulated:
+      break;
   }
   fail("unknown backend");
+}
+
+/// Runs a kernel of the context's backend: launch(context, dtype, &CopyKernels::permute, x, order, y). On a
+/// simulated device it runs later, on what the arguments hold now.
+template <typename Kernels, typename... Parameters, typename... Arguments>
+void launch(Context& context, DType dtype, void (Kernels::*kernel)(Context&, Parameters...) const,
+            Arguments&&... arguments) {
+  if (context.backend() == Backend::kSimulated) {
+    auto& runtime = static_cast<HostKernelRuntime&>(*context.runtime());
+    auto kept =
+        std::make_shared<std::tuple<Deferred<Parameters>...>>(Deferred<Parameters>(runtime, arguments)...);
+    runtime.launch(context.stream(), [kept, dtype, kernel](Context& host) {
+      std::apply([&](auto&... each) { (kernels_of<Kernels>(host, dtype)->*kernel)(host, each.value()...); },
+                 *kept);
+    });
+  } else if (const Kernels* const kernels = kernels_of<Kernels>(context, dtype)) {
+    (kernels->*kernel)(context, std::forward<Arguments>(arguments)...);
+  }
 }
 
 /// Throws Error: this build has no CUDA version of a kernel.

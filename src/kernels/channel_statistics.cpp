@@ -39,9 +39,7 @@ Moments channel_moments(Context& context, const Array& x) {
   const DType type = accumulator_of(x.dtype());
   Moments moments{Array(context, shape, type), Array(context, shape, type)};
   count_work(context, kMomentFlops * elements(x), {&x, &moments.mean, &moments.m2});
-  if (const auto* kernels = kernels_of<ChannelStatisticsKernels>(context, x.dtype())) {
-    kernels->moments(context, x, moments);
-  }
+  launch(context, x.dtype(), &ChannelStatisticsKernels::moments, x, moments);
   return moments;
 }
 
@@ -55,9 +53,7 @@ Array channel_apply(Context& context, const Array& x, const Array& centre, const
   }
   Array y(context, x.shape(), x.dtype());
   count_work(context, kApplyFlops * elements(x), {&x, &y});
-  if (const auto* kernels = kernels_of<ChannelStatisticsKernels>(context, x.dtype())) {
-    kernels->apply(context, x, centre, factor, wide_shift, y);
-  }
+  launch(context, x.dtype(), &ChannelStatisticsKernels::apply, x, centre, factor, wide_shift, y);
   return y;
 }
 
@@ -68,9 +64,7 @@ Array channel_gradient_sums(Context& context, const Array& dy, const Array& x, c
   require_channels(kKernel, x, {&centre});
   Array sums(context, {2, x.shape()[0], x.shape()[2]}, accumulator_of(x.dtype()));
   count_work(context, kSumFlops * elements(x), {&dy, &x, &sums});
-  if (const auto* kernels = kernels_of<ChannelStatisticsKernels>(context, x.dtype())) {
-    kernels->gradient_sums(context, dy, x, centre, sums);
-  }
+  launch(context, x.dtype(), &ChannelStatisticsKernels::gradient_sums, dy, x, centre, sums);
   return sums;
 }
 
@@ -82,9 +76,7 @@ Array channel_gradient(Context& context, const Array& dy, const Array& x, const 
   require_channels(kKernel, x, {&centre, &a, &b, &c});
   Array dx(context, dy.shape(), dy.dtype());
   count_work(context, kGradientFlops * elements(x), {&dy, &x, &dx});
-  if (const auto* kernels = kernels_of<ChannelStatisticsKernels>(context, x.dtype())) {
-    kernels->gradient(context, dy, x, centre, a, b, c, dx);
-  }
+  launch(context, x.dtype(), &ChannelStatisticsKernels::gradient, dy, x, centre, a, b, c, dx);
   return dx;
 }
 

@@ -69,9 +69,7 @@ void run(Context& context, const ContractionSpec& spec, const Array& a, const Ar
   count_work(context, contraction_flops(spec, a, b), {&a, &b, &c});
   if (add) count_work(context, 0, {&c});
   if (c.count() == 0) return;
-  if (const auto* kernels = kernels_of<ContractionKernels>(context, a.dtype())) {
-    kernels->contract(context, spec, a, b, c, add);
-  }
+  launch(context, a.dtype(), &ContractionKernels::contract, spec, a, b, c, add);
 }
 
 }  // namespace
@@ -114,15 +112,11 @@ void contract_add(Context& context, const ContractionSpec& spec, const Array& a,
 }
 
 void forget_packed_weights(Context& context) {
-  if (const auto* kernels = kernels_of<ContractionKernels>(context, DType::kFloat32)) {
-    kernels->forget_packed_weights(context);
-  }
+  launch(context, DType::kFloat32, &ContractionKernels::forget_packed_weights);
 }
 
 void keep_packed(Context& context, const Array& weight) {
-  if (const auto* kernels = kernels_of<ContractionKernels>(context, weight.dtype())) {
-    kernels->keep_packed(context, weight);
-  }
+  launch(context, weight.dtype(), &ContractionKernels::keep_packed, weight);
 }
 
 // What a backend lacks.

@@ -51,9 +51,7 @@ void run_backward_weight(Context& context, const Convolution& convolution, const
   count_work(context, flops_of(convolution, dy, x.shape().back()), {&dy, &x, &dw});
   if (add) count_work(context, 0, {&dw});
   if (dw.count() == 0) return;
-  if (const auto* kernels = kernels_of<ConvolutionKernels>(context, x.dtype())) {
-    kernels->backward_weight(context, convolution, dy, x, dw, add);
-  }
+  launch(context, x.dtype(), &ConvolutionKernels::backward_weight, convolution, dy, x, dw, add);
 }
 
 /// Shape of the weight once dy and x are seen to fit together.
@@ -90,9 +88,7 @@ Array convolution_forward(Context& context, const Convolution& convolution, cons
   Array y(context, field_shape(x.shape()[0], convolution.places(space_of(x.shape())), channels), out);
   count_work(context, flops_of(convolution, y, x.shape().back()), {&x, &weight, &y});
   if (y.count() == 0) return y;
-  if (const auto* kernels = kernels_of<ConvolutionKernels>(context, x.dtype())) {
-    kernels->forward(context, convolution, x, weight, wide_bias, y);
-  }
+  launch(context, x.dtype(), &ConvolutionKernels::forward, convolution, x, weight, wide_bias, y);
   return y;
 }
 
@@ -109,9 +105,7 @@ Array convolution_backward_data(Context& context, const Convolution& convolution
   Array dx(context, field_shape(dy.shape()[0], space, channels), out);
   count_work(context, flops_of(convolution, dy, channels), {&dy, &weight, &dx});
   if (dx.count() == 0) return dx;
-  if (const auto* kernels = kernels_of<ConvolutionKernels>(context, dy.dtype())) {
-    kernels->backward_data(context, convolution, dy, weight, dx);
-  }
+  launch(context, dy.dtype(), &ConvolutionKernels::backward_data, convolution, dy, weight, dx);
   return dx;
 }
 

@@ -37,9 +37,7 @@ void copy_box(Context& context, const Array& source, const Box& from, Array& tar
   require_boxes("copy_box", source, from, target, to);
   count_box(context, 0, 2, source, from);
   if (from.empty()) return;
-  if (const auto* kernels = kernels_of<CopyKernels>(context, DType::kFloat32)) {
-    kernels->copy_box(context, source, from, target, to);
-  }
+  launch(context, DType::kFloat32, &CopyKernels::copy_box, source, from, target, to);
 }
 
 Array extract_box(Context& context, const Array& source, const Box& from, Purpose purpose) {
@@ -52,9 +50,7 @@ void add_box(Context& context, const Array& source, const Box& from, Array& targ
   require_boxes("add_box", source, from, target, to);
   count_box(context, static_cast<double>(from.extent.count()), 3, source, from);
   if (from.empty()) return;
-  if (const auto* kernels = kernels_of<CopyKernels>(context, source.dtype())) {
-    kernels->add_box(context, source, from, target, to);
-  }
+  launch(context, source.dtype(), &CopyKernels::add_box, source, from, target, to);
 }
 
 Array permute(Context& context, const Array& x, std::span<const int> order) {
@@ -71,8 +67,7 @@ Array permute(Context& context, const Array& x, std::span<const int> order) {
   Array y(context, shape, x.dtype());
   count_work(context, 0, {&x, &y});
   if (y.count() == 0) return y;
-  if (const auto* kernels = kernels_of<CopyKernels>(context, DType::kFloat32))
-    kernels->permute(context, x, order, y);
+  launch(context, DType::kFloat32, &CopyKernels::permute, x, order, y);
   return y;
 }
 

@@ -14,9 +14,7 @@ std::int64_t samples_of(const GroupStatistics& statistics) {
 }
 
 /// All numbers are few: the reference's loops are right for every host backend.
-const GroupStatisticsKernels* family(Context& context) {
-  return kernels_of<GroupStatisticsKernels>(context, DType::kFloat64);
-}
+constexpr DType kAnywhere = DType::kFloat64;
 
 Array wide(Context& context, const Array& numbers) {
   return cast(context, numbers, DType::kFloat64, Purpose::kWorkspace);
@@ -39,7 +37,7 @@ GroupStatistics combine_channel_moments(Context& context, const Array& packed,
   GroupStatistics whole{Array(context, shape, DType::kFloat64), Array(context, shape, DType::kFloat64),
                         group_size};
   count_work(context, 8.0 * static_cast<double>(packed.count()), {&packed, &whole.mean, &whole.variance});
-  if (const auto* kernels = family(context)) kernels->combine(context, packed, parts, whole);
+  launch(context, kAnywhere, &GroupStatisticsKernels::combine, packed, parts, whole);
   return whole;
 }
 
@@ -58,8 +56,7 @@ ChannelScales channel_scales(Context& context, const GroupStatistics& statistics
                        Array(context, shape, dtype, Purpose::kWorkspace)};
   const Array wide_gamma = wide(context, gamma);
   count_work(context, 4.0 * static_cast<double>(shape.count()), {&scales.centre, &scales.factor});
-  if (const auto* kernels = family(context))
-    kernels->scales(context, statistics, channels, eps, wide_gamma, scales);
+  launch(context, kAnywhere, &GroupStatisticsKernels::scales, statistics, channels, eps, wide_gamma, scales);
   return scales;
 }
 
@@ -75,8 +72,8 @@ GroupSums group_gradient_sums(Context& context, const GroupStatistics& statistic
                    Array(context, {2, n, statistics.mean.shape()[1]}, DType::kFloat64, Purpose::kWorkspace)};
   const Array wide_gamma = wide(context, gamma);
   count_work(context, 6.0 * static_cast<double>(sums.count()), {&sums, &result.groups});
-  if (const auto* kernels = family(context))
-    kernels->gradient_sums(context, statistics, channels, eps, wide_gamma, sums, result);
+  launch(context, kAnywhere, &GroupStatisticsKernels::gradient_sums, statistics, channels, eps, wide_gamma,
+         sums, result);
   return result;
 }
 
@@ -89,8 +86,8 @@ GradientShifts gradient_shifts(Context& context, const GroupStatistics& statisti
   GradientShifts result{Array(context, shape, dtype, Purpose::kWorkspace),
                         Array(context, shape, dtype, Purpose::kWorkspace)};
   count_work(context, 6.0 * static_cast<double>(shape.count()), {&group_sums, &result.slope, &result.shift});
-  if (const auto* kernels = family(context))
-    kernels->shifts(context, statistics, channels, eps, group_sums, elements, result);
+  launch(context, kAnywhere, &GroupStatisticsKernels::shifts, statistics, channels, eps, group_sums, elements,
+         result);
   return result;
 }
 
@@ -104,8 +101,8 @@ Array way_to_batch(Context& context, const Array& running, const Array& batch, c
   Array way(context, running.shape(), accumulator_of(running.dtype()));
   const Array wide_running = wide(context, running);
   count_work(context, 2.0 * static_cast<double>(way.count()), {&running, &way});
-  if (const auto* kernels = family(context))
-    kernels->way_to_batch(context, wide_running, batch, channels, factor, way);
+  launch(context, kAnywhere, &GroupStatisticsKernels::way_to_batch, wide_running, batch, channels, factor,
+         way);
   return way;
 }
 

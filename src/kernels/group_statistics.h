@@ -18,6 +18,11 @@ struct GroupStatistics {
   Array mean, variance;
   std::int64_t group_size = 1;
 };
+template <typename F>
+void for_each_array(GroupStatistics& all, const F& f) {
+  f(all.mean);
+  f(all.variance);
+}
 
 /// Channels of a whole field that are here: [first, first + count).
 struct ChannelRange {
@@ -37,6 +42,11 @@ GroupStatistics given_statistics(Context& context, const Array& mean, const Arra
 struct ChannelScales {
   Array centre, factor;
 };
+template <typename F>
+void for_each_array(ChannelScales& all, const F& f) {
+  f(all.centre);
+  f(all.factor);
+}
 /// @param gamma  [count] of any float type.
 /// @param dtype  of the result, f32 or f64.
 ChannelScales channel_scales(Context& context, const GroupStatistics& statistics,
@@ -47,6 +57,12 @@ struct GroupSums {
   Array dgamma, dbeta;  ///< [count], of the type of the sums
   Array groups;  ///< f64 [2, n, groups]: Σ dy·gamma and Σ dy·gamma·x̂, zero in groups that are not here
 };
+template <typename F>
+void for_each_array(GroupSums& all, const F& f) {
+  f(all.dgamma);
+  f(all.dbeta);
+  f(all.groups);
+}
 /// @param sums  those of channel_gradient_sums(), [2, n, count].
 GroupSums group_gradient_sums(Context& context, const GroupStatistics& statistics,
                               const ChannelRange& channels, double eps, const Array& gamma,
@@ -57,6 +73,11 @@ GroupSums group_gradient_sums(Context& context, const GroupStatistics& statistic
 struct GradientShifts {
   Array slope, shift;
 };
+template <typename F>
+void for_each_array(GradientShifts& all, const F& f) {
+  f(all.slope);
+  f(all.shift);
+}
 GradientShifts gradient_shifts(Context& context, const GroupStatistics& statistics,
                                const ChannelRange& channels, double eps, const Array& group_sums,
                                double elements, DType dtype);

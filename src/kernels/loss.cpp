@@ -47,9 +47,7 @@ LossSums loss_sums(Context& context, const ErrorMeasure& measure, const Array& p
   require_loss("loss_sums", prediction, target, weight);
   LossSums sums{Array(context, shape, DType::kFloat64), Array(context, shape, DType::kFloat64)};
   count_work(context, kSumFlops * static_cast<double>(prediction.count()), {&prediction, &target});
-  if (const auto* kernels = kernels_of<LossKernels>(context, prediction.dtype())) {
-    kernels->sums(context, measure, prediction, target, weight, sums);
-  }
+  launch(context, prediction.dtype(), &LossKernels::sums, measure, prediction, target, weight, sums);
   return sums;
 }
 
@@ -62,9 +60,8 @@ Array loss_gradient(Context& context, const ErrorMeasure& measure, const Array& 
   Array gradient(context, prediction.shape(), prediction.dtype());
   count_work(context, kGradientFlops * static_cast<double>(prediction.count()),
              {&prediction, &target, &gradient});
-  if (const auto* kernels = kernels_of<LossKernels>(context, prediction.dtype())) {
-    kernels->gradient(context, measure, prediction, target, weight, factor, gradient);
-  }
+  launch(context, prediction.dtype(), &LossKernels::gradient, measure, prediction, target, weight, factor,
+         gradient);
   return gradient;
 }
 
@@ -73,9 +70,7 @@ ClassSums class_sums(Context& context, const Array& logits, const Array& labels,
   ClassSums sums{
       Array(context, {ClassSums::kKinds, logits.shape()[0], logits.shape().back()}, DType::kFloat64)};
   count_work(context, kClassSumFlops * static_cast<double>(logits.count()), {&logits, &labels});
-  if (const auto* kernels = kernels_of<LossKernels>(context, logits.dtype())) {
-    kernels->class_sums(context, logits, labels, weight, sums);
-  }
+  launch(context, logits.dtype(), &LossKernels::class_sums, logits, labels, weight, sums);
   return sums;
 }
 
@@ -87,9 +82,7 @@ Array class_gradient(Context& context, const Array& logits, const Array& labels,
   Array gradient(context, logits.shape(), logits.dtype());
   count_work(context, kClassGradientFlops * static_cast<double>(logits.count()),
              {&logits, &labels, &gradient});
-  if (const auto* kernels = kernels_of<LossKernels>(context, logits.dtype())) {
-    kernels->class_gradient(context, logits, labels, weight, factors, gradient);
-  }
+  launch(context, logits.dtype(), &LossKernels::class_gradient, logits, labels, weight, factors, gradient);
   return gradient;
 }
 

@@ -40,6 +40,11 @@ struct LossSums {
   Array numerator;    ///< [b, c]: Σ weight · measure(prediction − target) over valid points
   Array denominator;  ///< [b, c]: Σ weight over valid points
 };
+template <typename F>
+void for_each_array(LossSums& all, const F& f) {
+  f(all.numerator);
+  f(all.denominator);
+}
 
 /// @param prediction  [b, points…, c], f32, f64 or bf16.
 /// @param target      the same shape, f32 or f64; NaN marks a point that does not count.
@@ -68,6 +73,10 @@ struct ClassSums {
     kChosen         ///< how many have k the likeliest class
   };
 };
+template <typename F>
+void for_each_array(ClassSums& all, const F& f) {
+  f(all.all);
+}
 
 /// @param logits  [b, points…, k], f32, f64 or bf16; p is their softmax over k.
 /// @param labels  [b, points…, 1], f32 or f64: whole numbers in [0, k); NaN marks a point that does not

@@ -55,9 +55,8 @@ NormGradients backward(Context& context, const Array& dy, const Array& x, const 
     gradients.dbeta = Array(context, {x.shape().back()}, accumulator_of(x.dtype()));
   }
   count_work(context, kBackwardFlops * elements(x), {&dy, &x, &gradients.dx, &row_sums});
-  if (const auto* kernels = kernels_of<NormalizationKernels>(context, x.dtype())) {
-    kernels->backward(context, dy, x, wide_gamma, statistics, centre, row_sums, c_total, gradients);
-  }
+  launch(context, x.dtype(), &NormalizationKernels::backward, dy, x, wide_gamma, statistics, centre, row_sums,
+         c_total, gradients);
   return gradients;
 }
 
@@ -72,9 +71,8 @@ Array forward(Context& context, const Array& x, const Array& gamma, const Array&
   Array y(context, x.shape(), x.dtype());
   count_work(context, (kMomentFlops + kApplyFlops) * elements(x),
              {&x, &y, &statistics.mean, &statistics.reciprocal_deviation});
-  if (const auto* kernels = kernels_of<NormalizationKernels>(context, x.dtype())) {
-    kernels->forward(context, x, wide_gamma, wide_beta, eps, centre, statistics, y);
-  }
+  launch(context, x.dtype(), &NormalizationKernels::forward, x, wide_gamma, wide_beta, eps, centre,
+         statistics, y);
   return y;
 }
 
@@ -85,9 +83,7 @@ Moments row_moments(Context& context, const Array& x) {
   const DType type = accumulator_of(x.dtype());
   Moments moments{Array(context, {rows}, type), Array(context, {rows}, type)};
   count_work(context, kMomentFlops * elements(x), {&x, &moments.mean, &moments.m2});
-  if (const auto* kernels = kernels_of<NormalizationKernels>(context, x.dtype())) {
-    kernels->row_moments(context, x, moments);
-  }
+  launch(context, x.dtype(), &NormalizationKernels::row_moments, x, moments);
   return moments;
 }
 
@@ -115,9 +111,7 @@ Array layer_norm_apply(Context& context, const Array& x, const Array& gamma, con
   const Array wide_beta = widened(context, "layer_norm_apply", "beta", beta, x);
   Array y(context, x.shape(), x.dtype());
   count_work(context, kApplyFlops * elements(x), {&x, &y});
-  if (const auto* kernels = kernels_of<NormalizationKernels>(context, x.dtype())) {
-    kernels->apply(context, x, wide_gamma, wide_beta, statistics, y);
-  }
+  launch(context, x.dtype(), &NormalizationKernels::apply, x, wide_gamma, wide_beta, statistics, y);
   return y;
 }
 
@@ -135,9 +129,7 @@ Array layer_norm_row_sums(Context& context, const Array& dy, const Array& x, con
   const Array wide_gamma = widened(context, "layer_norm_row_sums", "gamma", gamma, x);
   Array sums(context, {rows_of("layer_norm_row_sums", x), 2}, accumulator_of(x.dtype()));
   count_work(context, kRowSumFlops * elements(x), {&dy, &x, &sums});
-  if (const auto* kernels = kernels_of<NormalizationKernels>(context, x.dtype())) {
-    kernels->row_sums(context, dy, x, wide_gamma, statistics, sums);
-  }
+  launch(context, x.dtype(), &NormalizationKernels::row_sums, dy, x, wide_gamma, statistics, sums);
   return sums;
 }
 

@@ -9,6 +9,11 @@ struct Moments {
   Array mean;  ///< [rows]
   Array m2;    ///< [rows]
 };
+template <typename F>
+void for_each_array(Moments& all, const F& f) {
+  f(all.mean);
+  f(all.m2);
+}
 
 /// x is [rows, c] row-major (any leading dims; c is the last extent and may be zero).
 Moments row_moments(Context& context, const Array& x);
@@ -22,6 +27,11 @@ struct NormStatistics {
   Array mean;
   Array reciprocal_deviation;  ///< 1/√(variance + eps), biased variance
 };
+template <typename F>
+void for_each_array(NormStatistics& all, const F& f) {
+  f(all.mean);
+  f(all.reciprocal_deviation);
+}
 
 /// torch.nn.LayerNorm over the last dim in one pass: y = (x − mean)·rstd·gamma + beta.
 /// @param gamma, beta  [c], or undefined: beta alone, or both. Computed in f32 (f64), y of x's type.
@@ -35,6 +45,12 @@ struct NormGradients {
   Array dx;             ///< type and shape of dy
   Array dgamma, dbeta;  ///< [c], f32 (f64): sums over the rows; undefined without gamma
 };
+template <typename F>
+void for_each_array(NormGradients& all, const F& f) {
+  f(all.dx);
+  f(all.dgamma);
+  f(all.dbeta);
+}
 /// Backward for whole rows.
 NormGradients layer_norm_backward(Context& context, const Array& dy, const Array& x, const Array& gamma,
                                   const NormStatistics& statistics);

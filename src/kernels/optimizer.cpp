@@ -27,24 +27,21 @@ void adamw(Context& context, const AdamwStep& step, Array& parameter, const Arra
   require(step.step >= 1, "adamw: steps are counted from 1");
   count_work(context, kAdamwFlops * static_cast<double>(parameter.count()),
              {&parameter, &parameter, &gradient, &moment1, &moment1, &moment2, &moment2});
-  if (const auto* kernels = kernels_of<OptimizerKernels>(context, parameter.dtype())) {
-    kernels->adamw(context, step, parameter, gradient, moment1, moment2);
-  }
+  launch(context, parameter.dtype(), &OptimizerKernels::adamw, step, parameter, gradient, moment1, moment2);
 }
 
 void exponential_average(Context& context, double decay, Array& average, const Array& parameter) {
   require_alike("exponential_average", average, parameter);
   require(average.dtype() != DType::kBfloat16, "exponential_average: averages are f32 or f64");
   count_work(context, 3.0 * static_cast<double>(average.count()), {&average, &average, &parameter});
-  if (const auto* kernels = kernels_of<OptimizerKernels>(context, average.dtype())) {
-    kernels->exponential_average(context, decay, average, parameter);
-  }
+  launch(context, average.dtype(), &OptimizerKernels::exponential_average, decay, average, parameter);
 }
 
-double sum_of_squares(Context& context, const Array& x) {
+void add_sum_of_squares(Context& context, const Array& x, Array& sum) {
+  require_count("add_sum_of_squares", "the sum", sum, 1);
+  require(sum.dtype() == DType::kFloat64, "add_sum_of_squares: the sum is f64");
   count_work(context, 2.0 * static_cast<double>(x.count()), {&x});
-  const auto* kernels = kernels_of<OptimizerKernels>(context, x.dtype());
-  return kernels != nullptr ? kernels->sum_of_squares(context, x) : 0.0;
+  launch(context, x.dtype(), &OptimizerKernels::sum_of_squares, x, sum);
 }
 
 // What a backend lacks.
@@ -54,7 +51,7 @@ void OptimizerKernels::adamw(Context&, const AdamwStep&, Array&, const Array&, A
 void OptimizerKernels::exponential_average(Context&, double, Array&, const Array&) const {
   missing_kernel("exponential_average");
 }
-double OptimizerKernels::sum_of_squares(Context&, const Array&) const {
+void OptimizerKernels::sum_of_squares(Context&, const Array&, Array&) const {
   missing_kernel("sum_of_squares");
 }
 

@@ -17,7 +17,8 @@ void adamw(Context& context, const AdamwStep& step, Array& parameter, const Arra
 /// average ← decay·average + (1 − decay)·parameter.
 void exponential_average(Context& context, double decay, Array& average, const Array& parameter);
 
-/// Σ x², formed in float64, in an order that depends on the count only.
-double sum_of_squares(Context& context, const Array& x);
+/// sum += Σ x², formed in float64, in an order that depends on the count only.
+/// @param sum  one number, f64.
+void add_sum_of_squares(Context& context, const Array& x, Array& sum);
 
 }  // namespace jigsaw

@@ -12,7 +12,8 @@ class OptimizerKernels {
                      Array& moment1, Array& moment2) const;
   virtual void exponential_average(Context& context, double decay, Array& average,
                                    const Array& parameter) const;
-  virtual double sum_of_squares(Context& context, const Array& x) const;
+  /// Adds to `sum`.
+  virtual void sum_of_squares(Context& context, const Array& x, Array& sum) const;
 };
 
 template <>

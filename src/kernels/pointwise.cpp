@@ -69,9 +69,7 @@ Array pointwise_forward(Context& context, const PointwiseChain& chain, const Arr
   const Array wide_bias = widened(context, bias, x);
   Array y(context, x.shape(), x.dtype());
   count_work(context, chain_flops(chain, x, bias.defined(), residual.defined()), {&x, &residual, &y});
-  if (const auto* kernels = kernels_of<PointwiseKernels>(context, x.dtype())) {
-    kernels->forward(context, chain, x, wide_bias, residual, y);
-  }
+  launch(context, x.dtype(), &PointwiseKernels::forward, chain, x, wide_bias, residual, y);
   return y;
 }
 
@@ -88,9 +86,7 @@ Array pointwise_backward(Context& context, const PointwiseChain& chain, const Ar
   Array dx = dy.unique() ? dy.reshaped(shape) : Array(context, shape, dy.dtype());
   count_work(context, chain_flops(chain, dy, reads_x && bias.defined(), reads_x), {&dy, &dx});
   if (reads_x) count_work(context, 0, {&x});
-  if (const auto* kernels = kernels_of<PointwiseKernels>(context, dy.dtype())) {
-    kernels->backward(context, chain, x, wide_bias, dy, dx);
-  }
+  launch(context, dy.dtype(), &PointwiseKernels::backward, chain, x, wide_bias, dy, dx);
   return dx;
 }
 
@@ -98,9 +94,7 @@ Array sum_spread(Context& context, const Spread& spread, const Array& x) {
   require_spread("sum_spread", spread, x);
   Array sums(context, {spread.keep}, accumulator_of(x.dtype()));
   count_work(context, static_cast<double>(x.count()), {&x, &sums});
-  if (const auto* kernels = kernels_of<PointwiseKernels>(context, x.dtype())) {
-    kernels->sum_spread(context, spread, x, sums);
-  }
+  launch(context, x.dtype(), &PointwiseKernels::sum_spread, spread, x, sums);
   return sums;
 }
 
@@ -110,9 +104,7 @@ Array scale_spread(Context& context, const Spread& spread, const Array& x, const
   const Array wide_factor = widened(context, factor, x);
   Array y(context, x.shape(), x.dtype());
   count_work(context, static_cast<double>(x.count()), {&x, &y});
-  if (const auto* kernels = kernels_of<PointwiseKernels>(context, x.dtype())) {
-    kernels->scale_spread(context, spread, x, wide_factor, y);
-  }
+  launch(context, x.dtype(), &PointwiseKernels::scale_spread, spread, x, wide_factor, y);
   return y;
 }
 
@@ -122,9 +114,7 @@ Array prelu_forward(Context& context, const Spread& spread, const Array& x, cons
   const Array wide_slope = widened(context, slope, x);
   Array y(context, x.shape(), x.dtype());
   count_work(context, 2 * static_cast<double>(x.count()), {&x, &y});
-  if (const auto* kernels = kernels_of<PointwiseKernels>(context, x.dtype())) {
-    kernels->prelu(context, spread, x, wide_slope, y);
-  }
+  launch(context, x.dtype(), &PointwiseKernels::prelu, spread, x, wide_slope, y);
   return y;
 }
 
@@ -138,9 +128,7 @@ PreluGradients prelu_backward(Context& context, const Spread& spread, const Arra
   Array dx(context, x.shape(), dy.dtype());
   Array terms(context, x.shape(), accumulator_of(x.dtype()), Purpose::kWorkspace);
   count_work(context, 3 * static_cast<double>(x.count()), {&dy, &x, &dx, &terms});
-  if (const auto* kernels = kernels_of<PointwiseKernels>(context, x.dtype())) {
-    kernels->prelu_backward(context, spread, dy, x, wide_slope, dx, terms);
-  }
+  launch(context, x.dtype(), &PointwiseKernels::prelu_backward, spread, dy, x, wide_slope, dx, terms);
   return {dx, sum_spread(context, spread, terms)};
 }
 
@@ -149,28 +137,25 @@ Array add(Context& context, const Array& a, const Array& b) {
   require_same_type("add", a, b);
   Array y(context, a.shape(), a.dtype());
   count_work(context, static_cast<double>(a.count()), {&a, &b, &y});
-  if (const auto* kernels = kernels_of<PointwiseKernels>(context, a.dtype())) kernels->add(context, a, b, y);
+  launch(context, a.dtype(), &PointwiseKernels::add, a, b, y);
   return y;
 }
 
 void accumulate(Context& context, Array& into, const Array& x) {
   require_same_shape("accumulate", into.shape(), x.shape());
   count_work(context, static_cast<double>(x.count()), {&x, &into, &into});
-  if (const auto* kernels = kernels_of<PointwiseKernels>(context, wider(into, x))) {
-    kernels->accumulate(context, into, x);
-  }
+  launch(context, wider(into, x), &PointwiseKernels::accumulate, into, x);
 }
 
 void scale(Context& context, Array& x, double factor) {
   count_work(context, static_cast<double>(x.count()), {&x, &x});
-  if (const auto* kernels = kernels_of<PointwiseKernels>(context, x.dtype()))
-    kernels->scale(context, x, factor);
+  launch(context, x.dtype(), &PointwiseKernels::scale, x, factor);
 }
 
 Array filled(Context& context, const Shape& shape, DType dtype, double value, Purpose purpose) {
   Array y(context, shape, dtype, purpose);
   count_work(context, 0, {&y});
-  if (const auto* kernels = kernels_of<PointwiseKernels>(context, dtype)) kernels->fill(context, y, value);
+  launch(context, dtype, &PointwiseKernels::fill, y, value);
   return y;
 }
 
@@ -178,7 +163,7 @@ Array cast(Context& context, const Array& x, DType dtype, Purpose purpose) {
   if (x.dtype() == dtype) return x;
   Array y(context, x.shape(), dtype, purpose);
   count_work(context, 0, {&x, &y});
-  if (const auto* kernels = kernels_of<PointwiseKernels>(context, wider(x, y))) kernels->cast(context, x, y);
+  launch(context, wider(x, y), &PointwiseKernels::cast, x, y);
   return y;
 }
 

@@ -53,9 +53,7 @@ Array max_pool_forward(Context& context, const Pooling& pooling, const Array& x,
   Array y(context, shape, x.dtype());
   winners = Array(context, shape, winner_type(pooling.window));
   count_work(context, flops_of(pooling, y), {&x, &y, &winners});
-  if (const auto* kernels = kernels_of<PoolingKernels>(context, x.dtype())) {
-    kernels->max_forward(context, pooling, x, winners, y);
-  }
+  launch(context, x.dtype(), &PoolingKernels::max_forward, pooling, x, winners, y);
   return y;
 }
 
@@ -66,27 +64,21 @@ Array max_pool_backward(Context& context, const Pooling& pooling, const Array& d
   require(winners.dtype() == winner_type(pooling.window),
           "max_pool_backward: the winners are of another window");
   count_work(context, static_cast<double>(dy.count()), {&dy, &winners, &dx});
-  if (const auto* kernels = kernels_of<PoolingKernels>(context, dy.dtype())) {
-    kernels->max_backward(context, pooling, dy, winners, dx);
-  }
+  launch(context, dy.dtype(), &PoolingKernels::max_backward, pooling, dy, winners, dx);
   return dx;
 }
 
 Array average_pool_forward(Context& context, const Pooling& pooling, const Array& x) {
   Array y(context, require_field("average_pool_forward", pooling, x.shape()), x.dtype());
   count_work(context, flops_of(pooling, y), {&x, &y});
-  if (const auto* kernels = kernels_of<PoolingKernels>(context, x.dtype())) {
-    kernels->average_forward(context, pooling, x, y);
-  }
+  launch(context, x.dtype(), &PoolingKernels::average_forward, pooling, x, y);
   return y;
 }
 
 Array average_pool_backward(Context& context, const Pooling& pooling, const Array& dy, const Shape& space) {
   Array dx(context, require_gradient("average_pool_backward", pooling, dy, space), dy.dtype());
   count_work(context, flops_of(pooling, dy), {&dy, &dx});
-  if (const auto* kernels = kernels_of<PoolingKernels>(context, dy.dtype())) {
-    kernels->average_backward(context, pooling, dy, dx);
-  }
+  launch(context, dy.dtype(), &PoolingKernels::average_backward, pooling, dy, dx);
   return dx;
 }
 

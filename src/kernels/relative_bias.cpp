@@ -26,8 +26,7 @@ Array relative_bias(Context& context, const Array& table, const Shape& window) {
   const Array wide = cast(context, table, accumulator_of(table.dtype()), Purpose::kWorkspace);
   Array bias(context, {heads, window.count(), window.count()}, wide.dtype());
   count_work(context, 0, {&wide, &bias});
-  if (const auto* kernels = kernels_of<RelativeBiasKernels>(context, wide.dtype()))
-    kernels->forward(context, wide, window, bias);
+  launch(context, wide.dtype(), &RelativeBiasKernels::forward, wide, window, bias);
   return bias;
 }
 
@@ -37,8 +36,7 @@ Array relative_bias_backward(Context& context, const Array& dbias, const Shape& 
   require_count("relative_bias_backward", "dbias", dbias, heads * plane);
   Array table(context, {table_rows(window), heads}, dbias.dtype());
   count_work(context, static_cast<double>(dbias.count()), {&table, &dbias});
-  if (const auto* kernels = kernels_of<RelativeBiasKernels>(context, dbias.dtype()))
-    kernels->backward(context, dbias, window, table);
+  launch(context, dbias.dtype(), &RelativeBiasKernels::backward, dbias, window, table);
   return table;
 }
 
@@ -60,8 +58,7 @@ Array wrap_mask(Context& context, const WrappedWindows& windows, DType dtype) {
   const std::int64_t points = window.count();
   Array mask(context, {windows.windows(), points, points}, accumulator_of(dtype), Purpose::kWorkspace);
   count_work(context, 0, {&mask});
-  if (const auto* kernels = kernels_of<RelativeBiasKernels>(context, mask.dtype()))
-    kernels->wrap_mask(context, windows, mask);
+  launch(context, mask.dtype(), &RelativeBiasKernels::wrap_mask, windows, mask);
   return mask;
 }
 

@@ -95,9 +95,7 @@ Array resample_forward(Context& context, const Resampling& resampling, const Arr
   Array y(context, field_shape(x.shape()[0], resampling.target.extent, x.shape().back()), x.dtype());
   count_work(context, flops_of(resampling, y), {&x, &y});
   if (y.count() == 0) return y;
-  if (const auto* kernels = kernels_of<ResamplingKernels>(context, x.dtype())) {
-    kernels->forward(context, resampling, x, y);
-  }
+  launch(context, x.dtype(), &ResamplingKernels::forward, resampling, x, y);
   return y;
 }
 
@@ -108,9 +106,7 @@ Array resample_backward(Context& context, const Resampling& resampling, const Ar
   Array dx(context, field_shape(dy.shape()[0], resampling.source_extent, dy.shape().back()), dy.dtype());
   count_work(context, flops_of(resampling, dy), {&dy, &dx});
   if (dx.count() == 0) return dx;
-  if (const auto* kernels = kernels_of<ResamplingKernels>(context, dy.dtype())) {
-    kernels->backward(context, resampling, dy, dx);
-  }
+  launch(context, dy.dtype(), &ResamplingKernels::backward, resampling, dy, dx);
   return dx;
 }
 

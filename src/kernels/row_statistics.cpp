@@ -20,15 +20,13 @@ NormStatistics combine_moments(Context& context, const Array& parts, std::span<c
   NormStatistics whole{Array(context, {rows}, parts.dtype()), Array(context, {rows}, parts.dtype())};
   count_work(context, 8.0 * static_cast<double>(parts.count()),
              {&parts, &whole.mean, &whole.reciprocal_deviation});
-  if (const auto* kernels = kernels_of<RowStatisticsKernels>(context, parts.dtype()))
-    kernels->combine(context, parts, lengths, eps, centre, whole);
+  launch(context, parts.dtype(), &RowStatisticsKernels::combine, parts, lengths, eps, centre, whole);
   return whole;
 }
 
 void drop_mean_part(Context& context, Array& row_sums) {
   count_work(context, 0, {&row_sums});
-  if (const auto* kernels = kernels_of<RowStatisticsKernels>(context, row_sums.dtype()))
-    kernels->drop_mean_part(context, row_sums);
+  launch(context, row_sums.dtype(), &RowStatisticsKernels::drop_mean_part, row_sums);
 }
 
 // What a backend lacks.

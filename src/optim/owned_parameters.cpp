@@ -3,6 +3,7 @@
 #include <array>
 #include <cmath>
 
+#include "array/transfer.h"
 #include "base/error.h"
 #include "base/text.h"
 #include "kernels/contraction.h"
@@ -82,17 +83,18 @@ std::int64_t OwnedParameters::bytes() const {
 }
 
 double gradient_norm(const OwnedParameters& owned, double scale) {
-  double squares = 0;
+  const Rank& rank = owned.rank();
+  Array squares = filled(rank.context, {1}, DType::kFloat64, 0.0, Purpose::kWorkspace);
   AxisSet axes = 0;
   for (const OwnedParameters::Part& part : owned.parts()) {
     axes = part.group->owning_axes();
     const Array gradient = part.group->owned_gradient();
     for (const OwnedSegment& each : part.segments) {
-      if (each.change == Change::kTrained) squares += sum_of_squares(owned.rank().context, each.of(gradient));
+      if (each.change == Change::kTrained) add_sum_of_squares(rank.context, each.of(gradient), squares);
     }
   }
   const double total =
-      owned.rank().mesh.communicator(axes).all_reduce(std::array{squares}, ReduceOp::kSum)[0];
+      rank.mesh.communicator(axes).all_reduce(download_values(rank.context, squares), ReduceOp::kSum)[0];
   return std::sqrt(total) * scale;
 }
 

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "array/host_view.h"
 #include "base/error.h"
 #include "comm/record/record.h"
 #include "comm/thread/run_ranks.h"
@@ -58,16 +59,13 @@ std::pair<int, int> summand_of(const MeshShape& mesh, const Placements& placemen
 }
 
 bool equal(const Array& actual, const Array& expected, double scale) {
-  for (std::int64_t i = 0; i < expected.count(); ++i) {
-    const double difference = std::abs(actual.data<double>()[i] - expected.data<double>()[i]);
-    if (!(difference <= kTolerance * scale)) return false;
-  }
-  return true;
+  return std::ranges::equal(HostView<double>(actual), HostView<double>(expected),
+                            [scale](double a, double b) { return std::abs(a - b) <= kTolerance * scale; });
 }
 
 double largest(const Array& x) {
   double result = 1;
-  for (const double element : x.span<double>()) result = std::max(result, std::abs(element));
+  for (const double element : HostView<double>(x)) result = std::max(result, std::abs(element));
   return result;
 }
 
@@ -119,7 +117,7 @@ PlacedRun::PlacedRun(const ProofCase::Instance& instance) : instance_(instance) 
 Array PlacedRun::random_array(const Shape& shape) {
   Array array(context_, shape, DType::kFloat64);
   std::normal_distribution<double> normal(0.1);
-  for (double& element : array.span<double>()) element = normal(generator_);
+  for (double& element : HostView<double>(array)) element = normal(generator_);
   return array;
 }
 
@@ -135,7 +133,8 @@ const std::vector<Array>& PlacedRun::summands(std::size_t input, int count) {
   const Array rest = extract_box(context_, inputs_[input], Box::whole(inputs_[input].shape()));
   for (int i = 0; i + 1 < count; ++i) {
     const Array& part = parts.emplace_back(random_array(rest.shape()));
-    for (std::int64_t e = 0; e < rest.count(); ++e) rest.data<double>()[e] -= part.data<double>()[e];
+    const HostView<double> left(rest), taken(part);
+    for (std::size_t e = 0; e < left.size(); ++e) left[e] -= taken[e];
   }
   parts.push_back(rest);
   return parts;

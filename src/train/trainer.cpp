@@ -176,7 +176,7 @@ ExitCode Trainer::run() {
   }
   const std::int64_t parts = config_.train.accumulate;
   prefetch_ = std::make_unique<Prefetch>(
-      [this](std::int64_t number) { return batches_.read(number, run_.placed().rank().context); },
+      [this](std::int64_t number) { return batches_.read(number, run_.placed().rank().context.host()); },
       (first - 1) * parts, steps_ * parts);
   try {
     for (std::int64_t step = first; step <= steps_; ++step) {

@@ -50,7 +50,7 @@ StepResult TrainingStep::run(std::int64_t step, Prefetch& parts) {
   const double waited = parts.seconds_waited();
   for (std::int64_t part = 0; part < config_.train.accumulate; ++part) {
     Batch batch;
-    together(run_.world(), [&] { batch = parts.next(); });
+    together(run_.world(), [&] { batch = upload(run_.placed().rank().context, parts.next()); });
     const WeightedMean of_part = run_part(step, part, batch, 1.0 / full);
     loss.sum += of_part.sum;
     loss.weight += of_part.weight;

@@ -36,10 +36,10 @@ ValidationResult Validation::run() {
   PlacedModel& placed = run_.placed();
   const Rank& rank = placed.rank();
   const std::unique_ptr<Scores> scores = run_.objective().make_scores();
-  Prefetch prefetch([&](std::int64_t batch) { return read(batch, rank.context); }, 0, batches());
+  Prefetch prefetch([&](std::int64_t batch) { return read(batch, rank.context.host()); }, 0, batches());
   for (std::int64_t i = 0; i < batches(); ++i) {
     Batch batch;
-    together(run_.world(), [&] { batch = prefetch.next(); });
+    together(run_.world(), [&] { batch = upload(rank.context, prefetch.next()); });
     Tape tape(rank, placed.plans(), Tape::Mode::kForward, placed.types().compute);
     placed.forecaster().run(tape, batch, samples_of(i), [&](int lead, const Variable& prediction) {
       scores->add(rank, lead, prediction.value(), batch);

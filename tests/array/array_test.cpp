@@ -7,6 +7,7 @@
 
 #include "array/box.h"
 #include "array/grid.h"
+#include "array/host_view.h"
 #include "array/random.h"
 
 namespace jigsaw {
@@ -117,8 +118,8 @@ TEST(Arena, MetaCountsWithoutMemory) {
 TEST(Array, ViewsShareMemory) {
   const Context context = Context::make_host(Backend::kCpu, 1);
   const Array a = Array::zeros(context, {4, 6}, DType::kFloat32);
-  a.slice(6, {2, 3}).data<float>()[1] = 5;
-  EXPECT_EQ(a.data<float>()[7], 5);
+  HostView<float>(a.slice(6, {2, 3}))[1] = 5;
+  EXPECT_EQ(HostView<float>(a)[7], 5);
   EXPECT_FALSE(a.reshaped({24}).unique());
   EXPECT_THROW(a.reshaped({23}), ShapeError);
   EXPECT_THROW(a.slice(20, {5}), ShapeError);

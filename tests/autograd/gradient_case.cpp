@@ -4,10 +4,11 @@
 
 #include <algorithm>
 #include <mutex>
+#include <numeric>
 #include <random>
 
 #include "base/text.h"
-#include "comm/thread/run_ranks.h"
+#include "support/test_ranks.h"
 
 namespace jigsaw::testing {
 
@@ -127,17 +128,16 @@ std::vector<Variable> GradientRun::inputs_of(const Tensors& values, bool want_gr
 }
 
 double GradientRun::weighted_sum(const Tensors& values) {
-  load(block_, values);
+  load(rank_.context, block_, values);
   Tape tape(rank_, plans_, Tape::Mode::kForward, DType::kFloat64, kRandom);
   const Array y = forward(tape, inputs_of(values, false)).value().piece;
   const Array weight = cut_piece(rank_, output_, DType::kFloat64, values.at("weight"));
-  double sum = 0;
-  for (std::int64_t i = 0; i < y.count(); ++i) sum += y.data<double>()[i] * weight.data<double>()[i];
-  return sum;
+  const std::vector<double> values_here = values_of(y), weights = values_of(weight);
+  return std::inner_product(values_here.begin(), values_here.end(), weights.begin(), 0.0);
 }
 
 Tensors GradientRun::gradients(const Tensors& values) {
-  load(block_, values);
+  load(rank_.context, block_, values);
   for (auto& group : block_.groups()) group->zero_gradients();
   Tape tape(rank_, plans_, Tape::Mode::kRecord, DType::kFloat64, kRandom);
   const std::vector<Variable> inputs = inputs_of(values, true);
@@ -164,7 +164,7 @@ namespace {
 
 /// One rank per member, along tensor or the first domain axis of a mesh that fits the case's output.
 void on_mesh(int ranks, bool tensor, int output_rank, const std::function<void(const Rank&)>& body) {
-  run_ranks(ranks, [&](Communicator& world) {
+  testing::run_test_ranks(ranks, [&](Communicator& world) {
     std::vector<int> domain(static_cast<std::size_t>(output_rank - 2), 1);
     if (!tensor) domain.at(0) = ranks;
     Mesh mesh(world, 1, domain, tensor ? ranks : 1);
@@ -223,7 +223,7 @@ Tensors gradients_on_mesh(const std::vector<int>& domain, int tensor, const Grad
   std::mutex mutex;
   int ranks = tensor;
   for (const int size : domain) ranks *= size;
-  run_ranks(ranks, [&](Communicator& world) {
+  testing::run_test_ranks(ranks, [&](Communicator& world) {
     Mesh mesh(world, 1, domain, tensor);
     GradientRun run(Rank{world.context(), mesh}, what);
     const Tensors mine = run.gradients(what.values(run.output()));

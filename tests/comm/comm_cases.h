@@ -3,6 +3,7 @@
 #include <cstring>
 #include <vector>
 
+#include "array/host_view.h"
 #include "comm/communicator.h"
 
 // Inputs that every rank can compute for every other, and the references made from them.
@@ -23,13 +24,14 @@ inline double rough_value(int rank, std::int64_t i) {
 template <typename T, typename F>
 Array make_array(const Context& context, std::int64_t count, F value) {
   Array array(context, {count}, kDType<T>);
-  for (std::int64_t i = 0; i < count; ++i) array.data<T>()[i] = T(value(i));
+  const HostView<T> elements(array);
+  for (std::int64_t i = 0; i < count; ++i) elements[static_cast<std::size_t>(i)] = T(value(i));
   return array;
 }
 
 template <typename T>
 std::vector<T> to_vector(const Array& array) {
-  const auto span = array.span<T>();
+  const auto span = HostView<T>(array);
   return {span.begin(), span.end()};
 }
 

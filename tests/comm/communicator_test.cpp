@@ -7,6 +7,7 @@
 #include <limits>
 #include <numeric>
 
+#include "array/host_view.h"
 #include "base/error.h"
 #include "base/text.h"
 #include "comm/comm_cases.h"
@@ -182,7 +183,7 @@ TEST(Communicator, RanksMayWaitInAnyOrder) {
         while (!pending[call].poll()) continue;
       }
       const Array result = pending[call].wait();
-      if (comm.size() > 1) std::fill_n(sent[call].data<float>(), sent[call].count(), -1.0F);
+      if (comm.size() > 1) std::fill_n(HostView<float>(sent[call]).data(), sent[call].count(), -1.0F);
       if (comm.size() > 1) {
         EXPECT_TRUE(same_bits(to_vector<float>(result), reference_sum<float>(comm.size(), result.count())));
       }

@@ -410,7 +410,7 @@ TEST_P(Attention, NotANumberIsSeen) {
   const Sizes s{1, 3, 400, 1, 8};
   for (const std::int64_t key : {7, 350}) {
     const Call call = made_up(s, DType::kFloat32);
-    call.k.array.data<float>()[call.k.at(0, key, 0)] = NAN;
+    HostView<float>(call.k.array)[call.k.at(0, key, 0)] = NAN;
     const AttentionResult result =
         attention_forward(context_, call.q, call.k, call.v, call.options, DType::kFloat32);
     for (const double y : values_of(result.output)) EXPECT_TRUE(std::isnan(y));

@@ -216,7 +216,7 @@ TEST_P(Contraction, PackedWeightsAreForgottenWhenTheyChange) {
   Array w = random_array(context_, {96, 64}, DType::kFloat32, 2);
   keep_packed(context_, w);
   const std::vector<double> before = values_of(contract(context_, spec, x, w, DType::kFloat32));
-  for (float& element : w.span<float>()) element *= -2.0F;
+  for (float& element : HostView<float>(w)) element *= -2.0F;
   forget_packed_weights(context_);
   keep_packed(context_, w);
   std::vector<double> wanted = before;

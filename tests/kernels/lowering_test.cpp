@@ -49,17 +49,17 @@ class LoweringTest : public ::testing::Test {
     const Array moved_a = plan.order_a.empty() ? a : permute(context_, a, plan.order_a);
     const Array moved_b = plan.order_b.empty() ? b : permute(context_, b, plan.order_b);
     Array c(context_, plan.permuted_c, DType::kFloat64);
-    std::ranges::fill(c.span<double>(), 1e9);
+    std::ranges::fill(HostView<double>(c), 1e9);
     const Lowering& lowering = plan.lowering;
     const MatrixProduct& p = lowering.product;
     EXPECT_TRUE(is_matrix(p.a, p.m, p.k));
     EXPECT_TRUE(is_matrix(p.b, p.k, p.n));
     EXPECT_TRUE(p.c.column == 1 && p.c.row >= (p.m > 1 ? p.n : 1));
-    const double* const first = (lowering.swapped ? moved_b : moved_a).data<double>();
-    const double* const second = (lowering.swapped ? moved_a : moved_b).data<double>();
+    const double* const first = HostView<double>(lowering.swapped ? moved_b : moved_a).data();
+    const double* const second = HostView<double>(lowering.swapped ? moved_a : moved_b).data();
     for_each_product(lowering.loops, false,
                      [&](std::int64_t at_a, std::int64_t at_b, std::int64_t at_c, bool add) {
-                       run_product(p, first + at_a, second + at_b, c.data<double>() + at_c, add);
+                       run_product(p, first + at_a, second + at_b, HostView<double>(c).data() + at_c, add);
                      });
     const Array result = plan.order_c.empty() ? c : permute(context_, c, plan.order_c);
     const Array wanted = contract(context_, spec, a, b, DType::kFloat64);

@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "array/transfer.h"
 #include "base/error.h"
 #include "kernels/pointwise.h"
 #include "support/arrays.h"
@@ -12,6 +13,13 @@
 
 namespace jigsaw {
 namespace {
+
+/// Σ x².
+double sum_of_squares(Context& context, const Array& x) {
+  Array sum = filled(context, {1}, DType::kFloat64, 0.0);
+  add_sum_of_squares(context, x, sum);
+  return download_values(context, sum)[0];
+}
 
 using testing::expect_near;
 using testing::random_array;

@@ -16,6 +16,7 @@
 #include "layers/training_run.h"
 #include "optim/schedule.h"
 #include "support/golden_file.h"
+#include "support/test_ranks.h"
 
 namespace jigsaw {
 namespace {
@@ -134,7 +135,7 @@ TEST(GoldenLoss, MeanSquaredErrorOfValidPoints) {
   for (const Sizes& sizes : {Sizes{}, {2, {1, 1}, 1}, {1, {3, 1}, 1}, {1, {1, 2}, 2}, {1, {1, 1}, 2}}) {
     Tensors gradient;
     std::mutex mutex;
-    run_ranks(sizes.ranks(), [&](Communicator& world) {
+    testing::run_test_ranks(sizes.ranks(), [&](Communicator& world) {
       Mesh mesh(world, sizes.data, sizes.domain, sizes.tensor);
       const Rank rank{world.context(), mesh};
       const Layout layout = mesh.field_layout(prediction.shape);

@@ -4,9 +4,9 @@
 #include <cmath>
 #include <mutex>
 
-#include "comm/thread/run_ranks.h"
 #include "support/golden_file.h"
 #include "support/parameters.h"
+#include "support/test_ranks.h"
 #include "train/class_loss.h"
 
 namespace jigsaw {
@@ -41,7 +41,7 @@ Answer on_mesh(const Loss& loss, const Case& test, double scale, const Sizes& si
   Answer answer;
   std::mutex mutex;
   int ranks = 0;
-  run_ranks(sizes.ranks(), [&](Communicator& world) {
+  testing::run_test_ranks(sizes.ranks(), [&](Communicator& world) {
     Mesh mesh(world, sizes.data, sizes.domain, sizes.tensor);
     const Rank rank{world.context(), mesh};
     const Layout layout = mesh.field_layout(test.shape, {sizes.unit, 1, 1});
@@ -158,7 +158,7 @@ TEST(ClassLosses, ScoreWhatIsLikeliest) {
   LossOptions options;
   options.type = LossType::kDice;
   const ClassLoss loss(options, 2, {1.0});
-  run_ranks(1, [&](Communicator& world) {
+  testing::run_test_ranks(1, [&](Communicator& world) {
     Mesh mesh(world, 1, {1, 1, 1}, 1);
     const Rank rank{world.context(), mesh};
     const Layout layout = mesh.field_layout(test.shape);

@@ -5,8 +5,8 @@
 #include <mutex>
 
 #include "base/text.h"
-#include "comm/thread/run_ranks.h"
 #include "support/golden_file.h"
+#include "support/test_ranks.h"
 
 namespace jigsaw::testing {
 
@@ -45,7 +45,7 @@ Tensors run_layer(const Rank& rank, const LayerGolden& golden) {
   Tape trace(rank, plans, Tape::Mode::kTrace, DType::kFloat64);
   trace.block(spec, {Variable::traced(layout, -1)}, run);
   block.materialise(rank, Zero::kNone, DType::kFloat64, DType::kFloat64, 1);
-  load(block, golden.parameters);
+  load(rank.context, block, golden.parameters);
 
   Tape tape(rank, plans, Tape::Mode::kRecord, DType::kFloat64);
   tape.set_training(golden.training);
@@ -76,7 +76,7 @@ Tensors run_layer_on(const LayerGolden& golden, const std::vector<int>& domain, 
   for (const int size : domain) ranks *= size;
   Tensors all;
   std::mutex mutex;
-  run_ranks(ranks, [&](Communicator& world) {
+  testing::run_test_ranks(ranks, [&](Communicator& world) {
     Mesh mesh(world, 1, domain, tensor);
     const Tensors mine = run_layer(Rank{world.context(), mesh}, golden);
     const std::lock_guard lock(mutex);
@@ -111,7 +111,7 @@ void check_differences(const LayerGolden& golden) {
   LayerGolden moved = golden;
   const auto objective = [&] {
     double sum = 0;
-    run_ranks(1, [&](Communicator& world) {
+    testing::run_test_ranks(1, [&](Communicator& world) {
       Mesh mesh(world, 1, std::vector<int>(static_cast<std::size_t>(golden.field.rank() - 2), 1), 1);
       const std::vector<double> y = run_layer(Rank{world.context(), mesh}, moved).at("output");
       for (std::size_t i = 0; i < y.size(); ++i) sum += y[i] * golden.output_gradient[i];

@@ -5,6 +5,7 @@
 #include <mutex>
 
 #include "layers/training_run.h"
+#include "support/test_ranks.h"
 
 namespace jigsaw {
 namespace {
@@ -43,7 +44,7 @@ struct Answer {
 Answer on_mesh(const FieldLoss& loss, const Fields& fields, double scale, const Sizes& sizes) {
   Answer answer;
   std::mutex mutex;
-  run_ranks(sizes.ranks(), [&](Communicator& world) {
+  testing::run_test_ranks(sizes.ranks(), [&](Communicator& world) {
     Mesh mesh(world, sizes.data, sizes.domain, sizes.tensor);
     const Rank rank{world.context(), mesh};
     const Layout layout = mesh.field_layout(kShape);

@@ -58,7 +58,7 @@ TrainingRun::Result TrainingRun::run_rank(Communicator& world, const MeshSizes& 
   plan_and_materialise(*built, rank, plans, samples, zero, master, dtype, 1);
   const std::vector<ParameterBlock*> blocks = built->parameters();
   for (ParameterBlock* block : blocks) {
-    if (!initial.empty()) testing::load(*block, initial);
+    if (!initial.empty()) testing::load(rank.context, *block, initial);
   }
   Optimizer optimizer(rank, blocks, optimizer_options);
   const FieldLoss loss = make_loss();
@@ -116,7 +116,7 @@ TrainingRun::Result TrainingRun::run(const MeshSizes& mesh) const {
   all.parameter_bytes.resize(static_cast<std::size_t>(mesh.ranks()));
   all.peak_activation_bytes.resize(static_cast<std::size_t>(mesh.ranks()));
   run_ranks(
-      mesh.ranks(), {.time_limit_seconds = 300}, [&](int) { return Context::make_host(backend, 1); },
+      mesh.ranks(), {.time_limit_seconds = 300}, [&](int) { return testing::test_context(backend, 1); },
       [&](Communicator& world) {
         const Result mine = run_rank(world, mesh);
         const std::lock_guard lock(mutex);

@@ -4,11 +4,11 @@
 #include <string>
 #include <vector>
 
-#include "comm/thread/run_ranks.h"
 #include "layers/registry.h"
 #include "optim/adamw.h"
 #include "optim/optimizer.h"
 #include "support/parameters.h"
+#include "support/test_ranks.h"
 #include "train/loss.h"
 
 namespace jigsaw {

@@ -13,6 +13,7 @@
 #include "layers/registry.h"
 #include "support/golden_file.h"
 #include "support/parameters.h"
+#include "support/test_ranks.h"
 
 namespace jigsaw {
 namespace {
@@ -66,7 +67,7 @@ Tensors run_rank(const Rank& rank, const ModelRun& run) {
   PlanBook plans;
   plan_and_materialise(*model, rank, plans, run.field[0], Zero::kNone, run.dtype, run.dtype, 1);
   for (ParameterBlock* block : model->parameters()) {
-    if (!run.parameters.empty()) testing::load(*block, run.parameters);
+    if (!run.parameters.empty()) testing::load(rank.context, *block, run.parameters);
   }
   const auto piece = [&](const Layout& layout, const std::vector<double>& values, double phase) {
     return values.empty() ? testing::make_piece(rank, layout, run.dtype,
@@ -104,7 +105,7 @@ ModelRun::Result run_on(const ModelRun& run, const std::vector<int>& domain, int
   result.peak_activation_bytes.resize(static_cast<std::size_t>(ranks));
   std::mutex mutex;
   const Backend backend = run.dtype == DType::kFloat64 ? Backend::kReference : Backend::kCpu;
-  const auto context = [backend](int) { return Context::make_host(backend, 1); };
+  const auto context = [backend](int) { return testing::test_context(backend, 1); };
   run_ranks(ranks, {}, context, [&](Communicator& world) {
     Mesh mesh(world, data, domain, tensor);
     const Tensors mine = run_rank(Rank{world.context(), mesh}, run);

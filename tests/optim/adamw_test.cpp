@@ -6,11 +6,11 @@
 #include <mutex>
 
 #include "base/error.h"
-#include "comm/thread/run_ranks.h"
 #include "optim/optimizer.h"
 #include "optim/registry.h"
 #include "support/golden_file.h"
 #include "support/parameters.h"
+#include "support/test_ranks.h"
 
 namespace jigsaw {
 namespace {
@@ -72,7 +72,7 @@ class Trained {
       ParameterBlock::set_compute(block_.add(name, golden.shapes.at(name), Initial::constant(0)), {});
     }
     block_.materialise(rank, zero, DType::kFloat64, DType::kFloat64, 1);
-    testing::load(block_, golden.values);
+    testing::load(rank_.context, block_, golden.values);
   }
 
   ParameterBlock& block() { return block_; }
@@ -82,11 +82,10 @@ class Trained {
     block_.acquire();
     block_.begin_gradients();
     for (const auto& parameter : block_.parameters()) {
-      const Array into = parameter->gradient();
       const std::vector<double>& whole = gradients.at(parameter->name());
-      for (std::int64_t i = 0; i < into.count(); ++i) {
-        into.data<double>()[i] += share() * whole[static_cast<std::size_t>(i)];
-      }
+      std::vector<double> sums = testing::values_of(parameter->gradient());
+      for (std::size_t i = 0; i < sums.size(); ++i) sums[i] += share() * whole[i];
+      write_values(rank_.context, parameter->gradient(), sums);
     }
     block_.finish_gradients();
     block_.release();
@@ -141,7 +140,7 @@ void compare(const std::string& section, int data, int domain, int tensor, Zero 
   const Golden golden(section);
   History history;
   std::mutex mutex;
-  run_ranks(data * domain * tensor, [&](Communicator& world) {
+  testing::run_test_ranks(data * domain * tensor, [&](Communicator& world) {
     Mesh mesh(world, data, {domain}, tensor);
     run_rank(Rank{world.context(), mesh}, golden, zero, history, mutex);
   });
@@ -183,7 +182,7 @@ TEST(AdamW, StepsAlikeOnSeveralRanks) {
 template <typename F>
 void with_gradients(const AdamWOptions& options, F&& body) {
   const Golden golden("plain");
-  run_ranks(1, [&](Communicator& world) {
+  testing::run_test_ranks(1, [&](Communicator& world) {
     Mesh mesh(world, 1, {1}, 1);
     const Rank rank{world.context(), mesh};
     Trained trained(rank, golden);
@@ -220,7 +219,7 @@ TEST(AdamW, RunningStatisticsGoTheirWay) {
   for (const int ranks : {1, 3}) {
     Tensors all;
     std::mutex mutex;
-    run_ranks(ranks, [&](Communicator& world) {
+    testing::run_test_ranks(ranks, [&](Communicator& world) {
       Mesh mesh(world, 1, {ranks}, 1);
       const Rank rank{world.context(), mesh};
       ParameterBlock block("block");
@@ -237,7 +236,9 @@ TEST(AdamW, RunningStatisticsGoTheirWay) {
       block.begin_gradients();
       if (world.rank() == 0) {
         for (const auto& parameter : block.parameters()) {
-          for (double& gradient : parameter->gradient().span<double>()) gradient = 3.0;
+          const Array gradient = parameter->gradient();
+          write_values(world.context(), gradient,
+                       std::vector<double>(static_cast<std::size_t>(gradient.count()), 3.0));
         }
       }
       block.finish_gradients();

@@ -4,11 +4,11 @@
 #include <cmath>
 #include <mutex>
 
-#include "comm/thread/run_ranks.h"
 #include "config/config.h"
 #include "optim/optimizer.h"
 #include "optim/registry.h"
 #include "support/parameters.h"
+#include "support/test_ranks.h"
 
 namespace jigsaw {
 namespace {
@@ -79,9 +79,10 @@ void add_gradients(Communicator& world, ParameterBlock& block, int step) {
   block.begin_gradients();
   for (const auto& parameter : block.parameters()) {
     if (world.rank() > 0) break;
-    double* const to = parameter->gradient().data<double>();
+    std::vector<double> whole;
     for (std::int64_t i = 0; i < parameter->shape().count(); ++i)
-      to[i] = gradient(parameter->name(), i, step);
+      whole.push_back(gradient(parameter->name(), i, step));
+    write_values(world.context(), parameter->gradient(), whole);
   }
   block.finish_gradients();
   block.release();
@@ -90,7 +91,7 @@ void add_gradients(Communicator& world, ParameterBlock& block, int step) {
 Outcome trained(int ranks) {
   Outcome result;
   std::mutex mutex;
-  run_ranks(ranks, [&](Communicator& world) {
+  testing::run_test_ranks(ranks, [&](Communicator& world) {
     Mesh mesh(world, 1, {ranks}, 1);
     const Rank rank{world.context(), mesh};
     ParameterBlock block("block");
@@ -100,7 +101,7 @@ Outcome trained(int ranks) {
       for (std::int64_t i = 0; i < count; ++i) start[name].push_back(initial(name, i));
     }
     block.materialise(rank, Zero::kNone, DType::kFloat64, DType::kFloat64, 1);
-    testing::load(block, start);
+    testing::load(world.context(), block, start);
     Optimizer optimizer(rank, {&block}, parse<Section>(options()).optimizer);
     EXPECT_EQ(optimizer.kinds(), (std::vector<std::string>{"parameters", "sgd.momentum"}));
     for (int step = 0; step < kSteps; ++step) {

@@ -8,9 +8,9 @@
 #include <random>
 
 #include "base/text.h"
-#include "comm/thread/run_ranks.h"
 #include "support/arrays.h"
 #include "support/pieces.h"
+#include "support/test_ranks.h"
 
 namespace jigsaw {
 namespace {
@@ -144,17 +144,19 @@ Box wanted_box(const Case& what, const Rank& rank) {
 // ---- the checks, on one rank
 
 void check_values(const Case& what, const Rank& rank, const Exchange& exchange, const Array& piece) {
-  const Array gathered = exchange.gather(rank, piece);
+  const Array all = exchange.gather(rank, piece);
   ASSERT_EQ(exchange.wanted(), wanted_box(what, rank));
-  ASSERT_EQ(gathered.shape(), exchange.wanted().extent);
+  ASSERT_EQ(all.shape(), exchange.wanted().extent);
+  const std::vector<double> gathered = testing::values_of(all);
   int wrong = 0;
   for_each_coordinate(exchange.wanted(), [&](const Shape& at, std::int64_t i) {
-    wrong += gathered.data<double>()[i] != padded_element(what, at) ? 1 : 0;
+    wrong += gathered[static_cast<std::size_t>(i)] != padded_element(what, at) ? 1 : 0;
   });
   EXPECT_EQ(wrong, 0) << "elements of " << exchange.wanted();
-  const Array inside = exchange.assemble(rank, piece, Array(), exchange.inside());
+  const std::vector<double> inside =
+      testing::values_of(exchange.assemble(rank, piece, Array(), exchange.inside()));
   for_each_coordinate(exchange.inside(), [&](const Shape& at, std::int64_t i) {
-    wrong += inside.data<double>()[i] != padded_element(what, at) ? 1 : 0;
+    wrong += inside[static_cast<std::size_t>(i)] != padded_element(what, at) ? 1 : 0;
   });
   EXPECT_EQ(wrong, 0) << "elements inside " << exchange.inside();
 }
@@ -204,7 +206,7 @@ void check_bytes(const Case& what, const Rank& rank, const Exchange& exchange, c
 
 void check(const Case& what) {
   SCOPED_TRACE(what.to_string());
-  run_ranks(what.mesh.ranks(), [&](Communicator& world) {
+  testing::run_test_ranks(what.mesh.ranks(), [&](Communicator& world) {
     Mesh mesh(world, 1, what.mesh.domain, what.mesh.tensor);
     const Rank rank{world.context(), mesh};
     const Array piece = testing::make_piece(rank, what.input, DType::kFloat64, element);
@@ -337,7 +339,7 @@ TEST(Exchange, AcrossPolesOfOddRowsOnEveryCut) {
 
 TEST(Exchange, CyclicShiftOfWindowsIsOneMessagePerPeer) {
   // Swin's shift by half a window along a circle of 12 columns, cut in whole windows of 4.
-  run_ranks(3, [](Communicator& world) {
+  testing::run_test_ranks(3, [](Communicator& world) {
     Mesh mesh(world, 1, {1, 3}, 1);
     const Rank rank{world.context(), mesh};
     Layout layout{{1, 2, 12, 1}, {}};
@@ -345,10 +347,10 @@ TEST(Exchange, CyclicShiftOfWindowsIsOneMessagePerPeer) {
     IndexMap map{{{2, Reads::shifted(2), Edge::kPeriodic, Edge::kPeriodic}}, -1, {}};
     const auto exchange = Exchange::of(rank, map, layout, layout);
     const Array piece = testing::make_piece(rank, layout, DType::kFloat64, element);
-    const Array shifted = exchange->gather(rank, piece);
+    const std::vector<double> shifted = testing::values_of(exchange->gather(rank, piece));
     for (std::int64_t row = 0; row < 2; ++row) {
       for (std::int64_t column = 0; column < 4; ++column) {
-        EXPECT_EQ(shifted.data<double>()[row * 4 + column],
+        EXPECT_EQ(shifted[static_cast<std::size_t>(row * 4 + column)],
                   element(row * 12 + (4 * world.rank() + column + 2) % 12));
       }
     }
@@ -359,7 +361,7 @@ TEST(Exchange, CyclicShiftOfWindowsIsOneMessagePerPeer) {
 TEST(Exchange, HaloBytesAreTheClosedForm) {
   // Each inner border of a [B, H, W, C] field sends `width` rows both ways.
   for (const std::int64_t width : {1, 2}) {
-    run_ranks(4, [width](Communicator& world) {
+    testing::run_test_ranks(4, [width](Communicator& world) {
       const Case what = halo({{4, 1}, 1}, {33, 49}, width, Edge::kNone, Edge::kNone);
       Mesh mesh(world, 1, what.mesh.domain, 1);
       const Rank rank{world.context(), mesh};
@@ -371,7 +373,7 @@ TEST(Exchange, HaloBytesAreTheClosedForm) {
 }
 
 TEST(Exchange, NothingIsCopiedWhereThePieceIsWhatIsWanted) {
-  run_ranks(2, [](Communicator& world) {
+  testing::run_test_ranks(2, [](Communicator& world) {
     Mesh mesh(world, 1, {2, 1}, 1);
     const Rank rank{world.context(), mesh};
     Case what = halo({{2, 1}, 1}, {6, 4}, 0, Edge::kNone, Edge::kNone);

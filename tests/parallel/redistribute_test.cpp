@@ -6,9 +6,10 @@
 #include <cstring>
 
 #include "base/error.h"
-#include "comm/thread/run_ranks.h"
 #include "parallel/cost.h"
+#include "support/arrays.h"
 #include "support/pieces.h"
+#include "support/test_ranks.h"
 
 namespace jigsaw {
 namespace {
@@ -90,8 +91,8 @@ bool check(const Rank& rank, const Layout& from, const Layout& to, DType dtype) 
   bool right = result.piece.shape() == box.extent && result.layout == to && result.dtype() == dtype;
   const Array expected = testing::make_piece(
       rank, to, dtype, [&](std::int64_t index) { return summed(mesh, index, from, to, at); });
-  right = right &&
-          std::memcmp(result.piece.raw(), expected.raw(), static_cast<std::size_t>(expected.bytes())) == 0;
+  right = right && std::ranges::equal(HostView<std::byte>(testing::on_host(result.piece)),
+                                      HostView<std::byte>(testing::on_host(expected)));
   EXPECT_TRUE(right) << "values of " << from.to_string(mesh) << " -> " << to.to_string(mesh);
   const TransferCost cost = transfer_cost(mesh, from, to, static_cast<double>(size_of(dtype)));
   std::array<double, kCollectives> sent{};
@@ -120,7 +121,7 @@ bool can_become(const Layout& from, const Layout& to) {
 }
 
 void check_all_pairs(int domain, int tensor, const std::vector<Shape>& shapes, DType dtype) {
-  run_ranks(domain * tensor, [&](Communicator& world) {
+  testing::run_test_ranks(domain * tensor, [&](Communicator& world) {
     Mesh mesh(world, 1, {domain}, tensor);
     const Rank rank{world.context(), mesh};
     int wrong = 0;
@@ -155,7 +156,7 @@ TEST(Redistribute, AllPairsOnThreeByTwo) {
 }
 
 TEST(Redistribute, BfloatMoves) {
-  run_ranks(4, [](Communicator& world) {
+  testing::run_test_ranks(4, [](Communicator& world) {
     Mesh mesh(world, 1, {2}, 2);
     const Rank rank{world.context(), mesh};
     const std::vector<Layout> layouts = layouts_of(mesh, {5, 3, 2}, false);
@@ -168,7 +169,7 @@ TEST(Redistribute, BfloatMoves) {
 }
 
 TEST(Redistribute, NothingChangesWithoutACollective) {
-  run_ranks(2, [](Communicator& world) {
+  testing::run_test_ranks(2, [](Communicator& world) {
     Mesh mesh(world, 1, {2}, 1);
     const Rank rank{world.context(), mesh};
     Layout layout{{5}, {}};

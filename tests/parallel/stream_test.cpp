@@ -4,13 +4,15 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <numeric>
 #include <optional>
 #include <utility>
 #include <vector>
 
-#include "comm/thread/run_ranks.h"
 #include "kernels/copy.h"
+#include "support/arrays.h"
 #include "support/pieces.h"
+#include "support/test_ranks.h"
 
 namespace jigsaw {
 namespace {
@@ -36,13 +38,11 @@ void on_ranks(const std::function<void(const Rank&, const Shape& global, int run
       const auto all = [&](const Rank& rank) {
         for (const Shape& global : kGlobals) f(rank, global, runs);
       };
-      run_ranks(
-          ranks, {}, [](int) { return Context::make_host(Backend::kReference, 1); },
-          [&](Communicator& world) {
-            ASSERT_EQ(world.size(), ranks);
-            Mesh mesh(world, 1, {1, 1}, ranks);
-            all({world.context(), mesh});
-          });
+      testing::run_test_ranks(ranks, [&](Communicator& world) {
+        ASSERT_EQ(world.size(), ranks);
+        Mesh mesh(world, 1, {1, 1}, ranks);
+        all({world.context(), mesh});
+      });
     }
   }
 }
@@ -50,22 +50,25 @@ void on_ranks(const std::function<void(const Rank&, const Shape& global, int run
 void expect_elements(const Rank& rank, const Shape& global, const Box& box, const Array& piece, double factor,
                      double offset) {
   ASSERT_EQ(piece.count(), box.extent.count());
+  const std::vector<double> values = testing::values_of(piece);
   for (std::int64_t i = 0; i < piece.count(); ++i) {
-    EXPECT_EQ(piece.data<double>()[i], factor * element(testing::global_index(global, box, i)) + offset)
+    EXPECT_EQ(values[static_cast<std::size_t>(i)],
+              factor * element(testing::global_index(global, box, i)) + offset)
         << "element " << i << " on rank " << rank.mesh.coordinate(rank.mesh.tensor());
   }
 }
 
 TEST(Consecutive, WhereOnlyTheFirstDimOfMoreThanOneElementIsCut) {
-  Context context = Context::make_host(Backend::kReference, 1);
+  Context context = testing::test_context(Backend::kReference, 1);
   const Box box{{10, 0, 0}, {1, 3, 4}};
-  Array array(context, box.extent, DType::kFloat64);
-  for (std::int64_t i = 0; i < array.count(); ++i) array.data<double>()[i] = static_cast<double>(i);
+  std::vector<double> numbers(static_cast<std::size_t>(box.extent.count()));
+  std::iota(numbers.begin(), numbers.end(), 0.0);
+  const Array array = testing::array_of(context, box.extent, DType::kFloat64, numbers);
   const auto first_of = [&](const Box& region) {
     const std::optional<Array> view = consecutive(array, box, region);
     if (!view) return -1.0;
     EXPECT_EQ(view->shape(), region.extent);
-    return view->data<double>()[0];
+    return testing::values_of(*view)[0];
   };
   EXPECT_EQ(first_of(box), 0);
   EXPECT_EQ(first_of({{10, 1, 0}, {1, 2, 4}}), 4);

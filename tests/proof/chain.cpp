@@ -7,8 +7,8 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "comm/record/record.h"
-#include "comm/thread/run_ranks.h"
 #include "parallel/redistribute.h"
+#include "support/test_ranks.h"
 
 namespace jigsaw::testing {
 
@@ -340,7 +340,7 @@ class ChainRun {
     for (const auto& parameter : block_.parameters()) {
       values[parameter->name()] = made_up(parameter->shape().count(), ++seed);
     }
-    load(block_, values);
+    load(rank_.context, block_, values);
     for (auto& group : block_.groups()) group->zero_gradients();
     Tape tape(rank_, plans_, Tape::Mode::kRecord, DType::kFloat64, kRandom);
     tape.set_training(true);
@@ -410,7 +410,7 @@ Chain random_chain(unsigned seed) {
 Tensors run_chain(const Chain& chain, const EditRows& edit) {
   Tensors all;
   std::mutex mutex;
-  run_ranks(chain.ranks(), [&](Communicator& world) {
+  testing::run_test_ranks(chain.ranks(), [&](Communicator& world) {
     Mesh mesh(world, chain.data, chain.domain, chain.tensor);
     require(world.size() == chain.ranks(), "a chain runs on fewer ranks than it should");
     const Tensors mine = ChainRun(chain, {world.context(), mesh}, edit).run();

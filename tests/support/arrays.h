@@ -3,19 +3,14 @@
 #include <random>
 #include <vector>
 
-#include "array/array.h"
+#include "support/test_device.h"
 
 namespace jigsaw::testing {
 
 /// An array with these elements, rounded to its type.
 inline Array array_of(const Context& context, const Shape& shape, DType dtype,
                       const std::vector<double>& values) {
-  Array array(context, shape, dtype);
-  visit(dtype, [&](auto zero) {
-    std::ranges::transform(values, array.data<decltype(zero)>(),
-                           [](double value) { return static_cast<decltype(zero)>(value); });
-  });
-  return array;
+  return constant(context, shape, dtype, values, Purpose::kActivations);
 }
 
 /// An array of numbers uniform in [low, high), repeatable.
@@ -30,9 +25,11 @@ inline Array random_array(const Context& context, const Shape& shape, DType dtyp
 /// All elements as float64; none of an undefined array.
 inline std::vector<double> values_of(const Array& array) {
   std::vector<double> values(array.defined() ? static_cast<std::size_t>(array.count()) : 0);
+  if (values.empty()) return values;
+  const Array host = on_host(array);
   visit(array.dtype(), [&](auto zero) {
-    for (std::size_t i = 0; i < values.size(); ++i)
-      values[i] = static_cast<double>(array.data<decltype(zero)>()[i]);
+    std::ranges::transform(HostView<decltype(zero)>(host), values.begin(),
+                           [](auto x) { return static_cast<double>(x); });
   });
   return values;
 }

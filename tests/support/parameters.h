@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "autograd/parameter.h"
+#include "support/arrays.h"
 #include "support/pieces.h"
 
 namespace jigsaw::testing {
@@ -27,24 +28,19 @@ void for_each_element(const std::vector<Segment>& segments, Tensors& tensors, F&
 
 /// Adds this rank's elements of a flat array to whole tensors; what no rank holds is NaN.
 inline void collect(const std::vector<Segment>& segments, const Array& flat, Tensors& into) {
-  visit(flat.dtype(), [&](auto zero) {
-    using T = decltype(zero);
-    for_each_element(segments, into, [&](double& element, std::int64_t at) {
-      element = static_cast<double>(flat.data<T>()[at]);
-    });
-  });
+  const std::vector<double> values = values_of(flat);
+  for_each_element(segments, into,
+                   [&](double& element, std::int64_t at) { element = values[static_cast<std::size_t>(at)]; });
 }
 
 /// Parameters of a block take these values; tensors that are missing make them NaN.
-inline void load(ParameterBlock& block, Tensors tensors) {
+inline void load(const Context& context, ParameterBlock& block, Tensors tensors) {
   for (auto& group : block.groups()) {
-    const Array stored = group->stored();
-    visit(stored.dtype(), [&](auto zero) {
-      using T = decltype(zero);
-      for_each_element(group->stored_segments(), tensors, [&](double& element, std::int64_t at) {
-        stored.data<T>()[at] = static_cast<T>(element);
-      });
+    std::vector<double> values = values_of(group->stored());
+    for_each_element(group->stored_segments(), tensors, [&](double& element, std::int64_t at) {
+      values[static_cast<std::size_t>(at)] = element;
     });
+    write_values(context, group->stored(), values);
   }
 }
 

@@ -2,6 +2,7 @@
 #include <functional>
 #include <vector>
 
+#include "array/transfer.h"
 #include "parallel/sharded_tensor.h"
 
 namespace jigsaw::testing {
@@ -21,14 +22,10 @@ inline std::int64_t global_index(const Shape& global, const Box& box, std::int64
 inline Array make_piece(const Rank& rank, const Layout& layout, DType dtype,
                         const std::function<double(std::int64_t)>& value) {
   const Box box = rank.box(layout);
-  Array piece(rank.context, box.extent, dtype);
-  visit(dtype, [&](auto zero) {
-    using T = decltype(zero);
-    for (std::int64_t i = 0; i < piece.count(); ++i) {
-      piece.data<T>()[i] = static_cast<T>(value(global_index(layout.global, box, i)));
-    }
-  });
-  return piece;
+  std::vector<double> values;
+  for (std::int64_t i = 0; i < box.extent.count(); ++i)
+    values.push_back(value(global_index(layout.global, box, i)));
+  return constant(rank.context, box.extent, dtype, values, Purpose::kActivations);
 }
 
 /// This rank's piece of a whole tensor, row-major.
@@ -43,12 +40,10 @@ inline void paste_piece(const Rank& rank, const Layout& layout, const Array& pie
                         std::vector<double>& whole) {
   const Box box = rank.box(layout);
   whole.resize(static_cast<std::size_t>(layout.global.count()));
-  visit(piece.dtype(), [&](auto zero) {
-    for (std::int64_t i = 0; i < piece.count(); ++i) {
-      const auto index = static_cast<std::size_t>(global_index(layout.global, box, i));
-      whole.at(index) = static_cast<double>(piece.data<decltype(zero)>()[i]);
-    }
-  });
+  const std::vector<double> values = download_values(rank.context, piece);
+  for (std::size_t i = 0; i < values.size(); ++i)
+    whole.at(static_cast<std::size_t>(global_index(layout.global, box, static_cast<std::int64_t>(i)))) =
+        values[i];
 }
 
 }  // namespace jigsaw::testing

@@ -6,13 +6,13 @@
 #include <mutex>
 
 #include "checkpoint/writer.h"
-#include "comm/thread/run_ranks.h"
 #include "config/config.h"
 #include "layers/model.h"
 #include "layers/registry.h"
 #include "optim/adamw.h"
 #include "support/parameters.h"
 #include "support/temporary_folder.h"
+#include "support/test_ranks.h"
 #include "train/training_state.h"
 
 namespace jigsaw {
@@ -66,10 +66,10 @@ struct Job {
     for (const Optimizer::State& state : optimizer->state(Optimizer::Share::kHeld)) {
       const Segment& part = state.segment;
       const std::string tensor = concat(state.kind, "/", part.parameter->name());
-      for (std::int64_t i = 0; i < part.count; ++i) {
-        const std::int64_t index = testing::global_index(part.parameter->shape(), part.box, part.first + i);
-        state.array.data<float>()[i] = static_cast<float>(f(tensor, index));
-      }
+      std::vector<double> values;
+      for (std::int64_t i = 0; i < part.count; ++i)
+        values.push_back(f(tensor, testing::global_index(part.parameter->shape(), part.box, part.first + i)));
+      write_values(rank.context, state.array, values);
     }
   }
   /// Elements this rank holds that are not f's.
@@ -78,9 +78,11 @@ struct Job {
     for (const Optimizer::State& state : optimizer->state(Optimizer::Share::kHeld)) {
       const Segment& part = state.segment;
       const std::string tensor = concat(state.kind, "/", part.parameter->name());
+      const std::vector<double> values = testing::values_of(state.array);
       for (std::int64_t i = 0; i < part.count; ++i) {
         const std::int64_t index = testing::global_index(part.parameter->shape(), part.box, part.first + i);
-        wrong += state.array.data<float>()[i] != static_cast<float>(f(tensor, index)) ? 1 : 0;
+        const double wanted = static_cast<float>(f(tensor, index));
+        wrong += values[static_cast<std::size_t>(i)] != wanted ? 1 : 0;
       }
     }
     return wrong;
@@ -103,7 +105,7 @@ TEST(AnyMesh, LoadsWhatAnyOtherSavedAndReadsJustWhatItHolds) {
   const TemporaryFolder folder;
   std::int64_t held_by_one = 0;
   for (std::size_t from = 0; from < kMeshes.size(); ++from) {
-    run_ranks(kMeshes[from].ranks(), [&](Communicator& world) {
+    testing::run_test_ranks(kMeshes[from].ranks(), [&](Communicator& world) {
       Job run(world, kMeshes[from], 1);
       run.fill([&](const std::string& tensor, std::int64_t i) { return value_of(tensor, i, from); });
       const auto pieces = checkpoint_pieces(*run.optimizer, Optimizer::Share::kSaved);
@@ -117,7 +119,7 @@ TEST(AnyMesh, LoadsWhatAnyOtherSavedAndReadsJustWhatItHolds) {
   }
   int pairs = 0;
   for (const MeshCase& to : kMeshes) {
-    run_ranks(to.ranks(), [&](Communicator& world) {
+    testing::run_test_ranks(to.ranks(), [&](Communicator& world) {
       Job run(world, to, 2);
       const auto expected =
           expected_tensors(run.model->parameters(), DType::kFloat32, run.optimizer->kinds());
@@ -144,13 +146,13 @@ TEST(AnyMesh, LoadsWhatAnyOtherSavedAndReadsJustWhatItHolds) {
 
 TEST(AnyMesh, ParametersAreTakenByNameAndReported) {
   const TemporaryFolder folder;
-  run_ranks(2, [&](Communicator& world) {
+  testing::run_test_ranks(2, [&](Communicator& world) {
     Job run(world, kMeshes[1], 1);
     run.fill([&](const std::string& tensor, std::int64_t i) { return value_of(tensor, i, 0); });
     save_checkpoint(folder.path(), {1, {}, {}, {}},
                     checkpoint_pieces(*run.optimizer, Optimizer::Share::kSaved), world, {});
   });
-  run_ranks(3, [&](Communicator& world) {
+  testing::run_test_ranks(3, [&](Communicator& world) {
     Job run(world, kMeshes[7], 2);
     const auto found = open_checkpoint(folder.path() + "/latest", world);
     const Job untouched(world, kMeshes[7], 2);
@@ -164,12 +166,15 @@ TEST(AnyMesh, ParametersAreTakenByNameAndReported) {
       const Segment& part = states[s].segment;
       const std::string& name = part.parameter->name();
       const std::string kind = states[s].kind;
+      const std::vector<double> now = testing::values_of(states[s].array),
+                                then = testing::values_of(before[s].array);
       for (std::int64_t i = 0; i < part.count; ++i) {
         const std::int64_t index = testing::global_index(part.parameter->shape(), part.box, part.first + i);
+        const auto at = static_cast<std::size_t>(i);
         const bool taken = (kind == "parameters" || kind == "average") && !name.starts_with("encoder.");
-        const float expected = taken ? static_cast<float>(value_of("parameters/" + name, index, 0))
-                                     : before[s].array.data<float>()[i];
-        ASSERT_EQ(states[s].array.data<float>()[i], expected) << kind << " " << name;
+        const double expected =
+            taken ? static_cast<float>(value_of("parameters/" + name, index, 0)) : then[at];
+        ASSERT_EQ(now[at], expected) << kind << " " << name;
       }
     }
     EXPECT_THROW(initialise_from(found, run.model->parameters(), *run.optimizer, {"encodr.*"}, world),

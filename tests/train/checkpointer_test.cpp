@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "array/host_view.h"
 #include "comm/self/self.h"
 #include "support/small_disk.h"
 #include "support/temporary_folder.h"
@@ -19,7 +20,7 @@ class CheckpointerTest : public ::testing::Test {
     checkpointer_ = std::make_unique<Checkpointer>(options, folder_.path() + "/checkpoints", *self_, log_);
     checkpointer_->begin(nullptr);
     weights_ = Array(context_, {1000}, DType::kFloat32, Purpose::kParameters);
-    for (float& weight : weights_.span<float>()) weight = 1.0F;
+    std::ranges::fill(HostView<float>(weights_), 1.0F);
   }
   static CheckpointScore loss(double value) { return {"loss", value}; }
   void save(std::int64_t step, double value) {

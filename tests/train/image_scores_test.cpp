@@ -4,10 +4,10 @@
 #include <cmath>
 #include <mutex>
 
-#include "comm/thread/run_ranks.h"
 #include "samples/image_data.h"
 #include "support/pieces.h"
 #include "support/source_dir.h"
+#include "support/test_ranks.h"
 #include "train/scores.h"
 
 namespace jigsaw {
@@ -70,7 +70,7 @@ const std::vector<Sizes> kMeshes = {
 ValidationResult validate(Task task, std::int64_t outputs, const Sizes& sizes) {
   ValidationResult result;
   std::mutex mutex;
-  run_ranks(sizes.ranks(), [&](Communicator& world) {
+  testing::run_test_ranks(sizes.ranks(), [&](Communicator& world) {
     ImageData data(volume_options(task), fixtures(), 1, {2, 1, 3}, world);
     Mesh mesh(world, sizes.data, sizes.domain, sizes.tensor);
     const Rank rank{world.context(), mesh};
@@ -94,7 +94,7 @@ ValidationResult validate(Task task, std::int64_t outputs, const Sizes& sizes) {
       request.target = rank.box(loss.target_layout(mesh, layout));
       request.baseline = true;
       request.dtype = DType::kFloat64;
-      const Batch batch = reader->read(request, rank.context);
+      const Batch batch = upload(rank.context, reader->read(request, rank.context.host()));
       scores->add(rank, 0, {predictions(rank, data, request, layout), layout}, batch);
     }
     const std::lock_guard lock(mutex);

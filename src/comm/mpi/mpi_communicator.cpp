@@ -2,6 +2,7 @@
 #include <cstring>
 #include <exception>
 
+#include "array/host_view.h"
 #include "base/error.h"
 #include "base/text.h"
 #include "comm/levels.h"
@@ -119,7 +120,7 @@ class MpiCommunicator : public Communicator {
 std::unique_ptr<Pending::Operation> MpiCommunicator::do_start(Call call) {
   const bool shares = call.kind == Collective::kBroadcast && call.root == rank_;
   const Array result =
-      shares ? call.send : Array(context(), call.result_shape, call.send.dtype(), call.result_purpose);
+      shares ? call.send : Array(host(), call.result_shape, call.send.dtype(), call.result_purpose);
   const auto transfer =
       std::make_shared<MpiTransfer>(comm_, state_->options.largest_count, call.send.dtype(),
                                     static_cast<int>(call.sequence % kTags), sent_counter(call.kind));
@@ -130,19 +131,19 @@ std::unique_ptr<Pending::Operation> MpiCommunicator::do_start(Call call) {
     case Collective::kAllGather: {
       const std::vector<std::int64_t> first = piece_offsets(kept.counts);
       const std::int64_t element = size_of(kept.send.dtype());
-      std::memcpy(result.raw() + first[own()] * element, kept.send.raw(),
+      std::memcpy(host_memory(result) + first[own()] * element, host_memory(kept.send),
                   static_cast<std::size_t>(kept.send.bytes()));
-      gather(*transfer, result.raw(), first, element);
+      gather(*transfer, host_memory(result), first, element);
       break;
     }
     case Collective::kReduceScatter:
-      reduce_pieces(*transfer, kept, kept.counts, result.raw());
+      reduce_pieces(*transfer, kept, kept.counts, host_memory(result));
       break;
     case Collective::kAllReduce:
       if (kept.send.bytes() <= kSmallReduceBytes) {
-        reduce_small(*transfer, kept, result.raw());
+        reduce_small(*transfer, kept, host_memory(result));
       } else {
-        reduce_then_gather(*transfer, kept, result.raw());
+        reduce_then_gather(*transfer, kept, host_memory(result));
       }
       break;
     case Collective::kAllToAll:
@@ -184,7 +185,7 @@ void exchange_summands(MpiTransfer& transfer, const Level& level, const PartialS
   };
   const std::int64_t wanted = range(level.own).second;
   for (std::size_t i = 0; wanted > 0 && i < level.sources.size(); ++i) {
-    transfer.receive(level.sources[i], state.staging.raw() + static_cast<std::int64_t>(i) * wanted * element,
+    transfer.receive(level.sources[i], host_memory(state.staging) + static_cast<std::int64_t>(i) * wanted * element,
                      wanted);
   }
   // Each rank turns to the part after its own first, so that not all turn to the same one.
@@ -204,7 +205,7 @@ void add_summands(const Level& level, PartialSums& state, const Call& call, int 
   const std::int64_t begin = state.first[static_cast<std::size_t>(level.begin[own])];
   const std::int64_t count = state.first[static_cast<std::size_t>(level.begin[own + 1])] - begin;
   const std::byte* const mine = state.now + (begin - state.base) * element;
-  const std::byte* next = state.staging.raw();
+  const std::byte* next = host_memory(state.staging);
   std::vector<const std::byte*> pieces;
   for (const int from : summands(level, rank)) {
     pieces.push_back(from == rank ? mine : next);
@@ -222,7 +223,7 @@ void MpiCommunicator::reduce_pieces(MpiTransfer& transfer, const Call& call,
   auto state = std::make_shared<PartialSums>();
   state->levels = levels_;
   state->first = piece_offsets(counts);
-  state->now = call.send.raw();
+  state->now = host_memory(call.send);
   std::int64_t staged = 0;
   for (std::size_t l = 0; l < levels_.size(); ++l) {
     const Level& level = levels_[l];
@@ -231,14 +232,14 @@ void MpiCommunicator::reduce_pieces(MpiTransfer& transfer, const Call& call,
                                state->first[static_cast<std::size_t>(level.begin[own])];
     staged = std::max(staged, count * std::ssize(level.sources));
     if (l + 1 < levels_.size())
-      state->sums.emplace_back(context(), Shape{count}, call.send.dtype(), Purpose::kWorkspace);
+      state->sums.emplace_back(host(), Shape{count}, call.send.dtype(), Purpose::kWorkspace);
   }
-  state->staging = Array(context(), {staged}, call.send.dtype(), Purpose::kWorkspace);
+  state->staging = Array(host(), {staged}, call.send.dtype(), Purpose::kWorkspace);
   exchange_summands(transfer, levels_.front(), *state, element);
   for (std::size_t l = 0; l < levels_.size(); ++l) {
     transfer.then([l, state, &transfer, &call, rank = rank_, result, element] {
       const bool last = l + 1 == state->levels.size();
-      add_summands(state->levels[l], *state, call, rank, last ? result : state->sums[l].raw());
+      add_summands(state->levels[l], *state, call, rank, last ? result : host_memory(state->sums[l]));
       if (!last) exchange_summands(transfer, state->levels[l + 1], *state, element);
     });
   }
@@ -282,11 +283,11 @@ void MpiCommunicator::reduce_small(MpiTransfer& transfer, const Call& call, std:
   const std::int64_t count = call.send.count(), bytes = call.send.bytes();
   const auto depth = std::ssize(levels_);
   const Array& slots =
-      transfer.own(Array(context(), {depth * Level::kParts * count}, call.send.dtype(), Purpose::kWorkspace));
+      transfer.own(Array(host(), {depth * Level::kParts * count}, call.send.dtype(), Purpose::kWorkspace));
   const auto slot = [&slots, bytes](std::int64_t level, std::size_t part) {
-    return slots.raw() + (level * Level::kParts + static_cast<std::int64_t>(part)) * bytes;
+    return host_memory(slots) + (level * Level::kParts + static_cast<std::int64_t>(part)) * bytes;
   };
-  const std::byte* now = call.send.raw();
+  const std::byte* now = host_memory(call.send);
   for (std::int64_t l = depth - 1; l >= 0; --l) {
     const Level& level = levels_[static_cast<std::size_t>(l)];
     // The own part's sum stands in the own slot of the level around it, which nobody sends to.
@@ -312,10 +313,10 @@ void MpiCommunicator::reduce_small(MpiTransfer& transfer, const Call& call, std:
 
 void MpiCommunicator::broadcast(MpiTransfer& transfer, const Array& result, int root) const {
   const Tree branch = tree(size_, place_from(root, rank_, size_));
-  if (branch.parent >= 0) transfer.receive(rank_at(root, branch.parent, size_), result.raw(), result.count());
+  if (branch.parent >= 0) transfer.receive(rank_at(root, branch.parent, size_), host_memory(result), result.count());
   transfer.then([=, &transfer, size = size_] {
     for (const auto& [child, end] : branch.branches)
-      transfer.send(rank_at(root, child, size), result.raw(), result.count());
+      transfer.send(rank_at(root, child, size), host_memory(result), result.count());
   });
 }
 
@@ -328,13 +329,13 @@ void MpiCommunicator::all_to_all(MpiTransfer& transfer, const Call& call, const 
   for (const int peer : others()) {
     const auto p = static_cast<std::size_t>(peer);
     if (call.receive_counts[p] > 0)
-      transfer.receive(peer, result.raw() + receive_first[p] * size, call.receive_counts[p]);
+      transfer.receive(peer, host_memory(result) + receive_first[p] * size, call.receive_counts[p]);
   }
   for (const int peer : others()) {
     const auto p = static_cast<std::size_t>(peer);
-    if (call.counts[p] > 0) transfer.send(peer, call.send.raw() + send_first[p] * size, call.counts[p]);
+    if (call.counts[p] > 0) transfer.send(peer, host_memory(call.send) + send_first[p] * size, call.counts[p]);
   }
-  std::memcpy(result.raw() + receive_first[own()] * size, call.send.raw() + send_first[own()] * size,
+  std::memcpy(host_memory(result) + receive_first[own()] * size, host_memory(call.send) + send_first[own()] * size,
               static_cast<std::size_t>(call.counts[own()] * size));
 }
 
@@ -345,14 +346,14 @@ void MpiCommunicator::exchange(MpiTransfer& transfer, const Call& call, const Ar
     if (message.peer == rank_) {
       to_self.push_back(message);
     } else {
-      transfer.receive(message.peer, result.raw() + message.first * size, message.count);
+      transfer.receive(message.peer, host_memory(result) + message.first * size, message.count);
     }
   }
   auto expected = to_self.begin();
   for (const Message& message : call.sends) {
-    const std::byte* const data = call.send.raw() + message.first * size;
+    const std::byte* const data = host_memory(call.send) + message.first * size;
     if (message.peer == rank_) {
-      std::memcpy(result.raw() + (expected++)->first * size, data,
+      std::memcpy(host_memory(result) + (expected++)->first * size, data,
                   static_cast<std::size_t>(message.count * size));
     } else {
       transfer.send(message.peer, data, message.count);

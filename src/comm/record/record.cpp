@@ -38,7 +38,7 @@ class RecordCommunicator : public Communicator {
   std::unique_ptr<Pending::Operation> do_start(Call call) override {
     *sent_counter(call.kind) += sent_by(call, rank_, size_);
     return std::make_unique<Shaped>(
-        Array(context(), call.result_shape, call.send.dtype(), call.result_purpose));
+        Array(host(), call.result_shape, call.send.dtype(), call.result_purpose));
   }
   /// Of texts from another rank nothing is known.
   Call do_control(Call call) override {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "array/host_view.h"
 #include "base/text.h"
 #include "comm/reduce.h"
 
@@ -13,7 +14,7 @@ namespace {
 void copy(const Array& from, std::int64_t from_first, const Array& to, std::int64_t to_first,
           std::int64_t count) {
   const std::int64_t size = size_of(from.dtype());
-  std::memcpy(to.raw() + to_first * size, from.raw() + from_first * size,
+  std::memcpy(host_memory(to) + to_first * size, host_memory(from) + from_first * size,
               static_cast<std::size_t>(count * size));
 }
 
@@ -186,8 +187,8 @@ void Round::reduce_piece(std::size_t to) const {
   const Call& own = *calls_[to];
   const std::int64_t first = offsets(own.counts)[to] * size_of(own.send.dtype());
   std::vector<const std::byte*> pieces;
-  for (const auto& call : calls_) pieces.push_back(call->send.raw() + first);
-  reduce_for(static_cast<int>(to), pieces, own.counts[to], own.send.dtype(), own.op, results_[to].raw());
+  for (const auto& call : calls_) pieces.push_back(host_memory(call->send) + first);
+  reduce_for(static_cast<int>(to), pieces, own.counts[to], own.send.dtype(), own.op, host_memory(results_[to]));
 }
 
 /// The first rank's task sums, once for all.
@@ -195,8 +196,8 @@ void Round::reduce_small(std::size_t to) const {
   if (to != 0) return;
   const Call& own = *calls_[to];
   std::vector<const std::byte*> pieces;
-  for (const auto& call : calls_) pieces.push_back(call->send.raw());
-  reduce_for_all(pieces, own.send.count(), own.send.dtype(), own.op, results_[to].raw());
+  for (const auto& call : calls_) pieces.push_back(host_memory(call->send));
+  reduce_for_all(pieces, own.send.count(), own.send.dtype(), own.op, host_memory(results_[to]));
   for (std::size_t other = 1; other < results_.size(); ++other) {
     copy(results_[to], 0, results_[other], 0, own.send.count());
   }
@@ -218,9 +219,9 @@ void Round::reduce_part(std::size_t part) const {
   const std::int64_t first = offsets(counts)[part];
   const std::int64_t first_byte = first * size_of(own.send.dtype());
   std::vector<const std::byte*> pieces;
-  for (const auto& call : calls_) pieces.push_back(call->send.raw() + first_byte);
+  for (const auto& call : calls_) pieces.push_back(host_memory(call->send) + first_byte);
   reduce_for(static_cast<int>(part), pieces, counts[part], own.send.dtype(), own.op,
-             results_[part].raw() + first_byte);
+             host_memory(results_[part]) + first_byte);
   for (std::size_t to = 0; to < results_.size(); ++to) {
     if (to != part) copy(results_[part], first, results_[to], first, counts[part]);
   }

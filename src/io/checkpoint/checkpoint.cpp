@@ -8,6 +8,8 @@
 #include <set>
 
 #include "array/box_runs.h"
+#include "array/host_view.h"
+#include "array/transfer.h"
 #include "base/file.h"
 #include "base/text.h"
 #include "checkpoint/folder.h"
@@ -44,17 +46,14 @@ std::string group_of(const std::string& tensor) {
 /// Elements [first, first + array.count()) of the piece's data set, converted to the array's type.
 void read_elements(const File& file, const PieceRecord& piece, std::int64_t first, const Array& to) {
   const std::int64_t offset = piece.offset + first * size_of(piece.dtype);
-  const auto bytes = [](const Array& array) {
-    return std::span(array.raw(), static_cast<std::size_t>(array.bytes()));
-  };
-  if (piece.dtype == to.dtype()) return file.read(bytes(to), offset);
+  if (piece.dtype == to.dtype()) return file.read(HostView<std::byte>(to), offset);
   visit(piece.dtype, [&](auto from_zero) {
     using From = decltype(from_zero);
     std::vector<From> stored(static_cast<std::size_t>(to.count()));
     file.read(std::as_writable_bytes(std::span(stored)), offset);
     visit(to.dtype(), [&](auto to_zero) {
       using To = decltype(to_zero);
-      std::ranges::transform(stored, to.data<To>(),
+      std::ranges::transform(stored, HostView<To>(to).begin(),
                              [](From x) { return static_cast<To>(static_cast<double>(x)); });
     });
   });
@@ -250,6 +249,20 @@ void check_tensors(const FoundCheckpoint& checkpoint, const std::vector<TensorRe
   }
 }
 
+namespace {
+
+/// The same pieces on the host, where files are read to: those that stand on a device have a copy there.
+std::vector<CheckpointPiece> on_host(const Context& context, std::vector<CheckpointPiece> pieces) {
+  for (CheckpointPiece& piece : pieces) {
+    const Array& array = piece.array;
+    if (array.device() != Device::kCpu)
+      piece.array = Array(context.host(), array.shape(), array.dtype(), Purpose::kWorkspace);
+  }
+  return pieces;
+}
+
+}  // namespace
+
 std::int64_t read_pieces(const FoundCheckpoint& checkpoint, const std::vector<CheckpointPiece>& wanted,
                          Communicator& communicator) {
   std::vector<std::string> requests;
@@ -265,7 +278,12 @@ std::int64_t read_pieces(const FoundCheckpoint& checkpoint, const std::vector<Ch
   std::int64_t bytes = 0;
   agree(communicator, [&] {
     const std::vector<ShardRecord> shards = read_shards(Json::parse(answer), false);
-    bytes = read_from_shards(checkpoint.path, shards, wanted);
+    const std::vector<CheckpointPiece> pieces = on_host(communicator.context(), wanted);
+    bytes = read_from_shards(checkpoint.path, shards, pieces);
+    for (std::size_t i = 0; i < pieces.size(); ++i) {
+      if (wanted[i].array.device() != Device::kCpu)
+        upload_into(communicator.context(), pieces[i].array, wanted[i].array);
+    }
   });
   return bytes;
 }

@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <optional>
 
+#include "array/host_view.h"
 #include "base/file.h"
 #include "base/text.h"
 #include "checkpoint/folder.h"
@@ -105,13 +106,13 @@ Array read_rows(const File& file, const SafetensorsEntry& entry, const Box& box,
   Array rows(context, {box.extent.count()}, stored_type(entry.dtype), Purpose::kWorkspace);
   const std::int64_t offset = entry.begin + first * element;
   if (element > 2) {
-    file.read({rows.raw(), static_cast<std::size_t>(rows.bytes())}, offset);
+    file.read(HostView<std::byte>(rows), offset);
     return rows;
   }
   std::vector<std::uint16_t> bits(static_cast<std::size_t>(rows.count()));
   file.read(std::as_writable_bytes(std::span(bits)), offset);
   const bool brain = entry.dtype == "BF16";
-  std::ranges::transform(bits, rows.data<float>(), [&](std::uint16_t x) {
+  std::ranges::transform(bits, HostView<float>(rows).begin(), [&](std::uint16_t x) {
     return brain ? std::bit_cast<float>(static_cast<std::uint32_t>(x) << 16) : half_to_float(x);
   });
   return rows;
@@ -178,7 +179,7 @@ int export_safetensors(const FoundCheckpoint& checkpoint, const std::string& gro
       for (const Box& box : row_boxes(tensor.shape, size_of(tensor.dtype))) {
         const Array rows(context, {box.extent.count()}, tensor.dtype, Purpose::kWorkspace);
         read_pieces(checkpoint, {{tensor.name, tensor.shape, box, rows}}, *self);
-        file.write({rows.raw(), static_cast<std::size_t>(rows.bytes())}, at);
+        file.write(HostView<std::byte>(rows), at);
         at += rows.bytes();
       }
     }

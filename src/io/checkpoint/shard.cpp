@@ -8,6 +8,7 @@
 #include <map>
 #include <utility>
 
+#include "array/host_view.h"
 #include "base/file.h"
 #include "base/text.h"
 #include "files/digest.h"
@@ -20,8 +21,7 @@ namespace {
 constexpr std::size_t kChunkBytes = 1 << 20;
 
 std::span<const std::byte> bytes_of(const Array& array) {
-  require(array.device() == Device::kCpu, "checkpoints hold pieces that stand on the host");
-  return {array.raw(), static_cast<std::size_t>(array.bytes())};
+  return HostView<const std::byte>(array);
 }
 
 /// Creates the data set of a piece; its offset in the file.

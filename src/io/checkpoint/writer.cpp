@@ -2,9 +2,9 @@
 
 #include <array>
 #include <chrono>
-#include <cstring>
 #include <map>
 
+#include "array/transfer.h"
 #include "base/file.h"
 #include "base/text.h"
 #include "checkpoint/save_phase.h"
@@ -62,15 +62,14 @@ void CheckpointWriter::copy(const std::vector<CheckpointPiece>& pieces) {
   for (const CheckpointPiece& piece : pieces) counts[piece.array.dtype()] += piece.array.count();
   std::map<DType, Array> buffers;
   for (const auto& [dtype, count] : counts)
-    buffers[dtype] = Array(communicator_.context(), {count}, dtype, Purpose::kWorkspace);
+    buffers[dtype] = Array(communicator_.context().host(), {count}, dtype, Purpose::kWorkspace);
   std::map<DType, std::int64_t> at;
   pieces_ = pieces;
   for (CheckpointPiece& piece : pieces_) {
-    require(piece.array.device() == Device::kCpu, "checkpoints hold pieces that stand on the host");
     const DType dtype = piece.array.dtype();
     const Array target = buffers[dtype].slice(at[dtype], piece.array.shape());
     at[dtype] += piece.array.count();
-    std::memcpy(target.raw(), piece.array.raw(), static_cast<std::size_t>(piece.array.bytes()));
+    download_into(communicator_.context(), piece.array, target);
     piece.array = target;
   }
 }

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "array/transfer.h"
 #include "base/error.h"
 #include "base/text.h"
 #include "samples/piece.h"
@@ -20,6 +21,16 @@ Box plane_of(const Box& piece) {
 }
 
 }  // namespace
+
+Batch upload(const Context& context, const Batch& batch) {
+  Batch there = batch;
+  const auto move = [&](Array& array) { array = upload(context, array, Purpose::kInput); };
+  move(there.input);
+  move(there.baseline);
+  for (Array& target : there.targets) move(target);
+  for (Array& forcing : there.forcings) move(forcing);
+  return there;
+}
 
 /// The states of one field that a batch needs, each read once.
 class BatchReader::Planes {
@@ -132,7 +143,7 @@ void BatchReader::fill_targets(const Source& source, const BatchRequest& request
     for (std::int64_t b = piece.begin[0]; b < piece.end(0); ++b) {
       const Time start = request.times[static_cast<std::size_t>(b)];
       for (int r = 1; r <= request.rollout; ++r) {
-        const Array& target = batch.targets[static_cast<std::size_t>(r - 1)];
+        Array& target = batch.targets[static_cast<std::size_t>(r - 1)];
         const std::span<const double> y = planes.at(start + r * lead_, plane);
         if (increment) {
           const std::span<const double> x = planes.at(start, plane);
@@ -175,7 +186,7 @@ void BatchReader::fill_forcings(const BatchRequest& request, Batch& batch) {
       const Time start = request.times[static_cast<std::size_t>(b)] + channel.hours * kHour;
       for (int r = 0; r < request.rollout; ++r) {
         forcings_.fill(channel.forcing, start + r * lead_, plane, values);
-        const Array& array = r == 0 ? batch.input : batch.forcings[static_cast<std::size_t>(r - 1)];
+        Array& array = r == 0 ? batch.input : batch.forcings[static_cast<std::size_t>(r - 1)];
         write_channel(array, piece, b, c, [&](std::size_t i) { return values[i]; });
       }
     }

@@ -36,6 +36,8 @@ struct Batch {
   /// NaN where that is missing or not in the files.
   Array baseline;
 };
+/// The same where kernels of the context can read it.
+Batch upload(const Context& context, const Batch& batch);
 
 /// Reads the pieces of batches: of each field that the piece's channels need, the rows and columns of the
 /// piece, one hyperslab per time; what a batch needs twice is read once, and static fields are kept.

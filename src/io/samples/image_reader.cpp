@@ -185,7 +185,7 @@ void ImageReader::fill_targets(const SampleRequest& request, std::int64_t number
     if (!covers(request.target, c)) continue;
     const Channel& channel = data_.channels().targets[static_cast<std::size_t>(c)];
     const std::span<const double> y = values.of(channel.field, space);
-    const auto write = [&](const Array& array, const auto& value) {
+    const auto write = [&](Array& array, const auto& value) {
       write_channel(array, request.target, number, c,
                     [&](std::size_t i) { return scored[i] == 0.0 || std::isnan(y[i]) ? kNaN : value(i); });
     };

@@ -4,6 +4,7 @@
 
 #include "array/array.h"
 #include "array/box.h"
+#include "array/host_view.h"
 
 namespace jigsaw {
 
@@ -15,8 +16,7 @@ inline bool covers(const Box& piece, int channel) {
 
 /// Writes value(i) for each point i of one channel of one sample, both global numbers.
 template <typename Value>
-void write_channel(const Array& array, const Box& piece, std::int64_t sample, int channel,
-                   const Value& value) {
+void write_channel(Array& array, const Box& piece, std::int64_t sample, int channel, const Value& value) {
   const int last = piece.begin.rank() - 1;
   const std::int64_t points = piece.extent.count(1, last), channels = piece.extent[last];
   const std::int64_t first = (sample - piece.begin[0]) * points * channels + (channel - piece.begin[last]);
@@ -27,9 +27,9 @@ void write_channel(const Array& array, const Box& piece, std::int64_t sample, in
     }
   };
   if (array.dtype() == DType::kFloat64) {
-    write(array.data<double>());
+    write(HostView<double>(array).data());
   } else {
-    write(array.data<float>());
+    write(HostView<float>(array).data());
   }
 }
 

@@ -1,3 +1,4 @@
+#include "array/raw_memory.h"
 #include "kernels/attention_kernels.h"
 #include "kernels/cpu/attention_backward.h"
 #include "kernels/cpu/attention_forward.h"
@@ -15,8 +16,8 @@ HeadRows as_rows(const Array& y) {
   return {y.reshaped({s[0], s[1], 1, s[2], s[3]}), 0};
 }
 
-void fill_zero(const HeadRows& rows) {
-  const RowsOfHead to(rows);
+void fill_zero(HeadRows& rows) {
+  const WritableRows to(rows);
   const std::vector<float> zeros(static_cast<std::size_t>(rows.head_size()), 0.0F);
   for (std::int64_t row = 0; row < rows.batches() * rows.heads() * rows.tokens(); ++row) {
     const std::int64_t head = row / rows.tokens();
@@ -33,7 +34,7 @@ class Attention : public AttentionKernels {
     const std::int64_t heads = p.batches * p.heads;
     if (heads == 0 || p.queries == 0) return;
     const int threads = threads_for(context, heads * p.query_blocks(), kQueries * p.keys * p.size);
-    const Workspace workspace(context, threads, AttentionForward<16>::scratch_floats(p));
+    Workspace workspace(context, threads, AttentionForward<16>::scratch_floats(p));
     HeadQueues queues(heads, p.query_blocks(), threads, HeadQueues::Threads::kHelp);
     run_on_threads(threads, [&](int thread) {
       vectorized_lanes([&, thread](auto lanes) {
@@ -87,13 +88,12 @@ class Attention : public AttentionKernels {
   }
 
   void backward(Context& context, const HeadRows& q, const HeadRows& k, const HeadRows& v, const Array& dy,
-                const Array& log_sum_exp, const Array& row_sums, const AttentionOptions& options,
-                const HeadRows& dq, const HeadRows& dk, const HeadRows& dv,
-                const Array& dbias) const override {
+                const Array& log_sum_exp, const Array& row_sums, const AttentionOptions& options, HeadRows dq,
+                HeadRows dk, HeadRows dv, Array dbias) const override {
     const AttentionProblem p(q, k, v, options);
     if (dbias.defined()) std::fill_n(dbias.data<float>(), dbias.count(), 0.0F);
     if (p.queries == 0 || p.keys == 0) {
-      for (const HeadRows* rows : {&dq, &dk, &dv}) fill_zero(*rows);
+      for (HeadRows* rows : {&dq, &dk, &dv}) fill_zero(*rows);
       return;
     }
     const std::int64_t heads = p.batches * p.heads;
@@ -101,18 +101,18 @@ class Attention : public AttentionKernels {
     const int threads = threads_for(context, heads * p.key_blocks(), p.queries * kKeys * p.size);
     // The gradient of a bias is a sum over batches, of which each thread has its own.
     const bool biased = dbias.defined();
-    const ThreadSums bias_sums(context, biased ? threads : 1, biased ? dbias.count() : 1);
-    const Workspace workspace(context, threads, AttentionBackward<16>::scratch_floats(p));
+    ThreadSums bias_sums(context, biased ? threads : 1, biased ? dbias.count() : 1);
+    Workspace workspace(context, threads, AttentionBackward<16>::scratch_floats(p));
     HeadQueues queues(heads, p.key_blocks(), threads,
                       biased ? HeadQueues::Threads::kKeep : HeadQueues::Threads::kHelp);
     const bool cut = queues.cut_heads() > 0;
     const Shape parts{queues.parts(), queues.cut_heads(),
                       AttentionBackward<16>::whole_queries(p) * padded_head_size(p.size)};
-    const Array dq_parts = cut ? Array(context, parts, DType::kFloat32, Purpose::kWorkspace) : Array();
+    Array dq_parts = cut ? Array(context, parts, DType::kFloat32, Purpose::kWorkspace) : Array();
     const AttentionBackwardOperands to{RowsOfHead(as_rows(dy)),
-                                       RowsOfHead(dq),
-                                       RowsOfHead(dk),
-                                       RowsOfHead(dv),
+                                       WritableRows(dq),
+                                       WritableRows(dk),
+                                       WritableRows(dv),
                                        log_sum_exp.data<float>(),
                                        row_sums.data<float>(),
                                        queues,
@@ -178,7 +178,7 @@ class Attention : public AttentionKernels {
     Workspace(Context& context, int threads, std::int64_t floats)
         : floats_(Scratch::rounded(floats) + 16 * 16),
           memory_(context, {threads, floats_}, DType::kFloat32, Purpose::kWorkspace) {}
-    Scratch of(int thread) const { return {memory_.data<float>() + thread * floats_, floats_}; }
+    Scratch of(int thread) { return {memory_.data<float>() + thread * floats_, floats_}; }
 
    private:
     std::int64_t floats_;

@@ -7,7 +7,8 @@ namespace jigsaw::cpu {
 
 /// Where the backward's results go, and what it reads besides the operands.
 struct AttentionBackwardOperands {
-  RowsOfHead dy, dq, dk, dv;
+  RowsOfHead dy;
+  WritableRows dq, dk, dv;
   const float *log_sum_exp, *row_sums;
   const HeadQueues& queues;  ///< of blocks of keys
   float* dq_parts;  ///< [parts, heads that are cut, whole queries, padded]: their summands of dq, or null

@@ -1,4 +1,5 @@
 #pragma once
+#include "array/raw_memory.h"
 #include "kernels/attention_kernels.h"
 #include "kernels/cpu/attention_tiles.h"
 #include "kernels/cpu/head_queues.h"
@@ -17,7 +18,7 @@ class AttentionForward {
     return p.key_blocks() * kKeys * 2 * padded + 2 * kQueries * (padded + kKeys) + kQueries * (1 + kLanes);
   }
 
-  AttentionForward(const AttentionProblem& p, const AttentionResult& result, Scratch scratch)
+  AttentionForward(const AttentionProblem& p, AttentionResult& result, Scratch scratch)
       : p_(p),
         to_(HeadRows{result.output.reshaped({p.batches, p.queries, 1, p.heads, p.size}), 0}),
         log_sum_exp_(result.log_sum_exp.data<float>()),
@@ -171,7 +172,7 @@ class AttentionForward {
   static constexpr float kGrowth = 16;
 
   const AttentionProblem& p_;
-  RowsOfHead to_;
+  WritableRows to_;
   float* log_sum_exp_;
   std::int64_t padded_, packed_ = -1;  ///< the head at hand
   float *keys_, *values_, *queries_, *weights_, *factors_, *output_, *bases_;

@@ -5,6 +5,7 @@
 #include <limits>
 #include <vector>
 
+#include "array/raw_memory.h"
 #include "base/error.h"
 #include "kernels/attention.h"
 #include "kernels/cpu/dropout.h"
@@ -36,7 +37,7 @@ void prefetch(const T* from, std::int64_t count) {
   for (std::int64_t i = 0; i < count; i += 64 / sizeof(T)) __builtin_prefetch(from + i, kFor);
 }
 
-/// HeadRows as the kernels read and write them: as float32, in rows of `padded` numbers.
+/// HeadRows as the kernels read them: as float32, in rows of `padded` numbers.
 class RowsOfHead {
  public:
   RowsOfHead() = default;
@@ -61,11 +62,29 @@ class RowsOfHead {
     });
   }
 
+ protected:
+  std::int64_t at(std::int64_t batch, std::int64_t head, std::int64_t token) const {
+    return batch * batch_ + token * stride_ + first_ + head * size_;
+  }
+
+  /// Rows lie far apart, where no prefetcher of the processor looks.
+  static constexpr std::int64_t kAhead = 8;
+
+  const std::byte* base_ = nullptr;
+  DType dtype_ = DType::kFloat32;
+  std::int64_t stride_ = 0, batch_ = 0, first_ = 0, size_ = 0;
+};
+
+/// The same, to be written.
+class WritableRows : public RowsOfHead {
+ public:
+  explicit WritableRows(HeadRows rows) : RowsOfHead(rows), memory_(rows.array.raw()) {}
+
   void store(std::int64_t batch, std::int64_t head, std::int64_t token, std::int64_t count, float factor,
              const float* from, std::int64_t padded) const {
     visit_fast(dtype_, [&](auto zero) {
       using T = decltype(zero);
-      T* to = reinterpret_cast<T*>(base_) + at(batch, head, token);
+      T* to = reinterpret_cast<T*>(memory_) + at(batch, head, token);
       for (std::int64_t t = 0; t < count; ++t, from += padded, to += stride_) {
         if (t + kAhead < count) prefetch<1>(to + kAhead * stride_, size_);
         for (std::int64_t i = 0; i < size_; ++i) to[i] = rounded<T>(from[i] * factor);
@@ -74,16 +93,7 @@ class RowsOfHead {
   }
 
  private:
-  std::int64_t at(std::int64_t batch, std::int64_t head, std::int64_t token) const {
-    return batch * batch_ + token * stride_ + first_ + head * size_;
-  }
-
-  /// Rows lie far apart, where no prefetcher of the processor looks.
-  static constexpr std::int64_t kAhead = 8;
-
-  std::byte* base_ = nullptr;
-  DType dtype_ = DType::kFloat32;
-  std::int64_t stride_ = 0, batch_ = 0, first_ = 0, size_ = 0;
+  std::byte* memory_;
 };
 
 /// What every thread needs to know of one call.

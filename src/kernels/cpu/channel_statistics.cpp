@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "array/raw_memory.h"
 #include "kernels/channel_statistics_kernels.h"
 #include "kernels/cpu/parallel.h"
 #include "kernels/cpu/types.h"
@@ -105,7 +106,7 @@ RunningMoments moments_of_rows(const Rows& rows, const T* x, std::int64_t begin,
 
 /// y[i] = f(element, i in the row), for all rows of all samples; `prepare(sample)` gives f.
 template <typename T, typename F>
-void map_rows(Context& context, const Array& y, const F& prepare) {
+void map_rows(Context& context, Array& y, const F& prepare) {
   const Rows rows(y.shape()[1], y.shape()[2]);
   if (y.count() == 0) return;
   for (std::int64_t sample = 0; sample < y.shape()[0]; ++sample) {

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <map>
 
+#include "array/raw_memory.h"
 #include "kernels/contraction_kernels.h"
 #include "kernels/copy.h"
 #include "kernels/cpu/matmul.h"

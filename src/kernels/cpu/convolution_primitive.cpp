@@ -2,6 +2,7 @@
 
 #include <unordered_map>
 
+#include "array/raw_memory.h"
 #include "kernels/cpu/onednn.h"
 #include "kernels/cpu/parallel.h"
 
@@ -206,7 +207,7 @@ void ConvolutionPrimitive::run(Context& context, const std::byte* x, const std::
                                const std::byte* bias, const std::byte* y) {
   State& s = *state_;
   const LibraryThreads threads(s.threads);
-  const Array scratch = workspace_of(context, s.scratch.get_desc());
+  Array scratch = workspace_of(context, s.scratch.get_desc());
   try {
     s.x.set_data_handle(address(x));
     s.weight.set_data_handle(address(packed_weight));

@@ -2,6 +2,7 @@
 #include <cstring>
 #include <vector>
 
+#include "array/raw_memory.h"
 #include "kernels/copy_kernels.h"
 #include "kernels/cpu/box_rows.h"
 #include "kernels/cpu/parallel.h"

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <vector>
 
+#include "array/raw_memory.h"
 #include "kernels/cpu/class_loss.h"
 #include "kernels/cpu/parallel.h"
 #include "kernels/cpu/types.h"

@@ -2,6 +2,7 @@
 
 #include <string_view>
 
+#include "array/raw_memory.h"
 #include "kernels/cpu/onednn.h"
 #include "kernels/cpu/parallel.h"
 
@@ -87,7 +88,7 @@ std::unique_ptr<Matmul> Matmul::make(const MatmulKey& key) {
 void Matmul::run(Context& context, const std::byte* a, const std::byte* b, std::byte* c) {
   Primitives& p = *primitives_;
   const LibraryThreads threads(p.threads);
-  const Array scratch = workspace_of(context, p.scratch.get_desc());
+  Array scratch = workspace_of(context, p.scratch.get_desc());
   try {
     p.a.set_data_handle(address(a));
     p.b.set_data_handle(address(b));

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <vector>
 
+#include "array/raw_memory.h"
 #include "kernels/cpu/lane_sum.h"
 #include "kernels/cpu/parallel.h"
 #include "kernels/cpu/thread_sums.h"
@@ -141,7 +142,7 @@ class Normalization : public NormalizationKernels {
                 NormGradients& gradients) const override {
     const RowShape shape(x, gamma, Array());
     const int threads = threads_of(context, x);
-    const ThreadSums partial(context, threads, 2 * shape.c);
+    ThreadSums partial(context, threads, 2 * shape.c);
     const float* const means = statistics.mean.data<float>();
     const float* const rstds = statistics.reciprocal_deviation.data<float>();
     const float* const given = row_sums.defined() ? row_sums.data<float>() : nullptr;

@@ -1,6 +1,7 @@
 #include <cmath>
 #include <vector>
 
+#include "array/raw_memory.h"
 #include "kernels/cpu/lane_sum.h"
 #include "kernels/cpu/parallel.h"
 #include "kernels/cpu/vectorize.h"
@@ -55,7 +56,7 @@ class Optimizer : public OptimizerKernels {
   }
 
   /// Blocks of fixed size, summed in order: any number of threads gives the same bits.
-  double sum_of_squares(Context& context, const Array& x) const override {
+  void sum_of_squares(Context& context, const Array& x, Array& result) const override {
     constexpr std::int64_t kBlock = 8192;
     const std::int64_t blocks = (x.count() + kBlock - 1) / kBlock;
     std::vector<double> sums(static_cast<std::size_t>(blocks), 0.0);
@@ -78,7 +79,7 @@ class Optimizer : public OptimizerKernels {
     });
     double total = 0;
     for (const double sum : sums) total += sum;
-    return total;
+    result.data<double>()[0] += total;
   }
 };
 

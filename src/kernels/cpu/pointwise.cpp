@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "array/raw_memory.h"
 #include "kernels/cpu/lane_sum.h"
 #include "kernels/cpu/parallel.h"
 #include "kernels/cpu/pointwise_chain.h"
@@ -28,7 +29,7 @@ void map(Context& context, std::int64_t count, T* y, const F& f) {
 template <typename T>
 void sum_rows(Context& context, std::int64_t rows, std::int64_t keep, const T* x, float* sums) {
   const int threads = threads_for(context, rows, keep);
-  const ThreadSums partial(context, threads, keep);
+  ThreadSums partial(context, threads, keep);
   for_ranges(threads, rows, 1, [&](std::int64_t begin, std::int64_t end, int thread) {
     float* const mine = partial.of(thread);
     vectorized([=] {

@@ -4,6 +4,7 @@
 #include <array>
 #include <optional>
 
+#include "array/raw_memory.h"
 #include "kernels/cpu/dropout.h"
 #include "kernels/cpu/parallel.h"
 #include "kernels/cpu/types.h"

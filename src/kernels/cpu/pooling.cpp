@@ -2,6 +2,7 @@
 #include <limits>
 #include <vector>
 
+#include "array/raw_memory.h"
 #include "kernels/cpu/parallel.h"
 #include "kernels/cpu/types.h"
 #include "kernels/cpu/vector_math.h"

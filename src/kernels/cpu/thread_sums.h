@@ -1,7 +1,7 @@
 #pragma once
 #include <cstdint>
 
-#include "array/array.h"
+#include "array/raw_memory.h"
 
 namespace jigsaw::cpu {
 
@@ -10,9 +10,9 @@ class ThreadSums {
  public:
   ThreadSums(Context& context, int threads, std::int64_t columns);
 
-  float* of(int thread) const { return rows_.data<float>() + thread * stride_; }
+  float* of(int thread) { return rows_.data<float>() + thread * stride_; }
   /// total[column] = Σ over threads, for `n` columns from `first` on.
-  void total(std::int64_t first, std::int64_t n, float* total) const;
+  void total(std::int64_t first, std::int64_t n, float* total);
 
  private:
   int threads_;

@@ -1,5 +1,6 @@
 #include <map>
 
+#include "array/raw_memory.h"
 #include "kernels/contraction_kernels.h"
 #include "kernels/copy.h"
 #include "kernels/cuda/error.h"

@@ -1,3 +1,4 @@
+#include "array/raw_memory.h"
 #include "kernels/copy_kernels.h"
 #include "kernels/cuda/device.cuh"
 

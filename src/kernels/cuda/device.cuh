@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "array/array.h"
+#include "array/raw_memory.h"
 #include "kernels/cuda/error.h"
 
 namespace jigsaw::cuda {

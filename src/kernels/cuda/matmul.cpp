@@ -1,5 +1,6 @@
 #include "kernels/cuda/matmul.h"
 
+#include "array/raw_memory.h"
 #include "base/error.h"
 #include "base/text.h"
 #include "kernels/cuda/error.h"
@@ -132,7 +133,7 @@ Matmul::~Matmul() = default;
 
 void Matmul::run(Context& context, const std::byte* a, const std::byte* b, std::byte* c, bool add) const {
   const Plan& p = *plan_;
-  const Array workspace(context, {kWorkspaceBytes / 4}, DType::kFloat32, Purpose::kWorkspace);
+  Array workspace(context, {kWorkspaceBytes / 4}, DType::kFloat32, Purpose::kWorkspace);
   const float one = 1, old = add ? 1 : 0;
   const double wide_one = 1, wide_old = old;
   check(

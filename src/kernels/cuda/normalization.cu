@@ -1,3 +1,4 @@
+#include "array/raw_memory.h"
 #include "kernels/cuda/device.cuh"
 #include "kernels/normalization_kernels.h"
 

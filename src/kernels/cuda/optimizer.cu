@@ -1,6 +1,7 @@
 #include <cmath>
 #include <vector>
 
+#include "array/raw_memory.h"
 #include "kernels/cuda/device.cuh"
 #include "kernels/optimizer_kernels.h"
 
@@ -48,6 +49,14 @@ __global__ void square_sums(std::int64_t count, const E* x, double* sums) {
   }
 }
 
+/// sum += Σ of the runs, by one block.
+__global__ void add_runs(std::int64_t runs, const double* sums, double* sum) {
+  double own = 0;
+  for (std::int64_t run = threadIdx.x; run < runs; run += kThreads) own += sums[run];
+  own = block_sum(own);
+  if (threadIdx.x == 0) *sum += own;
+}
+
 class Optimizer : public OptimizerKernels {
  public:
   void adamw(Context& context, const AdamwStep& step, Array& parameter, const Array& gradient, Array& moment1,
@@ -76,23 +85,16 @@ class Optimizer : public OptimizerKernels {
     });
   }
 
-  double sum_of_squares(Context& context, const Array& x) const override {
+  void sum_of_squares(Context& context, const Array& x, Array& sum) const override {
     const std::int64_t runs = (x.count() + kRun - 1) / kRun;
-    if (runs == 0) return 0;
+    if (runs == 0) return;
     Array sums(context, {runs}, DType::kFloat64, Purpose::kWorkspace);
     visit(x.dtype(), [&](auto zero) {
       square_sums<<<blocks_for(runs), kThreads, 0, stream_of(context)>>>(
           x.count(), elements<decltype(zero)>(x), sums.data<double>());
     });
+    add_runs<<<1, kThreads, 0, stream_of(context)>>>(runs, sums.data<double>(), sum.data<double>());
     check(cudaGetLastError(), "start a kernel");
-    std::vector<double> host(static_cast<std::size_t>(runs));
-    check(cudaMemcpyAsync(host.data(), sums.raw(), static_cast<std::size_t>(sums.bytes()),
-                          cudaMemcpyDeviceToHost, stream_of(context)),
-          "copy sums");
-    check(cudaStreamSynchronize(stream_of(context)), "wait for sums");
-    double total = 0;
-    for (const double sum : host) total += sum;
-    return total;
   }
 
  private:

@@ -2,6 +2,7 @@
 #include <limits>
 #include <vector>
 
+#include "array/raw_memory.h"
 #include "kernels/attention_kernels.h"
 
 namespace jigsaw::reference {
@@ -13,7 +14,7 @@ double read(const Array& array, std::int64_t i) {
   return visit(array.dtype(),
                [&](auto zero) { return static_cast<double>(array.data<decltype(zero)>()[i]); });
 }
-void write(const Array& array, std::int64_t i, double value) {
+void write(Array& array, std::int64_t i, double value) {
   visit(array.dtype(),
         [&](auto zero) { array.data<decltype(zero)>()[i] = static_cast<decltype(zero)>(value); });
 }
@@ -78,7 +79,7 @@ class Attention : public AttentionKernels {
  public:
   void forward(Context&, const HeadRows& q, const HeadRows& k, const HeadRows& v,
                const AttentionOptions& options, AttentionResult& result) const override {
-    const HeadRows y = as_rows(result.output);
+    HeadRows y = as_rows(result.output);
     for_queries(q, k, v, options, [&](const Query& query, std::int64_t row) {
       const std::vector<double> scores = query.scores();
       double largest = -std::numeric_limits<double>::infinity(), sum = 0;
@@ -101,7 +102,8 @@ class Attention : public AttentionKernels {
   }
 
   void combine(Context&, AttentionResult& into, const AttentionResult& more) const override {
-    const HeadRows a = as_rows(into.output), b = as_rows(more.output);
+    HeadRows a = as_rows(into.output);
+    const HeadRows b = as_rows(more.output);
     for_queries(a, a, a, {}, [&](const Query& query, std::int64_t row) {
       const double here = read(into.log_sum_exp, row), there = read(more.log_sum_exp, row);
       const double largest = std::max(here, there);
@@ -124,9 +126,8 @@ class Attention : public AttentionKernels {
   }
 
   void backward(Context&, const HeadRows& q, const HeadRows& k, const HeadRows& v, const Array& dy,
-                const Array& log_sum_exp, const Array& row_sums, const AttentionOptions& options,
-                const HeadRows& dq, const HeadRows& dk, const HeadRows& dv,
-                const Array& dbias) const override {
+                const Array& log_sum_exp, const Array& row_sums, const AttentionOptions& options, HeadRows dq,
+                HeadRows dk, HeadRows dv, Array dbias) const override {
     const std::int64_t d = q.head_size();
     const HeadRows dys = as_rows(dy);
     std::vector<double> dk_sums(static_cast<std::size_t>(k.tokens() * d)), dv_sums(dk_sums.size());
@@ -198,7 +199,7 @@ class Attention : public AttentionKernels {
 
  private:
   /// Writes one head's sums over the queries, and sets them to zero.
-  static void write_keys(const Query& query, const HeadRows& to, std::vector<double>& sums) {
+  static void write_keys(const Query& query, HeadRows& to, std::vector<double>& sums) {
     for (std::int64_t key = 0; key < to.tokens(); ++key) {
       const std::int64_t first = to.at(query.batch, key, query.head);
       for (std::int64_t i = 0; i < to.head_size(); ++i) {

@@ -2,6 +2,7 @@
 #include <array>
 #include <vector>
 
+#include "array/raw_memory.h"
 #include "kernels/contraction_kernels.h"
 
 namespace jigsaw::reference {

@@ -1,5 +1,6 @@
 #include <cstring>
 
+#include "array/raw_memory.h"
 #include "kernels/copy_kernels.h"
 
 namespace jigsaw::reference {

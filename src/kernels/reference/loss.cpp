@@ -2,6 +2,7 @@
 #include <cmath>
 #include <vector>
 
+#include "array/raw_memory.h"
 #include "kernels/loss_kernels.h"
 
 namespace jigsaw::reference {

@@ -1,6 +1,7 @@
 #include <cmath>
 #include <vector>
 
+#include "array/raw_memory.h"
 #include "kernels/normalization_kernels.h"
 
 namespace jigsaw::reference {

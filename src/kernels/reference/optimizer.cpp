@@ -1,5 +1,6 @@
 #include <cmath>
 
+#include "array/raw_memory.h"
 #include "kernels/optimizer_kernels.h"
 
 namespace jigsaw::reference {
@@ -42,13 +43,14 @@ class Optimizer : public OptimizerKernels {
     });
   }
 
-  double sum_of_squares(Context&, const Array& x) const override {
-    double sum = 0;
+  void sum_of_squares(Context&, const Array& x, Array& sum) const override {
+    double total = 0;
     visit(x.dtype(), [&](auto zero) {
       using T = decltype(zero);
-      for (const T element : x.span<T>()) sum += static_cast<double>(element) * static_cast<double>(element);
+      for (const T element : x.span<T>())
+        total += static_cast<double>(element) * static_cast<double>(element);
     });
-    return sum;
+    sum.data<double>()[0] += total;
   }
 };
 

@@ -3,6 +3,7 @@
 #include <numbers>
 #include <vector>
 
+#include "array/raw_memory.h"
 #include "kernels/pointwise_kernels.h"
 
 namespace jigsaw::reference {

@@ -1,5 +1,6 @@
 #include <limits>
 
+#include "array/raw_memory.h"
 #include "kernels/reference/wide.h"
 #include "kernels/relative_bias_kernels.h"
 

@@ -1,5 +1,6 @@
 #include <cmath>
 
+#include "array/raw_memory.h"
 #include "kernels/row_statistics_kernels.h"
 
 namespace jigsaw::reference {

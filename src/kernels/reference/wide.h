@@ -1,7 +1,7 @@
 #pragma once
 #include <vector>
 
-#include "array/array.h"
+#include "array/raw_memory.h"
 
 namespace jigsaw::reference {
 

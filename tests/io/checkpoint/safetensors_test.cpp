@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "array/host_view.h"
 #include "base/text.h"
 #include "checkpoint/inspect.h"
 #include "comm/self/self.h"
@@ -154,12 +155,12 @@ TEST_F(Safetensors, HalfPrecisionBecomesSingle) {
               {{"parameters/h", {2, 4}, Box::whole({2, 4}), h}, {"parameters/b", {2}, Box::whole({2}), b}},
               *self_);
   for (int i = 0; i < 7; ++i) {
-    EXPECT_EQ(h.data<float>()[i], expected[i]);
-    EXPECT_EQ(std::signbit(h.data<float>()[i]), std::signbit(expected[i]));
+    EXPECT_EQ(HostView<float>(h)[i], expected[i]);
+    EXPECT_EQ(std::signbit(HostView<float>(h)[i]), std::signbit(expected[i]));
   }
-  EXPECT_TRUE(std::isnan(h.data<float>()[7]));
-  EXPECT_EQ(b.data<float>()[0], 1.0F);
-  EXPECT_EQ(b.data<float>()[1], -2.5F);
+  EXPECT_TRUE(std::isnan(HostView<float>(h)[7]));
+  EXPECT_EQ(HostView<float>(b)[0], 1.0F);
+  EXPECT_EQ(HostView<float>(b)[1], -2.5F);
 }
 
 TEST_F(Safetensors, MalformedFilesAreRefusedInOneSentence) {

@@ -8,6 +8,7 @@
 #include <csignal>
 #include <random>
 
+#include "array/host_view.h"
 #include "base/text.h"
 #include "comm/self/self.h"
 #include "comm/thread/run_ranks.h"
@@ -65,7 +66,7 @@ TEST(WriterRanks, WhatIsSavedIsTheStateWhenItBegan) {
       auto pieces = case_pieces(c, step, Cut::kLastDim);
       ASSERT_FALSE(writer.start(case_manifest(step), pieces));
       for (CheckpointPiece& piece : pieces)
-        std::fill_n(piece.array.raw(), piece.array.bytes(), std::byte{99});
+        std::fill_n(HostView<std::byte>(piece.array).data(), piece.array.bytes(), std::byte{99});
       std::optional<SaveOutcome> outcome;
       while (!outcome) outcome = step == 2 ? writer.finish() : writer.poll();
       ASSERT_TRUE(outcome);

@@ -1,5 +1,6 @@
 #include "samples/batch_reader.h"
 
+#include "array/host_view.h"
 #include "base/error.h"
 #include "comm/agreement.h"
 #include "comm/thread/run_ranks.h"
@@ -43,7 +44,7 @@ double element(const Array& array, const Shape& at) {
   const Shape strides = array.shape().strides();
   std::int64_t index = 0;
   for (int d = 0; d < 4; ++d) index += at[d] * strides[d];
-  return array.dtype() == DType::kFloat64 ? array.data<double>()[index] : array.data<float>()[index];
+  return array.dtype() == DType::kFloat64 ? HostView<double>(array)[index] : HostView<float>(array)[index];
 }
 
 /// The fixture's value of a field at a step of 6 hours from 2020-02-27.
@@ -185,7 +186,7 @@ TEST_F(BatchReaderTest, WritesFloatsAndCountsThemAsInput) {
   request.dtype = DType::kFloat32;
   const Batch narrow = read(request);
   for (std::int64_t i = 0; i < wide.input.count(); ++i) {
-    EXPECT_EQ(narrow.input.data<float>()[i], static_cast<float>(wide.input.data<double>()[i]));
+    EXPECT_EQ(HostView<float>(narrow.input)[i], static_cast<float>(HostView<double>(wide.input)[i]));
   }
   EXPECT_EQ(context_.arena().current_bytes(Purpose::kInput),
             3 * 56 * (2 * kInputs + 3 * kTargets) * std::int64_t{8 + 4});

@@ -1,3 +1,4 @@
+#include "array/host_view.h"
 #include "comm/thread/run_ranks.h"
 #include "io/fixtures.h"
 #include "samples/dataset.h"
@@ -72,7 +73,7 @@ TEST_F(Era5, PersistenceHasItsKnownError) {
                                     context);
     double squares = 0;
     for (std::int64_t i = 0; i < batch.baseline.count(); ++i) {
-      squares += std::pow(batch.baseline.data<double>()[i] - batch.targets[0].data<double>()[i], 2);
+      squares += std::pow(HostView<double>(batch.baseline)[i] - HostView<double>(batch.targets[0])[i], 2);
     }
     const double deviation = data.statistics().fields.at("t2m").deviation;
     EXPECT_NEAR(deviation * std::sqrt(squares / static_cast<double>(batch.baseline.count())), 2.687, 5e-4);

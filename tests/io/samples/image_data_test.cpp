@@ -3,6 +3,7 @@
 #include <mutex>
 #include <set>
 
+#include "array/host_view.h"
 #include "base/error.h"
 #include "comm/agreement.h"
 #include "comm/thread/run_ranks.h"
@@ -249,15 +250,15 @@ TEST_F(ImageReaderTest, TakesNormalisedCropsOfTheTrainingPartsAndAddsNoise) {
       const std::int64_t z = sample.box.begin[0] + i / 24, y = sample.box.begin[1] + i / 6 % 4,
                          x = sample.box.begin[2] + i % 6;
       const double clean = density[static_cast<std::size_t>((z * 9 + y) * 10 + x)];
-      const double target = batch.targets[0].data<double>()[b * 120 + i],
-                   input = batch.input.data<double>()[b * 120 + i];
+      const double target = HostView<double>(batch.targets[0])[b * 120 + i],
+                   input = HostView<double>(batch.input)[b * 120 + i];
       if (std::isnan(clean)) {
         EXPECT_TRUE(std::isnan(target));
         EXPECT_EQ(input, 0);
         continue;
       }
       EXPECT_NEAR(target, (clean - statistics.mean) / statistics.deviation, 1e-12);
-      EXPECT_EQ(batch.baseline.data<double>()[b * 120 + i], input);
+      EXPECT_EQ(HostView<double>(batch.baseline)[b * 120 + i], input);
       const double noise = (input - target) * statistics.deviation / 0.25;
       sum += noise;
       squares += noise * noise;
@@ -269,9 +270,9 @@ TEST_F(ImageReaderTest, TakesNormalisedCropsOfTheTrainingPartsAndAddsNoise) {
   EXPECT_NEAR(squares / count, 1, 6 / std::sqrt(count));
   // Another step has other places and noise, the same one the same.
   const Batch again = read(*data, request);
-  EXPECT_EQ(again.input.data<double>()[17], batch.input.data<double>()[17]);
+  EXPECT_EQ(HostView<double>(again.input)[17], HostView<double>(batch.input)[17]);
   request.position.step = 6;
-  EXPECT_NE(read(*data, request).input.data<double>()[17], batch.input.data<double>()[17]);
+  EXPECT_NE(HostView<double>(read(*data, request).input)[17], HostView<double>(batch.input)[17]);
 }
 
 TEST_F(ImageReaderTest, TheIncrementTakesTheNoiseAway) {
@@ -283,11 +284,12 @@ TEST_F(ImageReaderTest, TheIncrementTakesTheNoiseAway) {
   const Batch state = read(*states, whole_request(*states, Split::kTrain, {0, 1}));
   const double deviation = data->statistics().fields.at("scan/density").deviation;
   for (std::int64_t i = 0; i < 240; ++i) {
-    EXPECT_EQ(batch.input.data<double>()[i], state.input.data<double>()[i]);
-    const double clean = state.targets[0].data<double>()[i], increment = batch.targets[0].data<double>()[i];
+    EXPECT_EQ(HostView<double>(batch.input)[i], HostView<double>(state.input)[i]);
+    const double clean = HostView<double>(state.targets[0])[i],
+                 increment = HostView<double>(batch.targets[0])[i];
     if (std::isnan(clean)) continue;
-    EXPECT_NEAR(batch.input.data<double>()[i] + increment * 0.25 / deviation, clean, 1e-12);
-    EXPECT_EQ(batch.baseline.data<double>()[i], 0);
+    EXPECT_NEAR(HostView<double>(batch.input)[i] + increment * 0.25 / deviation, clean, 1e-12);
+    EXPECT_EQ(HostView<double>(batch.baseline)[i], 0);
   }
 }
 
@@ -295,7 +297,7 @@ double element(const Array& array, const Shape& at) {
   const Shape strides = array.shape().strides();
   std::int64_t index = 0;
   for (int d = 0; d < at.rank(); ++d) index += at[d] * strides[d];
-  return array.data<double>()[index];
+  return HostView<double>(array)[index];
 }
 
 TEST_F(ImageReaderTest, MirrorsImageNoiseAndTargetAlike) {
@@ -343,7 +345,7 @@ TEST_F(ImageReaderTest, PiecesAreCutsOfTheWholeAndReadTheirPartOnly) {
         at[d] += rest % piece.extent[d];
         rest /= piece.extent[d];
       }
-      EXPECT_EQ(part.input.data<double>()[i], element(all.input, at));
+      EXPECT_EQ(HostView<double>(part.input)[i], element(all.input, at));
     }
   }
 }
@@ -363,7 +365,7 @@ TEST_F(ImageReaderTest, TilesScoreTheValidationPartWithOneNoise) {
       const std::int64_t point =
           ((tile.box.begin[0] + i / 24) * 9 + tile.box.begin[1] + i / 6 % 4) * 10 + tile.box.begin[2] + i % 6;
       const auto at = static_cast<std::int64_t>(t) * 120 + i;
-      const double input = batch.input.data<double>()[at], target = batch.targets[0].data<double>()[at];
+      const double input = HostView<double>(batch.input)[at], target = HostView<double>(batch.targets[0])[at];
       if (inputs.contains(point)) {
         EXPECT_EQ(inputs[point], input);
       }
@@ -385,8 +387,8 @@ TEST_F(ImageReaderTest, ReadsLabelsAndChannels) {
   const FieldStatistics& statistics = data->statistics().fields.at("images_1");
   EXPECT_NEAR(statistics.mean, image_numbers("statistics")["images_1"]["mean"].get<double>(), 1e-13);
   for (std::size_t i = 0; i < 90; ++i) {
-    EXPECT_EQ(batch.targets[0].data<double>()[i], masks[2 * 90 + i]);
-    EXPECT_NEAR(batch.input.data<double>()[i * 3 + 1],
+    EXPECT_EQ(HostView<double>(batch.targets[0])[i], masks[2 * 90 + i]);
+    EXPECT_NEAR(HostView<double>(batch.input)[i * 3 + 1],
                 (images[(2 * 90 + i) * 3 + 1] - statistics.mean) / statistics.deviation, 1e-12);
   }
   EXPECT_FALSE(batch.baseline.defined());
@@ -407,8 +409,8 @@ TEST_F(ImageReaderTest, LabelsOutOfRangeAreErrorsOrIgnored) {
   options.ignore_index = 255;
   const auto data = open(options);
   const Batch batch = read(*data, whole_request(*data, Split::kTrain, {0}));
-  EXPECT_TRUE(std::isnan(batch.targets[0].data<double>()[2]));
-  EXPECT_FALSE(std::isnan(batch.targets[0].data<double>()[3]));
+  EXPECT_TRUE(std::isnan(HostView<double>(batch.targets[0])[2]));
+  EXPECT_FALSE(std::isnan(HostView<double>(batch.targets[0])[3]));
 }
 
 TEST(ImageData, StatisticsAndPeaksAreEqualInEveryBitOnAnyNumberOfRanks) {

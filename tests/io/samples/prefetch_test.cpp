@@ -2,6 +2,7 @@
 
 #include <atomic>
 
+#include "array/host_view.h"
 #include "base/error.h"
 #include "io/fixtures.h"
 
@@ -11,14 +12,14 @@ namespace {
 Batch numbered(const Context& context, std::int64_t step) {
   Batch batch;
   batch.input = Array::zeros(context, {1}, DType::kFloat64, Purpose::kInput);
-  batch.input.data<double>()[0] = static_cast<double>(step);
+  HostView<double>(batch.input)[0] = static_cast<double>(step);
   return batch;
 }
 
 TEST(Prefetch, GivesTheStepsInOrderAndNoMore) {
   const Context context = Context::make_host(Backend::kReference, 1);
   Prefetch prefetch([&](std::int64_t step) { return numbered(context, step); }, 5, 12);
-  for (int step = 5; step < 12; ++step) EXPECT_EQ(prefetch.next().input.data<double>()[0], step);
+  for (int step = 5; step < 12; ++step) EXPECT_EQ(HostView<double>(prefetch.next().input)[0], step);
   EXPECT_THROW(prefetch.next(), Error);
 }
 
@@ -46,7 +47,7 @@ TEST(Prefetch, ThrowsErrorsWhereTheyBelong) {
         return numbered(context, step);
       },
       0, 100);
-  EXPECT_EQ(prefetch.next().input.data<double>()[0], 0);
+  EXPECT_EQ(HostView<double>(prefetch.next().input)[0], 0);
   EXPECT_THROW(prefetch.next(), DataError);
   EXPECT_THROW(prefetch.next(), DataError);
 }
