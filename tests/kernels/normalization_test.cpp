@@ -207,6 +207,23 @@ TEST_P(LayerNorm, WithMomentsAboutZero) {
   }
 }
 
+TEST_P(LayerNorm, GradientsOverAMillionRowsLoseNoDigits) {
+  const std::int64_t rows = 1 << 20;
+  const Array x = random_array(context_, {rows, 4}, DType::kFloat32, 1);
+  const Array dy = filled(context_, {rows, 4}, DType::kFloat32, 0.1);
+  const Array gamma = filled(context_, {4}, DType::kFloat32, 1);
+  NormStatistics statistics;
+  const Array normalized = layer_norm_forward(context_, x, gamma, Array(), kEps, statistics);
+  const NormGradients gradients = layer_norm_backward(context_, dy, x, gamma, statistics);
+  const double each = 0.1F, wanted = each * static_cast<double>(rows);
+  for (const double sum : values_of(gradients.dbeta)) EXPECT_NEAR(sum, wanted, 2e-6 * wanted);
+  // Of numbers of both signs: small beside the sum of their sizes, which is below `wanted`.
+  std::vector<double> dgamma(4, 0.0);
+  const std::vector<double> ys = values_of(normalized);
+  for (std::size_t i = 0; i < ys.size(); ++i) dgamma[i % 4] += each * ys[i];
+  expect_near(values_of(gradients.dgamma), dgamma, 1e-6 * wanted);
+}
+
 TEST_P(LayerNorm, RepeatsBitForBit) {
   const Array x = random_array(context_, {1000, 65}, DType::kFloat32, 1);
   const Array gamma = random_array(context_, {65}, DType::kFloat32, 2);

@@ -305,6 +305,18 @@ TEST_P(Pointwise, SumAndScaleOverASpread) {
   }
 }
 
+/// The gradient of a bias over as many rows as a grid has points, or a step of many of them.
+TEST_P(Pointwise, SumsOverMillionsLoseNoDigits) {
+  const float value = 0.1F;
+  for (const Spread& spread :
+       {Spread{1 << 20, 5, 1}, Spread{1 << 24, 1, 1}, Spread{1, 2, 1 << 22}, Spread{721, 3, 1440}}) {
+    const Array x = filled(context_, {spread.outer, spread.keep, spread.inner}, DType::kFloat32, value);
+    const double wanted = static_cast<double>(value) * static_cast<double>(spread.outer * spread.inner);
+    for (const double sum : values_of(sum_spread(context_, spread, x)))
+      EXPECT_NEAR(sum, wanted, 2e-6 * wanted) << spread.outer << " x " << spread.inner;
+  }
+}
+
 TEST_P(Pointwise, SimpleKernels) {
   for (const DType type : kTypes) {
     const Array a = random_array(context_, {3, 41}, type, 1), b = random_array(context_, {3, 41}, type, 2);

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "kernels/field_extents.h"
+#include "kernels/pointwise.h"
 #include "support/arrays.h"
 #include "support/backends.h"
 #include "support/tolerance.h"
@@ -154,6 +155,18 @@ TEST_P(PoolingKernel, Average) {
       expect_near(values_of(average_pool_backward(context_, each.pooling, dy, space_of(each.x))), dx,
                   tolerance(type, 32, 2));
     }
+  }
+}
+
+/// A window as large as a grid of 0.25 degrees: a mean of equal numbers is that number.
+TEST_P(PoolingKernel, AverageOverAWholeGrid) {
+  const Shape space = {721, 1440};
+  const Pooling whole{{space, {1, 1}, {1, 1}}, Box::whole(space), false};
+  for (const double value : {0.1, 280.3}) {
+    const Array x = filled(context_, {1, space[0], space[1], 3}, DType::kFloat32, value);
+    const double wanted = static_cast<float>(value);
+    for (const double mean : values_of(average_pool_forward(context_, whole, x)))
+      EXPECT_NEAR(mean, wanted, 1e-6 * wanted);
   }
 }
 

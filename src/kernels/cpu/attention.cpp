@@ -121,7 +121,10 @@ class Attention : public AttentionKernels {
       float* const own_bias_sums = biased ? bias_sums.of(thread) : nullptr;
       vectorized_lanes([&, thread](auto lanes) {
         AttentionBackward<lanes.value> own(p, to, own_bias_sums, workspace.of(thread));
-        for (HeadQueues::Item item; queues.take(thread, item);) own.run(item);
+        for (HeadQueues::Item item; queues.take(thread, item);) {
+          own.run(item);
+          if (biased) bias_sums.added(thread);
+        }
       });
     });
     if (cut) add_parts(threads, p, to);

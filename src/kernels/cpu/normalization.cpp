@@ -156,6 +156,7 @@ class Normalization : public NormalizationKernels {
         const float sum = given == nullptr && centre == Centre::kZero ? 0.0F : sums.sum * share;
         backward_row(shape, xs, dys, mean, rstd, {sum, sums.product * share},
                      gradients.dx.data<T>() + row * shape.c, partial.of(thread));
+        partial.added(thread);
       });
     });
     if (!gamma.defined()) return;

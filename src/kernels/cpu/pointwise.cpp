@@ -32,12 +32,15 @@ void sum_rows(Context& context, std::int64_t rows, std::int64_t keep, const T* x
   ThreadSums partial(context, threads, keep);
   for_ranges(threads, rows, 1, [&](std::int64_t begin, std::int64_t end, int thread) {
     float* const mine = partial.of(thread);
-    vectorized([=] {
-      for (std::int64_t row = begin; row < end; ++row) {
-        const T* const values = x + row * keep;
-        for (std::int64_t k = 0; k < keep; ++k) mine[k] += static_cast<float>(values[k]);
-      }
-    });
+    for (std::int64_t first = begin; first < end; first += ThreadSums::kRows) {
+      vectorized([=, last = std::min(end, first + ThreadSums::kRows)] {
+        for (std::int64_t row = first; row < last; ++row) {
+          const T* const values = x + row * keep;
+          for (std::int64_t k = 0; k < keep; ++k) mine[k] += static_cast<float>(values[k]);
+        }
+      });
+      partial.flush(thread);
+    }
   });
   partial.total(0, keep, sums);
 }
@@ -87,13 +90,12 @@ class Pointwise : public PointwiseKernels {
       for_ranges(threads, spread.keep, 1, [&](std::int64_t begin, std::int64_t end, int) {
         vectorized([=] {
           for (std::int64_t k = begin; k < end; ++k) {
-            float sum = 0;
+            double sum = 0;
             for (std::int64_t outer = 0; outer < spread.outer; ++outer) {
               const T* const run = from + (outer * spread.keep + k) * spread.inner;
-              sum +=
-                  lane_sum<float>(spread.inner, [run](std::int64_t i) { return static_cast<float>(run[i]); });
+              sum += long_sum(spread.inner, [run](std::int64_t i) { return static_cast<float>(run[i]); });
             }
-            to[k] = sum;
+            to[k] = static_cast<float>(sum);
           }
         });
       });

@@ -167,19 +167,34 @@ void max_backward_typed(Context& context, const Geometry& g, const T* dy, const 
   });
 }
 
+/// A window may be a whole grid: sums in float32 are of a few points only, and go on into float64.
 template <typename T>
 void average_forward_typed(Context& context, const Geometry& g, const T* x, T* y) {
+  constexpr int kPoints = 32;
   const std::int64_t channels = g.y.channels;
   for_rows(context, g.y, [&](const RowIndex& row, float* sums) {
+    std::vector<double> totals(static_cast<std::size_t>(channels));
+    const auto flush = [&totals, sums] {
+      for (std::size_t c = 0; c < totals.size(); ++c) totals[c] += static_cast<double>(sums[c]);
+      std::fill_n(sums, totals.size(), 0.0F);
+    };
     for (std::int64_t w = 0; w < g.y.space[2]; ++w) {
       std::fill_n(sums, channels, 0.0F);
+      std::ranges::fill(totals, 0.0);
+      int points = 0;
       for_points(g, row, w, [&](std::int64_t, std::int64_t from) {
         const T* const xs = x + from;
         for (std::int64_t c = 0; c < channels; ++c) sums[c] += static_cast<float>(xs[c]);
+        if (++points % kPoints == 0) flush();
       });
+      if (points >= kPoints) flush();
       const float share = g.share(row.d, row.h, w);
       T* const to = y + g.y.point(row.sample, row.d, row.h, w) * channels;
-      for (std::int64_t c = 0; c < channels; ++c) to[c] = rounded<T>(sums[c] * share);
+      for (std::int64_t c = 0; c < channels; ++c) {
+        const auto sum =
+            points >= kPoints ? static_cast<float>(totals[static_cast<std::size_t>(c)]) : sums[c];
+        to[c] = rounded<T>(sum * share);
+      }
     }
   });
 }
