@@ -1,4 +1,6 @@
 #pragma once
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,6 +22,24 @@ struct TrainCommand {
 /// Trains on the ranks that the launcher started. Errors end in a line on stderr by one rank, and their exit
 /// code on all.
 ExitCode run_train(const TrainCommand& command);
+/// The same with a configuration that the ranks agree on when they are there.
+ExitCode run_train(const TrainCommand& command, const ChooseConfiguration& choose);
+
+/// A search over keys of a configuration; see sweep/search_space.h.
+struct SweepCommand {
+  std::string grid;
+  std::optional<std::int64_t> index;  ///< of the run; else the array task's number that SLURM gives
+  bool list = false;                  ///< print the runs
+  bool size = false;                  ///< print how many tasks there are
+  bool summary = false;               ///< print how the runs stand
+  std::string format = "table";       ///< of the summary: table, json or csv
+  int local = 0;                      ///< run all here, so many at a time
+  int ranks = 1;                      ///< of each run under `local`
+
+  /// Whether it trains in this process, on all ranks that were launched.
+  bool trains() const { return !list && !size && !summary && local == 0; }
+};
+ExitCode run_sweep(const SweepCommand& command, const TrainCommand& train);
 
 struct CheckCommand {
   ConfigArguments configuration;

@@ -48,7 +48,7 @@ Configuration load(const ConfigArguments& arguments) {
   return parse<Configuration>(json);
 }
 
-ExitCode run_on(MpiSession& session, const ConfigArguments& arguments,
+ExitCode run_on(MpiSession& session, const ChooseConfiguration& choose,
                 const std::function<ExitCode(Job&)>& work) {
   // Small messages of the start travel in a context of their own, before the configuration says what
   // computes.
@@ -56,7 +56,9 @@ ExitCode run_on(MpiSession& session, const ConfigArguments& arguments,
   Configuration configuration;
   std::optional<Context> context;
   const int threads = threads_per_rank(session.size());
-  together(*session.world(start), [&] {
+  const std::unique_ptr<Communicator> everyone = session.world(start);
+  const ConfigArguments arguments = choose(*everyone);
+  together(*everyone, [&] {
     configuration = load(arguments);
     const int here = from_launcher({"OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID"}, 0);
     context = make_context(configuration.device, configuration.train.precision, threads, here);
@@ -81,11 +83,15 @@ ExitCode run_on(MpiSession& session, const ConfigArguments& arguments,
 }  // namespace
 
 ExitCode run_job(const ConfigArguments& arguments, const std::function<ExitCode(Job&)>& work) {
+  return run_job([&](Communicator& /*world*/) { return arguments; }, work);
+}
+
+ExitCode run_job(const ChooseConfiguration& choose, const std::function<ExitCode(Job&)>& work) {
   // A file size limit is then an error of the write, as a full disk is.
   std::signal(SIGXFSZ, SIG_IGN);
   MpiSession session;
   try {
-    return run_on(session, arguments, work);
+    return run_on(session, choose, work);
   } catch (const AgreedError& error) {
     if (session.rank() == error.speaker()) print_error(error.what(), error.speaker(), session.size());
     return error.code();

@@ -17,6 +17,9 @@ struct ConfigArguments {
   std::vector<std::string> overrides;  ///< KEY=VALUE each
 };
 
+/// Names the configuration once ranks are there to agree on it. Collective over `world`.
+using ChooseConfiguration = std::function<ConfigArguments(Communicator& world)>;
+
 /// What a command gets that runs on all ranks that the launcher started.
 struct Job {
   Configuration configuration;
@@ -28,6 +31,7 @@ struct Job {
 /// Starts MPI, reads the configuration on all ranks, makes the context that it asks for and calls `work`. An
 /// error of all ranks ends in a line on stderr by one of them and in its exit code on all; one of a rank
 /// alone ends the job, for the others wait for that rank somewhere.
+ExitCode run_job(const ChooseConfiguration& choose, const std::function<ExitCode(Job&)>& work);
 ExitCode run_job(const ConfigArguments& arguments, const std::function<ExitCode(Job&)>& work);
 
 }  // namespace jigsaw

@@ -30,6 +30,7 @@ struct CommandLine {
   ExportCommand exported;
   ImportCommand imported;
   std::string inspected;
+  SweepCommand sweep;
   CLI::App app{"Trains models whose samples are too large for one processor, cut over MPI ranks.",
                "jigsaw-train"};
   CLI::App* check_command = nullptr;
@@ -39,6 +40,7 @@ struct CommandLine {
   CLI::App* import_command = nullptr;
   CLI::App* inspect_command = nullptr;
   CLI::App* rules_command = nullptr;
+  CLI::App* sweep_command = nullptr;
 
   CommandLine() {
     app.set_version_flag("--version", "jigsaw-train " JIGSAW_VERSION);
@@ -75,6 +77,7 @@ struct CommandLine {
     add_checkpoint_commands();
     rules_command =
         app.add_subcommand("rules", "Prove the sharding rules of every operation, and print them");
+    add_sweep_command();
     app.require_subcommand(0, 1);
   }
 
@@ -86,6 +89,27 @@ struct CommandLine {
         ->take_all()
         ->allow_extra_args(false);
     return command.add_option("--config", arguments.config, "The configuration (JSON) of a run");
+  }
+
+  void add_sweep_command() {
+    sweep_command = app.add_subcommand(
+        "sweep",
+        "Train one run of a search over keys of the configuration (--config, --set, … as for training)");
+    sweep_command->fallthrough();
+    sweep_command->add_option("--grid", sweep.grid, "The search (JSON; docs/cluster.md)")->required();
+    sweep_command->add_option("--index", sweep.index, "Number of the run; default SLURM_ARRAY_TASK_ID")
+        ->check(CLI::NonNegativeNumber);
+    auto* what = sweep_command->add_option_group("instead of training");
+    what->add_flag("--list", sweep.list, "Print the runs and what each sets");
+    what->add_flag("--size", sweep.size, "Print how many tasks there are");
+    what->add_flag("--summary", sweep.summary, "Print how the runs stand, and the best");
+    what->add_option("--local", sweep.local, "Train all runs on this machine, so many at a time")
+        ->check(CLI::PositiveNumber);
+    what->require_option(0, 1);
+    sweep_command->add_option("--format", sweep.format, "Of the summary: table, json or csv")
+        ->check(CLI::IsMember({"table", "json", "csv"}));
+    sweep_command->add_option("--ranks", sweep.ranks, "With --local: ranks of each run (mpirun)")
+        ->check(CLI::PositiveNumber);
   }
 
   void add_checkpoint_commands() {
@@ -135,6 +159,8 @@ ExitCode run(int argc, char** argv) {
     return ExitCode::kDone;
   }
   if (line.check_command->parsed()) return run_check(line.check);
+  for (int i = 0; i < argc; ++i) line.train.command_line += concat(i > 0 ? " " : "", argv[i]);
+  if (line.sweep_command->parsed() && line.sweep.trains()) return run_sweep(line.sweep, line.train);
   if (!line.app.get_subcommands().empty() && !first) return ExitCode::kDone;
   if (line.sample_data_command->parsed()) {
     run_sample_data(line.sample_data);
@@ -148,8 +174,9 @@ ExitCode run(int argc, char** argv) {
     run_inspect(line.inspected);
   } else if (line.rules_command->parsed()) {
     return run_rules();
+  } else if (line.sweep_command->parsed()) {
+    return run_sweep(line.sweep, line.train);
   } else {
-    for (int i = 0; i < argc; ++i) line.train.command_line += concat(i > 0 ? " " : "", argv[i]);
     return run_train(line.train);
   }
   return ExitCode::kDone;

@@ -23,7 +23,11 @@ void install_signal_handlers() {
 }  // namespace
 
 ExitCode run_train(const TrainCommand& command) {
-  return run_job(command.configuration, [&](Job& job) {
+  return run_train(command, [&](Communicator& /*world*/) { return command.configuration; });
+}
+
+ExitCode run_train(const TrainCommand& command, const ChooseConfiguration& choose) {
+  return run_job(choose, [&](Job& job) {
     RunOptions options;
     options.config_folder = job.folder;
     options.command_line = command.command_line;

@@ -1,0 +1,108 @@
+#include "local_runs.h"
+
+#include <fcntl.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <map>
+
+#include "base/error.h"
+#include "base/text.h"
+
+extern char** environ;
+
+namespace jigsaw {
+namespace {
+
+constexpr int kStopSignals[] = {SIGINT, SIGTERM, SIGUSR1};
+/// What wakes this process: a child's end, or a signal that asks it to stop.
+sigset_t awaited_signals() {
+  sigset_t set;
+  sigemptyset(&set);
+  sigaddset(&set, SIGCHLD);
+  for (const int number : kStopSignals) sigaddset(&set, number);
+  return set;
+}
+
+/// While it lives the awaited signals are not delivered but waited for.
+class BlockedSignals {
+ public:
+  BlockedSignals() {
+    const sigset_t set = awaited_signals();
+    sigprocmask(SIG_BLOCK, &set, &before_);
+  }
+  ~BlockedSignals() { sigprocmask(SIG_SETMASK, &before_, nullptr); }
+  BlockedSignals(const BlockedSignals&) = delete;
+  BlockedSignals& operator=(const BlockedSignals&) = delete;
+  const sigset_t& before() const { return before_; }
+
+ private:
+  sigset_t before_;
+};
+
+/// In a process group of its own: Ctrl-C on the terminal reaches this process alone, which passes on SIGUSR1.
+pid_t start(const LocalRun& run, const sigset_t& mask) {
+  posix_spawn_file_actions_t files;
+  posix_spawn_file_actions_init(&files);
+  posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+  posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, run.output_file.c_str(),
+                                   O_WRONLY | O_CREAT | O_APPEND, 0666);
+  posix_spawn_file_actions_adddup2(&files, STDOUT_FILENO, STDERR_FILENO);
+  posix_spawnattr_t attributes;
+  posix_spawnattr_init(&attributes);
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETPGROUP);
+  posix_spawnattr_setsigmask(&attributes, &mask);
+  std::vector<char*> arguments;
+  std::vector<std::string> words = run.command;
+  for (std::string& word : words) arguments.push_back(word.data());
+  arguments.push_back(nullptr);
+  pid_t child = 0;
+  const int failed = posix_spawnp(&child, arguments[0], &files, &attributes, arguments.data(), environ);
+  posix_spawnattr_destroy(&attributes);
+  posix_spawn_file_actions_destroy(&files);
+  if (failed != 0)
+    throw ConfigError(concat("cannot start ", run.command[0], " for run ", run.name, " with its output in ",
+                             run.output_file, ": ", std::strerror(failed)));
+  return child;
+}
+
+int exit_code_of(int status) {
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+}  // namespace
+
+bool run_locally(const std::vector<LocalRun>& runs, int at_a_time,
+                 const std::function<void(std::size_t run, int exit_code)>& ended) {
+  const BlockedSignals blocked;
+  const sigset_t awaited = awaited_signals();
+  std::map<pid_t, std::size_t> running;
+  std::size_t next = 0;
+  bool stopped = false;
+  while (true) {
+    while (!stopped && next < runs.size() && running.size() < static_cast<std::size_t>(at_a_time)) {
+      running[start(runs[next], blocked.before())] = next;
+      ++next;
+    }
+    if (running.empty()) return stopped;
+    int number = 0;
+    if (sigwait(&awaited, &number) != 0) continue;
+    if (number != SIGCHLD) {
+      stopped = true;
+      for (const auto& [child, run] : running) ::kill(child, SIGUSR1);
+    }
+    int status = 0;
+    for (pid_t child = 0; (child = ::waitpid(-1, &status, WNOHANG)) > 0;) {
+      const auto found = running.find(child);
+      if (found == running.end()) continue;
+      ended(found->second, exit_code_of(status));
+      running.erase(found);
+    }
+  }
+}
+
+}  // namespace jigsaw

@@ -1,0 +1,229 @@
+#include <cerrno>
+#include <charconv>
+#include <cstdlib>
+#include <filesystem>
+#include <iostream>
+
+#include "base/text.h"
+#include "comm/agreement.h"
+#include "commands.h"
+#include "local_runs.h"
+#include "sweep/status_table.h"
+#include "sweep/successive_halving.h"
+#include "train/configuration.h"
+
+namespace jigsaw {
+namespace {
+
+/// A sweep as its files and the command line say it.
+struct Sweep {
+  SearchSpace space;
+  Configuration base;
+  std::vector<Assignment> wanted;
+  std::filesystem::path folder;
+  std::vector<HalvingRound> rounds;  ///< of successive halving; else empty
+
+  bool halving() const { return space.method == SearchMethod::kHalving; }
+  std::size_t tasks(const RunList& list) const {
+    if (!halving()) return list.runs().size();
+    std::int64_t sum = 0;
+    for (const HalvingRound& round : rounds) sum += round.runs;
+    return static_cast<std::size_t>(sum);
+  }
+};
+
+Sweep open_sweep(const SweepCommand& command, const ConfigArguments& arguments) {
+  if (arguments.config.empty()) throw ConfigError("command line: sweep needs --config FILE beside --grid");
+  Json json = load_config(arguments.config);
+  for (const std::string& override_text : arguments.overrides) apply_override(json, override_text);
+  Sweep sweep;
+  sweep.base = parse<Configuration>(json);
+  sweep.space = parse<SearchSpace>(load_config(command.grid));
+  sweep.wanted = candidates(sweep.space, to_json(sweep.base));
+  sweep.folder = sweep.space.output.value_or(sweep.base.output + "_sweep");
+  if (sweep.halving()) {
+    if (!sweep.base.train.steps)
+      throw ConfigError(
+          "train.steps must be given for a sweep by successive halving: its last round trains so long");
+    sweep.rounds = halving_rounds(sweep.space.halving, static_cast<std::int64_t>(sweep.wanted.size()),
+                                  *sweep.base.train.steps);
+  }
+  // Every run's configuration is read now: a wrong key or value shows before the first run, not in the last.
+  for (const Assignment& run : sweep.wanted) {
+    Json changed = json;
+    for (const auto& [key, value] : run) apply_override(changed, concat(key, "=", value.dump()));
+    try {
+      parse<Configuration>(changed);
+    } catch (const ConfigError& error) {
+      throw ConfigError(concat("the sweep's run ", Json(run).dump(), ": ", error.what()));
+    }
+  }
+  return sweep;
+}
+
+/// A task of the sweep: which run, and what it sets.
+struct Task {
+  SweepRun run;
+  std::filesystem::path folder;
+  std::vector<std::string> overrides;
+};
+
+Task task_at(const Sweep& sweep, const RunList& list, std::int64_t index) {
+  Task task;
+  if (sweep.halving()) {
+    const std::optional<HalvingTask> place = halving_task(sweep.rounds, index);
+    if (!place)
+      throw ConfigError(concat("the sweep has no task ", index, ": the last one is ", sweep.tasks(list) - 1));
+    task.run = halving_participants(sweep.space, list, sweep.rounds, place->round)[place->place];
+    task.overrides.push_back(concat("train.steps=", sweep.rounds[place->round].steps));
+  } else {
+    if (index >= static_cast<std::int64_t>(list.runs().size()))
+      throw ConfigError(concat("the sweep has no run ", index, ": the last one is ", list.runs().size() - 1));
+    task.run = list.runs()[static_cast<std::size_t>(index)];
+  }
+  for (const auto& [key, value] : task.run.set) task.overrides.push_back(concat(key, "=", value.dump()));
+  task.folder = list.folder_of(task.run);
+  task.overrides.push_back(concat("output=", Json(task.folder.string()).dump()));
+  return task;
+}
+
+std::int64_t index_of(const SweepCommand& command) {
+  if (command.index) return *command.index;
+  const char* text = std::getenv("SLURM_ARRAY_TASK_ID");
+  if (text == nullptr)
+    throw ConfigError(
+        "command line: sweep needs --index K where no SLURM_ARRAY_TASK_ID is set (or --list, --summary, "
+        "--local)");
+  std::int64_t index = -1;
+  const std::string_view digits = text;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), index);
+  if (error != std::errc() || end != digits.data() + digits.size() || index < 0)
+    throw ConfigError(concat("SLURM_ARRAY_TASK_ID is ", quote(text), ", not the number of a run"));
+  return index;
+}
+
+/// Rank 0 looks the task up and begins it; all ranks hear what it sets.
+Task begin_task(const SweepCommand& command, const ConfigArguments& arguments, Communicator& world) {
+  Task task;
+  together(world, [&] {
+    if (world.rank() != 0) return;
+    const Sweep sweep = open_sweep(command, arguments);
+    const RunList list = RunList::update(sweep.folder, sweep.wanted);
+    task = task_at(sweep, list, index_of(command));
+    std::filesystem::create_directories(task.folder);
+    write_exit_code(task.folder, std::nullopt);
+    std::cout << "run " << task.run.name << " of the sweep" << std::endl;
+  });
+  task.overrides =
+      Json::parse(world.broadcast_text(Json(task.overrides).dump())).get<std::vector<std::string>>();
+  return task;
+}
+
+ExitCode train_task(const SweepCommand& command, const TrainCommand& train) {
+  std::filesystem::path folder;  // of the run, on rank 0
+  const ExitCode code = run_train(train, [&](Communicator& world) {
+    const Task task = begin_task(command, train.configuration, world);
+    folder = task.folder;
+    ConfigArguments arguments = train.configuration;
+    arguments.overrides.insert(arguments.overrides.end(), task.overrides.begin(), task.overrides.end());
+    return arguments;
+  });
+  if (!folder.empty()) write_exit_code(folder, static_cast<int>(code));
+  return code;
+}
+
+std::string this_executable() {
+  return std::filesystem::read_symlink("/proc/self/exe").string();
+}
+
+LocalRun local_run(const Sweep& sweep, const RunList& list, const SweepCommand& command,
+                   const TrainCommand& train, std::int64_t index) {
+  const SweepRun run = task_at(sweep, list, index).run;
+  std::filesystem::create_directories(list.folder_of(run));
+  LocalRun local{run.name, {}, (list.folder_of(run) / "output.txt").string()};
+  if (command.ranks > 1) local.command = {"mpirun", "-n", concat(command.ranks)};
+  for (const std::string& word :
+       {this_executable(), std::string("sweep"), std::string("--config"), train.configuration.config,
+        std::string("--grid"), command.grid, std::string("--index"), concat(index)}) {
+    local.command.push_back(word);
+  }
+  for (const std::string& text : train.configuration.overrides)
+    local.command.insert(local.command.end(), {"--set", text});
+  if (train.max_minutes > 0)
+    local.command.insert(local.command.end(), {"--max-minutes", concat(train.max_minutes)});
+  return local;
+}
+
+/// Rounds one after the other, the runs of a round so many at a time.
+ExitCode train_all(const SweepCommand& command, const TrainCommand& train) {
+  const Sweep sweep = open_sweep(command, train.configuration);
+  const RunList list = RunList::update(sweep.folder, sweep.wanted);
+  std::vector<std::int64_t> sizes;
+  for (const HalvingRound& round : sweep.rounds) sizes.push_back(round.runs);
+  if (sizes.empty()) sizes.push_back(static_cast<std::int64_t>(list.runs().size()));
+  ExitCode worst = ExitCode::kDone;
+  std::int64_t first = 0;
+  for (const std::int64_t size : sizes) {
+    std::vector<LocalRun> runs;
+    for (std::int64_t i = 0; i < size; ++i) runs.push_back(local_run(sweep, list, command, train, first + i));
+    const bool stopped = run_locally(runs, command.local, [&](std::size_t i, int exit_code) {
+      const std::string& run = runs[i].name;
+      const RunStatus status = run_status(sweep.folder / run, sweep.space.metric);
+      std::cout << run << ": "
+                << (exit_code == 0    ? "finished"
+                    : exit_code == 75 ? "stopped"
+                                      : concat("failed with exit code ", exit_code))
+                << " at step " << status.step
+                << (status.metric ? concat(", ", sweep.space.metric, " ", *status.metric) : std::string())
+                << std::endl;
+      if (exit_code != 0 && worst != ExitCode::kInternal)
+        worst = exit_code == static_cast<int>(ExitCode::kStopped) ? ExitCode::kStopped : ExitCode::kInternal;
+    });
+    if (stopped) return ExitCode::kStopped;
+    first += size;
+  }
+  const std::vector<SweepRow> rows = sweep_rows(sweep.space, list);
+  std::cout << summary_text(sweep.space, rows) << std::flush;
+  if (worst == ExitCode::kInternal)
+    throw Error(worst,
+                concat("runs of the sweep failed; what they said stands in output.txt of their folders in ",
+                       sweep.folder.string()));
+  return worst;
+}
+
+void print_list(const Sweep& sweep, const RunList& list) {
+  for (std::size_t i = 0; i < list.runs().size(); ++i)
+    std::cout << i << "  " << list.runs()[i].name << "  " << Json(list.runs()[i].set).dump() << '\n';
+  std::size_t first = 0;
+  for (std::size_t round = 0; round < sweep.rounds.size(); ++round) {
+    const auto size = static_cast<std::size_t>(sweep.rounds[round].runs);
+    std::cout << "tasks " << first << " to " << first + size - 1 << ": round " << round + 1 << ", up to step "
+              << sweep.rounds[round].steps << '\n';
+    first += size;
+  }
+}
+
+}  // namespace
+
+ExitCode run_sweep(const SweepCommand& command, const TrainCommand& train) {
+  if (command.trains()) return train_task(command, train);
+  if (command.local > 0) return train_all(command, train);
+  const Sweep sweep = open_sweep(command, train.configuration);
+  const RunList list = RunList::preview(sweep.folder, sweep.wanted);
+  if (command.size) {
+    std::cout << sweep.tasks(list) << '\n';
+  } else if (command.list) {
+    print_list(sweep, list);
+  } else {
+    const std::vector<SweepRow> rows = sweep_rows(sweep.space, list);
+    if (command.format == "json") {
+      std::cout << summary_json(sweep.space, rows).dump(2) << '\n';
+    } else {
+      std::cout << (command.format == "csv" ? summary_csv(sweep.space, rows)
+                                            : summary_text(sweep.space, rows));
+    }
+  }
+  return ExitCode::kDone;
+}
+
+}  // namespace jigsaw

@@ -1,0 +1,36 @@
+#!/usr/bin/env bash
+# Trains one run in several jobs, one after the other, for sites that do not requeue.
+#
+#   scripts/slurm/chain.sh JOBS [options of sbatch] -- --config era5.json [more options of jigsaw-train]
+#
+# Submits JOBS jobs of train.sbatch, each of which waits for the one before and goes on from its checkpoint. When the
+# run is finished, or ends with an error, the jobs that are left end at once with the same exit code.
+set -euo pipefail
+
+die() {
+  echo "chain.sh: error: $*" >&2
+  exit 2
+}
+here=$(dirname "$(realpath "$0")")
+[[ ${1-} =~ ^[1-9][0-9]*$ ]] || die "the number of jobs comes first: chain.sh 5 --nodes=4 -- --config era5.json"
+jobs=$1
+shift
+options=()
+while (($# > 0)) && [[ $1 != -- ]]; do
+  options+=("$1")
+  shift
+done
+[[ ${1-} == -- ]] || die "options of jigsaw-train come behind --"
+shift
+
+# How the job before ended; a file on a file system that all nodes see.
+state=$(mktemp "$PWD/.jigsaw-chain-XXXXXX")
+echo 75 > "$state"
+before=
+for ((job = 1; job <= jobs; ++job)); do
+  dependency=()
+  [[ -z $before ]] || dependency=("--dependency=afterany:$before")
+  before=$(JIGSAW_CHAIN=$state sbatch --parsable --no-requeue --export=ALL "${dependency[@]}" "${options[@]}" \
+    "$here/train.sbatch" "$@")
+  echo "job $job of $jobs: $before"
+done

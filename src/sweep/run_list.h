@@ -1,0 +1,40 @@
+#pragma once
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "sweep/candidates.h"
+
+namespace jigsaw {
+
+/// One run of a sweep; its folder lies in the sweep's.
+struct SweepRun {
+  std::string name;
+  Assignment set;
+};
+
+/// The runs of a sweep in the order in which they were first seen, kept in `sweep.json` of the sweep's
+/// folder, so that number K means the same run when jobs start together, when one is requeued, and when the
+/// search grows later: new runs are added at the end, none is ever moved or dropped.
+class RunList {
+ public:
+  /// Adds what the list in the folder lacks of `wanted`, under a lock. Makes the folder where it is missing.
+  /// @throws ConfigError  when the folder or the list cannot be read or written.
+  static RunList update(const std::filesystem::path& folder, const std::vector<Assignment>& wanted);
+  /// The list as it is, with what it lacks of `wanted` at the end, without writing anything.
+  static RunList preview(const std::filesystem::path& folder, const std::vector<Assignment>& wanted);
+
+  const std::vector<SweepRun>& runs() const { return runs_; }
+  std::filesystem::path folder_of(const SweepRun& run) const { return folder_ / run.name; }
+
+ private:
+  explicit RunList(std::filesystem::path folder) : folder_(std::move(folder)) {}
+  std::filesystem::path file() const { return folder_ / "sweep.json"; }
+  void read();
+  bool add(const std::vector<Assignment>& wanted);
+
+  std::filesystem::path folder_;
+  std::vector<SweepRun> runs_;
+};
+
+}  // namespace jigsaw

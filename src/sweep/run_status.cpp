@@ -1,0 +1,128 @@
+#include "sweep/run_status.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <functional>
+
+#include "base/file.h"
+#include "base/text.h"
+
+namespace jigsaw {
+namespace {
+
+constexpr const char* kExitFile = "exit.json";
+
+std::filesystem::path metrics_file(const std::filesystem::path& folder) {
+  return folder / "metrics.jsonl";
+}
+
+/// The metric in a validation line.
+std::optional<double> metric_in(const Json& line, const std::string& metric) {
+  const auto number = [](const Json& json) {
+    return json.is_number() ? std::optional(json.get<double>()) : std::nullopt;
+  };
+  if (line.contains(metric)) return number(line.at(metric));
+  // A variable's name may hold dots, a measure's does not.
+  const std::size_t dot = metric.rfind('.');
+  if (dot == std::string::npos || !line.contains("metrics")) return std::nullopt;
+  const Json& metrics = line.at("metrics");
+  const std::string variable = metric.substr(0, dot), measure = metric.substr(dot + 1);
+  if (!metrics.is_object() || !metrics.contains(variable)) return std::nullopt;
+  const Json& measures = metrics.at(variable);
+  return measures.is_object() && measures.contains(measure) ? number(measures.at(measure)) : std::nullopt;
+}
+
+/// The whole lines of metrics.jsonl with a kind and a step.
+void for_each_line(
+    const std::filesystem::path& folder,
+    const std::function<void(const std::string& kind, std::int64_t step, const Json& line)>& visit) {
+  std::ifstream file(metrics_file(folder));
+  std::string text;
+  while (std::getline(file, text)) {
+    const Json line = Json::parse(text, nullptr, false);
+    if (!line.is_object()) continue;
+    const auto kind = line.find("kind"), step = line.find("step");
+    if (kind == line.end() || step == line.end() || !kind->is_string() || !step->is_number_integer())
+      continue;
+    visit(kind->get<std::string>(), step->get<std::int64_t>(), line);
+  }
+}
+
+/// Whether a process holds the run's lock.
+bool is_locked(const std::filesystem::path& folder) {
+  const int lock = ::open((folder / "lock").c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (lock < 0) return false;
+  const bool held = ::flock(lock, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+  ::close(lock);
+  return held;
+}
+
+std::optional<int> read_exit_code(const std::filesystem::path& folder) {
+  std::ifstream file(folder / kExitFile);
+  const Json json = Json::parse(file, nullptr, false);
+  if (!json.is_object() || !json.contains("exit_code") || !json.at("exit_code").is_number_integer())
+    return std::nullopt;
+  return json.at("exit_code").get<int>();
+}
+
+RunState state_of(const std::filesystem::path& folder, std::optional<int> exit_code) {
+  if (is_locked(folder)) return RunState::kRunning;
+  if (!exit_code) {
+    const bool began =
+        std::filesystem::exists(folder / "config.json") || std::filesystem::exists(folder / kExitFile);
+    return began ? RunState::kInterrupted : RunState::kWaiting;
+  }
+  if (*exit_code == static_cast<int>(ExitCode::kDone)) return RunState::kFinished;
+  return *exit_code == static_cast<int>(ExitCode::kStopped) ? RunState::kStopped : RunState::kFailed;
+}
+
+}  // namespace
+
+const char* name(RunState state) {
+  switch (state) {
+    case RunState::kWaiting:
+      return "waiting";
+    case RunState::kRunning:
+      return "running";
+    case RunState::kStopped:
+      return "stopped";
+    case RunState::kInterrupted:
+      return "interrupted";
+    case RunState::kFailed:
+      return "failed";
+    case RunState::kFinished:
+      return "finished";
+  }
+  return "";
+}
+
+RunStatus run_status(const std::filesystem::path& folder, const std::string& metric) {
+  RunStatus status;
+  status.exit_code = read_exit_code(folder);
+  status.state = state_of(folder, status.exit_code);
+  for_each_line(folder, [&](const std::string& kind, std::int64_t step, const Json& line) {
+    if (kind == "train") status.step = step;
+    if (kind == "valid") status.metric = metric_in(line, metric);
+  });
+  return status;
+}
+
+std::optional<double> metric_at_step(const std::filesystem::path& folder, const std::string& metric,
+                                     std::int64_t step) {
+  std::optional<double> found;
+  for_each_line(folder, [&](const std::string& kind, std::int64_t at, const Json& line) {
+    if (kind == "valid" && at == step) found = metric_in(line, metric);
+  });
+  return found;
+}
+
+void write_exit_code(const std::filesystem::path& folder, std::optional<int> exit_code) {
+  Json json = Json::object();
+  if (exit_code) json["exit_code"] = *exit_code;
+  write_text_atomically((folder / kExitFile).string(), json.dump() + "\n");
+}
+
+}  // namespace jigsaw

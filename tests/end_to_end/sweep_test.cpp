@@ -1,0 +1,102 @@
+#include <gtest/gtest.h>
+
+#include "command.h"
+
+namespace jigsaw::e2e {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// A configuration of few steps, and the common part of the sweep's commands.
+std::string prepare(const TemporaryFolder& folder, const std::string& grid) {
+  Json config = small_config(folder);
+  config["train"]["steps"] = 4;
+  config["validation"] = {{"every", 2}};
+  config["output"] = folder / "run";
+  folder.write("c.json", config.dump());
+  folder.write("grid.json", grid);
+  return "sweep --config " + folder / "c.json" + " --grid " + folder / "grid.json";
+}
+
+TEST(Sweep, TrainsEachRunInAFolderOfItsOwnAndNamesTheBest) {
+  const TemporaryFolder folder;
+  const std::string sweep =
+      prepare(folder, R"({"keys": {"optimizer.learning_rate": [1e-3, 0.0], "seed": [1, 2]}})");
+  EXPECT_EQ(run(1, sweep + " --size").out, "4\n");
+  const Outcome first = run(2, sweep + " --index 0");
+  ASSERT_EQ(first.exit_code, 0) << first.err;
+  const std::string at = folder / "run_sweep/learning_rate=0.001,seed=1";
+  EXPECT_EQ(Json::parse(read(at + "/summary.json")).at("ranks").size(), 2U);
+  // The same as a run of its own with these keys.
+  const Outcome alone = run(2, "--config " + folder / "c.json" + " --set output=" + folder / "alone" +
+                                   " --set optimizer.learning_rate=1e-3 --set seed=1");
+  ASSERT_EQ(alone.exit_code, 0) << alone.err;
+  EXPECT_EQ(series(metrics(at, "train"), "loss"), series(metrics(folder / "alone", "train"), "loss"));
+
+  const Outcome rest = run(1, sweep + " --local 2");
+  ASSERT_EQ(rest.exit_code, 0) << rest.err << rest.out;
+  const Json summary = Json::parse(run(1, sweep + " --summary --format json").out);
+  EXPECT_EQ(summary.at("counts"), (Json{{"finished", 4}}));
+  double best = 1e30;
+  std::string name;
+  for (const Json& entry : summary.at("runs")) {
+    const std::vector<Json> lines =
+        metrics(folder / ("run_sweep/" + entry.at("name").get<std::string>()), "valid");
+    ASSERT_EQ(lines.size(), 2U);
+    const double loss = lines.back().at("loss").get<double>();
+    EXPECT_EQ(entry.at("metric").get<double>(), loss);
+    if (loss < best) best = loss, name = entry.at("name").get<std::string>();
+  }
+  EXPECT_EQ(summary.at("best"), name);
+}
+
+TEST(Sweep, HalvingTrainsTheBestOnFromTheirCheckpoints) {
+  const TemporaryFolder folder;
+  const std::string sweep =
+      prepare(folder, R"({"method": "halving", "count": 4, "halving": {"first_steps": 2, "factor": 2},
+    "keys": {"optimizer.learning_rate": {"from": 1e-4, "to": 1e-2, "scale": "log"}}})");
+  EXPECT_EQ(run(1, sweep + " --index 4").exit_code, 75) << "a round that is not ready";
+  const Outcome all = run(1, sweep + " --local 1");
+  ASSERT_EQ(all.exit_code, 0) << all.err << all.out;
+  const Json summary = Json::parse(run(1, sweep + " --summary --format json").out);
+  int at_two = 0, at_four = 0;
+  for (const Json& entry : summary.at("runs")) {
+    at_two += entry.at("step") == 2 ? 1 : 0;
+    at_four += entry.at("step") == 4 ? 1 : 0;
+  }
+  EXPECT_EQ(at_two, 2);
+  EXPECT_EQ(at_four, 2);
+}
+
+TEST(Sweep, AWrongValueIsToldBeforeTheFirstRun) {
+  const TemporaryFolder folder;
+  const std::string sweep = prepare(folder, R"({"keys": {"train.batch_size": [4, -1]}})");
+  for (const char* how : {" --index 0", " --local 1", " --list"}) {
+    const Outcome outcome = run(1, sweep + how);
+    EXPECT_EQ(outcome.exit_code, 2) << how;
+    ASSERT_EQ(outcome.errors().size(), 1U) << outcome.err;
+    EXPECT_NE(outcome.errors()[0].find("train.batch_size"), std::string::npos) << outcome.errors()[0];
+  }
+  EXPECT_FALSE(fs::exists(folder / "run_sweep/sweep.json"));
+}
+
+TEST(Sweep, AFailedRunIsSaidAndTheOthersAreTrained) {
+  const TemporaryFolder folder;
+  const std::string sweep = prepare(
+      folder, R"({"keys": {"data.variables": [["nothing"], ["t2m"]]}, "output": ")" + folder / "s" + "\"}");
+  const Outcome all = run(1, sweep + " --local 2");
+  EXPECT_EQ(all.exit_code, 1);
+  EXPECT_EQ(all.errors().size(), 1U) << all.err;
+  const Json summary = Json::parse(run(1, sweep + " --summary --format json").out);
+  EXPECT_EQ(summary.at("counts"), (Json{{"failed", 1}, {"finished", 1}}));
+}
+
+TEST(Sweep, WithoutANumberItSaysWhatIsMissing) {
+  const TemporaryFolder folder;
+  const std::string sweep = prepare(folder, R"({"keys": {"seed": [1]}})");
+  EXPECT_NE(run(1, sweep).err.find("SLURM_ARRAY_TASK_ID"), std::string::npos);
+  EXPECT_NE(run(1, sweep + " --index 1").err.find("the last one is 0"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace jigsaw::e2e

@@ -1,0 +1,51 @@
+#include "sweep/successive_halving.h"
+
+#include <gtest/gtest.h>
+
+#include "base/text.h"
+#include "support/temporary_folder.h"
+#include "sweep/run_status.h"
+
+namespace jigsaw {
+namespace {
+
+using testing::put_text;
+using testing::TemporaryFolder;
+
+TEST(SuccessiveHalving, RoundsGrowInStepsAndShrinkInRuns) {
+  const auto rounds = halving_rounds({.first_steps = 100, .factor = 3}, 27, 2000);
+  std::vector<std::pair<std::int64_t, std::int64_t>> seen;
+  for (const HalvingRound& round : rounds) seen.emplace_back(round.runs, round.steps);
+  EXPECT_EQ(seen,
+            (std::vector<std::pair<std::int64_t, std::int64_t>>{{27, 100}, {9, 300}, {3, 900}, {1, 2000}}));
+  EXPECT_EQ(halving_rounds({.first_steps = 100, .factor = 3}, 4, 5000).back().steps, 5000);
+  EXPECT_EQ(halving_rounds({.first_steps = 100, .factor = 3}, 4, 50).size(), 1U);
+  EXPECT_EQ(halving_task(rounds, 27)->round, 1U);
+  EXPECT_EQ(halving_task(rounds, 39)->round, 3U);
+  EXPECT_FALSE(halving_task(rounds, 40));
+}
+
+TEST(SuccessiveHalving, TheBestGoOnAndWhatFailedComesLast) {
+  const TemporaryFolder folder;
+  SearchSpace space;
+  const RunList list = RunList::update(folder.path(), {{{"a", 0}}, {{"a", 1}}, {{"a", 2}}, {{"a", 3}}});
+  const std::vector<HalvingRound> rounds = {{4, 10}, {2, 20}, {1, 40}};
+  EXPECT_EQ(halving_participants(space, list, rounds, 0).size(), 4U);
+  EXPECT_THROW(halving_participants(space, list, rounds, 1), NotYet);
+  for (int run = 0; run < 4; ++run) {
+    const std::filesystem::path at = list.folder_of(list.runs()[static_cast<std::size_t>(run)]);
+    std::filesystem::create_directories(at);
+    // The worst by far at a later step: only the end of the round counts.
+    if (run != 1)
+      put_text(at / "metrics.jsonl", concat(R"({"kind":"valid","step":10,"loss":)", 5 - run, "}\n",
+                                            R"({"kind":"valid","step":20,"loss":)", 100 * run, "}\n"));
+    write_exit_code(at, run == 1 ? 5 : 0);
+  }
+  std::vector<std::string> names;
+  for (const SweepRun& run : halving_participants(space, list, rounds, 1)) names.push_back(run.name);
+  EXPECT_EQ(names, (std::vector<std::string>{"a=3", "a=2"}));
+  EXPECT_EQ(halving_participants(space, list, rounds, 2)[0].name, "a=2");
+}
+
+}  // namespace
+}  // namespace jigsaw
