@@ -73,7 +73,7 @@ class RowContraction {
 
   Array streamed(const std::array<ShardedTensor, 2>& operands, const std::array<Placements, 2>& wanted,
                  std::size_t i, const StreamedStep& step, const Layout& row) const {
-    ReceiveStream stream(frame_.rank(), operands[i], step.step, step.runs);
+    ReceiveStream stream(frame_.rank(), operands[i], step.step, step.cut);
     const ShardedTensor other = brought(operands[1 - i], wanted[1 - i]);
     frame_.long_work_follows();
     const ContractionSpec swapped{spec_.b, spec_.a, spec_.c};
@@ -143,7 +143,7 @@ class ContractionBackward {
 
   /// Both from the parts of dy as they arrive.
   void run_streamed(const ShardedTensor& dy, const StreamedStep& step) {
-    ReceiveStream stream(frame_.rank(), dy, step.step, step.runs);
+    ReceiveStream stream(frame_.rank(), dy, step.step, step.cut);
     std::array<std::optional<StreamedProduct>, 2> products;
     for (std::size_t i = 0; i < 2; ++i) {
       if (!gradients_.wanted(i)) continue;

@@ -1,9 +1,11 @@
 #include "autograd/contract_streamed.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "kernels/copy.h"
 #include "kernels/pointwise.h"
+#include "parallel/machine.h"
 
 namespace jigsaw {
 
@@ -45,6 +47,22 @@ DType sum_type(const Array& a) {
   return a.dtype() == DType::kFloat64 ? DType::kFloat64 : DType::kFloat32;
 }
 
+/// In how many messages what is worked on in so many runs of each of so many others travels fastest.
+int messages_of(int runs, double others, double work, double transfer, const CostModel& seen) {
+  const double of_others = work * others / (others + 1);
+  int best = 1;
+  double least = std::numeric_limits<double>::infinity();
+  for (int messages = 1; messages <= runs; messages *= 2) {
+    const double parts = others * messages;
+    const double seconds = std::max({work, transfer + of_others / parts, transfer / parts + of_others}) +
+                           parts * seen.latency_seconds;
+    if (seconds >= least) continue;
+    least = seconds;
+    best = messages;
+  }
+  return best;
+}
+
 }  // namespace
 
 std::optional<StreamedStep> streamed_step(const Rank& rank, const Layout& from, const Layout& to,
@@ -68,7 +86,12 @@ std::optional<StreamedStep> streamed_step(const Rank& rank, const Layout& from, 
                            model.latency_seconds + parts * kSecondsPerPart;
     if (seconds >= least) continue;
     least = seconds;
-    best = {step, runs};
+    best = {step, {runs, runs}};
+  }
+  if (best && model.measured) {
+    const CostModel seen = model.measured->along(mesh, step.axes, model);
+    best->cut.messages = messages_of(best->cut.runs, others, flops / seen.flops_per_second,
+                                     transfer_cost(mesh, from, to, model.element_bytes).seconds(seen), seen);
   }
   return best;
 }
@@ -100,7 +123,7 @@ Array StreamedProduct::result() {
 Array contract_sending(const Rank& rank, const LetteredPiece& a, const LetteredPiece& b,
                        const std::string& result, const Layout& row, const StreamedStep& step, DType out) {
   const ContractionSpec spec{a.letters, b.letters, result};
-  SendStream stream(rank, row, step.step, step.runs);
+  SendStream stream(rank, row, step.step, step.cut);
   while (!stream.done()) {
     const Box box = stream.box();
     const Array part_a = part_of(rank.context, a, restricted(a.letters, a.box, result, box));

@@ -19,12 +19,13 @@ struct LetteredPiece {
 /// The only step of a redistribution, cut into parts.
 struct StreamedStep {
   Step step;
-  int runs = 1;  ///< into which each rank's part is cut
+  Cut cut;
 };
 
 /// The step of a redistribution that is worth cutting into parts, so that the product with what has arrived
 /// hides the transfer of the rest (or the transfer of what is computed): when that saves more than the extra
-/// messages and kernels cost. Equal on all ranks.
+/// messages and kernels cost. Equal on all ranks. What the ranks were measured to do decides only how many of
+/// a part's runs travel together.
 /// @param flops  of the products on the largest piece.
 std::optional<StreamedStep> streamed_step(const Rank& rank, const Layout& from, const Layout& to,
                                           double flops, const CostModel& model);

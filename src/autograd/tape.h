@@ -23,6 +23,8 @@ class PlanBook {
   explicit PlanBook(CostModel model = {}) : model_(model) {}
 
   const CostModel& model() const { return model_; }
+  /// What the ranks were seen to do, see CostModel::measured; equal on all ranks.
+  void set_machine(std::shared_ptr<const Machine> machine) { model_.measured = std::move(machine); }
   bool has(const std::string& path) const { return entries_.contains(path); }
   const Entry& at(const std::string& path) const;
   void add(const std::string& path, Entry entry);

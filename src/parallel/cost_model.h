@@ -1,9 +1,12 @@
 #pragma once
 #include <array>
+#include <memory>
 
 #include "comm/call.h"
 
 namespace jigsaw {
+
+struct Machine;
 
 /// Constants of a rank by which plans are compared, equal on all ranks: those of a socket in a cluster, two
 /// of which share a link of 100 Gb/s. Where memory is that much faster than the network, the fastest plan
@@ -14,6 +17,9 @@ struct CostModel {
   double network_bytes_per_second = 6e9;
   double latency_seconds = 1e-5;
   double element_bytes = 4;
+  /// What the ranks were seen to do, if that was measured, which no run sees twice alike: it decides how much
+  /// of what is streamed goes into one message, and nothing that changes a result.
+  std::shared_ptr<const Machine> measured = {};
 };
 
 /// Bytes sent per kind of collective by the busiest rank.

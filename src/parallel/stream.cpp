@@ -40,15 +40,22 @@ Pending swap(Communicator& group, const Array& send, int to, int from, std::int6
   return group.start_exchange(send.reshaped({send.count()}), sends, receives, count);
 }
 
-/// The part of a box along its first dim of more than one element: consecutive in memory.
-Box run_of(const Box& box, int runs, int number) {
-  Box run = box;
+/// So many runs of a box, cut along its first dim of more than one element: consecutive in memory.
+Box runs_of(const Box& box, int runs, int first, int count) {
+  Box part = box;
   int dim = 0;
   while (dim + 1 < box.extent.rank() && box.extent[dim] <= 1) ++dim;
-  const Range range = cut_range(box.extent[dim], runs, number);
-  run.begin[dim] += range.begin;
-  run.extent[dim] = range.size();
-  return run;
+  const std::int64_t begin = cut_range(box.extent[dim], runs, first).begin,
+                     end = cut_range(box.extent[dim], runs, first + count - 1).end;
+  part.begin[dim] += begin;
+  part.extent[dim] = end - begin;
+  return part;
+}
+Box run_of(const Box& box, int runs, int number) {
+  return runs_of(box, runs, number, 1);
+}
+Box message_of(const Box& box, const Cut& cut, int number) {
+  return runs_of(box, cut.runs, number * cut.runs_per_message(), cut.runs_per_message());
 }
 
 }  // namespace
@@ -66,7 +73,8 @@ std::optional<Array> consecutive(const Array& array, const Box& box, const Box& 
   return elements.slice(first, region.extent);
 }
 
-ReceiveStream::ReceiveStream(const Rank& rank, const ShardedTensor& x, const Step& step, int runs) {
+ReceiveStream::ReceiveStream(const Rank& rank, const ShardedTensor& x, const Step& step, const Cut& cut)
+    : cut_(cut) {
   require(step.kind == Collective::kAllGather || step.kind == Collective::kAllToAll,
           "gathers and all-to-alls are received in parts");
   Communicator& group = rank.mesh.communicator(step.axes);
@@ -82,10 +90,11 @@ ReceiveStream::ReceiveStream(const Rank& rank, const ShardedTensor& x, const Ste
     const Box sent = travels(rank, x.layout, step, group.rank(), to),
               received = travels(rank, x.layout, step, from, group.rank());
     const Array part = part_for(sent);
-    for (int number = 0; number < runs; ++number) {
-      boxes_.push_back(run_of(received, runs, number));
-      arriving_.push_back(swap(group, *consecutive(part, sent, run_of(sent, runs, number)), to, from,
-                               boxes_.back().extent.count()));
+    for (int number = 0; number < cut.runs; ++number) boxes_.push_back(run_of(received, cut.runs, number));
+    for (int number = 0; number < cut.messages; ++number) {
+      messages_.push_back(message_of(received, cut, number));
+      arriving_.push_back(swap(group, *consecutive(part, sent, message_of(sent, cut, number)), to, from,
+                               messages_.back().extent.count()));
     }
   }
 }
@@ -94,38 +103,64 @@ ReceiveStream::Part ReceiveStream::next() {
   const std::size_t number = taken_++;
   const Box& box = boxes_[number];
   if (number == 0) return {box, std::move(own_)};
-  return {box, arriving_[number - 1].wait().reshaped(box.extent)};
+  const auto runs = static_cast<std::size_t>(cut_.runs_per_message());
+  const std::size_t message = (number - 1) / runs;
+  if ((number - 1) % runs == 0) arrived_ = arriving_[message].wait();
+  return {box, consecutive(arrived_, messages_[message], box)->reshaped(box.extent)};
 }
 
-SendStream::SendStream(const Rank& rank, const Layout& from, const Step& step, int runs)
+SendStream::SendStream(const Rank& rank, const Layout& from, const Step& step, const Cut& cut)
     : rank_(rank),
       kind_(step.kind),
       target_(rank.box(step.to)),
-      runs_(runs),
+      cut_(cut),
       group_(rank.mesh.communicator(step.axes)) {
   require(kind_ == Collective::kReduceScatter || kind_ == Collective::kAllToAll,
           "reduce-scatters and all-to-alls are sent in parts");
-  const auto add = [&](std::size_t distance, int of, int number) {
+  for (std::size_t distance = 1; distance <= static_cast<std::size_t>(group_.size()); ++distance) {
+    const bool own = distance == static_cast<std::size_t>(group_.size());
     const Box sent = travels(rank, from, step, group_.rank(), member_after(group_, distance)),
               received = travels(rank, from, step, member_before(group_, distance), group_.rank());
-    sends_.push_back(run_of(sent, of, number));
-    receives_.push_back(run_of(received, of, number));
-  };
-  for (std::size_t distance = 1; distance < static_cast<std::size_t>(group_.size()); ++distance) {
-    for (int number = 0; number < runs; ++number) add(distance, runs, number);
+    for (int number = 0; number < (own ? 1 : cut.runs); ++number) {
+      sends_.push_back(run_of(sent, own ? 1 : cut.runs, number));
+      receives_.push_back(run_of(received, own ? 1 : cut.runs, number));
+    }
+    for (int number = 0; !own && number < cut.messages; ++number)
+      messages_.push_back(message_of(received, cut, number));
   }
-  add(0, 1, 0);
 }
 
 void SendStream::put(const Array& part) {
-  const std::size_t number = put_++;
+  const std::size_t number = put_++, runs = static_cast<std::size_t>(cut_.runs_per_message());
   if (done()) {
     own_ = part;
     return;
   }
-  const std::size_t distance = 1 + number / static_cast<std::size_t>(runs_);
-  arriving_.push_back(swap(group_, part, member_after(group_, distance), member_before(group_, distance),
-                           receives_[number].extent.count()));
+  waiting_.push_back(part.reshaped({part.count()}));
+  if (waiting_.size() < runs) return;
+  Array message = waiting_.front();
+  if (runs > 1) {
+    std::int64_t count = 0, first = 0;
+    for (const Array& run : waiting_) count += run.count();
+    message = Array(rank_.context, {count}, part.dtype(), Purpose::kWorkspace);
+    for (const Array& run : waiting_) {
+      if (run.count() == 0) continue;
+      Array into = message.slice(first, run.shape());
+      copy_box(rank_.context, run, Box::whole(run.shape()), into, Box::whole(run.shape()));
+      first += run.count();
+    }
+  }
+  waiting_.clear();
+  const std::size_t distance = 1 + number / static_cast<std::size_t>(cut_.runs);
+  arriving_.push_back(swap(group_, message, member_after(group_, distance), member_before(group_, distance),
+                           messages_[arriving_.size()].extent.count()));
+}
+
+Array SendStream::received(std::size_t number) {
+  const std::size_t message = number / static_cast<std::size_t>(cut_.runs_per_message());
+  if (arrived_.empty()) arrived_.resize(arriving_.size());
+  if (!arrived_[message].defined()) arrived_[message] = arriving_[message].wait();
+  return *consecutive(arrived_[message], messages_[message], receives_[number]);
 }
 
 Array SendStream::finish() {
@@ -133,15 +168,14 @@ Array SendStream::finish() {
 }
 
 Array SendStream::sum() {
-  const auto runs = static_cast<std::size_t>(runs_), members = static_cast<std::size_t>(group_.size());
+  const auto runs = static_cast<std::size_t>(cut_.runs), members = static_cast<std::size_t>(group_.size());
   const Array own = std::exchange(own_, {});  // where the sums of several runs then stand
   for (std::size_t number = 0; number < runs; ++number) {
-    const Box run = run_of(target_, runs_, static_cast<int>(number));
+    const Box run = run_of(target_, cut_.runs, static_cast<int>(number));
     std::vector<Array> summands(members);
     for (std::size_t distance = 0; distance < members; ++distance) {
       Array& summand = summands[static_cast<std::size_t>(member_before(group_, distance))];
-      summand =
-          distance == 0 ? *consecutive(own, target_, run) : arriving_[(distance - 1) * runs + number].wait();
+      summand = distance == 0 ? *consecutive(own, target_, run) : received((distance - 1) * runs + number);
       summand = summand.reshaped(run.extent);
     }
     Array sum = add(rank_.context, summands[0], summands[1]);
@@ -157,7 +191,7 @@ Array SendStream::joined() {
   Array result(rank_.context, target_.extent, own_.dtype());
   for (std::size_t number = 0; number < receives_.size(); ++number) {
     const Box& box = receives_[number];
-    const Array part = number == arriving_.size() ? std::move(own_) : arriving_[number].wait();
+    const Array part = number + 1 == receives_.size() ? std::move(own_) : received(number);
     if (box.empty()) continue;
     copy_box(rank_.context, part.reshaped(box.extent), Box::whole(box.extent), result,
              relative_to(box, target_));

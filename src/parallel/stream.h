@@ -11,8 +11,18 @@ namespace jigsaw {
 /// memory.
 std::optional<Array> consecutive(const Array& array, const Box& box, const Box& region);
 
+/// How what one rank sends another in a step is cut: into runs along its first dim of more than one element,
+/// which are worked on one by one, and of which as many travel in one message as there are messages for. Runs
+/// decide what is added up when; messages only how it travels.
+struct Cut {
+  int runs = 1;
+  int messages = 1;  ///< divides `runs`
+  int runs_per_message() const { return runs / messages; }
+  bool operator==(const Cut&) const = default;
+};
+
 /// What an all-gather or all-to-all brings, part by part as it arrives, so that work on one part goes on
-/// while the next travels. Each other rank's part comes in several runs. Sends as many bytes as the
+/// while the next travels. Sends as many bytes as the
 /// collective. Collective over the step's axes; all parts must be taken.
 class ReceiveStream {
  public:
@@ -23,18 +33,19 @@ class ReceiveStream {
 
   /// Starts all transfers.
   /// @param step  the only step of redistributing x.
-  /// @param runs  into which a part is cut along its first dim of more than one element.
-  ReceiveStream(const Rank& rank, const ShardedTensor& x, const Step& step, int runs);
+  ReceiveStream(const Rank& rank, const ShardedTensor& x, const Step& step, const Cut& cut);
 
   bool done() const { return taken_ == boxes_.size(); }
   /// This rank's own part first, then those of the ranks after it.
   Part next();
 
  private:
-  std::vector<Box> boxes_;  // this rank's, then the runs by distance of the sender from this rank
+  Cut cut_;
+  std::vector<Box> boxes_;     // this rank's, then the runs by distance of the sender from this rank
+  std::vector<Box> messages_;  // in the same order
   std::size_t taken_ = 0;
-  Array own_;
-  std::vector<Pending> arriving_;  // by run
+  Array own_, arrived_;  // the last message that did
+  std::vector<Pending> arriving_;
 };
 
 /// What a reduce-scatter or all-to-all makes of a tensor that is computed part by part: each part travels
@@ -44,8 +55,7 @@ class SendStream {
  public:
   /// @param from  layout of what is computed.
   /// @param step  the only step of redistributing it.
-  /// @param runs  into which another rank's part is cut along its first dim of more than one element.
-  SendStream(const Rank& rank, const Layout& from, const Step& step, int runs);
+  SendStream(const Rank& rank, const Layout& from, const Step& step, const Cut& cut);
 
   bool done() const { return put_ == sends_.size(); }
   /// What of the global tensor is to be put next: runs for the rank after this one, and so on; this rank's
@@ -59,16 +69,21 @@ class SendStream {
  private:
   Array sum();
   Array joined();
+  /// What arrived of a run.
+  Array received(std::size_t number);
 
   const Rank& rank_;
   Collective kind_;
   Box target_;
-  int runs_;
+  Cut cut_;
   // Runs by distance of the peer after and before this rank, then this rank's own part.
   std::vector<Box> sends_, receives_;
+  std::vector<Box> messages_;  // that are received, in the same order
   std::size_t put_ = 0;
   Communicator& group_;
-  std::vector<Pending> arriving_;  // by run
+  std::vector<Array> waiting_;  // runs of a message that is not whole yet
+  std::vector<Pending> arriving_;
+  std::vector<Array> arrived_;  // by message
   Array own_;
 };
 

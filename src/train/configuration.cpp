@@ -178,6 +178,11 @@ void declare(Keys<Configuration>& keys) {
                 "run."}})
       .changeable()
       .doc("What computes.");
+  keys.add("machine", &O::machine, auto_or<MachineOptions>())
+      .changeable()
+      .doc(
+          "What each rank does in a second; decides in how many messages data travels, and no result. "
+          "\"auto\": measured when the run begins, and kept in machine.json of the run directory.");
   keys.add("watchdog_seconds", &O::watchdog_seconds)
       .changeable()
       .at_least(0)

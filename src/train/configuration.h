@@ -8,6 +8,7 @@
 #include "optim/registry.h"
 #include "samples/data_options.h"
 #include "train/loss.h"
+#include "train/run_machine.h"
 
 namespace jigsaw {
 
@@ -77,6 +78,7 @@ struct Configuration {
   std::optional<MeshOptions> mesh;
   Zero zero = Zero::kNone;
   DeviceChoice device = DeviceChoice::kAuto;
+  std::optional<MachineOptions> machine;
   double watchdog_seconds = 600;
   DataOptions data;
   Tagged model;

@@ -23,6 +23,7 @@ class RunDirectory {
   std::string config_path() const { return path_ + "/config.json"; }
   std::string metrics_path() const { return path_ + "/metrics.jsonl"; }
   std::string summary_path() const { return path_ + "/summary.json"; }
+  std::string machine_path() const { return path_ + "/machine.json"; }
   std::string log_path() const { return path_ + "/log.txt"; }
   std::string checkpoints_path() const { return path_ + "/checkpoints"; }
 

@@ -45,6 +45,11 @@ Trainer::Trainer(const Configuration& configuration, const RunOptions& options, 
   });
   together(world_, [&] { open_run_directory(); });
   together(world_, [&] { resume(); });
+  const PlacedModel& placed = run_.placed();
+  if (world_.size() > 1 && world_.context().backend() == Backend::kCpu) {
+    run_.placed().plans().set_machine(std::make_shared<const Machine>(
+        machine_of_run(config_.machine, placed.rank(), directory_->machine_path())));
+  }
 }
 
 Trainer::~Trainer() = default;

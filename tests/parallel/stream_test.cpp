@@ -1,4 +1,4 @@
-// Streams bring and add up what the collective would, however many runs each part is cut into.
+// Streams bring and add up what the collective would, however each part is cut.
 #include "parallel/stream.h"
 
 #include <gtest/gtest.h>
@@ -30,13 +30,14 @@ Layout layout_of(const Mesh& mesh, const Shape& global, const Placement& placeme
   return layout;
 }
 
-/// Runs f on ranks along `tensor`, each streaming in so many runs. Both must be more than one somewhere.
-void on_ranks(const std::function<void(const Rank&, const Shape& global, int runs)>& f) {
+/// Runs f on ranks along `tensor`, each streaming in parts cut so. Both must be more than one somewhere.
+void on_ranks(const std::function<void(const Rank&, const Shape& global, const Cut& cut)>& f) {
   for (const int ranks : {2, 3}) {
-    for (const int runs : {1, 2, 8}) {
-      SCOPED_TRACE(::testing::Message() << ranks << " ranks, " << runs << " runs");
+    for (const Cut& cut : {Cut{1, 1}, Cut{2, 2}, Cut{8, 8}, Cut{4, 1}, Cut{8, 2}}) {
+      SCOPED_TRACE(::testing::Message()
+                   << ranks << " ranks, " << cut.runs << " runs in " << cut.messages << " messages");
       const auto all = [&](const Rank& rank) {
-        for (const Shape& global : kGlobals) f(rank, global, runs);
+        for (const Shape& global : kGlobals) f(rank, global, cut);
       };
       testing::run_test_ranks(ranks, [&](Communicator& world) {
         ASSERT_EQ(world.size(), ranks);
@@ -79,12 +80,12 @@ TEST(Consecutive, WhereOnlyTheFirstDimOfMoreThanOneElementIsCut) {
 
 /// What arrives covers the wanted piece, each element once.
 void check_receiving(const Placement& from, const Placement& to) {
-  on_ranks([&](const Rank& rank, const Shape& global, int runs) {
+  on_ranks([&](const Rank& rank, const Shape& global, const Cut& cut) {
     const Layout held = layout_of(rank.mesh, global, from), wanted = layout_of(rank.mesh, global, to);
     const Steps steps = redistribution_steps(rank.mesh.shape(), held, wanted);
     ASSERT_EQ(steps.size(), 1U);
     const Array piece = testing::make_piece(rank, held, DType::kFloat64, element);
-    ReceiveStream stream(rank, {piece, held}, steps[0], runs);
+    ReceiveStream stream(rank, {piece, held}, steps[0], cut);
     std::int64_t arrived = 0;
     bool own = true;
     while (!stream.done()) {
@@ -111,7 +112,7 @@ TEST(ReceiveStream, GathersAndExchanges) {
 
 /// What is put part by part comes to its owners, partial sums added up.
 void check_sending(const Placement& from, const Placement& to) {
-  on_ranks([&](const Rank& rank, const Shape& global, int runs) {
+  on_ranks([&](const Rank& rank, const Shape& global, const Cut& cut) {
     const Layout row = layout_of(rank.mesh, global, from), wanted = layout_of(rank.mesh, global, to);
     const Steps steps = redistribution_steps(rank.mesh.shape(), row, wanted);
     ASSERT_EQ(steps.size(), 1U);
@@ -119,7 +120,7 @@ void check_sending(const Placement& from, const Placement& to) {
     const Box made = rank.box(row);
     const Array piece =
         testing::make_piece(rank, row, DType::kFloat64, [&](std::int64_t i) { return element(i) + own; });
-    SendStream stream(rank, row, steps[0], runs);
+    SendStream stream(rank, row, steps[0], cut);
     std::int64_t put = 0;
     while (!stream.done()) {
       const Box box = stream.box();
