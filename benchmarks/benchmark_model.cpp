@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "array/host_view.h"
+#include "optim/adamw.h"
 
 namespace jigsaw {
 
