@@ -13,9 +13,9 @@
 #include "base/error.h"
 #include "comm/record/record.h"
 #include "config/config.h"
-#include "samples/channels.h"
 #include "layers/model.h"
 #include "layers/registry.h"
+#include "samples/channels.h"
 
 namespace {
 

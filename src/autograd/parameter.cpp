@@ -37,7 +37,8 @@ bool Parameter::contributes(const Rank& rank, const Placements& gradient) {
 // ---- ParameterGroup
 
 bool ParameterGroup::takes(AxisSet axes) const {
-  // That many elements are worth a transfer of their own on any network, and that many of each rank a message.
+  // That many elements are worth a transfer of their own on any network, and that many of each rank a
+  // message.
   constexpr std::int64_t kEnough = std::int64_t{1} << 18, kEnoughOfARank = std::int64_t{1} << 13;
   const std::int64_t enough = std::max(kEnough, kEnoughOfARank * rank_.mesh.size(axes_));
   return axes == axes_ && (largest_ < enough || !travels());

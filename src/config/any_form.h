@@ -16,6 +16,8 @@ class AnyForm final : public FormOf<Json> {
 };
 
 /// The usual form of a Json member; see form_of().
-inline FormPtr<Json> form_for(TypeTag<Json> /*tag*/) { return std::make_unique<AnyForm>(); }
+inline FormPtr<Json> form_for(TypeTag<Json> /*tag*/) {
+  return std::make_unique<AnyForm>();
+}
 
 }  // namespace jigsaw

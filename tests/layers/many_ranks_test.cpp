@@ -1,5 +1,5 @@
-// What one rank sends in a training step of a job of thousands of ranks, counted without the others: the table of
-// docs/traffic.md (JIGSAW_WRITE_DOCS=1 writes it). And 256 ranks that are threads, against one.
+// What one rank sends in a training step of a job of thousands of ranks, counted without the others: the
+// table of docs/traffic.md (JIGSAW_WRITE_DOCS=1 writes it). And 256 ranks that are threads, against one.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -23,7 +23,7 @@ constexpr const char* kEnd = "<!-- end of ranks -->\n";
 /// A mixer with one sample per rank along `data`.
 TrainingRun mixer(const Sizes& mesh, Zero zero, int steps) {
   TrainingRun run;
-  run.model = {{"type", "weathermixer"}, {"patch", {3, 7}}, {"embed_dim", 10}, {"depth", 2},
+  run.model = {{"type", "weathermixer"}, {"patch", {3, 7}},    {"embed_dim", 10}, {"depth", 2},
                {"final_norm", true},     {"output_map", false}};
   run.space = {12, 28};
   run.samples = mesh.data;
@@ -66,7 +66,7 @@ Counted step_of(int number, const Sizes& mesh, Zero zero) {
     runs[static_cast<std::size_t>(steps - 1)] = Counted::of(world->traffic());
   }
   Counted step = runs[1];
-  for (Sent Counted::* sent : {&Counted::data, &Counted::control}) {
+  for (Sent Counted::*sent : {&Counted::data, &Counted::control}) {
     (step.*sent).messages -= (runs[0].*sent).messages;
     (step.*sent).bytes -= (runs[0].*sent).bytes;
   }
@@ -81,7 +81,7 @@ Counted busiest(const Sizes& mesh, Zero zero) {
   for (const int number : {0, ranks / 2 + 1, ranks - 1}) {
     const Counted step = step_of(number, mesh, zero);
     most.calls = std::max(most.calls, step.calls);
-    for (Sent Counted::* sent : {&Counted::data, &Counted::control}) {
+    for (Sent Counted::*sent : {&Counted::data, &Counted::control}) {
       (most.*sent).messages = std::max((most.*sent).messages, (step.*sent).messages);
       (most.*sent).bytes = std::max((most.*sent).bytes, (step.*sent).bytes);
     }
@@ -110,8 +110,8 @@ TEST(ManyRanks, MessagesAndControlGrowNoFasterThanTheLogarithm) {
       const Sizes mesh{ranks / 4, {2, 1}, 2};
       const Counted step = busiest(mesh, family.zero);
       SCOPED_TRACE(concat(family.name, " on ", ranks, " ranks"));
-      // As many calls on any number of ranks; each takes at most three messages of a level, an all_reduce of much
-      // twice that. All-to-alls and exchanges of this model go to one other rank.
+      // As many calls on any number of ranks; each takes at most three messages of a level, an all_reduce of
+      // much twice that. All-to-alls and exchanges of this model go to one other rank.
       if (calls == 0) calls = step.calls;
       EXPECT_EQ(step.calls, calls);
       EXPECT_LE(step.data.messages, calls * 2 * 3 * log4(ranks));
@@ -120,8 +120,8 @@ TEST(ManyRanks, MessagesAndControlGrowNoFasterThanTheLogarithm) {
       EXPECT_GT(step.control.messages, 0);
       char megabytes[32];
       std::snprintf(megabytes, sizeof megabytes, "%.3f", step.data.bytes / 1e6);
-      table += concat("| ", family.name, " | ", ranks, " | ", mesh.data, " × [2, 1] × 2 | ", step.calls, " | ",
-                      step.data.messages, " | ", megabytes, " | ", step.control.messages, " | ",
+      table += concat("| ", family.name, " | ", ranks, " | ", mesh.data, " × [2, 1] × 2 | ", step.calls,
+                      " | ", step.data.messages, " | ", megabytes, " | ", step.control.messages, " | ",
                       static_cast<std::int64_t>(step.control.bytes), " |\n");
     }
   }
@@ -129,7 +129,8 @@ TEST(ManyRanks, MessagesAndControlGrowNoFasterThanTheLogarithm) {
   std::ifstream file(path);
   const std::string text((std::istreambuf_iterator<char>(file)), {});
   const std::size_t begin = text.find(kBegin), end = text.find(kEnd);
-  ASSERT_TRUE(begin != std::string::npos && end != std::string::npos) << path << " has no place for the table";
+  ASSERT_TRUE(begin != std::string::npos && end != std::string::npos)
+      << path << " has no place for the table";
   const std::string wanted = concat(text.substr(0, begin), kBegin, "\n", table, "\n", text.substr(end));
   if (std::getenv("JIGSAW_WRITE_DOCS") != nullptr) std::ofstream(path) << wanted;
   EXPECT_TRUE(text == wanted) << "docs/traffic.md is not what is counted; JIGSAW_WRITE_DOCS=1 writes it:\n"

@@ -30,7 +30,8 @@ stop() {
   done
   ((${#pids[@]} == 0)) || kill "${pids[@]}" &> /dev/null || true
   for _ in $(seq 50); do
-    ((${#pids[@]} > 0)) && kill -0 "${pids[@]}" &> /dev/null || break
+    ((${#pids[@]} > 0)) || break
+    kill -0 "${pids[@]}" &> /dev/null || break
     sleep 0.1
   done
   ((${#pids[@]} == 0)) || kill -9 "${pids[@]}" &> /dev/null || true

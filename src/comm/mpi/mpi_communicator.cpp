@@ -185,8 +185,8 @@ void exchange_summands(MpiTransfer& transfer, const Level& level, const PartialS
   };
   const std::int64_t wanted = range(level.own).second;
   for (std::size_t i = 0; wanted > 0 && i < level.sources.size(); ++i) {
-    transfer.receive(level.sources[i], host_memory(state.staging) + static_cast<std::int64_t>(i) * wanted * element,
-                     wanted);
+    transfer.receive(level.sources[i],
+                     host_memory(state.staging) + static_cast<std::int64_t>(i) * wanted * element, wanted);
   }
   // Each rank turns to the part after its own first, so that not all turn to the same one.
   for (int step = 1; step < level.parts(); ++step) {
@@ -313,7 +313,8 @@ void MpiCommunicator::reduce_small(MpiTransfer& transfer, const Call& call, std:
 
 void MpiCommunicator::broadcast(MpiTransfer& transfer, const Array& result, int root) const {
   const Tree branch = tree(size_, place_from(root, rank_, size_));
-  if (branch.parent >= 0) transfer.receive(rank_at(root, branch.parent, size_), host_memory(result), result.count());
+  if (branch.parent >= 0)
+    transfer.receive(rank_at(root, branch.parent, size_), host_memory(result), result.count());
   transfer.then([=, &transfer, size = size_] {
     for (const auto& [child, end] : branch.branches)
       transfer.send(rank_at(root, child, size), host_memory(result), result.count());
@@ -333,9 +334,11 @@ void MpiCommunicator::all_to_all(MpiTransfer& transfer, const Call& call, const 
   }
   for (const int peer : others()) {
     const auto p = static_cast<std::size_t>(peer);
-    if (call.counts[p] > 0) transfer.send(peer, host_memory(call.send) + send_first[p] * size, call.counts[p]);
+    if (call.counts[p] > 0)
+      transfer.send(peer, host_memory(call.send) + send_first[p] * size, call.counts[p]);
   }
-  std::memcpy(host_memory(result) + receive_first[own()] * size, host_memory(call.send) + send_first[own()] * size,
+  std::memcpy(host_memory(result) + receive_first[own()] * size,
+              host_memory(call.send) + send_first[own()] * size,
               static_cast<std::size_t>(call.counts[own()] * size));
 }
 

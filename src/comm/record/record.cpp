@@ -37,8 +37,7 @@ class RecordCommunicator : public Communicator {
  protected:
   std::unique_ptr<Pending::Operation> do_start(Call call) override {
     *sent_counter(call.kind) += sent_by(call, rank_, size_);
-    return std::make_unique<Shaped>(
-        Array(host(), call.result_shape, call.send.dtype(), call.result_purpose));
+    return std::make_unique<Shaped>(Array(host(), call.result_shape, call.send.dtype(), call.result_purpose));
   }
   /// Of texts from another rank nothing is known.
   Call do_control(Call call) override {

@@ -188,7 +188,8 @@ void Round::reduce_piece(std::size_t to) const {
   const std::int64_t first = offsets(own.counts)[to] * size_of(own.send.dtype());
   std::vector<const std::byte*> pieces;
   for (const auto& call : calls_) pieces.push_back(host_memory(call->send) + first);
-  reduce_for(static_cast<int>(to), pieces, own.counts[to], own.send.dtype(), own.op, host_memory(results_[to]));
+  reduce_for(static_cast<int>(to), pieces, own.counts[to], own.send.dtype(), own.op,
+             host_memory(results_[to]));
 }
 
 /// The first rank's task sums, once for all.

@@ -162,8 +162,7 @@ class ThreadCommunicator : public Communicator {
   std::unique_ptr<Pending::Operation> do_start(Call call) override {
     const bool own = call.kind == Collective::kBroadcast && call.root == rank_;
     *sent_counter(call.kind) += sent_by(call, rank_, size());
-    Array result =
-        own ? call.send : Array(host(), call.result_shape, call.send.dtype(), call.result_purpose);
+    Array result = own ? call.send : Array(host(), call.result_shape, call.send.dtype(), call.result_purpose);
     return arrive(std::move(call), std::move(result)).first;
   }
 
