@@ -40,12 +40,12 @@ class Array {
   // others need of elements HostView and array/transfer.h give.
   template <typename Access = RawMemory>
   std::byte* raw() {
-    static_assert(sizeof(Access) > 0);
+    static_assert(sizeof(Access) > 0);  // NOLINT(bugprone-sizeof-expression)
     return storage_.get() + offset_;
   }
   template <typename Access = RawMemory>
   const std::byte* raw() const {
-    static_assert(sizeof(Access) > 0);
+    static_assert(sizeof(Access) > 0);  // NOLINT(bugprone-sizeof-expression)
     return storage_.get() + offset_;
   }
   template <typename T, typename Access = RawMemory>

@@ -116,7 +116,8 @@ TEST(OwnTraffic, IsWhatARunSends) {
   for (const RegisteredOperation& operation : all_operations()) {
     for (const ProofCase& one : operation.cases()) {
       for (const ProofCase::Instance& instance : one.instances) {
-        for (const Row& row : trace_of(instance).nodes[0].signature.rows) {
+        const Trace trace = trace_of(instance);
+        for (const Row& row : trace.nodes[0].signature.rows) {
           for (const int ranks : {2, 3}) {
             if (compare(operation, one, instance, row, ranks)) compared.insert(operation.name);
           }

@@ -2,7 +2,6 @@
 
 #include <cstring>
 #include <deque>
-#include <ranges>
 #include <span>
 
 #include "base/error.h"
@@ -161,7 +160,8 @@ std::string scatter(Messages& messages, const std::vector<std::string>& texts, i
     for (int place = 0; place < messages.size(); ++place)
       mine.push_back(texts[static_cast<std::size_t>(rank_at(root, place, messages.size()))]);
   }
-  for (const auto& [child, end] : std::views::reverse(branch.branches)) {
+  for (auto at = branch.branches.rbegin(); at != branch.branches.rend(); ++at) {
+    const auto [child, end] = *at;
     std::string bundle;
     for (int place = child; place < end; ++place)
       append_text(bundle, mine[static_cast<std::size_t>(place - own)]);
@@ -173,8 +173,8 @@ std::string scatter(Messages& messages, const std::vector<std::string>& texts, i
 std::string broadcast(Messages& messages, std::string text, int root) {
   const Tree branch = tree(messages.size(), place_from(root, messages.rank(), messages.size()));
   if (branch.parent >= 0) text = messages.receive(rank_at(root, branch.parent, messages.size()));
-  for (const auto& [child, end] : std::views::reverse(branch.branches))
-    messages.send(rank_at(root, child, messages.size()), text);
+  for (auto at = branch.branches.rbegin(); at != branch.branches.rend(); ++at)
+    messages.send(rank_at(root, at->first, messages.size()), text);
   return text;
 }
 

@@ -30,7 +30,7 @@ std::vector<std::size_t> peers_of(const std::vector<Message>& messages) {
   std::vector<std::size_t> peers;
   for (const Message& message : messages) peers.push_back(static_cast<std::size_t>(message.peer));
   std::ranges::sort(peers);
-  peers.erase(std::ranges::unique(peers).begin(), peers.end());
+  peers.erase(std::unique(peers.begin(), peers.end()), peers.end());
   return peers;
 }
 
