@@ -69,7 +69,7 @@ Json sparse_config() {
                     {"variables", {"scan/density"}},
                     {"targets", {"labels"}},
                     {"classes", 3},
-                    {"ignore_index", 1},
+                    {"ignore_index", 2},
                     {"crop", {2, 3, 2}},
                     {"train", {{"depth", {1, 7}}}},
                     {"valid", {{"depth", {8, 10}}}}};
