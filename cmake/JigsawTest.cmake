@@ -87,15 +87,22 @@ endfunction()
 
 # jigsaw_real_data_test(NAME TARGET [FILTER])
 # One more ctest entry for a target that is there, label real: its tests (those that match FILTER) on
-# the data that JIGSAW_REAL_DATA names, by default ../shared/data, without which they are skipped.
+# the data in the folder that JIGSAW_REAL_DATA names, by default ../shared/data; none where it is not.
 function(jigsaw_real_data_test name target)
+  set(folder ${CMAKE_SOURCE_DIR}/../shared/data)
+  if(DEFINED ENV{JIGSAW_REAL_DATA})
+    set(folder $ENV{JIGSAW_REAL_DATA})
+  endif()
+  if(NOT IS_DIRECTORY ${folder})
+    return()
+  endif()
   set(filter "*")
   if(ARGC GREATER 2)
     set(filter ${ARGV2})
   endif()
   add_test(NAME ${name} COMMAND ${target} --gtest_filter=${filter})
   set_tests_properties(${name} PROPERTIES LABELS real TIMEOUT ${JIGSAW_TEST_TIMEOUT}
-    ENVIRONMENT "OMP_NUM_THREADS=2;${JIGSAW_TEST_ENVIRONMENT}")
+    ENVIRONMENT "OMP_NUM_THREADS=2;${JIGSAW_TEST_ENVIRONMENT};JIGSAW_REAL_DATA=${folder}")
 endfunction()
 
 # jigsaw_mpi_test(NAME SOURCES ... ROOMS ... RANKS 2 3 4 [ENVIRONMENT A=1 ...])
