@@ -11,7 +11,10 @@ namespace jigsaw {
 namespace {
 
 Json smallest() {
-  return {{"data", {{"files", "a.nc"}, {"variables", {"t2m"}}, {"train", {"2020-01-01", "2020-01-02"}}}},
+  return {{"data",
+           {{"files", Json::array({"a.nc"})},
+            {"variables", Json::array({"t2m"})},
+            {"train", {"2020-01-01", "2020-01-02"}}}},
           {"model", {{"type", "weathermixer"}, {"patch", {3, 7}}, {"embed_dim", 8}, {"depth", 1}}}};
 }
 
