@@ -194,7 +194,7 @@ TEST_F(ResumeTest, ASignalEndsWithACheckpointAndExitCode75) {
 }
 
 TEST_F(ResumeTest, ARankThatHangsIsNamedByAnotherEvenIfItIsTheFirst) {
-  Running running(3, arguments("hung") + "--set train.steps=100000 --set watchdog_seconds=5");
+  Running running(3, arguments("hung") + "--set train.steps=100000 --set watchdog_seconds=20");
   ASSERT_TRUE(running.until([&] { return read(folder_ / "hung/metrics.jsonl").size() > 500; }));
   ASSERT_EQ(running.ranks().size(), 3U);
   kill(running.ranks().at(0), SIGSTOP);
@@ -202,7 +202,7 @@ TEST_F(ResumeTest, ARankThatHangsIsNamedByAnotherEvenIfItIsTheFirst) {
   EXPECT_EQ(ended.exit_code, 1) << ended.err;
   ASSERT_GE(ended.errors().size(), 1U) << ended.err;
   EXPECT_NE(
-      ended.errors()[0].find("[rank 1] no progress for 5 seconds: rank 0 says nothing; rank 1 in step "),
+      ended.errors()[0].find("[rank 1] no progress for 20 seconds: rank 0 says nothing; rank 1 in step "),
       std::string::npos)
       << ended.err;
   EXPECT_FALSE(fs::exists(folder_ / "hung/watchdog_0.txt")) << "it woke and spoke after all was over";
