@@ -57,7 +57,7 @@ headers() {
 }
 
 shell_scripts() {
-  grep -rlE '^#!.*\<(bash|sh)$|^# shellcheck shell' scripts benchmarks .ci | xargs -d '\n' shellcheck -x
+  grep -rlE '^#!.*\<(bash|sh)$|^# shellcheck shell' scripts benchmarks tests .ci | xargs -d '\n' shellcheck -x
 }
 
 # Versions lay out differently; Debian 12 has 14.

@@ -10,17 +10,19 @@
 #   --lint            also run scripts/check.sh: include directions, headers, format, clang-tidy
 #   --cuda auto|off   auto: where nvcc and cuBLAS are found, also build jigsaw-train-cuda and the
 #                     tests with label gpu, which then run where there is a GPU; off is the default
+#   --slurm           also installs SLURM, and tests scripts/slurm against one of its own; needs root
 #
 # Every part runs even when an earlier one failed; the exit code is 0 only when all passed. The end
 # says how long each part took.
 # shellcheck source=scripts/common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
-keep=false lint=false cuda=off label=
+keep=false lint=false cuda=off slurm=false label=
 while (($#)); do
   case "$1" in
     --keep) keep=true ;;
     --lint) lint=true ;;
+    --slurm) slurm=true ;;
     --label | --cuda)
       (($# > 1)) || die "$1 needs a value; see --help"
       if [[ $1 == --label ]]; then label=$2; else cuda=$2; fi
@@ -76,7 +78,12 @@ if [[ $cuda == auto ]]; then
 fi
 
 part "setup" scripts/setup.sh
-part "configuration" configure "$cuda_option"
+slurm_option=-DJIGSAW_SLURM_TESTS=OFF
+if [[ $slurm == true ]]; then
+  part "setup of SLURM" scripts/setup.sh --slurm
+  slurm_option=-DJIGSAW_SLURM_TESTS=ON
+fi
+part "configuration" configure "$cuda_option" "$slurm_option"
 part "build" cmake --build $folder -- -k 0
 [[ $lint == false ]] || part "checks" scripts/check.sh --build $folder
 real_data=${JIGSAW_REAL_DATA-../shared/data}
