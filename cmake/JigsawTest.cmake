@@ -8,9 +8,10 @@
 # test is the one that a stranger runs, but for those of jigsaw_real_data_test.
 set(JIGSAW_TEST_TIMEOUT 3600)
 # What is tested is compiled as it is used, the tests themselves for the compiler's time.
-set(JIGSAW_TEST_OPTIONS "")
+# GCC 12 takes members of a half initialised aggregate, whose cleanup never runs, for uninitialised at -O1.
+set(JIGSAW_TEST_OPTIONS -Wno-maybe-uninitialized)
 if(CMAKE_BUILD_TYPE STREQUAL "Release" AND CMAKE_CXX_FLAGS_RELEASE MATCHES "-O[23]")
-  set(JIGSAW_TEST_OPTIONS -O1)
+  list(APPEND JIGSAW_TEST_OPTIONS -O1)
 endif()
 # Headers that nearly all of them read, compiled once; compiler caches do better without.
 set(JIGSAW_TEST_HEADERS <algorithm> <cmath> <filesystem> <fstream> <functional> <map> <memory> <string> <vector>

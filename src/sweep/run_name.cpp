@@ -22,7 +22,7 @@ std::string tail(const std::string& key, std::size_t parts) {
 std::string short_key(const std::string& key, const std::vector<std::string>& keys) {
   const std::size_t longest = split(key, '.').size();
   for (std::size_t parts = 1; parts < longest; ++parts) {
-    const std::string candidate = tail(key, parts);
+    std::string candidate = tail(key, parts);
     const bool alone = std::none_of(keys.begin(), keys.end(), [&](const std::string& other) {
       return other != key && tail(other, parts) == candidate;
     });
