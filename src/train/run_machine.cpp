@@ -118,8 +118,10 @@ Machine machine_of_run(const std::optional<MachineOptions>& given, const Rank& r
   const Traffic traffic = world.traffic();
   const Tally tally = rank.context.tally();
   const Machine machine = measure_machine(rank);
+  // What a run counts begins behind it.
   world.traffic() = traffic;
   rank.context.tally() = tally;
+  rank.context.arena().reset_peaks();
   if (first) write_machine(rank, path, machine);
   return machine;
 }
