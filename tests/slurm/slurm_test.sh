@@ -28,7 +28,7 @@ cat > small.json << 'END'
   "data": {"files": ["data/*.nc"], "variables": ["t2m", "z"], "input_hours": [0], "lead_hours": 6,
            "train": ["2021-01-01", "2021-01-24"], "valid": ["2021-01-26", "2021-01-31"]},
   "model": {"type": "weathermixer", "patch": [3, 6], "embed_dim": 16, "depth": 1},
-  "train": {"steps": 300, "batch_size": 4},
+  "train": {"steps": 300, "batch_size": 4, "precision": "fp64"},
   "validation": {"every": 0}, "checkpoint": {"every": 50}, "log_every": 1
 }
 END
@@ -115,7 +115,7 @@ signal_before_the_end() {
 }
 max_minutes() {
   local id
-  id=$(job --set output=limited --max-minutes 0.05)
+  id=$(job --set output=limited --set train.steps=100000 --max-minutes 0.05)
   until_true 60 restarted "$id" 1 || fail "was not requeued at the time limit" || return
   scancel "$id"
   has_checkpoint limited || fail "no checkpoint"
