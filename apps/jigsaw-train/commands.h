@@ -51,6 +51,16 @@ ExitCode run_check(const CheckCommand& command);
 /// Prints the sharding rule of every operation and the validator's verdict; kInternal unless all is proven.
 ExitCode run_rules();
 
+struct InitCommand {
+  std::vector<std::string> files;
+  std::string task;  ///< forecast, denoise, map; or what the files look like
+  std::string recipe = "unet";
+  std::string output = "first.json";
+};
+/// Writes a first configuration for data files, see train/first_configuration.h. @throws ConfigError,
+/// DataError
+void run_init(const InitCommand& command);
+
 struct SampleDataCommand {
   std::string output;
   int months = 2;

@@ -25,6 +25,7 @@ int launched_rank() {
 struct CommandLine {
   TrainCommand train;
   CheckCommand check;
+  InitCommand init;
   SampleDataCommand sample_data;
   ConfigCommand config;
   ExportCommand exported;
@@ -34,6 +35,7 @@ struct CommandLine {
   CLI::App app{"Trains models whose samples are too large for one processor, cut over MPI ranks.",
                "jigsaw-train"};
   CLI::App* check_command = nullptr;
+  CLI::App* init_command = nullptr;
   CLI::App* sample_data_command = nullptr;
   CLI::App* config_command = nullptr;
   CLI::App* export_command = nullptr;
@@ -65,6 +67,7 @@ struct CommandLine {
     check_command
         ->add_option("--ranks", check.ranks, "Plan for so many ranks, of which this one stands for the first")
         ->check(CLI::Range(1, 1 << 20));
+    add_init_command();
     sample_data_command = app.add_subcommand("sample-data", "Write a small ERA5-shaped data set");
     sample_data_command->add_option("--output", sample_data.output, "Folder for the files")->required();
     sample_data_command->add_option("--months", sample_data.months, "Months from January 2021 on");
@@ -89,6 +92,17 @@ struct CommandLine {
         ->take_all()
         ->allow_extra_args(false);
     return command.add_option("--config", arguments.config, "The configuration (JSON) of a run");
+  }
+
+  void add_init_command() {
+    init_command = app.add_subcommand("init", "Write a first configuration that runs on these data files");
+    init_command->add_option("--data", init.files, "Files or patterns: NetCDF, HDF5")->required();
+    init_command
+        ->add_option("--task", init.task, "forecast, denoise or map; default: what the files look like")
+        ->check(CLI::IsMember({"forecast", "denoise", "map"}));
+    init_command->add_option("--from", init.recipe, "The model: unet (any grid), vit, swin or weathermixer")
+        ->check(CLI::IsMember({"unet", "vit", "swin", "weathermixer"}));
+    init_command->add_option("--output", init.output, "The file to write; default first.json");
   }
 
   void add_sweep_command() {
@@ -162,7 +176,9 @@ ExitCode run(int argc, char** argv) {
   for (int i = 0; i < argc; ++i) line.train.command_line += concat(i > 0 ? " " : "", argv[i]);
   if (line.sweep_command->parsed() && line.sweep.trains()) return run_sweep(line.sweep, line.train);
   if (!line.app.get_subcommands().empty() && !first) return ExitCode::kDone;
-  if (line.sample_data_command->parsed()) {
+  if (line.init_command->parsed()) {
+    run_init(line.init);
+  } else if (line.sample_data_command->parsed()) {
     run_sample_data(line.sample_data);
   } else if (line.config_command->parsed()) {
     run_config(line.config);

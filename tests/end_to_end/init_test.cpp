@@ -1,0 +1,125 @@
+// jigsaw-train init: what it writes for data files runs as it is.
+#include <gtest/gtest.h>
+#include <netcdf.h>
+
+#include <cmath>
+#include <cstring>
+#include <fstream>
+#include <sstream>
+
+#include "end_to_end/command.h"
+
+namespace jigsaw::e2e {
+namespace {
+
+namespace fs = std::filesystem;
+
+class InitTest : public ::testing::Test {
+ protected:
+  void expect_ok(const Outcome& outcome) { ASSERT_EQ(outcome.exit_code, 0) << outcome.out << outcome.err; }
+  void expect_error(const Outcome& outcome, int code, const std::string& says) {
+    EXPECT_EQ(outcome.exit_code, code) << outcome.err;
+    ASSERT_EQ(outcome.errors().size(), 1U) << outcome.err;
+    EXPECT_NE(outcome.errors()[0].find(says), std::string::npos) << outcome.err;
+  }
+  std::string text() const {
+    std::ifstream file(folder_ / "first.json");
+    std::stringstream all;
+    all << file.rdbuf();
+    return all.str();
+  }
+  /// Writes it, opens all that it names, and trains for a moment.
+  void expect_runs(const std::string& arguments, const std::string& steps) {
+    fs::remove(folder_ / "first.json");
+    expect_ok(run(1, "init --output " + quoted(folder_ / "first.json") + " " + arguments));
+    const std::string config = "--config " + quoted(folder_ / "first.json");
+    expect_ok(run(2, "check " + config));
+    fs::remove_all(folder_ / "run");
+    const Outcome trained = run(
+        2, config + " --set train.epochs=" + steps +
+               " --set validation.every=0 --set checkpoint.every=0 --set output=" + quoted(folder_ / "run"));
+    expect_ok(trained);
+    EXPECT_TRUE(fs::exists(folder_ / "run/summary.json"));
+  }
+
+  TemporaryFolder folder_;
+};
+
+TEST_F(InitTest, WritesForecastsThatRun) {
+  expect_ok(run(1, "sample-data --output " + quoted(folder_ / "data")));
+  for (const char* recipe : {"unet", "vit", "swin", "weathermixer"})
+    expect_runs("--data " + quoted(folder_ / "data/*.nc") + " --from " + recipe, "0.05");
+  const std::string written = text();
+  for (const char* part : {"\"t2m\"", "\"input_hours\": [-6, 0]", "data/*.nc", "2 metre temperature"})
+    EXPECT_NE(written.find(part), std::string::npos) << part << " in\n" << written;
+}
+
+/// A field that changes, one that is repeated at every time, one without time, and one with other times.
+void write_fields(const std::string& path) {
+  int file = 0, time = 0, late = 0, rows = 0, columns = 0;
+  ASSERT_EQ(nc_create(path.c_str(), NC_NETCDF4, &file), NC_NOERR);
+  const auto coordinate = [&](const char* name, std::size_t extent, double first, double step,
+                              const char* units) {
+    int dim = 0, id = 0;
+    EXPECT_EQ(nc_def_dim(file, name, extent, &dim), NC_NOERR);
+    EXPECT_EQ(nc_def_var(file, name, NC_DOUBLE, 1, &dim, &id), NC_NOERR);
+    EXPECT_EQ(nc_put_att_text(file, id, "units", std::strlen(units), units), NC_NOERR);
+    std::vector<double> values(extent);
+    for (std::size_t i = 0; i < extent; ++i) values[i] = first + static_cast<double>(i) * step;
+    EXPECT_EQ(nc_put_var_double(file, id, values.data()), NC_NOERR);
+    return dim;
+  };
+  time = coordinate("time", 40, 0, 12, "hours since 2020-01-01");
+  late = coordinate("late_time", 20, 0, 24, "hours since 2020-01-01");
+  rows = coordinate("latitude", 8, 80, -10, "degrees_north");
+  columns = coordinate("longitude", 12, 0, 5, "degrees_east");
+  const auto field = [&](const char* name, const std::vector<int>& dims, auto value) {
+    int id = 0;
+    EXPECT_EQ(nc_def_var(file, name, NC_FLOAT, static_cast<int>(dims.size()), dims.data(), &id), NC_NOERR);
+    std::size_t count = 1;
+    for (const int dim : dims) {
+      std::size_t extent = 0;
+      EXPECT_EQ(nc_inq_dimlen(file, dim, &extent), NC_NOERR);
+      count *= extent;
+    }
+    std::vector<float> values(count);
+    for (std::size_t i = 0; i < count; ++i) values[i] = static_cast<float>(value(i));
+    EXPECT_EQ(nc_put_var_float(file, id, values.data()), NC_NOERR);
+  };
+  const auto here = [](std::size_t i) { return std::sin(0.7 * static_cast<double>(i % 96)); };
+  field("t2m", {time, rows, columns}, [&](std::size_t i) { return here(i + 5 * (i / 96)); });
+  field("lsm", {time, rows, columns}, here);
+  field("orography", {rows, columns}, here);
+  field("daily", {late, rows, columns}, [&](std::size_t i) { return here(i + 3 * (i / 96)); });
+  EXPECT_EQ(nc_close(file), NC_NOERR);
+}
+
+TEST_F(InitTest, KnowsWhatIsConstantAndWhatHasOtherTimes) {
+  write_fields(folder_ / "fields.nc");
+  expect_runs("--data " + quoted(folder_ / "fields.nc"), "0.2");
+  const std::string written = text();
+  for (const char* part : {R"("variables": ["t2m"])", R"("static": ["lsm", "orography"])",
+                           "other times: daily", R"("input_hours": [-12, 0])", R"("lead_hours": 12)"})
+    EXPECT_NE(written.find(part), std::string::npos) << part << " in\n" << written;
+}
+
+TEST_F(InitTest, WritesImagesThatRun) {
+  const std::string fixtures = testing::source_dir() + "/tests/io/fixtures/images/";
+  expect_runs("--data " + quoted(fixtures + "volume.h5"), "1");
+  EXPECT_NE(text().find("\"task\": \"denoise\""), std::string::npos) << text();
+}
+
+TEST_F(InitTest, RefusesWhatItCannotWrite) {
+  expect_error(run(1, "init --data " + quoted(folder_ / "none*.nc")), 3, "none*.nc");
+  folder_.write("first.json", "{}");
+  const std::string fixture = quoted(testing::source_dir() + "/tests/io/fixtures/images/volume.h5");
+  expect_error(run(1, "init --data " + fixture + " --output " + quoted(folder_ / "first.json")), 2,
+               "is there already");
+  expect_error(
+      run(1, "init --data " + fixture + " --task forecast --output " + quoted(folder_ / "other.json")), 3,
+      "volume.h5");
+  EXPECT_EQ(text(), "{}");
+}
+
+}  // namespace
+}  // namespace jigsaw::e2e
