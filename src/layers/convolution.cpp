@@ -3,7 +3,7 @@
 #include "base/text.h"
 #include "config/config.h"
 
-namespace jigsaw {
+namespace jigsaw::inline layers {
 
 namespace {
 
@@ -25,6 +25,7 @@ void declare_common(Keys<Options>& keys) {
       .at_least(1)
       .doc("Groups of channels that do not mix; as many as channels for a depthwise convolution.");
   keys.add("bias", &Options::bias).doc("Whether a learned bias is added.");
+  declare_activation(keys, &Options::activation, "to the result");
 }
 
 void check_groups(const LayerSite& site, std::int64_t groups, std::int64_t features) {
@@ -42,9 +43,11 @@ Shape weight_shape(std::int64_t outer, std::int64_t inner, const Shape& kernel) 
   return shape;
 }
 
-Variable add_bias(Tape& tape, const Variable& y, const Variable& bias, const Variable& residual) {
-  if (!bias.defined()) return add_residual(tape, y, residual);
-  return pointwise(tape, y, {field_letters(y.shape().rank() - 2, 'n'), bias, "n", residual});
+/// residual + activation(y + bias); bias and residual may be undefined.
+Variable finish(Tape& tape, const Variable& y, const Variable& bias, const InnerActivation& activation,
+                const Variable& residual) {
+  const std::string letters = field_letters(y.shape().rank() - 2, 'n');
+  return activation.run(tape, y, {letters, bias, bias.defined() ? "n" : "", residual}, 'n');
 }
 
 Window window_of(const LayerSite& site, const Extents& kernel, const Extents& stride,
@@ -105,7 +108,8 @@ ConvolutionLayer::ConvolutionLayer(const LayerSite& site, const ConvolutionOptio
     : Layer(convolved(site, options)),
       window_(window_of(site, options.kernel, options.stride, options.dilation)),
       groups_(options.groups),
-      padding_(padding_of(site, per_dim(site, "padding", options.padding), options.padding_mode)) {
+      padding_(padding_of(site, per_dim(site, "padding", options.padding), options.padding_mode)),
+      activation_(site.inner("activation", output()), options.activation, options.features) {
   check_groups(site, groups_, options.features);
   const Shape shape = weight_shape(options.features, site.input.channels / groups_, window_.extent);
   const Initial initial =
@@ -115,7 +119,8 @@ ConvolutionLayer::ConvolutionLayer(const LayerSite& site, const ConvolutionOptio
 }
 
 Variable ConvolutionLayer::run(Tape& tape, const Variable& x, const Variable& residual) const {
-  return add_bias(tape, convolution(tape, x, weight_, window_, groups_, padding_), bias_, residual);
+  const Variable y = convolution(tape, x, weight_, window_, groups_, padding_);
+  return finish(tape, y, bias_, activation_, residual);
 }
 
 void declare(Keys<TransposedConvolutionOptions>& keys) {
@@ -137,7 +142,8 @@ TransposedConvolutionLayer::TransposedConvolutionLayer(const LayerSite& site,
     : Layer(spread(site, options)),
       window_(window_of(site, options.kernel, options.stride, options.dilation)),
       groups_(options.groups),
-      padding_(per_dim(site, "padding", options.padding)) {
+      padding_(per_dim(site, "padding", options.padding)),
+      activation_(site.inner("activation", output()), options.activation, options.features) {
   check_groups(site, groups_, options.features);
   const Shape shape = weight_shape(site.input.channels, options.features / groups_, window_.extent);
   const Initial initial = Initial::fan_in(shape.count(1, shape.rank()));
@@ -146,8 +152,8 @@ TransposedConvolutionLayer::TransposedConvolutionLayer(const LayerSite& site,
 }
 
 Variable TransposedConvolutionLayer::run(Tape& tape, const Variable& x, const Variable& residual) const {
-  return add_bias(tape, transposed_convolution(tape, x, weight_, window_, groups_, padding_, output().space),
-                  bias_, residual);
+  const Variable y = transposed_convolution(tape, x, weight_, window_, groups_, padding_, output().space);
+  return finish(tape, y, bias_, activation_, residual);
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline layers

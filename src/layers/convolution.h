@@ -1,7 +1,8 @@
 #pragma once
+#include "layers/activation.h"
 #include "layers/spatial_keys.h"
 
-namespace jigsaw {
+namespace jigsaw::inline layers {
 
 /// torch.nn.Conv1d, Conv2d, Conv3d, by the field's number of spatial dims; padding also around the globe.
 struct ConvolutionOptions {
@@ -14,6 +15,7 @@ struct ConvolutionOptions {
   std::int64_t groups = 1;
   bool bias = true;
   bool zero_start = false;
+  ActivationKind activation = ActivationKind::kNone;
 };
 void declare(Keys<ConvolutionOptions>& keys);
 
@@ -28,6 +30,7 @@ class ConvolutionLayer : public Layer {
   std::int64_t groups_;
   Padding padding_;
   Variable weight_, bias_;
+  InnerActivation activation_;
 };
 
 /// torch.nn.ConvTranspose1d, 2d, 3d.
@@ -41,6 +44,7 @@ struct TransposedConvolutionOptions {
   Extents size;  ///< of the result; empty: all of it
   std::int64_t groups = 1;
   bool bias = true;
+  ActivationKind activation = ActivationKind::kNone;
 };
 void declare(Keys<TransposedConvolutionOptions>& keys);
 
@@ -55,6 +59,7 @@ class TransposedConvolutionLayer : public Layer {
   std::int64_t groups_;
   Shape padding_;
   Variable weight_, bias_;
+  InnerActivation activation_;
 };
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline layers

@@ -2,6 +2,9 @@
 // on meshes of 2 to 8; what their keys refuse.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
+
 #include "base/error.h"
 #include "base/text.h"
 #include "config/config.h"
@@ -169,6 +172,21 @@ TEST_P(FieldLayer, OfOneSampleAndOfThree) {
 
 INSTANTIATE_TEST_SUITE_P(, FieldLayer, ::testing::ValuesIn(cases()),
                          [](const auto& of) { return of.param.name; });
+
+/// The key "activation" of convolutions bends PyTorch's numbers, and only its slope is a parameter more.
+TEST(FieldLayers, ConvolutionsWithAnActivation) {
+  for (const char* name : {"conv", "conv_transpose_overlapping"}) {
+    const auto what =
+        std::find_if(cases().begin(), cases().end(), [&](const Case& c) { return c.name == name; });
+    const std::vector<double> linear = golden_of(*what).expected.at("output");
+    Case bent = *what;
+    bent.layer["activation"] = "silu";
+    std::vector<double> expected;
+    for (const double x : linear) expected.push_back(x / (1 + std::exp(-x)));
+    EXPECT_LE(testing::relative_difference(run_layer_on(golden_of(bent), {2, 1}, 1).at("output"), expected),
+              1e-12);
+  }
+}
 
 TEST(FieldLayers, EveryLayerOfTheFileIsTested) {
   std::vector<std::string> tested;
