@@ -3,7 +3,8 @@
 
 #include <gtest/gtest.h>
 
-#include <ctime>
+#include <algorithm>
+#include <cstdio>
 
 #include "autograd/field_operations.h"
 #include "autograd/operations.h"
@@ -12,6 +13,7 @@
 #include "comm/thread/run_ranks.h"
 #include "config/config.h"
 #include "layers/registry.h"
+#include "parallel/counted_plan.h"
 #include "support/exhaustive_plan.h"
 
 namespace jigsaw {
@@ -169,18 +171,29 @@ Job large_job() {
       2};
 }
 
-void expect_planned(const Job& job, double limit = 1.0) {
-  const std::clock_t begin = std::clock();
+/// The blocks are planned once each, however often they come, and the planner looks at some millions of ways
+/// a second (benchmarks/plan measures it): so this bounds the time of planning whatever the machine.
+void expect_planned(const Job& job, double most_ways) {
   const PlanBook plans = job.plans();
-  const double seconds = static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
-  EXPECT_TRUE(plans.has("blocks.23.channel"));
-  EXPECT_LT(seconds, limit);
-  std::printf("24 blocks on domain [%s] x tensor %d planned in %.3f s of processor time\n",
-              join(job.domain, ", ").c_str(), job.tensor, seconds);
+  std::vector<const Trace*> planned;
+  double ways = 0;
+  for (int i = 0; i < 24; ++i) {
+    for (const char* half : {"token", "channel"}) {
+      const Trace& trace = plans.at(concat("blocks.", i, ".", half)).trace;
+      if (std::any_of(planned.begin(), planned.end(), [&](const Trace* one) { return *one == trace; }))
+        continue;
+      planned.push_back(&trace);
+      ways += static_cast<double>(make_counted_plan(trace, job.mesh(), plans.model()).looked_at);
+    }
+  }
+  EXPECT_EQ(planned.size(), 2);
+  EXPECT_LT(ways, most_ways);
+  std::printf("24 blocks on domain [%s] x tensor %d: %.2f million ways looked at\n",
+              join(job.domain, ", ").c_str(), job.tensor, ways * 1e-6);
 }
 
-TEST(Planner, LargeModelsArePlannedInASecond) {
-  expect_planned(large_job());
+TEST(Planner, LargeModelsArePlannedFast) {
+  expect_planned(large_job(), 1e6);
 }
 
 TEST(Planner, LargeVolumesArePlannedFast) {
@@ -189,13 +202,13 @@ TEST(Planner, LargeVolumesArePlannedFast) {
           1,
           {2, 2, 2},
           1};
-  expect_planned(job);
+  expect_planned(job, 1e6);
   // 16 ranks and four axes that may cut any of six letters.
   job.tensor = 2;
-  expect_planned(job, 6.0);
+  expect_planned(job, 1.5e7);
 }
 
-/// A field cut in patches passes an operation whose rows are in units of one.
+/// A field cut in patches passes an operation whose rules are in units of one.
 TEST(Planner, UnitsScale) {
   const MeshShape mesh{3, {1, 2, 1}};
   const Shape shape{1, 12, 5};
@@ -203,12 +216,12 @@ TEST(Planner, UnitsScale) {
   patches[1] = Placement::shard(1, 4);
   Trace trace;
   trace.values = {{shape, Trace::Role::kPinned, patches, "x"}, {shape, Trace::Role::kPinned, patches, "y"}};
-  Signature signature{{}, "copy", {shape}, {shape}, rows_of_letters({letters("bwc")}, letters("bwc")),
+  Signature signature{{}, "copy", {shape}, {shape}, rules_of_letters({letters("bwc")}, letters("bwc")),
                       1,  {false}};
   trace.nodes = {{signature, {0}, {1}}};
   const Plan plan = make_plan(trace, mesh, {});
   EXPECT_EQ(plan.decisions[0].inputs[0], patches);
-  EXPECT_EQ(plan.decisions[0].row_outputs[0], patches);
+  EXPECT_EQ(plan.decisions[0].rule_outputs[0], patches);
 }
 
 TEST(Planner, EveryRankMakesTheSamePlan) {
@@ -236,7 +249,7 @@ TEST(Planner, PrintsOneLinePerOperation) {
   EXPECT_TRUE(lines[4].empty());
   for (std::size_t n = 0; n < 4; ++n) {
     EXPECT_NE(lines[n].find(entry.trace.nodes[n].signature.name), std::string::npos) << lines[n];
-    EXPECT_NE(lines[n].find("rows: " + entry.plan.decisions[n].rows), std::string::npos) << lines[n];
+    EXPECT_NE(lines[n].find("rules: " + entry.plan.decisions[n].rules), std::string::npos) << lines[n];
   }
   EXPECT_NE(lines[0].find("[4, 12, 24, 12]{"), std::string::npos) << lines[0];
 }
@@ -247,7 +260,7 @@ TEST(Planner, OneRankNeedsNoTransfer) {
   const PlanBook::Entry& entry = plans.at("layers.0");
   for (const Decision& decision : entry.plan.decisions) {
     EXPECT_EQ(decision.cut, 0U);
-    EXPECT_EQ(decision.rows, "");
+    EXPECT_EQ(decision.rules, "");
   }
 }
 
