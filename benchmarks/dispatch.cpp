@@ -25,7 +25,7 @@ double seconds_now() {
 std::size_t operations_of(const PlanBook& plans, const MeshShape& mesh) {
   const std::string text = plans.to_string(mesh);
   std::size_t count = 0;
-  for (std::size_t at = text.find("  rows: "); at != std::string::npos; at = text.find("  rows: ", at + 1))
+  for (std::size_t at = text.find("  rules: "); at != std::string::npos; at = text.find("  rules: ", at + 1))
     ++count;
   return count;
 }

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace jigsaw {
+namespace jigsaw::inline array {
 
 const char* name(Purpose purpose) {
   static constexpr std::array<const char*, kPurposes> kNames = {"parameters",  "gradients", "optimizer",
@@ -87,4 +87,4 @@ void Arena::reset_peaks() {
   total_peak_ = total_;
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline array

@@ -7,7 +7,7 @@
 
 #include "array/heap.h"
 
-namespace jigsaw {
+namespace jigsaw::inline array {
 
 /// Where arrays live. `kMeta` arrays have a shape and no memory.
 enum class Device : std::uint8_t { kCpu, kCuda, kMeta, kSimulated };
@@ -59,4 +59,4 @@ class Arena : public std::enable_shared_from_this<Arena> {
   std::int64_t total_peak_ = 0;
 };
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline array

@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "base/text.h"
 
-namespace jigsaw {
+namespace jigsaw::inline array {
 
 Array::Array(const Context& context, const Shape& shape, DType dtype, Purpose purpose)
     : storage_(context.arena().allocate(shape.count() * size_of(dtype), purpose)),
@@ -49,4 +49,4 @@ Array Array::slice(std::int64_t first, const Shape& shape) const {
   return view;
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline array

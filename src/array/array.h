@@ -7,7 +7,7 @@
 #include "array/dtype.h"
 #include "array/shape.h"
 
-namespace jigsaw {
+namespace jigsaw::inline array {
 
 /// Complete only where array/raw_memory.h was included.
 struct RawMemory;
@@ -81,4 +81,4 @@ class Array {
   Device device_ = Device::kCpu;
 };
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline array

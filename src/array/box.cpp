@@ -4,7 +4,7 @@
 
 #include "base/text.h"
 
-namespace jigsaw {
+namespace jigsaw::inline array {
 
 std::string Box::to_string() const {
   std::string text = "[";
@@ -38,4 +38,4 @@ Box relative_to(const Box& inner, const Box& outer) {
   return result;
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline array

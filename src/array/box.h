@@ -3,7 +3,7 @@
 
 #include "array/shape.h"
 
-namespace jigsaw {
+namespace jigsaw::inline array {
 
 /// A rectangular region of an index space: `extent` elements from `begin` on, per dim.
 /// Empty when an extent is zero.
@@ -26,4 +26,4 @@ Box intersect(const Box& a, const Box& b);
 Box relative_to(const Box& inner, const Box& outer);
 std::ostream& operator<<(std::ostream& out, const Box& box);
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline array

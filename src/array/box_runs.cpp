@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace jigsaw {
+namespace jigsaw::inline array {
 namespace {
 
 /// Row-major position in `box` of the element at `index`.
@@ -67,4 +67,4 @@ void for_each_common_run(const Box& part, const Box& a, const Box& b,
   }
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline array

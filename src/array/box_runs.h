@@ -5,7 +5,7 @@
 
 #include "array/box.h"
 
-namespace jigsaw {
+namespace jigsaw::inline array {
 
 /// Elements [first, first + count) of a box, row-major, as boxes that follow one another in it: each is
 /// consecutive there, and there are at most 2·rank − 1.
@@ -16,4 +16,4 @@ std::vector<Box> boxes_of_run(const Box& box, std::int64_t first, std::int64_t c
 void for_each_common_run(const Box& part, const Box& a, const Box& b,
                          const std::function<void(std::int64_t, std::int64_t, std::int64_t)>& f);
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline array

@@ -7,7 +7,7 @@
 #include "array/arena.h"
 #include "array/device_runtime.h"
 
-namespace jigsaw {
+namespace jigsaw::inline array {
 
 /// Which implementation of the kernel contracts a rank runs.
 /// `kSimulated`: those of the host behind the queues of a
@@ -70,4 +70,4 @@ class Context {
   std::map<std::type_index, std::shared_ptr<void>> states_;
 };
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline array

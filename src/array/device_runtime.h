@@ -4,7 +4,7 @@
 #include <functional>
 #include <span>
 
-namespace jigsaw {
+namespace jigsaw::inline array {
 
 class Context;
 
@@ -49,4 +49,4 @@ class HostKernelRuntime : public DeviceRuntime {
   virtual std::byte* seen_by_kernels(std::byte* address) = 0;
 };
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline array

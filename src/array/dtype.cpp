@@ -1,6 +1,6 @@
 #include "array/dtype.h"
 
-namespace jigsaw {
+namespace jigsaw::inline array {
 
 std::string_view name(DType dtype) {
   switch (dtype) {
@@ -14,4 +14,4 @@ std::string_view name(DType dtype) {
   fail("unknown element type");
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline array

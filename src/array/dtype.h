@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 
-namespace jigsaw {
+namespace jigsaw::inline array {
 
 enum class DType : std::uint8_t { kFloat32, kFloat64, kBfloat16 };
 
@@ -57,4 +57,4 @@ decltype(auto) visit(DType dtype, F&& f) {
   fail("unknown element type");
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline array

@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "base/text.h"
 
-namespace jigsaw {
+namespace jigsaw::inline array {
 
 Shape Grid::shape() const {
   Shape shape;
@@ -111,4 +111,4 @@ Grid make_plain_grid(const Shape& extents) {
   return grid;
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline array

@@ -4,7 +4,7 @@
 
 #include "array/shape.h"
 
-namespace jigsaw {
+namespace jigsaw::inline array {
 
 /// Where the rows of a latitude axis lie with respect to the poles.
 enum class PoleKind { kNone, kPoint, kCellCentred };
@@ -40,4 +40,4 @@ Grid make_geographic_grid(std::vector<double> latitudes, std::vector<double> lon
 /// A grid without geography: coordinates 0, 1, 2, … on each axis.
 Grid make_plain_grid(const Shape& extents);
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline array

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
-namespace jigsaw {
+namespace jigsaw::inline array {
 
 namespace {
 
@@ -77,4 +77,4 @@ Heap::Blocks::iterator Heap::put_free(Blocks::iterator block) {
   return block;
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline array

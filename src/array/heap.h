@@ -6,7 +6,7 @@
 
 #include "array/memory_source.h"
 
-namespace jigsaw {
+namespace jigsaw::inline array {
 
 /// Blocks of any size out of a source's regions: best fit, free neighbours join, so that memory freed by
 /// activations serves gradients. The bookkeeping stands beside the memory, which may be a device's. Not
@@ -42,4 +42,4 @@ class Heap {
   std::size_t held_ = 0;
 };
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline array

@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "base/text.h"
 
-namespace jigsaw {
+namespace jigsaw::inline array {
 
 namespace {
 
@@ -76,4 +76,4 @@ std::unique_ptr<MemorySource> make_host_memory() {
   return std::make_unique<HostMemory>();
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline array

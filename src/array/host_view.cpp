@@ -3,7 +3,7 @@
 #include "array/raw_memory.h"
 #include "base/error.h"
 
-namespace jigsaw {
+namespace jigsaw::inline array {
 
 std::byte* host_memory(const Array& array) {
   require(array.defined(), "an array that does not exist has no elements");
@@ -12,4 +12,4 @@ std::byte* host_memory(const Array& array) {
   return const_cast<std::byte*>(array.raw());  // arrays are handles
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline array

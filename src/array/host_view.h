@@ -3,7 +3,7 @@
 
 #include "array/array.h"
 
-namespace jigsaw {
+namespace jigsaw::inline array {
 
 /// The bytes of an array on the host; throws Error for one that stands on a device (download it first) or
 /// has no memory.
@@ -23,4 +23,4 @@ class HostView : public std::span<T> {
   }
 };
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline array

@@ -2,7 +2,7 @@
 #include <cstddef>
 #include <memory>
 
-namespace jigsaw {
+namespace jigsaw::inline array {
 
 /// Raw memory of a device, in large regions that live as long as their source.
 class MemorySource {
@@ -21,4 +21,4 @@ class MemorySource {
 /// huge where the system has them.
 std::unique_ptr<MemorySource> make_host_memory();
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline array

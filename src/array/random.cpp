@@ -5,7 +5,7 @@
 
 #include "base/text.h"
 
-namespace jigsaw {
+namespace jigsaw::inline array {
 
 std::array<std::uint32_t, 4> philox4x32(std::array<std::uint32_t, 4> c, std::array<std::uint32_t, 2> k) {
   for (int round = 0; round < 10; ++round) {
@@ -61,4 +61,4 @@ double RandomStream::normal(const RandomPosition& position, std::uint64_t elemen
   return radius * std::cos(2.0 * std::numbers::pi * (words[first + 1] * 0x1p-32));
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline array

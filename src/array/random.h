@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <string_view>
 
-namespace jigsaw {
+namespace jigsaw::inline array {
 
 /// What random numbers are used for: streams of different purposes never meet.
 enum class RandomPurpose : std::uint8_t {
@@ -53,4 +53,4 @@ class RandomStream {
 std::array<std::uint32_t, 4> philox4x32(std::array<std::uint32_t, 4> counter,
                                         std::array<std::uint32_t, 2> key);
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline array

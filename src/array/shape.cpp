@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "base/text.h"
 
-namespace jigsaw {
+namespace jigsaw::inline array {
 
 Shape::Shape(std::initializer_list<std::int64_t> extents)
     : Shape(std::span<const std::int64_t>(extents.begin(), extents.size())) {}
@@ -54,4 +54,4 @@ std::ostream& operator<<(std::ostream& out, const Shape& shape) {
   return out << shape.to_string();
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline array

@@ -6,7 +6,7 @@
 #include <span>
 #include <string>
 
-namespace jigsaw {
+namespace jigsaw::inline array {
 
 /// Extents of an array, outermost first. A value of at most kMaxRank numbers, without allocation.
 class Shape {
@@ -44,4 +44,4 @@ class Shape {
 
 std::ostream& operator<<(std::ostream& out, const Shape& shape);
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline array

@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "base/text.h"
 
-namespace jigsaw {
+namespace jigsaw::inline array {
 
 namespace {
 
@@ -119,4 +119,4 @@ void copy_elements(const Context& context, const Array& source, std::int64_t fro
   }
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline array

@@ -5,7 +5,7 @@
 
 #include "array/array.h"
 
-namespace jigsaw {
+namespace jigsaw::inline array {
 
 // How numbers cross between the host and the memory of a context. On a host context nothing is copied that
 // need not be; on meta there are no numbers.
@@ -36,4 +36,4 @@ Array constant(const Context& context, const Shape& shape, DType dtype, std::spa
 void copy_elements(const Context& context, const Array& source, std::int64_t from, Array& target,
                    std::int64_t to, std::int64_t count);
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline array

@@ -11,7 +11,7 @@
 #include "kernels/copy.h"
 #include "kernels/pointwise.h"
 
-namespace jigsaw {
+namespace jigsaw::inline autograd {
 
 namespace {
 
@@ -48,7 +48,7 @@ void require_operands(const Tokens& of, std::int64_t size) {
 
 /// Samples and heads are apart. Queries are too, where keys are whole; where keys are cut as well, along
 /// whatever dim of theirs, keys and values go round.
-std::vector<Row> rows_of(const Tokens& of, std::int64_t size) {
+std::vector<ShardingRule> rules_of(const Tokens& of, std::int64_t size) {
   const auto letter = [](int space, int dim) { return std::string(1, "dhw"[3 - space + dim]); };
   const int query_last = of.queries().rank() - 1, key_last = of.keys().rank() - 1;
   const auto on = [&](int query_dim, int key_dim, std::int64_t unit) {
@@ -56,23 +56,23 @@ std::vector<Row> rows_of(const Tokens& of, std::int64_t size) {
     if (!of.packed()) inputs.push_back(Placement::shard(key_dim, unit));
     return inputs;
   };
-  std::vector<Row> rows = {
+  std::vector<ShardingRule> rules = {
       {"b", on(0, 0, 1), {Placement::shard(0)}},
       {"c", on(query_last, key_last, size), {Placement::shard(of.query_space() + 1, size)}}};
   for (int dim = 0; dim < of.query_space(); ++dim) {
     const std::string name = letter(of.query_space(), dim);
     const Placement cut = Placement::shard(1 + dim);
     if (of.packed()) {
-      rows.push_back({name + " ring", {cut}, {cut}, true, true});
+      rules.push_back({name + " ring", {cut}, {cut}, true, true});
       continue;
     }
-    rows.push_back({name, {cut, Placement::replicate()}, {cut}});
+    rules.push_back({name, {cut, Placement::replicate()}, {cut}});
     for (int key = 0; key < of.key_space(); ++key) {
       const std::string label = concat(name, "/", letter(of.key_space(), key), " ring");
-      rows.push_back({label, {cut, Placement::shard(1 + key)}, {cut}, true, true});
+      rules.push_back({label, {cut, Placement::shard(1 + key)}, {cut}, true, true});
     }
   }
-  return rows;
+  return rules;
 }
 
 /// Keys and values that go round: what goes to each other rank over the elements of the last input's piece.
@@ -331,7 +331,7 @@ class AttentionOperation : public Operation {
       output.append(of.queries().back());
     }
     signature.outputs = {output};
-    signature.rows = rows_of(of, options_.head_size);
+    signature.rules = rules_of(of, options_.head_size);
     signature.saved.assign(inputs.size(), true);
     signature.keeps_findings = true;
     // Forward keys and values go to every other rank; backward they do again, and their gradients come back.
@@ -343,14 +343,14 @@ class AttentionOperation : public Operation {
   }
 
   std::vector<Array> forward(Frame& frame, Operands& inputs) const override {
-    const Array q = inputs.bring(0), kv = packed_ ? q : inputs.bring(1);
+    const Array q = inputs.redistributed(0), kv = packed_ ? q : inputs.redistributed(1);
     const AttentionResult result = call(frame).forward(q, kv);
     frame.keep_findings(result);
     return {result.output.reshaped(frame.output_box().extent)};
   }
 
   void backward(const Frame& frame, Operands& saved, Gradients& gradients) const override {
-    const Array dy = gradients.take(), q = saved.bring(0), kv = packed_ ? q : saved.bring(1);
+    const Array dy = gradients.take(), q = saved.redistributed(0), kv = packed_ ? q : saved.redistributed(1);
     const std::size_t keys = packed_ ? 0 : 1;
     const Call::Gradients found = call(frame).backward(q, kv, frame.findings<AttentionResult>(), dy,
                                                        frame.gradient_type(0), frame.gradient_type(keys));
@@ -379,7 +379,7 @@ Variable cross_attention(Tape& tape, const Variable& q, const Variable& kv, cons
 
 namespace {
 
-/// Weights are dropped by global number, so that a row that numbers them wrongly is seen.
+/// Weights are dropped by global number, so that a rule that numbers them wrongly is seen.
 constexpr double kDropout = 0.25;
 
 ProofCase self_case(std::string name, std::int64_t head_size, const std::vector<std::vector<Shape>>& shapes) {
@@ -415,4 +415,4 @@ std::vector<ProofCase> cross_attention_cases() {
                  {{{3, 2, 5, 3}, {3, 4, 2, 3}}, {{2, 4, 3, 5}, {2, 5, 2, 5}}, {{4, 5, 2, 4}, {4, 3, 2, 4}}})};
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline autograd

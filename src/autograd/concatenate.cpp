@@ -7,7 +7,7 @@
 #include "kernels/copy.h"
 #include "parallel/exchange.h"
 
-namespace jigsaw {
+namespace jigsaw::inline autograd {
 
 namespace {
 
@@ -68,7 +68,7 @@ class Joint {
   std::vector<Part> parts_;
 };
 
-/// What both directions say: rows of the parts' and the whole's common letters.
+/// What both directions say: rules of the parts' and the whole's common letters.
 Signature signature_of(std::string name, const Shape& first, const Shape& whole, std::size_t parts, int dim,
                        bool joins) {
   const int last = whole.rank() - 1;
@@ -76,15 +76,15 @@ Signature signature_of(std::string name, const Shape& first, const Shape& whole,
   Signature signature;
   signature.name = std::move(name);
   signature.saved.assign(joins ? parts : 1, false);
-  signature.remade = joins;
+  signature.rematerialised = joins;
   const Letters dims = field_dims(last - 1, {'c'});
   const std::vector<Letters> one = {dims}, many(parts, dims);
-  signature.rows = rows_of_letters(joins ? many : one, joins ? one : many);
-  for (Row& row : signature.rows)
-    row.communicates = row.moves_result = row.outputs[0] == Placement::shard(dim);
+  signature.rules = rules_of_letters(joins ? many : one, joins ? one : many);
+  for (ShardingRule& rule : signature.rules)
+    rule.communicates = rule.moves_result = rule.outputs[0] == Placement::shard(dim);
   const double moved = joins ? static_cast<double>(whole[dim]) / static_cast<double>(first[dim]) : 1;
   signature.own = {moved_traffic, {moved}};
-  signature.rows.push_back(row_linear_in(std::vector<bool>(signature.saved.size(), true), joins ? 1 : parts));
+  signature.rules.push_back(linear_rule(std::vector<bool>(signature.saved.size(), true), joins ? 1 : parts));
   return signature;
 }
 
@@ -109,7 +109,8 @@ class Concatenation : public Operation {
 
   std::vector<Array> forward(Frame& frame, Operands& inputs) const override {
     std::vector<Array> pieces;
-    for (std::size_t i = 0; i < frame.signature().inputs.size(); ++i) pieces.push_back(inputs.bring(i));
+    for (std::size_t i = 0; i < frame.signature().inputs.size(); ++i)
+      pieces.push_back(inputs.redistributed(i));
     return {joint(frame).join(pieces)};
   }
 
@@ -154,7 +155,7 @@ class Split : public Operation {
   }
 
   std::vector<Array> forward(Frame& frame, Operands& inputs) const override {
-    const Array x = inputs.bring(0);
+    const Array x = inputs.redistributed(0);
     const Joint parts = joint(frame);
     std::vector<Array> pieces;
     for (std::size_t o = 0; o < extents_.size(); ++o) pieces.push_back(parts.part(x, o));
@@ -215,4 +216,4 @@ std::vector<ProofCase> split_cases() {
           one("rows in two", 1, {{{3, 5, 2, 4}, {2, 3}}, {{2, 7, 3, 5}, {6, 1}}, {{4, 4, 5, 2}, {2, 2}}})};
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline autograd

@@ -9,7 +9,7 @@
 #include "base/text.h"
 #include "parallel/redistribute.h"
 
-namespace jigsaw {
+namespace jigsaw::inline autograd {
 
 namespace {
 
@@ -18,40 +18,40 @@ std::int64_t extent_of(char letter, const ContractionSpec& spec, const Shape& a,
   return in_a != std::string::npos ? a[static_cast<int>(in_a)] : b[static_cast<int>(spec.b.find(letter))];
 }
 
-/// One contraction in the forward or backward of a row: operands where they are, and where the row wants them
-/// and the result. Transfers that are worth it are streamed.
-class RowContraction {
+/// One contraction in the forward or backward of a rule: operands where they are, and where the rule wants
+/// them and the result. Transfers that are worth it are streamed.
+class PlacedContraction {
  public:
   /// @param spec  of the operands in turn; forward's, or that of a gradient.
-  RowContraction(const Frame& frame, const ContractionSpec& spec)
+  PlacedContraction(const Frame& frame, const ContractionSpec& spec)
       : frame_(frame),
         spec_(spec),
         flops_(frame.signature().forward_flops / frame.rank().mesh.shape().ranks()) {}
 
-  /// @param row  layout in which the products come, of type `out`.
+  /// @param made_in  layout in which the products come, of type `out`.
   /// @param to   layout in which the result is wanted.
-  /// @return     the result in `to` if its transfer was streamed, else in `row`.
+  /// @return     the result in `to` if its transfer was streamed, else in `made_in`.
   ShardedTensor run(const std::array<ShardedTensor, 2>& operands, const std::array<Placements, 2>& wanted,
-                    const Layout& row, const Layout& to, DType out) const {
+                    const Layout& made_in, const Layout& to, DType out) const {
     for (std::size_t i = 0; i < 2; ++i) {
       const std::optional<StreamedStep> step = arrival(operands[i], wanted[i], 1);
-      if (step) return {streamed(operands, wanted, i, *step, row), row};
+      if (step) return {streamed(operands, wanted, i, *step, made_in), made_in};
     }
-    const ShardedTensor a = brought(operands[0], wanted[0]), b = brought(operands[1], wanted[1]);
+    const ShardedTensor a = redistributed(operands[0], wanted[0]), b = redistributed(operands[1], wanted[1]);
     frame_.long_work_follows();
     const std::optional<StreamedStep> step =
-        streamed_step(frame_.rank(), row, to, flops_, frame_.cost_model());
+        streamed_step(frame_.rank(), made_in, to, flops_, frame_.cost_model());
     if (step && step->step.kind != Collective::kAllGather) {
-      return {contract_sending(frame_.rank(), lettered(spec_.a, a), lettered(spec_.b, b), spec_.c, row, *step,
-                               out),
+      return {contract_sending(frame_.rank(), lettered(spec_.a, a), lettered(spec_.b, b), spec_.c, made_in,
+                               *step, out),
               to};
     }
-    return {contract(frame_.context(), spec_, a.piece, b.piece, out), row};
+    return {contract(frame_.context(), spec_, a.piece, b.piece, out), made_in};
   }
 
   /// The transfer of an operand that `uses` contractions read, if it is worth streaming. Ranks that would
   /// hold copies of the result must add in the same order, so that none is streamed along an axis that the
-  /// row does not cut.
+  /// rule does not cut.
   std::optional<StreamedStep> arrival(const ShardedTensor& operand, const Placements& wanted,
                                       int uses) const {
     const std::optional<StreamedStep> step = streamed_step(
@@ -62,8 +62,8 @@ class RowContraction {
   }
 
   /// The product that takes the parts of a streamed first operand.
-  StreamedProduct product(const ShardedTensor& other, const Layout& row) const {
-    return {frame_.context(), spec_.a, lettered(spec_.b, other), {spec_.c, {}, frame_.rank().box(row)}};
+  StreamedProduct product(const ShardedTensor& other, const Layout& made_in) const {
+    return {frame_.context(), spec_.a, lettered(spec_.b, other), {spec_.c, {}, frame_.rank().box(made_in)}};
   }
 
  private:
@@ -72,17 +72,17 @@ class RowContraction {
   }
 
   Array streamed(const std::array<ShardedTensor, 2>& operands, const std::array<Placements, 2>& wanted,
-                 std::size_t i, const StreamedStep& step, const Layout& row) const {
+                 std::size_t i, const StreamedStep& step, const Layout& made_in) const {
     ReceiveStream stream(frame_.rank(), operands[i], step.step, step.cut);
-    const ShardedTensor other = brought(operands[1 - i], wanted[1 - i]);
+    const ShardedTensor other = redistributed(operands[1 - i], wanted[1 - i]);
     frame_.long_work_follows();
     const ContractionSpec swapped{spec_.b, spec_.a, spec_.c};
-    StreamedProduct product = RowContraction(frame_, i == 0 ? spec_ : swapped).product(other, row);
+    StreamedProduct product = PlacedContraction(frame_, i == 0 ? spec_ : swapped).product(other, made_in);
     while (!stream.done()) product.add(stream.next());
     return product.result();
   }
 
-  ShardedTensor brought(const ShardedTensor& x, const Placements& wanted) const {
+  ShardedTensor redistributed(const ShardedTensor& x, const Placements& wanted) const {
     return redistribute(frame_.rank(), x, {x.layout.global, wanted});
   }
 
@@ -117,7 +117,7 @@ class ContractionBackward {
   }
 
  private:
-  RowContraction of(std::size_t i) const { return {frame_, specs_[i]}; }
+  PlacedContraction of(std::size_t i) const { return {frame_, specs_[i]}; }
   Placements other_input(std::size_t i) const { return frame_.input(1 - i).placements; }
 
   void give(std::size_t i, const ShardedTensor& dy, const ShardedTensor& other) const {
@@ -127,11 +127,11 @@ class ContractionBackward {
 
   /// To a parameter's gradient in place.
   void add(std::size_t i, const ShardedTensor& dy, const ShardedTensor& other) const {
-    const Layout row = frame_.gradient(i);
+    const Layout made_in = frame_.gradient(i);
     const DType type = frame_.gradient_type(i);
     if (of(i).arrival(other, other_input(i), 1)) {
       return gradients_.give(
-          i, of(i).run({dy, other}, {dy.layout.placements, other_input(i)}, row, row, type).piece);
+          i, of(i).run({dy, other}, {dy.layout.placements, other_input(i)}, made_in, made_in, type).piece);
     }
     const Array here = redistribute(frame_.rank(), other, frame_.input(1 - i)).piece;
     frame_.long_work_follows();
@@ -190,10 +190,10 @@ class Contraction : public Operation {
     signature.forward_flops = 2.0;
     for (const char letter : all)
       signature.forward_flops *= static_cast<double>(extent_of(letter, spec_, a, b));
-    signature.rows =
-        rows_of_letters({letters(spec_.a, units_), letters(spec_.b, units_)}, letters(spec_.c, units_));
-    signature.rows.push_back(row_linear_in({true, false}));
-    signature.rows.push_back(row_linear_in({false, true}));
+    signature.rules =
+        rules_of_letters({letters(spec_.a, units_), letters(spec_.b, units_)}, letters(spec_.c, units_));
+    signature.rules.push_back(linear_rule({true, false}));
+    signature.rules.push_back(linear_rule({false, true}));
     signature.saved = {true, true};
     signature.bilinear = true;
     return signature;
@@ -201,10 +201,10 @@ class Contraction : public Operation {
 
   std::vector<Array> forward(Frame& frame, Operands& inputs) const override {
     const ShardedTensor a = inputs.where_kept(0), b = inputs.where_kept(1);
-    const ShardedTensor product = RowContraction(frame, spec_)
+    const ShardedTensor product = PlacedContraction(frame, spec_)
                                       .run({a, b}, {frame.input(0).placements, frame.input(1).placements},
                                            frame.output(), frame.home(), frame.output_type());
-    if (product.layout == frame.home()) frame.brought_home(0);
+    if (product.layout == frame.home()) frame.redistributed_home(0);
     return {product.piece};
   }
 
@@ -262,4 +262,4 @@ std::vector<ProofCase> contract_cases() {
   return cases;
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline autograd

@@ -7,7 +7,7 @@
 #include "kernels/pointwise.h"
 #include "parallel/machine.h"
 
-namespace jigsaw {
+namespace jigsaw::inline autograd {
 
 namespace {
 
@@ -121,9 +121,10 @@ Array StreamedProduct::result() {
 }
 
 Array contract_sending(const Rank& rank, const LetteredPiece& a, const LetteredPiece& b,
-                       const std::string& result, const Layout& row, const StreamedStep& step, DType out) {
+                       const std::string& result, const Layout& made_in, const StreamedStep& step,
+                       DType out) {
   const ContractionSpec spec{a.letters, b.letters, result};
-  SendStream stream(rank, row, step.step, step.cut);
+  SendStream stream(rank, made_in, step.step, step.cut);
   while (!stream.done()) {
     const Box box = stream.box();
     const Array part_a = part_of(rank.context, a, restricted(a.letters, a.box, result, box));
@@ -133,4 +134,4 @@ Array contract_sending(const Rank& rank, const LetteredPiece& a, const LetteredP
   return stream.finish();
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline autograd

@@ -7,7 +7,7 @@
 #include "parallel/cost.h"
 #include "parallel/stream.h"
 
-namespace jigsaw {
+namespace jigsaw::inline autograd {
 
 /// A piece of an operand whose dims have index letters.
 struct LetteredPiece {
@@ -51,9 +51,9 @@ class StreamedProduct {
 
 /// The contraction of two pieces that are here: each part of the result travels while the
 /// next is computed.
-/// @param row   layout in which the products come.
+/// @param made_in   layout in which the products come.
 /// @param step  from there to where the result is wanted: a reduce-scatter or all-to-all.
 Array contract_sending(const Rank& rank, const LetteredPiece& a, const LetteredPiece& b,
-                       const std::string& result, const Layout& row, const StreamedStep& step, DType out);
+                       const std::string& result, const Layout& made_in, const StreamedStep& step, DType out);
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline autograd

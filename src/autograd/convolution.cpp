@@ -10,7 +10,7 @@
 #include "kernels/field_extents.h"
 #include "kernels/pointwise.h"
 
-namespace jigsaw {
+namespace jigsaw::inline autograd {
 
 namespace {
 
@@ -77,10 +77,10 @@ class WeightedNeighbourhood : public Operation {
     signature.name = concat(name(), " ", weight);
     signature.inputs = {x, weight};
     signature.outputs = {output_};
-    signature.rows = rows_of_letters({field_dims(space, input), kernel}, field_dims(space, result));
+    signature.rules = rules_of_letters({field_dims(space, input), kernel}, field_dims(space, result));
     // Linear in the weight, and in x unless crossing a pole adds something.
-    signature.rows.push_back(row_linear_in({false, true}));
-    if (map_.crossing.offset.empty()) signature.rows.push_back(row_linear_in({true, false}));
+    signature.rules.push_back(linear_rule({false, true}));
+    if (map_.crossing.offset.empty()) signature.rules.push_back(linear_rule({true, false}));
     set_halos(signature, map_);
     signature.saved = {true, true};
     signature.bilinear = true;
@@ -94,7 +94,7 @@ class WeightedNeighbourhood : public Operation {
   std::vector<Array> forward(Frame& frame, Operands& inputs) const override {
     const auto exchange = this->exchange(frame);
     const Convolution here = convolution_of(frame);
-    const Array x = inputs.bring(0), weight = kernel_view(here, inputs.bring(1));
+    const Array x = inputs.redistributed(0), weight = kernel_view(here, inputs.redistributed(1));
     Array arrived;
     const Array result = over_tiles(
         frame.rank(), [&] { frame.long_work_follows(); }, *exchange, frame.output_box(), x, arrived,
@@ -113,8 +113,8 @@ class WeightedNeighbourhood : public Operation {
     const Convolution here = on_tile(convolution_of(frame), tile);
     const Array dy = upstream(context, tile, gradients.take());
     // All ranks bring x and the weight here, also those that another one speaks for.
-    const Array weight = gradients.wanted(0) ? kernel_view(here, saved.bring(1)) : Array();
-    const Array x = gradients.wanted(1) ? saved.bring(0) : Array();
+    const Array weight = gradients.wanted(0) ? kernel_view(here, saved.redistributed(1)) : Array();
+    const Array x = gradients.wanted(1) ? saved.redistributed(0) : Array();
     Array gradient;
     Pending pending;
     frame.long_work_follows();
@@ -375,4 +375,4 @@ std::vector<ProofCase> transposed_convolution_cases() {
   return cases;
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline autograd

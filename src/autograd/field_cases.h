@@ -2,7 +2,7 @@
 #include "autograd/field_operations.h"
 #include "autograd/registry.h"
 
-namespace jigsaw {
+namespace jigsaw::inline autograd {
 
 // What the cases of operations on fields share.
 
@@ -28,4 +28,4 @@ inline Window square_window(const Shape& extent, std::int64_t stride = 1) {
   return {extent, Shape::filled(extent.rank(), stride), Shape::filled(extent.rank(), 1)};
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline autograd

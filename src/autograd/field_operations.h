@@ -4,7 +4,7 @@
 #include "kernels/window.h"
 #include "parallel/index_map.h"
 
-namespace jigsaw {
+namespace jigsaw::inline autograd {
 
 // Operations whose outputs read a neighbourhood of the input. Fields are [B, space…, C] with 1 to 3 spatial
 // dims. Every spatial dim may be cut: what a piece reads beyond itself comes through an Exchange, and its
@@ -69,4 +69,4 @@ Variable concatenate(Tape& tape, const Variable& x, const Variable& y);
 /// a part.
 std::vector<Variable> split(Tape& tape, const Variable& x, int dim, const std::vector<std::int64_t>& extents);
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline autograd

@@ -11,7 +11,7 @@
 #include "kernels/pointwise.h"
 #include "kernels/row_statistics.h"
 
-namespace jigsaw {
+namespace jigsaw::inline autograd {
 
 namespace {
 
@@ -68,22 +68,22 @@ class ChannelNorm : public Operation {
       linear.push_back(i == kGamma || i == kBeta);
     }
     signature.keeps_findings = true;
-    signature.remade = true;
+    signature.rematerialised = true;
     signature.forward_flops = 8.0 * static_cast<double>(x.count());
-    signature.rows = rows_of_letters(all, field);
-    for (Row& row : signature.rows) row.communicates = row.label != (per_sample() ? "b" : "c");
+    signature.rules = rules_of_letters(all, field);
+    for (ShardingRule& rule : signature.rules) rule.communicates = rule.label != (per_sample() ? "b" : "c");
     const double groups = static_cast<double>(x.back() / group_size(x));
     signature.own = {statistics_traffic, {groups, per_sample() ? 1.0 : 0.0}};
-    signature.rows.push_back(row_linear_in(linear));
+    signature.rules.push_back(linear_rule(linear));
     return signature;
   }
 
   std::vector<Array> forward(Frame& frame, Operands& inputs) const override {
-    const Array x = inputs.bring(0);
+    const Array x = inputs.redistributed(0);
     const bool given = is_given(frame);
     const Box box = frame.input_box(0);
-    const Array mean = given ? inputs.bring(kMean) : Array(),
-                variance = given ? inputs.bring(kVariance) : Array();
+    const Array mean = given ? inputs.redistributed(kMean) : Array(),
+                variance = given ? inputs.redistributed(kVariance) : Array();
     frame.keep_findings(
         Found{given ? given_statistics(frame.context(), mean, variance) : whole_statistics(frame, x),
               {given ? 0 : box.begin[box.begin.rank() - 1], x.shape().back()}});
@@ -92,14 +92,14 @@ class ChannelNorm : public Operation {
   }
 
   std::vector<Array> rematerialise(Frame& frame, Operands& inputs) const override {
-    const Array x = inputs.bring(0);
+    const Array x = inputs.redistributed(0);
     return {normalise(frame, x, inputs)};
   }
 
   void backward(const Frame& frame, Operands& saved, Gradients& gradients) const override {
     const Array dy = gradients.take();
     if (!per_sample() && !is_given(frame)) follow_statistics(frame, saved, gradients);
-    const Array x = saved.bring(0), gamma = saved.bring(kGamma);
+    const Array x = saved.redistributed(0), gamma = saved.redistributed(kGamma);
     const NormGradients found = gradients_of(frame, dy, x, gamma);
     gradients.give(kGamma, found.dgamma);
     gradients.give(kBeta, found.dbeta);
@@ -156,7 +156,7 @@ class ChannelNorm : public Operation {
   }
 
   Array normalise(const Frame& frame, const Array& x, Operands& inputs) const {
-    const Array gamma = inputs.bring(kGamma), beta = inputs.bring(kBeta);
+    const Array gamma = inputs.redistributed(kGamma), beta = inputs.redistributed(kBeta);
     const auto& [groups, channels] = frame.findings<Found>();
     const ChannelScales scales =
         channel_scales(frame.context(), groups, channels, eps_, gamma, accumulator_of(x.dtype()));
@@ -169,7 +169,7 @@ class ChannelNorm : public Operation {
     const auto& [groups, channels] = frame.findings<Found>();
     const double count = elements(frame), unbiased = count / std::max(count - 1, 1.0);
     for (const std::size_t i : {kMean, kVariance}) {
-      const Array running = saved.bring(i);
+      const Array running = saved.redistributed(i);
       const bool mine = speaks(frame.rank(), frame.gradient(i).placements);
       gradients.give(i, [&, &groups = groups, &channels = channels] {
         if (!mine) return filled(frame.context(), running.shape(), accumulator_of(running.dtype()), 0.0);
@@ -255,4 +255,4 @@ std::vector<ProofCase> batch_norm_cases() {
   })};
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline autograd

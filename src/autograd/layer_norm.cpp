@@ -6,7 +6,7 @@
 #include "kernels/normalization.h"
 #include "kernels/row_statistics.h"
 
-namespace jigsaw {
+namespace jigsaw::inline autograd {
 
 namespace {
 
@@ -41,20 +41,20 @@ class RowNorm : public Operation {
     signature.saved.assign(inputs.size(), true);
     if (centre_ == Centre::kMean) signature.saved[2] = false;
     signature.keeps_findings = true;
-    signature.remade = true;
+    signature.rematerialised = true;
     signature.forward_flops = 8.0 * static_cast<double>(x.count());
-    signature.rows = rows_of_letters(operands, all);
-    for (Row& row : signature.rows) {
+    signature.rules = rules_of_letters(operands, all);
+    for (ShardingRule& rule : signature.rules) {
       // Cutting the rows themselves: their statistics are exchanged.
-      row.communicates = row.outputs[0] == Placement::shard(x.rank() - 1);
+      rule.communicates = rule.outputs[0] == Placement::shard(x.rank() - 1);
     }
     signature.own = {statistics_traffic};
-    signature.rows.push_back(row_linear_in(linear));
+    signature.rules.push_back(linear_rule(linear));
     return signature;
   }
 
   std::vector<Array> forward(Frame& frame, Operands& inputs) const override {
-    const Array x = inputs.bring(0), gamma = inputs.bring(1), beta = shift(inputs);
+    const Array x = inputs.redistributed(0), gamma = inputs.redistributed(1), beta = shift(inputs);
     NormStatistics statistics;
     Array y;
     if (const AxisSet axes = cutting(frame); axes != 0) {
@@ -70,12 +70,12 @@ class RowNorm : public Operation {
   }
 
   std::vector<Array> rematerialise(Frame& frame, Operands& inputs) const override {
-    const Array x = inputs.bring(0), gamma = inputs.bring(1), beta = shift(inputs);
+    const Array x = inputs.redistributed(0), gamma = inputs.redistributed(1), beta = shift(inputs);
     return {layer_norm_apply(frame.context(), x, gamma, beta, frame.findings<NormStatistics>())};
   }
 
   void backward(const Frame& frame, Operands& saved, Gradients& gradients) const override {
-    const Array dy = gradients.take(), x = saved.bring(0), gamma = saved.bring(1);
+    const Array dy = gradients.take(), x = saved.redistributed(0), gamma = saved.redistributed(1);
     const NormGradients found = gradients_of(frame, dy, x, gamma);
     if (centre_ == Centre::kMean) gradients.give(2, found.dbeta);
     gradients.give(1, found.dgamma);
@@ -83,7 +83,7 @@ class RowNorm : public Operation {
   }
 
  private:
-  Array shift(Operands& inputs) const { return centre_ == Centre::kMean ? inputs.bring(2) : Array(); }
+  Array shift(Operands& inputs) const { return centre_ == Centre::kMean ? inputs.redistributed(2) : Array(); }
   static AxisSet cutting(const Frame& frame) {
     const int last = frame.signature().inputs[0].rank() - 1;
     return frame.cutting(0, last, last);
@@ -173,4 +173,4 @@ std::vector<ProofCase> rms_norm_cases() {
   return norm_cases(false);
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline autograd

@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "kernels/copy.h"
 
-namespace jigsaw {
+namespace jigsaw::inline autograd {
 
 IndexMap field_map(const Shape& x, const std::vector<Reads>& reads, const Padding& padding,
                    const Shape& space) {
@@ -75,9 +75,9 @@ void set_halos(Signature& signature, const IndexMap& map) {
     numbers[0] = static_cast<double>(below);
     numbers[1] = static_cast<double>(above);
     numbers[2] = dim.low == Edge::kPeriodic || is_pole(dim.low) || is_pole(dim.high) ? 1 : 0;
-    for (Row& row : signature.rows) {
-      const Placement& input = row.inputs[0];
-      if (input.is_shard() && input.dim == dim.dim) row.communicates = below + above > 0;
+    for (ShardingRule& rule : signature.rules) {
+      const Placement& input = rule.inputs[0];
+      if (input.is_shard() && input.dim == dim.dim) rule.communicates = below + above > 0;
     }
   }
 }
@@ -166,10 +166,10 @@ Signature Neighbourhood::field_signature(bool linear) const {
   signature.outputs = {output_};
   signature.saved = {false};
   const Letters dims = field_dims(input_.rank() - 2, {'c'});
-  signature.rows = rows_of_letters({dims}, dims);
+  signature.rules = rules_of_letters({dims}, dims);
   set_halos(signature, map_);
   // Unless crossing a pole adds something.
-  if (linear && map_.crossing.offset.empty()) signature.rows.push_back(row_linear_in({true}));
+  if (linear && map_.crossing.offset.empty()) signature.rules.push_back(linear_rule({true}));
   return signature;
 }
 
@@ -180,7 +180,7 @@ std::shared_ptr<const Exchange> Neighbourhood::exchange(const Frame& frame) cons
 
 std::vector<Array> Neighbourhood::forward(Frame& frame, Operands& inputs) const {
   const auto exchange = this->exchange(frame);
-  const Array piece = inputs.bring(0);
+  const Array piece = inputs.redistributed(0);
   Found found;
   if (exchange->travels()) found.arrived = exchange->start(frame.rank(), piece).wait();
   frame.long_work_follows();
@@ -197,7 +197,8 @@ std::vector<Array> Neighbourhood::rematerialise(Frame& frame, Operands& inputs) 
   const Array& arrived = frame.findings<Found>().arrived;
   Array noted;
   return {forward_tile(frame.context(),
-                       exchange->assemble(frame.rank(), inputs.bring(0), arrived, tile.region), tile, noted)};
+                       exchange->assemble(frame.rank(), inputs.redistributed(0), arrived, tile.region), tile,
+                       noted)};
 }
 
 void Neighbourhood::backward(const Frame& frame, Operands&, Gradients& gradients) const {
@@ -210,4 +211,4 @@ void Neighbourhood::backward(const Frame& frame, Operands&, Gradients& gradients
   gradients.give(0, exchange->scatter(frame.rank(), gradient));
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline autograd

@@ -4,7 +4,7 @@
 #include "autograd/field_operations.h"
 #include "parallel/exchange.h"
 
-namespace jigsaw {
+namespace jigsaw::inline autograd {
 
 /// Some outputs and the region of the padded input that they read, in global coordinates.
 struct Tile {
@@ -19,10 +19,10 @@ IndexMap field_map(const Shape& x, const std::vector<Reads>& reads, const Paddin
 
 /// Letters of a field: b, the spatial ones, and the last dim's.
 Letters field_dims(int space, LetterDim last);
-/// Sets what the rows that cut space send: halos as wide as the reads overlap.
+/// Sets what the rules that cut space send: halos as wide as the reads overlap.
 void set_halos(Signature& signature, const IndexMap& map);
 
-/// A row with an exchange cuts dims first to last of its input and its result alike.
+/// A rule with an exchange cuts dims first to last of its input and its result alike.
 void require_cut_alike(const Layout& input, const Layout& output, int first, int last);
 
 /// The spatial dims of a box.
@@ -53,7 +53,7 @@ class Neighbourhood : public Operation {
   virtual Array backward_tile(Context& context, const Array& dy, const Tile& tile,
                               const Array& noted) const = 0;
 
-  /// Outputs and rows: any dim, spatial ones with halos.
+  /// Outputs and rules: any dim, spatial ones with halos.
   Signature field_signature(bool linear) const;
 
   Shape input_, output_;
@@ -66,4 +66,4 @@ class Neighbourhood : public Operation {
   std::shared_ptr<const Exchange> exchange(const Frame& frame) const;
 };
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline autograd

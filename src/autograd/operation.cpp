@@ -5,7 +5,7 @@
 #include "kernels/pointwise.h"
 #include "parallel/redistribute.h"
 
-namespace jigsaw {
+namespace jigsaw::inline autograd {
 
 // ---- Frame
 
@@ -75,7 +75,7 @@ ShardedTensor Operands::where_kept(std::size_t i) {
   return once_ ? std::exchange(saved_[i], nullptr)() : saved_[i]();
 }
 
-Array Operands::bring(std::size_t i) {
+Array Operands::redistributed(std::size_t i) {
   return redistribute(frame_->rank(), where_kept(i), frame_->input(i)).piece;
 }
 
@@ -160,4 +160,4 @@ std::vector<Array> Operation::rematerialise(Frame& frame, Operands& inputs) cons
   return forward(frame, inputs);
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline autograd

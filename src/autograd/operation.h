@@ -9,7 +9,7 @@
 #include "autograd/variable.h"
 #include "parallel/planner.h"
 
-namespace jigsaw {
+namespace jigsaw::inline autograd {
 
 class Tape;
 
@@ -35,13 +35,13 @@ class Frame {
   const Signature& signature() const { return *signature_; }
   /// The axes along which some letter is cut.
   AxisSet cut() const { return decision_->cut; }
-  /// An operand as the row takes it, an output as it gives it, and as that is kept.
+  /// An operand as the rule takes it, an output as it gives it, and as that is kept.
   Layout input(std::size_t i) const { return {signature_->inputs[i], decision_->inputs[i]}; }
-  Layout output(std::size_t o = 0) const { return {signature_->outputs[o], decision_->row_outputs[o]}; }
+  Layout output(std::size_t o = 0) const { return {signature_->outputs[o], decision_->rule_outputs[o]}; }
   Layout home(std::size_t o = 0) const { return {signature_->outputs[o], decision_->outputs[o]}; }
   Box input_box(std::size_t i) const { return rank().box(input(i)); }
   Box output_box(std::size_t o = 0) const { return rank().box(output(o)); }
-  /// Where and in which type the gradient of an input is formed along the row, see gradient_placement().
+  /// Where and in which type the gradient of an input is formed along the rule, see gradient_placement().
   Layout gradient(std::size_t i) const;
   DType gradient_type(std::size_t i) const { return summand_type(gradient(i)); }
   /// The type in which an output is formed: summands of several ranks in at least f32.
@@ -62,7 +62,7 @@ class Frame {
   /// and forward() then may leave the results undefined.
   bool result_read() const { return result_read_; }
   /// In forward: an output is given in home(), not in output().
-  void brought_home(std::size_t o) { home_ |= 1U << o; }
+  void redistributed_home(std::size_t o) { home_ |= 1U << o; }
 
   /// What forward found out beside its results, for backward; needs Signature::keeps_findings.
   template <typename T>
@@ -97,8 +97,8 @@ class Operands {
   /// @param once  whether each is asked for once, and is freed then.
   Operands(const Frame& frame, std::span<const Variable> variables, const std::vector<bool>& keep, bool once);
 
-  /// The piece in the row's placements.
-  Array bring(std::size_t i);
+  /// The piece in the rule's placements.
+  Array redistributed(std::size_t i);
   /// The operand where it is kept, for an operation that moves it by itself, part by part.
   ShardedTensor where_kept(std::size_t i);
 
@@ -136,7 +136,7 @@ class Gradients {
   Gradients(std::shared_ptr<const Frame> frame, std::span<const Variable> inputs,
             std::span<const Variable> outputs);
 
-  /// The gradient of an output's piece, dual to the row's placements; zeros where nobody used the output. To
+  /// The gradient of an output's piece, dual to the rule's placements; zeros where nobody used the output. To
   /// be taken once.
   Array take(std::size_t o = 0);
   /// The same where it was collected, for an operation that moves it by itself, part by part.
@@ -161,9 +161,9 @@ class Gradients {
 };
 
 /// A differentiable operation on global tensors, by what it does to pieces of them. Objects hold the options
-/// of a call (letters, windows, probabilities) and no state: Tape::run() traces, decides, brings operands to
-/// their rows, saves, makes results again and hands gradients on. Its rows are proved by the cases that
-/// autograd/registry.h lists of it.
+/// of a call (letters, windows, probabilities) and no state: Tape::run() traces, decides, redistributes
+/// operands as their rules want, saves, rematerialises results and hands gradients on. Its rules are proved
+/// by the cases that autograd/registry.h lists of it.
 class Operation {
  public:
   virtual ~Operation() = default;
@@ -173,10 +173,11 @@ class Operation {
   virtual Signature signature(std::span<const Shape> inputs) const = 0;
   /// The pieces of the outputs. What this communicates by itself Signature::own tells.
   virtual std::vector<Array> forward(Frame& frame, Operands& inputs) const = 0;
-  /// The outputs once more, without communication; may use the findings. Only of what is Signature::remade.
+  /// The outputs once more, without communication; may use the findings. Only of what is
+  /// Signature::rematerialised.
   virtual std::vector<Array> rematerialise(Frame& frame, Operands& inputs) const;
   /// Gives the gradients of the inputs. `saved` has those of Signature::saved.
   virtual void backward(const Frame& frame, Operands& saved, Gradients& gradients) const = 0;
 };
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline autograd

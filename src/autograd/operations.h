@@ -5,7 +5,7 @@
 #include "autograd/tape.h"
 #include "kernels/pointwise.h"
 
-namespace jigsaw {
+namespace jigsaw::inline autograd {
 
 /// Contraction over the index letters that a and b share and the output lacks (torch.einsum), e.g. a linear
 /// layer "bhwk,nk->bhwn" or token mixing "bhwc,thw->btc". Sums are formed in f32 (f64 in f64).
@@ -110,4 +110,4 @@ struct WindowAttention {
 Variable window_attention(Tape& tape, const Variable& qkv, const Variable& table,
                           const WindowAttention& options);
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline autograd

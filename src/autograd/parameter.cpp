@@ -10,7 +10,7 @@
 #include "kernels/copy.h"
 #include "kernels/pointwise.h"
 
-namespace jigsaw {
+namespace jigsaw::inline autograd {
 
 Initial Initial::fan_in(std::int64_t fan_in) {
   return {Kind::kUniform, 1.0 / std::sqrt(static_cast<double>(std::max<std::int64_t>(fan_in, 1)))};
@@ -260,4 +260,4 @@ void ParameterBlock::start_synchronise_gradients() {
   for (auto& group : groups_) group->start_synchronise_gradients();
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline autograd

@@ -6,7 +6,7 @@
 #include "array/random.h"
 #include "parallel/sharded_tensor.h"
 
-namespace jigsaw {
+namespace jigsaw::inline autograd {
 
 /// How a parameter starts: a function of the global element, hence equal on every mesh.
 struct Initial {
@@ -198,4 +198,4 @@ void for_each_global_index(const Shape& global, const Box& box, std::int64_t fir
   }
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline autograd

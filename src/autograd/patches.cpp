@@ -5,7 +5,7 @@
 #include "kernels/copy.h"
 #include "kernels/pointwise.h"
 
-namespace jigsaw {
+namespace jigsaw::inline autograd {
 
 namespace {
 
@@ -107,8 +107,8 @@ class PatchOperation : public Operation {
     signature.saved = {false};
     if (cuts()) {
       signature.outputs = {patches_shape(x, patch_)};
-      signature.rows = rows_of_letters({names.field}, names.patches);
-      signature.remade =
+      signature.rules = rules_of_letters({names.field}, names.patches);
+      signature.rematerialised =
           true;  // Of fields and patches, the fields are kept: often they are the batch itself.
     } else {
       Shape field{x[0]};
@@ -116,14 +116,14 @@ class PatchOperation : public Operation {
       field.append(x[x.rank() - 2]);
       require(patches_shape(field, patch_) == x, "the patches do not cover this grid");
       signature.outputs = {field};
-      signature.rows = rows_of_letters({names.patches}, names.field);
+      signature.rules = rules_of_letters({names.patches}, names.field);
     }
-    signature.rows.push_back(row_linear_in({true}));
+    signature.rules.push_back(linear_rule({true}));
     return signature;
   }
 
   std::vector<Array> forward(Frame& frame, Operands& inputs) const override {
-    return {run(frame, inputs.bring(0), cuts(), frame.output_box().extent)};
+    return {run(frame, inputs.redistributed(0), cuts(), frame.output_box().extent)};
   }
 
   void backward(const Frame& frame, Operands&, Gradients& gradients) const override {
@@ -206,4 +206,4 @@ std::vector<ProofCase> unpatchify_cases() {
   return cases;
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline autograd

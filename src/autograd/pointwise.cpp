@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "base/text.h"
 
-namespace jigsaw {
+namespace jigsaw::inline autograd {
 
 namespace {
 
@@ -29,17 +29,17 @@ class PointwiseOperation : public Operation {
     if (has_residual_) operands.push_back(all);
     signature.saved.assign(operands.size(), activates());
     if (has_residual_) signature.saved.back() = false;
-    signature.remade = activates() && !has_residual_;
+    signature.rematerialised = activates() && !has_residual_;
     signature.forward_flops = (2.0 + flops_of(options_.activation)) * static_cast<double>(inputs[0].count());
-    signature.rows = rows_of_letters(operands, all);
+    signature.rules = rules_of_letters(operands, all);
     // Dropout is linear: the summands of a sum are dropped alike.
-    if (!activates()) signature.rows.push_back(row_linear_in(std::vector<bool>(operands.size(), true)));
+    if (!activates()) signature.rules.push_back(linear_rule(std::vector<bool>(operands.size(), true)));
     return signature;
   }
 
   std::vector<Array> forward(Frame& frame, Operands& inputs) const override {
-    const Array residual = has_residual_ ? inputs.bring(has_bias_ ? 2 : 1) : Array();
-    const Array x = inputs.bring(0), bias = has_bias_ ? inputs.bring(1) : Array();
+    const Array residual = has_residual_ ? inputs.redistributed(has_bias_ ? 2 : 1) : Array();
+    const Array x = inputs.redistributed(0), bias = has_bias_ ? inputs.redistributed(1) : Array();
     return {pointwise_forward(frame.context(), chain(frame), x, bias, residual)};
   }
 
@@ -48,8 +48,8 @@ class PointwiseOperation : public Operation {
     Array dx = gradients.take();
     if (has_residual_) gradients.give(has_bias_ ? 2 : 1, dx);
     if (!same.linear()) {
-      const Array x = activates() ? saved.bring(0) : Array();
-      const Array bias = activates() && has_bias_ ? saved.bring(1) : Array();
+      const Array x = activates() ? saved.redistributed(0) : Array();
+      const Array bias = activates() && has_bias_ ? saved.redistributed(1) : Array();
       dx = pointwise_backward(frame.context(), same, x, bias, std::move(dx));
     }
     if (has_bias_) gradients.give(1, [&] { return sum_spread(frame.context(), same.spread, dx); });
@@ -157,4 +157,4 @@ std::vector<ProofCase> pointwise_cases() {
   return cases;
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline autograd

@@ -9,7 +9,7 @@
 #include "kernels/field_extents.h"
 #include "kernels/pointwise.h"
 
-namespace jigsaw {
+namespace jigsaw::inline autograd {
 
 namespace {
 
@@ -81,8 +81,8 @@ class GlobalAverage : public Operation {
     Signature signature;
     signature.name = "global_average";
     signature.outputs = {field_shape(x[0], Shape::filled(dims, 1), x.back())};
-    signature.rows = rows_of_letters({input}, result);
-    signature.rows.push_back(row_linear_in({true}));
+    signature.rules = rules_of_letters({input}, result);
+    signature.rules.push_back(linear_rule({true}));
     signature.forward_flops = static_cast<double>(x.count());
     signature.saved = {false};
     return signature;
@@ -90,7 +90,7 @@ class GlobalAverage : public Operation {
 
   std::vector<Array> forward(Frame& frame, Operands& inputs) const override {
     const Part part(frame);
-    const Array here = inputs.bring(0);
+    const Array here = inputs.redistributed(0);
     const DType type = frame.output_type();
     if (part.share == 0) return {filled(frame.context(), frame.output_box().extent, type, 0)};
     Array mean = cast(frame.context(), average_pool_forward(frame.context(), part.whole, here), type);
@@ -178,4 +178,4 @@ std::vector<ProofCase> global_average_cases() {
   return {make_case("fields", alone(proof_fields()), run), make_case("volumes", alone(proof_volumes()), run)};
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline autograd

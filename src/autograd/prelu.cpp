@@ -4,7 +4,7 @@
 #include "base/text.h"
 #include "kernels/pointwise.h"
 
-namespace jigsaw {
+namespace jigsaw::inline autograd {
 
 namespace {
 
@@ -26,20 +26,20 @@ class Prelu : public Operation {
     Signature signature;
     signature.name = concat("prelu ", letters_, ",", slope_);
     signature.outputs = {inputs[0]};
-    signature.rows = rows_of_letters({all, {{slope_}}}, all);
+    signature.rules = rules_of_letters({all, {{slope_}}}, all);
     signature.saved = {true, true};
-    signature.remade = true;
+    signature.rematerialised = true;
     signature.forward_flops = 2.0 * static_cast<double>(inputs[0].count());
     return signature;
   }
 
   std::vector<Array> forward(Frame& frame, Operands& inputs) const override {
-    const Array x = inputs.bring(0), slope = inputs.bring(1);
+    const Array x = inputs.redistributed(0), slope = inputs.redistributed(1);
     return {prelu_forward(frame.context(), spread(x.shape()), x, slope)};
   }
 
   void backward(const Frame& frame, Operands& saved, Gradients& gradients) const override {
-    const Array dy = gradients.take(), x = saved.bring(0), slope = saved.bring(1);
+    const Array dy = gradients.take(), x = saved.redistributed(0), slope = saved.redistributed(1);
     const PreluGradients found = prelu_backward(frame.context(), spread(x.shape()), dy, x, slope);
     gradients.give(1, found.dslope);
     gradients.give(0, found.dx);
@@ -76,4 +76,4 @@ std::vector<ProofCase> prelu_cases() {
   return cases;
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline autograd

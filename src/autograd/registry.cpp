@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "base/text.h"
 
-namespace jigsaw {
+namespace jigsaw::inline autograd {
 
 const std::vector<RegisteredOperation>& all_operations() {
   static const std::vector<RegisteredOperation> all = {
@@ -53,4 +53,4 @@ ProofCase make_case(std::string name, const std::vector<std::vector<Shape>>& inp
   return result;
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline autograd

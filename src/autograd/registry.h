@@ -5,9 +5,9 @@
 
 #include "autograd/tape.h"
 
-namespace jigsaw {
+namespace jigsaw::inline autograd {
 
-/// One way to call an operation whose rows are to be proved: its letters, options, what may be left out.
+/// One way to call an operation whose rules are to be proved: its letters, options, what may be left out.
 struct ProofCase {
   using Run = std::function<std::vector<Variable>(Tape&, const std::vector<Variable>&)>;
   /// The call on inputs of certain shapes. `run` calls the operation once; its random numbers may depend on
@@ -17,7 +17,7 @@ struct ProofCase {
     Run run;
   };
   std::string name;  ///< what varies: letters, options
-  /// A row is right when it is right in all of them. Together they let every dim be cut evenly, unevenly and
+  /// A rule is right when it is right in all of them. Together they let every dim be cut evenly, unevenly and
   /// with pieces left empty by 2 and 3 ranks, in ways that differ from unit to unit.
   std::vector<Instance> instances;
 };
@@ -27,7 +27,7 @@ ProofCase make_case(std::string name, const std::vector<std::vector<Shape>>& inp
 /// Adds a call that gives one value.
 void add_instance(ProofCase& one, const std::vector<Shape>& inputs, Tape::Function run);
 
-/// An operation of autograd/operations.h and autograd/field_operations.h, and the cases that prove its rows;
+/// An operation of autograd/operations.h and autograd/field_operations.h, and the cases that prove its rules;
 /// they stand in the operation's own file.
 struct RegisteredOperation {
   std::string name;
@@ -60,4 +60,4 @@ std::vector<ProofCase> transposed_convolution_cases();
 std::vector<ProofCase> unpatchify_cases();
 std::vector<ProofCase> window_attention_cases();
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline autograd

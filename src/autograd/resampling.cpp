@@ -6,7 +6,7 @@
 #include "base/text.h"
 #include "kernels/field_extents.h"
 
-namespace jigsaw {
+namespace jigsaw::inline autograd {
 
 namespace {
 
@@ -20,7 +20,7 @@ class Resample : public Neighbourhood {
   Signature signature(std::span<const Shape>) const override {
     Signature signature = field_signature(true);
     signature.name += concat(" to ", resampling_.output);
-    signature.remade = true;
+    signature.rematerialised = true;
     if (resampling_.interpolation == Interpolation::kLinear) {
       const auto points = static_cast<double>(2U << static_cast<unsigned>(resampling_.output.rank()));
       signature.forward_flops = static_cast<double>(output_.count()) * points;
@@ -59,7 +59,7 @@ class Pad : public Neighbourhood {
 
   Signature signature(std::span<const Shape>) const override {
     Signature signature = field_signature(true);
-    signature.remade = true;
+    signature.rematerialised = true;
     return signature;
   }
 
@@ -134,4 +134,4 @@ std::vector<ProofCase> pad_cases() {
           padded("cropped", {{{0, -1}, {-1, -1}}})};
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline autograd

@@ -2,7 +2,7 @@
 #include "autograd/registry.h"
 #include "kernels/attention.h"
 
-namespace jigsaw {
+namespace jigsaw::inline autograd {
 
 namespace {
 
@@ -19,15 +19,15 @@ class Rotary : public Operation {
     Signature signature;
     signature.name = "rotary";
     signature.outputs = {qkv};
-    signature.rows = rows_of_letters({all}, all);
-    signature.rows.push_back(row_linear_in({true}));
+    signature.rules = rules_of_letters({all}, all);
+    signature.rules.push_back(linear_rule({true}));
     signature.forward_flops = 3.0 * static_cast<double>(qkv.count());
     signature.saved = {false};
     return signature;
   }
 
   std::vector<Array> forward(Frame& frame, Operands& inputs) const override {
-    return {rotate(frame, inputs.bring(0), false)};
+    return {rotate(frame, inputs.redistributed(0), false)};
   }
 
   void backward(const Frame& frame, Operands&, Gradients& gradients) const override {
@@ -69,4 +69,4 @@ std::vector<ProofCase> rotary_cases() {
           one("bhwc", 4, {{{3, 2, 5, 3, 12}}, {{2, 4, 3, 3, 20}}, {{4, 5, 2, 3, 8}}})};
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline autograd

@@ -8,7 +8,7 @@
 #include "kernels/pointwise.h"
 #include "parallel/redistribute.h"
 
-namespace jigsaw {
+namespace jigsaw::inline autograd {
 
 const PlanBook::Entry& PlanBook::at(const std::string& path) const {
   const auto entry = entries_.find(path);
@@ -53,7 +53,22 @@ std::string PlanBook::to_string(const MeshShape& mesh) const {
   return text;
 }
 
+namespace {
+
+Tape::SeveralOutputs one_output(const Tape::Function& run) {
+  return [run](Tape& tape, const std::vector<Variable>& inputs) {
+    return std::vector<Variable>{run(tape, inputs)};
+  };
+}
+
+}  // namespace
+
 Variable Tape::block(const BlockSpec& spec, const std::vector<Variable>& inputs, const Function& run) {
+  return block(spec, inputs, one_output(run))[0];
+}
+
+std::vector<Variable> Tape::block(const BlockSpec& spec, const std::vector<Variable>& inputs,
+                                  const SeveralOutputs& run) {
   require(block_ == nullptr, "blocks do not nest");
   if (mode_ == Mode::kTrace) return trace_block(spec, inputs, run);
   const bool recording = mode_ == Mode::kRecord;
@@ -70,7 +85,7 @@ Variable Tape::block(const BlockSpec& spec, const std::vector<Variable>& inputs,
   }
   parameters->acquire();
   flow_->gather_later(spec.next, false);
-  Variable result = run_block(spec, inputs, run);
+  std::vector<Variable> results = run_block(spec, inputs, run);
   flow_->start_all_waiting();
   parameters->release();
   if (recording) {
@@ -81,7 +96,7 @@ Variable Tape::block(const BlockSpec& spec, const std::vector<Variable>& inputs,
       flow->gather_later(before, true);
     });
   }
-  return result;
+  return results;
 }
 
 ParameterBlock* Tape::Flow::enter(ParameterBlock* block) {
@@ -124,48 +139,58 @@ void Tape::Flow::start_all_waiting() {
   while (!to_gather.empty());
 }
 
-Variable Tape::run_block(const BlockSpec& spec, const std::vector<Variable>& inputs, const Function& run) {
+std::vector<Variable> Tape::run_block(const BlockSpec& spec, const std::vector<Variable>& inputs,
+                                      const SeveralOutputs& run) {
   Block block;
   block.entry = &plans_.at(spec.path);
   block_ = &block;
-  Variable result;
+  std::vector<Variable> results;
   try {
-    result = run(*this, inputs);
+    results = run(*this, inputs);
   } catch (...) {
     block_ = nullptr;
     throw;
   }
   block_ = nullptr;
   // A recipe needs the block's parameters, which are gone outside of it.
-  result.set_recipe(nullptr);
-  return result;
+  for (Variable& result : results) result.set_recipe(nullptr);
+  return results;
 }
 
-Variable Tape::run_recomputed(const BlockSpec& spec, const std::vector<Variable>& inputs,
-                              const Function& run) {
+std::vector<Variable> Tape::run_recomputed(const BlockSpec& spec, const std::vector<Variable>& inputs,
+                                           const SeveralOutputs& run) {
   BlockSpec whole = spec;
   whole.recompute = false;
   Tape forward(rank_, plans_, Mode::kForward, dtype_, random_);
   forward.set_training(training_);
-  Variable result(forward.block(whole, inputs, run).value(), true);
+  std::vector<Variable> results;
+  std::vector<std::shared_ptr<GradientSlot>> slots;
+  for (const Variable& result : forward.block(whole, inputs, run)) {
+    results.emplace_back(result.value(), true);
+    slots.push_back(results.back().slot());
+  }
   whole.next = spec.parameters == nullptr ? nullptr : flow_->enter(spec.parameters);
-  record([this, whole, inputs, run, random = random_, slot = result.slot()] {
-    if (!slot->gradient.defined()) return;
+  record([this, whole, inputs, run, random = random_, slots] {
+    const auto arrived = [](const auto& slot) { return slot->gradient.defined(); };
+    if (std::none_of(slots.begin(), slots.end(), arrived)) return;
     // Held over the block's second forward and its backward.
     if (whole.parameters != nullptr) whole.parameters->acquire();
     Tape again(rank_, plans_, Mode::kRecord, dtype_, random);
     again.set_training(training_);
     again.recomputes_ = true;
     again.flow_ = flow_;
-    const Variable output = again.block(whole, inputs, run);
-    output.slot()->add(rank_, slot->take());
+    const std::vector<Variable> outputs = again.block(whole, inputs, run);
+    for (std::size_t o = 0; o < slots.size(); ++o) {
+      if (arrived(slots[o])) outputs[o].slot()->add(rank_, slots[o]->take());
+    }
     again.backward();
     if (whole.parameters != nullptr) whole.parameters->release();
   });
-  return result;
+  return results;
 }
 
-Variable Tape::trace_into(Block& block, const std::vector<Variable>& inputs, const Function& run) {
+std::vector<Variable> Tape::trace_into(Block& block, const std::vector<Variable>& inputs,
+                                       const SeveralOutputs& run) {
   std::vector<Trace::Value>& values = block.trace->values;
   std::vector<Variable> traced;
   for (const Variable& input : inputs) {
@@ -173,35 +198,39 @@ Variable Tape::trace_into(Block& block, const std::vector<Variable>& inputs, con
     traced.push_back(Variable::traced(input.layout(), static_cast<int>(values.size()) - 1));
   }
   block_ = &block;
-  Variable result = run(*this, traced);
+  std::vector<Variable> results = run(*this, traced);
   block_ = nullptr;
-  return result;
+  return results;
 }
 
 Trace Tape::trace_of(const std::vector<Variable>& inputs, const Function& run) {
   Trace trace;
   Block block;
   block.trace = &trace;
-  trace_into(block, inputs, run);
+  trace_into(block, inputs, one_output(run));
   return trace;
 }
 
-Variable Tape::trace_block(const BlockSpec& spec, const std::vector<Variable>& inputs, const Function& run) {
+std::vector<Variable> Tape::trace_block(const BlockSpec& spec, const std::vector<Variable>& inputs,
+                                        const SeveralOutputs& run) {
   Trace trace;
   Block block;
   block.trace = &trace;
-  const Variable result = trace_into(block, inputs, run);
-  const Layout layout = rank_.mesh.field_layout(result.shape(), spec.units);
-  Trace::Value& output = trace.values[static_cast<std::size_t>(result.trace_number())];
-  output.role = Trace::Role::kPinned;
-  output.placements = layout.placements;
+  std::vector<Variable> outputs;
+  for (const Variable& result : trace_into(block, inputs, run)) {
+    const Layout layout = rank_.mesh.field_layout(result.shape(), spec.units);
+    Trace::Value& output = trace.values[static_cast<std::size_t>(result.trace_number())];
+    output.role = Trace::Role::kPinned;
+    output.placements = layout.placements;
+    outputs.push_back(Variable::traced(layout, -1));
+  }
   if (!plans_.has(spec.path)) {
     const Plan& plan = plans_.plan(spec.path, std::move(trace), rank_.mesh.shape());
     for (const auto& [parameter, number] : block.parameters) {
       ParameterBlock::set_compute(*parameter, plan.parameters[static_cast<std::size_t>(number)]);
     }
   }
-  return Variable::traced(layout, -1);
+  return outputs;
 }
 
 std::vector<Variable> Tape::trace(const Signature& signature, const std::vector<Variable>& inputs) {
@@ -293,7 +322,7 @@ std::vector<Variable> Tape::run(std::shared_ptr<const Operation> operation,
 void Tape::record_call(const std::shared_ptr<const Operation>& operation, const std::shared_ptr<Frame>& frame,
                        const std::vector<Variable>& inputs, std::vector<Variable>& outputs) {
   const Signature& signature = frame->signature();
-  if (frame->decision_->remade) {
+  if (frame->decision_->rematerialised) {
     const auto all =
         std::make_shared<Operands>(*frame, inputs, std::vector<bool>(inputs.size(), true), false);
     for (std::size_t o = 0; o < outputs.size(); ++o) {
@@ -336,4 +365,4 @@ void Tape::backward() {
   if (!recomputes_) flow_->finish_scattering();
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline autograd

@@ -8,7 +8,7 @@
 
 #include "autograd/operation.h"
 
-namespace jigsaw {
+namespace jigsaw::inline autograd {
 
 /// The plans of a model's blocks, by path; made once, replayed by every step.
 class PlanBook {
@@ -42,7 +42,7 @@ struct BlockSpec {
   std::string path;                      ///< names its plan; a path that comes again replays it
   ParameterBlock* parameters = nullptr;  ///< may be null
   bool recompute = false;                ///< keep only the inputs, and run the block again in backward
-  std::vector<std::int64_t> units = {};  ///< units in which the output's space is cut; empty: 1
+  std::vector<std::int64_t> units = {};  ///< units in which the outputs' space is cut; empty: 1
   ParameterBlock* next = nullptr;        ///< of the block after it: gathered while this one runs; may be null
 };
 
@@ -55,6 +55,7 @@ class Tape {
  public:
   enum class Mode : std::uint8_t { kTrace, kForward, kRecord };
   using Function = std::function<Variable(Tape&, const std::vector<Variable>&)>;
+  using SeveralOutputs = std::function<std::vector<Variable>(Tape&, const std::vector<Variable>&)>;
 
   Tape(const Rank& rank, PlanBook& plans, Mode mode, DType dtype = DType::kFloat32, RandomState random = {})
       : rank_(rank), plans_(plans), mode_(mode), dtype_(dtype), random_(random) {}
@@ -69,14 +70,17 @@ class Tape {
   RandomState& random() { return random_; }
 
   /// Runs a block: its parameters are gathered before it and released after it, in forward and backward, and
-  /// its output leaves in the mesh's field layout.
+  /// its outputs leave in the mesh's field layout. Outputs that nobody uses get no gradient.
+  std::vector<Variable> block(const BlockSpec& spec, const std::vector<Variable>& inputs,
+                              const SeveralOutputs& run);
+  /// The same of one output.
   Variable block(const BlockSpec& spec, const std::vector<Variable>& inputs, const Function& run);
 
   /// The operations of `run`, recorded on shapes alone.
   Trace trace_of(const std::vector<Variable>& inputs, const Function& run);
 
-  /// Runs an operation: records it in a trace, or brings its operands to the row that the plan decided, runs
-  /// it on the pieces, brings its outputs to where they are kept, and records its backward.
+  /// Runs an operation: records it in a trace, or redistributes its operands as the plan decided, runs
+  /// it on the pieces, redistributes its outputs to where they are kept, and records its backward.
   std::vector<Variable> run(std::shared_ptr<const Operation> operation, const std::vector<Variable>& inputs);
 
   const CostModel& cost_model() const { return plans_.model(); }
@@ -117,7 +121,7 @@ class Tape {
   };
   Planned decide(const Operation& operation, const std::vector<Variable>& inputs);
   std::vector<Variable> trace(const Signature& signature, const std::vector<Variable>& inputs);
-  /// What backward keeps of a call: how its outputs are made again, and how its gradients are formed.
+  /// What backward keeps of a call: how its outputs are rematerialised, and how its gradients are formed.
   void record_call(const std::shared_ptr<const Operation>& operation, const std::shared_ptr<Frame>& frame,
                    const std::vector<Variable>& inputs, std::vector<Variable>& outputs);
   /// Whether backward needs an operation on these inputs. Asked once for each, before it is recorded: when
@@ -126,9 +130,12 @@ class Tape {
   /// Adds a step of backward; steps run in reverse order and are freed as they run.
   void record(std::function<void()> backward) { steps_.push_back(std::move(backward)); }
 
-  Variable trace_block(const BlockSpec& spec, const std::vector<Variable>& inputs, const Function& run);
-  Variable run_block(const BlockSpec& spec, const std::vector<Variable>& inputs, const Function& run);
-  Variable run_recomputed(const BlockSpec& spec, const std::vector<Variable>& inputs, const Function& run);
+  std::vector<Variable> trace_block(const BlockSpec& spec, const std::vector<Variable>& inputs,
+                                    const SeveralOutputs& run);
+  std::vector<Variable> run_block(const BlockSpec& spec, const std::vector<Variable>& inputs,
+                                  const SeveralOutputs& run);
+  std::vector<Variable> run_recomputed(const BlockSpec& spec, const std::vector<Variable>& inputs,
+                                       const SeveralOutputs& run);
 
   Rank rank_;
   PlanBook& plans_;
@@ -147,7 +154,8 @@ class Tape {
     std::map<Parameter*, int> parameters;  // traced parameters by value number
     std::set<ParameterGroup*> used;        // by operations that are recorded
   };
-  Variable trace_into(Block& block, const std::vector<Variable>& inputs, const Function& run);
+  std::vector<Variable> trace_into(Block& block, const std::vector<Variable>& inputs,
+                                   const SeveralOutputs& run);
   Block* block_ = nullptr;
 };
 
@@ -157,4 +165,4 @@ Variable apply(Tape& tape, O operation, const std::vector<Variable>& inputs) {
   return tape.run(std::make_shared<const O>(std::move(operation)), inputs)[0];
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline autograd

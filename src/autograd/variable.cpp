@@ -3,7 +3,7 @@
 #include "kernels/pointwise.h"
 #include "parallel/redistribute.h"
 
-namespace jigsaw {
+namespace jigsaw::inline autograd {
 
 void GradientSlot::add(const Rank& rank, const ShardedTensor& contribution) {
   ShardedTensor g = redistribute(rank, contribution, layout);
@@ -54,4 +54,4 @@ std::function<ShardedTensor()> Variable::save() const {
   return [value = value_] { return value; };
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline autograd

@@ -5,7 +5,7 @@
 #include "autograd/parameter.h"
 #include "parallel/sharded_tensor.h"
 
-namespace jigsaw {
+namespace jigsaw::inline autograd {
 
 /// Where the gradient of a value is collected: in the value's layout, whole where the value is Partial.
 struct GradientSlot {
@@ -43,8 +43,8 @@ class Variable {
   /// The piece; of a parameter only inside its block.
   ShardedTensor value() const { return parameter_ != nullptr ? parameter_->value() : value_; }
 
-  /// What backward keeps of this value: the parameter, a recipe to make it again from what is kept anyway
-  /// (see Signature::remade), or else the piece.
+  /// What backward keeps of this value: the parameter, a recipe to rematerialise it from what is kept anyway
+  /// (see Signature::rematerialised), or else the piece.
   std::function<ShardedTensor()> save() const;
   void set_recipe(std::function<ShardedTensor()> recipe) { recipe_ = std::move(recipe); }
 
@@ -59,4 +59,4 @@ class Variable {
   int trace_number_ = -1;
 };
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline autograd

@@ -8,7 +8,7 @@
 #include "kernels/copy.h"
 #include "kernels/relative_bias.h"
 
-namespace jigsaw {
+namespace jigsaw::inline autograd {
 
 namespace {
 
@@ -132,7 +132,7 @@ class WindowAttentionOperation : public Operation {
     Signature signature;
     signature.name = "window_attention";
     signature.outputs = {output};
-    signature.rows = rows_of_letters({packed, by_head}, field);
+    signature.rules = rules_of_letters({packed, by_head}, field);
     signature.saved = {true, true};
     signature.keeps_findings = true;
     signature.forward_flops =
@@ -141,7 +141,7 @@ class WindowAttentionOperation : public Operation {
   }
 
   std::vector<Array> forward(Frame& frame, Operands& inputs) const override {
-    const Array qkv = inputs.bring(0), table = inputs.bring(1);
+    const Array qkv = inputs.redistributed(0), table = inputs.redistributed(1);
     frame.long_work_follows();
     const Array rows = head_rows(frame, qkv);
     const AttentionResult result = attention_forward(frame.context(), {rows, 0}, {rows, 1}, {rows, 2},
@@ -154,8 +154,8 @@ class WindowAttentionOperation : public Operation {
     Context& context = frame.context();
     const auto& result = frame.findings<AttentionResult>();
     const Array dy = to_windows(context, gradients.take(), options_.window).reshaped(result.output.shape());
-    const Array qkv = saved.bring(0), rows = head_rows(frame, qkv);
-    const AttentionOptions options = options_of(frame, saved.bring(1));
+    const Array qkv = saved.redistributed(0), rows = head_rows(frame, qkv);
+    const AttentionOptions options = options_of(frame, saved.redistributed(1));
     frame.long_work_follows();
     const Array dqkv(context, rows.shape(), rows.dtype());
     const Array dbias(context, options.bias.shape(), options.bias.dtype());
@@ -212,4 +212,4 @@ std::vector<ProofCase> window_attention_cases() {
               {{{3, 4, 9, 3, 6}, {15, 3}}, {{2, 8, 6, 3, 4}, {15, 2}}, {{4, 6, 12, 3, 8}, {15, 4}}})};
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline autograd

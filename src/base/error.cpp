@@ -1,9 +1,9 @@
 #include "base/error.h"
 
-namespace jigsaw {
+namespace jigsaw::inline base {
 
 void fail(const std::string& message) {
   throw Error(ExitCode::kInternal, message);
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline base

@@ -2,7 +2,7 @@
 #include <stdexcept>
 #include <string>
 
-namespace jigsaw {
+namespace jigsaw::inline base {
 
 /// Exit codes of the executable; part of its contract with scripts.
 enum class ExitCode : int {
@@ -70,4 +70,4 @@ inline void require(bool condition, const char* message) {
   if (!condition) fail(message);
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline base

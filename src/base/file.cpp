@@ -12,7 +12,7 @@
 
 #include "base/text.h"
 
-namespace jigsaw {
+namespace jigsaw::inline base {
 namespace {
 
 [[noreturn]] void refuse_path(const char* what, const std::string& path, int error) {
@@ -124,4 +124,4 @@ void sync_folder(const std::string& path) {
   }
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline base

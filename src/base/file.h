@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 
-namespace jigsaw {
+namespace jigsaw::inline base {
 
 /// A file or folder that cannot be opened, read or written: "cannot write PATH: No space left on device".
 /// Callers that know what the file is for turn it into the error of their exit code.
@@ -61,4 +61,4 @@ void rename_path(const std::string& from, const std::string& to);
 /// Returns when the names in a folder are on the disk as they are now.
 void sync_folder(const std::string& path);
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline base

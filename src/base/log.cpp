@@ -11,7 +11,7 @@
 #include "base/error.h"
 #include "base/text.h"
 
-namespace jigsaw {
+namespace jigsaw::inline base {
 
 void print_to_stderr(std::string line) {
   std::ranges::replace(line, '\n', ' ');
@@ -67,4 +67,4 @@ void Log::write_file(const std::string& line) {
   file_ << stamp << ' ' << line << std::endl;
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline base

@@ -3,7 +3,7 @@
 #include <mutex>
 #include <string>
 
-namespace jigsaw {
+namespace jigsaw::inline base {
 
 /// Writes one line to stderr, line breaks in it made blanks, in a single write(): what launchers, libraries
 /// and other ranks write to the same place stands before or after it, never within.
@@ -36,4 +36,4 @@ class Log {
   std::ofstream file_;
 };
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline base

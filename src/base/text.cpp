@@ -4,7 +4,7 @@
 #include <cmath>
 #include <cstdio>
 
-namespace jigsaw {
+namespace jigsaw::inline base {
 
 std::vector<std::string> split(std::string_view text, char separator) {
   std::vector<std::string> parts;
@@ -112,4 +112,4 @@ std::uint64_t stable_hash(std::string_view text) {
   return hash;
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline base

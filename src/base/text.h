@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-namespace jigsaw {
+namespace jigsaw::inline base {
 
 /// The arguments written one after the other, as by operator<<.
 template <typename... Args>
@@ -51,4 +51,4 @@ std::string human_seconds(double seconds);
 /// FNV-1a, 64 bit: a stable hash of a name, equal on every machine.
 std::uint64_t stable_hash(std::string_view text);
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline base

@@ -5,7 +5,7 @@
 
 #include "base/text.h"
 
-namespace jigsaw {
+namespace jigsaw::inline comm {
 
 namespace {
 
@@ -49,4 +49,4 @@ std::string agreed_failure(Communicator& communicator, const std::string& failur
   return lowest == kNone ? "" : communicator.broadcast_text(failure, static_cast<int>(-lowest));
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline comm

@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "comm/communicator.h"
 
-namespace jigsaw {
+namespace jigsaw::inline comm {
 
 /// An error that all ranks know of: the same on each, and one of them tells it.
 class AgreedError : public Error {
@@ -43,4 +43,4 @@ std::string first_failure(Communicator& communicator, Body&& body) {
   return agreed_failure(communicator, failure);
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline comm

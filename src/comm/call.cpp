@@ -5,7 +5,7 @@
 
 #include "base/text.h"
 
-namespace jigsaw {
+namespace jigsaw::inline comm {
 
 const char* name(Collective kind) {
   static constexpr std::array<const char*, kKinds> kNames = {
@@ -45,4 +45,4 @@ std::vector<std::int64_t> offsets(const std::vector<std::int64_t>& counts) {
   return result;
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline comm

@@ -5,7 +5,7 @@
 
 #include "array/array.h"
 
-namespace jigsaw {
+namespace jigsaw::inline comm {
 
 /// Kinds of collective, as counted in summary.json; control values are counted apart.
 enum class Collective : std::uint8_t {
@@ -62,4 +62,4 @@ struct Call {
 /// The sums of all counts before each: where each rank's piece begins.
 std::vector<std::int64_t> offsets(const std::vector<std::int64_t>& counts);
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline comm

@@ -4,7 +4,7 @@
 
 #include "base/text.h"
 
-namespace jigsaw {
+namespace jigsaw::inline comm {
 
 namespace {
 
@@ -63,4 +63,4 @@ double CallLog::fingerprint() const {
   return static_cast<double>(mix(hash_, static_cast<std::uint64_t>(next_)) >> 11);
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline comm

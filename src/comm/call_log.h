@@ -7,7 +7,7 @@
 
 #include "comm/call.h"
 
-namespace jigsaw {
+namespace jigsaw::inline comm {
 
 /// The last calls of one rank on all its groups, and a fingerprint of all calls so far. Thread-safe, so
 /// that a watchdog can read it while the rank hangs.
@@ -50,4 +50,4 @@ class CallLog {
   std::uint64_t hash_ = 0;
 };
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline comm

@@ -9,7 +9,7 @@
 #include "base/text.h"
 #include "comm/reduce.h"
 
-namespace jigsaw {
+namespace jigsaw::inline comm {
 
 namespace {
 
@@ -324,4 +324,4 @@ Array Communicator::local_result(const Call& call) const {
   return result;
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline comm

@@ -13,7 +13,7 @@
 #include "comm/call_log.h"
 #include "comm/levels.h"
 
-namespace jigsaw {
+namespace jigsaw::inline comm {
 
 /// A collective under way. Owns what it sends and receives until it is waited for. Destroyed without being
 /// waited for, it waits first, unless an exception is on its way.
@@ -191,4 +191,4 @@ class Communicator {
   std::int64_t sequence_ = 0;
 };
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline comm

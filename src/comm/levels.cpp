@@ -5,7 +5,7 @@
 
 #include "comm/reduce.h"
 
-namespace jigsaw {
+namespace jigsaw::inline comm {
 
 namespace {
 
@@ -194,4 +194,4 @@ int most_messages(Collective kind, int ranks, double bytes) {
   return twice ? 2 * messages : messages;
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline comm

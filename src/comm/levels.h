@@ -5,7 +5,7 @@
 
 #include "comm/call.h"
 
-namespace jigsaw {
+namespace jigsaw::inline comm {
 
 /// One of the steps in which n ranks reduce or gather: a range of ranks is parted into at most four parts of
 /// consecutive ranks, sizes first-remainder. Each rank has a counterpart in every other part: the rank at the
@@ -75,4 +75,4 @@ Sent sent_by_texts(Control control, int root, int rank, int ranks,
 /// all_to_all sends to everyone; of an exchange the map decides, and this is 0.
 int most_messages(Collective kind, int ranks, double bytes);
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline comm

@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "comm/levels.h"
 
-namespace jigsaw {
+namespace jigsaw::inline comm {
 
 namespace {
 
@@ -138,4 +138,4 @@ std::vector<std::int64_t> even_counts(std::int64_t count, int parts) {
   return counts;
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline comm

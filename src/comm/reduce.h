@@ -3,7 +3,7 @@
 
 #include "comm/call.h"
 
-namespace jigsaw {
+namespace jigsaw::inline comm {
 
 /// out[i] = pieces[0][i] op pieces[1][i] op …, from left to right in the type itself, so that every
 /// backend gives the same bits. `out` overlaps no piece. A NaN in any piece wins over max and min.
@@ -25,4 +25,4 @@ void reduce_for_all(std::span<const std::byte* const> pieces, std::int64_t count
 /// `count` elements cut first-remainder into `parts`: 10 in 4 is 3, 3, 2, 2.
 std::vector<std::int64_t> even_counts(std::int64_t count, int parts);
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline comm

@@ -6,7 +6,7 @@
 
 #include "base/text.h"
 
-namespace jigsaw {
+namespace jigsaw::inline comm {
 
 namespace {
 
@@ -129,4 +129,4 @@ std::vector<std::string> Watchdog::headlines() const {
   return lines;
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline comm

@@ -11,7 +11,7 @@
 
 #include "comm/call_log.h"
 
-namespace jigsaw {
+namespace jigsaw::inline comm {
 
 struct WatchdogOptions {
   double seconds = 600;          ///< without progress, until it speaks
@@ -61,4 +61,4 @@ class Watchdog {
   std::thread thread_;
 };
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline comm

@@ -8,7 +8,7 @@
 
 #include "config/form.h"
 
-namespace jigsaw {
+namespace jigsaw::inline config {
 
 /// One value or a list of values, read into a list: `["2019-03-01", "2019-03-24"]` or a list of such
 /// pairs. A list of one value is written as the value alone.
@@ -170,4 +170,4 @@ FormPtr<T> custom(Custom<T> functions) {
   return std::make_unique<CustomForm<T>>(std::move(functions));
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline config

@@ -1,7 +1,7 @@
 #pragma once
 #include "config/keys.h"
 
-namespace jigsaw {
+namespace jigsaw::inline config {
 
 /// Any JSON value, as it is.
 class AnyForm final : public FormOf<Json> {
@@ -20,4 +20,4 @@ inline FormPtr<Json> form_for(TypeTag<Json> /*tag*/) {
   return std::make_unique<AnyForm>();
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline config

@@ -6,7 +6,7 @@
 #include "config/place.h"
 #include "config/tagged.h"
 
-namespace jigsaw {
+namespace jigsaw::inline config {
 namespace {
 
 bool holds_objects(const Json& list) {
@@ -79,4 +79,4 @@ std::vector<std::string> changed_keys(const Json& before, const Json& after) {
   return changed;
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline config

@@ -6,7 +6,7 @@
 #include "config/json.h"
 #include "config/key_table.h"
 
-namespace jigsaw {
+namespace jigsaw::inline config {
 
 /// The dotted paths at which two resolved configurations differ, in the order of `before`, then keys
 /// that only `after` has. Lists of one length that hold objects are compared entry by entry
@@ -16,4 +16,4 @@ std::vector<std::string> changed_keys(const Json& before, const Json& after);
 /// Whether the key at a dotted path, or one that it stands below, is declared changeable().
 bool may_change(const KeyTable& root, std::string_view path);
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline config

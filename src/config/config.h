@@ -10,7 +10,7 @@
 #include "config/reference.h"
 #include "config/schema.h"
 
-namespace jigsaw {
+namespace jigsaw::inline config {
 
 /// The configuration as the struct T, whose keys `declare(Keys<T>&)` declares; keys that are not given
 /// keep their default. @throws ConfigError  one sentence with the dotted path of the first error.
@@ -45,4 +45,4 @@ std::string reference() {
   return reference_text(keys_of<T>());
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline config

@@ -8,7 +8,7 @@
 #include "base/text.h"
 #include "config/form.h"
 
-namespace jigsaw {
+namespace jigsaw::inline config {
 
 /// A list of values of one form; a range restricts its entries.
 template <typename T>
@@ -132,4 +132,4 @@ class OptionalForm final : public FormOf<std::optional<T>> {
   Json none_;
 };
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline config

@@ -6,7 +6,7 @@
 #include "base/text.h"
 #include "config/tagged.h"
 
-namespace jigsaw {
+namespace jigsaw::inline config {
 namespace {
 
 /// Paths longer than this are surely wrong; tagged sections within each other could be searched for ever.
@@ -156,4 +156,4 @@ std::string explain_key(const KeyTable& root, std::string_view path) {
   return search.result(path);
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline config

@@ -4,7 +4,7 @@
 
 #include "config/key_table.h"
 
-namespace jigsaw {
+namespace jigsaw::inline config {
 
 /// What a dotted key means, for people: its type, default, doc and values; of a section the keys in it;
 /// of "" the keys of the root. Indices of lists may be given or left out. A key of a tagged section is
@@ -12,4 +12,4 @@ namespace jigsaw {
 /// @throws ConfigError  when there is no such key, with a suggestion.
 std::string explain_key(const KeyTable& root, std::string_view path);
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline config

@@ -1,6 +1,6 @@
 #include "config/form.h"
 
-namespace jigsaw {
+namespace jigsaw::inline config {
 
 std::string noun(std::string_view with_article, Wording wording) {
   if (wording == Wording::kWithArticle) return std::string(with_article);
@@ -8,4 +8,4 @@ std::string noun(std::string_view with_article, Wording wording) {
   return wording == Wording::kPlain ? plain : plain + "s";
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline config

@@ -8,7 +8,7 @@
 #include "config/number_range.h"
 #include "config/place.h"
 
-namespace jigsaw {
+namespace jigsaw::inline config {
 
 class SchemaDefinitions;
 class KeyTable;
@@ -70,4 +70,4 @@ class FormOf : public Form {
 template <typename T>
 using FormPtr = std::unique_ptr<FormOf<T>>;
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline config

@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "base/text.h"
 
-namespace jigsaw {
+namespace jigsaw::inline config {
 namespace {
 
 constexpr std::size_t kMaxFileBytes = 16 << 20;
@@ -173,4 +173,4 @@ std::vector<std::string> split_path(std::string_view path) {
   return parts;
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline config

@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-namespace jigsaw {
+namespace jigsaw::inline config {
 
 /// JSON whose objects keep the order in which their keys were written.
 using Json = nlohmann::ordered_json;
@@ -33,4 +33,4 @@ std::string quote(std::string_view text);
 /// The parts of a dotted path: both `groups.0.match` and `groups[0].match` are {"groups", "0", "match"}.
 std::vector<std::string> split_path(std::string_view path);
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline config

@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "base/text.h"
 
-namespace jigsaw {
+namespace jigsaw::inline config {
 
 std::string KeyInfo::sentences() const {
   std::string text = doc;
@@ -46,4 +46,4 @@ void check_declarations(const KeyTable& table) {
   }
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline config

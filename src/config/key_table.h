@@ -5,7 +5,7 @@
 
 #include "config/form.h"
 
-namespace jigsaw {
+namespace jigsaw::inline config {
 
 inline constexpr std::string_view kChangeableSentence = "May change when a run goes on from a checkpoint.";
 
@@ -55,4 +55,4 @@ const Json* find_member(const Json& object, const std::string& name);
 /// @throws Error  when a declaration is faulty: a key twice, or without doc.
 void check_declarations(const KeyTable& table);
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline config

@@ -15,7 +15,7 @@
 #include "config/scalar_forms.h"
 #include "config/tagged.h"
 
-namespace jigsaw {
+namespace jigsaw::inline config {
 
 /// Marks the type in overloads of form_for().
 template <typename T>
@@ -275,4 +275,4 @@ FormPtr<T> form_of() {
   }
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline config

@@ -4,7 +4,7 @@
 
 #include "base/text.h"
 
-namespace jigsaw {
+namespace jigsaw::inline config {
 namespace {
 
 std::string number_text(double value) {
@@ -60,4 +60,4 @@ void NumberRange::write_schema(Json& schema) const {
   if (high) schema[high->inclusive ? "maximum" : "exclusiveMaximum"] = number_json(high->value);
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline config

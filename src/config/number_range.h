@@ -4,7 +4,7 @@
 
 #include "config/json.h"
 
-namespace jigsaw {
+namespace jigsaw::inline config {
 
 /// The numbers a key allows.
 struct NumberRange {
@@ -28,4 +28,4 @@ struct NumberRange {
   void write_schema(Json& schema) const;
 };
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline config

@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "base/text.h"
 
-namespace jigsaw {
+namespace jigsaw::inline config {
 namespace {
 
 Json override_value(std::string_view text, const std::string& source) {
@@ -60,4 +60,4 @@ void apply_override(Json& config, std::string_view assignment) {
   *place = std::move(value);
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline config

@@ -3,7 +3,7 @@
 
 #include "config/json.h"
 
-namespace jigsaw {
+namespace jigsaw::inline config {
 
 /// Sets one key of a configuration: `data.lead_hours=24`, `optimizer.groups.0.learning_rate=1e-4`.
 ///
@@ -13,4 +13,4 @@ namespace jigsaw {
 /// @throws ConfigError  when it is not KEY=VALUE, the value is broken JSON, or an index is out of range.
 void apply_override(Json& config, std::string_view assignment);
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline config

@@ -3,7 +3,7 @@
 #include "base/error.h"
 #include "base/text.h"
 
-namespace jigsaw {
+namespace jigsaw::inline config {
 
 Place::Place(std::string path, int depth) : path_(std::move(path)), depth_(depth) {
   if (depth_ > kMaxJsonDepth) {
@@ -34,4 +34,4 @@ void Place::wrong(std::string_view expected, const Json& found) const {
   error(concat("must be ", expected, ", not ", describe(found)));
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline config

@@ -4,7 +4,7 @@
 
 #include "config/json.h"
 
-namespace jigsaw {
+namespace jigsaw::inline config {
 
 /// A place in the configuration, and the way to say what is wrong there. Every error is a ConfigError
 /// of one sentence that begins with the dotted path: "model.layers[2].times must be ...".
@@ -34,4 +34,4 @@ class Place {
   int depth_ = 0;
 };
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline config

@@ -5,7 +5,7 @@
 #include "base/text.h"
 #include "config/tagged.h"
 
-namespace jigsaw {
+namespace jigsaw::inline config {
 namespace {
 
 std::string cell(const std::string& text) {
@@ -93,4 +93,4 @@ std::string reference_text(const KeyTable& root) {
   return Writer().write(root);
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline config

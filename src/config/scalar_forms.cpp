@@ -4,7 +4,7 @@
 
 #include "base/text.h"
 
-namespace jigsaw {
+namespace jigsaw::inline config {
 
 Json BoolForm::schema(const Json&, SchemaDefinitions&) const {
   return {{"type", "boolean"}};
@@ -101,4 +101,4 @@ std::size_t read_name(const Json& json, const std::vector<NamedValue>& values, c
   at.error(concat("must be ", names_text(values), ", not ", quote(name), did_you_mean(name, names)));
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline config

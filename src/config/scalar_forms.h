@@ -7,7 +7,7 @@
 
 #include "config/form.h"
 
-namespace jigsaw {
+namespace jigsaw::inline config {
 
 class BoolForm final : public FormOf<bool> {
  public:
@@ -134,4 +134,4 @@ FormPtr<T> choice(const std::vector<typename ChoiceForm<T>::Entry>& entries) {
   return std::make_unique<ChoiceForm<T>>(entries);
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline config

@@ -4,7 +4,7 @@
 #include "base/text.h"
 #include "config/tagged.h"
 
-namespace jigsaw {
+namespace jigsaw::inline config {
 namespace {
 
 std::string description(const KeyInfo& key) {
@@ -65,4 +65,4 @@ Json table_schema(const KeyTable& root) {
   return schema;
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline config

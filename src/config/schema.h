@@ -5,7 +5,7 @@
 #include "config/json.h"
 #include "config/key_table.h"
 
-namespace jigsaw {
+namespace jigsaw::inline config {
 
 /// The definitions ("$defs") that a schema refers to: one per registry of tagged sections and one per
 /// type in it, so that types may contain one another.
@@ -24,4 +24,4 @@ class SchemaDefinitions {
 /// The JSON Schema (draft 2020-12) of a configuration whose root is this table.
 Json table_schema(const KeyTable& root);
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline config

@@ -4,7 +4,7 @@
 #include "config/scalar_forms.h"
 #include "config/schema.h"
 
-namespace jigsaw {
+namespace jigsaw::inline config {
 
 Json Tagged::to_json() const {
   if (empty()) return nullptr;
@@ -75,4 +75,4 @@ void TaggedForm::read_absent(Tagged& value, const Place& at) const {
   registry_().read(nothing, value, at);
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline config

@@ -10,7 +10,7 @@
 #include "config/form.h"
 #include "config/key_table.h"
 
-namespace jigsaw {
+namespace jigsaw::inline config {
 
 class Tagged;
 
@@ -145,4 +145,4 @@ void TagRegistry::add(std::string name, std::string doc) {
   add(std::make_shared<TaggedTypeOf<T>>(NamedValue{std::move(name), std::move(doc)}));
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline config

@@ -7,7 +7,7 @@
 #include "array/array.h"
 #include "array/random.h"
 
-namespace jigsaw {
+namespace jigsaw::inline kernels {
 
 /// One of the operands that lie side by side in a contiguous array [B, tokens, slots, heads, d], as the
 /// queries, keys and values of a packed projection do: they need no copies.
@@ -125,4 +125,4 @@ struct Rotation {
 ///           slots, queries and keys, are rotated, the others copied.
 Array attention_rotate(Context& context, const Array& x, const Rotation& rotation);
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline kernels

@@ -7,7 +7,7 @@
 #include "array/array.h"
 #include "kernels/deferred.h"
 
-namespace jigsaw {
+namespace jigsaw::inline kernels {
 
 // A kernel family is an interface (contraction_kernels.h, …) whose functions fill results that the front has
 // checked and allocated. Each backend has one instance of it. The functions of the interface itself throw
@@ -81,4 +81,4 @@ constexpr DType accumulator_of(DType dtype) {
   return dtype == DType::kFloat64 ? DType::kFloat64 : DType::kFloat32;
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline kernels

@@ -1,7 +1,7 @@
 #pragma once
 #include "kernels/normalization.h"
 
-namespace jigsaw {
+namespace jigsaw::inline kernels {
 
 // Normalisation over the points of a channel, or of a group of channels: group, instance and batch norm.
 // Kernels see a field as [n, points, c], with n the samples (group norm) or 1 (batch norm, all samples'
@@ -25,4 +25,4 @@ Array channel_gradient_sums(Context& context, const Array& dy, const Array& x, c
 Array channel_gradient(Context& context, const Array& dy, const Array& x, const Array& centre, const Array& a,
                        const Array& b, const Array& c);
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline kernels

@@ -4,7 +4,7 @@
 
 #include "array/array.h"
 
-namespace jigsaw {
+namespace jigsaw::inline kernels {
 
 /// Index letters of c = Σ a·b, as in einsum: "bhwk,nk->bhwn". Each operand's letters are distinct; every
 /// output letter stands in a or b; letters in neither the output nor both operands are not allowed.
@@ -34,4 +34,4 @@ void forget_packed_weights(Context& context);
 /// may keep it packed. `weight` must stay alive and unchanged until then.
 void keep_packed(Context& context, const Array& weight);
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline kernels

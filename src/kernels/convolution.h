@@ -2,7 +2,7 @@
 #include "array/array.h"
 #include "kernels/window.h"
 
-namespace jigsaw {
+namespace jigsaw::inline kernels {
 
 /// A convolution in 1 to 3 spatial dims. It pads with zeros only; whatever else it reads beyond a piece, an
 /// exchange has put there.
@@ -45,4 +45,4 @@ Array convolution_backward_weight(Context& context, const Convolution& convoluti
 void convolution_backward_weight_add(Context& context, const Convolution& convolution, const Array& dy,
                                      const Array& x, Array& into);
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline kernels

@@ -4,7 +4,7 @@
 #include "array/array.h"
 #include "array/box.h"
 
-namespace jigsaw {
+namespace jigsaw::inline kernels {
 
 /// Copies the elements of `from` in `source` to those of `to` in `target` (equal extents, any size of
 /// element, equal types), both regions in coordinates of their array.
@@ -18,4 +18,4 @@ void add_box(Context& context, const Array& source, const Box& from, Array& targ
 /// torch.permute followed by contiguous: result dim i is dim order[i] of x.
 Array permute(Context& context, const Array& x, std::span<const int> order);
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline kernels

@@ -1,7 +1,7 @@
 #pragma once
 #include "array/array.h"
 
-namespace jigsaw {
+namespace jigsaw::inline kernels {
 
 /// Number of CUDA devices for this build on this machine; 0 when either has none.
 int cuda_device_count();
@@ -10,4 +10,4 @@ int cuda_device_count();
 /// Throws ConfigError when the build has no CUDA kernels or the machine has no such device.
 Context make_cuda_context(int device);
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline kernels

@@ -5,7 +5,7 @@
 
 #include "array/array.h"
 
-namespace jigsaw {
+namespace jigsaw::inline kernels {
 
 /// Calls f(array) for each array in an argument of a kernel. A structure with arrays in it has an overload
 /// beside it, which launch() finds.
@@ -42,4 +42,4 @@ class Deferred<std::span<const T>> {
   std::vector<T> values_;
 };
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline kernels

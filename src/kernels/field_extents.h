@@ -5,7 +5,7 @@
 
 #include "array/shape.h"
 
-namespace jigsaw {
+namespace jigsaw::inline kernels {
 
 /// The spatial extents of a field [B, space…, C].
 inline Shape space_of(const Shape& field) {
@@ -44,4 +44,4 @@ struct FieldExtents {
   std::int64_t channels;
 };
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline kernels

@@ -3,7 +3,7 @@
 
 #include "kernels/normalization.h"
 
-namespace jigsaw {
+namespace jigsaw::inline kernels {
 
 // What group, instance and batch norm put together from the numbers of channels
 // (kernels/channel_statistics.h): few numbers, in float64, that stay where the field stands.
@@ -88,4 +88,4 @@ GradientShifts gradient_shifts(Context& context, const GroupStatistics& statisti
 Array way_to_batch(Context& context, const Array& running, const Array& batch, const ChannelRange& channels,
                    double factor);
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline kernels

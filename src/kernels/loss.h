@@ -1,7 +1,7 @@
 #pragma once
 #include "array/array.h"
 
-namespace jigsaw {
+namespace jigsaw::inline kernels {
 
 /// What is summed of the error e: e², |e|, e itself (a bias), or Huber's ½e² up to |e| = δ and δ(|e| − ½δ)
 /// beyond (torch.nn.functional.huber_loss).
@@ -90,4 +90,4 @@ ClassSums class_sums(Context& context, const Array& logits, const Array& labels,
 Array class_gradient(Context& context, const Array& logits, const Array& labels, const Array& weight,
                      const Array& factors);
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline kernels

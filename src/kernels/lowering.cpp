@@ -6,7 +6,7 @@
 
 #include "base/text.h"
 
-namespace jigsaw {
+namespace jigsaw::inline kernels {
 
 namespace {
 
@@ -244,4 +244,4 @@ const ContractionPlan& ContractionPlans::of(const ContractionSpec& spec, const S
   return found->second;
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline kernels

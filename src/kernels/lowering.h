@@ -8,7 +8,7 @@
 #include "array/shape.h"
 #include "kernels/contraction.h"
 
-namespace jigsaw {
+namespace jigsaw::inline kernels {
 
 /// Products described to a matrix library: for each of `batch` indices C[m, n] (+)= Σ_k A[m, k] · B[k, n]
 /// with element strides {batch, row, column}. A batch stride of zero in A or B repeats the operand. In each
@@ -70,4 +70,4 @@ class ContractionPlans {
   std::map<std::string, ContractionPlan> plans_;
 };
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline kernels

@@ -1,7 +1,7 @@
 #pragma once
 #include "array/array.h"
 
-namespace jigsaw {
+namespace jigsaw::inline kernels {
 
 /// Mean and sum of squared deviations of each row, f32 (f64 for f64); what ranks that hold parts of a row
 /// combine (Chan, Golub and LeVeque 1979).
@@ -70,4 +70,4 @@ NormGradients layer_norm_backward_apply(Context& context, const Array& dy, const
                                         const NormStatistics& statistics, const Array& row_sums,
                                         std::int64_t c_total);
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline kernels

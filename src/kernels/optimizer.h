@@ -1,7 +1,7 @@
 #pragma once
 #include "array/array.h"
 
-namespace jigsaw {
+namespace jigsaw::inline kernels {
 
 struct AdamwStep {
   double learning_rate = 0, beta1 = 0.9, beta2 = 0.999, eps = 1e-8, weight_decay = 0;
@@ -21,4 +21,4 @@ void exponential_average(Context& context, double decay, Array& average, const A
 /// @param sum  one number, f64.
 void add_sum_of_squares(Context& context, const Array& x, Array& sum);
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline kernels

@@ -5,7 +5,7 @@
 #include "array/box.h"
 #include "array/random.h"
 
-namespace jigsaw {
+namespace jigsaw::inline kernels {
 
 /// torch.nn's GELU (the exact one, x·Φ(x)), ReLU, SiLU (x·σ(x)), Tanh and Sigmoid (σ).
 enum class Activation : std::uint8_t { kNone, kGelu, kRelu, kSilu, kTanh, kSigmoid };
@@ -76,4 +76,4 @@ Array filled(Context& context, const Shape& shape, DType dtype, double value,
 /// The same numbers in another type; the array itself if it has it already.
 Array cast(Context& context, const Array& x, DType dtype, Purpose purpose = Purpose::kActivations);
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline kernels

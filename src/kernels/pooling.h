@@ -3,7 +3,7 @@
 #include "array/box.h"
 #include "kernels/window.h"
 
-namespace jigsaw {
+namespace jigsaw::inline kernels {
 
 /// A pooling in 1 to 3 spatial dims over fields that may bring their padding along: what lies outside `valid`
 /// is never read.
@@ -36,4 +36,4 @@ Array average_pool_forward(Context& context, const Pooling& pooling, const Array
 /// dx [B, space…, C]; zero in the padding.
 Array average_pool_backward(Context& context, const Pooling& pooling, const Array& dy, const Shape& space);
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline kernels

@@ -2,7 +2,7 @@
 #include "array/array.h"
 #include "array/box.h"
 
-namespace jigsaw {
+namespace jigsaw::inline kernels {
 
 /// The bias of attention inside windows from a table of relative positions (Swin transformer, Liu et al.
 /// 2021, arXiv 2103.14030; torchvision's relative_position_bias_table): result[head, query, key] is the
@@ -28,4 +28,4 @@ struct WrappedWindows {
 /// else 0; [windows, Π w, Π w], f32 (f64 for f64).
 Array wrap_mask(Context& context, const WrappedWindows& windows, DType dtype);
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline kernels

@@ -4,7 +4,7 @@
 #include "array/array.h"
 #include "array/box.h"
 
-namespace jigsaw {
+namespace jigsaw::inline kernels {
 
 enum class Interpolation : std::uint8_t { kNearest, kLinear };
 
@@ -45,4 +45,4 @@ Array resample_forward(Context& context, const Resampling& resampling, const Arr
 /// type.
 Array resample_backward(Context& context, const Resampling& resampling, const Array& dy);
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline kernels

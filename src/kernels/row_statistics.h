@@ -3,7 +3,7 @@
 
 #include "kernels/normalization.h"
 
-namespace jigsaw {
+namespace jigsaw::inline kernels {
 
 /// Moments as one array [2, rows] (means, then squared deviations), to be sent.
 Array pack_moments(Context& context, const Moments& moments);
@@ -19,4 +19,4 @@ NormStatistics combine_moments(Context& context, const Array& parts, std::span<c
 /// The row sums of layer_norm_row_sums() as RMSNorm's backward has them: without the part of the mean.
 void drop_mean_part(Context& context, Array& row_sums);
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline kernels

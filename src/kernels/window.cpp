@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "base/text.h"
 
-namespace jigsaw {
+namespace jigsaw::inline kernels {
 
 Shape Window::places(const Shape& space) const {
   Shape places = space;
@@ -27,4 +27,4 @@ void Window::require_rank(std::string_view kernel, int rank) const {
   }
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline kernels

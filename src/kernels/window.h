@@ -4,7 +4,7 @@
 
 #include "array/shape.h"
 
-namespace jigsaw {
+namespace jigsaw::inline kernels {
 
 /// How a window (a convolution's kernel, a pooling's window) moves over a grid; one entry per spatial dim,
 /// each at least 1.
@@ -21,4 +21,4 @@ struct Window {
   void require_rank(std::string_view kernel, int rank) const;
 };
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline kernels

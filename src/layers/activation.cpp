@@ -2,7 +2,7 @@
 
 #include "base/error.h"
 
-namespace jigsaw {
+namespace jigsaw::inline layers {
 
 namespace {
 
@@ -63,4 +63,4 @@ Variable InnerActivation::run(Tape& tape, const Variable& x, const Variable& res
   return run(tape, x, {field_letters(x.shape().rank() - 2, 'c'), {}, "", residual}, 'c');
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline layers

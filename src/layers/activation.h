@@ -2,7 +2,7 @@
 #include "config/keys.h"
 #include "layers/layer.h"
 
-namespace jigsaw {
+namespace jigsaw::inline layers {
 
 /// What bends the numbers inside a layer, by its name in the configuration.
 enum class ActivationKind : std::uint8_t { kNone, kGelu, kRelu, kSilu, kTanh, kSigmoid, kPrelu };
@@ -35,4 +35,4 @@ class InnerActivation {
   Variable slope_;  ///< may be undefined
 };
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline layers

@@ -2,7 +2,7 @@
 
 #include "config/config.h"
 
-namespace jigsaw {
+namespace jigsaw::inline layers {
 
 void declare(Keys<BatchNormOptions>& keys) {
   keys.add("eps", &BatchNormOptions::eps).above(0).doc("Added to the variance.");
@@ -27,4 +27,4 @@ Variable BatchNorm::run(Tape& tape, const Variable& x, const Variable& residual)
                          residual);
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline layers

@@ -2,7 +2,7 @@
 #include "config/keys.h"
 #include "layers/activation.h"
 
-namespace jigsaw {
+namespace jigsaw::inline layers {
 
 /// torch.nn.SyncBatchNorm (torch.nn.BatchNorm over the global batch): in training each channel is normalised
 /// over the points of all samples of the batch, otherwise with the running statistics.
@@ -27,4 +27,4 @@ class BatchNorm : public Layer {
   InnerActivation activation_;
 };
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline layers

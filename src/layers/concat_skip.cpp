@@ -5,7 +5,7 @@
 #include "config/config.h"
 #include "layers/registry.h"
 
-namespace jigsaw {
+namespace jigsaw::inline layers {
 
 void declare(Keys<ConcatSkipOptions>& keys) {
   keys.tagged("layers", &ConcatSkipOptions::layers, layer_types)
@@ -59,4 +59,4 @@ Variable ConcatSkip::run(Tape& tape, const Variable& x, const Variable& residual
   return add_residual(tape, join_skip(tape, x, inner_->run(tape, x)), residual);
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline layers

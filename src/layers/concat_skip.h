@@ -2,7 +2,7 @@
 #include "config/keys.h"
 #include "layers/layer.h"
 
-namespace jigsaw {
+namespace jigsaw::inline layers {
 
 /// [x, layers(x)] over channels: the skip of a U-Net. What its layers give may reach beyond x, as odd extents
 /// that were halved and doubled do: it is cropped.
@@ -28,4 +28,4 @@ class ConcatSkip : public Layer {
   LayerPtr inner_;
 };
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline layers

@@ -5,7 +5,7 @@
 #include "base/text.h"
 #include "config/config.h"
 
-namespace jigsaw {
+namespace jigsaw::inline layers {
 
 void declare(Keys<GroupNormOptions>& keys) {
   keys.add("groups", &GroupNormOptions::groups)
@@ -50,4 +50,4 @@ Variable GroupNorm::run(Tape& tape, const Variable& x, const Variable& residual)
   return activation_.run(tape, group_norm(tape, x, weight_, bias_, groups_, eps_), residual);
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline layers

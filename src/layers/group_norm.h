@@ -2,7 +2,7 @@
 #include "config/keys.h"
 #include "layers/activation.h"
 
-namespace jigsaw {
+namespace jigsaw::inline layers {
 
 /// torch.nn.GroupNorm: the points of each sample and group of channels are normalised together, over the
 /// whole grid on every mesh.
@@ -39,4 +39,4 @@ class InstanceNorm : public GroupNorm {
       : GroupNorm(site, {site.input.channels, options.eps, options.activation}) {}
 };
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline layers

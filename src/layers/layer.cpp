@@ -3,7 +3,7 @@
 #include "base/error.h"
 #include "base/text.h"
 
-namespace jigsaw {
+namespace jigsaw::inline layers {
 
 std::string FieldShape::to_string() const {
   return concat(space, " × ", channels, " channels");
@@ -48,4 +48,4 @@ Variable add_residual(Tape& tape, const Variable& y, const Variable& residual) {
   return pointwise(tape, y, sum);
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline layers

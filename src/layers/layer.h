@@ -6,7 +6,7 @@
 #include "autograd/operations.h"
 #include "parallel/index_map.h"
 
-namespace jigsaw {
+namespace jigsaw::inline layers {
 
 /// What flows between layers, without the sample dim: [B, space…, channels].
 struct FieldShape {
@@ -74,4 +74,4 @@ using LayerPtr = std::unique_ptr<Layer>;
 /// y + residual, or y itself where there is none: for layers that have no pass to fuse the sum into.
 Variable add_residual(Tape& tape, const Variable& y, const Variable& residual);
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline layers

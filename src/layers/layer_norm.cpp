@@ -2,7 +2,7 @@
 
 #include "config/config.h"
 
-namespace jigsaw {
+namespace jigsaw::inline layers {
 
 void declare(Keys<LayerNormOptions>& keys) {
   keys.add("eps", &LayerNormOptions::eps).above(0).doc("Added to the variance.");
@@ -21,4 +21,4 @@ Variable LayerNorm::run(Tape& tape, const Variable& x, const Variable& residual)
   return activation_.run(tape, y, residual);
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline layers

@@ -2,7 +2,7 @@
 #include "config/keys.h"
 #include "layers/activation.h"
 
-namespace jigsaw {
+namespace jigsaw::inline layers {
 
 /// torch.nn.LayerNorm over channels, its statistics those of all channels on every mesh.
 struct LayerNormOptions {
@@ -23,4 +23,4 @@ class LayerNorm : public Layer {
   InnerActivation activation_;
 };
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline layers

@@ -2,7 +2,7 @@
 
 #include "config/config.h"
 
-namespace jigsaw {
+namespace jigsaw::inline layers {
 
 void declare(Keys<LayerScaleOptions>& keys) {
   keys.add("initial", &LayerScaleOptions::initial).above(0).doc("Every factor at the start.");
@@ -17,4 +17,4 @@ Variable LayerScale::run(Tape& tape, const Variable& x, const Variable& residual
   return add_residual(tape, contract(tape, field + ",c->" + field, x, weight_), residual);
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline layers

@@ -2,7 +2,7 @@
 #include "config/keys.h"
 #include "layers/layer.h"
 
-namespace jigsaw {
+namespace jigsaw::inline layers {
 
 /// Layer scale (Touvron et al. 2021, arXiv 2103.17239): y = x · weight, a factor for each channel.
 struct LayerScaleOptions {
@@ -20,4 +20,4 @@ class LayerScale : public Layer {
   Variable weight_;
 };
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline layers

@@ -2,7 +2,7 @@
 
 #include "config/config.h"
 
-namespace jigsaw {
+namespace jigsaw::inline layers {
 
 void declare(Keys<LinearOptions>& keys) {
   keys.add("features", &LinearOptions::features).required().at_least(1).doc("Channels of the result.");
@@ -34,4 +34,4 @@ Variable Linear::run(Tape& tape, const Variable& x, const InnerActivation& activ
   return activation.run(tape, product(tape, x), pass, 'n');
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline layers

@@ -2,7 +2,7 @@
 #include "config/keys.h"
 #include "layers/activation.h"
 
-namespace jigsaw {
+namespace jigsaw::inline layers {
 
 /// torch.nn.Linear over channels: y[…, n] = Σ_k x[…, k] weight[n, k] + bias[n].
 struct LinearOptions {
@@ -27,4 +27,4 @@ class Linear : public Layer {
   Variable weight_, bias_;
 };
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline layers

@@ -5,7 +5,7 @@
 
 #include "config/config.h"
 
-namespace jigsaw {
+namespace jigsaw::inline layers {
 
 namespace {
 
@@ -72,4 +72,4 @@ Variable TokenMixing::run(Tape& tape, const Variable& x, const Variable& residua
   return pointwise(tape, y, {field, bias2_, points, residual, Activation::kNone, 0.0, path_});
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline layers

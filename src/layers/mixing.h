@@ -2,7 +2,7 @@
 #include "config/keys.h"
 #include "layers/linear.h"
 
-namespace jigsaw {
+namespace jigsaw::inline layers {
 
 /// Channel mixing: linear, activation, dropout, linear over the channels of each point (the MLP of a
 /// transformer).
@@ -51,4 +51,4 @@ class TokenMixing : public Layer {
   Variable weight1_, bias1_, weight2_, bias2_;
 };
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline layers

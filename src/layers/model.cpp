@@ -9,7 +9,7 @@
 #include "layers/vit.h"
 #include "layers/weathermixer.h"
 
-namespace jigsaw {
+namespace jigsaw::inline layers {
 
 void Model::append(const std::string& path, const std::string& key,
                    const std::function<LayerPtr(const LayerSite&)>& build) {
@@ -180,4 +180,4 @@ void plan_and_materialise(Model& model, const Rank& rank, PlanBook& plans, std::
   for (ParameterBlock* block : model.parameters()) block->materialise(rank, zero, master, compute, seed);
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline layers

@@ -5,7 +5,7 @@
 #include "config/tagged.h"
 #include "layers/layer.h"
 
-namespace jigsaw {
+namespace jigsaw::inline layers {
 
 /// What a model is built for; files or the configuration alone can supply it.
 struct ModelDescription {
@@ -96,4 +96,4 @@ std::unique_ptr<Model> build_model(const Tagged& model, const ModelDescription& 
 void plan_and_materialise(Model& model, const Rank& rank, PlanBook& plans, std::int64_t samples, Zero zero,
                           DType master, DType compute, std::uint64_t seed);
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline layers

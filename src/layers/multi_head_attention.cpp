@@ -6,7 +6,7 @@
 #include "base/text.h"
 #include "config/config.h"
 
-namespace jigsaw {
+namespace jigsaw::inline layers {
 
 void declare(Keys<MultiHeadAttentionOptions>& keys) {
   using O = MultiHeadAttentionOptions;
@@ -91,4 +91,4 @@ Variable MultiHeadAttention::run(Tape& tape, const Variable& x, const Variable& 
   return projections_.output(tape, attention(tape, qkv, {head_size_, dropout_, path_}), residual);
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline layers

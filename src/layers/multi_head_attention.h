@@ -2,7 +2,7 @@
 #include "config/keys.h"
 #include "layers/linear.h"
 
-namespace jigsaw {
+namespace jigsaw::inline layers {
 
 /// The linear maps around attention. Parameters: in_proj_weight [3, C, C] and in_proj_bias [3, C], torch's
 /// [3·C, C] and [3·C] with queries, keys and values apart: U(±√(6/4C)) (Xavier) and zeros; out_proj.weight
@@ -47,4 +47,4 @@ class MultiHeadAttention : public Layer {
   HeadProjections projections_;
 };
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline layers

@@ -5,7 +5,7 @@
 
 #include "base/text.h"
 
-namespace jigsaw {
+namespace jigsaw::inline layers {
 
 namespace {
 
@@ -71,4 +71,4 @@ Variable OverlappingPatchEmbed::run(Tape& tape, const Variable& x, const Variabl
                     .residual = residual});
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline layers

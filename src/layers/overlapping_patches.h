@@ -2,7 +2,7 @@
 #include "autograd/field_operations.h"
 #include "layers/patches.h"
 
-namespace jigsaw {
+namespace jigsaw::inline layers {
 
 /// Overlapping patch embedding, torch.nn.Conv2d with kernel k larger than its stride s, the patch: as the
 /// convolutional token embedding of CvT (Wu et al. 2021, arXiv 2103.15808), whose padding of ⌈(k − s)/2⌉
@@ -25,4 +25,4 @@ class OverlappingPatchEmbed : public Layer {
   Variable weight_, bias_;
 };
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline layers

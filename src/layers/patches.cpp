@@ -3,7 +3,7 @@
 #include "config/config.h"
 #include "layers/overlapping_patches.h"
 
-namespace jigsaw {
+namespace jigsaw::inline layers {
 
 namespace {
 
@@ -109,4 +109,4 @@ Variable PatchRecover::run(Tape& tape, const Variable& x, const Variable& residu
   return add_residual(tape, unpatchify(tape, y, patch_, output().space), residual);
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline layers

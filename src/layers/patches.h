@@ -2,7 +2,7 @@
 #include "config/keys.h"
 #include "layers/layer.h"
 
-namespace jigsaw {
+namespace jigsaw::inline layers {
 
 /// Patch embedding: each patch of points becomes one vector, torch.nn.Conv2d with stride = kernel. A patch
 /// that does not divide the grid reads zeros beyond its end.
@@ -69,4 +69,4 @@ class PatchRecover : public Layer {
   Variable weight_, bias_;
 };
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline layers

@@ -2,7 +2,7 @@
 
 #include "config/config.h"
 
-namespace jigsaw {
+namespace jigsaw::inline layers {
 
 void declare(Keys<ActivationOptions>&) {}
 
@@ -38,4 +38,4 @@ Variable DropPath::run(Tape& tape, const Variable& x, const Variable& residual) 
                     true});
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline layers

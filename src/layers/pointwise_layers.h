@@ -2,7 +2,7 @@
 #include "config/keys.h"
 #include "layers/activation.h"
 
-namespace jigsaw {
+namespace jigsaw::inline layers {
 
 /// torch.nn.GELU (the exact one, x·Φ(x)), ReLU, SiLU, Tanh or Sigmoid, without parameters, or PReLU: slope
 /// [C] of 0.25.
@@ -58,4 +58,4 @@ class DropPath : public Layer {
   double probability_;
 };
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline layers

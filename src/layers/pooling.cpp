@@ -3,7 +3,7 @@
 #include "base/text.h"
 #include "config/config.h"
 
-namespace jigsaw {
+namespace jigsaw::inline layers {
 
 namespace {
 
@@ -121,4 +121,4 @@ Variable GlobalAveragePool::run(Tape& tape, const Variable& x, const Variable& r
   return add_residual(tape, global_average(tape, x), residual);
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline layers

@@ -1,7 +1,7 @@
 #pragma once
 #include "layers/spatial_keys.h"
 
-namespace jigsaw {
+namespace jigsaw::inline layers {
 
 /// torch.nn.MaxPool1d, 2d, 3d.
 struct MaxPoolOptions {
@@ -50,4 +50,4 @@ class GlobalAveragePool : public Layer {
   Variable run(Tape& tape, const Variable& x, const Variable& residual) const override;
 };
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline layers

@@ -7,7 +7,7 @@
 #include "config/config.h"
 #include "kernels/pointwise.h"
 
-namespace jigsaw {
+namespace jigsaw::inline layers {
 
 void declare(Keys<PositionOptions>&) {}
 
@@ -70,4 +70,4 @@ Variable SinCosPositions::run(Tape& tape, const Variable& x, const Variable& res
   return pointwise(tape, x, {field_letters(space, 'c'), position, space_letters(space) + "c", residual});
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline layers

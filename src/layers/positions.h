@@ -2,7 +2,7 @@
 #include "config/keys.h"
 #include "layers/layer.h"
 
-namespace jigsaw {
+namespace jigsaw::inline layers {
 
 /// A learned vector added at each point.
 struct PositionOptions {};
@@ -39,4 +39,4 @@ class SinCosPositions : public Layer {
   mutable ShardedTensor made_;  // once made, used again
 };
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline layers

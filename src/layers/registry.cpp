@@ -28,7 +28,7 @@
 #include "layers/vit.h"
 #include "layers/weathermixer.h"
 
-namespace jigsaw {
+namespace jigsaw::inline layers {
 
 namespace {
 
@@ -209,4 +209,4 @@ const TagRegistry& model_types() {
   return types;
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline layers

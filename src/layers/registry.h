@@ -3,7 +3,7 @@
 #include "layers/layer.h"
 #include "layers/model.h"
 
-namespace jigsaw {
+namespace jigsaw::inline layers {
 
 /// The layer zoo: every layer that configurations may name, with its keys. A new layer is one file and one
 /// line in registry.cpp.
@@ -14,4 +14,4 @@ LayerPtr build_layer(const Tagged& layer, const LayerSite& site, const ModelDesc
 /// The models that configurations may name.
 const TagRegistry& model_types();
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline layers

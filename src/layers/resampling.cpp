@@ -5,7 +5,7 @@
 #include "base/text.h"
 #include "config/config.h"
 
-namespace jigsaw {
+namespace jigsaw::inline layers {
 
 void declare(Keys<UpsampleOptions>& keys) {
   using O = UpsampleOptions;
@@ -98,4 +98,4 @@ Variable Pad::run(Tape& tape, const Variable& x, const Variable& residual) const
   return add_residual(tape, pad(tape, x, padding_), residual);
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline layers

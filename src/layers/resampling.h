@@ -1,7 +1,7 @@
 #pragma once
 #include "layers/spatial_keys.h"
 
-namespace jigsaw {
+namespace jigsaw::inline layers {
 
 /// torch.nn.Upsample, and interpolate() to fewer points: nearest, or linear with align_corners off.
 struct UpsampleOptions {
@@ -42,4 +42,4 @@ class Pad : public Layer {
   Padding padding_;
 };
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline layers

@@ -3,7 +3,7 @@
 #include "config/config.h"
 #include "layers/registry.h"
 
-namespace jigsaw {
+namespace jigsaw::inline layers {
 
 Chain::Chain(std::vector<LayerPtr> layers)
     : Layer(layers.back()->output(), layers.back()->output().crossing), layers_(std::move(layers)) {}
@@ -25,4 +25,4 @@ Variable Residual::run(Tape& tape, const Variable& x, const Variable& residual) 
   return add_residual(tape, inner_->run(tape, x, x), residual);
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline layers

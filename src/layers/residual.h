@@ -2,7 +2,7 @@
 #include "config/keys.h"
 #include "layers/layer.h"
 
-namespace jigsaw {
+namespace jigsaw::inline layers {
 
 /// Layers one after the other, as one layer.
 class Chain : public Layer {
@@ -31,4 +31,4 @@ class Residual : public Layer {
   LayerPtr inner_;
 };
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline layers

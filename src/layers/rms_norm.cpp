@@ -2,7 +2,7 @@
 
 #include "config/config.h"
 
-namespace jigsaw {
+namespace jigsaw::inline layers {
 
 void declare(Keys<RmsNormOptions>& keys) {
   keys.add("eps", &RmsNormOptions::eps).above(0).doc("Added to the mean square.");
@@ -20,4 +20,4 @@ Variable RmsNorm::run(Tape& tape, const Variable& x, const Variable& residual) c
   return activation_.run(tape, y, residual);
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline layers

@@ -2,7 +2,7 @@
 #include "config/keys.h"
 #include "layers/activation.h"
 
-namespace jigsaw {
+namespace jigsaw::inline layers {
 
 /// torch.nn.RMSNorm over channels (Zhang and Sennrich 2019), its mean square that of all channels on every
 /// mesh.
@@ -24,4 +24,4 @@ class RmsNorm : public Layer {
   InnerActivation activation_;
 };
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline layers

@@ -5,7 +5,7 @@
 #include "layers/concat_skip.h"
 #include "layers/registry.h"
 
-namespace jigsaw {
+namespace jigsaw::inline layers {
 
 void declare(Keys<SequentialOptions>& keys) {
   keys.tagged("layers", &SequentialOptions::layers, layer_types)
@@ -47,4 +47,4 @@ void append_layers(Model& model, const SequentialOptions& options) {
   append(model, options.layers, "layers", "model");
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline layers

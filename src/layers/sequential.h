@@ -2,7 +2,7 @@
 #include "config/keys.h"
 #include "layers/model.h"
 
-namespace jigsaw {
+namespace jigsaw::inline layers {
 
 /// Any chain of the layer zoo; each layer is one block.
 struct SequentialOptions {
@@ -20,4 +20,4 @@ void declare(Keys<RepeatOptions>& keys);
 /// layers.i.j.k.….
 void append_layers(Model& model, const SequentialOptions& options);
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline layers

@@ -3,7 +3,7 @@
 #include "base/text.h"
 #include "config/config.h"
 
-namespace jigsaw {
+namespace jigsaw::inline layers {
 
 FormPtr<Edges> edges_form() {
   return one_or_list<Edge>(choice<Edge>({
@@ -91,4 +91,4 @@ void check_window(const LayerSite& site, const Window& window, const Padding& pa
   }
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline layers

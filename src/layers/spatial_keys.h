@@ -6,7 +6,7 @@
 #include "config/keys.h"
 #include "layers/layer.h"
 
-namespace jigsaw {
+namespace jigsaw::inline layers {
 
 // Keys that layers over neighbourhoods share: each takes one value for all spatial dims, or one for each.
 
@@ -28,4 +28,4 @@ Padding padding_of(const LayerSite& site, const Shape& points, const Edges& edge
 /// @throws ConfigError unless the window has a place in the padded field.
 void check_window(const LayerSite& site, const Window& window, const Padding& padding);
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline layers

@@ -7,7 +7,7 @@
 #include "layers/linear.h"
 #include "layers/registry.h"
 
-namespace jigsaw {
+namespace jigsaw::inline layers {
 
 void declare(Keys<TimeEmbeddingOptions>& keys) {
   keys.tagged("layers", &TimeEmbeddingOptions::layers, layer_types)
@@ -76,4 +76,4 @@ Variable TimeEmbedding::run(Tape& tape, const Variable& x, const Variable& resid
   return inner_->run(tape, x, add_residual(tape, everywhere, residual));
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline layers

@@ -2,7 +2,7 @@
 #include "config/keys.h"
 #include "layers/layer.h"
 
-namespace jigsaw {
+namespace jigsaw::inline layers {
 
 /// The time of a model's input, added at each point of what its layers make of that input: φ → linear → SiLU
 /// → linear, as diffusion transformers embed their time (Peebles and Xie 2023, arXiv 2212.09748), where φ are
@@ -34,4 +34,4 @@ class TimeEmbedding : public Layer {
 /// @throws ConfigError  under `time_embedding` when nothing in the input tells the time.
 LayerPtr with_time(const LayerSite& site, bool wanted, LayerPtr encoder);
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline layers

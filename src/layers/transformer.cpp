@@ -7,7 +7,7 @@
 #include "layers/pointwise_layers.h"
 #include "layers/residual.h"
 
-namespace jigsaw {
+namespace jigsaw::inline layers {
 
 void declare(Keys<TransformerBlockOptions>& keys) {
   using O = TransformerBlockOptions;
@@ -82,4 +82,4 @@ LayerPtr transformer_block(const LayerSite& site, const TransformerBlockOptions&
   return std::make_unique<Chain>(std::move(halves));
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline layers

@@ -4,7 +4,7 @@
 #include "layers/multi_head_attention.h"
 #include "layers/windowed_attention.h"
 
-namespace jigsaw {
+namespace jigsaw::inline layers {
 
 /// A pre-norm transformer block (Dosovitskiy et al. 2021; torch.nn.TransformerEncoderLayer with norm_first
 /// and the exact GELU): x + attention(norm1(x)), then x + mlp(norm2(x)).
@@ -33,4 +33,4 @@ LayerPtr mlp_half(const LayerSite& site, const TransformerBlockOptions& options)
 /// Both.
 LayerPtr transformer_block(const LayerSite& site, const TransformerBlockOptions& options);
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline layers

@@ -12,7 +12,7 @@
 #include "layers/resampling.h"
 #include "layers/residual.h"
 
-namespace jigsaw {
+namespace jigsaw::inline layers {
 
 namespace {
 
@@ -228,4 +228,4 @@ void append_unet(Model& model, const UNetOptions& options) {
   });
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline layers

@@ -3,7 +3,7 @@
 #include "layers/model.h"
 #include "layers/spatial_keys.h"
 
-namespace jigsaw {
+namespace jigsaw::inline layers {
 
 /// U-Net (Ronneberger et al. 2015), of 1 to 3 spatial dims: at each level two of (convolution, group norm,
 /// activation), the next level on half the points, back by doubling them, skips by concatenation, and a 1 × 1
@@ -28,4 +28,4 @@ void declare(Keys<UNetOptions>& keys);
 /// .activation2.slope beside the norms. Convolutions as torch.nn.Conv, norms as torch.nn.GroupNorm.
 void append_unet(Model& model, const UNetOptions& options);
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline layers

@@ -11,7 +11,7 @@
 #include "layers/time_embedding.h"
 #include "layers/transformer.h"
 
-namespace jigsaw {
+namespace jigsaw::inline layers {
 
 namespace {
 
@@ -173,4 +173,4 @@ void append_swin(Model& model, const SwinOptions& options) {
                [&](const LayerSite& site) { return decoder(site, options, model.description()); });
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline layers

@@ -3,7 +3,7 @@
 #include "layers/activation.h"
 #include "layers/model.h"
 
-namespace jigsaw {
+namespace jigsaw::inline layers {
 
 /// How a vision transformer knows where its patches lie.
 enum class VitPositions : std::uint8_t { kNone, kLearned, kSinCos, kRotary };
@@ -60,4 +60,4 @@ void declare(Keys<SwinOptions>& keys);
 /// Parameters: as append_vit(), with blocks.<i>.attention.relative_position_bias_table, and no position.
 void append_swin(Model& model, const SwinOptions& options);
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline layers

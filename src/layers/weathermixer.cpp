@@ -9,7 +9,7 @@
 #include "layers/residual.h"
 #include "layers/time_embedding.h"
 
-namespace jigsaw {
+namespace jigsaw::inline layers {
 
 void declare(Keys<WeatherMixerOptions>& keys) {
   using O = WeatherMixerOptions;
@@ -102,4 +102,4 @@ void append_weathermixer(Model& model, const WeatherMixerOptions& options) {
   if (options.output_map) model.append_output_map();
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline layers

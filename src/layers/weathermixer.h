@@ -3,7 +3,7 @@
 #include "layers/activation.h"
 #include "layers/model.h"
 
-namespace jigsaw {
+namespace jigsaw::inline layers {
 
 /// WeatherMixer (Kieckhefen et al., arXiv 2507.05753): patches, a linear encoder, blocks of token mixing and
 /// channel mixing with LayerNorm before and a residual around each, a linear decoder, and a last linear map
@@ -31,4 +31,4 @@ void declare(Keys<WeatherMixerOptions>& keys);
 /// output_map.output.weight [C, C], output_map.input.weight [C, Cin], output_map.bias [C].
 void append_weathermixer(Model& model, const WeatherMixerOptions& options);
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline layers

@@ -7,7 +7,7 @@
 #include "base/text.h"
 #include "config/config.h"
 
-namespace jigsaw {
+namespace jigsaw::inline layers {
 
 void declare(Keys<WindowedAttentionOptions>& keys) {
   using O = WindowedAttentionOptions;
@@ -110,4 +110,4 @@ Variable WindowedAttention::run(Tape& tape, const Variable& x, const Variable& r
   return add_residual(tape, shifted(tape, projections_.output(tape, y, Variable()), -1), residual);
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline layers

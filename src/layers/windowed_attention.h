@@ -1,7 +1,7 @@
 #pragma once
 #include "layers/multi_head_attention.h"
 
-namespace jigsaw {
+namespace jigsaw::inline layers {
 
 /// Multi-head attention inside windows of the grid, shifted or not (Swin transformer, Liu et al. 2021, arXiv
 /// 2103.14030; torchvision.models.swin_transformer.ShiftedWindowAttention).
@@ -32,4 +32,4 @@ class WindowedAttention : public Layer {
   Variable table_;
 };
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline layers

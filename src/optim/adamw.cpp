@@ -3,7 +3,7 @@
 #include "config/config.h"
 #include "kernels/optimizer.h"
 
-namespace jigsaw {
+namespace jigsaw::inline optim {
 
 void declare(Keys<AdamWOptions>& keys) {
   using O = AdamWOptions;
@@ -37,4 +37,4 @@ std::unique_ptr<UpdateRule> make_rule(const AdamWOptions& options) {
   return std::make_unique<AdamW>(options);
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline optim

@@ -4,7 +4,7 @@
 #include "optim/options.h"
 #include "optim/update_rule.h"
 
-namespace jigsaw {
+namespace jigsaw::inline optim {
 
 struct AdamWOptions : OptimizerOptions {
   std::vector<double> betas = {0.9, 0.999};
@@ -15,4 +15,4 @@ void declare(Keys<AdamWOptions>& keys);
 /// AdamW with decoupled decay, as torch.optim.AdamW.
 std::unique_ptr<UpdateRule> make_rule(const AdamWOptions& options);
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline optim

@@ -5,7 +5,7 @@
 #include "kernels/pointwise.h"
 #include "optim/registry.h"
 
-namespace jigsaw {
+namespace jigsaw::inline optim {
 
 Optimizer::Optimizer(const Rank& rank, const std::vector<ParameterBlock*>& blocks,
                      const OptimizerOptions& options, std::unique_ptr<UpdateRule> rule)
@@ -94,4 +94,4 @@ void Optimizer::restart() {
   restore(0);
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline optim

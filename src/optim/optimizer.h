@@ -8,7 +8,7 @@
 #include "optim/parameter_average.h"
 #include "optim/update_rule.h"
 
-namespace jigsaw {
+namespace jigsaw::inline optim {
 
 /// Makes the steps of training: an update rule over the trained parameters that this rank owns, with clipping
 /// by the global norm, running statistics and a moving average. Its state lies beside the parameters and is
@@ -83,4 +83,4 @@ class Optimizer {
   std::int64_t steps_ = 0;
 };
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline optim

@@ -2,7 +2,7 @@
 
 #include "config/config.h"
 
-namespace jigsaw {
+namespace jigsaw::inline optim {
 
 void declare(Keys<ParameterGroupOptions>& keys) {
   using O = ParameterGroupOptions;
@@ -19,4 +19,4 @@ void declare(Keys<ParameterGroupOptions>& keys) {
   keys.add("frozen", &O::frozen).doc("Whether these parameters stay as they are.");
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline optim

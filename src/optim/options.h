@@ -5,7 +5,7 @@
 
 #include "config/keys.h"
 
-namespace jigsaw {
+namespace jigsaw::inline optim {
 
 /// Parameters whose names match a pattern train with values of their own.
 struct ParameterGroupOptions {
@@ -43,4 +43,4 @@ void declare_common(Keys<O>& keys) {
   keys.add("groups", &O::groups).doc("Parameters that train with values of their own.");
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline optim

@@ -11,7 +11,7 @@
 #include "kernels/optimizer.h"
 #include "kernels/pointwise.h"
 
-namespace jigsaw {
+namespace jigsaw::inline optim {
 
 namespace {
 
@@ -117,4 +117,4 @@ void follow_statistics(OwnedParameters& owned, std::int64_t forwards) {
   }
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline optim

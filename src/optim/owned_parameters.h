@@ -4,7 +4,7 @@
 #include "autograd/parameter.h"
 #include "optim/options.h"
 
-namespace jigsaw {
+namespace jigsaw::inline optim {
 
 /// What a step does to a parameter.
 enum class Change : std::uint8_t {
@@ -64,4 +64,4 @@ double clip_factor(double norm, double clip_norm);
 /// gradient is the sum of those ways.
 void follow_statistics(OwnedParameters& owned, std::int64_t forwards);
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline optim

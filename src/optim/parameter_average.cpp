@@ -3,7 +3,7 @@
 #include "kernels/copy.h"
 #include "kernels/optimizer.h"
 
-namespace jigsaw {
+namespace jigsaw::inline optim {
 
 ParameterAverage::ParameterAverage(OwnedParameters& owned, double decay) : owned_(owned), decay_(decay) {
   if (decay == 0) return;
@@ -46,4 +46,4 @@ std::int64_t ParameterAverage::bytes() const {
   return bytes;
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline optim

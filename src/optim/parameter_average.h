@@ -3,7 +3,7 @@
 
 #include "optim/owned_parameters.h"
 
-namespace jigsaw {
+namespace jigsaw::inline optim {
 
 /// Exponential moving average of the parameters that this rank owns.
 class ParameterAverage {
@@ -28,4 +28,4 @@ class ParameterAverage {
   std::vector<Array> averages_;  // by part
 };
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline optim

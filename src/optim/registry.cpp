@@ -7,7 +7,7 @@
 #include "optim/adamw.h"
 #include "optim/sgd.h"
 
-namespace jigsaw {
+namespace jigsaw::inline optim {
 
 namespace {
 
@@ -91,4 +91,4 @@ std::unique_ptr<Schedule> make_schedule(const Tagged& schedule, double learning_
   return schedules().at(schedule.type())(schedule, learning_rate);
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline optim

@@ -6,7 +6,7 @@
 #include "optim/schedule.h"
 #include "optim/update_rule.h"
 
-namespace jigsaw {
+namespace jigsaw::inline optim {
 
 /// The optimizers that configurations may name, with their keys. A new one is one file and one line in
 /// registry.cpp.
@@ -20,4 +20,4 @@ const TagRegistry& schedule_types();
 /// @param learning_rate  the optimizer's. @throws ConfigError
 std::unique_ptr<Schedule> make_schedule(const Tagged& schedule, double learning_rate);
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline optim

@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "config/config.h"
 
-namespace jigsaw {
+namespace jigsaw::inline optim {
 
 namespace {
 
@@ -86,4 +86,4 @@ std::unique_ptr<Schedule> make_schedule(const CosineOptions& options, double lea
   return std::make_unique<Cosine>(options.warmup_steps, last > 0 ? last / learning_rate : 0.0);
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline optim

@@ -3,7 +3,7 @@
 
 #include "config/keys.h"
 
-namespace jigsaw {
+namespace jigsaw::inline optim {
 
 /// How rates change over a run: a factor of each parameter's own learning rate.
 class Schedule {
@@ -33,4 +33,4 @@ std::unique_ptr<Schedule> make_schedule(const ConstantOptions& options, double l
 /// @throws ConfigError  when the rate would rise from 0, for which there is no factor.
 std::unique_ptr<Schedule> make_schedule(const CosineOptions& options, double learning_rate);
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline optim

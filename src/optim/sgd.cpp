@@ -6,7 +6,7 @@
 #include "kernels/copy.h"
 #include "kernels/pointwise.h"
 
-namespace jigsaw {
+namespace jigsaw::inline optim {
 
 void declare(Keys<SgdOptions>& keys) {
   declare_common(keys);
@@ -56,4 +56,4 @@ std::unique_ptr<UpdateRule> make_rule(const SgdOptions& options) {
   return std::make_unique<Sgd>(options);
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline optim

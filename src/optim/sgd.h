@@ -4,7 +4,7 @@
 #include "optim/options.h"
 #include "optim/update_rule.h"
 
-namespace jigsaw {
+namespace jigsaw::inline optim {
 
 struct SgdOptions : OptimizerOptions {
   double momentum = 0.9;
@@ -15,4 +15,4 @@ void declare(Keys<SgdOptions>& keys);
 /// (Sutskever et al. 2013), but that the decay is decoupled, as AdamW's.
 std::unique_ptr<UpdateRule> make_rule(const SgdOptions& options);
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline optim

@@ -6,7 +6,7 @@
 
 #include "array/array.h"
 
-namespace jigsaw {
+namespace jigsaw::inline optim {
 
 /// What one update is told of the elements that it is for.
 struct UpdateStep {
@@ -30,4 +30,4 @@ class UpdateRule {
                       std::span<Array> state) const = 0;
 };
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline optim

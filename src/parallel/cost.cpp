@@ -4,7 +4,7 @@
 
 #include "parallel/sent_elements.h"
 
-namespace jigsaw {
+namespace jigsaw::inline parallel {
 
 double TransferCost::total_bytes() const {
   double total = 0;
@@ -78,4 +78,4 @@ TransferCost transfer_cost(const MeshShape& mesh, const Layout& from, const Layo
   return cost;
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline parallel

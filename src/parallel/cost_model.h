@@ -4,7 +4,7 @@
 
 #include "comm/call.h"
 
-namespace jigsaw {
+namespace jigsaw::inline parallel {
 
 struct Machine;
 
@@ -34,4 +34,4 @@ struct TransferCost {
   void add(Collective kind, double more, double in_messages);
 };
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline parallel

@@ -3,7 +3,7 @@
 
 #include "parallel/planner.h"
 
-namespace jigsaw {
+namespace jigsaw::inline parallel {
 
 /// A plan, and what it took to find it whatever the machine: transfers whose cost was found, and steps that
 /// were looked at from one state of the search to another.
@@ -13,4 +13,4 @@ struct CountedPlan {
 };
 CountedPlan make_counted_plan(const Trace& trace, const MeshShape& mesh, const CostModel& model);
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline parallel

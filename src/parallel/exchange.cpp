@@ -8,7 +8,7 @@
 #include "kernels/copy.h"
 #include "kernels/pointwise.h"
 
-namespace jigsaw {
+namespace jigsaw::inline parallel {
 
 namespace {
 
@@ -319,4 +319,4 @@ std::shared_ptr<const Exchange> Exchange::of(const Rank& rank, const IndexMap& m
   return exchange;
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline parallel

@@ -5,7 +5,7 @@
 #include "parallel/index_map.h"
 #include "parallel/sharded_tensor.h"
 
-namespace jigsaw {
+namespace jigsaw::inline parallel {
 
 /// Fetches what pieces of an operation's output read beyond their piece of the input: halos, padding at the
 /// grid's ends, and every other index map, for any cut. Compiled once per layout into one message per peer,
@@ -86,4 +86,4 @@ class Exchange {
   std::vector<PeerCopies> sends_, receives_;
 };
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline parallel

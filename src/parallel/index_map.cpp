@@ -4,7 +4,7 @@
 
 #include "base/error.h"
 
-namespace jigsaw {
+namespace jigsaw::inline parallel {
 
 namespace {
 
@@ -92,4 +92,4 @@ std::vector<Run> DimMap::runs(Range padded, std::int64_t extent, bool half_turn)
   return runs;
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline parallel

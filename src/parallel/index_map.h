@@ -4,7 +4,7 @@
 
 #include "parallel/layout.h"
 
-namespace jigsaw {
+namespace jigsaw::inline parallel {
 
 /// What lies beyond an end of a dim. Halos may be wider than the dim: coordinates are then sent on until they
 /// fall inside.
@@ -83,4 +83,4 @@ struct IndexMap {
   bool operator==(const IndexMap&) const = default;
 };
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline parallel

@@ -4,7 +4,7 @@
 
 #include "base/text.h"
 
-namespace jigsaw {
+namespace jigsaw::inline parallel {
 
 int MeshShape::ranks() const {
   int product = 1;
@@ -113,4 +113,4 @@ std::string Layout::to_string(const MeshShape& mesh) const {
   return concat(global, "{", join(parts, " "), "}");
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline parallel

@@ -7,7 +7,7 @@
 #include "array/box.h"
 #include "array/shape.h"
 
-namespace jigsaw {
+namespace jigsaw::inline parallel {
 
 /// Mesh axes have small numbers; a set of them is a bit mask.
 inline constexpr int kMaxAxes = 6;
@@ -88,4 +88,4 @@ struct Range {
 };
 Range cut_range(std::int64_t extent, int count, int index);
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline parallel

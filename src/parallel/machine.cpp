@@ -10,7 +10,7 @@
 #include "kernels/contraction.h"
 #include "kernels/pointwise.h"
 
-namespace jigsaw {
+namespace jigsaw::inline parallel {
 
 CostModel Machine::along(const MeshShape& mesh, AxisSet axes, const CostModel& model) const {
   CostModel result = model;
@@ -96,4 +96,4 @@ Machine measure_machine(const Rank& rank) {
   return machine;
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline parallel

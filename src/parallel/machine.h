@@ -4,7 +4,7 @@
 #include "parallel/cost.h"
 #include "parallel/sharded_tensor.h"
 
-namespace jigsaw {
+namespace jigsaw::inline parallel {
 
 /// What each rank of a run does, all at once; equal on all ranks.
 struct Machine {
@@ -29,4 +29,4 @@ struct Machine {
 /// second: the fastest of several tries of the slowest rank. Collective over the mesh; host contexts only.
 Machine measure_machine(const Rank& rank);
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline parallel

@@ -3,7 +3,7 @@
 #include "base/error.h"
 #include "base/text.h"
 
-namespace jigsaw {
+namespace jigsaw::inline parallel {
 
 Mesh::Mesh(Communicator& world, int data, const std::vector<int>& domain, int tensor) : world_(&world) {
   std::vector<int> sizes = {data};
@@ -86,4 +86,4 @@ Layout Mesh::field_layout(const Shape& global, const std::vector<std::int64_t>& 
   return layout;
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline parallel

@@ -7,7 +7,7 @@
 #include "comm/communicator.h"
 #include "parallel/layout.h"
 
-namespace jigsaw {
+namespace jigsaw::inline parallel {
 
 /// The ranks of a job as a grid with named axes. Axis 0 is `data`, then come the `domain` axes, one per
 /// spatial dimension, then `tensor`; rank order: tensor fastest. Axes of size 1 are kept, so that axis
@@ -51,4 +51,4 @@ class Mesh {
   std::map<AxisSet, std::unique_ptr<Communicator>> groups_;
 };
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline parallel

@@ -5,7 +5,7 @@
 
 #include "base/text.h"
 
-namespace jigsaw {
+namespace jigsaw::inline parallel {
 
 PlanSpace::PlanSpace(const Trace& trace, const MeshShape& mesh, const CostModel& model)
     : trace_(trace),
@@ -15,7 +15,7 @@ PlanSpace::PlanSpace(const Trace& trace, const MeshShape& mesh, const CostModel&
       homes_(trace.values.size()),
       always_cut_(trace.values.size()) {
   count_reads();
-  find_rows();
+  find_rules();
   find_homes();
 }
 
@@ -25,23 +25,24 @@ void PlanSpace::count_reads() {
     const Trace::Node& node = trace_.nodes[n];
     for (std::size_t i = 0; i < node.inputs.size(); ++i) {
       reads_[static_cast<std::size_t>(node.inputs[i])] +=
-          times_made_again(node, node.signature.remade) + (node.signature.saved[i] ? 1 : 0);
+          times_rematerialised(node, node.signature.rematerialised) + (node.signature.saved[i] ? 1 : 0);
     }
   }
 }
 
-/// The rows that keep values fully cut; where a neighbour cuts the same dim in multiples of a row's units, in
-/// those (units scale): a field in patches stays in patches.
-void PlanSpace::find_rows() {
+/// The rules that keep values fully cut; where a neighbour cuts the same dim in multiples of a rule's units,
+/// in those (units scale): a field in patches stays in patches.
+void PlanSpace::find_rules() {
   std::vector<std::set<std::pair<int, std::int64_t>>> units(trace_.values.size());  // dim and unit
   const auto note = [&](int v, const Placement& p) {
     return p.is_shard() && p.unit > 1 && units[static_cast<std::size_t>(v)].emplace(p.dim, p.unit).second;
   };
-  const auto note_row = [&](const Trace::Node& node, const Row& row) {
+  const auto note_rule = [&](const Trace::Node& node, const ShardingRule& rule) {
     bool fresh = false;
-    for (std::size_t o = 0; o < row.outputs.size(); ++o)
-      fresh = note(node.outputs[o], row.outputs[o]) || fresh;
-    for (std::size_t i = 0; i < row.inputs.size(); ++i) fresh = note(node.inputs[i], row.inputs[i]) || fresh;
+    for (std::size_t o = 0; o < rule.outputs.size(); ++o)
+      fresh = note(node.outputs[o], rule.outputs[o]) || fresh;
+    for (std::size_t i = 0; i < rule.inputs.size(); ++i)
+      fresh = note(node.inputs[i], rule.inputs[i]) || fresh;
     return fresh;
   };
   /// Multiples of p's unit in which v is cut along the same dim.
@@ -51,33 +52,33 @@ void PlanSpace::find_rows() {
       if (dim == p.dim && unit > p.unit && unit % p.unit == 0) multiples.insert(unit / p.unit);
     }
   };
-  const auto rows_in_units = [&](const Trace::Node& node) {
-    std::vector<Row> rows;
-    for (const Row& row : node.signature.rows) {
+  const auto rules_in_units = [&](const Trace::Node& node) {
+    std::vector<ShardingRule> rules;
+    for (const ShardingRule& rule : node.signature.rules) {
       const auto partial = [](const Placement& p) { return p.is_partial(); };
-      if (std::any_of(row.inputs.begin(), row.inputs.end(), partial)) continue;
+      if (std::any_of(rule.inputs.begin(), rule.inputs.end(), partial)) continue;
       std::set<std::int64_t> multiples;
-      for (std::size_t o = 0; o < row.outputs.size(); ++o)
-        add_multiples(node.outputs[o], row.outputs[o], multiples);
-      for (std::size_t i = 0; i < row.inputs.size(); ++i)
-        add_multiples(node.inputs[i], row.inputs[i], multiples);
+      for (std::size_t o = 0; o < rule.outputs.size(); ++o)
+        add_multiples(node.outputs[o], rule.outputs[o], multiples);
+      for (std::size_t i = 0; i < rule.inputs.size(); ++i)
+        add_multiples(node.inputs[i], rule.inputs[i], multiples);
       if (multiples.empty()) multiples.insert(1);
-      for (const std::int64_t k : multiples) rows.push_back(scaled(row, k));
+      for (const std::int64_t k : multiples) rules.push_back(scaled(rule, k));
     }
-    return rows;
+    return rules;
   };
   for (std::size_t v = 0; v < trace_.values.size(); ++v) {
     for (const Placement& p : trace_.values[v].placements.of) note(static_cast<int>(v), p);
   }
   for (const Trace::Node& node : trace_.nodes) {
-    for (const Row& row : node.signature.rows) note_row(node, row);
+    for (const ShardingRule& rule : node.signature.rules) note_rule(node, rule);
   }
   for (bool fresh = true; fresh;) {
     fresh = false;
-    rows_.clear();
+    rules_.clear();
     for (const Trace::Node& node : trace_.nodes) {
-      rows_.push_back(rows_in_units(node));
-      for (const Row& row : rows_.back()) fresh = note_row(node, row) || fresh;
+      rules_.push_back(rules_in_units(node));
+      for (const ShardingRule& rule : rules_.back()) fresh = note_rule(node, rule) || fresh;
     }
   }
 }
@@ -92,12 +93,12 @@ std::vector<Placement> PlanSpace::candidates(int v, int axis) const {
   };
   for (const bool any_extent : {false, true}) {
     for (const Trace::Node& node : trace_.nodes) {
-      for (const Row& row : rows_of(node)) {
+      for (const ShardingRule& rule : rules_of(node)) {
         for (std::size_t o = 0; o < node.outputs.size(); ++o) {
-          if (node.outputs[o] == v) add(row.outputs[o], any_extent);
+          if (node.outputs[o] == v) add(rule.outputs[o], any_extent);
         }
         for (std::size_t i = 0; i < node.inputs.size(); ++i) {
-          if (node.inputs[i] == v) add(row.inputs[i], any_extent);
+          if (node.inputs[i] == v) add(rule.inputs[i], any_extent);
         }
       }
     }
@@ -136,57 +137,58 @@ void PlanSpace::find_homes() {
 }
 
 /// On the data axis the sample is cut, elsewhere any letter that has enough values for all ranks.
-std::vector<int> PlanSpace::rows_on_axis(const Trace::Node& node, int axis) const {
-  const std::vector<Row>& rows = rows_of(node);
+std::vector<int> PlanSpace::rules_on_axis(const Trace::Node& node, int axis) const {
+  const std::vector<ShardingRule>& rules = rules_of(node);
   std::vector<int> found;
   const int size = mesh_.size[static_cast<std::size_t>(axis)];
-  const auto extent = [&](const Row& row) {
-    for (std::size_t i = 0; i < row.inputs.size(); ++i) {
-      const Placement& p = row.inputs[i];
+  const auto extent = [&](const ShardingRule& rule) {
+    for (std::size_t i = 0; i < rule.inputs.size(); ++i) {
+      const Placement& p = rule.inputs[i];
       if (p.is_shard()) return (node.signature.inputs[i][p.dim] + p.unit - 1) / p.unit;
     }
     return std::int64_t{0};
   };
   if (axis == 0) {
-    const auto sample = std::find_if(rows.begin(), rows.end(),
-                                     [](const Row& row) { return row.outputs[0] == Placement::shard(0); });
-    found.push_back(sample == rows.end() ? -1 : static_cast<int>(sample - rows.begin()));
+    const auto sample = std::find_if(rules.begin(), rules.end(), [](const ShardingRule& rule) {
+      return rule.outputs[0] == Placement::shard(0);
+    });
+    found.push_back(sample == rules.end() ? -1 : static_cast<int>(sample - rules.begin()));
     return found;
   }
-  for (std::size_t r = 0; r < rows.size(); ++r) {
-    if (extent(rows[r]) >= size) found.push_back(static_cast<int>(r));
+  for (std::size_t r = 0; r < rules.size(); ++r) {
+    if (extent(rules[r]) >= size) found.push_back(static_cast<int>(r));
   }
   if (!found.empty()) return found;
-  for (std::size_t r = 0; r < rows.size(); ++r) {
-    if (extent(rows[r]) > 1) found.push_back(static_cast<int>(r));
+  for (std::size_t r = 0; r < rules.size(); ++r) {
+    if (extent(rules[r]) > 1) found.push_back(static_cast<int>(r));
   }
   found.push_back(-1);
   return found;
 }
 
-RowChoice PlanSpace::make_choice(const Trace::Node& node, const AxisRows& rows) const {
-  RowChoice choice;
+RuleChoice PlanSpace::make_choice(const Trace::Node& node, const AxisRules& rules) const {
+  RuleChoice choice;
   Decision& d = choice.decision;
   d.inputs.resize(node.inputs.size());
-  d.row_outputs.resize(node.outputs.size());
-  d.remade = node.signature.remade;
+  d.rule_outputs.resize(node.outputs.size());
+  d.rematerialised = node.signature.rematerialised;
   std::vector<std::string> labels;
   for (int axis = 0; axis < mesh_.axes; ++axis) {
-    const int r = rows[static_cast<std::size_t>(axis)];
+    const int r = rules[static_cast<std::size_t>(axis)];
     if (mesh_.size[static_cast<std::size_t>(axis)] == 1) continue;
     if (r < 0) {
       labels.push_back("-");
       continue;
     }
-    const Row& row = rows_of(node)[static_cast<std::size_t>(r)];
-    for (std::size_t i = 0; i < node.inputs.size(); ++i) d.inputs[i][axis] = row.inputs[i];
-    for (std::size_t o = 0; o < node.outputs.size(); ++o) d.row_outputs[o][axis] = row.outputs[o];
-    d.remade = d.remade && !row.moves_result;
+    const ShardingRule& rule = rules_of(node)[static_cast<std::size_t>(r)];
+    for (std::size_t i = 0; i < node.inputs.size(); ++i) d.inputs[i][axis] = rule.inputs[i];
+    for (std::size_t o = 0; o < node.outputs.size(); ++o) d.rule_outputs[o][axis] = rule.outputs[o];
+    d.rematerialised = d.rematerialised && !rule.moves_result;
     d.cut |= axis_bit(axis);
-    labels.push_back(row.label);
+    labels.push_back(rule.label);
   }
-  d.rows = join(labels, " ");
-  choice.seconds += local_seconds(node, d) + own_seconds(node, d, rows);
+  d.rules = join(labels, " ");
+  choice.seconds += local_seconds(node, d) + own_seconds(node, d, rules);
   for (std::size_t i = 0; i < node.inputs.size(); ++i) {
     if (value(node.inputs[i]).role == Trace::Role::kParameter) {
       choice.seconds += parameter_seconds(layout(node.inputs[i], d.inputs[i]));
@@ -195,23 +197,23 @@ RowChoice PlanSpace::make_choice(const Trace::Node& node, const AxisRows& rows) 
   return choice;
 }
 
-std::vector<RowChoice> PlanSpace::row_choices(const Trace::Node& node) const {
-  AxisRows none;
+std::vector<RuleChoice> PlanSpace::rule_choices(const Trace::Node& node) const {
+  AxisRules none;
   none.fill(-1);
-  std::vector<AxisRows> combinations(1, none);
+  std::vector<AxisRules> combinations(1, none);
   for (int axis = 0; axis < mesh_.axes; ++axis) {
     if (mesh_.size[static_cast<std::size_t>(axis)] == 1) continue;
-    std::vector<AxisRows> next;
-    for (const int row : rows_on_axis(node, axis)) {
-      for (AxisRows combination : combinations) {
-        combination[static_cast<std::size_t>(axis)] = row;
+    std::vector<AxisRules> next;
+    for (const int rule : rules_on_axis(node, axis)) {
+      for (AxisRules combination : combinations) {
+        combination[static_cast<std::size_t>(axis)] = rule;
         next.push_back(combination);
       }
     }
     combinations = std::move(next);
   }
-  std::vector<RowChoice> choices;
-  for (const AxisRows& rows : combinations) choices.push_back(make_choice(node, rows));
+  std::vector<RuleChoice> choices;
+  for (const AxisRules& rules : combinations) choices.push_back(make_choice(node, rules));
   return choices;
 }
 
@@ -224,7 +226,7 @@ double PlanSpace::local_seconds(const Trace::Node& node, const Decision& decisio
     bytes += static_cast<double>(input.box(mesh_, first).extent.count()) * model_.element_bytes;
   }
   for (std::size_t o = 0; o < node.outputs.size(); ++o) {
-    const Layout output = layout(node.outputs[o], decision.row_outputs[o]);
+    const Layout output = layout(node.outputs[o], decision.rule_outputs[o]);
     bytes += static_cast<double>(output.box(mesh_, first).extent.count()) * model_.element_bytes;
   }
   // Each cut letter once, by a dim of the first input that has it: several axes may cut it.
@@ -247,12 +249,13 @@ double PlanSpace::local_seconds(const Trace::Node& node, const Decision& decisio
               bytes / model_.memory_bytes_per_second);
 }
 
-/// What the rows' own algorithms send, forward and backward.
-double PlanSpace::own_seconds(const Trace::Node& node, const Decision& decision, const AxisRows& rows) const {
+/// What the rules' own algorithms send, forward and backward.
+double PlanSpace::own_seconds(const Trace::Node& node, const Decision& decision,
+                              const AxisRules& rules) const {
   AxisSet axes = 0;
   for (int axis = 0; axis < mesh_.axes; ++axis) {
-    const int r = rows[static_cast<std::size_t>(axis)];
-    if (r >= 0 && rows_of(node)[static_cast<std::size_t>(r)].communicates) axes |= axis_bit(axis);
+    const int r = rules[static_cast<std::size_t>(axis)];
+    if (r >= 0 && rules_of(node)[static_cast<std::size_t>(r)].communicates) axes |= axis_bit(axis);
   }
   if (axes == 0) return 0;
   std::vector<Layout> inputs;
@@ -279,15 +282,16 @@ double PlanSpace::input_seconds(const Trace::Node& node, std::size_t i, const De
   for (int axis = 0; axis < mesh_.axes; ++axis) {
     gradient[axis] = gradient_placement(decision.inputs[i][axis], contains(decision.cut, axis));
   }
-  const int times = 1 + times_made_again(node, decision.remade) + (node.signature.saved[i] ? 1 : 0);
+  const int times =
+      1 + times_rematerialised(node, decision.rematerialised) + (node.signature.saved[i] ? 1 : 0);
   return times * transfer(held, wanted) +
          transfer(layout(node.inputs[i], gradient), layout(node.inputs[i], dual(home)));
 }
 
 double PlanSpace::output_seconds(const Trace::Node& node, std::size_t o, const Decision& decision,
                                  const Placements& home) const {
-  const int times = 1 + times_made_again(node, decision.remade), v = node.outputs[o];
-  const Placements& given = decision.row_outputs[o];
+  const int times = 1 + times_rematerialised(node, decision.rematerialised), v = node.outputs[o];
+  const Placements& given = decision.rule_outputs[o];
   return times * transfer(layout(v, given), layout(v, home)) +
          transfer(layout(v, dual(home)), layout(v, dual(given)));
 }
@@ -315,7 +319,8 @@ double PlanSpace::least_in(const Trace::Node& node, std::size_t i, const Decisio
   for (int axis = 0; axis < mesh_.axes; ++axis) {
     summed = summed || (contains(decision.cut, axis) && decision.inputs[i][axis].is_replicate());
   }
-  const int gathers = 1 + times_made_again(node, decision.remade) + (node.signature.saved[i] ? 1 : 0);
+  const int gathers =
+      1 + times_rematerialised(node, decision.rematerialised) + (node.signature.saved[i] ? 1 : 0);
   return least_gather(v, decision.inputs[i], gathers, gathers + (summed ? 1 : 0));
 }
 
@@ -323,11 +328,11 @@ double PlanSpace::least_out(const Trace::Node& node, const Decision& decision) c
   double least = 0;
   for (std::size_t o = 0; o < node.outputs.size(); ++o) {
     const std::vector<Placements>& homes = homes_of(node.outputs[o]);
-    const Placements& given = decision.row_outputs[o];
+    const Placements& given = decision.rule_outputs[o];
     least += homes.size() == 1 ? output_seconds(node, o, decision, homes[0])
                                : least_gather(node.outputs[o], given, 1, given.any_partial() ? 2 : 1);
   }
   return least;
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline parallel

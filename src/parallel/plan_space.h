@@ -4,10 +4,10 @@
 
 #include "parallel/planner.h"
 
-namespace jigsaw {
+namespace jigsaw::inline parallel {
 
 /// One way to run an operation on all axes at once.
-struct RowChoice {
+struct RuleChoice {
   Decision decision;   ///< `output` not yet chosen
   double seconds = 0;  ///< local work, forward and backward, and the traffic of parameters
 };
@@ -20,12 +20,12 @@ class PlanSpace {
   const Trace::Value& value(int v) const { return trace_.values[static_cast<std::size_t>(v)]; }
   /// The layouts in which a value may be kept.
   const std::vector<Placements>& homes_of(int v) const { return homes_[static_cast<std::size_t>(v)]; }
-  std::vector<RowChoice> row_choices(const Trace::Node& node) const;
+  std::vector<RuleChoice> rule_choices(const Trace::Node& node) const;
 
-  /// Seconds to bring operand i from its home to what a choice wants, and its gradient back.
+  /// Seconds to redistribute operand i from its home to what a choice wants, and its gradient back.
   double input_seconds(const Trace::Node& node, std::size_t i, const Decision& decision,
                        const Placements& home) const;
-  /// Seconds to bring result o to its home, and its gradient back.
+  /// Seconds to redistribute result o to its home, and its gradient back.
   double output_seconds(const Trace::Node& node, std::size_t o, const Decision& decision,
                         const Placements& home) const;
   /// The same from and to any home, at least; of all results together.
@@ -36,42 +36,43 @@ class PlanSpace {
   std::int64_t transfers() const { return transfers_; }
 
  private:
-  /// For each axis the number of a row, or -1 for all-Replicate.
-  using AxisRows = std::array<int, kMaxAxes>;
+  /// For each axis the number of a rule, or -1 for all-Replicate.
+  using AxisRules = std::array<int, kMaxAxes>;
 
-  const std::vector<Row>& rows_of(const Trace::Node& node) const {
-    return rows_[static_cast<std::size_t>(&node - trace_.nodes.data())];
+  const std::vector<ShardingRule>& rules_of(const Trace::Node& node) const {
+    return rules_[static_cast<std::size_t>(&node - trace_.nodes.data())];
   }
   Layout layout(int v, const Placements& p) const { return {value(v).shape, p}; }
   double transfer(const Layout& from, const Layout& to) const {
     ++transfers_;
     return transfer_cost(mesh_, from, to, model_.element_bytes).seconds(model_);
   }
-  /// How often backward makes the result again if it does: brings the operands to their row, and it home.
-  int times_made_again(const Trace::Node& node, bool remade) const {
+  /// How often backward rematerialises the result if it does: redistributes the operands and the result.
+  int times_rematerialised(const Trace::Node& node, bool rematerialised) const {
     int times = 0;
     for (const int output : node.outputs) times += reads_[static_cast<std::size_t>(output)];
-    return remade ? times : 0;
+    return rematerialised ? times : 0;
   }
   void count_reads();
-  void find_rows();
+  void find_rules();
   void find_homes();
   std::vector<Placement> candidates(int v, int axis) const;
-  std::vector<int> rows_on_axis(const Trace::Node& node, int axis) const;
-  RowChoice make_choice(const Trace::Node& node, const AxisRows& rows) const;
+  std::vector<int> rules_on_axis(const Trace::Node& node, int axis) const;
+  RuleChoice make_choice(const Trace::Node& node, const AxisRules& rules) const;
   double local_seconds(const Trace::Node& node, const Decision& decision) const;
-  double own_seconds(const Trace::Node& node, const Decision& decision, const AxisRows& rows) const;
+  double own_seconds(const Trace::Node& node, const Decision& decision, const AxisRules& rules) const;
   double parameter_seconds(const Layout& compute) const;
   double least_gather(int v, const Placements& whole, int gathers, int messages) const;
 
   const Trace& trace_;
   const MeshShape& mesh_;
   const CostModel& model_;
-  std::vector<int> reads_;              // by value: how often backward reads it, at most
-  std::vector<std::vector<Row>> rows_;  // by operation: without Partial inputs, in the units of neighbours
+  std::vector<int> reads_;  // by value: how often backward reads it, at most
+  std::vector<std::vector<ShardingRule>>
+      rules_;  // by operation: without Partial inputs, in the units of neighbours
   std::vector<std::vector<Placements>> homes_;
   mutable std::int64_t transfers_ = 0;
   std::vector<AxisSet> always_cut_;  // by value: the axes that cut it in all its homes
 };
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline parallel

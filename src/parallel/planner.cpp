@@ -11,14 +11,14 @@
 #include "parallel/counted_plan.h"
 #include "parallel/plan_space.h"
 
-namespace jigsaw {
+namespace jigsaw::inline parallel {
 
 namespace {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
 
 /// A choice, and what it has in common with others of its operation.
-struct Option : RowChoice {
+struct Option : RuleChoice {
   double least = 0;              // with what must travel in and out at least
   double least_out = 0;          // of which out
   std::vector<double> least_in;  // of which in, by input
@@ -67,7 +67,7 @@ class Search {
     int choice = -1;
     int homes = -1;
   };
-  // The cheapest way so far to results as rows give them, or brought to homes.
+  // The cheapest way so far to results as rules give them, or redistributed to homes.
   struct Given {
     double seconds = kNever;
     const Homes* state = nullptr;
@@ -80,7 +80,7 @@ class Search {
     double seconds = 0, slack = -1;
   };
 
-  /// Seconds to bring operand i from each of its homes to each layout that some choice wants,
+  /// Seconds to redistribute operand i from each of its homes to each layout that some choice wants,
   /// in[i][home][want], and what a choice gives to each of its results' homes, out[give][homes]; computed
   /// when first asked for (negative until then). Parameters have no homes.
   struct Edges {
@@ -131,7 +131,7 @@ class Search {
 void Search::find_choices(std::size_t n) {
   const Trace::Node& node = trace_.nodes[n];
   std::vector<Option>& choices = choices_.emplace_back();
-  for (RowChoice& choice : space_.row_choices(node)) choices.push_back({std::move(choice)});
+  for (RuleChoice& choice : space_.rule_choices(node)) choices.push_back({std::move(choice)});
   for (Option& choice : choices) {
     choice.least_out = space_.least_out(node, choice.decision);
     choice.least = choice.seconds + choice.least_out;
@@ -150,15 +150,15 @@ void Search::find_choices(std::size_t n) {
     const Decision& decision = choices[c].decision;
     for (std::size_t i = 0; i < node.inputs.size(); ++i) {
       const auto [want, fresh] =
-          wants[i].try_emplace({key_of(decision.inputs[i]), decision.cut, decision.remade},
+          wants[i].try_emplace({key_of(decision.inputs[i]), decision.cut, decision.rematerialised},
                                static_cast<int>(edges.wants[i].size()));
       if (fresh) edges.wants[i].push_back(static_cast<int>(c));
       choices[c].wants.push_back(want->second);
     }
     std::vector<Key> results;
-    for (const Placements& output : decision.row_outputs) results.push_back(key_of(output));
-    const auto [give, fresh] =
-        gives.try_emplace({std::move(results), decision.remade}, static_cast<int>(edges.gives.size()));
+    for (const Placements& output : decision.rule_outputs) results.push_back(key_of(output));
+    const auto [give, fresh] = gives.try_emplace({std::move(results), decision.rematerialised},
+                                                 static_cast<int>(edges.gives.size()));
     if (fresh) edges.gives.push_back(static_cast<int>(c));
     choices[c].gives = give->second;
   }
@@ -241,7 +241,7 @@ void Search::offer(std::size_t n, const std::vector<int>& homes, const Homes* st
   }
 }
 
-/// What was offered, brought to each of these homes of the results.
+/// What was offered, redistributed to each of these homes of the results.
 std::vector<Search::Given> Search::place(std::size_t n, const std::vector<Given>& given,
                                          const std::vector<int>& homes, double left) {
   std::vector<Given> placed(homes.size());
@@ -396,7 +396,7 @@ std::string Plan::to_string(const Trace& trace, const MeshShape& mesh) const {
   std::string text;
   for (std::size_t n = 0; n < trace.nodes.size(); ++n) {
     const Trace::Node& node = trace.nodes[n];
-    text += concat("  ", node.signature.name, "  rows: ", decisions[n].rows, "  ");
+    text += concat("  ", node.signature.name, "  rules: ", decisions[n].rules, "  ");
     for (std::size_t i = 0; i < node.inputs.size(); ++i) {
       text += concat(i > 0 ? ", " : "", Layout{trace.values[static_cast<std::size_t>(node.inputs[i])].shape,
                                                decisions[n].inputs[i]}
@@ -411,4 +411,4 @@ std::string Plan::to_string(const Trace& trace, const MeshShape& mesh) const {
   return text;
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline parallel

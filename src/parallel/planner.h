@@ -6,14 +6,14 @@
 #include "parallel/cost.h"
 #include "parallel/rule.h"
 
-namespace jigsaw {
+namespace jigsaw::inline parallel {
 
 /// A block's operations in order, recorded on arrays without data.
 struct Trace {
   enum class Role : std::uint8_t {
     kActivation,  ///< made inside the block; its layout is the planner's choice
     kPinned,      ///< enters or leaves the block in a given layout
-    kParameter    ///< held in the layout its row wants, cut again for storage along all other axes
+    kParameter    ///< held in the layout its rule wants, cut again for storage along all other axes
   };
   struct Value {
     Shape shape;
@@ -39,15 +39,15 @@ struct Trace {
   bool operator==(const Trace&) const = default;
 };
 
-/// How one operation runs: the placements its inputs are brought to, what its kernel then gives, and the
-/// placements in which the results are kept. `cut` are the axes along which some letter is cut.
+/// How one operation runs: the placements its inputs are redistributed to, what its kernel then gives, and
+/// the placements in which the results are kept. `cut` are the axes along which some letter is cut.
 struct Decision {
   std::vector<Placements> inputs;
-  std::vector<Placements> row_outputs;
+  std::vector<Placements> rule_outputs;
   std::vector<Placements> outputs;
   AxisSet cut = 0;
-  bool remade = false;  ///< see Signature
-  std::string rows;     ///< label per axis, for people
+  bool rematerialised = false;  ///< see Signature
+  std::string rules;            ///< label per axis, for people
 };
 
 /// The decisions of a block, replayed by operation number, and the placements of its parameters.
@@ -59,7 +59,7 @@ struct Plan {
   std::string to_string(const Trace& trace, const MeshShape& mesh) const;
 };
 
-/// The cheapest chain of rows, forward and backward together: FLOPs of the largest piece, bytes through
+/// The cheapest chain of rules, forward and backward together: FLOPs of the largest piece, bytes through
 /// memory, and every redistribution in and out, with parameters gathered before use and their gradients
 /// scattered after it.
 ///
@@ -67,4 +67,4 @@ struct Plan {
 /// exact: dynamic programming over the layouts of the values that are alive between operations.
 Plan make_plan(const Trace& trace, const MeshShape& mesh, const CostModel& model);
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline parallel

@@ -7,7 +7,7 @@
 #include "kernels/copy.h"
 #include "kernels/pointwise.h"
 
-namespace jigsaw {
+namespace jigsaw::inline parallel {
 
 namespace {
 
@@ -218,4 +218,4 @@ ShardedTensor redistribute(const Rank& rank, const ShardedTensor& x, const Layou
   return now;
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline parallel

@@ -3,7 +3,7 @@
 
 #include "parallel/sharded_tensor.h"
 
-namespace jigsaw {
+namespace jigsaw::inline parallel {
 
 /// The same global value in another layout: Shard→Replicate by all-gather, Partial→Replicate by all-reduce,
 /// Partial→Shard by reduce-scatter, Shard(a)→Shard(b) by all-to-all, Replicate→Shard by a local cut; several
@@ -40,4 +40,4 @@ Steps redistribution_steps(const MeshShape& mesh, const Layout& from, const Layo
 /// coordinate.
 bool feeds(const Step& step, const Layout& held, const Coordinates& from, const Coordinates& to);
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline parallel

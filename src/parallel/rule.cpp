@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace jigsaw {
+namespace jigsaw::inline parallel {
 
 Letters letters(std::string_view text, const Letters& units) {
   Letters result;
@@ -26,27 +26,28 @@ Placement cut_of(const Letters& operand, char letter, Placement otherwise) {
 
 }  // namespace
 
-std::vector<Row> rows_of_letters(const std::vector<Letters>& inputs, const Letters& output) {
-  return rows_of_letters(inputs, std::vector<Letters>{output});
+std::vector<ShardingRule> rules_of_letters(const std::vector<Letters>& inputs, const Letters& output) {
+  return rules_of_letters(inputs, std::vector<Letters>{output});
 }
 
-std::vector<Row> rows_of_letters(const std::vector<Letters>& inputs, const std::vector<Letters>& outputs) {
-  std::vector<Row> rows;
+std::vector<ShardingRule> rules_of_letters(const std::vector<Letters>& inputs,
+                                           const std::vector<Letters>& outputs) {
+  std::vector<ShardingRule> rules;
   std::string seen;
   const auto add = [&](const Letters& operand) {
     for (const LetterDim& dim : operand) {
       if (dim.letter == '1' || seen.find(dim.letter) != std::string::npos) continue;
       seen += dim.letter;
-      Row row{std::string(1, dim.letter), {}, {}};
+      ShardingRule rule{std::string(1, dim.letter), {}, {}};
       for (const Letters& input : inputs)
-        row.inputs.push_back(cut_of(input, dim.letter, Placement::replicate()));
+        rule.inputs.push_back(cut_of(input, dim.letter, Placement::replicate()));
       for (const Letters& output : outputs)
-        row.outputs.push_back(cut_of(output, dim.letter, Placement::partial_sum()));
-      rows.push_back(row);
+        rule.outputs.push_back(cut_of(output, dim.letter, Placement::partial_sum()));
+      rules.push_back(rule);
     }
   };
   for (const Letters& input : inputs) add(input);
-  return rows;
+  return rules;
 }
 
 double OwnCall::ranks() const {
@@ -57,28 +58,28 @@ double OwnCall::ranks() const {
   return ranks;
 }
 
-Row scaled(const Row& row, std::int64_t k) {
+ShardingRule scaled(const ShardingRule& rule, std::int64_t k) {
   const auto times = [k](Placement& placement) {
     if (placement.is_shard()) placement = Placement::shard(placement.dim, placement.unit * k);
   };
-  Row result = row;
+  ShardingRule result = rule;
   for (Placement& input : result.inputs) times(input);
   for (Placement& output : result.outputs) times(output);
   return result;
 }
 
-Row row_linear_in(const std::vector<bool>& inputs, std::size_t outputs) {
-  Row row{"sum", {}, std::vector<Placement>(outputs, Placement::partial_sum())};
+ShardingRule linear_rule(const std::vector<bool>& inputs, std::size_t outputs) {
+  ShardingRule rule{"sum", {}, std::vector<Placement>(outputs, Placement::partial_sum())};
   for (const bool linear : inputs) {
-    row.inputs.push_back(linear ? Placement::partial_sum() : Placement::replicate());
+    rule.inputs.push_back(linear ? Placement::partial_sum() : Placement::replicate());
   }
-  return row;
+  return rule;
 }
 
-Placement gradient_placement(const Placement& input, bool row_cuts) {
+Placement gradient_placement(const Placement& input, bool rule_cuts) {
   if (input.is_shard()) return input;
   if (input.is_partial()) return Placement::replicate();
-  return row_cuts ? Placement::partial_sum() : Placement::replicate();
+  return rule_cuts ? Placement::partial_sum() : Placement::replicate();
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline parallel

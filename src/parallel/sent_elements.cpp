@@ -4,7 +4,7 @@
 #include <array>
 #include <vector>
 
-namespace jigsaw {
+namespace jigsaw::inline parallel {
 
 namespace {
 
@@ -178,4 +178,4 @@ std::int64_t most_sent_elements(const MeshShape& mesh, const Step& step, const L
   return most_sent(mesh, step.axes, dims, copies, constant);
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline parallel

@@ -2,7 +2,7 @@
 #include "array/array.h"
 #include "parallel/mesh.h"
 
-namespace jigsaw {
+namespace jigsaw::inline parallel {
 
 /// One global tensor, of which this rank holds `piece`, cut as `layout` says.
 struct ShardedTensor {
@@ -21,4 +21,4 @@ struct Rank {
   Box box(const Layout& layout) const { return layout.box(mesh.shape(), mesh.coordinates()); }
 };
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline parallel

@@ -7,7 +7,7 @@
 #include "kernels/copy.h"
 #include "kernels/pointwise.h"
 
-namespace jigsaw {
+namespace jigsaw::inline parallel {
 
 namespace {
 
@@ -199,4 +199,4 @@ Array SendStream::joined() {
   return result;
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline parallel

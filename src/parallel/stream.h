@@ -5,7 +5,7 @@
 #include "comm/communicator.h"
 #include "parallel/redistribute.h"
 
-namespace jigsaw {
+namespace jigsaw::inline parallel {
 
 /// The part of an array that stands in a region of the array's box, as a view, where it is consecutive in
 /// memory.
@@ -87,4 +87,4 @@ class SendStream {
   Array own_;
 };
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline parallel

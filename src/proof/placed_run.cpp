@@ -9,7 +9,7 @@
 #include "kernels/copy.h"
 #include "kernels/pointwise.h"
 
-namespace jigsaw {
+namespace jigsaw::inline proof {
 
 namespace {
 
@@ -20,21 +20,21 @@ Mesh make_mesh(Communicator& world, const std::vector<int>& sizes) {
   return Mesh(world, 1, sizes, 1);
 }
 
-/// Inputs and outputs stand as the rows want and give them, so that nothing is redistributed.
-Decision decision_of(const std::vector<const Row*>& rows, const Signature& signature) {
+/// Inputs and outputs stand as the rules want and give them, so that nothing is redistributed.
+Decision decision_of(const std::vector<const ShardingRule*>& rules, const Signature& signature) {
   Decision decision;
   decision.inputs.resize(signature.inputs.size());
-  decision.row_outputs.resize(signature.outputs.size());
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    if (rows[i] == nullptr) continue;
+  decision.rule_outputs.resize(signature.outputs.size());
+  for (std::size_t i = 0; i < rules.size(); ++i) {
+    if (rules[i] == nullptr) continue;
     const int axis = 1 + static_cast<int>(i);  // the domain axis i
     for (std::size_t input = 0; input < decision.inputs.size(); ++input)
-      decision.inputs[input][axis] = rows[i]->inputs[input];
-    for (std::size_t o = 0; o < decision.row_outputs.size(); ++o)
-      decision.row_outputs[o][axis] = rows[i]->outputs[o];
+      decision.inputs[input][axis] = rules[i]->inputs[input];
+    for (std::size_t o = 0; o < decision.rule_outputs.size(); ++o)
+      decision.rule_outputs[o][axis] = rules[i]->outputs[o];
     decision.cut |= axis_bit(axis);
   }
-  decision.outputs = decision.row_outputs;
+  decision.outputs = decision.rule_outputs;
   return decision;
 }
 
@@ -169,7 +169,7 @@ PlacedRun::Pieces PlacedRun::run(const Rank& rank, const Decision& decision, con
   for (const Variable& output : outputs) pieces.outputs.push_back(output.value().piece);
   for (std::size_t o = 0; o < outputs.size(); ++o) {
     if (!(pieces.outputs[o].shape() == output_gradients[o].shape())) return pieces;
-    const Layout gradient{signature().outputs[o], dual(decision.row_outputs[o])};
+    const Layout gradient{signature().outputs[o], dual(decision.rule_outputs[o])};
     outputs[o].slot()->add(rank, {output_gradients[o], gradient});
   }
   tape.backward();
@@ -203,10 +203,10 @@ bool PlacedRun::assembles(const MeshShape& mesh, const Layout& layout, const std
   return true;
 }
 
-bool PlacedRun::right(const std::vector<int>& sizes, const std::vector<const Row*>& rows) {
+bool PlacedRun::right(const std::vector<int>& sizes, const std::vector<const ShardingRule*>& rules) {
   Stage& ranks = stage(sizes);
   const MeshShape& mesh = ranks.meshes[0]->shape();
-  const Decision decision = decision_of(rows, signature());
+  const Decision decision = decision_of(rules, signature());
   std::vector<std::vector<Array>> inputs, output_gradients;
   for (int rank = 0; rank < mesh.ranks(); ++rank) {
     const Coordinates at = mesh.coordinates(rank);
@@ -216,7 +216,7 @@ bool PlacedRun::right(const std::vector<int>& sizes, const std::vector<const Row
     }
     std::vector<Array>& theirs = output_gradients.emplace_back();
     for (std::size_t o = 0; o < output_gradients_.size(); ++o) {
-      const Layout gradient{signature().outputs[o], dual(decision.row_outputs[o])};
+      const Layout gradient{signature().outputs[o], dual(decision.rule_outputs[o])};
       theirs.push_back(extract_box(context_, output_gradients_[o], gradient.box(mesh, at)));
     }
   }
@@ -248,7 +248,7 @@ bool PlacedRun::right(const std::vector<int>& sizes, const std::vector<const Row
     return assembles(mesh, layout, parts, whole);
   };
   for (std::size_t o = 0; o < output_gradients_.size(); ++o) {
-    const Layout layout{signature().outputs[o], decision.row_outputs[o]};
+    const Layout layout{signature().outputs[o], decision.rule_outputs[o]};
     if (!check(layout, expected_.outputs[o], [o](const Pieces& own) { return own.outputs[o]; })) return false;
   }
   for (std::size_t i = 0; i < inputs_.size(); ++i) {
@@ -260,4 +260,4 @@ bool PlacedRun::right(const std::vector<int>& sizes, const std::vector<const Row
   return true;
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline proof

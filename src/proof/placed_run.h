@@ -6,7 +6,7 @@
 
 #include "autograd/registry.h"
 
-namespace jigsaw {
+namespace jigsaw::inline proof {
 
 /// An operation on random whole float64 tensors: its results and gradients on one rank by the reference
 /// kernels, and whether runs on pieces give the same.
@@ -16,14 +16,14 @@ class PlacedRun {
 
   const Signature& signature() const { return trace_.nodes[0].signature; }
 
-  /// Whether the operation, run on pieces of its inputs cut along each axis as that axis's row says, gives
+  /// Whether the operation, run on pieces of its inputs cut along each axis as that axis's rule says, gives
   /// pieces of the right results and, placed as gradient_placement() says, of the right gradients.
   /// @param sizes  ranks along each mesh axis.
-  /// @param rows   one per axis; null for all-Replicate. They need not be rows of the operation.
+  /// @param rules   one per axis; null for all-Replicate. They need not be rules of the operation.
   ///
   /// Pieces run one after the other; a run that communicates runs again on ranks that are threads. Summands
   /// of a Partial input differ from rank to rank.
-  bool right(const std::vector<int>& sizes, const std::vector<const Row*>& rows);
+  bool right(const std::vector<int>& sizes, const std::vector<const ShardingRule*>& rules);
 
  private:
   struct Stage;
@@ -52,4 +52,4 @@ class PlacedRun {
   std::map<std::vector<int>, std::shared_ptr<Stage>> stages_;
 };
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline proof

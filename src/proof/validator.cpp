@@ -6,7 +6,7 @@
 #include "base/text.h"
 #include "proof/placed_run.h"
 
-namespace jigsaw {
+namespace jigsaw::inline proof {
 
 namespace {
 
@@ -15,44 +15,45 @@ bool is_free(const Placement& from, const Placement& to) {
   return from == to || (from.is_replicate() && to.is_shard());
 }
 
-/// Whether operands placed as in `wanted` can be brought to `row`, and its outputs to the wanted ones, for
-/// free.
-bool reaches(const Row& row, const Row& wanted) {
-  for (std::size_t i = 0; i < row.inputs.size(); ++i) {
-    if (!is_free(wanted.inputs[i], row.inputs[i])) return false;
+/// Whether operands placed as in `wanted` can be redistributed for free to `rule`, and its outputs to the
+/// wanted ones, for free.
+bool reaches(const ShardingRule& rule, const ShardingRule& wanted) {
+  for (std::size_t i = 0; i < rule.inputs.size(); ++i) {
+    if (!is_free(wanted.inputs[i], rule.inputs[i])) return false;
   }
-  for (std::size_t o = 0; o < row.outputs.size(); ++o) {
-    if (!is_free(row.outputs[o], wanted.outputs[o])) return false;
+  for (std::size_t o = 0; o < rule.outputs.size(); ++o) {
+    if (!is_free(rule.outputs[o], wanted.outputs[o])) return false;
   }
   return true;
 }
 
-/// Each row with each option for one more operand.
-std::vector<Row> extended(const std::vector<Row>& rows, std::vector<Placement> Row::*operands,
-                          const std::vector<Placement>& options) {
-  std::vector<Row> result;
-  for (const Row& row : rows) {
+/// Each rule with each option for one more operand.
+std::vector<ShardingRule> extended(const std::vector<ShardingRule>& rules,
+                                   std::vector<Placement> ShardingRule::*operands,
+                                   const std::vector<Placement>& options) {
+  std::vector<ShardingRule> result;
+  for (const ShardingRule& rule : rules) {
     for (const Placement& option : options) {
-      result.push_back(row);
+      result.push_back(rule);
       (result.back().*operands).push_back(option);
     }
   }
   return result;
 }
 
-bool cuts_nothing(const Row& row) {
+bool cuts_nothing(const ShardingRule& rule) {
   const auto replicated = [](const Placement& p) { return p.is_replicate(); };
-  return std::all_of(row.outputs.begin(), row.outputs.end(), replicated) &&
-         std::all_of(row.inputs.begin(), row.inputs.end(), replicated);
+  return std::all_of(rule.outputs.begin(), rule.outputs.end(), replicated) &&
+         std::all_of(rule.inputs.begin(), rule.inputs.end(), replicated);
 }
 
-/// What one operand can be on an axis: units are 1 and those that rows use for that dim.
-std::vector<Placement> candidates(const Shape& shape, const std::vector<Row>& rows,
-                                  const std::function<const Placement&(const Row&)>& operand) {
+/// What one operand can be on an axis: units are 1 and those that rules use for that dim.
+std::vector<Placement> candidates(const Shape& shape, const std::vector<ShardingRule>& rules,
+                                  const std::function<const Placement&(const ShardingRule&)>& operand) {
   std::vector<Placement> found = {Placement::replicate(), Placement::partial_sum()};
   for (int dim = 0; dim < shape.rank(); ++dim) found.push_back(Placement::shard(dim));
-  for (const Row& row : rows) {
-    const Placement& p = operand(row);
+  for (const ShardingRule& rule : rules) {
+    const Placement& p = operand(rule);
     if (std::find(found.begin(), found.end(), p) == found.end()) found.push_back(p);
   }
   return found;
@@ -60,69 +61,73 @@ std::vector<Placement> candidates(const Shape& shape, const std::vector<Row>& ro
 
 class Validation {
  public:
-  Validation(const ProofCase& one, const std::vector<Row>& rows) {
+  Validation(const ProofCase& one, const std::vector<ShardingRule>& rules) {
     for (const ProofCase::Instance& instance : one.instances) runs_.emplace_back(instance);
-    for (const Row& row : rows) {
-      closure_.push_back(row);
-      const Row twice = scaled(row, 2);
-      if (!(twice == row)) closure_.push_back(twice);
-      if (!row.own_units) continue;
+    for (const ShardingRule& rule : rules) {
+      closure_.push_back(rule);
+      const ShardingRule twice = scaled(rule, 2);
+      if (!(twice == rule)) closure_.push_back(twice);
+      if (!rule.own_units) continue;
       // What goes round may be cut in units of its own.
-      for (auto [mixed, other] : {std::pair{row, twice}, {twice, row}}) {
+      for (auto [mixed, other] : {std::pair{rule, twice}, {twice, rule}}) {
         mixed.inputs.back() = other.inputs.back();
         closure_.push_back(mixed);
       }
     }
   }
 
-  bool sound(const Row& row) { return right({&row}) && right_in_units_of_two(row); }
+  bool sound(const ShardingRule& rule) { return right({&rule}) && right_in_units_of_two(rule); }
 
-  /// Pairs of sound rows on 2 × 3 ranks.
-  std::vector<std::string> wrong_products(const std::vector<Row>& sound_rows) {
+  /// Pairs of sound rules on 2 × 3 ranks.
+  std::vector<std::string> wrong_products(const std::vector<ShardingRule>& sound_rules) {
     std::vector<std::string> wrong;
-    for (const Row& a : sound_rows) {
-      for (const Row& b : sound_rows) {
+    for (const ShardingRule& a : sound_rules) {
+      for (const ShardingRule& b : sound_rules) {
         if (!right_on({2, 3}, {&a, &b})) wrong.push_back(concat(a.label, " × ", b.label));
       }
     }
     return wrong;
   }
 
-  std::vector<Row> missing() {
+  std::vector<ShardingRule> missing() {
     const Signature& signature = runs_[0].signature();
-    std::vector<Row> all = {{}};
+    std::vector<ShardingRule> all = {{}};
     for (std::size_t i = 0; i < signature.inputs.size(); ++i) {
-      all = extended(all, &Row::inputs,
-                     candidates(signature.inputs[i], closure_,
-                                [i](const Row& row) -> const Placement& { return row.inputs[i]; }));
+      all =
+          extended(all, &ShardingRule::inputs,
+                   candidates(signature.inputs[i], closure_,
+                              [i](const ShardingRule& rule) -> const Placement& { return rule.inputs[i]; }));
     }
     for (std::size_t o = 0; o < signature.outputs.size(); ++o) {
-      all = extended(all, &Row::outputs,
-                     candidates(signature.outputs[o], closure_,
-                                [o](const Row& row) -> const Placement& { return row.outputs[o]; }));
+      all =
+          extended(all, &ShardingRule::outputs,
+                   candidates(signature.outputs[o], closure_,
+                              [o](const ShardingRule& rule) -> const Placement& { return rule.outputs[o]; }));
     }
-    std::erase_if(all, [this](const Row& row) { return reached(row) || !right({&row}); });
+    std::erase_if(all, [this](const ShardingRule& rule) { return reached(rule) || !right({&rule}); });
     return all;
   }
 
  private:
-  bool right_in_units_of_two(const Row& row) {
-    const Row twice = scaled(row, 2);
-    return twice == row || right({&twice});
+  bool right_in_units_of_two(const ShardingRule& rule) {
+    const ShardingRule twice = scaled(rule, 2);
+    return twice == rule || right({&twice});
   }
-  bool right(const std::vector<const Row*>& rows) { return right_on({2}, rows) && right_on({3}, rows); }
-  bool right_on(const std::vector<int>& sizes, const std::vector<const Row*>& rows) {
-    return std::all_of(runs_.begin(), runs_.end(), [&](PlacedRun& run) { return run.right(sizes, rows); });
+  bool right(const std::vector<const ShardingRule*>& rules) {
+    return right_on({2}, rules) && right_on({3}, rules);
   }
-  bool reached(const Row& wanted) const {
-    const Row replicated{"", std::vector<Placement>(wanted.inputs.size()),
-                         std::vector<Placement>(wanted.outputs.size())};
+  bool right_on(const std::vector<int>& sizes, const std::vector<const ShardingRule*>& rules) {
+    return std::all_of(runs_.begin(), runs_.end(), [&](PlacedRun& run) { return run.right(sizes, rules); });
+  }
+  bool reached(const ShardingRule& wanted) const {
+    const ShardingRule replicated{"", std::vector<Placement>(wanted.inputs.size()),
+                                  std::vector<Placement>(wanted.outputs.size())};
     return cuts_nothing(wanted) || reaches(replicated, wanted) ||
            std::any_of(closure_.begin(), closure_.end(),
-                       [&](const Row& row) { return reaches(row, wanted); });
+                       [&](const ShardingRule& rule) { return reaches(rule, wanted); });
   }
 
-  std::vector<Row> closure_;  // the rows, and in units twice as large
+  std::vector<ShardingRule> closure_;  // the rules, and in units twice as large
   std::vector<PlacedRun> runs_;
 };
 
@@ -130,7 +135,7 @@ class Validation {
 
 int Verdict::unsound() const {
   const auto wrong =
-      std::count_if(rows.begin(), rows.end(), [](const Proven& proven) { return !proven.sound; });
+      std::count_if(rules.begin(), rules.end(), [](const Proven& proven) { return !proven.sound; });
   return static_cast<int>(wrong) + static_cast<int>(products.size());
 }
 
@@ -138,25 +143,25 @@ std::string called_operation(const ProofCase& one) {
   return PlacedRun(one.instances.at(0)).signature().operation;
 }
 
-std::vector<Row> listed_rows(const ProofCase& one) {
+std::vector<ShardingRule> listed_rules(const ProofCase& one) {
   require(!one.instances.empty(), "a case of the validator has shapes");
-  const auto rows_of = [](const ProofCase::Instance& instance) {
-    return PlacedRun(instance).signature().rows;
+  const auto rules_of = [](const ProofCase::Instance& instance) {
+    return PlacedRun(instance).signature().rules;
   };
-  std::vector<Row> rows = rows_of(one.instances[0]);
+  std::vector<ShardingRule> rules = rules_of(one.instances[0]);
   for (const ProofCase::Instance& instance : one.instances) {
-    require(rows_of(instance) == rows, "rows of one case do not depend on the shapes");
+    require(rules_of(instance) == rules, "rules of one case do not depend on the shapes");
   }
-  return rows;
+  return rules;
 }
 
-Verdict validate(const std::string& operation, const ProofCase& one, const std::vector<Row>& rows) {
-  Validation validation(one, rows);
+Verdict validate(const std::string& operation, const ProofCase& one, const std::vector<ShardingRule>& rules) {
+  Validation validation(one, rules);
   Verdict verdict{operation, concat(operation, " ", one.name), {}, {}, {}};
-  std::vector<Row> sound;
-  for (const Row& row : rows) {
-    verdict.rows.push_back({row, validation.sound(row)});
-    if (verdict.rows.back().sound) sound.push_back(row);
+  std::vector<ShardingRule> sound;
+  for (const ShardingRule& rule : rules) {
+    verdict.rules.push_back({rule, validation.sound(rule)});
+    if (verdict.rules.back().sound) sound.push_back(rule);
   }
   verdict.products = validation.wrong_products(sound);
   verdict.missing = validation.missing();
@@ -167,9 +172,9 @@ std::vector<Verdict> validate_all() {
   std::vector<Verdict> verdicts;
   for (const RegisteredOperation& operation : all_operations()) {
     for (const ProofCase& one : operation.cases())
-      verdicts.push_back(validate(operation.name, one, listed_rows(one)));
+      verdicts.push_back(validate(operation.name, one, listed_rules(one)));
   }
   return verdicts;
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline proof

@@ -4,19 +4,19 @@
 
 #include "autograd/registry.h"
 
-namespace jigsaw {
+namespace jigsaw::inline proof {
 
 /// What the validator found of one case of an operation.
 struct Verdict {
   struct Proven {
-    Row row;
+    ShardingRule rule;
     bool sound = false;
   };
   std::string operation;
   std::string name;
-  std::vector<Proven> rows;           ///< as listed
-  std::vector<std::string> products;  ///< pairs of sound rows that are wrong on two axes at once
-  std::vector<Row> missing;           ///< right, not listed, not reachable from a listed row
+  std::vector<Proven> rules;          ///< as listed
+  std::vector<std::string> products;  ///< pairs of sound rules that are wrong on two axes at once
+  std::vector<ShardingRule> missing;  ///< right, not listed, not reachable from a listed rule
 
   int unsound() const;
   int incomplete() const { return static_cast<int>(missing.size()); }
@@ -24,18 +24,18 @@ struct Verdict {
 
 /// The operation that a case calls.
 std::string called_operation(const ProofCase& one);
-/// The rows that it lists.
-std::vector<Row> listed_rows(const ProofCase& one);
+/// The rules that it lists.
+std::vector<ShardingRule> listed_rules(const ProofCase& one);
 
-/// Proves rows, forward and backward, against the reference kernels on one rank in float64.
+/// Proves rules, forward and backward, against the reference kernels on one rank in float64.
 ///
-/// Sound: every row in units of 1 and 2 of its own on axes of 2 and 3 ranks, and every pair of rows on 2 × 3.
-/// Complete: of all combinations of Replicate, Shard of each dim in the units that occur, and Partial(sum)
-/// for each input and the output, those that are right are listed, or reached from a listed row by free
-/// conversions: cutting an input or a result that is replicated.
-Verdict validate(const std::string& operation, const ProofCase& one, const std::vector<Row>& rows);
+/// Sound: every rule in units of 1 and 2 of its own on axes of 2 and 3 ranks, and every pair of rules on 2
+/// × 3. Complete: of all combinations of Replicate, Shard of each dim in the units that occur, and
+/// Partial(sum) for each input and the output, those that are right are listed, or reached from a listed rule
+/// by free conversions: cutting an input or a result that is replicated.
+Verdict validate(const std::string& operation, const ProofCase& one, const std::vector<ShardingRule>& rules);
 
-/// Every case of every operation, with the rows it lists.
+/// Every case of every operation, with the rules it lists.
 std::vector<Verdict> validate_all();
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline proof

@@ -7,7 +7,7 @@
 #include "array/random.h"
 #include "base/text.h"
 
-namespace jigsaw {
+namespace jigsaw::inline sweep {
 namespace {
 
 /// The names of the keys, those first on which others depend by `when`.
@@ -120,4 +120,4 @@ std::vector<Assignment> candidates(const SearchSpace& space, const Json& base) {
   return result;
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline sweep

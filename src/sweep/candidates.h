@@ -3,7 +3,7 @@
 
 #include "sweep/search_space.h"
 
-namespace jigsaw {
+namespace jigsaw::inline sweep {
 
 /// What one run of a sweep sets: values by dotted key of the configuration, in alphabetical order.
 using Assignment = std::map<std::string, Json>;
@@ -16,4 +16,4 @@ using Assignment = std::map<std::string, Json>;
 /// @throws ConfigError  when a `when` depends on keys in a circle.
 std::vector<Assignment> candidates(const SearchSpace& space, const Json& base);
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline sweep

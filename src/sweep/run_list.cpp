@@ -10,7 +10,7 @@
 #include "base/text.h"
 #include "sweep/run_name.h"
 
-namespace jigsaw {
+namespace jigsaw::inline sweep {
 namespace {
 
 constexpr std::int64_t kLongestFile = std::int64_t{256} << 20;
@@ -98,4 +98,4 @@ RunList RunList::update(const std::filesystem::path& folder, const std::vector<A
   return list;
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline sweep

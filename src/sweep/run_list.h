@@ -5,7 +5,7 @@
 
 #include "sweep/candidates.h"
 
-namespace jigsaw {
+namespace jigsaw::inline sweep {
 
 /// One run of a sweep; its folder lies in the sweep's.
 struct SweepRun {
@@ -37,4 +37,4 @@ class RunList {
   std::vector<SweepRun> runs_;
 };
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline sweep

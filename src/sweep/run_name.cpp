@@ -7,7 +7,7 @@
 
 #include "base/text.h"
 
-namespace jigsaw {
+namespace jigsaw::inline sweep {
 namespace {
 
 constexpr std::size_t kLongest = 160;
@@ -67,4 +67,4 @@ std::string run_name(const Assignment& run, const std::vector<std::string>& keys
   return name.substr(0, kLongest) + "-" + hash.str();
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline sweep

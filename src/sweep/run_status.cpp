@@ -10,7 +10,7 @@
 #include "base/file.h"
 #include "base/text.h"
 
-namespace jigsaw {
+namespace jigsaw::inline sweep {
 namespace {
 
 constexpr const char* kExitFile = "exit.json";
@@ -125,4 +125,4 @@ void write_exit_code(const std::filesystem::path& folder, std::optional<int> exi
   write_text_atomically((folder / kExitFile).string(), json.dump() + "\n");
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline sweep

@@ -6,7 +6,7 @@
 
 #include "config/json.h"
 
-namespace jigsaw {
+namespace jigsaw::inline sweep {
 
 enum class RunState : std::uint8_t {
   kWaiting,      ///< nothing is there yet
@@ -38,4 +38,4 @@ std::optional<double> metric_at_step(const std::filesystem::path& folder, const 
 /// @throws FileError
 void write_exit_code(const std::filesystem::path& folder, std::optional<int> exit_code);
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline sweep

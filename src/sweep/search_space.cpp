@@ -2,7 +2,7 @@
 
 #include "base/text.h"
 
-namespace jigsaw {
+namespace jigsaw::inline sweep {
 
 void declare(Keys<SearchKey>& keys) {
   keys.add("values", &SearchKey::values).doc("The values to try.");
@@ -101,4 +101,4 @@ void declare(Keys<SearchSpace>& keys) {
   });
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline sweep

@@ -8,7 +8,7 @@
 #include "config/any_form.h"
 #include "config/config.h"
 
-namespace jigsaw {
+namespace jigsaw::inline sweep {
 
 enum class SearchMethod : std::uint8_t { kGrid, kList, kRandom, kHalving };
 enum class Scale : std::uint8_t { kLinear, kLogarithmic };
@@ -53,4 +53,4 @@ struct SearchSpace {
 };
 void declare(Keys<SearchSpace>& keys);
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline sweep

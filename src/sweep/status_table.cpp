@@ -7,7 +7,7 @@
 
 #include "base/text.h"
 
-namespace jigsaw {
+namespace jigsaw::inline sweep {
 namespace {
 
 std::map<std::string, int> counts_by_state(const std::vector<SweepRow>& rows) {
@@ -113,4 +113,4 @@ std::string summary_csv(const SearchSpace& space, const std::vector<SweepRow>& r
   return text;
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline sweep

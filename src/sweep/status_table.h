@@ -5,7 +5,7 @@
 #include "sweep/run_list.h"
 #include "sweep/run_status.h"
 
-namespace jigsaw {
+namespace jigsaw::inline sweep {
 
 /// A run of a sweep and how it stands.
 struct SweepRow {
@@ -25,4 +25,4 @@ Json summary_json(const SearchSpace& space, const std::vector<SweepRow>& rows);
 /// RFC 4180: index, name, state, exit_code, step, the metric, then a column for each key of the sweep.
 std::string summary_csv(const SearchSpace& space, const std::vector<SweepRow>& rows);
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline sweep

@@ -6,7 +6,7 @@
 #include "base/text.h"
 #include "sweep/run_status.h"
 
-namespace jigsaw {
+namespace jigsaw::inline sweep {
 
 std::vector<HalvingRound> halving_rounds(const HalvingOptions& options, std::int64_t runs,
                                          std::int64_t last_steps) {
@@ -58,4 +58,4 @@ std::vector<SweepRun> halving_participants(const SearchSpace& space, const RunLi
   return taking_part;
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline sweep

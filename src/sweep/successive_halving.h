@@ -3,7 +3,7 @@
 
 #include "sweep/run_list.h"
 
-namespace jigsaw {
+namespace jigsaw::inline sweep {
 
 /// One round of successive halving.
 struct HalvingRound {
@@ -36,4 +36,4 @@ class NotYet : public Error {
   explicit NotYet(const std::string& message) : Error(ExitCode::kStopped, message) {}
 };
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline sweep

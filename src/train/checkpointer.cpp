@@ -7,7 +7,7 @@
 #include "base/text.h"
 #include "comm/agreement.h"
 
-namespace jigsaw {
+namespace jigsaw::inline train {
 namespace {
 
 constexpr int kMostFailures = 3;
@@ -122,4 +122,4 @@ void Checkpointer::tell_failure(const SaveOutcome& outcome) {
                    "; those before it stand"));
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline train

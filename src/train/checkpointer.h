@@ -7,7 +7,7 @@
 #include "checkpoint/writer.h"
 #include "train/configuration.h"
 
-namespace jigsaw {
+namespace jigsaw::inline train {
 
 /// The checkpoints of one run: when to save, what to do when that fails, and where to go on from. Every
 /// member function is collective.
@@ -57,4 +57,4 @@ class Checkpointer {
   double longest_seconds_ = 0;
 };
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline train

@@ -8,7 +8,7 @@
 #include "base/text.h"
 #include "parallel/redistribute.h"
 
-namespace jigsaw {
+namespace jigsaw::inline train {
 
 SampleClassSums SampleClassSums::merged(const Rank& rank) const {
   SampleClassSums result{
@@ -174,4 +174,4 @@ Array ClassLoss::factors(const Rank& rank, const SampleClassSums& sums, double s
   return constant(rank.context, {3, sums.samples, sums.classes}, DType::kFloat64, result);
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline train

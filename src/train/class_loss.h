@@ -1,7 +1,7 @@
 #pragma once
 #include "train/loss.h"
 
-namespace jigsaw {
+namespace jigsaw::inline train {
 
 /// ClassSums over all points, per class and per sample of the group; equal on every rank of it.
 struct SampleClassSums {
@@ -56,4 +56,4 @@ class ClassLoss : public Loss {
   std::vector<double> class_weights_, row_weights_;
 };
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline train

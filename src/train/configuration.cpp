@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "base/text.h"
 
-namespace jigsaw {
+namespace jigsaw::inline train {
 
 double TrainOptions::lead_weight(int r) const {
   return rollout_weights.empty() ? 1.0 : rollout_weights[static_cast<std::size_t>(r)];
@@ -247,4 +247,4 @@ MeshOptions resolved_mesh(const std::optional<MeshOptions>& mesh, int ranks, con
   return best;
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline train

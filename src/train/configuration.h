@@ -10,7 +10,7 @@
 #include "train/loss.h"
 #include "train/run_machine.h"
 
-namespace jigsaw {
+namespace jigsaw::inline train {
 
 /// How many ranks cut what; the product is the number of ranks.
 struct MeshOptions {
@@ -99,4 +99,4 @@ void declare(Keys<Configuration>& keys);
 MeshOptions resolved_mesh(const std::optional<MeshOptions>& mesh, int ranks, const Shape& space,
                           const std::vector<std::int64_t>& units);
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline train

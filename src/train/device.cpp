@@ -3,7 +3,7 @@
 #include "base/error.h"
 #include "kernels/cuda_context.h"
 
-namespace jigsaw {
+namespace jigsaw::inline train {
 
 PrecisionTypes types_of(Precision precision) {
   switch (precision) {
@@ -25,4 +25,4 @@ Context make_context(DeviceChoice device, Precision precision, int threads, int 
   return Context::make_host(precision == Precision::kFloat64 ? Backend::kReference : Backend::kCpu, threads);
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline train

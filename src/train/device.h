@@ -3,7 +3,7 @@
 #include "array/dtype.h"
 #include "train/configuration.h"
 
-namespace jigsaw {
+namespace jigsaw::inline train {
 
 /// The types that a precision stands for.
 struct PrecisionTypes {
@@ -19,4 +19,4 @@ PrecisionTypes types_of(Precision precision);
 /// @throws ConfigError  when CUDA is asked for, and is not built or has no device here.
 Context make_context(DeviceChoice device, Precision precision, int threads, int rank_on_machine);
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline train

@@ -7,7 +7,7 @@
 #include "base/text.h"
 #include "kernels/pointwise.h"
 
-namespace jigsaw {
+namespace jigsaw::inline train {
 
 namespace {
 
@@ -136,4 +136,4 @@ void Forecaster::run(Tape& tape, const Batch& batch, std::int64_t samples,
   }
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline train

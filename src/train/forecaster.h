@@ -6,7 +6,7 @@
 #include "layers/model.h"
 #include "samples/dataset.h"
 
-namespace jigsaw {
+namespace jigsaw::inline train {
 
 /// A model and how its predictions go on as inputs: runs forecasts of several leads, each from the prediction
 /// before it, with the forcings of its valid time.
@@ -51,4 +51,4 @@ class Forecaster {
   std::vector<Entry> old_to_new_, prediction_to_new_, carry_;
 };
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline train

@@ -4,7 +4,7 @@
 #include "base/text.h"
 #include "train/scores.h"
 
-namespace jigsaw {
+namespace jigsaw::inline train {
 
 namespace {
 
@@ -113,4 +113,4 @@ std::unique_ptr<Scores> make_class_scores(const ImageData& data, const ClassLoss
   return std::make_unique<ClassScores>(data, loss);
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline train

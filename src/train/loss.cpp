@@ -8,7 +8,7 @@
 #include "base/text.h"
 #include "config/config.h"
 
-namespace jigsaw {
+namespace jigsaw::inline train {
 
 void declare(Keys<LossOptions>& keys) {
   using O = LossOptions;
@@ -213,4 +213,4 @@ Array FieldLoss::gradient(const Rank& rank, const SampleSums& sums, const Weight
                        constant(rank.context, {box.extent[0], channels}, DType::kFloat64, factor));
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline train

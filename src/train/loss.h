@@ -10,7 +10,7 @@
 #include "config/keys.h"
 #include "kernels/loss.h"
 
-namespace jigsaw {
+namespace jigsaw::inline train {
 
 enum class LossType : std::uint8_t { kMse, kL1, kHuber, kCrossEntropy, kDice, kDiceCrossEntropy };
 
@@ -135,4 +135,4 @@ class FieldLoss : public Loss {
   std::vector<double> weights_;  // per variable
 };
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline train

@@ -7,7 +7,7 @@
 
 #include "base/text.h"
 
-namespace jigsaw {
+namespace jigsaw::inline train {
 namespace {
 
 /// A line as write() leaves it, of a step no later than `step`.
@@ -81,4 +81,4 @@ void MetricsLog::warn_once(const std::string& reason) {
   log_->warn(concat(reason, "; the run goes on, and lines are missing there"));
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline train

@@ -7,7 +7,7 @@
 #include "base/log.h"
 #include "config/json.h"
 
-namespace jigsaw {
+namespace jigsaw::inline train {
 
 /// metrics.jsonl: one compact JSON object a line, each with an integer "step", on the disk's side of the
 /// process line by line. Floating point numbers carry all their digits; what is not finite becomes null.
@@ -34,4 +34,4 @@ class MetricsLog {
   bool warned_ = false;
 };
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline train

@@ -4,7 +4,7 @@
 #include "base/text.h"
 #include "comm/agreement.h"
 
-namespace jigsaw {
+namespace jigsaw::inline train {
 
 namespace {
 
@@ -120,4 +120,4 @@ std::unique_ptr<Objective> open_objective(const Configuration& configuration,
   return result;
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline train

@@ -5,7 +5,7 @@
 #include "train/configuration.h"
 #include "train/scores.h"
 
-namespace jigsaw {
+namespace jigsaw::inline train {
 
 /// What differs between tasks: the data, the loss and the scores.
 class Objective {
@@ -25,4 +25,4 @@ class Objective {
 std::unique_ptr<Objective> open_objective(const Configuration& configuration,
                                           const std::filesystem::path& folder, Communicator& communicator);
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline train

@@ -7,7 +7,7 @@
 #include "base/text.h"
 #include "comm/agreement.h"
 
-namespace jigsaw {
+namespace jigsaw::inline train {
 
 OpenedRun::OpenedRun(const Configuration& configuration, const std::filesystem::path& folder,
                      Communicator& world)
@@ -52,4 +52,4 @@ void check_best(const Configuration& configuration, Objective& objective, bool v
   }
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline train

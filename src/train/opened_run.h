@@ -4,7 +4,7 @@
 
 #include "train/placed_model.h"
 
-namespace jigsaw {
+namespace jigsaw::inline train {
 
 /// What a configuration names, opened and built on the ranks of a job: its data with loss and scores, and its
 /// model on its mesh. Training, validation, checks and predictions begin with it.
@@ -43,4 +43,4 @@ class OpenedRun {
 /// @throws ConfigError  when `checkpoint.best` names no number that this run's validations give.
 void check_best(const Configuration& configuration, Objective& objective, bool validates);
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline train

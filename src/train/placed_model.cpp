@@ -5,7 +5,7 @@
 #include "config/config.h"
 #include "train/pole_crossing.h"
 
-namespace jigsaw {
+namespace jigsaw::inline train {
 
 namespace {
 
@@ -72,4 +72,4 @@ Json PlacedModel::description() const {
   return mesh;
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline train

@@ -6,7 +6,7 @@
 #include "train/forecaster.h"
 #include "train/objective.h"
 
-namespace jigsaw {
+namespace jigsaw::inline train {
 
 /// The model of a configuration on a mesh: its layers, their plans, and this rank's part of the parameters as
 /// they are initialised. Over a communicator that records, with a context without memory, it is what one rank
@@ -47,4 +47,4 @@ class PlacedModel {
   std::unique_ptr<Forecaster> forecaster_;
 };
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline train

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace jigsaw {
+namespace jigsaw::inline train {
 
 PoleCrossing pole_crossing(const std::vector<Channel>& inputs, const Statistics& statistics) {
   const auto is_component = [](const Channel& channel) { return channel.vector_component; };
@@ -21,4 +21,4 @@ PoleCrossing pole_crossing(const std::vector<Channel>& inputs, const Statistics&
   return crossing;
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline train

@@ -7,7 +7,7 @@
 
 #include "base/text.h"
 
-namespace jigsaw {
+namespace jigsaw::inline train {
 namespace {
 
 bool is_due(const std::optional<double>& last, double now, double interval) {
@@ -64,4 +64,4 @@ std::optional<double> Progress::seconds_left(const ProgressState& state, double 
   return (now - *first_time_) / static_cast<double>(done) * static_cast<double>(state.steps - state.step);
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline train

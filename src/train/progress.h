@@ -5,7 +5,7 @@
 
 #include "base/log.h"
 
-namespace jigsaw {
+namespace jigsaw::inline train {
 
 /// Where a run stands after a step.
 struct ProgressState {
@@ -46,4 +46,4 @@ class Progress {
   std::int64_t first_step_ = 0;
 };
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline train

@@ -11,7 +11,7 @@
 #include "base/text.h"
 #include "comm/agreement.h"
 
-namespace jigsaw {
+namespace jigsaw::inline train {
 namespace {
 
 /// "process 4711 on node12", as the lock file names its holder.
@@ -84,4 +84,4 @@ void RunDirectory::write_config(const Json& config, const Json& versions, const 
   if (!failure.empty()) throw ConfigError(concat("output: ", failure));
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline train

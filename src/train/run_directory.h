@@ -7,7 +7,7 @@
 #include "comm/communicator.h"
 #include "config/json.h"
 
-namespace jigsaw {
+namespace jigsaw::inline train {
 
 /// The folder of one run (`output`), held by a lock that dies with its process: no second run can write
 /// there. Rank 0 touches the disk; all ranks fail alike.
@@ -41,4 +41,4 @@ class RunDirectory {
   std::optional<File> lock_;  ///< rank 0's
 };
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline train

@@ -6,7 +6,7 @@
 #include "base/file.h"
 #include "base/text.h"
 
-namespace jigsaw {
+namespace jigsaw::inline train {
 
 void declare(Keys<MachineOptions::Link>& keys) {
   using L = MachineOptions::Link;
@@ -126,4 +126,4 @@ Machine machine_of_run(const std::optional<MachineOptions>& given, const Rank& r
   return machine;
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline train

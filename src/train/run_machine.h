@@ -6,7 +6,7 @@
 #include "config/config.h"
 #include "parallel/machine.h"
 
-namespace jigsaw {
+namespace jigsaw::inline train {
 
 /// What the ranks of a run do, where it is given rather than measured.
 struct MachineOptions {
@@ -29,4 +29,4 @@ void declare(Keys<MachineOptions>& keys);
 /// @throws ConfigError  naming machine.links, when they are neither one nor as many as the mesh has axes.
 Machine machine_of_run(const std::optional<MachineOptions>& given, const Rank& rank, const std::string& path);
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline train

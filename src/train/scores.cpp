@@ -5,7 +5,7 @@
 
 #include "base/text.h"
 
-namespace jigsaw {
+namespace jigsaw::inline train {
 
 std::vector<std::string> channel_names(const std::vector<Channel>& channels) {
   std::vector<std::string> names;
@@ -121,4 +121,4 @@ std::unique_ptr<Scores> make_forecast_scores(const Dataset& data, const FieldLos
   return std::make_unique<ForecastScores>(data, loss, rollout);
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline train

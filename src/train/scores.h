@@ -8,7 +8,7 @@
 #include "samples/image_data.h"
 #include "train/class_loss.h"
 
-namespace jigsaw {
+namespace jigsaw::inline train {
 
 /// What a validation found.
 struct ValidationResult {
@@ -53,4 +53,4 @@ std::vector<std::string> channel_names(const std::vector<Channel>& channels);
 /// The scale of a target in physical units.
 double target_scale(const Channel& target, const Statistics& statistics, Predict predict);
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline train

@@ -7,7 +7,7 @@
 
 #include "base/file.h"
 
-namespace jigsaw {
+namespace jigsaw::inline train {
 
 Json to_json(const RankTotals& totals, int rank) {
   Json sent = Json::object();
@@ -62,4 +62,4 @@ void write_summary(const std::string& path, Json results, const RankTotals& own,
   }
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline train

@@ -6,7 +6,7 @@
 #include "comm/communicator.h"
 #include "config/json.h"
 
-namespace jigsaw {
+namespace jigsaw::inline train {
 
 /// What one rank held, read and sent in a run.
 struct RankTotals {
@@ -32,4 +32,4 @@ std::int64_t peak_resident_bytes();
 void write_summary(const std::string& path, Json results, const RankTotals& own, Communicator& communicator,
                    Log& log);
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline train

@@ -9,7 +9,7 @@
 #include "comm/agreement.h"
 #include "train/summary.h"
 
-namespace jigsaw {
+namespace jigsaw::inline train {
 
 namespace {
 
@@ -247,4 +247,4 @@ void Trainer::finish(std::int64_t step) {
                    directory_->path()));
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline train

@@ -19,7 +19,7 @@
 #include "train/training_step.h"
 #include "train/validation.h"
 
-namespace jigsaw {
+namespace jigsaw::inline train {
 
 /// What the command line says beside the configuration.
 struct RunOptions {
@@ -80,4 +80,4 @@ class Trainer {
   double longest_step_ = 0;  ///< seconds
 };
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline train

@@ -1,6 +1,6 @@
 #include "train/training_batches.h"
 
-namespace jigsaw {
+namespace jigsaw::inline train {
 
 TrainingBatches::TrainingBatches(const Configuration& configuration, Objective& objective,
                                  const PlacedModel& placed)
@@ -34,4 +34,4 @@ Batch TrainingBatches::read(std::int64_t number, const Context& host) {
   return reader_->read(request, host);
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline train

@@ -5,7 +5,7 @@
 #include "samples/sampler.h"
 #include "train/placed_model.h"
 
-namespace jigsaw {
+namespace jigsaw::inline train {
 
 /// Which samples each part of each step trains on, and this rank's piece of them. For one thread.
 class TrainingBatches {
@@ -28,4 +28,4 @@ class TrainingBatches {
   std::unique_ptr<SampleReader> reader_;
 };
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline train

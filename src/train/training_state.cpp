@@ -10,7 +10,7 @@
 #include "files/digest.h"
 #include "optim/registry.h"
 
-namespace jigsaw {
+namespace jigsaw::inline train {
 namespace {
 
 constexpr const char* kParameters = "parameters/";
@@ -245,4 +245,4 @@ Json TrainingState::manifest_extra(std::int64_t total_steps) const {
           {"data", data_fingerprint(run_.data())}};
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline train

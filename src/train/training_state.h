@@ -8,7 +8,7 @@
 #include "samples/sample_source.h"
 #include "train/opened_run.h"
 
-namespace jigsaw {
+namespace jigsaw::inline train {
 
 // What checkpoints hold of a run: its tensors are "<kind>/<parameter>", of Optimizer::kinds().
 
@@ -71,4 +71,4 @@ class TrainingState {
   int skipped_in_row_ = 0;
 };
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline train

@@ -6,7 +6,7 @@
 #include "comm/agreement.h"
 #include "optim/registry.h"
 
-namespace jigsaw {
+namespace jigsaw::inline train {
 
 TrainingStep::TrainingStep(OpenedRun& run, Optimizer& optimizer, std::int64_t steps)
     : run_(run),
@@ -68,4 +68,4 @@ StepResult TrainingStep::run(std::int64_t step, Prefetch& parts) {
   return result;
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline train

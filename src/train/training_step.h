@@ -4,7 +4,7 @@
 #include "samples/prefetch.h"
 #include "train/opened_run.h"
 
-namespace jigsaw {
+namespace jigsaw::inline train {
 
 struct StepResult {
   double loss = 0;  ///< NaN when it is empty
@@ -37,4 +37,4 @@ class TrainingStep {
   std::unique_ptr<Schedule> schedule_;
 };
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline train

@@ -5,7 +5,7 @@
 
 #include "comm/agreement.h"
 
-namespace jigsaw {
+namespace jigsaw::inline train {
 
 Validation::Validation(OpenedRun& run)
     : run_(run),
@@ -48,4 +48,4 @@ ValidationResult Validation::run() {
   return scores->result();
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline train

@@ -2,7 +2,7 @@
 #include "samples/prefetch.h"
 #include "train/opened_run.h"
 
-namespace jigsaw {
+namespace jigsaw::inline train {
 
 /// Runs the forecaster over all validation samples and scores its predictions.
 class Validation {
@@ -23,4 +23,4 @@ class Validation {
   std::int64_t samples_, batch_size_;
 };
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline train

@@ -1,4 +1,4 @@
-// Gradients of operations on neighbourhoods: against central differences, and on every row against one rank.
+// Gradients of operations on neighbourhoods: against central differences, and on every rule against one rank.
 #include <gtest/gtest.h>
 
 #include "autograd/field_operations.h"
@@ -184,6 +184,26 @@ TEST(FieldGradient, PartsThatMeetAgain) {
                      return concatenate(tape, joined, contract(tape, "bhwk,nk->bhwn", parts[0], p[0]));
                    }},
                   false);
+}
+
+/// A block with two heads, of another number of channels each, and a third that nobody reads; kept and
+/// recomputed.
+TEST(FieldGradient, BlockOfSeveralOutputs) {
+  for (const bool recompute : {false, true}) {
+    GradientCase heads{concat("heads, recomputed ", recompute), {{2, 4, 5, 6}}, {{3, 6}, {4, 6}, {2, 6}}};
+    heads.recompute = recompute;
+    heads.heads = [](Tape& tape, const Variables& inputs, const Variables& p) {
+      const Variable bent = pointwise(tape, inputs[0], {"bhwc", {}, "", {}, Activation::kGelu});
+      Variables outputs;
+      for (const Variable& weight : p) outputs.push_back(contract(tape, "bhwk,nk->bhwn", bent, weight));
+      return outputs;
+    };
+    heads.run = [](Tape& tape, const Variables& outputs, const Variables&) {
+      return concatenate(tape, outputs[1],
+                         pointwise(tape, outputs[0], {"bhwc", {}, "", {}, Activation::kTanh}));
+    };
+    check_gradients(heads, false);
+  }
 }
 
 /// A level of a U-Net: down, convolved, up, beside what was there, with odd extents.

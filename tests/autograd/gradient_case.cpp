@@ -29,7 +29,7 @@ std::vector<Variable> add_parameters(ParameterBlock& block, const GradientCase& 
   return parameters;
 }
 
-/// Space on the domain axes, the last dim on tensor: seldom what a row wants.
+/// Space on the domain axes, the last dim on tensor: seldom what a rule wants.
 Layout input_layout(const Mesh& mesh, const Shape& shape) {
   Layout layout{shape, {}};
   for (int i = 0; i < mesh.domain_axes() && 1 + i < shape.rank(); ++i) {
@@ -44,14 +44,14 @@ void force(PlanBook::Entry& entry, const Forced& forced) {
   const Trace::Node& node = entry.trace.nodes[0];
   Decision decision;
   decision.inputs.resize(node.inputs.size());
-  decision.row_outputs.resize(node.outputs.size());
+  decision.rule_outputs.resize(node.outputs.size());
   decision.outputs.resize(node.outputs.size());
   decision.outputs[0] = entry.trace.values[static_cast<std::size_t>(node.outputs[0])].placements;
-  if (forced.row >= 0) {
-    const Row& row = node.signature.rows[static_cast<std::size_t>(forced.row)];
-    for (std::size_t i = 0; i < node.inputs.size(); ++i) decision.inputs[i][forced.axis] = row.inputs[i];
-    for (std::size_t o = 0; o < row.outputs.size(); ++o)
-      decision.row_outputs[o][forced.axis] = row.outputs[o];
+  if (forced.rule >= 0) {
+    const ShardingRule& rule = node.signature.rules[static_cast<std::size_t>(forced.rule)];
+    for (std::size_t i = 0; i < node.inputs.size(); ++i) decision.inputs[i][forced.axis] = rule.inputs[i];
+    for (std::size_t o = 0; o < rule.outputs.size(); ++o)
+      decision.rule_outputs[o][forced.axis] = rule.outputs[o];
     decision.cut = axis_bit(forced.axis);
   }
   for (std::size_t i = 0; i < node.inputs.size(); ++i) {
@@ -88,32 +88,41 @@ GradientRun::GradientRun(const Rank& rank, const GradientCase& what, std::option
     inputs.push_back(Variable::traced(inputs_.back(), -1));
   }
   Tape tape(rank, traced, Tape::Mode::kTrace, DType::kFloat64);
-  const BlockSpec spec{"case", &names, false, what.units};
-  output_ = tape.block(spec, inputs,
-                       [&](Tape& on, const std::vector<Variable>& x) { return what.run(on, x, parameters); })
-                .layout();
+  output_ = run_blocks(tape, names, inputs, parameters).layout();
 
   PlanBook::Entry entry = traced.at("case");
   if (forced) force(entry, *forced);
   parameters_ = add_parameters(block_, what);
-  for (std::size_t v = 0; v < entry.trace.values.size(); ++v) {
+  const PlanBook::Entry& owner = what.heads ? traced.at("heads") : entry;
+  for (std::size_t v = 0; v < owner.trace.values.size(); ++v) {
     for (const auto& parameter : block_.parameters()) {
-      if (entry.trace.values[v].name != parameter->name()) continue;
-      ParameterBlock::set_compute(*parameter, entry.plan.parameters[v]);
+      if (owner.trace.values[v].name != parameter->name()) continue;
+      ParameterBlock::set_compute(*parameter, owner.plan.parameters[v]);
     }
   }
   plans_.add("case", std::move(entry));
+  if (what.heads) plans_.add("heads", traced.at("heads"));
   block_.materialise(rank, Zero::kNone, DType::kFloat64, DType::kFloat64, 1);
+}
+
+Variable GradientRun::run_blocks(Tape& tape, ParameterBlock& block, const std::vector<Variable>& inputs,
+                                 const std::vector<Variable>& parameters) const {
+  std::vector<Variable> operands = inputs;
+  if (case_.heads) {
+    operands =
+        tape.block({"heads", &block, case_.recompute}, inputs,
+                   [&](Tape& on, const std::vector<Variable>& x) { return case_.heads(on, x, parameters); });
+  }
+  const BlockSpec spec{"case", case_.heads ? nullptr : &block, case_.recompute, case_.units};
+  return tape.block(spec, operands,
+                    [&](Tape& on, const std::vector<Variable>& x) { return case_.run(on, x, parameters); });
 }
 
 Variable GradientRun::forward(Tape& tape, const std::vector<Variable>& inputs) {
   tape.set_training(true);
   std::vector<Variable> operands = inputs;
   for (int i = 0; i < case_.times; ++i) {
-    const BlockSpec spec{"case", &block_, case_.recompute, case_.units};
-    operands[0] = tape.block(spec, operands, [this](Tape& on, const std::vector<Variable>& x) {
-      return case_.run(on, x, parameters_);
-    });
+    operands[0] = run_blocks(tape, block_, operands, parameters_);
   }
   return operands[0];
 }
@@ -204,12 +213,12 @@ void check_differences(GradientRun& run, Tensors values, const Tensors& gradient
 
 }  // namespace
 
-Tensors gradients_on(int ranks, bool tensor, const GradientCase& what, std::optional<int> row) {
+Tensors gradients_on(int ranks, bool tensor, const GradientCase& what, std::optional<int> rule) {
   Tensors all;
   std::mutex mutex;
   on_mesh(ranks, tensor, output_rank(what), [&](const Rank& rank) {
     std::optional<Forced> forced;
-    if (row) forced = Forced{tensor ? rank.mesh.tensor() : rank.mesh.domain(0), *row};
+    if (rule) forced = Forced{tensor ? rank.mesh.tensor() : rank.mesh.domain(0), *rule};
     GradientRun run(rank, what, forced);
     const Tensors mine = run.gradients(what.values(run.output()));
     const std::lock_guard lock(mutex);
@@ -236,17 +245,17 @@ Tensors gradients_on_mesh(const std::vector<int>& domain, int tensor, const Grad
 void check_gradients(const GradientCase& what, bool every_row) {
   SCOPED_TRACE(what.name);
   Tensors one;
-  std::vector<Row> rows;
+  std::vector<ShardingRule> rules;
   const int rank = output_rank(what);
   on_mesh(1, true, rank, [&](const Rank& on) {
     GradientRun run(on, what);
     const Tensors values = what.values(run.output());
     one = run.gradients(values);
-    rows = run.rows();
+    rules = run.rules();
     check_differences(run, values, one);
   });
-  const auto compare = [&](int ranks, bool tensor, std::optional<int> row, const std::string& label) {
-    const Tensors many = gradients_on(ranks, tensor, what, row);
+  const auto compare = [&](int ranks, bool tensor, std::optional<int> rule, const std::string& label) {
+    const Tensors many = gradients_on(ranks, tensor, what, rule);
     ASSERT_EQ(one.size(), many.size());
     for (const auto& [name, values] : one) {
       EXPECT_LE(relative_difference(many.at(name), values), 1e-12)
@@ -259,10 +268,10 @@ void check_gradients(const GradientCase& what, bool every_row) {
       compare(ranks, tensor, {}, "planned");
       if (!every_row) continue;
       compare(ranks, tensor, -1, "replicated");
-      for (std::size_t r = 0; r < rows.size(); ++r) {
-        const std::vector<Placement>& inputs = rows[r].inputs;
+      for (std::size_t r = 0; r < rules.size(); ++r) {
+        const std::vector<Placement>& inputs = rules[r].inputs;
         const bool cuts = std::none_of(inputs.begin(), inputs.end(), [](auto& p) { return p.is_partial(); });
-        if (cuts) compare(ranks, tensor, static_cast<int>(r), "row " + rows[r].label);
+        if (cuts) compare(ranks, tensor, static_cast<int>(r), "rule " + rules[r].label);
       }
     }
   }

@@ -13,7 +13,7 @@
 
 #include "checkpoint/save_phase.h"
 
-namespace jigsaw {
+namespace jigsaw::inline checkpoint {
 
 void reached(SavePhase phase, int rank) {
   static std::atomic<int> seen = 0;
@@ -28,4 +28,4 @@ void reached(SavePhase phase, int rank) {
   for (;;) ::pause();
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline checkpoint

@@ -196,14 +196,17 @@ TEST(MeshEquality, NormsAndActivations) {
 
 /// Activations chosen by the key, with and without a parameter.
 TEST(MeshEquality, ConfiguredActivations) {
-  const Json layers = {{{"type", "linear"}, {"features", 6}},
-                       {{"type", "layer_norm"}, {"activation", "silu"}},
-                       {{"type", "prelu"}},
-                       {{"type", "channel_mixing"}, {"activation", "prelu"}, {"dropout", 0.2}},
-                       {{"type", "group_norm"}, {"groups", 2}, {"activation", "prelu"}},
-                       {{"type", "token_mixing"}, {"activation", "prelu"}},
-                       {{"type", "channel_mixing"}, {"activation", "none"}},
-                       {{"type", "linear"}, {"features", 2}}};
+  const Json layers = {
+      {{"type", "linear"}, {"features", 6}},
+      {{"type", "layer_norm"}, {"activation", "silu"}},
+      {{"type", "prelu"}},
+      {{"type", "channel_mixing"}, {"activation", "prelu"}, {"dropout", 0.2}},
+      {{"type", "group_norm"}, {"groups", 2}, {"activation", "prelu"}},
+      {{"type", "token_mixing"}, {"activation", "prelu"}},
+      {{"type", "conv"}, {"features", 6}, {"kernel", 3}, {"padding", 1}, {"activation", "gelu"}},
+      {{"type", "conv"}, {"features", 4}, {"kernel", 1}, {"bias", false}, {"activation", "prelu"}},
+      {{"type", "channel_mixing"}, {"activation", "none"}},
+      {{"type", "linear"}, {"features", 2}}};
   TrainingRun run{.model = {{"type", "sequential"}, {"layers", layers}}, .space = {7, 9}};
   run.samples = 2;
   compare_meshes(run, kMeshes, 1e-11);

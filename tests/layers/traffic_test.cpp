@@ -76,7 +76,7 @@ class CountedModel {
     return counted;
   }
 
-  /// The least bytes with which any rows and layouts of its blocks run; none where there are too many to try.
+  /// The least bytes with which any rules and layouts of its blocks run; none where there are too many to try.
   double least_bytes() const {
     double least = 0;
     for (const ParameterBlock* block : model_->parameters()) {
@@ -90,11 +90,11 @@ class CountedModel {
  private:
   static constexpr double kMostLayouts = 2e6;
 
-  /// What a skip moves is bounded, not counted, by its rows.
+  /// What a skip moves is bounded, not counted, by its rules.
   static bool joins(const Trace& trace) {
     return std::any_of(trace.nodes.begin(), trace.nodes.end(), [](const Trace::Node& node) {
-      return std::any_of(node.signature.rows.begin(), node.signature.rows.end(),
-                         [](const Row& row) { return row.moves_result; });
+      return std::any_of(node.signature.rules.begin(), node.signature.rules.end(),
+                         [](const ShardingRule& rule) { return rule.moves_result; });
     });
   }
 

@@ -113,14 +113,14 @@ TEST(ReceiveStream, GathersAndExchanges) {
 /// What is put part by part comes to its owners, partial sums added up.
 void check_sending(const Placement& from, const Placement& to) {
   on_ranks([&](const Rank& rank, const Shape& global, const Cut& cut) {
-    const Layout row = layout_of(rank.mesh, global, from), wanted = layout_of(rank.mesh, global, to);
-    const Steps steps = redistribution_steps(rank.mesh.shape(), row, wanted);
+    const Layout made_in = layout_of(rank.mesh, global, from), wanted = layout_of(rank.mesh, global, to);
+    const Steps steps = redistribution_steps(rank.mesh.shape(), made_in, wanted);
     ASSERT_EQ(steps.size(), 1U);
     const double own = from.is_partial() ? kSummand * rank.mesh.coordinate(rank.mesh.tensor()) : 0;
-    const Box made = rank.box(row);
+    const Box made = rank.box(made_in);
     const Array piece =
-        testing::make_piece(rank, row, DType::kFloat64, [&](std::int64_t i) { return element(i) + own; });
-    SendStream stream(rank, row, steps[0], cut);
+        testing::make_piece(rank, made_in, DType::kFloat64, [&](std::int64_t i) { return element(i) + own; });
+    SendStream stream(rank, made_in, steps[0], cut);
     std::int64_t put = 0;
     while (!stream.done()) {
       const Box box = stream.box();

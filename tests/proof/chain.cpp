@@ -219,7 +219,7 @@ Placement random_home(const Shape& shape, Generator& generator) {
   return Placement::shard(static_cast<int>(dim), unit);
 }
 
-/// Draws rows and layouts. Along `data` no parameter is cut: its copies there are kept alike.
+/// Draws rules and layouts. Along `data` no parameter is cut: its copies there are kept alike.
 class RandomPlan {
  public:
   RandomPlan(const Chain& chain, const Recorded& recorded, const MeshShape& mesh)
@@ -240,12 +240,12 @@ class RandomPlan {
   }
 
  private:
-  bool usable(const Trace::Node& node, const Row& row, int axis) const {
-    for (std::size_t i = 0; i < row.inputs.size(); ++i) {
+  bool usable(const Trace::Node& node, const ShardingRule& rule, int axis) const {
+    for (std::size_t i = 0; i < rule.inputs.size(); ++i) {
       const auto v = static_cast<std::size_t>(node.inputs[i]);
       const bool parameter = recorded_.trace.values[v].role == Trace::Role::kParameter;
-      if (row.inputs[i].is_partial() && !homes_[v][axis].is_partial()) return false;
-      if (row.inputs[i].is_shard() && parameter && axis == Mesh::kData) return false;
+      if (rule.inputs[i].is_partial() && !homes_[v][axis].is_partial()) return false;
+      if (rule.inputs[i].is_shard() && parameter && axis == Mesh::kData) return false;
     }
     return true;
   }
@@ -253,36 +253,37 @@ class RandomPlan {
   void decide(const Trace::Node& node, Generator& generator) {
     Decision decision;
     decision.inputs.resize(node.inputs.size());
-    decision.row_outputs.resize(node.outputs.size());
+    decision.rule_outputs.resize(node.outputs.size());
     decision.outputs.resize(node.outputs.size());
     std::vector<std::string> labels;
     for (int axis = 0; axis < mesh_.axes; ++axis) {
-      std::vector<const Row*> rows;
-      for (const Row& row : node.signature.rows) {
-        if (!usable(node, row, axis)) continue;
+      std::vector<const ShardingRule*> rules;
+      for (const ShardingRule& rule : node.signature.rules) {
+        if (!usable(node, rule, axis)) continue;
         // A Partial input is rare: take what passes it.
-        rows.insert(rows.end(), row.label == "sum" ? 8 : 2, &row);
+        rules.insert(rules.end(), rule.label == "sum" ? 8 : 2, &rule);
       }
-      rows.push_back(nullptr);
-      const Row* chosen = rows[draw(generator, rows.size())];
+      rules.push_back(nullptr);
+      const ShardingRule* chosen = rules[draw(generator, rules.size())];
       const unsigned k = 1 + draw(generator, 2);
       std::vector<Placement> homes;
       for (const Shape& output : node.signature.outputs) homes.push_back(random_home(output, generator));
       const bool stays_partial = draw(generator, 2) == 0;
       if (mesh_.size[static_cast<std::size_t>(axis)] == 1) continue;
       if (chosen != nullptr) {
-        const Row row = scaled(*chosen, k);
-        for (std::size_t i = 0; i < node.inputs.size(); ++i) decision.inputs[i][axis] = row.inputs[i];
-        for (std::size_t o = 0; o < row.outputs.size(); ++o) decision.row_outputs[o][axis] = row.outputs[o];
+        const ShardingRule rule = scaled(*chosen, k);
+        for (std::size_t i = 0; i < node.inputs.size(); ++i) decision.inputs[i][axis] = rule.inputs[i];
+        for (std::size_t o = 0; o < rule.outputs.size(); ++o)
+          decision.rule_outputs[o][axis] = rule.outputs[o];
         decision.cut |= axis_bit(axis);
       }
       for (std::size_t o = 0; o < homes.size(); ++o) {
-        const bool partial = decision.row_outputs[o][axis].is_partial() && stays_partial;
+        const bool partial = decision.rule_outputs[o][axis].is_partial() && stays_partial;
         decision.outputs[o][axis] = partial ? Placement::partial_sum() : homes[o];
       }
       labels.push_back(chosen == nullptr ? "-" : chosen->label);
     }
-    decision.rows = join(labels, ",");
+    decision.rules = join(labels, ",");
     for (std::size_t o = 0; o < node.outputs.size(); ++o)
       homes_[static_cast<std::size_t>(node.outputs[o])] = decision.outputs[o];
     for (std::size_t i = 0; i < node.inputs.size(); ++i) {

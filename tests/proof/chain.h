@@ -32,7 +32,7 @@ struct Link {
   unsigned seed;
 };
 
-/// A chain of operations in float64 on a mesh, every operation in rows drawn at random along every axis,
+/// A chain of operations in float64 on a mesh, every operation in rules drawn at random along every axis,
 /// every value kept in a layout drawn at random, Partial ones too.
 struct Chain {
   Shape input;
@@ -49,7 +49,7 @@ struct Chain {
 
 Chain random_chain(unsigned seed);
 
-/// Changes what an operation lists, to see a wrong row caught.
+/// Changes what an operation lists, to see a wrong rule caught.
 using EditRows = std::function<void(Signature&)>;
 
 /// Output and all gradients of Σ weight · output: on the chain's mesh, or on one rank.

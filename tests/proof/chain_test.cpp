@@ -1,4 +1,4 @@
-// Random chains of operations, every value in a random layout and every operation in random rows: values and
+// Random chains of operations, every value in a random layout and every operation in random rules: values and
 // all gradients against one rank. A failure is shrunk to the smallest chain.
 #include "proof/chain.h"
 
@@ -47,12 +47,12 @@ TEST(Chain, AFreshSeedIsDense) {
   for (unsigned i = 0; i < 40; ++i) expect_dense(seed + i);
 }
 
-/// As if GELU were linear in x: the row is wrong.
+/// As if GELU were linear in x: the rule is wrong.
 void pass_partial_through_gelu(Signature& signature) {
   if (signature.operation != "pointwise" || !signature.saved[0]) return;
   std::vector<bool> inputs(signature.inputs.size(), false);
   inputs[0] = true;
-  signature.rows.push_back(row_linear_in(inputs));
+  signature.rules.push_back(linear_rule(inputs));
 }
 
 TEST(Chain, AWrongRowIsFoundAndShrunk) {

@@ -11,7 +11,7 @@
 namespace jigsaw {
 namespace {
 
-constexpr int kAxis = 1;  ///< of the mesh, along which rows run
+constexpr int kAxis = 1;  ///< of the mesh, along which rules run
 
 Trace trace_of(const ProofCase::Instance& instance) {
   Context context = Context::make_meta();
@@ -24,27 +24,27 @@ Trace trace_of(const ProofCase::Instance& instance) {
       .trace_of(inputs, [&](Tape& tape, const std::vector<Variable>& x) { return instance.run(tape, x)[0]; });
 }
 
-/// Operands and results stand as the row has them, so that nothing is redistributed.
-Decision decision_of(const Row& row) {
+/// Operands and results stand as the rule has them, so that nothing is redistributed.
+Decision decision_of(const ShardingRule& rule) {
   Decision decision;
-  decision.inputs.resize(row.inputs.size());
-  for (std::size_t i = 0; i < row.inputs.size(); ++i) decision.inputs[i][kAxis] = row.inputs[i];
-  decision.row_outputs.resize(row.outputs.size());
-  for (std::size_t o = 0; o < row.outputs.size(); ++o) decision.row_outputs[o][kAxis] = row.outputs[o];
-  decision.outputs = decision.row_outputs;
+  decision.inputs.resize(rule.inputs.size());
+  for (std::size_t i = 0; i < rule.inputs.size(); ++i) decision.inputs[i][kAxis] = rule.inputs[i];
+  decision.rule_outputs.resize(rule.outputs.size());
+  for (std::size_t o = 0; o < rule.outputs.size(); ++o) decision.rule_outputs[o][kAxis] = rule.outputs[o];
+  decision.outputs = decision.rule_outputs;
   decision.cut = axis_bit(kAxis);
   return decision;
 }
 
 /// Bytes that one of `ranks` sends in forward and backward, on arrays without data.
 double sent_by(int number, int ranks, const ProofCase::Instance& instance, const Trace& trace,
-               const Row& row) {
+               const ShardingRule& rule) {
   Context context = Context::make_meta();
   const auto world = make_record_communicator(context, number, ranks);
   Mesh mesh(*world, 1, {ranks}, 1);
   const Rank rank{context, mesh};
   const Signature& signature = trace.nodes[0].signature;
-  const Decision decision = decision_of(row);
+  const Decision decision = decision_of(rule);
   PlanBook plans;
   plans.add("operation", {trace, {{decision}, {}, 0}});
   Tape tape(rank, plans, Tape::Mode::kRecord);
@@ -55,7 +55,7 @@ double sent_by(int number, int ranks, const ProofCase::Instance& instance, const
     const Array piece(context, rank.box(layout).extent, DType::kFloat32);
     Variable& input = inputs.emplace_back(ShardedTensor{piece, layout}, true);
     // Gradients stay as the operation gives them.
-    input.slot()->layout.placements[kAxis] = gradient_placement(row.inputs[i], true);
+    input.slot()->layout.placements[kAxis] = gradient_placement(rule.inputs[i], true);
   }
   tape.block({"operation"}, inputs, [&](Tape& on, const std::vector<Variable>& x) {
     outputs = instance.run(on, x);
@@ -71,7 +71,7 @@ double sent_by(int number, int ranks, const ProofCase::Instance& instance, const
 
 /// Whether all ranks hold pieces of one extent. Elsewhere, what stands between outputs that are cut otherwise
 /// than inputs travels too.
-bool cuts_evenly(const Signature& signature, const Row& row, int ranks) {
+bool cuts_evenly(const Signature& signature, const ShardingRule& rule, int ranks) {
   const auto even = [ranks](const std::vector<Placement>& placements, const std::vector<Shape>& shapes) {
     for (std::size_t i = 0; i < placements.size(); ++i) {
       const Placement& p = placements[i];
@@ -79,7 +79,7 @@ bool cuts_evenly(const Signature& signature, const Row& row, int ranks) {
     }
     return true;
   };
-  return even(row.inputs, signature.inputs) && even(row.outputs, signature.outputs);
+  return even(rule.inputs, signature.inputs) && even(rule.outputs, signature.outputs);
 }
 
 /// Whether exactly what is said is sent: statistics, keys and values, and halos that nothing goes on behind.
@@ -89,26 +89,26 @@ bool is_exact(const std::string& operation, const std::string& name) {
          (operation == "convolution" && name == "3 x 3, zeros");
 }
 
-/// Compares one row of one call; whether there was anything to compare.
+/// Compares one rule of one call; whether there was anything to compare.
 bool compare(const RegisteredOperation& operation, const ProofCase& one, const ProofCase::Instance& instance,
-             const Row& row, int ranks) {
-  SCOPED_TRACE(concat(operation.name, " ", one.name, ", row ", row.label, " on ", ranks, " ranks"));
+             const ShardingRule& rule, int ranks) {
+  SCOPED_TRACE(concat(operation.name, " ", one.name, ", rule ", rule.label, " on ", ranks, " ranks"));
   const Trace trace = trace_of(instance);
   const Signature& signature = trace.nodes[0].signature;
-  if (!cuts_evenly(signature, row, ranks)) return false;
+  if (!cuts_evenly(signature, rule, ranks)) return false;
   double sent = 0;
   for (int number = 0; number < ranks; ++number)
-    sent = std::max(sent, sent_by(number, ranks, instance, trace, row));
-  if (!row.communicates) {
+    sent = std::max(sent, sent_by(number, ranks, instance, trace, rule));
+  if (!rule.communicates) {
     EXPECT_EQ(sent, 0);
     return false;
   }
   const bool exact = is_exact(operation.name, one.name);
-  if (!exact && !row.moves_result) return false;
+  if (!exact && !rule.moves_result) return false;
   const MeshShape mesh{3, {1, ranks, 1}};
   std::vector<Layout> inputs;
-  for (std::size_t i = 0; i < row.inputs.size(); ++i)
-    inputs.push_back({signature.inputs[i], decision_of(row).inputs[i]});
+  for (std::size_t i = 0; i < rule.inputs.size(); ++i)
+    inputs.push_back({signature.inputs[i], decision_of(rule).inputs[i]});
   const double said = signature.own({mesh, inputs, axis_bit(kAxis), 4}).total_bytes();
   constexpr double kRounding = 1e-9;
   EXPECT_LE(sent, (1 + kRounding) * said);
@@ -124,9 +124,9 @@ TEST(OwnTraffic, IsWhatARunSends) {
     for (const ProofCase& one : operation.cases()) {
       for (const ProofCase::Instance& instance : one.instances) {
         const Trace trace = trace_of(instance);
-        for (const Row& row : trace.nodes[0].signature.rows) {
+        for (const ShardingRule& rule : trace.nodes[0].signature.rules) {
           for (const int ranks : {2, 3}) {
-            if (compare(operation, one, instance, row, ranks)) compared.insert(operation.name);
+            if (compare(operation, one, instance, rule, ranks)) compared.insert(operation.name);
           }
         }
       }

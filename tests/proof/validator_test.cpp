@@ -24,9 +24,9 @@ ProofCase find_case(const std::string& operation, const std::string& name) {
   throw std::invalid_argument("no such case");
 }
 
-std::vector<Row> without(std::vector<Row> rows, const std::string& label) {
-  std::erase_if(rows, [&](const Row& row) { return row.label == label; });
-  return rows;
+std::vector<ShardingRule> without(std::vector<ShardingRule> rules, const std::string& label) {
+  std::erase_if(rules, [&](const ShardingRule& rule) { return rule.label == label; });
+  return rules;
 }
 
 class EveryOperation : public ::testing::TestWithParam<RegisteredOperation> {};
@@ -36,8 +36,8 @@ TEST_P(EveryOperation, RulesAreSoundAndComplete) {
   ASSERT_FALSE(cases.empty());
   std::vector<Verdict> verdicts;
   for (const ProofCase& one : cases) {
-    verdicts.push_back(validate(GetParam().name, one, listed_rows(one)));
-    EXPECT_FALSE(verdicts.back().rows.empty()) << verdicts.back().name << " has no rows";
+    verdicts.push_back(validate(GetParam().name, one, listed_rules(one)));
+    EXPECT_FALSE(verdicts.back().rules.empty()) << verdicts.back().name << " has no rules";
   }
   EXPECT_TRUE(proven(verdicts)) << report(verdicts);
 }
@@ -95,22 +95,23 @@ TEST(Operations, EveryCaseCallsItsOperation) {
 
 TEST(Validator, SeesAWrongRow) {
   const ProofCase linear = find_case("contract", "bk,nk->bn");
-  const std::vector<Row> rows = listed_rows(linear);
-  EXPECT_EQ(validate("contract", linear, rows).unsound(), 0);
-  const auto added = [&](Row row) {
-    std::vector<Row> more = rows;
-    more.push_back(std::move(row));
+  const std::vector<ShardingRule> rules = listed_rules(linear);
+  EXPECT_EQ(validate("contract", linear, rules).unsound(), 0);
+  const auto added = [&](ShardingRule rule) {
+    std::vector<ShardingRule> more = rules;
+    more.push_back(std::move(rule));
     return more;
   };
   const Placement whole = Placement::replicate(), sum = Placement::partial_sum();
   // Summing what is whole; cutting x alone; a result that is cut where a letter is summed.
-  for (const Row& wrong : {Row{"wrong", {whole, whole}, {sum}},
-                           Row{"wrong", {Placement::shard(0), whole}, {Placement::shard(1)}},
-                           Row{"wrong", {Placement::shard(1), Placement::shard(1)}, {Placement::shard(0)}},
-                           Row{"wrong", {sum, sum}, {sum}}}) {
+  for (const ShardingRule& wrong :
+       {ShardingRule{"wrong", {whole, whole}, {sum}},
+        ShardingRule{"wrong", {Placement::shard(0), whole}, {Placement::shard(1)}},
+        ShardingRule{"wrong", {Placement::shard(1), Placement::shard(1)}, {Placement::shard(0)}},
+        ShardingRule{"wrong", {sum, sum}, {sum}}}) {
     const Verdict verdict = validate("contract", linear, added(wrong));
     EXPECT_EQ(verdict.unsound(), 1) << report({verdict});
-    EXPECT_FALSE(verdict.rows.back().sound);
+    EXPECT_FALSE(verdict.rules.back().sound);
     EXPECT_FALSE(proven({verdict}));
     EXPECT_NE(report({verdict}).find(": 1 unsound, 0 incomplete\n"), std::string::npos);
   }
@@ -119,27 +120,27 @@ TEST(Validator, SeesAWrongRow) {
 TEST(Validator, SeesAMissingRow) {
   const ProofCase linear = find_case("contract", "bk,nk->bn");
   for (const std::string label : {"b", "n", "k"}) {
-    const Verdict verdict = validate("contract", linear, without(listed_rows(linear), label));
+    const Verdict verdict = validate("contract", linear, without(listed_rules(linear), label));
     EXPECT_EQ(verdict.unsound(), 0) << label;
     EXPECT_EQ(verdict.incomplete(), 1) << label << "\n" << report({verdict});
     EXPECT_NE(report({verdict}).find(": 0 unsound, 1 incomplete\n"), std::string::npos);
   }
-  EXPECT_EQ(validate("contract", linear, without(listed_rows(linear), "sum")).incomplete(), 2);
+  EXPECT_EQ(validate("contract", linear, without(listed_rules(linear), "sum")).incomplete(), 2);
 }
 
 TEST(Validator, SeesAMissingRowWithAnExchangeOfItsOwn) {
   const ProofCase norm = find_case("layer_norm", "bc");
-  const Verdict verdict = validate("layer_norm", norm, without(listed_rows(norm), "c"));
+  const Verdict verdict = validate("layer_norm", norm, without(listed_rules(norm), "c"));
   EXPECT_EQ(verdict.incomplete(), 1) << report({verdict});
 }
 
 TEST(Validator, SeesAWrongUnit) {
   const ProofCase patches = find_case("patchify", "by [3]");
-  std::vector<Row> rows = listed_rows(patches);
-  for (Row& row : rows) {
-    if (row.label == "w") row.inputs[0].unit = 1;
+  std::vector<ShardingRule> rules = listed_rules(patches);
+  for (ShardingRule& rule : rules) {
+    if (rule.label == "w") rule.inputs[0].unit = 1;
   }
-  const Verdict verdict = validate("patchify", patches, rows);
+  const Verdict verdict = validate("patchify", patches, rules);
   EXPECT_EQ(verdict.unsound(), 1) << report({verdict});
 }
 

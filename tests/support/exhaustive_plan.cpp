@@ -12,10 +12,10 @@ namespace {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
 
-std::int64_t units(const Trace::Node& node, const Row& row) {
-  for (std::size_t i = 0; i < row.inputs.size(); ++i) {
-    if (!row.inputs[i].is_shard()) continue;
-    return (node.signature.inputs[i][row.inputs[i].dim] + row.inputs[i].unit - 1) / row.inputs[i].unit;
+std::int64_t units(const Trace::Node& node, const ShardingRule& rule) {
+  for (std::size_t i = 0; i < rule.inputs.size(); ++i) {
+    if (!rule.inputs[i].is_shard()) continue;
+    return (node.signature.inputs[i][rule.inputs[i].dim] + rule.inputs[i].unit - 1) / rule.inputs[i].unit;
   }
   return 0;
 }
@@ -63,19 +63,21 @@ double ExhaustivePlan::cost(const Plan& plan) const {
     const Decision& decision = plan.decisions[n];
     for (std::size_t o = 0; o < node.outputs.size(); ++o)
       home[static_cast<std::size_t>(node.outputs[o])] = decision.outputs[o];
-    Rows rows(static_cast<std::size_t>(mesh_.axes), nullptr);
+    Rules rules(static_cast<std::size_t>(mesh_.axes), nullptr);
     for (int axis = 0; axis < mesh_.axes; ++axis) {
-      for (const Row& row : node.signature.rows) {
-        if (contains(decision.cut, axis) && row.outputs[0] == decision.row_outputs[0][axis] &&
-            row.inputs[0] == decision.inputs[0][axis] && row.inputs.back() == decision.inputs.back()[axis]) {
-          rows[static_cast<std::size_t>(axis)] = &row;
+      for (const ShardingRule& rule : node.signature.rules) {
+        if (contains(decision.cut, axis) && rule.outputs[0] == decision.rule_outputs[0][axis] &&
+            rule.inputs[0] == decision.inputs[0][axis] &&
+            rule.inputs.back() == decision.inputs.back()[axis]) {
+          rules[static_cast<std::size_t>(axis)] = &rule;
         }
       }
     }
-    total += work(node, rows);
-    for (std::size_t o = 0; o < node.outputs.size(); ++o) total += result(node, rows, o, decision.outputs[o]);
+    total += work(node, rules);
+    for (std::size_t o = 0; o < node.outputs.size(); ++o)
+      total += result(node, rules, o, decision.outputs[o]);
     for (std::size_t i = 0; i < node.inputs.size(); ++i)
-      total += input(node, rows, i, home[static_cast<std::size_t>(node.inputs[i])]);
+      total += input(node, rules, i, home[static_cast<std::size_t>(node.inputs[i])]);
   }
   return total;
 }
@@ -115,16 +117,16 @@ std::vector<Placements> ExhaustivePlan::homes_of(const Trace::Value& v) const {
   return homes;
 }
 
-std::vector<ExhaustivePlan::Rows> ExhaustivePlan::row_combinations(const Trace::Node& node) const {
-  std::vector<Rows> all = {Rows(static_cast<std::size_t>(mesh_.axes), nullptr)};
+std::vector<ExhaustivePlan::Rules> ExhaustivePlan::rule_combinations(const Trace::Node& node) const {
+  std::vector<Rules> all = {Rules(static_cast<std::size_t>(mesh_.axes), nullptr)};
   for (int axis = 0; axis < mesh_.axes; ++axis) {
     if (size(axis) == 1) continue;
-    std::vector<Rows> next;
-    for (const Rows& rows : all) {
-      for (const Row& row : node.signature.rows) {
-        if (axis == 0 ? !(row.outputs[0] == Placement::shard(0)) : units(node, row) < size(axis)) continue;
-        next.push_back(rows);
-        next.back()[static_cast<std::size_t>(axis)] = &row;
+    std::vector<Rules> next;
+    for (const Rules& rules : all) {
+      for (const ShardingRule& rule : node.signature.rules) {
+        if (axis == 0 ? !(rule.outputs[0] == Placement::shard(0)) : units(node, rule) < size(axis)) continue;
+        next.push_back(rules);
+        next.back()[static_cast<std::size_t>(axis)] = &rule;
       }
     }
     all = next;
@@ -132,73 +134,73 @@ std::vector<ExhaustivePlan::Rows> ExhaustivePlan::row_combinations(const Trace::
   return all;
 }
 
-Placements ExhaustivePlan::operand(const Rows& rows, std::size_t i) const {
+Placements ExhaustivePlan::operand(const Rules& rules, std::size_t i) const {
   Placements placements;
-  for (std::size_t axis = 0; axis < rows.size(); ++axis) {
-    if (rows[axis] != nullptr) placements.of[axis] = rows[axis]->inputs[i];
+  for (std::size_t axis = 0; axis < rules.size(); ++axis) {
+    if (rules[axis] != nullptr) placements.of[axis] = rules[axis]->inputs[i];
   }
   return placements;
 }
 
-Placements ExhaustivePlan::output(const Rows& rows, std::size_t o) const {
+Placements ExhaustivePlan::output(const Rules& rules, std::size_t o) const {
   Placements placements;
-  for (std::size_t axis = 0; axis < rows.size(); ++axis) {
-    if (rows[axis] != nullptr) placements.of[axis] = rows[axis]->outputs[o];
+  for (std::size_t axis = 0; axis < rules.size(); ++axis) {
+    if (rules[axis] != nullptr) placements.of[axis] = rules[axis]->outputs[o];
   }
   return placements;
 }
 
-/// What the rows' own algorithms send, which the operation says.
-double ExhaustivePlan::own(const Trace::Node& node, const Rows& rows) const {
+/// What the rules' own algorithms send, which the operation says.
+double ExhaustivePlan::own(const Trace::Node& node, const Rules& rules) const {
   AxisSet axes = 0;
   for (int axis = 0; axis < mesh_.axes; ++axis) {
-    const Row* row = rows[static_cast<std::size_t>(axis)];
-    if (row != nullptr && row->communicates) axes |= axis_bit(axis);
+    const ShardingRule* rule = rules[static_cast<std::size_t>(axis)];
+    if (rule != nullptr && rule->communicates) axes |= axis_bit(axis);
   }
   if (axes == 0) return 0;
   std::vector<Layout> inputs;
   for (std::size_t i = 0; i < node.inputs.size(); ++i)
-    inputs.push_back({node.signature.inputs[i], operand(rows, i)});
+    inputs.push_back({node.signature.inputs[i], operand(rules, i)});
   return node.signature.own({mesh_, inputs, axes, costs_.element_bytes}).seconds(costs_);
 }
 
-/// Local work of the rank with the largest pieces, rows' own algorithms, and parameters gathered twice and
+/// Local work of the rank with the largest pieces, rules' own algorithms, and parameters gathered twice and
 /// scattered.
-double ExhaustivePlan::work(const Trace::Node& node, const Rows& rows) const {
-  double flops = node.signature.forward_flops, elements = 0, total = own(node, rows);
+double ExhaustivePlan::work(const Trace::Node& node, const Rules& rules) const {
+  double flops = node.signature.forward_flops, elements = 0, total = own(node, rules);
   for (std::size_t o = 0; o < node.outputs.size(); ++o)
-    elements += piece(node.signature.outputs[o], output(rows, o));
+    elements += piece(node.signature.outputs[o], output(rules, o));
   for (int axis = 0; axis < mesh_.axes; ++axis) {
-    const Row* row = rows[static_cast<std::size_t>(axis)];
-    if (row == nullptr) continue;
+    const ShardingRule* rule = rules[static_cast<std::size_t>(axis)];
+    if (rule == nullptr) continue;
     // What axes before this one leave of the dim.
-    std::int64_t left = units(node, *row);
+    std::int64_t left = units(node, *rule);
     for (int before = 0; before < axis; ++before) {
-      if (rows[static_cast<std::size_t>(before)] == row) left = (left + size(before) - 1) / size(before);
+      if (rules[static_cast<std::size_t>(before)] == rule) left = (left + size(before) - 1) / size(before);
     }
     flops *= std::ceil(static_cast<double>(left) / size(axis)) / static_cast<double>(left);
   }
   for (std::size_t i = 0; i < node.inputs.size(); ++i) {
-    elements += piece(node.signature.inputs[i], operand(rows, i));
-    if (value(node.inputs[i]).role == Trace::Role::kParameter) total += gather(node, rows, i);
+    elements += piece(node.signature.inputs[i], operand(rules, i));
+    if (value(node.inputs[i]).role == Trace::Role::kParameter) total += gather(node, rules, i);
   }
   return total + 3 * flops / costs_.flops_per_second +
          3 * elements * costs_.element_bytes / costs_.memory_bytes_per_second;
 }
 
-double ExhaustivePlan::gather(const Trace::Node& node, const Rows& rows, std::size_t i) const {
+double ExhaustivePlan::gather(const Trace::Node& node, const Rules& rules, std::size_t i) const {
   double holders = 1;
   for (int axis = 1; axis < mesh_.axes; ++axis) {
-    if (!operand(rows, i)[axis].is_shard()) holders *= size(axis);
+    if (!operand(rules, i)[axis].is_shard()) holders *= size(axis);
   }
-  const double bytes = piece(node.signature.inputs[i], operand(rows, i)) * costs_.element_bytes;
+  const double bytes = piece(node.signature.inputs[i], operand(rules, i)) * costs_.element_bytes;
   return 3 * bytes * (holders - 1) / holders / costs_.network_bytes_per_second;
 }
 
 /// How often backward makes an operation's result again: for each operation that saves it, and each time
-/// that the result of an operation which reads it is made again.
+/// that the result of an operation which reads it is rematerialised.
 int ExhaustivePlan::made_again(const Trace::Node& node) const {
-  if (!node.signature.remade) return 0;
+  if (!node.signature.rematerialised) return 0;
   int times = 0;
   for (const Trace::Node& reader : trace_.nodes) {
     for (std::size_t i = 0; i < reader.inputs.size(); ++i) {
@@ -210,24 +212,24 @@ int ExhaustivePlan::made_again(const Trace::Node& node) const {
 }
 
 /// An input in, again in backward each time that this reads it, and its gradient back.
-double ExhaustivePlan::input(const Trace::Node& node, const Rows& rows, std::size_t i,
+double ExhaustivePlan::input(const Trace::Node& node, const Rules& rules, std::size_t i,
                              const Placements& home) const {
   if (value(node.inputs[i]).role == Trace::Role::kParameter) return 0;
-  const Placements wanted = operand(rows, i);
+  const Placements wanted = operand(rules, i);
   Placements gradient = wanted;
-  for (std::size_t axis = 0; axis < rows.size(); ++axis)
-    gradient.of[axis] = gradient_placement(wanted.of[axis], rows[axis] != nullptr);
+  for (std::size_t axis = 0; axis < rules.size(); ++axis)
+    gradient.of[axis] = gradient_placement(wanted.of[axis], rules[axis] != nullptr);
   const Shape& shape = node.signature.inputs[i];
   return transfer(shape, home, wanted) * (1 + (node.signature.saved[i] ? 1 : 0) + made_again(node)) +
          transfer(shape, gradient, dual(home));
 }
 
-/// The result out, again each time that it is made again, and its gradient in.
-double ExhaustivePlan::result(const Trace::Node& node, const Rows& rows, std::size_t o,
+/// The result out, again each time that it is rematerialised, and its gradient in.
+double ExhaustivePlan::result(const Trace::Node& node, const Rules& rules, std::size_t o,
                               const Placements& home) const {
   const Shape& shape = node.signature.outputs[o];
-  return transfer(shape, output(rows, o), home) * (1 + made_again(node)) +
-         transfer(shape, dual(home), dual(output(rows, o)));
+  return transfer(shape, output(rules, o), home) * (1 + made_again(node)) +
+         transfer(shape, dual(home), dual(output(rules, o)));
 }
 
 double ExhaustivePlan::seconds(const Table& table, const std::vector<std::size_t>& homes) const {
@@ -254,18 +256,18 @@ ExhaustivePlan::Table ExhaustivePlan::table_of(const Trace::Node& node) const {
   std::size_t entries = 1;
   for (const int v : table.values) entries *= homes(v).size();
   table.seconds.assign(entries, kNever);
-  for (const Rows& rows : row_combinations(node)) {
+  for (const Rules& rules : rule_combinations(node)) {
     std::vector<std::vector<double>> of_home;  // by column
     for (const int v : table.values) of_home.emplace_back(homes(v).size(), 0.0);
     for (std::size_t i = 0; i < node.inputs.size(); ++i) {
       for (std::size_t h = 0; h < homes(node.inputs[i]).size(); ++h)
-        of_home[input_column[i]][h] += input(node, rows, i, homes(node.inputs[i])[h]);
+        of_home[input_column[i]][h] += input(node, rules, i, homes(node.inputs[i])[h]);
     }
     for (std::size_t o = 0; o < node.outputs.size(); ++o) {
       for (std::size_t h = 0; h < homes(node.outputs[o]).size(); ++h)
-        of_home[output_column[o]][h] += result(node, rows, o, homes(node.outputs[o])[h]);
+        of_home[output_column[o]][h] += result(node, rules, o, homes(node.outputs[o])[h]);
     }
-    const double local = work(node, rows);
+    const double local = work(node, rules);
     std::vector<std::size_t> at(table.values.size(), 0);
     for (double& best : table.seconds) {
       double total = local;

@@ -6,7 +6,7 @@
 namespace jigsaw::testing {
 
 /// What plans of a block cost by their definition, transfers counted rank by rank, and the cheapest of all,
-/// by trying them: every operation in any of its rows along every axis, every value cut along any dim that
+/// by trying them: every operation in any of its rules along every axis, every value cut along any dim that
 /// has enough elements (along data the sample). A step's transfer lasts as long as its busiest rank's.
 class ExhaustivePlan {
  public:
@@ -18,9 +18,9 @@ class ExhaustivePlan {
   double cost(const Plan& plan) const;
 
  private:
-  using Rows = std::vector<const Row*>;  // by axis; null where the axis has one rank
+  using Rules = std::vector<const ShardingRule*>;  // by axis; null where the axis has one rank
 
-  /// Of an operation: the least seconds over its rows, by the homes of its activations.
+  /// Of an operation: the least seconds over its rules, by the homes of its activations.
   struct Table {
     std::vector<int> values;
     std::vector<double> seconds;
@@ -30,17 +30,17 @@ class ExhaustivePlan {
   const Trace::Value& value(int v) const { return trace_.values[static_cast<std::size_t>(v)]; }
   const std::vector<Placements>& homes(int v) const { return homes_[static_cast<std::size_t>(v)]; }
   std::vector<Placements> homes_of(const Trace::Value& v) const;
-  std::vector<Rows> row_combinations(const Trace::Node& node) const;
-  Placements operand(const Rows& rows, std::size_t i) const;
-  Placements output(const Rows& rows, std::size_t o) const;
+  std::vector<Rules> rule_combinations(const Trace::Node& node) const;
+  Placements operand(const Rules& rules, std::size_t i) const;
+  Placements output(const Rules& rules, std::size_t o) const;
   double piece(const Shape& global, const Placements& placements) const;
   double transfer(const Shape& global, const Placements& from, const Placements& to) const;
-  double own(const Trace::Node& node, const Rows& rows) const;
-  double gather(const Trace::Node& node, const Rows& rows, std::size_t i) const;
-  double work(const Trace::Node& node, const Rows& rows) const;
+  double own(const Trace::Node& node, const Rules& rules) const;
+  double gather(const Trace::Node& node, const Rules& rules, std::size_t i) const;
+  double work(const Trace::Node& node, const Rules& rules) const;
   int made_again(const Trace::Node& node) const;
-  double input(const Trace::Node& node, const Rows& rows, std::size_t i, const Placements& home) const;
-  double result(const Trace::Node& node, const Rows& rows, std::size_t o, const Placements& home) const;
+  double input(const Trace::Node& node, const Rules& rules, std::size_t i, const Placements& home) const;
+  double result(const Trace::Node& node, const Rules& rules, std::size_t o, const Placements& home) const;
   Table table_of(const Trace::Node& node) const;
   double seconds(const Table& table, const std::vector<std::size_t>& homes) const;
   void descend(std::size_t n, std::size_t o, double so_far, std::vector<std::size_t>& homes,

@@ -11,7 +11,7 @@
 #include "comm/mpi/mpi_transfer.h"
 #include "comm/reduce.h"
 
-namespace jigsaw {
+namespace jigsaw::inline comm {
 
 namespace {
 
@@ -382,4 +382,4 @@ std::unique_ptr<Communicator> make_mpi_communicator(Context& context, std::share
   return std::make_unique<MpiCommunicator>(context, std::move(state), comm);
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline comm

@@ -8,7 +8,7 @@
 #include "base/text.h"
 #include "comm/reduce.h"
 
-namespace jigsaw {
+namespace jigsaw::inline comm {
 
 namespace {
 
@@ -202,4 +202,4 @@ Call run_control(Call call, MPI_Comm comm, MpiSession::State& state, const std::
   return call;
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline comm

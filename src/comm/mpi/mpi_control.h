@@ -2,7 +2,7 @@
 #include "comm/levels.h"
 #include "comm/mpi/mpi_state.h"
 
-namespace jigsaw {
+namespace jigsaw::inline comm {
 
 /// Control messages carry this tag: one for all, for control calls are waited for one after the other.
 inline constexpr int kControlTag = 32767;
@@ -13,4 +13,4 @@ inline constexpr int kControlTag = 32767;
 Call run_control(Call call, MPI_Comm comm, MpiSession::State& state, const std::vector<Level>& levels,
                  Sent& sent);
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline comm

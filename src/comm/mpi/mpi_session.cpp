@@ -14,7 +14,7 @@
 #include "comm/mpi/mpi_state.h"
 #include "comm/mpi/mpi_transfer.h"
 
-namespace jigsaw {
+namespace jigsaw::inline comm {
 
 namespace {
 
@@ -152,4 +152,4 @@ std::unique_ptr<Communicator> MpiSession::world(Context& context) {
   return make_mpi_communicator(context, state_, comm);
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline comm

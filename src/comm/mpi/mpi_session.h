@@ -5,7 +5,7 @@
 
 #include "comm/communicator.h"
 
-namespace jigsaw {
+namespace jigsaw::inline comm {
 
 /// The number of ranks that the launcher of this process promised: the first of OMPI_COMM_WORLD_SIZE,
 /// PMI_SIZE, and SLURM_STEP_NUM_TASKS within a job step (SLURM_STEP_ID) that is set.
@@ -47,4 +47,4 @@ class MpiSession {
   std::shared_ptr<State> state_;
 };
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline comm

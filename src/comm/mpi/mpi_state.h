@@ -10,7 +10,7 @@
 #include "comm/mpi/mpi_session.h"
 #include "comm/mpi/progress_thread.h"
 
-namespace jigsaw {
+namespace jigsaw::inline comm {
 
 class MpiTransfer;
 
@@ -47,4 +47,4 @@ void abort_job(MpiSession::State& state, int exit_code);
 std::unique_ptr<Communicator> make_mpi_communicator(Context& context,
                                                     std::shared_ptr<MpiSession::State> state, MPI_Comm comm);
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline comm

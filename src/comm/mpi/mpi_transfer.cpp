@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "base/text.h"
 
-namespace jigsaw {
+namespace jigsaw::inline comm {
 
 MPI_Datatype mpi_type(DType dtype) {
   switch (dtype) {
@@ -91,4 +91,4 @@ void MpiTransfer::check_received(const std::vector<MPI_Status>& statuses) const 
   }
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline comm

@@ -8,7 +8,7 @@
 #include "comm/levels.h"
 #include "comm/mpi/mpi_state.h"
 
-namespace jigsaw {
+namespace jigsaw::inline comm {
 
 MPI_Datatype mpi_type(DType dtype);
 
@@ -59,4 +59,4 @@ class MpiTransfer {
   bool done_ = false;
 };
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline comm

@@ -5,7 +5,7 @@
 
 #include <chrono>
 
-namespace jigsaw {
+namespace jigsaw::inline comm {
 
 ProgressThread::ProgressThread(std::mutex& mpi, double seconds)
     : mpi_(mpi), seconds_(seconds), thread_([this] { run(); }) {}
@@ -45,4 +45,4 @@ void ProgressThread::run() {
   }
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline comm

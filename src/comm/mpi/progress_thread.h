@@ -4,7 +4,7 @@
 #include <mutex>
 #include <thread>
 
-namespace jigsaw {
+namespace jigsaw::inline comm {
 
 /// Calls MPI at intervals while transfers are under way, so that they progress while the rank computes.
 class ProgressThread {
@@ -32,4 +32,4 @@ class ProgressThread {
   std::thread thread_;
 };
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline comm

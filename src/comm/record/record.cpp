@@ -6,7 +6,7 @@
 
 #include "base/text.h"
 
-namespace jigsaw {
+namespace jigsaw::inline comm {
 
 namespace {
 
@@ -74,4 +74,4 @@ std::unique_ptr<Communicator> make_record_communicator(Context& context, int ran
   return std::make_unique<RecordCommunicator>(context, rank, size);
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline comm

@@ -7,7 +7,7 @@
 #include "base/text.h"
 #include "comm/reduce.h"
 
-namespace jigsaw {
+namespace jigsaw::inline comm {
 
 namespace {
 
@@ -246,4 +246,4 @@ void Round::receive_messages(std::size_t to) const {
   }
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline comm

@@ -7,7 +7,7 @@
 #include "comm/call.h"
 #include "comm/levels.h"
 
-namespace jigsaw {
+namespace jigsaw::inline comm {
 
 /// One collective call of a group of threads: what each rank brought, and the work of moving it, cut into
 /// one task per rank. Once all have arrived any rank may run any task, once: whoever waits helps, so nobody
@@ -69,4 +69,4 @@ class Round {
   std::vector<double> sent_;
 };
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline comm

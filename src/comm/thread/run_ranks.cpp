@@ -8,7 +8,7 @@
 #include "base/text.h"
 #include "comm/thread/world.h"
 
-namespace jigsaw {
+namespace jigsaw::inline comm {
 
 namespace {
 
@@ -283,4 +283,4 @@ void run_ranks(int ranks, const std::function<void(Communicator&)>& body) {
       ranks, {}, [](int) { return Context::make_host(Backend::kReference, 1); }, body);
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline comm

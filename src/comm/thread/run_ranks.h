@@ -3,7 +3,7 @@
 
 #include "comm/communicator.h"
 
-namespace jigsaw {
+namespace jigsaw::inline comm {
 
 struct ThreadOptions {
   /// No wait lasts longer; then CommError names the rank, the call and who is missing.
@@ -24,4 +24,4 @@ void run_ranks(int ranks, const ThreadOptions& options, const std::function<Cont
 /// With reference kernels and one thread each.
 void run_ranks(int ranks, const std::function<void(Communicator&)>& body);
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline comm

@@ -4,7 +4,7 @@
 
 #include "base/text.h"
 
-namespace jigsaw {
+namespace jigsaw::inline comm {
 
 std::string VirtualClock::Call::to_string() const {
   return concat(name, ": ", bytes, " bytes, started at ", started * 1e3, " ms, waited for from ",
@@ -59,4 +59,4 @@ void VirtualClock::wait(int rank, std::size_t number, double arrived) {
   time.now = std::max(time.now, arrived);
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline comm

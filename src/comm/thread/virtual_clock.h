@@ -7,7 +7,7 @@
 #include "comm/call.h"
 #include "comm/thread/run_ranks.h"
 
-namespace jigsaw {
+namespace jigsaw::inline comm {
 
 /// The time of ranks that are threads, counted rather than measured: kernels last what the rank's Tally says
 /// of their FLOPs and bytes at given rates, transfers what ThreadOptions says, and waiting goes on to the
@@ -74,4 +74,4 @@ void run_ranks(int ranks, const ThreadOptions& options, VirtualClock& clock,
                const std::function<Context(int rank)>& make_context,
                const std::function<void(Communicator&)>& body);
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline comm

@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "base/text.h"
 
-namespace jigsaw {
+namespace jigsaw::inline comm {
 
 void World::check(const Lock&) const {
   if (failed_) throw CommError(concat("a call ended because ", reason_));
@@ -65,4 +65,4 @@ void World::end_time(const Lock&, int rank, const Tally& tally) {
   now(rank, tally);
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline comm

@@ -13,7 +13,7 @@
 #include "comm/thread/run_ranks.h"
 #include "comm/thread/virtual_clock.h"
 
-namespace jigsaw {
+namespace jigsaw::inline comm {
 
 /// What all ranks of a run_ranks() share: one lock, and the first failure. All waiting happens here, so that
 /// a failure or the end of a rank wakes everyone.
@@ -105,4 +105,4 @@ struct Group {
   std::map<std::pair<std::int64_t, std::vector<int>>, Child> children;
 };
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline comm

@@ -16,7 +16,7 @@
 #include "comm/agreement.h"
 #include "files/digest.h"
 
-namespace jigsaw {
+namespace jigsaw::inline checkpoint {
 namespace {
 
 namespace fs = std::filesystem;
@@ -288,4 +288,4 @@ std::int64_t read_pieces(const FoundCheckpoint& checkpoint, const std::vector<Ch
   return bytes;
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline checkpoint

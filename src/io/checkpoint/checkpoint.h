@@ -6,7 +6,7 @@
 #include "checkpoint/manifest.h"
 #include "comm/communicator.h"
 
-namespace jigsaw {
+namespace jigsaw::inline checkpoint {
 
 /// A whole checkpoint: its manifest fits, and so does every byte of its files, unless they were not to be
 /// verified.
@@ -46,4 +46,4 @@ void check_tensors(const FoundCheckpoint& checkpoint, const std::vector<TensorRe
 std::int64_t read_pieces(const FoundCheckpoint& checkpoint, const std::vector<CheckpointPiece>& wanted,
                          Communicator& communicator);
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline checkpoint

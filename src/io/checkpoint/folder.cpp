@@ -11,7 +11,7 @@
 #include "checkpoint/save_phase.h"
 #include "checkpoint/view.h"
 
-namespace jigsaw {
+namespace jigsaw::inline checkpoint {
 namespace {
 
 namespace fs = std::filesystem;
@@ -252,4 +252,4 @@ void CheckpointFolder::abandon(const std::string& temporary) noexcept {
   fs::remove_all(temporary, ignored);
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline checkpoint

@@ -7,7 +7,7 @@
 #include "base/file.h"
 #include "checkpoint/manifest.h"
 
-namespace jigsaw {
+namespace jigsaw::inline checkpoint {
 
 /// Which checkpoints of a folder stay when a new one stands.
 struct Retention {
@@ -94,4 +94,4 @@ std::string manifest_text(const std::string& checkpoint);
 /// @throws CheckpointError  when the file of a checkpoint is missing or of another size.
 void check_size(const std::string& checkpoint, const FileRecord& file);
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline checkpoint

@@ -14,7 +14,7 @@
 #include "files/digest.h"
 #include "files/variable_file.h"
 
-namespace jigsaw {
+namespace jigsaw::inline checkpoint {
 namespace {
 
 namespace fs = std::filesystem;
@@ -161,4 +161,4 @@ Inspection inspect(const std::string& path) {
   return inspect_data(path);
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline checkpoint

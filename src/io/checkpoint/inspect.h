@@ -1,7 +1,7 @@
 #pragma once
 #include <string>
 
-namespace jigsaw {
+namespace jigsaw::inline checkpoint {
 
 /// What a file or folder holds, as a tree for people.
 struct Inspection {
@@ -16,4 +16,4 @@ struct Inspection {
 /// @throws CheckpointError, DataError, FileError  when it is none of these.
 Inspection inspect(const std::string& path);
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline checkpoint

@@ -6,7 +6,7 @@
 #include "base/text.h"
 #include "files/digest.h"
 
-namespace jigsaw {
+namespace jigsaw::inline checkpoint {
 namespace {
 
 constexpr std::int64_t kFormatVersion = 2;
@@ -253,4 +253,4 @@ StoredManifest read_manifest(std::string_view text, const std::string& path) {
   }
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline checkpoint

@@ -8,7 +8,7 @@
 #include "checkpoint/shard.h"
 #include "config/json.h"
 
-namespace jigsaw {
+namespace jigsaw::inline checkpoint {
 
 /// How well the state of a checkpoint did in the validation after its step.
 struct CheckpointScore {
@@ -76,4 +76,4 @@ StoredManifest read_manifest(std::string_view text, const std::string& path);
 /// The tensors of shards, in the order in which they come first.
 std::vector<TensorRecord> tensors_of(const std::vector<ShardRecord>& shards);
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline checkpoint

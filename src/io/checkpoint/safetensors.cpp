@@ -16,7 +16,7 @@
 #include "checkpoint/folder.h"
 #include "comm/self/self.h"
 
-namespace jigsaw {
+namespace jigsaw::inline checkpoint {
 namespace {
 
 static_assert(std::endian::native == std::endian::little, "elements are written as they stand in memory");
@@ -240,4 +240,4 @@ std::string import_safetensors(const std::string& input, const std::string& fold
   }
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline checkpoint

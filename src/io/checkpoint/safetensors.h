@@ -6,7 +6,7 @@
 #include "array/context.h"
 #include "checkpoint/checkpoint.h"
 
-namespace jigsaw {
+namespace jigsaw::inline checkpoint {
 
 /// A tensor of a safetensors file (github.com/huggingface/safetensors, "Format"): 8 bytes, little-endian,
 /// with the length of a JSON header; the header; the elements of all tensors, row-major.
@@ -33,4 +33,4 @@ int export_safetensors(const FoundCheckpoint& checkpoint, const std::string& gro
 /// @throws DataError  when the file cannot be used; CheckpointError, FileError
 std::string import_safetensors(const std::string& input, const std::string& folder, Context& context);
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline checkpoint

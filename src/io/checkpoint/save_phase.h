@@ -1,7 +1,7 @@
 #pragma once
 #include <cstdint>
 
-namespace jigsaw {
+namespace jigsaw::inline checkpoint {
 
 /// What a save has just done, in order. All but the first four are rank 0's alone.
 enum class SavePhase : std::uint8_t {
@@ -22,4 +22,4 @@ inline constexpr int kSavePhases = 10;
 /// own in its place.
 void reached(SavePhase phase, int rank);
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline checkpoint

@@ -14,7 +14,7 @@
 #include "files/digest.h"
 #include "files/hdf5_image.h"
 
-namespace jigsaw {
+namespace jigsaw::inline checkpoint {
 namespace {
 
 /// Small enough to stay in the cache between hashing and writing.
@@ -151,4 +151,4 @@ FileRecord write_file(const std::string& folder, const std::string& name, std::s
   return file.finish(name);
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline checkpoint

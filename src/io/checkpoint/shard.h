@@ -8,7 +8,7 @@
 #include "array/array.h"
 #include "array/box.h"
 
-namespace jigsaw {
+namespace jigsaw::inline checkpoint {
 
 /// A part of a global tensor, as checkpoints keep it: elements of `box`, row-major.
 struct CheckpointPiece {
@@ -59,4 +59,4 @@ ShardRecord write_shard(const std::string& folder, const std::string& name,
 /// Writes bytes to the new file FOLDER/NAME and syncs it. @throws FileError
 FileRecord write_file(const std::string& folder, const std::string& name, std::span<const std::byte> bytes);
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline checkpoint

@@ -7,7 +7,7 @@
 #include "base/text.h"
 #include "files/hdf5_image.h"
 
-namespace jigsaw {
+namespace jigsaw::inline checkpoint {
 namespace {
 
 /// A piece and the data set that holds it.
@@ -78,4 +78,4 @@ FileRecord write_view(const std::string& folder, const std::string& name, const 
   return write_file(folder, name, image.bytes());
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline checkpoint

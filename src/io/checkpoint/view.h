@@ -4,7 +4,7 @@
 
 #include "checkpoint/shard.h"
 
-namespace jigsaw {
+namespace jigsaw::inline checkpoint {
 
 /// Writes an HDF5 file that shows whole tensors: for every tensor "<group>/<name>" of the shards a virtual
 /// data set "<name>" over their pieces, NaN where a shard is missing. It names the shards beside it
@@ -13,4 +13,4 @@ namespace jigsaw {
 FileRecord write_view(const std::string& folder, const std::string& name, const std::string& group,
                       const std::vector<ShardRecord>& shards);
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline checkpoint

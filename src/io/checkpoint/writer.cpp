@@ -10,7 +10,7 @@
 #include "checkpoint/save_phase.h"
 #include "comm/agreement.h"
 
-namespace jigsaw {
+namespace jigsaw::inline checkpoint {
 namespace {
 
 double now() {
@@ -151,4 +151,4 @@ SaveOutcome save_checkpoint(const std::string& folder, const CheckpointManifest&
   return *outcome;
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline checkpoint

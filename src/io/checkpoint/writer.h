@@ -7,7 +7,7 @@
 #include "checkpoint/folder.h"
 #include "comm/communicator.h"
 
-namespace jigsaw {
+namespace jigsaw::inline checkpoint {
 
 /// How a save ended; the same on all ranks.
 struct SaveOutcome {
@@ -74,4 +74,4 @@ SaveOutcome save_checkpoint(const std::string& folder, const CheckpointManifest&
                             const std::vector<CheckpointPiece>& pieces, Communicator& communicator,
                             const Retention& retention);
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline checkpoint

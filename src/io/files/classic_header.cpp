@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "base/text.h"
 
-namespace jigsaw {
+namespace jigsaw::inline files {
 
 namespace {
 
@@ -178,4 +178,4 @@ void check_classic_file(const std::string& path) {
   HeaderChecker(path).check();
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline files

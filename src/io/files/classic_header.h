@@ -1,7 +1,7 @@
 #pragma once
 #include <string>
 
-namespace jigsaw {
+namespace jigsaw::inline files {
 
 /// Checks the header of a classic NetCDF file (CDF-1, CDF-2, CDF-5) against the length of the file, and does
 /// nothing for other formats. NetCDF-C trusts it: it reads zeros beyond the end of a truncated file and
@@ -12,4 +12,4 @@ namespace jigsaw {
 /// Source: "NetCDF Classic Format Specification", Unidata; CDF-5 as in PnetCDF.
 void check_classic_file(const std::string& path);
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline files

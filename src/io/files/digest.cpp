@@ -9,7 +9,7 @@
 
 #include "base/file.h"
 
-namespace jigsaw {
+namespace jigsaw::inline files {
 namespace {
 
 constexpr std::int64_t kReadBytes = 4 << 20;
@@ -59,4 +59,4 @@ std::string digest_of_file(const std::string& path) {
   return digest.text();
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline files

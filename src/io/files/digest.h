@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-namespace jigsaw {
+namespace jigsaw::inline files {
 
 /// XXH64 with seed 0 (xxhash.com) of bytes that come one after the other, as 16 hexadecimal digits.
 class Digest {
@@ -23,4 +23,4 @@ std::string digest_of_text(std::string_view text);
 /// @throws FileError
 std::string digest_of_file(const std::string& path);
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline files

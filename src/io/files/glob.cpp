@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "base/text.h"
 
-namespace jigsaw {
+namespace jigsaw::inline files {
 
 namespace {
 
@@ -60,4 +60,4 @@ std::vector<std::string> expand_patterns(const std::vector<std::string>& pattern
   return files;
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline files

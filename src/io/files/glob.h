@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-namespace jigsaw {
+namespace jigsaw::inline files {
 
 /// The files that the patterns (`*`, `?`, `[a-z]`) name, sorted, each once. A relative pattern is tried in
 /// `folder`, then in the working folder.
@@ -11,4 +11,4 @@ namespace jigsaw {
 std::vector<std::string> expand_patterns(const std::vector<std::string>& patterns,
                                          const std::filesystem::path& folder);
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline files

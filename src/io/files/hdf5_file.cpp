@@ -9,7 +9,7 @@
 #include "base/text.h"
 #include "files/io_lock.h"
 
-namespace jigsaw {
+namespace jigsaw::inline files {
 
 namespace {
 
@@ -172,4 +172,4 @@ void Hdf5File::read_stored(const FileVariable& variable, const Box& box, std::sp
   }
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline files

@@ -6,7 +6,7 @@
 
 #include "files/variable_file.h"
 
-namespace jigsaw {
+namespace jigsaw::inline files {
 
 /// An HDF5 file: its data sets of integers and floating point numbers, in all groups, with those attributes
 /// that NetCDF has, too (scale_factor, _FillValue, units, …).
@@ -32,4 +32,4 @@ class Hdf5File : public VariableFile {
   std::map<std::string, std::int64_t> data_sets_;  ///< those open, each with its chunk cache
 };
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline files

@@ -7,7 +7,7 @@
 #include "base/text.h"
 #include "files/io_lock.h"
 
-namespace jigsaw {
+namespace jigsaw::inline files {
 namespace {
 
 constexpr std::size_t kIncrement = 64 << 10;
@@ -110,4 +110,4 @@ void write_attribute(hid_t object, const char* name, std::span<const std::int64_
   }
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline files

@@ -11,7 +11,7 @@
 #include "array/dtype.h"
 #include "array/shape.h"
 
-namespace jigsaw {
+namespace jigsaw::inline files {
 
 /// An HDF5 identifier, closed with the value. Made, used and closed under lock_io().
 class Hdf5Handle {
@@ -68,4 +68,4 @@ void write_attribute(hid_t object, const char* name, const std::string& value, c
 void write_attribute(hid_t object, const char* name, std::span<const std::int64_t> values,
                      const std::string& where);
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline files

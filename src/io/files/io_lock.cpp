@@ -2,7 +2,7 @@
 
 #include <hdf5.h>
 
-namespace jigsaw {
+namespace jigsaw::inline files {
 
 std::unique_lock<std::mutex> lock_io() {
   // The libraries keep their state per process, so the lock that guards it has to live there too.
@@ -14,4 +14,4 @@ std::unique_lock<std::mutex> lock_io() {
   return lock;
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline files

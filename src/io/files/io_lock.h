@@ -1,11 +1,11 @@
 #pragma once
 #include <mutex>
 
-namespace jigsaw {
+namespace jigsaw::inline files {
 
 /// The process-wide lock under which every call into NetCDF and HDF5 is made: many builds of both are
 /// not thread-safe, and ranks may be threads of one process. Not recursive; hold it for library calls only,
 /// never while converting or waiting.
 [[nodiscard]] std::unique_lock<std::mutex> lock_io();
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline files

@@ -10,7 +10,7 @@
 #include "files/classic_header.h"
 #include "files/io_lock.h"
 
-namespace jigsaw {
+namespace jigsaw::inline files {
 
 namespace {
 
@@ -162,4 +162,4 @@ void NetcdfFile::read_stored(const FileVariable& variable, const Box& box, std::
   check(nc_get_vara_double(id_, variable.id, start.data(), extent.data(), out.data()), variable.name);
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline files

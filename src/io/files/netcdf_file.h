@@ -5,7 +5,7 @@
 
 #include "files/variable_file.h"
 
-namespace jigsaw {
+namespace jigsaw::inline files {
 
 /// A NetCDF file (classic, 64-bit offset, CDF-5 or NetCDF-4): the variables of its root group and what they
 /// hold.
@@ -31,4 +31,4 @@ class NetcdfFile : public VariableFile {
   int id_ = -1;
 };
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline files

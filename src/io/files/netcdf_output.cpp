@@ -8,7 +8,7 @@
 #include "base/text.h"
 #include "files/io_lock.h"
 
-namespace jigsaw {
+namespace jigsaw::inline files {
 
 namespace {
 
@@ -97,4 +97,4 @@ void NetcdfOutput::check(int status) const {
   if (status != NC_NOERR) throw DataError(concat(path_, " cannot be written: ", nc_strerror(status)));
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline files

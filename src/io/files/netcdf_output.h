@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-namespace jigsaw {
+namespace jigsaw::inline files {
 
 /// A NetCDF file (64-bit offset) being written: dimensions, variables and attributes first, then
 /// end_definitions(), then values. Calls run under lock_io(). Every failure is a DataError that names the
@@ -40,4 +40,4 @@ class NetcdfOutput {
   int file_ = -1;
 };
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline files

@@ -14,7 +14,7 @@
 #include "files/hdf5_file.h"
 #include "files/netcdf_file.h"
 
-namespace jigsaw {
+namespace jigsaw::inline files {
 
 namespace {
 
@@ -161,4 +161,4 @@ std::unique_ptr<VariableFile> open_variables(const std::string& path, Dimensions
   throw DataError(concat("cannot read ", path, ": it is no ", join(names, " or "), " file"));
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline files

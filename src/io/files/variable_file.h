@@ -10,7 +10,7 @@
 
 #include "array/box.h"
 
-namespace jigsaw {
+namespace jigsaw::inline files {
 
 /// A variable (a data set) as a file's header describes it.
 struct FileVariable {
@@ -96,4 +96,4 @@ enum class Dimensions : std::uint8_t {
 /// Opens a file in the first format that its content, not its name, is of. @throws DataError
 std::unique_ptr<VariableFile> open_variables(const std::string& path, Dimensions dimensions);
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline files

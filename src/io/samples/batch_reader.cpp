@@ -9,7 +9,7 @@
 #include "base/text.h"
 #include "samples/piece.h"
 
-namespace jigsaw {
+namespace jigsaw::inline samples {
 
 namespace {
 
@@ -204,4 +204,4 @@ std::span<const double> BatchReader::static_plane(const Source& source, const Bo
   return values;
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline samples

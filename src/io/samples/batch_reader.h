@@ -10,7 +10,7 @@
 #include "samples/file_set.h"
 #include "samples/statistics.h"
 
-namespace jigsaw {
+namespace jigsaw::inline samples {
 
 /// What one rank needs of a global batch.
 struct BatchRequest {
@@ -82,4 +82,4 @@ class BatchReader {
   std::map<Field, std::vector<double>> static_planes_;
 };
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline samples

@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "base/text.h"
 
-namespace jigsaw {
+namespace jigsaw::inline samples {
 
 namespace {
 
@@ -138,4 +138,4 @@ std::vector<Field> fields_of(const std::vector<Channel>& channels, Role role) {
   return fields;
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline samples

@@ -6,7 +6,7 @@
 #include "samples/field.h"
 #include "samples/forcings.h"
 
-namespace jigsaw {
+namespace jigsaw::inline samples {
 
 enum class Role { kPrognostic, kDiagnostic, kStatic, kForcing };
 
@@ -47,4 +47,4 @@ bool is_vector_component(const std::string& variable);
 /// The distinct fields of these channels that have the role, in order.
 std::vector<Field> fields_of(const std::vector<Channel>& channels, Role role);
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline samples

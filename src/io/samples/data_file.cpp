@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "base/text.h"
 
-namespace jigsaw {
+namespace jigsaw::inline samples {
 
 namespace {
 
@@ -135,4 +135,4 @@ const std::vector<Time>& DataFile::times(const std::string& dimension) {
                                           concat("the coordinate ", dimension, " of ", file_->path()));
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline samples

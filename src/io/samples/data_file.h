@@ -7,7 +7,7 @@
 #include "files/variable_file.h"
 #include "samples/time_axis.h"
 
-namespace jigsaw {
+namespace jigsaw::inline samples {
 
 /// Which dimension of a variable is which axis; -1 where it has none.
 struct FieldAxes {
@@ -43,4 +43,4 @@ class DataFile {
   std::map<std::string, std::vector<Time>> times_;
 };
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline samples

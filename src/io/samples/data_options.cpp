@@ -8,7 +8,7 @@
 #include "base/text.h"
 #include "config/config.h"
 
-namespace jigsaw {
+namespace jigsaw::inline samples {
 
 namespace {
 
@@ -392,4 +392,4 @@ void declare(Keys<DataOptions>& keys) {
   keys.check(check_task);
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline samples

@@ -10,7 +10,7 @@
 #include "config/keys.h"
 #include "samples/time_axis.h"
 
-namespace jigsaw {
+namespace jigsaw::inline samples {
 
 /// A variable of the files, on some of its levels.
 struct VariableOptions {
@@ -79,4 +79,4 @@ std::vector<Period> periods_of(const std::vector<DataPart>& parts);
 void declare(Keys<VariableOptions>& keys);
 void declare(Keys<DataOptions>& keys);
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline samples

@@ -6,7 +6,7 @@
 #include "files/glob.h"
 #include "samples/windows.h"
 
-namespace jigsaw {
+namespace jigsaw::inline samples {
 
 Dataset::Dataset(const DataOptions& options, const std::filesystem::path& folder, int rollout,
                  Communicator& communicator)
@@ -81,4 +81,4 @@ std::unique_ptr<SampleReader> Dataset::open_reader() {
   return std::make_unique<WindowReader>(*this);
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline samples

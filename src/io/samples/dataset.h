@@ -11,7 +11,7 @@
 #include "samples/sample_source.h"
 #include "samples/statistics.h"
 
-namespace jigsaw {
+namespace jigsaw::inline samples {
 
 /// Forecasts: files, grid, channels, windows and statistics.
 class Dataset : public SampleSource {
@@ -57,4 +57,4 @@ class Dataset : public SampleSource {
   std::vector<Time> train_windows_, valid_windows_;
 };
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline samples

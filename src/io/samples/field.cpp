@@ -2,7 +2,7 @@
 
 #include "base/text.h"
 
-namespace jigsaw {
+namespace jigsaw::inline samples {
 
 std::string format_level(double level) {
   return concat(level);
@@ -12,4 +12,4 @@ std::string Field::name() const {
   return level ? concat(variable, "_", format_level(*level)) : variable;
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline samples

@@ -3,7 +3,7 @@
 #include <optional>
 #include <string>
 
-namespace jigsaw {
+namespace jigsaw::inline samples {
 
 /// A horizontal field: a variable, on one of its levels if it has any. Pressure levels are in hPa.
 struct Field {
@@ -18,4 +18,4 @@ struct Field {
 /// A level as people write it: "850", "0.5".
 std::string format_level(double level);
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline samples

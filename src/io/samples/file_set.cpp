@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "base/text.h"
 
-namespace jigsaw {
+namespace jigsaw::inline samples {
 
 namespace {
 
@@ -283,4 +283,4 @@ std::int64_t FileSet::bytes_read() const {
                          [](std::int64_t sum, const auto& file) { return sum + file->file().bytes_read(); });
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline samples

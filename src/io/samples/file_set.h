@@ -13,7 +13,7 @@
 #include "samples/data_file.h"
 #include "samples/field.h"
 
-namespace jigsaw {
+namespace jigsaw::inline samples {
 
 /// What the files hold of one variable.
 struct VariableSummary {
@@ -101,4 +101,4 @@ class FileSet {
   std::mutex mutex_;  ///< guards open_ and the handles behind it
 };
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline samples

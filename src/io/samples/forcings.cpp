@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 
-namespace jigsaw {
+namespace jigsaw::inline samples {
 
 const char* name(Forcing forcing) {
   switch (forcing) {
@@ -92,4 +92,4 @@ void ForcingFields::fill(Forcing forcing, Time time, const Box& box, std::span<d
   }
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline samples

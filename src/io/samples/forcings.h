@@ -6,7 +6,7 @@
 #include "array/grid.h"
 #include "samples/time_axis.h"
 
-namespace jigsaw {
+namespace jigsaw::inline samples {
 
 /// Fields that place and time alone determine; all are without unit and of order 1.
 enum class Forcing {
@@ -34,4 +34,4 @@ class ForcingFields {
   std::vector<double> cos_longitude_, sin_longitude_;
 };
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline samples

@@ -12,7 +12,7 @@
 #include "samples/moments.h"
 #include "samples/shared_work.h"
 
-namespace jigsaw {
+namespace jigsaw::inline samples {
 
 ImageData::ImageData(const DataOptions& options, const std::filesystem::path& folder, std::uint64_t seed,
                      const std::vector<std::int64_t>& overlap, Communicator& communicator)
@@ -277,4 +277,4 @@ std::vector<double> ImageData::largest_targets(Communicator& communicator) const
   return result;
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline samples

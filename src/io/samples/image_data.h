@@ -8,7 +8,7 @@
 #include "samples/sample_source.h"
 #include "samples/tiling.h"
 
-namespace jigsaw {
+namespace jigsaw::inline samples {
 
 /// How a sample is taken from an image.
 struct ImageSample {
@@ -88,4 +88,4 @@ class ImageData : public SampleSource {
   RandomStream places_, mirrors_, train_noise_, valid_noise_;
 };
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline samples

@@ -7,7 +7,7 @@
 #include "base/text.h"
 #include "samples/strided_copy.h"
 
-namespace jigsaw {
+namespace jigsaw::inline samples {
 
 namespace {
 
@@ -184,4 +184,4 @@ std::int64_t ImageFiles::bytes_read() const {
                          [](std::int64_t sum, const auto& file) { return sum + file->bytes_read(); });
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline samples

@@ -12,7 +12,7 @@
 #include "samples/data_options.h"
 #include "samples/field.h"
 
-namespace jigsaw {
+namespace jigsaw::inline samples {
 
 /// HDF5 or NetCDF files whose data sets are images or volumes, with dims in a configured order. The images of
 /// all files have numbers from 0 on: the files in order, and in each its samples. read() may be called from
@@ -65,4 +65,4 @@ class ImageFiles {
   std::mutex mutex_;      ///< guards open_ and the handles behind it
 };
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline samples

@@ -9,7 +9,7 @@
 #include "samples/piece.h"
 #include "samples/strided_copy.h"
 
-namespace jigsaw {
+namespace jigsaw::inline samples {
 
 namespace {
 
@@ -215,4 +215,4 @@ double ImageReader::checked_label(double value, const Channel& channel, std::int
                          options.ignore_index ? "" : ", and others only as data.ignore_index"));
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline samples

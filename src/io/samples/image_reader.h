@@ -3,7 +3,7 @@
 
 #include "samples/image_data.h"
 
-namespace jigsaw {
+namespace jigsaw::inline samples {
 
 /// Reads the pieces of batches of images: for each sample and field the part of its crop that the rank holds,
 /// one hyperslab; what input and target share is read once. Noise is added, labels are checked, what does not
@@ -26,4 +26,4 @@ class ImageReader : public SampleReader {
   const ImageData& data_;
 };
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline samples

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <limits>
 
-namespace jigsaw {
+namespace jigsaw::inline samples {
 
 RunningMoments RunningMoments::of(std::span<const double> values) {
   RunningMoments moments;
@@ -38,4 +38,4 @@ double RunningMoments::deviation() const {
   return count > 0 ? std::sqrt(squares / count) : 0;
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline samples

@@ -1,7 +1,7 @@
 #pragma once
 #include <span>
 
-namespace jigsaw {
+namespace jigsaw::inline samples {
 
 /// Count, mean and sum of squared deviations of values, without cancellation.
 struct RunningMoments {
@@ -18,4 +18,4 @@ struct RunningMoments {
   double mean_of_any() const;
 };
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline samples

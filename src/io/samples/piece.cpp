@@ -3,7 +3,7 @@
 #include "base/error.h"
 #include "base/text.h"
 
-namespace jigsaw {
+namespace jigsaw::inline samples {
 
 void require_piece(const Box& piece, std::int64_t samples, const Shape& space, std::size_t channels) {
   Shape global{samples};
@@ -16,4 +16,4 @@ void require_piece(const Box& piece, std::int64_t samples, const Shape& space, s
   if (!inside) throw ShapeError(concat("the piece ", piece, " does not lie in the batch ", global));
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline samples

@@ -6,7 +6,7 @@
 #include "array/box.h"
 #include "array/host_view.h"
 
-namespace jigsaw {
+namespace jigsaw::inline samples {
 
 /// Whether a piece of [B, space…, C] holds a channel.
 inline bool covers(const Box& piece, int channel) {
@@ -36,4 +36,4 @@ void write_channel(Array& array, const Box& piece, std::int64_t sample, int chan
 /// Throws ShapeError unless the piece lies in a batch [samples, space…, channels].
 void require_piece(const Box& piece, std::int64_t samples, const Shape& space, std::size_t channels);
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline samples

@@ -4,7 +4,7 @@
 
 #include "base/error.h"
 
-namespace jigsaw {
+namespace jigsaw::inline samples {
 
 Prefetch::Prefetch(Load load, std::int64_t first, std::int64_t last)
     : thread_(&Prefetch::run, this, std::move(load), first, last) {}
@@ -53,4 +53,4 @@ Batch Prefetch::next() {
   return batch;
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline samples

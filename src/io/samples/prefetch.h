@@ -9,7 +9,7 @@
 
 #include "samples/batch_reader.h"
 
-namespace jigsaw {
+namespace jigsaw::inline samples {
 
 /// Reads the batches of the steps to come on one thread, at most kDepth ahead. Destroying it at any time ends
 /// the thread after the read it is in.
@@ -43,4 +43,4 @@ class Prefetch {
   std::thread thread_;
 };
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline samples

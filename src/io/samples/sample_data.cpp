@@ -14,7 +14,7 @@
 #include "files/netcdf_output.h"
 #include "samples/sample_flow.h"
 
-namespace jigsaw {
+namespace jigsaw::inline samples {
 
 namespace {
 
@@ -197,4 +197,4 @@ void write_sample_data(const SampleDataOptions& options, const std::string& dire
   }
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline samples

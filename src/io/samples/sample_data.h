@@ -2,7 +2,7 @@
 #include <cstdint>
 #include <string>
 
-namespace jigsaw {
+namespace jigsaw::inline samples {
 
 /// What data set to write; the default is 5°, six-hourly, two months: 5 MB.
 struct SampleDataOptions {
@@ -25,4 +25,4 @@ struct SampleDataOptions {
 /// @throws DataError    when a file cannot be written
 void write_sample_data(const SampleDataOptions& options, const std::string& directory);
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline samples

@@ -5,7 +5,7 @@
 
 #include "array/random.h"
 
-namespace jigsaw {
+namespace jigsaw::inline samples {
 
 namespace {
 
@@ -80,4 +80,4 @@ RossbyHaurwitzFlow::State RossbyHaurwitzFlow::at(double latitude, double longitu
   return state;
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline samples

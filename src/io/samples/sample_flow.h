@@ -2,7 +2,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace jigsaw {
+namespace jigsaw::inline samples {
 
 /// One Rossby–Haurwitz wave: stream function a² K cos^R(φ) sin(φ) cos(R(λ − νt) + p).
 struct RossbyWave {
@@ -56,4 +56,4 @@ class RossbyHaurwitzFlow {
   std::vector<RossbyWave> waves_;
 };
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline samples

@@ -8,7 +8,7 @@
 #include "samples/batch_reader.h"
 #include "samples/channels.h"
 
-namespace jigsaw {
+namespace jigsaw::inline samples {
 
 enum class Split : std::uint8_t { kTrain, kValid };
 
@@ -53,4 +53,4 @@ class SampleSource {
   virtual std::int64_t bytes_read() const = 0;
 };
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline samples

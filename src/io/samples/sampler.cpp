@@ -6,7 +6,7 @@
 #include "array/random.h"
 #include "base/error.h"
 
-namespace jigsaw {
+namespace jigsaw::inline samples {
 
 Sampler::Sampler(std::int64_t windows, std::int64_t batch_size, Order order, std::uint64_t seed)
     : windows_(windows), batch_size_(batch_size), order_(order), seed_(seed) {
@@ -41,4 +41,4 @@ std::vector<std::int64_t> Sampler::batch(std::int64_t step) {
   return indices;
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline samples

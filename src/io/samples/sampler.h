@@ -2,7 +2,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace jigsaw {
+namespace jigsaw::inline samples {
 
 /// Which windows the global batch of each step holds: a pure function of (seed, step), so that a run goes on
 /// anywhere without state. An epoch's order continues into the next, so every batch is full.
@@ -29,4 +29,4 @@ class Sampler {
   std::vector<std::int64_t> permutation_;
 };
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline samples

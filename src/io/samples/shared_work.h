@@ -7,7 +7,7 @@
 
 #include "comm/agreement.h"
 
-namespace jigsaw {
+namespace jigsaw::inline samples {
 
 /// The merger of of(0) … of(n − 1), each computed by one rank: they come to one rank, which takes them in in
 /// this order, so that the result does not depend on the number of ranks, and go from it to all. Collective;
@@ -37,4 +37,4 @@ Result share_work(std::int64_t n, Communicator& communicator, const F& of, Resul
   return total;
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline samples

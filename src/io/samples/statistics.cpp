@@ -11,7 +11,7 @@
 #include "samples/moments.h"
 #include "samples/shared_work.h"
 
-namespace jigsaw {
+namespace jigsaw::inline samples {
 
 namespace {
 
@@ -212,4 +212,4 @@ void check_statistics(const Statistics& statistics, const Channels& channels, co
   }
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline samples

@@ -7,7 +7,7 @@
 #include "samples/channels.h"
 #include "samples/file_set.h"
 
-namespace jigsaw {
+namespace jigsaw::inline samples {
 
 /// What a field is normalised by, in its own units.
 struct FieldStatistics {
@@ -49,4 +49,4 @@ Statistics compute_statistics(FileSet& files, const Channels& channels, const st
 void check_statistics(const Statistics& statistics, const Channels& channels, const FileSet& files,
                       Predict predict, int lead_hours);
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline samples

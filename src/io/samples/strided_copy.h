@@ -4,7 +4,7 @@
 
 #include "array/shape.h"
 
-namespace jigsaw {
+namespace jigsaw::inline samples {
 
 /// Fills the row-major `to` of these extents with elements of `from`: that of index 0 stands at `first`, and
 /// one step along dim d moves by strides[d], which may be negative.
@@ -25,4 +25,4 @@ inline void copy_strided(std::span<const double> from, std::int64_t first,
   }
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline samples

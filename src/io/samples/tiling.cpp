@@ -4,7 +4,7 @@
 
 #include "base/error.h"
 
-namespace jigsaw {
+namespace jigsaw::inline samples {
 
 namespace {
 
@@ -56,4 +56,4 @@ std::vector<ImageTile> tile_region(const Shape& image, const Box& region, const 
   return tiles;
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline samples

@@ -4,7 +4,7 @@
 
 #include "array/box.h"
 
-namespace jigsaw {
+namespace jigsaw::inline samples {
 
 /// A part of an image as a model sees it, and the points in it that it is scored at, both as boxes of the
 /// image.
@@ -22,4 +22,4 @@ struct ImageTile {
 std::vector<ImageTile> tile_region(const Shape& image, const Box& region, const Shape& tile,
                                    const std::vector<std::int64_t>& overlap);
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline samples

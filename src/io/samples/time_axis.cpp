@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "base/text.h"
 
-namespace jigsaw {
+namespace jigsaw::inline samples {
 
 namespace {
 
@@ -250,4 +250,4 @@ std::vector<Time> decode_times(std::span<const double> values, const std::string
   return times;
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline samples

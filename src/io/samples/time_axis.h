@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-namespace jigsaw {
+namespace jigsaw::inline samples {
 
 /// Times are whole seconds since 1970-01-01 00:00 UTC in the proleptic Gregorian calendar, without leap
 /// seconds.
@@ -48,4 +48,4 @@ double year_fraction(Time time);
 std::vector<Time> decode_times(std::span<const double> values, const std::string& units,
                                const std::string& calendar, const std::string& what);
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline samples

@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "base/text.h"
 
-namespace jigsaw {
+namespace jigsaw::inline samples {
 
 namespace {
 
@@ -57,4 +57,4 @@ std::vector<Time> common_times(const std::vector<Time>& a, const std::vector<Tim
   return common;
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline samples

@@ -4,7 +4,7 @@
 
 #include "samples/time_axis.h"
 
-namespace jigsaw {
+namespace jigsaw::inline samples {
 
 /// Which times a window needs, relative to its time 0.
 struct WindowRule {
@@ -28,4 +28,4 @@ std::vector<Time> find_windows(const std::vector<Time>& input_times, const std::
 /// The times in both, ascending.
 std::vector<Time> common_times(const std::vector<Time>& a, const std::vector<Time>& b);
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline samples

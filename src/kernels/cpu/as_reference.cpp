@@ -1,9 +1,9 @@
 // Families of few numbers, for which the reference's loops are right.
-#include "kernels/group_statistics_kernels.h"
-#include "kernels/relative_bias_kernels.h"
-#include "kernels/row_statistics_kernels.h"
+#include "kernels/front/group_statistics_kernels.h"
+#include "kernels/front/relative_bias_kernels.h"
+#include "kernels/front/row_statistics_kernels.h"
 
-namespace jigsaw::cpu {
+namespace jigsaw::inline kernels::cpu {
 
 template <>
 const GroupStatisticsKernels& kernels() {
@@ -20,4 +20,4 @@ const RowStatisticsKernels& kernels() {
   return reference::kernels<RowStatisticsKernels>();
 }
 
-}  // namespace jigsaw::cpu
+}  // namespace jigsaw::inline kernels::cpu

@@ -1,5 +1,5 @@
 #include "array/raw_memory.h"
-#include "kernels/attention_kernels.h"
+#include "kernels/front/attention_kernels.h"
 #include "kernels/cpu/attention_backward.h"
 #include "kernels/cpu/attention_forward.h"
 #include "kernels/cpu/lane_sum.h"
@@ -7,7 +7,7 @@
 #include "kernels/cpu/thread_sums.h"
 #include "kernels/cpu/vectorize.h"
 
-namespace jigsaw::cpu {
+namespace jigsaw::inline kernels::cpu {
 
 namespace {
 
@@ -216,4 +216,4 @@ const AttentionKernels& kernels() {
   return instance;
 }
 
-}  // namespace jigsaw::cpu
+}  // namespace jigsaw::inline kernels::cpu

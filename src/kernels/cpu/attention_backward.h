@@ -1,9 +1,9 @@
 #pragma once
-#include "kernels/attention_kernels.h"
+#include "kernels/front/attention_kernels.h"
 #include "kernels/cpu/attention_tiles.h"
 #include "kernels/cpu/head_queues.h"
 
-namespace jigsaw::cpu {
+namespace jigsaw::inline kernels::cpu {
 
 /// Where the backward's results go, and what it reads besides the operands.
 struct AttentionBackwardOperands {
@@ -175,4 +175,4 @@ class AttentionBackward {
                                    *values_across_, *dk_, *dv_, *weights_, *slopes_, *factors_;
 };
 
-}  // namespace jigsaw::cpu
+}  // namespace jigsaw::inline kernels::cpu

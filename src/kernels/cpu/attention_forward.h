@@ -1,10 +1,10 @@
 #pragma once
 #include "array/raw_memory.h"
-#include "kernels/attention_kernels.h"
+#include "kernels/front/attention_kernels.h"
 #include "kernels/cpu/attention_tiles.h"
 #include "kernels/cpu/head_queues.h"
 
-namespace jigsaw::cpu {
+namespace jigsaw::inline kernels::cpu {
 
 /// Heads or parts of them, ranges of queries, on one thread.
 template <int kLanes>
@@ -179,4 +179,4 @@ class AttentionForward {
   float* sums_;  ///< of weights, [queries, lanes]: folded when the block is finished
 };
 
-}  // namespace jigsaw::cpu
+}  // namespace jigsaw::inline kernels::cpu

@@ -13,7 +13,7 @@
 #include "kernels/cpu/vector_math.h"
 #include "kernels/cpu/vector_tile.h"
 
-namespace jigsaw::cpu {
+namespace jigsaw::inline kernels::cpu {
 
 // Scores are kept in logarithms to base 2, so that a weight is one exp2: queries are scaled by
 // scale · log2(e) as they are loaded.
@@ -215,4 +215,4 @@ inline std::int64_t padded_head_size(std::int64_t size) {
   return (size + 15) / 16 * 16;
 }
 
-}  // namespace jigsaw::cpu
+}  // namespace jigsaw::inline kernels::cpu

@@ -4,7 +4,7 @@
 
 #include "array/box.h"
 
-namespace jigsaw::cpu {
+namespace jigsaw::inline kernels::cpu {
 
 /// A copy between two regions of equal extents as rows that are contiguous on both sides, the longest cut
 /// into parts, so that threads can share them.
@@ -53,4 +53,4 @@ class BoxRows {
   std::int64_t length_ = 1, source_first_ = 0, target_first_ = 0;
 };
 
-}  // namespace jigsaw::cpu
+}  // namespace jigsaw::inline kernels::cpu

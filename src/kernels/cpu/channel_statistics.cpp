@@ -2,13 +2,13 @@
 #include <vector>
 
 #include "array/raw_memory.h"
-#include "kernels/channel_statistics_kernels.h"
+#include "kernels/front/channel_statistics_kernels.h"
 #include "kernels/cpu/parallel.h"
 #include "kernels/cpu/types.h"
 #include "kernels/cpu/vector_math.h"
 #include "kernels/cpu/vectorize.h"
 
-namespace jigsaw::cpu {
+namespace jigsaw::inline kernels::cpu {
 
 namespace {
 
@@ -255,4 +255,4 @@ const ChannelStatisticsKernels& kernels() {
   return instance;
 }
 
-}  // namespace jigsaw::cpu
+}  // namespace jigsaw::inline kernels::cpu

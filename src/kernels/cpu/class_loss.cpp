@@ -9,7 +9,7 @@
 #include "kernels/cpu/vector_math.h"
 #include "kernels/cpu/vectorize.h"
 
-namespace jigsaw::cpu {
+namespace jigsaw::inline kernels::cpu {
 
 namespace {
 
@@ -196,4 +196,4 @@ void class_gradient(Context& context, const Array& logits, const Array& labels, 
   }
 }
 
-}  // namespace jigsaw::cpu
+}  // namespace jigsaw::inline kernels::cpu

@@ -2,14 +2,14 @@
 #include <map>
 
 #include "array/raw_memory.h"
-#include "kernels/contraction_kernels.h"
+#include "kernels/front/contraction_kernels.h"
 #include "kernels/copy.h"
 #include "kernels/cpu/matmul.h"
 #include "kernels/cpu/packed_weights.h"
 #include "kernels/lowering.h"
 #include "kernels/pointwise.h"
 
-namespace jigsaw::cpu {
+namespace jigsaw::inline kernels::cpu {
 
 namespace {
 
@@ -168,4 +168,4 @@ const ContractionKernels& kernels() {
   return instance;
 }
 
-}  // namespace jigsaw::cpu
+}  // namespace jigsaw::inline kernels::cpu

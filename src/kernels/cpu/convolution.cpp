@@ -1,13 +1,13 @@
 #include <map>
 
 #include "array/raw_memory.h"
-#include "kernels/convolution_kernels.h"
+#include "kernels/front/convolution_kernels.h"
 #include "kernels/copy.h"
 #include "kernels/cpu/convolution_primitive.h"
 #include "kernels/cpu/packed_weights.h"
 #include "kernels/pointwise.h"
 
-namespace jigsaw::cpu {
+namespace jigsaw::inline kernels::cpu {
 
 namespace {
 
@@ -130,4 +130,4 @@ const ConvolutionKernels& kernels() {
   return instance;
 }
 
-}  // namespace jigsaw::cpu
+}  // namespace jigsaw::inline kernels::cpu

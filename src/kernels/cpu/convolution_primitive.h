@@ -5,7 +5,7 @@
 #include "array/array.h"
 #include "kernels/convolution.h"
 
-namespace jigsaw::cpu {
+namespace jigsaw::inline kernels::cpu {
 
 enum class ConvolutionPass : std::uint8_t { kForward, kBackwardData, kBackwardWeight };
 
@@ -48,4 +48,4 @@ class ConvolutionPrimitive {
   std::unique_ptr<State> state_;
 };
 
-}  // namespace jigsaw::cpu
+}  // namespace jigsaw::inline kernels::cpu

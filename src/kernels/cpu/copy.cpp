@@ -3,14 +3,14 @@
 #include <vector>
 
 #include "array/raw_memory.h"
-#include "kernels/copy_kernels.h"
+#include "kernels/front/copy_kernels.h"
 #include "kernels/cpu/box_rows.h"
 #include "kernels/cpu/parallel.h"
 #include "kernels/cpu/types.h"
 #include "kernels/cpu/vector_math.h"
 #include "kernels/cpu/vectorize.h"
 
-namespace jigsaw::cpu {
+namespace jigsaw::inline kernels::cpu {
 
 namespace {
 
@@ -168,4 +168,4 @@ const CopyKernels& kernels() {
   return instance;
 }
 
-}  // namespace jigsaw::cpu
+}  // namespace jigsaw::inline kernels::cpu

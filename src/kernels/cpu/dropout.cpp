@@ -7,7 +7,7 @@
 
 #include "kernels/cpu/vectorize.h"
 
-namespace jigsaw::cpu {
+namespace jigsaw::inline kernels::cpu {
 
 namespace {
 
@@ -104,4 +104,4 @@ void DropoutMask::fill(std::int64_t first, std::int64_t n, float* factors) const
   }
 }
 
-}  // namespace jigsaw::cpu
+}  // namespace jigsaw::inline kernels::cpu

@@ -3,7 +3,7 @@
 
 #include "kernels/pointwise.h"
 
-namespace jigsaw::cpu {
+namespace jigsaw::inline kernels::cpu {
 
 /// factors[i] = what dropout multiplies element first + i of the position's numbers by, for i < n.
 void dropout_factors(const RandomStream& stream, const RandomPosition& position, std::int64_t first,
@@ -23,4 +23,4 @@ class DropoutMask {
   int run_dim_ = 0;       ///< a run covers the dims from here on
 };
 
-}  // namespace jigsaw::cpu
+}  // namespace jigsaw::inline kernels::cpu

@@ -4,7 +4,7 @@
 
 #include "kernels/cpu/parallel.h"
 
-namespace jigsaw {
+namespace jigsaw::inline kernels {
 
 void set_flush_to_zero(int threads) {
   cpu::run_on_threads(threads, [](int) {
@@ -13,4 +13,4 @@ void set_flush_to_zero(int threads) {
   });
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline kernels

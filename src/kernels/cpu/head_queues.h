@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace jigsaw::cpu {
+namespace jigsaw::inline kernels::cpu {
 
 /// Heads of equal work, each of so many blocks, in a queue for each thread. A thread whose queue is empty
 /// goes on with another's, and the last head of a queue is cut into parts that get shorter, so that a thread
@@ -92,4 +92,4 @@ class HeadQueues {
   std::int64_t ranges_ = 1, halvings_ = 0;
 };
 
-}  // namespace jigsaw::cpu
+}  // namespace jigsaw::inline kernels::cpu

@@ -2,7 +2,7 @@
 #include <array>
 #include <cstdint>
 
-namespace jigsaw::cpu {
+namespace jigsaw::inline kernels::cpu {
 
 /// Σ f(i) for i in [0, n) in sixteen interleaved sums, added in a fixed order: the compiler keeps them in
 /// vector registers, and the result is the same whatever the registers' width.
@@ -41,4 +41,4 @@ inline double long_sum(std::int64_t n, const F& f) {
   return total;
 }
 
-}  // namespace jigsaw::cpu
+}  // namespace jigsaw::inline kernels::cpu

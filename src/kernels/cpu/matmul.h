@@ -6,7 +6,7 @@
 #include "array/array.h"
 #include "kernels/lowering.h"
 
-namespace jigsaw::cpu {
+namespace jigsaw::inline kernels::cpu {
 
 /// One kind of product that oneDNN computes: what decides its code.
 struct MatmulKey {
@@ -36,4 +36,4 @@ class Matmul {
   std::unique_ptr<Primitives> primitives_;
 };
 
-}  // namespace jigsaw::cpu
+}  // namespace jigsaw::inline kernels::cpu

@@ -9,9 +9,9 @@
 #include "kernels/cpu/types.h"
 #include "kernels/cpu/vector_math.h"
 #include "kernels/cpu/vectorize.h"
-#include "kernels/normalization_kernels.h"
+#include "kernels/front/normalization_kernels.h"
 
-namespace jigsaw::cpu {
+namespace jigsaw::inline kernels::cpu {
 
 namespace {
 
@@ -206,4 +206,4 @@ const NormalizationKernels& kernels() {
   return instance;
 }
 
-}  // namespace jigsaw::cpu
+}  // namespace jigsaw::inline kernels::cpu

@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "base/text.h"
 
-namespace jigsaw::cpu {
+namespace jigsaw::inline kernels::cpu {
 
 // What our uses of oneDNN share. Versions 2 and 3 differ in how primitives are described.
 
@@ -47,4 +47,4 @@ inline void reorder(const dnnl::engine& engine, dnnl::stream& stream, const dnnl
   stream.wait();
 }
 
-}  // namespace jigsaw::cpu
+}  // namespace jigsaw::inline kernels::cpu

@@ -5,9 +5,9 @@
 #include "kernels/cpu/lane_sum.h"
 #include "kernels/cpu/parallel.h"
 #include "kernels/cpu/vectorize.h"
-#include "kernels/optimizer_kernels.h"
+#include "kernels/front/optimizer_kernels.h"
 
-namespace jigsaw::cpu {
+namespace jigsaw::inline kernels::cpu {
 
 namespace {
 
@@ -91,4 +91,4 @@ const OptimizerKernels& kernels() {
   return instance;
 }
 
-}  // namespace jigsaw::cpu
+}  // namespace jigsaw::inline kernels::cpu

@@ -4,7 +4,7 @@
 
 #include "array/array.h"
 
-namespace jigsaw::cpu {
+namespace jigsaw::inline kernels::cpu {
 
 /// Weights that stay as they are for now, and what a rank's kernels have packed of them. See keep_packed().
 class PackedWeights {
@@ -41,4 +41,4 @@ class PackedWeights {
   std::int64_t bytes_ = 0;
 };
 
-}  // namespace jigsaw::cpu
+}  // namespace jigsaw::inline kernels::cpu

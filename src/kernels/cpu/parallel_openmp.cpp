@@ -2,7 +2,7 @@
 
 #include "kernels/cpu/parallel.h"
 
-namespace jigsaw::cpu {
+namespace jigsaw::inline kernels::cpu {
 
 void run_on_threads(int threads, const std::function<void(int)>& task) {
   if (threads == 1) return task(0);
@@ -17,4 +17,4 @@ LibraryThreads::~LibraryThreads() {
   omp_set_num_threads(before_);
 }
 
-}  // namespace jigsaw::cpu
+}  // namespace jigsaw::inline kernels::cpu

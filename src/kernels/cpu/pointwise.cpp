@@ -8,9 +8,9 @@
 #include "kernels/cpu/types.h"
 #include "kernels/cpu/vector_math.h"
 #include "kernels/cpu/vectorize.h"
-#include "kernels/pointwise_kernels.h"
+#include "kernels/front/pointwise_kernels.h"
 
-namespace jigsaw::cpu {
+namespace jigsaw::inline kernels::cpu {
 
 namespace {
 
@@ -195,4 +195,4 @@ const PointwiseKernels& kernels() {
   return instance;
 }
 
-}  // namespace jigsaw::cpu
+}  // namespace jigsaw::inline kernels::cpu

@@ -11,7 +11,7 @@
 #include "kernels/cpu/vector_math.h"
 #include "kernels/cpu/vectorize.h"
 
-namespace jigsaw::cpu {
+namespace jigsaw::inline kernels::cpu {
 
 namespace {
 
@@ -157,4 +157,4 @@ void chain_backward(Context& context, const PointwiseChain& chain, const Array& 
   visit_fast(dy.dtype(), [&](auto zero) { backward_typed<decltype(zero)>(context, chain, x, bias, dy, dx); });
 }
 
-}  // namespace jigsaw::cpu
+}  // namespace jigsaw::inline kernels::cpu

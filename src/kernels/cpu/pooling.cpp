@@ -8,9 +8,9 @@
 #include "kernels/cpu/vector_math.h"
 #include "kernels/cpu/vectorize.h"
 #include "kernels/field_extents.h"
-#include "kernels/pooling_kernels.h"
+#include "kernels/front/pooling_kernels.h"
 
-namespace jigsaw::cpu {
+namespace jigsaw::inline kernels::cpu {
 
 namespace {
 
@@ -263,4 +263,4 @@ const PoolingKernels& kernels() {
   return instance;
 }
 
-}  // namespace jigsaw::cpu
+}  // namespace jigsaw::inline kernels::cpu

@@ -9,9 +9,9 @@
 #include "kernels/cpu/vector_math.h"
 #include "kernels/cpu/vectorize.h"
 #include "kernels/field_extents.h"
-#include "kernels/resampling_kernels.h"
+#include "kernels/front/resampling_kernels.h"
 
-namespace jigsaw::cpu {
+namespace jigsaw::inline kernels::cpu {
 
 namespace {
 
@@ -139,4 +139,4 @@ const ResamplingKernels& kernels() {
   return instance;
 }
 
-}  // namespace jigsaw::cpu
+}  // namespace jigsaw::inline kernels::cpu

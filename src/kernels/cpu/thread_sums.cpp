@@ -4,7 +4,7 @@
 
 #include "kernels/cpu/vectorize.h"
 
-namespace jigsaw::cpu {
+namespace jigsaw::inline kernels::cpu {
 
 /// Rows start on cache lines of their own, so that threads do not share one.
 ThreadSums::ThreadSums(Context& context, int threads, std::int64_t columns)
@@ -33,4 +33,4 @@ void ThreadSums::total(std::int64_t first, std::int64_t n, float* total) {
   std::ranges::transform(sums, total, [](double sum) { return static_cast<float>(sum); });
 }
 
-}  // namespace jigsaw::cpu
+}  // namespace jigsaw::inline kernels::cpu

@@ -4,7 +4,7 @@
 
 #include "array/raw_memory.h"
 
-namespace jigsaw::cpu {
+namespace jigsaw::inline kernels::cpu {
 
 /// One row of sums a thread, zero at first, added up in the order of the threads: results repeat bit for bit.
 /// A thread adds in float32, to what its last kRows rows gave, so that vectors stay wide; these go on into
@@ -35,4 +35,4 @@ class ThreadSums {
   std::vector<std::int64_t> counts_;
 };
 
-}  // namespace jigsaw::cpu
+}  // namespace jigsaw::inline kernels::cpu

@@ -1,7 +1,7 @@
 #pragma once
 #include "array/dtype.h"
 
-namespace jigsaw::cpu {
+namespace jigsaw::inline kernels::cpu {
 
 /// visit() over the types that have fast kernels; float64 runs on the reference backend.
 template <typename F>
@@ -10,4 +10,4 @@ decltype(auto) visit_fast(DType dtype, F&& f) {
   return dtype == DType::kFloat32 ? f(float{}) : f(BFloat16{});
 }
 
-}  // namespace jigsaw::cpu
+}  // namespace jigsaw::inline kernels::cpu

@@ -5,7 +5,7 @@
 
 #include "array/dtype.h"
 
-namespace jigsaw::cpu {
+namespace jigsaw::inline kernels::cpu {
 
 // Straight-line functions that the compiler vectorises.
 
@@ -131,4 +131,4 @@ inline float hyperbolic_tangent_derivative(float x) {
   return 4.0F * at.e * at.share * at.share;
 }
 
-}  // namespace jigsaw::cpu
+}  // namespace jigsaw::inline kernels::cpu

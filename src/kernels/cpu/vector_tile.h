@@ -4,7 +4,7 @@
 #include <type_traits>
 #include <utility>
 
-namespace jigsaw::cpu {
+namespace jigsaw::inline kernels::cpu {
 
 /// `kLanes` floats in one vector register, and what is made of them: written in vectors by hand where the
 /// compiler's own vectoriser keeps sums in memory. For bodies of vectorized_lanes(); vectors are no
@@ -160,4 +160,4 @@ struct Lanes {
   }
 };
 
-}  // namespace jigsaw::cpu
+}  // namespace jigsaw::inline kernels::cpu

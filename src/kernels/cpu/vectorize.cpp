@@ -2,7 +2,7 @@
 
 #include <dnnl.hpp>
 
-namespace jigsaw::cpu {
+namespace jigsaw::inline kernels::cpu {
 
 namespace {
 
@@ -31,4 +31,4 @@ Instructions best_instructions() {
   return best;
 }
 
-}  // namespace jigsaw::cpu
+}  // namespace jigsaw::inline kernels::cpu

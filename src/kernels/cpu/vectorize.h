@@ -2,7 +2,7 @@
 #include <cstdint>
 #include <type_traits>
 
-namespace jigsaw::cpu {
+namespace jigsaw::inline kernels::cpu {
 
 /// Vector instructions for which our own loops are compiled.
 enum class Instructions : std::uint8_t { kBaseline, kAvx2, kAvx512 };
@@ -52,4 +52,4 @@ void vectorized_lanes(const F& body) {
   }
 }
 
-}  // namespace jigsaw::cpu
+}  // namespace jigsaw::inline kernels::cpu

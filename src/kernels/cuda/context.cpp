@@ -7,7 +7,7 @@
 #include "kernels/cuda/error.h"
 #include "kernels/cuda_context.h"
 
-namespace jigsaw {
+namespace jigsaw::inline kernels {
 
 namespace {
 
@@ -131,4 +131,4 @@ cudaStream_t cuda::stream_of(const Context& context) {
   return static_cast<const CudaRuntime&>(*context.runtime()).native(context.stream());
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline kernels

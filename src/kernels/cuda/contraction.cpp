@@ -1,14 +1,14 @@
 #include <map>
 
 #include "array/raw_memory.h"
-#include "kernels/contraction_kernels.h"
+#include "kernels/front/contraction_kernels.h"
 #include "kernels/copy.h"
 #include "kernels/cuda/error.h"
 #include "kernels/cuda/matmul.h"
 #include "kernels/lowering.h"
 #include "kernels/pointwise.h"
 
-namespace jigsaw::cuda {
+namespace jigsaw::inline kernels::cuda {
 
 namespace {
 
@@ -114,4 +114,4 @@ const ContractionKernels& kernels() {
   return instance;
 }
 
-}  // namespace jigsaw::cuda
+}  // namespace jigsaw::inline kernels::cuda

@@ -1,8 +1,8 @@
 #include "array/raw_memory.h"
-#include "kernels/copy_kernels.h"
+#include "kernels/front/copy_kernels.h"
 #include "kernels/cuda/device.cuh"
 
-namespace jigsaw::cuda {
+namespace jigsaw::inline kernels::cuda {
 
 namespace {
 
@@ -103,4 +103,4 @@ const CopyKernels& kernels() {
   return instance;
 }
 
-}  // namespace jigsaw::cuda
+}  // namespace jigsaw::inline kernels::cuda

@@ -7,7 +7,7 @@
 #include "array/raw_memory.h"
 #include "kernels/cuda/error.h"
 
-namespace jigsaw::cuda {
+namespace jigsaw::inline kernels::cuda {
 
 /// The type a kernel reads an element as: BFloat16 has no device functions, CUDA's own type has.
 template <typename T>
@@ -80,4 +80,4 @@ void for_elements(const Context& context, std::int64_t count, const F& f) {
   check(cudaGetLastError(), "start a kernel");
 }
 
-}  // namespace jigsaw::cuda
+}  // namespace jigsaw::inline kernels::cuda

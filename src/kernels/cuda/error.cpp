@@ -3,7 +3,7 @@
 #include "base/error.h"
 #include "base/text.h"
 
-namespace jigsaw::cuda {
+namespace jigsaw::inline kernels::cuda {
 
 void check(cudaError_t status, const char* what) {
   if (status != cudaSuccess) fail(concat("CUDA could not ", what, ": ", cudaGetErrorString(status)));
@@ -15,4 +15,4 @@ void check(cublasStatus_t status, const char* what) {
   }
 }
 
-}  // namespace jigsaw::cuda
+}  // namespace jigsaw::inline kernels::cuda

@@ -4,7 +4,7 @@
 
 #include "array/context.h"
 
-namespace jigsaw::cuda {
+namespace jigsaw::inline kernels::cuda {
 
 /// Throw Error that says what failed and CUDA's or cuBLAS's word for why.
 void check(cudaError_t status, const char* what);
@@ -13,4 +13,4 @@ void check(cublasStatus_t status, const char* what);
 /// The stream into which the context's work is put.
 cudaStream_t stream_of(const Context& context);
 
-}  // namespace jigsaw::cuda
+}  // namespace jigsaw::inline kernels::cuda

@@ -5,7 +5,7 @@
 #include "base/text.h"
 #include "kernels/cuda/error.h"
 
-namespace jigsaw::cuda {
+namespace jigsaw::inline kernels::cuda {
 
 namespace {
 
@@ -144,4 +144,4 @@ void Matmul::run(Context& context, const std::byte* a, const std::byte* b, std::
       "run a product");
 }
 
-}  // namespace jigsaw::cuda
+}  // namespace jigsaw::inline kernels::cuda

@@ -6,7 +6,7 @@
 #include "array/array.h"
 #include "kernels/lowering.h"
 
-namespace jigsaw::cuda {
+namespace jigsaw::inline kernels::cuda {
 
 /// One kind of product: what decides cuBLASLt's choice of algorithm.
 struct MatmulKey {
@@ -38,4 +38,4 @@ class Matmul {
   std::unique_ptr<Plan> plan_;
 };
 
-}  // namespace jigsaw::cuda
+}  // namespace jigsaw::inline kernels::cuda

@@ -1,15 +1,15 @@
 // Families without CUDA kernels: the interface itself says so when one is called.
-#include "kernels/attention_kernels.h"
-#include "kernels/channel_statistics_kernels.h"
-#include "kernels/convolution_kernels.h"
-#include "kernels/group_statistics_kernels.h"
-#include "kernels/loss_kernels.h"
-#include "kernels/pooling_kernels.h"
-#include "kernels/relative_bias_kernels.h"
-#include "kernels/resampling_kernels.h"
-#include "kernels/row_statistics_kernels.h"
+#include "kernels/front/attention_kernels.h"
+#include "kernels/front/channel_statistics_kernels.h"
+#include "kernels/front/convolution_kernels.h"
+#include "kernels/front/group_statistics_kernels.h"
+#include "kernels/front/loss_kernels.h"
+#include "kernels/front/pooling_kernels.h"
+#include "kernels/front/relative_bias_kernels.h"
+#include "kernels/front/resampling_kernels.h"
+#include "kernels/front/row_statistics_kernels.h"
 
-namespace jigsaw::cuda {
+namespace jigsaw::inline kernels::cuda {
 
 template <>
 const AttentionKernels& kernels() {
@@ -65,4 +65,4 @@ const RowStatisticsKernels& kernels() {
   return instance;
 }
 
-}  // namespace jigsaw::cuda
+}  // namespace jigsaw::inline kernels::cuda

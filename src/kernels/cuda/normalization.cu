@@ -1,8 +1,8 @@
 #include "array/raw_memory.h"
 #include "kernels/cuda/device.cuh"
-#include "kernels/normalization_kernels.h"
+#include "kernels/front/normalization_kernels.h"
 
-namespace jigsaw::cuda {
+namespace jigsaw::inline kernels::cuda {
 
 namespace {
 
@@ -257,4 +257,4 @@ const NormalizationKernels& kernels() {
   return instance;
 }
 
-}  // namespace jigsaw::cuda
+}  // namespace jigsaw::inline kernels::cuda

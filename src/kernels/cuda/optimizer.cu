@@ -3,9 +3,9 @@
 
 #include "array/raw_memory.h"
 #include "kernels/cuda/device.cuh"
-#include "kernels/optimizer_kernels.h"
+#include "kernels/front/optimizer_kernels.h"
 
-namespace jigsaw::cuda {
+namespace jigsaw::inline kernels::cuda {
 
 namespace {
 
@@ -114,4 +114,4 @@ const OptimizerKernels& kernels() {
   return instance;
 }
 
-}  // namespace jigsaw::cuda
+}  // namespace jigsaw::inline kernels::cuda

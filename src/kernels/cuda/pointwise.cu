@@ -1,7 +1,7 @@
 #include "kernels/cuda/device.cuh"
-#include "kernels/pointwise_kernels.h"
+#include "kernels/front/pointwise_kernels.h"
 
-namespace jigsaw::cuda {
+namespace jigsaw::inline kernels::cuda {
 
 namespace {
 
@@ -101,4 +101,4 @@ const PointwiseKernels& kernels() {
   return instance;
 }
 
-}  // namespace jigsaw::cuda
+}  // namespace jigsaw::inline kernels::cuda

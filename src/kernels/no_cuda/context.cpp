@@ -1,7 +1,7 @@
 #include "base/error.h"
 #include "kernels/cuda_context.h"
 
-namespace jigsaw {
+namespace jigsaw::inline kernels {
 
 namespace {
 
@@ -19,4 +19,4 @@ Context make_cuda_context(int) {
   no_cuda();
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline kernels

@@ -1,20 +1,20 @@
 // What stands for the CUDA backend in a build without it: every kernel throws missing_kernel().
-#include "kernels/attention_kernels.h"
-#include "kernels/channel_statistics_kernels.h"
-#include "kernels/contraction_kernels.h"
-#include "kernels/convolution_kernels.h"
-#include "kernels/copy_kernels.h"
-#include "kernels/group_statistics_kernels.h"
-#include "kernels/loss_kernels.h"
-#include "kernels/normalization_kernels.h"
-#include "kernels/optimizer_kernels.h"
-#include "kernels/pointwise_kernels.h"
-#include "kernels/pooling_kernels.h"
-#include "kernels/relative_bias_kernels.h"
-#include "kernels/resampling_kernels.h"
-#include "kernels/row_statistics_kernels.h"
+#include "kernels/front/attention_kernels.h"
+#include "kernels/front/channel_statistics_kernels.h"
+#include "kernels/front/contraction_kernels.h"
+#include "kernels/front/convolution_kernels.h"
+#include "kernels/front/copy_kernels.h"
+#include "kernels/front/group_statistics_kernels.h"
+#include "kernels/front/loss_kernels.h"
+#include "kernels/front/normalization_kernels.h"
+#include "kernels/front/optimizer_kernels.h"
+#include "kernels/front/pointwise_kernels.h"
+#include "kernels/front/pooling_kernels.h"
+#include "kernels/front/relative_bias_kernels.h"
+#include "kernels/front/resampling_kernels.h"
+#include "kernels/front/row_statistics_kernels.h"
 
-namespace jigsaw::cuda {
+namespace jigsaw::inline kernels::cuda {
 
 template <>
 const AttentionKernels& kernels() {
@@ -100,4 +100,4 @@ const RowStatisticsKernels& kernels() {
   return instance;
 }
 
-}  // namespace jigsaw::cuda
+}  // namespace jigsaw::inline kernels::cuda

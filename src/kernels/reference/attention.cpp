@@ -3,9 +3,9 @@
 #include <vector>
 
 #include "array/raw_memory.h"
-#include "kernels/attention_kernels.h"
+#include "kernels/front/attention_kernels.h"
 
-namespace jigsaw::reference {
+namespace jigsaw::inline kernels::reference {
 
 namespace {
 
@@ -219,4 +219,4 @@ const AttentionKernels& kernels() {
   return instance;
 }
 
-}  // namespace jigsaw::reference
+}  // namespace jigsaw::inline kernels::reference

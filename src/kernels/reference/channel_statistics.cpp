@@ -1,7 +1,7 @@
-#include "kernels/channel_statistics_kernels.h"
+#include "kernels/front/channel_statistics_kernels.h"
 #include "kernels/reference/wide.h"
 
-namespace jigsaw::reference {
+namespace jigsaw::inline kernels::reference {
 
 namespace {
 
@@ -69,4 +69,4 @@ const ChannelStatisticsKernels& kernels() {
   return instance;
 }
 
-}  // namespace jigsaw::reference
+}  // namespace jigsaw::inline kernels::reference

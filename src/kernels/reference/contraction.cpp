@@ -3,9 +3,9 @@
 #include <vector>
 
 #include "array/raw_memory.h"
-#include "kernels/contraction_kernels.h"
+#include "kernels/front/contraction_kernels.h"
 
-namespace jigsaw::reference {
+namespace jigsaw::inline kernels::reference {
 
 namespace {
 
@@ -141,4 +141,4 @@ const ContractionKernels& kernels() {
   return instance;
 }
 
-}  // namespace jigsaw::reference
+}  // namespace jigsaw::inline kernels::reference

@@ -1,10 +1,10 @@
 #include <vector>
 
-#include "kernels/convolution_kernels.h"
+#include "kernels/front/convolution_kernels.h"
 #include "kernels/field_extents.h"
 #include "kernels/reference/wide.h"
 
-namespace jigsaw::reference {
+namespace jigsaw::inline kernels::reference {
 
 namespace {
 
@@ -114,4 +114,4 @@ const ConvolutionKernels& kernels() {
   return instance;
 }
 
-}  // namespace jigsaw::reference
+}  // namespace jigsaw::inline kernels::reference

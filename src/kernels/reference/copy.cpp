@@ -1,9 +1,9 @@
 #include <cstring>
 
 #include "array/raw_memory.h"
-#include "kernels/copy_kernels.h"
+#include "kernels/front/copy_kernels.h"
 
-namespace jigsaw::reference {
+namespace jigsaw::inline kernels::reference {
 
 namespace {
 
@@ -66,4 +66,4 @@ const CopyKernels& kernels() {
   return instance;
 }
 
-}  // namespace jigsaw::reference
+}  // namespace jigsaw::inline kernels::reference

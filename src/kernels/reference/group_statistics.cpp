@@ -1,9 +1,9 @@
 #include <cmath>
 
-#include "kernels/group_statistics_kernels.h"
+#include "kernels/front/group_statistics_kernels.h"
 #include "kernels/reference/wide.h"
 
-namespace jigsaw::reference {
+namespace jigsaw::inline kernels::reference {
 
 namespace {
 
@@ -132,4 +132,4 @@ const GroupStatisticsKernels& kernels() {
   return instance;
 }
 
-}  // namespace jigsaw::reference
+}  // namespace jigsaw::inline kernels::reference

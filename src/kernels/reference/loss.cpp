@@ -3,9 +3,9 @@
 #include <vector>
 
 #include "array/raw_memory.h"
-#include "kernels/loss_kernels.h"
+#include "kernels/front/loss_kernels.h"
 
-namespace jigsaw::reference {
+namespace jigsaw::inline kernels::reference {
 
 namespace {
 
@@ -148,4 +148,4 @@ const LossKernels& kernels() {
   return instance;
 }
 
-}  // namespace jigsaw::reference
+}  // namespace jigsaw::inline kernels::reference

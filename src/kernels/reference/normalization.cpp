@@ -2,9 +2,9 @@
 #include <vector>
 
 #include "array/raw_memory.h"
-#include "kernels/normalization_kernels.h"
+#include "kernels/front/normalization_kernels.h"
 
-namespace jigsaw::reference {
+namespace jigsaw::inline kernels::reference {
 
 namespace {
 
@@ -174,4 +174,4 @@ const NormalizationKernels& kernels() {
   return instance;
 }
 
-}  // namespace jigsaw::reference
+}  // namespace jigsaw::inline kernels::reference

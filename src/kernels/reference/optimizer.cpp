@@ -1,9 +1,9 @@
 #include <cmath>
 
 #include "array/raw_memory.h"
-#include "kernels/optimizer_kernels.h"
+#include "kernels/front/optimizer_kernels.h"
 
-namespace jigsaw::reference {
+namespace jigsaw::inline kernels::reference {
 
 namespace {
 
@@ -62,4 +62,4 @@ const OptimizerKernels& kernels() {
   return instance;
 }
 
-}  // namespace jigsaw::reference
+}  // namespace jigsaw::inline kernels::reference

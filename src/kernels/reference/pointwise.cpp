@@ -4,9 +4,9 @@
 #include <vector>
 
 #include "array/raw_memory.h"
-#include "kernels/pointwise_kernels.h"
+#include "kernels/front/pointwise_kernels.h"
 
-namespace jigsaw::reference {
+namespace jigsaw::inline kernels::reference {
 
 namespace {
 
@@ -237,4 +237,4 @@ const PointwiseKernels& kernels() {
   return instance;
 }
 
-}  // namespace jigsaw::reference
+}  // namespace jigsaw::inline kernels::reference

@@ -4,10 +4,10 @@
 #include <vector>
 
 #include "kernels/field_extents.h"
-#include "kernels/pooling_kernels.h"
+#include "kernels/front/pooling_kernels.h"
 #include "kernels/reference/wide.h"
 
-namespace jigsaw::reference {
+namespace jigsaw::inline kernels::reference {
 
 namespace {
 
@@ -137,4 +137,4 @@ const PoolingKernels& kernels() {
   return instance;
 }
 
-}  // namespace jigsaw::reference
+}  // namespace jigsaw::inline kernels::reference

@@ -2,9 +2,9 @@
 
 #include "array/raw_memory.h"
 #include "kernels/reference/wide.h"
-#include "kernels/relative_bias_kernels.h"
+#include "kernels/front/relative_bias_kernels.h"
 
-namespace jigsaw::reference {
+namespace jigsaw::inline kernels::reference {
 
 namespace {
 
@@ -93,4 +93,4 @@ const RelativeBiasKernels& kernels() {
   return instance;
 }
 
-}  // namespace jigsaw::reference
+}  // namespace jigsaw::inline kernels::reference

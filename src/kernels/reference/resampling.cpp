@@ -1,8 +1,8 @@
 #include "kernels/field_extents.h"
 #include "kernels/reference/wide.h"
-#include "kernels/resampling_kernels.h"
+#include "kernels/front/resampling_kernels.h"
 
-namespace jigsaw::reference {
+namespace jigsaw::inline kernels::reference {
 
 namespace {
 
@@ -70,4 +70,4 @@ const ResamplingKernels& kernels() {
   return instance;
 }
 
-}  // namespace jigsaw::reference
+}  // namespace jigsaw::inline kernels::reference

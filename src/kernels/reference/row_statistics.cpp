@@ -1,9 +1,9 @@
 #include <cmath>
 
 #include "array/raw_memory.h"
-#include "kernels/row_statistics_kernels.h"
+#include "kernels/front/row_statistics_kernels.h"
 
-namespace jigsaw::reference {
+namespace jigsaw::inline kernels::reference {
 
 namespace {
 
@@ -56,4 +56,4 @@ const RowStatisticsKernels& kernels() {
   return instance;
 }
 
-}  // namespace jigsaw::reference
+}  // namespace jigsaw::inline kernels::reference

@@ -3,7 +3,7 @@
 
 #include "array/raw_memory.h"
 
-namespace jigsaw::reference {
+namespace jigsaw::inline kernels::reference {
 
 /// All elements as float64; none of an undefined array.
 inline std::vector<double> widened(const Array& array) {
@@ -25,4 +25,4 @@ inline void store(const std::vector<double>& values, Array& array) {
   });
 }
 
-}  // namespace jigsaw::reference
+}  // namespace jigsaw::inline kernels::reference

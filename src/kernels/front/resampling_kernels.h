@@ -4,7 +4,7 @@
 #include "kernels/backend.h"
 #include "kernels/resampling.h"
 
-namespace jigsaw {
+namespace jigsaw::inline kernels {
 
 /// How one point of the target is made along one dim: (1 − share)·x[low] + share·x[high], both counted from
 /// the source region's begin.
@@ -30,4 +30,4 @@ const ResamplingKernels& cpu::kernels();
 template <>
 const ResamplingKernels& cuda::kernels();
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline kernels

@@ -2,7 +2,7 @@
 #include "kernels/backend.h"
 #include "kernels/copy.h"
 
-namespace jigsaw {
+namespace jigsaw::inline kernels {
 
 /// The copy family as a backend implements it. See copy.h.
 class CopyKernels {
@@ -22,4 +22,4 @@ const CopyKernels& cpu::kernels();
 template <>
 const CopyKernels& cuda::kernels();
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline kernels

@@ -2,7 +2,7 @@
 #include "kernels/backend.h"
 #include "kernels/channel_statistics.h"
 
-namespace jigsaw {
+namespace jigsaw::inline kernels {
 
 /// The channel statistics family as a backend implements it; fields are [n, points, c], everything else comes
 /// in the accumulator type of x. See channel_statistics.h.
@@ -25,4 +25,4 @@ const ChannelStatisticsKernels& cpu::kernels();
 template <>
 const ChannelStatisticsKernels& cuda::kernels();
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline kernels

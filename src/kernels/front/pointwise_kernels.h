@@ -2,7 +2,7 @@
 #include "kernels/backend.h"
 #include "kernels/pointwise.h"
 
-namespace jigsaw {
+namespace jigsaw::inline kernels {
 
 /// The pointwise family as a backend implements it. See pointwise.h. Biases come in the accumulator type of
 /// x.
@@ -35,4 +35,4 @@ const PointwiseKernels& cpu::kernels();
 template <>
 const PointwiseKernels& cuda::kernels();
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline kernels

@@ -2,7 +2,7 @@
 #include "kernels/backend.h"
 #include "kernels/pooling.h"
 
-namespace jigsaw {
+namespace jigsaw::inline kernels {
 
 /// The pooling family as a backend implements it; all extents fit. See pooling.h.
 class PoolingKernels {
@@ -23,4 +23,4 @@ const PoolingKernels& cpu::kernels();
 template <>
 const PoolingKernels& cuda::kernels();
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline kernels

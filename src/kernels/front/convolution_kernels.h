@@ -2,7 +2,7 @@
 #include "kernels/backend.h"
 #include "kernels/convolution.h"
 
-namespace jigsaw {
+namespace jigsaw::inline kernels {
 
 /// The convolution family as a backend implements it; all extents fit, and results are not empty. See
 /// convolution.h. The bias comes in the accumulator type of x.
@@ -25,4 +25,4 @@ const ConvolutionKernels& cpu::kernels();
 template <>
 const ConvolutionKernels& cuda::kernels();
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline kernels

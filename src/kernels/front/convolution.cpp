@@ -2,11 +2,11 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "kernels/convolution_kernels.h"
+#include "kernels/front/convolution_kernels.h"
 #include "kernels/field_extents.h"
 #include "kernels/pointwise.h"
 
-namespace jigsaw {
+namespace jigsaw::inline kernels {
 
 namespace {
 
@@ -139,4 +139,4 @@ void ConvolutionKernels::backward_weight(Context&, const Convolution&, const Arr
   missing_kernel("convolution_backward_weight");
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline kernels

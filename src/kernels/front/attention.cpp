@@ -4,9 +4,9 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "kernels/attention_kernels.h"
+#include "kernels/front/attention_kernels.h"
 
-namespace jigsaw {
+namespace jigsaw::inline kernels {
 
 namespace {
 
@@ -182,4 +182,4 @@ void AttentionKernels::rotate(Context&, const Array&, const Shape&, const std::v
   missing_kernel("attention_rotate");
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline kernels

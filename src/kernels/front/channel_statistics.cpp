@@ -2,10 +2,10 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "kernels/channel_statistics_kernels.h"
+#include "kernels/front/channel_statistics_kernels.h"
 #include "kernels/pointwise.h"
 
-namespace jigsaw {
+namespace jigsaw::inline kernels {
 
 namespace {
 
@@ -97,4 +97,4 @@ void ChannelStatisticsKernels::gradient(Context&, const Array&, const Array&, co
   missing_kernel("channel_gradient");
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline kernels

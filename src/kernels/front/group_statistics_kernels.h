@@ -2,7 +2,7 @@
 #include "kernels/backend.h"
 #include "kernels/group_statistics.h"
 
-namespace jigsaw {
+namespace jigsaw::inline kernels {
 
 /// The group statistics family as a backend implements it; gamma and running numbers come in float64. See
 /// group_statistics.h.
@@ -29,4 +29,4 @@ const GroupStatisticsKernels& cpu::kernels();
 template <>
 const GroupStatisticsKernels& cuda::kernels();
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline kernels

@@ -3,9 +3,9 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "kernels/field_extents.h"
-#include "kernels/pooling_kernels.h"
+#include "kernels/front/pooling_kernels.h"
 
-namespace jigsaw {
+namespace jigsaw::inline kernels {
 
 namespace {
 
@@ -96,4 +96,4 @@ void PoolingKernels::average_backward(Context&, const Pooling&, const Array&, Ar
   missing_kernel("average_pool_backward");
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline kernels

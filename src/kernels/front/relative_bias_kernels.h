@@ -2,7 +2,7 @@
 #include "kernels/backend.h"
 #include "kernels/relative_bias.h"
 
-namespace jigsaw {
+namespace jigsaw::inline kernels {
 
 /// What windows add to scores, as a backend implements it; tables come in the accumulator type. See
 /// relative_bias.h.
@@ -21,4 +21,4 @@ const RelativeBiasKernels& cpu::kernels();
 template <>
 const RelativeBiasKernels& cuda::kernels();
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline kernels

@@ -1,9 +1,9 @@
 #include "kernels/row_statistics.h"
 
 #include "kernels/copy.h"
-#include "kernels/row_statistics_kernels.h"
+#include "kernels/front/row_statistics_kernels.h"
 
-namespace jigsaw {
+namespace jigsaw::inline kernels {
 
 Array pack_moments(Context& context, const Moments& moments) {
   const std::int64_t rows = moments.mean.count();
@@ -38,4 +38,4 @@ void RowStatisticsKernels::drop_mean_part(Context&, Array&) const {
   missing_kernel("drop_mean_part");
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline kernels

@@ -2,7 +2,7 @@
 #include "kernels/backend.h"
 #include "kernels/row_statistics.h"
 
-namespace jigsaw {
+namespace jigsaw::inline kernels {
 
 /// What ranks that share rows do with their numbers, as a backend implements it. See row_statistics.h.
 class RowStatisticsKernels {
@@ -20,4 +20,4 @@ const RowStatisticsKernels& cpu::kernels();
 template <>
 const RowStatisticsKernels& cuda::kernels();
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline kernels

@@ -2,7 +2,7 @@
 #include "kernels/backend.h"
 #include "kernels/normalization.h"
 
-namespace jigsaw {
+namespace jigsaw::inline kernels {
 
 /// The normalisation family as a backend implements it. See normalization.h. Gamma, beta and statistics come
 /// in the accumulator type of x; beta, or both, may be undefined.
@@ -29,4 +29,4 @@ const NormalizationKernels& cpu::kernels();
 template <>
 const NormalizationKernels& cuda::kernels();
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline kernels

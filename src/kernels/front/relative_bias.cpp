@@ -3,9 +3,9 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "kernels/pointwise.h"
-#include "kernels/relative_bias_kernels.h"
+#include "kernels/front/relative_bias_kernels.h"
 
-namespace jigsaw {
+namespace jigsaw::inline kernels {
 
 namespace {
 
@@ -73,4 +73,4 @@ void RelativeBiasKernels::wrap_mask(Context&, const WrappedWindows&, Array&) con
   missing_kernel("wrap_mask");
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline kernels

@@ -2,9 +2,9 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "kernels/pointwise_kernels.h"
+#include "kernels/front/pointwise_kernels.h"
 
-namespace jigsaw {
+namespace jigsaw::inline kernels {
 
 namespace {
 
@@ -205,4 +205,4 @@ void PointwiseKernels::cast(Context&, const Array&, Array&) const {
   missing_kernel("cast");
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline kernels

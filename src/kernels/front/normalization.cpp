@@ -2,10 +2,10 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "kernels/normalization_kernels.h"
+#include "kernels/front/normalization_kernels.h"
 #include "kernels/pointwise.h"
 
-namespace jigsaw {
+namespace jigsaw::inline kernels {
 
 namespace {
 
@@ -164,4 +164,4 @@ void NormalizationKernels::row_sums(Context&, const Array&, const Array&, const 
   missing_kernel("layer_norm_row_sums");
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline kernels

@@ -2,9 +2,9 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "kernels/loss_kernels.h"
+#include "kernels/front/loss_kernels.h"
 
-namespace jigsaw {
+namespace jigsaw::inline kernels {
 
 namespace {
 
@@ -103,4 +103,4 @@ void LossKernels::class_gradient(Context&, const Array&, const Array&, const Arr
   missing_kernel("class_gradient");
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline kernels

@@ -4,7 +4,7 @@
 #include "kernels/attention.h"
 #include "kernels/backend.h"
 
-namespace jigsaw {
+namespace jigsaw::inline kernels {
 
 /// Cosine and sine of the angles along one axis, [points, pairs], in the order of points.
 struct RotationTable {
@@ -36,4 +36,4 @@ const AttentionKernels& cpu::kernels();
 template <>
 const AttentionKernels& cuda::kernels();
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline kernels

@@ -2,7 +2,7 @@
 #include "kernels/backend.h"
 #include "kernels/contraction.h"
 
-namespace jigsaw {
+namespace jigsaw::inline kernels {
 
 /// The contraction family as a backend implements it. See contraction.h.
 class ContractionKernels {
@@ -23,4 +23,4 @@ const ContractionKernels& cpu::kernels();
 template <>
 const ContractionKernels& cuda::kernels();
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline kernels

@@ -2,9 +2,9 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "kernels/copy_kernels.h"
+#include "kernels/front/copy_kernels.h"
 
-namespace jigsaw {
+namespace jigsaw::inline kernels {
 
 namespace {
 
@@ -82,4 +82,4 @@ void CopyKernels::permute(Context&, const Array&, std::span<const int>, Array&) 
   missing_kernel("permute");
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline kernels

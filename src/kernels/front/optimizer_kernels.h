@@ -2,7 +2,7 @@
 #include "kernels/backend.h"
 #include "kernels/optimizer.h"
 
-namespace jigsaw {
+namespace jigsaw::inline kernels {
 
 /// The optimizer family as a backend implements it. See optimizer.h.
 class OptimizerKernels {
@@ -23,4 +23,4 @@ const OptimizerKernels& cpu::kernels();
 template <>
 const OptimizerKernels& cuda::kernels();
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline kernels

@@ -2,10 +2,10 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "kernels/group_statistics_kernels.h"
+#include "kernels/front/group_statistics_kernels.h"
 #include "kernels/pointwise.h"
 
-namespace jigsaw {
+namespace jigsaw::inline kernels {
 
 namespace {
 
@@ -128,4 +128,4 @@ void GroupStatisticsKernels::way_to_batch(Context&, const Array&, const Array&, 
   missing_kernel("way_to_batch");
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline kernels

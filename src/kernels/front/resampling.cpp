@@ -5,9 +5,9 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "kernels/field_extents.h"
-#include "kernels/resampling_kernels.h"
+#include "kernels/front/resampling_kernels.h"
 
-namespace jigsaw {
+namespace jigsaw::inline kernels {
 
 namespace {
 
@@ -118,4 +118,4 @@ void ResamplingKernels::backward(Context&, const Resampling&, const Array&, Arra
   missing_kernel("resample_backward");
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline kernels

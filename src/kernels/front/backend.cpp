@@ -3,7 +3,7 @@
 #include "base/error.h"
 #include "base/text.h"
 
-namespace jigsaw {
+namespace jigsaw::inline kernels {
 
 void missing_kernel(std::string_view kernel) {
   throw Error(ExitCode::kConfig,
@@ -35,4 +35,4 @@ void require_count(std::string_view kernel, std::string_view what, const Array& 
   }
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline kernels

@@ -2,7 +2,7 @@
 #include "kernels/backend.h"
 #include "kernels/loss.h"
 
-namespace jigsaw {
+namespace jigsaw::inline kernels {
 
 /// The loss family as a backend implements it. See loss.h.
 class LossKernels {
@@ -25,4 +25,4 @@ const LossKernels& cpu::kernels();
 template <>
 const LossKernels& cuda::kernels();
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline kernels

@@ -1,9 +1,9 @@
 #include "kernels/optimizer.h"
 
 #include "base/error.h"
-#include "kernels/optimizer_kernels.h"
+#include "kernels/front/optimizer_kernels.h"
 
-namespace jigsaw {
+namespace jigsaw::inline kernels {
 
 namespace {
 
@@ -55,4 +55,4 @@ void OptimizerKernels::sum_of_squares(Context&, const Array&, Array&) const {
   missing_kernel("sum_of_squares");
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline kernels

@@ -4,9 +4,9 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "kernels/contraction_kernels.h"
+#include "kernels/front/contraction_kernels.h"
 
-namespace jigsaw {
+namespace jigsaw::inline kernels {
 
 namespace {
 
@@ -125,4 +125,4 @@ void ContractionKernels::contract(Context&, const ContractionSpec&, const Array&
   missing_kernel("contract");
 }
 
-}  // namespace jigsaw
+}  // namespace jigsaw::inline kernels
