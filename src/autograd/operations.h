@@ -37,6 +37,10 @@ Variable pointwise(Tape& tape, const Variable& x, const Pointwise& options);
 Variable prelu(Tape& tape, std::string_view letters, const Variable& x, const Variable& slope,
                char slope_letter);
 
+/// x·y, element by element, of one shape. Rule: any letter of both cut alike. Either factor may be a
+/// constant, which then needs no gradient.
+Variable multiply(Tape& tape, std::string_view letters, const Variable& x, const Variable& y);
+
 /// torch.nn.LayerNorm over the last dim. gamma and beta: [c].
 /// Rule: any other letter cut; c cut with an exchange of each row's mean and squared deviations, so that
 /// statistics are those of the whole row on every mesh (Chan, Golub and LeVeque 1979). Backward computes the

@@ -18,6 +18,7 @@ const std::vector<RegisteredOperation>& all_operations() {
       {"global_average", global_average_cases},
       {"group_norm", group_norm_cases},
       {"layer_norm", layer_norm_cases},
+      {"multiply", multiply_cases},
       {"pad", pad_cases},
       {"patchify", patchify_cases},
       {"pointwise", pointwise_cases},

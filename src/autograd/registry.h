@@ -47,6 +47,7 @@ std::vector<ProofCase> cross_attention_cases();
 std::vector<ProofCase> global_average_cases();
 std::vector<ProofCase> group_norm_cases();
 std::vector<ProofCase> layer_norm_cases();
+std::vector<ProofCase> multiply_cases();
 std::vector<ProofCase> pad_cases();
 std::vector<ProofCase> patchify_cases();
 std::vector<ProofCase> pointwise_cases();

@@ -82,15 +82,15 @@ Variable as_variable(const Array& matrix) {
 
 }  // namespace
 
-Variable Forecaster::advance(Tape& tape, const Maps& maps, const Variable& input, const Variable& prediction,
-                             const Variable& forcing) const {
+Variable Forecaster::advance(Tape& tape, const Maps& maps, const Step& step) const {
   const BlockSpec spec{"rollout.advance", nullptr, false, model_.input_units()};
-  return tape.block(spec, {input, prediction, forcing}, [&](Tape& on, const std::vector<Variable>& x) {
+  const std::vector<Variable> operands = {step.input, step.prediction, step.forcing, step.present};
+  return tape.block(spec, operands, [&](Tape& on, const std::vector<Variable>& x) {
     const int space = x[0].shape().rank() - 2;
     const std::string in = field_letters(space, 'k'), out = field_letters(space, 'n');
     const Variable kept = contract(on, in + ",nk->" + out, x[0], as_variable(maps.old_to_new));
     const Variable predicted = contract(on, in + ",nk->" + out, x[1], as_variable(maps.prediction_to_new));
-    return add_residual(on, add_residual(on, predicted, kept), x[2]);
+    return add_residual(on, add_residual(on, multiply(on, out, predicted, x[3]), kept), x[2]);
   });
 }
 
@@ -112,7 +112,7 @@ void Forecaster::plan(const Rank& rank, PlanBook& plans, std::int64_t samples) c
   const Maps maps = make_maps(rank.context, DType::kFloat32);
   const Variable input = Variable::traced(model_.input_layout(rank.mesh, samples), -1);
   const Variable output = Variable::traced(model_.output_layout(rank.mesh, samples), -1);
-  advance(trace, maps, input, output, input);
+  advance(trace, maps, {input, output, input, input});
   total(trace, maps, output, output);
 }
 
@@ -120,9 +120,16 @@ void Forecaster::run(Tape& tape, const Batch& batch, std::int64_t samples,
                      const std::function<void(int, const Variable&)>& use) const {
   const Layout layout = model_.input_layout(tape.rank().mesh, samples);
   const auto leads = static_cast<int>(batch.targets.size());
+  const auto given = [&](const Array& array) {
+    return Variable({cast(tape.context(), array, tape.dtype()), layout}, false);
+  };
   Maps maps;
-  if (leads > 1) maps = make_maps(tape.context(), tape.dtype());
-  Variable input({cast(tape.context(), batch.input, tape.dtype()), layout}, false);
+  Variable present;
+  if (leads > 1) {
+    maps = make_maps(tape.context(), tape.dtype());
+    present = given(batch.present);
+  }
+  Variable input = given(batch.input);
   Variable sum;
   for (int r = 0; r < leads; ++r) {
     tape.random().position.rollout = static_cast<std::uint64_t>(r);
@@ -130,9 +137,8 @@ void Forecaster::run(Tape& tape, const Batch& batch, std::int64_t samples,
     sum = r == 0 ? prediction : total(tape, maps, sum, prediction);
     use(r, sum);
     if (r + 1 == leads) break;
-    const Array& forcing = batch.forcings[static_cast<std::size_t>(r)];
-    input = advance(tape, maps, input, prediction,
-                    Variable({cast(tape.context(), forcing, tape.dtype()), layout}, false));
+    input =
+        advance(tape, maps, {input, prediction, given(batch.forcings[static_cast<std::size_t>(r)]), present});
   }
 }
 

@@ -12,7 +12,8 @@ namespace jigsaw::inline train {
 /// before it, with the forcings of its valid time.
 ///
 /// The new input is a linear function of the old one, the prediction and the forcings: new = A·old +
-/// B·prediction + F, with A and B over channels. So it is cut and differentiated as every contraction is.
+/// present ∘ (B·prediction) + F, with A and B over channels. So it is cut and differentiated as every
+/// contraction is. Batch::present leaves out predictions of what is missing at time 0.
 class Forecaster {
  public:
   /// @param rollout  most leads that will be asked for.
@@ -35,8 +36,11 @@ class Forecaster {
     Array old_to_new, prediction_to_new, carry;
   };
   Maps make_maps(Context& context, DType dtype) const;
-  Variable advance(Tape& tape, const Maps& maps, const Variable& input, const Variable& prediction,
-                   const Variable& forcing) const;
+  /// What the next input is made of; forcing and present as the batch has them.
+  struct Step {
+    Variable input, prediction, forcing, present;
+  };
+  Variable advance(Tape& tape, const Maps& maps, const Step& step) const;
   Variable total(Tape& tape, const Maps& maps, const Variable& before, const Variable& prediction) const;
 
   const Model& model_;

@@ -81,6 +81,15 @@ TEST(Gradient, Prelu) {
   }
 }
 
+TEST(Gradient, Multiply) {
+  check_gradients({"multiply",
+                   {{2, 3, 2, 5}, {2, 3, 2, 5}},
+                   {},
+                   [](Tape& tape, const Variables& inputs, const Variables&) {
+                     return multiply(tape, "bhwc", inputs[0], inputs[1]);
+                   }});
+}
+
 TEST(Gradient, Activations) {
   for (const Activation activation :
        {Activation::kRelu, Activation::kSilu, Activation::kTanh, Activation::kSigmoid}) {

@@ -26,6 +26,7 @@ Batch upload(const Context& context, const Batch& batch) {
   Batch there = batch;
   const auto move = [&](Array& array) { array = upload(context, array, Purpose::kInput); };
   move(there.input);
+  move(there.present);
   move(there.baseline);
   for (Array& target : there.targets) move(target);
   for (Array& forcing : there.forcings) move(forcing);
@@ -101,15 +102,20 @@ Batch BatchReader::read(const BatchRequest& request, const Context& context) {
     if (r == request.rollout) continue;
     batch.forcings.push_back(Array::zeros(context, request.input.extent, request.dtype, Purpose::kInput));
   }
+  if (request.rollout > 1) {
+    batch.present = Array(context, request.input.extent, request.dtype, Purpose::kInput);
+  }
   if (request.baseline) {
     batch.baseline = Array(context, request.target.extent, request.dtype, Purpose::kInput);
   }
   for (const Source& source : sources_) {
     Planes planes(files_, source.field);
     fill_inputs(source, request, planes, batch);
+    if (batch.present.defined()) fill_present(source, request, planes, batch);
     fill_targets(source, request, planes, batch);
   }
   fill_forcings(request, batch);
+  if (batch.present.defined()) fill_present_elsewhere(request, batch);
   return batch;
 }
 
@@ -129,6 +135,33 @@ void BatchReader::fill_inputs(const Source& source, const BatchRequest& request,
                     [&](std::size_t i) { return std::isnan(x[i]) ? 0.0 : (x[i] - mean) * scale; });
     }
   }
+}
+
+void BatchReader::fill_present(const Source& source, const BatchRequest& request, Planes& planes,
+                               Batch& batch) {
+  const Box& piece = request.input;
+  for (const int c : source.inputs) {
+    if (!is_predicted(c) || !covers(piece, c)) continue;
+    for (std::int64_t b = piece.begin[0]; b < piece.end(0); ++b) {
+      const std::span<const double> x =
+          planes.at(request.times[static_cast<std::size_t>(b)], plane_of(piece));
+      write_channel(batch.present, piece, b, c, [&](std::size_t i) { return std::isnan(x[i]) ? 0.0 : 1.0; });
+    }
+  }
+}
+
+void BatchReader::fill_present_elsewhere(const BatchRequest& request, Batch& batch) const {
+  const Box& piece = request.input;
+  for (int c = 0; c < static_cast<int>(channels_.inputs.size()); ++c) {
+    if (is_predicted(c) || !covers(piece, c)) continue;
+    for (std::int64_t b = piece.begin[0]; b < piece.end(0); ++b)
+      write_channel(batch.present, piece, b, c, [](std::size_t) { return 1.0; });
+  }
+}
+
+bool BatchReader::is_predicted(int input) const {
+  const Channel& channel = channels_.inputs[static_cast<std::size_t>(input)];
+  return channel.role == Role::kPrognostic && channel.hours == 0;
 }
 
 void BatchReader::fill_targets(const Source& source, const BatchRequest& request, Planes& planes,

@@ -32,6 +32,10 @@ struct Batch {
   /// For r = 1 … rollout − 1: what the forcing channels of the input become when the forecast goes on from
   /// time 0 + r · lead; 0 in all other channels. Shaped like the input.
   std::vector<Array> forcings;
+  /// Where a rollout goes on, shaped like the input: 0 in the channel of a prognostic field at time 0 where
+  /// its value is missing, 1 elsewhere. What is missing there stays so for the whole rollout: the model goes
+  /// on from 0 as it began, not from a prediction that no loss holds.
+  Array present;
   /// Persistence in the target's own normalisation, if asked for: 0 for increments, else the state at time 0;
   /// NaN where that is missing or not in the files.
   Array baseline;
@@ -66,6 +70,10 @@ class BatchReader {
   void check(const BatchRequest& request) const;
   Source& source_of(const Channel& channel, const Statistics& statistics);
   void fill_inputs(const Source& source, const BatchRequest& request, Planes& planes, Batch& batch);
+  void fill_present(const Source& source, const BatchRequest& request, Planes& planes, Batch& batch);
+  void fill_present_elsewhere(const BatchRequest& request, Batch& batch) const;
+  /// Whether a rollout puts predictions into this channel of the input.
+  bool is_predicted(int input) const;
   void fill_targets(const Source& source, const BatchRequest& request, Planes& planes, Batch& batch);
   void fill_baseline(const Source& source, int channel, const BatchRequest& request, Planes& planes,
                      Batch& batch);

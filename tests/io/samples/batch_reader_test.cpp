@@ -95,6 +95,23 @@ TEST_F(BatchReaderTest, NormalisesInputsAndIncrements) {
   EXPECT_EQ(element(batch.input, {2, 2, 5, 3}), 0);
 }
 
+TEST_F(BatchReaderTest, WhatIsMissingAtTimeZeroIsNotPresentInRollouts) {
+  for (const Predict predict : {Predict::kIncrement, Predict::kState}) {
+    open(predict);
+    const Batch batch = read(whole());
+    for (std::int64_t b = 0; b < 3; ++b) {
+      for (std::int64_t c = 0; c < kInputs; ++c) {
+        // t2m at time 0 is channel 3; its value is missing at 2020-02-27T18:00, which sample 2 starts from.
+        EXPECT_EQ(element(batch.present, {b, 2, 5, c}), b == 2 && c == 3 ? 0 : 1) << b << " " << c;
+        EXPECT_EQ(element(batch.present, {b, 2, 4, c}), 1);
+      }
+    }
+  }
+  BatchRequest request = whole();
+  request.rollout = 1;
+  EXPECT_FALSE(read(request).present.defined());
+}
+
 TEST_F(BatchReaderTest, PredictsStates) {
   open(Predict::kState);
   BatchRequest request = whole();
@@ -155,6 +172,7 @@ TEST_F(BatchReaderTest, PiecesAreCutsOfTheWhole) {
     const Batch piece = read(request);
     expect_piece(piece.input, input, all.input);
     expect_piece(piece.forcings[0], input, all.forcings[0]);
+    expect_piece(piece.present, input, all.present);
     for (std::size_t r = 0; r < kRollout; ++r) expect_piece(piece.targets[r], target, all.targets[r]);
     expect_piece(piece.baseline, target, all.baseline);
   }
@@ -189,7 +207,7 @@ TEST_F(BatchReaderTest, WritesFloatsAndCountsThemAsInput) {
     EXPECT_EQ(HostView<float>(narrow.input)[i], static_cast<float>(HostView<double>(wide.input)[i]));
   }
   EXPECT_EQ(context_.arena().current_bytes(Purpose::kInput),
-            3 * 56 * (2 * kInputs + 3 * kTargets) * std::int64_t{8 + 4});
+            3 * 56 * (3 * kInputs + 3 * kTargets) * std::int64_t{8 + 4});
   request.input = Box::whole({3, 8, 8, kInputs});
   EXPECT_THROW(read(request), ShapeError);
 }
