@@ -59,7 +59,7 @@ Window window_of(const LayerSite& site, const Extents& kernel, const Extents& st
 FieldShape convolved(const LayerSite& site, const ConvolutionOptions& options) {
   const Window window = window_of(site, options.kernel, options.stride, options.dilation);
   const Shape points = per_dim(site, "padding", options.padding);
-  check_window(site, window, padding_of(site, points, options.padding_mode));
+  check_window(site, window, padding_of(site, points, options.padding_mode, options.far_padding_mode));
   Shape padded = site.input.space;
   for (int dim = 0; dim < padded.rank(); ++dim) padded[dim] += 2 * points[dim];
   return {window.places(padded), options.features};
@@ -108,7 +108,8 @@ ConvolutionLayer::ConvolutionLayer(const LayerSite& site, const ConvolutionOptio
     : Layer(convolved(site, options)),
       window_(window_of(site, options.kernel, options.stride, options.dilation)),
       groups_(options.groups),
-      padding_(padding_of(site, per_dim(site, "padding", options.padding), options.padding_mode)),
+      padding_(padding_of(site, per_dim(site, "padding", options.padding), options.padding_mode,
+                          options.far_padding_mode)),
       activation_(site.inner("activation", output()), options.activation, options.features) {
   check_groups(site, groups_, options.features);
   const Shape shape = weight_shape(options.features, site.input.channels / groups_, window_.extent);

@@ -16,6 +16,7 @@ struct ConvolutionOptions {
   bool bias = true;
   bool zero_start = false;
   ActivationKind activation = ActivationKind::kNone;
+  Edges far_padding_mode = {};  ///< of the far ends, where it is another; no key
 };
 void declare(Keys<ConvolutionOptions>& keys);
 

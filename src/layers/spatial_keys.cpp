@@ -34,17 +34,17 @@ const char* name_of_axis(const LayerSite& site, int dim) {
   return kNames[3 - site.input.space.rank() + dim];
 }
 
-void check_ends(const LayerSite& site, int dim, const Ends& ends) {
+void check_end(const LayerSite& site, int dim, Edge edge, std::int64_t points) {
   const Shape& space = site.input.space;
-  if (ends.low_edge == Edge::kReflect && ends.low >= space[dim]) {
+  if (edge == Edge::kReflect && points >= space[dim]) {
     site.error("padding", concat("must be at most ", space[dim] - 1, " along ", name_of_axis(site, dim),
-                                 ", which has ", space[dim], " points to reflect, and is ", ends.low));
+                                 ", which has ", space[dim], " points to reflect, and is ", points));
   }
-  if (ends.low_edge == Edge::kPeriodic && ends.low > space[dim]) {
+  if (edge == Edge::kPeriodic && points > space[dim]) {
     site.error("padding", concat("must be at most ", space[dim], " along ", name_of_axis(site, dim),
-                                 ", once around the circle, and is ", ends.low));
+                                 ", once around the circle, and is ", points));
   }
-  if (!is_pole(ends.low_edge)) return;
+  if (!is_pole(edge)) return;
   if (space.rank() < 2 || dim != space.rank() - 2) {
     site.error("padding_mode",
                concat("can cross poles along latitude only, the last axis but one, not along ",
@@ -67,14 +67,18 @@ Shape per_dim(const LayerSite& site, const std::string& key, const Extents& valu
   return shape;
 }
 
-Padding padding_of(const LayerSite& site, const Shape& points, const Edges& edges) {
+Edge edge_of(const Edges& edges, int dim) {
+  return edges[edges.size() > 1 ? static_cast<std::size_t>(dim) : 0];
+}
+
+Padding padding_of(const LayerSite& site, const Shape& points, const Edges& edges, const Edges& far_edges) {
   check_count(site, "padding_mode", edges.size());
   Padding padding;
   padding.crossing = site.input.crossing;
   for (int dim = 0; dim < points.rank(); ++dim) {
-    const Edge edge = edges[edges.size() > 1 ? static_cast<std::size_t>(dim) : 0];
-    padding.dims.push_back({points[dim], points[dim], edge, edge});
-    check_ends(site, dim, padding.dims.back());
+    const Edge low = edge_of(edges, dim), high = far_edges.empty() ? low : edge_of(far_edges, dim);
+    padding.dims.push_back({points[dim], points[dim], low, high});
+    for (const Edge edge : {low, high}) check_end(site, dim, edge, points[dim]);
   }
   return padding;
 }

@@ -21,9 +21,14 @@ FormPtr<Edges> edges_form();
 /// @throws ConfigError that names the key.
 Shape per_dim(const LayerSite& site, const std::string& key, const Extents& values);
 
+/// What lies beyond the ends of a spatial dim, of one entry for all of them or one for each.
+Edge edge_of(const Edges& edges, int dim);
+
 /// Padding by `points` at both ends of each dim.
+/// @param far_edges  what lies beyond the far ends; empty: the same as beyond the near ones.
 /// @throws ConfigError when the field has too few points to reflect, or an odd circle around a pole.
-Padding padding_of(const LayerSite& site, const Shape& points, const Edges& edges);
+Padding padding_of(const LayerSite& site, const Shape& points, const Edges& edges,
+                   const Edges& far_edges = {});
 
 /// @throws ConfigError unless the window has a place in the padded field.
 void check_window(const LayerSite& site, const Window& window, const Padding& padding);

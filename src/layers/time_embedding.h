@@ -6,8 +6,9 @@ namespace jigsaw::inline layers {
 
 /// The time of a model's input, added at each point of what its layers make of that input: φ → linear → SiLU
 /// → linear, as diffusion transformers embed their time (Peebles and Xie 2023, arXiv 2212.09748), where φ are
-/// the sines and cosines of the time of the day and of the day of the year at each input hour: the input's
-/// own forcing channels, which are alike at all points and are taken as their mean.
+/// the sines and cosines of the time of the day, at time 0 and at the first target, and of the day of the
+/// year at time 0: the input's own forcing channels, which are alike at all points and are taken as their
+/// mean.
 struct TimeEmbeddingOptions {
   std::vector<Tagged> layers;
 };

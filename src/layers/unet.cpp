@@ -87,6 +87,30 @@ void declare(Keys<UNetOptions>& keys) {
 
 namespace {
 
+/// What lies beyond the near and the far ends of a level's axes.
+struct LevelEdges {
+  Edges low, high;
+};
+
+/// Of the level below one of these edges and extents.
+///
+/// Pooled in twos from the first one on, a pole's row goes together with its neighbour, and the pole then
+/// lies half a row beyond. At the far end it stays alone where the number of rows is odd, and remains a row.
+/// A convolution with stride 2 keeps every other row, the first among them: the pole of the near end remains
+/// a row; that of the far end does where the number of rows is odd, and lies half a row beyond where it is
+/// even.
+LevelEdges edges_below(const UNetOptions& options, const LevelEdges& finer, const Shape& space) {
+  LevelEdges edges;
+  for (int dim = 0; dim < space.rank(); ++dim) {
+    Edge low = edge_of(finer.low, dim), high = edge_of(finer.high, dim);
+    if (low == Edge::kPolePoint && options.down != "conv") low = Edge::kPoleCell;
+    if (high == Edge::kPolePoint && space[dim] % 2 == 0) high = Edge::kPoleCell;
+    edges.low.push_back(low);
+    edges.high.push_back(high);
+  }
+  return edges;
+}
+
 /// Builds the layers of one block, one after the other.
 class Stage {
  public:
@@ -99,11 +123,11 @@ class Stage {
   }
   LayerSite inner(const std::string& name) const { return site_.inner(name, shape_); }
 
-  void down(std::int64_t width, const Edges& edges) {
+  /// @param edges  of the finer level.
+  void down(std::int64_t width, const LevelEdges& edges) {
     const Extents two = {2};
     if (options_.down == "conv") {
-      add(std::make_unique<ConvolutionLayer>(
-          inner("down"), ConvolutionOptions{width, options_.kernel, two, half_kernel(), {1}, edges}));
+      add(std::make_unique<ConvolutionLayer>(inner("down"), convolution(width, two, edges)));
     } else if (options_.down == "avg_pool") {
       add(std::make_unique<PoolingLayer>(inner("down"),
                                          AveragePoolOptions{.kernel = two, .ceil_mode = true}));
@@ -113,7 +137,8 @@ class Stage {
   }
 
   /// To the points of the finer level.
-  void up(std::int64_t width, const Shape& space, const Edges& edges) {
+  /// @param edges  of the coarser one.
+  void up(std::int64_t width, const Shape& space, const LevelEdges& edges) {
     const Extents size(space.begin(), space.end());
     if (options_.up == "conv_transpose") {
       add(std::make_unique<TransposedConvolutionLayer>(
@@ -127,7 +152,7 @@ class Stage {
       // Grids that go around the globe go on so; at other ends the last point stands.
       upsample.padding_mode.clear();
       for (int dim = 0; dim < space.rank(); ++dim) {
-        const Edge edge = edges[edges.size() > 1 ? static_cast<std::size_t>(dim) : 0];
+        const Edge edge = edge_of(edges.low, dim);
         const bool whole_cells = shape_.space[dim] * 2 == space[dim];
         upsample.padding_mode.push_back(edge == Edge::kPeriodic && whole_cells ? edge : Edge::kReplicate);
       }
@@ -136,11 +161,9 @@ class Stage {
   }
 
   /// Twice convolution, norm, activation.
-  void convolutions(std::int64_t width, const Edges& edges) {
+  void convolutions(std::int64_t width, const LevelEdges& edges) {
     for (const char* number : {"1", "2"}) {
-      add(std::make_unique<ConvolutionLayer>(
-          inner(concat("conv", number)),
-          ConvolutionOptions{width, options_.kernel, {1}, half_kernel(), {1}, edges}));
+      add(std::make_unique<ConvolutionLayer>(inner(concat("conv", number)), convolution(width, {1}, edges)));
       if (options_.norm_groups > 0) {
         add(std::make_unique<GroupNorm>(inner(concat("norm", number)),
                                         GroupNormOptions{options_.norm_groups}));
@@ -154,11 +177,14 @@ class Stage {
   LayerPtr chain() { return std::make_unique<Chain>(std::move(layers_)); }
 
  private:
-  /// Padding that keeps the extents.
-  Extents half_kernel() const {
-    Extents half;
-    for (const std::int64_t points : options_.kernel) half.push_back(points / 2);
-    return half;
+  /// Padded so that a stride of 1 keeps the extents.
+  ConvolutionOptions convolution(std::int64_t width, const Extents& stride, const LevelEdges& edges) const {
+    ConvolutionOptions result{.features = width, .kernel = options_.kernel, .stride = stride};
+    result.padding.clear();
+    for (const std::int64_t points : options_.kernel) result.padding.push_back(points / 2);
+    result.padding_mode = edges.low;
+    result.far_padding_mode = edges.high;
+    return result;
   }
 
   LayerSite site_;
@@ -180,28 +206,21 @@ void check_levels(const Model& model, const UNetOptions& options, std::size_t le
                            " would do"));
 }
 
-/// Rows pooled in twos from the first on are cells, whatever the finest rows were.
-Edges edges_of_level(const UNetOptions& options, std::size_t level) {
-  Edges edges = options.padding_mode;
-  for (Edge& edge : edges) {
-    if (edge == Edge::kPolePoint && level > 0 && options.down != "conv") edge = Edge::kPoleCell;
-  }
-  return edges;
-}
-
 }  // namespace
 
 void append_unet(Model& model, const UNetOptions& options) {
   const std::vector<std::int64_t> widths = widths_of(options);
   check_levels(model, options, widths.size());
+  std::vector<LevelEdges> edges;
   std::vector<std::size_t> skips;
   std::vector<Shape> spaces;
   for (std::size_t level = 0; level < widths.size(); ++level) {
+    edges.push_back(level == 0 ? LevelEdges{options.padding_mode, options.padding_mode}
+                               : edges_below(options, edges.back(), spaces.back()));
     model.append(concat("encoder.", level), "model", [&](const LayerSite& site) {
       Stage stage(site, options);
-      const Edges edges = edges_of_level(options, level);
-      if (level > 0) stage.down(widths[level], edges_of_level(options, level - 1));
-      stage.convolutions(widths[level], edges);
+      if (level > 0) stage.down(widths[level], edges[level - 1]);
+      stage.convolutions(widths[level], edges[level]);
       return stage.chain();
     });
     skips.push_back(model.value());
@@ -211,13 +230,13 @@ void append_unet(Model& model, const UNetOptions& options) {
     const std::string path = concat("decoder.", level);
     model.append(path, "model", [&](const LayerSite& site) {
       Stage stage(site, options);
-      stage.up(widths[level], spaces[level], edges_of_level(options, level + 1));
+      stage.up(widths[level], spaces[level], edges[level + 1]);
       return stage.chain();
     });
     model.join(skips[level], "model");
     model.append(path, "model", [&](const LayerSite& site) {
       Stage stage(site, options);
-      stage.convolutions(widths[level], edges_of_level(options, level));
+      stage.convolutions(widths[level], edges[level]);
       return stage.chain();
     });
   }

@@ -161,7 +161,12 @@ void append_swin(Model& model, const SwinOptions& options) {
   for (std::int64_t i = 0; i < options.depth; ++i) {
     block.drop_path = drop_path_at(options, i);
     windows.shift.clear();
-    for (const std::int64_t extent : options.window) windows.shift.push_back(i % 2 == 0 ? 0 : extent / 2);
+    const Shape grid = model.output().space;
+    for (std::size_t axis = 0; axis < options.window.size(); ++axis) {
+      const std::int64_t extent = options.window[axis];
+      const bool spans = static_cast<int>(axis) < grid.rank() && extent >= grid[static_cast<int>(axis)];
+      windows.shift.push_back(i % 2 == 0 || spans ? 0 : extent / 2);
+    }
     const std::string path = concat("blocks.", i);
     model.append(path + ".attention", "model", [&](const LayerSite& site) {
       return windowed_half(site.at_root(path, site.input), block, windows);

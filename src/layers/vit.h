@@ -35,7 +35,8 @@ void declare(Keys<VitOptions>& keys);
 void append_vit(Model& model, const VitOptions& options);
 
 /// Swin-style transformer (Liu et al. 2021) at one resolution: as a ViT, but with attention inside windows,
-/// which every other block shifts by half a window. Windows know where their points lie to one another, so
+/// which every other block shifts by half a window, but not along an axis that one window spans (as
+/// torchvision's). Windows know where their points lie to one another, so
 /// that no positions are added.
 struct SwinOptions {
   std::vector<std::int64_t> patch;

@@ -142,6 +142,66 @@ TEST(MeshEquality, VitIsASequenceOfItsLayers) {
   EXPECT_EQ(named.run({}).losses, sequence.run({}).losses);
 }
 
+TEST(MeshEquality, SwinIsASequenceOfItsLayersShiftedWhereThereAreSeveralWindows) {
+  // 4 × 6 patches; a window spans the first axis.
+  const auto block = [](const Json& shift) {
+    const Json attention = {
+        {"type", "windowed_attention"}, {"heads", 3}, {"window", {4, 3}}, {"shift", shift}};
+    return std::array<Json, 2>{
+        Json{{"type", "residual"}, {"layers", {{{"type", "layer_norm"}}, attention}}},
+        Json{{"type", "residual"},
+             {"layers", {{{"type", "layer_norm"}}, {{"type", "mlp"}, {"hidden_ratio", 2.0}}}}}};
+  };
+  const auto unshifted = block({0, 0}), shifted = block({0, 1});
+  const Json layers = {{{"type", "patch_embed"}, {"patch", {3, 4}}, {"embed_dim", 12}},
+                       unshifted[0],
+                       unshifted[1],
+                       shifted[0],
+                       shifted[1],
+                       {{"type", "layer_norm"}},
+                       {{"type", "patch_recover"}, {"patch", {3, 4}}}};
+  TrainingRun sequence{.model = {{"type", "sequential"}, {"layers", layers}}, .space = {12, 24}};
+  const TrainingRun::Result one = sequence.run({});
+  const auto renamed = [](const std::string& name) {
+    const std::pair<const char*, const char*> names[] = {{"encoder", "layers.0"},
+                                                         {"blocks.0.norm1", "layers.1.0"},
+                                                         {"blocks.0.attention", "layers.1.1"},
+                                                         {"blocks.0.norm2", "layers.2.0"},
+                                                         {"blocks.0.mlp", "layers.2.1"},
+                                                         {"blocks.1.norm1", "layers.3.0"},
+                                                         {"blocks.1.attention", "layers.3.1"},
+                                                         {"blocks.1.norm2", "layers.4.0"},
+                                                         {"blocks.1.mlp", "layers.4.1"},
+                                                         {"norm", "layers.5"},
+                                                         {"decoder", "layers.6"}};
+    for (const auto& [from, to] : names) {
+      if (name.starts_with(from)) return to + name.substr(std::string(from).size());
+    }
+    return name;
+  };
+  TrainingRun swin{.model = {{"type", "swin"},
+                             {"patch", {3, 4}},
+                             {"embed_dim", 12},
+                             {"depth", 2},
+                             {"heads", 3},
+                             {"window", {4, 3}},
+                             {"mlp_ratio", 2.0}},
+                   .space = {12, 24}};
+  sequence.steps = swin.steps = 1;
+  const TrainingRun::Result own = swin.run({});
+  for (const auto& [name, values] : own.gradients) {
+    swin.initial[name] = std::vector<double>(values.size());
+    for (std::size_t i = 0; i < values.size(); ++i)
+      swin.initial[name][i] = 0.3 * std::sin(static_cast<double>(i + name.size()));
+    sequence.initial[renamed(name)] = swin.initial[name];
+  }
+  ASSERT_EQ(one.gradients.size(), sequence.initial.size());
+  const TrainingRun::Result expected = sequence.run({}), found = swin.run({});
+  EXPECT_LE(relative_difference(found.outputs.at("output"), expected.outputs.at("output")), 1e-12);
+  for (const auto& [name, gradient] : found.gradients)
+    EXPECT_LE(relative_difference(gradient, expected.gradients.at(renamed(name))), 1e-11) << name;
+}
+
 /// Patches that overlap, and the input's time.
 TEST(MeshEquality, EmbeddingsInFloat64) {
   const std::vector<Sizes> meshes = {{1, {2, 1}, 1}, {1, {1, 3}, 1}, {1, {1, 1}, 2}, {2, {2, 1}, 1},

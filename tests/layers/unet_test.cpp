@@ -448,6 +448,92 @@ TEST(UNet, CanBeSaidAsSequential) {
   }
 }
 
+/// The levels of a U-Net on a globe whose poles are rows, from the finest, as a chain in which each
+/// convolution reads a field padded by one row at either end as `low` and `high` say of its level.
+Json levels_between_poles(const std::string& down, const std::vector<std::string>& low,
+                          const std::vector<std::string>& high, std::size_t level = 0) {
+  const auto pad = [](const Json& before, const Json& behind, const std::string& mode) {
+    return Json{{"type", "pad"}, {"low", before}, {"high", behind}, {"padding_mode", {mode, "circular"}}};
+  };
+  const auto convolve = [&](Json& layers, std::size_t at, std::int64_t stride, std::int64_t width) {
+    layers.push_back(pad({1, 0}, {0, 0}, low[at]));
+    layers.push_back(pad({0, 0}, {1, 0}, high[at]));
+    layers.push_back(pad({0, 1}, {0, 1}, "zeros"));
+    layers.push_back({{"type", "conv"}, {"features", width}, {"kernel", 3}, {"stride", stride}});
+  };
+  Json layers = Json::array();
+  const auto width = static_cast<std::int64_t>(3 + level);
+  const auto convolutions = [&] {
+    for (int i = 0; i < 2; ++i) {
+      convolve(layers, level, 1, width);
+      layers.push_back({{"type", "gelu"}});
+    }
+  };
+  if (level > 0 && down == "conv") convolve(layers, level - 1, 2, width);
+  if (level > 0 && down != "conv") layers.push_back({{"type", down}, {"kernel", 2}, {"ceil_mode", true}});
+  convolutions();
+  if (level + 1 < low.size()) {
+    Json inner = levels_between_poles(down, low, high, level + 1);
+    inner.push_back({{"type", "upsample"}, {"scale", 2}});
+    layers.push_back({{"type", "concat_skip"}, {"layers", inner}});
+    convolutions();
+  }
+  return layers;
+}
+
+TEST(UNet, KnowsWhereThePolesOfCoarserLevelsLie) {
+  struct Case {
+    std::int64_t rows;
+    std::string down;
+    std::vector<std::string> low, high;
+  };
+  const std::string point = "pole_point", cell = "pole_cell";
+  // 7 rows are halved to 4 and 2; 10 to 5 and 3.
+  for (const Case& globe : {Case{7, "conv", {point, point, point}, {point, point, cell}},
+                            Case{7, "max_pool", {point, cell, cell}, {point, point, cell}},
+                            Case{10, "conv", {point, point, point}, {point, cell, cell}},
+                            Case{10, "avg_pool", {point, cell, cell}, {point, cell, cell}}}) {
+    SCOPED_TRACE(concat(globe.rows, " rows, ", globe.down));
+    const ModelRun named{{{"type", "unet"},
+                          {"widths", {3, 4, 5}},
+                          {"norm_groups", 0},
+                          {"down", globe.down},
+                          {"padding_mode", {point, "circular"}}},
+                         {1, globe.rows, 8, 2},
+                         2,
+                         {},
+                         {}};
+    Json layers = levels_between_poles(globe.down, globe.low, globe.high);
+    layers.push_back({{"type", "conv"}, {"features", 2}, {"kernel", 1}});
+    ModelRun said = named;
+    said.model = {{"type", "sequential"}, {"layers", layers}};
+    const auto names_of = [&](const Json& model) {
+      const auto built =
+          build_model(parse<ModelSection>(Json{{"model", model}}).model, {{globe.rows, 8}, 2, 2});
+      std::vector<std::pair<std::string, std::int64_t>> names;
+      for (const ParameterBlock* block : built->parameters()) {
+        for (const auto& parameter : block->parameters())
+          names.emplace_back(parameter->name(), parameter->shape().count());
+      }
+      return names;
+    };
+    const auto names = names_of(named.model), others = names_of(said.model);
+    ASSERT_EQ(names.size(), others.size());
+    ModelRun run = named;
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      std::vector<double> values = made_up_values(names[i].second, static_cast<double>(i));
+      for (double& value : values) value *= 0.3;
+      run.parameters[names[i].first] = said.parameters[others[i].first] = values;
+    }
+    const Tensors expected = run_on(said, {1, 1}, 1).tensors;
+    for (const int domain : {1, 2}) {
+      const Tensors found = run_on(run, {domain, 1}, domain).tensors;
+      EXPECT_LE(relative_difference(found.at("output"), expected.at("output")), 1e-12);
+      EXPECT_LE(relative_difference(found.at("input"), expected.at("input")), 1e-12);
+    }
+  }
+}
+
 TEST(UNet, RefusesWhatCannotBe) {
   const auto refusal = [](const Json& model, const Shape& space) -> std::string {
     try {
