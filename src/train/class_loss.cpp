@@ -92,9 +92,6 @@ WeightedMean ClassLoss::backward(const Rank& rank, const Variable& prediction, c
   const ShardedTensor x = prediction.value();
   const ShardedTensor logits = redistribute(rank, x, logits_layout(rank.mesh, x.layout));
   const SampleClassSums own = sums_of_pieces(rank, logits, target);
-  const WeightedMean mine = mean(own);
-  std::vector<double> all = {mine.sum, mine.weight};
-  sum_over(rank, own.group.other_samples, all);
   const Box box = rank.box(logits.layout);
   Array gradient = logits.piece;
   if (!box.empty()) {
@@ -102,7 +99,7 @@ WeightedMean ClassLoss::backward(const Rank& rank, const Variable& prediction, c
                               factors(rank, own, scale));
   }
   prediction.slot()->add(rank, {gradient, logits.layout});
-  return {all[0], all[1]};
+  return mean(own).over(rank, own.group.other_samples);
 }
 
 SampleClassSums ClassLoss::sums(const Rank& rank, const ShardedTensor& prediction,
@@ -139,7 +136,10 @@ WeightedMean ClassLoss::mean(const SampleClassSums& sums) const {
   WeightedMean loss;
   for (std::int64_t b = 0; b < sums.samples; ++b) {
     const double labelled = labelled_weight(sums, b);
-    if (!(labelled > 0)) continue;
+    if (!(labelled > 0)) {
+      loss.empty += 1;
+      continue;
+    }
     loss.weight += 1;
     for (std::int64_t k = 0; k < sums.classes; ++k) {
       const double weight = class_weights_[static_cast<std::size_t>(k)];

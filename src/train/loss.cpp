@@ -107,6 +107,12 @@ void sum_over(const Rank& rank, AxisSet axes, std::vector<double>& values) {
   values = download_values(rank.context, group.all_reduce(send));
 }
 
+WeightedMean WeightedMean::over(const Rank& rank, AxisSet other_samples) const {
+  std::vector<double> all = {sum, weight, empty};
+  sum_over(rank, other_samples, all);
+  return {all[0], all[1], all[2]};
+}
+
 SampleSums SampleSums::merged(const Rank& rank) const {
   const auto width = static_cast<std::size_t>(variables);
   std::vector<double> all(2 * width);
@@ -176,21 +182,21 @@ SampleSums FieldLoss::sums(const Rank& rank, const ErrorMeasure& measure, const 
 WeightedMean FieldLoss::mean(const SampleSums& sums) const {
   WeightedMean result;
   for (std::int64_t b = 0; b < sums.samples; ++b) {
+    WeightedMean sample;
     for (std::int64_t c = 0; c < sums.variables; ++c) {
       if (!sums.has_points(b, c)) continue;
       const double weight = weights_[static_cast<std::size_t>(c)];
-      result.sum += weight * sums.mean(b, c);
-      result.weight += weight;
+      sample.sum += weight * sums.mean(b, c);
+      sample.weight += weight;
     }
+    sample.empty = sample.weight > 0 ? 0 : 1;
+    result.add(sample);
   }
   return result;
 }
 
 WeightedMean FieldLoss::global_mean(const Rank& rank, const SampleSums& sums) const {
-  const WeightedMean own = mean(sums);
-  std::vector<double> both = {own.sum, own.weight};
-  sum_over(rank, sums.group.other_samples, both);
-  return {both[0], both[1]};
+  return mean(sums).over(rank, sums.group.other_samples);
 }
 
 Array FieldLoss::gradient(const Rank& rank, const SampleSums& sums, const WeightedMean& global, double scale,

@@ -32,8 +32,17 @@ void declare(Keys<LossOptions>& keys);
 /// Numerator and denominator of a mean.
 struct WeightedMean {
   double sum = 0, weight = 0;
+  double empty = 0;  ///< samples of which nothing has weight
   /// NaN where nothing has weight.
   double value() const { return sum / weight; }
+  /// Adds what has `share` of its weight.
+  void add(const WeightedMean& other, double share = 1) {
+    sum += share * other.sum;
+    weight += share * other.weight;
+    empty += other.empty;
+  }
+  /// The same of all samples; `axes` as SampleGroup has them. Collective over the mesh.
+  WeightedMean over(const Rank& rank, AxisSet other_samples) const;
 };
 
 /// What training minimises: a function of a prediction and a target that is the same on every mesh. It is a

@@ -93,6 +93,16 @@ void Trainer::resume() {
   directory_->write_config(to_json(config_), options_.versions, options_.command_line);
 }
 
+/// Said of the first batch that has one, for where data are missing there are often many.
+void Trainer::note_empty_targets(const StepResult& result, std::int64_t step) {
+  if (result.empty || result.empty_targets == 0 || empty_targets_noted_) return;
+  empty_targets_noted_ = true;
+  log_.warn(concat("step ", step, ": ", result.empty_targets,
+                   result.empty_targets == 1 ? " sample of its batch has no valid target point and adds"
+                                             : " samples of its batch have no valid target point and add",
+                   " nothing to the loss; later ones are not said"));
+}
+
 /// Loss and norm are global, so that all ranks skip together.
 void Trainer::count_skipped(const StepResult& result, std::int64_t step) {
   state_.count(step, !result.finite && !result.empty);
@@ -206,6 +216,7 @@ bool Trainer::run_step(std::int64_t step) {
   log_step(step, result, now() - before, world_.traffic().seconds - communicated);
   last_loss_ = result.loss;
   count_skipped(result, step);
+  note_empty_targets(result, step);
   const bool last = step == steps_, stop = should_stop();
   std::optional<CheckpointScore> score;
   const bool validates = validation_ && (last || step % config_.validation.every == 0);

@@ -49,6 +49,7 @@ class Trainer {
   void open_run_directory();
   void resume();
   void count_skipped(const StepResult& result, std::int64_t step);
+  void note_empty_targets(const StepResult& result, std::int64_t step);
   void log_step(std::int64_t step, const StepResult& result, double seconds, double communication);
   void validate(std::int64_t step);
   std::optional<CheckpointScore> score() const;
@@ -77,6 +78,7 @@ class Trainer {
   std::unique_ptr<Prefetch> prefetch_;  // last: its thread uses what stands above
   std::optional<ValidationResult> last_validation_;
   double last_loss_ = 0;
+  bool empty_targets_noted_ = false;
   double longest_step_ = 0;  ///< seconds
 };
 

@@ -29,9 +29,7 @@ WeightedMean TrainingStep::run_part(std::int64_t step, std::int64_t part, const 
   placed.forecaster().run(tape, batch, samples, [&](int r, const Variable& prediction) {
     const Array& target = batch.targets[static_cast<std::size_t>(r)];
     const double share = config_.train.lead_weight(r) / weights;
-    const WeightedMean lead = run_.loss().backward(placed.rank(), prediction, target, share * scale);
-    loss.sum += share * lead.sum;
-    loss.weight += share * lead.weight;
+    loss.add(run_.loss().backward(placed.rank(), prediction, target, share * scale), share);
   });
   if (part + 1 == config_.train.accumulate)
     tape.on_gradients([](ParameterBlock& block) { block.start_synchronise_gradients(); });
@@ -51,13 +49,12 @@ StepResult TrainingStep::run(std::int64_t step, Prefetch& parts) {
   for (std::int64_t part = 0; part < config_.train.accumulate; ++part) {
     Batch batch;
     together(run_.world(), [&] { batch = upload(run_.placed().rank().context, parts.next()); });
-    const WeightedMean of_part = run_part(step, part, batch, 1.0 / full);
-    loss.sum += of_part.sum;
-    loss.weight += of_part.weight;
+    loss.add(run_part(step, part, batch, 1.0 / full));
     forwards += std::ssize(batch.targets);
   }
   result.data_wait = parts.seconds_waited() - waited;
   result.empty = !(loss.weight > 0);
+  result.empty_targets = static_cast<std::int64_t>(loss.empty);
   result.loss = result.empty ? std::numeric_limits<double>::quiet_NaN() : loss.value();
   const double scale = result.empty ? 0.0 : full / loss.weight;
   result.norm = optimizer_.finish_gradients(scale);

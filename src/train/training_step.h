@@ -14,6 +14,8 @@ struct StepResult {
   /// Whether loss and norm are finite; the step was skipped otherwise.
   bool finite = true;
   bool empty = false;  ///< no target of the batch has a valid point
+  /// Targets, one of each sample and lead, without a valid point: they add nothing to the loss.
+  std::int64_t empty_targets = 0;
 };
 
 /// One step of training: forward and backward over the parts of a batch, then the update.

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <netcdf.h>
 
+#include <algorithm>
 #include <fstream>
 #include <set>
 
@@ -79,6 +80,51 @@ TEST_F(SkipTest, BatchesThatAreNotFiniteAreSkippedAlikeOnEveryMesh) {
       0);
   EXPECT_EQ(skipped("two"), steps);
   std::printf("%zu of 60 steps skipped, the same on one rank and on three meshes of two\n", steps.size());
+}
+
+/// Makes a file's variable missing at its first times.
+void erase(const std::string& path, std::size_t times) {
+  int file = 0, variable = 0, dimensions[3] = {};
+  std::size_t rows = 0, columns = 0;
+  short missing = 0;
+  ASSERT_EQ(nc_open(path.c_str(), NC_WRITE, &file), NC_NOERR);
+  ASSERT_EQ(nc_inq_varid(file, "t2m", &variable), NC_NOERR);
+  ASSERT_EQ(nc_get_att_short(file, variable, "_FillValue", &missing), NC_NOERR);
+  ASSERT_EQ(nc_inq_vardimid(file, variable, dimensions), NC_NOERR);
+  ASSERT_EQ(nc_inq_dimlen(file, dimensions[1], &rows), NC_NOERR);
+  ASSERT_EQ(nc_inq_dimlen(file, dimensions[2], &columns), NC_NOERR);
+  const std::size_t first[] = {0, 0, 0}, count[] = {times, rows, columns};
+  const std::vector<short> values(times * rows * columns, missing);
+  ASSERT_EQ(nc_put_vara_short(file, variable, first, count, values.data()), NC_NOERR);
+  ASSERT_EQ(nc_close(file), NC_NOERR);
+}
+
+TEST_F(SkipTest, SamplesWithoutAnyPointAreSaidOnce) {
+  ASSERT_EQ(run(1, "sample-data --output " + (folder_ / "data")).exit_code, 0);
+  Json config = small_config(folder_);
+  config["data"]["files"] = {folder_ / "data/*.nc"};
+  config["data"].erase("valid");
+  config["model"]["patch"] = {5, 7};
+  config["train"] = {{"steps", 6}, {"batch_size", 8}};
+  std::string first;
+  for (const auto& entry : fs::directory_iterator(folder_ / "data")) {
+    const std::string path = entry.path().string();
+    if (first.empty() || path < first) first = path;
+  }
+  erase(first, 6);
+  config["data"]["train"] = {"2021-01-01", "2021-01-07"};  // an epoch is about three batches
+  folder_.write("config.json", config.dump());
+  for (const char* mesh : {R"({"domain":[2,1]})", R"({"data":2})"}) {
+    const Outcome outcome = run(2, arguments("run") + "--resume never --set 'mesh=" + mesh + "'");
+    ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+    const std::vector<std::string> said = outcome.said();
+    EXPECT_EQ(std::count_if(said.begin(), said.end(),
+                            [](const std::string& line) {
+                              return line.find("no valid target point") != std::string::npos;
+                            }),
+              1)
+        << outcome.err;
+  }
 }
 
 TEST_F(SkipTest, TooManyInARowEndWithExitCode5AndTheLastGoodCheckpoint) {

@@ -1,0 +1,124 @@
+// What a step makes of a batch that cannot be learned from.
+#include "train/training_step.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "config/config.h"
+#include "support/parameters.h"
+#include "support/temporary_folder.h"
+#include "support/test_ranks.h"
+#include "train/forecast_file.h"
+#include "train/training_batches.h"
+
+namespace jigsaw {
+namespace {
+
+constexpr std::size_t kTimes = 8, kRows = 4, kColumns = 6;
+
+/// A field "x" of order 1 on a region; `missing` says where, by time, row and column.
+void write_field(const std::string& folder, const std::function<bool(std::size_t, std::size_t)>& missing) {
+  std::vector<double> hours, values;
+  for (std::size_t t = 0; t < kTimes; ++t) {
+    hours.push_back(6.0 * static_cast<double>(t));
+    for (std::size_t i = 0; i < kRows * kColumns; ++i)
+      values.push_back(missing(t, i) ? NAN : 2 + std::sin(0.7 * static_cast<double>(t * 29 + i)));
+  }
+  testing::write_forecast_file(folder + "/fields.nc", {hours, {50, 49, 48, 47}, {0, 1, 2, 3, 4, 5}},
+                               {{"x", values}});
+}
+
+Configuration configuration_with(const std::vector<std::string>& changes) {
+  Json json = {{"data",
+                {{"files", {"fields.nc"}},
+                 {"variables", {"x"}},
+                 {"predict", "state"},
+                 {"train", {"2019-12-30", "2019-12-31"}}}},
+               {"model", {{"type", "sequential"}, {"layers", {{{"type", "linear"}, {"features", 1}}}}}},
+               {"schedule", {{"type", "constant"}}},
+               {"train", {{"steps", 1}, {"batch_size", kTimes - 1}}}};
+  for (const std::string& change : changes) apply_override(json, change);
+  return parse<Configuration>(json);
+}
+
+/// The first step, and the model's parameters and steps done behind it.
+struct Made {
+  StepResult result;
+  testing::Tensors parameters;
+  std::int64_t steps = 0;
+};
+Made first_step(Communicator& world, const Configuration& config, const std::string& folder) {
+  OpenedRun run(config, folder, world);
+  PlacedModel& placed = run.placed();
+  const std::vector<ParameterBlock*> blocks = placed.model().parameters();
+  const Context& context = placed.rank().context;
+  for (ParameterBlock* block : blocks)
+    testing::load(context, *block, {{"layers.0.weight", {0.5}}, {"layers.0.bias", {0.25}}});
+  Optimizer optimizer(placed.rank(), blocks, config.optimizer);
+  TrainingBatches batches(config, run.objective(), placed);
+  Prefetch parts([&](std::int64_t part) { return batches.read(part, context.host()); }, 0,
+                 config.train.accumulate);
+  Made made;
+  made.result = TrainingStep(run, optimizer, 1).run(1, parts);
+  made.steps = optimizer.steps_done();
+  for (ParameterBlock* block : blocks) {
+    for (auto& group : block->groups())
+      testing::collect(group->owned_segments(), group->owned(), made.parameters);
+  }
+  return made;
+}
+
+/// One rank with the kernels that train in float32.
+Made first_step(const Configuration& config, const std::string& folder) {
+  Made made;
+  run_ranks(
+      1, {}, [](int) { return testing::test_context(Backend::kCpu, 1); },
+      [&](Communicator& world) { made = first_step(world, config, folder); });
+  return made;
+}
+
+TEST(TrainingStep, CountsTargetsWithoutAValidPoint) {
+  const testing::TemporaryFolder folder;
+  // Wholly missing at time 3, and at time 5 but for one point.
+  write_field(folder.path(), [](std::size_t t, std::size_t i) { return t == 3 || (t == 5 && i > 0); });
+  const Made one = first_step(configuration_with({}), folder.path());
+  EXPECT_EQ(one.result.empty_targets, 1);
+  EXPECT_FALSE(one.result.empty);
+  EXPECT_TRUE(one.result.finite);
+  // The first lead of one window, the second of another.
+  const Made two = first_step(
+      configuration_with({"train.rollout=2", "train.batch_size=6", "train.accumulate=3"}), folder.path());
+  EXPECT_EQ(two.result.empty_targets, 2);
+  for (const char* mesh : {"mesh={\"data\": 2}", "mesh={\"domain\": [2, 1]}"}) {
+    const Configuration config = configuration_with({mesh});
+    testing::run_test_ranks(2, [&](Communicator& world) {
+      EXPECT_EQ(first_step(world, config, folder.path()).result.empty_targets, 1) << mesh;
+    });
+  }
+}
+
+TEST(TrainingStep, IsSkippedWhenTheGradientIsNotFiniteThoughTheLossIs) {
+  const testing::TemporaryFolder folder;
+  write_field(folder.path(), [](std::size_t, std::size_t) { return false; });
+  // Normalised, the field is of order 1e25: squares are finite in the float64 of the loss, and products with
+  // the input are not in the float32 of the gradient.
+  testing::put_text(folder.path() + "/tiny.json",
+                    R"({"lead_hours": 6, "fields": {"x": {"units": "", "mean": 0, "deviation": 1e-25,
+                        "increment_deviation": 1e-25}}})");
+  const Made made = first_step(configuration_with({"data.normalization=tiny.json"}), folder.path());
+  EXPECT_TRUE(std::isfinite(made.result.loss)) << made.result.loss;
+  EXPECT_FALSE(std::isfinite(made.result.norm)) << made.result.norm;
+  EXPECT_FALSE(made.result.finite);
+  EXPECT_EQ(made.steps, 0);
+  EXPECT_EQ(made.parameters.at("layers.0.weight"), std::vector<double>{0.5});
+  EXPECT_EQ(made.parameters.at("layers.0.bias"), std::vector<double>{0.25});
+
+  const Made good = first_step(configuration_with({}), folder.path());
+  EXPECT_TRUE(good.result.finite);
+  EXPECT_EQ(good.steps, 1);
+  EXPECT_NE(good.parameters.at("layers.0.weight"), std::vector<double>{0.5});
+}
+
+}  // namespace
+}  // namespace jigsaw
