@@ -4,6 +4,7 @@
 #include <span>
 
 #include "base/text.h"
+#include "kernels/pointwise.h"
 
 namespace jigsaw::inline train {
 
@@ -32,21 +33,19 @@ class ForecastScores : public Scores {
   void add(const Rank& rank, int lead, const ShardedTensor& prediction, const Batch& batch) override {
     Lead& sums = leads_[static_cast<std::size_t>(lead)];
     const Array& target = batch.targets[static_cast<std::size_t>(lead)];
-    const auto sums_of = [&](const FieldLoss& loss, const ErrorMeasure& measure, const Array& piece) {
-      return loss.sums(rank, measure, piece, target, prediction.layout);
+    const auto sums_of = [&](const FieldLoss& loss, const ErrorMeasure& measure, const Array& piece,
+                             const Array& wanted) {
+      return loss.sums(rank, measure, piece, wanted, prediction.layout);
     };
-    const SampleSums losses = sums_of(loss_, loss_.norm(), prediction.piece);
+    const SampleSums losses = sums_of(loss_, loss_.norm(), prediction.piece, target);
     const WeightedMean loss = loss_.mean(losses);
     std::vector<double> all = {loss.sum, loss.weight};
-    append_means(all, sums_of(score_, ErrorNorm::kSquared, prediction.piece));
-    append_means(all, sums_of(score_, ErrorNorm::kSigned, prediction.piece));
-    append_means(all, sums_of(score_, ErrorNorm::kSquared, batch.baseline));
+    append_means(all, sums_of(score_, ErrorNorm::kSquared, prediction.piece, target));
+    append_means(all, sums_of(score_, ErrorNorm::kSigned, prediction.piece, target));
+    append_means(all, sums_of(score_, ErrorNorm::kSquared, batch.baseline,
+                              where_both(rank.context, target, batch.baseline)));
     sum_over(rank, losses.group.other_samples, all);
-    if (all[1] > 0) {
-      const auto samples = static_cast<double>(prediction.layout.global[0]);
-      sums.loss += WeightedMean{all[0], all[1]}.value() * samples;
-      sums.windows += samples;
-    }
+    sums.loss.add({all[0], all[1]});
     const std::span<const double> means = std::span(all).subspan(2);
     const auto each = means.size() / 3;
     add_means(sums.squares, means.first(each));
@@ -56,9 +55,11 @@ class ForecastScores : public Scores {
 
   ValidationResult result() const override {
     ValidationResult result;
+    WeightedMean loss;
+    for (const Lead& lead : leads_) loss.add(lead.loss);
+    result.loss = loss.value();
     const std::vector<Channel>& targets = data_.channels().targets;
     for (const Lead& lead : leads_) {
-      result.loss += lead.loss / lead.windows / static_cast<double>(leads_.size());
       Json& metrics = result.leads.emplace_back(Json::object());
       for (std::size_t c = 0; c < targets.size(); ++c) {
         const double scale = target_scale(targets[c], data_.statistics(), data_.options().predict);
@@ -85,8 +86,15 @@ class ForecastScores : public Scores {
   };
   struct Lead {
     std::vector<Mean> squares, errors, persistence;
-    double loss = 0, windows = 0;
+    WeightedMean loss;
   };
+
+  /// The target where the baseline is there, too; NaN elsewhere, as times zero keeps it.
+  static Array where_both(Context& context, const Array& target, const Array& baseline) {
+    Array nothing = add(context, baseline, baseline);
+    scale(context, nothing, 0.0);
+    return add(context, target, nothing);
+  }
 
   /// Of each variable the sum of the means of these samples, and how many have one.
   static void append_means(std::vector<double>& all, const SampleSums& sums) {

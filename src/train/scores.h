@@ -33,7 +33,9 @@ class Scores {
 };
 
 /// Of forecasts, in physical units, as WeatherBench 2 defines them: weights from cell bounds with mean 1;
-/// RMSE = √(mean over times of the weighted spatial mean of squares); bias; RMSE of persistence.
+/// RMSE = √(mean over times of the weighted spatial mean of squares); bias; RMSE of persistence. A spatial
+/// mean is over the valid points (of persistence: those that are valid at time 0 as well); times without any
+/// do not count. The loss is one weighted mean over all windows and leads, as in training with leads alike.
 std::unique_ptr<Scores> make_forecast_scores(const Dataset& data, const FieldLoss& loss, int rollout);
 
 /// Of images whose targets are numbers, in their units, over all points of the validation parts: RMSE, bias,

@@ -8,6 +8,7 @@ own operations (Conv2d, fold, layer_norm, AdamW, clip_grad_norm_), never a formu
 """
 
 import argparse
+import datetime
 import math
 import pathlib
 
@@ -1033,6 +1034,224 @@ def write_embeddings(folder):
         layer_case(file, "time_embedding", time_embedding, x, parameters, patch=(3, 4), channels=(1, 3, 4))
 
 
+# ---------------------------------------------------------------- rollouts.h5
+
+# Six-hourly states across the turn of a year. Training has the first 16 times, validation the others.
+ROLLOUT_TIMES, ROLLOUT_TRAIN = 28, 16
+ROLLOUT_ORIGIN = datetime.datetime(2019, 12, 30)
+ROLLOUT_WEIGHTS = {2: (), 3: (1.0, 0.5, 0.25)}
+ROLLOUT_VARIABLE_WEIGHTS = (2.0, 1.0, 1.0, 0.5)  # t2m, z_850, z_500, tp
+ROLLOUT_PROGNOSTIC = 3
+ROLLOUT_GRIDS = {
+    "increment": (np.arange(55.0, 40.0, -2.5), np.arange(-5.0, 15.0, 2.5)),  # a region, from north to south
+    "state": (np.arange(-90.0, 91.0, 30.0), np.arange(0.0, 360.0, 30.0)),  # a globe, from south to north
+}
+
+
+def rollout_fields(latitudes, longitudes):
+    """Physical values, NaN where missing: t2m, z_500, z_850, tp [T, H, W] and lsm [H, W]."""
+    shape = (ROLLOUT_TIMES, len(latitudes), len(longitudes))
+
+    def walk(mean, deviation):
+        steps = randn(*shape, scale=0.4)
+        return mean + deviation * (randn(*shape[1:]) + steps.cumsum(0))
+
+    fields = {"t2m": walk(280, 8), "z_500": walk(5.5e4, 900), "z_850": walk(1.4e4, 500), "tp": walk(2e-3, 1e-3)}
+    fields["lsm"] = torch.rand(*shape[1:])
+    fields["t2m"][:, 2, 1] = fields["t2m"][:, 3, 4:6] = math.nan  # as over land
+    fields["t2m"][4, 0, 3] = fields["t2m"][20, 5, 0] = math.nan  # gaps
+    fields["tp"][9] = fields["tp"][22] = math.nan  # a variable that is not there
+    return fields
+
+
+def valid_moments(values):
+    values = values[~torch.isnan(values)]
+    return values.mean(), values.std(unbiased=False)
+
+
+def rollout_statistics(fields):
+    """Name to (mean, deviation, deviation of the change over a lead)."""
+    statistics = {}
+    for name, values in fields.items():
+        values = values if name == "lsm" else values[:ROLLOUT_TRAIN]
+        change = valid_moments(values[1:] - values[:-1])[1]
+        statistics[name] = (*valid_moments(values), change)
+    return statistics
+
+
+def standardised(values):
+    values = torch.as_tensor(values)
+    return (values - values.mean()) / values.std(unbiased=False)
+
+
+def rollout_forcings(time, latitudes, longitudes):
+    """[H, W, channels] of a forecast that starts, or goes on, from a time."""
+
+    def of_day(moment):
+        angle = 2 * math.pi * (moment - moment.replace(hour=0)) / datetime.timedelta(days=1)
+        return [math.sin(angle), math.cos(angle)]
+
+    begin, end = datetime.datetime(time.year, 1, 1), datetime.datetime(time.year + 1, 1, 1)
+    year = 2 * math.pi * ((time - begin) / (end - begin))
+    clock = of_day(time) + of_day(time + datetime.timedelta(hours=6)) + [math.sin(year), math.cos(year)]
+    h, w = len(latitudes), len(longitudes)
+    channels = [standardised(latitudes)[:, None].expand(h, w)]
+    if len(longitudes) == 12:
+        angles = torch.deg2rad(torch.as_tensor(longitudes))
+        channels += [torch.cos(angles).expand(h, w), torch.sin(angles).expand(h, w)]
+    else:
+        channels += [standardised(longitudes).expand(h, w)]
+    return torch.stack(channels + [torch.full((h, w), value) for value in clock], -1)
+
+
+def cell_weights(latitudes):
+    """Sines of the cells' limits apart; cells of poles end there."""
+    half = (latitudes[1] - latitudes[0]) / 2
+    limits = np.clip(np.append(latitudes - half, latitudes[-1] + half), -90, 90)
+    weights = torch.as_tensor(np.diff(np.sin(np.deg2rad(limits)))).abs()
+    return weights / weights.mean()
+
+
+class RolloutCase:
+    def __init__(self, predict):
+        self.increment = predict == "increment"
+        self.latitudes, self.longitudes = ROLLOUT_GRIDS[predict]
+        self.fields = rollout_fields(self.latitudes, self.longitudes)
+        self.statistics = rollout_statistics(self.fields)
+        self.weights = cell_weights(self.latitudes)
+        self.targets = ["t2m", "z_850", "z_500", "tp"]
+        self.channels = 2 * ROLLOUT_PROGNOSTIC + 1 + self.forcings(0).shape[-1]
+
+    def forcings(self, time):
+        start = ROLLOUT_ORIGIN + datetime.timedelta(hours=6 * time)
+        return rollout_forcings(start, self.latitudes, self.longitudes)
+
+    def normalised(self, name, time=None):
+        mean, deviation, _ = self.statistics[name]
+        return ((self.fields[name] if time is None else self.fields[name][time]) - mean) / deviation
+
+    def prognostic(self, time):
+        return torch.stack([self.normalised(name, time) for name in self.targets[:ROLLOUT_PROGNOSTIC]], -1)
+
+    def target(self, start, lead):
+        """[H, W, 4], normalised as it is predicted."""
+        channels = []
+        for name in self.targets:
+            if self.increment and name != "tp":
+                change = self.fields[name][start + lead] - self.fields[name][start]
+                channels.append(change / self.statistics[name][2])
+            else:
+                channels.append(self.normalised(name, start + lead))
+        return torch.stack(channels, -1)
+
+    def run(self, start, leads, p):
+        """Predictions of each lead [H, W, 4]: the state, or the change since the start; tp always the state."""
+        before, now = self.prognostic(start - 1), self.prognostic(start)
+        present = ~torch.isnan(now)
+        before, now = torch.nan_to_num(before), torch.nan_to_num(now)
+        scales = torch.tensor(
+            [self.statistics[n][2] / self.statistics[n][1] for n in self.targets[:ROLLOUT_PROGNOSTIC]]
+        )
+        predictions, change = [], 0
+        for lead in range(leads):
+            land = self.normalised("lsm").unsqueeze(-1)
+            x = torch.cat([before, now, land, self.forcings(start + lead)], -1)
+            y = rollout_network(x.unsqueeze(0), p)[0]
+            state, rain = y[..., :ROLLOUT_PROGNOSTIC], y[..., ROLLOUT_PROGNOSTIC:]
+            if self.increment:
+                change = change + state
+                predictions.append(torch.cat([change, rain], -1))
+                after = now + state * scales
+            else:
+                predictions.append(y)
+                after = state
+            # What was missing at the start is fed as it was then.
+            before, now = now, torch.where(present, after, torch.zeros(()))
+        return predictions
+
+    def errors(self, prediction, target):
+        """Per variable: the weighted mean of squares and of errors over valid points, NaN without any."""
+        valid = ~torch.isnan(target)
+        weights = self.weights[:, None, None] * valid
+        error = torch.where(valid, prediction - torch.nan_to_num(target), torch.zeros(()))
+        total = weights.sum((0, 1))
+        return (weights * error**2).sum((0, 1)) / total, (weights * error).sum((0, 1)) / total
+
+    def loss(self, starts, leads, p, lead_weights):
+        weights = torch.tensor(ROLLOUT_VARIABLE_WEIGHTS)
+        total = weight = 0
+        for start in starts:
+            for lead, prediction in enumerate(self.run(start, leads, p)):
+                squares, _ = self.errors(prediction, self.target(start, lead + 1))
+                there = ~torch.isnan(squares)
+                total = total + lead_weights[lead] * (weights * squares)[there].sum()
+                weight = weight + lead_weights[lead] * weights[there].sum()
+        return total / weight
+
+    def baseline(self, start):
+        """Persistence as a prediction: no change, the same state."""
+        state = torch.stack([self.normalised(name, start) for name in self.targets], -1)
+        if self.increment:
+            state[..., :ROLLOUT_PROGNOSTIC] = 0
+        return state
+
+    def scores(self, starts, leads, p):
+        """rmse, bias, persistence_rmse [leads, 4] in physical units."""
+        scale = torch.tensor([self.statistics[n][2 if self.increment and n != "tp" else 1] for n in self.targets])
+        found = {"rmse": [], "bias": [], "persistence_rmse": []}
+        for lead in range(leads):
+            means = []
+            for start in starts:
+                prediction, target = self.run(start, leads, p)[lead], self.target(start, lead + 1)
+                baseline = self.baseline(start)
+                both = torch.where(torch.isnan(baseline), baseline, target)
+                persistence, _ = self.errors(torch.nan_to_num(baseline), both)
+                means.append(torch.stack([*self.errors(prediction, target), persistence]))
+            squares, bias, persistence = torch.stack(means).nanmean(0) * torch.stack([scale**2, scale, scale**2])
+            found["rmse"].append(squares.sqrt())
+            found["bias"].append(bias)
+            found["persistence_rmse"].append(persistence.sqrt())
+        return {name: torch.stack(values) for name, values in found.items()}
+
+
+def rollout_network(x, p):
+    hidden = torch.tanh(conv(x, below(p, "layers.0"), padding=1))
+    return conv(hidden, below(p, "layers.2"), padding=1)
+
+
+def write_rollouts(folder):
+    with create(folder, "rollouts.h5") as file:
+        for predict in ROLLOUT_GRIDS:
+            case = RolloutCase(predict)
+            group = file.create_group(predict)
+            save(group, "latitude", case.latitudes)
+            save(group, "longitude", case.longitudes)
+            save_all(group, "fields", case.fields)
+            save_all(group, "statistics", {name: torch.stack(three) for name, three in case.statistics.items()})
+            initial = {
+                **prefixed("layers.0", conv_parameters(6, case.channels, 3, 3)),
+                **prefixed("layers.2", conv_parameters(4, 6, 3, 3)),
+            }
+            save_all(group, "parameters", initial)
+            for leads, weights in ROLLOUT_WEIGHTS.items():
+                p = {key: value.clone().requires_grad_() for key, value in initial.items()}
+                starts = range(1, ROLLOUT_TRAIN - leads)
+                loss = case.loss(starts, leads, p, weights or [1.0] * leads)
+                loss.backward()
+                norm = torch.linalg.vector_norm(torch.cat([value.grad.flatten() for value in p.values()]))
+                inner = group.create_group(f"leads_{leads}")
+                inner.attrs["windows"] = len(starts)
+                save(inner, "lead_weights", np.array(weights or [1.0] * leads))
+                save(inner, "loss", [loss.item()])
+                save(inner, "gradient_norm", [norm.item()])
+                save_all(inner, "gradients", {key: value.grad for key, value in p.items()})
+                with torch.no_grad():
+                    valid = range(ROLLOUT_TRAIN, ROLLOUT_TIMES - leads)
+                    save(inner, "valid_loss", [case.loss(valid, leads, p, [1.0] * leads).item()])
+                    save_all(inner, "scores", case.scores(valid, leads, p))
+                print("rollouts.h5", predict, leads, "loss", loss.item(), "norm", norm.item())
+
+
 # ---------------------------------------------------------------- command line
 
 FILES = {
@@ -1052,6 +1271,7 @@ FILES = {
     "attention": write_attention,
     "vit": write_vit,
     "embeddings": write_embeddings,
+    "rollouts": write_rollouts,
 }
 
 

@@ -41,6 +41,10 @@ TEST(TimeAxis, DecodesUnitsAndCalendars) {
   EXPECT_EQ(decoded(-1, "seconds since 1970-01-01", "proleptic_gregorian"), "1969-12-31T23:59:59");
   EXPECT_EQ(decoded(0, "hours since 2020-01-01 00:00 +01:00"), "2019-12-31T23:00");
   EXPECT_EQ(decoded(1.0 / 3, "days since 2020-01-01"), "2020-01-01T08:00");
+  // Just below a second, as 5/24 is in float32 and 13 minutes are in float64.
+  EXPECT_EQ(decoded(5.0F / 24.0F, "days since 2020-01-01"), "2020-01-01T05:00");
+  EXPECT_EQ(decoded(780.0 / 86400, "days since 2020-01-01"), "2020-01-01T00:13");
+  EXPECT_EQ(decoded(-780.0 / 86400, "days since 2020-01-01"), "2019-12-31T23:47");
   EXPECT_EQ(decoded(737424, "days since 1-1-1", "proleptic_gregorian"), "2020-01-01T00:00");
   // The Julian calendar was two days behind the Gregorian in year 1.
   EXPECT_EQ(decoded(737426, "days since 1-1-1", "standard"), "2020-01-01T00:00");
