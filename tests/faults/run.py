@@ -7,9 +7,9 @@
 
 faults.json lists them: a file, a piece of text that stands in it once, what takes its place, what that
 means, and the tests that should fail: an executable and a filter of its tests. Each fault is written into the
-source, the executable built and run, and the source put back, also when the run is interrupted. A fault is found
-when the tests fail, or crash, or run into --seconds; results are kept by file and text, so that a second run
-goes on where the first ended.
+source, the executable built and run, and the source put back, also when the run is interrupted. A fault is
+found when the tests fail, or crash, or run into --seconds; results are kept by file and text, so that a second
+run goes on where the first ended.
 """
 
 import argparse
@@ -48,7 +48,12 @@ def run_test(arguments, test):
     environment = {**os.environ, "JIGSAW_SOURCE_DIR": str(ROOT), "OMP_NUM_THREADS": "1"}
     try:
         done = subprocess.run(
-            command, env=environment, capture_output=True, text=True, timeout=arguments.seconds, errors="replace"
+            command,
+            env=environment,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=arguments.seconds,
         )
     except subprocess.TimeoutExpired:
         return "did not end", []
@@ -93,7 +98,8 @@ def table(faults, results):
         if found is None:
             by = "not run"
         elif found["failed"]:
-            by = ", ".join(f"`{name}`" for name in found["failed"][:2]) + (", …" if len(found["failed"]) > 2 else "")
+            by = ", ".join(f"`{name}`" for name in found["failed"][:2])
+            by += ", …" if len(found["failed"]) > 2 else ""
         elif found["outcome"] == "passed":
             by = f"nothing (of `{fault['test']}`)"
         else:
@@ -102,7 +108,9 @@ def table(faults, results):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--build", type=pathlib.Path, help="a configured build folder")
     parser.add_argument("--only", default="", help="a regular expression for file or meaning")
     parser.add_argument("--wrap", default="", help="what stands before a test's command, such as nice")
@@ -135,7 +143,10 @@ def main():
         results[key_of(fault)] = try_fault(arguments, fault)
         arguments.results.write_text(json.dumps(results, indent=1, ensure_ascii=False) + "\n")
         found = results[key_of(fault)]
-        print(f"{time.time() - began:5.0f} s  {found['outcome']:12}  {fault['what']}  {' '.join(found['failed'][:3])}", flush=True)
+        print(
+            f"{time.time() - began:5.0f} s  {found['outcome']:12}  {fault['what']}  {' '.join(found['failed'][:3])}",
+            flush=True,
+        )
     return None
 
 
