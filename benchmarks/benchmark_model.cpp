@@ -57,7 +57,7 @@ double BenchmarkModel::step() {
   {
     const Variable y = model_.forward(tape, Variable({x_, input_}, false));
     const Array piece = y.value().piece;
-    const SampleSums sums = loss_.sums(rank_, loss_.norm(), piece, target_, output_);
+    const SampleSums sums = loss_.sums(rank_, piece, target_, output_);
     const WeightedMean global = loss_.global_mean(rank_, sums);
     y.slot()->add(rank_, {loss_.gradient(rank_, sums, global, 1.0, piece, target_, output_), output_});
   }

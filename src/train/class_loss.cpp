@@ -46,18 +46,9 @@ double SampleClassSums::dice(std::int64_t k) const {
   return both > 0 ? 2 * hits / both : 1.0;
 }
 
-ClassLoss::ClassLoss(const LossOptions& options, std::int64_t classes, const std::vector<double>& row_weights)
-    : cross_entropy_(options.type != LossType::kDice),
-      dice_(options.type != LossType::kCrossEntropy),
-      smoothing_(options.smoothing),
-      class_weights_(options.class_weights),
-      row_weights_(row_weights) {
-  if (!options.of_classes()) {
-    throw ConfigError(
-        "loss.type compares numbers, but data.classes says that targets are labels; set it to "
-        "\"cross_entropy\", "
-        "\"dice\" or \"dice_cross_entropy\"");
-  }
+ClassLoss::ClassLoss(const ClassLossOptions& options, std::int64_t classes,
+                     const std::vector<double>& row_weights)
+    : terms_(options.terms), class_weights_(options.class_weights), row_weights_(row_weights) {
   if (!options.area_weighted) row_weights_.assign(row_weights.size(), 1.0);
   if (class_weights_.empty()) class_weights_.assign(static_cast<std::size_t>(classes), 1.0);
   if (std::ssize(class_weights_) != classes) {
@@ -131,6 +122,19 @@ double ClassLoss::labelled_weight(const SampleClassSums& sums, std::int64_t samp
   return weight;
 }
 
+namespace {
+
+/// What soft Dice of a class is made of: 1 − overlap/both.
+struct Overlap {
+  Overlap(const SampleClassSums& sums, const ClassTerm& term, std::int64_t sample, std::int64_t k)
+      : overlap(2 * sums.of(ClassSums::kIntersection, sample, k) + term.smoothing),
+        both(sums.of(ClassSums::kPredicted, sample, k) + sums.of(ClassSums::kLabelled, sample, k) +
+             term.smoothing) {}
+  double overlap, both;
+};
+
+}  // namespace
+
 WeightedMean ClassLoss::mean(const SampleClassSums& sums) const {
   const double total = std::accumulate(class_weights_.begin(), class_weights_.end(), 0.0);
   WeightedMean loss;
@@ -141,13 +145,16 @@ WeightedMean ClassLoss::mean(const SampleClassSums& sums) const {
       continue;
     }
     loss.weight += 1;
-    for (std::int64_t k = 0; k < sums.classes; ++k) {
-      const double weight = class_weights_[static_cast<std::size_t>(k)];
-      const double overlap = 2 * sums.of(ClassSums::kIntersection, b, k) + smoothing_;
-      const double both =
-          sums.of(ClassSums::kPredicted, b, k) + sums.of(ClassSums::kLabelled, b, k) + smoothing_;
-      if (cross_entropy_) loss.sum += weight * sums.of(ClassSums::kSurprise, b, k) / labelled;
-      if (dice_) loss.sum += weight / total * (1 - overlap / both);
+    for (const ClassTerm& term : terms_) {
+      for (std::int64_t k = 0; k < sums.classes; ++k) {
+        const double weight = term.weight * class_weights_[static_cast<std::size_t>(k)];
+        if (term.kind == ClassTerm::Kind::kCrossEntropy) {
+          loss.sum += weight * sums.of(ClassSums::kSurprise, b, k) / labelled;
+        } else {
+          const Overlap dice(sums, term, b, k);
+          loss.sum += weight / total * (1 - dice.overlap / dice.both);
+        }
+      }
     }
   }
   return loss;
@@ -159,16 +166,18 @@ Array ClassLoss::factors(const Rank& rank, const SampleClassSums& sums, double s
   std::vector<double> result(static_cast<std::size_t>(3 * each), 0.0);
   for (std::int64_t i = 0; i < each; ++i) {
     const std::int64_t b = i / sums.classes, k = i % sums.classes;
-    const double labelled = labelled_weight(sums, b), weight = class_weights_[static_cast<std::size_t>(k)];
+    const double labelled = labelled_weight(sums, b);
     if (!(labelled > 0)) continue;
-    const double overlap = 2 * sums.of(ClassSums::kIntersection, b, k) + smoothing_;
-    const double both =
-        sums.of(ClassSums::kPredicted, b, k) + sums.of(ClassSums::kLabelled, b, k) + smoothing_;
     double* const to = result.data() + i;
-    if (cross_entropy_) to[0] = scale * weight / labelled;
-    if (dice_) {
-      to[each] = -2 * scale * weight / (total * both);
-      to[2 * each] = scale * weight * overlap / (total * both * both);
+    for (const ClassTerm& term : terms_) {
+      const double weight = scale * term.weight * class_weights_[static_cast<std::size_t>(k)];
+      if (term.kind == ClassTerm::Kind::kCrossEntropy) {
+        to[0] += weight / labelled;
+      } else {
+        const Overlap dice(sums, term, b, k);
+        to[each] -= 2 * weight / (total * dice.both);
+        to[2 * each] += weight * dice.overlap / (total * dice.both * dice.both);
+      }
     }
   }
   return constant(rank.context, {3, sums.samples, sums.classes}, DType::kFloat64, result);

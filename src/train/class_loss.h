@@ -3,6 +3,21 @@
 
 namespace jigsaw::inline train {
 
+/// A summand of a loss of classes.
+struct ClassTerm {
+  enum class Kind : std::uint8_t { kCrossEntropy, kDice };
+  Kind kind = Kind::kCrossEntropy;
+  double weight = 1.0;
+  double smoothing = 1.0;  ///< of dice
+};
+
+/// A loss between probabilities of classes and labels.
+struct ClassLossOptions {
+  std::vector<ClassTerm> terms = {};
+  bool area_weighted = true;
+  std::vector<double> class_weights = {};  ///< empty: all alike
+};
+
 /// ClassSums over all points, per class and per sample of the group; equal on every rank of it.
 struct SampleClassSums {
   SampleGroup group;
@@ -23,16 +38,17 @@ struct SampleClassSums {
   double dice(std::int64_t k) const;
 };
 
-/// Distance between the softmax of predictions (logits) and labels: per sample cross-entropy, soft Dice or
-/// both from sums over all ranks that hold a part of it, then the mean over samples. Class weights are those
-/// of torch.nn.functional.cross_entropy; for Dice the classes' weighted mean is taken.
+/// Distance between the softmax of predictions (logits) and labels: per sample terms of
+/// cross-entropy and soft Dice from sums over all ranks that hold a part of it, then the mean over samples.
+/// Class weights are those of torch.nn.functional.cross_entropy; for Dice the classes' weighted mean is
+/// taken.
 ///
 /// Softmax needs all classes of a point: where `tensor` cuts the channels, logits are first cut along the
 /// first spatial dim instead (an all-to-all), and labels are read so.
 class ClassLoss : public Loss {
  public:
-  /// @throws ConfigError when the loss compares numbers, or class_weights are not one per class.
-  ClassLoss(const LossOptions& options, std::int64_t classes, const std::vector<double>& row_weights);
+  /// @throws ConfigError when class_weights are not one per class, or all 0.
+  ClassLoss(const ClassLossOptions& options, std::int64_t classes, const std::vector<double>& row_weights);
 
   Layout target_layout(const Mesh& mesh, const Layout& prediction) const override;
   WeightedMean backward(const Rank& rank, const Variable& prediction, const Array& target,
@@ -51,8 +67,7 @@ class ClassLoss : public Loss {
   Array factors(const Rank& rank, const SampleClassSums& sums, double scale) const;
   double labelled_weight(const SampleClassSums& sums, std::int64_t sample) const;
 
-  bool cross_entropy_, dice_;
-  double smoothing_;
+  std::vector<ClassTerm> terms_;
   std::vector<double> class_weights_, row_weights_;
 };
 

@@ -189,7 +189,7 @@ void declare(Keys<Configuration>& keys) {
       .doc("Without progress for so long, the run says which rank waits where and ends; 0: never.");
   keys.add("data", &O::data).required().doc("Files and what is made of them.");
   keys.tagged("model", &O::model, model_types).required().doc("The network.");
-  keys.add("loss", &O::loss).doc("What training minimises.");
+  keys.tagged("loss", &O::loss, loss_types).doc("What training minimises.");
   keys.tagged("optimizer", &O::optimizer, optimizer_types).doc("How parameters are updated.");
   keys.tagged("schedule", &O::schedule, schedule_types).changeable().doc("How the learning rate changes.");
   keys.add("train", &O::train).doc("Length and manner of training.");

@@ -7,7 +7,7 @@
 #include "layers/registry.h"
 #include "optim/registry.h"
 #include "samples/data_options.h"
-#include "train/loss.h"
+#include "train/loss_types.h"
 #include "train/run_machine.h"
 
 namespace jigsaw::inline train {
@@ -82,7 +82,7 @@ struct Configuration {
   double watchdog_seconds = 600;
   DataOptions data;
   Tagged model;
-  LossOptions loss;
+  Tagged loss;
   Tagged optimizer;
   Tagged schedule;
   TrainOptions train;

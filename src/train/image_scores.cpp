@@ -27,14 +27,14 @@ class ImageScores : public Scores {
         peaks_(std::move(peaks)) {}
 
   void add(const Rank& rank, int, const ShardedTensor& prediction, const Batch& batch) override {
-    const auto add_sums = [&](std::optional<SampleSums>& total, const FieldLoss& loss,
-                              const ErrorMeasure& measure, const Array& piece) {
-      add_merged(rank, total, loss.sums(rank, measure, piece, batch.targets[0], prediction.layout));
+    const auto add_sums = [&](std::optional<SampleSums>& total, const ErrorMeasure& measure,
+                              const Array& piece) {
+      add_merged(rank, total, score_.sums(rank, measure, piece, batch.targets[0], prediction.layout));
     };
-    add_sums(losses_, loss_, loss_.norm(), prediction.piece);
-    add_sums(squares_, score_, ErrorNorm::kSquared, prediction.piece);
-    add_sums(errors_, score_, ErrorNorm::kSigned, prediction.piece);
-    if (batch.baseline.defined()) add_sums(input_squares_, score_, ErrorNorm::kSquared, batch.baseline);
+    add_merged(rank, losses_, loss_.sums(rank, prediction.piece, batch.targets[0], prediction.layout));
+    add_sums(squares_, ErrorNorm::kSquared, prediction.piece);
+    add_sums(errors_, ErrorNorm::kSigned, prediction.piece);
+    if (batch.baseline.defined()) add_sums(input_squares_, ErrorNorm::kSquared, batch.baseline);
   }
 
   ValidationResult result() const override {

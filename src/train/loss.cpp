@@ -6,64 +6,9 @@
 #include "array/transfer.h"
 #include "base/error.h"
 #include "base/text.h"
-#include "config/config.h"
+#include "kernels/pointwise.h"
 
 namespace jigsaw::inline train {
-
-void declare(Keys<LossOptions>& keys) {
-  using O = LossOptions;
-  keys.choice("type", &O::type,
-              {{"mse", LossType::kMse, "Mean of squared errors."},
-               {"l1", LossType::kL1, "Mean of absolute errors."},
-               {"huber", LossType::kHuber,
-                "Mean of e²/2 for errors e up to delta, and of delta·(|e| − delta/2) beyond."},
-               {"cross_entropy", LossType::kCrossEntropy,
-                "Mean of −log of the probability of each point's label; needs data.classes."},
-               {"dice", LossType::kDice,
-                "Mean over classes of 1 − (2·Σ p·t + smoothing)/(Σ p + Σ t + smoothing), p the probabilities "
-                "and t "
-                "1 where the label is the class; needs data.classes."},
-               {"dice_cross_entropy", LossType::kDiceCrossEntropy, "The sum of dice and cross_entropy."}})
-      .doc(
-          "The distance between prediction and target, both normalised, or between probabilities and "
-          "labels.");
-  keys.add("area_weighted", &O::area_weighted).doc("Whether points count by the area of their cells.");
-  keys.add("delta", &O::delta)
-      .above(0)
-      .doc("Where huber turns from squares to absolute values, in deviations.");
-  keys.add("class_weights", &O::class_weights)
-      .at_least(0)
-      .doc("Weight of each class in cross_entropy and dice; empty: all alike.");
-  keys.add("smoothing", &O::smoothing)
-      .above(0)
-      .doc(
-          "Points added to numerator and denominator of dice, so that a class that is nowhere counts as "
-          "found.");
-  keys.add("variable_weights", &O::variable_weights)
-      .at_least(0)
-      .doc("Weight of target variables by name, as in t2m or t_850; 1 for those not named.");
-}
-
-namespace {
-
-ErrorMeasure measure_of(const LossOptions& options) {
-  switch (options.type) {
-    case LossType::kMse:
-      return ErrorNorm::kSquared;
-    case LossType::kL1:
-      return ErrorNorm::kAbsolute;
-    case LossType::kHuber:
-      return {ErrorNorm::kHuber, options.delta};
-    case LossType::kCrossEntropy:
-    case LossType::kDice:
-    case LossType::kDiceCrossEntropy:
-      break;
-  }
-  throw ConfigError(
-      "loss.type compares classes, and the targets are numbers; set data.classes, or loss.type \"mse\"");
-}
-
-}  // namespace
 
 Array point_weights(const Rank& rank, const Box& box, const std::vector<double>& row_weights) {
   const std::int64_t rows = box.extent[1], points = box.extent.count(2, box.extent.rank() - 1);
@@ -76,9 +21,9 @@ Array point_weights(const Rank& rank, const Box& box, const std::vector<double>&
   return constant(rank.context, {rows * points}, DType::kFloat64, weights);
 }
 
-FieldLoss::FieldLoss(const LossOptions& options, const std::vector<double>& row_weights,
+FieldLoss::FieldLoss(const FieldLossOptions& options, const std::vector<double>& row_weights,
                      std::vector<std::string> variables)
-    : measure_(measure_of(options)), row_weights_(row_weights) {
+    : terms_(options.terms), row_weights_(row_weights) {
   if (!options.area_weighted) row_weights_.assign(row_weights.size(), 1.0);
   for (const std::string& variable : variables) {
     const auto weight = options.variable_weights.find(variable);
@@ -140,7 +85,7 @@ Layout FieldLoss::target_layout(const Mesh&, const Layout& prediction) const {
 WeightedMean FieldLoss::backward(const Rank& rank, const Variable& prediction, const Array& target,
                                  double scale) const {
   const ShardedTensor x = prediction.value();
-  const SampleSums own = sums(rank, measure_, x.piece, target, x.layout);
+  const SampleSums own = sums(rank, x.piece, target, x.layout);
   const WeightedMean of_sum{0, 1};
   prediction.slot()->add(rank, {gradient(rank, own, of_sum, scale, x.piece, target, x.layout), x.layout});
   return global_mean(rank, own);
@@ -152,14 +97,26 @@ double FieldLoss::full_weight(std::int64_t samples) const {
 
 SampleSums FieldLoss::sums(const Rank& rank, const ErrorMeasure& measure, const Array& prediction,
                            const Array& target, const Layout& layout) const {
+  const ErrorTerm term{measure};
+  return sums_of(rank, std::span(&term, 1), prediction, target, layout);
+}
+
+SampleSums FieldLoss::sums(const Rank& rank, const Array& prediction, const Array& target,
+                           const Layout& layout) const {
+  return sums_of(rank, terms_, prediction, target, layout);
+}
+
+SampleSums FieldLoss::sums_of(const Rank& rank, std::span<const ErrorTerm> terms, const Array& prediction,
+                              const Array& target, const Layout& layout) const {
   const Box box = rank.box(layout);
   const SampleGroup group(rank.mesh, layout, box);
   SampleSums result{group, group.samples, layout.global.back(), {}, {}};
   const auto count = static_cast<std::size_t>(result.samples * result.variables);
   std::vector<double> all(2 * count, 0.0);
-  if (!box.empty()) {
+  for (const ErrorTerm& term : terms) {
+    if (box.empty()) break;
     const LossSums local =
-        loss_sums(rank.context, measure, prediction, target, point_weights(rank, box, row_weights_));
+        loss_sums(rank.context, term.measure, prediction, target, point_weights(rank, box, row_weights_));
     const std::vector<double> numerator = download_values(rank.context, local.numerator),
                               denominator = download_values(rank.context, local.denominator);
     const std::int64_t channels = box.extent.back();
@@ -167,7 +124,7 @@ SampleSums FieldLoss::sums(const Rank& rank, const ErrorMeasure& measure, const 
       for (std::int64_t c = 0; c < channels; ++c) {
         const std::size_t to = result.index(b, box.begin[box.begin.rank() - 1] + c);
         const auto from = static_cast<std::size_t>(b * channels + c);
-        all[to] = numerator[from];
+        all[to] += term.weight * numerator[from];
         all[count + to] = denominator[from];
       }
     }
@@ -215,8 +172,16 @@ Array FieldLoss::gradient(const Rank& rank, const SampleSums& sums, const Weight
                            : 0.0);
     }
   }
-  return loss_gradient(rank.context, measure_, prediction, target, point_weights(rank, box, row_weights_),
-                       constant(rank.context, {box.extent[0], channels}, DType::kFloat64, factor));
+  Array gradient;
+  for (const ErrorTerm& term : terms_) {
+    std::vector<double> of_term(factor.size());
+    std::transform(factor.begin(), factor.end(), of_term.begin(), [&](double f) { return term.weight * f; });
+    const Array each =
+        loss_gradient(rank.context, term.measure, prediction, target, point_weights(rank, box, row_weights_),
+                      constant(rank.context, {box.extent[0], channels}, DType::kFloat64, of_term));
+    gradient = gradient.defined() ? add(rank.context, gradient, each) : each;
+  }
+  return gradient;
 }
 
 }  // namespace jigsaw::inline train

@@ -2,32 +2,27 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "autograd/variable.h"
-#include "config/keys.h"
 #include "kernels/loss.h"
 
 namespace jigsaw::inline train {
 
-enum class LossType : std::uint8_t { kMse, kL1, kHuber, kCrossEntropy, kDice, kDiceCrossEntropy };
-
-struct LossOptions {
-  LossType type = LossType::kMse;
-  bool area_weighted = true;
-  std::map<std::string, double> variable_weights;
-  double delta = 1.0;
-  std::vector<double> class_weights;
-  double smoothing = 1.0;
-
-  /// Whether it compares class probabilities with labels.
-  bool of_classes() const {
-    return type == LossType::kCrossEntropy || type == LossType::kDice || type == LossType::kDiceCrossEntropy;
-  }
+/// A summand of a loss between numbers.
+struct ErrorTerm {
+  ErrorMeasure measure;
+  double weight = 1.0;
 };
-void declare(Keys<LossOptions>& keys);
+
+/// A loss between numbers: the squared error of all variables alike unless told otherwise.
+struct FieldLossOptions {
+  std::vector<ErrorTerm> terms = {{}};
+  bool area_weighted = true;
+  std::map<std::string, double> variable_weights = {};  ///< by name of the target; 1 for the others
+};
 
 /// Numerator and denominator of a mean.
 struct WeightedMean {
@@ -105,15 +100,15 @@ struct SampleSums {
   }
 };
 
-/// Distance between prediction and target: per sample and variable the weighted mean over valid points,
-/// numerator and denominator each summed over all ranks that hold a part of it; then the weighted mean over
-/// variables and samples. Never a mean of local means.
+/// Distance between prediction and target, a sum of terms: per sample and variable the weighted mean over
+/// valid points, numerator and denominator each summed over all ranks that hold a part of it; then the
+/// weighted mean over variables and samples. Never a mean of local means.
 class FieldLoss : public Loss {
  public:
   /// @param row_weights  weight of each row of the grid (mean 1), used when area_weighted.
   /// @param variables    names of the target channels, for variable_weights.
-  /// @throws ConfigError when a weight names no variable, all are 0, or the loss compares classes.
-  FieldLoss(const LossOptions& options, const std::vector<double>& row_weights,
+  /// @throws ConfigError when a weight names no variable, or all are 0.
+  FieldLoss(const FieldLossOptions& options, const std::vector<double>& row_weights,
             std::vector<std::string> variables);
 
   Layout target_layout(const Mesh& mesh, const Layout& prediction) const override;
@@ -121,13 +116,14 @@ class FieldLoss : public Loss {
                         double scale) const override;
   double full_weight(std::int64_t samples) const final;
 
-  const ErrorMeasure& norm() const { return measure_; }
   const std::vector<double>& variable_weights() const { return weights_; }
 
   /// Collective over the mesh. Prediction and target: pieces in `layout` [B, space…, C]; NaN targets do not
   /// count.
   SampleSums sums(const Rank& rank, const ErrorMeasure& measure, const Array& prediction, const Array& target,
                   const Layout& layout) const;
+  /// The same of this loss: of the sum of its terms.
+  SampleSums sums(const Rank& rank, const Array& prediction, const Array& target, const Layout& layout) const;
   /// Of the samples of these sums alone: the weighted sum of the means that the loss is a mean of.
   WeightedMean mean(const SampleSums& sums) const;
   /// The same of all samples; its value is the loss. Collective over the mesh.
@@ -139,7 +135,10 @@ class FieldLoss : public Loss {
                  const Array& prediction, const Array& target, const Layout& layout) const;
 
  private:
-  ErrorMeasure measure_;
+  SampleSums sums_of(const Rank& rank, std::span<const ErrorTerm> terms, const Array& prediction,
+                     const Array& target, const Layout& layout) const;
+
+  std::vector<ErrorTerm> terms_;
   std::vector<double> row_weights_;
   std::vector<double> weights_;  // per variable
 };

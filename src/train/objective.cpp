@@ -1,5 +1,7 @@
 #include "train/objective.h"
 
+#include <map>
+
 #include "base/error.h"
 #include "base/text.h"
 #include "comm/agreement.h"
@@ -13,7 +15,8 @@ class ForecastObjective : public Objective {
   ForecastObjective(const Configuration& configuration, const std::filesystem::path& folder,
                     Communicator& communicator)
       : data_(configuration.data, folder, configuration.train.rollout.max, communicator),
-        loss_(configuration.loss, data_.grid().row_weights(), channel_names(data_.channels().targets)),
+        loss_(field_loss_options(configuration.loss), data_.grid().row_weights(),
+              channel_names(data_.channels().targets)),
         rollout_(configuration.train.rollout.max) {}
 
   SampleSource& data() override { return data_; }
@@ -35,7 +38,8 @@ class ImageObjective : public Objective {
   ImageObjective(std::unique_ptr<ImageData> data, const Configuration& configuration,
                  Communicator& communicator)
       : data_(std::move(data)),
-        loss_(configuration.loss, data_->grid().row_weights(), channel_names(data_->channels().targets)) {
+        loss_(field_loss_options(configuration.loss), data_->grid().row_weights(),
+              channel_names(data_->channels().targets)) {
     if (data_->tiles().empty() || configuration.validation.every == 0) return;
     peaks_ = configuration.validation.peak
                  ? std::vector<double>(data_->channels().targets.size(), *configuration.validation.peak)
@@ -63,7 +67,8 @@ class ClassObjective : public Objective {
  public:
   ClassObjective(std::unique_ptr<ImageData> data, const Configuration& configuration)
       : data_(std::move(data)),
-        loss_(configuration.loss, data_->options().classes, data_->grid().row_weights()) {}
+        loss_(class_loss_options(configuration.loss), data_->options().classes, data_->grid().row_weights()) {
+  }
 
   SampleSource& data() override { return *data_; }
   const Loss& loss() const override { return loss_; }
@@ -90,33 +95,41 @@ void check_overlap(const Configuration& configuration) {
   }
 }
 
+using OpenTask = std::unique_ptr<Objective> (*)(const Configuration&, const std::filesystem::path&,
+                                                Communicator&);
+
+std::unique_ptr<Objective> open_forecast(const Configuration& configuration,
+                                         const std::filesystem::path& folder, Communicator& communicator) {
+  if (!configuration.validation.overlap.empty())
+    throw ConfigError("validation.overlap is for images, whose validation runs over tiles");
+  return std::make_unique<ForecastObjective>(configuration, folder, communicator);
+}
+
+std::unique_ptr<Objective> open_images(const Configuration& configuration,
+                                       const std::filesystem::path& folder, Communicator& communicator) {
+  if (configuration.train.rollout.max > 1) throw ConfigError("train.rollout must be 1 for images");
+  check_overlap(configuration);
+  auto data =
+      std::make_unique<ImageData>(configuration.data, folder, static_cast<std::uint64_t>(configuration.seed),
+                                  configuration.validation.overlap, communicator);
+  if (configuration.data.classes > 0) return std::make_unique<ClassObjective>(std::move(data), configuration);
+  return std::make_unique<ImageObjective>(std::move(data), configuration, communicator);
+}
+
+/// The tasks of data.task: a new one is its objective, a line here, and its name in samples/data_options.cpp.
+const std::map<Task, OpenTask>& tasks() {
+  static const std::map<Task, OpenTask> all = {
+      {Task::kForecast, open_forecast}, {Task::kDenoise, open_images}, {Task::kMap, open_images}};
+  return all;
+}
+
 }  // namespace
 
 std::unique_ptr<Objective> open_objective(const Configuration& configuration,
                                           const std::filesystem::path& folder, Communicator& communicator) {
   std::unique_ptr<Objective> result;
-  if (!configuration.data.of_images()) {
-    together(communicator, [&] {
-      if (configuration.validation.overlap.empty()) return;
-      throw ConfigError("validation.overlap is for images, whose validation runs over tiles");
-    });
-    std::unique_ptr<ForecastObjective> forecast;
-    together(communicator,
-             [&] { forecast = std::make_unique<ForecastObjective>(configuration, folder, communicator); });
-    return forecast;
-  }
-  together(communicator, [&] {
-    if (configuration.train.rollout.max > 1) throw ConfigError("train.rollout must be 1 for images");
-    check_overlap(configuration);
-    auto data = std::make_unique<ImageData>(configuration.data, folder,
-                                            static_cast<std::uint64_t>(configuration.seed),
-                                            configuration.validation.overlap, communicator);
-    if (configuration.data.classes > 0) {
-      result = std::make_unique<ClassObjective>(std::move(data), configuration);
-    } else {
-      result = std::make_unique<ImageObjective>(std::move(data), configuration, communicator);
-    }
-  });
+  together(communicator,
+           [&] { result = tasks().at(configuration.data.task)(configuration, folder, communicator); });
   return result;
 }
 

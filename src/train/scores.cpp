@@ -33,17 +33,16 @@ class ForecastScores : public Scores {
   void add(const Rank& rank, int lead, const ShardedTensor& prediction, const Batch& batch) override {
     Lead& sums = leads_[static_cast<std::size_t>(lead)];
     const Array& target = batch.targets[static_cast<std::size_t>(lead)];
-    const auto sums_of = [&](const FieldLoss& loss, const ErrorMeasure& measure, const Array& piece,
-                             const Array& wanted) {
-      return loss.sums(rank, measure, piece, wanted, prediction.layout);
+    const auto sums_of = [&](const ErrorMeasure& measure, const Array& piece, const Array& wanted) {
+      return score_.sums(rank, measure, piece, wanted, prediction.layout);
     };
-    const SampleSums losses = sums_of(loss_, loss_.norm(), prediction.piece, target);
+    const SampleSums losses = loss_.sums(rank, prediction.piece, target, prediction.layout);
     const WeightedMean loss = loss_.mean(losses);
     std::vector<double> all = {loss.sum, loss.weight};
-    append_means(all, sums_of(score_, ErrorNorm::kSquared, prediction.piece, target));
-    append_means(all, sums_of(score_, ErrorNorm::kSigned, prediction.piece, target));
-    append_means(all, sums_of(score_, ErrorNorm::kSquared, batch.baseline,
-                              where_both(rank.context, target, batch.baseline)));
+    append_means(all, sums_of(ErrorNorm::kSquared, prediction.piece, target));
+    append_means(all, sums_of(ErrorNorm::kSigned, prediction.piece, target));
+    append_means(
+        all, sums_of(ErrorNorm::kSquared, batch.baseline, where_both(rank.context, target, batch.baseline)));
     sum_over(rank, losses.group.other_samples, all);
     sums.loss.add({all[0], all[1]});
     const std::span<const double> means = std::span(all).subspan(2);

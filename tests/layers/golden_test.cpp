@@ -125,7 +125,7 @@ TEST(GoldenLoss, MeanSquaredErrorOfValidPoints) {
     if (valid[i] == 0) target[i] = NAN;
   }
   const std::vector<double> weights = file.values("mse/variable_weights");
-  LossOptions options;
+  FieldLossOptions options;
   for (std::size_t c = 0; c < weights.size(); ++c) options.variable_weights[concat("v", c)] = weights[c];
   const FieldLoss loss(options, file.values("mse/latitude_weights"), {"v0", "v1", "v2"});
 
@@ -141,7 +141,7 @@ TEST(GoldenLoss, MeanSquaredErrorOfValidPoints) {
       const Layout layout = mesh.field_layout(prediction.shape);
       const Array x = testing::cut_piece(rank, layout, DType::kFloat64, prediction.values);
       const Array y = testing::cut_piece(rank, layout, DType::kFloat64, target);
-      const SampleSums sums = loss.sums(rank, loss.norm(), x, y, layout);
+      const SampleSums sums = loss.sums(rank, x, y, layout);
       const WeightedMean global = loss.global_mean(rank, sums);
       Tensors mine{{"prediction", std::vector<double>(target.size(), NAN)}};
       testing::paste_piece(rank, layout, loss.gradient(rank, sums, global, 1.0, x, y, layout),

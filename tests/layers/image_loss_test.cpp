@@ -4,10 +4,11 @@
 #include <cmath>
 #include <mutex>
 
+#include "config/config.h"
 #include "support/golden_file.h"
 #include "support/parameters.h"
 #include "support/test_ranks.h"
-#include "train/class_loss.h"
+#include "train/loss_types.h"
 
 namespace jigsaw {
 namespace {
@@ -61,14 +62,21 @@ Answer on_mesh(const Loss& loss, const Case& test, double scale, const Sizes& si
   return answer;
 }
 
-const std::map<std::string, LossType> kNumberLosses = {
-    {"mse", LossType::kMse}, {"l1", LossType::kL1}, {"huber", LossType::kHuber}};
-const std::map<std::string, LossType> kClassLosses = {{"cross_entropy", LossType::kCrossEntropy},
-                                                      {"dice", LossType::kDice},
-                                                      {"dice_cross_entropy", LossType::kDiceCrossEntropy}};
+const std::vector<std::string> kNumberLosses = {"mse", "l1", "huber"};
+const std::vector<std::string> kClassLosses = {"cross_entropy", "dice", "dice_cross_entropy"};
+
+struct LossSection {
+  Tagged loss;
+};
+void declare(Keys<LossSection>& keys) {
+  keys.tagged("loss", &LossSection::loss, loss_types).doc("What is minimised.");
+}
+Tagged configured(const Json& loss) {
+  return parse<LossSection>(Json{{"loss", loss}}).loss;
+}
 
 struct Golden {
-  LossOptions options;
+  Json options;
   Case test;
   double loss;
   std::vector<double> gradient;
@@ -77,36 +85,34 @@ struct Golden {
 Golden read_golden(const std::string& name) {
   const GoldenFile file("losses.h5");
   const GoldenFile::Tensor prediction = file.read(name + "/prediction");
-  Golden golden{{},
+  Golden golden{{{"type", name}},
                 {prediction.shape, prediction.values, file.values(name + "/target")},
                 file.values(name + "/loss")[0],
                 file.values(name + "/gradient")};
-  if (kNumberLosses.contains(name)) {
-    golden.options.type = kNumberLosses.at(name);
-    if (name == "huber") golden.options.delta = file.number("huber", "delta");
-    return golden;
-  }
-  golden.options.type = kClassLosses.at(name);
-  golden.options.class_weights = file.attribute(name, "class_weights");
-  golden.options.smoothing = file.number(name, "smoothing");
+  if (name == "huber") golden.options["delta"] = file.number("huber", "delta");
+  if (std::find(kClassLosses.begin(), kClassLosses.end(), name) == kClassLosses.end()) return golden;
+  golden.options["class_weights"] = file.attribute(name, "class_weights");
+  if (name != "cross_entropy") golden.options["smoothing"] = file.number(name, "smoothing");
   const double ignored = file.number(name, "ignore_index");
   for (double& label : golden.test.target) label = label == ignored ? NAN : label;
   return golden;
 }
 
-std::unique_ptr<Loss> make(const LossOptions& options, const Shape& shape) {
+std::unique_ptr<Loss> make(const Json& options, bool of_classes, const Shape& shape) {
   const std::vector<double> rows(static_cast<std::size_t>(shape[1]), 1.0);
-  if (options.of_classes()) return std::make_unique<ClassLoss>(options, shape.back(), rows);
-  return std::make_unique<FieldLoss>(options, rows, std::vector<std::string>{"a", "b"});
+  const Tagged loss = configured(options);
+  if (of_classes) return std::make_unique<ClassLoss>(class_loss_options(loss), shape.back(), rows);
+  return std::make_unique<FieldLoss>(field_loss_options(loss), rows, std::vector<std::string>{"a", "b"});
 }
 
 TEST(GoldenLosses, OfVolumesOnEveryMesh) {
   std::vector<std::string> names;
-  for (const auto& [name, type] : kNumberLosses) names.push_back(name);
-  for (const auto& [name, type] : kClassLosses) names.push_back(name);
+  names.insert(names.end(), kNumberLosses.begin(), kNumberLosses.end());
+  names.insert(names.end(), kClassLosses.begin(), kClassLosses.end());
   for (const std::string& name : names) {
     const Golden golden = read_golden(name);
-    const auto loss = make(golden.options, golden.test.shape);
+    const bool of_classes = std::find(kClassLosses.begin(), kClassLosses.end(), name) != kClassLosses.end();
+    const auto loss = make(golden.options, of_classes, golden.test.shape);
     for (const Sizes& sizes : kMeshes) {
       SCOPED_TRACE(concat(name, " on ", sizes.ranks(), " ranks"));
       const Answer answer = on_mesh(*loss, golden.test, 1.0, sizes);
@@ -128,12 +134,17 @@ TEST(ClassLosses, FollowCentralDifferences) {
     test.target.push_back(ignored ? NAN : std::floor(3 * random.uniform({1}, static_cast<std::uint64_t>(i))));
   }
   const double scale = 2.5, step = 1e-5;
-  for (const auto& [name, type] : kClassLosses) {
-    SCOPED_TRACE(name);
-    LossOptions options;
-    options.type = type;
-    options.class_weights = {1, 0, 3};
-    const ClassLoss loss(options, 3, {0.7, 1.3});
+  std::vector<Json> losses;
+  for (const std::string& name : kClassLosses) losses.push_back({{"type", name}});
+  losses.push_back({{"type", "sum"},
+                    {"terms",
+                     {{{"type", "cross_entropy"}, {"weight", 0.3}},
+                      {{"type", "dice"}, {"weight", 2.0}},
+                      {{"type", "dice"}, {"smoothing", 0.1}}}}});
+  for (Json& options : losses) {
+    SCOPED_TRACE(options.dump());
+    options["class_weights"] = {1, 0, 3};
+    const ClassLoss loss(class_loss_options(configured(options)), 3, {0.7, 1.3});
     const Answer one = on_mesh(loss, test, scale, {});
     std::vector<double> slopes;
     for (std::size_t i = 0; i < test.prediction.size(); ++i) {
@@ -155,9 +166,7 @@ TEST(ClassLosses, FollowCentralDifferences) {
 TEST(ClassLosses, ScoreWhatIsLikeliest) {
   // Two samples of three points, two classes: labels 0 0 1 and 1 1 none; chosen 0 1 1 and 1 0 0.
   const Case test{{2, 1, 1, 3, 2}, {5, 0, 0, 1, -3, -2, 0, 1, 2, 1, 4, 0}, {0, 0, 1, 1, 1, NAN}};
-  LossOptions options;
-  options.type = LossType::kDice;
-  const ClassLoss loss(options, 2, {1.0});
+  const ClassLoss loss({{{ClassTerm::Kind::kDice}}}, 2, {1.0});
   testing::run_test_ranks(1, [&](Communicator& world) {
     Mesh mesh(world, 1, {1, 1, 1}, 1);
     const Rank rank{world.context(), mesh};
@@ -175,8 +184,7 @@ TEST(ClassLosses, ScoreWhatIsLikeliest) {
 
 TEST(ClassLosses, AreNoNumberAndPushNothingWhereNothingIsLabelled) {
   const Case test{{1, 2, 1, 2, 2}, std::vector<double>(8, 0.5), std::vector<double>(4, NAN)};
-  LossOptions options;
-  options.type = LossType::kDiceCrossEntropy;
+  const ClassLossOptions options{{{ClassTerm::Kind::kDice}, {ClassTerm::Kind::kCrossEntropy}}};
   const Answer answer = on_mesh(ClassLoss(options, 2, {1, 1}), test, 1.0, {1, {2, 1, 1}, 1});
   EXPECT_TRUE(std::isnan(answer.loss));
   EXPECT_EQ(answer.gradient.at("prediction"), std::vector<double>(8, 0.0));
@@ -191,14 +199,34 @@ TEST(ClassLosses, OptionsThatDoNotFitAreErrors) {
     }
     return "no error";
   };
-  LossOptions options;
-  EXPECT_NE(message([&] { ClassLoss(options, 2, {1}); }).find("loss.type"), std::string::npos);
-  options.type = LossType::kCrossEntropy;
-  EXPECT_NE(message([&] { FieldLoss(options, {1}, {"a"}); }).find("data.classes"), std::string::npos);
-  options.class_weights = {1, 2, 3};
-  EXPECT_NE(message([&] { ClassLoss(options, 2, {1}); }).find("loss.class_weights"), std::string::npos);
-  options.class_weights = {0, 0};
-  EXPECT_NE(message([&] { ClassLoss(options, 2, {1}); }).find("above 0"), std::string::npos);
+  const auto of_classes = [](const Json& loss) { return class_loss_options(configured(loss)); };
+  EXPECT_NE(message([&] { of_classes({{"type", "mse"}}); }).find("loss.type"), std::string::npos);
+  EXPECT_NE(message([&] {
+              field_loss_options(configured({{"type", "cross_entropy"}}));
+            }).find("data.classes"),
+            std::string::npos);
+  const auto weighted = [&](const Json& weights) {
+    return message([&] { ClassLoss(of_classes({{"type", "dice"}, {"class_weights", weights}}), 2, {1}); });
+  };
+  EXPECT_NE(weighted({1, 2, 3}).find("loss.class_weights"), std::string::npos);
+  EXPECT_NE(weighted({0, 0}).find("above 0"), std::string::npos);
+
+  // Each type has keys of its own, and a sum terms of one kind.
+  const auto refused = [&](const Json& loss) { return message([&] { configured(loss); }); };
+  EXPECT_NE(refused({{"type", "mse"}, {"class_weights", {1, 2}}}).find("unknown key loss.class_weights"),
+            std::string::npos);
+  EXPECT_NE(refused({{"type", "dice"}, {"variable_weights", {{"a", 1}}}}).find("loss.variable_weights"),
+            std::string::npos);
+  const auto sum = [](const Json& terms) { return Json{{"type", "sum"}, {"terms", terms}}; };
+  const Json mse = {{"type", "mse"}}, dice = {{"type", "dice"}};
+  EXPECT_NE(refused(sum({mse, dice})).find("loss.terms must all"), std::string::npos);
+  EXPECT_NE(refused(sum(Json::array())).find("loss.terms"), std::string::npos);
+  EXPECT_NE(refused(sum({{{"type", "mse"}, {"weight", 0}}})).find("above 0"), std::string::npos);
+  Json labelled = sum({mse, mse});
+  labelled["class_weights"] = {1, 2};
+  EXPECT_NE(refused(labelled).find("loss.class_weights"), std::string::npos);
+  EXPECT_EQ(refused(sum({mse, {{"type", "l1"}, {"weight", 0.1}}})), "no error");
+  EXPECT_EQ(refused(sum({dice, {{"type", "cross_entropy"}}})), "no error");
 }
 
 }  // namespace

@@ -15,8 +15,8 @@ using Sizes = TrainingRun::MeshSizes;
 
 const Shape kShape{3, 5, 4, 3};
 
-FieldLoss make_loss(LossType type) {
-  return FieldLoss({type, true, {{"b", 2.5}}}, {1.5, 1.2, 1.0, 0.8, 0.5}, {"a", "b", "c"});
+FieldLoss make_loss(const std::vector<ErrorTerm>& terms) {
+  return FieldLoss({terms, true, {{"b", 2.5}}}, {1.5, 1.2, 1.0, 0.8, 0.5}, {"a", "b", "c"});
 }
 
 struct Fields {
@@ -50,7 +50,7 @@ Answer on_mesh(const FieldLoss& loss, const Fields& fields, double scale, const 
     const Layout layout = mesh.field_layout(kShape);
     const Array x = testing::cut_piece(rank, layout, DType::kFloat64, fields.prediction);
     const Array y = testing::cut_piece(rank, layout, DType::kFloat64, fields.target);
-    const SampleSums sums = loss.sums(rank, loss.norm(), x, y, layout);
+    const SampleSums sums = loss.sums(rank, x, y, layout);
     const WeightedMean global = loss.global_mean(rank, sums);
     Tensors mine{{"prediction", std::vector<double>(fields.target.size(), NAN)}};
     testing::paste_piece(rank, layout, loss.gradient(rank, sums, global, scale, x, y, layout),
@@ -62,8 +62,8 @@ Answer on_mesh(const FieldLoss& loss, const Fields& fields, double scale, const 
   return answer;
 }
 
-void check(LossType type) {
-  const FieldLoss loss = make_loss(type);
+void check(const std::vector<ErrorTerm>& terms) {
+  const FieldLoss loss = make_loss(terms);
   const Fields fields = made_up();
   const double scale = 2.5;
   const Answer one = on_mesh(loss, fields, scale, {});
@@ -88,19 +88,29 @@ void check(LossType type) {
 }
 
 TEST(LossGradient, MeanSquaredError) {
-  check(LossType::kMse);
+  check({{ErrorNorm::kSquared}});
 }
 
 TEST(LossGradient, MeanAbsoluteError) {
-  check(LossType::kL1);
+  check({{ErrorNorm::kAbsolute}});
 }
 
 TEST(LossGradient, Huber) {
-  check(LossType::kHuber);
+  check({{ErrorNorm::kHuber}});
+}
+
+TEST(LossGradient, SumOfTerms) {
+  const std::vector<ErrorTerm> terms = {
+      {ErrorNorm::kSquared, 0.75}, {{ErrorNorm::kHuber, 0.5}, 2.0}, {ErrorNorm::kAbsolute, 0.25}};
+  check(terms);
+  double sum = 0;
+  for (const ErrorTerm& term : terms)
+    sum += term.weight * on_mesh(make_loss({{term.measure}}), made_up(), 1.0, {}).loss;
+  EXPECT_NEAR(on_mesh(make_loss(terms), made_up(), 1.0, {}).loss / sum, 1, 1e-14);
 }
 
 TEST(LossGradient, VanishesWhereNothingCountsAndTheLossIsNoNumber) {
-  const FieldLoss loss = make_loss(LossType::kMse);
+  const FieldLoss loss = make_loss({{}});
   Fields fields = made_up();
   fields.target.assign(fields.target.size(), NAN);
   const Answer answer = on_mesh(loss, fields, 1.0, {1, {2, 1}, 1});
@@ -109,13 +119,13 @@ TEST(LossGradient, VanishesWhereNothingCountsAndTheLossIsNoNumber) {
 }
 
 TEST(Loss, WeightsThatAreAll0AreAnError) {
-  EXPECT_THROW(FieldLoss({LossType::kMse, false, {{"a", 0.0}, {"b", 0.0}}}, {1.0}, {"a", "b"}), ConfigError);
-  EXPECT_EQ(FieldLoss({LossType::kMse, false, {{"a", 0.0}}}, {1.0}, {"a", "b"}).full_weight(3), 3);
+  EXPECT_THROW(FieldLoss({{{}}, false, {{"a", 0.0}, {"b", 0.0}}}, {1.0}, {"a", "b"}), ConfigError);
+  EXPECT_EQ(FieldLoss({{{}}, false, {{"a", 0.0}}}, {1.0}, {"a", "b"}).full_weight(3), 3);
 }
 
 TEST(Loss, AWeightThatNamesNoVariableIsAnError) {
   try {
-    FieldLoss({LossType::kMse, true, {{"tm2", 1.0}}}, {1.0}, {"t2m", "u10"});
+    FieldLoss({{{}}, true, {{"tm2", 1.0}}}, {1.0}, {"t2m", "u10"});
     ADD_FAILURE() << "no error";
   } catch (const ConfigError& error) {
     EXPECT_NE(std::string(error.what()).find("did you mean \"t2m\""), std::string::npos) << error.what();

@@ -36,7 +36,7 @@ void declare(Keys<ModelSection>& keys) {
 }  // namespace
 
 FieldLoss TrainingRun::make_loss() const {
-  LossOptions options;
+  FieldLossOptions options;
   options.variable_weights = variable_weights;
   std::vector<double> rows = row_weights;
   for (std::int64_t i = 0; row_weights.empty() && i < space[0]; ++i) {
@@ -79,7 +79,7 @@ TrainingRun::Result TrainingRun::run_rank(Communicator& world, const MeshSizes& 
       const Variable y = built->forward(tape, x);
       if (step == 1) result.outputs["output"] = whole_output(rank, y.value());
       const Array target = field(output, master, "y", step);
-      const SampleSums sums = loss.sums(rank, loss.norm(), y.value().piece, target, output);
+      const SampleSums sums = loss.sums(rank, y.value().piece, target, output);
       const WeightedMean global = loss.global_mean(rank, sums);
       result.losses.push_back(global.value());
       y.slot()->add(rank, {loss.gradient(rank, sums, global, 1.0, y.value().piece, target, output), output});

@@ -75,10 +75,8 @@ ValidationResult validate(Task task, std::int64_t outputs, const Sizes& sizes) {
     Mesh mesh(world, sizes.data, sizes.domain, sizes.tensor);
     const Rank rank{world.context(), mesh};
     const std::vector<double> rows(5, 1.0);
-    LossOptions options;
-    const FieldLoss numbers(options, rows, {"density"});
-    options.type = LossType::kDice;
-    const ClassLoss classes(options, 3, rows);
+    const FieldLoss numbers({}, rows, {"density"});
+    const ClassLoss classes({{{ClassTerm::Kind::kDice}}}, 3, rows);
     const Loss& loss = task == Task::kDenoise ? static_cast<const Loss&>(numbers) : classes;
     const auto scores =
         task == Task::kDenoise ? make_image_scores(data, numbers, {kPeak}) : make_class_scores(data, classes);

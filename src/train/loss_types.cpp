@@ -1,0 +1,267 @@
+#include "train/loss_types.h"
+
+#include <algorithm>
+#include <functional>
+
+#include "base/error.h"
+#include "config/config.h"
+
+namespace jigsaw::inline train {
+
+namespace {
+
+// ---- What single losses have as keys
+
+struct NoParameters {};
+struct HuberParameters {
+  double delta = 1.0;
+};
+struct DiceParameters {
+  double smoothing = 1.0;
+};
+
+template <typename Parameters, typename O>
+void declare_parameters(Keys<O>& keys) {
+  if constexpr (std::is_same_v<Parameters, HuberParameters>) {
+    keys.add("delta", &O::delta).above(0).doc("Where squares turn into absolute values, in deviations.");
+  } else if constexpr (std::is_same_v<Parameters, DiceParameters>) {
+    keys.add("smoothing", &O::smoothing)
+        .above(0)
+        .doc("Points added to numerator and denominator, so that a class that is nowhere counts as found.");
+  }
+}
+
+template <typename O>
+void declare_area(Keys<O>& keys) {
+  keys.add("area_weighted", &O::area_weighted).doc("Whether points count by the area of their cells.");
+}
+
+template <typename O>
+void declare_variables(Keys<O>& keys) {
+  keys.add("variable_weights", &O::variable_weights)
+      .at_least(0)
+      .doc("Weight of target variables by name, as in t2m or t_850; 1 for those not named.");
+}
+
+template <typename O>
+void declare_classes(Keys<O>& keys) {
+  keys.add("class_weights", &O::class_weights).at_least(0).doc("Weight of each class; empty: all alike.");
+}
+
+}  // namespace
+
+/// A loss between numbers that is a single term.
+template <typename Parameters>
+struct FieldLossType : Parameters {
+  bool area_weighted = true;
+  std::map<std::string, double> variable_weights;
+};
+template <typename Parameters>
+void declare(Keys<FieldLossType<Parameters>>& keys) {
+  declare_area(keys);
+  declare_parameters<Parameters>(keys);
+  declare_variables(keys);
+}
+
+/// A loss of classes that is a single term.
+template <typename Parameters>
+struct ClassLossType : Parameters {
+  bool area_weighted = true;
+  std::vector<double> class_weights;
+};
+template <typename Parameters>
+void declare(Keys<ClassLossType<Parameters>>& keys) {
+  declare_area(keys);
+  declare_classes(keys);
+  declare_parameters<Parameters>(keys);
+}
+
+/// The same among the terms of a sum.
+template <typename Parameters>
+struct TermType : Parameters {
+  double weight = 1.0;
+};
+template <typename Parameters>
+void declare(Keys<TermType<Parameters>>& keys) {
+  keys.add("weight", &TermType<Parameters>::weight).at_least(0).doc("Factor of the term in the sum.");
+  declare_parameters<Parameters>(keys);
+}
+
+namespace {
+
+const TagRegistry& term_types();
+
+}  // namespace
+
+struct LossSumType {
+  std::vector<Tagged> terms;
+  bool area_weighted = true;
+  std::map<std::string, double> variable_weights;
+  std::vector<double> class_weights;
+};
+
+namespace {
+
+/// The summands that some terms are, of either kind.
+struct Summands {
+  std::vector<ErrorTerm> fields;
+  std::vector<ClassTerm> classes;
+};
+
+Summands summands_of(const std::vector<Tagged>& terms);
+
+}  // namespace
+
+void declare(Keys<LossSumType>& keys) {
+  using O = LossSumType;
+  keys.tagged("terms", &O::terms, term_types)
+      .required()
+      .not_empty()
+      .doc("What is added up: losses between numbers, or losses of classes.");
+  declare_area(keys);
+  declare_variables(keys);
+  declare_classes(keys);
+  keys.check([](const O& o, const Place& at) {
+    const Summands summands = summands_of(o.terms);
+    if (!summands.fields.empty() && !summands.classes.empty())
+      at.error("terms", "must all compare numbers, or all compare probabilities of classes with labels");
+    if (summands.classes.empty() && !o.class_weights.empty())
+      at.error("class_weights", "are for terms that compare probabilities of classes with labels");
+    if (summands.fields.empty() && !o.variable_weights.empty())
+      at.error("variable_weights", "are for terms that compare numbers");
+    const auto weighs = [](const auto& term) { return term.weight > 0; };
+    if (std::none_of(summands.fields.begin(), summands.fields.end(), weighs) &&
+        std::none_of(summands.classes.begin(), summands.classes.end(), weighs))
+      at.error("terms", "must leave a term a weight above 0");
+  });
+}
+
+namespace {
+
+/// The losses by name: alone, and as terms of a sum.
+class Losses {
+ public:
+  Losses() : types_("loss", "mse"), terms_("loss term") {
+    add<FieldLossType, NoParameters>("mse", "Mean of squared errors.",
+                                     [](const NoParameters&, double weight) {
+                                       return Summands{{{ErrorNorm::kSquared, weight}}, {}};
+                                     });
+    add<FieldLossType, NoParameters>("l1", "Mean of absolute errors.",
+                                     [](const NoParameters&, double weight) {
+                                       return Summands{{{ErrorNorm::kAbsolute, weight}}, {}};
+                                     });
+    add<FieldLossType, HuberParameters>(
+        "huber", "Mean of e²/2 for errors e up to delta, and of delta·(|e| − delta/2) beyond.",
+        [](const HuberParameters& huber, double weight) {
+          return Summands{{{{ErrorNorm::kHuber, huber.delta}, weight}}, {}};
+        });
+    add<ClassLossType, NoParameters>(
+        "cross_entropy", "Mean of −log of the probability of each point's label; needs data.classes.",
+        [](const NoParameters&, double weight) {
+          return Summands{{}, {{ClassTerm::Kind::kCrossEntropy, weight}}};
+        });
+    add<ClassLossType, DiceParameters>(
+        "dice",
+        "Mean over classes of 1 − (2·Σ p·t + smoothing)/(Σ p + Σ t + smoothing), p the probabilities and t 1 "
+        "where the label is the class; needs data.classes.",
+        [](const DiceParameters& dice, double weight) {
+          return Summands{{}, {{ClassTerm::Kind::kDice, weight, dice.smoothing}}};
+        });
+    add<ClassLossType, DiceParameters>("dice_cross_entropy", "The sum of dice and cross_entropy.",
+                                       [](const DiceParameters& dice, double weight) {
+                                         return Summands{{},
+                                                         {{ClassTerm::Kind::kCrossEntropy, weight},
+                                                          {ClassTerm::Kind::kDice, weight, dice.smoothing}}};
+                                       });
+    types_.add<LossSumType>("sum", "A weighted sum of others, its terms.");
+    fields_["sum"] = [](const Tagged& loss) {
+      const auto& sum = loss.options<LossSumType>();
+      return FieldLossOptions{summands_of(sum.terms).fields, sum.area_weighted, sum.variable_weights};
+    };
+    classes_["sum"] = [](const Tagged& loss) {
+      const auto& sum = loss.options<LossSumType>();
+      return ClassLossOptions{summands_of(sum.terms).classes, sum.area_weighted, sum.class_weights};
+    };
+  }
+
+  const TagRegistry& types() const { return types_; }
+  const TagRegistry& terms() const { return terms_; }
+  FieldLossOptions fields(const Tagged& loss) const {
+    const auto found = fields_.find(loss.type());
+    return found == fields_.end() ? FieldLossOptions{{}, true, {}} : found->second(loss);
+  }
+  ClassLossOptions classes(const Tagged& loss) const {
+    const auto found = classes_.find(loss.type());
+    return found == classes_.end() ? ClassLossOptions{} : found->second(loss);
+  }
+  Summands summands(const Tagged& term) const { return summands_.at(term.type())(term); }
+
+ private:
+  template <template <typename> typename Type, typename Parameters>
+  void add(const char* name, const char* doc, Summands (*summands)(const Parameters&, double weight)) {
+    types_.add<Type<Parameters>>(name, doc);
+    terms_.add<TermType<Parameters>>(name, doc);
+    if constexpr (std::is_same_v<Type<Parameters>, FieldLossType<Parameters>>) {
+      fields_[name] = [summands](const Tagged& loss) {
+        const auto& options = loss.options<FieldLossType<Parameters>>();
+        return FieldLossOptions{summands(options, 1).fields, options.area_weighted, options.variable_weights};
+      };
+    } else {
+      classes_[name] = [summands](const Tagged& loss) {
+        const auto& options = loss.options<ClassLossType<Parameters>>();
+        return ClassLossOptions{summands(options, 1).classes, options.area_weighted, options.class_weights};
+      };
+    }
+    summands_[name] = [summands](const Tagged& term) {
+      const auto& options = term.options<TermType<Parameters>>();
+      return summands(options, options.weight);
+    };
+  }
+
+  TagRegistry types_, terms_;
+  std::map<std::string, std::function<FieldLossOptions(const Tagged&)>> fields_;
+  std::map<std::string, std::function<ClassLossOptions(const Tagged&)>> classes_;
+  std::map<std::string, std::function<Summands(const Tagged&)>> summands_;
+};
+
+const Losses& losses() {
+  static const Losses instance;
+  return instance;
+}
+
+const TagRegistry& term_types() {
+  return losses().terms();
+}
+
+Summands summands_of(const std::vector<Tagged>& terms) {
+  Summands all;
+  for (const Tagged& term : terms) {
+    const Summands each = losses().summands(term);
+    all.fields.insert(all.fields.end(), each.fields.begin(), each.fields.end());
+    all.classes.insert(all.classes.end(), each.classes.begin(), each.classes.end());
+  }
+  return all;
+}
+
+}  // namespace
+
+const TagRegistry& loss_types() {
+  return losses().types();
+}
+
+FieldLossOptions field_loss_options(const Tagged& loss) {
+  FieldLossOptions options = losses().fields(loss);
+  if (!options.terms.empty()) return options;
+  throw ConfigError(
+      "loss.type compares classes, and the targets are numbers; set data.classes, or loss.type \"mse\"");
+}
+
+ClassLossOptions class_loss_options(const Tagged& loss) {
+  ClassLossOptions options = losses().classes(loss);
+  if (!options.terms.empty()) return options;
+  throw ConfigError(
+      "loss.type compares numbers, but data.classes says that targets are labels; set it to "
+      "\"cross_entropy\", \"dice\" or \"dice_cross_entropy\"");
+}
+
+}  // namespace jigsaw::inline train

@@ -1,0 +1,17 @@
+#pragma once
+#include "config/tagged.h"
+#include "train/class_loss.h"
+
+namespace jigsaw::inline train {
+
+/// The losses that configurations may name, with their keys: each is a sum of terms, "sum" of several. A new
+/// one between numbers or of class sums is a line in loss_types.cpp.
+const TagRegistry& loss_types();
+
+/// What a loss between numbers is a sum of.
+/// @throws ConfigError  when it compares class probabilities with labels.
+FieldLossOptions field_loss_options(const Tagged& loss);
+/// What a loss of classes is. @throws ConfigError  when it compares numbers.
+ClassLossOptions class_loss_options(const Tagged& loss);
+
+}  // namespace jigsaw::inline train
