@@ -10,10 +10,14 @@
 #include <filesystem>
 #include <system_error>
 
+#include "base/heartbeat.h"
 #include "base/text.h"
 
 namespace jigsaw::inline base {
 namespace {
+
+/// What is read, written or synced in one go: a unit of work on the slowest disk.
+constexpr std::size_t kUnitBytes = std::size_t{8} << 20;
 
 [[noreturn]] void refuse_path(const char* what, const std::string& path, int error) {
   throw FileError(concat("cannot ", what, " ", path, ": ", std::generic_category().message(error)));
@@ -59,9 +63,10 @@ void File::reserve(std::int64_t bytes) {
 
 void File::write(std::span<const std::byte> bytes, std::int64_t offset) {
   while (!bytes.empty()) {
-    const ssize_t written = ::pwrite(descriptor_, bytes.data(), bytes.size(), offset);
+    const ssize_t written = ::pwrite(descriptor_, bytes.data(), std::min(bytes.size(), kUnitBytes), offset);
     if (written < 0 && errno == EINTR) continue;
     if (written < 0) refuse("write");
+    beat();
     bytes = bytes.subspan(static_cast<std::size_t>(written));
     offset += written;
   }
@@ -69,9 +74,10 @@ void File::write(std::span<const std::byte> bytes, std::int64_t offset) {
 
 void File::read(std::span<std::byte> bytes, std::int64_t offset) const {
   while (!bytes.empty()) {
-    const ssize_t got = ::pread(descriptor_, bytes.data(), bytes.size(), offset);
+    const ssize_t got = ::pread(descriptor_, bytes.data(), std::min(bytes.size(), kUnitBytes), offset);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) refuse("read");
+    beat();
     if (got == 0) throw FileError(concat("cannot read ", path_, ": it ends after ", offset, " bytes"));
     bytes = bytes.subspan(static_cast<std::size_t>(got));
     offset += got;
@@ -82,8 +88,20 @@ void File::truncate(std::int64_t bytes) {
   if (::ftruncate(descriptor_, bytes) != 0) refuse("write");
 }
 
+/// What was written goes to the disk unit by unit, so that a slow one is seen to work.
 void File::sync() {
+  const std::int64_t bytes = size(), unit = static_cast<std::int64_t>(kUnitBytes);
+  constexpr unsigned kThrough =
+      SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER;
+  for (std::int64_t at = 0; at < bytes && bytes > unit; at += unit) {
+    if (::sync_file_range(descriptor_, at, unit, kThrough) != 0) {
+      if (errno == EIO || errno == ENOSPC || errno == EDQUOT) refuse("write");
+      break;  // a file system that knows only the whole
+    }
+    beat();
+  }
   if (::fsync(descriptor_) != 0) refuse("write");
+  beat();
 }
 
 std::string read_text(const std::string& path, std::int64_t max_bytes) {

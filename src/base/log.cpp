@@ -7,6 +7,7 @@
 #include <ctime>
 #include <iostream>
 #include <string_view>
+#include <utility>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -26,8 +27,13 @@ void print_to_stderr(std::string line) {
 void Log::open(const std::string& path) {
   if (!speaks_) return;
   const std::lock_guard lock(mutex_);
-  file_.open(path, std::ios::app);
-  if (!file_) throw ConfigError(concat("output: cannot open the log file ", path));
+  file_.emplace(path);
+  try {
+    file_->open();
+  } catch (const FileError& error) {
+    file_.reset();
+    throw ConfigError(concat("output: ", error.what()));
+  }
 }
 
 void Log::info(const std::string& line) {
@@ -58,13 +64,19 @@ void Log::record(const std::string& line) {
 }
 
 void Log::write_file(const std::string& line) {
-  if (!file_.is_open()) return;
+  if (!file_) return;
   const std::time_t now = std::time(nullptr);
   std::tm parts{};
   gmtime_r(&now, &parts);
   char stamp[32];
   std::strftime(stamp, sizeof stamp, "%Y-%m-%dT%H:%M:%SZ", &parts);
-  file_ << stamp << ' ' << line << std::endl;
+  try {
+    file_->append(concat(stamp, ' ', line, '\n'));
+  } catch (const FileError& error) {
+    if (std::exchange(warned_, true)) return;
+    print_to_stderr(
+        concat("jigsaw-train: warning: ", error.what(), "; the run goes on, and lines are missing there"));
+  }
 }
 
 }  // namespace jigsaw::inline base

@@ -1,7 +1,9 @@
 #pragma once
-#include <fstream>
 #include <mutex>
+#include <optional>
 #include <string>
+
+#include "base/line_file.h"
 
 namespace jigsaw::inline base {
 
@@ -11,7 +13,8 @@ void print_to_stderr(std::string line);
 
 /// What a run says to people: lines on stdout (warnings on stderr), copied with
 /// the time of day to log.txt once a run directory is known. Only the rank that
-/// speaks writes; on other ranks every call does nothing. Thread-safe.
+/// speaks writes; on other ranks every call does nothing. A full disk costs lines of log.txt, is warned of
+/// once, and when it has room again the file goes on. Thread-safe.
 class Log {
  public:
   explicit Log(bool speaks) : speaks_(speaks) {}
@@ -33,7 +36,8 @@ class Log {
 
   bool speaks_;
   std::mutex mutex_;
-  std::ofstream file_;
+  std::optional<LineFile> file_;
+  bool warned_ = false;
 };
 
 }  // namespace jigsaw::inline base
