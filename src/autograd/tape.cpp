@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/heartbeat.h"
 #include "base/text.h"
 #include "kernels/pointwise.h"
 #include "parallel/redistribute.h"
@@ -316,6 +317,7 @@ std::vector<Variable> Tape::run(std::shared_ptr<const Operation> operation,
     outputs.emplace_back(std::move(value), recorded);
   }
   if (recorded) record_call(operation, frame, inputs, outputs);
+  beat();
   return outputs;
 }
 
@@ -341,6 +343,7 @@ void Tape::record_call(const std::shared_ptr<const Operation>& operation, const 
   record([operation, frame, operands = Operands(*frame, inputs, saved, true),
           gradients = Gradients(frame, inputs, outputs)]() mutable {
     if (gradients.any_arrived()) operation->backward(*frame, operands, gradients);
+    beat();
   });
 }
 

@@ -6,6 +6,7 @@
 
 #include "array/transfer.h"
 #include "base/error.h"
+#include "base/heartbeat.h"
 #include "base/text.h"
 #include "comm/reduce.h"
 
@@ -80,7 +81,9 @@ class Communicator::Logged : public Pending::Operation {
     const Stopwatch stopwatch(ledger_->traffic.seconds);
     const Stopwatch waiting(ledger_->traffic.wait_seconds);
     ledger_->log.set_state(number_, CallLog::State::kWaiting);
-    return operation_->wait();
+    Array result = operation_->wait();
+    beat();
+    return result;
   }
   bool poll() override {
     const Stopwatch stopwatch(ledger_->traffic.seconds);
@@ -272,6 +275,7 @@ Call Communicator::control(Call call) {
   const Stopwatch stopwatch(ledger_->traffic.control_seconds);
   if (size() > 1) call = do_control(std::move(call));
   ledger_->log.set_state(number, CallLog::State::kDone);
+  beat();
   return call;
 }
 

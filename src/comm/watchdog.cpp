@@ -1,5 +1,8 @@
 #include "comm/watchdog.h"
 
+#include <fcntl.h>
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <fstream>
 #include <utility>
@@ -25,9 +28,16 @@ const char* name(CallLog::State state) {
 
 Watchdog::Watchdog(WatchdogOptions options, std::shared_ptr<const CallLog> log,
                    std::function<void(const std::string& report)> give_up)
-    : options_(std::move(options)), log_(std::move(log)), give_up_(std::move(give_up)) {
+    : options_(std::move(options)),
+      log_(std::move(log)),
+      give_up_(std::move(give_up)),
+      patience_(in_seconds(options_.seconds), std::chrono::steady_clock::now()) {
+  if (!options_.heartbeat) options_.heartbeat = std::make_shared<Heartbeat>();
   std::error_code ignored;
+  std::filesystem::create_directories(options_.folder, ignored);
   std::filesystem::remove(file(options_.rank), ignored);  // of an earlier run
+  if (options_.size > 1) std::ofstream(alive(), std::ios::app).flush();
+  look();
   thread_ = std::thread(&Watchdog::watch, this);
 }
 
@@ -38,60 +48,79 @@ Watchdog::~Watchdog() {
   }
   changed_.notify_all();
   thread_.join();
+  std::error_code ignored;
+  if (options_.rank == 0) std::filesystem::remove(alive(), ignored);
 }
 
 void Watchdog::beat(std::int64_t step) {
-  const std::lock_guard lock(mutex_);
-  step_ = step;
-  last_beat_ = Clock::now();
-}
-
-/// In short waits: one that lasted far too long was no wait but a stop of the whole process, and a rank that
-/// wakes from one, perhaps into a job that others have given up, has as much time again.
-void Watchdog::watch() {
-  const Clock::duration patience = in_seconds(options_.seconds), slice = patience / 20;
   {
-    std::unique_lock lock(mutex_);
-    for (Clock::time_point now = Clock::now(); now < last_beat_ + patience;) {
-      if (changed_.wait_until(lock, std::min(now + slice, last_beat_ + patience),
-                              [this] { return stopped_; })) {
-        return;
-      }
-      const Clock::time_point before = std::exchange(now, Clock::now());
-      if (now - before > 10 * slice) last_beat_ = now;
-    }
+    const std::lock_guard lock(mutex_);
+    step_ = step;
   }
-  speak();
+  options_.heartbeat->beat();
 }
 
-/// False when the rank has come to its end meanwhile.
-bool Watchdog::sleep(double seconds) {
+/// The job's stamp: when `watchdog_alive` was touched. 0 where it is gone or not needed.
+std::int64_t Watchdog::stamp() const {
+  struct stat status {};
+  if (options_.size == 1 || ::stat(alive().c_str(), &status) != 0) return 0;
+  return status.st_mtim.tv_sec * std::int64_t{1000000000} + status.st_mtim.tv_nsec;
+}
+
+/// Of ranks that make progress whoever looks first touches the file, so that few do.
+Patience::Verdict Watchdog::look() {
+  const std::uint64_t own = options_.heartbeat->count();
+  const Patience::Verdict verdict = patience_.look({std::chrono::steady_clock::now(), own, stamp()});
+  if (verdict.rank_progressed && !verdict.job_progressed && options_.size > 1)
+    ::utimensat(AT_FDCWD, alive().c_str(), nullptr, 0);  // a file that is gone is not made again
+  return verdict;
+}
+
+void Watchdog::watch() {
+  while (wait(options_.seconds / 20) != Wait::kEnd) {
+    if (!look().spent || !speak()) continue;
+    return;
+  }
+}
+
+Watchdog::Wait Watchdog::wait(double seconds) {
   std::unique_lock lock(mutex_);
-  return !changed_.wait_for(lock, in_seconds(seconds), [this] { return stopped_; });
+  return changed_.wait_for(lock, in_seconds(seconds), [this] { return stopped_; }) ? Wait::kEnd : Wait::kOver;
 }
 
 /// Until every rank has written its status, or the time of grace is over: a rank whose process is gone or
-/// frozen never does. False when the rank has come to its end meanwhile.
-bool Watchdog::await_others() {
-  const Clock::time_point end = Clock::now() + in_seconds(options_.grace_seconds);
+/// frozen never does.
+Watchdog::Wait Watchdog::await_others() {
+  const auto end = std::chrono::steady_clock::now() + in_seconds(options_.grace_seconds);
   for (int rank = 0; rank < options_.size; ++rank) {
-    while (!std::filesystem::exists(file(rank)) && Clock::now() < end) {
-      if (!sleep(std::min(0.05, options_.grace_seconds))) return false;
+    while (!std::filesystem::exists(file(rank)) && std::chrono::steady_clock::now() < end) {
+      if (wait(std::min(0.05, options_.grace_seconds)) == Wait::kEnd) return Wait::kEnd;
+      if (!look().spent) return Wait::kProgress;
     }
   }
-  return true;
+  return Wait::kOver;
 }
 
-void Watchdog::speak() {
+/// Whether it has ended the job, or has itself to end.
+bool Watchdog::speak() {
   write_status();
-  if (!await_others()) return;
+  Wait waited = await_others();
   bool lowest = true;
   for (int rank = 0; rank < options_.rank; ++rank) lowest = lowest && !std::filesystem::exists(file(rank));
-  if (lowest) {
-    give_up_(concat("no progress for ", options_.seconds, " seconds: ", join(headlines(), "; ")));
-  } else if (sleep(options_.grace_seconds)) {
-    give_up_(concat("no progress for ", options_.seconds, " seconds: ", status()));
+  const auto end = std::chrono::steady_clock::now() + in_seconds(options_.grace_seconds);
+  while (waited == Wait::kOver && !lowest && std::chrono::steady_clock::now() < end) {
+    waited = wait(std::min(0.05, options_.grace_seconds));
+    if (waited == Wait::kOver && !look().spent) waited = Wait::kProgress;
   }
+  if (waited == Wait::kProgress) {
+    std::error_code ignored;
+    std::filesystem::remove(file(options_.rank), ignored);
+    return false;
+  }
+  if (waited == Wait::kEnd) return true;
+  give_up_(concat("no progress for ", options_.seconds,
+                  " seconds: ", lowest ? join(headlines(), "; ") : status()));
+  return true;
 }
 
 /// The first line of a status file.
@@ -107,7 +136,6 @@ std::filesystem::path Watchdog::file(int rank) const {
 /// A status that cannot be written (a full disk) must not keep the job from ending.
 void Watchdog::write_status() const {
   std::error_code ignored;
-  std::filesystem::create_directories(options_.folder, ignored);
   const std::filesystem::path whole = file(options_.rank);
   const std::filesystem::path beside = whole.string() + ".part";
   std::ofstream out(beside);

@@ -9,7 +9,9 @@
 #include <thread>
 #include <vector>
 
+#include "base/heartbeat.h"
 #include "comm/call_log.h"
+#include "comm/patience.h"
 
 namespace jigsaw::inline comm {
 
@@ -19,14 +21,18 @@ struct WatchdogOptions {
   std::filesystem::path folder;  ///< made if needed; a file system that all ranks see
   int rank = 0;
   int size = 1;
+  /// Of the rank; null: beat() alone counts.
+  std::shared_ptr<Heartbeat> heartbeat = nullptr;
 };
 
-/// A thread beside each rank that ends a job which hangs. When beat() was not called for the given time, not
-/// counting time in which this process did not run at all (it was stopped, or the machine slept), the rank's
-/// status, where it waits and its last calls, is written to FOLDER/watchdog_RANK.txt. Then the lowest rank
-/// that has written one reads all of them and passes to `give_up` a report of who waits where; other ranks
-/// follow with their own status once it had time to. `give_up` runs on the watchdog's thread, once, and is
-/// expected to end the job (Communicator::abort).
+/// A thread beside each rank that ends a job which hangs: one of which no rank makes progress for the given
+/// time. A rank makes progress with every unit of its work (base/heartbeat.h). While any does, one of those
+/// that do touches FOLDER/watchdog_alive now and then, so that ranks that wait for a slow one know. When all
+/// have ended to, each rank's status, where it waits and its last calls, is written to
+/// FOLDER/watchdog_RANK.txt. Then the lowest rank that has written one reads all of them and passes to
+/// `give_up` a report of who waits where; other ranks follow with their own status once it had time to.
+/// Progress that comes meanwhile is heeded: files are removed, and all goes on. `give_up` runs on the
+/// watchdog's thread, once, and is expected to end the job (Communicator::abort).
 class Watchdog {
  public:
   Watchdog(WatchdogOptions options, std::shared_ptr<const CallLog> log,
@@ -39,14 +45,18 @@ class Watchdog {
   void beat(std::int64_t step);
 
  private:
-  using Clock = std::chrono::steady_clock;
+  /// How a wait ended: nothing happened, there was progress, or the watchdog is to end.
+  enum class Wait : std::uint8_t { kOver, kProgress, kEnd };
 
   void watch();
-  bool sleep(double seconds);
-  bool await_others();
-  void speak();
+  Wait wait(double seconds);
+  Patience::Verdict look();
+  std::int64_t stamp() const;
+  Wait await_others();
+  bool speak();
   std::string status() const;
   std::filesystem::path file(int rank) const;
+  std::filesystem::path alive() const { return options_.folder / "watchdog_alive"; }
   void write_status() const;
   std::vector<std::string> headlines() const;
 
@@ -57,7 +67,7 @@ class Watchdog {
   std::condition_variable changed_;
   bool stopped_ = false;
   std::int64_t step_ = 0;
-  Clock::time_point last_beat_ = Clock::now();
+  Patience patience_;
   std::thread thread_;
 };
 

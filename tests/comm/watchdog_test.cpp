@@ -115,5 +115,50 @@ TEST_F(WatchdogTest, SpeaksWithoutTheLowerRanks) {
             "rank 2 in step 0 has made no call yet");
 }
 
+/// A rank that comes to its next unit while others are still to answer is no reason to end the job.
+TEST_F(WatchdogTest, HeedsProgressWhileItAwaitsTheOthers) {
+  run_ranks(1, [&](Communicator& comm) {
+    WatchdogOptions first = options(comm);
+    first.size = 2;  // the other never answers
+    std::atomic<bool> spoke = false;
+    Watchdog watchdog(first, comm.log(), [&](const std::string&) { spoke = true; });
+    const std::filesystem::path status = folder_ / "watchdog_0.txt";
+    while (!std::filesystem::exists(status)) pause(0.01);
+    do {
+      watchdog.beat(1);
+      pause(0.01);
+    } while (std::filesystem::exists(status));
+    EXPECT_FALSE(spoke);
+  });
+}
+
+/// Rank 1 waits for rank 0, which is slow and makes progress all the time; with ever longer limits, until one
+/// comes in which none of its units was late.
+TEST_F(WatchdogTest, ARankThatWaitsForASlowOneIsQuiet) {
+  for (double limit = 0.3;; limit *= 2) {
+    std::atomic<bool> spoke = false;
+    double longest = 0;
+    run_ranks(2, [&](Communicator& comm) {
+      WatchdogOptions quiet = options(comm);
+      quiet.seconds = limit;
+      Watchdog watchdog(quiet, comm.log(), [&](const std::string&) { spoke = true; });
+      comm.barrier();
+      auto last = std::chrono::steady_clock::now();
+      for (int unit = 0; comm.rank() == 0 && unit < 20; ++unit) {
+        watchdog.beat(unit);
+        pause(limit / 10);
+        const auto now = std::chrono::steady_clock::now();
+        longest = std::max(longest, std::chrono::duration<double>(now - last).count());
+        last = now;
+      }
+      comm.barrier();
+    });
+    if (longest > 0.5 * limit) continue;  // this thread did not get to run
+    EXPECT_FALSE(spoke);
+    break;
+  }
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "watchdog_alive"));
+}
+
 }  // namespace
 }  // namespace jigsaw

@@ -6,6 +6,7 @@
 
 #include "array/transfer.h"
 #include "base/file.h"
+#include "base/heartbeat.h"
 #include "base/text.h"
 #include "checkpoint/save_phase.h"
 #include "comm/agreement.h"
@@ -51,7 +52,10 @@ std::optional<SaveOutcome> CheckpointWriter::start(const CheckpointManifest& man
   temporary_ = communicator_.broadcast_text(temporary_);
   copy(pieces);
   stage_ = Stage::kWriting;
-  shard_ = std::async(std::launch::async, [this] { return write(); });
+  shard_ = std::async(std::launch::async, [this, heartbeat = current_heartbeat()] {
+    const WorksFor rank(heartbeat);
+    return write();
+  });
   return std::nullopt;
 }
 
@@ -129,7 +133,10 @@ void CheckpointWriter::begin_commit() {
   stage_ = Stage::kCommitting;
   if (communicator_.rank() != 0) return;
   committed_ =
-      std::async(std::launch::async, [this, records = std::move(records)] { return commit(records); });
+      std::async(std::launch::async, [this, records = std::move(records), heartbeat = current_heartbeat()] {
+        const WorksFor rank(heartbeat);
+        return commit(records);
+      });
 }
 
 SaveOutcome CheckpointWriter::end(const std::string& path, const std::string& failure) {

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "base/error.h"
+#include "base/heartbeat.h"
 #include "base/text.h"
 
 namespace jigsaw::inline samples {
@@ -265,11 +266,13 @@ void FileSet::read(const Field& field, Time time, const Box& box, std::span<doub
   VariableFile& file = use(part.file).file();
   if (part.axes.latitude < part.axes.longitude) {
     file.read<double>(*part.variable, slab, out);
+    beat();
     return;
   }
   const std::int64_t rows = box.extent[0], columns = box.extent[1];
   std::vector<double> turned(out.size());
   file.read<double>(*part.variable, slab, turned);
+  beat();
   for (std::int64_t row = 0; row < rows; ++row) {
     for (std::int64_t column = 0; column < columns; ++column) {
       out[static_cast<std::size_t>(row * columns + column)] =

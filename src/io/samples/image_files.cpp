@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "base/error.h"
+#include "base/heartbeat.h"
 #include "base/text.h"
 #include "samples/strided_copy.h"
 
@@ -170,6 +171,7 @@ void ImageFiles::read(const Field& field, std::int64_t image, const Box& box, st
   {
     const std::lock_guard lock(mutex_);
     use(source.file).read<double>(variable, slab, in_order ? out : std::span<double>(as_stored));
+    beat();
   }
   if (in_order) return;
   const Shape strides = slab.extent.strides();

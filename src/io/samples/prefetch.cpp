@@ -3,11 +3,15 @@
 #include <chrono>
 
 #include "base/error.h"
+#include "base/heartbeat.h"
 
 namespace jigsaw::inline samples {
 
 Prefetch::Prefetch(Load load, std::int64_t first, std::int64_t last)
-    : thread_(&Prefetch::run, this, std::move(load), first, last) {}
+    : thread_([this, load = std::move(load), first, last, heartbeat = current_heartbeat()] {
+        const WorksFor rank(heartbeat);
+        run(load, first, last);
+      }) {}
 
 Prefetch::~Prefetch() {
   {
@@ -18,7 +22,7 @@ Prefetch::~Prefetch() {
   thread_.join();
 }
 
-void Prefetch::run(Load load, std::int64_t first, std::int64_t last) {
+void Prefetch::run(const Load& load, std::int64_t first, std::int64_t last) {
   std::unique_lock lock(mutex_);
   try {
     for (std::int64_t step = first; step < last; ++step) {

@@ -32,7 +32,7 @@ class Prefetch {
   double seconds_waited() const { return seconds_waited_; }
 
  private:
-  void run(Load load, std::int64_t first, std::int64_t last);
+  void run(const Load& load, std::int64_t first, std::int64_t last);
 
   std::mutex mutex_;
   std::condition_variable changed_;
