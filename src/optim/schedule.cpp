@@ -24,9 +24,9 @@ class WarmUp : public Schedule {
 
   double factor(std::int64_t step, std::int64_t steps) const final {
     if (step <= warmup_) return static_cast<double>(step) / static_cast<double>(warmup_);
-    const double done =
-        static_cast<double>(step - warmup_) / static_cast<double>(std::max<std::int64_t>(steps - warmup_, 1));
-    return after(std::min(done, 1.0));
+    const double done = static_cast<double>(step - 1 - warmup_) /
+                        static_cast<double>(std::max<std::int64_t>(steps - warmup_, 1));
+    return after(std::clamp(done, 0.0, 1.0));
   }
 
  protected:
@@ -69,9 +69,9 @@ void declare(Keys<CosineOptions>& keys) {
   keys.add("final_learning_rate", &CosineOptions::final_learning_rate)
       .at_least(0)
       .doc(
-          "Rate at the last step; parameters with a rate of their own end at the same part of it. Above 0 "
-          "only "
-          "where optimizer.learning_rate is.");
+          "Rate that is reached when the last step is done, which itself still has a little more; parameters "
+          "with a rate of their own end at the same part of it. Above 0 only where optimizer.learning_rate "
+          "is.");
 }
 
 std::unique_ptr<Schedule> make_schedule(const ConstantOptions& options, double) {

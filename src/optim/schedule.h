@@ -28,8 +28,10 @@ void declare(Keys<CosineOptions>& keys);
 ///
 /// @param learning_rate  the optimizer's, which the factor belongs to.
 std::unique_ptr<Schedule> make_schedule(const ConstantOptions& options, double learning_rate);
-/// The same warm-up, then final + (1 − final)·(1 + cos(π·(step − warmup)/(steps − warmup)))/2, where final is
-/// the final learning rate over `learning_rate`.
+/// The same warm-up, then final + (1 − final)·(1 + cos(π·(step − 1 − warmup)/(steps − warmup)))/2, where
+/// final is the final learning rate over `learning_rate`: torch.optim.lr_scheduler.CosineAnnealingLR with the
+/// steps after warm-up as T_max. The final rate would be that of the step after the last, so that every step
+/// moves.
 /// @throws ConfigError  when the rate would rise from 0, for which there is no factor.
 std::unique_ptr<Schedule> make_schedule(const CosineOptions& options, double learning_rate);
 

@@ -14,7 +14,6 @@
 #include "layers/pointwise_layers.h"
 #include "layers/rms_norm.h"
 #include "layers/training_run.h"
-#include "optim/schedule.h"
 #include "support/golden_file.h"
 #include "support/test_ranks.h"
 
@@ -199,9 +198,8 @@ TrainingRun golden_run(const GoldenFile& file, const Json& model) {
   run.optimizer_options.eps = number(file, "epsilon");
   run.optimizer_options.weight_decay = number(file, "weight_decay");
   run.optimizer_options.clip_norm = number(file, "clip_norm");
-  const CosineOptions cosine{integers(file, "warmup_steps")[0], number(file, "final_learning_rate")};
-  const std::shared_ptr<Schedule> schedule = make_schedule(cosine, run.optimizer_options.learning_rate);
-  run.rate_factor = [schedule, steps = run.steps](int step) { return schedule->factor(step, steps); };
+  run.rate_factor = [rates = file.values("learning_rate"), peak = run.optimizer_options.learning_rate](
+                        int step) { return rates.at(static_cast<std::size_t>(step - 1)) / peak; };
   for (const std::string& name : file.names("initial_parameters")) {
     run.initial[name] = file.values("initial_parameters/" + name);
   }

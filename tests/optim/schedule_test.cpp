@@ -3,25 +3,41 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "base/error.h"
 #include "config/config.h"
 #include "optim/registry.h"
-#include "support/golden_file.h"
 #include "support/parameters.h"
 
 namespace jigsaw {
 namespace {
 
-TEST(Schedule, RisesAndFallsAsTheGoldenRates) {
-  const testing::GoldenFile golden("weathermixer.h5");
-  const double rate = golden.number("/", "learning_rate");
-  const auto schedule =
-      make_schedule(CosineOptions{static_cast<std::int64_t>(golden.number("/", "warmup_steps")),
-                                  golden.number("/", "final_learning_rate")},
-                    rate);
+/// Three steps of warm-up, then torch.optim.lr_scheduler.CosineAnnealingLR(T_max=5, eta_min=0.001) of a rate
+/// of 0.01: 0.001 + 0.0045 · (1 + cos(36° · k)), k = 0 … 4, with cos 36° = (1 + √5)/4 and cos 72° = (√5 −
+/// 1)/4.
+TEST(Schedule, RisesAndFallsAsCosineAnnealing) {
+  const auto schedule = make_schedule(CosineOptions{3, 0.001}, 0.01);
   std::vector<double> rates;
-  for (int step = 1; step <= 10; ++step) rates.push_back(rate * schedule->factor(step, 10));
-  EXPECT_LE(testing::relative_difference(rates, golden.values("learning_rate")), 1e-14);
+  for (int step = 1; step <= 8; ++step) rates.push_back(0.01 * schedule->factor(step, 8));
+  const double a = (1 + std::sqrt(5.0)) / 4, b = (std::sqrt(5.0) - 1) / 4;
+  const std::vector<double> expected = {0.01 / 3,
+                                        0.02 / 3,
+                                        0.01,
+                                        0.01,
+                                        0.001 + 0.0045 * (1 + a),
+                                        0.001 + 0.0045 * (1 + b),
+                                        0.001 + 0.0045 * (1 - b),
+                                        0.001 + 0.0045 * (1 - a)};
+  EXPECT_LE(testing::relative_difference(rates, expected), 1e-14);
+}
+
+TEST(Schedule, TheLastStepStillMovesWhenTheCosineEndsAt0) {
+  const auto schedule = make_schedule(CosineOptions{}, 1.0);
+  EXPECT_DOUBLE_EQ(schedule->factor(1, 1), 1.0);
+  EXPECT_DOUBLE_EQ(schedule->factor(2, 2), 0.5);
+  EXPECT_GT(schedule->factor(1000, 1000), 0.0);
+  EXPECT_DOUBLE_EQ(schedule->factor(1001, 1000), 0.0);
 }
 
 TEST(Schedule, ConstantAfterWarmUp) {
@@ -33,8 +49,8 @@ TEST(Schedule, ConstantAfterWarmUp) {
 
 TEST(Schedule, CosineEndsAtItsFinalRateAndStaysThere) {
   const auto schedule = make_schedule(CosineOptions{0, 0.5}, 2.0);
-  EXPECT_DOUBLE_EQ(schedule->factor(50, 100), 0.625);
-  EXPECT_DOUBLE_EQ(schedule->factor(100, 100), 0.25);
+  EXPECT_DOUBLE_EQ(schedule->factor(51, 100), 0.625);
+  EXPECT_DOUBLE_EQ(schedule->factor(101, 100), 0.25);
   EXPECT_DOUBLE_EQ(schedule->factor(200, 100), 0.25);
   // All steps warm-up: no division by zero.
   EXPECT_DOUBLE_EQ(make_schedule(CosineOptions{10, 0.5}, 2.0)->factor(10, 10), 1.0);
@@ -43,7 +59,7 @@ TEST(Schedule, CosineEndsAtItsFinalRateAndStaysThere) {
 TEST(Schedule, ARateOf0LeavesTheFactorToGroups) {
   const auto schedule = make_schedule(CosineOptions{2, 0.0}, 0.0);
   EXPECT_DOUBLE_EQ(schedule->factor(1, 10), 0.5);
-  EXPECT_DOUBLE_EQ(schedule->factor(6, 10), 0.5);
+  EXPECT_DOUBLE_EQ(schedule->factor(7, 10), 0.5);
   EXPECT_THROW(make_schedule(CosineOptions{0, 0.1}, 0.0), ConfigError);
 }
 
@@ -58,7 +74,7 @@ TEST(Schedule, IsChosenByName) {
   const auto factor = [](const Json& json, std::int64_t step) {
     return make_schedule(parse<Section>(json).schedule, 1.0)->factor(step, 10);
   };
-  EXPECT_DOUBLE_EQ(factor(Json::object(), 5), 0.5);
+  EXPECT_DOUBLE_EQ(factor(Json::object(), 6), 0.5);
   EXPECT_DOUBLE_EQ(factor({{"schedule", {{"type", "constant"}}}}, 5), 1.0);
   EXPECT_THROW(factor({{"schedule", {{"type", "constant"}, {"final_learning_rate", 0.5}}}}, 5), ConfigError);
   EXPECT_THROW(factor({{"schedule", {{"type", "cosin"}}}}, 5), ConfigError);
