@@ -42,10 +42,13 @@ int threads_per_rank(int ranks) {
   return is_bound ? bound : std::max(1, bound / here);
 }
 
-Configuration load(const ConfigArguments& arguments) {
+/// @param idle  gets what is to be said of keys that do nothing for now.
+Configuration load(const ConfigArguments& arguments, std::vector<std::string>& idle) {
   Json json = load_config(arguments.config);
   for (const std::string& override_text : arguments.overrides) apply_override(json, override_text);
-  return parse<Configuration>(json);
+  const auto configuration = parse<Configuration>(json);
+  idle = idle_keys(json, configuration);
+  return configuration;
 }
 
 ExitCode run_on(MpiSession& session, const ChooseConfiguration& choose,
@@ -54,18 +57,20 @@ ExitCode run_on(MpiSession& session, const ChooseConfiguration& choose,
   // computes.
   Context start = Context::make_host(Backend::kReference, 1);
   Configuration configuration;
+  std::vector<std::string> idle;
   std::optional<Context> context;
   const int threads = threads_per_rank(session.size());
   const std::unique_ptr<Communicator> everyone = session.world(start);
   const ConfigArguments arguments = choose(*everyone);
   together(*everyone, [&] {
-    configuration = load(arguments);
+    configuration = load(arguments, idle);
     const int here = from_launcher({"OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID"}, 0);
     context = make_context(configuration.device, configuration.train.precision, threads, here);
   });
   set_flush_to_zero(threads);
   const std::unique_ptr<Communicator> world = session.world(*context);
   Log log(session.rank() == 0);
+  for (const std::string& sentence : idle) log.warn(sentence);
   Job job{configuration, std::filesystem::absolute(arguments.config).parent_path(), *world, log};
   try {
     return work(job);

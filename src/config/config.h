@@ -3,6 +3,7 @@
 #include <string_view>
 
 #include "config/changed_keys.h"
+#include "config/condition.h"
 #include "config/explain.h"
 #include "config/json.h"
 #include "config/keys.h"
@@ -13,12 +14,25 @@
 namespace jigsaw::inline config {
 
 /// The configuration as the struct T, whose keys `declare(Keys<T>&)` declares; keys that are not given
-/// keep their default. @throws ConfigError  one sentence with the dotted path of the first error.
+/// keep their default. @throws ConfigError  one sentence with the dotted path of the first error; also of a
+/// key that has no effect in this configuration.
 template <typename T>
 T parse(const Json& config) {
+  const Keys<T> keys = keys_of<T>();
   T value{};
-  keys_of<T>().read(config, value, Place());
+  keys.read(config, value, Place());
+  refuse_void_keys(keys, config, keys.write(value));
   return value;
+}
+
+/// Sentences on keys that were given and do nothing for now, such as checkpoint.keep without checkpoints.
+template <typename T>
+std::vector<std::string> idle_keys(const Json& config, const T& value) {
+  const Keys<T> keys = keys_of<T>();
+  std::vector<std::string> sentences;
+  for (VoidKey& key : void_keys(keys, config, keys.write(value)))
+    sentences.push_back(std::move(key.sentence));
+  return sentences;
 }
 
 /// The resolved configuration: every key, in the order of declaration. parse<T>() of it gives `value`.

@@ -54,6 +54,7 @@ std::string key_text(const std::string& path, const std::string& where, const Ke
   if (key.form().table() == nullptr) text += concat("  ", default_text(key, default_value), "\n");
   text += concat("  ", key.doc, "\n");
   for (const std::string& condition : key.conditions) text += concat("  Must ", condition, ".\n");
+  for (const KeyInfo::Use& use : key.uses) text += concat("  Counts only where ", use.condition.text, ".\n");
   if (key.changeable) text += concat("  ", kChangeableSentence, "\n");
   const std::vector<NamedValue> values = key.form().values();
   if (!values.empty()) text += "  values:\n" + named_list(values);

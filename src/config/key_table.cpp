@@ -11,6 +11,7 @@ namespace jigsaw::inline config {
 std::string KeyInfo::sentences() const {
   std::string text = doc;
   for (const std::string& condition : conditions) text += concat(" Must ", condition, ".");
+  for (const Use& use : uses) text += concat(" Counts only where ", use.condition.text, ".");
   if (changeable) text += concat(" ", kChangeableSentence);
   return text;
 }

@@ -3,6 +3,7 @@
 #include <string_view>
 #include <vector>
 
+#include "config/condition.h"
 #include "config/form.h"
 
 namespace jigsaw::inline config {
@@ -16,6 +17,12 @@ struct KeyInfo {
   bool required = false;
   /// Whether it, and what stands below it, may differ between a run and its continuation.
   bool changeable = false;
+  /// Where it counts; it must hold all of these. Given elsewhere, it is refused or warned of.
+  struct Use {
+    Condition condition;
+    bool refused = true;
+  };
+  std::vector<Use> uses;
   /// Conditions beyond the form, each as it follows "must": "be a power of two".
   std::vector<std::string> conditions;
 
@@ -23,7 +30,7 @@ struct KeyInfo {
   virtual ~KeyInfo() = default;
   virtual const Form& form() const = 0;
 
-  /// Doc, conditions and whether it may change, as whole sentences in one line.
+  /// Doc, conditions, where it counts and whether it may change, as whole sentences in one line.
   std::string sentences() const;
 
   /// Whether leaving the key out is an error, given its default.

@@ -47,6 +47,16 @@ class DeclaredKey : public KeyInfo {
     return set([&] { KeyInfo::changeable = true; });
   }
 
+  /// Without this the key has no effect: given another value than its default it is an error.
+  DeclaredKey& counts_where(Condition condition) {
+    return set([&] { uses.push_back({std::move(condition), true}); });
+  }
+  /// The same, and it is only warned of: a key that people leave in when they switch something off for a
+  /// while.
+  DeclaredKey& idle_unless(Condition condition) {
+    return set([&] { uses.push_back({std::move(condition), false}); });
+  }
+
   /// Bounds of a number, or of the numbers in a list, map or optional.
   DeclaredKey& at_least(double low) { return restrict({.low = NumberRange::Bound{low, true}, .high = {}}); }
   DeclaredKey& above(double low) { return restrict({.low = NumberRange::Bound{low, false}, .high = {}}); }

@@ -99,6 +99,7 @@ void declare(Keys<ConvolutionOptions>& keys) {
       .at_least(0)
       .doc("Points added at both ends of each axis.");
   keys.add("padding_mode", &ConvolutionOptions::padding_mode, edges_form())
+      .idle_unless(here("padding").above(0))
       .doc("What they hold, for all spatial axes or for each.");
   keys.add("zero_start", &ConvolutionOptions::zero_start)
       .doc("Whether weight and bias start at zero, so that the untrained layer gives nothing.");

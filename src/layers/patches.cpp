@@ -50,6 +50,7 @@ void declare(Keys<PatchEmbedOptions>& keys) {
   keys.add("embed_dim", &PatchEmbedOptions::embed_dim).required().at_least(1).doc("Channels of the result.");
   declare_patch_kernel(keys);
   keys.add("circular", &PatchEmbedOptions::circular)
+      .counts_where(here("patch_kernel").is_given())
       .doc(
           "Whether kernels read round the end of the last axis, as round the globe; zeros lie beyond "
           "others.");

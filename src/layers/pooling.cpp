@@ -21,6 +21,7 @@ void declare_common(Keys<Options>& keys) {
       .at_least(0)
       .doc("Points added at both ends of each axis; at most half the window.");
   keys.add("padding_mode", &Options::padding_mode, edges_form())
+      .idle_unless(here("padding").above(0))
       .doc("What they hold; \"zeros\" are no points for a maximum.");
   keys.add("ceil_mode", &Options::ceil_mode)
       .doc("Whether a last window may reach beyond the field, where there are no points.");
@@ -78,6 +79,7 @@ void declare(Keys<MaxPoolOptions>& keys) {
 void declare(Keys<AveragePoolOptions>& keys) {
   declare_common(keys);
   keys.add("count_include_pad", &AveragePoolOptions::count_include_pad)
+      .idle_unless(here("padding").above(0))
       .doc("Whether padding with zeros counts in the mean.");
 }
 

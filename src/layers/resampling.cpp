@@ -20,6 +20,7 @@ void declare(Keys<UpsampleOptions>& keys) {
                {"linear", Interpolation::kLinear, "Linear along each axis, cells aligned by their corners."}})
       .doc("How points are made.");
   keys.add("padding_mode", &O::padding_mode, edges_form())
+      .idle_unless(here("mode").is("linear"))
       .doc("What lies beyond the ends, where linear interpolation reads there.");
   keys.check([](const O& options, const Place& at) {
     if (options.scale.empty() && options.size.empty()) at.error("scale", "or size must be given, such as 2");
@@ -68,6 +69,7 @@ void declare(Keys<PadOptions>& keys) {
       .at_least(0)
       .doc("Points added at the far end.");
   keys.add("padding_mode", &PadOptions::padding_mode, edges_form())
+      .idle_unless(here("low").above(0) || here("high").above(0))
       .doc("What they hold, for all spatial axes or for each.");
 }
 

@@ -25,6 +25,7 @@ void declare(Keys<TransformerBlockOptions>& keys) {
       .doc("Whether queries and keys are rotated by their position along each spatial axis.");
   keys.add("rotary_base", &O::rotary_base)
       .above(1)
+      .counts_where(here("rotary").is(true))
       .doc("Wave length of the slowest rotation over 2π, in points.");
   keys.add("layer_scale", &O::layer_scale)
       .at_least(0)

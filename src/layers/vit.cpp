@@ -57,6 +57,7 @@ void declare(Keys<VitOptions>& keys) {
   using O = VitOptions;
   declare_common(keys);
   keys.add("circular", &O::circular)
+      .counts_where(here("patch_kernel").is_given())
       .doc(
           "Whether the last axis closes a circle, as longitudes of the whole globe do, so that kernels "
           "larger "

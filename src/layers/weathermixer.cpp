@@ -33,6 +33,7 @@ void declare(Keys<WeatherMixerOptions>& keys) {
   declare_activation(keys, &O::activation, "to the hidden numbers of each MLP");
   declare_patch_kernel(keys);
   keys.add("circular", &O::circular)
+      .counts_where(here("patch_kernel").is_given())
       .doc(
           "Whether the last axis closes a circle, as longitudes of the whole globe do, so that kernels "
           "larger "

@@ -14,8 +14,12 @@ void declare(Keys<ParameterGroupOptions>& keys) {
           "counts.");
   keys.add("learning_rate", &O::learning_rate)
       .at_least(0)
+      .counts_where(here("frozen").is(false))
       .doc("In place of optimizer.learning_rate; scheduled like it.");
-  keys.add("weight_decay", &O::weight_decay).at_least(0).doc("In place of optimizer.weight_decay.");
+  keys.add("weight_decay", &O::weight_decay)
+      .at_least(0)
+      .counts_where(here("frozen").is(false))
+      .doc("In place of optimizer.weight_decay.");
   keys.add("frozen", &O::frozen).doc("Whether these parameters stay as they are.");
 }
 

@@ -72,6 +72,7 @@ void declare(Keys<TrainOptions>& keys) {
       .must("be at least 1", [](const RolloutOptions& o) { return o.min >= 1; });
   keys.add("rollout_weights", &O::rollout_weights)
       .at_least(0)
+      .counts_where(where("train.rollout").above(1))
       .doc("Weight of each lead in the loss; empty: all alike.");
   keys.choice(
           "recompute", &O::recompute,
@@ -108,12 +109,16 @@ void declare(Keys<ValidationOptions>& keys) {
       .doc("Steps between validations, which also run after the last step; 0: never.");
   keys.add("overlap", &ValidationOptions::overlap)
       .at_least(0)
+      .counts_where(where("data.task").is_one_of({"denoise", "map"}))
+      .idle_unless(here("every").above(0))
       .doc(
           "Points by which the tiles that cover a validation part of images overlap at least, per spatial "
           "axis; each "
           "point is scored in the tile whose border is farthest. []: 0.");
   keys.add("peak", &ValidationOptions::peak, auto_or<double>())
       .above(0)
+      .counts_where(where("data.task").is_one_of({"denoise", "map"}) && where("data.classes").is(0))
+      .idle_unless(here("every").above(0))
       .doc(
           "The peak of PSNR of images, in the target's unit; \"auto\": the target's largest value in the "
           "training and "
@@ -125,11 +130,16 @@ void declare(Keys<CheckpointOptions>& keys) {
   keys.add("every", &O::every)
       .at_least(0)
       .doc("Steps between checkpoints, one of which is also written after the last step; 0: none.");
-  keys.add("keep", &O::keep).at_least(1).doc("How many of the newest checkpoints are kept.");
+  keys.add("keep", &O::keep)
+      .at_least(1)
+      .idle_unless(here("every").above(0))
+      .doc("How many of the newest checkpoints are kept.");
   keys.add("keep_every", &O::keep_every)
       .at_least(0)
+      .idle_unless(here("every").above(0))
       .doc("Checkpoints whose step is a multiple of this are kept for good; 0: none.");
   keys.add("best", &O::best)
+      .counts_where(here("every").above(0))
       .doc(
           "A number of the validation, such as loss or t2m.rmse: a checkpoint is written after each "
           "validation "
@@ -137,17 +147,24 @@ void declare(Keys<CheckpointOptions>& keys) {
   keys.choice(
           "best_is", &O::best_is,
           {{"lowest", BestIs::kLowest, "Less is better."}, {"highest", BestIs::kHighest, "More is better."}})
+      .counts_where(here("best").is_given())
       .doc("Which value of checkpoint.best is best.");
-  keys.check([](const O& o, const Place& at) {
-    if (!o.best.empty() && o.every == 0)
-      at.error("best", "needs checkpoint.every above 0, without which none is written");
-  });
 }
 
 void declare(Keys<InitOptions>& keys) {
   keys.add("skip", &InitOptions::skip)
       .doc("Patterns of parameter names, with * for any characters, that --init-from leaves as initialised.");
 }
+
+namespace {
+
+/// Whether several groups of ranks train on samples of their own, as "auto" never lets them.
+bool has_data_axis(const Json& root, const Json& /*section*/) {
+  const auto mesh = root.find("mesh");
+  return mesh != root.end() && mesh->is_object() && mesh->value("data", 1) > 1;
+}
+
+}  // namespace
 
 void declare(Keys<Configuration>& keys) {
   using O = Configuration;
@@ -168,6 +185,7 @@ void declare(Keys<Configuration>& keys) {
                {"optimizer", Zero::kOptimizer, "The optimizer's state is cut over data (ZeRO-1)."},
                {"parameters", Zero::kParameters, "Parameters and gradients too (ZeRO-3)."}})
       .changeable()
+      .idle_unless({"mesh.data is above 1", has_data_axis})
       .doc("What is cut over data as well.");
   keys.choice("device", &O::device,
               {{"auto", DeviceChoice::kAuto, "The processor, until whole models train on CUDA."},

@@ -33,7 +33,9 @@ void declare_parameters(Keys<O>& keys) {
 
 template <typename O>
 void declare_area(Keys<O>& keys) {
-  keys.add("area_weighted", &O::area_weighted).doc("Whether points count by the area of their cells.");
+  keys.add("area_weighted", &O::area_weighted)
+      .counts_where(where("data.task").is("forecast"))
+      .doc("Whether points count by the area of their cells.");
 }
 
 template <typename O>

@@ -175,6 +175,13 @@ FormPtr<std::vector<ForcingKind>> forcings_form() {
         "Sine and cosine of the part of the year passed: 2 channels."}}));
 }
 
+Condition of_forecasts() {
+  return here("task").is("forecast");
+}
+Condition of_images() {
+  return here("task").is_one_of({"denoise", "map"});
+}
+
 void declare_inputs(Keys<DataOptions>& keys) {
   keys.add("files", &DataOptions::files)
       .changeable()
@@ -201,13 +208,18 @@ void declare_inputs(Keys<DataOptions>& keys) {
           "names of data sets, with their groups, and channels as levels.")
       .required()
       .not_empty();
-  keys.add("diagnostic", &DataOptions::diagnostic, variables_form()).doc("Variables that are targets only.");
+  keys.add("diagnostic", &DataOptions::diagnostic, variables_form())
+      .counts_where(of_forecasts())
+      .doc("Variables that are targets only.");
   keys.add("static", &DataOptions::constants, variables_form())
+      .counts_where(of_forecasts())
       .doc("Variables that are inputs and constant in time.");
   keys.add("forcings", &DataOptions::forcings, forcings_form())
+      .counts_where(of_forecasts())
       .doc("Inputs known for every place and time without files.")
       .must("name nothing twice", distinct<ForcingKind>);
   keys.add("vector_components", &DataOptions::vector_components, auto_or<std::vector<std::string>>())
+      .counts_where(of_forecasts())
       .doc(
           "The variables that are eastward or northward components of vectors, as winds are: beyond a pole, "
           "where "
@@ -219,12 +231,14 @@ void declare_inputs(Keys<DataOptions>& keys) {
 
 void declare_windows(Keys<DataOptions>& keys) {
   keys.add("input_hours", &DataOptions::input_hours)
+      .counts_where(of_forecasts())
       .doc("The times of the prognostic inputs in hours relative to time 0.")
       .range(-87600, 0)
       .must("hold 0, the time that the forecast starts from",
             [](const auto& hours) { return std::find(hours.begin(), hours.end(), 0) != hours.end(); })
       .must("name no hour twice", distinct<int>);
   keys.add("lead_hours", &DataOptions::lead_hours)
+      .counts_where(of_forecasts())
       .doc("Hours from time 0 to the target, and from each target of a rollout to the next.")
       .range(1, 87600);
   keys.choice("predict", &DataOptions::predict,
@@ -234,6 +248,7 @@ void declare_windows(Keys<DataOptions>& keys) {
                 "the noise away, scaled by noise_sigma."},
                {"state", Predict::kState,
                 "The state at the target time, normalised; of denoise the image without noise."}})
+      .counts_where(here("task").is_one_of({"forecast", "denoise"}))
       .doc("What the model predicts of prognostic variables; map always predicts the targets themselves.");
   keys.add("train", &DataOptions::train, one_or_list(part_form()))
       .doc(
@@ -246,6 +261,7 @@ void declare_windows(Keys<DataOptions>& keys) {
       .not_empty();
   keys.add("valid", &DataOptions::valid, one_or_list(part_form()))
       .changeable()
+      .idle_unless(where("validation.every").above(0))
       .doc(
           "The validation period, or a list of periods, or slices of images, as train has; none by default.");
 }
@@ -253,6 +269,7 @@ void declare_windows(Keys<DataOptions>& keys) {
 void declare_images(Keys<DataOptions>& keys) {
   const std::string sample = "Images or volumes of their own; without it each file holds one.";
   keys.add("dims", &DataOptions::dims, std::make_unique<ListForm<ImageDim>>(dim_form(sample)))
+      .counts_where(of_images())
       .doc(
           "What the dimensions of the data sets of images are, in their order in the files. A data set may "
           "lack "
@@ -265,8 +282,11 @@ void declare_images(Keys<DataOptions>& keys) {
               };
               return dims.empty() || (has(ImageDim::kHeight) && has(ImageDim::kWidth));
             });
-  keys.add("targets", &DataOptions::targets, variables_form()).doc("The targets of the task map.");
+  keys.add("targets", &DataOptions::targets, variables_form())
+      .counts_where(here("task").is("map"))
+      .doc("The targets of the task map.");
   keys.add("crop", &DataOptions::crop)
+      .counts_where(of_images())
       .at_least(1)
       .doc(
           "Extents of the crops that images are trained on, [depth, height, width] or [height, width], each "
@@ -275,44 +295,27 @@ void declare_images(Keys<DataOptions>& keys) {
           "tiles of "
           "this size.");
   keys.add("flips", &DataOptions::flips, std::make_unique<ListForm<ImageDim>>(dim_form(sample)))
+      .counts_where(of_images())
       .doc("Spatial dimensions along which every second training sample, at random, is mirrored.")
       .must("name spatial dimensions, each once", [](const auto& flips) {
         return distinct(flips) && std::all_of(flips.begin(), flips.end(), is_spatial);
       });
   keys.add("noise_sigma", &DataOptions::noise_sigma)
+      .counts_where(here("task").is("denoise"))
       .above(0)
       .doc("Standard deviation of the normal noise of the task denoise, in the unit of the variables.");
   keys.add("classes", &DataOptions::classes)
+      .counts_where(here("task").is("map"))
       .at_least(0)
       .doc(
           "How many classes the labels name, 0 to classes − 1, where the target of map is labels; 0: it is "
           "numbers.");
   keys.add("ignore_index", &DataOptions::ignore_index)
+      .counts_where(here("classes").above(0))
       .doc("The label of points that do not count; null: none.");
 }
 
-void check_forecast(const DataOptions& o, const Place& at) {
-  const auto unused = [&](bool given, const char* key) {
-    if (given) at.error(key, "is for images; set data.task to \"denoise\" or \"map\"");
-  };
-  unused(!o.dims.empty(), "dims");
-  unused(!o.targets.empty(), "targets");
-  unused(!o.crop.empty(), "crop");
-  unused(!o.flips.empty(), "flips");
-  unused(o.noise_sigma.has_value(), "noise_sigma");
-  unused(o.classes > 0, "classes");
-  unused(o.ignore_index.has_value(), "ignore_index");
-  check_vector_components(o, at);
-}
-
 void check_images(const DataOptions& o, const Place& at) {
-  const auto unused = [&](bool given, const char* key) {
-    if (given) at.error(key, "is for forecasts; images have none, leave it out");
-  };
-  unused(!o.diagnostic.empty(), "diagnostic");
-  unused(!o.constants.empty(), "static");
-  unused(!o.forcings.empty(), "forcings");
-  unused(o.vector_components.has_value(), "vector_components");
   if (o.dims.empty())
     at.error("dims", "must say what the dimensions are, as [\"depth\", \"height\", \"width\"]");
   const std::vector<ImageDim> space = o.space();
@@ -350,20 +353,16 @@ void check_task(const DataOptions& o, const Place& at) {
                    : "must hold pairs of dates, such as [\"2019-03-01\", \"2019-03-24\"], for forecasts");
     }
   }
-  if (!o.of_images()) return check_forecast(o, at);
+  if (!o.of_images()) return check_vector_components(o, at);
   check_images(o, at);
   if (o.task == Task::kDenoise) {
     if (!o.noise_sigma) at.error("noise_sigma", "must be given for the task denoise, such as 200.0");
-    if (!o.targets.empty()) at.error("targets", "is for the task map; denoise has its variables as targets");
-    if (o.classes > 0) at.error("classes", "is for the task map");
-  } else {
-    if (o.noise_sigma) at.error("noise_sigma", "is for the task denoise");
-    if (o.targets.empty()) at.error("targets", "must name the targets of the task map");
+  } else if (o.targets.empty()) {
+    at.error("targets", "must name the targets of the task map");
   }
   if (o.classes == 1) at.error("classes", "must be at least 2, or 0 for targets that are numbers");
   if (o.classes > 0 && o.targets.size() != 1)
     at.error("targets", "must be one variable of labels with data.classes");
-  if (o.ignore_index && o.classes == 0) at.error("ignore_index", "needs data.classes");
 }
 
 }  // namespace
