@@ -9,12 +9,15 @@
 namespace jigsaw::inline samples {
 
 Dataset::Dataset(const DataOptions& options, const std::filesystem::path& folder, int rollout,
-                 Communicator& communicator)
+                 Communicator& communicator, const StatisticsPass& pass)
     : options_(options) {
   together(communicator, [&] { open(folder, rollout); });
+  if (pass.before) pass.before(*this);
   if (!options.normalization) {
-    statistics_ =
-        compute_statistics(*files_, channels_, periods_of(options.train), options.lead_hours, communicator);
+    statistics_ = cached_statistics(pass, paths_, decides_statistics(), communicator, [&] {
+      return compute_statistics(*files_, channels_, periods_of(options.train), options.lead_hours,
+                                communicator, pass.progress);
+    });
   }
   together(communicator, [&] {
     if (options.normalization) {
@@ -25,7 +28,8 @@ Dataset::Dataset(const DataOptions& options, const std::filesystem::path& folder
 }
 
 void Dataset::open(const std::filesystem::path& folder, int rollout) {
-  files_ = std::make_unique<FileSet>(expand_patterns(options_.files, folder));
+  paths_ = expand_patterns(options_.files, folder);
+  files_ = std::make_unique<FileSet>(paths_);
   // Whether the grid is periodic, which the channels depend on, shows when the fields are selected.
   const Channels fields = make_channels(options_, false);
   for (const Channel& channel : fields.targets) files_->select(channel.field, true);
@@ -33,6 +37,18 @@ void Dataset::open(const std::filesystem::path& folder, int rollout) {
   check_shape();
   channels_ = make_channels(options_, grid().periodic);
   find_all_windows(rollout);
+}
+
+/// What statistics depend on beside the files.
+Json Dataset::decides_statistics() const {
+  Json fields = Json::array();
+  for (const Channel& channel : channels_.targets)
+    fields.push_back(channel.name + (channel.role == Role::kPrognostic ? "" : " diagnostic"));
+  for (const Field& field : fields_of(channels_.inputs, Role::kStatic))
+    fields.push_back(field.name() + " static");
+  Json periods = Json::array();
+  for (const Period& period : periods_of(options_.train)) periods.push_back({period.first, period.last});
+  return {{"fields", fields}, {"periods", periods}, {"lead_hours", options_.lead_hours}};
 }
 
 void Dataset::check_shape() const {

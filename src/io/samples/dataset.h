@@ -10,6 +10,7 @@
 #include "samples/file_set.h"
 #include "samples/sample_source.h"
 #include "samples/statistics.h"
+#include "samples/statistics_pass.h"
 
 namespace jigsaw::inline samples {
 
@@ -20,9 +21,10 @@ class Dataset : public SampleSource {
   ///
   /// @param folder   that of the configuration, from which relative names start.
   /// @param rollout  targets per window.
+  /// @param pass     what goes with the pass over the data, where there is one.
   /// @throws DataError    when the files cannot be used. @throws ConfigError  when data.shape is not theirs.
   Dataset(const DataOptions& options, const std::filesystem::path& folder, int rollout,
-          Communicator& communicator);
+          Communicator& communicator, const StatisticsPass& pass = {});
 
   const DataOptions& options() const { return options_; }
   const Grid& grid() const override { return files_->grid(); }
@@ -43,14 +45,17 @@ class Dataset : public SampleSource {
   std::vector<std::int64_t> identity() const override { return train_windows_; }
   std::unique_ptr<SampleReader> open_reader() override;
   FileSet& files() { return *files_; }
+  const FileSet& files() const { return *files_; }
   std::int64_t bytes_read() const override { return files_->bytes_read(); }
 
  private:
   void open(const std::filesystem::path& folder, int rollout);
+  Json decides_statistics() const;
   void check_shape() const;
   void find_all_windows(int rollout);
 
   DataOptions options_;
+  std::vector<std::string> paths_;
   std::unique_ptr<FileSet> files_;
   Channels channels_;
   Statistics statistics_;

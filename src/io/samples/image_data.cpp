@@ -15,7 +15,8 @@
 namespace jigsaw::inline samples {
 
 ImageData::ImageData(const DataOptions& options, const std::filesystem::path& folder, std::uint64_t seed,
-                     const std::vector<std::int64_t>& overlap, Communicator& communicator)
+                     const std::vector<std::int64_t>& overlap, Communicator& communicator,
+                     const StatisticsPass& pass)
     : options_(options),
       places_(seed, RandomPurpose::kCrop, "place"),
       mirrors_(seed, RandomPurpose::kCrop, "mirror"),
@@ -28,8 +29,14 @@ ImageData::ImageData(const DataOptions& options, const std::filesystem::path& fo
     valid_ = regions(options_.valid, "data.valid");
     choose_crop();
     make_tiles(overlap);
+    slices_of_all_ = slices_of(train_);
+    for (const Slice& slice : slices_of(valid_)) slices_of_all_.push_back(slice);
   });
-  if (!options_.normalization) compute_statistics(communicator);
+  if (pass.before) pass.before(*this);
+  if (!options_.normalization) {
+    statistics_ = cached_statistics(pass, paths_, decides_statistics(), communicator,
+                                    [&] { return compute_statistics(communicator, pass.progress); });
+  }
   together(communicator, [&] {
     if (options_.normalization) {
       statistics_ = Statistics::load(expand_patterns({*options_.normalization}, folder).front());
@@ -44,7 +51,8 @@ ImageData::ImageData(const DataOptions& options, const std::filesystem::path& fo
 }
 
 void ImageData::open(const std::filesystem::path& folder) {
-  files_ = std::make_unique<ImageFiles>(expand_patterns(options_.files, folder), options_.dims);
+  paths_ = expand_patterns(options_.files, folder);
+  files_ = std::make_unique<ImageFiles>(paths_, options_.dims);
   make_channels();
 }
 
@@ -199,11 +207,20 @@ std::unique_ptr<SampleReader> ImageData::open_reader() {
 
 template <typename Result, typename F, typename M>
 Result ImageData::over_slices(const Field& field, const std::vector<Region>& regions,
-                              Communicator& communicator, const F& of, Result nothing, const M& merge) const {
-  struct Slice {
-    std::int64_t image;
-    Box box;
+                              Communicator& communicator, const F& of, Result nothing, const M& merge,
+                              const std::function<void(double)>& did) const {
+  const std::vector<Slice> slices = slices_of(regions);
+  std::vector<double> values;
+  const auto of_slice = [&](std::int64_t i) {
+    const Slice& slice = slices[static_cast<std::size_t>(i)];
+    values.resize(static_cast<std::size_t>(slice.box.extent.count()));
+    files_->read(field, slice.image, slice.box, values);
+    return of(std::span<const double>(values));
   };
+  return share_work(std::ssize(slices), communicator, of_slice, nothing, merge, did);
+}
+
+std::vector<ImageData::Slice> ImageData::slices_of(const std::vector<Region>& regions) {
   std::vector<Slice> slices;
   for (const Region& region : regions) {
     // Of an image its rows would be many small reads.
@@ -215,27 +232,69 @@ Result ImageData::over_slices(const Field& field, const std::vector<Region>& reg
       slices.push_back({region.image, box});
     }
   }
-  std::vector<double> values;
-  const auto of_slice = [&](std::int64_t i) {
-    const Slice& slice = slices[static_cast<std::size_t>(i)];
-    values.resize(static_cast<std::size_t>(slice.box.extent.count()));
-    files_->read(field, slice.image, slice.box, values);
-    return of(std::span<const double>(values));
-  };
-  return share_work(std::ssize(slices), communicator, of_slice, nothing, merge);
+  return slices;
 }
 
-void ImageData::compute_statistics(Communicator& communicator) {
+std::vector<Channel> ImageData::normalised() const {
   std::vector<Channel> channels = channels_.inputs;
-  if (options_.classes == 0)
-    channels.insert(channels.end(), channels_.targets.begin(), channels_.targets.end());
+  if (options_.classes > 0) return channels;
+  for (const Channel& target : channels_.targets) {
+    const bool known = std::any_of(channels.begin(), channels.end(),
+                                   [&](const Channel& channel) { return channel.name == target.name; });
+    if (!known) channels.push_back(target);
+  }
+  return channels;
+}
+
+/// What statistics depend on beside the files.
+Json ImageData::decides_statistics() const {
+  Json fields = Json::array(), parts = Json::array(), dims = Json::array();
+  for (const ImageDim dim : options_.dims) dims.push_back(name(dim));
+  for (const Channel& channel : normalised()) fields.push_back(channel.name);
+  for (const Region& region : train_) {
+    Json part = {region.image};
+    for (const Shape& shape : {region.box.begin, region.box.extent})
+      for (const std::int64_t extent : shape) part.push_back(extent);
+    parts.push_back(part);
+  }
+  return {{"fields", fields}, {"parts", parts}, {"dims", dims}};
+}
+
+Statistics ImageData::compute_statistics(Communicator& communicator,
+                                         const std::function<void(double)>& progress) const {
+  Statistics statistics;
+  const std::vector<Channel> channels = normalised();
+  double before = 0;
+  const auto did = [&](double part) {
+    if (progress) progress((before + part) / static_cast<double>(channels.size()));
+  };
   for (const Channel& channel : channels) {
-    if (statistics_.fields.contains(channel.name)) continue;
     const auto merge = [](RunningMoments& total, const RunningMoments& slice) { total.merge(slice); };
     const RunningMoments total =
-        over_slices(channel.field, train_, communicator, RunningMoments::of, RunningMoments{}, merge);
-    statistics_.fields[channel.name] = {files_->units(channel.field), total.mean_of_any(), total.deviation(),
-                                        0};
+        over_slices(channel.field, train_, communicator, RunningMoments::of, RunningMoments{}, merge, did);
+    statistics.fields[channel.name] = {files_->units(channel.field), total.mean_of_any(), total.deviation(),
+                                       0};
+    before += 1;
+  }
+  return statistics;
+}
+
+double ImageData::checked_label(double value, const Channel& channel, std::int64_t image) const {
+  if (options_.ignore_index && value == static_cast<double>(*options_.ignore_index))
+    return std::numeric_limits<double>::quiet_NaN();
+  if (value >= 0 && value < static_cast<double>(options_.classes) && value == std::floor(value)) return value;
+  throw DataError(concat(channel.name, " in ", files_->path(image), " holds the label ", value,
+                         "; labels are 0 to ", options_.classes - 1, " with data.classes ", options_.classes,
+                         options_.ignore_index ? "" : ", and others only as data.ignore_index"));
+}
+
+void ImageData::check_labels(std::int64_t slice) const {
+  const auto& [image, box] = slices_of_all_.at(static_cast<std::size_t>(slice));
+  const Channel& channel = channels_.targets.front();
+  std::vector<double> labels(static_cast<std::size_t>(box.extent.count()));
+  files_->read(channel.field, image, box, labels);
+  for (const double label : labels) {
+    if (!std::isnan(label)) checked_label(label, channel, image);
   }
 }
 
@@ -258,6 +317,18 @@ void ImageData::check_statistics() const {
   for (const Channel& channel : channels_.inputs) check(channel);
   if (options_.classes > 0) return;
   for (const Channel& channel : channels_.targets) check(channel);
+}
+
+std::int64_t ImageData::shared_points() const {
+  std::int64_t points = 0;
+  for (const Region& train : train_) {
+    for (const Region& valid : valid_) {
+      if (train.image != valid.image) continue;
+      const Box common = intersect(train.box, valid.box);
+      if (!common.empty()) points += common.extent.count();
+    }
+  }
+  return points;
 }
 
 std::vector<double> ImageData::largest_targets(Communicator& communicator) const {

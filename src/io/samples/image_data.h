@@ -6,6 +6,7 @@
 #include "comm/communicator.h"
 #include "samples/image_files.h"
 #include "samples/sample_source.h"
+#include "samples/statistics_pass.h"
 #include "samples/tiling.h"
 
 namespace jigsaw::inline samples {
@@ -30,11 +31,13 @@ class ImageData : public SampleSource {
   /// Opens the files. Collective: when it throws on one rank it throws on all.
   ///
   /// @param overlap  of validation tiles, per spatial dim; empty: 0.
+  /// @param pass     what goes with the pass over the data, where there is one.
   /// @throws DataError    when the files cannot be used. @throws ConfigError  when crops, parts or data.shape
   /// do not
   ///                      fit what they hold.
   ImageData(const DataOptions& options, const std::filesystem::path& folder, std::uint64_t seed,
-            const std::vector<std::int64_t>& overlap, Communicator& communicator);
+            const std::vector<std::int64_t>& overlap, Communicator& communicator,
+            const StatisticsPass& pass = {});
 
   const Grid& grid() const override { return grid_; }
   const Channels& channels() const override { return channels_; }
@@ -54,6 +57,14 @@ class ImageData : public SampleSource {
   const RandomStream& noise(Split split) const {
     return split == Split::kTrain ? train_noise_ : valid_noise_;
   }
+  /// A label as the loss takes it: NaN where it is data.ignore_index. @throws DataError  when it is none.
+  double checked_label(double value, const Channel& channel, std::int64_t image) const;
+  /// Slices of the training and validation parts, as many calls of check_labels() look at all of them.
+  std::int64_t slices() const { return std::ssize(slices_of_all_); }
+  /// Reads the labels of a slice. @throws DataError  when one is none. From any thread.
+  void check_labels(std::int64_t slice) const;
+  /// Points of images that are both in a training and in a validation part.
+  std::int64_t shared_points() const;
   /// The largest value of each target in all training and validation parts. Collective.
   std::vector<double> largest_targets(Communicator& communicator) const;
 
@@ -63,6 +74,12 @@ class ImageData : public SampleSource {
     Box box;
     std::int64_t crops_until = 0;  ///< in an epoch, those of the regions before included
   };
+  /// What is read at a time.
+  struct Slice {
+    std::int64_t image = 0;
+    Box box;
+  };
+  static std::vector<Slice> slices_of(const std::vector<Region>& regions);
 
   void open(const std::filesystem::path& folder);
   void make_channels();
@@ -70,12 +87,17 @@ class ImageData : public SampleSource {
   std::vector<Region> regions(const std::vector<DataPart>& parts, const std::string& key) const;
   void choose_crop();
   void make_tiles(const std::vector<std::int64_t>& overlap);
-  void compute_statistics(Communicator& communicator);
+  Statistics compute_statistics(Communicator& communicator,
+                                const std::function<void(double)>& progress) const;
+  Json decides_statistics() const;
+  /// The channels that statistics are of.
+  std::vector<Channel> normalised() const;
   void check_statistics() const;
   /// Calls of(values) for each slice of the regions, shared out over the ranks; its results in order.
   template <typename Result, typename F, typename M>
   Result over_slices(const Field& field, const std::vector<Region>& regions, Communicator& communicator,
-                     const F& of, Result nothing, const M& merge) const;
+                     const F& of, Result nothing, const M& merge,
+                     const std::function<void(double)>& did = {}) const;
 
   DataOptions options_;
   std::unique_ptr<ImageFiles> files_;
@@ -83,7 +105,9 @@ class ImageData : public SampleSource {
   Statistics statistics_;
   Shape crop_;
   Grid grid_;
+  std::vector<std::string> paths_;
   std::vector<Region> train_, valid_;
+  std::vector<Slice> slices_of_all_;
   std::vector<ImageTile> tiles_;
   RandomStream places_, mirrors_, train_noise_, valid_noise_;
 };

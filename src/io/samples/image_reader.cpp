@@ -191,7 +191,7 @@ void ImageReader::fill_targets(const SampleRequest& request, std::int64_t number
     };
     if (options.classes > 0) {
       write(batch.targets[0],
-            [&](std::size_t i) { return checked_label(y[i], channel, values.sample().image); });
+            [&](std::size_t i) { return data_.checked_label(y[i], channel, values.sample().image); });
       continue;
     }
     const std::span<const double> noise =
@@ -204,15 +204,6 @@ void ImageReader::fill_targets(const SampleRequest& request, std::int64_t number
     write(batch.baseline,
           [&](std::size_t i) { return increment ? 0.0 : (y[i] + sigma * noise[i] - mean) * scale; });
   }
-}
-
-double ImageReader::checked_label(double value, const Channel& channel, std::int64_t image) const {
-  const DataOptions& options = data_.options();
-  if (options.ignore_index && value == static_cast<double>(*options.ignore_index)) return kNaN;
-  if (value >= 0 && value < static_cast<double>(options.classes) && value == std::floor(value)) return value;
-  throw DataError(concat(channel.name, " in ", data_.files().path(image), " holds the label ", value,
-                         "; labels are 0 to ", options.classes - 1, " with data.classes ", options.classes,
-                         options.ignore_index ? "" : ", and others only as data.ignore_index"));
 }
 
 }  // namespace jigsaw::inline samples

@@ -21,7 +21,6 @@ class ImageReader : public SampleReader {
 
   void fill_inputs(const SampleRequest& request, std::int64_t number, Values& values, Batch& batch) const;
   void fill_targets(const SampleRequest& request, std::int64_t number, Values& values, Batch& batch) const;
-  double checked_label(double value, const Channel& channel, std::int64_t image) const;
 
   const ImageData& data_;
 };

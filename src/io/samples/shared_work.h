@@ -1,6 +1,7 @@
 #pragma once
 #include <algorithm>
 #include <cstring>
+#include <functional>
 #include <string>
 #include <type_traits>
 #include <vector>
@@ -13,15 +14,20 @@ namespace jigsaw::inline samples {
 /// this order, so that the result does not depend on the number of ranks, and go from it to all. Collective;
 /// an error of one is thrown by all.
 /// @param merge  merge(total, one more); `total` begins as `nothing`.
+/// @param did    called with the part of this rank's share that is done, if given.
 template <typename Result, typename F, typename M>
-Result share_work(std::int64_t n, Communicator& communicator, const F& of, Result nothing, const M& merge) {
+Result share_work(std::int64_t n, Communicator& communicator, const F& of, Result nothing, const M& merge,
+                  const std::function<void(double)>& did = {}) {
   static_assert(std::is_trivially_copyable_v<Result>);
   const std::int64_t ranks = communicator.size(), rank = communicator.rank();
   const std::int64_t begin = rank * (n / ranks) + std::min(rank, n % ranks);
   const std::int64_t count = n / ranks + (rank < n % ranks ? 1 : 0);
   std::vector<Result> own;
   together(communicator, [&] {
-    for (std::int64_t i = begin; i < begin + count; ++i) own.push_back(of(i));
+    for (std::int64_t i = begin; i < begin + count; ++i) {
+      own.push_back(of(i));
+      if (did) did(static_cast<double>(i + 1 - begin) / static_cast<double>(count));
+    }
   });
   Result total = nothing;
   const auto bytes_of = [](const Result* data, std::size_t size) {

@@ -72,7 +72,8 @@ FieldStatistics summarise(const std::string& units, const StateMoments& total) {
 }
 
 FieldStatistics state_statistics(FileSet& files, const Field& field, bool increments,
-                                 const std::vector<Period>& periods, Time lead, Communicator& communicator) {
+                                 const std::vector<Period>& periods, Time lead, Communicator& communicator,
+                                 const std::function<void(double)>& did) {
   std::vector<Time> times;
   std::copy_if(files.times(field).begin(), files.times(field).end(), std::back_inserter(times),
                [&](Time time) { return in_one_period(periods, time, time); });
@@ -89,7 +90,7 @@ FieldStatistics state_statistics(FileSet& files, const Field& field, bool increm
     return moments;
   };
   return summarise(files.units(field),
-                   share_work(std::ssize(times), communicator, moments_at, StateMoments{}, merge));
+                   share_work(std::ssize(times), communicator, moments_at, StateMoments{}, merge, did));
 }
 
 FieldStatistics static_statistics(FileSet& files, const Field& field, Communicator& communicator) {
@@ -167,12 +168,20 @@ Statistics Statistics::load(const std::string& path) {
 }
 
 Statistics compute_statistics(FileSet& files, const Channels& channels, const std::vector<Period>& periods,
-                              int lead_hours, Communicator& communicator) {
+                              int lead_hours, Communicator& communicator,
+                              const std::function<void(double)>& progress) {
   Statistics statistics;
   statistics.lead_hours = lead_hours;
+  const auto fields = static_cast<double>(channels.targets.size());
+  double before = 0;
+  const auto did = [&](double part) {
+    if (progress) progress((before + part) / fields);
+  };
   for (const Channel& channel : channels.targets) {
-    statistics.fields[channel.name] = state_statistics(
-        files, channel.field, channel.role == Role::kPrognostic, periods, lead_hours * kHour, communicator);
+    statistics.fields[channel.name] =
+        state_statistics(files, channel.field, channel.role == Role::kPrognostic, periods, lead_hours * kHour,
+                         communicator, did);
+    before += 1;
   }
   for (const Field& field : fields_of(channels.inputs, Role::kStatic)) {
     statistics.fields[field.name()] = static_statistics(files, field, communicator);

@@ -2,6 +2,7 @@
 
 #include <mutex>
 #include <set>
+#include <thread>
 
 #include "array/host_view.h"
 #include "base/error.h"
@@ -9,6 +10,7 @@
 #include "comm/thread/run_ranks.h"
 #include "files/hdf5_file.h"
 #include "io/fixtures.h"
+#include "samples/label_scan.h"
 
 namespace jigsaw {
 namespace {
@@ -495,6 +497,26 @@ TEST(ImageData, WhatDoesNotFitIsOneClearError) {
   mixed.task = Task::kMap;
   mixed.targets = {{"turned", {}}};
   expect(refusal(mixed, ExitCode::kData), "turned");
+}
+
+/// Masks of pictures.h5 are labels of two classes; its images are none.
+TEST(LabelScan, FindsALabelThatIsNoneOnAnyRank) {
+  for (const int ranks : {1, 3}) {
+    DataOptions options = picture_options();
+    run_ranks(ranks, [&](Communicator& world) {
+      const ImageData data(options, image_file(""), 1, {}, world);
+      LabelScan scan(data, world);
+      while (!scan.poll(false)) std::this_thread::yield();
+      EXPECT_TRUE(scan.poll(false));
+    });
+    options.targets = {{"images", {0}}};
+    run_ranks(ranks, [&](Communicator& world) {
+      const ImageData data(options, image_file(""), 1, {}, world);
+      LabelScan scan(data, world);
+      const std::string message = message_of<AgreedError>([&] { scan.poll(true); });
+      EXPECT_NE(message.find("holds the label"), std::string::npos) << message;
+    });
+  }
 }
 
 }  // namespace

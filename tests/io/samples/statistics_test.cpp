@@ -3,11 +3,13 @@
 #include <mutex>
 
 #include "base/error.h"
+#include "comm/agreement.h"
 #include "comm/thread/run_ranks.h"
 #include "files/netcdf_output.h"
 #include "io/fixtures.h"
 #include "samples/dataset.h"
 #include "samples/moments.h"
+#include "samples/sample_data.h"
 #include "support/temporary_folder.h"
 
 namespace jigsaw {
@@ -122,6 +124,80 @@ TEST(Statistics, AVariableThatIsMissingEverywhereIsSaidToBe) {
                 const Dataset data(options, folder.path(), 1, communicator);
               }).find("sst is missing everywhere in data.train"),
               std::string::npos);
+  });
+}
+
+/// One opening of sample data with what goes with it.
+struct Opened {
+  Statistics statistics;
+  bool passed = false, told = false;
+  double done = 0;
+};
+
+Opened open_with_cache(const DataOptions& options, const std::string& cache, int ranks = 1) {
+  Opened result;
+  run_ranks(ranks, [&](Communicator& communicator) {
+    Opened own;
+    StatisticsPass pass;
+    pass.cache = cache;
+    pass.before = [&](const SampleSource& data) {
+      EXPECT_EQ(data.channels().targets.size(), 1U);
+      EXPECT_GT(data.count(Split::kTrain), 0);
+      EXPECT_FALSE(own.passed);
+    };
+    pass.tell = [&](const std::string&) { own.told = true; };
+    pass.progress = [&](double done) {
+      own.passed = true;
+      EXPECT_GT(done, own.done);
+      own.done = done;
+    };
+    own.statistics = Dataset(options, "", 1, communicator, pass).statistics();
+    if (communicator.rank() == 0) result = own;
+  });
+  return result;
+}
+
+TEST(Statistics, AreKeptForRunsOfTheSameData) {
+  const testing::TemporaryFolder folder, cache;
+  SampleDataOptions sample;
+  sample.months = 1;
+  write_sample_data(sample, folder.path());
+  const std::string file = folder.path() + "/sample_2021-01.nc";
+  DataOptions options;
+  options.files = {file};
+  options.variables = {{"t2m", {}}};
+  options.train = {period("2021-01-02", "2021-01-05")};
+  const Opened first = open_with_cache(options, cache.path() + "/deep/folder");
+  EXPECT_TRUE(first.passed);
+  EXPECT_DOUBLE_EQ(first.done, 1);
+  const Opened second = open_with_cache(options, cache.path() + "/deep/folder", 3);
+  EXPECT_FALSE(second.passed);
+  EXPECT_TRUE(second.told);
+  EXPECT_TRUE(second.statistics == first.statistics);
+  DataOptions other = options;
+  other.train = {period("2021-01-02", "2021-01-06")};
+  EXPECT_TRUE(open_with_cache(other, cache.path() + "/deep/folder").passed);
+  other = options;
+  other.lead_hours = 12;
+  EXPECT_TRUE(open_with_cache(other, cache.path() + "/deep/folder").passed);
+  EXPECT_TRUE(open_with_cache(options, "").passed);
+  // A file that was written again is another one; so is what is kept when it is damaged.
+  std::filesystem::last_write_time(file, std::filesystem::last_write_time(file) + std::chrono::seconds(1));
+  EXPECT_TRUE(open_with_cache(options, cache.path() + "/deep/folder").passed);
+  EXPECT_FALSE(open_with_cache(options, cache.path() + "/deep/folder").passed);
+  for (const auto& entry : std::filesystem::directory_iterator(cache.path() + "/deep/folder"))
+    testing::put_text(entry.path().string(), "{\"of\":");
+  const Opened again = open_with_cache(options, cache.path() + "/deep/folder");
+  EXPECT_TRUE(again.passed);
+  EXPECT_TRUE(again.statistics == first.statistics);
+}
+
+TEST(Statistics, WhatCostsLittleIsCheckedBeforeThePass) {
+  run_ranks(2, [](Communicator& communicator) {
+    StatisticsPass pass;
+    pass.before = [&](const SampleSource&) { together(communicator, [] { throw ConfigError("refused"); }); };
+    pass.progress = [](double) { ADD_FAILURE() << "data was read for statistics"; };
+    EXPECT_THROW(Dataset(fixture_options(), fixture(""), 1, communicator, pass), AgreedError);
   });
 }
 

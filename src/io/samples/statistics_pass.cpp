@@ -1,0 +1,79 @@
+#include "samples/statistics_pass.h"
+
+#include <sys/stat.h>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/text.h"
+#include "files/digest.h"
+
+namespace jigsaw::inline samples {
+
+namespace {
+
+constexpr std::int64_t kMostBytes = std::int64_t{64} << 20;
+/// Changes when statistics are computed in another way.
+constexpr int kVersion = 1;
+
+/// Name, size and time of change of each file.
+Json files_of(const std::vector<std::string>& paths) {
+  Json files = Json::array();
+  for (const std::string& path : paths) {
+    struct stat status {};
+    if (::stat(path.c_str(), &status) != 0) return nullptr;
+    const std::int64_t changed = status.st_mtim.tv_sec * std::int64_t{1000000000} + status.st_mtim.tv_nsec;
+    files.push_back({std::filesystem::absolute(path).lexically_normal().string(),
+                     static_cast<std::int64_t>(status.st_size), changed});
+  }
+  return files;
+}
+
+/// The text of the statistics kept in a file, "" when there are none of this data.
+std::string kept_text(const std::string& path, const Json& of) {
+  try {
+    const Json kept = Json::parse(read_text(path, kMostBytes));
+    if (kept.at("of") != of) return "";
+    const std::string text = kept.at("statistics").dump();
+    Statistics::from_text(text, path);
+    return text;
+  } catch (const std::exception&) {
+    return "";
+  }
+}
+
+void keep(const std::filesystem::path& path, const Json& of, const Statistics& statistics) {
+  const Json kept = {{"of", of}, {"statistics", Json::parse(statistics.to_text())}};
+  try {
+    std::filesystem::create_directories(path.parent_path());
+    write_text_atomically(path.string(), kept.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n");
+  } catch (const std::exception&) {
+    // The next run computes them again.
+  }
+}
+
+}  // namespace
+
+Statistics cached_statistics(const StatisticsPass& pass, const std::vector<std::string>& paths, Json of,
+                             Communicator& communicator, const std::function<Statistics()>& compute) {
+  std::filesystem::path path;
+  std::string text;
+  if (communicator.rank() == 0 && !pass.cache.empty()) {
+    of["version"] = kVersion;
+    of["files"] = files_of(paths);
+    if (!of["files"].is_null()) {
+      const std::string digest = digest_of_text(of.dump(-1, ' ', false, Json::error_handler_t::replace));
+      path = pass.cache / concat("statistics_", digest, ".json");
+      text = kept_text(path.string(), of);
+    }
+  }
+  text = communicator.broadcast_text(text);
+  if (!text.empty()) {
+    if (pass.tell) pass.tell(concat("statistics are those that a run before computed, in ", path.string()));
+    return Statistics::from_text(text, "the statistics kept");
+  }
+  const Statistics statistics = compute();
+  if (!path.empty()) keep(path, of, statistics);
+  return statistics;
+}
+
+}  // namespace jigsaw::inline samples
