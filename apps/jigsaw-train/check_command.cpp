@@ -4,7 +4,9 @@
 #include "comm/self/self.h"
 #include "commands.h"
 #include "optim/optimizer.h"
-#include "train/opened_run.h"
+#include "samples/label_scan.h"
+#include "train/opening_summary.h"
+#include "train/run_directory.h"
 #include "train/training_batches.h"
 #include "train/validation.h"
 
@@ -12,31 +14,30 @@ namespace jigsaw {
 
 namespace {
 
-void tell_data(Log& log, const SampleSource& data) {
-  log.info(concat("data: ", data.count(Split::kTrain), " samples of training and ", data.count(Split::kValid),
-                  " of validation on the grid ", data.grid().shape(), "; inputs ",
-                  join(channel_names(data.channels().inputs), " "), "; targets ",
-                  join(channel_names(data.channels().targets), " ")));
+Opening opening_of(Job& job) {
+  const std::string& output = job.configuration.output;
+  return {[&job, &output] {
+            together(job.world, [&] {
+              if (job.world.rank() == 0) RunDirectory::check(output);
+            });
+          },
+          &job.log, cache_folder()};
 }
 
-void tell_model(Log& log, const PlacedModel& placed) {
-  std::int64_t parameters = 0;
-  for (const ParameterBlock* block : placed.model().parameters()) {
-    for (const auto& parameter : block->parameters()) parameters += parameter->shape().count();
-  }
-  const Arena& arena = placed.rank().context.arena();
-  log.info(concat(
-      "model: ", parameters, " parameters; mesh ", placed.description().dump(), ", on whose rank ",
-      placed.mesh().world().rank(), " parameters and optimizer take ",
-      human_bytes(arena.current_bytes(Purpose::kParameters) + arena.current_bytes(Purpose::kOptimizer))));
+/// The labels of all parts, each rank a share.
+void check_labels(OpenedRun& run) {
+  const auto* images = dynamic_cast<const ImageData*>(&run.data());
+  if (images == nullptr || images->options().classes == 0) return;
+  LabelScan(*images, run.world()).poll(true);
 }
 
-/// Reads what the first step and the first validation would, into memory of `host`.
-void read_batches(OpenedRun& run, const Context& host) {
+/// Reads what the first step would, into memory of `host`.
+Batch read_first(OpenedRun& run, const Context& host) {
+  Batch batch;
   together(run.world(), [&] {
-    TrainingBatches(run.configuration(), run.objective(), run.placed()).read(0, host);
-    if (run.validates()) Validation(run).read(0, host);
+    batch = TrainingBatches(run.configuration(), run.objective(), run.placed()).read(0, host);
   });
+  return batch;
 }
 
 /// The same data, read here, with the model of the first of `ranks` ranks, planned on shapes alone.
@@ -47,24 +48,26 @@ void check_planned(Job& job, int ranks) {
   }
   Context meta = Context::make_meta();
   const auto record = make_record_communicator(meta, 0, ranks);
-  OpenedRun run(job.configuration, job.folder, job.world, *record);
+  OpenedRun run(job.configuration, job.folder, job.world, *record, opening_of(job));
   const Optimizer optimizer(run.placed().rank(), run.placed().model().parameters(),
                             job.configuration.optimizer);
-  tell_data(job.log, run.data());
-  tell_model(job.log, run.placed());
-  read_batches(run, job.world.context());
+  tell_opening(job.log, run, ranks);
+  tell_missing(job.log, run, read_first(run, job.world.context()), job.world);
+  if (run.validates()) Validation(run).read(0, job.world.context());
+  check_labels(run);
 }
 
 void check_started(Job& job) {
-  OpenedRun run(job.configuration, job.folder, job.world);
+  OpenedRun run(job.configuration, job.folder, job.world, opening_of(job));
   std::unique_ptr<Optimizer> optimizer;
   together(job.world, [&] {
     optimizer = std::make_unique<Optimizer>(run.placed().rank(), run.placed().model().parameters(),
                                             job.configuration.optimizer);
   });
-  tell_data(job.log, run.data());
-  tell_model(job.log, run.placed());
-  read_batches(run, job.world.context());
+  together(job.world, [&] { tell_opening(job.log, run, job.world.size()); });
+  tell_missing(job.log, run, read_first(run, job.world.context().host()), job.world);
+  if (run.validates()) Validation(run).rehearse();
+  check_labels(run);
 }
 
 }  // namespace

@@ -45,7 +45,8 @@ struct CheckCommand {
   ConfigArguments configuration;
   int ranks = 0;  ///< to plan for; 0: those that were started
 };
-/// Opens all that a run would need, plans, reads a batch of training and one of validation, and ends.
+/// Opens all that a run would need, plans, reads a batch of training and all labels, runs a batch of
+/// validation, and ends.
 ExitCode run_check(const CheckCommand& command);
 
 /// Prints the sharding rule of every operation and the validator's verdict; kInternal unless all is proven.

@@ -78,11 +78,6 @@ void Checkpointer::find_best() {
   }
 }
 
-bool Checkpointer::is_due(std::int64_t step, bool last, const std::optional<CheckpointScore>& score) const {
-  if (options_.every == 0) return false;
-  return last || step % options_.every == 0 || (score && improves(score->value));
-}
-
 bool Checkpointer::improves(double score) const {
   return (!best_ || better(score, *best_, retention_)) && (!saving_ || better(score, *saving_, retention_));
 }

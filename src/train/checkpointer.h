@@ -23,8 +23,13 @@ class Checkpointer {
   void begin(const FoundCheckpoint* from);
 
   /// Whether the state after a step is to be saved.
-  /// @param score  of the validation after it, if there was one.
-  bool is_due(std::int64_t step, bool last, const std::optional<CheckpointScore>& score) const;
+  bool is_due(std::int64_t step, bool last) const {
+    return options_.every > 0 && (last || step % options_.every == 0);
+  }
+  /// Whether the validation of a state makes it the best, so that it is to be saved with its score.
+  bool is_best(const std::optional<CheckpointScore>& score) const {
+    return options_.every > 0 && score && improves(score->value);
+  }
   /// Returns when the pieces are copied. Waits for the save before.
   void save(CheckpointManifest manifest, const std::vector<CheckpointPiece>& pieces);
   /// Once a step: says how a save ended. @throws AgreedError  of code kCheckpoint after three failed in a

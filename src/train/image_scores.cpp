@@ -61,8 +61,6 @@ class ImageScores : public Scores {
     return result;
   }
 
-  std::vector<std::string> measures() const override { return {"rmse", "bias", "psnr"}; }
-
  private:
   const ImageData& data_;
   const FieldLoss& loss_;
@@ -93,8 +91,6 @@ class ClassScores : public Scores {
         {Json{{name, {{"accuracy", accuracy}, {"mean_dice", mean}, {"dice", dice}}}}},
         {concat(name, "  accuracy ", accuracy, "  mean Dice ", mean, "  of each class ", join(dice, " "))}};
   }
-
-  std::vector<std::string> measures() const override { return {"accuracy", "mean_dice"}; }
 
  private:
   const ImageData& data_;

@@ -10,12 +10,14 @@
 namespace jigsaw::inline train {
 namespace {
 
-/// A line as write() leaves it, of a step no later than `step`.
-bool belongs(const std::string& line, std::int64_t step) {
-  const Json json = Json::parse(line, nullptr, false);
-  if (!json.is_object()) return false;
+/// A line as write() leaves it, of a step no later than `step`; else null.
+Json belonging(const std::string& line, std::int64_t step) {
+  Json json = Json::parse(line, nullptr, false);
+  if (!json.is_object()) return nullptr;
   const auto found = json.find("step");
-  return found != json.end() && found->is_number_integer() && found->get<std::int64_t>() <= step;
+  const bool belongs =
+      found != json.end() && found->is_number_integer() && found->get<std::int64_t>() <= step;
+  return belongs ? json : Json(nullptr);
 }
 
 }  // namespace
@@ -39,7 +41,10 @@ void MetricsLog::keep_lines_until(std::int64_t step) {
     std::string line;
     // A line that ends with the file, not with a line break, is torn: eof() is set with it.
     while (std::getline(old, line) && !old.eof()) {
-      if (belongs(line, step)) kept << line << '\n';
+      const Json json = belonging(line, step);
+      if (json.is_null()) continue;
+      kept << line << '\n';
+      if (json.value("kind", Json()) == "valid") validated_ = json.at("step").get<std::int64_t>();
     }
     kept.close();
     if (old.bad()) throw FileError(concat("cannot read ", path_));
@@ -55,24 +60,11 @@ void MetricsLog::keep_lines_until(std::int64_t step) {
 void MetricsLog::write(const Json& line) {
   if (!log_->speaks()) return;
   try {
-    append(line.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n");
+    if (!file_) file_.emplace(path_);
+    file_->append(line.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n");
   } catch (const FileError& error) {
     warn_once(error.what());
   }
-}
-
-void MetricsLog::append(std::string_view text) {
-  if (!file_) {
-    file_.emplace(path_, O_RDWR | O_CREAT);
-    size_ = file_->size();
-  }
-  try {
-    file_->write(std::as_bytes(std::span(text)), size_);
-  } catch (const FileError&) {
-    file_->truncate(size_);
-    throw;
-  }
-  size_ += static_cast<std::int64_t>(text.size());
 }
 
 void MetricsLog::warn_once(const std::string& reason) {

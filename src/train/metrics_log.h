@@ -3,7 +3,7 @@
 #include <optional>
 #include <string>
 
-#include "base/file.h"
+#include "base/line_file.h"
 #include "base/log.h"
 #include "config/json.h"
 
@@ -21,16 +21,17 @@ class MetricsLog {
   /// them a torn last line. A run that starts anew resumes at 0.
   void resume_at(std::int64_t step);
   void write(const Json& line);
+  /// The last step of a validation among the lines that resume_at() kept; 0: none. On the rank that speaks.
+  std::int64_t validated() const { return validated_; }
 
  private:
   void keep_lines_until(std::int64_t step);
-  void append(std::string_view text);
   void warn_once(const std::string& reason);
 
   std::string path_;
   Log* log_;
-  std::optional<File> file_;
-  std::int64_t size_ = 0;  ///< of all whole lines
+  std::optional<LineFile> file_;
+  std::int64_t validated_ = 0;
   bool warned_ = false;
 };
 

@@ -13,8 +13,8 @@ namespace {
 class ForecastObjective : public Objective {
  public:
   ForecastObjective(const Configuration& configuration, const std::filesystem::path& folder,
-                    Communicator& communicator)
-      : data_(configuration.data, folder, configuration.train.rollout.max, communicator),
+                    Communicator& communicator, const StatisticsPass& pass)
+      : data_(configuration.data, folder, configuration.train.rollout.max, communicator, pass),
         loss_(field_loss_options(configuration.loss), data_.grid().row_weights(),
               channel_names(data_.channels().targets)),
         rollout_(configuration.train.rollout.max) {}
@@ -96,22 +96,22 @@ void check_overlap(const Configuration& configuration) {
 }
 
 using OpenTask = std::unique_ptr<Objective> (*)(const Configuration&, const std::filesystem::path&,
-                                                Communicator&);
+                                                Communicator&, const StatisticsPass&);
 
 std::unique_ptr<Objective> open_forecast(const Configuration& configuration,
-                                         const std::filesystem::path& folder, Communicator& communicator) {
-  if (!configuration.validation.overlap.empty())
-    throw ConfigError("validation.overlap is for images, whose validation runs over tiles");
-  return std::make_unique<ForecastObjective>(configuration, folder, communicator);
+                                         const std::filesystem::path& folder, Communicator& communicator,
+                                         const StatisticsPass& pass) {
+  return std::make_unique<ForecastObjective>(configuration, folder, communicator, pass);
 }
 
 std::unique_ptr<Objective> open_images(const Configuration& configuration,
-                                       const std::filesystem::path& folder, Communicator& communicator) {
+                                       const std::filesystem::path& folder, Communicator& communicator,
+                                       const StatisticsPass& pass) {
   if (configuration.train.rollout.max > 1) throw ConfigError("train.rollout must be 1 for images");
   check_overlap(configuration);
   auto data =
       std::make_unique<ImageData>(configuration.data, folder, static_cast<std::uint64_t>(configuration.seed),
-                                  configuration.validation.overlap, communicator);
+                                  configuration.validation.overlap, communicator, pass);
   if (configuration.data.classes > 0) return std::make_unique<ClassObjective>(std::move(data), configuration);
   return std::make_unique<ImageObjective>(std::move(data), configuration, communicator);
 }
@@ -126,10 +126,11 @@ const std::map<Task, OpenTask>& tasks() {
 }  // namespace
 
 std::unique_ptr<Objective> open_objective(const Configuration& configuration,
-                                          const std::filesystem::path& folder, Communicator& communicator) {
+                                          const std::filesystem::path& folder, Communicator& communicator,
+                                          const StatisticsPass& pass) {
   std::unique_ptr<Objective> result;
   together(communicator,
-           [&] { result = tasks().at(configuration.data.task)(configuration, folder, communicator); });
+           [&] { result = tasks().at(configuration.data.task)(configuration, folder, communicator, pass); });
   return result;
 }
 

@@ -22,7 +22,9 @@ class Objective {
 /// Opens the data of a configuration. Collective: when it throws on one rank it throws on all.
 ///
 /// @param folder  that of the configuration, from which relative names start. @throws ConfigError, DataError
+/// @param pass    what goes with the pass over the data for statistics.
 std::unique_ptr<Objective> open_objective(const Configuration& configuration,
-                                          const std::filesystem::path& folder, Communicator& communicator);
+                                          const std::filesystem::path& folder, Communicator& communicator,
+                                          const StatisticsPass& pass = {});
 
 }  // namespace jigsaw::inline train

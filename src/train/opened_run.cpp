@@ -1,7 +1,9 @@
 #include "train/opened_run.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
+#include <cstdlib>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -9,21 +11,67 @@
 
 namespace jigsaw::inline train {
 
-OpenedRun::OpenedRun(const Configuration& configuration, const std::filesystem::path& folder,
-                     Communicator& world)
-    : OpenedRun(configuration, folder, world, world) {}
+namespace {
+
+constexpr double kSecondsBetweenLines = 5;
+
+double now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+bool validates(const Configuration& configuration, const SampleSource& data) {
+  return configuration.validation.every > 0 && data.count(Split::kValid) > 0;
+}
+
+StatisticsPass pass_of(const Configuration& configuration, Communicator& world, Communicator& model_ranks,
+                       const Opening& opening) {
+  StatisticsPass pass;
+  pass.cache = opening.cache;
+  pass.before = [&configuration, &world, &model_ranks, checked = opening.checked](const SampleSource& data) {
+    together(world, [&] {
+      check_best(configuration, data);
+      check_placement(configuration, data, model_ranks);
+    });
+    if (checked) checked();
+  };
+  if (opening.log == nullptr) return pass;
+  pass.tell = [log = opening.log](const std::string& line) { log->info(line); };
+  pass.progress = [log = opening.log, last = now()](double part) mutable {
+    if (now() - last < kSecondsBetweenLines) return;
+    last = now();
+    log->info(concat("statistics: ", std::lround(100 * part), " % of the training data read"));
+  };
+  return pass;
+}
+
+}  // namespace
+
+std::filesystem::path cache_folder() {
+  const auto folder = [](const char* variable) -> std::filesystem::path {
+    const char* value = std::getenv(variable);
+    return value == nullptr || *value != '/' ? "" : value;
+  };
+  if (const auto caches = folder("XDG_CACHE_HOME"); !caches.empty()) return caches / "jigsaw-train";
+  const auto home = folder("HOME");
+  return home.empty() ? home : home / ".cache/jigsaw-train";
+}
 
 OpenedRun::OpenedRun(const Configuration& configuration, const std::filesystem::path& folder,
-                     Communicator& world, Communicator& model_ranks)
-    : configuration_(configuration), world_(world), objective_(open_objective(configuration, folder, world)) {
-  together(world_, [&] {
-    check_best(configuration_, *objective_, validates());
-    placed_ = std::make_unique<PlacedModel>(configuration_, *objective_, model_ranks);
-  });
+                     Communicator& world, const Opening& opening)
+    : OpenedRun(configuration, folder, world, world, opening) {}
+
+OpenedRun::OpenedRun(const Configuration& configuration, const std::filesystem::path& folder,
+                     Communicator& world, Communicator& model_ranks, const Opening& opening)
+    : configuration_(configuration),
+      world_(world),
+      objective_(open_objective(configuration, folder, world,
+                                pass_of(configuration_, world, model_ranks, opening))) {
+  together(world_,
+           [&] { placed_ = std::make_unique<PlacedModel>(configuration_, *objective_, model_ranks); });
 }
 
 bool OpenedRun::validates() const {
-  return configuration_.validation.every > 0 && data().count(Split::kValid) > 0;
+  return jigsaw::validates(configuration_, data());
 }
 
 std::int64_t OpenedRun::total_steps() const {
@@ -35,16 +83,15 @@ std::int64_t OpenedRun::total_steps() const {
       1, std::llround(std::ceil(*train.epochs * windows / static_cast<double>(train.batch_size))));
 }
 
-void check_best(const Configuration& configuration, Objective& objective, bool validates) {
+void check_best(const Configuration& configuration, const SampleSource& data) {
   const std::string& best = configuration.checkpoint.best;
   if (best.empty()) return;
-  if (!validates) {
+  if (!validates(configuration, data)) {
     throw ConfigError("checkpoint.best needs validations: set validation.every and data.valid");
   }
   std::vector<std::string> known = {"loss"};
-  for (const std::string& measure : objective.make_scores()->measures()) {
-    for (const Channel& target : objective.data().channels().targets)
-      known.push_back(target.name + "." + measure);
+  for (const std::string& measure : score_measures(configuration.data)) {
+    for (const Channel& target : data.channels().targets) known.push_back(target.name + "." + measure);
   }
   if (std::find(known.begin(), known.end(), best) == known.end()) {
     throw ConfigError(concat("checkpoint.best: validation gives no \"", best, "\"", did_you_mean(best, known),

@@ -1,10 +1,26 @@
 #pragma once
 #include <filesystem>
+#include <functional>
 #include <memory>
 
+#include "base/log.h"
 #include "train/placed_model.h"
 
 namespace jigsaw::inline train {
+
+/// What goes with the opening of a run.
+struct Opening {
+  /// Called on all ranks when what costs little was checked, before data is read for statistics. Collective.
+  std::function<void()> checked;
+  /// Tells how far the pass over the data is; may be null.
+  Log* log = nullptr;
+  /// Folder of statistics that runs share; empty: none.
+  std::filesystem::path cache;
+};
+
+/// Where runs of this user keep what others can use: $XDG_CACHE_HOME/jigsaw-train, else
+/// $HOME/.cache/jigsaw-train; empty where neither is set.
+std::filesystem::path cache_folder();
 
 /// What a configuration names, opened and built on the ranks of a job: its data with loss and scores, and its
 /// model on its mesh. Training, validation, checks and predictions begin with it.
@@ -14,10 +30,11 @@ class OpenedRun {
   ///
   /// @param folder  that of the configuration, from which relative names start.
   /// @throws ConfigError, DataError
-  OpenedRun(const Configuration& configuration, const std::filesystem::path& folder, Communicator& world);
+  OpenedRun(const Configuration& configuration, const std::filesystem::path& folder, Communicator& world,
+            const Opening& opening = {});
   /// The same with the model on other ranks than those that read the data: on ones that are only planned for.
   OpenedRun(const Configuration& configuration, const std::filesystem::path& folder, Communicator& world,
-            Communicator& model_ranks);
+            Communicator& model_ranks, const Opening& opening);
 
   const Configuration& configuration() const { return configuration_; }
   Communicator& world() { return world_; }
@@ -41,6 +58,6 @@ class OpenedRun {
 };
 
 /// @throws ConfigError  when `checkpoint.best` names no number that this run's validations give.
-void check_best(const Configuration& configuration, Objective& objective, bool validates);
+void check_best(const Configuration& configuration, const SampleSource& data);
 
 }  // namespace jigsaw::inline train

@@ -21,30 +21,45 @@ std::vector<std::int64_t> time_channels(const Channels& channels) {
   return numbers;
 }
 
-ModelDescription describe(Objective& objective) {
-  const SampleSource& data = objective.data();
+ModelDescription describe(const SampleSource& data, std::int64_t outputs, const Statistics& statistics) {
   const Channels& channels = data.channels();
-  return {data.grid().shape(), static_cast<std::int64_t>(channels.inputs.size()), objective.output_channels(),
-          time_channels(channels), pole_crossing(channels.inputs, data.statistics())};
+  return {data.grid().shape(), static_cast<std::int64_t>(channels.inputs.size()), outputs,
+          time_channels(channels), pole_crossing(channels.inputs, statistics)};
+}
+
+std::unique_ptr<Mesh> make_mesh(const Configuration& configuration, const SampleSource& data,
+                                const Model& model, Communicator& world) {
+  const MeshOptions mesh =
+      resolved_mesh(configuration.mesh, world.size(), data.grid().shape(), model.input_units());
+  auto result = std::make_unique<Mesh>(world, mesh.data, mesh.domain, mesh.tensor);
+  const std::int64_t samples = configuration.train.batch_size / configuration.train.accumulate;
+  if (samples < mesh.data) {
+    throw ConfigError(
+        concat("mesh.data ", mesh.data, " is more than the ", samples,
+               " samples that run at a time; train.batch_size / train.accumulate must be at least as many"));
+  }
+  return result;
 }
 
 }  // namespace
+
+void check_placement(const Configuration& configuration, const SampleSource& data, Communicator& world) {
+  Statistics neutral;
+  for (const Channel& channel : data.channels().inputs) neutral.fields[channel.field.name()] = {"", 0, 1, 1};
+  const std::int64_t classes = configuration.data.classes;
+  const std::int64_t outputs = classes > 0 ? classes : std::ssize(data.channels().targets);
+  const std::unique_ptr<Model> model = build_model(configuration.model, describe(data, outputs, neutral));
+  make_mesh(configuration, data, *model, world);
+}
 
 PlacedModel::PlacedModel(const Configuration& configuration, Objective& objective, Communicator& world)
     : types_(types_of(configuration.train.precision)),
       zero_(to_json(configuration).at("zero")),
       samples_(configuration.train.batch_size / configuration.train.accumulate) {
   const SampleSource& data = objective.data();
-  model_ = build_model(configuration.model, describe(objective));
+  model_ = build_model(configuration.model, describe(data, objective.output_channels(), data.statistics()));
   model_->set_recompute(configuration.train.recompute == Recompute::kBlock);
-  const MeshOptions mesh =
-      resolved_mesh(configuration.mesh, world.size(), data.grid().shape(), model_->input_units());
-  mesh_ = std::make_unique<Mesh>(world, mesh.data, mesh.domain, mesh.tensor);
-  if (samples_ < mesh.data) {
-    throw ConfigError(
-        concat("mesh.data ", mesh.data, " is more than the ", samples_,
-               " samples that run at a time; train.batch_size / train.accumulate must be at least as many"));
-  }
+  mesh_ = make_mesh(configuration, data, *model_, world);
   rank_ = std::make_unique<Rank>(Rank{world.context(), *mesh_});
   forecaster_ =
       std::make_unique<Forecaster>(*model_, data.channels(), data.statistics(), configuration.data.predict,

@@ -8,6 +8,10 @@
 
 namespace jigsaw::inline train {
 
+/// What shows of a model and its mesh before statistics are known: whether the layers fit the grid, and the
+/// mesh the ranks. Cheap. @throws ConfigError
+void check_placement(const Configuration& configuration, const SampleSource& data, Communicator& world);
+
 /// The model of a configuration on a mesh: its layers, their plans, and this rank's part of the parameters as
 /// they are initialised. Over a communicator that records, with a context without memory, it is what one rank
 /// of a larger job would hold.

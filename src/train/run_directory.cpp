@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -50,6 +51,26 @@ void RunDirectory::create() {
     throw ConfigError(
         concat("output: cannot create the run directory ", quote(path_), ": ", error.message()));
   }
+}
+
+void RunDirectory::check(const std::string& path) {
+  std::filesystem::path nearest = std::filesystem::absolute(path).lexically_normal();
+  while (!std::filesystem::exists(std::filesystem::symlink_status(nearest)) && nearest.has_relative_path())
+    nearest = nearest.parent_path();
+  const auto refuse = [&](const std::string& why) {
+    throw ConfigError(concat("output: the run directory ", quote(path), " cannot be made or written: ", why));
+  };
+  if (!std::filesystem::is_directory(nearest)) refuse(concat(nearest.string(), " is no folder"));
+  if (::access(nearest.c_str(), W_OK | X_OK) != 0)
+    refuse(concat(nearest.string(), ": ", std::generic_category().message(errno)));
+}
+
+bool RunDirectory::is_there() const {
+  if (!lock_) return true;
+  struct stat held {
+  }, there{};
+  return ::fstat(lock_->descriptor(), &held) == 0 && ::stat((path_ + "/lock").c_str(), &there) == 0 &&
+         held.st_dev == there.st_dev && held.st_ino == there.st_ino;
 }
 
 void RunDirectory::take_lock(Log& log) {

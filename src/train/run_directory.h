@@ -19,6 +19,13 @@ class RunDirectory {
   ///                      run holds it.
   RunDirectory(std::string path, Communicator& communicator, Log& log);
 
+  /// Whether such a folder could be made and written, as far as can be said without making it; by one rank.
+  /// @throws ConfigError  naming `output`.
+  static void check(const std::string& path);
+
+  /// Whether it is still where it was made: nobody removed it meanwhile. Rank 0 looks; elsewhere true.
+  bool is_there() const;
+
   const std::string& path() const { return path_; }
   std::string config_path() const { return path_ + "/config.json"; }
   std::string metrics_path() const { return path_ + "/metrics.jsonl"; }

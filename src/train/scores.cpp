@@ -8,6 +8,12 @@
 
 namespace jigsaw::inline train {
 
+std::vector<std::string> score_measures(const DataOptions& data) {
+  if (!data.of_images()) return {"rmse", "bias"};
+  if (data.classes > 0) return {"accuracy", "mean_dice"};
+  return {"rmse", "bias", "psnr"};
+}
+
 std::vector<std::string> channel_names(const std::vector<Channel>& channels) {
   std::vector<std::string> names;
   for (const Channel& channel : channels) names.push_back(channel.name);
@@ -74,8 +80,6 @@ class ForecastScores : public Scores {
     }
     return result;
   }
-
-  std::vector<std::string> measures() const override { return {"rmse", "bias"}; }
 
  private:
   /// Over windows, of the spatial means, in the target's normalisation.

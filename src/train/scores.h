@@ -28,9 +28,10 @@ class Scores {
   /// A batch of global samples at one lead. Collective over the mesh.
   virtual void add(const Rank& rank, int lead, const ShardedTensor& prediction, const Batch& batch) = 0;
   virtual ValidationResult result() const = 0;
-  /// The numbers of each target in a result by which one model is better than another.
-  virtual std::vector<std::string> measures() const = 0;
 };
+
+/// The numbers of each target in a result by which one model is better than another.
+std::vector<std::string> score_measures(const DataOptions& data);
 
 /// Of forecasts, in physical units, as WeatherBench 2 defines them: weights from cell bounds with mean 1;
 /// RMSE = √(mean over times of the weighted spatial mean of squares); bias; RMSE of persistence. A spatial

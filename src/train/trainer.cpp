@@ -7,6 +7,7 @@
 
 #include "base/text.h"
 #include "comm/agreement.h"
+#include "train/opening_summary.h"
 #include "train/summary.h"
 
 namespace jigsaw::inline train {
@@ -15,6 +16,15 @@ namespace {
 
 double now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+/// Looking for the run directory costs a message to its file system.
+constexpr double kSecondsBetweenLooks = 1;
+
+[[noreturn]] void throw_gone(const std::string& path) {
+  throw AgreedError(ExitCode::kCheckpoint, 0,
+                    concat("the run directory ", path,
+                           " was removed or replaced while the run wrote there; what it held is lost"));
 }
 
 std::unique_ptr<Optimizer> open_optimizer(OpenedRun& run) {
@@ -33,7 +43,7 @@ Trainer::Trainer(const Configuration& configuration, const RunOptions& options, 
       world_(world),
       log_(log),
       started_(now()),
-      run_(configuration, options.config_folder, world),
+      run_(configuration, options.config_folder, world, opening(configuration)),
       config_(run_.configuration()),
       steps_(run_.total_steps()),
       optimizer_(open_optimizer(run_)),
@@ -43,7 +53,6 @@ Trainer::Trainer(const Configuration& configuration, const RunOptions& options, 
   together(world_, [&] {
     if (run_.validates()) validation_ = std::make_unique<Validation>(run_);
   });
-  together(world_, [&] { open_run_directory(); });
   together(world_, [&] { resume(); });
   const PlacedModel& placed = run_.placed();
   if (world_.size() > 1 && world_.context().backend() == Backend::kCpu) {
@@ -54,29 +63,37 @@ Trainer::Trainer(const Configuration& configuration, const RunOptions& options, 
 
 Trainer::~Trainer() = default;
 
-void Trainer::open_run_directory() {
-  directory_ = std::make_unique<RunDirectory>(config_.output, world_, log_);
+Opening Trainer::opening(const Configuration& configuration) {
+  return {[this, &configuration] { together(world_, [&] { open_run_directory(configuration); }); }, &log_,
+          cache_folder()};
+}
+
+void Trainer::open_run_directory(const Configuration& configuration) {
+  directory_ = std::make_unique<RunDirectory>(configuration.output, world_, log_);
   log_.open(directory_->log_path());
   metrics_ = std::make_unique<MetricsLog>(directory_->metrics_path(), log_);
   checkpointer_ =
-      std::make_unique<Checkpointer>(config_.checkpoint, directory_->checkpoints_path(), world_, log_);
+      std::make_unique<Checkpointer>(configuration.checkpoint, directory_->checkpoints_path(), world_, log_);
   progress_ = std::make_unique<Progress>(log_);
-  if (config_.watchdog_seconds > 0) {
-    WatchdogOptions options;
-    options.seconds = config_.watchdog_seconds;
-    options.grace_seconds = std::min(options.grace_seconds, options.seconds);
-    options.folder = directory_->path();
-    options.rank = world_.rank();
-    options.size = world_.size();
-    watchdog_ = std::make_unique<Watchdog>(options, world_.log(), [this](const std::string& report) {
-      if (log_.speaks()) {
-        log_.error(report);
-      } else {  // the rank that usually does is the one that hangs
-        print_to_stderr(concat("jigsaw-train: error: [rank ", world_.rank(), "] ", report));
-      }
-      world_.abort(static_cast<int>(ExitCode::kInternal));
-    });
-  }
+  if (configuration.watchdog_seconds > 0) open_watchdog(configuration);
+}
+
+void Trainer::open_watchdog(const Configuration& configuration) {
+  WatchdogOptions options;
+  options.seconds = configuration.watchdog_seconds;
+  options.grace_seconds = std::min(options.grace_seconds, options.seconds);
+  options.folder = directory_->path();
+  options.rank = world_.rank();
+  options.size = world_.size();
+  options.heartbeat = heartbeat_;
+  watchdog_ = std::make_unique<Watchdog>(options, world_.log(), [this](const std::string& report) {
+    if (log_.speaks()) {
+      log_.error(report);
+    } else {  // the rank that usually does is the one that hangs
+      print_to_stderr(concat("jigsaw-train: error: [rank ", world_.rank(), "] ", report));
+    }
+    world_.abort(static_cast<int>(ExitCode::kInternal));
+  });
 }
 
 void Trainer::resume() {
@@ -136,11 +153,34 @@ void Trainer::log_step(std::int64_t step, const StepResult& result, double secon
   progress_->update({step, steps_, result.loss, result.rate, rate}, now());
 }
 
-void Trainer::validate(std::int64_t step) {
+bool Trainer::validates_at(std::int64_t step) const {
+  return validation_ && (step == steps_ || step % config_.validation.every == 0);
+}
+
+/// Whether it was cut short, and why.
+Trainer::Stop Trainer::validate(std::int64_t step) {
+  const double before = now();
+  double longest_batch = 0, last = before;
+  // One that would not end in time is not begun.
+  Stop stop = should_stop(longest_validation_ + checkpointer_->longest_seconds());
+  if (stop != Stop::kNo) return stop;
   {
     const Optimizer::Averaged averaged(*optimizer_);
-    last_validation_ = validation_->run();
+    last_validation_ = validation_->run([&] {
+      longest_batch = std::max(longest_batch, now() - last);
+      last = now();
+      checkpointer_->poll();
+      stop = should_stop(longest_batch + checkpointer_->longest_seconds());
+      return stop != Stop::kNo;
+    });
   }
+  if (stop != Stop::kNo) return stop;
+  longest_validation_ = std::max(longest_validation_, now() - before);
+  tell_validation(step);
+  return Stop::kNo;
+}
+
+void Trainer::tell_validation(std::int64_t step) {
   Json line = {{"kind", "valid"},
                {"step", step},
                {"loss", last_validation_->loss},
@@ -174,37 +214,102 @@ void Trainer::save(const std::optional<CheckpointScore>& score) {
       checkpoint_pieces(*optimizer_, Optimizer::Share::kSaved));
 }
 
-/// All ranks stop at the same step: when asked to, or when one more would not end with a checkpoint in time.
-bool Trainer::should_stop() {
-  const double ahead = longest_step_ + checkpointer_->longest_seconds();
-  const bool late = options_.max_minutes > 0 && now() - started_ + ahead > 60 * options_.max_minutes;
-  const bool asked = options_.stop != nullptr && options_.stop->load();
-  return world_.all_reduce(std::array{late || asked ? 1.0 : 0.0}, ReduceOp::kMax)[0] > 0;
+/// All ranks stop at the same place: when asked to, when what is ahead (seconds) would not end in time, or
+/// when nobody could find what they write.
+Trainer::Stop Trainer::should_stop(double ahead) {
+  Stop mine = Stop::kNo;
+  if (options_.max_minutes > 0 && now() - started_ + ahead > 60 * options_.max_minutes) mine = Stop::kLate;
+  if (options_.stop != nullptr && options_.stop->load()) mine = Stop::kAsked;
+  if (now() - looked_ > kSecondsBetweenLooks) {
+    looked_ = now();
+    if (!directory_->is_there()) mine = Stop::kGone;
+  }
+  const double greatest =
+      world_.all_reduce(std::array{static_cast<double>(static_cast<int>(mine))}, ReduceOp::kMax)[0];
+  const auto stop = static_cast<Stop>(static_cast<int>(greatest));
+  if (stop == Stop::kGone) throw_gone(directory_->path());
+  return stop;
 }
 
 ExitCode Trainer::run() {
   const std::int64_t first = state_.steps_done() + 1;
-  if (first > steps_) {
-    log_.info(
-        concat("nothing is left to do: its checkpoint is of step ", first - 1, ", train.steps is ", steps_));
-    return ExitCode::kDone;
-  }
-  const std::int64_t parts = config_.train.accumulate;
-  prefetch_ = std::make_unique<Prefetch>(
-      [this](std::int64_t number) { return batches_.read(number, run_.placed().rank().context.host()); },
-      (first - 1) * parts, steps_ * parts);
   try {
-    for (std::int64_t step = first; step <= steps_; ++step) {
-      const double before = now();
-      if (run_step(step)) return ExitCode::kStopped;
-      longest_step_ = std::max(longest_step_, now() - before);
-    }
+    if (first <= steps_) open_steps(first);
+    if (make_up_for_validation()) return ExitCode::kStopped;
+    if (first <= steps_) return train(first);
   } catch (const AgreedError&) {
     checkpointer_->finish();  // what was begun before still stands
     throw;
   }
+  if (!last_validation_) {
+    log_.info(
+        concat("nothing is left to do: its checkpoint is of step ", first - 1, ", train.steps is ", steps_));
+  }
+  return ExitCode::kDone;
+}
+
+/// Says what is about to happen, and lets what would end the run later end it now.
+void Trainer::open_steps(std::int64_t first) {
+  together(world_, [&] { tell_opening(log_, run_, world_.size()); });
+  Batch batch;
+  together(world_, [&] {
+    batch = batches_.read((first - 1) * config_.train.accumulate, run_.placed().rank().context.host());
+  });
+  tell_missing(log_, run_, batch, world_);
+  if (validation_) validation_->rehearse();
+}
+
+ExitCode Trainer::train(std::int64_t first) {
+  const std::int64_t parts = config_.train.accumulate;
+  if (const auto* images = dynamic_cast<const ImageData*>(&run_.data());
+      images != nullptr && images->options().classes > 0) {
+    labels_ = std::make_unique<LabelScan>(*images, world_);
+  }
+  prefetch_ = std::make_unique<Prefetch>(
+      [this](std::int64_t number) { return batches_.read(number, run_.placed().rank().context.host()); },
+      (first - 1) * parts, steps_ * parts);
+  for (std::int64_t step = first; step <= steps_; ++step) {
+    const double before = now();
+    if (run_step(step)) return ExitCode::kStopped;
+    const double seconds = now() - before;
+    longest_step_ = std::max(longest_step_, seconds);
+    // The first step also pays for what happens once.
+    if (step == first + 1 && step < steps_) {
+      log_.info(concat("expected time: ", human_seconds(seconds * static_cast<double>(steps_ - step)),
+                       " for the ", steps_ - step, " steps to come, without validations"));
+    }
+  }
   finish(steps_);
   return ExitCode::kDone;
+}
+
+/// The validation of the step that the run goes on from, if it was cut short or killed. Whether the run
+/// stops.
+bool Trainer::make_up_for_validation() {
+  const std::int64_t step = state_.steps_done();
+  const double done =
+      world_.all_reduce(std::array{static_cast<double>(metrics_->validated())}, ReduceOp::kMax)[0];
+  if (step == 0 || !validates_at(step) || done >= static_cast<double>(step)) return false;
+  const Stop stop = validate(step);
+  if (stop == Stop::kLate) {
+    throw AgreedError(ExitCode::kConfig, 0,
+                      concat("--max-minutes: the validation of step ", step, " alone takes longer than ",
+                             options_.max_minutes, " minutes; raise the limit or make data.valid shorter"));
+  }
+  if (stop != Stop::kNo) return stop_early(step);
+  if (checkpointer_->is_best(score())) {
+    save(score());
+    checkpointer_->finish();
+  }
+  if (step == steps_) finish(step);
+  return false;
+}
+
+bool Trainer::stop_early(std::int64_t step) {
+  progress_->end_line();
+  log_.info(concat("stopped early at step ", step,
+                   " with a checkpoint; start again with --resume auto, the default, to go on"));
+  return true;
 }
 
 /// Whether the run stops after it.
@@ -217,28 +322,30 @@ bool Trainer::run_step(std::int64_t step) {
   last_loss_ = result.loss;
   count_skipped(result, step);
   note_empty_targets(result, step);
-  const bool last = step == steps_, stop = should_stop();
-  std::optional<CheckpointScore> score;
-  const bool validates = validation_ && (last || step % config_.validation.every == 0);
-  if (validates && !(stop && !last)) {
-    validate(step);
-    score = this->score();
-  }
+  const bool last = step == steps_;
+  if (labels_ && labels_->poll(last)) labels_.reset();
   // Nothing was learned in a step that was skipped, and what came before it may be the cause.
-  const bool due = (last || result.finite) && checkpointer_->is_due(step, last, score);
-  if (stop || due) save(score);
-  if (stop || last) checkpointer_->finish_last();
-  if (!stop || last) return false;
-  // Whoever asked may not wait: what is saved comes first.
-  if (validates) validate(step);
-  progress_->end_line();
-  log_.info(concat("stopped early at step ", step,
-                   " with a checkpoint; start again with --resume auto, the default, to go on"));
-  return true;
+  const bool due = (last || result.finite) && checkpointer_->is_due(step, last);
+  Stop stop = should_stop(longest_step_ + checkpointer_->longest_seconds());
+  bool saved = due || (stop != Stop::kNo && !last);
+  if (saved) save({});
+  if (stop == Stop::kNo || last) {
+    if (validates_at(step)) {
+      stop = validate(step);
+      if (stop == Stop::kNo && result.finite && checkpointer_->is_best(score())) save(score());
+    } else if (last) {
+      stop = Stop::kNo;
+    }
+  }
+  if (stop != Stop::kNo && !saved) save({});
+  if (stop != Stop::kNo || last) checkpointer_->finish_last();
+  return stop != Stop::kNo && stop_early(step);
 }
 
 void Trainer::finish(std::int64_t step) {
   progress_->end_line();
+  looked_ = 0;
+  should_stop(0);  // whether results are where they belong
   RankTotals own;
   own.coordinates = Json::object();
   const Mesh& mesh = run_.placed().mesh();

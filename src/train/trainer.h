@@ -1,13 +1,16 @@
 #pragma once
 #include <atomic>
 #include <filesystem>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
 
+#include "base/heartbeat.h"
 #include "base/log.h"
 #include "comm/watchdog.h"
 #include "optim/optimizer.h"
+#include "samples/label_scan.h"
 #include "samples/prefetch.h"
 #include "train/checkpointer.h"
 #include "train/metrics_log.h"
@@ -36,6 +39,9 @@ struct RunOptions {
 
 /// Trains one model on one rank of a job: opens the run and its folder, makes the steps, validates, and
 /// writes checkpoints. Every member function is collective.
+///
+/// What a step has learned is saved before its validation, which a signal or the time limit cuts short at its
+/// next batch; a run that goes on from there makes up for the validation first.
 class Trainer {
  public:
   /// @throws ConfigError, DataError, CheckpointError (alike on all ranks)
@@ -46,22 +52,41 @@ class Trainer {
   ExitCode run();
 
  private:
-  void open_run_directory();
+  /// Why a run ends early; the greatest of all ranks counts.
+  enum class Stop : std::uint8_t { kNo, kLate, kAsked, kGone };
+
+  Opening opening(const Configuration& configuration);
+  void open_run_directory(const Configuration& configuration);
+  void open_watchdog(const Configuration& configuration);
   void resume();
+  void open_steps(std::int64_t first);
+  ExitCode train(std::int64_t first);
+  bool make_up_for_validation();
   void count_skipped(const StepResult& result, std::int64_t step);
   void note_empty_targets(const StepResult& result, std::int64_t step);
   void log_step(std::int64_t step, const StepResult& result, double seconds, double communication);
-  void validate(std::int64_t step);
+  bool validates_at(std::int64_t step) const;
+  Stop validate(std::int64_t step);
+  void tell_validation(std::int64_t step);
   std::optional<CheckpointScore> score() const;
   bool run_step(std::int64_t step);
+  bool stop_early(std::int64_t step);
   void save(const std::optional<CheckpointScore>& score);
-  bool should_stop();
+  Stop should_stop(double ahead);
   void finish(std::int64_t step);
 
   RunOptions options_;
   Communicator& world_;
   Log& log_;
   double started_ = 0;
+  std::shared_ptr<Heartbeat> heartbeat_ = std::make_shared<Heartbeat>();
+  WorksFor works_for_{heartbeat_};
+  // Opened by run_, on its way.
+  std::unique_ptr<RunDirectory> directory_;
+  std::unique_ptr<MetricsLog> metrics_;
+  std::unique_ptr<Checkpointer> checkpointer_;
+  std::unique_ptr<Progress> progress_;
+  std::unique_ptr<Watchdog> watchdog_;
   OpenedRun run_;
   const Configuration& config_;
   std::int64_t steps_;
@@ -70,16 +95,13 @@ class Trainer {
   TrainingState state_;
   TrainingBatches batches_;
   std::unique_ptr<Validation> validation_;
-  std::unique_ptr<RunDirectory> directory_;
-  std::unique_ptr<MetricsLog> metrics_;
-  std::unique_ptr<Checkpointer> checkpointer_;
-  std::unique_ptr<Progress> progress_;
-  std::unique_ptr<Watchdog> watchdog_;
-  std::unique_ptr<Prefetch> prefetch_;  // last: its thread uses what stands above
+  std::unique_ptr<LabelScan> labels_;  // these two last: their threads use what stands above
+  std::unique_ptr<Prefetch> prefetch_;
   std::optional<ValidationResult> last_validation_;
-  double last_loss_ = 0;
   bool empty_targets_noted_ = false;
-  double longest_step_ = 0;  ///< seconds
+  double last_loss_ = std::numeric_limits<double>::quiet_NaN();
+  double longest_step_ = 0, longest_validation_ = 0;  ///< seconds
+  double looked_ = 0;                                 ///< for the run directory
 };
 
 }  // namespace jigsaw::inline train

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <set>
 
 #include "comm/agreement.h"
 
@@ -32,20 +33,40 @@ Batch Validation::read(std::int64_t batch, const Context& host) {
   return reader_->read(request, host);
 }
 
-ValidationResult Validation::run() {
+void Validation::add(std::int64_t batch, const Batch& values, Scores& scores) {
   PlacedModel& placed = run_.placed();
-  const Rank& rank = placed.rank();
+  Tape tape(placed.rank(), placed.plans(), Tape::Mode::kForward, placed.types().compute);
+  placed.forecaster().run(tape, values, samples_of(batch), [&](int lead, const Variable& prediction) {
+    scores.add(placed.rank(), lead, prediction.value(), values);
+  });
+}
+
+std::optional<ValidationResult> Validation::run(const std::function<bool()>& stop) {
+  const Context& context = run_.placed().rank().context;
   const std::unique_ptr<Scores> scores = run_.objective().make_scores();
-  Prefetch prefetch([&](std::int64_t batch) { return read(batch, rank.context.host()); }, 0, batches());
+  Prefetch prefetch([&](std::int64_t batch) { return read(batch, context.host()); }, 0, batches());
   for (std::int64_t i = 0; i < batches(); ++i) {
+    if (stop()) return std::nullopt;
     Batch batch;
-    together(run_.world(), [&] { batch = upload(rank.context, prefetch.next()); });
-    Tape tape(rank, placed.plans(), Tape::Mode::kForward, placed.types().compute);
-    placed.forecaster().run(tape, batch, samples_of(i), [&](int lead, const Variable& prediction) {
-      scores->add(rank, lead, prediction.value(), batch);
-    });
+    together(run_.world(), [&] { batch = upload(context, prefetch.next()); });
+    add(i, batch, *scores);
   }
   return scores->result();
+}
+
+void Validation::rehearse() {
+  Context& context = run_.placed().rank().context;
+  const Traffic traffic = run_.world().traffic();
+  const Tally tally = context.tally();
+  const std::unique_ptr<Scores> scores = run_.objective().make_scores();
+  for (const std::int64_t i : std::set<std::int64_t>{0, batches() - 1}) {
+    Batch batch;
+    together(run_.world(), [&] { batch = upload(context, read(i, context.host())); });
+    add(i, batch, *scores);
+  }
+  run_.world().traffic() = traffic;
+  context.tally() = tally;
+  context.arena().reset_peaks();
 }
 
 }  // namespace jigsaw::inline train

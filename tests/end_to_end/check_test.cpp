@@ -13,6 +13,8 @@ class CheckTest : public ::testing::Test {
   CheckTest() {
     Json config = small_config(folder_);
     config["output"] = folder_ / "run";
+    train_ = config["data"]["train"].dump();
+    valid_ = config["data"]["valid"].dump();
     folder_.write("config.json", config.dump());
   }
   std::string arguments() const { return "check --config " + (folder_ / "config.json") + " "; }
@@ -23,6 +25,7 @@ class CheckTest : public ::testing::Test {
   }
 
   TemporaryFolder folder_;
+  std::string train_, valid_;
 };
 
 TEST_F(CheckTest, OpensAllThatARunNeedsAndEnds) {
@@ -49,6 +52,50 @@ TEST_F(CheckTest, SaysWhatWouldStopARun) {
   expect_one_error(run(1, arguments() + "--set checkpoint.best=t3m.rmse"), 2, "checkpoint.best");
   expect_one_error(run(1, arguments() + "--ranks 4 --set 'optimizer.groups=[{\"match\":\"decodr.*\"}]'"), 2,
                    "optimizer.groups[0].match");
+}
+
+TEST_F(CheckTest, SaysWhatTheRunIsAboutToDo) {
+  const std::string changes =
+      "--set 'data.valid=" + valid_ + "' --set validation.every=50 --set train.steps=30 ";
+  const Outcome outcome = run(2, arguments() + changes + "--set 'mesh={\"domain\":[2,1]}'");
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  for (const char* said : {"data: ", "statistics: t2m ", "model: weathermixer, ", " parameters",
+                           "mesh: 2 ranks, data 1 × domain0 2 × domain1 1 × tensor 1", "memory of rank 0: ",
+                           " for the optimizer, about ", "training: 30 steps with 4 samples each, ",
+                           "in the first batch 0 % of the points"}) {
+    EXPECT_NE(outcome.out.find(said), std::string::npos) << said << "\n" << outcome.out;
+  }
+  EXPECT_EQ(outcome.said().size(), 0U) << outcome.err;
+}
+
+TEST_F(CheckTest, WarnsOfPeriodsThatAreHardlyMeant) {
+  const Outcome outcome =
+      run(1, arguments() +
+                 "--set validation.every=50 --set train.batch_size=500 --set 'data.valid=" + train_ + "'");
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_NE(outcome.err.find("warning: data.valid overlaps data.train: "), std::string::npos) << outcome.err;
+  EXPECT_NE(outcome.err.find("warning: train.batch_size 500 is more than the "), std::string::npos)
+      << outcome.err;
+  const Outcome none = run(1, arguments() + "--set validation.every=50 --set data.valid=[]");
+  EXPECT_NE(none.out.find("no validation runs, for data.valid names no data"), std::string::npos) << none.out;
+  const Outcome idle = run(1, arguments() + "--set checkpoint.every=0 --set checkpoint.keep=7");
+  EXPECT_NE(idle.err.find("warning: checkpoint.keep has no effect"), std::string::npos) << idle.err;
+}
+
+TEST_F(CheckTest, FindsThatTheOutputCannotBeWritten) {
+  folder_.write("file", "");
+  expect_one_error(run(2, arguments() + "--set output=" + (folder_ / "file/run")), 2,
+                   "output: the run directory ");
+  EXPECT_EQ(run(1, arguments() + "--set output=" + (folder_ / "deep/er/run")).exit_code, 0);
+  EXPECT_FALSE(fs::exists(folder_ / "deep"));
+}
+
+TEST_F(CheckTest, TheSecondRunOfTheSameDataReadsItsStatistics) {
+  const std::string once = "--set 'data.train=" + train_ + "' --set data.lead_hours=12 ";
+  const Outcome first = run(1, arguments() + once), second = run(2, arguments() + once);
+  EXPECT_EQ(first.out.find("statistics are those"), std::string::npos) << first.out;
+  EXPECT_NE(second.out.find("statistics are those that a run before computed, in "), std::string::npos)
+      << second.out;
 }
 
 TEST_F(CheckTest, AGroupTrainsAlthoughTheLearningRateIs0) {

@@ -49,7 +49,9 @@ std::string command_line(int ranks, const std::string& arguments, int threads, c
     return numbers.empty() ? "" : numbered((numbers / name).string());
   };
   std::ostringstream line;
-  line << "exec env OMP_NUM_THREADS=" << threads
+  // What runs keep for each other, tests keep among themselves.
+  static const TemporaryFolder cache;
+  line << "exec env OMP_NUM_THREADS=" << threads << " XDG_CACHE_HOME=" << quoted(cache.path().string())
        << " OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 timeout -k 5 " << kSecondsUntilItHangs
        << ' ';
   if (ranks > 1) {

@@ -38,18 +38,18 @@ class CheckpointerTest : public ::testing::Test {
 };
 
 TEST_F(CheckpointerTest, ASaveThatFailedDoesNotCountAsTheBest) {
-  EXPECT_TRUE(checkpointer_->is_due(1, false, loss(0.5)));
+  EXPECT_TRUE(checkpointer_->is_best(loss(0.5)));
   save(1, 0.5);
-  EXPECT_FALSE(checkpointer_->is_due(2, false, loss(0.6)));
-  EXPECT_TRUE(checkpointer_->is_due(2, false, loss(0.3)));
+  EXPECT_FALSE(checkpointer_->is_best(loss(0.6)));
+  EXPECT_TRUE(checkpointer_->is_best(loss(0.3)));
   {
     const testing::SmallDisk disk(2000);
     save(2, 0.3);
   }
-  EXPECT_TRUE(checkpointer_->is_due(3, false, loss(0.4)));
-  EXPECT_FALSE(checkpointer_->is_due(3, false, loss(0.5)));
+  EXPECT_TRUE(checkpointer_->is_best(loss(0.4)));
+  EXPECT_FALSE(checkpointer_->is_best(loss(0.5)));
   save(3, 0.4);
-  EXPECT_FALSE(checkpointer_->is_due(4, false, loss(0.45)));
+  EXPECT_FALSE(checkpointer_->is_best(loss(0.45)));
 }
 
 }  // namespace

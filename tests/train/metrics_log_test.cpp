@@ -86,5 +86,17 @@ TEST_F(MetricsLogTest, OtherRanksWriteNothing) {
   EXPECT_FALSE(std::filesystem::exists(path_));
 }
 
+TEST_F(MetricsLogTest, KnowsTheLastValidationThatItKept) {
+  const std::string lines =
+      "{\"kind\":\"train\",\"step\":4}\n{\"kind\":\"valid\",\"step\":4}\n{\"kind\":\"train\",\"step\":8}\n"
+      "{\"kind\":\"valid\",\"step\":8}\n";
+  for (const auto& [step, validated] : {std::pair{8, 8}, {7, 4}, {4, 4}, {3, 0}}) {
+    put_text(path_, lines);
+    MetricsLog metrics(path_, log_);
+    metrics.resume_at(step);
+    EXPECT_EQ(metrics.validated(), validated) << step;
+  }
+}
+
 }  // namespace
 }  // namespace jigsaw

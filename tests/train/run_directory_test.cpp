@@ -106,5 +106,34 @@ TEST_F(RunDirectoryTest, AllRanksFailAlike) {
   });
 }
 
+TEST(RunDirectory, KnowsThatItWasRemovedOrReplaced) {
+  const TemporaryFolder folder;
+  Context context = Context::make_host(Backend::kReference, 1);
+  const auto self = make_self_communicator(context);
+  Log log(false);
+  const std::string path = folder.path() + "/run";
+  const RunDirectory directory(path, *self, log);
+  EXPECT_TRUE(directory.is_there());
+  fs::rename(path, folder.path() + "/elsewhere");
+  EXPECT_FALSE(directory.is_there());
+  fs::create_directory(path);
+  put_text(path + "/lock", "");
+  EXPECT_FALSE(directory.is_there());
+  fs::remove_all(path);
+  fs::rename(folder.path() + "/elsewhere", path);
+  EXPECT_TRUE(directory.is_there());
+}
+
+TEST(RunDirectory, IsCheckedWithoutBeingMade) {
+  const TemporaryFolder folder;
+  RunDirectory::check(folder.path() + "/deep/er/run");
+  RunDirectory::check(folder.path());
+  EXPECT_FALSE(fs::exists(folder.path() + "/deep"));
+  put_text(folder.path() + "/file", "");
+  EXPECT_NE(error_of([&] { RunDirectory::check(folder.path() + "/file/run"); }).find("file is no folder"),
+            std::string::npos);
+  EXPECT_EQ(error_of([&] { RunDirectory::check(folder.path() + "/file"); }).find("output: "), 0U);
+}
+
 }  // namespace
 }  // namespace jigsaw

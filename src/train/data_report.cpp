@@ -1,0 +1,122 @@
+#include "train/data_report.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <map>
+
+#include "base/text.h"
+#include "samples/dataset.h"
+#include "samples/image_data.h"
+#include "samples/windows.h"
+#include "train/scores.h"
+
+namespace jigsaw::inline train {
+
+namespace {
+
+std::string hours(Time seconds) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.4g h", static_cast<double>(seconds) / static_cast<double>(kHour));
+  return text;
+}
+
+/// The most frequent distance of times, the shortest of those that are as frequent; 0 of fewer than two.
+Time usual_step(const std::vector<Time>& times) {
+  std::map<Time, std::int64_t> counts;
+  for (std::size_t i = 1; i < times.size(); ++i) ++counts[times[i] - times[i - 1]];
+  const auto most = std::max_element(counts.begin(), counts.end(),
+                                     [](const auto& a, const auto& b) { return a.second < b.second; });
+  return most == counts.end() ? 0 : most->first;
+}
+
+std::string number(double value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.4g", value);
+  return text;
+}
+
+void report_periods(const Dataset& data, DataReport& report) {
+  const DataOptions& options = data.options();
+  std::vector<Time> times = data.files().times(data.channels().targets.front().field);
+  for (const Channel& channel : data.channels().targets)
+    times = common_times(times, data.files().times(channel.field));
+  for (const auto& [key, parts] :
+       {std::pair{"data.train", &options.train}, std::pair{"data.valid", &options.valid}}) {
+    for (const Period& period : periods_of(*parts)) {
+      const std::vector<std::string> warnings = period_warnings(times, period, key);
+      report.warnings.insert(report.warnings.end(), warnings.begin(), warnings.end());
+    }
+  }
+  const std::vector<Time> both = common_times(data.train_windows(), data.valid_windows());
+  if (!both.empty()) {
+    report.warnings.push_back(
+        concat("data.valid overlaps data.train: ", both.size(), " of ", data.valid_windows().size(),
+               " validation samples are trained on, as that of ", format_time(both.front())));
+  }
+}
+
+void report_images(const ImageData& data, DataReport& report) {
+  const std::int64_t shared = data.shared_points();
+  if (shared == 0) return;
+  report.warnings.push_back(
+      concat("data.valid overlaps data.train: ", shared, " points of the images are in both"));
+}
+
+}  // namespace
+
+std::vector<std::string> period_warnings(const std::vector<Time>& times, const Period& period,
+                                         const std::string& key) {
+  const auto first = std::lower_bound(times.begin(), times.end(), period.first),
+             last = std::upper_bound(times.begin(), times.end(), period.last);
+  const std::string asked = concat(key, " (", format_period(period), ")");
+  if (first == last) return {concat(asked, " is not in the files")};
+  const std::vector<Time> inside(first, last);
+  const Time step = usual_step(times);
+  std::vector<std::string> warnings;
+  if (inside.front() - period.first >= step + (step == 0) ||
+      period.last - inside.back() >= step + (step == 0)) {
+    warnings.push_back(concat(asked, " is not covered by the files, which hold ", format_time(inside.front()),
+                              " to ", format_time(inside.back()), " of it"));
+  }
+  std::int64_t gaps = 0;
+  std::size_t longest = 0;
+  for (std::size_t i = 1; i < inside.size(); ++i) {
+    if (inside[i] - inside[i - 1] <= step) continue;
+    ++gaps;
+    if (longest == 0 || inside[i] - inside[i - 1] > inside[longest] - inside[longest - 1]) longest = i;
+  }
+  if (gaps > 0) {
+    warnings.push_back(concat(asked, " has ", gaps, gaps == 1 ? " gap" : " gaps",
+                              " in the files, whose times are ", hours(step),
+                              " apart: ", gaps == 1 ? "" : "the longest ", "from ",
+                              format_time(inside[longest - 1]), " to ", format_time(inside[longest])));
+  }
+  return warnings;
+}
+
+DataReport report_data(const Configuration& configuration, const SampleSource& data) {
+  DataReport report;
+  const std::int64_t train = data.count(Split::kTrain), valid = data.count(Split::kValid);
+  const std::int64_t batch = configuration.train.batch_size, every = configuration.validation.every;
+  report.lines.push_back(concat("data: ", train, " samples of training and ", valid,
+                                " of validation on the grid ", data.grid().shape(), "; inputs ",
+                                join(channel_names(data.channels().inputs), " "), "; targets ",
+                                join(channel_names(data.channels().targets), " ")));
+  std::vector<std::string> fields;
+  for (const auto& [name, field] : data.statistics().fields) {
+    const std::string units = field.units.empty() ? "" : " " + field.units;
+    fields.push_back(concat(name, " ", number(field.mean), " ± ", number(field.deviation), units));
+  }
+  if (!fields.empty()) report.lines.push_back(concat("statistics: ", join(fields, "; ")));
+  if (batch > train) {
+    report.warnings.push_back(concat("train.batch_size ", batch, " is more than the ", train,
+                                     " samples of training, some of which are in each batch more than once"));
+  }
+  if (every > 0 && valid == 0)
+    report.lines.push_back("no validation runs, for data.valid names no data for it");
+  if (const auto* forecasts = dynamic_cast<const Dataset*>(&data)) report_periods(*forecasts, report);
+  if (const auto* images = dynamic_cast<const ImageData*>(&data)) report_images(*images, report);
+  return report;
+}
+
+}  // namespace jigsaw::inline train

@@ -1,0 +1,28 @@
+#pragma once
+#include <string>
+#include <vector>
+
+#include "samples/sample_source.h"
+#include "train/configuration.h"
+
+namespace jigsaw::inline train {
+
+/// What people should know of data before they train on it.
+struct DataReport {
+  std::vector<std::string> lines;     ///< samples of both parts, channels, statistics
+  std::vector<std::string> warnings;  ///< what is hardly meant
+};
+
+/// Of the data of a configuration: parts that overlap, that files do not cover or cover with gaps, a batch
+/// larger than an epoch, validations without data and data without validations. Local.
+DataReport report_data(const Configuration& configuration, const SampleSource& data);
+
+/// Of the times that are there in a period whose two ends are asked for: what is wrong with them, "" when
+/// nothing is. Times that follow each other by more than the usual step (the most frequent one) leave a gap.
+///
+/// @param times  of the files, ascending.
+/// @param key    the period's place in the configuration.
+std::vector<std::string> period_warnings(const std::vector<Time>& times, const Period& period,
+                                         const std::string& key);
+
+}  // namespace jigsaw::inline train

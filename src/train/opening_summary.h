@@ -1,0 +1,17 @@
+#pragma once
+#include "base/log.h"
+#include "train/opened_run.h"
+
+namespace jigsaw::inline train {
+
+/// Says what a run is about to do, and warns of what is hardly meant: data with its periods, model,
+/// parameters, mesh with each axis, bytes per rank, steps and epochs. Rank 0 speaks, and plans once more for
+/// it.
+///
+/// @param ranks  of the job, which may be one that is only planned for.
+void tell_opening(Log& log, OpenedRun& run, int ranks);
+
+/// Says which part of the targets of a batch is missing, over all ranks. Collective.
+void tell_missing(Log& log, const OpenedRun& run, const Batch& batch, Communicator& world);
+
+}  // namespace jigsaw::inline train

@@ -1,0 +1,298 @@
+// Of every key of the configuration: where it has an effect. What has none is refused, or warned of where
+// people leave it in while they switch something off.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <set>
+
+#include "base/error.h"
+#include "support/source_dir.h"
+#include "train/configuration.h"
+
+namespace jigsaw {
+namespace {
+
+Json forecast() {
+  return {{"data",
+           {{"files", Json::array({"a.nc"})},
+            {"variables", Json::array({"t2m"})},
+            {"train", {"2020-01-01", "2020-01-02"}}}},
+          {"model", {{"type", "weathermixer"}, {"patch", {3, 7}}, {"embed_dim", 8}, {"depth", 1}}}};
+}
+
+Json images() {
+  Json json = forecast();
+  json["data"]["train"] = {{"height", {0, 9}}};
+  json["data"]["dims"] = {"height", "width"};
+  json["data"]["task"] = "map";
+  json["data"]["targets"] = {"mask"};
+  return json;
+}
+
+/// The keys below a table that declare where they count, or those that do not.
+class Collector {
+ public:
+  explicit Collector(bool conditional) : conditional_(conditional) {}
+
+  void in_table(const KeyTable& table, const std::string& path) {
+    for (const KeyInfo* key : table.keys()) {
+      if (key->uses.empty() != conditional_) found.insert(path + key->name);
+      in_form(key->form(), path + key->name + ".");
+    }
+  }
+  std::set<std::string> found;
+
+ private:
+  void in_form(const Form& form, const std::string& path) {
+    if (form.table() != nullptr) in_table(*form.table(), path);
+    if (form.tags() != nullptr && seen_.insert(form.tags()).second) {
+      for (const auto& type : form.tags()->types())
+        in_table(type->table(), form.tags()->kind() + " " + type->name() + ".");
+    }
+    for (const Form* part : form.parts()) in_form(*part, path);
+  }
+
+  bool conditional_;
+  std::set<const TagRegistry*> seen_;
+};
+
+struct Void {
+  const char* key;                   ///< as the collector names it
+  const char* path;                  ///< as the sentence names it
+  std::vector<std::string> changes;  ///< of the forecast, or of images
+  bool refused = true;
+  bool of_images = false;
+};
+
+const std::string kLayers = "model={\"type\":\"sequential\",\"layers\":[";
+
+const std::vector<Void>& cases() {
+  static const std::vector<Void> all = {
+      {"zero", "zero", {"zero=parameters"}, false},
+      {"data.diagnostic", "data.diagnostic", {"data.diagnostic=[\"tp\"]"}, true, true},
+      {"data.static", "data.static", {"data.static=[\"lsm\"]"}, true, true},
+      {"data.forcings", "data.forcings", {"data.forcings=[\"latitude\"]"}, true, true},
+      {"data.vector_components", "data.vector_components", {"data.vector_components=[\"u\"]"}, true, true},
+      {"data.input_hours", "data.input_hours", {"data.input_hours=[-6,0]"}, true, true},
+      {"data.lead_hours", "data.lead_hours", {"data.lead_hours=12"}, true, true},
+      {"data.predict", "data.predict", {"data.predict=state"}, true, true},
+      {"data.valid",
+       "data.valid",
+       {"data.valid=[\"2020-02-01\",\"2020-02-02\"]", "validation.every=0"},
+       false},
+      {"data.dims", "data.dims", {"data.dims=[\"height\",\"width\"]"}},
+      {"data.targets", "data.targets", {"data.targets=[\"mask\"]"}},
+      {"data.crop", "data.crop", {"data.crop=[4,4]"}},
+      {"data.flips", "data.flips", {"data.flips=[\"width\"]"}},
+      {"data.noise_sigma", "data.noise_sigma", {"data.noise_sigma=1"}, true, true},
+      {"data.classes", "data.classes", {"data.classes=3", "data.targets=[\"a\"]"}},
+      {"data.ignore_index", "data.ignore_index", {"data.ignore_index=255"}, true, true},
+      {"loss.area_weighted", "loss.area_weighted", {"loss.area_weighted=false"}, true, true},
+      {"loss.delta", "loss.delta", {"loss.delta=2"}},
+      {"loss.class_weights", "loss.class_weights", {"loss.class_weights=[1,2]"}},
+      {"loss.smoothing", "loss.smoothing", {"loss.type=cross_entropy", "loss.smoothing=2"}},
+      {"loss.variable_weights", "loss.variable_weights", {"loss.type=dice", "loss.variable_weights.tm2=3"}},
+      {"train.rollout_weights", "train.rollout_weights", {"train.rollout_weights=[2]"}},
+      {"validation.overlap", "validation.overlap", {"validation.overlap=[1,1]"}},
+      {"validation.overlap",
+       "validation.overlap",
+       {"validation.overlap=[1,1]", "validation.every=0"},
+       false,
+       true},
+      {"validation.peak", "validation.peak", {"validation.peak=3"}},
+      {"validation.peak",
+       "validation.peak",
+       {"validation.peak=3", "data.classes=2", "loss.type=dice"},
+       true,
+       true},
+      {"checkpoint.keep", "checkpoint.keep", {"checkpoint.every=0", "checkpoint.keep=5"}, false},
+      {"checkpoint.keep_every",
+       "checkpoint.keep_every",
+       {"checkpoint.every=0", "checkpoint.keep_every=5"},
+       false},
+      {"checkpoint.best", "checkpoint.best", {"checkpoint.every=0", "checkpoint.best=loss"}},
+      {"checkpoint.best_is", "checkpoint.best_is", {"checkpoint.best_is=highest"}},
+      {"optimizer adamw.groups.learning_rate",
+       "optimizer.groups[0].learning_rate",
+       {"optimizer.groups=[{\"match\":\"*\",\"frozen\":true,\"learning_rate\":0.1}]"}},
+      {"optimizer adamw.groups.weight_decay",
+       "optimizer.groups[0].weight_decay",
+       {"optimizer.groups=[{\"match\":\"*\",\"frozen\":true,\"weight_decay\":0.1}]"}},
+      {"optimizer sgd.groups.learning_rate",
+       "optimizer.groups[0].learning_rate",
+       {"optimizer.type=sgd", "optimizer.groups=[{\"match\":\"*\",\"frozen\":true,\"learning_rate\":0.1}]"}},
+      {"optimizer sgd.groups.weight_decay",
+       "optimizer.groups[0].weight_decay",
+       {"optimizer.type=sgd", "optimizer.groups=[{\"match\":\"*\",\"frozen\":true,\"weight_decay\":0.1}]"}},
+      {"model weathermixer.circular", "model.circular", {"model.circular=true"}},
+      {"model vit.circular",
+       "model.circular",
+       {"model={\"type\":\"vit\",\"patch\":[3,7],\"embed_dim\":8,\"depth\":1,\"heads\":2,\"circular\":"
+        "true}"}},
+      {"layer patch_embed.circular",
+       "model.layers[0].circular",
+       {kLayers + "{\"type\":\"patch_embed\",\"patch\":[3,7],\"embed_dim\":8,\"circular\":true}]}"}},
+      {"layer multi_head_attention.rotary_base",
+       "model.layers[0].rotary_base",
+       {kLayers + "{\"type\":\"multi_head_attention\",\"heads\":1,\"rotary_base\":100}]}"}},
+      {"layer transformer_block.rotary_base",
+       "model.layers[0].rotary_base",
+       {kLayers + "{\"type\":\"transformer_block\",\"heads\":1,\"rotary_base\":100}]}"}},
+      {"layer conv.padding_mode",
+       "model.layers[0].padding_mode",
+       {kLayers + "{\"type\":\"conv\",\"features\":1,\"kernel\":3,\"padding_mode\":\"reflect\"}]}"},
+       false},
+      {"layer max_pool.padding_mode",
+       "model.layers[0].padding_mode",
+       {kLayers + "{\"type\":\"max_pool\",\"kernel\":2,\"padding_mode\":\"reflect\"}]}"},
+       false},
+      {"layer avg_pool.padding_mode",
+       "model.layers[0].layers[0].padding_mode",
+       {kLayers + "{\"type\":\"repeat\",\"times\":1,\"layers\":[{\"type\":\"avg_pool\",\"kernel\":2,"
+                  "\"padding_mode\":\"reflect\"}]}]}"},
+       false},
+      {"layer avg_pool.count_include_pad",
+       "model.layers[0].count_include_pad",
+       {kLayers + "{\"type\":\"avg_pool\",\"kernel\":2,\"count_include_pad\":false}]}"},
+       false},
+      {"layer upsample.padding_mode",
+       "model.layers[0].padding_mode",
+       {kLayers + "{\"type\":\"upsample\",\"scale\":2,\"padding_mode\":\"reflect\"}]}"},
+       false},
+      {"layer pad.padding_mode",
+       "model.layers[0].padding_mode",
+       {kLayers + "{\"type\":\"pad\",\"padding_mode\":\"reflect\"}]}"},
+       false},
+  };
+  return all;
+}
+
+TEST(VoidKeys, AreRefusedOrWarnedOf) {
+  const Keys<Configuration> keys = keys_of<Configuration>();
+  for (const Void& one : cases()) {
+    Json json = one.of_images ? images() : forecast();
+    for (const std::string& change : one.changes) apply_override(json, change);
+    const std::string says = std::string(one.path) + " has no effect: it counts only where ";
+    SCOPED_TRACE(says);
+    if (one.refused) {
+      try {
+        parse<Configuration>(json);
+        ADD_FAILURE() << "nothing was thrown";
+      } catch (const ConfigError& error) {
+        EXPECT_EQ(std::string(error.what()).find(says), 0U) << error.what();
+      }
+    } else {
+      const std::vector<std::string> idle = idle_keys(json, parse<Configuration>(json));
+      ASSERT_EQ(idle.size(), 1U);
+      EXPECT_EQ(idle[0].find(says), 0U) << idle[0];
+    }
+  }
+}
+
+TEST(VoidKeys, EveryKeyWithAConditionIsAmongTheCases) {
+  Collector collector(true);
+  collector.in_table(keys_of<Configuration>(), "");
+  std::set<std::string> tested;
+  for (const Void& one : cases()) tested.insert(one.key);
+  EXPECT_EQ(collector.found, tested);
+}
+
+/// A new key is either one of those that always count, or declares where it does and has a case above. Keys
+/// of models and layers beside those shape the model.
+TEST(VoidKeys, AllOthersAlwaysCount) {
+  Collector collector(false);
+  collector.in_table(keys_of<Configuration>(), "");
+  std::erase_if(collector.found, [](const std::string& key) {
+    return key.starts_with("model ") || key.starts_with("layer ");
+  });
+  const std::set<std::string> always = {"checkpoint",
+                                        "checkpoint.every",
+                                        "data",
+                                        "data.diagnostic.levels",
+                                        "data.diagnostic.name",
+                                        "data.files",
+                                        "data.normalization",
+                                        "data.shape",
+                                        "data.static.levels",
+                                        "data.static.name",
+                                        "data.targets.levels",
+                                        "data.targets.name",
+                                        "data.task",
+                                        "data.train",
+                                        "data.variables",
+                                        "data.variables.levels",
+                                        "data.variables.name",
+                                        "device",
+                                        "init",
+                                        "init.skip",
+                                        "log_every",
+                                        "loss",
+                                        "loss.type",
+                                        "machine",
+                                        "machine.flops_per_second",
+                                        "machine.links",
+                                        "machine.links.bytes_per_second",
+                                        "machine.links.latency_seconds",
+                                        "machine.memory_bytes_per_second",
+                                        "mesh",
+                                        "mesh.data",
+                                        "mesh.domain",
+                                        "mesh.tensor",
+                                        "model",
+                                        "name",
+                                        "optimizer",
+                                        "optimizer adamw.betas",
+                                        "optimizer adamw.clip_norm",
+                                        "optimizer adamw.ema_decay",
+                                        "optimizer adamw.eps",
+                                        "optimizer adamw.groups",
+                                        "optimizer adamw.groups.frozen",
+                                        "optimizer adamw.groups.match",
+                                        "optimizer adamw.learning_rate",
+                                        "optimizer adamw.weight_decay",
+                                        "optimizer sgd.clip_norm",
+                                        "optimizer sgd.ema_decay",
+                                        "optimizer sgd.groups",
+                                        "optimizer sgd.groups.frozen",
+                                        "optimizer sgd.groups.match",
+                                        "optimizer sgd.learning_rate",
+                                        "optimizer sgd.momentum",
+                                        "optimizer sgd.weight_decay",
+                                        "output",
+                                        "schedule",
+                                        "schedule constant.warmup_steps",
+                                        "schedule cosine.final_learning_rate",
+                                        "schedule cosine.warmup_steps",
+                                        "seed",
+                                        "train",
+                                        "train.accumulate",
+                                        "train.batch_size",
+                                        "train.epochs",
+                                        "train.max_skipped",
+                                        "train.precision",
+                                        "train.recompute",
+                                        "train.rollout",
+                                        "train.rollout.max",
+                                        "train.rollout.min",
+                                        "train.steps",
+                                        "validation",
+                                        "validation.every",
+                                        "watchdog_seconds"};
+  EXPECT_EQ(collector.found, always);
+}
+
+TEST(VoidKeys, DefaultsAndShippedConfigurationsHaveNone) {
+  const auto resolved = to_json(parse<Configuration>(forecast()));
+  EXPECT_TRUE(idle_keys(resolved, parse<Configuration>(resolved)).empty());
+  int files = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(testing::source_dir() + "/configs")) {
+    if (entry.path().extension() != ".json") continue;
+    const Json json = load_config(entry.path().string());
+    EXPECT_EQ(idle_keys(json, parse<Configuration>(json)), std::vector<std::string>()) << entry.path();
+    ++files;
+  }
+  EXPECT_GT(files, 5);
+}
+
+}  // namespace
+}  // namespace jigsaw
