@@ -3,13 +3,15 @@
 #include <cstdlib>
 
 #include "base/log.h"
+#include "base/printable.h"
 #include "base/text.h"
 #include "commands.h"
 
 namespace jigsaw {
 
 void print_error(const std::string& message, int rank, int ranks) {
-  print_to_stderr(concat("jigsaw-train: error: ", ranks > 1 ? concat("[rank ", rank, "] ") : "", message));
+  print_to_stderr(
+      concat("jigsaw-train: error: ", ranks > 1 ? concat("[rank ", rank, "] ") : "", printable(message)));
 }
 
 namespace {
@@ -20,6 +22,11 @@ int launched_rank() {
     if (const char* value = std::getenv(name)) return std::atoi(value);
   }
   return 0;
+}
+
+/// For options that name a file or folder: an empty name is a variable that a script forgot to set.
+std::string refuse_empty(const std::string& text) {
+  return text.empty() ? "must not be empty" : "";
 }
 
 struct CommandLine {
@@ -48,13 +55,15 @@ struct CommandLine {
     app.set_version_flag("--version", "jigsaw-train " JIGSAW_VERSION);
     add_configuration(app, train.configuration);
     app.add_option("--resume", train.resume,
-                   "auto: go on from the newest whole checkpoint, if any; never; or a checkpoint's folder");
+                   "auto: go on from the newest whole checkpoint, if any; never; or a checkpoint's folder")
+        ->check(refuse_empty);
     app.add_flag("--allow-change", train.allow_change, "Resume although keys changed that decide the result");
     app.add_flag("--no-verify", train.no_verify,
                  "Load a checkpoint without reading all of it to check its digests");
     app.add_option(
-        "--init-from", train.init_from,
-        "Begin with the parameters of this checkpoint, by name, unless there is one to resume from");
+           "--init-from", train.init_from,
+           "Begin with the parameters of this checkpoint, by name, unless there is one to resume from")
+        ->check(refuse_empty);
     app.add_option("--max-minutes", train.max_minutes, "End in time with a checkpoint, exit code 75")
         ->check([](const std::string& text) {
           double minutes = 0;
@@ -69,7 +78,9 @@ struct CommandLine {
         ->check(CLI::Range(1, 1 << 20));
     add_init_command();
     sample_data_command = app.add_subcommand("sample-data", "Write a small ERA5-shaped data set");
-    sample_data_command->add_option("--output", sample_data.output, "Folder for the files")->required();
+    sample_data_command->add_option("--output", sample_data.output, "Folder for the files")
+        ->required()
+        ->check(refuse_empty);
     sample_data_command->add_option("--months", sample_data.months, "Months from January 2021 on");
     sample_data_command->add_option("--seed", sample_data.seed, "Of the waves");
     config_command = app.add_subcommand("config", "Explain the configuration");
@@ -91,7 +102,8 @@ struct CommandLine {
                     "KEY=VALUE: overrides one key by its dotted path; may be repeated")
         ->take_all()
         ->allow_extra_args(false);
-    return command.add_option("--config", arguments.config, "The configuration (JSON) of a run");
+    return command.add_option("--config", arguments.config, "The configuration (JSON) of a run")
+        ->check(refuse_empty);
   }
 
   void add_init_command() {
@@ -110,7 +122,9 @@ struct CommandLine {
         "sweep",
         "Train one run of a search over keys of the configuration (--config, --set, … as for training)");
     sweep_command->fallthrough();
-    sweep_command->add_option("--grid", sweep.grid, "The search (JSON; docs/cluster.md)")->required();
+    sweep_command->add_option("--grid", sweep.grid, "The search (JSON; docs/cluster.md)")
+        ->required()
+        ->check(refuse_empty);
     sweep_command->add_option("--index", sweep.index, "Number of the run; default SLURM_ARRAY_TASK_ID")
         ->check(CLI::NonNegativeNumber);
     auto* what = sweep_command->add_option_group("instead of training");
@@ -128,18 +142,26 @@ struct CommandLine {
 
   void add_checkpoint_commands() {
     export_command = app.add_subcommand("export", "Write the parameters of a checkpoint as safetensors");
-    export_command->add_option("--checkpoint", exported.checkpoint, "The checkpoint's folder")->required();
-    export_command->add_option("--output", exported.output, "The file to write")->required();
+    export_command->add_option("--checkpoint", exported.checkpoint, "The checkpoint's folder")
+        ->required()
+        ->check(refuse_empty);
+    export_command->add_option("--output", exported.output, "The file to write")
+        ->required()
+        ->check(refuse_empty);
     export_command->add_flag("--average", exported.average,
                              "Their moving average in place of the parameters");
     export_command->add_flag("--no-verify", exported.no_verify,
                              "Do not check the checkpoint's digests first");
     import_command = app.add_subcommand("import", "Make a checkpoint for --init-from out of safetensors");
-    import_command->add_option("--input", imported.input, "The safetensors file")->required();
-    import_command->add_option("--output", imported.output, "Folder for the checkpoint")->required();
+    import_command->add_option("--input", imported.input, "The safetensors file")
+        ->required()
+        ->check(refuse_empty);
+    import_command->add_option("--output", imported.output, "Folder for the checkpoint")
+        ->required()
+        ->check(refuse_empty);
     inspect_command = app.add_subcommand(
         "inspect", "Print what a checkpoint, safetensors or data file holds, and check it");
-    inspect_command->add_option("path", inspected, "The file or folder")->required();
+    inspect_command->add_option("path", inspected, "The file or folder")->required()->check(refuse_empty);
   }
 };
 

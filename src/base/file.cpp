@@ -23,13 +23,60 @@ constexpr std::size_t kUnitBytes = std::size_t{8} << 20;
   throw FileError(concat("cannot ", what, " ", path, ": ", std::generic_category().message(error)));
 }
 
+const char* kind_of(mode_t mode) {
+  if (S_ISFIFO(mode)) return "a pipe";
+  if (S_ISSOCK(mode)) return "a socket";
+  if (S_ISDIR(mode)) return "a folder";
+  return "a device";
+}
+
+std::string not_regular(const char* what, const std::string& path, mode_t mode) {
+  return concat("cannot ", what, " ", path, ": it is ", kind_of(mode), ", not a regular file");
+}
+
+/// PATH.tmp, made anew: whatever has that name is neither followed nor written to.
+File open_temporary(const std::string& path) {
+  struct stat status {};
+  if (::stat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode)) {
+    throw FileError(not_regular("replace", path, status.st_mode));
+  }
+  const std::string temporary = path + ".tmp";
+  ::unlink(temporary.c_str());
+  return {temporary, O_WRONLY | O_CREAT | O_EXCL};
+}
+
 }  // namespace
+
+FileState file_state(const std::string& path) {
+  struct stat status {};
+  if (::stat(path.c_str(), &status) != 0) refuse_path("read", path, errno);
+  if (!S_ISREG(status.st_mode)) throw FileError(not_regular("read", path, status.st_mode));
+  return {status.st_dev, status.st_ino, status.st_size, status.st_mtim.tv_sec, status.st_mtim.tv_nsec};
+}
 
 File::File(std::string path, int flags) : path_(std::move(path)) {
   do {
-    descriptor_ = ::open(path_.c_str(), flags | O_CLOEXEC, 0666);
+    // To open a pipe would otherwise wait for its other end.
+    descriptor_ = ::open(path_.c_str(), flags | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0666);
   } while (descriptor_ < 0 && errno == EINTR);
+  if (descriptor_ < 0 && errno == ELOOP && (flags & O_NOFOLLOW) != 0) {
+    throw FileError(concat("cannot open ", path_, ": it is a symbolic link"));
+  }
   if (descriptor_ < 0) refuse("open");
+  try {
+    check_kind(flags);
+  } catch (const FileError&) {
+    ::close(descriptor_);
+    throw;
+  }
+}
+
+void File::check_kind(int flags) const {
+  struct stat status {};
+  if (::fstat(descriptor_, &status) != 0) refuse("open");
+  if (S_ISREG(status.st_mode) || (flags & O_DIRECTORY) != 0) return;
+  if (S_ISDIR(status.st_mode)) refuse_path("read", path_, EISDIR);
+  throw FileError(not_regular("open", path_, status.st_mode));
 }
 
 File::~File() {
@@ -106,7 +153,6 @@ void File::sync() {
 
 std::string read_text(const std::string& path, std::int64_t max_bytes) {
   const File file(path, O_RDONLY);
-  if (std::filesystem::is_directory(path)) refuse_path("read", path, EISDIR);
   const std::int64_t size = file.size();
   if (size > max_bytes) {
     throw FileError(concat("cannot read ", path, ": it is longer than ", human_bytes(max_bytes)));
@@ -116,18 +162,23 @@ std::string read_text(const std::string& path, std::int64_t max_bytes) {
   return text;
 }
 
+Replacement::Replacement(std::string path) : path_(std::move(path)), file_(open_temporary(path_)) {}
+
+Replacement::~Replacement() {
+  if (!committed_) ::unlink(file_.path().c_str());
+}
+
+void Replacement::commit() {
+  file_.sync();
+  rename_path(file_.path(), path_);
+  committed_ = true;
+  sync_folder(std::filesystem::path(path_).parent_path().string());
+}
+
 void write_text_atomically(const std::string& path, std::string_view text) {
-  const std::string temporary = path + ".tmp";
-  try {
-    File file(temporary, O_WRONLY | O_CREAT | O_TRUNC);
-    file.write(std::as_bytes(std::span(text)), 0);
-    file.sync();
-    rename_path(temporary, path);
-  } catch (const FileError&) {
-    ::unlink(temporary.c_str());
-    throw;
-  }
-  sync_folder(std::filesystem::path(path).parent_path().string());
+  Replacement replacement(path);
+  replacement.file().write(std::as_bytes(std::span(text)), 0);
+  replacement.commit();
 }
 
 void rename_path(const std::string& from, const std::string& to) {

@@ -17,9 +17,23 @@ class FileError : public Error {
   explicit FileError(const std::string& message) : Error(ExitCode::kInternal, message) {}
 };
 
-/// An open file, not inherited by child processes; closed with the value. All errors are FileError.
+/// What tells whether a file is still what it was: its place on the disk, its length, and when it was last
+/// written to.
+struct FileState {
+  std::uint64_t device = 0, inode = 0;
+  std::int64_t bytes = 0;
+  std::int64_t seconds = 0, nanoseconds = 0;
+
+  bool operator==(const FileState&) const = default;
+};
+
+/// Of a regular file, which is not opened. @throws FileError  when there is none.
+FileState file_state(const std::string& path);
+
+/// An open regular file, not inherited by child processes; closed with the value. All errors are FileError.
 class File {
  public:
+  /// A pipe, device or socket is refused and never waited for; so is a folder without O_DIRECTORY.
   /// @param flags  of open(2): O_RDONLY, O_RDWR | O_CREAT, …; new files get the mode 0666 less the umask.
   File(std::string path, int flags);
   ~File();
@@ -43,16 +57,36 @@ class File {
 
  private:
   [[noreturn]] void refuse(const char* what) const;
+  void check_kind(int flags) const;
 
   std::string path_;
   int descriptor_ = -1;
 };
 
+/// A file that takes the place of PATH whole or not at all, whenever the process or the machine dies:
+/// PATH.tmp beside it until commit(), and gone with the value if that was not called.
+class Replacement {
+ public:
+  /// @throws FileError  also when PATH is there and no regular file: a device, a folder, …
+  explicit Replacement(std::string path);
+  ~Replacement();
+  Replacement(const Replacement&) = delete;
+  Replacement& operator=(const Replacement&) = delete;
+
+  File& file() { return file_; }
+  /// Syncs the file, gives it its name, and syncs the folder. @throws FileError  and PATH is as it was.
+  void commit();
+
+ private:
+  std::string path_;
+  File file_;
+  bool committed_ = false;
+};
+
 /// The whole text of a file. FileError when it cannot be read or is longer than `max_bytes`.
 std::string read_text(const std::string& path, std::int64_t max_bytes);
 
-/// Replaces a file whole or not at all, whenever the process or the machine dies: writes PATH.tmp beside it,
-/// syncs, renames, syncs the folder. On an error PATH is as it was and PATH.tmp is gone.
+/// Replaces a file by this text, as a Replacement does.
 void write_text_atomically(const std::string& path, std::string_view text);
 
 /// Renames a file or folder; what has the new name is replaced if it is a file.

@@ -2,16 +2,16 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <unordered_set>
 
 #include "base/error.h"
+#include "base/file.h"
 #include "base/text.h"
 
 namespace jigsaw::inline config {
 namespace {
 
-constexpr std::size_t kMaxFileBytes = 16 << 20;
+constexpr std::int64_t kMaxFileBytes = 16 << 20;
 constexpr std::size_t kMaxShownBytes = 60;
 
 std::string cut(std::string_view text, std::size_t bytes) {
@@ -126,20 +126,24 @@ Json parse_json(std::string_view text, const std::string& source) {
   return builder.take();
 }
 
-Json load_config(const std::string& path) {
+namespace {
+
+std::string config_text(const std::string& path) {
   std::error_code ignored;
   if (std::filesystem::is_directory(path, ignored)) {
     throw ConfigError(concat("the configuration ", path, " is a folder, not a file"));
   }
-  std::ifstream file(path, std::ios::binary);
-  if (!file) throw ConfigError(concat("the configuration file ", path, " cannot be opened"));
-  std::string text(kMaxFileBytes + 1, '\0');
-  file.read(text.data(), static_cast<std::streamsize>(text.size()));
-  text.resize(static_cast<std::size_t>(file.gcount()));
-  if (text.size() > kMaxFileBytes) {
-    throw ConfigError(concat("the configuration file ", path, " is larger than 16 MiB"));
+  try {
+    return read_text(path, kMaxFileBytes);
+  } catch (const FileError& error) {
+    throw ConfigError(concat("the configuration file cannot be used: ", error.what()));
   }
-  Json json = parse_json(text, path);
+}
+
+}  // namespace
+
+Json load_config(const std::string& path) {
+  Json json = parse_json(config_text(path), path);
   if (!json.is_object()) {
     throw ConfigError(concat("the configuration file ", path, " must hold an object, not ", describe(json)));
   }

@@ -85,7 +85,7 @@ RunList RunList::update(const std::filesystem::path& folder, const std::vector<A
                                failed.message()));
     // Where the file system knows no locks, runs that were added at the same moment may be added twice, never
     // lost: the file is replaced whole.
-    const File lock((folder / "sweep.lock").string(), O_RDWR | O_CREAT);
+    const File lock((folder / "sweep.lock").string(), O_RDWR | O_CREAT | O_NOFOLLOW);
     ::flock(lock.descriptor(), LOCK_EX);
     list.read();
     if (!list.add(wanted)) return list;

@@ -4,6 +4,7 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+#include <filesystem>
 #include <fstream>
 #include <functional>
 
@@ -39,6 +40,8 @@ std::optional<double> metric_in(const Json& line, const std::string& metric) {
 void for_each_line(
     const std::filesystem::path& folder,
     const std::function<void(const std::string& kind, std::int64_t step, const Json& line)>& visit) {
+  std::error_code unreadable;
+  if (!std::filesystem::is_regular_file(metrics_file(folder), unreadable)) return;
   std::ifstream file(metrics_file(folder));
   std::string text;
   while (std::getline(file, text)) {
@@ -61,6 +64,8 @@ bool is_locked(const std::filesystem::path& folder) {
 }
 
 std::optional<int> read_exit_code(const std::filesystem::path& folder) {
+  std::error_code unreadable;
+  if (!std::filesystem::is_regular_file(folder / kExitFile, unreadable)) return std::nullopt;
   std::ifstream file(folder / kExitFile);
   const Json json = Json::parse(file, nullptr, false);
   if (!json.is_object() || !json.contains("exit_code") || !json.at("exit_code").is_number_integer())

@@ -35,7 +35,10 @@ void MetricsLog::resume_at(std::int64_t step) {
 
 void MetricsLog::keep_lines_until(std::int64_t step) {
   const std::string temporary = path_ + ".tmp";
+  std::error_code absent;
+  std::filesystem::remove(temporary, absent);
   {
+    const File regular(path_, O_RDONLY);  // a pipe would be waited for
     std::ifstream old(path_, std::ios::binary);
     std::ofstream kept(temporary, std::ios::binary | std::ios::trunc);
     std::string line;

@@ -75,7 +75,7 @@ bool RunDirectory::is_there() const {
 
 void RunDirectory::take_lock(Log& log) {
   try {
-    lock_.emplace(path_ + "/lock", O_RDWR | O_CREAT);
+    lock_.emplace(path_ + "/lock", O_RDWR | O_CREAT | O_NOFOLLOW);
     if (::flock(lock_->descriptor(), LOCK_EX | LOCK_NB) == 0) {
       const std::string line = this_process() + "\n";
       lock_->truncate(0);

@@ -1,6 +1,7 @@
 #include "base/file.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 
 #include <functional>
 
@@ -60,6 +61,47 @@ TEST(File, TextIsReplacedWholeOrNotAtAll) {
   write_text_atomically(path, "new");
   EXPECT_EQ(read_text(path, 100), "new");
   EXPECT_NE(error_of([&] { read_text(path, 2); }).find("longer than 2 B"), std::string::npos);
+}
+
+TEST(File, OnlyRegularFilesAreOpenedAndNothingIsWaitedFor) {
+  const TemporaryFolder folder;
+  const std::string pipe = folder.path() + "/pipe";
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  const std::string refused = "cannot open " + pipe + ": it is a pipe, not a regular file";
+  EXPECT_EQ(error_of([&] { read_text(pipe, 100); }), refused);
+  EXPECT_EQ(error_of([&] { File(pipe, O_RDWR | O_CREAT); }), refused);
+  EXPECT_NE(error_of([&] { File(pipe, O_WRONLY); }), "");
+  EXPECT_EQ(error_of([] { File("/dev/null", O_RDWR); }),
+            "cannot open /dev/null: it is a device, not a regular file");
+  EXPECT_EQ(error_of([&] { file_state(pipe); }),
+            "cannot read " + pipe + ": it is a pipe, not a regular file");
+}
+
+TEST(File, NothingButARegularFileIsReplaced) {
+  const TemporaryFolder folder;
+  const std::string pipe = folder.path() + "/pipe", path = folder.path() + "/x";
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  EXPECT_EQ(error_of([&] { write_text_atomically(pipe, "a"); }),
+            "cannot replace " + pipe + ": it is a pipe, not a regular file");
+  EXPECT_TRUE(fs::is_fifo(pipe));
+  EXPECT_EQ(error_of([] { Replacement("/dev/full"); }),
+            "cannot replace /dev/full: it is a device, not a regular file");
+  EXPECT_EQ(error_of([&] { Replacement{folder.path()}; }),
+            "cannot replace " + folder.path() + ": it is a folder, not a regular file");
+  // What has the temporary name is not written through.
+  write_text_atomically(folder.path() + "/precious", "kept");
+  fs::create_symlink("precious", path + ".tmp");
+  write_text_atomically(path, "new");
+  EXPECT_EQ(read_text(path, 10), "new");
+  EXPECT_EQ(read_text(folder.path() + "/precious", 10), "kept");
+}
+
+TEST(File, ALinkIsNotFollowedWhereItMustNotBe) {
+  const TemporaryFolder folder;
+  write_text_atomically(folder.path() + "/precious", "kept");
+  fs::create_symlink("precious", folder.path() + "/lock");
+  EXPECT_EQ(error_of([&] { File(folder.path() + "/lock", O_RDWR | O_CREAT | O_NOFOLLOW); }),
+            "cannot open " + folder.path() + "/lock: it is a symbolic link");
 }
 
 }  // namespace

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "base/printable.h"
+
 namespace jigsaw {
 namespace {
 
@@ -28,6 +30,18 @@ TEST(Text, HumanUnits) {
   EXPECT_EQ(human_seconds(3723), "1:02:03");
   EXPECT_EQ(human_seconds(63), "1:03");
   EXPECT_EQ(join(split("a,b,,c", ','), "|"), "a|b||c");
+}
+
+TEST(Text, PrintableIsOneLineWithoutControlCharacters) {
+  EXPECT_EQ(printable("t2m [K], \u00b0C \u20ac \U0001f30d"), "t2m [K], \u00b0C \u20ac \U0001f30d");
+  EXPECT_EQ(printable("a\x1b[31mred\n\t\x7f"), "a\\x1b[31mred\\x0a\\x09\\x7f");
+  EXPECT_EQ(printable("\xc2\x9b"
+                      "1m"),
+            "\\xc2\\x9b"
+            "1m")
+      << "the control characters of the second set";
+  EXPECT_EQ(printable("\xff\xc3(\xe2\x82"), "\\xff\\xc3(\\xe2\\x82");
+  EXPECT_EQ(printable(std::string_view("\0", 1)), "\\x00");
 }
 
 }  // namespace

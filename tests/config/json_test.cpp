@@ -49,10 +49,10 @@ TEST_F(LoadConfig, ErrorsNameFileLineAndColumn) {
 TEST_F(LoadConfig, RefusesWhatIsNoConfiguration) {
   EXPECT_EQ(load_error("[1]"), "the configuration file " + path_ + " must hold an object, not a list of 1");
   EXPECT_EQ(error_of([] { load_config("/nowhere/c.json"); }),
-            "the configuration file /nowhere/c.json cannot be opened");
+            "the configuration file cannot be used: cannot open /nowhere/c.json: No such file or directory");
   EXPECT_EQ(error_of([] { load_config("/tmp"); }), "the configuration /tmp is a folder, not a file");
   EXPECT_EQ(load_error(std::string((16 << 20) + 1, ' ')),
-            "the configuration file " + path_ + " is larger than 16 MiB");
+            "the configuration file cannot be used: cannot read " + path_ + ": it is longer than 16.0 MiB");
 }
 
 TEST(ParseJson, RepeatedKeysAreErrors) {
