@@ -152,7 +152,8 @@ class HeaderChecker {
     for (const Extent& extent : extents_) {
       std::uint64_t size = extent.bytes;
       if (extent.record) {
-        if (records_ == 0 || records_ == streaming) continue;
+        if (records_ == streaming) bad("the number of its records was never written");
+        if (records_ == 0) continue;
         // The records of a sole record variable are not padded.
         const std::uint64_t stride = record_variables == 1 ? extent.bytes : record_bytes;
         size += product(records_ - 1, stride);

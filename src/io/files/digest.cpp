@@ -1,18 +1,13 @@
 #include "files/digest.h"
 
-#include <fcntl.h>
 #include <xxhash.h>
 
-#include <algorithm>
 #include <cstdio>
-#include <vector>
 
-#include "base/file.h"
+#include "base/error.h"
 
 namespace jigsaw::inline files {
 namespace {
-
-constexpr std::int64_t kReadBytes = 4 << 20;
 
 XXH64_state_t* hash_of(const std::shared_ptr<void>& state) {
   return static_cast<XXH64_state_t*>(state.get());
@@ -44,19 +39,6 @@ std::string digest_of(std::span<const std::byte> bytes) {
 
 std::string digest_of_text(std::string_view text) {
   return digest_of(std::as_bytes(std::span(text)));
-}
-
-std::string digest_of_file(const std::string& path) {
-  const File file(path, O_RDONLY);
-  const std::int64_t size = file.size();
-  Digest digest;
-  std::vector<std::byte> buffer(static_cast<std::size_t>(std::min(size, kReadBytes)));
-  for (std::int64_t offset = 0; offset < size; offset += kReadBytes) {
-    const std::span part(buffer.data(), static_cast<std::size_t>(std::min(size - offset, kReadBytes)));
-    file.read(part, offset);
-    digest.add(part);
-  }
-  return digest.text();
 }
 
 }  // namespace jigsaw::inline files

@@ -20,7 +20,5 @@ class Digest {
 
 std::string digest_of(std::span<const std::byte> bytes);
 std::string digest_of_text(std::string_view text);
-/// @throws FileError
-std::string digest_of_file(const std::string& path);
 
 }  // namespace jigsaw::inline files

@@ -53,7 +53,13 @@ std::vector<std::string> expand_patterns(const std::vector<std::string>& pattern
                              relative ? folder.string() + " or the working folder" : ""));
     }
     for (const std::string& path : found) {
-      if (seen.insert(fs::weakly_canonical(path).string()).second) files.push_back(path);
+      std::error_code error;
+      const fs::path canonical = fs::weakly_canonical(path, error);
+      if (error) {
+        throw DataError(concat("the file ", path, ", which \"", pattern,
+                               "\" matches, cannot be reached: ", error.message()));
+      }
+      if (seen.insert(canonical.string()).second) files.push_back(path);
     }
   }
   std::sort(files.begin(), files.end());

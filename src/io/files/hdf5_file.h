@@ -8,12 +8,13 @@
 
 namespace jigsaw::inline files {
 
-/// An HDF5 file: its data sets of integers and floating point numbers, in all groups, with those attributes
-/// that NetCDF has, too (scale_factor, _FillValue, units, …).
+/// An HDF5 file: its data sets of integers and floating point numbers, in all groups, each group once, with
+/// those attributes that NetCDF has, too (scale_factor, _FillValue, units, …). What stands in other files is
+/// listed, and cannot be read unless it may be followed.
 class Hdf5File : public VariableFile {
  public:
   /// Opens the file and finds its data sets. @throws DataError
-  explicit Hdf5File(std::string path);
+  explicit Hdf5File(std::string path, External external = External::kRefused);
   ~Hdf5File() override;
 
   void close() override;
@@ -25,9 +26,10 @@ class Hdf5File : public VariableFile {
  private:
   void open();
   std::int64_t data_set(const std::string& name);
-  void visit(std::int64_t group, const std::string& prefix, int depth);
   void add(std::int64_t data_set, const std::string& name);
+  void add_description(std::int64_t data_set, FileVariable& variable);
 
+  External external_;
   std::int64_t id_ = -1;                           ///< hid_t
   std::map<std::string, std::int64_t> data_sets_;  ///< those open, each with its chunk cache
 };

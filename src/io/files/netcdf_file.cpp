@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "files/classic_header.h"
+#include "files/hdf5_walk.h"
 #include "files/io_lock.h"
 
 namespace jigsaw::inline files {
@@ -61,8 +62,9 @@ std::optional<double> default_fill(int type) {
 
 }  // namespace
 
-NetcdfFile::NetcdfFile(std::string path) : VariableFile(std::move(path)) {
+NetcdfFile::NetcdfFile(std::string path, External external) : VariableFile(std::move(path)) {
   check_classic_file(this->path());
+  check_hdf5_for_netcdf(this->path(), external);
   const auto lock = lock_io();
   open();
   try {
@@ -79,6 +81,7 @@ NetcdfFile::~NetcdfFile() {
 
 void NetcdfFile::open() {
   if (is_open()) return;
+  check_unchanged();
   int id = -1;
   check(nc_open(path().c_str(), NC_NOWRITE, &id), "");
   id_ = id;
@@ -109,19 +112,21 @@ FileVariable NetcdfFile::read_variable(int id) {
   int rank = 0, type = 0;
   check(nc_inq_var(id_, id, name, &type, &rank, nullptr, nullptr), "a variable");
   variable.name = name;
-  // A variable of more dimensions than any field has stays in the list, as one that cannot be read.
-  if (rank > Shape::kMaxRank) return variable;
   variable.bytes = bytes_of(type);
   variable.single_precision = type == NC_FLOAT;
   variable.default_fill = default_fill(type);
-  std::array<int, Shape::kMaxRank> dimensions{};
+  std::vector<int> dimensions(static_cast<std::size_t>(rank));
   check(nc_inq_vardimid(id_, id, dimensions.data()), variable.name);
-  for (int d = 0; d < rank; ++d) {
+  std::vector<std::uint64_t> extents;
+  for (const int dimension : dimensions) {
     std::size_t length = 0;
-    check(nc_inq_dim(id_, dimensions[static_cast<std::size_t>(d)], name, &length), variable.name);
+    check(nc_inq_dim(id_, dimension, name, &length), variable.name);
     variable.dimensions.emplace_back(name);
-    variable.shape.append(static_cast<std::int64_t>(length));
+    extents.push_back(length);
   }
+  variable.set_extents(extents);
+  // One that cannot be read stays in the list, and says so when it is asked for.
+  if (!variable.fault.empty()) return variable;
   for (const std::string& attribute : attributes()) read_attribute(variable, attribute);
   return variable;
 }
@@ -148,6 +153,8 @@ void NetcdfFile::read_attribute(FileVariable& variable, const std::string& attri
     std::vector<double> numbers(length);
     check(nc_get_att_double(id_, variable.id, attribute.c_str(), numbers.data()), what);
     variable.numbers[attribute] = std::move(numbers);
+  } else {
+    add_unknown(variable, attribute);
   }
 }
 

@@ -12,7 +12,7 @@ namespace jigsaw::inline files {
 class NetcdfFile : public VariableFile {
  public:
   /// Opens the file and reads its header. @throws DataError
-  explicit NetcdfFile(std::string path);
+  explicit NetcdfFile(std::string path, External external = External::kRefused);
   ~NetcdfFile() override;
 
   void close() override;

@@ -1,15 +1,17 @@
 #include "files/variable_file.h"
 
+#include <fcntl.h>
+
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <cmath>
-#include <fstream>
 #include <limits>
 #include <string_view>
-#include <system_error>
+#include <utility>
 
 #include "base/error.h"
+#include "base/memory.h"
+#include "base/printable.h"
 #include "base/text.h"
 #include "files/hdf5_file.h"
 #include "files/netcdf_file.h"
@@ -19,14 +21,70 @@ namespace jigsaw::inline files {
 namespace {
 
 constexpr std::string_view kHdf5Signature = "\x89HDF\r\n\x1a\n";
+/// Elements of a variable: a header that claims more is damaged, or made to overflow.
+constexpr std::uint64_t kMostElements = std::uint64_t{1} << 56;
 
-bool begins_with(std::span<const char> begin, std::string_view signature) {
-  return std::string_view(begin.data(), begin.size()).starts_with(signature);
+bool holds_at(const File& file, std::int64_t offset, std::string_view signature) {
+  std::string bytes(signature.size(), '\0');
+  if (file.size() < offset + std::ssize(bytes)) return false;
+  file.read(std::as_writable_bytes(std::span(bytes)), offset);
+  return bytes == signature;
 }
 
-template <typename File>
-std::unique_ptr<VariableFile> open_as(const std::string& path) {
-  return std::make_unique<File>(path);
+bool is_classic(const File& file) {
+  return holds_at(file, 0, "CDF");
+}
+
+/// The signature stands at 0, or behind a block of the user's at 512, 1024, 2048, …
+bool is_hdf5(const File& file) {
+  const std::int64_t size = file.size();
+  for (std::int64_t offset = 0; offset < size; offset = offset == 0 ? 512 : 2 * offset) {
+    if (holds_at(file, offset, kHdf5Signature)) return true;
+  }
+  return false;
+}
+
+template <typename Format>
+std::unique_ptr<VariableFile> open_as(const std::string& path, External external) {
+  return std::make_unique<Format>(path, external);
+}
+
+/// Attributes that change what stored numbers mean, and how many numbers each is; 0: any number.
+struct NumberAttribute {
+  const char* name;
+  std::size_t count;
+};
+constexpr std::array<NumberAttribute, 7> kNumberAttributes = {{{"scale_factor", 1},
+                                                               {"add_offset", 1},
+                                                               {"valid_min", 1},
+                                                               {"valid_max", 1},
+                                                               {"valid_range", 2},
+                                                               {"missing_value", 0},
+                                                               {"_FillValue", 0}}};
+
+/// Why the attributes of a variable do not say what its numbers mean; "" when they do.
+std::string fault_of_attributes(const FileVariable& variable) {
+  for (const NumberAttribute& attribute : kNumberAttributes) {
+    if (const auto text = variable.texts.find(attribute.name); text != variable.texts.end()) {
+      return concat("its attribute ", attribute.name, " is the text \"",
+                    printable(text->second.substr(0, 60)), "\", not a number");
+    }
+    const auto found = variable.numbers.find(attribute.name);
+    if (found == variable.numbers.end() || attribute.count == 0) continue;
+    const std::vector<double>& numbers = found->second;
+    if (numbers.size() != attribute.count) {
+      return concat("its attribute ", attribute.name, " must be ", attribute.count, " number",
+                    attribute.count > 1 ? "s" : "", ", and is ", numbers.size());
+    }
+    const bool scales = std::string_view(attribute.name) == "scale_factor" ||
+                        std::string_view(attribute.name) == "add_offset";
+    if (scales && !std::isfinite(numbers[0])) {
+      return concat("its attribute ", attribute.name, " is ", numbers[0], ", not a finite number");
+    }
+  }
+  if (!variable.text("_Unsigned").empty())
+    return "its attribute _Unsigned is not understood; store an unsigned type";
+  return "";
 }
 
 constexpr std::int64_t kLongestCoordinate = std::int64_t{1} << 24;
@@ -43,8 +101,7 @@ class Unpacking {
     offset_ = first("add_offset", 0.0);
     low_ = first("valid_min", -std::numeric_limits<double>::infinity());
     high_ = first("valid_max", std::numeric_limits<double>::infinity());
-    if (const auto range = variable.numbers.find("valid_range");
-        range != variable.numbers.end() && range->second.size() == 2) {
+    if (const auto range = variable.numbers.find("valid_range"); range != variable.numbers.end()) {
       low_ = range->second[0];
       high_ = range->second[1];
     }
@@ -56,14 +113,18 @@ class Unpacking {
     }
   }
 
-  double operator()(double stored) const {
+  double operator()(double stored) {
     for (const double missing : missing_) {
       if (stored == missing) return kNaN;
     }
-    if (!(stored >= low_ && stored <= high_)) return kNaN;
+    if (stored < low_ || stored > high_) return kNaN;
     const double value = stored * scale_ + offset_;
-    return std::isfinite(value) ? value : kNaN;
+    if (std::isfinite(value)) return value;
+    if (!(std::isnan(stored) && nan_is_missing_)) ++undeclared_;
+    return kNaN;
   }
+  /// Values so far that are not finite though nothing says that they are missing.
+  std::int64_t undeclared() const { return undeclared_; }
 
  private:
   static constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
@@ -72,6 +133,7 @@ class Unpacking {
     const auto found = variable.numbers.find(attribute);
     if (found == variable.numbers.end()) return;
     for (const double value : found->second) {
+      if (std::isnan(value)) nan_is_missing_ = true;
       // A double attribute of a float variable is meant as the float nearest to it.
       missing_.push_back(variable.single_precision ? static_cast<double>(static_cast<float>(value)) : value);
     }
@@ -79,13 +141,83 @@ class Unpacking {
 
   double scale_ = 1, offset_ = 0, low_ = 0, high_ = 0;
   std::vector<double> missing_;
+  bool nan_is_missing_ = false;
+  std::int64_t undeclared_ = 0;
 };
+
+std::string words_of_change(const FileState& before, const FileState& now) {
+  if (now.device != before.device || now.inode != before.inode) return "another file has taken its place";
+  if (now.bytes != before.bytes)
+    return concat("it has ", now.bytes, " bytes, and had ", before.bytes, " when it was opened");
+  return "it was written to";
+}
 
 }  // namespace
 
 std::string FileVariable::text(const std::string& attribute) const {
   const auto found = texts.find(attribute);
   return found == texts.end() ? "" : found->second;
+}
+
+void FileVariable::refuse(const std::string& why) {
+  if (fault.empty()) fault = why;
+  bytes = 0;
+}
+
+void FileVariable::set_extents(std::span<const std::uint64_t> extents) {
+  if (std::cmp_greater(extents.size(), Shape::kMaxRank)) {
+    return refuse(concat("it has ", extents.size(), " dimensions; at most ", Shape::kMaxRank, " are read"));
+  }
+  std::uint64_t count = 1;
+  for (const std::uint64_t extent : extents) {
+    if (extent > kMostElements / count) {
+      return refuse(
+          concat("its header claims ", join(extents, " x "), " elements, more than any file holds"));
+    }
+    count *= std::max<std::uint64_t>(extent, 1);
+  }
+  for (const std::uint64_t extent : extents) shape.append(static_cast<std::int64_t>(extent));
+}
+
+VariableFile::VariableFile(std::string path) : path_(std::move(path)) {
+  try {
+    state_ = file_state(path_);
+  } catch (const FileError& error) {
+    throw DataError(error.what());
+  }
+}
+
+void VariableFile::check_unchanged() const {
+  FileState now;
+  try {
+    now = file_state(path_);
+  } catch (const FileError& error) {
+    throw DataError(concat(error.what(), "; it was there when the run opened it"));
+  }
+  if (now == state_) return;
+  throw DataError(concat(path_, " was changed while the run was reading it: ", words_of_change(state_, now),
+                         "; start again when it stays as it is"));
+}
+
+void VariableFile::add_unknown(FileVariable& variable, const std::string& attribute) {
+  const auto* const known =
+      std::ranges::find(kNumberAttributes, attribute, [](const auto& a) { return std::string(a.name); });
+  if (known != kNumberAttributes.end())
+    variable.refuse(concat("its attribute ", attribute, " is of a type that is not understood"));
+}
+
+void VariableFile::require_numbers(const FileVariable& variable) const {
+  const std::string fault = !variable.fault.empty() ? variable.fault
+                            : !variable.numeric()   ? "it does not hold numbers"
+                                                    : fault_of_attributes(variable);
+  if (!fault.empty()) throw DataError(concat(variable.name, " in ", path_, " cannot be used: ", fault));
+}
+
+std::map<std::string, UndeclaredValues> VariableFile::undeclared() const {
+  const std::lock_guard lock(mutex_);
+  std::map<std::string, UndeclaredValues> found = undeclared_;
+  std::erase_if(found, [](const auto& entry) { return entry.second.count == 0; });
+  return found;
 }
 
 const std::vector<std::string>& VariableFile::attributes() {
@@ -104,18 +236,24 @@ const FileVariable* VariableFile::find(const std::string& name) const {
 template <typename T>
 void VariableFile::read(const FileVariable& variable, const Box& box, std::span<T> out) {
   require(std::ssize(out) == box.extent.count(), "a hyperslab does not fit where it is read to");
-  if (!variable.numeric()) throw DataError(concat(variable.name, " in ", path_, " does not hold numbers"));
-  if (!variable.text("_Unsigned").empty()) {
-    throw DataError(concat(variable.name, " in ", path_,
-                           " has the attribute _Unsigned, which is not understood; store an unsigned type"));
-  }
+  require_numbers(variable);
   if (box.empty()) return;
   std::vector<double> stored(out.size());
-  read_stored(variable, box, stored);
+  try {
+    read_stored(variable, box, stored);
+  } catch (const DataError&) {
+    check_unchanged();
+    throw;
+  }
+  check_unchanged();
   bytes_read_ += std::ssize(out) * variable.bytes;
-  const Unpacking unpack(variable);
+  Unpacking unpack(variable);
   std::transform(stored.begin(), stored.end(), out.begin(),
                  [&](double value) { return static_cast<T>(unpack(value)); });
+  const std::lock_guard lock(mutex_);
+  UndeclaredValues& undeclared = undeclared_[variable.name];
+  undeclared.count += unpack.undeclared();
+  undeclared.of += std::ssize(out);
 }
 
 template void VariableFile::read<float>(const FileVariable&, const Box&, std::span<float>);
@@ -133,31 +271,38 @@ std::vector<double> VariableFile::read_all(const FileVariable& variable) {
   return values;
 }
 
+void require_memory(const Shape& extents, const std::string& what, const std::string& path) {
+  // The variable's elements can be counted, so these can.
+  const std::int64_t bytes = extents.count() * std::int64_t{sizeof(double)}, room = memory_limit();
+  if (bytes <= room) return;
+  throw DataError(concat(what, " in ", path, " cannot be used: ", join(extents, " x "), " values take ",
+                         human_bytes(bytes), " and there is memory of ", human_bytes(room)));
+}
+
 const std::vector<FileFormat>& file_formats() {
   static const std::vector<FileFormat> formats = {
-      {"HDF5", false, [](std::span<const char> begin) { return begins_with(begin, kHdf5Signature); },
-       open_as<Hdf5File>},
-      {"NetCDF", true,
-       [](std::span<const char> begin) {
-         return begins_with(begin, "CDF") || begins_with(begin, kHdf5Signature);
-       },
+      {"HDF5", false, is_hdf5, open_as<Hdf5File>},
+      {"NetCDF", true, [](const File& file) { return is_classic(file) || is_hdf5(file); },
        open_as<NetcdfFile>},
   };
   return formats;
 }
 
-std::unique_ptr<VariableFile> open_variables(const std::string& path, Dimensions dimensions) {
-  std::array<char, 8> begin{};
-  std::ifstream file(path, std::ios::binary);
-  if (!file) throw DataError(concat("cannot read ", path, ": ", std::generic_category().message(errno)));
-  file.read(begin.data(), begin.size());
+std::unique_ptr<VariableFile> open_variables(const std::string& path, Dimensions dimensions,
+                                             External external) {
   std::vector<std::string> names;
-  for (const FileFormat& format : file_formats()) {
-    if (dimensions == Dimensions::kByName && !format.names_dimensions) continue;
-    if (format.recognises(std::span(begin).first(static_cast<std::size_t>(file.gcount()))))
-      return format.open(path);
-    names.push_back(format.name);
+  const FileFormat* found = nullptr;
+  try {
+    const File file(path, O_RDONLY);
+    for (const FileFormat& format : file_formats()) {
+      if (dimensions == Dimensions::kByName && !format.names_dimensions) continue;
+      if (found == nullptr && format.recognises(file)) found = &format;
+      names.push_back(format.name);
+    }
+  } catch (const FileError& error) {
+    throw DataError(error.what());
   }
+  if (found != nullptr) return found->open(path, external);
   throw DataError(concat("cannot read ", path, ": it is no ", join(names, " or "), " file"));
 }
 

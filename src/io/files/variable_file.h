@@ -3,12 +3,14 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "array/box.h"
+#include "base/file.h"
 
 namespace jigsaw::inline files {
 
@@ -16,7 +18,8 @@ namespace jigsaw::inline files {
 struct FileVariable {
   std::string name;        ///< in HDF5 with its groups, "scans/volume"
   int id = 0;              ///< the format's own
-  std::int64_t bytes = 0;  ///< of one element on disk; 0 when it is not a number
+  std::int64_t bytes = 0;  ///< of one element on disk; 0 when it cannot be read as numbers
+  std::string fault;       ///< why it cannot, where that is not its type: "its values stand in another file"
   bool single_precision = false;
   /// What stands where nothing was written and the file does not say otherwise.
   std::optional<double> default_fill;
@@ -27,17 +30,33 @@ struct FileVariable {
   std::map<std::string, std::vector<double>> numbers;
 
   bool numeric() const { return bytes > 0; }
+  /// Notes that the variable cannot be read. @param why  "it has …"
+  void refuse(const std::string& why);
+  /// Takes over extents, unless there are more than any field has, or they make too many elements.
+  void set_extents(std::span<const std::uint64_t> extents);
   /// The attribute, or "".
   std::string text(const std::string& attribute) const;
+};
+
+/// Whether a file may have its values, or what its links lead to, in other files (HDF5: external links,
+/// external storage, virtual data sets).
+enum class External : std::uint8_t { kRefused, kFollowed };
+
+/// Values that are no finite numbers where the file declares no mask that covers them.
+struct UndeclaredValues {
+  std::int64_t count = 0, of = 0;  ///< so many of the values read
 };
 
 /// A file of variables opened for reading. Library calls run under lock_io(). Reading is thread-safe, close()
 /// is not.
 ///
-/// Every failure is a DataError that names the file, the variable and what the library says.
+/// Every failure is a DataError that names the file, the variable and what the library says. A file that is
+/// another, of another length or written to since it was opened is a failure of every read that follows, for
+/// libraries give zeros where a file has become shorter.
 class VariableFile {
  public:
-  explicit VariableFile(std::string path) : path_(std::move(path)) {}
+  /// @throws DataError  when there is no such regular file.
+  explicit VariableFile(std::string path);
   virtual ~VariableFile() = default;
   VariableFile(const VariableFile&) = delete;
   VariableFile& operator=(const VariableFile&) = delete;
@@ -46,6 +65,10 @@ class VariableFile {
   const std::vector<FileVariable>& variables() const { return variables_; }
   /// The variable, or null.
   const FileVariable* find(const std::string& name) const;
+  /// @throws DataError  when it does not hold numbers, or none that can be read or understood.
+  void require_numbers(const FileVariable& variable) const;
+  /// Of the variables read so far those with values that are NaN or infinite and not declared as missing.
+  std::map<std::string, UndeclaredValues> undeclared() const;
 
   /// The hyperslab `box` of a numeric variable in its physical units: stored · scale_factor + add_offset,
   /// computed in double. What is _FillValue, missing_value, outside valid_range (valid_min, valid_max) or
@@ -65,6 +88,10 @@ class VariableFile {
  protected:
   /// The attributes that are looked for.
   static const std::vector<std::string>& attributes();
+  /// An attribute that is there and of a type that is not understood.
+  static void add_unknown(FileVariable& variable, const std::string& attribute);
+  /// @throws DataError  when the file is no longer what it was when this object was made.
+  void check_unchanged() const;
   static constexpr std::size_t kLongestAttribute = 4096;
 
   /// The numbers of a hyperslab as they are stored; the box is not empty and lies in the variable or is
@@ -75,17 +102,24 @@ class VariableFile {
 
  private:
   std::string path_;
+  FileState state_;
   std::atomic<std::int64_t> bytes_read_ = 0;
+  mutable std::mutex mutex_;  ///< guards undeclared_
+  std::map<std::string, UndeclaredValues> undeclared_;
 };
+
+/// Throws unless memory has room for an array of doubles of these extents. @param what  the variable it is
+/// of.
+void require_memory(const Shape& extents, const std::string& what, const std::string& path);
 
 /// A format of data files. A new one is a VariableFile and a line in variable_file.cpp.
 struct FileFormat {
   std::string name;  ///< as people call it
   /// Whether variables name their dimensions.
   bool names_dimensions = false;
-  /// Whether a file that begins with these bytes is one. A file may be of several formats: NetCDF-4 is HDF5.
-  bool (*recognises)(std::span<const char> begin) = nullptr;
-  std::unique_ptr<VariableFile> (*open)(const std::string& path) = nullptr;
+  /// Whether a file is one. A file may be of several formats: NetCDF-4 is HDF5.
+  bool (*recognises)(const File& file) = nullptr;
+  std::unique_ptr<VariableFile> (*open)(const std::string& path, External external) = nullptr;
 };
 const std::vector<FileFormat>& file_formats();
 
@@ -94,6 +128,7 @@ enum class Dimensions : std::uint8_t {
   kByName,    ///< and by their names
 };
 /// Opens a file in the first format that its content, not its name, is of. @throws DataError
-std::unique_ptr<VariableFile> open_variables(const std::string& path, Dimensions dimensions);
+std::unique_ptr<VariableFile> open_variables(const std::string& path, Dimensions dimensions,
+                                             External external = External::kRefused);
 
 }  // namespace jigsaw::inline files

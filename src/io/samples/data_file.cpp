@@ -90,11 +90,11 @@ FieldAxes DataFile::axes(const FileVariable& variable) const {
 }
 
 void DataFile::require_field(const FileVariable& variable) const {
+  file_->require_numbers(variable);
   const FieldAxes found = axes(variable);
   const auto refuse = [&](const std::string& why) {
     throw DataError(concat(variable.name, " in ", file_->path(), " cannot be used: ", why));
   };
-  if (!variable.numeric()) refuse("it does not hold numbers");
   if (!found.horizontal()) {
     refuse(concat("no latitude and longitude are known among its dimensions (",
                   join(variable.dimensions, ", "), ")"));

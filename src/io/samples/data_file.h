@@ -21,7 +21,8 @@ struct FieldAxes {
 class DataFile {
  public:
   /// @throws DataError
-  explicit DataFile(const std::string& path) : file_(open_variables(path, Dimensions::kByName)) {}
+  DataFile(const std::string& path, External external)
+      : file_(open_variables(path, Dimensions::kByName, external)) {}
 
   VariableFile& file() { return *file_; }
   const VariableFile& file() const { return *file_; }

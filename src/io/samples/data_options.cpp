@@ -193,6 +193,11 @@ void declare_inputs(Keys<DataOptions>& keys) {
           "the grid must be one; of images each file holds every variable.")
       .required()
       .not_empty();
+  keys.add("allow_external", &DataOptions::allow_external)
+      .changeable()
+      .doc(
+          "Whether HDF5 files may have values in other files, by external links, external storage or virtual "
+          "data sets. Whoever made the files then chooses what is read.");
   keys.add("shape", &DataOptions::shape)
       .doc(
           "Rows and columns of the grid, or the extents of each image, or [] to take them from the files. "
@@ -376,11 +381,15 @@ void declare(Keys<VariableOptions>& keys) {
 void declare(Keys<DataOptions>& keys) {
   declare_inputs(keys);
   declare_windows(keys);
-  keys.add("normalization", &DataOptions::normalization, auto_or<std::string>())
+  keys.add("normalization", &DataOptions::normalization)
+      .changeable()
       .doc(
-          "\"auto\" to compute mean and standard deviation over the training period, or the name of a file "
-          "with "
-          "them, relative to the configuration's folder, else to the working folder.");
+          "Where mean and standard deviation of each variable come from. \"auto\": they are computed over "
+          "the "
+          "training period. null: the same, but a run that begins with --init-from takes those of that "
+          "checkpoint. Else the name of a file with them (docs/statistics.md), or of a checkpoint, relative "
+          "to "
+          "the configuration's folder, else to the working folder.");
   keys.choice("task", &DataOptions::task,
               {{"forecast", Task::kForecast, "From states up to time 0 to states after it."},
                {"denoise", Task::kDenoise, "From images with normal noise to the images without."},

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "config/keys.h"
+#include "files/variable_file.h"
 #include "samples/time_axis.h"
 
 namespace jigsaw::inline samples {
@@ -49,6 +50,7 @@ using DataPart = std::variant<Period, SliceRanges>;
 /// The configuration's section `data`.
 struct DataOptions {
   std::vector<std::string> files;
+  bool allow_external = false;
   std::vector<std::int64_t> shape;  ///< extents of space; empty when the files say
   std::vector<VariableOptions> variables, diagnostic, constants;
   std::vector<ForcingKind> forcings;
@@ -57,7 +59,9 @@ struct DataOptions {
   int lead_hours = 6;
   Predict predict = Predict::kIncrement;
   std::vector<DataPart> train, valid;
-  std::optional<std::string> normalization;  ///< a stats file, or nothing for "auto"
+  /// "auto", or the name of a file or of a checkpoint with statistics; nothing where the run may take those
+  /// of the checkpoint that it begins with.
+  std::optional<std::string> normalization;
   Task task = Task::kForecast;
 
   // Of images, the tasks denoise and map.
@@ -68,6 +72,11 @@ struct DataOptions {
   std::int64_t classes = 0;
   std::optional<std::int64_t> ignore_index;
 
+  External external() const { return allow_external ? External::kFollowed : External::kRefused; }
+  /// The file that holds the statistics, unless they are computed or given.
+  const std::string* statistics_file() const {
+    return normalization && *normalization != "auto" ? &*normalization : nullptr;
+  }
   bool of_images() const { return task != Task::kForecast; }
   /// The spatial dims in the order of fields.
   std::vector<ImageDim> space() const;

@@ -13,23 +13,28 @@ Dataset::Dataset(const DataOptions& options, const std::filesystem::path& folder
     : options_(options) {
   together(communicator, [&] { open(folder, rollout); });
   if (pass.before) pass.before(*this);
-  if (!options.normalization) {
-    statistics_ = cached_statistics(pass, paths_, decides_statistics(), communicator, [&] {
-      return compute_statistics(*files_, channels_, periods_of(options.train), options.lead_hours,
-                                communicator, pass.progress);
-    });
+  const std::string* file = options_.statistics_file();
+  const auto compute = [&](const Statistics* known) {
+    return compute_statistics(*files_, channels_, periods_of(options.train), options.lead_hours, communicator, known,
+                              pass.progress);
+  };
+  if (pass.given) {
+    const bool other_lead =
+        options.predict == Predict::kIncrement && pass.given->lead_hours != options.lead_hours;
+    statistics_ = compute(other_lead ? nullptr : &*pass.given);
+  } else if (file == nullptr) {
+    statistics_ = cached_statistics(pass, paths_, decides_statistics(), communicator, [&] { return compute(nullptr); });
   }
   together(communicator, [&] {
-    if (options.normalization) {
-      statistics_ = Statistics::load(expand_patterns({*options.normalization}, folder).front());
-    }
+    if (!pass.given && file != nullptr)
+      statistics_ = Statistics::load(expand_patterns({*file}, folder).front());
     check_statistics(statistics_, channels_, *files_, options.predict, options.lead_hours);
   });
 }
 
 void Dataset::open(const std::filesystem::path& folder, int rollout) {
   paths_ = expand_patterns(options_.files, folder);
-  files_ = std::make_unique<FileSet>(paths_);
+  files_ = std::make_unique<FileSet>(paths_, options_.external());
   // Whether the grid is periodic, which the channels depend on, shows when the fields are selected.
   const Channels fields = make_channels(options_, false);
   for (const Channel& channel : fields.targets) files_->select(channel.field, true);

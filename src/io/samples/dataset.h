@@ -21,7 +21,7 @@ class Dataset : public SampleSource {
   ///
   /// @param folder   that of the configuration, from which relative names start.
   /// @param rollout  targets per window.
-  /// @param pass     what goes with the pass over the data, where there is one.
+  /// @param pass     what goes with the pass over the data, and statistics that are given.
   /// @throws DataError    when the files cannot be used. @throws ConfigError  when data.shape is not theirs.
   Dataset(const DataOptions& options, const std::filesystem::path& folder, int rollout,
           Communicator& communicator, const StatisticsPass& pass = {});
@@ -47,6 +47,7 @@ class Dataset : public SampleSource {
   FileSet& files() { return *files_; }
   const FileSet& files() const { return *files_; }
   std::int64_t bytes_read() const override { return files_->bytes_read(); }
+  std::map<std::string, UndeclaredValues> undeclared() const override { return files_->undeclared(); }
 
  private:
   void open(const std::filesystem::path& folder, int rollout);

@@ -34,9 +34,9 @@ void sort_unique(auto& values) {
 
 }  // namespace
 
-FileSet::FileSet(const std::vector<std::string>& paths) {
+FileSet::FileSet(const std::vector<std::string>& paths, External external) {
   for (const std::string& path : paths) {
-    files_.push_back(std::make_unique<DataFile>(path));
+    files_.push_back(std::make_unique<DataFile>(path, external));
     use(static_cast<int>(files_.size()) - 1);
   }
 }
@@ -83,6 +83,7 @@ void FileSet::select(const Field& field, bool has_time) {
   Series series;
   series.has_time = has_time;
   series.parts = find_parts(field);
+  for (const Part& part : series.parts) check_memory(part);
   for (const Part& part : series.parts) check_grid(part);
   series.units = check_units(field, series.parts);
   if (has_time) {
@@ -163,6 +164,13 @@ void FileSet::refuse_level(const Field& field) {
   if (!field.level)
     throw DataError(concat(field.variable, " in ", path, " has levels: say which ones", there));
   throw DataError(concat(field.variable, " in ", path, " has no level ", *field.level, there));
+}
+
+/// One state of a field has to fit into memory.
+void FileSet::check_memory(const Part& part) {
+  const Shape& shape = part.variable->shape;
+  require_memory({shape[part.axes.latitude], shape[part.axes.longitude]}, part.variable->name,
+                 use(part.file).file().path());
 }
 
 void FileSet::check_grid(const Part& part) {
@@ -279,6 +287,15 @@ void FileSet::read(const Field& field, Time time, const Box& box, std::span<doub
           turned[static_cast<std::size_t>(column * rows + row)];
     }
   }
+}
+
+std::map<std::string, UndeclaredValues> FileSet::undeclared() const {
+  std::map<std::string, UndeclaredValues> found;
+  for (const auto& file : files_) {
+    for (const auto& [name, values] : file->file().undeclared())
+      found[concat(name, " in ", file->file().path())] = values;
+  }
+  return found;
 }
 
 std::int64_t FileSet::bytes_read() const {

@@ -32,7 +32,7 @@ class FileSet {
   static constexpr std::size_t kMostOpenFiles = 64;
 
   /// Reads the headers of these files. @throws DataError
-  explicit FileSet(const std::vector<std::string>& paths);
+  explicit FileSet(const std::vector<std::string>& paths, External external = External::kRefused);
   FileSet(const FileSet&) = delete;
   FileSet& operator=(const FileSet&) = delete;
 
@@ -57,6 +57,8 @@ class FileSet {
 
   /// Elements read so far times their size on disk, coordinates included.
   std::int64_t bytes_read() const;
+  /// VariableFile::undeclared() of all files, by "variable in file".
+  std::map<std::string, UndeclaredValues> undeclared() const;
 
  private:
   /// A variable (on one level) in one file.
@@ -90,6 +92,7 @@ class FileSet {
   [[noreturn]] void refuse_level(const Field& field);
   std::shared_ptr<const TimeIndex> index_times(const Field& field, const std::vector<Part>& parts);
   void check_grid(const Part& part);
+  void check_memory(const Part& part);
   std::string check_units(const Field& field, const std::vector<Part>& parts) const;
 
   std::vector<std::unique_ptr<DataFile>> files_;

@@ -14,6 +14,18 @@
 
 namespace jigsaw::inline samples {
 
+namespace {
+
+/// What is read at a time for statistics: of a volume one slice, of an image, whose rows would be many small
+/// reads, all.
+Shape slice_of(const Shape& extents) {
+  Shape slice = extents;
+  if (extents.rank() > 2) slice[0] = 1;
+  return slice;
+}
+
+}  // namespace
+
 ImageData::ImageData(const DataOptions& options, const std::filesystem::path& folder, std::uint64_t seed,
                      const std::vector<std::int64_t>& overlap, Communicator& communicator,
                      const StatisticsPass& pass)
@@ -33,14 +45,16 @@ ImageData::ImageData(const DataOptions& options, const std::filesystem::path& fo
     for (const Slice& slice : slices_of(valid_)) slices_of_all_.push_back(slice);
   });
   if (pass.before) pass.before(*this);
-  if (!options_.normalization) {
+  const std::string* file = options_.statistics_file();
+  if (pass.given) {
+    statistics_ = compute_statistics(communicator, &*pass.given, pass.progress);
+  } else if (file == nullptr) {
     statistics_ = cached_statistics(pass, paths_, decides_statistics(), communicator,
-                                    [&] { return compute_statistics(communicator, pass.progress); });
+                                    [&] { return compute_statistics(communicator, nullptr, pass.progress); });
   }
   together(communicator, [&] {
-    if (options_.normalization) {
-      statistics_ = Statistics::load(expand_patterns({*options_.normalization}, folder).front());
-    }
+    if (!pass.given && file != nullptr)
+      statistics_ = Statistics::load(expand_patterns({*file}, folder).front());
     check_statistics();
     for (const Channel& channel : channels_.targets) {
       if (options_.task == Task::kDenoise) {
@@ -52,7 +66,7 @@ ImageData::ImageData(const DataOptions& options, const std::filesystem::path& fo
 
 void ImageData::open(const std::filesystem::path& folder) {
   paths_ = expand_patterns(options_.files, folder);
-  files_ = std::make_unique<ImageFiles>(paths_, options_.dims);
+  files_ = std::make_unique<ImageFiles>(paths_, options_.dims, options_.external());
   make_channels();
 }
 
@@ -117,6 +131,7 @@ std::vector<ImageData::Region> ImageData::regions(const std::vector<DataPart>& p
         region.box.begin[d] = range->second.first;
         region.box.extent[d] = range->second.second - range->second.first + 1;
       }
+      require_memory(slice_of(region.box.extent), "a slice of an image", files_->path(image));
       result.push_back(region);
     }
   }
@@ -144,6 +159,7 @@ void ImageData::choose_crop() {
     crops += std::max<std::int64_t>(1, std::llround(volumes));
     region.crops_until = crops;
   }
+  require_memory(crop_, "a crop of an image", files_->path(train_.front().image));
   grid_ = make_plain_grid(crop_);
   for (std::size_t d = 0; d < space.size(); ++d) grid_.axes[d].name = name(space[d]);
 }
@@ -223,8 +239,7 @@ Result ImageData::over_slices(const Field& field, const std::vector<Region>& reg
 std::vector<ImageData::Slice> ImageData::slices_of(const std::vector<Region>& regions) {
   std::vector<Slice> slices;
   for (const Region& region : regions) {
-    // Of an image its rows would be many small reads.
-    const std::int64_t thickness = region.box.extent.rank() == 2 ? region.box.extent[0] : 1;
+    const std::int64_t thickness = slice_of(region.box.extent)[0];
     for (std::int64_t i = 0; i < region.box.extent[0]; i += thickness) {
       Box box = region.box;
       box.begin[0] += i;
@@ -260,7 +275,7 @@ Json ImageData::decides_statistics() const {
   return {{"fields", fields}, {"parts", parts}, {"dims", dims}};
 }
 
-Statistics ImageData::compute_statistics(Communicator& communicator,
+Statistics ImageData::compute_statistics(Communicator& communicator, const Statistics* known,
                                          const std::function<void(double)>& progress) const {
   Statistics statistics;
   const std::vector<Channel> channels = normalised();
@@ -269,6 +284,10 @@ Statistics ImageData::compute_statistics(Communicator& communicator,
     if (progress) progress((before + part) / static_cast<double>(channels.size()));
   };
   for (const Channel& channel : channels) {
+    if (known != nullptr && known->fields.contains(channel.name)) {
+      statistics.fields[channel.name] = known->fields.at(channel.name);
+      continue;
+    }
     const auto merge = [](RunningMoments& total, const RunningMoments& slice) { total.merge(slice); };
     const RunningMoments total =
         over_slices(channel.field, train_, communicator, RunningMoments::of, RunningMoments{}, merge, did);

@@ -31,7 +31,7 @@ class ImageData : public SampleSource {
   /// Opens the files. Collective: when it throws on one rank it throws on all.
   ///
   /// @param overlap  of validation tiles, per spatial dim; empty: 0.
-  /// @param pass     what goes with the pass over the data, where there is one.
+  /// @param pass     what goes with the pass over the data, and statistics that are given.
   /// @throws DataError    when the files cannot be used. @throws ConfigError  when crops, parts or data.shape
   /// do not
   ///                      fit what they hold.
@@ -47,6 +47,7 @@ class ImageData : public SampleSource {
   std::vector<std::int64_t> identity() const override;
   std::unique_ptr<SampleReader> open_reader() override;
   std::int64_t bytes_read() const override { return files_->bytes_read(); }
+  std::map<std::string, UndeclaredValues> undeclared() const override { return files_->undeclared(); }
 
   const DataOptions& options() const { return options_; }
   ImageFiles& files() const { return *files_; }
@@ -87,7 +88,7 @@ class ImageData : public SampleSource {
   std::vector<Region> regions(const std::vector<DataPart>& parts, const std::string& key) const;
   void choose_crop();
   void make_tiles(const std::vector<std::int64_t>& overlap);
-  Statistics compute_statistics(Communicator& communicator,
+  Statistics compute_statistics(Communicator& communicator, const Statistics* known,
                                 const std::function<void(double)>& progress) const;
   Json decides_statistics() const;
   /// The channels that statistics are of.

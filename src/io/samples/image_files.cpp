@@ -36,10 +36,11 @@ std::vector<int> spatial_positions(const std::vector<ImageDim>& dims) {
 
 }  // namespace
 
-ImageFiles::ImageFiles(const std::vector<std::string>& paths, const std::vector<ImageDim>& dims)
+ImageFiles::ImageFiles(const std::vector<std::string>& paths, const std::vector<ImageDim>& dims,
+                       External external)
     : dims_(dims) {
   for (const std::string& path : paths) {
-    files_.push_back(open_variables(path, Dimensions::kByNumber));
+    files_.push_back(open_variables(path, Dimensions::kByNumber, external));
     use(static_cast<int>(files_.size()) - 1);
   }
 }
@@ -71,7 +72,7 @@ const FileVariable& ImageFiles::find(int file, const std::string& variable) cons
 
 std::vector<ImageDim> ImageFiles::dims_of(int file, const FileVariable& variable) const {
   const std::string& path = files_[static_cast<std::size_t>(file)]->path();
-  if (!variable.numeric()) throw DataError(concat(variable.name, " in ", path, " does not hold numbers"));
+  files_[static_cast<std::size_t>(file)]->require_numbers(variable);
   std::vector<ImageDim> dims = dims_;
   if (variable.shape.rank() + 1 == std::ssize(dims)) std::erase(dims, ImageDim::kChannel);
   if (variable.shape.rank() != std::ssize(dims)) {
@@ -179,6 +180,14 @@ void ImageFiles::read(const Field& field, std::int64_t image, const Box& box, st
   std::transform(space.begin(), space.end(), std::back_inserter(of_space),
                  [&](int at) { return strides[at]; });
   copy_strided(as_stored, 0, of_space, box.extent, out);
+}
+
+std::map<std::string, UndeclaredValues> ImageFiles::undeclared() const {
+  std::map<std::string, UndeclaredValues> found;
+  for (const auto& file : files_) {
+    for (const auto& [name, values] : file->undeclared()) found[concat(name, " in ", file->path())] = values;
+  }
+  return found;
 }
 
 std::int64_t ImageFiles::bytes_read() const {

@@ -1,6 +1,7 @@
 #pragma once
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -24,7 +25,8 @@ class ImageFiles {
   static constexpr std::size_t kMostOpenFiles = 64;
 
   /// @param dims  of the data sets, in their order in the files.
-  ImageFiles(const std::vector<std::string>& paths, const std::vector<ImageDim>& dims);
+  ImageFiles(const std::vector<std::string>& paths, const std::vector<ImageDim>& dims,
+             External external = External::kRefused);
 
   /// The fields of a variable: itself, or one for each channel (or each of the levels asked for).
   /// @throws DataError  for a data set that is not in every file, of another rank or without a channel that
@@ -42,6 +44,8 @@ class ImageFiles {
 
   /// Elements read so far times their size on disk.
   std::int64_t bytes_read() const;
+  /// As FileSet::undeclared().
+  std::map<std::string, UndeclaredValues> undeclared() const;
 
  private:
   struct Image {

@@ -1,6 +1,8 @@
 #pragma once
 #include <cstdint>
+#include <map>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "array/grid.h"
@@ -51,6 +53,9 @@ class SampleSource {
   /// No longer than the source lives.
   virtual std::unique_ptr<SampleReader> open_reader() = 0;
   virtual std::int64_t bytes_read() const = 0;
+  /// Values that this rank has read so far and that are neither numbers nor declared as missing, by
+  /// "variable in file".
+  virtual std::map<std::string, UndeclaredValues> undeclared() const { return {}; }
 };
 
 }  // namespace jigsaw::inline samples

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
 #include <iterator>
 
 #include "base/error.h"
+#include "base/file.h"
 #include "base/text.h"
 #include "config/json.h"
 #include "samples/moments.h"
@@ -17,6 +17,8 @@ namespace {
 
 /// States kept to form increments without reading them twice.
 constexpr std::int64_t kMostCachedBytes = std::int64_t{256} << 20;
+
+constexpr std::int64_t kMostTextBytes = 16 << 20;
 
 struct StateMoments {
   RunningMoments state, increment;
@@ -151,39 +153,47 @@ Statistics Statistics::from_text(const std::string& text, const std::string& sou
 }
 
 void Statistics::save(const std::string& path) const {
-  std::ofstream file(path);
-  file << to_text();
-  file.close();
-  if (!file) throw DataError(concat("cannot write the statistics to ", path));
+  try {
+    write_text_atomically(path, to_text());
+  } catch (const FileError& error) {
+    throw DataError(concat("the statistics: ", error.what()));
+  }
 }
 
 Statistics Statistics::load(const std::string& path) {
-  std::ifstream file(path);
-  if (!file) throw DataError(concat("cannot open the statistics ", path));
-  std::string text(std::size_t{16} << 20, '\0');
-  file.read(text.data(), static_cast<std::streamsize>(text.size()));
-  if (file) throw DataError(concat(path, " is too large to hold statistics"));
-  text.resize(static_cast<std::size_t>(file.gcount()));
+  std::string text;
+  try {
+    text = read_text(path, kMostTextBytes);
+  } catch (const FileError& error) {
+    throw DataError(concat("the statistics: ", error.what()));
+  }
   return from_text(text, path);
 }
 
 Statistics compute_statistics(FileSet& files, const Channels& channels, const std::vector<Period>& periods,
-                              int lead_hours, Communicator& communicator,
+                              int lead_hours, Communicator& communicator, const Statistics* known,
                               const std::function<void(double)>& progress) {
   Statistics statistics;
   statistics.lead_hours = lead_hours;
+  const auto take_known = [&](const std::string& name) {
+    if (known == nullptr || !known->fields.contains(name)) return false;
+    statistics.fields[name] = known->fields.at(name);
+    return true;
+  };
   const auto fields = static_cast<double>(channels.targets.size());
-  double before = 0;
+  double before = -1;
   const auto did = [&](double part) {
     if (progress) progress((before + part) / fields);
   };
   for (const Channel& channel : channels.targets) {
+    before += 1;
+    if (take_known(channel.name)) continue;
     statistics.fields[channel.name] =
         state_statistics(files, channel.field, channel.role == Role::kPrognostic, periods, lead_hours * kHour,
                          communicator, did);
-    before += 1;
   }
   for (const Field& field : fields_of(channels.inputs, Role::kStatic)) {
+    if (take_known(field.name())) continue;
     statistics.fields[field.name()] = static_statistics(files, field, communicator);
   }
   return statistics;

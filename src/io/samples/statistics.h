@@ -41,9 +41,10 @@ struct Statistics {
 /// of the increments between times of one period; of static fields over their points. Every rank reads its
 /// share of the times and merges the moments of all, in the order of time: the result is equal in every bit
 /// for any number of ranks. Collective.
+/// @param known     those of the fields that it has are taken from it; may be null.
 /// @param progress  called now and then with the part of this rank's share that is done, if given.
 Statistics compute_statistics(FileSet& files, const Channels& channels, const std::vector<Period>& periods,
-                              int lead_hours, Communicator& communicator,
+                              int lead_hours, Communicator& communicator, const Statistics* known = nullptr,
                               const std::function<void(double)>& progress = {});
 
 /// @throws DataError  when a field of the channels is missing, has another unit in the files, or does not

@@ -31,6 +31,7 @@ TEST(DataOptions, ReadsTheSectionAndWritesItBack) {
   EXPECT_EQ(options.predict, Predict::kState);
   EXPECT_EQ(options.lead_hours, 6);
   EXPECT_FALSE(options.normalization);
+  EXPECT_EQ(options.statistics_file(), nullptr);
   const Json written = to_json(options);
   EXPECT_EQ(written["train"], Json::parse(kSection)["train"]);
   EXPECT_EQ(written["valid"], Json::parse(kSection)["valid"]);

@@ -1,0 +1,200 @@
+#include "files/hdf5_walk.h"
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <set>
+
+#include "base/error.h"
+#include "base/printable.h"
+#include "base/text.h"
+#include "files/io_lock.h"
+
+namespace jigsaw::inline files {
+
+namespace {
+
+constexpr int kDeepestGroup = 16;
+constexpr std::size_t kLongestName = 1024;
+
+bool is_regular_or_absent(const std::filesystem::path& path) {
+  std::error_code ignored;
+  const auto kind = std::filesystem::status(path, ignored).type();
+  return kind == std::filesystem::file_type::regular || kind == std::filesystem::file_type::not_found;
+}
+
+/// Called by HDF5 before it opens the file that an external link names.
+herr_t refuse_link(const char*, const char*, const char*, const char*, unsigned*, hid_t, void*) {
+  return -1;
+}
+herr_t follow_to_regular_file(const char* parent, const char*, const char* child, const char*, unsigned*,
+                              hid_t, void*) {
+  try {
+    return all_regular(parent, {child}) ? 0 : -1;
+  } catch (const std::exception&) {
+    return -1;  // no exception may pass through HDF5
+  }
+}
+
+/// The same for an object under all its names, and no other's; "" when there is none.
+std::string key_of(hid_t object) {
+#if H5_VERSION_GE(1, 12, 0)
+  H5O_info2_t info;
+  if (H5Oget_info3(object, &info, H5O_INFO_BASIC) < 0) return "";
+  return concat(info.fileno, " ",
+                std::string_view(reinterpret_cast<const char*>(&info.token), sizeof info.token));
+#else
+  H5O_info_t info;
+  if (H5Oget_info(object, &info) < 0) return "";
+  return concat(info.fileno, " ", info.addr);
+#endif
+}
+
+class Walk {
+ public:
+  Walk(External external, const Hdf5Visitor& visitor)
+      : external_(external), visitor_(visitor), access_(H5Pcreate(H5P_LINK_ACCESS), H5Pclose) {
+    guard_links(access_.get(), external);
+  }
+
+  void visit_group(hid_t group, const std::string& prefix, int depth) {
+    const std::string key = key_of(group);
+    if (key.empty()) return;
+    if (!seen_.insert(key).second) {
+      if (visitor_.known_group) visitor_.known_group(prefix);
+      return;
+    }
+    H5G_info_t info;
+    if (depth > kDeepestGroup || H5Gget_info(group, &info) < 0) return;
+    for (hsize_t i = 0; i < info.nlinks; ++i) {
+      std::array<char, kLongestName> name{};
+      const ssize_t length = H5Lget_name_by_idx(group, ".", H5_INDEX_NAME, H5_ITER_INC, i, name.data(),
+                                                name.size(), H5P_DEFAULT);
+      if (length <= 0 || static_cast<std::size_t>(length) >= name.size()) continue;
+      visit_link(group, name.data(), prefix, depth);
+    }
+  }
+
+ private:
+  void visit_link(hid_t group, const char* name, const std::string& prefix, int depth) {
+    H5L_info_t link;
+    if (H5Lget_info(group, name, &link, H5P_DEFAULT) < 0) return;
+    if (link.type == H5L_TYPE_EXTERNAL && external_ == External::kRefused) {
+      if (visitor_.other_file) visitor_.other_file(prefix + name, target_of(group, name, link));
+      return;
+    }
+    const Hdf5Id object(H5Oopen(group, name, access_.get()), H5Oclose);
+    if (!object.valid()) return;  // a link that leads nowhere
+    const H5I_type_t kind = H5Iget_type(object.get());
+    if (kind == H5I_DATASET && visitor_.data_set) visitor_.data_set(object.get(), prefix + name);
+    if (kind == H5I_GROUP) visit_group(object.get(), prefix + name + "/", depth + 1);
+  }
+
+  static std::string target_of(hid_t group, const char* name, const H5L_info_t& link) {
+    std::vector<char> value(std::min<std::size_t>(link.u.val_size, 1 << 16));
+    const char* file = nullptr;
+    const char* object = nullptr;
+    if (H5Lget_val(group, name, value.data(), value.size(), H5P_DEFAULT) < 0 ||
+        H5Lunpack_elink_val(value.data(), value.size(), nullptr, &file, &object) < 0 || file == nullptr) {
+      return "unknown";
+    }
+    return file;
+  }
+
+  External external_;
+  const Hdf5Visitor& visitor_;
+  Hdf5Id access_;
+  std::set<std::string> seen_;  ///< keys of groups
+};
+
+std::string virtual_source(hid_t creation, std::size_t number) {
+  const ssize_t length = H5Pget_virtual_filename(creation, number, nullptr, 0);
+  if (length <= 0) return ".";
+  std::string name(static_cast<std::size_t>(length) + 1, '\0');
+  H5Pget_virtual_filename(creation, number, name.data(), name.size());
+  name.pop_back();
+  return name;
+}
+
+/// Whether a mapping of a virtual data set has no end.
+bool is_unlimited(hid_t creation, std::size_t number) {
+  const Hdf5Id space(H5Pget_virtual_vspace(creation, number), H5Sclose);
+  if (!space.valid() || H5Sget_select_type(space.get()) != H5S_SEL_HYPERSLABS) return false;
+  if (H5Sis_regular_hyperslab(space.get()) <= 0) return false;
+  std::array<hsize_t, H5S_MAX_RANK> start{}, stride{}, count{}, block{};
+  if (H5Sget_regular_hyperslab(space.get(), start.data(), stride.data(), count.data(), block.data()) < 0)
+    return true;
+  const auto endless = [](hsize_t n) { return n == H5S_UNLIMITED; };
+  return std::ranges::any_of(count, endless) || std::ranges::any_of(block, endless);
+}
+
+}  // namespace
+
+void walk_hdf5(hid_t file, External external, const Hdf5Visitor& visitor) {
+  Walk(external, visitor).visit_group(file, "", 0);
+}
+
+OtherFiles other_files_of(hid_t data_set) {
+  const Hdf5Id creation(H5Dget_create_plist(data_set), H5Pclose);
+  if (!creation.valid()) return {};
+  std::set<std::string> names;
+  OtherFiles others;
+  const int external = H5Pget_external_count(creation.get());
+  for (int i = 0; i < external; ++i) {
+    std::array<char, kLongestName> name{};
+    off_t offset = 0;
+    hsize_t bytes = 0;
+    H5Pget_external(creation.get(), static_cast<unsigned>(i), name.size() - 1, name.data(), &offset, &bytes);
+    names.insert(name.data());
+  }
+  std::size_t sources = 0;
+  if (H5Pget_layout(creation.get()) == H5D_VIRTUAL) H5Pget_virtual_count(creation.get(), &sources);
+  for (std::size_t i = 0; i < sources; ++i) {
+    const std::string name = virtual_source(creation.get(), i);
+    if (name != ".") names.insert(name);
+    others.decide_extents = others.decide_extents || is_unlimited(creation.get(), i);
+  }
+  others.names.assign(names.begin(), names.end());
+  return others;
+}
+
+bool all_regular(const std::string& path, const std::vector<std::string>& names) {
+  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
+  return std::ranges::all_of(names, [&](const std::string& name) {
+    return is_regular_or_absent(folder / name) && is_regular_or_absent(name);
+  });
+}
+
+std::string refusal_of_other_file(const std::string& where) {
+  return concat("it stands in another file (", printable(where.substr(0, 200)),
+                "); set data.allow_external to true if that may be read");
+}
+
+void guard_links(hid_t access, External external) {
+  H5Pset_elink_cb(access, external == External::kFollowed ? follow_to_regular_file : refuse_link, nullptr);
+}
+
+void check_hdf5_for_netcdf(const std::string& path, External external) {
+  const auto lock = lock_io();
+  if (H5Fis_hdf5(path.c_str()) <= 0) return;
+  const Hdf5Id file(H5Fopen(path.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT), H5Fclose);
+  if (!file.valid()) throw DataError(concat("cannot read ", path, ": HDF5 does not open it"));
+  const auto refuse = [&](const std::string& name, const std::string& why) {
+    throw DataError(concat(printable(name.substr(0, 200)), " in ", path, " cannot be used: ", why));
+  };
+  Hdf5Visitor visitor;
+  visitor.data_set = [&](hid_t data_set, const std::string& name) {
+    const OtherFiles others = other_files_of(data_set);
+    if (others.names.empty()) return;
+    const std::string where = join(others.names, ", ");
+    if (external == External::kRefused) refuse(name, refusal_of_other_file(where));
+    if (!all_regular(path, others.names)) refuse(name, concat("not all of ", where, " are regular files"));
+  };
+  visitor.other_file = [&](const std::string& name, const std::string& where) {
+    refuse(name, refusal_of_other_file(where));
+  };
+  visitor.known_group = [&](const std::string& name) { refuse(name, "the group is in the file twice"); };
+  walk_hdf5(file.get(), external, visitor);
+}
+
+}  // namespace jigsaw::inline files

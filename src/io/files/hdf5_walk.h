@@ -1,0 +1,65 @@
+#pragma once
+#include <hdf5.h>
+
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "files/variable_file.h"
+
+namespace jigsaw::inline files {
+
+/// An HDF5 identifier, closed with the value; negative when there is none. Used under lock_io().
+class Hdf5Id {
+ public:
+  Hdf5Id(hid_t id, herr_t (*closer)(hid_t)) : id_(id), close_(closer) {}
+  Hdf5Id(const Hdf5Id&) = delete;
+  Hdf5Id& operator=(const Hdf5Id&) = delete;
+  ~Hdf5Id() {
+    if (id_ >= 0) close_(id_);
+  }
+  hid_t get() const { return id_; }
+  bool valid() const { return id_ >= 0; }
+
+ private:
+  hid_t id_;
+  herr_t (*close_)(hid_t);
+};
+
+/// What a walk through a file finds; each may be empty.
+struct Hdf5Visitor {
+  /// A data set, open for the call, under each name that it has: "scans/volume".
+  std::function<void(hid_t data_set, const std::string& name)> data_set;
+  /// A link to another file, which is not followed.
+  std::function<void(const std::string& name, const std::string& file)> other_file;
+  /// A group that was visited before under another name.
+  std::function<void(const std::string& name)> known_group;
+};
+
+/// Visits an open file, every group once, whatever links lead to it. Under lock_io().
+void walk_hdf5(hid_t file, External external, const Hdf5Visitor& visitor);
+
+/// The other files in which values of a data set stand: external storage, sources of a virtual data set.
+struct OtherFiles {
+  std::vector<std::string> names;  ///< as the file gives them
+  bool decide_extents = false;     ///< the data set grows with them
+};
+OtherFiles other_files_of(hid_t data_set);
+
+/// Whether these files, from the folder of `path` and from the working folder, are regular ones or absent.
+bool all_regular(const std::string& path, const std::vector<std::string>& names);
+
+/// Why something in another file is not read: "it stands in another file (…); …".
+std::string refusal_of_other_file(const std::string& where);
+
+/// Lets links in an access list be followed within the file only, or also to other regular files.
+void guard_links(hid_t access, External external);
+
+/// Refuses, of an HDF5 file, what NetCDF-C would follow unasked on opening it: groups that are linked twice,
+/// perhaps to themselves, and, unless it may be followed, all that stands in other files. Does nothing for
+/// other formats.
+/// @throws DataError
+void check_hdf5_for_netcdf(const std::string& path, External external);
+
+}  // namespace jigsaw::inline files

@@ -1,0 +1,332 @@
+// Files that are changed while they are read, or made to be read wrongly or without end.
+#include <fcntl.h>
+#include <hdf5.h>
+#include <netcdf.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <fstream>
+#include <functional>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "files/hdf5_file.h"
+#include "files/hdf5_walk.h"
+#include "files/netcdf_file.h"
+#include "files/netcdf_output.h"
+#include "io/fixtures.h"
+#include "support/temporary_folder.h"
+
+namespace jigsaw {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::put_text;
+using testing::TemporaryFolder;
+using testing::text_of;
+
+class UntrustedFile : public ::testing::Test {
+ protected:
+  std::string in(const std::string& name) const { return concat(folder_.path(), "/", name); }
+  /// A copy of a fixture that was last written an hour ago.
+  std::string copy(const std::string& name) const {
+    const std::string path = in(fs::path(name).filename());
+    fs::copy_file(fixture(name), path, fs::copy_options::overwrite_existing);
+    fs::last_write_time(path, fs::file_time_type::clock::now() - std::chrono::hours(1));
+    return path;
+  }
+  std::string pipe(const std::string& name) const {
+    EXPECT_EQ(::mkfifo(in(name).c_str(), 0600), 0);
+    return in(name);
+  }
+
+  TemporaryFolder folder_;
+};
+
+std::vector<double> read_whole(VariableFile& file, const std::string& name) {
+  const FileVariable* variable = file.find(name);
+  if (variable == nullptr) throw DataError(concat("no variable ", name));
+  std::vector<double> values(static_cast<std::size_t>(variable->shape.count()));
+  file.read<double>(*variable, Box::whole(variable->shape), values);
+  return values;
+}
+
+/// Part of what an action says when it throws a DataError.
+void expect_refused(const std::function<void()>& action, const std::string& says) {
+  const std::string message = message_of<DataError>(action);
+  EXPECT_NE(message.find(says), std::string::npos) << message;
+  EXPECT_EQ(message.find('\n'), std::string::npos) << message;
+}
+
+TEST_F(UntrustedFile, AChangeWhileItIsReadIsADataError) {
+  const std::tuple<const char*, const char*, Dimensions> files[] = {
+      {"packed.nc", "t2m", Dimensions::kByName},
+      {"records.nc", "tp", Dimensions::kByName},
+      {"levels_1.nc", "t", Dimensions::kByName},
+      {"images/volume.h5", "", Dimensions::kByNumber}};
+  const std::pair<std::function<void(const std::string&)>, const char*> changes[] = {
+      {[](const std::string& path) { fs::resize_file(path, fs::file_size(path) / 2); }, "bytes, and had"},
+      {[](const std::string& path) {
+         std::fstream(path, std::ios::in | std::ios::out | std::ios::binary).seekp(1500).write("x", 1);
+       },
+       "it was written to"},
+      {[](const std::string& path) {
+         put_text(path + ".new", text_of(path));
+         fs::rename(path + ".new", path);
+       },
+       "another file has taken its place"},
+      {[](const std::string& path) { fs::remove(path); }, "it was there when the run opened it"}};
+  for (const auto& [name, variable, dimensions] : files) {
+    for (const auto& [change, says] : changes) {
+      for (const bool closed : {false, true}) {
+        const std::string path = copy(name);
+        const auto file = open_variables(path, dimensions);
+        const auto& variables = file->variables();
+        const auto number = std::find_if(variables.begin(), variables.end(),
+                                         [](const FileVariable& v) { return v.numeric(); });
+        const std::string first = file->find(variable) != nullptr ? variable : number->name;
+        read_whole(*file, first);
+        if (closed) file->close();
+        change(path);
+        expect_refused([&] { read_whole(*file, first); }, says);
+      }
+    }
+  }
+}
+
+TEST_F(UntrustedFile, PipesAndDevicesAreRefusedAndNotWaitedFor) {
+  for (const Dimensions dimensions : {Dimensions::kByNumber, Dimensions::kByName}) {
+    expect_refused([&] { open_variables(pipe(concat("pipe", static_cast<int>(dimensions))), dimensions); },
+                   "not a regular file");
+    expect_refused([&] { open_variables("/dev/zero", dimensions); }, "it is a device, not a regular file");
+  }
+}
+
+TEST_F(UntrustedFile, RecordsWhoseNumberWasNeverWrittenAreRefused) {
+  std::string bytes = text_of(fixture("records.nc"));
+  ASSERT_EQ(bytes.substr(0, 3), "CDF");
+  const std::size_t digits = bytes[3] == 5 ? 8 : 4;
+  bytes.replace(4, digits, std::string(digits, '\xff'));
+  put_text(in("stream.nc"), bytes);
+  expect_refused([&] { NetcdfFile file(in("stream.nc")); }, "the number of its records was never written");
+}
+
+/// Identifiers of HDF5, each closed with the value.
+using Id = Hdf5Id;
+
+Id new_file(const std::string& path, hsize_t user_block = 0) {
+  const Id creation(H5Pcreate(H5P_FILE_CREATE), H5Pclose);
+  H5Pset_userblock(creation.get(), user_block);
+  return {H5Fcreate(path.c_str(), H5F_ACC_TRUNC, creation.get(), H5P_DEFAULT), H5Fclose};
+}
+
+Id new_data_set(hid_t group, const char* name, const std::vector<hsize_t>& extents,
+                hid_t creation = H5P_DEFAULT) {
+  const Id space(H5Screate_simple(static_cast<int>(extents.size()), extents.data(), nullptr), H5Sclose);
+  return {H5Dcreate2(group, name, H5T_IEEE_F64LE, space.get(), H5P_DEFAULT, creation, H5P_DEFAULT), H5Dclose};
+}
+
+void write_numbers(hid_t group, const char* name, const std::vector<double>& values) {
+  const Id set = new_data_set(group, name, {values.size()});
+  EXPECT_GE(H5Dwrite(set.get(), H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data()), 0);
+}
+
+std::vector<std::string> names_of(const VariableFile& file) {
+  std::vector<std::string> names;
+  for (const FileVariable& variable : file.variables()) names.push_back(variable.name);
+  return names;
+}
+using Names = std::vector<std::string>;
+
+TEST_F(UntrustedFile, ABlockOfTheUsersBeforeHdf5IsPassedOver) {
+  for (const hsize_t block : {512, 1024, 4096}) {
+    const std::string path = in(concat("block", block, ".h5"));
+    { write_numbers(new_file(path, block).get(), "x", {1, 2, 3}); }
+    std::fstream(path, std::ios::in | std::ios::out | std::ios::binary).write("#!/bin/sh\n", 10);
+    for (const Dimensions dimensions : {Dimensions::kByNumber, Dimensions::kByName}) {
+      const auto file = open_variables(path, dimensions);
+      EXPECT_EQ(read_whole(*file, "x"), (std::vector<double>{1, 2, 3}));
+    }
+  }
+}
+
+TEST_F(UntrustedFile, AGroupThatIsLinkedToItselfIsVisitedOnce) {
+  const std::string path = in("loop.h5");
+  {
+    const Id file = new_file(path);
+    const Id group(H5Gcreate2(file.get(), "g", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT), H5Gclose);
+    write_numbers(group.get(), "x", {4});
+    for (int i = 0; i < 10; ++i) {
+      const std::string name = concat("again", i);
+      ASSERT_GE(H5Lcreate_hard(file.get(), "g", group.get(), name.c_str(), H5P_DEFAULT, H5P_DEFAULT), 0);
+    }
+    H5Lcreate_soft("/", group.get(), "up", H5P_DEFAULT, H5P_DEFAULT);
+    H5Lcreate_hard(file.get(), "g/x", file.get(), "y", H5P_DEFAULT, H5P_DEFAULT);
+  }
+  Hdf5File file(path);
+  EXPECT_EQ(names_of(file), (Names{"g/x", "y"}));
+  EXPECT_EQ(read_whole(file, "y"), std::vector<double>{4});
+  expect_refused([&] { NetcdfFile netcdf(path); }, "the group is in the file twice");
+}
+
+TEST_F(UntrustedFile, ExternalLinksAreFollowedOnlyWhereAllowedAndToRegularFiles) {
+  { write_numbers(new_file(in("other.h5")).get(), "x", {5, 6}); }
+  const std::string pipe_name = fs::path(pipe("pipe")).filename();
+  const std::string path = in("links.h5"), to_pipe = in("to_pipe.h5");
+  {
+    const Id file = new_file(path), second = new_file(to_pipe);
+    H5Lcreate_external("other.h5", "/x", file.get(), "a", H5P_DEFAULT, H5P_DEFAULT);
+    H5Lcreate_soft("/a", file.get(), "b", H5P_DEFAULT, H5P_DEFAULT);
+    H5Lcreate_external(pipe_name.c_str(), "/x", second.get(), "p", H5P_DEFAULT, H5P_DEFAULT);
+    H5Lcreate_soft("/p", second.get(), "a", H5P_DEFAULT, H5P_DEFAULT);
+    write_numbers(file.get(), "own", {7});
+    write_numbers(second.get(), "own", {7});
+  }
+  Hdf5File refused(path);
+  EXPECT_EQ(names_of(refused), (Names{"a", "own"}));
+  expect_refused([&] { refused.require_numbers(*refused.find("a")); },
+                 "it stands in another file (other.h5); set data.allow_external to true");
+  EXPECT_EQ(read_whole(refused, "own"), std::vector<double>{7});
+  expect_refused([&] { NetcdfFile netcdf(path); }, "set data.allow_external to true");
+  Hdf5File followed(path, External::kFollowed);
+  EXPECT_EQ(read_whole(followed, "a"), (std::vector<double>{5, 6}));
+  EXPECT_EQ(read_whole(followed, "b"), (std::vector<double>{5, 6}));
+  for (const External external : {External::kRefused, External::kFollowed}) {
+    Hdf5File file(to_pipe, external);
+    EXPECT_EQ(read_whole(file, "own"), std::vector<double>{7});
+    expect_refused([&] { read_whole(file, "a"); }, "no variable a");
+  }
+}
+
+TEST_F(UntrustedFile, ValuesInOtherFilesAreReadOnlyWhereAllowed) {
+  const double stored[] = {1.5, 2.5};
+  put_text(in("secret"), std::string(reinterpret_cast<const char*>(stored), sizeof stored));
+  const std::string storage = in("storage.h5"), view = in("view.h5");
+  {
+    const Id file = new_file(storage), creation(H5Pcreate(H5P_DATASET_CREATE), H5Pclose);
+    H5Pset_external(creation.get(), in("secret").c_str(), 0, sizeof stored);
+    ASSERT_TRUE(new_data_set(file.get(), "x", {2}, creation.get()).valid());
+  }
+  {
+    const Id file = new_file(view);
+    write_numbers(file.get(), "own", {8, 9});
+    const hsize_t two = 2;
+    const Id space(H5Screate_simple(1, &two, nullptr), H5Sclose);
+    for (const auto& [name, source, data_set] :
+         {std::tuple{"x", "source.h5", "x"}, std::tuple{"inner", ".", "own"}}) {
+      const Id creation(H5Pcreate(H5P_DATASET_CREATE), H5Pclose);
+      H5Pset_virtual(creation.get(), space.get(), source, data_set, space.get());
+      ASSERT_TRUE(new_data_set(file.get(), name, {2}, creation.get()).valid());
+    }
+  }
+  { write_numbers(new_file(in("source.h5")).get(), "x", {1.5, 2.5}); }
+  for (const std::string& path : {storage, view}) {
+    Hdf5File refused(path);
+    expect_refused([&] { read_whole(refused, "x"); }, "set data.allow_external to true");
+    expect_refused([&] { NetcdfFile netcdf(path); }, "set data.allow_external to true");
+    Hdf5File followed(path, External::kFollowed);
+    EXPECT_EQ(read_whole(followed, "x"), (std::vector<double>{1.5, 2.5}));
+  }
+  Hdf5File inner(view);
+  EXPECT_EQ(read_whole(inner, "inner"), (std::vector<double>{8, 9}));
+  fs::remove(in("source.h5"));
+  pipe("source.h5");
+  Hdf5File followed(view, External::kFollowed);
+  expect_refused([&] { read_whole(followed, "x"); }, "are regular files");
+}
+
+TEST_F(UntrustedFile, HeadersThatClaimMoreThanThereCanBeAreDataErrors) {
+  const std::string path = in("huge.h5");
+  {
+    const Id file = new_file(path);
+    const Id creation(H5Pcreate(H5P_DATASET_CREATE), H5Pclose);
+    const hsize_t chunk[] = {16, 16};
+    H5Pset_chunk(creation.get(), 2, chunk);
+    for (const int bits : {29, 31}) {
+      const hsize_t extent = hsize_t{1} << bits;
+      ASSERT_TRUE(
+          new_data_set(file.get(), concat("x", bits).c_str(), {extent, extent}, creation.get()).valid());
+    }
+  }
+  Hdf5File file(path);
+  expect_refused([&] { file.require_numbers(*file.find("x29")); }, "more than any file holds");
+  expect_refused([&] { file.require_numbers(*file.find("x31")); }, "more than any file holds");
+  expect_refused(
+      [] {
+        require_memory({1 << 27, 1 << 27}, "x", "F");
+      },
+      "x in F cannot be used: 134217728 x 134217728 values take 128 PiB");
+  EXPECT_NO_THROW(require_memory({1000, 1000}, "x", "F"));
+}
+
+class Attributes : public UntrustedFile {
+ protected:
+  /// A float variable x of three values with what `add` gives it.
+  std::string with(const std::function<void(int file, int variable)>& add,
+                   const std::vector<float>& values = {1, 2, 3}) {
+    const std::string path = in("attributes.nc");
+    int file = 0, dimension = 0, variable = 0;
+    EXPECT_EQ(nc_create(path.c_str(), NC_CLOBBER, &file), NC_NOERR);
+    nc_def_dim(file, "n", values.size(), &dimension);
+    nc_def_var(file, "x", NC_FLOAT, 1, &dimension, &variable);
+    add(file, variable);
+    nc_enddef(file);
+    nc_put_var_float(file, variable, values.data());
+    EXPECT_EQ(nc_close(file), NC_NOERR);
+    return path;
+  }
+};
+
+TEST_F(Attributes, ThatAreNoNumbersWhereNumbersAreMeantAreRefused) {
+  const auto text = [](const char* name) {
+    return [name](int file, int variable) { nc_put_att_text(file, variable, name, 3, "two"); };
+  };
+  const auto numbers = [](const char* name, std::vector<double> values) {
+    return [name, values](int file, int variable) {
+      nc_put_att_double(file, variable, name, NC_DOUBLE, values.size(), values.data());
+    };
+  };
+  for (const char* name : {"scale_factor", "add_offset", "valid_min", "valid_range", "missing_value"}) {
+    NetcdfFile file(with(text(name)));
+    expect_refused([&] { read_whole(file, "x"); },
+                   concat("x in ", file.path(), " cannot be used: its attribute ", name,
+                          " is the text \"two\", not a number"));
+  }
+  NetcdfFile two(with(numbers("scale_factor", {1, 2})));
+  expect_refused([&] { read_whole(two, "x"); }, "must be 1 number, and is 2");
+  NetcdfFile one(with(numbers("valid_range", {1})));
+  expect_refused([&] { read_whole(one, "x"); }, "must be 2 numbers, and is 1");
+  NetcdfFile nan(with(numbers("add_offset", {NAN})));
+  expect_refused([&] { read_whole(nan, "x"); }, "not a finite number");
+  NetcdfFile good(with(numbers("scale_factor", {2})));
+  EXPECT_EQ(read_whole(good, "x"), (std::vector<double>{2, 4, 6}));
+}
+
+TEST_F(Attributes, ValuesThatAreNotFiniteAreCountedUnlessAMaskCoversThem) {
+  const std::vector<float> values = {1, NAN, INFINITY, -INFINITY, 5};
+  const auto counted = [&](const std::function<void(int, int)>& add) {
+    NetcdfFile file(with(add, values));
+    const std::vector<double> read = read_whole(file, "x");
+    EXPECT_EQ(std::count_if(read.begin(), read.end(), [](double x) { return std::isnan(x); }), 3);
+    const auto found = file.undeclared();
+    EXPECT_EQ(found.at("x").of, 5);
+    return found.at("x").count;
+  };
+  const auto fill = [](float value) {
+    return [value](int file, int variable) {
+      nc_put_att_float(file, variable, "_FillValue", NC_FLOAT, 1, &value);
+    };
+  };
+  EXPECT_EQ(counted([](int, int) {}), 3);
+  EXPECT_EQ(counted(fill(-999)), 3);
+  EXPECT_EQ(counted(fill(NAN)), 2);
+  EXPECT_EQ(counted([&](int file, int variable) {
+              const double range[] = {0, 10};
+              nc_put_att_double(file, variable, "valid_range", NC_DOUBLE, 2, range);
+            }),
+            1);
+}
+
+}  // namespace
+}  // namespace jigsaw
