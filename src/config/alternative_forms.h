@@ -52,10 +52,11 @@ class OneOrListForm final : public FormOf<std::vector<T>> {
   }
 
  private:
-  /// Where an entry is itself a list, the first element tells: a list of entries holds entries.
+  /// Where an entry is itself a list, the first element tells: a list of entries holds entries, and not the
+  /// texts that could stand for one each.
   bool is_list(const Json& json) const {
     if (!json.is_array()) return false;
-    return json.empty() || !entry_->accepts(json) || entry_->accepts(json[0]);
+    return json.empty() || !entry_->accepts(json) || (!json[0].is_string() && entry_->accepts(json[0]));
   }
   void read_entry(const Json& json, std::vector<T>& value, const Place& at) const {
     T entry{};

@@ -6,6 +6,7 @@
 #include "config/condition.h"
 #include "config/explain.h"
 #include "config/json.h"
+#include "config/key_search.h"
 #include "config/keys.h"
 #include "config/override.h"
 #include "config/reference.h"
@@ -20,7 +21,11 @@ template <typename T>
 T parse(const Json& config) {
   const Keys<T> keys = keys_of<T>();
   T value{};
-  keys.read(config, value, Place());
+  try {
+    keys.read(config, value, Place());
+  } catch (const UnknownKeyError& error) {
+    throw ConfigError(unknown_key_sentence(keys, error));
+  }
   refuse_void_keys(keys, config, keys.write(value));
   return value;
 }

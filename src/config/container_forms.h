@@ -10,7 +10,8 @@
 
 namespace jigsaw::inline config {
 
-/// A list of values of one form; a range restricts its entries.
+/// A list of values of one form; a range restricts its entries. A text alone stands for a list of it, where
+/// entries may be texts.
 template <typename T>
 class ListForm final : public FormOf<std::vector<T>> {
  public:
@@ -21,12 +22,17 @@ class ListForm final : public FormOf<std::vector<T>> {
     return concat(noun("a list", wording), " of ", length, length.empty() ? "" : " ",
                   entry_->text(Wording::kPlural));
   }
-  bool accepts(const Json& json) const override { return json.is_array(); }
+  bool accepts(const Json& json) const override {
+    return json.is_array() || (json.is_string() && takes_text_alone());
+  }
   Json schema(const Json&, SchemaDefinitions& definitions) const override {
     Json schema = {{"type", "array"}, {"items", entry_->schema(nullptr, definitions)}};
     if (length_.low) schema["minItems"] = static_cast<std::int64_t>(length_.low->value);
     if (length_.high) schema["maxItems"] = static_cast<std::int64_t>(length_.high->value);
-    return schema;
+    if (!takes_text_alone()) return schema;
+    Json alone = {{"type", "string"}};
+    alone.update(entry_->schema(nullptr, definitions));
+    return {{"anyOf", {alone, schema}}};
   }
   std::vector<const Form*> parts() const override { return {entry_.get()}; }
   bool restrict_range(const NumberRange& range) override { return entry_->restrict_range(range); }
@@ -35,6 +41,11 @@ class ListForm final : public FormOf<std::vector<T>> {
     return true;
   }
   void read(const Json& json, std::vector<T>& value, const Place& at) const override {
+    if (json.is_string() && takes_text_alone()) {
+      value.assign(1, T{});
+      entry_->read(json, value[0], at);
+      return;
+    }
     if (!json.is_array() || !length_.contains(static_cast<double>(json.size()))) {
       at.wrong(text(Wording::kWithArticle), json);
     }
@@ -52,6 +63,8 @@ class ListForm final : public FormOf<std::vector<T>> {
   }
 
  private:
+  bool takes_text_alone() const { return entry_->accepts("") && length_.contains(1); }
+
   FormPtr<T> entry_;
   NumberRange length_;
 };

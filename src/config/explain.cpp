@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "config/key_search.h"
 #include "config/tagged.h"
 
 namespace jigsaw::inline config {
@@ -81,13 +82,10 @@ class Search {
     }
   }
 
-  /// What was found, or the error that it was not.
-  std::string result(std::string_view path) const {
-    if (found_.empty()) {
-      throw ConfigError(concat("there is no key ", quote(path), did_you_mean(parts_[deepest_], candidates_)));
-    }
-    return join(found_, "\n");
-  }
+  bool found() const { return !found_.empty(); }
+  std::string text() const { return join(found_, "\n"); }
+  /// What may have been meant by a path that was not found.
+  std::string suggestion() const { return did_you_mean(parts_[deepest_], candidates_); }
 
  private:
   void in_form(const Form& form, const Json& default_value, std::size_t i, const std::string& path,
@@ -145,6 +143,19 @@ bool is_index(const std::string& part) {
   return !part.empty() && part.find_first_not_of("0123456789") == std::string::npos;
 }
 
+/// The keys and types of this name, wherever they are.
+std::string explain_name(const KeyTable& root, std::string_view name, const std::string& suggestion) {
+  std::vector<std::string> texts;
+  for (const NamedPlace& place : find_name(root, name)) {
+    Search search(split_path(place.typed));
+    search.in_table(root, root.defaults(), 0, "", "");
+    texts.push_back(search.text());
+  }
+  if (!texts.empty()) return join(texts, "\n");
+  throw ConfigError(concat("there is no key ", quote(name),
+                           suggestion.empty() ? did_you_mean(name, all_names(root)) : suggestion));
+}
+
 }  // namespace
 
 std::string explain_key(const KeyTable& root, std::string_view path) {
@@ -154,7 +165,10 @@ std::string explain_key(const KeyTable& root, std::string_view path) {
   if (parts.empty() || parts.size() > kMaxParts) throw ConfigError(concat("there is no key ", quote(path)));
   Search search(std::move(parts));
   search.in_table(root, root.defaults(), 0, "", "");
-  return search.result(path);
+  if (search.found()) return search.text();
+  const std::string suggestion = search.suggestion();
+  if (split_path(path).size() > 1) throw ConfigError(concat("there is no key ", quote(path), suggestion));
+  return explain_name(root, path, suggestion);
 }
 
 }  // namespace jigsaw::inline config

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/file_kind.h"
 #include "base/text.h"
 
 namespace jigsaw::inline config {
@@ -68,15 +69,27 @@ class Builder {
 
   bool parse_error(std::size_t position, const std::string&, const Json::exception& error) {
     const std::string_view before = text_.substr(0, position == 0 ? 0 : position - 1);
+    const std::string what = ends_after_comma(position)
+                                 ? concat("a comma stands before '", text_[position - 1],
+                                          "'; leave it out, JSON has none at the end")
+                                 : reason(error);
     const auto line = 1 + std::count(before.begin(), before.end(), '\n');
     const std::size_t start = before.rfind('\n');
     const std::size_t column = before.size() - (start == std::string_view::npos ? 0 : start + 1) + 1;
-    throw ConfigError(concat(source_, ", line ", line, ", column ", column, ": ", reason(error)));
+    throw ConfigError(concat(source_, ", line ", line, ", column ", column, ": ", what));
   }
 
   Json take() { return std::move(root_); }
 
  private:
+  /// Whether the character at which parsing failed closes a list or an object that ends with a comma.
+  bool ends_after_comma(std::size_t position) const {
+    if (position < 2 || position > text_.size()) return false;
+    const std::size_t last = text_.find_last_not_of(" \t\r\n", position - 2);
+    return std::string_view("}]").find(text_[position - 1]) != std::string_view::npos &&
+           last != std::string_view::npos && text_[last] == ',';
+  }
+
   struct Open {
     Json* value;
     std::unordered_set<std::string> names;
@@ -128,6 +141,40 @@ Json parse_json(std::string_view text, const std::string& source) {
 
 namespace {
 
+/// Whether the first line that says anything is "name: …" or a mark of YAML.
+bool looks_like_yaml(std::string_view text) {
+  for (const std::string& line : split(text.substr(0, 4096), '\n')) {
+    const std::size_t begin = line.find_first_not_of(" \t\r");
+    if (begin == std::string::npos || line[begin] == '#') continue;
+    const std::size_t end =
+        line.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.", begin);
+    const bool named = end != std::string::npos && end > begin && line[end] == ':' &&
+                       (end + 1 == line.size() || line.find_first_of(" \t\r", end) == end + 1);
+    return named || line.compare(begin, 3, "---") == 0 || line.compare(begin, 5, "%YAML") == 0;
+  }
+  return false;
+}
+
+/// Other files that people give for a configuration; JSON begins otherwise.
+void refuse_other_content(std::string_view text, const std::string& path) {
+  if (looks_like_yaml(text)) {
+    throw ConfigError(concat(
+        path,
+        " looks like YAML; a configuration is JSON, convert it with: python3 -c 'import json, sys, yaml; "
+        "json.dump(yaml.safe_load(sys.stdin), sys.stdout, indent=2)' < ",
+        shell_word(path), " > config.json"));
+  }
+  const std::size_t begin = text.find_first_not_of(" \t\r\n");
+  if (begin == std::string_view::npos ||
+      std::string_view("{[/\"").find(text[begin]) != std::string_view::npos) {
+    return;
+  }
+  const std::optional<FileKind> kind = kind_of_file(path);
+  if (!kind || kind->name == "a text file") return;
+  throw ConfigError(concat(path, " is ", kind->name,
+                           ", not a configuration, which is JSON and names such files in data.files"));
+}
+
 std::string config_text(const std::string& path) {
   std::error_code ignored;
   if (std::filesystem::is_directory(path, ignored)) {
@@ -143,7 +190,9 @@ std::string config_text(const std::string& path) {
 }  // namespace
 
 Json load_config(const std::string& path) {
-  Json json = parse_json(config_text(path), path);
+  const std::string text = config_text(path);
+  refuse_other_content(text, path);
+  Json json = parse_json(text, path);
   if (!json.is_object()) {
     throw ConfigError(concat("the configuration file ", path, " must hold an object, not ", describe(json)));
   }

@@ -30,7 +30,11 @@ void reject_unknown_keys(const KeyTable& table, const Json& json, std::string_vi
   if (!reserved.empty()) names.emplace_back(reserved);
   for (const auto& [name, value] : json.items()) {
     if (std::find(names.begin(), names.end(), name) != names.end()) continue;
-    throw ConfigError(concat("unknown key ", at.key(name).path(), did_you_mean(name, names)));
+    if (at.path().empty() && name == kSchemaKey) {
+      if (!value.is_string()) at.key(name).wrong("the address of a JSON Schema", value);
+      continue;
+    }
+    throw UnknownKeyError(at.key(name).path(), name, did_you_mean(name, names));
   }
 }
 

@@ -4,9 +4,14 @@
 #include <vector>
 
 #include "config/condition.h"
+#include "base/error.h"
 #include "config/form.h"
 
 namespace jigsaw::inline config {
+
+/// Stands in a configuration for editors, which complete and check by the schema that it names; means nothing
+/// here.
+inline constexpr std::string_view kSchemaKey = "$schema";
 
 inline constexpr std::string_view kChangeableSentence = "May change when a run goes on from a checkpoint.";
 
@@ -53,7 +58,21 @@ bool demands_section(const KeyTable& table, const Json& defaults);
 Json section_schema(const KeyTable& table, const Json& defaults, const NamedValue& tag,
                     SchemaDefinitions& definitions);
 
-/// @throws ConfigError  when `json` is no object or has a key that is neither in the table nor `reserved`.
+/// A key that its section does not have. The message suggests one of the section that is written alike.
+class UnknownKeyError : public ConfigError {
+ public:
+  UnknownKeyError(std::string path, std::string name, const std::string& suggestion)
+      : ConfigError("unknown key " + path + suggestion), path_(std::move(path)), name_(std::move(name)) {}
+
+  const std::string& path() const { return path_; }
+  const std::string& name() const { return name_; }  ///< its last part
+
+ private:
+  std::string path_, name_;
+};
+
+/// @throws UnknownKeyError  when `json` has a key that is neither in the table nor `reserved` (nor, in the
+/// root, kSchemaKey). @throws ConfigError  when it is no object.
 void reject_unknown_keys(const KeyTable& table, const Json& json, std::string_view reserved, const Place& at);
 
 /// The value of a key in an object, or null when it has none.

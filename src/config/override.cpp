@@ -1,6 +1,7 @@
 #include "config/override.h"
 
 #include <charconv>
+#include <optional>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -8,10 +9,35 @@
 namespace jigsaw::inline config {
 namespace {
 
+/// The value of a text without quotes: JSON, or else the text itself.
+Json bare_value(const std::string& text, const std::string& source) {
+  try {
+    return parse_json(text, source);
+  } catch (const ConfigError&) {
+    return Json(text);
+  }
+}
+
+/// A list whose texts stand without quotes, as shells leave them: [x.nc] or [2019-03-01, 2019-03-24]; nothing
+/// when it holds other lists, objects or quotes.
+std::optional<Json> bare_list(std::string_view text, const std::string& source) {
+  if (text.size() < 2 || text.front() != '[' || text.back() != ']') return std::nullopt;
+  const std::string_view inside = text.substr(1, text.size() - 2);
+  if (inside.find_first_of("[]{}\"") != std::string_view::npos) return std::nullopt;
+  Json list = Json::array();
+  for (const std::string& part : split(inside, ',')) {
+    const std::size_t begin = part.find_first_not_of(' '), end = part.find_last_not_of(' ');
+    if (begin == std::string::npos) return std::nullopt;
+    list.push_back(bare_value(part.substr(begin, end - begin + 1), source));
+  }
+  return list;
+}
+
 Json override_value(std::string_view text, const std::string& source) {
   try {
     return parse_json(text, source);
   } catch (const ConfigError&) {
+    if (std::optional<Json> list = bare_list(text, source)) return *list;
     const bool meant_as_json = text.starts_with('{') || text.starts_with('[') || text.starts_with('"');
     if (meant_as_json) throw;
     return Json(text);

@@ -61,6 +61,10 @@ Json table_schema(const KeyTable& root) {
   SchemaDefinitions definitions;
   Json schema = {{"$schema", "https://json-schema.org/draft/2020-12/schema"}};
   schema.update(section_schema(root, root.defaults(), {}, definitions));
+  schema["properties"][std::string(kSchemaKey)] = {
+      {"description",
+       "The schema that editors check by, such as the output of jigsaw-train config --schema."},
+      {"type", "string"}};
   if (!definitions.definitions().empty()) schema["$defs"] = definitions.definitions();
   return schema;
 }

@@ -60,6 +60,16 @@ TEST(Explain, UnknownKeysAreErrorsWithASuggestion) {
   EXPECT_NE(error_of([&] { explain<Network>(endless); }), "");
 }
 
+TEST(Explain, NamesAloneAreFoundWhereverTheyAre) {
+  EXPECT_EQ(explain<Config>("learning_rate"), explain<Config>("optimizer.learning_rate"));
+  EXPECT_EQ(explain<Config>("levels"), explain<Config>("data.variables.levels"));
+  EXPECT_EQ(explain<Network>("linear"), explain<Network>("model.linear"));
+  EXPECT_EQ(explain<Network>("sgd"),
+            explain<Network>("optimizer.sgd") + "\n" + explain<Network>("finetune.sgd"));
+  EXPECT_EQ(error_of([] { explain<Config>("learning_rte"); }),
+            "there is no key \"learning_rte\" (did you mean \"learning_rate\"?)");
+}
+
 TEST(Explain, TaggedSections) {
   EXPECT_EQ(explain<Network>("finetune"),
             "finetune\n"

@@ -46,6 +46,26 @@ TEST_F(LoadConfig, ErrorsNameFileLineAndColumn) {
   EXPECT_LT(load_error("{\"a\": \"" + std::string(100000, 'x')).size(), 500u);
 }
 
+TEST_F(LoadConfig, ACommaBeforeTheEndIsCalledSo) {
+  EXPECT_EQ(load_error("{\n  \"a\": 1,\n}"),
+            path_ + ", line 3, column 1: a comma stands before '}'; leave it out, JSON has none at the end");
+  EXPECT_EQ(load_error("{\"a\": [1, 2, ]}"),
+            path_ + ", line 1, column 14: a comma stands before ']'; leave it out, JSON has none at the end");
+}
+
+TEST_F(LoadConfig, OtherFilesAreCalledWhatTheyAre) {
+  for (const char* yaml : {"# a run\nname: run\ndata:\n  files: [a.nc]\n", "---\nname: run\n", "data:\n"}) {
+    const std::string message = load_error(yaml);
+    EXPECT_NE(message.find("looks like YAML"), std::string::npos) << message;
+    EXPECT_NE(message.find("< " + path_), std::string::npos) << message;
+  }
+  EXPECT_NE(load_error("// name: run\n[1]").find("must hold an object"), std::string::npos);
+  EXPECT_EQ(
+      load_error(std::string("CDF\x01", 4) + std::string(100, '\0')),
+      path_ + " is a NetCDF file, not a configuration, which is JSON and names such files in data.files");
+  EXPECT_NE(load_error("\x89HDF\r\n\x1a\n....").find("HDF5"), std::string::npos);
+}
+
 TEST_F(LoadConfig, RefusesWhatIsNoConfiguration) {
   EXPECT_EQ(load_error("[1]"), "the configuration file " + path_ + " must hold an object, not a list of 1");
   EXPECT_EQ(error_of([] { load_config("/nowhere/c.json"); }),

@@ -34,6 +34,12 @@ TEST(Override, ValueIsJsonOrElseABareString) {
   EXPECT_EQ(overridden("{}", "a=2019-03-01"), R"({"a":"2019-03-01"})");
 }
 
+TEST(Override, TextsInListsNeedNoQuotes) {
+  EXPECT_EQ(overridden("{}", "a=[x.nc]"), R"({"a":["x.nc"]})");
+  EXPECT_EQ(overridden("{}", "a=[2019-03-01, 2019-03-24]"), R"({"a":["2019-03-01","2019-03-24"]})");
+  EXPECT_EQ(overridden("{}", "a=[t2m,3,true]"), R"({"a":["t2m",3,true]})");
+}
+
 TEST(Override, MalformedIsAnError) {
   const auto error = [](std::string_view text, std::string_view assignment) {
     return error_of([&] { overridden(text, assignment); });
@@ -42,6 +48,8 @@ TEST(Override, MalformedIsAnError) {
   EXPECT_EQ(error("{}", "=1"), "--set: the key \"\" has an empty part");
   EXPECT_EQ(error("{}", "a..b=1"), "--set: the key \"a..b\" has an empty part");
   EXPECT_NE(error("{}", "a=[1, 2").find("--set a, line 1, column 6: "), std::string::npos);
+  EXPECT_NE(error("{}", "a=[x, \"y]").find("--set a, line 1"), std::string::npos);
+  EXPECT_NE(error("{}", "a=[x,,y]").find("--set a, line 1"), std::string::npos);
   EXPECT_EQ(error("{}", "a={\"b\":1,\"b\":2}"), "--set a: the key \"b\" stands twice in the same object");
   EXPECT_EQ(error(R"({"a": [1, 2]})", "a.2=1"),
             "--set: a is a list, and \"2\" is no entry of it: an index from 0 to 1 is needed");

@@ -1,6 +1,7 @@
 #include <limits>
 
 #include "config/example.h"
+#include "config/layers.h"
 
 namespace jigsaw {
 namespace {
@@ -34,6 +35,31 @@ TEST(Parse, UnknownKeysAreErrorsWithASuggestion) {
   EXPECT_EQ(error_with(R"(optimizer.groups=[{"match": "a"}, {"match": "b", "mtach": "c"}])"),
             "unknown key optimizer.groups[1].mtach (did you mean \"match\"?)");
   EXPECT_EQ(error_with("a\nb=1"), "unknown key a\\nb");
+}
+
+TEST(Parse, UnknownKeysThatAreElsewhereSayWhere) {
+  EXPECT_EQ(error_with("loss.learning_rate=1"),
+            "unknown key loss.learning_rate (did you mean \"optimizer.learning_rate\"?)");
+  EXPECT_EQ(error_with("learning_rate=1"),
+            "unknown key learning_rate (did you mean \"optimizer.learning_rate\"?)");
+  EXPECT_EQ(error_with("optimizer.steps=1"), "unknown key optimizer.steps (did you mean \"steps\"?)");
+  EXPECT_EQ(error_of([] {
+              parse<example::Network>(
+                  parse_json(R"({"model": {"type": "gelu"}, "optimizer": {"momentum": 0.5}})", ""));
+            }),
+            "unknown key optimizer.momentum; it is a key of the type \"sgd\"");
+}
+
+TEST(Parse, TheSchemaOfEditorsIsNoKey) {
+  EXPECT_EQ(with("$schema=https://example.org/schema.json"), with("steps=100"));
+  EXPECT_EQ(error_with("$schema=3"), "$schema must be the address of a JSON Schema, not the number 3");
+  EXPECT_EQ(error_with("loss.$schema=x"), "unknown key loss.$schema");
+}
+
+TEST(Parse, ATextAloneIsAListOfOne) {
+  EXPECT_EQ(with("data.variables=t2m").data.variables, (std::vector<example::Variable>{{"t2m", {}}}));
+  EXPECT_NE(error_with("optimizer.betas=0.9"), "");
+  EXPECT_NE(error_with("optimizer.groups=encoder"), "");
 }
 
 TEST(Parse, RequiredKeys) {
