@@ -6,6 +6,7 @@
 #include <set>
 
 #include "base/error.h"
+#include "base/file_kind.h"
 #include "base/text.h"
 
 namespace jigsaw::inline files {
@@ -14,18 +15,35 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::vector<std::string> matches(const std::string& pattern) {
+/// What a pattern names: files, and what else there is of that name.
+struct Matches {
+  std::vector<std::string> files, folders;
+
+  bool empty() const { return files.empty() && folders.empty(); }
+};
+
+Matches matches(const std::string& pattern) {
   glob_t found{};
   std::vector<std::string> paths;
   if (::glob(pattern.c_str(), 0, nullptr, &found) == 0) {
     paths.assign(found.gl_pathv, found.gl_pathv + found.gl_pathc);
   }
   globfree(&found);
-  std::erase_if(paths, [](const std::string& path) {
+  Matches result;
+  for (const std::string& path : paths) {
     std::error_code ignored;
-    return !fs::is_regular_file(path, ignored);
-  });
-  return paths;
+    if (fs::is_regular_file(path, ignored)) result.files.push_back(path);
+    if (fs::is_directory(path, ignored)) result.folders.push_back(path);
+  }
+  return result;
+}
+
+[[noreturn]] void refuse_folder(const std::string& path) {
+  const FileKind kind = kind_of_file(path).value();
+  const std::string right = kind.conversion.empty() ? concat("name the files in it, as \"",
+                                                             (fs::path(path) / "*.nc").string(), "\"")
+                                                    : concat("convert it with: ", kind.conversion);
+  throw DataError(concat(path, " is ", kind.name, ", not a file; ", right));
 }
 
 /// The folder's own name is no pattern, whatever characters it has.
@@ -45,14 +63,15 @@ std::vector<std::string> expand_patterns(const std::vector<std::string>& pattern
   std::set<std::string> seen;
   for (const std::string& pattern : patterns) {
     const bool relative = fs::path(pattern).is_relative() && !folder.empty();
-    std::vector<std::string> found;
+    Matches found;
     if (relative) found = matches((escaped(folder.string()) + "/").append(pattern));
     if (found.empty()) found = matches(pattern);
     if (found.empty()) {
       throw DataError(concat("no file matches \"", pattern, "\"", relative ? " in " : "",
                              relative ? folder.string() + " or the working folder" : ""));
     }
-    for (const std::string& path : found) {
+    if (found.files.empty()) refuse_folder(found.folders.front());
+    for (const std::string& path : found.files) {
       std::error_code error;
       const fs::path canonical = fs::weakly_canonical(path, error);
       if (error) {

@@ -3,6 +3,7 @@
 #include <netcdf.h>
 
 #include <array>
+#include <cstring>
 #include <optional>
 
 #include "base/error.h"
@@ -14,6 +15,8 @@
 namespace jigsaw::inline files {
 
 namespace {
+
+constexpr int kDeepestGroup = 16;
 
 std::int64_t bytes_of(int type) {
   switch (type) {
@@ -68,7 +71,7 @@ NetcdfFile::NetcdfFile(std::string path, External external) : VariableFile(std::
   const auto lock = lock_io();
   open();
   try {
-    read_header();
+    read_group({id_, 0, "", {}});
   } catch (...) {
     nc_close(id_);
     throw;
@@ -99,42 +102,61 @@ void NetcdfFile::check(int status, const std::string& what) const {
       concat("cannot read ", what.empty() ? "" : what + " of ", path(), ": ", nc_strerror(status)));
 }
 
-void NetcdfFile::read_header() {
-  int variables = 0;
-  check(nc_inq_nvars(id_, &variables), "the variables");
-  for (int id = 0; id < variables; ++id) variables_.push_back(read_variable(id));
+void NetcdfFile::read_group(Group group) {
+  int variables = 0, dimensions = 0, groups = 0;
+  check(nc_inq_dimids(group.id, &dimensions, nullptr, 0), "the dimensions");
+  std::vector<int> ids(static_cast<std::size_t>(dimensions));
+  check(nc_inq_dimids(group.id, &dimensions, ids.data(), 0), "the dimensions");
+  for (const int id : ids) {
+    char name[NC_MAX_NAME + 1] = {};
+    check(nc_inq_dimname(group.id, id, name), "a dimension");
+    group.dimensions[id] = group.prefix + name;
+  }
+  check(nc_inq_nvars(group.id, &variables), "the variables");
+  for (int id = 0; id < variables; ++id) variables_.push_back(read_variable(group, id));
+  const int status = nc_inq_grps(group.id, &groups, nullptr);
+  if (status == NC_ENOTNC4 || groups == 0 || group.depth == kDeepestGroup) return;
+  check(status, "the groups");
+  ids.resize(static_cast<std::size_t>(groups));
+  check(nc_inq_grps(group.id, &groups, ids.data()), "the groups");
+  for (const int id : ids) {
+    char name[NC_MAX_NAME + 1] = {};
+    check(nc_inq_grpname(id, name), "a group");
+    read_group({id, group.depth + 1, concat(group.prefix, name, "/"), group.dimensions});
+  }
 }
 
-FileVariable NetcdfFile::read_variable(int id) {
+FileVariable NetcdfFile::read_variable(const Group& group, int id) {
   FileVariable variable;
   variable.id = id;
   char name[NC_MAX_NAME + 1] = {};
   int rank = 0, type = 0;
-  check(nc_inq_var(id_, id, name, &type, &rank, nullptr, nullptr), "a variable");
-  variable.name = name;
+  check(nc_inq_var(group.id, id, name, &type, &rank, nullptr, nullptr), "a variable");
+  variable.name = group.prefix + name;
   variable.bytes = bytes_of(type);
   variable.single_precision = type == NC_FLOAT;
   variable.default_fill = default_fill(type);
   std::vector<int> dimensions(static_cast<std::size_t>(rank));
-  check(nc_inq_vardimid(id_, id, dimensions.data()), variable.name);
+  check(nc_inq_vardimid(group.id, id, dimensions.data()), variable.name);
   std::vector<std::uint64_t> extents;
   for (const int dimension : dimensions) {
     std::size_t length = 0;
-    check(nc_inq_dim(id_, dimension, name, &length), variable.name);
-    variable.dimensions.emplace_back(name);
+    check(nc_inq_dim(group.id, dimension, name, &length), variable.name);
+    const auto known = group.dimensions.find(dimension);
+    variable.dimensions.push_back(known == group.dimensions.end() ? name : known->second);
     extents.push_back(length);
   }
   variable.set_extents(extents);
   // One that cannot be read stays in the list, and says so when it is asked for.
   if (!variable.fault.empty()) return variable;
-  for (const std::string& attribute : attributes()) read_attribute(variable, attribute);
+  for (const std::string& attribute : attributes()) read_attribute(group.id, variable, attribute);
   return variable;
 }
 
-void NetcdfFile::read_attribute(FileVariable& variable, const std::string& attribute) {
+void NetcdfFile::read_attribute(int group, FileVariable& variable, const std::string& attribute) {
   int type = 0;
   std::size_t length = 0;
-  const int status = nc_inq_att(id_, variable.id, attribute.c_str(), &type, &length);
+  const int status = nc_inq_att(group, variable.id, attribute.c_str(), &type, &length);
   if (status == NC_ENOTATT) return;
   const std::string what = concat("the attribute ", attribute, " of ", variable.name);
   check(status, what);
@@ -142,16 +164,16 @@ void NetcdfFile::read_attribute(FileVariable& variable, const std::string& attri
   if (length > kLongestAttribute) throw DataError(concat(what, " in ", path(), " is too long"));
   if (type == NC_CHAR) {
     std::string text(length, '\0');
-    check(nc_get_att_text(id_, variable.id, attribute.c_str(), text.data()), what);
+    check(nc_get_att_text(group, variable.id, attribute.c_str(), text.data()), what);
     variable.texts[attribute] = text.substr(0, text.find('\0'));
   } else if (type == NC_STRING && length == 1) {
     char* text = nullptr;
-    check(nc_get_att_string(id_, variable.id, attribute.c_str(), &text), what);
+    check(nc_get_att_string(group, variable.id, attribute.c_str(), &text), what);
     if (text != nullptr) variable.texts[attribute] = std::string(text).substr(0, kLongestAttribute);
     nc_free_string(1, &text);
   } else if (bytes_of(type) > 0) {
     std::vector<double> numbers(length);
-    check(nc_get_att_double(id_, variable.id, attribute.c_str(), numbers.data()), what);
+    check(nc_get_att_double(group, variable.id, attribute.c_str(), numbers.data()), what);
     variable.numbers[attribute] = std::move(numbers);
   } else {
     add_unknown(variable, attribute);
@@ -166,7 +188,34 @@ void NetcdfFile::read_stored(const FileVariable& variable, const Box& box, std::
   }
   const auto lock = lock_io();
   open();
-  check(nc_get_vara_double(id_, variable.id, start.data(), extent.data(), out.data()), variable.name);
+  check(nc_get_vara_double(group_of(variable), variable.id, start.data(), extent.data(), out.data()),
+        variable.name);
+}
+
+int NetcdfFile::group_of(const FileVariable& variable) const {
+  const std::size_t end = variable.name.rfind('/');
+  if (end == std::string::npos) return id_;
+  int group = -1;
+  check(nc_inq_grp_full_ncid(id_, ("/" + variable.name.substr(0, end)).c_str(), &group), variable.name);
+  return group;
+}
+
+std::vector<std::string> NetcdfFile::read_stored_texts(const FileVariable& variable) {
+  const auto lock = lock_io();
+  open();
+  const int group = group_of(variable);
+  int type = 0;
+  check(nc_inq_vartype(group, variable.id, &type), variable.name);
+  if (type != NC_STRING) return {};
+  const auto count = static_cast<std::size_t>(variable.shape.count());
+  std::vector<char*> stored(count, nullptr);
+  check(nc_get_var_string(group, variable.id, stored.data()), variable.name);
+  std::vector<std::string> texts;
+  for (const char* text : stored) {
+    texts.push_back(text == nullptr ? "" : std::string(text, ::strnlen(text, kLongestAttribute)));
+  }
+  nc_free_string(count, stored.data());
+  return texts;
 }
 
 }  // namespace jigsaw::inline files

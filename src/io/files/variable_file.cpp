@@ -10,11 +10,13 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/file_kind.h"
 #include "base/memory.h"
 #include "base/printable.h"
 #include "base/text.h"
 #include "files/hdf5_file.h"
 #include "files/netcdf_file.h"
+#include "files/nifti_file.h"
 
 namespace jigsaw::inline files {
 
@@ -29,6 +31,15 @@ bool holds_at(const File& file, std::int64_t offset, std::string_view signature)
   if (file.size() < offset + std::ssize(bytes)) return false;
   file.read(std::as_writable_bytes(std::span(bytes)), offset);
   return bytes == signature;
+}
+
+/// As many as tell a format; of what is compressed, as many as its header takes.
+constexpr std::int64_t kBeginBytes = 4096;
+
+bool is_nifti_file(const File& file) {
+  std::string begin(static_cast<std::size_t>(std::min(file.size(), kBeginBytes)), '\0');
+  file.read(std::as_writable_bytes(std::span(begin)), 0);
+  return is_nifti(begin);
 }
 
 bool is_classic(const File& file) {
@@ -87,7 +98,7 @@ std::string fault_of_attributes(const FileVariable& variable) {
   return "";
 }
 
-constexpr std::int64_t kLongestCoordinate = std::int64_t{1} << 24;
+constexpr std::int64_t kLongestCoordinate = std::int64_t{1} << 24, kMostTexts = std::int64_t{1} << 16;
 
 /// From stored numbers to physical ones.
 class Unpacking {
@@ -279,14 +290,40 @@ void require_memory(const Shape& extents, const std::string& what, const std::st
                          human_bytes(bytes), " and there is memory of ", human_bytes(room)));
 }
 
+std::vector<std::string> VariableFile::read_texts(const FileVariable& variable) {
+  const bool sensible = variable.shape.rank() == 1 && variable.shape[0] <= kMostTexts;
+  if (sensible && variable.shape[0] == 0) return {};
+  std::vector<std::string> texts;
+  if (sensible) texts = read_stored_texts(variable);
+  if (texts.empty()) throw DataError(concat(variable.name, " in ", path_, " does not hold a list of names"));
+  return texts;
+}
+
+std::vector<std::string> VariableFile::read_stored_texts(const FileVariable& /*variable*/) {
+  return {};
+}
+
 const std::vector<FileFormat>& file_formats() {
   static const std::vector<FileFormat> formats = {
       {"HDF5", false, is_hdf5, open_as<Hdf5File>},
       {"NetCDF", true, [](const File& file) { return is_classic(file) || is_hdf5(file); },
        open_as<NetcdfFile>},
+      {"NIfTI", false, is_nifti_file, open_as<NiftiFile>},
   };
   return formats;
 }
+
+namespace {
+
+/// What a file of no format is, and how one that is read is made of it.
+std::string advice(const std::string& path) {
+  const std::optional<FileKind> kind = kind_of_file(path);
+  if (!kind) return "";
+  return concat(" but ", kind->name,
+                kind->conversion.empty() ? "" : concat("; convert it with: ", kind->conversion));
+}
+
+}  // namespace
 
 std::unique_ptr<VariableFile> open_variables(const std::string& path, Dimensions dimensions,
                                              External external) {
@@ -303,7 +340,7 @@ std::unique_ptr<VariableFile> open_variables(const std::string& path, Dimensions
     throw DataError(error.what());
   }
   if (found != nullptr) return found->open(path, external);
-  throw DataError(concat("cannot read ", path, ": it is no ", join(names, " or "), " file"));
+  throw DataError(concat("cannot read ", path, ": it is no ", join(names, " or "), " file", advice(path)));
 }
 
 }  // namespace jigsaw::inline files

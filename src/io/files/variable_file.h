@@ -78,6 +78,10 @@ class VariableFile {
   /// All of a coordinate variable. @throws DataError also when it has more than 2^24 values.
   std::vector<double> read_all(const FileVariable& variable);
 
+  /// The texts of a coordinate that names things, such as channels. @throws DataError  when it holds none, or
+  /// more than 2^16.
+  std::vector<std::string> read_texts(const FileVariable& variable);
+
   /// Elements read so far times their size on disk.
   std::int64_t bytes_read() const { return bytes_read_; }
 
@@ -97,6 +101,9 @@ class VariableFile {
   /// The numbers of a hyperslab as they are stored; the box is not empty and lies in the variable or is
   /// refused.
   virtual void read_stored(const FileVariable& variable, const Box& box, std::span<double> out) = 0;
+
+  /// All texts of a variable, each cut to kLongestAttribute; by default none.
+  virtual std::vector<std::string> read_stored_texts(const FileVariable& variable);
 
   std::vector<FileVariable> variables_;
 

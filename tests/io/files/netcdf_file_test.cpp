@@ -138,9 +138,9 @@ TEST(VariableFile, IsOpenedByItsContentNotItsName) {
   EXPECT_NE(dynamic_cast<NetcdfFile*>(open_variables(hdf5, Dimensions::kByName).get()), nullptr);
   std::ofstream(in("text.nc")) << "latitude,longitude\n";
   EXPECT_EQ(message_of<DataError>([&] { open_variables(in("text.nc"), Dimensions::kByName); }),
-            concat("cannot read ", in("text.nc"), ": it is no NetCDF file"));
+            concat("cannot read ", in("text.nc"), ": it is no NetCDF file but a text file"));
   EXPECT_EQ(message_of<DataError>([&] { open_variables(in("text.nc"), Dimensions::kByNumber); }),
-            concat("cannot read ", in("text.nc"), ": it is no HDF5 or NetCDF file"));
+            concat("cannot read ", in("text.nc"), ": it is no HDF5 or NetCDF or NIfTI file but a text file"));
   EXPECT_THROW(open_variables(in("nowhere.nc"), Dimensions::kByName), DataError);
 }
 

@@ -1,0 +1,184 @@
+#include "files/nifti_file.h"
+
+#include <zlib.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <filesystem>
+#include <utility>
+#include <vector>
+
+#include "base/error.h"
+#include "base/text.h"
+
+namespace jigsaw::inline files {
+
+namespace {
+
+/// Deflate makes nothing smaller than by this.
+constexpr std::int64_t kMostDeflated = 1032;
+
+gzFile handle(void* file) {
+  return static_cast<gzFile>(file);
+}
+
+template <typename T>
+double number(const char* bytes, bool swapped) {
+  std::array<char, sizeof(T)> raw{};
+  std::copy_n(bytes, raw.size(), raw.begin());
+  if (swapped) std::reverse(raw.begin(), raw.end());
+  return static_cast<double>(std::bit_cast<T>(raw));
+}
+
+using Decode = double (*)(const char* bytes, bool swapped);
+
+Decode decode_of(NiftiType type) {
+  switch (type) {
+    case NiftiType::kU8:
+      return number<std::uint8_t>;
+    case NiftiType::kI8:
+      return number<std::int8_t>;
+    case NiftiType::kI16:
+      return number<std::int16_t>;
+    case NiftiType::kU16:
+      return number<std::uint16_t>;
+    case NiftiType::kI32:
+      return number<std::int32_t>;
+    case NiftiType::kU32:
+      return number<std::uint32_t>;
+    case NiftiType::kI64:
+      return number<std::int64_t>;
+    case NiftiType::kU64:
+      return number<std::uint64_t>;
+    case NiftiType::kF32:
+      return number<float>;
+    case NiftiType::kF64:
+      return number<double>;
+  }
+  fail("unknown type of a NIfTI image");
+}
+
+/// A part of one axis of the file, and the way in the result of a step along it.
+struct FileRange {
+  std::int64_t begin = 0, count = 1, stride = 0;
+};
+
+}  // namespace
+
+NiftiFile::NiftiFile(std::string path, External) : VariableFile(std::move(path)), header_(read_header()) {
+  check_length();
+  FileVariable image;
+  image.name = "image";
+  image.bytes = size_of(header_.type);
+  image.single_precision = header_.type == NiftiType::kF32;
+  image.texts["long_name"] = header_.description;
+  for (std::size_t d = header_.extents.size(); d > 3; --d) image.shape.append(header_.extents[d - 1]);
+  for (std::size_t w = 3; w > 0; --w) {
+    const auto axis = static_cast<std::size_t>(header_.world[w - 1].axis);
+    image.shape.append(header_.extents[axis]);
+    image.numbers["spacing"].push_back(header_.spacing[axis]);
+  }
+  if (header_.scale != 1 || header_.offset != 0) {
+    image.numbers["scale_factor"] = {header_.scale};
+    image.numbers["add_offset"] = {header_.offset};
+  }
+  variables_.push_back(std::move(image));
+}
+
+NiftiFile::~NiftiFile() {
+  close();
+}
+
+void NiftiFile::open() {
+  if (file_ != nullptr) return;
+  file_ = gzopen(path().c_str(), "rb");
+  if (file_ == nullptr) throw DataError(concat("cannot read ", path()));
+}
+
+void NiftiFile::close() {
+  if (file_ != nullptr) gzclose(handle(file_));
+  file_ = nullptr;
+}
+
+NiftiHeader NiftiFile::read_header() {
+  open();
+  std::array<char, NiftiHeader::kBytes> bytes{};
+  try {
+    read_bytes(0, bytes);
+    return {bytes, path()};
+  } catch (...) {
+    close();
+    throw;
+  }
+}
+
+/// Also keeps what a damaged header claims from being allocated.
+void NiftiFile::check_length() const {
+  const auto length = static_cast<std::int64_t>(std::filesystem::file_size(path()));
+  std::int64_t needed = header_.data_begin, elements = 1;
+  for (const std::int64_t extent : header_.extents) elements *= extent;
+  needed += elements * size_of(header_.type);
+  const bool plain = gzdirect(handle(file_)) == 1;
+  if (plain ? length >= needed : length >= needed / kMostDeflated) return;
+  throw DataError(concat(path(), " is cut off: it has ", length, " bytes, and its header speaks of ", needed,
+                         plain ? "" : " decompressed"));
+}
+
+void NiftiFile::read_bytes(std::int64_t begin, std::span<char> bytes) {
+  constexpr std::size_t kMostAtOnce = std::size_t{1} << 30;
+  bool whole = gzseek(handle(file_), static_cast<z_off_t>(begin), SEEK_SET) == begin;
+  while (whole && !bytes.empty()) {
+    const std::size_t part = std::min(bytes.size(), kMostAtOnce);
+    whole = gzread(handle(file_), bytes.data(), static_cast<unsigned>(part)) == static_cast<int>(part);
+    bytes = bytes.subspan(part);
+  }
+  if (!whole) throw DataError(concat("cannot read ", path(), ": it is cut off or damaged"));
+}
+
+void NiftiFile::read_stored(const FileVariable& variable, const Box& box, std::span<double> out) {
+  if (!(intersect(Box::whole(variable.shape), box) == box)) {
+    throw DataError(
+        concat("cannot read ", variable.name, " of ", path(), " at ", box, ": it has ", variable.shape));
+  }
+  const int rank = variable.shape.rank();
+  const Shape strides = box.extent.strides();
+  std::vector<FileRange> ranges(static_cast<std::size_t>(rank));  // by the file's axes
+  for (int d = 0; d + 3 < rank; ++d) {
+    ranges[static_cast<std::size_t>(rank - 1 - d)] = {box.begin[d], box.extent[d], strides[d]};
+  }
+  std::int64_t first = 0;
+  for (int w = 0; w < 3; ++w) {
+    const NiftiAxis& world = header_.world[static_cast<std::size_t>(w)];
+    const int d = rank - 1 - w;
+    FileRange& range = ranges[static_cast<std::size_t>(world.axis)];
+    range = {box.begin[d], box.extent[d], strides[d]};
+    if (!world.reversed) continue;
+    range = {variable.shape[d] - box.end(d), box.extent[d], -strides[d]};
+    first += (box.extent[d] - 1) * strides[d];
+  }
+  const Decode decode = decode_of(header_.type);
+  const std::int64_t size = size_of(header_.type);
+  std::vector<char> row(static_cast<std::size_t>(ranges[0].count * size));
+  std::vector<std::int64_t> at(ranges.size(), 0);
+  const std::lock_guard lock(mutex_);
+  open();
+  while (true) {
+    std::int64_t from = ranges[0].begin, to = first, points = header_.extents[0];
+    for (std::size_t a = 1; a < ranges.size(); ++a) {
+      from += (ranges[a].begin + at[a]) * points;
+      to += at[a] * ranges[a].stride;
+      points *= header_.extents[a];
+    }
+    read_bytes(header_.data_begin + from * size, row);
+    for (std::int64_t i = 0; i < ranges[0].count; ++i) {
+      out[static_cast<std::size_t>(to + i * ranges[0].stride)] =
+          decode(row.data() + i * size, header_.swapped);
+    }
+    std::size_t axis = 1;
+    while (axis < ranges.size() && ++at[axis] == ranges[axis].count) at[axis++] = 0;
+    if (axis == ranges.size()) return;
+  }
+}
+
+}  // namespace jigsaw::inline files

@@ -1,0 +1,214 @@
+#include "files/nifti_header.h"
+
+#include <zlib.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <optional>
+#include <utility>
+
+#include "base/error.h"
+#include "base/text.h"
+
+namespace jigsaw::inline files {
+
+namespace {
+
+using Matrix = std::array<std::array<double, 3>, 3>;
+
+constexpr std::int32_t kHeaderBytes = 348;
+// Where fields stand ("nifti1.h", R. W. Cox, 2003).
+constexpr std::size_t kDim = 40, kDataType = 70, kPixDim = 76, kVoxOffset = 108, kSlope = 112,
+                      kIntercept = 116, kUnits = 123, kDescription = 148, kQformCode = 252, kSformCode = 254,
+                      kQuaternion = 256, kSform = 280, kMagic = 344;
+constexpr std::size_t kDescriptionBytes = 80;
+constexpr std::int64_t kMostElements = std::int64_t{1} << 40;
+
+/// Numbers of a header in either byte order.
+class Fields {
+ public:
+  Fields(std::span<const char> bytes, bool swapped) : bytes_(bytes), swapped_(swapped) {}
+
+  template <typename T>
+  T at(std::size_t offset) const {
+    std::array<char, sizeof(T)> raw{};
+    std::copy_n(bytes_.begin() + static_cast<std::ptrdiff_t>(offset), raw.size(), raw.begin());
+    if (swapped_) std::reverse(raw.begin(), raw.end());
+    return std::bit_cast<T>(raw);
+  }
+  double real(std::size_t offset, std::size_t index = 0) const {
+    return static_cast<double>(at<float>(offset + 4 * index));
+  }
+
+ private:
+  std::span<const char> bytes_;
+  bool swapped_;
+};
+
+std::optional<NiftiType> type_of(int code) {
+  static constexpr std::array<std::pair<int, NiftiType>, 10> kTypes = {{{2, NiftiType::kU8},
+                                                                        {4, NiftiType::kI16},
+                                                                        {8, NiftiType::kI32},
+                                                                        {16, NiftiType::kF32},
+                                                                        {64, NiftiType::kF64},
+                                                                        {256, NiftiType::kI8},
+                                                                        {512, NiftiType::kU16},
+                                                                        {768, NiftiType::kU32},
+                                                                        {1024, NiftiType::kI64},
+                                                                        {1280, NiftiType::kU64}}};
+  for (const auto& [known, type] : kTypes) {
+    if (known == code) return type;
+  }
+  return std::nullopt;
+}
+
+/// The rotation of a unit quaternion, whose third column changes sign with `third`.
+Matrix rotation(double b, double c, double d, double third) {
+  const double a = std::sqrt(std::max(0.0, 1 - b * b - c * c - d * d));
+  return {{{a * a + b * b - c * c - d * d, 2 * (b * c - a * d), 2 * (b * d + a * c) * third},
+           {2 * (b * c + a * d), a * a + c * c - b * b - d * d, 2 * (c * d - a * b) * third},
+           {2 * (b * d - a * c), 2 * (c * d + a * b), (a * a + d * d - b * b - c * c) * third}}};
+}
+
+/// Row r, column a: how far axis a of the file goes along x, y, z of the world.
+Matrix directions(const Fields& fields) {
+  if (fields.at<std::int16_t>(kSformCode) > 0) {
+    Matrix matrix{};
+    for (std::size_t row = 0; row < 3; ++row) {
+      for (std::size_t column = 0; column < 3; ++column)
+        matrix[row][column] = fields.real(kSform + 16 * row, column);
+    }
+    return matrix;
+  }
+  if (fields.at<std::int16_t>(kQformCode) > 0) {
+    return rotation(fields.real(kQuaternion), fields.real(kQuaternion, 1), fields.real(kQuaternion, 2),
+                    fields.real(kPixDim) < 0 ? -1.0 : 1.0);
+  }
+  return {{{1, 0, 0}, {0, 1, 0}, {0, 0, 1}}};
+}
+
+/// The axes of the file nearest to those of the world, each once.
+std::array<NiftiAxis, 3> nearest_axes(Matrix matrix) {
+  for (std::size_t column = 0; column < 3; ++column) {
+    double length = 0;
+    for (const auto& row : matrix) length += row[column] * row[column];
+    for (auto& row : matrix) row[column] = length > 0 ? row[column] / std::sqrt(length) : 0;
+  }
+  std::array<std::size_t, 3> order = {0, 1, 2}, best = order;
+  double most = -1;
+  do {
+    double sum = 0;
+    for (std::size_t row = 0; row < 3; ++row) sum += std::abs(matrix[row][order[row]]);
+    if (sum > most + 1e-9) {
+      most = sum;
+      best = order;
+    }
+  } while (std::next_permutation(order.begin(), order.end()));
+  std::array<NiftiAxis, 3> axes;
+  for (std::size_t row = 0; row < 3; ++row)
+    axes[row] = {static_cast<int>(best[row]), matrix[row][best[row]] < 0};
+  return axes;
+}
+
+double millimetres(int units) {
+  switch (units & 7) {
+    case 1:
+      return 1000;  // metres
+    case 3:
+      return 1e-3;  // micrometres
+    default:
+      return 1;
+  }
+}
+
+/// The first bytes that a gzip stream holds, as far as they come from these.
+std::array<char, NiftiHeader::kBytes> inflated(std::span<const char> begin) {
+  std::array<char, NiftiHeader::kBytes> bytes{};
+  std::string input(begin.begin(), begin.end());
+  z_stream stream{};
+  constexpr int kGzip = 16 + MAX_WBITS;
+  if (inflateInit2(&stream, kGzip) != Z_OK) return bytes;
+  stream.next_in = reinterpret_cast<Bytef*>(input.data());
+  stream.avail_in = static_cast<uInt>(input.size());
+  stream.next_out = reinterpret_cast<Bytef*>(bytes.data());
+  stream.avail_out = static_cast<uInt>(bytes.size());
+  inflate(&stream, Z_SYNC_FLUSH);
+  inflateEnd(&stream);
+  return bytes;
+}
+
+bool has_magic(std::span<const char> begin) {
+  return begin.size() >= kMagic + 4 && std::memcmp(begin.data() + kMagic, "n+1", 4) == 0;
+}
+
+}  // namespace
+
+std::int64_t size_of(NiftiType type) {
+  switch (type) {
+    case NiftiType::kU8:
+    case NiftiType::kI8:
+      return 1;
+    case NiftiType::kI16:
+    case NiftiType::kU16:
+      return 2;
+    case NiftiType::kI32:
+    case NiftiType::kU32:
+    case NiftiType::kF32:
+      return 4;
+    case NiftiType::kI64:
+    case NiftiType::kU64:
+    case NiftiType::kF64:
+      return 8;
+  }
+  fail("unknown type of a NIfTI image");
+}
+
+bool is_nifti(std::span<const char> begin) {
+  if (begin.size() > 2 && begin[0] == '\x1f' && begin[1] == '\x8b') return has_magic(inflated(begin));
+  return has_magic(begin);
+}
+
+NiftiHeader::NiftiHeader(std::span<const char> bytes, const std::string& path) {
+  const auto refuse = [&](const std::string& why) {
+    throw DataError(concat(path, " cannot be read as NIfTI: ", why));
+  };
+  if (bytes.size() < kBytes || !has_magic(bytes)) refuse("it has no header of NIfTI-1");
+  swapped = Fields(bytes, false).at<std::int32_t>(0) != kHeaderBytes;
+  const Fields fields(bytes, swapped);
+  if (fields.at<std::int32_t>(0) != kHeaderBytes) refuse("its header is damaged");
+  const int rank = fields.at<std::int16_t>(kDim);
+  if (rank < 1 || rank > 7) refuse(concat("its header names ", rank, " dimensions"));
+  std::int64_t elements = 1;
+  for (int d = 1; d <= rank; ++d) {
+    const std::int64_t extent = fields.at<std::int16_t>(kDim + 2 * static_cast<std::size_t>(d));
+    if (extent < 1 || elements > kMostElements / extent)
+      refuse(concat("its dimension ", d, " has ", extent, " points"));
+    elements *= extent;
+    extents.push_back(extent);
+  }
+  while (extents.size() > 3 && extents.back() == 1) extents.pop_back();
+  extents.resize(std::max<std::size_t>(extents.size(), 3), 1);
+  const int code = fields.at<std::int16_t>(kDataType);
+  const std::optional<NiftiType> known = type_of(code);
+  if (!known) refuse(concat("its numbers are of the type ", code, "; integers and real numbers are read"));
+  type = *known;
+  const double begin = fields.real(kVoxOffset);
+  if (!(begin >= static_cast<double>(kBytes) && begin < 1e9))
+    refuse("its header does not say where the data begin");
+  data_begin = static_cast<std::int64_t>(begin);
+  const double slope = fields.real(kSlope), intercept = fields.real(kIntercept);
+  if (std::isfinite(slope) && slope != 0 && std::isfinite(intercept)) {
+    scale = slope;
+    offset = intercept;
+  }
+  const double unit = millimetres(bytes[kUnits]);
+  for (std::size_t a = 0; a < 3; ++a) spacing[a] = std::abs(fields.real(kPixDim, a + 1)) * unit;
+  world = nearest_axes(directions(fields));
+  description.assign(bytes.data() + kDescription, kDescriptionBytes);
+  description = description.substr(0, description.find('\0'));
+}
+
+}  // namespace jigsaw::inline files

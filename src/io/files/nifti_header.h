@@ -1,0 +1,44 @@
+#pragma once
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace jigsaw::inline files {
+
+/// What the numbers of a NIfTI image are on disk.
+enum class NiftiType : std::uint8_t { kU8, kI8, kI16, kU16, kI32, kU32, kI64, kU64, kF32, kF64 };
+std::int64_t size_of(NiftiType type);
+
+/// How one axis of the world, from left to right, from back to front or from below to above, runs through a
+/// file.
+struct NiftiAxis {
+  int axis = 0;  ///< 0 for the one along which the file's points are adjacent, then 1 and 2
+  bool reversed = false;
+};
+
+/// The header of a NIfTI-1 file as far as it is used.
+struct NiftiHeader {
+  static constexpr std::size_t kBytes = 352;  ///< with the four of the extension flag
+
+  /// @param bytes  the file's first kBytes. @throws DataError  that begins with `path`, when they are none.
+  NiftiHeader(std::span<const char> bytes, const std::string& path);
+
+  bool swapped = false;  ///< of the other byte order
+  std::vector<std::int64_t>
+      extents;  ///< along the file's axes, at least three, those beyond as the file has them
+  NiftiType type = NiftiType::kF32;
+  std::int64_t data_begin = 0;         ///< in bytes
+  double scale = 1, offset = 0;        ///< physical = stored · scale + offset
+  std::array<double, 3> spacing = {};  ///< in mm, along the file's axes
+  /// From left to right (x), from back to front (y), from below to above (z): by the sform, else the qform,
+  /// else as the file's axes are.
+  std::array<NiftiAxis, 3> world;
+  std::string description;
+};
+
+/// Whether a file that begins like this, compressed by gzip or not, is NIfTI-1 in one file.
+bool is_nifti(std::span<const char> begin);
+
+}  // namespace jigsaw::inline files

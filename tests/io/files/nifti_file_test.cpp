@@ -1,0 +1,174 @@
+#include "files/nifti_file.h"
+
+#include <gtest/gtest.h>
+#include <zlib.h>
+
+#include <cmath>
+#include <cstring>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "support/temporary_folder.h"
+
+namespace jigsaw {
+namespace {
+
+struct Image {
+  std::vector<std::int64_t> extents = {5, 4, 3};  ///< i, j, k: along the file's axes
+  float slope = 0, intercept = 0;
+  int sform = 0, qform = 0;
+  std::array<float, 12> rows = {};       ///< of the sform
+  std::array<float, 3> quaternion = {};  ///< of the qform
+  float handedness = 1;
+  bool swapped = false;
+};
+
+/// What stands at a place of the file.
+std::int16_t stored(std::int64_t i, std::int64_t j, std::int64_t k, std::int64_t t = 0) {
+  return static_cast<std::int16_t>(1000 * t + 100 * k + 10 * j + i - 150);
+}
+
+/// A NIfTI-1 file of int16, put together byte by byte after nifti1.h.
+std::string bytes_of(const Image& image) {
+  std::string bytes(352, '\0');
+  const auto append = [&](auto value) {
+    std::array<char, sizeof value> raw{};
+    std::memcpy(raw.data(), &value, sizeof value);
+    if (image.swapped) std::reverse(raw.begin(), raw.end());
+    return std::string(raw.begin(), raw.end());
+  };
+  const auto put = [&](std::size_t offset, auto value) {
+    bytes.replace(offset, sizeof value, append(value));
+  };
+  put(0, std::int32_t{348});
+  put(40, static_cast<std::int16_t>(image.extents.size()));
+  for (std::size_t d = 0; d < image.extents.size(); ++d)
+    put(42 + 2 * d, static_cast<std::int16_t>(image.extents[d]));
+  put(70, std::int16_t{4});
+  put(72, std::int16_t{16});
+  put(76, image.handedness);
+  for (std::size_t d = 0; d < 3; ++d) put(80 + 4 * d, static_cast<float>(0.5 + static_cast<double>(d)));
+  put(108, 352.0F);
+  put(112, image.slope);
+  put(116, image.intercept);
+  bytes[123] = 2;  // millimetres
+  bytes.replace(148, 9, "a phantom");
+  put(252, static_cast<std::int16_t>(image.qform));
+  put(254, static_cast<std::int16_t>(image.sform));
+  for (std::size_t q = 0; q < 3; ++q) put(256 + 4 * q, image.quaternion[q]);
+  for (std::size_t r = 0; r < 12; ++r) put(280 + 4 * r, image.rows[r]);
+  bytes.replace(344, 4, std::string("n+1\0", 4));
+  const std::int64_t times = image.extents.size() > 3 ? image.extents[3] : 1;
+  for (std::int64_t t = 0; t < times; ++t) {
+    for (std::int64_t k = 0; k < image.extents[2]; ++k) {
+      for (std::int64_t j = 0; j < image.extents[1]; ++j) {
+        for (std::int64_t i = 0; i < image.extents[0]; ++i) bytes += append(stored(i, j, k, t));
+      }
+    }
+  }
+  return bytes;
+}
+
+class NiftiFileTest : public ::testing::Test {
+ protected:
+  std::string write(const std::string& bytes, const std::string& name = "image.nii") const {
+    testing::put_text(folder_.path() + "/" + name, bytes);
+    return folder_.path() + "/" + name;
+  }
+  std::string write_gzip(const std::string& bytes) const {
+    const std::string path = folder_.path() + "/image.nii.gz";
+    const gzFile file = gzopen(path.c_str(), "wb");
+    EXPECT_EQ(gzwrite(file, bytes.data(), static_cast<unsigned>(bytes.size())),
+              static_cast<int>(bytes.size()));
+    gzclose(file);
+    return path;
+  }
+  static std::vector<double> read(VariableFile& file, const Box& box) {
+    std::vector<double> values(static_cast<std::size_t>(box.extent.count()));
+    file.read<double>(file.variables()[0], box, values);
+    return values;
+  }
+  /// Compares the box of [z, y, x] with what a function says of a place.
+  template <typename F>
+  static void expect_box(VariableFile& file, const Box& box, const F& wanted) {
+    const std::vector<double> values = read(file, box);
+    std::size_t n = 0;
+    for (std::int64_t z = box.begin[0]; z < box.end(0); ++z) {
+      for (std::int64_t y = box.begin[1]; y < box.end(1); ++y) {
+        for (std::int64_t x = box.begin[2]; x < box.end(2); ++x, ++n) {
+          ASSERT_EQ(values[n], wanted(z, y, x)) << z << " " << y << " " << x;
+        }
+      }
+    }
+  }
+
+  testing::TemporaryFolder folder_;
+};
+
+TEST_F(NiftiFileTest, ReadsPlainCompressedAndSwapped) {
+  const auto wanted = [](std::int64_t z, std::int64_t y, std::int64_t x) { return stored(x, y, z); };
+  for (const std::string& path :
+       {write(bytes_of({})), write_gzip(bytes_of({})), write(bytes_of({.swapped = true}))}) {
+    const auto file = open_variables(path, Dimensions::kByNumber);
+    ASSERT_NE(dynamic_cast<NiftiFile*>(file.get()), nullptr);
+    const FileVariable& image = file->variables()[0];
+    EXPECT_EQ(image.name, "image");
+    EXPECT_EQ(image.shape, (Shape{3, 4, 5}));
+    EXPECT_EQ(image.text("long_name"), "a phantom");
+    EXPECT_EQ(image.numbers.at("spacing"), (std::vector{2.5, 1.5, 0.5}));
+    expect_box(*file, Box::whole({3, 4, 5}), wanted);
+    expect_box(*file, {{1, 2, 1}, {2, 1, 3}}, wanted);
+    file->close();
+    expect_box(*file, {{0, 0, 4}, {1, 4, 1}}, wanted);
+    EXPECT_EQ(file->bytes_read(), 2 * (60 + 6 + 4));
+    EXPECT_THROW(read(*file, {{0, 0, 3}, {1, 1, 3}}), DataError);
+  }
+}
+
+TEST_F(NiftiFileTest, ScalesAndHasChannelsBeforeSpace) {
+  NiftiFile file(write(bytes_of({.extents = {5, 4, 3, 2}, .slope = 0.5F, .intercept = 10})));
+  ASSERT_EQ(file.variables()[0].shape, (Shape{2, 3, 4, 5}));
+  const std::vector<double> values = read(file, {{1, 2, 3, 0}, {1, 1, 1, 5}});
+  for (std::int64_t i = 0; i < 5; ++i)
+    EXPECT_EQ(values[static_cast<std::size_t>(i)], 0.5 * stored(i, 3, 2, 1) + 10);
+}
+
+TEST_F(NiftiFileTest, TurnsAxesToTheWorldByTheSform) {
+  // i runs downward, j from right to left, k forward.
+  NiftiFile file(write(bytes_of({.sform = 1, .rows = {0, -1.5F, 0.1F, 7, 0, 0, 2.5F, 8, -0.5F, 0, 0, 9}})));
+  ASSERT_EQ(file.variables()[0].shape, (Shape{5, 3, 4}));
+  EXPECT_EQ(file.variables()[0].numbers.at("spacing"), (std::vector{0.5, 2.5, 1.5}));
+  const auto wanted = [](std::int64_t z, std::int64_t y, std::int64_t x) { return stored(4 - z, 3 - x, y); };
+  expect_box(file, Box::whole({5, 3, 4}), wanted);
+  expect_box(file, {{1, 1, 0}, {3, 2, 2}}, wanted);
+}
+
+TEST_F(NiftiFileTest, TurnsAxesToTheWorldByTheQform) {
+  // Half a turn about z: x and y run the other way; a negative pixdim[0] turns z, too.
+  NiftiFile file(write(bytes_of({.qform = 1, .quaternion = {0, 0, 1}, .handedness = -1})));
+  expect_box(file, Box::whole({3, 4, 5}),
+             [](std::int64_t z, std::int64_t y, std::int64_t x) { return stored(4 - x, 3 - y, 2 - z); });
+}
+
+TEST_F(NiftiFileTest, DamageIsADataError) {
+  const std::string whole = bytes_of({});
+  for (std::size_t length = 0; length < whole.size(); length += 7) {
+    EXPECT_THROW(open_variables(write(whole.substr(0, length)), Dimensions::kByNumber), DataError) << length;
+  }
+  for (const auto& [offset, value] : std::vector<std::pair<std::size_t, char>>{
+           {40, 9}, {40, 0}, {42, 0}, {43, '\x7f'}, {70, 32}, {70, 77}, {111, '\x7f'}, {0, 1}}) {
+    std::string damaged = whole;
+    damaged[offset] = value;
+    EXPECT_THROW(NiftiFile(write(damaged)), DataError) << offset;
+  }
+  const std::string packed = testing::text_of(write_gzip(whole));
+  EXPECT_THROW(
+      {
+        NiftiFile file(write(packed.substr(0, packed.size() - 40), "cut.nii.gz"));
+        read(file, Box::whole({3, 4, 5}));
+      },
+      DataError);
+}
+
+}  // namespace
+}  // namespace jigsaw
