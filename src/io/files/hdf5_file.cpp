@@ -2,7 +2,9 @@
 
 #include <hdf5.h>
 
+#include <algorithm>
 #include <array>
+#include <cstring>
 #include <utility>
 
 #include "base/error.h"
@@ -15,6 +17,7 @@ namespace jigsaw::inline files {
 namespace {
 
 constexpr std::size_t kMostDataSets = 10000;
+constexpr std::size_t kMostTextBytes = std::size_t{1} << 24;
 /// Of decompressed chunks, per data set: reading slice by slice then decompresses each chunk once.
 constexpr std::size_t kChunkCacheBytes = std::size_t{64} << 20, kChunkCacheSlots = 12421;
 
@@ -163,6 +166,39 @@ void Hdf5File::read_stored(const FileVariable& variable, const Box& box, std::sp
     throw DataError(concat("cannot read ", variable.name, " of ", path(), " at ", box,
                            ": HDF5 says that the file is damaged or lacks a filter"));
   }
+}
+
+std::vector<std::string> Hdf5File::read_stored_texts(const FileVariable& variable) {
+  const auto lock = lock_io();
+  open();
+  const hid_t source = data_set(variable.name);
+  const Id type(H5Dget_type(source), H5Tclose);
+  const auto count = static_cast<std::size_t>(variable.shape.count());
+  const std::size_t size = type.valid() ? H5Tget_size(type.get()) : 0;
+  if (size == 0 || H5Tget_class(type.get()) != H5T_STRING || size * count > kMostTextBytes) return {};
+  const auto check = [&](herr_t status) {
+    if (status < 0) throw DataError(concat("cannot read ", variable.name, " of ", path()));
+  };
+  std::vector<std::string> texts;
+  if (H5Tis_variable_str(type.get()) > 0) {
+    std::vector<char*> stored(count, nullptr);
+    check(H5Dread(source, type.get(), H5S_ALL, H5S_ALL, H5P_DEFAULT, stored.data()));
+    for (const char* text : stored) {
+      texts.push_back(text == nullptr ? "" : std::string(text, ::strnlen(text, kLongestAttribute)));
+    }
+    const Id space(H5Dget_space(source), H5Sclose);
+    H5Dvlen_reclaim(type.get(), space.get(), H5P_DEFAULT, stored.data());
+  } else {
+    std::string stored(size * count, '\0');
+    check(H5Dread(source, type.get(), H5S_ALL, H5S_ALL, H5P_DEFAULT, stored.data()));
+    for (std::size_t i = 0; i < count; ++i) {
+      std::string text = stored.substr(i * size, size);
+      text.resize(std::min(text.find('\0'), text.size()));
+      text.resize(text.find_last_not_of(' ') + 1);  // Fortran pads with blanks
+      texts.push_back(std::move(text));
+    }
+  }
+  return texts;
 }
 
 }  // namespace jigsaw::inline files

@@ -3,6 +3,7 @@
 #include <map>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "files/variable_file.h"
 
@@ -22,6 +23,7 @@ class Hdf5File : public VariableFile {
 
  protected:
   void read_stored(const FileVariable& variable, const Box& box, std::span<double> out) override;
+  std::vector<std::string> read_stored_texts(const FileVariable& variable) override;
 
  private:
   void open();

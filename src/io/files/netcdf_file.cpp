@@ -3,12 +3,12 @@
 #include <netcdf.h>
 
 #include <array>
-#include <cstring>
 #include <optional>
 
 #include "base/error.h"
 #include "base/text.h"
 #include "files/classic_header.h"
+#include "files/hdf5_file.h"
 #include "files/hdf5_walk.h"
 #include "files/io_lock.h"
 
@@ -200,22 +200,21 @@ int NetcdfFile::group_of(const FileVariable& variable) const {
   return group;
 }
 
+/// NetCDF-C takes the texts of data sets whose texts are all of one length for terminated ones, so HDF5 reads
+/// them; it does not open a file that NetCDF-C holds.
 std::vector<std::string> NetcdfFile::read_stored_texts(const FileVariable& variable) {
-  const auto lock = lock_io();
-  open();
-  const int group = group_of(variable);
-  int type = 0;
-  check(nc_inq_vartype(group, variable.id, &type), variable.name);
-  if (type != NC_STRING) return {};
-  const auto count = static_cast<std::size_t>(variable.shape.count());
-  std::vector<char*> stored(count, nullptr);
-  check(nc_get_var_string(group, variable.id, stored.data()), variable.name);
-  std::vector<std::string> texts;
-  for (const char* text : stored) {
-    texts.push_back(text == nullptr ? "" : std::string(text, ::strnlen(text, kLongestAttribute)));
+  {
+    const auto lock = lock_io();
+    open();
+    int type = 0;
+    check(nc_inq_vartype(group_of(variable), variable.id, &type), variable.name);
+    if (type != NC_STRING) return {};
   }
-  nc_free_string(count, stored.data());
-  return texts;
+  close();
+  Hdf5File file(path());
+  const FileVariable* data_set = file.find(variable.name);
+  if (data_set == nullptr) return {};
+  return file.read_texts(*data_set);
 }
 
 }  // namespace jigsaw::inline files
