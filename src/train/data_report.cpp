@@ -42,7 +42,7 @@ void report_periods(const Dataset& data, DataReport& report) {
     times = common_times(times, data.files().times(channel.field));
   for (const auto& [key, parts] :
        {std::pair{"data.train", &options.train}, std::pair{"data.valid", &options.valid}}) {
-    for (const Period& period : periods_of(*parts)) {
+    for (const Period& period : periods_of(*parts, data.files().calendar(), key)) {
       const std::vector<std::string> warnings = period_warnings(times, period, key);
       report.warnings.insert(report.warnings.end(), warnings.begin(), warnings.end());
     }

@@ -68,7 +68,7 @@ BatchReader::BatchReader(FileSet& files, const Channels& channels, const Statist
       channels_(channels),
       predict_(predict),
       lead_(lead_hours * kHour),
-      forcings_(files.grid()) {
+      forcings_(files.grid(), files.calendar()) {
   for (int c = 0; c < static_cast<int>(channels.inputs.size()); ++c) {
     const Channel& channel = channels.inputs[static_cast<std::size_t>(c)];
     if (channel.role != Role::kForcing) source_of(channel, statistics).inputs.push_back(c);
@@ -126,13 +126,16 @@ void BatchReader::fill_inputs(const Source& source, const BatchRequest& request,
   const double mean = source.statistics.mean, scale = 1 / source.statistics.deviation;
   for (const int c : source.inputs) {
     if (!covers(piece, c)) continue;
-    const Time shift = channels_.inputs[static_cast<std::size_t>(c)].hours * kHour;
+    const Channel& channel = channels_.inputs[static_cast<std::size_t>(c)];
+    const Time shift = channel.hours * kHour;
     for (std::int64_t b = piece.begin[0]; b < piece.end(0); ++b) {
       const std::span<const double> x =
           source.role == Role::kStatic ? static_plane(source, plane)
                                        : planes.at(request.times[static_cast<std::size_t>(b)] + shift, plane);
-      write_channel(batch.input, piece, b, c,
-                    [&](std::size_t i) { return std::isnan(x[i]) ? 0.0 : (x[i] - mean) * scale; });
+      write_channel(batch.input, piece, b, c, [&](std::size_t i) {
+        if (channel.mask) return std::isnan(x[i]) ? 0.0 : 1.0;
+        return std::isnan(x[i]) ? 0.0 : (x[i] - mean) * scale;
+      });
     }
   }
 }
@@ -215,10 +218,13 @@ void BatchReader::fill_forcings(const BatchRequest& request, Batch& batch) {
   for (int c = 0; c < static_cast<int>(channels_.inputs.size()); ++c) {
     const Channel& channel = channels_.inputs[static_cast<std::size_t>(c)];
     if (channel.role != Role::kForcing || !covers(piece, c)) continue;
+    const bool place = channel.forcing == Forcing::kLatitude || channel.forcing == Forcing::kLongitude;
+    const bool projected = place && !files_.grid().geographic;
+    if (projected) values = place_plane(channel.forcing, plane);
     for (std::int64_t b = piece.begin[0]; b < piece.end(0); ++b) {
       const Time start = request.times[static_cast<std::size_t>(b)] + channel.hours * kHour;
       for (int r = 0; r < request.rollout; ++r) {
-        forcings_.fill(channel.forcing, start + r * lead_, plane, values);
+        if (!projected) forcings_.fill(channel.forcing, start + r * lead_, plane, values);
         Array& array = r == 0 ? batch.input : batch.forcings[static_cast<std::size_t>(r - 1)];
         write_channel(array, piece, b, c, [&](std::size_t i) { return values[i]; });
       }
@@ -226,9 +232,26 @@ void BatchReader::fill_forcings(const BatchRequest& request, Batch& batch) {
   }
 }
 
-std::span<const double> BatchReader::static_plane(const Source& source, const Box& plane) {
-  if (!(static_box_ == plane)) static_planes_.clear();
+/// Planes that are kept are those of one box.
+void BatchReader::keep_planes_of(const Box& plane) {
+  if (static_box_ == plane) return;
+  static_planes_.clear();
+  place_planes_.clear();
   static_box_ = plane;
+}
+
+const std::vector<double>& BatchReader::place_plane(Forcing forcing, const Box& plane) {
+  keep_planes_of(plane);
+  std::vector<double>& values = place_planes_[forcing];
+  if (values.empty()) {
+    values.resize(static_cast<std::size_t>(plane.extent.count()));
+    files_.read_places(forcing, plane, values);
+  }
+  return values;
+}
+
+std::span<const double> BatchReader::static_plane(const Source& source, const Box& plane) {
+  keep_planes_of(plane);
   std::vector<double>& values = static_planes_[source.field];
   if (values.empty()) {
     values.resize(static_cast<std::size_t>(plane.extent.count()));

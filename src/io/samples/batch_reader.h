@@ -78,7 +78,9 @@ class BatchReader {
   void fill_baseline(const Source& source, int channel, const BatchRequest& request, Planes& planes,
                      Batch& batch);
   void fill_forcings(const BatchRequest& request, Batch& batch);
+  void keep_planes_of(const Box& plane);
   std::span<const double> static_plane(const Source& source, const Box& plane);
+  const std::vector<double>& place_plane(Forcing forcing, const Box& plane);
 
   FileSet& files_;
   Channels channels_;
@@ -88,6 +90,7 @@ class BatchReader {
   std::vector<Source> sources_;
   Box static_box_;  ///< that of the static planes kept
   std::map<Field, std::vector<double>> static_planes_;
+  std::map<Forcing, std::vector<double>> place_planes_;  ///< latitudes and longitudes of projected grids
 };
 
 }  // namespace jigsaw::inline samples

@@ -20,22 +20,22 @@ std::vector<Field> expand(const std::vector<VariableOptions>& variables) {
 }
 
 void append(std::vector<Channel>& channels, const std::vector<Field>& fields, Role role, int hours) {
-  for (const Field& field : fields) channels.push_back({field.name(), role, field, {}, hours});
+  for (const Field& field : fields) channels.push_back({field.name(), role, field, {}, hours, false, false});
 }
 
 void mark_vector_components(std::vector<Channel>& channels, const DataOptions& options) {
   for (Channel& channel : channels) {
     const std::string& variable = channel.field.variable;
     channel.vector_component =
-        options.vector_components
-            ? std::find(options.vector_components->begin(), options.vector_components->end(), variable) !=
-                  options.vector_components->end()
-            : is_vector_component(variable);
+        !channel.mask && (options.vector_components ? std::find(options.vector_components->begin(),
+                                                                options.vector_components->end(),
+                                                                variable) != options.vector_components->end()
+                                                    : is_vector_component(variable));
   }
 }
 
 void append_forcing(std::vector<Channel>& channels, Forcing forcing, int hours) {
-  channels.push_back({name(forcing), Role::kForcing, {}, forcing, hours});
+  channels.push_back({name(forcing), Role::kForcing, {}, forcing, hours, false, false});
 }
 
 void append_forcings(std::vector<Channel>& channels, const DataOptions& options, bool periodic) {
@@ -66,6 +66,19 @@ void append_forcings(std::vector<Channel>& channels, const DataOptions& options,
   }
 }
 
+/// For each field of these variables one channel, whatever hours it is an input of.
+void append_masks(std::vector<Channel>& channels, const std::vector<std::string>& variables) {
+  std::vector<Channel> masks;
+  for (const std::string& variable : variables) {
+    for (const Channel& channel : channels) {
+      if (channel.role == Role::kForcing || channel.field.variable != variable || channel.hours != 0)
+        continue;
+      masks.push_back({channel.name + "_mask", Role::kStatic, channel.field, {}, 0, true, false});
+    }
+  }
+  channels.insert(channels.end(), masks.begin(), masks.end());
+}
+
 }  // namespace
 
 Channels make_channels(const DataOptions& options, bool periodic) {
@@ -86,6 +99,7 @@ Channels make_channels(const DataOptions& options, bool periodic) {
   for (const int hours : options.input_hours) append(channels.inputs, prognostic, Role::kPrognostic, hours);
   append(channels.inputs, constants, Role::kStatic, 0);
   append_forcings(channels.inputs, options, periodic);
+  append_masks(channels.inputs, options.masks);
   append(channels.targets, prognostic, Role::kPrognostic, options.lead_hours);
   append(channels.targets, diagnostic, Role::kDiagnostic, options.lead_hours);
   mark_vector_components(channels.inputs, options);
@@ -133,7 +147,7 @@ std::vector<Field> fields_of(const std::vector<Channel>& channels, Role role) {
   std::vector<Field> fields;
   for (const Channel& channel : channels) {
     const bool known = std::find(fields.begin(), fields.end(), channel.field) != fields.end();
-    if (channel.role == role && !known) fields.push_back(channel.field);
+    if (channel.role == role && !channel.mask && !known) fields.push_back(channel.field);
   }
   return fields;
 }

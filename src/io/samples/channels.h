@@ -18,6 +18,7 @@ struct Channel {
   Forcing forcing = Forcing::kLatitude;  ///< if it is one
   /// Hours from time 0 to the time the values are of; 0 for static channels.
   int hours = 0;
+  bool mask = false;  ///< 1 where the field is there at time 0, 0 where it is missing; its role is kStatic
   bool vector_component = false;  ///< eastward or northward: of the other sign beyond a pole
 
   bool operator==(const Channel&) const = default;
@@ -25,9 +26,9 @@ struct Channel {
 
 /// What the channels of input [B, H, W, Cin] and target [B, H, W, Cout] are.
 ///
-/// Input: for each input hour in order every prognostic field in order; then statics; then forcings.
-/// Target: prognostic, then diagnostic fields, at the lead time. Known from the configuration alone, but for
-/// one thing: longitude is two channels on a periodic grid.
+/// Input: for each input hour in order every prognostic field in order; then statics; then forcings; then
+/// masks, which stay as they are in rollouts. Target: prognostic, then diagnostic fields, at the lead time.
+/// Known from the configuration alone, but for one thing: longitude is two channels on a periodic grid.
 struct Channels {
   std::vector<Channel> inputs, targets;
 };
@@ -44,7 +45,7 @@ bool looks_global(const std::vector<std::int64_t>& shape);
 /// "10m_u_component_of_wind".
 bool is_vector_component(const std::string& variable);
 
-/// The distinct fields of these channels that have the role, in order.
+/// The distinct fields of these channels that have the role, in order; those of masks do not count.
 std::vector<Field> fields_of(const std::vector<Channel>& channels, Role role);
 
 }  // namespace jigsaw::inline samples

@@ -7,12 +7,14 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "samples/units.h"
+#include "samples/variable_names.h"
 
 namespace jigsaw::inline samples {
 
-namespace {
+enum class AxisKind : std::uint8_t { kTime, kLevel, kLatitude, kLongitude, kVersion, kChannel, kOther };
 
-enum class AxisKind { kTime, kLevel, kLatitude, kLongitude, kOther };
+namespace {
 
 bool one_of(const std::string& text, std::initializer_list<std::string_view> words) {
   return std::find(words.begin(), words.end(), text) != words.end();
@@ -26,26 +28,36 @@ bool counts_east(const std::string& units) {
   return one_of(units, {"degrees_east", "degree_east", "degrees_E", "degree_E", "degreesE", "degreeE"});
 }
 
-bool is_pressure(const std::string& units) {
-  return one_of(units, {"hPa", "millibars", "millibar", "mbar", "mb", "Pa"});
+/// The name without its groups.
+std::string last_part(const std::string& name) {
+  return name.substr(name.rfind('/') + 1);
 }
 
-AxisKind kind_by_name(const std::string& name) {
-  if (one_of(name, {"latitude", "lat", "Latitude", "nav_lat"})) return AxisKind::kLatitude;
-  if (one_of(name, {"longitude", "lon", "Longitude", "nav_lon"})) return AxisKind::kLongitude;
-  if (one_of(name, {"time", "valid_time"})) return AxisKind::kTime;
+AxisKind kind_by_name(const std::string& path) {
+  const std::string name = last_part(path);
+  if (one_of(name, {"latitude", "lat", "Latitude", "nav_lat", "XLAT"})) return AxisKind::kLatitude;
+  if (one_of(name, {"longitude", "lon", "Longitude", "nav_lon", "XLONG"})) return AxisKind::kLongitude;
+  if (one_of(name, {"time", "valid_time", "timestamp"})) return AxisKind::kTime;
   if (one_of(name, {"level", "pressure_level", "plev", "lev", "isobaricInhPa"})) return AxisKind::kLevel;
+  if (one_of(name, {"expver", "experimentVersionNumber"})) return AxisKind::kVersion;
   return AxisKind::kOther;
 }
 
 AxisKind kind_of(const std::string& name, const FileVariable* coordinate) {
   if (coordinate == nullptr) return kind_by_name(name);
+  if (!coordinate->numeric() && one_of(last_part(name), {"channel", "variable"})) return AxisKind::kChannel;
   const std::string standard_name = coordinate->text("standard_name"), units = coordinate->text("units");
   const std::string axis = coordinate->text("axis");
   if (standard_name == "latitude" || counts_north(units)) return AxisKind::kLatitude;
   if (standard_name == "longitude" || counts_east(units)) return AxisKind::kLongitude;
-  if (standard_name == "time" || units.find(" since ") != std::string::npos) return AxisKind::kTime;
-  if (standard_name == "air_pressure" || is_pressure(units)) return AxisKind::kLevel;
+  if (standard_name == "time") return AxisKind::kTime;
+  if (standard_name.empty() && units.find(" since ") != std::string::npos) return AxisKind::kTime;
+  if (standard_name == "air_pressure" || units_per_hectopascal(units)) return AxisKind::kLevel;
+  // Lengths on a projection, and degrees about another pole, are no latitudes and longitudes.
+  if (standard_name.starts_with("projection_") || standard_name.starts_with("grid_") ||
+      one_of(units, {"m", "km", "meters", "metres"})) {
+    return AxisKind::kOther;
+  }
   if (axis == "Y") return AxisKind::kLatitude;
   if (axis == "X") return AxisKind::kLongitude;
   if (axis == "T") return AxisKind::kTime;
@@ -80,13 +92,49 @@ FieldAxes DataFile::axes(const FileVariable& variable) const {
       case AxisKind::kLongitude:
         place = &axes.longitude;
         break;
+      case AxisKind::kVersion:
+        place = &axes.version;
+        break;
+      case AxisKind::kChannel:
+        place = &axes.channel;
+        break;
       case AxisKind::kOther:
         break;
     }
     // Of two axes of one kind the first counts; the second has to be of extent 1.
     if (place != nullptr && *place < 0) *place = d;
   }
+  if (axes.horizontal() || variable.shape.rank() < 2) return axes;
+  const FileVariable* latitudes = place_variable(AxisKind::kLatitude, variable);
+  if (latitudes == nullptr || place_variable(AxisKind::kLongitude, variable) == nullptr) return axes;
+  const auto position = [&](const std::string& dimension) {
+    const auto found = std::find(variable.dimensions.begin(), variable.dimensions.end(), dimension);
+    return static_cast<int>(found - variable.dimensions.begin());
+  };
+  axes.latitude = position(*(latitudes->dimensions.end() - 2));
+  axes.longitude = position(latitudes->dimensions.back());
+  axes.projected = true;
   return axes;
+}
+
+/// The one of latitudes or longitudes in the plane of a variable's last dimensions; null when there is none.
+const FileVariable* DataFile::place_variable(AxisKind kind, const FileVariable& variable) const {
+  for (const FileVariable& candidate : file_->variables()) {
+    const std::size_t rank = candidate.dimensions.size();
+    if (!candidate.numeric() || (rank != 2 && rank != 3) || &candidate == &variable) continue;
+    if (kind_of(candidate.name, &candidate) != kind) continue;
+    const bool in_plane =
+        std::all_of(candidate.dimensions.end() - 2, candidate.dimensions.end(), [&](const auto& name) {
+          return std::find(variable.dimensions.begin(), variable.dimensions.end(), name) !=
+                 variable.dimensions.end();
+        });
+    if (in_plane) return &candidate;
+  }
+  return nullptr;
+}
+
+std::pair<const FileVariable*, const FileVariable*> DataFile::places(const FileVariable& variable) const {
+  return {place_variable(AxisKind::kLatitude, variable), place_variable(AxisKind::kLongitude, variable)};
 }
 
 void DataFile::require_field(const FileVariable& variable) const {
@@ -101,6 +149,7 @@ void DataFile::require_field(const FileVariable& variable) const {
   }
   for (int d = 0; d < variable.shape.rank(); ++d) {
     if (d == found.time || d == found.level || d == found.latitude || d == found.longitude) continue;
+    if (d == found.version || d == found.channel) continue;
     if (variable.shape[d] != 1) {
       refuse(concat("its dimension ", variable.dimensions[static_cast<std::size_t>(d)], " has ",
                     variable.shape[d], " entries; only one can be chosen from, merge them first"));
@@ -108,20 +157,95 @@ void DataFile::require_field(const FileVariable& variable) const {
   }
 }
 
-const std::vector<double>& DataFile::coordinates(const std::string& dimension) {
-  const auto known = coordinates_.find(dimension);
-  if (known != coordinates_.end()) return known->second;
+std::optional<FieldPlace> DataFile::find(const Field& field) {
+  if (const FileVariable* variable = file_->find(field.variable)) return FieldPlace{variable};
+  if (const auto place = find_in_groups(field)) return place;
+  if (const auto place = find_channel(field)) return place;
+  if (const auto place = find_standard_name(field)) return place;
+  for (const std::string& name : other_names(field.variable)) {
+    const FileVariable* variable = file_->find(name);
+    if (variable != nullptr && variable->numeric() && axes(*variable).horizontal())
+      return FieldPlace{variable};
+  }
+  return std::nullopt;
+}
+
+/// The one variable of this name in some group.
+std::optional<FieldPlace> DataFile::find_in_groups(const Field& field) const {
+  const FileVariable* found = nullptr;
+  for (const FileVariable& variable : file_->variables()) {
+    if (last_part(variable.name) != field.variable) continue;
+    if (found != nullptr) {
+      throw DataError(concat(field.variable, " is in several groups of ", file_->path(), "; say which, as \"",
+                             found->name, "\" or \"", variable.name, "\""));
+    }
+    found = &variable;
+  }
+  return found == nullptr ? std::nullopt : std::optional(FieldPlace{found});
+}
+
+/// "t2m", and of levels "t850" and "t_850".
+std::optional<FieldPlace> DataFile::find_channel(const Field& field) {
+  std::vector<std::string> wanted = {field.name()};
+  if (field.level) wanted.push_back(field.variable + format_level(*field.level));
+  if (!field.level)
+    wanted.insert(wanted.end(), other_names(field.variable).begin(), other_names(field.variable).end());
+  for (const FileVariable& variable : file_->variables()) {
+    const int axis = variable.numeric() ? axes(variable).channel : -1;
+    if (axis < 0) continue;
+    const std::vector<std::string>& channels = names(variable.dimensions[static_cast<std::size_t>(axis)]);
+    for (const std::string& name : wanted) {
+      const auto found = std::find(channels.begin(), channels.end(), name);
+      if (found != channels.end()) return FieldPlace{&variable, found - channels.begin()};
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<FieldPlace> DataFile::find_standard_name(const Field& field) const {
+  std::vector<const FileVariable*> found;
+  std::vector<std::string> names;
+  for (const FileVariable& variable : file_->variables()) {
+    if (!variable.numeric() || variable.text("standard_name") != field.variable) continue;
+    const FieldAxes here = axes(variable);
+    if (!here.horizontal() || (here.level >= 0) != field.level.has_value()) continue;
+    found.push_back(&variable);
+    names.push_back(variable.name);
+  }
+  if (found.size() > 1) {
+    throw DataError(concat("several fields of ", file_->path(), " have the standard_name ", field.variable,
+                           ": ", join(names, ", "), "; say which by its name"));
+  }
+  return found.empty() ? std::nullopt : std::optional(FieldPlace{found[0]});
+}
+
+/// The coordinate variable of a dimension.
+const FileVariable& DataFile::coordinate(const std::string& dimension) const {
   const FileVariable* variable = coordinate_of(*file_, dimension);
   if (variable == nullptr) {
     throw DataError(
         concat("the dimension ", dimension, " of ", file_->path(), " has no coordinate variable"));
   }
-  std::vector<double> values = file_->read_all(*variable);
+  return *variable;
+}
+
+const std::vector<std::string>& DataFile::names(const std::string& dimension) {
+  const auto known = names_.find(dimension);
+  if (known != names_.end()) return known->second;
+  return names_[dimension] = file_->read_texts(coordinate(dimension));
+}
+
+const std::vector<double>& DataFile::coordinates(const std::string& dimension) {
+  const auto known = coordinates_.find(dimension);
+  if (known != coordinates_.end()) return known->second;
+  const FileVariable& variable = coordinate(dimension);
+  std::vector<double> values = file_->read_all(variable);
+  const double per_hectopascal = units_per_hectopascal(variable.text("units")).value_or(1.0);
   for (double& value : values) {
     if (std::isnan(value)) {
       throw DataError(concat("the coordinate ", dimension, " of ", file_->path(), " has missing values"));
     }
-    if (variable->text("units") == "Pa") value /= 100;
+    value /= per_hectopascal;
   }
   return coordinates_[dimension] = std::move(values);
 }
@@ -130,9 +254,17 @@ const std::vector<Time>& DataFile::times(const std::string& dimension) {
   const auto known = times_.find(dimension);
   if (known != times_.end()) return known->second;
   const std::vector<double>& values = coordinates(dimension);
-  const FileVariable& variable = *coordinate_of(*file_, dimension);
-  return times_[dimension] = decode_times(values, variable.text("units"), variable.text("calendar"),
+  const FileVariable& variable = coordinate(dimension);
+  std::string units = variable.text("units");
+  // Makani's annotation gives seconds of Unix without saying so.
+  if (units.empty() && last_part(dimension) == "timestamp") units = "seconds since 1970-01-01";
+  return times_[dimension] = decode_times(values, units, variable.text("calendar"),
                                           concat("the coordinate ", dimension, " of ", file_->path()));
+}
+
+Calendar DataFile::calendar(const std::string& dimension) const {
+  return parse_calendar(coordinate(dimension).text("calendar"),
+                        concat("the coordinate ", dimension, " of ", file_->path()));
 }
 
 }  // namespace jigsaw::inline samples

@@ -1,19 +1,37 @@
 #pragma once
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "files/variable_file.h"
+#include "samples/field.h"
 #include "samples/time_axis.h"
 
 namespace jigsaw::inline samples {
 
+enum class AxisKind : std::uint8_t;
+
 /// Which dimension of a variable is which axis; -1 where it has none.
 struct FieldAxes {
   int time = -1, level = -1, latitude = -1, longitude = -1;
+  /// "expver" of the Climate Data Store's legacy files: each time is in one of them, the final analysis (1)
+  /// or the preliminary one (5), and missing in the other.
+  int version = -1;
+  int channel = -1;  ///< variables by name, as in Makani's `fields`
+  /// Latitude and longitude are rows and columns of a projection or of another grid whose points have
+  /// latitudes and longitudes of their own.
+  bool projected = false;
 
   bool horizontal() const { return latitude >= 0 && longitude >= 0; }
+};
+
+/// What a field is in a file.
+struct FieldPlace {
+  const FileVariable* variable = nullptr;
+  std::int64_t channel = -1;  ///< along the axis of channels, where it is one of them
 };
 
 /// A file whose variables name their dimensions, as fields on axes: these are recognised by the
@@ -28,20 +46,38 @@ class DataFile {
   const VariableFile& file() const { return *file_; }
 
   FieldAxes axes(const FileVariable& variable) const;
+  /// The two variables of the latitudes and longitudes of the points that a field on projected axes has, each
+  /// [rows, columns] or [time, rows, columns]. @throws DataError  when there are none.
+  std::pair<const FileVariable*, const FileVariable*> places(const FileVariable& variable) const;
+  /// The variable of this name, also in a group, else the channel, else the one field with it as
+  /// standard_name, else the variable with another usual name of it; nothing when there is none. @throws
+  /// DataError  when several have the standard_name.
+  std::optional<FieldPlace> find(const Field& field);
   /// Throws DataError unless the variable is a field of numbers: latitude, longitude, perhaps time and level,
   /// every other dimension of extent 1.
   void require_field(const FileVariable& variable) const;
 
+  /// Names along a dimension of channels. @throws DataError
+  const std::vector<std::string>& names(const std::string& dimension);
   /// Coordinates of a dimension: latitude and longitude in degrees; levels of pressure in hPa.
   /// @throws DataError  when it has none, or one is missing.
   const std::vector<double>& coordinates(const std::string& dimension);
   /// Decoded coordinates of a time dimension. @throws DataError
   const std::vector<Time>& times(const std::string& dimension);
+  /// The calendar that they are counted in. @throws DataError
+  Calendar calendar(const std::string& dimension) const;
 
  private:
+  std::optional<FieldPlace> find_in_groups(const Field& field) const;
+  std::optional<FieldPlace> find_channel(const Field& field);
+  std::optional<FieldPlace> find_standard_name(const Field& field) const;
+  const FileVariable& coordinate(const std::string& dimension) const;
+  const FileVariable* place_variable(AxisKind kind, const FileVariable& variable) const;
+
   std::unique_ptr<VariableFile> file_;
   std::map<std::string, std::vector<double>> coordinates_;
   std::map<std::string, std::vector<Time>> times_;
+  std::map<std::string, std::vector<std::string>> names_;
 };
 
 }  // namespace jigsaw::inline samples

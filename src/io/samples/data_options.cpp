@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <iterator>
 
 #include "base/error.h"
 #include "base/text.h"
 #include "config/config.h"
+#include "samples/units.h"
 
 namespace jigsaw::inline samples {
 
@@ -40,13 +42,36 @@ std::vector<ImageDim> DataOptions::space() const {
   return result;
 }
 
-std::vector<Period> periods_of(const std::vector<DataPart>& parts) {
+std::vector<Period> periods_of(const std::vector<DataPart>& parts, Calendar calendar,
+                               const std::string& key) {
   std::vector<Period> periods;
-  for (const DataPart& part : parts) periods.push_back(std::get<Period>(part));
+  for (const DataPart& part : parts) periods.push_back(std::get<DatePeriod>(part).in(calendar, key));
   return periods;
 }
 
 namespace {
+
+/// A level as a number, or a pressure with its unit, which becomes a number of hPa.
+FormPtr<double> level_form() {
+  const auto read = [](const Json& json, const Place& at) -> std::optional<double> {
+    if (json.is_number()) return json.get<double>();
+    if (!json.is_string()) return std::nullopt;
+    const auto text = json.get<std::string>();
+    double value = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    const std::size_t unit = text.find_first_not_of(' ', static_cast<std::size_t>(end - text.data()));
+    if (error != std::errc() || unit == std::string::npos) return std::nullopt;
+    const std::optional<double> per_hpa = units_per_hectopascal(text.substr(unit));
+    if (!per_hpa)
+      at.error(concat("has the unit \"", text.substr(unit),
+                      "\"; of pressures Pa, hPa, mbar and kPa are known, "
+                      "levels of other kinds are numbers in the unit of the files"));
+    return value / *per_hpa;
+  };
+  const Json schema = {{"anyOf", {{{"type", "number"}}, {{"type", "string"}}}}};
+  return custom<double>(
+      {"a number or a pressure such as \"500 hPa\"", schema, read, [](double level) { return Json(level); }});
+}
 
 FormPtr<VariableOptions> variable_form() {
   return shorthand<VariableOptions, std::string>(
@@ -63,22 +88,23 @@ FormPtr<std::vector<VariableOptions>> variables_form() {
   return std::make_unique<ListForm<VariableOptions>>(variable_form());
 }
 
-FormPtr<Period> period_form() {
-  const auto read = [](const Json& json, const Place& at) -> std::optional<Period> {
+FormPtr<DatePeriod> period_form() {
+  const auto read = [](const Json& json, const Place& at) -> std::optional<DatePeriod> {
     const bool pair = json.is_array() && json.size() == 2 && json[0].is_string() && json[1].is_string();
     if (!pair) return std::nullopt;
     const auto first = json[0].get<std::string>(), last = json[1].get<std::string>();
-    const std::optional<Period> period = parse_period(first, last);
+    const std::optional<DatePeriod> period = parse_dates(first, last);
     if (!period) at.error("holds a date that is none; dates are like \"2019-03-01\" or \"2019-03-01T06:00\"");
     if (period->last < period->first) at.error("must not end before it begins");
     return period;
   };
-  const auto write = [](const Period& period) {
+  const auto write = [](const DatePeriod& period) {
     const auto [first, last] = format_ends(period);
     return Json::array({first, last});
   };
   const Json schema = {{"type", "array"}, {"items", {{"type", "string"}}}, {"minItems", 2}, {"maxItems", 2}};
-  return custom<Period>({"a pair of dates such as [\"2019-03-01\", \"2019-03-24\"]", schema, read, write});
+  return custom<DatePeriod>(
+      {"a pair of dates such as [\"2019-03-01\", \"2019-03-24\"]", schema, read, write});
 }
 
 SliceRanges read_slices(const Json& json, const Place& at) {
@@ -123,11 +149,11 @@ FormPtr<DataPart> part_form() {
       {"type", "object"},
       {"additionalProperties",
        {{"type", "array"}, {"items", {{"type", "integer"}}}, {"minItems", 2}, {"maxItems", 2}}}};
-  return shorthand<DataPart, Period>(
+  return shorthand<DataPart, DatePeriod>(
       custom<DataPart>({"slices of images such as {\"depth\": [0, 74]}", schema, read, write}), period_form(),
-      [](const Period& period) { return DataPart(period); },
+      [](const DatePeriod& period) { return DataPart(period); },
       [](const DataPart& part) {
-        const Period* period = std::get_if<Period>(&part);
+        const DatePeriod* period = std::get_if<DatePeriod>(&part);
         return period == nullptr ? std::nullopt : std::optional(*period);
       });
 }
@@ -186,11 +212,12 @@ void declare_inputs(Keys<DataOptions>& keys) {
   keys.add("files", &DataOptions::files)
       .changeable()
       .doc(
-          "NetCDF files, of images also HDF5 files, as names or patterns (*, ?), relative to the "
-          "configuration's "
-          "folder, else to the working folder. Times and variables of forecasts may be spread over the "
-          "files, and "
-          "the grid must be one; of images each file holds every variable.")
+          "NetCDF files, of images also HDF5 and NIfTI files, as names or patterns (*, ?), relative to the "
+          "configuration's folder, else to the working folder. Times and variables of forecasts may be "
+          "spread over "
+          "the files, each of which must have the points of the first one's grid; of images each file holds "
+          "every "
+          "variable. See docs/data.md.")
       .required()
       .not_empty();
   keys.add("allow_external", &DataOptions::allow_external)
@@ -232,6 +259,62 @@ void declare_inputs(Keys<DataOptions>& keys) {
           "names: "
           "u and v, u10, 10u, ua, uas, eastward_wind, u_component_of_wind, 10m_u_component_of_wind and the "
           "like.");
+}
+
+bool has_ends(const std::vector<double>& ends) {
+  return ends.empty() || ends.size() == 2;
+}
+
+/// Which of the files' points and times are taken.
+void declare_selection(Keys<DataOptions>& keys) {
+  keys.add("region", &DataOptions::region)
+      .counts_where(of_forecasts()).doc("The part of the grid that is used.");
+  keys.add("every", &DataOptions::every, one_or_list<std::int64_t>())
+      .counts_where(of_forecasts())
+      .at_least(1)
+      .doc("Every how many rows and columns are used, of the region from its first row and column on.")
+      .must("be one number, or two, of rows and columns",
+            [](const auto& every) { return every.size() == 1 || every.size() == 2; });
+  keys.add("time_step", &DataOptions::time_step)
+      .counts_where(of_forecasts())
+      .range(0, 87600)
+      .doc(
+          "Hours between the times that are used: those at multiples of it since 1970-01-01 00:00 of the "
+          "files' "
+          "calendar; 0: all that the files hold.");
+  keys.choice(
+          "overlap", &DataOptions::overlap,
+          {{"equal", Overlap::kEqual, "All have to hold the same values; where they do not, the run ends."},
+           {"first", Overlap::kFirst, "The first of them in the order of their names wins."},
+           {"last", Overlap::kLast, "The last wins."}})
+      .counts_where(of_forecasts())
+      .doc("What holds where several files have a field at the same time.");
+  keys.add("masks", &DataOptions::masks)
+      .counts_where(of_forecasts())
+      .doc(
+          "Variables, inputs of their own, that also have an input channel that is 1 where they are there at "
+          "time 0 "
+          "and 0 where they are missing.")
+      .must("name nothing twice", distinct<std::string>);
+}
+
+void check_selection(const DataOptions& o, const Place& at) {
+  for (const std::string& mask : o.masks) {
+    const auto is_input = [&](const std::vector<VariableOptions>& variables) {
+      return std::any_of(variables.begin(), variables.end(),
+                         [&](const VariableOptions& variable) { return variable.name == mask; });
+    };
+    if (!is_input(o.variables) && !is_input(o.constants)) {
+      at.error("masks", concat("names ", mask, ", which is in neither data.variables nor data.static"));
+    }
+  }
+  if (o.time_step == 0) return;
+  if (o.lead_hours % o.time_step != 0)
+    at.error("lead_hours", concat("must be a multiple of data.time_step, ", o.time_step));
+  for (const int hours : o.input_hours) {
+    if (hours % o.time_step != 0)
+      at.error("input_hours", concat("must be multiples of data.time_step, ", o.time_step));
+  }
 }
 
 void declare_windows(Keys<DataOptions>& keys) {
@@ -320,6 +403,11 @@ void declare_images(Keys<DataOptions>& keys) {
       .doc("The label of points that do not count; null: none.");
 }
 
+void check_forecast(const DataOptions& o, const Place& at) {
+  check_vector_components(o, at);
+  check_selection(o, at);
+}
+
 void check_images(const DataOptions& o, const Place& at) {
   if (o.dims.empty())
     at.error("dims", "must say what the dimensions are, as [\"depth\", \"height\", \"width\"]");
@@ -351,14 +439,14 @@ void check_images(const DataOptions& o, const Place& at) {
 void check_task(const DataOptions& o, const Place& at) {
   for (const auto& [key, parts] : {std::pair{"train", &o.train}, std::pair{"valid", &o.valid}}) {
     for (const DataPart& part : *parts) {
-      if (std::holds_alternative<Period>(part) == !o.of_images()) continue;
+      if (std::holds_alternative<DatePeriod>(part) == !o.of_images()) continue;
       at.error(key,
                o.of_images()
                    ? "must hold slices of images, such as {\"depth\": [0, 74]}, for this data.task"
                    : "must hold pairs of dates, such as [\"2019-03-01\", \"2019-03-24\"], for forecasts");
     }
   }
-  if (!o.of_images()) return check_vector_components(o, at);
+  if (!o.of_images()) return check_forecast(o, at);
   check_images(o, at);
   if (o.task == Task::kDenoise) {
     if (!o.noise_sigma) at.error("noise_sigma", "must be given for the task denoise, such as 200.0");
@@ -373,14 +461,42 @@ void check_task(const DataOptions& o, const Place& at) {
 }  // namespace
 
 void declare(Keys<VariableOptions>& keys) {
-  keys.add("name", &VariableOptions::name).doc("The variable's name in the files.").required().not_empty();
-  keys.add("levels", &VariableOptions::levels)
-      .doc("Its levels, in hPa where they are levels of pressure; [] for a variable without levels.");
+  keys.add("name", &VariableOptions::name)
+      .doc(
+          "The variable's name in the files, its standard_name, or another usual name of it: t2m, 2t, "
+          "2m_temperature "
+          "and tas are one.")
+      .required()
+      .not_empty();
+  keys.add("levels", &VariableOptions::levels, std::make_unique<ListForm<double>>(level_form()))
+      .doc(
+          "Its levels by their values: numbers in hPa where they are levels of pressure, else in the unit of "
+          "the "
+          "files, or pressures with their unit, such as \"500 hPa\" or \"50000 Pa\"; [] for a variable "
+          "without "
+          "levels.");
+}
+
+void declare(Keys<RegionOptions>& keys) {
+  keys.add("latitude", &RegionOptions::latitude)
+      .range(-90, 90)
+      .doc("Southern and northern end in degrees, both included; [] for all.")
+      .must("be [] or [south, north]",
+            [](const auto& ends) { return has_ends(ends) && (ends.empty() || ends[0] < ends[1]); });
+  keys.add("longitude", &RegionOptions::longitude)
+      .range(-360, 360)
+      .doc(
+          "Western and eastern end in degrees east, both included and in any convention, from the first "
+          "eastward to "
+          "the second: [-10, 20], [350, 20] and [170, -170] are possible; [] for all.")
+      .must("be [] or [west, east]",
+            [](const auto& ends) { return has_ends(ends) && (ends.empty() || ends[0] != ends[1]); });
 }
 
 void declare(Keys<DataOptions>& keys) {
   declare_inputs(keys);
   declare_windows(keys);
+  declare_selection(keys);
   keys.add("normalization", &DataOptions::normalization)
       .changeable()
       .doc(

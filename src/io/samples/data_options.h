@@ -44,8 +44,18 @@ struct SliceRanges {
 /// {"depth": [0, 74]}.
 std::string to_text(const SliceRanges& ranges);
 
+/// Which file a field is taken from at a time that several have.
+enum class Overlap { kEqual, kFirst, kLast };
+
+/// A part of the globe; [] for all latitudes or longitudes.
+struct RegionOptions {
+  std::vector<double> latitude, longitude;  ///< [south, north] and [west, east] in degrees
+
+  bool operator==(const RegionOptions&) const = default;
+};
+
 /// A part of the data: a period of forecasts, or slices of images.
-using DataPart = std::variant<Period, SliceRanges>;
+using DataPart = std::variant<DatePeriod, SliceRanges>;
 
 /// The configuration's section `data`.
 struct DataOptions {
@@ -59,6 +69,11 @@ struct DataOptions {
   int lead_hours = 6;
   Predict predict = Predict::kIncrement;
   std::vector<DataPart> train, valid;
+  RegionOptions region;
+  std::vector<std::int64_t> every = {1};  ///< of rows and columns; one number for both
+  int time_step = 0;                      ///< hours; 0: all times
+  Overlap overlap = Overlap::kEqual;
+  std::vector<std::string> masks;  ///< variables with a channel that says where they are missing
   /// "auto", or the name of a file or of a checkpoint with statistics; nothing where the run may take those
   /// of the checkpoint that it begins with.
   std::optional<std::string> normalization;
@@ -82,10 +97,13 @@ struct DataOptions {
   std::vector<ImageDim> space() const;
 };
 
-/// The periods of forecasts among the parts.
-std::vector<Period> periods_of(const std::vector<DataPart>& parts);
+/// The periods of forecasts among the parts, in the calendar of the files.
+/// @param key  the place of the parts in the configuration. @throws ConfigError  for days that are none.
+std::vector<Period> periods_of(const std::vector<DataPart>& parts, Calendar calendar = Calendar::kStandard,
+                               const std::string& key = "");
 
 void declare(Keys<VariableOptions>& keys);
+void declare(Keys<RegionOptions>& keys);
 void declare(Keys<DataOptions>& keys);
 
 }  // namespace jigsaw::inline samples

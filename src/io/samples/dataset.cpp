@@ -15,8 +15,8 @@ Dataset::Dataset(const DataOptions& options, const std::filesystem::path& folder
   if (pass.before) pass.before(*this);
   const std::string* file = options_.statistics_file();
   const auto compute = [&](const Statistics* known) {
-    return compute_statistics(*files_, channels_, periods_of(options.train), options.lead_hours, communicator, known,
-                              pass.progress);
+    return compute_statistics(*files_, channels_, periods_of(options.train, files_->calendar(), "data.train"),
+                              options.lead_hours, communicator, known, pass.progress);
   };
   if (pass.given) {
     const bool other_lead =
@@ -34,7 +34,9 @@ Dataset::Dataset(const DataOptions& options, const std::filesystem::path& folder
 
 void Dataset::open(const std::filesystem::path& folder, int rollout) {
   paths_ = expand_patterns(options_.files, folder);
-  files_ = std::make_unique<FileSet>(paths_, options_.external());
+  files_ = std::make_unique<FileSet>(
+      paths_, FileSelection{options_.region, options_.every, options_.time_step, options_.overlap},
+      options_.external());
   // Whether the grid is periodic, which the channels depend on, shows when the fields are selected.
   const Channels fields = make_channels(options_, false);
   for (const Channel& channel : fields.targets) files_->select(channel.field, true);
@@ -52,8 +54,15 @@ Json Dataset::decides_statistics() const {
   for (const Field& field : fields_of(channels_.inputs, Role::kStatic))
     fields.push_back(field.name() + " static");
   Json periods = Json::array();
-  for (const Period& period : periods_of(options_.train)) periods.push_back({period.first, period.last});
-  return {{"fields", fields}, {"periods", periods}, {"lead_hours", options_.lead_hours}};
+  for (const Period& period : periods_of(options_.train, files_->calendar(), "data.train"))
+    periods.push_back({period.first, period.last});
+  return {{"fields", fields},
+          {"periods", periods},
+          {"lead_hours", options_.lead_hours},
+          {"rows", grid().axes[0].coordinates},
+          {"columns", grid().axes[1].coordinates},
+          {"time_step", options_.time_step},
+          {"overlap", static_cast<int>(options_.overlap)}};
 }
 
 void Dataset::check_shape() const {
@@ -70,10 +79,13 @@ void Dataset::find_all_windows(int rollout) {
   targets = inputs;
   for (const Channel& channel : channels_.targets)
     targets = common_times(targets, files_->times(channel.field));
+  const Calendar calendar = files_->calendar();
   const WindowRule rule{options_.input_hours, options_.lead_hours, rollout};
-  train_windows_ = find_windows(inputs, targets, rule, periods_of(options_.train), "data.train");
+  train_windows_ = find_windows(inputs, targets, rule, periods_of(options_.train, calendar, "data.train"),
+                                "data.train", calendar);
   if (!options_.valid.empty())
-    valid_windows_ = find_windows(inputs, targets, rule, periods_of(options_.valid), "data.valid");
+    valid_windows_ = find_windows(inputs, targets, rule, periods_of(options_.valid, calendar, "data.valid"),
+                                  "data.valid", calendar);
 }
 
 namespace {

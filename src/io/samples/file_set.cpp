@@ -17,14 +17,15 @@ const std::string& dimension(const FileVariable& variable, int axis) {
   return variable.dimensions[static_cast<std::size_t>(axis)];
 }
 
-/// Single and double precision of one coordinate count as equal.
-bool same_coordinates(const std::vector<double>& a, const std::vector<double>& b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
-                    [](double x, double y) { return std::abs(x - y) < 1e-4; });
-}
-
 bool same_level(double a, double b) {
   return std::abs(a - b) <= 1e-6 * std::max(std::abs(a), std::abs(b));
+}
+
+/// Sets the part of a file's axis from the first to the last point of a run.
+void span_run(const AxisRun& run, Box& slab, int axis) {
+  const std::int64_t last = run.first + (run.count - 1) * run.step;
+  slab.begin[axis] = std::min(run.first, last);
+  slab.extent[axis] = std::abs(last - run.first) + 1;
 }
 
 void sort_unique(auto& values) {
@@ -34,7 +35,8 @@ void sort_unique(auto& values) {
 
 }  // namespace
 
-FileSet::FileSet(const std::vector<std::string>& paths, External external) {
+FileSet::FileSet(const std::vector<std::string>& paths, FileSelection selection, External external)
+    : selection_(std::move(selection)) {
   for (const std::string& path : paths) {
     files_.push_back(std::make_unique<DataFile>(path, external));
     use(static_cast<int>(files_.size()) - 1);
@@ -59,13 +61,15 @@ std::vector<VariableSummary> FileSet::catalogue() {
     for (const FileVariable& variable : file.file().variables()) {
       const FieldAxes axes = file.axes(variable);
       if (!variable.numeric() || !axes.horizontal()) continue;
-      VariableSummary& summary = summaries[variable.name];
-      summary.name = variable.name;
-      summary.units = variable.text("units");
-      summary.long_name = variable.text("long_name");
       const auto append = [](auto& to, const auto& from) { to.insert(to.end(), from.begin(), from.end()); };
-      if (axes.level >= 0) append(summary.levels, file.coordinates(dimension(variable, axes.level)));
-      if (axes.time >= 0) append(summary.times, file.times(dimension(variable, axes.time)));
+      for (const std::string& name : names_in(file, variable)) {
+        VariableSummary& summary = summaries[name];
+        summary.name = name;
+        summary.units = variable.text("units");
+        summary.long_name = variable.text("long_name");
+        if (axes.level >= 0) append(summary.levels, file.coordinates(dimension(variable, axes.level)));
+        if (axes.time >= 0) append(summary.times, file.times(dimension(variable, axes.time)));
+      }
     }
   }
   std::vector<VariableSummary> result;
@@ -84,7 +88,7 @@ void FileSet::select(const Field& field, bool has_time) {
   series.has_time = has_time;
   series.parts = find_parts(field);
   for (const Part& part : series.parts) check_memory(part);
-  for (const Part& part : series.parts) check_grid(part);
+  for (Part& part : series.parts) place_on_grid(part);
   series.units = check_units(field, series.parts);
   if (has_time) {
     series.index = index_times(field, series.parts);
@@ -103,17 +107,41 @@ std::vector<FileSet::Part> FileSet::find_parts(const Field& field) {
   std::vector<Part> parts;
   bool known = false;
   for (int f = 0; f < static_cast<int>(files_.size()); ++f) {
-    const FileVariable* variable = files_[static_cast<std::size_t>(f)]->file().find(field.variable);
-    if (variable == nullptr) continue;
+    const std::optional<FieldPlace> place = use(f).find(field);
+    if (!place) continue;
     known = true;
     DataFile& file = use(f);
-    file.require_field(*variable);
-    Part part{f, variable, file.axes(*variable), 0};
+    file.require_field(*place->variable);
+    Part part{
+        f, place->variable, file.axes(*place->variable), 0, std::max<std::int64_t>(place->channel, 0), {}, {},
+        {}};
+    part.versions = versions_of(part);
+    if (part.axes.channel >= 0) {
+      // The channel's name has said which level it is.
+      if (place->channel < 0) refuse_channels(part);
+      parts.push_back(part);
+      continue;
+    }
     if (find_level(field, part)) parts.push_back(part);
   }
   if (!known) refuse_unknown(field.variable);
   if (parts.empty()) refuse_level(field);
   return parts;
+}
+
+/// Their positions by their numbers: the final analysis is 1, the preliminary one 5.
+std::vector<std::int64_t> FileSet::versions_of(const Part& part) {
+  if (part.axes.version < 0) return {};
+  const std::int64_t count = part.variable->shape[part.axes.version];
+  std::vector<std::int64_t> positions(static_cast<std::size_t>(count));
+  std::iota(positions.begin(), positions.end(), 0);
+  if (count < 2) return positions;
+  const std::vector<double>& numbers =
+      use(part.file).coordinates(dimension(*part.variable, part.axes.version));
+  std::sort(positions.begin(), positions.end(), [&](std::int64_t a, std::int64_t b) {
+    return numbers[static_cast<std::size_t>(a)] < numbers[static_cast<std::size_t>(b)];
+  });
+  return positions;
 }
 
 /// Whether the part has the level, whose position is set.
@@ -129,11 +157,25 @@ bool FileSet::find_level(const Field& field, Part& part) {
   return found != levels.end();
 }
 
+/// The names that a variable holds: its own, or those of its channels.
+std::vector<std::string> FileSet::names_in(DataFile& file, const FileVariable& variable) {
+  const int axis = file.axes(variable).channel;
+  return axis < 0 ? std::vector{variable.name} : file.names(dimension(variable, axis));
+}
+
+void FileSet::refuse_channels(const Part& part) {
+  DataFile& file = use(part.file);
+  throw DataError(
+      concat(part.variable->name, " in ", file.file().path(),
+             " holds channels, which are named in its place: ", join(names_in(file, *part.variable), ", ")));
+}
+
 void FileSet::refuse_unknown(const std::string& variable) const {
   std::set<std::string> names;
   for (const auto& file : files_) {
     for (const FileVariable& candidate : file->file().variables()) {
-      if (candidate.numeric() && file->axes(candidate).horizontal()) names.insert(candidate.name);
+      if (!candidate.numeric() || !file->axes(candidate).horizontal()) continue;
+      for (const std::string& name : names_in(*file, candidate)) names.insert(name);
     }
   }
   const std::vector<std::string> known(names.begin(), names.end());
@@ -146,9 +188,11 @@ void FileSet::refuse_unknown(const std::string& variable) const {
 void FileSet::refuse_level(const Field& field) {
   std::vector<double> levels;
   std::string path;
-  for (const auto& file : files_) {
-    const FileVariable* variable = file->file().find(field.variable);
-    if (variable == nullptr) continue;
+  for (int f = 0; f < static_cast<int>(files_.size()); ++f) {
+    DataFile* file = &use(f);
+    const std::optional<FieldPlace> place = file->find(field);
+    if (!place) continue;
+    const FileVariable* variable = place->variable;
     path = file->file().path();
     const int axis = file->axes(*variable).level;
     if (axis < 0) continue;
@@ -173,23 +217,16 @@ void FileSet::check_memory(const Part& part) {
                  use(part.file).file().path());
 }
 
-void FileSet::check_grid(const Part& part) {
+/// All times are of one calendar.
+void FileSet::check_calendar(const Part& part) {
   DataFile& file = use(part.file);
-  const std::vector<double>& latitudes = file.coordinates(dimension(*part.variable, part.axes.latitude));
-  const std::vector<double>& longitudes = file.coordinates(dimension(*part.variable, part.axes.longitude));
-  const std::string& path = file.file().path();
-  if (grid_.axes.empty()) {
-    try {
-      grid_ = make_geographic_grid(latitudes, longitudes);
-    } catch (const DataError& error) {
-      throw DataError(concat(path, ": ", error.what()));
-    }
-    grid_file_ = path;
-  } else if (!same_coordinates(latitudes, grid_.axes[0].coordinates) ||
-             !same_coordinates(longitudes, grid_.axes[1].coordinates)) {
-    throw DataError(concat(part.variable->name, " in ", path, " lies on another grid (", latitudes.size(),
-                           " x ", longitudes.size(), ") than the fields of ", grid_file_, " (",
-                           grid_.axes[0].coordinates.size(), " x ", grid_.axes[1].coordinates.size(), ")"));
+  const Calendar found = file.calendar(dimension(*part.variable, part.axes.time));
+  if (!calendar_) {
+    calendar_ = found;
+    calendar_file_ = file.file().path();
+  } else if (*calendar_ != found) {
+    throw DataError(concat(file.file().path(), " counts time in the calendar ", name(found), ", and ",
+                           calendar_file_, " in ", name(*calendar_), "; all files must have one calendar"));
   }
 }
 
@@ -213,6 +250,7 @@ std::shared_ptr<const FileSet::TimeIndex> FileSet::index_times(const Field& fiel
       throw DataError(concat(field.name(), " in ", use(part.file).file().path(),
                              " has no time; a constant field belongs into data.static"));
     }
+    check_calendar(part);
     key.emplace_back(part.file, dimension(*part.variable, part.axes.time));
   }
   std::shared_ptr<const TimeIndex>& known = indices_[key];
@@ -221,21 +259,23 @@ std::shared_ptr<const FileSet::TimeIndex> FileSet::index_times(const Field& fiel
   for (std::size_t p = 0; p < parts.size(); ++p) {
     const std::vector<Time>& times = use(parts[p].file).times(key[p].second);
     for (std::size_t i = 0; i < times.size(); ++i) {
+      if (selection_.time_step > 0 && times[i] % (selection_.time_step * kHour) != 0) continue;
       found.push_back({times[i], {static_cast<std::int32_t>(p), static_cast<std::int32_t>(i)}});
     }
   }
-  std::sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  const bool last_wins = selection_.overlap == Overlap::kLast;
+  std::stable_sort(found.begin(), found.end(), [&](const auto& a, const auto& b) {
+    if (a.first != b.first) return a.first < b.first;
+    return last_wins && a.second.part > b.second.part;
+  });
   auto index = std::make_shared<TimeIndex>();
   for (const auto& [time, entry] : found) {
-    if (!index->times.empty() && index->times.back() == time) {
-      const auto path = [&](const TimeIndex::Entry& e) {
-        return use(parts[static_cast<std::size_t>(e.part)].file).file().path();
-      };
-      throw DataError(concat(field.name(), " has the time ", format_time(time), " twice, in ",
-                             path(index->entries.back()), " and in ", path(entry)));
+    if (index->times.empty() || index->times.back() != time) {
+      index->times.push_back(time);
+      index->entries.push_back(entry);
+    } else if (selection_.overlap == Overlap::kEqual) {
+      index->others.insert({time, entry});
     }
-    index->times.push_back(time);
-    index->entries.push_back(entry);
   }
   return known = index;
 }
@@ -257,34 +297,69 @@ void FileSet::read(const Field& field, Time time, const Box& box, std::span<doub
   if (source.has_time) {
     const auto found = std::lower_bound(source.index->times.begin(), source.index->times.end(), time);
     if (found == source.index->times.end() || *found != time) {
-      throw DataError(concat("the files hold no ", field.name(), " at ", format_time(time)));
+      throw DataError(concat("the files hold no ", field.name(), " at ", format_time(time, calendar())));
     }
     entry = source.index->entries[static_cast<std::size_t>(found - source.index->times.begin())];
   }
-  const Part& part = source.parts[static_cast<std::size_t>(entry.part)];
+  const std::lock_guard lock(mutex_);
+  read_part(source.parts[static_cast<std::size_t>(entry.part)], entry.position, box, out);
+  if (!source.index->others.empty()) check_others(field, source, time, box, out);
+}
+
+/// Versions after the first fill what is missing in those before.
+void FileSet::read_part(const Part& part, std::int64_t time, const Box& box, std::span<double> out) {
   const int rank = part.variable->shape.rank();
   Box slab{Shape::filled(rank, 0), Shape::filled(rank, 1)};
-  if (part.axes.time >= 0) slab.begin[part.axes.time] = entry.position;
+  if (part.axes.time >= 0) slab.begin[part.axes.time] = time;
   if (part.axes.level >= 0) slab.begin[part.axes.level] = part.level;
-  for (const auto& [axis, dim] : {std::pair{part.axes.latitude, 0}, std::pair{part.axes.longitude, 1}}) {
-    slab.begin[axis] = box.begin[dim];
-    slab.extent[axis] = box.extent[dim];
+  if (part.axes.channel >= 0) slab.begin[part.axes.channel] = part.channel;
+  if (!part.versions.empty()) slab.begin[part.axes.version] = part.versions[0];
+  read_state(part, slab, box, out);
+  std::vector<double> other;
+  for (std::size_t v = 1; v < part.versions.size(); ++v) {
+    if (std::none_of(out.begin(), out.end(), [](double value) { return std::isnan(value); })) return;
+    slab.begin[part.axes.version] = part.versions[v];
+    other.resize(out.size());
+    read_state(part, slab, box, other);
+    std::transform(out.begin(), out.end(), other.begin(), out.begin(),
+                   [](double value, double instead) { return std::isnan(value) ? instead : value; });
   }
-  const std::lock_guard lock(mutex_);
+}
+
+/// Every piece of the box whose rows and columns are equally spaced in the file comes with the hyperslab that
+/// holds it.
+void FileSet::read_state(const Part& part, Box slab, const Box& box, std::span<double> out) {
+  if (box.empty()) return;
   VariableFile& file = use(part.file).file();
-  if (part.axes.latitude < part.axes.longitude) {
-    file.read<double>(*part.variable, slab, out);
-    beat();
-    return;
-  }
-  const std::int64_t rows = box.extent[0], columns = box.extent[1];
-  std::vector<double> turned(out.size());
-  file.read<double>(*part.variable, slab, turned);
-  beat();
-  for (std::int64_t row = 0; row < rows; ++row) {
-    for (std::int64_t column = 0; column < columns; ++column) {
-      out[static_cast<std::size_t>(row * columns + column)] =
-          turned[static_cast<std::size_t>(column * rows + row)];
+  const int row_axis = part.axes.latitude, column_axis = part.axes.longitude;
+  const std::vector<AxisRun> column_runs = part.columns->runs(box.begin[1], box.extent[1]);
+  const std::int64_t width = box.extent[1];
+  std::vector<double> piece;
+  for (const AxisRun& rows : part.rows->runs(box.begin[0], box.extent[0])) {
+    for (const AxisRun& columns : column_runs) {
+      span_run(rows, slab, row_axis);
+      span_run(columns, slab, column_axis);
+      const bool as_it_is = row_axis < column_axis && rows.step == 1 && columns.step == 1;
+      if (as_it_is && columns.count == width) {
+        file.read<double>(*part.variable, slab,
+                          out.subspan(static_cast<std::size_t>((rows.begin - box.begin[0]) * width),
+                                      static_cast<std::size_t>(rows.count * width)));
+        continue;
+      }
+      piece.resize(static_cast<std::size_t>(slab.extent.count()));
+      file.read<double>(*part.variable, slab, piece);
+      beat();
+      const Shape strides = slab.extent.strides();
+      const std::int64_t down = strides[row_axis] * rows.step, along = strides[column_axis] * columns.step;
+      const std::int64_t first = (rows.first - slab.begin[row_axis]) * strides[row_axis] +
+                                 (columns.first - slab.begin[column_axis]) * strides[column_axis];
+      const std::int64_t to = (rows.begin - box.begin[0]) * width + columns.begin - box.begin[1];
+      for (std::int64_t i = 0; i < rows.count; ++i) {
+        for (std::int64_t j = 0; j < columns.count; ++j) {
+          out[static_cast<std::size_t>(to + i * width + j)] =
+              piece[static_cast<std::size_t>(first + i * down + j * along)];
+        }
+      }
     }
   }
 }
@@ -296,6 +371,27 @@ std::map<std::string, UndeclaredValues> FileSet::undeclared() const {
       found[concat(name, " in ", file->file().path())] = values;
   }
   return found;
+}
+
+void FileSet::check_others(const Field& field, const Series& source, Time time, const Box& box,
+                           std::span<const double> values) {
+  const auto [begin, end] = source.index->others.equal_range(time);
+  std::vector<double> other(values.size());
+  for (auto entry = begin; entry != end; ++entry) {
+    const Part& part = source.parts[static_cast<std::size_t>(entry->second.part)];
+    read_part(part, entry->second.position, box, other);
+    const bool equal = std::equal(values.begin(), values.end(), other.begin(), [](double a, double b) {
+      return a == b || (std::isnan(a) && std::isnan(b));
+    });
+    if (equal) continue;
+    const auto found = std::lower_bound(source.index->times.begin(), source.index->times.end(), time);
+    const TimeIndex::Entry& first =
+        source.index->entries[static_cast<std::size_t>(found - source.index->times.begin())];
+    throw DataError(concat(field.name(), " at ", format_time(time, calendar()), " has other values in ",
+                           use(part.file).file().path(), " than in ",
+                           use(source.parts[static_cast<std::size_t>(first.part)].file).file().path(),
+                           "; say by data.overlap which file wins, or leave one of them out"));
+  }
 }
 
 std::int64_t FileSet::bytes_read() const {

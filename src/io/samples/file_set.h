@@ -1,17 +1,23 @@
 #pragma once
+#include <array>
 #include <cstdint>
 #include <deque>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "array/box.h"
 #include "array/grid.h"
+#include "samples/axis_map.h"
 #include "samples/data_file.h"
+#include "samples/data_options.h"
 #include "samples/field.h"
+#include "samples/forcings.h"
 
 namespace jigsaw::inline samples {
 
@@ -22,9 +28,18 @@ struct VariableSummary {
   std::vector<Time> times;     ///< ascending; empty for a variable without time
 };
 
+/// Which points and times of the files are taken, and from which file, as DataOptions say.
+struct FileSelection {
+  RegionOptions region;
+  std::vector<std::int64_t> every = {1};
+  int time_step = 0;
+  Overlap overlap = Overlap::kEqual;
+};
+
 /// Several files as one data set: each field has the union of its times over all files. Fields are
-/// selected before they are read, and all of those must lie on one grid. read() may be called from several
-/// threads. At most kMostOpenFiles are held open.
+/// selected before they are read. The grid is that of the first one, without jumps in longitude, or the
+/// selected part of it; the others may have its rows and columns in another order, or more of them. All times
+/// are of one calendar. read() may be called from several threads. At most kMostOpenFiles are held open.
 ///
 /// Every error is a DataError that names variable and file.
 class FileSet {
@@ -32,7 +47,8 @@ class FileSet {
   static constexpr std::size_t kMostOpenFiles = 64;
 
   /// Reads the headers of these files. @throws DataError
-  explicit FileSet(const std::vector<std::string>& paths, External external = External::kRefused);
+  explicit FileSet(const std::vector<std::string>& paths, FileSelection selection = {},
+                   External external = External::kRefused);
   FileSet(const FileSet&) = delete;
   FileSet& operator=(const FileSet&) = delete;
 
@@ -41,18 +57,25 @@ class FileSet {
 
   /// Makes a field readable. Of a constant field (`has_time` false) the first state found is taken, for data
   /// sets repeat it in every file, with a time. @throws DataError for a variable or level that is not there
-  /// (with what is), a time that occurs twice, two units, or another grid than that of the fields before.
+  /// (with what is), two units or calendars, or a grid that lacks points of that of the fields before.
   void select(const Field& field, bool has_time);
 
-  /// The grid of the selected fields; rows and columns stand as in the files.
+  /// The grid of the selected fields; rows and columns stand as in the first file.
   const Grid& grid() const { return grid_; }
+  /// Latitudes or longitudes of the points `box` of a projected grid, which has no coordinates along its
+  /// axes: standardised by those of its first, middle and last row, longitudes without a jump within half a
+  /// circle of its middle. @throws DataError
+  void read_places(Forcing forcing, const Box& box, std::span<double> out);
+  /// The calendar of all times.
+  Calendar calendar() const { return calendar_.value_or(Calendar::kStandard); }
   const std::string& units(const Field& field) const { return series(field).units; }
   /// The times of a selected field, ascending.
   const std::vector<Time>& times(const Field& field) const { return series(field).index->times; }
   bool has(const Field& field, Time time) const;
 
   /// Rows and columns `box` [H, W] of a field at one time in physical units, NaN where it is missing: one
-  /// hyperslab. For a constant field the time does not matter. @throws DataError when the time is not there.
+  /// hyperslab, or as many as pieces of the box lie apart in the file. For a constant field the time does not
+  /// matter. @throws DataError  when the time is not there, or several files have it with other values.
   void read(const Field& field, Time time, const Box& box, std::span<double> out);
 
   /// Elements read so far times their size on disk, coordinates included.
@@ -66,7 +89,9 @@ class FileSet {
     int file = 0;
     const FileVariable* variable = nullptr;
     FieldAxes axes;
-    std::int64_t level = 0;
+    std::int64_t level = 0, channel = 0;
+    std::vector<std::int64_t> versions;  ///< positions, the one that counts most first
+    std::shared_ptr<const AxisMap> rows, columns;
   };
   /// Where each time stands; shared by all fields of the same files, since it can be long.
   struct TimeIndex {
@@ -75,6 +100,7 @@ class FileSet {
     };
     std::vector<Time> times;
     std::vector<Entry> entries;
+    std::multimap<Time, Entry> others;  ///< of the same times in other files, which must be equal
   };
   struct Series {
     std::string units;
@@ -88,17 +114,46 @@ class FileSet {
   DataFile& use(int file);
   std::vector<Part> find_parts(const Field& field);
   bool find_level(const Field& field, Part& part);
+  static std::vector<std::string> names_in(DataFile& file, const FileVariable& variable);
+  [[noreturn]] void refuse_channels(const Part& part);
   [[noreturn]] void refuse_unknown(const std::string& variable) const;
   [[noreturn]] void refuse_level(const Field& field);
   std::shared_ptr<const TimeIndex> index_times(const Field& field, const std::vector<Part>& parts);
-  void check_grid(const Part& part);
   void check_memory(const Part& part);
+  void place_on_grid(Part& part);
+  void place_on_projection(const Part& part);
+  std::vector<double> sample_degrees(const Part& part);
+  void make_grid(const std::vector<double>& latitudes, const std::vector<double>& longitudes, bool projected,
+                 const std::string& path);
+  [[noreturn]] void refuse_grid(const Part& part, const std::vector<double>& latitudes,
+                                const std::vector<double>& longitudes);
+  void check_calendar(const Part& part);
+  std::vector<std::int64_t> versions_of(const Part& part);
   std::string check_units(const Field& field, const std::vector<Part>& parts) const;
 
+  void read_part(const Part& part, std::int64_t time, const Box& box, std::span<double> out);
+  void read_state(const Part& part, Box slab, const Box& box, std::span<double> out);
+  void check_others(const Field& field, const Series& source, Time time, const Box& box,
+                    std::span<const double> values);
+
+  /// Of a projected grid: latitudes and longitudes of its points in the first file.
+  struct Places {
+    std::array<Part, 2> parts;
+    std::array<std::vector<double>, 2> samples;  ///< of the first, middle and last row, in degrees
+    double middle = 0;                           ///< longitude from which the others are counted
+    std::array<double, 2> mean = {}, deviation = {};
+  };
+
+  FileSelection selection_;
   std::vector<std::unique_ptr<DataFile>> files_;
   std::deque<int> open_;  ///< least recently used first
   Grid grid_;
   std::string grid_file_;
+  std::optional<Places> places_;
+  std::optional<Calendar> calendar_;
+  std::string calendar_file_;
+  std::map<std::tuple<int, std::string, std::string>, std::array<std::shared_ptr<const AxisMap>, 2>>
+      axis_maps_;
   std::map<Field, Series> series_;
   std::map<TimeDimensions, std::shared_ptr<const TimeIndex>> indices_;
   std::mutex mutex_;  ///< guards open_ and the handles behind it

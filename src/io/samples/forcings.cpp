@@ -44,17 +44,20 @@ std::vector<double> standardised(std::vector<double> values) {
 }
 
 /// The angle of a time in its day or year.
-double phase(Forcing forcing, Time time) {
+double phase(Forcing forcing, Time time, Calendar calendar) {
   const bool day = forcing == Forcing::kSinTimeOfDay || forcing == Forcing::kCosTimeOfDay;
   const Time of_day = ((time % kDay) + kDay) % kDay;
-  const double part = day ? static_cast<double>(of_day) / static_cast<double>(kDay) : year_fraction(time);
+  const double part =
+      day ? static_cast<double>(of_day) / static_cast<double>(kDay) : year_fraction(time, calendar);
   return 2 * std::numbers::pi * part;
 }
 
 }  // namespace
 
-ForcingFields::ForcingFields(const Grid& grid)
-    : latitude_(standardised(grid.axes[0].coordinates)), longitude_(standardised(grid.axes[1].coordinates)) {
+ForcingFields::ForcingFields(const Grid& grid, Calendar calendar)
+    : calendar_(calendar),
+      latitude_(standardised(grid.axes[0].coordinates)),
+      longitude_(standardised(grid.axes[1].coordinates)) {
   for (const double degrees : grid.axes[1].coordinates) {
     cos_longitude_.push_back(std::cos(degrees * std::numbers::pi / 180));
     sin_longitude_.push_back(std::sin(degrees * std::numbers::pi / 180));
@@ -83,11 +86,11 @@ void ForcingFields::fill(Forcing forcing, Time time, const Box& box, std::span<d
       return along_row(sin_longitude_);
     case Forcing::kSinTimeOfDay:
     case Forcing::kSinDayOfYear:
-      std::fill(out.begin(), out.end(), std::sin(phase(forcing, time)));
+      std::fill(out.begin(), out.end(), std::sin(phase(forcing, time, calendar_)));
       return;
     case Forcing::kCosTimeOfDay:
     case Forcing::kCosDayOfYear:
-      std::fill(out.begin(), out.end(), std::cos(phase(forcing, time)));
+      std::fill(out.begin(), out.end(), std::cos(phase(forcing, time, calendar_)));
       return;
   }
 }

@@ -24,12 +24,14 @@ const char* name(Forcing forcing);
 /// Forcings on a geographic grid.
 class ForcingFields {
  public:
-  explicit ForcingFields(const Grid& grid);
+  /// @param calendar  that of the times.
+  explicit ForcingFields(const Grid& grid, Calendar calendar = Calendar::kStandard);
 
   /// Rows and columns `box` [H, W] of a forcing at a time; `out` holds box.extent.count() values.
   void fill(Forcing forcing, Time time, const Box& box, std::span<double> out) const;
 
  private:
+  Calendar calendar_;
   std::vector<double> latitude_, longitude_;  ///< standardised
   std::vector<double> cos_longitude_, sin_longitude_;
 };

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <optional>
 
 #include "base/error.h"
 #include "base/heartbeat.h"
@@ -59,9 +60,34 @@ const std::string& ImageFiles::path(std::int64_t image) const {
   return files_[static_cast<std::size_t>(images_[static_cast<std::size_t>(image)].file)]->path();
 }
 
-const FileVariable& ImageFiles::find(int file, const std::string& variable) const {
+const FileVariable& ImageFiles::find(int file, const std::string& variable, const std::string& group) const {
+  std::string name = variable;
+  if (const std::size_t star = name.find('*'); star != std::string::npos) name.replace(star, 1, group);
+  if (const FileVariable* found = files_[static_cast<std::size_t>(file)]->find(name)) return *found;
+  refuse_unknown(file, name);
+}
+
+std::vector<std::string> ImageFiles::groups(int file, const std::string& variable) const {
+  const std::size_t star = variable.find('*');
+  if (star == std::string::npos) return {""};
+  const std::string before = variable.substr(0, star), after = variable.substr(star + 1);
+  if (after.find('*') != std::string::npos) {
+    throw DataError(concat("the data set ", variable, " has more than one *; one is understood"));
+  }
+  std::vector<std::string> result;
+  for (const FileVariable& candidate : files_[static_cast<std::size_t>(file)]->variables()) {
+    const std::string& name = candidate.name;
+    const bool matches = candidate.numeric() && name.size() > before.size() + after.size() &&
+                         name.starts_with(before) && name.ends_with(after);
+    if (matches) result.push_back(name.substr(star, name.size() - before.size() - after.size()));
+  }
+  if (result.empty()) refuse_unknown(file, variable);
+  std::sort(result.begin(), result.end());
+  return result;
+}
+
+void ImageFiles::refuse_unknown(int file, const std::string& variable) const {
   const VariableFile& source = *files_[static_cast<std::size_t>(file)];
-  if (const FileVariable* found = source.find(variable)) return *found;
   std::vector<std::string> known;
   for (const FileVariable& candidate : source.variables()) {
     if (candidate.numeric()) known.push_back(candidate.name);
@@ -88,32 +114,36 @@ std::vector<ImageDim> ImageFiles::dims_of(int file, const FileVariable& variable
 std::vector<ImageFiles::Image> ImageFiles::images_of(const std::string& variable) const {
   std::vector<Image> images;
   for (int f = 0; f < static_cast<int>(files_.size()); ++f) {
-    const FileVariable& found = find(f, variable);
-    const std::vector<ImageDim> dims = dims_of(f, found);
-    Shape extents;
-    for (const int at : spatial_positions(dims)) extents.append(found.shape[at]);
-    const int sample = position(dims, ImageDim::kSample);
-    const std::int64_t samples = sample < 0 ? 1 : found.shape[sample];
-    for (std::int64_t i = 0; i < samples; ++i) images.push_back({f, i, extents});
+    for (const std::string& group : groups(f, variable)) {
+      const FileVariable& found = find(f, variable, group);
+      const std::vector<ImageDim> dims = dims_of(f, found);
+      Shape extents;
+      for (const int at : spatial_positions(dims)) extents.append(found.shape[at]);
+      const int sample = position(dims, ImageDim::kSample);
+      const std::int64_t samples = sample < 0 ? 1 : found.shape[sample];
+      for (std::int64_t i = 0; i < samples; ++i) images.push_back({f, group, i, extents});
+    }
   }
   return images;
 }
 
 /// 0 for data sets without the dim.
 std::int64_t ImageFiles::channels_of(const std::string& variable) const {
-  std::int64_t channels = 0;
+  std::optional<std::int64_t> channels;
   for (int f = 0; f < static_cast<int>(files_.size()); ++f) {
-    const FileVariable& found = find(f, variable);
-    const int at = position(dims_of(f, found), ImageDim::kChannel);
-    const std::int64_t here = at < 0 ? 0 : found.shape[at];
-    if (f > 0 && here != channels) {
-      throw DataError(concat(variable, " has ", here, " channels in ",
-                             files_[static_cast<std::size_t>(f)]->path(), ", and ", channels,
-                             " in the files before"));
+    for (const std::string& group : groups(f, variable)) {
+      const FileVariable& found = find(f, variable, group);
+      const int at = position(dims_of(f, found), ImageDim::kChannel);
+      const std::int64_t here = at < 0 ? 0 : found.shape[at];
+      if (here != channels.value_or(here)) {
+        throw DataError(concat(found.name, " has ", here, " channels in ",
+                               files_[static_cast<std::size_t>(f)]->path(), ", and ", *channels,
+                               " in the data sets before"));
+      }
+      channels = here;
     }
-    channels = here;
   }
-  return channels;
+  return channels.value_or(0);
 }
 
 std::vector<Field> ImageFiles::select(const VariableOptions& variable) {
@@ -122,12 +152,14 @@ std::vector<Field> ImageFiles::select(const VariableOptions& variable) {
     images_ = images;
     first_variable_ = variable.name;
   }
-  const auto same = [](const Image& a, const Image& b) { return a.file == b.file && a.extents == b.extents; };
+  const auto same = [](const Image& a, const Image& b) {
+    return a.file == b.file && a.group == b.group && a.extents == b.extents;
+  };
   if (!std::equal(images.begin(), images.end(), images_.begin(), images_.end(), same)) {
     throw DataError(concat("the images of ", variable.name, " in ", files_[0]->path(),
-                           files_.size() > 1 ? " and the other files" : "", " differ in number or extents (",
-                           images[0].extents, ") from those of ", first_variable_, " (", images_[0].extents,
-                           ")"));
+                           files_.size() > 1 ? " and the other files" : "",
+                           " differ in number, groups or extents (", images[0].extents, ") from those of ",
+                           first_variable_, " (", images_[0].extents, ")"));
   }
   const std::int64_t channels = channels_of(variable.name);
   std::vector<Field> fields;
@@ -147,14 +179,14 @@ std::vector<Field> ImageFiles::select(const VariableOptions& variable) {
 
 const std::string& ImageFiles::units(const Field& field) const {
   static const std::string none;
-  const auto& texts = find(0, field.variable).texts;
+  const auto& texts = find(0, field.variable, groups(0, field.variable)[0]).texts;
   const auto found = texts.find("units");
   return found == texts.end() ? none : found->second;
 }
 
 void ImageFiles::read(const Field& field, std::int64_t image, const Box& box, std::span<double> out) {
   const Image& source = images_[static_cast<std::size_t>(image)];
-  const FileVariable& variable = find(source.file, field.variable);
+  const FileVariable& variable = find(source.file, field.variable, source.group);
   const std::vector<ImageDim> dims = dims_of(source.file, variable);
   const std::vector<int> space = spatial_positions(dims);
   Box slab{Shape::filled(variable.shape.rank(), 0), Shape::filled(variable.shape.rank(), 1)};

@@ -15,9 +15,10 @@
 
 namespace jigsaw::inline samples {
 
-/// HDF5 or NetCDF files whose data sets are images or volumes, with dims in a configured order. The images of
-/// all files have numbers from 0 on: the files in order, and in each its samples. read() may be called from
-/// several threads. At most kMostOpenFiles are held open.
+/// HDF5, NetCDF or NIfTI files whose data sets are images or volumes, with dims in a configured order. A
+/// variable with a * in its name is many data sets, such as one in each group, which hold images of their
+/// own. The images of all files have numbers from 0 on: the files in order, in each the data sets by name, in
+/// each its samples. read() may be called from several threads. At most kMostOpenFiles are held open.
 ///
 /// Every error of reading is a DataError that names data set and file.
 class ImageFiles {
@@ -50,12 +51,17 @@ class ImageFiles {
  private:
   struct Image {
     int file = 0;
+    std::string group;  ///< what the * of the variable's name stands for here
     std::int64_t sample = 0;
     Shape extents;
   };
 
   VariableFile& use(int file);
-  const FileVariable& find(int file, const std::string& variable) const;
+  /// The data set of a variable, in which * stands for `group`.
+  const FileVariable& find(int file, const std::string& variable, const std::string& group) const;
+  /// What * stands for in the data sets of a file, by name; "" alone for a variable without one.
+  std::vector<std::string> groups(int file, const std::string& variable) const;
+  [[noreturn]] void refuse_unknown(int file, const std::string& variable) const;
   /// The dims of a data set; without "channel" where it has one dim less.
   std::vector<ImageDim> dims_of(int file, const FileVariable& variable) const;
   std::vector<Image> images_of(const std::string& variable) const;

@@ -227,7 +227,7 @@ void check_statistics(const Statistics& statistics, const Channels& channels, co
   };
   for (const Channel& channel : channels.targets) check(channel);
   for (const Channel& channel : channels.inputs) {
-    if (channel.role == Role::kStatic) check(channel);
+    if (channel.role == Role::kStatic && !channel.mask) check(channel);
   }
 }
 

@@ -7,34 +7,11 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "samples/calendar.h"
 
 namespace jigsaw::inline samples {
 
 namespace {
-
-struct Date {
-  std::int64_t year = 1970, month = 1, day = 1;
-};
-
-/// Days from 1970-01-01 (Howard Hinnant, "chrono-compatible low-level date algorithms").
-std::int64_t days_from_civil(Date date) {
-  const std::int64_t year = date.year - (date.month <= 2 ? 1 : 0);
-  const std::int64_t era = (year >= 0 ? year : year - 399) / 400;
-  const std::int64_t year_of_era = year - era * 400;
-  const std::int64_t day_of_year = (153 * ((date.month + 9) % 12) + 2) / 5 + date.day - 1;
-  return era * 146097 + year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year - 719468;
-}
-
-Date civil_from_days(std::int64_t days) {
-  days += 719468;
-  const std::int64_t era = (days >= 0 ? days : days - 146096) / 146097;
-  const std::int64_t day = days - era * 146097;
-  const std::int64_t year = (day - day / 1460 + day / 36524 - day / 146096) / 365;
-  const std::int64_t of_year = day - (365 * year + year / 4 - year / 100);
-  const std::int64_t shifted = (5 * of_year + 2) / 153;
-  const std::int64_t month = shifted < 10 ? shifted + 3 : shifted - 9;
-  return {year + era * 400 + (month <= 2 ? 1 : 0), month, of_year - (153 * shifted + 2) / 5 + 1};
-}
 
 /// The same day count from a date of the Julian calendar (leap years every four years).
 std::int64_t days_from_julian(Date date) {
@@ -81,9 +58,10 @@ std::optional<Date> scan_date(Scanner& scan) {
   const auto month = scan.number(2);
   if (!month || !scan.take('-')) return std::nullopt;
   const auto day = scan.number(2);
-  static constexpr int kDays[] = {31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
-  if (!day || *month < 1 || *month > 12 || *day < 1 || *day > kDays[*month - 1]) return std::nullopt;
-  return Date{*year, *month, *day};
+  if (!day) return std::nullopt;
+  const Date date{*year, *month, *day};
+  const bool known = exists(date, Calendar::kAllLeap) || exists(date, Calendar::k360Day);
+  return known ? std::optional(date) : std::nullopt;
 }
 
 /// Seconds of "06:00", "06:00:30" or "06:00:30.0".
@@ -125,22 +103,20 @@ std::optional<Time> scan_zone(Scanner& scan) {
   return west ? -seconds : seconds;
 }
 
+/// A date, and the seconds of the day where they are given.
 struct Parsed {
-  Time time;
-  bool whole_day;
+  Date date;
+  std::optional<Time> seconds;
 };
 
 std::optional<Parsed> parse(std::string_view text) {
   Scanner scan(text);
   const auto date = scan_date(scan);
   if (!date) return std::nullopt;
-  const std::int64_t days = days_from_civil(*date);
-  if (civil_from_days(days).day != date->day) return std::nullopt;  // 2019-02-29
-  Parsed parsed{days * kDay, true};
+  Parsed parsed{*date, std::nullopt};
   if (scan.take('T') || scan.take(' ')) {
-    const auto seconds = scan_time_of_day(scan);
-    if (!seconds) return std::nullopt;
-    parsed = {parsed.time + *seconds, false};
+    parsed.seconds = scan_time_of_day(scan);
+    if (!parsed.seconds) return std::nullopt;
     scan.take('Z');
   }
   if (!scan.rest().empty()) return std::nullopt;
@@ -160,14 +136,14 @@ std::optional<std::int64_t> seconds_of_unit(const std::string& unit) {
 }
 
 /// The moment that a unit counts from.
-std::optional<Time> parse_origin(std::string_view text, bool mixed_calendar) {
+std::optional<Time> parse_origin(std::string_view text, Calendar calendar, bool mixed) {
   Scanner scan(text);
   scan.skip_blanks();
   const auto date = scan_date(scan);
   if (!date) return std::nullopt;
-  std::int64_t days = days_from_civil(*date);
-  if (mixed_calendar && days < days_from_civil({1582, 10, 15})) days = days_from_julian(*date);
-  Time time = days * kDay;
+  const bool julian = mixed && *date < Date{1582, 10, 15};
+  if (!exists(*date, julian ? Calendar::kAllLeap : calendar)) return std::nullopt;
+  Time time = (julian ? days_from_julian(*date) : days_from_date(*date, calendar)) * kDay;
   if (!scan.take('T')) scan.skip_blanks();
   if (!scan.rest().empty() && scan.rest()[0] >= '0' && scan.rest()[0] <= '9') {
     const auto seconds = scan_time_of_day(scan);
@@ -183,22 +159,60 @@ std::optional<Time> parse_origin(std::string_view text, bool mixed_calendar) {
 
 std::optional<Time> parse_time(std::string_view text) {
   const auto parsed = parse(text);
-  return parsed ? std::optional(parsed->time) : std::nullopt;
+  if (!parsed || !exists(parsed->date, Calendar::kStandard)) return std::nullopt;
+  return days_from_date(parsed->date, Calendar::kStandard) * kDay + parsed->seconds.value_or(0);
 }
 
 std::optional<Period> parse_period(std::string_view first, std::string_view last) {
-  const auto begin = parse(first), end = parse(last);
-  if (!begin || !end) return std::nullopt;
-  return Period{begin->time, end->whole_day ? end->time + kDay - 1 : end->time};
+  const std::optional<DatePeriod> dates = parse_dates(first, last);
+  const bool known = dates && exists(dates->first.date, Calendar::kStandard) &&
+                     exists(dates->last.date, Calendar::kStandard);
+  return known ? std::optional(dates->in(Calendar::kStandard, "")) : std::nullopt;
 }
 
-std::string format_time(Time time) {
-  const std::int64_t days = floor_div(time, kDay), seconds = time - days * kDay;
-  const Date date = civil_from_days(days);
+std::optional<DatePeriod> parse_dates(std::string_view first, std::string_view last) {
+  const auto begin = parse(first), end = parse(last);
+  if (!begin || !end) return std::nullopt;
+  return DatePeriod{{begin->date, begin->seconds.value_or(0)}, {end->date, end->seconds.value_or(kDay - 1)}};
+}
+
+DatePeriod::DatePeriod(const Period& period) : first(date_time(period.first)), last(date_time(period.last)) {}
+
+DateTime DatePeriod::date_time(Time time) {
+  const std::int64_t days = floor_div(time, kDay);
+  return {date_from_days(days, Calendar::kStandard), time - days * kDay};
+}
+
+Period DatePeriod::in(Calendar calendar, const std::string& key) const {
+  for (const DateTime& end : {first, last}) {
+    if (exists(end.date, calendar) || exists(end.date, Calendar::kStandard)) continue;
+    throw ConfigError(concat(key, " names ", format_date(end.date),
+                             ", a day that neither the calendar of the files (", name(calendar),
+                             ") nor the Gregorian one has"));
+  }
+  Period period;
+  const auto time_of = [&](const Date& date, Time seconds) {
+    return days_from_date(date, calendar) * kDay + seconds;
+  };
+  // Days that this calendar lacks lie between the last one of their month and the next month.
+  const auto cut = [&](Date date) {
+    date.day = std::min(date.day, days_in_month(date.year, date.month, calendar));
+    return date;
+  };
+  period.first =
+      exists(first.date, calendar) ? time_of(first.date, first.seconds) : time_of(cut(first.date), 0) + kDay;
+  period.last =
+      exists(last.date, calendar) ? time_of(last.date, last.seconds) : time_of(cut(last.date), kDay - 1);
+  return period;
+}
+
+namespace {
+
+/// "06:00", "06:00:30".
+std::string format_time_of_day(Time seconds) {
   const auto number = [](std::int64_t value) { return static_cast<int>(value); };
   char buffer[64];
-  std::snprintf(buffer, sizeof buffer, "%04d-%02d-%02dT%02d:%02d", number(date.year), number(date.month),
-                number(date.day), number(seconds / kHour), number(seconds / 60 % 60));
+  std::snprintf(buffer, sizeof buffer, "%02d:%02d", number(seconds / kHour), number(seconds / 60 % 60));
   std::string text = buffer;
   if (seconds % 60 != 0) {
     std::snprintf(buffer, sizeof buffer, ":%02d", number(seconds % 60));
@@ -207,35 +221,68 @@ std::string format_time(Time time) {
   return text;
 }
 
-std::pair<std::string, std::string> format_ends(const Period& period) {
-  std::string first = format_time(period.first), last = format_time(period.last);
-  if (floor_div(period.first, kDay) * kDay == period.first) first = first.substr(0, first.find('T'));
-  if (floor_div(period.last + 1, kDay) * kDay == period.last + 1) last = last.substr(0, last.find('T'));
+}  // namespace
+
+std::string format_date(const Date& date) {
+  const auto number = [](std::int64_t value) { return static_cast<int>(value); };
+  char buffer[64];
+  std::snprintf(buffer, sizeof buffer, "%04d-%02d-%02d", number(date.year), number(date.month),
+                number(date.day));
+  return buffer;
+}
+
+std::string format_time(Time time, Calendar calendar) {
+  const std::int64_t days = floor_div(time, kDay);
+  return concat(format_date(date_from_days(days, calendar)), "T", format_time_of_day(time - days * kDay));
+}
+
+std::pair<std::string, std::string> format_ends(const DatePeriod& period) {
+  std::string first = format_date(period.first.date), last = format_date(period.last.date);
+  if (period.first.seconds != 0) first += concat("T", format_time_of_day(period.first.seconds));
+  if (period.last.seconds != kDay - 1) last += concat("T", format_time_of_day(period.last.seconds));
   return {first, last};
 }
 
-std::string format_period(const Period& period) {
-  const auto [first, last] = format_ends(period);
+std::string format_period(const Period& period, Calendar calendar) {
+  const auto date_time = [&](Time time) {
+    const std::int64_t days = floor_div(time, kDay);
+    return DateTime{date_from_days(days, calendar), time - days * kDay};
+  };
+  const auto [first, last] = format_ends(DatePeriod{date_time(period.first), date_time(period.last)});
   return concat(first, " to ", last);
 }
 
-double year_fraction(Time time) {
-  const std::int64_t year = civil_from_days(floor_div(time, kDay)).year;
-  const Time begin = days_from_civil({year, 1, 1}) * kDay, end = days_from_civil({year + 1, 1, 1}) * kDay;
+double year_fraction(Time time, Calendar calendar) {
+  const std::int64_t year = date_from_days(floor_div(time, kDay), calendar).year;
+  const Time begin = days_from_date({year, 1, 1}, calendar) * kDay;
+  const Time end = days_from_date({year + 1, 1, 1}, calendar) * kDay;
   return static_cast<double>(time - begin) / static_cast<double>(end - begin);
+}
+
+Calendar parse_calendar(const std::string& calendar, const std::string& what) {
+  static const std::vector<std::pair<std::vector<std::string>, Calendar>> kNames = {
+      {{"", "standard", "gregorian", "proleptic_gregorian"}, Calendar::kStandard},
+      {{"noleap", "365_day"}, Calendar::kNoLeap},
+      {{"all_leap", "366_day"}, Calendar::kAllLeap},
+      {{"360_day"}, Calendar::k360Day}};
+  for (const auto& [names, known] : kNames) {
+    if (std::find(names.begin(), names.end(), calendar) != names.end()) return known;
+  }
+  throw DataError(
+      concat(what, " has the calendar \"", calendar,
+             "\"; standard, gregorian, proleptic_gregorian, noleap (365_day), all_leap (366_day) and "
+             "360_day are understood"));
 }
 
 std::vector<Time> decode_times(std::span<const double> values, const std::string& units,
                                const std::string& calendar, const std::string& what) {
+  const Calendar counted_in = parse_calendar(calendar, what);
   const bool mixed = calendar.empty() || calendar == "standard" || calendar == "gregorian";
-  if (!mixed && calendar != "proleptic_gregorian") {
-    throw DataError(concat(what, " has the calendar \"", calendar,
-                           "\"; standard, gregorian and proleptic_gregorian are understood"));
-  }
   const std::size_t since = units.find(" since ");
   const auto unit =
       since == std::string::npos ? std::nullopt : seconds_of_unit(units.substr(0, units.find(' ')));
-  const auto origin = unit ? parse_origin(std::string_view(units).substr(since + 7), mixed) : std::nullopt;
+  const auto origin =
+      unit ? parse_origin(std::string_view(units).substr(since + 7), counted_in, mixed) : std::nullopt;
   if (!origin) {
     throw DataError(concat(what, " has the units \"", units,
                            "\"; they must be like \"hours since 1900-01-01 00:00:00\""));

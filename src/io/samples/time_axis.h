@@ -4,18 +4,21 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
+
+#include "samples/calendar.h"
 
 namespace jigsaw::inline samples {
 
-/// Times are whole seconds since 1970-01-01 00:00 UTC in the proleptic Gregorian calendar, without leap
-/// seconds.
+/// Times are whole seconds since 1970-01-01 00:00 UTC in the calendar of the files, without leap seconds: of
+/// the standard one in the proleptic Gregorian calendar, of others counted in their own days.
 using Time = std::int64_t;
 
 inline constexpr Time kHour = 3600;
 inline constexpr Time kDay = 24 * kHour;
 
-/// The days of a configuration: both ends are included.
+/// Times of one calendar: both ends are included.
 struct Period {
   Time first = 0, last = 0;
 
@@ -23,25 +26,59 @@ struct Period {
   bool operator==(const Period&) const = default;
 };
 
-/// "2019-03-01" (midnight), "2019-03-01T06:00", "2019-03-01T06:00:30", a blank in place of the T and a Z at
-/// the end allowed; nothing when it is no such time.
-std::optional<Time> parse_time(std::string_view text);
-/// A period from its two ends; an end without time of day counts whole.
-std::optional<Period> parse_period(std::string_view first, std::string_view last);
+/// A moment as it is written, which only a calendar makes a Time.
+struct DateTime {
+  Date date;
+  Time seconds = 0;  ///< of the day
 
+  auto operator<=>(const DateTime&) const = default;
+};
+
+/// The days of a configuration, before it is known in which calendar the files count: all times whose date
+/// and time of day lie between two, both included.
+struct DatePeriod {
+  DateTime first, last;
+
+  DatePeriod() = default;
+  DatePeriod(const DateTime& begin, const DateTime& end) : first(begin), last(end) {}
+  /// From times of the standard calendar.
+  DatePeriod(const Period& period);
+
+  /// @throws ConfigError  that begins with `key`, when an end is a day that neither this calendar nor the
+  ///                      Gregorian one has.
+  Period in(Calendar calendar, const std::string& key) const;
+  bool operator==(const DatePeriod&) const = default;
+
+ private:
+  static DateTime date_time(Time time);
+};
+
+/// "2019-03-01" (midnight), "2019-03-01T06:00", "2019-03-01T06:00:30", a blank in place of the T and a Z at
+/// the end allowed; nothing when it is no such time of the standard calendar.
+std::optional<Time> parse_time(std::string_view text);
+/// A period of the standard calendar from its two ends; an end without time of day counts whole.
+std::optional<Period> parse_period(std::string_view first, std::string_view last);
+/// The same of days that some calendar has, "2019-02-30" too.
+std::optional<DatePeriod> parse_dates(std::string_view first, std::string_view last);
+
+/// "2019-03-01".
+std::string format_date(const Date& date);
 /// "2019-03-01T06:00", with seconds only where there are some.
-std::string format_time(Time time);
-/// The ends of a period as parse_period() reads them.
-std::pair<std::string, std::string> format_ends(const Period& period);
+std::string format_time(Time time, Calendar calendar = Calendar::kStandard);
+/// The ends of a period as parse_dates() reads them.
+std::pair<std::string, std::string> format_ends(const DatePeriod& period);
 /// "2019-03-01 to 2019-03-24".
-std::string format_period(const Period& period);
+std::string format_period(const Period& period, Calendar calendar = Calendar::kStandard);
 
 /// The part of the year that has passed, in [0, 1).
-double year_fraction(Time time);
+double year_fraction(Time time, Calendar calendar = Calendar::kStandard);
+
+/// The calendar of this CF name; "" is standard. @throws DataError  that begins with `what`.
+Calendar parse_calendar(const std::string& calendar, const std::string& what);
 
 /// Decodes CF time coordinates: `units` as "hours since 1900-01-01 00:00:00.0" (days, hours, minutes or
-/// seconds), calendar "standard", "gregorian" (Julian dates before 1582-10-15), "proleptic_gregorian", or ""
-/// as standard. Values between seconds are rounded.
+/// seconds), `calendar` as of parse_calendar(), of which "standard", "gregorian" and "" have Julian dates
+/// before 1582-10-15. Values between seconds are rounded.
 ///
 /// @throws DataError  for other units and calendars, and values that are no time or beyond any year of four
 ///                    digits; `what` names the coordinate and its file.

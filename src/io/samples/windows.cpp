@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <numeric>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -14,16 +15,30 @@ bool holds(const std::vector<Time>& times, Time time) {
   return std::binary_search(times.begin(), times.end(), time);
 }
 
-std::string describe_times(const std::vector<Time>& times) {
+std::string describe_times(const std::vector<Time>& times, Calendar calendar) {
   if (times.empty()) return "no time that all variables share";
-  return concat(times.size(), " times from ", format_time(times.front()), " to ", format_time(times.back()));
+  return concat(times.size(), " times from ", format_time(times.front(), calendar), " to ",
+                format_time(times.back(), calendar));
+}
+
+/// "; these are 6 h apart, so data.lead_hours must be a multiple of 6", or "" where that is not the reason.
+std::string why_none(const std::vector<Time>& times, const WindowRule& rule) {
+  Time step = 0;
+  for (std::size_t i = 1; i < times.size(); ++i) step = std::gcd(step, times[i] - times[i - 1]);
+  if (step == 0) return "";
+  const auto fits = [&](int hours) { return hours * kHour % step == 0; };
+  const bool inputs_fit = std::all_of(rule.input_hours.begin(), rule.input_hours.end(), fits);
+  if (inputs_fit && fits(rule.lead_hours)) return "";
+  const double hours = static_cast<double>(step) / static_cast<double>(kHour);
+  return concat("; these are ", hours, " h apart, so ", inputs_fit ? "data.lead_hours" : "data.input_hours",
+                " must be ", inputs_fit ? "a multiple of " : "multiples of ", hours);
 }
 
 }  // namespace
 
 std::vector<Time> find_windows(const std::vector<Time>& input_times, const std::vector<Time>& target_times,
                                const WindowRule& rule, const std::vector<Period>& periods,
-                               const std::string& key) {
+                               const std::string& key, Calendar calendar) {
   const Time lead = rule.lead_hours * kHour;
   const auto in_a_period = [&](Time time) {
     return std::any_of(periods.begin(), periods.end(), [&](const Period& period) {
@@ -44,11 +59,13 @@ std::vector<Time> find_windows(const std::vector<Time>& input_times, const std::
                [&](Time time) { return in_a_period(time) && complete(time); });
   if (!windows.empty()) return windows;
   std::vector<std::string> names;
-  std::transform(periods.begin(), periods.end(), std::back_inserter(names), format_period);
+  std::transform(periods.begin(), periods.end(), std::back_inserter(names),
+                 [&](const Period& period) { return format_period(period, calendar); });
+  const std::vector<Time> common = common_times(input_times, target_times);
   throw DataError(concat(key, " (", join(names, ", "), ") holds no window with inputs at ",
                          join(rule.input_hours, ", "), " h and targets up to ",
                          rule.rollout * rule.lead_hours, " h; the files hold ",
-                         describe_times(common_times(input_times, target_times))));
+                         describe_times(common, calendar), why_none(common, rule)));
 }
 
 std::vector<Time> common_times(const std::vector<Time>& a, const std::vector<Time>& b) {

@@ -20,10 +20,12 @@ struct WindowRule {
 /// @param input_times   ascending: the times at which every input is in the files.
 /// @param target_times  ascending: the times at which every target is.
 /// @param key           the periods' place in the configuration, for errors: "data.train".
-/// @throws DataError    when there is no window; it says the periods and what the files hold.
+/// @param calendar      that of the times.
+/// @throws DataError    when there is no window; it says the periods and what the files hold, and where the
+///                      leads or input hours are no multiple of the hours between their times.
 std::vector<Time> find_windows(const std::vector<Time>& input_times, const std::vector<Time>& target_times,
                                const WindowRule& rule, const std::vector<Period>& periods,
-                               const std::string& key);
+                               const std::string& key, Calendar calendar = Calendar::kStandard);
 
 /// The times in both, ascending.
 std::vector<Time> common_times(const std::vector<Time>& a, const std::vector<Time>& b);

@@ -63,6 +63,29 @@ void expect_same(double found, double wanted) {
   }
 }
 
+// packed.nc lacks t2m at step 3, row 2, column 5, and at step 4, row 0, column 0.
+TEST_F(BatchReaderTest, MasksSayWhereFieldsAreMissingAtTime0) {
+  DataOptions options = fixture_options();
+  options.masks = {"t2m"};
+  run_ranks(1, [&](Communicator& communicator) {
+    data_ = std::make_unique<Dataset>(options, fixture(""), kRollout, communicator);
+  });
+  BatchRequest request = whole();
+  request.input = Box::whole({3, 7, 8, kInputs + 1});
+  const Batch batch = read(request);
+  for (std::int64_t b = 0; b < 3; ++b) {
+    for (std::int64_t row = 0; row < 7; ++row) {
+      for (std::int64_t column = 0; column < 8; ++column) {
+        const bool missing = b == 2 && row == 2 && column == 5;  // the sample of step 3
+        EXPECT_EQ(element(batch.input, {b, row, column, kInputs}), missing ? 0 : 1);
+        if (missing) {
+          EXPECT_EQ(element(batch.input, {b, row, column, 3}), 0);
+        }
+      }
+    }
+  }
+}
+
 TEST_F(BatchReaderTest, NormalisesInputsAndIncrements) {
   open(Predict::kIncrement);
   const Batch batch = read(whole());

@@ -56,6 +56,27 @@ TEST(DataOptions, RefusesWhatIsImpossible) {
   EXPECT_EQ(message("crop", {4, 4}).find("crop"), 0U);
   EXPECT_EQ(message("lead_hours", 0).find("lead_hours"), 0U);
   EXPECT_EQ(message("vector_components", {"wind"}).find("vector_components names wind"), 0U);
+  EXPECT_EQ(message("region", {{"latitude", {50, 40}}}).find("region.latitude must be [] or [south, north]"),
+            0U);
+  EXPECT_EQ(message("every", {1, 2, 3}).find("every"), 0U);
+  EXPECT_EQ(message("time_step", 12).find("lead_hours must be a multiple of data.time_step"), 0U);
+  EXPECT_EQ(message("masks", {"sst"}).find("masks names sst"), 0U);
+  EXPECT_EQ(message("variables", {{{"name", "t"}, {"levels", {"0.5 km"}}}}).find("variables[0].levels[0]"),
+            0U);
+}
+
+TEST(DataOptions, LevelsMayHaveAUnit) {
+  const auto options = parse<DataOptions>(
+      section_with("variables", {{{"name", "t"}, {"levels", {850, "500 hPa", "20000 Pa", "5kPa"}}}}));
+  EXPECT_EQ(options.variables[0].levels, (std::vector<double>{850, 500, 200, 50}));
+}
+
+TEST(DataOptions, ATextAloneIsAListOfOne) {
+  Json json = section_with("files", "a.nc");
+  json["variables"] = "t2m";
+  const auto options = parse<DataOptions>(json);
+  EXPECT_EQ(options.files, std::vector<std::string>{"a.nc"});
+  EXPECT_EQ(options.variables, (std::vector<VariableOptions>{{"t2m", {}}}));
 }
 
 const char* const kImages = R"({
@@ -123,6 +144,17 @@ TEST(Channels, StandInTheDocumentedOrder) {
   EXPECT_TRUE(looks_global({721, 1440}));
   EXPECT_TRUE(looks_global({180, 360}));
   EXPECT_FALSE(looks_global({33, 49}));
+}
+
+TEST(Channels, MasksFollowTheForcings) {
+  DataOptions options = fixture_options();
+  options.masks = {"t", "lsm"};
+  const Channels channels = make_channels(options, false);
+  const std::vector<std::string> all = names(channels.inputs);
+  EXPECT_EQ(std::vector(all.end() - 3, all.end()),
+            (std::vector<std::string>{"t_850_mask@0", "t_500_mask@0", "lsm_mask@0"}));
+  EXPECT_EQ(channels.targets.size(), make_channels(fixture_options(), false).targets.size());
+  EXPECT_EQ(fields_of(channels.inputs, Role::kStatic), (std::vector<Field>{{"lsm", {}}}));
 }
 
 TEST(Channels, WindsAreComponentsOfVectors) {

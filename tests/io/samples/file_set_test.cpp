@@ -88,9 +88,6 @@ TEST(FileSet, ErrorsSayWhatIsThere) {
   EXPECT_NE(message({"t2m", 850}).find("has no levels"), std::string::npos);
   EXPECT_NE(message(kZ).find("data.static"), std::string::npos);
   EXPECT_NE(message({"expver", {}}).find("does not hold numbers"), std::string::npos);
-  FileSet twice({fixture("levels_1.nc"), fixture("levels_2.nc"), fixture("levels_1.nc")});
-  EXPECT_NE(message_of<DataError>([&] { twice.select(kT850, true); }).find("2020-02-27T00:00 twice"),
-            std::string::npos);
 }
 
 }  // namespace

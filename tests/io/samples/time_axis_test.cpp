@@ -51,14 +51,64 @@ TEST(TimeAxis, DecodesUnitsAndCalendars) {
 }
 
 TEST(TimeAxis, RefusesWhatItCannotDecode) {
-  EXPECT_THROW(decoded(1, "days since 2020-01-01", "noleap"), DataError);
+  EXPECT_THROW(decoded(1, "days since 2020-02-30", "noleap"), DataError);
   EXPECT_THROW(decoded(1, "months since 2020-01-01"), DataError);
   EXPECT_THROW(decoded(1, "days"), DataError);
   EXPECT_THROW(decoded(1, "days since yesterday"), DataError);
   EXPECT_THROW(decoded(1e30, "days since 2020-01-01"), DataError);
   EXPECT_THROW(decoded(std::nan(""), "days since 2020-01-01"), DataError);
-  EXPECT_NE(message_of<DataError>([] { decoded(1, "days since 2020-01-01", "360_day"); }).find("360_day"),
+  EXPECT_NE(message_of<DataError>([] { decoded(1, "days since 2020-01-01", "lunar"); }).find("lunar"),
             std::string::npos);
+}
+
+// Reference: cftime.num2date.
+TEST(TimeAxis, CountsInTheCalendarOfTheFiles) {
+  const auto decoded_in = [](double value, const std::string& units, const std::string& calendar) {
+    const Calendar known = parse_calendar(calendar, "it");
+    return format_time(decode_times(std::vector{value}, units, calendar, "the time")[0], known);
+  };
+  EXPECT_EQ(decoded_in(59, "days since 2020-01-01", "noleap"), "2020-03-01T00:00");
+  EXPECT_EQ(decoded_in(60000.25, "days since 1850-01-01", "365_day"), "2014-05-21T06:00");
+  EXPECT_EQ(decoded_in(59, "days since 2021-01-01", "all_leap"), "2021-02-29T00:00");
+  EXPECT_EQ(decoded_in(59, "days since 2020-01-01", "360_day"), "2020-02-30T00:00");
+  EXPECT_EQ(decoded_in(-1, "days since 1850-01-01", "360_day"), "1849-12-30T00:00");
+  EXPECT_EQ(decoded_in(1, "hours since 1999-02-30 23:00", "360_day"), "1999-03-01T00:00");
+  EXPECT_DOUBLE_EQ(year_fraction(days_from_date({2001, 2, 30}, Calendar::k360Day) * kDay, Calendar::k360Day),
+                   59.0 / 360);
+  EXPECT_DOUBLE_EQ(year_fraction(days_from_date({2020, 3, 1}, Calendar::kNoLeap) * kDay, Calendar::kNoLeap),
+                   59.0 / 365);
+}
+
+TEST(TimeAxis, EveryCalendarCountsThereAndBack) {
+  for (const Calendar calendar :
+       {Calendar::kStandard, Calendar::kNoLeap, Calendar::kAllLeap, Calendar::k360Day}) {
+    Date date = date_from_days(-800, calendar);
+    for (std::int64_t days = -800; days < 1600; ++days) {
+      ASSERT_EQ(date_from_days(days, calendar), date) << name(calendar);
+      ASSERT_EQ(days_from_date(date, calendar), days) << name(calendar);
+      if (++date.day <= days_in_month(date.year, date.month, calendar)) continue;
+      date.day = 1;
+      if (++date.month == 13) date = {date.year + 1, 1, 1};
+    }
+  }
+}
+
+TEST(TimeAxis, PeriodsHoldTheDaysOfTheCalendar) {
+  const auto days = [](const char* first, const char* last, Calendar calendar) {
+    const Period found = parse_dates(first, last)->in(calendar, "data.train");
+    return format_period(found, calendar);
+  };
+  EXPECT_EQ(days("2019-02-28", "2019-12-31", Calendar::kNoLeap), "2019-02-28 to 2019-12-31");
+  EXPECT_EQ(days("2019-02-30", "2019-12-31", Calendar::k360Day), "2019-02-30 to 2019-12-30");
+  EXPECT_EQ(days("2019-01-31", "2019-12-30T06:00", Calendar::k360Day), "2019-02-01 to 2019-12-30T06:00");
+  EXPECT_EQ(days("2020-02-29", "2020-02-29", Calendar::kStandard), "2020-02-29 to 2020-02-29");
+  EXPECT_EQ(days("2020-02-29", "2020-03-01", Calendar::kNoLeap), "2020-03-01 to 2020-03-01");
+  EXPECT_NE(message_of<ConfigError>([&] {
+              days("2019-02-01", "2019-02-30", Calendar::kStandard);
+            }).find("data.train names 2019-02-30"),
+            std::string::npos);
+  EXPECT_FALSE(parse_dates("2019-02-31", "2019-03-01"));
+  EXPECT_FALSE(parse_period("2019-02-30", "2019-03-01"));
 }
 
 TEST(TimeAxis, YearFractionsKnowLeapYears) {

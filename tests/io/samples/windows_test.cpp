@@ -57,6 +57,18 @@ TEST(Windows, NoneIsAnErrorThatSaysWhatThereIs) {
   }
 }
 
+TEST(Windows, NoneForLeadsBetweenTheTimes) {
+  const std::vector<Time> times = every(6, "2020-01-01", "2020-01-31");
+  const auto message = [&](const WindowRule& rule) {
+    return message_of<DataError>([&] { count(times, rule, {period("2020-01-01", "2020-01-31")}); });
+  };
+  EXPECT_NE(message({{0}, 5, 1}).find("are 6 h apart, so data.lead_hours must be a multiple of 6"),
+            std::string::npos);
+  EXPECT_NE(message({{-3, 0}, 6, 1}).find("are 6 h apart, so data.input_hours must be multiples of 6"),
+            std::string::npos);
+  EXPECT_EQ(message({{0}, 1200, 1}).find("apart"), std::string::npos);
+}
+
 TEST(Sampler, EpochsArePermutationsThatRunOn) {
   Sampler sampler(10, 4, Sampler::Order::kShuffled, 1);
   std::vector<std::int64_t> order;

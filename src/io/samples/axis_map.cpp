@@ -1,0 +1,142 @@
+#include "samples/axis_map.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <utility>
+
+namespace jigsaw::inline samples {
+
+namespace {
+
+constexpr double kTolerance = 1e-4, kCircle = 360.0;
+
+/// In [0, 360).
+double on_circle(double degrees) {
+  const double rest = degrees - kCircle * std::floor(degrees / kCircle);
+  return rest < kCircle ? rest : 0.0;
+}
+
+/// The points of a file, found by their coordinates.
+class Points {
+ public:
+  Points(const std::vector<double>& there, bool circular) : circular_(circular) {
+    for (std::size_t i = 0; i < there.size(); ++i) {
+      sorted_.emplace_back(circular ? on_circle(there[i]) : there[i], static_cast<std::int64_t>(i));
+    }
+    std::sort(sorted_.begin(), sorted_.end());
+  }
+
+  /// The index of the point nearest to a coordinate, or -1.
+  std::int64_t find(double coordinate) const {
+    if (sorted_.empty()) return -1;
+    const double wanted = circular_ ? on_circle(coordinate) : coordinate;
+    auto after = std::lower_bound(sorted_.begin(), sorted_.end(), std::pair{wanted, std::int64_t{-1}});
+    auto before = after;
+    if (after == sorted_.end()) after = circular_ ? sorted_.begin() : sorted_.end() - 1;
+    if (before == sorted_.begin()) before = circular_ ? sorted_.end() : sorted_.begin() + 1;
+    --before;
+    const auto& nearest =
+        distance(after->first, wanted) <= distance(before->first, wanted) ? *after : *before;
+    return distance(nearest.first, wanted) < kTolerance ? nearest.second : -1;
+  }
+
+ private:
+  double distance(double a, double b) const {
+    const double apart = std::abs(a - b);
+    return circular_ ? std::min(apart, kCircle - apart) : apart;
+  }
+
+  bool circular_;
+  std::vector<std::pair<double, std::int64_t>> sorted_;
+};
+
+/// The distance by which most points stand apart.
+std::int64_t usual_step(const std::vector<std::int64_t>& indices) {
+  std::map<std::int64_t, std::int64_t> counts;
+  for (std::size_t i = 1; i < indices.size(); ++i) ++counts[indices[i] - indices[i - 1]];
+  const auto most = std::max_element(counts.begin(), counts.end(),
+                                     [](const auto& a, const auto& b) { return a.second < b.second; });
+  return most == counts.end() ? 1 : most->first;
+}
+
+}  // namespace
+
+std::optional<AxisMap> AxisMap::make(const std::vector<double>& wanted, const std::vector<double>& there,
+                                     bool circular) {
+  const Points points(there, circular);
+  std::vector<std::int64_t> indices;
+  for (const double coordinate : wanted) {
+    indices.push_back(points.find(coordinate));
+    if (indices.back() < 0) return std::nullopt;
+  }
+  const std::int64_t step = usual_step(indices);
+  AxisMap map;
+  for (std::size_t i = 0; i < indices.size(); ++i) {
+    if (i > 0 && indices[i] - indices[i - 1] == step) {
+      ++map.runs_.back().count;
+    } else {
+      map.runs_.push_back({static_cast<std::int64_t>(i), 1, indices[i], step});
+    }
+  }
+  return map;
+}
+
+std::vector<AxisRun> AxisMap::runs(std::int64_t begin, std::int64_t count) const {
+  std::vector<AxisRun> result;
+  for (const AxisRun& run : runs_) {
+    const std::int64_t first = std::max(begin, run.begin);
+    const std::int64_t end = std::min(begin + count, run.begin + run.count);
+    if (first >= end) continue;
+    result.push_back({first, end - first, run.first + (first - run.begin) * run.step, run.step});
+  }
+  return result;
+}
+
+std::vector<double> without_jumps(std::vector<double> longitudes) {
+  double turns = 0;
+  for (std::size_t i = 1; i < longitudes.size(); ++i) {
+    const double step = longitudes[i] + turns - longitudes[i - 1];
+    if (std::abs(step) > kCircle / 2) turns -= std::copysign(kCircle, step);
+    longitudes[i] += turns;
+  }
+  const bool repeats = longitudes.size() > 2 &&
+                       std::abs(std::abs(longitudes.back() - longitudes.front()) - kCircle) < kTolerance;
+  if (repeats) longitudes.pop_back();
+  return longitudes;
+}
+
+std::vector<double> latitudes_within(const std::vector<double>& latitudes, double south, double north) {
+  std::vector<double> result;
+  std::copy_if(latitudes.begin(), latitudes.end(), std::back_inserter(result), [&](double latitude) {
+    return latitude > south - kTolerance && latitude < north + kTolerance;
+  });
+  return result;
+}
+
+std::vector<double> longitudes_within(const std::vector<double>& longitudes, double west, double east) {
+  const double rest = on_circle(east - west), width = rest < kTolerance ? kCircle : rest;
+  std::vector<double> offsets;
+  for (const double longitude : longitudes) {
+    double offset = on_circle(longitude - west);
+    if (kCircle - offset < kTolerance) offset -= kCircle;  // the western end, a little beyond it
+    // Both ends of a whole circle are one column.
+    if (offset < width + (width < kCircle ? kTolerance : -kTolerance)) offsets.push_back(offset);
+  }
+  const bool westward = longitudes.size() > 1 && without_jumps(longitudes)[1] < longitudes[0];
+  std::sort(offsets.begin(), offsets.end());
+  if (westward) std::reverse(offsets.begin(), offsets.end());
+  std::vector<double> result;
+  for (const double offset : offsets) result.push_back(west + offset);
+  return result;
+}
+
+std::vector<double> every_of(const std::vector<double>& coordinates, std::int64_t every) {
+  std::vector<double> result;
+  for (std::size_t i = 0; i < coordinates.size(); i += static_cast<std::size_t>(every)) {
+    result.push_back(coordinates[i]);
+  }
+  return result;
+}
+
+}  // namespace jigsaw::inline samples

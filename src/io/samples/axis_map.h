@@ -1,0 +1,43 @@
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+namespace jigsaw::inline samples {
+
+/// Points begin, begin + 1, … of an axis of the grid are points first, first + step, … of a file's.
+struct AxisRun {
+  std::int64_t begin = 0, count = 0, first = 0, step = 1;
+
+  bool operator==(const AxisRun&) const = default;
+};
+
+/// Where the points of an axis of the grid stand along the same axis of a file, which may run the other way,
+/// begin elsewhere on the circle, or hold more points.
+class AxisMap {
+ public:
+  /// Nothing when the file lacks one of the wanted points. Coordinates within 1e-4 are equal, as single and
+  /// double precision of one number are.
+  /// @param circular  coordinates that differ by a multiple of 360 are equal, too.
+  static std::optional<AxisMap> make(const std::vector<double>& wanted, const std::vector<double>& there,
+                                     bool circular);
+
+  /// The runs that make up points [begin, begin + count) of the grid, in order.
+  std::vector<AxisRun> runs(std::int64_t begin, std::int64_t count) const;
+
+ private:
+  std::vector<AxisRun> runs_;
+};
+
+/// Longitudes of a file without jumps, so that they are monotonic where they go round the circle once:
+/// 170, 180, −170 become 170, 180, 190. A last column that repeats the first one is left out.
+std::vector<double> without_jumps(std::vector<double> longitudes);
+
+/// The part of the ascending or descending latitudes in [south, north].
+std::vector<double> latitudes_within(const std::vector<double>& latitudes, double south, double north);
+/// The longitudes from west eastward to east, in the order of the file but without jumps, counted from west.
+std::vector<double> longitudes_within(const std::vector<double>& longitudes, double west, double east);
+/// Every so manieth, from the first on.
+std::vector<double> every_of(const std::vector<double>& coordinates, std::int64_t every);
+
+}  // namespace jigsaw::inline samples

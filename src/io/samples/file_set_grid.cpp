@@ -1,0 +1,184 @@
+// Which rows and columns of each file are those of the grid.
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "samples/file_set.h"
+
+namespace jigsaw::inline samples {
+
+namespace {
+
+const std::string& dimension(const FileVariable& variable, int axis) {
+  return variable.dimensions[static_cast<std::size_t>(axis)];
+}
+
+/// "90, 88.75, … to −90 (145)".
+std::string describe_axis(const std::vector<double>& values) {
+  std::string text = concat(values.size() > 1 ? concat(values[0], ", ", values[1]) : "");
+  if (values.size() > 2) text += concat(" ... ", values.back());
+  return values.size() == 1 ? concat(values[0]) : concat(text, " (", values.size(), ")");
+}
+
+/// 0, 1, …
+std::vector<double> numbers_to(std::int64_t count) {
+  std::vector<double> numbers(static_cast<std::size_t>(count));
+  std::iota(numbers.begin(), numbers.end(), 0.0);
+  return numbers;
+}
+
+/// Rows and columns by their numbers, all cells alike.
+Grid make_projected_grid(std::vector<double> rows, std::vector<double> columns) {
+  Grid grid = make_plain_grid({std::ssize(rows), std::ssize(columns)});
+  grid.axes[0].name = "y";
+  grid.axes[0].coordinates = std::move(rows);
+  grid.axes[1].name = "x";
+  grid.axes[1].coordinates = std::move(columns);
+  return grid;
+}
+
+/// The same longitude within half a circle of another.
+double around(double degrees, double middle) {
+  const double offset = degrees - middle;
+  return middle + offset - 360 * std::round(offset / 360);
+}
+
+/// Mean and deviation of latitudes and of longitudes, the latter counted around one of them, `middle`.
+void standardise(const std::array<std::vector<double>, 2>& samples, double& middle,
+                 std::array<double, 2>& mean, std::array<double, 2>& deviation) {
+  middle = samples[1][samples[1].size() / 2];
+  for (std::size_t axis = 0; axis < 2; ++axis) {
+    const auto n = static_cast<double>(samples[axis].size());
+    double squares = 0;
+    const auto value = [&](double degrees) { return axis == 1 ? around(degrees, middle) : degrees; };
+    for (const double degrees : samples[axis]) mean[axis] += value(degrees) / n;
+    for (const double degrees : samples[axis]) squares += std::pow(value(degrees) - mean[axis], 2) / n;
+    deviation[axis] = squares > 0 ? std::sqrt(squares) : 1;
+  }
+}
+
+}  // namespace
+
+void FileSet::place_on_grid(Part& part) {
+  const std::string& rows = dimension(*part.variable, part.axes.latitude);
+  const std::string& columns = dimension(*part.variable, part.axes.longitude);
+  auto& maps = axis_maps_[{part.file, rows, columns}];
+  if (!maps[0]) {
+    DataFile& file = use(part.file);
+    const bool projected = part.axes.projected;
+    const auto points = [&](int axis, const std::string& name) {
+      return projected ? numbers_to(part.variable->shape[axis]) : file.coordinates(name);
+    };
+    const std::vector<double> latitudes = points(part.axes.latitude, rows);
+    const std::vector<double> longitudes = points(part.axes.longitude, columns);
+    const bool first = grid_.axes.empty();
+    if (first) make_grid(latitudes, longitudes, projected, file.file().path());
+    const auto of_rows = AxisMap::make(grid_.axes[0].coordinates, latitudes, false);
+    const auto of_columns = AxisMap::make(grid_.axes[1].coordinates, longitudes, !projected);
+    if (projected == grid_.geographic || !of_rows || !of_columns) refuse_grid(part, latitudes, longitudes);
+    maps = {std::make_shared<AxisMap>(*of_rows), std::make_shared<AxisMap>(*of_columns)};
+    part.rows = maps[0];
+    part.columns = maps[1];
+    if (projected) place_on_projection(part);
+  }
+  part.rows = maps[0];
+  part.columns = maps[1];
+}
+
+void FileSet::make_grid(const std::vector<double>& latitudes, const std::vector<double>& longitudes,
+                        bool projected, const std::string& path) {
+  const RegionOptions& region = selection_.region;
+  if (projected && !(region == RegionOptions{})) {
+    throw DataError(concat("data.region is of latitudes and longitudes, and the rows and columns of ", path,
+                           " are those of a projection; cut it beforehand"));
+  }
+  const auto taken = [&](const std::vector<double>& all, std::size_t axis) {
+    if (all.empty()) throw DataError(concat(path, " has no point in data.region"));
+    return every_of(all, axis < selection_.every.size() ? selection_.every[axis] : selection_.every[0]);
+  };
+  const std::vector<double> rows = region.latitude.empty()
+                                       ? latitudes
+                                       : latitudes_within(latitudes, region.latitude[0], region.latitude[1]);
+  const std::vector<double> columns =
+      region.longitude.empty() ? (projected ? longitudes : without_jumps(longitudes))
+                               : longitudes_within(longitudes, region.longitude[0], region.longitude[1]);
+  try {
+    grid_ = projected ? make_projected_grid(taken(rows, 0), taken(columns, 1))
+                      : make_geographic_grid(taken(rows, 0), taken(columns, 1));
+  } catch (const DataError& error) {
+    throw DataError(concat(path, ": ", error.what()));
+  }
+  grid_file_ = path;
+}
+
+/// The latitudes and longitudes of the points must be those of the first file.
+void FileSet::place_on_projection(const Part& part) {
+  DataFile& file = use(part.file);
+  const auto [latitudes, longitudes] = file.places(*part.variable);
+  Places places;
+  for (const auto& [axis, variable] : {std::pair{0, latitudes}, std::pair{1, longitudes}}) {
+    Part& here = places.parts[static_cast<std::size_t>(axis)];
+    const int rank = variable->shape.rank();
+    here = {part.file, variable, {}, 0, 0, {}, part.rows, part.columns};
+    here.axes.latitude = rank - 2;
+    here.axes.longitude = rank - 1;
+    if (rank == 3) here.axes.time = 0;
+    places.samples[static_cast<std::size_t>(axis)] = sample_degrees(here);
+  }
+  if (!places_) {
+    standardise(places.samples, places.middle, places.mean, places.deviation);
+    places_ = std::move(places);
+    return;
+  }
+  for (std::size_t axis = 0; axis < 2; ++axis) {
+    const auto& found = places.samples[axis];
+    const auto& known = places_->samples[axis];
+    const bool equal = std::equal(found.begin(), found.end(), known.begin(), known.end(),
+                                  [](double a, double b) { return std::abs(around(a - b, 0)) < 1e-3; });
+    if (equal) continue;
+    throw DataError(concat(part.variable->name, " in ", file.file().path(), " lies at other ",
+                           axis == 0 ? "latitudes" : "longitudes", " than the fields of ", grid_file_));
+  }
+}
+
+/// Degrees of the first, middle and last row.
+std::vector<double> FileSet::sample_degrees(const Part& part) {
+  const Shape extents = grid_.shape();
+  std::vector<double> samples, row(static_cast<std::size_t>(extents[1]));
+  for (const std::int64_t y : {std::int64_t{0}, extents[0] / 2, extents[0] - 1}) {
+    read_part(part, 0, {{y, 0}, {1, extents[1]}}, row);
+    samples.insert(samples.end(), row.begin(), row.end());
+  }
+  return samples;
+}
+
+void FileSet::read_places(Forcing forcing, const Box& box, std::span<double> out) {
+  require(places_.has_value(), "the grid has coordinates along its axes");
+  const std::size_t axis = forcing == Forcing::kLatitude ? 0 : 1;
+  const std::lock_guard lock(mutex_);
+  read_part(places_->parts[axis], 0, box, out);
+  for (double& degrees : out) {
+    if (axis == 1) degrees = around(degrees, places_->middle);
+    degrees = (degrees - places_->mean[axis]) / places_->deviation[axis];
+  }
+}
+
+void FileSet::refuse_grid(const Part& part, const std::vector<double>& latitudes,
+                          const std::vector<double>& longitudes) {
+  const auto differs = [&](const char* axis, const std::vector<double>& here, std::size_t dim,
+                           bool circular) {
+    const std::vector<double>& there = grid_.axes[dim].coordinates;
+    return AxisMap::make(there, here, circular) ? std::string()
+                                                : concat("; its ", axis, " are ", describe_axis(here),
+                                                         ", those of the other ", describe_axis(there));
+  };
+  throw DataError(concat(part.variable->name, " in ", use(part.file).file().path(), " lies on another grid (",
+                         latitudes.size(), " x ", longitudes.size(), ") than the fields of ", grid_file_,
+                         " (", grid_.axes[0].coordinates.size(), " x ", grid_.axes[1].coordinates.size(), ")",
+                         differs("latitudes", latitudes, 0, false),
+                         differs("longitudes", longitudes, 1, true)));
+}
+
+}  // namespace jigsaw::inline samples
