@@ -24,9 +24,9 @@ class Multiply : public Operation {
     Signature signature;
     signature.name = concat("multiply ", letters_);
     signature.outputs = {inputs[0]};
-    signature.rows = rows_of_letters({all, all}, all);
-    signature.rows.push_back(row_linear_in({true, false}));
-    signature.rows.push_back(row_linear_in({false, true}));
+    signature.rules = rules_of_letters({all, all}, all);
+    signature.rules.push_back(linear_rule({true, false}));
+    signature.rules.push_back(linear_rule({false, true}));
     signature.saved = {true, true};
     signature.bilinear = true;
     signature.forward_flops = static_cast<double>(inputs[0].count());
@@ -34,7 +34,7 @@ class Multiply : public Operation {
   }
 
   std::vector<Array> forward(Frame& frame, Operands& inputs) const override {
-    const Array x = inputs.bring(0), y = inputs.bring(1);
+    const Array x = inputs.redistributed(0), y = inputs.redistributed(1);
     return {product(frame, x, y)};
   }
 
@@ -42,7 +42,7 @@ class Multiply : public Operation {
     const Array dy = gradients.take();
     for (const std::size_t i : {0U, 1U}) {
       if (!gradients.wanted(i)) continue;
-      const Array other = saved.bring(1 - i);
+      const Array other = saved.redistributed(1 - i);
       gradients.give(i, [&] { return product(frame, dy, other); });
     }
   }

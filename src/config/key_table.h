@@ -3,8 +3,8 @@
 #include <string_view>
 #include <vector>
 
-#include "config/condition.h"
 #include "base/error.h"
+#include "config/condition.h"
 #include "config/form.h"
 
 namespace jigsaw::inline config {

@@ -43,7 +43,7 @@ void report_periods(const Dataset& data, DataReport& report) {
   for (const auto& [key, parts] :
        {std::pair{"data.train", &options.train}, std::pair{"data.valid", &options.valid}}) {
     for (const Period& period : periods_of(*parts, data.files().calendar(), key)) {
-      const std::vector<std::string> warnings = period_warnings(times, period, key);
+      const std::vector<std::string> warnings = period_warnings(times, period, key, data.files().calendar());
       report.warnings.insert(report.warnings.end(), warnings.begin(), warnings.end());
     }
   }
@@ -65,18 +65,19 @@ void report_images(const ImageData& data, DataReport& report) {
 }  // namespace
 
 std::vector<std::string> period_warnings(const std::vector<Time>& times, const Period& period,
-                                         const std::string& key) {
+                                         const std::string& key, Calendar calendar) {
   const auto first = std::lower_bound(times.begin(), times.end(), period.first),
              last = std::upper_bound(times.begin(), times.end(), period.last);
-  const std::string asked = concat(key, " (", format_period(period), ")");
+  const std::string asked = concat(key, " (", format_period(period, calendar), ")");
   if (first == last) return {concat(asked, " is not in the files")};
   const std::vector<Time> inside(first, last);
   const Time step = usual_step(times);
   std::vector<std::string> warnings;
   if (inside.front() - period.first >= step + (step == 0) ||
       period.last - inside.back() >= step + (step == 0)) {
-    warnings.push_back(concat(asked, " is not covered by the files, which hold ", format_time(inside.front()),
-                              " to ", format_time(inside.back()), " of it"));
+    warnings.push_back(concat(asked, " is not covered by the files, which hold ",
+                              format_time(inside.front(), calendar), " to ",
+                              format_time(inside.back(), calendar), " of it"));
   }
   std::int64_t gaps = 0;
   std::size_t longest = 0;
@@ -86,10 +87,10 @@ std::vector<std::string> period_warnings(const std::vector<Time>& times, const P
     if (longest == 0 || inside[i] - inside[i - 1] > inside[longest] - inside[longest - 1]) longest = i;
   }
   if (gaps > 0) {
-    warnings.push_back(concat(asked, " has ", gaps, gaps == 1 ? " gap" : " gaps",
-                              " in the files, whose times are ", hours(step),
-                              " apart: ", gaps == 1 ? "" : "the longest ", "from ",
-                              format_time(inside[longest - 1]), " to ", format_time(inside[longest])));
+    warnings.push_back(
+        concat(asked, " has ", gaps, gaps == 1 ? " gap" : " gaps", " in the files, whose times are ",
+               hours(step), " apart: ", gaps == 1 ? "" : "the longest ", "from ",
+               format_time(inside[longest - 1], calendar), " to ", format_time(inside[longest], calendar)));
   }
   return warnings;
 }

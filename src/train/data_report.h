@@ -23,6 +23,6 @@ DataReport report_data(const Configuration& configuration, const SampleSource& d
 /// @param times  of the files, ascending.
 /// @param key    the period's place in the configuration.
 std::vector<std::string> period_warnings(const std::vector<Time>& times, const Period& period,
-                                         const std::string& key);
+                                         const std::string& key, Calendar calendar = Calendar::kStandard);
 
 }  // namespace jigsaw::inline train

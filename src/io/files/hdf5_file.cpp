@@ -172,7 +172,7 @@ std::vector<std::string> Hdf5File::read_stored_texts(const FileVariable& variabl
   const auto lock = lock_io();
   open();
   const hid_t source = data_set(variable.name);
-  const Id type(H5Dget_type(source), H5Tclose);
+  const Hdf5Id type(H5Dget_type(source), H5Tclose);
   const auto count = static_cast<std::size_t>(variable.shape.count());
   const std::size_t size = type.valid() ? H5Tget_size(type.get()) : 0;
   if (size == 0 || H5Tget_class(type.get()) != H5T_STRING || size * count > kMostTextBytes) return {};
@@ -186,7 +186,7 @@ std::vector<std::string> Hdf5File::read_stored_texts(const FileVariable& variabl
     for (const char* text : stored) {
       texts.push_back(text == nullptr ? "" : std::string(text, ::strnlen(text, kLongestAttribute)));
     }
-    const Id space(H5Dget_space(source), H5Sclose);
+    const Hdf5Id space(H5Dget_space(source), H5Sclose);
     H5Dvlen_reclaim(type.get(), space.get(), H5P_DEFAULT, stored.data());
   } else {
     std::string stored(size * count, '\0');

@@ -268,7 +268,8 @@ bool has_ends(const std::vector<double>& ends) {
 /// Which of the files' points and times are taken.
 void declare_selection(Keys<DataOptions>& keys) {
   keys.add("region", &DataOptions::region)
-      .counts_where(of_forecasts()).doc("The part of the grid that is used.");
+      .counts_where(of_forecasts())
+      .doc("The part of the grid that is used.");
   keys.add("every", &DataOptions::every, one_or_list<std::int64_t>())
       .counts_where(of_forecasts())
       .at_least(1)

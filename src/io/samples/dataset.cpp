@@ -23,7 +23,8 @@ Dataset::Dataset(const DataOptions& options, const std::filesystem::path& folder
         options.predict == Predict::kIncrement && pass.given->lead_hours != options.lead_hours;
     statistics_ = compute(other_lead ? nullptr : &*pass.given);
   } else if (file == nullptr) {
-    statistics_ = cached_statistics(pass, paths_, decides_statistics(), communicator, [&] { return compute(nullptr); });
+    statistics_ =
+        cached_statistics(pass, paths_, decides_statistics(), communicator, [&] { return compute(nullptr); });
   }
   together(communicator, [&] {
     if (!pass.given && file != nullptr)
