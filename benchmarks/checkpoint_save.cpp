@@ -89,16 +89,18 @@ void run(int mebibytes, int saves, const std::string& folder) {
   for (const CheckpointPiece& piece : pieces)
     buffers.push_back(Array::zeros(context, piece.array.shape(), DType::kFloat32));
   CheckpointWriter writer(folder + "/checkpoints", {}, *self);
-  std::vector<double> stalls, copies, wholes, dds;
+  std::vector<double> stalls, copies, wholes, removals, dds;
   for (int i = 0; i <= saves; ++i) {
     double whole = 0;
     const double copy = seconds_of_copy(pieces, buffers);
     const double stall = seconds_of_stall(writer, i + 1, pieces, whole);
+    const double removal = writer.settle();  // of the checkpoint before, beside the training
     const double dd = seconds_of_dd(folder, mebibytes);
     if (i == 0) continue;  // fresh pages
     stalls.push_back(stall);
     copies.push_back(copy);
     wholes.push_back(whole);
+    removals.push_back(removal);
     dds.push_back(dd);
   }
   const double bytes = static_cast<double>(pieces.size()) * (16 << 20);
@@ -108,6 +110,7 @@ void run(int mebibytes, int saves, const std::string& folder) {
                                       {"copy_seconds", median(copies)},
                                       {"stall_over_copy", median(stalls) / median(copies)},
                                       {"write_bytes_per_second", bytes / median(wholes)},
+                                      {"removal_seconds", median(removals)},
                                       {"dd_bytes_per_second", bytes / median(dds)},
                                       {"write_over_dd", median(dds) / median(wholes)}}
                    .dump()

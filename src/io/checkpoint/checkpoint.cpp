@@ -13,8 +13,8 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "checkpoint/folder.h"
+#include "checkpoint/verify.h"
 #include "comm/agreement.h"
-#include "files/digest.h"
 
 namespace jigsaw::inline checkpoint {
 namespace {
@@ -28,11 +28,13 @@ void agree(Communicator& communicator, Body&& body) {
   if (!failure.empty()) throw CheckpointError(failure);
 }
 
-void check_digest(const std::string& checkpoint, const FileRecord& file) {
-  const std::string path = concat(checkpoint, "/", file.name);
-  if (digest_of_file(path) != file.digest) {
-    throw CheckpointError(concat("the checkpoint file ", path, " is damaged: its digest does not fit"));
-  }
+void check_bytes(const std::string& checkpoint, const ExpectedFile& expected) {
+  const std::string path = concat(checkpoint, "/", expected.file.name);
+  const Verdict verdict = verify_bytes(path, expected);
+  if (verdict.whole()) return;
+  throw CheckpointError(concat(
+      "the checkpoint file ", path,
+      " is damaged: ", verdict.file_fits ? "the digest of a piece does not fit" : "its digest does not fit"));
 }
 
 std::string describe(const TensorRecord& tensor) {
@@ -70,9 +72,14 @@ std::int64_t read_common(const File& file, const PieceRecord& stored, const Box&
 }
 
 /// The files in as many parts as there are ranks, for each to verify one.
-std::vector<std::string> divide_files(const std::vector<FileRecord>& files, int ranks) {
+std::vector<std::string> divide_files(const StoredManifest& stored, int ranks) {
+  std::vector<ExpectedFile> files;
+  for (const ShardRecord& shard : stored.shards)
+    files.push_back(expected_file(shard, stored.digests_by_pieces()));
+  for (const FileRecord& view : stored.views) files.push_back({view, {}, false});
   std::vector<Json> parts(static_cast<std::size_t>(ranks), Json::array());
-  for (std::size_t i = 0; i < files.size(); ++i) parts[i % parts.size()].push_back(describe_file(files[i]));
+  for (std::size_t i = 0; i < files.size(); ++i)
+    parts[i % parts.size()].push_back(describe_expected(files[i]));
   std::vector<std::string> texts;
   for (const Json& part : parts) texts.push_back(part.dump());
   return texts;
@@ -187,7 +194,7 @@ FoundCheckpoint open_checkpoint(const std::string& path, Communicator& communica
     if (communicator.rank() != 0) return;
     found.path = checkpoint_at(path);
     found.stored = read_manifest(manifest_text(found.path), manifest_path(found.path));
-    parts = divide_files(found.stored.files(), communicator.size());
+    parts = divide_files(found.stored, communicator.size());
   });
   found.path = communicator.broadcast_text(found.path);
   const std::string head = communicator.broadcast_text(communicator.rank() == 0 ? head_of(found.stored) : "");
@@ -195,11 +202,11 @@ FoundCheckpoint open_checkpoint(const std::string& path, Communicator& communica
   const Json mine = Json::parse(communicator.scatter_text(std::move(parts)));
   agree(communicator, [&] {
     for (const Json& each : mine) {
-      const FileRecord file = read_file_record(each);
-      check_size(found.path, file);
+      const ExpectedFile expected = read_expected(each);
+      check_size(found.path, expected.file);
       if (verify == Verify::kSizesOnly) continue;
-      check_digest(found.path, file);
-      found.verified_bytes += file.bytes;
+      check_bytes(found.path, expected);
+      found.verified_bytes += expected.file.bytes;
     }
   });
   return found;

@@ -86,6 +86,10 @@ std::string checkpoint_at(const std::string& path) {
   }
   if (latest.filename() != "latest" || !fs::is_regular_file(latest, unreadable)) return folder;
   const std::string name = split(read_text(latest.string(), 1 << 10), '\n').front();
+  if (name.empty() || name.front() == '.' || name.find('/') != std::string::npos) {
+    throw CheckpointError(
+        concat(latest.string(), " names ", quote(name), ", which is no checkpoint beside it"));
+  }
   return (latest.parent_path() / name).string();
 }
 
@@ -233,9 +237,12 @@ std::vector<bool> CheckpointFolder::kept(const std::vector<Entry>& whole, const 
   return result;
 }
 
-void CheckpointFolder::retire(const std::string& newest, const Retention& retention) const {
+void CheckpointFolder::name_latest(const std::string& newest) const {
   write_text_atomically(path_ + "/latest", file_name(newest));
   reached(SavePhase::kLatestWritten, 0);
+}
+
+void CheckpointFolder::retire(const std::string& newest, const Retention& retention) const {
   discard(file_name(newest) + kReplaced);
   const std::vector<Entry> whole = survey().whole;
   const std::vector<bool> keeps = kept(whole, retention);

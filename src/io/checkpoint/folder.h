@@ -58,7 +58,9 @@ class CheckpointFolder {
   /// @return its path.
   std::string commit(const std::string& temporary, const CheckpointManifest& manifest,
                      const std::vector<ShardRecord>& shards) const;
-  /// Once the new one stands: lets `latest` name it and removes those that are no longer kept.
+  /// Once the new one stands: lets `latest` name it.
+  void name_latest(const std::string& newest) const;
+  /// Then: removes those that are no longer kept.
   void retire(const std::string& newest, const Retention& retention) const;
   /// Forgets a checkpoint that was begun and not committed; never throws.
   static void abandon(const std::string& temporary) noexcept;
@@ -87,6 +89,7 @@ bool better(double a, double b, const Retention& retention);
 
 /// The folder of the checkpoint that a user means: `path` itself, or what the file `latest` names that it is
 /// or holds, or that the folder `checkpoints` in it holds (of a run directory).
+/// @throws CheckpointError  when a `latest` names something elsewhere.
 std::string checkpoint_at(const std::string& path);
 std::string manifest_path(const std::string& checkpoint);
 /// The manifest's text. @throws CheckpointError  when there is no checkpoint or it has no manifest.

@@ -1,17 +1,16 @@
 #include "checkpoint/inspect.h"
 
-#include <fcntl.h>
-
 #include <algorithm>
 #include <filesystem>
 #include <map>
 #include <memory>
 
 #include "base/file.h"
+#include "base/printable.h"
 #include "base/text.h"
 #include "checkpoint/folder.h"
 #include "checkpoint/safetensors.h"
-#include "files/digest.h"
+#include "checkpoint/verify.h"
 #include "files/variable_file.h"
 
 namespace jigsaw::inline checkpoint {
@@ -28,7 +27,7 @@ std::string padded(std::string text, std::size_t width) {
 class Tree {
  public:
   void add(const std::string& name, const std::string& leaf) {
-    const std::vector<std::string> parts = split(name, '.');
+    const std::vector<std::string> parts = split(printable(name), '.');
     std::size_t depth = 0;
     while (depth + 1 < parts.size() && depth + 1 < open_.size() && parts[depth] == open_[depth]) ++depth;
     for (; depth + 1 < parts.size(); ++depth) text_ += concat(indent(depth), parts[depth], "\n");
@@ -48,7 +47,8 @@ std::int64_t bytes_of(const TensorRecord& tensor) {
 }
 
 std::string describe_tensors(const StoredManifest& stored, const std::string& group) {
-  const Json layouts = stored.manifest.extra.value("layouts", Json::object());
+  const Json& extra = stored.manifest.extra;
+  const Json layouts = extra.is_object() ? extra.value("layouts", Json::object()) : Json::object();
   Tree tree;
   std::int64_t count = 0, elements = 0, bytes = 0;
   std::vector<TensorRecord> tensors = stored.tensors;
@@ -57,42 +57,44 @@ std::string describe_tensors(const StoredManifest& stored, const std::string& gr
     if (!tensor.name.starts_with(group + "/")) continue;
     const std::string name = tensor.name.substr(group.size() + 1);
     const std::string layout =
-        layouts.contains(name) ? concat("  ", layouts.at(name).get<std::string>()) : "";
+        layouts.contains(name) ? concat("  ", printable(layouts.at(name).get<std::string>())) : "";
     tree.add(name, concat(padded(tensor.shape.to_string(), 20), "  ", jigsaw::name(tensor.dtype), "  ",
                           padded(human_bytes(bytes_of(tensor)), 8), layout));
     ++count;
     elements += tensor.shape.count();
     bytes += bytes_of(tensor);
   }
-  return concat("  ", group, ": ", count, " tensors of ", elements, " elements, ", human_bytes(bytes), "\n",
-                group == "parameters" ? tree.text() : "");
+  return concat("  ", printable(group), ": ", count, " tensors of ", elements, " elements, ",
+                human_bytes(bytes), "\n", group == "parameters" ? tree.text() : "");
 }
 
-/// The data sets of a shard whose digests do not fit.
-std::vector<std::string> damaged_pieces(const std::string& path, const ShardRecord& shard) {
-  const File file(path, O_RDONLY);
-  std::vector<std::string> damaged;
+/// The data sets of these pieces of a shard.
+std::vector<std::string> data_sets(const ShardRecord& shard, const std::vector<std::size_t>& pieces) {
+  std::vector<std::string> names;
   std::map<std::string, std::size_t> numbers;
-  for (const PieceRecord& piece : shard.pieces) {
-    const std::size_t number = numbers[piece.tensor]++;
-    std::vector<std::byte> bytes(static_cast<std::size_t>(piece.box.extent.count() * size_of(piece.dtype)));
-    file.read(bytes, piece.offset);
-    if (digest_of(bytes) != piece.digest) damaged.push_back(data_set_name(piece.tensor, number));
+  for (std::size_t i = 0; i < shard.pieces.size(); ++i) {
+    const std::string& tensor = shard.pieces[i].tensor;
+    const std::string name = data_set_name(tensor, numbers[tensor]++);
+    if (std::ranges::find(pieces, i) != pieces.end()) names.push_back(printable(name));
   }
-  return damaged;
+  return names;
 }
 
 /// "" when the file is whole.
-std::string verdict(const std::string& checkpoint, const FileRecord& file, const ShardRecord* shard) {
+std::string verdict(const std::string& checkpoint, const FileRecord& file, const ShardRecord* shard,
+                    bool by_pieces) {
   const std::string path = concat(checkpoint, "/", file.name);
   try {
     check_size(checkpoint, file);
-    if (digest_of_file(path) == file.digest) return "";
-    const std::vector<std::string> pieces =
-        shard != nullptr ? damaged_pieces(path, *shard) : std::vector<std::string>{};
-    return pieces.empty() ? "damaged" : concat("damaged in ", join(pieces, ", "));
+    const ExpectedFile expected =
+        shard != nullptr ? expected_file(*shard, by_pieces) : ExpectedFile{file, {}, false};
+    const Verdict found = verify_bytes(path, expected);
+    if (found.whole()) return "";
+    return found.damaged.empty() ? "damaged"
+                                 : concat("damaged in ", join(data_sets(*shard, found.damaged), ", "));
   } catch (const Error& error) {
-    return fs::exists(path) ? error.what() : "missing";
+    std::error_code unreadable;
+    return fs::exists(path, unreadable) || unreadable ? error.what() : "missing";
   }
 }
 
@@ -102,9 +104,10 @@ Inspection inspect_checkpoint(const std::string& path) {
   const CheckpointManifest& manifest = stored.manifest;
   Inspection result;
   result.text = concat(folder, "\n  step ", manifest.step, ", saved as number ", stored.serial, ", by ",
-                       stored.shards.size(), " ranks on the mesh ", manifest.mesh.dump(), "\n");
+                       stored.shards.size(), " ranks on the mesh ", printable(manifest.mesh.dump()), "\n");
   if (manifest.score)
-    result.text += concat("  ", manifest.score->metric, " ", manifest.score->value, " in validation\n");
+    result.text +=
+        concat("  ", printable(manifest.score->metric), " ", manifest.score->value, " in validation\n");
   std::vector<std::string> groups;
   for (const TensorRecord& tensor : stored.tensors) {
     const std::string group = tensor.name.substr(0, tensor.name.find('/'));
@@ -115,11 +118,12 @@ Inspection inspect_checkpoint(const std::string& path) {
   const std::vector<FileRecord> files = stored.files();
   std::vector<std::string> damaged;
   for (std::size_t i = 0; i < files.size(); ++i) {
-    const std::string what =
-        verdict(folder, files[i], i < stored.shards.size() ? &stored.shards[i] : nullptr);
+    const std::string what = verdict(folder, files[i], i < stored.shards.size() ? &stored.shards[i] : nullptr,
+                                     stored.digests_by_pieces());
     if (!what.empty()) damaged.push_back(files[i].name);
-    result.text += concat("    ", padded(files[i].name, 16), padded(human_bytes(files[i].bytes), 10),
-                          "xxh64 ", files[i].digest, "  ", what.empty() ? "whole" : what, "\n");
+    result.text +=
+        concat("    ", padded(printable(files[i].name), 16), padded(human_bytes(files[i].bytes), 10),
+               "xxh64 ", printable(files[i].digest), "  ", what.empty() ? "whole" : what, "\n");
   }
   if (!damaged.empty())
     result.damage = concat("the checkpoint ", folder, " is not whole: ", join(damaged, ", "));
@@ -128,9 +132,9 @@ Inspection inspect_checkpoint(const std::string& path) {
 
 Inspection inspect_safetensors(const std::string& path) {
   Tree tree;
-  for (const SafetensorsEntry& entry : read_safetensors_header(path)) {
-    tree.add(entry.name, concat(padded(entry.shape.to_string(), 20), "  ", padded(entry.dtype, 4), "  ",
-                                human_bytes(entry.end - entry.begin)));
+  for (const SafetensorsEntry& entry : read_safetensors_header(path).entries) {
+    tree.add(entry.name, concat(padded(entry.shape.to_string(), 20), "  ", padded(printable(entry.dtype), 4),
+                                "  ", human_bytes(entry.end - entry.begin)));
   }
   return {concat(path, "\n", tree.text()), ""};
 }
@@ -143,12 +147,16 @@ Inspection inspect_data(const std::string& path) {
     for (int i = 0; i < variable.shape.rank(); ++i) {
       const auto dim = static_cast<std::size_t>(i);
       const std::string name = dim < variable.dimensions.size() ? variable.dimensions[dim] + " " : "";
-      dims.push_back(concat(name, variable.shape[i]));
+      dims.push_back(concat(printable(name), variable.shape[i]));
     }
-    const std::string units = variable.text("units"), name = variable.text("long_name");
-    result.text += concat("    ", padded(variable.name, 16), " [", join(dims, ", "), "]  ",
-                          human_bytes(variable.shape.count() * variable.bytes), units.empty() ? "" : "  in ",
-                          units, name.empty() ? "" : "  ", name, "\n");
+    const std::string units = printable(variable.text("units")), name = printable(variable.text("long_name"));
+    result.text += concat("    ", padded(printable(variable.name), 16), " [", join(dims, ", "), "]  ");
+    if (variable.fault.empty()) {
+      result.text += concat(human_bytes(variable.shape.count() * variable.bytes),
+                            units.empty() ? "" : "  in ", units, name.empty() ? "" : "  ", name, "\n");
+    } else {
+      result.text += concat("cannot be read: ", variable.fault, "\n");
+    }
   }
   return result;
 }
@@ -156,7 +164,9 @@ Inspection inspect_data(const std::string& path) {
 }  // namespace
 
 Inspection inspect(const std::string& path) {
-  if (fs::is_directory(path) || fs::path(path).filename() == "latest") return inspect_checkpoint(path);
+  std::error_code unreadable;  // is told where it is opened
+  if (fs::is_directory(path, unreadable) || fs::path(path).filename() == "latest")
+    return inspect_checkpoint(path);
   if (path.ends_with(".safetensors")) return inspect_safetensors(path);
   return inspect_data(path);
 }

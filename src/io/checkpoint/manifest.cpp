@@ -2,14 +2,17 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
+#include <utility>
 
+#include "array/box_cover.h"
 #include "base/text.h"
 #include "files/digest.h"
 
 namespace jigsaw::inline checkpoint {
 namespace {
 
-constexpr std::int64_t kFormatVersion = 2;
+constexpr std::int64_t kFormatVersion = 3, kOldestVersion = 2;
 constexpr const char* kDigestKey = "xxh64";
 /// Elements of a tensor: what is larger is no tensor but an attempt to overflow.
 constexpr std::int64_t kMostElements = std::int64_t{1} << 56;
@@ -26,9 +29,10 @@ std::string digest_suffix(const std::string& digest) {
 void check_version(const Json& json, const std::string& path) {
   const auto version = json.find("format_version");
   if (version == json.end() || !version->is_number_integer()) refuse(path, "it has no format_version");
-  if (version->get<std::int64_t>() != kFormatVersion) {
+  const auto number = version->get<std::int64_t>();
+  if (number < kOldestVersion || number > kFormatVersion) {
     throw CheckpointError(concat(path, " is of format version ", version->dump(),
-                                 ", this program reads version ", kFormatVersion,
+                                 ", this program reads versions ", kOldestVersion, " to ", kFormatVersion,
                                  "; use the program that wrote it, or a newer one"));
   }
 }
@@ -45,12 +49,6 @@ void check_digest(const Json& json, std::string_view text, const std::string& pa
     refuse(path, "its digest does not fit");
 }
 
-std::int64_t natural(const Json& json) {
-  const auto number = json.get<std::int64_t>();
-  if (!json.is_number_integer() || number < 0) fail("a count is not a whole number of at least 0");
-  return number;
-}
-
 Json list(const Shape& shape) {
   return std::vector<std::int64_t>(shape.begin(), shape.end());
 }
@@ -60,9 +58,9 @@ Shape read_shape(const Json& json) {
   Shape shape;
   std::int64_t count = 1;
   for (const Json& extent : json) {
-    shape.append(natural(extent));
-    if (shape.back() > kMostElements / std::max<std::int64_t>(count, 1)) fail("a tensor is too large");
-    count *= shape.back();
+    shape.append(read_count(extent));
+    if (shape.back() > kMostElements / count) fail("a tensor is too large");
+    count *= std::max<std::int64_t>(shape.back(), 1);
   }
   return shape;
 }
@@ -75,10 +73,13 @@ DType read_dtype(const Json& json) {
 }
 
 PieceRecord read_piece(const Json& json, const std::vector<TensorRecord>& tensors, const FileRecord& file) {
-  const TensorRecord& tensor = tensors.at(static_cast<std::size_t>(natural(json.at(0))));
-  PieceRecord piece{tensor.name,         tensor.dtype,
-                    tensor.shape,        {read_shape(json.at(1)), read_shape(json.at(2))},
-                    natural(json.at(3)), json.at(4).get<std::string>()};
+  const TensorRecord& tensor = tensors.at(static_cast<std::size_t>(read_count(json.at(0))));
+  PieceRecord piece{tensor.name,
+                    tensor.dtype,
+                    tensor.shape,
+                    {read_shape(json.at(1)), read_shape(json.at(2))},
+                    read_count(json.at(3)),
+                    json.at(4).get<std::string>()};
   const Box& box = piece.box;
   bool fits = box.begin.rank() == tensor.shape.rank() && box.extent.rank() == tensor.shape.rank();
   for (int dim = 0; fits && dim < tensor.shape.rank(); ++dim) {
@@ -90,23 +91,63 @@ PieceRecord read_piece(const Json& json, const std::vector<TensorRecord>& tensor
   return piece;
 }
 
-void check_whole(const std::vector<TensorRecord>& tensors, const std::vector<ShardRecord>& shards) {
-  std::map<std::string, std::int64_t> counts;
+/// Each tensor is made up by its pieces.
+void check_boxes(const std::vector<TensorRecord>& tensors, const std::vector<ShardRecord>& shards) {
+  std::map<std::string, std::vector<Box>> boxes;
   for (const ShardRecord& shard : shards) {
-    for (const PieceRecord& piece : shard.pieces) counts[piece.tensor] += piece.box.extent.count();
+    for (const PieceRecord& piece : shard.pieces) boxes[piece.tensor].push_back(piece.box);
   }
   for (const TensorRecord& tensor : tensors) {
-    if (counts[tensor.name] != tensor.shape.count())
+    if (!make_up(Box::whole(tensor.shape), std::move(boxes[tensor.name])))
       fail(concat("the pieces of the tensor ", tensor.name, " do not make it up"));
   }
 }
 
+/// No byte of a shard belongs to two pieces.
+void check_places(const ShardRecord& shard) {
+  std::vector<std::pair<std::int64_t, std::int64_t>> places;
+  for (const PieceRecord& piece : shard.pieces) {
+    const std::int64_t bytes = piece.box.extent.count() * size_of(piece.dtype);
+    if (bytes > 0) places.emplace_back(piece.offset, piece.offset + bytes);
+  }
+  std::ranges::sort(places);
+  for (std::size_t i = 1; i < places.size(); ++i) {
+    if (places[i].first < places[i - 1].second)
+      fail(concat("two pieces stand in the same place of the file ", shard.file.name));
+  }
+}
+
+void check_whole(const std::vector<TensorRecord>& tensors, const std::vector<ShardRecord>& shards) {
+  std::set<std::string> files;
+  for (const ShardRecord& shard : shards) {
+    if (!files.insert(shard.file.name).second) fail(concat("the file ", shard.file.name, " is there twice"));
+    check_places(shard);
+  }
+  check_boxes(tensors, shards);
+}
+
 std::vector<TensorRecord> read_tensors(const Json& json) {
   std::vector<TensorRecord> tensors;
+  std::set<std::string> names;
   for (const Json& tensor : json) {
     tensors.push_back({tensor.at(0).get<std::string>(), read_dtype(tensor.at(1)), read_shape(tensor.at(2))});
+    const std::string& name = tensors.back().name;
+    if (const std::string fault = fault_of_name(name); !fault.empty())
+      fail(concat("a tensor's name ", fault));
+    if (!names.insert(name).second) fail(concat("the tensor ", name, " is there twice"));
   }
   return tensors;
+}
+
+/// What this program itself reads of `extra`; the rest is the run's.
+void check_extra(const Json& extra) {
+  if (extra.is_null()) return;
+  if (!extra.is_object()) fail("its key \"extra\" is no object");
+  const auto layouts = extra.find("layouts");
+  if (layouts == extra.end()) return;
+  if (!layouts->is_object() ||
+      !std::ranges::all_of(*layouts, [](const Json& layout) { return layout.is_string(); }))
+    fail("its layouts are no texts");
 }
 
 Json list_tensors(const std::vector<TensorRecord>& tensors) {
@@ -128,10 +169,11 @@ Json describe_head(const CheckpointManifest& manifest, std::int64_t serial) {
 
 StoredManifest read_head(const Json& json) {
   StoredManifest stored;
-  stored.manifest.step = natural(json.at("step"));
+  stored.manifest.step = read_count(json.at("step"), kMostSteps);
   stored.manifest.mesh = json.at("mesh");
   stored.manifest.extra = json.at("extra");
-  stored.serial = natural(json.at("serial"));
+  check_extra(stored.manifest.extra);
+  stored.serial = read_count(json.at("serial"));
   if (const auto score = json.find("score"); score != json.end()) {
     stored.manifest.score = {score->at("metric").get<std::string>(), score->at("value").get<double>()};
   }
@@ -141,12 +183,32 @@ StoredManifest read_head(const Json& json) {
 
 }  // namespace
 
+std::int64_t read_count(const Json& json, std::int64_t most) {
+  // Only then is it a number that converts.
+  const bool whole = json.is_number_unsigned() || (json.is_number_integer() && json.get<std::int64_t>() >= 0);
+  if (!whole || std::cmp_greater(json.get<std::uint64_t>(), most))
+    fail(concat("a count is not a whole number from 0 to ", most));
+  return json.get<std::int64_t>();
+}
+
+std::string fault_of_name(const std::string& name) {
+  constexpr std::size_t kLongestName = 512;
+  if (name.size() > kLongestName)
+    return concat("has ", name.size(), " characters, and may have ", kLongestName);
+  const std::vector<std::string> parts = split(name, '/');
+  // In HDF5 they are names of groups.
+  const auto unusable = [](const std::string& part) { return part.empty() || part == "."; };
+  if (parts.size() != 2 || std::ranges::any_of(parts, unusable))
+    return concat("is ", quote(name), ", which is not \"group/tensor\"");
+  return name.find('\0') != std::string::npos ? "holds a zero byte" : "";
+}
+
 Json describe_file(const FileRecord& file) {
   return {{"name", file.name}, {"bytes", file.bytes}, {kDigestKey, file.digest}};
 }
 
 FileRecord read_file_record(const Json& json) {
-  FileRecord file{json.at("name").get<std::string>(), natural(json.at("bytes")),
+  FileRecord file{json.at("name").get<std::string>(), read_count(json.at("bytes")),
                   json.at(kDigestKey).get<std::string>()};
   if (file.name.empty() || file.name.front() == '.' || file.name.find('/') != std::string::npos)
     fail("a file is not named as one of a checkpoint");
@@ -243,6 +305,7 @@ StoredManifest read_manifest(std::string_view text, const std::string& path) {
     check_version(json, path);
     check_digest(json, text, path);
     StoredManifest stored = read_head(json);
+    stored.version = json.at("format_version").get<std::int64_t>();
     stored.shards = read_shards(json, true);
     for (const Json& view : json.at("views")) stored.views.push_back(read_file_record(view));
     return stored;

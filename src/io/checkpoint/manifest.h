@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -42,6 +43,10 @@ struct StoredManifest {
   std::vector<TensorRecord> tensors;  ///< in the order of the model
   std::vector<ShardRecord> shards;    ///< by rank
   std::vector<FileRecord> views;      ///< files beside the shards that show whole tensors
+  std::int64_t version = 0;           ///< of the format, where shards are known
+
+  /// See ExpectedFile::by_pieces: so from version 3 on.
+  bool digests_by_pieces() const { return version >= 3; }
 
   /// Nothing when there is no tensor of that name.
   const TensorRecord* find(const std::string& tensor) const;
@@ -54,13 +59,22 @@ struct StoredManifest {
 /// Shards as JSON, {"tensors": …, "shards": …}, and back: for the manifest and on the way to the rank that
 /// writes it.
 Json describe_shards(const std::vector<ShardRecord>& shards);
-/// @throws Error  when the text is not that, or the pieces do not make up whole tensors or lie outside of
-///                their files. `whole` false: pieces may be missing.
+/// @throws Error  when the text is not that, or the pieces do not make up whole tensors, each element once,
+/// or
+///                lie outside of their files or in each other there. `whole` false: pieces may be missing.
 std::vector<ShardRecord> read_shards(const Json& json, bool whole);
 
 /// What every rank knows of a checkpoint, as text: all but shards and views.
 std::string head_of(const StoredManifest& stored);
 StoredManifest read_head(const std::string& text);
+
+/// A whole number from 0 to `most`. @throws Error  when the value is not.
+std::int64_t read_count(const Json& json, std::int64_t most = std::numeric_limits<std::int64_t>::max());
+/// More steps than any run makes.
+inline constexpr std::int64_t kMostSteps = 1'000'000'000'000'000;
+
+/// Why a tensor cannot have this name (of its group and of itself), or "".
+std::string fault_of_name(const std::string& name);
 
 Json describe_file(const FileRecord& file);
 FileRecord read_file_record(const Json& json);

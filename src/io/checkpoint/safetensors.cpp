@@ -21,6 +21,8 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "elements are written as they stand in memory");
 
+constexpr const char* kMetadata = "__metadata__";
+constexpr const char* kStatistics = "jigsaw.statistics";
 constexpr std::int64_t kLengthBytes = 8;
 constexpr std::int64_t kMostHeaderBytes = 100'000'000;  // the reference implementation's limit
 constexpr std::int64_t kChunkBytes = 64 << 20;
@@ -59,18 +61,19 @@ Shape read_shape(const Json& json, const std::string& path) {
   for (const Json& extent : json) {
     if (!extent.is_number_unsigned()) refuse(path, "an extent is no whole number");
     const auto value = extent.get<std::uint64_t>();
-    if (value > static_cast<std::uint64_t>(kMostElements / std::max<std::int64_t>(count, 1)))
-      refuse(path, "a tensor is too large");
+    if (value > static_cast<std::uint64_t>(kMostElements / count)) refuse(path, "a tensor is too large");
     shape.append(static_cast<std::int64_t>(value));
-    count *= shape.back();
+    count *= std::max<std::int64_t>(shape.back(), 1);
   }
   return shape;
 }
 
-/// Boxes of whole rows along the first dim, of about kChunkBytes each, one row at least.
+/// Boxes of whole rows along the first dim, of about kChunkBytes each, one row at least; none where there are
+/// no elements, however many rows they are in.
 std::vector<Box> row_boxes(const Shape& shape, std::int64_t element) {
   if (shape.rank() == 0) return {Box::whole(shape)};
-  const std::int64_t row = std::max<std::int64_t>(shape.count(1, shape.rank()) * element, 1);
+  if (shape.count() == 0) return {};
+  const std::int64_t row = shape.count(1, shape.rank()) * element;
   const std::int64_t rows = std::max<std::int64_t>(kChunkBytes / row, 1);
   std::vector<Box> boxes;
   for (std::int64_t first = 0; first < shape[0]; first += rows) {
@@ -82,8 +85,10 @@ std::vector<Box> row_boxes(const Shape& shape, std::int64_t element) {
   return boxes;
 }
 
-std::string header_of(const std::vector<TensorRecord>& tensors, std::size_t prefix) {
-  Json header = {{"__metadata__", {{"format", "pt"}}}};
+std::string header_of(const std::vector<TensorRecord>& tensors, std::size_t prefix, const Json& extra) {
+  Json header = {{kMetadata, {{"format", "pt"}}}};
+  if (extra.is_object() && extra.contains("statistics"))
+    header[kMetadata][kStatistics] = extra.at("statistics").dump();
   std::int64_t at = 0;
   for (const TensorRecord& tensor : tensors) {
     const std::int64_t end = at + tensor.shape.count() * size_of(tensor.dtype);
@@ -118,9 +123,33 @@ Array read_rows(const File& file, const SafetensorsEntry& entry, const Box& box,
   return rows;
 }
 
+/// Sorts tensors by their bytes, which are all from `begin` to `end`, each once.
+void check_places(std::vector<SafetensorsEntry>& entries, std::int64_t begin, std::int64_t end,
+                  const std::string& path) {
+  std::ranges::sort(entries, {}, [](const auto& entry) { return std::pair(entry.begin, entry.end); });
+  std::int64_t at = begin;
+  for (const SafetensorsEntry& entry : entries) {
+    if (entry.begin < at) refuse(path, concat("the tensor ", quote(entry.name), " overlaps another one"));
+    if (entry.begin > at) refuse(path, concat("bytes before the tensor ", quote(entry.name), " are of none"));
+    at = entry.end;
+  }
+  if (at != end) refuse(path, concat("its last ", end - at, " bytes are of no tensor"));
+}
+
+/// The statistics that a file brings along, for a manifest.
+Json statistics_of(const SafetensorsHeader& header, const std::string& path) {
+  const auto found = header.metadata.find(kStatistics);
+  if (found == header.metadata.end()) return nullptr;
+  try {
+    return parse_json(found->second, "its statistics");
+  } catch (const ConfigError& error) {
+    refuse(path, error.what());
+  }
+}
+
 }  // namespace
 
-std::vector<SafetensorsEntry> read_safetensors_header(const std::string& path) try {
+SafetensorsHeader read_safetensors_header(const std::string& path) try {
   const File file(path, O_RDONLY);
   std::uint64_t length = 0;
   if (file.size() < kLengthBytes) refuse(path, "it is too short");
@@ -133,9 +162,12 @@ std::vector<SafetensorsEntry> read_safetensors_header(const std::string& path) t
   const Json header = parse_json(text, path);
   if (!header.is_object()) refuse(path, "its header is no object");
   const std::int64_t data = kLengthBytes + static_cast<std::int64_t>(length);
-  std::vector<SafetensorsEntry> entries;
+  SafetensorsHeader result;
   for (const auto& [name, described] : header.items()) {
-    if (name == "__metadata__") continue;
+    if (name == kMetadata) {
+      for (const auto& [key, value] : described.items()) result.metadata[key] = value.get<std::string>();
+      continue;
+    }
     SafetensorsEntry entry{name, described.at("dtype").get<std::string>(),
                            read_shape(described.at("shape"), path)};
     const Json& offsets = described.at("data_offsets");
@@ -149,10 +181,12 @@ std::vector<SafetensorsEntry> read_safetensors_header(const std::string& path) t
     const auto element = element_bytes(entry.dtype);
     if (element && entry.end - entry.begin != entry.shape.count() * *element)
       refuse(path, concat("the tensor ", quote(name), " has another number of bytes than its shape says"));
-    entries.push_back(std::move(entry));
+    if (const std::string fault = fault_of_name("parameters/" + name); !fault.empty())
+      refuse(path, concat("the name of a tensor ", fault));
+    result.entries.push_back(std::move(entry));
   }
-  std::ranges::sort(entries, {}, &SafetensorsEntry::begin);
-  return entries;
+  check_places(result.entries, data, file.size(), path);
+  return result;
 } catch (const DataError&) {
   throw;
 } catch (const std::exception& error) {
@@ -168,34 +202,28 @@ int export_safetensors(const FoundCheckpoint& checkpoint, const std::string& gro
   if (tensors.empty())
     throw CheckpointError(concat("the checkpoint ", checkpoint.path, " holds no tensors \"", group, "/…\""));
   const auto self = make_self_communicator(context);
-  const std::string header = header_of(tensors, group.size() + 1), temporary = output + ".tmp";
-  try {
-    File file(temporary, O_WRONLY | O_CREAT | O_TRUNC);
-    const auto length = static_cast<std::uint64_t>(header.size());
-    file.write(std::as_bytes(std::span(&length, 1)), 0);
-    file.write(std::as_bytes(std::span(header)), kLengthBytes);
-    std::int64_t at = kLengthBytes + static_cast<std::int64_t>(header.size());
-    for (const TensorRecord& tensor : tensors) {
-      for (const Box& box : row_boxes(tensor.shape, size_of(tensor.dtype))) {
-        const Array rows(context, {box.extent.count()}, tensor.dtype, Purpose::kWorkspace);
-        read_pieces(checkpoint, {{tensor.name, tensor.shape, box, rows}}, *self);
-        file.write(HostView<std::byte>(rows), at);
-        at += rows.bytes();
-      }
+  const std::string header = header_of(tensors, group.size() + 1, checkpoint.stored.manifest.extra);
+  Replacement replacement(output);
+  File& file = replacement.file();
+  const auto length = static_cast<std::uint64_t>(header.size());
+  file.write(std::as_bytes(std::span(&length, 1)), 0);
+  file.write(std::as_bytes(std::span(header)), kLengthBytes);
+  std::int64_t at = kLengthBytes + static_cast<std::int64_t>(header.size());
+  for (const TensorRecord& tensor : tensors) {
+    for (const Box& box : row_boxes(tensor.shape, size_of(tensor.dtype))) {
+      const Array rows(context, {box.extent.count()}, tensor.dtype, Purpose::kWorkspace);
+      read_pieces(checkpoint, {{tensor.name, tensor.shape, box, rows}}, *self);
+      file.write(HostView<std::byte>(rows), at);
+      at += rows.bytes();
     }
-    file.sync();
-    rename_path(temporary, output);
-  } catch (...) {
-    std::error_code ignored;
-    std::filesystem::remove(temporary, ignored);
-    throw;
   }
-  sync_folder(std::filesystem::path(output).parent_path().string());
+  replacement.commit();
   return static_cast<int>(tensors.size());
 }
 
 std::string import_safetensors(const std::string& input, const std::string& folder, Context& context) {
-  const std::vector<SafetensorsEntry> entries = read_safetensors_header(input);
+  const SafetensorsHeader header = read_safetensors_header(input);
+  const std::vector<SafetensorsEntry>& entries = header.entries;
   std::int64_t bytes = 0;
   for (const SafetensorsEntry& entry : entries) {
     if (!element_bytes(entry.dtype))
@@ -230,9 +258,11 @@ std::string import_safetensors(const std::string& input, const std::string& fold
     if (!pieces.empty() || shards.empty()) flush();
     sync_folder(temporary);
     const std::string name = std::filesystem::path(input).filename().string();
-    const CheckpointManifest manifest{0, Json::object(), {{"imported_from", name}}, {}};
+    CheckpointManifest manifest{0, Json::object(), {{"imported_from", name}}, {}};
+    if (Json statistics = statistics_of(header, input); !statistics.is_null())
+      manifest.extra["statistics"] = std::move(statistics);
     std::string path = checkpoints.commit(temporary, manifest, shards);
-    checkpoints.retire(path, {});
+    checkpoints.name_latest(path);
     return path;
   } catch (...) {
     CheckpointFolder::abandon(temporary);

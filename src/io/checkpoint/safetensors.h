@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -17,18 +18,24 @@ struct SafetensorsEntry {
   std::int64_t begin = 0, end = 0;  ///< of its bytes in the file
 };
 
-/// The header of a file, in the order of the bytes. @throws DataError  that names the file when it is no
-/// safetensors file or its header and size do not fit.
-std::vector<SafetensorsEntry> read_safetensors_header(const std::string& path);
+struct SafetensorsHeader {
+  std::vector<SafetensorsEntry> entries;        ///< in the order of the bytes
+  std::map<std::string, std::string> metadata;  ///< texts by name
+};
 
-/// Writes the tensors "<group>/<name>" of a checkpoint as whole tensors "<name>", atomically. No more than
-/// rows of about 64 MiB are held at a time. @return  how many tensors.
+/// The header of a file. @throws DataError  that names the file when it is no safetensors file, or its
+/// tensors are not all of its bytes, each once.
+SafetensorsHeader read_safetensors_header(const std::string& path);
+
+/// Writes the tensors "<group>/<name>" of a checkpoint as whole tensors "<name>", atomically, and the run's
+/// statistics as the metadata "jigsaw.statistics". No more than rows of about 64 MiB are held at a time.
+/// @return  how many tensors.
 /// @throws CheckpointError, FileError
 int export_safetensors(const FoundCheckpoint& checkpoint, const std::string& group, const std::string& output,
                        Context& context);
 
-/// Writes a checkpoint of parameters alone, for --init-from, into `folder`; F16 and BF16 become fp32. No more
-/// than about 256 MiB are held at a time.
+/// Writes a checkpoint of parameters, and of statistics if the file has them, for --init-from, into `folder`;
+/// F16 and BF16 become fp32. No more than about 256 MiB are held at a time.
 /// @return  the checkpoint's path.
 /// @throws DataError  when the file cannot be used; CheckpointError, FileError
 std::string import_safetensors(const std::string& input, const std::string& folder, Context& context);

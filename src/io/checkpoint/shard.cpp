@@ -17,9 +17,6 @@
 namespace jigsaw::inline checkpoint {
 namespace {
 
-/// Small enough to stay in the cache between hashing and writing.
-constexpr std::size_t kChunkBytes = 1 << 20;
-
 std::span<const std::byte> bytes_of(const Array& array) {
   return HostView<const std::byte>(array);
 }
@@ -71,13 +68,13 @@ class HashedFile {
   }
   std::int64_t at() const { return at_; }
   void append(std::span<const std::byte> bytes) {
-    while (!bytes.empty()) {
-      const auto chunk = bytes.first(std::min(bytes.size(), kChunkBytes));
-      digest_.add(chunk);
-      file_.write(chunk, at_);
-      at_ += static_cast<std::int64_t>(chunk.size());
-      bytes = bytes.subspan(chunk.size());
-    }
+    digest_.add(bytes);
+    write(bytes);
+  }
+  /// Bytes whose digest is known and stands for them.
+  void append(std::span<const std::byte> bytes, const std::string& digest) {
+    digest_.add(std::as_bytes(std::span(digest)));
+    write(bytes);
   }
   FileRecord finish(const std::string& name) {
     file_.sync();
@@ -85,6 +82,11 @@ class HashedFile {
   }
 
  private:
+  void write(std::span<const std::byte> bytes) {
+    file_.write(bytes, at_);
+    at_ += std::ssize(bytes);
+  }
+
   File file_;
   Digest digest_;
   std::int64_t at_ = 0;
@@ -137,7 +139,7 @@ ShardRecord write_shard(const std::string& folder, const std::string& name,
       told = true;
     }
     append_description(file, image.bytes(), shard.pieces[i].offset);
-    file.append(data[i]);
+    file.append(data[i], shard.pieces[i].digest);
   }
   append_description(file, image.bytes(), image.file_bytes());
   if (!told) half_way();

@@ -22,7 +22,7 @@ struct CheckpointPiece {
 struct FileRecord {
   std::string name;
   std::int64_t bytes = 0;
-  std::string digest;  ///< digest_of_file()
+  std::string digest;  ///< of its bytes; see ExpectedFile::by_pieces
 };
 
 /// Where a piece stands in a shard.

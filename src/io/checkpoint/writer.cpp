@@ -3,6 +3,8 @@
 #include <array>
 #include <chrono>
 #include <map>
+#include <memory>
+#include <utility>
 
 #include "array/transfer.h"
 #include "base/file.h"
@@ -33,6 +35,7 @@ CheckpointWriter::CheckpointWriter(std::string folder, Retention retention, Comm
 CheckpointWriter::~CheckpointWriter() {
   if (shard_.valid()) shard_.wait();
   if (committed_.valid()) committed_.wait();
+  if (retiring_.valid()) retiring_.wait();
   if (busy() && communicator_.rank() == 0) CheckpointFolder::abandon(temporary_);
 }
 
@@ -44,6 +47,7 @@ std::optional<SaveOutcome> CheckpointWriter::start(const CheckpointManifest& man
   double bytes = 0;
   for (const CheckpointPiece& piece : pieces) bytes += static_cast<double>(piece.array.bytes());
   bytes = communicator_.all_reduce(std::array{bytes}, ReduceOp::kSum)[0];
+  settle();  // what goes makes room for what comes
   const std::string failure = first_failure(communicator_, [&] {
     if (communicator_.rank() == 0)
       temporary_ = folder_.begin(manifest.step, static_cast<std::int64_t>(bytes));
@@ -98,11 +102,39 @@ CheckpointWriter::Committed CheckpointWriter::commit(const std::vector<std::stri
       shards.push_back(read_shards(Json::parse(record), false).front());
     }
     result.path = folder_.commit(temporary_, manifest_, shards);
-    folder_.retire(result.path, retention_);
+    folder_.name_latest(result.path);
+    result.failure = std::exchange(retired_.failure, "");
   } catch (const std::exception& error) {
     result.failure = error.what();
   }
   return result;
+}
+
+/// On the same thread, when all ranks may know that the checkpoint stands.
+CheckpointWriter::Retired CheckpointWriter::retire(const std::string& path) {
+  Retired result;
+  const double before = now();
+  try {
+    if (!path.empty()) folder_.retire(path, retention_);
+  } catch (const std::exception& error) {
+    result.failure = error.what();
+  }
+  result.seconds = now() - before;
+  return result;
+}
+
+double CheckpointWriter::settle() {
+  if (retiring_.valid()) retired_ = retiring_.get();
+  return retired_.seconds;
+}
+
+std::optional<SaveOutcome> CheckpointWriter::finish() {
+  std::optional<SaveOutcome> outcome = advance(true);
+  settle();
+  if (!outcome) return outcome;
+  const std::string failure = communicator_.broadcast_text(std::exchange(retired_.failure, ""));
+  if (outcome->failure.empty()) outcome->failure = failure;
+  return outcome;
 }
 
 std::optional<SaveOutcome> CheckpointWriter::advance(bool wait) {
@@ -132,11 +164,15 @@ void CheckpointWriter::begin_commit() {
   reached(SavePhase::kAgreed, communicator_.rank());
   stage_ = Stage::kCommitting;
   if (communicator_.rank() != 0) return;
-  committed_ =
-      std::async(std::launch::async, [this, records = std::move(records), heartbeat = current_heartbeat()] {
-        const WorksFor rank(heartbeat);
-        return commit(records);
-      });
+  auto stands = std::make_shared<std::promise<Committed>>();
+  committed_ = stands->get_future();
+  retiring_ = std::async(std::launch::async,
+                         [this, stands, records = std::move(records), heartbeat = current_heartbeat()] {
+                           const WorksFor rank(heartbeat);
+                           const Committed committed = commit(records);
+                           stands->set_value(committed);
+                           return retire(committed.path);
+                         });
 }
 
 SaveOutcome CheckpointWriter::end(const std::string& path, const std::string& failure) {

@@ -12,9 +12,11 @@ namespace jigsaw::inline checkpoint {
 /// How a save ended; the same on all ranks.
 struct SaveOutcome {
   std::int64_t step = 0;
-  std::string path;     ///< of the checkpoint; "" when it could not be saved
-  std::string failure;  ///< why it could not be, or what went wrong after it stood; "" when nothing did
-  double seconds = 0;   ///< from start() on
+  std::string path;  ///< of the checkpoint; "" when it could not be saved
+  /// Why it could not be, or what went wrong after it stood, or after the one before did; "" when nothing
+  /// did.
+  std::string failure;
+  double seconds = 0;  ///< from start() on
   bool saved() const { return !path.empty(); }
 };
 
@@ -40,18 +42,26 @@ class CheckpointWriter {
                                    const std::vector<CheckpointPiece>& pieces);
   /// The outcome of the save under way, once it ended. Costs nothing while not busy().
   std::optional<SaveOutcome> poll() { return advance(false); }
-  /// Waits for it.
-  std::optional<SaveOutcome> finish() { return advance(true); }
+  /// Waits for it, and until those that are no longer kept are gone.
+  std::optional<SaveOutcome> finish();
+  /// Waits until those that are no longer kept are gone, which delays no outcome of poll(): how many seconds
+  /// that took on this rank after the last save. Not collective.
+  double settle();
 
  private:
   enum class Stage : std::uint8_t { kIdle, kWriting, kCommitting };
   struct Committed {
     std::string path, failure;
   };
+  struct Retired {
+    std::string failure;
+    double seconds = 0;
+  };
 
   void copy(const std::vector<CheckpointPiece>& pieces);
   ShardRecord write();
   Committed commit(const std::vector<std::string>& records);
+  Retired retire(const std::string& path);
   std::optional<SaveOutcome> advance(bool wait);
   void begin_commit();
   SaveOutcome end(const std::string& path, const std::string& failure);
@@ -67,6 +77,8 @@ class CheckpointWriter {
   std::string failure_;
   std::future<ShardRecord> shard_;
   std::future<Committed> committed_;  ///< rank 0's
+  std::future<Retired> retiring_;     ///< rank 0's
+  Retired retired_;                   ///< what came of the last one that has ended
 };
 
 /// start() and finish() at once. @throws CheckpointError  when it could not be saved, on all ranks.

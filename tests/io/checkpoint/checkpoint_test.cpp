@@ -2,8 +2,10 @@
 
 #include <gtest/gtest.h>
 #include <hdf5.h>
+#include <sys/stat.h>
 
 #include <cmath>
+#include <map>
 
 #include "base/text.h"
 #include "comm/self/self.h"
@@ -218,8 +220,8 @@ TEST_F(Checkpoint, WhatIsNotThereOrNotWholeIsNotOpened) {
         << text << ": " << error;
     EXPECT_EQ(error.find('\n'), std::string::npos);
   }
-  put_text(folder_ + "/step_00000001/manifest.json", "{\"format_version\": 3, \"new\": true}");
-  EXPECT_NE(open_error("step_00000001").find("is of format version 3, this program reads version 2; "),
+  put_text(folder_ + "/step_00000001/manifest.json", "{\"format_version\": 4, \"new\": true}");
+  EXPECT_NE(open_error("step_00000001").find("is of format version 4, this program reads versions 2 to 3; "),
             std::string::npos);
 }
 
@@ -254,8 +256,114 @@ TEST_F(Checkpoint, ManifestsOfTheRightDigestAndTheWrongFieldsAreRefused) {
                                                 {"/tensors/0/2/0", 14},
                                                 {"/tensors/0/2/0", std::int64_t{1} << 62},
                                                 {"/tensors/0/2", {1, 1, 1, 1, 1, 1, 1, 1, 78}},
+                                                {"/tensors/0/2/0", 1e80},
+                                                {"/tensors/0/2", {0, std::int64_t{1} << 62, 8}},
+                                                {"/tensors/0/0", "parameters/" + std::string(5000, 'x')},
+                                                {"/tensors/0/0", "encoder.weight"},
+                                                {"/tensors/0/0", "parameters/a/b"},
+                                                {"/tensors/0/0", "parameters/blocks.0.cube"},
+                                                {"/step", std::int64_t{1} << 62},
+                                                {"/step", 1e80},
+                                                {"/serial", 1e308},
+                                                {"/extra", "seed"},
+                                                {"/extra", Json::array()},
+                                                {"/extra/layouts", {{"encoder.weight", 7}}},
+                                                {"/extra/layouts", "shard"},
                                                 {"/views/0", "parameters.h5"}};
   for (const auto& [pointer, value] : wrong) EXPECT_NE(with(pointer, value), "") << pointer << value;
+}
+
+TEST_F(Checkpoint, PiecesThatOverlapOrStandElsewhereAreRefused) {
+  run_ranks(2, [&](Communicator& c) {
+    save_checkpoint(folder_, case_manifest(1), case_pieces(c, 1, Cut::kFirstDim), c, {});
+  });
+  const std::string path = folder_ + "/step_00000001/manifest.json", text = text_of(path);
+  const auto opened_with = [&](const std::function<void(Json&)>& edit) {
+    Json json = Json::parse(text);
+    json.erase("xxh64");
+    edit(json);
+    json["xxh64"] = digest_of_text(json.dump());
+    put_text(path, json.dump());
+    return open_error("step_00000001");
+  };
+  EXPECT_EQ(opened_with([](Json&) {}), "");
+  // The second rank's rows 6 to 12 of the first tensor become 5 to 11: one twice, one never.
+  const Json second = Json::parse(text).at("shards").at(1).at("pieces").at(0);
+  ASSERT_EQ(second.at(0), 0);
+  EXPECT_NE(opened_with([&](Json& json) {
+              json["shards"][1]["pieces"][0][1][0] = second.at(1).at(0).get<int>() - 1;
+            }).find("the pieces of the tensor parameters/encoder.weight do not make it up"),
+            std::string::npos);
+  // Two pieces of one size change places, or one stands where another does.
+  const Json first = Json::parse(text).at("shards").at(0).at("pieces");
+  EXPECT_NE(opened_with([&](Json& json) {
+              json["shards"][0]["pieces"][0][3] = first.at(1).at(3);
+            }).find("two pieces stand in the same place of the file rank_0000.h5"),
+            std::string::npos);
+  EXPECT_NE(opened_with([&](Json& json) {
+              json["shards"][0]["pieces"][0][3] = first.at(0).at(3).get<int>() - 8;
+            }).find(" is damaged: "),
+            std::string::npos);
+  EXPECT_NE(opened_with([&](Json& json) { json["shards"][1]["name"] = "rank_0000.h5"; }), "");
+}
+
+/// Whose digests of shards are those of all their bytes.
+TEST_F(Checkpoint, OfTheFormatBeforeIsReadAndItsDamageNoticed) {
+  save(1);
+  const std::string folder = folder_ + "/step_00000001", shard = folder + "/rank_0000.h5";
+  Json json = Json::parse(text_of(folder + "/manifest.json"));
+  json.erase("xxh64");
+  EXPECT_NE(json["shards"][0]["xxh64"], digest_of_text(text_of(shard)));
+  json["format_version"] = 2;
+  json["shards"][0]["xxh64"] = digest_of_text(text_of(shard));
+  json["xxh64"] = digest_of_text(json.dump());
+  put_text(folder + "/manifest.json", json.dump());
+  expect_case(open_checkpoint(folder, *self_), 1, *self_, Cut::kLastDim);
+  const std::string whole = text_of(shard);
+  for (std::size_t at = 0; at < whole.size(); at += 97) {
+    std::string damaged = whole;
+    damaged[at] ^= 4;
+    put_text(shard, damaged);
+    EXPECT_NE(open_error("step_00000001").find("is damaged"), std::string::npos) << at;
+  }
+}
+
+/// The digest of a shard as docs/checkpoints.md describes it.
+TEST_F(Checkpoint, TheDigestOfAShardHasThoseOfItsPiecesInPlaceOfTheirBytes) {
+  save(1);
+  const FoundCheckpoint found = *newest();
+  const ShardRecord& shard = found.stored.shards[0];
+  const std::string bytes = text_of(found.path + "/" + shard.file.name);
+  std::map<std::size_t, const PieceRecord*> pieces;
+  for (const PieceRecord& piece : shard.pieces) pieces[static_cast<std::size_t>(piece.offset)] = &piece;
+  std::string text;
+  std::size_t at = 0;
+  for (const auto& [offset, piece] : pieces) {
+    const auto length = static_cast<std::size_t>(piece->box.extent.count() * size_of(piece->dtype));
+    text += bytes.substr(at, offset - at) + digest_of_text(bytes.substr(offset, length));
+    at = offset + length;
+  }
+  EXPECT_EQ(digest_of_text(text + bytes.substr(at)), shard.file.digest);
+}
+
+TEST_F(Checkpoint, LatestNamesACheckpointBesideIt) {
+  save(1);
+  for (const char* name : {"../elsewhere", "/etc", ".", "..", ""}) {
+    put_text(folder_ + "/latest", name);
+    EXPECT_EQ(open_error("latest"),
+              concat(folder_, "/latest names ", Json(name).dump(), ", which is no checkpoint beside it"));
+  }
+}
+
+TEST_F(Checkpoint, APipeInPlaceOfTheManifestIsNotWaitedFor) {
+  save(1);
+  const std::string path = folder_ + "/step_00000001/manifest.json";
+  fs::remove(path);
+  ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
+  EXPECT_NE(error_of([&] {
+              as_checkpoint_error([&] { open_checkpoint(folder_ + "/step_00000001", *self_); });
+            }).find("it is a pipe, not a regular file"),
+            std::string::npos);
 }
 
 TEST_F(Checkpoint, TheFirstTensorThatDiffersIsNamed) {

@@ -180,6 +180,21 @@ TEST_F(Safetensors, MalformedFilesAreRefusedInOneSentence) {
        file_of(R"({"a":{"dtype":"F32","shape":[4611686018427387904,4],"data_offsets":[0,8]}})", data)},
       {"too many dims",
        file_of(R"({"a":{"dtype":"F32","shape":[1,1,1,1,1,1,1,1,2],"data_offsets":[0,8]}})", data)},
+      {"overlaps another one", file_of(R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]},)"
+                                       R"("b":{"dtype":"F32","shape":[1],"data_offsets":[4,8]}})",
+                                       data)},
+      {"bytes before the tensor \"a\" are of none",
+       file_of(R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[4,8]}})", data)},
+      {"its last 4 bytes are of no tensor",
+       file_of(R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})", data)},
+      {"its last 8 bytes are of no tensor", file_of("{}", data)},
+      {"the name of a tensor has 5011 characters, and may have 512",
+       file_of(R"({")" + std::string(5000, 'x') + R"(":{"dtype":"F64","shape":[],"data_offsets":[0,8]}})",
+               data)},
+      {"the name of a tensor is",
+       file_of(R"({"a/b":{"dtype":"F64","shape":[],"data_offsets":[0,8]}})", data)},
+      {"too large",
+       file_of(R"({"a":{"dtype":"F64","shape":[0,4611686018427387904],"data_offsets":[0,0]}})", "")},
       {"is of type I64", file_of(R"({"a":{"dtype":"I64","shape":[1],"data_offsets":[0,8]}})", data)}};
   for (const auto& [says, bytes] : cases) {
     put_text(file_, bytes);
@@ -191,6 +206,41 @@ TEST_F(Safetensors, MalformedFilesAreRefusedInOneSentence) {
       EXPECT_EQ(std::string(error.what()).find('\n'), std::string::npos);
     }
   }
+}
+
+/// 2^52 rows of no elements are no work, and no memory.
+TEST_F(Safetensors, TensorsWithoutElementsAreNoWork) {
+  put_text(file_, file_of(R"({"a":{"dtype":"F32","shape":[4503599627370496,0],"data_offsets":[0,0]},)"
+                          R"("b":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})",
+                          std::string(4, '\0')));
+  const FoundCheckpoint found =
+      open_checkpoint(import_safetensors(file_, temporary_.path() + "/imported", context_), *self_);
+  EXPECT_EQ(export_safetensors(found, "parameters", file_, context_), 1);
+}
+
+TEST_F(Safetensors, StatisticsGoAlong) {
+  CheckpointManifest manifest = case_manifest(5);
+  manifest.extra["statistics"] = {{"lead_hours", 6}, {"fields", {{"t2m", {{"mean", 280.5}}}}}};
+  save_checkpoint(folder_, manifest, case_pieces(*self_, 5, Cut::kRuns), *self_, {});
+  export_safetensors(open_checkpoint(folder_, *self_), "parameters", file_, context_);
+  const std::string path = import_safetensors(file_, temporary_.path() + "/imported", context_);
+  EXPECT_EQ(open_checkpoint(path, *self_).stored.manifest.extra.at("statistics"),
+            manifest.extra["statistics"]);
+}
+
+TEST_F(Safetensors, ExportReplacesOnlyRegularFiles) {
+  const FoundCheckpoint checkpoint = saved();
+  EXPECT_THROW(export_safetensors(checkpoint, "parameters", "/dev/full", context_), FileError);
+  EXPECT_THROW(export_safetensors(checkpoint, "parameters", temporary_.path(), context_), FileError);
+  EXPECT_TRUE(std::filesystem::is_character_file("/dev/full"));
+}
+
+TEST_F(Safetensors, InspectionShowsNamesWithoutTheirEscapes) {
+  put_text(file_, file_of("{\"a\\u001b[2J\\nb\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]}}",
+                          std::string(4, '\0')));
+  const std::string text = inspect(file_).text;
+  EXPECT_EQ(text.find('\x1b'), std::string::npos);
+  EXPECT_NE(text.find("a\\x1b[2J\\x0ab"), std::string::npos) << text;
 }
 
 TEST_F(Safetensors, InspectionShowsTreesAndNamesTheDamagedPiece) {
