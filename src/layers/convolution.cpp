@@ -2,6 +2,7 @@
 
 #include "base/text.h"
 #include "config/config.h"
+#include "layers/limits.h"
 
 namespace jigsaw::inline layers {
 
@@ -10,19 +11,19 @@ namespace {
 template <typename Options>
 void declare_common(Keys<Options>& keys) {
   const auto spatial = [] { return one_or_list<std::int64_t>(); };
-  keys.add("features", &Options::features).required().at_least(1).doc("Channels of the result.");
+  keys.add("features", &Options::features).required().range(1, kMostChannels).doc("Channels of the result.");
   keys.add("kernel", &Options::kernel, spatial())
       .required()
-      .at_least(1)
+      .range(1, kMostPoints)
       .doc("Points of the kernel, for all spatial axes or for each.");
   keys.add("stride", &Options::stride, spatial())
-      .at_least(1)
+      .range(1, kMostPoints)
       .doc("Points between neighbouring places of the kernel.");
   keys.add("dilation", &Options::dilation, spatial())
-      .at_least(1)
+      .range(1, kMostPoints)
       .doc("Points between neighbouring points of the kernel.");
   keys.add("groups", &Options::groups)
-      .at_least(1)
+      .range(1, kMostChannels)
       .doc("Groups of channels that do not mix; as many as channels for a depthwise convolution.");
   keys.add("bias", &Options::bias).doc("Whether a learned bias is added.");
   declare_activation(keys, &Options::activation, "to the result");
@@ -96,7 +97,7 @@ FieldShape spread(const LayerSite& site, const TransposedConvolutionOptions& opt
 void declare(Keys<ConvolutionOptions>& keys) {
   declare_common(keys);
   keys.add("padding", &ConvolutionOptions::padding, one_or_list<std::int64_t>())
-      .at_least(0)
+      .range(0, kMostPoints)
       .doc("Points added at both ends of each axis.");
   keys.add("padding_mode", &ConvolutionOptions::padding_mode, edges_form())
       .idle_unless(here("padding").above(0))
@@ -129,13 +130,13 @@ void declare(Keys<TransposedConvolutionOptions>& keys) {
   using O = TransposedConvolutionOptions;
   declare_common(keys);
   keys.add("padding", &O::padding, one_or_list<std::int64_t>())
-      .at_least(0)
+      .range(0, kMostPoints)
       .doc("Points dropped at both ends of each axis of the result.");
   keys.add("output_padding", &O::output_padding, one_or_list<std::int64_t>())
-      .at_least(0)
+      .range(0, kMostPoints)
       .doc("Points added at the far end of each axis of the result.");
   keys.add("size", &O::size, one_or_list<std::int64_t>())
-      .at_least(1)
+      .range(1, kMostPoints)
       .doc("Points of the result, if not all of them, counted from the near end.");
 }
 

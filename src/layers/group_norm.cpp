@@ -4,13 +4,14 @@
 
 #include "base/text.h"
 #include "config/config.h"
+#include "layers/limits.h"
 
 namespace jigsaw::inline layers {
 
 void declare(Keys<GroupNormOptions>& keys) {
   keys.add("groups", &GroupNormOptions::groups)
       .required()
-      .at_least(1)
+      .range(1, kMostChannels)
       .doc("Number of groups; it divides the channels.");
   keys.add("eps", &GroupNormOptions::eps).above(0).doc("Added to the variance.");
   declare_activation(keys, &GroupNormOptions::activation, "to what is normalised");

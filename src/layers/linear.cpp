@@ -1,11 +1,15 @@
 #include "layers/linear.h"
 
 #include "config/config.h"
+#include "layers/limits.h"
 
 namespace jigsaw::inline layers {
 
 void declare(Keys<LinearOptions>& keys) {
-  keys.add("features", &LinearOptions::features).required().at_least(1).doc("Channels of the result.");
+  keys.add("features", &LinearOptions::features)
+      .required()
+      .range(1, kMostChannels)
+      .doc("Channels of the result.");
   keys.add("bias", &LinearOptions::bias).doc("Whether a learned bias is added.");
 }
 

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "config/config.h"
+#include "layers/limits.h"
 
 namespace jigsaw::inline layers {
 
@@ -17,6 +18,7 @@ template <typename Options>
 void declare_mixing(Keys<Options>& keys, const char* of_what) {
   keys.add("hidden_ratio", &Options::hidden_ratio)
       .above(0)
+      .at_most(kLargestRatio)
       .doc(concat("Hidden size over the number of ", of_what, "."));
   keys.add("dropout", &Options::dropout)
       .at_least(0)

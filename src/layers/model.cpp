@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "layers/concat_skip.h"
+#include "layers/limits.h"
 #include "layers/registry.h"
 #include "layers/sequential.h"
 #include "layers/unet.h"
@@ -11,8 +12,17 @@
 
 namespace jigsaw::inline layers {
 
+namespace {
+
+/// Of repeats within repeats; of a mixer's blocks there are two for each of its depth.
+constexpr std::size_t kMostModelBlocks = 2 * static_cast<std::size_t>(kMostBlocks) + 2;
+
+}  // namespace
+
 void Model::append(const std::string& path, const std::string& key,
                    const std::function<LayerPtr(const LayerSite&)>& build) {
+  if (blocks_.size() >= kMostModelBlocks)
+    throw ConfigError(concat(key, " makes more than ", kMostModelBlocks, " blocks of layers"));
   const FieldShape input = output();
   const bool first = blocks_.empty();
   if (!join_) blocks_.push_back({path, std::make_unique<ParameterBlock>(path), {}});
@@ -68,6 +78,12 @@ void Model::append_output_map() {
 FieldShape Model::shape_of(std::size_t value) const {
   return value == 0 ? FieldShape{description_.space, description_.input_channels, description_.crossing}
                     : blocks_[value - 1].last().output();
+}
+
+std::vector<FieldShape> Model::values() const {
+  std::vector<FieldShape> result;
+  for (std::size_t value = 0; value <= blocks_.size(); ++value) result.push_back(shape_of(value));
+  return result;
 }
 
 FieldShape Model::output() const {

@@ -39,6 +39,8 @@ class Model {
   void append_output_map();
 
   const ModelDescription& description() const { return description_; }
+  /// Shape of the input and of what stands after each block, in order.
+  std::vector<FieldShape> values() const;
   /// Shape after the last block.
   FieldShape output() const;
   /// Units in which the input's space must be cut, and in which the result's is.

@@ -1,6 +1,7 @@
 #include "layers/patches.h"
 
 #include "config/config.h"
+#include "layers/limits.h"
 #include "layers/overlapping_patches.h"
 
 namespace jigsaw::inline layers {
@@ -45,9 +46,12 @@ void declare(Keys<PatchEmbedOptions>& keys) {
   keys.add("patch", &PatchEmbedOptions::patch)
       .required()
       .length(1, 3)
-      .at_least(1)
+      .range(1, kMostPoints)
       .doc("Points of a patch along each spatial axis.");
-  keys.add("embed_dim", &PatchEmbedOptions::embed_dim).required().at_least(1).doc("Channels of the result.");
+  keys.add("embed_dim", &PatchEmbedOptions::embed_dim)
+      .required()
+      .range(1, kMostChannels)
+      .doc("Channels of the result.");
   declare_patch_kernel(keys);
   keys.add("circular", &PatchEmbedOptions::circular)
       .counts_where(here("patch_kernel").is_given())
@@ -60,13 +64,13 @@ void declare(Keys<PatchRecoverOptions>& keys) {
   keys.add("patch", &PatchRecoverOptions::patch)
       .required()
       .length(1, 3)
-      .at_least(1)
+      .range(1, kMostPoints)
       .doc("Points of a patch along each spatial axis.");
   keys.add("channels", &PatchRecoverOptions::channels)
-      .at_least(0)
+      .range(0, kMostChannels)
       .doc("Channels of the result; 0: as many as the data has targets.");
   keys.add("grid", &PatchRecoverOptions::grid)
-      .at_least(1)
+      .range(1, kMostPoints)
       .doc("Extents of the result; empty: those of the data's grid.");
   keys.add("zero_start", &PatchRecoverOptions::zero_start)
       .doc("Whether weight and bias start at zero, so that an untrained model predicts zero.");

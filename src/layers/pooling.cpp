@@ -2,6 +2,7 @@
 
 #include "base/text.h"
 #include "config/config.h"
+#include "layers/limits.h"
 
 namespace jigsaw::inline layers {
 
@@ -12,13 +13,13 @@ void declare_common(Keys<Options>& keys) {
   const auto spatial = [] { return one_or_list<std::int64_t>(); };
   keys.add("kernel", &Options::kernel, spatial())
       .required()
-      .at_least(1)
+      .range(1, kMostPoints)
       .doc("Points of the window, for all spatial axes or for each.");
   keys.add("stride", &Options::stride, spatial())
-      .at_least(1)
+      .range(1, kMostPoints)
       .doc("Points between neighbouring windows; those of the window if none are given.");
   keys.add("padding", &Options::padding, spatial())
-      .at_least(0)
+      .range(0, kMostPoints)
       .doc("Points added at both ends of each axis; at most half the window.");
   keys.add("padding_mode", &Options::padding_mode, edges_form())
       .idle_unless(here("padding").above(0))
@@ -72,7 +73,7 @@ Padding checked_padding(const LayerSite& site, const Window& window, const Optio
 void declare(Keys<MaxPoolOptions>& keys) {
   declare_common(keys);
   keys.add("dilation", &MaxPoolOptions::dilation, one_or_list<std::int64_t>())
-      .at_least(1)
+      .range(1, kMostPoints)
       .doc("Points between neighbouring points of the window.");
 }
 

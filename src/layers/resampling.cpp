@@ -4,16 +4,17 @@
 
 #include "base/text.h"
 #include "config/config.h"
+#include "layers/limits.h"
 
 namespace jigsaw::inline layers {
 
 void declare(Keys<UpsampleOptions>& keys) {
   using O = UpsampleOptions;
   keys.add("scale", &O::scale, one_or_list<std::int64_t>())
-      .at_least(1)
+      .range(1, kMostPoints)
       .doc("Points of the result for each point, for all spatial axes or for each.");
   keys.add("size", &O::size, one_or_list<std::int64_t>())
-      .at_least(1)
+      .range(1, kMostPoints)
       .doc("Points of the result along each axis; beside a scale, how many of its points are kept.");
   keys.choice("mode", &O::mode,
               {{"nearest", Interpolation::kNearest, "The nearest point."},
@@ -63,10 +64,10 @@ Variable Upsample::run(Tape& tape, const Variable& x, const Variable& residual) 
 
 void declare(Keys<PadOptions>& keys) {
   keys.add("low", &PadOptions::low, one_or_list<std::int64_t>())
-      .at_least(0)
+      .range(0, kMostPoints)
       .doc("Points added at the near end, for all spatial axes or for each.");
   keys.add("high", &PadOptions::high, one_or_list<std::int64_t>())
-      .at_least(0)
+      .range(0, kMostPoints)
       .doc("Points added at the far end.");
   keys.add("padding_mode", &PadOptions::padding_mode, edges_form())
       .idle_unless(here("low").above(0) || here("high").above(0))

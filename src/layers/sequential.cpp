@@ -3,6 +3,7 @@
 #include "base/text.h"
 #include "config/config.h"
 #include "layers/concat_skip.h"
+#include "layers/limits.h"
 #include "layers/registry.h"
 
 namespace jigsaw::inline layers {
@@ -15,7 +16,7 @@ void declare(Keys<SequentialOptions>& keys) {
 }
 
 void declare(Keys<RepeatOptions>& keys) {
-  keys.add("times", &RepeatOptions::times).required().at_least(1).doc("How often.");
+  keys.add("times", &RepeatOptions::times).required().range(1, kMostBlocks).doc("How often.");
   keys.tagged("layers", &RepeatOptions::layers, layer_types).required().not_empty().doc("What is repeated.");
 }
 

@@ -3,6 +3,7 @@
 #include "config/config.h"
 #include "layers/layer_norm.h"
 #include "layers/layer_scale.h"
+#include "layers/limits.h"
 #include "layers/mixing.h"
 #include "layers/pointwise_layers.h"
 #include "layers/residual.h"
@@ -11,8 +12,14 @@ namespace jigsaw::inline layers {
 
 void declare(Keys<TransformerBlockOptions>& keys) {
   using O = TransformerBlockOptions;
-  keys.add("heads", &O::heads).required().at_least(1).doc("Number of attention heads; divides the width.");
-  keys.add("mlp_ratio", &O::mlp_ratio).above(0).doc("Hidden size of the MLP over the width.");
+  keys.add("heads", &O::heads)
+      .required()
+      .range(1, kMostChannels)
+      .doc("Number of attention heads; divides the width.");
+  keys.add("mlp_ratio", &O::mlp_ratio)
+      .above(0)
+      .at_most(kLargestRatio)
+      .doc("Hidden size of the MLP over the width.");
   keys.add("dropout", &O::dropout)
       .at_least(0)
       .below(1)

@@ -7,6 +7,7 @@
 #include "config/config.h"
 #include "layers/convolution.h"
 #include "layers/group_norm.h"
+#include "layers/limits.h"
 #include "layers/pointwise_layers.h"
 #include "layers/pooling.h"
 #include "layers/resampling.h"
@@ -40,21 +41,21 @@ void check_groups(const UNetOptions& options, const Place& at) {
 void declare(Keys<UNetOptions>& keys) {
   using O = UNetOptions;
   keys.add("base_width", &O::base_width)
-      .at_least(0)
+      .range(0, kMostChannels)
       .doc("Channels of the finest level; each level has twice as many as the one before.");
-  keys.add("levels", &O::levels).at_least(0).doc("Number of levels, the finest included.");
+  keys.add("levels", &O::levels).range(0, 30).doc("Number of levels, the finest included.");
   keys.add("widths", &O::widths)
-      .at_least(1)
+      .range(1, kMostChannels)
       .doc("Channels of each level from the finest on, in place of base_width and levels.");
   keys.add("kernel", &O::kernel, one_or_list<std::int64_t>())
-      .at_least(1)
+      .range(1, kMostPoints)
       .must("be odd",
             [](const Extents& kernel) {
               return std::all_of(kernel.begin(), kernel.end(), [](auto points) { return points % 2 == 1; });
             })
       .doc("Points of each kernel, for all spatial axes or for each.");
   keys.add("norm_groups", &O::norm_groups)
-      .at_least(0)
+      .range(0, kMostChannels)
       .doc("Groups of channels that are normalised together behind each convolution; 0 for none.");
   keys.choice("down", &O::down,
               {{"max_pool", "max_pool", "The largest of two points along each axis."},

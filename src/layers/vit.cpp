@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "config/config.h"
 #include "layers/layer_norm.h"
+#include "layers/limits.h"
 #include "layers/patches.h"
 #include "layers/positions.h"
 #include "layers/residual.h"
@@ -21,12 +22,21 @@ void declare_common(Keys<O>& keys) {
   keys.add("patch", &O::patch)
       .required()
       .length(1, 3)
-      .at_least(1)
+      .range(1, kMostPoints)
       .doc("Points of a patch along each spatial axis.");
-  keys.add("embed_dim", &O::embed_dim).required().at_least(1).doc("Width: channels of each patch.");
-  keys.add("depth", &O::depth).required().at_least(1).doc("Number of transformer blocks.");
-  keys.add("heads", &O::heads).required().at_least(1).doc("Number of attention heads; divides the width.");
-  keys.add("mlp_ratio", &O::mlp_ratio).above(0).doc("Hidden size of each MLP over the width.");
+  keys.add("embed_dim", &O::embed_dim)
+      .required()
+      .range(1, kMostChannels)
+      .doc("Width: channels of each patch.");
+  keys.add("depth", &O::depth).required().range(1, kMostBlocks).doc("Number of transformer blocks.");
+  keys.add("heads", &O::heads)
+      .required()
+      .range(1, kMostChannels)
+      .doc("Number of attention heads; divides the width.");
+  keys.add("mlp_ratio", &O::mlp_ratio)
+      .above(0)
+      .at_most(kLargestRatio)
+      .doc("Hidden size of each MLP over the width.");
   keys.add("dropout", &O::dropout)
       .at_least(0)
       .below(1)
@@ -75,7 +85,7 @@ void declare(Keys<SwinOptions>& keys) {
   keys.add("window", &SwinOptions::window)
       .required()
       .length(1, 3)
-      .at_least(1)
+      .range(1, kMostPoints)
       .doc("Patches of a window along each spatial axis; divides the number of patches.");
   keys.add("circular", &SwinOptions::circular)
       .doc(

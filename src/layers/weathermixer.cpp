@@ -3,6 +3,7 @@
 #include "base/text.h"
 #include "config/config.h"
 #include "layers/layer_norm.h"
+#include "layers/limits.h"
 #include "layers/mixing.h"
 #include "layers/patches.h"
 #include "layers/positions.h"
@@ -16,15 +17,20 @@ void declare(Keys<WeatherMixerOptions>& keys) {
   keys.add("patch", &O::patch)
       .required()
       .length(1, 3)
-      .at_least(1)
+      .range(1, kMostPoints)
       .doc("Points of a patch along each spatial axis.");
-  keys.add("embed_dim", &O::embed_dim).required().at_least(1).doc("Width: channels of each patch.");
-  keys.add("depth", &O::depth).required().at_least(1).doc("Number of mixer blocks.");
+  keys.add("embed_dim", &O::embed_dim)
+      .required()
+      .range(1, kMostChannels)
+      .doc("Width: channels of each patch.");
+  keys.add("depth", &O::depth).required().range(1, kMostBlocks).doc("Number of mixer blocks.");
   keys.add("token_hidden_ratio", &O::token_hidden_ratio)
       .above(0)
+      .at_most(kLargestRatio)
       .doc("Hidden size of token mixing over the number of patches.");
   keys.add("channel_hidden_ratio", &O::channel_hidden_ratio)
       .above(0)
+      .at_most(kLargestRatio)
       .doc("Hidden size of channel mixing over the width.");
   keys.add("dropout", &O::dropout)
       .at_least(0)

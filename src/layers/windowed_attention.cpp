@@ -6,20 +6,21 @@
 #include "autograd/field_operations.h"
 #include "base/text.h"
 #include "config/config.h"
+#include "layers/limits.h"
 
 namespace jigsaw::inline layers {
 
 void declare(Keys<WindowedAttentionOptions>& keys) {
   using O = WindowedAttentionOptions;
-  keys.add("heads", &O::heads).required().at_least(1).doc("Number of heads; divides the width.");
+  keys.add("heads", &O::heads).required().range(1, kMostChannels).doc("Number of heads; divides the width.");
   keys.add("window", &O::window)
       .required()
       .length(1, 3)
-      .at_least(1)
+      .range(1, kMostPoints)
       .doc("Points of a window along each spatial axis; divides the layer's grid.");
   keys.add("shift", &O::shift)
       .length(0, 3)
-      .at_least(0)
+      .range(0, kMostPoints)
       .doc("Points by which windows are shifted along each spatial axis, less than a window; [] for none.");
   keys.add("circular", &O::circular)
       .doc(

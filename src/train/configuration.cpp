@@ -7,6 +7,13 @@
 
 namespace jigsaw::inline train {
 
+namespace {
+
+// Far beyond what any machine runs at a time, so that sizes can be counted.
+constexpr double kMostSamples = 1 << 30, kMostLeads = 10000;
+
+}  // namespace
+
 double TrainOptions::lead_weight(int r) const {
   return rollout_weights.empty() ? 1.0 : rollout_weights[static_cast<std::size_t>(r)];
 }
@@ -26,7 +33,7 @@ void declare(Keys<RolloutOptions>& keys) {
   using O = RolloutOptions;
   keys.add("min", &O::min).at_least(1).doc("Fewest rollout steps.");
   keys.add("max", &O::max)
-      .at_least(1)
+      .range(1, kMostLeads)
       .doc("Most rollout steps; each training step draws a number of its own.");
   keys.check([](const O& o, const Place& at) {
     if (o.max < o.min) at.error("max", "must be at least min");
@@ -56,7 +63,7 @@ void declare(Keys<TrainOptions>& keys) {
       .changeable()
       .above(0)
       .doc("Passes over the training windows, in place of steps.");
-  keys.add("batch_size", &O::batch_size).at_least(1).doc("Samples per update, over all ranks.");
+  keys.add("batch_size", &O::batch_size).range(1, kMostSamples).doc("Samples per update, over all ranks.");
   keys.add("accumulate", &O::accumulate)
       .at_least(1)
       .doc("Parts in which a batch is run, one after the other, to save memory; the update is the same.");

@@ -1,8 +1,10 @@
 #include "train/placed_model.h"
 
 #include "base/error.h"
+#include "base/memory.h"
 #include "base/text.h"
 #include "config/config.h"
+#include "train/memory_need.h"
 #include "train/pole_crossing.h"
 
 namespace jigsaw::inline train {
@@ -60,6 +62,10 @@ PlacedModel::PlacedModel(const Configuration& configuration, Objective& objectiv
   model_ = build_model(configuration.model, describe(data, objective.output_channels(), data.statistics()));
   model_->set_recompute(configuration.train.recompute == Recompute::kBlock);
   mesh_ = make_mesh(configuration, data, *model_, world);
+  if (world.context().device() == Device::kCpu) {
+    check_memory(least_memory(*model_, *mesh_, configuration, types_, samples_), configuration,
+                 ranks_on_a_machine(world), memory_limit());
+  }
   rank_ = std::make_unique<Rank>(Rank{world.context(), *mesh_});
   forecaster_ =
       std::make_unique<Forecaster>(*model_, data.channels(), data.statistics(), configuration.data.predict,

@@ -1,5 +1,6 @@
 // Wrong input ends in one clear sentence and the documented exit code, on one rank and under mpirun.
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <fstream>
 #include <sstream>
@@ -45,6 +46,14 @@ const WrongInput kCases[] = {
     {"best_without_checkpoints", "--set checkpoint.best=loss --set checkpoint.every=0", 2, "checkpoint.best"},
     {"fp64_on_cuda", "--set device=cuda --set train.precision=fp64", 2, "device must be"},
     {"key_of_another_optimizer", "--set optimizer.momentum=0.5", 2, "unknown key optimizer.momentum"},
+    {"width_beyond_all_machines", "--set model.embed_dim=4611686018427387904", 2,
+     "model.embed_dim must be between 1 and 1048576"},
+    {"width_beyond_this_machine", "--set model.embed_dim=1048576", 2, "model.embed_dim and model.depth: "},
+    {"depth_beyond_all_machines", "--set model.depth=1000000", 2, "model.depth must be between 1 and 10000"},
+    {"batch_beyond_all_machines", "--set train.batch_size=4611686018427387904", 2,
+     "train.batch_size must be"},
+    {"batch_beyond_this_machine", "--set train.batch_size=1000000000", 2, "might fit"},
+    {"nothing_to_begin_with", "--init-from ''", 2, "--init-from"},
     {"unknown_option", "--confg x", 2, "--confg"},
 };
 
@@ -79,6 +88,36 @@ TEST(WrongInput, MissingConfigurationFile) {
   const Outcome outcome = run(1, "--config nowhere.json");
   EXPECT_EQ(outcome.exit_code, 2);
   EXPECT_EQ(outcome.errors().size(), 1U) << outcome.err;
+}
+
+TEST(WrongInput, APipeIsNotWaitedFor) {
+  const TemporaryFolder folder;
+  const std::string pipe = folder / "pipe";
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  const std::pair<std::string, int> commands[] = {
+      {"--config " + pipe, 2},
+      {"inspect " + pipe, 3},
+      {"import --input " + pipe + " --output " + (folder / "out"), 3},
+      {"sweep --list --config x.json --grid " + pipe, 2}};
+  for (const auto& [arguments, code] : commands) {
+    const Outcome outcome = run(1, arguments);
+    EXPECT_EQ(outcome.exit_code, code) << arguments;
+    ASSERT_EQ(outcome.errors().size(), 1U) << outcome.err;
+    EXPECT_NE(outcome.errors()[0].find("not a regular file"), std::string::npos) << outcome.err;
+  }
+}
+
+TEST(WrongInput, WhatStandsInTheWayOfFilesIsNeitherFollowedNorReplaced) {
+  const TemporaryFolder folder;
+  folder.write("precious", "kept");
+  folder.write("config.json", small_config(folder).dump());
+  std::filesystem::create_directories(folder / "run");
+  std::filesystem::create_symlink("../precious", folder / "run/lock");
+  const Outcome outcome =
+      run(1, "--config " + (folder / "config.json") + " --set output=" + (folder / "run"));
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_NE(outcome.err.find("it is a symbolic link"), std::string::npos) << outcome.err;
+  EXPECT_EQ(read(folder / "precious"), "kept");
 }
 
 TEST(WrongInput, CommandsThatTrainNothingDoTheirWorkOnceOnManyRanks) {

@@ -1,0 +1,16 @@
+#pragma once
+
+namespace jigsaw::inline layers {
+
+// Bounds of the sizes that configurations may name. They are far beyond what any machine holds, and small
+// enough that the sizes of parameters and activations, which are products of a few of them, can be counted.
+
+inline constexpr double kMostChannels = 1 << 20;
+/// Along an axis: of a patch, a kernel, a window.
+inline constexpr double kMostPoints = 1 << 20;
+/// Hidden size of an MLP over its width.
+inline constexpr double kLargestRatio = 1024;
+/// Layers one after the other.
+inline constexpr double kMostBlocks = 10000;
+
+}  // namespace jigsaw::inline layers

@@ -1,0 +1,30 @@
+#pragma once
+#include <cstdint>
+
+#include "comm/communicator.h"
+#include "layers/model.h"
+#include "train/configuration.h"
+#include "train/device.h"
+
+namespace jigsaw::inline train {
+
+/// Bytes that training takes of a rank at least: what is counted is there in any plan. In double, for what a
+/// configuration asks for need not be a number of bytes that any machine has.
+struct MemoryNeed {
+  double state = 0;        ///< parameters, their gradients, and what the optimizer keeps of them
+  double activations = 0;  ///< what stands between blocks, kept for backward
+};
+
+/// @param samples  over all ranks, that run at a time.
+MemoryNeed least_memory(const Model& model, const Mesh& mesh, const Configuration& configuration,
+                        PrecisionTypes types, std::int64_t samples);
+
+/// @param ranks_here  that share `room` bytes.
+/// @throws ConfigError  that names the keys and what would fit, when the room is too small.
+void check_memory(const MemoryNeed& need, const Configuration& configuration, int ranks_here,
+                  std::int64_t room);
+
+/// The most ranks that run on one machine. Collective.
+int ranks_on_a_machine(Communicator& world);
+
+}  // namespace jigsaw::inline train

@@ -1,0 +1,71 @@
+#include "train/memory_need.h"
+
+#include <gtest/gtest.h>
+
+#include "base/text.h"
+#include "comm/self/self.h"
+#include "comm/thread/run_ranks.h"
+#include "train/placed_model.h"
+
+namespace jigsaw {
+namespace {
+
+Configuration configuration_with(const Json& train) {
+  Json json = {
+      {"data", {{"files", {"x.nc"}}, {"variables", {"t2m"}}, {"train", {"2020-01-01", "2020-01-02"}}}},
+      {"model", {{"type", "weathermixer"}, {"patch", {2, 2}}, {"embed_dim", 8}, {"depth", 3}}},
+      {"train", train}};
+  return parse<Configuration>(json);
+}
+
+std::string error_of(const MemoryNeed& need, const Configuration& configuration, int ranks,
+                     std::int64_t room) {
+  try {
+    check_memory(need, configuration, ranks, room);
+  } catch (const ConfigError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(MemoryNeed, IsWhatAnyPlanHolds) {
+  const Configuration configuration = configuration_with({{"batch_size", 5}});
+  const auto model = build_model(configuration.model, {{8, 12}, 4, 4});
+  double elements = 0;
+  for (const ParameterBlock* block : model->parameters()) {
+    for (const auto& parameter : block->parameters())
+      elements += static_cast<double>(parameter->shape().count());
+  }
+  // The input of 4 channels, 6 halves of blocks and the encoder of 8 channels on 4 x 6 patches, and the
+  // result.
+  const double numbers = 8 * 12 * 4 + 7 * 4 * 6 * 8 + 8 * 12 * 4;
+  run_ranks(4, [&](Communicator& world) {
+    const Mesh mesh(world, 2, {2, 1}, 1);
+    const MemoryNeed need = least_memory(*model, mesh, configuration, types_of(Precision::kFloat32), 5);
+    // AdamW keeps two numbers of each parameter.
+    EXPECT_DOUBLE_EQ(need.state, elements / 2 * 4 * 4);
+    EXPECT_DOUBLE_EQ(need.activations, 5 * numbers / 4 * 4);
+    EXPECT_EQ(ranks_on_a_machine(world), 4);
+  });
+}
+
+TEST(MemoryNeed, BeyondTheRoomNamesTheKeysAndWhatWouldFit) {
+  const Configuration configuration = configuration_with({{"batch_size", 100}});
+  const std::int64_t room = 1000 << 20;
+  EXPECT_EQ(error_of({400.0 * (1 << 20), 600.0 * (1 << 20)}, configuration, 1, room), "");
+  EXPECT_EQ(
+      error_of({400.0 * (1 << 20), 1200.0 * (1 << 20)}, configuration, 1, room),
+      "train.batch_size 100: a rank needs at least 400 MiB for parameters, gradients and optimizer and 1.2 "
+      "GiB for activations, and 1 rank has 1000 MiB here; train.batch_size 50 might fit, or this one in "
+      "more parts (train.accumulate), or a smaller model (model.embed_dim and model.depth)");
+  EXPECT_NE(error_of({400.0 * (1 << 20), 600.0 * (1 << 20)}, configuration, 2, room), "");
+  EXPECT_EQ(error_of({3000.0 * (1 << 20), 10}, configuration, 1, room),
+            "model.embed_dim and model.depth: a rank needs at least 2.9 GiB for parameters, gradients and "
+            "optimizer and 10 B for activations, and 1 rank has 1000 MiB here; a model that needs 4 times "
+            "less might "
+            "fit, or more ranks that cut it (mesh, zero)");
+  EXPECT_NE(error_of({1e30, 1e40}, configuration, 1, room).find("more than 8000 PiB"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace jigsaw
