@@ -5,6 +5,7 @@
 #include "commands.h"
 #include "optim/optimizer.h"
 #include "samples/label_scan.h"
+#include "train/data_remarks.h"
 #include "train/opening_summary.h"
 #include "train/run_directory.h"
 #include "train/training_batches.h"
@@ -55,6 +56,7 @@ void check_planned(Job& job, int ranks) {
   tell_missing(job.log, run, read_first(run, job.world.context()), job.world);
   if (run.validates()) Validation(run).read(0, job.world.context());
   check_labels(run);
+  DataRemarks(run.data(), run.world(), job.log).tell();
 }
 
 void check_started(Job& job) {
@@ -68,6 +70,7 @@ void check_started(Job& job) {
   tell_missing(job.log, run, read_first(run, job.world.context().host()), job.world);
   if (run.validates()) Validation(run).rehearse();
   check_labels(run);
+  DataRemarks(run.data(), run.world(), job.log).tell();
 }
 
 }  // namespace

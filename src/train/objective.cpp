@@ -127,8 +127,10 @@ const std::map<Task, OpenTask>& tasks() {
 
 std::unique_ptr<Objective> open_objective(const Configuration& configuration,
                                           const std::filesystem::path& folder, Communicator& communicator,
-                                          const StatisticsPass& pass) {
+                                          StatisticsPass pass) {
   std::unique_ptr<Objective> result;
+  if (const auto named = named_statistics(configuration.data, folder, communicator))
+    pass.given = named->statistics;
   together(communicator,
            [&] { result = tasks().at(configuration.data.task)(configuration, folder, communicator, pass); });
   return result;

@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "train/configuration.h"
+#include "train/given_statistics.h"
 #include "train/scores.h"
 
 namespace jigsaw::inline train {
@@ -22,9 +23,10 @@ class Objective {
 /// Opens the data of a configuration. Collective: when it throws on one rank it throws on all.
 ///
 /// @param folder  that of the configuration, from which relative names start. @throws ConfigError, DataError
-/// @param pass    what goes with the pass over the data for statistics.
+/// @param pass    what goes with the pass over the data for statistics; given ones are for data whose
+///                configuration leaves open where they come from.
 std::unique_ptr<Objective> open_objective(const Configuration& configuration,
                                           const std::filesystem::path& folder, Communicator& communicator,
-                                          const StatisticsPass& pass = {});
+                                          StatisticsPass pass = {});
 
 }  // namespace jigsaw::inline train

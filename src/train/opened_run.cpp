@@ -27,6 +27,7 @@ StatisticsPass pass_of(const Configuration& configuration, Communicator& world, 
                        const Opening& opening) {
   StatisticsPass pass;
   pass.cache = opening.cache;
+  if (opening.given != nullptr) pass.given = opening.given->statistics;
   pass.before = [&configuration, &world, &model_ranks, checked = opening.checked](const SampleSource& data) {
     together(world, [&] {
       check_best(configuration, data);
@@ -63,6 +64,7 @@ OpenedRun::OpenedRun(const Configuration& configuration, const std::filesystem::
 OpenedRun::OpenedRun(const Configuration& configuration, const std::filesystem::path& folder,
                      Communicator& world, Communicator& model_ranks, const Opening& opening)
     : configuration_(configuration),
+      statistics_from_(opening.given != nullptr ? opening.given->from : ""),
       world_(world),
       objective_(open_objective(configuration, folder, world,
                                 pass_of(configuration_, world, model_ranks, opening))) {

@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "base/log.h"
+#include "train/given_statistics.h"
 #include "train/placed_model.h"
 
 namespace jigsaw::inline train {
@@ -16,6 +17,8 @@ struct Opening {
   Log* log = nullptr;
   /// Folder of statistics that runs share; empty: none.
   std::filesystem::path cache;
+  /// Statistics for data whose configuration leaves open where they come from; may be null.
+  const GivenStatistics* given = nullptr;
 };
 
 /// Where runs of this user keep what others can use: $XDG_CACHE_HOME/jigsaw-train, else
@@ -37,6 +40,8 @@ class OpenedRun {
             Communicator& model_ranks, const Opening& opening);
 
   const Configuration& configuration() const { return configuration_; }
+  /// The checkpoint whose statistics were given, or "".
+  const std::string& statistics_from() const { return statistics_from_; }
   Communicator& world() { return world_; }
   Objective& objective() { return *objective_; }
   SampleSource& data() { return objective_->data(); }
@@ -52,6 +57,7 @@ class OpenedRun {
 
  private:
   Configuration configuration_;
+  std::string statistics_from_;
   Communicator& world_;
   std::unique_ptr<Objective> objective_;
   std::unique_ptr<PlacedModel> placed_;

@@ -43,7 +43,9 @@ Trainer::Trainer(const Configuration& configuration, const RunOptions& options, 
       world_(world),
       log_(log),
       started_(now()),
+      given_(inherited_statistics(configuration, options.resume, options.init_from, world)),
       run_(configuration, options.config_folder, world, opening(configuration)),
+      remarks_(run_.data(), world, log),
       config_(run_.configuration()),
       steps_(run_.total_steps()),
       optimizer_(open_optimizer(run_)),
@@ -54,6 +56,7 @@ Trainer::Trainer(const Configuration& configuration, const RunOptions& options, 
     if (run_.validates()) validation_ = std::make_unique<Validation>(run_);
   });
   together(world_, [&] { resume(); });
+  remarks_.tell();
   const PlacedModel& placed = run_.placed();
   if (world_.size() > 1 && world_.context().backend() == Backend::kCpu) {
     run_.placed().plans().set_machine(std::make_shared<const Machine>(
@@ -65,7 +68,7 @@ Trainer::~Trainer() = default;
 
 Opening Trainer::opening(const Configuration& configuration) {
   return {[this, &configuration] { together(world_, [&] { open_run_directory(configuration); }); }, &log_,
-          cache_folder()};
+          cache_folder(), given_ ? &*given_ : nullptr};
 }
 
 void Trainer::open_run_directory(const Configuration& configuration) {
@@ -104,6 +107,7 @@ void Trainer::resume() {
       log_.info("--init-from is not used: the run goes on from its own checkpoint");
   } else if (!options_.init_from.empty()) {
     state_.initialise(open_checkpoint(options_.init_from, world_, options_.verify));
+    tell_statistics(given_, run_.data().statistics(), options_.init_from, log_);
   }
   checkpointer_->begin(found ? &*found : nullptr);
   metrics_->resume_at(state_.steps_done());
@@ -181,6 +185,7 @@ Trainer::Stop Trainer::validate(std::int64_t step) {
 }
 
 void Trainer::tell_validation(std::int64_t step) {
+  remarks_.tell();
   Json line = {{"kind", "valid"},
                {"step", step},
                {"loss", last_validation_->loss},
@@ -346,6 +351,7 @@ void Trainer::finish(std::int64_t step) {
   progress_->end_line();
   looked_ = 0;
   should_stop(0);  // whether results are where they belong
+  remarks_.tell();
   RankTotals own;
   own.coordinates = Json::object();
   const Mesh& mesh = run_.placed().mesh();

@@ -13,6 +13,7 @@
 #include "samples/label_scan.h"
 #include "samples/prefetch.h"
 #include "train/checkpointer.h"
+#include "train/data_remarks.h"
 #include "train/metrics_log.h"
 #include "train/opened_run.h"
 #include "train/progress.h"
@@ -87,7 +88,9 @@ class Trainer {
   std::unique_ptr<Checkpointer> checkpointer_;
   std::unique_ptr<Progress> progress_;
   std::unique_ptr<Watchdog> watchdog_;
+  std::optional<GivenStatistics> given_;
   OpenedRun run_;
+  DataRemarks remarks_;
   const Configuration& config_;
   std::int64_t steps_;
   std::unique_ptr<Optimizer> optimizer_;

@@ -1,6 +1,7 @@
 #include "train/training_state.h"
 
 #include <algorithm>
+#include <limits>
 #include <set>
 
 #include "array/box_runs.h"
@@ -14,6 +15,7 @@ namespace jigsaw::inline train {
 namespace {
 
 constexpr const char* kParameters = "parameters/";
+constexpr std::int64_t kMostSkipped = std::numeric_limits<int>::max();
 /// Names that a report lists of each kind.
 constexpr std::size_t kMostNames = 5;
 
@@ -180,12 +182,18 @@ void TrainingState::restore(const FoundCheckpoint& found, bool allow_change) {
   Json configuration, data;
   try {
     configuration = manifest.extra.at("configuration");
-    optimizer_steps = manifest.extra.at("optimizer").at("steps").get<std::int64_t>();
-    skipped_in_row_ = manifest.extra.at("skipped").get<int>();
+    optimizer_steps = read_count(manifest.extra.at("optimizer").at("steps"), manifest.step);
+    skipped_in_row_ = static_cast<int>(read_count(manifest.extra.at("skipped"), kMostSkipped));
     data = manifest.extra.at("data");
+    const std::int64_t samples = read_count(manifest.extra.at("sampler").at("samples"));
+    const std::int64_t batch = read_count(configuration.at("train").at("batch_size"));
+    if (batch < 1 || samples % batch != 0 || samples / batch != manifest.step)
+      fail("its step is not that of its sampler");
   } catch (const Json::exception&) {
     throw CheckpointError(concat("the checkpoint ", found.path,
                                  " lacks what a training run writes; --init-from takes its parameters"));
+  } catch (const Error& error) {
+    throw CheckpointError(concat("the checkpoint ", found.path, " cannot be resumed from: ", error.what()));
   }
   if (!allow_change) {
     check_unchanged(configuration);
@@ -231,18 +239,21 @@ Json TrainingState::manifest_extra(std::int64_t total_steps) const {
   const std::int64_t samples = steps_done_ * configuration.train.batch_size;
   const double rate = optimizer_.options().learning_rate;
   const std::int64_t epoch = run_.data().count(Split::kTrain);
-  return {{"configuration", to_json(configuration)},
-          {"seed", configuration.seed},
-          {"sampler", {{"samples", samples}, {"epoch", samples / epoch}, {"position", samples % epoch}}},
-          {"schedule",
-           {{"steps", total_steps},
-            {"learning_rate",
-             rate * make_schedule(configuration.schedule, rate)->factor(steps_done_, total_steps)}}},
-          {"optimizer", {{"steps", optimizer_.steps_done()}, {"ema_decay", optimizer_.options().ema_decay}}},
-          {"skipped", skipped_in_row_},
-          {"layouts", layouts_json(run_.placed().model().parameters(), run_.placed().mesh())},
-          {"statistics", Json::parse(run_.data().statistics().to_text())},
-          {"data", data_fingerprint(run_.data())}};
+  Json extra = {
+      {"configuration", to_json(configuration)},
+      {"seed", configuration.seed},
+      {"sampler", {{"samples", samples}, {"epoch", samples / epoch}, {"position", samples % epoch}}},
+      {"schedule",
+       {{"steps", total_steps},
+        {"learning_rate",
+         rate * make_schedule(configuration.schedule, rate)->factor(steps_done_, total_steps)}}},
+      {"optimizer", {{"steps", optimizer_.steps_done()}, {"ema_decay", optimizer_.options().ema_decay}}},
+      {"skipped", skipped_in_row_},
+      {"layouts", layouts_json(run_.placed().model().parameters(), run_.placed().mesh())},
+      {"statistics", Json::parse(run_.data().statistics().to_text())},
+      {"data", data_fingerprint(run_.data())}};
+  if (!run_.statistics_from().empty()) extra["statistics_from"] = run_.statistics_from();
+  return extra;
 }
 
 }  // namespace jigsaw::inline train

@@ -1,0 +1,33 @@
+#include "train/data_remarks.h"
+
+#include <map>
+
+#include "base/printable.h"
+#include "base/text.h"
+#include "config/json.h"
+
+namespace jigsaw::inline train {
+
+void DataRemarks::tell() {
+  Json mine = Json::object();
+  for (const auto& [name, values] : data_.undeclared()) {
+    if (sent_.insert(name).second) mine[name] = {values.count, values.of};
+  }
+  const std::vector<std::string> texts =
+      world_.gather_text(mine.dump(-1, ' ', false, Json::error_handler_t::replace));
+  std::map<std::string, UndeclaredValues> all;
+  for (const std::string& text : texts) {
+    const Json found = Json::parse(text);
+    for (const auto& [name, values] : found.items()) {
+      all[name].count += values.at(0).get<std::int64_t>();
+      all[name].of += values.at(1).get<std::int64_t>();
+    }
+  }
+  for (const auto& [name, values] : all) {
+    if (!said_.insert(name).second) continue;
+    log_.warn(concat("of ", values.of, " values read of ", printable(name), ", ", values.count,
+                     " are NaN or infinite and not declared as missing; they count as missing"));
+  }
+}
+
+}  // namespace jigsaw::inline train

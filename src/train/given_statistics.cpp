@@ -1,0 +1,115 @@
+#include "train/given_statistics.h"
+
+#include "base/text.h"
+#include "checkpoint/folder.h"
+#include "comm/agreement.h"
+#include "config/json.h"
+
+namespace jigsaw::inline train {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// A checkpoint's manifest says these, if it says any.
+std::optional<Json> of_manifest(const StoredManifest& stored, const std::string& from) {
+  const Json& extra = stored.manifest.extra;
+  if (!extra.is_object() || !extra.contains("statistics")) return std::nullopt;
+  return Json{{"statistics", extra.at("statistics")}, {"from", from}};
+}
+
+StoredManifest manifest_of(const std::string& checkpoint) {
+  return read_manifest(manifest_text(checkpoint), manifest_path(checkpoint));
+}
+
+/// What `find` gives on rank 0, on all ranks.
+std::optional<GivenStatistics> shared(Communicator& world, const std::function<std::optional<Json>()>& find) {
+  std::string text;
+  together(world, [&] {
+    if (world.rank() != 0) return;
+    as_checkpoint_error([&] {
+      const std::optional<Json> found = find();
+      if (!found) return;
+      const std::string from = found->at("from").get<std::string>();
+      const std::string statistics = found->at("statistics").dump();
+      Statistics::from_text(statistics, concat("the checkpoint ", from));
+      text = found->dump(-1, ' ', false, Json::error_handler_t::replace);
+    });
+  });
+  text = world.broadcast_text(text);
+  if (text.empty()) return std::nullopt;
+  const Json json = Json::parse(text);
+  const std::string from = json.at("from").get<std::string>();
+  return GivenStatistics{Statistics::from_text(json.at("statistics").dump(), from), from};
+}
+
+/// The checkpoint that a run goes on from, as far as it can be told without reading all of it.
+std::string resumed(const Configuration& configuration, const std::string& resume) {
+  if (resume == "never") return "";
+  if (resume != "auto") return checkpoint_at(resume);
+  const std::string folder = configuration.output + "/checkpoints";
+  const CheckpointFolder::Survey present = CheckpointFolder(folder).survey();
+  return present.whole.empty() ? "" : concat(folder, "/", present.whole.front().name);
+}
+
+}  // namespace
+
+std::optional<GivenStatistics> named_statistics(const DataOptions& options, const fs::path& folder,
+                                                Communicator& world) {
+  const std::string* name = options.statistics_file();
+  if (name == nullptr) return std::nullopt;
+  return shared(world, [&]() -> std::optional<Json> {
+    for (const fs::path& path : {folder / *name, fs::path(*name)}) {
+      std::error_code absent;
+      if (!fs::is_directory(path, absent) && path.filename() != "latest") continue;
+      const std::string checkpoint = checkpoint_at(path.string());
+      std::optional<Json> found = of_manifest(manifest_of(checkpoint), checkpoint);
+      if (!found)
+        throw DataError(concat("data.normalization: the checkpoint ", checkpoint, " has no statistics"));
+      return found;
+    }
+    return std::nullopt;
+  });
+}
+
+std::optional<GivenStatistics> inherited_statistics(const Configuration& configuration,
+                                                    const std::string& resume, const std::string& init_from,
+                                                    Communicator& world) {
+  if (configuration.data.normalization) return std::nullopt;
+  return shared(world, [&]() -> std::optional<Json> {
+    if (const std::string own = resumed(configuration, resume); !own.empty()) {
+      const StoredManifest stored = manifest_of(own);
+      const Json& extra = stored.manifest.extra;
+      if (!extra.is_object() || !extra.contains("statistics_from")) return std::nullopt;
+      return of_manifest(stored, extra.at("statistics_from").get<std::string>());
+    }
+    if (init_from.empty()) return std::nullopt;
+    const std::string checkpoint = checkpoint_at(init_from);
+    return of_manifest(manifest_of(checkpoint), checkpoint);
+  });
+}
+
+void tell_statistics(const std::optional<GivenStatistics>& given, const Statistics& used,
+                     const std::string& init_from, Log& log) {
+  if (!given) {
+    if (!init_from.empty()) {
+      log.info(concat("statistics are not those that the parameters of ", init_from,
+                      " were trained with, but as data.normalization says; data.normalization \"", init_from,
+                      "\" takes them over"));
+    }
+    return;
+  }
+  std::size_t taken = 0;
+  for (const auto& [name, field] : used.fields) {
+    const auto found = given->statistics.fields.find(name);
+    if (found != given->statistics.fields.end() && found->second.mean == field.mean &&
+        found->second.deviation == field.deviation)
+      ++taken;
+  }
+  const std::size_t computed = used.fields.size() - taken;
+  log.info(
+      concat("statistics of ", taken, " variables are those of ", given->from,
+             computed > 0 ? concat("; of ", computed, " they are computed over the training period") : "",
+             "; data.normalization \"auto\" computes all anew"));
+}
+
+}  // namespace jigsaw::inline train

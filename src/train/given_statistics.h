@@ -1,0 +1,38 @@
+#pragma once
+#include <filesystem>
+#include <optional>
+#include <string>
+
+#include "base/log.h"
+#include "comm/communicator.h"
+#include "samples/statistics.h"
+#include "train/configuration.h"
+
+namespace jigsaw::inline train {
+
+/// Statistics that a run takes over from a checkpoint, so that its parameters remain the function of the data
+/// that they were.
+struct GivenStatistics {
+  Statistics statistics;
+  std::string from;  ///< the checkpoint
+};
+
+/// Those of the checkpoint that data.normalization names; nothing when it names none. Collective.
+/// @throws DataError  when the checkpoint has none; CheckpointError
+std::optional<GivenStatistics> named_statistics(const DataOptions& options,
+                                                const std::filesystem::path& folder, Communicator& world);
+
+/// Where data.normalization is left open: those of the checkpoint of `init_from`, or what a run that began so
+/// has in the checkpoint that it goes on from. Collective. @throws CheckpointError
+///
+/// @param resume     "auto", "never", or a checkpoint's folder.
+/// @param init_from  a checkpoint's folder, or "".
+std::optional<GivenStatistics> inherited_statistics(const Configuration& configuration,
+                                                    const std::string& resume, const std::string& init_from,
+                                                    Communicator& world);
+
+/// Says whose statistics the data have, where a run begins with the parameters of a checkpoint.
+void tell_statistics(const std::optional<GivenStatistics>& given, const Statistics& used,
+                     const std::string& init_from, Log& log);
+
+}  // namespace jigsaw::inline train

@@ -1,0 +1,91 @@
+// Parameters are a function of the data only together with the statistics that they were trained with.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "end_to_end/command.h"
+
+namespace jigsaw::e2e {
+namespace {
+
+class StatisticsTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    config_ = small_config(folder_);
+    config_["train"]["steps"] = 12;
+    config_["checkpoint"] = {{"every", 12}};
+    config_["validation"] = {{"every", 12}};
+    folder_.write("config.json", config_.dump());
+    const Outcome first = train("first", "");
+    ASSERT_EQ(first.exit_code, 0) << first.err;
+  }
+  Outcome train(const std::string& name, const std::string& more, int ranks = 1) {
+    return run(ranks,
+               "--config " + (folder_ / "config.json") + " --set output=" + (folder_ / name) + " " + more);
+  }
+  std::string checkpoint(const std::string& name) const {
+    return folder_ / (name + "/checkpoints/" + read(folder_ / (name + "/checkpoints/latest")));
+  }
+  Json extra(const std::string& name) const {
+    return Json::parse(read(checkpoint(name) + "/manifest.json")).at("extra");
+  }
+  double error_of(const std::string& name) const {
+    return metrics(folder_ / name, "valid").back().at("metrics").at("t2m").at("rmse").get<double>();
+  }
+  /// One step that moves nothing, over a shorter period of training.
+  std::string elsewhere() const {
+    Json period = config_["data"]["train"];
+    period[1] = period[0].get<std::string>().substr(0, 8) + "06";
+    return "--set train.steps=1 --set optimizer.learning_rate=0 --set " +
+           quoted("data.train=" + period.dump()) + " ";
+  }
+
+  TemporaryFolder folder_;
+  Json config_;
+};
+
+TEST_F(StatisticsTest, GoAlongWithTheParametersThatARunBeginsWith) {
+  const std::string from = "--init-from " + checkpoint("first") + " ";
+  for (const int ranks : {1, 2}) {
+    const std::string name = "second" + std::to_string(ranks);
+    const Outcome second = train(name, from + elsewhere(), ranks);
+    EXPECT_EQ(second.exit_code, 0) << second.err;
+    EXPECT_NE(second.out.find("statistics of 1 variables are those of " + checkpoint("first")),
+              std::string::npos)
+        << second.out;
+    EXPECT_NEAR(error_of(name), error_of("first"), 1e-6 * error_of("first"));
+    EXPECT_EQ(extra(name).at("statistics"), extra("first").at("statistics"));
+  }
+  // Going on needs no --init-from.
+  const Outcome resumed = train("second1", elsewhere() + "--set train.steps=2");
+  EXPECT_EQ(resumed.exit_code, 0) << resumed.err;
+  EXPECT_EQ(extra("second1").at("statistics"), extra("first").at("statistics"));
+}
+
+TEST_F(StatisticsTest, AreComputedAnewWhereThatIsSaid) {
+  const Outcome second = train(
+      "second", "--init-from " + checkpoint("first") + " " + elsewhere() + "--set data.normalization=auto");
+  EXPECT_EQ(second.exit_code, 0) << second.err;
+  EXPECT_NE(second.out.find("statistics are not those that the parameters of"), std::string::npos)
+      << second.out;
+  EXPECT_GT(std::abs(error_of("second") - error_of("first")), 1e-5 * error_of("first"));
+  EXPECT_NE(extra("second").at("statistics"), extra("first").at("statistics"));
+}
+
+TEST_F(StatisticsTest, OfACheckpointMayBeNamed) {
+  const Outcome second = train("second", elsewhere() + "--set data.normalization=" + checkpoint("first"));
+  EXPECT_EQ(second.exit_code, 0) << second.err;
+  EXPECT_EQ(extra("second").at("statistics"), extra("first").at("statistics"));
+}
+
+TEST_F(StatisticsTest, GoAlongThroughOtherFormats) {
+  const std::string file = folder_ / "parameters.safetensors", imported = folder_ / "imported";
+  EXPECT_EQ(run(1, "export --checkpoint " + checkpoint("first") + " --output " + file).exit_code, 0);
+  EXPECT_EQ(run(1, "import --input " + file + " --output " + imported).exit_code, 0);
+  const Outcome second = train("second", "--init-from " + imported + " " + elsewhere());
+  EXPECT_EQ(second.exit_code, 0) << second.err;
+  EXPECT_NEAR(error_of("second"), error_of("first"), 1e-6 * error_of("first"));
+}
+
+}  // namespace
+}  // namespace jigsaw::e2e
