@@ -1,6 +1,8 @@
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <filesystem>
 
 #include "base/log.h"
 #include "base/printable.h"
@@ -41,6 +43,7 @@ struct CommandLine {
   SweepCommand sweep;
   CLI::App app{"Trains models whose samples are too large for one processor, cut over MPI ranks.",
                "jigsaw-train"};
+  CLI::App* train_command = nullptr;
   CLI::App* check_command = nullptr;
   CLI::App* init_command = nullptr;
   CLI::App* sample_data_command = nullptr;
@@ -70,6 +73,8 @@ struct CommandLine {
           const bool number = CLI::detail::lexical_cast(text, minutes) && std::isfinite(minutes);
           return number && minutes > 0 ? "" : "must be a number of minutes above 0, not " + text;
         });
+    train_command = app.add_subcommand("train", "Train, as without a command (options as below)");
+    train_command->fallthrough();
     check_command =
         app.add_subcommand("check", "Open all that a run would need, plan it, read a batch, and end");
     add_configuration(*check_command, check.configuration)->required();
@@ -102,7 +107,9 @@ struct CommandLine {
                     "KEY=VALUE: overrides one key by its dotted path; may be repeated")
         ->take_all()
         ->allow_extra_args(false);
-    return command.add_option("--config", arguments.config, "The configuration (JSON) of a run")
+    return command
+        .add_option("-c,--config,configuration", arguments.config,
+                    "The configuration (JSON) of a run; --config may be left out")
         ->check(refuse_empty);
   }
 
@@ -165,6 +172,37 @@ struct CommandLine {
   }
 };
 
+[[noreturn]] void refuse(const std::string& what) {
+  throw ConfigError(concat("command line: ", what, "; see jigsaw-train --help"));
+}
+
+/// A first word that is neither a command nor a file, but written like a command.
+void refuse_misspelt_command(const CLI::App& app, const std::string& word) {
+  if (word.starts_with("-") || std::filesystem::exists(word)) return;
+  std::vector<std::string> commands;
+  for (const CLI::App* command : app.get_subcommands({})) commands.push_back(command->get_name());
+  if (std::find(commands.begin(), commands.end(), word) != commands.end()) return;
+  const std::string suggestion = did_you_mean(word, commands);
+  if (!suggestion.empty()) refuse(concat(word, " is neither a command nor a file", suggestion));
+}
+
+/// An option that nothing here has, before whatever its value was taken for.
+void refuse_unknown_option(const CLI::App& app) {
+  std::vector<std::string> options;
+  const auto append = [&](const CLI::App& of) {
+    for (const CLI::Option* option : of.get_options()) {
+      for (const std::string& name : option->get_lnames()) options.push_back("--" + name);
+    }
+  };
+  append(app);
+  for (const CLI::App* command : app.get_subcommands()) append(*command);
+  for (const std::string& word : app.remaining(true)) {
+    if (!word.starts_with("-")) continue;
+    const std::string option = word.substr(0, word.find('='));
+    refuse(concat("there is no option ", option, did_you_mean(option, options)));
+  }
+}
+
 /// @throws ConfigError when it is wrong or names neither a run nor a command; CLI::Success for --help and
 /// --version.
 void parse(CommandLine& line, int argc, char** argv) {
@@ -173,10 +211,17 @@ void parse(CommandLine& line, int argc, char** argv) {
   } catch (const CLI::Success&) {
     throw;
   } catch (const CLI::ParseError& error) {
-    throw ConfigError(concat("command line: ", error.what(), "; see jigsaw-train --help"));
+    if (argc > 1) refuse_misspelt_command(line.app, argv[1]);
+    refuse_unknown_option(line.app);
+    refuse(error.what());
   }
-  if (line.app.get_subcommands().empty() && line.train.configuration.config.empty()) {
-    throw ConfigError("command line: --config FILE or a command is needed; see jigsaw-train --help");
+  if (argc > 1) refuse_misspelt_command(line.app, argv[1]);
+  const std::string& config = line.train.configuration.config;
+  const bool trains = line.app.get_subcommands().empty() || line.train_command->parsed();
+  if (trains && config.empty()) refuse("a configuration or a command is needed");
+  if (!trains && !line.sweep_command->parsed() && !config.empty()) {
+    refuse(
+        concat(config, " is nothing that the command ", line.app.get_subcommands()[0]->get_name(), " takes"));
   }
 }
 
@@ -197,7 +242,7 @@ ExitCode run(int argc, char** argv) {
   if (line.check_command->parsed()) return run_check(line.check);
   for (int i = 0; i < argc; ++i) line.train.command_line += concat(i > 0 ? " " : "", argv[i]);
   if (line.sweep_command->parsed() && line.sweep.trains()) return run_sweep(line.sweep, line.train);
-  if (!line.app.get_subcommands().empty() && !first) return ExitCode::kDone;
+  if (!line.app.get_subcommands().empty() && !line.train_command->parsed() && !first) return ExitCode::kDone;
   if (line.init_command->parsed()) {
     run_init(line.init);
   } else if (line.sample_data_command->parsed()) {

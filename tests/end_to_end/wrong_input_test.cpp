@@ -24,6 +24,11 @@ void PrintTo(const WrongInput& wrong, std::ostream* out) {
 const WrongInput kCases[] = {
     {"missing_file", "--set 'data.files=[\"nowhere.nc\"]'", 3, "nowhere.nc"},
     {"unknown_key", "--set optimizer.learning_rte=1", 2, "did you mean \"learning_rate\""},
+    {"key_of_another_section", "--set train.learning_rate=1", 2, "did you mean \"optimizer.learning_rate\""},
+    {"lead_between_the_times", "--set 'data.input_hours=[0]' --set data.lead_hours=6 --set data.time_step=4",
+     2, "data.lead_hours must be a multiple of data.time_step"},
+    {"folder_of_files", "--set 'data.files=[/tmp]'", 3, "/tmp is a folder, not a file; name the files in it"},
+    {"option_misspelt", "--resum auto", 2, "there is no option --resum (did you mean \"--resume\"?)"},
     {"wrong_type", "--set 'train.steps=\"ten\"'", 2, "train.steps"},
     {"mesh_that_does_not_fit", "--set 'mesh={\"domain\":[5,1]}'", 2, "mesh"},
     {"variable_not_in_the_file", "--set 'data.variables=[\"t3m\"]'", 3, "t3m"},
@@ -82,6 +87,52 @@ TEST(Documentation, OfEveryKeyIsWhatTheDeclarationsSay) {
     ASSERT_EQ(line, expected) << renew;
   }
   EXPECT_FALSE(std::getline(in, line)) << renew;
+}
+
+TEST(WrongInput, MisspeltCommandsAreNoFiles) {
+  for (const char* arguments : {"trian --config x.json", "trian"}) {
+    const Outcome outcome = run(1, arguments);
+    EXPECT_EQ(outcome.exit_code, 2);
+    ASSERT_EQ(outcome.errors().size(), 1U) << outcome.err;
+    EXPECT_NE(outcome.errors()[0].find("trian is neither a command nor a file (did you mean \"train\"?)"),
+              std::string::npos)
+        << outcome.err;
+  }
+}
+
+TEST(WrongInput, FilesOfOtherKindsSayHowToConvertThem) {
+  const TemporaryFolder folder;
+  folder.write("config.json", small_config(folder).dump());
+  folder.write("a.grib", "GRIB....");
+  folder.write("b.tif", std::string("II*\0....", 8));
+  std::filesystem::create_directory(folder / "c.zarr");
+  folder.write("c.zarr/zarr.json", "{}");
+  const auto error = [&](const std::string& file) {
+    const Outcome outcome =
+        run(1, (folder / "config.json") + " --set 'data.files=[" + (folder / file) + "]'");
+    EXPECT_EQ(outcome.exit_code, 3) << outcome.err;
+    return outcome.errors().empty() ? "" : outcome.errors()[0];
+  };
+  EXPECT_NE(error("a.grib").find("a GRIB file; convert it with: cdo -f nc4 copy " + (folder / "a.grib") +
+                                 " " + (folder / "a.nc")),
+            std::string::npos);
+  EXPECT_NE(error("b.tif").find("a TIFF file; convert it with: gdal_translate"), std::string::npos);
+  EXPECT_NE(error("c.zarr").find("is a Zarr store, not a file; convert it with: python3"), std::string::npos);
+}
+
+TEST(WrongInput, AConfigurationNeedsNoOption) {
+  const TemporaryFolder folder;
+  Json config = small_config(folder);
+  config["$schema"] = "schema.json";
+  folder.write("config.json", config.dump());
+  for (const char* how : {"", "-c ", "train ", "train -c "}) {
+    const Outcome outcome =
+        run(1, how + (folder / "config.json") + " --set train.steps=1 --set output=" + (folder / "run") +
+                   " --resume never");
+    EXPECT_EQ(outcome.exit_code, 0) << how << outcome.err;
+  }
+  EXPECT_EQ(run(1, "check " + (folder / "config.json")).exit_code, 0);
+  EXPECT_EQ(run(1, "inspect x " + (folder / "config.json")).exit_code, 2);
 }
 
 TEST(WrongInput, MissingConfigurationFile) {
