@@ -200,23 +200,23 @@ class Losses {
 
  private:
   template <template <typename> typename Type, typename Parameters>
-  void add(const char* name, const char* doc, Summands (*summands)(const Parameters&, double weight)) {
+  void add(const char* name, const char* doc, Summands (*make)(const Parameters&, double weight)) {
     types_.add<Type<Parameters>>(name, doc);
     terms_.add<TermType<Parameters>>(name, doc);
     if constexpr (std::is_same_v<Type<Parameters>, FieldLossType<Parameters>>) {
-      fields_[name] = [summands](const Tagged& loss) {
+      fields_[name] = [make](const Tagged& loss) {
         const auto& options = loss.options<FieldLossType<Parameters>>();
-        return FieldLossOptions{summands(options, 1).fields, options.area_weighted, options.variable_weights};
+        return FieldLossOptions{make(options, 1).fields, options.area_weighted, options.variable_weights};
       };
     } else {
-      classes_[name] = [summands](const Tagged& loss) {
+      classes_[name] = [make](const Tagged& loss) {
         const auto& options = loss.options<ClassLossType<Parameters>>();
-        return ClassLossOptions{summands(options, 1).classes, options.area_weighted, options.class_weights};
+        return ClassLossOptions{make(options, 1).classes, options.area_weighted, options.class_weights};
       };
     }
-    summands_[name] = [summands](const Tagged& term) {
+    summands_[name] = [make](const Tagged& term) {
       const auto& options = term.options<TermType<Parameters>>();
-      return summands(options, options.weight);
+      return make(options, options.weight);
     };
   }
 

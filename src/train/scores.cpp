@@ -94,9 +94,9 @@ class ForecastScores : public Scores {
 
   /// The target where the baseline is there, too; NaN elsewhere, as times zero keeps it.
   static Array where_both(Context& context, const Array& target, const Array& baseline) {
-    Array nothing = add(context, baseline, baseline);
+    Array nothing = jigsaw::add(context, baseline, baseline);
     scale(context, nothing, 0.0);
-    return add(context, target, nothing);
+    return jigsaw::add(context, target, nothing);
   }
 
   /// Of each variable the sum of the means of these samples, and how many have one.
