@@ -85,7 +85,7 @@ const std::vector<Void>& cases() {
       {"data.crop", "data.crop", {"data.crop=[4,4]"}},
       {"data.flips", "data.flips", {"data.flips=[\"width\"]"}},
       {"data.noise_sigma", "data.noise_sigma", {"data.noise_sigma=1"}, true, true},
-      {"data.classes", "data.classes", {"data.classes=3", "data.targets=[\"a\"]"}},
+      {"data.classes", "data.classes", {"data.classes=3"}},
       {"data.ignore_index", "data.ignore_index", {"data.ignore_index=255"}, true, true},
       {"loss.area_weighted", "loss.area_weighted", {"loss.area_weighted=false"}, true, true},
       {"loss.delta", "loss.delta", {"loss.delta=2"}},
