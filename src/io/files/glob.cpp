@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/file_kind.h"
 #include "base/text.h"
+#include "files/zarr_store.h"
 
 namespace jigsaw::inline files {
 
@@ -32,8 +33,11 @@ Matches matches(const std::string& pattern) {
   Matches result;
   for (const std::string& path : paths) {
     std::error_code ignored;
-    if (fs::is_regular_file(path, ignored)) result.files.push_back(path);
-    if (fs::is_directory(path, ignored)) result.folders.push_back(path);
+    if (fs::is_regular_file(path, ignored) || is_zarr_store(path)) {
+      result.files.push_back(path);
+    } else if (fs::is_directory(path, ignored)) {
+      result.folders.push_back(path);
+    }
   }
   return result;
 }

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <filesystem>
 #include <utility>
 #include <vector>
@@ -23,42 +22,6 @@ gzFile handle(void* file) {
   return static_cast<gzFile>(file);
 }
 
-template <typename T>
-double number(const char* bytes, bool swapped) {
-  std::array<char, sizeof(T)> raw{};
-  std::copy_n(bytes, raw.size(), raw.begin());
-  if (swapped) std::reverse(raw.begin(), raw.end());
-  return static_cast<double>(std::bit_cast<T>(raw));
-}
-
-using Decode = double (*)(const char* bytes, bool swapped);
-
-Decode decode_of(NiftiType type) {
-  switch (type) {
-    case NiftiType::kU8:
-      return number<std::uint8_t>;
-    case NiftiType::kI8:
-      return number<std::int8_t>;
-    case NiftiType::kI16:
-      return number<std::int16_t>;
-    case NiftiType::kU16:
-      return number<std::uint16_t>;
-    case NiftiType::kI32:
-      return number<std::int32_t>;
-    case NiftiType::kU32:
-      return number<std::uint32_t>;
-    case NiftiType::kI64:
-      return number<std::int64_t>;
-    case NiftiType::kU64:
-      return number<std::uint64_t>;
-    case NiftiType::kF32:
-      return number<float>;
-    case NiftiType::kF64:
-      return number<double>;
-  }
-  fail("unknown type of a NIfTI image");
-}
-
 /// A part of one axis of the file, and the way in the result of a step along it.
 struct FileRange {
   std::int64_t begin = 0, count = 1, stride = 0;
@@ -71,7 +34,7 @@ NiftiFile::NiftiFile(std::string path, External) : VariableFile(std::move(path))
   FileVariable image;
   image.name = "image";
   image.bytes = size_of(header_.type);
-  image.single_precision = header_.type == NiftiType::kF32;
+  image.single_precision = header_.type == StoredType::kF32;
   image.texts["long_name"] = header_.description;
   for (std::size_t d = header_.extents.size(); d > 3; --d) image.shape.append(header_.extents[d - 1]);
   for (std::size_t w = 3; w > 0; --w) {
@@ -157,7 +120,7 @@ void NiftiFile::read_stored(const FileVariable& variable, const Box& box, std::s
     range = {variable.shape[d] - box.end(d), box.extent[d], -strides[d]};
     first += (box.extent[d] - 1) * strides[d];
   }
-  const Decode decode = decode_of(header_.type);
+  const DecodeNumber decode = decoder_of(header_.type);
   const std::int64_t size = size_of(header_.type);
   std::vector<char> row(static_cast<std::size_t>(ranges[0].count * size));
   std::vector<std::int64_t> at(ranges.size(), 0);

@@ -48,17 +48,17 @@ class Fields {
   bool swapped_;
 };
 
-std::optional<NiftiType> type_of(int code) {
-  static constexpr std::array<std::pair<int, NiftiType>, 10> kTypes = {{{2, NiftiType::kU8},
-                                                                        {4, NiftiType::kI16},
-                                                                        {8, NiftiType::kI32},
-                                                                        {16, NiftiType::kF32},
-                                                                        {64, NiftiType::kF64},
-                                                                        {256, NiftiType::kI8},
-                                                                        {512, NiftiType::kU16},
-                                                                        {768, NiftiType::kU32},
-                                                                        {1024, NiftiType::kI64},
-                                                                        {1280, NiftiType::kU64}}};
+std::optional<StoredType> type_of(int code) {
+  static constexpr std::array<std::pair<int, StoredType>, 10> kTypes = {{{2, StoredType::kU8},
+                                                                         {4, StoredType::kI16},
+                                                                         {8, StoredType::kI32},
+                                                                         {16, StoredType::kF32},
+                                                                         {64, StoredType::kF64},
+                                                                         {256, StoredType::kI8},
+                                                                         {512, StoredType::kU16},
+                                                                         {768, StoredType::kU32},
+                                                                         {1024, StoredType::kI64},
+                                                                         {1280, StoredType::kU64}}};
   for (const auto& [known, type] : kTypes) {
     if (known == code) return type;
   }
@@ -146,26 +146,6 @@ bool has_magic(std::span<const char> begin) {
 
 }  // namespace
 
-std::int64_t size_of(NiftiType type) {
-  switch (type) {
-    case NiftiType::kU8:
-    case NiftiType::kI8:
-      return 1;
-    case NiftiType::kI16:
-    case NiftiType::kU16:
-      return 2;
-    case NiftiType::kI32:
-    case NiftiType::kU32:
-    case NiftiType::kF32:
-      return 4;
-    case NiftiType::kI64:
-    case NiftiType::kU64:
-    case NiftiType::kF64:
-      return 8;
-  }
-  fail("unknown type of a NIfTI image");
-}
-
 bool is_nifti(std::span<const char> begin) {
   if (begin.size() > 2 && begin[0] == '\x1f' && begin[1] == '\x8b') return has_magic(inflated(begin));
   return has_magic(begin);
@@ -192,7 +172,7 @@ NiftiHeader::NiftiHeader(std::span<const char> bytes, const std::string& path) {
   while (extents.size() > 3 && extents.back() == 1) extents.pop_back();
   extents.resize(std::max<std::size_t>(extents.size(), 3), 1);
   const int code = fields.at<std::int16_t>(kDataType);
-  const std::optional<NiftiType> known = type_of(code);
+  const std::optional<StoredType> known = type_of(code);
   if (!known) refuse(concat("its numbers are of the type ", code, "; integers and real numbers are read"));
   type = *known;
   const double begin = fields.real(kVoxOffset);

@@ -5,11 +5,9 @@
 #include <string>
 #include <vector>
 
-namespace jigsaw::inline files {
+#include "files/stored_type.h"
 
-/// What the numbers of a NIfTI image are on disk.
-enum class NiftiType : std::uint8_t { kU8, kI8, kI16, kU16, kI32, kU32, kI64, kU64, kF32, kF64 };
-std::int64_t size_of(NiftiType type);
+namespace jigsaw::inline files {
 
 /// How one axis of the world, from left to right, from back to front or from below to above, runs through a
 /// file.
@@ -28,7 +26,7 @@ struct NiftiHeader {
   bool swapped = false;  ///< of the other byte order
   std::vector<std::int64_t>
       extents;  ///< along the file's axes, at least three, those beyond as the file has them
-  NiftiType type = NiftiType::kF32;
+  StoredType type = StoredType::kF32;
   std::int64_t data_begin = 0;         ///< in bytes
   double scale = 1, offset = 0;        ///< physical = stored · scale + offset
   std::array<double, 3> spacing = {};  ///< in mm, along the file's axes

@@ -17,6 +17,7 @@
 #include "files/hdf5_file.h"
 #include "files/netcdf_file.h"
 #include "files/nifti_file.h"
+#include "files/zarr_store.h"
 
 namespace jigsaw::inline files {
 
@@ -190,9 +191,10 @@ void FileVariable::set_extents(std::span<const std::uint64_t> extents) {
   for (const std::uint64_t extent : extents) shape.append(static_cast<std::int64_t>(extent));
 }
 
-VariableFile::VariableFile(std::string path) : path_(std::move(path)) {
+VariableFile::VariableFile(std::string path, std::string stands_for)
+    : path_(std::move(path)), stands_for_(stands_for.empty() ? path_ : std::move(stands_for)) {
   try {
-    state_ = file_state(path_);
+    state_ = file_state(stands_for_);
   } catch (const FileError& error) {
     throw DataError(error.what());
   }
@@ -201,7 +203,7 @@ VariableFile::VariableFile(std::string path) : path_(std::move(path)) {
 void VariableFile::check_unchanged() const {
   FileState now;
   try {
-    now = file_state(path_);
+    now = file_state(stands_for_);
   } catch (const FileError& error) {
     throw DataError(concat(error.what(), "; it was there when the run opened it"));
   }
@@ -327,6 +329,7 @@ std::string advice(const std::string& path) {
 
 std::unique_ptr<VariableFile> open_variables(const std::string& path, Dimensions dimensions,
                                              External external) {
+  if (is_zarr_store(path)) return std::make_unique<ZarrStore>(path);
   std::vector<std::string> names;
   const FileFormat* found = nullptr;
   try {

@@ -56,7 +56,8 @@ struct UndeclaredValues {
 class VariableFile {
  public:
   /// @throws DataError  when there is no such regular file.
-  explicit VariableFile(std::string path);
+  /// @param stands_for  the regular file whose change is that of the data; that of `path` unless given.
+  explicit VariableFile(std::string path, std::string stands_for = "");
   virtual ~VariableFile() = default;
   VariableFile(const VariableFile&) = delete;
   VariableFile& operator=(const VariableFile&) = delete;
@@ -109,6 +110,7 @@ class VariableFile {
 
  private:
   std::string path_;
+  std::string stands_for_;
   FileState state_;
   std::atomic<std::int64_t> bytes_read_ = 0;
   mutable std::mutex mutex_;  ///< guards undeclared_
@@ -134,7 +136,7 @@ enum class Dimensions : std::uint8_t {
   kByNumber,  ///< what is read goes by the order of dimensions
   kByName,    ///< and by their names
 };
-/// Opens a file in the first format that its content, not its name, is of. @throws DataError
+/// Opens a Zarr store, or a file in the first format that its content, not its name, is of. @throws DataError
 std::unique_ptr<VariableFile> open_variables(const std::string& path, Dimensions dimensions,
                                              External external = External::kRefused);
 

@@ -1,0 +1,284 @@
+#include "files/zarr_store.h"
+
+#include <blosc.h>
+#include <gtest/gtest.h>
+#include <zlib.h>
+#include <zstd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <functional>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "files/glob.h"
+#include "samples/file_set.h"
+#include "support/temporary_folder.h"
+
+namespace jigsaw {
+namespace {
+
+using Json = nlohmann::json;
+
+std::string packed(const std::string& codec, const std::string& bytes) {
+  std::string out(bytes.size() + 4096, '\0');
+  std::size_t size = 0;
+  if (codec == "zlib") {
+    uLongf length = out.size();
+    EXPECT_EQ(compress2(reinterpret_cast<Bytef*>(out.data()), &length,
+                        reinterpret_cast<const Bytef*>(bytes.data()), bytes.size(), 5),
+              Z_OK);
+    size = length;
+  } else if (codec == "blosc") {
+    size = static_cast<std::size_t>(blosc_compress_ctx(5, BLOSC_SHUFFLE, 4, bytes.size(), bytes.data(),
+                                                       out.data(), out.size(), "lz4", 0, 1));
+  } else if (codec == "zstd") {
+    size = ZSTD_compress(out.data(), out.size(), bytes.data(), bytes.size(), 3);
+  } else {
+    return bytes;
+  }
+  return out.substr(0, size);
+}
+
+template <typename T>
+std::string bytes_of(double value, bool swapped) {
+  const auto stored = static_cast<T>(value);
+  std::string raw(sizeof(T), '\0');
+  std::memcpy(raw.data(), &stored, sizeof(T));
+  if (swapped) std::reverse(raw.begin(), raw.end());
+  return raw;
+}
+
+struct Spec {
+  Shape shape, chunks;
+  std::string codec = "blosc", separator = ".", dtype = "<f4";
+  Json fill = nullptr, attributes = Json::object();
+};
+
+double value_at(const Shape& at) {
+  double value = 0.5;
+  for (const std::int64_t index : at) value = value * 10 + static_cast<double>(index);
+  return value;
+}
+
+/// A store written by the specification, chunk by chunk; `without` are the names of chunks that are left out.
+class Store {
+ public:
+  explicit Store(std::string path) : path_(std::move(path)) {
+    std::filesystem::create_directory(path_);
+    put("/.zgroup", Json{{"zarr_format", 2}});
+  }
+
+  template <typename F>
+  void add(const std::string& name, const Spec& spec, const F& value,
+           const std::vector<std::string>& without = {}) {
+    std::filesystem::create_directories(path_ + "/" + name);
+    Json compressor = spec.codec.empty() ? Json() : Json{{"id", spec.codec}};
+    const Json zarray = {{"zarr_format", 2},
+                         {"shape", std::vector<std::int64_t>(spec.shape.begin(), spec.shape.end())},
+                         {"chunks", std::vector<std::int64_t>(spec.chunks.begin(), spec.chunks.end())},
+                         {"dtype", spec.dtype},
+                         {"compressor", compressor},
+                         {"fill_value", spec.fill},
+                         {"filters", nullptr},
+                         {"order", "C"},
+                         {"dimension_separator", spec.separator}};
+    put("/" + name + "/.zarray", zarray);
+    put("/" + name + "/.zattrs", spec.attributes);
+    metadata_[name + "/.zarray"] = zarray;
+    metadata_[name + "/.zattrs"] = spec.attributes;
+    Shape index = Shape::filled(spec.shape.rank(), 0);
+    write_chunks(name, spec, index, 0, value, without);
+  }
+  void consolidate() { put("/.zmetadata", Json{{"metadata", metadata_}, {"zarr_consolidated_format", 1}}); }
+  void put(const std::string& file, const Json& json) const { testing::put_text(path_ + file, json.dump()); }
+  const std::string& path() const { return path_; }
+
+ private:
+  template <typename F>
+  void write_chunks(const std::string& name, const Spec& spec, Shape& index, int dim, const F& value,
+                    const std::vector<std::string>& without) {
+    if (dim < spec.shape.rank()) {
+      for (index[dim] = 0; index[dim] * spec.chunks[dim] < spec.shape[dim]; ++index[dim])
+        write_chunks(name, spec, index, dim + 1, value, without);
+      return;
+    }
+    const std::string file = join(index, spec.separator);
+    if (std::find(without.begin(), without.end(), file) != without.end()) return;
+    std::string bytes;
+    for (std::int64_t i = 0; i < spec.chunks.count(); ++i) {
+      Shape at = index;
+      std::int64_t rest = i;
+      for (int d = spec.shape.rank() - 1; d >= 0; --d) {
+        at[d] = index[d] * spec.chunks[d] + rest % spec.chunks[d];
+        rest /= spec.chunks[d];
+      }
+      const bool swapped = spec.dtype[0] == '>';
+      if (spec.dtype.ends_with("f4")) bytes += bytes_of<float>(value(at), swapped);
+      if (spec.dtype.ends_with("f8")) bytes += bytes_of<double>(value(at), swapped);
+      if (spec.dtype.ends_with("i2")) bytes += bytes_of<std::int16_t>(value(at), swapped);
+      if (spec.dtype.ends_with("i8")) bytes += bytes_of<std::int64_t>(value(at), swapped);
+    }
+    const std::filesystem::path target = path_ + "/" + name + "/" + file;
+    std::filesystem::create_directories(target.parent_path());
+    testing::put_text(target, packed(spec.codec, bytes));
+  }
+
+  std::string path_;
+  Json metadata_ = Json::object();
+};
+
+/// Compares boxes with what stands at each of their places.
+void expect_values(ZarrStore& store, const std::string& name,
+                   const std::function<double(const Shape&)>& wanted) {
+  const FileVariable& variable = *store.find(name);
+  const Shape& shape = variable.shape;
+  for (const Box& box : {Box::whole(shape), Box{{1, 0, 2}, {1, shape[1], 3}}, Box{{1, 3, 4}, {2, 1, 2}}}) {
+    std::vector<double> found(static_cast<std::size_t>(box.extent.count()));
+    store.read<double>(variable, box, found);
+    std::size_t i = 0;
+    for (std::int64_t a = box.begin[0]; a < box.end(0); ++a) {
+      for (std::int64_t b = box.begin[1]; b < box.end(1); ++b) {
+        for (std::int64_t c = box.begin[2]; c < box.end(2); ++c, ++i) {
+          const double value = wanted({a, b, c});
+          if (std::isnan(value)) {
+            ASSERT_TRUE(std::isnan(found[i]));
+          } else {
+            ASSERT_EQ(found[i], value) << name << " " << a << " " << b << " " << c;
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(ZarrStore, ReadsChunksOfEveryCodecAndType) {
+  const testing::TemporaryFolder folder;
+  Store store(folder.path() + "/a.zarr");
+  const Shape shape{3, 4, 7}, chunks{2, 3, 4};
+  for (const char* codec : {"", "zlib", "blosc", "zstd"}) {
+    for (const char* dtype : {"<f4", ">f4", "<f8", "<i2", ">i2", "<i8"}) {
+      store.add(concat("x", codec, dtype[0] == '<' ? "little" : "big", dtype + 1),
+                {.shape = shape, .chunks = chunks, .codec = codec, .dtype = dtype}, value_at);
+    }
+  }
+  store.add("slashes", {.shape = shape, .chunks = chunks, .separator = "/"}, value_at);
+  for (const bool consolidated : {false, true}) {
+    if (consolidated) store.consolidate();
+    ZarrStore opened(store.path());
+    ASSERT_EQ(opened.variables().size(), 25U);
+    for (const FileVariable& variable : opened.variables()) {
+      const bool whole = variable.name.find('i') != std::string::npos && !variable.name.ends_with("f4") &&
+                         !variable.name.ends_with("f8") && variable.name != "slashes";
+      expect_values(opened, variable.name,
+                    [&](const Shape& at) { return whole ? std::trunc(value_at(at)) : value_at(at); });
+    }
+  }
+}
+
+TEST(ZarrStore, ChunksThatAreNotThereHoldTheFillValue) {
+  const testing::TemporaryFolder folder;
+  Store store(folder.path() + "/a.zarr");
+  const Shape shape{3, 4, 7}, chunks{2, 3, 4};
+  const auto left_out = [](const Shape& at) { return at[0] >= 2 && at[1] < 3 && at[2] >= 4; };  // chunk 1.0.1
+  store.add("nan", {.shape = shape, .chunks = chunks, .fill = "NaN"}, value_at, {"1.0.1"});
+  store.add("zero", {.shape = shape, .chunks = chunks, .fill = 0}, value_at, {"1.0.1"});
+  store.add("number", {.shape = shape, .chunks = chunks, .fill = -9999.0}, value_at, {"1.0.1"});
+  ZarrStore opened(store.path());
+  expect_values(opened, "nan", [&](const Shape& at) { return left_out(at) ? std::nan("") : value_at(at); });
+  expect_values(opened, "zero", [&](const Shape& at) { return left_out(at) ? 0 : value_at(at); });
+  expect_values(opened, "number",
+                [&](const Shape& at) { return left_out(at) ? std::nan("") : value_at(at); });
+}
+
+// As WeatherBench 2: time, level, longitude, latitude.
+TEST(ZarrStore, IsAFileOfFields) {
+  const testing::TemporaryFolder folder;
+  Store store(folder.path() + "/wb2.zarr");
+  const auto coordinate = [&](const char* name, std::int64_t count, double first, double step,
+                              const Json& attributes) {
+    Json all = attributes;
+    all["_ARRAY_DIMENSIONS"] = {name};
+    store.add(name, {.shape = {count}, .chunks = {count}, .dtype = "<f8", .attributes = all},
+              [&](const Shape& at) { return first + step * static_cast<double>(at[0]); });
+  };
+  coordinate("time", 4, 0, 6, {{"units", "hours since 1959-01-01"}, {"calendar", "proleptic_gregorian"}});
+  coordinate("level", 2, 500, 350, Json::object());
+  coordinate("longitude", 6, 0, 60, Json::object());
+  coordinate("latitude", 3, -60, 60, Json::object());
+  store.add(
+      "temperature",
+      {.shape = {4, 2, 6, 3},
+       .chunks = {1, 2, 6, 3},
+       .fill = "NaN",
+       .attributes = {{"units", "K"}, {"_ARRAY_DIMENSIONS", {"time", "level", "longitude", "latitude"}}}},
+      value_at);
+  store.consolidate();
+  const std::vector<std::string> paths = expand_patterns({"*.zarr"}, folder.path());
+  ASSERT_EQ(paths.size(), 1U);
+  FileSet files(paths);
+  const Field field{"t", 850};
+  files.select(field, true);
+  EXPECT_TRUE(files.grid().periodic);
+  EXPECT_EQ(format_time(files.times(field)[1]), "1959-01-01T06:00");
+  std::vector<double> found(4);
+  files.read(field, files.times(field)[3], {{1, 4}, {2, 2}}, found);
+  for (std::int64_t i = 0; i < 4; ++i)
+    EXPECT_EQ(found[static_cast<std::size_t>(i)], value_at({3, 1, 4 + i % 2, 1 + i / 2}));
+}
+
+TEST(ZarrStore, DamageIsADataError) {
+  const testing::TemporaryFolder folder;
+  const Shape shape{3, 4, 7}, chunks{2, 3, 4};
+  int number = 0;
+  const auto read = [&](const std::function<void(Store&)>& damage, const char* codec = "blosc") {
+    Store store(concat(folder.path(), "/", ++number, ".zarr"));
+    store.add("x", {.shape = shape, .chunks = chunks, .codec = codec}, value_at);
+    damage(store);
+    ZarrStore opened(store.path());
+    if (opened.variables().empty()) throw DataError("nothing");
+    std::vector<double> values(static_cast<std::size_t>(shape.count()));
+    opened.read<double>(opened.variables()[0], Box::whole(shape), values);
+  };
+  EXPECT_NO_THROW(read([](Store&) {}));
+  for (const char* codec : {"", "zlib", "blosc", "zstd"}) {
+    for (const std::size_t length : {std::size_t{0}, std::size_t{5}, std::size_t{20}}) {
+      EXPECT_THROW(read(
+                       [&](Store& store) {
+                         const std::string chunk = store.path() + "/x/1.1.0";
+                         testing::put_text(chunk, testing::text_of(chunk).substr(0, length));
+                       },
+                       codec),
+                   DataError)
+          << codec << " " << length;
+    }
+  }
+  const Json good = {{"zarr_format", 2}, {"shape", {3, 4, 7}}, {"chunks", {2, 3, 4}},
+                     {"dtype", "<f4"},   {"order", "C"},       {"compressor", {{"id", "blosc"}}}};
+  const auto with = [&](const char* key, const Json& value) {
+    return [&, key, value](Store& store) {
+      Json zarray = good;
+      zarray[key] = value;
+      store.put("/x/.zarray", zarray);
+    };
+  };
+  EXPECT_NO_THROW(read(with("zarr_format", 2)));
+  EXPECT_THROW(read(with("zarr_format", 3)), DataError);
+  EXPECT_THROW(read(with("shape", {-3, 4, 7})), DataError);
+  EXPECT_THROW(read(with("chunks", {2, 3})), DataError);
+  EXPECT_THROW(read(with("chunks", {0, 3, 4})), DataError);
+  EXPECT_THROW(read(with("chunks", {2000000, 3000000, 4})), DataError);
+  EXPECT_THROW(read(with("filters", {{{"id", "delta"}}})), DataError);
+  EXPECT_THROW(read(with("compressor", {{"id", "lzma"}})), DataError);
+  EXPECT_THROW(read(with("order", "F")), DataError);
+  EXPECT_THROW(read([](Store& store) { testing::put_text(store.path() + "/x/.zarray", "{"); }), DataError);
+  EXPECT_THROW(read([](Store& store) { testing::put_text(store.path() + "/.zmetadata", "[]"); }), DataError);
+  EXPECT_THROW(read([&](Store& store) {
+                 store.put("/.zmetadata", Json{{"metadata", {{"../1.zarr/x/.zarray", good}}}});
+               }),
+               DataError);
+}
+
+}  // namespace
+}  // namespace jigsaw
