@@ -49,6 +49,28 @@ struct CheckCommand {
 /// validation, and ends.
 ExitCode run_check(const CheckCommand& command);
 
+/// A model of a checkpoint, as predict is told.
+struct ModelArguments {
+  ConfigArguments configuration;
+  std::string checkpoint;
+  std::string average = "auto";  ///< or always or never
+};
+
+struct PredictCommand {
+  ModelArguments model;
+  std::string output;
+  bool overwrite = false;
+  int steps = 1;
+  std::vector<std::string> starts;
+  std::string period = "valid";
+  std::vector<std::string> variables;
+  std::vector<double> levels;
+  bool split_levels = false;
+  std::string command_line;
+};
+/// Writes what a model predicts, in physical units. Errors end as those of training do.
+ExitCode run_predict(const PredictCommand& command);
+
 /// Prints the sharding rule of every operation and the validator's verdict; kInternal unless all is proven.
 ExitCode run_rules();
 

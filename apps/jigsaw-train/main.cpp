@@ -35,6 +35,7 @@ struct CommandLine {
   TrainCommand train;
   CheckCommand check;
   InitCommand init;
+  PredictCommand predict;
   SampleDataCommand sample_data;
   ConfigCommand config;
   ExportCommand exported;
@@ -46,6 +47,7 @@ struct CommandLine {
   CLI::App* train_command = nullptr;
   CLI::App* check_command = nullptr;
   CLI::App* init_command = nullptr;
+  CLI::App* predict_command = nullptr;
   CLI::App* sample_data_command = nullptr;
   CLI::App* config_command = nullptr;
   CLI::App* export_command = nullptr;
@@ -82,6 +84,7 @@ struct CommandLine {
         ->add_option("--ranks", check.ranks, "Plan for so many ranks, of which this one stands for the first")
         ->check(CLI::Range(1, 1 << 20));
     add_init_command();
+    add_predict_command();
     sample_data_command = app.add_subcommand("sample-data", "Write a small ERA5-shaped data set");
     sample_data_command->add_option("--output", sample_data.output, "Folder for the files")
         ->required()
@@ -122,6 +125,41 @@ struct CommandLine {
     init_command->add_option("--from", init.recipe, "The model: unet (any grid), vit, swin or weathermixer")
         ->check(CLI::IsMember({"unet", "vit", "swin", "weathermixer"}));
     init_command->add_option("--output", init.output, "The file to write; default first.json");
+  }
+
+  static void add_model(CLI::App& command, ModelArguments& arguments) {
+    add_configuration(command, arguments.configuration)->required();
+    command
+        .add_option("--checkpoint", arguments.checkpoint,
+                    "The checkpoint's folder, or a run directory for its newest")
+        ->required();
+    command
+        .add_option("--average", arguments.average,
+                    "The moving average of the weights: auto, where there is one; always; never")
+        ->check(CLI::IsMember({"auto", "always", "never"}));
+  }
+
+  void add_predict_command() {
+    predict_command = app.add_subcommand("predict", "Write what a trained model predicts, in physical units");
+    add_model(*predict_command, predict.model);
+    predict_command->add_option("--output", predict.output, "The NetCDF file to write")->required();
+    predict_command->add_flag("--overwrite", predict.overwrite, "Replace the file if it is there");
+    predict_command->add_option("--steps", predict.steps, "Steps of each forecast, of data.lead_hours each")
+        ->check(CLI::Range(1, 100'000));
+    auto* start = predict_command->add_option("--start", predict.starts,
+                                              "Times that forecasts start from, like 2019-03-01T06:00");
+    predict_command
+        ->add_option(
+            "--period", predict.period,
+            "Start from every time of the configuration's data.train or data.valid; the default: valid")
+        ->check(CLI::IsMember({"train", "valid"}))
+        ->excludes(start);
+    predict_command->add_option("--variables", predict.variables, "Write these only");
+    predict_command->add_option("--levels", predict.levels, "Of variables on levels write these only");
+    predict_command->add_flag(
+        "--split-levels", predict.split_levels,
+        "Write each level as a variable of its own, as t_850: for CDO, whose variables have "
+        "four dimensions at most");
   }
 
   void add_sweep_command() {
@@ -241,6 +279,8 @@ ExitCode run(int argc, char** argv) {
   }
   if (line.check_command->parsed()) return run_check(line.check);
   for (int i = 0; i < argc; ++i) line.train.command_line += concat(i > 0 ? " " : "", argv[i]);
+  line.predict.command_line = line.train.command_line;
+  if (line.predict_command->parsed()) return run_predict(line.predict);
   if (line.sweep_command->parsed() && line.sweep.trains()) return run_sweep(line.sweep, line.train);
   if (!line.app.get_subcommands().empty() && !line.train_command->parsed() && !first) return ExitCode::kDone;
   if (line.init_command->parsed()) {

@@ -130,6 +130,9 @@ void declare(Keys<ValidationOptions>& keys) {
           "The peak of PSNR of images, in the target's unit; \"auto\": the target's largest value in the "
           "training and "
           "validation parts.");
+  keys.add("rollout", &ValidationOptions::rollout)
+      .at_least(1)
+      .doc("Forecast steps that a validation runs; null: as many as train.rollout at most.");
 }
 
 void declare(Keys<CheckpointOptions>& keys) {

@@ -51,6 +51,7 @@ struct ValidationOptions {
   std::int64_t every = 100;
   std::vector<std::int64_t> overlap;
   std::optional<double> peak;  ///< nothing for "auto"
+  std::optional<int> rollout;  ///< nothing: as train.rollout
 };
 void declare(Keys<ValidationOptions>& keys);
 
@@ -91,6 +92,9 @@ struct Configuration {
   InitOptions init;
   std::int64_t log_every = 1;
   std::string output = "runs/run";
+
+  /// Leads that a validation runs.
+  int validation_rollout() const { return validation.rollout.value_or(train.rollout.max); }
 };
 void declare(Keys<Configuration>& keys);
 

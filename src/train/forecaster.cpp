@@ -54,7 +54,7 @@ Forecaster::Forecaster(const Model& model, const Channels& channels, const Stati
     const std::int64_t from = find_channel(channels.inputs, input.field, input.hours + lead_hours);
     if (from < 0) {
       throw ConfigError(concat(
-          "train.rollout of more than 1 needs data.input_hours that follow each other by data.lead_hours, ",
+          "a rollout of more than 1 step needs data.input_hours that follow each other by data.lead_hours, ",
           lead_hours, ": the input at ", input.hours, " h is not known ", lead_hours, " h later"));
     }
     old_to_new_.push_back({row, from, 1.0});

@@ -13,11 +13,11 @@ namespace {
 class ForecastObjective : public Objective {
  public:
   ForecastObjective(const Configuration& configuration, const std::filesystem::path& folder,
-                    Communicator& communicator, const StatisticsPass& pass)
-      : data_(configuration.data, folder, configuration.train.rollout.max, communicator, pass),
+                    Communicator& communicator, const DataUse& use)
+      : data_(configuration.data, folder, configuration.train.rollout.max, communicator, use),
         loss_(field_loss_options(configuration.loss), data_.grid().row_weights(),
               channel_names(data_.channels().targets)),
-        rollout_(configuration.train.rollout.max) {}
+        rollout_(configuration.validation_rollout()) {}
 
   SampleSource& data() override { return data_; }
   const Loss& loss() const override { return loss_; }
@@ -96,22 +96,23 @@ void check_overlap(const Configuration& configuration) {
 }
 
 using OpenTask = std::unique_ptr<Objective> (*)(const Configuration&, const std::filesystem::path&,
-                                                Communicator&, const StatisticsPass&);
+                                                Communicator&, const DataUse&);
 
 std::unique_ptr<Objective> open_forecast(const Configuration& configuration,
                                          const std::filesystem::path& folder, Communicator& communicator,
-                                         const StatisticsPass& pass) {
-  return std::make_unique<ForecastObjective>(configuration, folder, communicator, pass);
+                                         const DataUse& use) {
+  return std::make_unique<ForecastObjective>(configuration, folder, communicator, use);
 }
 
 std::unique_ptr<Objective> open_images(const Configuration& configuration,
                                        const std::filesystem::path& folder, Communicator& communicator,
-                                       const StatisticsPass& pass) {
+                                       const DataUse& use) {
   if (configuration.train.rollout.max > 1) throw ConfigError("train.rollout must be 1 for images");
+  if (configuration.validation_rollout() > 1) throw ConfigError("validation.rollout must be 1 for images");
   check_overlap(configuration);
   auto data =
       std::make_unique<ImageData>(configuration.data, folder, static_cast<std::uint64_t>(configuration.seed),
-                                  configuration.validation.overlap, communicator, pass);
+                                  configuration.validation.overlap, communicator, use);
   if (configuration.data.classes > 0) return std::make_unique<ClassObjective>(std::move(data), configuration);
   return std::make_unique<ImageObjective>(std::move(data), configuration, communicator);
 }
@@ -127,12 +128,13 @@ const std::map<Task, OpenTask>& tasks() {
 
 std::unique_ptr<Objective> open_objective(const Configuration& configuration,
                                           const std::filesystem::path& folder, Communicator& communicator,
-                                          StatisticsPass pass) {
+                                          DataUse use) {
+  use.valid_rollout = configuration.validation_rollout();
   std::unique_ptr<Objective> result;
-  if (const auto named = named_statistics(configuration.data, folder, communicator))
-    pass.given = named->statistics;
+  if (auto named = named_statistics(configuration.data, folder, communicator); named && !use.statistics)
+    use.statistics = std::move(named->statistics);
   together(communicator,
-           [&] { result = tasks().at(configuration.data.task)(configuration, folder, communicator, pass); });
+           [&] { result = tasks().at(configuration.data.task)(configuration, folder, communicator, use); });
   return result;
 }
 

@@ -23,10 +23,9 @@ class Objective {
 /// Opens the data of a configuration. Collective: when it throws on one rank it throws on all.
 ///
 /// @param folder  that of the configuration, from which relative names start. @throws ConfigError, DataError
-/// @param pass    what goes with the pass over the data for statistics; given ones are for data whose
-///                configuration leaves open where they come from.
+/// @param use     what goes with the opening; statistics are for data whose configuration names none.
 std::unique_ptr<Objective> open_objective(const Configuration& configuration,
                                           const std::filesystem::path& folder, Communicator& communicator,
-                                          StatisticsPass pass = {});
+                                          DataUse use = {});
 
 }  // namespace jigsaw::inline train

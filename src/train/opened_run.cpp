@@ -23,11 +23,12 @@ bool validates(const Configuration& configuration, const SampleSource& data) {
   return configuration.validation.every > 0 && data.count(Split::kValid) > 0;
 }
 
-StatisticsPass pass_of(const Configuration& configuration, Communicator& world, Communicator& model_ranks,
-                       const Opening& opening) {
-  StatisticsPass pass;
+DataUse use_of(const Configuration& configuration, Communicator& world, Communicator& model_ranks,
+               const Opening& opening) {
+  DataUse use = opening.use;
+  if (opening.given != nullptr) use.statistics = opening.given->statistics;
+  StatisticsPass& pass = use.pass;
   pass.cache = opening.cache;
-  if (opening.given != nullptr) pass.given = opening.given->statistics;
   pass.before = [&configuration, &world, &model_ranks, checked = opening.checked](const SampleSource& data) {
     together(world, [&] {
       check_best(configuration, data);
@@ -35,14 +36,14 @@ StatisticsPass pass_of(const Configuration& configuration, Communicator& world, 
     });
     if (checked) checked();
   };
-  if (opening.log == nullptr) return pass;
+  if (opening.log == nullptr) return use;
   pass.tell = [log = opening.log](const std::string& line) { log->info(line); };
   pass.progress = [log = opening.log, last = now()](double part) mutable {
     if (now() - last < kSecondsBetweenLines) return;
     last = now();
     log->info(concat("statistics: ", std::lround(100 * part), " % of the training data read"));
   };
-  return pass;
+  return use;
 }
 
 }  // namespace
@@ -66,8 +67,8 @@ OpenedRun::OpenedRun(const Configuration& configuration, const std::filesystem::
     : configuration_(configuration),
       statistics_from_(opening.given != nullptr ? opening.given->from : ""),
       world_(world),
-      objective_(open_objective(configuration, folder, world,
-                                pass_of(configuration_, world, model_ranks, opening))) {
+      objective_(
+          open_objective(configuration, folder, world, use_of(configuration_, world, model_ranks, opening))) {
   together(world_,
            [&] { placed_ = std::make_unique<PlacedModel>(configuration_, *objective_, model_ranks); });
 }

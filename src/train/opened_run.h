@@ -19,6 +19,8 @@ struct Opening {
   std::filesystem::path cache;
   /// Statistics for data whose configuration leaves open where they come from; may be null.
   const GivenStatistics* given = nullptr;
+  /// Of data that are not to be trained on: what they must hold, and the model's statistics.
+  DataUse use;
 };
 
 /// Where runs of this user keep what others can use: $XDG_CACHE_HOME/jigsaw-train, else

@@ -1,5 +1,7 @@
 #include "train/placed_model.h"
 
+#include <algorithm>
+
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/text.h"
@@ -67,9 +69,10 @@ PlacedModel::PlacedModel(const Configuration& configuration, Objective& objectiv
                  ranks_on_a_machine(world), memory_limit());
   }
   rank_ = std::make_unique<Rank>(Rank{world.context(), *mesh_});
+  const int rollout = std::max(configuration.train.rollout.max, configuration.validation_rollout());
   forecaster_ =
       std::make_unique<Forecaster>(*model_, data.channels(), data.statistics(), configuration.data.predict,
-                                   configuration.data.lead_hours, configuration.train.rollout.max);
+                                   configuration.data.lead_hours, rollout);
   plan_and_materialise(*model_, *rank_, plans_, samples_, configuration.zero, types_.master, types_.compute,
                        static_cast<std::uint64_t>(configuration.seed));
   forecaster_->plan(*rank_, plans_, samples_);

@@ -28,7 +28,7 @@ class PlacedModel {
   const Mesh& mesh() const { return *mesh_; }
   const Rank& rank() const { return *rank_; }
   PlanBook& plans() { return plans_; }
-  /// Runs the model over as many leads as the configuration trains.
+  /// Runs the model over as many leads as the configuration trains or validates.
   const Forecaster& forecaster() const { return *forecaster_; }
   PrecisionTypes types() const { return types_; }
   /// Samples, over all ranks, that run at a time: train.batch_size / train.accumulate.

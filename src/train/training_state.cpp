@@ -4,12 +4,12 @@
 #include <limits>
 #include <set>
 
-#include "array/box_runs.h"
 #include "base/text.h"
 #include "comm/agreement.h"
 #include "config/config.h"
 #include "files/digest.h"
 #include "optim/registry.h"
+#include "train/model_parameters.h"
 
 namespace jigsaw::inline train {
 namespace {
@@ -18,16 +18,6 @@ constexpr const char* kParameters = "parameters/";
 constexpr std::int64_t kMostSkipped = std::numeric_limits<int>::max();
 /// Names that a report lists of each kind.
 constexpr std::size_t kMostNames = 5;
-
-void append_boxes(const Optimizer::State& state, std::vector<CheckpointPiece>& pieces) {
-  const Segment& segment = state.segment;
-  const std::string tensor = concat(state.kind, "/", segment.parameter->name());
-  std::int64_t at = 0;
-  for (const Box& box : boxes_of_run(segment.box, segment.first, segment.count)) {
-    pieces.push_back({tensor, segment.parameter->shape(), box, state.array.slice(at, box.extent)});
-    at += box.extent.count();
-  }
-}
 
 std::string list(const std::vector<std::string>& names) {
   const std::size_t shown = std::min(names.size(), kMostNames);
@@ -60,7 +50,8 @@ std::vector<const Parameter*> parameters_of(const std::vector<ParameterBlock*>& 
 
 std::vector<CheckpointPiece> checkpoint_pieces(const Optimizer& optimizer, Optimizer::Share share) {
   std::vector<CheckpointPiece> pieces;
-  for (const Optimizer::State& state : optimizer.state(share)) append_boxes(state, pieces);
+  for (const Optimizer::State& state : optimizer.state(share))
+    append_pieces(state.kind, state.segment, state.array, pieces);
   return pieces;
 }
 

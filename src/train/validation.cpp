@@ -8,11 +8,12 @@
 
 namespace jigsaw::inline train {
 
-Validation::Validation(OpenedRun& run)
+Validation::Validation(OpenedRun& run, bool origin)
     : run_(run),
       reader_(run.data().open_reader()),
       samples_(run.data().count(Split::kValid)),
-      batch_size_(run.placed().samples()) {}
+      batch_size_(run.placed().samples()),
+      origin_(origin) {}
 
 std::int64_t Validation::samples_of(std::int64_t batch) const {
   return std::min(batch_size_, samples_ - batch * batch_size_);
@@ -27,30 +28,46 @@ Batch Validation::read(std::int64_t batch, const Context& host) {
   std::iota(request.samples.begin(), request.samples.end(), batch * batch_size_);
   request.input = placed.input_box(samples);
   request.target = placed.target_box(run_.loss(), samples);
-  request.rollout = run_.configuration().train.rollout.max;
+  request.rollout = run_.configuration().validation_rollout();
   request.baseline = true;
+  request.origin = origin_;
   request.dtype = placed.types().master;
   return reader_->read(request, host);
 }
 
-void Validation::add(std::int64_t batch, const Batch& values, Scores& scores) {
+void Validation::run_batch(std::int64_t number, const Batch& batch, const Use& use) {
   PlacedModel& placed = run_.placed();
   Tape tape(placed.rank(), placed.plans(), Tape::Mode::kForward, placed.types().compute);
-  placed.forecaster().run(tape, values, samples_of(batch), [&](int lead, const Variable& prediction) {
-    scores.add(placed.rank(), lead, prediction.value(), values);
+  placed.forecaster().run(tape, batch, samples_of(number), [&](int lead, const Variable& prediction) {
+    use(lead, prediction.value(), batch);
   });
 }
 
-std::optional<ValidationResult> Validation::run(const std::function<bool()>& stop) {
+bool Validation::run(const Use& use, const std::function<bool()>& stop) {
   const Context& context = run_.placed().rank().context;
-  const std::unique_ptr<Scores> scores = run_.objective().make_scores();
   Prefetch prefetch([&](std::int64_t batch) { return read(batch, context.host()); }, 0, batches());
   for (std::int64_t i = 0; i < batches(); ++i) {
-    if (stop()) return std::nullopt;
+    if (stop()) return false;
     Batch batch;
     together(run_.world(), [&] { batch = upload(context, prefetch.next()); });
-    add(i, batch, *scores);
+    run_batch(i, batch, use);
   }
+  return true;
+}
+
+void Validation::run(const Use& use) {
+  run(use, [] { return false; });
+}
+
+Validation::Use Validation::adding_to(Scores& scores) {
+  return [this, &scores](int lead, const ShardedTensor& prediction, const Batch& batch) {
+    scores.add(run_.placed().rank(), lead, prediction, batch);
+  };
+}
+
+std::optional<ValidationResult> Validation::run(const std::function<bool()>& stop) {
+  const std::unique_ptr<Scores> scores = run_.objective().make_scores();
+  if (!run(adding_to(*scores), stop)) return std::nullopt;
   return scores->result();
 }
 
@@ -62,7 +79,7 @@ void Validation::rehearse() {
   for (const std::int64_t i : std::set<std::int64_t>{0, batches() - 1}) {
     Batch batch;
     together(run_.world(), [&] { batch = upload(context, read(i, context.host())); });
-    add(i, batch, *scores);
+    run_batch(i, batch, adding_to(*scores));
   }
   run_.world().traffic() = traffic;
   context.tally() = tally;

@@ -2,6 +2,7 @@
 
 #include <netcdf.h>
 
+#include <array>
 #include <utility>
 
 #include "base/error.h"
@@ -14,6 +15,8 @@ namespace {
 
 nc_type netcdf_type(NetcdfOutput::Type type) {
   switch (type) {
+    case NetcdfOutput::Type::kDouble:
+      return NC_DOUBLE;
     case NetcdfOutput::Type::kFloat:
       return NC_FLOAT;
     case NetcdfOutput::Type::kInt:
@@ -24,13 +27,32 @@ nc_type netcdf_type(NetcdfOutput::Type type) {
   fail("unknown type of a variable");
 }
 
+/// Level of deflate: higher ones take several times as long for a few percent.
+constexpr int kDeflateLevel = 1;
+/// Slots of the table of cached chunks, a prime; two chunks in one slot displace each other.
+constexpr std::size_t kChunkSlots = 10007;
+
+struct Slab {
+  explicit Slab(const Box& box) {
+    for (int d = 0; d < box.extent.rank(); ++d) {
+      start[static_cast<std::size_t>(d)] = static_cast<std::size_t>(box.begin[d]);
+      extent[static_cast<std::size_t>(d)] = static_cast<std::size_t>(box.extent[d]);
+    }
+  }
+  std::array<std::size_t, Shape::kMaxRank> start{}, extent{};
+};
+
 }  // namespace
 
 const int NetcdfOutput::kFile = NC_GLOBAL;
+const float NetcdfOutput::kFill = NC_FILL_FLOAT;
 
-NetcdfOutput::NetcdfOutput(std::string path) : path_(std::move(path)) {
+NetcdfOutput::NetcdfOutput(std::string path, Format format) : path_(std::move(path)) {
   const auto lock = lock_io();
-  check(nc_create(path_.c_str(), NC_CLOBBER | NC_64BIT_OFFSET, &file_));
+  int file = -1;
+  check(nc_create(path_.c_str(), NC_CLOBBER | (format == Format::kNetcdf4 ? NC_NETCDF4 : NC_64BIT_OFFSET),
+                  &file));
+  file_ = file;
 }
 
 NetcdfOutput::~NetcdfOutput() {
@@ -63,14 +85,33 @@ void NetcdfOutput::add_number(int variable, const char* name, double value) {
   check(nc_put_att_double(file_, variable, name, NC_DOUBLE, 1, &value));
 }
 
+void NetcdfOutput::add_number(int variable, const char* name, float value) {
+  const auto lock = lock_io();
+  check(nc_put_att_float(file_, variable, name, NC_FLOAT, 1, &value));
+}
+
 void NetcdfOutput::add_number(int variable, const char* name, std::int16_t value) {
   const auto lock = lock_io();
   check(nc_put_att_short(file_, variable, name, NC_SHORT, 1, &value));
 }
 
+void NetcdfOutput::add_chunks(int variable, const std::vector<std::size_t>& extents,
+                              std::size_t cache_bytes) {
+  const auto lock = lock_io();
+  check(nc_def_var_chunking(file_, variable, NC_CHUNKED, extents.data()));
+  check(nc_def_var_deflate(file_, variable, 1, 1, kDeflateLevel));
+  // Chunks that are whole give way first.
+  check(nc_set_var_chunk_cache(file_, variable, cache_bytes, kChunkSlots, 1.0F));
+}
+
 void NetcdfOutput::end_definitions() {
   const auto lock = lock_io();
   check(nc_enddef(file_));
+}
+
+void NetcdfOutput::write(int variable, const std::vector<double>& values) {
+  const auto lock = lock_io();
+  check(nc_put_var_double(file_, variable, values.data()));
 }
 
 void NetcdfOutput::write(int variable, const std::vector<float>& values) {
@@ -86,6 +127,20 @@ void NetcdfOutput::write(int variable, const std::vector<int>& values) {
 void NetcdfOutput::write(int variable, const std::vector<std::int16_t>& values) {
   const auto lock = lock_io();
   check(nc_put_var_short(file_, variable, values.data()));
+}
+
+void NetcdfOutput::write(int variable, const Box& box, std::span<const float> values) {
+  require(std::ssize(values) == box.extent.count(), "the values do not fill the box");
+  const Slab slab(box);
+  const auto lock = lock_io();
+  check(nc_put_vara_float(file_, variable, slab.start.data(), slab.extent.data(), values.data()));
+}
+
+void NetcdfOutput::write(int variable, const Box& box, std::span<const int> values) {
+  require(std::ssize(values) == box.extent.count(), "the values do not fill the box");
+  const Slab slab(box);
+  const auto lock = lock_io();
+  check(nc_put_vara_int(file_, variable, slab.start.data(), slab.extent.data(), values.data()));
 }
 
 void NetcdfOutput::close() {

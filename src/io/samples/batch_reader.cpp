@@ -28,6 +28,7 @@ Batch upload(const Context& context, const Batch& batch) {
   move(there.input);
   move(there.present);
   move(there.baseline);
+  move(there.origin);
   for (Array& target : there.targets) move(target);
   for (Array& forcing : there.forcings) move(forcing);
   return there;
@@ -96,9 +97,12 @@ void BatchReader::check(const BatchRequest& request) const {
 Batch BatchReader::read(const BatchRequest& request, const Context& context) {
   check(request);
   Batch batch;
+  batch.times = request.times;
   batch.input = Array(context, request.input.extent, request.dtype, Purpose::kInput);
   for (int r = 1; r <= request.rollout; ++r) {
-    batch.targets.emplace_back(context, request.target.extent, request.dtype, Purpose::kInput);
+    batch.targets.emplace_back();
+    if (request.targets)
+      batch.targets.back() = Array(context, request.target.extent, request.dtype, Purpose::kInput);
     if (r == request.rollout) continue;
     batch.forcings.push_back(Array::zeros(context, request.input.extent, request.dtype, Purpose::kInput));
   }
@@ -108,11 +112,15 @@ Batch BatchReader::read(const BatchRequest& request, const Context& context) {
   if (request.baseline) {
     batch.baseline = Array(context, request.target.extent, request.dtype, Purpose::kInput);
   }
+  if (request.origin) {
+    batch.origin = Array(context, request.target.extent, DType::kFloat64, Purpose::kInput);
+  }
   for (const Source& source : sources_) {
     Planes planes(files_, source.field);
     fill_inputs(source, request, planes, batch);
     if (batch.present.defined()) fill_present(source, request, planes, batch);
-    fill_targets(source, request, planes, batch);
+    if (request.targets) fill_targets(source, request, planes, batch);
+    if (request.origin) fill_origin(source, request, planes, batch);
   }
   fill_forcings(request, batch);
   if (batch.present.defined()) fill_present_elsewhere(request, batch);
@@ -207,6 +215,20 @@ void BatchReader::fill_baseline(const Source& source, int channel, const BatchRe
     } else {
       const std::span<const double> x = planes.at(start, plane_of(piece));
       write_channel(batch.baseline, piece, b, channel, [&](std::size_t i) { return (x[i] - mean) * scale; });
+    }
+  }
+}
+
+void BatchReader::fill_origin(const Source& source, const BatchRequest& request, Planes& planes,
+                              Batch& batch) {
+  const Box& piece = request.target;
+  for (const int c : source.targets) {
+    if (!covers(piece, c)) continue;
+    for (std::int64_t b = piece.begin[0]; b < piece.end(0); ++b) {
+      const Time start = request.times[static_cast<std::size_t>(b)];
+      std::span<const double> x;
+      if (planes.available(start)) x = planes.at(start, plane_of(piece));
+      write_channel(batch.origin, piece, b, c, [&](std::size_t i) { return x.empty() ? 0.0 : x[i]; });
     }
   }
 }

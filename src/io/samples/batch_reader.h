@@ -20,6 +20,8 @@ struct BatchRequest {
   int rollout = 1;
   bool baseline = false;
   DType dtype = DType::kFloat32;  ///< or kFloat64
+  bool targets = true;            ///< whether they are read; forecasts need none
+  bool origin = false;
 };
 
 /// The rank's pieces, contiguous, with the extents of their boxes.
@@ -27,7 +29,7 @@ struct Batch {
   Array input;  ///< normalised, (x − mean) / deviation; 0 where the value is missing
   /// For r = 1 … rollout (at index r − 1), NaN where the value is missing. The state at time 0 + r · lead,
   /// normalised; or, where increments are predicted, of prognostic channels (x(r · lead) − x(0)) / deviation
-  /// of the increments.
+  /// of the increments. One for each r in any case; undefined where they were not to be read.
   std::vector<Array> targets;
   /// For r = 1 … rollout − 1: what the forcing channels of the input become when the forecast goes on from
   /// time 0 + r · lead; 0 in all other channels. Shaped like the input.
@@ -39,6 +41,11 @@ struct Batch {
   /// Persistence in the target's own normalisation, if asked for: 0 for increments, else the state at time 0;
   /// NaN where that is missing or not in the files.
   Array baseline;
+  /// The target channels at time 0 in physical units, f64, if asked for: NaN where the value is missing, 0
+  /// for fields that the files do not hold then.
+  Array origin;
+  /// Time 0 of every sample of the global batch; none of images.
+  std::vector<Time> times;
 };
 /// The same where kernels of the context can read it.
 Batch upload(const Context& context, const Batch& batch);
@@ -77,6 +84,7 @@ class BatchReader {
   void fill_targets(const Source& source, const BatchRequest& request, Planes& planes, Batch& batch);
   void fill_baseline(const Source& source, int channel, const BatchRequest& request, Planes& planes,
                      Batch& batch);
+  void fill_origin(const Source& source, const BatchRequest& request, Planes& planes, Batch& batch);
   void fill_forcings(const BatchRequest& request, Batch& batch);
   void keep_planes_of(const Box& plane);
   std::span<const double> static_plane(const Source& source, const Box& plane);

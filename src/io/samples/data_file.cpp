@@ -250,6 +250,24 @@ const std::vector<double>& DataFile::coordinates(const std::string& dimension) {
   return coordinates_[dimension] = std::move(values);
 }
 
+CoordinateDescription DataFile::describe(const std::string& dimension) {
+  const FileVariable* variable = coordinate_of(*file_, dimension);
+  if (variable == nullptr) {
+    throw DataError(
+        concat("the dimension ", dimension, " of ", file_->path(), " has no coordinate variable"));
+  }
+  CoordinateDescription result{dimension, {}, variable->single_precision, file_->read_all(*variable), "", {}};
+  for (const char* attribute : {"units", "standard_name", "long_name", "axis", "positive"}) {
+    if (const std::string text = variable->text(attribute); !text.empty()) result.texts[attribute] = text;
+  }
+  const FileVariable* bounds = file_->find(variable->text("bounds"));
+  if (bounds != nullptr && bounds->numeric() && bounds->shape == Shape({variable->shape[0], 2})) {
+    result.bounds_name = bounds->name;
+    result.bounds = file_->read_all(*bounds);
+  }
+  return result;
+}
+
 const std::vector<Time>& DataFile::times(const std::string& dimension) {
   const auto known = times_.find(dimension);
   if (known != times_.end()) return known->second;

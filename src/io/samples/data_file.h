@@ -34,6 +34,16 @@ struct FieldPlace {
   std::int64_t channel = -1;  ///< along the axis of channels, where it is one of them
 };
 
+/// A coordinate as its file has it.
+struct CoordinateDescription {
+  std::string name;                          ///< of the dimension and of its variable
+  std::map<std::string, std::string> texts;  ///< its attributes: units, standard_name, long_name, axis, …
+  bool single_precision = false;
+  std::vector<double> values;  ///< in the file's units
+  std::string bounds_name;     ///< of the variable of cell limits; "" where there is none
+  std::vector<double> bounds;  ///< two limits for each value
+};
+
 /// A file whose variables name their dimensions, as fields on axes: these are recognised by the
 /// standard_name, units or axis of their coordinate variable, else by name, and coordinates are decoded once.
 class DataFile {
@@ -62,6 +72,8 @@ class DataFile {
   /// Coordinates of a dimension: latitude and longitude in degrees; levels of pressure in hPa.
   /// @throws DataError  when it has none, or one is missing.
   const std::vector<double>& coordinates(const std::string& dimension);
+  /// The same as the file has it, for files that are written. @throws DataError
+  CoordinateDescription describe(const std::string& dimension);
   /// Decoded coordinates of a time dimension. @throws DataError
   const std::vector<Time>& times(const std::string& dimension);
   /// The calendar that they are counted in. @throws DataError

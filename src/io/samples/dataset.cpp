@@ -9,31 +9,35 @@
 namespace jigsaw::inline samples {
 
 Dataset::Dataset(const DataOptions& options, const std::filesystem::path& folder, int rollout,
-                 Communicator& communicator, const StatisticsPass& pass)
+                 Communicator& communicator, const DataUse& use)
     : options_(options) {
-  together(communicator, [&] { open(folder, rollout); });
+  together(communicator, [&] {
+    open(folder);
+    find_all_windows(rollout, use);
+  });
+  const StatisticsPass& pass = use.pass;
   if (pass.before) pass.before(*this);
   const std::string* file = options_.statistics_file();
   const auto compute = [&](const Statistics* known) {
     return compute_statistics(*files_, channels_, periods_of(options.train, files_->calendar(), "data.train"),
                               options.lead_hours, communicator, known, pass.progress);
   };
-  if (pass.given) {
+  if (use.statistics) {
     const bool other_lead =
-        options.predict == Predict::kIncrement && pass.given->lead_hours != options.lead_hours;
-    statistics_ = compute(other_lead ? nullptr : &*pass.given);
+        options.predict == Predict::kIncrement && use.statistics->lead_hours != options.lead_hours;
+    statistics_ = compute(other_lead ? nullptr : &*use.statistics);
   } else if (file == nullptr) {
     statistics_ =
         cached_statistics(pass, paths_, decides_statistics(), communicator, [&] { return compute(nullptr); });
   }
   together(communicator, [&] {
-    if (!pass.given && file != nullptr)
+    if (!use.statistics && file != nullptr)
       statistics_ = Statistics::load(expand_patterns({*file}, folder).front());
     check_statistics(statistics_, channels_, *files_, options.predict, options.lead_hours);
   });
 }
 
-void Dataset::open(const std::filesystem::path& folder, int rollout) {
+void Dataset::open(const std::filesystem::path& folder) {
   paths_ = expand_patterns(options_.files, folder);
   files_ = std::make_unique<FileSet>(
       paths_, FileSelection{options_.region, options_.every, options_.time_step, options_.overlap},
@@ -44,7 +48,6 @@ void Dataset::open(const std::filesystem::path& folder, int rollout) {
   for (const Field& field : fields_of(fields.inputs, Role::kStatic)) files_->select(field, false);
   check_shape();
   channels_ = make_channels(options_, grid().periodic);
-  find_all_windows(rollout);
 }
 
 /// What statistics depend on beside the files.
@@ -72,21 +75,50 @@ void Dataset::check_shape() const {
   if (!(wanted == found)) throw ConfigError(concat("data.shape is ", wanted, ", but the files hold ", found));
 }
 
-void Dataset::find_all_windows(int rollout) {
-  std::vector<Time> inputs = files_->times(channels_.targets.front().field), targets;
+std::vector<Time> Dataset::input_times() const {
+  std::vector<Time> times = files_->times(channels_.targets.front().field);
   for (const Channel& channel : channels_.targets) {
-    if (channel.role == Role::kPrognostic) inputs = common_times(inputs, files_->times(channel.field));
+    if (channel.role == Role::kPrognostic) times = common_times(times, files_->times(channel.field));
   }
-  targets = inputs;
+  return times;
+}
+
+void Dataset::find_all_windows(int rollout, const DataUse& use) {
+  const std::vector<Time> inputs = input_times();
+  std::vector<Time> targets = inputs;
   for (const Channel& channel : channels_.targets)
     targets = common_times(targets, files_->times(channel.field));
   const Calendar calendar = files_->calendar();
-  const WindowRule rule{options_.input_hours, options_.lead_hours, rollout};
-  train_windows_ = find_windows(inputs, targets, rule, periods_of(options_.train, calendar, "data.train"),
-                                "data.train", calendar);
-  if (!options_.valid.empty())
-    valid_windows_ = find_windows(inputs, targets, rule, periods_of(options_.valid, calendar, "data.valid"),
-                                  "data.valid", calendar);
+  WindowRule rule{options_.input_hours, options_.lead_hours, rollout};
+  if (use.train) {
+    train_windows_ = find_windows(inputs, targets, rule, periods_of(options_.train, calendar, "data.train"),
+                                  "data.train", calendar);
+  }
+  if (!use.valid || options_.valid.empty()) return;
+  rule.rollout = use.valid_rollout.value_or(rollout);
+  valid_windows_ = find_windows(inputs, targets, rule, periods_of(options_.valid, calendar, "data.valid"),
+                                "data.valid", calendar);
+}
+
+std::vector<Time> Dataset::starts(const std::vector<Period>& periods, const std::string& key) const {
+  const std::vector<Time> inputs = input_times();
+  return find_windows(inputs, inputs, {options_.input_hours, options_.lead_hours, 0}, periods, key,
+                      files_->calendar());
+}
+
+void Dataset::require_inputs(Time start) const {
+  const auto text = [&](Time time) { return format_time(time, files_->calendar()); };
+  for (const Channel& channel : channels_.inputs) {
+    if (channel.role != Role::kPrognostic) continue;
+    const Time time = start + channel.hours * kHour;
+    if (files_->has(channel.field, time)) continue;
+    const std::vector<Time>& times = files_->times(channel.field);
+    throw DataError(concat("a forecast from ", text(start), " needs ", channel.name, " at ", text(time),
+                           ", which the files do not hold; they have it at ",
+                           times.empty() ? "no time"
+                                         : concat(times.size(), " times from ", text(times.front()), " to ",
+                                                  text(times.back()))));
+  }
 }
 
 namespace {
@@ -97,7 +129,9 @@ class WindowReader : public SampleReader {
   WindowReader(Dataset& data) : data_(data), reader_(data.make_reader()) {}
 
   Batch read(const SampleRequest& request, const Context& context) override {
-    BatchRequest windows{{}, request.input, request.target, request.rollout, request.baseline, request.dtype};
+    BatchRequest windows{
+        {},   request.input, request.target, request.rollout, request.baseline, request.dtype,
+        true, request.origin};
     for (const std::int64_t sample : request.samples) {
       windows.times.push_back(data_.windows(request.split).at(static_cast<std::size_t>(sample)));
     }

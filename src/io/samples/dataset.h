@@ -7,6 +7,7 @@
 #include "samples/batch_reader.h"
 #include "samples/channels.h"
 #include "samples/data_options.h"
+#include "samples/data_use.h"
 #include "samples/file_set.h"
 #include "samples/sample_source.h"
 #include "samples/statistics.h"
@@ -21,10 +22,10 @@ class Dataset : public SampleSource {
   ///
   /// @param folder   that of the configuration, from which relative names start.
   /// @param rollout  targets per window.
-  /// @param pass     what goes with the pass over the data, and statistics that are given.
+  /// @param use      what goes with the opening, and statistics that are given.
   /// @throws DataError    when the files cannot be used. @throws ConfigError  when data.shape is not theirs.
   Dataset(const DataOptions& options, const std::filesystem::path& folder, int rollout,
-          Communicator& communicator, const StatisticsPass& pass = {});
+          Communicator& communicator, const DataUse& use = {});
 
   const DataOptions& options() const { return options_; }
   const Grid& grid() const override { return files_->grid(); }
@@ -42,6 +43,11 @@ class Dataset : public SampleSource {
   const std::vector<Time>& windows(Split split) const {
     return split == Split::kTrain ? train_windows_ : valid_windows_;
   }
+  /// The times in periods that forecasts can start from, ascending: all inputs are in the files, whatever is
+  /// of the targets. @param key  as of find_windows(). @throws DataError  when there is none.
+  std::vector<Time> starts(const std::vector<Period>& periods, const std::string& key) const;
+  /// @throws DataError  unless every input of a forecast from this time is in the files.
+  void require_inputs(Time start) const;
   std::vector<std::int64_t> identity() const override { return train_windows_; }
   std::unique_ptr<SampleReader> open_reader() override;
   FileSet& files() { return *files_; }
@@ -50,10 +56,11 @@ class Dataset : public SampleSource {
   std::map<std::string, UndeclaredValues> undeclared() const override { return files_->undeclared(); }
 
  private:
-  void open(const std::filesystem::path& folder, int rollout);
+  void open(const std::filesystem::path& folder);
   Json decides_statistics() const;
   void check_shape() const;
-  void find_all_windows(int rollout);
+  std::vector<Time> input_times() const;
+  void find_all_windows(int rollout, const DataUse& use);
 
   DataOptions options_;
   std::vector<std::string> paths_;

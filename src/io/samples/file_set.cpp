@@ -291,6 +291,37 @@ bool FileSet::has(const Field& field, Time time) const {
   return std::binary_search(known.begin(), known.end(), time);
 }
 
+namespace {
+
+/// Of a region, or of a grid that runs the other way than in the file, the coordinates are the grid's own.
+CoordinateDescription on_grid(CoordinateDescription coordinate, const GridAxis& axis) {
+  if (coordinate.values == axis.coordinates) return coordinate;
+  coordinate.values = axis.coordinates;
+  coordinate.bounds_name.clear();
+  coordinate.bounds.clear();
+  return coordinate;
+}
+
+}  // namespace
+
+FieldDescription FileSet::describe(const Field& field) {
+  const Part& part = series(field).parts.front();
+  const std::lock_guard lock(mutex_);
+  DataFile& file = use(part.file);
+  FieldDescription result;
+  for (const char* attribute : {"units", "long_name", "standard_name"}) {
+    if (const std::string text = part.variable->text(attribute); !text.empty())
+      result.texts[attribute] = text;
+  }
+  result.latitude = on_grid(file.describe(dimension(*part.variable, part.axes.latitude)), grid_.axes[0]);
+  result.longitude = on_grid(file.describe(dimension(*part.variable, part.axes.longitude)), grid_.axes[1]);
+  if (field.level && part.axes.level >= 0) {
+    result.level = file.describe(dimension(*part.variable, part.axes.level));
+    result.level_position = part.level;
+  }
+  return result;
+}
+
 void FileSet::read(const Field& field, Time time, const Box& box, std::span<double> out) {
   const Series& source = series(field);
   TimeIndex::Entry entry{0, 0};

@@ -36,6 +36,14 @@ struct FileSelection {
   Overlap overlap = Overlap::kEqual;
 };
 
+/// What the files say of a field, for files that are written.
+struct FieldDescription {
+  std::map<std::string, std::string> texts;    ///< units, long_name, standard_name, as far as they are given
+  CoordinateDescription latitude, longitude;   ///< of the grid; cell limits where it is the file's own
+  std::optional<CoordinateDescription> level;  ///< all levels of the first file that has the field's
+  std::int64_t level_position = 0;             ///< of the field's among them
+};
+
 /// Several files as one data set: each field has the union of its times over all files. Fields are
 /// selected before they are read. The grid is that of the first one, without jumps in longitude, or the
 /// selected part of it; the others may have its rows and columns in another order, or more of them. All times
@@ -72,6 +80,8 @@ class FileSet {
   /// The times of a selected field, ascending.
   const std::vector<Time>& times(const Field& field) const { return series(field).index->times; }
   bool has(const Field& field, Time time) const;
+  /// Of a selected field. @throws DataError
+  FieldDescription describe(const Field& field);
 
   /// Rows and columns `box` [H, W] of a field at one time in physical units, NaN where it is missing: one
   /// hyperslab, or as many as pieces of the box lie apart in the file. For a constant field the time does not

@@ -27,8 +27,7 @@ Shape slice_of(const Shape& extents) {
 }  // namespace
 
 ImageData::ImageData(const DataOptions& options, const std::filesystem::path& folder, std::uint64_t seed,
-                     const std::vector<std::int64_t>& overlap, Communicator& communicator,
-                     const StatisticsPass& pass)
+                     const std::vector<std::int64_t>& overlap, Communicator& communicator, const DataUse& use)
     : options_(options),
       places_(seed, RandomPurpose::kCrop, "place"),
       mirrors_(seed, RandomPurpose::kCrop, "mirror"),
@@ -44,16 +43,17 @@ ImageData::ImageData(const DataOptions& options, const std::filesystem::path& fo
     slices_of_all_ = slices_of(train_);
     for (const Slice& slice : slices_of(valid_)) slices_of_all_.push_back(slice);
   });
+  const StatisticsPass& pass = use.pass;
   if (pass.before) pass.before(*this);
   const std::string* file = options_.statistics_file();
-  if (pass.given) {
-    statistics_ = compute_statistics(communicator, &*pass.given, pass.progress);
+  if (use.statistics) {
+    statistics_ = compute_statistics(communicator, &*use.statistics, pass.progress);
   } else if (file == nullptr) {
     statistics_ = cached_statistics(pass, paths_, decides_statistics(), communicator,
                                     [&] { return compute_statistics(communicator, nullptr, pass.progress); });
   }
   together(communicator, [&] {
-    if (!pass.given && file != nullptr)
+    if (!use.statistics && file != nullptr)
       statistics_ = Statistics::load(expand_patterns({*file}, folder).front());
     check_statistics();
     for (const Channel& channel : channels_.targets) {

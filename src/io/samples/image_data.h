@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "comm/communicator.h"
+#include "samples/data_use.h"
 #include "samples/image_files.h"
 #include "samples/sample_source.h"
 #include "samples/statistics_pass.h"
@@ -31,13 +32,12 @@ class ImageData : public SampleSource {
   /// Opens the files. Collective: when it throws on one rank it throws on all.
   ///
   /// @param overlap  of validation tiles, per spatial dim; empty: 0.
-  /// @param pass     what goes with the pass over the data, and statistics that are given.
+  /// @param use      what goes with the opening, and statistics that are given.
   /// @throws DataError    when the files cannot be used. @throws ConfigError  when crops, parts or data.shape
   /// do not
   ///                      fit what they hold.
   ImageData(const DataOptions& options, const std::filesystem::path& folder, std::uint64_t seed,
-            const std::vector<std::int64_t>& overlap, Communicator& communicator,
-            const StatisticsPass& pass = {});
+            const std::vector<std::int64_t>& overlap, Communicator& communicator, const DataUse& use = {});
 
   const Grid& grid() const override { return grid_; }
   const Channels& channels() const override { return channels_; }

@@ -26,6 +26,7 @@ struct SampleRequest {
   int rollout = 1;
   bool baseline = false;
   DType dtype = DType::kFloat32;  ///< or kFloat64
+  bool origin = false;            ///< of forecasts: Batch::origin
 };
 
 /// Reads pieces of batches; one for each thread.

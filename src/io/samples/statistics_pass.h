@@ -1,7 +1,6 @@
 #pragma once
 #include <filesystem>
 #include <functional>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,9 +22,6 @@ struct StatisticsPass {
   std::function<void(const std::string&)> tell;
   /// Folder of the statistics that runs of these files computed; empty: none are kept.
   std::filesystem::path cache;
-  /// Statistics to take instead of those that data.normalization says; of fields that they lack, new ones are
-  /// computed, and so are all for increments over another lead time.
-  std::optional<Statistics> given;
 };
 
 /// The statistics as a run before computed them of the same data, else computed now and kept for the next.

@@ -259,6 +259,17 @@ double year_fraction(Time time, Calendar calendar) {
   return static_cast<double>(time - begin) / static_cast<double>(end - begin);
 }
 
+int day_of_year(Time time, Calendar calendar) {
+  const std::int64_t days = floor_div(time, kDay);
+  return static_cast<int>(days - days_from_date({date_from_days(days, calendar).year, 1, 1}, calendar)) + 1;
+}
+
+int days_in_year(Time time, Calendar calendar) {
+  const std::int64_t year = date_from_days(floor_div(time, kDay), calendar).year;
+  return static_cast<int>(days_from_date({year + 1, 1, 1}, calendar) -
+                          days_from_date({year, 1, 1}, calendar));
+}
+
 Calendar parse_calendar(const std::string& calendar, const std::string& what) {
   static const std::vector<std::pair<std::vector<std::string>, Calendar>> kNames = {
       {{"", "standard", "gregorian", "proleptic_gregorian"}, Calendar::kStandard},

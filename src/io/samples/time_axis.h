@@ -72,6 +72,9 @@ std::string format_period(const Period& period, Calendar calendar = Calendar::kS
 
 /// The part of the year that has passed, in [0, 1).
 double year_fraction(Time time, Calendar calendar = Calendar::kStandard);
+/// From 1 on.
+int day_of_year(Time time, Calendar calendar = Calendar::kStandard);
+int days_in_year(Time time, Calendar calendar = Calendar::kStandard);
 
 /// The calendar of this CF name; "" is standard. @throws DataError  that begins with `what`.
 Calendar parse_calendar(const std::string& calendar, const std::string& what);

@@ -62,10 +62,10 @@ std::vector<Time> find_windows(const std::vector<Time>& input_times, const std::
   std::transform(periods.begin(), periods.end(), std::back_inserter(names),
                  [&](const Period& period) { return format_period(period, calendar); });
   const std::vector<Time> common = common_times(input_times, target_times);
-  throw DataError(concat(key, " (", join(names, ", "), ") holds no window with inputs at ",
-                         join(rule.input_hours, ", "), " h and targets up to ",
-                         rule.rollout * rule.lead_hours, " h; the files hold ",
-                         describe_times(common, calendar), why_none(common, rule)));
+  throw DataError(concat(
+      key, " (", join(names, ", "), ") holds no window with inputs at ", join(rule.input_hours, ", "), " h",
+      rule.rollout > 0 ? concat(" and targets up to ", rule.rollout * rule.lead_hours, " h") : "",
+      "; the files hold ", describe_times(common, calendar), why_none(common, rule)));
 }
 
 std::vector<Time> common_times(const std::vector<Time>& a, const std::vector<Time>& b) {

@@ -10,7 +10,7 @@ namespace jigsaw::inline samples {
 struct WindowRule {
   std::vector<int> input_hours = {0};
   int lead_hours = 6;
-  int rollout = 1;  ///< targets at lead, 2 · lead, …, rollout · lead
+  int rollout = 1;  ///< targets at lead, 2 · lead, …, rollout · lead; 0: none
 };
 
 /// The times 0 of all windows in the periods, ascending. A window belongs to a period when its time 0 and all

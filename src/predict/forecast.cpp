@@ -1,0 +1,281 @@
+#include "predict/forecast.h"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cmath>
+
+#include "array/transfer.h"
+#include "base/error.h"
+#include "base/text.h"
+#include "comm/agreement.h"
+#include "predict/background_writer.h"
+#include "predict/forecast_file.h"
+#include "predict/physical.h"
+#include "samples/prefetch.h"
+
+namespace jigsaw::inline predict {
+
+namespace {
+
+double now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+std::vector<Time> starts_of(const Dataset& data, const ForecastOptions& options) {
+  std::vector<Time> starts;
+  for (const std::string& text : options.starts) {
+    const std::optional<Time> start = parse_time(text);
+    if (!start) {
+      throw ConfigError(concat("command line: --start ", text,
+                               " is no date; dates are like 2019-03-01 or 2019-03-01T06:00"));
+    }
+    data.require_inputs(*start);
+    starts.push_back(*start);
+  }
+  if (starts.empty()) {
+    const std::vector<DataPart>& parts =
+        options.period == "train" ? data.options().train : data.options().valid;
+    if (parts.empty())
+      throw ConfigError("command line: --start is needed, for the configuration has no data.valid");
+    return data.starts(periods_of(parts), "data." + options.period);
+  }
+  std::sort(starts.begin(), starts.end());
+  starts.erase(std::unique(starts.begin(), starts.end()), starts.end());
+  return starts;
+}
+
+/// Numbers of the target channels that are asked for.
+std::vector<int> channels_of(const std::vector<Channel>& targets, const ForecastOptions& options) {
+  const auto asked = [](const auto& list, const auto& item) {
+    return list.empty() || std::find(list.begin(), list.end(), item) != list.end();
+  };
+  std::vector<std::string> variables;
+  std::vector<double> levels;
+  std::vector<int> numbers;
+  for (std::size_t c = 0; c < targets.size(); ++c) {
+    const Field& field = targets[c].field;
+    variables.push_back(field.variable);
+    if (field.level) levels.push_back(*field.level);
+    if (!asked(options.variables, field.variable)) continue;
+    if (field.level && !asked(options.levels, *field.level)) continue;
+    numbers.push_back(static_cast<int>(c));
+  }
+  for (const std::string& name : options.variables) {
+    if (asked(variables, name)) continue;
+    throw ConfigError(concat("command line: --variables names ", name, ", which the model does not predict",
+                             did_you_mean(name, variables)));
+  }
+  for (const double level : options.levels) {
+    if (!levels.empty() && asked(levels, level)) continue;
+    throw ConfigError(concat("command line: --levels names ", level, ", which the model does not predict"));
+  }
+  if (numbers.empty())
+    throw ConfigError("command line: --variables and --levels leave nothing that could be written");
+  return numbers;
+}
+
+/// The piece of one rank, packed: [channels that are written, samples, rows, columns].
+struct PackedPiece {
+  Box box;                    ///< of [B, H, W, C]
+  std::vector<int> written;   ///< numbers among the channels that are written
+  std::vector<float> values;  ///< in this order
+
+  std::int64_t plane() const { return box.extent[1] * box.extent[2]; }
+  std::int64_t count() const { return std::ssize(written) * box.extent[0] * plane(); }
+};
+
+class ForecastRun {
+ public:
+  ForecastRun(TrainedModel& model, const ForecastOptions& options)
+      : run_(model.run()),
+        placed_(run_.placed()),
+        rank_(placed_.rank()),
+        data_(dynamic_cast<Dataset&>(run_.data())),
+        steps_(options.steps),
+        physical_(data_.channels(), data_.statistics(), data_.options().predict) {
+    together(run_.world(), [&] { open(model, options); });
+  }
+
+  std::int64_t starts() const { return std::ssize(starts_); }
+  /// Collective. @return  bytes of the file.
+  std::int64_t run();
+  /// Values that are not finite where the input is not missing. Collective.
+  double not_finite() { return run_.world().all_reduce(std::array{not_finite_}, ReduceOp::kSum)[0]; }
+
+ private:
+  void open(const TrainedModel& model, const ForecastOptions& options);
+  std::int64_t samples_of(std::int64_t batch) const {
+    return std::min(placed_.samples(), starts() - batch * placed_.samples());
+  }
+  Batch read(std::int64_t batch);
+  PackedPiece piece_of(int rank, const Layout& layout) const;
+  void pack(const std::vector<double>& states, PackedPiece& piece);
+  PackedPiece bring(int rank, const PackedPiece& own, const Layout& layout);
+  void put(std::int64_t batch, int lead, const ShardedTensor& prediction, const Array& origin);
+  void write(PackedPiece& piece, std::int64_t first, int lead);
+
+  OpenedRun& run_;
+  PlacedModel& placed_;
+  const Rank& rank_;
+  Dataset& data_;
+  int steps_;
+  PhysicalStates physical_;
+  std::vector<Time> starts_;
+  std::vector<int> channels_;
+  std::optional<BatchReader> reader_;
+  double not_finite_ = 0;
+  // On the rank that writes.
+  std::unique_ptr<OutputFile> output_;
+  std::unique_ptr<ForecastFile> file_;
+  std::unique_ptr<BackgroundWriter> writer_;
+};
+
+void ForecastRun::open(const TrainedModel& model, const ForecastOptions& options) {
+  starts_ = starts_of(data_, options);
+  channels_ = channels_of(data_.channels().targets, options);
+  reader_.emplace(data_.make_reader());
+  if (run_.world().rank() != 0) return;
+  output_ = std::make_unique<OutputFile>(options.output, options.overwrite);
+  ForecastContents contents{starts_, data_.options().lead_hours, steps_,
+                            {},      options.split_levels,       options.attributes};
+  contents.attributes["source"] = concat("jigsaw-train, ", model.description());
+  for (const int channel : channels_)
+    contents.fields.push_back(data_.channels().targets[static_cast<std::size_t>(channel)].field);
+  file_ = std::make_unique<ForecastFile>(data_.files(), contents, *output_,
+                                         std::min(placed_.samples(), starts()));
+  writer_ = std::make_unique<BackgroundWriter>();
+}
+
+Batch ForecastRun::read(std::int64_t batch) {
+  const std::int64_t samples = samples_of(batch);
+  BatchRequest request;
+  const auto first = starts_.begin() + batch * placed_.samples();
+  request.times.assign(first, first + samples);
+  request.input = placed_.input_box(samples);
+  request.target = rank_.box(placed_.model().output_layout(rank_.mesh, samples));
+  request.rollout = steps_;
+  request.dtype = placed_.types().master;
+  request.targets = false;
+  request.origin = true;
+  return reader_->read(request, rank_.context.host());
+}
+
+PackedPiece ForecastRun::piece_of(int rank, const Layout& layout) const {
+  const MeshShape& mesh = rank_.mesh.shape();
+  PackedPiece piece{layout.box(mesh, mesh.coordinates(rank)), {}, {}};
+  if (piece.box.empty()) return piece;
+  for (std::size_t i = 0; i < channels_.size(); ++i) {
+    if (channels_[i] >= piece.box.begin[3] && channels_[i] < piece.box.end(3))
+      piece.written.push_back(static_cast<int>(i));
+  }
+  return piece;
+}
+
+void ForecastRun::pack(const std::vector<double>& states, PackedPiece& piece) {
+  const std::int64_t channels = piece.box.extent[3], points = piece.box.extent[0] * piece.plane();
+  piece.values.reserve(static_cast<std::size_t>(piece.count()));
+  for (const int number : piece.written) {
+    const std::int64_t channel = channels_[static_cast<std::size_t>(number)] - piece.box.begin[3];
+    for (std::int64_t i = 0; i < points; ++i) {
+      const double state = states[static_cast<std::size_t>(i * channels + channel)];
+      piece.values.push_back(static_cast<float>(state));
+    }
+  }
+}
+
+/// The piece of another rank at rank 0. Collective over the job.
+PackedPiece ForecastRun::bring(int rank, const PackedPiece& own, const Layout& layout) {
+  Communicator& world = run_.world();
+  PackedPiece piece = piece_of(rank, layout);
+  const std::int64_t count = piece.count();
+  if (count == 0) return piece;
+  std::vector<Message> sends, receives;
+  std::vector<double> sent;
+  if (world.rank() == rank) {
+    sends = {{0, 0, count}};
+    sent.assign(own.values.begin(), own.values.end());
+  } else if (world.rank() == 0) {
+    receives = {{rank, 0, count}};
+  }
+  const std::int64_t received = receives.empty() ? 0 : count;
+  const Array array = world.exchange(constant(rank_.context, {std::ssize(sent)}, DType::kFloat32, sent),
+                                     sends, receives, received);
+  if (received == 0) return piece;
+  const std::vector<double> values = download_values(rank_.context, array);
+  piece.values.assign(values.begin(), values.end());
+  return piece;
+}
+
+void ForecastRun::put(std::int64_t batch, int lead, const ShardedTensor& prediction, const Array& origin) {
+  std::vector<double> states = physical_.of(rank_, prediction.layout, prediction.piece, origin);
+  const std::int64_t missing = hide_missing(rank_, origin, states);
+  const auto finite = [](double state) { return std::isfinite(state); };
+  not_finite_ += static_cast<double>(std::ssize(states) - std::ranges::count_if(states, finite) - missing);
+  PackedPiece own = piece_of(run_.world().rank(), prediction.layout);
+  if (own.count() > 0) pack(states, own);
+  for (int rank = 0; rank < run_.world().size(); ++rank) {
+    auto piece = std::make_shared<PackedPiece>();
+    if (rank > 0) {
+      *piece = bring(rank, own, prediction.layout);
+    } else if (writer_) {
+      *piece = std::move(own);
+    }
+    if (!writer_ || piece->count() == 0) continue;
+    writer_->push([this, piece, first = batch * placed_.samples(), lead] { write(*piece, first, lead); });
+  }
+  together(run_.world(), [&] {
+    if (writer_) writer_->check();
+  });
+}
+
+void ForecastRun::write(PackedPiece& piece, std::int64_t first, int lead) {
+  const Box plane{{piece.box.begin[1], piece.box.begin[2]}, {piece.box.extent[1], piece.box.extent[2]}};
+  std::span<float> rest = piece.values;
+  for (const int number : piece.written) {
+    for (std::int64_t b = piece.box.begin[0]; b < piece.box.end(0); ++b) {
+      const auto size = static_cast<std::size_t>(piece.plane());
+      file_->write(static_cast<std::size_t>(number), first + b, lead, plane, rest.first(size));
+      rest = rest.subspan(size);
+    }
+  }
+}
+
+std::int64_t ForecastRun::run() {
+  const std::int64_t batches = (starts() + placed_.samples() - 1) / placed_.samples();
+  Prefetch prefetch([this](std::int64_t batch) { return read(batch); }, 0, batches);
+  for (std::int64_t i = 0; i < batches; ++i) {
+    Batch batch;
+    together(run_.world(), [&] { batch = upload(rank_.context, prefetch.next()); });
+    Tape tape(rank_, placed_.plans(), Tape::Mode::kForward, placed_.types().compute);
+    placed_.forecaster().run(tape, batch, samples_of(i), [&](int lead, const Variable& prediction) {
+      put(i, lead, prediction.value(), batch.origin);
+    });
+  }
+  std::int64_t bytes = 0;
+  together(run_.world(), [&] {
+    if (!writer_) return;
+    writer_->finish();
+    bytes = file_->finish();
+  });
+  return bytes;
+}
+
+}  // namespace
+
+void write_forecasts(TrainedModel& model, const ForecastOptions& options, Log& log) {
+  ForecastRun run(model, options);
+  const double before = now();
+  const std::int64_t bytes = run.run();
+  const double seconds = now() - before, not_finite = run.not_finite();
+  if (not_finite > 0) {
+    log.warn(concat(not_finite, " values of the forecasts are not finite, and stand as missing in ",
+                    options.output));
+  }
+  const auto steps = static_cast<double>(run.starts() * options.steps);
+  log.info(concat("wrote ", run.starts(), " forecasts of ", options.steps, " steps to ", options.output, " (",
+                  human_bytes(bytes), ") in ", human_seconds(seconds), ": ", steps / seconds,
+                  " steps a second"));
+}
+
+}  // namespace jigsaw::inline predict

@@ -1,0 +1,239 @@
+#include "predict/forecast_file.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "base/error.h"
+#include "base/text.h"
+
+namespace jigsaw::inline predict {
+
+namespace {
+
+/// Rows and columns of a chunk at most; 256 KiB.
+constexpr std::int64_t kChunkExtent = 256;
+/// Chunks of a variable that are kept until they are whole, in bytes at most.
+constexpr std::int64_t kMostCachedBytes = std::int64_t{64} << 20;
+
+/// An extent in equal parts of at most `most`: their extent.
+std::size_t part_of(std::int64_t extent, std::int64_t most) {
+  const std::int64_t parts = (extent + most - 1) / most;
+  return static_cast<std::size_t>((extent + parts - 1) / parts);
+}
+
+std::vector<float> in_single_precision(const std::vector<double>& values) {
+  return {values.begin(), values.end()};
+}
+
+void write_numbers(NetcdfOutput& file, int variable, const std::vector<double>& values, bool single) {
+  if (single) {
+    file.write(variable, in_single_precision(values));
+  } else {
+    file.write(variable, values);
+  }
+}
+
+/// The values at these positions, in this order.
+CoordinateDescription chosen(const CoordinateDescription& all, const std::vector<std::int64_t>& positions) {
+  CoordinateDescription result = all;
+  result.values.clear();
+  result.bounds.clear();
+  for (const std::int64_t position : positions) {
+    const auto at = static_cast<std::size_t>(position);
+    result.values.push_back(all.values[at]);
+    if (all.bounds.empty()) continue;
+    result.bounds.push_back(all.bounds[2 * at]);
+    result.bounds.push_back(all.bounds[2 * at + 1]);
+  }
+  return result;
+}
+
+/// As a variable of its own it says its level in words.
+FieldDescription described(FileSet& files, const Field& field, bool split_levels) {
+  FieldDescription description = files.describe(field);
+  if (!split_levels || !description.level) return description;
+  const double level = description.level->values[static_cast<std::size_t>(description.level_position)];
+  std::string& long_name = description.texts["long_name"];
+  long_name = concat(long_name.empty() ? field.variable : long_name, " at ", description.level->name, " ",
+                     level, " ", description.level->texts["units"]);
+  description.level.reset();
+  return description;
+}
+
+}  // namespace
+
+ForecastFile::ForecastFile(FileSet& files, const ForecastContents& contents, OutputFile& output,
+                           std::int64_t overlap)
+    : output_(output), file_(output.temporary(), NetcdfOutput::Format::kNetcdf4) {
+  const Times times = times_of(contents);
+  define_times(contents, times);
+  define_fields(files, contents, overlap);
+  file_.add_text(NetcdfOutput::kFile, "Conventions", "CF-1.10");
+  // As an attribute of every variable CDO would warn of it.
+  file_.add_text(NetcdfOutput::kFile, "coordinates", "valid_time");
+  for (const auto& [name, text] : contents.attributes)
+    file_.add_text(NetcdfOutput::kFile, name.c_str(), text);
+  file_.end_definitions();
+  write_coordinates(contents, times);
+}
+
+ForecastFile::Times ForecastFile::times_of(const ForecastContents& contents) {
+  const bool hours = std::ranges::all_of(contents.starts, [](Time start) { return start % kHour == 0; });
+  const double unit = hours ? static_cast<double>(kHour) : 1.0;
+  Times times{concat(hours ? "hours" : "seconds", " since 1970-01-01 00:00:00"), {}, {}};
+  for (const Time start : contents.starts) {
+    times.starts.push_back(static_cast<double>(start) / unit);
+    for (int lead = 1; lead <= contents.steps; ++lead) {
+      times.valid.push_back(static_cast<double>(start + lead * contents.lead_hours * kHour) / unit);
+    }
+  }
+  return times;
+}
+
+void ForecastFile::define_times(const ForecastContents& contents, const Times& times) {
+  using Type = NetcdfOutput::Type;
+  time_ = file_.add_dimension("time", contents.starts.size());
+  lead_ = file_.add_dimension("lead_time", static_cast<std::size_t>(contents.steps));
+  time_variable_ = file_.add_variable("time", Type::kDouble, {time_});
+  valid_variable_ = file_.add_variable("valid_time", Type::kDouble, {time_, lead_});
+  for (const int variable : {time_variable_, valid_variable_}) {
+    file_.add_text(variable, "units", times.units);
+    file_.add_text(variable, "calendar", "proleptic_gregorian");
+  }
+  file_.add_text(time_variable_, "standard_name", "forecast_reference_time");
+  file_.add_text(time_variable_, "long_name", "start of the forecast");
+  file_.add_text(time_variable_, "axis", "T");
+  file_.add_text(valid_variable_, "standard_name", "time");
+  file_.add_text(valid_variable_, "long_name", "time that the forecast is of");
+  lead_variable_ = file_.add_variable("lead_time", Type::kInt, {lead_});
+  file_.add_text(lead_variable_, "units", "hours");
+  file_.add_text(lead_variable_, "standard_name", "forecast_period");
+  file_.add_text(lead_variable_, "long_name", "time since the start of the forecast");
+}
+
+/// Number of the axis of these values, which is added unless it is there. Axes of one name and other values
+/// get names of their own.
+std::size_t ForecastFile::add_axis(const CoordinateDescription& description) {
+  int same_name = 0;
+  for (std::size_t i = 0; i < axes_.size(); ++i) {
+    if (axes_[i].description.name != description.name) continue;
+    if (axes_[i].description.values == description.values) return i;
+    ++same_name;
+  }
+  const auto type = description.single_precision ? NetcdfOutput::Type::kFloat : NetcdfOutput::Type::kDouble;
+  const std::string suffix = same_name == 0 ? "" : concat("_", same_name + 1);
+  const std::string name = description.name + suffix;
+  Axis axis{file_.add_dimension(name.c_str(), description.values.size()), -1, -1, description};
+  axis.variable = file_.add_variable(name.c_str(), type, {axis.dimension});
+  for (const auto& [attribute, text] : description.texts)
+    file_.add_text(axis.variable, attribute.c_str(), text);
+  if (!description.bounds.empty()) {
+    if (bounds_ < 0) bounds_ = file_.add_dimension("bounds", 2);
+    const std::string bounds = description.bounds_name + suffix;
+    file_.add_text(axis.variable, "bounds", bounds);
+    axis.bounds = file_.add_variable(bounds.c_str(), type, {axis.dimension, bounds_});
+  }
+  axes_.push_back(std::move(axis));
+  return axes_.size() - 1;
+}
+
+/// The axis of the levels of these fields, in the order of the input.
+std::size_t ForecastFile::add_levels(const std::vector<FieldDescription>& fields,
+                                     const std::vector<std::size_t>& members) {
+  std::vector<std::int64_t> positions;
+  for (const std::size_t member : members) positions.push_back(fields[member].level_position);
+  std::sort(positions.begin(), positions.end());
+  for (const std::size_t member : members) {
+    const auto place = std::find(positions.begin(), positions.end(), fields[member].level_position);
+    places_[member].level = place - positions.begin();
+  }
+  return add_axis(chosen(*fields[members.front()].level, positions));
+}
+
+void ForecastFile::define_variable(const std::string& name, const std::vector<FieldDescription>& fields,
+                                   const std::vector<std::size_t>& members, std::int64_t overlap) {
+  const FieldDescription& field = fields[members.front()];
+  std::vector<int> dimensions = {time_, lead_};
+  std::vector<std::size_t> chunks = {1, 1};
+  if (field.level) {
+    dimensions.push_back(axes_[add_levels(fields, members)].dimension);
+    chunks.push_back(1);
+  }
+  std::int64_t at_border = 0;
+  for (const std::size_t axis : {std::size_t{0}, std::size_t{1}}) {
+    const std::int64_t extent = std::ssize(axes_[axis].description.values);
+    dimensions.push_back(axes_[axis].dimension);
+    chunks.push_back(part_of(extent, kChunkExtent));
+    at_border += extent / static_cast<std::int64_t>(chunks.back()) + 1;
+  }
+  const int variable = file_.add_variable(name.c_str(), NetcdfOutput::Type::kFloat, dimensions);
+  const auto chunk_bytes =
+      static_cast<std::int64_t>(chunks[chunks.size() - 1] * chunks[chunks.size() - 2] * sizeof(float));
+  const std::int64_t cache =
+      std::min(std::ssize(members) * overlap * at_border * chunk_bytes, kMostCachedBytes);
+  file_.add_chunks(variable, chunks, static_cast<std::size_t>(cache));
+  file_.add_number(variable, "_FillValue", NetcdfOutput::kFill);
+  for (const auto& [attribute, text] : field.texts) file_.add_text(variable, attribute.c_str(), text);
+  for (const std::size_t member : members) places_[member].variable = variable;
+}
+
+void ForecastFile::define_fields(FileSet& files, const ForecastContents& contents, std::int64_t overlap) {
+  std::vector<FieldDescription> fields;
+  std::vector<std::string> names;  // of the variables that the fields belong to
+  std::vector<std::string> variables;
+  for (const Field& field : contents.fields) {
+    names.push_back(contents.split_levels ? field.name() : field.variable);
+    fields.push_back(described(files, field, contents.split_levels));
+    if (std::find(variables.begin(), variables.end(), names.back()) == variables.end())
+      variables.push_back(names.back());
+  }
+  places_.resize(fields.size());
+  add_axis(fields.front().latitude);
+  add_axis(fields.front().longitude);
+  for (const std::string& name : variables) {
+    std::vector<std::size_t> members;
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      if (names[i] == name) members.push_back(i);
+    }
+    define_variable(name, fields, members, overlap);
+  }
+}
+
+void ForecastFile::write_coordinates(const ForecastContents& contents, const Times& times) {
+  file_.write(time_variable_, times.starts);
+  file_.write(valid_variable_, times.valid);
+  std::vector<int> leads;
+  for (int lead = 1; lead <= contents.steps; ++lead) leads.push_back(lead * contents.lead_hours);
+  file_.write(lead_variable_, leads);
+  for (const Axis& axis : axes_) {
+    const bool single = axis.description.single_precision;
+    write_numbers(file_, axis.variable, axis.description.values, single);
+    if (axis.bounds >= 0) write_numbers(file_, axis.bounds, axis.description.bounds, single);
+  }
+}
+
+void ForecastFile::write(std::size_t field, std::int64_t start, std::int64_t lead, const Box& box,
+                         std::span<float> values) {
+  for (float& value : values) {
+    if (!std::isfinite(value)) value = NetcdfOutput::kFill;
+  }
+  const Place& place = places_[field];
+  Box slab{{start, lead}, {1, 1}};
+  if (place.level >= 0) {
+    slab.begin.append(place.level);
+    slab.extent.append(1);
+  }
+  for (int d = 0; d < 2; ++d) {
+    slab.begin.append(box.begin[d]);
+    slab.extent.append(box.extent[d]);
+  }
+  file_.write(place.variable, slab, values);
+}
+
+std::int64_t ForecastFile::finish() {
+  file_.close();
+  return output_.commit();
+}
+
+}  // namespace jigsaw::inline predict

@@ -1,0 +1,76 @@
+#pragma once
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "files/netcdf_output.h"
+#include "predict/output_file.h"
+#include "samples/file_set.h"
+
+namespace jigsaw::inline predict {
+
+/// What a file of forecasts holds.
+struct ForecastContents {
+  std::vector<Time> starts;  ///< ascending
+  int lead_hours = 6;        ///< from each lead to the next
+  int steps = 1;
+  std::vector<Field> fields;
+  /// Each level is a variable of its own, t_850: for programs that take four dimensions at most.
+  bool split_levels = false;
+  std::map<std::string, std::string> attributes;  ///< of the whole file
+};
+
+/// A CF-1.10 NetCDF-4 file of forecasts in physical units: each variable is float
+/// [time, lead_time, level, latitude, longitude], without the level where it has none. `time` is when a
+/// forecast starts, `valid_time` [time, lead_time] what it is of. Latitude, longitude and levels stand as in
+/// the input, with their attributes and bounds. For one thread at a time.
+///
+/// Every failure is a DataError that names the file.
+class ForecastFile {
+ public:
+  /// @param files  have the fields selected.
+  /// @param overlap  forecasts that are written at the same time: chunks are kept for that many.
+  ForecastFile(FileSet& files, const ForecastContents& contents, OutputFile& output, std::int64_t overlap);
+
+  /// Rows and columns `box` [H, W] of field number `field` of the contents, of the forecast from
+  /// starts[start] after lead + 1 steps. What is not finite is missing.
+  void write(std::size_t field, std::int64_t start, std::int64_t lead, const Box& box,
+             std::span<float> values);
+  /// Closes it and gives it its name. @return its bytes.
+  std::int64_t finish();
+
+ private:
+  /// A coordinate variable and its dimension.
+  struct Axis {
+    int dimension = -1, variable = -1, bounds = -1;
+    CoordinateDescription description;
+  };
+  struct Place {
+    int variable = -1;
+    std::int64_t level = -1;  ///< position in the file; -1 for a variable without levels
+  };
+  struct Times {
+    std::string units;
+    std::vector<double> starts, valid;
+  };
+
+  static Times times_of(const ForecastContents& contents);
+  void define_times(const ForecastContents& contents, const Times& times);
+  std::size_t add_axis(const CoordinateDescription& description);
+  std::size_t add_levels(const std::vector<FieldDescription>& fields, const std::vector<std::size_t>& order);
+  void define_fields(FileSet& files, const ForecastContents& contents, std::int64_t overlap);
+  void define_variable(const std::string& name, const std::vector<FieldDescription>& fields,
+                       const std::vector<std::size_t>& members, std::int64_t overlap);
+  void write_coordinates(const ForecastContents& contents, const Times& times);
+
+  OutputFile& output_;
+  NetcdfOutput file_;
+  int time_ = -1, lead_ = -1, bounds_ = -1;
+  int time_variable_ = -1, lead_variable_ = -1, valid_variable_ = -1;
+  std::vector<Axis> axes_;  // latitude, longitude, then levels
+  std::vector<Place> places_;
+};
+
+}  // namespace jigsaw::inline predict

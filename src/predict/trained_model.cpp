@@ -1,0 +1,100 @@
+#include "predict/trained_model.h"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "base/text.h"
+#include "comm/agreement.h"
+#include "config/config.h"
+#include "train/model_parameters.h"
+
+namespace jigsaw::inline predict {
+
+namespace {
+
+/// Whether two models with these keys are two functions. Which files, periods and crops are read does not
+/// make them so, nor what only training does.
+bool decides_function(const std::string& key) {
+  static constexpr std::array kFree = {"data.files",         "data.shape", "data.train",
+                                       "data.valid",         "data.crop",  "data.flips",
+                                       "data.normalization", "data.dims",  "data.ignore_index"};
+  if (key.starts_with("model.")) return !key.ends_with("dropout") && !key.ends_with("drop_path");
+  if (!key.starts_with("data.")) return key == "model";
+  return std::ranges::none_of(kFree, [&](std::string_view free) {
+    return key == free || key.starts_with(std::string(free) + "[") ||
+           key.starts_with(std::string(free) + ".");
+  });
+}
+
+void check_configuration(const FoundCheckpoint& found, const Configuration& configuration) {
+  const Json& extra = found.stored.manifest.extra;
+  if (!extra.is_object() || !extra.contains("configuration")) return;
+  for (const std::string& key : changed_keys(extra.at("configuration"), to_json(configuration))) {
+    if (!decides_function(key)) continue;
+    throw CheckpointError(concat("the checkpoint ", found.path,
+                                 " is of another model than the configuration: ", key,
+                                 " differs; use the configuration that it was trained with"));
+  }
+}
+
+/// What fields were normalised by in training; nothing when the checkpoint does not say.
+std::optional<Statistics> statistics_of(const FoundCheckpoint& found) {
+  const Json& extra = found.stored.manifest.extra;
+  if (!extra.is_object() || !extra.contains("statistics")) return std::nullopt;
+  try {
+    return Statistics::from_text(extra.at("statistics").dump(), concat("the checkpoint ", found.path));
+  } catch (const DataError& error) {
+    throw CheckpointError(error.what());
+  }
+}
+
+/// The tensors that are asked for.
+std::string kind_of(const FoundCheckpoint& found, Weights weights) {
+  const bool averaged = found.stored.find_group("average") != nullptr;
+  if (weights == Weights::kAverage && !averaged) {
+    throw CheckpointError(concat("the checkpoint ", found.path,
+                                 " holds no averaged weights, for optimizer.ema_decay was 0; leave --average "
+                                 "out or set it to never"));
+  }
+  return averaged && weights != Weights::kParameters ? "average" : "parameters";
+}
+
+}  // namespace
+
+Weights parse_weights(const std::string& average) {
+  if (average == "auto") return Weights::kAuto;
+  if (average == "always") return Weights::kAverage;
+  if (average == "never") return Weights::kParameters;
+  throw ConfigError(concat("command line: --average must be auto, always or never, not ", average));
+}
+
+TrainedModel::TrainedModel(const Configuration& configuration, const std::filesystem::path& folder,
+                           const std::string& checkpoint, Weights weights, DataUse use, Communicator& world,
+                           Log& log) {
+  together(world, [&] {
+    if (configuration.data.of_images())
+      throw ConfigError("data.task must be forecast, for images are neither predicted nor evaluated yet");
+  });
+  FoundCheckpoint found;
+  together(world, [&] { found = open_checkpoint(checkpoint, world); });
+  path_ = found.path;
+  step_ = found.stored.manifest.step;
+  std::string kind;
+  together(world, [&] {
+    check_configuration(found, configuration);
+    kind = kind_of(found, weights);
+    use.statistics = statistics_of(found);
+  });
+  Configuration forward = configuration;
+  forward.checkpoint.best.clear();  // there are no validations that could name it
+  run_ = std::make_unique<OpenedRun>(forward, folder, world, use);
+  const PlacedModel& placed = run_->placed();
+  const std::int64_t bytes = load_parameters(found, placed.rank(), placed.model().parameters(), kind);
+  description_ =
+      concat(kind == "average" ? "averaged weights" : "weights", " of step ", step_, " of ", found.path);
+  log.info(concat("loaded ", description_, " (", human_bytes(bytes), " on rank 0) on the mesh ",
+                  placed.description().dump()));
+}
+
+}  // namespace jigsaw::inline predict

@@ -1,0 +1,45 @@
+#pragma once
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include "base/log.h"
+#include "checkpoint/checkpoint.h"
+#include "train/opened_run.h"
+
+namespace jigsaw::inline predict {
+
+/// Which weights of a checkpoint are taken.
+enum class Weights : std::uint8_t {
+  kAuto,        ///< their moving average where there is one, as validation does
+  kAverage,     ///< their moving average
+  kParameters,  ///< those of the last step
+};
+/// "auto", "always" (the average) or "never". @throws ConfigError
+Weights parse_weights(const std::string& average);
+
+/// A model as a checkpoint holds it, on the mesh of this job, with the data of a configuration: what predicts
+/// and evaluates. Fields are normalised as they were in training.
+class TrainedModel {
+ public:
+  /// Collective: what throws on one rank throws on all.
+  ///
+  /// @param checkpoint  its folder, or one that checkpoint_at() finds it in.
+  /// @throws CheckpointError  when it cannot be used or is of another model, with the key that differs;
+  /// ConfigError, DataError
+  TrainedModel(const Configuration& configuration, const std::filesystem::path& folder,
+               const std::string& checkpoint, Weights weights, DataUse use, Communicator& world, Log& log);
+
+  OpenedRun& run() { return *run_; }
+  const std::string& path() const { return path_; }
+  std::int64_t step() const { return step_; }
+  /// "averaged weights of step 200 of runs/uk/checkpoints/step_00000200".
+  const std::string& description() const { return description_; }
+
+ private:
+  std::string path_, description_;
+  std::int64_t step_ = 0;
+  std::unique_ptr<OpenedRun> run_;
+};
+
+}  // namespace jigsaw::inline predict

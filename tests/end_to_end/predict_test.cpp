@@ -1,0 +1,273 @@
+// Forecasts of the executable: they have the errors that validation says, on any mesh; K steps are K times
+// one step; files that netCDF, xarray and CDO read; one sentence where it cannot be done.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdio>
+
+#include "end_to_end/trained_forecasts.h"
+
+namespace jigsaw::e2e {
+namespace {
+
+class Predict : public TrainedForecasts {};
+
+TEST_F(Predict, HasTheErrorsThatValidationSays) {
+  const Outcome outcome = predict(1, "valid.nc", "--steps 3 --period valid");
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_NE(outcome.out.find("averaged weights of step 40"), std::string::npos) << outcome.out;
+  EXPECT_NE(outcome.out.find("steps a second"), std::string::npos) << outcome.out;
+  const NetcdfReader file(folder() / "valid.nc");
+  const std::vector<double> starts = file.values("time"), weights = row_weights(file.values("latitude"));
+  // Twelve times of three days; the windows of validation are those that end in the period.
+  ASSERT_EQ(starts.size(), 12U);
+  constexpr std::size_t kWindows = 9, kPoints = std::size_t{kRows} * kColumns;
+  const Json valid = metrics(trained(), "valid").back();
+  for (const char* variable : {"t2m", "u10"}) {
+    const Truth truth(data(), variable);
+    const std::vector<double> forecast = file.values(variable);
+    ASSERT_EQ(forecast.size(), 12 * 3 * kPoints);
+    for (std::size_t lead = 0; lead < 3; ++lead) {
+      double squares = 0;
+      for (std::size_t start = 0; start < kWindows; ++start) {
+        const auto hour = std::llround(starts[start]) + 6 * (static_cast<std::int64_t>(lead) + 1);
+        const std::vector<double>& state = truth.at.at(hour);
+        for (std::size_t i = 0; i < kPoints; ++i) {
+          const double error = forecast[(start * 3 + lead) * kPoints + i] - state[i];
+          squares += weights[i / kColumns] * error * error / static_cast<double>(kPoints * kWindows);
+        }
+      }
+      const Json& score =
+          lead == 0 ? valid.at("metrics") : valid.at("leads").at(std::to_string(6 * (lead + 1)));
+      const double said = score.at(variable).at("rmse").get<double>();
+      std::printf("%s at %zu h: RMSE %.6f by validation, %.6f of the file\n", variable, 6 * (lead + 1), said,
+                  std::sqrt(squares));
+      EXPECT_NEAR(std::sqrt(squares) / said, 1.0, 1e-5) << variable << lead;
+      EXPECT_LT(said, score.at(variable).at("persistence_rmse").get<double>() * 3);
+    }
+  }
+}
+
+TEST_F(Predict, IsTheSameOnEveryMesh) {
+  const std::string dates = "--steps 2 --start 2021-02-01 2021-02-02T06:00 2021-02-05T18:00 ";
+  ASSERT_EQ(predict(1, "one.nc", dates).exit_code, 0);
+  const std::vector<MeshCase> meshes = {{"{}", 1},
+                                        {R"({"domain":[2,1]})", 2},
+                                        {R"({"domain":[1,2]})", 2},
+                                        {R"({"tensor":2})", 2},
+                                        {R"({"data":2})", 2},
+                                        {R"({"domain":[3,1]})", 3},
+                                        {R"({"domain":[2,1],"tensor":2})", 4},
+                                        {R"({"data":2,"domain":[1,2]})", 4}};
+  for (const MeshCase& mesh : meshes) {
+    const Outcome outcome =
+        predict(mesh.ranks, "many.nc", dates + "--overwrite --set 'mesh=" + mesh.json + "'");
+    ASSERT_EQ(outcome.exit_code, 0) << mesh.json << outcome.err;
+    for (const char* variable : {"t2m", "u10"}) {
+      const std::vector<double> one = values("one.nc", variable), many = values("many.nc", variable);
+      ASSERT_EQ(one.size(), many.size());
+      double worst = 0;
+      for (std::size_t i = 0; i < one.size(); ++i) worst = std::max(worst, std::abs(one[i] - many[i]));
+      std::printf("%-32s %d ranks: %s differs by %.1e\n", mesh.json, mesh.ranks, variable, worst);
+      // The last bit of float32 at 300.
+      EXPECT_LE(worst, 3.1e-5) << mesh.json << variable;
+    }
+  }
+}
+
+/// A file in the shape of the input with the first lead of forecasts, for the next step to go on from.
+void write_states(const std::string& from, const std::string& to) {
+  const NetcdfReader forecast(from);
+  int file = 0, time = 0, lat = 0, lon = 0, times = 0, lats = 0, lons = 0;
+  ASSERT_EQ(nc_create(to.c_str(), NC_CLOBBER | NC_NETCDF4, &file), NC_NOERR);
+  const std::vector<double> hours = forecast.values("valid_time");
+  nc_def_dim(file, "time", hours.size(), &time);
+  nc_def_dim(file, "latitude", 37, &lat);
+  nc_def_dim(file, "longitude", 72, &lon);
+  nc_def_var(file, "time", NC_DOUBLE, 1, &time, &times);
+  nc_def_var(file, "latitude", NC_FLOAT, 1, &lat, &lats);
+  nc_def_var(file, "longitude", NC_FLOAT, 1, &lon, &lons);
+  const auto add_units = [&](int variable, const std::string& units) {
+    nc_put_att_text(file, variable, "units", units.size(), units.c_str());
+  };
+  add_units(times, "hours since 1970-01-01");
+  add_units(lats, "degrees_north");
+  add_units(lons, "degrees_east");
+  nc_put_var_double(file, times, hours.data());
+  nc_put_var_double(file, lats, forecast.values("latitude").data());
+  nc_put_var_double(file, lons, forecast.values("longitude").data());
+  for (const char* name : {"t2m", "u10"}) {
+    int variable = 0;
+    const int dimensions[] = {time, lat, lon};
+    nc_def_var(file, name, NC_FLOAT, 3, dimensions, &variable);
+    add_units(variable, forecast.text(name, "units"));
+    nc_put_var_double(file, variable, forecast.values(name).data());
+  }
+  ASSERT_EQ(nc_close(file), NC_NOERR);
+}
+
+TEST_F(Predict, TwoStepsAreOneStepTwice) {
+  Json json = config();
+  json["data"]["input_hours"] = {0};
+  write_config("memoryless.json", json);
+  const std::string common = " --config " + (folder() / "memoryless.json") + " ",
+                    trained_there = folder() / "memoryless";
+  ASSERT_EQ(run(1, common + "--set output=" + trained_there).exit_code, 0);
+  const auto forecast = [&](const std::string& output, const std::string& more) {
+    const Outcome outcome = run(
+        1, "predict" + common + "--checkpoint " + trained_there + " --output " + (folder() / output) + more);
+    ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  };
+  forecast("both.nc", " --steps 2 --start 2021-02-02");
+  forecast("first.nc", " --start 2021-02-02");
+  write_states(folder() / "first.nc", folder() / "states.nc");
+  // A file that holds no time of the training period will do.
+  forecast("second.nc",
+           " --start 2021-02-02T06:00 --set 'data.files=[\"" + (folder() / "states.nc") + "\"]'");
+  for (const char* variable : {"t2m", "u10"}) {
+    const std::vector<double> both = values("both.nc", variable), second = values("second.nc", variable);
+    ASSERT_EQ(both.size(), 2 * second.size());
+    double worst = 0, change = 0;
+    for (std::size_t i = 0; i < second.size(); ++i) {
+      worst = std::max(worst, std::abs(both[second.size() + i] - second[i]));
+      change = std::max(change, std::abs(both[second.size() + i] - both[i]));
+    }
+    std::printf(
+        "%s: the second step differs by %.1e from a step of the first one's result; it changes it by "
+        "up to %.1f\n",
+        variable, worst, change);
+    EXPECT_LE(worst, 2e-4) << variable;
+    EXPECT_GT(change, 0.1) << variable;
+  }
+}
+
+TEST_F(Predict, RestoresWhatIsMissing) {
+  namespace fs = std::filesystem;
+  fs::create_directory(folder() / "holes");
+  for (const auto& entry : fs::directory_iterator(data())) {
+    const std::string copy = folder() / ("holes/" + entry.path().filename().string());
+    fs::copy_file(entry.path(), copy);
+    int file = 0, variable = 0;
+    ASSERT_EQ(nc_open(copy.c_str(), NC_WRITE, &file), NC_NOERR);
+    ASSERT_EQ(nc_inq_varid(file, "t2m", &variable), NC_NOERR);
+    std::size_t times = 0;
+    ASSERT_EQ(nc_inq_dimlen(file, 2, &times), NC_NOERR);
+    const short fill = -32767;
+    for (std::size_t t = 0; t < times; ++t) {
+      for (const std::size_t column : {std::size_t{3}, std::size_t{40}}) {
+        const std::size_t at[] = {t, 20, column};
+        ASSERT_EQ(nc_put_var1_short(file, variable, at, &fill), NC_NOERR);
+      }
+    }
+    ASSERT_EQ(nc_close(file), NC_NOERR);
+  }
+  const Outcome outcome =
+      predict(2, "holes.nc",
+              "--steps 2 --start 2021-02-02 --set mesh.domain=[1,2] --set 'data.files=[\"" +
+                  (folder() / "holes/*.nc") + "\"]'");
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const std::vector<double> t2m = values("holes.nc", "t2m"), u10 = values("holes.nc", "u10");
+  for (std::size_t i = 0; i < t2m.size(); ++i) {
+    const std::size_t point = i % (std::size_t{kRows} * kColumns);
+    const bool missing = point == 20 * kColumns + 3 || point == 20 * kColumns + 40;
+    ASSERT_EQ(t2m[i] == NC_FILL_FLOAT, missing) << i;
+    ASSERT_TRUE(missing || (t2m[i] > 100 && t2m[i] < 400)) << t2m[i];
+    ASSERT_NE(u10[i], NC_FILL_FLOAT);
+  }
+}
+
+TEST_F(Predict, WritesWhatIsAskedFor) {
+  ASSERT_EQ(predict(1, "u10.nc", "--variables u10 --start 2021-02-02").exit_code, 0);
+  const NetcdfReader file(folder() / "u10.nc");
+  EXPECT_FALSE(file.has("t2m"));
+  EXPECT_EQ(file.extents("u10"), (std::vector<std::size_t>{1, 1, kRows, kColumns}));
+  EXPECT_EQ(file.text("u10", "units"), "m s**-1");
+  EXPECT_EQ(file.text("u10", "standard_name"), "eastward_wind");
+  // Weights of the last step are others than their average.
+  ASSERT_EQ(predict(1, "last.nc", "--variables u10 --start 2021-02-02 --average never").exit_code, 0);
+  EXPECT_NE(values("last.nc", "u10"), values("u10.nc", "u10"));
+}
+
+TEST_F(Predict, IsReadByXarrayAndCdo) {
+  ASSERT_EQ(predict(1, "tools.nc", "--steps 4 --start 2021-02-02 2021-02-03T12:00").exit_code, 0);
+  const std::string path = folder() / "tools.nc";
+  const std::string check =
+      "import numpy, xarray; d = xarray.open_dataset('" + path +
+      "'); assert d.t2m.dims == ('time', 'lead_time', 'latitude', 'longitude'), d.t2m.dims; "
+      "assert d.time.values[1] == numpy.datetime64('2021-02-03T12:00'); "
+      "assert d.lead_time.values[3] == numpy.timedelta64(24, 'h'); "
+      "assert d.valid_time.values[1, 3] == numpy.datetime64('2021-02-04T12:00'); "
+      "assert 150 < float(d.t2m.min()) < float(d.t2m.max()) < 400; assert d.t2m.units == 'K'";
+  int tools = 0;
+  if (std::system("/usr/bin/python3 -c 'import xarray, netCDF4' > /dev/null 2>&1") == 0) {
+    EXPECT_EQ(std::system(("/usr/bin/python3 -c " + quoted(check)).c_str()), 0);
+    ++tools;
+  }
+  if (std::system("cdo --version > /dev/null 2>&1") == 0) {
+    const std::string said = folder() / "sinfo.txt";
+    EXPECT_EQ(std::system(("cdo sinfon " + quoted(path) + " > " + quoted(said) + " 2>&1").c_str()), 0);
+    const std::string info = read(said);
+    for (const char* part :
+         {"t2m", "u10", "72x37", "2021-02-02 00:00:00", "2021-02-03 12:00:00", "lead_time"})
+      EXPECT_NE(info.find(part), std::string::npos) << part << " is not in\n" << info;
+    EXPECT_EQ(info.find("arning"), std::string::npos) << info;
+    ++tools;
+  }
+  if (tools < 2)
+    GTEST_SKIP() << "of xarray and CDO (scripts/setup.sh --readers) only " << tools << " are here";
+}
+
+struct WrongInput {
+  const char* name;
+  const char* arguments;
+  int exit_code;
+  const char* says;
+};
+void PrintTo(const WrongInput& wrong, std::ostream* out) {
+  *out << wrong.name;
+}
+const WrongInput kWrong[] = {
+    {"date_that_is_none", "--start 2021-02-30", 2, "--start 2021-02-30 is no date"},
+    {"date_without_data", "--start 2022-01-01", 3, "needs t2m at 2021-12-31T18:00"},
+    {"first_date_without_its_inputs", "--start 2021-01-01", 3, "needs t2m at 2020-12-31T18:00"},
+    {"variable_that_is_not_predicted", "--start 2021-02-02 --variables u11", 2, "did you mean \"u10\""},
+    {"level_that_is_not_predicted", "--start 2021-02-02 --levels 500", 2, "--levels names 500"},
+    {"no_steps", "--start 2021-02-02 --steps 0", 2, "--steps"},
+    {"dates_and_a_period", "--start 2021-02-02 --period valid", 2, "--period"},
+    {"other_lead", "--start 2021-02-02 --set data.lead_hours=12", 4, "data.lead_hours differs"},
+    {"other_depth", "--start 2021-02-02 --set model.depth=2", 4, "model.depth differs"},
+    {"other_variables", "--start 2021-02-02 --set 'data.variables=[\"u10\",\"t2m\"]'", 4, "data.variables"},
+    {"period_without_data", "--set 'data.valid=[\"1999-01-01\",\"1999-01-02\"]'", 3, "data.valid"},
+    {"no_checkpoint", "--start 2021-02-02 --checkpoint nowhere", 4, "nowhere"},
+};
+
+class PredictWrongInput : public Predict, public ::testing::WithParamInterface<WrongInput> {};
+
+TEST_P(PredictWrongInput, IsOneSentenceAndTheDocumentedExitCode) {
+  const WrongInput& wrong = GetParam();
+  const std::string given = wrong.arguments;
+  const std::string checkpoint =
+      given.find("--checkpoint") == std::string::npos ? "--checkpoint " + trained() : "";
+  for (const int ranks : {1, 2}) {
+    const Outcome outcome = run(ranks, "predict --config " + (folder() / "config.json") + " --output " +
+                                           (folder() / "wrong.nc") + " " + checkpoint + " " + given);
+    EXPECT_EQ(outcome.exit_code, wrong.exit_code) << outcome.err;
+    ASSERT_EQ(outcome.errors().size(), 1U) << outcome.err;
+    EXPECT_NE(outcome.errors()[0].find(wrong.says), std::string::npos) << outcome.err;
+    EXPECT_FALSE(std::filesystem::exists(folder() / "wrong.nc"));
+    EXPECT_FALSE(std::filesystem::exists(folder() / "wrong.nc.tmp"));
+  }
+}
+INSTANTIATE_TEST_SUITE_P(Cases, PredictWrongInput, ::testing::ValuesIn(kWrong));
+
+TEST_F(Predict, DoesNotReplaceWhatIsThere) {
+  folder().write("there.nc", "mine");
+  const Outcome outcome = predict(2, "there.nc", "--start 2021-02-02");
+  EXPECT_EQ(outcome.exit_code, 2);
+  ASSERT_EQ(outcome.errors().size(), 1U) << outcome.err;
+  EXPECT_NE(outcome.errors()[0].find("--overwrite"), std::string::npos) << outcome.err;
+  EXPECT_EQ(read(folder() / "there.nc"), "mine");
+}
+
+}  // namespace
+}  // namespace jigsaw::e2e

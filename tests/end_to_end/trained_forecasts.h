@@ -1,0 +1,112 @@
+#pragma once
+// A small model that was trained on sample data, for tests of what is done with models.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <map>
+#include <memory>
+#include <numbers>
+
+#include "end_to_end/command.h"
+#include "support/netcdf_reader.h"
+
+namespace jigsaw::e2e {
+
+using testing::NetcdfReader;
+
+struct MeshCase {
+  const char* json;
+  int ranks;
+};
+
+/// The states of one variable of sample data by hour since 1970.
+struct Truth {
+  std::map<std::int64_t, std::vector<double>> at;
+
+  Truth(const std::string& folder, const std::string& variable) {
+    constexpr std::int64_t k1970 = 613608;  // hours from 1900-01-01
+    for (const char* name : {"sample_2021-01.nc", "sample_2021-02.nc"}) {
+      const NetcdfReader file(folder + "/" + name);
+      const std::vector<double> times = file.values("time"), values = file.unpacked(variable);
+      const auto points = static_cast<std::ptrdiff_t>(values.size() / times.size());
+      for (std::size_t t = 0; t < times.size(); ++t) {
+        const auto first = values.begin() + static_cast<std::ptrdiff_t>(t) * points;
+        at[std::llround(times[t]) - k1970] = {first, first + points};
+      }
+    }
+  }
+};
+
+/// A model trained for a few steps on sample data, and what it says in validation.
+class TrainedForecasts : public ::testing::Test {
+ protected:
+  static constexpr int kRows = 37, kColumns = 72;
+
+  static void SetUpTestSuite() {
+    shared_ = std::make_unique<Shared>();
+    ASSERT_EQ(run(1, "sample-data --output " + data()).exit_code, 0);
+    write_config("config.json", config());
+    const Outcome outcome = run(1, "--config " + (folder() / "config.json") + " --set output=" + trained());
+    ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  }
+  static void TearDownTestSuite() { shared_.reset(); }
+
+  static const TemporaryFolder& folder() { return shared_->folder; }
+  static std::string data() { return folder() / "data"; }
+  static std::string trained() { return folder() / "run"; }
+  static void write_config(const std::string& name, const Json& json) { folder().write(name, json.dump()); }
+
+  static Json config() {
+    return {{"data",
+             {{"files", {data() + "/*.nc"}},
+              {"variables", {"t2m", "u10"}},
+              {"forcings", {"latitude", "longitude", "time_of_day"}},
+              {"input_hours", {-6, 0}},
+              {"lead_hours", 6},
+              {"train", {"2021-01-02", "2021-01-12"}},
+              {"valid", {"2021-02-01", "2021-02-03"}}}},
+            {"model",
+             {{"type", "weathermixer"},
+              {"patch", {5, 7}},
+              {"embed_dim", 16},
+              {"depth", 1},
+              {"dropout", 0.1},
+              {"positions", true},
+              {"final_norm", true},
+              {"output_map", false}}},
+            {"optimizer", {{"learning_rate", 2e-3}, {"ema_decay", 0.9}}},
+            {"schedule", {{"warmup_steps", 5}}},
+            {"train", {{"steps", 40}, {"batch_size", 4}, {"precision", "fp64"}}},
+            {"validation", {{"every", 40}, {"rollout", 3}}},
+            {"checkpoint", {{"every", 40}}}};
+  }
+
+  static Outcome predict(int ranks, const std::string& output, const std::string& more) {
+    return run(ranks, "predict --config " + (folder() / "config.json") + " --checkpoint " + trained() +
+                          " --output " + (folder() / output) + " " + more);
+  }
+  static std::vector<double> values(const std::string& output, const std::string& variable) {
+    return NetcdfReader(folder() / output).values(variable);
+  }
+
+ private:
+  struct Shared {
+    TemporaryFolder folder;
+  };
+  inline static std::unique_ptr<Shared> shared_;
+};
+
+/// Weights of rows at 5°: sin of the upper less sin of the lower limit, mean 1.
+inline std::vector<double> row_weights(const std::vector<double>& latitudes) {
+  std::vector<double> weights;
+  double sum = 0;
+  for (const double latitude : latitudes) {
+    const double upper = std::min(90.0, latitude + 2.5), lower = std::max(-90.0, latitude - 2.5);
+    weights.push_back(std::sin(upper * std::numbers::pi / 180) - std::sin(lower * std::numbers::pi / 180));
+    sum += weights.back() / static_cast<double>(latitudes.size());
+  }
+  for (double& weight : weights) weight /= sum;
+  return weights;
+}
+
+}  // namespace jigsaw::e2e

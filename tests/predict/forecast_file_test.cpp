@@ -1,0 +1,209 @@
+// Files of forecasts as NetCDF sees them.
+#include "predict/forecast_file.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <limits>
+
+#include "base/error.h"
+#include "io/fixtures.h"
+#include "support/netcdf_reader.h"
+#include "support/temporary_folder.h"
+
+namespace jigsaw {
+namespace {
+
+using testing::NetcdfReader;
+using testing::TemporaryFolder;
+
+constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
+
+/// A file of t2m and t on two levels, whose values tell their place.
+class ForecastFileTest : public ::testing::Test {
+ protected:
+  ForecastFileTest() : files_({fixture("packed.nc"), fixture("levels_1.nc"), fixture("levels_2.nc")}) {
+    for (const Field& field : contents_.fields) files_.select(field, true);
+  }
+
+  static float value(std::size_t field, std::int64_t start, std::int64_t lead, std::int64_t point) {
+    return static_cast<float>(1000 * field + 100 * static_cast<std::size_t>(start)) +
+           static_cast<float>(10 * lead) + 0.01F * static_cast<float>(point);
+  }
+
+  /// In two pieces of rows.
+  void write(const std::string& path) {
+    OutputFile output(path, false);
+    ForecastFile file(files_, contents_, output, 2);
+    const std::int64_t rows = files_.grid().shape()[0], columns = files_.grid().shape()[1];
+    for (const auto& [first, count] : {std::pair<std::int64_t, std::int64_t>{0, 2}, {2, rows - 2}}) {
+      for (std::size_t field = 0; field < contents_.fields.size(); ++field) {
+        for (std::int64_t start = 0; start < 2; ++start) {
+          for (std::int64_t lead = 0; lead < 3; ++lead) {
+            std::vector<float> values;
+            for (std::int64_t i = first * columns; i < (first + count) * columns; ++i)
+              values.push_back(i == 5 ? kNaN : value(field, start, lead, i));
+            file.write(field, start, lead, {{first, 0}, {count, columns}}, values);
+          }
+        }
+      }
+    }
+    EXPECT_FALSE(std::filesystem::exists(path));
+    EXPECT_GT(file.finish(), 0);
+    EXPECT_TRUE(std::filesystem::exists(path));
+    EXPECT_FALSE(std::filesystem::exists(path + ".tmp"));
+  }
+
+  ForecastContents contents_{{at("2020-02-27T06:00"), at("2020-02-29")},
+                             6,
+                             3,
+                             // Against the order of the file's levels.
+                             {{"t", 500}, {"t2m", std::nullopt}, {"t", 850}},
+                             false,
+                             {{"title", "a test"}}};
+  FileSet files_;
+  TemporaryFolder folder_;
+};
+
+TEST_F(ForecastFileTest, HoldsEveryValueAtItsPlace) {
+  const std::string path = folder_.path() + "/out.nc";
+  write(path);
+  const NetcdfReader file(path);
+  const std::int64_t points = files_.grid().shape().count();
+  const auto check = [&](const std::vector<double>& found, std::size_t field, std::int64_t level,
+                         std::int64_t levels) {
+    for (std::int64_t start = 0; start < 2; ++start) {
+      for (std::int64_t lead = 0; lead < 3; ++lead) {
+        for (std::int64_t i = 0; i < points; ++i) {
+          const std::int64_t index = ((start * 3 + lead) * levels + level) * points + i;
+          const float wanted = i == 5 ? NC_FILL_FLOAT : value(field, start, lead, i);
+          ASSERT_EQ(found[static_cast<std::size_t>(index)], wanted) << field << " " << start << " " << lead;
+        }
+      }
+    }
+  };
+  check(file.values("t2m"), 1, 0, 1);
+  // Levels as the input has them: 850, then 500.
+  check(file.values("t"), 2, 0, 2);
+  check(file.values("t"), 0, 1, 2);
+  EXPECT_EQ(file.values("pressure_level"), (std::vector<double>{850, 500}));
+}
+
+TEST_F(ForecastFileTest, SaysWhatCfAsksFor) {
+  const std::string path = folder_.path() + "/out.nc";
+  write(path);
+  const NetcdfReader file(path), input(fixture("packed.nc"));
+  EXPECT_EQ(file.text("", "Conventions"), "CF-1.10");
+  EXPECT_EQ(file.text("", "title"), "a test");
+  EXPECT_EQ(file.text("", "coordinates"), "valid_time");
+  EXPECT_EQ(file.dimensions("t2m"), (std::vector<std::string>{"time", "lead_time", "latitude", "longitude"}));
+  EXPECT_EQ(file.dimensions("t"),
+            (std::vector<std::string>{"time", "lead_time", "pressure_level", "latitude", "longitude"}));
+  for (const char* name : {"latitude", "longitude"}) {
+    EXPECT_EQ(file.values(name), input.values(name));
+    EXPECT_EQ(file.text(name, "units"), input.text(name, "units"));
+  }
+  EXPECT_EQ(file.text("t2m", "units"), input.text("t2m", "units"));
+  EXPECT_EQ(file.text("pressure_level", "units"), "hPa");
+  EXPECT_EQ(file.number("t2m", "_FillValue"), NC_FILL_FLOAT);
+  EXPECT_EQ(file.text("time", "standard_name"), "forecast_reference_time");
+  EXPECT_EQ(file.text("time", "units"), "hours since 1970-01-01 00:00:00");
+  EXPECT_EQ(file.values("time"), (std::vector<double>{439662, 439704}));
+  EXPECT_EQ(file.text("lead_time", "standard_name"), "forecast_period");
+  EXPECT_EQ(file.text("lead_time", "units"), "hours");
+  EXPECT_EQ(file.values("lead_time"), (std::vector<double>{6, 12, 18}));
+  EXPECT_EQ(file.text("valid_time", "standard_name"), "time");
+  EXPECT_EQ(file.values("valid_time"), (std::vector<double>{439668, 439674, 439680, 439710, 439716, 439722}));
+  int storage = 0, shuffle = 0, deflate = 0, level = 0;
+  std::vector<std::size_t> chunks(4);
+  ASSERT_EQ(nc_inq_var_chunking(file.id(), file.variable("t2m"), &storage, chunks.data()), NC_NOERR);
+  ASSERT_EQ(nc_inq_var_deflate(file.id(), file.variable("t2m"), &shuffle, &deflate, &level), NC_NOERR);
+  EXPECT_EQ(storage, NC_CHUNKED);
+  EXPECT_EQ(deflate, 1);
+  EXPECT_EQ(chunks[0] * chunks[1], 1U);
+}
+
+TEST_F(ForecastFileTest, SplitsLevelsIntoVariables) {
+  contents_.split_levels = true;
+  const std::string path = folder_.path() + "/out.nc";
+  write(path);
+  const NetcdfReader file(path);
+  EXPECT_FALSE(file.has("t"));
+  EXPECT_FALSE(file.has("pressure_level"));
+  EXPECT_EQ(file.dimensions("t_500").size(), 4U);
+  EXPECT_EQ(file.text("t_850", "units"), "K");
+  EXPECT_NE(file.text("t_850", "long_name").find("at pressure_level 850 hPa"), std::string::npos)
+      << file.text("t_850", "long_name");
+  EXPECT_EQ(file.values("t_500")[0], value(0, 0, 0, 0));
+  EXPECT_EQ(file.values("t_850")[0], value(2, 0, 0, 0));
+}
+
+TEST_F(ForecastFileTest, LeavesNothingBehindThatIsNotWhole) {
+  const std::string path = folder_.path() + "/out.nc";
+  {
+    OutputFile output(path, false);
+    const ForecastFile file(files_, contents_, output, 1);
+    EXPECT_TRUE(std::filesystem::exists(path + ".tmp"));
+  }
+  EXPECT_TRUE(std::filesystem::is_empty(folder_.path()));
+}
+
+TEST_F(ForecastFileTest, ReplacesOnlyWhatItMay) {
+  const std::string path = folder_.path() + "/out.nc";
+  testing::put_text(path, "mine");
+  EXPECT_THROW(OutputFile(path, false), ConfigError);
+  EXPECT_NO_THROW(OutputFile(path, true));
+  EXPECT_EQ(testing::text_of(path), "mine");
+  EXPECT_THROW(OutputFile("/dev/null", true), ConfigError);
+  EXPECT_THROW(OutputFile(folder_.path(), true), ConfigError);
+  OutputFile nowhere(folder_.path() + "/no/such/folder.nc", false);
+  EXPECT_THROW(ForecastFile(files_, contents_, nowhere, 1), DataError);
+}
+
+/// Coordinates with limits of their cells, and two variables on other levels of one dimension's name.
+TEST(ForecastFile, KeepsBoundsAndTellsLevelsApart) {
+  const TemporaryFolder folder;
+  const std::string input = folder.path() + "/in.nc", path = folder.path() + "/out.nc";
+  {
+    NetcdfOutput file(input, NetcdfOutput::Format::kNetcdf4);
+    using Type = NetcdfOutput::Type;
+    const int time = file.add_dimension("time", 1), level = file.add_dimension("level", 3),
+              lat = file.add_dimension("lat", 3), lon = file.add_dimension("lon", 2),
+              two = file.add_dimension("two", 2);
+    const int times = file.add_variable("time", Type::kDouble, {time}),
+              levels = file.add_variable("level", Type::kDouble, {level}),
+              lats = file.add_variable("lat", Type::kDouble, {lat}),
+              bounds = file.add_variable("lat_bnds", Type::kDouble, {lat, two}),
+              lons = file.add_variable("lon", Type::kFloat, {lon});
+    file.add_text(times, "units", "hours since 1970-01-01");
+    file.add_text(levels, "units", "Pa");
+    file.add_text(lats, "units", "degrees_north");
+    file.add_text(lats, "bounds", "lat_bnds");
+    file.add_text(lons, "units", "degrees_east");
+    for (const char* name : {"t", "q"}) file.add_variable(name, Type::kFloat, {time, level, lat, lon});
+    file.end_definitions();
+    file.write(times, std::vector<double>{0});
+    file.write(levels, std::vector<double>{100000, 85000, 50000});
+    file.write(lats, std::vector<double>{10, 20, 40});
+    file.write(bounds, std::vector<double>{0, 15, 15, 30, 30, 50});
+    file.write(lons, std::vector<float>{5, 7});
+    file.close();
+  }
+  FileSet files({input});
+  const ForecastContents contents{{0}, 6, 1, {{"t", 1000}, {"t", 500}, {"q", 850}}, false, {}};
+  for (const Field& field : contents.fields) files.select(field, true);
+  OutputFile output(path, false);
+  ForecastFile(files, contents, output, 1).finish();
+  const NetcdfReader file(path);
+  EXPECT_EQ(file.text("lat", "bounds"), "lat_bnds");
+  EXPECT_EQ(file.values("lat_bnds"), (std::vector<double>{0, 15, 15, 30, 30, 50}));
+  EXPECT_EQ(file.text("lon", "bounds"), "");
+  EXPECT_EQ(file.values("level"), (std::vector<double>{100000, 50000}));
+  EXPECT_EQ(file.values("level_2"), (std::vector<double>{85000}));
+  EXPECT_EQ(file.dimensions("q")[2], "level_2");
+  EXPECT_EQ(file.text("level_2", "units"), "Pa");
+  EXPECT_EQ(file.values("t"), std::vector<double>(12, NC_FILL_FLOAT));
+}
+
+}  // namespace
+}  // namespace jigsaw
