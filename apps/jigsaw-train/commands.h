@@ -49,7 +49,7 @@ struct CheckCommand {
 /// validation, and ends.
 ExitCode run_check(const CheckCommand& command);
 
-/// A model of a checkpoint, as predict is told.
+/// A model of a checkpoint, as predict and evaluate are told.
 struct ModelArguments {
   ConfigArguments configuration;
   std::string checkpoint;
@@ -70,6 +70,17 @@ struct PredictCommand {
 };
 /// Writes what a model predicts, in physical units. Errors end as those of training do.
 ExitCode run_predict(const PredictCommand& command);
+
+struct EvaluateCommand {
+  ModelArguments model;
+  std::vector<std::string> period = {"valid"};  ///< or train, or two dates
+  int leads = 0;                                ///< 0: as the configuration's validation
+  std::vector<std::string> regions;
+  std::string json, netcdf;
+  bool overwrite = false;
+};
+/// Scores a model over a period. Errors end as those of training do.
+ExitCode run_evaluate(const EvaluateCommand& command);
 
 /// Prints the sharding rule of every operation and the validator's verdict; kInternal unless all is proven.
 ExitCode run_rules();

@@ -35,6 +35,7 @@ struct CommandLine {
   TrainCommand train;
   CheckCommand check;
   InitCommand init;
+  EvaluateCommand evaluate;
   PredictCommand predict;
   SampleDataCommand sample_data;
   ConfigCommand config;
@@ -47,6 +48,7 @@ struct CommandLine {
   CLI::App* train_command = nullptr;
   CLI::App* check_command = nullptr;
   CLI::App* init_command = nullptr;
+  CLI::App* evaluate_command = nullptr;
   CLI::App* predict_command = nullptr;
   CLI::App* sample_data_command = nullptr;
   CLI::App* config_command = nullptr;
@@ -85,6 +87,7 @@ struct CommandLine {
         ->check(CLI::Range(1, 1 << 20));
     add_init_command();
     add_predict_command();
+    add_evaluate_command();
     sample_data_command = app.add_subcommand("sample-data", "Write a small ERA5-shaped data set");
     sample_data_command->add_option("--output", sample_data.output, "Folder for the files")
         ->required()
@@ -160,6 +163,24 @@ struct CommandLine {
         "--split-levels", predict.split_levels,
         "Write each level as a variable of its own, as t_850: for CDO, whose variables have "
         "four dimensions at most");
+  }
+
+  void add_evaluate_command() {
+    evaluate_command = app.add_subcommand(
+        "evaluate", "Score what a trained model predicts, as a validation without training");
+    add_model(*evaluate_command, evaluate.model);
+    evaluate_command
+        ->add_option("--period", evaluate.period,
+                     "The configuration's data.train or data.valid (the default), or two dates")
+        ->expected(1, 2);
+    evaluate_command
+        ->add_option("--leads", evaluate.leads, "Steps of each forecast; default: validation.rollout")
+        ->check(CLI::Range(1, 100'000));
+    evaluate_command->add_option("--region", evaluate.regions,
+                                 "NAME=SOUTH,NORTH,WEST,EAST in degrees: a region to score; may be repeated");
+    evaluate_command->add_option("--json", evaluate.json, "A JSON file to write all scores and spectra to");
+    evaluate_command->add_option("--netcdf", evaluate.netcdf, "The same as NetCDF");
+    evaluate_command->add_flag("--overwrite", evaluate.overwrite, "Replace these files if they are there");
   }
 
   void add_sweep_command() {
@@ -281,6 +302,7 @@ ExitCode run(int argc, char** argv) {
   for (int i = 0; i < argc; ++i) line.train.command_line += concat(i > 0 ? " " : "", argv[i]);
   line.predict.command_line = line.train.command_line;
   if (line.predict_command->parsed()) return run_predict(line.predict);
+  if (line.evaluate_command->parsed()) return run_evaluate(line.evaluate);
   if (line.sweep_command->parsed() && line.sweep.trains()) return run_sweep(line.sweep, line.train);
   if (!line.app.get_subcommands().empty() && !line.train_command->parsed() && !first) return ExitCode::kDone;
   if (line.init_command->parsed()) {

@@ -1,0 +1,92 @@
+#include "predict/climatology.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+namespace jigsaw::inline predict {
+
+namespace {
+
+constexpr int kLongestYear = 366;
+
+/// Weight of a state on a day of the year in the mean of another one.
+double weight_between(int day, int other) {
+  const int apart = std::abs(day - other), distance = std::min(apart, kLongestYear - apart);
+  return std::max(0.0, 1.0 - static_cast<double>(distance) / Climatology::kReach);
+}
+
+/// The days of the year that a state stands for.
+std::vector<int> days_of(Time time) {
+  const int day = day_of_year(time);
+  return day == 365 && days_in_year(time) == 365 ? std::vector{365, kLongestYear} : std::vector{day};
+}
+
+}  // namespace
+
+DayAndHour day_and_hour(Time time) {
+  return {day_of_year(time), ((time % kDay) + kDay) % kDay};
+}
+
+struct Climatology::Sum {
+  std::vector<double> values, weights;
+
+  void add(std::span<const double> state, double weight) {
+    values.resize(state.size());
+    weights.resize(state.size());
+    for (std::size_t i = 0; i < state.size(); ++i) {
+      if (std::isnan(state[i])) continue;
+      values[i] += weight * state[i];
+      weights[i] += weight;
+    }
+  }
+  std::vector<float> mean(std::size_t size) const {
+    std::vector<float> result(size, std::numeric_limits<float>::quiet_NaN());
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      if (weights[i] > 0) result[i] = static_cast<float>(values[i] / weights[i]);
+    }
+    return result;
+  }
+};
+
+std::map<DayAndHour, Climatology::Sum> Climatology::sums_of(FileSet& files, const Field& field,
+                                                            const Box& plane,
+                                                            const std::vector<Period>& periods,
+                                                            const std::vector<DayAndHour>& wanted) {
+  std::map<DayAndHour, Sum> sums;
+  std::vector<double> state(static_cast<std::size_t>(plane.extent.count()));
+  for (const Time time : files.times(field)) {
+    if (std::ranges::none_of(periods, [&](const Period& period) { return period.contains(time); })) continue;
+    const Time second = day_and_hour(time).second;
+    bool read = false;
+    for (const DayAndHour& when : wanted) {
+      if (when.second != second) continue;
+      double weight = 0;
+      for (const int day : days_of(time)) weight += weight_between(day, when.day);
+      if (weight == 0) continue;
+      if (!std::exchange(read, true)) files.read(field, time, plane, state);
+      sums[when].add(state, weight);
+    }
+  }
+  return sums;
+}
+
+Climatology::Climatology(FileSet& files, const std::vector<Channel>& channels, const Box& piece,
+                         const std::vector<Period>& periods, const std::vector<DayAndHour>& wanted) {
+  if (piece.empty()) return;
+  const Box plane{{piece.begin[1], piece.begin[2]}, {piece.extent[1], piece.extent[2]}};
+  // A channel at a time, so that sums in float64 stand beside means of one channel only.
+  for (std::int64_t channel = piece.begin[3]; channel < piece.end(3); ++channel) {
+    const Field& field = channels[static_cast<std::size_t>(channel)].field;
+    std::map<DayAndHour, Sum> sums = sums_of(files, field, plane, periods, wanted);
+    for (const DayAndHour& when : wanted)
+      means_[{channel, when}] = sums[when].mean(static_cast<std::size_t>(plane.extent.count()));
+  }
+}
+
+std::span<const float> Climatology::at(const DayAndHour& when, std::int64_t channel) const {
+  return means_.at({channel, when});
+}
+
+}  // namespace jigsaw::inline predict

@@ -1,0 +1,51 @@
+#pragma once
+#include <compare>
+#include <map>
+#include <span>
+#include <vector>
+
+#include "array/box.h"
+#include "samples/channels.h"
+#include "samples/file_set.h"
+
+namespace jigsaw::inline predict {
+
+/// A place in the climatological year.
+struct DayAndHour {
+  int day = 1;      ///< of the year, 1 to 366
+  Time second = 0;  ///< of the day
+  auto operator<=>(const DayAndHour&) const = default;
+};
+DayAndHour day_and_hour(Time time);
+
+/// Means by day of the year and time of the day, as WeatherBench 2's compute_climatology.py forms them:
+/// over all years of states at that time of the day, weighted by days' distance within 30 days from 1 to 0
+/// (around the turn of the year); in years without a day 366 the day before stands for it. Missing values do
+/// not count.
+///
+/// Each rank holds its own piece of what is asked for, and reads just that.
+class Climatology {
+ public:
+  /// Distance in days at which a state has no weight any more.
+  static constexpr int kReach = 30;
+
+  /// @param channels  the targets. @param piece  this rank's of [B, H, W, C], of which rows, columns and
+  /// channels count.
+  /// @param periods   of the states that are averaged. @param wanted  where it will be asked for.
+  /// @throws DataError
+  Climatology(FileSet& files, const std::vector<Channel>& channels, const Box& piece,
+              const std::vector<Period>& periods, const std::vector<DayAndHour>& wanted);
+
+  /// Row-major [rows, columns] of a channel, NaN where nothing is known of it.
+  std::span<const float> at(const DayAndHour& when, std::int64_t channel) const;
+
+ private:
+  struct Sum;
+  static std::map<DayAndHour, Sum> sums_of(FileSet& files, const Field& field, const Box& plane,
+                                           const std::vector<Period>& periods,
+                                           const std::vector<DayAndHour>& wanted);
+
+  std::map<std::pair<std::int64_t, DayAndHour>, std::vector<float>> means_;
+};
+
+}  // namespace jigsaw::inline predict

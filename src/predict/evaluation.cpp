@@ -1,0 +1,111 @@
+#include "predict/evaluation.h"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <fstream>
+#include <set>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "comm/agreement.h"
+#include "predict/score_report.h"
+#include "train/validation.h"
+
+namespace jigsaw::inline predict {
+
+namespace {
+
+/// Where the climatology is asked for.
+std::vector<DayAndHour> verification_times(const Dataset& data, int leads) {
+  std::set<DayAndHour> times;
+  for (const Time start : data.valid_windows()) {
+    for (int lead = 1; lead <= leads; ++lead)
+      times.insert(day_and_hour(start + lead * data.options().lead_hours * kHour));
+  }
+  return {times.begin(), times.end()};
+}
+
+std::vector<Region> regions_of(const Grid& grid, const EvaluationOptions& options) {
+  std::vector<Region> regions = usual_regions(grid);
+  for (const std::string& text : options.regions) {
+    const Region region = parse_region(text);
+    if (std::ranges::any_of(regions, [&](const Region& known) { return known.name == region.name; }))
+      throw ConfigError(concat("command line: --region ", text, " has the name of another region"));
+    require_points(region, grid);
+    regions.push_back(region);
+  }
+  return regions;
+}
+
+std::unique_ptr<OutputFile> output_at(const std::string& path, bool overwrite) {
+  return path.empty() ? nullptr : std::make_unique<OutputFile>(path, overwrite);
+}
+
+void write_json(const ScoreReport& report, OutputFile& output) {
+  std::ofstream file(output.temporary());
+  file << json_of(report).dump(1) << "\n";
+  file.close();
+  if (!file) throw DataError(concat(output.path(), " cannot be written"));
+  output.commit();
+}
+
+ScoreReport report_of(const TrainedModel& model, const Dataset& data, const EvaluationOptions& options,
+                      const ForecastScores& scores, FileSet& files) {
+  ScoreReport report;
+  report.title = options.title;
+  report.source = concat("jigsaw-train, ", model.description());
+  report.lead_hours = data.options().lead_hours;
+  report.forecasts = data.count(Split::kValid);
+  report.scores = &scores;
+  for (const Period& period : periods_of(data.options().valid))
+    report.periods.push_back(format_period(period));
+  for (const Channel& target : data.channels().targets) {
+    report.variables.push_back(target.name);
+    report.units.push_back(files.units(target.field));
+  }
+  return report;
+}
+
+}  // namespace
+
+void evaluate_forecasts(TrainedModel& model, const EvaluationOptions& options, Log& log) {
+  OpenedRun& run = model.run();
+  auto& data = dynamic_cast<Dataset&>(run.data());
+  const Rank& rank = run.placed().rank();
+  const int leads = run.configuration().validation_rollout();
+  std::vector<Region> regions;
+  std::unique_ptr<OutputFile> json, netcdf;
+  std::unique_ptr<Climatology> climatology;
+  together(run.world(), [&] {
+    if (data.valid_windows().empty())
+      throw ConfigError("command line: --period is needed, for the configuration has no data.valid");
+    regions = regions_of(data.grid(), options);
+    if (run.world().rank() == 0) {
+      json = output_at(options.json, options.overwrite);
+      netcdf = output_at(options.netcdf, options.overwrite);
+    }
+    const Box piece = rank.box(run.placed().model().output_layout(rank.mesh, run.placed().samples()));
+    climatology =
+        std::make_unique<Climatology>(data.files(), data.channels().targets, piece,
+                                      periods_of(data.options().train), verification_times(data, leads));
+  });
+  const auto before = std::chrono::steady_clock::now();
+  ForecastScores scores(data, std::move(regions), leads, climatology.get());
+  Validation(run, true).run([&](int lead, const ShardedTensor& prediction, const Batch& batch) {
+    scores.add(rank, lead, prediction, batch);
+  });
+  scores.finish(rank);
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - before;
+  together(run.world(), [&] {
+    if (run.world().rank() != 0) return;
+    const ScoreReport report = report_of(model, data, options, scores, data.files());
+    for (const std::string& line : table_of(report)) log.info(line);
+    if (json) write_json(report, *json);
+    if (netcdf) write_netcdf(report, *netcdf);
+  });
+  log.info(concat("scored ", data.count(Split::kValid), " forecasts of ", leads, " steps in ",
+                  human_seconds(seconds.count())));
+}
+
+}  // namespace jigsaw::inline predict

@@ -1,0 +1,213 @@
+#include "predict/score_report.h"
+
+#include <array>
+#include <cmath>
+#include <cstdio>
+#include <limits>
+#include <numeric>
+
+#include "base/text.h"
+#include "files/netcdf_output.h"
+
+namespace jigsaw::inline predict {
+
+namespace {
+
+struct Measure {
+  const char* name;
+  const char* long_name;
+  double ForecastScore::*value;
+  bool has_units;
+};
+constexpr std::array kMeasures = {
+    Measure{"rmse", "root mean square error", &ForecastScore::rmse, true},
+    Measure{"mae", "mean absolute error", &ForecastScore::mae, true},
+    Measure{"bias", "mean error", &ForecastScore::bias, true},
+    Measure{"acc", "anomaly correlation coefficient", &ForecastScore::acc, false},
+    Measure{"persistence_rmse", "root mean square error of persistence", &ForecastScore::persistence_rmse,
+            true},
+};
+
+std::vector<int> leads_of(const ScoreReport& report) {
+  std::vector<int> leads;
+  for (int lead = 1; lead <= report.scores->leads(); ++lead) leads.push_back(lead * report.lead_hours);
+  return leads;
+}
+
+/// A number in nine columns.
+std::string cell(double value) {
+  std::array<char, 32> text{};
+  if (std::isnan(value)) {
+    std::snprintf(text.data(), text.size(), " %9s", "-");
+  } else {
+    std::snprintf(text.data(), text.size(), " %9.4g", value);
+  }
+  return text.data();
+}
+
+std::string padded(const std::string& text, std::size_t width) {
+  return text + std::string(width > text.size() ? width - text.size() : 0, ' ');
+}
+
+}  // namespace
+
+std::vector<std::string> table_of(const ScoreReport& report) {
+  const ForecastScores& scores = *report.scores;
+  std::size_t width = 8;
+  for (const Region& region : scores.regions()) width = std::max(width, region.name.size());
+  std::vector<std::string> lines;
+  for (std::size_t variable = 0; variable < report.variables.size(); ++variable) {
+    lines.push_back(concat(report.variables[variable],
+                           report.units[variable].empty() ? "" : concat(" [", report.units[variable], "]")));
+    lines.push_back(
+        concat("  ", padded("region", width), "    lead      RMSE       MAE      bias       ACC  persist."));
+    for (std::size_t region = 0; region < scores.regions().size(); ++region) {
+      for (int lead = 0; lead < scores.leads(); ++lead) {
+        const std::string hours = concat((lead + 1) * report.lead_hours, " h");
+        std::string line = concat("  ", padded(scores.regions()[region].name, width), "  ",
+                                  std::string(hours.size() < 6 ? 6 - hours.size() : 0, ' '), hours);
+        const ForecastScore score = scores.score(lead, variable, region);
+        for (const Measure& measure : kMeasures) line += cell(score.*measure.value);
+        lines.push_back(line);
+      }
+    }
+  }
+  return lines;
+}
+
+Json json_of(const ScoreReport& report) {
+  const ForecastScores& scores = *report.scores;
+  Json json = {{"title", report.title},         {"source", report.source},        {"periods", report.periods},
+               {"forecasts", report.forecasts}, {"lead_hours", leads_of(report)}, {"regions", Json::object()},
+               {"scores", Json::object()}};
+  for (const Region& region : scores.regions()) {
+    json["regions"][region.name] = {
+        {"south", region.south}, {"north", region.north}, {"west", region.west}, {"east", region.east}};
+  }
+  for (std::size_t variable = 0; variable < report.variables.size(); ++variable) {
+    Json& of_variable = json["scores"][report.variables[variable]];
+    of_variable["units"] = report.units[variable];
+    for (std::size_t region = 0; region < scores.regions().size(); ++region) {
+      Json& of_region = of_variable[scores.regions()[region].name];
+      for (const Measure& measure : kMeasures) {
+        for (int lead = 0; lead < scores.leads(); ++lead)
+          of_region[measure.name].push_back(scores.score(lead, variable, region).*measure.value);
+      }
+    }
+    for (int lead = 0; lead < scores.leads(); ++lead) {
+      const Spectrum spectrum = scores.spectrum(lead, variable);
+      if (spectrum.truth.empty()) continue;
+      json["spectra"][report.variables[variable]]["forecast"].push_back(spectrum.forecast);
+      json["spectra"][report.variables[variable]]["truth"].push_back(spectrum.truth);
+    }
+  }
+  return json;
+}
+
+namespace {
+
+/// One variable of the file after the other: defined first, written later.
+class ScoreFile {
+ public:
+  ScoreFile(const ScoreReport& report, const std::string& path)
+      : report_(report), scores_(*report.scores), file_(path, NetcdfOutput::Format::kNetcdf4) {}
+
+  void write() {
+    define_axes();
+    for (std::size_t variable = 0; variable < report_.variables.size(); ++variable) {
+      define_scores(variable);
+      if (wave_numbers_ > 0) define_spectra(variable);
+    }
+    file_.add_text(NetcdfOutput::kFile, "Conventions", "CF-1.10");
+    file_.add_text(NetcdfOutput::kFile, "title", report_.title);
+    file_.add_text(NetcdfOutput::kFile, "source", report_.source);
+    file_.end_definitions();
+    for (const auto& [variable, values] : integers_) file_.write(variable, values);
+    for (const auto& [variable, values] : numbers_) file_.write(variable, values);
+    file_.close();
+  }
+
+ private:
+  using Type = NetcdfOutput::Type;
+
+  int add_axis(const char* name, const std::vector<int>& values) {
+    const int dimension = file_.add_dimension(name, values.size());
+    integers_.emplace_back(file_.add_variable(name, Type::kInt, {dimension}), values);
+    return dimension;
+  }
+
+  void define_axes() {
+    lead_ = add_axis("lead_time", leads_of(report_));
+    const int lead = integers_.back().first;
+    file_.add_text(lead, "units", "hours");
+    file_.add_text(lead, "standard_name", "forecast_period");
+    std::vector<int> numbers(scores_.regions().size());
+    std::iota(numbers.begin(), numbers.end(), 0);
+    region_ = add_axis("region", numbers);
+    std::vector<std::string> names;
+    for (const Region& region : scores_.regions()) names.push_back(region.name);
+    file_.add_text(integers_.back().first, "long_name", "region, by number: " + join(names, ", "));
+    file_.add_text(integers_.back().first, "flag_meanings", join(names, " "));
+    wave_numbers_ = scores_.spectrum(0, 0).truth.size();
+    if (wave_numbers_ == 0) return;
+    std::vector<int> waves(wave_numbers_);
+    std::iota(waves.begin(), waves.end(), 0);
+    wave_ = add_axis("wave_number", waves);
+    file_.add_text(integers_.back().first, "long_name", "zonal wave number");
+  }
+
+  void add(const std::string& name, const std::vector<int>& dimensions, const std::string& long_name,
+           const std::string& units, std::vector<double> values) {
+    const int variable = file_.add_variable(name.c_str(), Type::kDouble, dimensions);
+    file_.add_text(variable, "long_name", long_name);
+    if (!units.empty()) file_.add_text(variable, "units", units);
+    file_.add_number(variable, "_FillValue", std::numeric_limits<double>::quiet_NaN());
+    numbers_.emplace_back(variable, std::move(values));
+  }
+
+  void define_scores(std::size_t variable) {
+    const std::string& name = report_.variables[variable];
+    for (const Measure& measure : kMeasures) {
+      std::vector<double> values;
+      for (std::size_t region = 0; region < scores_.regions().size(); ++region) {
+        for (int lead = 0; lead < scores_.leads(); ++lead)
+          values.push_back(scores_.score(lead, variable, region).*measure.value);
+      }
+      add(concat(name, "_", measure.name), {region_, lead_}, concat(measure.long_name, " of ", name),
+          measure.has_units ? report_.units[variable] : "1", values);
+    }
+  }
+
+  void define_spectra(std::size_t variable) {
+    const std::string& name = report_.variables[variable];
+    const std::string units =
+        report_.units[variable].empty() ? "" : concat("(", report_.units[variable], ")2");
+    std::vector<double> forecast, truth;
+    for (int lead = 0; lead < scores_.leads(); ++lead) {
+      const Spectrum spectrum = scores_.spectrum(lead, variable);
+      forecast.insert(forecast.end(), spectrum.forecast.begin(), spectrum.forecast.end());
+      truth.insert(truth.end(), spectrum.truth.begin(), spectrum.truth.end());
+    }
+    add(name + "_power", {lead_, wave_}, concat("variance of the forecast's ", name, " by zonal wave number"),
+        units, forecast);
+    add(name + "_power_truth", {lead_, wave_}, concat("variance of the true ", name, " by zonal wave number"),
+        units, truth);
+  }
+
+  const ScoreReport& report_;
+  const ForecastScores& scores_;
+  NetcdfOutput file_;
+  int lead_ = -1, region_ = -1, wave_ = -1;
+  std::size_t wave_numbers_ = 0;
+  std::vector<std::pair<int, std::vector<int>>> integers_;
+  std::vector<std::pair<int, std::vector<double>>> numbers_;
+};
+
+}  // namespace
+
+void write_netcdf(const ScoreReport& report, OutputFile& output) {
+  ScoreFile(report, output.temporary()).write();
+  output.commit();
+}
+
+}  // namespace jigsaw::inline predict

@@ -1,0 +1,30 @@
+#pragma once
+#include <string>
+#include <vector>
+
+#include "config/json.h"
+#include "predict/forecast_scores.h"
+#include "predict/output_file.h"
+
+namespace jigsaw::inline predict {
+
+/// Scores of forecasts with what they are of, for people and programs.
+struct ScoreReport {
+  std::string title, source;
+  int lead_hours = 6;  ///< from each lead to the next
+  std::int64_t forecasts = 0;
+  std::vector<std::string> periods;
+  std::vector<std::string> variables, units;  ///< per target channel
+  const ForecastScores* scores = nullptr;
+};
+
+/// A table: for each variable and region its scores at each lead.
+std::vector<std::string> table_of(const ScoreReport& report);
+/// {"lead_hours": [6, 12], "scores": {"t2m": {"all": {"rmse": [1.2, 1.9], …}}}, "spectra": …}; null where
+/// there is no number.
+Json json_of(const ScoreReport& report);
+/// CF-1.10: "t2m_rmse" [region, lead_time], …, "t2m_power" [lead_time, wave_number] and "t2m_power_truth";
+/// NaN where there is no number. @throws DataError
+void write_netcdf(const ScoreReport& report, OutputFile& output);
+
+}  // namespace jigsaw::inline predict

@@ -1,0 +1,230 @@
+// Scores of the executable are those of validation, and those that loops over what it predicts find; the same
+// on any mesh.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <complex>
+#include <cstdio>
+#include <fstream>
+
+#include "end_to_end/trained_forecasts.h"
+
+namespace jigsaw::e2e {
+namespace {
+
+constexpr std::size_t kLeads = 3, kWindows = 9;
+
+class Evaluate : public TrainedForecasts {
+ protected:
+  static Outcome evaluate(int ranks, const std::string& more) {
+    return run(ranks, "evaluate --config " + (folder() / "config.json") + " --checkpoint " + trained() +
+                          " --overwrite --json " + (folder() / "scores.json") + " " + more);
+  }
+  static Json scores() { return Json::parse(read(folder() / "scores.json")); }
+};
+
+TEST_F(Evaluate, SaysWhatValidationSaid) {
+  const Outcome outcome = evaluate(1, "");
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  for (const char* part : {"t2m [K]", "u10 [m s**-1]", "tropics", "18 h", "scored 9 forecasts of 3 steps"})
+    EXPECT_NE(outcome.out.find(part), std::string::npos) << part << " is not in\n" << outcome.out;
+  const Json found = scores(), valid = metrics(trained(), "valid").back();
+  EXPECT_EQ(found.at("lead_hours"), (Json{6, 12, 18}));
+  EXPECT_EQ(found.at("forecasts"), kWindows);
+  for (const char* variable : {"t2m", "u10"}) {
+    for (std::size_t lead = 0; lead < kLeads; ++lead) {
+      const Json& said =
+          lead == 0 ? valid.at("metrics") : valid.at("leads").at(std::to_string(6 * (lead + 1)));
+      for (const char* measure : {"rmse", "bias", "persistence_rmse"}) {
+        const double wanted = said.at(variable).at(measure).get<double>();
+        const double value = found.at("scores").at(variable).at("all").at(measure).at(lead).get<double>();
+        EXPECT_NEAR(value, wanted, 1e-9 * std::abs(wanted) + 1e-12) << variable << measure << lead;
+      }
+    }
+  }
+}
+
+/// Forecasts of the valid windows, their truth, and the climatology of the training period, by loops.
+struct Verified {
+  std::vector<double> forecast, weights;
+  std::vector<std::vector<double>> truth, climate;  // by window and lead
+
+  Verified(const NetcdfReader& file, const Truth& states, const std::string& variable)
+      : forecast(file.values(variable)), weights(row_weights(file.values("latitude"))) {
+    constexpr std::int64_t kYear = 447072;  // hours from 1970 to 2021
+    const std::vector<double> starts = file.values("time");
+    for (std::size_t window = 0; window < kWindows; ++window) {
+      for (std::size_t lead = 0; lead < kLeads; ++lead) {
+        const std::int64_t hour = std::llround(starts[window]) + 6 * (static_cast<std::int64_t>(lead) + 1);
+        truth.push_back(states.at.at(hour));
+        std::vector<double> sum(truth.back().size());
+        double total = 0;
+        for (std::int64_t day = 1; day < 12; ++day) {  // from 2 to 12 January
+          const std::int64_t then = kYear + 24 * day + (hour - kYear) % 24;
+          const double weight =
+              std::max(0.0, 1 - std::abs(static_cast<double>((hour - kYear) / 24 - day)) / 30);
+          for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += weight * states.at.at(then)[i];
+          total += weight;
+        }
+        for (double& value : sum) value /= total;
+        climate.push_back(sum);
+      }
+    }
+  }
+};
+
+TEST_F(Evaluate, IsWhatLoopsOverTheForecastsFind) {
+  ASSERT_EQ(evaluate(1, "--region box=20,60,-30,40 --netcdf " + (folder() / "scores.nc")).exit_code, 0);
+  const Json found = scores();
+  ASSERT_EQ(predict(1, "verified.nc", "--overwrite --steps 3 --period valid").exit_code, 0);
+  const NetcdfReader file(folder() / "verified.nc"), table(folder() / "scores.nc");
+  EXPECT_EQ(table.text("region", "flag_meanings"), "all northern_hemisphere tropics southern_hemisphere box");
+  constexpr std::size_t kPoints = std::size_t{kRows} * kColumns;
+  for (const char* variable : {"t2m", "u10"}) {
+    const Verified v(file, Truth(data(), variable), variable);
+    const std::vector<double> in_file = table.values(std::string(variable) + "_mae");
+    for (const auto& [region, inside] : std::vector<std::pair<std::string, bool (*)(std::size_t)>>{
+             {"all", [](std::size_t) { return true; }},
+             {"tropics", [](std::size_t i) { return i / kColumns >= 14 && i / kColumns <= 22; }},
+             {"box", [](std::size_t i) {
+                return i / kColumns >= 6 && i / kColumns <= 14 && (i % kColumns >= 66 || i % kColumns <= 8);
+              }}}) {
+      for (std::size_t lead = 0; lead < kLeads; ++lead) {
+        double squares = 0, absolute = 0, bias = 0, correlation = 0;
+        for (std::size_t window = 0; window < kWindows; ++window) {
+          const std::vector<double>&truth = v.truth[window * kLeads + lead],
+                &climate = v.climate[window * kLeads + lead];
+          double weight = 0, s = 0, a = 0, b = 0, ft = 0, ff = 0, tt = 0;
+          for (std::size_t i = 0; i < kPoints; ++i) {
+            if (!inside(i)) continue;
+            const double w = v.weights[i / kColumns], f = v.forecast[(window * kLeads + lead) * kPoints + i],
+                         t = truth[i], c = climate[i];
+            weight += w;
+            s += w * (f - t) * (f - t);
+            a += w * std::abs(f - t);
+            b += w * (f - t);
+            ft += w * (f - c) * (t - c);
+            ff += w * (f - c) * (f - c);
+            tt += w * (t - c) * (t - c);
+          }
+          squares += s / weight / kWindows;
+          absolute += a / weight / kWindows;
+          bias += b / weight / kWindows;
+          correlation += ft / std::sqrt(ff * tt) / kWindows;
+        }
+        const Json& said = found.at("scores").at(variable).at(region);
+        const auto check = [&](const char* measure, double wanted, double tolerance) {
+          EXPECT_NEAR(said.at(measure).at(lead).get<double>(), wanted, tolerance)
+              << variable << " " << region << " " << measure << " " << lead;
+        };
+        // What was read back is rounded to float32.
+        check("rmse", std::sqrt(squares), 1e-5 * std::sqrt(squares));
+        check("mae", absolute, 1e-5 * absolute);
+        check("bias", bias, 2e-5);
+        check("acc", correlation, 1e-5);
+        EXPECT_LT(correlation, 1.0);
+        if (region != "all") continue;
+        EXPECT_DOUBLE_EQ(in_file[lead], said.at("mae").at(lead).get<double>());
+      }
+    }
+  }
+}
+
+TEST_F(Evaluate, SpectraAreThoseOfTheRows) {
+  ASSERT_EQ(evaluate(2, "--set 'mesh={\"domain\":[1,2]}'").exit_code, 0);
+  const Json found = scores().at("spectra").at("u10");
+  ASSERT_EQ(predict(1, "spectra.nc", "--overwrite --steps 3 --period valid").exit_code, 0);
+  const NetcdfReader file(folder() / "spectra.nc");
+  const Verified v(file, Truth(data(), "u10"), "u10");
+  constexpr std::size_t kPoints = std::size_t{kRows} * kColumns, kLead = 1;
+  std::vector<double> truth(37), forecast(37);
+  for (std::size_t window = 0; window < kWindows; ++window) {
+    for (std::size_t row = 0; row < kRows; ++row) {
+      for (std::size_t k = 0; k <= 36; ++k) {
+        std::complex<double> t = 0, f = 0;
+        for (std::size_t l = 0; l < kColumns; ++l) {
+          const auto turn =
+              std::polar(1.0 / kColumns, -2 * std::numbers::pi * static_cast<double>(k * l) / kColumns);
+          t += turn * v.truth[window * kLeads + kLead][row * kColumns + l];
+          f += turn * v.forecast[(window * kLeads + kLead) * kPoints + row * kColumns + l];
+        }
+        const double weight = v.weights[row] / (kRows * kWindows) * (k == 0 || k == 36 ? 1 : 2);
+        truth[k] += weight * std::norm(t);
+        forecast[k] += weight * std::norm(f);
+      }
+    }
+  }
+  for (std::size_t k = 0; k <= 36; ++k) {
+    EXPECT_NEAR(found.at("truth").at(kLead).at(k).get<double>(), truth[k], 1e-6 * truth[k] + 1e-9) << k;
+    EXPECT_NEAR(found.at("forecast").at(kLead).at(k).get<double>(), forecast[k], 1e-5 * forecast[k] + 1e-7)
+        << k;
+  }
+}
+
+/// The largest relative difference of two numbers at one place; of texts and missing numbers 0 or 1.
+double difference(const Json& a, const Json& b) {
+  if (a.is_number() && b.is_number()) {
+    const double x = a.get<double>(), y = b.get<double>();
+    return std::abs(x - y) / std::max({std::abs(x), std::abs(y), 1e-6});
+  }
+  if (!a.is_structured() || a.size() != b.size()) return a == b ? 0 : 1;
+  double worst = 0;
+  const Json flat_a = a.flatten(), flat_b = b.flatten();
+  for (const auto& [key, value] : flat_a.items())
+    worst = std::max(worst, flat_b.contains(key) ? difference(value, flat_b.at(key)) : 1.0);
+  return worst;
+}
+
+TEST_F(Evaluate, IsTheSameOnEveryMesh) {
+  ASSERT_EQ(evaluate(1, "").exit_code, 0);
+  const Json one = scores();
+  const std::vector<MeshCase> meshes = {{R"({"domain":[2,1]})", 2},
+                                        {R"({"tensor":2})", 2},
+                                        {R"({"data":2})", 2},
+                                        {R"({"data":2,"domain":[1,2]})", 4},
+                                        {R"({"domain":[3,1]})", 3}};
+  for (const MeshCase& mesh : meshes) {
+    ASSERT_EQ(evaluate(mesh.ranks, std::string("--set 'mesh=") + mesh.json + "'").exit_code, 0) << mesh.json;
+    const Json many = scores();
+    const double scored = difference(one.at("scores"), many.at("scores")),
+                 spectra = difference(one.at("spectra"), many.at("spectra"));
+    std::printf("%-28s %d ranks: scores differ by %.1e, spectra by %.1e\n", mesh.json, mesh.ranks, scored,
+                spectra);
+    EXPECT_LE(scored, 1e-8) << mesh.json;
+    EXPECT_LE(spectra, 1e-6) << mesh.json;
+  }
+}
+
+TEST_F(Evaluate, AnyPeriodAndAnyNumberOfLeads) {
+  const Outcome dates = evaluate(1, "--period 2021-02-10 2021-02-11 --leads 5 --set validation.rollout=2");
+  ASSERT_EQ(dates.exit_code, 0) << dates.err;
+  Json found = scores();
+  EXPECT_EQ(found.at("lead_hours"), (Json{6, 12, 18, 24, 30}));
+  EXPECT_EQ(found.at("forecasts"), 3);
+  EXPECT_EQ(found.at("periods").at(0), "2021-02-10 to 2021-02-11");
+  // 11 February is 30 days from the last day of training.
+  EXPECT_FALSE(found.at("scores").at("t2m").at("all").at("acc").at(0).is_null());
+  ASSERT_EQ(evaluate(1, "--period 2021-02-20 2021-02-21 --leads 1").exit_code, 0);
+  EXPECT_TRUE(scores().at("scores").at("t2m").at("all").at("acc").at(0).is_null());
+  ASSERT_EQ(evaluate(1, "--period train --leads 1").exit_code, 0);
+  EXPECT_EQ(scores().at("forecasts"), 43);
+}
+
+TEST_F(Evaluate, WrongInputIsOneSentence) {
+  const auto check = [&](const std::string& arguments, int code, const std::string& says) {
+    const Outcome outcome = evaluate(2, arguments);
+    EXPECT_EQ(outcome.exit_code, code) << arguments << outcome.err;
+    ASSERT_EQ(outcome.errors().size(), 1U) << outcome.err;
+    EXPECT_NE(outcome.errors()[0].find(says), std::string::npos) << outcome.err;
+  };
+  check("--period yesterday", 2, "--period yesterday must be train, valid, or two dates");
+  check("--period 2021-02-10 2021-02-01", 2, "must be train, valid, or two dates");
+  check("--period 1999-01-01 1999-01-02", 3, "1999-01-01");
+  check("--region nowhere", 2, "--region nowhere must be NAME=SOUTH,NORTH,WEST,EAST");
+  check("--region tropics=1,2,3,4", 2, "name of another region");
+  check("--region dot=1,2,3,4", 2, "holds no point");
+  check("--set data.valid=[]", 2, "data.valid");
+}
+
+}  // namespace
+}  // namespace jigsaw::e2e
