@@ -82,6 +82,18 @@ struct EvaluateCommand {
 /// Scores a model over a period. Errors end as those of training do.
 ExitCode run_evaluate(const EvaluateCommand& command);
 
+struct PlanCommand {
+  ConfigArguments configuration;
+  int ranks = 0;  ///< 0: those of the configuration's mesh
+  std::string memory;
+  std::string machine;
+  bool json = false;
+  bool explain = false;
+};
+/// Prints what a training step takes on the meshes of so many ranks, the fastest first.
+/// @throws ConfigError  also when no mesh has so many ranks or fits the memory; it says what would.
+void run_plan(const PlanCommand& command);
+
 /// Prints the sharding rule of every operation and the validator's verdict; kInternal unless all is proven.
 ExitCode run_rules();
 

@@ -42,15 +42,6 @@ int threads_per_rank(int ranks) {
   return is_bound ? bound : std::max(1, bound / here);
 }
 
-/// @param idle  gets what is to be said of keys that do nothing for now.
-Configuration load(const ConfigArguments& arguments, std::vector<std::string>& idle) {
-  Json json = load_config(arguments.config);
-  for (const std::string& override_text : arguments.overrides) apply_override(json, override_text);
-  const auto configuration = parse<Configuration>(json);
-  idle = idle_keys(json, configuration);
-  return configuration;
-}
-
 ExitCode run_on(MpiSession& session, const ChooseConfiguration& choose,
                 const std::function<ExitCode(Job&)>& work) {
   // Small messages of the start travel in a context of their own, before the configuration says what
@@ -63,7 +54,7 @@ ExitCode run_on(MpiSession& session, const ChooseConfiguration& choose,
   const std::unique_ptr<Communicator> everyone = session.world(start);
   const ConfigArguments arguments = choose(*everyone);
   together(*everyone, [&] {
-    configuration = load(arguments, idle);
+    configuration = load_configuration(arguments, &idle);
     const int here = from_launcher({"OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID"}, 0);
     context = make_context(configuration.device, configuration.train.precision, threads, here);
   });
@@ -86,6 +77,14 @@ ExitCode run_on(MpiSession& session, const ChooseConfiguration& choose,
 }
 
 }  // namespace
+
+Configuration load_configuration(const ConfigArguments& arguments, std::vector<std::string>* idle) {
+  Json json = load_config(arguments.config);
+  for (const std::string& override_text : arguments.overrides) apply_override(json, override_text);
+  const auto configuration = parse<Configuration>(json);
+  if (idle != nullptr) *idle = idle_keys(json, configuration);
+  return configuration;
+}
 
 ExitCode run_job(const ConfigArguments& arguments, const std::function<ExitCode(Job&)>& work) {
   return run_job([&](Communicator& /*world*/) { return arguments; }, work);

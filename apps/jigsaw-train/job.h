@@ -17,6 +17,9 @@ struct ConfigArguments {
   std::vector<std::string> overrides;  ///< KEY=VALUE each
 };
 
+/// Reads it. @throws ConfigError
+Configuration load_configuration(const ConfigArguments& arguments);
+
 /// Names the configuration once ranks are there to agree on it. Collective over `world`.
 using ChooseConfiguration = std::function<ConfigArguments(Communicator& world)>;
 

@@ -37,6 +37,7 @@ struct CommandLine {
   InitCommand init;
   EvaluateCommand evaluate;
   PredictCommand predict;
+  PlanCommand plan;
   SampleDataCommand sample_data;
   ConfigCommand config;
   ExportCommand exported;
@@ -50,6 +51,7 @@ struct CommandLine {
   CLI::App* init_command = nullptr;
   CLI::App* evaluate_command = nullptr;
   CLI::App* predict_command = nullptr;
+  CLI::App* plan_command = nullptr;
   CLI::App* sample_data_command = nullptr;
   CLI::App* config_command = nullptr;
   CLI::App* export_command = nullptr;
@@ -88,6 +90,7 @@ struct CommandLine {
     add_init_command();
     add_predict_command();
     add_evaluate_command();
+    add_plan_command();
     sample_data_command = app.add_subcommand("sample-data", "Write a small ERA5-shaped data set");
     sample_data_command->add_option("--output", sample_data.output, "Folder for the files")
         ->required()
@@ -181,6 +184,22 @@ struct CommandLine {
     evaluate_command->add_option("--json", evaluate.json, "A JSON file to write all scores and spectra to");
     evaluate_command->add_option("--netcdf", evaluate.netcdf, "The same as NetCDF");
     evaluate_command->add_flag("--overwrite", evaluate.overwrite, "Replace these files if they are there");
+  }
+
+  void add_plan_command() {
+    plan_command = app.add_subcommand(
+        "plan",
+        "Print what a step takes on the meshes of N ranks, without data, MPI or memory (docs/plan.md)");
+    add_configuration(*plan_command, plan.configuration)->required();
+    plan_command->add_option("--ranks", plan.ranks, "How many; default: those of the configuration's mesh")
+        ->check(CLI::Range(1, 1 << 20));
+    plan_command->add_option("--memory", plan.memory, "Of a rank, such as 80GB; default: the machine's");
+    plan_command->add_option(
+        "--machine", plan.machine,
+        "h100-nvlink, a100-ib, cpu-node, or a file: of constants, or a run's machine.json");
+    plan_command->add_flag("--json", plan.json, "Print all of it as JSON");
+    plan_command->add_flag("--explain", plan.explain,
+                           "Print why a mesh is faster than the next, block by block");
   }
 
   void add_sweep_command() {
@@ -307,6 +326,8 @@ ExitCode run(int argc, char** argv) {
   if (!line.app.get_subcommands().empty() && !line.train_command->parsed() && !first) return ExitCode::kDone;
   if (line.init_command->parsed()) {
     run_init(line.init);
+  } else if (line.plan_command->parsed()) {
+    run_plan(line.plan);
   } else if (line.sample_data_command->parsed()) {
     run_sample_data(line.sample_data);
   } else if (line.config_command->parsed()) {

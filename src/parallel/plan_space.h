@@ -12,6 +12,16 @@ struct RuleChoice {
   double seconds = 0;  ///< local work, forward and backward, and the traffic of parameters
 };
 
+/// What a plan takes, in seconds by the cost model, forward and backward together.
+struct PlanParts {
+  double compute = 0;     ///< kernels of the largest piece
+  double move = 0;        ///< of values between layouts
+  double own = 0;         ///< what operations send by themselves: halos, keys and values, statistics
+  double parameters = 0;  ///< gathered, and their gradients scattered
+  double seconds() const { return compute + move + own + parameters; }
+  PlanParts& operator+=(const PlanParts& other);
+};
+
 /// What the planner chooses among in one block, and what each choice costs. Parameters have no homes.
 class PlanSpace {
  public:
@@ -31,6 +41,9 @@ class PlanSpace {
   /// The same from and to any home, at least; of all results together.
   double least_in(const Trace::Node& node, std::size_t i, const Decision& decision) const;
   double least_out(const Trace::Node& node, const Decision& decision) const;
+
+  /// What a plan of this trace on this mesh takes.
+  PlanParts parts(const Plan& plan) const;
 
   /// Transfers whose cost was found so far.
   std::int64_t transfers() const { return transfers_; }
@@ -59,6 +72,8 @@ class PlanSpace {
   std::vector<Placement> candidates(int v, int axis) const;
   std::vector<int> rules_on_axis(const Trace::Node& node, int axis) const;
   RuleChoice make_choice(const Trace::Node& node, const AxisRules& rules) const;
+  /// The rules of a decision that was made from them.
+  AxisRules rules_taken(const Trace::Node& node, const Decision& decision) const;
   double local_seconds(const Trace::Node& node, const Decision& decision) const;
   double own_seconds(const Trace::Node& node, const Decision& decision, const AxisRules& rules) const;
   double parameter_seconds(const Layout& compute) const;

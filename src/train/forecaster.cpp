@@ -83,7 +83,7 @@ Variable as_variable(const Array& matrix) {
 }  // namespace
 
 Variable Forecaster::advance(Tape& tape, const Maps& maps, const Step& step) const {
-  const BlockSpec spec{"rollout.advance", nullptr, false, model_.input_units()};
+  const BlockSpec spec{kBlocks[0], nullptr, false, model_.input_units()};
   const std::vector<Variable> operands = {step.input, step.prediction, step.forcing, step.present};
   return tape.block(spec, operands, [&](Tape& on, const std::vector<Variable>& x) {
     const int space = x[0].shape().rank() - 2;
@@ -97,7 +97,7 @@ Variable Forecaster::advance(Tape& tape, const Maps& maps, const Step& step) con
 Variable Forecaster::total(Tape& tape, const Maps& maps, const Variable& before,
                            const Variable& prediction) const {
   if (predict_ == Predict::kState) return prediction;
-  const BlockSpec spec{"rollout.total", nullptr, false, model_.output_units()};
+  const BlockSpec spec{kBlocks[1], nullptr, false, model_.output_units()};
   return tape.block(spec, {before, prediction}, [&](Tape& on, const std::vector<Variable>& x) {
     if (all_accumulate_) return add_residual(on, x[0], x[1]);
     const int space = x[0].shape().rank() - 2;

@@ -1,4 +1,5 @@
 #pragma once
+#include <array>
 #include <functional>
 #include <memory>
 #include <vector>
@@ -16,6 +17,9 @@ namespace jigsaw::inline train {
 /// contraction is. Batch::present leaves out predictions of what is missing at time 0.
 class Forecaster {
  public:
+  /// The paths of the blocks that rollouts add to the model's own.
+  static constexpr std::array<const char*, 2> kBlocks = {"rollout.advance", "rollout.total"};
+
   /// @param rollout  most leads that will be asked for.
   /// @throws ConfigError when data.input_hours do not follow each other by the lead, so that a rollout is
   /// impossible.

@@ -73,6 +73,12 @@ OpenedRun::OpenedRun(const Configuration& configuration, const std::filesystem::
            [&] { placed_ = std::make_unique<PlacedModel>(configuration_, *objective_, model_ranks); });
 }
 
+OpenedRun::OpenedRun(const Configuration& configuration, std::unique_ptr<Objective> objective,
+                     Communicator& world, const std::vector<BlockPlan>& known)
+    : configuration_(configuration), world_(world), objective_(std::move(objective)) {
+  placed_ = std::make_unique<PlacedModel>(configuration_, *objective_, world_, known);
+}
+
 bool OpenedRun::validates() const {
   return jigsaw::validates(configuration_, data());
 }

@@ -40,6 +40,9 @@ class OpenedRun {
   /// The same with the model on other ranks than those that read the data: on ones that are only planned for.
   OpenedRun(const Configuration& configuration, const std::filesystem::path& folder, Communicator& world,
             Communicator& model_ranks, const Opening& opening);
+  /// Of an objective that is there: on ranks that are only planned for, of data that are only described.
+  OpenedRun(const Configuration& configuration, std::unique_ptr<Objective> objective, Communicator& world,
+            const std::vector<BlockPlan>& known = {});
 
   const Configuration& configuration() const { return configuration_; }
   /// The checkpoint whose statistics were given, or "".

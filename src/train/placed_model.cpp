@@ -56,10 +56,13 @@ void check_placement(const Configuration& configuration, const SampleSource& dat
   make_mesh(configuration, data, *model, world);
 }
 
-PlacedModel::PlacedModel(const Configuration& configuration, Objective& objective, Communicator& world)
+PlacedModel::PlacedModel(const Configuration& configuration, Objective& objective, Communicator& world,
+                         const std::vector<BlockPlan>& known)
     : types_(types_of(configuration.train.precision)),
       zero_(to_json(configuration).at("zero")),
       samples_(configuration.train.batch_size / configuration.train.accumulate) {
+  // A block like one that is in the book takes its plan, whatever their names.
+  for (const BlockPlan& plan : known) plans_.add("known: " + plan.path, plan.entry);
   const SampleSource& data = objective.data();
   model_ = build_model(configuration.model, describe(data, objective.output_channels(), data.statistics()));
   model_->set_recompute(configuration.train.recompute == Recompute::kBlock);
@@ -76,6 +79,17 @@ PlacedModel::PlacedModel(const Configuration& configuration, Objective& objectiv
   plan_and_materialise(*model_, *rank_, plans_, samples_, configuration.zero, types_.master, types_.compute,
                        static_cast<std::uint64_t>(configuration.seed));
   forecaster_->plan(*rank_, plans_, samples_);
+}
+
+std::vector<BlockPlan> PlacedModel::block_plans() const {
+  std::vector<std::string> paths;
+  for (const ParameterBlock* block : model_->parameters()) paths.push_back(block->path());
+  for (const char* path : Forecaster::kBlocks) paths.emplace_back(path);
+  std::vector<BlockPlan> plans;
+  for (const std::string& path : paths) {
+    if (plans_.has(path)) plans.push_back({path, plans_.at(path)});
+  }
+  return plans;
 }
 
 Box PlacedModel::input_box(std::int64_t samples) const {

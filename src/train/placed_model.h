@@ -1,5 +1,7 @@
 #pragma once
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "train/configuration.h"
 #include "train/device.h"
@@ -11,6 +13,11 @@ namespace jigsaw::inline train {
 /// What shows of a model and its mesh before statistics are known: whether the layers fit the grid, and the
 /// mesh the ranks. Cheap. @throws ConfigError
 void check_placement(const Configuration& configuration, const SampleSource& data, Communicator& world);
+/// A block's path, what it does, and how.
+struct BlockPlan {
+  std::string path;
+  PlanBook::Entry entry;
+};
 
 /// The model of a configuration on a mesh: its layers, their plans, and this rank's part of the parameters as
 /// they are initialised. Over a communicator that records, with a context without memory, it is what one rank
@@ -18,8 +25,10 @@ void check_placement(const Configuration& configuration, const SampleSource& dat
 class PlacedModel {
  public:
   /// @param objective  whose data the model is for.
+  /// @param known      plans that blocks which are alike take, made on the same mesh.
   /// @throws ConfigError
-  PlacedModel(const Configuration& configuration, Objective& objective, Communicator& world);
+  PlacedModel(const Configuration& configuration, Objective& objective, Communicator& world,
+              const std::vector<BlockPlan>& known = {});
   PlacedModel(const PlacedModel&) = delete;
   PlacedModel& operator=(const PlacedModel&) = delete;
 
@@ -28,6 +37,8 @@ class PlacedModel {
   const Mesh& mesh() const { return *mesh_; }
   const Rank& rank() const { return *rank_; }
   PlanBook& plans() { return plans_; }
+  /// Those of all blocks, of rollouts, too.
+  std::vector<BlockPlan> block_plans() const;
   /// Runs the model over as many leads as the configuration trains or validates.
   const Forecaster& forecaster() const { return *forecaster_; }
   PrecisionTypes types() const { return types_; }

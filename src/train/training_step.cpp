@@ -38,6 +38,13 @@ WeightedMean TrainingStep::run_part(std::int64_t step, std::int64_t part, const 
 }
 
 StepResult TrainingStep::run(std::int64_t step, Prefetch& parts) {
+  const double waited = parts.seconds_waited();
+  StepResult result = run(step, [&] { return parts.next(); });
+  result.data_wait = parts.seconds_waited() - waited;
+  return result;
+}
+
+StepResult TrainingStep::run(std::int64_t step, const std::function<Batch()>& next_part) {
   StepResult result;
   optimizer_.zero_gradients();
   std::int64_t forwards = 0;
@@ -45,14 +52,12 @@ StepResult TrainingStep::run(std::int64_t step, Prefetch& parts) {
   // Of the mean over the whole batch the weight is known at its end, for what has no valid point has none.
   // Until then gradients are divided by what it would be if nothing were missing.
   const double full = run_.loss().full_weight(config_.train.batch_size);
-  const double waited = parts.seconds_waited();
   for (std::int64_t part = 0; part < config_.train.accumulate; ++part) {
     Batch batch;
-    together(run_.world(), [&] { batch = upload(run_.placed().rank().context, parts.next()); });
+    together(run_.world(), [&] { batch = upload(run_.placed().rank().context, next_part()); });
     loss.add(run_part(step, part, batch, 1.0 / full));
     forwards += std::ssize(batch.targets);
   }
-  result.data_wait = parts.seconds_waited() - waited;
   result.empty = !(loss.weight > 0);
   result.empty_targets = static_cast<std::int64_t>(loss.empty);
   result.loss = result.empty ? std::numeric_limits<double>::quiet_NaN() : loss.value();

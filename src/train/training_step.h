@@ -28,6 +28,8 @@ class TrainingStep {
   /// @param step   from 1 on.
   /// @param parts  gives the parts of the step's batch next.
   StepResult run(std::int64_t step, Prefetch& parts);
+  /// The same of parts that are not read ahead.
+  StepResult run(std::int64_t step, const std::function<Batch()>& next_part);
 
  private:
   WeightedMean run_part(std::int64_t step, std::int64_t part, const Batch& batch, double scale);

@@ -12,20 +12,26 @@ namespace {
 
 class Shaped : public Pending::Operation {
  public:
-  explicit Shaped(Array result) : result_(std::move(result)) {}
-  Array wait() override { return std::move(result_); }
+  Shaped(Array result, CallObserver* observer, std::size_t number)
+      : result_(std::move(result)), observer_(observer), number_(number) {}
+  Array wait() override {
+    if (observer_ != nullptr) observer_->waited(number_);
+    return std::move(result_);
+  }
   bool poll() override { return true; }
 
  private:
   Array result_;
+  CallObserver* observer_;
+  std::size_t number_;
 };
 
 class RecordCommunicator : public Communicator {
  public:
-  RecordCommunicator(Context& context, int rank, int size)
-      : Communicator(context), rank_(rank), size_(size) {}
+  RecordCommunicator(Context& context, int rank, int size, CallObserver* observer)
+      : Communicator(context), rank_(rank), size_(size), observer_(observer) {}
   RecordCommunicator(const RecordCommunicator& parent, const std::string& label, int rank, int size)
-      : Communicator(parent, label), rank_(rank), size_(size) {}
+      : Communicator(parent, label), rank_(rank), size_(size), observer_(parent.observer_) {}
 
   int rank() const override { return rank_; }
   int size() const override { return size_; }
@@ -36,19 +42,22 @@ class RecordCommunicator : public Communicator {
 
  protected:
   std::unique_ptr<Pending::Operation> do_start(Call call) override {
-    *sent_counter(call.kind) += sent_by(call, rank_, size_);
-    return std::make_unique<Shaped>(Array(host(), call.result_shape, call.send.dtype(), call.result_purpose));
+    const Sent sent = sent_by(call, rank_, size_);
+    *sent_counter(call.kind) += sent;
+    const std::size_t number = observer_ != nullptr ? observer_->started(call, label(), sent) : 0;
+    return std::make_unique<Shaped>(Array(host(), call.result_shape, call.send.dtype(), call.result_purpose),
+                                    observer_, number);
   }
   /// Of texts from another rank nothing is known.
   Call do_control(Call call) override {
     if (call.control == Control::kReduce) {
-      *sent_counter(call.kind) += sent_by(call, rank_, size_);
+      count_control(call, sent_by(call, rank_, size_));
       return call;
     }
     if (call.texts.empty()) call.texts.emplace_back();
     std::vector<std::int64_t> bytes;
     for (const std::string& text : call.texts) bytes.push_back(std::ssize(text));
-    *sent_counter(call.kind) += sent_by_texts(call.control, call.root, rank_, size_, bytes);
+    count_control(call, sent_by_texts(call.control, call.root, rank_, size_, bytes));
     if (rank_ != call.root) return call;
     const auto own = static_cast<std::size_t>(rank_), ranks = static_cast<std::size_t>(size_);
     if (call.control == Control::kGather) call.texts.resize(ranks, call.texts.front());
@@ -63,15 +72,22 @@ class RecordCommunicator : public Communicator {
   }
 
  private:
+  void count_control(const Call& call, const Sent& sent) {
+    *sent_counter(call.kind) += sent;
+    if (observer_ != nullptr) observer_->waited(observer_->started(call, label(), sent));
+  }
+
   int rank_;
   int size_;
+  CallObserver* observer_;
 };
 
 }  // namespace
 
-std::unique_ptr<Communicator> make_record_communicator(Context& context, int rank, int size) {
+std::unique_ptr<Communicator> make_record_communicator(Context& context, int rank, int size,
+                                                       CallObserver* observer) {
   if (rank < 0 || rank >= size) throw CommError(concat("there is no rank ", rank, " of ", size));
-  return std::make_unique<RecordCommunicator>(context, rank, size);
+  return std::make_unique<RecordCommunicator>(context, rank, size, observer);
 }
 
 }  // namespace jigsaw::inline comm

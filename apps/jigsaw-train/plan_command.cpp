@@ -1,0 +1,97 @@
+#include <cmath>
+#include <cstdlib>
+#include <iostream>
+#include <thread>
+
+#include "base/text.h"
+#include "commands.h"
+#include "config/config.h"
+#include "estimate/explanation.h"
+#include "estimate/report.h"
+
+namespace jigsaw {
+
+namespace {
+
+/// "80GB", "64GiB", "1e9". @throws ConfigError
+std::int64_t bytes_of(const std::string& text) {
+  static const std::vector<std::pair<std::string, double>> kUnits = {
+      {"", 1},      {"B", 1},        {"KB", 1e3},     {"MB", 1e6},     {"GB", 1e9},
+      {"TB", 1e12}, {"KiB", 0x1p10}, {"MiB", 0x1p20}, {"GiB", 0x1p30}, {"TiB", 0x1p40}};
+  char* end = nullptr;
+  const double number = std::strtod(text.c_str(), &end);
+  std::string unit(end);
+  unit.erase(0, unit.find_first_not_of(' ') == std::string::npos ? unit.size() : unit.find_first_not_of(' '));
+  for (const auto& [name, factor] : kUnits) {
+    const double bytes = number * factor;
+    if (unit == name && end != text.c_str() && bytes >= 1 && bytes < 1e18)
+      return static_cast<std::int64_t>(bytes);
+  }
+  throw ConfigError(
+      concat("--memory must be a number of bytes above 0 such as 80GB or 64GiB, not ", quote(text)));
+}
+
+/// As asked for; else as the configuration gives it; else the machine by which plans are made.
+MachineModel machine_of(const PlanCommand& command, const Configuration& configuration) {
+  if (!command.machine.empty()) return machine_model(command.machine);
+  return configuration.machine ? machine_model(*configuration.machine) : machine_model("cpu-node");
+}
+
+int ranks_of(const PlanCommand& command, const Configuration& configuration) {
+  if (command.ranks > 0) return command.ranks;
+  if (!configuration.mesh) throw ConfigError("command line: --ranks N is needed, for mesh is \"auto\"");
+  int ranks = configuration.mesh->data * configuration.mesh->tensor;
+  for (const int size : configuration.mesh->domain) ranks *= size;
+  return ranks;
+}
+
+/// What would fit, when nothing does.
+[[noreturn]] void refuse_memory(const MeshQuestion& question, const PlannedMesh& least) {
+  const int ranks = smallest_ranks(question);
+  throw ConfigError(concat("--memory: nothing fits into ", human_bytes(question.memory_bytes), " a rank on ",
+                           question.ranks, question.ranks == 1 ? " rank" : " ranks", "; the least found is ",
+                           human_bytes(least.worst.memory_bytes), ", on data ", least.mesh.data, ", domain [",
+                           join(least.mesh.domain, ", "), "], tensor ", least.mesh.tensor, "; ",
+                           ranks > 0 ? concat(ranks, " ranks would fit")
+                                     : std::string("no number of ranks up to 65536 would fit")));
+}
+
+PlanReport report_of(const PlanCommand& command, const MeshQuestion& question) {
+  PlanReport report;
+  report.answer = find_meshes(question);
+  if (report.answer.best.empty()) throw ConfigError(report.answer.refused);
+  const std::vector<PlannedMesh>& best = report.answer.best;
+  if (!command.memory.empty()) {
+    if (!best.front().fits) refuse_memory(question, best.front());
+    report.smallest = smallest_ranks(question);
+  }
+  try {
+    report.configured = configured_mesh(question, &report.ranks);
+  } catch (const ConfigError&) {
+    // Its own mesh cannot be; those that can be are told.
+  }
+  for (std::size_t i = 0; command.explain && i + 1 < std::min<std::size_t>(best.size(), 4); ++i)
+    report.explanations.push_back(explain(question, best[i], best[i + 1]));
+  return report;
+}
+
+}  // namespace
+
+void run_plan(const PlanCommand& command) {
+  const Configuration configuration = load_configuration(command.configuration);
+  const MachineModel machine = machine_of(command, configuration);
+  const DataDescription data = describe_data(
+      configuration.data, std::filesystem::absolute(command.configuration.config).parent_path());
+  MeshQuestion question{configuration, data, machine, ranks_of(command, configuration)};
+  question.memory_bytes =
+      command.memory.empty() ? std::llround(machine.memory_bytes) : bytes_of(command.memory);
+  question.threads = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
+  const PlanReport report = report_of(command, question);
+  if (command.json) {
+    std::cout << to_json(question, report).dump(2) << "\n";
+  } else {
+    std::cout << to_text(question, report);
+  }
+}
+
+}  // namespace jigsaw

@@ -1,0 +1,150 @@
+#include "estimate/machine_model.h"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "base/error.h"
+#include "base/text.h"
+
+namespace jigsaw::inline estimate {
+
+void declare(Keys<MachineModel>& keys) {
+  using M = MachineModel;
+  keys.add("name", &M::name).doc("What people call it.");
+  keys.add("flops_per_second", &M::flops_per_second)
+      .required()
+      .above(0)
+      .doc("Floating-point operations per second of a rank's products in float32.");
+  keys.add("flops_per_second_bf16", &M::flops_per_second_bf16)
+      .at_least(0)
+      .doc("The same in bfloat16; 0: as in float32.");
+  keys.add("flops_per_second_fp64", &M::flops_per_second_fp64)
+      .at_least(0)
+      .doc("The same in float64; 0: half of float32.");
+  keys.add("memory_bytes_per_second", &M::memory_bytes_per_second)
+      .required()
+      .above(0)
+      .doc("Bytes per second that a rank moves through memory.");
+  keys.add("memory_bytes", &M::memory_bytes).at_least(0).doc("Memory of a rank; 0: not known.");
+  keys.add("read_bytes_per_second", &M::read_bytes_per_second)
+      .at_least(0)
+      .doc("Bytes per second that each rank reads from files while all do; 0: not counted.");
+  keys.add("ranks_per_node", &M::ranks_per_node).at_least(1).doc("Consecutive ranks that share a node.");
+  keys.add("node_link", &M::node_link).doc("What carries messages between ranks of a node; null: as links.");
+  keys.add("links", &M::links)
+      .required()
+      .not_empty()
+      .doc("What carries messages: one for all, or one for each mesh axis: data, domain, tensor.");
+}
+
+Machine MachineModel::on(const MeshShape& mesh, Precision precision) const {
+  Machine machine;
+  machine.flops_per_second = flops_per_second;
+  if (precision == Precision::kBfloat16 && flops_per_second_bf16 > 0)
+    machine.flops_per_second = flops_per_second_bf16;
+  if (precision == Precision::kFloat64)
+    machine.flops_per_second = flops_per_second_fp64 > 0 ? flops_per_second_fp64 : flops_per_second / 2;
+  machine.memory_bytes_per_second = memory_bytes_per_second;
+  int span = 1;  // of consecutive ranks, the last axis fastest
+  for (int axis = mesh.axes - 1; axis >= 0; --axis) {
+    const auto a = static_cast<std::size_t>(axis);
+    span *= mesh.size[a];
+    const bool by_axis = links.size() == static_cast<std::size_t>(mesh.axes);
+    MachineOptions::Link link = links[by_axis ? a : 0];
+    if (node_link && span <= ranks_per_node && ranks_per_node % span == 0) link = *node_link;
+    machine.links[a] = {link.bytes_per_second, link.latency_seconds};
+  }
+  return machine;
+}
+
+namespace {
+
+/// Attained rates: about half of the dense peaks of products, most of the memory's, NVLink and InfiniBand
+/// (400 and 200 Gb/s a GPU) less what protocols take; of a cluster of processors those by which plans are
+/// made (CostModel), a rank being a socket.
+const std::vector<MachineModel>& presets() {
+  static const std::vector<MachineModel> all = {
+      {.name = "h100-nvlink",
+       .flops_per_second = 2.5e14,
+       .flops_per_second_bf16 = 4.5e14,
+       .flops_per_second_fp64 = 3e13,
+       .memory_bytes_per_second = 2.7e12,
+       .memory_bytes = 80e9,
+       .read_bytes_per_second = 1e9,
+       .ranks_per_node = 8,
+       .node_link = MachineOptions::Link{3.5e11, 5e-6},
+       .links = {{4.5e10, 1e-5}}},
+      {.name = "a100-ib",
+       .flops_per_second = 8e13,
+       .flops_per_second_bf16 = 1.6e14,
+       .flops_per_second_fp64 = 1e13,
+       .memory_bytes_per_second = 1.6e12,
+       .memory_bytes = 80e9,
+       .read_bytes_per_second = 5e8,
+       .ranks_per_node = 8,
+       .node_link = MachineOptions::Link{2.3e11, 5e-6},
+       .links = {{2.2e10, 1e-5}}},
+      {.name = "cpu-node",
+       .flops_per_second = CostModel().flops_per_second,
+       .memory_bytes_per_second = CostModel().memory_bytes_per_second,
+       .memory_bytes = 128e9,
+       .read_bytes_per_second = 2.5e8,
+       .ranks_per_node = 2,
+       .node_link = MachineOptions::Link{2e10, 2e-6},
+       .links = {{CostModel().network_bytes_per_second, CostModel().latency_seconds}}},
+  };
+  return all;
+}
+
+/// Along axes of one rank nothing was measured, and a mesh of other sizes has ranks there: they have the
+/// slowest of the others.
+void fill_unmeasured(std::vector<MachineOptions::Link>& links) {
+  const auto measured = [](const MachineOptions::Link& link) { return link.bytes_per_second > 1; };
+  const auto slowest = std::min_element(links.begin(), links.end(), [&](const auto& a, const auto& b) {
+    return std::pair(!measured(a), a.bytes_per_second) < std::pair(!measured(b), b.bytes_per_second);
+  });
+  const MachineOptions::Link link = *slowest;
+  if (!measured(link))
+    throw ConfigError("--machine: it was measured on one rank, and so without links; give them in its links");
+  for (MachineOptions::Link& each : links) each = measured(each) ? each : link;
+}
+
+}  // namespace
+
+std::vector<std::string> machine_presets() {
+  std::vector<std::string> names;
+  for (const MachineModel& preset : presets()) names.push_back(preset.name);
+  return names;
+}
+
+MachineModel machine_model(const MachineOptions& options) {
+  MachineModel model;
+  model.flops_per_second = options.flops_per_second;
+  model.flops_per_second_fp64 = options.flops_per_second;
+  model.memory_bytes_per_second = options.memory_bytes_per_second;
+  model.links = options.links;
+  return model;
+}
+
+MachineModel machine_model(const std::string& name_or_file) {
+  for (const MachineModel& preset : presets()) {
+    if (preset.name == name_or_file) return preset;
+  }
+  const std::vector<std::string> names = machine_presets();
+  if (!std::filesystem::exists(name_or_file)) {
+    throw ConfigError(concat("--machine \"", name_or_file, "\" is neither a file nor one of ",
+                             join(names, ", "), did_you_mean(name_or_file, names)));
+  }
+  Json json = load_config(name_or_file);
+  try {
+    if (!json.contains("machine")) return parse<MachineModel>(json);
+    MachineModel model = machine_model(parse<MachineOptions>(json.at("machine")));
+    model.name = "measured";
+    fill_unmeasured(model.links);
+    return model;
+  } catch (const ConfigError& error) {
+    throw ConfigError(concat("--machine ", name_or_file, ": ", error.what()));
+  }
+}
+
+}  // namespace jigsaw::inline estimate

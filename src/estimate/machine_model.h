@@ -1,0 +1,41 @@
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "parallel/machine.h"
+#include "train/configuration.h"
+
+namespace jigsaw::inline estimate {
+
+/// A kind of machine, by which runs on it are estimated: what a rank attains of it, not what data sheets say.
+/// Consecutive ranks share a node.
+struct MachineModel {
+  std::string name = "given";
+  double flops_per_second = 0;       ///< of products in float32
+  double flops_per_second_bf16 = 0;  ///< in bfloat16; 0: as float32
+  double flops_per_second_fp64 = 0;  ///< in float64; 0: half of float32
+  double memory_bytes_per_second = 0;
+  double memory_bytes = 0;           ///< of a rank; 0: not known
+  double read_bytes_per_second = 0;  ///< of files, by each rank while all read; 0: reading is not counted
+  int ranks_per_node = 1;
+  std::optional<MachineOptions::Link> node_link;  ///< between ranks of a node; else as all others
+  /// Between nodes: one, or as measured on a mesh, one for each of its axes.
+  std::vector<MachineOptions::Link> links;
+
+  /// The constants of a mesh's ranks: axes within a node have its links.
+  Machine on(const MeshShape& mesh, Precision precision) const;
+};
+void declare(Keys<MachineModel>& keys);
+
+/// The names that machine_model() knows.
+std::vector<std::string> machine_presets();
+
+/// A preset, or else a file: of MachineModel's keys, or a run's machine.json.
+/// @throws ConfigError
+MachineModel machine_model(const std::string& name_or_file);
+/// The section `machine` of a configuration.
+MachineModel machine_model(const MachineOptions& options);
+
+}  // namespace jigsaw::inline estimate

@@ -1,0 +1,57 @@
+#include "estimate/step_clock.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+
+namespace jigsaw::inline estimate {
+
+void StepClock::begin(Mesh& mesh, const Machine& machine, Context& context) {
+  *this = StepClock();
+  context_ = &context;
+  machine_ = machine;
+  counted_ = context.tally();
+  const auto add = [&](const std::string& label, AxisSet axes) {
+    const CostModel along = machine.along(mesh.shape(), axes, {});
+    links_[label] = {along.network_bytes_per_second, along.latency_seconds};
+  };
+  for (AxisSet axes = 0; axes <= mesh.all_axes(); ++axes) {
+    if (mesh.active(axes) == axes) add(mesh.communicator(axes).label(), axes);
+  }
+  add(mesh.world().label(), mesh.all_axes());
+}
+
+void StepClock::compute() {
+  const Tally now = context_->tally();
+  const double seconds = (now.flops - counted_.flops) / machine_.flops_per_second +
+                         (now.bytes - counted_.bytes) / machine_.memory_bytes_per_second;
+  counted_ = now;
+  computed_ += seconds;
+  now_ += seconds;
+}
+
+std::size_t StepClock::started(const Call& call, const std::string& label, const Sent& sent) {
+  if (context_ == nullptr) return 0;
+  compute();
+  const auto link = links_.find(label);
+  require(link != links_.end(), "a group of ranks has no axes of the mesh");
+  AxisTraffic& traffic = traffic_[{label, call.kind}];
+  ++traffic.calls;
+  traffic.bytes += call.kind == Collective::kControl ? sent.bytes : call.sent_bytes;
+  traffic.messages += sent.messages;
+  link_free_ = std::max(link_free_, now_) +
+               static_cast<double>(sent.messages) * link->second.latency_seconds +
+               sent.bytes / link->second.bytes_per_second;
+  arrivals_.push_back(link_free_);
+  return arrivals_.size() - 1;
+}
+
+void StepClock::waited(std::size_t number) {
+  if (context_ == nullptr || number >= arrivals_.size()) return;
+  compute();
+  const double arrival = arrivals_[number];
+  stalled_ += std::max(0.0, arrival - now_);
+  now_ = std::max(now_, arrival);
+}
+
+}  // namespace jigsaw::inline estimate

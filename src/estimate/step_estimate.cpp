@@ -1,0 +1,136 @@
+#include "estimate/step_estimate.h"
+
+#include <algorithm>
+#include <numeric>
+#include <set>
+
+#include "train/training_step.h"
+
+namespace jigsaw::inline estimate {
+
+double RankEstimate::total_sent_bytes() const {
+  return std::accumulate(sent_bytes.begin(), sent_bytes.end(), 0.0);
+}
+
+namespace {
+
+/// A part of a batch without numbers, shaped as readers give it.
+Batch batch_of(const OpenedRun& run, int leads) {
+  const PlacedModel& placed = run.placed();
+  const Context& context = placed.rank().context;
+  const DType type = placed.types().master;
+  const Shape input = placed.input_box(placed.samples()).extent,
+              target = placed.target_box(run.loss(), placed.samples()).extent;
+  Batch batch;
+  batch.input = Array(context, input, type, Purpose::kInput);
+  for (int r = 0; r < leads; ++r) {
+    batch.targets.emplace_back(context, target, type, Purpose::kInput);
+    if (r > 0) batch.forcings.emplace_back(context, input, type, Purpose::kInput);
+  }
+  return batch;
+}
+
+std::int64_t bytes_of(const Batch& batch) {
+  std::int64_t bytes = batch.input.bytes();
+  for (const Array& target : batch.targets) bytes += target.bytes();
+  for (const Array& forcing : batch.forcings) bytes += forcing.bytes();
+  return bytes;
+}
+
+/// Of a part of a batch: the states of each field that the rank's channels need, each once; what does not
+/// change is read once for all. Stored as 4 bytes a value.
+double file_bytes(const OpenedRun& run, int leads) {
+  constexpr double kStored = 4;
+  const Configuration& config = run.configuration();
+  const PlacedModel& placed = run.placed();
+  const Box input = placed.input_box(placed.samples()),
+            target = placed.target_box(run.loss(), placed.samples());
+  std::set<std::pair<Field, int>> states;  // and the hour
+  const auto covers = [](const Box& box, std::size_t channel) {
+    const int last = box.extent.rank() - 1;
+    return static_cast<std::int64_t>(channel) >= box.begin[last] &&
+           static_cast<std::int64_t>(channel) < box.end(last);
+  };
+  const Channels& channels = run.data().channels();
+  for (std::size_t c = 0; c < channels.inputs.size(); ++c) {
+    const Channel& channel = channels.inputs[c];
+    const bool changes = channel.role == Role::kPrognostic || channel.role == Role::kDiagnostic;
+    if (changes && covers(input, c)) states.emplace(channel.field, channel.hours);
+  }
+  const bool of_images = config.data.of_images();
+  for (std::size_t c = 0; c < channels.targets.size(); ++c) {
+    const Channel& channel = channels.targets[c];
+    if (!covers(target, of_images && config.data.classes > 0 ? 0 : c)) continue;
+    const bool increment = !of_images && config.data.predict == Predict::kIncrement;
+    if (of_images || (increment && channel.role == Role::kPrognostic)) states.emplace(channel.field, 0);
+    for (int r = 1; r <= leads && !of_images; ++r) states.emplace(channel.field, r * config.data.lead_hours);
+  }
+  const double points = static_cast<double>(input.extent.count(1, input.extent.rank() - 1)),
+               samples = static_cast<double>(input.extent[0]);
+  return kStored * samples * points * static_cast<double>(states.size());
+}
+
+/// Runs a step as training does, and its update, which on shapes alone nothing calls for.
+void run_step(OpenedRun& run, Optimizer& optimizer, int leads) {
+  TrainingStep step(run, optimizer, 1);
+  const StepResult result = step.run(1, [&] { return batch_of(run, leads); });
+  if (!result.finite) optimizer.step(1.0, 1.0, 0.0, leads * run.configuration().train.accumulate);
+}
+
+Json coordinates_of(const Mesh& mesh) {
+  Json coordinates = Json::object();
+  for (int axis = 0; axis < mesh.shape().axes; ++axis)
+    coordinates[mesh.axis_name(axis)] = mesh.coordinate(axis);
+  return coordinates;
+}
+
+}  // namespace
+
+RankEstimate estimate_rank(const EstimatedRun& estimated, int rank, const KnownPlans& known,
+                           KnownPlans* plans) {
+  const Configuration& config = estimated.configuration;
+  const int leads = config.train.rollout.max;
+  Context context = Context::make_meta();
+  StepClock clock;
+  const auto world = make_record_communicator(context, rank, estimated.ranks, &clock);
+  OpenedRun run(config, described_objective(config, estimated.data), *world,
+                known == nullptr ? std::vector<BlockPlan>() : *known);
+  PlacedModel& placed = run.placed();
+  Optimizer optimizer(placed.rank(), placed.model().parameters(), config.optimizer);
+  const Machine machine = estimated.machine.on(placed.mesh().shape(), config.train.precision);
+  // As runs do, whose reference kernels stream by the constants of plans.
+  if (estimated.ranks > 1 && config.train.precision != Precision::kFloat64)
+    placed.plans().set_machine(std::make_shared<const Machine>(machine));
+  const Traffic before = world->traffic();
+  const Tally worked = context.tally();
+  clock.begin(placed.rank().mesh, machine, context);
+  run_step(run, optimizer, leads);
+  clock.end();
+
+  RankEstimate result;
+  result.rank = rank;
+  result.coordinates = coordinates_of(placed.mesh());
+  const Arena& arena = context.arena();
+  result.parameter_bytes = optimizer.parameter_bytes();
+  result.optimizer_bytes = optimizer.optimizer_bytes();
+  result.gradient_bytes = arena.peak_bytes(Purpose::kGradients);
+  result.activation_bytes = arena.peak_bytes(Purpose::kActivations);
+  result.workspace_bytes = arena.peak_bytes(Purpose::kWorkspace);
+  const auto ahead = static_cast<std::int64_t>(Prefetch::kDepth) * bytes_of(batch_of(run, leads));
+  result.memory_bytes = arena.peak_bytes() + ahead;
+  result.input_bytes = arena.peak_bytes(Purpose::kInput) + ahead;
+  result.flops = context.tally().flops - worked.flops;
+  for (std::size_t kind = 0; kind < result.sent_bytes.size(); ++kind)
+    result.sent_bytes[kind] = world->traffic().sent_bytes[kind] - before.sent_bytes[kind];
+  result.traffic = clock.traffic();
+  result.file_bytes = static_cast<double>(config.train.accumulate) * file_bytes(run, leads);
+  result.compute_seconds = clock.computed();
+  result.stalled_seconds = clock.stalled();
+  if (estimated.machine.read_bytes_per_second > 0)
+    result.read_seconds = result.file_bytes / estimated.machine.read_bytes_per_second;
+  result.seconds = std::max(clock.seconds(), result.read_seconds);
+  if (plans != nullptr) *plans = std::make_shared<const std::vector<BlockPlan>>(placed.block_plans());
+  return result;
+}
+
+}  // namespace jigsaw::inline estimate

@@ -1,0 +1,53 @@
+#pragma once
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "estimate/machine_model.h"
+#include "estimate/step_clock.h"
+#include "train/described_objective.h"
+#include "train/placed_model.h"
+
+namespace jigsaw::inline estimate {
+
+/// What one rank of a run holds, computes, sends and reads in a training step of the longest rollout. Bytes
+/// are those that the run's summary.json says: parameters, optimizer and activations to the byte, and what
+/// is sent per step.
+struct RankEstimate {
+  int rank = 0;
+  Json coordinates;  ///< of its place in the mesh, by axis
+  std::int64_t parameter_bytes = 0, gradient_bytes = 0, optimizer_bytes = 0;
+  std::int64_t activation_bytes = 0, workspace_bytes = 0, input_bytes = 0;  ///< peaks
+  /// The most at one moment, with what is read ahead; workspaces inside kernels are not in it.
+  std::int64_t memory_bytes = 0;
+  double flops = 0;
+  double file_bytes = 0;  ///< read in a step, 4 a value
+  std::array<double, kCollectives> sent_bytes{};
+  std::map<std::pair<std::string, Collective>, AxisTraffic> traffic;
+  double compute_seconds = 0, stalled_seconds = 0, read_seconds = 0;
+  double seconds = 0;  ///< of the step: the longer of computing with what is not hidden, and reading
+
+  double total_sent_bytes() const;
+};
+
+/// What is estimated: one configuration on one mesh.
+struct EstimatedRun {
+  Configuration configuration;  ///< with an explicit mesh, or "auto"
+  const DataDescription& data;
+  const MachineModel& machine;
+  int ranks;
+};
+
+/// The plans of a model's blocks on a mesh, for other estimates with as many samples at a time on it.
+using KnownPlans = std::shared_ptr<const std::vector<BlockPlan>>;
+
+/// Plans (unless `known` has the plans) and runs a step of one rank on shapes alone. May run on several
+/// threads at once.
+///
+/// @param plans  if not null, where the plans are left.
+/// @throws ConfigError  when the configuration does not fit so many ranks.
+RankEstimate estimate_rank(const EstimatedRun& run, int rank, const KnownPlans& known = nullptr,
+                           KnownPlans* plans = nullptr);
+
+}  // namespace jigsaw::inline estimate

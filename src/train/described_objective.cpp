@@ -1,0 +1,143 @@
+#include "train/described_objective.h"
+
+#include "base/error.h"
+#include "base/text.h"
+#include "files/glob.h"
+#include "samples/file_set.h"
+#include "samples/image_files.h"
+#include "train/class_loss.h"
+
+namespace jigsaw::inline train {
+
+namespace {
+
+/// Files that a configuration names without giving data.shape.
+std::vector<std::string> files_of(const DataOptions& options, const std::filesystem::path& folder) {
+  try {
+    return expand_patterns(options.files, folder);
+  } catch (const DataError& error) {
+    throw ConfigError(
+        concat("data.shape: give the extents of space, or the files that hold them: ", error.what()));
+  }
+}
+
+DataDescription describe_forecasts(const DataOptions& options, const std::filesystem::path& folder) {
+  if (!options.shape.empty())
+    return {Shape(options.shape), make_channels(options, looks_global(options.shape))};
+  FileSet files(files_of(options, folder));
+  const Channels fields = make_channels(options, false);
+  for (const Channel& channel : fields.targets) files.select(channel.field, true);
+  for (const Field& field : fields_of(fields.inputs, Role::kStatic)) files.select(field, false);
+  return {files.grid().shape(), make_channels(options, files.grid().periodic)};
+}
+
+/// The fields of a variable: one for each of the levels (or channels) that are named, else itself.
+std::vector<Field> fields_named(const VariableOptions& variable) {
+  if (variable.levels.empty()) return {{variable.name, {}}};
+  std::vector<Field> fields;
+  for (const double level : variable.levels) fields.push_back({variable.name, level});
+  return fields;
+}
+
+Channels image_channels(const DataOptions& options,
+                        const std::function<std::vector<Field>(const VariableOptions&)>& fields_of_variable) {
+  const bool map = options.task == Task::kMap;
+  Channels channels;
+  const auto append = [&](std::vector<Channel>& to, const std::vector<VariableOptions>& variables,
+                          Role role) {
+    for (const VariableOptions& variable : variables) {
+      for (const Field& field : fields_of_variable(variable))
+        to.push_back({field.name(), role, field, {}, 0});
+    }
+  };
+  append(channels.inputs, options.variables, Role::kPrognostic);
+  append(channels.targets, map ? options.targets : options.variables,
+         map ? Role::kDiagnostic : Role::kPrognostic);
+  return channels;
+}
+
+/// Extents of the first training part of the first image.
+Shape part_extents(const DataOptions& options, Shape whole) {
+  const auto& ranges = std::get<SliceRanges>(options.train.front());
+  const std::vector<ImageDim> space = options.space();
+  for (std::size_t d = 0; d < space.size(); ++d) {
+    if (const auto range = ranges.of.find(space[d]); range != ranges.of.end())
+      whole[static_cast<int>(d)] = range->second.second - range->second.first + 1;
+  }
+  return whole;
+}
+
+DataDescription describe_images(const DataOptions& options, const std::filesystem::path& folder) {
+  if (!options.crop.empty()) return {Shape(options.crop), image_channels(options, fields_named)};
+  if (!options.shape.empty())
+    return {part_extents(options, Shape(options.shape)), image_channels(options, fields_named)};
+  ImageFiles files(files_of(options, folder), options.dims);
+  Channels channels =
+      image_channels(options, [&](const VariableOptions& variable) { return files.select(variable); });
+  return {part_extents(options, files.extents(0)), std::move(channels)};
+}
+
+/// One sample that nobody can read.
+class DescribedData : public SampleSource {
+ public:
+  explicit DescribedData(const DataDescription& description)
+      : grid_(make_plain_grid(description.space)), channels_(description.channels) {
+    for (const std::vector<Channel>* channels : {&channels_.inputs, &channels_.targets}) {
+      for (const Channel& channel : *channels)
+        statistics_.fields[channel.field.name()] = {.units = "", .deviation = 1, .increment_deviation = 1};
+    }
+  }
+
+  const Grid& grid() const override { return grid_; }
+  const Channels& channels() const override { return channels_; }
+  const Statistics& statistics() const override { return statistics_; }
+  std::int64_t count(Split split) const override { return split == Split::kTrain ? 1 : 0; }
+  std::vector<std::int64_t> identity() const override { return {}; }
+  std::unique_ptr<SampleReader> open_reader() override { fail("data that are only described are not read"); }
+  std::int64_t bytes_read() const override { return 0; }
+
+ private:
+  Grid grid_;
+  Channels channels_;
+  Statistics statistics_;
+};
+
+class DescribedObjective : public Objective {
+ public:
+  DescribedObjective(const DataDescription& description, std::int64_t output_channels,
+                     std::unique_ptr<Loss> loss)
+      : data_(description), output_channels_(output_channels), loss_(std::move(loss)) {}
+
+  SampleSource& data() override { return data_; }
+  const Loss& loss() const override { return *loss_; }
+  std::int64_t output_channels() const override { return output_channels_; }
+  std::unique_ptr<Scores> make_scores() const override {
+    fail("data that are only described have no scores");
+  }
+
+ private:
+  DescribedData data_;
+  std::int64_t output_channels_;
+  std::unique_ptr<Loss> loss_;
+};
+
+}  // namespace
+
+DataDescription describe_data(const DataOptions& options, const std::filesystem::path& folder) {
+  return options.of_images() ? describe_images(options, folder) : describe_forecasts(options, folder);
+}
+
+std::unique_ptr<Objective> described_objective(const Configuration& configuration,
+                                               const DataDescription& description) {
+  const std::vector<double> rows = make_plain_grid(description.space).row_weights();
+  if (configuration.data.classes > 0) {
+    const std::int64_t classes = configuration.data.classes;
+    return std::make_unique<DescribedObjective>(
+        description, classes, std::make_unique<ClassLoss>(configuration.loss, classes, rows));
+  }
+  return std::make_unique<DescribedObjective>(
+      description, std::ssize(description.channels.targets),
+      std::make_unique<FieldLoss>(configuration.loss, rows, channel_names(description.channels.targets)));
+}
+
+}  // namespace jigsaw::inline train

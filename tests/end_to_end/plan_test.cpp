@@ -1,0 +1,112 @@
+// jigsaw-train plan: what it predicts is what a run then says; the fastest mesh first; what would fit when
+// nothing does.
+#include <gtest/gtest.h>
+
+#include "end_to_end/command.h"
+
+namespace jigsaw::e2e {
+namespace {
+
+namespace fs = std::filesystem;
+
+class PlanTest : public ::testing::Test {
+ protected:
+  PlanTest() {
+    config_ = small_config(folder_);
+    config_["train"]["steps"] = 1;
+    config_["output"] = folder_ / "run";
+    // Given, for no two measurements decide alike in how many messages travels what is streamed.
+    config_["machine"] = {{"flops_per_second", 2e10},
+                          {"memory_bytes_per_second", 1e10},
+                          {"links", {{{"bytes_per_second", 1e9}, {"latency_seconds", 1e-5}}}}};
+    folder_.write("config.json", config_.dump());
+  }
+
+  Json plan(const std::string& arguments) const {
+    const Outcome outcome = run(1, "plan --json --config " + (folder_ / "config.json") + " " + arguments);
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+    return Json::parse(outcome.out);
+  }
+  void expect_refused(const std::string& arguments, const std::string& says) const {
+    const Outcome outcome = run(1, "plan --config " + (folder_ / "config.json") + " " + arguments);
+    EXPECT_EQ(outcome.exit_code, 2) << outcome.err;
+    ASSERT_EQ(outcome.errors().size(), 1U) << outcome.err;
+    EXPECT_NE(outcome.errors()[0].find(says), std::string::npos) << outcome.err;
+  }
+
+  TemporaryFolder folder_;
+  Json config_;
+};
+
+TEST_F(PlanTest, SaysWhatARunThenSays) {
+  struct Case {
+    int ranks;
+    std::string set;
+  };
+  const std::vector<Case> cases = {
+      {1, ""},
+      {1, "--set 'train.recompute=\"block\"' --set train.accumulate=2"},
+      {2, "--set 'mesh={\"domain\":[2,1]}'"},
+      {2, "--set 'mesh={\"tensor\":2}' --set train.rollout=2"},
+      {2, "--set 'mesh={\"data\":2}' --set 'zero=\"optimizer\"'"},
+      {4, "--set 'mesh={\"domain\":[2,1],\"tensor\":2}'"},
+      {4, "--set 'mesh={\"data\":2,\"domain\":[1,2]}' --set 'zero=\"parameters\"'"},
+      {4, "--set 'mesh={\"domain\":[2,2]}' --set 'train.precision=\"bf16\"' --set optimizer.ema_decay=0.9"}};
+  for (const Case& each : cases) {
+    const std::string number = std::to_string(each.ranks);
+    const Json planned = plan("--ranks " + number + " " + each.set).at("configured").at("ranks");
+    const Outcome outcome =
+        run(each.ranks, "--resume never --config " + (folder_ / "config.json") + " " + each.set);
+    ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+    const Json ranks = Json::parse(read(folder_ / "run/summary.json")).at("ranks");
+    ASSERT_EQ(planned.size(), ranks.size());
+    for (std::size_t r = 0; r < ranks.size(); ++r) {
+      EXPECT_EQ(planned[r].at("coordinates"), ranks[r].at("coordinates"));
+      for (const char* key : {"parameter_bytes", "optimizer_bytes", "peak_activation_bytes", "sent_bytes"})
+        EXPECT_EQ(planned[r].at(key), ranks[r].at(key)) << key << " of rank " << r << " of " << each.set;
+    }
+    EXPECT_GT(planned[0].at("peak_activation_bytes").get<double>(), 0);
+  }
+}
+
+TEST_F(PlanTest, NeedsNoFilesWhereTheShapeIsGiven) {
+  const std::string absent = "--ranks 4 --set 'data.files=[\"nowhere.nc\"]' ";
+  EXPECT_EQ(plan(absent + "--set data.shape=[33,49]").at("meshes"),
+            plan(absent + "--set data.shape=[33,49]").at("meshes"));
+  expect_refused(absent, "data.shape");
+  EXPECT_FALSE(fs::exists(folder_ / "run"));
+}
+
+TEST_F(PlanTest, ListsTheFastestThatFitFirst) {
+  const Json free = plan("--ranks 8 --memory 100GB");
+  const Json& meshes = free.at("meshes");
+  ASSERT_GE(meshes.size(), 5U);
+  for (std::size_t i = 0; i + 1 < meshes.size(); ++i)
+    EXPECT_LE(meshes[i].at("step_seconds").get<double>(), meshes[i + 1].at("step_seconds").get<double>());
+  for (const Json& other : free.at("others")) EXPECT_TRUE(other.contains("step_seconds_at_least"));
+  EXPECT_EQ(free.at("smallest_ranks"), 1);
+  // Less than the fastest needs is met by another choice.
+  const auto needed = meshes[0].at("memory_bytes").get<std::int64_t>();
+  const Json tight = plan("--ranks 8 --memory " + std::to_string(needed - 1));
+  EXPECT_LT(tight.at("meshes")[0].at("memory_bytes").get<std::int64_t>(), needed);
+  EXPECT_TRUE(tight.at("meshes")[0].at("fits").get<bool>());
+}
+
+TEST_F(PlanTest, SaysWhyAMeshIsFaster) {
+  const Outcome outcome =
+      run(1, "plan --explain --ranks 4 --machine h100-nvlink --config " + (folder_ / "config.json"));
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  for (const char* words : {"h100-nvlink", "encoder", "all blocks, nothing hidden", "all_reduce"})
+    EXPECT_NE(outcome.out.find(words), std::string::npos) << words << "\n" << outcome.out;
+}
+
+TEST_F(PlanTest, SaysWhatWouldFit) {
+  expect_refused("--ranks 100003", "ranks would fit");
+  expect_refused("--ranks 2 --memory 1kB", "--memory");
+  expect_refused("--ranks 2 --memory 10KB", "the least found is");
+  expect_refused("--ranks 2 --machine h200", "h100-nvlink");
+  expect_refused("", "--ranks");
+}
+
+}  // namespace
+}  // namespace jigsaw::e2e

@@ -1,0 +1,131 @@
+#include "estimate/mesh_search.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "base/error.h"
+#include "config/config.h"
+#include "estimate/explanation.h"
+#include "estimate/report.h"
+
+namespace jigsaw {
+namespace {
+
+Configuration small() {
+  return parse<Configuration>(Json::parse(R"({
+    "data": {"files": ["none.nc"], "shape": [24, 36], "variables": ["t2m", "u10", "v10"], "train": ["2020-01-01", "2020-01-09"]},
+    "model": {"type": "weathermixer", "patch": [4, 6], "embed_dim": 48, "depth": 2},
+    "train": {"batch_size": 4}})"));
+}
+
+struct Asked {
+  Configuration configuration = small();
+  DataDescription data = describe_data(configuration.data, "");
+  MachineModel machine = machine_model("cpu-node");
+  MeshQuestion question{configuration, data, machine};
+};
+
+TEST(MeshSearch, TheAnswerDoesNotDependOnThreads) {
+  Asked asked;
+  asked.question.ranks = 8;
+  const auto answer = [&](int threads) {
+    asked.question.threads = threads;
+    PlanReport report;
+    report.answer = find_meshes(asked.question);
+    report.configured = configured_mesh(asked.question, &report.ranks);
+    return to_json(asked.question, report).dump();
+  };
+  const std::string one = answer(1);
+  EXPECT_EQ(answer(3), one);
+  EXPECT_EQ(answer(1), one);
+}
+
+TEST(MeshSearch, NoMeshThatIsLeftOutIsFasterThanItsBound) {
+  Asked asked;
+  for (const int ranks : {2, 4, 6}) {
+    asked.question.ranks = ranks;
+    const ModelWork work = work_of(asked.configuration, asked.data);
+    const std::vector<MeshBound> meshes = bound_meshes(work, asked.configuration, asked.machine, ranks);
+    EXPECT_GT(meshes.size(), 2U);
+    for (const MeshBound& bound : meshes) {
+      Configuration configuration = asked.configuration;
+      configuration.mesh = bound.mesh;
+      const MeshQuestion question{configuration, asked.data, asked.machine, ranks};
+      const std::optional<PlannedMesh> planned = configured_mesh(question);
+      ASSERT_TRUE(planned);
+      EXPECT_LE(bound.at_least, planned->worst.seconds) << to_string(bound.mesh);
+    }
+  }
+}
+
+TEST(MeshSearch, ChoicesSaveWhatTheyAreFor) {
+  Asked asked;
+  const auto of = [&](const std::string& mesh, Zero zero, Recompute recompute, std::int64_t accumulate) {
+    Configuration configuration = asked.configuration;
+    configuration.mesh = parse<MeshOptions>(Json::parse(mesh));
+    configuration.zero = zero;
+    configuration.train.recompute = recompute;
+    configuration.train.accumulate = accumulate;
+    MeshQuestion question{configuration, asked.data, asked.machine, 4};
+    return configured_mesh(question)->worst;
+  };
+  const std::string data = R"({"data": 4, "domain": [1, 1]})", domain = R"({"domain": [2, 2]})";
+  const RankEstimate plain = of(data, Zero::kNone, Recompute::kNone, 1);
+  const RankEstimate cut = of(domain, Zero::kNone, Recompute::kNone, 1);
+  EXPECT_NEAR(static_cast<double>(plain.parameter_bytes) / static_cast<double>(cut.parameter_bytes), 4, 0.1);
+  const RankEstimate one = of(data, Zero::kOptimizer, Recompute::kNone, 1);
+  EXPECT_EQ(one.parameter_bytes, plain.parameter_bytes);
+  EXPECT_NEAR(static_cast<double>(plain.optimizer_bytes) / static_cast<double>(one.optimizer_bytes), 4, 0.1);
+  const RankEstimate three = of(data, Zero::kParameters, Recompute::kNone, 1);
+  EXPECT_NEAR(static_cast<double>(plain.parameter_bytes) / static_cast<double>(three.parameter_bytes), 4,
+              0.1);
+  EXPECT_LT(of(data, Zero::kNone, Recompute::kBlock, 1).activation_bytes, plain.activation_bytes);
+  EXPECT_LT(of(domain, Zero::kNone, Recompute::kNone, 4).activation_bytes, cut.activation_bytes / 2);
+  // Summing gradients over `data`: 2 (n − 1)/n of the parameters, and some sums of the loss.
+  const double sums = 2.0 * 3 / 4 * static_cast<double>(plain.parameter_bytes);
+  EXPECT_NEAR(plain.sent_bytes[static_cast<std::size_t>(Collective::kAllReduce)], sums, 1e-3 * sums);
+}
+
+TEST(MeshSearch, AMemoryLimitIsMetOrRefused) {
+  Asked asked;
+  asked.question.ranks = 4;
+  const MeshAnswer free = find_meshes(asked.question);
+  const std::int64_t least = free.best.front().worst.memory_bytes;
+  asked.question.memory_bytes = least / 2;
+  const MeshAnswer tight = find_meshes(asked.question);
+  ASSERT_FALSE(tight.best.empty());
+  for (const PlannedMesh& mesh : tight.best)
+    EXPECT_EQ(mesh.fits, mesh.worst.memory_bytes <= least / 2) << to_string(mesh.mesh);
+  asked.question.memory_bytes = 1 << 12;
+  EXPECT_FALSE(find_meshes(asked.question).best.front().fits);
+  asked.question.memory_bytes = std::int64_t{1} << 40;
+  EXPECT_EQ(smallest_ranks(asked.question), 1);
+}
+
+TEST(MeshSearch, RefusesRanksThatNoMeshHas) {
+  Asked asked;
+  asked.question.ranks = 1009;  // a prime above all limits
+  try {
+    find_meshes(asked.question);
+    FAIL();
+  } catch (const ConfigError& error) {
+    const std::string text = error.what();
+    EXPECT_NE(text.find("1008"), std::string::npos) << text;
+    EXPECT_NE(text.find("domain at most [6, 6]"), std::string::npos) << text;
+  }
+}
+
+TEST(MeshSearch, ExplainsEveryBlock) {
+  Asked asked;
+  asked.question.ranks = 4;
+  const MeshAnswer answer = find_meshes(asked.question);
+  ASSERT_GE(answer.best.size(), 2U);
+  const std::string text = explain(asked.question, answer.best.front(), answer.best.back());
+  EXPECT_NE(text.find("encoder"), std::string::npos) << text;
+  EXPECT_NE(text.find("decoder"), std::string::npos) << text;
+  EXPECT_EQ(text.find("nan"), std::string::npos) << text;
+}
+
+}  // namespace
+}  // namespace jigsaw
