@@ -12,7 +12,8 @@ namespace {
 std::vector<DataPart> parts_of(const DataOptions& data, const std::vector<std::string>& period) {
   if (period.size() == 1 && period[0] == "train") return data.train;
   if (period.size() == 1 && period[0] == "valid") return data.valid;
-  const std::optional<Period> dates = period.size() == 2 ? parse_period(period[0], period[1]) : std::nullopt;
+  const std::optional<DatePeriod> dates =
+      period.size() == 2 ? parse_dates(period[0], period[1]) : std::nullopt;
   if (!dates || dates->last < dates->first) {
     throw ConfigError(concat("command line: --period ", join(period, " "),
                              " must be train, valid, or two dates such as 2019-03-25 2019-03-31"));

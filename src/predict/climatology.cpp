@@ -9,24 +9,36 @@ namespace jigsaw::inline predict {
 
 namespace {
 
-constexpr int kLongestYear = 366;
+int longest_year(Calendar calendar) {
+  switch (calendar) {
+    case Calendar::kNoLeap:
+      return 365;
+    case Calendar::k360Day:
+      return 360;
+    case Calendar::kStandard:
+    case Calendar::kAllLeap:
+      break;
+  }
+  return 366;
+}
 
 /// Weight of a state on a day of the year in the mean of another one.
-double weight_between(int day, int other) {
-  const int apart = std::abs(day - other), distance = std::min(apart, kLongestYear - apart);
+double weight_between(int day, int other, int year) {
+  const int apart = std::abs(day - other), distance = std::min(apart, year - apart);
   return std::max(0.0, 1.0 - static_cast<double>(distance) / Climatology::kReach);
 }
 
 /// The days of the year that a state stands for.
-std::vector<int> days_of(Time time) {
-  const int day = day_of_year(time);
-  return day == 365 && days_in_year(time) == 365 ? std::vector{365, kLongestYear} : std::vector{day};
+std::vector<int> days_of(Time time, Calendar calendar) {
+  const int day = day_of_year(time, calendar);
+  const bool fills = day == days_in_year(time, calendar) && day < longest_year(calendar);
+  return fills ? std::vector{day, day + 1} : std::vector{day};
 }
 
 }  // namespace
 
-DayAndHour day_and_hour(Time time) {
-  return {day_of_year(time), ((time % kDay) + kDay) % kDay};
+DayAndHour day_and_hour(Time time, Calendar calendar) {
+  return {day_of_year(time, calendar), ((time % kDay) + kDay) % kDay};
 }
 
 struct Climatology::Sum {
@@ -54,16 +66,18 @@ std::map<DayAndHour, Climatology::Sum> Climatology::sums_of(FileSet& files, cons
                                                             const Box& plane,
                                                             const std::vector<Period>& periods,
                                                             const std::vector<DayAndHour>& wanted) {
+  const Calendar calendar = files.calendar();
   std::map<DayAndHour, Sum> sums;
   std::vector<double> state(static_cast<std::size_t>(plane.extent.count()));
   for (const Time time : files.times(field)) {
     if (std::ranges::none_of(periods, [&](const Period& period) { return period.contains(time); })) continue;
-    const Time second = day_and_hour(time).second;
+    const Time second = day_and_hour(time, calendar).second;
     bool read = false;
     for (const DayAndHour& when : wanted) {
       if (when.second != second) continue;
       double weight = 0;
-      for (const int day : days_of(time)) weight += weight_between(day, when.day);
+      for (const int day : days_of(time, calendar))
+        weight += weight_between(day, when.day, longest_year(calendar));
       if (weight == 0) continue;
       if (!std::exchange(read, true)) files.read(field, time, plane, state);
       sums[when].add(state, weight);

@@ -16,7 +16,7 @@ struct DayAndHour {
   Time second = 0;  ///< of the day
   auto operator<=>(const DayAndHour&) const = default;
 };
-DayAndHour day_and_hour(Time time);
+DayAndHour day_and_hour(Time time, Calendar calendar = Calendar::kStandard);
 
 /// Means by day of the year and time of the day, as WeatherBench 2's compute_climatology.py forms them:
 /// over all years of states at that time of the day, weighted by days' distance within 30 days from 1 to 0

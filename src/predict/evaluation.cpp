@@ -21,7 +21,7 @@ std::vector<DayAndHour> verification_times(const Dataset& data, int leads) {
   std::set<DayAndHour> times;
   for (const Time start : data.valid_windows()) {
     for (int lead = 1; lead <= leads; ++lead)
-      times.insert(day_and_hour(start + lead * data.options().lead_hours * kHour));
+      times.insert(day_and_hour(start + lead * data.options().lead_hours * kHour, data.files().calendar()));
   }
   return {times.begin(), times.end()};
 }
@@ -58,8 +58,8 @@ ScoreReport report_of(const TrainedModel& model, const Dataset& data, const Eval
   report.lead_hours = data.options().lead_hours;
   report.forecasts = data.count(Split::kValid);
   report.scores = &scores;
-  for (const Period& period : periods_of(data.options().valid))
-    report.periods.push_back(format_period(period));
+  for (const Period& period : periods_of(data.options().valid, files.calendar(), "data.valid"))
+    report.periods.push_back(format_period(period, files.calendar()));
   for (const Channel& target : data.channels().targets) {
     report.variables.push_back(target.name);
     report.units.push_back(files.units(target.field));
@@ -88,7 +88,8 @@ void evaluate_forecasts(TrainedModel& model, const EvaluationOptions& options, L
     const Box piece = rank.box(run.placed().model().output_layout(rank.mesh, run.placed().samples()));
     climatology =
         std::make_unique<Climatology>(data.files(), data.channels().targets, piece,
-                                      periods_of(data.options().train), verification_times(data, leads));
+                                      periods_of(data.options().train, data.files().calendar(), "data.train"),
+                                      verification_times(data, leads));
   });
   const auto before = std::chrono::steady_clock::now();
   ForecastScores scores(data, std::move(regions), leads, climatology.get());

@@ -25,20 +25,22 @@ double now() {
 std::vector<Time> starts_of(const Dataset& data, const ForecastOptions& options) {
   std::vector<Time> starts;
   for (const std::string& text : options.starts) {
-    const std::optional<Time> start = parse_time(text);
-    if (!start) {
+    const std::optional<DatePeriod> date = parse_dates(text, text);
+    if (!date) {
       throw ConfigError(concat("command line: --start ", text,
                                " is no date; dates are like 2019-03-01 or 2019-03-01T06:00"));
     }
-    data.require_inputs(*start);
-    starts.push_back(*start);
+    const Time start = date->in(data.files().calendar(), concat("command line: --start ", text)).first;
+    data.require_inputs(start);
+    starts.push_back(start);
   }
   if (starts.empty()) {
     const std::vector<DataPart>& parts =
         options.period == "train" ? data.options().train : data.options().valid;
     if (parts.empty())
       throw ConfigError("command line: --start is needed, for the configuration has no data.valid");
-    return data.starts(periods_of(parts), "data." + options.period);
+    const std::string key = "data." + options.period;
+    return data.starts(periods_of(parts, data.files().calendar(), key), key);
   }
   std::sort(starts.begin(), starts.end());
   starts.erase(std::unique(starts.begin(), starts.end()), starts.end());

@@ -67,7 +67,7 @@ ForecastFile::ForecastFile(FileSet& files, const ForecastContents& contents, Out
                            std::int64_t overlap)
     : output_(output), file_(output.temporary(), NetcdfOutput::Format::kNetcdf4) {
   const Times times = times_of(contents);
-  define_times(contents, times);
+  define_times(contents, times, files.calendar());
   define_fields(files, contents, overlap);
   file_.add_text(NetcdfOutput::kFile, "Conventions", "CF-1.10");
   // As an attribute of every variable CDO would warn of it.
@@ -91,7 +91,7 @@ ForecastFile::Times ForecastFile::times_of(const ForecastContents& contents) {
   return times;
 }
 
-void ForecastFile::define_times(const ForecastContents& contents, const Times& times) {
+void ForecastFile::define_times(const ForecastContents& contents, const Times& times, Calendar calendar) {
   using Type = NetcdfOutput::Type;
   time_ = file_.add_dimension("time", contents.starts.size());
   lead_ = file_.add_dimension("lead_time", static_cast<std::size_t>(contents.steps));
@@ -99,7 +99,8 @@ void ForecastFile::define_times(const ForecastContents& contents, const Times& t
   valid_variable_ = file_.add_variable("valid_time", Type::kDouble, {time_, lead_});
   for (const int variable : {time_variable_, valid_variable_}) {
     file_.add_text(variable, "units", times.units);
-    file_.add_text(variable, "calendar", "proleptic_gregorian");
+    file_.add_text(variable, "calendar",
+                   calendar == Calendar::kStandard ? "proleptic_gregorian" : jigsaw::name(calendar));
   }
   file_.add_text(time_variable_, "standard_name", "forecast_reference_time");
   file_.add_text(time_variable_, "long_name", "start of the forecast");

@@ -57,7 +57,7 @@ class ForecastFile {
   };
 
   static Times times_of(const ForecastContents& contents);
-  void define_times(const ForecastContents& contents, const Times& times);
+  void define_times(const ForecastContents& contents, const Times& times, Calendar calendar);
   std::size_t add_axis(const CoordinateDescription& description);
   std::size_t add_levels(const std::vector<FieldDescription>& fields, const std::vector<std::size_t>& order);
   void define_fields(FileSet& files, const ForecastContents& contents, std::int64_t overlap);

@@ -79,7 +79,8 @@ std::vector<double> ForecastScores::sums_of(const Box& box, const States& states
     for (std::int64_t c = 0; c < channels; ++c) {
       const auto channel = static_cast<std::size_t>(box.begin[3] + c);
       std::span<const float> climate;
-      if (climatology_ != nullptr) climate = climatology_->at(day_and_hour(time), box.begin[3] + c);
+      if (climatology_ != nullptr)
+        climate = climatology_->at(day_and_hour(time, data_.files().calendar()), box.begin[3] + c);
       double* const first =
           &sums[(static_cast<std::size_t>(b) * channels_ + channel) * regions_.size() * kSums];
       for (std::int64_t point = 0; point < points; ++point) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <string_view>
+#include <utility>
 
 #include "base/text.h"
 #include "comm/agreement.h"
@@ -13,17 +14,16 @@ namespace jigsaw::inline predict {
 
 namespace {
 
-/// Whether two models with these keys are two functions. Which files, periods and crops are read does not
+/// Whether two models with these keys are two functions. Which files, periods and points are read does not
 /// make them so, nor what only training does.
 bool decides_function(const std::string& key) {
-  static constexpr std::array kFree = {"data.files",         "data.shape", "data.train",
-                                       "data.valid",         "data.crop",  "data.flips",
-                                       "data.normalization", "data.dims",  "data.ignore_index"};
-  if (key.starts_with("model.")) return !key.ends_with("dropout") && !key.ends_with("drop_path");
-  if (!key.starts_with("data.")) return key == "model";
-  return std::ranges::none_of(kFree, [&](std::string_view free) {
-    return key == free || key.starts_with(std::string(free) + "[") ||
-           key.starts_with(std::string(free) + ".");
+  static constexpr std::array kData = {"variables", "diagnostic", "static",      "forcings",
+                                       "task",      "targets",    "classes",     "vector_components",
+                                       "predict",   "lead_hours", "noise_sigma", "input_hours"};
+  if (key.starts_with("model")) return !key.ends_with("dropout") && !key.ends_with("drop_path");
+  return std::ranges::any_of(kData, [&](std::string_view name) {
+    const std::string whole = concat("data.", name);
+    return key == whole || key.starts_with(whole + "[") || key.starts_with(whole + ".");
   });
 }
 
@@ -88,7 +88,9 @@ TrainedModel::TrainedModel(const Configuration& configuration, const std::filesy
   });
   Configuration forward = configuration;
   forward.checkpoint.best.clear();  // there are no validations that could name it
-  run_ = std::make_unique<OpenedRun>(forward, folder, world, use);
+  Opening opening;
+  opening.use = std::move(use);
+  run_ = std::make_unique<OpenedRun>(forward, folder, world, opening);
   const PlacedModel& placed = run_->placed();
   const std::int64_t bytes = load_parameters(found, placed.rank(), placed.model().parameters(), kind);
   description_ =

@@ -227,7 +227,8 @@ void PrintTo(const WrongInput& wrong, std::ostream* out) {
   *out << wrong.name;
 }
 const WrongInput kWrong[] = {
-    {"date_that_is_none", "--start 2021-02-30", 2, "--start 2021-02-30 is no date"},
+    {"date_that_is_none", "--start 2021-02-31T25:00", 2, "--start 2021-02-31T25:00 is no date"},
+    {"day_that_the_calendar_lacks", "--start 2021-02-30", 2, "--start 2021-02-30"},
     {"date_without_data", "--start 2022-01-01", 3, "needs t2m at 2021-12-31T18:00"},
     {"first_date_without_its_inputs", "--start 2021-01-01", 3, "needs t2m at 2020-12-31T18:00"},
     {"variable_that_is_not_predicted", "--start 2021-02-02 --variables u11", 2, "did you mean \"u10\""},
