@@ -4,7 +4,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "array/host_view.h"
+#include "base/heartbeat.h"
+#include "checkpoint/checkpoint.h"
 #include "checkpoint/writer.h"
 #include "comm/patience.h"
 #include "comm/self/self.h"
