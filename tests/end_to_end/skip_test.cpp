@@ -83,7 +83,7 @@ TEST_F(SkipTest, BatchesThatAreNotFiniteAreSkippedAlikeOnEveryMesh) {
 }
 
 /// Makes a file's variable missing at its first times.
-void erase(const std::string& path, std::size_t times) {
+void make_missing(const std::string& path, std::size_t times) {
   int file = 0, variable = 0, dimensions[3] = {};
   std::size_t rows = 0, columns = 0;
   short missing = 0;
@@ -111,7 +111,7 @@ TEST_F(SkipTest, SamplesWithoutAnyPointAreSaidOnce) {
     const std::string path = entry.path().string();
     if (first.empty() || path < first) first = path;
   }
-  erase(first, 6);
+  make_missing(first, 6);
   config["data"]["train"] = {"2021-01-01", "2021-01-07"};  // an epoch is about three batches
   folder_.write("config.json", config.dump());
   for (const char* mesh : {R"({"domain":[2,1]})", R"({"data":2})"}) {
