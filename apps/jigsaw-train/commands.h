@@ -94,6 +94,16 @@ struct PlanCommand {
 /// @throws ConfigError  also when no mesh has so many ranks or fits the memory; it says what would.
 void run_plan(const PlanCommand& command);
 
+struct VerifyCommand {
+  ConfigArguments configuration;
+  std::string against;  ///< a mesh as in a configuration; empty: one rank
+  int ranks = 0;        ///< as threads of this process; 0: those that were started
+  int steps = 3;
+};
+/// Compares the first steps of a run on these ranks with those on one rank or on another mesh; kInternal
+/// unless all is within tolerance.
+ExitCode run_verify(const VerifyCommand& command);
+
 /// Prints the sharding rule of every operation and the validator's verdict; kInternal unless all is proven.
 ExitCode run_rules();
 

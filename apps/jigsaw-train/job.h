@@ -18,7 +18,8 @@ struct ConfigArguments {
 };
 
 /// Reads it. @throws ConfigError
-Configuration load_configuration(const ConfigArguments& arguments);
+/// @param idle  gets what is to be said of keys that do nothing for now; may be null.
+Configuration load_configuration(const ConfigArguments& arguments, std::vector<std::string>* idle = nullptr);
 
 /// Names the configuration once ranks are there to agree on it. Collective over `world`.
 using ChooseConfiguration = std::function<ConfigArguments(Communicator& world)>;

@@ -38,6 +38,7 @@ struct CommandLine {
   EvaluateCommand evaluate;
   PredictCommand predict;
   PlanCommand plan;
+  VerifyCommand verify;
   SampleDataCommand sample_data;
   ConfigCommand config;
   ExportCommand exported;
@@ -52,6 +53,7 @@ struct CommandLine {
   CLI::App* evaluate_command = nullptr;
   CLI::App* predict_command = nullptr;
   CLI::App* plan_command = nullptr;
+  CLI::App* verify_command = nullptr;
   CLI::App* sample_data_command = nullptr;
   CLI::App* config_command = nullptr;
   CLI::App* export_command = nullptr;
@@ -91,6 +93,7 @@ struct CommandLine {
     add_predict_command();
     add_evaluate_command();
     add_plan_command();
+    add_verify_command();
     sample_data_command = app.add_subcommand("sample-data", "Write a small ERA5-shaped data set");
     sample_data_command->add_option("--output", sample_data.output, "Folder for the files")
         ->required()
@@ -200,6 +203,18 @@ struct CommandLine {
     plan_command->add_flag("--json", plan.json, "Print all of it as JSON");
     plan_command->add_flag("--explain", plan.explain,
                            "Print why a mesh is faster than the next, block by block");
+  }
+
+  void add_verify_command() {
+    verify_command = app.add_subcommand(
+        "verify",
+        "Compare the first steps on these ranks with those on one rank, or on another mesh (docs/plan.md)");
+    add_configuration(*verify_command, verify.configuration)->required();
+    verify_command->add_option("--against", verify.against,
+                               "The other mesh, as in a configuration: {\"domain\":[2,1]}");
+    verify_command->add_option("--ranks", verify.ranks, "Without a launcher: so many ranks as threads")
+        ->check(CLI::Range(1, 1024));
+    verify_command->add_option("--steps", verify.steps, "How many; default 3")->check(CLI::Range(1, 1000));
   }
 
   void add_sweep_command() {
@@ -318,6 +333,7 @@ ExitCode run(int argc, char** argv) {
     return ExitCode::kDone;
   }
   if (line.check_command->parsed()) return run_check(line.check);
+  if (line.verify_command->parsed()) return run_verify(line.verify);
   for (int i = 0; i < argc; ++i) line.train.command_line += concat(i > 0 ? " " : "", argv[i]);
   line.predict.command_line = line.train.command_line;
   if (line.predict_command->parsed()) return run_predict(line.predict);

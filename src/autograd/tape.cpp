@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "autograd/output_watch.h"
 #include "base/error.h"
 #include "base/heartbeat.h"
 #include "base/text.h"
@@ -145,6 +146,7 @@ std::vector<Variable> Tape::run_block(const BlockSpec& spec, const std::vector<V
   Block block;
   block.entry = &plans_.at(spec.path);
   block_ = &block;
+  context().state<OutputWatch>().block = spec.path;
   std::vector<Variable> results;
   try {
     results = run(*this, inputs);
@@ -318,6 +320,21 @@ std::vector<Variable> Tape::run(std::shared_ptr<const Operation> operation,
   }
   if (recorded) record_call(operation, frame, inputs, outputs);
   beat();
+  if (OutputWatch& watch = context().state<OutputWatch>(); watch.saw) {
+    using Phase = OutputWatch::Phase;
+    OutputWatch::Source source{watch.block, block_->next - 1, signature.name, Phase::kForward};
+    for (const Variable& output : outputs) {
+      if (output.value().defined()) watch.saw(source, output.value());
+    }
+    source.phase = Phase::kGradient;
+    if (recorded) {
+      record([source, outputs, &watch] {
+        for (const Variable& output : outputs) {
+          if (output.slot()->gradient.defined()) watch.saw(source, output.slot()->gradient);
+        }
+      });
+    }
+  }
   return outputs;
 }
 

@@ -27,6 +27,7 @@ Batch batch_of(const OpenedRun& run, int leads) {
     batch.targets.emplace_back(context, target, type, Purpose::kInput);
     if (r > 0) batch.forcings.emplace_back(context, input, type, Purpose::kInput);
   }
+  if (leads > 1) batch.present = Array(context, input, type, Purpose::kInput);
   return batch;
 }
 
@@ -34,7 +35,7 @@ std::int64_t bytes_of(const Batch& batch) {
   std::int64_t bytes = batch.input.bytes();
   for (const Array& target : batch.targets) bytes += target.bytes();
   for (const Array& forcing : batch.forcings) bytes += forcing.bytes();
-  return bytes;
+  return bytes + (batch.present.defined() ? batch.present.bytes() : 0);
 }
 
 /// Of a part of a batch: the states of each field that the rank's channels need, each once; what does not

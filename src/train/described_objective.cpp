@@ -6,6 +6,7 @@
 #include "samples/file_set.h"
 #include "samples/image_files.h"
 #include "train/class_loss.h"
+#include "train/loss_types.h"
 
 namespace jigsaw::inline train {
 
@@ -133,11 +134,13 @@ std::unique_ptr<Objective> described_objective(const Configuration& configuratio
   if (configuration.data.classes > 0) {
     const std::int64_t classes = configuration.data.classes;
     return std::make_unique<DescribedObjective>(
-        description, classes, std::make_unique<ClassLoss>(configuration.loss, classes, rows));
+        description, classes,
+        std::make_unique<ClassLoss>(class_loss_options(configuration.loss), classes, rows));
   }
   return std::make_unique<DescribedObjective>(
       description, std::ssize(description.channels.targets),
-      std::make_unique<FieldLoss>(configuration.loss, rows, channel_names(description.channels.targets)));
+      std::make_unique<FieldLoss>(field_loss_options(configuration.loss), rows,
+                                  channel_names(description.channels.targets)));
 }
 
 }  // namespace jigsaw::inline train

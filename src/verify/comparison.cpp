@@ -1,0 +1,274 @@
+#include "verify/comparison.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+
+#include "base/text.h"
+
+namespace jigsaw::inline verify {
+
+void Apart::keep_worse(const Apart& other) {
+  const auto badness = [](const Apart& a) {
+    if (std::isnan(a.difference)) return HUGE_VAL;
+    return a.difference > 0 ? a.difference / std::max(a.tolerance, 1e-300) : 0.0;
+  };
+  if (badness(other) >= badness(*this)) *this = other;
+}
+
+namespace {
+
+using Parts = std::map<std::string, std::vector<KeptPart>>;
+
+void append(std::string& text, std::int64_t number) {
+  char raw[sizeof number];
+  std::memcpy(raw, &number, sizeof number);
+  text.append(raw, sizeof number);
+}
+
+std::int64_t take(const std::string& text, std::size_t& at) {
+  std::int64_t number = 0;
+  std::memcpy(&number, text.data() + at, sizeof number);
+  at += sizeof number;
+  return number;
+}
+
+/// A parameter's parts as one text: box, run of elements, bytes.
+std::string packed(const Parts* all, const std::string& name) {
+  std::string text;
+  if (all == nullptr || !all->contains(name)) return text;
+  for (const KeptPart& part : all->at(name)) {
+    append(text, part.box.extent.rank());
+    for (int d = 0; d < part.box.extent.rank(); ++d) {
+      append(text, part.box.begin[d]);
+      append(text, part.box.extent[d]);
+    }
+    append(text, part.first);
+    append(text, part.count);
+    append(text, std::ssize(part.bytes));
+    text += part.bytes;
+  }
+  return text;
+}
+
+template <typename T>
+void paste(const char* bytes, std::int64_t count, const Shape& shape, const Box& box, std::int64_t first,
+           std::vector<double>& whole) {
+  for_each_global_index(shape, box, first, count, [&](std::int64_t i, std::int64_t index) {
+    T value = 0;
+    std::memcpy(&value, bytes + static_cast<std::size_t>(i) * sizeof value, sizeof value);
+    whole[static_cast<std::size_t>(index)] = value;
+  });
+}
+
+void unpack(const std::string& text, const Shape& shape, std::vector<double>& whole) {
+  for (std::size_t at = 0; at < text.size();) {
+    const auto rank = static_cast<int>(take(text, at));
+    Box box{Shape::filled(rank, 0), Shape::filled(rank, 0)};
+    for (int d = 0; d < rank; ++d) {
+      box.begin[d] = take(text, at);
+      box.extent[d] = take(text, at);
+    }
+    const std::int64_t first = take(text, at), count = take(text, at), bytes = take(text, at);
+    const char* const begin = text.data() + at;
+    if (bytes == count * static_cast<std::int64_t>(sizeof(double))) {
+      paste<double>(begin, count, shape, box, first, whole);
+    } else {
+      paste<float>(begin, count, shape, box, first, whole);
+    }
+    at += static_cast<std::size_t>(bytes);
+  }
+}
+
+/// The whole of it on rank 0; elements that no rank tells are no number. Elsewhere nothing. Collective.
+std::vector<double> gathered(Communicator& world, const Parts* parts, const RecordedParameter& parameter) {
+  const std::vector<std::string> texts = world.gather_text(packed(parts, parameter.name));
+  if (world.rank() != 0) return {};
+  std::vector<double> whole(static_cast<std::size_t>(parameter.shape.count()), NAN);
+  for (const std::string& text : texts) unpack(text, parameter.shape, whole);
+  return whole;
+}
+
+double norm(const std::vector<double>& values) {
+  double squares = 0;
+  for (const double x : values) squares += x * x;
+  return std::sqrt(squares);
+}
+
+double distance(const std::vector<double>& a, const std::vector<double>& b) {
+  double squares = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) squares += (a[i] - b[i]) * (a[i] - b[i]);
+  return std::sqrt(squares);
+}
+
+/// A value of three runs, whole, on rank 0.
+struct Three {
+  std::vector<double> tested, reference, perturbed;
+
+  /// @param least  what counts as nothing.
+  Apart apart(double relative, double least) const {
+    const double size = norm(reference), noise = distance(perturbed, reference);
+    const double unit = std::max(size, 1e-300);
+    return {distance(tested, reference) / unit,
+            (std::max(relative * size, Tolerances::kNoiseFactor * noise) + least) / unit};
+  }
+  /// Only these elements.
+  void keep(const std::vector<bool>& mask) {
+    for (std::vector<double>* values : {&tested, &reference, &perturbed}) {
+      std::size_t kept = 0;
+      for (std::size_t i = 0; i < mask.size(); ++i) {
+        if (mask[i]) (*values)[kept++] = (*values)[i];
+      }
+      values->resize(kept);
+    }
+  }
+};
+
+class Comparer {
+ public:
+  Comparer(Communicator& world, const ComparedRuns& runs, Precision precision)
+      : world_(world), runs_(runs), precision_(precision), tolerances_(precision, *runs.tested) {}
+
+  Comparison run() {
+    for (const RecordedParameter& parameter : runs_.tested->parameters) {
+      result_.parameters.push_back({.name = parameter.name});
+      masks_.emplace_back(world_.rank() == 0 ? parameter.shape.count() : 0, true);
+    }
+    for (std::size_t step = 0; step < runs_.tested->steps.size(); ++step) {
+      std::string failure = compare_loss(step);
+      const std::string of_parameters = compare_parameters(step);
+      if (failure.empty()) failure = of_parameters;
+      const double failed = world_.all_reduce(std::array{failure.empty() ? 0.0 : 1.0}, ReduceOp::kMax)[0];
+      if (failed == 0 || result_.first_failing > 0) continue;
+      result_.first_failing = static_cast<int>(step) + 1;
+      result_.first_failure = concat("step ", step + 1, ": ", failure);
+    }
+    return std::move(result_);
+  }
+
+ private:
+  const RecordedStep* step_of(const RecordedRun* run, std::size_t step) const {
+    return run == nullptr ? nullptr : &run->steps[step];
+  }
+
+  std::string compare_loss(std::size_t step) {
+    if (world_.rank() != 0) return "";
+    const double tested = runs_.tested->steps[step].loss, reference = runs_.reference->steps[step].loss,
+                 perturbed = runs_.perturbed->steps[step].loss;
+    const Three three{{tested}, {reference}, {perturbed}};
+    const Apart apart = three.apart(tolerances_.of_loss(), 0);
+    result_.losses.push_back({tested, reference, apart});
+    return apart.within() ? "" : "the loss";
+  }
+
+  Three gather(std::size_t step, const RecordedParameter& parameter, Parts RecordedStep::*kind) const {
+    const auto of = [&](const RecordedRun* run) {
+      const RecordedStep* const recorded = step_of(run, step);
+      return gathered(world_, recorded == nullptr ? nullptr : &(recorded->*kind), parameter);
+    };
+    Three three;
+    three.tested = of(runs_.tested);
+    three.reference = of(runs_.reference);
+    three.perturbed = of(runs_.perturbed);
+    return three;
+  }
+
+  std::string compare_parameters(std::size_t step) {
+    // What all gradients together round to is nothing in each of them.
+    const double total = gradient_norm(step);
+    std::string failure;
+    for (std::size_t p = 0; p < runs_.tested->parameters.size(); ++p) {
+      const RecordedParameter& parameter = runs_.tested->parameters[p];
+      const Three gradient = gather(step, parameter, &RecordedStep::gradients);
+      Three update = gather(step, parameter, &RecordedStep::updates);
+      if (world_.rank() != 0) continue;
+      ComparedParameter& compared = result_.parameters[p];
+      const Apart of_gradient =
+          gradient.apart(tolerances_.of_gradient(parameter.terms), 4 * tolerances_.sum_rounding * total);
+      compared.gradient.keep_worse(of_gradient);
+      if (failure.empty() && !of_gradient.within()) failure = "the gradient of " + parameter.name;
+      choose(gradient, masks_[p]);
+      update.keep(masks_[p]);
+      const auto kept = static_cast<double>(update.tested.size()),
+                 all = static_cast<double>(std::max<std::size_t>(masks_[p].size(), 1));
+      compared.compared = std::min(compared.compared, kept / all);
+      const Apart of_update = update.apart(tolerances_.of_gradient(parameter.terms), 0);
+      if (kept > 0) compared.update.keep_worse(of_update);
+      if (failure.empty() && kept > 0 && !of_update.within()) failure = "the update of " + parameter.name;
+    }
+    return failure;
+  }
+
+  double gradient_norm(std::size_t step) const {
+    double squares = 0;
+    if (const RecordedStep* const recorded = step_of(runs_.reference, step)) {
+      for (const auto& [name, parts] : recorded->gradients) {
+        for (const KeptPart& part : parts) {
+          const Shape flat{part.count};
+          std::vector<double> values(static_cast<std::size_t>(part.count));
+          const bool wide = std::ssize(part.bytes) == part.count * std::ptrdiff_t{8};
+          const Box box = Box::whole(flat);
+          if (wide) {
+            paste<double>(part.bytes.data(), part.count, flat, box, 0, values);
+          } else {
+            paste<float>(part.bytes.data(), part.count, flat, box, 0, values);
+          }
+          squares += std::pow(norm(values), 2);
+        }
+      }
+    }
+    return std::sqrt(world_.all_reduce(std::array{squares}, ReduceOp::kSum)[0]);
+  }
+
+  /// Where the gradient stands above its noise: elsewhere an update by the gradient's sign is arbitrary.
+  void choose(const Three& gradient, std::vector<bool>& mask) const {
+    if (precision_ == Precision::kFloat64) return;
+    const double noise = distance(gradient.perturbed, gradient.reference) /
+                         std::sqrt(static_cast<double>(std::max<std::size_t>(mask.size(), 1)));
+    for (std::size_t i = 0; i < mask.size(); ++i) {
+      const double size = std::abs(gradient.reference[i]);
+      mask[i] = mask[i] && size > 0 && size >= Tolerances::kAboveNoise * noise;
+    }
+  }
+
+  Communicator& world_;
+  const ComparedRuns& runs_;
+  Precision precision_;
+  Tolerances tolerances_;
+  Comparison result_;
+  std::vector<std::vector<bool>> masks_;
+};
+
+std::string line(const char* format, auto... values) {
+  char text[300];
+  std::snprintf(text, sizeof text, format, values...);
+  return text;
+}
+
+}  // namespace
+
+Comparison compare(Communicator& world, const ComparedRuns& runs, Precision precision) {
+  return Comparer(world, runs, precision).run();
+}
+
+std::string Comparison::to_text() const {
+  std::string text;
+  for (std::size_t step = 0; step < losses.size(); ++step) {
+    const ComparedLoss& loss = losses[step];
+    text += line("step %-3zu loss %.9g and %.9g: %.1e apart, tolerance %.1e%s\n", step + 1, loss.tested,
+                 loss.reference, loss.apart.difference, loss.apart.tolerance,
+                 loss.apart.within() ? "" : "  DIFFERS");
+  }
+  text += line("%-48s %9s %9s   %9s %9s %9s\n", "parameter (worst of all steps)", "gradient", "tolerance",
+               "update", "tolerance", "compared");
+  for (const ComparedParameter& each : parameters) {
+    text += line("%-48s %9.1e %9.1e   %9.1e %9.1e %8.1f%%%s\n", each.name.c_str(), each.gradient.difference,
+                 each.gradient.tolerance, each.update.difference, each.update.tolerance, 100 * each.compared,
+                 each.gradient.within() && each.update.within() ? "" : "  DIFFERS");
+  }
+  return text;
+}
+
+}  // namespace jigsaw::inline verify

@@ -1,0 +1,138 @@
+// The tool that compares meshes finds nothing where rules are right, and the operation where one is not.
+#include "verify/verification.h"
+
+#include <gtest/gtest.h>
+
+#include "comm/thread/run_ranks.h"
+#include "config/config.h"
+#include "samples/sample_data.h"
+#include "support/temporary_folder.h"
+
+namespace jigsaw {
+namespace {
+
+using testing::TemporaryFolder;
+
+class VerificationTest : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    folder_ = std::make_unique<TemporaryFolder>();
+    write_sample_data({.months = 1}, folder_->path());
+  }
+  static void TearDownTestSuite() { folder_.reset(); }
+
+  static Configuration configuration(const std::string& mesh, const std::string& more = "{}") {
+    Json json = Json::parse(R"({
+      "data": {"variables": ["t2m", "z"], "forcings": ["latitude", "time_of_day"], "input_hours": [-6, 0], "lead_hours": 6,
+               "train": ["2021-01-02", "2021-01-20"]},
+      "model": {"type": "weathermixer", "patch": [5, 7], "embed_dim": 12, "depth": 2, "dropout": 0.1},
+      "optimizer": {"learning_rate": 1e-3}, "train": {"batch_size": 4, "steps": 100}})");
+    json["data"]["files"] = {folder_->path() + "/*.nc"};
+    json["mesh"] = Json::parse(mesh);
+    json.merge_patch(Json::parse(more));
+    return parse<Configuration>(json);
+  }
+
+  static Verification verified(int ranks, const Configuration& config, const VerifyOptions& options = {}) {
+    Verification result;
+    run_ranks(
+        ranks, {.time_limit_seconds = 600},
+        [&](int) { return make_context(DeviceChoice::kCpu, config.train.precision, 1, 0); },
+        [&](Communicator& world) {
+          const Verification mine = verify_run(config, "", world, options);
+          if (world.rank() == 0) result = mine;
+        });
+    return result;
+  }
+
+  static std::unique_ptr<TemporaryFolder> folder_;
+};
+std::unique_ptr<TemporaryFolder> VerificationTest::folder_;
+
+struct MeshCase {
+  int ranks;
+  std::string mesh;
+};
+const std::vector<MeshCase> kMeshes = {{2, R"({"domain": [2, 1]})"},
+                                       {2, R"({"tensor": 2})"},
+                                       {3, R"({"domain": [1, 3]})"},
+                                       {4, R"({"data": 2, "domain": [2, 1]})"},
+                                       {4, R"({"domain": [2, 1], "tensor": 2})"}};
+
+TEST_F(VerificationTest, RightRulesAreWithinTolerance) {
+  for (const MeshCase& each : kMeshes) {
+    for (const char* more :
+         {R"({"train": {"precision": "fp32"}})", R"({"train": {"precision": "fp64"}})",
+          R"({"zero": "parameters", "train": {"precision": "bf16", "recompute": "block"}})"}) {
+      const Verification result = verified(each.ranks, configuration(each.mesh, more));
+      EXPECT_TRUE(result.passed) << each.mesh << more << "\n" << result.report << result.first_different;
+    }
+  }
+}
+
+/// Of the first operation in a block whose results are summands along some axis, the sum is left out.
+std::string leave_out_a_sum(OpenedRun& run, const std::string& path) {
+  PlanBook& plans = run.placed().plans();
+  PlanBook::Entry entry = plans.at(path);
+  const MeshShape& mesh = run.placed().mesh().shape();
+  for (std::size_t n = 0; n < entry.plan.decisions.size(); ++n) {
+    for (Placements& placements : entry.plan.decisions[n].rule_outputs) {
+      for (int axis = 0; axis < mesh.axes; ++axis) {
+        if (mesh.size[static_cast<std::size_t>(axis)] == 1 || !placements[axis].is_partial()) continue;
+        placements[axis] = Placement::replicate();
+        const std::string name = entry.trace.nodes[n].signature.name;
+        plans.add(path, std::move(entry));
+        return name;
+      }
+    }
+  }
+  return "";
+}
+
+TEST_F(VerificationTest, ABrokenRuleIsFoundWhereItIs) {
+  for (const char* precision : {"fp32", "fp64"}) {
+    const Json more = {{"train", {{"precision", precision}}}};
+    const Configuration config = configuration(R"({"domain": [2, 1], "tensor": 2})", more.dump());
+    std::string path, name;
+    VerifyOptions options;
+    std::mutex mutex;
+    options.prepare = [&](OpenedRun& run) {
+      for (const BlockPlan& block : run.placed().block_plans()) {
+        if (block.path == "encoder") continue;
+        const std::string broken = leave_out_a_sum(run, block.path);
+        if (broken.empty()) continue;
+        const std::lock_guard lock(mutex);
+        path = block.path;
+        name = broken;
+        return;
+      }
+    };
+    const Verification result = verified(4, config, options);
+    ASSERT_FALSE(name.empty()) << "no operation of the model sums over ranks";
+    EXPECT_FALSE(result.passed) << result.report;
+    EXPECT_NE(result.first_different.find("the result of operation"), std::string::npos) << result.report;
+    EXPECT_NE(result.first_different.find(path), std::string::npos) << result.first_different;
+    EXPECT_NE(result.first_different.find(name), std::string::npos) << result.first_different;
+    EXPECT_NE(result.report.find("step 1"), std::string::npos) << result.report;
+  }
+}
+
+TEST_F(VerificationTest, AnotherMeshCanBeTheOneToEqual) {
+  VerifyOptions options;
+  options.against = MeshOptions{2, {1, 2}, 1};
+  options.steps = 2;
+  const Verification result = verified(4, configuration(R"({"domain": [2, 2]})"), options);
+  EXPECT_TRUE(result.passed) << result.report;
+  options.against = MeshOptions{8, {}, 1};
+  EXPECT_THROW(verified(4, configuration(R"({"domain": [2, 2]})"), options), Error);
+}
+
+TEST_F(VerificationTest, InFloat64EveryUpdateIsCompared) {
+  const Verification result =
+      verified(2, configuration(R"({"domain": [2, 1]})", R"({"train": {"precision": "fp64"}})"));
+  EXPECT_TRUE(result.passed) << result.report;
+  EXPECT_NE(result.report.find("100.0%"), std::string::npos) << result.report;
+}
+
+}  // namespace
+}  // namespace jigsaw
