@@ -176,6 +176,18 @@ TEST(Channels, WindsAreComponentsOfVectors) {
   EXPECT_FALSE(is_vector_component("t"));
 }
 
+TEST(Channels, TimeOfDayIsAlsoThatOfTheFirstTarget) {
+  DataOptions options = fixture_options();
+  options.forcings = {ForcingKind::kTimeOfDay};
+  options.lead_hours = 18;
+  const Channels channels = make_channels(options, false);
+  std::vector<int> hours;
+  for (const Channel& channel : channels.inputs) {
+    if (channel.role == Role::kForcing) hours.push_back(channel.hours);
+  }
+  EXPECT_EQ(hours, (std::vector{0, 0, 18, 18}));
+}
+
 TEST(Channels, AFieldHasOneRole) {
   DataOptions options = fixture_options();
   options.diagnostic = {{"t", {500}}};

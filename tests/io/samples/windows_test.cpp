@@ -46,6 +46,14 @@ TEST(Windows, WithMissingTimesAreLeftOut) {
                                   at("2020-01-03T12:00")}));
 }
 
+TEST(Windows, OfRolloutsHaveTheirLastTargetInThePeriod) {
+  std::vector<Time> times;
+  for (int i = 0; i < 20; ++i) times.push_back(at("2020-01-01") + i * 6 * kHour);
+  const auto windows =
+      find_windows(times, times, {{0}, 6, 3}, {period("2020-01-01", "2020-01-02")}, "data.train");
+  EXPECT_EQ(windows, std::vector<Time>(times.begin(), times.begin() + 5));
+}
+
 TEST(Windows, NoneIsAnErrorThatSaysWhatThereIs) {
   const std::vector<Time> times = every(6, "2020-01-01", "2020-01-02");
   const std::string message = message_of<DataError>([&] {
