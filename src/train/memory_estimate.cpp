@@ -19,6 +19,7 @@ Batch shapes_of_batch(const PlacedModel& placed, const Loss& loss, const Context
     batch.targets.emplace_back(context, target, dtype, Purpose::kInput);
     if (r > 0) batch.forcings.emplace_back(context, input, dtype, Purpose::kInput);
   }
+  if (batch.targets.size() > 1) batch.present = Array(context, input, dtype, Purpose::kInput);
   return batch;
 }
 

@@ -87,6 +87,16 @@ class Recorder {
     optimizer_->restart();
   }
 
+  /// Targets too, unless they are labels: sums that cancel, as of a bias behind zero weights, move with
+  /// nothing else.
+  void perturb_batch(const Batch& batch) {
+    const Context& host = placed_.rank().context.host();
+    const double rounding = rounding_of(placed_.types().compute);
+    perturb(host, batch.input, rounding);
+    if (run_.configuration().data.classes > 0) return;
+    for (const Array& target : batch.targets) perturb(host, target, rounding);
+  }
+
   /// Calls use(name, segment) for each part of a parameter that this rank owns and tells.
   void for_each_segment(const std::function<void(const ParameterGroup&, const Segment&)>& use) {
     const Mesh& mesh = placed_.mesh();
@@ -113,8 +123,7 @@ class Recorder {
     });
     const StepResult result = step_->run(step, [&] {
       Batch batch = batches_->read(next_part_++, placed_.rank().context.host());
-      if (options_.perturbed)
-        perturb(placed_.rank().context.host(), batch.input, rounding_of(placed_.types().compute));
+      if (options_.perturbed) perturb_batch(batch);
       return batch;
     });
     if (!result.finite) {
