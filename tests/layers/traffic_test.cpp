@@ -76,7 +76,8 @@ class CountedModel {
     return counted;
   }
 
-  /// The least bytes with which any rules and layouts of its blocks run; none where there are too many to try.
+  /// The least bytes with which any rules and layouts of its blocks run; none where there are too many to
+  /// try.
   double least_bytes() const {
     double least = 0;
     for (const ParameterBlock* block : model_->parameters()) {

@@ -11,8 +11,8 @@ struct DataUse {
 
   /// What goes with the pass over the data for statistics.
   StatisticsPass pass;
-  /// Statistics to take instead of those that data.normalization says: what a model was trained with. Of fields
-  /// that they lack, new ones are computed, and so are all for increments over another lead time.
+  /// Statistics to take instead of those that data.normalization says: what a model was trained with. Of
+  /// fields that they lack, new ones are computed, and so are all for increments over another lead time.
   std::optional<Statistics> statistics;
   /// Whether data.train and data.valid must hold samples; where not, there are none of them.
   bool train = true, valid = true;

@@ -1,11 +1,11 @@
 #include "array/raw_memory.h"
-#include "kernels/front/attention_kernels.h"
 #include "kernels/cpu/attention_backward.h"
 #include "kernels/cpu/attention_forward.h"
 #include "kernels/cpu/lane_sum.h"
 #include "kernels/cpu/parallel.h"
 #include "kernels/cpu/thread_sums.h"
 #include "kernels/cpu/vectorize.h"
+#include "kernels/front/attention_kernels.h"
 
 namespace jigsaw::inline kernels::cpu {
 

@@ -1,8 +1,8 @@
 #pragma once
 #include "array/raw_memory.h"
-#include "kernels/front/attention_kernels.h"
 #include "kernels/cpu/attention_tiles.h"
 #include "kernels/cpu/head_queues.h"
+#include "kernels/front/attention_kernels.h"
 
 namespace jigsaw::inline kernels::cpu {
 

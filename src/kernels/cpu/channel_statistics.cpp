@@ -2,11 +2,11 @@
 #include <vector>
 
 #include "array/raw_memory.h"
-#include "kernels/front/channel_statistics_kernels.h"
 #include "kernels/cpu/parallel.h"
 #include "kernels/cpu/types.h"
 #include "kernels/cpu/vector_math.h"
 #include "kernels/cpu/vectorize.h"
+#include "kernels/front/channel_statistics_kernels.h"
 
 namespace jigsaw::inline kernels::cpu {
 

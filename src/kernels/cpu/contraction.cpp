@@ -2,10 +2,10 @@
 #include <map>
 
 #include "array/raw_memory.h"
-#include "kernels/front/contraction_kernels.h"
 #include "kernels/copy.h"
 #include "kernels/cpu/matmul.h"
 #include "kernels/cpu/packed_weights.h"
+#include "kernels/front/contraction_kernels.h"
 #include "kernels/lowering.h"
 #include "kernels/pointwise.h"
 

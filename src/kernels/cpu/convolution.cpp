@@ -1,10 +1,10 @@
 #include <map>
 
 #include "array/raw_memory.h"
-#include "kernels/front/convolution_kernels.h"
 #include "kernels/copy.h"
 #include "kernels/cpu/convolution_primitive.h"
 #include "kernels/cpu/packed_weights.h"
+#include "kernels/front/convolution_kernels.h"
 #include "kernels/pointwise.h"
 
 namespace jigsaw::inline kernels::cpu {

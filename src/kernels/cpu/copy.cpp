@@ -3,12 +3,12 @@
 #include <vector>
 
 #include "array/raw_memory.h"
-#include "kernels/front/copy_kernels.h"
 #include "kernels/cpu/box_rows.h"
 #include "kernels/cpu/parallel.h"
 #include "kernels/cpu/types.h"
 #include "kernels/cpu/vector_math.h"
 #include "kernels/cpu/vectorize.h"
+#include "kernels/front/copy_kernels.h"
 
 namespace jigsaw::inline kernels::cpu {
 

@@ -1,10 +1,10 @@
 #include <map>
 
 #include "array/raw_memory.h"
-#include "kernels/front/contraction_kernels.h"
 #include "kernels/copy.h"
 #include "kernels/cuda/error.h"
 #include "kernels/cuda/matmul.h"
+#include "kernels/front/contraction_kernels.h"
 #include "kernels/lowering.h"
 #include "kernels/pointwise.h"
 

@@ -1,6 +1,6 @@
 #include "array/raw_memory.h"
-#include "kernels/front/copy_kernels.h"
 #include "kernels/cuda/device.cuh"
+#include "kernels/front/copy_kernels.h"
 
 namespace jigsaw::inline kernels::cuda {
 

@@ -2,8 +2,8 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "kernels/front/convolution_kernels.h"
 #include "kernels/field_extents.h"
+#include "kernels/front/convolution_kernels.h"
 #include "kernels/pointwise.h"
 
 namespace jigsaw::inline kernels {

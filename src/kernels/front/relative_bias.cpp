@@ -2,8 +2,8 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "kernels/pointwise.h"
 #include "kernels/front/relative_bias_kernels.h"
+#include "kernels/pointwise.h"
 
 namespace jigsaw::inline kernels {
 

@@ -1,7 +1,7 @@
 #include <vector>
 
-#include "kernels/front/convolution_kernels.h"
 #include "kernels/field_extents.h"
+#include "kernels/front/convolution_kernels.h"
 #include "kernels/reference/wide.h"
 
 namespace jigsaw::inline kernels::reference {

@@ -1,8 +1,8 @@
 #include <limits>
 
 #include "array/raw_memory.h"
-#include "kernels/reference/wide.h"
 #include "kernels/front/relative_bias_kernels.h"
+#include "kernels/reference/wide.h"
 
 namespace jigsaw::inline kernels::reference {
 

@@ -1,6 +1,6 @@
 #include "kernels/field_extents.h"
-#include "kernels/reference/wide.h"
 #include "kernels/front/resampling_kernels.h"
+#include "kernels/reference/wide.h"
 
 namespace jigsaw::inline kernels::reference {
 
