@@ -244,12 +244,12 @@ TEST_F(Images, WrongInputIsOneSentenceAndTheDocumentedExitCode) {
       {denoise, {"--set 'data.train={\"depth\":[0,99]}'", 2, "data.train"}},
       {denoise, {"--set 'data.train=[\"2019-03-01\",\"2019-03-02\"]'", 2, "data.train"}},
       {denoise, {"--set data.noise_sigma=null", 2, "data.noise_sigma"}},
-      {denoise, {"--set loss.type=dice", 2, "loss.type"}},
+      {denoise, {"--set 'loss={\"type\":\"dice\"}'", 2, "loss.type"}},
       {denoise, {"--set 'validation.overlap=[7,0,0]'", 2, "validation.overlap"}},
       {denoise, {"--set train.rollout=2", 2, "train.rollout"}},
       {denoise, {"--set 'mesh={\"domain\":[1,1]}'", 2, "mesh.domain"}},
       {segment, {"--set data.classes=3 --set 'loss.class_weights=[1,2]'", 2, "loss.class_weights"}},
-      {segment, {"--set loss.type=mse", 2, "loss.type"}},
+      {segment, {"--set 'loss={\"type\":\"mse\"}'", 2, "loss.type"}},
       {segment, {"--set 'data.targets=[{\"name\":\"images\",\"levels\":[0]}]'", 3, "holds the label"}}};
   int ranks = 1;
   for (const auto& [command, wrong] : cases) {

@@ -145,11 +145,12 @@ TEST(WrongInput, APipeIsNotWaitedFor) {
   const TemporaryFolder folder;
   const std::string pipe = folder / "pipe";
   ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  folder.write("config.json", small_config(folder).dump());
   const std::pair<std::string, int> commands[] = {
       {"--config " + pipe, 2},
       {"inspect " + pipe, 3},
       {"import --input " + pipe + " --output " + (folder / "out"), 3},
-      {"sweep --list --config x.json --grid " + pipe, 2}};
+      {"sweep --list --config " + (folder / "config.json") + " --grid " + pipe, 2}};
   for (const auto& [arguments, code] : commands) {
     const Outcome outcome = run(1, arguments);
     EXPECT_EQ(outcome.exit_code, code) << arguments;

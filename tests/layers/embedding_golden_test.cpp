@@ -106,7 +106,7 @@ TEST(PatchKernel, MustCoverThePatch) {
 
 TEST(PatchKernel, GoesRoundACircleOfWholePatches) {
   EXPECT_EQ(refusal(vit({{"circular", true}})),
-            "model.circular is for patches that overlap: give patch_kernel, larger than the patch");
+            "model.circular has no effect: it counts only where patch_kernel is given; leave it out");
   EXPECT_EQ(
       refusal(vit({{"patch", {3, 5}}, {"patch_kernel", {3, 9}}, {"circular", true}})),
       "model.circular needs a patch that divides the 12 points of the last axis; 4 in place of 5 would");
