@@ -109,6 +109,7 @@ class Builder {
         return concatenate(tape_, x, alike(shape, generator));
       case Link::Kind::kSplit: {
         const int dim = shape[1] > 1 && draw(generator, 2) == 0 ? 1 : 3;
+        if (shape[dim] == 1) return some_pointwise(x, generator);
         const std::int64_t first = 1 + draw(generator, static_cast<std::size_t>(shape[dim] - 1));
         const std::vector<Variable> parts = split(tape_, x, dim, {first, shape[dim] - first});
         if (dim == 3) return concatenate(tape_, parts[1], parts[0]);
