@@ -81,7 +81,7 @@ ExitCode run_on(MpiSession& session, const ChooseConfiguration& choose,
 Configuration load_configuration(const ConfigArguments& arguments, std::vector<std::string>* idle) {
   Json json = load_config(arguments.config);
   for (const std::string& override_text : arguments.overrides) apply_override(json, override_text);
-  const auto configuration = parse<Configuration>(json);
+  auto configuration = parse<Configuration>(json);
   if (idle != nullptr) *idle = idle_keys(json, configuration);
   return configuration;
 }

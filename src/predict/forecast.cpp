@@ -214,15 +214,10 @@ void ForecastRun::put(std::int64_t batch, int lead, const ShardedTensor& predict
   const std::int64_t missing = hide_missing(rank_, origin, states);
   const auto finite = [](double state) { return std::isfinite(state); };
   not_finite_ += static_cast<double>(std::ssize(states) - std::ranges::count_if(states, finite) - missing);
-  PackedPiece own = piece_of(run_.world().rank(), prediction.layout);
-  if (own.count() > 0) pack(states, own);
+  const auto own = std::make_shared<PackedPiece>(piece_of(run_.world().rank(), prediction.layout));
+  if (own->count() > 0) pack(states, *own);
   for (int rank = 0; rank < run_.world().size(); ++rank) {
-    auto piece = std::make_shared<PackedPiece>();
-    if (rank > 0) {
-      *piece = bring(rank, own, prediction.layout);
-    } else if (writer_) {
-      *piece = std::move(own);
-    }
+    const auto piece = rank > 0 ? std::make_shared<PackedPiece>(bring(rank, *own, prediction.layout)) : own;
     if (!writer_ || piece->count() == 0) continue;
     writer_->push([this, piece, first = batch * placed_.samples(), lead] { write(*piece, first, lead); });
   }
