@@ -26,7 +26,7 @@ Variable Linear::product(Tape& tape, const Variable& x) const {
 }
 
 Variable Linear::run(Tape& tape, const Variable& x, const Variable& residual) const {
-  const Variable y = product(tape, x);
+  Variable y = product(tape, x);
   if (!bias_.defined() && !residual.defined()) return y;
   return pointwise(tape, y, {field_letters(x.shape().rank() - 2, 'n'), bias_, "n", residual});
 }

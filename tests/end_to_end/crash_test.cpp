@@ -26,6 +26,7 @@ class CrashTest : public ::testing::Test {
  protected:
   void SetUp() override {
     config_ = small_config(folder_);
+    config_["data"].erase("valid");
     config_["train"]["steps"] = 20;
     config_["checkpoint"] = {{"every", 3}, {"keep", 1}};
     config_["model"]["embed_dim"] = 8;

@@ -33,7 +33,7 @@ std::string kept_text(const std::string& path, const Json& of) {
   try {
     const Json kept = Json::parse(read_text(path, kMostBytes));
     if (kept.at("of") != of) return "";
-    const std::string text = kept.at("statistics").dump();
+    std::string text = kept.at("statistics").dump();
     Statistics::from_text(text, path);
     return text;
   } catch (const std::exception&) {
@@ -71,7 +71,7 @@ Statistics cached_statistics(const StatisticsPass& pass, const std::vector<std::
     if (pass.tell) pass.tell(concat("statistics are those that a run before computed, in ", path.string()));
     return Statistics::from_text(text, "the statistics kept");
   }
-  const Statistics statistics = compute();
+  Statistics statistics = compute();
   if (!path.empty()) keep(path, of, statistics);
   return statistics;
 }
