@@ -72,8 +72,8 @@ class ChannelNorm : public Operation {
     signature.forward_flops = 8.0 * static_cast<double>(x.count());
     signature.rules = rules_of_letters(all, field);
     for (ShardingRule& rule : signature.rules) rule.communicates = rule.label != (per_sample() ? "b" : "c");
-    const double groups = static_cast<double>(x.back() / group_size(x));
-    signature.own = {statistics_traffic, {groups, per_sample() ? 1.0 : 0.0}};
+    const std::int64_t groups = x.back() / group_size(x);
+    signature.own = {statistics_traffic, {static_cast<double>(groups), per_sample() ? 1.0 : 0.0}};
     signature.rules.push_back(linear_rule(linear));
     return signature;
   }
