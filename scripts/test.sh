@@ -78,6 +78,7 @@ if [[ $cuda == auto ]]; then
 fi
 
 part "setup" scripts/setup.sh
+scripts/setup.sh --readers || say "without xarray and CDO the test that opens forecasts with them is skipped"
 slurm_option=-DJIGSAW_SLURM_TESTS=OFF
 if [[ $slurm == true ]]; then
   part "setup of SLURM" scripts/setup.sh --slurm

@@ -4,6 +4,7 @@
 #include <numeric>
 #include <set>
 
+#include "train/training_batches.h"
 #include "train/training_step.h"
 
 namespace jigsaw::inline estimate {
@@ -13,23 +14,6 @@ double RankEstimate::total_sent_bytes() const {
 }
 
 namespace {
-
-/// A part of a batch without numbers, shaped as readers give it.
-Batch batch_of(const OpenedRun& run, int leads) {
-  const PlacedModel& placed = run.placed();
-  const Context& context = placed.rank().context;
-  const DType type = placed.types().master;
-  const Shape input = placed.input_box(placed.samples()).extent,
-              target = placed.target_box(run.loss(), placed.samples()).extent;
-  Batch batch;
-  batch.input = Array(context, input, type, Purpose::kInput);
-  for (int r = 0; r < leads; ++r) {
-    batch.targets.emplace_back(context, target, type, Purpose::kInput);
-    if (r > 0) batch.forcings.emplace_back(context, input, type, Purpose::kInput);
-  }
-  if (leads > 1) batch.present = Array(context, input, type, Purpose::kInput);
-  return batch;
-}
 
 std::int64_t bytes_of(const Batch& batch) {
   std::int64_t bytes = batch.input.bytes();
@@ -74,7 +58,7 @@ double file_bytes(const OpenedRun& run, int leads) {
 /// Runs a step as training does, and its update, which on shapes alone nothing calls for.
 void run_step(OpenedRun& run, Optimizer& optimizer, int leads) {
   TrainingStep step(run, optimizer, 1);
-  const StepResult result = step.run(1, [&] { return batch_of(run, leads); });
+  const StepResult result = step.run(1, [&] { return batch_of_shapes(run.placed(), run.loss(), leads); });
   if (!result.finite) optimizer.step(1.0, 1.0, 0.0, leads * run.configuration().train.accumulate);
 }
 
@@ -117,7 +101,8 @@ RankEstimate estimate_rank(const EstimatedRun& estimated, int rank, const KnownP
   result.gradient_bytes = arena.peak_bytes(Purpose::kGradients);
   result.activation_bytes = arena.peak_bytes(Purpose::kActivations);
   result.workspace_bytes = arena.peak_bytes(Purpose::kWorkspace);
-  const auto ahead = static_cast<std::int64_t>(Prefetch::kDepth) * bytes_of(batch_of(run, leads));
+  const auto ahead =
+      static_cast<std::int64_t>(Prefetch::kDepth) * bytes_of(batch_of_shapes(placed, run.loss(), leads));
   result.memory_bytes = arena.peak_bytes() + ahead;
   result.input_bytes = arena.peak_bytes(Purpose::kInput) + ahead;
   result.flops = context.tally().flops - worked.flops;

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <string_view>
-#include <utility>
 
 #include "base/text.h"
 #include "comm/agreement.h"
@@ -38,17 +37,6 @@ void check_configuration(const FoundCheckpoint& found, const Configuration& conf
   }
 }
 
-/// What fields were normalised by in training; nothing when the checkpoint does not say.
-std::optional<Statistics> statistics_of(const FoundCheckpoint& found) {
-  const Json& extra = found.stored.manifest.extra;
-  if (!extra.is_object() || !extra.contains("statistics")) return std::nullopt;
-  try {
-    return Statistics::from_text(extra.at("statistics").dump(), concat("the checkpoint ", found.path));
-  } catch (const DataError& error) {
-    throw CheckpointError(error.what());
-  }
-}
-
 /// The tensors that are asked for.
 std::string kind_of(const FoundCheckpoint& found, Weights weights) {
   const bool averaged = found.stored.find_group("average") != nullptr;
@@ -70,8 +58,8 @@ Weights parse_weights(const std::string& average) {
 }
 
 TrainedModel::TrainedModel(const Configuration& configuration, const std::filesystem::path& folder,
-                           const std::string& checkpoint, Weights weights, DataUse use, Communicator& world,
-                           Log& log) {
+                           const std::string& checkpoint, Weights weights, const DataUse& use,
+                           Communicator& world, Log& log) {
   together(world, [&] {
     if (configuration.data.of_images())
       throw ConfigError("data.task must be forecast, for images are neither predicted nor evaluated yet");
@@ -81,15 +69,17 @@ TrainedModel::TrainedModel(const Configuration& configuration, const std::filesy
   path_ = found.path;
   step_ = found.stored.manifest.step;
   std::string kind;
+  std::optional<GivenStatistics> given;
   together(world, [&] {
     check_configuration(found, configuration);
     kind = kind_of(found, weights);
-    use.statistics = statistics_of(found);
+    given = statistics_of(found.stored, found.path);
   });
   Configuration forward = configuration;
   forward.checkpoint.best.clear();  // there are no validations that could name it
   Opening opening;
-  opening.use = std::move(use);
+  opening.given = given ? &*given : nullptr;
+  opening.use = use;
   run_ = std::make_unique<OpenedRun>(forward, folder, world, opening);
   const PlacedModel& placed = run_->placed();
   const std::int64_t bytes = load_parameters(found, placed.rank(), placed.model().parameters(), kind);

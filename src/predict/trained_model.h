@@ -28,7 +28,8 @@ class TrainedModel {
   /// @throws CheckpointError  when it cannot be used or is of another model, with the key that differs;
   /// ConfigError, DataError
   TrainedModel(const Configuration& configuration, const std::filesystem::path& folder,
-               const std::string& checkpoint, Weights weights, DataUse use, Communicator& world, Log& log);
+               const std::string& checkpoint, Weights weights, const DataUse& use, Communicator& world,
+               Log& log);
 
   OpenedRun& run() { return *run_; }
   const std::string& path() const { return path_; }

@@ -53,6 +53,18 @@ std::string resumed(const Configuration& configuration, const std::string& resum
 
 }  // namespace
 
+std::optional<GivenStatistics> statistics_of(const StoredManifest& stored, const std::string& checkpoint) {
+  const std::optional<Json> found = of_manifest(stored, checkpoint);
+  if (!found) return std::nullopt;
+  try {
+    return GivenStatistics{
+        Statistics::from_text(found->at("statistics").dump(), concat("the checkpoint ", checkpoint)),
+        checkpoint};
+  } catch (const DataError& error) {
+    throw CheckpointError(error.what());
+  }
+}
+
 std::optional<GivenStatistics> named_statistics(const DataOptions& options, const fs::path& folder,
                                                 Communicator& world) {
   const std::string* name = options.statistics_file();

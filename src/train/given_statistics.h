@@ -4,6 +4,7 @@
 #include <string>
 
 #include "base/log.h"
+#include "checkpoint/manifest.h"
 #include "comm/communicator.h"
 #include "samples/statistics.h"
 #include "train/configuration.h"
@@ -16,6 +17,9 @@ struct GivenStatistics {
   Statistics statistics;
   std::string from;  ///< the checkpoint
 };
+
+/// Those that a checkpoint's manifest holds, if any. @throws CheckpointError
+std::optional<GivenStatistics> statistics_of(const StoredManifest& stored, const std::string& checkpoint);
 
 /// Those of the checkpoint that data.normalization names; nothing when it names none. Collective.
 /// @throws DataError  when the checkpoint has none; CheckpointError

@@ -2,28 +2,9 @@
 
 #include "comm/record/record.h"
 #include "optim/optimizer.h"
-#include "train/placed_model.h"
+#include "train/training_batches.h"
 
 namespace jigsaw::inline train {
-
-namespace {
-
-/// A batch of the longest rollout, of shapes alone.
-Batch shapes_of_batch(const PlacedModel& placed, const Loss& loss, const Context& context, int rollout) {
-  const Shape input = placed.input_box(placed.samples()).extent,
-              target = placed.target_box(loss, placed.samples()).extent;
-  const DType dtype = placed.types().master;
-  Batch batch;
-  batch.input = Array(context, input, dtype, Purpose::kInput);
-  for (int r = 0; r < rollout; ++r) {
-    batch.targets.emplace_back(context, target, dtype, Purpose::kInput);
-    if (r > 0) batch.forcings.emplace_back(context, input, dtype, Purpose::kInput);
-  }
-  if (batch.targets.size() > 1) batch.present = Array(context, input, dtype, Purpose::kInput);
-  return batch;
-}
-
-}  // namespace
 
 MemoryEstimate estimate_memory(const Configuration& configuration, Objective& objective, int rank,
                                int ranks) {
@@ -34,7 +15,7 @@ MemoryEstimate estimate_memory(const Configuration& configuration, Objective& ob
   const Rank& here = placed.rank();
   Tape tape(here, placed.plans(), Tape::Mode::kRecord, placed.types().compute);
   tape.set_training(true);
-  const Batch batch = shapes_of_batch(placed, objective.loss(), context, configuration.train.rollout.max);
+  const Batch batch = batch_of_shapes(placed, objective.loss(), configuration.train.rollout.max);
   placed.forecaster().run(tape, batch, placed.samples(), [&](int, const Variable& prediction) {
     const ShardedTensor value = prediction.value();
     prediction.slot()->add(

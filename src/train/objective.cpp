@@ -131,8 +131,10 @@ std::unique_ptr<Objective> open_objective(const Configuration& configuration,
                                           DataUse use) {
   use.valid_rollout = configuration.validation_rollout();
   std::unique_ptr<Objective> result;
-  if (auto named = named_statistics(configuration.data, folder, communicator); named && !use.statistics)
-    use.statistics = std::move(named->statistics);
+  if (!use.statistics) {
+    if (auto named = named_statistics(configuration.data, folder, communicator))
+      use.statistics = std::move(named->statistics);
+  }
   together(communicator,
            [&] { result = tasks().at(configuration.data.task)(configuration, folder, communicator, use); });
   return result;

@@ -17,9 +17,9 @@ struct Opening {
   Log* log = nullptr;
   /// Folder of statistics that runs share; empty: none.
   std::filesystem::path cache;
-  /// Statistics for data whose configuration leaves open where they come from; may be null.
+  /// Statistics to take instead of those that data.normalization says; may be null.
   const GivenStatistics* given = nullptr;
-  /// Of data that are not to be trained on: what they must hold, and the model's statistics.
+  /// Which samples the data must hold.
   DataUse use;
 };
 

@@ -34,4 +34,19 @@ Batch TrainingBatches::read(std::int64_t number, const Context& host) {
   return reader_->read(request, host);
 }
 
+Batch batch_of_shapes(const PlacedModel& placed, const Loss& loss, int leads) {
+  const Context& context = placed.rank().context;
+  const DType dtype = placed.types().master;
+  const Shape input = placed.input_box(placed.samples()).extent,
+              target = placed.target_box(loss, placed.samples()).extent;
+  Batch batch;
+  batch.input = Array(context, input, dtype, Purpose::kInput);
+  for (int r = 0; r < leads; ++r) {
+    batch.targets.emplace_back(context, target, dtype, Purpose::kInput);
+    if (r > 0) batch.forcings.emplace_back(context, input, dtype, Purpose::kInput);
+  }
+  if (leads > 1) batch.present = Array(context, input, dtype, Purpose::kInput);
+  return batch;
+}
+
 }  // namespace jigsaw::inline train

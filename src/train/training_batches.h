@@ -28,4 +28,8 @@ class TrainingBatches {
   std::unique_ptr<SampleReader> reader_;
 };
 
+/// What read() gives of a part that runs so many leads, in shapes alone: on arrays without memory it lets a
+/// step be run without data.
+Batch batch_of_shapes(const PlacedModel& placed, const Loss& loss, int leads);
+
 }  // namespace jigsaw::inline train

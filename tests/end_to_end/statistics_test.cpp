@@ -73,9 +73,16 @@ TEST_F(StatisticsTest, AreComputedAnewWhereThatIsSaid) {
 }
 
 TEST_F(StatisticsTest, OfACheckpointMayBeNamed) {
-  const Outcome second = train("second", elsewhere() + "--set data.normalization=" + checkpoint("first"));
+  const std::string named = "--set data.normalization=" + checkpoint("first") + " ";
+  const Outcome second = train("second", elsewhere() + named);
   EXPECT_EQ(second.exit_code, 0) << second.err;
   EXPECT_EQ(extra("second").at("statistics"), extra("first").at("statistics"));
+  // What predicts takes its own checkpoint's, wherever they once came from.
+  std::filesystem::remove_all(folder_ / "first");
+  const Outcome predicted =
+      run(1, "predict --config " + (folder_ / "config.json") + " " + named + "--checkpoint " +
+                 (folder_ / "second") + " --output " + (folder_ / "out.nc"));
+  EXPECT_EQ(predicted.exit_code, 0) << predicted.err;
 }
 
 TEST_F(StatisticsTest, GoAlongThroughOtherFormats) {

@@ -15,12 +15,13 @@ constexpr std::int64_t kMostBytes = std::int64_t{64} << 20;
 /// Changes when statistics are computed in another way.
 constexpr int kVersion = 1;
 
-/// Name, size and time of change of each file.
+/// Name, size and time of change of each file; null where these do not tell of a change, as of a store in a
+/// folder, whose chunks may be written anew behind them.
 Json files_of(const std::vector<std::string>& paths) {
   Json files = Json::array();
   for (const std::string& path : paths) {
     struct stat status {};
-    if (::stat(path.c_str(), &status) != 0) return nullptr;
+    if (::stat(path.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) return nullptr;
     const std::int64_t changed = status.st_mtim.tv_sec * std::int64_t{1000000000} + status.st_mtim.tv_nsec;
     files.push_back({std::filesystem::absolute(path).lexically_normal().string(),
                      static_cast<std::int64_t>(status.st_size), changed});

@@ -192,6 +192,23 @@ TEST(Statistics, AreKeptForRunsOfTheSameData) {
   EXPECT_TRUE(again.statistics == first.statistics);
 }
 
+/// The chunks of a store in a folder can be written anew, and neither it nor its description tells.
+TEST(Statistics, OfAStoreInAFolderAreNotKept) {
+  const testing::TemporaryFolder cache;
+  StatisticsPass pass;
+  pass.cache = cache.path();
+  int computed = 0;
+  run_ranks(1, [&](Communicator& communicator) {
+    for (int i = 0; i < 2; ++i) {
+      cached_statistics(pass, {cache.path()}, Json::object(), communicator, [&] {
+        ++computed;
+        return Statistics{};
+      });
+    }
+  });
+  EXPECT_EQ(computed, 2);
+}
+
 TEST(Statistics, WhatCostsLittleIsCheckedBeforeThePass) {
   run_ranks(2, [](Communicator& communicator) {
     StatisticsPass pass;
