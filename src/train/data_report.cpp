@@ -49,9 +49,10 @@ void report_periods(const Dataset& data, DataReport& report) {
   }
   const std::vector<Time> both = common_times(data.train_windows(), data.valid_windows());
   if (!both.empty()) {
-    report.warnings.push_back(
-        concat("data.valid overlaps data.train: ", both.size(), " of ", data.valid_windows().size(),
-               " validation samples are trained on, as that of ", format_time(both.front())));
+    report.warnings.push_back(concat("data.valid overlaps data.train: ", both.size(), " of ",
+                                     data.valid_windows().size(),
+                                     " validation samples are trained on, as that of ",
+                                     format_time(both.front(), data.files().calendar())));
   }
 }
 

@@ -234,18 +234,20 @@ Chosen choose(FileSet& files, const std::vector<VariableSummary>& catalogue) {
 }
 
 /// Training and validation: four fifths of the times and the rest, further apart than a window reaches.
-std::pair<Period, Period> split(const std::vector<Time>& times, Time reach) {
+std::pair<Period, Period> split(const std::vector<Time>& times, Time reach, Calendar calendar) {
   const std::size_t cut = times.size() * 4 / 5;
   const auto next = std::upper_bound(times.begin(), times.end(), times[cut - 1] + reach);
   if (next == times.end()) {
-    throw DataError(concat("the files hold ", times.size(), " times, from ", format_time(times.front()),
-                           " to ", format_time(times.back()), ": too few to train and to validate on"));
+    throw DataError(concat("the files hold ", times.size(), " times, from ",
+                           format_time(times.front(), calendar), " to ", format_time(times.back(), calendar),
+                           ": too few to train and to validate on"));
   }
   return {{times.front(), times[cut - 1]}, {*next, times.back()}};
 }
 
-std::string period_text(const Period& period) {
-  return concat("[", quoted(format_time(period.first)), ", ", quoted(format_time(period.last)), "]");
+std::string period_text(const Period& period, Calendar calendar) {
+  return concat("[", quoted(format_time(period.first, calendar)), ", ",
+                quoted(format_time(period.last, calendar)), "]");
 }
 
 std::string forecast(const FirstOptions& options, const std::vector<std::string>& paths, FileSet& files) {
@@ -257,13 +259,14 @@ std::string forecast(const FirstOptions& options, const std::vector<std::string>
                  true);
   const Shape space = files.grid().shape();
   const std::vector<Time>& times = first.times;
+  const Calendar calendar = files.calendar();
   const Time step = usual_step(times);
   if (step % kHour != 0) {
     throw DataError(concat(first.name, " has a value every ", step,
                            " seconds; a configuration counts leads in whole hours"));
   }
   const Time hours = step / kHour, lead = 6 % hours == 0 ? 6 : hours;
-  const auto [train, valid] = split(times, 2 * lead * kHour);
+  const auto [train, valid] = split(times, 2 * lead * kHour, calendar);
 
   std::vector<std::string> predicted, meanings, constant, left_out, forcings;
   double channels = 0;
@@ -288,9 +291,10 @@ std::string forecast(const FirstOptions& options, const std::vector<std::string>
            concat("hours that the model sees; the files have a field every ", hours, " h"));
   data.add("lead_hours", concat(lead), "hours ahead that it predicts");
   data.add("predict", quoted("increment"), "the change since hour 0; or \"state\"");
-  data.add("train", period_text(train),
-           concat("the files hold ", format_time(times.front()), " to ", format_time(times.back())));
-  data.add("valid", period_text(valid), "begins where no window of training reaches");
+  data.add("train", period_text(train, calendar),
+           concat("the files hold ", format_time(times.front(), calendar), " to ",
+                  format_time(times.back(), calendar)));
+  data.add("valid", period_text(valid, calendar), "begins where no window of training reaches");
   std::string text = head(options, concat(lead, "-hour forecasts on a grid of ", space, " points from ",
                                           paths.size(), paths.size() == 1 ? " file." : " files.")) +
                      concat("  \"data\": ", data.text(1), ",\n");
