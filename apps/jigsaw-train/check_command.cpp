@@ -1,3 +1,5 @@
+#include <array>
+
 #include "base/text.h"
 #include "comm/agreement.h"
 #include "comm/record/record.h"
@@ -7,9 +9,11 @@
 #include "samples/label_scan.h"
 #include "train/data_remarks.h"
 #include "train/opening_summary.h"
+#include "train/preflight.h"
 #include "train/run_directory.h"
 #include "train/training_batches.h"
 #include "train/validation.h"
+#include "version.h"
 
 namespace jigsaw {
 
@@ -59,6 +63,14 @@ void check_planned(Job& job, int ranks) {
   DataRemarks(run.data(), run.world(), job.log).tell();
 }
 
+/// What the run directory must take: checkpoints hold parameters and what the optimizer keeps of them.
+OutputNeed output_need(const Job& job, const Optimizer& optimizer) {
+  const CheckpointOptions& options = job.configuration.checkpoint;
+  const auto own = static_cast<double>(optimizer.parameter_bytes() + optimizer.optimizer_bytes());
+  const double whole = job.world.all_reduce(std::array{own}, ReduceOp::kSum)[0];
+  return {job.configuration.output, 0, whole, options.every > 0 ? options.keep + 1 : 0};
+}
+
 void check_started(Job& job) {
   OpenedRun run(job.configuration, job.folder, job.world, opening_of(job));
   std::unique_ptr<Optimizer> optimizer;
@@ -67,24 +79,41 @@ void check_started(Job& job) {
                                             job.configuration.optimizer);
   });
   together(job.world, [&] { tell_opening(job.log, run, job.world.size()); });
+  preflight(run.placed().rank(), version_text(), output_need(job, *optimizer), job.log);
   tell_missing(job.log, run, read_first(run, job.world.context().host()), job.world);
   if (run.validates()) Validation(run).rehearse();
   check_labels(run);
   DataRemarks(run.data(), run.world(), job.log).tell();
 }
 
-}  // namespace
+struct Options {
+  ConfigArguments configuration;
+  int ranks = 0;  ///< to plan for; 0: those that were started
+};
 
-ExitCode run_check(const CheckCommand& command) {
-  return run_job(command.configuration, [&](Job& job) {
-    if (command.ranks > 0) {
-      together(job.world, [&] { check_planned(job, command.ranks); });
+/// Opens all that a run would need, plans, reads a batch of training and all labels, runs a batch of
+/// validation, and ends.
+ExitCode run_check(const Options& options) {
+  return run_job(options.configuration, [&](Job& job) {
+    if (options.ranks > 0) {
+      together(job.world, [&] { check_planned(job, options.ranks); });
     } else {
       check_started(job);
     }
     job.log.info("checked: a run would begin");
     return ExitCode::kDone;
   });
+}
+
+}  // namespace
+
+std::function<ExitCode()> declare_check(CLI::App& command, const Invocation& /*invocation*/) {
+  auto options = std::make_shared<Options>();
+  add_configuration(command, options->configuration)->required();
+  command
+      .add_option("--ranks", options->ranks, "Plan for so many ranks, of which this one stands for the first")
+      ->check(CLI::Range(1, 1 << 20));
+  return [options] { return run_check(*options); };
 }
 
 }  // namespace jigsaw

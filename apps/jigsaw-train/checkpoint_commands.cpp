@@ -9,29 +9,69 @@
 
 namespace jigsaw {
 
-void run_export(const ExportCommand& command) {
+namespace {
+
+struct ExportOptions {
+  std::string checkpoint, output;
+  bool average = false;
+  bool no_verify = false;
+};
+
+/// Whole parameters of a checkpoint as safetensors.
+ExitCode export_parameters(const ExportOptions& options) {
   Context context = Context::make_host(Backend::kReference, 1);
   const std::unique_ptr<Communicator> self = make_self_communicator(context);
-  const Verify verify = command.no_verify ? Verify::kSizesOnly : Verify::kBytes;
-  const FoundCheckpoint found = open_checkpoint(command.checkpoint, *self, verify);
-  const char* group = command.average ? "average" : "parameters";
+  const Verify verify = options.no_verify ? Verify::kSizesOnly : Verify::kBytes;
+  const FoundCheckpoint found = open_checkpoint(options.checkpoint, *self, verify);
+  const char* group = options.average ? "average" : "parameters";
   int tensors = 0;
-  as_checkpoint_error([&] { tensors = export_safetensors(found, group, command.output, context); });
-  std::cout << "wrote " << tensors << " tensors of " << found.path << " to " << command.output << '\n';
+  as_checkpoint_error([&] { tensors = export_safetensors(found, group, options.output, context); });
+  std::cout << "wrote " << tensors << " tensors of " << found.path << " to " << options.output << '\n';
+  return ExitCode::kDone;
 }
 
-void run_import(const ImportCommand& command) {
+/// The way back: a checkpoint of parameters alone, for --init-from.
+ExitCode import_parameters(const std::string& input, const std::string& output) {
   Context context = Context::make_host(Backend::kReference, 1);
   std::string path;
-  as_checkpoint_error([&] { path = import_safetensors(command.input, command.output, context); });
+  as_checkpoint_error([&] { path = import_safetensors(input, output, context); });
   std::cout << "wrote " << path << "; a run begins with these parameters by --init-from " << path << '\n';
+  return ExitCode::kDone;
 }
 
-void run_inspect(const std::string& path) {
+/// Prints what a checkpoint or data file holds. @throws CheckpointError  when it is damaged.
+ExitCode inspect_file(const std::string& path) {
   Inspection inspection;
   as_checkpoint_error([&] { inspection = inspect(path); });
   std::cout << inspection.text << std::flush;
   if (!inspection.damage.empty()) throw CheckpointError(inspection.damage);
+  return ExitCode::kDone;
+}
+
+}  // namespace
+
+std::function<ExitCode()> declare_export(CLI::App& command, const Invocation& /*invocation*/) {
+  auto options = std::make_shared<ExportOptions>();
+  command.add_option("--checkpoint", options->checkpoint, "The checkpoint's folder")
+      ->required()
+      ->check(refuse_empty);
+  command.add_option("--output", options->output, "The file to write")->required()->check(refuse_empty);
+  command.add_flag("--average", options->average, "Their moving average in place of the parameters");
+  command.add_flag("--no-verify", options->no_verify, "Do not check the checkpoint's digests first");
+  return [options] { return export_parameters(*options); };
+}
+
+std::function<ExitCode()> declare_import(CLI::App& command, const Invocation& /*invocation*/) {
+  auto input = std::make_shared<std::string>(), output = std::make_shared<std::string>();
+  command.add_option("--input", *input, "The safetensors file")->required()->check(refuse_empty);
+  command.add_option("--output", *output, "Folder for the checkpoint")->required()->check(refuse_empty);
+  return [input, output] { return import_parameters(*input, *output); };
+}
+
+std::function<ExitCode()> declare_inspect(CLI::App& command, const Invocation& /*invocation*/) {
+  auto path = std::make_shared<std::string>();
+  command.add_option("path", *path, "The file or folder")->required()->check(refuse_empty);
+  return [path] { return inspect_file(*path); };
 }
 
 }  // namespace jigsaw

@@ -5,14 +5,26 @@
 
 namespace jigsaw {
 
-void run_config(const ConfigCommand& command) {
-  if (command.schema) {
-    std::cout << schema<Configuration>().dump(2) << '\n';
-  } else if (command.reference) {
-    std::cout << reference<Configuration>();
-  } else {
-    std::cout << explain<Configuration>(command.explain) << '\n';
-  }
+std::function<ExitCode()> declare_config(CLI::App& command, const Invocation& /*invocation*/) {
+  struct Options {
+    bool schema = false;
+    bool reference = false;
+    std::string explain;
+  };
+  auto options = std::make_shared<Options>();
+  command.add_flag("--schema", options->schema, "Print its JSON Schema");
+  command.add_option("--explain", options->explain, "Explain one key, by its dotted path");
+  command.add_flag("--markdown", options->reference, "Print all keys as docs/configuration.md has them");
+  return [options] {
+    if (options->schema) {
+      std::cout << schema<Configuration>().dump(2) << '\n';
+    } else if (options->reference) {
+      std::cout << reference<Configuration>();
+    } else {
+      std::cout << explain<Configuration>(options->explain) << '\n';
+    }
+    return ExitCode::kDone;
+  };
 }
 
 }  // namespace jigsaw

@@ -21,27 +21,54 @@ std::vector<DataPart> parts_of(const DataOptions& data, const std::vector<std::s
   return {*dates};
 }
 
-}  // namespace
+struct Options {
+  ModelArguments model;
+  std::vector<std::string> period = {"valid"};  ///< or train, or two dates
+  int leads = 0;                                ///< 0: as the configuration's validation
+  std::vector<std::string> regions;
+  std::string json, netcdf;
+  bool overwrite = false;
+};
 
-ExitCode run_evaluate(const EvaluateCommand& command) {
-  return run_job(command.model.configuration, [&](Job& job) {
+/// Scores a model over a period. Errors end as those of training do.
+ExitCode run_evaluate(const Options& options) {
+  return run_job(options.model.configuration, [&](Job& job) {
     Configuration configuration = job.configuration;
-    if (command.leads > 0) configuration.validation.rollout = command.leads;
+    if (options.leads > 0) configuration.validation.rollout = options.leads;
     Weights weights = Weights::kAuto;
     together(job.world, [&] {
-      configuration.data.valid = parts_of(configuration.data, command.period);
-      weights = parse_weights(command.model.average);
+      configuration.data.valid = parts_of(configuration.data, options.period);
+      weights = parse_weights(options.model.average);
     });
     DataUse validation_only;
     validation_only.train = false;
-    TrainedModel model(configuration, job.folder, command.model.checkpoint, weights, validation_only,
+    TrainedModel model(configuration, job.folder, options.model.checkpoint, weights, validation_only,
                        job.world, job.log);
     evaluate_forecasts(
         model,
-        {command.json, command.netcdf, command.overwrite, command.regions, "Scores of " + configuration.name},
+        {options.json, options.netcdf, options.overwrite, options.regions, "Scores of " + configuration.name},
         job.log);
     return ExitCode::kDone;
   });
+}
+
+}  // namespace
+
+std::function<ExitCode()> declare_evaluate(CLI::App& command, const Invocation& /*invocation*/) {
+  auto options = std::make_shared<Options>();
+  add_model(command, options->model);
+  command
+      .add_option("--period", options->period,
+                  "The configuration's data.train or data.valid (the default), or two dates")
+      ->expected(1, 2);
+  command.add_option("--leads", options->leads, "Steps of each forecast; default: validation.rollout")
+      ->check(CLI::Range(1, 100'000));
+  command.add_option("--region", options->regions,
+                     "NAME=SOUTH,NORTH,WEST,EAST in degrees: a region to score; may be repeated");
+  command.add_option("--json", options->json, "A JSON file to write all scores and spectra to");
+  command.add_option("--netcdf", options->netcdf, "The same as NetCDF");
+  command.add_flag("--overwrite", options->overwrite, "Replace these files if they are there");
+  return [options] { return run_evaluate(*options); };
 }
 
 }  // namespace jigsaw

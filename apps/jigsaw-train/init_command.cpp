@@ -21,24 +21,45 @@ std::optional<Task> task_of(const std::string& name) {
   return {};
 }
 
-}  // namespace
+struct Options {
+  std::vector<std::string> files;
+  std::string task;  ///< forecast, denoise, map; or what the files look like
+  std::string recipe = "unet";
+  std::string output = "first.json";
+};
 
-void run_init(const InitCommand& command) {
-  const fs::path output(command.output);
+/// Writes a first configuration for data files, see train/first_configuration.h. @throws ConfigError,
+/// DataError
+ExitCode run_init(const Options& options) {
+  const fs::path output(options.output);
   if (fs::exists(output)) {
-    throw ConfigError(concat("--output ", command.output, " is there already, and is not written over"));
+    throw ConfigError(concat("--output ", options.output, " is there already, and is not written over"));
   }
-  FirstOptions options{command.files, task_of(command.task), command.recipe};
-  options.name = output.stem().string();
-  options.folder = output.has_parent_path() ? output.parent_path().string() : ".";
-  const std::string text = first_configuration(options);
-  parse<Configuration>(parse_json(text, command.output));
+  FirstOptions first{options.files, task_of(options.task), options.recipe};
+  first.name = output.stem().string();
+  first.folder = output.has_parent_path() ? output.parent_path().string() : ".";
+  const std::string text = first_configuration(first);
+  parse<Configuration>(parse_json(text, options.output));
   std::ofstream file(output);
   file << text;
   file.close();
-  if (!file) throw ConfigError(concat("--output ", command.output, " cannot be written"));
-  std::cout << text << "\nwrote " << command.output << "; next:\n  jigsaw-train check --config "
-            << command.output << "\n  jigsaw-train --config " << command.output << '\n';
+  if (!file) throw ConfigError(concat("--output ", options.output, " cannot be written"));
+  std::cout << text << "\nwrote " << options.output << "; next:\n  jigsaw-train check --config "
+            << options.output << "\n  jigsaw-train --config " << options.output << '\n';
+  return ExitCode::kDone;
+}
+
+}  // namespace
+
+std::function<ExitCode()> declare_init(CLI::App& command, const Invocation& /*invocation*/) {
+  auto options = std::make_shared<Options>();
+  command.add_option("--data", options->files, "Files or patterns: NetCDF, HDF5")->required();
+  command.add_option("--task", options->task, "forecast, denoise or map; default: what the files look like")
+      ->check(CLI::IsMember({"forecast", "denoise", "map"}));
+  command.add_option("--from", options->recipe, "The model: unet (any grid), vit, swin or weathermixer")
+      ->check(CLI::IsMember({"unet", "vit", "swin", "weathermixer"}));
+  command.add_option("--output", options->output, "The file to write; default first.json");
+  return [options] { return run_init(*options); };
 }
 
 }  // namespace jigsaw

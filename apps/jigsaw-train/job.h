@@ -7,15 +7,10 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "comm/communicator.h"
+#include "options.h"
 #include "train/configuration.h"
 
 namespace jigsaw {
-
-/// Which configuration a command works on.
-struct ConfigArguments {
-  std::string config;                  ///< its file
-  std::vector<std::string> overrides;  ///< KEY=VALUE each
-};
 
 /// Reads it. @throws ConfigError
 /// @param idle  gets what is to be said of keys that do nothing for now; may be null.

@@ -13,6 +13,15 @@ namespace jigsaw {
 
 namespace {
 
+struct Options {
+  ConfigArguments configuration;
+  int ranks = 0;  ///< 0: those of the configuration's mesh
+  std::string memory;
+  std::string machine;
+  bool json = false;
+  bool explain = false;
+};
+
 /// "80GB", "64GiB", "1e9". @throws ConfigError
 std::int64_t bytes_of(const std::string& text) {
   static const std::vector<std::pair<std::string, double>> kUnits = {
@@ -32,13 +41,13 @@ std::int64_t bytes_of(const std::string& text) {
 }
 
 /// As asked for; else as the configuration gives it; else the machine by which plans are made.
-MachineModel machine_of(const PlanCommand& command, const Configuration& configuration) {
-  if (!command.machine.empty()) return machine_model(command.machine);
+MachineModel machine_of(const Options& options, const Configuration& configuration) {
+  if (!options.machine.empty()) return machine_model(options.machine);
   return configuration.machine ? machine_model(*configuration.machine) : machine_model("cpu-node");
 }
 
-int ranks_of(const PlanCommand& command, const Configuration& configuration) {
-  if (command.ranks > 0) return command.ranks;
+int ranks_of(const Options& options, const Configuration& configuration) {
+  if (options.ranks > 0) return options.ranks;
   if (!configuration.mesh) throw ConfigError("command line: --ranks N is needed, for mesh is \"auto\"");
   int ranks = configuration.mesh->data * configuration.mesh->tensor;
   for (const int size : configuration.mesh->domain) ranks *= size;
@@ -56,12 +65,12 @@ int ranks_of(const PlanCommand& command, const Configuration& configuration) {
                                      : std::string("no number of ranks up to 65536 would fit")));
 }
 
-PlanReport report_of(const PlanCommand& command, const MeshQuestion& question) {
+PlanReport report_of(const Options& options, const MeshQuestion& question) {
   PlanReport report;
   report.answer = find_meshes(question);
   if (report.answer.best.empty()) throw ConfigError(report.answer.refused);
   const std::vector<PlannedMesh>& best = report.answer.best;
-  if (!command.memory.empty()) {
+  if (!options.memory.empty()) {
     if (!best.front().fits) refuse_memory(question, best.front());
     report.smallest = smallest_ranks(question);
   }
@@ -70,28 +79,44 @@ PlanReport report_of(const PlanCommand& command, const MeshQuestion& question) {
   } catch (const ConfigError&) {
     // Its own mesh cannot be; those that can be are told.
   }
-  for (std::size_t i = 0; command.explain && i + 1 < std::min<std::size_t>(best.size(), 4); ++i)
+  for (std::size_t i = 0; options.explain && i + 1 < std::min<std::size_t>(best.size(), 4); ++i)
     report.explanations.push_back(explain(question, best[i], best[i + 1]));
   return report;
 }
 
-}  // namespace
-
-void run_plan(const PlanCommand& command) {
-  const Configuration configuration = load_configuration(command.configuration);
-  const MachineModel machine = machine_of(command, configuration);
+/// Prints what a training step takes on the meshes of so many ranks, the fastest first.
+/// @throws ConfigError  also when no mesh has so many ranks or fits the memory; it says what would.
+ExitCode run_plan(const Options& options) {
+  const Configuration configuration = load_configuration(options.configuration);
+  const MachineModel machine = machine_of(options, configuration);
   const DataDescription data = describe_data(
-      configuration.data, std::filesystem::absolute(command.configuration.config).parent_path());
-  MeshQuestion question{configuration, data, machine, ranks_of(command, configuration)};
+      configuration.data, std::filesystem::absolute(options.configuration.config).parent_path());
+  MeshQuestion question{configuration, data, machine, ranks_of(options, configuration)};
   question.memory_bytes =
-      command.memory.empty() ? std::llround(machine.memory_bytes) : bytes_of(command.memory);
+      options.memory.empty() ? std::llround(machine.memory_bytes) : bytes_of(options.memory);
   question.threads = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
-  const PlanReport report = report_of(command, question);
-  if (command.json) {
+  const PlanReport report = report_of(options, question);
+  if (options.json) {
     std::cout << to_json(question, report).dump(2) << "\n";
   } else {
     std::cout << to_text(question, report);
   }
+  return ExitCode::kDone;
+}
+
+}  // namespace
+
+std::function<ExitCode()> declare_plan(CLI::App& command, const Invocation& /*invocation*/) {
+  auto options = std::make_shared<Options>();
+  add_configuration(command, options->configuration)->required();
+  command.add_option("--ranks", options->ranks, "How many; default: those of the configuration's mesh")
+      ->check(CLI::Range(1, 1 << 20));
+  command.add_option("--memory", options->memory, "Of a rank, such as 80GB; default: the machine's");
+  command.add_option("--machine", options->machine,
+                     "h100-nvlink, a100-ib, cpu-node, or a file: of constants, or a run's machine.json");
+  command.add_flag("--json", options->json, "Print all of it as JSON");
+  command.add_flag("--explain", options->explain, "Print why a mesh is faster than the next, block by block");
+  return [options] { return run_plan(*options); };
 }
 
 }  // namespace jigsaw

@@ -5,10 +5,12 @@
 
 namespace jigsaw {
 
-ExitCode run_rules() {
-  const std::vector<Verdict> verdicts = validate_all();
-  std::cout << report(verdicts);
-  return proven(verdicts) ? ExitCode::kDone : ExitCode::kInternal;
+std::function<ExitCode()> declare_rules(CLI::App& /*command*/, const Invocation& /*invocation*/) {
+  return [] {
+    const std::vector<Verdict> verdicts = validate_all();
+    std::cout << report(verdicts);
+    return proven(verdicts) ? ExitCode::kDone : ExitCode::kInternal;
+  };
 }
 
 }  // namespace jigsaw

@@ -5,12 +5,22 @@
 
 namespace jigsaw {
 
-void run_sample_data(const SampleDataCommand& command) {
-  SampleDataOptions options;
-  options.months = command.months;
-  options.seed = command.seed;
-  write_sample_data(options, command.output);
-  std::cout << "wrote " << options.months << " months of t2m, u10, v10 and z to " << command.output << '\n';
+std::function<ExitCode()> declare_sample_data(CLI::App& command, const Invocation& /*invocation*/) {
+  struct Options {
+    std::string output;
+    SampleDataOptions data;
+  };
+  auto options = std::make_shared<Options>();
+  options->data.months = 2;
+  command.add_option("--output", options->output, "Folder for the files")->required()->check(refuse_empty);
+  command.add_option("--months", options->data.months, "Months from January 2021 on");
+  command.add_option("--seed", options->data.seed, "Of the waves");
+  return [options] {
+    write_sample_data(options->data, options->output);
+    std::cout << "wrote " << options->data.months << " months of t2m, u10, v10 and z to " << options->output
+              << '\n';
+    return ExitCode::kDone;
+  };
 }
 
 }  // namespace jigsaw

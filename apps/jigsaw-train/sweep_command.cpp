@@ -15,6 +15,21 @@
 namespace jigsaw {
 namespace {
 
+/// A search over keys of a configuration; see sweep/search_space.h.
+struct Options {
+  std::string grid;
+  std::optional<std::int64_t> index;  ///< of the run; else the array task's number that SLURM gives
+  bool list = false;                  ///< print the runs
+  bool size = false;                  ///< print how many tasks there are
+  bool summary = false;               ///< print how the runs stand
+  std::string format = "table";       ///< of the summary: table, json or csv
+  int local = 0;                      ///< run all here, so many at a time
+  int ranks = 1;                      ///< of each run under `local`
+
+  /// Whether it trains in this process, on all ranks that were launched.
+  bool trains() const { return !list && !size && !summary && local == 0; }
+};
+
 /// A sweep as its files and the command line say it.
 struct Sweep {
   SearchSpace space;
@@ -32,13 +47,13 @@ struct Sweep {
   }
 };
 
-Sweep open_sweep(const SweepCommand& command, const ConfigArguments& arguments) {
+Sweep open_sweep(const Options& options, const ConfigArguments& arguments) {
   if (arguments.config.empty()) throw ConfigError("command line: sweep needs --config FILE beside --grid");
   Json json = load_config(arguments.config);
   for (const std::string& override_text : arguments.overrides) apply_override(json, override_text);
   Sweep sweep;
   sweep.base = parse<Configuration>(json);
-  sweep.space = parse<SearchSpace>(load_config(command.grid));
+  sweep.space = parse<SearchSpace>(load_config(options.grid));
   sweep.wanted = candidates(sweep.space, to_json(sweep.base));
   sweep.folder = sweep.space.output.value_or(sweep.base.output + "_sweep");
   if (sweep.halving()) {
@@ -87,8 +102,8 @@ Task task_at(const Sweep& sweep, const RunList& list, std::int64_t index) {
   return task;
 }
 
-std::int64_t index_of(const SweepCommand& command) {
-  if (command.index) return *command.index;
+std::int64_t index_of(const Options& options) {
+  if (options.index) return *options.index;
   const char* text = std::getenv("SLURM_ARRAY_TASK_ID");
   if (text == nullptr)
     throw ConfigError(
@@ -103,13 +118,13 @@ std::int64_t index_of(const SweepCommand& command) {
 }
 
 /// Rank 0 looks the task up and begins it; all ranks hear what it sets.
-Task begin_task(const SweepCommand& command, const ConfigArguments& arguments, Communicator& world) {
+Task begin_task(const Options& options, const ConfigArguments& arguments, Communicator& world) {
   Task task;
   together(world, [&] {
     if (world.rank() != 0) return;
-    const Sweep sweep = open_sweep(command, arguments);
+    const Sweep sweep = open_sweep(options, arguments);
     const RunList list = RunList::update(sweep.folder, sweep.wanted);
-    task = task_at(sweep, list, index_of(command));
+    task = task_at(sweep, list, index_of(options));
     std::filesystem::create_directories(task.folder);
     write_exit_code(task.folder, std::nullopt);
     std::cout << "run " << task.run.name << " of the sweep" << std::endl;
@@ -119,10 +134,11 @@ Task begin_task(const SweepCommand& command, const ConfigArguments& arguments, C
   return task;
 }
 
-ExitCode train_task(const SweepCommand& command, const TrainCommand& train) {
+ExitCode train_task(const Options& options, const Invocation& invocation) {
+  const TrainArguments& train = invocation.train;
   std::filesystem::path folder;  // of the run, on rank 0
-  const ExitCode code = run_train(train, [&](Communicator& world) {
-    const Task task = begin_task(command, train.configuration, world);
+  const ExitCode code = run_training(train, invocation.command_line, [&](Communicator& world) {
+    const Task task = begin_task(options, train.configuration, world);
     folder = task.folder;
     ConfigArguments arguments = train.configuration;
     arguments.overrides.insert(arguments.overrides.end(), task.overrides.begin(), task.overrides.end());
@@ -136,15 +152,15 @@ std::string this_executable() {
   return std::filesystem::read_symlink("/proc/self/exe").string();
 }
 
-LocalRun local_run(const Sweep& sweep, const RunList& list, const SweepCommand& command,
-                   const TrainCommand& train, std::int64_t index) {
+LocalRun local_run(const Sweep& sweep, const RunList& list, const Options& options,
+                   const TrainArguments& train, std::int64_t index) {
   const SweepRun run = task_at(sweep, list, index).run;
   std::filesystem::create_directories(list.folder_of(run));
   LocalRun local{run.name, {}, (list.folder_of(run) / "output.txt").string()};
-  if (command.ranks > 1) local.command = {"mpirun", "-n", concat(command.ranks)};
+  if (options.ranks > 1) local.command = {"mpirun", "-n", concat(options.ranks)};
   for (const std::string& word :
        {this_executable(), std::string("sweep"), std::string("--config"), train.configuration.config,
-        std::string("--grid"), command.grid, std::string("--index"), concat(index)}) {
+        std::string("--grid"), options.grid, std::string("--index"), concat(index)}) {
     local.command.push_back(word);
   }
   for (const std::string& text : train.configuration.overrides)
@@ -155,8 +171,8 @@ LocalRun local_run(const Sweep& sweep, const RunList& list, const SweepCommand& 
 }
 
 /// Rounds one after the other, the runs of a round so many at a time.
-ExitCode train_all(const SweepCommand& command, const TrainCommand& train) {
-  const Sweep sweep = open_sweep(command, train.configuration);
+ExitCode train_all(const Options& options, const TrainArguments& train) {
+  const Sweep sweep = open_sweep(options, train.configuration);
   const RunList list = RunList::update(sweep.folder, sweep.wanted);
   std::vector<std::int64_t> sizes;
   for (const HalvingRound& round : sweep.rounds) sizes.push_back(round.runs);
@@ -165,8 +181,8 @@ ExitCode train_all(const SweepCommand& command, const TrainCommand& train) {
   std::int64_t first = 0;
   for (const std::int64_t size : sizes) {
     std::vector<LocalRun> runs;
-    for (std::int64_t i = 0; i < size; ++i) runs.push_back(local_run(sweep, list, command, train, first + i));
-    const bool stopped = run_locally(runs, command.local, [&](std::size_t i, int exit_code) {
+    for (std::int64_t i = 0; i < size; ++i) runs.push_back(local_run(sweep, list, options, train, first + i));
+    const bool stopped = run_locally(runs, options.local, [&](std::size_t i, int exit_code) {
       const std::string& run = runs[i].name;
       const RunStatus status = run_status(sweep.folder / run, sweep.space.metric);
       std::cout << run << ": "
@@ -203,27 +219,51 @@ void print_list(const Sweep& sweep, const RunList& list) {
   }
 }
 
-}  // namespace
-
-ExitCode run_sweep(const SweepCommand& command, const TrainCommand& train) {
-  if (command.trains()) return train_task(command, train);
-  if (command.local > 0) return train_all(command, train);
-  const Sweep sweep = open_sweep(command, train.configuration);
+ExitCode run_sweep(const Options& options, const Invocation& invocation) {
+  const TrainArguments& train = invocation.train;
+  if (options.trains()) return train_task(options, invocation);
+  if (launched_rank() != 0) return ExitCode::kDone;
+  if (options.local > 0) return train_all(options, train);
+  const Sweep sweep = open_sweep(options, train.configuration);
   const RunList list = RunList::preview(sweep.folder, sweep.wanted);
-  if (command.size) {
+  if (options.size) {
     std::cout << sweep.tasks(list) << '\n';
-  } else if (command.list) {
+  } else if (options.list) {
     print_list(sweep, list);
   } else {
     const std::vector<SweepRow> rows = sweep_rows(sweep.space, list);
-    if (command.format == "json") {
+    if (options.format == "json") {
       std::cout << summary_json(sweep.space, rows).dump(2) << '\n';
     } else {
-      std::cout << (command.format == "csv" ? summary_csv(sweep.space, rows)
+      std::cout << (options.format == "csv" ? summary_csv(sweep.space, rows)
                                             : summary_text(sweep.space, rows));
     }
   }
   return ExitCode::kDone;
+}
+
+}  // namespace
+
+std::function<ExitCode()> declare_sweep(CLI::App& command, const Invocation& invocation) {
+  auto options = std::make_shared<Options>();
+  command.fallthrough();
+  command.add_option("--grid", options->grid, "The search (JSON; docs/cluster.md)")
+      ->required()
+      ->check(refuse_empty);
+  command.add_option("--index", options->index, "Number of the run; default SLURM_ARRAY_TASK_ID")
+      ->check(CLI::NonNegativeNumber);
+  auto* what = command.add_option_group("instead of training");
+  what->add_flag("--list", options->list, "Print the runs and what each sets");
+  what->add_flag("--size", options->size, "Print how many tasks there are");
+  what->add_flag("--summary", options->summary, "Print how the runs stand, and the best");
+  what->add_option("--local", options->local, "Train all runs on this machine, so many at a time")
+      ->check(CLI::PositiveNumber);
+  what->require_option(0, 1);
+  command.add_option("--format", options->format, "Of the summary: table, json or csv")
+      ->check(CLI::IsMember({"table", "json", "csv"}));
+  command.add_option("--ranks", options->ranks, "With --local: ranks of each run (mpirun)")
+      ->check(CLI::PositiveNumber);
+  return [options, &invocation] { return run_sweep(*options, invocation); };
 }
 
 }  // namespace jigsaw

@@ -1,9 +1,11 @@
 #include <atomic>
+#include <cmath>
 #include <csignal>
 
 #include "base/text.h"
 #include "commands.h"
 #include "train/trainer.h"
+#include "version.h"
 
 namespace jigsaw {
 
@@ -22,23 +24,48 @@ void install_signal_handlers() {
 
 }  // namespace
 
-ExitCode run_train(const TrainCommand& command) {
-  return run_train(command, [&](Communicator& /*world*/) { return command.configuration; });
+void add_training(CLI::App& app, TrainArguments& options) {
+  add_configuration(app, options.configuration);
+  app.add_option("--resume", options.resume,
+                 "auto: go on from the newest whole checkpoint, if any; never; or a checkpoint's folder")
+      ->check(refuse_empty);
+  app.add_flag("--allow-change", options.allow_change, "Resume although keys changed that decide the result");
+  app.add_flag("--no-verify", options.no_verify,
+               "Load a checkpoint without reading all of it to check its digests");
+  app.add_option("--init-from", options.init_from,
+                 "Begin with the parameters of this checkpoint, by name, unless there is one to resume from")
+      ->check(refuse_empty);
+  app.add_option("--max-minutes", options.max_minutes, "End in time with a checkpoint, exit code 75")
+      ->check([](const std::string& text) {
+        double minutes = 0;
+        const bool number = CLI::detail::lexical_cast(text, minutes) && std::isfinite(minutes);
+        return number && minutes > 0 ? "" : "must be a number of minutes above 0, not " + text;
+      });
 }
 
-ExitCode run_train(const TrainCommand& command, const ChooseConfiguration& choose) {
+std::function<ExitCode()> declare_train(CLI::App& command, const Invocation& invocation) {
+  command.fallthrough();
+  return [&invocation] { return run_training(invocation.train, invocation.command_line); };
+}
+
+ExitCode run_training(const TrainArguments& options, const std::string& command_line) {
+  return run_training(options, command_line, [&](Communicator& /*world*/) { return options.configuration; });
+}
+
+ExitCode run_training(const TrainArguments& options, const std::string& command_line,
+                      const ChooseConfiguration& choose) {
   return run_job(choose, [&](Job& job) {
-    RunOptions options;
-    options.config_folder = job.folder;
-    options.command_line = command.command_line;
-    options.versions = {{"jigsaw-train", JIGSAW_VERSION}, {"compiler", concat("GCC ", __VERSION__)}};
-    options.resume = command.resume;
-    options.allow_change = command.allow_change;
-    options.verify = command.no_verify ? Verify::kSizesOnly : Verify::kBytes;
-    options.init_from = command.init_from;
-    options.max_minutes = command.max_minutes;
-    options.stop = &stop_asked;
-    Trainer trainer(job.configuration, options, job.world, job.log);
+    RunOptions run;
+    run.config_folder = job.folder;
+    run.command_line = command_line;
+    for (const auto& [name, version] : versions()) run.versions[name] = version;
+    run.resume = options.resume;
+    run.allow_change = options.allow_change;
+    run.verify = options.no_verify ? Verify::kSizesOnly : Verify::kBytes;
+    run.init_from = options.init_from;
+    run.max_minutes = options.max_minutes;
+    run.stop = &stop_asked;
+    Trainer trainer(job.configuration, run, job.world, job.log);
     install_signal_handlers();
     return trainer.run();
   });

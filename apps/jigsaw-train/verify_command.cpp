@@ -14,19 +14,26 @@ namespace jigsaw {
 
 namespace {
 
+struct Options {
+  ConfigArguments configuration;
+  std::string against;  ///< a mesh as in a configuration; empty: one rank
+  int ranks = 0;        ///< as threads of this process; 0: those that were started
+  int steps = 3;
+};
+
 /// Longer than any run: others wait while some ranks run another mesh.
 constexpr double kForever = 1e7;
 
-VerifyOptions options_of(const VerifyCommand& command) {
-  VerifyOptions options;
-  options.steps = command.steps;
-  if (command.against.empty()) return options;
+VerifyOptions verify_options(const Options& options) {
+  VerifyOptions verify;
+  verify.steps = options.steps;
+  if (options.against.empty()) return verify;
   try {
-    options.against = parse<MeshOptions>(parse_json(command.against, "the mesh"));
+    verify.against = parse<MeshOptions>(parse_json(options.against, "the mesh"));
   } catch (const ConfigError& error) {
     throw ConfigError(concat("--against: ", error.what()));
   }
-  return options;
+  return verify;
 }
 
 bool verify_on(const Job& job, const VerifyOptions& options, Communicator& world, Log& log) {
@@ -61,27 +68,40 @@ bool verify_on_threads(Job& job, const VerifyOptions& options, int ranks) {
   return passed;
 }
 
-}  // namespace
-
-ExitCode run_verify(const VerifyCommand& command) {
-  return run_job(command.configuration, [&](Job& job) {
-    VerifyOptions options;
+/// Compares the first steps of a run on these ranks with those on one rank or on another mesh; kInternal
+/// unless all is within tolerance.
+ExitCode run_verify(const Options& options) {
+  return run_job(options.configuration, [&](Job& job) {
+    VerifyOptions how;
     const int started = job.world.size();
     together(job.world, [&] {
-      options = options_of(command);
-      if (started > 1 && command.ranks > 0 && command.ranks != started) {
-        throw ConfigError(concat("command line: --ranks ", command.ranks,
+      how = verify_options(options);
+      if (started > 1 && options.ranks > 0 && options.ranks != started) {
+        throw ConfigError(concat("command line: --ranks ", options.ranks,
                                  " runs ranks as threads of one process; ", started, " were started"));
       }
-      if (started == 1 && command.ranks <= 1) {
+      if (started == 1 && options.ranks <= 1) {
         throw ConfigError(
             "command line: one rank has nothing to be compared with; start several, or give --ranks N");
       }
     });
-    const bool passed = started > 1 ? verify_on(job, options, job.world, job.log)
-                                    : verify_on_threads(job, options, command.ranks);
+    const bool passed =
+        started > 1 ? verify_on(job, how, job.world, job.log) : verify_on_threads(job, how, options.ranks);
     return passed ? ExitCode::kDone : ExitCode::kInternal;
   });
+}
+
+}  // namespace
+
+std::function<ExitCode()> declare_verify(CLI::App& command, const Invocation& /*invocation*/) {
+  auto options = std::make_shared<Options>();
+  add_configuration(command, options->configuration)->required();
+  command.add_option("--against", options->against,
+                     "The other mesh, as in a configuration: {\"domain\":[2,1]}");
+  command.add_option("--ranks", options->ranks, "Without a launcher: so many ranks as threads")
+      ->check(CLI::Range(1, 1024));
+  command.add_option("--steps", options->steps, "How many; default 3")->check(CLI::Range(1, 1000));
+  return [options] { return run_verify(*options); };
 }
 
 }  // namespace jigsaw

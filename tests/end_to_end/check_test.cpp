@@ -34,7 +34,12 @@ TEST_F(CheckTest, OpensAllThatARunNeedsAndEnds) {
     EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
     EXPECT_NE(outcome.out.find("checked: a run would begin"), std::string::npos) << outcome.out;
     EXPECT_NE(outcome.out.find("samples of training"), std::string::npos) << outcome.out;
+    EXPECT_NE(outcome.out.find(ranks == 1 ? "1 rank on 1 node" : "2 ranks on 1 node"), std::string::npos);
+    EXPECT_EQ(outcome.out.find("messages within a node") != std::string::npos, ranks == 2) << outcome.out;
+    EXPECT_NE(outcome.out.find("is written and seen by all ranks"), std::string::npos) << outcome.out;
   }
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder_.path()))
+    EXPECT_FALSE(entry.path().filename().string().starts_with(".")) << entry.path();
   EXPECT_FALSE(fs::exists(folder_ / "run"));
 }
 

@@ -1,0 +1,56 @@
+#include "commands.h"
+
+namespace jigsaw {
+
+std::function<ExitCode()> declare_train(CLI::App& command, const Invocation& invocation);
+std::function<ExitCode()> declare_check(CLI::App& command, const Invocation& invocation);
+std::function<ExitCode()> declare_init(CLI::App& command, const Invocation& invocation);
+std::function<ExitCode()> declare_predict(CLI::App& command, const Invocation& invocation);
+std::function<ExitCode()> declare_evaluate(CLI::App& command, const Invocation& invocation);
+std::function<ExitCode()> declare_plan(CLI::App& command, const Invocation& invocation);
+std::function<ExitCode()> declare_verify(CLI::App& command, const Invocation& invocation);
+std::function<ExitCode()> declare_sample_data(CLI::App& command, const Invocation& invocation);
+std::function<ExitCode()> declare_config(CLI::App& command, const Invocation& invocation);
+std::function<ExitCode()> declare_export(CLI::App& command, const Invocation& invocation);
+std::function<ExitCode()> declare_import(CLI::App& command, const Invocation& invocation);
+std::function<ExitCode()> declare_inspect(CLI::App& command, const Invocation& invocation);
+std::function<ExitCode()> declare_rules(CLI::App& command, const Invocation& invocation);
+std::function<ExitCode()> declare_sweep(CLI::App& command, const Invocation& invocation);
+std::function<ExitCode()> declare_completion(CLI::App& command, const Invocation& invocation);
+std::function<ExitCode()> declare_manual(CLI::App& command, const Invocation& invocation);
+
+const std::vector<Command>& command_table() {
+  static const std::vector<Command> kTable = {
+      {"train", "Train, as without a command (options as below)", declare_train, RunsOn::kEveryRank},
+      {"check", "Open all that a run would need, plan it, read a batch, and end", declare_check,
+       RunsOn::kEveryRank},
+      {"init", "Write a first configuration that runs on these data files", declare_init, RunsOn::kFirstRank},
+      {"predict", "Write what a trained model predicts, in physical units", declare_predict,
+       RunsOn::kEveryRank},
+      {"evaluate", "Score what a trained model predicts, as a validation without training", declare_evaluate,
+       RunsOn::kEveryRank},
+      {"plan", "Print what a step takes on the meshes of N ranks, without data, MPI or memory (docs/plan.md)",
+       declare_plan, RunsOn::kFirstRank},
+      {"verify",
+       "Compare the first steps on these ranks with those on one rank, or on another mesh (docs/plan.md)",
+       declare_verify, RunsOn::kEveryRank},
+      {"sample-data", "Write a small ERA5-shaped data set", declare_sample_data, RunsOn::kFirstRank},
+      {"config", "Explain the configuration", declare_config, RunsOn::kFirstRank},
+      {"export", "Write the parameters of a checkpoint as safetensors", declare_export, RunsOn::kFirstRank},
+      {"import", "Make a checkpoint for --init-from out of safetensors", declare_import, RunsOn::kFirstRank},
+      {"inspect", "Print what a checkpoint, safetensors or data file holds, and check it", declare_inspect,
+       RunsOn::kFirstRank},
+      {"rules", "Prove the sharding rules of every operation, and print them", declare_rules,
+       RunsOn::kFirstRank},
+      {"sweep",
+       "Train one run of a search over keys of the configuration (--config, --set, … as for training)",
+       declare_sweep, RunsOn::kEveryRank},
+      {"completion", "Print what makes a shell complete commands and options", declare_completion,
+       RunsOn::kFirstRank},
+      {"manual", "Print the manual page (jigsaw-train manual | man -l -)", declare_manual,
+       RunsOn::kFirstRank},
+  };
+  return kTable;
+}
+
+}  // namespace jigsaw

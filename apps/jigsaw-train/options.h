@@ -1,0 +1,28 @@
+#pragma once
+#include <CLI/CLI.hpp>
+#include <string>
+#include <vector>
+
+namespace jigsaw {
+
+/// Which configuration a command works on.
+struct ConfigArguments {
+  std::string config;                  ///< its file
+  std::vector<std::string> overrides;  ///< KEY=VALUE each
+};
+/// --config, also without its name, and --set. @return  the option that names the file.
+CLI::Option* add_configuration(CLI::App& command, ConfigArguments& arguments);
+
+/// The model of a checkpoint, as predict and evaluate are told.
+struct ModelArguments {
+  ConfigArguments configuration;
+  std::string checkpoint;
+  std::string average = "auto";  ///< or always or never
+};
+/// --config, --set, --checkpoint and --average.
+void add_model(CLI::App& command, ModelArguments& arguments);
+
+/// For options that name a file or folder: an empty name is a variable that a script forgot to set.
+std::string refuse_empty(const std::string& text);
+
+}  // namespace jigsaw

@@ -1,0 +1,24 @@
+#include <iostream>
+
+#include "commands.h"
+#include "shell_pages.h"
+
+namespace jigsaw {
+
+std::function<ExitCode()> declare_completion(CLI::App& command, const Invocation& /*invocation*/) {
+  auto shell = std::make_shared<std::string>();
+  command.add_option("shell", *shell, "bash or zsh")->required()->check(CLI::IsMember({"bash", "zsh"}));
+  return [shell, app = command.get_parent()] {
+    std::cout << (*shell == "bash" ? bash_completion(*app) : zsh_completion(*app));
+    return ExitCode::kDone;
+  };
+}
+
+std::function<ExitCode()> declare_manual(CLI::App& command, const Invocation& /*invocation*/) {
+  return [app = command.get_parent()] {
+    std::cout << manual_page(*app, JIGSAW_VERSION);
+    return ExitCode::kDone;
+  };
+}
+
+}  // namespace jigsaw

@@ -1,0 +1,62 @@
+#include "version.h"
+
+#define OMPI_SKIP_MPICXX 1  // the C interface alone
+#include <hdf5.h>
+#include <mpi.h>
+#include <netcdf.h>
+
+#include <oneapi/dnnl/dnnl.hpp>
+#include <utility>
+
+#include "base/text.h"
+#include "commit.h"
+
+namespace jigsaw {
+
+namespace {
+
+/// "Open MPI v4.1.4" of "Open MPI v4.1.4, package: …"; others' texts have several lines.
+std::string mpi_version() {
+  std::string text(MPI_MAX_LIBRARY_VERSION_STRING, '\0');
+  int length = 0;
+  MPI_Get_library_version(text.data(), &length);  // also before MPI_Init
+  text.resize(static_cast<std::size_t>(length));
+  return text.substr(0, text.find_first_of(",\n"));
+}
+
+std::string hdf5_version() {
+  unsigned major = 0, minor = 0, release = 0;
+  H5get_libversion(&major, &minor, &release);
+  return concat(major, ".", minor, ".", release);
+}
+
+std::string onednn_version() {
+  const dnnl_version_t* version = dnnl_version();
+  return concat(version->major, ".", version->minor, ".", version->patch);
+}
+
+/// "4.9.0" of "4.9.0 of Oct 10 2022 15:57:23 $".
+std::string netcdf_version() {
+  const std::string text = nc_inq_libvers();
+  return text.substr(0, text.find(' '));
+}
+
+}  // namespace
+
+std::vector<std::pair<std::string, std::string>> versions() {
+  return {{"jigsaw-train", JIGSAW_VERSION},
+          {"commit", kCommit},
+          {"compiler", concat("GCC ", __VERSION__)},
+          {"mpi", mpi_version()},
+          {"oneDNN", onednn_version()},
+          {"hdf5", hdf5_version()},
+          {"netcdf", netcdf_version()}};
+}
+
+std::string version_text() {
+  std::string text;
+  for (const auto& [name, version] : versions()) text += concat(text.empty() ? "" : "\n", name, " ", version);
+  return text;
+}
+
+}  // namespace jigsaw

@@ -1,0 +1,16 @@
+# Writes what `git describe` says of SOURCE into the header OUTPUT, whose time stamp changes only when that does.
+#   cmake -D SOURCE=… -D OUTPUT=… -P Commit.cmake
+execute_process(COMMAND git -C ${SOURCE} describe --always --dirty --abbrev=12
+  OUTPUT_VARIABLE commit ERROR_QUIET OUTPUT_STRIP_TRAILING_WHITESPACE RESULT_VARIABLE status)
+if(NOT status EQUAL 0)
+  set(commit "unknown")
+endif()
+file(CONFIGURE OUTPUT ${OUTPUT} CONTENT "#pragma once
+
+namespace jigsaw {
+
+/// The commit that this was built from, with -dirty where files differed from it.
+inline constexpr const char* kCommit = \"${commit}\";
+
+}  // namespace jigsaw
+")

@@ -1,0 +1,293 @@
+#include "train/preflight.h"
+
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <filesystem>
+#include <limits>
+#include <map>
+#include <set>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/text.h"
+#include "comm/agreement.h"
+#include "config/json.h"
+#include "kernels/contraction.h"
+#include "kernels/pointwise.h"
+
+namespace jigsaw::inline train {
+
+namespace {
+
+namespace fs = std::filesystem;
+using Seconds = std::chrono::duration<double>;
+
+constexpr double kSlow = 0.5;            // of the median
+constexpr double kClockTolerance = 1.0;  // seconds
+
+std::string shown(double value, const char* format = "%.3g") {
+  char text[32];
+  std::snprintf(text, sizeof text, format, value);
+  return text;
+}
+
+double median(std::vector<double> values) {
+  const auto middle = values.begin() + std::ssize(values) / 2;
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+std::string rank_on(const std::vector<RankFacts>& facts, std::size_t rank) {
+  return concat("rank ", rank, " on ", facts[rank].host);
+}
+
+/// "3 ranks alike, rank 1 on n2 has: …": ranks whose text is not rank 0's.
+void refuse_unlike_builds(const std::vector<RankFacts>& facts) {
+  for (std::size_t r = 1; r < facts.size(); ++r) {
+    if (facts[r].build == facts[0].build) continue;
+    throw ConfigError(concat("the ranks run unlike builds: ", rank_on(facts, 0), " has ", facts[0].build,
+                             "; ", rank_on(facts, r), " has ", facts[r].build));
+  }
+}
+
+void judge_output(const std::vector<RankFacts>& facts, const OutputNeed& need, PreflightReport& report) {
+  for (std::size_t r = 0; r < facts.size(); ++r) {
+    if (!facts[r].output_error.empty())
+      throw ConfigError(concat("output ", need.output, ": ", rank_on(facts, r),
+                               " cannot write there: ", facts[r].output_error));
+    if (!facts[r].sees_output)
+      throw ConfigError(concat("output ", need.output, ": ", rank_on(facts, r), " does not see what ",
+                               rank_on(facts, 0), " writes there; it must be a folder that all nodes share"));
+  }
+  const double needed = need.checkpoint_bytes * static_cast<double>(need.checkpoints);
+  report.lines.push_back(concat("output: ", need.output, " is written and seen by all ranks; ",
+                                human_bytes(std::llround(need.free_bytes)), " free, a checkpoint takes ",
+                                human_bytes(std::llround(need.checkpoint_bytes))));
+  if (needed > need.free_bytes)
+    report.warnings.push_back(concat(
+        "output: ", need.checkpoints, " checkpoints of ", human_bytes(std::llround(need.checkpoint_bytes)),
+        " stand at a time, but ", human_bytes(std::llround(need.free_bytes)), " are free"));
+}
+
+void judge_clocks(const std::vector<RankFacts>& facts, PreflightReport& report) {
+  std::vector<double> clocks;
+  for (const RankFacts& fact : facts) clocks.push_back(fact.clock);
+  const double right = median(clocks);
+  std::set<std::string> said;
+  for (const RankFacts& fact : facts) {
+    const double ahead = fact.clock - right;
+    if (std::abs(ahead) > kClockTolerance && said.insert(fact.host).second)
+      report.warnings.push_back(concat("the clock of ", fact.host, " is ", shown(std::abs(ahead)), " s ",
+                                       ahead > 0 ? "ahead" : "behind", ": times in logs do not compare"));
+  }
+}
+
+void judge_ranks(const std::vector<RankFacts>& facts, PreflightReport& report) {
+  std::map<std::string, int> ranks_of_host;
+  std::vector<double> rates;
+  for (const RankFacts& fact : facts) {
+    ++ranks_of_host[fact.host];
+    rates.push_back(fact.flops_per_second);
+  }
+  const double usual = median(rates);
+  report.lines.push_back(concat(facts.size(), facts.size() == 1 ? " rank on " : " ranks on ",
+                                ranks_of_host.size(), ranks_of_host.size() == 1 ? " node" : " nodes", ", ",
+                                shown(usual * 1e-9), " GFLOP/s each (median)"));
+  const auto [fewest, most] =
+      std::minmax_element(ranks_of_host.begin(), ranks_of_host.end(),
+                          [](const auto& a, const auto& b) { return a.second < b.second; });
+  if (fewest->second != most->second)
+    report.warnings.push_back(concat(most->first, " holds ", most->second, " ranks and ", fewest->first, " ",
+                                     fewest->second, ": their memory and speed per rank differ"));
+  for (std::size_t r = 0; r < facts.size(); ++r) {
+    if (rates[r] < kSlow * usual)
+      report.warnings.push_back(concat(rank_on(facts, r), " is slow: ", shown(rates[r] * 1e-9),
+                                       " GFLOP/s where the median is ", shown(usual * 1e-9),
+                                       "; all others wait for it"));
+  }
+}
+
+void judge_links(const std::vector<RankFacts>& facts, PreflightReport& report) {
+  for (const bool within : {true, false}) {
+    std::vector<double> rates, latencies;
+    const auto of_kind = [&](std::size_t r, const RankFacts::Link& link) {
+      return (facts[r].host == facts[static_cast<std::size_t>(link.to)].host) == within;
+    };
+    for (std::size_t r = 0; r < facts.size(); ++r) {
+      for (const RankFacts::Link& link : facts[r].links) {
+        if (!of_kind(r, link)) continue;
+        rates.push_back(link.bytes_per_second);
+        latencies.push_back(link.latency_seconds);
+      }
+    }
+    if (rates.empty()) continue;
+    const double usual = median(rates);
+    const char* kind = within ? "within a node" : "between nodes";
+    report.lines.push_back(concat("messages ", kind, ": ", shown(usual * 1e-9), " GB/s, ",
+                                  shown(median(latencies) * 1e6), " µs (median)"));
+    for (std::size_t r = 0; r < facts.size(); ++r) {
+      for (const RankFacts::Link& link : facts[r].links) {
+        const auto to = static_cast<std::size_t>(link.to);
+        if (r > to || !of_kind(r, link) || link.bytes_per_second >= kSlow * usual) continue;
+        report.warnings.push_back(concat("slow messages between ", rank_on(facts, r), " and ",
+                                         rank_on(facts, to), ": ", shown(link.bytes_per_second * 1e-9),
+                                         " GB/s where the median ", kind, " is ", shown(usual * 1e-9)));
+      }
+    }
+  }
+}
+
+std::string host_name() {
+  std::array<char, 256> name{};
+  return gethostname(name.data(), name.size() - 1) == 0 ? std::string(name.data()) : std::string("?");
+}
+
+/// The output, or the folder in which it will be made.
+fs::path existing_folder(const std::string& output) {
+  fs::path folder = fs::absolute(output);
+  while (!fs::is_directory(folder) && folder.has_relative_path()) folder = folder.parent_path();
+  return folder;
+}
+
+/// Rank 0 writes a file which all others read; each writes one of its own.
+void try_output(Communicator& world, const std::string& output, RankFacts& facts) {
+  const auto attempt = [&](const auto& work) {
+    try {
+      work();
+    } catch (const std::exception& error) {
+      facts.output_error = error.what();
+    }
+  };
+  std::string path;
+  if (world.rank() == 0) {
+    path = (existing_folder(output) / concat(".jigsaw-train-check-", getpid())).string();
+    attempt([&] { write_text_atomically(path, path); });
+  }
+  path = world.broadcast_text(path);
+  if (world.rank() > 0) {
+    std::string text;
+    try {
+      text = read_text(path, std::int64_t{1} << 12);
+    } catch (const FileError&) {
+      // It is not there.
+    }
+    facts.sees_output = text == path;
+    attempt([&] {
+      const std::string own = concat(path, "-", world.rank());
+      write_text_atomically(own, own);
+      fs::remove(own);
+    });
+  }
+  world.barrier();
+  std::error_code ignored;
+  if (world.rank() == 0) fs::remove(path, ignored);
+}
+
+template <typename Work>
+double fastest(int tries, Work&& work) {
+  double least = std::numeric_limits<double>::infinity();
+  for (int i = 0; i < tries; ++i) {
+    const auto begin = std::chrono::steady_clock::now();
+    work();
+    least = std::min(least, Seconds(std::chrono::steady_clock::now() - begin).count());
+  }
+  return least;
+}
+
+double measure_products(const Rank& rank) {
+  constexpr std::int64_t kSide = 256;
+  constexpr int kTries = 10;
+  const ContractionSpec spec = ContractionSpec::parse("mk,nk->mn");
+  const Array side = filled(rank.context, {kSide, kSide}, DType::kFloat32, 1.0, Purpose::kWorkspace);
+  const double seconds = fastest(kTries, [&] { contract(rank.context, spec, side, side, DType::kFloat32); });
+  return 2.0 * kSide * kSide * kSide / seconds;
+}
+
+/// In round k, with the rank whose number differs in bit k alone: log2 n rounds reach everybody through
+/// others, near ranks and far ones.
+std::vector<RankFacts::Link> measure_links(const Rank& rank) {
+  constexpr std::int64_t kLong = std::int64_t{1} << 19;  // float32: 2 MiB
+  constexpr int kShortTries = 20, kLongTries = 5;
+  Communicator& world = rank.mesh.world();
+  std::vector<RankFacts::Link> links;
+  for (int distance = 1; distance < world.size(); distance *= 2) {
+    const int other = world.rank() ^ distance;
+    const bool paired = other < world.size();
+    const auto seconds = [&](std::int64_t count, int tries) {
+      const Array send = filled(rank.context, {count}, DType::kFloat32, 1.0, Purpose::kWorkspace);
+      const Message message{other, 0, count};
+      const std::span<const Message> messages(&message, paired ? 1 : 0);
+      return fastest(tries, [&] { world.exchange(send, messages, messages, paired ? count : 0); });
+    };
+    const double latency = seconds(1, kShortTries), whole = seconds(kLong, kLongTries);
+    if (paired) links.push_back({other, 4.0 * kLong / std::max(whole - latency, 1e-3 * whole), latency});
+  }
+  return links;
+}
+
+Json to_json(const RankFacts& facts) {
+  Json links = Json::array();
+  for (const RankFacts::Link& link : facts.links)
+    links.push_back({link.to, link.bytes_per_second, link.latency_seconds});
+  return {facts.host, facts.build, facts.clock, facts.sees_output, facts.output_error, facts.flops_per_second,
+          links};
+}
+
+RankFacts facts_of(const Json& json) {
+  RankFacts facts{json[0], json[1], json[2], json[3], json[4], json[5], {}};
+  for (const Json& link : json[6]) facts.links.push_back({link[0], link[1], link[2]});
+  return facts;
+}
+
+double free_bytes(const std::string& output) {
+  struct statvfs room {};
+  if (statvfs(existing_folder(output).c_str(), &room) != 0) return std::numeric_limits<double>::max();
+  return static_cast<double>(room.f_bavail) * static_cast<double>(room.f_frsize);
+}
+
+}  // namespace
+
+PreflightReport judge(const std::vector<RankFacts>& facts, const OutputNeed& need) {
+  refuse_unlike_builds(facts);
+  PreflightReport report;
+  judge_ranks(facts, report);
+  judge_links(facts, report);
+  judge_clocks(facts, report);
+  judge_output(facts, need, report);
+  return report;
+}
+
+void preflight(const Rank& rank, const std::string& build, OutputNeed need, Log& log) {
+  Communicator& world = rank.mesh.world();
+  const Traffic traffic = world.traffic();
+  const Tally tally = rank.context.tally();
+  RankFacts own;
+  own.host = host_name();
+  own.build = build;
+  try_output(world, need.output, own);
+  own.flops_per_second = measure_products(rank);
+  own.links = measure_links(rank);
+  world.barrier();
+  own.clock = Seconds(std::chrono::system_clock::now().time_since_epoch()).count();
+  world.traffic() = traffic;
+  rank.context.tally() = tally;
+
+  const std::vector<std::string> texts = world.gather_text(to_json(own).dump());
+  together(world, [&] {
+    if (world.rank() != 0) return;
+    std::vector<RankFacts> facts;
+    for (const std::string& text : texts) facts.push_back(facts_of(Json::parse(text)));
+    need.free_bytes = free_bytes(need.output);
+    const PreflightReport report = judge(facts, need);
+    for (const std::string& line : report.lines) log.info(line);
+    for (const std::string& warning : report.warnings) log.warn(warning);
+  });
+}
+
+}  // namespace jigsaw::inline train
