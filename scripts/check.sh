@@ -5,7 +5,8 @@
 #      others here
 #   3. every shell script passes shellcheck
 #   4. the layout of the code is clang-format 14's
-#   5. clang-tidy's findings (.clang-tidy) in src/ and apps/: none
+#   5. what the documents link to is there
+#   6. clang-tidy's findings (.clang-tidy) in src/ and apps/: none
 #
 #   scripts/check.sh [options]
 #
@@ -67,6 +68,18 @@ layout() {
   } 2> /dev/null | xargs -d '\n' clang-format-14 --dry-run -Werror
 }
 
+# Files that Markdown links to, relative to the document.
+links() {
+  local document target broken=0
+  while IFS=: read -r document target; do
+    target=${target#*](}
+    target=${target%%[)#]*}
+    [[ $target == http* || -z $target || -e $(dirname "$document")/$target ]] && continue
+    echo "$document links to $target, which is not there" && broken=1
+  done < <(grep -oE '\]\([^) ]+\)' -- *.md docs/*.md packaging/*.md tests/goldens/*.md)
+  return $broken
+}
+
 # Compiled sources, those changed last first.
 tidy_files() {
   {
@@ -96,6 +109,7 @@ tidy() {
 check "include directions" awk includes
 check "headers compile alone" cmake headers
 check "shell scripts" shellcheck shell_scripts
+check "links of documents" grep links
 check "layout" clang-format-14 layout
 check "clang-tidy" clang-tidy tidy
 ((${#failed[@]} == 0)) || die "failed: ${failed[*]}"
