@@ -9,6 +9,9 @@
 #include "base/file_kind.h"
 #include "base/text.h"
 
+template class nlohmann::basic_json<nlohmann::ordered_map>;
+template class nlohmann::detail::serializer<nlohmann::ordered_json>;
+
 namespace jigsaw::inline config {
 namespace {
 

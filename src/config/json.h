@@ -4,6 +4,10 @@
 #include <string_view>
 #include <vector>
 
+// Compiled once, in json.cpp.
+extern template class nlohmann::basic_json<nlohmann::ordered_map>;
+extern template class nlohmann::detail::serializer<nlohmann::ordered_json>;
+
 namespace jigsaw::inline config {
 
 /// JSON whose objects keep the order in which their keys were written.

@@ -285,4 +285,26 @@ FormPtr<T> form_of() {
   }
 }
 
+// Of these types most keys are: compiled once, in keys.cpp.
+#define JIGSAW_COMMON_KEY_TYPES(use) \
+  use(bool);                         \
+  use(int);                          \
+  use(std::int64_t);                 \
+  use(double);                       \
+  use(std::string);                  \
+  use(std::vector<std::int64_t>);    \
+  use(std::vector<int>);             \
+  use(std::vector<double>);          \
+  use(std::vector<std::string>);     \
+  use(std::optional<int>);           \
+  use(std::optional<std::int64_t>);  \
+  use(std::optional<double>);        \
+  use(std::optional<std::string>);   \
+  use(std::map<std::string, double>)
+#define JIGSAW_KEY_TYPE(...)                      \
+  extern template class DeclaredKey<__VA_ARGS__>; \
+  extern template FormPtr<__VA_ARGS__> form_of<__VA_ARGS__>()
+JIGSAW_COMMON_KEY_TYPES(JIGSAW_KEY_TYPE);
+#undef JIGSAW_KEY_TYPE
+
 }  // namespace jigsaw::inline config
