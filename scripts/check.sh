@@ -5,7 +5,7 @@
 #      others here
 #   3. every shell script passes shellcheck
 #   4. the layout of the code is clang-format 14's
-#   5. what the documents link to is there
+#   5. what the documents link to is there; they build as a site (scripts/docs.sh)
 #   6. clang-tidy's findings (.clang-tidy) in src/ and apps/: none
 #
 #   scripts/check.sh [options]
@@ -110,6 +110,7 @@ check "include directions" awk includes
 check "headers compile alone" cmake headers
 check "shell scripts" shellcheck shell_scripts
 check "links of documents" grep links
+check "site of documents" mkdocs scripts/docs.sh
 check "layout" clang-format-14 layout
 check "clang-tidy" clang-tidy tidy
 ((${#failed[@]} == 0)) || die "failed: ${failed[*]}"

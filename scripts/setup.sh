@@ -2,7 +2,7 @@
 # Installs the Debian packages that jigsaw-train needs and that are missing.
 #
 #   scripts/setup.sh            what building, testing and running need
-#   scripts/setup.sh --checks   also what scripts/check.sh uses: clang-format, clang-tidy, shellcheck
+#   scripts/setup.sh --checks   also what scripts/check.sh uses: clang-format, clang-tidy, shellcheck, mkdocs
 #   scripts/setup.sh --readers  also xarray and CDO, with which a test opens forecasts
 #   scripts/setup.sh --slurm    also SLURM, for tests/slurm
 #
@@ -20,7 +20,7 @@ packages=(
 )
 case "${1-}" in
   "") ;;
-  --checks) packages+=(clang-format clang-tidy shellcheck) ;;
+  --checks) packages+=(clang-format clang-tidy shellcheck mkdocs mkdocs-material) ;;
   --readers) packages+=(python3-xarray python3-netcdf4 cdo) ;;
   --slurm) packages+=(munge slurm-wlm slurm-wlm-basic-plugins slurm-client libpmix2) ;;
   -h | --help) usage && exit ;;
