@@ -15,6 +15,7 @@ namespace jigsaw {
 struct ConfigArguments {
   std::string config;                  ///< its file
   std::vector<std::string> overrides;  ///< KEY=VALUE each
+  bool quiet = false;                  ///< show warnings and errors only
 };
 
 /// Reads it. @throws ConfigError
