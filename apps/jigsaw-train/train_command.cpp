@@ -3,6 +3,7 @@
 
 #include "base/text.h"
 #include "commands.h"
+#include "predict/climatology_scores.h"
 #include "train/trainer.h"
 
 namespace jigsaw {
@@ -38,6 +39,8 @@ ExitCode run_train(const TrainCommand& command, const ChooseConfiguration& choos
     options.init_from = command.init_from;
     options.max_minutes = command.max_minutes;
     options.stop = &stop_asked;
+    ClimatologyScores climatology(job.log);
+    if (job.configuration.validation.climatology) options.observers.push_back(&climatology);
     Trainer trainer(job.configuration, options, job.world, job.log);
     install_signal_handlers();
     return trainer.run();

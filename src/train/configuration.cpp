@@ -133,6 +133,12 @@ void declare(Keys<ValidationOptions>& keys) {
   keys.add("rollout", &ValidationOptions::rollout)
       .at_least(1)
       .doc("Forecast steps that a validation runs; null: as many as train.rollout at most.");
+  keys.add("climatology", &ValidationOptions::climatology)
+      .counts_where(where("data.task").is("forecast"))
+      .idle_unless(here("every").above(0))
+      .doc(
+          "Score the climatology of data.train beside forecasts; the run reads the training data once more for "
+          "it.");
 }
 
 void declare(Keys<CheckpointOptions>& keys) {

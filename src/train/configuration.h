@@ -52,6 +52,7 @@ struct ValidationOptions {
   std::vector<std::int64_t> overlap;
   std::optional<double> peak;  ///< nothing for "auto"
   std::optional<int> rollout;  ///< nothing: as train.rollout
+  bool climatology = false;
 };
 void declare(Keys<ValidationOptions>& keys);
 
