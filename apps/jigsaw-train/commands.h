@@ -82,6 +82,14 @@ struct EvaluateCommand {
 /// Scores a model over a period. Errors end as those of training do.
 ExitCode run_evaluate(const EvaluateCommand& command);
 
+struct ReportCommand {
+  std::vector<std::string> runs;
+  std::string output = "report.html";
+  std::string scores, forecast;
+};
+/// Writes one HTML file of what runs left. @throws ConfigError, DataError
+void run_report(const ReportCommand& command);
+
 struct PlanCommand {
   ConfigArguments configuration;
   int ranks = 0;  ///< 0: those of the configuration's mesh

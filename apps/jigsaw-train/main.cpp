@@ -37,6 +37,7 @@ struct CommandLine {
   InitCommand init;
   EvaluateCommand evaluate;
   PredictCommand predict;
+  ReportCommand report;
   PlanCommand plan;
   VerifyCommand verify;
   SampleDataCommand sample_data;
@@ -52,6 +53,7 @@ struct CommandLine {
   CLI::App* init_command = nullptr;
   CLI::App* evaluate_command = nullptr;
   CLI::App* predict_command = nullptr;
+  CLI::App* report_command = nullptr;
   CLI::App* plan_command = nullptr;
   CLI::App* verify_command = nullptr;
   CLI::App* sample_data_command = nullptr;
@@ -92,6 +94,7 @@ struct CommandLine {
     add_init_command();
     add_predict_command();
     add_evaluate_command();
+    add_report_command();
     add_plan_command();
     add_verify_command();
     sample_data_command = app.add_subcommand("sample-data", "Write a small ERA5-shaped data set");
@@ -188,6 +191,21 @@ struct CommandLine {
     evaluate_command->add_option("--json", evaluate.json, "A JSON file to write all scores and spectra to");
     evaluate_command->add_option("--netcdf", evaluate.netcdf, "The same as NetCDF");
     evaluate_command->add_flag("--overwrite", evaluate.overwrite, "Replace these files if they are there");
+  }
+
+  void add_report_command() {
+    report_command = app.add_subcommand(
+        "report",
+        "Write what runs left as one HTML file: curves, maps, time, memory, the mesh (docs/report.md)");
+    report_command->add_option("runs", report.runs, "Run directories; they may not be over")
+        ->required()
+        ->check(refuse_empty);
+    report_command->add_option("--output", report.output, "The file to write; default report.html")
+        ->check(refuse_empty);
+    report_command->add_option(
+        "--scores", report.scores,
+        "Scores of the first run, by evaluate --json or --netcdf; default: scores.json there");
+    report_command->add_option("--forecast", report.forecast, "A file of predict to show maps of");
   }
 
   void add_plan_command() {
@@ -343,6 +361,8 @@ ExitCode run(int argc, char** argv) {
   if (!line.app.get_subcommands().empty() && !line.train_command->parsed() && !first) return ExitCode::kDone;
   if (line.init_command->parsed()) {
     run_init(line.init);
+  } else if (line.report_command->parsed()) {
+    run_report(line.report);
   } else if (line.plan_command->parsed()) {
     run_plan(line.plan);
   } else if (line.sample_data_command->parsed()) {

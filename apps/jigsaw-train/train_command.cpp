@@ -4,6 +4,7 @@
 #include "base/text.h"
 #include "commands.h"
 #include "predict/climatology_scores.h"
+#include "report/run_files.h"
 #include "train/trainer.h"
 
 namespace jigsaw {
@@ -39,8 +40,10 @@ ExitCode run_train(const TrainCommand& command, const ChooseConfiguration& choos
     options.init_from = command.init_from;
     options.max_minutes = command.max_minutes;
     options.stop = &stop_asked;
+    RunFiles files({job.configuration.report, job.configuration.tensorboard}, job.log);
     ClimatologyScores climatology(job.log);
     if (job.configuration.validation.climatology) options.observers.push_back(&climatology);
+    if (job.configuration.report || job.configuration.tensorboard) options.observers.push_back(&files);
     Trainer trainer(job.configuration, options, job.world, job.log);
     install_signal_handlers();
     return trainer.run();

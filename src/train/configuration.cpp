@@ -234,6 +234,15 @@ void declare(Keys<Configuration>& keys) {
       .changeable()
       .at_least(1)
       .doc("Steps between training lines of metrics.jsonl.");
+  keys.add("report", &O::report)
+      .changeable()
+      .doc(
+          "Keep what a report shows (which rank holds what, maps or slices of each validation), and write "
+          "report.html in the end.");
+  keys.add("tensorboard", &O::tensorboard)
+      .changeable()
+      .doc(
+          "Write scalars, maps and the configuration for TensorBoard, in the folder tensorboard of the run.");
   keys.add("output", &O::output)
       .changeable()
       .not_empty()

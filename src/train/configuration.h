@@ -92,6 +92,8 @@ struct Configuration {
   CheckpointOptions checkpoint;
   InitOptions init;
   std::int64_t log_every = 1;
+  bool report = false;
+  bool tensorboard = false;
   std::string output = "runs/run";
 
   /// Leads that a validation runs.
