@@ -137,7 +137,8 @@ void declare(Keys<ValidationOptions>& keys) {
       .counts_where(where("data.task").is("forecast"))
       .idle_unless(here("every").above(0))
       .doc(
-          "Score the climatology of data.train beside forecasts; the run reads the training data once more for "
+          "Score the climatology of data.train beside forecasts; the run reads the training data once more "
+          "for "
           "it.");
 }
 
