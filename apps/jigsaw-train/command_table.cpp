@@ -7,6 +7,7 @@ std::function<ExitCode()> declare_check(CLI::App& command, const Invocation& inv
 std::function<ExitCode()> declare_init(CLI::App& command, const Invocation& invocation);
 std::function<ExitCode()> declare_predict(CLI::App& command, const Invocation& invocation);
 std::function<ExitCode()> declare_evaluate(CLI::App& command, const Invocation& invocation);
+std::function<ExitCode()> declare_report(CLI::App& command, const Invocation& invocation);
 std::function<ExitCode()> declare_plan(CLI::App& command, const Invocation& invocation);
 std::function<ExitCode()> declare_verify(CLI::App& command, const Invocation& invocation);
 std::function<ExitCode()> declare_sample_data(CLI::App& command, const Invocation& invocation);
@@ -29,6 +30,9 @@ const std::vector<Command>& command_table() {
        RunsOn::kEveryRank},
       {"evaluate", "Score what a trained model predicts, as a validation without training", declare_evaluate,
        RunsOn::kEveryRank},
+      {"report",
+       "Write what runs left as one HTML file: curves, maps, time, memory, the mesh (docs/report.md)",
+       declare_report, RunsOn::kFirstRank},
       {"plan", "Print what a step takes on the meshes of N ranks, without data, MPI or memory (docs/plan.md)",
        declare_plan, RunsOn::kFirstRank},
       {"verify",

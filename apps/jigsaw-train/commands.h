@@ -10,7 +10,7 @@ namespace jigsaw {
 
 /// What the command line says beside a command's own options.
 struct Invocation {
-  TrainArguments train;        ///< of the main command, which `train` and `sweep` share
+  TrainArguments train;      ///< of the main command, which `train` and `sweep` share
   std::string command_line;  ///< all of it
 };
 

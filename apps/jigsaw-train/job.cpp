@@ -60,14 +60,16 @@ ExitCode run_on(MpiSession& session, const ChooseConfiguration& choose,
   });
   set_flush_to_zero(threads);
   const std::unique_ptr<Communicator> world = session.world(*context);
-  Log log(session.rank() == 0);
+  Log log(session.rank() == 0, Terminal::of_process(arguments.quiet));
   for (const std::string& sentence : idle) log.warn(sentence);
   Job job{configuration, std::filesystem::absolute(arguments.config).parent_path(), *world, log};
   try {
     return work(job);
   } catch (const AgreedError&) {
+    log.end_status(true);  // what is said next stands on a line of its own
     throw;
   } catch (const std::exception& error) {
+    log.end_status(true);
     // This rank alone: the others wait for it somewhere, and are ended with it.
     const auto* known = dynamic_cast<const Error*>(&error);
     print_error(error.what(), session.rank(), session.size());

@@ -8,6 +8,7 @@ CLI::Option* add_configuration(CLI::App& command, ConfigArguments& arguments) {
                   "KEY=VALUE: overrides one key by its dotted path; may be repeated")
       ->take_all()
       ->allow_extra_args(false);
+  command.add_flag("--quiet", arguments.quiet, "Show warnings and errors only; log.txt gets all");
   return command
       .add_option("-c,--config,configuration", arguments.config,
                   "The configuration (JSON) of a run; --config may be left out")

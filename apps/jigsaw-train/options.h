@@ -9,8 +9,9 @@ namespace jigsaw {
 struct ConfigArguments {
   std::string config;                  ///< its file
   std::vector<std::string> overrides;  ///< KEY=VALUE each
+  bool quiet = false;                  ///< show warnings and errors only
 };
-/// --config, also without its name, and --set. @return  the option that names the file.
+/// --config, also without its name, --set and --quiet. @return  the option that names the file.
 CLI::Option* add_configuration(CLI::App& command, ConfigArguments& arguments);
 
 /// The model of a checkpoint, as predict and evaluate are told.
@@ -19,7 +20,7 @@ struct ModelArguments {
   std::string checkpoint;
   std::string average = "auto";  ///< or always or never
 };
-/// --config, --set, --checkpoint and --average.
+/// --config, --set, --quiet, --checkpoint and --average.
 void add_model(CLI::App& command, ModelArguments& arguments);
 
 /// For options that name a file or folder: an empty name is a variable that a script forgot to set.

@@ -4,6 +4,8 @@
 
 #include "base/text.h"
 #include "commands.h"
+#include "predict/climatology_scores.h"
+#include "report/run_files.h"
 #include "train/trainer.h"
 #include "version.h"
 
@@ -65,6 +67,10 @@ ExitCode run_training(const TrainArguments& options, const std::string& command_
     run.init_from = options.init_from;
     run.max_minutes = options.max_minutes;
     run.stop = &stop_asked;
+    RunFiles files({job.configuration.report, job.configuration.tensorboard}, job.log);
+    ClimatologyScores climatology(job.log);
+    if (job.configuration.validation.climatology) run.observers.push_back(&climatology);
+    if (job.configuration.report || job.configuration.tensorboard) run.observers.push_back(&files);
     Trainer trainer(job.configuration, run, job.world, job.log);
     install_signal_handlers();
     return trainer.run();

@@ -1,6 +1,8 @@
 #include <algorithm>
+#include <optional>
 #include <thread>
 
+#include "base/progress_bar.h"
 #include "base/text.h"
 #include "comm/agreement.h"
 #include "comm/thread/run_ranks.h"
@@ -37,7 +39,14 @@ VerifyOptions verify_options(const Options& options) {
 }
 
 bool verify_on(const Job& job, const VerifyOptions& options, Communicator& world, Log& log) {
-  const Verification result = verify_run(job.configuration, job.folder, world, options);
+  VerifyOptions shown = options;
+  std::optional<ProgressBar> bar;
+  shown.progress = [&](double part) {
+    if (!bar) bar.emplace(log, "verify");
+    bar->update(part);
+  };
+  const Verification result = verify_run(job.configuration, job.folder, world, shown);
+  bar.reset();
   for (const std::string& line : split(result.report, '\n')) {
     if (!line.empty()) log.info(line);
   }
@@ -58,7 +67,7 @@ bool verify_on_threads(Job& job, const VerifyOptions& options, int ranks) {
         [&](int rank) { return make_context(config.device, config.train.precision, threads, rank); },
         [&](Communicator& world) {
           set_flush_to_zero(threads);
-          Log log(world.rank() == 0);
+          Log log(world.rank() == 0, job.log.terminal());
           const bool mine = verify_on(job, options, world, log);
           if (world.rank() == 0) passed = mine;
         });

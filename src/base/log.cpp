@@ -4,11 +4,11 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <ctime>
 #include <iostream>
 #include <string_view>
 #include <utility>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/text.h"
 
@@ -39,13 +39,18 @@ void Log::open(const std::string& path) {
 void Log::info(const std::string& line) {
   if (!speaks_) return;
   const std::lock_guard lock(mutex_);
-  std::cout << line << std::endl;
-  write_file(line);
+  clear_status();
+  if (!terminal_.quiet) {
+    for (const std::string& part : wrapped(line, terminal_.columns, 2)) std::cout << part << '\n';
+    std::cout << std::flush;
+  }
+  write_file(without_colours(line));
 }
 
 void Log::warn(const std::string& line) {
   if (!speaks_) return;
   const std::lock_guard lock(mutex_);
+  clear_status();
   print_to_stderr("jigsaw-train: warning: " + line);
   write_file("warning: " + line);
 }
@@ -53,6 +58,7 @@ void Log::warn(const std::string& line) {
 void Log::error(const std::string& line) {
   if (!speaks_) return;
   const std::lock_guard lock(mutex_);
+  clear_status();
   print_to_stderr("jigsaw-train: error: " + line);
   write_file("error: " + line);
 }
@@ -63,15 +69,27 @@ void Log::record(const std::string& line) {
   write_file(line);
 }
 
+void Log::status(const std::string& line) {
+  if (!speaks_ || terminal_.quiet || !terminal_.rewrites) return;
+  const std::lock_guard lock(mutex_);
+  std::cout << '\r' << line << "\033[K" << std::flush;
+  status_open_ = true;
+}
+
+void Log::end_status(bool stays) {
+  const std::lock_guard lock(mutex_);
+  if (!stays) return clear_status();
+  if (std::exchange(status_open_, false)) std::cout << std::endl;
+}
+
+void Log::clear_status() {
+  if (std::exchange(status_open_, false)) std::cout << "\r\033[K" << std::flush;
+}
+
 void Log::write_file(const std::string& line) {
   if (!file_) return;
-  const std::time_t now = std::time(nullptr);
-  std::tm parts{};
-  gmtime_r(&now, &parts);
-  char stamp[32];
-  std::strftime(stamp, sizeof stamp, "%Y-%m-%dT%H:%M:%SZ", &parts);
   try {
-    file_->append(concat(stamp, ' ', line, '\n'));
+    file_->append(concat(utc_stamp(), ' ', line, '\n'));
   } catch (const FileError& error) {
     if (std::exchange(warned_, true)) return;
     print_to_stderr(

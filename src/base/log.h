@@ -4,6 +4,7 @@
 #include <string>
 
 #include "base/line_file.h"
+#include "base/terminal.h"
 
 namespace jigsaw::inline base {
 
@@ -17,11 +18,13 @@ void print_to_stderr(std::string line);
 /// once, and when it has room again the file goes on. Thread-safe.
 class Log {
  public:
-  explicit Log(bool speaks) : speaks_(speaks) {}
+  /// @param terminal  where the lines are read; by default they are plain.
+  explicit Log(bool speaks, const Terminal& terminal = {}) : speaks_(speaks), terminal_(terminal) {}
 
   /// From now on lines are also appended to this file. Throws Error when it cannot be opened.
   void open(const std::string& path);
 
+  /// May hold colours, which the file does not get.
   void info(const std::string& line);
   void warn(const std::string& line);
   /// Of what ends the run.
@@ -29,12 +32,21 @@ class Log {
   /// Writes to the file only: what another channel already showed.
   void record(const std::string& line);
 
+  /// Shows a line until the next one of any kind, where lines can be rewritten; elsewhere does nothing.
+  void status(const std::string& line);
+  /// Ends the line of status(): it stays as it is, or goes.
+  void end_status(bool stays);
+
   bool speaks() const { return speaks_; }
+  const Terminal& terminal() const { return terminal_; }
 
  private:
+  void clear_status();
   void write_file(const std::string& line);
 
   bool speaks_;
+  Terminal terminal_;
+  bool status_open_ = false;
   std::mutex mutex_;
   std::optional<LineFile> file_;
   bool warned_ = false;

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "base/error.h"
+#include "base/progress_bar.h"
 #include "base/text.h"
 #include "comm/agreement.h"
 #include "predict/score_report.h"
@@ -93,9 +94,12 @@ void evaluate_forecasts(TrainedModel& model, const EvaluationOptions& options, L
   });
   const auto before = std::chrono::steady_clock::now();
   ForecastScores scores(data, std::move(regions), leads, climatology.get());
-  Validation(run, true).run([&](int lead, const ShardedTensor& prediction, const Batch& batch) {
-    scores.add(rank, lead, prediction, batch);
-  });
+  {
+    ProgressBar bar(log, "evaluate");
+    Validation(run, true).run([&](int lead, const ShardedTensor& prediction,
+                                  const Batch& batch) { scores.add(rank, lead, prediction, batch); },
+                              [&](double part) { bar.update(part); });
+  }
   scores.finish(rank);
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - before;
   together(run.world(), [&] {

@@ -7,6 +7,7 @@
 
 #include "array/transfer.h"
 #include "base/error.h"
+#include "base/progress_bar.h"
 #include "base/text.h"
 #include "comm/agreement.h"
 #include "predict/background_writer.h"
@@ -101,7 +102,7 @@ class ForecastRun {
 
   std::int64_t starts() const { return std::ssize(starts_); }
   /// Collective. @return  bytes of the file.
-  std::int64_t run();
+  std::int64_t run(Log& log);
   /// Values that are not finite where the input is not missing. Collective.
   double not_finite() { return run_.world().all_reduce(std::array{not_finite_}, ReduceOp::kSum)[0]; }
 
@@ -238,15 +239,17 @@ void ForecastRun::write(PackedPiece& piece, std::int64_t first, int lead) {
   }
 }
 
-std::int64_t ForecastRun::run() {
+std::int64_t ForecastRun::run(Log& log) {
   const std::int64_t batches = (starts() + placed_.samples() - 1) / placed_.samples();
   Prefetch prefetch([this](std::int64_t batch) { return read(batch); }, 0, batches);
+  ProgressBar bar(log, "predict");
   for (std::int64_t i = 0; i < batches; ++i) {
     Batch batch;
     together(run_.world(), [&] { batch = upload(rank_.context, prefetch.next()); });
     Tape tape(rank_, placed_.plans(), Tape::Mode::kForward, placed_.types().compute);
     placed_.forecaster().run(tape, batch, samples_of(i), [&](int lead, const Variable& prediction) {
       put(i, lead, prediction.value(), batch.origin);
+      bar.update(i * steps_ + lead + 1, batches * steps_);
     });
   }
   std::int64_t bytes = 0;
@@ -263,7 +266,7 @@ std::int64_t ForecastRun::run() {
 void write_forecasts(TrainedModel& model, const ForecastOptions& options, Log& log) {
   ForecastRun run(model, options);
   const double before = now();
-  const std::int64_t bytes = run.run();
+  const std::int64_t bytes = run.run(log);
   const double seconds = now() - before, not_finite = run.not_finite();
   if (not_finite > 0) {
     log.warn(concat(not_finite, " values of the forecasts are not finite, and stand as missing in ",

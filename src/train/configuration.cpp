@@ -133,6 +133,13 @@ void declare(Keys<ValidationOptions>& keys) {
   keys.add("rollout", &ValidationOptions::rollout)
       .at_least(1)
       .doc("Forecast steps that a validation runs; null: as many as train.rollout at most.");
+  keys.add("climatology", &ValidationOptions::climatology)
+      .counts_where(where("data.task").is("forecast"))
+      .idle_unless(here("every").above(0))
+      .doc(
+          "Score the climatology of data.train beside forecasts; the run reads the training data once more "
+          "for "
+          "it.");
 }
 
 void declare(Keys<CheckpointOptions>& keys) {
@@ -228,6 +235,15 @@ void declare(Keys<Configuration>& keys) {
       .changeable()
       .at_least(1)
       .doc("Steps between training lines of metrics.jsonl.");
+  keys.add("report", &O::report)
+      .changeable()
+      .doc(
+          "Keep what a report shows (which rank holds what, maps or slices of each validation), and write "
+          "report.html in the end.");
+  keys.add("tensorboard", &O::tensorboard)
+      .changeable()
+      .doc(
+          "Write scalars, maps and the configuration for TensorBoard, in the folder tensorboard of the run.");
   keys.add("output", &O::output)
       .changeable()
       .not_empty()

@@ -52,6 +52,7 @@ struct ValidationOptions {
   std::vector<std::int64_t> overlap;
   std::optional<double> peak;  ///< nothing for "auto"
   std::optional<int> rollout;  ///< nothing: as train.rollout
+  bool climatology = false;
 };
 void declare(Keys<ValidationOptions>& keys);
 
@@ -91,6 +92,8 @@ struct Configuration {
   CheckpointOptions checkpoint;
   InitOptions init;
   std::int64_t log_every = 1;
+  bool report = false;
+  bool tensorboard = false;
   std::string output = "runs/run";
 
   /// Leads that a validation runs.

@@ -9,6 +9,7 @@
 #include "samples/image_data.h"
 #include "samples/windows.h"
 #include "train/scores.h"
+#include "train/validation_table.h"
 
 namespace jigsaw::inline train {
 
@@ -33,6 +34,60 @@ std::string number(double value) {
   char text[32];
   std::snprintf(text, sizeof text, "%.4g", value);
   return text;
+}
+
+/// More names than these, one after the other, of one variable on several levels are told by their number.
+constexpr std::size_t kMostLevels = 3;
+
+/// Calls f(variable, first, last) for each run of channels that are one variable on levels, or one channel.
+template <typename F>
+void for_each_group(const std::vector<std::string>& names, F&& f) {
+  for (std::size_t first = 0; first < names.size();) {
+    const std::string variable = without_level(names[first]);
+    std::size_t last = first + 1;
+    while (variable != names[first] && last < names.size() && names[last] != variable &&
+           without_level(names[last]) == variable)
+      ++last;
+    f(variable, first, last);
+    first = last;
+  }
+}
+
+/// "t2m z_500 t on 13 levels".
+std::string listed(const std::vector<Channel>& channels) {
+  const std::vector<std::string> names = channel_names(channels);
+  std::vector<std::string> parts;
+  for_each_group(names, [&](const std::string& variable, std::size_t first, std::size_t last) {
+    if (last - first > kMostLevels) {
+      parts.push_back(concat(variable, " on ", last - first, " levels"));
+    } else {
+      parts.insert(parts.end(), names.begin() + static_cast<std::ptrdiff_t>(first),
+                   names.begin() + static_cast<std::ptrdiff_t>(last));
+    }
+  });
+  return join(parts, " ");
+}
+
+/// "t2m 277 ± 16 K; t on 13 levels 205 to 281 K", of the means.
+std::string listed(const std::map<std::string, FieldStatistics>& fields) {
+  std::vector<std::string> names, parts;
+  for (const auto& [name, field] : fields) names.push_back(name);
+  for_each_group(names, [&](const std::string& variable, std::size_t first, std::size_t last) {
+    const std::string units = fields.at(names[first]).units;
+    const std::string behind = units.empty() ? "" : " " + units;
+    double low = fields.at(names[first]).mean, high = low;
+    for (std::size_t i = first; i < last; ++i) {
+      const FieldStatistics& field = fields.at(names[i]);
+      low = std::min(low, field.mean);
+      high = std::max(high, field.mean);
+      if (last - first <= kMostLevels)
+        parts.push_back(concat(names[i], " ", number(field.mean), " ± ", number(field.deviation), behind));
+    }
+    if (last - first > kMostLevels)
+      parts.push_back(
+          concat(variable, " on ", last - first, " levels ", number(low), " to ", number(high), behind));
+  });
+  return join(parts, "; ");
 }
 
 void report_periods(const Dataset& data, DataReport& report) {
@@ -100,16 +155,11 @@ DataReport report_data(const Configuration& configuration, const SampleSource& d
   DataReport report;
   const std::int64_t train = data.count(Split::kTrain), valid = data.count(Split::kValid);
   const std::int64_t batch = configuration.train.batch_size, every = configuration.validation.every;
-  report.lines.push_back(concat("data: ", train, " samples of training and ", valid,
-                                " of validation on the grid ", data.grid().shape(), "; inputs ",
-                                join(channel_names(data.channels().inputs), " "), "; targets ",
-                                join(channel_names(data.channels().targets), " ")));
-  std::vector<std::string> fields;
-  for (const auto& [name, field] : data.statistics().fields) {
-    const std::string units = field.units.empty() ? "" : " " + field.units;
-    fields.push_back(concat(name, " ", number(field.mean), " ± ", number(field.deviation), units));
-  }
-  if (!fields.empty()) report.lines.push_back(concat("statistics: ", join(fields, "; ")));
+  report.lines.push_back(concat(
+      "data: ", train, " samples of training and ", valid, " of validation on the grid ", data.grid().shape(),
+      "; inputs ", listed(data.channels().inputs), "; targets ", listed(data.channels().targets)));
+  if (!data.statistics().fields.empty())
+    report.lines.push_back(concat("statistics: ", listed(data.statistics().fields)));
   if (batch > train) {
     report.warnings.push_back(concat("train.batch_size ", batch, " is more than the ", train,
                                      " samples of training, some of which are in each batch more than once"));

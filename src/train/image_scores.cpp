@@ -1,7 +1,6 @@
 #include <cmath>
 #include <optional>
 
-#include "base/text.h"
 #include "train/scores.h"
 
 namespace jigsaw::inline train {
@@ -38,7 +37,7 @@ class ImageScores : public Scores {
   }
 
   ValidationResult result() const override {
-    ValidationResult result{loss_.mean(*losses_).value(), {Json::object()}, {}};
+    ValidationResult result{loss_.mean(*losses_).value(), {Json::object()}};
     const std::vector<Channel>& targets = data_.channels().targets;
     for (std::size_t c = 0; c < targets.size(); ++c) {
       const auto variable = static_cast<std::int64_t>(c);
@@ -48,15 +47,11 @@ class ImageScores : public Scores {
                    bias = errors_->mean(0, variable) * scale;
       Json& metrics = result.leads[0][targets[c].name];
       metrics = {{"rmse", rmse}, {"bias", bias}, {"psnr", psnr(rmse)}};
-      std::string line =
-          concat(targets[c].name, "  rmse ", rmse, "  bias ", bias, "  PSNR ", psnr(rmse), " dB");
       if (input_squares_) {
         const double input = std::sqrt(input_squares_->mean(0, variable)) * scale;
         metrics["input_rmse"] = input;
         metrics["input_psnr"] = psnr(input);
-        line += concat("  input ", psnr(input), " dB");
       }
-      result.lines.push_back(line);
     }
     return result;
   }
@@ -86,10 +81,8 @@ class ClassScores : public Scores {
       mean += dice.back() / static_cast<double>(sums_->classes);
     }
     const double accuracy = sums_->accuracy();
-    return {
-        loss_.mean(*sums_).value(),
-        {Json{{name, {{"accuracy", accuracy}, {"mean_dice", mean}, {"dice", dice}}}}},
-        {concat(name, "  accuracy ", accuracy, "  mean Dice ", mean, "  of each class ", join(dice, " "))}};
+    return {loss_.mean(*sums_).value(),
+            {Json{{name, {{"accuracy", accuracy}, {"mean_dice", mean}, {"dice", dice}}}}}};
   }
 
  private:

@@ -1,23 +1,17 @@
 #include "train/opened_run.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <cstdlib>
 
 #include "base/error.h"
+#include "base/progress_bar.h"
 #include "base/text.h"
 #include "comm/agreement.h"
 
 namespace jigsaw::inline train {
 
 namespace {
-
-constexpr double kSecondsBetweenLines = 5;
-
-double now() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
 
 bool validates(const Configuration& configuration, const SampleSource& data) {
   return configuration.validation.every > 0 && data.count(Split::kValid) > 0;
@@ -38,10 +32,9 @@ DataUse use_of(const Configuration& configuration, Communicator& world, Communic
   };
   if (opening.log == nullptr) return use;
   pass.tell = [log = opening.log](const std::string& line) { log->info(line); };
-  pass.progress = [log = opening.log, last = now()](double part) mutable {
-    if (now() - last < kSecondsBetweenLines) return;
-    last = now();
-    log->info(concat("statistics: ", std::lround(100 * part), " % of the training data read"));
+  pass.progress = [log = opening.log, bar = std::shared_ptr<ProgressBar>()](double part) mutable {
+    if (!bar) bar = std::make_shared<ProgressBar>(*log, "statistics of the training data");
+    bar->update(part);
   };
   return use;
 }

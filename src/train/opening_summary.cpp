@@ -13,6 +13,11 @@ namespace jigsaw::inline train {
 
 namespace {
 
+/// A paragraph of the summary in lines of 80 columns, wherever it is read.
+void tell(Log& log, const std::string& line) {
+  for (const std::string& part : wrapped(line, 80, 2)) log.info(part);
+}
+
 /// "data 1 × domain0 2 × domain1 1 × tensor 2".
 std::string axes_of(const Mesh& mesh) {
   std::vector<std::string> axes;
@@ -32,16 +37,16 @@ std::int64_t count_parameters(const Model& model) {
 void tell_model(Log& log, OpenedRun& run, int ranks) {
   const Configuration& configuration = run.configuration();
   const Mesh& mesh = run.placed().mesh();
-  log.info(concat("model: ", configuration.model.type(), ", ", count_parameters(run.placed().model()),
-                  " parameters"));
-  log.info(concat("mesh: ", ranks, ranks == 1 ? " rank" : " ranks", ", ", axes_of(mesh), "; ",
-                  run.placed().description().dump()));
+  tell(log, concat("model: ", configuration.model.type(), ", ", count_parameters(run.placed().model()),
+                   " parameters"));
+  tell(log, concat("mesh: ", ranks, ranks == 1 ? " rank" : " ranks", ", ", axes_of(mesh), "; ",
+                   run.placed().description().dump()));
   const MemoryEstimate memory = estimate_memory(configuration, run.objective(), 0, ranks);
   char work[64];
   std::snprintf(work, sizeof work, "%.3g TFLOP", memory.flops * 1e-12);
-  log.info(concat("memory of rank 0: ", human_bytes(memory.parameters), " for parameters and gradients, ",
-                  human_bytes(memory.optimizer), " for the optimizer, about ",
-                  human_bytes(memory.activations), " for activations; a step takes it ", work));
+  tell(log, concat("memory of rank 0: ", human_bytes(memory.parameters), " for parameters and gradients, ",
+                   human_bytes(memory.optimizer), " for the optimizer, about ",
+                   human_bytes(memory.activations), " for activations; a step takes it ", work));
 }
 
 void tell_steps(Log& log, const OpenedRun& run) {
@@ -50,8 +55,8 @@ void tell_steps(Log& log, const OpenedRun& run) {
   char epochs[32];
   std::snprintf(epochs, sizeof epochs, "%.4g",
                 samples / static_cast<double>(run.data().count(Split::kTrain)));
-  log.info(concat("training: ", run.total_steps(), " steps with ", train.batch_size, " samples each, ",
-                  epochs, " epochs"));
+  tell(log, concat("training: ", run.total_steps(), " steps with ", train.batch_size, " samples each, ",
+                   epochs, " epochs"));
 }
 
 }  // namespace
@@ -59,7 +64,7 @@ void tell_steps(Log& log, const OpenedRun& run) {
 void tell_opening(Log& log, OpenedRun& run, int ranks) {
   if (!log.speaks()) return;
   const DataReport report = report_data(run.configuration(), run.data());
-  for (const std::string& line : report.lines) log.info(line);
+  for (const std::string& line : report.lines) tell(log, line);
   for (const std::string& warning : report.warnings) log.warn(warning);
   tell_model(log, run, ranks);
   tell_steps(log, run);
@@ -78,8 +83,8 @@ void tell_missing(Log& log, const OpenedRun& run, const Batch& batch, Communicat
   const auto sums = world.all_reduce(std::array{missing, all}, ReduceOp::kSum);
   char part[32];
   std::snprintf(part, sizeof part, "%.3g %%", 100 * sums[0] / std::max(sums[1], 1.0));
-  log.info(concat("in the first batch ", part, " of the points of ", run.data().channels().targets.size(),
-                  " targets are missing or do not count"));
+  tell(log, concat("in the first batch ", part, " of the points of ", run.data().channels().targets.size(),
+                   " targets are missing or do not count"));
 }
 
 }  // namespace jigsaw::inline train

@@ -71,11 +71,6 @@ class ForecastScores : public Scores {
         const double rmse = std::sqrt(lead.squares[c].value()) * scale, bias = lead.errors[c].value() * scale,
                      persistence = std::sqrt(lead.persistence[c].value()) * scale;
         metrics[targets[c].name] = {{"rmse", rmse}, {"bias", bias}, {"persistence_rmse", persistence}};
-        if (result.leads.size() > 1) continue;
-        result.lines.push_back(std::isfinite(rmse)
-                                   ? concat(targets[c].name, "  rmse ", rmse, "  bias ", bias,
-                                            "  persistence ", persistence, "  ratio ", rmse / persistence)
-                                   : targets[c].name + "  has no valid point in data.valid");
       }
     }
     return result;

@@ -15,8 +15,6 @@ struct ValidationResult {
   double loss = 0;
   /// By lead (0 is the first): {"t2m": {"rmse": …, "bias": …, "persistence_rmse": …}}.
   std::vector<Json> leads;
-  /// The first lead, a variable a line, for people.
-  std::vector<std::string> lines;
 
   const Json& metrics(std::size_t lead) const { return leads[lead]; }
 };

@@ -2,22 +2,25 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <cmath>
 
+#include "base/progress_bar.h"
 #include "base/text.h"
 #include "comm/agreement.h"
 #include "train/opening_summary.h"
 #include "train/summary.h"
+#include "train/validation_table.h"
 
 namespace jigsaw::inline train {
 
 namespace {
 
 double now() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+  return monotonic_seconds();
 }
 
+/// Behind so many steps the time that is left is known well.
+constexpr std::int64_t kStepsUntilExpected = 9;
 /// Looking for the run directory costs a message to its file system.
 constexpr double kSecondsBetweenLooks = 1;
 
@@ -51,20 +54,34 @@ Trainer::Trainer(const Configuration& configuration, const RunOptions& options, 
       optimizer_(open_optimizer(run_)),
       step_(run_, *optimizer_, steps_),
       state_(run_, *optimizer_, log),
-      batches_(config_, run_.objective(), run_.placed()) {
+      batches_(config_, run_.objective(), run_.placed()),
+      time_left_(open_time_left()) {
   together(world_, [&] {
     if (run_.validates()) validation_ = std::make_unique<Validation>(run_);
   });
   together(world_, [&] { resume(); });
   remarks_.tell();
-  const PlacedModel& placed = run_.placed();
-  if (world_.size() > 1 && world_.context().backend() == Backend::kCpu) {
-    run_.placed().plans().set_machine(std::make_shared<const Machine>(
-        machine_of_run(config_.machine, placed.rank(), directory_->machine_path())));
-  }
+  measure_machine();
 }
 
 Trainer::~Trainer() = default;
+
+/// What the ranks do in a second: by which transfers are cut into messages, and steps judged.
+void Trainer::measure_machine() {
+  if (world_.context().backend() != Backend::kCpu) return;
+  PlacedModel& placed = run_.placed();
+  const Machine machine = machine_of_run(config_.machine, placed.rank(), directory_->machine_path());
+  peak_flops_ = machine.flops_per_second;
+  if (world_.size() > 1) placed.plans().set_machine(std::make_shared<const Machine>(machine));
+}
+
+TimeLeft Trainer::open_time_left() const {
+  const CheckpointOptions& checkpoint = config_.checkpoint;
+  return {steps_, [this](std::int64_t step) { return validates_at(step); },
+          [this, every = checkpoint.every](std::int64_t step) {
+            return every > 0 && (step == steps_ || step % every == 0);
+          }};
+}
 
 Opening Trainer::opening(const Configuration& configuration) {
   return {[this, &configuration] { together(world_, [&] { open_run_directory(configuration); }); }, &log_,
@@ -141,20 +158,39 @@ void Trainer::count_skipped(const StepResult& result, std::int64_t step) {
   log_.warn(concat("step ", step, " is skipped: loss ", result.loss, ", gradient norm ", result.norm));
 }
 
-void Trainer::log_step(std::int64_t step, const StepResult& result, double seconds, double communication) {
-  const double rate = static_cast<double>(config_.train.batch_size) / seconds;
+void Trainer::write_metrics(const Json& line) {
+  metrics_->write(line);
+  if (!log_.speaks()) return;
+  for (RunObserver* observer : options_.observers) observer->metrics(line);
+}
+
+void Trainer::log_step(std::int64_t step, const StepResult& result, double seconds, double communication,
+                       double flops) {
   if (step % config_.log_every == 0 || step == steps_) {
-    metrics_->write({{"kind", "train"},
-                     {"step", step},
-                     {"loss", result.loss},
-                     {"learning_rate", result.rate},
-                     {"grad_norm", result.norm},
-                     {"step_seconds", seconds},
-                     {"data_wait_seconds", result.data_wait},
-                     {"communication_seconds", communication},
-                     {"samples_per_second", rate}});
+    Json line = {{"kind", "train"},
+                 {"step", step},
+                 {"loss", result.loss},
+                 {"learning_rate", result.rate},
+                 {"grad_norm", result.norm},
+                 {"step_seconds", seconds},
+                 {"data_wait_seconds", result.data_wait},
+                 {"communication_seconds", communication},
+                 {"samples_per_second", static_cast<double>(config_.train.batch_size) / seconds}};
+    if (peak_flops_ > 0) line["peak_share"] = flops / seconds / peak_flops_;
+    line["time"] = utc_stamp(true);
+    write_metrics(line);
   }
-  progress_->update({step, steps_, result.loss, result.rate, rate}, now());
+  show_step(step, result, seconds, flops);
+}
+
+void Trainer::show_step(std::int64_t step, const StepResult& result, double seconds, double flops) {
+  if (!progress_->is_due(step, steps_, now())) return;
+  ProgressState state{step, steps_, config_.loss.type(), result.loss, result.rate};
+  state.samples_per_second = static_cast<double>(config_.train.batch_size) / seconds;
+  if (peak_flops_ > 0) state.peak_share = flops / seconds / peak_flops_;
+  state.memory_bytes = peak_resident_bytes();
+  state.seconds_left = time_left_.after(step, true);
+  progress_->update(state, now());
 }
 
 bool Trainer::validates_at(std::int64_t step) const {
@@ -163,6 +199,7 @@ bool Trainer::validates_at(std::int64_t step) const {
 
 /// Whether it was cut short, and why.
 Trainer::Stop Trainer::validate(std::int64_t step) {
+  progress_->end_line();
   const double before = now();
   double longest_batch = 0, last = before;
   // One that would not end in time is not begun.
@@ -170,21 +207,39 @@ Trainer::Stop Trainer::validate(std::int64_t step) {
   if (stop != Stop::kNo) return stop;
   {
     const Optimizer::Averaged averaged(*optimizer_);
-    last_validation_ = validation_->run([&] {
-      longest_batch = std::max(longest_batch, now() - last);
-      last = now();
-      checkpointer_->poll();
-      stop = should_stop(longest_batch + checkpointer_->longest_seconds());
-      return stop != Stop::kNo;
-    });
+    ProgressBar bar(log_, concat("step ", step, "  validation"));
+    std::int64_t begun = 0;
+    std::optional<ValidationResult> result = validation_->run(
+        [&] {
+          bar.update(begun++, validation_->batches());
+          longest_batch = std::max(longest_batch, now() - last);
+          last = now();
+          checkpointer_->poll();
+          stop = should_stop(longest_batch + checkpointer_->longest_seconds());
+          return stop != Stop::kNo;
+        },
+        observing());
+    if (stop != Stop::kNo) return stop;
+    before_last_validation_ = std::exchange(last_validation_, std::move(result));
   }
-  if (stop != Stop::kNo) return stop;
-  longest_validation_ = std::max(longest_validation_, now() - before);
-  tell_validation(step);
+  const double seconds = now() - before;
+  longest_validation_ = std::max(longest_validation_, seconds);
+  time_left_.validation(seconds);
+  apart_seconds_ += seconds;
+  for (RunObserver* observer : options_.observers) observer->validated(step, *last_validation_);
+  tell_validation(step, seconds);
   return Stop::kNo;
 }
 
-void Trainer::tell_validation(std::int64_t step) {
+/// What observers see of a validation.
+Validation::BatchUse Trainer::observing() const {
+  if (options_.observers.empty()) return {};
+  return [this](std::int64_t number, int lead, const ShardedTensor& prediction, const Batch& batch) {
+    for (RunObserver* observer : options_.observers) observer->predicted(number, lead, prediction, batch);
+  };
+}
+
+void Trainer::tell_validation(std::int64_t step, double seconds) {
   remarks_.tell();
   Json line = {{"kind", "valid"},
                {"step", step},
@@ -194,11 +249,15 @@ void Trainer::tell_validation(std::int64_t step) {
     line["leads"][std::to_string((static_cast<int>(lead) + 1) * config_.data.lead_hours)] =
         last_validation_->metrics(lead);
   }
-  metrics_->write(line);
-  progress_->end_line();
-  for (const std::string& scores : last_validation_->lines) {
-    log_.info(concat("step ", step, "  validation  ", scores));
-  }
+  line["validation_seconds"] = seconds;
+  line["time"] = utc_stamp(true);
+  write_metrics(line);
+  ValidationTable options{{}, config_.data.of_images() ? 0 : config_.data.lead_hours, log_.terminal()};
+  for (const auto& [name, field] : run_.data().statistics().fields) options.units[name] = field.units;
+  log_.info(concat("step ", step, "  validation loss ", last_validation_->loss, " (", config_.loss.type(),
+                   ")", before_last_validation_ ? concat(", before ", before_last_validation_->loss) : ""));
+  const ValidationResult* before = before_last_validation_ ? &*before_last_validation_ : nullptr;
+  for (const std::string& row : table_of(*last_validation_, before, options)) log_.info(row);
 }
 
 /// What `checkpoint.best` looks at, after a validation.
@@ -214,9 +273,12 @@ std::optional<CheckpointScore> Trainer::score() const {
 }
 
 void Trainer::save(const std::optional<CheckpointScore>& score) {
+  const double before = now();
   checkpointer_->save(
       {state_.steps_done(), run_.placed().description(), state_.manifest_extra(steps_), score},
       checkpoint_pieces(*optimizer_, Optimizer::Share::kSaved));
+  time_left_.save(now() - before);
+  apart_seconds_ += now() - before;
 }
 
 /// All ranks stop at the same place: when asked to, when what is ahead (seconds) would not end in time, or
@@ -238,6 +300,16 @@ Trainer::Stop Trainer::should_stop(double ahead) {
 
 ExitCode Trainer::run() {
   const std::int64_t first = state_.steps_done() + 1;
+  for (RunObserver* observer : options_.observers) {
+    observer->begin(run_, *directory_, first - 1);
+    if (validation_ && observer->needs_origin()) validation_->read_first_origin();
+  }
+  const ExitCode code = run_from(first);
+  for (RunObserver* observer : options_.observers) observer->end();
+  return code;
+}
+
+ExitCode Trainer::run_from(std::int64_t first) {
   try {
     if (first <= steps_) open_steps(first);
     if (make_up_for_validation()) return ExitCode::kStopped;
@@ -261,7 +333,14 @@ void Trainer::open_steps(std::int64_t first) {
     batch = batches_.read((first - 1) * config_.train.accumulate, run_.placed().rank().context.host());
   });
   tell_missing(log_, run_, batch, world_);
-  if (validation_) validation_->rehearse();
+  // A save holds a step up for a copy, of parameters and state at a gigabyte a second, say.
+  time_left_.expect_save(1e-9 *
+                         static_cast<double>(optimizer_->parameter_bytes() + optimizer_->optimizer_bytes()));
+  if (!validation_) return;
+  const double before = now();
+  validation_->rehearse();
+  const auto rehearsed = static_cast<double>(std::min<std::int64_t>(2, validation_->batches()));
+  time_left_.expect_validation((now() - before) * static_cast<double>(validation_->batches()) / rehearsed);
 }
 
 ExitCode Trainer::train(std::int64_t first) {
@@ -276,16 +355,20 @@ ExitCode Trainer::train(std::int64_t first) {
   for (std::int64_t step = first; step <= steps_; ++step) {
     const double before = now();
     if (run_step(step)) return ExitCode::kStopped;
-    const double seconds = now() - before;
-    longest_step_ = std::max(longest_step_, seconds);
-    // The first step also pays for what happens once.
-    if (step == first + 1 && step < steps_) {
-      log_.info(concat("expected time: ", human_seconds(seconds * static_cast<double>(steps_ - step)),
-                       " for the ", steps_ - step, " steps to come, without validations"));
+    count_time(now() - before);
+    if (step == first + kStepsUntilExpected && step < steps_ && !log_.terminal().rewrites) {
+      log_.info(concat("expected time: ", human_seconds(time_left_.after(step, false).value_or(0)),
+                       " for the ", steps_ - step, " steps to come, with validations and saves"));
     }
   }
   finish(steps_);
   return ExitCode::kDone;
+}
+
+/// @param seconds  of the step with what came behind it.
+void Trainer::count_time(double seconds) {
+  longest_step_ = std::max(longest_step_, seconds);
+  time_left_.step(seconds - std::exchange(apart_seconds_, 0.0));
 }
 
 /// The validation of the step that the run goes on from, if it was cut short or killed. Whether the run
@@ -322,8 +405,10 @@ bool Trainer::run_step(std::int64_t step) {
   const double before = now(), communicated = world_.traffic().seconds;
   if (watchdog_) watchdog_->beat(step);
   checkpointer_->poll();
+  const double worked = world_.context().tally().flops;
   const StepResult result = step_.run(step, *prefetch_);
-  log_step(step, result, now() - before, world_.traffic().seconds - communicated);
+  log_step(step, result, now() - before, world_.traffic().seconds - communicated,
+           world_.context().tally().flops - worked);
   last_loss_ = result.loss;
   count_skipped(result, step);
   note_empty_targets(result, step);

@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "base/heartbeat.h"
 #include "base/log.h"
@@ -18,6 +19,8 @@
 #include "train/opened_run.h"
 #include "train/progress.h"
 #include "train/run_directory.h"
+#include "train/run_observer.h"
+#include "train/time_left.h"
 #include "train/training_batches.h"
 #include "train/training_state.h"
 #include "train/training_step.h"
@@ -36,6 +39,7 @@ struct RunOptions {
   std::string init_from;                    ///< a checkpoint's folder, for a run that has none to resume from
   double max_minutes = 0;                   ///< 0: no limit
   const std::atomic<bool>* stop = nullptr;  ///< set by a signal: end with a checkpoint
+  std::vector<RunObserver*> observers = {};  ///< look on
 };
 
 /// Trains one model on one rank of a job: opens the run and its folder, makes the steps, validates, and
@@ -61,18 +65,26 @@ class Trainer {
   void open_watchdog(const Configuration& configuration);
   void resume();
   void open_steps(std::int64_t first);
+  ExitCode run_from(std::int64_t first);
   ExitCode train(std::int64_t first);
   bool make_up_for_validation();
   void count_skipped(const StepResult& result, std::int64_t step);
   void note_empty_targets(const StepResult& result, std::int64_t step);
-  void log_step(std::int64_t step, const StepResult& result, double seconds, double communication);
+  void write_metrics(const Json& line);
+  void log_step(std::int64_t step, const StepResult& result, double seconds, double communication,
+                double flops);
+  void show_step(std::int64_t step, const StepResult& result, double seconds, double flops);
   bool validates_at(std::int64_t step) const;
   Stop validate(std::int64_t step);
-  void tell_validation(std::int64_t step);
+  void tell_validation(std::int64_t step, double seconds);
+  Validation::BatchUse observing() const;
+  TimeLeft open_time_left() const;
+  void measure_machine();
   std::optional<CheckpointScore> score() const;
   bool run_step(std::int64_t step);
   bool stop_early(std::int64_t step);
   void save(const std::optional<CheckpointScore>& score);
+  void count_time(double seconds);
   Stop should_stop(double ahead);
   void finish(std::int64_t step);
 
@@ -100,7 +112,10 @@ class Trainer {
   std::unique_ptr<Validation> validation_;
   std::unique_ptr<LabelScan> labels_;  // these two last: their threads use what stands above
   std::unique_ptr<Prefetch> prefetch_;
-  std::optional<ValidationResult> last_validation_;
+  std::optional<ValidationResult> last_validation_, before_last_validation_;
+  TimeLeft time_left_;
+  double apart_seconds_ = 0;  ///< of validations and saves in the step under way
+  double peak_flops_ = 0;     ///< of this rank in a second; 0: not known
   bool empty_targets_noted_ = false;
   double last_loss_ = std::numeric_limits<double>::quiet_NaN();
   double longest_step_ = 0, longest_validation_ = 0;  ///< seconds

@@ -30,20 +30,20 @@ Batch Validation::read(std::int64_t batch, const Context& host) {
   request.target = placed.target_box(run_.loss(), samples);
   request.rollout = run_.configuration().validation_rollout();
   request.baseline = true;
-  request.origin = origin_;
+  request.origin = origin_ || (first_origin_ && batch == 0);
   request.dtype = placed.types().master;
   return reader_->read(request, host);
 }
 
-void Validation::run_batch(std::int64_t number, const Batch& batch, const Use& use) {
+void Validation::run_batch(std::int64_t number, const Batch& batch, const BatchUse& use) {
   PlacedModel& placed = run_.placed();
   Tape tape(placed.rank(), placed.plans(), Tape::Mode::kForward, placed.types().compute);
   placed.forecaster().run(tape, batch, samples_of(number), [&](int lead, const Variable& prediction) {
-    use(lead, prediction.value(), batch);
+    use(number, lead, prediction.value(), batch);
   });
 }
 
-bool Validation::run(const Use& use, const std::function<bool()>& stop) {
+bool Validation::run(const BatchUse& use, const std::function<bool()>& stop) {
   const Context& context = run_.placed().rank().context;
   Prefetch prefetch([&](std::int64_t batch) { return read(batch, context.host()); }, 0, batches());
   for (std::int64_t i = 0; i < batches(); ++i) {
@@ -55,19 +55,31 @@ bool Validation::run(const Use& use, const std::function<bool()>& stop) {
   return true;
 }
 
-void Validation::run(const Use& use) {
-  run(use, [] { return false; });
+void Validation::run(const Use& use, const std::function<void(double)>& done) {
+  std::int64_t begun = 0;
+  run([&](std::int64_t, int lead, const ShardedTensor& prediction,
+          const Batch& batch) { use(lead, prediction, batch); },
+      [&] {
+        if (done) done(static_cast<double>(begun++) / static_cast<double>(batches()));
+        return false;
+      });
 }
 
-Validation::Use Validation::adding_to(Scores& scores) {
-  return [this, &scores](int lead, const ShardedTensor& prediction, const Batch& batch) {
+Validation::BatchUse Validation::adding_to(Scores& scores) {
+  return [this, &scores](std::int64_t, int lead, const ShardedTensor& prediction, const Batch& batch) {
     scores.add(run_.placed().rank(), lead, prediction, batch);
   };
 }
 
-std::optional<ValidationResult> Validation::run(const std::function<bool()>& stop) {
+std::optional<ValidationResult> Validation::run(const std::function<bool()>& stop, const BatchUse& also) {
   const std::unique_ptr<Scores> scores = run_.objective().make_scores();
-  if (!run(adding_to(*scores), stop)) return std::nullopt;
+  const BatchUse add = adding_to(*scores);
+  const BatchUse both = [&](std::int64_t number, int lead, const ShardedTensor& prediction,
+                            const Batch& batch) {
+    add(number, lead, prediction, batch);
+    if (also) also(number, lead, prediction, batch);
+  };
+  if (!run(both, stop)) return std::nullopt;
   return scores->result();
 }
 

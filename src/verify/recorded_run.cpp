@@ -131,6 +131,7 @@ class Recorder {
                         concat("loss or gradient of step ", step, " is not finite: loss ", result.loss,
                                ", gradient norm ", result.norm, "; nothing can be compared"));
     }
+    if (options_.made_step) options_.made_step();
     recorded.loss = result.loss;
     std::size_t number = 0;
     const DType type = placed_.types().master;

@@ -47,6 +47,8 @@ struct RecordOptions {
   bool perturbed = false;
   /// Called when the run is opened; tests break something there.
   std::function<void(OpenedRun&)> prepare = nullptr;
+  /// Called behind each step.
+  std::function<void()> made_step = nullptr;
 };
 
 /// Opens a configuration on these ranks and makes its first steps, as training does: same initial values,

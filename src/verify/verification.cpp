@@ -77,7 +77,12 @@ class Verifier {
   Runs record(int steps, int watched) {
     Runs runs;
     std::size_t space = 0;
-    RecordOptions record_options{steps, watched, false, nullptr};
+    RecordOptions record_options{steps, watched, false, nullptr, nullptr};
+    if (options_.progress && watched < 0) {  // of three runs
+      record_options.made_step = [&, made = std::make_shared<int>(0)] {
+        options_.progress(++*made / (3.0 * steps));
+      };
+    }
     record_options.prepare = [&](OpenedRun& run) {
       space = static_cast<std::size_t>(run.placed().mesh().domain_axes());
       if (options_.prepare) options_.prepare(run);

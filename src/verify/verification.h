@@ -11,6 +11,8 @@ struct VerifyOptions {
   std::optional<MeshOptions> against;  ///< else one rank
   /// Called on the tested run when it is opened; tests break a rule there.
   std::function<void(OpenedRun&)> prepare = nullptr;
+  /// Told the part of the steps that are made.
+  std::function<void(double)> progress = nullptr;
 };
 
 struct Verification {

@@ -78,6 +78,7 @@ TEST_F(Evaluate, IsWhatLoopsOverTheForecastsFind) {
   const Json found = scores();
   ASSERT_EQ(predict(1, "verified.nc", "--overwrite --steps 3 --period valid").exit_code, 0);
   const NetcdfReader file(folder() / "verified.nc"), table(folder() / "scores.nc");
+  const Json valid = metrics(trained(), "valid").back();
   EXPECT_EQ(table.text("region", "flag_meanings"), "all northern_hemisphere tropics southern_hemisphere box");
   constexpr std::size_t kPoints = std::size_t{kRows} * kColumns;
   for (const char* variable : {"t2m", "u10"}) {
@@ -90,7 +91,7 @@ TEST_F(Evaluate, IsWhatLoopsOverTheForecastsFind) {
                 return i / kColumns >= 6 && i / kColumns <= 14 && (i % kColumns >= 66 || i % kColumns <= 8);
               }}}) {
       for (std::size_t lead = 0; lead < kLeads; ++lead) {
-        double squares = 0, absolute = 0, bias = 0, correlation = 0;
+        double squares = 0, absolute = 0, bias = 0, correlation = 0, climatology = 0;
         for (std::size_t window = 0; window < kWindows; ++window) {
           const std::vector<double>&truth = v.truth[window * kLeads + lead],
                 &climate = v.climate[window * kLeads + lead];
@@ -111,6 +112,7 @@ TEST_F(Evaluate, IsWhatLoopsOverTheForecastsFind) {
           absolute += a / weight / kWindows;
           bias += b / weight / kWindows;
           correlation += ft / std::sqrt(ff * tt) / kWindows;
+          climatology += tt / weight / kWindows;
         }
         const Json& said = found.at("scores").at(variable).at(region);
         const auto check = [&](const char* measure, double wanted, double tolerance) {
@@ -125,6 +127,11 @@ TEST_F(Evaluate, IsWhatLoopsOverTheForecastsFind) {
         EXPECT_LT(correlation, 1.0);
         if (region != "all") continue;
         EXPECT_DOUBLE_EQ(in_file[lead], said.at("mae").at(lead).get<double>());
+        const Json& of_lead =
+            lead == 0 ? valid.at("metrics") : valid.at("leads").at(std::to_string(6 * (lead + 1)));
+        EXPECT_NEAR(of_lead.at(variable).at("climatology_rmse").get<double>(), std::sqrt(climatology),
+                    1e-6 * std::sqrt(climatology))
+            << variable << " " << lead;
       }
     }
   }

@@ -77,7 +77,7 @@ class TrainedForecasts : public ::testing::Test {
             {"optimizer", {{"learning_rate", 2e-3}, {"ema_decay", 0.9}}},
             {"schedule", {{"warmup_steps", 5}}},
             {"train", {{"steps", 40}, {"batch_size", 4}, {"precision", "fp64"}}},
-            {"validation", {{"every", 40}, {"rollout", 3}}},
+            {"validation", {{"every", 40}, {"rollout", 3}, {"climatology", true}}},
             {"checkpoint", {{"every", 40}}}};
   }
 

@@ -1,0 +1,26 @@
+#include <iostream>
+
+#include "commands.h"
+#include "report/page.h"
+
+namespace jigsaw {
+
+std::function<ExitCode()> declare_report(CLI::App& command, const Invocation& /*invocation*/) {
+  auto options = std::make_shared<ReportOptions>();
+  options->output = "report.html";
+  command.add_option("runs", options->runs, "Run directories; they may not be over")
+      ->required()
+      ->check(refuse_empty);
+  command.add_option("--output", options->output, "The file to write; default report.html")
+      ->check(refuse_empty);
+  command.add_option("--scores", options->scores,
+                     "Scores of the first run, by evaluate --json or --netcdf; default: scores.json there");
+  command.add_option("--forecast", options->forecast, "A file of predict to show maps of");
+  return [options] {
+    write_report(*options);
+    std::cout << "wrote " << options->output << '\n';
+    return ExitCode::kDone;
+  };
+}
+
+}  // namespace jigsaw

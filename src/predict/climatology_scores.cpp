@@ -1,0 +1,151 @@
+#include "predict/climatology_scores.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <set>
+
+#include "array/transfer.h"
+#include "base/progress_bar.h"
+#include "comm/agreement.h"
+#include "predict/climatology.h"
+#include "predict/physical.h"
+#include "samples/dataset.h"
+#include "train/validation.h"
+
+namespace jigsaw::inline predict {
+
+namespace {
+
+/// Sums over the points of one window, lead and target.
+struct Sums {
+  std::vector<double> squares, weights;
+  std::size_t leads, targets;
+
+  Sums(std::size_t windows, std::size_t leads_, std::size_t targets_)
+      : squares(windows * leads_ * targets_, 0.0), weights(squares), leads(leads_), targets(targets_) {}
+  std::size_t index(std::size_t window, std::size_t lead, std::size_t target) const {
+    return (window * leads + lead) * targets + target;
+  }
+};
+
+class ClimatologyPass {
+ public:
+  explicit ClimatologyPass(OpenedRun& run)
+      : run_(run),
+        placed_(run.placed()),
+        data_(dynamic_cast<Dataset&>(run.data())),
+        rows_(data_.grid().row_weights()),
+        physical_(data_.channels(), data_.statistics(), data_.options().predict),
+        sums_(data_.valid_windows().size(),
+              static_cast<std::size_t>(run.configuration().validation_rollout()),
+              data_.channels().targets.size()) {
+    together(run.world(), [&] { open(); });
+  }
+
+  std::vector<std::vector<double>> run(Log& log) {
+    Validation validation(run_, true);
+    const Context& context = placed_.rank().context;
+    ProgressBar bar(log, "climatology");
+    for (std::int64_t i = 0; i < validation.batches(); ++i) {
+      Batch batch;
+      together(run_.world(), [&] { batch = upload(context, validation.read(i, context.host())); });
+      for (std::size_t lead = 0; lead < sums_.leads; ++lead) add(i * placed_.samples(), lead, batch);
+      bar.update(i + 1, validation.batches());
+    }
+    return finish();
+  }
+
+ private:
+  Time ahead(std::size_t lead) const {
+    return static_cast<Time>(lead + 1) * data_.options().lead_hours * kHour;
+  }
+
+  void open() {
+    const Calendar calendar = data_.files().calendar();
+    std::set<DayAndHour> wanted;
+    for (const Time start : data_.valid_windows()) {
+      for (std::size_t lead = 0; lead < sums_.leads; ++lead)
+        wanted.insert(day_and_hour(start + ahead(lead), calendar));
+    }
+    const Rank& rank = placed_.rank();
+    climatology_ =
+        std::make_unique<Climatology>(data_.files(), data_.channels().targets,
+                                      rank.box(placed_.model().output_layout(rank.mesh, placed_.samples())),
+                                      periods_of(data_.options().train, calendar, "data.train"),
+                                      std::vector<DayAndHour>(wanted.begin(), wanted.end()));
+  }
+
+  void add(std::int64_t first, std::size_t lead, const Batch& batch) {
+    const Rank& rank = placed_.rank();
+    const Layout layout = placed_.model().output_layout(rank.mesh, std::ssize(batch.times));
+    const Box box = rank.box(layout);
+    const std::vector<double> truth = physical_.of(rank, layout, batch.targets[lead], batch.origin);
+    if (truth.empty()) return;
+    const std::int64_t points = box.extent[1] * box.extent[2], channels = box.extent[3];
+    for (std::int64_t b = 0; b < box.extent[0]; ++b) {
+      const std::int64_t sample = box.begin[0] + b;
+      const DayAndHour when =
+          day_and_hour(batch.times[static_cast<std::size_t>(sample)] + ahead(lead), data_.files().calendar());
+      for (std::int64_t c = 0; c < channels; ++c) {
+        const std::span<const float> climate = climatology_->at(when, box.begin[3] + c);
+        const std::size_t at = sums_.index(static_cast<std::size_t>(first + sample), lead,
+                                           static_cast<std::size_t>(box.begin[3] + c));
+        for (std::int64_t p = 0; p < points; ++p) {
+          const double error = static_cast<double>(climate[static_cast<std::size_t>(p)]) -
+                               truth[static_cast<std::size_t>((b * points + p) * channels + c)];
+          if (std::isnan(error)) continue;
+          const double weight = rows_[static_cast<std::size_t>(box.begin[1] + p / box.extent[2])];
+          sums_.squares[at] += weight * error * error;
+          sums_.weights[at] += weight;
+        }
+      }
+    }
+  }
+
+  std::vector<std::vector<double>> finish() {
+    sums_.squares = run_.world().all_reduce(sums_.squares, ReduceOp::kSum);
+    sums_.weights = run_.world().all_reduce(sums_.weights, ReduceOp::kSum);
+    std::vector<std::vector<double>> rmse(sums_.leads, std::vector<double>(sums_.targets));
+    for (std::size_t lead = 0; lead < sums_.leads; ++lead) {
+      for (std::size_t target = 0; target < sums_.targets; ++target) {
+        double sum = 0, count = 0;
+        for (std::size_t window = 0; window < data_.valid_windows().size(); ++window) {
+          const std::size_t at = sums_.index(window, lead, target);
+          if (!(sums_.weights[at] > 0)) continue;
+          sum += sums_.squares[at] / sums_.weights[at];
+          ++count;
+        }
+        rmse[lead][target] = std::sqrt(sum / count);
+      }
+    }
+    return rmse;
+  }
+
+  OpenedRun& run_;
+  PlacedModel& placed_;
+  Dataset& data_;
+  std::vector<double> rows_;
+  PhysicalStates physical_;
+  Sums sums_;
+  std::unique_ptr<Climatology> climatology_;
+};
+
+}  // namespace
+
+void ClimatologyScores::begin(OpenedRun& run, const RunDirectory& /*directory*/, std::int64_t /*step*/) {
+  if (!run.validates()) return;
+  targets_ = channel_names(run.data().channels().targets);
+  rmse_ = ClimatologyPass(run).run(log_);
+}
+
+void ClimatologyScores::validated(std::int64_t /*step*/, ValidationResult& result) {
+  for (std::size_t lead = 0; lead < std::min(rmse_.size(), result.leads.size()); ++lead) {
+    for (std::size_t target = 0; target < targets_.size(); ++target) {
+      if (const auto scores = result.leads[lead].find(targets_[target]); scores != result.leads[lead].end())
+        (*scores)["climatology_rmse"] = rmse_[lead][target];
+    }
+  }
+}
+
+}  // namespace jigsaw::inline predict

@@ -1,0 +1,249 @@
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+
+#include "base/text.h"
+#include "report/figures.h"
+#include "report/svg.h"
+#include "train/validation_table.h"
+
+namespace jigsaw::inline report {
+
+namespace {
+
+constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+constexpr std::size_t kMostLines = 8;
+
+double number(const Json& object, const std::string& key) {
+  const auto found = object.find(key);
+  return found != object.end() && found->is_number() ? found->get<double>() : kNone;
+}
+
+/// "name" where there is one run, else "run: name".
+std::string label_of(const std::vector<RunRecord>& runs, const RunRecord& run, const std::string& name) {
+  return runs.size() == 1 ? name : concat(run.name, ": ", name);
+}
+
+bool any_steps(const std::vector<RunRecord>& runs) {
+  return std::ranges::any_of(runs, [](const RunRecord& run) { return !run.step.empty(); });
+}
+
+void add_loss(const std::vector<RunRecord>& runs, Figures& figures) {
+  Plot plot{"Loss", "step", "loss", {}};
+  bool positive = true;
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    const RunRecord& run = runs[i];
+    plot.series.push_back(
+        {label_of(runs, run, "training"), run.step, run.loss, runs.size() == 1 ? 0 : i, false});
+    Series valid{label_of(runs, run, "validation"), {}, {}, runs.size() == 1 ? 1 : i, runs.size() > 1};
+    for (const Json& line : run.valid) {
+      valid.x.push_back(number(line, "step"));
+      valid.y.push_back(number(line, "loss"));
+    }
+    if (!valid.x.empty()) plot.series.push_back(valid);
+  }
+  for (const Series& series : plot.series) {
+    for (const double value : series.y) positive = positive && !(value <= 0);
+  }
+  plot.log_y = positive;
+  figures.push_back({"fig-loss", svg_of(plot),
+                     "Loss of training steps and validations. Of many steps means of neighbours are drawn."});
+}
+
+void add_rate(const std::vector<RunRecord>& runs, Figures& figures) {
+  Plot rate{"Learning rate", "step", "learning rate", {}},
+      norm{"Gradient norm", "step", "norm before clipping", {}};
+  rate.from_zero = true;
+  norm.log_y = true;
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    rate.series.push_back({runs[i].name, runs[i].step, runs[i].learning_rate, i, false});
+    norm.series.push_back({runs[i].name, runs[i].step, runs[i].norm, i, false});
+  }
+  figures.push_back({"fig-learning-rate", svg_of(rate), "The schedule's learning rate."});
+  figures.push_back({"fig-norm", svg_of(norm), "Norm of the gradient, before clipping."});
+}
+
+/// The measure by which images are judged, or "".
+std::string measure_of_images(const Json& scores) {
+  for (const char* key : {"mean_dice", "psnr"}) {
+    if (scores.contains(key)) return key;
+  }
+  return "";
+}
+
+double skill_of(const Json& scores) {
+  const double reference = std::fmin(number(scores, "persistence_rmse"), number(scores, "climatology_rmse"));
+  return 1 - number(scores, "rmse") / reference;
+}
+
+/// The variables of the last validation, those of many levels by their middle level.
+std::vector<std::string> shown_variables(const Json& metrics) {
+  std::vector<std::string> names;
+  for (const auto& [name, scores] : metrics.items()) names.push_back(name);
+  if (names.size() <= kMostLines) return names;
+  std::vector<std::string> chosen;
+  std::map<std::string, std::vector<std::string>> groups;
+  for (const std::string& name : names) groups[without_level(name)].push_back(name);
+  for (const auto& [group, members] : groups) {
+    if (chosen.size() < kMostLines) chosen.push_back(members[members.size() / 2]);
+  }
+  return chosen;
+}
+
+void add_skill(const std::vector<RunRecord>& runs, Figures& figures) {
+  Plot plot{"", "step", "", {}};
+  std::size_t colour = 0;
+  std::string measure;
+  for (const RunRecord& run : runs) {
+    if (run.valid.empty()) continue;
+    const Json& last = run.valid.back().at("metrics");
+    if (last.empty()) continue;
+    measure = measure_of_images(*last.begin());
+    for (const std::string& variable : shown_variables(last)) {
+      Series series{label_of(runs, run, variable), {}, {}, colour++, false};
+      for (const Json& line : run.valid) {
+        const auto scores = line.at("metrics").find(variable);
+        if (scores == line.at("metrics").end()) continue;
+        series.x.push_back(number(line, "step"));
+        series.y.push_back(measure.empty() ? skill_of(*scores) : number(*scores, measure));
+      }
+      plot.series.push_back(series);
+    }
+  }
+  if (plot.series.empty()) return;
+  plot.title = measure.empty() ? "Skill at the first lead" : measure == "psnr" ? "PSNR" : "Mean Dice";
+  plot.y_label = measure.empty() ? "1 - RMSE / reference" : measure == "psnr" ? "dB" : "Dice";
+  plot.marks = measure.empty();
+  figures.push_back({"fig-skill", svg_of(plot),
+                     measure.empty()
+                         ? "Skill of validations: 0 is as good as persistence (or climatology, where that "
+                           "is known and better), 1 is perfect."
+                         : "Scores of validations."});
+}
+
+void add_leads(const std::vector<RunRecord>& runs, Figures& figures) {
+  std::vector<std::string> variables;
+  for (const RunRecord& run : runs) {
+    if (run.valid.empty() || !run.valid.back().contains("leads")) continue;
+    for (const std::string& name : shown_variables(run.valid.back().at("metrics"))) {
+      if (std::ranges::find(variables, name) == variables.end()) variables.push_back(name);
+    }
+  }
+  for (const std::string& variable : variables) {
+    Plot plot{variable, "lead, hours", "RMSE", {}};
+    plot.from_zero = true;
+    for (std::size_t i = 0; i < runs.size(); ++i) {
+      if (runs[i].valid.empty() || !runs[i].valid.back().contains("leads")) continue;
+      const Json& line = runs[i].valid.back();
+      const double hours = runs[i].config.is_object() && runs[i].config.contains("data")
+                               ? number(runs[i].config.at("data"), "lead_hours")
+                               : 1;
+      Series rmse{label_of(runs, runs[i], "forecast"), {}, {}, i, false},
+          persistence{label_of(runs, runs[i], "persistence"), {}, {}, i + runs.size(), true};
+      const auto add = [&](double lead, const Json& metrics) {
+        const auto scores = metrics.find(variable);
+        if (scores == metrics.end()) return;
+        rmse.x.push_back(lead);
+        rmse.y.push_back(number(*scores, "rmse"));
+        persistence.x.push_back(lead);
+        persistence.y.push_back(number(*scores, "persistence_rmse"));
+      };
+      add(hours, line.at("metrics"));
+      for (const auto& [lead, metrics] : line.at("leads").items()) add(std::stod(lead), metrics);
+      plot.series.push_back(rmse);
+      plot.series.push_back(persistence);
+    }
+    plot.width = 320;
+    plot.height = 240;
+    figures.push_back(
+        {"fig-lead-" + variable, svg_of(plot), concat("RMSE of ", variable, " by lead, last validation.")});
+  }
+}
+
+/// Skill by level, of each variable that has some.
+void add_levels(const std::vector<RunRecord>& runs, Figures& figures) {
+  Plot plot{"Skill by level", "level", "1 - RMSE / reference", {}};
+  plot.turned = true;
+  std::size_t colour = 0;
+  for (const RunRecord& run : runs) {
+    if (run.valid.empty()) continue;
+    std::map<std::string, std::vector<std::pair<double, double>>> groups;
+    for (const auto& [name, scores] : run.valid.back().at("metrics").items()) {
+      const std::string variable = without_level(name);
+      if (variable != name)
+        groups[variable].emplace_back(std::stod(name.substr(variable.size() + 1)), skill_of(scores));
+    }
+    for (auto& [variable, levels] : groups) {
+      if (levels.size() < 2) continue;
+      std::ranges::sort(levels);
+      Series series{label_of(runs, run, variable), {}, {}, colour++, false};
+      for (const auto& [level, skill] : levels) {
+        series.x.push_back(-level);  // pressure grows downwards
+        series.y.push_back(skill);
+      }
+      plot.series.push_back(series);
+    }
+  }
+  if (plot.series.empty()) return;
+  plot.x_label = "level (minus: pressure grows downwards)";
+  figures.push_back(
+      {"fig-levels", svg_of(plot), "Skill of the last validation by level, at the first lead."});
+}
+
+void add_table(const std::vector<RunRecord>& runs, Figures& figures) {
+  constexpr std::size_t kMostRows = 100;
+  std::vector<std::vector<std::string>> rows = {{"run", "variable", "lead", "measure", "value"}};
+  std::size_t left_out = 0;
+  const auto add = [&](const RunRecord& run, const std::string& lead, const Json& metrics) {
+    for (const auto& [variable, scores] : metrics.items()) {
+      for (const auto& [measure, value] : scores.items()) {
+        if (!value.is_number()) continue;
+        if (rows.size() > kMostRows) {
+          ++left_out;
+        } else {
+          rows.push_back({run.name, variable, lead, measure, short_number(value.get<double>())});
+        }
+      }
+    }
+  };
+  for (const RunRecord& run : runs) {
+    if (run.valid.empty()) continue;
+    add(run, "first", run.valid.back().at("metrics"));
+    if (!run.valid.back().contains("leads")) continue;
+    for (const auto& [lead, metrics] : run.valid.back().at("leads").items()) add(run, lead + " h", metrics);
+  }
+  if (rows.size() == 1) return;
+  figures.push_back(
+      {"fig-table", concat("<details><summary>Numbers</summary>", table_of(rows), "</details>"),
+       concat("The last validation of each run",
+              left_out > 0 ? concat("; ", left_out, " more stand in metrics.jsonl") : "", ".")});
+}
+
+}  // namespace
+
+Figures curve_figures(const std::vector<RunRecord>& runs) {
+  Figures figures;
+  if (any_steps(runs)) {
+    add_loss(runs, figures);
+    add_rate(runs, figures);
+  }
+  add_skill(runs, figures);
+  add_leads(runs, figures);
+  add_levels(runs, figures);
+  add_table(runs, figures);
+  return figures;
+}
+
+std::string table_of(const std::vector<std::vector<std::string>>& rows) {
+  std::string html = "<table>";
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    html += "<tr>";
+    for (const std::string& cell : rows[i])
+      html += concat(i == 0 ? "<th>" : "<td>", escaped(cell), i == 0 ? "</th>" : "</td>");
+    html += "</tr>\n";
+  }
+  return html + "</table>";
+}
+
+}  // namespace jigsaw::inline report

@@ -1,0 +1,287 @@
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numbers>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "files/variable_file.h"
+#include "predict/fourier.h"
+#include "report/figures.h"
+#include "report/svg.h"
+#include "samples/calendar.h"
+#include "samples/time_axis.h"
+
+namespace jigsaw::inline report {
+
+namespace {
+
+constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+
+std::vector<float> difference(const std::vector<float>& a, const std::vector<float>& b) {
+  std::vector<float> result(a.size());
+  std::ranges::transform(a, b, result.begin(), std::minus<>());
+  return result;
+}
+
+std::string row_of(const std::vector<std::string>& pictures) {
+  return concat("<div class=\"row\">", join(pictures, "\n"), "</div>");
+}
+
+/// Of truth and prediction together.
+Colouring common_colouring(const ExamplePlane& plane, bool geographic) {
+  std::vector<float> both = plane.truth;
+  both.insert(both.end(), plane.predicted.begin(), plane.predicted.end());
+  return colouring_of(both, geographic ? ColourMap::kSequential : ColourMap::kGrey);
+}
+
+/// √ of the mean of squares where both are there.
+double rmse_of(const std::vector<float>& a, const std::vector<float>& b) {
+  double sum = 0, count = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    const double error = static_cast<double>(a[i]) - b[i];
+    if (std::isnan(error)) continue;
+    sum += error * error;
+    ++count;
+  }
+  return std::sqrt(sum / count);
+}
+
+std::string numbers_of(const ExamplePlane& plane) {
+  const double rmse = rmse_of(plane.predicted, plane.truth),
+               peak = colouring_of(plane.truth, ColourMap::kGrey).high;
+  std::string text = concat("RMSE of what is shown ", short_number(rmse), " ", plane.units);
+  if (plane.input.empty()) return text;
+  const auto psnr = [&](double error) { return short_number(20 * std::log10(peak / error)); };
+  return concat(text, "; PSNR ", psnr(rmse), " dB, of the input ", psnr(rmse_of(plane.input, plane.truth)),
+                " dB (peak ", short_number(peak), ")");
+}
+
+/// Dice of each class that the slice holds or that is predicted there.
+std::string dice_of(const ExamplePlane& plane, int classes) {
+  std::vector<std::string> texts;
+  for (int k = 0; k < classes; ++k) {
+    double both = 0, sum = 0;
+    for (std::size_t i = 0; i < plane.truth.size(); ++i) {
+      if (std::isnan(plane.truth[i]) || std::isnan(plane.predicted[i])) continue;
+      const bool is = plane.truth[i] == static_cast<float>(k),
+                 said = plane.predicted[i] == static_cast<float>(k);
+      both += is && said;
+      sum += (is ? 1 : 0) + (said ? 1 : 0);
+    }
+    if (sum > 0) texts.push_back(concat("class ", k, " ", short_number(2 * both / sum)));
+  }
+  return "Dice of what is shown: " + join(texts, ", ");
+}
+
+std::string when(const Examples& examples) {
+  std::string text = concat("validation of step ", examples.step);
+  if (examples.lead_hours > 0)
+    text += concat(", the forecast of ", examples.lead_hours, " h from ", format_time(examples.start));
+  if (examples.slice >= 0) text += concat(", slice ", examples.slice, " of the first axis");
+  return text;
+}
+
+void add_planes(const Examples& examples, const std::string& suffix, Figures& figures) {
+  const PlaneGrid& grid = examples.grid;
+  const bool classes = examples.classes > 0;
+  for (const ExamplePlane& plane : examples.planes) {
+    if (plane.predicted.empty() || plane.truth.size() != plane.predicted.size()) continue;
+    constexpr double kWidth = 300;
+    Colouring colours = common_colouring(plane, grid.geographic);
+    if (classes) colours = {ColourMap::kSequential, 0, std::max(1.0, examples.classes - 1.0)};
+    const std::vector<float> error = difference(plane.predicted, plane.truth);
+    std::vector<std::string> pictures;
+    const auto add = [&](const std::vector<float>& values, const Colouring& colouring, const char* what) {
+      pictures.push_back(
+          svg_of_map(grid, values, colouring, concat(plane.name, ", ", what), plane.units, kWidth));
+    };
+    if (!plane.input.empty()) add(plane.input, colours, "input");
+    add(plane.predicted, colours, examples.lead_hours > 0 ? "forecast" : "prediction");
+    add(plane.truth, colours, "truth");
+    add(error, colouring_of_difference(error), "difference");
+    figures.push_back({concat("fig-map-", plane.name, suffix), row_of(pictures),
+                       concat(plane.name, ", ", when(examples), ". ",
+                              classes ? dice_of(plane, examples.classes) : numbers_of(plane), ".")});
+  }
+}
+
+void add_rows(const Examples& examples, const std::string& suffix, Figures& figures) {
+  if (examples.rmse_by_row.empty()) return;
+  Plot plot{"Error by latitude, beside its mean",
+            examples.grid.geographic ? "latitude" : "row",
+            "RMSE / mean RMSE",
+            {}};
+  plot.turned = examples.grid.geographic;
+  std::size_t colour = 0;
+  for (const ExamplePlane& plane : examples.planes) {
+    const auto found = std::ranges::find(examples.targets, plane.name);
+    if (found == examples.targets.end()) continue;
+    const std::vector<double>& rmse =
+        examples.rmse_by_row[static_cast<std::size_t>(found - examples.targets.begin())];
+    double sum = 0, count = 0;
+    for (const double value : rmse) {
+      if (std::isfinite(value)) sum += value, ++count;
+    }
+    Series series{plane.name, {}, {}, colour++, false};
+    for (std::size_t row = 0; row < rmse.size(); ++row) {
+      series.x.push_back(examples.grid.rows[row]);
+      series.y.push_back(rmse[row] / (sum / count));
+    }
+    plot.series.push_back(series);
+  }
+  figures.push_back(
+      {"fig-latitude" + suffix, svg_of(plot),
+       "RMSE of the first lead by latitude over the whole validation, divided by its mean over rows."});
+}
+
+/// Mean over rows of the variance by wave number along columns. A row of an area that does not go around is
+/// tapered (Hann), so that its ends do not stand as a step.
+std::vector<double> mean_power(const PlaneGrid& grid, const std::vector<float>& values) {
+  constexpr std::size_t kMostRows = 181;
+  const std::size_t rows = grid.rows.size(), columns = grid.columns.size();
+  Fourier fourier(columns);
+  std::vector<double> power(fourier.wave_numbers(), 0.0), row(columns);
+  double weights = 0;
+  const std::size_t every = (rows + kMostRows - 1) / kMostRows;
+  for (std::size_t r = 0; r < rows; r += every) {
+    double mean = 0;
+    for (std::size_t c = 0; c < columns; ++c) mean += row[c] = values[r * columns + c];
+    mean /= static_cast<double>(columns);
+    const double weight = grid.geographic ? std::cos(grid.rows[r] * std::numbers::pi / 180) : 1;
+    if (!std::isfinite(mean) || weight < 1e-6) continue;
+    for (std::size_t c = 0; c < columns; ++c) {
+      const double phase = 2 * std::numbers::pi * static_cast<double>(c) / static_cast<double>(columns);
+      row[c] = (row[c] - mean) * (grid.periodic ? 1 : (1 - std::cos(phase)) / 2);
+    }
+    const std::vector<double> of_row = fourier.power(row);
+    for (std::size_t k = 0; k < power.size(); ++k) power[k] += weight * of_row[k];
+    weights += weight;
+  }
+  for (double& each : power) each /= weights;
+  return power;
+}
+
+Series spectrum(const std::string& label, const std::vector<double>& power, std::size_t colour, bool dashed) {
+  Series series{label, {}, {}, colour, dashed};
+  for (std::size_t k = 1; k < power.size(); ++k) {
+    series.x.push_back(static_cast<double>(k));
+    series.y.push_back(power[k]);
+  }
+  return series;
+}
+
+Plot spectrum_plot(const std::string& variable) {
+  Plot plot{variable, "zonal wave number", "variance", {}};
+  plot.log_x = plot.log_y = true;
+  plot.width = 320;
+  plot.height = 240;
+  return plot;
+}
+
+void add_spectra(const RunRecord& run, const std::string& suffix, Figures& figures) {
+  const Json spectra = run.scores.is_object() ? run.scores.value("spectra", Json::object()) : Json::object();
+  std::vector<std::string> plots;
+  std::string caption = "Variance by zonal wave number over the period that evaluate scored.";
+  for (const auto& [variable, kinds] : spectra.items()) {
+    if (plots.size() == 4 || !kinds.contains("forecast") || !kinds.contains("truth")) break;
+    const auto first = kinds.at("forecast").at(0).get<std::vector<double>>(),
+               last = kinds.at("forecast").back().get<std::vector<double>>(),
+               truth = kinds.at("truth").at(0).get<std::vector<double>>();
+    Plot plot = spectrum_plot(variable);
+    plot.series = {spectrum("forecast, first lead", first, 0, false), spectrum("last lead", last, 1, false),
+                   spectrum("truth", truth, 7, true)};
+    plots.push_back(svg_of(plot));
+  }
+  if (plots.empty() && run.examples && run.examples->classes == 0) {
+    caption = "Variance along rows by wave number, of the planes shown above.";
+    for (const ExamplePlane& plane : run.examples->planes) {
+      if (plane.predicted.empty() || run.examples->grid.columns.size() < 8) continue;
+      Plot plot = spectrum_plot(plane.name);
+      plot.series = {spectrum("predicted", mean_power(run.examples->grid, plane.predicted), 0, false),
+                     spectrum("truth", mean_power(run.examples->grid, plane.truth), 7, true)};
+      plots.push_back(svg_of(plot));
+    }
+  }
+  if (!plots.empty()) figures.push_back({"fig-spectra" + suffix, row_of(plots), caption});
+}
+
+/// What evaluate said, by lead.
+void add_scores(const RunRecord& run, const std::string& suffix, Figures& figures) {
+  if (!run.scores.is_object()) return;
+  std::vector<std::string> plots;
+  const auto numbers = [](const Json& list) {
+    std::vector<double> result;
+    for (const Json& each : list) result.push_back(each.is_number() ? each.get<double>() : kNone);
+    return result;
+  };
+  const std::vector<double> leads = numbers(run.scores.at("lead_hours"));
+  for (const auto& [variable, regions] : run.scores.at("scores").items()) {
+    if (plots.size() == 8 || !regions.contains("all")) break;
+    const Json& all = regions.at("all");
+    Plot plot{variable, "lead, hours", concat("RMSE ", regions.value("units", std::string())), {}};
+    plot.from_zero = true;
+    plot.width = 320;
+    plot.height = 240;
+    std::size_t colour = 0;
+    for (const char* measure : {"rmse", "persistence_rmse"}) {
+      if (all.contains(measure))
+        plot.series.push_back({measure, leads, numbers(all.at(measure)), colour++, colour > 1});
+    }
+    plots.push_back(svg_of(plot));
+  }
+  if (!plots.empty())
+    figures.push_back(
+        {"fig-scores" + suffix, row_of(plots), "RMSE by lead over the period that evaluate scored."});
+}
+
+}  // namespace
+
+Figures example_figures(const RunRecord& run, const std::string& suffix) {
+  Figures figures;
+  if (run.examples) {
+    add_planes(*run.examples, suffix, figures);
+    add_rows(*run.examples, suffix, figures);
+  }
+  add_spectra(run, suffix, figures);
+  add_scores(run, suffix, figures);
+  return figures;
+}
+
+Figures forecast_figures(const std::string& path) {
+  const auto file = open_variables(path, Dimensions::kByName);
+  const FileVariable *latitude = file->find("latitude"), *longitude = file->find("longitude"),
+                     *leads = file->find("lead_time");
+  if (latitude == nullptr || longitude == nullptr || leads == nullptr)
+    throw DataError(concat(path, " is none of predict's files: it has no latitude, longitude and lead_time"));
+  PlaneGrid grid{true, false, file->read_all(*latitude), file->read_all(*longitude)};
+  grid.periodic = make_geographic_grid(grid.rows, grid.columns).periodic;
+  const std::vector<double> hours = file->read_all(*leads);
+  Figures figures;
+  for (const FileVariable& variable : file->variables()) {
+    const int rank = variable.shape.rank();
+    if (rank < 4 || figures.size() == 4 || !variable.numeric()) continue;
+    std::vector<std::string> pictures;
+    std::optional<Colouring> colours;
+    const std::int64_t count = variable.shape[1];
+    for (const std::int64_t lead : {std::int64_t{0}, count / 2, count - 1}) {
+      if (!pictures.empty() && (lead == 0 || (lead == count / 2 && count < 3))) continue;
+      Box box = Box::whole(variable.shape);
+      for (int d = 0; d < rank - 2; ++d) {
+        box.begin[d] = d == 1 ? lead : d == 0 ? 0 : variable.shape[d] / 2;
+        box.extent[d] = 1;
+      }
+      std::vector<float> values(static_cast<std::size_t>(box.extent.count()));
+      file->read<float>(variable, box, values);
+      if (!colours) colours = colouring_of(values, ColourMap::kSequential);
+      pictures.push_back(svg_of_map(grid, values, *colours,
+                                    concat(variable.name, ", ", hours[static_cast<std::size_t>(lead)], " h"),
+                                    variable.text("units"), 300));
+    }
+    figures.push_back({"fig-forecast-" + variable.name, row_of(pictures),
+                       concat(variable.name, " of the first forecast in ", path, ".")});
+  }
+  return figures;
+}
+
+}  // namespace jigsaw::inline report

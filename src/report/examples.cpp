@@ -1,0 +1,284 @@
+#include "report/examples.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <limits>
+
+#include "array/host_view.h"
+#include "array/transfer.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/text.h"
+#include "predict/physical.h"
+#include "samples/image_data.h"
+#include "train/scores.h"
+#include "train/validation_table.h"
+
+namespace jigsaw::inline report {
+
+namespace {
+
+constexpr double kMissing = std::numeric_limits<double>::quiet_NaN();
+
+/// The part of [B, space…, C] that is shown of a channel: sample 0, of a volume the middle slice.
+Box wanted_box(const Shape& space, std::int64_t channel) {
+  Box box{{0}, {1}};
+  for (int d = 0; d < space.rank(); ++d) {
+    const bool sliced = space.rank() == 3 && d == 0;
+    box.begin.append(sliced ? space[0] / 2 : 0);
+    box.extent.append(sliced ? 1 : space[d]);
+  }
+  box.begin.append(channel);
+  box.extent.append(1);
+  return box;
+}
+
+/// Calls f(index in `outer`, index in `inner`), both row-major, for each point of `part`, which lies in both.
+template <typename F>
+void for_each_point(const Box& part, const Box& outer, const Box& inner, F&& f) {
+  const Shape of_outer = outer.extent.strides(), of_inner = inner.extent.strides();
+  for (std::int64_t i = 0; i < part.extent.count(); ++i) {
+    std::int64_t rest = i, a = 0, b = 0;
+    for (int d = part.extent.rank() - 1; d >= 0; --d) {
+      const std::int64_t at = part.begin[d] + rest % part.extent[d];
+      rest /= part.extent[d];
+      a += (at - outer.begin[d]) * of_outer[d];
+      b += (at - inner.begin[d]) * of_inner[d];
+    }
+    f(static_cast<std::size_t>(a), static_cast<std::size_t>(b));
+  }
+}
+
+Json json_of(const Box& box) {
+  return {std::vector<std::int64_t>(box.begin.begin(), box.begin.end()),
+          std::vector<std::int64_t>(box.extent.begin(), box.extent.end())};
+}
+
+Box box_of(const Json& json) {
+  return {Shape(json[0].get<std::vector<std::int64_t>>()), Shape(json[1].get<std::vector<std::int64_t>>())};
+}
+
+PlaneGrid plane_of(const Grid& grid) {
+  PlaneGrid plane{grid.geographic, grid.periodic, {}, {}};
+  const std::size_t axes = grid.axes.size();
+  plane.columns = grid.axes[axes - 1].coordinates;
+  plane.rows = axes > 1 ? grid.axes[axes - 2].coordinates : std::vector<double>{0};
+  return plane;
+}
+
+}  // namespace
+
+ExampleCollector::ExampleCollector(OpenedRun& run) : run_(run) {
+  const DataOptions& data = run.configuration().data;
+  of_images_ = data.of_images();
+  classes_ = data.classes;
+  examples_.grid = plane_of(run.data().grid());
+  examples_.classes = classes_;
+  examples_.lead_hours = of_images_ ? 0 : data.lead_hours;
+  if (run.data().grid().axes.size() == 3) examples_.slice = run.data().grid().shape()[0] / 2;
+  choose_channels();
+  if (of_images_) return;
+  examples_.targets = channel_names(run.data().channels().targets);
+  squares_.assign(examples_.targets.size() * examples_.grid.rows.size(), 0.0);
+  counts_ = squares_;
+}
+
+/// The first variables, each on its level that is nearest to 500.
+void ExampleCollector::choose_channels() {
+  const std::vector<Channel>& targets = run_.data().channels().targets;
+  const std::int64_t bytes = 3 * 4 * std::ssize(examples_.grid.rows) * std::ssize(examples_.grid.columns);
+  const auto most = static_cast<std::size_t>(std::clamp<std::int64_t>(kMostBytes / bytes, 1, kMostPlanes));
+  std::vector<std::string> variables;
+  for (std::size_t c = 0; c < targets.size(); ++c) {
+    const std::string variable = without_level(targets[c].name);
+    const auto known = std::ranges::find(variables, variable);
+    const auto distance = [&](std::size_t channel) {
+      return std::abs(targets[channel].field.level.value_or(500) - 500);
+    };
+    if (known != variables.end()) {
+      std::size_t& chosen = channels_[static_cast<std::size_t>(known - variables.begin())];
+      if (distance(c) < distance(chosen)) chosen = c;
+    } else if (variables.size() < most) {
+      variables.push_back(variable);
+      channels_.push_back(c);
+    }
+  }
+  const auto& fields = run_.data().statistics().fields;
+  for (const std::size_t c : channels_) {
+    const auto field = fields.find(targets[c].name);
+    examples_.planes.push_back(
+        {targets[c].name, field == fields.end() || classes_ > 0 ? "" : field->second.units, {}, {}, {}});
+  }
+}
+
+std::vector<float> ExampleCollector::gathered(const Box& own, const std::vector<double>& values,
+                                              std::int64_t channel) {
+  Communicator& world = run_.world();
+  Context& context = world.context();
+  const Box wanted = wanted_box(run_.data().grid().shape(), channel);
+  const Box part = own.empty() ? Box{} : intersect(own, wanted);
+  std::vector<double> sent;
+  if (!own.empty() && !part.empty())
+    for_each_point(part, own, wanted, [&](std::size_t from, std::size_t) { sent.push_back(values[from]); });
+  const std::vector<std::string> boxes = world.gather_text(sent.empty() ? "" : json_of(part).dump());
+  std::vector<Message> sends, receives;
+  if (!sent.empty()) sends.push_back({0, 0, std::ssize(sent)});
+  std::int64_t count = 0;
+  for (std::size_t rank = 0; rank < boxes.size(); ++rank) {
+    if (boxes[rank].empty()) continue;
+    const std::int64_t points = box_of(Json::parse(boxes[rank])).extent.count();
+    receives.push_back({static_cast<int>(rank), count, points});
+    count += points;
+  }
+  const Array received =
+      world.exchange(constant(context, {std::ssize(sent)}, DType::kFloat32, sent), sends, receives, count);
+  if (world.rank() != 0) return {};
+  const std::vector<double> all = download_values(context, received);
+  std::vector<float> plane(static_cast<std::size_t>(wanted.extent.count()), static_cast<float>(kMissing));
+  std::size_t next = 0;
+  for (const std::string& text : boxes) {
+    if (text.empty()) continue;
+    for_each_point(box_of(Json::parse(text)), wanted, wanted,
+                   [&](std::size_t at, std::size_t) { plane[at] = static_cast<float>(all[next++]); });
+  }
+  return plane;
+}
+
+void ExampleCollector::add_planes(const ShardedTensor& prediction, const Batch& truth) {
+  const Rank& rank = run_.placed().rank();
+  const Box own = rank.box(prediction.layout);
+  const Channels& channels = run_.data().channels();
+  std::vector<double> predicted, wanted, input;
+  const Array& target = truth.targets[0];
+  if (of_images_) {
+    const auto in_units = [&](const Array& array) {
+      std::vector<double> values = download_values(rank.context, array);
+      const auto all = static_cast<std::size_t>(own.empty() ? 1 : own.extent.back());
+      for (std::size_t i = 0; i < values.size(); ++i) {
+        const Channel& channel =
+            channels.targets[static_cast<std::size_t>(own.begin[own.begin.rank() - 1]) + i % all];
+        const FieldStatistics& field = run_.data().statistics().of(channel.field);
+        values[i] = field.mean + field.deviation * values[i];
+      }
+      return values;
+    };
+    predicted = in_units(prediction.piece);
+    wanted = in_units(target);
+    if (truth.baseline.defined()) input = in_units(truth.baseline);
+  } else {
+    const PhysicalStates physical(channels, run_.data().statistics(), run_.configuration().data.predict);
+    predicted = physical.of(rank, prediction.layout, prediction.piece, truth.origin);
+    hide_missing(rank, truth.origin, predicted);
+    wanted = physical.of(rank, prediction.layout, target, truth.origin);
+  }
+  for (std::size_t i = 0; i < channels_.size(); ++i) {
+    const auto channel = static_cast<std::int64_t>(channels_[i]);
+    examples_.planes[i].predicted = gathered(own, predicted, channel);
+    examples_.planes[i].truth = gathered(own, wanted, channel);
+    if (truth.baseline.defined() && of_images_) examples_.planes[i].input = gathered(own, input, channel);
+  }
+}
+
+/// The class of the greatest logit beside the label.
+void ExampleCollector::add_classes(const ShardedTensor& prediction, const Batch& truth) {
+  const Rank& rank = run_.placed().rank();
+  const std::vector<double> logits = download_values(rank.context, prediction.piece);
+  const Box own = rank.box(prediction.layout);
+  ExamplePlane& plane = examples_.planes[0];
+  std::vector<float> best;
+  for (int k = 0; k < classes_; ++k) {
+    const std::vector<float> of_class = gathered(own, logits, k);
+    if (k == 0) {
+      best = of_class;
+      plane.predicted.assign(of_class.size(), 0.0F);
+      continue;
+    }
+    for (std::size_t i = 0; i < of_class.size(); ++i) {
+      if (!(of_class[i] > best[i])) continue;
+      best[i] = of_class[i];
+      plane.predicted[i] = static_cast<float>(k);
+    }
+  }
+  const std::int64_t samples = std::min(run_.placed().samples(), run_.data().count(Split::kValid));
+  const Box labels = run_.placed().target_box(run_.loss(), samples);
+  const Array& target = truth.targets[0];
+  const bool fits = !labels.empty() && target.count() == labels.extent.count();
+  plane.truth = gathered(fits ? labels : Box{},
+                         fits ? download_values(rank.context, target) : std::vector<double>(), 0);
+}
+
+namespace {
+
+/// Calls f with the values of an array, which are copied only where the host cannot read them.
+template <typename F>
+void with_values(const Context& context, const Array& array, F&& f) {
+  if (context.device() != Device::kCpu) return f(download_values(context, array));
+  visit(array.dtype(), [&](auto zero) { f(HostView<const decltype(zero)>(array)); });
+}
+
+}  // namespace
+
+void ExampleCollector::add_rows(const ShardedTensor& prediction, const Batch& truth) {
+  const Rank& rank = run_.placed().rank();
+  const Box own = rank.box(prediction.layout);
+  if (own.empty() || own.extent.rank() != 4) return;
+  const auto rows = examples_.grid.rows.size();
+  const auto add = [&](const auto& predicted, const auto& wanted) {
+    auto value = predicted.begin();
+    auto target = wanted.begin();
+    for (std::int64_t b = 0; b < own.extent[0]; ++b) {
+      for (std::int64_t row = own.begin[1]; row < own.end(1); ++row) {
+        for (std::int64_t column = 0; column < own.extent[2]; ++column) {
+          for (std::int64_t c = own.begin[3]; c < own.end(3); ++c, ++value, ++target) {
+            const double error = static_cast<double>(*value) - static_cast<double>(*target);
+            if (std::isnan(error)) continue;
+            const std::size_t at = static_cast<std::size_t>(c) * rows + static_cast<std::size_t>(row);
+            squares_[at] += error * error;
+            counts_[at] += 1;
+          }
+        }
+      }
+    }
+  };
+  with_values(rank.context, prediction.piece, [&](const auto& predicted) {
+    with_values(rank.context, truth.targets[0], [&](const auto& wanted) { add(predicted, wanted); });
+  });
+}
+
+void ExampleCollector::add(std::int64_t batch, int lead, const ShardedTensor& prediction,
+                           const Batch& truth) {
+  if (lead > 0) return;
+  if (!of_images_) add_rows(prediction, truth);
+  if (batch > 0) return;
+  const Traffic traffic = run_.world().traffic();
+  if (!truth.times.empty()) examples_.start = truth.times.front();
+  if (classes_ > 0) {
+    add_classes(prediction, truth);
+  } else {
+    add_planes(prediction, truth);
+  }
+  run_.world().traffic() = traffic;
+}
+
+Examples ExampleCollector::finish(std::int64_t step) {
+  Examples result = examples_;
+  result.step = step;
+  if (squares_.empty()) return result;
+  const std::vector<double> squares = run_.world().all_reduce(squares_, ReduceOp::kSum),
+                            counts = run_.world().all_reduce(counts_, ReduceOp::kSum);
+  const std::vector<Channel>& targets = run_.data().channels().targets;
+  const std::size_t rows = result.grid.rows.size();
+  for (std::size_t c = 0; c < targets.size(); ++c) {
+    const double scale =
+        target_scale(targets[c], run_.data().statistics(), run_.configuration().data.predict);
+    std::vector<double>& rmse = result.rmse_by_row.emplace_back();
+    for (std::size_t row = 0; row < rows; ++row)
+      rmse.push_back(scale * std::sqrt(squares[c * rows + row] / counts[c * rows + row]));
+  }
+  std::ranges::fill(squares_, 0.0);
+  std::ranges::fill(counts_, 0.0);
+  return result;
+}
+
+}  // namespace jigsaw::inline report

@@ -1,0 +1,70 @@
+#pragma once
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "config/json.h"
+#include "report/map_picture.h"
+#include "train/opened_run.h"
+
+namespace jigsaw::inline report {
+
+/// One plane of a validation sample: of a forecast the whole field, of a volume the middle slice.
+struct ExamplePlane {
+  std::string name, units;
+  std::vector<float> predicted, truth;  ///< in physical units, or class numbers; NaN where there is none
+  std::vector<float> input;             ///< of images the noisy input, else empty
+};
+
+/// What a validation is shown by: the first lead of its first sample, and errors by row over all of it.
+struct Examples {
+  std::int64_t step = 0;
+  int lead_hours = 0;       ///< 0: no forecast
+  std::int64_t start = 0;   ///< of the forecast, seconds since 1970-01-01
+  int classes = 0;          ///< 0: the planes are numbers
+  std::int64_t slice = -1;  ///< of a volume's first axis; −1: no volume
+  PlaneGrid grid;
+  std::vector<ExamplePlane> planes;
+  /// RMSE of each target by row (latitude), over all samples; empty for images.
+  std::vector<std::string> targets;
+  std::vector<std::vector<double>> rmse_by_row;
+};
+
+/// examples.json (what is there, and errors by row) and examples.nc (the planes, CF) in a folder, each whole
+/// or absent. @throws FileError, DataError
+void write_examples(const Examples& examples, const std::string& folder);
+/// Nothing where there are none or not both of one validation. @throws DataError  when they are malformed.
+std::optional<Examples> read_examples(const std::string& folder);
+
+/// Collects the examples of a validation from the pieces that ranks hold. Rank 0 holds the planes that are
+/// shown, at most kMostPlanes and kMostBytes, and no rank more than its piece. Nothing of it counts as the
+/// model's traffic.
+class ExampleCollector {
+ public:
+  explicit ExampleCollector(OpenedRun& run);
+
+  /// What is predicted of a batch at a lead; see RunObserver. Collective.
+  void add(std::int64_t batch, int lead, const ShardedTensor& prediction, const Batch& truth);
+  /// On rank 0 what was collected since the last call, elsewhere planes without values. Collective.
+  Examples finish(std::int64_t step);
+
+ private:
+  static constexpr std::size_t kMostPlanes = 4;
+  static constexpr std::int64_t kMostBytes = std::int64_t{128} << 20;
+
+  void choose_channels();
+  void add_planes(const ShardedTensor& prediction, const Batch& truth);
+  void add_classes(const ShardedTensor& prediction, const Batch& truth);
+  void add_rows(const ShardedTensor& prediction, const Batch& truth);
+  /// The plane of a channel at rank 0: of values that ranks hold in their boxes of [B, space…, C].
+  std::vector<float> gathered(const Box& own, const std::vector<double>& values, std::int64_t channel);
+
+  OpenedRun& run_;
+  bool of_images_ = false;
+  int classes_ = 0;
+  std::vector<std::size_t> channels_;
+  Examples examples_;
+  std::vector<double> squares_, counts_;  ///< by target and row
+};
+
+}  // namespace jigsaw::inline report

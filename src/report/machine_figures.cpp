@@ -1,0 +1,127 @@
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "base/text.h"
+#include "report/colours.h"
+#include "report/figures.h"
+#include "report/svg.h"
+
+namespace jigsaw::inline report {
+
+namespace {
+
+double sum_of(const std::vector<double>& values) {
+  return std::accumulate(values.begin(), values.end(), 0.0,
+                         [](double sum, double value) { return std::isfinite(value) ? sum + value : sum; });
+}
+
+double number(const Json& object, const std::string& key) {
+  const auto found = object.find(key);
+  return found != object.end() && found->is_number() ? found->get<double>() : 0;
+}
+
+void add_throughput(const std::vector<RunRecord>& runs, Figures& figures) {
+  Plot rate{"Throughput", "step", "samples per second", {}}, share{"Share of peak", "step", "%", {}};
+  rate.from_zero = share.from_zero = true;
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    if (runs[i].step.empty()) continue;
+    rate.series.push_back({runs[i].name, runs[i].step, runs[i].rate, i, false});
+    Series series{runs[i].name, runs[i].step, runs[i].peak_share, i, false};
+    for (double& value : series.y) value *= 100;
+    if (std::ranges::any_of(series.y, [](double value) { return std::isfinite(value); }))
+      share.series.push_back(series);
+  }
+  if (!rate.series.empty())
+    figures.push_back({"fig-throughput", svg_of(rate), "Samples per second of each step, over all ranks."});
+  if (!share.series.empty())
+    figures.push_back({"fig-peak", svg_of(share),
+                       "FLOPs of rank 0 in a step over what its products were measured to do in that time."});
+}
+
+void add_step(const std::vector<RunRecord>& runs, Figures& figures) {
+  Bars bars{"Where a step goes, mean of all", "ms", {}};
+  for (const RunRecord& run : runs) {
+    if (run.step.empty()) continue;
+    const double steps = static_cast<double>(run.step.size()) / 1000;
+    const double all = sum_of(run.step_seconds) / steps, wait = sum_of(run.data_wait) / steps,
+                 communication = sum_of(run.communication) / steps;
+    bars.rows.push_back({run.name,
+                         {{"computing and the rest", std::max(0.0, all - wait - communication)},
+                          {"communication", communication},
+                          {"waiting for data", wait}}});
+  }
+  if (bars.rows.empty()) return;
+  figures.push_back(
+      {"fig-step", svg_of(bars),
+       "Communication is the time in which rank 0 did nothing but start, move or await messages."});
+  Bars run_bars{"Where the run goes", "s", {}};
+  for (const RunRecord& run : runs) {
+    if (run.step.empty()) continue;
+    double validation = 0;
+    for (const Json& line : run.valid) validation += number(line, "validation_seconds");
+    std::vector<BarPart> parts = {{"steps", sum_of(run.step_seconds)}, {"validations", validation}};
+    if (run.over())
+      parts.push_back({"opening, saves, the rest",
+                       std::max(0.0, number(run.summary, "seconds") - parts[0].value - parts[1].value)});
+    run_bars.rows.push_back({run.name, parts});
+  }
+  figures.push_back({"fig-run", svg_of(run_bars), "Steps that metrics.jsonl holds (log_every)."});
+}
+
+constexpr std::size_t kMostRanks = 32;
+
+std::string name_of(const Json& rank, std::size_t number_of_runs, const RunRecord& run) {
+  const std::string name = concat("rank ", rank.value("rank", 0));
+  return number_of_runs == 1 ? name : concat(run.name, " ", name);
+}
+
+void add_ranks(const std::vector<RunRecord>& runs, Figures& figures) {
+  Bars memory{"Memory", "", {}, true}, sent{"Sent", "", {}, true}, read{"Read from files", "", {}, true};
+  bool cut = false;
+  for (const RunRecord& run : runs) {
+    if (!run.over() || !run.summary.contains("ranks")) continue;
+    for (const Json& rank : run.summary.at("ranks")) {
+      if (memory.rows.size() >= kMostRanks) {
+        cut = true;
+        break;
+      }
+      const std::string name = name_of(rank, runs.size(), run);
+      const double parameters = number(rank, "parameter_bytes"), optimizer = number(rank, "optimizer_bytes"),
+                   activations = number(rank, "peak_activation_bytes");
+      memory.rows.push_back(
+          {name,
+           {{"parameters", parameters},
+            {"optimizer", optimizer},
+            {"activations, peak", activations},
+            {"other, of the process's peak",
+             std::max(0.0, number(rank, "peak_memory_bytes") - parameters - optimizer - activations)}}});
+      std::vector<BarPart> parts;
+      if (rank.contains("sent_bytes")) {
+        for (const auto& [kind, bytes] : rank.at("sent_bytes").items()) {
+          if (bytes.is_number()) parts.push_back({kind, bytes.get<double>()});
+        }
+      }
+      sent.rows.push_back({name, parts});
+      read.rows.push_back({name, {{"files", number(rank, "file_bytes_read")}}});
+    }
+  }
+  if (memory.rows.empty()) return;
+  const std::string more = cut ? " Further ranks stand in summary.json." : "";
+  figures.push_back({"fig-memory", svg_of(memory), "What each rank held." + more});
+  figures.push_back(
+      {"fig-sent", svg_of(sent), "What each rank sent in the whole run, by collective." + more});
+  figures.push_back({"fig-read", svg_of(read), "What each rank read." + more});
+}
+
+}  // namespace
+
+Figures machine_figures(const std::vector<RunRecord>& runs) {
+  Figures figures;
+  add_throughput(runs, figures);
+  add_step(runs, figures);
+  add_ranks(runs, figures);
+  return figures;
+}
+
+}  // namespace jigsaw::inline report

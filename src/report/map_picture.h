@@ -1,0 +1,67 @@
+#pragma once
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "report/colours.h"
+
+namespace jigsaw::inline report {
+
+/// Where the points of a plane of numbers [rows, columns] lie.
+struct PlaneGrid {
+  bool geographic = false;            ///< rows and columns are latitudes and longitudes in degrees
+  bool periodic = false;              ///< longitude closes the circle
+  std::vector<double> rows, columns;  ///< coordinates, monotonic
+};
+
+/// Values from `low` to `high` in colours.
+struct Colouring {
+  ColourMap map = ColourMap::kSequential;
+  double low = 0, high = 1;
+};
+
+struct Raster {
+  std::int64_t width = 0, height = 0;
+  std::vector<std::uint8_t> rgb;
+};
+
+/// The projection that suits a grid: Robinson's (1974, by its table) where it goes around the globe, an
+/// equirectangular one true to scale at its middle latitude elsewhere on the globe, rows and columns as they
+/// are without geography.
+class Projection {
+ public:
+  explicit Projection(const PlaneGrid& grid);
+
+  /// Height over width of the picture.
+  double aspect() const { return aspect_; }
+  /// Where a place lies, x and y from 0 to 1 from the upper left. @return  whether it is in the picture.
+  bool project(double longitude, double latitude, double& x, double& y) const;
+  /// Row and column of the grid's point that is nearest to a place in the picture.
+  /// @return  whether there is one.
+  bool point_at(double x, double y, std::int64_t& row, std::int64_t& column) const;
+  bool is_robinson() const { return robinson_; }
+
+ private:
+  const PlaneGrid& grid_;
+  bool robinson_ = false;
+  double aspect_ = 1;
+  double west_ = 0, east_ = 0, south_ = 0, north_ = 0;
+};
+
+/// A plane in colours, so many pixels wide; without geography a pixel or more for each point.
+Raster raster_of(const PlaneGrid& grid, std::span<const float> values, const Colouring& colouring,
+                 std::int64_t width, bool coasts);
+/// Pictures of one height beside each other, two white pixels apart.
+Raster beside(const std::vector<Raster>& rasters);
+
+/// The plane as SVG: the picture, on the globe with coastlines, and the colours' scale.
+std::string svg_of_map(const PlaneGrid& grid, std::span<const float> values, const Colouring& colouring,
+                       const std::string& title, const std::string& units, double width);
+
+/// The range of values that are no NaN, without the outermost thousandth on either side.
+Colouring colouring_of(std::span<const float> values, ColourMap map);
+/// The same around 0.
+Colouring colouring_of_difference(std::span<const float> values);
+
+}  // namespace jigsaw::inline report

@@ -1,0 +1,155 @@
+#include <algorithm>
+#include <cmath>
+
+#include "base/text.h"
+#include "report/colours.h"
+#include "report/figures.h"
+#include "report/svg.h"
+
+namespace jigsaw::inline report {
+
+namespace {
+
+constexpr std::size_t kMostParameters = 96;
+
+std::vector<std::int64_t> list_of(const Json& json) {
+  return json.get<std::vector<std::int64_t>>();
+}
+
+std::string times(const std::vector<std::int64_t>& extents) {
+  return extents.empty() ? "one number" : join(extents, " × ");
+}
+
+std::string axes_of(const Json& placement) {
+  std::vector<std::string> axes;
+  for (const Json& axis : placement.at("axes"))
+    axes.push_back(concat(axis.at("name").get<std::string>(), " ", axis.at("size").get<int>()));
+  return join(axes, " × ");
+}
+
+/// The field seen on its last two spatial axes, each rank's piece in the rank's colour. Pieces that lie on
+/// each other (other samples, channels or depths) stand as layers, a little apart.
+std::string field_picture(const Json& placement) {
+  const std::vector<std::int64_t> space = list_of(placement.at("space"));
+  const std::size_t axes = space.size();
+  const double rows = axes > 1 ? static_cast<double>(space[axes - 2]) : 1,
+               columns = static_cast<double>(space[axes - 1]);
+  std::vector<std::vector<std::int64_t>> layers;  // what of the other axes a piece holds, by its begin
+  const auto others = [&](const Json& box) {
+    std::vector<std::int64_t> begin = list_of(box[0]);
+    const std::size_t last = begin.size() - 1;
+    begin[last - 1] = 0;
+    if (axes > 1) begin[last - 2] = 0;
+    return begin;
+  };
+  for (const Json& box : placement.at("field")) {
+    if (std::ranges::find(layers, others(box)) == layers.end()) layers.push_back(others(box));
+  }
+  std::ranges::sort(layers);
+  const double apart = layers.size() > 1 ? 26 : 0, width = 360,
+               height = std::clamp(width * rows / columns, 60.0, 360.0);
+  const double offset = apart * static_cast<double>(layers.size() - 1);
+  Svg svg(width + offset + 20, height + offset + 40, "Which rank holds what of the field");
+  svg.text(0, 14, concat("field of ", times(space), " points"), "start", 12);
+  for (std::size_t k = layers.size(); k-- > 0;) {
+    const double x0 = 4 + apart * static_cast<double>(k),
+                 y0 = 24 + apart * static_cast<double>(layers.size() - 1 - k);
+    int rank = 0;
+    for (const Json& box : placement.at("field")) {
+      const int number = rank++;
+      if (others(box) != layers[k]) continue;
+      const std::vector<std::int64_t> begin = list_of(box[0]), extent = list_of(box[1]);
+      const std::size_t c = begin.size() - 2;
+      const double x = static_cast<double>(begin[c]) / columns, w = static_cast<double>(extent[c]) / columns;
+      const double y = axes > 1 ? static_cast<double>(begin[c - 1]) / rows : 0,
+                   h = axes > 1 ? static_cast<double>(extent[c - 1]) / rows : 1;
+      svg.rectangle(x0 + x * width, y0 + y * height, w * width, h * height,
+                    hex_of(category_colour(static_cast<std::size_t>(number))),
+                    concat("rank ", number, ": from [", join(begin, ", "), "], ", times(extent)), "#fff");
+      svg.text(x0 + (x + w / 2) * width, y0 + (y + h / 2) * height + 4, std::to_string(number), "middle");
+    }
+  }
+  return svg.finish();
+}
+
+/// A parameter as a matrix of its first dim by the others; each rank's elements in the rank's colour, of a
+/// run of elements whole rows.
+void draw_parameter(Svg& svg, double x0, double y0, const std::vector<std::int64_t>& shape,
+                    const std::vector<std::pair<int, Json>>& stored) {
+  constexpr double kWidth = 84, kHeight = 44;
+  double rows = shape.empty() ? 1 : static_cast<double>(shape[0]), columns = 1;
+  for (std::size_t d = 1; d < shape.size(); ++d) columns *= static_cast<double>(shape[d]);
+  const bool vector = shape.size() < 2;
+  if (vector) std::swap(rows, columns);
+  for (const auto& [rank, part] : stored) {
+    const std::vector<std::int64_t> begin = list_of(part[1]), extent = list_of(part[2]);
+    // Columns are ordered so that a piece is one block of them.
+    double inner = 1, at = 0, part_of_columns = 1;
+    for (std::size_t d = 1; d < shape.size(); ++d) {
+      const auto all = static_cast<double>(shape[d]);
+      inner *= static_cast<double>(extent[d]);
+      at += static_cast<double>(begin[d]) / all * part_of_columns;
+      part_of_columns *= static_cast<double>(extent[d]) / all;
+    }
+    const double from = static_cast<double>(begin.empty() ? 0 : begin[0]) + part[3].get<double>() / inner,
+                 rows_here = part[4].get<double>() / inner;
+    const auto colour = hex_of(category_colour(static_cast<std::size_t>(rank)));
+    const std::string title = concat("rank ", rank, ": ", part[4].get<std::int64_t>(),
+                                     " elements of the box from [", join(begin, ", "), "], ", times(extent));
+    if (vector) {
+      svg.rectangle(x0 + from / columns * kWidth, y0, rows_here / columns * kWidth, kHeight, colour, title);
+    } else {
+      svg.rectangle(x0 + at * kWidth, y0 + from / rows * kHeight, part_of_columns * kWidth,
+                    rows_here / rows * kHeight, colour, title);
+    }
+  }
+  svg.rectangle(x0, y0, kWidth, kHeight, "none", "", "#444");
+}
+
+std::string weights_picture(const Json& placement) {
+  const Json &parameters = placement.at("parameters"), &stored = placement.at("stored");
+  std::vector<std::vector<std::pair<int, Json>>> parts(parameters.size());
+  for (std::size_t rank = 0; rank < stored.size(); ++rank) {
+    for (const Json& part : stored[rank])
+      parts.at(part.at(0).get<std::size_t>()).emplace_back(static_cast<int>(rank), part);
+  }
+  constexpr double kEach = 176, kDown = 92;
+  constexpr std::size_t kAcross = 5;
+  const std::size_t shown = std::min(parameters.size(), kMostParameters),
+                    lines = (shown + kAcross - 1) / kAcross;
+  Svg svg(kEach * kAcross, kDown * static_cast<double>(lines) + 6,
+          "Which rank stores what of each layer's weights");
+  for (std::size_t i = 0; i < shown; ++i) {
+    const double x = kEach * static_cast<double>(i % kAcross), y = kDown * static_cast<double>(i / kAcross);
+    const std::string name = parameters[i].at("name").get<std::string>();
+    const std::vector<std::int64_t> shape = list_of(parameters[i].at("shape"));
+    svg.text(x, y + 14, name.size() > 30 ? name.substr(0, 29) + "…" : name, "start", 10);
+    svg.text(x, y + 26, parameters[i].at("layout").get<std::string>(), "start", 9);
+    draw_parameter(svg, x, y + 31, shape, parts[i]);
+  }
+  return svg.finish();
+}
+
+}  // namespace
+
+Figures mesh_figures(const RunRecord& run, const std::string& suffix) {
+  if (!run.placement.is_object()) return {};
+  Figures figures;
+  figures.push_back(
+      {"fig-mesh-field" + suffix, field_picture(run.placement),
+       concat("The pieces of the input field, numbered by rank; pieces of other samples, channels or depths "
+              "stand behind each other. ",
+              run.placement.at("ranks").get<int>(), " ranks: ", axes_of(run.placement), ".")});
+  if (!run.placement.at("stored").is_array()) return figures;
+  const std::size_t count = run.placement.at("parameters").size();
+  figures.push_back(
+      {"fig-mesh-weights" + suffix, weights_picture(run.placement),
+       concat(
+           "What each rank stores of each layer's weights, as rows by columns, in the rank's colour of the "
+           "picture above; behind the shape how a step uses it along each mesh axis (R: whole, S(d): cut "
+           "along d).",
+           count > kMostParameters ? concat(" The first ", kMostParameters, " of ", count, ".") : "")});
+  return figures;
+}
+
+}  // namespace jigsaw::inline report

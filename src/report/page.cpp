@@ -1,0 +1,139 @@
+#include "report/page.h"
+
+#include <algorithm>
+#include <cctype>
+#include <set>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/text.h"
+#include "report/figures.h"
+#include "report/svg.h"
+
+namespace jigsaw::inline report {
+
+namespace {
+
+constexpr const char* kStyle =
+    "body{font:15px/1.45 sans-serif;color:#222;max-width:1080px;margin:24px auto;padding:0 16px}"
+    "h1{font-size:26px;margin:0}h2{font-size:19px;border-bottom:1px solid #ccc;margin-top:32px}"
+    "figure{display:inline-block;margin:10px 14px 10px 0;vertical-align:top;max-width:100%}"
+    "figcaption{font-size:12px;color:#555;max-width:900px}svg{max-width:100%;height:auto}"
+    ".row{display:flex;flex-wrap:wrap;gap:14px}"
+    "table{border-collapse:collapse;font-size:13px}td,th{padding:2px 10px;border-bottom:1px solid "
+    "#ddd;text-align:left}"
+    "details summary{cursor:pointer}.note{color:#555}";
+
+class Page {
+ public:
+  void section(const std::string& title, const Figures& figures) {
+    if (figures.empty()) return;
+    body_ += concat("<h2>", escaped(title), "</h2>\n");
+    for (const Figure& figure : figures) {
+      std::string id = figure.id;
+      for (char& c : id) c = std::isalnum(static_cast<unsigned char>(c)) || c == '-' || c == '_' ? c : '_';
+      while (!ids_.insert(id).second) id += "_";
+      body_ += concat("<figure id=\"", id, "\">", figure.body, "<figcaption>", escaped(figure.caption),
+                      "</figcaption></figure>\n");
+    }
+  }
+  void note(const std::string& text) { body_ += concat("<p class=\"note\">", escaped(text), "</p>\n"); }
+  void html(const std::string& text) { body_ += text; }
+
+  std::string finish(const std::string& title) const {
+    return concat("<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>", escaped(title),
+                  "</title>\n<meta name=\"viewport\" content=\"width=device-width\"><style>", kStyle,
+                  "</style></head><body>\n<h1>", escaped(title), "</h1>\n", body_, "</body></html>\n");
+  }
+
+ private:
+  std::string body_;
+  std::set<std::string> ids_;
+};
+
+std::string text_at(const Json& json, const std::vector<std::string>& path) {
+  const Json* at = &json;
+  for (const std::string& key : path) {
+    if (!at->is_object() || !at->contains(key)) return "-";
+    at = &at->at(key);
+  }
+  return at->is_string() ? at->get<std::string>() : at->dump();
+}
+
+std::string overview(const std::vector<RunRecord>& runs) {
+  std::vector<std::vector<std::string>> rows = {
+      {"run", "state", "model", "ranks", "steps", "last loss", "last validation", "time", "from", "to"}};
+  for (const RunRecord& run : runs) {
+    const bool steps = !run.step.empty();
+    rows.push_back({run.name, run.over() ? "over" : "not over", text_at(run.config, {"model", "type"}),
+                    text_at(run.placement, {"ranks"}), steps ? short_number(run.step.back()) : "0",
+                    steps ? short_number(run.loss.back()) : "-",
+                    run.valid.empty() ? "-" : text_at(run.valid.back(), {"loss"}).substr(0, 8),
+                    run.over() ? human_seconds(run.summary.value("seconds", 0.0)) : "-",
+                    run.first_time.empty() ? "-" : run.first_time.substr(0, 19),
+                    run.last_time.empty() ? "-" : run.last_time.substr(0, 19)});
+  }
+  return table_of(rows);
+}
+
+void add_configurations(const std::vector<RunRecord>& runs, Page& page) {
+  page.html("<h2>Configuration</h2>\n");
+  for (const RunRecord& run : runs) {
+    if (!run.config.is_object()) continue;
+    page.html(concat("<details><summary>", escaped(run.name), ": ",
+                     escaped(text_at(run.config, {"command_line"})), "</summary><pre>"));
+    for (const std::string& line :
+         split(run.config.dump(2, ' ', false, Json::error_handler_t::replace), '\n'))
+      page.html(escaped(line) + "\n");
+    page.html("</pre></details>\n");
+  }
+}
+
+}  // namespace
+
+std::string report_page(const ReportOptions& options) {
+  std::vector<RunRecord> runs;
+  std::vector<std::string> names;
+  for (const std::string& path : options.runs) {
+    RunRecord& run = runs.emplace_back(read_run(path));
+    if (std::ranges::find(names, run.name) != names.end()) run.name = path;
+    names.push_back(run.name);
+  }
+  if (!options.scores.empty()) runs.front().scores = read_scores(options.scores);
+  Page page;
+  page.html(overview(runs));
+  page.note(concat("Written ", utc_stamp(), "."));
+  for (const RunRecord& run : runs) {
+    if (!run.over()) page.note(concat(run.name, " is not over: this is what it has written up to now."));
+    if (!run.examples)
+      page.note(concat(run.name,
+                       " holds no maps or slices; a run with \"report\": true and validations keeps some."));
+  }
+  page.section("Training and validation", curve_figures(runs));
+  for (const RunRecord& run : runs) {
+    const std::string suffix = runs.size() == 1 ? "" : "-" + run.name,
+                      of = runs.size() == 1 ? "" : ": " + run.name;
+    page.section("Predictions beside the truth" + of, example_figures(run, suffix));
+  }
+  if (!options.forecast.empty()) page.section("Forecasts", forecast_figures(options.forecast));
+  page.section("Time, memory and traffic", machine_figures(runs));
+  for (const RunRecord& run : runs) {
+    const std::string suffix = runs.size() == 1 ? "" : "-" + run.name,
+                      of = runs.size() == 1 ? "" : ": " + run.name;
+    page.section("The mesh" + of, mesh_figures(run, suffix));
+  }
+  add_configurations(runs, page);
+  return page.finish(runs.size() == 1 ? runs.front().name : "Runs " + join(names, ", "));
+}
+
+void write_report(const ReportOptions& options) {
+  const std::string page = report_page(options);
+  try {
+    write_text_atomically(options.output, page);
+  } catch (const FileError& error) {
+    throw ConfigError(concat("command line: --output: ", error.what()));
+  }
+}
+
+}  // namespace jigsaw::inline report

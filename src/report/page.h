@@ -1,0 +1,22 @@
+#pragma once
+#include <string>
+#include <vector>
+
+namespace jigsaw::inline report {
+
+struct ReportOptions {
+  std::vector<std::string> runs;  ///< run directories, at least one
+  std::string output;             ///< the HTML file
+  std::string scores;    ///< evaluate's JSON or NetCDF for the first run; "": scores.json there, if any
+  std::string forecast;  ///< a file of predict; "": none
+};
+
+/// One HTML file without scripts and without anything that it loads: pictures are inline SVG, with PNG inside
+/// as data URLs. Of runs that are not over it shows what is there.
+/// @throws ConfigError  for a folder that is no run's. @throws DataError  for files that are malformed.
+std::string report_page(const ReportOptions& options);
+
+/// The same written to `output`, whole or not at all. @throws ConfigError, DataError
+void write_report(const ReportOptions& options);
+
+}  // namespace jigsaw::inline report

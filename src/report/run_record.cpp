@@ -1,0 +1,137 @@
+#include "report/run_record.h"
+
+#include <filesystem>
+#include <fstream>
+#include <limits>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/text.h"
+#include "files/variable_file.h"
+
+namespace jigsaw::inline report {
+
+namespace {
+
+constexpr std::int64_t kMostText = std::int64_t{1} << 28;
+
+Json read_json(const std::string& path) {
+  if (!std::filesystem::exists(path)) return nullptr;
+  try {
+    return Json::parse(read_text(path, kMostText));
+  } catch (const Json::exception& error) {
+    throw DataError(concat(path, " is malformed: ", error.what()));
+  } catch (const FileError& error) {
+    throw DataError(error.what());
+  }
+}
+
+double number(const Json& line, const char* key) {
+  const auto found = line.find(key);
+  return found != line.end() && found->is_number() ? found->get<double>()
+                                                   : std::numeric_limits<double>::quiet_NaN();
+}
+
+void add_line(RunRecord& run, const Json& line) {
+  const Json kind = line.value("kind", Json());
+  if (kind == "valid" && line.contains("metrics") && line.at("metrics").is_object())
+    run.valid.push_back(line);
+  if (kind == "train") {
+    run.step.push_back(number(line, "step"));
+    run.loss.push_back(number(line, "loss"));
+    run.learning_rate.push_back(number(line, "learning_rate"));
+    run.norm.push_back(number(line, "grad_norm"));
+    run.step_seconds.push_back(number(line, "step_seconds"));
+    run.data_wait.push_back(number(line, "data_wait_seconds"));
+    run.communication.push_back(number(line, "communication_seconds"));
+    run.rate.push_back(number(line, "samples_per_second"));
+    run.peak_share.push_back(number(line, "peak_share"));
+  }
+  if (const auto time = line.find("time"); time != line.end() && time->is_string()) {
+    run.last_time = time->get<std::string>();
+    if (run.first_time.empty()) run.first_time = run.last_time;
+  }
+}
+
+/// The scores of evaluate's NetCDF by the names that its JSON has.
+Json scores_of_netcdf(const std::string& path) {
+  const auto file = open_variables(path, Dimensions::kByName);
+  const FileVariable *leads = file->find("lead_time"), *regions = file->find("region");
+  if (leads == nullptr || regions == nullptr)
+    throw DataError(concat(path, " is none of evaluate's files: it has no lead_time and region"));
+  Json json = {
+      {"lead_hours", file->read_all(*leads)}, {"scores", Json::object()}, {"spectra", Json::object()}};
+  for (const FileVariable& variable : file->variables()) {
+    const auto values = [&] {
+      std::vector<double> all(static_cast<std::size_t>(variable.shape.count()));
+      file->read<double>(variable, Box::whole(variable.shape), all);
+      return all;
+    };
+    const auto columns = static_cast<std::ptrdiff_t>(variable.shape.rank() == 2 ? variable.shape[1] : 0);
+    for (const char* measure : {"persistence_rmse", "rmse", "acc"}) {
+      const std::string ending = concat("_", measure);
+      if (!variable.name.ends_with(ending) || columns == 0) continue;
+      const std::string name = variable.name.substr(0, variable.name.size() - ending.size());
+      const std::vector<double> all = values();
+      // The first region is the whole grid.
+      json["scores"][name]["all"][measure] = std::vector<double>(all.begin(), all.begin() + columns);
+      json["scores"][name]["units"] = variable.text("units");
+      break;
+    }
+    for (const auto& [ending, kind] : {std::pair{"_power_truth", "truth"}, std::pair{"_power", "forecast"}}) {
+      if (!variable.name.ends_with(ending) || columns == 0) continue;
+      const std::string name = variable.name.substr(0, variable.name.size() - std::string(ending).size());
+      const std::vector<double> all = values();
+      for (std::ptrdiff_t lead = 0; lead < variable.shape[0]; ++lead)
+        json["spectra"][name][kind].push_back(
+            std::vector<double>(all.begin() + lead * columns, all.begin() + (lead + 1) * columns));
+      break;
+    }
+  }
+  return json;
+}
+
+}  // namespace
+
+Json read_scores(const std::string& path) {
+  if (!std::filesystem::exists(path)) throw DataError(concat(path, " is not there"));
+  std::ifstream file(path);
+  char first = 0;
+  file >> first;
+  if (first != '{') return scores_of_netcdf(path);
+  const Json scores = read_json(path);
+  if (!scores.contains("scores") || !scores.contains("lead_hours"))
+    throw DataError(concat(path, " is none of evaluate's files: it has no scores and lead_hours"));
+  return scores;
+}
+
+RunRecord read_run(const std::string& path) {
+  namespace fs = std::filesystem;
+  RunRecord run;
+  run.path = path;
+  const std::string metrics = path + "/metrics.jsonl";
+  if (!fs::is_directory(path) || (!fs::exists(metrics) && !fs::exists(path + "/config.json"))) {
+    throw ConfigError(
+        concat("command line: ", path, " is no run directory: it has neither metrics.jsonl nor config.json"));
+  }
+  run.config = read_json(path + "/config.json");
+  run.summary = read_json(path + "/summary.json");
+  run.placement = read_json(path + "/placement.json");
+  const fs::path absolute = fs::absolute(path).lexically_normal();
+  const fs::path folder = absolute.has_filename() ? absolute.filename() : absolute.parent_path().filename();
+  const Json name = run.config.is_object() ? run.config.value("name", Json()) : Json();
+  run.name = name.is_string() && name != "run" ? name.get<std::string>() : folder.string();
+  std::ifstream lines(metrics);
+  for (std::string line; std::getline(lines, line) && !lines.eof();) {
+    const Json json = Json::parse(line, nullptr, false);
+    if (json.is_object()) add_line(run, json);
+  }
+  // A summary of an earlier start is none of a run that has gone on.
+  if (run.over() && !run.step.empty() && run.summary.value("steps", 0.0) < run.step.back())
+    run.summary = nullptr;
+  run.examples = read_examples(path);
+  if (fs::exists(path + "/scores.json")) run.scores = read_scores(path + "/scores.json");
+  return run;
+}
+
+}  // namespace jigsaw::inline report

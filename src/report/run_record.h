@@ -1,0 +1,34 @@
+#pragma once
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "config/json.h"
+#include "report/examples.h"
+
+namespace jigsaw::inline report {
+
+/// What a run wrote, whether it is over or not.
+struct RunRecord {
+  std::string path, name;
+  Json config = nullptr, summary = nullptr, placement = nullptr;
+  /// The lines "train" of metrics.jsonl, a number a step; NaN where a line has none.
+  std::vector<double> step, loss, learning_rate, norm, step_seconds, data_wait, communication, rate,
+      peak_share;
+  std::vector<Json> valid;  ///< the lines "valid"
+  std::string first_time, last_time;
+  std::optional<Examples> examples;
+  Json scores = nullptr;  ///< as evaluate writes them
+
+  bool over() const { return summary.is_object(); }
+};
+
+/// Reads a run directory; scores.json there are those of evaluate. A torn or foreign line of metrics.jsonl is
+/// passed over.
+/// @throws ConfigError  when the folder is no run's. @throws DataError  when a file in it is malformed.
+RunRecord read_run(const std::string& path);
+
+/// evaluate's JSON, or its NetCDF as the same JSON. @throws DataError
+Json read_scores(const std::string& path);
+
+}  // namespace jigsaw::inline report

@@ -1,0 +1,77 @@
+#pragma once
+#include <sstream>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace jigsaw::inline report {
+
+/// The text with what HTML and SVG give a meaning (& < > " ') written as entities; control characters as
+/// blanks.
+std::string escaped(std::string_view text);
+
+/// A number for coordinates: at most two digits behind the point.
+std::string coordinate(double value);
+/// A number for people: four significant digits.
+std::string short_number(double value);
+
+/// An inline SVG picture put together piece by piece. Texts are escaped; y grows downwards.
+class Svg {
+ public:
+  Svg(double width, double height, const std::string& title);
+
+  void line(double x0, double y0, double x1, double y1, const std::string& stroke, double width = 1);
+  void rectangle(double x, double y, double width, double height, const std::string& fill,
+                 const std::string& title = "", const std::string& stroke = "");
+  /// @param anchor  start, middle or end.
+  void text(double x, double y, std::string_view text, const std::string& anchor = "start", double size = 11,
+            double turned = 0);
+  /// Raw SVG.
+  void add(const std::string& element) { out_ << element << '\n'; }
+  std::string finish() const { return out_.str() + "</svg>\n"; }
+
+ private:
+  std::ostringstream out_;
+};
+
+/// A line of a plot. Points that are not finite part it.
+struct Series {
+  std::string label;
+  std::vector<double> x, y;
+  std::size_t colour = 0;
+  bool dashed = false;
+};
+
+struct Plot {
+  std::string title, x_label, y_label;
+  std::vector<Series> series;
+  bool log_x = false, log_y = false;
+  bool from_zero = false;  ///< the y axis begins at 0
+  double mark = 0;         ///< a horizontal line there, if `marks`
+  bool marks = false;
+  bool turned = false;  ///< x and y change places: for profiles
+  double width = 480, height = 300;
+};
+
+/// The plot as SVG. Each line is a <polyline> with the attributes data-label, data-points and data-last; of
+/// many points means of neighbours are drawn.
+std::string svg_of(const Plot& plot);
+
+/// A part of a bar.
+struct BarPart {
+  std::string label;
+  double value = 0;
+};
+/// Rows of stacked horizontal bars; each part says what it stands for as a title, and the sum stands behind.
+struct Bars {
+  std::string title, unit;
+  std::vector<std::pair<std::string, std::vector<BarPart>>> rows;
+  bool bytes = false;  ///< values are bytes, for people
+  double width = 480;
+};
+std::string svg_of(const Bars& bars);
+
+/// Round values in a range, about `count` of them.
+std::vector<double> ticks(double low, double high, int count);
+
+}  // namespace jigsaw::inline report

@@ -1,0 +1,65 @@
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <vector>
+
+namespace jigsaw::inline train {
+
+/// How long a run will still take, from what its steps, validations and saves took so far. Knows no clock:
+/// it is told durations, in seconds.
+///
+/// A step counts as the mean of the latest kWindow; the run's first one, which pays for what happens once, is
+/// left out. As long as few were seen, one that took more than twice the median counts as twice the median,
+/// so that a hiccup does not decide. Validations and saves count as the mean of those seen; before the first,
+/// as expected.
+class TimeLeft {
+ public:
+  using Happens = std::function<bool(std::int64_t step)>;
+
+  /// @param steps      number of the last step.
+  /// @param validates  whether a validation follows a step.
+  /// @param saves      whether a save does.
+  TimeLeft(std::int64_t steps, Happens validates, Happens saves);
+
+  void expect_validation(double seconds) { validation_.expected = seconds; }
+  void expect_save(double seconds) { save_.expected = seconds; }
+
+  /// What a step took without the validations and saves behind it, in the order of steps.
+  void step(double seconds);
+  void validation(double seconds) { validation_.add(seconds); }
+  /// What a save held the run up.
+  void save(double seconds) { save_.add(seconds); }
+
+  /// Seconds for all that follows a step; what comes right behind it (its validation, its save) included or
+  /// not. Nothing before a second step was seen.
+  std::optional<double> after(std::int64_t step, bool with_its_own) const;
+
+ private:
+  static constexpr std::size_t kWindow = 256;
+  /// Steps seen from which on the mean is a mean.
+  static constexpr std::size_t kEnough = 64;
+
+  struct Event {
+    double sum = 0, expected = 0;
+    std::int64_t count = 0;
+    void add(double seconds) {
+      sum += seconds;
+      ++count;
+    }
+    double seconds() const { return count > 0 ? sum / static_cast<double>(count) : expected; }
+  };
+
+  double step_seconds() const;
+
+  std::int64_t steps_;
+  Happens validates_, saves_;
+  Event validation_, save_;
+  bool begun_ = false;
+  std::vector<double> seconds_;  ///< of the latest steps, a ring
+  std::size_t next_ = 0;
+  // Events behind steps counted_from_ … steps_.
+  mutable std::int64_t counted_from_ = -1, validations_ = 0, saves_left_ = 0;
+};
+
+}  // namespace jigsaw::inline train

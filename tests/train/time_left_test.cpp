@@ -1,0 +1,105 @@
+// The time that is left, on a virtual clock: a simulated run is told forward, and what was said at each step
+// is compared with what then came.
+#include "train/time_left.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+#include <vector>
+
+namespace jigsaw {
+namespace {
+
+struct SimulatedRun {
+  std::int64_t steps = 0, validate_every = 0, save_every = 0;
+  std::function<double(std::int64_t step)> step_seconds;
+  double validation_seconds = 0, save_seconds = 0;
+  double expected_validation = 0, expected_save = 0;
+};
+
+/// The largest |said − true| / true from the tenth step on, as long as a hundredth of the run is left.
+double worst_error(const SimulatedRun& run) {
+  const auto every = [&](std::int64_t count) {
+    return [&run, count](std::int64_t step) { return count > 0 && (step == run.steps || step % count == 0); };
+  };
+  TimeLeft left(run.steps, every(run.validate_every), every(run.save_every));
+  left.expect_validation(run.expected_validation);
+  left.expect_save(run.expected_save);
+  double clock = 0;
+  std::vector<double> said, at;
+  for (std::int64_t step = 1; step <= run.steps; ++step) {
+    clock += run.step_seconds(step);
+    // As the trainer does: a line is shown before what follows the step.
+    said.push_back(left.after(step, true).value_or(NAN));
+    at.push_back(clock);
+    left.step(run.step_seconds(step));
+    if (every(run.save_every)(step)) {
+      clock += run.save_seconds;
+      left.save(run.save_seconds);
+    }
+    if (every(run.validate_every)(step)) {
+      clock += run.validation_seconds;
+      left.validation(run.validation_seconds);
+    }
+  }
+  double worst = 0;
+  for (std::size_t i = 9; i < said.size(); ++i) {
+    const double truth = clock - at[i];
+    if (truth < 0.01 * clock) break;
+    worst = std::max(worst, std::abs(said[i] - truth) / truth);
+  }
+  return worst;
+}
+
+/// Numbers between 0 and 1 that look random.
+double noise(std::int64_t step) {
+  const double value = std::sin(12.9898 * static_cast<double>(step)) * 43758.5453;
+  return value - std::floor(value);
+}
+
+constexpr double kPromised = 0.2;
+
+TEST(TimeLeft, IsRightFromTheTenthStepOnWithValidationsAndSaves) {
+  // The first step plans and allocates; validations are a third of the run, and the first is estimated.
+  const SimulatedRun run{
+      600,  100, 200,  [](std::int64_t step) { return step == 1 ? 30.0 : 0.9 + 0.2 * noise(step); },
+      50.0, 2.0, 55.0, 0.5};
+  EXPECT_LT(worst_error(run), kPromised);
+}
+
+TEST(TimeLeft, HiccupsAmongTheFirstStepsDoNotDecide) {
+  SimulatedRun run{1000, 0, 0, [](std::int64_t step) { return step == 5 ? 10.0 : 1.0; }};
+  EXPECT_LT(worst_error(run), kPromised);
+  // Every tenth step is slow for good, as where data come in blocks.
+  run.step_seconds = [](std::int64_t step) { return step % 10 == 7 ? 3.0 : 1.0; };
+  EXPECT_LT(worst_error(run), kPromised);
+}
+
+TEST(TimeLeft, FollowsRolloutsOfRandomLength) {
+  const SimulatedRun run{
+      2000, 500, 0, [](std::int64_t step) { return 1.0 + std::floor(3 * noise(step)); }, 100.0, 0, 100.0, 0};
+  EXPECT_LT(worst_error(run), kPromised);
+}
+
+TEST(TimeLeft, LearnsWhatValidationsTakeWhereTheyWereExpectedToTakeMore) {
+  SimulatedRun run{400, 50, 0, [](std::int64_t) { return 1.0; }, 25.0, 0, 25.0, 0};
+  EXPECT_LT(worst_error(run), 1e-9);
+  // Without what was expected the first fifty steps know nothing of validations.
+  run.expected_validation = 0;
+  EXPECT_GT(worst_error(run), kPromised);
+}
+
+TEST(TimeLeft, SaysNothingBeforeASecondStep) {
+  TimeLeft left(
+      3, [](std::int64_t) { return false; }, [](std::int64_t) { return false; });
+  EXPECT_FALSE(left.after(0, true).has_value());
+  left.step(100);
+  EXPECT_FALSE(left.after(1, true).has_value());
+  left.step(2);
+  EXPECT_EQ(left.after(2, true).value(), 2);
+  EXPECT_EQ(left.after(3, true).value(), 0);
+}
+
+}  // namespace
+}  // namespace jigsaw
