@@ -10,6 +10,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <fstream>
+#include <regex>
 #include <sstream>
 #include <thread>
 
@@ -210,6 +211,12 @@ std::string real_era5() {
 
 std::string real_ct() {
   return real_file("ct_head.h5");
+}
+
+std::string timeless(const std::string& run_directory) {
+  static const std::regex times(
+      R"re(,"(step_seconds|data_wait_seconds|communication_seconds|validation_seconds|samples_per_second|peak_share|time)":("[^"]*"|[^,}]*))re");
+  return std::regex_replace(read(run_directory + "/metrics.jsonl"), times, "");
 }
 
 std::vector<Json> metrics(const std::string& run_directory, const std::string& kind) {

@@ -82,6 +82,8 @@ using testing::source_dir;
 
 /// The lines of a kind in a metrics.jsonl.
 std::vector<Json> metrics(const std::string& run_directory, const std::string& kind);
+/// A metrics.jsonl without what differs from run to run: times of the day, durations, rates.
+std::string timeless(const std::string& run_directory);
 /// One number of each line.
 std::vector<double> series(const std::vector<Json>& lines, const std::string& key);
 

@@ -5,7 +5,6 @@
 #include <csignal>
 #include <cstring>
 #include <random>
-#include <regex>
 #include <thread>
 
 #include "checkpoint/save_phase.h"
@@ -15,12 +14,6 @@ namespace jigsaw::e2e {
 namespace {
 
 namespace fs = std::filesystem;
-
-std::string timeless(const std::string& run_directory) {
-  static const std::regex times(
-      R"re(,"(step_seconds|data_wait_seconds|communication_seconds|samples_per_second)":[^,}]*)re");
-  return std::regex_replace(read(run_directory + "/metrics.jsonl"), times, "");
-}
 
 class CrashTest : public ::testing::Test {
  protected:

@@ -16,13 +16,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// metrics.jsonl without its times.
-std::string timeless(const std::string& run_directory) {
-  static const std::regex times(
-      R"re(,"(step_seconds|data_wait_seconds|communication_seconds|samples_per_second)":[^,}]*)re");
-  return std::regex_replace(read(run_directory + "/metrics.jsonl"), times, "");
-}
-
 double relative(double a, double b) {
   return std::abs(a - b) / std::abs(b);
 }
