@@ -106,8 +106,10 @@ DataReport report_data(const Configuration& configuration, const SampleSource& d
                                 join(channel_names(data.channels().targets), " ")));
   std::vector<std::string> fields;
   for (const auto& [name, field] : data.statistics().fields) {
-    const std::string units = field.units.empty() ? "" : " " + field.units;
-    fields.push_back(concat(name, " ", number(field.mean), " ± ", number(field.deviation), units));
+    const bool kept = field.transform.empty() || field.transform == "min_max" || field.transform == "none";
+    const std::string units = field.units.empty() || !kept ? "" : " " + field.units;
+    const std::string transform = field.transform.empty() ? "" : concat(" (", field.transform, ")");
+    fields.push_back(concat(name, transform, " ", number(field.mean), " ± ", number(field.deviation), units));
   }
   if (!fields.empty()) report.lines.push_back(concat("statistics: ", join(fields, "; ")));
   if (batch > train) {
