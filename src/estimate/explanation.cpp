@@ -41,7 +41,7 @@ CostModel constants_of(const MeshQuestion& question, const MeshShape& shape) {
 std::vector<BlockGroup> groups_of(const MeshQuestion& question, const PlannedMesh& planned) {
   const MeshShape shape = shape_of(planned.mesh);
   const CostModel model = constants_of(question, shape);
-  const auto passes = static_cast<double>(planned.accumulate * question.configuration.train.rollout.max);
+  const auto passes = static_cast<double>(planned.accumulate * question.configuration.train.rollout.most());
   std::vector<BlockGroup> groups;
   for (const auto& [path, entry] : *planned.plans) {
     const auto alike = std::find_if(groups.begin(), groups.end(), [&, &trace = entry.trace](const auto& g) {

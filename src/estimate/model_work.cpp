@@ -115,7 +115,7 @@ class Bounds {
                stored = static_cast<double>(size_of(types_.master));
     const double groups = shape.size[0];
     const AxisSet all = axis_bit(shape.axes) - 1, cutting = all & ~axis_bit(Mesh::kData);
-    const auto passes = static_cast<double>(train_.accumulate * train_.rollout.max);
+    const auto passes = static_cast<double>(train_.accumulate * train_.rollout.most());
     // Of each way to part the axes: along `gathered` the parameter travels, twice to be used and once as a
     // gradient; along the others the values, forward and backward.
     std::vector<std::pair<Side, Side>> ways;
@@ -164,7 +164,8 @@ ModelWork work_of(const Configuration& configuration, const DataDescription& dat
     work.units.push_back((data.space[d] + unit - 1) / unit);
   }
   for (const BlockPlan& block : placed.block_plans()) add_block(block.entry.trace, work);
-  work.forward_flops *= static_cast<double>(configuration.train.accumulate * configuration.train.rollout.max);
+  work.forward_flops *=
+      static_cast<double>(configuration.train.accumulate * configuration.train.rollout.most());
   return work;
 }
 

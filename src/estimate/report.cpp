@@ -162,8 +162,8 @@ std::string to_text(const MeshQuestion& question, const PlanReport& report) {
   if (question.memory_bytes > 0)
     text += concat(" with ", gigabytes(static_cast<double>(question.memory_bytes)), " GB each");
   text += concat("; GB of the rank that has most; a batch of ", question.configuration.train.batch_size,
-                 question.configuration.train.rollout.max > 1
-                     ? concat(" over ", question.configuration.train.rollout.max, " leads")
+                 question.configuration.train.rollout.most() > 1
+                     ? concat(" over ", question.configuration.train.rollout.most(), " leads")
                      : "",
                  ":\n", head());
   int number = 0;

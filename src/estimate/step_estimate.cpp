@@ -41,6 +41,8 @@ double file_bytes(const OpenedRun& run, int leads) {
     const Channel& channel = channels.inputs[c];
     const bool changes = channel.role == Role::kPrognostic || channel.role == Role::kDiagnostic;
     if (changes && covers(input, c)) states.emplace(channel.field, channel.hours);
+    for (int r = 0; r < leads && channel.role == Role::kPrescribed && covers(input, c); ++r)
+      states.emplace(channel.field, channel.hours + r * config.data.lead_hours);
   }
   const bool of_images = config.data.of_images();
   for (std::size_t c = 0; c < channels.targets.size(); ++c) {
@@ -74,7 +76,7 @@ Json coordinates_of(const Mesh& mesh) {
 RankEstimate estimate_rank(const EstimatedRun& estimated, int rank, const KnownPlans& known,
                            KnownPlans* plans) {
   const Configuration& config = estimated.configuration;
-  const int leads = config.train.rollout.max;
+  const int leads = config.train.rollout.most();
   Context context = Context::make_meta();
   StepClock clock;
   const auto world = make_record_communicator(context, rank, estimated.ranks, &clock);

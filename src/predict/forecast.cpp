@@ -32,7 +32,7 @@ std::vector<Time> starts_of(const Dataset& data, const ForecastOptions& options)
                                " is no date; dates are like 2019-03-01 or 2019-03-01T06:00"));
     }
     const Time start = date->in(data.files().calendar(), concat("command line: --start ", text)).first;
-    data.require_inputs(start);
+    data.require_inputs(start, options.steps);
     starts.push_back(start);
   }
   if (starts.empty()) {
@@ -41,7 +41,7 @@ std::vector<Time> starts_of(const Dataset& data, const ForecastOptions& options)
     if (parts.empty())
       throw ConfigError("command line: --start is needed, for the configuration has no data.valid");
     const std::string key = "data." + options.period;
-    return data.starts(periods_of(parts, data.files().calendar(), key), key);
+    return data.starts(periods_of(parts, data.files().calendar(), key), key, options.steps);
   }
   std::sort(starts.begin(), starts.end());
   starts.erase(std::unique(starts.begin(), starts.end()), starts.end());
@@ -115,7 +115,7 @@ class ForecastRun {
   PackedPiece piece_of(int rank, const Layout& layout) const;
   void pack(const std::vector<double>& states, PackedPiece& piece);
   PackedPiece bring(int rank, const PackedPiece& own, const Layout& layout);
-  void put(std::int64_t batch, int lead, const ShardedTensor& prediction, const Array& origin);
+  void put(std::int64_t number, int lead, const ShardedTensor& prediction, const Batch& batch);
   void write(PackedPiece& piece, std::int64_t first, int lead);
 
   OpenedRun& run_;
@@ -161,6 +161,7 @@ Batch ForecastRun::read(std::int64_t batch) {
   request.dtype = placed_.types().master;
   request.targets = false;
   request.origin = true;
+  request.rims = !data_.rim().empty();
   return reader_->read(request, rank_.context.host());
 }
 
@@ -210,17 +211,20 @@ PackedPiece ForecastRun::bring(int rank, const PackedPiece& own, const Layout& l
   return piece;
 }
 
-void ForecastRun::put(std::int64_t batch, int lead, const ShardedTensor& prediction, const Array& origin) {
-  std::vector<double> states = physical_.of(rank_, prediction.layout, prediction.piece, origin);
-  const std::int64_t missing = hide_missing(rank_, origin, states);
+void ForecastRun::put(std::int64_t number, int lead, const ShardedTensor& prediction, const Batch& batch) {
+  std::vector<double> states = physical_.predicted(rank_, prediction.layout, prediction.piece, batch.origin);
+  const std::int64_t missing = hide_missing(rank_, batch.origin, states);
   const auto finite = [](double state) { return std::isfinite(state); };
   not_finite_ += static_cast<double>(std::ssize(states) - std::ranges::count_if(states, finite) - missing);
+  if (!data_.rim().empty()) {
+    write_rim(rank_, prediction.layout, data_.rim(), batch.rims[static_cast<std::size_t>(lead)], states);
+  }
   const auto own = std::make_shared<PackedPiece>(piece_of(run_.world().rank(), prediction.layout));
   if (own->count() > 0) pack(states, *own);
   for (int rank = 0; rank < run_.world().size(); ++rank) {
     const auto piece = rank > 0 ? std::make_shared<PackedPiece>(bring(rank, *own, prediction.layout)) : own;
     if (!writer_ || piece->count() == 0) continue;
-    writer_->push([this, piece, first = batch * placed_.samples(), lead] { write(*piece, first, lead); });
+    writer_->push([this, piece, first = number * placed_.samples(), lead] { write(*piece, first, lead); });
   }
   together(run_.world(), [&] {
     if (writer_) writer_->check();
@@ -248,7 +252,7 @@ std::int64_t ForecastRun::run(Log& log) {
     together(run_.world(), [&] { batch = upload(rank_.context, prefetch.next()); });
     Tape tape(rank_, placed_.plans(), Tape::Mode::kForward, placed_.types().compute);
     placed_.forecaster().run(tape, batch, samples_of(i), [&](int lead, const Variable& prediction) {
-      put(i, lead, prediction.value(), batch.origin);
+      put(i, lead, prediction.value(), batch);
       bar.update(i * steps_ + lead + 1, batches * steps_);
     });
   }

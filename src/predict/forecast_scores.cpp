@@ -113,8 +113,8 @@ void ForecastScores::add_means(const double* sums, Means& means) {
 void ForecastScores::add(const Rank& rank, int lead, const ShardedTensor& prediction, const Batch& batch) {
   const Layout& layout = prediction.layout;
   const auto physical = [&](const Array& values) { return physical_.of(rank, layout, values, batch.origin); };
-  const States states{physical(prediction.piece), physical(batch.targets[static_cast<std::size_t>(lead)]),
-                      physical(batch.baseline)};
+  const States states{physical_.predicted(rank, layout, prediction.piece, batch.origin),
+                      physical(batch.targets[static_cast<std::size_t>(lead)]), physical(batch.baseline)};
   const Box box = rank.box(layout);
   const SampleGroup group(rank.mesh, layout, box);
   std::vector<double> sums = sums_of(box, states, lead, batch);

@@ -1,33 +1,17 @@
 #pragma once
 #include <vector>
 
-#include "samples/channels.h"
-#include "samples/statistics.h"
-#include "train/forecaster.h"
+#include "train/physical_states.h"
 
 namespace jigsaw::inline predict {
 
-/// From what forecasts are trained on to states in physical units: mean + deviation · y, or, where increments
-/// are predicted, of prognostic channels x(0) + deviation of the increments · y.
-class PhysicalStates {
- public:
-  PhysicalStates(const Channels& channels, const Statistics& statistics, Predict predict);
-
-  /// This rank's piece of the states [B, space…, C], row-major, in float64.
-  /// @param values  a prediction as Forecaster::run() gives it, or a target of the batch, in this layout.
-  /// @param origin  Batch::origin of its box.
-  std::vector<double> of(const Rank& rank, const Layout& layout, const Array& values,
-                         const Array& origin) const;
-
- private:
-  struct Scale {
-    bool increment;
-    double mean, deviation;
-  };
-  std::vector<Scale> scales_;  // per target channel
-};
-
 /// NaN wherever the state at time 0 is missing. @return  how many values that are.
 std::int64_t hide_missing(const Rank& rank, const Array& origin, std::vector<double>& states);
+
+/// What the files hold on the rim in place of what is predicted there, in a piece of the states in this
+/// layout.
+/// @param rims  of the lead, as Batch::rims.
+void write_rim(const Rank& rank, const Layout& layout, const Rim& rim, const Array& rims,
+               std::vector<double>& states);
 
 }  // namespace jigsaw::inline predict

@@ -16,9 +16,10 @@ namespace {
 /// Whether two models with these keys are two functions. Which files, periods and points are read does not
 /// make them so, nor what only training does.
 bool decides_function(const std::string& key) {
-  static constexpr std::array kData = {"variables", "diagnostic", "static",      "forcings",
-                                       "task",      "targets",    "classes",     "vector_components",
-                                       "predict",   "lead_hours", "noise_sigma", "input_hours"};
+  static constexpr std::array kData = {
+      "variables",   "diagnostic",  "static",        "forcings", "forcing_variables", "masks",   "task",
+      "targets",     "classes",     "transforms",    "clamp",    "vector_components", "predict", "lead_hours",
+      "noise_sigma", "input_hours", "boundary_width"};
   if (key.starts_with("model")) return !key.ends_with("dropout") && !key.ends_with("drop_path");
   return std::ranges::any_of(kData, [&](std::string_view name) {
     const std::string whole = concat("data.", name);
@@ -29,7 +30,8 @@ bool decides_function(const std::string& key) {
 void check_configuration(const FoundCheckpoint& found, const Configuration& configuration) {
   const Json& extra = found.stored.manifest.extra;
   if (!extra.is_object() || !extra.contains("configuration")) return;
-  for (const std::string& key : changed_keys(extra.at("configuration"), to_json(configuration))) {
+  for (const std::string& key :
+       changed_keys(with_new_keys(extra.at("configuration")), to_json(configuration))) {
     if (!decides_function(key)) continue;
     throw CheckpointError(concat("the checkpoint ", found.path,
                                  " is of another model than the configuration: ", key,

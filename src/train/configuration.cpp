@@ -1,6 +1,7 @@
 #include "train/configuration.h"
 
 #include <algorithm>
+#include <functional>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -14,7 +15,22 @@ constexpr double kMostSamples = 1 << 30, kMostLeads = 10000;
 
 }  // namespace
 
-double TrainOptions::lead_weight(int r) const {
+int RolloutOptions::most() const {
+  return leads.empty() ? max : *std::max_element(leads.begin(), leads.end());
+}
+
+int RolloutOptions::fewest() const {
+  return leads.empty() ? min : *std::min_element(leads.begin(), leads.end());
+}
+
+int RolloutOptions::at(std::int64_t step, double draw) const {
+  if (leads.empty()) return min + static_cast<int>(draw * (max - min + 1));
+  const auto next = std::upper_bound(from.begin(), from.end(), step);
+  return leads[static_cast<std::size_t>(std::max<std::ptrdiff_t>(next - from.begin() - 1, 0))];
+}
+
+double TrainOptions::lead_weight(int r, int leads) const {
+  if (rollout_gradient == RolloutGradient::kLast) return r + 1 == leads ? 1.0 : 0.0;
   return rollout_weights.empty() ? 1.0 : rollout_weights[static_cast<std::size_t>(r)];
 }
 
@@ -31,12 +47,27 @@ void declare(Keys<MeshOptions>& keys) {
 
 void declare(Keys<RolloutOptions>& keys) {
   using O = RolloutOptions;
-  keys.add("min", &O::min).at_least(1).doc("Fewest rollout steps.");
+  const Condition drawn = here("leads").is(Json::array()), scheduled = here("leads").is_given();
+  keys.add("min", &O::min).at_least(1).counts_where(drawn).doc("Fewest rollout steps.");
   keys.add("max", &O::max)
       .range(1, kMostLeads)
+      .counts_where(drawn)
       .doc("Most rollout steps; each training step draws a number of its own.");
+  keys.add("leads", &O::leads)
+      .range(1, kMostLeads)
+      .doc("Rollout steps by the number of the training step, such as [1, 2, 4]; []: between min and max.");
+  keys.add("from", &O::from)
+      .at_least(1)
+      .counts_where(scheduled)
+      .doc("The training steps from which each entry of leads holds, such as [1, 1001, 2001].")
+      .must("begin with 1 and ascend", [](const auto& from) {
+        return from.empty() || (from[0] == 1 && std::adjacent_find(from.begin(), from.end(),
+                                                                   std::greater_equal<>()) == from.end());
+      });
   keys.check([](const O& o, const Place& at) {
     if (o.max < o.min) at.error("max", "must be at least min");
+    if (!o.leads.empty() && o.from.size() != o.leads.size())
+      at.error("from", concat("must have one entry for each of leads, ", o.leads.size()));
   });
 }
 
@@ -46,9 +77,11 @@ FormPtr<RolloutOptions> rollout_form() {
   return shorthand<RolloutOptions, int>(
       section<RolloutOptions>(), form_of<int>(),
       [](const int& steps) {
-        return RolloutOptions{steps, steps};
+        return RolloutOptions{steps, steps, {}, {}};
       },
-      [](const RolloutOptions& o) { return o.min == o.max ? std::optional(o.min) : std::nullopt; });
+      [](const RolloutOptions& o) {
+        return o.leads.empty() && o.min == o.max ? std::optional(o.min) : std::nullopt;
+      });
 }
 
 }  // namespace
@@ -79,8 +112,15 @@ void declare(Keys<TrainOptions>& keys) {
       .must("be at least 1", [](const RolloutOptions& o) { return o.min >= 1; });
   keys.add("rollout_weights", &O::rollout_weights)
       .at_least(0)
-      .counts_where(where("train.rollout").above(1))
+      .counts_where(where("train.rollout").above(1) && here("rollout_gradient").is("all"))
       .doc("Weight of each lead in the loss; empty: all alike.");
+  keys.choice("rollout_gradient", &O::rollout_gradient,
+              {{"all", RolloutGradient::kAll, "Through all leads, each of which counts in the loss."},
+               {"last", RolloutGradient::kLast,
+                "Through the last lead, which alone counts in the loss; those before it run as in a "
+                "forecast, and take no memory of activations."}})
+      .counts_where(where("train.rollout").above(1))
+      .doc("Where gradients of a rollout flow.");
   keys.choice(
           "recompute", &O::recompute,
           {{"none", Recompute::kNone, "Keep what backward needs."},
@@ -97,14 +137,14 @@ void declare(Keys<TrainOptions>& keys) {
     if (o.batch_size % o.accumulate != 0) {
       at.error("accumulate", concat("must divide train.batch_size, ", o.batch_size));
     }
-    if (!o.rollout_weights.empty() && static_cast<int>(o.rollout_weights.size()) != o.rollout.max) {
-      at.error("rollout_weights", concat("must have one entry per rollout step, ", o.rollout.max));
+    if (!o.rollout_weights.empty() && static_cast<int>(o.rollout_weights.size()) != o.rollout.most()) {
+      at.error("rollout_weights", concat("must have one entry per rollout step, ", o.rollout.most()));
     }
-    const auto shortest =
-        o.rollout_weights.begin() + std::min<std::ptrdiff_t>(o.rollout.min, std::ssize(o.rollout_weights));
+    const auto shortest = o.rollout_weights.begin() +
+                          std::min<std::ptrdiff_t>(o.rollout.fewest(), std::ssize(o.rollout_weights));
     if (!o.rollout_weights.empty() &&
         std::all_of(o.rollout_weights.begin(), shortest, [](double w) { return w == 0; })) {
-      at.error("rollout_weights", concat("must hold a number above 0 among the first ", o.rollout.min,
+      at.error("rollout_weights", concat("must hold a number above 0 among the first ", o.rollout.fewest(),
                                          ", for a step may run no more leads"));
     }
   });
@@ -248,6 +288,14 @@ void declare(Keys<Configuration>& keys) {
       .changeable()
       .not_empty()
       .doc("The run directory, relative to the working folder.");
+}
+
+Json with_new_keys(const Json& stored) {
+  try {
+    return to_json(parse<Configuration>(stored));
+  } catch (const Error&) {
+    return stored;
+  }
 }
 
 MeshOptions resolved_mesh(const std::optional<MeshOptions>& mesh, int ranks, const Shape& space,

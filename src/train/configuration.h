@@ -22,12 +22,22 @@ void declare(Keys<MeshOptions>& keys);
 
 enum class DeviceChoice : std::uint8_t { kAuto, kCpu, kCuda };
 enum class Precision : std::uint8_t { kFloat32, kBfloat16, kFloat64 };
+/// Through which leads of a rollout gradients flow.
+enum class RolloutGradient : std::uint8_t { kAll, kLast };
 enum class Recompute : std::uint8_t { kNone, kBlock };
 
-/// Rollout steps of training: fixed, or drawn for each step.
+/// Rollout steps of training: fixed, drawn for each step, or by the number of the step.
 struct RolloutOptions {
   int min = 1, max = 1;
+  std::vector<int> leads;          ///< empty: between min and max
+  std::vector<std::int64_t> from;  ///< the step, from 1 on, from which leads[i] holds; ascending
+
   bool operator==(const RolloutOptions&) const = default;
+  /// Of any step.
+  int most() const;
+  int fewest() const;
+  /// Leads that a step runs, by its number from 1 on. @param draw  in [0, 1), where they are drawn.
+  int at(std::int64_t step, double draw) const;
 };
 void declare(Keys<RolloutOptions>& keys);
 
@@ -39,11 +49,12 @@ struct TrainOptions {
   Precision precision = Precision::kFloat32;
   RolloutOptions rollout;
   std::vector<double> rollout_weights;
+  RolloutGradient rollout_gradient = RolloutGradient::kAll;
   Recompute recompute = Recompute::kNone;
   std::int64_t max_skipped = 5;
 
-  /// Weight of lead `r` (0 is the first) in the loss.
-  double lead_weight(int r) const;
+  /// Weight of lead `r` (0 is the first) of so many in the loss.
+  double lead_weight(int r, int leads) const;
 };
 void declare(Keys<TrainOptions>& keys);
 
@@ -97,9 +108,13 @@ struct Configuration {
   std::string output = "runs/run";
 
   /// Leads that a validation runs.
-  int validation_rollout() const { return validation.rollout.value_or(train.rollout.max); }
+  int validation_rollout() const { return validation.rollout.value_or(train.rollout.most()); }
 };
 void declare(Keys<Configuration>& keys);
+
+/// A resolved configuration as a checkpoint holds it, with the defaults of keys that are newer than it; as it
+/// is where it cannot be read any more.
+Json with_new_keys(const Json& stored);
 
 /// The mesh for a number of ranks: as configured, or "auto": the cut of the domain whose largest piece, in
 /// whole units (patches), is smallest.

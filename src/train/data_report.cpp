@@ -68,13 +68,19 @@ std::string listed(const std::vector<Channel>& channels) {
   return join(parts, " ");
 }
 
+/// " K", or how the values were transformed, " (log)": then their unit is another.
+std::string unit_or_transform(const FieldStatistics& field) {
+  const bool kept = field.transform.empty() || field.transform == "min_max" || field.transform == "none";
+  const std::string units = field.units.empty() || !kept ? "" : " " + field.units;
+  return field.transform.empty() ? units : concat(units, " (", field.transform, ")");
+}
+
 /// "t2m 277 ± 16 K; t on 13 levels 205 to 281 K", of the means.
 std::string listed(const std::map<std::string, FieldStatistics>& fields) {
   std::vector<std::string> names, parts;
   for (const auto& [name, field] : fields) names.push_back(name);
   for_each_group(names, [&](const std::string& variable, std::size_t first, std::size_t last) {
-    const std::string units = fields.at(names[first]).units;
-    const std::string behind = units.empty() ? "" : " " + units;
+    const std::string behind = unit_or_transform(fields.at(names[first]));
     double low = fields.at(names[first]).mean, high = low;
     for (std::size_t i = first; i < last; ++i) {
       const FieldStatistics& field = fields.at(names[i]);

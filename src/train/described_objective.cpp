@@ -3,7 +3,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "files/glob.h"
-#include "samples/file_set.h"
+#include "samples/dataset.h"
 #include "samples/image_files.h"
 #include "train/class_loss.h"
 #include "train/loss_types.h"
@@ -25,9 +25,11 @@ std::vector<std::string> files_of(const DataOptions& options, const std::filesys
 DataDescription describe_forecasts(const DataOptions& options, const std::filesystem::path& folder) {
   if (!options.shape.empty())
     return {Shape(options.shape), make_channels(options, looks_global(options.shape))};
-  FileSet files(files_of(options, folder));
+  FileSet files(files_of(options, folder), file_selection(options, folder), options.external());
   const Channels fields = make_channels(options, false);
   for (const Channel& channel : fields.targets) files.select(channel.field, true);
+  for (const Field& field : fields_of(fields.inputs, Role::kPrescribed))
+    files.select_prescribed(field, options.forcing_times);
   for (const Field& field : fields_of(fields.inputs, Role::kStatic)) files.select(field, false);
   return {files.grid().shape(), make_channels(options, files.grid().periodic)};
 }
@@ -139,7 +141,7 @@ std::unique_ptr<Objective> described_objective(const Configuration& configuratio
   }
   return std::make_unique<DescribedObjective>(
       description, std::ssize(description.channels.targets),
-      std::make_unique<FieldLoss>(field_loss_options(configuration.loss), rows,
+      std::make_unique<FieldLoss>(field_loss_options(configuration.loss, description.channels.targets), rows,
                                   channel_names(description.channels.targets)));
 }
 

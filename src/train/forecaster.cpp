@@ -1,6 +1,7 @@
 #include "train/forecaster.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "array/transfer.h"
 #include "base/error.h"
@@ -37,6 +38,7 @@ Forecaster::Forecaster(const Model& model, const Channels& channels, const Stati
     all_accumulate_ = all_accumulate_ && accumulates;
     if (accumulates) carry_.push_back({target, target, 1.0});
   }
+  add_ranges(channels, statistics);
   if (rollout == 1) return;
   for (std::size_t i = 0; i < channels.inputs.size(); ++i) {
     const Channel& input = channels.inputs[i];
@@ -90,7 +92,7 @@ Variable Forecaster::advance(Tape& tape, const Maps& maps, const Step& step) con
     const std::string in = field_letters(space, 'k'), out = field_letters(space, 'n');
     const Variable kept = contract(on, in + ",nk->" + out, x[0], as_variable(maps.old_to_new));
     const Variable predicted = contract(on, in + ",nk->" + out, x[1], as_variable(maps.prediction_to_new));
-    return add_residual(on, add_residual(on, multiply(on, out, predicted, x[3]), kept), x[2]);
+    return add_residual(on, multiply(on, out, add_residual(on, predicted, kept), x[3]), x[2]);
   });
 }
 
@@ -106,18 +108,104 @@ Variable Forecaster::total(Tape& tape, const Maps& maps, const Variable& before,
   });
 }
 
+/// In the units of the model's output; targets without one never exceed it.
+Forecaster::Bound Forecaster::make_bound(const Channels& channels, const Statistics& statistics,
+                                         bool low) const {
+  Bound bound{low, {}, {}};
+  for (const Channel& target : channels.targets) {
+    const double end = low ? target.range.low : target.range.high;
+    const bool has = std::isfinite(end);
+    const FieldStatistics& field = statistics.of(target.field);
+    const bool increment = predict_ == Predict::kIncrement && target.role == Role::kPrognostic;
+    const double normalised = (target.transform.forward(end) - field.mean) /
+                              (increment ? field.increment_deviation : field.deviation);
+    bound.on.push_back(has ? 1.0 : 0.0);
+    bound.excess.push_back(!has ? 0.0 : low ? normalised : -normalised);
+  }
+  return bound;
+}
+
+void Forecaster::add_ranges(const Channels& channels, const Statistics& statistics) {
+  for (const bool low : {true, false}) {
+    const Bound bound = make_bound(channels, statistics, low);
+    if (std::any_of(bound.on.begin(), bound.on.end(), [](double on) { return on > 0; }))
+      bounds_.push_back(bound);
+  }
+  if (bounds_.empty() || predict_ != Predict::kIncrement) return;
+  for (std::size_t t = 0; t < channels.targets.size(); ++t) {
+    const Channel& target = channels.targets[t];
+    if (target.role != Role::kPrognostic || !target.range.bounded()) continue;
+    const FieldStatistics& field = statistics.of(target.field);
+    state_in_input_.push_back({static_cast<std::int64_t>(t), find_channel(channels.inputs, target.field, 0),
+                               field.deviation / field.increment_deviation});
+  }
+}
+
+/// max(0, sign·s + bias), with sign −1 of low ends; `back` gives it the opposite sign.
+std::vector<Forecaster::BoundArrays> Forecaster::make_bounds(Context& context, DType dtype) const {
+  const std::int64_t inputs = model_.description().input_channels,
+                     outputs = model_.description().output_channels;
+  std::vector<BoundArrays> arrays;
+  for (const Bound& bound : bounds_) {
+    const double sign = bound.low ? -1 : 1;
+    std::vector<double> diagonal(static_cast<std::size_t>(outputs * outputs), 0.0), back = diagonal;
+    for (std::int64_t c = 0; c < outputs; ++c) {
+      const double on = bound.on[static_cast<std::size_t>(c)];
+      diagonal[static_cast<std::size_t>(c * outputs + c)] = sign * on;
+      back[static_cast<std::size_t>(c * outputs + c)] = -sign * on;
+    }
+    BoundArrays one{{},
+                    constant(context, {outputs, outputs}, dtype, diagonal),
+                    constant(context, {outputs}, dtype, bound.excess),
+                    constant(context, {outputs, outputs}, dtype, back)};
+    if (!state_in_input_.empty()) {
+      std::vector<double> from(static_cast<std::size_t>(outputs * inputs), 0.0);
+      for (const Entry& e : state_in_input_) {
+        from[static_cast<std::size_t>(e.row * inputs + e.column)] =
+            sign * bound.on[static_cast<std::size_t>(e.row)] * e.value;
+      }
+      one.from_input = constant(context, {outputs, inputs}, dtype, from);
+    }
+    arrays.push_back(one);
+  }
+  return arrays;
+}
+
+Variable Forecaster::clamp(Tape& tape, const std::vector<BoundArrays>& bounds, const Variable& input,
+                           const Variable& prediction) const {
+  const BlockSpec spec{kBlocks[2], nullptr, false, model_.output_units()};
+  return tape.block(spec, {input, prediction}, [&](Tape& on, const std::vector<Variable>& x) {
+    const int space = x[0].shape().rank() - 2;
+    const std::string in = field_letters(space, 'k'), out = field_letters(space, 'n');
+    Variable result = x[1];
+    for (const BoundArrays& bound : bounds) {
+      Variable excess = contract(on, in + ",nk->" + out, x[1], as_variable(bound.from_prediction));
+      if (bound.from_input.defined()) {
+        excess =
+            add_residual(on, excess, contract(on, in + ",nk->" + out, x[0], as_variable(bound.from_input)));
+      }
+      Pointwise relu{out, as_variable(bound.bias), "n"};
+      relu.activation = Activation::kRelu;
+      excess = pointwise(on, excess, relu);
+      result = add_residual(on, result, contract(on, in + ",nk->" + out, excess, as_variable(bound.back)));
+    }
+    return result;
+  });
+}
+
 void Forecaster::plan(const Rank& rank, PlanBook& plans, std::int64_t samples) const {
-  if (rollout_ == 1) return;
   Tape trace(rank, plans, Tape::Mode::kTrace);
-  const Maps maps = make_maps(rank.context, DType::kFloat32);
   const Variable input = Variable::traced(model_.input_layout(rank.mesh, samples), -1);
   const Variable output = Variable::traced(model_.output_layout(rank.mesh, samples), -1);
+  if (!bounds_.empty()) clamp(trace, make_bounds(rank.context, DType::kFloat32), input, output);
+  if (rollout_ == 1) return;
+  const Maps maps = make_maps(rank.context, DType::kFloat32);
   advance(trace, maps, {input, output, input, input});
   total(trace, maps, output, output);
 }
 
 void Forecaster::run(Tape& tape, const Batch& batch, std::int64_t samples,
-                     const std::function<void(int, const Variable&)>& use) const {
+                     const std::function<void(int, const Variable&)>& use, Tape* earlier) const {
   const Layout layout = model_.input_layout(tape.rank().mesh, samples);
   const auto leads = static_cast<int>(batch.targets.size());
   const auto given = [&](const Array& array) {
@@ -129,16 +217,19 @@ void Forecaster::run(Tape& tape, const Batch& batch, std::int64_t samples,
     maps = make_maps(tape.context(), tape.dtype());
     present = given(batch.present);
   }
+  const std::vector<BoundArrays> bounds = make_bounds(tape.context(), tape.dtype());
   Variable input = given(batch.input);
   Variable sum;
   for (int r = 0; r < leads; ++r) {
-    tape.random().position.rollout = static_cast<std::uint64_t>(r);
-    const Variable prediction = model_.forward(tape, input);
-    sum = r == 0 ? prediction : total(tape, maps, sum, prediction);
+    Tape& on = earlier != nullptr && r + 1 < leads ? *earlier : tape;
+    on.random().position.rollout = static_cast<std::uint64_t>(r);
+    Variable prediction = model_.forward(on, input);
+    if (!bounds.empty()) prediction = clamp(on, bounds, input, prediction);
+    sum = r == 0 ? prediction : total(on, maps, sum, prediction);
     use(r, sum);
     if (r + 1 == leads) break;
     input =
-        advance(tape, maps, {input, prediction, given(batch.forcings[static_cast<std::size_t>(r)]), present});
+        advance(on, maps, {input, prediction, given(batch.forcings[static_cast<std::size_t>(r)]), present});
   }
 }
 

@@ -12,13 +12,17 @@ namespace jigsaw::inline train {
 /// A model and how its predictions go on as inputs: runs forecasts of several leads, each from the prediction
 /// before it, with the forcings of its valid time.
 ///
-/// The new input is a linear function of the old one, the prediction and the forcings: new = A·old +
-/// present ∘ (B·prediction) + F, with A and B over channels. So it is cut and differentiated as every
-/// contraction is. Batch::present leaves out predictions of what is missing at time 0.
+/// The new input is a linear function of the old one, the prediction and the forcings: new = present ∘ (A·old
+/// + B·prediction) + F, with A and B over channels. So it is cut and differentiated as every contraction is.
+/// Batch::present leaves out what is missing at time 0, and the rim, where Batch::forcings holds the fields.
+///
+/// Where data.clamp gives ranges, the model's output is the prediction y' = y + max(0, low − s) −
+/// max(0, s − high), with s the state that y leads to from the input, all in the units of y. So x + y', and
+/// what goes on from it, lies in the range, and what lies beyond it has no gradient, as of torch.clamp.
 class Forecaster {
  public:
-  /// The paths of the blocks that rollouts add to the model's own.
-  static constexpr std::array<const char*, 2> kBlocks = {"rollout.advance", "rollout.total"};
+  /// The paths of the blocks that rollouts and ranges add to the model's own.
+  static constexpr std::array<const char*, 3> kBlocks = {"rollout.advance", "rollout.total", "output.clamp"};
 
   /// @param rollout  most leads that will be asked for.
   /// @throws ConfigError when data.input_hours do not follow each other by the lead, so that a rollout is
@@ -32,13 +36,29 @@ class Forecaster {
 
   /// Calls `use(r, prediction)` for each lead r = 0 … of the batch's targets. The prediction is what
   /// targets[r] is compared with: the state, or the increment since time 0.
+  /// @param earlier  a tape on which all leads but the last run, so that gradients do not flow through them;
+  /// null where they run on the same one.
   void run(Tape& tape, const Batch& batch, std::int64_t samples,
-           const std::function<void(int, const Variable&)>& use) const;
+           const std::function<void(int, const Variable&)>& use, Tape* earlier = nullptr) const;
 
  private:
   struct Maps {
     Array old_to_new, prediction_to_new, carry;
   };
+  /// One end of the ranges of targets.
+  struct Bound {
+    bool low = false;
+    std::vector<double> excess;  ///< bias [outputs]: the end, or less it, in the units of y
+    std::vector<double> on;      ///< [outputs]: 1 for targets that have one
+  };
+  struct BoundArrays {
+    Array from_input, from_prediction, bias, back;
+  };
+  void add_ranges(const Channels& channels, const Statistics& statistics);
+  Bound make_bound(const Channels& channels, const Statistics& statistics, bool low) const;
+  std::vector<BoundArrays> make_bounds(Context& context, DType dtype) const;
+  Variable clamp(Tape& tape, const std::vector<BoundArrays>& bounds, const Variable& input,
+                 const Variable& prediction) const;
   Maps make_maps(Context& context, DType dtype) const;
   /// What the next input is made of; forcing and present as the batch has them.
   struct Step {
@@ -57,6 +77,9 @@ class Forecaster {
     double value;
   };
   std::vector<Entry> old_to_new_, prediction_to_new_, carry_;
+  std::vector<Bound> bounds_;
+  /// Of targets whose increments are predicted and that have a range: the input at time 0 in the units of y.
+  std::vector<Entry> state_in_input_;
 };
 
 }  // namespace jigsaw::inline train

@@ -22,6 +22,7 @@ struct FieldLossOptions {
   std::vector<ErrorTerm> terms = {{}};
   bool area_weighted = true;
   std::map<std::string, double> variable_weights = {};  ///< by name of the target; 1 for the others
+  bool by_pressure = false;  ///< levels count by their pressure, as field_loss_options() weighs them
 };
 
 /// Numerator and denominator of a mean.

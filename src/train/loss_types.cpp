@@ -2,11 +2,16 @@
 
 #include <algorithm>
 #include <functional>
+#include <numeric>
+#include <set>
+#include <utility>
 
 #include "base/error.h"
 #include "config/config.h"
 
 namespace jigsaw::inline train {
+
+enum class LevelWeights : std::uint8_t { kEqual, kPressure };
 
 namespace {
 
@@ -42,7 +47,15 @@ template <typename O>
 void declare_variables(Keys<O>& keys) {
   keys.add("variable_weights", &O::variable_weights)
       .at_least(0)
-      .doc("Weight of target variables by name, as in t2m or t_850; 1 for those not named.");
+      .doc(
+          "Weight of target variables by name, as in t2m, t_850, or t for all its levels; 1 for those not "
+          "named.");
+  keys.choice("level_weights", &O::level_weights,
+              {{"equal", LevelWeights::kEqual, "All levels count alike."},
+               {"pressure", LevelWeights::kPressure,
+                "A level counts by its pressure over the mean pressure of the variable's levels."}})
+      .counts_where(where("data.task").is("forecast"))
+      .doc("How levels of a variable count, times variable_weights.");
 }
 
 template <typename O>
@@ -57,6 +70,7 @@ template <typename Parameters>
 struct FieldLossType : Parameters {
   bool area_weighted = true;
   std::map<std::string, double> variable_weights;
+  LevelWeights level_weights = LevelWeights::kEqual;
 };
 template <typename Parameters>
 void declare(Keys<FieldLossType<Parameters>>& keys) {
@@ -99,6 +113,7 @@ struct LossSumType {
   std::vector<Tagged> terms;
   bool area_weighted = true;
   std::map<std::string, double> variable_weights;
+  LevelWeights level_weights = LevelWeights::kEqual;
   std::vector<double> class_weights;
 };
 
@@ -131,6 +146,8 @@ void declare(Keys<LossSumType>& keys) {
       at.error("class_weights", "are for terms that compare probabilities of classes with labels");
     if (summands.fields.empty() && !o.variable_weights.empty())
       at.error("variable_weights", "are for terms that compare numbers");
+    if (summands.fields.empty() && o.level_weights != LevelWeights::kEqual)
+      at.error("level_weights", "are for terms that compare numbers");
     const auto weighs = [](const auto& term) { return term.weight > 0; };
     if (std::none_of(summands.fields.begin(), summands.fields.end(), weighs) &&
         std::none_of(summands.classes.begin(), summands.classes.end(), weighs))
@@ -178,7 +195,8 @@ class Losses {
     types_.add<LossSumType>("sum", "A weighted sum of others, its terms.");
     fields_["sum"] = [](const Tagged& loss) {
       const auto& sum = loss.options<LossSumType>();
-      return FieldLossOptions{summands_of(sum.terms).fields, sum.area_weighted, sum.variable_weights};
+      return FieldLossOptions{summands_of(sum.terms).fields, sum.area_weighted, sum.variable_weights,
+                              sum.level_weights == LevelWeights::kPressure};
     };
     classes_["sum"] = [](const Tagged& loss) {
       const auto& sum = loss.options<LossSumType>();
@@ -190,7 +208,7 @@ class Losses {
   const TagRegistry& terms() const { return terms_; }
   FieldLossOptions fields(const Tagged& loss) const {
     const auto found = fields_.find(loss.type());
-    return found == fields_.end() ? FieldLossOptions{{}, true, {}} : found->second(loss);
+    return found == fields_.end() ? FieldLossOptions{{}, true, {}, false} : found->second(loss);
   }
   ClassLossOptions classes(const Tagged& loss) const {
     const auto found = classes_.find(loss.type());
@@ -206,7 +224,8 @@ class Losses {
     if constexpr (std::is_same_v<Type<Parameters>, FieldLossType<Parameters>>) {
       fields_[name] = [make](const Tagged& loss) {
         const auto& options = loss.options<FieldLossType<Parameters>>();
-        return FieldLossOptions{make(options, 1).fields, options.area_weighted, options.variable_weights};
+        return FieldLossOptions{make(options, 1).fields, options.area_weighted, options.variable_weights,
+                                options.level_weights == LevelWeights::kPressure};
       };
     } else {
       classes_[name] = [make](const Tagged& loss) {
@@ -256,6 +275,35 @@ FieldLossOptions field_loss_options(const Tagged& loss) {
   if (!options.terms.empty()) return options;
   throw ConfigError(
       "loss.type compares classes, and the targets are numbers; set data.classes, or loss.type \"mse\"");
+}
+
+FieldLossOptions field_loss_options(const Tagged& loss, const std::vector<Channel>& targets) {
+  FieldLossOptions options = field_loss_options(loss);
+  const std::map<std::string, double> given = std::exchange(options.variable_weights, {});
+  std::map<std::string, std::vector<double>> levels;
+  for (const Channel& target : targets) {
+    if (target.field.level) levels[target.field.variable].push_back(*target.field.level);
+  }
+  std::set<std::string> variables;
+  for (const Channel& target : targets) {
+    const std::string& variable = target.field.variable;
+    if (target.name != variable) variables.insert(variable);
+    double weight = 1;
+    for (const std::string& name : {variable, target.name}) {
+      if (const auto found = given.find(name); found != given.end()) weight = found->second;
+    }
+    if (options.by_pressure && target.field.level) {
+      const std::vector<double>& all = levels.at(variable);
+      weight *= *target.field.level * static_cast<double>(all.size()) /
+                std::accumulate(all.begin(), all.end(), 0.0);
+    }
+    options.variable_weights[target.name] = weight;
+  }
+  // What names neither a target nor a variable is refused with the others.
+  for (const auto& [name, weight] : given) {
+    if (!variables.contains(name)) options.variable_weights.emplace(name, weight);
+  }
+  return options;
 }
 
 ClassLossOptions class_loss_options(const Tagged& loss) {

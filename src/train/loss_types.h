@@ -1,5 +1,6 @@
 #pragma once
 #include "config/tagged.h"
+#include "samples/channels.h"
 #include "train/class_loss.h"
 
 namespace jigsaw::inline train {
@@ -11,6 +12,9 @@ const TagRegistry& loss_types();
 /// What a loss between numbers is a sum of.
 /// @throws ConfigError  when it compares class probabilities with labels.
 FieldLossOptions field_loss_options(const Tagged& loss);
+/// The same with the weight of every target: that of its name in variable_weights, else of its variable, else
+/// 1; by pressure, times the level over the mean level of the variable's targets.
+FieldLossOptions field_loss_options(const Tagged& loss, const std::vector<Channel>& targets);
 /// What a loss of classes is. @throws ConfigError  when it compares numbers.
 ClassLossOptions class_loss_options(const Tagged& loss);
 

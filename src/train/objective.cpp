@@ -14,8 +14,8 @@ class ForecastObjective : public Objective {
  public:
   ForecastObjective(const Configuration& configuration, const std::filesystem::path& folder,
                     Communicator& communicator, const DataUse& use)
-      : data_(configuration.data, folder, configuration.train.rollout.max, communicator, use),
-        loss_(field_loss_options(configuration.loss), data_.grid().row_weights(),
+      : data_(configuration.data, folder, configuration.train.rollout.most(), communicator, use),
+        loss_(field_loss_options(configuration.loss, data_.channels().targets), data_.grid().row_weights(),
               channel_names(data_.channels().targets)),
         rollout_(configuration.validation_rollout()) {}
 
@@ -38,7 +38,7 @@ class ImageObjective : public Objective {
   ImageObjective(std::unique_ptr<ImageData> data, const Configuration& configuration,
                  Communicator& communicator)
       : data_(std::move(data)),
-        loss_(field_loss_options(configuration.loss), data_->grid().row_weights(),
+        loss_(field_loss_options(configuration.loss, data_->channels().targets), data_->grid().row_weights(),
               channel_names(data_->channels().targets)) {
     if (data_->tiles().empty() || configuration.validation.every == 0) return;
     peaks_ = configuration.validation.peak
@@ -107,7 +107,7 @@ std::unique_ptr<Objective> open_forecast(const Configuration& configuration,
 std::unique_ptr<Objective> open_images(const Configuration& configuration,
                                        const std::filesystem::path& folder, Communicator& communicator,
                                        const DataUse& use) {
-  if (configuration.train.rollout.max > 1) throw ConfigError("train.rollout must be 1 for images");
+  if (configuration.train.rollout.most() > 1) throw ConfigError("train.rollout must be 1 for images");
   if (configuration.validation_rollout() > 1) throw ConfigError("validation.rollout must be 1 for images");
   check_overlap(configuration);
   auto data =

@@ -72,7 +72,7 @@ PlacedModel::PlacedModel(const Configuration& configuration, Objective& objectiv
                  ranks_on_a_machine(world), memory_limit());
   }
   rank_ = std::make_unique<Rank>(Rank{world.context(), *mesh_});
-  const int rollout = std::max(configuration.train.rollout.max, configuration.validation_rollout());
+  const int rollout = std::max(configuration.train.rollout.most(), configuration.validation_rollout());
   forecaster_ =
       std::make_unique<Forecaster>(*model_, data.channels(), data.statistics(), configuration.data.predict,
                                    configuration.data.lead_hours, rollout);

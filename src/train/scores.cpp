@@ -1,10 +1,13 @@
 #include "train/scores.h"
 
 #include <cmath>
+#include <limits>
 #include <span>
 
+#include "array/transfer.h"
 #include "base/text.h"
 #include "kernels/pointwise.h"
+#include "train/physical_states.h"
 
 namespace jigsaw::inline train {
 
@@ -34,6 +37,7 @@ class ForecastScores : public Scores {
       : data_(data),
         loss_(loss),
         score_({}, data.grid().row_weights(), channel_names(data.channels().targets)),
+        physical_(data.channels(), data.statistics(), data.options().predict),
         leads_(static_cast<std::size_t>(rollout)) {}
 
   void add(const Rank& rank, int lead, const ShardedTensor& prediction, const Batch& batch) override {
@@ -45,10 +49,12 @@ class ForecastScores : public Scores {
     const SampleSums losses = loss_.sums(rank, prediction.piece, target, prediction.layout);
     const WeightedMean loss = loss_.mean(losses);
     std::vector<double> all = {loss.sum, loss.weight};
-    append_means(all, sums_of(ErrorNorm::kSquared, prediction.piece, target));
-    append_means(all, sums_of(ErrorNorm::kSigned, prediction.piece, target));
-    append_means(
-        all, sums_of(ErrorNorm::kSquared, batch.baseline, where_both(rank.context, target, batch.baseline)));
+    const Errors errors = physical_.transformed() ? physical_errors(rank, prediction, target, batch)
+                                                  : Errors{prediction.piece, target, batch.baseline,
+                                                           where_both(rank.context, target, batch.baseline)};
+    append_means(all, sums_of(ErrorNorm::kSquared, errors.prediction, errors.target));
+    append_means(all, sums_of(ErrorNorm::kSigned, errors.prediction, errors.target));
+    append_means(all, sums_of(ErrorNorm::kSquared, errors.baseline, errors.baseline_target));
     sum_over(rank, losses.group.other_samples, all);
     sums.loss.add({all[0], all[1]});
     const std::span<const double> means = std::span(all).subspan(2);
@@ -67,7 +73,9 @@ class ForecastScores : public Scores {
     for (const Lead& lead : leads_) {
       Json& metrics = result.leads.emplace_back(Json::object());
       for (std::size_t c = 0; c < targets.size(); ++c) {
-        const double scale = target_scale(targets[c], data_.statistics(), data_.options().predict);
+        const double scale = physical_.transformed()
+                                 ? 1.0
+                                 : target_scale(targets[c], data_.statistics(), data_.options().predict);
         const double rmse = std::sqrt(lead.squares[c].value()) * scale, bias = lead.errors[c].value() * scale,
                      persistence = std::sqrt(lead.persistence[c].value()) * scale;
         metrics[targets[c].name] = {{"rmse", rmse}, {"bias", bias}, {"persistence_rmse", persistence}};
@@ -86,6 +94,38 @@ class ForecastScores : public Scores {
     std::vector<Mean> squares, errors, persistence;
     WeightedMean loss;
   };
+
+  /// What is compared with what.
+  struct Errors {
+    Array prediction, target, baseline, baseline_target;
+  };
+
+  /// Errors in physical units, formed in float64 whatever holds them, beside targets of 0; NaN where nothing
+  /// is compared.
+  Errors physical_errors(const Rank& rank, const ShardedTensor& prediction, const Array& target,
+                         const Batch& batch) const {
+    const Layout& layout = prediction.layout;
+    const std::vector<double> truth = physical_.of(rank, layout, target, batch.origin);
+    const Shape extent = rank.box(layout).extent;
+    const auto compare = [&](const std::vector<double>& states, bool where_both_are, Array& errors,
+                             Array& targets) {
+      std::vector<double> error(truth.size()), wanted(truth.size());
+      for (std::size_t i = 0; i < truth.size(); ++i) {
+        error[i] = states[i] - truth[i];
+        wanted[i] =
+            std::isnan(where_both_are ? error[i] : truth[i]) ? std::numeric_limits<double>::quiet_NaN() : 0.0;
+        if (std::isnan(wanted[i])) error[i] = 0;
+      }
+      errors = constant(rank.context, extent, target.dtype(), error);
+      targets = constant(rank.context, extent, target.dtype(), wanted);
+    };
+    Errors result;
+    compare(physical_.predicted(rank, layout, prediction.piece, batch.origin), false, result.prediction,
+            result.target);
+    compare(physical_.of(rank, layout, batch.baseline, batch.origin), true, result.baseline,
+            result.baseline_target);
+    return result;
+  }
 
   /// The target where the baseline is there, too; NaN elsewhere, as times zero keeps it.
   static Array where_both(Context& context, const Array& target, const Array& baseline) {
@@ -118,6 +158,7 @@ class ForecastScores : public Scores {
   const Dataset& data_;
   const FieldLoss& loss_;
   FieldLoss score_;  // area-weighted, every variable alike
+  PhysicalStates physical_;
   std::vector<Lead> leads_;
 };
 

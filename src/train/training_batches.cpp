@@ -13,10 +13,9 @@ TrainingBatches::TrainingBatches(const Configuration& configuration, Objective& 
       reader_(objective.data().open_reader()) {}
 
 int TrainingBatches::leads_of(std::int64_t step) const {
-  const RolloutOptions& rollout = options_.rollout;
   const RandomStream random(seed_, RandomPurpose::kRollout, "length");
   const double draw = random.uniform({static_cast<std::uint64_t>(step + 1), 0, 0}, 0);
-  return rollout.min + static_cast<int>(draw * (rollout.max - rollout.min + 1));
+  return options_.rollout.at(step + 1, draw);
 }
 
 Batch TrainingBatches::read(std::int64_t number, const Context& host) {

@@ -149,7 +149,7 @@ void TrainingState::count(std::int64_t step, bool skipped) {
 
 void TrainingState::check_unchanged(const Json& before) const {
   const Keys<Configuration> keys = keys_of<Configuration>();
-  for (const std::string& key : changed_keys(before, keys.write(run_.configuration()))) {
+  for (const std::string& key : changed_keys(with_new_keys(before), keys.write(run_.configuration()))) {
     if (may_change(keys, key)) continue;
     throw ConfigError(
         concat(key,

@@ -23,14 +23,19 @@ WeightedMean TrainingStep::run_part(std::int64_t step, std::int64_t part, const 
   Tape tape(placed.rank(), placed.plans(), Tape::Mode::kRecord, placed.types().compute, random);
   tape.set_training(true);
   const auto leads = static_cast<int>(batch.targets.size());
+  const bool last_only = config_.train.rollout_gradient == RolloutGradient::kLast;
+  Tape earlier(placed.rank(), placed.plans(), Tape::Mode::kForward, placed.types().compute, random);
+  earlier.set_training(true);
   double weights = 0;
-  for (int r = 0; r < leads; ++r) weights += config_.train.lead_weight(r);
+  for (int r = 0; r < leads; ++r) weights += config_.train.lead_weight(r, leads);
   WeightedMean loss;
-  placed.forecaster().run(tape, batch, samples, [&](int r, const Variable& prediction) {
+  const auto add_lead = [&](int r, const Variable& prediction) {
+    if (last_only && r + 1 < leads) return;
     const Array& target = batch.targets[static_cast<std::size_t>(r)];
-    const double share = config_.train.lead_weight(r) / weights;
+    const double share = config_.train.lead_weight(r, leads) / weights;
     loss.add(run_.loss().backward(placed.rank(), prediction, target, share * scale), share);
-  });
+  };
+  placed.forecaster().run(tape, batch, samples, add_lead, last_only ? &earlier : nullptr);
   if (part + 1 == config_.train.accumulate)
     tape.on_gradients([](ParameterBlock& block) { block.start_synchronise_gradients(); });
   tape.backward();
@@ -56,7 +61,8 @@ StepResult TrainingStep::run(std::int64_t step, const std::function<Batch()>& ne
     Batch batch;
     together(run_.world(), [&] { batch = upload(run_.placed().rank().context, next_part()); });
     loss.add(run_part(step, part, batch, 1.0 / full));
-    forwards += std::ssize(batch.targets);
+    const bool last_only = config_.train.rollout_gradient == RolloutGradient::kLast;
+    forwards += last_only ? 1 : std::ssize(batch.targets);
   }
   result.empty = !(loss.weight > 0);
   result.empty_targets = static_cast<std::int64_t>(loss.empty);

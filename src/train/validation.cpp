@@ -8,12 +8,23 @@
 
 namespace jigsaw::inline train {
 
+namespace {
+
+/// Scores in physical units of transformed variables go from the state at time 0.
+bool needs_origin(OpenedRun& run) {
+  const std::vector<Channel>& targets = run.data().channels().targets;
+  return std::any_of(targets.begin(), targets.end(),
+                     [](const Channel& target) { return !target.transform.linear(); });
+}
+
+}  // namespace
+
 Validation::Validation(OpenedRun& run, bool origin)
     : run_(run),
       reader_(run.data().open_reader()),
       samples_(run.data().count(Split::kValid)),
       batch_size_(run.placed().samples()),
-      origin_(origin) {}
+      origin_(origin || needs_origin(run)) {}
 
 std::int64_t Validation::samples_of(std::int64_t batch) const {
   return std::min(batch_size_, samples_ - batch * batch_size_);

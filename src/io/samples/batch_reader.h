@@ -1,6 +1,8 @@
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <map>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -8,6 +10,7 @@
 #include "array/box.h"
 #include "samples/channels.h"
 #include "samples/file_set.h"
+#include "samples/rim.h"
 #include "samples/statistics.h"
 
 namespace jigsaw::inline samples {
@@ -21,22 +24,24 @@ struct BatchRequest {
   bool baseline = false;
   DType dtype = DType::kFloat32;  ///< or kFloat64
   bool targets = true;            ///< whether they are read; forecasts need none
+  bool rims = false;              ///< Batch::rims
   bool origin = false;
 };
 
 /// The rank's pieces, contiguous, with the extents of their boxes.
 struct Batch {
-  Array input;  ///< normalised, (x − mean) / deviation; 0 where the value is missing
-  /// For r = 1 … rollout (at index r − 1), NaN where the value is missing. The state at time 0 + r · lead,
-  /// normalised; or, where increments are predicted, of prognostic channels (x(r · lead) − x(0)) / deviation
-  /// of the increments. One for each r in any case; undefined where they were not to be read.
+  Array input;  ///< normalised, (x − mean) / deviation of the transformed x; 0 where the value is missing
+  /// For r = 1 … rollout (at index r − 1), NaN where the value is missing and on the rim. The state at time 0
+  /// + r · lead, normalised; or, where increments are predicted, of prognostic channels (x(r · lead) − x(0))
+  /// / deviation of the increments. One for each r in any case; undefined where they were not to be read.
   std::vector<Array> targets;
-  /// For r = 1 … rollout − 1: what the forcing channels of the input become when the forecast goes on from
-  /// time 0 + r · lead; 0 in all other channels. Shaped like the input.
+  /// For r = 1 … rollout − 1: what the forcing and prescribed channels of the input become when the forecast
+  /// goes on from time 0 + r · lead, and on the rim the prognostic fields then; 0 in all else. Shaped like
+  /// the input.
   std::vector<Array> forcings;
   /// Where a rollout goes on, shaped like the input: 0 in the channel of a prognostic field at time 0 where
-  /// its value is missing, 1 elsewhere. What is missing there stays so for the whole rollout: the model goes
-  /// on from 0 as it began, not from a prediction that no loss holds.
+  /// its value is missing, and on the rim, 1 elsewhere. What is missing there stays so for the whole rollout:
+  /// the model goes on from 0 as it began, not from a prediction that no loss holds.
   Array present;
   /// Persistence in the target's own normalisation, if asked for: 0 for increments, else the state at time 0;
   /// NaN where that is missing or not in the files.
@@ -44,6 +49,9 @@ struct Batch {
   /// The target channels at time 0 in physical units, f64, if asked for: NaN where the value is missing, 0
   /// for fields that the files do not hold then.
   Array origin;
+  /// If asked for, for r = 1 … rollout, f64 shaped like a target: on the rim the prognostic fields at time 0
+  /// + r · lead in physical units, NaN for diagnostic ones, which no loss holds there; 0 elsewhere.
+  std::vector<Array> rims;
   /// Time 0 of every sample of the global batch; none of images.
   std::vector<Time> times;
 };
@@ -56,8 +64,9 @@ Batch upload(const Context& context, const Batch& batch);
 class BatchReader {
  public:
   /// @param statistics  have passed check_statistics(). @param files  have all fields selected.
+  /// @param rim  points whose prognostic fields rollouts take from the files.
   BatchReader(FileSet& files, const Channels& channels, const Statistics& statistics, Predict predict,
-              int lead_hours);
+              int lead_hours, const Rim& rim = {});
 
   /// @param context  on the host; its arena counts the arrays as Purpose::kInput.
   /// @throws DataError  when a time is not in the files or cannot be read; ShapeError when a box does not
@@ -70,7 +79,10 @@ class BatchReader {
     Field field;
     Role role = Role::kPrognostic;
     FieldStatistics statistics;
+    Transform transform;
     std::vector<int> inputs, targets;
+
+    double normalised(double x) const { return (x - statistics.mean) / statistics.deviation; }
   };
   class Planes;
 
@@ -79,6 +91,13 @@ class BatchReader {
   void fill_inputs(const Source& source, const BatchRequest& request, Planes& planes, Batch& batch);
   void fill_present(const Source& source, const BatchRequest& request, Planes& planes, Batch& batch);
   void fill_present_elsewhere(const BatchRequest& request, Batch& batch) const;
+  /// Prescribed fields at the leads after the first.
+  void fill_prescribed(const Source& source, int channel, const BatchRequest& request, Planes& planes,
+                       Batch& batch);
+  void fill_boundary(const Source& source, const BatchRequest& request, Planes& planes, Batch& batch);
+  void fill_rims(const Source& source, const BatchRequest& request, Planes& planes, Batch& batch);
+  using ReadBox = std::function<std::span<const double>(const Box& box)>;
+  std::vector<double> on_rim(const Box& plane, bool whole, const ReadBox& read) const;
   /// Whether a rollout puts predictions into this channel of the input.
   bool is_predicted(int input) const;
   void fill_targets(const Source& source, const BatchRequest& request, Planes& planes, Batch& batch);
@@ -89,16 +108,19 @@ class BatchReader {
   void keep_planes_of(const Box& plane);
   std::span<const double> static_plane(const Source& source, const Box& plane);
   const std::vector<double>& place_plane(Forcing forcing, const Box& plane);
+  const PointPlaces& point_places(const Box& plane);
 
   FileSet& files_;
   Channels channels_;
   Predict predict_;
   Time lead_;
+  Rim rim_;
   ForcingFields forcings_;
   std::vector<Source> sources_;
   Box static_box_;  ///< that of the static planes kept
   std::map<Field, std::vector<double>> static_planes_;
   std::map<Forcing, std::vector<double>> place_planes_;  ///< latitudes and longitudes of projected grids
+  std::optional<PointPlaces> point_places_;
 };
 
 }  // namespace jigsaw::inline samples

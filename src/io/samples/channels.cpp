@@ -23,6 +23,14 @@ void append(std::vector<Channel>& channels, const std::vector<Field>& fields, Ro
   for (const Field& field : fields) channels.push_back({field.name(), role, field, {}, hours, false, false});
 }
 
+void set_values(std::vector<Channel>& channels, const DataOptions& options) {
+  for (Channel& channel : channels) {
+    if (channel.role == Role::kForcing || channel.mask) continue;
+    channel.transform = options.transform_of(channel.field);
+    channel.range = options.range_of(channel.field);
+  }
+}
+
 void mark_vector_components(std::vector<Channel>& channels, const DataOptions& options) {
   for (Channel& channel : channels) {
     const std::string& variable = channel.field.variable;
@@ -50,6 +58,27 @@ void append_forcings(std::vector<Channel>& channels, const DataOptions& options,
           append_forcing(channels, Forcing::kSinLongitude, 0);
         } else {
           append_forcing(channels, Forcing::kLongitude, 0);
+        }
+        break;
+      case ForcingKind::kSinCosLatitude:
+        append_forcing(channels, Forcing::kSinLatitude, 0);
+        append_forcing(channels, Forcing::kCosLatitude, 0);
+        break;
+      case ForcingKind::kSinCosLongitude:
+        append_forcing(channels, Forcing::kSinLongitude, 0);
+        append_forcing(channels, Forcing::kCosLongitude, 0);
+        break;
+      case ForcingKind::kCosZenithAngle:
+        for (const int hours : {0, options.lead_hours})
+          append_forcing(channels, Forcing::kCosZenithAngle, hours);
+        break;
+      case ForcingKind::kInsolation:
+        for (const int hours : {0, options.lead_hours}) append_forcing(channels, Forcing::kInsolation, hours);
+        break;
+      case ForcingKind::kLocalSolarTime:
+        for (const int hours : {0, options.lead_hours}) {
+          append_forcing(channels, Forcing::kSinLocalTime, hours);
+          append_forcing(channels, Forcing::kCosLocalTime, hours);
         }
         break;
       case ForcingKind::kTimeOfDay:
@@ -83,11 +112,12 @@ void append_masks(std::vector<Channel>& channels, const std::vector<std::string>
 
 Channels make_channels(const DataOptions& options, bool periodic) {
   const std::vector<Field> prognostic = expand(options.variables), diagnostic = expand(options.diagnostic);
-  const std::vector<Field> constants = expand(options.constants);
+  const std::vector<Field> constants = expand(options.constants),
+                           prescribed = expand(options.forcing_variables);
   std::set<Field> seen;
   for (const auto& [key, fields] :
        {std::pair{"data.variables", &prognostic}, std::pair{"data.diagnostic", &diagnostic},
-        std::pair{"data.static", &constants}}) {
+        std::pair{"data.static", &constants}, std::pair{"data.forcing_variables", &prescribed}}) {
     for (const Field& field : *fields) {
       if (!seen.insert(field).second) {
         throw ConfigError(
@@ -98,11 +128,15 @@ Channels make_channels(const DataOptions& options, bool periodic) {
   Channels channels;
   for (const int hours : options.input_hours) append(channels.inputs, prognostic, Role::kPrognostic, hours);
   append(channels.inputs, constants, Role::kStatic, 0);
+  for (const int hours : {0, options.lead_hours})
+    append(channels.inputs, prescribed, Role::kPrescribed, hours);
   append_forcings(channels.inputs, options, periodic);
   append_masks(channels.inputs, options.masks);
   append(channels.targets, prognostic, Role::kPrognostic, options.lead_hours);
   append(channels.targets, diagnostic, Role::kDiagnostic, options.lead_hours);
   mark_vector_components(channels.inputs, options);
+  set_values(channels.inputs, options);
+  set_values(channels.targets, options);
   return channels;
 }
 

@@ -5,10 +5,17 @@
 #include "samples/data_options.h"
 #include "samples/field.h"
 #include "samples/forcings.h"
+#include "samples/transform.h"
 
 namespace jigsaw::inline samples {
 
-enum class Role { kPrognostic, kDiagnostic, kStatic, kForcing };
+enum class Role {
+  kPrognostic,
+  kDiagnostic,
+  kStatic,
+  kForcing,     ///< what place and time determine
+  kPrescribed,  ///< fields of the files that are known at all times: given, not predicted
+};
 
 /// One channel of a model's input or output.
 struct Channel {
@@ -20,14 +27,17 @@ struct Channel {
   int hours = 0;
   bool mask = false;  ///< 1 where the field is there at time 0, 0 where it is missing; its role is kStatic
   bool vector_component = false;  ///< eastward or northward: of the other sign beyond a pole
+  Transform transform = {};       ///< of the values before they are normalised
+  ValueRange range = {};          ///< that predictions are kept in, in the unit of the files
 
   bool operator==(const Channel&) const = default;
 };
 
 /// What the channels of input [B, H, W, Cin] and target [B, H, W, Cout] are.
 ///
-/// Input: for each input hour in order every prognostic field in order; then statics; then forcings; then
-/// masks, which stay as they are in rollouts. Target: prognostic, then diagnostic fields, at the lead time.
+/// Input: for each input hour in order every prognostic field in order; then statics; then prescribed fields,
+/// all at time 0, then all at the first target; then forcings; then masks, which stay as they are in
+/// rollouts. Target: prognostic, then diagnostic fields, at the lead time.
 /// Known from the configuration alone, but for one thing: longitude is two channels on a periodic grid.
 struct Channels {
   std::vector<Channel> inputs, targets;

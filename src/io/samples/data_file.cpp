@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cmath>
+#include <filesystem>
 #include <string_view>
+#include <tuple>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -12,7 +15,16 @@
 
 namespace jigsaw::inline samples {
 
-enum class AxisKind : std::uint8_t { kTime, kLevel, kLatitude, kLongitude, kVersion, kChannel, kOther };
+enum class AxisKind : std::uint8_t {
+  kTime,
+  kLevel,
+  kLatitude,
+  kLongitude,
+  kVersion,
+  kChannel,
+  kMember,
+  kOther
+};
 
 namespace {
 
@@ -40,6 +52,7 @@ AxisKind kind_by_name(const std::string& path) {
   if (one_of(name, {"time", "valid_time", "timestamp"})) return AxisKind::kTime;
   if (one_of(name, {"level", "pressure_level", "plev", "lev", "isobaricInhPa"})) return AxisKind::kLevel;
   if (one_of(name, {"expver", "experimentVersionNumber"})) return AxisKind::kVersion;
+  if (one_of(name, {"number", "realization", "member", "ensemble", "ens"})) return AxisKind::kMember;
   return AxisKind::kOther;
 }
 
@@ -51,6 +64,7 @@ AxisKind kind_of(const std::string& name, const FileVariable* coordinate) {
   if (standard_name == "latitude" || counts_north(units)) return AxisKind::kLatitude;
   if (standard_name == "longitude" || counts_east(units)) return AxisKind::kLongitude;
   if (standard_name == "time") return AxisKind::kTime;
+  if (standard_name == "realization") return AxisKind::kMember;
   if (standard_name.empty() && units.find(" since ") != std::string::npos) return AxisKind::kTime;
   if (standard_name == "air_pressure" || units_per_hectopascal(units)) return AxisKind::kLevel;
   // Lengths on a projection, and degrees about another pole, are no latitudes and longitudes.
@@ -74,8 +88,54 @@ const FileVariable* coordinate_of(const VariableFile& file, const std::string& d
 
 }  // namespace
 
+void DataFile::describe_channels(const ChannelLayout& layout) {
+  const std::string& path = file_->path();
+  const FileVariable* variable = file_->find(layout.variable);
+  if (variable == nullptr)
+    throw DataError(concat("data.makani: ", path, " has no data set ", layout.variable));
+  const Shape& shape = variable->shape;
+  const auto channels = std::ssize(layout.channels);
+  if (shape.rank() != 4 || shape[1] != channels) {
+    throw DataError(concat("data.makani: ", layout.variable, " in ", path, " is ", shape,
+                           ", and must be [time, channel, latitude, longitude] with ", channels,
+                           " channels"));
+  }
+  const std::string stem = std::filesystem::path(path).stem().string();
+  int year = 0;
+  const auto [end, error] =
+      std::from_chars(stem.data(), stem.data() + std::min<std::size_t>(stem.size(), 4), year);
+  if (error != std::errc() || end != stem.data() + 4)
+    throw DataError(concat("data.makani: the name of ", path, " must begin with its year, as 2018.h5 does"));
+  given_ = variable;
+  names_[variable->dimensions[1]] = layout.channels;
+  const auto degrees = [&](int axis, const std::vector<double>& known, std::vector<double> usual) {
+    if (!known.empty() && std::ssize(known) != shape[axis]) {
+      throw DataError(concat("data.makani: ", layout.variable, " in ", path, " has ", shape[axis],
+                             axis == 2 ? " rows" : " columns", ", and the metadata ", known.size()));
+    }
+    coordinates_[variable->dimensions[static_cast<std::size_t>(axis)]] =
+        known.empty() ? std::move(usual) : known;
+  };
+  degrees(2, layout.latitudes, equiangular_latitudes(shape[2]));
+  degrees(3, layout.longitudes, equiangular_longitudes(shape[3]));
+  std::vector<Time>& times = times_[variable->dimensions[0]];
+  const Time first = days_from_date({year, 1, 1}, Calendar::kStandard) * kDay;
+  for (std::int64_t i = 0; i < shape[0]; ++i) times.push_back(first + i * layout.hours * kHour);
+}
+
+bool DataFile::is_given(const std::string& dimension, int axis) const {
+  return given_ != nullptr && given_->dimensions[static_cast<std::size_t>(axis)] == dimension;
+}
+
 FieldAxes DataFile::axes(const FileVariable& variable) const {
   FieldAxes axes;
+  if (given_ == &variable) {
+    axes.time = 0;
+    axes.channel = 1;
+    axes.latitude = 2;
+    axes.longitude = 3;
+    return axes;
+  }
   for (int d = 0; d < variable.shape.rank(); ++d) {
     const std::string& name = variable.dimensions[static_cast<std::size_t>(d)];
     int* place = nullptr;
@@ -97,6 +157,9 @@ FieldAxes DataFile::axes(const FileVariable& variable) const {
         break;
       case AxisKind::kChannel:
         place = &axes.channel;
+        break;
+      case AxisKind::kMember:
+        place = &axes.member;
         break;
       case AxisKind::kOther:
         break;
@@ -137,19 +200,23 @@ std::pair<const FileVariable*, const FileVariable*> DataFile::places(const FileV
   return {place_variable(AxisKind::kLatitude, variable), place_variable(AxisKind::kLongitude, variable)};
 }
 
-void DataFile::require_field(const FileVariable& variable) const {
+void DataFile::require_field(const FileVariable& variable, const std::vector<std::string>& free,
+                             bool uniform) const {
   file_->require_numbers(variable);
   const FieldAxes found = axes(variable);
   const auto refuse = [&](const std::string& why) {
     throw DataError(concat(variable.name, " in ", file_->path(), " cannot be used: ", why));
   };
-  if (!found.horizontal()) {
+  const bool series = uniform && found.latitude < 0 && found.longitude < 0 && found.time >= 0;
+  if (!found.horizontal() && !series) {
     refuse(concat("no latitude and longitude are known among its dimensions (",
                   join(variable.dimensions, ", "), ")"));
   }
   for (int d = 0; d < variable.shape.rank(); ++d) {
     if (d == found.time || d == found.level || d == found.latitude || d == found.longitude) continue;
-    if (d == found.version || d == found.channel) continue;
+    if (d == found.version || d == found.channel || d == found.member) continue;
+    const std::string dimension = last_part(variable.dimensions[static_cast<std::size_t>(d)]);
+    if (std::find(free.begin(), free.end(), dimension) != free.end()) continue;
     if (variable.shape[d] != 1) {
       refuse(concat("its dimension ", variable.dimensions[static_cast<std::size_t>(d)], " has ",
                     variable.shape[d], " entries; only one can be chosen from, merge them first"));
@@ -251,6 +318,11 @@ const std::vector<double>& DataFile::coordinates(const std::string& dimension) {
 }
 
 CoordinateDescription DataFile::describe(const std::string& dimension) {
+  for (const auto& [axis, name, units] :
+       {std::tuple{2, "latitude", "degrees_north"}, std::tuple{3, "longitude", "degrees_east"}}) {
+    if (is_given(dimension, axis))
+      return {name, {{"units", units}, {"standard_name", name}}, false, coordinates(dimension), "", {}};
+  }
   const FileVariable* variable = coordinate_of(*file_, dimension);
   if (variable == nullptr) {
     throw DataError(
@@ -281,6 +353,7 @@ const std::vector<Time>& DataFile::times(const std::string& dimension) {
 }
 
 Calendar DataFile::calendar(const std::string& dimension) const {
+  if (is_given(dimension, 0)) return Calendar::kStandard;
   return parse_calendar(coordinate(dimension).text("calendar"),
                         concat("the coordinate ", dimension, " of ", file_->path()));
 }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "files/variable_file.h"
+#include "samples/channel_layout.h"
 #include "samples/field.h"
 #include "samples/time_axis.h"
 
@@ -21,6 +22,7 @@ struct FieldAxes {
   /// or the preliminary one (5), and missing in the other.
   int version = -1;
   int channel = -1;  ///< variables by name, as in Makani's `fields`
+  int member = -1;   ///< of an ensemble
   /// Latitude and longitude are rows and columns of a projection or of another grid whose points have
   /// latitudes and longitudes of their own.
   bool projected = false;
@@ -52,6 +54,11 @@ class DataFile {
   DataFile(const std::string& path, External external)
       : file_(open_variables(path, Dimensions::kByName, external)) {}
 
+  /// Takes a data set's dimensions, channels, grid and times as they are given, in place of what the file
+  /// says.
+  /// @throws DataError  when it has no such data set, or one of other extents, or no year in its name.
+  void describe_channels(const ChannelLayout& layout);
+
   VariableFile& file() { return *file_; }
   const VariableFile& file() const { return *file_; }
 
@@ -65,7 +72,10 @@ class DataFile {
   std::optional<FieldPlace> find(const Field& field);
   /// Throws DataError unless the variable is a field of numbers: latitude, longitude, perhaps time and level,
   /// every other dimension of extent 1.
-  void require_field(const FileVariable& variable) const;
+  /// @param free     names of dimensions that may have any extent.
+  /// @param uniform  whether it may be a series in time without places.
+  void require_field(const FileVariable& variable, const std::vector<std::string>& free = {},
+                     bool uniform = false) const;
 
   /// Names along a dimension of channels. @throws DataError
   const std::vector<std::string>& names(const std::string& dimension);
@@ -86,7 +96,10 @@ class DataFile {
   const FileVariable& coordinate(const std::string& dimension) const;
   const FileVariable* place_variable(AxisKind kind, const FileVariable& variable) const;
 
+  bool is_given(const std::string& dimension, int axis) const;
+
   std::unique_ptr<VariableFile> file_;
+  const FileVariable* given_ = nullptr;  ///< that describe_channels() was called for
   std::map<std::string, std::vector<double>> coordinates_;
   std::map<std::string, std::vector<Time>> times_;
   std::map<std::string, std::vector<std::string>> names_;

@@ -178,7 +178,7 @@ void check_vector_components(const DataOptions& o, const Place& at) {
   for (const std::string& component : *o.vector_components) {
     std::string known;
     bool found = false;
-    for (const std::vector<VariableOptions>* variables : {&o.variables, &o.constants}) {
+    for (const std::vector<VariableOptions>* variables : {&o.variables, &o.constants, &o.forcing_variables}) {
       for (const VariableOptions& variable : *variables) {
         found = found || variable.name == component;
         known += (known.empty() ? "" : ", ") + variable.name;
@@ -198,7 +198,17 @@ FormPtr<std::vector<ForcingKind>> forcings_form() {
        {"time_of_day", ForcingKind::kTimeOfDay,
         "Sine and cosine of the time of day (UTC), at time 0 and at the first target: 4 channels."},
        {"day_of_year", ForcingKind::kDayOfYear,
-        "Sine and cosine of the part of the year passed: 2 channels."}}));
+        "Sine and cosine of the part of the year passed: 2 channels."},
+       {"sin_cos_latitude", ForcingKind::kSinCosLatitude, "Sine and cosine of the latitude: 2 channels."},
+       {"sin_cos_longitude", ForcingKind::kSinCosLongitude,
+        "Sine and cosine of the longitude, on any grid: 2 channels."},
+       {"cos_zenith_angle", ForcingKind::kCosZenithAngle,
+        "Cosine of the sun's zenith angle, below 0 at night, at time 0 and at the first target: 2 channels."},
+       {"insolation", ForcingKind::kInsolation,
+        "What the sun sends to the top of the atmosphere over the solar constant, at time 0 and at the first "
+        "target: 2 channels."},
+       {"local_solar_time", ForcingKind::kLocalSolarTime,
+        "Sine and cosine of the local mean solar time, at time 0 and at the first target: 4 channels."}}));
 }
 
 Condition of_forecasts() {
@@ -251,6 +261,12 @@ void declare_inputs(Keys<DataOptions>& keys) {
       .counts_where(of_forecasts())
       .doc("Inputs known for every place and time without files.")
       .must("name nothing twice", distinct<ForcingKind>);
+  keys.add("forcing_variables", &DataOptions::forcing_variables, variables_form())
+      .counts_where(of_forecasts())
+      .doc(
+          "Variables of the files that are inputs, are given at all times and are not predicted, such as sea "
+          "surface temperature, sea ice or greenhouse gases: each at time 0 and at the first target, in "
+          "rollouts at those of their lead. `predict` needs them at all its times.");
   keys.add("vector_components", &DataOptions::vector_components, auto_or<std::vector<std::string>>())
       .counts_where(of_forecasts())
       .doc(
@@ -306,8 +322,10 @@ void check_selection(const DataOptions& o, const Place& at) {
       return std::any_of(variables.begin(), variables.end(),
                          [&](const VariableOptions& variable) { return variable.name == mask; });
     };
-    if (!is_input(o.variables) && !is_input(o.constants)) {
-      at.error("masks", concat("names ", mask, ", which is in neither data.variables nor data.static"));
+    if (!is_input(o.variables) && !is_input(o.constants) && !is_input(o.forcing_variables)) {
+      at.error("masks",
+               concat("names ", mask,
+                      ", which is not among data.variables, data.static and data.forcing_variables"));
     }
   }
   if (o.time_step == 0) return;
@@ -408,6 +426,7 @@ void declare_images(Keys<DataOptions>& keys) {
 void check_forecast(const DataOptions& o, const Place& at) {
   check_vector_components(o, at);
   check_selection(o, at);
+  check_values(o, at);
 }
 
 void check_images(const DataOptions& o, const Place& at) {
@@ -499,6 +518,7 @@ void declare(Keys<DataOptions>& keys) {
   declare_inputs(keys);
   declare_windows(keys);
   declare_selection(keys);
+  declare_values(keys);
   keys.add("normalization", &DataOptions::normalization)
       .changeable()
       .doc(

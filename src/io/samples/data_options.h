@@ -9,7 +9,10 @@
 
 #include "config/keys.h"
 #include "files/variable_file.h"
+#include "samples/channel_layout.h"
+#include "samples/field.h"
 #include "samples/time_axis.h"
+#include "samples/transform.h"
 
 namespace jigsaw::inline samples {
 
@@ -22,7 +25,17 @@ struct VariableOptions {
 };
 
 /// What is known of any place and time without files.
-enum class ForcingKind { kLatitude, kLongitude, kTimeOfDay, kDayOfYear };
+enum class ForcingKind {
+  kLatitude,
+  kLongitude,
+  kTimeOfDay,
+  kDayOfYear,
+  kSinCosLatitude,
+  kSinCosLongitude,
+  kCosZenithAngle,
+  kInsolation,
+  kLocalSolarTime
+};
 /// What the model's output means: the state at the target time, or its difference from time 0.
 enum class Predict { kState, kIncrement };
 enum class Task { kForecast, kDenoise, kMap };
@@ -47,6 +60,13 @@ std::string to_text(const SliceRanges& ranges);
 /// Which file a field is taken from at a time that several have.
 enum class Overlap { kEqual, kFirst, kLast };
 
+/// What holds between the times of a field that is prescribed.
+enum class Between {
+  kNothing,
+  kLatest,  ///< the state before
+  kLinear
+};
+
 /// A part of the globe; [] for all latitudes or longitudes.
 struct RegionOptions {
   std::vector<double> latitude, longitude;  ///< [south, north] and [west, east] in degrees
@@ -62,7 +82,7 @@ struct DataOptions {
   std::vector<std::string> files;
   bool allow_external = false;
   std::vector<std::int64_t> shape;  ///< extents of space; empty when the files say
-  std::vector<VariableOptions> variables, diagnostic, constants;
+  std::vector<VariableOptions> variables, diagnostic, constants, forcing_variables;
   std::vector<ForcingKind> forcings;
   std::optional<std::vector<std::string>> vector_components;  ///< variables; nothing for "auto"
   std::vector<int> input_hours = {0};
@@ -73,7 +93,13 @@ struct DataOptions {
   std::vector<std::int64_t> every = {1};  ///< of rows and columns; one number for both
   int time_step = 0;                      ///< hours; 0: all times
   Overlap overlap = Overlap::kEqual;
-  std::vector<std::string> masks;  ///< variables with a channel that says where they are missing
+  std::optional<double> member;  ///< of an ensemble
+  MakaniOptions makani;          ///< of files that do not say what they hold
+  Between forcing_times = Between::kNothing;
+  std::vector<std::string> masks;               ///< variables with a channel that says where they are missing
+  std::int64_t boundary_width = 0;              ///< points of the rim that rollouts take from the files
+  std::map<std::string, Transform> transforms;  ///< by name of a variable or field
+  std::map<std::string, ValueRange> clamp;      ///< the same
   /// "auto", or the name of a file or of a checkpoint with statistics; nothing where the run may take those
   /// of the checkpoint that it begins with.
   std::optional<std::string> normalization;
@@ -92,6 +118,9 @@ struct DataOptions {
   const std::string* statistics_file() const {
     return normalization && *normalization != "auto" ? &*normalization : nullptr;
   }
+  /// As `transforms` and `clamp` say for the field, else for its variable.
+  Transform transform_of(const Field& field) const;
+  ValueRange range_of(const Field& field) const;
   bool of_images() const { return task != Task::kForecast; }
   /// The spatial dims in the order of fields.
   std::vector<ImageDim> space() const;
@@ -105,5 +134,9 @@ std::vector<Period> periods_of(const std::vector<DataPart>& parts, Calendar cale
 void declare(Keys<VariableOptions>& keys);
 void declare(Keys<RegionOptions>& keys);
 void declare(Keys<DataOptions>& keys);
+
+/// The keys of what is done to values, and what they have to fulfil together with others.
+void declare_values(Keys<DataOptions>& keys);
+void check_values(const DataOptions& options, const Place& at);
 
 }  // namespace jigsaw::inline samples

@@ -1,5 +1,7 @@
 #include "samples/dataset.h"
 
+#include <algorithm>
+
 #include "base/error.h"
 #include "base/text.h"
 #include "comm/agreement.h"
@@ -37,26 +39,38 @@ Dataset::Dataset(const DataOptions& options, const std::filesystem::path& folder
   });
 }
 
+FileSelection file_selection(const DataOptions& options, const std::filesystem::path& folder) {
+  FileSelection selection{options.region, options.every, options.time_step, options.overlap};
+  selection.member = options.member;
+  if (options.makani.given()) selection.channels = ChannelLayout(options.makani, folder);
+  return selection;
+}
+
 void Dataset::open(const std::filesystem::path& folder) {
   paths_ = expand_patterns(options_.files, folder);
-  files_ = std::make_unique<FileSet>(
-      paths_, FileSelection{options_.region, options_.every, options_.time_step, options_.overlap},
-      options_.external());
+  files_ = std::make_unique<FileSet>(paths_, file_selection(options_, folder), options_.external());
   // Whether the grid is periodic, which the channels depend on, shows when the fields are selected.
   const Channels fields = make_channels(options_, false);
   for (const Channel& channel : fields.targets) files_->select(channel.field, true);
+  for (const Field& field : fields_of(fields.inputs, Role::kPrescribed))
+    files_->select_prescribed(field, options_.forcing_times);
   for (const Field& field : fields_of(fields.inputs, Role::kStatic)) files_->select(field, false);
   check_shape();
   channels_ = make_channels(options_, grid().periodic);
+  rim_ = Rim(grid(), options_.boundary_width);
 }
 
 /// What statistics depend on beside the files.
 Json Dataset::decides_statistics() const {
   Json fields = Json::array();
+  const auto add = [&](const Field& field, const char* role) {
+    const std::string transform = options_.transform_of(field).name();
+    fields.push_back(field.name() + role + (transform.empty() ? "" : " as ") + transform);
+  };
   for (const Channel& channel : channels_.targets)
-    fields.push_back(channel.name + (channel.role == Role::kPrognostic ? "" : " diagnostic"));
-  for (const Field& field : fields_of(channels_.inputs, Role::kStatic))
-    fields.push_back(field.name() + " static");
+    add(channel.field, channel.role == Role::kPrognostic ? "" : " diagnostic");
+  for (const Field& field : fields_of(channels_.inputs, Role::kPrescribed)) add(field, " prescribed");
+  for (const Field& field : fields_of(channels_.inputs, Role::kStatic)) add(field, " static");
   Json periods = Json::array();
   for (const Period& period : periods_of(options_.train, files_->calendar(), "data.train"))
     periods.push_back({period.first, period.last});
@@ -66,6 +80,7 @@ Json Dataset::decides_statistics() const {
           {"rows", grid().axes[0].coordinates},
           {"columns", grid().axes[1].coordinates},
           {"time_step", options_.time_step},
+          {"member", options_.member ? Json(*options_.member) : Json(nullptr)},
           {"overlap", static_cast<int>(options_.overlap)}};
 }
 
@@ -83,41 +98,60 @@ std::vector<Time> Dataset::input_times() const {
   return times;
 }
 
+std::function<bool(Time)> Dataset::has_prescribed() const {
+  std::vector<Field> fields = fields_of(channels_.inputs, Role::kPrescribed);
+  if (!rim_.empty()) {
+    const std::vector<Field> given = fields_of(channels_.inputs, Role::kPrognostic);
+    fields.insert(fields.end(), given.begin(), given.end());
+  }
+  if (fields.empty()) return {};
+  return [this, fields](Time time) {
+    return std::all_of(fields.begin(), fields.end(),
+                       [&](const Field& field) { return files_->has(field, time); });
+  };
+}
+
 void Dataset::find_all_windows(int rollout, const DataUse& use) {
   const std::vector<Time> inputs = input_times();
   std::vector<Time> targets = inputs;
   for (const Channel& channel : channels_.targets)
     targets = common_times(targets, files_->times(channel.field));
   const Calendar calendar = files_->calendar();
-  WindowRule rule{options_.input_hours, options_.lead_hours, rollout};
+  WindowRule rule{options_.input_hours, options_.lead_hours, rollout, has_prescribed(), rollout};
   if (use.train) {
     train_windows_ = find_windows(inputs, targets, rule, periods_of(options_.train, calendar, "data.train"),
                                   "data.train", calendar);
   }
   if (!use.valid || options_.valid.empty()) return;
-  rule.rollout = use.valid_rollout.value_or(rollout);
+  rule.rollout = rule.prescribed_leads = use.valid_rollout.value_or(rollout);
   valid_windows_ = find_windows(inputs, targets, rule, periods_of(options_.valid, calendar, "data.valid"),
                                 "data.valid", calendar);
 }
 
-std::vector<Time> Dataset::starts(const std::vector<Period>& periods, const std::string& key) const {
+std::vector<Time> Dataset::starts(const std::vector<Period>& periods, const std::string& key,
+                                  int leads) const {
   const std::vector<Time> inputs = input_times();
-  return find_windows(inputs, inputs, {options_.input_hours, options_.lead_hours, 0}, periods, key,
-                      files_->calendar());
+  return find_windows(inputs, inputs, {options_.input_hours, options_.lead_hours, 0, has_prescribed(), leads},
+                      periods, key, files_->calendar());
 }
 
-void Dataset::require_inputs(Time start) const {
+void Dataset::require_inputs(Time start, int leads) const {
   const auto text = [&](Time time) { return format_time(time, files_->calendar()); };
-  for (const Channel& channel : channels_.inputs) {
-    if (channel.role != Role::kPrognostic) continue;
-    const Time time = start + channel.hours * kHour;
-    if (files_->has(channel.field, time)) continue;
-    const std::vector<Time>& times = files_->times(channel.field);
-    throw DataError(concat("a forecast from ", text(start), " needs ", channel.name, " at ", text(time),
+  const auto check = [&](const Field& field, Time time) {
+    if (files_->has(field, time)) return;
+    const std::vector<Time>& times = files_->times(field);
+    throw DataError(concat("a forecast from ", text(start), " needs ", field.name(), " at ", text(time),
                            ", which the files do not hold; they have it at ",
                            times.empty() ? "no time"
                                          : concat(times.size(), " times from ", text(times.front()), " to ",
                                                   text(times.back()))));
+  };
+  const Time lead = options_.lead_hours * kHour;
+  for (const Channel& channel : channels_.inputs) {
+    if (channel.role == Role::kPrognostic) check(channel.field, start + channel.hours * kHour);
+    const bool at_leads =
+        channel.role == Role::kPrescribed || (channel.role == Role::kPrognostic && !rim_.empty());
+    for (int k = 0; at_leads && k <= leads; ++k) check(channel.field, start + k * lead);
   }
 }
 
@@ -129,9 +163,13 @@ class WindowReader : public SampleReader {
   WindowReader(Dataset& data) : data_(data), reader_(data.make_reader()) {}
 
   Batch read(const SampleRequest& request, const Context& context) override {
-    BatchRequest windows{
-        {},   request.input, request.target, request.rollout, request.baseline, request.dtype,
-        true, request.origin};
+    BatchRequest windows;
+    windows.input = request.input;
+    windows.target = request.target;
+    windows.rollout = request.rollout;
+    windows.baseline = request.baseline;
+    windows.dtype = request.dtype;
+    windows.origin = request.origin;
     for (const std::int64_t sample : request.samples) {
       windows.times.push_back(data_.windows(request.split).at(static_cast<std::size_t>(sample)));
     }

@@ -9,11 +9,15 @@
 #include "samples/data_options.h"
 #include "samples/data_use.h"
 #include "samples/file_set.h"
+#include "samples/rim.h"
 #include "samples/sample_source.h"
 #include "samples/statistics.h"
 #include "samples/statistics_pass.h"
 
 namespace jigsaw::inline samples {
+
+/// What of the files the options take. @param folder  as of the Dataset. @throws DataError
+FileSelection file_selection(const DataOptions& options, const std::filesystem::path& folder);
 
 /// Forecasts: files, grid, channels, windows and statistics.
 class Dataset : public SampleSource {
@@ -37,17 +41,20 @@ class Dataset : public SampleSource {
 
   /// A reader of its own for each thread, no longer than the data set lives.
   BatchReader make_reader() {
-    return {*files_, channels_, statistics_, options_.predict, options_.lead_hours};
+    return {*files_, channels_, statistics_, options_.predict, options_.lead_hours, rim_};
   }
   std::int64_t count(Split split) const override { return std::ssize(windows(split)); }
   const std::vector<Time>& windows(Split split) const {
     return split == Split::kTrain ? train_windows_ : valid_windows_;
   }
-  /// The times in periods that forecasts can start from, ascending: all inputs are in the files, whatever is
-  /// of the targets. @param key  as of find_windows(). @throws DataError  when there is none.
-  std::vector<Time> starts(const std::vector<Period>& periods, const std::string& key) const;
-  /// @throws DataError  unless every input of a forecast from this time is in the files.
-  void require_inputs(Time start) const;
+  /// The times in periods that forecasts of so many leads can start from, ascending: all inputs are in the
+  /// files, and what is prescribed at the leads, whatever is of the targets. @param key  as of
+  /// find_windows(). @throws DataError  when there is none.
+  std::vector<Time> starts(const std::vector<Period>& periods, const std::string& key, int leads) const;
+  /// @throws DataError  unless every input of a forecast of so many leads from this time is in the files.
+  void require_inputs(Time start, int leads) const;
+  /// The points that rollouts take from the files.
+  const Rim& rim() const { return rim_; }
   std::vector<std::int64_t> identity() const override { return train_windows_; }
   std::unique_ptr<SampleReader> open_reader() override;
   FileSet& files() { return *files_; }
@@ -60,12 +67,15 @@ class Dataset : public SampleSource {
   Json decides_statistics() const;
   void check_shape() const;
   std::vector<Time> input_times() const;
+  /// Whether the files have what is needed at all leads of a forecast; null where nothing is.
+  std::function<bool(Time)> has_prescribed() const;
   void find_all_windows(int rollout, const DataUse& use);
 
   DataOptions options_;
   std::vector<std::string> paths_;
   std::unique_ptr<FileSet> files_;
   Channels channels_;
+  Rim rim_;
   Statistics statistics_;
   std::vector<Time> train_windows_, valid_windows_;
 };

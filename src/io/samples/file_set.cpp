@@ -39,7 +39,8 @@ FileSet::FileSet(const std::vector<std::string>& paths, FileSelection selection,
     : selection_(std::move(selection)) {
   for (const std::string& path : paths) {
     files_.push_back(std::make_unique<DataFile>(path, external));
-    use(static_cast<int>(files_.size()) - 1);
+    DataFile& file = use(static_cast<int>(files_.size()) - 1);
+    if (selection_.channels) file.describe_channels(*selection_.channels);
   }
 }
 
@@ -82,15 +83,28 @@ std::vector<VariableSummary> FileSet::catalogue() {
 }
 
 void FileSet::select(const Field& field, bool has_time) {
-  const std::lock_guard lock(mutex_);
-  if (series_.contains(field)) return;
   Series series;
   series.has_time = has_time;
-  series.parts = find_parts(field);
-  for (const Part& part : series.parts) check_memory(part);
-  for (Part& part : series.parts) place_on_grid(part);
+  select(field, std::move(series), false);
+}
+
+void FileSet::select_prescribed(const Field& field, Between between) {
+  Series series;
+  series.between = between;
+  select(field, std::move(series), true);
+}
+
+void FileSet::select(const Field& field, Series series, bool uniform) {
+  const std::lock_guard lock(mutex_);
+  if (series_.contains(field)) return;
+  series.parts = find_parts(field, uniform);
+  for (Part& part : series.parts) {
+    if (!part.axes.horizontal()) continue;
+    check_memory(part);
+    place_on_grid(part);
+  }
   series.units = check_units(field, series.parts);
-  if (has_time) {
+  if (series.has_time) {
     series.index = index_times(field, series.parts);
   } else {
     series.index = std::make_shared<TimeIndex>();
@@ -103,7 +117,7 @@ void FileSet::select(const Field& field, bool has_time) {
   series_[field] = std::move(series);
 }
 
-std::vector<FileSet::Part> FileSet::find_parts(const Field& field) {
+std::vector<FileSet::Part> FileSet::find_parts(const Field& field, bool uniform) {
   std::vector<Part> parts;
   bool known = false;
   for (int f = 0; f < static_cast<int>(files_.size()); ++f) {
@@ -111,11 +125,14 @@ std::vector<FileSet::Part> FileSet::find_parts(const Field& field) {
     if (!place) continue;
     known = true;
     DataFile& file = use(f);
-    file.require_field(*place->variable);
-    Part part{
-        f, place->variable, file.axes(*place->variable), 0, std::max<std::int64_t>(place->channel, 0), {}, {},
-        {}};
+    file.require_field(*place->variable, selection_.free_dimensions, uniform);
+    Part part;
+    part.file = f;
+    part.variable = place->variable;
+    part.axes = file.axes(*place->variable);
+    part.channel = std::max<std::int64_t>(place->channel, 0);
     part.versions = versions_of(part);
+    find_member(part);
     if (part.axes.channel >= 0) {
       // The channel's name has said which level it is.
       if (place->channel < 0) refuse_channels(part);
@@ -142,6 +159,26 @@ std::vector<std::int64_t> FileSet::versions_of(const Part& part) {
     return numbers[static_cast<std::size_t>(a)] < numbers[static_cast<std::size_t>(b)];
   });
   return positions;
+}
+
+/// The member of an ensemble that is chosen. Files without an ensemble hold it for all members.
+void FileSet::find_member(Part& part) {
+  if (part.axes.member < 0) return;
+  const std::int64_t count = part.variable->shape[part.axes.member];
+  if (!selection_.member && count == 1) return;
+  const std::string& name = dimension(*part.variable, part.axes.member);
+  const std::string& path = use(part.file).file().path();
+  if (!selection_.member) {
+    throw DataError(concat(part.variable->name, " in ", path, " is of an ensemble, whose dimension ", name,
+                           " has ", count, " members; data.member says which one is taken"));
+  }
+  const std::vector<double>& numbers = use(part.file).coordinates(name);
+  const auto found = std::find(numbers.begin(), numbers.end(), *selection_.member);
+  if (found == numbers.end()) {
+    throw DataError(concat("data.member is ", *selection_.member, ", and ", part.variable->name, " in ", path,
+                           " has the members ", join(numbers, ", ")));
+  }
+  part.member = found - numbers.begin();
 }
 
 /// Whether the part has the level, whose position is set.
@@ -287,8 +324,10 @@ const FileSet::Series& FileSet::series(const Field& field) const {
 }
 
 bool FileSet::has(const Field& field, Time time) const {
-  const std::vector<Time>& known = times(field);
-  return std::binary_search(known.begin(), known.end(), time);
+  const Series& source = series(field);
+  const std::vector<Time>& times = source.index->times;
+  if (source.between == Between::kNothing) return std::binary_search(times.begin(), times.end(), time);
+  return !times.empty() && times.front() <= time && time <= times.back();
 }
 
 namespace {
@@ -324,27 +363,71 @@ FieldDescription FileSet::describe(const Field& field) {
 
 void FileSet::read(const Field& field, Time time, const Box& box, std::span<double> out) {
   const Series& source = series(field);
-  TimeIndex::Entry entry{0, 0};
-  if (source.has_time) {
-    const auto found = std::lower_bound(source.index->times.begin(), source.index->times.end(), time);
-    if (found == source.index->times.end() || *found != time) {
-      throw DataError(concat("the files hold no ", field.name(), " at ", format_time(time, calendar())));
-    }
-    entry = source.index->entries[static_cast<std::size_t>(found - source.index->times.begin())];
-  }
   const std::lock_guard lock(mutex_);
-  read_part(source.parts[static_cast<std::size_t>(entry.part)], entry.position, box, out);
-  if (!source.index->others.empty()) check_others(field, source, time, box, out);
+  if (!source.has_time) return read_part(source.parts[0], 0, box, out);
+  const std::vector<Time>& times = source.index->times;
+  const auto found = std::lower_bound(times.begin(), times.end(), time);
+  const auto number = static_cast<std::size_t>(found - times.begin());
+  if (found != times.end() && *found == time) return read_at(field, source, number, box, out);
+  if (!has(field, time))
+    throw DataError(concat("the files hold no ", field.name(), " at ", format_time(time, calendar())));
+  read_at(field, source, number - 1, box, out);
+  if (source.between == Between::kLatest) return;
+  std::vector<double> next(out.size());
+  read_at(field, source, number, box, next);
+  const double part =
+      static_cast<double>(time - times[number - 1]) / static_cast<double>(times[number] - times[number - 1]);
+  std::transform(out.begin(), out.end(), next.begin(), out.begin(),
+                 [&](double before, double after) { return before + part * (after - before); });
 }
 
-/// Versions after the first fill what is missing in those before.
-void FileSet::read_part(const Part& part, std::int64_t time, const Box& box, std::span<double> out) {
+/// The state of this number among the times.
+void FileSet::read_at(const Field& field, const Series& source, std::size_t number, const Box& box,
+                      std::span<double> out) {
+  const TimeIndex::Entry& entry = source.index->entries[number];
+  read_part(source.parts[static_cast<std::size_t>(entry.part)], entry.position, box, out);
+  if (!source.index->others.empty()) check_others(field, source, source.index->times[number], box, out);
+}
+
+/// One point of a variable, but for rows and columns.
+Box FileSet::slab_of(const Part& part, std::int64_t time) {
   const int rank = part.variable->shape.rank();
   Box slab{Shape::filled(rank, 0), Shape::filled(rank, 1)};
   if (part.axes.time >= 0) slab.begin[part.axes.time] = time;
   if (part.axes.level >= 0) slab.begin[part.axes.level] = part.level;
   if (part.axes.channel >= 0) slab.begin[part.axes.channel] = part.channel;
+  if (part.axes.member >= 0) slab.begin[part.axes.member] = part.member;
   if (!part.versions.empty()) slab.begin[part.axes.version] = part.versions[0];
+  return slab;
+}
+
+int FileSet::dimension_of(const Part& part, const std::string& name) {
+  const std::vector<std::string>& all = part.variable->dimensions;
+  const auto found = std::find_if(
+      all.begin(), all.end(), [&](const std::string& one) { return one.substr(one.rfind('/') + 1) == name; });
+  if (found != all.end()) return static_cast<int>(found - all.begin());
+  throw DataError(concat(part.variable->name, " in ", use(part.file).file().path(), " has no dimension ",
+                         name, "; it has ", join(all, ", ")));
+}
+
+std::vector<double> FileSet::coordinates(const Field& field, const std::string& name) {
+  const std::lock_guard lock(mutex_);
+  const Part& part = series(field).parts[0];
+  return use(part.file).coordinates(dimension(*part.variable, dimension_of(part, name)));
+}
+
+void FileSet::read_entry(const Field& field, const std::map<std::string, std::int64_t>& positions,
+                         const Box& box, std::span<double> out) {
+  const std::lock_guard lock(mutex_);
+  const Part& part = series(field).parts[0];
+  Box slab = slab_of(part, 0);
+  for (const auto& [name, position] : positions) slab.begin[dimension_of(part, name)] = position;
+  read_state(part, slab, box, out);
+}
+
+/// Versions after the first fill what is missing in those before.
+void FileSet::read_part(const Part& part, std::int64_t time, const Box& box, std::span<double> out) {
+  Box slab = slab_of(part, time);
   read_state(part, slab, box, out);
   std::vector<double> other;
   for (std::size_t v = 1; v < part.versions.size(); ++v) {
@@ -362,6 +445,12 @@ void FileSet::read_part(const Part& part, std::int64_t time, const Box& box, std
 void FileSet::read_state(const Part& part, Box slab, const Box& box, std::span<double> out) {
   if (box.empty()) return;
   VariableFile& file = use(part.file).file();
+  if (!part.axes.horizontal()) {
+    double value = 0;
+    file.read<double>(*part.variable, slab, std::span(&value, 1));
+    std::fill(out.begin(), out.end(), value);
+    return;
+  }
   const int row_axis = part.axes.latitude, column_axis = part.axes.longitude;
   const std::vector<AxisRun> column_runs = part.columns->runs(box.begin[1], box.extent[1]);
   const std::int64_t width = box.extent[1];

@@ -34,6 +34,10 @@ struct FileSelection {
   std::vector<std::int64_t> every = {1};
   int time_step = 0;
   Overlap overlap = Overlap::kEqual;
+  std::optional<double> member = {};           ///< of an ensemble, by its number in the files
+  std::optional<ChannelLayout> channels = {};  ///< of files that do not say theirs
+  /// Dimensions that read_entry() chooses along, beside those of fields.
+  std::vector<std::string> free_dimensions = {};
 };
 
 /// What the files say of a field, for files that are written.
@@ -67,6 +71,12 @@ class FileSet {
   /// sets repeat it in every file, with a time. @throws DataError for a variable or level that is not there
   /// (with what is), two units or calendars, or a grid that lacks points of that of the fields before.
   void select(const Field& field, bool has_time);
+  /// Makes a field readable that is given at its own times, and between them as is said; it may also be a
+  /// series of numbers without places, which is the same everywhere. @throws DataError
+  void select_prescribed(const Field& field, Between between);
+  /// Takes this grid, whatever that of the first file is, before anything is selected.
+  /// @param of  a file that has it, for errors.
+  void take_grid(const Grid& grid, const std::string& of);
 
   /// The grid of the selected fields; rows and columns stand as in the first file.
   const Grid& grid() const { return grid_; }
@@ -74,11 +84,14 @@ class FileSet {
   /// axes: standardised by those of its first, middle and last row, longitudes without a jump within half a
   /// circle of its middle. @throws DataError
   void read_places(Forcing forcing, const Box& box, std::span<double> out);
+  /// The same in degrees, as the file has them. @throws DataError
+  PointPlaces read_degrees(const Box& box);
   /// The calendar of all times.
   Calendar calendar() const { return calendar_.value_or(Calendar::kStandard); }
   const std::string& units(const Field& field) const { return series(field).units; }
   /// The times of a selected field, ascending.
   const std::vector<Time>& times(const Field& field) const { return series(field).index->times; }
+  /// Whether read() gives it then.
   bool has(const Field& field, Time time) const;
   /// Of a selected field. @throws DataError
   FieldDescription describe(const Field& field);
@@ -87,6 +100,13 @@ class FileSet {
   /// hyperslab, or as many as pieces of the box lie apart in the file. For a constant field the time does not
   /// matter. @throws DataError  when the time is not there, or several files have it with other values.
   void read(const Field& field, Time time, const Box& box, std::span<double> out);
+
+  /// Of a constant field: the coordinates of a dimension of its variable. @throws DataError  when it has
+  /// none.
+  std::vector<double> coordinates(const Field& field, const std::string& dimension);
+  /// Of a constant field, at these positions along dimensions of its variable. @throws DataError
+  void read_entry(const Field& field, const std::map<std::string, std::int64_t>& positions, const Box& box,
+                  std::span<double> out);
 
   /// Elements read so far times their size on disk, coordinates included.
   std::int64_t bytes_read() const;
@@ -99,7 +119,7 @@ class FileSet {
     int file = 0;
     const FileVariable* variable = nullptr;
     FieldAxes axes;
-    std::int64_t level = 0, channel = 0;
+    std::int64_t level = 0, channel = 0, member = 0;
     std::vector<std::int64_t> versions;  ///< positions, the one that counts most first
     std::shared_ptr<const AxisMap> rows, columns;
   };
@@ -115,6 +135,7 @@ class FileSet {
   struct Series {
     std::string units;
     bool has_time = true;
+    Between between = Between::kNothing;
     std::vector<Part> parts;
     std::shared_ptr<const TimeIndex> index;
   };
@@ -122,8 +143,14 @@ class FileSet {
 
   const Series& series(const Field& field) const;
   DataFile& use(int file);
-  std::vector<Part> find_parts(const Field& field);
+  void select(const Field& field, Series series, bool uniform);
+  std::vector<Part> find_parts(const Field& field, bool uniform);
+  void read_at(const Field& field, const Series& source, std::size_t number, const Box& box,
+               std::span<double> out);
   bool find_level(const Field& field, Part& part);
+  void find_member(Part& part);
+  static Box slab_of(const Part& part, std::int64_t time);
+  int dimension_of(const Part& part, const std::string& name);
   static std::vector<std::string> names_in(DataFile& file, const FileVariable& variable);
   [[noreturn]] void refuse_channels(const Part& part);
   [[noreturn]] void refuse_unknown(const std::string& variable) const;

@@ -87,6 +87,11 @@ void FileSet::place_on_grid(Part& part) {
   part.columns = maps[1];
 }
 
+void FileSet::take_grid(const Grid& grid, const std::string& of) {
+  grid_ = grid;
+  grid_file_ = of;
+}
+
 void FileSet::make_grid(const std::vector<double>& latitudes, const std::vector<double>& longitudes,
                         bool projected, const std::string& path) {
   const RegionOptions& region = selection_.region;
@@ -121,7 +126,11 @@ void FileSet::place_on_projection(const Part& part) {
   for (const auto& [axis, variable] : {std::pair{0, latitudes}, std::pair{1, longitudes}}) {
     Part& here = places.parts[static_cast<std::size_t>(axis)];
     const int rank = variable->shape.rank();
-    here = {part.file, variable, {}, 0, 0, {}, part.rows, part.columns};
+    here = Part();
+    here.file = part.file;
+    here.variable = variable;
+    here.rows = part.rows;
+    here.columns = part.columns;
     here.axes.latitude = rank - 2;
     here.axes.longitude = rank - 1;
     if (rank == 3) here.axes.time = 0;
@@ -163,6 +172,16 @@ void FileSet::read_places(Forcing forcing, const Box& box, std::span<double> out
     if (axis == 1) degrees = around(degrees, places_->middle);
     degrees = (degrees - places_->mean[axis]) / places_->deviation[axis];
   }
+}
+
+PointPlaces FileSet::read_degrees(const Box& box) {
+  require(places_.has_value(), "the grid has coordinates along its axes");
+  const auto points = static_cast<std::size_t>(box.extent.count());
+  PointPlaces places{std::vector<double>(points), std::vector<double>(points)};
+  const std::lock_guard lock(mutex_);
+  read_part(places_->parts[0], 0, box, places.latitude);
+  read_part(places_->parts[1], 0, box, places.longitude);
+  return places;
 }
 
 void FileSet::refuse_grid(const Part& part, const std::vector<double>& latitudes,

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <limits>
+#include <span>
 
 #include "base/error.h"
 #include "base/file.h"
@@ -22,13 +24,23 @@ constexpr std::int64_t kMostTextBytes = 16 << 20;
 
 struct StateMoments {
   RunningMoments state, increment;
+  double least = std::numeric_limits<double>::infinity(), largest = -least;
+
+  static StateMoments of(std::span<const double> state) {
+    StateMoments moments{RunningMoments::of(state), {}};
+    for (const double value : state) {
+      if (value < moments.least) moments.least = value;
+      if (value > moments.largest) moments.largest = value;
+    }
+    return moments;
+  }
 };
 
-/// Reads one field's states, holding on to those ahead.
+/// Reads one field's states, transformed, holding on to those ahead.
 class StateReader {
  public:
-  StateReader(FileSet& files, const Field& field)
-      : files_(files), field_(field), box_(Box::whole(files.grid().shape())) {}
+  StateReader(FileSet& files, const Field& field, const Transform& transform)
+      : files_(files), field_(field), transform_(transform), box_(Box::whole(files.grid().shape())) {}
 
   std::vector<double> take(Time time) {
     const auto known = ahead_.find(time);
@@ -50,11 +62,15 @@ class StateReader {
   std::vector<double> read(Time time) {
     std::vector<double> state(static_cast<std::size_t>(box_.extent.count()));
     files_.read(field_, time, box_, state);
+    if (!transform_.linear())
+      std::transform(state.begin(), state.end(), state.begin(),
+                     [&](double x) { return transform_.forward(x); });
     return state;
   }
 
   FileSet& files_;
   Field field_;
+  Transform transform_;
   Box box_;
   std::map<Time, std::vector<double>> ahead_;
 };
@@ -67,23 +83,31 @@ bool in_one_period(const std::vector<Period>& periods, Time first, Time last) {
 void merge(StateMoments& total, const StateMoments& each) {
   total.state.merge(each.state);
   total.increment.merge(each.increment);
+  total.least = std::min(total.least, each.least);
+  total.largest = std::max(total.largest, each.largest);
 }
 
-FieldStatistics summarise(const std::string& units, const StateMoments& total) {
-  return {units, total.state.mean_of_any(), total.state.deviation(), total.increment.deviation()};
+FieldStatistics summarise(const std::string& units, const Transform& transform, const StateMoments& total) {
+  FieldStatistics statistics{units, total.state.mean_of_any(), total.state.deviation(),
+                             total.increment.deviation(), transform.name()};
+  if (transform.kind == TransformKind::kMinMax && total.state.count > 0) {
+    statistics.mean = total.least;
+    statistics.deviation = total.largest - total.least;
+  }
+  return statistics;
 }
 
-FieldStatistics state_statistics(FileSet& files, const Field& field, bool increments,
-                                 const std::vector<Period>& periods, Time lead, Communicator& communicator,
-                                 const std::function<void(double)>& did) {
+FieldStatistics state_statistics(FileSet& files, const Field& field, const Transform& transform,
+                                 bool increments, const std::vector<Period>& periods, Time lead,
+                                 Communicator& communicator, const std::function<void(double)>& did) {
   std::vector<Time> times;
   std::copy_if(files.times(field).begin(), files.times(field).end(), std::back_inserter(times),
                [&](Time time) { return in_one_period(periods, time, time); });
-  StateReader reader(files, field);
+  StateReader reader(files, field, transform);
   const auto moments_at = [&](std::int64_t i) {
     const Time time = times[static_cast<std::size_t>(i)];
     std::vector<double> state = reader.take(time);
-    StateMoments moments{RunningMoments::of(state), {}};
+    StateMoments moments = StateMoments::of(state);
     if (increments && in_one_period(periods, time, time + lead) && files.has(field, time + lead)) {
       const std::vector<double> later = reader.peek(time + lead);
       std::transform(later.begin(), later.end(), state.begin(), state.begin(), std::minus<>());
@@ -91,14 +115,28 @@ FieldStatistics state_statistics(FileSet& files, const Field& field, bool increm
     }
     return moments;
   };
-  return summarise(files.units(field),
+  return summarise(files.units(field), transform,
                    share_work(std::ssize(times), communicator, moments_at, StateMoments{}, merge, did));
 }
 
-FieldStatistics static_statistics(FileSet& files, const Field& field, Communicator& communicator) {
-  StateReader reader(files, field);
-  const auto moments_at = [&](std::int64_t) { return StateMoments{RunningMoments::of(reader.take(0)), {}}; };
-  return summarise(files.units(field), share_work(1, communicator, moments_at, StateMoments{}, merge));
+FieldStatistics static_statistics(FileSet& files, const Field& field, const Transform& transform,
+                                  Communicator& communicator) {
+  StateReader reader(files, field, transform);
+  const auto moments_at = [&](std::int64_t) { return StateMoments::of(reader.take(0)); };
+  return summarise(files.units(field), transform,
+                   share_work(1, communicator, moments_at, StateMoments{}, merge));
+}
+
+/// Each field of the inputs that has the role, as one channel of it.
+std::vector<Channel> channels_of(const Channels& channels, Role role) {
+  std::vector<Channel> result;
+  for (const Field& field : fields_of(channels.inputs, role)) {
+    result.push_back(
+        *std::find_if(channels.inputs.begin(), channels.inputs.end(), [&](const Channel& channel) {
+          return channel.field == field && channel.role == role && !channel.mask;
+        }));
+  }
+  return result;
 }
 
 double number_of(const Json& json, const char* key, const std::string& where) {
@@ -124,6 +162,7 @@ std::string Statistics::to_text() const {
                             {"mean", field.mean},
                             {"deviation", field.deviation},
                             {"increment_deviation", field.increment_deviation}};
+    if (!field.transform.empty()) json["fields"][name]["transform"] = field.transform;
   }
   return json.dump(2) + "\n";
 }
@@ -144,10 +183,13 @@ Statistics Statistics::from_text(const std::string& text, const std::string& sou
   for (const auto& [name, field] : json["fields"].items()) {
     const std::string where = concat("the field ", name, " of ", source);
     if (!field.is_object()) throw DataError(concat(where, " must be an object"));
-    const auto units = field.find("units");
-    statistics.fields[name] = {units != field.end() && units->is_string() ? units->get<std::string>() : "",
-                               number_of(field, "mean", where), number_of(field, "deviation", where),
-                               number_of(field, "increment_deviation", where)};
+    const auto text_of = [&field = field](const char* key) -> std::string {
+      const auto found = field.find(key);
+      return found != field.end() && found->is_string() ? found->get<std::string>() : "";
+    };
+    statistics.fields[name] = {text_of("units"), number_of(field, "mean", where),
+                               number_of(field, "deviation", where),
+                               number_of(field, "increment_deviation", where), text_of("transform")};
   }
   return statistics;
 }
@@ -175,26 +217,35 @@ Statistics compute_statistics(FileSet& files, const Channels& channels, const st
                               const std::function<void(double)>& progress) {
   Statistics statistics;
   statistics.lead_hours = lead_hours;
-  const auto take_known = [&](const std::string& name) {
-    if (known == nullptr || !known->fields.contains(name)) return false;
-    statistics.fields[name] = known->fields.at(name);
+  const auto take_known = [&](const Channel& channel) {
+    const std::string name = channel.field.name();
+    if (known != nullptr && known->fields.contains(name)) {
+      statistics.fields[name] = known->fields.at(name);
+      return true;
+    }
+    if (channel.transform.kind != TransformKind::kNone) return false;
+    statistics.fields[name] = {files.units(channel.field), 0, 1, 1, channel.transform.name()};
     return true;
   };
-  const auto fields = static_cast<double>(channels.targets.size());
+  std::vector<Channel> states = channels.targets;
+  const std::vector<Channel> prescribed = channels_of(channels, Role::kPrescribed);
+  states.insert(states.end(), prescribed.begin(), prescribed.end());
+  const auto fields = static_cast<double>(states.size());
   double before = -1;
   const auto did = [&](double part) {
     if (progress) progress((before + part) / fields);
   };
-  for (const Channel& channel : channels.targets) {
+  for (const Channel& channel : states) {
     before += 1;
-    if (take_known(channel.name)) continue;
+    if (take_known(channel)) continue;
     statistics.fields[channel.name] =
-        state_statistics(files, channel.field, channel.role == Role::kPrognostic, periods, lead_hours * kHour,
-                         communicator, did);
+        state_statistics(files, channel.field, channel.transform, channel.role == Role::kPrognostic, periods,
+                         lead_hours * kHour, communicator, did);
   }
-  for (const Field& field : fields_of(channels.inputs, Role::kStatic)) {
-    if (take_known(field.name())) continue;
-    statistics.fields[field.name()] = static_statistics(files, field, communicator);
+  for (const Channel& channel : channels_of(channels, Role::kStatic)) {
+    if (take_known(channel)) continue;
+    statistics.fields[channel.name] =
+        static_statistics(files, channel.field, channel.transform, communicator);
   }
   return statistics;
 }
@@ -207,6 +258,14 @@ void check_statistics(const Statistics& statistics, const Channels& channels, co
     if (!found.units.empty() && !units.empty() && found.units != units) {
       throw DataError(concat("the statistics of ", channel.name, " are in \"", found.units,
                              "\", the files in \"", units, "\""));
+    }
+    if (found.transform != channel.transform.name()) {
+      const auto text = [](const std::string& transform) {
+        return transform.empty() ? "standard" : transform;
+      };
+      throw DataError(concat("the statistics of ", channel.name, " are of the transform ",
+                             text(found.transform), ", and data.transforms says ",
+                             text(channel.transform.name())));
     }
     if (!std::isfinite(found.mean) || !std::isfinite(found.deviation)) {
       throw DataError(concat(channel.name, " is missing everywhere in data.train; leave it out"));
@@ -227,7 +286,8 @@ void check_statistics(const Statistics& statistics, const Channels& channels, co
   };
   for (const Channel& channel : channels.targets) check(channel);
   for (const Channel& channel : channels.inputs) {
-    if (channel.role == Role::kStatic && !channel.mask) check(channel);
+    const bool of_files = channel.role == Role::kStatic || channel.role == Role::kPrescribed;
+    if (of_files && !channel.mask) check(channel);
   }
 }
 

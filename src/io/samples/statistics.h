@@ -17,6 +17,9 @@ struct FieldStatistics {
   double deviation = 0;
   /// Of the change over the lead time, about its own mean; 0 for fields that are not prognostic.
   double increment_deviation = 0;
+  /// Transform::name() of the values that these are of; of min_max `mean` is the least and `deviation` the
+  /// largest less the least, of none they are 0 and 1.
+  std::string transform = {};
 
   bool operator==(const FieldStatistics&) const = default;
 };
@@ -37,18 +40,18 @@ struct Statistics {
   static Statistics load(const std::string& path);
 };
 
-/// Statistics of the selected fields over valid points: of each state field at all its times in the periods;
-/// of the increments between times of one period; of static fields over their points. Every rank reads its
-/// share of the times and merges the moments of all, in the order of time: the result is equal in every bit
-/// for any number of ranks. Collective.
+/// Statistics of the selected fields over valid points, of transformed values: of each state field at all its
+/// times in the periods; of the increments between times of one period; of static fields over their points.
+/// Every rank reads its share of the times and merges the moments of all, in the order of time: the result is
+/// equal in every bit for any number of ranks. Collective.
 /// @param known     those of the fields that it has are taken from it; may be null.
 /// @param progress  called now and then with the part of this rank's share that is done, if given.
 Statistics compute_statistics(FileSet& files, const Channels& channels, const std::vector<Period>& periods,
                               int lead_hours, Communicator& communicator, const Statistics* known = nullptr,
                               const std::function<void(double)>& progress = {});
 
-/// @throws DataError  when a field of the channels is missing, has another unit in the files, or does not
-/// vary,
+/// @throws DataError  when a field of the channels is missing, has another unit in the files or another
+/// transform, or does not vary,
 ///                    so that it cannot be normalised; when increments are predicted over another lead time.
 void check_statistics(const Statistics& statistics, const Channels& channels, const FileSet& files,
                       Predict predict, int lead_hours);

@@ -52,6 +52,9 @@ std::vector<Time> find_windows(const std::vector<Time>& input_times, const std::
     for (int k = 1; k <= rule.rollout; ++k) {
       if (!holds(target_times, time + k * lead)) return false;
     }
+    for (int k = 0; rule.prescribed && k <= rule.prescribed_leads; ++k) {
+      if (!rule.prescribed(time + k * lead)) return false;
+    }
     return true;
   };
   std::vector<Time> windows;
@@ -61,7 +64,8 @@ std::vector<Time> find_windows(const std::vector<Time>& input_times, const std::
   std::vector<std::string> names;
   std::transform(periods.begin(), periods.end(), std::back_inserter(names),
                  [&](const Period& period) { return format_period(period, calendar); });
-  const std::vector<Time> common = common_times(input_times, target_times);
+  std::vector<Time> common = common_times(input_times, target_times);
+  if (rule.prescribed) std::erase_if(common, [&](Time time) { return !rule.prescribed(time); });
   throw DataError(concat(
       key, " (", join(names, ", "), ") holds no window with inputs at ", join(rule.input_hours, ", "), " h",
       rule.rollout > 0 ? concat(" and targets up to ", rule.rollout * rule.lead_hours, " h") : "",

@@ -1,4 +1,5 @@
 #pragma once
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,10 @@ struct WindowRule {
   std::vector<int> input_hours = {0};
   int lead_hours = 6;
   int rollout = 1;  ///< targets at lead, 2 · lead, …, rollout · lead; 0: none
+  /// Where it is set: whether all that is prescribed is in the files at a time. It is needed at time 0 and at
+  /// each lead up to prescribed_leads.
+  std::function<bool(Time)> prescribed = {};
+  int prescribed_leads = 0;
 };
 
 /// The times 0 of all windows in the periods, ascending. A window belongs to a period when its time 0 and all

@@ -1,0 +1,191 @@
+// Files that say too little of what they hold: channels without names, and ensembles.
+#include "samples/channel_layout.h"
+
+#include <hdf5.h>
+
+#include <filesystem>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "io/fixtures.h"
+#include "io/netcdf_writer.h"
+#include "samples/file_set.h"
+#include "support/temporary_folder.h"
+
+namespace jigsaw {
+namespace {
+
+/// 2019.h5 and 2020.h5 in `folder`: fields without names, of the value year·1000 + 100·time + 10·channel +
+/// row.
+void write_bare_channels(const std::string& folder) {
+  for (const int year : {2019, 2020}) {
+    const std::string path = concat(folder, "/", year, ".h5");
+    const hid_t file = H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+    const hsize_t extents[] = {4, 3, 3, 4};
+    std::vector<float> values;
+    for (int i = 0; i < 4 * 3 * 3 * 4; ++i)
+      values.push_back(static_cast<float>(year * 1000 + 100 * (i / 36) + 10 * (i / 12 % 3) + i / 4 % 3));
+    const hid_t space = H5Screate_simple(4, extents, nullptr);
+    const hid_t set =
+        H5Dcreate2(file, "fields", H5T_IEEE_F32LE, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+    H5Dwrite(set, H5T_NATIVE_FLOAT, H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data());
+    H5Dclose(set);
+    H5Sclose(space);
+    H5Fclose(file);
+  }
+}
+
+TEST(ChannelLayout, MakaniWithoutItsAnnotation) {
+  const testing::TemporaryFolder folder;
+  write_bare_channels(folder.path());
+  testing::put_text(folder.path() + "/data.json",
+                    R"({"h5_path": "fields", "dhours": 12, "coords": {"grid_type": "equiangular",
+    "lat": [60, 0, -60], "lon": [10, 100, 190, 280], "channel": ["u10m", "t2m", "t850"]}})");
+  MakaniOptions by_metadata, by_keys;
+  by_metadata.metadata = "data.json";
+  by_keys.channels = {"u10m", "t2m", "t850"};
+  for (const MakaniOptions& options : {by_metadata, by_keys}) {
+    FileSelection selection;
+    selection.channels = ChannelLayout(options, folder.path());
+    const bool named = !options.metadata.empty();
+    FileSet files({folder.path() + "/2019.h5", folder.path() + "/2020.h5"}, selection);
+    const Field t2m{"t2m", {}}, t850{"t", 850};
+    files.select(t2m, true);
+    files.select(t850, true);
+    EXPECT_EQ(files.grid().axes[0].coordinates,
+              named ? (std::vector<double>{60, 0, -60}) : (std::vector<double>{90, 0, -90}));
+    EXPECT_EQ(files.grid().axes[1].coordinates[1], named ? 100 : 90);
+    ASSERT_EQ(files.times(t2m).size(), 8U);
+    EXPECT_EQ(files.times(t2m)[1], at(named ? "2019-01-01T12:00" : "2019-01-01T06:00"));
+    EXPECT_EQ(files.times(t2m)[4], at("2020-01-01"));
+    std::vector<double> row(4);
+    files.read(t850, files.times(t2m)[6], {{2, 0}, {1, 4}}, row);
+    EXPECT_EQ(row, std::vector<double>(4, 2020000 + 200 + 20 + 2));
+    EXPECT_EQ(files.describe(t2m).latitude.name, "latitude");
+  }
+  const auto refusal = [&](const MakaniOptions& options, const std::string& file) {
+    return message_of<DataError>([&] {
+      FileSelection selection;
+      selection.channels = ChannelLayout(options, folder.path());
+      FileSet files({folder.path() + "/" + file}, selection);
+    });
+  };
+  by_keys.channels.pop_back();
+  EXPECT_NE(refusal(by_keys, "2019.h5").find("with 2 channels"), std::string::npos);
+  std::filesystem::copy_file(folder.path() + "/2019.h5", folder.path() + "/train.h5");
+  EXPECT_NE(refusal(by_metadata, "train.h5").find("must begin with its year"), std::string::npos);
+  testing::put_text(folder.path() + "/data.json", R"({"coords": {"channel": [1]}})");
+  EXPECT_NE(refusal(by_metadata, "2019.h5").find("coords.channel"), std::string::npos);
+}
+
+/// t2m of three members, 10·member + time, and orography without any.
+void write_ensemble(const std::string& path) {
+  testing::NetcdfWriter file(path);
+  const int number = file.dimension("number", 3), time = file.dimension("time", 2),
+            lat = file.dimension("latitude", 2), lon = file.dimension("longitude", 2);
+  const int numbers = file.variable("number", NC_INT, {number}),
+            times = file.variable("time", NC_DOUBLE, {time}),
+            lats = file.variable("latitude", NC_DOUBLE, {lat}),
+            lons = file.variable("longitude", NC_DOUBLE, {lon}),
+            t2m = file.variable("t2m", NC_DOUBLE, {number, time, lat, lon}),
+            orography = file.variable("z", NC_DOUBLE, {lat, lon});
+  file.text(numbers, "standard_name", "realization");
+  file.text(times, "units", "hours since 2020-01-01");
+  file.text(lats, "units", "degrees_north");
+  file.text(lons, "units", "degrees_east");
+  file.end();
+  file.put(numbers, {0, 4, 9});
+  file.put(times, {0, 6});
+  file.put(lats, {10, 20});
+  file.put(lons, {0, 5});
+  std::vector<double> values;
+  for (const double member : {0, 4, 9}) {
+    for (const double i : {0, 1}) values.insert(values.end(), 4, 10 * member + i);
+  }
+  file.put(t2m, values);
+  file.put(orography, {1, 2, 3, 4});
+}
+
+TEST(Ensemble, OneMemberIsTaken) {
+  const testing::TemporaryFolder folder;
+  const std::string path = folder.path() + "/ensemble.nc";
+  write_ensemble(path);
+  const Field t2m{"t2m", {}}, z{"z", {}};
+  for (const double member : {0, 4, 9}) {
+    FileSelection selection;
+    selection.member = member;
+    FileSet files({path}, selection);
+    files.select(t2m, true);
+    files.select(z, false);
+    std::vector<double> plane(4);
+    files.read(t2m, at("2020-01-01T06:00"), {{0, 0}, {2, 2}}, plane);
+    EXPECT_EQ(plane, std::vector<double>(4, 10 * member + 1));
+    files.read(z, 0, {{0, 0}, {2, 2}}, plane);
+    EXPECT_EQ(plane, (std::vector<double>{1, 2, 3, 4}));
+  }
+  const auto refusal = [&](std::optional<double> member) {
+    return message_of<DataError>([&] {
+      FileSelection selection;
+      selection.member = member;
+      FileSet files({path}, selection);
+      files.select(t2m, true);
+    });
+  };
+  EXPECT_NE(refusal({}).find("has 3 members; data.member says which"), std::string::npos) << refusal({});
+  EXPECT_NE(refusal(2).find("has the members 0, 4, 9"), std::string::npos) << refusal(2);
+}
+
+/// co2 at two times, without places, and sst on two rows and columns.
+void write_seldom(const std::string& path) {
+  testing::NetcdfWriter file(path);
+  const int time = file.dimension("time", 2), lat = file.dimension("latitude", 2),
+            lon = file.dimension("longitude", 2);
+  const int times = file.variable("time", NC_DOUBLE, {time}),
+            lats = file.variable("latitude", NC_DOUBLE, {lat}),
+            lons = file.variable("longitude", NC_DOUBLE, {lon}),
+            co2 = file.variable("co2", NC_DOUBLE, {time}),
+            sst = file.variable("sst", NC_DOUBLE, {time, lat, lon});
+  file.text(times, "units", "days since 2020-01-01");
+  file.text(lats, "units", "degrees_north");
+  file.text(lons, "units", "degrees_east");
+  file.end();
+  file.put(times, {0, 10});
+  file.put(lats, {10, 20});
+  file.put(lons, {0, 5});
+  file.put(co2, {400, 410});
+  file.put(sst, {280, 281, 282, 283, 290, 291, 292, 313});
+}
+
+TEST(Prescribed, IsGivenBetweenItsTimesAndEverywhere) {
+  const testing::TemporaryFolder folder;
+  const std::string path = folder.path() + "/seldom.nc", states = folder.path() + "/states.nc";
+  write_seldom(path);
+  write_ensemble(states);
+  const Field co2{"co2", {}}, sst{"sst", {}};
+  const auto read = [&](Between between, const Field& field, const std::string& time) {
+    FileSelection selection;
+    selection.member = 0;
+    FileSet files({states, path}, selection);
+    files.select({"t2m", {}}, true);
+    files.select_prescribed(field, between);
+    std::vector<double> plane(4, -1);
+    EXPECT_EQ(files.has(field, at(time)), true) << time;
+    files.read(field, at(time), {{0, 0}, {2, 2}}, plane);
+    return plane;
+  };
+  using Plane = std::vector<double>;
+  EXPECT_EQ(read(Between::kLinear, co2, "2020-01-03T12:00"), Plane(4, 402.5));
+  EXPECT_EQ(read(Between::kLatest, co2, "2020-01-10T23:00"), Plane(4, 400));
+  EXPECT_EQ(read(Between::kLinear, co2, "2020-01-11"), Plane(4, 410));
+  EXPECT_EQ(read(Between::kLinear, sst, "2020-01-06"), (Plane{285, 286, 287, 298}));
+  EXPECT_EQ(read(Between::kLatest, sst, "2020-01-06"), (Plane{280, 281, 282, 283}));
+  EXPECT_EQ(read(Between::kNothing, sst, "2020-01-11"), (Plane{290, 291, 292, 313}));
+  FileSet files({path});
+  files.select_prescribed(sst, Between::kLinear);
+  EXPECT_FALSE(files.has(sst, at("2019-12-31")));
+  EXPECT_FALSE(files.has(sst, at("2020-01-12")));
+  EXPECT_THROW(files.select(co2, true), DataError) << "a state has places";
+}
+
+}  // namespace
+}  // namespace jigsaw
