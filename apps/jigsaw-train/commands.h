@@ -61,11 +61,14 @@ struct PredictCommand {
   std::string output;
   bool overwrite = false;
   int steps = 1;
+  std::vector<std::string> input;  ///< files in place of data.files; empty: those
   std::vector<std::string> starts;
-  std::string period = "valid";
+  std::string period;  ///< train or valid; "": valid
   std::vector<std::string> variables;
   std::vector<double> levels;
   bool split_levels = false;
+  std::optional<double> overlap;  ///< of windows over images
+  std::string classes;            ///< of images: labels or probabilities; "": labels
   std::string command_line;
 };
 /// Writes what a model predicts, in physical units. Errors end as those of training do.
@@ -76,6 +79,7 @@ struct EvaluateCommand {
   std::vector<std::string> period = {"valid"};  ///< or train, or two dates
   int leads = 0;                                ///< 0: as the configuration's validation
   std::vector<std::string> regions;
+  std::optional<double> overlap, data_range;  ///< of images
   std::string json, netcdf;
   bool overwrite = false;
 };

@@ -151,8 +151,12 @@ struct CommandLine {
   void add_predict_command() {
     predict_command = app.add_subcommand("predict", "Write what a trained model predicts, in physical units");
     add_model(*predict_command, predict.model);
-    predict_command->add_option("--output", predict.output, "The NetCDF file to write")->required();
+    predict_command
+        ->add_option("--output", predict.output,
+                     "The NetCDF file to write; of images a file .h5, .nc, .nii or .nii.gz, or a folder")
+        ->required();
     predict_command->add_flag("--overwrite", predict.overwrite, "Replace the file if it is there");
+    predict_command->add_option("--input", predict.input, "Files or patterns in place of data.files");
     predict_command->add_option("--steps", predict.steps, "Steps of each forecast, of data.lead_hours each")
         ->check(CLI::Range(1, 100'000));
     auto* start = predict_command->add_option("--start", predict.starts,
@@ -169,6 +173,18 @@ struct CommandLine {
         "--split-levels", predict.split_levels,
         "Write each level as a variable of its own, as t_850: for CDO, whose variables have "
         "four dimensions at most");
+    add_overlap(*predict_command, predict.overlap);
+    predict_command
+        ->add_option("--classes", predict.classes,
+                     "Of images with classes write labels (the default) or probabilities")
+        ->check(CLI::IsMember({"labels", "probabilities"}));
+  }
+
+  static void add_overlap(CLI::App& command, std::optional<double>& overlap) {
+    command
+        .add_option("--overlap", overlap,
+                    "Of images: the part of their extent by which neighbouring windows overlap; default 0.25")
+        ->check(CLI::Range(0.0, 0.95));
   }
 
   void add_evaluate_command() {
@@ -184,6 +200,13 @@ struct CommandLine {
         ->check(CLI::Range(1, 100'000));
     evaluate_command->add_option("--region", evaluate.regions,
                                  "NAME=SOUTH,NORTH,WEST,EAST in degrees: a region to score; may be repeated");
+    add_overlap(*evaluate_command, evaluate.overlap);
+    evaluate_command
+        ->add_option(
+            "--data-range", evaluate.data_range,
+            "Of images: the data range that PSNR and SSIM refer to; default: validation.peak, or the "
+            "largest less the smallest value of the targets")
+        ->check(CLI::PositiveNumber);
     evaluate_command->add_option("--json", evaluate.json, "A JSON file to write all scores and spectra to");
     evaluate_command->add_option("--netcdf", evaluate.netcdf, "The same as NetCDF");
     evaluate_command->add_flag("--overwrite", evaluate.overwrite, "Replace these files if they are there");
