@@ -3,6 +3,7 @@
 #include "comm/agreement.h"
 #include "commands.h"
 #include "predict/evaluation.h"
+#include "predict/image_evaluation.h"
 
 namespace jigsaw {
 
@@ -14,6 +15,9 @@ std::vector<DataPart> parts_of(const DataOptions& data, const std::vector<std::s
   if (period.size() == 1 && period[0] == "valid") return data.valid;
   const std::optional<DatePeriod> dates =
       period.size() == 2 ? parse_dates(period[0], period[1]) : std::nullopt;
+  if (data.of_images())
+    throw ConfigError(
+        concat("command line: --period ", join(period, " "), " must be train or valid for images"));
   if (!dates || dates->last < dates->first) {
     throw ConfigError(concat("command line: --period ", join(period, " "),
                              " must be train, valid, or two dates such as 2019-03-25 2019-03-31"));
@@ -26,17 +30,34 @@ struct Options {
   std::vector<std::string> period = {"valid"};  ///< or train, or two dates
   int leads = 0;                                ///< 0: as the configuration's validation
   std::vector<std::string> regions;
+  std::optional<double> overlap, data_range;  ///< of images
   std::string json, netcdf;
   bool overwrite = false;
 };
+
+/// Options of one task that mean nothing for the other.
+void refuse_options(const Options& options, bool images) {
+  const std::vector<std::pair<const char*, bool>> of_forecasts = {{"--leads", options.leads > 0},
+                                                                  {"--region", !options.regions.empty()}},
+                                                  of_images = {
+                                                      {"--overlap", options.overlap.has_value()},
+                                                      {"--data-range", options.data_range.has_value()}};
+  for (const auto& [option, given] : images ? of_forecasts : of_images) {
+    if (given)
+      throw ConfigError(concat("command line: ", option, " is for ", images ? "forecasts" : "images",
+                               ", and data.task is that of ", images ? "images" : "forecasts"));
+  }
+}
 
 /// Scores a model over a period. Errors end as those of training do.
 ExitCode run_evaluate(const Options& options) {
   return run_job(options.model.configuration, [&](Job& job) {
     Configuration configuration = job.configuration;
     if (options.leads > 0) configuration.validation.rollout = options.leads;
+    const bool images = configuration.data.of_images();
     Weights weights = Weights::kAuto;
     together(job.world, [&] {
+      refuse_options(options, images);
       configuration.data.valid = parts_of(configuration.data, options.period);
       weights = parse_weights(options.model.average);
     });
@@ -44,6 +65,13 @@ ExitCode run_evaluate(const Options& options) {
     validation_only.train = false;
     TrainedModel model(configuration, job.folder, options.model.checkpoint, weights, validation_only,
                        job.world, job.log);
+    if (images) {
+      evaluate_images(model,
+                      {options.json, options.netcdf, options.overwrite, options.overlap.value_or(0.25),
+                       options.data_range, "Scores of " + configuration.name},
+                      job.log);
+      return ExitCode::kDone;
+    }
     evaluate_forecasts(
         model,
         {options.json, options.netcdf, options.overwrite, options.regions, "Scores of " + configuration.name},
@@ -65,6 +93,12 @@ std::function<ExitCode()> declare_evaluate(CLI::App& command, const Invocation& 
       ->check(CLI::Range(1, 100'000));
   command.add_option("--region", options->regions,
                      "NAME=SOUTH,NORTH,WEST,EAST in degrees: a region to score; may be repeated");
+  add_overlap(command, options->overlap);
+  command
+      .add_option("--data-range", options->data_range,
+                  "Of images: the data range that PSNR and SSIM refer to; default: validation.peak, or the "
+                  "largest less the smallest value of the targets")
+      ->check(CLI::PositiveNumber);
   command.add_option("--json", options->json, "A JSON file to write all scores and spectra to");
   command.add_option("--netcdf", options->netcdf, "The same as NetCDF");
   command.add_flag("--overwrite", options->overwrite, "Replace these files if they are there");

@@ -27,6 +27,13 @@ void add_model(CLI::App& command, ModelArguments& arguments) {
       ->check(CLI::IsMember({"auto", "always", "never"}));
 }
 
+void add_overlap(CLI::App& command, std::optional<double>& overlap) {
+  command
+      .add_option("--overlap", overlap,
+                  "Of images: the part of their extent by which neighbouring windows overlap; default 0.25")
+      ->check(CLI::Range(0.0, 0.95));
+}
+
 std::string refuse_empty(const std::string& text) {
   return text.empty() ? "must not be empty" : "";
 }

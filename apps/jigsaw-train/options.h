@@ -1,5 +1,6 @@
 #pragma once
 #include <CLI/CLI.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,9 @@ struct ModelArguments {
 };
 /// --config, --set, --quiet, --checkpoint and --average.
 void add_model(CLI::App& command, ModelArguments& arguments);
+
+/// --overlap of windows over images.
+void add_overlap(CLI::App& command, std::optional<double>& overlap);
 
 /// For options that name a file or folder: an empty name is a variable that a script forgot to set.
 std::string refuse_empty(const std::string& text);

@@ -14,7 +14,7 @@ struct ForecastOptions {
   bool overwrite = false;
   int steps = 1;
   std::vector<std::string> starts;                ///< dates; empty: all of the period
-  std::string period;                             ///< "train" or "valid"
+  std::string period;                             ///< "train", or else valid
   std::vector<std::string> variables;             ///< empty: all that the model predicts
   std::vector<double> levels;                     ///< of those that have levels; empty: all
   bool split_levels = false;                      ///< as ForecastContents has it

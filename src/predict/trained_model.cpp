@@ -62,10 +62,6 @@ Weights parse_weights(const std::string& average) {
 TrainedModel::TrainedModel(const Configuration& configuration, const std::filesystem::path& folder,
                            const std::string& checkpoint, Weights weights, const DataUse& use,
                            Communicator& world, Log& log) {
-  together(world, [&] {
-    if (configuration.data.of_images())
-      throw ConfigError("data.task must be forecast, for images are neither predicted nor evaluated yet");
-  });
   FoundCheckpoint found;
   together(world, [&] { found = open_checkpoint(checkpoint, world); });
   path_ = found.path;

@@ -41,9 +41,11 @@ class ImageObjective : public Objective {
         loss_(field_loss_options(configuration.loss, data_->channels().targets), data_->grid().row_weights(),
               channel_names(data_->channels().targets)) {
     if (data_->tiles().empty() || configuration.validation.every == 0) return;
-    peaks_ = configuration.validation.peak
-                 ? std::vector<double>(data_->channels().targets.size(), *configuration.validation.peak)
-                 : data_->largest_targets(communicator);
+    if (configuration.validation.peak) {
+      peaks_.assign(data_->channels().targets.size(), *configuration.validation.peak);
+    } else {
+      for (const auto& [least, most] : data_->target_ranges(communicator)) peaks_.push_back(most);
+    }
     for (const double peak : peaks_) {
       if (peak > 0) continue;
       throw ConfigError(

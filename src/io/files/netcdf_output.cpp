@@ -95,6 +95,11 @@ void NetcdfOutput::add_number(int variable, const char* name, std::int16_t value
   check(nc_put_att_short(file_, variable, name, NC_SHORT, 1, &value));
 }
 
+void NetcdfOutput::add_numbers(int variable, const char* name, const std::vector<double>& values) {
+  const auto lock = lock_io();
+  check(nc_put_att_double(file_, variable, name, NC_DOUBLE, values.size(), values.data()));
+}
+
 void NetcdfOutput::add_chunks(int variable, const std::vector<std::size_t>& extents,
                               std::size_t cache_bytes) {
   const auto lock = lock_io();

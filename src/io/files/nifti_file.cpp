@@ -42,6 +42,15 @@ NiftiFile::NiftiFile(std::string path, External) : VariableFile(std::move(path))
     image.shape.append(header_.extents[axis]);
     image.numbers["spacing"].push_back(header_.spacing[axis]);
   }
+  for (const auto& row : header_.affine) {
+    double origin = row[3];
+    for (const NiftiAxis& world : header_.world) {
+      const auto axis = static_cast<std::size_t>(world.axis);
+      image.numbers["affine"].push_back(world.reversed ? -row[axis] : row[axis]);
+      if (world.reversed) origin += row[axis] * static_cast<double>(header_.extents[axis] - 1);
+    }
+    image.numbers["affine"].push_back(origin);
+  }
   if (header_.scale != 1 || header_.offset != 0) {
     image.numbers["scale_factor"] = {header_.scale};
     image.numbers["add_offset"] = {header_.offset};

@@ -12,7 +12,8 @@ namespace jigsaw::inline files {
 /// A NIfTI-1 file, .nii or .nii.gz: one variable, "image", turned so that its last three dims run from below
 /// to above, from back to front and from left to right ([depth, height, width], nibabel's RAS+ read
 /// backwards); channels or times stand before them. The number list "spacing" gives the distance of its
-/// points along these three in mm.
+/// points along these three in mm; "affine", three rows of four, says where they lie: the steps in mm to the
+/// right, to the front and up of one point along width, height and depth, and the place of point (0, 0, 0).
 ///
 /// Of a compressed file all that stands before what is read is decompressed.
 class NiftiFile : public VariableFile {
@@ -20,6 +21,8 @@ class NiftiFile : public VariableFile {
   /// @param external  not asked: such a file has no links. @throws DataError
   explicit NiftiFile(std::string path, External external = External::kRefused);
   ~NiftiFile() override;
+
+  const NiftiHeader& header() const { return header_; }
 
   void close() override;
   bool is_open() const override { return file_ != nullptr; }

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <limits>
 #include <optional>
+#include <tuple>
 #include <utility>
 
 #include "base/error.h"
@@ -23,7 +24,7 @@ constexpr std::int32_t kHeaderBytes = 348;
 // Where fields stand ("nifti1.h", R. W. Cox, 2003).
 constexpr std::size_t kDim = 40, kDataType = 70, kPixDim = 76, kVoxOffset = 108, kSlope = 112,
                       kIntercept = 116, kUnits = 123, kDescription = 148, kQformCode = 252, kSformCode = 254,
-                      kQuaternion = 256, kSform = 280, kMagic = 344;
+                      kQuaternion = 256, kOffset = 268, kSform = 280, kMagic = 344;
 constexpr std::size_t kDescriptionBytes = 80;
 constexpr std::int64_t kMostElements = std::int64_t{1} << 40;
 
@@ -88,6 +89,25 @@ Matrix directions(const Fields& fields) {
                     fields.real(kPixDim) < 0 ? -1.0 : 1.0);
   }
   return {{{1, 0, 0}, {0, 1, 0}, {0, 0, 1}}};
+}
+
+/// Where points lie in units of the file, and what that refers to.
+std::pair<std::array<std::array<double, 4>, 3>, int> places(const Fields& fields) {
+  const int sform = fields.at<std::int16_t>(kSformCode), qform = fields.at<std::int16_t>(kQformCode);
+  const Matrix towards = directions(fields);
+  std::array<std::array<double, 4>, 3> affine{};
+  for (std::size_t row = 0; row < 3; ++row) {
+    for (std::size_t column = 0; column < 3; ++column) {
+      const double step = sform > 0 ? 1.0 : std::abs(fields.real(kPixDim, column + 1));
+      affine[row][column] = towards[row][column] * step;
+    }
+    if (sform > 0) {
+      affine[row][3] = fields.real(kSform + 16 * row, 3);
+    } else if (qform > 0) {
+      affine[row][3] = fields.real(kOffset, row);
+    }
+  }
+  return {affine, sform > 0 ? sform : std::max(qform, 0)};
 }
 
 /// The axes of the file nearest to those of the world, each once.
@@ -187,6 +207,9 @@ NiftiHeader::NiftiHeader(std::span<const char> bytes, const std::string& path) {
   const double unit = millimetres(bytes[kUnits]);
   for (std::size_t a = 0; a < 3; ++a) spacing[a] = std::abs(fields.real(kPixDim, a + 1)) * unit;
   world = nearest_axes(directions(fields));
+  std::tie(affine, place_code) = places(fields);
+  for (auto& row : affine)
+    for (double& step : row) step *= unit;
   description.assign(bytes.data() + kDescription, kDescriptionBytes);
   description = description.substr(0, description.find('\0'));
 }

@@ -33,6 +33,12 @@ struct NiftiHeader {
   /// From left to right (x), from back to front (y), from below to above (z): by the sform, else the qform,
   /// else as the file's axes are.
   std::array<NiftiAxis, 3> world;
+  /// Where the point with these indices along the file's axes lies in mm, from left to right, from back to
+  /// front, from below to above: row · (i, j, k, 1).
+  std::array<std::array<double, 4>, 3> affine = {};
+  /// What these places refer to, as sform_code or qform_code has it (1: the scanner, 2: another image, 3, 4:
+  /// an atlas); 0 where the file says nothing and `affine` is its spacing alone.
+  int place_code = 0;
   std::string description;
 };
 

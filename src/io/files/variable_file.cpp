@@ -235,9 +235,10 @@ std::map<std::string, UndeclaredValues> VariableFile::undeclared() const {
 
 const std::vector<std::string>& VariableFile::attributes() {
   static const std::vector<std::string> names = {
-      "units",      "calendar",     "standard_name", "long_name",     "axis",
-      "positive",   "scale_factor", "add_offset",    "missing_value", "valid_range",
-      "_FillValue", "valid_min",    "valid_max",     "_Unsigned",     "bounds"};
+      "units",      "calendar",        "standard_name", "long_name",     "axis",
+      "positive",   "scale_factor",    "add_offset",    "missing_value", "valid_range",
+      "_FillValue", "valid_min",       "valid_max",     "_Unsigned",     "bounds",
+      "spacing",    "element_size_um", "affine"};
   return names;
 }
 

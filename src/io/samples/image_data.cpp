@@ -34,12 +34,14 @@ ImageData::ImageData(const DataOptions& options, const std::filesystem::path& fo
       train_noise_(seed, RandomPurpose::kNoise, "train"),
       valid_noise_(seed, RandomPurpose::kNoise, "valid") {
   together(communicator, [&] {
-    open(folder);
+    open(folder, use);
     check_shape();
-    train_ = regions(options_.train, "data.train");
-    valid_ = regions(options_.valid, "data.valid");
+    // Without training its parts only say what the model's grid is, where data.crop does not.
+    if (use.train || options_.crop.empty()) train_ = regions(options_.train, "data.train");
+    if (use.valid) valid_ = regions(options_.valid, "data.valid");
     choose_crop();
-    make_tiles(overlap);
+    if (!use.train) train_.clear();
+    if (use.train) make_tiles(overlap);
     slices_of_all_ = slices_of(train_);
     for (const Slice& slice : slices_of(valid_)) slices_of_all_.push_back(slice);
   });
@@ -55,7 +57,7 @@ ImageData::ImageData(const DataOptions& options, const std::filesystem::path& fo
   together(communicator, [&] {
     if (!use.statistics && file != nullptr)
       statistics_ = Statistics::load(expand_patterns({*file}, folder).front());
-    check_statistics();
+    check_statistics(use.train || use.valid);
     for (const Channel& channel : channels_.targets) {
       if (options_.task == Task::kDenoise) {
         statistics_.fields[channel.name].increment_deviation = *options_.noise_sigma;
@@ -64,17 +66,37 @@ ImageData::ImageData(const DataOptions& options, const std::filesystem::path& fo
   });
 }
 
-void ImageData::open(const std::filesystem::path& folder) {
+void ImageData::open(const std::filesystem::path& folder, const DataUse& use) {
   paths_ = expand_patterns(options_.files, folder);
   files_ = std::make_unique<ImageFiles>(paths_, options_.dims, options_.external());
-  make_channels();
+  make_channels(use);
 }
 
-void ImageData::make_channels() {
+namespace {
+
+/// The fields of a variable that the files need not hold, by the names that the statistics know.
+std::vector<Field> known_fields(const VariableOptions& variable, const Statistics* known) {
+  std::vector<Field> fields;
+  for (const double level : variable.levels) fields.push_back({variable.name, level});
+  const auto has = [&](const Field& field) {
+    return known != nullptr && known->fields.contains(field.name());
+  };
+  if (fields.empty() && !has({variable.name, {}})) {
+    for (Field field{variable.name, 0.0}; has(field); *field.level += 1) fields.push_back(field);
+  }
+  if (fields.empty()) fields.push_back({variable.name, {}});
+  return fields;
+}
+
+}  // namespace
+
+void ImageData::make_channels(const DataUse& use) {
+  const Statistics* known = use.statistics ? &*use.statistics : nullptr;
   const auto append = [&](std::vector<Channel>& channels, const std::vector<VariableOptions>& variables,
                           Role role, const char* key) {
+    const bool in_files = role == Role::kPrognostic || use.train || use.valid;
     for (const VariableOptions& variable : variables) {
-      for (const Field& field : files_->select(variable)) {
+      for (const Field& field : in_files ? files_->select(variable) : known_fields(variable, known)) {
         const Channel channel{field.name(), role, field, {}, 0};
         if (std::find(channels.begin(), channels.end(), channel) != channels.end()) {
           throw ConfigError(concat(key, " names ", field.name(), " twice"));
@@ -159,7 +181,7 @@ void ImageData::choose_crop() {
     crops += std::max<std::int64_t>(1, std::llround(volumes));
     region.crops_until = crops;
   }
-  require_memory(crop_, "a crop of an image", files_->path(train_.front().image));
+  require_memory(crop_, "a crop of an image", files_->path(0));
   grid_ = make_plain_grid(crop_);
   for (std::size_t d = 0; d < space.size(); ++d) grid_.axes[d].name = name(space[d]);
 }
@@ -180,7 +202,8 @@ void ImageData::make_tiles(const std::vector<std::int64_t>& overlap) {
 }
 
 std::int64_t ImageData::count(Split split) const {
-  return split == Split::kTrain ? train_.back().crops_until : std::ssize(tiles_);
+  if (split == Split::kValid) return std::ssize(tiles_);
+  return train_.empty() ? 0 : train_.back().crops_until;
 }
 
 std::vector<std::int64_t> ImageData::identity() const {
@@ -317,10 +340,10 @@ void ImageData::check_labels(std::int64_t slice) const {
   }
 }
 
-void ImageData::check_statistics() const {
-  const auto check = [&](const Channel& channel) {
+void ImageData::check_statistics(bool of_targets) const {
+  const auto check = [&](const Channel& channel, bool in_files) {
     const FieldStatistics& found = statistics_.of(channel.field);
-    const std::string& units = files_->units(channel.field);
+    const std::string units = in_files ? files_->units(channel.field) : "";
     if (!found.units.empty() && !units.empty() && found.units != units) {
       throw DataError(concat("the statistics of ", channel.name, " are in \"", found.units,
                              "\", the files in \"", units, "\""));
@@ -333,9 +356,9 @@ void ImageData::check_statistics() const {
           concat(channel.name, " does not vary in data.train, so it cannot be normalised; leave it out"));
     }
   };
-  for (const Channel& channel : channels_.inputs) check(channel);
+  for (const Channel& channel : channels_.inputs) check(channel, true);
   if (options_.classes > 0) return;
-  for (const Channel& channel : channels_.targets) check(channel);
+  for (const Channel& channel : channels_.targets) check(channel, of_targets);
 }
 
 std::int64_t ImageData::shared_points() const {
@@ -350,21 +373,42 @@ std::int64_t ImageData::shared_points() const {
   return points;
 }
 
-std::vector<double> ImageData::largest_targets(Communicator& communicator) const {
+std::vector<std::pair<double, double>> ImageData::target_ranges(Communicator& communicator) const {
+  struct Ends {
+    double least = std::numeric_limits<double>::infinity(), most = -std::numeric_limits<double>::infinity();
+  };
   std::vector<Region> all = train_;
   all.insert(all.end(), valid_.begin(), valid_.end());
-  std::vector<double> result;
+  std::vector<std::pair<double, double>> result;
   for (const Channel& channel : channels_.targets) {
-    constexpr double kNothing = -std::numeric_limits<double>::infinity();
     const auto of_slice = [](std::span<const double> values) {
-      double most = -std::numeric_limits<double>::infinity();
-      for (const double value : values) most = value > most ? value : most;
-      return most;
+      Ends ends;
+      for (const double value : values) {
+        ends.least = value < ends.least ? value : ends.least;
+        ends.most = value > ends.most ? value : ends.most;
+      }
+      return ends;
     };
-    const auto larger = [](double& largest, double slice) { largest = std::max(largest, slice); };
-    result.push_back(over_slices(channel.field, all, communicator, of_slice, kNothing, larger));
+    const auto wider = [](Ends& ends, const Ends& slice) {
+      ends = {std::min(ends.least, slice.least), std::max(ends.most, slice.most)};
+    };
+    const Ends ends = over_slices(channel.field, all, communicator, of_slice, Ends{}, wider);
+    result.emplace_back(ends.least, ends.most);
   }
   return result;
+}
+
+std::vector<ImageRegion> ImageData::validation_parts() const {
+  std::vector<ImageRegion> parts;
+  for (const Region& region : valid_) parts.push_back({region.image, region.box});
+  return parts;
+}
+
+std::vector<ImageRegion> ImageData::whole_images() const {
+  std::vector<ImageRegion> images;
+  for (std::int64_t image = 0; image < files_->count(); ++image)
+    images.push_back({image, Box::whole(files_->extents(image))});
+  return images;
 }
 
 }  // namespace jigsaw::inline samples

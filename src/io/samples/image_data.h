@@ -7,6 +7,7 @@
 #include "samples/data_use.h"
 #include "samples/image_files.h"
 #include "samples/sample_source.h"
+#include "samples/sliding_window.h"
 #include "samples/statistics_pass.h"
 #include "samples/tiling.h"
 
@@ -66,8 +67,11 @@ class ImageData : public SampleSource {
   void check_labels(std::int64_t slice) const;
   /// Points of images that are both in a training and in a validation part.
   std::int64_t shared_points() const;
-  /// The largest value of each target in all training and validation parts. Collective.
-  std::vector<double> largest_targets(Communicator& communicator) const;
+  /// The lowest and the highest value of each target in all training and validation parts. Collective.
+  std::vector<std::pair<double, double>> target_ranges(Communicator& communicator) const;
+  /// The validation parts, and all images whole.
+  std::vector<ImageRegion> validation_parts() const;
+  std::vector<ImageRegion> whole_images() const;
 
  private:
   struct Region {
@@ -82,8 +86,8 @@ class ImageData : public SampleSource {
   };
   static std::vector<Slice> slices_of(const std::vector<Region>& regions);
 
-  void open(const std::filesystem::path& folder);
-  void make_channels();
+  void open(const std::filesystem::path& folder, const DataUse& use);
+  void make_channels(const DataUse& use);
   void check_shape() const;
   std::vector<Region> regions(const std::vector<DataPart>& parts, const std::string& key) const;
   void choose_crop();
@@ -93,7 +97,7 @@ class ImageData : public SampleSource {
   Json decides_statistics() const;
   /// The channels that statistics are of.
   std::vector<Channel> normalised() const;
-  void check_statistics() const;
+  void check_statistics(bool of_targets) const;
   /// Calls of(values) for each slice of the regions, shared out over the ranks; its results in order.
   template <typename Result, typename F, typename M>
   Result over_slices(const Field& field, const std::vector<Region>& regions, Communicator& communicator,

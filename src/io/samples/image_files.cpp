@@ -1,12 +1,14 @@
 #include "samples/image_files.h"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <optional>
 
 #include "base/error.h"
 #include "base/heartbeat.h"
 #include "base/text.h"
+#include "files/nifti_file.h"
 #include "samples/strided_copy.h"
 
 namespace jigsaw::inline samples {
@@ -182,6 +184,47 @@ const std::string& ImageFiles::units(const Field& field) const {
   const auto& texts = find(0, field.variable, groups(0, field.variable)[0]).texts;
   const auto found = texts.find("units");
   return found == texts.end() ? none : found->second;
+}
+
+namespace {
+
+/// The numbers of an attribute that go with the spatial dims, in the order of fields; none unless there is
+/// one, above 0, for each.
+std::vector<double> of_space(const FileVariable& variable, const char* attribute,
+                             const std::vector<ImageDim>& dims, double factor) {
+  const auto found = variable.numbers.find(attribute);
+  std::vector<int> space = spatial_positions(dims);
+  if (found == variable.numbers.end() || found->second.size() != space.size()) return {};
+  std::vector<int> stored = space;
+  std::sort(stored.begin(), stored.end());
+  std::vector<double> result;
+  for (const int at : space) {
+    const auto place = static_cast<std::size_t>(std::find(stored.begin(), stored.end(), at) - stored.begin());
+    result.push_back(found->second[place] * factor);
+    if (!(result.back() > 0) || !std::isfinite(result.back())) return {};
+  }
+  return result;
+}
+
+}  // namespace
+
+ImageSource ImageFiles::source(const std::string& variable, std::int64_t image) const {
+  constexpr double kMillimetresPerMicrometre = 1e-3;
+  const Image& at = images_[static_cast<std::size_t>(image)];
+  const VariableFile& file = *files_[static_cast<std::size_t>(at.file)];
+  const FileVariable& stored = find(at.file, variable, at.group);
+  ImageSource source{at.file, file.path(), stored.name, at.group, at.sample, stored.shape,
+                     {},      {},          {},          {},       nullptr};
+  source.dims = dims_of(at.file, stored);
+  if (std::ssize(stored.dimensions) == stored.shape.rank()) source.names = stored.dimensions;
+  source.spacing = of_space(stored, "spacing", source.dims, 1);
+  if (source.spacing.empty())
+    source.spacing = of_space(stored, "element_size_um", source.dims, kMillimetresPerMicrometre);
+  if (const auto affine = stored.numbers.find("affine");
+      affine != stored.numbers.end() && affine->second.size() == 12)
+    source.affine = affine->second;
+  if (const auto* nifti = dynamic_cast<const NiftiFile*>(&file)) source.nifti = &nifti->header();
+  return source;
 }
 
 void ImageFiles::read(const Field& field, std::int64_t image, const Box& box, std::span<double> out) {

@@ -9,11 +9,27 @@
 #include <vector>
 
 #include "array/box.h"
+#include "files/nifti_header.h"
 #include "files/variable_file.h"
 #include "samples/data_options.h"
 #include "samples/field.h"
 
 namespace jigsaw::inline samples {
+
+/// Where an image stands in its file, and in the world.
+struct ImageSource {
+  int file = 0;                        ///< number of its file
+  std::string path;                    ///< of it
+  std::string data_set;                ///< the data set's name
+  std::string group;                   ///< what the * of the variable's name stands for here
+  std::int64_t sample = 0;             ///< of the data set's samples
+  Shape stored;                        ///< the data set's extents
+  std::vector<ImageDim> dims;          ///< what they are
+  std::vector<std::string> names;      ///< of the data set's dims; none where the file does not name them
+  std::vector<double> spacing;         ///< of points in mm along depth, height, width; empty: not known
+  std::vector<double> affine;          ///< as NiftiFile gives it; empty: not known
+  const NiftiHeader* nifti = nullptr;  ///< of a NIfTI file; lives as long as the files
+};
 
 /// HDF5, NetCDF or NIfTI files whose data sets are images or volumes, with dims in a configured order. A
 /// variable with a * in its name is many data sets, such as one in each group, which hold images of their
@@ -39,6 +55,9 @@ class ImageFiles {
   const Shape& extents(std::int64_t image) const { return images_[static_cast<std::size_t>(image)].extents; }
   const std::string& path(std::int64_t image) const;
   const std::string& units(const Field& field) const;
+  /// Where a variable's image stands: spacing from "spacing" or "element_size_um" of its data set, in the
+  /// order of its dims.
+  ImageSource source(const std::string& variable, std::int64_t image) const;
 
   /// The box [space…] of a field of an image in its physical units, NaN where it is missing: one hyperslab.
   void read(const Field& field, std::int64_t image, const Box& box, std::span<double> out);

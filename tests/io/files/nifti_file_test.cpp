@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "files/image_output.h"
 #include "support/temporary_folder.h"
 
 namespace jigsaw {
@@ -148,6 +149,53 @@ TEST_F(NiftiFileTest, TurnsAxesToTheWorldByTheQform) {
   NiftiFile file(write(bytes_of({.qform = 1, .quaternion = {0, 0, 1}, .handedness = -1})));
   expect_box(file, Box::whole({3, 4, 5}),
              [](std::int64_t z, std::int64_t y, std::int64_t x) { return stored(4 - x, 3 - y, 2 - z); });
+}
+
+/// What is read of a file and written as another like it, in pieces, has the file's own bytes in their order.
+TEST_F(NiftiFileTest, IsWrittenInTheOrderAndAtThePlaceOfAnother) {
+  const std::vector<Image> images = {
+      {},
+      {.sform = 1, .rows = {0, -1.5F, 0.1F, 7, 0, 0, 2.5F, 8, -0.5F, 0, 0, 9}},
+      {.qform = 1, .quaternion = {0, 0, 1}, .handedness = -1},
+      {.extents = {5, 4, 3, 2}, .sform = 2, .rows = {-1, 0, 0, 5, 0, 2, 0, 6, 0, 0, 3, 7}}};
+  for (const Image& image : images) {
+    const std::string bytes = bytes_of(image);
+    NiftiFile file(write(bytes));
+    const FileVariable& input = file.variables()[0];
+    OutputImage output{"image", OutputImage::Type::kShort, {"depth", "height", "width"}, input.shape, {}, {}};
+    if (input.shape.rank() == 4) output.dimensions.insert(output.dimensions.begin(), "channel");
+    for (const char* name : {"/copy.nii", "/copy.nii.gz"}) {
+      const std::string path = folder_.path() + name;
+      const auto to = create_image_output(*image_format(path), path, {output}, {}, &file.header());
+      const int last = input.shape.rank() - 1;
+      for (std::int64_t begin = 0; begin < input.shape[last]; begin += 2) {
+        Box box = Box::whole(input.shape);
+        box.begin[last] = begin;
+        box.extent[last] = std::min<std::int64_t>(2, input.shape[last] - begin);
+        const std::vector<double> values = read(file, box);
+        to->write(0, box, std::vector<float>(values.begin(), values.end()));
+      }
+      to->finish();
+      NiftiFile copy(path);
+      EXPECT_EQ(copy.variables()[0].numbers, input.numbers);
+      EXPECT_EQ(read(copy, Box::whole(input.shape)), read(file, Box::whole(input.shape)));
+      if (path.ends_with(".nii")) {
+        EXPECT_EQ(testing::text_of(path).substr(352), bytes.substr(352));
+      }
+    }
+  }
+  EXPECT_FALSE(std::filesystem::exists(folder_.path() + "/copy.nii.gz.raw"));
+}
+
+TEST_F(NiftiFileTest, SaysWhereItsPointsLie) {
+  // i runs downward, j from right to left, k forward: point (0, 0, 0) of what is read is i = 4, j = 3, k = 0.
+  NiftiFile file(write(bytes_of({.sform = 1, .rows = {0, -1.5F, 0.25F, 7, 0, 0, 2.5F, 8, -0.5F, 0, 0, 9}})));
+  EXPECT_EQ(file.variables()[0].numbers.at("affine"),
+            (std::vector<double>{1.5, 0.25, 0, 2.5, 0, 2.5, 0, 8, 0, 0, 0.5, 7}));
+  // Of the qform the spacing stands apart.
+  NiftiFile turned(write(bytes_of({.qform = 1, .quaternion = {0, 0, 1}})));
+  EXPECT_EQ(turned.variables()[0].numbers.at("affine"),
+            (std::vector<double>{0.5, 0, 0, -2, 0, 1.5, 0, -4.5, 0, 0, 2.5, 0}));
 }
 
 TEST_F(NiftiFileTest, DamageIsADataError) {

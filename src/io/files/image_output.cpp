@@ -1,0 +1,216 @@
+#include "files/image_output.h"
+
+#include <hdf5.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "files/hdf5_walk.h"
+#include "files/io_lock.h"
+#include "files/netcdf_output.h"
+#include "files/nifti_output.h"
+
+namespace jigsaw::inline files {
+
+namespace {
+
+/// Points of a chunk along each of the last dims, and bytes of chunks that are kept until they are whole.
+constexpr std::int64_t kChunk = 64;
+constexpr std::size_t kCacheBytes = std::size_t{64} << 20, kCacheSlots = 12421;
+constexpr unsigned kDeflateLevel = 1;
+
+Shape chunk_of(const Shape& shape) {
+  Shape chunk = shape;
+  for (int d = 0; d < shape.rank(); ++d)
+    chunk[d] = std::min(shape[d], d + 3 < shape.rank() ? std::int64_t{1} : kChunk);
+  return chunk;
+}
+
+class NetcdfImages : public ImageOutput {
+ public:
+  NetcdfImages(const std::string& path, const std::vector<OutputImage>& images,
+               const std::map<std::string, std::string>& texts)
+      : file_(path, NetcdfOutput::Format::kNetcdf4) {
+    using Type = NetcdfOutput::Type;
+    for (const OutputImage& image : images) {
+      std::vector<int> dimensions;
+      for (int d = 0; d < image.shape.rank(); ++d)
+        dimensions.push_back(dimension(image.dimensions[static_cast<std::size_t>(d)], image.shape[d]));
+      std::string name = image.name;
+      std::replace(name.begin(), name.end(), '/', '_');
+      const bool numbers = image.type == OutputImage::Type::kFloat;
+      const int variable =
+          file_.add_variable(name.c_str(), numbers ? Type::kFloat : Type::kShort, dimensions);
+      const Shape chunk = chunk_of(image.shape);
+      file_.add_chunks(variable, {chunk.begin(), chunk.end()}, kCacheBytes);
+      for (const auto& [key, text] : image.texts) file_.add_text(variable, key.c_str(), text);
+      for (const auto& [key, list] : image.numbers) file_.add_numbers(variable, key.c_str(), list);
+      if (numbers) file_.add_number(variable, "_FillValue", NetcdfOutput::kFill);
+      variables_.push_back(variable);
+      numbers_.push_back(numbers);
+    }
+    for (const auto& [key, text] : texts) file_.add_text(NetcdfOutput::kFile, key.c_str(), text);
+    file_.end_definitions();
+  }
+
+  void write(std::size_t image, const Box& box, std::span<const float> values) override {
+    if (numbers_[image]) {
+      std::vector<float> stored(values.begin(), values.end());
+      std::replace_if(
+          stored.begin(), stored.end(), [](float value) { return !std::isfinite(value); },
+          NetcdfOutput::kFill);
+      file_.write(variables_[image], box, std::span<const float>(stored));
+    } else {
+      std::vector<int> labels(values.size());
+      std::transform(values.begin(), values.end(), labels.begin(),
+                     [](float value) { return static_cast<int>(std::lround(value)); });
+      file_.write(variables_[image], box, std::span<const int>(labels));
+    }
+  }
+  void finish() override { file_.close(); }
+
+ private:
+  /// Data sets of other extents have dims of their own: "depth", "depth_2", …
+  int dimension(const std::string& name, std::int64_t extent) {
+    std::string unique = name;
+    for (int number = 2;; ++number) {
+      const auto known = dimensions_.find(unique);
+      if (known != dimensions_.end() && known->second.second == extent) return known->second.first;
+      if (known == dimensions_.end()) break;
+      unique = concat(name, "_", number);
+    }
+    const int id = file_.add_dimension(unique.c_str(), static_cast<std::size_t>(extent));
+    dimensions_[unique] = {id, extent};
+    return id;
+  }
+
+  NetcdfOutput file_;
+  std::map<std::string, std::pair<int, std::int64_t>> dimensions_;
+  std::vector<int> variables_;
+  std::vector<bool> numbers_;
+};
+
+class Hdf5Images : public ImageOutput {
+ public:
+  Hdf5Images(std::string path, const std::vector<OutputImage>& images,
+             const std::map<std::string, std::string>& texts)
+      : path_(std::move(path)) {
+    const auto lock = lock_io();
+    file_ = H5Fcreate(path_.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+    check(file_ >= 0);
+    try {
+      for (const auto& [key, text] : texts) add_text(file_, key, text);
+      for (const OutputImage& image : images) add(image);
+    } catch (...) {
+      close();
+      throw;
+    }
+  }
+  ~Hdf5Images() override {
+    const auto lock = lock_io();
+    close();
+  }
+
+  void write(std::size_t image, const Box& box, std::span<const float> values) override {
+    const std::vector<hsize_t> start(box.begin.begin(), box.begin.end()),
+        extent(box.extent.begin(), box.extent.end());
+    const auto lock = lock_io();
+    const Hdf5Id space(H5Dget_space(sets_[image]), H5Sclose);
+    const Hdf5Id memory(H5Screate_simple(box.extent.rank(), extent.data(), nullptr), H5Sclose);
+    check(H5Sselect_hyperslab(space.get(), H5S_SELECT_SET, start.data(), nullptr, extent.data(), nullptr) >=
+              0 &&
+          H5Dwrite(sets_[image], H5T_NATIVE_FLOAT, memory.get(), space.get(), H5P_DEFAULT, values.data()) >=
+              0);
+  }
+  void finish() override {
+    const auto lock = lock_io();
+    check(close());
+  }
+
+ private:
+  void check(bool done) const {
+    if (!done) throw DataError(concat(path_, " cannot be written: HDF5 does not"));
+  }
+
+  bool close() {
+    bool closed = true;
+    for (const hid_t set : sets_) closed = H5Dclose(set) >= 0 && closed;
+    sets_.clear();
+    if (file_ >= 0) closed = H5Fclose(file_) >= 0 && closed;
+    file_ = -1;
+    return closed;
+  }
+
+  void add(const OutputImage& image) {
+    const std::vector<hsize_t> extents(image.shape.begin(), image.shape.end());
+    const Shape chunk = chunk_of(image.shape);
+    const std::vector<hsize_t> chunks(chunk.begin(), chunk.end());
+    const Hdf5Id space(H5Screate_simple(image.shape.rank(), extents.data(), nullptr), H5Sclose);
+    const Hdf5Id links(H5Pcreate(H5P_LINK_CREATE), H5Pclose), layout(H5Pcreate(H5P_DATASET_CREATE), H5Pclose),
+        access(H5Pcreate(H5P_DATASET_ACCESS), H5Pclose);
+    check(H5Pset_create_intermediate_group(links.get(), 1) >= 0 &&
+          H5Pset_chunk(layout.get(), image.shape.rank(), chunks.data()) >= 0 &&
+          H5Pset_shuffle(layout.get()) >= 0 && H5Pset_deflate(layout.get(), kDeflateLevel) >= 0 &&
+          H5Pset_chunk_cache(access.get(), kCacheSlots, kCacheBytes, 1.0) >= 0);
+    const hid_t type = image.type == OutputImage::Type::kFloat   ? H5T_IEEE_F32LE
+                       : image.type == OutputImage::Type::kShort ? H5T_STD_I16LE
+                                                                 : H5T_STD_U8LE;
+    const hid_t set =
+        H5Dcreate2(file_, image.name.c_str(), type, space.get(), links.get(), layout.get(), access.get());
+    check(set >= 0);
+    sets_.push_back(set);
+    for (const auto& [key, text] : image.texts) add_text(set, key, text);
+    for (const auto& [key, list] : image.numbers) add_numbers(set, key, list);
+    add_text(set, "dimensions", join(image.dimensions, " "));
+  }
+
+  void add_text(hid_t object, const std::string& key, const std::string& text) const {
+    const Hdf5Id type(H5Tcopy(H5T_C_S1), H5Tclose), space(H5Screate(H5S_SCALAR), H5Sclose);
+    check(H5Tset_size(type.get(), text.size() + 1) >= 0 && H5Tset_cset(type.get(), H5T_CSET_UTF8) >= 0);
+    const Hdf5Id attribute(H5Acreate2(object, key.c_str(), type.get(), space.get(), H5P_DEFAULT, H5P_DEFAULT),
+                           H5Aclose);
+    check(attribute.valid() && H5Awrite(attribute.get(), type.get(), text.c_str()) >= 0);
+  }
+
+  void add_numbers(hid_t object, const std::string& key, const std::vector<double>& list) const {
+    const auto count = static_cast<hsize_t>(list.size());
+    const Hdf5Id space(H5Screate_simple(1, &count, nullptr), H5Sclose);
+    const Hdf5Id attribute(
+        H5Acreate2(object, key.c_str(), H5T_IEEE_F64LE, space.get(), H5P_DEFAULT, H5P_DEFAULT), H5Aclose);
+    check(attribute.valid() && H5Awrite(attribute.get(), H5T_NATIVE_DOUBLE, list.data()) >= 0);
+  }
+
+  std::string path_;
+  hid_t file_ = -1;
+  std::vector<hid_t> sets_;
+};
+
+}  // namespace
+
+std::optional<ImageFormat> image_format(const std::string& path) {
+  if (path.ends_with(".h5") || path.ends_with(".hdf5")) return ImageFormat::kHdf5;
+  if (path.ends_with(".nc")) return ImageFormat::kNetcdf;
+  if (path.ends_with(".nii.gz")) return ImageFormat::kNiftiGz;
+  if (path.ends_with(".nii")) return ImageFormat::kNifti;
+  return std::nullopt;
+}
+
+std::unique_ptr<ImageOutput> create_image_output(ImageFormat format, const std::string& path,
+                                                 const std::vector<OutputImage>& images,
+                                                 const std::map<std::string, std::string>& texts,
+                                                 const NiftiHeader* like) {
+  if (format == ImageFormat::kHdf5) return std::make_unique<Hdf5Images>(path, images, texts);
+  if (format == ImageFormat::kNetcdf) return std::make_unique<NetcdfImages>(path, images, texts);
+  if (images.size() != 1) {
+    throw DataError(concat(path, " cannot be written: NIfTI holds one image, not ", images.size(),
+                           "; name an output of .h5 or .nc"));
+  }
+  const auto title = texts.find("title");
+  return std::make_unique<NiftiOutput>(path, format == ImageFormat::kNiftiGz, images[0],
+                                       title == texts.end() ? "" : title->second, like);
+}
+
+}  // namespace jigsaw::inline files

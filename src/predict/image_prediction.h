@@ -1,0 +1,35 @@
+#pragma once
+#include <map>
+#include <string>
+
+#include "base/log.h"
+#include "predict/trained_model.h"
+
+namespace jigsaw::inline predict {
+
+/// What is written of classes.
+enum class ClassOutput : std::uint8_t {
+  kLabels,        ///< the likeliest class
+  kProbabilities  ///< one number for each class
+};
+
+struct ImageOptions {
+  std::string output;  ///< a file, or the folder of a file for each input
+  bool overwrite = false;
+  double overlap = 0.25;  ///< of neighbouring windows, as a part of their extent
+  ClassOutput classes = ClassOutput::kLabels;
+  std::map<std::string, std::string> attributes;  ///< of the files
+};
+
+/// Runs the model over all images of the files and writes what it says of them, blended by WindowBlend:
+/// targets in physical units as float, labels as whole numbers, or probabilities, under the names of the
+/// targets, in the order of the input's dims, with its spacing and place. Each input file has an output of
+/// its own.
+///
+/// One rank writes, on a thread of its own; the others' parts come to it a few rows at a time, so that no
+/// rank holds a whole image. Collective: what throws on one rank throws on all.
+///
+/// @throws ConfigError  for an output that exists, or is a file where several are needed; DataError
+void write_image_predictions(TrainedModel& model, const ImageOptions& options, Log& log);
+
+}  // namespace jigsaw::inline predict

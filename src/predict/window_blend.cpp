@@ -1,0 +1,202 @@
+#include "predict/window_blend.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "array/transfer.h"
+#include "base/error.h"
+
+namespace jigsaw::inline predict {
+
+namespace {
+
+/// Calls f(index in a, index in b) for every point of `box`, row-major in both boxes that hold it.
+template <typename F>
+void for_each_common(const Box& box, const Box& a, const Box& b, const F& f) {
+  if (box.empty()) return;
+  const Shape in_a = a.extent.strides(), in_b = b.extent.strides();
+  const int last = box.begin.rank() - 1;
+  Shape at = box.begin;
+  while (true) {
+    std::int64_t from_a = 0, from_b = 0;
+    for (int d = 0; d <= last; ++d) {
+      from_a += (at[d] - a.begin[d]) * in_a[d];
+      from_b += (at[d] - b.begin[d]) * in_b[d];
+    }
+    for (std::int64_t i = 0; i < box.extent[last]; ++i)
+      f(static_cast<std::size_t>(from_a + i), static_cast<std::size_t>(from_b + i));
+    int d = last - 1;
+    for (; d >= 0; --d) {
+      if (++at[d] < box.end(d)) break;
+      at[d] = box.begin[d];
+    }
+    if (d < 0) return;
+  }
+}
+
+}  // namespace
+
+Box columns_of(const Box& region, int ranks, int rank, std::int64_t halo) {
+  const Range own = cut_range(region.extent[1], ranks, rank);
+  Box box = region;
+  const std::int64_t begin = own.size() == 0 ? 0 : std::max<std::int64_t>(own.begin - halo, 0);
+  box.begin[1] += begin;
+  box.extent[1] = own.size() == 0 ? 0 : std::min(own.end + halo, region.extent[1]) - begin;
+  return box;
+}
+
+WindowBlend::WindowBlend(const Rank& rank, std::vector<ImageRegion> regions, std::vector<ImageWindow> windows,
+                         const Shape& extent, std::int64_t channels, std::int64_t halo, Use use)
+    : rank_(rank),
+      regions_(std::move(regions)),
+      windows_(std::move(windows)),
+      extent_(extent),
+      channels_(channels),
+      halo_(halo),
+      use_(std::move(use)),
+      importance_(gaussian_importance(extent)) {
+  if (!regions_.empty()) {
+    held_ = held_by(0, rank_.mesh.world().rank());
+    held_.extent[0] = 0;
+  }
+}
+
+Box WindowBlend::held_by(std::size_t region, int rank) const {
+  return columns_of(regions_[region].box, rank_.mesh.world().size(), rank, halo_);
+}
+
+/// In the order of the windows; offsets count from 0.
+std::vector<WindowBlend::Part> WindowBlend::parts(const Layout& layout, int from, int to) const {
+  const MeshShape& mesh = rank_.mesh.shape();
+  const Box piece = layout.box(mesh, mesh.coordinates(from));
+  std::vector<Part> result;
+  if (piece.empty()) return result;
+  const int last = piece.begin.rank() - 1;
+  std::int64_t offset = 0;
+  for (std::int64_t b = piece.begin[0]; b < piece.end(0); ++b) {
+    const std::size_t number = next_ + static_cast<std::size_t>(b);
+    const ImageWindow& window = windows_[number];
+    Box box;
+    for (int d = 1; d < last; ++d) {
+      box.begin.append(window.box.begin[d - 1] + piece.begin[d]);
+      box.extent.append(piece.extent[d]);
+    }
+    const Box points = intersect(box, held_by(window.region, to));
+    if (points.empty()) continue;
+    result.push_back({number, points, piece.begin[last], piece.extent[last], offset});
+    offset += result.back().count();
+  }
+  return result;
+}
+
+/// This rank's predictions for every rank, one after the other.
+Array WindowBlend::pack(const ShardedTensor& prediction, std::vector<Message>& sends) const {
+  const Communicator& world = rank_.mesh.world();
+  const Box piece = rank_.box(prediction.layout);
+  const std::vector<double> values =
+      piece.empty() ? std::vector<double>{} : download_values(rank_.context, prediction.piece);
+  const int last = piece.begin.rank() - 1;
+  std::vector<double> packed;
+  for (int to = 0; to < world.size(); ++to) {
+    const auto before = std::ssize(packed);
+    for (const Part& part : parts(prediction.layout, world.rank(), to)) {
+      const std::int64_t b = static_cast<std::int64_t>(part.window - next_) - piece.begin[0];
+      Box box = part.points;
+      for (int d = 1; d < last; ++d) {
+        box.begin[d - 1] = windows_[part.window].box.begin[d - 1] + piece.begin[d];
+        box.extent[d - 1] = piece.extent[d];
+      }
+      const std::size_t first = static_cast<std::size_t>(b * box.extent.count());
+      for_each_common(part.points, box, part.points, [&](std::size_t at, std::size_t) {
+        const auto from = values.begin() + static_cast<std::ptrdiff_t>(first + at) * part.channels;
+        packed.insert(packed.end(), from, from + part.channels);
+      });
+    }
+    if (std::ssize(packed) > before) sends.push_back({to, before, std::ssize(packed) - before});
+  }
+  const DType dtype = prediction.dtype() == DType::kFloat64 ? DType::kFloat64 : DType::kFloat32;
+  return constant(rank_.context, {std::ssize(packed)}, dtype, packed);
+}
+
+void WindowBlend::add(const ShardedTensor& prediction) {
+  Communicator& world = rank_.mesh.world();
+  std::vector<Message> sends, receives;
+  const Array sent = pack(prediction, sends);
+  std::vector<Part> incoming;
+  std::int64_t count = 0;
+  for (int from = 0; from < world.size(); ++from) {
+    const std::int64_t before = count;
+    for (Part part : parts(prediction.layout, from, world.rank())) {
+      part.offset += before;
+      count += part.count();
+      incoming.push_back(part);
+    }
+    if (count > before) receives.push_back({from, before, count - before});
+  }
+  const Array received = world.exchange(sent, sends, receives, count);
+  const std::vector<double> values =
+      count > 0 ? download_values(rank_.context, received) : std::vector<double>{};
+  std::stable_sort(incoming.begin(), incoming.end(),
+                   [](const Part& a, const Part& b) { return a.window < b.window; });
+  auto part = incoming.begin();
+  for (std::int64_t b = 0; b < prediction.layout.global[0]; ++b, ++next_) {
+    move_to(windows_[next_]);
+    add_weights(windows_[next_]);
+    for (; part != incoming.end() && part->window == next_; ++part) add_part(*part, values);
+  }
+}
+
+/// Gives away the rows before a window, and makes room for its own.
+void WindowBlend::move_to(const ImageWindow& window) {
+  while (region_ != window.region) {
+    give_rows(regions_[region_].box.end(0));
+    held_ = held_by(++region_, rank_.mesh.world().rank());
+    held_.extent[0] = 0;
+  }
+  const Box& whole = regions_[region_].box;
+  give_rows(std::clamp(window.box.begin[0], whole.begin[0], whole.end(0)));
+  held_.extent[0] = std::max(held_.end(0), std::min(window.box.end(0), whole.end(0))) - held_.begin[0];
+  const auto points = static_cast<std::size_t>(held_.extent.count());
+  sums_.resize(points * static_cast<std::size_t>(channels_));
+  weights_.resize(points);
+}
+
+/// All rows of the region before `end`, unless there are none.
+void WindowBlend::give_rows(std::int64_t end) {
+  if (end <= held_.begin[0]) return;
+  Rows rows{region_, end == regions_[region_].box.end(0), held_, {}};
+  rows.box.extent[0] = end - held_.begin[0];
+  const auto points = static_cast<std::ptrdiff_t>(rows.box.extent.count());
+  const std::ptrdiff_t numbers = points * channels_;
+  rows.values.assign(sums_.begin(), sums_.begin() + numbers);
+  for (std::ptrdiff_t i = 0; i < numbers; ++i)
+    rows.values[static_cast<std::size_t>(i)] /= weights_[static_cast<std::size_t>(i / channels_)];
+  sums_.erase(sums_.begin(), sums_.begin() + numbers);
+  weights_.erase(weights_.begin(), weights_.begin() + points);
+  held_.begin[0] = end;
+  held_.extent[0] -= rows.box.extent[0];
+  use_(rows);
+}
+
+void WindowBlend::add_weights(const ImageWindow& window) {
+  const Box common = intersect(window.box, held_);
+  for_each_common(common, held_, window.box,
+                  [&](std::size_t at, std::size_t from) { weights_[at] += importance_[from]; });
+}
+
+void WindowBlend::add_part(const Part& part, const std::vector<double>& values) {
+  const Box& window = windows_[part.window].box;
+  auto value = values.begin() + part.offset;
+  for_each_common(part.points, held_, window, [&](std::size_t at, std::size_t from) {
+    double* const sum = sums_.data() + static_cast<std::ptrdiff_t>(at) * channels_ + part.first_channel;
+    for (std::int64_t c = 0; c < part.channels; ++c) sum[c] += importance_[from] * *value++;
+  });
+}
+
+void WindowBlend::finish() {
+  if (regions_.empty()) return;
+  require(next_ == windows_.size(), "not all windows were blended");
+  give_rows(regions_[region_].box.end(0));
+}
+
+}  // namespace jigsaw::inline predict

@@ -1,0 +1,75 @@
+#pragma once
+#include <functional>
+#include <vector>
+
+#include "parallel/sharded_tensor.h"
+#include "samples/sliding_window.h"
+
+namespace jigsaw::inline predict {
+
+/// What one of `ranks` ranks holds of a region whose second dim is cut over them, and `halo` points beyond it
+/// on each side, as far as the region goes; empty where there are more ranks than points.
+Box columns_of(const Box& region, int ranks, int rank, std::int64_t halo);
+
+/// Blends what a model says of overlapping windows into values of regions of images: at each point
+/// Σ g·y / Σ g over the windows that hold it, with g of gaussian_importance(), in float64 and in the order of
+/// the windows, so that the result does not depend on the mesh where the windows' values do not.
+///
+/// The second dim of every region is cut over all ranks of the job. A rank holds its columns of those rows
+/// (points of the first dim) that windows to come still reach; the others are given away.
+class WindowBlend {
+ public:
+  /// Rows of a region that are whole, and what this rank holds of them.
+  struct Rows {
+    std::size_t region = 0;
+    bool last = false;           ///< of the region
+    Box box;                     ///< of the image; may be empty along the second dim
+    std::vector<double> values;  ///< [box, channels]
+  };
+  /// Called on all ranks alike, with the same rows of the same region.
+  using Use = std::function<void(Rows&)>;
+
+  /// @param windows  those of windows_over() these regions. @param extent  of each window.
+  /// @param halo     columns that a rank holds beyond its own on each side, as far as the region goes.
+  WindowBlend(const Rank& rank, std::vector<ImageRegion> regions, std::vector<ImageWindow> windows,
+              const Shape& extent, std::int64_t channels, std::int64_t halo, Use use);
+
+  /// The next windows, as many as the prediction [windows, space…, channels] has samples. Collective over the
+  /// job, as `use` may be.
+  void add(const ShardedTensor& prediction);
+  /// Gives away what is left, once all windows were added. Collective.
+  void finish();
+
+ private:
+  /// What one rank computed of a window, at the points that one rank holds.
+  struct Part {
+    std::size_t window = 0;
+    Box points;  ///< of the image
+    std::int64_t first_channel = 0, channels = 0;
+    std::int64_t offset = 0;  ///< in what travels
+
+    std::int64_t count() const { return points.extent.count() * channels; }
+  };
+  Box held_by(std::size_t region, int rank) const;
+  std::vector<Part> parts(const Layout& layout, int from, int to) const;
+  Array pack(const ShardedTensor& prediction, std::vector<Message>& sends) const;
+  void move_to(const ImageWindow& window);
+  void give_rows(std::int64_t end);
+  void add_weights(const ImageWindow& window);
+  void add_part(const Part& part, const std::vector<double>& values);
+
+  const Rank& rank_;
+  std::vector<ImageRegion> regions_;
+  std::vector<ImageWindow> windows_;
+  Shape extent_;
+  std::int64_t channels_, halo_;
+  Use use_;
+  std::vector<double> importance_;
+  std::size_t next_ = 0;  ///< the window that comes next
+  // What is being blended: rows of a region, this rank's columns.
+  std::size_t region_ = 0;
+  Box held_;
+  std::vector<double> sums_, weights_;
+};
+
+}  // namespace jigsaw::inline predict

@@ -1,0 +1,280 @@
+// What trained models say of images: files beside the input's geometry, the same on every mesh; scores that
+// those files have, too; one sentence where it cannot be done.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdio>
+#include <fstream>
+#include <memory>
+
+#include "end_to_end/command.h"
+#include "files/image_output.h"
+#include "files/variable_file.h"
+
+namespace jigsaw::e2e {
+namespace {
+
+std::string fixture(const std::string& name) {
+  return source_dir() + "/tests/io/fixtures/images/" + name;
+}
+
+struct MeshCase {
+  const char* json;
+  int ranks;
+};
+
+/// A data set of a file, whole.
+std::vector<double> values(const std::string& path, const std::string& name, Shape* shape = nullptr) {
+  const auto file = open_variables(path, Dimensions::kByNumber);
+  const FileVariable* variable = file->find(name);
+  if (variable == nullptr) {
+    ADD_FAILURE() << "no " << name << " in " << path;
+    return {};
+  }
+  if (shape != nullptr) *shape = variable->shape;
+  std::vector<double> all(static_cast<std::size_t>(variable->shape.count()));
+  file->read<double>(*variable, Box::whole(variable->shape), all);
+  return all;
+}
+
+double largest_difference(const std::vector<double>& a, const std::vector<double>& b) {
+  EXPECT_EQ(a.size(), b.size());
+  double worst = 0;
+  for (std::size_t i = 0; i < std::min(a.size(), b.size()); ++i) {
+    EXPECT_EQ(std::isnan(a[i]), std::isnan(b[i]));
+    if (!std::isnan(a[i])) worst = std::max(worst, std::abs(a[i] - b[i]));
+  }
+  return worst;
+}
+
+/// A mixer that learns nothing much: what is looked at is what becomes of its predictions.
+Json config(const Json& data, const std::vector<int>& patch) {
+  return {{"data", data},
+          {"model",
+           {{"type", "weathermixer"},
+            {"patch", patch},
+            {"embed_dim", 12},
+            {"depth", 1},
+            {"positions", true},
+            {"final_norm", true},
+            {"output_map", false}}},
+          {"loss", {{"type", "mse"}}},
+          {"optimizer", {{"learning_rate", 5e-3}}},
+          {"train", {{"steps", 12}, {"batch_size", 4}, {"precision", "fp64"}}},
+          {"validation", {{"every", 12}}},
+          {"checkpoint", {{"every", 12}}}};
+}
+
+Json denoising() {
+  return {{"task", "denoise"},
+          {"files", {fixture("volume.h5")}},
+          {"dims", {"depth", "height", "width"}},
+          {"variables", {"scan/density"}},
+          {"crop", {6, 4, 5}},
+          {"noise_sigma", 0.25},
+          {"train", {{"depth", {0, 7}}}},
+          {"valid", {{"depth", {6, 10}}}}};
+}
+
+Json segmenting() {
+  return {{"task", "map"},
+          {"files", {fixture("pictures.h5")}},
+          {"dims", {"sample", "height", "width", "channel"}},
+          {"variables", {"images"}},
+          {"targets", {"masks"}},
+          {"classes", 2},
+          {"train", {{"sample", {0, 3}}}},
+          {"valid", {{"sample", {4, 4}}}}};
+}
+
+class ImagePredictions : public ::testing::Test {
+ protected:
+  void train(const std::string& name, const Json& json) {
+    folder_.write(name + ".json", json.dump());
+    const Outcome outcome =
+        run(1, "--config " + (folder_ / (name + ".json")) + " --set output=" + (folder_ / name));
+    ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  }
+  Outcome command(int ranks, const std::string& what, const std::string& name, const std::string& more) {
+    return run(ranks, what + " --config " + (folder_ / (name + ".json")) + " --checkpoint " +
+                          (folder_ / name) + " " + more);
+  }
+  void predict(int ranks, const std::string& name, const std::string& output, const std::string& more = "") {
+    const Outcome outcome =
+        command(ranks, "predict", name, "--overwrite --output " + (folder_ / output) + " " + more);
+    ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+    EXPECT_NE(outcome.out.find("windows a second"), std::string::npos) << outcome.out;
+  }
+  Json scores(int ranks, const std::string& name, const std::string& more = "") {
+    const Outcome outcome =
+        command(ranks, "evaluate", name, "--overwrite --json " + (folder_ / "scores.json") + " " + more);
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+    return Json::parse(std::ifstream(folder_ / "scores.json"));
+  }
+  Json validated(const std::string& name) { return metrics(folder_ / name, "valid").back().at("metrics"); }
+
+  TemporaryFolder folder_;
+};
+
+TEST_F(ImagePredictions, OfADenoisedVolumeAreOneOnEveryMesh) {
+  train("denoise", config(denoising(), {2, 2, 5}));
+  predict(1, "denoise", "one.h5");
+  Shape shape;
+  const std::vector<double> one = values(folder_ / "one.h5", "scan/density", &shape),
+                            input = values(fixture("volume.h5"), "scan/density");
+  EXPECT_EQ(shape, (Shape{11, 9, 10}));
+  EXPECT_TRUE(std::isnan(one[(2 * 9 + 3) * 10 + 4])) << "what is missing in the input stays missing";
+  EXPECT_GT(largest_difference(one, input), 1e-4);
+  const Json alone = scores(1, "denoise");
+  for (const MeshCase& mesh : std::vector<MeshCase>{
+           {R"({"domain":[2,1,1]})", 2}, {R"({"domain":[1,2,1],"tensor":2})", 4}, {R"({"data":3})", 3}}) {
+    const std::string on_mesh = " --set 'mesh=" + std::string(mesh.json) + "'";
+    predict(mesh.ranks, "denoise", "many.h5", on_mesh);
+    const double worst = largest_difference(one, values(folder_ / "many.h5", "scan/density"));
+    const Json many = scores(mesh.ranks, "denoise", on_mesh);
+    std::printf("%-30s %d ranks: the volume differs by %.1e\n", mesh.json, mesh.ranks, worst);
+    EXPECT_LE(worst, 2.4e-7) << mesh.json;  // the last bit of float32 at 3
+    for (const char* score : {"rmse", "mae", "psnr", "input_psnr"}) {
+      const auto mean = [&](const Json& of) {
+        return of["scores"]["scan/density"][score]["mean"].get<double>();
+      };
+      EXPECT_NEAR(mean(many) / mean(alone), 1, 1e-9) << score;
+    }
+  }
+  // Windows that overlap more blend more of them, and other numbers come out.
+  predict(1, "denoise", "more.h5", "--overlap 0.5");
+  EXPECT_GT(largest_difference(one, values(folder_ / "more.h5", "scan/density")), 1e-6);
+  // NetCDF holds the same.
+  predict(2, "denoise", "one.nc", "--set 'mesh={\"domain\":[1,2,1]}'");
+  EXPECT_LE(largest_difference(one, values(folder_ / "one.nc", "scan_density")), 2.4e-7);
+}
+
+TEST_F(ImagePredictions, OfPicturesHaveTheScoresThatValidationAndEvaluationSay) {
+  Json json = config(segmenting(), {3, 2});
+  json["loss"] = {{"type", "dice_cross_entropy"}};
+  train("segment", json);
+  predict(2, "segment", "labels.h5", "--set 'mesh={\"tensor\":2}'");
+  predict(1, "segment", "shares.h5", "--classes probabilities");
+  Shape shape;
+  const std::vector<double> labels = values(folder_ / "labels.h5", "masks", &shape),
+                            truth = values(fixture("pictures.h5"), "masks");
+  EXPECT_EQ(shape, (Shape{5, 9, 10}));
+  const std::vector<double> shares = values(folder_ / "shares.h5", "masks", &shape);
+  EXPECT_EQ(shape, (Shape{5, 9, 10, 2}));
+  double hits = 0, chosen = 0, labelled = 0, right = 0;
+  for (std::size_t i = 0; i < labels.size(); ++i) {
+    EXPECT_NEAR(shares[2 * i] + shares[2 * i + 1], 1, 1e-6);
+    EXPECT_EQ(labels[i], shares[2 * i + 1] > shares[2 * i] ? 1 : 0);
+    if (i < 4 * 90) continue;  // the last picture is that of validation
+    hits += labels[i] == 1 && truth[i] == 1 ? 1 : 0;
+    chosen += labels[i];
+    labelled += truth[i];
+    right += labels[i] == truth[i] ? 1 : 0;
+  }
+  const Json found = scores(2, "segment", "--set 'mesh={\"domain\":[1,2]}'")["scores"]["masks"],
+             valid = validated("segment")["masks"];
+  std::printf("Dice %.6f of the file, %.6f by evaluate, %.6f by validation\n", 2 * hits / (chosen + labelled),
+              found["dice"]["1"]["mean"].get<double>(), valid["dice"][1].get<double>());
+  EXPECT_NEAR(found["dice"]["1"]["mean"].get<double>(), 2 * hits / (chosen + labelled), 1e-12);
+  EXPECT_NEAR(found["dice"]["1"]["mean"].get<double>(), valid["dice"][1].get<double>(), 1e-12);
+  EXPECT_NEAR(found["mean_dice"]["mean"].get<double>(), valid["mean_dice"].get<double>(), 1e-12);
+  EXPECT_NEAR(found["accuracy"]["mean"].get<double>(), right / 90, 1e-12);
+  EXPECT_TRUE(found["hd95"]["1"]["mean"].is_number()) << found.dump();
+  EXPECT_EQ(found["hd95"]["1"]["units"], "points");
+}
+
+TEST_F(ImagePredictions, OfNumbersHaveTheErrorsThatValidationSays) {
+  Json data = segmenting();
+  data["variables"] = {{{"name", "images"}, {"levels", {0, 1}}}};
+  data["targets"] = {{{"name", "images"}, {"levels", {2}}}};
+  data.erase("classes");
+  Json json = config(data, {3, 2});
+  json["validation"]["peak"] = 2.5;
+  train("map", json);
+  predict(2, "map", "mapped.h5", "--set 'mesh={\"domain\":[2,1]}'");
+  Shape shape;
+  const std::vector<double> mapped = values(folder_ / "mapped.h5", "images", &shape),
+                            truth = values(fixture("pictures.h5"), "images");
+  EXPECT_EQ(shape, (Shape{5, 9, 10, 1}));
+  double squares = 0;
+  for (std::size_t i = 4 * 90; i < 5 * 90; ++i) squares += std::pow(mapped[i] - truth[3 * i + 2], 2) / 90;
+  const Json all = scores(1, "map"), found = all["scores"]["images_2"], valid = validated("map")["images_2"];
+  std::printf("RMSE %.6f of the file, %.6f by evaluate, %.6f by validation\n", std::sqrt(squares),
+              found["rmse"]["mean"].get<double>(), valid["rmse"].get<double>());
+  EXPECT_NEAR(found["rmse"]["mean"].get<double>() / std::sqrt(squares), 1, 1e-6);
+  for (const char* score : {"rmse", "bias", "psnr"})
+    EXPECT_NEAR(found[score]["mean"].get<double>(), valid[score].get<double>(), 1e-9) << score;
+  EXPECT_EQ(all["data_range"]["images_2"], 2.5);
+  EXPECT_TRUE(found["ssim"]["mean"].is_null()) << "a picture of 9 x 10 has no window of 11 x 11";
+}
+
+TEST_F(ImagePredictions, LieWhereTheInputLies) {
+  // A grid that is turned about the first axis, with points of other distances along each.
+  for (const char* name : {"a.nii", "b.nii"}) {
+    const std::vector<double> density = values(fixture("volume.h5"), "turned");
+    OutputImage image{"image", OutputImage::Type::kFloat, {"depth", "height", "width"}, {9, 10, 11}, {}, {}};
+    image.numbers["affine"] = {1.5, 0, 0, -7, 0, 0.5, 0.25, 3, 0, -0.1, 2, 11};
+    const auto file = create_image_output(ImageFormat::kNifti, folder_ / name, {image}, {});
+    std::vector<float> stored(density.begin(), density.end());
+    file->write(0, Box::whole(image.shape), stored);
+    file->finish();
+  }
+  Json data = denoising();
+  data["files"] = {folder_ / "a.nii"};
+  data["variables"] = {"image"};
+  data["crop"] = {4, 5, 6};
+  data["valid"] = {{"depth", {4, 8}}};
+  train("nifti", config(data, {2, 5, 2}));
+  predict(1, "nifti", "out.h5");
+  predict(2, "nifti", "out.nii.gz", "--set 'mesh={\"domain\":[1,1,2]}'");
+  EXPECT_LE(largest_difference(values(folder_ / "out.h5", "image"), values(folder_ / "out.nii.gz", "image")),
+            2.4e-7);
+  const auto in = open_variables(folder_ / "a.nii", Dimensions::kByNumber),
+             out = open_variables(folder_ / "out.nii.gz", Dimensions::kByNumber),
+             also = open_variables(folder_ / "out.h5", Dimensions::kByNumber);
+  for (const auto* file : {&out, &also}) {
+    const FileVariable &image = *(*file)->find("image"), &input = *in->find("image");
+    EXPECT_EQ(image.shape, input.shape);
+    EXPECT_EQ(image.numbers.at("affine"), input.numbers.at("affine"));
+    EXPECT_EQ(image.numbers.at("spacing"), input.numbers.at("spacing"));
+  }
+  // Of two inputs each has an output of its own, in the folder that is named.
+  std::filesystem::create_directory(folder_ / "both");
+  predict(1, "nifti", "both", "--input " + (folder_ / "a.nii") + " " + (folder_ / "b.nii"));
+  const std::vector<double> a = values(folder_ / "both/a.nii", "image");
+  EXPECT_EQ(largest_difference(a, values(folder_ / "both/b.nii", "image")), 0);
+  EXPECT_LE(largest_difference(a, values(folder_ / "out.h5", "image")), 2.4e-7);
+}
+
+TEST_F(ImagePredictions, ThatCannotBeAreOneSentence) {
+  train("denoise", config(denoising(), {2, 2, 5}));
+  predict(1, "denoise", "there.h5");
+  struct Wrong {
+    std::string command, arguments;
+    int exit_code;
+    std::string says;
+  };
+  const std::string output = " --output " + (folder_ / "new.h5");
+  const std::vector<Wrong> cases = {
+      {"predict", "--output " + (folder_ / "there.h5"), 2, "--overwrite"},
+      {"predict", "--output " + (folder_ / "there.png"), 2, "must end in .h5"},
+      {"predict", output + " --steps 3", 2, "--steps is for forecasts"},
+      {"predict", output + " --start 2019-03-01", 2, "--start is for forecasts"},
+      {"predict", output + " --classes labels", 2, "--classes"},
+      {"predict", output + " --input " + fixture("pictures.h5"), 3, "no data set scan/density"},
+      {"predict", "--output " + (folder_ / "two.h5") + " --input " + fixture("*.h5"), 3, "scan/density"},
+      {"evaluate", "--leads 2", 2, "--leads is for forecasts"},
+      {"evaluate", "--period 2019-01-01 2019-01-02", 2, "train or valid for images"},
+      {"evaluate", "--set data.valid=[]", 2, "--period"}};
+  int number = 0;
+  for (const Wrong& wrong : cases) {
+    const int ranks = number++ % 4 == 0 ? 2 : 1;  // every fourth under mpirun
+    const Outcome outcome = command(ranks, wrong.command, "denoise", wrong.arguments);
+    EXPECT_EQ(outcome.exit_code, wrong.exit_code) << wrong.arguments << "\n" << outcome.err;
+    ASSERT_EQ(outcome.errors().size(), 1U) << wrong.arguments << "\n" << outcome.err;
+    EXPECT_NE(outcome.errors()[0].find(wrong.says), std::string::npos) << outcome.err;
+  }
+}
+
+}  // namespace
+}  // namespace jigsaw::e2e
