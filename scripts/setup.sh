@@ -13,7 +13,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 packages=(
   g++ cmake ninja-build pkg-config
   openmpi-bin libopenmpi-dev
-  libhdf5-dev libnetcdf-dev libxxhash-dev zlib1g-dev libblosc-dev libzstd-dev
+  libhdf5-dev libnetcdf-dev libxxhash-dev zlib1g-dev libblosc-dev libzstd-dev libdeflate-dev
   libdnnl-dev
   libcli11-dev nlohmann-json3-dev
   libgtest-dev libgmock-dev

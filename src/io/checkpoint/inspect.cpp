@@ -11,6 +11,7 @@
 #include "checkpoint/folder.h"
 #include "checkpoint/safetensors.h"
 #include "checkpoint/verify.h"
+#include "files/probe.h"
 #include "files/variable_file.h"
 
 namespace jigsaw::inline checkpoint {
@@ -141,6 +142,7 @@ Inspection inspect_safetensors(const std::string& path) {
 
 Inspection inspect_data(const std::string& path) {
   Inspection result{path + "\n", ""};
+  probe_files({path}, Dimensions::kByNumber, External::kRefused);
   const std::unique_ptr<VariableFile> file = open_variables(path, Dimensions::kByNumber);
   for (const FileVariable& variable : file->variables()) {
     std::vector<std::string> dims;

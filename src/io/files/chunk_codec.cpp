@@ -1,35 +1,19 @@
 #include "files/chunk_codec.h"
 
 #include <blosc.h>
-#include <zlib.h>
 #include <zstd.h>
 
 #include <algorithm>
 
 #include "base/error.h"
 #include "base/text.h"
+#include "files/chunk_filters.h"
 
 namespace jigsaw::inline files {
 
 namespace {
 
-/// Both zlib's and gzip's framing; whether exactly `out` came out.
-bool inflate_into(std::span<const char> packed, std::span<char> out) {
-  constexpr int kEitherHeader = 32 + MAX_WBITS;
-  z_stream stream{};
-  if (inflateInit2(&stream, kEitherHeader) != Z_OK) return false;
-  // zlib does not write to its input.
-  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(packed.data()));
-  stream.avail_in = static_cast<uInt>(packed.size());
-  stream.next_out = reinterpret_cast<Bytef*>(out.data());
-  stream.avail_out = static_cast<uInt>(out.size());
-  const int status = inflate(&stream, Z_FINISH);
-  const bool whole = status == Z_STREAM_END && stream.avail_out == 0;
-  inflateEnd(&stream);
-  return whole;
-}
-
-bool blosc_into(std::span<const char> packed, std::span<char> out) {
+bool blosc_into(std::span<const std::byte> packed, std::span<std::byte> out) {
   std::size_t bytes = 0;
   if (packed.size() < BLOSC_MIN_HEADER_LENGTH ||
       blosc_cbuffer_validate(packed.data(), packed.size(), &bytes) != 0 || bytes != out.size()) {
@@ -40,12 +24,12 @@ bool blosc_into(std::span<const char> packed, std::span<char> out) {
          static_cast<int>(out.size());
 }
 
-bool zstd_into(std::span<const char> packed, std::span<char> out) {
+bool zstd_into(std::span<const std::byte> packed, std::span<std::byte> out) {
   const std::size_t bytes = ZSTD_decompress(out.data(), out.size(), packed.data(), packed.size());
   return ZSTD_isError(bytes) == 0 && bytes == out.size();
 }
 
-bool copy_into(std::span<const char> packed, std::span<char> out) {
+bool copy_into(std::span<const std::byte> packed, std::span<std::byte> out) {
   if (packed.size() != out.size()) return false;
   std::copy(packed.begin(), packed.end(), out.begin());
   return true;
@@ -53,16 +37,15 @@ bool copy_into(std::span<const char> packed, std::span<char> out) {
 
 }  // namespace
 
-std::vector<char> decompressed(ChunkCodec codec, std::span<const char> packed, std::size_t bytes,
-                               const std::string& what) {
-  std::vector<char> out(bytes);
+void decompress(ChunkCodec codec, std::span<const std::byte> packed, std::span<std::byte> out,
+                const std::string& what) {
   bool whole = false;
   switch (codec) {
     case ChunkCodec::kNone:
       whole = copy_into(packed, out);
       break;
     case ChunkCodec::kDeflate:
-      whole = inflate_into(packed, out);
+      whole = inflate_whole(packed, out);
       break;
     case ChunkCodec::kBlosc:
       whole = blosc_into(packed, out);
@@ -72,7 +55,6 @@ std::vector<char> decompressed(ChunkCodec codec, std::span<const char> packed, s
       break;
   }
   if (!whole) throw DataError(concat(what, " is cut off or damaged"));
-  return out;
 }
 
 }  // namespace jigsaw::inline files

@@ -23,17 +23,18 @@ class HeaderChecker {
     file_.seekg(0);
   }
 
-  void check() {
+  std::optional<std::vector<ClassicVariable>> check() {
     std::array<char, 4> magic{};
     file_.read(magic.data(), 4);
     const bool classic = file_ && magic[0] == 'C' && magic[1] == 'D' && magic[2] == 'F';
-    if (!classic || (magic[3] != 1 && magic[3] != 2 && magic[3] != 5)) return;
+    if (!classic || (magic[3] != 1 && magic[3] != 2 && magic[3] != 5)) return std::nullopt;
     version_ = magic[3];
     records_ = count();
     read_dimensions();
     skip_attributes();
     read_variables();
     check_extents();
+    return variables();
   }
 
  private:
@@ -42,6 +43,8 @@ class HeaderChecker {
     std::string name;
     std::uint64_t begin, bytes;
     bool record;
+    std::uint64_t type = 0;
+    std::vector<std::uint64_t> shape = {};
   };
 
   [[noreturn]] void bad(const std::string& what) const {
@@ -126,6 +129,7 @@ class HeaderChecker {
       for (std::uint64_t d = 0; d < rank; ++d) {
         const std::uint64_t id = count();
         if (id >= dimensions_.size()) bad("its header names an unknown dimension");
+        extent.shape.push_back(dimensions_[id]);
         if (d == 0 && dimensions_[id] == 0) {
           extent.record = true;
         } else {
@@ -133,7 +137,8 @@ class HeaderChecker {
         }
       }
       skip_attributes();
-      extent.bytes = product(extent.bytes, type_size(word()));
+      extent.type = word();
+      extent.bytes = product(extent.bytes, type_size(extent.type));
       count();  // vsize: redundant, and too small for large variables
       extent.begin = number(version_ == 1 ? 4 : 8);
       extents_.push_back(extent);
@@ -141,22 +146,23 @@ class HeaderChecker {
   }
 
   void check_extents() {
-    std::uint64_t record_bytes = 0, record_variables = 0;
+    std::uint64_t record_variables = 0, sole_bytes = 0;
     for (const Extent& extent : extents_) {
       if (!extent.record) continue;
       if (extent.bytes > length_) bad(concat("the data of ", extent.name, " is cut off"));
       ++record_variables;
-      record_bytes += (extent.bytes + 3) / 4 * 4;
+      record_bytes_ += (extent.bytes + 3) / 4 * 4;
+      // The records of a sole record variable are not padded.
+      sole_bytes = extent.bytes;
     }
+    if (record_variables == 1) record_bytes_ = sole_bytes;
     const std::uint64_t streaming = version_ == 5 ? ~std::uint64_t{0} : 0xffffffffU;
     for (const Extent& extent : extents_) {
       std::uint64_t size = extent.bytes;
       if (extent.record) {
         if (records_ == streaming) bad("the number of its records was never written");
         if (records_ == 0) continue;
-        // The records of a sole record variable are not padded.
-        const std::uint64_t stride = record_variables == 1 ? extent.bytes : record_bytes;
-        size += product(records_ - 1, stride);
+        size += product(records_ - 1, record_bytes_);
       }
       if (extent.begin > length_ || size > length_ - extent.begin) {
         bad(concat("the data of ", extent.name, " is cut off, the file has only ", length_, " bytes"));
@@ -164,19 +170,40 @@ class HeaderChecker {
     }
   }
 
+  /// After check_extents(): all of it lies in the file.
+  std::vector<ClassicVariable> variables() const {
+    static constexpr std::array<std::optional<StoredType>, 12> kTypes = {
+        std::nullopt,     StoredType::kI8,  std::nullopt,     StoredType::kI16,
+        StoredType::kI32, StoredType::kF32, StoredType::kF64, StoredType::kU8,
+        StoredType::kU16, StoredType::kU32, StoredType::kI64, StoredType::kU64};
+    std::vector<ClassicVariable> result;
+    for (const Extent& extent : extents_) {
+      ClassicVariable& variable = result.emplace_back();
+      const std::optional<StoredType> type = kTypes[extent.type];
+      if (!type || extent.shape.size() > static_cast<std::size_t>(Shape::kMaxRank)) continue;
+      variable.type = *type;
+      Shape shape;
+      for (const std::uint64_t length : extent.shape) shape.append(static_cast<std::int64_t>(length));
+      if (extent.record) shape[0] = static_cast<std::int64_t>(records_);
+      variable.array = PlainArray::contiguous(static_cast<std::int64_t>(extent.begin), shape, size_of(*type));
+      if (extent.record) variable.array->strides[0] = static_cast<std::int64_t>(record_bytes_);
+    }
+    return result;
+  }
+
   std::string path_;
   std::ifstream file_;
   std::uint64_t length_ = 0;
   int version_ = 0;
-  std::uint64_t records_ = 0;
+  std::uint64_t records_ = 0, record_bytes_ = 0;
   std::vector<std::uint64_t> dimensions_;
   std::vector<Extent> extents_;
 };
 
 }  // namespace
 
-void check_classic_file(const std::string& path) {
-  HeaderChecker(path).check();
+std::optional<std::vector<ClassicVariable>> read_classic_header(const std::string& path) {
+  return HeaderChecker(path).check();
 }
 
 }  // namespace jigsaw::inline files

@@ -18,8 +18,6 @@ namespace {
 
 constexpr std::size_t kMostDataSets = 10000;
 constexpr std::size_t kMostTextBytes = std::size_t{1} << 24;
-/// Of decompressed chunks, per data set: reading slice by slice then decompresses each chunk once.
-constexpr std::size_t kChunkCacheBytes = std::size_t{64} << 20, kChunkCacheSlots = 12421;
 
 bool is_number(hid_t type) {
   const H5T_class_t kind = H5Tget_class(type);
@@ -63,11 +61,12 @@ bool read_attribute(hid_t data_set, const std::string& name, std::size_t longest
 
 }  // namespace
 
-Hdf5File::Hdf5File(std::string path, External external) : VariableFile(std::move(path)), external_(external) {
+Hdf5File::Hdf5File(std::string path, External external)
+    : VariableFile(std::move(path)), external_(external), values_(this->path(), external) {
   const auto lock = lock_io();
-  open();
+  const hid_t file = values_.file();
   try {
-    walk_hdf5(id_, external_,
+    walk_hdf5(file, external_,
               {[this](hid_t data_set, const std::string& name) {
                  if (variables_.size() < kMostDataSets) add(data_set, name);
                },
@@ -79,7 +78,7 @@ Hdf5File::Hdf5File(std::string path, External external) : VariableFile(std::move
                },
                {}});
   } catch (...) {
-    H5Fclose(id_);
+    values_.close();
     throw;
   }
 }
@@ -88,19 +87,9 @@ Hdf5File::~Hdf5File() {
   close();
 }
 
-void Hdf5File::open() {
-  if (id_ >= 0) return;
-  check_unchanged();
-  id_ = H5Fopen(path().c_str(), H5F_ACC_RDONLY, H5P_DEFAULT);
-  if (id_ < 0) throw DataError(concat("cannot read ", path(), ": HDF5 does not open it"));
-}
-
 void Hdf5File::close() {
   const auto lock = lock_io();
-  for (const auto& [name, data_set] : data_sets_) H5Dclose(data_set);
-  data_sets_.clear();
-  if (id_ >= 0) H5Fclose(id_);
-  id_ = -1;
+  values_.close();
 }
 
 void Hdf5File::add(std::int64_t data_set, const std::string& name) {
@@ -130,48 +119,28 @@ void Hdf5File::add_description(std::int64_t data_set, FileVariable& variable) {
   if (!variable.fault.empty()) return;
   if (is_number(type.get())) variable.bytes = static_cast<std::int64_t>(H5Tget_size(type.get()));
   variable.single_precision = H5Tget_class(type.get()) == H5T_FLOAT && variable.bytes == 4;
+  add_storage(data_set, variable);
   for (const std::string& attribute : attributes()) {
     if (!read_attribute(data_set, attribute, kLongestAttribute, variable)) add_unknown(variable, attribute);
   }
 }
 
-/// The data set, open. Its chunk cache lives as long as it is.
-std::int64_t Hdf5File::data_set(const std::string& name) {
-  const auto known = data_sets_.find(name);
-  if (known != data_sets_.end()) return known->second;
-  const Hdf5Id access(H5Pcreate(H5P_DATASET_ACCESS), H5Pclose);
-  guard_links(access.get(), external_);
-  H5Pset_chunk_cache(access.get(), kChunkCacheSlots, kChunkCacheBytes, H5D_CHUNK_CACHE_W0_DEFAULT);
-  const hid_t id = H5Dopen2(id_, name.c_str(), access.get());
-  if (id < 0) throw DataError(concat("cannot open ", name, " of ", path()));
-  return data_sets_[name] = id;
+void Hdf5File::add_storage(std::int64_t data_set, FileVariable& variable) {
+  if (!variable.numeric()) return;
+  const Hdf5Storage storage = storage_of(data_set, 0);
+  variable.type = storage.numbers.type;
+  variable.chunks = storage.chunks;
+  variable.compressed = storage.compressed;
 }
 
-void Hdf5File::read_stored(const FileVariable& variable, const Box& box, std::span<double> out) {
-  std::array<hsize_t, Shape::kMaxRank> start{}, extent{};
-  const int rank = box.extent.rank();
-  for (int d = 0; d < rank; ++d) {
-    start[static_cast<std::size_t>(d)] = static_cast<hsize_t>(box.begin[d]);
-    extent[static_cast<std::size_t>(d)] = static_cast<hsize_t>(box.extent[d]);
-  }
-  const auto lock = lock_io();
-  open();
-  const hid_t source = data_set(variable.name);
-  const Hdf5Id file_space(H5Dget_space(source), H5Sclose);
-  const Hdf5Id memory_space(H5Screate_simple(rank, extent.data(), nullptr), H5Sclose);
-  const bool selected = rank == 0 || H5Sselect_hyperslab(file_space.get(), H5S_SELECT_SET, start.data(),
-                                                         nullptr, extent.data(), nullptr) >= 0;
-  if (!selected ||
-      H5Dread(source, H5T_NATIVE_DOUBLE, memory_space.get(), file_space.get(), H5P_DEFAULT, out.data()) < 0) {
-    throw DataError(concat("cannot read ", variable.name, " of ", path(), " at ", box,
-                           ": HDF5 says that the file is damaged or lacks a filter"));
-  }
+StoredNumbers Hdf5File::read_stored(const FileVariable& variable, const Box& box, ByteBuffer& out,
+                                    std::int64_t& fetched) {
+  return values_.read(variable.name, box, out, fetched);
 }
 
 std::vector<std::string> Hdf5File::read_stored_texts(const FileVariable& variable) {
   const auto lock = lock_io();
-  open();
-  const hid_t source = data_set(variable.name);
+  const hid_t source = values_.data_set(variable.name);
   const Hdf5Id type(H5Dget_type(source), H5Tclose);
   const auto count = static_cast<std::size_t>(variable.shape.count());
   const std::size_t size = type.valid() ? H5Tget_size(type.get()) : 0;

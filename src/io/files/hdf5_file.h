@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "files/hdf5_values.h"
 #include "files/variable_file.h"
 
 namespace jigsaw::inline files {
@@ -19,21 +20,20 @@ class Hdf5File : public VariableFile {
   ~Hdf5File() override;
 
   void close() override;
-  bool is_open() const override { return id_ >= 0; }
+  bool is_open() const override { return values_.is_open(); }
 
  protected:
-  void read_stored(const FileVariable& variable, const Box& box, std::span<double> out) override;
+  StoredNumbers read_stored(const FileVariable& variable, const Box& box, ByteBuffer& out,
+                            std::int64_t& fetched) override;
   std::vector<std::string> read_stored_texts(const FileVariable& variable) override;
 
  private:
-  void open();
-  std::int64_t data_set(const std::string& name);
   void add(std::int64_t data_set, const std::string& name);
   void add_description(std::int64_t data_set, FileVariable& variable);
+  static void add_storage(std::int64_t data_set, FileVariable& variable);
 
   External external_;
-  std::int64_t id_ = -1;                           ///< hid_t
-  std::map<std::string, std::int64_t> data_sets_;  ///< those open, each with its chunk cache
+  Hdf5Values values_;
 };
 
 }  // namespace jigsaw::inline files

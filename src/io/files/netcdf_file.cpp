@@ -3,6 +3,7 @@
 #include <netcdf.h>
 
 #include <array>
+#include <bit>
 #include <optional>
 
 #include "base/error.h"
@@ -18,25 +19,37 @@ namespace {
 
 constexpr int kDeepestGroup = 16;
 
-std::int64_t bytes_of(int type) {
+std::optional<StoredType> stored_type(int type) {
   switch (type) {
     case NC_BYTE:
+      return StoredType::kI8;
     case NC_UBYTE:
-      return 1;
+      return StoredType::kU8;
     case NC_SHORT:
+      return StoredType::kI16;
     case NC_USHORT:
-      return 2;
+      return StoredType::kU16;
     case NC_INT:
+      return StoredType::kI32;
     case NC_UINT:
-    case NC_FLOAT:
-      return 4;
+      return StoredType::kU32;
     case NC_INT64:
+      return StoredType::kI64;
     case NC_UINT64:
+      return StoredType::kU64;
+    case NC_FLOAT:
+      return StoredType::kF32;
     case NC_DOUBLE:
-      return 8;
+      return StoredType::kF64;
     default:
-      return 0;
+      return std::nullopt;
   }
+}
+
+/// 0 of what is no number.
+std::int64_t bytes_of(int type) {
+  const std::optional<StoredType> stored = stored_type(type);
+  return stored ? size_of(*stored) : 0;
 }
 
 /// What the library writes where nothing was written; bytes have none.
@@ -65,8 +78,11 @@ std::optional<double> default_fill(int type) {
 
 }  // namespace
 
-NetcdfFile::NetcdfFile(std::string path, External external) : VariableFile(std::move(path)) {
-  check_classic_file(this->path());
+NetcdfFile::NetcdfFile(std::string path, External external)
+    : VariableFile(std::move(path)),
+      classic_(read_classic_header(this->path())),
+      runs_(this->path()),
+      values_(this->path(), external) {
   check_hdf5_for_netcdf(this->path(), external);
   const auto lock = lock_io();
   open();
@@ -83,7 +99,8 @@ NetcdfFile::~NetcdfFile() {
 }
 
 void NetcdfFile::open() {
-  if (is_open()) return;
+  if (id_ >= 0) return;
+  values_.close();
   check_unchanged();
   int id = -1;
   check(nc_open(path().c_str(), NC_NOWRITE, &id), "");
@@ -92,7 +109,13 @@ void NetcdfFile::open() {
 
 void NetcdfFile::close() {
   const auto lock = lock_io();
-  if (is_open()) nc_close(id_);
+  close_library();
+  values_.close();
+  runs_.close();
+}
+
+void NetcdfFile::close_library() {
+  if (id_ >= 0) nc_close(id_);
   id_ = -1;
 }
 
@@ -134,6 +157,7 @@ FileVariable NetcdfFile::read_variable(const Group& group, int id) {
   check(nc_inq_var(group.id, id, name, &type, &rank, nullptr, nullptr), "a variable");
   variable.name = group.prefix + name;
   variable.bytes = bytes_of(type);
+  add_storage(group, type, variable);
   variable.single_precision = type == NC_FLOAT;
   variable.default_fill = default_fill(type);
   std::vector<int> dimensions(static_cast<std::size_t>(rank));
@@ -151,6 +175,20 @@ FileVariable NetcdfFile::read_variable(const Group& group, int id) {
   if (!variable.fault.empty()) return variable;
   for (const std::string& attribute : attributes()) read_attribute(group.id, variable, attribute);
   return variable;
+}
+
+void NetcdfFile::add_storage(const Group& group, int type, FileVariable& variable) {
+  if (!variable.numeric()) return;
+  variable.type = *stored_type(type);
+  int rank = 0, storage = NC_CONTIGUOUS, shuffle = 0, deflate = 0, level = 0;
+  check(nc_inq_varndims(group.id, variable.id, &rank), variable.name);
+  std::vector<std::size_t> chunks(static_cast<std::size_t>(rank));
+  if (classic_ || rank > Shape::kMaxRank) return;
+  check(nc_inq_var_chunking(group.id, variable.id, &storage, chunks.data()), variable.name);
+  if (storage != NC_CHUNKED) return;
+  for (const std::size_t extent : chunks) variable.chunks.append(static_cast<std::int64_t>(extent));
+  check(nc_inq_var_deflate(group.id, variable.id, &shuffle, &deflate, &level), variable.name);
+  variable.compressed = shuffle != 0 || deflate != 0;
 }
 
 void NetcdfFile::read_attribute(int group, FileVariable& variable, const std::string& attribute) {
@@ -180,16 +218,59 @@ void NetcdfFile::read_attribute(int group, FileVariable& variable, const std::st
   }
 }
 
-void NetcdfFile::read_stored(const FileVariable& variable, const Box& box, std::span<double> out) {
+StoredNumbers NetcdfFile::read_stored(const FileVariable& variable, const Box& box, ByteBuffer& out,
+                                      std::int64_t& fetched) {
+  if (!(intersect(Box::whole(variable.shape), box) == box)) {
+    throw DataError(
+        concat("cannot read ", variable.name, " of ", path(), " at ", box, ": it has ", variable.shape));
+  }
+  const std::int64_t bytes = box.extent.count() * size_of(variable.type);
+  if (classic_) {
+    const auto number = static_cast<std::size_t>(variable.id);
+    if (number >= classic_->size() || !(*classic_)[number].array) {
+      fetched += bytes;
+      return read_by_library(variable, box, out);
+    }
+    fetched += runs_.read(*(*classic_)[number].array, box, out.take(static_cast<std::size_t>(bytes)));
+    return {variable.type, std::endian::native == std::endian::little};
+  }
+  std::shared_lock others(library_);
+  const std::string name = [&] {
+    const auto lock = lock_io();
+    close_library();
+    return hdf5_name(variable);
+  }();
+  // Records that other variables have and this one does not are the library's to fill in.
+  if (values_.storage(name)->extents == variable.shape) return values_.read(name, box, out, fetched);
+  others.unlock();
+  fetched += bytes;
+  return read_by_library(variable, box, out);
+}
+
+StoredNumbers NetcdfFile::read_by_library(const FileVariable& variable, const Box& box, ByteBuffer& out) {
   std::array<std::size_t, Shape::kMaxRank> start{}, extent{};
   for (int d = 0; d < box.extent.rank(); ++d) {
     start[static_cast<std::size_t>(d)] = static_cast<std::size_t>(box.begin[d]);
     extent[static_cast<std::size_t>(d)] = static_cast<std::size_t>(box.extent[d]);
   }
+  const std::int64_t bytes = box.extent.count() * size_of(variable.type);
+  const std::unique_lock alone(library_);
   const auto lock = lock_io();
   open();
-  check(nc_get_vara_double(group_of(variable), variable.id, start.data(), extent.data(), out.data()),
+  check(nc_get_vara(group_of(variable), variable.id, start.data(), extent.data(),
+                    out.take(static_cast<std::size_t>(bytes)).data()),
         variable.name);
+  return {variable.type, false};
+}
+
+const std::string& NetcdfFile::hdf5_name(const FileVariable& variable) {
+  const auto known = hdf5_names_.find(variable.name);
+  if (known != hdf5_names_.end()) return known->second;
+  const std::size_t last = variable.name.rfind('/') + 1;  // 0 without a group
+  const std::string other =
+      concat(variable.name.substr(0, last), "_nc4_non_coord_", variable.name.substr(last));
+  const bool is_other = H5Lexists(values_.file(), other.c_str(), H5P_DEFAULT) > 0;
+  return hdf5_names_[variable.name] = is_other ? other : variable.name;
 }
 
 int NetcdfFile::group_of(const FileVariable& variable) const {

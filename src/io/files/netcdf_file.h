@@ -1,10 +1,14 @@
 #pragma once
 #include <cstdint>
 #include <map>
+#include <optional>
+#include <shared_mutex>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "files/classic_header.h"
+#include "files/hdf5_values.h"
 #include "files/variable_file.h"
 
 namespace jigsaw::inline files {
@@ -18,10 +22,11 @@ class NetcdfFile : public VariableFile {
   ~NetcdfFile() override;
 
   void close() override;
-  bool is_open() const override { return id_ >= 0; }
+  bool is_open() const override { return id_ >= 0 || values_.is_open(); }
 
  protected:
-  void read_stored(const FileVariable& variable, const Box& box, std::span<double> out) override;
+  StoredNumbers read_stored(const FileVariable& variable, const Box& box, ByteBuffer& out,
+                            std::int64_t& fetched) override;
   std::vector<std::string> read_stored_texts(const FileVariable& variable) override;
 
  private:
@@ -34,6 +39,12 @@ class NetcdfFile : public VariableFile {
   };
 
   void open();
+  /// NetCDF-C and HDF5 do not hold the same file at a time; under lock_io().
+  void close_library();
+  void add_storage(const Group& group, int type, FileVariable& variable);
+  /// In HDF5, where a variable with the name of a dimension that it is no coordinate of has another one.
+  const std::string& hdf5_name(const FileVariable& variable);
+  StoredNumbers read_by_library(const FileVariable& variable, const Box& box, ByteBuffer& out);
   void read_group(Group group);
   FileVariable read_variable(const Group& group, int id);
   void read_attribute(int group, FileVariable& variable, const std::string& attribute);
@@ -42,6 +53,11 @@ class NetcdfFile : public VariableFile {
   void check(int status, const std::string& what) const;
 
   int id_ = -1;
+  std::shared_mutex library_;  ///< one thread alone reads by NetCDF-C, several by HDF5
+  std::optional<std::vector<ClassicVariable>> classic_;  ///< of the classic formats; others are HDF5
+  RunReader runs_;
+  Hdf5Values values_;
+  std::map<std::string, std::string> hdf5_names_;  ///< under lock_io()
 };
 
 }  // namespace jigsaw::inline files

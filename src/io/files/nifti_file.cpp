@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <filesystem>
 #include <utility>
 #include <vector>
@@ -34,6 +35,7 @@ NiftiFile::NiftiFile(std::string path, External) : VariableFile(std::move(path))
   FileVariable image;
   image.name = "image";
   image.bytes = size_of(header_.type);
+  image.type = header_.type;
   image.single_precision = header_.type == StoredType::kF32;
   image.texts["long_name"] = header_.description;
   for (std::size_t d = header_.extents.size(); d > 3; --d) image.shape.append(header_.extents[d - 1]);
@@ -108,7 +110,8 @@ void NiftiFile::read_bytes(std::int64_t begin, std::span<char> bytes) {
   if (!whole) throw DataError(concat("cannot read ", path(), ": it is cut off or damaged"));
 }
 
-void NiftiFile::read_stored(const FileVariable& variable, const Box& box, std::span<double> out) {
+StoredNumbers NiftiFile::read_stored(const FileVariable& variable, const Box& box, ByteBuffer& out,
+                                     std::int64_t& fetched) {
   if (!(intersect(Box::whole(variable.shape), box) == box)) {
     throw DataError(
         concat("cannot read ", variable.name, " of ", path(), " at ", box, ": it has ", variable.shape));
@@ -129,8 +132,8 @@ void NiftiFile::read_stored(const FileVariable& variable, const Box& box, std::s
     range = {variable.shape[d] - box.end(d), box.extent[d], -strides[d]};
     first += (box.extent[d] - 1) * strides[d];
   }
-  const DecodeNumber decode = decoder_of(header_.type);
   const std::int64_t size = size_of(header_.type);
+  const std::span<std::byte> values = out.take(static_cast<std::size_t>(box.extent.count() * size));
   std::vector<char> row(static_cast<std::size_t>(ranges[0].count * size));
   std::vector<std::int64_t> at(ranges.size(), 0);
   const std::lock_guard lock(mutex_);
@@ -144,13 +147,15 @@ void NiftiFile::read_stored(const FileVariable& variable, const Box& box, std::s
     }
     read_bytes(header_.data_begin + from * size, row);
     for (std::int64_t i = 0; i < ranges[0].count; ++i) {
-      out[static_cast<std::size_t>(to + i * ranges[0].stride)] =
-          decode(row.data() + i * size, header_.swapped);
+      std::memcpy(values.data() + (to + i * ranges[0].stride) * size, row.data() + i * size,
+                  static_cast<std::size_t>(size));
     }
     std::size_t axis = 1;
     while (axis < ranges.size() && ++at[axis] == ranges[axis].count) at[axis++] = 0;
-    if (axis == ranges.size()) return;
+    if (axis == ranges.size()) break;
   }
+  fetched += std::ssize(values);
+  return {header_.type, header_.swapped};
 }
 
 }  // namespace jigsaw::inline files

@@ -28,7 +28,8 @@ class NiftiFile : public VariableFile {
   bool is_open() const override { return file_ != nullptr; }
 
  protected:
-  void read_stored(const FileVariable& variable, const Box& box, std::span<double> out) override;
+  StoredNumbers read_stored(const FileVariable& variable, const Box& box, ByteBuffer& out,
+                            std::int64_t& fetched) override;
 
  private:
   void open();

@@ -1,8 +1,8 @@
 #include "files/stored_type.h"
 
-#include <algorithm>
-#include <array>
-#include <bit>
+#include <cstring>
+#include <limits>
+#include <type_traits>
 
 #include "base/error.h"
 
@@ -11,11 +11,22 @@ namespace jigsaw::inline files {
 namespace {
 
 template <typename T>
-double number(const char* bytes, bool swapped) {
-  std::array<char, sizeof(T)> raw{};
-  std::copy_n(bytes, raw.size(), raw.begin());
-  if (swapped) std::reverse(raw.begin(), raw.end());
-  return static_cast<double>(std::bit_cast<T>(raw));
+void encode(double value, std::span<std::byte> bytes) {
+  T number{};
+  if constexpr (std::is_integral_v<T>) {
+    constexpr auto kLow = static_cast<double>(std::numeric_limits<T>::min());
+    constexpr auto kHigh = static_cast<double>(std::numeric_limits<T>::max());
+    if (value >= kHigh) {
+      number = std::numeric_limits<T>::max();
+    } else if (value > kLow) {
+      number = static_cast<T>(value);
+    } else if (value <= kLow) {
+      number = std::numeric_limits<T>::min();
+    }
+  } else {
+    number = static_cast<T>(value);
+  }
+  std::memcpy(bytes.data(), &number, sizeof number);
 }
 
 }  // namespace
@@ -40,30 +51,29 @@ std::int64_t size_of(StoredType type) {
   fail("unknown type of a number in a file");
 }
 
-DecodeNumber decoder_of(StoredType type) {
+void encode_number(StoredType type, double value, std::span<std::byte> bytes) {
   switch (type) {
     case StoredType::kU8:
-      return number<std::uint8_t>;
+      return encode<std::uint8_t>(value, bytes);
     case StoredType::kI8:
-      return number<std::int8_t>;
+      return encode<std::int8_t>(value, bytes);
     case StoredType::kI16:
-      return number<std::int16_t>;
+      return encode<std::int16_t>(value, bytes);
     case StoredType::kU16:
-      return number<std::uint16_t>;
+      return encode<std::uint16_t>(value, bytes);
     case StoredType::kI32:
-      return number<std::int32_t>;
+      return encode<std::int32_t>(value, bytes);
     case StoredType::kU32:
-      return number<std::uint32_t>;
+      return encode<std::uint32_t>(value, bytes);
     case StoredType::kI64:
-      return number<std::int64_t>;
+      return encode<std::int64_t>(value, bytes);
     case StoredType::kU64:
-      return number<std::uint64_t>;
+      return encode<std::uint64_t>(value, bytes);
     case StoredType::kF32:
-      return number<float>;
+      return encode<float>(value, bytes);
     case StoredType::kF64:
-      return number<double>;
+      return encode<double>(value, bytes);
   }
-  fail("unknown type of a number in a file");
 }
 
 }  // namespace jigsaw::inline files

@@ -1,5 +1,7 @@
 #pragma once
+#include <cstddef>
 #include <cstdint>
+#include <span>
 
 namespace jigsaw::inline files {
 
@@ -7,8 +9,8 @@ namespace jigsaw::inline files {
 enum class StoredType : std::uint8_t { kU8, kI8, kI16, kU16, kI32, kU32, kI64, kU64, kF32, kF64 };
 std::int64_t size_of(StoredType type);
 
-/// The number that stands at `bytes`. @param swapped  in the byte order that is not this machine's.
-using DecodeNumber = double (*)(const char* bytes, bool swapped);
-DecodeNumber decoder_of(StoredType type);
+/// Puts a number, in this machine's byte order, into its size_of(type) bytes; what the type does not hold
+/// becomes the nearest that it does.
+void encode_number(StoredType type, double value, std::span<std::byte> bytes);
 
 }  // namespace jigsaw::inline files

@@ -101,62 +101,6 @@ std::string fault_of_attributes(const FileVariable& variable) {
 
 constexpr std::int64_t kLongestCoordinate = std::int64_t{1} << 24, kMostTexts = std::int64_t{1} << 16;
 
-/// From stored numbers to physical ones.
-class Unpacking {
- public:
-  explicit Unpacking(const FileVariable& variable) {
-    const auto first = [&](const char* attribute, double otherwise) {
-      const auto found = variable.numbers.find(attribute);
-      return found == variable.numbers.end() ? otherwise : found->second[0];
-    };
-    scale_ = first("scale_factor", 1.0);
-    offset_ = first("add_offset", 0.0);
-    low_ = first("valid_min", -std::numeric_limits<double>::infinity());
-    high_ = first("valid_max", std::numeric_limits<double>::infinity());
-    if (const auto range = variable.numbers.find("valid_range"); range != variable.numbers.end()) {
-      low_ = range->second[0];
-      high_ = range->second[1];
-    }
-    add_missing(variable, "missing_value");
-    if (variable.numbers.contains("_FillValue")) {
-      add_missing(variable, "_FillValue");
-    } else if (variable.default_fill) {
-      missing_.push_back(*variable.default_fill);
-    }
-  }
-
-  double operator()(double stored) {
-    for (const double missing : missing_) {
-      if (stored == missing) return kNaN;
-    }
-    if (stored < low_ || stored > high_) return kNaN;
-    const double value = stored * scale_ + offset_;
-    if (std::isfinite(value)) return value;
-    if (!(std::isnan(stored) && nan_is_missing_)) ++undeclared_;
-    return kNaN;
-  }
-  /// Values so far that are not finite though nothing says that they are missing.
-  std::int64_t undeclared() const { return undeclared_; }
-
- private:
-  static constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
-
-  void add_missing(const FileVariable& variable, const char* attribute) {
-    const auto found = variable.numbers.find(attribute);
-    if (found == variable.numbers.end()) return;
-    for (const double value : found->second) {
-      if (std::isnan(value)) nan_is_missing_ = true;
-      // A double attribute of a float variable is meant as the float nearest to it.
-      missing_.push_back(variable.single_precision ? static_cast<double>(static_cast<float>(value)) : value);
-    }
-  }
-
-  double scale_ = 1, offset_ = 0, low_ = 0, high_ = 0;
-  std::vector<double> missing_;
-  bool nan_is_missing_ = false;
-  std::int64_t undeclared_ = 0;
-};
-
 std::string words_of_change(const FileState& before, const FileState& now) {
   if (now.device != before.device || now.inode != before.inode) return "another file has taken its place";
   if (now.bytes != before.bytes)
@@ -253,22 +197,31 @@ void VariableFile::read(const FileVariable& variable, const Box& box, std::span<
   require(std::ssize(out) == box.extent.count(), "a hyperslab does not fit where it is read to");
   require_numbers(variable);
   if (box.empty()) return;
-  std::vector<double> stored(out.size());
+  // Kept from plane to plane, for a thread reads many of one size.
+  static thread_local ByteBuffer buffer;
+  const StoredNumbers numbers = read_as_stored(variable, box, buffer);
+  const std::size_t bytes = out.size() * static_cast<std::size_t>(size_of(numbers.type));
+  const std::int64_t undeclared = Unpacking(variable).unpack(numbers, buffer.take(bytes), out);
+  const std::lock_guard lock(mutex_);
+  UndeclaredValues& found = undeclared_[variable.name];
+  found.count += undeclared;
+  found.of += std::ssize(out);
+}
+
+StoredNumbers VariableFile::read_as_stored(const FileVariable& variable, const Box& box, ByteBuffer& out) {
+  require_numbers(variable);
+  StoredNumbers numbers;
+  std::int64_t fetched = 0;
   try {
-    read_stored(variable, box, stored);
+    numbers = read_stored(variable, box, out, fetched);
   } catch (const DataError&) {
     check_unchanged();
     throw;
   }
   check_unchanged();
-  bytes_read_ += std::ssize(out) * variable.bytes;
-  Unpacking unpack(variable);
-  std::transform(stored.begin(), stored.end(), out.begin(),
-                 [&](double value) { return static_cast<T>(unpack(value)); });
-  const std::lock_guard lock(mutex_);
-  UndeclaredValues& undeclared = undeclared_[variable.name];
-  undeclared.count += unpack.undeclared();
-  undeclared.of += std::ssize(out);
+  bytes_read_ += box.extent.count() * variable.bytes;
+  bytes_fetched_ += fetched;
+  return numbers;
 }
 
 template void VariableFile::read<float>(const FileVariable&, const Box&, std::span<float>);

@@ -11,6 +11,8 @@
 
 #include "array/box.h"
 #include "base/file.h"
+#include "files/byte_buffer.h"
+#include "files/unpacking.h"
 
 namespace jigsaw::inline files {
 
@@ -21,6 +23,9 @@ struct FileVariable {
   std::int64_t bytes = 0;  ///< of one element on disk; 0 when it cannot be read as numbers
   std::string fault;       ///< why it cannot, where that is not its type: "its values stand in another file"
   bool single_precision = false;
+  StoredType type = StoredType::kF64;  ///< as which its numbers are read
+  Shape chunks;                        ///< extents of its chunks on disk; of rank 0 where it has none
+  bool compressed = false;
   /// What stands where nothing was written and the file does not say otherwise.
   std::optional<double> default_fill;
   std::vector<std::string> dimensions;  ///< their names; none in HDF5
@@ -72,10 +77,14 @@ class VariableFile {
   std::map<std::string, UndeclaredValues> undeclared() const;
 
   /// The hyperslab `box` of a numeric variable in its physical units: stored · scale_factor + add_offset,
-  /// computed in double. What is _FillValue, missing_value, outside valid_range (valid_min, valid_max) or
-  /// not finite becomes NaN. T is float or double; `out` holds box.extent.count() values, row-major.
+  /// computed in double unless that is a float anyway (files/unpacking.h). What is _FillValue, missing_value,
+  /// outside valid_range (valid_min, valid_max) or not finite becomes NaN. T is float or double; `out` holds
+  /// box.extent.count() values, row-major.
   template <typename T>
   void read(const FileVariable& variable, const Box& box, std::span<T> out);
+  /// The numbers of a hyperslab as they are stored, row-major, into `out`, of box.extent.count() times
+  /// size_of(…) bytes.
+  StoredNumbers read_as_stored(const FileVariable& variable, const Box& box, ByteBuffer& out);
   /// All of a coordinate variable. @throws DataError also when it has more than 2^24 values.
   std::vector<double> read_all(const FileVariable& variable);
 
@@ -85,6 +94,9 @@ class VariableFile {
 
   /// Elements read so far times their size on disk.
   std::int64_t bytes_read() const { return bytes_read_; }
+  /// Bytes that the system was asked for to read them: chunks whole, as they are stored, and gaps between
+  /// runs that are read over. Of what only a format's library can read, the elements that were wanted.
+  std::int64_t bytes_fetched() const { return bytes_fetched_; }
 
   /// Releases the file handle until the next read.
   virtual void close() = 0;
@@ -99,9 +111,11 @@ class VariableFile {
   void check_unchanged() const;
   static constexpr std::size_t kLongestAttribute = 4096;
 
-  /// The numbers of a hyperslab as they are stored; the box is not empty and lies in the variable or is
-  /// refused.
-  virtual void read_stored(const FileVariable& variable, const Box& box, std::span<double> out) = 0;
+  /// The numbers of a hyperslab as they are stored, row-major, into out.take(…); the box is not empty and
+  /// lies in the variable or is refused.
+  /// @param fetched  to which the bytes are added that the system was asked for.
+  virtual StoredNumbers read_stored(const FileVariable& variable, const Box& box, ByteBuffer& out,
+                                    std::int64_t& fetched) = 0;
 
   /// All texts of a variable, each cut to kLongestAttribute; by default none.
   virtual std::vector<std::string> read_stored_texts(const FileVariable& variable);
@@ -112,7 +126,7 @@ class VariableFile {
   std::string path_;
   std::string stands_for_;
   FileState state_;
-  std::atomic<std::int64_t> bytes_read_ = 0;
+  std::atomic<std::int64_t> bytes_read_ = 0, bytes_fetched_ = 0;
   mutable std::mutex mutex_;  ///< guards undeclared_
   std::map<std::string, UndeclaredValues> undeclared_;
 };

@@ -6,7 +6,10 @@
 #include <fstream>
 
 #include "base/error.h"
+#include "base/heartbeat.h"
 #include "base/text.h"
+#include "files/chunk_cache.h"
+#include "files/hyperslab.h"
 
 namespace jigsaw::inline files {
 
@@ -40,30 +43,12 @@ bool is_inside(const std::string& name) {
                       [](const std::string& part) { return part.empty() || part == ".."; });
 }
 
-/// First to last chunk of each dim that a box has points in.
-Box chunks_of(const Box& box, const Shape& chunks) {
-  Box result = box;
-  for (int d = 0; d < chunks.rank(); ++d) {
-    result.begin[d] = box.begin[d] / chunks[d];
-    result.extent[d] = (box.end(d) - 1) / chunks[d] - result.begin[d] + 1;
-  }
-  return result;
-}
-
-/// The next place of a box in row-major order of its first `rank` dims; false behind the last.
-bool advance(Shape& at, const Box& box, int rank) {
-  for (int d = rank - 1; d >= 0; --d) {
-    if (++at[d] < box.end(d)) return true;
-    at[d] = box.begin[d];
-  }
-  return false;
-}
-
-/// Where a place stands in a box, row-major.
-std::int64_t offset_in(const Shape& at, const Shape& begin, const Shape& strides) {
-  std::int64_t offset = 0;
-  for (int d = 0; d < at.rank(); ++d) offset += (at[d] - begin[d]) * strides[d];
-  return offset;
+/// One number of an array's type, from a number.
+std::vector<std::byte> bytes_of(StoredType type, double value, bool swapped) {
+  std::vector<std::byte> bytes(static_cast<std::size_t>(size_of(type)));
+  encode_number(type, value, bytes);
+  if (swapped) std::reverse(bytes.begin(), bytes.end());
+  return bytes;
 }
 
 /// The file that names all arrays, or else the mark of a group.
@@ -82,7 +67,8 @@ bool is_zarr_store(const std::string& path) {
          fs::exists(fs::path(path) / ".zgroup", ignored);
 }
 
-ZarrStore::ZarrStore(const std::string& path) : VariableFile(path, metadata_of(path)) {
+ZarrStore::ZarrStore(const std::string& path)
+    : VariableFile(path, metadata_of(path)), key_(ChunkCache::shared().new_file()) {
   const std::string consolidated = this->path() + "/.zmetadata";
   if (fs::exists(consolidated)) {
     add_from_metadata(read_json(consolidated));
@@ -134,6 +120,9 @@ void ZarrStore::add(const std::string& name, const Json& zarray, const Json& zat
   variable.id = static_cast<int>(arrays_.size());
   variable.shape = array.shape;
   variable.bytes = array.type ? size_of(*array.type) : 0;
+  variable.type = array.type.value_or(StoredType::kF64);
+  variable.chunks = array.chunks;
+  variable.compressed = array.codec != ChunkCodec::kNone;
   variable.single_precision = array.type == StoredType::kF32;
   if (array.fill && *array.fill != 0) variable.numbers["_FillValue"] = {*array.fill};
   const Json attributes_here = zattrs.is_object() ? zattrs : Json::object();
@@ -158,71 +147,69 @@ void ZarrStore::add(const std::string& name, const Json& zarray, const Json& zat
   arrays_.push_back(array);
 }
 
-void ZarrStore::close() {
-  const std::lock_guard lock(mutex_);
-  cache_.clear();
+ZarrStore::~ZarrStore() {
+  ChunkCache::shared().drop(key_);
 }
 
-std::shared_ptr<const ZarrStore::Chunk> ZarrStore::chunk(const FileVariable& variable, const Shape& index) {
+void ZarrStore::close() {
+  ChunkCache::shared().drop(key_);
+}
+
+void ZarrStore::read_chunk(const FileVariable& variable, const Shape& index, std::span<std::byte> out,
+                           std::int64_t& fetched) const {
   const ZarrArray& array = arrays_[static_cast<std::size_t>(variable.id)];
   std::string number;
   for (int d = 0; d < index.rank(); ++d)
     number += concat(d > 0 ? std::string(1, array.separator) : "", index[d]);
   const std::string name = concat(path(), "/", variable.name, "/", index.rank() == 0 ? "0" : number);
-  const auto known =
-      std::find_if(cache_.begin(), cache_.end(), [&](const Cached& cached) { return cached.name == name; });
-  if (known != cache_.end()) {
-    cache_.splice(cache_.begin(), cache_, known);
-    return cache_.front().chunk;
+  if (!fs::exists(name)) {
+    const std::vector<std::byte> fill = bytes_of(*array.type, array.fill.value_or(0), array.swapped);
+    for (std::size_t i = 0; i < out.size(); i += fill.size())
+      std::copy(fill.begin(), fill.end(), out.begin() + static_cast<std::ptrdiff_t>(i));
+    return;
   }
-  std::shared_ptr<const Chunk> read = read_chunk(array, name);
-  cache_.push_front({name, read});
-  std::size_t bytes = 0;
-  for (auto cached = cache_.begin(); cached != cache_.end();) {
-    bytes += cached->chunk ? cached->chunk->size() : 0;
-    cached = bytes > kCacheBytes && cached != cache_.begin() ? cache_.erase(cached) : std::next(cached);
-  }
-  return read;
+  const std::string packed = read_file(name, out.size() + out.size() / 8 + 65536);
+  fetched += std::ssize(packed);
+  decompress(array.codec, std::as_bytes(std::span(packed)), out, name);
+  beat();
 }
 
-/// Null when the chunk is not there.
-std::shared_ptr<const ZarrStore::Chunk> ZarrStore::read_chunk(const ZarrArray& array,
-                                                              const std::string& name) const {
-  if (!fs::exists(name)) return nullptr;
-  const auto bytes = static_cast<std::size_t>(array.chunk_count() * size_of(*array.type));
-  const std::string packed = read_file(name, bytes + bytes / 8 + 65536);
-  return std::make_shared<const Chunk>(decompressed(array.codec, packed, bytes, name));
-}
-
-void ZarrStore::read_stored(const FileVariable& variable, const Box& box, std::span<double> out) {
-  if (!(intersect(Box::whole(variable.shape), box) == box)) {
+StoredNumbers ZarrStore::read_stored(const FileVariable& variable, const Box& box, ByteBuffer& out,
+                                     std::int64_t& fetched) {
+  const Box all = Box::whole(variable.shape);
+  if (!(intersect(all, box) == box)) {
     throw DataError(
         concat("cannot read ", variable.name, " of ", path(), " at ", box, ": it has ", variable.shape));
   }
+  static thread_local ByteBuffer scratch;
   const ZarrArray& array = arrays_[static_cast<std::size_t>(variable.id)];
-  const int rank = box.extent.rank();
-  const Shape strides = box.extent.strides(), chunk_strides = array.chunks.strides();
-  const DecodeNumber decode = decoder_of(*array.type);
   const std::int64_t size = size_of(*array.type);
+  const std::span<std::byte> to = out.take(static_cast<std::size_t>(box.extent.count() * size));
   const Box chunks = chunks_of(box, array.chunks);
-  const std::lock_guard lock(mutex_);
+  const auto bytes = static_cast<std::size_t>(array.chunk_count() * size);
+  const std::size_t at_once = bytes * static_cast<std::size_t>(chunks.extent.count());
+  Shape grid;
+  for (int d = 0; d < all.extent.rank(); ++d)
+    grid.append((all.extent[d] + array.chunks[d] - 1) / array.chunks[d]);
+  const Shape grid_strides = grid.strides();
   Shape index = chunks.begin;
   do {
     Box whole{index, array.chunks};
-    for (int d = 0; d < rank; ++d) whole.begin[d] *= array.chunks[d];
-    const Box here = intersect(whole, box);
-    const std::shared_ptr<const Chunk> stored = chunk(variable, index);
-    const std::int64_t row = rank == 0 ? 1 : here.extent[rank - 1];
-    Shape at = here.begin;
-    do {
-      const std::int64_t to = offset_in(at, box.begin, strides);
-      const std::int64_t from = offset_in(at, whole.begin, chunk_strides);
-      for (std::int64_t i = 0; i < row; ++i) {
-        out[static_cast<std::size_t>(to + i)] =
-            stored ? decode(stored->data() + (from + i) * size, array.swapped) : array.fill.value_or(0);
-      }
-    } while (advance(at, here, rank - 1));
-  } while (advance(index, chunks, rank));
+    ChunkCache::Key key{key_, variable.id, 0};
+    for (int d = 0; d < index.rank(); ++d) {
+      whole.begin[d] *= array.chunks[d];
+      key.chunk += index[d] * grid_strides[d];
+    }
+    const auto make = [&](std::span<std::byte> chunk) { read_chunk(variable, index, chunk, fetched); };
+    if (intersect(whole, box) == intersect(whole, all)) {  // nothing of it is left for later
+      const std::span<std::byte> chunk = scratch.take(bytes);
+      make(chunk);
+      copy_shared(chunk, whole, to, box, size);
+    } else {
+      copy_shared(ChunkCache::shared().get(key, bytes, at_once, make)->bytes, whole, to, box, size);
+    }
+  } while (advance(index, chunks, index.rank()));
+  return {*array.type, array.swapped};
 }
 
 }  // namespace jigsaw::inline files

@@ -1,0 +1,71 @@
+#include "files/chunk_cache.h"
+
+#include <algorithm>
+#include <iterator>
+
+#include "base/memory.h"
+
+namespace jigsaw::inline files {
+
+ChunkCache& ChunkCache::shared() {
+  static ChunkCache cache;
+  return cache;
+}
+
+std::uint64_t ChunkCache::new_file() {
+  const std::lock_guard lock(mutex_);
+  return ++files_;
+}
+
+std::shared_ptr<const ChunkCache::Chunk> ChunkCache::find(const Key& key) {
+  const std::lock_guard lock(mutex_);
+  const auto found = known_.find(key);
+  if (found == known_.end()) return nullptr;
+  entries_.splice(entries_.begin(), entries_, found->second);
+  return entries_.front().second;
+}
+
+std::shared_ptr<const ChunkCache::Chunk> ChunkCache::get(
+    const Key& key, std::size_t bytes, std::size_t at_once,
+    const std::function<void(std::span<std::byte>)>& make) {
+  if (std::shared_ptr<const Chunk> known = find(key)) return known;
+  auto chunk = std::make_shared<Chunk>();
+  const std::span<std::byte> memory = chunk->memory.take(bytes);
+  make(memory);
+  chunk->bytes = memory;
+  keep(key, chunk, at_once);
+  return chunk;
+}
+
+void ChunkCache::keep(const Key& key, std::shared_ptr<const Chunk> chunk, std::size_t at_once) {
+  static const auto most = static_cast<std::size_t>(memory_limit() / 32);
+  const std::lock_guard lock(mutex_);
+  capacity_ = std::max(capacity_, std::min(4 * at_once, most));
+  if (known_.contains(key)) return;  // another thread was faster
+  bytes_ += chunk->bytes.size();
+  entries_.emplace_front(key, std::move(chunk));
+  known_[key] = entries_.begin();
+  while (bytes_ > capacity_ && entries_.size() > 1) erase(std::prev(entries_.end()));
+}
+
+void ChunkCache::drop(std::uint64_t file) {
+  const std::lock_guard lock(mutex_);
+  for (auto entry = entries_.begin(); entry != entries_.end();) {
+    const auto next = std::next(entry);
+    if (entry->first.file == file) erase(entry);
+    entry = next;
+  }
+}
+
+std::size_t ChunkCache::bytes() const {
+  const std::lock_guard lock(mutex_);
+  return bytes_;
+}
+
+void ChunkCache::erase(std::list<Entry>::iterator entry) {
+  bytes_ -= entry->second->bytes.size();
+  known_.erase(entry->first);
+  entries_.erase(entry);
+}
+
+}  // namespace jigsaw::inline files

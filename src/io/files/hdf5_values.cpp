@@ -1,0 +1,245 @@
+#include "files/hdf5_values.h"
+
+#include <array>
+#include <cstring>
+
+#include "base/error.h"
+#include "base/heartbeat.h"
+#include "base/text.h"
+#include "files/chunk_cache.h"
+#include "files/hdf5_walk.h"
+#include "files/io_lock.h"
+
+namespace jigsaw::inline files {
+
+namespace {
+
+/// What a thread decodes with, from chunk to chunk.
+struct Scratch {
+  ByteBuffer packed, chunk;
+  ChunkDecoder decoder;
+};
+Scratch& scratch() {
+  static thread_local Scratch own;
+  return own;
+}
+
+/// The library's own cache serves only what is not decoded here.
+constexpr std::size_t kLibraryCacheBytes = std::size_t{16} << 20, kLibraryCacheSlots = 1009;
+
+std::array<hsize_t, Shape::kMaxRank> extents_of(const Shape& shape) {
+  std::array<hsize_t, Shape::kMaxRank> extents{};
+  for (int d = 0; d < shape.rank(); ++d)
+    extents[static_cast<std::size_t>(d)] = static_cast<hsize_t>(shape[d]);
+  return extents;
+}
+
+/// Deflate makes nothing smaller than by this.
+constexpr std::size_t kMostDeflated = 1032, kFraming = 64;
+
+/// Puts a number all over what `part` and `box` share; `out` is of the box, row-major.
+void fill_shared(std::span<const std::byte> number, const Box& part, std::span<std::byte> out,
+                 const Box& box) {
+  const Box shared = intersect(part, box);
+  const Shape strides = box.extent.strides();
+  const int last = box.extent.rank() - 1;
+  Shape at = shared.begin;
+  do {
+    std::int64_t to = 0;
+    for (int d = 0; d <= last; ++d) to += (at[d] - box.begin[d]) * strides[d];
+    for (std::int64_t i = 0; i < shared.extent[last]; ++i) {
+      std::memcpy(out.data() + static_cast<std::size_t>(to + i) * number.size(), number.data(),
+                  number.size());
+    }
+  } while (advance(at, shared, last));
+}
+
+std::array<hsize_t, Shape::kMaxRank> offset_of(const Shape& index, const Shape& chunks) {
+  std::array<hsize_t, Shape::kMaxRank> offset{};
+  for (int d = 0; d < index.rank(); ++d)
+    offset[static_cast<std::size_t>(d)] = static_cast<hsize_t>(index[d] * chunks[d]);
+  return offset;
+}
+
+}  // namespace
+
+/// A data set that is being read.
+struct Hdf5Values::Chunks {
+  const std::string& name;
+  hid_t id;
+  std::int64_t number;
+  const Hdf5Storage& storage;
+  std::int64_t fetched = 0;
+};
+
+Hdf5Values::Hdf5Values(std::string path, External external)
+    : path_(std::move(path)), external_(external), key_(ChunkCache::shared().new_file()), runs_(path_) {}
+
+Hdf5Values::~Hdf5Values() {
+  const auto lock = lock_io();
+  close();
+}
+
+hid_t Hdf5Values::file() {
+  if (file_ >= 0) return file_;
+  file_ = H5Fopen(path_.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT);
+  if (file_ < 0) throw DataError(concat("cannot read ", path_, ": HDF5 does not open it"));
+  try {
+    file_bytes_ = file_state(path_).bytes;
+  } catch (const FileError& error) {
+    throw DataError(error.what());
+  }
+  return file_;
+}
+
+void Hdf5Values::close() {
+  for (const auto& [name, data_set] : data_sets_) H5Dclose(data_set.id);
+  data_sets_.clear();
+  if (file_ >= 0) H5Fclose(file_);
+  file_ = H5I_INVALID_HID;
+  runs_.close();
+  ChunkCache::shared().drop(key_);
+}
+
+hid_t Hdf5Values::data_set(const std::string& name) {
+  return opened(name).id;
+}
+
+Hdf5Values::DataSet& Hdf5Values::opened(const std::string& name) {
+  const auto known = data_sets_.find(name);
+  if (known != data_sets_.end()) return known->second;
+  const Hdf5Id access(H5Pcreate(H5P_DATASET_ACCESS), H5Pclose);
+  guard_links(access.get(), external_);
+  H5Pset_chunk_cache(access.get(), kLibraryCacheSlots, kLibraryCacheBytes, H5D_CHUNK_CACHE_W0_DEFAULT);
+  const hid_t id = H5Dopen2(file(), name.c_str(), access.get());
+  if (id < 0) throw DataError(concat("cannot open ", name, " of ", path_));
+  DataSet& set = data_sets_[name];
+  set = {id, ++numbers_, std::make_shared<const Hdf5Storage>(storage_of(id, file_bytes_))};
+  return set;
+}
+
+std::shared_ptr<const Hdf5Storage> Hdf5Values::storage(const std::string& name) {
+  const auto lock = lock_io();
+  return opened(name).storage;
+}
+
+StoredNumbers Hdf5Values::read(const std::string& name, const Box& box, ByteBuffer& out,
+                               std::int64_t& fetched) {
+  DataSet set;
+  {
+    const auto lock = lock_io();
+    set = opened(name);
+  }
+  const Hdf5Storage& storage = *set.storage;
+  if (!(intersect(Box::whole(storage.extents), box) == box)) {
+    throw DataError(concat("cannot read ", name, " of ", path_, " at ", box, ": it has ", storage.extents));
+  }
+  const std::int64_t bytes = box.extent.count() * size_of(storage.numbers.type);
+  const std::span<std::byte> to = out.take(static_cast<std::size_t>(bytes));
+  if (storage.piece) {
+    fetched += runs_.read(*storage.piece, box, to);
+  } else if (storage.decodable) {
+    Chunks chunks{name, set.id, set.number, storage};
+    fetched += read_chunks(chunks, box, to);
+  } else {
+    read_by_library(name, box, storage.numbers.type, to);
+    fetched += bytes;
+  }
+  return storage.numbers;
+}
+
+void Hdf5Values::read_by_library(const std::string& name, const Box& box, StoredType type,
+                                 std::span<std::byte> out) {
+  const auto start = extents_of(box.begin), extent = extents_of(box.extent);
+  const int rank = box.extent.rank();
+  const auto lock = lock_io();
+  const hid_t source = data_set(name);
+  const Hdf5Id file_space(H5Dget_space(source), H5Sclose);
+  const Hdf5Id memory_space(H5Screate_simple(rank, extent.data(), nullptr), H5Sclose);
+  const bool selected = rank == 0 || H5Sselect_hyperslab(file_space.get(), H5S_SELECT_SET, start.data(),
+                                                         nullptr, extent.data(), nullptr) >= 0;
+  if (!selected ||
+      H5Dread(source, native_type(type), memory_space.get(), file_space.get(), H5P_DEFAULT, out.data()) < 0) {
+    throw DataError(concat("cannot read ", name, " of ", path_, " at ", box,
+                           ": HDF5 says that the file is damaged or lacks a filter"));
+  }
+}
+
+std::int64_t Hdf5Values::read_chunks(Chunks& from, const Box& box, std::span<std::byte> out) {
+  if (box.empty()) return 0;
+  const Hdf5Storage& storage = from.storage;
+  const std::int64_t size = size_of(storage.numbers.type);
+  const Box chunks = chunks_of(box, storage.chunks), all = Box::whole(storage.extents);
+  Shape grid;
+  for (int d = 0; d < all.extent.rank(); ++d)
+    grid.append((all.extent[d] + storage.chunks[d] - 1) / storage.chunks[d]);
+  const Shape grid_strides = grid.strides();
+  const auto bytes = static_cast<std::size_t>(storage.chunks.count() * size);
+  const std::size_t at_once = bytes * static_cast<std::size_t>(chunks.extent.count());
+  Shape index = chunks.begin;
+  do {
+    Box whole{index, storage.chunks};
+    ChunkCache::Key key{key_, from.number, 0};
+    for (int d = 0; d < index.rank(); ++d) {
+      whole.begin[d] *= storage.chunks[d];
+      key.chunk += index[d] * grid_strides[d];
+    }
+    const bool all_of_it = intersect(whole, box) == intersect(whole, all);  // nothing is left for later
+    ChunkCache& cache = ChunkCache::shared();
+    if (const auto known = all_of_it ? nullptr : cache.find(key)) {
+      copy_shared(known->bytes, whole, out, box, size);
+      continue;
+    }
+    const std::size_t packed = packed_bytes(from, index);
+    if (packed == 0) {
+      fill_shared(storage.fill, whole, out, box);
+    } else if (all_of_it) {
+      const std::span<std::byte> chunk = scratch().chunk.take(bytes);
+      fetch_chunk(from, index, packed, chunk);
+      copy_shared(chunk, whole, out, box, size);
+    } else {
+      const auto make = [&](std::span<std::byte> chunk) { fetch_chunk(from, index, packed, chunk); };
+      copy_shared(cache.get(key, bytes, at_once, make)->bytes, whole, out, box, size);
+    }
+  } while (advance(index, chunks, index.rank()));
+  return from.fetched;
+}
+
+std::size_t Hdf5Values::packed_bytes(const Chunks& from, const Shape& index) const {
+  const auto offset = offset_of(index, from.storage.chunks);
+  const Hdf5Storage& storage = from.storage;
+  const auto whole = static_cast<std::size_t>(storage.chunks.count() * size_of(storage.numbers.type));
+  hsize_t bytes = 0;
+  bool good = false;
+  {
+    const auto lock = lock_io();
+    good = H5Dget_chunk_storage_size(from.id, offset.data(), &bytes) >= 0;
+  }
+  // What a damaged file claims is not allocated.
+  good = good && bytes <= static_cast<hsize_t>(file_bytes_) &&
+         (bytes == 0 || whole <= bytes * kMostDeflated + kFraming);
+  if (!good) throw DataError(concat("a chunk of ", from.name, " in ", path_, " is cut off or damaged"));
+  return bytes;
+}
+
+void Hdf5Values::fetch_chunk(Chunks& from, const Shape& index, std::size_t packed_bytes,
+                             std::span<std::byte> out) {
+  const Hdf5Storage& storage = from.storage;
+  const auto offset = offset_of(index, storage.chunks);
+  const auto what = [&] { return concat("a chunk of ", from.name, " in ", path_); };
+  const bool as_it_is = storage.filters.empty() && packed_bytes == out.size();
+  const std::span<std::byte> packed = as_it_is ? out : scratch().packed.take(packed_bytes);
+  std::uint32_t skipped = 0;
+  {
+    const auto lock = lock_io();
+    if (H5Dread_chunk(from.id, H5P_DEFAULT, offset.data(), &skipped, packed.data()) < 0)
+      throw DataError(concat(what(), " is cut off or damaged"));
+  }
+  from.fetched += std::ssize(packed);
+  beat();
+  if (as_it_is) return;
+  const auto element = static_cast<std::size_t>(size_of(storage.numbers.type));
+  scratch().decoder.decode(storage.filters, skipped, element, packed, out, what());
+}
+
+}  // namespace jigsaw::inline files

@@ -1,0 +1,68 @@
+#pragma once
+#include <hdf5.h>
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "files/byte_buffer.h"
+#include "files/hdf5_storage.h"
+#include "files/variable_file.h"
+
+namespace jigsaw::inline files {
+
+/// The numbers of an HDF5 file's data sets, for whatever calls them variables. What stands in one piece is
+/// read past the library; of chunks the library gives the bytes, which are decoded outside of its lock, in as
+/// many threads as read; the rest the library reads.
+///
+/// Thread-safe but for close().
+class Hdf5Values {
+ public:
+  /// Opens nothing yet.
+  Hdf5Values(std::string path, External external);
+  ~Hdf5Values();
+  Hdf5Values(const Hdf5Values&) = delete;
+  Hdf5Values& operator=(const Hdf5Values&) = delete;
+
+  /// The file and a data set of it, open until close(). Under lock_io(). @throws DataError
+  hid_t file();
+  hid_t data_set(const std::string& name);
+  bool is_open() const { return file_ >= 0; }
+  void close();
+
+  /// How a data set stands in the file. @throws DataError
+  std::shared_ptr<const Hdf5Storage> storage(const std::string& name);
+  /// The numbers of a box, which lies in the data set, row-major.
+  /// @param fetched  gets the bytes that the system was asked for; of what the library reads, those wanted.
+  /// @throws DataError
+  StoredNumbers read(const std::string& name, const Box& box, ByteBuffer& out, std::int64_t& fetched);
+
+ private:
+  struct DataSet {
+    hid_t id = H5I_INVALID_HID;
+    std::int64_t number = 0;
+    std::shared_ptr<const Hdf5Storage> storage;
+  };
+  struct Chunks;
+
+  DataSet& opened(const std::string& name);
+  void read_by_library(const std::string& name, const Box& box, StoredType type, std::span<std::byte> out);
+  std::int64_t read_chunks(Chunks& from, const Box& box, std::span<std::byte> out);
+  /// Bytes of the chunk at an index in the file; 0 where it was never written. @throws DataError  when there
+  /// cannot be so many, or they cannot hold a chunk.
+  std::size_t packed_bytes(const Chunks& from, const Shape& index) const;
+  /// Decodes it.
+  void fetch_chunk(Chunks& from, const Shape& index, std::size_t packed_bytes, std::span<std::byte> out);
+
+  std::string path_;
+  External external_;
+  std::uint64_t key_;  ///< in the cache of chunks
+  hid_t file_ = H5I_INVALID_HID;
+  std::int64_t file_bytes_ = 0;
+  std::map<std::string, DataSet> data_sets_;
+  std::int64_t numbers_ = 0;
+  RunReader runs_;
+};
+
+}  // namespace jigsaw::inline files

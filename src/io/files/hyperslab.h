@@ -1,0 +1,57 @@
+#pragma once
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+
+#include "array/box.h"
+#include "base/file.h"
+
+namespace jigsaw::inline files {
+
+/// An array that stands uncompressed in a file.
+struct PlainArray {
+  std::int64_t begin = 0;  ///< where element 0 stands, in bytes
+  Shape strides;           ///< bytes from one entry of a dim to the next
+  std::int64_t size = 0;   ///< bytes of an element
+
+  /// Row-major without gaps.
+  static PlainArray contiguous(std::int64_t begin, const Shape& extents, std::int64_t size);
+};
+
+/// Copies what two boxes of one index space share, both row-major with elements of `size` bytes.
+void copy_shared(std::span<const std::byte> from, const Box& from_box, std::span<std::byte> to,
+                 const Box& to_box, std::int64_t size);
+
+/// The next place of a box in row-major order of its first `rank` dims; false behind the last.
+bool advance(Shape& at, const Box& box, int rank);
+
+/// First to last chunk of each dim that a box, which is not empty, has points in.
+Box chunks_of(const Box& box, const Shape& chunks);
+
+/// Reads hyperslabs of a file by the runs of bytes that they consist of. Thread-safe but for close().
+class RunReader {
+ public:
+  explicit RunReader(std::string path) : path_(std::move(path)) {}
+
+  /// Reads a box, which lies in the array, row-major. Runs with a small gap between them (an eighth of a run,
+  /// at most a page) are read together.
+  /// @return  bytes that the system was asked for.
+  /// @throws DataError  also when the file ends before.
+  std::int64_t read(const PlainArray& array, const Box& box, std::span<std::byte> out);
+  void close() { file_.reset(); }
+
+ private:
+  std::shared_ptr<const File> file();
+  void advise(const File& file, bool far_apart);
+
+  std::string path_;
+  std::mutex mutex_;  ///< guards file_
+  std::shared_ptr<const File> file_;
+  std::atomic<bool> far_apart_ = false;
+};
+
+}  // namespace jigsaw::inline files

@@ -1,0 +1,179 @@
+// Every type and layout on disk, against files that h5py and netCDF4 wrote (make_storage_fixtures.py).
+#include <array>
+#include <random>
+#include <thread>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "files/chunk_cache.h"
+#include "files/netcdf_file.h"
+#include "io/fixtures.h"
+
+namespace jigsaw {
+namespace {
+
+const Shape kShape{3, 8, 9};
+constexpr double kFill = 77;
+
+/// The formula of the script; whole numbers, halves for floating point.
+double value(const std::string& kind, std::int64_t i, std::int64_t j, std::int64_t k) {
+  const auto whole = static_cast<double>((i * 37 + j * 11 + k * 3) % 101);
+  return kind[0] == 'u' ? whole : kind[0] == 'i' ? whole - 50 : whole * 0.5 - 25;
+}
+
+/// Of an array that lacks the first dim the entry 1 of it.
+double value_at(const std::string& kind, const Shape& at) {
+  const int r = at.rank();
+  return value(kind, r == 3 ? at[0] : 1, at[r - 2], at[r - 1]);
+}
+
+template <typename T>
+void expect_box(VariableFile& file, const FileVariable& variable, const Box& box,
+                const std::function<double(const Shape&)>& wanted) {
+  std::vector<T> found(static_cast<std::size_t>(box.extent.count()), T{-1});
+  file.read<T>(variable, box, found);
+  Shape at = box.begin;
+  for (const T each : found) {
+    const double right = wanted(at);
+    if (std::isnan(right)) {
+      ASSERT_TRUE(std::isnan(each)) << variable.name << " at " << at;
+    } else {
+      ASSERT_EQ(each, static_cast<T>(right)) << variable.name << " at " << at;
+    }
+    for (int d = at.rank() - 1; d >= 0; --d) {
+      if (++at[d] < box.end(d)) break;
+      at[d] = box.begin[d];
+    }
+  }
+}
+
+/// The whole, and boxes at random.
+void expect_values(VariableFile& file, const std::string& name,
+                   const std::function<double(const Shape&)>& wanted) {
+  const FileVariable* variable = file.find(name);
+  ASSERT_NE(variable, nullptr) << name;
+  expect_box<double>(file, *variable, Box::whole(variable->shape), wanted);
+  std::mt19937 random(7);
+  for (int i = 0; i < 12; ++i) {
+    Box box = Box::whole(variable->shape);
+    for (int d = 0; d < box.extent.rank(); ++d) {
+      box.begin[d] = static_cast<std::int64_t>(random() % static_cast<unsigned>(variable->shape[d]));
+      box.extent[d] =
+          1 + static_cast<std::int64_t>(random() % static_cast<unsigned>(variable->shape[d] - box.begin[d]));
+    }
+    expect_box<double>(file, *variable, box, wanted);
+    expect_box<float>(file, *variable, box, wanted);
+  }
+}
+
+std::string kind_of(const std::string& name) {
+  return name.substr(name.rfind('/') + 1, 2);
+}
+
+int expect_all(VariableFile& file, const std::string& marks) {
+  int read = 0;
+  for (const FileVariable& variable : file.variables()) {
+    if (variable.name.find_first_of(marks) == std::string::npos) continue;
+    const std::string kind = kind_of(variable.name);
+    if (kind.find_first_of("1248") == std::string::npos || variable.name.ends_with("lzf")) continue;
+    expect_values(file, variable.name, [&](const Shape& at) { return value_at(kind, at); });
+    ++read;
+  }
+  return read;
+}
+
+class Storage : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(Storage, OfHdf5IsReadInEveryTypeAndLayout) {
+  const auto file = open_variables(fixture(concat("storage/", GetParam())), Dimensions::kByNumber);
+  EXPECT_EQ(expect_all(*file, "_"), std::string(GetParam()) == "earliest.h5" ? 6 + 2 * 17 : 6);
+  expect_values(*file, "never_written", [](const Shape&) { return kFill; });
+  expect_values(*file, "half", [](const Shape& at) { return value_at("f2", at); });
+  // Two of its chunks were written, one of them without its filters.
+  expect_values(*file, "gaps", [](const Shape& at) {
+    return at[0] < 2 && at[1] < 6 && at[2] < 5 ? value_at("f4", at) : kFill;
+  });
+  // A filter of h5py's own, which the library lacks.
+  EXPECT_THROW(expect_values(*file, "f4le_lzf", [](const Shape& at) { return value_at("f4", at); }),
+               DataError);
+  std::array<double, 1> scalar{};
+  file->read<double>(*file->find("scalar"), {}, scalar);
+  EXPECT_EQ(scalar[0], kFill);
+}
+INSTANTIATE_TEST_SUITE_P(Versions, Storage, ::testing::Values("earliest.h5", "latest.h5"));
+
+class NetcdfStorage : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(NetcdfStorage, IsReadInEveryType) {
+  NetcdfFile file(fixture(concat("storage/", GetParam())));
+  const std::string name = GetParam();
+  const int kinds = name == "cdf1.nc" || name == "cdf2.nc" ? 5 : 10;
+  EXPECT_EQ(expect_all(file, "_"), 2 * kinds + (name == "netcdf4.nc" ? 1 : 0));
+}
+INSTANTIATE_TEST_SUITE_P(Versions, NetcdfStorage,
+                         ::testing::Values("cdf1.nc", "cdf2.nc", "cdf5.nc", "netcdf4.nc"));
+
+TEST(NetcdfFile, RecordsThatWereNotWrittenAreMissing) {
+  NetcdfFile file(fixture("storage/netcdf4.nc"));
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  const auto wanted = [&](const Shape& at) { return at[0] == 0 ? value_at("f4", at) : nan; };
+  expect_values(file, "short", wanted);
+  // NetCDF-C and HDF5 take turns.
+  expect_values(file, "f4_records", [](const Shape& at) { return value_at("f4", at); });
+  expect_values(file, "short", wanted);
+}
+
+TEST(NetcdfFile, AVariableMayHaveTheNameOfADimensionThatItIsNoCoordinateOf) {
+  NetcdfFile file(fixture("storage/netcdf4.nc"));
+  expect_values(file, "x", [](const Shape& at) { return value_at("f4", at); });
+}
+
+TEST(NetcdfFile, TheRecordsOfASoleRecordVariableAreNotPadded) {
+  NetcdfFile file(fixture("storage/sole.nc"));
+  expect_values(file, "i1_sole", [](const Shape& at) { return value("i1", at[0], 1, at[1]); });
+}
+
+TEST(StoredBytes, SeveralThreadsReadOneFile) {
+  NetcdfFile file(fixture("storage/netcdf4.nc"));
+  const auto packed = open_variables(fixture("storage/earliest.h5"), Dimensions::kByNumber);
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&, t] {
+      for (int i = 0; i < 5; ++i) {
+        expect_values(file, t % 2 == 0 ? "f8_records" : "below/f4_records",
+                      [](const Shape& at) { return value_at("f4", at); });
+        expect_values(file, "short",
+                      [](const Shape& at) { return at[0] == 0 ? value_at("f4", at) : std::nan(""); });
+        expect_values(*packed, t % 2 == 0 ? "f4le_gzip" : "i2be_gzip_shuffle_fletcher",
+                      [&](const Shape& at) { return value_at(t % 2 == 0 ? "f4" : "i2", at); });
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+std::int64_t fetched(VariableFile& file, const std::string& name, const Box& box) {
+  std::vector<float> out(static_cast<std::size_t>(box.extent.count()));
+  const std::int64_t before = file.bytes_fetched();
+  file.read<float>(*file.find(name), box, out);
+  return file.bytes_fetched() - before;
+}
+
+TEST(StoredBytes, WhatTheSystemIsAskedForFitsTheCut) {
+  const auto file = open_variables(fixture("storage/earliest.h5"), Dimensions::kByNumber);
+  // Rows and times of a contiguous array: nothing else; single columns: gaps of up to 64 bytes come along.
+  EXPECT_EQ(fetched(*file, "f4le_contiguous", {{1, 2, 0}, {2, 3, 9}}), 4 * 2 * 3 * 9);
+  EXPECT_EQ(fetched(*file, "f4le_contiguous", {{1, 0, 0}, {1, 8, 5}}), 4 * (7 * 9 + 5));
+  EXPECT_EQ(fetched(*file, "f4le_contiguous", {{0, 3, 4}, {3, 1, 1}}), 4 * 3);
+  // A chunk without compression of 2 x 3 x 5 numbers.
+  EXPECT_EQ(fetched(*file, "f4le_chunked", {{0, 0, 0}, {1, 3, 5}}), 4 * 30);
+  // What is left of it is not fetched again.
+  EXPECT_EQ(fetched(*file, "f4le_chunked", {{1, 0, 0}, {1, 3, 5}}), 0);
+  EXPECT_GT(ChunkCache::shared().bytes(), 0U);
+  file->close();
+  EXPECT_EQ(ChunkCache::shared().bytes(), 0U);
+  EXPECT_EQ(fetched(*file, "f4le_chunked", {{1, 0, 0}, {1, 3, 5}}), 4 * 30);
+}
+
+}  // namespace
+}  // namespace jigsaw
