@@ -22,6 +22,7 @@ constexpr std::int64_t kMostTextBytes = 16 << 20;
 
 struct StateMoments {
   RunningMoments state, increment;
+  double points = 0;  ///< of the states, missing ones among them
 };
 
 /// Reads one field's states, holding on to those ahead.
@@ -67,15 +68,16 @@ bool in_one_period(const std::vector<Period>& periods, Time first, Time last) {
 void merge(StateMoments& total, const StateMoments& each) {
   total.state.merge(each.state);
   total.increment.merge(each.increment);
+  total.points += each.points;
 }
 
 FieldStatistics summarise(const std::string& units, const StateMoments& total) {
   return {units, total.state.mean_of_any(), total.state.deviation(), total.increment.deviation()};
 }
 
-FieldStatistics state_statistics(FileSet& files, const Field& field, bool increments,
-                                 const std::vector<Period>& periods, Time lead, Communicator& communicator,
-                                 const std::function<void(double)>& did) {
+StateMoments state_moments(FileSet& files, const Field& field, bool increments,
+                           const std::vector<Period>& periods, Time lead, Communicator& communicator,
+                           const std::function<void(double)>& did) {
   std::vector<Time> times;
   std::copy_if(files.times(field).begin(), files.times(field).end(), std::back_inserter(times),
                [&](Time time) { return in_one_period(periods, time, time); });
@@ -83,7 +85,7 @@ FieldStatistics state_statistics(FileSet& files, const Field& field, bool increm
   const auto moments_at = [&](std::int64_t i) {
     const Time time = times[static_cast<std::size_t>(i)];
     std::vector<double> state = reader.take(time);
-    StateMoments moments{RunningMoments::of(state), {}};
+    StateMoments moments{RunningMoments::of(state), {}, static_cast<double>(state.size())};
     if (increments && in_one_period(periods, time, time + lead) && files.has(field, time + lead)) {
       const std::vector<double> later = reader.peek(time + lead);
       std::transform(later.begin(), later.end(), state.begin(), state.begin(), std::minus<>());
@@ -91,13 +93,14 @@ FieldStatistics state_statistics(FileSet& files, const Field& field, bool increm
     }
     return moments;
   };
-  return summarise(files.units(field),
-                   share_work(std::ssize(times), communicator, moments_at, StateMoments{}, merge, did));
+  return share_work(std::ssize(times), communicator, moments_at, StateMoments{}, merge, did);
 }
 
 FieldStatistics static_statistics(FileSet& files, const Field& field, Communicator& communicator) {
   StateReader reader(files, field);
-  const auto moments_at = [&](std::int64_t) { return StateMoments{RunningMoments::of(reader.take(0)), {}}; };
+  const auto moments_at = [&](std::int64_t) {
+    return StateMoments{RunningMoments::of(reader.take(0)), {}, 0};
+  };
   return summarise(files.units(field), share_work(1, communicator, moments_at, StateMoments{}, merge));
 }
 
@@ -188,9 +191,10 @@ Statistics compute_statistics(FileSet& files, const Channels& channels, const st
   for (const Channel& channel : channels.targets) {
     before += 1;
     if (take_known(channel.name)) continue;
-    statistics.fields[channel.name] =
-        state_statistics(files, channel.field, channel.role == Role::kPrognostic, periods, lead_hours * kHour,
-                         communicator, did);
+    const StateMoments moments = state_moments(files, channel.field, channel.role == Role::kPrognostic,
+                                               periods, lead_hours * kHour, communicator, did);
+    statistics.fields[channel.name] = summarise(files.units(channel.field), moments);
+    statistics.missing[channel.name] = missing_part(moments.state, moments.points);
   }
   for (const Field& field : fields_of(channels.inputs, Role::kStatic)) {
     if (take_known(field.name())) continue;
