@@ -1,7 +1,10 @@
+#include <fcntl.h>
+
 #include <filesystem>
-#include <fstream>
 #include <iostream>
 
+#include "base/error.h"
+#include "base/file.h"
 #include "base/text.h"
 #include "commands.h"
 #include "config/config.h"
@@ -21,22 +24,35 @@ std::optional<Task> task_of(const std::string& name) {
   return {};
 }
 
+/// A new file; what cannot be written whole leaves none behind.
+void write(const std::string& output, const std::string& text) {
+  try {
+    File file(output, O_WRONLY | O_CREAT | O_EXCL);
+    try {
+      file.write(std::as_bytes(std::span(text)), 0);
+    } catch (const FileError&) {
+      std::error_code ignored;
+      fs::remove(output, ignored);
+      throw;
+    }
+  } catch (const FileError& error) {
+    throw ConfigError(concat("--output ", output, " cannot be written: ", error.what()));
+  }
+}
+
 }  // namespace
 
 void run_init(const InitCommand& command) {
   const fs::path output(command.output);
-  if (fs::exists(output)) {
+  std::error_code unreadable;
+  if (fs::exists(fs::symlink_status(output, unreadable)))
     throw ConfigError(concat("--output ", command.output, " is there already, and is not written over"));
-  }
   FirstOptions options{command.files, task_of(command.task), command.recipe};
   options.name = output.stem().string();
   options.folder = output.has_parent_path() ? output.parent_path().string() : ".";
   const std::string text = first_configuration(options);
   parse<Configuration>(parse_json(text, command.output));
-  std::ofstream file(output);
-  file << text;
-  file.close();
-  if (!file) throw ConfigError(concat("--output ", command.output, " cannot be written"));
+  write(command.output, text);
   std::cout << text << "\nwrote " << command.output << "; next:\n  jigsaw-train check --config "
             << command.output << "\n  jigsaw-train --config " << command.output << '\n';
 }

@@ -102,6 +102,15 @@ std::int64_t index_of(const SweepCommand& command) {
   return index;
 }
 
+/// @throws ConfigError
+void make_folder(const std::filesystem::path& folder) {
+  std::error_code failed;
+  std::filesystem::create_directories(folder, failed);
+  if (!failed && std::filesystem::is_directory(folder, failed)) return;
+  throw ConfigError(concat("output: cannot create the run's folder ", quote(folder.string()), ": ",
+                           failed ? failed.message() : "there is a file of this name"));
+}
+
 /// Rank 0 looks the task up and begins it; all ranks hear what it sets.
 Task begin_task(const SweepCommand& command, const ConfigArguments& arguments, Communicator& world) {
   Task task;
@@ -110,7 +119,7 @@ Task begin_task(const SweepCommand& command, const ConfigArguments& arguments, C
     const Sweep sweep = open_sweep(command, arguments);
     const RunList list = RunList::update(sweep.folder, sweep.wanted);
     task = task_at(sweep, list, index_of(command));
-    std::filesystem::create_directories(task.folder);
+    make_folder(task.folder);
     write_exit_code(task.folder, std::nullopt);
     std::cout << "run " << task.run.name << " of the sweep" << std::endl;
   });
@@ -139,7 +148,7 @@ std::string this_executable() {
 LocalRun local_run(const Sweep& sweep, const RunList& list, const SweepCommand& command,
                    const TrainCommand& train, std::int64_t index) {
   const SweepRun run = task_at(sweep, list, index).run;
-  std::filesystem::create_directories(list.folder_of(run));
+  make_folder(list.folder_of(run));
   LocalRun local{run.name, {}, (list.folder_of(run) / "output.txt").string()};
   if (command.ranks > 1) local.command = {"mpirun", "-n", concat(command.ranks)};
   for (const std::string& word :
