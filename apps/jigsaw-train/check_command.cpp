@@ -66,7 +66,7 @@ void check_started(Job& job) {
     optimizer = std::make_unique<Optimizer>(run.placed().rank(), run.placed().model().parameters(),
                                             job.configuration.optimizer);
   });
-  together(job.world, [&] { tell_opening(job.log, run, job.world.size()); });
+  tell_opening(job.log, run, job.world.size());
   tell_missing(job.log, run, read_first(run, job.world.context().host()), job.world);
   if (run.validates()) Validation(run).rehearse();
   check_labels(run);
