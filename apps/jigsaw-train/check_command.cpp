@@ -78,7 +78,7 @@ void check_started(Job& job) {
     optimizer = std::make_unique<Optimizer>(run.placed().rank(), run.placed().model().parameters(),
                                             job.configuration.optimizer);
   });
-  together(job.world, [&] { tell_opening(job.log, run, job.world.size()); });
+  tell_opening(job.log, run, job.world.size());
   preflight(run.placed().rank(), version_text(), output_need(job, *optimizer), job.log);
   tell_missing(job.log, run, read_first(run, job.world.context().host()), job.world);
   if (run.validates()) Validation(run).rehearse();

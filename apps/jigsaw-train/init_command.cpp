@@ -1,7 +1,10 @@
+#include <fcntl.h>
+
 #include <filesystem>
-#include <fstream>
 #include <iostream>
 
+#include "base/error.h"
+#include "base/file.h"
 #include "base/text.h"
 #include "commands.h"
 #include "config/config.h"
@@ -21,6 +24,22 @@ std::optional<Task> task_of(const std::string& name) {
   return {};
 }
 
+/// A new file; what cannot be written whole leaves none behind.
+void write(const std::string& output, const std::string& text) {
+  try {
+    File file(output, O_WRONLY | O_CREAT | O_EXCL);
+    try {
+      file.write(std::as_bytes(std::span(text)), 0);
+    } catch (const FileError&) {
+      std::error_code ignored;
+      fs::remove(output, ignored);
+      throw;
+    }
+  } catch (const FileError& error) {
+    throw ConfigError(concat("--output ", output, " cannot be written: ", error.what()));
+  }
+}
+
 struct Options {
   std::vector<std::string> files;
   std::string task;  ///< forecast, denoise, map; or what the files look like
@@ -32,18 +51,15 @@ struct Options {
 /// DataError
 ExitCode run_init(const Options& options) {
   const fs::path output(options.output);
-  if (fs::exists(output)) {
+  std::error_code unreadable;
+  if (fs::exists(fs::symlink_status(output, unreadable)))
     throw ConfigError(concat("--output ", options.output, " is there already, and is not written over"));
-  }
   FirstOptions first{options.files, task_of(options.task), options.recipe};
   first.name = output.stem().string();
   first.folder = output.has_parent_path() ? output.parent_path().string() : ".";
   const std::string text = first_configuration(first);
   parse<Configuration>(parse_json(text, options.output));
-  std::ofstream file(output);
-  file << text;
-  file.close();
-  if (!file) throw ConfigError(concat("--output ", options.output, " cannot be written"));
+  write(options.output, text);
   std::cout << text << "\nwrote " << options.output << "; next:\n  jigsaw-train check --config "
             << options.output << "\n  jigsaw-train --config " << options.output << '\n';
   return ExitCode::kDone;

@@ -57,7 +57,8 @@ struct CommandLine {
 
 /// A first word that is neither a command nor a file, but written like a command.
 void refuse_misspelt_command(const CLI::App& app, const std::string& word) {
-  if (word.starts_with("-") || std::filesystem::exists(word)) return;
+  std::error_code unreadable;
+  if (word.starts_with("-") || std::filesystem::exists(word, unreadable)) return;
   std::vector<std::string> commands;
   for (const CLI::App* command : app.get_subcommands({})) commands.push_back(command->get_name());
   if (std::find(commands.begin(), commands.end(), word) != commands.end()) return;

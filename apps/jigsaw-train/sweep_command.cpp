@@ -117,6 +117,15 @@ std::int64_t index_of(const Options& options) {
   return index;
 }
 
+/// @throws ConfigError
+void make_folder(const std::filesystem::path& folder) {
+  std::error_code failed;
+  std::filesystem::create_directories(folder, failed);
+  if (!failed && std::filesystem::is_directory(folder, failed)) return;
+  throw ConfigError(concat("output: cannot create the run's folder ", quote(folder.string()), ": ",
+                           failed ? failed.message() : "there is a file of this name"));
+}
+
 /// Rank 0 looks the task up and begins it; all ranks hear what it sets.
 Task begin_task(const Options& options, const ConfigArguments& arguments, Communicator& world) {
   Task task;
@@ -125,7 +134,7 @@ Task begin_task(const Options& options, const ConfigArguments& arguments, Commun
     const Sweep sweep = open_sweep(options, arguments);
     const RunList list = RunList::update(sweep.folder, sweep.wanted);
     task = task_at(sweep, list, index_of(options));
-    std::filesystem::create_directories(task.folder);
+    make_folder(task.folder);
     write_exit_code(task.folder, std::nullopt);
     std::cout << "run " << task.run.name << " of the sweep" << std::endl;
   });
@@ -155,7 +164,7 @@ std::string this_executable() {
 LocalRun local_run(const Sweep& sweep, const RunList& list, const Options& options,
                    const TrainArguments& train, std::int64_t index) {
   const SweepRun run = task_at(sweep, list, index).run;
-  std::filesystem::create_directories(list.folder_of(run));
+  make_folder(list.folder_of(run));
   LocalRun local{run.name, {}, (list.folder_of(run) / "output.txt").string()};
   if (options.ranks > 1) local.command = {"mpirun", "-n", concat(options.ranks)};
   for (const std::string& word :

@@ -131,7 +131,8 @@ MachineModel machine_model(const std::string& name_or_file) {
     if (preset.name == name_or_file) return preset;
   }
   const std::vector<std::string> names = machine_presets();
-  if (!std::filesystem::exists(name_or_file)) {
+  std::error_code unreadable;
+  if (!std::filesystem::exists(name_or_file, unreadable)) {
     throw ConfigError(concat("--machine \"", name_or_file, "\" is neither a file nor one of ",
                              join(names, ", "), did_you_mean(name_or_file, names)));
   }

@@ -1,12 +1,15 @@
 #include "predict/evaluation.h"
 
+#include <fcntl.h>
+
 #include <algorithm>
 #include <array>
 #include <chrono>
-#include <fstream>
+#include <filesystem>
 #include <set>
 
 #include "base/error.h"
+#include "base/file.h"
 #include "base/progress_bar.h"
 #include "base/text.h"
 #include "comm/agreement.h"
@@ -39,15 +42,17 @@ std::vector<Region> regions_of(const Grid& grid, const EvaluationOptions& option
   return regions;
 }
 
-std::unique_ptr<OutputFile> output_at(const std::string& path, bool overwrite) {
-  return path.empty() ? nullptr : std::make_unique<OutputFile>(path, overwrite);
+std::unique_ptr<OutputFile> output_at(const std::string& path, bool overwrite, const std::string& option) {
+  return path.empty() ? nullptr : std::make_unique<OutputFile>(path, overwrite, option);
 }
 
 void write_json(const ScoreReport& report, OutputFile& output) {
-  std::ofstream file(output.temporary());
-  file << json_of(report).dump(1) << "\n";
-  file.close();
-  if (!file) throw DataError(concat(output.path(), " cannot be written"));
+  const std::string text = json_of(report).dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+  try {
+    File(output.temporary(), O_WRONLY).write(std::as_bytes(std::span(text)), 0);
+  } catch (const FileError& error) {
+    throw DataError(error.what());
+  }
   output.commit();
 }
 
@@ -83,8 +88,13 @@ void evaluate_forecasts(TrainedModel& model, const EvaluationOptions& options, L
       throw ConfigError("command line: --period is needed, for the configuration has no data.valid");
     regions = regions_of(data.grid(), options);
     if (run.world().rank() == 0) {
-      json = output_at(options.json, options.overwrite);
-      netcdf = output_at(options.netcdf, options.overwrite);
+      json = output_at(options.json, options.overwrite, "--json");
+      const auto place = [](const std::string& path) {
+        return std::filesystem::absolute(path).lexically_normal();
+      };
+      if (json && !options.netcdf.empty() && place(options.netcdf) == place(options.json))
+        throw ConfigError(concat("command line: --json and --netcdf both name ", options.json));
+      netcdf = output_at(options.netcdf, options.overwrite, "--netcdf");
     }
     const Box piece = rank.box(run.placed().model().output_layout(rank.mesh, run.placed().samples()));
     climatology =

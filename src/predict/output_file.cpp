@@ -13,21 +13,29 @@ namespace jigsaw::inline predict {
 
 namespace fs = std::filesystem;
 
-OutputFile::OutputFile(std::string path, bool overwrite)
+OutputFile::OutputFile(std::string path, bool overwrite, const std::string& option)
     : path_(std::move(path)), temporary_(path_ + ".tmp") {
+  const auto refuse = [&](const std::string& why) {
+    throw ConfigError(concat("command line: ", option, " ", path_, " ", why));
+  };
   std::error_code ignored;
   const fs::file_status status = fs::symlink_status(path_, ignored);
-  if (!fs::exists(status)) return;
-  if (!overwrite)
-    throw ConfigError(concat("command line: --output ", path_,
-                             " exists; name another file, or replace it with --overwrite"));
-  if (!fs::is_regular_file(status))
-    throw ConfigError(concat("command line: --output ", path_, " is no regular file, and is not replaced"));
+  if (fs::exists(status)) {
+    if (!fs::is_regular_file(status)) refuse("is no regular file, and is not replaced");
+    if (!overwrite) refuse("exists; name another file, or replace it with --overwrite");
+  }
+  // Whatever has the temporary name is neither followed nor written to.
+  if (!fs::is_directory(fs::symlink_status(temporary_, ignored))) fs::remove(temporary_, ignored);
+  try {
+    const File made(temporary_, O_WRONLY | O_CREAT | O_EXCL);
+  } catch (const FileError& error) {
+    refuse(concat("cannot be written: ", error.what()));
+  }
 }
 
 OutputFile::~OutputFile() {
   std::error_code ignored;
-  fs::remove(temporary_, ignored);
+  if (!fs::is_directory(fs::symlink_status(temporary_, ignored))) fs::remove(temporary_, ignored);
 }
 
 std::int64_t OutputFile::commit() {

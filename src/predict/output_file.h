@@ -7,8 +7,11 @@ namespace jigsaw::inline predict {
 /// A file that is written under the name PATH.tmp and has its own once it is whole. Errors are DataError.
 class OutputFile {
  public:
-  /// @throws ConfigError  when there is something of this name that may not be replaced.
-  OutputFile(std::string path, bool overwrite);
+  /// Makes PATH.tmp, anew if there is one, so that a place that cannot be written shows before any work.
+  /// @param option  that named it, such as "--output".
+  /// @throws ConfigError  when there is something of this name that may not be replaced, or its folder takes
+  ///                      no file.
+  OutputFile(std::string path, bool overwrite, const std::string& option = "--output");
   /// Removes what is not whole.
   ~OutputFile();
   OutputFile(const OutputFile&) = delete;

@@ -35,7 +35,8 @@ bool is_folder_name(const std::string& name) {
 }  // namespace
 
 void RunList::read() {
-  if (!std::filesystem::exists(file())) return;
+  std::error_code unreadable;
+  if (!std::filesystem::exists(std::filesystem::symlink_status(file(), unreadable))) return;
   const Json json = parse_json(read_text(file().string(), kLongestFile), file().string());
   try {
     if (json.at("format").get<int>() != kFormat)

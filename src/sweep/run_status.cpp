@@ -76,8 +76,9 @@ std::optional<int> read_exit_code(const std::filesystem::path& folder) {
 RunState state_of(const std::filesystem::path& folder, std::optional<int> exit_code) {
   if (is_locked(folder)) return RunState::kRunning;
   if (!exit_code) {
-    const bool began =
-        std::filesystem::exists(folder / "config.json") || std::filesystem::exists(folder / kExitFile);
+    std::error_code unreadable;
+    const bool began = std::filesystem::exists(folder / "config.json", unreadable) ||
+                       std::filesystem::exists(folder / kExitFile, unreadable);
     return began ? RunState::kInterrupted : RunState::kWaiting;
   }
   if (*exit_code == static_cast<int>(ExitCode::kDone)) return RunState::kFinished;
@@ -127,7 +128,11 @@ std::optional<double> metric_at_step(const std::filesystem::path& folder, const 
 void write_exit_code(const std::filesystem::path& folder, std::optional<int> exit_code) {
   Json json = Json::object();
   if (exit_code) json["exit_code"] = *exit_code;
-  write_text_atomically((folder / kExitFile).string(), json.dump() + "\n");
+  try {
+    write_text_atomically((folder / kExitFile).string(), json.dump() + "\n");
+  } catch (const FileError& error) {
+    throw ConfigError(concat("output: ", error.what()));
+  }
 }
 
 }  // namespace jigsaw::inline sweep

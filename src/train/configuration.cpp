@@ -12,6 +12,7 @@ namespace {
 
 // Far beyond what any machine runs at a time, so that sizes can be counted.
 constexpr double kMostSamples = 1 << 30, kMostLeads = 10000;
+constexpr int kMostRanks = 1 << 20;
 
 }  // namespace
 
@@ -43,6 +44,12 @@ void declare(Keys<MeshOptions>& keys) {
       .at_least(1)
       .doc("Ranks along each spatial axis, [lat, lon] or [depth, height, width]; empty: not cut.");
   keys.add("tensor", &O::tensor).at_least(1).doc("Ranks that cut channels (tensor parallelism).");
+  keys.check([](const O& o, const Place& at) {
+    double ranks = static_cast<double>(o.data) * o.tensor;
+    for (const int size : o.domain) ranks *= size;
+    if (ranks > kMostRanks)
+      at.error("data", concat("and the other axes make more than ", kMostRanks, " ranks"));
+  });
 }
 
 void declare(Keys<RolloutOptions>& keys) {

@@ -117,6 +117,16 @@ void report_periods(const Dataset& data, DataReport& report) {
   }
 }
 
+/// Of the whole training period, as far as it was read.
+void report_missing(const Statistics& statistics, DataReport& report) {
+  std::vector<std::string> fields;
+  for (const auto& [name, part] : statistics.missing) {
+    if (part > 0) fields.push_back(concat(name, " ", number(100 * part), " %"));
+  }
+  if (statistics.missing.empty()) return;
+  report.lines.push_back(concat("missing in data.train: ", fields.empty() ? "nothing" : join(fields, "; ")));
+}
+
 void report_images(const ImageData& data, DataReport& report) {
   const std::int64_t shared = data.shared_points();
   if (shared == 0) return;
@@ -166,6 +176,7 @@ DataReport report_data(const Configuration& configuration, const SampleSource& d
       "; inputs ", listed(data.channels().inputs), "; targets ", listed(data.channels().targets)));
   if (!data.statistics().fields.empty())
     report.lines.push_back(concat("statistics: ", listed(data.statistics().fields)));
+  report_missing(data.statistics(), report);
   if (batch > train) {
     report.warnings.push_back(concat("train.batch_size ", batch, " is more than the ", train,
                                      " samples of training, some of which are in each batch more than once"));

@@ -8,7 +8,9 @@
 #include <map>
 
 #include "base/error.h"
+#include "base/memory.h"
 #include "base/text.h"
+#include "kernels/cuda_context.h"
 #include "optim/registry.h"
 
 namespace jigsaw::inline train {
@@ -56,14 +58,23 @@ MemoryNeed least_memory(const Model& model, const Mesh& mesh, const Configuratio
   return need;
 }
 
-void check_memory(const MemoryNeed& need, const Configuration& configuration, int ranks_here,
-                  std::int64_t room) {
-  const double share = static_cast<double>(room) / ranks_here;
+MemoryRoom memory_room(Communicator& world) {
+  const Device device = world.context().device();
+  if (device == Device::kCpu) return {memory_limit(), ranks_on_a_machine(world), false};
+  const int devices = world.context().backend() == Backend::kCuda ? cuda_device_count() : 0;
+  const std::int64_t bytes = devices > 0 ? cuda_memory_bytes() : 0;
+  if (bytes == 0) return {};
+  return {bytes, (ranks_on_a_machine(world) + devices - 1) / devices, true};
+}
+
+void check_memory(const MemoryNeed& need, const Configuration& configuration, const MemoryRoom& room) {
+  const double share = static_cast<double>(room.bytes) / room.ranks;
   if (need.state + need.activations <= share) return;
-  const std::string what = concat(
-      "a rank needs at least ", bytes_text(need.state), " for parameters, gradients and optimizer and ",
-      bytes_text(need.activations), " for activations, and ", ranks_here,
-      ranks_here > 1 ? " ranks share " : " rank has ", human_bytes(room), " here; ");
+  const std::string what =
+      concat("a rank needs at least ", bytes_text(need.state),
+             " for parameters, gradients and optimizer and ", bytes_text(need.activations),
+             " for activations, and ", room.ranks, room.ranks > 1 ? " ranks share " : " rank has ",
+             human_bytes(room.bytes), room.of_device ? " on a GPU; " : " here; ");
   const std::string keys = size_keys(configuration.model.type());
   const double batch = static_cast<double>(configuration.train.batch_size);
   const double fits = std::floor(batch * (share - need.state) / need.activations);

@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <limits>
 
 #include "comm/communicator.h"
 #include "layers/model.h"
@@ -19,10 +20,19 @@ struct MemoryNeed {
 MemoryNeed least_memory(const Model& model, const Mesh& mesh, const Configuration& configuration,
                         PrecisionTypes types, std::int64_t samples);
 
-/// @param ranks_here  that share `room` bytes.
+/// Memory for arrays, and who shares it.
+struct MemoryRoom {
+  std::int64_t bytes = std::numeric_limits<std::int64_t>::max();
+  int ranks = 1;
+  bool of_device = false;  ///< a GPU's, not the machine's
+};
+
+/// Where the arrays of these ranks stand: on the machine (or in its control group), or on its GPUs, which
+/// ranks take in turn. Without bound for ranks that are only planned for. Collective.
+MemoryRoom memory_room(Communicator& world);
+
 /// @throws ConfigError  that names the keys and what would fit, when the room is too small.
-void check_memory(const MemoryNeed& need, const Configuration& configuration, int ranks_here,
-                  std::int64_t room);
+void check_memory(const MemoryNeed& need, const Configuration& configuration, const MemoryRoom& room);
 
 /// The most ranks that run on one machine. Collective.
 int ranks_on_a_machine(Communicator& world);

@@ -8,6 +8,7 @@
 #include "base/progress_bar.h"
 #include "base/text.h"
 #include "comm/agreement.h"
+#include "train/memory_need.h"
 
 namespace jigsaw::inline train {
 
@@ -24,9 +25,10 @@ DataUse use_of(const Configuration& configuration, Communicator& world, Communic
   StatisticsPass& pass = use.pass;
   pass.cache = opening.cache;
   pass.before = [&configuration, &world, &model_ranks, checked = opening.checked](const SampleSource& data) {
+    const MemoryRoom room = memory_room(model_ranks);
     together(world, [&] {
       check_best(configuration, data);
-      check_placement(configuration, data, model_ranks);
+      check_placement(configuration, data, model_ranks, room);
     });
     if (checked) checked();
   };

@@ -1,11 +1,13 @@
 #include "train/opening_summary.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdio>
 
 #include "array/host_view.h"
 #include "base/text.h"
+#include "comm/agreement.h"
 #include "train/data_report.h"
 #include "train/memory_estimate.h"
 
@@ -34,6 +36,85 @@ std::int64_t count_parameters(const Model& model) {
   return count;
 }
 
+/// Over ranks, each number by itself; `most` is that of all that a rank holds.
+struct MemoryRange {
+  std::array<double, 3> least{}, greatest{};  ///< parameters with gradients, optimizer, activations
+  double most = 0;
+  int fullest = 0;  ///< the first of the ranks that hold the most
+  double flops = 0;
+};
+
+std::array<double, 3> numbers_of(const MemoryEstimate& memory) {
+  return {static_cast<double>(memory.parameters), static_cast<double>(memory.optimizer),
+          static_cast<double>(memory.activations)};
+}
+
+/// Of the ranks that are there. Collective.
+MemoryRange range_over(Communicator& world, const MemoryEstimate& own) {
+  const std::array<double, 3> numbers = numbers_of(own);
+  const double all = numbers[0] + numbers[1] + numbers[2];
+  const auto greatest =
+      world.all_reduce(std::array{numbers[0], numbers[1], numbers[2], all, own.flops}, ReduceOp::kMax);
+  const auto least = world.all_reduce(
+      std::array{numbers[0], numbers[1], numbers[2],
+                 all == greatest[3] ? static_cast<double>(world.rank()) : static_cast<double>(world.size())},
+      ReduceOp::kMin);
+  return {{least[0], least[1], least[2]},
+          {greatest[0], greatest[1], greatest[2]},
+          greatest[3],
+          static_cast<int>(least[3]),
+          greatest[4]};
+}
+
+/// Of ranks that are only planned for.
+MemoryRange range_of(const std::vector<std::pair<int, MemoryEstimate>>& ranks) {
+  MemoryRange range;
+  for (const auto& [rank, memory] : ranks) {
+    const std::array<double, 3> numbers = numbers_of(memory);
+    const double all = numbers[0] + numbers[1] + numbers[2];
+    if (all > range.most) range.fullest = rank;
+    range.most = std::max(range.most, all);
+    range.flops = std::max(range.flops, memory.flops);
+    for (std::size_t i = 0; i < numbers.size(); ++i) {
+      range.least[i] = &memory == &ranks.front().second ? numbers[i] : std::min(range.least[i], numbers[i]);
+      range.greatest[i] = std::max(range.greatest[i], numbers[i]);
+    }
+  }
+  return range;
+}
+
+MemoryRange memory_of(OpenedRun& run, int ranks) {
+  Communicator& world = run.world();
+  const Configuration& configuration = run.configuration();
+  std::vector<std::pair<int, MemoryEstimate>> planned;
+  together(world, [&] {
+    const bool here = ranks == world.size();
+    for (const int rank : here ? std::vector{world.rank()} : std::vector{0, ranks - 1}) {
+      planned.emplace_back(rank, estimate_memory(configuration, run.objective(), rank, ranks));
+    }
+  });
+  return ranks == world.size() ? range_over(world, planned.front().second) : range_of(planned);
+}
+
+std::string range_text(double least, double greatest) {
+  const std::string low = human_bytes(static_cast<std::int64_t>(least)),
+                    high = human_bytes(static_cast<std::int64_t>(greatest));
+  return low == high ? high : concat(low, " to ", high);
+}
+
+void tell_memory(Log& log, const MemoryRange& range, int ranks) {
+  char work[64];
+  std::snprintf(work, sizeof work, "%.3g TFLOP", range.flops * 1e-12);
+  tell(log, concat(ranks == 1 ? std::string("memory: ") : concat("memory of each of ", ranks, " ranks: "),
+                   range_text(range.least[0], range.greatest[0]), " for parameters and gradients, ",
+                   range_text(range.least[1], range.greatest[1]), " for the optimizer, about ",
+                   range_text(range.least[2], range.greatest[2]), " for activations; ",
+                   ranks == 1 ? std::string()
+                              : concat("the most, ", human_bytes(static_cast<std::int64_t>(range.most)),
+                                       " together, on rank ", range.fullest, "; "),
+                   "a step takes ", ranks == 1 ? "" : "a rank up to ", work));
+}
+
 void tell_model(Log& log, OpenedRun& run, int ranks) {
   const Configuration& configuration = run.configuration();
   const Mesh& mesh = run.placed().mesh();
@@ -41,12 +122,6 @@ void tell_model(Log& log, OpenedRun& run, int ranks) {
                    " parameters"));
   tell(log, concat("mesh: ", ranks, ranks == 1 ? " rank" : " ranks", ", ", axes_of(mesh), "; ",
                    run.placed().description().dump()));
-  const MemoryEstimate memory = estimate_memory(configuration, run.objective(), 0, ranks);
-  char work[64];
-  std::snprintf(work, sizeof work, "%.3g TFLOP", memory.flops * 1e-12);
-  tell(log, concat("memory of rank 0: ", human_bytes(memory.parameters), " for parameters and gradients, ",
-                   human_bytes(memory.optimizer), " for the optimizer, about ",
-                   human_bytes(memory.activations), " for activations; a step takes it ", work));
 }
 
 void tell_steps(Log& log, const OpenedRun& run) {
@@ -62,12 +137,16 @@ void tell_steps(Log& log, const OpenedRun& run) {
 }  // namespace
 
 void tell_opening(Log& log, OpenedRun& run, int ranks) {
-  if (!log.speaks()) return;
-  const DataReport report = report_data(run.configuration(), run.data());
-  for (const std::string& line : report.lines) tell(log, line);
-  for (const std::string& warning : report.warnings) log.warn(warning);
-  tell_model(log, run, ranks);
-  tell_steps(log, run);
+  const MemoryRange memory = memory_of(run, ranks);
+  together(run.world(), [&] {
+    if (!log.speaks()) return;
+    const DataReport report = report_data(run.configuration(), run.data());
+    for (const std::string& line : report.lines) tell(log, line);
+    for (const std::string& warning : report.warnings) log.warn(warning);
+    tell_model(log, run, ranks);
+    tell_memory(log, memory, ranks);
+    tell_steps(log, run);
+  });
 }
 
 void tell_missing(Log& log, const OpenedRun& run, const Batch& batch, Communicator& world) {

@@ -3,10 +3,8 @@
 #include <algorithm>
 
 #include "base/error.h"
-#include "base/memory.h"
 #include "base/text.h"
 #include "config/config.h"
-#include "train/memory_need.h"
 #include "train/pole_crossing.h"
 
 namespace jigsaw::inline train {
@@ -47,13 +45,18 @@ std::unique_ptr<Mesh> make_mesh(const Configuration& configuration, const Sample
 
 }  // namespace
 
-void check_placement(const Configuration& configuration, const SampleSource& data, Communicator& world) {
+void check_placement(const Configuration& configuration, const SampleSource& data, Communicator& world,
+                     const MemoryRoom& room) {
   Statistics neutral;
   for (const Channel& channel : data.channels().inputs) neutral.fields[channel.field.name()] = {"", 0, 1, 1};
   const std::int64_t classes = configuration.data.classes;
   const std::int64_t outputs = classes > 0 ? classes : std::ssize(data.channels().targets);
   const std::unique_ptr<Model> model = build_model(configuration.model, describe(data, outputs, neutral));
-  make_mesh(configuration, data, *model, world);
+  const std::unique_ptr<Mesh> mesh = make_mesh(configuration, data, *model, world);
+  const TrainOptions& train = configuration.train;
+  check_memory(least_memory(*model, *mesh, configuration, types_of(train.precision),
+                            train.batch_size / train.accumulate),
+               configuration, room);
 }
 
 PlacedModel::PlacedModel(const Configuration& configuration, Objective& objective, Communicator& world,
@@ -67,10 +70,6 @@ PlacedModel::PlacedModel(const Configuration& configuration, Objective& objectiv
   model_ = build_model(configuration.model, describe(data, objective.output_channels(), data.statistics()));
   model_->set_recompute(configuration.train.recompute == Recompute::kBlock);
   mesh_ = make_mesh(configuration, data, *model_, world);
-  if (world.context().device() == Device::kCpu) {
-    check_memory(least_memory(*model_, *mesh_, configuration, types_, samples_), configuration,
-                 ranks_on_a_machine(world), memory_limit());
-  }
   rank_ = std::make_unique<Rank>(Rank{world.context(), *mesh_});
   const int rollout = std::max(configuration.train.rollout.most(), configuration.validation_rollout());
   forecaster_ =

@@ -6,13 +6,16 @@
 #include "train/configuration.h"
 #include "train/device.h"
 #include "train/forecaster.h"
+#include "train/memory_need.h"
 #include "train/objective.h"
 
 namespace jigsaw::inline train {
 
-/// What shows of a model and its mesh before statistics are known: whether the layers fit the grid, and the
-/// mesh the ranks. Cheap. @throws ConfigError
-void check_placement(const Configuration& configuration, const SampleSource& data, Communicator& world);
+/// What shows of a model and its mesh before statistics are known: whether the layers fit the grid, the mesh
+/// the ranks, and what training takes at least the memory. Cheap. @throws ConfigError
+void check_placement(const Configuration& configuration, const SampleSource& data, Communicator& world,
+                     const MemoryRoom& room);
+
 /// A block's path, what it does, and how.
 struct BlockPlan {
   std::string path;

@@ -327,7 +327,7 @@ ExitCode Trainer::run_from(std::int64_t first) {
 
 /// Says what is about to happen, and lets what would end the run later end it now.
 void Trainer::open_steps(std::int64_t first) {
-  together(world_, [&] { tell_opening(log_, run_, world_.size()); });
+  tell_opening(log_, run_, world_.size());
   Batch batch;
   together(world_, [&] {
     batch = batches_.read((first - 1) * config_.train.accumulate, run_.placed().rank().context.host());

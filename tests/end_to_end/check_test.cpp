@@ -71,14 +71,16 @@ TEST_F(CheckTest, SaysWhatTheRunIsAboutToDo) {
   std::istringstream lines(outcome.out);
   for (std::string line; std::getline(lines, line);) {
     const auto columns = std::ranges::count_if(line, [](char c) { return (c & 0xC0) != 0x80; });
-    if (line.starts_with("statistics are")) continue;  // that one names a file
+    if (line.starts_with("statistics are") || line.starts_with("output: ")) continue;  // these name a file
     EXPECT_LE(columns, 80) << line;
   }
   const std::string unwrapped = std::regex_replace(outcome.out, std::regex("\n  "), " ");
-  for (const char* said : {"data: ", "statistics: t2m ", "model: weathermixer, ", " parameters",
-                           "mesh: 2 ranks, data 1 × domain0 2 × domain1 1 × tensor 1", "memory of rank 0: ",
-                           " for the optimizer, about ", "training: 30 steps with 4 samples each, ",
-                           "in the first batch 0 % of the points"}) {
+  for (const char* said :
+       {"data: ", "statistics: t2m ", "model: weathermixer, ", " parameters",
+        "mesh: 2 ranks, data 1 × domain0 2 × domain1 1 × tensor 1",
+        "memory of each of 2 ranks: ", " for the optimizer, about ",
+        " together, on rank 0; a step takes a rank up to ", "missing in data.train: nothing\n",
+        "training: 30 steps with 4 samples each, ", "in the first batch 0 % of the points"}) {
     EXPECT_NE(unwrapped.find(said), std::string::npos) << said << "\n" << outcome.out;
   }
   EXPECT_EQ(outcome.said().size(), 0U) << outcome.err;
@@ -112,6 +114,17 @@ TEST_F(CheckTest, TheSecondRunOfTheSameDataReadsItsStatistics) {
   EXPECT_EQ(first.out.find("statistics are those"), std::string::npos) << first.out;
   EXPECT_NE(second.out.find("statistics are those that a run before computed, in "), std::string::npos)
       << second.out;
+}
+
+/// What the memory cannot hold is refused before a pass over the data: none was made, so the run after it
+/// finds no statistics.
+TEST_F(CheckTest, ComparesWithTheMemoryBeforeItReadsTheData) {
+  const std::string once = "--set 'data.train=" + train_ + "' --set data.lead_hours=18 ";
+  expect_one_error(run(1, arguments() + once + "--set train.batch_size=1000000000"), 2,
+                   "train.batch_size 1000000000: a rank needs at least ");
+  const Outcome after = run(1, arguments() + once);
+  EXPECT_EQ(after.exit_code, 0) << after.err;
+  EXPECT_EQ(after.out.find("statistics are those"), std::string::npos) << after.out;
 }
 
 TEST_F(CheckTest, AGroupTrainsAlthoughTheLearningRateIs0) {

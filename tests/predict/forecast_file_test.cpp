@@ -2,13 +2,16 @@
 #include "predict/forecast_file.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
+#include <cmath>
 #include <filesystem>
 #include <limits>
 
 #include "base/error.h"
 #include "io/fixtures.h"
 #include "support/netcdf_reader.h"
+#include "support/small_disk.h"
 #include "support/temporary_folder.h"
 
 namespace jigsaw {
@@ -156,8 +159,47 @@ TEST_F(ForecastFileTest, ReplacesOnlyWhatItMay) {
   EXPECT_EQ(testing::text_of(path), "mine");
   EXPECT_THROW(OutputFile("/dev/null", true), ConfigError);
   EXPECT_THROW(OutputFile(folder_.path(), true), ConfigError);
-  OutputFile nowhere(folder_.path() + "/no/such/folder.nc", false);
-  EXPECT_THROW(ForecastFile(files_, contents_, nowhere, 1), DataError);
+  EXPECT_THROW(OutputFile(folder_.path() + "/no/such/folder.nc", false), ConfigError);
+}
+
+/// A link, or a pipe that would be waited for, of the name under which it is written.
+TEST_F(ForecastFileTest, WhatHasItsTemporaryNameIsNotFollowed) {
+  const std::string path = folder_.path() + "/out.nc", precious = folder_.path() + "/precious";
+  testing::put_text(precious, "kept");
+  std::filesystem::create_symlink(precious, path + ".tmp");
+  write(path);
+  EXPECT_EQ(testing::text_of(precious), "kept");
+  std::filesystem::remove(path);
+  ASSERT_EQ(::mkfifo((path + ".tmp").c_str(), 0600), 0);
+  write(path);
+  std::filesystem::remove(path);
+  std::filesystem::create_directories(path + ".tmp/stays");
+  EXPECT_THROW(OutputFile(path, false), ConfigError);
+  EXPECT_TRUE(std::filesystem::exists(path + ".tmp/stays"));
+}
+
+TEST_F(ForecastFileTest, AFullDiskIsADataErrorAndLeavesNothing) {
+  const std::string path = folder_.path() + "/out.nc";
+  for (const rlim_t bytes : {100, 5000, 12000}) {
+    const testing::SmallDisk disk(bytes);
+    EXPECT_THROW(
+        {
+          OutputFile output(path, false);
+          ForecastFile file(files_, contents_, output, 1);
+          const Box all = Box::whole(files_.grid().shape());
+          for (std::size_t field = 0; field < contents_.fields.size(); ++field) {
+            for (std::int64_t lead = 0; lead < 3; ++lead) {
+              std::vector<float> values(static_cast<std::size_t>(all.extent.count()));
+              for (std::size_t i = 0; i < values.size(); ++i) values[i] = std::sin(static_cast<float>(i * i));
+              file.write(field, 0, lead, all, values);
+            }
+          }
+          file.finish();
+        },
+        DataError)
+        << bytes;
+    EXPECT_TRUE(std::filesystem::is_empty(folder_.path())) << bytes;
+  }
 }
 
 /// Coordinates with limits of their cells, and two variables on other levels of one dimension's name.

@@ -7,9 +7,21 @@
 #include "comm/self/self.h"
 #include "support/small_disk.h"
 #include "support/temporary_folder.h"
+#include "train/training_state.h"
 
 namespace jigsaw {
 namespace {
+
+/// What a checkpoint says of its data must be what the data are now; what it does not say counts as another.
+TEST(FirstDifference, IsTheFirstKeyThatIsOtherOrMissing) {
+  const Json now = {{"grid", {3, 4}}, {"samples", 7}};
+  EXPECT_EQ(first_difference(now, now), "");
+  EXPECT_EQ(first_difference({{"samples", 7}, {"grid", {3, 4}}, {"more", 1}}, now), "");
+  EXPECT_EQ(first_difference({{"grid", {3, 4}}, {"samples", 8}}, now), "samples");
+  EXPECT_EQ(first_difference({{"grid", {3, 4}}}, now), "samples");
+  EXPECT_EQ(first_difference(Json::object(), now), "grid");
+  EXPECT_EQ(first_difference(nullptr, now), "grid");
+}
 
 class CheckpointerTest : public ::testing::Test {
  protected:

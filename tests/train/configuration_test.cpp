@@ -85,6 +85,33 @@ TEST(Configuration, WhatMayChangeIsDeclared) {
   }
 }
 
+/// Of cuts that leave equal pieces the one that cuts the first axis most: its halos stand together in memory.
+TEST(Configuration, AMeshThatIsLeftOpenCutsTheDomainSoThatTheLargestPieceIsSmallest) {
+  const auto domain = [](int ranks, const Shape& space, const std::vector<std::int64_t>& units = {}) {
+    const MeshOptions mesh = resolved_mesh(std::nullopt, ranks, space, units);
+    EXPECT_EQ(mesh.data, 1);
+    EXPECT_EQ(mesh.tensor, 1);
+    return mesh.domain;
+  };
+  using Sizes = std::vector<int>;
+  EXPECT_EQ(domain(1, {33, 49}), (Sizes{1, 1}));
+  EXPECT_EQ(domain(4, {64, 64}), (Sizes{4, 1}));
+  EXPECT_EQ(domain(6, {2, 64}), (Sizes{2, 3}));   // 1 x 22 points, as of [1, 6]
+  EXPECT_EQ(domain(2, {33, 48}), (Sizes{1, 2}));  // 33 x 24 points rather than 17 x 48
+  EXPECT_EQ(domain(4, {12, 30}, {6, 5}), (Sizes{2, 2}));  // patches are not cut
+  EXPECT_EQ(domain(8, {16, 16, 16}), (Sizes{8, 1, 1}));
+}
+
+/// The numbers of ranks along the axes are multiplied.
+TEST(Configuration, AMeshOfMoreRanksThanCanBeCountedIsRefused) {
+  EXPECT_EQ(error_with({R"(mesh={"data":1024,"domain":[512,2]})"}), "");
+  for (const char* mesh :
+       {R"(mesh={"data":65536,"domain":[65536,1]})", R"(mesh={"tensor":2000000})",
+        R"(mesh={"data":2147483647,"domain":[2147483647,2147483647],"tensor":2147483647})"}) {
+    EXPECT_NE(error_with({mesh}).find("make more than 1048576 ranks"), std::string::npos) << mesh;
+  }
+}
+
 TEST(Device, IsChosenApartFromPrecision) {
   EXPECT_EQ(make_context(DeviceChoice::kAuto, Precision::kFloat32, 2, 0).backend(), Backend::kCpu);
   EXPECT_EQ(make_context(DeviceChoice::kCpu, Precision::kFloat64, 2, 0).backend(), Backend::kReference);

@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include "base/memory.h"
 #include "base/text.h"
+#include "comm/record/record.h"
 #include "comm/self/self.h"
 #include "comm/thread/run_ranks.h"
 #include "train/placed_model.h"
@@ -18,14 +20,18 @@ Configuration configuration_with(const Json& train) {
   return parse<Configuration>(json);
 }
 
-std::string error_of(const MemoryNeed& need, const Configuration& configuration, int ranks,
-                     std::int64_t room) {
+std::string message_of(const MemoryNeed& need, const Configuration& configuration, const MemoryRoom& room) {
   try {
-    check_memory(need, configuration, ranks, room);
+    check_memory(need, configuration, room);
   } catch (const ConfigError& error) {
     return error.what();
   }
   return "";
+}
+
+std::string error_of(const MemoryNeed& need, const Configuration& configuration, int ranks,
+                     std::int64_t room) {
+  return message_of(need, configuration, {room, ranks});
 }
 
 TEST(MemoryNeed, IsWhatAnyPlanHolds) {
@@ -65,6 +71,19 @@ TEST(MemoryNeed, BeyondTheRoomNamesTheKeysAndWhatWouldFit) {
             "less might "
             "fit, or more ranks that cut it (mesh, zero)");
   EXPECT_NE(error_of({1e30, 1e40}, configuration, 1, room).find("more than 8000 PiB"), std::string::npos);
+  const std::string of_device = message_of({3e9, 1e9}, configuration, {room, 2, true});
+  EXPECT_NE(of_device.find("2 ranks share 1000 MiB on a GPU; "), std::string::npos) << of_device;
+}
+
+/// Ranks that are only planned for have all the room that they ask for.
+TEST(MemoryNeed, IsNotComparedWithThisMachineForRanksElsewhere) {
+  Context meta = Context::make_meta();
+  const auto record = make_record_communicator(meta, 0, 4096);
+  EXPECT_EQ(memory_room(*record).bytes, MemoryRoom().bytes);
+  Context host = Context::make_host(Backend::kReference, 1);
+  const MemoryRoom here = memory_room(*make_self_communicator(host));
+  EXPECT_EQ(here.bytes, memory_limit());
+  EXPECT_EQ(here.ranks, 1);
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "train/metrics_log.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <cmath>
 
@@ -76,6 +77,22 @@ TEST_F(MetricsLogTest, AFullDiskWarnsOnceAndLeavesNoTornLine) {
                 ": File too large; the run goes on, and lines are missing there\n");
   metrics.write({{"step", 4}});
   EXPECT_EQ(text_of(path_), first + "{\"step\":4}\n");
+}
+
+/// Whose other end nobody opens: to open or to read it would wait for ever.
+TEST_F(MetricsLogTest, APipeInItsPlaceIsSaidAndNotWaitedFor) {
+  ASSERT_EQ(::mkfifo(path_.c_str(), 0666), 0);
+  for (const bool resumes : {true, false}) {
+    MetricsLog metrics(path_, log_);
+    ::testing::internal::CaptureStderr();
+    if (resumes) metrics.resume_at(3);
+    metrics.write({{"step", 4}});
+    metrics.write({{"step", 5}});
+    EXPECT_EQ(::testing::internal::GetCapturedStderr(),
+              "jigsaw-train: warning: cannot open " + path_ +
+                  ": it is a pipe, not a regular file; the run goes on, and lines are missing there\n");
+  }
+  EXPECT_TRUE(std::filesystem::is_fifo(path_));
 }
 
 TEST_F(MetricsLogTest, OtherRanksWriteNothing) {

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
-#include <fstream>
 
 #include "base/error.h"
+#include "base/file.h"
 #include "base/heartbeat.h"
 #include "base/text.h"
 #include "files/chunk_cache.h"
@@ -20,19 +20,22 @@ using Json = nlohmann::json;
 
 constexpr int kDeepestGroup = 8;
 constexpr std::size_t kMostArrays = 10000;
-constexpr std::uintmax_t kMostMetadata = std::uintmax_t{64} << 20;
+constexpr std::int64_t kMostMetadata = std::int64_t{64} << 20;
 constexpr std::string_view kArraySuffix = "/.zarray", kAttributesSuffix = "/.zattrs";
 
-std::string read_file(const std::string& path, std::uintmax_t most) {
-  std::error_code failed;
-  const std::uintmax_t bytes = fs::is_regular_file(path, failed) ? fs::file_size(path, failed) : 0;
-  if (failed || bytes > most)
-    throw DataError(concat("cannot read ", path, failed ? "" : ": it is too large"));
-  std::string text(bytes, '\0');
-  std::ifstream file(path, std::ios::binary);
-  file.read(text.data(), static_cast<std::streamsize>(text.size()));
-  if (!file) throw DataError(concat("cannot read ", path));
-  return text;
+/// Of a regular file: nothing else is opened, which might be waited for.
+std::string read_file(const std::string& path, std::int64_t most) {
+  try {
+    return read_text(path, most);
+  } catch (const FileError& error) {
+    throw DataError(error.what());
+  }
+}
+
+/// Whether there is anything of this name, be it a link that leads nowhere.
+bool is_there(const std::string& path) {
+  std::error_code ignored;
+  return fs::exists(fs::symlink_status(path, ignored));
 }
 
 /// A name that leads out of the store is none.
@@ -70,7 +73,7 @@ bool is_zarr_store(const std::string& path) {
 ZarrStore::ZarrStore(const std::string& path)
     : VariableFile(path, metadata_of(path)), key_(ChunkCache::shared().new_file()) {
   const std::string consolidated = this->path() + "/.zmetadata";
-  if (fs::exists(consolidated)) {
+  if (is_there(consolidated)) {
     add_from_metadata(read_json(consolidated));
   } else {
     add_from_folders(this->path(), "", 0);
@@ -96,17 +99,21 @@ void ZarrStore::add_from_metadata(const Json& consolidated) {
 
 void ZarrStore::add_from_folders(const std::string& folder, const std::string& prefix, int depth) {
   std::vector<std::string> names;
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
-    if (entry.is_directory()) names.push_back(entry.path().filename());
+  std::error_code unreadable;
+  for (fs::directory_iterator entry(folder, unreadable), end; !unreadable && entry != end;
+       entry.increment(unreadable)) {
+    std::error_code ignored;
+    if (entry->is_directory(ignored)) names.push_back(entry->path().filename());
   }
+  if (unreadable) throw DataError(concat("cannot read ", folder, ": ", unreadable.message()));
   std::sort(names.begin(), names.end());
   for (const std::string& name : names) {
     const std::string below = concat(folder, "/", name);
-    if (fs::exists(below + std::string(kArraySuffix))) {
+    if (is_there(below + std::string(kArraySuffix))) {
       const std::string attributes = below + std::string(kAttributesSuffix);
       add(prefix + name, read_json(below + std::string(kArraySuffix)),
-          fs::exists(attributes) ? read_json(attributes) : Json());
-    } else if (depth < kDeepestGroup && fs::exists(below + "/.zgroup")) {
+          is_there(attributes) ? read_json(attributes) : Json());
+    } else if (depth < kDeepestGroup && is_there(below + "/.zgroup")) {
       add_from_folders(below, concat(prefix, name, "/"), depth + 1);
     }
   }
@@ -162,13 +169,13 @@ void ZarrStore::read_chunk(const FileVariable& variable, const Shape& index, std
   for (int d = 0; d < index.rank(); ++d)
     number += concat(d > 0 ? std::string(1, array.separator) : "", index[d]);
   const std::string name = concat(path(), "/", variable.name, "/", index.rank() == 0 ? "0" : number);
-  if (!fs::exists(name)) {
+  if (!is_there(name)) {
     const std::vector<std::byte> fill = bytes_of(*array.type, array.fill.value_or(0), array.swapped);
     for (std::size_t i = 0; i < out.size(); i += fill.size())
       std::copy(fill.begin(), fill.end(), out.begin() + static_cast<std::ptrdiff_t>(i));
     return;
   }
-  const std::string packed = read_file(name, out.size() + out.size() / 8 + 65536);
+  const std::string packed = read_file(name, std::ssize(out) + std::ssize(out) / 8 + 65536);
   fetched += std::ssize(packed);
   decompress(array.codec, std::as_bytes(std::span(packed)), out, name);
   beat();

@@ -316,6 +316,9 @@ Statistics ImageData::compute_statistics(Communicator& communicator, const Stati
         over_slices(channel.field, train_, communicator, RunningMoments::of, RunningMoments{}, merge, did);
     statistics.fields[channel.name] = {files_->units(channel.field), total.mean_of_any(), total.deviation(),
                                        0};
+    double points = 0;
+    for (const Region& region : train_) points += static_cast<double>(region.box.extent.count());
+    statistics.missing[channel.name] = missing_part(total, points);
     before += 1;
   }
   return statistics;

@@ -18,4 +18,9 @@ struct RunningMoments {
   double mean_of_any() const;
 };
 
+/// The part of so many points that are none of the values; 0 of none.
+inline double missing_part(const RunningMoments& values, double points) {
+  return points > 0 ? (points - values.count) / points : 0;
+}
+
 }  // namespace jigsaw::inline samples

@@ -24,10 +24,11 @@ constexpr std::int64_t kMostTextBytes = 16 << 20;
 
 struct StateMoments {
   RunningMoments state, increment;
+  double points = 0;  ///< of the states, missing ones among them
   double least = std::numeric_limits<double>::infinity(), largest = -least;
 
   static StateMoments of(std::span<const double> state) {
-    StateMoments moments{RunningMoments::of(state), {}};
+    StateMoments moments{RunningMoments::of(state), {}, static_cast<double>(state.size())};
     for (const double value : state) {
       if (value < moments.least) moments.least = value;
       if (value > moments.largest) moments.largest = value;
@@ -85,6 +86,7 @@ void merge(StateMoments& total, const StateMoments& each) {
   total.increment.merge(each.increment);
   total.least = std::min(total.least, each.least);
   total.largest = std::max(total.largest, each.largest);
+  total.points += each.points;
 }
 
 FieldStatistics summarise(const std::string& units, const Transform& transform, const StateMoments& total) {
@@ -97,9 +99,9 @@ FieldStatistics summarise(const std::string& units, const Transform& transform, 
   return statistics;
 }
 
-FieldStatistics state_statistics(FileSet& files, const Field& field, const Transform& transform,
-                                 bool increments, const std::vector<Period>& periods, Time lead,
-                                 Communicator& communicator, const std::function<void(double)>& did) {
+StateMoments state_moments(FileSet& files, const Field& field, const Transform& transform, bool increments,
+                           const std::vector<Period>& periods, Time lead, Communicator& communicator,
+                           const std::function<void(double)>& did) {
   std::vector<Time> times;
   std::copy_if(files.times(field).begin(), files.times(field).end(), std::back_inserter(times),
                [&](Time time) { return in_one_period(periods, time, time); });
@@ -115,8 +117,7 @@ FieldStatistics state_statistics(FileSet& files, const Field& field, const Trans
     }
     return moments;
   };
-  return summarise(files.units(field), transform,
-                   share_work(std::ssize(times), communicator, moments_at, StateMoments{}, merge, did));
+  return share_work(std::ssize(times), communicator, moments_at, StateMoments{}, merge, did);
 }
 
 FieldStatistics static_statistics(FileSet& files, const Field& field, const Transform& transform,
@@ -238,9 +239,11 @@ Statistics compute_statistics(FileSet& files, const Channels& channels, const st
   for (const Channel& channel : states) {
     before += 1;
     if (take_known(channel)) continue;
-    statistics.fields[channel.name] =
-        state_statistics(files, channel.field, channel.transform, channel.role == Role::kPrognostic, periods,
-                         lead_hours * kHour, communicator, did);
+    const StateMoments moments =
+        state_moments(files, channel.field, channel.transform, channel.role == Role::kPrognostic, periods,
+                      lead_hours * kHour, communicator, did);
+    statistics.fields[channel.name] = summarise(files.units(channel.field), channel.transform, moments);
+    statistics.missing[channel.name] = missing_part(moments.state, moments.points);
   }
   for (const Channel& channel : channels_of(channels, Role::kStatic)) {
     if (take_known(channel)) continue;

@@ -28,8 +28,13 @@ struct FieldStatistics {
 struct Statistics {
   int lead_hours = 0;  ///< of the increments
   std::map<std::string, FieldStatistics> fields;
+  /// The part of a field's points that is missing in the periods, 0 to 1, of the fields that were read for
+  /// it. Not among what to_text() tells, and nothing that decides whether statistics are equal.
+  std::map<std::string, double> missing;
 
-  bool operator==(const Statistics&) const = default;
+  bool operator==(const Statistics& other) const {
+    return lead_hours == other.lead_hours && fields == other.fields;
+  }
   const FieldStatistics& of(const Field& field) const;
 
   /// As JSON with every digit, and back. @throws DataError  that names `source` when it is malformed.

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::int64_t kMostBytes = std::int64_t{64} << 20;
 /// Changes when statistics are computed in another way.
-constexpr int kVersion = 1;
+constexpr int kVersion = 2;
 
 /// Name, size and time of change of each file; null where these do not tell of a change, as of a store in a
 /// folder, whose chunks may be written anew behind them.
@@ -29,21 +29,29 @@ Json files_of(const std::vector<std::string>& paths) {
   return files;
 }
 
+/// With what of it is missing.
+Statistics of_kept(const Json& kept, const std::string& source) {
+  Statistics statistics = Statistics::from_text(kept.at("statistics").dump(), source);
+  statistics.missing = kept.at("missing").get<std::map<std::string, double>>();
+  return statistics;
+}
+
 /// The text of the statistics kept in a file, "" when there are none of this data.
 std::string kept_text(const std::string& path, const Json& of) {
   try {
-    const Json kept = Json::parse(read_text(path, kMostBytes));
+    Json kept = Json::parse(read_text(path, kMostBytes));
     if (kept.at("of") != of) return "";
-    std::string text = kept.at("statistics").dump();
-    Statistics::from_text(text, path);
-    return text;
+    of_kept(kept, path);
+    kept.erase("of");
+    return kept.dump();
   } catch (const std::exception&) {
     return "";
   }
 }
 
 void keep(const std::filesystem::path& path, const Json& of, const Statistics& statistics) {
-  const Json kept = {{"of", of}, {"statistics", Json::parse(statistics.to_text())}};
+  const Json kept = {
+      {"of", of}, {"statistics", Json::parse(statistics.to_text())}, {"missing", statistics.missing}};
   try {
     std::filesystem::create_directories(path.parent_path());
     write_text_atomically(path.string(), kept.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n");
@@ -70,7 +78,7 @@ Statistics cached_statistics(const StatisticsPass& pass, const std::vector<std::
   text = communicator.broadcast_text(text);
   if (!text.empty()) {
     if (pass.tell) pass.tell(concat("statistics are those that a run before computed, in ", path.string()));
-    return Statistics::from_text(text, "the statistics kept");
+    return of_kept(Json::parse(text), "the statistics kept");
   }
   Statistics statistics = compute();
   if (!path.empty()) keep(path, of, statistics);

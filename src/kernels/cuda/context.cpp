@@ -113,6 +113,13 @@ int cuda_device_count() {
   return 0;
 }
 
+std::int64_t cuda_memory_bytes() {
+  std::size_t free = 0, all = 0;
+  if (cudaMemGetInfo(&free, &all) == cudaSuccess) return static_cast<std::int64_t>(all);
+  cudaGetLastError();
+  return 0;
+}
+
 Context make_cuda_context(int device) {
   const int count = cuda_device_count();
   if (device < 0 || device >= count) {

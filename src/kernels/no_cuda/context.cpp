@@ -15,6 +15,9 @@ namespace {
 int cuda_device_count() {
   return 0;
 }
+std::int64_t cuda_memory_bytes() {
+  return 0;
+}
 Context make_cuda_context(int) {
   no_cuda();
 }

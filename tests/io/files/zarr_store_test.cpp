@@ -2,6 +2,7 @@
 
 #include <blosc.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <zlib.h>
 #include <zstd.h>
 
@@ -278,6 +279,22 @@ TEST(ZarrStore, DamageIsADataError) {
                  store.put("/.zmetadata", Json{{"metadata", {{"../1.zarr/x/.zarray", good}}}});
                }),
                DataError);
+  // Pipes would be waited for, links that lead in a circle nowhere.
+  for (const char* name : {"/x/.zarray", "/x/.zattrs", "/x/0.0.0", "/.zmetadata"}) {
+    for (const bool pipe : {true, false}) {
+      EXPECT_THROW(read([&](Store& store) {
+                     const std::string path = store.path() + name;
+                     std::filesystem::remove(path);
+                     if (pipe) {
+                       ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
+                     } else {
+                       std::filesystem::create_symlink(path, path);
+                     }
+                   }),
+                   DataError)
+          << name << (pipe ? " is a pipe" : " is a link to itself");
+    }
+  }
 }
 
 }  // namespace

@@ -197,6 +197,38 @@ TEST(Tiling, ScoresEachPointOnceAndStaysInTheImage) {
   }
 }
 
+/// Where neighbours overlap each point is scored by the one whose facing border is farther away.
+TEST(Tiling, ScoresEachPointFarFromTheBorder) {
+  const auto scored = [](std::int64_t length, std::int64_t tile, std::int64_t overlap) {
+    std::vector<std::pair<std::int64_t, std::int64_t>> ranges;
+    for (const ImageTile& each : tile_region({64}, {{3}, {length}}, {tile}, {overlap}))
+      ranges.emplace_back(each.scored.begin[0], each.scored.end(0));
+    return ranges;
+  };
+  using Ranges = std::vector<std::pair<std::int64_t, std::int64_t>>;
+  // Tiles at 3, 7, 11 and 15 of eight points each.
+  EXPECT_EQ(scored(20, 8, 4), (Ranges{{3, 9}, {9, 13}, {13, 17}, {17, 23}}));
+  for (const std::int64_t length : {17, 26, 41}) {
+    for (const std::int64_t overlap : {0, 3, 5, 8}) {
+      const std::vector<ImageTile> tiles = tile_region({64}, {{3}, {length}}, {9}, {overlap});
+      ASSERT_GT(tiles.size(), 1U);
+      for (const ImageTile& by : tiles) {
+        for (std::int64_t i = by.scored.begin[0]; i < by.scored.end(0); ++i) {
+          for (const ImageTile& other : tiles) {
+            const std::int64_t begin = other.box.begin[0], end = other.box.end(0);
+            if (i < begin || i >= end) continue;
+            if (begin > by.box.begin[0]) {
+              EXPECT_GE(by.box.end(0) - 1 - i, i - begin) << i;
+            } else if (begin < by.box.begin[0]) {
+              EXPECT_GE(i - by.box.begin[0], end - 1 - i) << i;
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
 /// Reading batches.
 class ImageReaderTest : public testing::Test {
  protected:

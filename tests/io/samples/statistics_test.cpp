@@ -41,6 +41,14 @@ TEST(Statistics, AgreeWithNumpy) {
           << name;
     }
     EXPECT_EQ(statistics.fields.at("tp").increment_deviation, 0);
+    for (const std::string name : {"t2m", "t_850", "tp"}) {
+      // Of the first eight times, which are those of the period.
+      const std::vector<double> values = expected_values(name);
+      const auto missing = std::count_if(values.begin(), values.begin() + std::int64_t{8} * 56,
+                                         [](double value) { return std::isnan(value); });
+      EXPECT_EQ(missing > 0, name == "t2m");
+      EXPECT_DOUBLE_EQ(statistics.missing.at(name), static_cast<double>(missing) / (8.0 * 56)) << name;
+    }
   });
 }
 
@@ -54,6 +62,7 @@ TEST(Statistics, AreEqualInEveryBitOnAnyNumberOfRanks) {
       const Statistics found = of_fixtures(communicator);
       const std::lock_guard lock(mutex);
       EXPECT_TRUE(found == alone) << ranks << " ranks";
+      EXPECT_EQ(found.missing, alone.missing) << ranks << " ranks";
       ++seen;
     });
     EXPECT_EQ(seen, ranks);
@@ -174,6 +183,8 @@ TEST(Statistics, AreKeptForRunsOfTheSameData) {
   EXPECT_FALSE(second.passed);
   EXPECT_TRUE(second.told);
   EXPECT_TRUE(second.statistics == first.statistics);
+  EXPECT_EQ(first.statistics.missing.at("t2m"), 0);
+  EXPECT_EQ(second.statistics.missing, first.statistics.missing);
   DataOptions other = options;
   other.train = {period("2021-01-02", "2021-01-06")};
   EXPECT_TRUE(open_with_cache(other, cache.path() + "/deep/folder").passed);
