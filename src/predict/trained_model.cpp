@@ -18,7 +18,9 @@ namespace {
 bool decides_function(const std::string& key) {
   static constexpr std::array kData = {"variables", "diagnostic", "static",      "forcings",
                                        "task",      "targets",    "classes",     "vector_components",
-                                       "predict",   "lead_hours", "noise_sigma", "input_hours"};
+                                       "predict",   "lead_hours", "noise_sigma", "input_hours",
+                                       "spacing",   "intensity",  "percentiles"};
+  if (key.find(".files") != std::string::npos) return false;
   if (key.starts_with("model")) return !key.ends_with("dropout") && !key.ends_with("drop_path");
   return std::ranges::any_of(kData, [&](std::string_view name) {
     const std::string whole = concat("data.", name);
@@ -26,11 +28,27 @@ bool decides_function(const std::string& key) {
   });
 }
 
+/// Whether a key of `data` that the checkpoint does not know, for it is older, has the value that means
+/// nothing.
+bool is_new(const std::string& key, const Json& before, const Json& now) {
+  static const Json defaults = {{"data", to_json(DataOptions{})}};
+  std::string pointer = "/" + key;
+  std::replace_if(
+      pointer.begin(), pointer.end(), [](char c) { return c == '.' || c == '['; }, '/');
+  std::erase(pointer, ']');
+  const Json::json_pointer at(pointer);
+  if (before.contains(at) || !now.contains(at)) return false;
+  const Json& value = now.at(at);
+  return (value.is_array() && value.empty()) || value == "" ||
+         (defaults.contains(at) && defaults.at(at) == value);
+}
+
 void check_configuration(const FoundCheckpoint& found, const Configuration& configuration) {
   const Json& extra = found.stored.manifest.extra;
   if (!extra.is_object() || !extra.contains("configuration")) return;
-  for (const std::string& key : changed_keys(extra.at("configuration"), to_json(configuration))) {
-    if (!decides_function(key)) continue;
+  const Json &before = extra.at("configuration"), now = to_json(configuration);
+  for (const std::string& key : changed_keys(before, now)) {
+    if (!decides_function(key) || is_new(key, before, now)) continue;
     throw CheckpointError(concat("the checkpoint ", found.path,
                                  " is of another model than the configuration: ", key,
                                  " differs; use the configuration that it was trained with"));
