@@ -43,6 +43,14 @@ void refuse_options(const Options& options, bool images) {
   }
 }
 
+void refuse_own_files(const DataOptions& data) {
+  for (const VariableOptions& variable : data.variables) {
+    if (variable.files.empty()) continue;
+    throw ConfigError(concat("command line: --input replaces data.files, but ", variable.name,
+                             " has files of its own; give both with --set"));
+  }
+}
+
 /// Files of the command line are found from the working folder.
 std::vector<std::string> from_here(const std::vector<std::string>& patterns) {
   std::vector<std::string> absolute;
@@ -61,7 +69,10 @@ ExitCode run_predict(const Options& options, const std::string& command_line) {
       if (images && !options.classes.empty() && configuration.data.classes == 0)
         throw ConfigError("command line: --classes is for targets that are labels, with data.classes");
     });
-    if (!options.input.empty()) configuration.data.files = from_here(options.input);
+    if (!options.input.empty()) {
+      together(job.world, [&] { refuse_own_files(configuration.data); });
+      configuration.data.files = from_here(options.input);
+    }
     if (!images) configuration.validation.rollout = options.steps;
     DataUse inputs_only;
     inputs_only.train = inputs_only.valid = false;

@@ -119,7 +119,11 @@ OutputImages::OutputImages(const ImageData& data, const std::vector<Result>& res
 
 std::string OutputImages::name_of(const ImageSource& source, const Result& result) const {
   std::string name = result.variable;
-  if (const std::size_t star = name.find('*'); star != std::string::npos) name.replace(star, 1, source.group);
+  if (const std::size_t star = name.find('*'); star != std::string::npos) {
+    name.replace(star, 1, source.group);
+  } else if (!source.group.empty()) {
+    name = concat(source.group, "/", name);
+  }
   return name;
 }
 
@@ -148,8 +152,10 @@ OutputImage OutputImages::describe(const ImageSource& source, const Result& resu
     image.dimensions.push_back(dim == ImageDim::kChannel ? result.channel
                                : named                   ? source.names[at]
                                                          : name(dim));
-    image.shape.append(dim == ImageDim::kChannel ? result.count : source.stored[static_cast<int>(at)]);
     const auto axis = static_cast<std::size_t>(std::find(space.begin(), space.end(), dim) - space.begin());
+    image.shape.append(dim == ImageDim::kChannel ? result.count
+                       : is_spatial(dim)         ? source.extents[static_cast<int>(axis)]
+                                                 : source.stored[static_cast<int>(at)]);
     if (axis < source.spacing.size()) spacing.push_back(source.spacing[axis]);
   }
   if (!result.units.empty()) image.texts["units"] = result.units;

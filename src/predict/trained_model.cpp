@@ -16,10 +16,12 @@ namespace {
 /// Whether two models with these keys are two functions. Which files, periods and points are read does not
 /// make them so, nor what only training does.
 bool decides_function(const std::string& key) {
-  static constexpr std::array kData = {
-      "variables",   "diagnostic",  "static",        "forcings", "forcing_variables", "masks",   "task",
-      "targets",     "classes",     "transforms",    "clamp",    "vector_components", "predict", "lead_hours",
-      "noise_sigma", "input_hours", "boundary_width"};
+  static constexpr std::array kData = {"variables",         "diagnostic", "static",      "forcings",
+                                       "forcing_variables", "masks",      "task",        "targets",
+                                       "classes",           "transforms", "clamp",       "vector_components",
+                                       "predict",           "lead_hours", "noise_sigma", "input_hours",
+                                       "boundary_width",    "spacing",    "intensity",   "percentiles"};
+  if (key.find(".files") != std::string::npos) return false;
   if (key.starts_with("model")) return !key.ends_with("dropout") && !key.ends_with("drop_path");
   return std::ranges::any_of(kData, [&](std::string_view name) {
     const std::string whole = concat("data.", name);

@@ -46,6 +46,14 @@ double SampleClassSums::dice(std::int64_t k) const {
   return both > 0 ? 2 * hits / both : 1.0;
 }
 
+std::vector<double> class_weights_of(const std::vector<double>& counts) {
+  const double total = std::accumulate(counts.begin(), counts.end(), 0.0);
+  std::vector<double> weights;
+  for (const double count : counts)
+    weights.push_back(count > 0 ? total / (static_cast<double>(counts.size()) * count) : 0.0);
+  return weights;
+}
+
 ClassLoss::ClassLoss(const ClassLossOptions& options, std::int64_t classes,
                      const std::vector<double>& row_weights)
     : terms_(options.terms), class_weights_(options.class_weights), row_weights_(row_weights) {

@@ -16,6 +16,8 @@ struct ClassLossOptions {
   std::vector<ClassTerm> terms = {};
   bool area_weighted = true;
   std::vector<double> class_weights = {};  ///< empty: all alike
+  /// The weights are to be those of class_weights_of(), which need the data.
+  bool by_frequency = false;
 };
 
 /// ClassSums over all points, per class and per sample of the group; equal on every rank of it.
@@ -37,6 +39,9 @@ struct SampleClassSums {
   /// 2·hits/(labelled + chosen) over all samples; 1 where the class is neither labelled nor chosen.
   double dice(std::int64_t k) const;
 };
+
+/// N/(K·n_k) for classes of n_k points of N; 0 for those without any.
+std::vector<double> class_weights_of(const std::vector<double>& counts);
 
 /// Distance between the softmax of predictions (logits) and labels: per sample terms of
 /// cross-entropy and soft Dice from sums over all ranks that hold a part of it, then the mean over samples.

@@ -75,8 +75,9 @@ DataDescription describe_images(const DataOptions& options, const std::filesyste
   if (!options.shape.empty())
     return {part_extents(options, Shape(options.shape)), image_channels(options, fields_named)};
   ImageFiles files(files_of(options, folder), options.dims);
-  Channels channels =
-      image_channels(options, [&](const VariableOptions& variable) { return files.select(variable); });
+  Channels channels = image_channels(options, [&](const VariableOptions& variable) {
+    return files.select(variable, own_files(variable, folder));
+  });
   return {part_extents(options, files.extents(0)), std::move(channels)};
 }
 

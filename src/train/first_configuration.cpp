@@ -410,6 +410,8 @@ std::string images(const FirstOptions& options, const std::vector<std::string>& 
   const std::int64_t classes = task == Task::kMap ? classes_of(*file, *label) : 0;
   if (task == Task::kMap) data.add("targets", quoted_list({label->name}), "what is to come out");
   if (classes > 0) data.add("classes", concat(classes), "labels are 0 to one less");
+  if (classes > 1)
+    data.add("augment", R"({"foreground": 0.33})", "a third of the samples hold a class above 0");
   if (dims[0] != "sample") crop[0] = std::min(crop[0], train);
   data.add("crop", concat("[", join(crop, ", "), "]"), "points of a training sample, cut out at random");
   data.add("flips", quoted_list({"width"}));

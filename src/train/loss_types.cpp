@@ -60,7 +60,12 @@ void declare_variables(Keys<O>& keys) {
 
 template <typename O>
 void declare_classes(Keys<O>& keys) {
-  keys.add("class_weights", &O::class_weights).at_least(0).doc("Weight of each class; empty: all alike.");
+  keys.add("class_weights", &O::class_weights, auto_or(form_of<std::vector<double>>(), "frequency"))
+      .at_least(0)
+      .doc(
+          "Weight of each class; []: all alike. \"frequency\": of N points of the training parts with labels "
+          "of "
+          "K classes n_k are of class k, whose weight is N/(K·n_k), 0 where there are none.");
 }
 
 }  // namespace
@@ -83,7 +88,7 @@ void declare(Keys<FieldLossType<Parameters>>& keys) {
 template <typename Parameters>
 struct ClassLossType : Parameters {
   bool area_weighted = true;
-  std::vector<double> class_weights;
+  std::optional<std::vector<double>> class_weights = std::vector<double>{};
 };
 template <typename Parameters>
 void declare(Keys<ClassLossType<Parameters>>& keys) {
@@ -114,7 +119,7 @@ struct LossSumType {
   bool area_weighted = true;
   std::map<std::string, double> variable_weights;
   LevelWeights level_weights = LevelWeights::kEqual;
-  std::vector<double> class_weights;
+  std::optional<std::vector<double>> class_weights = std::vector<double>{};
 };
 
 namespace {
@@ -142,7 +147,7 @@ void declare(Keys<LossSumType>& keys) {
     const Summands summands = summands_of(o.terms);
     if (!summands.fields.empty() && !summands.classes.empty())
       at.error("terms", "must all compare numbers, or all compare probabilities of classes with labels");
-    if (summands.classes.empty() && !o.class_weights.empty())
+    if (summands.classes.empty() && !(o.class_weights && o.class_weights->empty()))
       at.error("class_weights", "are for terms that compare probabilities of classes with labels");
     if (summands.fields.empty() && !o.variable_weights.empty())
       at.error("variable_weights", "are for terms that compare numbers");
@@ -200,7 +205,8 @@ class Losses {
     };
     classes_["sum"] = [](const Tagged& loss) {
       const auto& sum = loss.options<LossSumType>();
-      return ClassLossOptions{summands_of(sum.terms).classes, sum.area_weighted, sum.class_weights};
+      return ClassLossOptions{summands_of(sum.terms).classes, sum.area_weighted,
+                              sum.class_weights.value_or(std::vector<double>{}), !sum.class_weights};
     };
   }
 
@@ -230,7 +236,9 @@ class Losses {
     } else {
       classes_[name] = [make](const Tagged& loss) {
         const auto& options = loss.options<ClassLossType<Parameters>>();
-        return ClassLossOptions{make(options, 1).classes, options.area_weighted, options.class_weights};
+        return ClassLossOptions{make(options, 1).classes, options.area_weighted,
+                                options.class_weights.value_or(std::vector<double>{}),
+                                !options.class_weights};
       };
     }
     summands_[name] = [make](const Tagged& term) {

@@ -67,10 +67,11 @@ class ImageObjective : public Objective {
 /// Images to labels.
 class ClassObjective : public Objective {
  public:
-  ClassObjective(std::unique_ptr<ImageData> data, const Configuration& configuration)
+  ClassObjective(std::unique_ptr<ImageData> data, const Configuration& configuration,
+                 Communicator& communicator)
       : data_(std::move(data)),
-        loss_(class_loss_options(configuration.loss), data_->options().classes, data_->grid().row_weights()) {
-  }
+        loss_(options_of(configuration, *data_, communicator), data_->options().classes,
+              data_->grid().row_weights()) {}
 
   SampleSource& data() override { return *data_; }
   const Loss& loss() const override { return loss_; }
@@ -78,6 +79,15 @@ class ClassObjective : public Objective {
   std::unique_ptr<Scores> make_scores() const override { return make_class_scores(*data_, loss_); }
 
  private:
+  /// A model that is not trained needs no weights.
+  static ClassLossOptions options_of(const Configuration& configuration, const ImageData& data,
+                                     Communicator& communicator) {
+    ClassLossOptions options = class_loss_options(configuration.loss);
+    if (options.by_frequency && data.count(Split::kTrain) > 0)
+      options.class_weights = class_weights_of(data.label_counts(communicator));
+    return options;
+  }
+
   std::unique_ptr<ImageData> data_;
   ClassLoss loss_;
 };
@@ -115,7 +125,8 @@ std::unique_ptr<Objective> open_images(const Configuration& configuration,
   auto data =
       std::make_unique<ImageData>(configuration.data, folder, static_cast<std::uint64_t>(configuration.seed),
                                   configuration.validation.overlap, communicator, use);
-  if (configuration.data.classes > 0) return std::make_unique<ClassObjective>(std::move(data), configuration);
+  if (configuration.data.classes > 0)
+    return std::make_unique<ClassObjective>(std::move(data), configuration, communicator);
   return std::make_unique<ImageObjective>(std::move(data), configuration, communicator);
 }
 

@@ -146,6 +146,38 @@ TEST_F(Images, SegmentationIsOneFunctionOnEveryMesh) {
            {R"({"data":2})", 2}});
 }
 
+/// Turned, scaled, deformed, blurred and noisy samples, of which half hold foreground; weights by frequency.
+TEST_F(Images, ChangedSamplesAreTheSameOnEveryMesh) {
+  Json config = denoise_config();
+  config["data"] = {{"task", "map"},
+                    {"files", {fixture("volume.h5")}},
+                    {"dims", {"depth", "height", "width"}},
+                    {"variables", {"scan/density"}},
+                    {"targets", {"labels"}},
+                    {"classes", 3},
+                    {"ignore_index", 255},
+                    {"intensity", "percentiles"},
+                    {"percentiles", {2, 98}},
+                    {"crop", {4, 6, 4}},
+                    {"flips", {"width"}},
+                    {"augment",
+                     {{"foreground", 0.5},
+                      {"rotation", {20, 5, 5}},
+                      {"scale", {0.8, 1.25}},
+                      {"elastic", 1},
+                      {"elastic_spacing", 3},
+                      {"gamma", {0.7, 1.5}},
+                      {"noise", 0.1},
+                      {"blur", 0.8},
+                      {"probability", 0.6}}},
+                    {"train", {{"depth", {0, 7}}}},
+                    {"valid", {{"depth", {7, 10}}}}};
+  config["loss"] = {{"type", "dice_cross_entropy"}, {"class_weights", "frequency"}};
+  config["validation"].erase("overlap");
+  compare(config, "labels", "mean_dice",
+          {{R"({"domain":[2,1,1]})", 2}, {R"({"domain":[1,2,1],"tensor":2})", 4}, {R"({"data":2})", 2}});
+}
+
 /// The shipped 3-D U-Net on the real volume, shorter and with less of it at a time, in float32.
 TEST_F(Images, TheShippedUNetIsOneFunctionOnEveryMesh) {
   if (real_ct().empty()) GTEST_SKIP() << "the CT volume is not there (JIGSAW_REAL_DATA)";

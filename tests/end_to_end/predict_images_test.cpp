@@ -246,6 +246,55 @@ TEST_F(ImagePredictions, LieWhereTheInputLies) {
   EXPECT_LE(largest_difference(a, values(folder_ / "out.h5", "image")), 2.4e-7);
 }
 
+/// Two pictures and their masks, each in a file of its own; predict needs no masks.
+TEST_F(ImagePredictions, NeedTargetsInOtherFilesForTrainingOnly) {
+  const std::vector<double> pictures = values(fixture("pictures.h5"), "images"),
+                            masks = values(fixture("pictures.h5"), "masks");
+  for (const std::size_t number : {0U, 1U}) {
+    for (const bool mask : {false, true}) {
+      const OutputImage image{"image", OutputImage::Type::kFloat, {"height", "width"}, {9, 10}, {}, {}};
+      const std::string name = (mask ? "mask_" : "photo_") + std::to_string(number) + ".h5";
+      const auto file = create_image_output(ImageFormat::kHdf5, folder_ / name, {image}, {});
+      std::vector<float> stored;
+      for (std::size_t i = number * 90; i < (number + 1) * 90; ++i)
+        stored.push_back(static_cast<float>(mask ? masks[i] : pictures[3 * i]));
+      file->write(0, Box::whole(image.shape), stored);
+      file->finish();
+    }
+  }
+  const Json data = {
+      {"task", "map"},
+      {"files", {folder_ / "photo_*.h5"}},
+      {"dims", {"height", "width"}},
+      {"variables", {{{"name", "photo"}, {"data_set", "image"}}}},
+      {"targets", {{{"name", "mask"}, {"data_set", "image"}, {"files", {folder_ / "mask_*.h5"}}}}},
+      {"classes", 2},
+      {"train", {{"sample", {0, 0}}}},
+      {"valid", {{"sample", {1, 1}}}}};
+  Json json = config(data, {3, 2});
+  json["loss"] = {{"type", "cross_entropy"}};
+  json["train"]["steps"] = 60;
+  json["train"]["batch_size"] = 1;
+  json["validation"]["every"] = 60;
+  json["checkpoint"]["every"] = 60;
+  train("masks", json);
+  const double dice = scores(1, "masks")["scores"]["mask"]["dice"]["1"]["mean"].get<double>();
+  std::filesystem::remove(folder_ / "mask_0.h5");
+  std::filesystem::remove(folder_ / "mask_1.h5");
+  std::filesystem::create_directory(folder_ / "found");
+  predict(2, "masks", "found", "--set 'mesh={\"domain\":[1,2]}'");
+  const std::vector<double> found = values(folder_ / "found/photo_1.h5", "mask");
+  ASSERT_EQ(found.size(), 90U);
+  double hits = 0, both = 0;
+  for (std::size_t i = 0; i < 90; ++i) {
+    hits += found[i] * masks[90 + i];
+    both += found[i] + masks[90 + i];
+  }
+  std::printf("Dice of the picture that was not trained on: %.4f, %.4f of the file\n", dice, 2 * hits / both);
+  EXPECT_NEAR(dice, 2 * hits / both, 1e-12);
+  EXPECT_EQ(command(1, "evaluate", "masks", "").exit_code, 3);
+}
+
 TEST_F(ImagePredictions, ThatCannotBeAreOneSentence) {
   train("denoise", config(denoising(), {2, 2, 5}));
   predict(1, "denoise", "there.h5");

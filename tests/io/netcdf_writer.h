@@ -40,6 +40,9 @@ class NetcdfWriter {
   void number(int variable, const char* name, nc_type type, double value) {
     check(nc_put_att_double(file_, variable, name, type, 1, &value));
   }
+  void numbers(int variable, const char* name, const std::vector<double>& values) {
+    check(nc_put_att_double(file_, variable, name, NC_DOUBLE, values.size(), values.data()));
+  }
   /// Ends definitions, which the classic formats need.
   void end() { check(nc_enddef(file_)); }
   void put(int variable, const std::vector<double>& values, int group = -1) {

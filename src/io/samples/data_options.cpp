@@ -80,7 +80,7 @@ FormPtr<VariableOptions> variable_form() {
         return VariableOptions{name, {}};
       },
       [](const VariableOptions& variable) {
-        return variable.levels.empty() ? std::optional(variable.name) : std::nullopt;
+        return variable == VariableOptions{variable.name, {}} ? std::optional(variable.name) : std::nullopt;
       });
 }
 
@@ -402,6 +402,15 @@ void declare_images(Keys<DataOptions>& keys) {
           "random place of a training part; [] to train on whole parts. Validation covers its parts with "
           "tiles of "
           "this size.");
+  keys.add("spacing", &DataOptions::spacing)
+      .counts_where(of_images())
+      .above(0)
+      .doc(
+          "Distance of points in mm, [depth, height, width] or [height, width], to which all images are "
+          "brought from "
+          "that of their files, linearly, labels by the nearest point; crops and slices count the new "
+          "points. []: they stay as "
+          "they are.");
   keys.add("flips", &DataOptions::flips, std::make_unique<ListForm<ImageDim>>(dim_form(sample)))
       .counts_where(of_images())
       .doc("Spatial dimensions along which every second training sample, at random, is mirrored.")
@@ -421,15 +430,63 @@ void declare_images(Keys<DataOptions>& keys) {
   keys.add("ignore_index", &DataOptions::ignore_index)
       .counts_where(here("classes").above(0))
       .doc("The label of points that do not count; null: none.");
+  keys.choice(
+          "intensity", &DataOptions::intensity,
+          {{"data_set", ImageIntensity::kDataSet,
+            "Mean and standard deviation over the training parts (data.normalization)."},
+           {"zscore", ImageIntensity::kZScore, "Mean and standard deviation of each image of its own."},
+           {"percentiles", ImageIntensity::kPercentiles,
+            "Two percentiles of each image, between which values become −1 to 1; those beyond are cut off."}})
+      .counts_where(here("task").is("map"))
+      .doc("What the inputs of images are normalised by.");
+  keys.add("percentiles", &DataOptions::percentiles)
+      .counts_where(here("intensity").is("percentiles"))
+      .range(0, 100)
+      .doc("The lower and the upper percentile of data.intensity.")
+      .must("be two numbers, the lower one first",
+            [](const auto& ends) { return ends.size() == 2 && ends[0] < ends[1]; });
+  keys.add("augment", &DataOptions::augment)
+      .counts_where(of_images())
+      .doc("How training samples are changed at random: the same on every mesh, by step and sample.");
+}
+
+/// Variables of forecasts stand in data.files under their names.
+void refuse_files(const DataOptions& o, const Place& at) {
+  for (const auto& [key, variables] :
+       {std::pair{"variables", &o.variables}, std::pair{"diagnostic", &o.diagnostic},
+        std::pair{"static", &o.constants}}) {
+    for (const VariableOptions& variable : *variables) {
+      if (variable.files.empty() && variable.data_set.empty()) continue;
+      at.error(
+          key,
+          concat("names files or a data_set of ", variable.name,
+                 ", which is for images; times and variables of forecasts may be spread over data.files"));
+    }
+  }
 }
 
 void check_forecast(const DataOptions& o, const Place& at) {
+  refuse_files(o, at);
   check_vector_components(o, at);
   check_selection(o, at);
   check_values(o, at);
 }
 
+void check_augment(const DataOptions& o, const Place& at) {
+  const AugmentOptions& augment = o.augment;
+  const std::size_t axes = o.space().size();
+  if (augment.rotation.size() > 1 && augment.rotation.size() != (axes == 3 ? 3U : 1U))
+    at.error("augment.rotation", "must be one number for images in the plane");
+  if (augment.foreground > 0 && o.classes == 0)
+    at.error("augment.foreground", "needs labels, with data.classes");
+  if (augment.foreground > 0 && o.crop.empty()) at.error("augment.foreground", "needs data.crop");
+  const bool changes_inputs = !augment.gamma.empty() || augment.noise > 0 || augment.blur > 0;
+  if (changes_inputs && o.task != Task::kMap)
+    at.error("augment", "has gamma, noise or blur, which are for the task map");
+}
+
 void check_images(const DataOptions& o, const Place& at) {
+  check_augment(o, at);
   if (o.dims.empty())
     at.error("dims", "must say what the dimensions are, as [\"depth\", \"height\", \"width\"]");
   const std::vector<ImageDim> space = o.space();
@@ -440,6 +497,7 @@ void check_images(const DataOptions& o, const Place& at) {
     }
   };
   one_per_axis(o.crop.size(), "crop");
+  one_per_axis(o.spacing.size(), "spacing");
   one_per_axis(o.shape.size(), "shape");
   for (const ImageDim dim : o.flips) {
     if (std::find(space.begin(), space.end(), dim) == space.end()) {
@@ -496,6 +554,16 @@ void declare(Keys<VariableOptions>& keys) {
           "files, or pressures with their unit, such as \"500 hPa\" or \"50000 Pa\"; [] for a variable "
           "without "
           "levels.");
+  keys.add("data_set", &VariableOptions::data_set)
+      .doc(
+          "Of images: the name of the data set in the files, where the variable is to have another; \"\": "
+          "name.");
+  keys.add("files", &VariableOptions::files)
+      .changeable()
+      .doc(
+          "Of images: the files that hold this variable, as data.files names them; [] for those of "
+          "data.files. "
+          "In the order of their names they hold the same images.");
 }
 
 void declare(Keys<RegionOptions>& keys) {

@@ -9,6 +9,7 @@
 
 #include "config/keys.h"
 #include "files/variable_file.h"
+#include "samples/augment_options.h"
 #include "samples/channel_layout.h"
 #include "samples/field.h"
 #include "samples/time_axis.h"
@@ -20,6 +21,8 @@ namespace jigsaw::inline samples {
 struct VariableOptions {
   std::string name;
   std::vector<double> levels;
+  std::string data_set;            ///< of images: its name in the files; "": `name`
+  std::vector<std::string> files;  ///< of images: those that hold it; empty: data.files
 
   bool operator==(const VariableOptions&) const = default;
 };
@@ -39,6 +42,9 @@ enum class ForcingKind {
 /// What the model's output means: the state at the target time, or its difference from time 0.
 enum class Predict { kState, kIncrement };
 enum class Task { kForecast, kDenoise, kMap };
+
+/// What the inputs of images are normalised by.
+enum class ImageIntensity { kDataSet, kZScore, kPercentiles };
 
 /// What a dimension of an image's data set is. Spatial ones stand in this order in fields.
 enum class ImageDim { kSample, kDepth, kHeight, kWidth, kChannel };
@@ -109,9 +115,13 @@ struct DataOptions {
   std::vector<VariableOptions> targets;
   std::vector<ImageDim> dims, flips;
   std::vector<std::int64_t> crop;
+  std::vector<double> spacing;  ///< in mm, to which all images are brought; empty: their own
   std::optional<double> noise_sigma;
   std::int64_t classes = 0;
   std::optional<std::int64_t> ignore_index;
+  AugmentOptions augment;
+  ImageIntensity intensity = ImageIntensity::kDataSet;
+  std::vector<double> percentiles = {0.5, 99.5};
 
   External external() const { return allow_external ? External::kFollowed : External::kRefused; }
   /// The file that holds the statistics, unless they are computed or given.

@@ -1,8 +1,10 @@
 #include "samples/image_data.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
+#include <numeric>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -32,7 +34,10 @@ ImageData::ImageData(const DataOptions& options, const std::filesystem::path& fo
       places_(seed, RandomPurpose::kCrop, "place"),
       mirrors_(seed, RandomPurpose::kCrop, "mirror"),
       train_noise_(seed, RandomPurpose::kNoise, "train"),
-      valid_noise_(seed, RandomPurpose::kNoise, "valid") {
+      valid_noise_(seed, RandomPurpose::kNoise, "valid"),
+      draws_(seed, RandomPurpose::kCrop, "augment"),
+      displacements_(seed, RandomPurpose::kCrop, "elastic"),
+      added_noise_(seed, RandomPurpose::kNoise, "augment") {
   together(communicator, [&] {
     open(folder, use);
     check_shape();
@@ -47,6 +52,7 @@ ImageData::ImageData(const DataOptions& options, const std::filesystem::path& fo
   });
   const StatisticsPass& pass = use.pass;
   if (pass.before) pass.before(*this);
+  if (use.train && options_.augment.foreground > 0) find_foreground(communicator);
   const std::string* file = options_.statistics_file();
   if (use.statistics) {
     statistics_ = compute_statistics(communicator, &*use.statistics, pass.progress);
@@ -64,12 +70,15 @@ ImageData::ImageData(const DataOptions& options, const std::filesystem::path& fo
       }
     }
   });
+  find_scales(communicator);
 }
 
 void ImageData::open(const std::filesystem::path& folder, const DataUse& use) {
   paths_ = expand_patterns(options_.files, folder);
-  files_ = std::make_unique<ImageFiles>(paths_, options_.dims, options_.external());
-  make_channels(use);
+  std::vector<std::string> labels;
+  if (options_.classes > 0) labels.push_back(options_.targets.front().name);
+  files_ = std::make_unique<ImageFiles>(paths_, options_.dims, options_.external(), options_.spacing, labels);
+  make_channels(use, folder);
 }
 
 namespace {
@@ -90,13 +99,16 @@ std::vector<Field> known_fields(const VariableOptions& variable, const Statistic
 
 }  // namespace
 
-void ImageData::make_channels(const DataUse& use) {
+void ImageData::make_channels(const DataUse& use, const std::filesystem::path& folder) {
   const Statistics* known = use.statistics ? &*use.statistics : nullptr;
   const auto append = [&](std::vector<Channel>& channels, const std::vector<VariableOptions>& variables,
                           Role role, const char* key) {
     const bool in_files = role == Role::kPrognostic || use.train || use.valid;
     for (const VariableOptions& variable : variables) {
-      for (const Field& field : in_files ? files_->select(variable) : known_fields(variable, known)) {
+      const std::vector<std::string> own =
+          in_files ? own_files(variable, folder) : std::vector<std::string>{};
+      paths_.insert(paths_.end(), own.begin(), own.end());
+      for (const Field& field : in_files ? files_->select(variable, own) : known_fields(variable, known)) {
         const Channel channel{field.name(), role, field, {}, 0};
         if (std::find(channels.begin(), channels.end(), channel) != channels.end()) {
           throw ConfigError(concat(key, " names ", field.name(), " twice"));
@@ -237,7 +249,10 @@ ImageSample ImageData::sample(Split split, std::int64_t number, const RandomPosi
                                dims[static_cast<std::size_t>(d)]) != options_.flips.end();
     mirrored[static_cast<std::size_t>(d)] = may && mirrors_.uniform(position, axis) < 0.5;
   }
-  return {region->image, box, box, mirrored, position};
+  move_to_foreground(*region, position, box);
+  ImageSample sample{region->image, box, box, mirrored, position};
+  augment(position, sample);
+  return sample;
 }
 
 std::unique_ptr<SampleReader> ImageData::open_reader() {
@@ -289,13 +304,19 @@ Json ImageData::decides_statistics() const {
   Json fields = Json::array(), parts = Json::array(), dims = Json::array();
   for (const ImageDim dim : options_.dims) dims.push_back(name(dim));
   for (const Channel& channel : normalised()) fields.push_back(channel.name);
+  for (const std::vector<VariableOptions>* variables : {&options_.variables, &options_.targets}) {
+    for (const VariableOptions& variable : *variables)
+      if (!variable.data_set.empty()) fields.push_back({variable.name, variable.data_set});
+  }
   for (const Region& region : train_) {
     Json part = {region.image};
     for (const Shape& shape : {region.box.begin, region.box.extent})
       for (const std::int64_t extent : shape) part.push_back(extent);
     parts.push_back(part);
   }
-  return {{"fields", fields}, {"parts", parts}, {"dims", dims}};
+  Json decides = {{"fields", fields}, {"parts", parts}, {"dims", dims}};
+  if (!options_.spacing.empty()) decides["spacing"] = options_.spacing;
+  return decides;
 }
 
 Statistics ImageData::compute_statistics(Communicator& communicator, const Statistics* known,
@@ -376,26 +397,50 @@ std::int64_t ImageData::shared_points() const {
   return points;
 }
 
+namespace {
+
+/// So finely percentiles are found: to this part of an image's range.
+constexpr std::size_t kBins = 4096;
+
+struct Ends {
+  double least = std::numeric_limits<double>::infinity(), most = -std::numeric_limits<double>::infinity();
+};
+Ends ends_of(std::span<const double> values) {
+  Ends ends;
+  for (const double value : values) {
+    ends.least = value < ends.least ? value : ends.least;
+    ends.most = value > ends.most ? value : ends.most;
+  }
+  return ends;
+}
+void widen(Ends& ends, const Ends& other) {
+  ends = {std::min(ends.least, other.least), std::max(ends.most, other.most)};
+}
+
+struct Histogram {
+  std::array<double, kBins> counts{};
+
+  /// The value below which this part of all lies; linear within a bin.
+  double quantile(const Ends& ends, double part) const {
+    const double width = (ends.most - ends.least) / static_cast<double>(kBins);
+    double wanted = part * std::accumulate(counts.begin(), counts.end(), 0.0);
+    for (std::size_t bin = 0; bin < kBins; ++bin) {
+      if (wanted <= counts[bin] && counts[bin] > 0)
+        return ends.least + width * (static_cast<double>(bin) + wanted / counts[bin]);
+      wanted -= counts[bin];
+    }
+    return ends.most;
+  }
+};
+
+}  // namespace
+
 std::vector<std::pair<double, double>> ImageData::target_ranges(Communicator& communicator) const {
-  struct Ends {
-    double least = std::numeric_limits<double>::infinity(), most = -std::numeric_limits<double>::infinity();
-  };
   std::vector<Region> all = train_;
   all.insert(all.end(), valid_.begin(), valid_.end());
   std::vector<std::pair<double, double>> result;
   for (const Channel& channel : channels_.targets) {
-    const auto of_slice = [](std::span<const double> values) {
-      Ends ends;
-      for (const double value : values) {
-        ends.least = value < ends.least ? value : ends.least;
-        ends.most = value > ends.most ? value : ends.most;
-      }
-      return ends;
-    };
-    const auto wider = [](Ends& ends, const Ends& slice) {
-      ends = {std::min(ends.least, slice.least), std::max(ends.most, slice.most)};
-    };
-    const Ends ends = over_slices(channel.field, all, communicator, of_slice, Ends{}, wider);
+    const Ends ends = over_slices(channel.field, all, communicator, ends_of, Ends{}, widen);
     result.emplace_back(ends.least, ends.most);
   }
   return result;
@@ -412,6 +457,56 @@ std::vector<ImageRegion> ImageData::whole_images() const {
   for (std::int64_t image = 0; image < files_->count(); ++image)
     images.push_back({image, Box::whole(files_->extents(image))});
   return images;
+}
+
+InputScale ImageData::own_scale(const Field& field, const Region& image, Communicator& communicator) const {
+  InputScale scale;
+  if (options_.intensity == ImageIntensity::kZScore) {
+    const auto merge = [](RunningMoments& total, const RunningMoments& slice) { total.merge(slice); };
+    const RunningMoments moments =
+        over_slices(field, {image}, communicator, RunningMoments::of, RunningMoments{}, merge);
+    scale.shift = moments.mean;
+    scale.scale = moments.deviation() > 0 ? 1 / moments.deviation() : 0;
+    return scale;
+  }
+  const Ends ends = over_slices(field, {image}, communicator, ends_of, Ends{}, widen);
+  if (!(ends.most > ends.least)) return {ends.least, ends.least, ends.least, 0};
+  const auto histogram_of = [&](std::span<const double> values) {
+    Histogram histogram;
+    for (const double value : values) {
+      if (std::isnan(value)) continue;
+      const double place = (value - ends.least) / (ends.most - ends.least) * static_cast<double>(kBins);
+      histogram.counts[std::min(static_cast<std::size_t>(place), kBins - 1)] += 1;
+    }
+    return histogram;
+  };
+  const auto add = [](Histogram& total, const Histogram& slice) {
+    for (std::size_t bin = 0; bin < kBins; ++bin) total.counts[bin] += slice.counts[bin];
+  };
+  const Histogram all = over_slices(field, {image}, communicator, histogram_of, Histogram{}, add);
+  scale.least = all.quantile(ends, options_.percentiles[0] / 100);
+  scale.most = all.quantile(ends, options_.percentiles[1] / 100);
+  scale.shift = (scale.least + scale.most) / 2;
+  scale.scale = scale.most > scale.least ? 2 / (scale.most - scale.least) : 0;
+  return scale;
+}
+
+void ImageData::find_scales(Communicator& communicator) {
+  if (options_.intensity == ImageIntensity::kDataSet) return;
+  for (std::int64_t image = 0; image < files_->count(); ++image) {
+    const Region whole{image, Box::whole(files_->extents(image))};
+    for (const Channel& channel : channels_.inputs)
+      scales_.push_back(own_scale(channel.field, whole, communicator));
+  }
+}
+
+InputScale ImageData::scale_of(std::int64_t image, std::size_t input) const {
+  if (!scales_.empty()) return scales_[static_cast<std::size_t>(image) * channels_.inputs.size() + input];
+  const FieldStatistics& statistics = statistics_.of(channels_.inputs[input].field);
+  InputScale scale;
+  scale.shift = statistics.mean;
+  scale.scale = 1 / statistics.deviation;
+  return scale;
 }
 
 }  // namespace jigsaw::inline samples

@@ -1,9 +1,12 @@
 #pragma once
 #include <filesystem>
+#include <limits>
+#include <map>
 #include <memory>
 #include <vector>
 
 #include "comm/communicator.h"
+#include "samples/augmentation.h"
 #include "samples/data_use.h"
 #include "samples/image_files.h"
 #include "samples/sample_source.h"
@@ -13,6 +16,15 @@
 
 namespace jigsaw::inline samples {
 
+/// What becomes of an input's values: (x cut off at the ends − shift) · scale.
+struct InputScale {
+  double least = -std::numeric_limits<double>::infinity(), most = std::numeric_limits<double>::infinity();
+  double shift = 0, scale = 1;
+
+  /// NaN stays NaN.
+  double of(double x) const { return ((x < least ? least : x > most ? most : x) - shift) * scale; }
+};
+
 /// How a sample is taken from an image.
 struct ImageSample {
   std::int64_t image = 0;
@@ -20,6 +32,11 @@ struct ImageSample {
   Box scored;                     ///< the points whose targets count, in the image
   std::vector<bool> mirrored;     ///< along which spatial dims
   RandomPosition noise_position;  ///< noise is that of the image's own points there
+  // What data.augment changes of training samples.
+  std::shared_ptr<const Warp> warp;  ///< where points lie, mirrored ones too; null: those of the box
+  double gamma = 1;                  ///< exponent of gamma_of()
+  double noise = 0;                  ///< deviation of the noise of inputs, in deviations of the variable
+  double blur = 0;                   ///< deviation of the Gaussian that blurs inputs, in points
 };
 
 /// Images and volumes for the tasks denoise and map: crops of training parts at random places, and tiles that
@@ -59,6 +76,12 @@ class ImageData : public SampleSource {
   const RandomStream& noise(Split split) const {
     return split == Split::kTrain ? train_noise_ : valid_noise_;
   }
+  /// How an input of an image is normalised (data.intensity).
+  InputScale scale_of(std::int64_t image, std::size_t input) const;
+  /// Normal noise of deviation 1 that data.augment adds to a point of a crop.
+  const RandomStream& added_noise() const { return added_noise_; }
+  /// How many points of the training parts have each label. Collective.
+  std::vector<double> label_counts(Communicator& communicator) const;
   /// A label as the loss takes it: NaN where it is data.ignore_index. @throws DataError  when it is none.
   double checked_label(double value, const Channel& channel, std::int64_t image) const;
   /// Slices of the training and validation parts, as many calls of check_labels() look at all of them.
@@ -78,6 +101,8 @@ class ImageData : public SampleSource {
     std::int64_t image = 0;
     Box box;
     std::int64_t crops_until = 0;  ///< in an epoch, those of the regions before included
+    /// Some points of each class that it has, as numbers of points of the image; none unless asked for.
+    std::map<std::int64_t, std::vector<std::int64_t>> foreground = {};
   };
   /// What is read at a time.
   struct Slice {
@@ -87,11 +112,17 @@ class ImageData : public SampleSource {
   static std::vector<Slice> slices_of(const std::vector<Region>& regions);
 
   void open(const std::filesystem::path& folder, const DataUse& use);
-  void make_channels(const DataUse& use);
+  void make_channels(const DataUse& use, const std::filesystem::path& folder);
   void check_shape() const;
   std::vector<Region> regions(const std::vector<DataPart>& parts, const std::string& key) const;
   void choose_crop();
   void make_tiles(const std::vector<std::int64_t>& overlap);
+  void find_scales(Communicator& communicator);
+  InputScale own_scale(const Field& field, const Region& image, Communicator& communicator) const;
+  void find_foreground(Communicator& communicator);
+  void keep_foreground(const std::vector<std::int64_t>& found, Region& region) const;
+  void move_to_foreground(const Region& region, const RandomPosition& position, Box& box) const;
+  void augment(const RandomPosition& position, ImageSample& sample) const;
   Statistics compute_statistics(Communicator& communicator, const Statistics* known,
                                 const std::function<void(double)>& progress) const;
   Json decides_statistics() const;
@@ -108,13 +139,14 @@ class ImageData : public SampleSource {
   std::unique_ptr<ImageFiles> files_;
   Channels channels_;
   Statistics statistics_;
+  std::vector<InputScale> scales_;  ///< [images, inputs] where each image has its own
   Shape crop_;
   Grid grid_;
   std::vector<std::string> paths_;
   std::vector<Region> train_, valid_;
   std::vector<Slice> slices_of_all_;
   std::vector<ImageTile> tiles_;
-  RandomStream places_, mirrors_, train_noise_, valid_noise_;
+  RandomStream places_, mirrors_, train_noise_, valid_noise_, draws_, displacements_, added_noise_;
 };
 
 }  // namespace jigsaw::inline samples

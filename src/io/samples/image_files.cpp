@@ -8,7 +8,9 @@
 #include "base/error.h"
 #include "base/heartbeat.h"
 #include "base/text.h"
+#include "files/glob.h"
 #include "files/nifti_file.h"
+#include "samples/augmentation.h"
 #include "samples/strided_copy.h"
 
 namespace jigsaw::inline samples {
@@ -40,12 +42,45 @@ std::vector<int> spatial_positions(const std::vector<ImageDim>& dims) {
 }  // namespace
 
 ImageFiles::ImageFiles(const std::vector<std::string>& paths, const std::vector<ImageDim>& dims,
-                       External external)
-    : dims_(dims) {
-  for (const std::string& path : paths) {
-    files_.push_back(open_variables(path, Dimensions::kByNumber, external));
-    use(static_cast<int>(files_.size()) - 1);
+                       External external, std::vector<double> spacing, std::vector<std::string> labels)
+    : dims_(dims), external_(external), spacing_(std::move(spacing)), labels_(std::move(labels)) {
+  for (const std::string& path : paths) open(path);
+  common_ = static_cast<int>(files_.size());
+}
+
+int ImageFiles::open(const std::string& path) {
+  files_.push_back(open_variables(path, Dimensions::kByNumber, external_));
+  const int number = static_cast<int>(files_.size()) - 1;
+  use(number);
+  return number;
+}
+
+std::vector<std::string> own_files(const VariableOptions& variable, const std::filesystem::path& folder) {
+  return variable.files.empty() ? std::vector<std::string>{} : expand_patterns(variable.files, folder);
+}
+
+const ImageFiles::Variable& ImageFiles::place(const VariableOptions& variable,
+                                              const std::vector<std::string>& paths) {
+  const std::string& data_set = variable.data_set.empty() ? variable.name : variable.data_set;
+  if (const auto found = variables_.find(variable.name); found != variables_.end()) {
+    if (found->second.data_set == data_set && found->second.own == paths) return found->second;
+    throw DataError(concat("two variables are called ", variable.name,
+                           "; give one of them a name of its own, and its name in the files as data_set"));
   }
+  Variable place{data_set, 0, common_, paths, {}};
+  if (!paths.empty()) {
+    place.first = static_cast<int>(files_.size());
+    for (const std::string& path : paths) open(path);
+    place.last = static_cast<int>(files_.size());
+  }
+  place.images = images_of(place);
+  return variables_[variable.name] = std::move(place);
+}
+
+const ImageFiles::Variable& ImageFiles::known(const std::string& variable) const {
+  const auto found = variables_.find(variable);
+  require(found != variables_.end(), "the variable was not selected");
+  return found->second;
 }
 
 VariableFile& ImageFiles::use(int file) {
@@ -62,19 +97,19 @@ const std::string& ImageFiles::path(std::int64_t image) const {
   return files_[static_cast<std::size_t>(images_[static_cast<std::size_t>(image)].file)]->path();
 }
 
-const FileVariable& ImageFiles::find(int file, const std::string& variable, const std::string& group) const {
-  std::string name = variable;
+const FileVariable& ImageFiles::find(int file, const std::string& data_set, const std::string& group) const {
+  std::string name = data_set;
   if (const std::size_t star = name.find('*'); star != std::string::npos) name.replace(star, 1, group);
   if (const FileVariable* found = files_[static_cast<std::size_t>(file)]->find(name)) return *found;
   refuse_unknown(file, name);
 }
 
-std::vector<std::string> ImageFiles::groups(int file, const std::string& variable) const {
-  const std::size_t star = variable.find('*');
+std::vector<std::string> ImageFiles::groups(int file, const std::string& data_set) const {
+  const std::size_t star = data_set.find('*');
   if (star == std::string::npos) return {""};
-  const std::string before = variable.substr(0, star), after = variable.substr(star + 1);
+  const std::string before = data_set.substr(0, star), after = data_set.substr(star + 1);
   if (after.find('*') != std::string::npos) {
-    throw DataError(concat("the data set ", variable, " has more than one *; one is understood"));
+    throw DataError(concat("the data set ", data_set, " has more than one *; one is understood"));
   }
   std::vector<std::string> result;
   for (const FileVariable& candidate : files_[static_cast<std::size_t>(file)]->variables()) {
@@ -83,7 +118,7 @@ std::vector<std::string> ImageFiles::groups(int file, const std::string& variabl
                          name.starts_with(before) && name.ends_with(after);
     if (matches) result.push_back(name.substr(star, name.size() - before.size() - after.size()));
   }
-  if (result.empty()) refuse_unknown(file, variable);
+  if (result.empty()) refuse_unknown(file, data_set);
   std::sort(result.begin(), result.end());
   return result;
 }
@@ -113,79 +148,6 @@ std::vector<ImageDim> ImageFiles::dims_of(int file, const FileVariable& variable
   return dims;
 }
 
-std::vector<ImageFiles::Image> ImageFiles::images_of(const std::string& variable) const {
-  std::vector<Image> images;
-  for (int f = 0; f < static_cast<int>(files_.size()); ++f) {
-    for (const std::string& group : groups(f, variable)) {
-      const FileVariable& found = find(f, variable, group);
-      const std::vector<ImageDim> dims = dims_of(f, found);
-      Shape extents;
-      for (const int at : spatial_positions(dims)) extents.append(found.shape[at]);
-      const int sample = position(dims, ImageDim::kSample);
-      const std::int64_t samples = sample < 0 ? 1 : found.shape[sample];
-      for (std::int64_t i = 0; i < samples; ++i) images.push_back({f, group, i, extents});
-    }
-  }
-  return images;
-}
-
-/// 0 for data sets without the dim.
-std::int64_t ImageFiles::channels_of(const std::string& variable) const {
-  std::optional<std::int64_t> channels;
-  for (int f = 0; f < static_cast<int>(files_.size()); ++f) {
-    for (const std::string& group : groups(f, variable)) {
-      const FileVariable& found = find(f, variable, group);
-      const int at = position(dims_of(f, found), ImageDim::kChannel);
-      const std::int64_t here = at < 0 ? 0 : found.shape[at];
-      if (here != channels.value_or(here)) {
-        throw DataError(concat(found.name, " has ", here, " channels in ",
-                               files_[static_cast<std::size_t>(f)]->path(), ", and ", *channels,
-                               " in the data sets before"));
-      }
-      channels = here;
-    }
-  }
-  return channels.value_or(0);
-}
-
-std::vector<Field> ImageFiles::select(const VariableOptions& variable) {
-  const std::vector<Image> images = images_of(variable.name);
-  if (images_.empty()) {
-    images_ = images;
-    first_variable_ = variable.name;
-  }
-  const auto same = [](const Image& a, const Image& b) {
-    return a.file == b.file && a.group == b.group && a.extents == b.extents;
-  };
-  if (!std::equal(images.begin(), images.end(), images_.begin(), images_.end(), same)) {
-    throw DataError(concat("the images of ", variable.name, " in ", files_[0]->path(),
-                           files_.size() > 1 ? " and the other files" : "",
-                           " differ in number, groups or extents (", images[0].extents, ") from those of ",
-                           first_variable_, " (", images_[0].extents, ")"));
-  }
-  const std::int64_t channels = channels_of(variable.name);
-  std::vector<Field> fields;
-  for (const double level : variable.levels) {
-    if (level < 0 || level >= static_cast<double>(channels) ||
-        level != static_cast<double>(static_cast<std::int64_t>(level))) {
-      throw DataError(concat(variable.name, " in ", files_[0]->path(), " has no channel ", level,
-                             "; there are ", channels));
-    }
-    fields.push_back({variable.name, level});
-  }
-  if (!fields.empty()) return fields;
-  if (channels == 0) return {{variable.name, std::nullopt}};
-  for (std::int64_t c = 0; c < channels; ++c) fields.push_back({variable.name, static_cast<double>(c)});
-  return fields;
-}
-
-const std::string& ImageFiles::units(const Field& field) const {
-  static const std::string none;
-  const auto& texts = find(0, field.variable, groups(0, field.variable)[0]).texts;
-  const auto found = texts.find("units");
-  return found == texts.end() ? none : found->second;
-}
-
 namespace {
 
 /// The numbers of an attribute that go with the spatial dims, in the order of fields; none unless there is
@@ -206,30 +168,167 @@ std::vector<double> of_space(const FileVariable& variable, const char* attribute
   return result;
 }
 
+/// Of points in mm along depth, height, width; empty where the file does not say it.
+std::vector<double> spacing_of(const FileVariable& variable, const std::vector<ImageDim>& dims) {
+  constexpr double kMillimetresPerMicrometre = 1e-3;
+  const std::vector<double> spacing = of_space(variable, "spacing", dims, 1);
+  return spacing.empty() ? of_space(variable, "element_size_um", dims, kMillimetresPerMicrometre) : spacing;
+}
+
 }  // namespace
 
+void ImageFiles::resample(int file, const FileVariable& variable, Image& image) const {
+  constexpr double kRounding = 1e-6;
+  const std::vector<double> own = spacing_of(variable, dims_of(file, variable));
+  if (own.empty()) {
+    throw DataError(
+        concat(variable.name, " in ", files_[static_cast<std::size_t>(file)]->path(),
+               " has no attribute spacing, in mm along each spatial dim, from which it could be brought to "
+               "that of data.spacing"));
+  }
+  for (int d = 0; d < image.extents.rank(); ++d) {
+    const auto axis = static_cast<std::size_t>(d);
+    image.step.push_back(spacing_[axis] / own[axis]);
+    const double last = static_cast<double>(image.extents[d] - 1) / image.step.back();
+    image.extents[d] = static_cast<std::int64_t>(std::floor(last + kRounding)) + 1;
+  }
+}
+
+std::vector<ImageFiles::Image> ImageFiles::images_of(const Variable& variable) const {
+  std::vector<Image> images;
+  for (int f = variable.first; f < variable.last; ++f) {
+    for (const std::string& group : groups(f, variable.data_set)) {
+      const FileVariable& found = find(f, variable.data_set, group);
+      const std::vector<ImageDim> dims = dims_of(f, found);
+      Shape extents;
+      for (const int at : spatial_positions(dims)) extents.append(found.shape[at]);
+      const int sample = position(dims, ImageDim::kSample);
+      const std::int64_t samples = sample < 0 ? 1 : found.shape[sample];
+      Image image{f, group, 0, extents, {}};
+      if (!spacing_.empty()) resample(f, found, image);
+      for (; image.sample < samples; ++image.sample) images.push_back(image);
+    }
+  }
+  return images;
+}
+
+/// 0 for data sets without the dim.
+std::int64_t ImageFiles::channels_of(const Variable& variable) const {
+  std::optional<std::int64_t> channels;
+  for (int f = variable.first; f < variable.last; ++f) {
+    for (const std::string& group : groups(f, variable.data_set)) {
+      const FileVariable& found = find(f, variable.data_set, group);
+      const int at = position(dims_of(f, found), ImageDim::kChannel);
+      const std::int64_t here = at < 0 ? 0 : found.shape[at];
+      if (here != channels.value_or(here)) {
+        throw DataError(concat(found.name, " has ", here, " channels in ",
+                               files_[static_cast<std::size_t>(f)]->path(), ", and ", *channels,
+                               " in the data sets before"));
+      }
+      channels = here;
+    }
+  }
+  return channels.value_or(0);
+}
+
+std::vector<Field> ImageFiles::select(const VariableOptions& variable,
+                                      const std::vector<std::string>& paths) {
+  const Variable& place = this->place(variable, paths);
+  const std::vector<Image>& images = place.images;
+  if (images_.empty()) {
+    images_ = images;
+    first_variable_ = variable.name;
+  }
+  const bool other_files = images_[0].file != images[0].file;
+  const auto same = [&](const Image& a, const Image& b) {
+    return (other_files || (a.file == b.file && a.group == b.group)) && a.extents == b.extents;
+  };
+  if (!std::equal(images.begin(), images.end(), images_.begin(), images_.end(), same)) {
+    const std::string& path = files_[static_cast<std::size_t>(place.first)]->path();
+    throw DataError(concat("the images of ", variable.name, " in ", path,
+                           place.last - place.first > 1 ? " and the other files" : "",
+                           " differ in number, groups or extents (", images.size(), ", the first one ",
+                           images[0].extents, ") from those of ", first_variable_, " (", images_.size(),
+                           ", the first one ", images_[0].extents, ")"));
+  }
+  const std::int64_t channels = channels_of(place);
+  std::vector<Field> fields;
+  for (const double level : variable.levels) {
+    if (level < 0 || level >= static_cast<double>(channels) ||
+        level != static_cast<double>(static_cast<std::int64_t>(level))) {
+      throw DataError(concat(variable.name, " in ", files_[static_cast<std::size_t>(place.first)]->path(),
+                             " has no channel ", level, "; there are ", channels));
+    }
+    fields.push_back({variable.name, level});
+  }
+  if (!fields.empty()) return fields;
+  if (channels == 0) return {{variable.name, std::nullopt}};
+  for (std::int64_t c = 0; c < channels; ++c) fields.push_back({variable.name, static_cast<double>(c)});
+  return fields;
+}
+
+const std::string& ImageFiles::units(const Field& field) const {
+  static const std::string none;
+  const Variable& variable = known(field.variable);
+  const Image& first = variable.images[0];
+  const auto& texts = find(first.file, variable.data_set, first.group).texts;
+  const auto found = texts.find("units");
+  return found == texts.end() ? none : found->second;
+}
+
 ImageSource ImageFiles::source(const std::string& variable, std::int64_t image) const {
-  constexpr double kMillimetresPerMicrometre = 1e-3;
-  const Image& at = images_[static_cast<std::size_t>(image)];
+  const Variable& place = known(variable);
+  const Image& at = place.images[static_cast<std::size_t>(image)];
   const VariableFile& file = *files_[static_cast<std::size_t>(at.file)];
-  const FileVariable& stored = find(at.file, variable, at.group);
-  ImageSource source{at.file, file.path(), stored.name, at.group, at.sample, stored.shape,
-                     {},      {},          {},          {},       nullptr};
+  const FileVariable& stored = find(at.file, place.data_set, at.group);
+  ImageSource source{at.file,    file.path(), stored.name, at.group, at.sample, stored.shape,
+                     at.extents, {},          {},          {},       {},        nullptr};
   source.dims = dims_of(at.file, stored);
   if (std::ssize(stored.dimensions) == stored.shape.rank()) source.names = stored.dimensions;
-  source.spacing = of_space(stored, "spacing", source.dims, 1);
-  if (source.spacing.empty())
-    source.spacing = of_space(stored, "element_size_um", source.dims, kMillimetresPerMicrometre);
+  source.spacing = spacing_of(stored, source.dims);
   if (const auto affine = stored.numbers.find("affine");
       affine != stored.numbers.end() && affine->second.size() == 12)
     source.affine = affine->second;
   if (const auto* nifti = dynamic_cast<const NiftiFile*>(&file)) source.nifti = &nifti->header();
+  if (!at.step.empty()) {
+    source.spacing = spacing_;
+    source.nifti = nullptr;
+    for (std::size_t i = 0; i < source.affine.size(); ++i) {
+      // Columns go along width, height, depth.
+      if (i % 4 < 3 && at.step.size() == 3) source.affine[i] *= at.step[2 - i % 4];
+    }
+  }
   return source;
 }
 
 void ImageFiles::read(const Field& field, std::int64_t image, const Box& box, std::span<double> out) {
-  const Image& source = images_[static_cast<std::size_t>(image)];
-  const FileVariable& variable = find(source.file, field.variable, source.group);
+  const Variable& place = known(field.variable);
+  const Image& source = place.images[static_cast<std::size_t>(image)];
+  if (source.step.empty()) return read_stored(place, field, source, box, out);
+  const FileVariable& variable = find(source.file, place.data_set, source.group);
+  Shape stored;
+  for (const int at : spatial_positions(dims_of(source.file, variable))) stored.append(variable.shape[at]);
+  const bool label = std::find(labels_.begin(), labels_.end(), field.variable) != labels_.end();
+  const Interpolation between(stored, label);
+  std::vector<Warp::Point> points(out.size(), Warp::Point{});
+  const Shape strides = box.extent.strides();
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    std::int64_t rest = static_cast<std::int64_t>(i);
+    for (int d = 0; d < strides.rank(); ++d) {
+      const auto axis = static_cast<std::size_t>(d);
+      points[i][axis] = source.step[axis] * static_cast<double>(box.begin[d] + rest / strides[d]);
+      rest %= strides[d];
+    }
+  }
+  const Box needed = between.needed(points);
+  std::vector<double> values(static_cast<std::size_t>(needed.extent.count()));
+  read_stored(place, field, source, needed, values);
+  for (std::size_t i = 0; i < points.size(); ++i) out[i] = between.at(points[i], needed, values);
+}
+
+void ImageFiles::read_stored(const Variable& place, const Field& field, const Image& source, const Box& box,
+                             std::span<double> out) {
+  const FileVariable& variable = find(source.file, place.data_set, source.group);
   const std::vector<ImageDim> dims = dims_of(source.file, variable);
   const std::vector<int> space = spatial_positions(dims);
   Box slab{Shape::filled(variable.shape.rank(), 0), Shape::filled(variable.shape.rank(), 1)};

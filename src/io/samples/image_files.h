@@ -1,6 +1,7 @@
 #pragma once
 #include <cstdint>
 #include <deque>
+#include <filesystem>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -18,12 +19,13 @@ namespace jigsaw::inline samples {
 
 /// Where an image stands in its file, and in the world.
 struct ImageSource {
-  int file = 0;                        ///< number of its file
-  std::string path;                    ///< of it
-  std::string data_set;                ///< the data set's name
-  std::string group;                   ///< what the * of the variable's name stands for here
-  std::int64_t sample = 0;             ///< of the data set's samples
-  Shape stored;                        ///< the data set's extents
+  int file = 0;             ///< number of its file
+  std::string path;         ///< of it
+  std::string data_set;     ///< the data set's name
+  std::string group;        ///< what the * of the variable's name stands for here
+  std::int64_t sample = 0;  ///< of the data set's samples
+  Shape stored;             ///< the data set's extents
+  Shape extents;  ///< of the image along depth, height, width, on the common spacing if there is one
   std::vector<ImageDim> dims;          ///< what they are
   std::vector<std::string> names;      ///< of the data set's dims; none where the file does not name them
   std::vector<double> spacing;         ///< of points in mm along depth, height, width; empty: not known
@@ -36,19 +38,26 @@ struct ImageSource {
 /// own. The images of all files have numbers from 0 on: the files in order, in each the data sets by name, in
 /// each its samples. read() may be called from several threads. At most kMostOpenFiles are held open.
 ///
+/// A variable may stand in files of its own; in the order of the files they hold the same images.
+///
 /// Every error of reading is a DataError that names data set and file.
 class ImageFiles {
  public:
   static constexpr std::size_t kMostOpenFiles = 64;
 
   /// @param dims  of the data sets, in their order in the files.
+  /// @param spacing  in mm along depth, height and width, to which all images are brought from their own, by
+  /// linear interpolation from the middle of their first point on, extents ⌊(n − 1)·own/common⌋ + 1; empty:
+  /// they stay as they are. @param labels  variables whose nearest point counts instead.
   ImageFiles(const std::vector<std::string>& paths, const std::vector<ImageDim>& dims,
-             External external = External::kRefused);
+             External external = External::kRefused, std::vector<double> spacing = {},
+             std::vector<std::string> labels = {});
 
   /// The fields of a variable: itself, or one for each channel (or each of the levels asked for).
+  /// @param paths  of the files that hold it; empty: those of the constructor.
   /// @throws DataError  for a data set that is not in every file, of another rank or without a channel that
   /// is asked for, or whose images differ in number or extents from those of the variables before.
-  std::vector<Field> select(const VariableOptions& variable);
+  std::vector<Field> select(const VariableOptions& variable, const std::vector<std::string>& paths = {});
 
   std::int64_t count() const { return std::ssize(images_); }
   /// Extents of an image in the order of fields.
@@ -73,25 +82,48 @@ class ImageFiles {
     std::string group;  ///< what the * of the variable's name stands for here
     std::int64_t sample = 0;
     Shape extents;
+    std::vector<double> step;  ///< from one point to the next, in points of the file; empty: 1
   };
 
+  /// Where a variable stands.
+  struct Variable {
+    std::string data_set;          ///< its name in the files
+    int first = 0, last = 0;       ///< numbers of the files
+    std::vector<std::string> own;  ///< the files, where they are its own
+    std::vector<Image> images;
+  };
+  const Variable& place(const VariableOptions& variable, const std::vector<std::string>& paths);
+  const Variable& known(const std::string& variable) const;
+  int open(const std::string& path);
+
   VariableFile& use(int file);
-  /// The data set of a variable, in which * stands for `group`.
-  const FileVariable& find(int file, const std::string& variable, const std::string& group) const;
+  /// The data set of this name, in which * stands for `group`.
+  const FileVariable& find(int file, const std::string& data_set, const std::string& group) const;
   /// What * stands for in the data sets of a file, by name; "" alone for a variable without one.
-  std::vector<std::string> groups(int file, const std::string& variable) const;
+  std::vector<std::string> groups(int file, const std::string& data_set) const;
   [[noreturn]] void refuse_unknown(int file, const std::string& variable) const;
+  void read_stored(const Variable& place, const Field& field, const Image& image, const Box& box,
+                   std::span<double> out);
+  void resample(int file, const FileVariable& variable, Image& image) const;
   /// The dims of a data set; without "channel" where it has one dim less.
   std::vector<ImageDim> dims_of(int file, const FileVariable& variable) const;
-  std::vector<Image> images_of(const std::string& variable) const;
-  std::int64_t channels_of(const std::string& variable) const;
+  std::vector<Image> images_of(const Variable& variable) const;
+  std::int64_t channels_of(const Variable& variable) const;
 
   std::vector<ImageDim> dims_;
+  External external_;
+  std::vector<double> spacing_;
+  std::vector<std::string> labels_;
   std::vector<std::unique_ptr<VariableFile>> files_;
+  int common_ = 0;                             ///< so many files are those of the constructor
+  std::map<std::string, Variable> variables_;  ///< those selected
   std::vector<Image> images_;
   std::string first_variable_;
   std::deque<int> open_;  ///< least recently used first
   std::mutex mutex_;      ///< guards open_ and the handles behind it
 };
+
+/// The files that hold a variable; empty where they are those of data.files.
+std::vector<std::string> own_files(const VariableOptions& variable, const std::filesystem::path& folder);
 
 }  // namespace jigsaw::inline samples

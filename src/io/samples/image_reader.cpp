@@ -53,10 +53,34 @@ class ImageReader::Values {
 
   const ImageSample& sample() const { return sample_; }
 
-  std::span<const double> of(const Field& field, const Box& box) {
+  std::span<const double> of(const Field& field, const Box& box, bool label = false) {
+    if (sample_.warp) return warped(field, box, label);
     return find(clean_, field, box, [&](const Box& there, std::vector<double>& values) {
       data_.files().read(field, sample_.image, there, values);
     });
+  }
+  /// The same, blurred where the sample is.
+  std::vector<double> input(const Field& field, const Box& box) {
+    Box wide = box;
+    const std::int64_t reach = blur_reach(sample_.blur);
+    for (int d = 0; d < box.begin.rank(); ++d) {
+      wide.begin[d] -= reach;
+      wide.extent[d] += 2 * reach;
+    }
+    const std::span<const double> values = of(field, wide);
+    std::vector<double> result(values.begin(), values.end());
+    return reach > 0 ? blurred(std::move(result), wide.extent, sample_.blur) : result;
+  }
+  /// Normal noise of deviation 1 that is added to inputs.
+  std::vector<double> added_noise(int channel, const Box& box) const {
+    std::vector<double> values(sample_.noise > 0 ? static_cast<std::size_t>(box.extent.count()) : 0);
+    if (values.empty()) return values;
+    const auto channels = std::ssize(data_.channels().inputs);
+    for_each_point(sample_.box.extent, box, [&](std::size_t i, std::int64_t point) {
+      values[i] = data_.added_noise().normal(sample_.noise_position,
+                                             static_cast<std::uint64_t>(point * channels + channel));
+    });
+    return values;
   }
   /// Normal noise of deviation 1 of one of the fields.
   std::span<const double> noise(const Field& field, const Box& box) {
@@ -88,6 +112,32 @@ class ImageReader::Values {
     Box box;
     std::vector<double> values;
   };
+
+  /// Values at the places of the sample's points, which lie between those of the image.
+  std::span<const double> warped(const Field& field, const Box& box, bool nearest) {
+    const auto known = std::find_if(clean_.begin(), clean_.end(), [&](const Known& candidate) {
+      return candidate.field == field && candidate.box == box;
+    });
+    if (known != clean_.end()) return known->values;
+    std::vector<Warp::Point> points;
+    points.reserve(static_cast<std::size_t>(box.extent.count()));
+    Shape at = box.begin;
+    for (std::int64_t i = 0, count = box.extent.count(); i < count; ++i) {
+      points.push_back(sample_.warp->source(at));
+      for (int d = at.rank() - 1; d >= 0; --d) {
+        if (++at[d] < box.end(d)) break;
+        at[d] = box.begin[d];
+      }
+    }
+    const Interpolation between(data_.files().extents(sample_.image), nearest);
+    const Box needed = between.needed(points);
+    std::vector<double> source(static_cast<std::size_t>(needed.extent.count()));
+    data_.files().read(field, sample_.image, needed, source);
+    std::vector<double> values;
+    values.reserve(points.size());
+    for (const Warp::Point& point : points) values.push_back(between.at(point, needed, source));
+    return clean_.emplace_back(Known{field, box, std::move(values)}).values;
+  }
 
   template <typename Fill>
   std::span<const double> find(std::vector<Known>& known, const Field& field, const Box& box,
@@ -163,13 +213,15 @@ void ImageReader::fill_inputs(const SampleRequest& request, std::int64_t number,
   for (int c = 0; c < static_cast<int>(data_.channels().inputs.size()); ++c) {
     if (!covers(request.input, c)) continue;
     const Field& field = data_.channels().inputs[static_cast<std::size_t>(c)].field;
-    const FieldStatistics& statistics = data_.statistics().of(field);
-    const double mean = statistics.mean, scale = 1 / statistics.deviation;
-    const std::span<const double> x = values.of(field, space);
+    const InputScale scale = data_.scale_of(values.sample().image, static_cast<std::size_t>(c));
+    const std::vector<double> x = values.input(field, space), added = values.added_noise(c, space);
+    const double gamma = values.sample().gamma, grain = values.sample().noise;
     const std::span<const double> noise = noisy ? values.noise(field, space) : std::span<const double>();
     const double sigma = data_.options().noise_sigma.value_or(0.0);
     write_channel(batch.input, request.input, number, c, [&](std::size_t i) {
-      return std::isnan(x[i]) ? 0.0 : (x[i] + (noisy ? sigma * noise[i] : 0.0) - mean) * scale;
+      if (std::isnan(x[i])) return 0.0;
+      const double normalised = scale.of(x[i] + (noisy ? sigma * noise[i] : 0.0));
+      return (gamma == 1 ? normalised : gamma_of(normalised, gamma)) + (grain > 0 ? grain * added[i] : 0.0);
     });
   }
 }
@@ -184,7 +236,7 @@ void ImageReader::fill_targets(const SampleRequest& request, std::int64_t number
   for (int c = 0; c < static_cast<int>(data_.channels().targets.size()); ++c) {
     if (!covers(request.target, c)) continue;
     const Channel& channel = data_.channels().targets[static_cast<std::size_t>(c)];
-    const std::span<const double> y = values.of(channel.field, space);
+    const std::span<const double> y = values.of(channel.field, space, options.classes > 0);
     const auto write = [&](Array& array, const auto& value) {
       write_channel(array, request.target, number, c,
                     [&](std::size_t i) { return scored[i] == 0.0 || std::isnan(y[i]) ? kNaN : value(i); });

@@ -49,7 +49,7 @@ Array WindowReader::read(std::span<const ImageWindow> windows, const Box& input,
     for (int c = 0; c < static_cast<int>(data_.channels().inputs.size()); ++c) {
       if (!covers(input, c)) continue;
       const Field& which = data_.channels().inputs[static_cast<std::size_t>(c)].field;
-      const FieldStatistics& statistics = data_.statistics().of(which);
+      const InputScale scale = data_.scale_of(window.image, static_cast<std::size_t>(c));
       const std::vector<double> values =
           inside.empty() ? std::vector<double>{} : field(which, window.image, inside);
       write_channel(array, input, b, c, [&](std::size_t i) {
@@ -61,7 +61,7 @@ Array WindowReader::read(std::span<const ImageWindow> windows, const Box& input,
           source += at * from[d];
         }
         const double value = values[static_cast<std::size_t>(source)];
-        return std::isnan(value) ? 0.0 : (value - statistics.mean) / statistics.deviation;
+        return std::isnan(value) ? 0.0 : scale.of(value);
       });
     }
   }

@@ -69,5 +69,91 @@ TEST(ImageGroups, WithoutOneOfTheVariablesAreRefused) {
             std::string::npos);
 }
 
+/// A file with one image of 4 × 5.
+std::string write_one(const testing::TemporaryFolder& folder, const std::string& name, int number) {
+  const std::string path = folder.path() + "/" + name;
+  testing::NetcdfWriter file(path);
+  const int y = file.dimension("y", 4), x = file.dimension("x", 5);
+  const int variable = file.variable("image", NC_FLOAT, {y, x});
+  std::vector<double> values;
+  for (std::int64_t i = 0; i < 20; ++i) values.push_back(value(number, false, i / 5, i % 5));
+  file.put(variable, values);
+  return path;
+}
+
+TEST(ImageFiles, OfAVariableMayBeItsOwn) {
+  const testing::TemporaryFolder folder;
+  std::vector<std::string> first, second;
+  for (const int number : {1, 2, 3}) {
+    first.push_back(write_one(folder, concat("t1_", number, ".nc"), number));
+    second.push_back(write_one(folder, concat("label_", number, ".nc"), 10 + number));
+  }
+  ImageFiles files(first, {ImageDim::kHeight, ImageDim::kWidth});
+  const VariableOptions t1{"t1", {}, "image", {}}, label{"label", {}, "image", {"label_*.nc"}};
+  const Field image = files.select(t1)[0];
+  EXPECT_EQ(own_files(label, folder.path()), second);
+  const Field target = files.select(label, second)[0];
+  ASSERT_EQ(files.count(), 3);
+  std::vector<double> found(2);
+  for (int number = 1; number <= 3; ++number) {
+    files.read(image, number - 1, {{3, 1}, {1, 2}}, found);
+    EXPECT_EQ(found, (std::vector{value(number, false, 3, 1), value(number, false, 3, 2)}));
+    files.read(target, number - 1, {{3, 1}, {1, 2}}, found);
+    EXPECT_EQ(found, (std::vector{value(10 + number, false, 3, 1), value(10 + number, false, 3, 2)}));
+    EXPECT_EQ(files.source("label", number - 1).path, second[static_cast<std::size_t>(number - 1)]);
+  }
+  EXPECT_EQ(files.select(t1)[0], image) << "the same once more";
+  EXPECT_NE(message_of<DataError>([&] {
+              files.select({"t1", {}, "image", {}}, second);
+            }).find("two variables are called t1"),
+            std::string::npos);
+  const std::string fewer = message_of<DataError>([&] {
+    files.select({"mask", {}, "image", {}}, {second[0]});
+  });
+  EXPECT_NE(fewer.find("differ in number"), std::string::npos) << fewer;
+  EXPECT_NE(fewer.find("(1, the first one"), std::string::npos) << fewer;
+}
+
+TEST(ImageFiles, AreBroughtToACommonSpacing) {
+  const testing::TemporaryFolder folder;
+  const std::string path = folder.path() + "/spaced.nc";
+  const auto at = [](double y, double x) { return 3 * y - 2 * x; };
+  {
+    testing::NetcdfWriter file(path);
+    const int y = file.dimension("y", 7), x = file.dimension("x", 6);
+    const int image = file.variable("image", NC_DOUBLE, {y, x}),
+              label = file.variable("label", NC_BYTE, {y, x});
+    for (const int variable : {image, label}) {
+      const std::vector<double> spacing = {1.0, 2.0};
+      file.numbers(variable, "spacing", spacing);
+    }
+    std::vector<double> values, labels;
+    for (int i = 0; i < 42; ++i) {
+      values.push_back(at(i / 6, 2.0 * (i % 6)));
+      labels.push_back(i % 6);
+    }
+    file.put(image, values);
+    file.put(label, labels);
+  }
+  ImageFiles files({path}, {ImageDim::kHeight, ImageDim::kWidth}, External::kRefused, {1.5, 1.25}, {"label"});
+  const Field image = files.select({"image", {}})[0], label = files.select({"label", {}})[0];
+  ASSERT_EQ(files.extents(0), (Shape{5, 9}));  // up to 6 mm by 1.5, up to 10 mm by 1.25
+  EXPECT_EQ(files.source("image", 0).spacing, (std::vector{1.5, 1.25}));
+  const Box box{{1, 2}, {4, 7}};
+  std::vector<double> found(28);
+  files.read(image, 0, box, found);
+  for (int i = 0; i < 28; ++i)
+    EXPECT_NEAR(found[static_cast<std::size_t>(i)], at(1.5 * (1 + i / 7), 1.25 * (2 + i % 7)), 1e-12) << i;
+  files.read(label, 0, box, found);
+  for (int i = 0; i < 28; ++i)
+    EXPECT_EQ(found[static_cast<std::size_t>(i)], std::floor(1.25 * (2 + i % 7) / 2 + 0.5)) << i;
+  EXPECT_NE(message_of<DataError>([&] {
+              ImageFiles plain({write_one(folder, "plain.nc", 1)}, {ImageDim::kHeight, ImageDim::kWidth},
+                               External::kRefused, {1, 1});
+              plain.select({"image", {}});
+            }).find("has no attribute spacing"),
+            std::string::npos);
+}
+
 }  // namespace
 }  // namespace jigsaw
