@@ -76,6 +76,7 @@ struct EvaluateCommand {
   std::vector<std::string> period = {"valid"};  ///< or train, or two dates
   int leads = 0;                                ///< 0: as the configuration's validation
   std::vector<std::string> regions;
+  std::vector<std::string> climatology;  ///< files; none: that of the training period
   std::string json, netcdf;
   bool overwrite = false;
 };

@@ -36,10 +36,10 @@ ExitCode run_evaluate(const EvaluateCommand& command) {
     validation_only.train = false;
     TrainedModel model(configuration, job.folder, command.model.checkpoint, weights, validation_only,
                        job.world, job.log);
-    evaluate_forecasts(
-        model,
-        {command.json, command.netcdf, command.overwrite, command.regions, "Scores of " + configuration.name},
-        job.log);
+    evaluate_forecasts(model,
+                       {command.json, command.netcdf, command.overwrite, command.regions,
+                        "Scores of " + configuration.name, command.climatology},
+                       job.log);
     return ExitCode::kDone;
   });
 }

@@ -184,6 +184,10 @@ struct CommandLine {
         ->check(CLI::Range(1, 100'000));
     evaluate_command->add_option("--region", evaluate.regions,
                                  "NAME=SOUTH,NORTH,WEST,EAST in degrees: a region to score; may be repeated");
+    evaluate_command->add_option(
+        "--climatology", evaluate.climatology,
+        "Files with means by hour and dayofyear, as WeatherBench 2 has them; default: "
+        "those of data.train, formed in the same way");
     evaluate_command->add_option("--json", evaluate.json, "A JSON file to write all scores and spectra to");
     evaluate_command->add_option("--netcdf", evaluate.netcdf, "The same as NetCDF");
     evaluate_command->add_flag("--overwrite", evaluate.overwrite, "Replace these files if they are there");
