@@ -30,6 +30,7 @@ struct Options {
   std::vector<std::string> period = {"valid"};  ///< or train, or two dates
   int leads = 0;                                ///< 0: as the configuration's validation
   std::vector<std::string> regions;
+  std::vector<std::string> climatology;       ///< files; none: that of the training period
   std::optional<double> overlap, data_range;  ///< of images
   std::string json, netcdf;
   bool overwrite = false;
@@ -38,7 +39,9 @@ struct Options {
 /// Options of one task that mean nothing for the other.
 void refuse_options(const Options& options, bool images) {
   const std::vector<std::pair<const char*, bool>> of_forecasts = {{"--leads", options.leads > 0},
-                                                                  {"--region", !options.regions.empty()}},
+                                                                  {"--region", !options.regions.empty()},
+                                                                  {"--climatology",
+                                                                   !options.climatology.empty()}},
                                                   of_images = {
                                                       {"--overlap", options.overlap.has_value()},
                                                       {"--data-range", options.data_range.has_value()}};
@@ -72,10 +75,10 @@ ExitCode run_evaluate(const Options& options) {
                       job.log);
       return ExitCode::kDone;
     }
-    evaluate_forecasts(
-        model,
-        {options.json, options.netcdf, options.overwrite, options.regions, "Scores of " + configuration.name},
-        job.log);
+    evaluate_forecasts(model,
+                       {options.json, options.netcdf, options.overwrite, options.regions,
+                        "Scores of " + configuration.name, options.climatology},
+                       job.log);
     return ExitCode::kDone;
   });
 }
@@ -93,6 +96,9 @@ std::function<ExitCode()> declare_evaluate(CLI::App& command, const Invocation& 
       ->check(CLI::Range(1, 100'000));
   command.add_option("--region", options->regions,
                      "NAME=SOUTH,NORTH,WEST,EAST in degrees: a region to score; may be repeated");
+  command.add_option("--climatology", options->climatology,
+                     "Files with means by hour and dayofyear, as WeatherBench 2 has them; default: "
+                     "those of data.train, formed in the same way");
   add_overlap(command, options->overlap);
   command
       .add_option("--data-range", options->data_range,

@@ -5,6 +5,9 @@
 #include <limits>
 #include <utility>
 
+#include "base/error.h"
+#include "base/text.h"
+
 namespace jigsaw::inline predict {
 
 namespace {
@@ -96,6 +99,37 @@ Climatology::Climatology(FileSet& files, const std::vector<Channel>& channels, c
     std::map<DayAndHour, Sum> sums = sums_of(files, field, plane, periods, wanted);
     for (const DayAndHour& when : wanted)
       means_[{channel, when}] = sums[when].mean(static_cast<std::size_t>(plane.extent.count()));
+  }
+}
+
+FileSelection Climatology::file_selection() {
+  FileSelection selection;
+  selection.free_dimensions = {"hour", "dayofyear"};
+  return selection;
+}
+
+Climatology::Climatology(FileSet& files, const std::vector<Channel>& channels, const Box& piece,
+                         const std::vector<DayAndHour>& wanted) {
+  if (piece.empty()) return;
+  const Box plane{{piece.begin[1], piece.begin[2]}, {piece.extent[1], piece.extent[2]}};
+  std::vector<double> state(static_cast<std::size_t>(plane.extent.count()));
+  for (std::int64_t channel = piece.begin[3]; channel < piece.end(3); ++channel) {
+    const Field& field = channels[static_cast<std::size_t>(channel)].field;
+    const auto position = [&](const char* dimension, double value) {
+      const std::vector<double> all = files.coordinates(field, dimension);
+      const auto found = std::find(all.begin(), all.end(), value);
+      if (found != all.end()) return std::int64_t{found - all.begin()};
+      throw DataError(concat("the climatology of ", field.name(), " has no ", dimension, " ", value,
+                             "; it has ", all.size(), " from ", all.empty() ? 0.0 : all.front(), " to ",
+                             all.empty() ? 0.0 : all.back()));
+    };
+    for (const DayAndHour& when : wanted) {
+      const double hour = static_cast<double>(when.second) / static_cast<double>(kHour);
+      files.read_entry(field,
+                       {{"hour", position("hour", hour)}, {"dayofyear", position("dayofyear", when.day)}},
+                       plane, state);
+      means_[{channel, when}].assign(state.begin(), state.end());
+    }
   }
 }
 

@@ -36,6 +36,14 @@ class Climatology {
   Climatology(FileSet& files, const std::vector<Channel>& channels, const Box& piece,
               const std::vector<Period>& periods, const std::vector<DayAndHour>& wanted);
 
+  /// Of files that hold it, as WeatherBench 2's do: each variable on `hour` and `dayofyear`, in any order.
+  /// @param files   have the grid of the data, and the fields of the channels selected as constant ones.
+  /// @throws DataError  when they lack a wanted day or hour.
+  Climatology(FileSet& files, const std::vector<Channel>& channels, const Box& piece,
+              const std::vector<DayAndHour>& wanted);
+  /// Files for the constructor above.
+  static FileSelection file_selection();
+
   /// Row-major [rows, columns] of a channel, NaN where nothing is known of it.
   std::span<const float> at(const DayAndHour& when, std::int64_t channel) const;
 

@@ -13,6 +13,7 @@
 #include "base/progress_bar.h"
 #include "base/text.h"
 #include "comm/agreement.h"
+#include "files/glob.h"
 #include "predict/score_report.h"
 #include "train/validation.h"
 
@@ -40,6 +41,29 @@ std::vector<Region> regions_of(const Grid& grid, const EvaluationOptions& option
     regions.push_back(region);
   }
   return regions;
+}
+
+/// The climatology of a rank's piece, from files of its own or from the training period.
+std::unique_ptr<Climatology> climatology_of(Dataset& data, const Box& piece, int leads,
+                                            const EvaluationOptions& options) {
+  const std::vector<Channel>& targets = data.channels().targets;
+  const std::vector<DayAndHour> wanted = verification_times(data, leads);
+  if (options.climatology.empty()) {
+    return std::make_unique<Climatology>(
+        data.files(), targets, piece, periods_of(data.options().train, data.files().calendar(), "data.train"),
+        wanted);
+  }
+  const std::vector<std::string> paths = expand_patterns(options.climatology, "");
+  FileSet files(paths, Climatology::file_selection(), data.options().external());
+  files.take_grid(data.grid(), "the data");
+  for (const Channel& target : targets) {
+    files.select(target.field, false);
+    const std::string &units = data.files().units(target.field), &there = files.units(target.field);
+    if (units.empty() || there.empty() || units == there) continue;
+    throw DataError(concat("the climatology of ", target.name, " in ", paths.front(), " is in \"", there,
+                           "\", the data in \"", units, "\""));
+  }
+  return std::make_unique<Climatology>(files, targets, piece, wanted);
 }
 
 std::unique_ptr<OutputFile> output_at(const std::string& path, bool overwrite, const std::string& option) {
@@ -97,10 +121,7 @@ void evaluate_forecasts(TrainedModel& model, const EvaluationOptions& options, L
       netcdf = output_at(options.netcdf, options.overwrite, "--netcdf");
     }
     const Box piece = rank.box(run.placed().model().output_layout(rank.mesh, run.placed().samples()));
-    climatology =
-        std::make_unique<Climatology>(data.files(), data.channels().targets, piece,
-                                      periods_of(data.options().train, data.files().calendar(), "data.train"),
-                                      verification_times(data, leads));
+    climatology = climatology_of(data, piece, leads, options);
   });
   const auto before = std::chrono::steady_clock::now();
   ForecastScores scores(data, std::move(regions), leads, climatology.get());

@@ -5,7 +5,9 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <numeric>
 
+#include "base/error.h"
 #include "files/netcdf_output.h"
 #include "io/fixtures.h"
 #include "support/temporary_folder.h"
@@ -108,6 +110,60 @@ TEST_F(ClimatologyTest, KnowsNothingOfDaysFarAway) {
   EXPECT_FALSE(std::isnan(climatology.at({98, 0}, 0)[0]));
   EXPECT_TRUE(std::isnan(climatology.at({99, 0}, 0)[0]));
   EXPECT_TRUE(std::isnan(climatology.at({69, 6 * kHour}, 0)[0]));
+}
+
+/// On hour, longitude, dayofyear, latitude, from north to south and half a circle on.
+void write_climatology(const std::string& path) {
+  NetcdfOutput file(path);
+  using Type = NetcdfOutput::Type;
+  const int hour = file.add_dimension("hour", 2), lon = file.add_dimension("longitude", 3),
+            day = file.add_dimension("dayofyear", 366), lat = file.add_dimension("latitude", 2);
+  const int hours = file.add_variable("hour", Type::kDouble, {hour}),
+            lons = file.add_variable("longitude", Type::kDouble, {lon}),
+            days = file.add_variable("dayofyear", Type::kDouble, {day}),
+            lats = file.add_variable("latitude", Type::kDouble, {lat}),
+            t = file.add_variable("2m_temperature", Type::kFloat, {hour, lon, day, lat});
+  file.end_definitions();
+  std::vector<double> numbers(366);
+  std::iota(numbers.begin(), numbers.end(), 1.0);
+  std::vector<float> values;
+  for (const int h : {0, 12}) {
+    for (const int x : {370, 365, 360}) {
+      for (int d = 1; d <= 366; ++d) {
+        for (const int y : {20, 10})
+          values.push_back(static_cast<float>(1000 * h + d + y + 0.01 * (x - 360)));
+      }
+    }
+  }
+  file.write(hours, std::vector<double>{0, 12});
+  file.write(lons, std::vector<double>{370, 365, 360});
+  file.write(days, numbers);
+  file.write(lats, std::vector<double>{20, 10});
+  file.write(t, values);
+  file.close();
+}
+
+TEST_F(ClimatologyTest, IsReadFromAFile) {
+  const std::string path = folder_.path() + "/climatology.nc";
+  write_climatology(path);
+  FileSet files({folder_.path() + "/in.nc"});
+  const Channel channel{"t2m", Role::kPrognostic, {"t2m", std::nullopt}, {}, 6};
+  files.select(channel.field, true);
+  FileSet there({path}, Climatology::file_selection());
+  there.take_grid(files.grid(), "in.nc");
+  there.select(channel.field, false);
+  // The second row and the last two columns.
+  const Climatology climatology(there, {channel}, {{0, 1, 1, 0}, {1, 1, 2, 1}}, {{1, 0}, {366, 12 * kHour}});
+  EXPECT_FLOAT_EQ(climatology.at({1, 0}, 0)[0], 21.05F);
+  EXPECT_FLOAT_EQ(climatology.at({1, 0}, 0)[1], 21.10F);
+  EXPECT_FLOAT_EQ(climatology.at({366, 12 * kHour}, 0)[0], 12386.05F);
+  const std::string said = message_of<DataError>([&] {
+    Climatology(there, {channel}, {{0, 0, 0, 0}, {1, 2, 3, 1}}, {{1, 6 * kHour}});
+  });
+  EXPECT_NE(said.find("has no hour 6; it has 2 from 0 to 12"), std::string::npos) << said;
+  FileSet plain({path});
+  plain.take_grid(files.grid(), "in.nc");
+  EXPECT_THROW(plain.select(channel.field, false), DataError);
 }
 
 TEST(DayOfYear, CountsLeapDays) {
