@@ -104,6 +104,23 @@ struct VerifyCommand {
 /// unless all is within tolerance.
 ExitCode run_verify(const VerifyCommand& command);
 
+struct StatsCommand {
+  ConfigArguments configuration;
+  std::string output;
+};
+/// Writes the statistics of the training period, for data.normalization. Errors end as those of training do.
+ExitCode run_stats(const StatsCommand& command);
+
+struct RechunkCommand {
+  ConfigArguments configuration;
+  std::string output;  ///< folder
+  int ranks = 0;       ///< that are to read the copies; 0: those that were started
+  int deflate = 1;
+  bool overwrite = false;
+};
+/// Writes the NetCDF files of a configuration in chunks that suit its mesh; ranks share the files.
+ExitCode run_rechunk(const RechunkCommand& command);
+
 /// Prints the sharding rule of every operation and the validator's verdict; kInternal unless all is proven.
 ExitCode run_rules();
 

@@ -8,6 +8,7 @@
 #include "base/printable.h"
 #include "base/text.h"
 #include "commands.h"
+#include "files/probe.h"
 
 namespace jigsaw {
 
@@ -40,6 +41,8 @@ struct CommandLine {
   PlanCommand plan;
   VerifyCommand verify;
   SampleDataCommand sample_data;
+  StatsCommand stats;
+  RechunkCommand rechunk;
   ConfigCommand config;
   ExportCommand exported;
   ImportCommand imported;
@@ -55,6 +58,8 @@ struct CommandLine {
   CLI::App* plan_command = nullptr;
   CLI::App* verify_command = nullptr;
   CLI::App* sample_data_command = nullptr;
+  CLI::App* stats_command = nullptr;
+  CLI::App* rechunk_command = nullptr;
   CLI::App* config_command = nullptr;
   CLI::App* export_command = nullptr;
   CLI::App* import_command = nullptr;
@@ -100,6 +105,7 @@ struct CommandLine {
         ->check(refuse_empty);
     sample_data_command->add_option("--months", sample_data.months, "Months from January 2021 on");
     sample_data_command->add_option("--seed", sample_data.seed, "Of the waves");
+    add_data_commands();
     config_command = app.add_subcommand("config", "Explain the configuration");
     config_command->add_flag("--schema", config.schema, "Print its JSON Schema");
     config_command->add_option("--explain", config.explain, "Explain one key, by its dotted path");
@@ -187,6 +193,27 @@ struct CommandLine {
     evaluate_command->add_option("--json", evaluate.json, "A JSON file to write all scores and spectra to");
     evaluate_command->add_option("--netcdf", evaluate.netcdf, "The same as NetCDF");
     evaluate_command->add_flag("--overwrite", evaluate.overwrite, "Replace these files if they are there");
+  }
+
+  void add_data_commands() {
+    stats_command = app.add_subcommand("stats", "Write the statistics of the training period");
+    add_configuration(*stats_command, stats.configuration)->required();
+    stats_command->add_option("--output", stats.output, "The file to write (JSON), for data.normalization")
+        ->required()
+        ->check(refuse_empty);
+    rechunk_command = app.add_subcommand(
+        "rechunk",
+        "Write the NetCDF files of a configuration in chunks that suit its mesh (docs/reading.md)");
+    add_configuration(*rechunk_command, rechunk.configuration)->required();
+    rechunk_command->add_option("--output", rechunk.output, "Folder for the copies")
+        ->required()
+        ->check(refuse_empty);
+    rechunk_command
+        ->add_option("--ranks", rechunk.ranks, "That will read them; default: those that are started")
+        ->check(CLI::Range(1, 1 << 20));
+    rechunk_command->add_option("--deflate", rechunk.deflate, "Level of compression; 0: none; default 1")
+        ->check(CLI::Range(0, 9));
+    rechunk_command->add_flag("--overwrite", rechunk.overwrite, "Replace files that are there");
   }
 
   void add_plan_command() {
@@ -336,6 +363,8 @@ ExitCode run(int argc, char** argv) {
   if (line.verify_command->parsed()) return run_verify(line.verify);
   for (int i = 0; i < argc; ++i) line.train.command_line += concat(i > 0 ? " " : "", argv[i]);
   line.predict.command_line = line.train.command_line;
+  if (line.stats_command->parsed()) return run_stats(line.stats);
+  if (line.rechunk_command->parsed()) return run_rechunk(line.rechunk);
   if (line.predict_command->parsed()) return run_predict(line.predict);
   if (line.evaluate_command->parsed()) return run_evaluate(line.evaluate);
   if (line.sweep_command->parsed() && line.sweep.trains()) return run_sweep(line.sweep, line.train);
@@ -369,6 +398,9 @@ ExitCode run(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   using namespace jigsaw;
+  if (argc == 2 && std::string(argv[1]) == Probe::kCommand) return run_probe();
+  if (constexpr const char* kSelf = "/proc/self/exe"; std::filesystem::exists(kSelf))
+    set_probe_program(kSelf);
   ExitCode code = ExitCode::kInternal;
   std::string message;
   try {

@@ -15,6 +15,15 @@ namespace {
 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
+/// Channels that are written together: lines of the cache are long enough for 16 of one array.
+constexpr std::size_t kMostTogether = 32;
+
+std::int64_t bytes_of(const Batch& batch) {
+  std::int64_t bytes = batch.input.bytes();
+  for (const Array& target : batch.targets) bytes += target.defined() ? target.bytes() : 0;
+  return bytes;
+}
+
 /// Rows and columns of a piece of [B, H, W, C].
 Box plane_of(const Box& piece) {
   return {{piece.begin[1], piece.begin[2]}, {piece.extent[1], piece.extent[2]}};
@@ -37,17 +46,16 @@ Batch upload(const Context& context, const Batch& batch) {
 /// The states of one field that a batch needs, each read once.
 class BatchReader::Planes {
  public:
-  Planes(FileSet& files, const Field& field) : files_(files), field_(field) {}
+  Planes(FileSet& files, const Field& field, PlanePool& pool)
+      : files_(files), field_(field), pool_(pool), single_(files.exact_in_float(field)) {}
 
-  std::span<const double> at(Time time, const Box& plane) {
+  PlaneView at(Time time, const Box& plane) {
     const auto known = std::find_if(read_.begin(), read_.end(), [&](const Plane& candidate) {
       return candidate.time == time && candidate.box == plane;
     });
     if (known != read_.end()) return known->values;
-    std::vector<double> values(static_cast<std::size_t>(plane.extent.count()));
-    files_.read(field_, time, plane, values);
-    // Moving a Plane when the list grows leaves its values where they are.
-    return read_.emplace_back(Plane{time, plane, std::move(values)}).values;
+    const PlaneView values = single_ ? read<float>(time, plane) : read<double>(time, plane);
+    return read_.emplace_back(Plane{time, plane, values}).values;
   }
   bool available(Time time) const { return files_.has(field_, time); }
 
@@ -55,11 +63,20 @@ class BatchReader::Planes {
   struct Plane {
     Time time;
     Box box;
-    std::vector<double> values;
+    PlaneView values;
   };
+
+  template <typename T>
+  PlaneView read(Time time, const Box& plane) {
+    const std::span<T> values = pool_.take<T>(plane.extent.count());
+    files_.read(field_, time, plane, values);
+    return {std::span<const T>(values)};
+  }
 
   FileSet& files_;
   Field field_;
+  PlanePool& pool_;
+  bool single_;
   std::vector<Plane> read_;
 };
 
@@ -96,6 +113,9 @@ void BatchReader::check(const BatchRequest& request) const {
 
 Batch BatchReader::read(const BatchRequest& request, const Context& context) {
   check(request);
+  // Left by a read that failed.
+  writer_.clear();
+  pool_.give_back();
   Batch batch;
   batch.times = request.times;
   batch.input = Array(context, request.input.extent, request.dtype, Purpose::kInput);
@@ -115,16 +135,25 @@ Batch BatchReader::read(const BatchRequest& request, const Context& context) {
   if (request.origin) {
     batch.origin = Array(context, request.target.extent, DType::kFloat64, Purpose::kInput);
   }
+  // Several fields are written together, as far as their planes take little memory beside the batch.
+  const std::int64_t together = bytes_of(batch) / 8;
   for (const Source& source : sources_) {
-    Planes planes(files_, source.field);
+    Planes planes(files_, source.field, pool_);
     fill_inputs(source, request, planes, batch);
     if (batch.present.defined()) fill_present(source, request, planes, batch);
     if (request.targets) fill_targets(source, request, planes, batch);
     if (request.origin) fill_origin(source, request, planes, batch);
+    if (writer_.size() >= kMostTogether || pool_.bytes() >= together) flush();
   }
   fill_forcings(request, batch);
   if (batch.present.defined()) fill_present_elsewhere(request, batch);
+  flush();
   return batch;
+}
+
+void BatchReader::flush() {
+  writer_.flush();
+  pool_.give_back();
 }
 
 void BatchReader::fill_inputs(const Source& source, const BatchRequest& request, Planes& planes,
@@ -137,11 +166,11 @@ void BatchReader::fill_inputs(const Source& source, const BatchRequest& request,
     const Channel& channel = channels_.inputs[static_cast<std::size_t>(c)];
     const Time shift = channel.hours * kHour;
     for (std::int64_t b = piece.begin[0]; b < piece.end(0); ++b) {
-      const std::span<const double> x =
-          source.role == Role::kStatic ? static_plane(source, plane)
-                                       : planes.at(request.times[static_cast<std::size_t>(b)] + shift, plane);
-      write_channel(batch.input, piece, b, c, [&](std::size_t i) {
-        if (channel.mask) return std::isnan(x[i]) ? 0.0 : 1.0;
+      const PlaneView x = source.role == Role::kStatic
+                              ? PlaneView(static_plane(source, plane))
+                              : planes.at(request.times[static_cast<std::size_t>(b)] + shift, plane);
+      writer_.add(batch.input, piece, b, c, [x, mean, scale, mask = channel.mask](std::size_t i) {
+        if (mask) return std::isnan(x[i]) ? 0.0 : 1.0;
         return std::isnan(x[i]) ? 0.0 : (x[i] - mean) * scale;
       });
     }
@@ -154,19 +183,18 @@ void BatchReader::fill_present(const Source& source, const BatchRequest& request
   for (const int c : source.inputs) {
     if (!is_predicted(c) || !covers(piece, c)) continue;
     for (std::int64_t b = piece.begin[0]; b < piece.end(0); ++b) {
-      const std::span<const double> x =
-          planes.at(request.times[static_cast<std::size_t>(b)], plane_of(piece));
-      write_channel(batch.present, piece, b, c, [&](std::size_t i) { return std::isnan(x[i]) ? 0.0 : 1.0; });
+      const PlaneView x = planes.at(request.times[static_cast<std::size_t>(b)], plane_of(piece));
+      writer_.add(batch.present, piece, b, c, [x](std::size_t i) { return std::isnan(x[i]) ? 0.0 : 1.0; });
     }
   }
 }
 
-void BatchReader::fill_present_elsewhere(const BatchRequest& request, Batch& batch) const {
+void BatchReader::fill_present_elsewhere(const BatchRequest& request, Batch& batch) {
   const Box& piece = request.input;
   for (int c = 0; c < static_cast<int>(channels_.inputs.size()); ++c) {
     if (is_predicted(c) || !covers(piece, c)) continue;
     for (std::int64_t b = piece.begin[0]; b < piece.end(0); ++b)
-      write_channel(batch.present, piece, b, c, [](std::size_t) { return 1.0; });
+      writer_.add(batch.present, piece, b, c, [](std::size_t) { return 1.0; });
   }
 }
 
@@ -188,12 +216,12 @@ void BatchReader::fill_targets(const Source& source, const BatchRequest& request
       const Time start = request.times[static_cast<std::size_t>(b)];
       for (int r = 1; r <= request.rollout; ++r) {
         Array& target = batch.targets[static_cast<std::size_t>(r - 1)];
-        const std::span<const double> y = planes.at(start + r * lead_, plane);
+        const PlaneView y = planes.at(start + r * lead_, plane);
         if (increment) {
-          const std::span<const double> x = planes.at(start, plane);
-          write_channel(target, piece, b, c, [&](std::size_t i) { return (y[i] - x[i]) * scale; });
+          const PlaneView x = planes.at(start, plane);
+          writer_.add(target, piece, b, c, [x, y, scale](std::size_t i) { return (y[i] - x[i]) * scale; });
         } else {
-          write_channel(target, piece, b, c, [&](std::size_t i) { return (y[i] - mean) * scale; });
+          writer_.add(target, piece, b, c, [y, mean, scale](std::size_t i) { return (y[i] - mean) * scale; });
         }
       }
     }
@@ -209,12 +237,13 @@ void BatchReader::fill_baseline(const Source& source, int channel, const BatchRe
   for (std::int64_t b = piece.begin[0]; b < piece.end(0); ++b) {
     const Time start = request.times[static_cast<std::size_t>(b)];
     if (increment) {
-      write_channel(batch.baseline, piece, b, channel, [](std::size_t) { return 0.0; });
+      writer_.add(batch.baseline, piece, b, channel, [](std::size_t) { return 0.0; });
     } else if (!planes.available(start)) {
-      write_channel(batch.baseline, piece, b, channel, [](std::size_t) { return kNaN; });
+      writer_.add(batch.baseline, piece, b, channel, [](std::size_t) { return kNaN; });
     } else {
-      const std::span<const double> x = planes.at(start, plane_of(piece));
-      write_channel(batch.baseline, piece, b, channel, [&](std::size_t i) { return (x[i] - mean) * scale; });
+      const PlaneView x = planes.at(start, plane_of(piece));
+      writer_.add(batch.baseline, piece, b, channel,
+                  [x, mean, scale](std::size_t i) { return (x[i] - mean) * scale; });
     }
   }
 }
@@ -226,9 +255,9 @@ void BatchReader::fill_origin(const Source& source, const BatchRequest& request,
     if (!covers(piece, c)) continue;
     for (std::int64_t b = piece.begin[0]; b < piece.end(0); ++b) {
       const Time start = request.times[static_cast<std::size_t>(b)];
-      std::span<const double> x;
+      PlaneView x;
       if (planes.available(start)) x = planes.at(start, plane_of(piece));
-      write_channel(batch.origin, piece, b, c, [&](std::size_t i) { return x.empty() ? 0.0 : x[i]; });
+      writer_.add(batch.origin, piece, b, c, [x](std::size_t i) { return x.empty() ? 0.0 : x[i]; });
     }
   }
 }
@@ -236,21 +265,26 @@ void BatchReader::fill_origin(const Source& source, const BatchRequest& request,
 void BatchReader::fill_forcings(const BatchRequest& request, Batch& batch) {
   const Box& piece = request.input;
   const Box plane = plane_of(piece);
-  std::vector<double> values(static_cast<std::size_t>(plane.extent.count()));
   for (int c = 0; c < static_cast<int>(channels_.inputs.size()); ++c) {
     const Channel& channel = channels_.inputs[static_cast<std::size_t>(c)];
     if (channel.role != Role::kForcing || !covers(piece, c)) continue;
     const bool place = channel.forcing == Forcing::kLatitude || channel.forcing == Forcing::kLongitude;
     const bool projected = place && !files_.grid().geographic;
-    if (projected) values = place_plane(channel.forcing, plane);
+    PlaneView values;
+    if (projected) values = std::span<const double>(place_plane(channel.forcing, plane));
     for (std::int64_t b = piece.begin[0]; b < piece.end(0); ++b) {
       const Time start = request.times[static_cast<std::size_t>(b)] + channel.hours * kHour;
       for (int r = 0; r < request.rollout; ++r) {
-        if (!projected) forcings_.fill(channel.forcing, start + r * lead_, plane, values);
+        if (!projected) {
+          const std::span<double> filled = pool_.take<double>(plane.extent.count());
+          forcings_.fill(channel.forcing, start + r * lead_, plane, filled);
+          values = std::span<const double>(filled);
+        }
         Array& array = r == 0 ? batch.input : batch.forcings[static_cast<std::size_t>(r - 1)];
-        write_channel(array, piece, b, c, [&](std::size_t i) { return values[i]; });
+        writer_.add(array, piece, b, c, [values](std::size_t i) { return values[i]; });
       }
     }
+    if (writer_.size() >= kMostTogether) flush();
   }
 }
 

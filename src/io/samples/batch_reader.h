@@ -6,8 +6,10 @@
 
 #include "array/array.h"
 #include "array/box.h"
+#include "samples/channel_writer.h"
 #include "samples/channels.h"
 #include "samples/file_set.h"
+#include "samples/planes.h"
 #include "samples/statistics.h"
 
 namespace jigsaw::inline samples {
@@ -78,7 +80,7 @@ class BatchReader {
   Source& source_of(const Channel& channel, const Statistics& statistics);
   void fill_inputs(const Source& source, const BatchRequest& request, Planes& planes, Batch& batch);
   void fill_present(const Source& source, const BatchRequest& request, Planes& planes, Batch& batch);
-  void fill_present_elsewhere(const BatchRequest& request, Batch& batch) const;
+  void fill_present_elsewhere(const BatchRequest& request, Batch& batch);
   /// Whether a rollout puts predictions into this channel of the input.
   bool is_predicted(int input) const;
   void fill_targets(const Source& source, const BatchRequest& request, Planes& planes, Batch& batch);
@@ -86,6 +88,8 @@ class BatchReader {
                      Batch& batch);
   void fill_origin(const Source& source, const BatchRequest& request, Planes& planes, Batch& batch);
   void fill_forcings(const BatchRequest& request, Batch& batch);
+  /// Writes what was noted, and takes back the memory of its planes.
+  void flush();
   void keep_planes_of(const Box& plane);
   std::span<const double> static_plane(const Source& source, const Box& plane);
   const std::vector<double>& place_plane(Forcing forcing, const Box& plane);
@@ -96,6 +100,8 @@ class BatchReader {
   Time lead_;
   ForcingFields forcings_;
   std::vector<Source> sources_;
+  ChannelWriter writer_;
+  PlanePool pool_;
   Box static_box_;  ///< that of the static planes kept
   std::map<Field, std::vector<double>> static_planes_;
   std::map<Forcing, std::vector<double>> place_planes_;  ///< latitudes and longitudes of projected grids
