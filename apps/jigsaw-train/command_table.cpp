@@ -10,6 +10,8 @@ std::function<ExitCode()> declare_evaluate(CLI::App& command, const Invocation& 
 std::function<ExitCode()> declare_report(CLI::App& command, const Invocation& invocation);
 std::function<ExitCode()> declare_plan(CLI::App& command, const Invocation& invocation);
 std::function<ExitCode()> declare_verify(CLI::App& command, const Invocation& invocation);
+std::function<ExitCode()> declare_stats(CLI::App& command, const Invocation& invocation);
+std::function<ExitCode()> declare_rechunk(CLI::App& command, const Invocation& invocation);
 std::function<ExitCode()> declare_sample_data(CLI::App& command, const Invocation& invocation);
 std::function<ExitCode()> declare_config(CLI::App& command, const Invocation& invocation);
 std::function<ExitCode()> declare_export(CLI::App& command, const Invocation& invocation);
@@ -38,6 +40,9 @@ const std::vector<Command>& command_table() {
       {"verify",
        "Compare the first steps on these ranks with those on one rank, or on another mesh (docs/plan.md)",
        declare_verify, RunsOn::kEveryRank},
+      {"stats", "Write the statistics of the training period", declare_stats, RunsOn::kEveryRank},
+      {"rechunk", "Write the NetCDF files of a configuration in chunks that suit its mesh (docs/reading.md)",
+       declare_rechunk, RunsOn::kEveryRank},
       {"sample-data", "Write a small ERA5-shaped data set", declare_sample_data, RunsOn::kFirstRank},
       {"config", "Explain the configuration", declare_config, RunsOn::kFirstRank},
       {"export", "Write the parameters of a checkpoint as safetensors", declare_export, RunsOn::kFirstRank},

@@ -7,6 +7,7 @@
 #include "base/printable.h"
 #include "base/text.h"
 #include "commands.h"
+#include "files/probe.h"
 #include "version.h"
 
 namespace jigsaw {
@@ -128,6 +129,9 @@ ExitCode run(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   using namespace jigsaw;
+  if (argc == 2 && std::string(argv[1]) == Probe::kCommand) return run_probe();
+  if (constexpr const char* kSelf = "/proc/self/exe"; std::filesystem::exists(kSelf))
+    set_probe_program(kSelf);
   ExitCode code = ExitCode::kInternal;
   std::string message;
   try {

@@ -103,8 +103,8 @@ RankEstimate estimate_rank(const EstimatedRun& estimated, int rank, const KnownP
   result.gradient_bytes = arena.peak_bytes(Purpose::kGradients);
   result.activation_bytes = arena.peak_bytes(Purpose::kActivations);
   result.workspace_bytes = arena.peak_bytes(Purpose::kWorkspace);
-  const auto ahead =
-      static_cast<std::int64_t>(Prefetch::kDepth) * bytes_of(batch_of_shapes(placed, run.loss(), leads));
+  const std::int64_t batch = bytes_of(batch_of_shapes(placed, run.loss(), leads));
+  const auto ahead = static_cast<std::int64_t>(ReadAhead::within_budget(batch).depth) * batch;
   result.memory_bytes = arena.peak_bytes() + ahead;
   result.input_bytes = arena.peak_bytes(Purpose::kInput) + ahead;
   result.flops = context.tally().flops - worked.flops;

@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "config/json.h"
 #include "files/glob.h"
+#include "files/probe.h"
 #include "files/variable_file.h"
 #include "samples/file_set.h"
 
@@ -441,6 +442,8 @@ std::string images(const FirstOptions& options, const std::vector<std::string>& 
 
 std::string first_configuration(const FirstOptions& options) {
   const std::vector<std::string> paths = expand_patterns(options.files, ".");
+  for (const Dimensions dimensions : {Dimensions::kByName, Dimensions::kByNumber})
+    probe_files(paths, dimensions, External::kRefused);
   if (options.task && *options.task != Task::kForecast) return images(options, paths, *options.task);
   bool fields = false;
   std::string why;

@@ -5,6 +5,8 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "comm/agreement.h"
+#include "files/glob.h"
+#include "samples/new_files.h"
 
 namespace jigsaw::inline train {
 
@@ -144,6 +146,11 @@ std::unique_ptr<Objective> open_objective(const Configuration& configuration,
                                           DataUse use) {
   use.valid_rollout = configuration.validation_rollout();
   std::unique_ptr<Objective> result;
+  const DataOptions& data = configuration.data;
+  std::vector<std::string> paths;
+  together(communicator, [&] { paths = expand_patterns(data.files, folder); });
+  probe_new_files(paths, data.task == Task::kForecast ? Dimensions::kByName : Dimensions::kByNumber,
+                  data.external(), use.pass.cache, communicator);
   if (!use.statistics) {
     if (auto named = named_statistics(configuration.data, folder, communicator))
       use.statistics = std::move(named->statistics);

@@ -8,6 +8,8 @@
 #include "array/host_view.h"
 #include "base/text.h"
 #include "comm/agreement.h"
+#include "samples/dataset.h"
+#include "samples/read_layout.h"
 #include "train/data_report.h"
 #include "train/memory_estimate.h"
 
@@ -124,6 +126,31 @@ void tell_model(Log& log, OpenedRun& run, int ranks) {
                    run.placed().description().dump()));
 }
 
+/// What this mesh makes rank 0 fetch beside what it needs.
+void tell_reading(Log& log, OpenedRun& run) {
+  const auto* data = dynamic_cast<const Dataset*>(&run.data());
+  if (data == nullptr) return;
+  constexpr double kTooMuch = 1.5;
+  constexpr std::int64_t kWorthAWord = std::int64_t{1} << 20;
+  const Box input = run.placed().input_box(1);
+  const Box plane{{input.begin[1], input.begin[2]}, {input.extent[1], input.extent[2]}};
+  const ReadCost cost = cost_of_reading(data->files().storage(), plane);
+  if (cost.wanted == 0) return;
+  char ratio[32];
+  std::snprintf(ratio, sizeof ratio, "%.3g", cost.amplification());
+  const std::string line = concat("reading: of a state rank 0 needs ", human_bytes(cost.wanted),
+                                  " and fetches ", human_bytes(cost.fetched), ", ", ratio, " times as much");
+  if (cost.amplification() < kTooMuch || cost.fetched - cost.wanted < kWorthAWord) return tell(log, line);
+  const Mesh& mesh = run.placed().mesh();
+  const Shape pieces{mesh.size(mesh.domain(0)), mesh.size(mesh.domain(1))};
+  const Shape suits = chunks_for(data->grid().shape(), pieces, sizeof(float));
+  log.warn(concat(line, ": ", cost.worst, " in ", cost.path,
+                  cost.chunks.rank() == 0 ? std::string(" stands in one piece")
+                                          : concat(" stands in chunks of ", cost.chunks),
+                  "; `jigsaw-train rechunk` writes it in chunks of ", suits[0], " rows and ", suits[1],
+                  " columns of one time"));
+}
+
 void tell_steps(Log& log, const OpenedRun& run) {
   const TrainOptions& train = run.configuration().train;
   const double samples = static_cast<double>(run.total_steps()) * static_cast<double>(train.batch_size);
@@ -145,6 +172,7 @@ void tell_opening(Log& log, OpenedRun& run, int ranks) {
     for (const std::string& warning : report.warnings) log.warn(warning);
     tell_model(log, run, ranks);
     tell_memory(log, memory, ranks);
+    tell_reading(log, run);
     tell_steps(log, run);
   });
 }

@@ -28,6 +28,7 @@ Json to_json(const RankTotals& totals, int rank) {
           {"peak_memory_bytes", totals.peak_memory_bytes},
           {"peak_activation_bytes", totals.peak_activation_bytes},
           {"file_bytes_read", totals.file_bytes_read},
+          {"file_bytes_fetched", totals.file_bytes_fetched},
           {"sent_bytes", sent},
           {"transport_bytes", bytes},
           {"transport_messages", messages},

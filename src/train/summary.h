@@ -15,7 +15,8 @@ struct RankTotals {
   std::int64_t optimizer_bytes = 0;        ///< as stored
   std::int64_t peak_memory_bytes = 0;      ///< on the host peak_resident_bytes(), on a GPU the arena's
   std::int64_t peak_activation_bytes = 0;  ///< the arena's
-  std::int64_t file_bytes_read = 0;
+  std::int64_t file_bytes_read = 0;        ///< values that were read, as they are stored
+  std::int64_t file_bytes_fetched = 0;     ///< what the system was asked for to read them
   Traffic traffic;
 };
 

@@ -351,7 +351,7 @@ ExitCode Trainer::train(std::int64_t first) {
   }
   prefetch_ = std::make_unique<Prefetch>(
       [this](std::int64_t number) { return batches_.read(number, run_.placed().rank().context.host()); },
-      (first - 1) * parts, steps_ * parts);
+      (first - 1) * parts, steps_ * parts, batches_.ahead());
   for (std::int64_t step = first; step <= steps_; ++step) {
     const double before = now();
     if (run_step(step)) return ExitCode::kStopped;
@@ -447,6 +447,7 @@ void Trainer::finish(std::int64_t step) {
   own.peak_memory_bytes = peak_resident_bytes();
   own.peak_activation_bytes = world_.context().arena().peak_bytes(Purpose::kActivations);
   own.file_bytes_read = run_.data().bytes_read();
+  own.file_bytes_fetched = run_.data().bytes_fetched();
   own.traffic = world_.traffic();
   Json results = {
       {"name", config_.name}, {"steps", step}, {"final_loss", last_loss_}, {"seconds", now() - started_}};

@@ -9,8 +9,7 @@ TrainingBatches::TrainingBatches(const Configuration& configuration, Objective& 
       objective_(objective),
       placed_(placed),
       sampler_(objective.data().count(Split::kTrain), configuration.train.batch_size,
-               Sampler::Order::kShuffled, seed_),
-      reader_(objective.data().open_reader()) {}
+               Sampler::Order::kShuffled, seed_) {}
 
 int TrainingBatches::leads_of(std::int64_t step) const {
   const RandomStream random(seed_, RandomPurpose::kRollout, "length");
@@ -21,7 +20,17 @@ int TrainingBatches::leads_of(std::int64_t step) const {
 Batch TrainingBatches::read(std::int64_t number, const Context& host) {
   const std::int64_t step = number / options_.accumulate, part = number % options_.accumulate;
   const std::int64_t samples = placed_.samples();
-  const std::vector<std::int64_t> all = sampler_.batch(step);
+  std::vector<std::int64_t> all;
+  std::unique_ptr<SampleReader> reader;
+  {
+    const std::lock_guard lock(mutex_);
+    all = sampler_.batch(step);
+    if (!readers_.empty()) {
+      reader = std::move(readers_.back());
+      readers_.pop_back();
+    }
+  }
+  if (!reader) reader = objective_.data().open_reader();
   const auto first = all.begin() + part * samples;
   SampleRequest request;
   request.samples.assign(first, first + samples);
@@ -30,7 +39,17 @@ Batch TrainingBatches::read(std::int64_t number, const Context& host) {
   request.target = placed_.target_box(objective_.loss(), samples);
   request.rollout = leads_of(step);
   request.dtype = placed_.types().master;
-  return reader_->read(request, host);
+  Batch batch = reader->read(request, host);
+  const std::lock_guard lock(mutex_);
+  readers_.push_back(std::move(reader));
+  return batch;
+}
+
+ReadAhead TrainingBatches::ahead() const {
+  const std::int64_t samples = placed_.samples(), leads = options_.rollout.max;
+  const std::int64_t elements = placed_.input_box(samples).extent.count() +
+                                leads * placed_.target_box(objective_.loss(), samples).extent.count();
+  return ReadAhead::within_budget(elements * size_of(placed_.types().master));
 }
 
 Batch batch_of_shapes(const PlacedModel& placed, const Loss& loss, int leads) {

@@ -1,13 +1,16 @@
 #pragma once
 #include <memory>
+#include <mutex>
+#include <vector>
 
+#include "samples/prefetch.h"
 #include "samples/sample_source.h"
 #include "samples/sampler.h"
 #include "train/placed_model.h"
 
 namespace jigsaw::inline train {
 
-/// Which samples each part of each step trains on, and this rank's piece of them. For one thread.
+/// Which samples each part of each step trains on, and this rank's piece of them. Thread-safe.
 class TrainingBatches {
  public:
   TrainingBatches(const Configuration& configuration, Objective& objective, const PlacedModel& placed);
@@ -16,6 +19,8 @@ class TrainingBatches {
   ///
   /// @param host  where the batch is read to.
   Batch read(std::int64_t number, const Context& host);
+  /// What suits batches of this size.
+  ReadAhead ahead() const;
   /// Leads that step 0, 1, … runs.
   int leads_of(std::int64_t step) const;
 
@@ -25,7 +30,8 @@ class TrainingBatches {
   Objective& objective_;
   const PlacedModel& placed_;
   Sampler sampler_;
-  std::unique_ptr<SampleReader> reader_;
+  std::mutex mutex_;                                    ///< guards the sampler and the readers
+  std::vector<std::unique_ptr<SampleReader>> readers_;  ///< those that no thread reads with
 };
 
 /// What read() gives of a part that runs so many leads, in shapes alone: on arrays without memory it lets a

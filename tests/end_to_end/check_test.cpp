@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "end_to_end/command.h"
+#include "support/small_disk.h"
 
 namespace jigsaw::e2e {
 namespace {
@@ -142,6 +143,45 @@ TEST_F(CheckTest, AGroupTrainsAlthoughTheLearningRateIs0) {
     return series(metrics(folder_ / name, "valid"), "loss").back();
   };
   EXPECT_LT(loss("group"), loss("still"));
+}
+
+TEST_F(CheckTest, StatisticsAreWrittenAsARunComputesThem) {
+  const std::string config = folder_ / "config.json";
+  std::string one;
+  for (const int ranks : {1, 2}) {
+    const std::string file = folder_ / ("stats" + std::to_string(ranks) + ".json");
+    const Outcome outcome = run(ranks, "stats --config " + config + " --output " + file);
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+    if (ranks == 1) one = read(file);
+    EXPECT_EQ(read(file), one);
+  }
+  EXPECT_TRUE(Json::parse(one).at("fields").contains("t2m")) << one;
+  const std::string steps = "--set train.steps=2 --set output=";
+  const std::string given = " --set data.normalization=" + (folder_ / "stats1.json");
+  ASSERT_EQ(run(1, "--config " + config + " " + steps + (folder_ / "own")).exit_code, 0);
+  ASSERT_EQ(run(1, "--config " + config + " " + steps + (folder_ / "given") + given).exit_code, 0);
+  EXPECT_EQ(series(metrics(folder_ / "own", "train"), "loss"),
+            series(metrics(folder_ / "given", "train"), "loss"));
+}
+
+TEST_F(CheckTest, RechunkedFilesTrainTheSameAndAFullDiskIsOneError) {
+  const std::string config = folder_ / "config.json", copies = folder_ / "copies";
+  const std::string rechunk = "rechunk --config " + config + " --ranks 4 --output ";
+  const Outcome outcome = run(2, rechunk + copies);
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_NE(outcome.out.find("read"), std::string::npos) << outcome.out;
+  const std::string steps = "--set train.steps=2 --set output=";
+  ASSERT_EQ(run(1, "--config " + config + " " + steps + (folder_ / "own")).exit_code, 0);
+  const Outcome trained = run(1, "--config " + config + " " + steps + (folder_ / "copied") +
+                                     " --set 'data.files=[\"" + copies + "/*.nc\"]'");
+  ASSERT_EQ(trained.exit_code, 0) << trained.err;
+  EXPECT_EQ(series(metrics(folder_ / "own", "train"), "loss"),
+            series(metrics(folder_ / "copied", "train"), "loss"));
+  expect_one_error(run(1, rechunk + copies), 2, "--overwrite");
+  const testing::SmallDisk small(4096);
+  const std::string full = folder_ / "full";
+  expect_one_error(run(1, rechunk + full), 3, full);
+  for (const auto& left : fs::directory_iterator(full)) ADD_FAILURE() << left.path();
 }
 
 }  // namespace

@@ -18,7 +18,8 @@ TEST(Summary, HoldsResultsAndEveryRankInOrder) {
   const std::string path = folder.path() + "/summary.json";
   run_ranks(3, [&](Communicator& communicator) {
     const int rank = communicator.rank();
-    RankTotals own{{{"data", 0}, {"domain", {rank, 0}}, {"tensor", 0}}, 10 + rank, 20, 30, 40, 50 + rank, {}};
+    RankTotals own{
+        {{"data", 0}, {"domain", {rank, 0}}, {"tensor", 0}}, 10 + rank, 20, 30, 40, 50 + rank, 60 + rank, {}};
     own.traffic.sent_bytes[static_cast<std::size_t>(Collective::kAllReduce)] = 4.0 / 3 * 100;
     own.traffic.sent[static_cast<std::size_t>(Collective::kAllReduce)] = {2, 200};
     own.traffic.sent[static_cast<std::size_t>(Collective::kControl)] = {5, 40};
@@ -34,7 +35,7 @@ TEST(Summary, HoldsResultsAndEveryRankInOrder) {
   EXPECT_EQ(
       summary["ranks"][2].dump(),
       R"({"rank":2,"coordinates":{"data":0,"domain":[2,0],"tensor":0},"parameter_bytes":12,)"
-      R"("optimizer_bytes":20,"peak_memory_bytes":30,"peak_activation_bytes":40,"file_bytes_read":52,)"
+      R"("optimizer_bytes":20,"peak_memory_bytes":30,"peak_activation_bytes":40,"file_bytes_read":52,"file_bytes_fetched":62,)"
       R"("sent_bytes":{"all_gather":0,"reduce_scatter":0,"all_reduce":133,"all_to_all":0,"broadcast":0,)"
       R"("exchange":0},)"
       R"("transport_bytes":{"all_gather":0,"reduce_scatter":0,"all_reduce":200,"all_to_all":0,"broadcast":0,)"

@@ -15,6 +15,15 @@ namespace {
 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
+/// Channels that are written together: lines of the cache are long enough for 16 of one array.
+constexpr std::size_t kMostTogether = 32;
+
+std::int64_t bytes_of(const Batch& batch) {
+  std::int64_t bytes = batch.input.bytes();
+  for (const Array& target : batch.targets) bytes += target.defined() ? target.bytes() : 0;
+  return bytes;
+}
+
 /// Rows and columns of a piece of [B, H, W, C].
 Box plane_of(const Box& piece) {
   return {{piece.begin[1], piece.begin[2]}, {piece.extent[1], piece.extent[2]}};
@@ -38,21 +47,26 @@ Batch upload(const Context& context, const Batch& batch) {
 /// The states of one field that a batch needs, each read once, in physical units and transformed.
 class BatchReader::Planes {
  public:
-  Planes(FileSet& files, const Source& source)
-      : files_(files), field_(source.field), transform_(source.transform) {}
+  Planes(FileSet& files, const Source& source, PlanePool& pool)
+      : files_(files),
+        field_(source.field),
+        transform_(source.transform),
+        pool_(pool),
+        single_(files.exact_in_float(source.field)) {}
 
   /// Transformed.
-  std::span<const double> at(Time time, const Box& plane) {
+  PlaneView at(Time time, const Box& plane) {
     if (transform_.linear()) return physical(time, plane);
-    return find(transformed_, time, plane, [&](std::span<double> values) {
-      const std::span<const double> x = physical(time, plane);
-      std::transform(x.begin(), x.end(), values.begin(),
-                     [&](double each) { return transform_.forward(each); });
+    return find(transformed_, time, plane, [&] {
+      const PlaneView x = physical(time, plane);
+      const std::span<double> values = pool_.take<double>(plane.extent.count());
+      for (std::size_t i = 0; i < values.size(); ++i) values[i] = transform_.forward(x[i]);
+      return PlaneView(std::span<const double>(values));
     });
   }
-  std::span<const double> physical(Time time, const Box& plane) {
+  PlaneView physical(Time time, const Box& plane) {
     return find(read_, time, plane,
-                [&](std::span<double> values) { files_.read(field_, time, plane, values); });
+                [&] { return single_ ? read<float>(time, plane) : read<double>(time, plane); });
   }
   bool available(Time time) const { return files_.has(field_, time); }
 
@@ -60,25 +74,30 @@ class BatchReader::Planes {
   struct Plane {
     Time time;
     Box box;
-    std::vector<double> values;
+    PlaneView values;
   };
 
   template <typename Fill>
-  static std::span<const double> find(std::vector<Plane>& planes, Time time, const Box& box,
-                                      const Fill& fill) {
+  static PlaneView find(std::vector<Plane>& planes, Time time, const Box& box, const Fill& fill) {
     const auto known = std::find_if(planes.begin(), planes.end(), [&](const Plane& candidate) {
       return candidate.time == time && candidate.box == box;
     });
     if (known != planes.end()) return known->values;
-    std::vector<double> values(static_cast<std::size_t>(box.extent.count()));
-    fill(values);
-    // Moving a Plane when the list grows leaves its values where they are.
-    return planes.emplace_back(Plane{time, box, std::move(values)}).values;
+    return planes.emplace_back(Plane{time, box, fill()}).values;
+  }
+
+  template <typename T>
+  PlaneView read(Time time, const Box& plane) {
+    const std::span<T> values = pool_.take<T>(plane.extent.count());
+    files_.read(field_, time, plane, values);
+    return {std::span<const T>(values)};
   }
 
   FileSet& files_;
   Field field_;
   Transform transform_;
+  PlanePool& pool_;
+  bool single_;
   std::vector<Plane> read_, transformed_;
 };
 
@@ -117,6 +136,9 @@ void BatchReader::check(const BatchRequest& request) const {
 
 Batch BatchReader::read(const BatchRequest& request, const Context& context) {
   check(request);
+  // Left by a read that failed.
+  writer_.clear();
+  pool_.give_back();
   Batch batch;
   batch.times = request.times;
   batch.input = Array(context, request.input.extent, request.dtype, Purpose::kInput);
@@ -138,18 +160,27 @@ Batch BatchReader::read(const BatchRequest& request, const Context& context) {
   if (request.origin) {
     batch.origin = Array(context, request.target.extent, DType::kFloat64, Purpose::kInput);
   }
+  // Several fields are written together, as far as their planes take little memory beside the batch.
+  const std::int64_t together = bytes_of(batch) / 8;
   for (const Source& source : sources_) {
-    Planes planes(files_, source);
+    Planes planes(files_, source, pool_);
     fill_inputs(source, request, planes, batch);
     if (batch.present.defined()) fill_present(source, request, planes, batch);
     if (!rim_.empty()) fill_boundary(source, request, planes, batch);
     if (request.rims) fill_rims(source, request, planes, batch);
     if (request.targets) fill_targets(source, request, planes, batch);
     if (request.origin) fill_origin(source, request, planes, batch);
+    if (writer_.size() >= kMostTogether || pool_.bytes() >= together) flush();
   }
   fill_forcings(request, batch);
   if (batch.present.defined()) fill_present_elsewhere(request, batch);
+  flush();
   return batch;
+}
+
+void BatchReader::flush() {
+  writer_.flush();
+  pool_.give_back();
 }
 
 void BatchReader::fill_inputs(const Source& source, const BatchRequest& request, Planes& planes,
@@ -162,11 +193,11 @@ void BatchReader::fill_inputs(const Source& source, const BatchRequest& request,
     const Channel& channel = channels_.inputs[static_cast<std::size_t>(c)];
     const Time shift = channel.hours * kHour;
     for (std::int64_t b = piece.begin[0]; b < piece.end(0); ++b) {
-      const std::span<const double> x =
-          source.role == Role::kStatic ? static_plane(source, plane)
-                                       : planes.at(request.times[static_cast<std::size_t>(b)] + shift, plane);
-      write_channel(batch.input, piece, b, c, [&](std::size_t i) {
-        if (channel.mask) return std::isnan(x[i]) ? 0.0 : 1.0;
+      const PlaneView x = source.role == Role::kStatic
+                              ? PlaneView(static_plane(source, plane))
+                              : planes.at(request.times[static_cast<std::size_t>(b)] + shift, plane);
+      writer_.add(batch.input, piece, b, c, [x, mean, scale, mask = channel.mask](std::size_t i) {
+        if (mask) return std::isnan(x[i]) ? 0.0 : 1.0;
         return std::isnan(x[i]) ? 0.0 : (x[i] - mean) * scale;
       });
     }
@@ -181,26 +212,29 @@ void BatchReader::fill_prescribed(const Source& source, int channel, const Batch
   for (std::int64_t b = piece.begin[0]; b < piece.end(0); ++b) {
     const Time start = request.times[static_cast<std::size_t>(b)] + hours;
     for (int r = 1; r < request.rollout; ++r) {
-      const std::span<const double> x = planes.at(start + r * lead_, plane_of(piece));
-      write_channel(batch.forcings[static_cast<std::size_t>(r - 1)], piece, b, channel,
-                    [&](std::size_t i) { return std::isnan(x[i]) ? 0.0 : source.normalised(x[i]); });
+      const PlaneView x = planes.at(start + r * lead_, plane_of(piece));
+      writer_.add(batch.forcings[static_cast<std::size_t>(r - 1)], piece, b, channel,
+                  [x, &source](std::size_t i) { return std::isnan(x[i]) ? 0.0 : source.normalised(x[i]); });
     }
   }
 }
 
 /// The values of a plane on the rim at least; of all of it where that is read anyway.
-std::vector<double> BatchReader::on_rim(const Box& plane, bool whole, const ReadBox& read) const {
-  std::vector<double> values(static_cast<std::size_t>(plane.extent.count()), kNaN);
-  if (plane.empty()) return values;
+PlaneView BatchReader::on_rim(const Box& plane, bool whole, const ReadBox& read) {
+  const std::span<double> values = pool_.take<double>(plane.extent.count());
+  std::fill(values.begin(), values.end(), kNaN);
+  if (plane.empty()) return {std::span<const double>(values)};
   for (const Box& part : whole ? std::vector{plane} : rim_.parts_of(plane)) {
-    const std::span<const double> from = read(part);
+    const PlaneView from = read(part);
     for (std::int64_t row = 0; row < part.extent[0]; ++row) {
-      std::copy_n(from.begin() + row * part.extent[1], part.extent[1],
-                  values.begin() + (part.begin[0] + row - plane.begin[0]) * plane.extent[1] + part.begin[1] -
-                      plane.begin[1]);
+      const std::int64_t first =
+          (part.begin[0] + row - plane.begin[0]) * plane.extent[1] + part.begin[1] - plane.begin[1];
+      for (std::int64_t column = 0; column < part.extent[1]; ++column)
+        values[static_cast<std::size_t>(first + column)] =
+            from[static_cast<std::size_t>(row * part.extent[1] + column)];
     }
   }
-  return values;
+  return {std::span<const double>(values)};
 }
 
 void BatchReader::fill_boundary(const Source& source, const BatchRequest& request, Planes& planes,
@@ -212,11 +246,12 @@ void BatchReader::fill_boundary(const Source& source, const BatchRequest& reques
     for (std::int64_t b = piece.begin[0]; b < piece.end(0); ++b) {
       const Time start = request.times[static_cast<std::size_t>(b)];
       for (int r = 1; r < request.rollout; ++r) {
-        const std::vector<double> x =
+        const PlaneView x =
             on_rim(plane, request.targets, [&](const Box& box) { return planes.at(start + r * lead_, box); });
-        write_channel(batch.forcings[static_cast<std::size_t>(r - 1)], piece, b, c, [&](std::size_t i) {
-          return rim_.holds(plane, i) && !std::isnan(x[i]) ? source.normalised(x[i]) : 0.0;
-        });
+        writer_.add(batch.forcings[static_cast<std::size_t>(r - 1)], piece, b, c,
+                    [this, x, plane, &source](std::size_t i) {
+                      return rim_.holds(plane, i) && !std::isnan(x[i]) ? source.normalised(x[i]) : 0.0;
+                    });
       }
     }
   }
@@ -232,11 +267,12 @@ void BatchReader::fill_rims(const Source& source, const BatchRequest& request, P
       for (int r = 1; r <= request.rollout; ++r) {
         const Time time = request.times[static_cast<std::size_t>(b)] + r * lead_;
         const auto read = [&](const Box& box) { return planes.physical(time, box); };
-        const std::vector<double> x =
-            known ? on_rim(plane, false, read)
-                  : std::vector<double>(static_cast<std::size_t>(plane.extent.count()), kNaN);
-        write_channel(batch.rims[static_cast<std::size_t>(r - 1)], piece, b, c,
-                      [&](std::size_t i) { return rim_.holds(plane, i) ? x[i] : 0.0; });
+        const PlaneView x = known ? on_rim(plane, false, read) : PlaneView();
+        writer_.add(batch.rims[static_cast<std::size_t>(r - 1)], piece, b, c,
+                    [this, x, plane](std::size_t i) {
+                      if (!rim_.holds(plane, i)) return 0.0;
+                      return x.empty() ? kNaN : x[i];
+                    });
       }
     }
   }
@@ -249,20 +285,20 @@ void BatchReader::fill_present(const Source& source, const BatchRequest& request
   for (const int c : source.inputs) {
     if (!is_predicted(c) || !covers(piece, c)) continue;
     for (std::int64_t b = piece.begin[0]; b < piece.end(0); ++b) {
-      const std::span<const double> x = planes.at(request.times[static_cast<std::size_t>(b)], plane);
-      write_channel(batch.present, piece, b, c, [&](std::size_t i) {
+      const PlaneView x = planes.at(request.times[static_cast<std::size_t>(b)], plane);
+      writer_.add(batch.present, piece, b, c, [this, x, plane](std::size_t i) {
         return std::isnan(x[i]) || (!rim_.empty() && rim_.holds(plane, i)) ? 0.0 : 1.0;
       });
     }
   }
 }
 
-void BatchReader::fill_present_elsewhere(const BatchRequest& request, Batch& batch) const {
+void BatchReader::fill_present_elsewhere(const BatchRequest& request, Batch& batch) {
   const Box& piece = request.input;
   for (int c = 0; c < static_cast<int>(channels_.inputs.size()); ++c) {
     if (is_predicted(c) || !covers(piece, c)) continue;
     for (std::int64_t b = piece.begin[0]; b < piece.end(0); ++b)
-      write_channel(batch.present, piece, b, c, [](std::size_t) { return 1.0; });
+      writer_.add(batch.present, piece, b, c, [](std::size_t) { return 1.0; });
   }
 }
 
@@ -278,21 +314,23 @@ void BatchReader::fill_targets(const Source& source, const BatchRequest& request
   const bool increment = predict_ == Predict::kIncrement && source.role == Role::kPrognostic;
   const double mean = source.statistics.mean;
   const double scale = 1 / (increment ? source.statistics.increment_deviation : source.statistics.deviation);
-  const auto counts = [&](std::size_t i) { return rim_.empty() || !rim_.holds(plane, i); };
+  const auto counts = [this, plane](std::size_t i) { return rim_.empty() || !rim_.holds(plane, i); };
   for (const int c : source.targets) {
     if (!covers(piece, c)) continue;
     for (std::int64_t b = piece.begin[0]; b < piece.end(0); ++b) {
       const Time start = request.times[static_cast<std::size_t>(b)];
       for (int r = 1; r <= request.rollout; ++r) {
         Array& target = batch.targets[static_cast<std::size_t>(r - 1)];
-        const std::span<const double> y = planes.at(start + r * lead_, plane);
+        const PlaneView y = planes.at(start + r * lead_, plane);
         if (increment) {
-          const std::span<const double> x = planes.at(start, plane);
-          write_channel(target, piece, b, c,
-                        [&](std::size_t i) { return counts(i) ? (y[i] - x[i]) * scale : kNaN; });
+          const PlaneView x = planes.at(start, plane);
+          writer_.add(target, piece, b, c, [counts, x, y, scale](std::size_t i) {
+            return counts(i) ? (y[i] - x[i]) * scale : kNaN;
+          });
         } else {
-          write_channel(target, piece, b, c,
-                        [&](std::size_t i) { return counts(i) ? (y[i] - mean) * scale : kNaN; });
+          writer_.add(target, piece, b, c, [counts, y, mean, scale](std::size_t i) {
+            return counts(i) ? (y[i] - mean) * scale : kNaN;
+          });
         }
       }
     }
@@ -308,12 +346,13 @@ void BatchReader::fill_baseline(const Source& source, int channel, const BatchRe
   for (std::int64_t b = piece.begin[0]; b < piece.end(0); ++b) {
     const Time start = request.times[static_cast<std::size_t>(b)];
     if (increment) {
-      write_channel(batch.baseline, piece, b, channel, [](std::size_t) { return 0.0; });
+      writer_.add(batch.baseline, piece, b, channel, [](std::size_t) { return 0.0; });
     } else if (!planes.available(start)) {
-      write_channel(batch.baseline, piece, b, channel, [](std::size_t) { return kNaN; });
+      writer_.add(batch.baseline, piece, b, channel, [](std::size_t) { return kNaN; });
     } else {
-      const std::span<const double> x = planes.at(start, plane_of(piece));
-      write_channel(batch.baseline, piece, b, channel, [&](std::size_t i) { return (x[i] - mean) * scale; });
+      const PlaneView x = planes.at(start, plane_of(piece));
+      writer_.add(batch.baseline, piece, b, channel,
+                  [x, mean, scale](std::size_t i) { return (x[i] - mean) * scale; });
     }
   }
 }
@@ -325,9 +364,9 @@ void BatchReader::fill_origin(const Source& source, const BatchRequest& request,
     if (!covers(piece, c)) continue;
     for (std::int64_t b = piece.begin[0]; b < piece.end(0); ++b) {
       const Time start = request.times[static_cast<std::size_t>(b)];
-      std::span<const double> x;
+      PlaneView x;
       if (planes.available(start)) x = planes.physical(start, plane_of(piece));
-      write_channel(batch.origin, piece, b, c, [&](std::size_t i) { return x.empty() ? 0.0 : x[i]; });
+      writer_.add(batch.origin, piece, b, c, [x](std::size_t i) { return x.empty() ? 0.0 : x[i]; });
     }
   }
 }
@@ -335,25 +374,28 @@ void BatchReader::fill_origin(const Source& source, const BatchRequest& request,
 void BatchReader::fill_forcings(const BatchRequest& request, Batch& batch) {
   const Box& piece = request.input;
   const Box plane = plane_of(piece);
-  std::vector<double> values(static_cast<std::size_t>(plane.extent.count()));
   for (int c = 0; c < static_cast<int>(channels_.inputs.size()); ++c) {
     const Channel& channel = channels_.inputs[static_cast<std::size_t>(c)];
     if (channel.role != Role::kForcing || !covers(piece, c)) continue;
     const bool place = channel.forcing == Forcing::kLatitude || channel.forcing == Forcing::kLongitude;
     const bool projected = place && !files_.grid().geographic;
     const bool given = needs_degrees(channel.forcing) && !files_.grid().geographic;
-    if (projected) values = place_plane(channel.forcing, plane);
+    PlaneView values;
+    if (projected) values = std::span<const double>(place_plane(channel.forcing, plane));
     for (std::int64_t b = piece.begin[0]; b < piece.end(0); ++b) {
       const Time start = request.times[static_cast<std::size_t>(b)] + channel.hours * kHour;
       for (int r = 0; r < request.rollout; ++r) {
         if (!projected) {
-          forcings_.fill(channel.forcing, start + r * lead_, plane, values,
+          const std::span<double> filled = pool_.take<double>(plane.extent.count());
+          forcings_.fill(channel.forcing, start + r * lead_, plane, filled,
                          given ? &point_places(plane) : nullptr);
+          values = std::span<const double>(filled);
         }
         Array& array = r == 0 ? batch.input : batch.forcings[static_cast<std::size_t>(r - 1)];
-        write_channel(array, piece, b, c, [&](std::size_t i) { return values[i]; });
+        writer_.add(array, piece, b, c, [values](std::size_t i) { return values[i]; });
       }
     }
+    if (writer_.size() >= kMostTogether) flush();
   }
 }
 

@@ -8,8 +8,10 @@
 
 #include "array/array.h"
 #include "array/box.h"
+#include "samples/channel_writer.h"
 #include "samples/channels.h"
 #include "samples/file_set.h"
+#include "samples/planes.h"
 #include "samples/rim.h"
 #include "samples/statistics.h"
 
@@ -90,14 +92,14 @@ class BatchReader {
   Source& source_of(const Channel& channel, const Statistics& statistics);
   void fill_inputs(const Source& source, const BatchRequest& request, Planes& planes, Batch& batch);
   void fill_present(const Source& source, const BatchRequest& request, Planes& planes, Batch& batch);
-  void fill_present_elsewhere(const BatchRequest& request, Batch& batch) const;
+  void fill_present_elsewhere(const BatchRequest& request, Batch& batch);
   /// Prescribed fields at the leads after the first.
   void fill_prescribed(const Source& source, int channel, const BatchRequest& request, Planes& planes,
                        Batch& batch);
   void fill_boundary(const Source& source, const BatchRequest& request, Planes& planes, Batch& batch);
   void fill_rims(const Source& source, const BatchRequest& request, Planes& planes, Batch& batch);
-  using ReadBox = std::function<std::span<const double>(const Box& box)>;
-  std::vector<double> on_rim(const Box& plane, bool whole, const ReadBox& read) const;
+  using ReadBox = std::function<PlaneView(const Box& box)>;
+  PlaneView on_rim(const Box& plane, bool whole, const ReadBox& read);
   /// Whether a rollout puts predictions into this channel of the input.
   bool is_predicted(int input) const;
   void fill_targets(const Source& source, const BatchRequest& request, Planes& planes, Batch& batch);
@@ -105,6 +107,8 @@ class BatchReader {
                      Batch& batch);
   void fill_origin(const Source& source, const BatchRequest& request, Planes& planes, Batch& batch);
   void fill_forcings(const BatchRequest& request, Batch& batch);
+  /// Writes what was noted, and takes back the memory of its planes.
+  void flush();
   void keep_planes_of(const Box& plane);
   std::span<const double> static_plane(const Source& source, const Box& plane);
   const std::vector<double>& place_plane(Forcing forcing, const Box& plane);
@@ -117,6 +121,8 @@ class BatchReader {
   Rim rim_;
   ForcingFields forcings_;
   std::vector<Source> sources_;
+  ChannelWriter writer_;
+  PlanePool pool_;
   Box static_box_;  ///< that of the static planes kept
   std::map<Field, std::vector<double>> static_planes_;
   std::map<Forcing, std::vector<double>> place_planes_;  ///< latitudes and longitudes of projected grids

@@ -60,6 +60,7 @@ class Dataset : public SampleSource {
   FileSet& files() { return *files_; }
   const FileSet& files() const { return *files_; }
   std::int64_t bytes_read() const override { return files_->bytes_read(); }
+  std::int64_t bytes_fetched() const override { return files_->bytes_fetched(); }
   std::map<std::string, UndeclaredValues> undeclared() const override { return files_->undeclared(); }
 
  private:

@@ -45,13 +45,32 @@ FileSet::FileSet(const std::vector<std::string>& paths, FileSelection selection,
 }
 
 DataFile& FileSet::use(int file) {
+  const std::lock_guard lock(open_mutex_);
   std::erase(open_, file);
   open_.push_back(file);
   if (open_.size() > kMostOpenFiles) {
-    files_[static_cast<std::size_t>(open_.front())]->file().close();
-    open_.pop_front();
+    const auto idle =
+        std::find_if(open_.begin(), open_.end() - 1, [&](int f) { return !pinned_.contains(f); });
+    if (idle != open_.end() - 1) {
+      files_[static_cast<std::size_t>(*idle)]->file().close();
+      open_.erase(idle);
+    }
   }
   return *files_[static_cast<std::size_t>(file)];
+}
+
+FileSet::Pin::Pin(FileSet& files, int file)
+    : files_(files), number_(file), file_(*files.files_[static_cast<std::size_t>(file)]) {
+  {
+    const std::lock_guard lock(files_.open_mutex_);
+    ++files_.pinned_[number_];
+  }
+  files_.use(number_);
+}
+
+FileSet::Pin::~Pin() {
+  const std::lock_guard lock(files_.open_mutex_);
+  if (--files_.pinned_[number_] == 0) files_.pinned_.erase(number_);
 }
 
 std::vector<VariableSummary> FileSet::catalogue() {
@@ -346,7 +365,8 @@ CoordinateDescription on_grid(CoordinateDescription coordinate, const GridAxis& 
 FieldDescription FileSet::describe(const Field& field) {
   const Part& part = series(field).parts.front();
   const std::lock_guard lock(mutex_);
-  DataFile& file = use(part.file);
+  Pin pin(*this, part.file);
+  DataFile& file = pin.file();
   FieldDescription result;
   for (const char* attribute : {"units", "long_name", "standard_name"}) {
     if (const std::string text = part.variable->text(attribute); !text.empty())
@@ -362,31 +382,49 @@ FieldDescription FileSet::describe(const Field& field) {
 }
 
 void FileSet::read(const Field& field, Time time, const Box& box, std::span<double> out) {
+  read_values(field, time, box, out);
+}
+
+void FileSet::read(const Field& field, Time time, const Box& box, std::span<float> out) {
+  read_values(field, time, box, out);
+}
+
+bool FileSet::exact_in_float(const Field& field) const {
   const Series& source = series(field);
-  const std::lock_guard lock(mutex_);
-  if (!source.has_time) return read_part(source.parts[0], 0, box, out);
+  if (source.between == Between::kLinear) return false;
+  const std::vector<Part>& parts = source.parts;
+  return std::all_of(parts.begin(), parts.end(),
+                     [](const Part& part) { return Unpacking::exact_in_float(*part.variable); });
+}
+
+template <typename T>
+void FileSet::read_values(const Field& field, Time time, const Box& box, std::span<T> out) {
+  const Series& source = series(field);
+  if (!source.has_time) return read_part<T>(source.parts[0], 0, box, out);
   const std::vector<Time>& times = source.index->times;
   const auto found = std::lower_bound(times.begin(), times.end(), time);
   const auto number = static_cast<std::size_t>(found - times.begin());
-  if (found != times.end() && *found == time) return read_at(field, source, number, box, out);
+  if (found != times.end() && *found == time) return read_at<T>(field, source, number, box, out);
   if (!has(field, time))
     throw DataError(concat("the files hold no ", field.name(), " at ", format_time(time, calendar())));
-  read_at(field, source, number - 1, box, out);
+  read_at<T>(field, source, number - 1, box, out);
   if (source.between == Between::kLatest) return;
-  std::vector<double> next(out.size());
-  read_at(field, source, number, box, next);
+  std::vector<T> next(out.size());
+  read_at<T>(field, source, number, box, next);
   const double part =
       static_cast<double>(time - times[number - 1]) / static_cast<double>(times[number] - times[number - 1]);
-  std::transform(out.begin(), out.end(), next.begin(), out.begin(),
-                 [&](double before, double after) { return before + part * (after - before); });
+  std::transform(out.begin(), out.end(), next.begin(), out.begin(), [&](double before, double after) {
+    return static_cast<T>(before + part * (after - before));
+  });
 }
 
 /// The state of this number among the times.
+template <typename T>
 void FileSet::read_at(const Field& field, const Series& source, std::size_t number, const Box& box,
-                      std::span<double> out) {
+                      std::span<T> out) {
   const TimeIndex::Entry& entry = source.index->entries[number];
-  read_part(source.parts[static_cast<std::size_t>(entry.part)], entry.position, box, out);
-  if (!source.index->others.empty()) check_others(field, source, source.index->times[number], box, out);
+  read_part<T>(source.parts[static_cast<std::size_t>(entry.part)], entry.position, box, out);
+  if (!source.index->others.empty()) check_others<T>(field, source, source.index->times[number], box, out);
 }
 
 /// One point of a variable, but for rows and columns.
@@ -411,63 +449,65 @@ int FileSet::dimension_of(const Part& part, const std::string& name) {
 }
 
 std::vector<double> FileSet::coordinates(const Field& field, const std::string& name) {
-  const std::lock_guard lock(mutex_);
   const Part& part = series(field).parts[0];
-  return use(part.file).coordinates(dimension(*part.variable, dimension_of(part, name)));
+  Pin pin(*this, part.file);
+  return pin.file().coordinates(dimension(*part.variable, dimension_of(part, name)));
 }
 
 void FileSet::read_entry(const Field& field, const std::map<std::string, std::int64_t>& positions,
                          const Box& box, std::span<double> out) {
-  const std::lock_guard lock(mutex_);
   const Part& part = series(field).parts[0];
   Box slab = slab_of(part, 0);
   for (const auto& [name, position] : positions) slab.begin[dimension_of(part, name)] = position;
-  read_state(part, slab, box, out);
+  read_state<double>(part, slab, box, out);
 }
 
 /// Versions after the first fill what is missing in those before.
-void FileSet::read_part(const Part& part, std::int64_t time, const Box& box, std::span<double> out) {
+template <typename T>
+void FileSet::read_part(const Part& part, std::int64_t time, const Box& box, std::span<T> out) {
   Box slab = slab_of(part, time);
-  read_state(part, slab, box, out);
-  std::vector<double> other;
+  read_state<T>(part, slab, box, out);
+  std::vector<T> other;
   for (std::size_t v = 1; v < part.versions.size(); ++v) {
-    if (std::none_of(out.begin(), out.end(), [](double value) { return std::isnan(value); })) return;
+    if (std::none_of(out.begin(), out.end(), [](T value) { return std::isnan(value); })) return;
     slab.begin[part.axes.version] = part.versions[v];
     other.resize(out.size());
-    read_state(part, slab, box, other);
+    read_state<T>(part, slab, box, other);
     std::transform(out.begin(), out.end(), other.begin(), out.begin(),
-                   [](double value, double instead) { return std::isnan(value) ? instead : value; });
+                   [](T value, T instead) { return std::isnan(value) ? instead : value; });
   }
 }
 
 /// Every piece of the box whose rows and columns are equally spaced in the file comes with the hyperslab that
 /// holds it.
-void FileSet::read_state(const Part& part, Box slab, const Box& box, std::span<double> out) {
+template <typename T>
+void FileSet::read_state(const Part& part, Box slab, const Box& box, std::span<T> out) {
   if (box.empty()) return;
-  VariableFile& file = use(part.file).file();
+  Pin pin(*this, part.file);
+  VariableFile& file = pin.file().file();
   if (!part.axes.horizontal()) {
     double value = 0;
     file.read<double>(*part.variable, slab, std::span(&value, 1));
-    std::fill(out.begin(), out.end(), value);
+    std::fill(out.begin(), out.end(), static_cast<T>(value));
     return;
   }
   const int row_axis = part.axes.latitude, column_axis = part.axes.longitude;
   const std::vector<AxisRun> column_runs = part.columns->runs(box.begin[1], box.extent[1]);
   const std::int64_t width = box.extent[1];
-  std::vector<double> piece;
+  static thread_local std::vector<T> piece;  // kept from plane to plane
   for (const AxisRun& rows : part.rows->runs(box.begin[0], box.extent[0])) {
     for (const AxisRun& columns : column_runs) {
       span_run(rows, slab, row_axis);
       span_run(columns, slab, column_axis);
       const bool as_it_is = row_axis < column_axis && rows.step == 1 && columns.step == 1;
       if (as_it_is && columns.count == width) {
-        file.read<double>(*part.variable, slab,
-                          out.subspan(static_cast<std::size_t>((rows.begin - box.begin[0]) * width),
-                                      static_cast<std::size_t>(rows.count * width)));
+        file.read<T>(*part.variable, slab,
+                     out.subspan(static_cast<std::size_t>((rows.begin - box.begin[0]) * width),
+                                 static_cast<std::size_t>(rows.count * width)));
         continue;
       }
       piece.resize(static_cast<std::size_t>(slab.extent.count()));
-      file.read<double>(*part.variable, slab, piece);
+      file.read<T>(*part.variable, slab, piece);
       beat();
       const Shape strides = slab.extent.strides();
       const std::int64_t down = strides[row_axis] * rows.step, along = strides[column_axis] * columns.step;
@@ -493,16 +533,16 @@ std::map<std::string, UndeclaredValues> FileSet::undeclared() const {
   return found;
 }
 
+template <typename T>
 void FileSet::check_others(const Field& field, const Series& source, Time time, const Box& box,
-                           std::span<const double> values) {
+                           std::span<const T> values) {
   const auto [begin, end] = source.index->others.equal_range(time);
-  std::vector<double> other(values.size());
+  std::vector<T> other(values.size());
   for (auto entry = begin; entry != end; ++entry) {
     const Part& part = source.parts[static_cast<std::size_t>(entry->second.part)];
-    read_part(part, entry->second.position, box, other);
-    const bool equal = std::equal(values.begin(), values.end(), other.begin(), [](double a, double b) {
-      return a == b || (std::isnan(a) && std::isnan(b));
-    });
+    read_part<T>(part, entry->second.position, box, other);
+    const bool equal = std::equal(values.begin(), values.end(), other.begin(),
+                                  [](T a, T b) { return a == b || (std::isnan(a) && std::isnan(b)); });
     if (equal) continue;
     const auto found = std::lower_bound(source.index->times.begin(), source.index->times.end(), time);
     const TimeIndex::Entry& first =
@@ -518,5 +558,24 @@ std::int64_t FileSet::bytes_read() const {
   return std::accumulate(files_.begin(), files_.end(), std::int64_t{0},
                          [](std::int64_t sum, const auto& file) { return sum + file->file().bytes_read(); });
 }
+
+std::vector<FieldStorage> FileSet::storage() const {
+  std::vector<FieldStorage> result;
+  for (const auto& [field, series] : series_) {
+    const Part& part = series.parts.front();
+    result.push_back({files_[static_cast<std::size_t>(part.file)]->file().path(), part.variable, part.axes,
+                      part.axes.channel >= 0 ? part.channel : part.level, part.rows, part.columns});
+  }
+  return result;
+}
+
+std::int64_t FileSet::bytes_fetched() const {
+  return std::accumulate(
+      files_.begin(), files_.end(), std::int64_t{0},
+      [](std::int64_t sum, const auto& file) { return sum + file->file().bytes_fetched(); });
+}
+
+// Latitudes and longitudes of projected grids are read in file_set_grid.cpp.
+template void FileSet::read_part<double>(const Part&, std::int64_t, const Box&, std::span<double>);
 
 }  // namespace jigsaw::inline samples

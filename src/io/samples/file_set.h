@@ -48,6 +48,15 @@ struct FieldDescription {
   std::int64_t level_position = 0;             ///< of the field's among them
 };
 
+/// How a field stands in the first file that has it.
+struct FieldStorage {
+  std::string path;
+  const FileVariable* variable = nullptr;
+  FieldAxes axes;
+  std::int64_t entry = 0;  ///< along its levels or channels
+  std::shared_ptr<const AxisMap> rows, columns;
+};
+
 /// Several files as one data set: each field has the union of its times over all files. Fields are
 /// selected before they are read. The grid is that of the first one, without jumps in longitude, or the
 /// selected part of it; the others may have its rows and columns in another order, or more of them. All times
@@ -100,6 +109,13 @@ class FileSet {
   /// hyperslab, or as many as pieces of the box lie apart in the file. For a constant field the time does not
   /// matter. @throws DataError  when the time is not there, or several files have it with other values.
   void read(const Field& field, Time time, const Box& box, std::span<double> out);
+  /// The same in float; values that are no floats (exact_in_float) are rounded once.
+  void read(const Field& field, Time time, const Box& box, std::span<float> out);
+  /// Whether all values of a selected field are floats, whichever file they come from.
+  bool exact_in_float(const Field& field) const;
+
+  /// Of all selected fields.
+  std::vector<FieldStorage> storage() const;
 
   /// Of a constant field: the coordinates of a dimension of its variable. @throws DataError  when it has
   /// none.
@@ -110,6 +126,8 @@ class FileSet {
 
   /// Elements read so far times their size on disk, coordinates included.
   std::int64_t bytes_read() const;
+  /// VariableFile::bytes_fetched() of all files.
+  std::int64_t bytes_fetched() const;
   /// VariableFile::undeclared() of all files, by "variable in file".
   std::map<std::string, UndeclaredValues> undeclared() const;
 
@@ -145,8 +163,20 @@ class FileSet {
   DataFile& use(int file);
   void select(const Field& field, Series series, bool uniform);
   std::vector<Part> find_parts(const Field& field, bool uniform);
-  void read_at(const Field& field, const Series& source, std::size_t number, const Box& box,
-               std::span<double> out);
+  /// While it lives, its file is not closed.
+  class Pin {
+   public:
+    Pin(FileSet& files, int file);
+    ~Pin();
+    Pin(const Pin&) = delete;
+    Pin& operator=(const Pin&) = delete;
+    DataFile& file() { return file_; }
+
+   private:
+    FileSet& files_;
+    int number_;
+    DataFile& file_;
+  };
   bool find_level(const Field& field, Part& part);
   void find_member(Part& part);
   static Box slab_of(const Part& part, std::int64_t time);
@@ -168,10 +198,18 @@ class FileSet {
   std::vector<std::int64_t> versions_of(const Part& part);
   std::string check_units(const Field& field, const std::vector<Part>& parts) const;
 
-  void read_part(const Part& part, std::int64_t time, const Box& box, std::span<double> out);
-  void read_state(const Part& part, Box slab, const Box& box, std::span<double> out);
+  template <typename T>
+  void read_values(const Field& field, Time time, const Box& box, std::span<T> out);
+  template <typename T>
+  void read_at(const Field& field, const Series& source, std::size_t number, const Box& box,
+               std::span<T> out);
+  template <typename T>
+  void read_part(const Part& part, std::int64_t time, const Box& box, std::span<T> out);
+  template <typename T>
+  void read_state(const Part& part, Box slab, const Box& box, std::span<T> out);
+  template <typename T>
   void check_others(const Field& field, const Series& source, Time time, const Box& box,
-                    std::span<const double> values);
+                    std::span<const T> values);
 
   /// Of a projected grid: latitudes and longitudes of its points in the first file.
   struct Places {
@@ -183,7 +221,9 @@ class FileSet {
 
   FileSelection selection_;
   std::vector<std::unique_ptr<DataFile>> files_;
-  std::deque<int> open_;  ///< least recently used first
+  std::deque<int> open_;       ///< least recently used first
+  std::map<int, int> pinned_;  ///< how often
+  std::mutex open_mutex_;      ///< guards these two and the handles behind them
   Grid grid_;
   std::string grid_file_;
   std::optional<Places> places_;
@@ -193,7 +233,7 @@ class FileSet {
       axis_maps_;
   std::map<Field, Series> series_;
   std::map<TimeDimensions, std::shared_ptr<const TimeIndex>> indices_;
-  std::mutex mutex_;  ///< guards open_ and the handles behind it
+  std::mutex mutex_;  ///< of what finds out about fields; reading needs it not
 };
 
 }  // namespace jigsaw::inline samples

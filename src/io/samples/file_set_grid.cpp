@@ -157,7 +157,7 @@ std::vector<double> FileSet::sample_degrees(const Part& part) {
   const Shape extents = grid_.shape();
   std::vector<double> samples, row(static_cast<std::size_t>(extents[1]));
   for (const std::int64_t y : {std::int64_t{0}, extents[0] / 2, extents[0] - 1}) {
-    read_part(part, 0, {{y, 0}, {1, extents[1]}}, row);
+    read_part<double>(part, 0, {{y, 0}, {1, extents[1]}}, row);
     samples.insert(samples.end(), row.begin(), row.end());
   }
   return samples;
@@ -166,7 +166,6 @@ std::vector<double> FileSet::sample_degrees(const Part& part) {
 void FileSet::read_places(Forcing forcing, const Box& box, std::span<double> out) {
   require(places_.has_value(), "the grid has coordinates along its axes");
   const std::size_t axis = forcing == Forcing::kLatitude ? 0 : 1;
-  const std::lock_guard lock(mutex_);
   read_part(places_->parts[axis], 0, box, out);
   for (double& degrees : out) {
     if (axis == 1) degrees = around(degrees, places_->middle);

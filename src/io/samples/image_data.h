@@ -65,6 +65,7 @@ class ImageData : public SampleSource {
   std::vector<std::int64_t> identity() const override;
   std::unique_ptr<SampleReader> open_reader() override;
   std::int64_t bytes_read() const override { return files_->bytes_read(); }
+  std::int64_t bytes_fetched() const override { return files_->bytes_fetched(); }
   std::map<std::string, UndeclaredValues> undeclared() const override { return files_->undeclared(); }
 
   const DataOptions& options() const { return options_; }

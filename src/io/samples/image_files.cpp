@@ -369,4 +369,9 @@ std::int64_t ImageFiles::bytes_read() const {
                          [](std::int64_t sum, const auto& file) { return sum + file->bytes_read(); });
 }
 
+std::int64_t ImageFiles::bytes_fetched() const {
+  return std::accumulate(files_.begin(), files_.end(), std::int64_t{0},
+                         [](std::int64_t sum, const auto& file) { return sum + file->bytes_fetched(); });
+}
+
 }  // namespace jigsaw::inline samples

@@ -73,6 +73,8 @@ class ImageFiles {
 
   /// Elements read so far times their size on disk.
   std::int64_t bytes_read() const;
+  /// VariableFile::bytes_fetched() of all files.
+  std::int64_t bytes_fetched() const;
   /// As FileSet::undeclared().
   std::map<std::string, UndeclaredValues> undeclared() const;
 

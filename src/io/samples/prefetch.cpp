@@ -1,5 +1,6 @@
 #include "samples/prefetch.h"
 
+#include <algorithm>
 #include <chrono>
 
 #include "base/error.h"
@@ -7,11 +8,24 @@
 
 namespace jigsaw::inline samples {
 
-Prefetch::Prefetch(Load load, std::int64_t first, std::int64_t last)
-    : thread_([this, load = std::move(load), first, last, heartbeat = current_heartbeat()] {
-        const WorksFor rank(heartbeat);
-        run(load, first, last);
-      }) {}
+ReadAhead ReadAhead::within_budget(std::int64_t batch_bytes) {
+  constexpr std::int64_t kMostDepth = 4, kMostWorkers = 2;
+  const std::int64_t depth = std::clamp<std::int64_t>(kBudget / std::max<std::int64_t>(batch_bytes, 1),
+                                                      Prefetch::kDepth, kMostDepth);
+  // A worker more than there are places would have nothing to do.
+  const std::int64_t cores = std::max(1U, std::thread::hardware_concurrency());
+  return {static_cast<std::size_t>(depth), static_cast<std::size_t>(std::min(cores, kMostWorkers))};
+}
+
+Prefetch::Prefetch(Load load, std::int64_t first, std::int64_t last, const ReadAhead& ahead)
+    : load_(std::move(load)), last_(last), depth_(ahead.depth), to_load_(first), to_give_(first) {
+  for (std::size_t i = 0; i < ahead.workers; ++i) {
+    threads_.emplace_back([this, heartbeat = current_heartbeat()] {
+      const WorksFor rank(heartbeat);
+      run();
+    });
+  }
+}
 
 Prefetch::~Prefetch() {
   {
@@ -19,40 +33,51 @@ Prefetch::~Prefetch() {
     stop_ = true;
   }
   changed_.notify_all();
-  thread_.join();
+  for (std::thread& thread : threads_) thread.join();
 }
 
-void Prefetch::run(const Load& load, std::int64_t first, std::int64_t last) {
+void Prefetch::run() {
   std::unique_lock lock(mutex_);
-  try {
-    for (std::int64_t step = first; step < last; ++step) {
-      changed_.wait(lock, [&] { return stop_ || ready_.size() < kDepth; });
-      if (stop_) break;
-      lock.unlock();
-      Batch batch = load(step);
-      lock.lock();
-      ready_.push_back(std::move(batch));
-      changed_.notify_all();
-    }
-  } catch (...) {
-    if (!lock.owns_lock()) lock.lock();
-    error_ = std::current_exception();
+  while (true) {
+    changed_.wait(lock, [&] {
+      return stop_ || to_load_ >= last_ || to_load_ < to_give_ + static_cast<std::int64_t>(depth_);
+    });
+    if (stop_ || to_load_ >= last_ || !errors_.empty()) return;
+    load_next(lock);
   }
-  done_ = true;
+}
+
+void Prefetch::load_next(std::unique_lock<std::mutex>& lock) {
+  const std::int64_t step = to_load_++;
+  lock.unlock();
+  Batch batch;
+  std::exception_ptr error;
+  try {
+    batch = load_(step);
+  } catch (...) {
+    error = std::current_exception();
+  }
+  lock.lock();
+  if (error) {
+    errors_[step] = error;
+  } else {
+    ready_[step] = std::move(batch);
+  }
   changed_.notify_all();
 }
 
 Batch Prefetch::next() {
-  const auto begin = std::chrono::steady_clock::now();
   std::unique_lock lock(mutex_);
-  changed_.wait(lock, [&] { return done_ || !ready_.empty(); });
-  seconds_waited_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-  if (ready_.empty()) {
-    if (error_) std::rethrow_exception(error_);
-    fail("a batch beyond the last step was asked for");
+  if (to_give_ >= last_) fail("a batch beyond the last step was asked for");
+  const auto there = [&] { return ready_.contains(to_give_) || errors_.contains(to_give_); };
+  if (!there()) {
+    const auto begin = std::chrono::steady_clock::now();
+    changed_.wait(lock, there);
+    seconds_waited_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   }
-  Batch batch = std::move(ready_.front());
-  ready_.pop_front();
+  if (errors_.contains(to_give_)) std::rethrow_exception(errors_[to_give_]);
+  Batch batch = std::move(ready_[to_give_]);
+  ready_.erase(to_give_++);
   changed_.notify_all();
   return batch;
 }

@@ -1,26 +1,39 @@
 #pragma once
 #include <condition_variable>
 #include <cstdint>
-#include <deque>
 #include <exception>
 #include <functional>
+#include <map>
 #include <mutex>
 #include <thread>
+#include <vector>
 
 #include "samples/batch_reader.h"
 
 namespace jigsaw::inline samples {
 
-/// Reads the batches of the steps to come on one thread, at most kDepth ahead. Destroying it at any time ends
-/// the thread after the read it is in.
+/// How many batches are read ahead, and by how many threads.
+struct ReadAhead {
+  std::size_t depth = 2;  ///< batches that are there or being read, at most
+  std::size_t workers = 1;
+
+  /// What kBudget bytes of memory allow with batches of this size: at least a depth of 2 and one thread, at
+  /// most 4 and two, for whoever computes needs the cores, too.
+  static ReadAhead within_budget(std::int64_t batch_bytes);
+  static constexpr std::int64_t kBudget = std::int64_t{1} << 30;
+};
+
+/// Reads the batches of the steps to come on threads of its own. Destroying it at any time ends them after
+/// the reads they are in.
 class Prefetch {
  public:
   static constexpr std::size_t kDepth = 2;
   using Load = std::function<Batch(std::int64_t step)>;
 
-  /// @param load  reads the batch of one step; called on the other thread only, for first … last − 1 in
-  /// order.
-  Prefetch(Load load, std::int64_t first, std::int64_t last);
+  /// @param load  reads the batch of one step, first … last − 1; called on the other threads only, in order
+  /// if
+  ///              there is one, at the same time for several steps if there are more.
+  Prefetch(Load load, std::int64_t first, std::int64_t last, const ReadAhead& ahead = {kDepth, 1});
   ~Prefetch();
   Prefetch(const Prefetch&) = delete;
   Prefetch& operator=(const Prefetch&) = delete;
@@ -28,19 +41,24 @@ class Prefetch {
   /// The batch of the next step; waits for it. Throws what `load` threw, at the step that it threw for and at
   /// every later call; Error beyond the last step.
   Batch next();
-  /// Time that next() has waited in all.
+  /// Time that next() has waited in all for batches that were not there.
   double seconds_waited() const { return seconds_waited_; }
 
  private:
-  void run(const Load& load, std::int64_t first, std::int64_t last);
+  void run();
+  void load_next(std::unique_lock<std::mutex>& lock);
 
-  std::mutex mutex_;
+  Load load_;
+  std::int64_t last_;
+  std::size_t depth_;
+  std::mutex mutex_;  ///< guards what follows
   std::condition_variable changed_;
-  std::deque<Batch> ready_;
-  std::exception_ptr error_;
-  bool done_ = false, stop_ = false;
+  std::int64_t to_load_, to_give_;  ///< the next steps of each
+  std::map<std::int64_t, Batch> ready_;
+  std::map<std::int64_t, std::exception_ptr> errors_;
+  bool stop_ = false;
   double seconds_waited_ = 0;
-  std::thread thread_;
+  std::vector<std::thread> threads_;
 };
 
 }  // namespace jigsaw::inline samples

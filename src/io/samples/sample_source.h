@@ -54,6 +54,8 @@ class SampleSource {
   /// No longer than the source lives.
   virtual std::unique_ptr<SampleReader> open_reader() = 0;
   virtual std::int64_t bytes_read() const = 0;
+  /// Bytes that the system was asked for to read these (VariableFile::bytes_fetched).
+  virtual std::int64_t bytes_fetched() const { return bytes_read(); }
   /// Values that this rank has read so far and that are neither numbers nor declared as missing, by
   /// "variable in file".
   virtual std::map<std::string, UndeclaredValues> undeclared() const { return {}; }

@@ -39,6 +39,35 @@ TEST(Prefetch, ReadsAheadByItsDepthOnly) {
   EXPECT_EQ(calls, kAhead);
 }
 
+TEST(Prefetch, SeveralWorkersGiveTheStepsInOrderWithinTheDepth) {
+  const Context context = Context::make_host(Backend::kReference, 1);
+  std::atomic<int> loading = 0, most = 0;
+  std::atomic<std::int64_t> given = 0;
+  std::atomic<bool> too_far = false;
+  Prefetch prefetch(
+      [&](std::int64_t step) {
+        const int now = ++loading;
+        for (int seen = most; now > seen && !most.compare_exchange_weak(seen, now);) {
+        }
+        if (step > given + 4) too_far = true;
+        // The first waits for another to be read at the same time.
+        while (step == 0 && most < 2) std::this_thread::yield();
+        --loading;
+        if (step == 20) throw DataError("the disk is gone");
+        return numbered(context, step);
+      },
+      0, 100, {4, 3});
+  for (int step = 0; step < 20; ++step) {
+    EXPECT_EQ(HostView<double>(prefetch.next().input)[0], step);
+    ++given;
+  }
+  EXPECT_THROW(prefetch.next(), DataError);
+  EXPECT_THROW(prefetch.next(), DataError);
+  EXPECT_GE(most, 2);
+  EXPECT_LE(most, 3);
+  EXPECT_FALSE(too_far);
+}
+
 TEST(Prefetch, ThrowsErrorsWhereTheyBelong) {
   const Context context = Context::make_host(Backend::kReference, 1);
   Prefetch prefetch(

@@ -1,0 +1,194 @@
+#include <chrono>
+#include <cmath>
+#include <filesystem>
+
+#include "base/text.h"
+#include "comm/agreement.h"
+#include "commands.h"
+#include "files/glob.h"
+#include "files/rechunk.h"
+#include "samples/data_file.h"
+#include "samples/new_files.h"
+#include "samples/read_layout.h"
+#include "train/objective.h"
+#include "train/opened_run.h"
+
+namespace jigsaw {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+struct StatsOptions {
+  ConfigArguments configuration;
+  std::string output;
+};
+
+struct RechunkOptions {
+  ConfigArguments configuration;
+  std::string output;  ///< folder
+  int ranks = 0;       ///< that are to read the copies; 0: those that were started
+  int deflate = 1;
+  bool overwrite = false;
+};
+
+/// Says how far something is, every few seconds.
+class Telling {
+ public:
+  Telling(Log& log, std::string what) : log_(log), what_(std::move(what)) {}
+  void operator()(double part) {
+    const auto now = std::chrono::steady_clock::now();
+    if (now - last_ < std::chrono::seconds(5)) return;
+    last_ = now;
+    log_.info(concat(what_, ": ", std::lround(100 * part), " %"));
+  }
+
+ private:
+  Log& log_;
+  std::string what_;
+  std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
+};
+
+/// The pieces that a mesh cuts rows and columns into.
+Shape pieces_of(const Configuration& configuration, int ranks, const Shape& grid) {
+  const MeshOptions mesh = resolved_mesh(configuration.mesh, ranks, grid, {1, 1});
+  Shape pieces = Shape::filled(2, 1);
+  for (std::size_t d = 0; d < mesh.domain.size() && d < 2; ++d) pieces[static_cast<int>(d)] = mesh.domain[d];
+  return pieces;
+}
+
+/// Chunks of the horizontal dimensions of a file's fields.
+std::map<std::string, std::int64_t> chunks_in(const std::string& path, const Shape& pieces,
+                                              External external) {
+  std::map<std::string, std::int64_t> chunks;
+  DataFile file(path, external);
+  for (const FileVariable& variable : file.file().variables()) {
+    const FieldAxes axes = file.axes(variable);
+    if (!variable.numeric() || !axes.horizontal()) continue;
+    const Shape extents =
+        chunks_for({variable.shape[axes.latitude], variable.shape[axes.longitude]}, pieces, variable.bytes);
+    for (const auto& [axis, extent] :
+         {std::pair{axes.latitude, extents[0]}, std::pair{axes.longitude, extents[1]}}) {
+      // Dimensions carry their groups in our names, and not in NetCDF's.
+      const std::string& name = variable.dimensions[static_cast<std::size_t>(axis)];
+      chunks[name.substr(name.rfind('/') + 1)] = extent;
+    }
+  }
+  return chunks;
+}
+
+/// What is to be written, in the order of the files.
+std::vector<Rechunk> plan_copies(const RechunkOptions& options, const Job& job,
+                                 const std::vector<std::string>& paths) {
+  const DataOptions& data = job.configuration.data;
+  FileSet files(paths, {}, data.external());
+  const Channels channels = make_channels(data, false);
+  for (const Channel& channel : channels.targets) files.select(channel.field, true);
+  const int ranks = options.ranks > 0 ? options.ranks : job.world.size();
+  const Shape pieces = pieces_of(job.configuration, ranks, files.grid().shape());
+  std::vector<Rechunk> copies;
+  for (const std::string& path : paths) {
+    if (!fs::is_regular_file(path))
+      throw DataError(concat("cannot rechunk ", path, ": it is no NetCDF file"));
+    Rechunk copy{path, (fs::path(options.output) / fs::path(path).filename()).string(),
+                 chunks_in(path, pieces, data.external()), options.deflate, data.external()};
+    if (fs::exists(copy.to) && !options.overwrite)
+      throw ConfigError(concat("--output: ", copy.to, " is there already; say --overwrite to replace it"));
+    if (fs::exists(copy.to) && fs::equivalent(copy.to, path))
+      throw ConfigError(concat("--output: ", copy.to, " is the file that is read; name another folder"));
+    copies.push_back(std::move(copy));
+  }
+  return copies;
+}
+
+std::int64_t bytes_of(const Rechunk& copy) {
+  const auto file = open_variables(copy.from, Dimensions::kByName, copy.external);
+  std::int64_t bytes = 0;
+  for (const FileVariable& variable : file->variables())
+    bytes += variable.numeric() ? variable.shape.count() * variable.bytes : 0;
+  return bytes;
+}
+
+void write_share(const std::vector<Rechunk>& copies, Job& job) {
+  std::int64_t all = 1, written = 0;
+  const auto first = static_cast<std::size_t>(job.world.rank()),
+             step = static_cast<std::size_t>(job.world.size());
+  for (std::size_t i = first; i < copies.size(); i += step) all += bytes_of(copies[i]);
+  Telling telling(job.log, "rechunk");
+  for (std::size_t i = first; i < copies.size(); i += step) {
+    rechunk(copies[i], [&](std::int64_t bytes) {
+      written += bytes;
+      telling(static_cast<double>(written) / static_cast<double>(all));
+    });
+  }
+}
+
+/// Writes the statistics of the training period, for data.normalization.
+ExitCode run_stats(const StatsOptions& options) {
+  return run_job(options.configuration, [&](Job& job) {
+    Configuration configuration = job.configuration;
+    configuration.data.normalization.reset();
+    DataUse use;
+    use.train = use.valid = false;
+    use.pass.cache = cache_folder();
+    use.pass.progress = Telling(job.log, "statistics");
+    use.pass.tell = [&](const std::string& line) { job.log.info(line); };
+    const auto objective = open_objective(configuration, job.folder, job.world, use);
+    together(job.world, [&] {
+      if (job.world.rank() == 0) objective->data().statistics().save(options.output);
+    });
+    job.log.info(concat("wrote ", options.output, "; data.normalization takes it"));
+    return ExitCode::kDone;
+  });
+}
+
+/// Writes the NetCDF files of a configuration in chunks that suit its mesh; ranks share the files.
+ExitCode run_rechunk(const RechunkOptions& options) {
+  leave_failed_files_alone();
+  return run_job(options.configuration, [&](Job& job) {
+    const DataOptions& data = job.configuration.data;
+    std::vector<std::string> paths;
+    std::vector<Rechunk> copies;
+    together(job.world, [&] {
+      if (data.task != Task::kForecast)
+        throw ConfigError("rechunk is for fields on latitude and longitude (data.task forecast)");
+      paths = expand_patterns(data.files, job.folder);
+    });
+    probe_new_files(paths, Dimensions::kByName, data.external(), cache_folder(), job.world);
+    together(job.world, [&] {
+      copies = plan_copies(options, job, paths);
+      fs::create_directories(options.output);
+    });
+    for (const auto& [dimension, extent] : copies.front().chunks)
+      job.log.info(concat("chunks of ", extent, " along ", dimension));
+    together(job.world, [&] { write_share(copies, job); });
+    job.log.info(concat("wrote ", copies.size(), " file", copies.size() == 1 ? "" : "s", " to ",
+                        options.output, " and read ", copies.size() == 1 ? "it" : "them", " back"));
+    return ExitCode::kDone;
+  });
+}
+
+}  // namespace
+
+std::function<ExitCode()> declare_stats(CLI::App& command, const Invocation& /*invocation*/) {
+  auto options = std::make_shared<StatsOptions>();
+  add_configuration(command, options->configuration)->required();
+  command.add_option("--output", options->output, "The file to write (JSON), for data.normalization")
+      ->required()
+      ->check(refuse_empty);
+  return [options] { return run_stats(*options); };
+}
+
+std::function<ExitCode()> declare_rechunk(CLI::App& command, const Invocation& /*invocation*/) {
+  auto options = std::make_shared<RechunkOptions>();
+  add_configuration(command, options->configuration)->required();
+  command.add_option("--output", options->output, "Folder for the copies")->required()->check(refuse_empty);
+  command.add_option("--ranks", options->ranks, "That will read them; default: those that are started")
+      ->check(CLI::Range(1, 1 << 20));
+  command.add_option("--deflate", options->deflate, "Level of compression; 0: none; default 1")
+      ->check(CLI::Range(0, 9));
+  command.add_flag("--overwrite", options->overwrite, "Replace files that are there");
+  return [options] { return run_rechunk(*options); };
+}
+
+}  // namespace jigsaw

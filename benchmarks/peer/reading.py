@@ -1,0 +1,99 @@
+"""Reads the samples of benchmarks/reading.cpp as others do: python reading.py FOLDER LAYOUT CUT RANKS SAMPLES READER
+
+READER: h5py, netcdf4, zarr (xarray; the store is written beside the file once), loader (torch's DataLoader with two
+workers, h5py, normalised). Prints one JSON line; one of {"reader": …, "missing": …} where a package is not there.
+"""
+import json
+import pathlib
+import sys
+import time
+
+import numpy
+
+
+def piece(shape, channels, cut, ranks):
+    """Of rank 0: first-remainder."""
+    rows, columns = shape
+    part = {name: extent for name, extent in zip(("latitude", "longitude", "channels"), (rows, columns, channels))}
+    part[cut] = -(-part[cut] // ranks)
+    return part["latitude"], part["longitude"], part["channels"]
+
+
+def read_arrays(variables, rows, columns, channels, time_index):
+    return numpy.stack([variables[f"v{c}"][time_index, :rows, :columns] for c in range(channels)])
+
+
+def open_set(reader, folder, layout):
+    path = pathlib.Path(folder) / f"{layout}.nc"
+    if reader == "netcdf4":
+        import netCDF4
+        file = netCDF4.Dataset(path)
+        file.set_auto_maskandscale(False)
+        return file.variables
+    if reader == "zarr":
+        import xarray
+        store = path.with_suffix(".zarr")
+        if not store.exists():
+            data = xarray.open_dataset(path)
+            extents = data["v0"].encoding["chunksizes"] or (1, *data["v0"].shape[1:])
+            for variable in data.variables.values():
+                variable.encoding.clear()
+            data.chunk(dict(zip(data["v0"].dims, extents))).to_zarr(store)
+        data = xarray.open_zarr(store, chunks=None)
+        return {name: data[name].variable for name in data.data_vars}
+    import h5py
+    return h5py.File(path)
+
+
+class Samples:
+    """As a data set of torch: opened in each worker."""
+
+    def __init__(self, folder, layout, cut, ranks, count, times):
+        self.arguments, self.count, self.times = (folder, layout, cut, ranks), count, times
+        self.file = None
+
+    def __len__(self):
+        return self.count
+
+    def __getitem__(self, i):
+        folder, layout, cut, ranks = self.arguments
+        if self.file is None:
+            self.file = open_set("h5py", folder, layout)
+            self.part = extents(self.file, cut, ranks)
+        first = i % (self.times - 1)
+        return [(read_arrays(self.file, *self.part, first + t) - numpy.float32(280)) / numpy.float32(10) for t in (0, 1)]
+
+
+def extents(variables, cut, ranks):
+    names = [name for name in variables if name.startswith("v")]
+    return piece(variables["v0"].shape[1:], len(names), cut, ranks)
+
+
+def main():
+    folder, layout, cut, ranks, samples, reader = sys.argv[1:]
+    ranks, samples = int(ranks), int(samples)
+    variables = open_set("h5py" if reader == "loader" else reader, folder, layout)
+    rows, columns, channels = extents(variables, cut, ranks)
+    times = variables["v0"].shape[0]
+    batches = (i for i in range(samples))
+    if reader == "loader":
+        import torch.utils.data
+        batches = iter(torch.utils.data.DataLoader(Samples(folder, layout, cut, ranks, samples, times), batch_size=1,
+                                                   num_workers=2))
+    begin = time.perf_counter()
+    for i, _ in enumerate(batches):
+        if reader == "loader":
+            continue
+        for t in (0, 1):
+            read_arrays(variables, rows, columns, channels, i % (times - 1) + t)
+    seconds = time.perf_counter() - begin
+    wanted = 8 * rows * columns * channels * samples
+    print(json.dumps({"reader": reader, "layout": layout, "cut": cut, "ranks": ranks,
+                      "gigabytes_per_second": wanted / seconds * 1e-9}))
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except ImportError as error:
+        print(json.dumps({"reader": sys.argv[-1], "missing": str(error)}))
