@@ -18,8 +18,7 @@ namespace fs = std::filesystem;
 
 /// metrics.jsonl without its times.
 std::string timeless(const std::string& run_directory) {
-  static const std::regex times(
-      R"re(,"(step_seconds|data_wait_seconds|communication_seconds|samples_per_second)":[^,}]*)re");
+  static const std::regex times(R"re(,"([a-z_]*_seconds|samples_per_second|peak_share|time)":[^,}]*)re");
   return std::regex_replace(read(run_directory + "/metrics.jsonl"), times, "");
 }
 
