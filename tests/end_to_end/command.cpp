@@ -215,7 +215,7 @@ std::string real_ct() {
 
 std::string timeless(const std::string& run_directory) {
   static const std::regex times(
-      R"re(,"(step_seconds|data_wait_seconds|communication_seconds|validation_seconds|samples_per_second|peak_share|time)":("[^"]*"|[^,}]*))re");
+      R"re(,"([a-z_]*_seconds|samples_per_second|peak_share|time)":("[^"]*"|[^,}]*))re");
   return std::regex_replace(read(run_directory + "/metrics.jsonl"), times, "");
 }
 
