@@ -17,6 +17,10 @@ struct TrainCommand {
   bool no_verify = false;
   std::string init_from;
   double max_minutes = 0;
+  std::string trace;        ///< a file; empty: none
+  bool profile = false;     ///< print where a step goes
+  std::string trace_steps;  ///< which steps both look at
+  bool find_nan = false;
   std::string command_line;
 };
 /// Trains on the ranks that the launcher started. Errors end in a line on stderr by one rank, and their exit

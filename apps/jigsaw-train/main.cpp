@@ -81,6 +81,15 @@ struct CommandLine {
           const bool number = CLI::detail::lexical_cast(text, minutes) && std::isfinite(minutes);
           return number && minutes > 0 ? "" : "must be a number of minutes above 0, not " + text;
         });
+    app.add_option("--trace", train.trace, "Write a trace of some steps, for https://ui.perfetto.dev")
+        ->check(refuse_empty);
+    app.add_flag("--profile", train.profile,
+                 "Print where these steps go: kernels, layers, communication, data");
+    app.add_option("--trace-steps", train.trace_steps,
+                   "Which: 7, 7-9, or all; default: the second to the fourth that are made")
+        ->check(refuse_empty);
+    app.add_flag("--find-nan", train.find_nan,
+                 "Replay a step whose loss or gradient is not finite, or leaps, and name where that begins");
     train_command = app.add_subcommand("train", "Train, as without a command (options as below)");
     train_command->fallthrough();
     check_command =

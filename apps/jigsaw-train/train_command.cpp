@@ -37,6 +37,8 @@ ExitCode run_train(const TrainCommand& command, const ChooseConfiguration& choos
     options.verify = command.no_verify ? Verify::kSizesOnly : Verify::kBytes;
     options.init_from = command.init_from;
     options.max_minutes = command.max_minutes;
+    options.trace = {command.trace, command.profile, command.trace_steps};
+    options.find_nan = command.find_nan;
     options.stop = &stop_asked;
     Trainer trainer(job.configuration, options, job.world, job.log);
     install_signal_handlers();

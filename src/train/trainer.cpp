@@ -43,6 +43,7 @@ Trainer::Trainer(const Configuration& configuration, const RunOptions& options, 
       world_(world),
       log_(log),
       started_(now()),
+      trace_(options_.trace, world),
       given_(inherited_statistics(configuration, options.resume, options.init_from, world)),
       run_(configuration, options.config_folder, world, opening(configuration)),
       remarks_(run_.data(), world, log),
@@ -55,12 +56,14 @@ Trainer::Trainer(const Configuration& configuration, const RunOptions& options, 
   together(world_, [&] {
     if (run_.validates()) validation_ = std::make_unique<Validation>(run_);
   });
+  if (options_.find_nan) nan_search_.emplace(run_, step_, log_);
   together(world_, [&] { resume(); });
   remarks_.tell();
   const PlacedModel& placed = run_.placed();
-  if (world_.size() > 1 && world_.context().backend() == Backend::kCpu) {
-    run_.placed().plans().set_machine(std::make_shared<const Machine>(
-        machine_of_run(config_.machine, placed.rank(), directory_->machine_path())));
+  const bool streams = world_.size() > 1;
+  if ((streams || trace_.profiles()) && world_.context().backend() == Backend::kCpu) {
+    machine_ = machine_of_run(config_.machine, placed.rank(), directory_->machine_path());
+    if (streams) run_.placed().plans().set_machine(std::make_shared<const Machine>(*machine_));
   }
 }
 
@@ -100,6 +103,7 @@ void Trainer::open_watchdog(const Configuration& configuration) {
 }
 
 void Trainer::resume() {
+  const TraceSpan span(TraceKind::kPhase, "load");
   const std::optional<FoundCheckpoint> found = checkpointer_->find(options_.resume, options_.verify);
   if (found) {
     state_.restore(*found, options_.allow_change);
@@ -165,6 +169,7 @@ bool Trainer::validates_at(std::int64_t step) const {
 Trainer::Stop Trainer::validate(std::int64_t step) {
   const double before = now();
   double longest_batch = 0, last = before;
+  const TraceSpan span(TraceKind::kPhase, "validation");
   // One that would not end in time is not begun.
   Stop stop = should_stop(longest_validation_ + checkpointer_->longest_seconds());
   if (stop != Stop::kNo) return stop;
@@ -214,6 +219,7 @@ std::optional<CheckpointScore> Trainer::score() const {
 }
 
 void Trainer::save(const std::optional<CheckpointScore>& score) {
+  const TraceSpan span(TraceKind::kPhase, "save");
   checkpointer_->save(
       {state_.steps_done(), run_.placed().description(), state_.manifest_extra(steps_), score},
       checkpoint_pieces(*optimizer_, Optimizer::Share::kSaved));
@@ -241,7 +247,11 @@ ExitCode Trainer::run() {
   try {
     if (first <= steps_) open_steps(first);
     if (make_up_for_validation()) return ExitCode::kStopped;
-    if (first <= steps_) return train(first);
+    if (first <= steps_) {
+      const ExitCode code = train(first);
+      trace_.finish(run_.placed().rank(), machine_, log_);
+      return code;
+    }
   } catch (const AgreedError&) {
     checkpointer_->finish();  // what was begun before still stands
     throw;
@@ -266,6 +276,7 @@ void Trainer::open_steps(std::int64_t first) {
 
 ExitCode Trainer::train(std::int64_t first) {
   const std::int64_t parts = config_.train.accumulate;
+  trace_.begin(first);
   if (const auto* images = dynamic_cast<const ImageData*>(&run_.data());
       images != nullptr && images->options().classes > 0) {
     labels_ = std::make_unique<LabelScan>(*images, world_);
@@ -317,12 +328,18 @@ bool Trainer::stop_early(std::int64_t step) {
   return true;
 }
 
+StepResult Trainer::make_step(std::int64_t step) {
+  trace_.at_step(step);
+  const TraceSpan span(TraceKind::kStep, tracing() ? concat("step ", step) : "");
+  return nan_search_ ? nan_search_->run(step, *prefetch_) : step_.run(step, *prefetch_);
+}
+
 /// Whether the run stops after it.
 bool Trainer::run_step(std::int64_t step) {
   const double before = now(), communicated = world_.traffic().seconds;
   if (watchdog_) watchdog_->beat(step);
   checkpointer_->poll();
-  const StepResult result = step_.run(step, *prefetch_);
+  const StepResult result = make_step(step);
   log_step(step, result, now() - before, world_.traffic().seconds - communicated);
   last_loss_ = result.loss;
   count_skipped(result, step);

@@ -15,9 +15,11 @@
 #include "train/checkpointer.h"
 #include "train/data_remarks.h"
 #include "train/metrics_log.h"
+#include "train/nan_search.h"
 #include "train/opened_run.h"
 #include "train/progress.h"
 #include "train/run_directory.h"
+#include "train/run_trace.h"
 #include "train/training_batches.h"
 #include "train/training_state.h"
 #include "train/training_step.h"
@@ -32,9 +34,11 @@ struct RunOptions {
   Json versions = Json::object();
   std::string resume = "auto";  ///< "auto", "never", or a checkpoint's folder
   bool allow_change = false;
-  Verify verify = Verify::kBytes;           ///< what is checked of a checkpoint before it is loaded
-  std::string init_from;                    ///< a checkpoint's folder, for a run that has none to resume from
-  double max_minutes = 0;                   ///< 0: no limit
+  Verify verify = Verify::kBytes;  ///< what is checked of a checkpoint before it is loaded
+  std::string init_from;           ///< a checkpoint's folder, for a run that has none to resume from
+  double max_minutes = 0;          ///< 0: no limit
+  TraceOptions trace;
+  bool find_nan = false;                    ///< replay steps that go wrong, see NanSearch
   const std::atomic<bool>* stop = nullptr;  ///< set by a signal: end with a checkpoint
 };
 
@@ -70,6 +74,7 @@ class Trainer {
   Stop validate(std::int64_t step);
   void tell_validation(std::int64_t step);
   std::optional<CheckpointScore> score() const;
+  StepResult make_step(std::int64_t step);
   bool run_step(std::int64_t step);
   bool stop_early(std::int64_t step);
   void save(const std::optional<CheckpointScore>& score);
@@ -82,6 +87,7 @@ class Trainer {
   double started_ = 0;
   std::shared_ptr<Heartbeat> heartbeat_ = std::make_shared<Heartbeat>();
   WorksFor works_for_{heartbeat_};
+  RunTrace trace_;
   // Opened by run_, on its way.
   std::unique_ptr<RunDirectory> directory_;
   std::unique_ptr<MetricsLog> metrics_;
@@ -95,11 +101,13 @@ class Trainer {
   std::int64_t steps_;
   std::unique_ptr<Optimizer> optimizer_;
   TrainingStep step_;
+  std::optional<NanSearch> nan_search_;
   TrainingState state_;
   TrainingBatches batches_;
   std::unique_ptr<Validation> validation_;
   std::unique_ptr<LabelScan> labels_;  // these two last: their threads use what stands above
   std::unique_ptr<Prefetch> prefetch_;
+  std::optional<Machine> machine_;  ///< measured
   std::optional<ValidationResult> last_validation_;
   bool empty_targets_noted_ = false;
   double last_loss_ = std::numeric_limits<double>::quiet_NaN();

@@ -3,6 +3,8 @@
 #include <cmath>
 #include <limits>
 
+#include "autograd/operation_span.h"
+#include "base/trace.h"
 #include "comm/agreement.h"
 #include "optim/registry.h"
 
@@ -26,11 +28,16 @@ WeightedMean TrainingStep::run_part(std::int64_t step, std::int64_t part, const 
   double weights = 0;
   for (int r = 0; r < leads; ++r) weights += config_.train.lead_weight(r);
   WeightedMean loss;
-  placed.forecaster().run(tape, batch, samples, [&](int r, const Variable& prediction) {
-    const Array& target = batch.targets[static_cast<std::size_t>(r)];
-    const double share = config_.train.lead_weight(r) / weights;
-    loss.add(run_.loss().backward(placed.rank(), prediction, target, share * scale), share);
-  });
+  {
+    const TraceSpan span(TraceKind::kPhase, "forward");
+    placed.forecaster().run(tape, batch, samples, [&](int r, const Variable& prediction) {
+      const OperationSpan of_loss(placed.rank().context, "loss", "(loss)");
+      const Array& target = batch.targets[static_cast<std::size_t>(r)];
+      const double share = config_.train.lead_weight(r) / weights;
+      loss.add(run_.loss().backward(placed.rank(), prediction, target, share * scale), share);
+    });
+  }
+  const TraceSpan span(TraceKind::kPhase, "backward");
   if (part + 1 == config_.train.accumulate)
     tape.on_gradients([](ParameterBlock& block) { block.start_synchronise_gradients(); });
   tape.backward();
@@ -62,6 +69,7 @@ StepResult TrainingStep::run(std::int64_t step, const std::function<Batch()>& ne
   result.empty_targets = static_cast<std::int64_t>(loss.empty);
   result.loss = result.empty ? std::numeric_limits<double>::quiet_NaN() : loss.value();
   const double scale = result.empty ? 0.0 : full / loss.weight;
+  const OperationSpan span(run_.placed().rank().context, "update", "(update)");
   result.norm = optimizer_.finish_gradients(scale);
   const double factor = schedule_->factor(step, steps_);
   result.rate = factor * optimizer_.options().learning_rate;

@@ -14,6 +14,7 @@
 #include "base/memory.h"
 #include "base/printable.h"
 #include "base/text.h"
+#include "base/trace.h"
 #include "files/hdf5_file.h"
 #include "files/netcdf_file.h"
 #include "files/nifti_file.h"
@@ -254,6 +255,9 @@ void VariableFile::read(const FileVariable& variable, const Box& box, std::span<
   if (box.empty()) return;
   std::vector<double> stored(out.size());
   try {
+    TraceSpan span(TraceKind::kRead, variable.name);
+    if (TraceEvent* event = span.event())
+      event->bytes = static_cast<double>(std::ssize(out) * variable.bytes);
     read_stored(variable, box, stored);
   } catch (const DataError&) {
     check_unchanged();

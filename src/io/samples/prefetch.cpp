@@ -4,12 +4,15 @@
 
 #include "base/error.h"
 #include "base/heartbeat.h"
+#include "base/trace.h"
 
 namespace jigsaw::inline samples {
 
 Prefetch::Prefetch(Load load, std::int64_t first, std::int64_t last)
-    : thread_([this, load = std::move(load), first, last, heartbeat = current_heartbeat()] {
+    : thread_([this, load = std::move(load), first, last, heartbeat = current_heartbeat(),
+               trace = current_trace()] {
         const WorksFor rank(heartbeat);
+        const TracesFor traced(trace, "reading ahead");
         run(load, first, last);
       }) {}
 
@@ -29,7 +32,11 @@ void Prefetch::run(const Load& load, std::int64_t first, std::int64_t last) {
       changed_.wait(lock, [&] { return stop_ || ready_.size() < kDepth; });
       if (stop_) break;
       lock.unlock();
-      Batch batch = load(step);
+      Batch batch;
+      {
+        const TraceSpan span(TraceKind::kPhase, "read a batch");
+        batch = load(step);
+      }
       lock.lock();
       ready_.push_back(std::move(batch));
       changed_.notify_all();
@@ -43,6 +50,7 @@ void Prefetch::run(const Load& load, std::int64_t first, std::int64_t last) {
 }
 
 Batch Prefetch::next() {
+  const TraceSpan span(TraceKind::kDataWait, "wait for a batch");
   const auto begin = std::chrono::steady_clock::now();
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [&] { return done_ || !ready_.empty(); });
