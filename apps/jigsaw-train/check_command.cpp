@@ -77,6 +77,7 @@ void check_started(Job& job) {
 
 ExitCode run_check(const CheckCommand& command) {
   return run_job(command.configuration, [&](Job& job) {
+    tell_mesh(job, command.ranks > 0 ? command.ranks : job.world.size());
     if (command.ranks > 0) {
       together(job.world, [&] { check_planned(job, command.ranks); });
     } else {

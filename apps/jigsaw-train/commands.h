@@ -91,12 +91,16 @@ struct PlanCommand {
   int ranks = 0;  ///< 0: those of the configuration's mesh
   std::string memory;
   std::string machine;
+  std::string
+      calibrate;  ///< a file for what the started ranks are measured to do; empty: nothing is measured
   bool json = false;
   bool explain = false;
 };
 /// Prints what a training step takes on the meshes of so many ranks, the fastest first.
 /// @throws ConfigError  also when no mesh has so many ranks or fits the memory; it says what would.
 void run_plan(const PlanCommand& command);
+/// Measures the started ranks, keeps that in `calibrate`, and plans with it. Errors end as those of training.
+ExitCode run_calibration(const PlanCommand& command);
 
 struct VerifyCommand {
   ConfigArguments configuration;

@@ -209,6 +209,10 @@ struct CommandLine {
     plan_command->add_option(
         "--machine", plan.machine,
         "h100-nvlink, a100-ib, cpu-node, or a file: of constants, or a run's machine.json");
+    plan_command
+        ->add_option("--calibrate", plan.calibrate,
+                     "Measure the started ranks first, keep that in this file, and plan with it")
+        ->check(refuse_empty);
     plan_command->add_flag("--json", plan.json, "Print all of it as JSON");
     plan_command->add_flag("--explain", plan.explain,
                            "Print why a mesh is faster than the next, block by block");
@@ -343,6 +347,7 @@ ExitCode run(int argc, char** argv) {
   }
   if (line.check_command->parsed()) return run_check(line.check);
   if (line.verify_command->parsed()) return run_verify(line.verify);
+  if (line.plan_command->parsed() && !line.plan.calibrate.empty()) return run_calibration(line.plan);
   for (int i = 0; i < argc; ++i) line.train.command_line += concat(i > 0 ? " " : "", argv[i]);
   line.predict.command_line = line.train.command_line;
   if (line.predict_command->parsed()) return run_predict(line.predict);

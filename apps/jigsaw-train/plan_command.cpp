@@ -4,10 +4,14 @@
 #include <thread>
 
 #include "base/text.h"
+#include "comm/agreement.h"
 #include "commands.h"
 #include "config/config.h"
+#include "estimate/calibration.h"
 #include "estimate/explanation.h"
+#include "estimate/mesh_choice.h"
 #include "estimate/report.h"
+#include "files/glob.h"
 
 namespace jigsaw {
 
@@ -66,7 +70,14 @@ PlanReport report_of(const PlanCommand& command, const MeshQuestion& question) {
     report.smallest = smallest_ranks(question);
   }
   try {
-    report.configured = configured_mesh(question, &report.ranks);
+    Configuration configuration = question.configuration;
+    if (!configuration.mesh && question.ranks > 1) {
+      if (const std::optional<ChosenMesh> chosen = chosen_mesh(question)) configuration.mesh = chosen->mesh;
+    }
+    MeshQuestion own{configuration, question.data, question.machine, question.ranks};
+    own.memory_bytes = question.memory_bytes;
+    own.threads = question.threads;
+    report.configured = configured_mesh(own, &report.ranks);
   } catch (const ConfigError&) {
     // Its own mesh cannot be; those that can be are told.
   }
@@ -75,7 +86,42 @@ PlanReport report_of(const PlanCommand& command, const MeshQuestion& question) {
   return report;
 }
 
+/// As rank 0 sees them; none where they are not there.
+std::vector<std::string> files_of(const Job& job) {
+  std::string names;
+  if (job.world.rank() == 0) {
+    try {
+      names = join(expand_patterns(job.configuration.data.files, job.folder), "\n");
+    } catch (const DataError&) {
+      // Plans need no data; reading is then not measured.
+    }
+  }
+  names = job.world.broadcast_text(names);
+  return names.empty() ? std::vector<std::string>() : split(names, '\n');
+}
+
 }  // namespace
+
+ExitCode run_calibration(const PlanCommand& command) {
+  return run_job(command.configuration, [&](Job& job) {
+    PlanCommand planned = command;
+    planned.machine = command.calibrate;
+    if (planned.ranks == 0 && !job.configuration.mesh) planned.ranks = job.world.size();
+    const MachineModel model = calibrate_to(command.calibrate, job.world, files_of(job));
+    together(job.world, [&] {
+      if (job.world.rank() != 0) return;
+      if (!command.json) {
+        job.log.info(concat(model.name, ", kept in ", command.calibrate, ": ", 1e-9 * model.flops_per_second,
+                            " GFLOP/s, ", 1e-9 * model.memory_bytes_per_second, " GB/s of memory, ",
+                            1e-9 * model.links.front().bytes_per_second, " GB/s and ",
+                            1e6 * model.links.front().latency_seconds, " µs to another rank, ",
+                            1e-6 * model.read_bytes_per_second, " MB/s of files"));
+      }
+      run_plan(planned);
+    });
+    return ExitCode::kDone;
+  });
+}
 
 void run_plan(const PlanCommand& command) {
   const Configuration configuration = load_configuration(command.configuration);

@@ -40,6 +40,7 @@ ExitCode run_train(const TrainCommand& command, const ChooseConfiguration& choos
     options.trace = {command.trace, command.profile, command.trace_steps};
     options.find_nan = command.find_nan;
     options.stop = &stop_asked;
+    tell_mesh(job, job.world.size());
     Trainer trainer(job.configuration, options, job.world, job.log);
     install_signal_handlers();
     return trainer.run();

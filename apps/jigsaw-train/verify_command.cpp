@@ -78,6 +78,7 @@ ExitCode run_verify(const VerifyCommand& command) {
             "command line: one rank has nothing to be compared with; start several, or give --ranks N");
       }
     });
+    tell_mesh(job, started > 1 ? started : command.ranks);
     const bool passed = started > 1 ? verify_on(job, options, job.world, job.log)
                                     : verify_on_threads(job, options, command.ranks);
     return passed ? ExitCode::kDone : ExitCode::kInternal;
