@@ -95,6 +95,7 @@ struct Options {
 /// validation, and ends.
 ExitCode run_check(const Options& options) {
   return run_job(options.configuration, [&](Job& job) {
+    tell_mesh(job, options.ranks > 0 ? options.ranks : job.world.size());
     if (options.ranks > 0) {
       together(job.world, [&] { check_planned(job, options.ranks); });
     } else {

@@ -36,7 +36,7 @@ const std::vector<Command>& command_table() {
        "Write what runs left as one HTML file: curves, maps, time, memory, the mesh (docs/report.md)",
        declare_report, RunsOn::kFirstRank},
       {"plan", "Print what a step takes on the meshes of N ranks, without data, MPI or memory (docs/plan.md)",
-       declare_plan, RunsOn::kFirstRank},
+       declare_plan, RunsOn::kEveryRank},
       {"verify",
        "Compare the first steps on these ranks with those on one rank, or on another mesh (docs/plan.md)",
        declare_verify, RunsOn::kEveryRank},

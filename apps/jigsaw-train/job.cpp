@@ -12,6 +12,7 @@
 #include "comm/mpi/mpi_session.h"
 #include "commands.h"
 #include "config/config.h"
+#include "estimate/mesh_choice.h"
 #include "kernels/flush_to_zero.h"
 #include "train/device.h"
 
@@ -79,6 +80,11 @@ ExitCode run_on(MpiSession& session, const ChooseConfiguration& choose,
 }
 
 }  // namespace
+
+void tell_mesh(Job& job, int ranks) {
+  const std::string reason = choose_mesh(job.configuration, job.folder, job.world, ranks);
+  if (!reason.empty()) job.log.info(concat("mesh \"auto\": ", reason));
+}
 
 Configuration load_configuration(const ConfigArguments& arguments, std::vector<std::string>* idle) {
   Json json = load_config(arguments.config);

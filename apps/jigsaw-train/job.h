@@ -33,4 +33,7 @@ struct Job {
 ExitCode run_job(const ChooseConfiguration& choose, const std::function<ExitCode(Job&)>& work);
 ExitCode run_job(const ConfigArguments& arguments, const std::function<ExitCode(Job&)>& work);
 
+/// Where the mesh is "auto", chooses one for so many ranks and says which and why. Collective.
+void tell_mesh(Job& job, int ranks);
+
 }  // namespace jigsaw

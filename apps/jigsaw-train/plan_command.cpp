@@ -4,10 +4,14 @@
 #include <thread>
 
 #include "base/text.h"
+#include "comm/agreement.h"
 #include "commands.h"
 #include "config/config.h"
+#include "estimate/calibration.h"
 #include "estimate/explanation.h"
+#include "estimate/mesh_choice.h"
 #include "estimate/report.h"
+#include "files/glob.h"
 
 namespace jigsaw {
 
@@ -18,6 +22,7 @@ struct Options {
   int ranks = 0;  ///< 0: those of the configuration's mesh
   std::string memory;
   std::string machine;
+  std::string calibrate;  ///< a file for what the started ranks are measured to do; empty: they are not
   bool json = false;
   bool explain = false;
 };
@@ -75,13 +80,34 @@ PlanReport report_of(const Options& options, const MeshQuestion& question) {
     report.smallest = smallest_ranks(question);
   }
   try {
-    report.configured = configured_mesh(question, &report.ranks);
+    Configuration configuration = question.configuration;
+    if (!configuration.mesh && question.ranks > 1) {
+      if (const std::optional<ChosenMesh> chosen = chosen_mesh(question)) configuration.mesh = chosen->mesh;
+    }
+    MeshQuestion own{configuration, question.data, question.machine, question.ranks};
+    own.memory_bytes = question.memory_bytes;
+    own.threads = question.threads;
+    report.configured = configured_mesh(own, &report.ranks);
   } catch (const ConfigError&) {
     // Its own mesh cannot be; those that can be are told.
   }
   for (std::size_t i = 0; options.explain && i + 1 < std::min<std::size_t>(best.size(), 4); ++i)
     report.explanations.push_back(explain(question, best[i], best[i + 1]));
   return report;
+}
+
+/// As rank 0 sees them; none where they are not there.
+std::vector<std::string> files_of(const Job& job) {
+  std::string names;
+  if (job.world.rank() == 0) {
+    try {
+      names = join(expand_patterns(job.configuration.data.files, job.folder), "\n");
+    } catch (const DataError&) {
+      // Plans need no data; reading is then not measured.
+    }
+  }
+  names = job.world.broadcast_text(names);
+  return names.empty() ? std::vector<std::string>() : split(names, '\n');
 }
 
 /// Prints what a training step takes on the meshes of so many ranks, the fastest first.
@@ -104,6 +130,28 @@ ExitCode run_plan(const Options& options) {
   return ExitCode::kDone;
 }
 
+/// Measures the started ranks, keeps that in `calibrate`, and plans with it. Errors end as those of training.
+ExitCode run_calibration(const Options& options) {
+  return run_job(options.configuration, [&](Job& job) {
+    Options planned = options;
+    planned.machine = options.calibrate;
+    if (planned.ranks == 0 && !job.configuration.mesh) planned.ranks = job.world.size();
+    const MachineModel model = calibrate_to(options.calibrate, job.world, files_of(job));
+    together(job.world, [&] {
+      if (job.world.rank() != 0) return;
+      if (!options.json) {
+        job.log.info(concat(model.name, ", kept in ", options.calibrate, ": ", 1e-9 * model.flops_per_second,
+                            " GFLOP/s, ", 1e-9 * model.memory_bytes_per_second, " GB/s of memory, ",
+                            1e-9 * model.links.front().bytes_per_second, " GB/s and ",
+                            1e6 * model.links.front().latency_seconds, " µs to another rank, ",
+                            1e-6 * model.read_bytes_per_second, " MB/s of files"));
+      }
+      run_plan(planned);
+    });
+    return ExitCode::kDone;
+  });
+}
+
 }  // namespace
 
 std::function<ExitCode()> declare_plan(CLI::App& command, const Invocation& /*invocation*/) {
@@ -114,9 +162,16 @@ std::function<ExitCode()> declare_plan(CLI::App& command, const Invocation& /*in
   command.add_option("--memory", options->memory, "Of a rank, such as 80GB; default: the machine's");
   command.add_option("--machine", options->machine,
                      "h100-nvlink, a100-ib, cpu-node, or a file: of constants, or a run's machine.json");
+  command
+      .add_option("--calibrate", options->calibrate,
+                  "Measure the started ranks first, keep that in this file, and plan with it")
+      ->check(refuse_empty);
   command.add_flag("--json", options->json, "Print all of it as JSON");
   command.add_flag("--explain", options->explain, "Print why a mesh is faster than the next, block by block");
-  return [options] { return run_plan(*options); };
+  return [options] {
+    if (!options->calibrate.empty()) return run_calibration(*options);
+    return launched_rank() == 0 ? run_plan(*options) : ExitCode::kDone;
+  };
 }
 
 }  // namespace jigsaw

@@ -43,6 +43,15 @@ void add_training(CLI::App& app, TrainArguments& options) {
         const bool number = CLI::detail::lexical_cast(text, minutes) && std::isfinite(minutes);
         return number && minutes > 0 ? "" : "must be a number of minutes above 0, not " + text;
       });
+  app.add_option("--trace", options.trace, "Write a trace of some steps, for https://ui.perfetto.dev")
+      ->check(refuse_empty);
+  app.add_flag("--profile", options.profile,
+               "Print where these steps go: kernels, layers, communication, data");
+  app.add_option("--trace-steps", options.trace_steps,
+                 "Which: 7, 7-9, or all; default: the second to the fourth that are made")
+      ->check(refuse_empty);
+  app.add_flag("--find-nan", options.find_nan,
+               "Replay a step whose loss or gradient is not finite, or leaps, and name where that begins");
 }
 
 std::function<ExitCode()> declare_train(CLI::App& command, const Invocation& invocation) {
@@ -66,11 +75,14 @@ ExitCode run_training(const TrainArguments& options, const std::string& command_
     run.verify = options.no_verify ? Verify::kSizesOnly : Verify::kBytes;
     run.init_from = options.init_from;
     run.max_minutes = options.max_minutes;
+    run.trace = {options.trace, options.profile, options.trace_steps};
+    run.find_nan = options.find_nan;
     run.stop = &stop_asked;
     RunFiles files({job.configuration.report, job.configuration.tensorboard}, job.log);
     ClimatologyScores climatology(job.log);
     if (job.configuration.validation.climatology) run.observers.push_back(&climatology);
     if (job.configuration.report || job.configuration.tensorboard) run.observers.push_back(&files);
+    tell_mesh(job, job.world.size());
     Trainer trainer(job.configuration, run, job.world, job.log);
     install_signal_handlers();
     return trainer.run();

@@ -13,6 +13,10 @@ struct TrainArguments {
   bool no_verify = false;
   std::string init_from;
   double max_minutes = 0;
+  std::string trace;        ///< a file; empty: none
+  bool profile = false;     ///< print where a step goes
+  std::string trace_steps;  ///< which steps both look at
+  bool find_nan = false;
 };
 void add_training(CLI::App& app, TrainArguments& options);
 

@@ -94,6 +94,7 @@ ExitCode run_verify(const Options& options) {
             "command line: one rank has nothing to be compared with; start several, or give --ranks N");
       }
     });
+    tell_mesh(job, started > 1 ? started : options.ranks);
     const bool passed =
         started > 1 ? verify_on(job, how, job.world, job.log) : verify_on_threads(job, how, options.ranks);
     return passed ? ExitCode::kDone : ExitCode::kInternal;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "autograd/operation_span.h"
 #include "autograd/output_watch.h"
 #include "base/error.h"
 #include "base/heartbeat.h"
@@ -298,6 +299,7 @@ std::vector<Variable> Tape::run(std::shared_ptr<const Operation> operation,
   if (tracing()) return trace(signature_of(*operation, inputs), inputs);
   const Planned planned = decide(*operation, inputs);
   const Signature& signature = *planned.signature;
+  const OperationSpan span(context(), signature.name);
   const auto frame = std::make_shared<Frame>(*this, planned.decision, planned.signature, planned.read);
   std::vector<Array> pieces(signature.outputs.size());
   if (planned.read || signature.keeps_findings) {
@@ -358,7 +360,9 @@ void Tape::record_call(const std::shared_ptr<const Operation>& operation, const 
     saved[i] = others > 0;
   }
   record([operation, frame, operands = Operands(*frame, inputs, saved, true),
-          gradients = Gradients(frame, inputs, outputs)]() mutable {
+          gradients = Gradients(frame, inputs, outputs),
+          block = OperationSpan::block_of(context())]() mutable {
+    const OperationSpan span(frame->context(), frame->signature().name, block, kBackwardSuffix);
     if (gradients.any_arrived()) operation->backward(*frame, operands, gradients);
     beat();
   });

@@ -8,6 +8,8 @@
 #include "base/error.h"
 #include "base/heartbeat.h"
 #include "base/text.h"
+#include "base/trace.h"
+#include "comm/call_hook.h"
 #include "comm/reduce.h"
 
 namespace jigsaw::inline comm {
@@ -70,8 +72,12 @@ double Traffic::total_bytes() const {
 /// A backend's operation with its time measured and its state in the log.
 class Communicator::Logged : public Pending::Operation {
  public:
-  Logged(std::unique_ptr<Pending::Operation> operation, std::shared_ptr<Ledger> ledger, std::int64_t number)
-      : operation_(std::move(operation)), ledger_(std::move(ledger)), number_(number) {}
+  /// @param started  how the call was traced, or null.
+  Logged(std::unique_ptr<Pending::Operation> operation, std::shared_ptr<Ledger> ledger, std::int64_t number,
+         const TraceEvent* started)
+      : operation_(std::move(operation)), ledger_(std::move(ledger)), number_(number) {
+    if (started != nullptr) transfer_ = std::make_unique<TraceEvent>(*started);
+  }
   ~Logged() override {
     operation_.reset();
     ledger_->log.set_state(number_, CallLog::State::kDone);
@@ -81,7 +87,15 @@ class Communicator::Logged : public Pending::Operation {
     const Stopwatch stopwatch(ledger_->traffic.seconds);
     const Stopwatch waiting(ledger_->traffic.wait_seconds);
     ledger_->log.set_state(number_, CallLog::State::kWaiting);
+    TraceSpan span(TraceKind::kWait, transfer_ ? transfer_->name : "what was started before");
     Array result = operation_->wait();
+    if (TraceEvent* event = span.event(); event != nullptr && transfer_) {
+      event->layer = transfer_->layer;
+      event->number = number_;
+      transfer_->kind = TraceKind::kTransfer;
+      transfer_->end = trace_now();
+      trace_lane->trace->add(*trace_lane, *transfer_);
+    }
     beat();
     return result;
   }
@@ -94,6 +108,7 @@ class Communicator::Logged : public Pending::Operation {
   std::unique_ptr<Pending::Operation> operation_;
   std::shared_ptr<Ledger> ledger_;
   std::int64_t number_;
+  std::unique_ptr<TraceEvent> transfer_;  ///< null where nothing is traced
 };
 
 /// An operation on host memory for arrays that stand on a device.
@@ -250,6 +265,7 @@ Pending Communicator::start(Call call) {
     refuse(call, "bf16 is not reduced; cast to fp32 first");
   call.sequence = sequence_++;
   const std::int64_t number = ledger_->log.begin(label_, whole_job_, call);
+  call_begins(*this, number);
   if (size() == 1 || nothing_travels(call)) {
     ledger_->log.set_state(number, CallLog::State::kDone);
     return Pending(std::make_unique<Ready>(local_result(call)));
@@ -258,11 +274,17 @@ Pending Communicator::start(Call call) {
   ledger_->traffic.sent_bytes[kind] += call.sent_bytes;
   ledger_->traffic.calls[kind] += 1;
   const Stopwatch stopwatch(ledger_->traffic.seconds);
+  TraceSpan span(TraceKind::kStart, name(call.kind));
+  if (TraceEvent* event = span.event()) {
+    event->layer = label_;
+    event->bytes = call.sent_bytes;
+    event->number = number;
+  }
   const Purpose purpose = call.result_purpose;
   const bool staged = context_->runtime() != nullptr;
   if (staged) call.send = download(*context_, call.send);
   std::unique_ptr<Pending::Operation> operation =
-      std::make_unique<Logged>(do_start(std::move(call)), ledger_, number);
+      std::make_unique<Logged>(do_start(std::move(call)), ledger_, number, span.event());
   if (staged) operation = std::make_unique<Staged>(std::move(operation), *context_, purpose);
   return Pending(std::move(operation));
 }
@@ -271,8 +293,14 @@ Call Communicator::control(Call call) {
   call.sequence = sequence_++;
   require(call.root >= 0 && call.root < size(), "the root of a control call is a rank of the group");
   const std::int64_t number = ledger_->log.begin(label_, whole_job_, call);
+  call_begins(*this, number);
   ledger_->log.set_state(number, CallLog::State::kWaiting);
   const Stopwatch stopwatch(ledger_->traffic.control_seconds);
+  TraceSpan span(TraceKind::kControl, jigsaw::name(call.control));
+  if (TraceEvent* event = span.event()) {
+    event->layer = label_;
+    event->number = number;
+  }
   if (size() > 1) call = do_control(std::move(call));
   ledger_->log.set_state(number, CallLog::State::kDone);
   beat();

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <map>
 #include <utility>
 
 #include "base/file.h"
@@ -20,6 +21,8 @@ std::chrono::steady_clock::duration in_seconds(double seconds) {
 }
 
 constexpr std::int64_t kMostStatusBytes = 1 << 20;
+/// As CallLog::position() says it.
+constexpr const char* kWaits = " waits in ";
 
 const char* name(CallLog::State state) {
   return state == CallLog::State::kStarted   ? "started"
@@ -127,8 +130,7 @@ bool Watchdog::speak() {
     return false;
   }
   if (waited == Wait::kEnd) return true;
-  give_up_(concat("no progress for ", options_.seconds,
-                  " seconds: ", lowest ? join(headlines(), "; ") : status()));
+  give_up_(concat("no progress for ", options_.seconds, " seconds: ", lowest ? report() : status()));
   return true;
 }
 
@@ -156,18 +158,50 @@ void Watchdog::write_status() const {
   std::filesystem::rename(beside, whole, ignored);
 }
 
-std::vector<std::string> Watchdog::headlines() const {
-  std::vector<std::string> lines;
+namespace {
+
+std::string ranks_text(const std::vector<int>& ranks) {
+  return concat(ranks.size() == 1 ? "rank " : "ranks ", join(ranks, ", "));
+}
+
+/// Who keeps the others waiting: who is in no call, or else in another than most. `calls` by rank, "" for no
+/// call.
+std::string missing(const std::vector<std::string>& calls) {
+  std::map<std::string, std::vector<int>> by_call;
+  for (std::size_t rank = 0; rank < calls.size(); ++rank)
+    by_call[calls[rank]].push_back(static_cast<int>(rank));
+  if (calls.size() == 1 || by_call.size() == 1) return "";
+  if (by_call.contains("")) return concat("; not arrived: ", ranks_text(by_call.at("")));
+  const auto most = std::max_element(by_call.begin(), by_call.end(), [](const auto& a, const auto& b) {
+    return a.second.size() < b.second.size();
+  });
+  std::vector<int> others;
+  for (const auto& [call, ranks] : by_call) {
+    if (call != most->first) others.insert(others.end(), ranks.begin(), ranks.end());
+  }
+  std::sort(others.begin(), others.end());
+  return concat("; in another call than most: ", ranks_text(others));
+}
+
+}  // namespace
+
+/// What all ranks wrote, and who has not arrived.
+std::string Watchdog::report() const {
+  std::vector<std::string> lines, calls;
   for (int rank = 0; rank < options_.size; ++rank) {
+    std::string line;
     try {
       const std::string text = read_text(file(rank).string(), kMostStatusBytes);
-      lines.push_back(text.empty() ? concat("rank ", rank, " says nothing")
-                                   : text.substr(0, text.find('\n')));
+      line = text.substr(0, text.find('\n'));
     } catch (const FileError&) {
-      lines.push_back(concat("rank ", rank, " says nothing"));
+      // It has written nothing.
     }
+    lines.push_back(line.empty() ? concat("rank ", rank, " says nothing") : line);
+    // Without the number of elements, of which ranks may send several.
+    const std::size_t waits = line.find(kWaits), end = line.rfind(" (");
+    calls.push_back(waits == std::string::npos ? "" : line.substr(waits, end - waits));
   }
-  return lines;
+  return join(lines, "; ") + missing(calls);
 }
 
 }  // namespace jigsaw::inline comm

@@ -30,9 +30,9 @@ struct WatchdogOptions {
 /// that do touches FOLDER/watchdog_alive now and then, so that ranks that wait for a slow one know. When all
 /// have ended to, each rank's status, where it waits and its last calls, is written to
 /// FOLDER/watchdog_RANK.txt. Then the lowest rank that has written one reads all of them and passes to
-/// `give_up` a report of who waits where; other ranks follow with their own status once it had time to.
-/// Progress that comes meanwhile is heeded: files are removed, and all goes on. `give_up` runs on the
-/// watchdog's thread, once, and is expected to end the job (Communicator::abort).
+/// `give_up` a report of who waits where and who has not arrived there; other ranks follow with their own
+/// status once it had time to. Progress that comes meanwhile is heeded: files are removed, and all goes on.
+/// `give_up` runs on the watchdog's thread, once, and is expected to end the job (Communicator::abort).
 class Watchdog {
  public:
   Watchdog(WatchdogOptions options, std::shared_ptr<const CallLog> log,
@@ -58,7 +58,7 @@ class Watchdog {
   std::filesystem::path file(int rank) const;
   std::filesystem::path alive() const { return options_.folder / "watchdog_alive"; }
   void write_status() const;
-  std::vector<std::string> headlines() const;
+  std::string report() const;
 
   WatchdogOptions options_;
   std::shared_ptr<const CallLog> log_;

@@ -62,7 +62,7 @@ class OneMesh {
 
   /// The fastest choice that fits, or else the one that takes least memory.
   PlannedMesh fastest_that_fits() {
-    if (question_.memory_bytes == 0) return as_configured();
+    if (question_.memory_bytes == 0 || question_.as_configured) return as_configured();
     const std::vector<Saving> savings = all_savings();
     std::optional<PlannedMesh> least;
     for (const std::int64_t parts : all_parts()) {
@@ -202,7 +202,7 @@ MeshAnswer find_meshes(const MeshQuestion& question) {
   MeshAnswer answer;
   std::size_t seen = 0;
   const auto may_be_kept = [&](const MeshBound& mesh) {
-    const bool full = answer.best.size() >= MeshAnswer::kKept && answer.best.back().fits;
+    const bool full = answer.best.size() >= question.kept && answer.best.back().fits;
     return !full || mesh.at_least <= answer.best.back().worst.seconds;
   };
   while (!meshes.empty() && seen < kMostPlanned) {
@@ -230,7 +230,7 @@ MeshAnswer find_meshes(const MeshQuestion& question) {
     }
     seen += round.size();
     std::stable_sort(answer.best.begin(), answer.best.end(), before);
-    if (answer.best.size() > MeshAnswer::kKept) answer.best.resize(MeshAnswer::kKept);
+    if (answer.best.size() > question.kept) answer.best.resize(question.kept);
     meshes = std::move(later);
     // Where the most likely are far too large, the others are, too.
     if (seen >= 2 * kRound && !answer.best.empty() && !answer.best.front().fits) break;

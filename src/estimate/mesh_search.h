@@ -26,17 +26,18 @@ struct MeshQuestion {
   int ranks = 1;
   std::int64_t memory_bytes = 0;  ///< of a rank; 0: no limit
   int threads = 1;
+  /// Whether `zero`, `train.recompute` and `train.accumulate` are as configured even if that does not fit.
+  bool as_configured = false;
+  std::size_t kept = 10;  ///< meshes that are told, the fastest
 };
 
 struct MeshAnswer {
-  /// By time of a step, those that fit first; at most kKept. Empty when none can be planned.
+  /// By time of a step, those that fit first. Empty when none can be planned.
   std::vector<PlannedMesh> best;
   /// Meshes that were not planned, for by their bounds they are slower, or there are too many.
   std::vector<MeshBound> others;
   std::int64_t planned = 0;  ///< meshes that were
   std::string refused;       ///< why a mesh cannot be planned, of the first
-
-  static constexpr std::size_t kKept = 10;
 };
 
 /// The fastest meshes that fit: meshes are planned in the order of a guess until the bounds of the others

@@ -222,10 +222,10 @@ void declare(Keys<InitOptions>& keys) {
 
 namespace {
 
-/// Whether several groups of ranks train on samples of their own, as "auto" never lets them.
+/// Whether several groups of ranks may train on samples of their own, as "auto" may let them.
 bool has_data_axis(const Json& root, const Json& /*section*/) {
   const auto mesh = root.find("mesh");
-  return mesh != root.end() && mesh->is_object() && mesh->value("data", 1) > 1;
+  return mesh == root.end() || !mesh->is_object() || mesh->value("data", 1) > 1;
 }
 
 }  // namespace
@@ -243,7 +243,10 @@ void declare(Keys<Configuration>& keys) {
   keys.add("seed", &O::seed).at_least(0).doc("Of all random numbers.");
   keys.add("mesh", &O::mesh, auto_or<MeshOptions>())
       .changeable()
-      .doc("How ranks cut the work; \"auto\": the domain, for as many ranks as were started.");
+      .doc(
+          "How ranks cut the work; \"auto\": as a step takes least time by the model of `plan`, on as many "
+          "ranks "
+          "as were started and within their memory (forecasts and scores: the domain).");
   keys.choice("zero", &O::zero,
               {{"none", Zero::kNone, "Groups along data hold equal parameters and optimizer state."},
                {"optimizer", Zero::kOptimizer, "The optimizer's state is cut over data (ZeRO-1)."},

@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/text.h"
+#include "base/trace.h"
 
 namespace jigsaw::inline train {
 
@@ -115,6 +116,7 @@ Machine machine_of_run(const std::optional<MachineOptions>& given, const Rank& r
   Communicator& world = rank.mesh.world();
   const bool first = world.rank() == 0;
   if (const auto kept = share(world, first ? read_machine(rank, path) : std::nullopt)) return *kept;
+  const TracePause untraced;
   const Traffic traffic = world.traffic();
   const Tally tally = rank.context.tally();
   const Machine machine = measure_machine(rank);

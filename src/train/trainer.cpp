@@ -46,6 +46,7 @@ Trainer::Trainer(const Configuration& configuration, const RunOptions& options, 
       world_(world),
       log_(log),
       started_(now()),
+      trace_(options_.trace, world),
       given_(inherited_statistics(configuration, options.resume, options.init_from, world)),
       run_(configuration, options.config_folder, world, opening(configuration)),
       remarks_(run_.data(), world, log),
@@ -59,6 +60,7 @@ Trainer::Trainer(const Configuration& configuration, const RunOptions& options, 
   together(world_, [&] {
     if (run_.validates()) validation_ = std::make_unique<Validation>(run_);
   });
+  if (options_.find_nan) nan_search_.emplace(run_, step_, log_);
   together(world_, [&] { resume(); });
   remarks_.tell();
   measure_machine();
@@ -70,9 +72,8 @@ Trainer::~Trainer() = default;
 void Trainer::measure_machine() {
   if (world_.context().backend() != Backend::kCpu) return;
   PlacedModel& placed = run_.placed();
-  const Machine machine = machine_of_run(config_.machine, placed.rank(), directory_->machine_path());
-  peak_flops_ = machine.flops_per_second;
-  if (world_.size() > 1) placed.plans().set_machine(std::make_shared<const Machine>(machine));
+  machine_ = machine_of_run(config_.machine, placed.rank(), directory_->machine_path());
+  if (world_.size() > 1) placed.plans().set_machine(std::make_shared<const Machine>(*machine_));
 }
 
 TimeLeft Trainer::open_time_left() const {
@@ -117,6 +118,7 @@ void Trainer::open_watchdog(const Configuration& configuration) {
 }
 
 void Trainer::resume() {
+  const TraceSpan span(TraceKind::kPhase, "load");
   const std::optional<FoundCheckpoint> found = checkpointer_->find(options_.resume, options_.verify);
   if (found) {
     state_.restore(*found, options_.allow_change);
@@ -176,7 +178,7 @@ void Trainer::log_step(std::int64_t step, const StepResult& result, double secon
                  {"data_wait_seconds", result.data_wait},
                  {"communication_seconds", communication},
                  {"samples_per_second", static_cast<double>(config_.train.batch_size) / seconds}};
-    if (peak_flops_ > 0) line["peak_share"] = flops / seconds / peak_flops_;
+    if (machine_) line["peak_share"] = flops / seconds / machine_->flops_per_second;
     line["time"] = utc_stamp(true);
     write_metrics(line);
   }
@@ -187,7 +189,7 @@ void Trainer::show_step(std::int64_t step, const StepResult& result, double seco
   if (!progress_->is_due(step, steps_, now())) return;
   ProgressState state{step, steps_, config_.loss.type(), result.loss, result.rate};
   state.samples_per_second = static_cast<double>(config_.train.batch_size) / seconds;
-  if (peak_flops_ > 0) state.peak_share = flops / seconds / peak_flops_;
+  if (machine_) state.peak_share = flops / seconds / machine_->flops_per_second;
   state.memory_bytes = peak_resident_bytes();
   state.seconds_left = time_left_.after(step, true);
   progress_->update(state, now());
@@ -202,6 +204,7 @@ Trainer::Stop Trainer::validate(std::int64_t step) {
   progress_->end_line();
   const double before = now();
   double longest_batch = 0, last = before;
+  const TraceSpan span(TraceKind::kPhase, "validation");
   // One that would not end in time is not begun.
   Stop stop = should_stop(longest_validation_ + checkpointer_->longest_seconds());
   if (stop != Stop::kNo) return stop;
@@ -273,6 +276,7 @@ std::optional<CheckpointScore> Trainer::score() const {
 }
 
 void Trainer::save(const std::optional<CheckpointScore>& score) {
+  const TraceSpan span(TraceKind::kPhase, "save");
   const double before = now();
   checkpointer_->save(
       {state_.steps_done(), run_.placed().description(), state_.manifest_extra(steps_), score},
@@ -313,7 +317,11 @@ ExitCode Trainer::run_from(std::int64_t first) {
   try {
     if (first <= steps_) open_steps(first);
     if (make_up_for_validation()) return ExitCode::kStopped;
-    if (first <= steps_) return train(first);
+    if (first <= steps_) {
+      const ExitCode code = train(first);
+      trace_.finish(run_.placed().rank(), machine_, log_);
+      return code;
+    }
   } catch (const AgreedError&) {
     checkpointer_->finish();  // what was begun before still stands
     throw;
@@ -345,6 +353,7 @@ void Trainer::open_steps(std::int64_t first) {
 
 ExitCode Trainer::train(std::int64_t first) {
   const std::int64_t parts = config_.train.accumulate;
+  trace_.begin(first);
   if (const auto* images = dynamic_cast<const ImageData*>(&run_.data());
       images != nullptr && images->options().classes > 0) {
     labels_ = std::make_unique<LabelScan>(*images, world_);
@@ -400,13 +409,19 @@ bool Trainer::stop_early(std::int64_t step) {
   return true;
 }
 
+StepResult Trainer::make_step(std::int64_t step) {
+  trace_.at_step(step);
+  const TraceSpan span(TraceKind::kStep, tracing() ? concat("step ", step) : "");
+  return nan_search_ ? nan_search_->run(step, *prefetch_) : step_.run(step, *prefetch_);
+}
+
 /// Whether the run stops after it.
 bool Trainer::run_step(std::int64_t step) {
   const double before = now(), communicated = world_.traffic().seconds;
   if (watchdog_) watchdog_->beat(step);
   checkpointer_->poll();
   const double worked = world_.context().tally().flops;
-  const StepResult result = step_.run(step, *prefetch_);
+  const StepResult result = make_step(step);
   log_step(step, result, now() - before, world_.traffic().seconds - communicated,
            world_.context().tally().flops - worked);
   last_loss_ = result.loss;

@@ -16,10 +16,12 @@
 #include "train/checkpointer.h"
 #include "train/data_remarks.h"
 #include "train/metrics_log.h"
+#include "train/nan_search.h"
 #include "train/opened_run.h"
 #include "train/progress.h"
 #include "train/run_directory.h"
 #include "train/run_observer.h"
+#include "train/run_trace.h"
 #include "train/time_left.h"
 #include "train/training_batches.h"
 #include "train/training_state.h"
@@ -35,10 +37,12 @@ struct RunOptions {
   Json versions = Json::object();
   std::string resume = "auto";  ///< "auto", "never", or a checkpoint's folder
   bool allow_change = false;
-  Verify verify = Verify::kBytes;           ///< what is checked of a checkpoint before it is loaded
-  std::string init_from;                    ///< a checkpoint's folder, for a run that has none to resume from
-  double max_minutes = 0;                   ///< 0: no limit
-  const std::atomic<bool>* stop = nullptr;  ///< set by a signal: end with a checkpoint
+  Verify verify = Verify::kBytes;  ///< what is checked of a checkpoint before it is loaded
+  std::string init_from;           ///< a checkpoint's folder, for a run that has none to resume from
+  double max_minutes = 0;          ///< 0: no limit
+  TraceOptions trace;
+  bool find_nan = false;                     ///< replay steps that go wrong, see NanSearch
+  const std::atomic<bool>* stop = nullptr;   ///< set by a signal: end with a checkpoint
   std::vector<RunObserver*> observers = {};  ///< look on
 };
 
@@ -81,6 +85,7 @@ class Trainer {
   TimeLeft open_time_left() const;
   void measure_machine();
   std::optional<CheckpointScore> score() const;
+  StepResult make_step(std::int64_t step);
   bool run_step(std::int64_t step);
   bool stop_early(std::int64_t step);
   void save(const std::optional<CheckpointScore>& score);
@@ -94,6 +99,7 @@ class Trainer {
   double started_ = 0;
   std::shared_ptr<Heartbeat> heartbeat_ = std::make_shared<Heartbeat>();
   WorksFor works_for_{heartbeat_};
+  RunTrace trace_;
   // Opened by run_, on its way.
   std::unique_ptr<RunDirectory> directory_;
   std::unique_ptr<MetricsLog> metrics_;
@@ -107,6 +113,7 @@ class Trainer {
   std::int64_t steps_;
   std::unique_ptr<Optimizer> optimizer_;
   TrainingStep step_;
+  std::optional<NanSearch> nan_search_;
   TrainingState state_;
   TrainingBatches batches_;
   std::unique_ptr<Validation> validation_;
@@ -114,8 +121,8 @@ class Trainer {
   std::unique_ptr<Prefetch> prefetch_;
   std::optional<ValidationResult> last_validation_, before_last_validation_;
   TimeLeft time_left_;
-  double apart_seconds_ = 0;  ///< of validations and saves in the step under way
-  double peak_flops_ = 0;     ///< of this rank in a second; 0: not known
+  double apart_seconds_ = 0;        ///< of validations and saves in the step under way
+  std::optional<Machine> machine_;  ///< measured or given; none on devices
   bool empty_targets_noted_ = false;
   double last_loss_ = std::numeric_limits<double>::quiet_NaN();
   double longest_step_ = 0, longest_validation_ = 0;  ///< seconds

@@ -3,6 +3,8 @@
 #include <cmath>
 #include <limits>
 
+#include "autograd/operation_span.h"
+#include "base/trace.h"
 #include "comm/agreement.h"
 #include "optim/registry.h"
 
@@ -31,11 +33,16 @@ WeightedMean TrainingStep::run_part(std::int64_t step, std::int64_t part, const 
   WeightedMean loss;
   const auto add_lead = [&](int r, const Variable& prediction) {
     if (last_only && r + 1 < leads) return;
+    const OperationSpan of_loss(placed.rank().context, "loss", "(loss)");
     const Array& target = batch.targets[static_cast<std::size_t>(r)];
     const double share = config_.train.lead_weight(r, leads) / weights;
     loss.add(run_.loss().backward(placed.rank(), prediction, target, share * scale), share);
   };
-  placed.forecaster().run(tape, batch, samples, add_lead, last_only ? &earlier : nullptr);
+  {
+    const TraceSpan span(TraceKind::kPhase, "forward");
+    placed.forecaster().run(tape, batch, samples, add_lead, last_only ? &earlier : nullptr);
+  }
+  const TraceSpan span(TraceKind::kPhase, "backward");
   if (part + 1 == config_.train.accumulate)
     tape.on_gradients([](ParameterBlock& block) { block.start_synchronise_gradients(); });
   tape.backward();
@@ -68,6 +75,7 @@ StepResult TrainingStep::run(std::int64_t step, const std::function<Batch()>& ne
   result.empty_targets = static_cast<std::int64_t>(loss.empty);
   result.loss = result.empty ? std::numeric_limits<double>::quiet_NaN() : loss.value();
   const double scale = result.empty ? 0.0 : full / loss.weight;
+  const OperationSpan span(run_.placed().rank().context, "update", "(update)");
   result.norm = optimizer_.finish_gradients(scale);
   const double factor = schedule_->factor(step, steps_);
   result.rate = factor * optimizer_.options().learning_rate;

@@ -4,6 +4,7 @@
 #include <numeric>
 #include <set>
 
+#include "base/trace.h"
 #include "comm/agreement.h"
 
 namespace jigsaw::inline train {
@@ -96,6 +97,7 @@ std::optional<ValidationResult> Validation::run(const std::function<bool()>& sto
 
 void Validation::rehearse() {
   Context& context = run_.placed().rank().context;
+  const TracePause untraced;
   const Traffic traffic = run_.world().traffic();
   const Tally tally = context.tally();
   const std::unique_ptr<Scores> scores = run_.objective().make_scores();

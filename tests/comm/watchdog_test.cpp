@@ -66,7 +66,7 @@ TEST_F(WatchdogTest, TheLowestRankNamesWhoWaitsWhere) {
   EXPECT_EQ(reports[0],
             "no progress for 0.3 seconds: rank 0 in step 41 waits in all_reduce #1 on world (6 elements); "
             "rank 1 in step 42 is outside communication, after all_reduce #0 on world (6 elements); "
-            "rank 2 in step 43 waits in all_reduce #1 on world (6 elements)");
+            "rank 2 in step 43 waits in all_reduce #1 on world (6 elements); not arrived: rank 1");
   EXPECT_NE(text_of(2).find("0 all_reduce #0 on world (6 elements) done\n"
                             "1 all_reduce #1 on world (6 elements) waiting\n"),
             std::string::npos)

@@ -3,6 +3,9 @@
 // `how` is "kill", for SIGKILL at once, or "stop": the file JIGSAW_CRASH_MARK is made and the process waits
 // for whoever kills all. Or it goes on: "full", with the error of a full disk, "slow", after a fifth of a
 // second.
+// And in place of src/comm/call_hook.cpp: JIGSAW_FAULT="rank:number:how" does something to that rank before
+// it makes its call of that number: "delay" it for a second, "stop" it for good, "kill" it, or let it make a
+// call "extra", so that it is one ahead of the others.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -16,6 +19,8 @@
 
 #include "base/file.h"
 #include "checkpoint/save_phase.h"
+#include "comm/call_hook.h"
+#include "comm/communicator.h"
 
 namespace jigsaw::inline checkpoint {
 
@@ -38,3 +43,22 @@ void reached(SavePhase phase, int rank) {
 }
 
 }  // namespace jigsaw::inline checkpoint
+
+namespace jigsaw::inline comm {
+
+void call_begins(Communicator& group, std::int64_t number) {
+  static std::atomic<bool> done = false;
+  int who = 0;
+  long long at = 0;
+  char how[8] = "";
+  const char *text = std::getenv("JIGSAW_FAULT"), *rank = std::getenv("OMPI_COMM_WORLD_RANK");
+  if (text == nullptr || std::sscanf(text, "%d:%lld:%7s", &who, &at, how) != 3) return;
+  if (number != at || rank == nullptr || std::atoi(rank) != who || done.exchange(true)) return;
+  if (std::strcmp(how, "kill") == 0) ::raise(SIGKILL);
+  if (std::strcmp(how, "delay") == 0) ::sleep(1);
+  if (std::strcmp(how, "extra") == 0) group.barrier();
+  if (std::strcmp(how, "stop") != 0) return;
+  for (;;) ::pause();
+}
+
+}  // namespace jigsaw::inline comm

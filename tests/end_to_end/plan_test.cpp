@@ -2,6 +2,9 @@
 // nothing does.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <map>
+
 #include "end_to_end/command.h"
 
 namespace jigsaw::e2e {
@@ -106,6 +109,46 @@ TEST_F(PlanTest, SaysWhatWouldFit) {
   expect_refused("--ranks 2 --memory 10KB", "the least found is");
   expect_refused("--ranks 2 --machine h200", "h100-nvlink");
   expect_refused("", "--ranks");
+}
+
+/// What is planned and what runs agree on it, and a run that goes on finds it again.
+TEST_F(PlanTest, AutoIsTheMeshThatPlanCallsConfigured) {
+  const Json mesh = plan("--ranks 4").at("configured").at("mesh");
+  const std::string arguments = "--config " + (folder_ / "config.json");
+  const Outcome first = run(4, arguments);
+  ASSERT_EQ(first.exit_code, 0) << first.err;
+  EXPECT_NE(first.out.find("mesh \"auto\": "), std::string::npos) << first.out;
+  EXPECT_NE(first.out.find(" is the fastest of "), std::string::npos) << first.out;
+  std::map<std::string, int> sizes;
+  for (const Json& rank : Json::parse(read(folder_ / "run/summary.json")).at("ranks")) {
+    for (const auto& [axis, place] : rank.at("coordinates").items())
+      sizes[axis] = std::max(sizes[axis], place.get<int>() + 1);
+  }
+  EXPECT_EQ(sizes.at("data"), mesh.at("data"));
+  EXPECT_EQ(sizes.at("domain0"), mesh.at("domain")[0]);
+  EXPECT_EQ(sizes.at("domain1"), mesh.at("domain")[1]);
+  EXPECT_EQ(sizes.at("tensor"), mesh.at("tensor"));
+  EXPECT_EQ(Json::parse(read(folder_ / "run/config.json")).at("mesh"), mesh);
+  const Outcome second = run(4, arguments + " --set train.steps=2");
+  EXPECT_EQ(second.exit_code, 0) << second.err;
+  EXPECT_NE(second.out.find("resumed from"), std::string::npos) << second.out;
+  EXPECT_EQ(second.out.find("on another mesh"), std::string::npos) << second.out;
+}
+
+TEST_F(PlanTest, MeasuresTheRanksThatWereStarted) {
+  const std::string file = folder_ / "measured.json";
+  const Outcome outcome = run(2, "plan --config " + (folder_ / "config.json") + " --calibrate " + file);
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_NE(outcome.out.find("measured on 2 ranks, kept in "), std::string::npos) << outcome.out;
+  const Json measured = Json::parse(read(file));
+  for (const char* key : {"flops_per_second", "flops_per_second_bf16", "flops_per_second_fp64",
+                          "memory_bytes_per_second", "memory_bytes", "read_bytes_per_second"}) {
+    EXPECT_GT(measured.at(key).get<double>(), 0) << key;
+  }
+  EXPECT_EQ(measured.at("ranks_per_node"), 2);
+  EXPECT_GT(measured.at("links")[0].at("bytes_per_second").get<double>(), 0);
+  // And it is a machine for plans.
+  EXPECT_EQ(plan("--ranks 4 --machine " + file).at("ranks"), 4);
 }
 
 }  // namespace

@@ -2,11 +2,13 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "base/error.h"
 #include "config/config.h"
 #include "estimate/explanation.h"
+#include "estimate/mesh_choice.h"
 #include "estimate/report.h"
 
 namespace jigsaw {
@@ -39,6 +41,40 @@ TEST(MeshSearch, TheAnswerDoesNotDependOnThreads) {
   const std::string one = answer(1);
   EXPECT_EQ(answer(3), one);
   EXPECT_EQ(answer(1), one);
+}
+
+TEST(MeshChoice, IsTheFastestThatFitsAndLeavesTheRestAsConfigured) {
+  Asked asked;
+  asked.configuration.train.recompute = Recompute::kBlock;
+  asked.question.ranks = 8;
+  const auto planned_on = [&](const MeshOptions& mesh) {
+    Configuration configuration = asked.configuration;
+    configuration.mesh = mesh;
+    return *configured_mesh({configuration, asked.data, asked.machine, 8});
+  };
+  std::vector<PlannedMesh> all;
+  for (const MeshBound& bound :
+       bound_meshes(work_of(asked.configuration, asked.data), asked.configuration, asked.machine, 8))
+    all.push_back(planned_on(bound.mesh));
+  ASSERT_GT(all.size(), 8U);
+  const auto faster = [](const auto& a, const auto& b) { return a.worst.seconds < b.worst.seconds; };
+  const PlannedMesh fastest = *std::min_element(all.begin(), all.end(), faster);
+  const std::optional<ChosenMesh> chosen = chosen_mesh(asked.question);
+  ASSERT_TRUE(chosen);
+  EXPECT_EQ(planned_on(chosen->mesh).worst.seconds, fastest.worst.seconds);
+  EXPECT_NE(chosen->reason.find(to_string(chosen->mesh)), std::string::npos) << chosen->reason;
+  asked.question.threads = 3;
+  EXPECT_EQ(chosen_mesh(asked.question)->reason, chosen->reason);
+
+  asked.question.memory_bytes = fastest.worst.memory_bytes - 1;
+  const std::optional<ChosenMesh> smaller = chosen_mesh(asked.question);
+  ASSERT_TRUE(smaller);
+  EXPECT_LT(planned_on(smaller->mesh).worst.memory_bytes, fastest.worst.memory_bytes);
+  asked.question.memory_bytes = 1;
+  EXPECT_NE(chosen_mesh(asked.question)->reason.find("none that was planned fits"), std::string::npos);
+
+  asked.question.ranks = 9973;  // a prime, and more than there are patches and channels
+  EXPECT_FALSE(chosen_mesh(asked.question));
 }
 
 TEST(MeshSearch, NoMeshThatIsLeftOutIsFasterThanItsBound) {

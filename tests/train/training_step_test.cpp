@@ -3,13 +3,16 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
+#include "array/transfer.h"
 #include "config/config.h"
 #include "support/parameters.h"
 #include "support/temporary_folder.h"
 #include "support/test_ranks.h"
 #include "train/forecast_file.h"
+#include "train/nan_search.h"
 #include "train/training_batches.h"
 
 namespace jigsaw {
@@ -118,6 +121,72 @@ TEST(TrainingStep, IsSkippedWhenTheGradientIsNotFiniteThoughTheLossIs) {
   EXPECT_TRUE(good.result.finite);
   EXPECT_EQ(good.steps, 1);
   EXPECT_NE(good.parameters.at("layers.0.weight"), std::vector<double>{0.5});
+}
+
+/// What --find-nan says of steps, with this weight; `change` may change the batch of a step.
+std::string said_of(Communicator& world, const Configuration& config, const std::string& folder,
+                    double weight, const std::function<void(std::int64_t, Batch&)>& change = nullptr) {
+  OpenedRun run(config, folder, world);
+  PlacedModel& placed = run.placed();
+  const Context& context = placed.rank().context;
+  for (ParameterBlock* block : placed.model().parameters())
+    testing::load(context, *block, {{"layers.0.weight", {weight}}, {"layers.0.bias", {0.25}}});
+  Optimizer optimizer(placed.rank(), placed.model().parameters(), config.optimizer);
+  TrainingBatches batches(config, run.objective(), placed);
+  constexpr std::int64_t kSteps = 7;
+  Prefetch parts(
+      [&](std::int64_t part) {
+        Batch batch = batches.read(part, context.host());
+        if (change) change(part, batch);
+        return batch;
+      },
+      0, kSteps);
+  TrainingStep step(run, optimizer, kSteps);
+  Log log(world.rank() == 0);
+  NanSearch search(run, step, log);
+  if (world.rank() == 0) ::testing::internal::CaptureStderr();
+  for (std::int64_t s = 1; s <= (change ? kSteps : 1); ++s) search.run(s, parts);
+  return world.rank() == 0 ? ::testing::internal::GetCapturedStderr() : "";
+}
+
+TEST(TrainingStep, IsReplayedToFindWhatIsNotFinite) {
+  const testing::TemporaryFolder folder;
+  write_field(folder.path(), [](std::size_t, std::size_t) { return false; });
+  testing::put_text(folder.path() + "/tiny.json",
+                    R"({"lead_hours": 6, "fields": {"x": {"units": "", "mean": 0, "deviation": 1e-25,
+                        "increment_deviation": 1e-25}}})");
+  for (const char* mesh : {"mesh={\"data\": 2}", "mesh={\"domain\": [2, 1]}"}) {
+    run_ranks(
+        2, {}, [](int) { return testing::test_context(Backend::kCpu, 1); },
+        [&](Communicator& world) {
+          const std::string gradient =
+              said_of(world, configuration_with({mesh, "data.normalization=tiny.json"}), folder.path(), 0.5);
+          const std::string parameter = said_of(world, configuration_with({mesh}), folder.path(), INFINITY);
+          const std::string nothing = said_of(world, configuration_with({mesh}), folder.path(), 0.5);
+          const std::string leap = said_of(world, configuration_with({mesh}), folder.path(), 0.5,
+                                           [&](std::int64_t part, Batch& batch) {
+                                             if (part != 6) return;
+                                             const Context host = Context::make_host(Backend::kReference, 1);
+                                             std::vector<double> values = download_values(host, batch.input);
+                                             for (double& value : values) value *= 100;
+                                             write_values(host, batch.input, values);
+                                           });
+          if (world.rank() != 0) return;
+          EXPECT_NE(gradient.find("not finite is the gradient of the parameter layers.0.weight"),
+                    std::string::npos)
+              << gradient;
+          EXPECT_NE(gradient.find("input x reaches 2."), std::string::npos) << gradient;
+          EXPECT_NE(parameter.find("is the result of operation 0 (contract"), std::string::npos) << parameter;
+          EXPECT_NE(parameter.find("not finite is the parameter layers.0.weight"), std::string::npos)
+              << parameter;
+          EXPECT_EQ(nothing, "");
+          EXPECT_NE(leap.find("step 7: loss "), std::string::npos) << leap;
+          EXPECT_NE(leap.find("the first that grew since the step before is the result of operation 0"),
+                    std::string::npos)
+              << leap;
+          EXPECT_EQ(std::count(leap.begin(), leap.end(), '\n'), 1) << leap;
+        });
+  }
 }
 
 }  // namespace

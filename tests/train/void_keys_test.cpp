@@ -68,7 +68,7 @@ const std::string kLayers = "model={\"type\":\"sequential\",\"layers\":[";
 
 const std::vector<Void>& cases() {
   static const std::vector<Void> all = {
-      {"zero", "zero", {"zero=parameters"}, false},
+      {"zero", "zero", {"zero=parameters", "mesh={\"tensor\":2}"}, false},
       {"data.diagnostic", "data.diagnostic", {"data.diagnostic=[\"tp\"]"}, true, true},
       {"data.static", "data.static", {"data.static=[\"lsm\"]"}, true, true},
       {"data.forcings", "data.forcings", {"data.forcings=[\"latitude\"]"}, true, true},

@@ -5,7 +5,9 @@
 
 #include "comm/thread/run_ranks.h"
 #include "config/config.h"
+#include "config/override.h"
 #include "samples/sample_data.h"
+#include "support/source_dir.h"
 #include "support/temporary_folder.h"
 
 namespace jigsaw {
@@ -132,6 +134,59 @@ TEST_F(VerificationTest, InFloat64EveryUpdateIsCompared) {
       verified(2, configuration(R"({"domain": [2, 1]})", R"({"train": {"precision": "fp64"}})"));
   EXPECT_TRUE(result.passed) << result.report;
   EXPECT_NE(result.report.find("100.0%"), std::string::npos) << result.report;
+}
+
+/// Each shipped configuration, with a smaller model and grid, on one mesh; benchmarks/verify_shipped.sh has
+/// the whole: all of them on 2, 3, 4 and 8 ranks.
+TEST_F(VerificationTest, ShippedConfigurationsAreRightOnSomeMesh) {
+  struct Shipped {
+    std::string name;
+    int ranks;
+    std::string mesh;
+    std::vector<std::string> smaller;
+  };
+  const std::string fields = R"(data.variables=["t2m","z"])";
+  const std::vector<Shipped> all = {
+      {"demo", 8, R"({"domain": [2, 2], "tensor": 2})", {"model.embed_dim=16", "model.depth=1"}},
+      {"era5_uk_mixer", 3, R"({"domain": [3, 1]})", {"model.embed_dim=16", "model.depth=1"}},
+      {"era5_uk_unet", 4, R"({"domain": [2, 1], "tensor": 2})", {"model.base_width=8", "model.levels=2"}},
+      {"era5_uk_vit", 2, R"({"tensor": 2})", {"model.embed_dim=16", "model.depth=1", "model.heads=4"}},
+      {"era5_vit",
+       3,
+       R"({"domain": [1, 3]})",
+       {fields, "data.static=[]", "model.embed_dim=16", "model.depth=1", "model.heads=4",
+        "model.patch=[4, 6]"}},
+      {"era5_swin",
+       8,
+       R"({"data": 2, "domain": [2, 2]})",
+       {fields, "data.static=[]", "model.embed_dim=16", "model.depth=2", "model.heads=4",
+        "model.patch=[3, 3]", "model.window=[3, 4]"}},
+      {"era5_weathermixer_1b",
+       4,
+       R"({"domain": [2, 1], "tensor": 2})",
+       {fields, "data.static=[]", "model.embed_dim=24", "model.depth=1", "model.patch=[1, 12]"}},
+      {"ct_denoise_unet3d",
+       4,
+       R"({"domain": [2, 1, 2]})",
+       {"data.shape=[124, 37, 72]", R"(data.variables=["t2m"])", R"(data.train={"depth": [0, 99]})",
+        "data.crop=[8, 8, 8]", "data.noise_sigma=5", "model.widths=[4, 8]"}}};
+  for (const Shipped& each : all) {
+    SCOPED_TRACE(each.name);
+    Json json = load_config(testing::source_dir() + "/configs/" + each.name + ".json");
+    if (each.name != "ct_denoise_unet3d") {
+      json["data"]["shape"] = {37, 72};
+      json["data"]["train"] = {"2021-01-02", "2021-01-08"};
+    }
+    json["data"]["files"] = {folder_->path() + "/*.nc"};
+    json["data"].erase("valid");
+    json["mesh"] = Json::parse(each.mesh);
+    json["train"]["batch_size"] = 2;
+    for (const std::string& change : each.smaller) apply_override(json, change);
+    VerifyOptions options;
+    options.steps = 2;
+    const Verification result = verified(each.ranks, parse<Configuration>(json), options);
+    EXPECT_TRUE(result.passed) << result.report << result.first_different;
+  }
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include "base/file.h"
 #include "base/heartbeat.h"
 #include "base/text.h"
+#include "base/trace.h"
 #include "checkpoint/save_phase.h"
 #include "comm/agreement.h"
 
@@ -56,8 +57,10 @@ std::optional<SaveOutcome> CheckpointWriter::start(const CheckpointManifest& man
   temporary_ = communicator_.broadcast_text(temporary_);
   copy(pieces);
   stage_ = Stage::kWriting;
-  shard_ = std::async(std::launch::async, [this, heartbeat = current_heartbeat()] {
+  shard_ = std::async(std::launch::async, [this, heartbeat = current_heartbeat(), trace = current_trace()] {
     const WorksFor rank(heartbeat);
+    const TracesFor traced(trace, "saving");
+    const TraceSpan span(TraceKind::kPhase, "write a shard");
     return write();
   });
   return std::nullopt;
@@ -166,13 +169,15 @@ void CheckpointWriter::begin_commit() {
   if (communicator_.rank() != 0) return;
   auto stands = std::make_shared<std::promise<Committed>>();
   committed_ = stands->get_future();
-  retiring_ = std::async(std::launch::async,
-                         [this, stands, records = std::move(records), heartbeat = current_heartbeat()] {
-                           const WorksFor rank(heartbeat);
-                           const Committed committed = commit(records);
-                           stands->set_value(committed);
-                           return retire(committed.path);
-                         });
+  retiring_ = std::async(std::launch::async, [this, stands, records = std::move(records),
+                                              heartbeat = current_heartbeat(), trace = current_trace()] {
+    const WorksFor rank(heartbeat);
+    const TracesFor traced(trace, "saving");
+    const TraceSpan span(TraceKind::kPhase, "commit a checkpoint");
+    const Committed committed = commit(records);
+    stands->set_value(committed);
+    return retire(committed.path);
+  });
 }
 
 SaveOutcome CheckpointWriter::end(const std::string& path, const std::string& failure) {

@@ -14,6 +14,7 @@
 #include "base/memory.h"
 #include "base/printable.h"
 #include "base/text.h"
+#include "base/trace.h"
 #include "files/hdf5_file.h"
 #include "files/netcdf_file.h"
 #include "files/nifti_file.h"
@@ -213,7 +214,9 @@ StoredNumbers VariableFile::read_as_stored(const FileVariable& variable, const B
   StoredNumbers numbers;
   std::int64_t fetched = 0;
   try {
+    TraceSpan span(TraceKind::kRead, variable.name);
     numbers = read_stored(variable, box, out, fetched);
+    if (TraceEvent* event = span.event()) event->bytes = static_cast<double>(fetched);
   } catch (const DataError&) {
     check_unchanged();
     throw;

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/heartbeat.h"
+#include "base/trace.h"
 
 namespace jigsaw::inline samples {
 
@@ -20,8 +21,9 @@ ReadAhead ReadAhead::within_budget(std::int64_t batch_bytes) {
 Prefetch::Prefetch(Load load, std::int64_t first, std::int64_t last, const ReadAhead& ahead)
     : load_(std::move(load)), last_(last), depth_(ahead.depth), to_load_(first), to_give_(first) {
   for (std::size_t i = 0; i < ahead.workers; ++i) {
-    threads_.emplace_back([this, heartbeat = current_heartbeat()] {
+    threads_.emplace_back([this, heartbeat = current_heartbeat(), trace = current_trace()] {
       const WorksFor rank(heartbeat);
+      const TracesFor traced(trace, "reading ahead");
       run();
     });
   }
@@ -53,6 +55,7 @@ void Prefetch::load_next(std::unique_lock<std::mutex>& lock) {
   Batch batch;
   std::exception_ptr error;
   try {
+    const TraceSpan span(TraceKind::kPhase, "read a batch");
     batch = load_(step);
   } catch (...) {
     error = std::current_exception();
@@ -67,6 +70,7 @@ void Prefetch::load_next(std::unique_lock<std::mutex>& lock) {
 }
 
 Batch Prefetch::next() {
+  const TraceSpan span(TraceKind::kDataWait, "wait for a batch");
   std::unique_lock lock(mutex_);
   if (to_give_ >= last_) fail("a batch beyond the last step was asked for");
   const auto there = [&] { return ready_.contains(to_give_) || errors_.contains(to_give_); };

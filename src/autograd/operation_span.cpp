@@ -1,0 +1,36 @@
+#include "autograd/operation_span.h"
+
+#include "autograd/output_watch.h"
+
+namespace jigsaw::inline autograd {
+
+static_assert(kPurposes <= TraceSample::kValues);
+
+OperationSpan::OperationSpan(Context& context, std::string_view operation)
+    : OperationSpan(context, operation, block_of(context)) {}
+
+OperationSpan::OperationSpan(Context& context, std::string_view operation, std::string_view block,
+                             std::string_view suffix)
+    : context_(context), span_(TraceKind::kOperation, operation) {
+  if (span_.event() == nullptr) return;
+  span_.event()->name += suffix;
+  span_.event()->layer = block;
+  before_ = context.tally();
+}
+
+OperationSpan::~OperationSpan() {
+  if (span_.event() == nullptr || !tracing()) return;
+  span_.event()->flops = context_.tally().flops - before_.flops;
+  span_.event()->moved = context_.tally().bytes - before_.bytes;
+  TraceSample sample;
+  sample.time = trace_now();
+  for (int purpose = 0; purpose < kPurposes; ++purpose)
+    sample.values[purpose] = context_.arena().current_bytes(static_cast<Purpose>(purpose));
+  trace_lane->trace->add(sample);
+}
+
+std::string OperationSpan::block_of(Context& context) {
+  return tracing() ? context.state<OutputWatch>().block : std::string();
+}
+
+}  // namespace jigsaw::inline autograd

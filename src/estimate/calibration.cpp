@@ -1,0 +1,111 @@
+#include "estimate/calibration.h"
+
+#include <fcntl.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <limits>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/memory.h"
+#include "base/text.h"
+#include "comm/agreement.h"
+#include "config/config.h"
+#include "kernels/contraction.h"
+#include "kernels/pointwise.h"
+#include "train/memory_need.h"
+
+namespace jigsaw::inline estimate {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// Floating-point operations per second of products of squares in a type, of the slowest rank.
+double products_per_second(Communicator& world, DType type, std::int64_t side) {
+  constexpr int kTries = 5;
+  Context& context = world.context();
+  const ContractionSpec spec = ContractionSpec::parse("mk,nk->mn");
+  const Array a = filled(context, {side, side}, type, 1.0, Purpose::kWorkspace);
+  const Array b = filled(context, {side, side}, type, 1.0, Purpose::kWorkspace);
+  double fastest = std::numeric_limits<double>::infinity();
+  for (int i = 0; i <= kTries; ++i) {  // the first also makes what is kept
+    world.barrier();
+    const auto begin = Clock::now();
+    contract(context, spec, a, b, type);
+    const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+    if (i > 0) fastest = std::min(fastest, seconds);
+  }
+  const double slowest = world.all_reduce(std::array{fastest}, ReduceOp::kMax)[0];
+  const auto n = static_cast<double>(side);
+  return 2 * n * n * n / slowest;
+}
+
+/// Bytes per second of this rank's share of a file.
+double read_rate(Communicator& world, const std::vector<std::string>& paths) {
+  constexpr std::int64_t kMost = std::int64_t{256} << 20, kPiece = std::int64_t{8} << 20;
+  double seconds = 0, bytes = 0;
+  together(world, [&] {
+    const File file(paths[static_cast<std::size_t>(world.rank()) % paths.size()], O_RDONLY);
+    const std::int64_t share = std::min(kMost, std::max<std::int64_t>(file.size() / world.size(), 1));
+    const std::int64_t first = std::min(world.rank() * share, std::max<std::int64_t>(0, file.size() - share));
+    ::posix_fadvise(file.descriptor(), 0, 0, POSIX_FADV_DONTNEED);
+    std::vector<std::byte> buffer(static_cast<std::size_t>(kPiece));
+    const auto begin = Clock::now();
+    for (std::int64_t at = first; at < std::min(first + share, file.size()); at += kPiece) {
+      const std::int64_t count = std::min({kPiece, first + share - at, file.size() - at});
+      file.read(std::span(buffer).first(static_cast<std::size_t>(count)), at);
+      bytes += static_cast<double>(count);
+    }
+    seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+  });
+  return world.all_reduce(std::array{bytes / std::max(seconds, 1e-9)}, ReduceOp::kMin)[0];
+}
+
+}  // namespace
+
+MachineModel calibrate(Communicator& world, const std::vector<std::string>& files) {
+  require(world.context().device() == Device::kCpu, "a machine is measured on the host");
+  const int here = ranks_on_a_machine(world);
+  const int machines = world.size() % here == 0 ? world.size() / here : 1;
+  Mesh mesh(world, machines, {1, 1}, world.size() / machines);
+  const Machine measured = measure_machine({world.context(), mesh});
+  MachineModel model;
+  model.name = concat("measured on ", world.size(), world.size() == 1 ? " rank" : " ranks");
+  model.flops_per_second = measured.flops_per_second;
+  model.memory_bytes_per_second = measured.memory_bytes_per_second;
+  constexpr std::int64_t kSide = 512, kSideReference = 96;
+  model.flops_per_second_bf16 = products_per_second(world, DType::kBfloat16, kSide);
+  model.flops_per_second_fp64 = products_per_second(world, DType::kFloat64, kSideReference);
+  model.memory_bytes = static_cast<double>(memory_limit()) / here;
+  model.ranks_per_node = here;
+  const auto link_of = [&](int axis) -> MachineOptions::Link {
+    const Machine::Link& link = measured.links[static_cast<std::size_t>(axis)];
+    return {link.bytes_per_second, link.latency_seconds};
+  };
+  // One rank sends to nobody: what memory moves stands for a link.
+  MachineOptions::Link within{measured.memory_bytes_per_second, 0};
+  if (mesh.size(mesh.tensor()) > 1) within = link_of(mesh.tensor());
+  model.node_link = within;
+  model.links = {machines > 1 ? link_of(Mesh::kData) : within};
+  if (!files.empty()) model.read_bytes_per_second = read_rate(world, files);
+  return model;
+}
+
+MachineModel calibrate_to(const std::string& path, Communicator& world,
+                          const std::vector<std::string>& files) {
+  const MachineModel model = calibrate(world, files);
+  together(world, [&] {
+    if (world.rank() != 0) return;
+    try {
+      write_text_atomically(path, to_json(model).dump(2) + "\n");
+    } catch (const FileError& error) {
+      throw ConfigError(concat("--calibrate: ", error.what()));
+    }
+  });
+  return model;
+}
+
+}  // namespace jigsaw::inline estimate

@@ -1,0 +1,98 @@
+#include "estimate/mesh_choice.h"
+
+#include <cstdio>
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "base/text.h"
+#include "comm/agreement.h"
+#include "config/config.h"
+#include "train/memory_need.h"
+
+namespace jigsaw::inline estimate {
+
+namespace {
+
+/// Of a rank's share of the memory: the rest is for the process itself and for workspaces inside kernels.
+constexpr double kUsableMemory = 0.9;
+
+std::string seconds_text(double seconds) {
+  char text[32];
+  std::snprintf(text, sizeof text, seconds < 1 ? "%.3g ms" : "%.3g s", seconds < 1 ? 1e3 * seconds : seconds);
+  return text;
+}
+
+std::string reason_of(const MeshQuestion& question, const MeshAnswer& answer) {
+  const PlannedMesh& best = answer.best.front();
+  const std::int64_t all = answer.planned + std::ssize(answer.others);
+  const std::string memory =
+      concat(human_bytes(best.worst.memory_bytes),
+             question.memory_bytes > 0 ? concat(" of ", human_bytes(question.memory_bytes)) : "", " a rank");
+  if (!best.fits) {
+    return concat("of ", all, " meshes none that was planned fits; ", to_string(best.mesh), " takes least, ",
+                  memory);
+  }
+  std::string reason = concat(
+      to_string(best.mesh), " is the fastest of ", all, ", with ", seconds_text(best.worst.seconds),
+      " a step by the constants of ", question.machine.name, " (", seconds_text(best.worst.compute_seconds),
+      " computing, ", seconds_text(best.worst.stalled_seconds), " waiting for transfers) and ", memory);
+  if (answer.best.size() > 1) {
+    const PlannedMesh& next = answer.best[1];
+    reason += next.fits
+                  ? concat("; the next, ", to_string(next.mesh), ", takes ", seconds_text(next.worst.seconds))
+                  : concat("; the next, ", to_string(next.mesh), ", does not fit");
+  }
+  return reason;
+}
+
+/// As rank 0 sees it; an empty text when nothing is chosen.
+std::string look(const Configuration& configuration, const std::filesystem::path& folder, int ranks,
+                 int ranks_here, int threads) {
+  try {
+    const DataDescription data = describe_data(configuration.data, folder);
+    MachineModel machine =
+        configuration.machine ? machine_model(*configuration.machine) : machine_model("cpu-node");
+    if (configuration.machine) machine.name = "the key machine";
+    MeshQuestion question{configuration, data, machine, ranks};
+    question.memory_bytes =
+        static_cast<std::int64_t>(kUsableMemory * static_cast<double>(memory_limit()) / ranks_here);
+    question.threads = threads;
+    const std::optional<ChosenMesh> chosen = chosen_mesh(question);
+    if (!chosen) return "";
+    return Json{{"mesh", to_json(chosen->mesh)}, {"reason", chosen->reason}}.dump();
+  } catch (const Error&) {
+    return "";
+  }
+}
+
+}  // namespace
+
+std::optional<ChosenMesh> chosen_mesh(MeshQuestion question) {
+  question.as_configured = true;
+  question.kept = 2;
+  MeshAnswer answer;
+  try {
+    answer = find_meshes(question);
+  } catch (const ConfigError&) {
+    return std::nullopt;  // pieces are then empty on some ranks
+  }
+  if (answer.best.empty()) return std::nullopt;
+  return ChosenMesh{answer.best.front().mesh, reason_of(question, answer)};
+}
+
+std::string choose_mesh(Configuration& configuration, const std::filesystem::path& folder,
+                        Communicator& world, int ranks) {
+  if (configuration.mesh || ranks == 1) return "";
+  const int here = ranks == world.size() ? ranks_on_a_machine(world) : ranks;
+  std::string found;
+  together(world, [&] {
+    if (world.rank() == 0) found = look(configuration, folder, ranks, here, world.context().threads());
+  });
+  found = world.broadcast_text(found);
+  if (found.empty()) return "";
+  const Json json = Json::parse(found);
+  configuration.mesh = parse<MeshOptions>(json.at("mesh"));
+  return json.at("reason");
+}
+
+}  // namespace jigsaw::inline estimate

@@ -1,0 +1,160 @@
+#include "train/run_trace.h"
+
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "comm/agreement.h"
+#include "config/json.h"
+#include "train/profile.h"
+
+namespace jigsaw::inline train {
+
+namespace {
+
+/// Not of the first, which pays for what happens once.
+constexpr std::int64_t kSkipped = 1, kTraced = 3;
+
+std::string microseconds(std::int64_t nanoseconds) {
+  char text[40];
+  std::snprintf(text, sizeof text, "%.3f", 1e-3 * static_cast<double>(nanoseconds));
+  return text;
+}
+
+std::string args_of(const TraceEvent& event) {
+  Json args = Json::object();
+  const bool of_call = event.number >= 0;
+  if (!event.layer.empty()) args[of_call ? "group" : "layer"] = event.layer;
+  if (event.flops > 0) args["flops"] = event.flops;
+  if (event.moved > 0) args["moved_bytes"] = event.moved;
+  if (event.bytes > 0 || event.kind == TraceKind::kStart) args["bytes"] = event.bytes;
+  if (of_call) args["call"] = event.number;
+  return args.empty() ? "" : concat(R"(,"args":)", args.dump(-1, ' ', false, Json::error_handler_t::replace));
+}
+
+std::string name_of(const std::string& name) {
+  return Json(name).dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+}  // namespace
+
+TracedSteps traced_steps(const std::string& text, std::int64_t first_step) {
+  if (text.empty()) return {first_step + kSkipped, first_step + kSkipped + kTraced - 1};
+  if (text == "all") return {.everything = true};
+  long long first = 0, last = 0;
+  char rest = 0;
+  const int found = std::sscanf(text.c_str(), "%lld-%lld%c", &first, &last, &rest);
+  if (found == 1 && text.find('-') == std::string::npos && std::to_string(first) == text) last = first;
+  if (found < 1 || found > 2 || first < 1 || last < first)
+    throw ConfigError(
+        concat("--trace-steps must be \"all\", a step such as 7, or steps such as 7-9, not ", quote(text)));
+  return {first, last};
+}
+
+RunTrace::RunTrace(const TraceOptions& options, Communicator& world) : options_(options), world_(world) {
+  if (!options_.wanted()) return;
+  together(world_, [&] {
+    steps_ = traced_steps(options_.steps, 1);
+    if (world_.rank() == 0 && !options_.file.empty() && !std::ofstream(options_.file))
+      throw ConfigError(concat("--trace ", options_.file, " cannot be written"));
+  });
+  trace_ = std::make_shared<EventTrace>();
+  lane_.emplace(trace_, "training");
+  trace_->record(steps_.everything);
+  zero_ = trace_now();
+}
+
+void RunTrace::begin(std::int64_t first_step) {
+  if (trace_) steps_ = traced_steps(options_.steps, first_step);
+}
+
+void RunTrace::at_step(std::int64_t step) {
+  if (!trace_ || steps_.everything) return;
+  const bool on = step >= steps_.first && step <= steps_.last;
+  if (on == trace_->recording()) return;
+  trace_->record(on);
+}
+
+std::string RunTrace::part(int rank) const {
+  return concat(options_.file, ".rank_", rank, ".part");
+}
+
+/// Each rank beside the file, for what all hold together need not fit into one; then rank 0 joins the parts.
+void RunTrace::write(const Rank& rank) const {
+  together(world_, [&] {
+    std::vector<std::string> place;
+    for (int axis = 0; axis < rank.mesh.shape().axes; ++axis)
+      place.push_back(concat(rank.mesh.axis_name(axis), " ", rank.mesh.coordinate(axis)));
+    std::ofstream out(part(world_.rank()));
+    out << chrome_events(*trace_, world_.rank(), concat("rank ", world_.rank(), ": ", join(place, ", ")),
+                         zero_);
+    if (!out.flush()) throw ConfigError(concat("--trace ", part(world_.rank()), " cannot be written"));
+  });
+  together(world_, [&] {
+    if (world_.rank() != 0) return;
+    std::ofstream out(options_.file);
+    out << "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n";
+    for (int each = 0; each < world_.size(); ++each) {
+      out << std::ifstream(part(each)).rdbuf();
+      std::error_code ignored;
+      std::filesystem::remove(part(each), ignored);
+    }
+    out << R"({"ph":"M","pid":0,"name":"process_sort_index","args":{"sort_index":0}}]})"
+        << "\n";
+    if (!out.flush()) throw ConfigError(concat("--trace ", options_.file, " cannot be written"));
+  });
+}
+
+void RunTrace::finish(const Rank& rank, const std::optional<Machine>& machine, Log& log) {
+  if (!trace_) return;
+  trace_->record(false);
+  if (options_.profile) {
+    const Profile profile = profile_of(trace_->events());
+    const std::string text = to_text(profile, over_ranks(profile, world_), machine);
+    for (const std::string& line : split(text, '\n')) {
+      if (!line.empty()) log.info(line);
+    }
+  }
+  if (!options_.file.empty()) {
+    write(rank);
+    log.info(concat("trace: ", options_.file, ", to be opened at https://ui.perfetto.dev",
+                    trace_->dropped() > 0 ? concat("; ", trace_->dropped(), " events did not fit") : ""));
+  }
+}
+
+std::string chrome_events(const EventTrace& trace, int rank, const std::string& process_name,
+                          std::int64_t zero) {
+  std::string text = concat(R"({"ph":"M","pid":)", rank, R"(,"name":"process_name","args":{"name":)",
+                            name_of(process_name), "}},\n");
+  int thread = 0;
+  for (const auto& [lane, events] : trace.events()) {
+    const std::string place = concat(R"("pid":)", rank, R"(,"tid":)", thread++);
+    text +=
+        concat(R"({"ph":"M",)", place, R"(,"name":"thread_name","args":{"name":)", name_of(lane), "}},\n");
+    for (const TraceEvent& event : events) {
+      const std::string what =
+          concat(place, R"(,"cat":")", name(event.kind), R"(","name":)", name_of(event.name));
+      if (event.kind == TraceKind::kTransfer) {
+        const std::string id = concat(R"(,"id":)", event.number);
+        text += concat(R"({"ph":"b",)", what, id, R"(,"ts":)", microseconds(event.begin - zero),
+                       args_of(event), "},\n");
+        text += concat(R"({"ph":"e",)", what, id, R"(,"ts":)", microseconds(event.end - zero), "},\n");
+        continue;
+      }
+      text += concat(R"({"ph":"X",)", what, R"(,"ts":)", microseconds(event.begin - zero), R"(,"dur":)",
+                     microseconds(event.end - event.begin), args_of(event), "},\n");
+    }
+  }
+  for (const TraceSample& sample : trace.samples()) {
+    Json values = Json::object();
+    for (int purpose = 0; purpose < kPurposes; ++purpose)
+      values[name(static_cast<Purpose>(purpose))] = sample.values[purpose];
+    text += concat(R"({"ph":"C","pid":)", rank, R"(,"name":"memory","ts":)", microseconds(sample.time - zero),
+                   R"(,"args":)", values.dump(), "},\n");
+  }
+  return text;
+}
+
+}  // namespace jigsaw::inline train

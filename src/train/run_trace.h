@@ -1,0 +1,71 @@
+#pragma once
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/log.h"
+#include "base/trace.h"
+#include "parallel/machine.h"
+#include "parallel/sharded_tensor.h"
+
+namespace jigsaw::inline train {
+
+/// What of a run is traced.
+struct TraceOptions {
+  std::string file;      ///< for `--trace`; empty: none
+  bool profile = false;  ///< `--profile`: print where a step goes
+  /// The steps: "all" (with what goes before and between them), "7", "7-9"; empty: the three after the first
+  /// of this process.
+  std::string steps;
+
+  bool wanted() const { return profile || !file.empty(); }
+};
+
+/// First and last step, from 1 on.
+struct TracedSteps {
+  std::int64_t first = 1, last = std::numeric_limits<std::int64_t>::max();
+  bool everything = false;  ///< also what is no step
+};
+/// @param first_step  of this process.
+/// @throws ConfigError  when it is none of these.
+TracedSteps traced_steps(const std::string& text, std::int64_t first_step);
+
+/// The trace of one rank of a run: switched on for the chosen steps, written when the run ends. Lives on the
+/// thread that it traces. Where nobody asked for a trace every call does nothing.
+class RunTrace {
+ public:
+  /// Collective. @throws ConfigError  when the file cannot be written, or the steps are none.
+  RunTrace(const TraceOptions& options, Communicator& world);
+
+  bool profiles() const { return options_.profile; }
+  /// The run begins with this step.
+  void begin(std::int64_t first_step);
+  /// Before each step.
+  void at_step(std::int64_t step);
+  /// Behind the last step of the run, or where it stops. Writes the file, and prints the profile. Collective.
+  ///
+  /// @param machine  what the rank was measured to do, for shares of peaks.
+  void finish(const Rank& rank, const std::optional<Machine>& machine, Log& log);
+
+ private:
+  void write(const Rank& rank) const;
+  std::string part(int rank) const;
+
+  TraceOptions options_;
+  Communicator& world_;
+  TracedSteps steps_;
+  std::int64_t zero_ = 0;  ///< when all ranks were here
+  std::shared_ptr<EventTrace> trace_;
+  std::optional<TracesFor> lane_;
+};
+
+/// The events of a rank as members of a Chrome trace's "traceEvents", which Perfetto reads, a line each and a
+/// comma behind each: spans ("X"), transfers from start to result ("b", "e"), memory by purpose ("C"), names
+/// of the process and of its threads ("M"). Times are microseconds.
+///
+/// @param zero  what events' times count from, in nanoseconds.
+std::string chrome_events(const EventTrace& trace, int rank, const std::string& process_name, std::int64_t zero);
+
+}  // namespace jigsaw::inline train

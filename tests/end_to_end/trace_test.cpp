@@ -1,0 +1,130 @@
+// --trace and --profile: what Perfetto opens says what summary.json says.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "end_to_end/command.h"
+
+namespace jigsaw::e2e {
+namespace {
+
+namespace fs = std::filesystem;
+
+class TraceTest : public ::testing::Test {
+ protected:
+  TraceTest() {
+    Json config = small_config(folder_);
+    config["train"]["steps"] = 6;
+    config["validation"]["every"] = 6;
+    config["checkpoint"]["every"] = 6;
+    config["output"] = folder_ / "run";
+    config["mesh"] = {{"domain", {2, 1}}, {"tensor", 2}};
+    folder_.write("config.json", config.dump());
+  }
+  std::string arguments() const { return "--config " + (folder_ / "config.json") + " "; }
+
+  TemporaryFolder folder_;
+};
+
+struct Span {
+  double begin, end;
+  std::string category, name;
+};
+
+/// The spans of each thread in the order in which they begin, an outer one before an inner one.
+std::map<std::pair<int, int>, std::vector<Span>> spans_of(const Json& trace) {
+  std::map<std::pair<int, int>, std::vector<Span>> spans;
+  for (const Json& event : trace.at("traceEvents")) {
+    if (event.at("ph") != "X") continue;
+    const double begin = event.at("ts");
+    spans[{event.at("pid"), event.at("tid")}].push_back(
+        {begin, begin + event.at("dur").get<double>(), event.at("cat"), event.at("name")});
+  }
+  for (auto& [thread, each] : spans) {
+    std::stable_sort(each.begin(), each.end(), [](const Span& a, const Span& b) {
+      return std::pair(a.begin, -a.end) < std::pair(b.begin, -b.end);
+    });
+  }
+  return spans;
+}
+
+TEST_F(TraceTest, SpansNestAndBytesAreThoseOfTheSummary) {
+  const std::string file = folder_ / "trace.json";
+  const Outcome outcome = run(4, arguments() + "--trace-steps all --trace " + file);
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const Json trace = Json::parse(read(file)), summary = Json::parse(read(folder_ / "run/summary.json"));
+  EXPECT_FALSE(fs::exists(file + ".rank_0.part"));
+  std::size_t nested = 0;
+  for (const auto& [thread, spans] : spans_of(trace)) {
+    std::vector<Span> open;
+    for (const Span& span : spans) {
+      constexpr double kRounding = 1e-3 + 1e-6;  // microseconds
+      while (!open.empty() && open.back().end <= span.begin + kRounding) open.pop_back();
+      if (!open.empty()) {
+        ++nested;
+        EXPECT_LE(span.end, open.back().end + kRounding) << span.name << " in " << open.back().name;
+      }
+      open.push_back(span);
+    }
+  }
+  EXPECT_GT(nested, 1000U);
+  std::map<int, std::map<std::string, double>> bytes;
+  std::map<int, double> read_bytes;
+  std::map<std::string, int> seen;
+  for (const Json& event : trace.at("traceEvents")) {
+    ++seen[event.value("cat", event.at("ph").get<std::string>())];
+    if (event.at("ph") != "X") continue;
+    if (event.at("cat") == "start")
+      bytes[event.at("pid")][event.at("name")] += event.at("args").at("bytes").get<double>();
+    if (event.at("cat") == "read") read_bytes[event.at("pid")] += event.at("args").at("bytes").get<double>();
+  }
+  for (const char* kind : {"step", "phase", "operation", "start", "wait", "control", "data wait", "read",
+                           "transfer", "C", "M"}) {
+    EXPECT_GT(seen[kind], 0) << kind;
+  }
+  for (const Json& rank : summary.at("ranks")) {
+    const int number = rank.at("rank");
+    double total = 0;
+    for (const auto& [kind, sent] : rank.at("sent_bytes").items()) {
+      EXPECT_EQ(std::llround(bytes[number][kind]), sent.get<long long>()) << "rank " << number << " " << kind;
+      total += sent.get<double>();
+    }
+    EXPECT_GT(total, 0);
+    EXPECT_GT(read_bytes[number], 0);
+    EXPECT_LE(read_bytes[number], rank.at("file_bytes_read").get<double>());
+  }
+}
+
+TEST_F(TraceTest, ChosenStepsOnlyAndAProfileThatAddsUp) {
+  const std::string file = folder_ / "trace.json";
+  const Outcome outcome =
+      run(2, arguments() + "--set 'mesh={\"domain\":[2,1]}' --profile --trace-steps 3-4 --trace " + file);
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  std::map<std::string, int> steps;
+  for (const Json& event : Json::parse(read(file)).at("traceEvents")) {
+    if (event.value("cat", "") == "step") ++steps[event.at("name")];
+  }
+  EXPECT_EQ(steps, (std::map<std::string, int>{{"step 3", 2}, {"step 4", 2}}));
+  for (const char* words : {"profile of 2 steps on rank 0 of 2", "operations of a step", "contract ",
+                            "layers", "encoder", "communication", "peaks, as measured"}) {
+    EXPECT_NE(outcome.out.find(words), std::string::npos) << words << "\n" << outcome.out;
+  }
+}
+
+TEST_F(TraceTest, WhatCannotBeTracedIsRefusedAtOnce) {
+  const auto refused = [&](const std::string& more, const std::string& says) {
+    const Outcome outcome = run(2, arguments() + "--set 'mesh={\"domain\":[2,1]}' " + more);
+    EXPECT_EQ(outcome.exit_code, 2) << outcome.err;
+    ASSERT_EQ(outcome.errors().size(), 1U) << outcome.err;
+    EXPECT_NE(outcome.errors()[0].find(says), std::string::npos) << outcome.err;
+    EXPECT_FALSE(fs::exists(folder_ / "run"));
+  };
+  refused("--profile --trace-steps 5-2", "--trace-steps must be");
+  refused("--profile --trace-steps x", "--trace-steps must be");
+  refused("--trace /nowhere/trace.json", "--trace /nowhere/trace.json cannot be written");
+}
+
+}  // namespace
+}  // namespace jigsaw::e2e
