@@ -231,6 +231,9 @@ TEST_F(Evaluate, WrongInputIsOneSentence) {
   check("--region tropics=1,2,3,4", 2, "name of another region");
   check("--region dot=1,2,3,4", 2, "holds no point");
   check("--set data.valid=[]", 2, "data.valid");
+  check("--netcdf " + (folder() / "./scores.json"), 2, "--json and --netcdf both name ");
+  check("--netcdf /dev/full", 2, "--netcdf /dev/full is no regular file");
+  check("--netcdf " + (folder() / "no/such/scores.nc"), 2, "cannot be written");
 }
 
 }  // namespace

@@ -1,9 +1,12 @@
 // Forecasts of the executable: they have the errors that validation says, on any mesh; K steps are K times
 // one step; files that netCDF, xarray and CDO read; one sentence where it cannot be done.
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <cmath>
+#include <csignal>
 #include <cstdio>
+#include <fstream>
 
 #include "end_to_end/trained_forecasts.h"
 
@@ -260,6 +263,53 @@ TEST_P(PredictWrongInput, IsOneSentenceAndTheDocumentedExitCode) {
   }
 }
 INSTANTIATE_TEST_SUITE_P(Cases, PredictWrongInput, ::testing::ValuesIn(kWrong));
+
+/// What a signal ends leaves no file of the output's name, and nothing that the next one minds.
+TEST_F(Predict, EndedInTheMiddleLeavesNothingUnderItsName) {
+  const std::string output = folder() / "ended.nc";
+  for (const int number : {SIGTERM, SIGKILL}) {
+    Running running(1, "predict --config " + (folder() / "config.json") + " --checkpoint " + trained() +
+                           " --output " + output + " --steps 100000 --start 2021-02-02");
+    ASSERT_TRUE(running.until([&] { return std::filesystem::exists(output + ".tmp"); }));
+    running.signal(number);
+    EXPECT_NE(running.collect().exit_code, 0);
+    EXPECT_FALSE(std::filesystem::exists(output));
+  }
+  EXPECT_EQ(predict(1, "ended.nc", "--start 2021-02-02").exit_code, 0);
+  EXPECT_FALSE(std::filesystem::exists(output + ".tmp"));
+}
+
+TEST_F(Predict, WhatIsDamagedIsOneSentence) {
+  const std::string start = " --start 2021-02-02";
+  const auto check = [&](const std::string& arguments, int code, const std::string& says) {
+    const Outcome outcome = run(1, "predict --config " + (folder() / "config.json") + start + arguments);
+    EXPECT_EQ(outcome.exit_code, code) << outcome.err;
+    ASSERT_EQ(outcome.errors().size(), 1U) << outcome.err;
+    EXPECT_NE(outcome.errors()[0].find(says), std::string::npos) << outcome.err;
+    EXPECT_FALSE(std::filesystem::exists(folder() / "out.nc"));
+  };
+  const std::string out = " --output " + (folder() / "out.nc"), of = " --checkpoint " + trained();
+  check(of + " --output /dev/full", 2, "--output /dev/full is no regular file");
+  check(of + " --output " + (folder() / "no/such/out.nc"), 2, "cannot be written");
+  std::filesystem::copy(trained(), folder() / "damaged", std::filesystem::copy_options::recursive);
+  const std::string checkpoint = folder() / "damaged/checkpoints/step_00000040";
+  for (const char* file : {"rank_0000.h5", "manifest.json"}) {
+    const std::string text = read(checkpoint + "/" + file);
+    folder().write("damaged/checkpoints/step_00000040/" + std::string(file), text.substr(0, text.size() / 2));
+    check(out + " --checkpoint " + checkpoint, 4, file);
+    std::filesystem::remove(checkpoint + "/" + file);
+    ASSERT_EQ(::mkfifo((checkpoint + "/" + file).c_str(), 0600), 0);
+    check(out + " --checkpoint " + checkpoint, 4, file);
+    folder().write("whole", text);
+    std::filesystem::remove(checkpoint + "/" + file);
+    std::filesystem::rename(folder() / "whole", checkpoint + "/" + file);
+  }
+  const std::string february = read(folder() / "data/sample_2021-02.nc");
+  std::filesystem::create_directories(folder() / "cut");
+  folder().write("cut/sample_2021-01.nc", read(folder() / "data/sample_2021-01.nc"));
+  folder().write("cut/sample_2021-02.nc", february.substr(0, february.size() / 2));
+  check(of + out + " --set 'data.files=[\"" + (folder() / "cut/*.nc") + "\"]'", 3, "sample_2021-02.nc");
+}
 
 TEST_F(Predict, DoesNotReplaceWhatIsThere) {
   folder().write("there.nc", "mine");

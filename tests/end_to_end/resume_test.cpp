@@ -10,6 +10,8 @@
 #include <set>
 
 #include "end_to_end/command.h"
+#include "end_to_end/slow_disk.h"
+#include "files/digest.h"
 
 namespace jigsaw::e2e {
 namespace {
@@ -213,6 +215,45 @@ TEST_F(ResumeTest, ARankThatHangsIsNamedByAnotherEvenIfItIsTheFirst) {
   }
 }
 
+/// A watchdog that speaks after a day, and a disk on which each MiB of a checkpoint takes so long that its
+/// last save, and its verification when the run is started again, take days: on a clock of their own.
+TEST_F(ResumeTest, ASlowDiskIsNoHang) {
+  constexpr double kDay = 86400;
+  config_["model"]["embed_dim"] = 1024;
+  config_["model"]["depth"] = 1;
+  config_["optimizer"]["ema_decay"] = 0.0;
+  config_["train"] = {{"steps", 2}, {"batch_size", 1}};
+  config_["checkpoint"] = {{"every", 2}};
+  config_["validation"] = {{"every", 0}};
+  config_["watchdog_seconds"] = kDay;
+  write();
+  const auto days = [&](const std::string& clock) {
+    std::ifstream file(folder_ / clock, std::ios::binary);
+    std::int64_t numbers[3] = {};
+    file.read(reinterpret_cast<char*>(numbers), sizeof numbers);
+    return std::pair{static_cast<double>(numbers[1]) * 1e-9 / kDay,
+                     static_cast<double>(numbers[2]) * 1e-9 / kDay};
+  };
+  for (const int ranks : {1, 2}) {
+    const std::string name = "slow" + std::to_string(ranks);
+    for (const std::string part : {"save", "load"}) {
+      SCOPED_TRACE(name + " " + part);
+      const std::string clock = name + "_" + part;
+      // Eight MiB, the largest unit of work, take seven tenths of the watchdog's time.
+      const std::string disk = "0:" + std::to_string(0.7 * kDay / 8) + ":" + (folder_ / clock);
+      ASSERT_EQ(setenv("JIGSAW_SLOW_DISK", disk.c_str(), 1), 0);
+      Running running(ranks, arguments(name), JIGSAW_TRAIN_CRASHING);
+      unsetenv("JIGSAW_SLOW_DISK");
+      const Outcome outcome = running.collect();
+      ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+      const auto [wrote, read] = days(clock);
+      std::printf("%s: wrote for %.1f and read for %.1f of the watchdog's time\n", clock.c_str(), wrote,
+                  read);
+      EXPECT_GT(part == "save" ? wrote : read, 1.5);
+    }
+  }
+}
+
 /// Whether the signal comes before, in or after the validation of step 20: what is lost is nothing, and the
 /// run goes on as if it had not come.
 TEST_F(ResumeTest, ASignalAroundAValidationLosesNothing) {
@@ -375,6 +416,33 @@ TEST_F(ResumeTest, WhatIsNoWholeCheckpointIsExitCode4AndAutoFallsBackLoudly) {
   EXPECT_EQ(read(folder_ / "run/metrics.jsonl"), before);
   EXPECT_EQ(run(2, arguments("run") + longer + "--resume never").exit_code, 0);
   EXPECT_TRUE(fs::exists(folder_ / "run/checkpoints.old-1/step_00000021"));
+}
+
+/// Numbers that no run can have written, in a manifest whose digest is right.
+TEST_F(ResumeTest, AManifestOfNumbersThatCannotBeIsRefused) {
+  ASSERT_EQ(run(1, arguments("run") + "--set train.steps=7 --set train.batch_size=1").exit_code, 0);
+  const std::string path = newest("run") + "/manifest.json", text = read(path);
+  const auto resumed_with = [&](const char* pointer, const Json& value) {
+    Json json = Json::parse(text);
+    json.erase("xxh64");
+    json.at(Json::json_pointer(pointer)) = value;
+    json["xxh64"] = digest_of_text(json.dump());
+    folder_.write("run/checkpoints/step_00000007/manifest.json", json.dump());
+    return run(1,
+               arguments("run") + "--set train.steps=8 --set train.batch_size=1 --resume " + newest("run"));
+  };
+  EXPECT_EQ(resumed_with("/extra/optimizer/steps", 6).exit_code, 0);
+  fs::remove_all(folder_ / "run");
+  ASSERT_EQ(run(1, arguments("run") + "--set train.steps=7 --set train.batch_size=1").exit_code, 0);
+  const std::pair<const char*, Json> wrong[] = {
+      {"/extra/optimizer/steps", -1},  {"/extra/optimizer/steps", 1e308}, {"/extra/optimizer/steps", 8},
+      {"/extra/optimizer/steps", "7"}, {"/extra/optimizer", 7},           {"/extra/skipped", -1},
+      {"/extra/skipped", 1e308},       {"/extra/sampler/samples", 1e308}, {"/step", std::int64_t{1} << 62},
+      {"/extra", Json::array()}};
+  for (const auto& [pointer, value] : wrong) {
+    SCOPED_TRACE(std::string(pointer) + " " + value.dump());
+    expect_one_error(resumed_with(pointer, value), 4, "step_00000007");
+  }
 }
 
 TEST_F(ResumeTest, ASaveThatFailsIsTriedAgainWhileTrainingGoesOn) {

@@ -30,6 +30,8 @@ const WrongInput kCases[] = {
     {"folder_of_files", "--set 'data.files=[/tmp]'", 3, "/tmp is a folder, not a file; name the files in it"},
     {"option_misspelt", "--resum auto", 2, "there is no option --resum (did you mean \"--resume\"?)"},
     {"wrong_type", "--set 'train.steps=\"ten\"'", 2, "train.steps"},
+    {"mesh_beyond_all_machines", "--set 'mesh={\"data\":65536,\"domain\":[65536,1]}'", 2,
+     "mesh.data and the other axes make more than 1048576 ranks"},
     {"mesh_that_does_not_fit", "--set 'mesh={\"domain\":[5,1]}'", 2, "mesh"},
     {"variable_not_in_the_file", "--set 'data.variables=[\"t3m\"]'", 3, "t3m"},
     {"patch_larger_than_the_grid", "--set 'model.patch=[300,7]'", 2, "model.patch"},
@@ -148,6 +150,9 @@ TEST(WrongInput, APipeIsNotWaitedFor) {
   folder.write("config.json", small_config(folder).dump());
   const std::pair<std::string, int> commands[] = {
       {"--config " + pipe, 2},
+      {"plan --config " + (folder / "config.json") + " --ranks 2 --machine " + pipe, 2},
+      {"plan --ranks 2 --config " + pipe, 2},
+      {"verify --ranks 2 --config " + pipe, 2},
       {"inspect " + pipe, 3},
       {"import --input " + pipe + " --output " + (folder / "out"), 3},
       {"sweep --list --config " + (folder / "config.json") + " --grid " + pipe, 2}};
@@ -157,6 +162,7 @@ TEST(WrongInput, APipeIsNotWaitedFor) {
     ASSERT_EQ(outcome.errors().size(), 1U) << outcome.err;
     EXPECT_NE(outcome.errors()[0].find("not a regular file"), std::string::npos) << outcome.err;
   }
+  EXPECT_EQ(run(1, "init --data " + pipe + " --output " + (folder / "first.json")).exit_code, 3);
 }
 
 TEST(WrongInput, WhatStandsInTheWayOfFilesIsNeitherFollowedNorReplaced) {
@@ -170,6 +176,38 @@ TEST(WrongInput, WhatStandsInTheWayOfFilesIsNeitherFollowedNorReplaced) {
   EXPECT_EQ(outcome.exit_code, 2);
   EXPECT_NE(outcome.err.find("it is a symbolic link"), std::string::npos) << outcome.err;
   EXPECT_EQ(read(folder / "precious"), "kept");
+}
+
+/// Of commands that begin no run: what is wrong with their files and folders is one sentence, and nothing is
+/// left behind.
+TEST(WrongInput, OutputsThatCannotBeWrittenAndNamesThatCannotBe) {
+  const TemporaryFolder folder;
+  folder.write("config.json", small_config(folder).dump());
+  folder.write("file", "mine");
+  std::filesystem::create_symlink("nowhere", folder / "dangling");
+  const std::string config = " --config " + (folder / "config.json"), name(5000, 'n'),
+                    data = " --data " + source_dir() + "/tests/io/fixtures/packed.nc";
+  const struct {
+    std::string arguments;
+    int code;
+    const char* says;
+  } cases[] = {
+      {"init" + data + " --output /dev/full", 2, "is there already"},
+      {"init" + data + " --output " + (folder / "dangling"), 2, "is there already"},
+      {"init" + data + " --output " + (folder / "no/such/folder.json"), 2, "cannot be written"},
+      {"init" + data + " --output " + name, 2, "cannot be written"},
+      {"plan" + config + " --ranks 2 --machine " + name, 2, "--machine"},
+      {"plan" + config + " --set 'mesh={\"data\":65536,\"domain\":[65536,1]}'", 2, "mesh.data"},
+      {"verify" + config + " --ranks 2 --against '{\"data\":65536,\"domain\":[65536,1]}'", 2, "data"},
+      {name, 2, ""},
+  };
+  for (const auto& [arguments, code, says] : cases) {
+    const Outcome outcome = run(1, arguments);
+    EXPECT_EQ(outcome.exit_code, code) << arguments.substr(0, 100) << outcome.err;
+    ASSERT_EQ(outcome.errors().size(), 1U) << outcome.err;
+    EXPECT_NE(outcome.errors()[0].find(says), std::string::npos) << outcome.err;
+  }
+  EXPECT_FALSE(std::filesystem::exists(folder / "nowhere"));
 }
 
 TEST(WrongInput, CommandsThatTrainNothingDoTheirWorkOnceOnManyRanks) {

@@ -202,6 +202,45 @@ TEST(MeshEquality, SwinIsASequenceOfItsLayersShiftedWhereThereAreSeveralWindows)
     EXPECT_LE(relative_difference(gradient, expected.gradients.at(renamed(name))), 1e-11) << name;
 }
 
+/// With all parameters zero but one bias behind a half of a block, which the decoder sums up to
+/// 1 - probability, a sample that skips the half gives 0, and one that does not 1 (Huang et al. 2016).
+TEST(DropPath, GrowsLinearlyToItsProbability) {
+  for (const char* type : {"vit", "swin"}) {
+    TrainingRun run{.model = {{"type", type},
+                              {"patch", {3, 7}},
+                              {"embed_dim", 12},
+                              {"depth", 3},
+                              {"heads", 3},
+                              {"drop_path", 0.5},
+                              {"final_norm", false}},
+                    .space = {6, 14},
+                    .samples = 24,
+                    .steps = 1};
+    run.model[type == std::string("vit") ? "positions" : "window"] =
+        type == std::string("vit") ? Json("none") : Json({2, 2});
+    const testing::Tensors names = run.run({}).gradients;
+    for (int block = 0; block < 3; ++block) {
+      for (const char* half : {".attention.out_proj.bias", ".mlp.fc2.bias"}) {
+        const std::string bias = concat("blocks.", block, half);
+        SCOPED_TRACE(concat(type, " ", bias));
+        ASSERT_TRUE(names.contains(bias));
+        for (const auto& [name, values] : names) run.initial[name].assign(values.size(), 0.0);
+        const double probability = 0.25 * block;
+        run.initial["decoder.weight"].assign(names.at("decoder.weight").size(), 1.0);
+        run.initial[bias].assign(12, (1 - probability) / 12);
+        std::size_t kept = 0;
+        const std::vector<double> outputs = run.run({}).outputs.at("output");
+        for (const double value : outputs) {
+          EXPECT_NEAR(value, value > 0.1 ? 1 : 0, 1e-12);
+          kept += value > 0.1 ? 1 : 0;
+        }
+        EXPECT_GT(kept, 0U);
+        EXPECT_EQ(kept == outputs.size(), block == 0);
+      }
+    }
+  }
+}
+
 /// Patches that overlap, and the input's time.
 TEST(MeshEquality, EmbeddingsInFloat64) {
   const std::vector<Sizes> meshes = {{1, {2, 1}, 1}, {1, {1, 3}, 1}, {1, {1, 1}, 2}, {2, {2, 1}, 1},

@@ -31,7 +31,12 @@ struct FileRange {
 }  // namespace
 
 NiftiFile::NiftiFile(std::string path, External) : VariableFile(std::move(path)), header_(read_header()) {
-  check_length();
+  try {
+    check_length();
+  } catch (...) {
+    close();  // what is not made whole has no destructor
+    throw;
+  }
   FileVariable image;
   image.name = "image";
   image.bytes = size_of(header_.type);

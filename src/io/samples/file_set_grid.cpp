@@ -166,7 +166,7 @@ std::vector<double> FileSet::sample_degrees(const Part& part) {
 void FileSet::read_places(Forcing forcing, const Box& box, std::span<double> out) {
   require(places_.has_value(), "the grid has coordinates along its axes");
   const std::size_t axis = forcing == Forcing::kLatitude ? 0 : 1;
-  read_part(places_->parts[axis], 0, box, out);
+  read_part<double>(places_->parts[axis], 0, box, out);
   for (double& degrees : out) {
     if (axis == 1) degrees = around(degrees, places_->middle);
     degrees = (degrees - places_->mean[axis]) / places_->deviation[axis];
@@ -177,9 +177,8 @@ PointPlaces FileSet::read_degrees(const Box& box) {
   require(places_.has_value(), "the grid has coordinates along its axes");
   const auto points = static_cast<std::size_t>(box.extent.count());
   PointPlaces places{std::vector<double>(points), std::vector<double>(points)};
-  const std::lock_guard lock(mutex_);
-  read_part(places_->parts[0], 0, box, places.latitude);
-  read_part(places_->parts[1], 0, box, places.longitude);
+  read_part<double>(places_->parts[0], 0, box, places.latitude);
+  read_part<double>(places_->parts[1], 0, box, places.longitude);
   return places;
 }
 
