@@ -4,7 +4,7 @@
 #
 #   benchmarks/forecast.sh [BUILD_FOLDER]   (default build/release; needs ../shared/data or JIGSAW_REAL_DATA)
 #
-# ROUNDS (3), STEPS of each forecast (20), TRAINED steps of the model before (20).
+# ROUNDS (3), STEPS of each forecast (20), TRAINED steps of the model before (20), THREADS (2).
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 # shellcheck source=benchmarks/peer/beside_torch.sh
@@ -14,9 +14,9 @@ rounds=${ROUNDS-3} steps=${STEPS-20}
 file=$(realpath "${JIGSAW_REAL_DATA-../shared/data}/era5_t2m_uk_2019-03.nc")
 output=$(mktemp -d)
 trap 'rm -rf "$output"' EXIT
-export OMP_NUM_THREADS=2
+export OMP_NUM_THREADS="${THREADS-2}"
 common=(--config configs/era5_uk_mixer.json --set "data.files=[\"$file\"]")
-"$train" "${common[@]}" --set output="$output/run" --set train.steps="${TRAINED-20}" --set validation.every=0 > "$output/log"
+"$train" "${common[@]}" --set output="$output/run" --set train.steps="${TRAINED-20}" --set "data.valid=[]" > "$output/log"
 "$train" export --checkpoint "$output/run" --output "$output/parameters.safetensors" >> "$output/log"
 predict() {
   "$train" predict "${common[@]}" --checkpoint "$output/run" --output "$output/ours.nc" --overwrite \
@@ -31,7 +31,7 @@ fi
 for ((round = 0; round < rounds; ++round)); do
   ours+=("$(predict)")
   line=$("$python" benchmarks/peer/torch_forecast.py "$file" "$output/parameters.safetensors" "$output/ours.nc" \
-    "$output/theirs.nc" --steps "$steps" --threads 2)
+    "$output/theirs.nc" --steps "$steps" --threads "$OMP_NUM_THREADS")
   theirs+=("$(number steps_per_second "$line")")
   echo "ours ${ours[-1]}, PyTorch and xarray ${theirs[-1]} steps a second; forecasts apart by $(number largest_difference "$line") K"
 done

@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "config/key_search.h"
+#include "config/section_defaults.h"
 #include "config/tagged.h"
 
 namespace jigsaw::inline config {
@@ -42,7 +43,7 @@ std::string keys_text(const KeyTable& table, const Json& defaults) {
 std::string below_text(const Form& form, const Json& default_value) {
   std::string text;
   if (const KeyTable* table = form.table()) {
-    text += keys_text(*table, default_value.is_object() ? default_value : table->defaults());
+    text += keys_text(*table, section_defaults(*table, default_value));
   }
   if (const TagRegistry* tags = form.tags()) text += "  types:\n" + named_list(tags->names());
   for (const Form* part : form.parts()) text += below_text(*part, default_value);
@@ -92,7 +93,7 @@ class Search {
                const std::string& where) {
     reach(i);
     if (const KeyTable* table = form.table()) {
-      in_table(*table, default_value.is_object() ? default_value : table->defaults(), i, path, where);
+      in_table(*table, section_defaults(*table, default_value), i, path, where);
     }
     if (form.tags() != nullptr) in_tags(*form.tags(), i, path, where);
     for (const Form* part : form.parts()) in_form(*part, default_value, i, path, where);

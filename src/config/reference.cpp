@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "config/section_defaults.h"
 #include "config/tagged.h"
 
 namespace jigsaw::inline config {
@@ -60,7 +61,7 @@ class Writer {
   /// The sections that a key contains, in whatever form.
   void below(const Form& form, const std::string& doc, const std::string& path, const Json& default_value) {
     if (const KeyTable* table = form.table()) {
-      section(path, doc, *table, default_value.is_object() ? default_value : table->defaults());
+      section(path, doc, *table, section_defaults(*table, default_value));
     }
     const TagRegistry* tags = form.tags();
     if (tags != nullptr && std::find(registries_.begin(), registries_.end(), tags) == registries_.end()) {

@@ -87,7 +87,7 @@ FormPtr<RolloutOptions> rollout_form() {
         return RolloutOptions{steps, steps, {}, {}};
       },
       [](const RolloutOptions& o) {
-        return o.leads.empty() && o.min == o.max ? std::optional(o.min) : std::nullopt;
+        return o.leads.empty() && o.from.empty() && o.min == o.max ? std::optional(o.min) : std::nullopt;
       });
 }
 

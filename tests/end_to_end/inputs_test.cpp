@@ -1,0 +1,181 @@
+// A limited area with prescribed fields, a rim, transforms, ranges, derived forcings and rollouts by a
+// schedule, as users run it: one function on every mesh, resumed exactly, forecast, scored, planned and
+// verified.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdio>
+
+#include "end_to_end/trained_forecasts.h"
+
+namespace jigsaw::e2e {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int kRows = 8, kColumns = 12, kSteps = 6;
+
+class Inputs : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    folder_ = std::make_unique<TemporaryFolder>();
+    ASSERT_EQ(run(1, "sample-data --output " + data()).exit_code, 0);
+    folder_->write("config.json", config().dump());
+    const Outcome outcome = train(1, trained(), "");
+    ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  }
+  static void TearDownTestSuite() { folder_.reset(); }
+
+  static std::string data() { return *folder_ / "data"; }
+  static std::string trained() { return *folder_ / "run"; }
+  static std::string with_config() { return "--config " + (*folder_ / "config.json") + " "; }
+  static Outcome train(int ranks, const std::string& output, const std::string& more) {
+    return run(ranks, with_config() + "--set output=" + output + " " + more);
+  }
+  static Outcome predict(int ranks, const std::string& output, const std::string& more) {
+    return run(ranks, "predict " + with_config() + "--checkpoint " + trained() + " --output " +
+                          (*folder_ / output) + " " + more);
+  }
+
+  static Json config() {
+    return {
+        {"data",
+         {{"files", {data() + "/*.nc"}},
+          {"region", {{"latitude", {30, 65}}, {"longitude", {0, 55}}}},
+          {"variables", {"t2m"}},
+          {"diagnostic", {"z"}},
+          {"forcing_variables", {"u10"}},
+          {"forcings",
+           {"sin_cos_latitude", "sin_cos_longitude", "cos_zenith_angle", "insolation", "local_solar_time"}},
+          {"input_hours", {-6, 0}},
+          {"boundary_width", 1},
+          {"transforms", {{"t2m", {{"type", "log"}, {"epsilon", 2}}}, {"z", "sqrt"}, {"u10", "min_max"}}},
+          {"clamp", {{"t2m", {270, 285}}}},
+          {"train", {"2021-01-02", "2021-01-12"}},
+          {"valid", {"2021-02-01", "2021-02-02"}}}},
+        {"model",
+         {{"type", "weathermixer"}, {"patch", {4, 4}}, {"embed_dim", 8}, {"depth", 1}, {"dropout", 0.1}}},
+        {"loss", {{"level_weights", "pressure"}}},
+        {"optimizer", {{"learning_rate", 5e-3}}},
+        {"schedule", {{"type", "constant"}, {"warmup_steps", 0}}},
+        {"train",
+         {{"steps", kSteps},
+          {"batch_size", 4},
+          {"precision", "fp64"},
+          {"rollout", {{"leads", {1, 3}}, {"from", {1, 4}}}}}},
+        {"validation", {{"every", kSteps}}},
+        {"checkpoint", {{"every", 3}}}};
+  }
+
+  static std::vector<double> losses(const std::string& output) {
+    std::vector<double> found;
+    for (const Json& line : metrics(output, "train")) found.push_back(line.at("loss").get<double>());
+    return found;
+  }
+
+  inline static std::unique_ptr<TemporaryFolder> folder_;
+};
+
+TEST_F(Inputs, OneFunctionOnEveryMesh) {
+  const std::vector<double> one = losses(trained());
+  ASSERT_EQ(one.size(), static_cast<std::size_t>(kSteps));
+  for (const char* mesh : {R"({"domain":[2,1]})", R"({"tensor":2})"}) {
+    const std::string output = *folder_ / "mesh";
+    fs::remove_all(output);
+    const Outcome outcome = train(2, output, std::string("--set 'mesh=") + mesh + "'");
+    ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+    const std::vector<double> many = losses(output);
+    ASSERT_EQ(many.size(), one.size());
+    for (std::size_t i = 0; i < one.size(); ++i) EXPECT_NEAR(many[i] / one[i], 1, 1e-10) << mesh << i;
+  }
+}
+
+TEST_F(Inputs, ResumesBeforeTheScheduleGoesOnAndIsTheSame) {
+  const std::string output = *folder_ / "stopped";
+  ASSERT_EQ(train(1, output, "--set train.steps=3").exit_code, 0);
+  const Outcome outcome = train(1, output, "");
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_NE(outcome.out.find("resumed from"), std::string::npos) << outcome.out;
+  EXPECT_EQ(losses(output), losses(trained()));
+}
+
+TEST_F(Inputs, ForecastsHoldTheRimAndTheRange) {
+  const std::string dates = "--steps 3 --start 2021-02-01 2021-02-03T12:00 ";
+  ASSERT_EQ(predict(1, "one.nc", dates).exit_code, 0);
+  const Outcome two = predict(2, "two.nc", dates + "--set 'mesh={\"domain\":[1,2]}'");
+  ASSERT_EQ(two.exit_code, 0) << two.err;
+  const NetcdfReader file(*folder_ / "one.nc");
+  const std::vector<double> t2m = file.values("t2m"), z = file.values("z"), starts = file.values("time"),
+                            latitudes = file.values("latitude"), longitudes = file.values("longitude");
+  ASSERT_EQ(latitudes.size(), static_cast<std::size_t>(kRows));
+  ASSERT_EQ(longitudes.size(), static_cast<std::size_t>(kColumns));
+  const std::vector<double> t2m_two = NetcdfReader(*folder_ / "two.nc").values("t2m");
+  const Truth truth(data(), "t2m");
+  constexpr std::size_t kPoints = std::size_t{kRows} * kColumns;
+  ASSERT_EQ(t2m.size(), 2 * 3 * kPoints);
+  int at_ends = 0;
+  for (std::size_t i = 0; i < t2m.size(); ++i) {
+    const std::size_t row = i % kPoints / kColumns, column = i % kColumns, lead = i / kPoints % 3;
+    EXPECT_NEAR(t2m[i], t2m_two[i], 1e-4);
+    const bool rim = row == 0 || row == kRows - 1 || column == 0 || column == kColumns - 1;
+    if (!rim) {
+      EXPECT_GE(t2m[i], 270);
+      EXPECT_LE(t2m[i], 285);
+      EXPECT_FALSE(std::isnan(z[i]) || std::abs(z[i]) > 1e30);
+      at_ends += t2m[i] == 270 || t2m[i] == 285 ? 1 : 0;
+      continue;
+    }
+    // Sample data have 5 degrees, from 90 N and 0 E on.
+    const auto there = static_cast<std::size_t>(std::llround((90 - latitudes[row]) / 5)) * 72 +
+                       static_cast<std::size_t>(std::llround(longitudes[column] / 5));
+    const auto hour = std::llround(starts[i / kPoints / 3]) + 6 * (static_cast<std::int64_t>(lead) + 1);
+    EXPECT_NEAR(t2m[i], truth.at.at(hour)[there], 2e-5) << row << " " << column;
+    EXPECT_TRUE(std::isnan(z[i]) || std::abs(z[i]) > 1e30) << "what nothing was learnt for is missing";
+  }
+  std::printf("%d of the inner values lie at an end of the range\n", at_ends);
+  EXPECT_GT(at_ends, 0);
+}
+
+TEST_F(Inputs, EvaluateSaysWhatValidationSaid) {
+  const Outcome outcome = run(
+      1, "evaluate " + with_config() + "--checkpoint " + trained() + " --json " + (*folder_ / "scores.json"));
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const Json found = Json::parse(read(*folder_ / "scores.json")), valid = metrics(trained(), "valid").back();
+  for (const char* variable : {"t2m", "z"}) {
+    for (std::size_t lead = 0; lead < 3; ++lead) {
+      const Json& said =
+          lead == 0 ? valid.at("metrics") : valid.at("leads").at(std::to_string(6 * (lead + 1)));
+      for (const char* measure : {"rmse", "bias", "persistence_rmse"}) {
+        const double wanted = said.at(variable).at(measure).get<double>();
+        const double value = found.at("scores").at(variable).at("all").at(measure).at(lead).get<double>();
+        EXPECT_NEAR(value, wanted, 1e-9 * std::abs(wanted) + 1e-12) << variable << measure << lead;
+      }
+    }
+  }
+}
+
+TEST_F(Inputs, IsPlannedAndVerified) {
+  const Outcome plan = run(1, "plan " + with_config() + "--ranks 4");
+  EXPECT_EQ(plan.exit_code, 0) << plan.err;
+  const Outcome verified =
+      run(1, "verify " + with_config() + "--ranks 2 --steps 1 --set output=" + (*folder_ / "v"));
+  EXPECT_EQ(verified.exit_code, 0) << verified.err << verified.out;
+}
+
+TEST_F(Inputs, SaysWhatDoesNotFit) {
+  const auto refused = [&](const Outcome& outcome, int code, const std::string& says) {
+    EXPECT_EQ(outcome.exit_code, code) << outcome.err << outcome.out;
+    ASSERT_EQ(outcome.errors().size(), 1U) << outcome.err;
+    EXPECT_NE(outcome.errors()[0].find(says), std::string::npos) << outcome.err;
+  };
+  // The files end with February.
+  refused(predict(1, "late.nc", "--steps 3 --start 2021-02-28T12:00"), 3, "needs t2m at 2021-03-01T00:00");
+  refused(predict(1, "other.nc", "--start 2021-02-01 --set data.transforms.z=standard"), 4,
+          "data.transforms.z");
+  refused(train(1, *folder_ / "other", "--init-from " + trained() + " --set data.transforms.z=standard"), 3,
+          "are of the transform sqrt(x), and data.transforms says standard");
+  refused(train(1, *folder_ / "wide", "--set data.boundary_width=4"), 2, "leaves nothing inside");
+}
+
+}  // namespace
+}  // namespace jigsaw::e2e
