@@ -307,37 +307,45 @@ std::vector<Variable> Tape::run(std::shared_ptr<const Operation> operation,
     pieces = operation->forward(*frame, operands);
   }
   const bool recorded = records(inputs);
+  std::vector<Variable> outputs = keep(*frame, std::move(pieces), recorded);
+  if (recorded) record_call(operation, frame, inputs, outputs);
+  beat();
+  show(signature.name, outputs, recorded);
+  return outputs;
+}
+
+std::vector<Variable> Tape::keep(const Frame& frame, std::vector<Array> pieces, bool recorded) {
   std::vector<Variable> outputs;
   for (std::size_t o = 0; o < pieces.size(); ++o) {
-    const Layout home = frame->home(o);
+    const Layout home = frame.home(o);
     if (!pieces[o].defined()) {
       outputs.push_back(Variable::unread(home, dtype_));
       continue;
     }
-    ShardedTensor value{std::move(pieces[o]),
-                        contains(frame->home_, static_cast<int>(o)) ? home : frame->output(o)};
+    const bool there = contains(frame.home_, static_cast<int>(o));
+    ShardedTensor value{std::move(pieces[o]), there ? home : frame.output(o)};
     value = redistribute(rank_, value, home);
     value.piece = cast(rank_.context, value.piece, dtype_);
     outputs.emplace_back(std::move(value), recorded);
   }
-  if (recorded) record_call(operation, frame, inputs, outputs);
-  beat();
-  if (OutputWatch& watch = context().state<OutputWatch>(); watch.saw) {
-    using Phase = OutputWatch::Phase;
-    OutputWatch::Source source{watch.block, block_->next - 1, signature.name, Phase::kForward};
-    for (const Variable& output : outputs) {
-      if (output.value().defined()) watch.saw(source, output.value());
-    }
-    source.phase = Phase::kGradient;
-    if (recorded) {
-      record([source, outputs, &watch] {
-        for (const Variable& output : outputs) {
-          if (output.slot()->gradient.defined()) watch.saw(source, output.slot()->gradient);
-        }
-      });
-    }
-  }
   return outputs;
+}
+
+void Tape::show(const std::string& name, const std::vector<Variable>& outputs, bool recorded) {
+  OutputWatch& watch = context().state<OutputWatch>();
+  if (!watch.saw) return;
+  using Phase = OutputWatch::Phase;
+  OutputWatch::Source source{watch.block, block_->next - 1, name, Phase::kForward};
+  for (const Variable& output : outputs) {
+    if (output.value().defined()) watch.saw(source, output.value());
+  }
+  if (!recorded) return;
+  source.phase = Phase::kGradient;
+  record([source, outputs, &watch] {
+    for (const Variable& output : outputs) {
+      if (output.slot()->gradient.defined()) watch.saw(source, output.slot()->gradient);
+    }
+  });
 }
 
 void Tape::record_call(const std::shared_ptr<const Operation>& operation, const std::shared_ptr<Frame>& frame,

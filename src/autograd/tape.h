@@ -121,6 +121,10 @@ class Tape {
   };
   Planned decide(const Operation& operation, const std::vector<Variable>& inputs);
   std::vector<Variable> trace(const Signature& signature, const std::vector<Variable>& inputs);
+  /// The outputs as the plan keeps them; `pieces` are undefined of what nobody reads.
+  std::vector<Variable> keep(const Frame& frame, std::vector<Array> pieces, bool recorded);
+  /// To who watches, now and with their gradients.
+  void show(const std::string& name, const std::vector<Variable>& outputs, bool recorded);
   /// What backward keeps of a call: how its outputs are rematerialised, and how its gradients are formed.
   void record_call(const std::shared_ptr<const Operation>& operation, const std::shared_ptr<Frame>& frame,
                    const std::vector<Variable>& inputs, std::vector<Variable>& outputs);

@@ -40,11 +40,15 @@ double VirtualClock::compute(int rank, const Tally& tally) {
   return times_[r].now += seconds;
 }
 
-std::size_t VirtualClock::start(int rank, std::string name, double bytes, double link_seconds) {
+std::size_t VirtualClock::start(int rank, std::string name, double bytes, double link_seconds,
+                                Purpose purpose) {
   RankTime& time = times_[static_cast<std::size_t>(rank)];
   time.link += link_seconds;
-  time.calls.push_back(
-      {.name = std::move(name), .bytes = bytes, .started = time.now, .computed = time.computed});
+  time.calls.push_back({.name = std::move(name),
+                        .bytes = bytes,
+                        .purpose = purpose,
+                        .started = time.now,
+                        .computed = time.computed});
   return time.calls.size() - 1;
 }
 

@@ -24,13 +24,14 @@ class VirtualClock {
 
   /// One call of a rank, in seconds since the beginning.
   struct Call {
-    std::string name;       ///< "all_gather #17 of 4096 fp32 on tensor"
-    double bytes = 0;       ///< that pass the rank's link: the larger of what goes out and what comes in
-    double started = 0;     ///< by this rank
-    double arrived = 0;     ///< here, when all ranks had started it
-    double waited = 0;      ///< when this rank turned to it
-    double computed = 0;    ///< seconds of kernels between start and wait
-    bool finished = false;  ///< waited for
+    std::string name;  ///< "all_gather #17 of 4096 fp32 on tensor"
+    double bytes = 0;  ///< that pass the rank's link: the larger of what goes out and what comes in
+    Purpose purpose = Purpose::kActivations;  ///< of the result
+    double started = 0;                       ///< by this rank
+    double arrived = 0;                       ///< here, when all ranks had started it
+    double waited = 0;                        ///< when this rank turned to it
+    double computed = 0;                      ///< seconds of kernels between start and wait
+    bool finished = false;                    ///< waited for
 
     double stalled() const { return arrived > waited ? arrived - waited : 0; }
     std::string to_string() const;
@@ -58,7 +59,7 @@ class VirtualClock {
   /// Kernels ran: what was counted since the last time. The rank's time then.
   double compute(int rank, const Tally& tally);
   /// A call begins; its number.
-  std::size_t start(int rank, std::string name, double bytes, double link_seconds);
+  std::size_t start(int rank, std::string name, double bytes, double link_seconds, Purpose purpose);
   /// The rank waits for it until it has arrived.
   void wait(int rank, std::size_t number, double arrived);
 

@@ -42,7 +42,8 @@ World::Transfer World::start(const Lock&, int rank, const Tally& tally, const Ca
   free += seconds;
   Transfer transfer{free + options_.latency_seconds};
   if (clock_ != nullptr)
-    transfer.number = clock_->start(rank, concat(call.describe(), " on ", group), bytes, seconds);
+    transfer.number =
+        clock_->start(rank, concat(call.describe(), " on ", group), bytes, seconds, call.result_purpose);
   return transfer;
 }
 

@@ -1,0 +1,130 @@
+#include "samples/data_forms.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+
+#include "base/text.h"
+#include "config/config.h"
+#include "samples/units.h"
+
+namespace jigsaw::inline samples {
+
+namespace {
+
+constexpr std::array kImageDims = {ImageDim::kSample, ImageDim::kDepth, ImageDim::kHeight, ImageDim::kWidth,
+                                   ImageDim::kChannel};
+
+FormPtr<VariableOptions> variable_form() {
+  return shorthand<VariableOptions, std::string>(
+      section<VariableOptions>(), form_of<std::string>(),
+      [](const std::string& name) {
+        return VariableOptions{name, {}};
+      },
+      [](const VariableOptions& variable) {
+        return variable == VariableOptions{variable.name, {}} ? std::optional(variable.name) : std::nullopt;
+      });
+}
+
+FormPtr<DatePeriod> period_form() {
+  const auto read = [](const Json& json, const Place& at) -> std::optional<DatePeriod> {
+    const bool pair = json.is_array() && json.size() == 2 && json[0].is_string() && json[1].is_string();
+    if (!pair) return std::nullopt;
+    const auto first = json[0].get<std::string>(), last = json[1].get<std::string>();
+    const std::optional<DatePeriod> period = parse_dates(first, last);
+    if (!period) at.error("holds a date that is none; dates are like \"2019-03-01\" or \"2019-03-01T06:00\"");
+    if (period->last < period->first) at.error("must not end before it begins");
+    return period;
+  };
+  const auto write = [](const DatePeriod& period) {
+    const auto [first, last] = format_ends(period);
+    return Json::array({first, last});
+  };
+  const Json schema = {{"type", "array"}, {"items", {{"type", "string"}}}, {"minItems", 2}, {"maxItems", 2}};
+  return custom<DatePeriod>(
+      {"a pair of dates such as [\"2019-03-01\", \"2019-03-24\"]", schema, read, write});
+}
+
+SliceRanges read_slices(const Json& json, const Place& at) {
+  SliceRanges ranges;
+  for (const auto& [key, range] : json.items()) {
+    const Place here = at.key(key);
+    const auto* const known = std::find_if(kImageDims.begin(), kImageDims.end(),
+                                           [&text = key](ImageDim dim) { return text == name(dim); });
+    if (known == kImageDims.end() || *known == ImageDim::kChannel) {
+      here.error("names no dimension; slices are taken of \"sample\", \"depth\", \"height\" or \"width\"");
+    }
+    const bool pair = range.is_array() && range.size() == 2 && range[0].is_number_integer() &&
+                      range[1].is_number_integer() && range[0].get<std::int64_t>() >= 0;
+    if (!pair) here.wrong("a pair of indices from 0 on, such as [0, 74], both included", range);
+    if (range[1] < range[0]) here.error("must not end before it begins");
+    ranges.of[*known] = {range[0].get<std::int64_t>(), range[1].get<std::int64_t>()};
+  }
+  return ranges;
+}
+
+Json write_slices(const SliceRanges& ranges) {
+  Json json = Json::object();
+  for (const auto& [dim, range] : ranges.of) json[name(dim)] = {range.first, range.second};
+  return json;
+}
+
+}  // namespace
+
+FormPtr<double> level_form() {
+  const auto read = [](const Json& json, const Place& at) -> std::optional<double> {
+    if (json.is_number()) return json.get<double>();
+    if (!json.is_string()) return std::nullopt;
+    const auto text = json.get<std::string>();
+    double value = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    const std::size_t unit = text.find_first_not_of(' ', static_cast<std::size_t>(end - text.data()));
+    if (error != std::errc() || unit == std::string::npos) return std::nullopt;
+    const std::optional<double> per_hpa = units_per_hectopascal(text.substr(unit));
+    if (!per_hpa)
+      at.error(concat("has the unit \"", text.substr(unit),
+                      "\"; of pressures Pa, hPa, mbar and kPa are known, "
+                      "levels of other kinds are numbers in the unit of the files"));
+    return value / *per_hpa;
+  };
+  const Json schema = {{"anyOf", {{{"type", "number"}}, {{"type", "string"}}}}};
+  return custom<double>(
+      {"a number or a pressure such as \"500 hPa\"", schema, read, [](double level) { return Json(level); }});
+}
+
+FormPtr<std::vector<VariableOptions>> variables_form() {
+  return std::make_unique<ListForm<VariableOptions>>(variable_form());
+}
+
+std::string to_text(const SliceRanges& ranges) {
+  return write_slices(ranges).dump();
+}
+
+FormPtr<DataPart> part_form() {
+  const auto read = [](const Json& json, const Place& at) -> std::optional<DataPart> {
+    if (!json.is_object() || json.empty()) return std::nullopt;
+    return read_slices(json, at);
+  };
+  const auto write = [](const DataPart& part) { return write_slices(std::get<SliceRanges>(part)); };
+  const Json schema = {
+      {"type", "object"},
+      {"additionalProperties",
+       {{"type", "array"}, {"items", {{"type", "integer"}}}, {"minItems", 2}, {"maxItems", 2}}}};
+  return shorthand<DataPart, DatePeriod>(
+      custom<DataPart>({"slices of images such as {\"depth\": [0, 74]}", schema, read, write}), period_form(),
+      [](const DatePeriod& period) { return DataPart(period); },
+      [](const DataPart& part) {
+        const DatePeriod* period = std::get_if<DatePeriod>(&part);
+        return period == nullptr ? std::nullopt : std::optional(*period);
+      });
+}
+
+FormPtr<ImageDim> dim_form(const std::string& why_sample) {
+  return choice<ImageDim>({{"sample", ImageDim::kSample, why_sample},
+                           {"depth", ImageDim::kDepth, "The first axis of a volume."},
+                           {"height", ImageDim::kHeight, "Rows."},
+                           {"width", ImageDim::kWidth, "Columns."},
+                           {"channel", ImageDim::kChannel, "Each index is a field of its own, as image_0."}});
+}
+
+}  // namespace jigsaw::inline samples
