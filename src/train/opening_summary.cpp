@@ -6,6 +6,7 @@
 
 #include "array/host_view.h"
 #include "base/text.h"
+#include "base/trace.h"
 #include "train/data_report.h"
 #include "train/memory_estimate.h"
 
@@ -36,6 +37,7 @@ void tell_model(Log& log, OpenedRun& run, int ranks) {
                   " parameters"));
   log.info(concat("mesh: ", ranks, ranks == 1 ? " rank" : " ranks", ", ", axes_of(mesh), "; ",
                   run.placed().description().dump()));
+  const TracePause untraced;  // what follows is planned, not done
   const MemoryEstimate memory = estimate_memory(configuration, run.objective(), 0, ranks);
   char work[64];
   std::snprintf(work, sizeof work, "%.3g TFLOP", memory.flops * 1e-12);
