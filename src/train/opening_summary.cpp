@@ -7,6 +7,7 @@
 
 #include "array/host_view.h"
 #include "base/text.h"
+#include "base/trace.h"
 #include "comm/agreement.h"
 #include "samples/dataset.h"
 #include "samples/read_layout.h"
@@ -88,6 +89,7 @@ MemoryRange range_of(const std::vector<std::pair<int, MemoryEstimate>>& ranks) {
 MemoryRange memory_of(OpenedRun& run, int ranks) {
   Communicator& world = run.world();
   const Configuration& configuration = run.configuration();
+  const TracePause untraced;  // what follows is planned, not done
   std::vector<std::pair<int, MemoryEstimate>> planned;
   together(world, [&] {
     const bool here = ranks == world.size();
