@@ -1,9 +1,9 @@
-#include <numeric>
 // What a save costs: the time for which it holds up training, over the time of copying the same state in
-// memory; and how fast it writes, beside `dd conv=fsync` to the same folder. Both sides of each ratio are of
-// one run, in turns. Prints one JSON line.
+// memory; how fast it writes, beside `dd conv=fsync` to the same folder; and, apart, how long the removal of
+// the checkpoint before takes. Both sides of each ratio are of one run, in turns. Each rank saves its part of
+// the state. Prints one JSON line: medians over the saves of the slowest rank.
 //
-//   checkpoint_save [--mebibytes N] [--saves N] [--folder DIR]
+//   [mpirun -n RANKS] checkpoint_save [--mebibytes N] [--saves N] [--folder DIR]
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
@@ -11,13 +11,14 @@
 #include <filesystem>
 #include <iostream>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <string>
 #include <thread>
 
 #include "array/host_view.h"
 #include "base/text.h"
 #include "checkpoint/writer.h"
-#include "comm/self/self.h"
+#include "comm/mpi/mpi_session.h"
 
 namespace {
 
@@ -32,11 +33,11 @@ double median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-/// Tensors of 16 MiB each, all different.
-std::vector<CheckpointPiece> make_state(Context& context, int mebibytes) {
+/// This rank's tensors of 16 MiB each, all different.
+std::vector<CheckpointPiece> make_state(Context& context, const Communicator& world, int mebibytes) {
   std::vector<CheckpointPiece> pieces;
   const Shape shape{1 << 10, 4 << 10};
-  for (int i = 0; i * 16 < mebibytes; ++i) {
+  for (int i = world.rank(); i * 16 < mebibytes; i += world.size()) {
     const Array array(context, shape, DType::kFloat32, Purpose::kParameters);
     const HostView<float> elements(array);
     std::iota(elements.begin(), elements.end(), static_cast<float>(i));
@@ -81,21 +82,28 @@ double seconds_of_dd(const std::string& folder, int mebibytes) {
   return seconds;
 }
 
-void run(int mebibytes, int saves, const std::string& folder) {
+/// The median of the slowest rank's seconds in each save.
+double median_of_slowest(Communicator& world, const std::vector<double>& seconds) {
+  return median(world.all_reduce(seconds, ReduceOp::kMax));
+}
+
+void run(MpiSession& session, int mebibytes, int saves, const std::string& folder) {
   Context context = Context::make_host(Backend::kCpu, 1);
-  const auto self = make_self_communicator(context);
-  const auto pieces = make_state(context, mebibytes);
+  const auto world = session.world(context);
+  const auto pieces = make_state(context, *world, mebibytes);
   std::vector<Array> buffers;
   for (const CheckpointPiece& piece : pieces)
     buffers.push_back(Array::zeros(context, piece.array.shape(), DType::kFloat32));
-  CheckpointWriter writer(folder + "/checkpoints", {}, *self);
+  CheckpointWriter writer(folder + "/checkpoints", {}, *world);
   std::vector<double> stalls, copies, wholes, removals, dds;
   for (int i = 0; i <= saves; ++i) {
     double whole = 0;
     const double copy = seconds_of_copy(pieces, buffers);
     const double stall = seconds_of_stall(writer, i + 1, pieces, whole);
-    const double removal = writer.settle();  // of the checkpoint before, beside the training
-    const double dd = seconds_of_dd(folder, mebibytes);
+    const double removal = writer.settle();                   // of the checkpoint before, beside the training
+    world->all_reduce(std::vector{removal}, ReduceOp::kMax);  // nobody copies beside dd
+    const double dd = world->rank() == 0 ? seconds_of_dd(folder, mebibytes) : 0.0;
+    world->all_reduce(std::vector{dd}, ReduceOp::kMax);
     if (i == 0) continue;  // fresh pages
     stalls.push_back(stall);
     copies.push_back(copy);
@@ -103,18 +111,21 @@ void run(int mebibytes, int saves, const std::string& folder) {
     removals.push_back(removal);
     dds.push_back(dd);
   }
-  const double bytes = static_cast<double>(pieces.size()) * (16 << 20);
-  std::cout << nlohmann::ordered_json{{"benchmark", "checkpoint_save"},
-                                      {"state_bytes", bytes},
-                                      {"stall_seconds", median(stalls)},
-                                      {"copy_seconds", median(copies)},
-                                      {"stall_over_copy", median(stalls) / median(copies)},
-                                      {"write_bytes_per_second", bytes / median(wholes)},
-                                      {"removal_seconds", median(removals)},
-                                      {"dd_bytes_per_second", bytes / median(dds)},
-                                      {"write_over_dd", median(dds) / median(wholes)}}
-                   .dump()
-            << '\n';
+  const double tensors =
+      world->all_reduce(std::vector{static_cast<double>(pieces.size())}, ReduceOp::kSum)[0];
+  const double bytes = tensors * (16 << 20), stall = median_of_slowest(*world, stalls),
+               copy = median_of_slowest(*world, copies), whole = median_of_slowest(*world, wholes),
+               removal = median_of_slowest(*world, removals), dd = median_of_slowest(*world, dds);
+  if (world->rank() != 0) return;
+  std::cout
+      << nlohmann::ordered_json{{"benchmark", "checkpoint_save"}, {"ranks", world->size()},
+                                {"state_bytes", bytes},           {"stall_seconds", stall},
+                                {"copy_seconds", copy},           {"stall_over_copy", stall / copy},
+                                {"save_seconds", whole},          {"write_bytes_per_second", bytes / whole},
+                                {"removal_seconds", removal},     {"dd_bytes_per_second", bytes / dd},
+                                {"write_over_dd", dd / whole}}
+             .dump()
+      << '\n';
 }
 
 }  // namespace
@@ -129,13 +140,15 @@ int main(int argc, char** argv) {
     if (option == "--folder") folder = argv[i + 1];
   }
   const std::string work = folder + "/checkpoint_save_benchmark";
-  std::filesystem::create_directories(work);
+  MpiSession session;
+  int status = 0;
   try {
-    run(mebibytes, saves, work);
+    std::filesystem::create_directories(work);
+    run(session, mebibytes, saves, work);
   } catch (const std::exception& error) {
     std::cerr << error.what() << '\n';
-    std::filesystem::remove_all(work);
-    return 1;
+    status = 1;
   }
-  std::filesystem::remove_all(work);
+  if (session.rank() == 0) std::filesystem::remove_all(work);
+  return status;
 }

@@ -9,14 +9,20 @@ set(JIGSAW_FLAGS -Wall -Wextra -Wshadow -Wnon-virtual-dtor -Wno-missing-field-in
 if(JIGSAW_WERROR)
   list(APPEND JIGSAW_FLAGS -Werror)
 endif()
+# What a sanitizer finds ends the program. With JIGSAW_SANITIZE_ROOMS only these rooms are compiled with it, and
+# linked with the others as they are.
 set(JIGSAW_SANITIZE_FLAGS "")
+set(JIGSAW_SANITIZE_ALL "")
 if(JIGSAW_SANITIZE)
-  set(JIGSAW_SANITIZE_FLAGS -fsanitize=${JIGSAW_SANITIZE} -fno-omit-frame-pointer)
+  set(JIGSAW_SANITIZE_FLAGS -fsanitize=${JIGSAW_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+  if(NOT JIGSAW_SANITIZE_ROOMS)
+    set(JIGSAW_SANITIZE_ALL ${JIGSAW_SANITIZE_FLAGS})
+  endif()
 endif()
 
 add_library(jigsaw_options INTERFACE)
 target_compile_options(jigsaw_options INTERFACE
-  $<$<COMPILE_LANGUAGE:CXX>:${JIGSAW_FLAGS} ${JIGSAW_SANITIZE_FLAGS}>)
+  $<$<COMPILE_LANGUAGE:CXX>:${JIGSAW_FLAGS} ${JIGSAW_SANITIZE_ALL}>)
 target_link_options(jigsaw_options INTERFACE ${JIGSAW_SANITIZE_FLAGS})
 target_link_libraries(jigsaw_options INTERFACE Threads::Threads)
 
@@ -75,5 +81,8 @@ function(jigsaw_room name)
   list(TRANSFORM ROOM_DEPENDS PREPEND jigsaw_)
   target_link_libraries(jigsaw_${name} PUBLIC jigsaw_options ${ROOM_DEPENDS} ${ROOM_PUBLIC_LIBRARIES}
     PRIVATE ${ROOM_LIBRARIES})
+  if(name IN_LIST JIGSAW_SANITIZE_ROOMS)
+    target_compile_options(jigsaw_${name} PRIVATE ${JIGSAW_SANITIZE_FLAGS} -O1 -g1)
+  endif()
   jigsaw_check_headers(${name} ${ROOM_LIBRARIES})
 endfunction()

@@ -10,6 +10,8 @@
 #   --lint            also run scripts/check.sh: include directions, headers, format, clang-tidy
 #   --cuda auto|off   auto: where nvcc and cuBLAS are found, also build jigsaw-train-cuda and the
 #                     tests with label gpu, which then run where there is a GPU; off is the default
+#   --sanitize        also compiles one room with a sanitizer and runs its tests, each day another
+#                     (scripts/sanitize.sh), in three minutes at most
 #   --slurm           also installs SLURM, and tests scripts/slurm against one of its own; needs root
 #
 # Every part runs even when an earlier one failed; the exit code is 0 only when all passed. The end
@@ -17,11 +19,12 @@
 # shellcheck source=scripts/common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
-keep=false lint=false cuda=off slurm=false label=
+keep=false lint=false cuda=off sanitize=false slurm=false label=
 while (($#)); do
   case "$1" in
     --keep) keep=true ;;
     --lint) lint=true ;;
+    --sanitize) sanitize=true ;;
     --slurm) slurm=true ;;
     --label | --cuda)
       (($# > 1)) || die "$1 needs a value; see --help"
@@ -98,6 +101,8 @@ else
     say "no real data in $real_data: the tests with label real do not run"
   fi
 fi
+
+[[ $sanitize == false ]] || part "a room with a sanitizer" scripts/sanitize.sh $folder
 
 printf '%s\n' "${times[@]}"
 ((${#failed[@]} == 0)) || die "failed: $(printf '%s; ' "${failed[@]}" | sed 's/; $//')"
