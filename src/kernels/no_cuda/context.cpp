@@ -12,6 +12,12 @@ namespace {
 
 }  // namespace
 
+CudaMachine cuda_machine() {
+  return {};
+}
+CudaDevice cuda_device(int) {
+  no_cuda();
+}
 int cuda_device_count() {
   return 0;
 }
