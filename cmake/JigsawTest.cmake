@@ -2,7 +2,7 @@
 # One GoogleTest executable and one ctest entry. As root, with more ranks than cores, and in
 # containers Open MPI must be told so; since tests run beside each other, ranks and threads that wait
 # for others give way. ON_DEVICE: one more entry NAME_on_device, label device, runs it on a simulated device
-# (tests/support/test_device.h). The target gpu_tests builds what is labelled gpu.
+# (tests/support/test_device.h).
 #
 # Time limits are there to end what hangs, not to fail what is slow. Real data are hidden: every
 # test is the one that a stranger runs, but for those of jigsaw_real_data_test.
@@ -37,7 +37,6 @@ set(JIGSAW_MPI_ENVIRONMENT OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFI
 set(JIGSAW_TEST_ENVIRONMENT ${JIGSAW_MPI_ENVIRONMENT} OMPI_MCA_mpi_yield_when_idle=1 OMP_WAIT_POLICY=passive
   "JIGSAW_SOURCE_DIR=${CMAKE_SOURCE_DIR}")
 set(JIGSAW_NO_REAL_DATA "JIGSAW_REAL_DATA=${CMAKE_BINARY_DIR}/no_real_data")
-add_custom_target(gpu_tests)
 function(jigsaw_test name)
   cmake_parse_arguments(TEST "ON_DEVICE" "" "SOURCES;ROOMS;LABELS;LIBRARIES" ${ARGN})
   add_executable(${name} ${TEST_SOURCES})
@@ -47,18 +46,8 @@ function(jigsaw_test name)
   add_test(NAME ${name} COMMAND ${name})
   set_tests_properties(${name} PROPERTIES LABELS "${TEST_LABELS}" TIMEOUT ${JIGSAW_TEST_TIMEOUT}
     ENVIRONMENT "OMP_NUM_THREADS=2;${JIGSAW_TEST_ENVIRONMENT};${JIGSAW_NO_REAL_DATA}")
-  if(TEST_LABELS MATCHES "slurm|gpu")
+  if("slurm" IN_LIST TEST_LABELS)
     set_tests_properties(${name} PROPERTIES RUN_SERIAL TRUE)
-  endif()
-  if("gpu" IN_LIST TEST_LABELS)
-    add_dependencies(gpu_tests ${name})
-    if(TARGET jigsaw_cuda)
-      # The same objects with the CUDA kernels.
-      add_executable(${name}_beside $<TARGET_OBJECTS:${name}>)
-      target_link_libraries(${name}_beside PRIVATE jigsaw_cuda ${TEST_ROOMS} ${TEST_LIBRARIES} jigsaw_test_device GTest::gtest_main)
-      add_dependencies(gpu_tests ${name}_beside)
-      jigsaw_test_again(${name}_beside ${name}_beside LIKE ${name})
-    endif()
   endif()
   if(TEST_ON_DEVICE)
     jigsaw_test_again(${name}_on_device ${name} ENVIRONMENT JIGSAW_TEST_DEVICE=simulated)
@@ -84,6 +73,39 @@ function(jigsaw_test_again name target)
       set_property(TEST ${name} PROPERTY ${property} ${value})
     endif()
   endforeach()
+endfunction()
+
+# jigsaw_gpu_test(NAME LIKE TEST ROOMS ... FILTER PATTERN)
+# In a build with CUDA kernels one more ctest entry, label gpu: the tests of TEST that match, which are there where
+# the machine has a GPU. Where the kernels stand beside the programs, out of the same objects with them.
+function(jigsaw_gpu_test name)
+  cmake_parse_arguments(GPU "" "LIKE;FILTER" "ROOMS" ${ARGN})
+  if(NOT JIGSAW_CUDA)
+    return()
+  endif()
+  set(program ${GPU_LIKE})
+  if(TARGET jigsaw_cuda)
+    set(program ${name})
+    list(TRANSFORM GPU_ROOMS PREPEND jigsaw_)
+    add_executable(${name} $<TARGET_OBJECTS:${GPU_LIKE}>)
+    target_link_libraries(${name} PRIVATE jigsaw_cuda ${GPU_ROOMS} jigsaw_test_device GTest::gtest_main)
+  endif()
+  jigsaw_test_again(${name} ${program} LIKE ${GPU_LIKE} ENVIRONMENT GTEST_FILTER=${GPU_FILTER})
+  set_tests_properties(${name} PROPERTIES LABELS gpu RUN_SERIAL TRUE)
+endfunction()
+
+# jigsaw_fake_cuda_test(NAME LIKE TEST ROOMS ... [SOURCES ...] [FILTER PATTERN])
+# One more executable out of the objects of TEST and more sources, with CUDA's kernels compiled for the host and the fake runtime
+# (tests/support/fake_cuda), and one ctest entry for it (for its tests that match FILTER), label device.
+function(jigsaw_fake_cuda_test name)
+  cmake_parse_arguments(FAKE "" "LIKE;FILTER" "ROOMS;SOURCES" ${ARGN})
+  list(TRANSFORM FAKE_ROOMS PREPEND jigsaw_)
+  add_executable(${name} $<TARGET_OBJECTS:${FAKE_LIKE}> ${FAKE_SOURCES})
+  jigsaw_compile_test(${name})
+  target_include_directories(${name} BEFORE PRIVATE ${CMAKE_SOURCE_DIR}/tests/support/fake_cuda)
+  target_link_libraries(${name} PRIVATE jigsaw_fake_cuda ${FAKE_ROOMS} jigsaw_test_device GTest::gtest_main)
+  jigsaw_test_again(${name} ${name} LIKE ${FAKE_LIKE} ENVIRONMENT GTEST_FILTER=${FAKE_FILTER})
+  set_tests_properties(${name} PROPERTIES LABELS device RUN_SERIAL FALSE)
 endfunction()
 
 # jigsaw_real_data_test(NAME TARGET [FILTER])

@@ -51,18 +51,22 @@ ExitCode run_on(MpiSession& session, const ChooseConfiguration& choose,
   Configuration configuration;
   std::vector<std::string> idle;
   std::optional<Context> context;
+  std::string device_remark;
   const int threads = threads_per_rank(session.size());
   const std::unique_ptr<Communicator> everyone = session.world(start);
   const ConfigArguments arguments = choose(*everyone);
+  const int here = from_launcher({"OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID"}, 0);
   together(*everyone, [&] {
     configuration = load_configuration(arguments, &idle);
-    const int here = from_launcher({"OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID"}, 0);
-    context = make_context(configuration.device, configuration.train.precision, threads, here);
+    context =
+        make_context(configuration.device, configuration.train.precision, threads, here, &device_remark);
   });
+  together(*everyone, [&] { require_like_devices(*everyone, rank_device(*context, here)); });
   set_flush_to_zero(threads);
   const std::unique_ptr<Communicator> world = session.world(*context);
   Log log(session.rank() == 0, Terminal::of_process(arguments.quiet));
   for (const std::string& sentence : idle) log.warn(sentence);
+  if (!device_remark.empty()) log.info(device_remark);
   Job job{configuration, std::filesystem::absolute(arguments.config).parent_path(), *world, log};
   try {
     return work(job);

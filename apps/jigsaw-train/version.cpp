@@ -10,6 +10,7 @@
 
 #include "base/text.h"
 #include "commit.h"
+#include "kernels/cuda_context.h"
 
 namespace jigsaw {
 
@@ -41,16 +42,24 @@ std::string netcdf_version() {
   return text.substr(0, text.find(' '));
 }
 
+/// "12.8" of 12080.
+std::string cuda_version(int number) {
+  return concat(number / 1000, ".", number % 1000 / 10);
+}
+
 }  // namespace
 
 std::vector<std::pair<std::string, std::string>> versions() {
-  return {{"jigsaw-train", JIGSAW_VERSION},
-          {"commit", kCommit},
-          {"compiler", concat("GCC ", __VERSION__)},
-          {"mpi", mpi_version()},
-          {"oneDNN", onednn_version()},
-          {"hdf5", hdf5_version()},
-          {"netcdf", netcdf_version()}};
+  std::vector<std::pair<std::string, std::string>> all = {{"jigsaw-train", JIGSAW_VERSION},
+                                                          {"commit", kCommit},
+                                                          {"compiler", concat("GCC ", __VERSION__)},
+                                                          {"mpi", mpi_version()},
+                                                          {"oneDNN", onednn_version()},
+                                                          {"hdf5", hdf5_version()},
+                                                          {"netcdf", netcdf_version()}};
+  if (const CudaMachine machine = cuda_machine(); machine.built)
+    all.emplace_back("cuda", cuda_version(machine.runtime));
+  return all;
 }
 
 std::string version_text() {

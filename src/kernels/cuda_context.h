@@ -1,16 +1,39 @@
 #pragma once
+#include <string>
+
 #include "array/array.h"
 
 namespace jigsaw::inline kernels {
 
+/// What CUDA says of this machine.
+struct CudaMachine {
+  bool built = false;  ///< the program has CUDA kernels
+  int driver = 0;      ///< CUDA version of the driver, 12080 for 12.8; 0: there is none
+  int runtime = 0;     ///< CUDA version that the program was built with
+  int devices = 0;     ///< that the program can use
+
+  /// A program runs with drivers of its own major version and newer ones.
+  bool driver_too_old() const { return driver > 0 && driver / 1000 < runtime / 1000; }
+};
+CudaMachine cuda_machine();
+
+/// A GPU.
+struct CudaDevice {
+  std::string name;          ///< "NVIDIA H100 80GB HBM3"
+  std::string bus;           ///< PCI address, which names it on its machine
+  int major = 0, minor = 0;  ///< compute capability
+  std::int64_t bytes = 0;    ///< of memory
+};
+/// Throws ConfigError as make_cuda_context() does.
+CudaDevice cuda_device(int device);
+
 /// Number of CUDA devices for this build on this machine; 0 when either has none.
 int cuda_device_count();
 
-/// Bytes of memory that the device has which the calling thread uses; 0 where there is none.
-std::int64_t cuda_memory_bytes();
 
 /// A context whose arrays live on a CUDA device, with streams of its own.
-/// Throws ConfigError when the build has no CUDA kernels or the machine has no such device.
+/// Throws ConfigError when the build has no CUDA kernels, or none for such a GPU, or the machine has no such
+/// device.
 Context make_cuda_context(int device);
 
 }  // namespace jigsaw::inline kernels

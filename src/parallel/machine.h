@@ -26,7 +26,8 @@ struct Machine {
 };
 
 /// Measures products, memory, and messages along each axis of more than one rank, for some tenths of a
-/// second: the fastest of several tries of the slowest rank. Collective over the mesh; host contexts only.
+/// second: the fastest of several tries of the slowest rank. Collective over the mesh; contexts with memory
+/// only.
 Machine measure_machine(const Rank& rank);
 
 }  // namespace jigsaw::inline parallel

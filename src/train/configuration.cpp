@@ -255,12 +255,12 @@ void declare(Keys<Configuration>& keys) {
       .idle_unless({"mesh.data is above 1", has_data_axis})
       .doc("What is cut over data as well.");
   keys.choice("device", &O::device,
-              {{"auto", DeviceChoice::kAuto, "The processor, until whole models train on CUDA."},
+              {{"auto", DeviceChoice::kAuto,
+                "A GPU for each rank where the build has CUDA, the machine a GPU, and train.precision is not "
+                "\"fp64\"; else the processor."},
                {"cpu", DeviceChoice::kCpu, "The processor."},
                {"cuda", DeviceChoice::kCuda,
-                "A GPU for each rank of a machine; needs a build with CUDA. Kernels that are not there yet "
-                "end the "
-                "run."}})
+                "A GPU for each rank of a machine; needs a build with CUDA. Compiled, never run on a GPU."}})
       .changeable()
       .doc("What computes.");
   keys.add("machine", &O::machine, auto_or<MachineOptions>())

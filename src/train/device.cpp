@@ -1,9 +1,47 @@
 #include "train/device.h"
 
+#include <unistd.h>
+
+#include <map>
+
 #include "base/error.h"
-#include "kernels/cuda_context.h"
+#include "base/text.h"
+#include "comm/agreement.h"
 
 namespace jigsaw::inline train {
+
+namespace {
+
+/// "12.8" of 12080.
+std::string version_text(int version) {
+  return version == 0 ? "none" : concat(version / 1000, ".", version % 1000 / 10);
+}
+
+std::string host_name() {
+  char name[256] = {};
+  return gethostname(name, sizeof(name) - 1) == 0 ? name : "this machine";
+}
+
+/// What is wrong with the devices of all ranks; "" for nothing.
+std::string unlike_devices(const std::vector<std::string>& kinds, const std::vector<std::string>& places) {
+  std::map<std::string, std::size_t> users;
+  for (std::size_t rank = 0; rank < kinds.size(); ++rank) {
+    if (kinds[rank] != kinds[0]) {
+      return concat("ranks compute on unlike devices: rank 0 on ", kinds[0], ", rank ", rank, " on ",
+                    kinds[rank],
+                    "; start them where devices and drivers are alike, or set \"device\" to \"cpu\"");
+    }
+    if (places[rank].empty()) continue;
+    const auto [first, is_new] = users.emplace(places[rank], rank);
+    if (!is_new) {
+      return concat("ranks ", first->second, " and ", rank, " would share the GPU ", places[rank],
+                    ": start one rank for each GPU that they see, or set \"device\" to \"cpu\"");
+    }
+  }
+  return "";
+}
+
+}  // namespace
 
 PrecisionTypes types_of(Precision precision) {
   switch (precision) {
@@ -17,12 +55,51 @@ PrecisionTypes types_of(Precision precision) {
   return {DType::kFloat32, DType::kFloat32};
 }
 
-Context make_context(DeviceChoice device, Precision precision, int threads, int rank_on_machine) {
-  if (device == DeviceChoice::kCuda) {
-    const int devices = cuda_device_count();
-    return make_cuda_context(devices > 0 ? rank_on_machine % devices : 0);
+ChosenDevice choose_device(DeviceChoice device, Precision precision, const CudaMachine& machine) {
+  const bool may_use_cuda = machine.built && precision != Precision::kFloat64;
+  if (device == DeviceChoice::kCpu || (device == DeviceChoice::kAuto && !may_use_cuda)) return {};
+  if (!machine.built) {
+    throw ConfigError(
+        "\"device\" is \"cuda\", and this build has no CUDA kernels: set it to \"cpu\", or build with "
+        "-DJIGSAW_CUDA=ON");
   }
+  if (machine.driver_too_old()) {
+    throw ConfigError(concat("the driver of this machine's GPUs is for CUDA ", version_text(machine.driver),
+                             ", and this program needs ", version_text(machine.runtime),
+                             ": update the driver, or set \"device\" to \"cpu\""));
+  }
+  if (machine.devices > 0) return {true, ""};
+  if (device == DeviceChoice::kCuda) {
+    throw ConfigError(
+        concat("\"device\" is \"cuda\", and there is no GPU that this program can use (driver for CUDA: ",
+               version_text(machine.driver), "): set it to \"cpu\" to run without"));
+  }
+  return {false, "no GPU here: the processor computes"};
+}
+
+Context make_context(DeviceChoice device, Precision precision, int threads, int rank_on_machine,
+                     std::string* remark) {
+  const CudaMachine machine = device == DeviceChoice::kCpu ? CudaMachine{} : cuda_machine();
+  const ChosenDevice chosen = choose_device(device, precision, machine);
+  if (remark != nullptr) *remark = chosen.remark;
+  if (chosen.cuda) return make_cuda_context(rank_on_machine % machine.devices);
   return Context::make_host(precision == Precision::kFloat64 ? Backend::kReference : Backend::kCpu, threads);
+}
+
+RankDevice rank_device(const Context& context, int rank_on_machine) {
+  if (context.backend() != Backend::kCuda) return {"the processor", ""};
+  const CudaMachine machine = cuda_machine();
+  const CudaDevice device = cuda_device(rank_on_machine % machine.devices);
+  return {concat(device.name, " (compute capability ", device.major, ".", device.minor, ", driver for CUDA ",
+                 version_text(machine.driver), ", program built with ", version_text(machine.runtime), ")"),
+          concat(device.bus, " of ", host_name())};
+}
+
+void require_like_devices(Communicator& world, const RankDevice& mine) {
+  const std::vector<std::string> kinds = world.gather_text(mine.kind), places = world.gather_text(mine.place);
+  const std::string failure =
+      agreed_failure(world, world.rank() == 0 ? unlike_devices(kinds, places) : std::string());
+  if (!failure.empty()) throw ConfigError(failure);
 }
 
 }  // namespace jigsaw::inline train

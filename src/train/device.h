@@ -1,6 +1,10 @@
 #pragma once
+#include <string>
+
 #include "array/context.h"
 #include "array/dtype.h"
+#include "comm/communicator.h"
+#include "kernels/cuda_context.h"
 #include "train/configuration.h"
 
 namespace jigsaw::inline train {
@@ -12,11 +16,33 @@ struct PrecisionTypes {
 };
 PrecisionTypes types_of(Precision precision);
 
+/// What "auto" stands for on a machine, and a sentence for the user where that is not what one may expect.
+struct ChosenDevice {
+  bool cuda = false;
+  std::string remark;
+};
+/// @throws ConfigError  when CUDA is asked for and not built, or has no device here; when the machine has
+/// GPUs whose driver is too old, whatever was asked for but the processor.
+ChosenDevice choose_device(DeviceChoice device, Precision precision, const CudaMachine& machine);
+
 /// The context of one rank: what computes (`device`) with which kernels (fp64: the reference ones).
 ///
 /// @param threads         that a rank on the processor may use.
-/// @param rank_on_machine  chooses among the machine's GPUs.
-/// @throws ConfigError  when CUDA is asked for, and is not built or has no device here.
-Context make_context(DeviceChoice device, Precision precision, int threads, int rank_on_machine);
+/// @param rank_on_machine  chooses among the machine's GPUs, round and round.
+/// @param remark           set to choose_device()'s; may be null.
+/// @throws ConfigError     as choose_device() does.
+Context make_context(DeviceChoice device, Precision precision, int threads, int rank_on_machine,
+                     std::string* remark = nullptr);
+
+/// What a rank computes on, as others are to know it.
+struct RankDevice {
+  std::string kind;   ///< "the processor", or a GPU's name, capability and CUDA's versions
+  std::string place;  ///< names the GPU among all; empty for the processor
+};
+RankDevice rank_device(const Context& context, int rank_on_machine);
+
+/// Throws the same ConfigError on all ranks unless all compute on one kind of device, each on a GPU of its
+/// own. Collective.
+void require_like_devices(Communicator& world, const RankDevice& mine);
 
 }  // namespace jigsaw::inline train

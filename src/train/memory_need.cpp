@@ -62,7 +62,7 @@ MemoryRoom memory_room(Communicator& world) {
   const Device device = world.context().device();
   if (device == Device::kCpu) return {memory_limit(), ranks_on_a_machine(world), false};
   const int devices = world.context().backend() == Backend::kCuda ? cuda_device_count() : 0;
-  const std::int64_t bytes = devices > 0 ? cuda_memory_bytes() : 0;
+  const std::int64_t bytes = devices > 0 ? cuda_device(0).bytes : 0;
   if (bytes == 0) return {};
   return {bytes, (ranks_on_a_machine(world) + devices - 1) / devices, true};
 }

@@ -186,7 +186,7 @@ class Attention : public ::testing::TestWithParam<Backend> {
     }
   }
 
-  Context context_ = Context::make_host(GetParam(), 3);
+  Context context_ = testing::kernel_context(GetParam(), 3);
 };
 
 constexpr DType kTypes[] = {DType::kFloat32, DType::kFloat64, DType::kBfloat16};
@@ -409,8 +409,10 @@ TEST_P(Attention, Rotation) {
 TEST_P(Attention, NotANumberIsSeen) {
   const Sizes s{1, 3, 400, 1, 8};
   for (const std::int64_t key : {7, 350}) {
-    const Call call = made_up(s, DType::kFloat32);
-    HostView<float>(call.k.array)[call.k.at(0, key, 0)] = NAN;
+    Call call = made_up(s, DType::kFloat32);
+    std::vector<double> keys = values_of(call.k.array);
+    keys[static_cast<std::size_t>(call.k.at(0, key, 0))] = NAN;
+    call.k.array = array_of(context_, call.k.array.shape(), DType::kFloat32, keys);
     const AttentionResult result =
         attention_forward(context_, call.q, call.k, call.v, call.options, DType::kFloat32);
     for (const double y : values_of(result.output)) EXPECT_TRUE(std::isnan(y));
@@ -419,7 +421,7 @@ TEST_P(Attention, NotANumberIsSeen) {
 
 TEST_P(Attention, MemoryIsLinearInTokens) {
   const auto peak = [&](std::int64_t tokens) {
-    Context context = Context::make_host(GetParam(), 1);
+    Context context = testing::kernel_context(GetParam(), 1);
     const Array qkv = random_array(context, {1, tokens, 3, 1, 16}, DType::kFloat32, 1);
     const Array dqkv(context, qkv.shape(), DType::kFloat32);
     const AttentionResult result =
@@ -435,8 +437,8 @@ TEST_P(Attention, MemoryIsLinearInTokens) {
 TEST_P(Attention, MetaCountsAlike) {
   Context meta = Context::make_meta();
   for (Context* context : {&context_, &meta}) {
-    const Array qkv = Array::zeros(*context, {2, 9, 3, 2, 8}, DType::kFloat32);
-    const Array dqkv = Array::zeros(*context, qkv.shape(), DType::kFloat32);
+    const Array qkv = random_array(*context, {2, 9, 3, 2, 8}, DType::kFloat32, 1);
+    const Array dqkv(*context, qkv.shape(), DType::kFloat32);
     AttentionResult result = attention_forward(*context, {qkv, 0}, {qkv, 1}, {qkv, 2}, {}, DType::kFloat32);
     EXPECT_EQ(result.output.shape(), (Shape{2, 9, 2, 8}));
     const Array row_sums = attention_row_sums(*context, result.output, result.output);
@@ -464,7 +466,7 @@ TEST_P(Attention, ErrorsSayWhatIsWrong) {
   EXPECT_THROW(run({qkv, 0}, {qkv, 0}, biased), ShapeError);
 }
 
-INSTANTIATE_TEST_SUITE_P(Backends, Attention, testing::host_backends(), testing::backend_name);
+INSTANTIATE_TEST_SUITE_P(Backends, Attention, testing::kernel_backends(), testing::backend_name);
 
 }  // namespace
 }  // namespace jigsaw

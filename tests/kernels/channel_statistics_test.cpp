@@ -43,7 +43,7 @@ void for_channels(const Shape& shape, const F& f) {
 
 class ChannelStatistics : public ::testing::TestWithParam<Backend> {
  protected:
-  Context context_ = Context::make_host(GetParam(), 2);
+  Context context_ = testing::kernel_context(GetParam(), 2);
 };
 
 TEST_P(ChannelStatistics, Moments) {
@@ -164,7 +164,7 @@ TEST_P(ChannelStatistics, RepeatsBitForBit) {
 TEST_P(ChannelStatistics, MetaCountsAlike) {
   Context meta = Context::make_meta();
   for (Context* context : {&context_, &meta}) {
-    const Array x = Array::zeros(*context, {2, 9, 6}, DType::kBfloat16);
+    const Array x = testing::random_array(*context, {2, 9, 6}, DType::kBfloat16, 1);
     const Moments moments = channel_moments(*context, x);
     EXPECT_EQ(channel_apply(*context, x, moments.mean, moments.m2, {}).shape(), x.shape());
     channel_gradient_sums(*context, x, x, moments.mean);
@@ -185,7 +185,7 @@ TEST_P(ChannelStatistics, ErrorsSayWhatIsWrong) {
   EXPECT_THROW(channel_gradient_sums(context_, x.reshaped({2, 6, 4}), x, moments.mean), ShapeError);
 }
 
-INSTANTIATE_TEST_SUITE_P(Backends, ChannelStatistics, testing::host_backends(), testing::backend_name);
+INSTANTIATE_TEST_SUITE_P(Backends, ChannelStatistics, testing::kernel_backends(), testing::backend_name);
 
 }  // namespace
 }  // namespace jigsaw

@@ -157,7 +157,7 @@ class Definition {
 
 class ConvolutionKernel : public ::testing::TestWithParam<Backend> {
  protected:
-  Context context_ = Context::make_host(GetParam(), 2);
+  Context context_ = testing::kernel_context(GetParam(), 2);
 };
 
 TEST_P(ConvolutionKernel, IsItsDefinition) {
@@ -244,8 +244,8 @@ TEST_P(ConvolutionKernel, MetaCountsAlike) {
   Context meta = Context::make_meta();
   const Convolution convolution = {{{3, 3}, {2, 2}, {1, 1}}, 2};
   for (Context* context : {&context_, &meta}) {
-    const Array x = Array::zeros(*context, {2, 9, 11, 6}, DType::kFloat32),
-                weight = Array::zeros(*context, {4, 3, 3, 3}, DType::kFloat32);
+    const Array x = testing::random_array(*context, {2, 9, 11, 6}, DType::kFloat32, 1),
+                weight = testing::random_array(*context, {4, 3, 3, 3}, DType::kFloat32, 1);
     const Array y = convolution_forward(*context, convolution, x, weight, {}, DType::kFloat32);
     EXPECT_EQ(y.shape(), (Shape{2, 4, 5, 4}));
     EXPECT_EQ(convolution_backward_data(*context, convolution, y, weight, {9, 11}, DType::kFloat32).shape(),
@@ -291,7 +291,7 @@ TEST_P(ConvolutionKernel, ErrorsSayWhatIsWrong) {
   EXPECT_THROW(convolution_backward_weight(context_, {window}, x, x, DType::kFloat32), ShapeError);
 }
 
-INSTANTIATE_TEST_SUITE_P(Backends, ConvolutionKernel, testing::host_backends(), testing::backend_name);
+INSTANTIATE_TEST_SUITE_P(Backends, ConvolutionKernel, testing::kernel_backends(), testing::backend_name);
 
 }  // namespace
 }  // namespace jigsaw

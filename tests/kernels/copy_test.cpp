@@ -23,7 +23,7 @@ constexpr DType kTypes[] = {DType::kFloat32, DType::kFloat64, DType::kBfloat16};
 
 class Copy : public ::testing::TestWithParam<Backend> {
  protected:
-  Context context_ = Context::make_host(GetParam(), 2);
+  Context context_ = testing::kernel_context(GetParam(), 2);
 };
 
 TEST_P(Copy, MovesARegion) {
@@ -118,7 +118,7 @@ TEST_P(Copy, ErrorsSayWhatIsWrong) {
   EXPECT_THROW(permute(context_, x, std::array{0, 2}), ShapeError);
 }
 
-INSTANTIATE_TEST_SUITE_P(Backends, Copy, testing::host_backends(), testing::backend_name);
+INSTANTIATE_TEST_SUITE_P(Backends, Copy, testing::kernel_backends(), testing::backend_name);
 
 }  // namespace
 }  // namespace jigsaw

@@ -20,7 +20,7 @@ using testing::values_of;
 
 class Loss : public ::testing::TestWithParam<Backend> {
  protected:
-  Context context_ = Context::make_host(GetParam(), 2);
+  Context context_ = testing::kernel_context(GetParam(), 2);
 };
 
 struct Case {
@@ -190,7 +190,7 @@ TEST_P(Loss, MetaAndErrors) {
   EXPECT_THROW(loss_gradient(meta, ErrorNorm::kSquared, x, x, weight, weight), ShapeError);
 }
 
-INSTANTIATE_TEST_SUITE_P(Backends, Loss, testing::host_backends(), testing::backend_name);
+INSTANTIATE_TEST_SUITE_P(Backends, Loss, testing::kernel_backends(), testing::backend_name);
 
 }  // namespace
 }  // namespace jigsaw

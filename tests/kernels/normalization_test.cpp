@@ -58,7 +58,7 @@ struct Expected {
 
 class LayerNorm : public ::testing::TestWithParam<Backend> {
  protected:
-  Context context_ = Context::make_host(GetParam(), 2);
+  Context context_ = testing::kernel_context(GetParam(), 2);
 };
 
 TEST_P(LayerNorm, ForwardAndBackward) {
@@ -241,8 +241,8 @@ TEST_P(LayerNorm, RepeatsBitForBit) {
 TEST_P(LayerNorm, MetaCountsAlike) {
   Context meta = Context::make_meta();
   for (Context* context : {&context_, &meta}) {
-    const Array x = Array::zeros(*context, {4, 6}, DType::kBfloat16),
-                gamma = Array::zeros(*context, {6}, DType::kFloat32);
+    const Array x = testing::random_array(*context, {4, 6}, DType::kBfloat16, 1),
+                gamma = testing::random_array(*context, {6}, DType::kFloat32, 1);
     NormStatistics statistics;
     EXPECT_EQ(layer_norm_forward(*context, x, gamma, gamma, kEps, statistics).shape(), x.shape());
     EXPECT_EQ(layer_norm_backward(*context, x, x, gamma, statistics).dgamma.shape(), (Shape{6}));
@@ -264,7 +264,7 @@ TEST_P(LayerNorm, ErrorsSayWhatIsWrong) {
   EXPECT_THROW(layer_norm_backward(context_, short_row, x, {}, statistics), ShapeError);
 }
 
-INSTANTIATE_TEST_SUITE_P(Backends, LayerNorm, testing::host_backends(), testing::backend_name);
+INSTANTIATE_TEST_SUITE_P(Backends, LayerNorm, testing::kernel_backends(), testing::backend_name);
 
 }  // namespace
 }  // namespace jigsaw

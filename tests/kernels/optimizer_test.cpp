@@ -28,7 +28,7 @@ using testing::values_of;
 
 class Optimizer : public ::testing::TestWithParam<Backend> {
  protected:
-  Context context_ = Context::make_host(GetParam(), 2);
+  Context context_ = testing::kernel_context(GetParam(), 2);
 };
 
 TEST_P(Optimizer, AdamwFollowsTorch) {
@@ -87,7 +87,7 @@ TEST_P(Optimizer, SumOfSquaresIsFormedInDouble) {
 }
 
 TEST_P(Optimizer, SumOfSquaresDoesNotDependOnThreads) {
-  Context one = Context::make_host(GetParam(), 1);
+  Context one = testing::kernel_context(GetParam(), 1);
   const Array x = random_array(context_, {100'003}, DType::kFloat32, 1);
   EXPECT_EQ(sum_of_squares(one, x), sum_of_squares(context_, x));
 }
@@ -101,7 +101,7 @@ TEST_P(Optimizer, Errors) {
   EXPECT_THROW(exponential_average(context_, 0.9, p, v), ShapeError);
 }
 
-INSTANTIATE_TEST_SUITE_P(Backends, Optimizer, testing::host_backends(), testing::backend_name);
+INSTANTIATE_TEST_SUITE_P(Backends, Optimizer, testing::kernel_backends(), testing::backend_name);
 
 }  // namespace
 }  // namespace jigsaw

@@ -41,7 +41,7 @@ Dropout whole_dropout(const Shape& shape, double probability) {
 
 class Pointwise : public ::testing::TestWithParam<Backend> {
  protected:
-  Context context_ = Context::make_host(GetParam(), 2);
+  Context context_ = testing::kernel_context(GetParam(), 2);
 };
 
 TEST_P(Pointwise, BiasSpreadsOverAnyDim) {
@@ -373,7 +373,7 @@ TEST_P(Pointwise, ErrorsSayWhatIsWrong) {
   EXPECT_THROW(pointwise_forward(context_, {.dropout = whole_dropout({2, 4}, 0.1)}, x, {}, {}), ShapeError);
 }
 
-INSTANTIATE_TEST_SUITE_P(Backends, Pointwise, testing::host_backends(), testing::backend_name);
+INSTANTIATE_TEST_SUITE_P(Backends, Pointwise, testing::kernel_backends(), testing::backend_name);
 
 }  // namespace
 }  // namespace jigsaw

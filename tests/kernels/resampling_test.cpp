@@ -79,7 +79,7 @@ std::vector<std::vector<double>> matrix(Interpolation interpolation, const Shape
 
 class ResamplingKernel : public ::testing::TestWithParam<Backend> {
  protected:
-  Context context_ = Context::make_host(GetParam(), 2);
+  Context context_ = testing::kernel_context(GetParam(), 2);
 };
 
 TEST_P(ResamplingKernel, IsItsDefinition) {
@@ -166,7 +166,7 @@ TEST_P(ResamplingKernel, MetaCountsAlike) {
   Context meta = Context::make_meta();
   const Resampling resampling = whole(Interpolation::kLinear, {4, 5}, {8, 10});
   for (Context* context : {&context_, &meta}) {
-    const Array x = Array::zeros(*context, {2, 4, 5, 3}, DType::kBfloat16);
+    const Array x = testing::random_array(*context, {2, 4, 5, 3}, DType::kBfloat16, 1);
     const Array y = resample_forward(*context, resampling, x);
     EXPECT_EQ(y.shape(), (Shape{2, 8, 10, 3}));
     EXPECT_EQ(resample_backward(*context, resampling, y).shape(), x.shape());
@@ -188,7 +188,7 @@ TEST_P(ResamplingKernel, ErrorsSayWhatIsWrong) {
   EXPECT_THROW(resample_forward(context_, resampling, x), ShapeError);  // beyond the output
 }
 
-INSTANTIATE_TEST_SUITE_P(Backends, ResamplingKernel, testing::host_backends(), testing::backend_name);
+INSTANTIATE_TEST_SUITE_P(Backends, ResamplingKernel, testing::kernel_backends(), testing::backend_name);
 
 }  // namespace
 }  // namespace jigsaw

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
+#include "comm/thread/run_ranks.h"
 #include "kernels/cuda_context.h"
 #include "train/device.h"
 
@@ -121,6 +122,68 @@ TEST(Device, IsChosenApartFromPrecision) {
   } else {
     EXPECT_THROW(make_context(DeviceChoice::kCuda, Precision::kFloat32, 2, 0), ConfigError);
   }
+}
+
+/// What the user gets on machines as they are.
+TEST(Device, EverySituationHasItsSentence) {
+  constexpr Precision kSingle = Precision::kFloat32, kDouble = Precision::kFloat64;
+  const CudaMachine no_cuda{}, no_driver{true, 0, 13000, 0}, no_gpu{true, 13000, 13000, 0},
+      old_driver{true, 12080, 13000, 0}, four{true, 13010, 13000, 4};
+  const auto error = [](DeviceChoice device, const CudaMachine& machine) -> std::string {
+    try {
+      choose_device(device, kSingle, machine);
+    } catch (const ConfigError& thrown) {
+      return thrown.what();
+    }
+    return "";
+  };
+  for (const CudaMachine& machine : {no_cuda, no_driver, no_gpu, old_driver, four}) {
+    EXPECT_FALSE(choose_device(DeviceChoice::kCpu, kSingle, machine).cuda);
+    EXPECT_FALSE(choose_device(DeviceChoice::kAuto, kDouble, machine).cuda);
+  }
+  EXPECT_TRUE(choose_device(DeviceChoice::kAuto, kSingle, four).cuda);
+  EXPECT_TRUE(choose_device(DeviceChoice::kCuda, kSingle, four).cuda);
+  EXPECT_EQ(choose_device(DeviceChoice::kAuto, kSingle, no_cuda).remark, "");
+  for (const CudaMachine& machine : {no_driver, no_gpu}) {
+    EXPECT_FALSE(choose_device(DeviceChoice::kAuto, kSingle, machine).cuda);
+    EXPECT_EQ(choose_device(DeviceChoice::kAuto, kSingle, machine).remark,
+              "no GPU here: the processor computes");
+    EXPECT_NE(error(DeviceChoice::kCuda, machine).find("no GPU that this program can use"),
+              std::string::npos);
+  }
+  EXPECT_NE(error(DeviceChoice::kCuda, no_cuda).find("-DJIGSAW_CUDA=ON"), std::string::npos);
+  for (const DeviceChoice device : {DeviceChoice::kAuto, DeviceChoice::kCuda}) {
+    EXPECT_NE(error(device, old_driver).find("is for CUDA 12.8, and this program needs 13.0"),
+              std::string::npos);
+  }
+}
+
+/// As three ranks that are threads see it.
+TEST(Device, RanksComputeAlikeAndApart) {
+  const auto failures = [](const std::vector<RankDevice>& devices) {
+    std::vector<std::string> said(devices.size());
+    run_ranks(
+        static_cast<int>(devices.size()), {}, [](int) { return Context::make_host(Backend::kReference, 1); },
+        [&](Communicator& world) {
+          const auto rank = static_cast<std::size_t>(world.rank());
+          try {
+            require_like_devices(world, devices[rank]);
+          } catch (const ConfigError& error) {
+            said[rank] = error.what();
+          }
+        });
+    for (const std::string& each : said) EXPECT_EQ(each, said[0]);
+    return said[0];
+  };
+  const RankDevice processor{"the processor", ""};
+  EXPECT_EQ(failures({processor, processor, processor}), "");
+  EXPECT_EQ(failures({{"gpu", "1 of a"}, {"gpu", "2 of a"}, {"gpu", "1 of b"}}), "");
+  EXPECT_NE(
+      failures({{"gpu", "1 of a"}, {"gpu", "2 of a"}, {"gpu", "1 of a"}}).find("ranks 0 and 2 would share"),
+      std::string::npos);
+  EXPECT_NE(failures({{"gpu", "1 of a"}, {"other gpu", "2 of a"}}).find("rank 0 on gpu, rank 1 on other gpu"),
+            std::string::npos);
+  EXPECT_NE(failures({{"gpu", "1 of a"}, processor}).find("unlike devices"), std::string::npos);
 }
 
 }  // namespace

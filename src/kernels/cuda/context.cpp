@@ -1,43 +1,15 @@
 #include <array>
 #include <map>
-#include <vector>
 
 #include "base/error.h"
-#include "base/text.h"
+#include "kernels/cuda/device_memory.h"
 #include "kernels/cuda/error.h"
+#include "kernels/cuda/machine.h"
 #include "kernels/cuda_context.h"
 
 namespace jigsaw::inline kernels {
 
 namespace {
-
-/// Memory of the device that was current when it was made.
-class DeviceMemory : public MemorySource {
- public:
-  explicit DeviceMemory(int device) : device_(device) {}
-  DeviceMemory(const DeviceMemory&) = delete;
-  DeviceMemory& operator=(const DeviceMemory&) = delete;
-  ~DeviceMemory() override {
-    for (void* region : regions_) cudaFree(region);
-  }
-
-  std::byte* allocate(std::size_t bytes) override {
-    void* memory = nullptr;
-    cuda::check(cudaSetDevice(device_), "choose the device");
-    if (cudaMalloc(&memory, bytes) != cudaSuccess) {
-      cudaGetLastError();
-      fail(concat("out of memory on CUDA device ", device_, ": ",
-                  human_bytes(static_cast<std::int64_t>(bytes)), " could not be allocated"));
-    }
-    regions_.push_back(memory);
-    return static_cast<std::byte*>(memory);
-  }
-  bool joins() const override { return false; }
-
- private:
-  int device_;
-  std::vector<void*> regions_;
-};
 
 /// The streams of a context and what moves memory in them.
 class CudaRuntime : public DeviceRuntime {
@@ -106,29 +78,12 @@ class CudaRuntime : public DeviceRuntime {
 
 }  // namespace
 
-int cuda_device_count() {
-  int count = 0;
-  if (cudaGetDeviceCount(&count) == cudaSuccess) return count;
-  cudaGetLastError();
-  return 0;
-}
-
-std::int64_t cuda_memory_bytes() {
-  std::size_t free = 0, all = 0;
-  if (cudaMemGetInfo(&free, &all) == cudaSuccess) return static_cast<std::int64_t>(all);
-  cudaGetLastError();
-  return 0;
-}
-
 Context make_cuda_context(int device) {
-  const int count = cuda_device_count();
-  if (device < 0 || device >= count) {
-    throw ConfigError(concat("there is no CUDA device ", device, ": this machine has ", count,
-                             "; set \"device\" to \"cpu\" to run without"));
-  }
+  const CudaDevice described = cuda_device(device);
   cuda::check(cudaSetDevice(device), "choose the device");
-  Context context(Backend::kCuda,
-                  std::make_shared<Arena>(Device::kCuda, std::make_unique<DeviceMemory>(device)), 1);
+  cuda::require_code_for(described);
+  Context context(Backend::kCuda, std::make_shared<Arena>(Device::kCuda, cuda::make_device_memory(device)),
+                  1);
   context.set_runtime(std::make_shared<CudaRuntime>(device));
   return context;
 }

@@ -4,6 +4,7 @@
 #include "kernels/copy.h"
 #include "kernels/cuda/error.h"
 #include "kernels/cuda/matmul.h"
+#include "kernels/cuda/padded_operand.h"
 #include "kernels/front/contraction_kernels.h"
 #include "kernels/lowering.h"
 #include "kernels/pointwise.h"
@@ -58,7 +59,23 @@ class Products {
 
  private:
   void product(const std::byte* a, const std::byte* b, std::byte* c, bool add) {
-    const MatmulKey key = {lowering_.product, a_.dtype(), c_.dtype(), alignment_of(a, b, c)};
+    if (a_.dtype() != DType::kBfloat16) return run_product(lowering_.product, a, b, c, add);
+    MatrixProduct p = lowering_.product;
+    const MatrixProduct::Strides whole = p.c;
+    const PaddedOperand left = PaddedOperand::of(context_, a, p.batch, p.m, p.k, p.a, p.n),
+                        right = PaddedOperand::of(context_, b, p.batch, p.k, p.n, p.b, p.m);
+    PaddedOperand result{{}, whole};
+    if (c_.dtype() == DType::kBfloat16 && !add)
+      result = PaddedOperand::room(context_, c, p.batch, p.m, p.n, whole, p.k);
+    p.a = left.strides, p.b = right.strides, p.c = result.strides;
+    run_product(p, left.copy.defined() ? left.copy.raw() : a, right.copy.defined() ? right.copy.raw() : b,
+                result.copy.defined() ? result.copy.raw() : c, add);
+    if (result.copy.defined()) result.copy_back(context_, p.batch, p.m, p.n, c, whole);
+  }
+
+  void run_product(const MatrixProduct& product, const std::byte* a, const std::byte* b, std::byte* c,
+                   bool add) {
+    const MatmulKey key = {product, a_.dtype(), c_.dtype(), alignment_of(a, b, c)};
     auto found = state_.matmuls.find(key);
     if (found == state_.matmuls.end()) found = state_.matmuls.try_emplace(key, state_.handle, key).first;
     found->second.run(context_, a, b, c, add);

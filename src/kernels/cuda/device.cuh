@@ -1,5 +1,7 @@
 #pragma once
 #include <cuda_bf16.h>
+#include <cuda_runtime.h>
+#include <math.h>
 
 #include <cstdint>
 #include <type_traits>
@@ -40,6 +42,37 @@ __device__ E stored(R value) {
   }
 }
 
+/// Elements whose type only the array knows: for operands of which there are few, so that kernels need not be
+/// compiled for each.
+struct AnyElements {
+  const std::byte* from = nullptr;
+  std::byte* to = nullptr;
+  DType type = DType::kFloat32;
+
+  template <typename R>
+  __device__ R get(std::int64_t i) const {
+    if (type == DType::kFloat64) return static_cast<R>(reinterpret_cast<const double*>(from)[i]);
+    if (type == DType::kFloat32) return static_cast<R>(reinterpret_cast<const float*>(from)[i]);
+    return load<R>(reinterpret_cast<const __nv_bfloat16*>(from)[i]);
+  }
+  template <typename R>
+  __device__ void put(std::int64_t i, R value) const {
+    if (type == DType::kFloat64) {
+      reinterpret_cast<double*>(to)[i] = static_cast<double>(value);
+    } else if (type == DType::kFloat32) {
+      reinterpret_cast<float*>(to)[i] = static_cast<float>(value);
+    } else {
+      reinterpret_cast<__nv_bfloat16*>(to)[i] = stored<__nv_bfloat16>(value);
+    }
+  }
+};
+inline AnyElements any_elements(const Array& array) {
+  return {array.raw(), nullptr, array.dtype()};
+}
+inline AnyElements any_elements(Array& array) {
+  return {array.raw(), array.raw(), array.dtype()};
+}
+
 constexpr int kThreads = 256;
 
 /// Σ over the threads of a block, in a fixed order; all threads get it.
@@ -58,6 +91,23 @@ __device__ R block_sum(R value) {
   return total;
 }
 
+/// Blocks for so many independent pieces of work; kernels stride over what is beyond.
+inline unsigned blocks_for(std::int64_t pieces) {
+  constexpr std::int64_t kMost = 1 << 16;
+  return static_cast<unsigned>(pieces < kMost ? pieces : kMost);
+}
+
+/// Starts a kernel in blocks of kThreads threads, on the context's stream. There is at least one block.
+template <typename... Parameters, typename... Arguments>
+void start_kernel(const Context& context, dim3 blocks, void (*kernel)(Parameters...),
+                  const Arguments&... arguments) {
+  cudaLaunchConfig_t configuration{};
+  configuration.gridDim = blocks;
+  configuration.blockDim = dim3(kThreads);
+  configuration.stream = stream_of(context);
+  check(cudaLaunchKernelEx(&configuration, kernel, arguments...), "start a kernel");
+}
+
 template <typename F>
 __global__ void run_elements(std::int64_t count, F f) {
   const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
@@ -66,18 +116,11 @@ __global__ void run_elements(std::int64_t count, F f) {
     f(i);
 }
 
-/// Blocks for so many independent pieces of work; kernels stride over what is beyond.
-inline unsigned blocks_for(std::int64_t pieces) {
-  constexpr std::int64_t kMost = 1 << 16;
-  return static_cast<unsigned>(pieces < kMost ? pieces : kMost);
-}
-
 /// Calls f(i) on the device for i in [0, count), on the context's stream.
 template <typename F>
 void for_elements(const Context& context, std::int64_t count, const F& f) {
   if (count == 0) return;
-  run_elements<<<blocks_for((count + kThreads - 1) / kThreads), kThreads, 0, stream_of(context)>>>(count, f);
-  check(cudaGetLastError(), "start a kernel");
+  start_kernel(context, blocks_for((count + kThreads - 1) / kThreads), run_elements<F>, count, f);
 }
 
 }  // namespace jigsaw::inline kernels::cuda

@@ -9,10 +9,4 @@ void check(cudaError_t status, const char* what) {
   if (status != cudaSuccess) fail(concat("CUDA could not ", what, ": ", cudaGetErrorString(status)));
 }
 
-void check(cublasStatus_t status, const char* what) {
-  if (status != CUBLAS_STATUS_SUCCESS) {
-    fail(concat("cuBLASLt could not ", what, ": ", cublasLtGetStatusString(status)));
-  }
-}
-
 }  // namespace jigsaw::inline kernels::cuda

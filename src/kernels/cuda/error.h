@@ -1,14 +1,12 @@
 #pragma once
-#include <cublasLt.h>
 #include <cuda_runtime_api.h>
 
 #include "array/context.h"
 
 namespace jigsaw::inline kernels::cuda {
 
-/// Throw Error that says what failed and CUDA's or cuBLAS's word for why.
+/// Throws Error that says what failed and CUDA's word for why.
 void check(cudaError_t status, const char* what);
-void check(cublasStatus_t status, const char* what);
 
 /// The stream into which the context's work is put.
 cudaStream_t stream_of(const Context& context);

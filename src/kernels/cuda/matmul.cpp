@@ -7,6 +7,12 @@
 
 namespace jigsaw::inline kernels::cuda {
 
+void check(cublasStatus_t status, const char* what) {
+  if (status != CUBLAS_STATUS_SUCCESS) {
+    fail(concat("cuBLASLt could not ", what, ": ", cublasLtGetStatusString(status)));
+  }
+}
+
 namespace {
 
 constexpr std::int64_t kWorkspaceBytes = std::int64_t{32} << 20;

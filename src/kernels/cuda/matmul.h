@@ -8,6 +8,9 @@
 
 namespace jigsaw::inline kernels::cuda {
 
+/// Throws Error that says what failed and cuBLAS's word for why.
+void check(cublasStatus_t status, const char* what);
+
 /// One kind of product: what decides cuBLASLt's choice of algorithm.
 struct MatmulKey {
   MatrixProduct product;

@@ -1,5 +1,5 @@
 #include "array/raw_memory.h"
-#include "kernels/cuda/device.cuh"
+#include "kernels/cuda/column_sums.cuh"
 #include "kernels/front/normalization_kernels.h"
 
 namespace jigsaw::inline kernels::cuda {
@@ -115,39 +115,26 @@ __global__ void backward_rows(Rows<T> all, const Element<T>* dy, const Accumulat
   }
 }
 
-/// Slabs of rows whose column sums are formed apart, then added in order: no atomics, so that results repeat.
-constexpr std::int64_t kSlabs = 64;
-
+/// dy·x̂ and dy, the gradients of gamma and beta.
 template <typename T>
-__global__ void slab_sums(Rows<T> all, const Element<T>* dy, const Accumulator<T>* means,
-                          const Accumulator<T>* rstds, Accumulator<T>* slabs) {
-  using R = Accumulator<T>;
-  const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * kThreads + threadIdx.x;
-  if (i >= all.c) return;
-  const std::int64_t slab = blockIdx.y;
-  R dgamma = 0, dbeta = 0;
-  for (std::int64_t row = all.rows * slab / kSlabs; row < all.rows * (slab + 1) / kSlabs; ++row) {
+struct AffineTerms {
+  Rows<T> all;
+  const Element<T>* dy;
+  const Accumulator<T>*means, *rstds;
+  __device__ void operator()(std::int64_t, std::int64_t row, std::int64_t i, double (&sums)[2]) const {
+    using R = Accumulator<T>;
     const R g = load<R>(dy[row * all.c + i]);
-    dgamma += g * (all.value(row, i) - means[row]) * rstds[row];
-    dbeta += g;
+    sums[0] += static_cast<double>(g * (all.value(row, i) - means[row]) * rstds[row]);
+    sums[1] += static_cast<double>(g);
   }
-  slabs[slab * 2 * all.c + i] = dgamma;
-  slabs[(slab * 2 + 1) * all.c + i] = dbeta;
-}
+};
 
 template <typename R>
-struct SlabTotal {
-  std::int64_t c;
-  const R* slabs;
+struct AffineGradients {
   R *dgamma, *dbeta;
-  __device__ void operator()(std::int64_t i) const {
-    R first = 0, second = 0;
-    for (std::int64_t slab = 0; slab < kSlabs; ++slab) {
-      first += slabs[slab * 2 * c + i];
-      second += slabs[(slab * 2 + 1) * c + i];
-    }
-    dgamma[i] = first;
-    dbeta[i] = second;
+  __device__ void operator()(std::int64_t i, const double (&sums)[2]) const {
+    dgamma[i] = static_cast<R>(sums[0]);
+    dbeta[i] = static_cast<R>(sums[1]);
   }
 };
 
@@ -159,10 +146,9 @@ class Normalization : public NormalizationKernels {
       using R = Accumulator<T>;
       const Rows<T> all = rows_of<T>(x, {}, {});
       if (all.rows == 0) return;
-      write_moments<T><<<blocks_for(all.rows), kThreads, 0, stream_of(context)>>>(all, moments.mean.data<R>(),
-                                                                                  moments.m2.data<R>());
+      start_kernel(context, blocks_for(all.rows), write_moments<T>, all, moments.mean.data<R>(),
+                   moments.m2.data<R>());
     });
-    check(cudaGetLastError(), "start a kernel");
   }
 
   void forward(Context& context, const Array& x, const Array& gamma, const Array& beta, double eps,
@@ -172,11 +158,9 @@ class Normalization : public NormalizationKernels {
       using R = Accumulator<T>;
       const Rows<T> all = rows_of<T>(x, gamma, beta);
       if (all.rows == 0) return;
-      normalize_rows<T><<<blocks_for(all.rows), kThreads, 0, stream_of(context)>>>(
-          all, static_cast<R>(eps), centre, statistics.mean.data<R>(),
-          statistics.reciprocal_deviation.data<R>(), elements<T>(y));
+      start_kernel(context, blocks_for(all.rows), normalize_rows<T>, all, static_cast<R>(eps), centre,
+                   statistics.mean.data<R>(), statistics.reciprocal_deviation.data<R>(), elements<T>(y));
     });
-    check(cudaGetLastError(), "start a kernel");
   }
 
   void apply(Context& context, const Array& x, const Array& gamma, const Array& beta,
@@ -186,10 +170,9 @@ class Normalization : public NormalizationKernels {
       using R = Accumulator<T>;
       const Rows<T> all = rows_of<T>(x, gamma, beta);
       if (all.rows == 0) return;
-      apply_rows<T><<<blocks_for(all.rows), kThreads, 0, stream_of(context)>>>(
-          all, statistics.mean.data<R>(), statistics.reciprocal_deviation.data<R>(), elements<T>(y));
+      start_kernel(context, blocks_for(all.rows), apply_rows<T>, all, statistics.mean.data<R>(),
+                   statistics.reciprocal_deviation.data<R>(), elements<T>(y));
     });
-    check(cudaGetLastError(), "start a kernel");
   }
 
   void backward(Context& context, const Array& dy, const Array& x, const Array& gamma,
@@ -210,13 +193,12 @@ class Normalization : public NormalizationKernels {
       const R share = R(1) / static_cast<R>(c_total);
       const bool centred = row_sums_of_all.defined() || centre == Centre::kMean;
       if (x.count() > 0) {
-        backward_rows<T><<<blocks_for(rows), kThreads, 0, stream_of(context)>>>(
-            all, elements<T>(dy), means, rstds, sums.data<R>(), centred ? share : R(0), share,
-            elements<T>(gradients.dx));
-        check(cudaGetLastError(), "start a kernel");
+        start_kernel(context, blocks_for(rows), backward_rows<T>, all, elements<T>(dy), means, rstds,
+                     sums.data<R>(), centred ? share : R(0), share, elements<T>(gradients.dx));
       }
-      if (gamma.defined() && all.c > 0)
-        affine_gradients<T>(context, all, elements<T>(dy), means, rstds, gradients);
+      if (!gamma.defined()) return;
+      column_sums<2>(context, 1, rows, all.c, AffineTerms<T>{all, elements<T>(dy), means, rstds},
+                     AffineGradients<R>{gradients.dgamma.data<R>(), gradients.dbeta.data<R>()});
     });
   }
 
@@ -227,25 +209,9 @@ class Normalization : public NormalizationKernels {
       using R = Accumulator<T>;
       const Rows<T> all = rows_of<T>(x, gamma, {});
       if (all.rows == 0) return;
-      sum_rows<T><<<blocks_for(all.rows), kThreads, 0, stream_of(context)>>>(
-          all, elements<T>(dy), statistics.mean.data<R>(), statistics.reciprocal_deviation.data<R>(),
-          sums.data<R>());
+      start_kernel(context, blocks_for(all.rows), sum_rows<T>, all, elements<T>(dy),
+                   statistics.mean.data<R>(), statistics.reciprocal_deviation.data<R>(), sums.data<R>());
     });
-    check(cudaGetLastError(), "start a kernel");
-  }
-
- private:
-  template <typename T>
-  static void affine_gradients(Context& context, const Rows<T>& all, const Element<T>* dy,
-                               const Accumulator<T>* means, const Accumulator<T>* rstds,
-                               NormGradients& gradients) {
-    using R = Accumulator<T>;
-    Array slabs(context, {kSlabs, 2, all.c}, kDType<R>, Purpose::kWorkspace);
-    const dim3 grid(static_cast<unsigned>((all.c + kThreads - 1) / kThreads), static_cast<unsigned>(kSlabs));
-    slab_sums<T><<<grid, kThreads, 0, stream_of(context)>>>(all, dy, means, rstds, slabs.data<R>());
-    check(cudaGetLastError(), "start a kernel");
-    for_elements(context, all.c,
-                 SlabTotal<R>{all.c, slabs.data<R>(), gradients.dgamma.data<R>(), gradients.dbeta.data<R>()});
   }
 };
 

@@ -38,7 +38,7 @@ template <typename E>
 __global__ void square_sums(std::int64_t count, const E* x, double* sums) {
   const std::int64_t runs = (count + kRun - 1) / kRun;
   for (std::int64_t run = blockIdx.x; run < runs; run += gridDim.x) {
-    const std::int64_t end = min(count, (run + 1) * kRun);
+    const std::int64_t whole = (run + 1) * kRun, end = whole < count ? whole : count;
     double sum = 0;
     for (std::int64_t i = run * kRun + threadIdx.x; i < end; i += kThreads) {
       const auto value = load<double>(x[i]);
@@ -90,11 +90,11 @@ class Optimizer : public OptimizerKernels {
     if (runs == 0) return;
     Array sums(context, {runs}, DType::kFloat64, Purpose::kWorkspace);
     visit(x.dtype(), [&](auto zero) {
-      square_sums<<<blocks_for(runs), kThreads, 0, stream_of(context)>>>(
-          x.count(), elements<decltype(zero)>(x), sums.data<double>());
+      using T = decltype(zero);
+      start_kernel(context, blocks_for(runs), square_sums<Element<T>>, x.count(), elements<T>(x),
+                   sums.data<double>());
     });
-    add_runs<<<1, kThreads, 0, stream_of(context)>>>(runs, sums.data<double>(), sum.data<double>());
-    check(cudaGetLastError(), "start a kernel");
+    start_kernel(context, 1, add_runs, runs, sums.data<double>(), sum.data<double>());
   }
 
  private:

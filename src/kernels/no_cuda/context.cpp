@@ -12,10 +12,13 @@ namespace {
 
 }  // namespace
 
-int cuda_device_count() {
-  return 0;
+CudaMachine cuda_machine() {
+  return {};
 }
-std::int64_t cuda_memory_bytes() {
+CudaDevice cuda_device(int) {
+  no_cuda();
+}
+int cuda_device_count() {
   return 0;
 }
 Context make_cuda_context(int) {

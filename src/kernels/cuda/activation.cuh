@@ -1,0 +1,58 @@
+#pragma once
+#include "kernels/cuda/device.cuh"
+#include "kernels/pointwise.h"
+
+namespace jigsaw::inline kernels::cuda {
+
+template <typename R>
+__device__ R sigmoid(R x) {
+  return R(1) / (R(1) + exp(-x));
+}
+
+/// Φ(x), the standard normal distribution.
+template <typename R>
+__device__ R normal_distribution(R x) {
+  return R(0.5) * (R(1) + erf(x * R(0.70710678118654752440)));
+}
+
+template <typename R>
+__device__ R activated(Activation activation, R x) {
+  switch (activation) {
+    case Activation::kNone:
+      break;
+    case Activation::kGelu:
+      return x * normal_distribution(x);
+    case Activation::kRelu:
+      return x < R(0) ? R(0) : x;
+    case Activation::kSilu:
+      return x * sigmoid(x);
+    case Activation::kTanh:
+      return tanh(x);
+    case Activation::kSigmoid:
+      return sigmoid(x);
+  }
+  return x;
+}
+
+template <typename R>
+__device__ R activation_derivative(Activation activation, R x) {
+  switch (activation) {
+    case Activation::kNone:
+      break;
+    case Activation::kGelu:
+      return normal_distribution(x) + x * exp(R(-0.5) * x * x) * R(0.39894228040143267794);
+    case Activation::kRelu:
+      return x > R(0) ? R(1) : R(0);
+    case Activation::kSilu:
+      return sigmoid(x) * (R(1) + x * sigmoid(-x));
+    case Activation::kTanh: {
+      const R width = cosh(x);
+      return R(1) / (width * width);
+    }
+    case Activation::kSigmoid:
+      return sigmoid(x) * sigmoid(-x);
+  }
+  return R(1);
+}
+
+}  // namespace jigsaw::inline kernels::cuda

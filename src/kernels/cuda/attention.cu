@@ -1,0 +1,154 @@
+#include "array/raw_memory.h"
+#include "kernels/cuda/attention_passes.h"
+#include "kernels/cuda/attention_tiles.cuh"
+#include "kernels/front/attention_kernels.h"
+
+namespace jigsaw::inline kernels::cuda {
+
+namespace {
+
+/// Rows are numbered as a log-sum-exp's, [B, heads, queries]; outputs are [B, queries, heads, d].
+struct OutputRows {
+  std::int64_t queries, heads, d;
+  __device__ std::int64_t row_of(std::int64_t element) const {
+    const std::int64_t token = element / d / heads % queries, head = element / d % heads;
+    return (element / d / heads / queries * heads + head) * queries + token;
+  }
+  __device__ std::int64_t first_of(std::int64_t row) const {
+    const std::int64_t token = row % queries, head = row / queries % heads;
+    return ((row / queries / heads * queries + token) * heads + head) * d;
+  }
+};
+OutputRows rows_of(const Array& output) {
+  return {output.shape()[1], output.shape()[2], output.shape()[3]};
+}
+
+template <typename R>
+struct CombineOutputs {
+  OutputRows rows;
+  R* into;
+  const R *more, *into_lse, *more_lse;
+  __device__ void operator()(std::int64_t i) const {
+    const std::int64_t row = rows.row_of(i);
+    const R here = into_lse[row], there = more_lse[row], largest = here > there ? here : there;
+    if (!(largest > -static_cast<R>(INFINITY))) return;
+    const R keep = exp(here - largest), add = exp(there - largest);
+    into[i] = (into[i] * keep + more[i] * add) / (keep + add);
+  }
+};
+
+template <typename R>
+struct CombineSums {
+  R* into;
+  const R* more;
+  __device__ void operator()(std::int64_t row) const {
+    const R here = into[row], there = more[row], largest = here > there ? here : there;
+    if (largest > -static_cast<R>(INFINITY))
+      into[row] = largest + log(exp(here - largest) + exp(there - largest));
+  }
+};
+
+template <typename T>
+struct RowSums {
+  OutputRows rows;
+  const Element<T>*y, *dy;
+  Accumulator<T>* sums;
+  __device__ void operator()(std::int64_t row) const {
+    using R = Accumulator<T>;
+    const std::int64_t first = rows.first_of(row);
+    R sum = 0;
+    for (std::int64_t c = 0; c < rows.d; ++c) sum += load<R>(y[first + c]) * load<R>(dy[first + c]);
+    sums[row] = sum;
+  }
+};
+
+/// x is [B, tokens, slots, heads, d]; tables are one an axis, [points, pairs].
+template <typename T>
+struct Rotate {
+  std::int64_t tokens, slots, heads, d;
+  int axes = 0;
+  std::int64_t extent[Shape::kMaxRank] = {};
+  const double *cosine[Shape::kMaxRank] = {}, *sine[Shape::kMaxRank] = {};
+  const Element<T>* x = nullptr;
+  Element<T>* y = nullptr;
+
+  __device__ void operator()(std::int64_t i) const {
+    using R = Accumulator<T>;
+    const std::int64_t within = i % d, slot = i / d / heads % slots, token = i / d / heads / slots % tokens;
+    const std::int64_t section = d / axes, half = section / 2, axis = within / section,
+                       place = within % section;
+    std::int64_t point = token;
+    for (int later = axes - 1; later > axis; --later) point /= extent[later];
+    point %= extent[axis];
+    if (slot > 1) {
+      y[i] = x[i];
+      return;
+    }
+    const std::int64_t at = point * half + place % half;
+    const bool first = place < half;
+    const R other = load<R>(x[first ? i + half : i - half]);
+    const R turned = static_cast<R>(sine[axis][at]) * other;
+    y[i] = stored<Element<T>>(static_cast<R>(cosine[axis][at]) * load<R>(x[i]) + (first ? -turned : turned));
+  }
+};
+
+class Attention : public AttentionKernels {
+ public:
+  void forward(Context& context, const HeadRows& q, const HeadRows& k, const HeadRows& v,
+               const AttentionOptions& options, AttentionResult& result) const override {
+    attention_forward_pass(context, q, k, v, options, result);
+  }
+
+  void combine(Context& context, AttentionResult& into, const AttentionResult& more) const override {
+    visit(into.output.dtype(), [&](auto zero) {
+      using R = Accumulator<decltype(zero)>;
+      for_elements(context, into.output.count(),
+                   CombineOutputs<R>{rows_of(into.output), into.output.data<R>(), more.output.data<R>(),
+                                     into.log_sum_exp.data<R>(), more.log_sum_exp.data<R>()});
+      for_elements(context, into.log_sum_exp.count(),
+                   CombineSums<R>{into.log_sum_exp.data<R>(), more.log_sum_exp.data<R>()});
+    });
+  }
+
+  void row_sums(Context& context, const Array& y, const Array& dy, Array& sums) const override {
+    visit(y.dtype(), [&](auto zero) {
+      using T = decltype(zero);
+      for_elements(context, sums.count(),
+                   RowSums<T>{rows_of(y), elements<T>(y), elements<T>(dy), sums.data<Accumulator<T>>()});
+    });
+  }
+
+  void backward(Context& context, const HeadRows& q, const HeadRows& k, const HeadRows& v, const Array& dy,
+                const Array& log_sum_exp, const Array& row_sums, const AttentionOptions& options, HeadRows dq,
+                HeadRows dk, HeadRows dv, Array dbias) const override {
+    attention_backward_pass(context, q, k, v, dy, log_sum_exp, row_sums, options, dq, dk, dv, dbias);
+  }
+
+  void rotate(Context& context, const Array& x, const Shape& space, const std::vector<RotationTable>& tables,
+              Array& y) const override {
+    const Shape& shape = x.shape();
+    visit(x.dtype(), [&](auto zero) {
+      using T = decltype(zero);
+      Rotate<T> rotate{shape[1], shape[2], shape[3], shape[4], space.rank()};
+      for (int axis = 0; axis < space.rank(); ++axis) {
+        const RotationTable& table = tables[static_cast<std::size_t>(axis)];
+        rotate.extent[axis] = space[axis];
+        rotate.cosine[axis] = constants(context, std::span<const double>(table.cosine));
+        rotate.sine[axis] = constants(context, std::span<const double>(table.sine));
+      }
+      rotate.x = elements<T>(x);
+      rotate.y = elements<T>(y);
+      for_elements(context, x.count(), rotate);
+    });
+  }
+};
+
+}  // namespace
+
+template <>
+const AttentionKernels& kernels() {
+  static const Attention instance;
+  return instance;
+}
+
+}  // namespace jigsaw::inline kernels::cuda

@@ -1,0 +1,180 @@
+#include <algorithm>
+
+#include "array/raw_memory.h"
+#include "kernels/cuda/field.cuh"
+#include "kernels/cuda/tiled_product.cuh"
+#include "kernels/front/convolution_kernels.h"
+
+namespace jigsaw::inline kernels::cuda {
+
+namespace {
+
+/// The convolution as products of matrices that never stand in memory: rows and columns of x are found where
+/// they are read.
+struct Geometry {
+  FieldPlaces x, y;
+  WindowPlaces window;
+  std::int64_t in, out;  ///< channels of a group
+
+  /// Element of x that the tap reads at a place of y (sample and place as one number), or −1.
+  __device__ std::int64_t x_at(std::int64_t group, std::int64_t place_number, std::int64_t tap,
+                               std::int64_t channel) const {
+    std::int64_t place[3], point[3];
+    const std::int64_t sample = y.split(place_number, place);
+    window.read(place, tap, point);
+    if (!x.inside(point)) return -1;
+    return x.point(sample, point) * x.channels + group * in + channel;
+  }
+  /// Element of y whose place reads a point of x by the tap, or −1.
+  __device__ std::int64_t y_at(std::int64_t group, std::int64_t point_number, std::int64_t tap,
+                               std::int64_t channel) const {
+    std::int64_t place[3], point[3];
+    const std::int64_t sample = x.split(point_number, point);
+    if (!window.place_of(point, tap, place) || !y.inside(place)) return -1;
+    return y.point(sample, place) * y.channels + group * out + channel;
+  }
+  __device__ std::int64_t weight_at(std::int64_t group, std::int64_t o, std::int64_t c,
+                                    std::int64_t tap) const {
+    return ((group * out + o) * in + c) * window.taps + tap;
+  }
+};
+
+Geometry geometry_of(const Convolution& convolution, const Shape& x, const Shape& y) {
+  return {field_places(x), field_places(y), window_places(convolution.window, convolution.low),
+          x.back() / convolution.groups, y.back() / convolution.groups};
+}
+
+/// y[place, o] = Σ over taps and channels of x · w.
+template <typename T>
+struct ForwardProduct {
+  using R = Accumulator<T>;
+  Geometry g;
+  const Element<T>*x, *weight;
+  const R* bias;
+  AnyElements y;
+
+  __device__ R a(std::int64_t group, std::int64_t place, std::int64_t k) const {
+    const std::int64_t at = g.x_at(group, place, k / g.in, k % g.in);
+    return at < 0 ? R(0) : load<R>(x[at]);
+  }
+  __device__ R b(std::int64_t group, std::int64_t k, std::int64_t o) const {
+    return load<R>(weight[g.weight_at(group, o, k % g.in, k / g.in)]);
+  }
+  __device__ void store(std::int64_t group, std::int64_t, std::int64_t place, std::int64_t o, R sum) const {
+    const std::int64_t channel = group * g.out + o;
+    y.put(place * g.y.channels + channel, bias != nullptr ? sum + bias[channel] : sum);
+  }
+};
+
+/// dx[point, c] = Σ over taps and channels of dy · w.
+template <typename T>
+struct DataProduct {
+  using R = Accumulator<T>;
+  Geometry g;
+  const Element<T>*dy, *weight;
+  AnyElements dx;
+
+  __device__ R a(std::int64_t group, std::int64_t point, std::int64_t k) const {
+    const std::int64_t at = g.y_at(group, point, k / g.out, k % g.out);
+    return at < 0 ? R(0) : load<R>(dy[at]);
+  }
+  __device__ R b(std::int64_t group, std::int64_t k, std::int64_t c) const {
+    return load<R>(weight[g.weight_at(group, k % g.out, c, k / g.out)]);
+  }
+  __device__ void store(std::int64_t group, std::int64_t, std::int64_t point, std::int64_t c, R sum) const {
+    dx.put(point * g.x.channels + group * g.in + c, sum);
+  }
+};
+
+/// dw[o, tap and channel] = Σ over a slab of places of dy · x.
+template <typename T>
+struct WeightProduct {
+  using R = Accumulator<T>;
+  Geometry g;
+  const Element<T>*dy, *x;
+  std::int64_t count;  ///< of weights
+  R* partial;
+
+  __device__ R a(std::int64_t group, std::int64_t o, std::int64_t place) const {
+    return load<R>(dy[place * g.y.channels + group * g.out + o]);
+  }
+  __device__ R b(std::int64_t group, std::int64_t place, std::int64_t n) const {
+    const std::int64_t at = g.x_at(group, place, n / g.in, n % g.in);
+    return at < 0 ? R(0) : load<R>(x[at]);
+  }
+  __device__ void store(std::int64_t group, std::int64_t slab, std::int64_t o, std::int64_t n, R sum) const {
+    partial[slab * count + g.weight_at(group, o, n % g.in, n / g.in)] = sum;
+  }
+};
+
+/// The slabs together, in order and in float64.
+template <typename R>
+struct WeightTotals {
+  std::int64_t count, slabs;
+  const R* partial;
+  AnyElements dw;
+  bool add;
+  __device__ void operator()(std::int64_t i) const {
+    double sum = add ? dw.get<double>(i) : 0.0;
+    for (std::int64_t slab = 0; slab < slabs; ++slab) sum += static_cast<double>(partial[slab * count + i]);
+    dw.put(i, sum);
+  }
+};
+
+/// How many sums a weight's gradient is formed in: long sums are cut, as far as the partial ones stay small.
+std::int64_t weight_slabs(std::int64_t places, std::int64_t weights) {
+  constexpr std::int64_t kSlab = 4096, kMost = 64, kMostNumbers = std::int64_t{1} << 24;
+  return std::clamp<std::int64_t>(places / kSlab, 1,
+                                  std::clamp<std::int64_t>(kMostNumbers / weights, 1, kMost));
+}
+
+class ConvolutionOnDevice : public ConvolutionKernels {
+ public:
+  void forward(Context& context, const Convolution& convolution, const Array& x, const Array& weight,
+               const Array& bias, Array& y) const override {
+    const Geometry g = geometry_of(convolution, x.shape(), y.shape());
+    visit(x.dtype(), [&](auto zero) {
+      using T = decltype(zero);
+      const ForwardProduct<T> product{g, elements<T>(x), elements<T>(weight), bias.data<Accumulator<T>>(),
+                                      any_elements(y)};
+      tiled_product<Accumulator<T>>(
+          context, {convolution.groups, 1, g.y.samples * g.y.points, g.out, g.window.taps * g.in}, product);
+    });
+  }
+
+  void backward_data(Context& context, const Convolution& convolution, const Array& dy, const Array& weight,
+                     Array& dx) const override {
+    const Geometry g = geometry_of(convolution, dx.shape(), dy.shape());
+    visit(dy.dtype(), [&](auto zero) {
+      using T = decltype(zero);
+      const DataProduct<T> product{g, elements<T>(dy), elements<T>(weight), any_elements(dx)};
+      tiled_product<Accumulator<T>>(
+          context, {convolution.groups, 1, g.x.samples * g.x.points, g.in, g.window.taps * g.out}, product);
+    });
+  }
+
+  void backward_weight(Context& context, const Convolution& convolution, const Array& dy, const Array& x,
+                       Array& dw, bool add) const override {
+    const Geometry g = geometry_of(convolution, x.shape(), dy.shape());
+    const std::int64_t places = g.y.samples * g.y.points, slabs = weight_slabs(places, dw.count());
+    visit(dy.dtype(), [&](auto zero) {
+      using T = decltype(zero);
+      using R = Accumulator<T>;
+      Array partial(context, {slabs, dw.count()}, kDType<R>, Purpose::kWorkspace);
+      const WeightProduct<T> product{g, elements<T>(dy), elements<T>(x), dw.count(), partial.data<R>()};
+      tiled_product<R>(context, {convolution.groups, slabs, g.out, g.window.taps * g.in, places}, product);
+      for_elements(context, dw.count(),
+                   WeightTotals<R>{dw.count(), slabs, partial.data<R>(), any_elements(dw), add});
+    });
+  }
+};
+
+}  // namespace
+
+template <>
+const ConvolutionKernels& kernels() {
+  static const ConvolutionOnDevice instance;
+  return instance;
+}
+
+}  // namespace jigsaw::inline kernels::cuda

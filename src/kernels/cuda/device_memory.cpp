@@ -1,0 +1,116 @@
+#include "kernels/cuda/device_memory.h"
+
+#include <cuda.h>
+
+#include <utility>
+#include <vector>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "kernels/cuda/error.h"
+
+namespace jigsaw::inline kernels::cuda {
+
+namespace {
+
+/// A function of the driver, which programs are not linked with: they start on machines that have none.
+template <typename Function>
+Function* driver_function(const char* name) {
+  constexpr unsigned kVersion = 12000;  // whose signatures these are
+  void* function = nullptr;
+  cudaDriverEntryPointQueryResult found{};
+  check(cudaGetDriverEntryPointByVersion(name, &function, kVersion, cudaEnableDefault, &found),
+        "look for a function of the driver");
+  if (found != cudaDriverEntryPointSuccess || function == nullptr)
+    fail(concat("the CUDA driver has no function ", name));
+  return reinterpret_cast<Function*>(function);
+}
+
+struct Driver {
+  decltype(cuMemAddressReserve)* reserve =
+      driver_function<decltype(cuMemAddressReserve)>("cuMemAddressReserve");
+  decltype(cuMemAddressFree)* free = driver_function<decltype(cuMemAddressFree)>("cuMemAddressFree");
+  decltype(cuMemCreate)* create = driver_function<decltype(cuMemCreate)>("cuMemCreate");
+  decltype(cuMemRelease)* release = driver_function<decltype(cuMemRelease)>("cuMemRelease");
+  decltype(cuMemMap)* map = driver_function<decltype(cuMemMap)>("cuMemMap");
+  decltype(cuMemUnmap)* unmap = driver_function<decltype(cuMemUnmap)>("cuMemUnmap");
+  decltype(cuMemSetAccess)* set_access = driver_function<decltype(cuMemSetAccess)>("cuMemSetAccess");
+  decltype(cuMemGetAllocationGranularity)* granularity =
+      driver_function<decltype(cuMemGetAllocationGranularity)>("cuMemGetAllocationGranularity");
+};
+
+void check(CUresult status, const char* what) {
+  if (status != CUDA_SUCCESS) fail(concat("CUDA could not ", what, ": error ", static_cast<int>(status)));
+}
+
+class DeviceMemory : public MemorySource {
+ public:
+  explicit DeviceMemory(int device) : device_(device) {
+    cuda::check(cudaSetDevice(device), "choose the device");
+    std::size_t free = 0;
+    cuda::check(cudaMemGetInfo(&free, &total_), "ask for the device's memory");
+    properties_.type = CU_MEM_ALLOCATION_TYPE_PINNED;
+    properties_.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+    properties_.location.id = device;
+    check(driver_.granularity(&unit_, &properties_, CU_MEM_ALLOC_GRANULARITY_MINIMUM),
+          "ask how memory is cut");
+    total_ = rounded(total_);
+    check(driver_.reserve(&base_, total_, 0, 0, 0), "reserve addresses");
+  }
+  DeviceMemory(const DeviceMemory&) = delete;
+  DeviceMemory& operator=(const DeviceMemory&) = delete;
+  ~DeviceMemory() override {
+    CUdeviceptr at = base_;
+    for (const auto& [handle, bytes] : regions_) {
+      driver_.unmap(at, bytes);
+      driver_.release(handle);
+      at += bytes;
+    }
+    driver_.free(base_, total_);
+  }
+
+  std::byte* allocate(std::size_t asked) override {
+    const std::size_t bytes = rounded(asked);
+    CUmemGenericAllocationHandle handle{};
+    CUresult status = CUDA_ERROR_OUT_OF_MEMORY;
+    if (used_ + bytes <= total_) status = driver_.create(&handle, bytes, &properties_, 0);
+    if (status == CUDA_ERROR_OUT_OF_MEMORY) {
+      fail(concat("out of memory on CUDA device ", device_, ": ",
+                  human_bytes(static_cast<std::int64_t>(asked)), " more than the ", in_use(),
+                  " in use are not there"));
+    }
+    check(status, "take memory");
+    const CUdeviceptr at = base_ + used_;
+    check(driver_.map(at, bytes, 0, handle, 0), "map memory");
+    CUmemAccessDesc access{};
+    access.location = properties_.location;
+    access.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+    check(driver_.set_access(at, bytes, &access, 1), "open memory");
+    regions_.emplace_back(handle, bytes);
+    used_ += bytes;
+    return reinterpret_cast<std::byte*>(at);
+  }
+  bool joins() const override { return true; }
+
+ private:
+  std::size_t rounded(std::size_t bytes) const { return (bytes + unit_ - 1) / unit_ * unit_; }
+  std::string in_use() const {
+    return concat(human_bytes(static_cast<std::int64_t>(used_)), " of ",
+                  human_bytes(static_cast<std::int64_t>(total_)));
+  }
+
+  Driver driver_;
+  int device_;
+  CUmemAllocationProp properties_{};
+  std::size_t unit_ = 1, total_ = 0, used_ = 0;
+  CUdeviceptr base_ = 0;
+  std::vector<std::pair<CUmemGenericAllocationHandle, std::size_t>> regions_;
+};
+
+}  // namespace
+
+std::unique_ptr<MemorySource> make_device_memory(int device) {
+  return std::make_unique<DeviceMemory>(device);
+}
+
+}  // namespace jigsaw::inline kernels::cuda

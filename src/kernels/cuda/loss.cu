@@ -1,0 +1,269 @@
+#include "array/raw_memory.h"
+#include "kernels/cuda/column_sums.cuh"
+#include "kernels/front/loss_kernels.h"
+
+namespace jigsaw::inline kernels::cuda {
+
+namespace {
+
+/// ErrorMeasure's functions, for kernels.
+struct Measure {
+  ErrorNorm norm;
+  double delta;
+  __device__ double value(double e) const {
+    const double size = e < 0.0 ? -e : e;
+    if (norm == ErrorNorm::kSquared) return e * e;
+    if (norm == ErrorNorm::kAbsolute) return size;
+    if (norm == ErrorNorm::kSigned) return e;
+    return size <= delta ? 0.5 * e * e : delta * (size - 0.5 * delta);
+  }
+  __device__ double slope(double e) const {
+    const double sign = e > 0.0 ? 1.0 : e < 0.0 ? -1.0 : 0.0;
+    if (norm == ErrorNorm::kSquared) return 2.0 * e;
+    if (norm == ErrorNorm::kAbsolute) return sign;
+    if (norm == ErrorNorm::kSigned) return 1.0;
+    return e <= delta && e >= -delta ? e : delta * sign;
+  }
+};
+
+/// Predictions and targets, [b, points, c].
+template <typename T>
+struct Errors {
+  std::int64_t points, channels;
+  const Element<T>* prediction;
+  AnyElements target;
+  const double* weight;
+  Measure measure;
+
+  /// Whether element i counts, and by how much its prediction is off.
+  __device__ bool error(std::int64_t i, double& off) const {
+    const auto wanted = target.get<double>(i);
+    off = load<double>(prediction[i]) - wanted;
+    return wanted == wanted;
+  }
+};
+
+template <typename T>
+Errors<T> errors_of(const ErrorMeasure& measure, const Array& prediction, const Array& target,
+                    const Array& weight) {
+  return {prediction.shape().count(1, prediction.rank() - 1),
+          prediction.shape().back(),
+          elements<T>(prediction),
+          any_elements(target),
+          weight.data<double>(),
+          {measure.norm, measure.delta}};
+}
+
+template <typename T>
+struct ErrorTerms {
+  Errors<T> errors;
+  __device__ void operator()(std::int64_t sample, std::int64_t point, std::int64_t channel,
+                             double (&sums)[2]) const {
+    double off = 0;
+    if (!errors.error((sample * errors.points + point) * errors.channels + channel, off)) return;
+    sums[0] += errors.weight[point] * errors.measure.value(off);
+    sums[1] += errors.weight[point];
+  }
+};
+
+struct StoreErrors {
+  double *numerator, *denominator;
+  __device__ void operator()(std::int64_t i, const double (&sums)[2]) const {
+    numerator[i] = sums[0];
+    denominator[i] = sums[1];
+  }
+};
+
+template <typename T>
+struct ErrorGradient {
+  Errors<T> errors;
+  const double* factor;
+  Element<T>* gradient;
+  __device__ void operator()(std::int64_t i) const {
+    const std::int64_t channel = i % errors.channels, point = i / errors.channels % errors.points,
+                       sample = i / errors.channels / errors.points;
+    double off = 0;
+    const bool counts = errors.error(i, off);
+    gradient[i] = stored<Element<T>>(counts ? factor[sample * errors.channels + channel] *
+                                                  errors.weight[point] * errors.measure.slope(off)
+                                            : 0.0);
+  }
+};
+
+/// Logits [b, points, k] and labels [b, points].
+template <typename T>
+struct Labelled {
+  std::int64_t points, classes;
+  const Element<T>* logits;
+  AnyElements labels;
+  const double* weight;
+
+  __device__ double logit(std::int64_t point, std::int64_t k) const {
+    return load<double>(logits[point * classes + k]);
+  }
+};
+
+template <typename T>
+Labelled<T> labelled_of(const Array& logits, const Array& labels, const Array& weight) {
+  return {logits.shape().count(1, logits.rank() - 1), logits.shape().back(), elements<T>(logits),
+          any_elements(labels), weight.data<double>()};
+}
+
+/// A point's softmax: largest logit, which (the first of equals), and Σ exp(logit − largest).
+struct Softmax {
+  double largest = 0, sum = 0, likeliest = 0;
+};
+
+template <typename T>
+struct SoftmaxOfPoint {
+  Labelled<T> all;
+  Softmax* softmax;
+  __device__ void operator()(std::int64_t point) const {
+    Softmax found;
+    found.largest = all.logit(point, 0);
+    for (std::int64_t k = 1; k < all.classes; ++k) {
+      const double value = all.logit(point, k);
+      if (value > found.largest) {
+        found.largest = value;
+        found.likeliest = static_cast<double>(k);
+      }
+    }
+    for (std::int64_t k = 0; k < all.classes; ++k) found.sum += exp(all.logit(point, k) - found.largest);
+    softmax[point] = found;
+  }
+};
+
+template <typename T>
+struct ClassTerms {
+  Labelled<T> all;
+  const Softmax* softmax;
+  __device__ void operator()(std::int64_t sample, std::int64_t point, std::int64_t k,
+                             double (&sums)[ClassSums::kKinds]) const {
+    const std::int64_t at = sample * all.points + point;
+    const auto label = all.labels.template get<double>(at);
+    if (label != label) return;
+    const Softmax& known = softmax[at];
+    const double weight = all.weight[point], off = all.logit(at, k) - known.largest;
+    const double p = exp(off) / known.sum;
+    const bool named = label == static_cast<double>(k), chosen = known.likeliest == static_cast<double>(k);
+    if (named) {
+      sums[ClassSums::kSurprise] += weight * (log(known.sum) - off);
+      sums[ClassSums::kLabelled] += weight;
+      sums[ClassSums::kIntersection] += weight * p;
+    }
+    sums[ClassSums::kPredicted] += weight * p;
+    if (named && chosen) sums[ClassSums::kHits] += weight;
+    if (chosen) sums[ClassSums::kChosen] += weight;
+  }
+};
+
+struct StoreClasses {
+  std::int64_t each;
+  double* to;
+  __device__ void operator()(std::int64_t i, const double (&sums)[ClassSums::kKinds]) const {
+    for (int kind = 0; kind < ClassSums::kKinds; ++kind) to[kind * each + i] = sums[kind];
+  }
+};
+
+template <typename T>
+struct ClassGradient {
+  Labelled<T> all;
+  const Softmax* softmax;
+  std::int64_t each;
+  const double* factors;
+  Element<T>* gradient;
+
+  /// Of one point: dL/dp_k, and its mean over k with weights p_k, is the backward of softmax.
+  __device__ void operator()(std::int64_t at) const {
+    const auto label = all.labels.template get<double>(at);
+    const std::int64_t sample = at / all.points;
+    const double weight = all.weight[at % all.points];
+    const double* const surprise = factors + sample * all.classes;
+    const Softmax known = softmax[at];
+    double mean = 0;
+    for (std::int64_t k = 0; k < all.classes; ++k)
+      mean += slope(surprise, label, k) * exp(all.logit(at, k) - known.largest) / known.sum;
+    for (std::int64_t k = 0; k < all.classes; ++k) {
+      const double p = exp(all.logit(at, k) - known.largest) / known.sum;
+      const bool named = label == static_cast<double>(k);
+      double of_surprise = 0;
+      if (label == label)
+        of_surprise = surprise[static_cast<std::int64_t>(label)] * (p - (named ? 1.0 : 0.0));
+      const double whole = weight * (of_surprise + p * (slope(surprise, label, k) - mean));
+      gradient[at * all.classes + k] = stored<Element<T>>(label == label ? whole : 0.0);
+    }
+  }
+  __device__ double slope(const double* surprise, double label, std::int64_t k) const {
+    return surprise[2 * each + k] + (label == static_cast<double>(k) ? surprise[each + k] : 0.0);
+  }
+};
+
+class Loss : public LossKernels {
+ public:
+  void sums(Context& context, const ErrorMeasure& measure, const Array& prediction, const Array& target,
+            const Array& weight, LossSums& sums) const override {
+    visit(prediction.dtype(), [&](auto zero) {
+      using T = decltype(zero);
+      const Errors<T> errors = errors_of<T>(measure, prediction, target, weight);
+      column_sums<2>(context, prediction.shape()[0], errors.points, errors.channels, ErrorTerms<T>{errors},
+                     StoreErrors{sums.numerator.data<double>(), sums.denominator.data<double>()});
+    });
+  }
+
+  void gradient(Context& context, const ErrorMeasure& measure, const Array& prediction, const Array& target,
+                const Array& weight, const Array& factor, Array& gradient) const override {
+    visit(prediction.dtype(), [&](auto zero) {
+      using T = decltype(zero);
+      for_elements(context, prediction.count(),
+                   ErrorGradient<T>{errors_of<T>(measure, prediction, target, weight), factor.data<double>(),
+                                    elements<T>(gradient)});
+    });
+  }
+
+  void class_sums(Context& context, const Array& logits, const Array& labels, const Array& weight,
+                  ClassSums& sums) const override {
+    const std::int64_t samples = logits.shape()[0], classes = logits.shape().back();
+    visit(logits.dtype(), [&](auto zero) {
+      using T = decltype(zero);
+      const Labelled<T> all = labelled_of<T>(logits, labels, weight);
+      const Array softmax = softmax_of(context, all, labels.count());
+      column_sums<ClassSums::kKinds>(context, samples, all.points, classes,
+                                     ClassTerms<T>{all, known(softmax)},
+                                     StoreClasses{samples * classes, sums.all.data<double>()});
+    });
+  }
+
+  void class_gradient(Context& context, const Array& logits, const Array& labels, const Array& weight,
+                      const Array& factors, Array& gradient) const override {
+    const std::int64_t each = logits.shape()[0] * logits.shape().back();
+    visit(logits.dtype(), [&](auto zero) {
+      using T = decltype(zero);
+      const Labelled<T> all = labelled_of<T>(logits, labels, weight);
+      const Array softmax = softmax_of(context, all, labels.count());
+      for_elements(
+          context, labels.count(),
+          ClassGradient<T>{all, known(softmax), each, factors.data<double>(), elements<T>(gradient)});
+    });
+  }
+
+ private:
+  static const Softmax* known(const Array& softmax) {
+    return reinterpret_cast<const Softmax*>(softmax.raw());
+  }
+  template <typename T>
+  static Array softmax_of(Context& context, const Labelled<T>& all, std::int64_t points) {
+    Array softmax(context, {points, sizeof(Softmax) / sizeof(double)}, DType::kFloat64, Purpose::kWorkspace);
+    for_elements(context, points, SoftmaxOfPoint<T>{all, reinterpret_cast<Softmax*>(softmax.raw())});
+    return softmax;
+  }
+};
+
+}  // namespace
+
+template <>
+const LossKernels& kernels() {
+  static const Loss instance;
+  return instance;
+}
+
+}  // namespace jigsaw::inline kernels::cuda

@@ -1,0 +1,62 @@
+#include "base/error.h"
+#include "base/text.h"
+#include "kernels/cuda/device.cuh"
+#include "kernels/cuda/machine.h"
+#include "kernels/cuda_context.h"
+
+namespace jigsaw::inline kernels {
+
+namespace {
+
+/// Compiled for what all kernels are compiled for.
+__global__ void nothing() {}
+
+int version_by(cudaError_t (*ask)(int*)) {
+  int version = 0;
+  return ask(&version) == cudaSuccess ? version : 0;
+}
+
+}  // namespace
+
+CudaMachine cuda_machine() {
+  CudaMachine machine;
+  machine.built = true;
+  machine.driver = version_by([](int* version) { return cudaDriverGetVersion(version); });
+  machine.runtime = version_by([](int* version) { return cudaRuntimeGetVersion(version); });
+  if (cudaGetDeviceCount(&machine.devices) != cudaSuccess) machine.devices = 0;
+  cudaGetLastError();
+  return machine;
+}
+
+int cuda_device_count() {
+  return cuda_machine().devices;
+}
+
+CudaDevice cuda_device(int device) {
+  const int count = cuda_device_count();
+  if (device < 0 || device >= count) {
+    throw ConfigError(concat("there is no CUDA device ", device, ": this machine has ", count,
+                             "; set \"device\" to \"cpu\" to run without"));
+  }
+  cudaDeviceProp properties{};
+  cuda::check(cudaGetDeviceProperties(&properties, device), "describe a device");
+  char bus[32] = {};
+  cuda::check(cudaDeviceGetPCIBusId(bus, sizeof(bus), device), "name a device");
+  return {properties.name, bus, properties.major, properties.minor,
+          static_cast<std::int64_t>(properties.totalGlobalMem)};
+}
+
+void cuda::require_code_for(const CudaDevice& device) {
+  cudaFuncAttributes attributes{};
+  const cudaError_t status = cudaFuncGetAttributes(&attributes, nothing);
+  if (status == cudaErrorNoKernelImageForDevice) {
+    cudaGetLastError();
+    throw ConfigError(concat("this build has no code for the GPU here, ", device.name,
+                             ", compute capability ", device.major, ".", device.minor,
+                             ": build with -DCMAKE_CUDA_ARCHITECTURES=", device.major, device.minor,
+                             ", or set \"device\" to \"cpu\""));
+  }
+  check(status, "look for the code of a kernel");
+}
+
+}  // namespace jigsaw::inline kernels

@@ -1,0 +1,81 @@
+#include "array/raw_memory.h"
+#include "kernels/cuda/device.cuh"
+#include "kernels/cuda/padded_operand.h"
+
+namespace jigsaw::inline kernels::cuda {
+
+namespace {
+
+constexpr std::int64_t kLine = 8;  // bf16 elements of 16 bytes
+
+/// A copy takes as long as some hundred operations of each element by an H100's rates (an estimate).
+constexpr std::int64_t kLeastReuse = 256;
+
+/// Elements of [batch, lines, length] from one spacing to another.
+struct MoveLines {
+  std::int64_t lines, length;
+  const std::uint16_t* from;
+  std::int64_t from_batch, from_line;
+  std::uint16_t* to;
+  std::int64_t to_batch, to_line;
+  __device__ void operator()(std::int64_t i) const {
+    const std::int64_t at = i % length, line = i / length % lines, batch = i / length / lines;
+    to[batch * to_batch + line * to_line + at] = from[batch * from_batch + line * from_line + at];
+  }
+};
+
+/// A matrix as lines.
+struct Lines {
+  std::int64_t count, length, apart;
+  bool by_rows;
+};
+Lines lines_of(std::int64_t rows, std::int64_t columns, const MatrixProduct::Strides& strides) {
+  if (strides.column == 1) return {rows, columns, strides.row, true};
+  return {columns, rows, strides.column, false};
+}
+
+bool lies_well(const std::byte* matrix, std::int64_t batch, const Lines& lines,
+               const MatrixProduct::Strides& strides) {
+  constexpr std::uintptr_t kBytes = 16;
+  return reinterpret_cast<std::uintptr_t>(matrix) % kBytes == 0 &&
+         (lines.apart % kLine == 0 || lines.count == 1) && (batch == 1 || strides.batch % kLine == 0);
+}
+
+}  // namespace
+
+PaddedOperand PaddedOperand::room(Context& context, const std::byte* matrix, std::int64_t batch,
+                                  std::int64_t rows, std::int64_t columns,
+                                  const MatrixProduct::Strides& strides, std::int64_t reuse) {
+  const Lines lines = lines_of(rows, columns, strides);
+  if (reuse < kLeastReuse || lies_well(matrix, batch, lines, strides)) return {{}, strides};
+  const std::int64_t apart = (lines.length + kLine - 1) / kLine * kLine;
+  const std::int64_t copies = strides.batch == 0 ? 1 : batch;
+  PaddedOperand padded{Array(context, {copies, lines.count, apart}, DType::kBfloat16, Purpose::kWorkspace),
+                       strides};
+  (lines.by_rows ? padded.strides.row : padded.strides.column) = apart;
+  padded.strides.batch = strides.batch == 0 ? 0 : lines.count * apart;
+  return padded;
+}
+
+PaddedOperand PaddedOperand::of(Context& context, const std::byte* matrix, std::int64_t batch,
+                                std::int64_t rows, std::int64_t columns,
+                                const MatrixProduct::Strides& strides, std::int64_t reuse) {
+  PaddedOperand padded = room(context, matrix, batch, rows, columns, strides, reuse);
+  if (!padded.copy.defined()) return padded;
+  const Lines from = lines_of(rows, columns, strides), to = lines_of(rows, columns, padded.strides);
+  for_elements(
+      context, padded.copy.shape()[0] * from.count * from.length,
+      MoveLines{from.count, from.length, reinterpret_cast<const std::uint16_t*>(matrix), strides.batch,
+                from.apart, padded.copy.data<std::uint16_t>(), padded.strides.batch, to.apart});
+  return padded;
+}
+
+void PaddedOperand::copy_back(Context& context, std::int64_t batch, std::int64_t rows, std::int64_t columns,
+                              std::byte* matrix, const MatrixProduct::Strides& strides_to) const {
+  const Lines from = lines_of(rows, columns, strides), to = lines_of(rows, columns, strides_to);
+  for_elements(context, batch * from.count * from.length,
+               MoveLines{from.count, from.length, copy.data<std::uint16_t>(), strides.batch, from.apart,
+                         reinterpret_cast<std::uint16_t*>(matrix), strides_to.batch, to.apart});
+}
+
+}  // namespace jigsaw::inline kernels::cuda

@@ -1,0 +1,56 @@
+#pragma once
+#include <cmath>
+
+#include "array/random.h"
+#include "kernels/cuda/device.cuh"
+
+namespace jigsaw::inline kernels::cuda {
+
+/// Which elements dropout keeps, by the random numbers of array/random.h: the same bits as on the host.
+struct DropoutDraw {
+  std::uint32_t key[2] = {};
+  std::uint64_t step = 0, sample = 0, rollout = 0;
+  std::uint64_t threshold = 0;  ///< of 2³²: fewer bits are dropped
+  double scale = 1;             ///< of what is kept
+
+  /// Philox4x32-10.
+  __device__ std::uint32_t bits(std::uint64_t of_sample, std::uint64_t element) const {
+    const std::uint64_t g = element / 4;
+    std::uint32_t c[4] = {
+        static_cast<std::uint32_t>(g),
+        static_cast<std::uint32_t>((g >> 32) & 0xffffU) | static_cast<std::uint32_t>(rollout << 16),
+        static_cast<std::uint32_t>(sample + of_sample), static_cast<std::uint32_t>(step)};
+    std::uint32_t k0 = key[0], k1 = key[1];
+    for (int round = 0; round < 10; ++round) {
+      const std::uint64_t p0 = std::uint64_t{0xD2511F53} * c[0], p1 = std::uint64_t{0xCD9E8D57} * c[2];
+      c[0] = static_cast<std::uint32_t>(p1 >> 32) ^ c[1] ^ k0;
+      c[2] = static_cast<std::uint32_t>(p0 >> 32) ^ c[3] ^ k1;
+      c[1] = static_cast<std::uint32_t>(p1);
+      c[3] = static_cast<std::uint32_t>(p0);
+      k0 += 0x9E3779B9U;
+      k1 += 0xBB67AE85U;
+    }
+    const std::uint64_t word = element % 4;
+    return word == 0 ? c[0] : word == 1 ? c[1] : word == 2 ? c[2] : c[3];
+  }
+  /// What dropout multiplies the element by; samples are counted from the position's.
+  __device__ double factor(std::uint64_t of_sample, std::uint64_t element) const {
+    return bits(of_sample, element) >= threshold ? scale : 0.0;
+  }
+};
+
+/// bits · 2⁻³² ≥ p as a comparison of integers, which rounds nothing.
+inline DropoutDraw dropout_draw(double probability, const RandomStream& stream,
+                                const RandomPosition& position) {
+  DropoutDraw draw;
+  draw.key[0] = stream.key()[0];
+  draw.key[1] = stream.key()[1];
+  draw.step = position.step;
+  draw.sample = position.sample;
+  draw.rollout = position.rollout;
+  draw.threshold = static_cast<std::uint64_t>(std::ceil(probability * 0x1p32));
+  draw.scale = 1.0 / (1.0 - probability);
+  return draw;
+}
+
+}  // namespace jigsaw::inline kernels::cuda

@@ -1,0 +1,193 @@
+#include <atomic>
+#include <cstring>
+#include <numeric>
+#include <utility>
+#include <vector>
+
+#include "cublasLt.h"
+#include "cuda_bf16.h"
+#include "support/fake_cuda/fake_cuda.h"
+
+struct FakeCublas {};
+/// Columns one behind the other, `leading` elements apart.
+struct FakeLayout {
+  cudaDataType_t type;
+  std::int64_t rows, columns, leading;
+  std::int32_t batch = 1;
+  std::int64_t stride = 0;
+};
+struct FakeProduct {
+  cublasComputeType_t compute;
+  cudaDataType_t scale;
+  cublasOperation_t a = CUBLAS_OP_N, b = CUBLAS_OP_N;
+};
+struct FakePreference {
+  std::uint64_t workspace = 0;
+  std::uint32_t alignment[4] = {256, 256, 256, 256};
+};
+
+namespace {
+
+using jigsaw::testing::fake_cuda::put;
+
+double read(const void* x, cudaDataType_t type, std::int64_t i) {
+  if (type == CUDA_R_64F) return static_cast<const double*>(x)[i];
+  if (type == CUDA_R_32F) return static_cast<double>(static_cast<const float*>(x)[i]);
+  return static_cast<double>(__bfloat162float(static_cast<const __nv_bfloat16*>(x)[i]));
+}
+void write(void* x, cudaDataType_t type, std::int64_t i, double value) {
+  if (type == CUDA_R_64F) {
+    static_cast<double*>(x)[i] = value;
+  } else if (type == CUDA_R_32F) {
+    static_cast<float*>(x)[i] = static_cast<float>(value);
+  } else {
+    static_cast<__nv_bfloat16*>(x)[i] = __float2bfloat16(static_cast<float>(value));
+  }
+}
+double read(const void* x, const FakeLayout& layout, cublasOperation_t operation, std::int32_t batch,
+            std::int64_t row, std::int64_t column) {
+  if (operation == CUBLAS_OP_T) std::swap(row, column);
+  return read(x, layout.type, batch * layout.stride + column * layout.leading + row);
+}
+
+/// What cuBLASLt refuses, as far as this program can ask for it.
+bool fits(const FakeProduct& product, const FakeLayout& a, const FakeLayout& b, const FakeLayout& d) {
+  const auto [m, k] = product.a == CUBLAS_OP_T ? std::pair(a.columns, a.rows) : std::pair(a.rows, a.columns);
+  const auto [k2, n] = product.b == CUBLAS_OP_T ? std::pair(b.columns, b.rows) : std::pair(b.rows, b.columns);
+  const bool wide = d.type == CUDA_R_64F;
+  const bool types = a.type == b.type &&
+                     (a.type == d.type || (a.type == CUDA_R_16BF && d.type == CUDA_R_32F)) &&
+                     wide == (product.compute == CUBLAS_COMPUTE_64F) && wide == (product.scale == CUDA_R_64F);
+  bool leading = true;
+  for (const FakeLayout* each : {&a, &b, &d}) leading = leading && each->leading >= each->rows;
+  return types && leading && m == d.rows && n == d.columns && k == k2 && a.batch == d.batch &&
+         b.batch == d.batch && d.stride >= (d.batch > 1 ? d.rows : 0);
+}
+
+std::atomic<std::int64_t> misaligned = 0;
+
+bool is_aligned(const void* address, std::uint32_t bytes) {
+  return reinterpret_cast<std::uintptr_t>(address) % bytes == 0;
+}
+
+}  // namespace
+
+std::int64_t jigsaw::testing::fake_cuda::misaligned_products() {
+  return misaligned;
+}
+
+const char* cublasLtGetStatusString(cublasStatus_t status) {
+  return status == CUBLAS_STATUS_SUCCESS         ? "CUBLAS_STATUS_SUCCESS"
+         : status == CUBLAS_STATUS_NOT_SUPPORTED ? "CUBLAS_STATUS_NOT_SUPPORTED"
+                                                 : "CUBLAS_STATUS_INVALID_VALUE";
+}
+cublasStatus_t cublasLtCreate(cublasLtHandle_t* handle) {
+  *handle = new FakeCublas;
+  return CUBLAS_STATUS_SUCCESS;
+}
+cublasStatus_t cublasLtDestroy(cublasLtHandle_t handle) {
+  delete handle;
+  return CUBLAS_STATUS_SUCCESS;
+}
+cublasStatus_t cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t* layout, cudaDataType_t type,
+                                          std::uint64_t rows, std::uint64_t columns, std::int64_t leading) {
+  *layout =
+      new FakeLayout{type, static_cast<std::int64_t>(rows), static_cast<std::int64_t>(columns), leading};
+  return CUBLAS_STATUS_SUCCESS;
+}
+cublasStatus_t cublasLtMatrixLayoutSetAttribute(cublasLtMatrixLayout_t layout,
+                                                cublasLtMatrixLayoutAttribute_t what, const void* value,
+                                                std::size_t bytes) {
+  void* const to =
+      what == CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT ? static_cast<void*>(&layout->batch) : &layout->stride;
+  const std::size_t wanted =
+      what == CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT ? sizeof(layout->batch) : sizeof(layout->stride);
+  if (bytes != wanted) return CUBLAS_STATUS_INVALID_VALUE;
+  std::memcpy(to, value, bytes);
+  return CUBLAS_STATUS_SUCCESS;
+}
+cublasStatus_t cublasLtMatrixLayoutDestroy(cublasLtMatrixLayout_t layout) {
+  delete layout;
+  return CUBLAS_STATUS_SUCCESS;
+}
+cublasStatus_t cublasLtMatmulDescCreate(cublasLtMatmulDesc_t* product, cublasComputeType_t compute,
+                                        cudaDataType_t scale) {
+  *product = new FakeProduct{compute, scale};
+  return CUBLAS_STATUS_SUCCESS;
+}
+cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t product,
+                                              cublasLtMatmulDescAttributes_t what, const void* value,
+                                              std::size_t bytes) {
+  if (bytes != sizeof(cublasOperation_t)) return CUBLAS_STATUS_INVALID_VALUE;
+  std::memcpy(what == CUBLASLT_MATMUL_DESC_TRANSA ? &product->a : &product->b, value, bytes);
+  return CUBLAS_STATUS_SUCCESS;
+}
+cublasStatus_t cublasLtMatmulDescDestroy(cublasLtMatmulDesc_t product) {
+  delete product;
+  return CUBLAS_STATUS_SUCCESS;
+}
+cublasStatus_t cublasLtMatmulPreferenceCreate(cublasLtMatmulPreference_t* preference) {
+  *preference = new FakePreference;
+  return CUBLAS_STATUS_SUCCESS;
+}
+cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t preference,
+                                                    cublasLtMatmulPreferenceAttributes_t what,
+                                                    const void* value, std::size_t bytes) {
+  if (what == CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES) {
+    if (bytes != sizeof(preference->workspace)) return CUBLAS_STATUS_INVALID_VALUE;
+    std::memcpy(&preference->workspace, value, bytes);
+  } else {
+    if (bytes != sizeof(std::uint32_t)) return CUBLAS_STATUS_INVALID_VALUE;
+    std::memcpy(&preference->alignment[what - CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES], value, bytes);
+  }
+  return CUBLAS_STATUS_SUCCESS;
+}
+cublasStatus_t cublasLtMatmulPreferenceDestroy(cublasLtMatmulPreference_t preference) {
+  delete preference;
+  return CUBLAS_STATUS_SUCCESS;
+}
+cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDesc_t product,
+                                              cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b,
+                                              cublasLtMatrixLayout_t, cublasLtMatrixLayout_t d,
+                                              cublasLtMatmulPreference_t preference, int /*wanted*/,
+                                              cublasLtMatmulHeuristicResult_t* results, int* found) {
+  *found = fits(*product, *a, *b, *d) ? 1 : 0;
+  results[0].algo.alignment = preference->alignment[0];
+  return *found == 1 ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_NOT_SUPPORTED;
+}
+cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t product, const void* alpha,
+                              const void* a, cublasLtMatrixLayout_t a_layout, const void* b,
+                              cublasLtMatrixLayout_t b_layout, const void* beta, const void* c,
+                              cublasLtMatrixLayout_t, void* d, cublasLtMatrixLayout_t d_layout,
+                              const cublasLtMatmulAlgo_t* algorithm, void*, std::size_t,
+                              cudaStream_t stream) {
+  const double one = read(alpha, product->scale, 0), old = read(beta, product->scale, 0);
+  for (const void* each : {a, b, c, static_cast<const void*>(d)}) {
+    if (!is_aligned(each, algorithm->alignment)) return CUBLAS_STATUS_INVALID_VALUE;
+  }
+  for (const FakeLayout* each : {a_layout, b_layout}) {
+    if (each->type == CUDA_R_16BF && (each->leading % 8 != 0 || algorithm->alignment < 16)) ++misaligned;
+  }
+  put(stream, [p = *product, left = *a_layout, right = *b_layout, to = *d_layout, a, b, c, d, one, old] {
+    const std::int64_t depth = p.a == CUBLAS_OP_T ? left.rows : left.columns;
+    std::vector<double> rows(static_cast<std::size_t>(to.rows * depth)),
+        columns(static_cast<std::size_t>(to.columns * depth));
+    for (std::int32_t batch = 0; batch < to.batch; ++batch) {
+      for (std::size_t i = 0; i < rows.size(); ++i) {
+        const auto at = static_cast<std::int64_t>(i);
+        rows[i] = read(a, left, p.a, batch, at / depth, at % depth);
+      }
+      for (std::size_t i = 0; i < columns.size(); ++i) {
+        const auto at = static_cast<std::int64_t>(i);
+        columns[i] = read(b, right, p.b, batch, at % depth, at / depth);
+      }
+      for (std::int64_t i = 0; i < to.columns * to.rows; ++i) {
+        const double* const row = rows.data() + i % to.rows * depth;
+        const double sum = std::inner_product(row, row + depth, columns.data() + i / to.rows * depth, 0.0);
+        const std::int64_t at = batch * to.stride + i / to.rows * to.leading + i % to.rows;
+        write(d, to.type, at, one * sum + (old != 0 ? old * read(c, to.type, at) : 0.0));
+      }
+    }
+  });
+  return CUBLAS_STATUS_SUCCESS;
+}

@@ -1,0 +1,35 @@
+#pragma once
+// What nvcc gives kernels, for a host compiler: see fake_cuda.h.
+#include <math.h>
+
+#include <tuple>
+#include <utility>
+
+#include "cuda_runtime_api.h"
+#include "support/fake_cuda/fake_cuda.h"
+
+#define __global__
+#define __device__
+#define __host__
+#define __shared__ static  // blocks run one after the other
+
+struct uint3 {
+  unsigned x, y, z;
+};
+extern thread_local uint3 threadIdx, blockIdx;
+extern thread_local dim3 blockDim, gridDim;
+void __syncthreads();
+
+template <typename... Parameters, typename... Arguments>
+cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t* configuration, void (*kernel)(Parameters...),
+                               Arguments&&... arguments) {
+  std::tuple<Parameters...> kept(std::forward<Arguments>(arguments)...);
+  return jigsaw::testing::fake_cuda::launch(*configuration, [kernel, kept] { std::apply(kernel, kept); });
+}
+
+/// There is code for Ampere and what came after.
+template <typename F>
+cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, F* /*kernel*/) {
+  *attributes = {};
+  return jigsaw::testing::fake_cuda::machine().major >= 8 ? cudaSuccess : cudaErrorNoKernelImageForDevice;
+}

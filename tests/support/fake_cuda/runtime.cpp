@@ -1,0 +1,377 @@
+#include <sys/mman.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <deque>
+#include <map>
+#include <mutex>
+#include <vector>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "cuda.h"
+#include "cuda_runtime.h"
+
+/// Work that was put in, and how much of it has run.
+struct FakeStream {
+  int device = 0;
+  std::deque<std::function<void()>> work;
+  std::int64_t put = 0, done = 0;
+};
+/// A place in a stream.
+struct FakeEvent {
+  FakeStream* stream = nullptr;
+  std::int64_t number = 0;
+};
+
+namespace jigsaw::testing::fake_cuda {
+
+namespace {
+
+constexpr std::size_t kPage = std::size_t{2} << 20;
+/// Every float type reads it as a NaN.
+constexpr int kNaNByte = 0xff;
+
+/// Addresses that were reserved, backed from the first one on.
+struct Range {
+  std::size_t bytes = 0, backed = 0;
+};
+/// Memory that was created and not released.
+struct Piece {
+  int device = 0;
+  std::size_t bytes = 0;
+};
+
+/// All devices of the process.
+struct Devices {
+  std::recursive_mutex mutex;
+  std::map<std::byte*, Range> ranges;
+  std::map<CUmemGenericAllocationHandle, Piece> pieces;
+  CUmemGenericAllocationHandle last_piece = 0;
+  int open = 0;  ///< pieces of work that run, one within the other
+  Order order = Order::kShuffled;
+  std::uint64_t seed = 1;
+  std::int64_t kernels = 0;
+  cudaError_t next = cudaSuccess, sticky = cudaSuccess, last = cudaSuccess;
+
+  static Devices& all() {
+    static Devices devices;
+    return devices;
+  }
+  std::size_t used(int device) const {
+    std::size_t bytes = 0;
+    for (const auto& [handle, piece] : pieces) bytes += piece.device == device ? piece.bytes : 0;
+    return bytes;
+  }
+  /// Whether the address lies in memory of a device.
+  bool hold(const void* address) const {
+    auto after = ranges.upper_bound(static_cast<std::byte*>(const_cast<void*>(address)));
+    if (after == ranges.begin()) return false;
+    --after;
+    return address < after->first + after->second.backed;
+  }
+  void protect(int rights) const {
+    for (const auto& [base, range] : ranges) mprotect(base, range.backed, rights);
+  }
+};
+
+/// While it lives the memory of devices can be read and written.
+class Opened {
+ public:
+  explicit Opened(Devices& devices) : devices_(devices) {
+    if (devices_.open++ == 0) devices_.protect(PROT_READ | PROT_WRITE);
+  }
+  ~Opened() {
+    if (--devices_.open == 0) devices_.protect(PROT_NONE);
+  }
+  Opened(const Opened&) = delete;
+  Opened& operator=(const Opened&) = delete;
+
+ private:
+  Devices& devices_;
+};
+
+thread_local int current_device = 0;
+
+cudaError_t result(cudaError_t error) {
+  Devices& devices = Devices::all();
+  if (error == cudaSuccess) error = devices.sticky;
+  if (error != cudaSuccess) devices.last = error;
+  return error;
+}
+
+/// Runs the stream's work in order, up to that number.
+void run(FakeStream& stream, std::int64_t until) {
+  Devices& devices = Devices::all();
+  while (stream.done < until && !stream.work.empty()) {
+    const std::function<void()> work = std::move(stream.work.front());
+    stream.work.pop_front();
+    ++stream.done;
+    if (devices.next != cudaSuccess) devices.sticky = std::exchange(devices.next, cudaSuccess);
+    if (devices.sticky != cudaSuccess) continue;
+    const Opened opened(devices);
+    work();
+  }
+}
+
+Machine described() {
+  Machine machine;
+  const char* const text = std::getenv("JIGSAW_FAKE_CUDA");
+  const std::string given = text == nullptr ? "" : text;
+  const auto read = [&](const std::string& key, auto& into) {
+    const std::size_t at = given.find(key + "=");
+    if (at != std::string::npos) into = std::atoi(given.c_str() + at + key.size() + 1);
+  };
+  read("devices", machine.devices);
+  read("driver", machine.driver);
+  read("major", machine.major);
+  int mebibytes = static_cast<int>(machine.memory >> 20);
+  read("mebibytes", mebibytes);
+  machine.memory = static_cast<std::size_t>(mebibytes) << 20;
+  return machine;
+}
+
+}  // namespace
+
+Machine& machine() {
+  static Machine machine = described();
+  return machine;
+}
+
+void set_order(Order order) {
+  Devices::all().order = order;
+}
+std::int64_t kernels_run() {
+  return Devices::all().kernels;
+}
+void fail_next(cudaError_t error) {
+  Devices::all().next = error;
+  if (error == cudaSuccess) Devices::all().sticky = Devices::all().last = cudaSuccess;
+}
+
+cudaError_t put(cudaStream_t stream, std::function<void()> work) {
+  const std::lock_guard lock(Devices::all().mutex);
+  if (stream == nullptr) return result(cudaErrorInvalidValue);
+  stream->work.push_back(std::move(work));
+  ++stream->put;
+  return result(cudaSuccess);
+}
+
+cudaError_t launch(const cudaLaunchConfig_t& configuration, std::function<void()> thread) {
+  const dim3 blocks = configuration.gridDim, threads = configuration.blockDim;
+  const bool fits = blocks.x > 0 && blocks.y > 0 && blocks.z > 0 && blocks.x <= 0x7fffffffU &&
+                    blocks.y <= 65535 && blocks.z <= 65535 && threads.x * threads.y * threads.z <= 1024;
+  if (!fits) return result(cudaErrorInvalidValue);
+  return put(configuration.stream, [blocks, threads, thread = std::move(thread)] {
+    Devices& devices = Devices::all();
+    ++devices.kernels;
+    run_blocks(blocks, threads, thread, devices.order, devices.seed);
+  });
+}
+
+}  // namespace jigsaw::testing::fake_cuda
+
+using namespace jigsaw::testing::fake_cuda;  // NOLINT(google-build-using-namespace)
+
+const char* cudaGetErrorString(cudaError_t error) {
+  switch (error) {
+    case cudaSuccess:
+      return "no error";
+    case cudaErrorMemoryAllocation:
+      return "out of memory";
+    case cudaErrorInsufficientDriver:
+      return "CUDA driver version is insufficient for CUDA runtime version";
+    case cudaErrorNoDevice:
+      return "no CUDA-capable device is detected";
+    case cudaErrorInvalidDevice:
+      return "invalid device ordinal";
+    case cudaErrorNoKernelImageForDevice:
+      return "no kernel image is available for execution on the device";
+    case cudaErrorECCUncorrectable:
+      return "uncorrectable ECC error encountered";
+    case cudaErrorIllegalAddress:
+      return "an illegal memory access was encountered";
+    case cudaErrorLaunchFailure:
+      return "unspecified launch failure";
+    default:
+      return "invalid argument";
+  }
+}
+cudaError_t cudaGetLastError() {
+  return std::exchange(Devices::all().last, Devices::all().sticky);
+}
+cudaError_t cudaDriverGetVersion(int* version) {
+  *version = machine().driver;
+  return cudaSuccess;
+}
+cudaError_t cudaRuntimeGetVersion(int* version) {
+  *version = machine().runtime;
+  return cudaSuccess;
+}
+cudaError_t cudaGetDeviceCount(int* count) {
+  *count = 0;
+  if (machine().driver / 1000 < machine().runtime / 1000) return result(cudaErrorInsufficientDriver);
+  if (machine().devices == 0) return result(cudaErrorNoDevice);
+  *count = machine().devices;
+  return cudaSuccess;
+}
+cudaError_t cudaSetDevice(int device) {
+  if (device < 0 || device >= machine().devices) return result(cudaErrorInvalidDevice);
+  current_device = device;
+  return result(cudaSuccess);
+}
+cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
+  if (device < 0 || device >= machine().devices) return result(cudaErrorInvalidDevice);
+  *properties = {};
+  std::strncpy(properties->name, "fake", sizeof(properties->name) - 1);
+  properties->major = machine().major;
+  properties->minor = machine().minor;
+  properties->totalGlobalMem = machine().memory;
+  return cudaSuccess;
+}
+cudaError_t cudaDeviceGetPCIBusId(char* text, int length, int device) {
+  if (device < 0 || device >= machine().devices) return result(cudaErrorInvalidDevice);
+  std::strncpy(text, jigsaw::concat("0000:0", device, ":00.0").c_str(), static_cast<std::size_t>(length));
+  return cudaSuccess;
+}
+
+cudaError_t cudaGetDriverEntryPointByVersion(const char* name, void** function, unsigned /*version*/,
+                                             unsigned long long /*flags*/,
+                                             cudaDriverEntryPointQueryResult* found) {
+  static const std::map<std::string, void*> functions = {
+      {"cuMemGetAllocationGranularity", reinterpret_cast<void*>(cuMemGetAllocationGranularity)},
+      {"cuMemAddressReserve", reinterpret_cast<void*>(cuMemAddressReserve)},
+      {"cuMemAddressFree", reinterpret_cast<void*>(cuMemAddressFree)},
+      {"cuMemCreate", reinterpret_cast<void*>(cuMemCreate)},
+      {"cuMemRelease", reinterpret_cast<void*>(cuMemRelease)},
+      {"cuMemMap", reinterpret_cast<void*>(cuMemMap)},
+      {"cuMemUnmap", reinterpret_cast<void*>(cuMemUnmap)},
+      {"cuMemSetAccess", reinterpret_cast<void*>(cuMemSetAccess)}};
+  const auto at = functions.find(name);
+  *function = at == functions.end() ? nullptr : at->second;
+  *found = at == functions.end() ? cudaDriverEntryPointSymbolNotFound : cudaDriverEntryPointSuccess;
+  return cudaSuccess;
+}
+cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* total) {
+  const std::lock_guard lock(Devices::all().mutex);
+  *total = machine().memory;
+  *free = *total - Devices::all().used(current_device);
+  return result(cudaSuccess);
+}
+CUresult cuMemGetAllocationGranularity(std::size_t* unit, const CUmemAllocationProp*,
+                                       CUmemAllocationGranularity_flags) {
+  *unit = kPage;
+  return CUDA_SUCCESS;
+}
+CUresult cuMemAddressReserve(CUdeviceptr* base, std::size_t bytes, std::size_t, CUdeviceptr,
+                             unsigned long long) {
+  const std::lock_guard lock(Devices::all().mutex);
+  void* const memory = mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (memory == MAP_FAILED) return CUDA_ERROR_OUT_OF_MEMORY;
+  Devices::all().ranges[static_cast<std::byte*>(memory)] = {bytes, 0};
+  *base = reinterpret_cast<CUdeviceptr>(memory);
+  return CUDA_SUCCESS;
+}
+CUresult cuMemAddressFree(CUdeviceptr base, std::size_t bytes) {
+  const std::lock_guard lock(Devices::all().mutex);
+  auto* const memory = reinterpret_cast<std::byte*>(base);
+  const auto found = Devices::all().ranges.find(memory);
+  if (found == Devices::all().ranges.end() || found->second.bytes != bytes) return CUDA_ERROR_INVALID_VALUE;
+  Devices::all().ranges.erase(found);
+  munmap(memory, bytes);
+  return CUDA_SUCCESS;
+}
+CUresult cuMemCreate(CUmemGenericAllocationHandle* handle, std::size_t bytes,
+                     const CUmemAllocationProp* properties, unsigned long long) {
+  Devices& devices = Devices::all();
+  const std::lock_guard lock(devices.mutex);
+  const int device = properties->location.id;
+  if (bytes == 0 || bytes % kPage != 0) return CUDA_ERROR_INVALID_VALUE;
+  if (devices.used(device) + bytes > machine().memory) return CUDA_ERROR_OUT_OF_MEMORY;
+  *handle = ++devices.last_piece;
+  devices.pieces[*handle] = {device, bytes};
+  return CUDA_SUCCESS;
+}
+CUresult cuMemRelease(CUmemGenericAllocationHandle handle) {
+  const std::lock_guard lock(Devices::all().mutex);
+  return Devices::all().pieces.erase(handle) == 1 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+/// Ranges are backed from the first address on, without holes.
+CUresult cuMemMap(CUdeviceptr at, std::size_t bytes, std::size_t offset, CUmemGenericAllocationHandle handle,
+                  unsigned long long) {
+  Devices& devices = Devices::all();
+  const std::lock_guard lock(devices.mutex);
+  const auto piece = devices.pieces.find(handle);
+  if (piece == devices.pieces.end() || offset != 0 || piece->second.bytes != bytes)
+    return CUDA_ERROR_INVALID_VALUE;
+  for (auto& [base, range] : devices.ranges) {
+    if (reinterpret_cast<CUdeviceptr>(base) + range.backed != at || range.backed + bytes > range.bytes)
+      continue;
+    mprotect(base + range.backed, bytes, PROT_READ | PROT_WRITE);
+    std::memset(base + range.backed, kNaNByte, bytes);
+    if (devices.open == 0) mprotect(base + range.backed, bytes, PROT_NONE);
+    range.backed += bytes;
+    return CUDA_SUCCESS;
+  }
+  return CUDA_ERROR_INVALID_VALUE;
+}
+CUresult cuMemUnmap(CUdeviceptr, std::size_t) {
+  return CUDA_SUCCESS;
+}
+CUresult cuMemSetAccess(CUdeviceptr at, std::size_t, const CUmemAccessDesc*, std::size_t) {
+  const std::lock_guard lock(Devices::all().mutex);
+  return Devices::all().hold(reinterpret_cast<const void*>(at)) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind,
+                            cudaStream_t stream) {
+  Devices& devices = Devices::all();
+  {
+    const std::lock_guard lock(devices.mutex);
+    const bool to_device = devices.hold(to), from_device = devices.hold(from);
+    if (bytes > 0 &&
+        (to_device != (kind != cudaMemcpyDeviceToHost) || from_device != (kind != cudaMemcpyHostToDevice)))
+      return result(cudaErrorInvalidValue);
+  }
+  return put(stream, [=] { std::memcpy(to, from, bytes); });
+}
+cudaError_t cudaMemsetAsync(void* memory, int value, std::size_t bytes, cudaStream_t stream) {
+  return put(stream, [=] { std::memset(memory, value, bytes); });
+}
+
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned /*flags*/) {
+  *stream = new FakeStream{.device = current_device, .work = {}};
+  return result(cudaSuccess);
+}
+/// What nobody waited for never runs.
+cudaError_t cudaStreamDestroy(cudaStream_t stream) {
+  delete stream;
+  return cudaSuccess;
+}
+cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
+  const std::lock_guard lock(Devices::all().mutex);
+  run(*stream, stream->put);
+  return result(cudaSuccess);
+}
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned /*flags*/) {
+  const FakeEvent there = *event;
+  if (there.stream == nullptr) return result(cudaSuccess);
+  return put(stream, [there] { run(*there.stream, there.number); });
+}
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned /*flags*/) {
+  *event = new FakeEvent;
+  return result(cudaSuccess);
+}
+cudaError_t cudaEventDestroy(cudaEvent_t event) {
+  delete event;
+  return cudaSuccess;
+}
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
+  const std::lock_guard lock(Devices::all().mutex);
+  *event = {stream, stream->put};
+  return result(cudaSuccess);
+}
+cudaError_t cudaEventQuery(cudaEvent_t event) {
+  const std::lock_guard lock(Devices::all().mutex);
+  const bool past = event->stream == nullptr || event->stream->done >= event->number;
+  return past ? result(cudaSuccess) : cudaErrorNotReady;
+}
