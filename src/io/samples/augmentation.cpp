@@ -111,18 +111,21 @@ Warp::Point Warp::source(const Shape& at) const {
 }
 
 Interpolation::Neighbours Interpolation::neighbours(double coordinate, int dim) const {
-  const double inside = std::clamp(coordinate, 0.0, static_cast<double>(image_[dim] - 1));
+  const std::int64_t last = part_.end(dim) - 1;
+  const double inside =
+      std::clamp(coordinate, static_cast<double>(part_.begin[dim]), static_cast<double>(last));
   if (nearest_) {
-    const auto place = std::min(static_cast<std::int64_t>(std::floor(inside + 0.5)), image_[dim] - 1);
+    const auto place = std::min(static_cast<std::int64_t>(std::floor(inside + 0.5)), last);
     return {place, place, 0};
   }
   const auto below = static_cast<std::int64_t>(std::floor(inside));
-  return {below, std::min(below + 1, image_[dim] - 1), inside - static_cast<double>(below)};
+  return {below, std::min(below + 1, last), inside - static_cast<double>(below)};
 }
 
 Box Interpolation::needed(std::span<const Warp::Point> points) const {
-  Box box{Shape::filled(image_.rank(), 0), Shape::filled(image_.rank(), 0)};
-  for (int d = 0; d < image_.rank() && !points.empty(); ++d) {
+  const int dims = part_.begin.rank();
+  Box box{Shape::filled(dims, 0), Shape::filled(dims, 0)};
+  for (int d = 0; d < dims && !points.empty(); ++d) {
     std::int64_t least = std::numeric_limits<std::int64_t>::max(), most = 0;
     for (const Warp::Point& point : points) {
       const Neighbours near = neighbours(point[static_cast<std::size_t>(d)], d);
@@ -136,7 +139,7 @@ Box Interpolation::needed(std::span<const Warp::Point> points) const {
 }
 
 double Interpolation::at(const Warp::Point& point, const Box& held, std::span<const double> values) const {
-  const int dims = image_.rank();
+  const int dims = part_.begin.rank();
   const Shape strides = held.extent.strides();
   double sum = 0;
   for (int corner = 0; corner < 1 << dims; ++corner) {

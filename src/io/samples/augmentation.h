@@ -42,14 +42,14 @@ class Warp {
   std::vector<double> displacements_;              ///< [controls, dims]
 };
 
-/// The values of an image at points between its own, from those of a box that holds all neighbours within the
-/// image. Beyond the image the nearest point counts.
+/// The values of a part of an image at points between its own, from those of a box that holds all neighbours
+/// within the part. Beyond the part its nearest point counts.
 class Interpolation {
  public:
   /// @param nearest  whether the nearest point counts, as for labels, instead of multilinear weights.
-  Interpolation(const Shape& image, bool nearest) : image_(image), nearest_(nearest) {}
+  Interpolation(const Box& part, bool nearest) : part_(part), nearest_(nearest) {}
 
-  /// What is read for points: a box within the image.
+  /// What is read for points: a box within the part.
   Box needed(std::span<const Warp::Point> points) const;
   /// NaN where a neighbour that counts is.
   double at(const Warp::Point& point, const Box& held, std::span<const double> values) const;
@@ -61,7 +61,7 @@ class Interpolation {
   };
   Neighbours neighbours(double coordinate, int dim) const;
 
-  Shape image_;
+  Box part_;
   bool nearest_;
 };
 

@@ -251,6 +251,7 @@ ImageSample ImageData::sample(Split split, std::int64_t number, const RandomPosi
   }
   move_to_foreground(*region, position, box);
   ImageSample sample{region->image, box, box, mirrored, position};
+  sample.part = region->box;
   augment(position, sample);
   return sample;
 }

@@ -34,6 +34,7 @@ struct ImageSample {
   RandomPosition noise_position;  ///< noise is that of the image's own points there
   // What data.augment changes of training samples.
   std::shared_ptr<const Warp> warp;  ///< where points lie, mirrored ones too; null: those of the box
+  Box part;                          ///< of the image: what lies beyond is not seen
   double gamma = 1;                  ///< exponent of gamma_of()
   double noise = 0;                  ///< deviation of the noise of inputs, in deviations of the variable
   double blur = 0;                   ///< deviation of the Gaussian that blurs inputs, in points

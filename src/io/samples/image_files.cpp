@@ -309,7 +309,7 @@ void ImageFiles::read(const Field& field, std::int64_t image, const Box& box, st
   Shape stored;
   for (const int at : spatial_positions(dims_of(source.file, variable))) stored.append(variable.shape[at]);
   const bool label = std::find(labels_.begin(), labels_.end(), field.variable) != labels_.end();
-  const Interpolation between(stored, label);
+  const Interpolation between(Box::whole(stored), label);
   std::vector<Warp::Point> points(out.size(), Warp::Point{});
   const Shape strides = box.extent.strides();
   for (std::size_t i = 0; i < points.size(); ++i) {

@@ -129,7 +129,7 @@ class ImageReader::Values {
         at[d] = box.begin[d];
       }
     }
-    const Interpolation between(data_.files().extents(sample_.image), nearest);
+    const Interpolation between(sample_.part, nearest);
     const Box needed = between.needed(points);
     std::vector<double> source(static_cast<std::size_t>(needed.extent.count()));
     data_.files().read(field, sample_.image, needed, source);

@@ -89,12 +89,14 @@ TEST(Interpolation, IsLinearBetweenPointsAndKeepsToTheImage) {
   const auto value = [](std::int64_t y, std::int64_t x) { return std::sin(1.0 + 2 * y + 0.7 * x); };
   const std::vector<Warp::Point> points = {{1.25, 2.5}, {0, 0}, {4, 5}, {-3, 2.25}, {9.5, 7.5}, {3.999, 4.5}};
   for (const bool nearest : {false, true}) {
-    const Interpolation between(image, nearest);
+    const Interpolation between(Box::whole(image), nearest);
     const Box held = between.needed(points);
     std::vector<double> values;
     for (std::int64_t y = held.begin[0]; y < held.end(0); ++y)
       for (std::int64_t x = held.begin[1]; x < held.end(1); ++x) values.push_back(value(y, x));
     EXPECT_EQ(intersect(held, Box::whole(image)), held);
+    const Interpolation within({{1, 2}, {2, 3}}, nearest);
+    EXPECT_EQ(within.needed(points), (Box{{1, 2}, {2, 3}}));
     for (const Warp::Point& point : points) {
       const double y = std::clamp(point[0], 0.0, 4.0), x = std::clamp(point[1], 0.0, 5.0);
       const auto top = static_cast<std::int64_t>(std::min(y, 3.0)),
@@ -228,10 +230,11 @@ TEST(AugmentedImages, HoldWhatStandsAtTheWarpedPlaces) {
       const ImageSample sample = data.sample(Split::kTrain, b, {4, 8 + static_cast<std::uint64_t>(b), 0});
       if (!sample.warp) continue;
       ++warped;
+      EXPECT_EQ(sample.part, (Box{{0, 0, 0}, {8, 9, 10}})) << "slices of validation are not seen";
       for (std::int64_t i = 0; i < 120; ++i) {
         const Warp::Point point = sample.warp->source({i / 24, i / 6 % 4, i % 6});
-        const double value = Interpolation(image, false).at(point, Box::whole(image), density),
-                     label = Interpolation(image, true).at(point, Box::whole(image), labels);
+        const double value = Interpolation(sample.part, false).at(point, Box::whole(image), density),
+                     label = Interpolation(sample.part, true).at(point, Box::whole(image), labels);
         const auto at = static_cast<std::size_t>(b * 120 + i);
         EXPECT_EQ(HostView<double>(batch.input)[at],
                   std::isnan(value) ? 0.0 : (value - statistics.mean) * (1 / statistics.deviation));
