@@ -79,7 +79,7 @@ bool has_sensible_size(const Hdf5Storage& storage) {
 }
 
 /// Where the chunks of the data set can be decoded here.
-void describe_chunks(hid_t creation, hid_t type, Hdf5Storage& storage) {
+void describe_chunks(hid_t creation, Hdf5Storage& storage) {
   std::array<hsize_t, Shape::kMaxRank> extents{};
   const int rank = storage.extents.rank();
   if (H5Pget_chunk(creation, rank, extents.data()) != rank) return;
@@ -89,8 +89,7 @@ void describe_chunks(hid_t creation, hid_t type, Hdf5Storage& storage) {
   const auto filters = filters_of(creation);
   if (!filters) return;
   storage.filters = *filters;
-  storage.fill.resize(static_cast<std::size_t>(size_of(storage.numbers.type)));
-  storage.decodable = H5Pget_fill_value(creation, type, storage.fill.data()) >= 0;
+  storage.decodable = true;
 }
 
 }  // namespace
@@ -134,7 +133,7 @@ Hdf5Storage storage_of(hid_t data_set, std::int64_t file_bytes) {
   const H5D_layout_t layout = H5Pget_layout(creation.get());
   if (layout == H5D_CHUNKED && rank > 0) {
     if (numbers) storage.numbers = *numbers;
-    describe_chunks(creation.get(), type.get(), storage);
+    describe_chunks(creation.get(), storage);
     storage.decodable = storage.decodable && numbers;
   }
   if (layout == H5D_CONTIGUOUS && numbers && H5Pget_external_count(creation.get()) == 0) {

@@ -23,7 +23,6 @@ struct Hdf5Storage {
   bool decodable = false;           ///< its chunks can be decoded here
   bool compressed = false;          ///< it has some filter
   std::vector<ChunkFilter> filters;
-  std::vector<std::byte> fill;  ///< one number, for chunks that were never written
 
   bool by_bytes() const { return piece.has_value() || decodable; }
 };

@@ -37,23 +37,6 @@ std::array<hsize_t, Shape::kMaxRank> extents_of(const Shape& shape) {
 /// Deflate makes nothing smaller than by this.
 constexpr std::size_t kMostDeflated = 1032, kFraming = 64;
 
-/// Puts a number all over what `part` and `box` share; `out` is of the box, row-major.
-void fill_shared(std::span<const std::byte> number, const Box& part, std::span<std::byte> out,
-                 const Box& box) {
-  const Box shared = intersect(part, box);
-  const Shape strides = box.extent.strides();
-  const int last = box.extent.rank() - 1;
-  Shape at = shared.begin;
-  do {
-    std::int64_t to = 0;
-    for (int d = 0; d <= last; ++d) to += (at[d] - box.begin[d]) * strides[d];
-    for (std::int64_t i = 0; i < shared.extent[last]; ++i) {
-      std::memcpy(out.data() + static_cast<std::size_t>(to + i) * number.size(), number.data(),
-                  number.size());
-    }
-  } while (advance(at, shared, last));
-}
-
 std::array<hsize_t, Shape::kMaxRank> offset_of(const Shape& index, const Shape& chunks) {
   std::array<hsize_t, Shape::kMaxRank> offset{};
   for (int d = 0; d < index.rank(); ++d)
@@ -148,7 +131,7 @@ StoredNumbers Hdf5Values::read(const std::string& name, const Box& box, ByteBuff
   return storage.numbers;
 }
 
-void Hdf5Values::read_by_library(const std::string& name, const Box& box, StoredType type,
+void Hdf5Values::read_by_library(const std::string& name, const Box& box, std::optional<StoredType> as,
                                  std::span<std::byte> out) {
   const auto start = extents_of(box.begin), extent = extents_of(box.extent);
   const int rank = box.extent.rank();
@@ -156,10 +139,11 @@ void Hdf5Values::read_by_library(const std::string& name, const Box& box, Stored
   const hid_t source = data_set(name);
   const Hdf5Id file_space(H5Dget_space(source), H5Sclose);
   const Hdf5Id memory_space(H5Screate_simple(rank, extent.data(), nullptr), H5Sclose);
+  const Hdf5Id stored(H5Dget_type(source), H5Tclose);
+  const hid_t type = as ? native_type(*as) : stored.get();
   const bool selected = rank == 0 || H5Sselect_hyperslab(file_space.get(), H5S_SELECT_SET, start.data(),
                                                          nullptr, extent.data(), nullptr) >= 0;
-  if (!selected ||
-      H5Dread(source, native_type(type), memory_space.get(), file_space.get(), H5P_DEFAULT, out.data()) < 0) {
+  if (!selected || H5Dread(source, type, memory_space.get(), file_space.get(), H5P_DEFAULT, out.data()) < 0) {
     throw DataError(concat("cannot read ", name, " of ", path_, " at ", box,
                            ": HDF5 says that the file is damaged or lacks a filter"));
   }
@@ -192,7 +176,11 @@ std::int64_t Hdf5Values::read_chunks(Chunks& from, const Box& box, std::span<std
     }
     const std::size_t packed = packed_bytes(from, index);
     if (packed == 0) {
-      fill_shared(storage.fill, whole, out, box);
+      const Box here = intersect(whole, box);
+      const std::span<std::byte> part =
+          scratch().chunk.take(static_cast<std::size_t>(here.extent.count() * size));
+      read_by_library(from.name, here, std::nullopt, part);
+      copy_shared(part, here, out, box, size);
     } else if (all_of_it) {
       const std::span<std::byte> chunk = scratch().chunk.take(bytes);
       fetch_chunk(from, index, packed, chunk);
@@ -210,14 +198,14 @@ std::size_t Hdf5Values::packed_bytes(const Chunks& from, const Shape& index) con
   const Hdf5Storage& storage = from.storage;
   const auto whole = static_cast<std::size_t>(storage.chunks.count() * size_of(storage.numbers.type));
   hsize_t bytes = 0;
-  bool good = false;
   {
     const auto lock = lock_io();
-    good = H5Dget_chunk_storage_size(from.id, offset.data(), &bytes) >= 0;
+    // HDF5 1.10 calls it an error that a chunk was never written.
+    if (H5Dget_chunk_storage_size(from.id, offset.data(), &bytes) < 0) return 0;
   }
   // What a damaged file claims is not allocated.
-  good = good && bytes <= static_cast<hsize_t>(file_bytes_) &&
-         (bytes == 0 || whole <= bytes * kMostDeflated + kFraming);
+  const bool good =
+      bytes <= static_cast<hsize_t>(file_bytes_) && (bytes == 0 || whole <= bytes * kMostDeflated + kFraming);
   if (!good) throw DataError(concat("a chunk of ", from.name, " in ", path_, " is cut off or damaged"));
   return bytes;
 }

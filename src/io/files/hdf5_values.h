@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "files/byte_buffer.h"
@@ -47,10 +48,13 @@ class Hdf5Values {
   struct Chunks;
 
   DataSet& opened(const std::string& name);
-  void read_by_library(const std::string& name, const Box& box, StoredType type, std::span<std::byte> out);
+  /// @param as  nothing: as they are stored.
+  void read_by_library(const std::string& name, const Box& box, std::optional<StoredType> as,
+                       std::span<std::byte> out);
   std::int64_t read_chunks(Chunks& from, const Box& box, std::span<std::byte> out);
-  /// Bytes of the chunk at an index in the file; 0 where it was never written. @throws DataError  when there
-  /// cannot be so many, or they cannot hold a chunk.
+  /// Bytes of the chunk at an index in the file; 0 where it was never written, or cannot be found: the
+  /// library then gives the fill value, or says so. @throws DataError  when there cannot be so many, or they
+  /// cannot hold a chunk.
   std::size_t packed_bytes(const Chunks& from, const Shape& index) const;
   /// Decodes it.
   void fetch_chunk(Chunks& from, const Shape& index, std::size_t packed_bytes, std::span<std::byte> out);
