@@ -1,7 +1,6 @@
 #include "train/time_left.h"
 
 #include <algorithm>
-#include <limits>
 #include <numeric>
 #include <utility>
 
@@ -12,29 +11,36 @@ TimeLeft::TimeLeft(std::int64_t steps, Happens validates, Happens saves)
 
 void TimeLeft::step(double seconds) {
   if (!std::exchange(begun_, true)) return;
-  if (seconds_.size() < kWindow) {
-    seconds_.push_back(seconds);
-    return;
-  }
-  seconds_[next_] = seconds;
-  next_ = (next_ + 1) % kWindow;
+  if (first_.size() < kEnough) first_.push_back(seconds);
+  if (seen_++ % each_ == 0) sums_.push_back(0);
+  sums_.back() += seconds;
+  if (sums_.size() < kSums || seen_ % each_ != 0) return;
+  for (std::size_t i = 0; i < kSums / 2; ++i) sums_[i] = sums_[2 * i] + sums_[2 * i + 1];
+  sums_.resize(kSums / 2);
+  each_ *= 2;
 }
 
 double TimeLeft::step_seconds() const {
-  const auto mean = [&](double most) {
-    return std::accumulate(seconds_.begin(), seconds_.end(), 0.0,
-                           [&](double sum, double seconds) { return sum + std::min(seconds, most); }) /
-           static_cast<double>(seconds_.size());
-  };
-  if (seconds_.size() >= kEnough) return mean(std::numeric_limits<double>::infinity());
-  std::vector<double> sorted = seconds_;
+  if (first_.size() >= kEnough) {
+    const std::int64_t wanted = std::max(seen_ / 2, kFewest);
+    double sum = 0;
+    std::int64_t steps = 0;
+    for (std::size_t i = sums_.size(); i-- > 0 && steps < wanted;) {
+      sum += sums_[i];
+      steps += i + 1 == sums_.size() ? (seen_ - 1) % each_ + 1 : each_;
+    }
+    return sum / static_cast<double>(steps);
+  }
+  std::vector<double> sorted = first_;
   const auto middle = sorted.begin() + std::ssize(sorted) / 2;
   std::nth_element(sorted.begin(), middle, sorted.end());
-  return mean(2 * *middle);
+  return std::accumulate(first_.begin(), first_.end(), 0.0,
+                         [&](double sum, double seconds) { return sum + std::min(seconds, 2 * *middle); }) /
+         static_cast<double>(first_.size());
 }
 
 std::optional<double> TimeLeft::after(std::int64_t step, bool with_its_own) const {
-  if (seconds_.empty()) return std::nullopt;
+  if (first_.empty()) return std::nullopt;
   const std::int64_t first = with_its_own ? step : step + 1;
   // Steps come in order, so that each is looked at once.
   if (counted_from_ < 0 || counted_from_ > first) {

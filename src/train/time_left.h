@@ -9,10 +9,10 @@ namespace jigsaw::inline train {
 /// How long a run will still take, from what its steps, validations and saves took so far. Knows no clock:
 /// it is told durations, in seconds.
 ///
-/// A step counts as the mean of the latest kWindow; the run's first one, which pays for what happens once, is
-/// left out. As long as few were seen, one that took more than twice the median counts as twice the median,
-/// so that a hiccup does not decide. Validations and saves count as the mean of those seen; before the first,
-/// as expected.
+/// A step counts as the mean of the latter half of those seen, at least of kFewest; the run's first one,
+/// which pays for what happens once, is left out. As long as few were seen, one that took more than twice the
+/// median counts as twice the median, so that a hiccup does not decide. Validations and saves count as the
+/// mean of those seen; before the first, as expected.
 class TimeLeft {
  public:
   using Happens = std::function<bool(std::int64_t step)>;
@@ -36,9 +36,11 @@ class TimeLeft {
   std::optional<double> after(std::int64_t step, bool with_its_own) const;
 
  private:
-  static constexpr std::size_t kWindow = 256;
+  static constexpr std::int64_t kFewest = 256;
   /// Steps seen from which on the mean is a mean.
   static constexpr std::size_t kEnough = 64;
+  /// Sums that are kept; when there are so many, neighbours are added up.
+  static constexpr std::size_t kSums = 128;
 
   struct Event {
     double sum = 0, expected = 0;
@@ -56,8 +58,9 @@ class TimeLeft {
   Happens validates_, saves_;
   Event validation_, save_;
   bool begun_ = false;
-  std::vector<double> seconds_;  ///< of the latest steps, a ring
-  std::size_t next_ = 0;
+  std::vector<double> first_;  ///< seconds of the first kEnough steps
+  std::vector<double> sums_;   ///< of all steps, each over each_ of them; the last may lack some
+  std::int64_t each_ = 1, seen_ = 0;
   // Events behind steps counted_from_ … steps_.
   mutable std::int64_t counted_from_ = -1, validations_ = 0, saves_left_ = 0;
 };
