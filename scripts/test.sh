@@ -71,10 +71,11 @@ find_cuda() {
   return "$status"
 }
 
-cuda_option=-DJIGSAW_CUDA=OFF
+cuda_options=(-DJIGSAW_CUDA=OFF)
 if [[ $cuda == auto ]]; then
   if find_cuda; then
-    cuda_option=-DJIGSAW_CUDA=BESIDE
+    # One architecture is enough to see that kernels compile; it is the compiler's time.
+    cuda_options=(-DJIGSAW_CUDA=BESIDE -DCMAKE_CUDA_ARCHITECTURES=90)
   else
     say "no nvcc with cuBLAS here: CUDA kernels are not compiled"
   fi
@@ -87,7 +88,7 @@ if [[ $slurm == true ]]; then
   part "setup of SLURM" scripts/setup.sh --slurm
   slurm_option=-DJIGSAW_SLURM_TESTS=ON
 fi
-part "configuration" configure "$cuda_option" "$slurm_option"
+part "configuration" configure "${cuda_options[@]}" "$slurm_option"
 part "build" cmake --build $folder -- -k 0
 [[ $lint == false ]] || part "checks" scripts/check.sh --build $folder
 real_data=${JIGSAW_REAL_DATA-../shared/data}
