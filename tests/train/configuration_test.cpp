@@ -96,5 +96,11 @@ TEST(Device, IsChosenApartFromPrecision) {
   }
 }
 
+TEST(Configuration, SectionsInAMapAreDocumented) {
+  const std::string all = reference<Configuration>();
+  EXPECT_NE(all.find("## `data.transforms`\n"), std::string::npos);
+  EXPECT_NE(explain<Configuration>("data.transforms").find("epsilon"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace jigsaw
