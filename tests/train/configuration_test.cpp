@@ -186,5 +186,11 @@ TEST(Device, RanksComputeAlikeAndApart) {
   EXPECT_NE(failures({{"gpu", "1 of a"}, processor}).find("unlike devices"), std::string::npos);
 }
 
+TEST(Configuration, SectionsInAMapAreDocumented) {
+  const std::string all = reference<Configuration>();
+  EXPECT_NE(all.find("## `data.transforms`\n"), std::string::npos);
+  EXPECT_NE(explain<Configuration>("data.transforms").find("epsilon"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace jigsaw
