@@ -1,6 +1,6 @@
 // What the model of `plan` says of configurations on 1 to many ranks: the fastest mesh that fits, its step,
 // and its efficiency beside the fewest ranks that fit. Strong: the configuration's batch; weak: so many
-// samples a rank. Prints the rows of docs/scaling.md.
+// samples a rank. Prints a table.
 //
 //   scaling MACHINE SAMPLES_A_RANK CONFIG…
 #include <chrono>

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # `jigsaw-train verify` of every shipped configuration on 2, 3, 4 and 8 ranks (threads of one process) against one: on the
 # mesh that "auto" stands for and on cuts of the domain, of channels and of samples. Models and grids are shrunk by --set to
-# what a small machine runs in seconds. Prints a row of docs/plan.md's table for each configuration: of how many meshes all
+# what a small machine runs in seconds. Prints a table, for each configuration of how many meshes all
 # is within tolerance; a mesh that is not is printed with its report. Exit 1 when there is one.
 #
 #   benchmarks/verify_shipped.sh [BUILD_FOLDER] [CONFIG…]   (build/release; all of configs/)

@@ -46,7 +46,7 @@ void add_training(CLI::App& app, TrainArguments& options) {
   app.add_option("--trace", options.trace, "Write a trace of some steps, for https://ui.perfetto.dev")
       ->check(refuse_empty);
   app.add_flag("--profile", options.profile,
-               "Print where these steps go: kernels, layers, communication, data");
+               "Print where these steps go: operations, layers, communication, data");
   app.add_option("--trace-steps", options.trace_steps,
                  "Which: 7, 7-9, or all; default: the second to the fourth that are made")
       ->check(refuse_empty);

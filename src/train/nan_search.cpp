@@ -152,11 +152,13 @@ void NanSearch::tell_leap(std::int64_t step, const StepResult& result, double us
   const std::size_t both = std::min(now.largest.size(), then.largest.size());
   for (std::size_t i = 0; i < both; ++i) {
     if (now.largest[i] <= kGrown * then.largest[i]) continue;
-    log_.warn(concat(text, "; the first that grew since the step before is ", now.names[i], ": at most ",
-                     number(now.largest[i]), " after ", number(then.largest[i])));
+    log_.warn(concat(text, "; the first that is larger than of the batch before is ", now.names[i],
+                     ": at most ", number(now.largest[i]), " after ", number(then.largest[i])));
     return;
   }
-  log_.warn(concat(text, "; no result of an operation grew ", kGrown, " times since the step before"));
+  log_.warn(concat(
+      text,
+      "; the batch of the step before gives results as large now: not the data leapt, the parameters did"));
 }
 
 std::string NanSearch::extremes(const std::vector<Batch>& parts) const {

@@ -12,9 +12,10 @@ namespace jigsaw::inline train {
 /// runs once more, with every result and gradient of an operation looked at: the first that is not finite is
 /// named, with the variables of its batch that stand out, and parameters and their gradients that are not
 /// finite. Of a step whose
-/// loss leaps (kLeap times the median of the last kRemembered), after which there is no way back, the forward
-/// pass is compared with that of the step before: the first operation is named whose largest result grew
-/// kGrown times. Keeps the batches of two steps, and costs nothing else while all is well.
+/// loss leaps (kLeap times the median of the last kRemembered), after which there is no way back, its batch
+/// and that of the step before run forward once more: the first operation is named whose largest result is
+/// kGrown times as large, or that none is, and so not the data leapt but the parameters. Keeps the batches of
+/// two steps, and costs nothing else while all is well.
 class NanSearch {
  public:
   static constexpr double kLeap = 5, kGrown = 4;

@@ -66,6 +66,7 @@ class RunTrace {
 /// of the process and of its threads ("M"). Times are microseconds.
 ///
 /// @param zero  what events' times count from, in nanoseconds.
-std::string chrome_events(const EventTrace& trace, int rank, const std::string& process_name, std::int64_t zero);
+std::string chrome_events(const EventTrace& trace, int rank, const std::string& process_name,
+                          std::int64_t zero);
 
 }  // namespace jigsaw::inline train

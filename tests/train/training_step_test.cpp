@@ -181,8 +181,9 @@ TEST(TrainingStep, IsReplayedToFindWhatIsNotFinite) {
               << parameter;
           EXPECT_EQ(nothing, "");
           EXPECT_NE(leap.find("step 7: loss "), std::string::npos) << leap;
-          EXPECT_NE(leap.find("the first that grew since the step before is the result of operation 0"),
-                    std::string::npos)
+          EXPECT_NE(
+              leap.find("the first that is larger than of the batch before is the result of operation 0"),
+              std::string::npos)
               << leap;
           EXPECT_EQ(std::count(leap.begin(), leap.end(), '\n'), 1) << leap;
         });
