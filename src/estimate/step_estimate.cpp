@@ -4,8 +4,8 @@
 #include <numeric>
 #include <set>
 
+#include "samples/prefetch.h"
 #include "train/training_batches.h"
-#include "train/training_step.h"
 
 namespace jigsaw::inline estimate {
 
@@ -57,13 +57,6 @@ double file_bytes(const OpenedRun& run, int leads) {
   return kStored * samples * points * static_cast<double>(states.size());
 }
 
-/// Runs a step as training does, and its update, which on shapes alone nothing calls for.
-void run_step(OpenedRun& run, Optimizer& optimizer, int leads) {
-  TrainingStep step(run, optimizer, 1);
-  const StepResult result = step.run(1, [&] { return batch_of_shapes(run.placed(), run.loss(), leads); });
-  if (!result.finite) optimizer.step(1.0, 1.0, 0.0, leads * run.configuration().train.accumulate);
-}
-
 Json coordinates_of(const Mesh& mesh) {
   Json coordinates = Json::object();
   for (int axis = 0; axis < mesh.shape().axes; ++axis)
@@ -89,25 +82,17 @@ RankEstimate estimate_rank(const EstimatedRun& estimated, int rank, const KnownP
   if (estimated.ranks > 1 && config.train.precision != Precision::kFloat64)
     placed.plans().set_machine(std::make_shared<const Machine>(machine));
   const Traffic before = world->traffic();
-  const Tally worked = context.tally();
   clock.begin(placed.rank().mesh, machine, context);
-  run_step(run, optimizer, leads);
+  RankEstimate result;
+  static_cast<StepCount&>(result) = count_step(run, optimizer);
   clock.end();
 
-  RankEstimate result;
   result.rank = rank;
   result.coordinates = coordinates_of(placed.mesh());
-  const Arena& arena = context.arena();
-  result.parameter_bytes = optimizer.parameter_bytes();
-  result.optimizer_bytes = optimizer.optimizer_bytes();
-  result.gradient_bytes = arena.peak_bytes(Purpose::kGradients);
-  result.activation_bytes = arena.peak_bytes(Purpose::kActivations);
-  result.workspace_bytes = arena.peak_bytes(Purpose::kWorkspace);
   const std::int64_t batch = bytes_of(batch_of_shapes(placed, run.loss(), leads));
   const auto ahead = static_cast<std::int64_t>(ReadAhead::within_budget(batch).depth) * batch;
-  result.memory_bytes = arena.peak_bytes() + ahead;
-  result.input_bytes = arena.peak_bytes(Purpose::kInput) + ahead;
-  result.flops = context.tally().flops - worked.flops;
+  result.memory_bytes += ahead;
+  result.input_bytes += ahead;
   for (std::size_t kind = 0; kind < result.sent_bytes.size(); ++kind)
     result.sent_bytes[kind] = world->traffic().sent_bytes[kind] - before.sent_bytes[kind];
   result.traffic = clock.traffic();

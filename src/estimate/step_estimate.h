@@ -8,20 +8,16 @@
 #include "estimate/step_clock.h"
 #include "train/described_objective.h"
 #include "train/placed_model.h"
+#include "train/step_count.h"
 
 namespace jigsaw::inline estimate {
 
 /// What one rank of a run holds, computes, sends and reads in a training step of the longest rollout. Bytes
 /// are those that the run's summary.json says: parameters, optimizer and activations to the byte, and what
-/// is sent per step.
-struct RankEstimate {
+/// is sent per step. Inputs, and with them memory, are counted with what is read ahead.
+struct RankEstimate : StepCount {
   int rank = 0;
-  Json coordinates;  ///< of its place in the mesh, by axis
-  std::int64_t parameter_bytes = 0, gradient_bytes = 0, optimizer_bytes = 0;
-  std::int64_t activation_bytes = 0, workspace_bytes = 0, input_bytes = 0;  ///< peaks
-  /// The most at one moment, with what is read ahead; workspaces inside kernels are not in it.
-  std::int64_t memory_bytes = 0;
-  double flops = 0;
+  Json coordinates;       ///< of its place in the mesh, by axis
   double file_bytes = 0;  ///< read in a step, 4 a value
   std::array<double, kCollectives> sent_bytes{};
   std::map<std::pair<std::string, Collective>, AxisTraffic> traffic;

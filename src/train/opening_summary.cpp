@@ -12,7 +12,7 @@
 #include "samples/dataset.h"
 #include "samples/read_layout.h"
 #include "train/data_report.h"
-#include "train/memory_estimate.h"
+#include "train/step_count.h"
 
 namespace jigsaw::inline train {
 
@@ -47,13 +47,13 @@ struct MemoryRange {
   double flops = 0;
 };
 
-std::array<double, 3> numbers_of(const MemoryEstimate& memory) {
-  return {static_cast<double>(memory.parameters), static_cast<double>(memory.optimizer),
-          static_cast<double>(memory.activations)};
+std::array<double, 3> numbers_of(const StepCount& memory) {
+  return {static_cast<double>(memory.parameter_bytes + memory.gradient_bytes),
+          static_cast<double>(memory.optimizer_bytes), static_cast<double>(memory.activation_bytes)};
 }
 
 /// Of the ranks that are there. Collective.
-MemoryRange range_over(Communicator& world, const MemoryEstimate& own) {
+MemoryRange range_over(Communicator& world, const StepCount& own) {
   const std::array<double, 3> numbers = numbers_of(own);
   const double all = numbers[0] + numbers[1] + numbers[2];
   const auto greatest =
@@ -70,7 +70,7 @@ MemoryRange range_over(Communicator& world, const MemoryEstimate& own) {
 }
 
 /// Of ranks that are only planned for.
-MemoryRange range_of(const std::vector<std::pair<int, MemoryEstimate>>& ranks) {
+MemoryRange range_of(const std::vector<std::pair<int, StepCount>>& ranks) {
   MemoryRange range;
   for (const auto& [rank, memory] : ranks) {
     const std::array<double, 3> numbers = numbers_of(memory);
@@ -89,12 +89,14 @@ MemoryRange range_of(const std::vector<std::pair<int, MemoryEstimate>>& ranks) {
 MemoryRange memory_of(OpenedRun& run, int ranks) {
   Communicator& world = run.world();
   const Configuration& configuration = run.configuration();
+  const SampleSource& data = run.data();
   const TracePause untraced;  // what follows is planned, not done
-  std::vector<std::pair<int, MemoryEstimate>> planned;
+  std::vector<std::pair<int, StepCount>> planned;
   together(world, [&] {
     const bool here = ranks == world.size();
     for (const int rank : here ? std::vector{world.rank()} : std::vector{0, ranks - 1}) {
-      planned.emplace_back(rank, estimate_memory(configuration, run.objective(), rank, ranks));
+      planned.emplace_back(rank,
+                           count_step(configuration, {data.grid().shape(), data.channels()}, rank, ranks));
     }
   });
   return ranks == world.size() ? range_over(world, planned.front().second) : range_of(planned);

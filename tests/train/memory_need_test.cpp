@@ -8,14 +8,18 @@
 #include "comm/self/self.h"
 #include "comm/thread/run_ranks.h"
 #include "train/placed_model.h"
+#include "train/step_count.h"
 
 namespace jigsaw {
 namespace {
 
-Configuration configuration_with(const Json& train) {
+Configuration configuration_with(const Json& train, const Json& mesh = "auto",
+                                 const std::string& zero = "none") {
   Json json = {
       {"data", {{"files", {"x.nc"}}, {"variables", {"t2m"}}, {"train", {"2020-01-01", "2020-01-02"}}}},
       {"model", {{"type", "weathermixer"}, {"patch", {2, 2}}, {"embed_dim", 8}, {"depth", 3}}},
+      {"mesh", mesh},
+      {"zero", zero},
       {"train", train}};
   return parse<Configuration>(json);
 }
@@ -53,6 +57,27 @@ TEST(MemoryNeed, IsWhatAnyPlanHolds) {
     EXPECT_DOUBLE_EQ(need.activations, 5 * numbers / 4 * 4);
     EXPECT_EQ(ranks_on_a_machine(world), 4);
   });
+}
+
+/// What a step is then found to hold is no less, on any mesh.
+TEST(MemoryNeed, IsNoMoreThanAStepHolds) {
+  for (const char* mesh : {R"({"data": 4})", R"({"domain": [2, 2]})", R"({"data": 2, "tensor": 2})"}) {
+    for (const char* zero : {"none", "optimizer", "parameters"}) {
+      const Configuration configuration = configuration_with({{"batch_size", 4}}, Json::parse(mesh), zero);
+      const DataDescription data{{8, 12}, make_channels(configuration.data, false)};
+      Context context = Context::make_meta();
+      const auto world = make_record_communicator(context, 0, 4);
+      OpenedRun run(configuration, described_objective(configuration, data), *world);
+      const PlacedModel& placed = run.placed();
+      const MemoryNeed need =
+          least_memory(placed.model(), placed.mesh(), configuration, placed.types(), placed.samples());
+      const StepCount count = count_step(configuration, data, 0, 4);
+      const std::int64_t state = count.parameter_bytes + count.gradient_bytes + count.optimizer_bytes;
+      EXPECT_LE(need.state, static_cast<double>(state)) << mesh << " " << zero;
+      EXPECT_LE(need.activations, static_cast<double>(count.activation_bytes)) << mesh << " " << zero;
+      EXPECT_LE(static_cast<double>(state), 3 * need.state) << mesh << " " << zero;
+    }
+  }
 }
 
 TEST(MemoryNeed, BeyondTheRoomNamesTheKeysAndWhatWouldFit) {

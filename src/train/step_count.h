@@ -1,0 +1,24 @@
+#pragma once
+#include "optim/optimizer.h"
+#include "train/described_objective.h"
+#include "train/opened_run.h"
+
+namespace jigsaw::inline train {
+
+/// What one rank holds and computes in a training step of the longest rollout, found by making the step on
+/// arrays without memory. Bytes are those that summary.json says of a run.
+struct StepCount {
+  std::int64_t parameter_bytes = 0, optimizer_bytes = 0;
+  std::int64_t gradient_bytes = 0, activation_bytes = 0, workspace_bytes = 0, input_bytes = 0;  ///< peaks
+  std::int64_t memory_bytes = 0;  ///< the most at one moment; workspaces inside kernels are not in it
+  double flops = 0;
+};
+
+/// Makes a step of a run whose ranks record and have no memory.
+StepCount count_step(OpenedRun& run, Optimizer& optimizer);
+
+/// Plans and makes a step as a rank of a job of so many. Not collective; takes as long as planning does.
+/// @throws ConfigError
+StepCount count_step(const Configuration& configuration, const DataDescription& data, int rank, int ranks);
+
+}  // namespace jigsaw::inline train
