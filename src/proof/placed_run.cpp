@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "array/host_view.h"
+#include "array/transfer.h"
 #include "base/error.h"
 #include "comm/record/record.h"
 #include "comm/thread/run_ranks.h"
@@ -71,6 +72,10 @@ double largest(const Array& x) {
 
 }  // namespace
 
+Context reference_context() {
+  return Context::make_host(Backend::kReference, 1);
+}
+
 /// The ranks of a mesh, played one after the other.
 struct PlacedRun::Stage {
   std::vector<std::unique_ptr<Communicator>> worlds;
@@ -95,7 +100,8 @@ struct PlacedRun::Stage {
   }
 };
 
-PlacedRun::PlacedRun(const ProofCase::Instance& instance) : instance_(instance) {
+PlacedRun::PlacedRun(const ProofCase::Instance& instance, const MakeContext& make_context)
+    : instance_(instance), make_context_(make_context), rank_context_(make_context()) {
   const auto world = make_record_communicator(context_, 0, 1);
   Mesh mesh = make_mesh(*world, {1});
   const Rank rank{context_, mesh};
@@ -123,7 +129,7 @@ Array PlacedRun::random_array(const Shape& shape) {
 
 PlacedRun::Stage& PlacedRun::stage(const std::vector<int>& sizes) {
   std::shared_ptr<Stage>& stage = stages_[sizes];
-  if (!stage) stage = std::make_shared<Stage>(context_, sizes);
+  if (!stage) stage = std::make_shared<Stage>(rank_context_, sizes);
   return *stage;
 }
 
@@ -156,7 +162,7 @@ PlacedRun::Pieces PlacedRun::run(const Rank& rank, const Decision& decision, con
   std::vector<Variable> variables;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     const Layout layout{signature().inputs[i], decision.inputs[i]};
-    Variable& variable = variables.emplace_back(ShardedTensor{inputs[i], layout}, true);
+    Variable& variable = variables.emplace_back(ShardedTensor{upload(rank.context, inputs[i]), layout}, true);
     // Gradients stay as the operation gives them.
     variable.slot()->layout.placements = gradient_placements(decision, i);
   }
@@ -166,14 +172,16 @@ PlacedRun::Pieces PlacedRun::run(const Rank& rank, const Decision& decision, con
     return outputs.front();
   });
   Pieces pieces;
-  for (const Variable& output : outputs) pieces.outputs.push_back(output.value().piece);
+  for (const Variable& output : outputs)
+    pieces.outputs.push_back(download(rank.context, output.value().piece));
   for (std::size_t o = 0; o < outputs.size(); ++o) {
     if (!(pieces.outputs[o].shape() == output_gradients[o].shape())) return pieces;
     const Layout gradient{signature().outputs[o], dual(decision.rule_outputs[o])};
-    outputs[o].slot()->add(rank, {output_gradients[o], gradient});
+    outputs[o].slot()->add(rank, {upload(rank.context, output_gradients[o]), gradient});
   }
   tape.backward();
-  for (const Variable& variable : variables) pieces.gradients.push_back(variable.slot()->take().piece);
+  for (const Variable& variable : variables)
+    pieces.gradients.push_back(download(rank.context, variable.slot()->take().piece));
   return pieces;
 }
 
@@ -226,7 +234,7 @@ bool PlacedRun::right(const std::vector<int>& sizes, const std::vector<const Sha
   };
   const std::int64_t calls = ranks.calls();
   try {
-    for (std::size_t i = 0; i < pieces.size(); ++i) play({context_, *ranks.meshes[i]}, i);
+    for (std::size_t i = 0; i < pieces.size(); ++i) play({rank_context_, *ranks.meshes[i]}, i);
   } catch (const Error&) {
     if (ranks.calls() == calls) return false;
   }
@@ -234,10 +242,12 @@ bool PlacedRun::right(const std::vector<int>& sizes, const std::vector<const Sha
   if (ranks.calls() == calls && !std::all_of(pieces.begin(), pieces.end(), complete)) return false;
   if (ranks.calls() != calls) {
     try {
-      run_ranks(mesh.ranks(), [&](Communicator& world) {
-        Mesh own = make_mesh(world, sizes);
-        play({world.context(), own}, static_cast<std::size_t>(world.rank()));
-      });
+      run_ranks(
+          mesh.ranks(), {}, [this](int) { return make_context_(); },
+          [&](Communicator& world) {
+            Mesh own = make_mesh(world, sizes);
+            play({world.context(), own}, static_cast<std::size_t>(world.rank()));
+          });
     } catch (const Error&) {
       return false;
     }

@@ -1,4 +1,5 @@
 #pragma once
+#include <functional>
 #include <map>
 #include <memory>
 #include <random>
@@ -8,11 +9,18 @@
 
 namespace jigsaw::inline proof {
 
+/// Makes the context of a rank.
+using MakeContext = std::function<Context()>;
+/// One on the host with reference kernels.
+Context reference_context();
+
 /// An operation on random whole float64 tensors: its results and gradients on one rank by the reference
 /// kernels, and whether runs on pieces give the same.
 class PlacedRun {
  public:
-  explicit PlacedRun(const ProofCase::Instance& instance);
+  /// @param make_context  of the ranks that run on pieces; with kernels that are as exact in float64.
+  explicit PlacedRun(const ProofCase::Instance& instance,
+                     const MakeContext& make_context = reference_context);
 
   const Signature& signature() const { return trace_.nodes[0].signature; }
 
@@ -43,8 +51,10 @@ class PlacedRun {
 
   const ProofCase::Instance& instance_;
   std::mt19937_64 generator_{11};
-  Context context_ = Context::make_host(Backend::kReference, 1);
-  Trace trace_;  // of the operation
+  MakeContext make_context_;
+  Context context_ = reference_context();  // where whole tensors and pieces stand between runs
+  Context rank_context_;                   // of ranks that run one after the other
+  Trace trace_;                            // of the operation
   std::vector<Array> inputs_;
   std::vector<Array> output_gradients_;
   Pieces expected_;

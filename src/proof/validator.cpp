@@ -4,7 +4,6 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "proof/placed_run.h"
 
 namespace jigsaw::inline proof {
 
@@ -61,8 +60,8 @@ std::vector<Placement> candidates(const Shape& shape, const std::vector<Sharding
 
 class Validation {
  public:
-  Validation(const ProofCase& one, const std::vector<ShardingRule>& rules) {
-    for (const ProofCase::Instance& instance : one.instances) runs_.emplace_back(instance);
+  Validation(const ProofCase& one, const std::vector<ShardingRule>& rules, const MakeContext& make_context) {
+    for (const ProofCase::Instance& instance : one.instances) runs_.emplace_back(instance, make_context);
     for (const ShardingRule& rule : rules) {
       closure_.push_back(rule);
       const ShardingRule twice = scaled(rule, 2);
@@ -155,8 +154,9 @@ std::vector<ShardingRule> listed_rules(const ProofCase& one) {
   return rules;
 }
 
-Verdict validate(const std::string& operation, const ProofCase& one, const std::vector<ShardingRule>& rules) {
-  Validation validation(one, rules);
+Verdict validate(const std::string& operation, const ProofCase& one, const std::vector<ShardingRule>& rules,
+                 const MakeContext& make_context) {
+  Validation validation(one, rules, make_context);
   Verdict verdict{operation, concat(operation, " ", one.name), {}, {}, {}};
   std::vector<ShardingRule> sound;
   for (const ShardingRule& rule : rules) {

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "autograd/registry.h"
+#include "proof/placed_run.h"
 
 namespace jigsaw::inline proof {
 
@@ -33,7 +34,9 @@ std::vector<ShardingRule> listed_rules(const ProofCase& one);
 /// × 3. Complete: of all combinations of Replicate, Shard of each dim in the units that occur, and
 /// Partial(sum) for each input and the output, those that are right are listed, or reached from a listed rule
 /// by free conversions: cutting an input or a result that is replicated.
-Verdict validate(const std::string& operation, const ProofCase& one, const std::vector<ShardingRule>& rules);
+/// @param make_context  of the ranks that run on pieces.
+Verdict validate(const std::string& operation, const ProofCase& one, const std::vector<ShardingRule>& rules,
+                 const MakeContext& make_context = reference_context);
 
 /// Every case of every operation, with the rules it lists.
 std::vector<Verdict> validate_all();

@@ -12,6 +12,7 @@
 #include "base/text.h"
 #include "proof/report.h"
 #include "support/source_dir.h"
+#include "support/test_device.h"
 
 namespace jigsaw {
 namespace {
@@ -29,6 +30,12 @@ std::vector<ShardingRule> without(std::vector<ShardingRule> rules, const std::st
   return rules;
 }
 
+/// On the device that the test runs on.
+Verdict validated(const std::string& operation, const ProofCase& one,
+                  const std::vector<ShardingRule>& rules) {
+  return validate(operation, one, rules, [] { return testing::test_context(Backend::kReference, 1); });
+}
+
 class EveryOperation : public ::testing::TestWithParam<RegisteredOperation> {};
 
 TEST_P(EveryOperation, RulesAreSoundAndComplete) {
@@ -36,7 +43,7 @@ TEST_P(EveryOperation, RulesAreSoundAndComplete) {
   ASSERT_FALSE(cases.empty());
   std::vector<Verdict> verdicts;
   for (const ProofCase& one : cases) {
-    verdicts.push_back(validate(GetParam().name, one, listed_rules(one)));
+    verdicts.push_back(validated(GetParam().name, one, listed_rules(one)));
     EXPECT_FALSE(verdicts.back().rules.empty()) << verdicts.back().name << " has no rules";
   }
   EXPECT_TRUE(proven(verdicts)) << report(verdicts);
@@ -96,7 +103,7 @@ TEST(Operations, EveryCaseCallsItsOperation) {
 TEST(Validator, SeesAWrongRow) {
   const ProofCase linear = find_case("contract", "bk,nk->bn");
   const std::vector<ShardingRule> rules = listed_rules(linear);
-  EXPECT_EQ(validate("contract", linear, rules).unsound(), 0);
+  EXPECT_EQ(validated("contract", linear, rules).unsound(), 0);
   const auto added = [&](ShardingRule rule) {
     std::vector<ShardingRule> more = rules;
     more.push_back(std::move(rule));
@@ -109,7 +116,7 @@ TEST(Validator, SeesAWrongRow) {
         ShardingRule{"wrong", {Placement::shard(0), whole}, {Placement::shard(1)}},
         ShardingRule{"wrong", {Placement::shard(1), Placement::shard(1)}, {Placement::shard(0)}},
         ShardingRule{"wrong", {sum, sum}, {sum}}}) {
-    const Verdict verdict = validate("contract", linear, added(wrong));
+    const Verdict verdict = validated("contract", linear, added(wrong));
     EXPECT_EQ(verdict.unsound(), 1) << report({verdict});
     EXPECT_FALSE(verdict.rules.back().sound);
     EXPECT_FALSE(proven({verdict}));
@@ -120,17 +127,17 @@ TEST(Validator, SeesAWrongRow) {
 TEST(Validator, SeesAMissingRow) {
   const ProofCase linear = find_case("contract", "bk,nk->bn");
   for (const std::string label : {"b", "n", "k"}) {
-    const Verdict verdict = validate("contract", linear, without(listed_rules(linear), label));
+    const Verdict verdict = validated("contract", linear, without(listed_rules(linear), label));
     EXPECT_EQ(verdict.unsound(), 0) << label;
     EXPECT_EQ(verdict.incomplete(), 1) << label << "\n" << report({verdict});
     EXPECT_NE(report({verdict}).find(": 0 unsound, 1 incomplete\n"), std::string::npos);
   }
-  EXPECT_EQ(validate("contract", linear, without(listed_rules(linear), "sum")).incomplete(), 2);
+  EXPECT_EQ(validated("contract", linear, without(listed_rules(linear), "sum")).incomplete(), 2);
 }
 
 TEST(Validator, SeesAMissingRowWithAnExchangeOfItsOwn) {
   const ProofCase norm = find_case("layer_norm", "bc");
-  const Verdict verdict = validate("layer_norm", norm, without(listed_rules(norm), "c"));
+  const Verdict verdict = validated("layer_norm", norm, without(listed_rules(norm), "c"));
   EXPECT_EQ(verdict.incomplete(), 1) << report({verdict});
 }
 
@@ -140,7 +147,7 @@ TEST(Validator, SeesAWrongUnit) {
   for (ShardingRule& rule : rules) {
     if (rule.label == "w") rule.inputs[0].unit = 1;
   }
-  const Verdict verdict = validate("patchify", patches, rules);
+  const Verdict verdict = validated("patchify", patches, rules);
   EXPECT_EQ(verdict.unsound(), 1) << report({verdict});
 }
 
