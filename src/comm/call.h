@@ -45,6 +45,8 @@ struct Call {
   /// Elements by rank: pieces (all_gather, reduce_scatter) or what goes to each (all_to_all).
   std::vector<std::int64_t> counts;
   std::vector<std::int64_t> receive_counts;
+  /// Of an all_to_all that forwards: elements of what any rank sends any other, at most; else 0.
+  std::int64_t block = 0;
   std::vector<Message> sends;
   std::vector<Message> receives;
   Control control = Control::kReduce;

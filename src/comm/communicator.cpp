@@ -178,12 +178,18 @@ Pending Communicator::start_all_reduce(const Array& send, ReduceOp op, Purpose p
 }
 
 Pending Communicator::start_all_to_all(const Array& send, std::span<const std::int64_t> send_counts,
-                                       std::span<const std::int64_t> receive_counts) {
+                                       std::span<const std::int64_t> receive_counts, std::int64_t block) {
   Call call{.kind = Collective::kAllToAll,
             .send = send,
             .counts = to_vector(send_counts),
-            .receive_counts = to_vector(receive_counts)};
+            .receive_counts = to_vector(receive_counts),
+            .block = block};
   check_pieces(call, sum(call.counts));
+  for (const auto& counts : {call.counts, call.receive_counts}) {
+    const std::int64_t most = *std::max_element(counts.begin(), counts.end());
+    if (block > 0 && most > block)
+      refuse(call, concat("a count of ", most, " is above the block of ", block));
+  }
   const auto own = static_cast<std::size_t>(rank());
   if (call.counts[own] != call.receive_counts[own]) {
     refuse(call, concat("it sends ", call.counts[own], " elements to itself and expects ",

@@ -52,7 +52,8 @@ struct Traffic {
 
   /// By kind, control last: what this rank handed to the transport, counted there (MPI), or by the algorithms
   /// of comm/levels.h that all communicators share (threads, record). Over a group, bytes add up to those of
-  /// the closed forms, except that small all_reduces (kSmallReduceBytes) send more.
+  /// the closed forms, except that small all_reduces (kSmallReduceBytes) and all_to_alls that forward send
+  /// more.
   std::array<Sent, kKinds> sent{};
   double wait_seconds = 0;     ///< part of `seconds`: in wait
   double control_seconds = 0;  ///< in control calls, not in `seconds`
@@ -96,8 +97,11 @@ class Communicator {
   Pending start_all_reduce(const Array& send, ReduceOp op = ReduceOp::kSum,
                            Purpose purpose = Purpose::kActivations);
   /// Result: for each rank in order what it sent here; send holds for each rank in order what goes there.
+  /// @param block  the most that any rank sends any other, on all ranks alike: it goes by levels
+  ///               (comm/levels.h), padded to that, where small messages to everyone would take longer; 0:
+  ///               to each rank that gets something at once.
   Pending start_all_to_all(const Array& send, std::span<const std::int64_t> send_counts,
-                           std::span<const std::int64_t> receive_counts);
+                           std::span<const std::int64_t> receive_counts, std::int64_t block = 0);
   /// Result: the root's array. Every rank passes an array of the same count and type.
   Pending start_broadcast(const Array& send, int root);
   /// Point to point: each message sends a run of `send`, each expected one fills a run of the result of
@@ -117,8 +121,8 @@ class Communicator {
     return start_all_reduce(send, op).wait();
   }
   Array all_to_all(const Array& send, std::span<const std::int64_t> send_counts,
-                   std::span<const std::int64_t> receive_counts) {
-    return start_all_to_all(send, send_counts, receive_counts).wait();
+                   std::span<const std::int64_t> receive_counts, std::int64_t block = 0) {
+    return start_all_to_all(send, send_counts, receive_counts, block).wait();
   }
   Array broadcast(const Array& send, int root) { return start_broadcast(send, root).wait(); }
   Array exchange(const Array& send, std::span<const Message> sends, std::span<const Message> receives,

@@ -22,6 +22,12 @@ std::vector<int> part_begins(int first, int ranks) {
   return begin;
 }
 
+std::vector<Level> first_levels(std::size_t count, int ranks, int rank) {
+  std::vector<Level> all = levels(ranks, rank);
+  all.resize(count);
+  return all;
+}
+
 /// Bytes of pieces [begin, end).
 double bytes_of(const std::vector<std::int64_t>& counts, int begin, int end, std::int64_t element) {
   return static_cast<double>(element *
@@ -59,6 +65,22 @@ Sent sent_whole(const std::vector<Level>& all, double bytes) {
   for (const Level& level : all) {
     const auto messages = std::ssize(level.sources);
     sent += {messages, bytes * static_cast<double>(messages)};
+  }
+  return sent;
+}
+
+/// To each counterpart what this rank then holds for each of its part.
+Sent sent_to_forward(const std::vector<Level>& all, int rank, int ranks, double block) {
+  Sent sent;
+  double held = 1;
+  const auto brought = forwarded_from(all, ranks, rank);
+  for (std::size_t l = 0; l < all.size(); ++l) {
+    for (int part = 0; part < all[l].parts(); ++part) {
+      const auto p = static_cast<std::size_t>(part);
+      if (part != all[l].own) sent += {1, held * block * (all[l].begin[p + 1] - all[l].begin[p])};
+    }
+    held = 0;
+    for (const std::vector<int>& from : brought[l]) held += static_cast<double>(from.size());
   }
   return sent;
 }
@@ -110,6 +132,38 @@ std::vector<int> summands(const Level& level, int rank) {
   return result;
 }
 
+std::vector<std::vector<std::vector<int>>> forwarded_from(const std::vector<Level>& own, int ranks,
+                                                          int rank) {
+  std::vector<std::vector<std::vector<int>>> result;
+  for (std::size_t l = 0; l < own.size(); ++l) {
+    std::vector<std::vector<int>> brought;
+    for (const int from : summands(own[l], rank)) {
+      std::vector<int>& held = brought.emplace_back();
+      if (l == 0) {
+        held = {from};
+        continue;
+      }
+      // What `from` holds by then; of this rank that is known.
+      const auto before =
+          from == rank ? result.back() : forwarded_from(first_levels(l, ranks, from), ranks, from).back();
+      for (const std::vector<int>& part : before) held.insert(held.end(), part.begin(), part.end());
+    }
+    result.push_back(std::move(brought));
+  }
+  return result;
+}
+
+Forwarding forwarding(int ranks, double peers, double block_bytes) {
+  Forwarding result{false, most_messages(Collective::kAllGather, ranks, 0), 0};
+  // At each level all blocks travel but those of the own part.
+  for (int left = ranks; left > 1; left = (left + Level::kParts - 1) / Level::kParts) {
+    result.bytes += block_bytes * ranks * (1 - 1.0 / std::min(left, Level::kParts));
+  }
+  result.worth_it =
+      result.messages * kBytesOfAMessage + result.bytes < peers * (kBytesOfAMessage + block_bytes);
+  return result;
+}
+
 Sent sent_by(const Call& call, int rank, int ranks) {
   const std::vector<Level> all = levels(ranks, rank);
   const std::int64_t element = call.send.defined() ? size_of(call.send.dtype()) : 1;
@@ -127,6 +181,7 @@ Sent sent_by(const Call& call, int rank, int ranks) {
       return sent += sent_to_gather(all, counts, element);
     }
     case Collective::kAllToAll:
+      if (call.block > 0) return sent_to_forward(all, rank, ranks, static_cast<double>(call.block * element));
       for (int peer = 0; peer < ranks; ++peer) {
         const std::int64_t count = call.counts[static_cast<std::size_t>(peer)];
         if (peer != rank && count > 0) sent += {1, static_cast<double>(count * element)};

@@ -37,6 +37,13 @@ std::vector<Level> levels(int ranks, int rank);
 /// among them.
 std::vector<int> summands(const Level& level, int rank);
 
+/// An all_to_all that forwards: at each level, outermost first, every rank sends each counterpart what it
+/// holds for the counterpart's part, its own and what sources sent it before. For each level but the first,
+/// and for the end, where all ranks' numbers for this one are: whose numbers this rank holds, by the rank
+/// (itself or a source of the level before) that brought them, in the order of those ranks.
+std::vector<std::vector<std::vector<int>>> forwarded_from(const std::vector<Level>& levels, int ranks,
+                                                          int rank);
+
 /// The tree by which one rank hears from all, or tells all, in the same parts: the first rank of a part
 /// speaks for it, to the first of all parts. Ranks are counted from the root on, around.
 struct Tree {
@@ -72,7 +79,20 @@ Sent sent_by_texts(Control control, int root, int rank, int ranks,
                    const std::vector<std::int64_t>& text_bytes);
 
 /// Messages that the busiest rank sends in a call, for plans: `bytes` is the whole array of an all_reduce.
-/// all_to_all sends to everyone; of an exchange the map decides, and this is 0.
+/// all_to_all sends to everyone unless it forwards; of an exchange the map decides, and this is 0.
 int most_messages(Collective kind, int ranks, double bytes);
+
+/// How an all_to_all goes when each rank sends to so many others at most: whether by levels, so that a few
+/// ranks get larger messages and forward what is not for them.
+struct Forwarding {
+  bool worth_it = false;
+  int messages = 0;  ///< of a rank
+  double bytes = 0;  ///< that a rank sends
+};
+/// A message takes as long as this many bytes: forwarding is worth it where the messages that it saves weigh
+/// more than what it sends again.
+inline constexpr double kBytesOfAMessage = 32768;
+/// @param block_bytes  the most that any rank sends any other.
+Forwarding forwarding(int ranks, double peers, double block_bytes);
 
 }  // namespace jigsaw::inline comm

@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "kernels/copy.h"
 #include "kernels/pointwise.h"
+#include "parallel/all_to_all.h"
 
 namespace jigsaw::inline parallel {
 
@@ -181,8 +182,9 @@ Array exchange_pieces(const Rank& rank, const Step& step, const ShardedTensor& x
                                                           : nothing);
   }
   const Array packed = pack(rank, x.piece, source, sends);
-  const Array arrived =
-      rank.mesh.communicator(step.axes).all_to_all(packed, counts_of(sends), counts_of(receives));
+  const auto element = static_cast<double>(size_of(x.piece.dtype()));
+  const Array arrived = rank.mesh.communicator(step.axes).all_to_all(
+      packed, counts_of(sends), counts_of(receives), all_to_all_way(mesh, step, x.layout, element).block);
   return unpack(rank, arrived, target, receives);
 }
 

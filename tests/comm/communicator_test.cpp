@@ -46,6 +46,7 @@ TYPED_TEST(AnyType, AllGatherOfUnevenPieces) {
   });
 }
 
+/// To each receiver at once, and by levels in blocks.
 TYPED_TEST(AnyType, AllToAllOfUnevenPieces) {
   const auto count = [](int from, int to) { return std::int64_t{(from * 3 + to * 5 + 1) % 4} * 6; };
   const auto value = [](int from, int to, std::int64_t i) { return exact_value(from + 8 * to, i); };
@@ -64,8 +65,13 @@ TYPED_TEST(AnyType, AllToAllOfUnevenPieces) {
     }
     const Array send = make_array<TypeParam>(comm.context(), std::ssize(sent),
                                              [&](auto i) { return sent[static_cast<std::size_t>(i)]; });
-    EXPECT_TRUE(
-        same_bits(to_vector<TypeParam>(comm.all_to_all(send, send_counts, receive_counts)), expected));
+    for (const std::int64_t block : {0, 18, 25}) {
+      const Array result = comm.all_to_all(send, send_counts, receive_counts, block);
+      EXPECT_TRUE(same_bits(to_vector<TypeParam>(result), expected)) << block;
+    }
+    if (comm.size() > 1) {
+      EXPECT_THROW(comm.all_to_all(send, send_counts, receive_counts, 1), CommError);
+    }
   });
 }
 

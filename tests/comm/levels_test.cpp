@@ -106,6 +106,64 @@ TEST(Levels, ATreeReachesEveryRankOnceInLogarithmicallyManyMessages) {
   }
 }
 
+/// Follows every block of an all_to_all through the levels: in the end each rank has one of every rank, and
+/// has had the rows that it expected.
+TEST(Levels, ForwardedBlocksArrive) {
+  using Block = std::pair<int, int>;  // from, to
+  for (const int n : sizes()) {
+    if (n > 100) continue;
+    std::vector<std::vector<Level>> all;
+    std::vector<std::vector<Block>> has(static_cast<std::size_t>(n));
+    for (int rank = 0; rank < n; ++rank) {
+      all.push_back(levels(n, rank));
+      for (int to = 0; to < n; ++to) has[static_cast<std::size_t>(rank)].emplace_back(rank, to);
+    }
+    for (std::size_t l = 0; std::ranges::any_of(all, [l](const auto& own) { return l < own.size(); }); ++l) {
+      std::vector<std::vector<Block>> next(static_cast<std::size_t>(n));
+      for (int rank = 0; rank < n; ++rank) {
+        const auto own = static_cast<std::size_t>(rank);
+        for (const Block& block : has[own]) {
+          int to = rank;
+          for (std::size_t part = 0; l < all[own].size() && part + 1 < all[own][l].begin.size(); ++part) {
+            if (block.second >= all[own][l].begin[part] && block.second < all[own][l].begin[part + 1])
+              to = all[own][l].counterparts[part];
+          }
+          next[static_cast<std::size_t>(to)].push_back(block);
+        }
+      }
+      has = next;
+      for (int rank = 0; rank < n; ++rank) {
+        const auto own = static_cast<std::size_t>(rank);
+        if (l >= all[own].size()) continue;
+        std::multiset<int> expected, found;
+        const auto brought = forwarded_from(all[own], n, rank);
+        for (const std::vector<int>& part : brought[l]) expected.insert(part.begin(), part.end());
+        for (const Block& block : has[own]) {
+          if (block.second == rank) found.insert(block.first);
+        }
+        ASSERT_EQ(found, expected) << n << " " << rank << " " << l;
+      }
+    }
+    for (int rank = 0; rank < n; ++rank) {
+      std::vector<Block>& own = has[static_cast<std::size_t>(rank)];
+      std::ranges::sort(own);
+      ASSERT_EQ(std::ssize(own), n);
+      for (int from = 0; from < n; ++from)
+        ASSERT_EQ(own[static_cast<std::size_t>(from)], Block(from, rank)) << n;
+    }
+  }
+}
+
+TEST(Levels, SmallBlocksForManyAreForwarded) {
+  const Forwarding small = forwarding(1024, 1023, 64);
+  EXPECT_TRUE(small.worth_it);
+  EXPECT_EQ(small.messages, 15);
+  EXPECT_EQ(small.bytes, 64.0 * 1024 * 5 * 3 / 4);
+  EXPECT_FALSE(forwarding(1024, 1023, 1e6).worth_it);  // large ones go to their receivers
+  EXPECT_FALSE(forwarding(1024, 8, 64).worth_it);      // and so does what goes to a few
+  EXPECT_FALSE(forwarding(4, 3, 64).worth_it);
+}
+
 /// A message to each rank of a thousand would be this many times as many.
 TEST(Levels, AThousandRanksSendAFewMessages) {
   EXPECT_EQ(most_messages(Collective::kReduceScatter, 4, 1e9), 3);

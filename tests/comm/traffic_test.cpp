@@ -119,6 +119,31 @@ TEST(Traffic, TransportsSendWhatTheClosedFormsSay) {
   });
 }
 
+/// Of an all_to_all that forwards as many messages and bytes go out as is said without the others: at each
+/// level to three other parts at most, what is held for them.
+TEST(Traffic, ForwardedBlocksAreCounted) {
+  on_ranks([](Communicator& comm) {
+    const int n = comm.size();
+    const std::vector<std::int64_t> ones(static_cast<std::size_t>(n), 1);
+    const auto call = [&](Communicator& on) {
+      on.all_to_all(Array::zeros(on.context(), {n}, DType::kFloat64), ones, ones, 2);
+      return on.traffic().sent[static_cast<std::size_t>(Collective::kAllToAll)];
+    };
+    Context meta = Context::make_meta();
+    const auto record = make_record_communicator(meta, comm.rank(), n);
+    const Sent counted = call(comm), said = call(*record);
+    EXPECT_EQ(counted.bytes, said.bytes);
+    if (!in_small_messages()) {
+      EXPECT_EQ(counted.messages, said.messages);
+    }
+    EXPECT_LE(said.messages, most_messages(Collective::kAllGather, n, 0));
+    if (n > 1 && n <= 4) {
+      EXPECT_EQ(said.bytes, 16.0 * (n - 1));
+    }
+    EXPECT_EQ(comm.traffic().sent_bytes[static_cast<std::size_t>(Collective::kAllToAll)], 8.0 * (n - 1));
+  });
+}
+
 TEST(Traffic, OneRankAloneSendsNothingAndCopiesNothing) {
   Context context = Context::make_host(Backend::kReference, 1);
   const auto self = make_self_communicator(context);

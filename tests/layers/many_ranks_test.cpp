@@ -19,6 +19,8 @@ using Sizes = TrainingRun::MeshSizes;
 
 constexpr const char* kBegin = "<!-- ranks -->\n";
 constexpr const char* kEnd = "<!-- end of ranks -->\n";
+constexpr const char* kBeginSmall = "<!-- redistributions -->\n";
+constexpr const char* kEndSmall = "<!-- end of redistributions -->\n";
 
 /// A mixer with one sample per rank along `data`.
 TrainingRun mixer(const Sizes& mesh, Zero zero, int steps) {
@@ -95,6 +97,20 @@ int log4(int n) {
   return levels;
 }
 
+/// docs/traffic.md has this table between these lines.
+void expect_in_docs(const std::string& begins, const std::string& table, const std::string& ends) {
+  const std::string path = testing::source_dir() + "/docs/traffic.md";
+  std::ifstream file(path);
+  const std::string text((std::istreambuf_iterator<char>(file)), {});
+  const std::size_t begin = text.find(begins), end = text.find(ends);
+  ASSERT_TRUE(begin != std::string::npos && end != std::string::npos)
+      << path << " has no place for the table";
+  const std::string wanted = concat(text.substr(0, begin), begins, "\n", table, "\n", text.substr(end));
+  if (std::getenv("JIGSAW_WRITE_DOCS") != nullptr) std::ofstream(path) << wanted;
+  EXPECT_TRUE(text == wanted) << "docs/traffic.md is not what is counted; JIGSAW_WRITE_DOCS=1 writes it:\n"
+                              << table;
+}
+
 struct Family {
   const char* name;
   Zero zero;
@@ -125,16 +141,38 @@ TEST(ManyRanks, MessagesAndControlGrowNoFasterThanTheLogarithm) {
                       static_cast<std::int64_t>(step.control.bytes), " |\n");
     }
   }
-  const std::string path = testing::source_dir() + "/docs/traffic.md";
-  std::ifstream file(path);
-  const std::string text((std::istreambuf_iterator<char>(file)), {});
-  const std::size_t begin = text.find(kBegin), end = text.find(kEnd);
-  ASSERT_TRUE(begin != std::string::npos && end != std::string::npos)
-      << path << " has no place for the table";
-  const std::string wanted = concat(text.substr(0, begin), kBegin, "\n", table, "\n", text.substr(end));
-  if (std::getenv("JIGSAW_WRITE_DOCS") != nullptr) std::ofstream(path) << wanted;
-  EXPECT_TRUE(text == wanted) << "docs/traffic.md is not what is counted; JIGSAW_WRITE_DOCS=1 writes it:\n"
-                              << table;
+  expect_in_docs(kBegin, table, kEnd);
+}
+
+/// A value cut along one dim that is to be cut along another, of which each rank has something for each.
+TEST(ManyRanks, SmallRedistributionsAreForwarded) {
+  std::string table = "| ranks | to each, bytes | messages | MB |\n| --- | --- | --- | --- |\n";
+  for (const std::int64_t elements : {16, 16384}) {
+    for (const int ranks : {8, 64, 512, 1024, 4096}) {
+      Context context = Context::make_meta();
+      const auto world = make_record_communicator(context, ranks - 1, ranks);
+      Mesh mesh(*world, 1, {}, ranks);
+      const Rank rank{context, mesh};
+      Layout rows{{ranks, ranks * elements}, {}}, columns = rows;
+      rows.placements[mesh.tensor()] = Placement::shard(0);
+      columns.placements[mesh.tensor()] = Placement::shard(1);
+      const Array piece(context, rank.box(rows).extent, DType::kFloat32);
+      redistribute(rank, {piece, rows}, columns);
+      const Sent sent = world->traffic().sent[static_cast<std::size_t>(Collective::kAllToAll)];
+      const auto bytes = static_cast<double>(4 * elements);
+      if (elements == 16) {
+        EXPECT_LE(sent.messages, 3 * log4(ranks)) << ranks;
+        EXPECT_LE(sent.bytes, bytes * ranks * log4(ranks)) << ranks;
+      } else {
+        EXPECT_EQ(sent.messages, ranks - 1);
+        EXPECT_EQ(sent.bytes, bytes * (ranks - 1));
+      }
+      char megabytes[32];
+      std::snprintf(megabytes, sizeof megabytes, "%.3f", sent.bytes / 1e6);
+      table += concat("| ", ranks, " | ", 4 * elements, " | ", sent.messages, " | ", megabytes, " |\n");
+    }
+  }
+  expect_in_docs(kBeginSmall, table, kEndSmall);
 }
 
 TEST(ManyRanks, TwoHundredAndFiftySixThreadsEqualOneRank) {

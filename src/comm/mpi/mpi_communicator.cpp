@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "comm/levels.h"
 #include "comm/mpi/mpi_control.h"
+#include "comm/mpi/mpi_forward.h"
 #include "comm/mpi/mpi_state.h"
 #include "comm/mpi/mpi_transfer.h"
 #include "comm/reduce.h"
@@ -115,6 +116,7 @@ class MpiCommunicator : public Communicator {
   int rank_ = 0;
   int size_ = 0;
   std::vector<Level> levels_;
+  std::shared_ptr<const ForwardRoute> route_;  ///< once something was forwarded
 };
 
 std::unique_ptr<Pending::Operation> MpiCommunicator::do_start(Call call) {
@@ -147,7 +149,12 @@ std::unique_ptr<Pending::Operation> MpiCommunicator::do_start(Call call) {
       }
       break;
     case Collective::kAllToAll:
-      all_to_all(*transfer, kept, result);
+      if (kept.block > 0) {
+        if (!route_) route_ = std::make_shared<ForwardRoute>(levels_, rank_, size_);
+        forward_blocks(*transfer, kept, result, route_, host());
+      } else {
+        all_to_all(*transfer, kept, result);
+      }
       break;
     case Collective::kBroadcast:
       broadcast(*transfer, result, kept.root);

@@ -41,7 +41,7 @@ bool agree(const Call& a, const Call& b) {
     return a.control == b.control && a.root == b.root && a.op == b.op && a.values.size() == b.values.size();
   }
   const bool pieces = a.kind == Collective::kAllGather || a.kind == Collective::kReduceScatter;
-  return a.op == b.op && a.root == b.root && a.send.dtype() == b.send.dtype() &&
+  return a.op == b.op && a.root == b.root && a.block == b.block && a.send.dtype() == b.send.dtype() &&
          a.global_count() == b.global_count() && (!pieces || a.counts == b.counts);
 }
 
