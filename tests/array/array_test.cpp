@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <numbers>
 #include <set>
 
 #include "array/box.h"
@@ -147,6 +148,22 @@ TEST(Grid, CoordinatesRiseOrFallStrictly) {
        {std::vector<double>{58, 57.75, 57.75}, {57, 57, 58}, {57, 58, 58}, {58, 57, 57.5}, {57, 58, 57.5}}) {
     EXPECT_THROW(make_geographic_grid(latitudes, longitudes), DataError);
   }
+}
+
+/// Rows that are not evenly apart, as of a Gaussian grid: the outermost cells end at the poles.
+TEST(Grid, CellsBesideAPoleReachIt) {
+  std::vector<double> longitudes;
+  for (int i = 0; i < 8; ++i) longitudes.push_back(45.0 * i);
+  const std::vector<double> weights = make_geographic_grid({60, 20, -20, -60}, longitudes).row_weights();
+  const double limit = std::sin(40 * std::numbers::pi / 180);
+  EXPECT_NEAR(weights[0] / weights[1], (1 - limit) / limit, 1e-12);
+  EXPECT_NEAR(weights[3] / weights[2], (1 - limit) / limit, 1e-12);
+}
+
+TEST(Random, NormalNumbersThatShareACounterDiffer) {
+  const RandomStream random(7, RandomPurpose::kNoise, "x");
+  for (std::uint64_t element = 0; element < 200; element += 2)
+    EXPECT_NE(random.normal({1, 0, 0}, element), random.normal({1, 0, 0}, element + 1)) << element;
 }
 
 TEST(Grid, PolesPeriodicityAndWeights) {

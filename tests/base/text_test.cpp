@@ -12,6 +12,8 @@ TEST(Text, ClosestSuggestsOnlyLikelyTypingErrors) {
   EXPECT_EQ(closest("learning_rte", keys), "learning_rate");
   EXPECT_EQ(closest("leraning_rate", keys), "learning_rate");
   EXPECT_EQ(closest("learning", keys), "learning_rate");
+  // Two letters exchanged are one error, two other letters are two.
+  EXPECT_EQ(closest("abdcef", std::vector<std::string>{"abdcxy", "abcdef"}), "abcdef");
   EXPECT_EQ(closest("zzz", keys), "");
   EXPECT_EQ(did_you_mean("beta", keys), " (did you mean \"betas\"?)");
 }

@@ -6,13 +6,15 @@
     tests/faults/run.py --table                           # docs/faults.md's table from the results
 
 faults.json lists them: a file, a piece of text that stands in it once, what takes its place, what that
-means, and the tests that should fail: an executable and a filter of its tests. Each fault is written into the
-source, the executable built and run, and the source put back, also when the run is interrupted. A fault is
-found when the tests fail, or crash, or run into --seconds; results are kept by file and text, so that a second
-run goes on where the first ended.
+means, and the tests that should fail: an executable and a filter of its tests. Of each fault a copy of the
+source with it is compiled as the build compiles the source, and linked in front of the libraries into another
+executable of the test: the sources and the build stay as they are. A fault is found when the tests fail, or
+crash, or run into --seconds; results are kept by file and text, so that a second run goes on where the first
+ended.
 """
 
 import argparse
+import concurrent.futures
 import json
 import os
 import pathlib
@@ -21,6 +23,7 @@ import shlex
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -38,10 +41,10 @@ def executable(build, name):
     return found[0]
 
 
-def run_test(arguments, test):
+def run_test(arguments, test, program=None):
     name, test_filter = test.split(" ", 1)
     command = shlex.split(arguments.wrap) + [
-        str(executable(arguments.build, name)),
+        str(program or executable(arguments.build, name)),
         f"--gtest_filter={test_filter}",
         "--gtest_brief=1",
     ]
@@ -74,21 +77,56 @@ def build_target(arguments, test):
     )
 
 
-def try_fault(arguments, fault):
-    path = ROOT / fault["file"]
-    sound = path.read_text()
+def compile_fault(arguments, fault, commands, folder):
+    """The object of the source with the fault; or why there is none."""
+    source = ROOT / fault["file"]
+    sound = source.read_text()
     if sound.count(fault["from"]) != 1:
-        return {"outcome": "does not fit the source", "failed": []}
-    try:
-        path.write_text(sound.replace(fault["from"], fault["to"]))
-        built = build_target(arguments, fault["test"])
-        if built.returncode != 0:
-            error = re.search(r"error: .*", built.stdout)
-            return {"outcome": "not built: " + (error.group(0) if error else "?"), "failed": []}
-        outcome, failed = run_test(arguments, fault["test"])
+        return None, "does not fit the source"
+    changed = folder / source.name
+    changed.write_text(sound.replace(fault["from"], fault["to"]))
+    command = commands[str(source)]
+    words = shlex.split(arguments.launch) + shlex.split(command["command"])
+    words[words.index("-o") + 1] = str(folder / "fault.o")
+    words[words.index("-c") + 1] = str(changed)
+    # A fault may leave a name that nobody uses.
+    built = subprocess.run(
+        words + ["-Wno-error"], cwd=command["directory"], capture_output=True, text=True, check=False
+    )
+    if built.returncode != 0:
+        error = re.search(r"error: .*", built.stderr)
+        return None, "not built: " + (error.group(0) if error else "?")
+    return folder / "fault.o", ""
+
+
+def link_fault(arguments, test, fault_object, folder):
+    """The test's executable with an object that stands before the library that has the sound one."""
+    name = test.split(" ")[0]
+    target = executable(arguments.build, name).relative_to(arguments.build)
+    listed = subprocess.run(
+        ["ninja", "-C", str(arguments.build), "-t", "commands", str(target)],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    command = listed.stdout.splitlines()[-1]
+    program = folder / name
+    linked = command.replace(f" -o {target} ", f" {fault_object} -o {program} ")
+    if linked == command:
+        raise SystemExit(f"the command that links {name} is not understood: {command}")
+    subprocess.run(linked, shell=True, cwd=arguments.build, capture_output=True, check=True)
+    return program
+
+
+def try_fault(arguments, fault, commands):
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        fault_object, why = compile_fault(arguments, fault, commands, folder)
+        if fault_object is None:
+            return {"outcome": why, "failed": []}
+        program = link_fault(arguments, fault["test"], fault_object, folder)
+        outcome, failed = run_test(arguments, fault["test"], program)
         return {"outcome": outcome, "failed": failed}
-    finally:
-        path.write_text(sound)
 
 
 def table(faults, results):
@@ -114,7 +152,8 @@ def main():
     parser.add_argument("--build", type=pathlib.Path, help="a configured build folder")
     parser.add_argument("--only", default="", help="a regular expression for file or meaning")
     parser.add_argument("--wrap", default="", help="what stands before a test's command, such as nice")
-    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--launch", default="", help="what stands before a compiler's command")
+    parser.add_argument("--jobs", type=int, default=2, help="faults at a time")
     parser.add_argument("--seconds", type=float, default=300, help="longest time of a test")
     parser.add_argument("--results", type=pathlib.Path, default=HERE / "results.json")
     parser.add_argument("--again", action="store_true", help="also those with a result")
@@ -136,17 +175,24 @@ def main():
                 raise SystemExit(f"{test.split(' ')[0]} does not build")
             print(test, run_test(arguments, test), flush=True)
         return None
-    for fault in chosen:
-        if key_of(fault) in results and not arguments.again:
-            continue
+    arguments.build = arguments.build.resolve()
+    listed = json.loads((arguments.build / "compile_commands.json").read_text())
+    commands = {entry["file"]: entry for entry in listed}
+    left = [fault for fault in chosen if arguments.again or key_of(fault) not in results]
+    for test in sorted({fault["test"].split(" ")[0] for fault in left}):
+        if build_target(arguments, test).returncode != 0:
+            raise SystemExit(f"{test} does not build")
+    with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
         began = time.time()
-        results[key_of(fault)] = try_fault(arguments, fault)
-        arguments.results.write_text(json.dumps(results, indent=1, ensure_ascii=False) + "\n")
-        found = results[key_of(fault)]
-        print(
-            f"{time.time() - began:5.0f} s  {found['outcome']:12}  {fault['what']}  {' '.join(found['failed'][:3])}",
-            flush=True,
-        )
+        tried = {pool.submit(try_fault, arguments, fault, commands): fault for fault in left}
+        for future in concurrent.futures.as_completed(tried):
+            fault, found = tried[future], future.result()
+            results[key_of(fault)] = found
+            arguments.results.write_text(json.dumps(results, indent=1, ensure_ascii=False) + "\n")
+            print(
+                f"{time.time() - began:5.0f} s  {found['outcome']:12}  {fault['what']}  {' '.join(found['failed'][:3])}",
+                flush=True,
+            )
     return None
 
 

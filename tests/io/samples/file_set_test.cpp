@@ -26,6 +26,11 @@ std::vector<double> read_all(FileSet& files, const Field& field) {
 TEST(Glob, SaysWhatItDidNotFind) {
   EXPECT_EQ(all_files().size(), 5U);
   EXPECT_EQ(expand_patterns({"levels_?.nc", "levels_1.nc"}, fixture("")).size(), 2U);
+  // Sorted, whatever the order of patterns: with it would change which of two files a time is taken from.
+  const std::vector<std::string> sorted = expand_patterns({"packed.nc", "levels_*.nc"}, fixture(""));
+  EXPECT_EQ(sorted, expand_patterns({"levels_2.nc", "packed.nc", "levels_1.nc"}, fixture("")));
+  ASSERT_EQ(sorted.size(), 3U);
+  EXPECT_TRUE(sorted[0].ends_with("levels_1.nc") && sorted[2].ends_with("packed.nc")) << sorted[0];
   const std::string message = message_of<DataError>([] { expand_patterns({"era5_*.nc"}, "/tmp"); });
   EXPECT_NE(message.find("era5_*.nc"), std::string::npos);
   EXPECT_NE(message.find("/tmp"), std::string::npos);
