@@ -126,13 +126,27 @@ bool on_rim(int point) {
   return row == 0 || row == kRows - 1 || column == 0 || column == kColumns - 1;
 }
 
-/// y = W₂ tanh(W₁ x + b₁) + b₂ at each point.
-std::array<double, kOutputs> network(const std::array<double, kInputs>& x, const Tensors& p) {
+using State = std::vector<std::array<double, kInputs>>;
+
+/// y = W₂ tanh(W₁ ∗ x + b₁) + b₂ at a point, W₁ of 3 × 3 points with zeros around the grid: so what stands on
+/// the rim reaches the points inside.
+std::array<double, kOutputs> network(const State& x, int point, const Tensors& p) {
   std::array<double, kOutputs> y{};
   std::array<double, kHidden> hidden{};
+  const std::vector<double>&weights = p.at("layers.0.weight"), &biases = p.at("layers.0.bias");
   for (std::size_t h = 0; h < kHidden; ++h) {
-    double sum = p.at("layers.0.bias")[h];
-    for (std::size_t k = 0; k < kInputs; ++k) sum += p.at("layers.0.weight")[h * kInputs + k] * x[k];
+    double sum = biases[h];
+    for (int down = -1; down <= 1; ++down) {
+      for (int along = -1; along <= 1; ++along) {
+        const int row = point / kColumns + down, column = point % kColumns + along;
+        if (row < 0 || row >= kRows || column < 0 || column >= kColumns) continue;
+        const auto tap = static_cast<std::size_t>((down + 1) * 3 + along + 1);
+        for (std::size_t k = 0; k < kInputs; ++k) {
+          sum +=
+              weights[(h * kInputs + k) * 9 + tap] * x[static_cast<std::size_t>(row * kColumns + column)][k];
+        }
+      }
+    }
     hidden[h] = std::tanh(sum);
   }
   for (std::size_t n = 0; n < kOutputs; ++n) {
@@ -147,7 +161,7 @@ Tensors initial_parameters() {
   const auto fill = [&](const std::string& name, int count, double size) {
     for (int i = 0; i < count; ++i) p[name].push_back(size * std::sin(2.3 * i + 1.1 * count));
   };
-  fill("layers.0.weight", kHidden * kInputs, 0.6);
+  fill("layers.0.weight", kHidden * kInputs * 9, 0.25);
   fill("layers.0.bias", kHidden, 0.3);
   fill("layers.2.weight", kOutputs * kHidden, 1.1);
   fill("layers.2.bias", kOutputs, 0.4);
@@ -165,28 +179,36 @@ class Reference {
   Rollout run(int start, const Tensors& p, const Tensors& earlier, int leads = kLeads) {
     const Values* const states[] = {&fields_.t2m, &fields_.q};
     Rollout rollout(static_cast<std::size_t>(leads));
-    for (int i = 0; i < kPoints; ++i) {
-      std::array<double, 2> before{}, now{}, sum{};
-      for (std::size_t s = 0; s < 2; ++s) {
-        before[s] = states[s]->input(start - 1, i);
-        now[s] = states[s]->input(start, i);
+    std::array<std::vector<double>, 2> before, now, sum;
+    for (std::size_t s = 0; s < 2; ++s) {
+      for (int i = 0; i < kPoints; ++i) {
+        before[s].push_back(states[s]->input(start - 1, i));
+        now[s].push_back(states[s]->input(start, i));
       }
-      for (int r = 0; r < leads; ++r) {
-        const int time = start + r;
-        std::array<double, kOutputs> y = network(
-            {before[0], before[1], now[0], now[1], fields_.elevation.input(0, i), fields_.sst.input(time, i),
-             fields_.ice.input(time, i), fields_.sst.input(time + 1, i), fields_.ice.input(time + 1, i)},
-            r + 1 == leads ? p : earlier);
-        y[1] = clamped(fields_.q, y[1], now[1], increment_, kLow, kHigh);
+      sum[s].assign(kPoints, 0);
+    }
+    for (int r = 0; r < leads; ++r) {
+      const int time = start + r;
+      State x;
+      for (std::size_t i = 0; i < kPoints; ++i) {
+        const int at = static_cast<int>(i);
+        x.push_back({before[0][i], before[1][i], now[0][i], now[1][i], fields_.elevation.input(0, at),
+                     fields_.sst.input(time, at), fields_.ice.input(time, at),
+                     fields_.sst.input(time + 1, at), fields_.ice.input(time + 1, at)});
+      }
+      for (std::size_t i = 0; i < kPoints; ++i) {
+        const int at = static_cast<int>(i);
+        std::array<double, kOutputs> y = network(x, at, r + 1 == leads ? p : earlier);
+        y[1] = clamped(fields_.q, y[1], now[1][i], increment_, kLow, kHigh);
         y[2] = clamped(fields_.tp, y[2], 0, false, 0, std::numeric_limits<double>::infinity());
         std::array<double, kOutputs> compared = y;
         for (std::size_t s = 0; s < 2; ++s) {
-          sum[s] += y[s];
-          if (increment_) compared[s] = sum[s];
-          before[s] = now[s];
-          const double next = increment_ ? now[s] + y[s] * states[s]->increment / states[s]->scale : y[s];
-          const bool absent = std::isnan(states[s]->at(start, i));
-          now[s] = on_rim(i) ? states[s]->input(time + 1, i) : absent ? 0 : next;
+          sum[s][i] += y[s];
+          if (increment_) compared[s] = sum[s][i];
+          before[s][i] = now[s][i];
+          const double next = increment_ ? now[s][i] + y[s] * states[s]->increment / states[s]->scale : y[s];
+          const bool absent = std::isnan(states[s]->at(start, at));
+          now[s][i] = on_rim(at) ? states[s]->input(time + 1, at) : absent ? 0 : next;
         }
         rollout[static_cast<std::size_t>(r)].push_back(compared);
       }
@@ -286,7 +308,8 @@ struct Way {
 };
 
 Configuration configuration_of(bool increment, bool last_only, const Way& way) {
-  const auto linear = [](int features) { return Json{{"type", "linear"}, {"features", features}}; };
+  const Json convolution = {{"type", "conv"}, {"features", kHidden}, {"kernel", 3}, {"padding", 1}},
+             linear = {{"type", "linear"}, {"features", kOutputs}};
   Json json = {
       {"data",
        {{"files", {"fields.nc"}},
@@ -306,8 +329,7 @@ Configuration configuration_of(bool increment, bool last_only, const Way& way) {
         {"clamp", {{"q", {kLow, kHigh}}, {"tp", {0, nullptr}}}},
         {"train", {"2019-12-30", "2019-12-31"}},
         {"valid", {"2020-01-01", "2020-01-02"}}}},
-      {"model",
-       {{"type", "sequential"}, {"layers", {linear(kHidden), {{"type", "tanh"}}, linear(kOutputs)}}}},
+      {"model", {{"type", "sequential"}, {"layers", {convolution, {{"type", "tanh"}}, linear}}}},
       {"loss", {{"area_weighted", false}, {"variable_weights", {{"q", 2.0}}}}},
       // One step of it takes the gradient away.
       {"optimizer",
