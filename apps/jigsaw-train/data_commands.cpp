@@ -81,7 +81,11 @@ std::map<std::string, std::int64_t> chunks_in(const std::string& path, const Sha
 std::vector<Rechunk> plan_copies(const RechunkOptions& options, const Job& job,
                                  const std::vector<std::string>& paths) {
   const DataOptions& data = job.configuration.data;
-  FileSet files(paths, {}, data.external());
+  if (data.makani.given())
+    throw ConfigError("rechunk is for NetCDF files that name their dimensions, not for those of data.makani");
+  FileSelection selection;
+  selection.member = data.member;
+  FileSet files(paths, selection, data.external());
   const Channels channels = make_channels(data, false);
   for (const Channel& channel : channels.targets) files.select(channel.field, true);
   const int ranks = options.ranks > 0 ? options.ranks : job.world.size();

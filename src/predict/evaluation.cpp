@@ -14,6 +14,7 @@
 #include "base/text.h"
 #include "comm/agreement.h"
 #include "files/glob.h"
+#include "files/probe.h"
 #include "predict/score_report.h"
 #include "train/validation.h"
 
@@ -54,6 +55,7 @@ std::unique_ptr<Climatology> climatology_of(Dataset& data, const Box& piece, int
         wanted);
   }
   const std::vector<std::string> paths = expand_patterns(options.climatology, "");
+  probe_files(paths, Dimensions::kByName, data.options().external());
   FileSet files(paths, Climatology::file_selection(), data.options().external());
   files.take_grid(data.grid(), "the data");
   for (const Channel& target : targets) {

@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "files/glob.h"
+#include "files/probe.h"
 #include "samples/dataset.h"
 #include "samples/image_files.h"
 #include "train/class_loss.h"
@@ -25,7 +26,9 @@ std::vector<std::string> files_of(const DataOptions& options, const std::filesys
 DataDescription describe_forecasts(const DataOptions& options, const std::filesystem::path& folder) {
   if (!options.shape.empty())
     return {Shape(options.shape), make_channels(options, looks_global(options.shape))};
-  FileSet files(files_of(options, folder), file_selection(options, folder), options.external());
+  const std::vector<std::string> paths = files_of(options, folder);
+  probe_files(paths, Dimensions::kByName, options.external());
+  FileSet files(paths, file_selection(options, folder), options.external());
   const Channels fields = make_channels(options, false);
   for (const Channel& channel : fields.targets) files.select(channel.field, true);
   for (const Field& field : fields_of(fields.inputs, Role::kPrescribed))
@@ -74,7 +77,11 @@ DataDescription describe_images(const DataOptions& options, const std::filesyste
   if (!options.crop.empty()) return {Shape(options.crop), image_channels(options, fields_named)};
   if (!options.shape.empty())
     return {part_extents(options, Shape(options.shape)), image_channels(options, fields_named)};
-  ImageFiles files(files_of(options, folder), options.dims);
+  std::vector<std::string> labels;
+  if (options.classes > 0) labels.push_back(options.targets.front().name);
+  const std::vector<std::string> paths = files_of(options, folder);
+  probe_files(paths, Dimensions::kByNumber, options.external());
+  ImageFiles files(paths, options.dims, options.external(), options.spacing, labels);
   Channels channels = image_channels(options, [&](const VariableOptions& variable) {
     return files.select(variable, own_files(variable, folder));
   });

@@ -46,8 +46,10 @@ Batch TrainingBatches::read(std::int64_t number, const Context& host) {
 }
 
 ReadAhead TrainingBatches::ahead() const {
-  const std::int64_t samples = placed_.samples(), leads = options_.rollout.max;
-  const std::int64_t elements = placed_.input_box(samples).extent.count() +
+  const std::int64_t samples = placed_.samples(), leads = options_.rollout.most();
+  // The input, forcings of each lead behind the first, and where a rollout goes on.
+  const std::int64_t inputs = leads + (leads > 1 ? 1 : 0);
+  const std::int64_t elements = inputs * placed_.input_box(samples).extent.count() +
                                 leads * placed_.target_box(objective_.loss(), samples).extent.count();
   return ReadAhead::within_budget(elements * size_of(placed_.types().master));
 }

@@ -32,10 +32,14 @@ std::string read_file(const std::string& path, std::int64_t most) {
   }
 }
 
-/// Whether there is anything of this name, be it a link that leads nowhere.
+/// Whether there is anything of this name, be it a link that leads nowhere. @throws DataError  when that
+/// cannot be told.
 bool is_there(const std::string& path) {
-  std::error_code ignored;
-  return fs::exists(fs::symlink_status(path, ignored));
+  std::error_code error;
+  const fs::file_status status = fs::symlink_status(path, error);
+  if (status.type() == fs::file_type::none)
+    throw DataError(concat("cannot read ", path, ": ", error.message()));
+  return fs::exists(status);
 }
 
 /// A name that leads out of the store is none.

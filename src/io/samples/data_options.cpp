@@ -330,7 +330,7 @@ void declare_images(Keys<DataOptions>& keys) {
 void refuse_files(const DataOptions& o, const Place& at) {
   for (const auto& [key, variables] :
        {std::pair{"variables", &o.variables}, std::pair{"diagnostic", &o.diagnostic},
-        std::pair{"static", &o.constants}}) {
+        std::pair{"static", &o.constants}, std::pair{"forcing_variables", &o.forcing_variables}}) {
     for (const VariableOptions& variable : *variables) {
       if (variable.files.empty() && variable.data_set.empty()) continue;
       at.error(

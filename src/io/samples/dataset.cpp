@@ -48,7 +48,10 @@ FileSelection file_selection(const DataOptions& options, const std::filesystem::
 
 void Dataset::open(const std::filesystem::path& folder) {
   paths_ = expand_patterns(options_.files, folder);
-  files_ = std::make_unique<FileSet>(paths_, file_selection(options_, folder), options_.external());
+  const FileSelection selection = file_selection(options_, folder);
+  if (selection.channels)
+    layout_ = {selection.channels->variable, selection.channels->channels, selection.channels->hours};
+  files_ = std::make_unique<FileSet>(paths_, selection, options_.external());
   // Whether the grid is periodic, which the channels depend on, shows when the fields are selected.
   const Channels fields = make_channels(options_, false);
   for (const Channel& channel : fields.targets) files_->select(channel.field, true);
@@ -75,6 +78,7 @@ Json Dataset::decides_statistics() const {
   for (const Period& period : periods_of(options_.train, files_->calendar(), "data.train"))
     periods.push_back({period.first, period.last});
   return {{"fields", fields},
+          {"layout", layout_},
           {"periods", periods},
           {"lead_hours", options_.lead_hours},
           {"rows", grid().axes[0].coordinates},

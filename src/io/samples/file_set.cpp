@@ -563,6 +563,7 @@ std::vector<FieldStorage> FileSet::storage() const {
   std::vector<FieldStorage> result;
   for (const auto& [field, series] : series_) {
     const Part& part = series.parts.front();
+    if (!part.axes.horizontal()) continue;  // a series without places
     result.push_back({files_[static_cast<std::size_t>(part.file)]->file().path(), part.variable, part.axes,
                       part.axes.channel >= 0 ? part.channel : part.level, part.rows, part.columns});
   }
