@@ -23,6 +23,7 @@ class JigsawTrain(CMakePackage, CudaPackage):
     depends_on("onednn@2.6:")
     depends_on("zlib-api")
     depends_on("c-blosc")
+    depends_on("libdeflate")
     depends_on("zstd")
     depends_on("xxhash")
     depends_on("cli11@2:")
