@@ -158,6 +158,7 @@ ExitCode run_rechunk(const RechunkOptions& options) {
         throw ConfigError("rechunk is for fields on latitude and longitude (data.task forecast)");
       paths = expand_patterns(data.files, job.folder);
     });
+    tell_mesh(job, options.ranks > 0 ? options.ranks : job.world.size());
     probe_new_files(paths, Dimensions::kByName, data.external(), cache_folder(), job.world);
     together(job.world, [&] {
       copies = plan_copies(options, job, paths);
