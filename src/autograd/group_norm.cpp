@@ -21,10 +21,8 @@ TransferCost statistics_traffic(const OwnCall& call, std::span<const double> num
   const double groups = numbers[0], samples = numbers[1] > 0 ? static_cast<double>(piece[0]) : 1;
   const double ranks = call.ranks();
   TransferCost cost;
-  const double gathered = 8 * samples * static_cast<double>(piece.back()), summed = 16 * groups * samples;
-  const auto messages = [&](Collective kind) { return most_messages(kind, static_cast<int>(ranks), summed); };
-  cost.add(Collective::kAllGather, (ranks - 1) * gathered, messages(Collective::kAllGather));
-  cost.add(Collective::kAllReduce, 2 * (ranks - 1) / ranks * summed, messages(Collective::kAllReduce));
+  cost.add(Collective::kAllGather, (ranks - 1) * 8 * samples * static_cast<double>(piece.back()), 1);
+  cost.add(Collective::kAllReduce, 2 * (ranks - 1) / ranks * 16 * groups * samples, 1);
   return cost;
 }
 

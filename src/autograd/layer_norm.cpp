@@ -15,9 +15,8 @@ TransferCost statistics_traffic(const OwnCall& call, std::span<const double>) {
   const Shape piece = call.piece(0);
   const double ranks = call.ranks(), bytes = 8 * static_cast<double>(piece.count(0, piece.rank() - 1));
   TransferCost cost;
-  const auto messages = [&](Collective kind) { return most_messages(kind, static_cast<int>(ranks), bytes); };
-  cost.add(Collective::kAllGather, (ranks - 1) * bytes, messages(Collective::kAllGather));
-  cost.add(Collective::kAllReduce, 2 * (ranks - 1) / ranks * bytes, messages(Collective::kAllReduce));
+  cost.add(Collective::kAllGather, (ranks - 1) * bytes, 1);
+  cost.add(Collective::kAllReduce, 2 * (ranks - 1) / ranks * bytes, 1);
   return cost;
 }
 

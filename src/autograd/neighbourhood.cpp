@@ -37,8 +37,7 @@ Letters field_dims(int space, LetterDim last) {
 
 namespace {
 
-/// Halos forward and again backward: those on both sides where there are two neighbours, a message for each
-/// neighbour, corners among them. The numbers are, of
+/// Halos forward and again backward: those on both sides where there are two neighbours. The numbers are, of
 /// each dim of the first input, how many points are read below and above the piece, and whether the dim goes
 /// on beyond the grid's ends.
 TransferCost halo_traffic(const OwnCall& call, std::span<const double> numbers) {
@@ -48,19 +47,16 @@ TransferCost halo_traffic(const OwnCall& call, std::span<const double> numbers) 
     if (!contains(call.axes, axis)) continue;
     parts[call.inputs[0].placements[axis].dim] *= call.mesh.size[static_cast<std::size_t>(axis)];
   }
-  double reached = 1;  // ranks, this one among them
   for (int dim = 0; dim < piece.rank(); ++dim) {
     if (parts[dim] == 1) continue;
     const auto of_dim = numbers.subspan(3 * static_cast<std::size_t>(dim), 3);
     const auto below = static_cast<std::int64_t>(of_dim[0]), above = static_cast<std::int64_t>(of_dim[1]);
     const bool both = of_dim[2] > 0 || parts[dim] > 2;
     region[dim] += both ? below + above : std::max(below, above);
-    const bool down = below > 0, up = above > 0;
-    reached *= 1 + (both ? static_cast<int>(down) + static_cast<int>(up) : static_cast<int>(down || up));
   }
   TransferCost cost;
   cost.add(Collective::kExchange,
-           2 * static_cast<double>(region.count() - piece.count()) * call.element_bytes, 2 * (reached - 1));
+           2 * static_cast<double>(region.count() - piece.count()) * call.element_bytes, 2);
   return cost;
 }
 

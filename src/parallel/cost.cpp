@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "comm/levels.h"
-#include "parallel/all_to_all.h"
 #include "parallel/sent_elements.h"
 
 namespace jigsaw::inline parallel {
@@ -74,11 +72,7 @@ TransferCost transfer_cost(const MeshShape& mesh, const Layout& from, const Layo
         break;
     }
     cost.bytes[static_cast<std::size_t>(step.kind)] += sent * element_bytes;
-    if (step.kind == Collective::kAllToAll) {
-      cost.messages += static_cast<int>(all_to_all_way(mesh, step, *now, element_bytes).messages);
-    } else if (step.kind != Collective::kBroadcast) {
-      cost.messages += most_messages(step.kind, static_cast<int>(ranks), elements * element_bytes);
-    }
+    if (step.kind != Collective::kBroadcast) ++cost.messages;
     now = &step.to;
   }
   return cost;
