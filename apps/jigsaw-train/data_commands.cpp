@@ -148,7 +148,6 @@ ExitCode run_stats(const StatsOptions& options) {
 
 /// Writes the NetCDF files of a configuration in chunks that suit its mesh; ranks share the files.
 ExitCode run_rechunk(const RechunkOptions& options) {
-  leave_failed_files_alone();
   return run_job(options.configuration, [&](Job& job) {
     const DataOptions& data = job.configuration.data;
     std::vector<std::string> paths;

@@ -7,6 +7,7 @@
 #include "base/printable.h"
 #include "base/text.h"
 #include "commands.h"
+#include "files/io_lock.h"
 #include "files/probe.h"
 #include "version.h"
 
@@ -129,6 +130,7 @@ ExitCode run(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   using namespace jigsaw;
+  leave_failed_files_alone();
   if (argc == 2 && std::string(argv[1]) == Probe::kCommand) return run_probe();
   if (constexpr const char* kSelf = "/proc/self/exe"; std::filesystem::exists(kSelf))
     set_probe_program(kSelf);

@@ -9,6 +9,8 @@
 #include <limits>
 
 #include "base/error.h"
+#include "files/io_lock.h"
+#include "files/io_lock.h"
 #include "io/fixtures.h"
 #include "support/netcdf_reader.h"
 #include "support/small_disk.h"
@@ -16,6 +18,9 @@
 
 namespace jigsaw {
 namespace {
+
+/// Before any file is open, whichever test comes first.
+[[maybe_unused]] const bool kLeftAlone = (leave_failed_files_alone(), true);
 
 using testing::NetcdfReader;
 using testing::TemporaryFolder;

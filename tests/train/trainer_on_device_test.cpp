@@ -112,7 +112,8 @@ std::vector<Json> metrics(const std::string& output, int step = 0) {
   for (std::string line; std::getline(text, line);) {
     Json json = Json::parse(line);
     for (const char* time :
-         {"step_seconds", "data_wait_seconds", "communication_seconds", "samples_per_second"})
+         {"step_seconds", "data_wait_seconds", "communication_seconds", "validation_seconds",
+          "samples_per_second", "peak_share", "time"})
       json.erase(time);
     if (json.at("step") > step) lines.push_back(json);
   }

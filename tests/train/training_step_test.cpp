@@ -175,7 +175,8 @@ TEST(TrainingStep, IsReplayedToFindWhatIsNotFinite) {
           EXPECT_NE(gradient.find("not finite is the gradient of the parameter layers.0.weight"),
                     std::string::npos)
               << gradient;
-          EXPECT_NE(gradient.find("input x reaches 2."), std::string::npos) << gradient;
+          EXPECT_NE(gradient.find("input x reaches "), std::string::npos) << gradient;
+          EXPECT_NE(gradient.find("e+25"), std::string::npos) << gradient;
           EXPECT_NE(parameter.find("is the result of operation 0 (contract"), std::string::npos) << parameter;
           EXPECT_NE(parameter.find("not finite is the parameter layers.0.weight"), std::string::npos)
               << parameter;

@@ -300,6 +300,8 @@ TEST(VoidKeys, AllOthersAlwaysCount) {
                                         "data.diagnostic.levels",
                                         "data.diagnostic.name",
                                         "data.files",
+                                        "data.forcing_variables.data_set",
+                                        "data.forcing_variables.files",
                                         "data.forcing_variables.levels",
                                         "data.forcing_variables.name",
                                         "data.makani.metadata",

@@ -160,7 +160,7 @@ TEST_F(VerificationTest, ShippedConfigurationsAreRightOnSomeMesh) {
        8,
        R"({"data": 2, "domain": [2, 2]})",
        {fields, "data.static=[]", "model.embed_dim=16", "model.depth=2", "model.heads=4",
-        "model.patch=[3, 3]", "model.window=[3, 4]"}},
+        "model.patch=[4, 3]", "model.window=[5, 4]"}},
       {"era5_weathermixer_1b",
        4,
        R"({"domain": [2, 1], "tensor": 2})",

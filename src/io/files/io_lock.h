@@ -8,4 +8,8 @@ namespace jigsaw::inline files {
 /// never while converting or waiting.
 [[nodiscard]] std::unique_lock<std::mutex> lock_io();
 
+/// To be called before anything else of HDF5: at the end of the process it is not to touch files that it
+/// failed to write, which would end it by a signal.
+void leave_failed_files_alone();
+
 }  // namespace jigsaw::inline files

@@ -1,7 +1,6 @@
 #include "files/rechunk.h"
 
 #include <fcntl.h>
-#include <hdf5.h>
 #include <netcdf.h>
 
 #include <algorithm>
@@ -333,10 +332,6 @@ void rechunk(const Rechunk& what, const std::function<void(std::int64_t)>& did) 
   } catch (const FileError& error) {
     throw DataError(error.what());
   }
-}
-
-void leave_failed_files_alone() {
-  H5dont_atexit();
 }
 
 }  // namespace jigsaw::inline files

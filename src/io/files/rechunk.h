@@ -26,8 +26,4 @@ struct Rechunk {
 /// @throws DataError  also when the file is no NetCDF, or has types of its own.
 void rechunk(const Rechunk& what, const std::function<void(std::int64_t)>& did = {});
 
-/// To be called before anything else of HDF5: at the end of the process it is not to touch files that it
-/// failed to write, which would end it by a signal.
-void leave_failed_files_alone();
-
 }  // namespace jigsaw::inline files
