@@ -103,7 +103,8 @@ TEST_F(TraceTest, ChosenStepsOnlyAndAProfileThatAddsUp) {
       run(2, arguments() + "--set 'mesh={\"domain\":[2,1]}' --profile --trace-steps 3-4 --trace " + file);
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
   std::map<std::string, int> steps;
-  for (const Json& event : Json::parse(read(file)).at("traceEvents")) {
+  const Json trace = Json::parse(read(file));
+  for (const Json& event : trace.at("traceEvents")) {
     if (event.value("cat", "") == "step") ++steps[event.at("name")];
   }
   EXPECT_EQ(steps, (std::map<std::string, int>{{"step 3", 2}, {"step 4", 2}}));
