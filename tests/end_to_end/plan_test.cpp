@@ -114,8 +114,8 @@ TEST_F(PlanTest, SaysWhatWouldFit) {
 /// What is planned and what runs agree on it, and a run that goes on finds it again.
 TEST_F(PlanTest, AutoIsTheMeshThatPlanCallsConfigured) {
   const Json mesh = plan("--ranks 4").at("configured").at("mesh");
-  const std::string arguments = "--config " + (folder_ / "config.json");
-  const Outcome first = run(4, arguments);
+  const std::string arguments = "--config " + (folder_ / "config.json") + " --set checkpoint.every=1";
+  const Outcome first = run(4, arguments + " --set train.steps=1");
   ASSERT_EQ(first.exit_code, 0) << first.err;
   EXPECT_NE(first.out.find("mesh \"auto\": "), std::string::npos) << first.out;
   EXPECT_NE(first.out.find(" is the fastest of "), std::string::npos) << first.out;

@@ -169,7 +169,7 @@ TEST_F(VerificationTest, ShippedConfigurationsAreRightOnSomeMesh) {
        4,
        R"({"domain": [2, 1, 2]})",
        {"data.shape=[124, 37, 72]", R"(data.variables=["t2m"])", R"(data.train={"depth": [0, 99]})",
-        "data.crop=[8, 8, 8]", "data.noise_sigma=5", "model.widths=[4, 8]"}}};
+        "data.crop=[8, 8, 8]", "validation.overlap=[0, 0, 0]", "data.noise_sigma=5", "model.widths=[4, 8]"}}};
   for (const Shipped& each : all) {
     SCOPED_TRACE(each.name);
     Json json = load_config(testing::source_dir() + "/configs/" + each.name + ".json");
