@@ -10,7 +10,6 @@
 
 #include "base/error.h"
 #include "files/io_lock.h"
-#include "files/io_lock.h"
 #include "io/fixtures.h"
 #include "support/netcdf_reader.h"
 #include "support/small_disk.h"

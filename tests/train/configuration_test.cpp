@@ -97,8 +97,8 @@ TEST(Configuration, AMeshThatIsLeftOpenCutsTheDomainSoThatTheLargestPieceIsSmall
   using Sizes = std::vector<int>;
   EXPECT_EQ(domain(1, {33, 49}), (Sizes{1, 1}));
   EXPECT_EQ(domain(4, {64, 64}), (Sizes{4, 1}));
-  EXPECT_EQ(domain(6, {2, 64}), (Sizes{2, 3}));   // 1 x 22 points, as of [1, 6]
-  EXPECT_EQ(domain(2, {33, 48}), (Sizes{1, 2}));  // 33 x 24 points rather than 17 x 48
+  EXPECT_EQ(domain(6, {2, 64}), (Sizes{2, 3}));           // 1 x 22 points, as of [1, 6]
+  EXPECT_EQ(domain(2, {33, 48}), (Sizes{1, 2}));          // 33 x 24 points rather than 17 x 48
   EXPECT_EQ(domain(4, {12, 30}, {6, 5}), (Sizes{2, 2}));  // patches are not cut
   EXPECT_EQ(domain(8, {16, 16, 16}), (Sizes{8, 1, 1}));
 }

@@ -111,9 +111,8 @@ std::vector<Json> metrics(const std::string& output, int step = 0) {
   std::istringstream text(testing::text_of(output + "/metrics.jsonl"));
   for (std::string line; std::getline(text, line);) {
     Json json = Json::parse(line);
-    for (const char* time :
-         {"step_seconds", "data_wait_seconds", "communication_seconds", "validation_seconds",
-          "samples_per_second", "peak_share", "time"})
+    for (const char* time : {"step_seconds", "data_wait_seconds", "communication_seconds",
+                             "validation_seconds", "samples_per_second", "peak_share", "time"})
       json.erase(time);
     if (json.at("step") > step) lines.push_back(json);
   }

@@ -2,7 +2,6 @@
 
 #include "base/error.h"
 #include "files/io_lock.h"
-#include "files/io_lock.h"
 #include "files/netcdf_file.h"
 #include "io/fixtures.h"
 #include "support/small_disk.h"
