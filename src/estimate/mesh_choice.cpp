@@ -57,6 +57,12 @@ std::string look(const Configuration& configuration, const std::filesystem::path
     question.memory_bytes =
         static_cast<std::int64_t>(kUsableMemory * static_cast<double>(memory_limit()) / ranks_here);
     question.threads = threads;
+    // A batch whose input alone no mesh holds: the run says so itself, by the keys that made it so large.
+    const TrainOptions& train = configuration.train;
+    const double batch = static_cast<double>(train.batch_size) / static_cast<double>(train.accumulate) *
+                         static_cast<double>(data.space.count()) *
+                         static_cast<double>(data.channels.inputs.size()) * sizeof(float);
+    if (batch > static_cast<double>(question.memory_bytes) * ranks) return "";
     const std::optional<ChosenMesh> chosen = chosen_mesh(question);
     if (!chosen) return "";
     return Json{{"mesh", to_json(chosen->mesh)}, {"reason", chosen->reason}}.dump();
