@@ -115,12 +115,14 @@ Forecaster::Bound Forecaster::make_bound(const Channels& channels, const Statist
   for (const Channel& target : channels.targets) {
     const double end = low ? target.range.low : target.range.high;
     const bool has = std::isfinite(end);
+    bound.on.push_back(has ? 1.0 : 0.0);
+    bound.excess.push_back(0.0);
+    if (!has) continue;  // labels, which have no statistics, among them
     const FieldStatistics& field = statistics.of(target.field);
     const bool increment = predict_ == Predict::kIncrement && target.role == Role::kPrognostic;
     const double normalised = (target.transform.forward(end) - field.mean) /
                               (increment ? field.increment_deviation : field.deviation);
-    bound.on.push_back(has ? 1.0 : 0.0);
-    bound.excess.push_back(!has ? 0.0 : low ? normalised : -normalised);
+    bound.excess.back() = low ? normalised : -normalised;
   }
   return bound;
 }
