@@ -266,8 +266,9 @@ class PlotPicture {
     if (legend_rows() == 0) return;
     const double each = (right_ - kLeft) / static_cast<double>(across());
     for (std::size_t i = 0; i < plot_.series.size(); ++i) {
+      const std::size_t row = i / across();
       const double x = kLeft + each * static_cast<double>(i % across()),
-                   y = 29 + 14 * static_cast<double>(i / across());
+                   y = 29 + 14 * static_cast<double>(row);
       const Series& series = plot_.series[i];
       svg_.line(x, y - 4, x + 16, y - 4, hex_of(category_colour(series.colour)), series.dashed ? 1 : 2.5);
       std::string label = series.label;
@@ -307,12 +308,14 @@ std::string svg_of(const Bars& bars) {
   };
   const double left = 14 + 6.2 * static_cast<double>(std::min<std::size_t>(longest, 26)),
                right = bars.width - 84;
-  const double top = 34 + 14 * static_cast<double>((labels.size() + 2) / 3), each = 20;
+  const std::size_t rows_of_labels = (labels.size() + 2) / 3;
+  const double top = 34 + 14 * static_cast<double>(rows_of_labels), each = 20;
   Svg svg(bars.width, top + each * static_cast<double>(bars.rows.size()) + 10, bars.title);
   svg.text(8, 15, bars.title, "start", 13);
   for (std::size_t i = 0; i < labels.size(); ++i) {
+    const std::size_t row = i / 3;
     const double x = 8 + (bars.width - 16) / 3 * static_cast<double>(i % 3),
-                 y = 31 + 14 * static_cast<double>(i / 3);
+                 y = 31 + 14 * static_cast<double>(row);
     svg.rectangle(x, y - 9, 10, 10, hex_of(category_colour(i)));
     svg.text(x + 14, y, labels[i], "start", 10);
   }

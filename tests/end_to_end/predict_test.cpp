@@ -272,7 +272,7 @@ TEST_F(Predict, EndedInTheMiddleLeavesNothingUnderItsName) {
   const std::string output = folder() / "ended.nc";
   for (const int number : {SIGTERM, SIGKILL}) {
     Running running(1, "predict --config " + (folder() / "config.json") + " --checkpoint " + trained() +
-                           " --output " + output + " --steps 2000 --start 2021-02-02");
+                           " --output " + output + " --steps 30000 --start 2021-02-02");
     ASSERT_TRUE(running.until([&] { return std::filesystem::exists(output + ".tmp"); }));
     running.signal(number);
     EXPECT_NE(running.collect().exit_code, 0);
