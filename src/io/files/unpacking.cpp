@@ -63,7 +63,8 @@ template <typename S, bool kSwapped, typename C, typename T>
       const bool finite = value - value == C{0};
       const bool nan = stored != stored;
       here += static_cast<int>(!outside & !finite & (!nan | nan_counts));
-      to[i] = outside | !finite ? kNaN : static_cast<T>(value);
+      const bool missing = outside | !finite;
+      to[i] = missing ? kNaN : static_cast<T>(value);
     }
     undeclared += here;
   }
