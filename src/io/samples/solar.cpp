@@ -17,7 +17,8 @@ double days_since_epoch(Time time, Calendar calendar) {
   if (calendar == Calendar::kStandard)
     return static_cast<double>(time - midnight) / static_cast<double>(kDay) - 0.5;
   const Time of_day = ((time % kDay) + kDay) % kDay;
-  const auto year = static_cast<double>(date_from_days((time - of_day) / kDay, calendar).year);
+  const Time day = (time - of_day) / kDay;
+  const auto year = static_cast<double>(date_from_days(day, calendar).year);
   return kMeanYear * (year - 2000 + year_fraction(time, calendar)) - 0.5;
 }
 
