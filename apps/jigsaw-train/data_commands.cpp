@@ -1,7 +1,6 @@
-#include <chrono>
-#include <cmath>
 #include <filesystem>
 
+#include "base/progress_bar.h"
 #include "base/text.h"
 #include "comm/agreement.h"
 #include "commands.h"
@@ -30,23 +29,6 @@ struct RechunkOptions {
   int ranks = 0;       ///< that are to read the copies; 0: those that were started
   int deflate = 1;
   bool overwrite = false;
-};
-
-/// Says how far something is, every few seconds.
-class Telling {
- public:
-  Telling(Log& log, std::string what) : log_(log), what_(std::move(what)) {}
-  void operator()(double part) {
-    const auto now = std::chrono::steady_clock::now();
-    if (now - last_ < std::chrono::seconds(5)) return;
-    last_ = now;
-    log_.info(concat(what_, ": ", std::lround(100 * part), " %"));
-  }
-
- private:
-  Log& log_;
-  std::string what_;
-  std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
 };
 
 /// The pieces that a mesh cuts rows and columns into.
@@ -118,11 +100,11 @@ void write_share(const std::vector<Rechunk>& copies, Job& job) {
   const auto first = static_cast<std::size_t>(job.world.rank()),
              step = static_cast<std::size_t>(job.world.size());
   for (std::size_t i = first; i < copies.size(); i += step) all += bytes_of(copies[i]);
-  Telling telling(job.log, "rechunk");
+  ProgressBar bar(job.log, "rechunk");
   for (std::size_t i = first; i < copies.size(); i += step) {
     rechunk(copies[i], [&](std::int64_t bytes) {
       written += bytes;
-      telling(static_cast<double>(written) / static_cast<double>(all));
+      bar.update(written, all);
     });
   }
 }
@@ -135,8 +117,7 @@ ExitCode run_stats(const StatsOptions& options) {
     DataUse use;
     use.train = use.valid = false;
     use.pass.cache = cache_folder();
-    use.pass.progress = Telling(job.log, "statistics");
-    use.pass.tell = [&](const std::string& line) { job.log.info(line); };
+    tell_statistics(use.pass, job.log);
     const auto objective = open_objective(configuration, job.folder, job.world, use);
     together(job.world, [&] {
       if (job.world.rank() == 0) objective->data().statistics().save(options.output);

@@ -1,7 +1,6 @@
 #include "parallel/all_to_all.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "comm/levels.h"
 
@@ -24,7 +23,8 @@ Parts parts_of(const MeshShape& mesh, const Layout& layout, int dim, AxisSet axe
   return parts;
 }
 
-/// Of a rank's piece, how many parts of the target have something of it: dims apart, their numbers multiply.
+/// To how many others a rank sends at most: of its piece, how many parts of the target have something of it;
+/// dims apart, their numbers multiply.
 double peers_of(const MeshShape& mesh, const Step& step, const Layout& held) {
   AxisSet free = 0;  // along which a rank sends to others than those with its own coordinate
   double ranks = 1, peers = 1;
@@ -48,9 +48,8 @@ double peers_of(const MeshShape& mesh, const Step& step, const Layout& held) {
 
 }  // namespace
 
-AllToAllWay all_to_all_way(const MeshShape& mesh, const Step& step, const Layout& held,
-                           double element_bytes) {
-  AllToAllWay way{peers_of(mesh, step, held)};
+std::int64_t forwarded_block(const MeshShape& mesh, const Step& step, const Layout& held,
+                             double element_bytes) {
   int ranks = 1;
   for (int axis = 0; axis < mesh.axes; ++axis) {
     if (contains(step.axes, axis)) ranks *= mesh.size[static_cast<std::size_t>(axis)];
@@ -59,14 +58,7 @@ AllToAllWay all_to_all_way(const MeshShape& mesh, const Step& step, const Layout
   std::int64_t block = 1;
   for (int dim = 0; dim < before.rank(); ++dim) block *= std::min(before[dim], after[dim]);
   const double bytes = static_cast<double>(block) * element_bytes;
-  const Forwarding forwards = forwarding(ranks, way.peers, bytes);
-  way.messages = way.peers;
-  if (forwards.worth_it) {
-    way.block = block;
-    way.messages =
-        forwards.messages + std::ceil(std::max(0.0, forwards.bytes - way.peers * bytes) / kBytesOfAMessage);
-  }
-  return way;
+  return forwarding(ranks, peers_of(mesh, step, held), bytes).worth_it ? block : 0;
 }
 
 }  // namespace jigsaw::inline parallel

@@ -184,7 +184,7 @@ Array exchange_pieces(const Rank& rank, const Step& step, const ShardedTensor& x
   const Array packed = pack(rank, x.piece, source, sends);
   const auto element = static_cast<double>(size_of(x.piece.dtype()));
   const Array arrived = rank.mesh.communicator(step.axes).all_to_all(
-      packed, counts_of(sends), counts_of(receives), all_to_all_way(mesh, step, x.layout, element).block);
+      packed, counts_of(sends), counts_of(receives), forwarded_block(mesh, step, x.layout, element));
   return unpack(rank, arrived, target, receives);
 }
 

@@ -33,15 +33,19 @@ DataUse use_of(const Configuration& configuration, Communicator& world, Communic
     if (checked) checked();
   };
   if (opening.log == nullptr) return use;
-  pass.tell = [log = opening.log](const std::string& line) { log->info(line); };
-  pass.progress = [log = opening.log, bar = std::shared_ptr<ProgressBar>()](double part) mutable {
-    if (!bar) bar = std::make_shared<ProgressBar>(*log, "statistics of the training data");
-    bar->update(part);
-  };
+  tell_statistics(pass, *opening.log);
   return use;
 }
 
 }  // namespace
+
+void tell_statistics(StatisticsPass& pass, Log& log) {
+  pass.tell = [&log](const std::string& line) { log.info(line); };
+  pass.progress = [&log, bar = std::shared_ptr<ProgressBar>()](double part) mutable {
+    if (!bar) bar = std::make_shared<ProgressBar>(log, "statistics of the training data");
+    bar->update(part);
+  };
+}
 
 std::filesystem::path cache_folder() {
   const auto folder = [](const char* variable) -> std::filesystem::path {

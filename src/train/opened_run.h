@@ -27,6 +27,9 @@ struct Opening {
 /// $HOME/.cache/jigsaw-train; empty where neither is set.
 std::filesystem::path cache_folder();
 
+/// Shows how far a pass over the data for statistics is. @param log  lives as long as the pass.
+void tell_statistics(StatisticsPass& pass, Log& log);
+
 /// What a configuration names, opened and built on the ranks of a job: its data with loss and scores, and its
 /// model on its mesh. Training, validation, checks and predictions begin with it.
 class OpenedRun {

@@ -96,9 +96,10 @@ void judge_ranks(const std::vector<RankFacts>& facts, PreflightReport& report) {
     rates.push_back(fact.flops_per_second);
   }
   const double usual = median(rates);
-  report.lines.push_back(concat(facts.size(), facts.size() == 1 ? " rank on " : " ranks on ",
-                                ranks_of_host.size(), ranks_of_host.size() == 1 ? " node" : " nodes", ", ",
-                                shown(usual * 1e-9), " GFLOP/s each (median)"));
+  report.lines.push_back(
+      concat(facts.size(), facts.size() == 1 ? " rank on " : " ranks on ", ranks_of_host.size(),
+             ranks_of_host.size() == 1 ? " node" : " nodes",
+             usual > 0 ? concat(", ", shown(usual * 1e-9), " GFLOP/s each (median)") : ""));
   const auto [fewest, most] =
       std::minmax_element(ranks_of_host.begin(), ranks_of_host.end(),
                           [](const auto& a, const auto& b) { return a.second < b.second; });
@@ -271,8 +272,10 @@ void preflight(const Rank& rank, const std::string& build, OutputNeed need, Log&
   own.host = host_name();
   own.build = build;
   try_output(world, need.output, own);
-  own.flops_per_second = measure_products(rank);
-  own.links = measure_links(rank);
+  if (rank.context.device() == Device::kCpu) {
+    own.flops_per_second = measure_products(rank);
+    own.links = measure_links(rank);
+  }
   world.barrier();
   own.clock = Seconds(std::chrono::system_clock::now().time_since_epoch()).count();
   world.traffic() = traffic;

@@ -18,11 +18,11 @@ struct RankFacts {
   };
 
   std::string host;
-  std::string build;         ///< versions of the program and its libraries
-  double clock = 0;          ///< seconds since 1970, read when all ranks had just met
-  bool sees_output = true;   ///< whether it reads what rank 0 wrote beside the output
-  std::string output_error;  ///< why it cannot write there; empty when it can
-  double flops_per_second = 0;
+  std::string build;            ///< versions of the program and its libraries
+  double clock = 0;             ///< seconds since 1970, read when all ranks had just met
+  bool sees_output = true;      ///< whether it reads what rank 0 wrote beside the output
+  std::string output_error;     ///< why it cannot write there; empty when it can
+  double flops_per_second = 0;  ///< 0: not measured, nor are links
   std::vector<Link> links;
 };
 
@@ -48,7 +48,7 @@ PreflightReport judge(const std::vector<RankFacts>& facts, const OutputNeed& nee
 
 /// Asks all ranks, measures what they do and how they reach each other (log2 n rounds, some tenths of a
 /// second), and tells what a job of several machines may have wrong that a run on one does not show.
-/// Collective; host contexts only. What it sends is not counted.
+/// Collective; ranks on GPUs are not measured. What it sends is not counted.
 /// @param build  of this rank's executable
 /// @param need   all but free_bytes
 /// @throws ConfigError  on all ranks alike, as judge()

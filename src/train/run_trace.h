@@ -39,7 +39,6 @@ class RunTrace {
   /// Collective. @throws ConfigError  when the file cannot be written, or the steps are none.
   RunTrace(const TraceOptions& options, Communicator& world);
 
-  bool profiles() const { return options_.profile; }
   /// The run begins with this step.
   void begin(std::int64_t first_step);
   /// Before each step.

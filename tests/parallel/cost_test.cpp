@@ -6,6 +6,7 @@
 #include <cmath>
 #include <random>
 
+#include "parallel/all_to_all.h"
 #include "parallel/sent_elements.h"
 #include "support/enumerated_cost.h"
 
@@ -69,6 +70,46 @@ bool even(const MeshShape& mesh, const Layout& layout) {
     for (const int axis : layout.cutting(mesh, dim)) pieces *= mesh.size[static_cast<std::size_t>(axis)];
   }
   return piece.count() * pieces == layout.global.count();
+}
+
+/// The most elements that any rank has for another in an all-to-all.
+std::int64_t enumerated_block(const MeshShape& mesh, const Step& step, const Layout& held) {
+  std::int64_t most = 0;
+  for (int here = 0; here < mesh.ranks(); ++here) {
+    for (int there = 0; there < mesh.ranks(); ++there) {
+      const Coordinates at = mesh.coordinates(here), to = mesh.coordinates(there);
+      bool together = true;
+      for (int axis = 0; axis < mesh.axes; ++axis) {
+        const auto a = static_cast<std::size_t>(axis);
+        together = together && (at[a] == to[a] || contains(step.axes, axis));
+      }
+      if (together && feeds(step, held, at, to))
+        most = std::max(most, intersect(held.box(mesh, at), step.to.box(mesh, to)).extent.count());
+    }
+  }
+  return most;
+}
+
+TEST(AllToAll, BlocksThatAreForwardedHoldWhatAnyRankHasForAnother) {
+  RandomLayouts random(3);
+  int forwarded = 0;
+  for (int trial = 0; trial < 10000; ++trial) {
+    const MeshShape mesh = random.mesh();
+    const Shape shape = random.shape();
+    const std::vector<std::int64_t> units = random.units(shape);
+    Layout held = random.layout(mesh, shape, units, true);
+    for (const Step& step : redistribution_steps(mesh, held, random.layout(mesh, shape, units, false))) {
+      const std::int64_t block =
+          step.kind == Collective::kAllToAll ? forwarded_block(mesh, step, held, 4) : 0;
+      if (block > 0) {
+        EXPECT_GE(block, enumerated_block(mesh, step, held))
+            << held.to_string(mesh) << " to " << step.to.to_string(mesh);
+        ++forwarded;
+      }
+      held = step.to;
+    }
+  }
+  EXPECT_GT(forwarded, 100);
 }
 
 TEST(TransferCost, ClosedFormsAreWhatEveryPairOfRanksSends) {

@@ -153,43 +153,28 @@ std::int64_t Hdf5Values::read_chunks(Chunks& from, const Box& box, std::span<std
   if (box.empty()) return 0;
   const Hdf5Storage& storage = from.storage;
   const std::int64_t size = size_of(storage.numbers.type);
-  const Box chunks = chunks_of(box, storage.chunks), all = Box::whole(storage.extents);
-  Shape grid;
-  for (int d = 0; d < all.extent.rank(); ++d)
-    grid.append((all.extent[d] + storage.chunks[d] - 1) / storage.chunks[d]);
-  const Shape grid_strides = grid.strides();
   const auto bytes = static_cast<std::size_t>(storage.chunks.count() * size);
-  const std::size_t at_once = bytes * static_cast<std::size_t>(chunks.extent.count());
-  Shape index = chunks.begin;
-  do {
-    Box whole{index, storage.chunks};
-    ChunkCache::Key key{key_, from.number, 0};
-    for (int d = 0; d < index.rank(); ++d) {
-      whole.begin[d] *= storage.chunks[d];
-      key.chunk += index[d] * grid_strides[d];
-    }
-    const bool all_of_it = intersect(whole, box) == intersect(whole, all);  // nothing is left for later
-    ChunkCache& cache = ChunkCache::shared();
-    if (const auto known = all_of_it ? nullptr : cache.find(key)) {
-      copy_shared(known->bytes, whole, out, box, size);
-      continue;
-    }
-    const std::size_t packed = packed_bytes(from, index);
+  const std::size_t at_once = bytes * static_cast<std::size_t>(chunks_of(box, storage.chunks).extent.count());
+  ChunkCache& cache = ChunkCache::shared();
+  for_each_chunk(storage.extents, storage.chunks, box, [&](const WantedChunk& chunk) {
+    const ChunkCache::Key key{key_, from.number, chunk.number};
+    if (const auto known = chunk.whole ? nullptr : cache.find(key))
+      return copy_shared(known->bytes, chunk.box, out, box, size);
+    const std::size_t packed = packed_bytes(from, chunk.index);
     if (packed == 0) {
-      const Box here = intersect(whole, box);
+      const Box here = intersect(chunk.box, box);
       const std::span<std::byte> part =
           scratch().chunk.take(static_cast<std::size_t>(here.extent.count() * size));
       read_by_library(from.name, here, std::nullopt, part);
-      copy_shared(part, here, out, box, size);
-    } else if (all_of_it) {
-      const std::span<std::byte> chunk = scratch().chunk.take(bytes);
-      fetch_chunk(from, index, packed, chunk);
-      copy_shared(chunk, whole, out, box, size);
-    } else {
-      const auto make = [&](std::span<std::byte> chunk) { fetch_chunk(from, index, packed, chunk); };
-      copy_shared(cache.get(key, bytes, at_once, make)->bytes, whole, out, box, size);
+      return copy_shared(part, here, out, box, size);
     }
-  } while (advance(index, chunks, index.rank()));
+    const auto make = [&](std::span<std::byte> decoded) { fetch_chunk(from, chunk.index, packed, decoded); };
+    if (!chunk.whole)
+      return copy_shared(cache.get(key, bytes, at_once, make)->bytes, chunk.box, out, box, size);
+    const std::span<std::byte> decoded = scratch().chunk.take(bytes);
+    make(decoded);
+    copy_shared(decoded, chunk.box, out, box, size);
+  });
   return from.fetched;
 }
 

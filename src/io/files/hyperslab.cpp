@@ -118,6 +118,24 @@ Box chunks_of(const Box& box, const Shape& chunks) {
   return result;
 }
 
+void for_each_chunk(const Shape& extents, const Shape& chunks, const Box& box,
+                    const std::function<void(const WantedChunk&)>& use) {
+  const Box array = Box::whole(extents), wanted = chunks_of(box, chunks);
+  Shape grid;
+  for (int d = 0; d < extents.rank(); ++d) grid.append((extents[d] + chunks[d] - 1) / chunks[d]);
+  const Shape strides = grid.strides();
+  Shape index = wanted.begin;
+  do {
+    WantedChunk chunk{index, {index, chunks}};
+    for (int d = 0; d < index.rank(); ++d) {
+      chunk.box.begin[d] *= chunks[d];
+      chunk.number += index[d] * strides[d];
+    }
+    chunk.whole = intersect(chunk.box, box) == intersect(chunk.box, array);
+    use(chunk);
+  } while (advance(index, wanted, index.rank()));
+}
+
 void copy_shared(std::span<const std::byte> from, const Box& from_box, std::span<std::byte> to,
                  const Box& to_box, std::int64_t size) {
   const Box shared = intersect(from_box, to_box);

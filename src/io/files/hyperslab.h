@@ -2,6 +2,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -31,6 +32,17 @@ bool advance(Shape& at, const Box& box, int rank);
 
 /// First to last chunk of each dim that a box, which is not empty, has points in.
 Box chunks_of(const Box& box, const Shape& chunks);
+
+/// A chunk of an array that a hyperslab has points of.
+struct WantedChunk {
+  Shape index;              ///< along each dim
+  Box box;                  ///< its points; the last ones of a dim may lie beyond the array
+  std::int64_t number = 0;  ///< among all chunks of the array, row-major
+  bool whole = false;       ///< all its points in the array are wanted: nothing is left for later
+};
+/// Calls `use` for each, row-major. @param box  lies in the array and is not empty.
+void for_each_chunk(const Shape& extents, const Shape& chunks, const Box& box,
+                    const std::function<void(const WantedChunk&)>& use);
 
 /// Reads hyperslabs of a file by the runs of bytes that they consist of. Thread-safe but for close().
 class RunReader {

@@ -187,8 +187,7 @@ void ZarrStore::read_chunk(const FileVariable& variable, const Shape& index, std
 
 StoredNumbers ZarrStore::read_stored(const FileVariable& variable, const Box& box, ByteBuffer& out,
                                      std::int64_t& fetched) {
-  const Box all = Box::whole(variable.shape);
-  if (!(intersect(all, box) == box)) {
+  if (!(intersect(Box::whole(variable.shape), box) == box)) {
     throw DataError(
         concat("cannot read ", variable.name, " of ", path(), " at ", box, ": it has ", variable.shape));
   }
@@ -196,30 +195,21 @@ StoredNumbers ZarrStore::read_stored(const FileVariable& variable, const Box& bo
   const ZarrArray& array = arrays_[static_cast<std::size_t>(variable.id)];
   const std::int64_t size = size_of(*array.type);
   const std::span<std::byte> to = out.take(static_cast<std::size_t>(box.extent.count() * size));
-  const Box chunks = chunks_of(box, array.chunks);
   const auto bytes = static_cast<std::size_t>(array.chunk_count() * size);
-  const std::size_t at_once = bytes * static_cast<std::size_t>(chunks.extent.count());
-  Shape grid;
-  for (int d = 0; d < all.extent.rank(); ++d)
-    grid.append((all.extent[d] + array.chunks[d] - 1) / array.chunks[d]);
-  const Shape grid_strides = grid.strides();
-  Shape index = chunks.begin;
-  do {
-    Box whole{index, array.chunks};
-    ChunkCache::Key key{key_, variable.id, 0};
-    for (int d = 0; d < index.rank(); ++d) {
-      whole.begin[d] *= array.chunks[d];
-      key.chunk += index[d] * grid_strides[d];
+  const std::size_t at_once = bytes * static_cast<std::size_t>(chunks_of(box, array.chunks).extent.count());
+  for_each_chunk(variable.shape, array.chunks, box, [&](const WantedChunk& chunk) {
+    const auto make = [&](std::span<std::byte> decoded) {
+      read_chunk(variable, chunk.index, decoded, fetched);
+    };
+    if (!chunk.whole) {
+      const ChunkCache::Key key{key_, variable.id, chunk.number};
+      return copy_shared(ChunkCache::shared().get(key, bytes, at_once, make)->bytes, chunk.box, to, box,
+                         size);
     }
-    const auto make = [&](std::span<std::byte> chunk) { read_chunk(variable, index, chunk, fetched); };
-    if (intersect(whole, box) == intersect(whole, all)) {  // nothing of it is left for later
-      const std::span<std::byte> chunk = scratch.take(bytes);
-      make(chunk);
-      copy_shared(chunk, whole, to, box, size);
-    } else {
-      copy_shared(ChunkCache::shared().get(key, bytes, at_once, make)->bytes, whole, to, box, size);
-    }
-  } while (advance(index, chunks, index.rank()));
+    const std::span<std::byte> decoded = scratch.take(bytes);
+    make(decoded);
+    copy_shared(decoded, chunk.box, to, box, size);
+  });
   return {*array.type, array.swapped};
 }
 
