@@ -113,7 +113,7 @@ TEST(Ensemble, OneMemberIsTaken) {
   const Field t2m{"t2m", {}}, z{"z", {}};
   for (const double member : {0, 4, 9}) {
     FileSelection selection;
-    selection.member = member;
+    selection.member.number = member;
     FileSet files({path}, selection);
     files.select(t2m, true);
     files.select(z, false);
@@ -126,7 +126,7 @@ TEST(Ensemble, OneMemberIsTaken) {
   const auto refusal = [&](std::optional<double> member) {
     return message_of<DataError>([&] {
       FileSelection selection;
-      selection.member = member;
+      selection.member.number = member;
       FileSet files({path}, selection);
       files.select(t2m, true);
     });
@@ -164,7 +164,7 @@ TEST(Prescribed, IsGivenBetweenItsTimesAndEverywhere) {
   const Field co2{"co2", {}}, sst{"sst", {}};
   const auto read = [&](Between between, const Field& field, const std::string& time) {
     FileSelection selection;
-    selection.member = 0;
+    selection.member.number = 0;
     FileSet files({states, path}, selection);
     files.select({"t2m", {}}, true);
     files.select_prescribed(field, between);
