@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/printable.h"
 #include "base/text.h"
 
 namespace jigsaw::inline files {
@@ -78,6 +79,10 @@ std::optional<double> number_of(const Json& value) {
   return std::nullopt;
 }
 
+std::string word_of(const Json& value) {
+  return value.is_string() ? printable(value.get<std::string>().substr(0, 60)) : "";
+}
+
 void check(const ZarrArray& array, const std::string& what) {
   if (array.shape.rank() != array.chunks.rank()) refuse(what, "its chunks have other dimensions than it has");
   if (array.type && array.chunks.count() > kMostChunkBytes / size_of(*array.type))
@@ -102,12 +107,15 @@ ZarrArray zarr_array_of_format2(const Json& zarray, const std::string& what) {
   array.swapped = letters[0] == (std::endian::native == std::endian::little ? '>' : '<');
   if (zarray.value("order", Json("C")) != "C" && array.chunks.rank() > 1) array.refuse("its order is not C");
   const Json filters = zarray.value("filters", Json());
-  if (!filters.is_null() && !filters.empty())
-    array.refuse(concat("its filters ", filters.dump(), " are not known"));
+  if (!filters.is_null() && !filters.empty()) {
+    const Json& first = filters.is_array() ? filters[0] : filters;
+    const Json id = first.is_object() ? first.value("id", Json()) : Json();
+    array.refuse(concat("its filter \"", zarr_metadata::word_of(id), "\" is not known"));
+  }
   const Json compressor = zarray.value("compressor", Json());
   if (!compressor.is_null()) {
-    const Json name = compressor.is_object() ? compressor.value("id", Json()) : Json();
-    const std::string id = name.is_string() ? name.get<std::string>() : "";
+    const std::string id =
+        zarr_metadata::word_of(compressor.is_object() ? compressor.value("id", Json()) : Json());
     const std::optional<ChunkCodec> codec = codec_of(id == "zlib" ? "gzip" : id);
     if (!codec) array.refuse(concat("it is compressed by \"", id, "\"; zlib, gzip, blosc and zstd are read"));
     array.packing.codec = codec.value_or(ChunkCodec::kNone);

@@ -58,6 +58,8 @@ Shape extents(const nlohmann::json& object, const char* key, std::int64_t least,
 std::optional<StoredType> type_of(const std::string& kind_and_bytes);
 /// A number, "NaN", "Infinity" or "-Infinity"; nothing for others.
 std::optional<double> number_of(const nlohmann::json& value);
+/// A text for messages, as far as it fits in; "" for what is none.
+std::string word_of(const nlohmann::json& value);
 /// Checks what both formats must fulfil. @throws DataError
 void check(const ZarrArray& array, const std::string& what);
 [[noreturn]] void refuse(const std::string& what, const std::string& why);

@@ -20,8 +20,7 @@ struct Extension {
   Json configuration = Json::object();
 
   explicit Extension(const Json& json) {
-    const Json given = json.is_object() ? json.value("name", Json()) : json;
-    if (given.is_string()) name = given.get<std::string>();
+    name = zarr_metadata::word_of(json.is_object() ? json.value("name", Json()) : json);
     if (json.is_object() && json.value("configuration", Json()).is_object())
       configuration = json["configuration"];
   }
@@ -97,7 +96,8 @@ class Reader {
     for (const auto& [key, value] : metadata_.items()) {
       const bool optional = value.is_object() && value.value("must_understand", Json()) == false;
       if (!optional && std::ranges::find(kKnown, key) == kKnown.end())
-        array_.refuse(concat("its metadata has \"", key.substr(0, 60), "\", which is not understood"));
+        array_.refuse(
+            concat("its metadata has \"", zarr_metadata::word_of(key), "\", which is not understood"));
     }
     const Json transformers = metadata_.value("storage_transformers", Json::array());
     if (!transformers.empty()) array_.refuse("it has storage transformers");

@@ -14,6 +14,7 @@
 #include "base/file.h"
 #include "base/file_kind.h"
 #include "base/heartbeat.h"
+#include "base/printable.h"
 #include "base/text.h"
 #include "files/chunk_cache.h"
 #include "files/hyperslab.h"
@@ -188,12 +189,12 @@ void ZarrStore::read_format3() {
 }
 
 void ZarrStore::add_format3(const std::string& name, const Json& metadata) {
-  const ZarrArray array = zarr_array_of_format3(metadata, concat(name, " in ", path()));
+  const ZarrArray array = zarr_array_of_format3(metadata, concat(printable(name), " in ", path()));
   add(name, array, metadata.value("attributes", Json()), metadata.value("dimension_names", Json()));
 }
 
 void ZarrStore::add_format2(const std::string& name, const Json& zarray, const Json& zattrs) {
-  const ZarrArray array = zarr_array_of_format2(zarray, concat(name, " in ", path()));
+  const ZarrArray array = zarr_array_of_format2(zarray, concat(printable(name), " in ", path()));
   add(name, array, zattrs, zattrs.is_object() ? zattrs.value("_ARRAY_DIMENSIONS", Json()) : Json());
 }
 

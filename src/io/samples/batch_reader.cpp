@@ -55,7 +55,7 @@ class BatchReader::Planes {
         single_(files.exact_in_float(source.field)) {}
 
   /// Transformed.
-  PlaneView at(Moment moment, const Box& plane) {
+  PlaneView at(Moment time, const Box& plane) {
     if (transform_.linear()) return physical(time, plane);
     return find(transformed_, time, plane, [&] {
       const PlaneView x = physical(time, plane);
@@ -64,7 +64,7 @@ class BatchReader::Planes {
       return PlaneView(std::span<const double>(values));
     });
   }
-  PlaneView physical(Moment moment, const Box& plane) {
+  PlaneView physical(Moment time, const Box& plane) {
     return find(read_, time, plane,
                 [&] { return single_ ? read<float>(time, plane) : read<double>(time, plane); });
   }
@@ -78,7 +78,7 @@ class BatchReader::Planes {
   };
 
   template <typename Fill>
-  static PlaneView find(std::vector<Plane>& planes, Moment moment, const Box& box, const Fill& fill) {
+  static PlaneView find(std::vector<Plane>& planes, Moment time, const Box& box, const Fill& fill) {
     const auto known = std::find_if(planes.begin(), planes.end(), [&](const Plane& candidate) {
       return candidate.time == time && candidate.box == box;
     });
@@ -87,7 +87,7 @@ class BatchReader::Planes {
   }
 
   template <typename T>
-  PlaneView read(Moment moment, const Box& plane) {
+  PlaneView read(Moment time, const Box& plane) {
     const std::span<T> values = pool_.take<T>(plane.extent.count());
     files_.read(field_, time, plane, values);
     return {std::span<const T>(values)};

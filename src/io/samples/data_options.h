@@ -88,6 +88,7 @@ using DataPart = std::variant<DatePeriod, SliceRanges>;
 struct DataOptions {
   std::vector<std::string> files;
   bool allow_external = false;
+  std::int64_t workers = 0;         ///< threads that read ahead; 0: as many as suit
   std::vector<std::int64_t> shape;  ///< extents of space; empty when the files say
   std::vector<VariableOptions> variables, diagnostic, constants, forcing_variables;
   std::vector<ForcingKind> forcings;
