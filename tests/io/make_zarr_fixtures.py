@@ -31,7 +31,7 @@ def add(group, name, dtype="f4", **options):
 def format3(path):
     group = zarr.create_group(path, zarr_format=3)
     add(group, "plain", compressors=None)
-    add(group, "big", ">f8", compressors=None)
+    add(group, "big", "f8", serializer=BytesCodec(endian="big"), compressors=None)
     add(group, "gzip", "i2", compressors=GzipCodec(level=5))
     add(group, "zstd", "f8", compressors=ZstdCodec(level=3))
     add(group, "blosc", "i4", compressors=BloscCodec(cname="lz4", shuffle="shuffle"))
