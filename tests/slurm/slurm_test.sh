@@ -54,7 +54,7 @@ ended_well() {
   start_now "$1"
   is_state "$1" COMPLETED
 }
-steps_of() { grep -c '"kind":"train"' "$1/metrics.jsonl" 2> /dev/null || echo 0; }
+steps_of() { sed -n '/"kind":"train"/p' "$1/metrics.jsonl" 2> /dev/null | wc -l; }
 has_steps() { (($(steps_of "$1") >= $2)); }
 has_checkpoint() { [[ -e $1/checkpoints/latest ]]; }
 # Processes that train into the folder $1 of this test: their command lines begin with the executable, as srun's do not.
@@ -145,6 +145,17 @@ time_limit() {
   until_true ended_well "$id" || fail "job is $(state_of "$id")" || return
   same_curve warned undisturbed
 }
+# The limit itself, where the warning comes too late: the ranks get TERM.
+out_of_time() {
+  local id
+  id=$(job late --signal=USR1@1 --)
+  until_true has_steps late 8 || fail "no steps" || return
+  scontrol update jobid="$id" EndTime=now+1 || fail "no time limit" || return
+  until_true restarted "$id" 1 || fail "was not requeued at the time limit" || return
+  scontrol update jobid="$id" TimeLimit=60
+  until_true ended_well "$id" || fail "job is $(state_of "$id")" || return
+  same_curve late undisturbed
+}
 # A job of a partition with priority takes the node.
 preempted() {
   local id urgent
@@ -228,7 +239,7 @@ END
 
 cases=("$@")
 ((${#cases[@]} > 0)) || cases=(four_ranks two_nodes preflight requeued_by_hand signal_before_the_end
-  time_limit preempted cancelled max_minutes killed_rank node_down wrong_configuration chain sweep_with_requeue)
+  time_limit out_of_time preempted cancelled max_minutes killed_rank node_down wrong_configuration chain sweep_with_requeue)
 failed=0
 for case in reference "${cases[@]}"; do
   begin=$SECONDS
