@@ -56,11 +56,11 @@ class Run:
         """
         import pandas
 
-        data = self.configuration["configuration"]["data"] if "configuration" in self.configuration else {}
-        first = data.get("lead_hours", 0) if data.get("task", "forecast") == "forecast" else 0
+        data = self.configuration["data"]
+        first = data["lead_hours"] if data["task"] == "forecast" else 0
         rows = []
         for line in self.lines("valid"):
-            leads = line.get("leads") or {str(first): line["metrics"]}
+            leads = line.get("leads") or {first: line["metrics"]}
             for lead, metrics in leads.items():
                 for variable, scores in metrics.items():
                     rows.append({"step": line["step"], "variable": variable, "lead": float(lead), **scores})

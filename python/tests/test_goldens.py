@@ -24,6 +24,13 @@ def assert_equal(found, expected):
     assert error < 1e-12, error
 
 
+def load(module, state):
+    """Golden weights of patches are flat, [out, C * points]."""
+    own = module.state_dict()
+    assert own.keys() == state.keys()
+    module.load_state_dict({name: value.reshape(own[name].shape) for name, value in state.items()})
+
+
 def check_training(path, options, **constructor):
     with h5py.File(path) as file:
         x, expected = (torch.from_numpy(file[name][...]) for name in ("inputs", "output_step_1"))
@@ -31,7 +38,7 @@ def check_training(path, options, **constructor):
         sizes = {key: value.tolist() if hasattr(value, "tolist") else value for key, value in file.attrs.items()}
     options = {**sizes, **options}
     model = models.build(options, sizes["input_channels"], sizes["output_channels"], sizes["grid"])
-    model.load_state_dict(state)
+    load(model, state)
     assert_equal(model.eval()(x[0]), expected)
 
 
@@ -107,7 +114,7 @@ def test_overlapping_patches(goldens, name):
 def test_time(goldens):
     x, expected, state, said = golden(goldens / "embeddings.h5", "time_embedding")
     embed = layers.PatchEmbed(x.shape[-1], expected.shape[-1], said["patch"])
-    embed.load_state_dict({key[2:]: value for key, value in state.items() if key.startswith("0.")})
+    load(embed, {key[2:]: value for key, value in state.items() if key.startswith("0.")})
     time = layers.Time(said["channels"], expected.shape[-1])
     time.load_state_dict({key: value for key, value in state.items() if key.startswith("fc")})
     assert_equal(embed(x) + time(x), expected)
