@@ -314,7 +314,9 @@ def crossing_of(configuration, statistics, inputs):
 
     inputs: names of the input channels, as Checkpoint.channels has them.
     """
-    named = configuration["data"].get("vector_components", "auto")
+    if configuration["data"]["task"] != "forecast":
+        return None
+    named = configuration["data"]["vector_components"]
     components = COMPONENTS if named == "auto" else set(named)
 
     def crosses(channel):

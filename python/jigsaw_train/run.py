@@ -60,7 +60,7 @@ class Run:
         first = data["lead_hours"] if data["task"] == "forecast" else 0
         rows = []
         for line in self.lines("valid"):
-            leads = line.get("leads") or {first: line["metrics"]}
+            leads = {first: line["metrics"], **line.get("leads", {})}
             for lead, metrics in leads.items():
                 for variable, scores in metrics.items():
                     rows.append({"step": line["step"], "variable": variable, "lead": float(lead), **scores})
