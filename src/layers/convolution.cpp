@@ -79,8 +79,8 @@ FieldShape spread(const LayerSite& site, const TransposedConvolutionOptions& opt
     }
     space[dim] = (space[dim] - 1) * window.stride[dim] - 2 * padding[dim] + window.reach(dim) + more[dim];
     if (space[dim] < 1) {
-      site.error("padding", concat("leaves nothing of the result; use at most ",
-                                   padding[dim] - (2 - space[dim]) / 2));
+      site.error("padding",
+                 concat("leaves nothing of the result; use at most ", padding[dim] - (2 - space[dim]) / 2));
     }
   }
   if (options.size.empty()) return {space, options.features};

@@ -39,8 +39,8 @@ Padding padding_of(const LayerSite& site, const Window& window, const Shape& pat
     for (std::int64_t n = 2; n <= columns; ++n) {
       if (columns % n == 0 && std::abs(n - patch) < std::abs(fits - patch)) fits = n;
     }
-    site.error("circular", concat("needs a patch that divides the ", columns, " points of the last axis; use ",
-                                  fits, " in place of ", patch));
+    site.error("circular", concat("needs a patch that divides the ", columns,
+                                  " points of the last axis; use ", fits, " in place of ", patch));
   }
   if (ends.low > columns) {
     site.error("patch_kernel", concat("must reach at most once round the ", columns,

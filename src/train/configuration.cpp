@@ -140,7 +140,7 @@ void declare(Keys<TrainOptions>& keys) {
           "Steps in a row that may be skipped because loss or gradient is not finite; one more ends the "
           "run.");
   keys.check([](const O& o, const Place& at) {
-    if (o.steps && o.epochs) at.error("epochs", "must not stand beside train.steps");
+    if (o.steps && o.epochs) at.error("epochs", "must not stand beside train.steps; give one of them");
     if (o.batch_size % o.accumulate != 0) {
       at.error("accumulate", concat("must divide train.batch_size, ", o.batch_size));
     }

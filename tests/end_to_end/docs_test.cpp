@@ -1,5 +1,5 @@
-// The commands that README and the documents show: those of the pages for beginners run, in order and with small
-// models; of all others every option exists.
+// The commands that README and the documents show: those of the pages for beginners run, in order and with
+// small models; of all others every option exists.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 
@@ -99,12 +99,11 @@ fi
   EXPECT_EQ(WEXITSTATUS(status), 0) << read(log);
 }
 
-INSTANTIATE_TEST_SUITE_P(Docs, Pages,
-                         ::testing::Values("README.md", "docs/commands.md", "docs/story-era5.md",
-                                           "docs/story-ct.md"),
-                         [](const auto& page) {
-                           return std::regex_replace(std::string(page.param), std::regex("[^A-Za-z0-9]"), "_");
-                         });
+INSTANTIATE_TEST_SUITE_P(
+    Docs, Pages, ::testing::Values("README.md", "docs/commands.md", "docs/story-era5.md", "docs/story-ct.md"),
+    [](const auto& page) {
+      return std::regex_replace(std::string(page.param), std::regex("[^A-Za-z0-9]"), "_");
+    });
 
 /// The options that a command's help lists.
 const std::string& help(const std::string& command) {
@@ -115,8 +114,8 @@ const std::string& help(const std::string& command) {
 }
 
 TEST(Documents, ShowOptionsThatAreThere) {
-  // A command behind the program's name, or behind a batch script, which trains; then its options, up to a comment,
-  // a pipe or a redirection.
+  // A command behind the program's name, or behind a batch script, which trains; then its options, up to a
+  // comment, a pipe or a redirection.
   const std::regex call(R"((?:jigsaw-train|train\.sbatch|sweep\.sbatch)((?: +[^ #|>][^ ]*)*))");
   const std::regex option(R"( (--[a-z-]+))");
   const std::string commands = help("");

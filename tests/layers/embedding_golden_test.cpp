@@ -107,12 +107,12 @@ TEST(PatchKernel, MustCoverThePatch) {
 TEST(PatchKernel, GoesRoundACircleOfWholePatches) {
   EXPECT_EQ(refusal(vit({{"circular", true}})),
             "model.circular has no effect: it counts only where patch_kernel is given; leave it out");
-  EXPECT_EQ(
-      refusal(vit({{"patch", {3, 5}}, {"patch_kernel", {3, 9}}, {"circular", true}})),
-      "model.circular needs a patch that divides the 12 points of the last axis; use 4 in place of 5");
+  EXPECT_EQ(refusal(vit({{"patch", {3, 5}}, {"patch_kernel", {3, 9}}, {"circular", true}})),
+            "model.circular needs a patch that divides the 12 points of the last axis; use 4 in place of 5");
   EXPECT_EQ(refusal(vit({{"patch_kernel", {3, 28}}, {"circular", true}})), "");
-  EXPECT_EQ(refusal(vit({{"patch_kernel", {3, 29}}, {"circular", true}})),
-            "model.patch_kernel must reach at most once round the 12 points of the last axis; use at most 28");
+  EXPECT_EQ(
+      refusal(vit({{"patch_kernel", {3, 29}}, {"circular", true}})),
+      "model.patch_kernel must reach at most once round the 12 points of the last axis; use at most 28");
 }
 
 TEST(TimeEmbedding, NeedsForcingsThatTellTheTime) {

@@ -34,7 +34,8 @@ FormPtr<DatePeriod> period_form() {
     const std::optional<DatePeriod> period = parse_dates(first, last);
     if (!period) {
       const std::string& wrong = parse_dates(first, first) ? last : first;
-      at.error(concat("has ", quote(wrong), " for a date; write dates like \"2019-03-01\" or \"2019-03-01T06:00\""));
+      at.error(concat("has ", quote(wrong),
+                      " for a date; write dates like \"2019-03-01\" or \"2019-03-01T06:00\""));
     }
     if (period->last < period->first) at.error("must not end before it begins");
     return period;

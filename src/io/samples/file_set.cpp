@@ -237,8 +237,8 @@ void FileSet::refuse_unknown(const std::string& variable) const {
   const std::vector<std::string> known(names.begin(), names.end());
   throw DataError(concat("no variable ", variable, " in ", files_[0]->file().path(),
                          files_.size() > 1 ? concat(" and ", files_.size() - 1, " more files") : "",
-                         did_you_mean(variable, known), "; fields there: ",
-                         known.empty() ? "none" : join(known, ", ")));
+                         did_you_mean(variable, known),
+                         "; fields there: ", known.empty() ? "none" : join(known, ", ")));
 }
 
 void FileSet::refuse_level(const Field& field) {
