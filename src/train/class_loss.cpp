@@ -6,6 +6,7 @@
 #include "array/transfer.h"
 #include "base/error.h"
 #include "base/text.h"
+#include "kernels/pointwise.h"
 #include "parallel/redistribute.h"
 
 namespace jigsaw::inline train {
@@ -112,13 +113,12 @@ SampleClassSums ClassLoss::sums_of_pieces(const Rank& rank, const ShardedTensor&
   const Box box = rank.box(logits.layout);
   const SampleGroup group(rank.mesh, logits.layout, box);
   SampleClassSums result{group, group.samples, logits.layout.global.back(), {}};
-  result.all.assign(static_cast<std::size_t>(ClassSums::kKinds * result.samples * result.classes), 0.0);
-  if (!box.empty()) {
-    const ClassSums local =
-        class_sums(rank.context, logits.piece, target, point_weights(rank, box, row_weights_));
-    result.all = download_values(rank.context, local.all);
-  }
-  sum_over(rank, group.other_points, result.all);
+  const Shape shape{ClassSums::kKinds, result.samples, result.classes};
+  const Array local =
+      box.empty()
+          ? filled(rank.context, shape, DType::kFloat64, 0.0, Purpose::kWorkspace)
+          : class_sums(rank.context, logits.piece, target, point_weights(rank, box, row_weights_)).all;
+  result.all = sum_over(rank, group.other_points, local);
   return result;
 }
 

@@ -45,11 +45,14 @@ SampleGroup::SampleGroup(const Mesh& mesh, const Layout& layout, const Box& box)
   other_points = mesh.all_axes() & ~other_samples;
 }
 
-void sum_over(const Rank& rank, AxisSet axes, std::vector<double>& values) {
+std::vector<double> sum_over(const Rank& rank, AxisSet axes, const Array& values) {
   Communicator& group = rank.mesh.communicator(axes);
-  if (group.size() == 1) return;
-  const Array send = constant(rank.context, {std::ssize(values)}, DType::kFloat64, values);
-  values = download_values(rank.context, group.all_reduce(send));
+  return download_values(rank.context, group.size() == 1 ? values : group.all_reduce(values));
+}
+
+void sum_over(const Rank& rank, AxisSet axes, std::vector<double>& values) {
+  if (rank.mesh.communicator(axes).size() == 1) return;
+  values = sum_over(rank, axes, constant(rank.context, {std::ssize(values)}, DType::kFloat64, values));
 }
 
 WeightedMean WeightedMean::over(const Rank& rank, AxisSet other_samples) const {
@@ -111,25 +114,30 @@ SampleSums FieldLoss::sums_of(const Rank& rank, std::span<const ErrorTerm> terms
   const Box box = rank.box(layout);
   const SampleGroup group(rank.mesh, layout, box);
   SampleSums result{group, group.samples, layout.global.back(), {}, {}};
-  const auto count = static_cast<std::size_t>(result.samples * result.variables);
-  std::vector<double> all(2 * count, 0.0);
+  const std::int64_t count = result.samples * result.variables;
+  Array sums = filled(rank.context, {2 * count}, DType::kFloat64, 0.0, Purpose::kWorkspace);
+  Array numerator = sums.slice(0, {count}), denominator = sums.slice(count, {count});
+  // A piece holds some of the variables of each of its samples.
+  const std::int64_t channels = box.extent.back(), first = box.begin[box.begin.rank() - 1];
+  const auto place = [&](const Array& of_piece, Array& to) {
+    for (std::int64_t b = 0; b < box.extent[0]; ++b)
+      copy_elements(rank.context, of_piece, b * channels, to, b * result.variables + first, channels);
+  };
   for (const ErrorTerm& term : terms) {
     if (box.empty()) break;
-    const LossSums local =
+    LossSums local =
         loss_sums(rank.context, term.measure, prediction, target, point_weights(rank, box, row_weights_));
-    const std::vector<double> numerator = download_values(rank.context, local.numerator),
-                              denominator = download_values(rank.context, local.denominator);
-    const std::int64_t channels = box.extent.back();
-    for (std::int64_t b = 0; b < box.extent[0]; ++b) {
-      for (std::int64_t c = 0; c < channels; ++c) {
-        const std::size_t to = result.index(b, box.begin[box.begin.rank() - 1] + c);
-        const auto from = static_cast<std::size_t>(b * channels + c);
-        all[to] += term.weight * numerator[from];
-        all[count + to] = denominator[from];
-      }
+    if (term.weight != 1) scale(rank.context, local.numerator, term.weight);
+    place(local.denominator, denominator);
+    if (terms.size() == 1) {
+      place(local.numerator, numerator);
+      continue;
     }
+    Array of_term = filled(rank.context, {count}, DType::kFloat64, 0.0, Purpose::kWorkspace);
+    place(local.numerator, of_term);
+    accumulate(rank.context, numerator, of_term);
   }
-  sum_over(rank, group.other_points, all);
+  const std::vector<double> all = sum_over(rank, group.other_points, sums);
   const auto middle = all.begin() + static_cast<std::ptrdiff_t>(count);
   result.numerator.assign(all.begin(), middle);
   result.denominator.assign(middle, all.end());

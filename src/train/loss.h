@@ -74,7 +74,10 @@ struct SampleGroup {
   SampleGroup(const Mesh& mesh, const Layout& layout, const Box& box);
 };
 
-/// The sums of every element over the ranks along `axes`, in place of f64 values. Collective over the mesh.
+/// The sums of every element of a f64 array of the rank's context over the ranks along `axes`. Collective
+/// over the mesh. They are added where the communicator reduces arrays, and come to the host once.
+std::vector<double> sum_over(const Rank& rank, AxisSet axes, const Array& values);
+/// The same in place of values of the host.
 void sum_over(const Rank& rank, AxisSet axes, std::vector<double>& values);
 
 /// Sums over all points of the grid, per variable and per sample of the group; equal on every rank of it. No
