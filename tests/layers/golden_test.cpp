@@ -80,7 +80,7 @@ TEST(GoldenLayer, GroupsThatDoNotDivideAreAnError) {
     GroupNorm({block, "", {{4, 4}, 12}, "model.layers[2]"}, {5});
     FAIL() << "5 groups of 12 channels";
   } catch (const ConfigError& error) {
-    EXPECT_STREQ(error.what(), "model.layers[2].groups is 5, which does not divide the 12 channels; 4 would");
+    EXPECT_STREQ(error.what(), "model.layers[2].groups is 5, which does not divide the 12 channels; use 4");
   }
 }
 
