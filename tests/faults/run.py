@@ -89,9 +89,9 @@ def compile_fault(arguments, fault, commands, folder):
     words = shlex.split(arguments.launch) + shlex.split(command["command"])
     words[words.index("-o") + 1] = str(folder / "fault.o")
     words[words.index("-c") + 1] = str(changed)
-    # A fault may leave a name that nobody uses.
+    # For the compiler's time; and a fault may leave a name that nobody uses.
     built = subprocess.run(
-        words + ["-Wno-error"], cwd=command["directory"], capture_output=True, text=True, check=False
+        words + ["-O1", "-Wno-error"], cwd=command["directory"], capture_output=True, text=True, check=False
     )
     if built.returncode != 0:
         error = re.search(r"error: .*", built.stderr)
