@@ -268,8 +268,8 @@ void FileSet::refuse_unknown(const std::string& variable) const {
   const std::vector<std::string> known(names.begin(), names.end());
   throw DataError(concat("no variable ", variable, " in ", files_[0]->file().path(),
                          files_.size() > 1 ? concat(" and ", files_.size() - 1, " more files") : "",
-                         did_you_mean(variable, known), "; there is ",
-                         known.empty() ? "no field at all" : join(known, ", ")));
+                         did_you_mean(variable, known),
+                         "; fields there: ", known.empty() ? "none" : join(known, ", ")));
 }
 
 void FileSet::refuse_level(const Field& field) {
@@ -291,9 +291,9 @@ void FileSet::refuse_level(const Field& field) {
     throw DataError(concat(field.variable, " in ", path, " has no levels, but the level ", *field.level,
                            " is asked for"));
   }
-  const std::string there = concat("; there is ", join(levels, ", "));
+  const std::string there = concat("; levels there: ", join(levels, ", "));
   if (!field.level)
-    throw DataError(concat(field.variable, " in ", path, " has levels: say which ones", there));
+    throw DataError(concat(field.variable, " in ", path, " has levels; name those that you want", there));
   throw DataError(concat(field.variable, " in ", path, " has no level ", *field.level, there));
 }
 

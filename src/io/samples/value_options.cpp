@@ -31,8 +31,8 @@ std::vector<std::string> names_of(const std::vector<VariableOptions>& variables)
 void check_name(const std::string& key, const std::string& name, const std::vector<std::string>& known,
                 const char* what, const Place& at) {
   if (std::find(known.begin(), known.end(), name) != known.end()) return;
-  at.error(key, concat("names ", name, ", which is no ", what, did_you_mean(name, known), "; there is ",
-                       join(known, ", ")));
+  at.error(key, concat("names ", name, ", which is no ", what, did_you_mean(name, known),
+                       "; known: ", join(known, ", ")));
 }
 
 bool is_component(const DataOptions& o, const std::string& variable) {
