@@ -429,8 +429,9 @@ std::string plan_of(const Chain& chain, const EditRows& edit) {
 
 double chain_error(const Chain& chain, const EditRows& edit) {
   const Tensors dense = run_dense(chain);
-  // Gradients that cancel to nothing (of a shift before a normalisation) are measured by the others.
-  double largest = 0, worst = 0;
+  // Gradients that cancel to nothing (of a shift before a normalisation) are measured by the others; where a
+  // normalisation of one channel leaves nothing at all, by what is tiny.
+  double largest = 1e-290, worst = 0;
   for (const auto& [name, values] : dense) {
     for (const double value : values) largest = std::max(largest, std::abs(value));
   }

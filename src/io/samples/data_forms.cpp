@@ -99,6 +99,19 @@ FormPtr<double> level_form() {
       {"a number or a pressure such as \"500 hPa\"", schema, read, [](double level) { return Json(level); }});
 }
 
+FormPtr<MemberChoice> form_for(TypeTag<MemberChoice>) {
+  const auto read = [](const Json& json, const Place&) -> std::optional<MemberChoice> {
+    if (json.is_null()) return MemberChoice{};
+    if (json.is_number()) return MemberChoice{.number = json.get<double>()};
+    return json == "all" ? std::optional(MemberChoice{.all = true}) : std::nullopt;
+  };
+  const auto write = [](const MemberChoice& choice) {
+    return choice.all ? Json("all") : choice.number ? Json(*choice.number) : Json(nullptr);
+  };
+  const Json schema = {{"anyOf", {{{"type", {"number", "null"}}}, {{"const", "all"}}}}};
+  return custom<MemberChoice>({"a number, \"all\" or null", schema, read, write});
+}
+
 FormPtr<std::vector<VariableOptions>> variables_form() {
   return std::make_unique<ListForm<VariableOptions>>(variable_form());
 }
