@@ -103,7 +103,8 @@ FormPtr<MemberChoice> form_for(TypeTag<MemberChoice>) {
   const auto read = [](const Json& json, const Place&) -> std::optional<MemberChoice> {
     if (json.is_null()) return MemberChoice{};
     if (json.is_number()) return MemberChoice{.number = json.get<double>()};
-    return json == "all" ? std::optional(MemberChoice{.all = true}) : std::nullopt;
+    if (json.is_string() && json.get_ref<const std::string&>() == "all") return MemberChoice{.all = true};
+    return std::nullopt;
   };
   const auto write = [](const MemberChoice& choice) {
     return choice.all ? Json("all") : choice.number ? Json(*choice.number) : Json(nullptr);
