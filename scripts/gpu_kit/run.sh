@@ -98,7 +98,7 @@ part_smoke() {
 part_tests() {
   local filter
   filter=$(sed "s/cuda/$device/g" "$work/filter")
-  start kernels_cuda_test --gtest_filter="$filter" --gtest_brief=1 || return
+  start kernels_cuda_test --gtest_filter="$filter" || return
   start kernels_cuda_test --gtest_filter="$filter" --gtest_list_tests | awk '/^ /{n++} END {print n " tests of kernels passed"}'
 }
 
