@@ -278,7 +278,9 @@ void declare(Keys<Configuration>& keys) {
   keys.tagged("optimizer", &O::optimizer, optimizer_types).doc("How parameters are updated.");
   keys.tagged("schedule", &O::schedule, schedule_types).changeable().doc("How the learning rate changes.");
   keys.add("train", &O::train).doc("Length and manner of training.");
-  keys.add("validation", &O::validation).changeable().doc("Scores on data that training does not see: how often, and how far ahead.");
+  keys.add("validation", &O::validation)
+      .changeable()
+      .doc("Scores on data that training does not see: how often, and how far ahead.");
   keys.add("checkpoint", &O::checkpoint).changeable().doc("What a stopped run goes on from.");
   keys.add("init", &O::init).doc("What --init-from takes of another run's checkpoint.");
   keys.add("log_every", &O::log_every)
