@@ -1,6 +1,9 @@
-// Speed of the CPU kernels, one JSON object a line: products in GFLOP/s and as a share of the processor's own
+// Speed of the kernels, one JSON object a line: products in GFLOP/s and as a share of the processor's own
 // fused-multiply-add rate, memory-bound kernels in GB/s (bytes as the tally counts them) and as a share of a
-// triad, all measured in the same run. Usage: kernels_bench [threads] [only names that contain this]
+// triad, all measured in the same run. On a GPU (kernels_bench_cuda, in builds with CUDA) shares are of a
+// large bf16 product and of a copy, both measured there.
+//
+//   kernels_bench [threads | cuda] [only names that contain this]
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -14,6 +17,7 @@
 #include <vector>
 
 #include "array/host_view.h"
+#include "array/transfer.h"
 #include "kernels/attention.h"
 #include "kernels/channel_statistics.h"
 #include "kernels/contraction.h"
@@ -22,6 +26,7 @@
 #include "kernels/cpu/parallel.h"
 #include "kernels/cpu/vector_tile.h"
 #include "kernels/cpu/vectorize.h"
+#include "kernels/cuda_context.h"
 #include "kernels/flush_to_zero.h"
 #include "kernels/loss.h"
 #include "kernels/normalization.h"
@@ -35,26 +40,60 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// Seconds of the fastest call, after one that warms up: what the machine can do when nobody disturbs it.
-double seconds(const std::function<void()>& call) {
-  call();
+/// Seconds of the fastest call, after one that warms up: what the machine can do when nobody disturbs it. Of
+/// a device that of ten calls, for which the host waits once.
+double seconds(const Context& context, const std::function<void()>& call) {
+  const int calls = context.runtime() == nullptr ? 1 : 10;
+  const auto all_calls = [&] {
+    for (int i = 0; i < calls; ++i) call();
+    if (context.runtime() != nullptr) context.runtime()->synchronise(context.stream());
+  };
+  all_calls();
   std::vector<double> times;
   const auto start = Clock::now();
   while (times.size() < 5 ||
          (std::chrono::duration<double>(Clock::now() - start).count() < 0.3 && times.size() < 50)) {
     const auto before = Clock::now();
-    call();
-    times.push_back(std::chrono::duration<double>(Clock::now() - before).count());
+    all_calls();
+    times.push_back(std::chrono::duration<double>(Clock::now() - before).count() / calls);
   }
   return std::ranges::min(times);
 }
 
+/// Numbers of both signs, none of them like its neighbours.
+Array numbers(const Context& context, const Shape& shape, DType dtype) {
+  Array host(context.host(), shape, DType::kFloat32);
+  const HostView<float> elements(host);
+  for (std::size_t i = 0; i < elements.size(); ++i)
+    elements[i] = static_cast<float>(i * 2654435761U % 1000) * 0.002F - 1.0F;
+  Context to = context;
+  return cast(to, upload(context, host), dtype);
+}
+
+/// GFLOP/s of a large product on a device.
+double product_rate(Context& context, DType dtype) {
+  constexpr std::int64_t kSide = 8192;
+  const Array a = numbers(context, {kSide, kSide}, dtype), b = numbers(context, {kSide, kSide}, dtype);
+  const auto spec = ContractionSpec::parse("mk,nk->mn");
+  return 2e-9 * kSide * kSide * kSide / seconds(context, [&] { contract(context, spec, a, b, dtype); });
+}
+
+/// GB/s, read and written, of a copy within a device.
+double copy_rate(Context& context) {
+  constexpr std::int64_t kCount = 1 << 28;
+  const Array from = filled(context, {kCount}, DType::kFloat32, 1.5);
+  Array to(context, {kCount}, DType::kFloat32);
+  return 2.0 * kCount * sizeof(float) / 1e9 /
+         seconds(context, [&] { copy_elements(context, from, 0, to, 0, kCount); });
+}
+
 /// GFLOP/s of independent multiply-adds in registers, on all threads: the ceiling of every product.
-double multiply_add_rate(int threads) {
+double multiply_add_rate(const Context& context) {
+  const int threads = context.threads();
   constexpr std::int64_t kRounds = 4'000'000, kChains = 12;
   std::vector<float> results(static_cast<std::size_t>(threads) * 64);
   std::int64_t width = 0;
-  const double time = seconds([&] {
+  const double time = seconds(context, [&] {
     cpu::run_on_threads(threads, [&](int thread) {
       cpu::vectorized_lanes([&](auto lanes) {
         using Vector = typename cpu::Lanes<lanes.value>::Vector;
@@ -77,11 +116,11 @@ double multiply_add_rate(int threads) {
 }
 
 /// GB/s of a = b + s·c over arrays far larger than the caches.
-double triad_rate(int threads) {
+double triad_rate(const Context& context) {
   constexpr std::int64_t kCount = 1 << 25;
   std::vector<float> a(kCount, 1.0F), b(kCount, 2.0F), c(kCount, 3.0F);
-  const double time = seconds([&] {
-    cpu::for_ranges(threads, kCount, 1024, [&](std::int64_t begin, std::int64_t end, int) {
+  const double time = seconds(context, [&] {
+    cpu::for_ranges(context.threads(), kCount, 1024, [&](std::int64_t begin, std::int64_t end, int) {
       cpu::vectorized([to = a.data(), x = b.data(), y = c.data(), begin, end] {
         for (std::int64_t i = begin; i < end; ++i) to[i] = x[i] + 0.5F * y[i];
       });
@@ -92,14 +131,23 @@ double triad_rate(int threads) {
 
 class Bench {
  public:
-  Bench(int threads, std::string filter)
-      : context_(Context::make_host(Backend::kCpu, threads)),
-        filter_(std::move(filter)),
-        peak_(multiply_add_rate(threads)),
-        triad_(triad_rate(threads)) {
-    set_flush_to_zero(threads);
+  Bench(Context context, std::string filter) : context_(std::move(context)), filter_(std::move(filter)) {
+    if (context_.runtime() != nullptr) {
+      peak_ = product_rate(context_, DType::kBfloat16);
+      triad_ = copy_rate(context_);
+      std::cout << nlohmann::json{{"name", "machine"},
+                                  {"gpu", cuda_device(0).name},
+                                  {"product_bf16_gflops", peak_},
+                                  {"product_f32_gflops", product_rate(context_, DType::kFloat32)},
+                                  {"copy_gb_s", triad_}}
+                << std::endl;
+      return;
+    }
+    set_flush_to_zero(context_.threads());
+    peak_ = multiply_add_rate(context_);
+    triad_ = triad_rate(context_);
     std::cout << nlohmann::json{{"name", "machine"},
-                                {"threads", threads},
+                                {"threads", context_.threads()},
                                 {"fma_gflops", peak_},
                                 {"triad_gb_s", triad_}}
               << std::endl;
@@ -107,13 +155,7 @@ class Bench {
 
   Context& context() { return context_; }
 
-  Array array(const Shape& shape, DType dtype = DType::kFloat32) {
-    Array x(context_, shape, DType::kFloat32);
-    const HostView<float> elements(x);
-    for (std::size_t i = 0; i < elements.size(); ++i)
-      elements[i] = static_cast<float>(i * 2654435761U % 1000) * 0.002F - 1.0F;
-    return cast(context_, x, dtype);
-  }
+  Array array(const Shape& shape, DType dtype = DType::kFloat32) { return numbers(context_, shape, dtype); }
 
   /// A product; `weight` says that the second operand is kept packed.
   void product(const std::string& name, const std::string& text, const Shape& a, const Shape& b, bool weight,
@@ -125,7 +167,7 @@ class Bench {
     context_.tally() = {};
     contract(context_, spec, x, y, dtype);
     const double flops = context_.tally().flops;
-    const double time = seconds([&] { contract(context_, spec, x, y, dtype); });
+    const double time = seconds(context_, [&] { contract(context_, spec, x, y, dtype); });
     forget_packed_weights(context_);
     std::cout << nlohmann::json{{"name", name},
                                 {"spec", text},
@@ -142,7 +184,7 @@ class Bench {
     context_.tally() = {};
     call();
     const double flops = context_.tally().flops;
-    const double time = seconds(call);
+    const double time = seconds(context_, call);
     std::cout << nlohmann::json{{"name", name},
                                 {"ms", time * 1e3},
                                 {"gflops", flops / time / 1e9},
@@ -157,7 +199,7 @@ class Bench {
     context_.tally() = {};
     call();
     const double bytes = context_.tally().bytes;
-    const double time = seconds(call);
+    const double time = seconds(context_, call);
     std::cout << nlohmann::json{{"name", name},
                                 {"ms", time * 1e3},
                                 {"gb_s", bytes / time / 1e9},
@@ -170,7 +212,7 @@ class Bench {
  private:
   Context context_;
   std::string filter_;
-  double peak_, triad_;
+  double peak_ = 0, triad_ = 0;
 };
 
 void bench_products(Bench& bench) {
@@ -347,8 +389,12 @@ void bench_memory(Bench& bench) {
 }  // namespace jigsaw
 
 int main(int argc, char** argv) {
+  using jigsaw::Context;
+  const bool gpu = argc > 1 && std::string(argv[1]) == "cuda";
   const int threads = argc > 1 ? std::atoi(argv[1]) : static_cast<int>(std::thread::hardware_concurrency());
-  jigsaw::Bench bench(std::max(threads, 1), argc > 2 ? argv[2] : "");
+  jigsaw::Bench bench(
+      gpu ? jigsaw::make_cuda_context(0) : Context::make_host(jigsaw::Backend::kCpu, std::max(threads, 1)),
+      argc > 2 ? argv[2] : "");
   jigsaw::bench_products(bench);
   jigsaw::bench_attentions(bench);
   jigsaw::bench_fields(bench);

@@ -1,0 +1,264 @@
+#!/usr/bin/env bash
+# Tries jigsaw-train on the GPU of this machine: what matters most first, each part with a limit of its own, all
+# within ten minutes. What is found stands in report.md, which grows as parts end, so that it is there whatever
+# happens; what programs said stands in logs/.
+#
+#   ./run.sh                   all parts
+#   ./run.sh --only PART,…     some of them: smoke tests curves memcheck kernels steps racecheck
+#   ./run.sh --minutes M       all within M minutes (default 10)
+#   ./run.sh --device cpu      on the processor, to try the kit itself
+#   ./run.sh --output FOLDER   where report.md and logs/ go (default: results/ beside this script)
+#
+# Exit code: 0 when nothing failed, 1 when something failed, 2 when there is no GPU that the kit can use.
+# shellcheck disable=SC2317  # parts are called by name
+set -uo pipefail
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+output=$here/results only='' minutes=10 device=cuda inside=''
+while (($#)); do
+  case "$1" in
+    --only) only=,$2, && shift ;;
+    --minutes) minutes=$2 && shift ;;
+    --device) device=$2 && shift ;;
+    --output) output=$2 && shift ;;
+    --inside) inside=$2 && shift ;;  # one part, started by this script itself under its limit
+    -h | --help) awk 'NR > 1 { if (!/^#/) exit; sub(/^# ?/, ""); print }' "${BASH_SOURCE[0]}" && exit ;;
+    *) echo "run.sh: error: unknown option $1; see --help" >&2 && exit 2 ;;
+  esac
+  shift
+done
+
+mkdir -p "$output/logs" && output=$(cd "$output" && pwd) || exit 1
+report=$output/report.md logs=$output/logs
+say() { printf '%s\n' "$*" | tee -a "$report"; }
+# first_words FILE: its first line that says something.
+first_words() { grep -m1 -E 'error|Error|[[:alnum:]]' "$1" 2> /dev/null | cut -c1-400; }
+
+# --- the programs and what they need, unpacked once
+unpack() {
+  work=$here/unpacked
+  if [[ ! -e $work/complete ]]; then
+    mkdir -p "$work" 2> /dev/null && [[ -w $work ]] || work=$(mktemp -d) || return
+    tar -xzf "$here/payload.tar.gz" -C "$work" && touch "$work/complete"
+  fi
+}
+
+# cuda_library NAME: where the machine has a library of CUDA. The kit brings none of these half gigabytes.
+cuda_library() {
+  local folder
+  ldconfig -p 2> /dev/null | awk -v name="$1" '$1 == name { print $NF; found = 1; exit } END { exit !found }' && return
+  for folder in $(tr : " " <<< "${LD_LIBRARY_PATH-}") /usr/local/cuda*/{lib64,lib,targets/*/lib} /usr/local/nvidia/lib{64,} \
+    /opt/nvidia/*/lib{64,} /usr/{,local/}lib/python3*/{dist,site}-packages/nvidia/*/lib \
+    /opt/*/lib/python3*/site-packages/nvidia/*/lib "${HOME-/root}"/.local/lib/python3*/site-packages/nvidia/*/lib; do
+    [[ -e $folder/$1 ]] && echo "$folder/$1" && return
+  done
+  folder=$(python3 -c 'import nvidia; print(list(nvidia.__path__)[0])' 2> /dev/null) || return
+  find -L "$folder" -name "$1" 2> /dev/null | head -1 | grep .
+}
+
+prepare() {
+  unpack || return
+  local name library
+  libraries=$work/lib
+  for name in $(cat "$work/from_machine") libcuda.so.1; do
+    library=$(cuda_library "$name") && libraries+=:$(dirname "$library")
+    found+="$name: ${library:-not found}"$'\n'
+  done
+  # One rank needs no launcher, no network, and no daemon.
+  export OPAL_PREFIX=$work/openmpi OPAL_PKGDATADIR=$work/openmpi/share/openmpi
+  export OMPI_MCA_mca_base_component_path=$work/openmpi/lib/openmpi3 OMPI_MCA_ess_singleton_isolated=1 OMPI_MCA_btl=self OMPI_MCA_pml=ob1 OMPI_MCA_pmix=isolated
+  export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+  train --version &> "$logs/version" && return
+  # Where the machine's C library is older than the programs they bring their own.
+  loader=("$work/loader/ld-linux-x86-64.so.2" --library-path "$work/loader:$libraries")
+  train --version &> "$logs/version"
+}
+
+# start PROGRAM ARGUMENT…, with what stands in `around` before it.
+around=() loader=() libraries='' work='' found=''
+start() {
+  local program=$work/bin/$1
+  shift
+  LD_LIBRARY_PATH=$libraries${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} ${around[@]+"${around[@]}"} ${loader[@]+"${loader[@]}"} "$program" "$@"
+}
+train() { start jigsaw-train "$@"; }
+
+# --- parts: exit code 77 says that a part cannot run here; the last line that a part prints goes into the report
+
+# A run that saves, one that goes on from it, and a forecast.
+part_smoke() {
+  local run=$output/smoke common=(--config "$work/kit.json" --set "device=$device" --set train.steps=6)
+  rm -rf "$run"
+  train check "${common[@]}" --set "output=$run" || return
+  train "${common[@]}" --set "output=$run" --set checkpoint.every=3 --set train.steps=3 || return
+  train "${common[@]}" --set "output=$run" --set checkpoint.every=3 || return
+  train predict "${common[@]}" --checkpoint "$run/checkpoints/latest" --steps 2 --start 2021-01-20 --output "$run/forecast.nc" || return
+  echo "trained 3 steps, went on to 6, forecast 2 steps"
+}
+
+part_tests() {
+  local filter
+  filter=$(sed "s/cuda/$device/g" "$work/filter")
+  start kernels_cuda_test --gtest_filter="$filter" || return
+  start kernels_cuda_test --gtest_filter="$filter" --gtest_list_tests | awk '/^ /{n++} END {print n " tests of kernels passed"}'
+}
+
+# The curves of curves.txt on the GPU beside those of the processor, which came with the kit; the first one twice,
+# and equal to the last bit.
+part_curves() {
+  local name tolerance settings bad=0 setting options run=$output/curves
+  rm -rf "$run"
+  while read -r name tolerance settings; do
+    [[ -n $name && $name != \#* ]] || continue
+    options=()
+    for setting in $settings; do options+=(--set "$setting"); done
+    train --config "$work/kit.json" --set "device=$device" "${options[@]}" --set "output=$run/$name" > "$logs/curve_$name.log" 2>&1
+    if [[ ! -s $run/$name/metrics.jsonl ]]; then
+      echo "$name: FAILED: $(grep -h error "$logs/curve_$name.log" | head -1)"
+      bad=1
+      continue
+    fi
+    compare "$name" "$tolerance" "$work/expected/$name.jsonl" "$run/$name/metrics.jsonl" || bad=1
+  done < "$work/curves.txt"
+  train --config "$work/kit.json" --set "device=$device" --set "output=$run/again" > "$logs/curve_again.log" 2>&1
+  train --config "$work/kit.json" --set "device=$device" --set "output=$run/once_more" >> "$logs/curve_again.log" 2>&1
+  compare "the same twice" 0 "$run/again/metrics.jsonl" "$run/once_more/metrics.jsonl" || bad=1
+  ((bad == 0)) && echo "all loss curves agree" || echo "not all loss curves agree"
+  return "$bad"
+}
+
+# compare NAME TOLERANCE WANTED FOUND
+compare() {
+  awk -v name="$1" -v tolerance="$2" '
+    function number(key) { return match($0, "\"" key "\":[-+.0-9eE]+") ? substr($0, RSTART + length(key) + 3, RLENGTH - length(key) - 3) : "" }
+    !/"kind":"train"/ { next }
+    NR == FNR { wanted[number("step")] = number("loss"); ++count; next }
+    {
+      step = number("step"); loss = number("loss"); ++steps
+      if (loss == "" || wanted[step] == "") { missing = 1; next }
+      difference = (loss - wanted[step]) / wanted[step]
+      if (difference < 0) difference = -difference
+      if (difference > worst) { worst = difference; at = step }
+    }
+    END {
+      good = steps == count && steps > 0 && !missing && worst <= tolerance
+      printf "%-16s %d of %d steps, worst relative difference %.3g%s, at most %g: %s\n", name, steps, count, worst, at ? " at step " at : "", tolerance, good ? "agrees" : "DIFFERS"
+      exit !good
+    }' "$3" "$4"
+}
+
+# sanitized TOOL: the kernels' tests under compute-sanitizer, one suite after the other.
+sanitized() {
+  local tool=$1 sanitizer suite suites filter errors=0 done=0
+  sanitizer=$(command -v compute-sanitizer || find /usr/local/cuda*/ -name compute-sanitizer -type f 2> /dev/null | head -1)
+  [[ -n $sanitizer ]] || { echo "there is no compute-sanitizer here" && return 77; }
+  # Long tests are left out.
+  filter="*/$device-*AMillionRows*:*RepeatsBitForBit*:*RandomLetters*:*PartsOfTheKeysCombine*"
+  suites=$(start kernels_cuda_test --gtest_filter="$filter" --gtest_list_tests | awk '/^[^ ].*[.]$/ { print $1 }')
+  around=("$sanitizer" --tool "$tool" --error-exitcode 9 --target-processes all --print-limit 20)
+  for suite in $suites; do
+    start kernels_cuda_test --gtest_filter="$suite$filter" --gtest_brief=1 || { errors=1 && echo "ERRORS in $suite"; }
+    ((++done))
+  done
+  echo "$tool: $done suites of tests, $( ((errors)) && echo ERRORS || echo clean)"
+  return "$errors"
+}
+part_memcheck() { sanitized memcheck; }
+part_racecheck() { sanitized racecheck; }
+
+part_kernels() {
+  [[ -e $work/bin/kernels_bench_cuda && $device == cuda ]] || { echo "the benchmark of kernels is there for a GPU only" && return 77; }
+  start kernels_bench_cuda cuda | tee "$output/kernels.jsonl"
+  (($(wc -l < "$output/kernels.jsonl") > 1)) && echo "kernels.jsonl holds $(wc -l < "$output/kernels.jsonl") lines"
+}
+
+# Steps of models that fill the GPU better, in seconds.
+part_steps() {
+  local precision type model run=$output/steps
+  [[ ! -e $work/fake && $device == cuda ]] || { echo "large models take too long without a GPU" && return 77; }
+  rm -rf "$run"
+  for type in weathermixer vit; do
+    for precision in fp32 bf16; do
+      model="{\"type\":\"$type\",\"patch\":[1,1],\"embed_dim\":768,\"depth\":8$([[ $type == vit ]] && echo ',"heads":12')}"
+      train --config "$work/kit.json" --set "device=$device" --set "model=$model" --set "train.precision=$precision" --set train.steps=12 \
+        --set "output=$run/${type}_$precision" > "$logs/steps_${type}_$precision.log" 2>&1 || { grep -h error "$logs/steps_${type}_$precision.log" && return 1; }
+      awk -v name="$type $precision" 'match($0, /"step_seconds":[-+.0-9eE]+/) { t[++n] = substr($0, RSTART + 15, RLENGTH - 15) + 0 }
+        END { best = t[3]; for (i = 3; i <= n; ++i) if (t[i] < best) best = t[i]; printf "%s: fastest of %d steps %.1f ms (batch 8, 2,664 tokens, width 768, depth 8)\n", name, n - 2, best * 1e3 }' \
+        "$run/${type}_$precision/metrics.jsonl"
+    done
+  done
+}
+
+# --- one part under its limit
+if [[ -n $inside ]]; then
+  prepare || exit 1
+  "part_$inside"
+  exit
+fi
+
+# part NAME SECONDS: runs it, and says how it ended and how long it took.
+failed=0 passed=0 end=$((SECONDS + minutes * 60))
+part() {
+  local name=$1 limit=$2 left=$((end - SECONDS)) before=$SECONDS code=0 verdict
+  [[ -z $only || $only == *,$name,* ]] || return 0
+  if ((left < 5)); then
+    say "- **$name**: not run, no time was left"
+    return
+  fi
+  ((limit < left)) || limit=$left
+  printf '  %s, at most %d s …\n' "$name" "$limit"
+  timeout -k 3 "$limit" "$BASH" "${BASH_SOURCE[0]}" --inside "$name" --device "$device" --output "$output" < /dev/null &> "$logs/$name.log" || code=$?
+  case $code in
+    0) verdict=passed && ((++passed)) ;;
+    77) verdict='not run' ;;
+    124 | 137) verdict="cut short after $limit s" ;;
+    *) verdict="FAILED with exit code $code" && failed=1 ;;
+  esac
+  # What was cut short has failed where it had found something already.
+  if [[ $verdict == cut* ]] && grep -qE 'FAILED|ERRORS|DIFFERS|error:' "$logs/$name.log"; then
+    verdict+=", with failures" failed=1
+  fi
+  say "- **$name**: $verdict, $((SECONDS - before)) s: $(grep -E '[[:alnum:]]' "$logs/$name.log" | tail -1 | cut -c1-300)"
+  details "$name"
+}
+
+# details NAME: what of a part's log stands in the report, indented.
+details() {
+  local pattern='error|ERROR|FAILED|DIFFERS|Race|Invalid'
+  [[ $1 == curves ]] && pattern+='|agree'
+  [[ $1 == steps ]] && pattern+='|fastest'
+  grep -E "$pattern" "$logs/$1.log" | head -40 | cut -c1-300 | sed 's/^/      /' | tee -a "$report"
+  [[ $1 != kernels ]] || sed -n '1,200s/^/      /p' "$output/kernels.jsonl" >> "$report" 2> /dev/null
+}
+
+: > "$report"
+say "# jigsaw-train on a GPU, $(date -u +%Y-%m-%dT%H:%MZ)"
+say ""
+prepare
+say "- kit: $(cat "$work/made" 2> /dev/null)"
+say "- machine: $(uname -n), $(uname -sr), $(nproc) cores, C library $(ldd --version 2> /dev/null | awk 'NR == 1 { print $NF }')$([[ ${#loader[@]} == 0 ]] || echo ' (too old: the one of the kit is used)')"
+say "- GPU: $(nvidia-smi --query-gpu=name,serial,driver_version,memory.total,compute_cap,ecc.errors.uncorrected.volatile.total --format=csv,noheader 2> /dev/null | tr '\n' ';' | grep . || echo 'nvidia-smi says nothing')"
+while read -r line; do [[ -z $line ]] || say "- $line"; done <<< "$found"
+if ! train --version &> "$logs/version"; then
+  say "- **jigsaw-train does not start**: $(first_words "$logs/version")"
+  say ""
+  say "Nothing was tried."
+  exit 2
+fi
+say "- program: $(head -1 "$logs/version")"
+if ! train check --config "$work/kit.json" --set "device=$device" --set "output=$output/check" &> "$logs/gpu"; then
+  say "- **there is no GPU that the program can use**: $(grep -m1 error: "$logs/gpu" || first_words "$logs/gpu")"
+  say ""
+  say "Nothing was tried."
+  exit 2
+fi
+say ""
+part smoke 90
+part tests 150
+part curves 120
+part memcheck 90
+part kernels 60
+part steps 60
+part racecheck 60
+say ""
+if ((failed)); then say "Something failed; see $logs."; else say "Nothing failed in $SECONDS s; $passed parts ran to their end."; fi
+exit $failed
