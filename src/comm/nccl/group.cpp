@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <exception>
+#include <future>
 #include <utility>
 
 #include "base/error.h"
@@ -20,6 +21,9 @@ void prepare_environment() {
   static std::once_flag once;
   std::call_once(once, [] { setenv("NCCL_LAUNCH_ORDER_IMPLICIT", "1", 0); });
 }
+
+/// For NCCL to end what runs, before the job is ended without.
+constexpr std::chrono::seconds kMostAbort{5};
 
 /// Between looks at a communicator that is busy: short at first.
 void pause(int looks) {
@@ -48,10 +52,14 @@ void NcclJob::throw_if_failed(const Lock&) const {
   if (!failure_.empty()) throw CommError(failure_);
 }
 
-void NcclJob::abort(const std::string& reason) noexcept {
-  // A call of NCCL that does not come back must not keep the job from ending.
-  Lock lock(calls_, std::chrono::seconds(5));
-  if (lock.owns_lock()) fail(lock, reason);
+/// In a thread of its own: a call of NCCL that does not come back must not keep the job from ending.
+void NcclJob::abort(const std::string& reason) {
+  const auto done = std::make_shared<std::promise<void>>();
+  std::thread([self = shared_from_this(), reason, done] {
+    self->fail(Lock(self->calls_), reason);
+    done->set_value();
+  }).detach();
+  done->get_future().wait_for(kMostAbort);
 }
 
 void NcclJob::fail(const Lock&, const std::string& reason) noexcept {

@@ -18,7 +18,7 @@ class NcclGroup;
 /// What all NCCL communicators of a rank share: one lock for calls of NCCL, the first failure, and a thread
 /// that looks for what goes wrong while the rank waits for its device. A failure aborts all communicators, so
 /// that what stands in streams ends; every later call throws CommError.
-class NcclJob {
+class NcclJob : public std::enable_shared_from_this<NcclJob> {
  public:
   explicit NcclJob(const NcclOptions& options) : options_(options) {}
   ~NcclJob();
@@ -28,13 +28,13 @@ class NcclJob {
   const NcclOptions& options() const { return options_; }
   /// Throws CommError when a communicator has failed, or the job is being aborted.
   void check();
-  /// Aborts all communicators unless that was done before. From any thread. Waits for who calls NCCL at the
-  /// moment, but not for ever.
-  void abort(const std::string& reason) noexcept;
+  /// Aborts all communicators unless that was done before. From any thread. Waits for NCCL to do it, but not
+  /// for ever.
+  void abort(const std::string& reason);
 
  private:
   friend class NcclGroup;
-  using Lock = std::unique_lock<std::timed_mutex>;
+  using Lock = std::unique_lock<std::mutex>;
 
   void add(NcclGroup& group);
   void watch();
@@ -43,8 +43,8 @@ class NcclJob {
   void throw_if_failed(const Lock& lock) const;
 
   NcclOptions options_;
-  std::timed_mutex calls_;
-  std::condition_variable_any changed_;
+  std::mutex calls_;
+  std::condition_variable changed_;
   std::vector<NcclGroup*> groups_;
   std::string failure_;  ///< "" while all is well
   bool ends_ = false;
