@@ -1,6 +1,7 @@
 // What the model of `plan` says of configurations on 1 to many ranks: the fastest mesh that fits, its step,
 // and its efficiency beside the fewest ranks that fit. Strong: the configuration's batch; weak: so many
-// samples a rank. Prints a table.
+// samples a rank. Reading is not counted: a column says how fast each rank must read for it to stay hidden.
+// Prints a table.
 //
 //   scaling MACHINE SAMPLES_A_RANK CONFIG…
 #include <chrono>
@@ -20,7 +21,7 @@ using namespace jigsaw;
 
 struct Row {
   std::string mesh;
-  double samples_per_second = 0, seconds = 0, computing = 0, gigabytes = 0;
+  double samples_per_second = 0, seconds = 0, computing = 0, gigabytes = 0, reading = 0;
 };
 
 std::optional<Row> fastest(Configuration configuration, const MachineModel& machine, int ranks,
@@ -44,9 +45,12 @@ std::optional<Row> fastest(Configuration configuration, const MachineModel& mach
     mesh += best.zero == Zero::kOptimizer ? ", zero optimizer" : ", zero parameters";
   if (best.recompute != Recompute::kNone) mesh += ", recompute";
   if (best.accumulate > 1) mesh += concat(", accumulate ", best.accumulate);
-  return Row{mesh, static_cast<double>(batch) / best.worst.seconds, best.worst.seconds,
+  return Row{mesh,
+             static_cast<double>(batch) / best.worst.seconds,
+             best.worst.seconds,
              best.worst.compute_seconds / best.worst.seconds,
-             1e-9 * static_cast<double>(best.worst.memory_bytes)};
+             1e-9 * static_cast<double>(best.worst.memory_bytes),
+             1e-9 * best.worst.file_bytes / best.worst.seconds};
 }
 
 void print(const std::string& config, const MachineModel& machine, std::int64_t samples_a_rank) {
@@ -61,16 +65,17 @@ void print(const std::string& config, const MachineModel& machine, std::int64_t 
       const double took = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
       if (!row) {
         std::cout << "| " << model << " | " << (strong ? "strong" : "weak") << " | " << ranks << " | "
-                  << batch << " | nothing fits | | | | |" << std::endl;
+                  << batch << " | nothing fits | | | | | | |" << std::endl;
         continue;
       }
       if (first == 0) first = row->samples_per_second / ranks;
       char text[400];
       std::snprintf(text, sizeof text,
-                    "| %s | %s | %d | %lld | %s | %.4g | %.3g | %.1f | %.0f %% | <!-- answered in %.1f s -->",
+                    "| %s | %s | %d | %lld | %s | %.3g | %.0f %% | %.3g | %.1f | %.2f | %.0f %% | <!-- "
+                    "answered in %.1f s -->",
                     model.c_str(), strong ? "strong" : "weak", ranks, static_cast<long long>(batch),
-                    row->mesh.c_str(), row->seconds, row->samples_per_second, row->gigabytes,
-                    100 * row->samples_per_second / ranks / first, took);
+                    row->mesh.c_str(), row->seconds, 100 * row->computing, row->samples_per_second,
+                    row->gigabytes, row->reading, 100 * row->samples_per_second / ranks / first, took);
       std::cout << text << std::endl;
     }
   }
@@ -84,10 +89,12 @@ int main(int argc, char** argv) {
     return 2;
   }
   try {
-    const MachineModel machine = machine_model(argv[1]);
+    MachineModel machine = machine_model(argv[1]);
+    machine.read_bytes_per_second = 0;
     std::cout
-        << "| model | scaling | ranks | batch | mesh | s a step | samples/s | GB a rank | efficiency |\n"
-           "| --- | --- | --- | --- | --- | --- | --- | --- | --- |\n";
+        << "| model | scaling | ranks | batch | mesh | s a step | computing | samples/s | GB a rank | GB/s "
+           "read by a rank | efficiency |\n"
+           "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n";
     for (int i = 3; i < argc; ++i) print(argv[i], machine, std::stoll(argv[2]));
   } catch (const Error& error) {
     std::cerr << error.what() << "\n";

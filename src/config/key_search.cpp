@@ -88,7 +88,8 @@ std::string unknown_key_sentence(const KeyTable& root, const UnknownKeyError& er
   std::vector<std::string> names;
   for (const NamedPlace& place : places) {
     if (place.path == error.path()) {
-      return concat("unknown key ", error.path(), "; it is a key of the type \"", place.type, "\"");
+      const std::string section = place.path.substr(0, place.path.rfind('.'));
+      return concat("unknown key ", error.path(), "; ", section, ".type \"", place.type, "\" has such a key");
     }
     names.push_back(concat("\"", place.path, "\""));
   }

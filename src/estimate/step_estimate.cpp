@@ -90,7 +90,8 @@ RankEstimate estimate_rank(const EstimatedRun& estimated, int rank, const KnownP
   result.rank = rank;
   result.coordinates = coordinates_of(placed.mesh());
   const std::int64_t batch = bytes_of(batch_of_shapes(placed, run.loss(), leads));
-  const auto ahead = static_cast<std::int64_t>(ReadAhead::within_budget(batch).depth) * batch;
+  const ReadAhead reading = ReadAhead::within_budget(batch, config.data.workers);
+  const auto ahead = static_cast<std::int64_t>(reading.depth) * batch;
   result.memory_bytes += ahead;
   result.input_bytes += ahead;
   for (std::size_t kind = 0; kind < result.sent_bytes.size(); ++kind)

@@ -35,7 +35,7 @@ void check_groups(const LayerSite& site, std::int64_t groups, std::int64_t featu
   std::int64_t fits = groups;
   while (channels % fits != 0 || features % fits != 0) --fits;
   site.error("groups", concat("must divide the ", channels, " channels and the ", features,
-                              " features, and is ", groups, "; ", fits, " would do"));
+                              " features, and is ", groups, "; use ", fits));
 }
 
 Shape weight_shape(std::int64_t outer, std::int64_t inner, const Shape& kernel) {
@@ -79,8 +79,8 @@ FieldShape spread(const LayerSite& site, const TransposedConvolutionOptions& opt
     }
     space[dim] = (space[dim] - 1) * window.stride[dim] - 2 * padding[dim] + window.reach(dim) + more[dim];
     if (space[dim] < 1) {
-      site.error("padding", concat("leaves nothing of the result; at most ",
-                                   padding[dim] - (2 - space[dim]) / 2, " would do"));
+      site.error("padding",
+                 concat("leaves nothing of the result; use at most ", padding[dim] - (2 - space[dim]) / 2));
     }
   }
   if (options.size.empty()) return {space, options.features};

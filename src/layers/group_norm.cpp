@@ -40,8 +40,8 @@ GroupNorm::GroupNorm(const LayerSite& site, const GroupNormOptions& options)
       activation_(site.inner("activation", site.input), options.activation, site.input.channels) {
   const std::int64_t channels = site.input.channels;
   if (channels % groups_ != 0) {
-    site.error("groups", concat("is ", groups_, ", which does not divide the ", channels, " channels; ",
-                                next_that_divides(channels, groups_), " would"));
+    site.error("groups", concat("is ", groups_, ", which does not divide the ", channels, " channels; use ",
+                                next_that_divides(channels, groups_)));
   }
   weight_ = site.parameter("weight", {channels}, Initial::constant(1));
   bias_ = site.parameter("bias", {channels}, Initial::constant(0));

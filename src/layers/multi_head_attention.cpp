@@ -40,12 +40,12 @@ std::int64_t checked_head_size(const LayerSite& site, std::int64_t heads, std::i
   if (best == heads) return width / heads;
   const std::int64_t step = heads * multiple_of, wider = (width + step - 1) / step * step;
   const std::string no_number = wider / heads <= 256
-                                    ? concat("; no number does, but a width of ", wider, " would")
-                                    : "; no number does";
+                                    ? concat("; no number does so, but a width of ", wider, " can be cut")
+                                    : "; no number does so";
   site.error("heads",
              concat("must cut the width ", width, " into heads of at most 256 channels",
                     multiple_of > 1 ? concat(", in multiples of ", multiple_of, " for rotary positions") : "",
-                    ", and is ", heads, best > 0 ? concat("; ", best, " would do") : no_number));
+                    ", and is ", heads, best > 0 ? concat("; use ", best) : no_number));
 }
 
 HeadProjections::HeadProjections(const LayerSite& site, std::int64_t head_size) : head_size_(head_size) {

@@ -18,7 +18,7 @@ Window window_of(const LayerSite& site, const PatchEmbedOptions& options) {
   }
   if (larger != kernel) {
     site.error("patch_kernel", concat("[", join(kernel, ", "), "] must cover the patch [", join(patch, ", "),
-                                      "] along each axis; [", join(larger, ", "), "] would"));
+                                      "] along each axis; use [", join(larger, ", "), "]"));
   }
   return {Shape(kernel), Shape(patch), Shape::filled(static_cast<int>(patch.size()), 1)};
 }
@@ -39,12 +39,12 @@ Padding padding_of(const LayerSite& site, const Window& window, const Shape& pat
     for (std::int64_t n = 2; n <= columns; ++n) {
       if (columns % n == 0 && std::abs(n - patch) < std::abs(fits - patch)) fits = n;
     }
-    site.error("circular", concat("needs a patch that divides the ", columns, " points of the last axis; ",
-                                  fits, " in place of ", patch, " would"));
+    site.error("circular", concat("needs a patch that divides the ", columns,
+                                  " points of the last axis; use ", fits, " in place of ", patch));
   }
   if (ends.low > columns) {
     site.error("patch_kernel", concat("must reach at most once round the ", columns,
-                                      " points of the last axis; ", 2 * columns + patch, " would"));
+                                      " points of the last axis; use at most ", 2 * columns + patch));
   }
   return padding;
 }

@@ -31,7 +31,7 @@ SinCosPositions::SinCosPositions(const LayerSite& site, const SinCosOptions& opt
   const std::int64_t unit = 2 * site.input.space.rank(), channels = site.input.channels;
   if (channels % unit != 0) {
     site.error("type", concat("\"sincos_positions\" needs a multiple of ", unit, " channels, and gets ",
-                              channels, "; ", (channels + unit - 1) / unit * unit, " would do"));
+                              channels, "; use ", (channels + unit - 1) / unit * unit));
   }
 }
 

@@ -31,8 +31,8 @@ void check_groups(const UNetOptions& options, const Place& at) {
     if (options.norm_groups == 0 || width % options.norm_groups == 0) continue;
     std::int64_t fits = std::min(options.norm_groups, width);
     while (width % fits != 0) --fits;
-    at.error("norm_groups", concat("must divide the width of each level, ", width, " among them; ", fits,
-                                   " would, and 0 is for none"));
+    at.error("norm_groups", concat("must divide the width of each level, ", width, " among them; use ", fits,
+                                   ", or 0 for no norm"));
   }
 }
 
@@ -203,8 +203,7 @@ void check_levels(const Model& model, const UNetOptions& options, std::size_t le
   if (levels <= most) return;
   throw ConfigError(concat("model.", options.widths.empty() ? "levels" : "widths", " has ", levels,
                            " levels, but a grid of ", model.description().space,
-                           " points is a single one after ", most - 1, " halvings; at most ", most,
-                           " would do"));
+                           " points is a single one after ", most - 1, " halvings; use at most ", most));
 }
 
 }  // namespace

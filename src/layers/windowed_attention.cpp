@@ -51,8 +51,8 @@ Shape checked_window(const LayerSite& site, const std::vector<std::int64_t>& win
   for (int dim = 0; dim < space.rank(); ++dim)
     better.push_back(nearest_divisor(space[dim], window[static_cast<std::size_t>(dim)]));
   if (better != window) {
-    site.error("window", concat("[", join(window, ", "), "] does not tile the grid ", space, "; [",
-                                join(better, ", "), "] would"));
+    site.error("window", concat("[", join(window, ", "), "] does not tile the grid ", space, "; use [",
+                                join(better, ", "), "]"));
   }
   return Shape(window);
 }
@@ -67,7 +67,7 @@ std::vector<std::int64_t> checked_shift(const LayerSite& site, const WindowedAtt
     for (const std::int64_t extent : options.window) half.push_back(extent / 2);
     site.error("shift",
                concat("[", join(shift, ", "), "] must be less than the window [", join(options.window, ", "),
-                      "] along each axis; [", join(half, ", "), "] would do"));
+                      "] along each axis; use [", join(half, ", "), "]"));
   }
   return shift;
 }

@@ -135,6 +135,10 @@ class ForecastRun {
 };
 
 void ForecastRun::open(const TrainedModel& model, const ForecastOptions& options) {
+  if (data_.files().members() > 1)
+    throw ConfigError(
+        "command line: forecasts are of one member of the ensemble, and data.member is \"all\"; say which by "
+        "--set data.member=0");
   starts_ = starts_of(data_, options);
   channels_ = channels_of(data_.channels().targets, options);
   reader_.emplace(data_.make_reader());

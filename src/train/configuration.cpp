@@ -140,7 +140,7 @@ void declare(Keys<TrainOptions>& keys) {
           "Steps in a row that may be skipped because loss or gradient is not finite; one more ends the "
           "run.");
   keys.check([](const O& o, const Place& at) {
-    if (o.steps && o.epochs) at.error("epochs", "must not stand beside train.steps");
+    if (o.steps && o.epochs) at.error("epochs", "must not stand beside train.steps; give one of them");
     if (o.batch_size % o.accumulate != 0) {
       at.error("accumulate", concat("must divide train.batch_size, ", o.batch_size));
     }
@@ -283,7 +283,7 @@ void declare(Keys<Configuration>& keys) {
   keys.tagged("optimizer", &O::optimizer, optimizer_types).doc("How parameters are updated.");
   keys.tagged("schedule", &O::schedule, schedule_types).changeable().doc("How the learning rate changes.");
   keys.add("train", &O::train).doc("Length and manner of training.");
-  keys.add("validation", &O::validation).changeable().doc("Tests on other periods.");
+  keys.add("validation", &O::validation).changeable().doc("Scores on data that training does not see: how often, and how far ahead.");
   keys.add("checkpoint", &O::checkpoint).changeable().doc("What a stopped run goes on from.");
   keys.add("init", &O::init).doc("What --init-from takes of another run's checkpoint.");
   keys.add("log_every", &O::log_every)

@@ -4,6 +4,8 @@
 #include <numeric>
 #include <utility>
 
+#include "base/text.h"
+
 namespace jigsaw::inline train {
 
 TimeLeft::TimeLeft(std::int64_t steps, Happens validates, Happens saves)
@@ -58,6 +60,12 @@ std::optional<double> TimeLeft::after(std::int64_t step, bool with_its_own) cons
   return static_cast<double>(steps_ - step) * step_seconds() +
          static_cast<double>(validations_) * validation_.seconds() +
          static_cast<double>(saves_left_) * save_.seconds();
+}
+
+std::optional<std::string> TimeLeft::expectation(std::int64_t step) const {
+  if (seen_ != kEnoughToExpect || step >= steps_) return std::nullopt;
+  return concat("expected time: ", human_seconds(*after(step, false)), " for the ", steps_ - step,
+                steps_ - step == 1 ? " step" : " steps", " to come, with their validations and saves");
 }
 
 }  // namespace jigsaw::inline train

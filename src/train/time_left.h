@@ -2,6 +2,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <string>
 #include <vector>
 
 namespace jigsaw::inline train {
@@ -35,7 +36,13 @@ class TimeLeft {
   /// not. Nothing before a second step was seen.
   std::optional<double> after(std::int64_t step, bool with_its_own) const;
 
+  /// The last line of the opening summary, once: when kEnoughToExpect steps were seen and others follow.
+  /// "expected time: 1:02:03 for the 590 steps to come, with their validations and saves".
+  std::optional<std::string> expectation(std::int64_t step) const;
+
  private:
+  /// Steps, without the run's first, after which what is expected is said.
+  static constexpr std::int64_t kEnoughToExpect = 9;
   static constexpr std::int64_t kFewest = 256;
   /// Steps seen from which on the mean is a mean.
   static constexpr std::size_t kEnough = 64;

@@ -19,8 +19,6 @@ double now() {
   return monotonic_seconds();
 }
 
-/// Behind so many steps the time that is left is known well.
-constexpr std::int64_t kStepsUntilExpected = 9;
 /// Looking for the run directory costs a message to its file system.
 constexpr double kSecondsBetweenLooks = 1;
 
@@ -365,10 +363,7 @@ ExitCode Trainer::train(std::int64_t first) {
     const double before = now();
     if (run_step(step)) return ExitCode::kStopped;
     count_time(now() - before);
-    if (step == first + kStepsUntilExpected && step < steps_ && !log_.terminal().rewrites) {
-      log_.info(concat("expected time: ", human_seconds(time_left_.after(step, false).value_or(0)),
-                       " for the ", steps_ - step, " steps to come, with validations and saves"));
-    }
+    if (const auto expected = time_left_.expectation(step)) log_.info(*expected);
   }
   finish(steps_);
   return ExitCode::kDone;

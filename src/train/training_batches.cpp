@@ -5,6 +5,7 @@ namespace jigsaw::inline train {
 TrainingBatches::TrainingBatches(const Configuration& configuration, Objective& objective,
                                  const PlacedModel& placed)
     : options_(configuration.train),
+      workers_(configuration.data.workers),
       seed_(static_cast<std::uint64_t>(configuration.seed)),
       objective_(objective),
       placed_(placed),
@@ -51,7 +52,7 @@ ReadAhead TrainingBatches::ahead() const {
   const std::int64_t inputs = leads + (leads > 1 ? 1 : 0);
   const std::int64_t elements = inputs * placed_.input_box(samples).extent.count() +
                                 leads * placed_.target_box(objective_.loss(), samples).extent.count();
-  return ReadAhead::within_budget(elements * size_of(placed_.types().master));
+  return ReadAhead::within_budget(elements * size_of(placed_.types().master), workers_);
 }
 
 Batch batch_of_shapes(const PlacedModel& placed, const Loss& loss, int leads) {

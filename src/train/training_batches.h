@@ -26,6 +26,7 @@ class TrainingBatches {
 
  private:
   const TrainOptions& options_;
+  std::int64_t workers_;
   std::uint64_t seed_;
   Objective& objective_;
   const PlacedModel& placed_;

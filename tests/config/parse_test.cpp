@@ -47,7 +47,7 @@ TEST(Parse, UnknownKeysThatAreElsewhereSayWhere) {
               parse<example::Network>(
                   parse_json(R"({"model": {"type": "gelu"}, "optimizer": {"momentum": 0.5}})", ""));
             }),
-            "unknown key optimizer.momentum; it is a key of the type \"sgd\"");
+            "unknown key optimizer.momentum; optimizer.type \"sgd\" has such a key");
 }
 
 TEST(Parse, TheSchemaOfEditorsIsNoKey) {

@@ -61,7 +61,7 @@ def run_test(arguments, test, program=None):
     except subprocess.TimeoutExpired:
         return "did not end", []
     failed = sorted(set(re.findall(r"^\[  FAILED  \] ([\w/.]+)", done.stdout, re.MULTILINE)))
-    if "no test" in done.stdout.lower() or re.search(r"Running 0 tests", done.stdout):
+    if re.search(r"\b0 tests from 0 test suites", done.stdout):
         raise SystemExit(f"{test} runs no test")
     if done.returncode == 0:
         return "passed", []
@@ -163,7 +163,9 @@ def main():
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
 
     faults = json.loads((HERE / "faults.json").read_text())
+    known = {key_of(fault) for fault in faults}
     results = json.loads(arguments.results.read_text()) if arguments.results.exists() else {}
+    results = {key: found for key, found in results.items() if key in known}
     if arguments.table:
         return table(faults, results)
     if arguments.build is None:

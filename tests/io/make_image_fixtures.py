@@ -1,13 +1,14 @@
-"""Writes the small HDF5 files of tests/io/fixtures/images and what h5py and numpy say that they hold.
+"""Writes the small HDF5 and NIfTI files of tests/io/fixtures/images and what h5py and numpy say that they hold.
 
     python3 tests/io/make_image_fixtures.py
 
-Needs h5py and numpy.
+Needs h5py, nibabel and numpy.
 """
 import json
 import pathlib
 
 import h5py
+import nibabel
 import numpy
 
 HERE = pathlib.Path(__file__).parent / "fixtures" / "images"
@@ -49,6 +50,15 @@ def pictures(path):
         return images, masks
 
 
+def nifti(path):
+    """int16 of [5, 4, 3] points from right to left, from back to front and from below to above, scaled."""
+    i, j, k = numpy.indices((5, 4, 3))
+    image = nibabel.Nifti1Image((100 * k + 10 * j + i).astype("<i2"),
+                                [[-0.5, 0, 0, 8], [0, 1.5, 0, -2], [0, 0, 2.5, 1], [0, 0, 0, 1]])
+    image.header.set_slope_inter(0.5, -10)
+    nibabel.save(image, path)
+
+
 def plain(values):
     return [None if numpy.isnan(x) else float(x) for x in numpy.asarray(values, dtype="f8").ravel()]
 
@@ -62,6 +72,8 @@ def main():
     HERE.mkdir(exist_ok=True)
     field, stored, labels = volume(HERE / "volume.h5")
     images, masks = pictures(HERE / "pictures.h5")
+    nifti(HERE / "volume.nii")
+    nifti(HERE / "volume.nii.gz")
     density = stored * 0.0025 + 1.5
     density[stored == -32768] = numpy.nan
     expected = {

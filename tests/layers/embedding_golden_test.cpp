@@ -96,23 +96,23 @@ TEST(PatchKernel, MustCoverThePatch) {
   EXPECT_EQ(refusal(vit({{"patch_kernel", {5, 7}}})), "");
   EXPECT_EQ(refusal(vit({{"patch_kernel", {5, 7}}, {"circular", true}})), "");
   EXPECT_EQ(refusal(vit({{"patch_kernel", {2, 7}}})),
-            "model.patch_kernel [2, 7] must cover the patch [3, 4] along each axis; [3, 7] would");
+            "model.patch_kernel [2, 7] must cover the patch [3, 4] along each axis; use [3, 7]");
   EXPECT_EQ(refusal(vit({{"patch_kernel", {7}}})),
-            "model.patch_kernel [7] must cover the patch [3, 4] along each axis; [7, 4] would");
+            "model.patch_kernel [7] must cover the patch [3, 4] along each axis; use [7, 4]");
   const Json layer = {{"type", "patch_embed"}, {"patch", {3, 4}}, {"embed_dim", 4}, {"patch_kernel", {3, 3}}};
   EXPECT_EQ(refusal(sequence(layer)),
-            "model.layers[0].patch_kernel [3, 3] must cover the patch [3, 4] along each axis; [3, 4] would");
+            "model.layers[0].patch_kernel [3, 3] must cover the patch [3, 4] along each axis; use [3, 4]");
 }
 
 TEST(PatchKernel, GoesRoundACircleOfWholePatches) {
   EXPECT_EQ(refusal(vit({{"circular", true}})),
             "model.circular has no effect: it counts only where patch_kernel is given; leave it out");
-  EXPECT_EQ(
-      refusal(vit({{"patch", {3, 5}}, {"patch_kernel", {3, 9}}, {"circular", true}})),
-      "model.circular needs a patch that divides the 12 points of the last axis; 4 in place of 5 would");
+  EXPECT_EQ(refusal(vit({{"patch", {3, 5}}, {"patch_kernel", {3, 9}}, {"circular", true}})),
+            "model.circular needs a patch that divides the 12 points of the last axis; use 4 in place of 5");
   EXPECT_EQ(refusal(vit({{"patch_kernel", {3, 28}}, {"circular", true}})), "");
-  EXPECT_EQ(refusal(vit({{"patch_kernel", {3, 29}}, {"circular", true}})),
-            "model.patch_kernel must reach at most once round the 12 points of the last axis; 28 would");
+  EXPECT_EQ(
+      refusal(vit({{"patch_kernel", {3, 29}}, {"circular", true}})),
+      "model.patch_kernel must reach at most once round the 12 points of the last axis; use at most 28");
 }
 
 TEST(TimeEmbedding, NeedsForcingsThatTellTheTime) {

@@ -221,8 +221,8 @@ TEST(FieldLayers, ImpossibleKeysAreNamedWithAValueThatWouldWork) {
   expect_refused(conv({{"padding_mode", "pole_cell"}}), {{32, 48}, 6},
                  {"padding_mode", "width", "replicate"});
   expect_refused(conv({{"kernel", {40, 3}}}), field, {"model.layers[0].kernel", "40", "35"});
-  expect_refused(conv({{"groups", 4}}), field, {"model.layers[0].groups", "4", "1 would do"});
-  expect_refused(conv({{"groups", 4}, {"features", 12}}), field, {"groups", "3 would do"});
+  expect_refused(conv({{"groups", 4}}), field, {"model.layers[0].groups", "4", "use 1"});
+  expect_refused(conv({{"groups", 4}, {"features", 12}}), field, {"groups", "use 3"});
   expect_refused(conv({{"kernel", {3, 3, 3}}}), field, {"model.layers[0].kernel", "give it 1 or 2"});
   expect_refused(conv({{"kernel", 7}, {"padding", 3}, {"padding_mode", "reflect"}}), {{3, 8}, 6},
                  {"model.layers[0].padding", "at most 2"});

@@ -1,6 +1,8 @@
 // Layers and whole training runs in float64 against PyTorch's numbers, on one rank and on meshes.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
 #include <mutex>
 
 #include "base/error.h"
@@ -78,7 +80,7 @@ TEST(GoldenLayer, GroupsThatDoNotDivideAreAnError) {
     GroupNorm({block, "", {{4, 4}, 12}, "model.layers[2]"}, {5});
     FAIL() << "5 groups of 12 channels";
   } catch (const ConfigError& error) {
-    EXPECT_STREQ(error.what(), "model.layers[2].groups is 5, which does not divide the 12 channels; 4 would");
+    EXPECT_STREQ(error.what(), "model.layers[2].groups is 5, which does not divide the 12 channels; use 4");
   }
 }
 
@@ -247,6 +249,47 @@ TEST(GoldenMixer, WithTheOutputMap) {
 
 TEST(GoldenVit, TrainsAsTorch) {
   check_network("vit.h5", vit);
+}
+
+// ---- before any training
+
+/// torch.nn.Linear draws weight and bias from U(-1/√K, 1/√K), K being the numbers that a product sums over.
+TEST(StartOfAModel, LinearLayersStartAsTorchs) {
+  TrainingRun run{.model = {{"type", "weathermixer"},
+                            {"patch", {4, 4}},
+                            {"embed_dim", 64},
+                            {"depth", 1},
+                            {"token_hidden_ratio", 2.0},
+                            {"channel_hidden_ratio", 3.0}},
+                  .space = {32, 48}};
+  run.steps = 0;
+  const double points = 4 * 4, tokens = 8 * 12, width = 64;
+  const std::map<std::string, double> products = {{"encoder", points * static_cast<double>(run.inputs)},
+                                                  {"blocks.0.token_mixing.fc1", tokens},
+                                                  {"blocks.0.token_mixing.fc2", 2 * tokens},
+                                                  {"blocks.0.channel_mixing.fc1", width},
+                                                  {"blocks.0.channel_mixing.fc2", 3 * width},
+                                                  {"decoder", width}};
+  const TrainingRun::Result result = run.run({1, {2, 1}, 1});
+  for (const auto& [layer, summed] : products) {
+    const double bound = 1 / std::sqrt(summed);
+    for (const char* part : {".weight", ".bias"}) {
+      SCOPED_TRACE(layer + part);
+      const std::vector<double>& values = result.parameters.at(layer + part);
+      double sum = 0, squares = 0, largest = 0;
+      for (const double value : values) {
+        sum += value;
+        squares += value * value;
+        largest = std::max(largest, std::abs(value));
+      }
+      const auto count = static_cast<double>(values.size());
+      EXPECT_LE(largest, bound);
+      EXPECT_GT(largest, 0.7 * bound);
+      // Of a mean and a mean square of so many draws, six standard deviations.
+      EXPECT_NEAR(sum / count / bound, 0, 6 * std::sqrt(1.0 / 3 / count));
+      EXPECT_NEAR(squares / count / (bound * bound), 1.0 / 3, 6 * std::sqrt(4.0 / 45 / count));
+    }
+  }
 }
 
 }  // namespace

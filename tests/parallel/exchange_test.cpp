@@ -9,6 +9,7 @@
 
 #include "base/text.h"
 #include "support/arrays.h"
+#include "support/given_seeds.h"
 #include "support/pieces.h"
 #include "support/test_ranks.h"
 
@@ -299,11 +300,13 @@ TEST(Exchange, RandomMaps) {
   }
 }
 
-TEST(Exchange, RandomMapsOfAFreshSeed) {
-  const unsigned fresh = std::random_device{}();
-  SCOPED_TRACE(concat("fresh seed ", fresh));
-  RecordProperty("seed", static_cast<int>(fresh));
-  for (unsigned i = 0; i < 40; ++i) check(random_case(fresh + i));
+TEST(Exchange, RandomMapsOfGivenSeeds) {
+  const auto seeds = testing::given_seeds();
+  if (!seeds) GTEST_SKIP() << "JIGSAW_TEST_SEED names none";
+  for (unsigned i = 0; i < seeds->count; ++i) {
+    SCOPED_TRACE(concat("seed ", seeds->first + i));
+    check(random_case(seeds->first + i));
+  }
 }
 
 // ---- cases with names

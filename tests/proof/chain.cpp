@@ -170,21 +170,6 @@ class Builder {
   int next_parameter_ = 0;
 };
 
-/// How many operations a link makes.
-std::size_t operations_of(Link::Kind kind) {
-  switch (kind) {
-    case Link::Kind::kTokens:
-    case Link::Kind::kAttention:
-      return 3;
-    case Link::Kind::kPatches:
-    case Link::Kind::kProducts:
-    case Link::Kind::kSplit:
-      return 2;
-    default:
-      return 1;
-  }
-}
-
 /// A chain's operations, and which link each belongs to.
 struct Recorded {
   Trace trace;
@@ -196,16 +181,22 @@ Recorded record(const Chain& chain, const Rank& rank, ParameterBlock& block, con
   PlanBook none;
   Tape tape(rank, none, Tape::Mode::kTrace, DType::kFloat64);
   Recorded recorded;
-  std::vector<std::size_t> nodes;
+  std::vector<int> last;  // value of each link
   recorded.trace =
       tape.trace_of({Variable::traced(input, -1)}, [&](Tape& on, const std::vector<Variable>& x) {
         Builder builder(on, block, x[0]);
-        for (const Link& link : chain.links) builder.apply(link);
+        for (const Link& link : chain.links) {
+          builder.apply(link);
+          last.push_back(builder.result().trace_number());
+        }
         return builder.result();
       });
-  for (std::size_t i = 0; i < chain.links.size(); ++i)
-    recorded.link.insert(recorded.link.end(), operations_of(chain.links[i].kind), i);
-  require(recorded.link.size() == recorded.trace.nodes.size(), "a link makes another number of operations");
+  // Values are numbered as they are made.
+  for (const Trace::Node& node : recorded.trace.nodes) {
+    const auto link = std::lower_bound(last.begin(), last.end(), node.outputs.at(0));
+    require(link != last.end(), "an operation after the last link's result");
+    recorded.link.push_back(static_cast<std::size_t>(link - last.begin()));
+  }
   if (edit) {
     for (Trace::Node& node : recorded.trace.nodes) edit(node.signature);
   }
@@ -438,8 +429,9 @@ std::string plan_of(const Chain& chain, const EditRows& edit) {
 
 double chain_error(const Chain& chain, const EditRows& edit) {
   const Tensors dense = run_dense(chain);
-  // Gradients that cancel to nothing (of a shift before a normalisation) are measured by the others.
-  double largest = 0, worst = 0;
+  // Gradients that cancel to nothing (of a shift before a normalisation) are measured by the others; where a
+  // normalisation of one channel leaves nothing at all, by what is tiny.
+  double largest = 1e-290, worst = 0;
   for (const auto& [name, values] : dense) {
     for (const double value : values) largest = std::max(largest, std::abs(value));
   }

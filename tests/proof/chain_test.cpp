@@ -4,10 +4,9 @@
 
 #include <gtest/gtest.h>
 
-#include <cstdio>
-#include <cstdlib>
-#include <random>
 #include <set>
+
+#include "support/given_seeds.h"
 
 namespace jigsaw {
 namespace {
@@ -32,19 +31,17 @@ void expect_dense(unsigned seed) {
 
 TEST(Chain, FixedSeedsAreDense) {
   std::set<int> ranks;
-  for (unsigned seed = 1; seed <= 120; ++seed) {
+  for (unsigned seed = 1; seed <= 160; ++seed) {
     ranks.insert(random_chain(seed).ranks());
     expect_dense(seed);
   }
   EXPECT_EQ(ranks, (std::set<int>{2, 3, 4, 6, 8}));
 }
 
-/// JIGSAW_CHAIN_SEED=… repeats a run.
-TEST(Chain, AFreshSeedIsDense) {
-  const char* given = std::getenv("JIGSAW_CHAIN_SEED");
-  const unsigned seed = given != nullptr ? static_cast<unsigned>(std::stoul(given)) : std::random_device()();
-  std::printf("fresh seed: JIGSAW_CHAIN_SEED=%u\n", seed);
-  for (unsigned i = 0; i < 40; ++i) expect_dense(seed + i);
+TEST(Chain, GivenSeedsAreDense) {
+  const auto seeds = testing::given_seeds();
+  if (!seeds) GTEST_SKIP() << "JIGSAW_TEST_SEED names none";
+  for (unsigned i = 0; i < seeds->count; ++i) expect_dense(seeds->first + i);
 }
 
 /// As if GELU were linear in x: the rule is wrong.

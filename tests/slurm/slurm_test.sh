@@ -18,7 +18,7 @@ scripts=$source/scripts/slurm
 work=$(mktemp -d /tmp/jigsaw-slurm-test-XXXXXX)
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1
-export JIGSAW_TRAIN=$train OMP_NUM_THREADS=1 JIGSAW_RESTART_DELAY=2
+export JIGSAW_TRAIN=$train OMP_NUM_THREADS=1 JIGSAW_RESTART_DELAY=0
 # Virtual nodes share a machine: messages between them go through the loopback interface.
 export OMPI_MCA_pml=ob1 OMPI_MCA_btl=tcp,self OMPI_MCA_btl_tcp_if_include=lo
 
@@ -26,10 +26,10 @@ export OMPI_MCA_pml=ob1 OMPI_MCA_btl=tcp,self OMPI_MCA_btl_tcp_if_include=lo
 cat > small.json << 'END'
 {
   "data": {"files": ["data/*.nc"], "variables": ["t2m", "z"], "input_hours": [0], "lead_hours": 6,
-           "train": ["2021-01-01", "2021-01-24"], "valid": ["2021-01-26", "2021-01-31"]},
-  "model": {"type": "weathermixer", "patch": [3, 6], "embed_dim": 16, "depth": 1},
-  "train": {"steps": 300, "batch_size": 4, "precision": "fp64"},
-  "validation": {"every": 0}, "checkpoint": {"every": 50}, "log_every": 1
+           "train": ["2021-01-01", "2021-01-24"]},
+  "model": {"type": "weathermixer", "patch": [3, 6], "embed_dim": 96, "depth": 1},
+  "train": {"steps": 60, "batch_size": 4, "precision": "fp64"}, "mesh": {"data": 2},
+  "validation": {"every": 0}, "checkpoint": {"every": 10}, "log_every": 1
 }
 END
 
@@ -37,10 +37,9 @@ fail() {
   echo "    $*"
   return 1
 }
-# until SECONDS COMMAND…: waits for a condition.
+# Waits for a condition; gives up, where something hangs, in half an hour.
 until_true() {
-  local end=$((SECONDS + $1))
-  shift
+  local end=$((SECONDS + 1800))
   until "$@"; do
     ((SECONDS < end)) || return 1
     sleep 0.2
@@ -48,110 +47,174 @@ until_true() {
 }
 state_of() { scontrol show job "$1" 2> /dev/null | grep -o 'JobState=[A-Z_]*' | head -1 | cut -d= -f2; }
 is_state() { [[ $(state_of "$1") == "$2" ]]; }
-# A job that was requeued waits two minutes by default: long enough for the processes of the start before to end, which
-# takes a moment here, too.
-start_now() {
-  [[ $(state_of "$1") == PENDING ]] || return 0
-  sleep 3
-  scontrol update jobid="$1" StartTime=now &> /dev/null || true
-}
+# A job that was requeued is left waiting for two minutes; it is PENDING once the start before has ended.
+start_now() { [[ $(state_of "$1") != PENDING ]] || scontrol update jobid="$1" StartTime=now &> /dev/null || true; }
 restarted() { scontrol show job "$1" | grep -q "Restarts=$2"; }
 ended_well() {
   start_now "$1"
   is_state "$1" COMPLETED
 }
-steps_of() { grep -c '"kind":"train"' "$1/metrics.jsonl" 2> /dev/null || echo 0; }
+steps_of() { sed -n '/"kind":"train"/p' "$1/metrics.jsonl" 2> /dev/null | wc -l; }
 has_steps() { (($(steps_of "$1") >= $2)); }
 has_checkpoint() { [[ -e $1/checkpoints/latest ]]; }
+# Processes that train into the folder $1 of this test: their command lines begin with the executable, as srun's do not.
+ranks_of() { pgrep -f "^$train .*output=$work/$1( |\$)"; }
+no_script() { ! pgrep -f "${SLURM_CONF%/*}/spool\.n[12]/job0*$1/slurm_script" > /dev/null; }
+no_ranks() { ! ranks_of "$1" > /dev/null; }
 # Step number and loss of every training line.
 curve() { sed -nE 's/.*"kind":"train","step":([0-9]+),"loss":([^,]+),.*/\1 \2/p' "$1/metrics.jsonl"; }
 same_curve() {
-  (($(curve "$1" | wc -l) == 300)) || fail "$1 has $(curve "$1" | wc -l) of 300 steps" || return
+  (($(curve "$1" | wc -l) == 60)) || fail "$1 has $(curve "$1" | wc -l) of 60 steps" || return
   cmp <(curve "$1") <(curve "$2") || fail "the loss curves of $1 and $2 differ"
 }
 submit() { sbatch --parsable --output=log-%x-%j.txt "$@" 2>> sbatch.txt; }
-job() { submit --nodes=1 --ntasks-per-node=2 --time=10 "$scripts/train.sbatch" --config small.json "${@}"; }
+# job NAME [OPTION-OF-SBATCH… --] [OPTION…]: two ranks that train into the folder NAME.
+job() {
+  local name=$1 options=()
+  shift
+  if [[ " $* " == *" -- "* ]]; then
+    while [[ $1 != -- ]]; do
+      options+=("$1")
+      shift
+    done
+    shift
+  fi
+  submit --nodes=1 --ntasks-per-node=2 --time=60 "${options[@]}" "$scripts/train.sbatch" --config small.json "$@" \
+    --set "output=$work/$name"
+}
 show_logs() {
   sinfo -N -o '%N %T %E' | sed 's/^/    | /'
   scontrol show job | grep -E 'JobState|Restarts|StartTime' | sed 's/^/    | /'
   tail -n 15 log-* sbatch.txt | sed 's/^/    | /'
 }
 
-# 300 steps on the same mesh that nothing disturbs; every other run must have its curve.
+# 60 steps on the same mesh that nothing disturbs; every other run must have its curve.
 reference() {
   srun -n 2 --overcommit "$train" --config small.json --set output=undisturbed > reference.txt 2>&1 ||
     fail "$(tail -3 reference.txt)"
 }
 four_ranks() {
-  srun -n 4 --overcommit "$train" --config small.json --set output=four --set train.steps=5 > four.txt 2>&1 ||
+  srun -n 4 --overcommit "$train" --config small.json --set output=four --set mesh.data=4 --set train.steps=5 \
+    > four.txt 2>&1 ||
     fail "$(tail -3 four.txt)" || return
   (($(grep -c '"rank":' four/summary.json) == 4)) || fail "summary.json does not have 4 ranks"
 }
 two_nodes() {
   [[ -e four ]] || four_ranks || return
-  srun -N 2 -n 4 --overcommit "$train" --config small.json --set output=nodes --set train.steps=5 > nodes.txt 2>&1 ||
+  srun -N 2 -n 4 --overcommit "$train" --config small.json --set output=nodes --set mesh.data=4 --set train.steps=5 \
+    > nodes.txt 2>&1 ||
     fail "$(tail -3 nodes.txt)" || return
   cmp <(curve nodes) <(curve four) || fail "two nodes give another curve than one"
 }
 requeued_by_hand() {
   local id
-  id=$(job --set output=requeued)
-  until_true 60 has_checkpoint requeued || fail "no checkpoint" || return
+  id=$(job requeued)
+  until_true has_checkpoint requeued || fail "no checkpoint" || return
   scontrol requeue "$id"
-  until_true 120 ended_well "$id" || fail "job is $(state_of "$id")" || return
+  until_true ended_well "$id" || fail "job is $(state_of "$id")" || return
   restarted "$id" 1 || fail "was not restarted once" || return
   same_curve requeued undisturbed
 }
 # What SLURM sends before the time limit, and before a preemption with a grace period.
 signal_before_the_end() {
   local id
-  id=$(job --set output=signalled)
-  until_true 60 has_steps signalled 20 || fail "no steps" || return
+  id=$(job signalled)
+  until_true has_steps signalled 8 || fail "no steps" || return
   scancel --signal=USR1 "$id"
-  until_true 60 restarted "$id" 1 || fail "was not requeued on exit code 75" || return
+  until_true restarted "$id" 1 || fail "was not requeued on exit code 75" || return
   grep -q "ended with exit code 75" log-*-"$id".txt || fail "exit code is not 75" || return
-  until_true 120 ended_well "$id" || fail "job is $(state_of "$id")" || return
+  until_true ended_well "$id" || fail "job is $(state_of "$id")" || return
   same_curve signalled undisturbed
 }
 max_minutes() {
   local id
-  id=$(job --set output=limited --set train.steps=100000 --max-minutes 0.05)
-  until_true 60 restarted "$id" 1 || fail "was not requeued at the time limit" || return
+  id=$(job limited --set train.steps=100000 --max-minutes 0.05)
+  until_true restarted "$id" 1 || fail "was not requeued after its minutes" || return
   scancel "$id"
   has_checkpoint limited || fail "no checkpoint"
 }
+# SLURM's own warning before its time limit (--signal of train.sbatch), which it looks at twice a minute.
+time_limit() {
+  local id
+  id=$(job warned)
+  until_true has_steps warned 8 || fail "no steps" || return
+  scontrol update jobid="$id" EndTime=now+200 || fail "no time limit" || return
+  until_true restarted "$id" 1 || fail "was not requeued before the time limit" || return
+  grep -q "ended with exit code 75" log-*-"$id".txt || fail "exit code is not 75" || return
+  scontrol update jobid="$id" TimeLimit=60
+  until_true ended_well "$id" || fail "job is $(state_of "$id")" || return
+  same_curve warned undisturbed
+}
+# The limit itself, where the warning comes too late: the ranks get TERM.
+out_of_time() {
+  local id
+  id=$(job late --signal=USR1@1 --)
+  until_true has_steps late 8 || fail "no steps" || return
+  scontrol update jobid="$id" EndTime=now+1 || fail "no time limit" || return
+  until_true restarted "$id" 1 || fail "was not requeued at the time limit" || return
+  scontrol update jobid="$id" TimeLimit=60
+  until_true ended_well "$id" || fail "job is $(state_of "$id")" || return
+  same_curve late undisturbed
+}
+# A job of a partition with priority takes the node.
+preempted() {
+  local id urgent
+  id=$(job preempted --nodelist=n1 --exclusive --)
+  until_true has_checkpoint preempted || fail "no checkpoint" || return
+  urgent=$(submit --partition=urgent --nodelist=n1 --exclusive --wrap true)
+  until_true is_state "$urgent" COMPLETED || fail "the urgent job is $(state_of "$urgent")" || return
+  restarted "$id" 1 || fail "was not requeued for the urgent job" || return
+  until_true ended_well "$id" || fail "job is $(state_of "$id")" || return
+  same_curve preempted undisturbed
+}
+# Who cancels a job does not want it back.
+cancelled() {
+  local id
+  id=$(job cancelled)
+  until_true has_steps cancelled 1 || fail "no steps" || return
+  scancel "$id"
+  until_true no_script "$id" || fail "the batch script does not end" || return
+  until_true is_state "$id" CANCELLED || fail "job is $(state_of "$id")" || return
+  restarted "$id" 0 || fail "was requeued"
+}
+preflight() {
+  srun -N 2 -n 4 --overcommit "$train" check --config small.json --set mesh.data=4 > check.txt 2>&1 ||
+    fail "$(tail -5 check.txt)"
+}
 killed_rank() {
   local id
-  id=$(job --set output=killed)
-  until_true 60 has_checkpoint killed || fail "no checkpoint" || return
-  pkill -9 -n -f "output=killed" || fail "no rank to kill" || return
-  until_true 60 restarted "$id" 1 || fail "was not requeued after a kill" || return
-  until_true 120 ended_well "$id" || fail "job is $(state_of "$id")" || return
+  id=$(job killed)
+  until_true has_checkpoint killed || fail "no checkpoint" || return
+  kill -9 "$(ranks_of killed | tail -1)" || fail "no rank to kill" || return
+  until_true restarted "$id" 1 || fail "was not requeued after a kill" || return
+  until_true ended_well "$id" || fail "job is $(state_of "$id")" || return
   same_curve killed undisturbed
 }
 node_down() {
   local id
-  id=$(submit --nodes=1 --nodelist=n1 --ntasks-per-node=2 --time=10 "$scripts/train.sbatch" --config small.json \
-    --set output=down)
-  until_true 60 has_checkpoint down || fail "no checkpoint" || return
+  id=$(job down --nodelist=n1 --)
+  until_true has_checkpoint down || fail "no checkpoint" || return
   scontrol update nodename=n1 state=down reason=trial
-  until_true 60 restarted "$id" 1 || fail "was not requeued from the node" || return
+  until_true restarted "$id" 1 || fail "was not requeued from the node" || return
+  # The node lives, and SLURM does not wait for what still runs on one that it takes for dead.
+  until_true no_ranks down || fail "ranks are left on the node" || return
+  until_true no_script "$id" || fail "the batch script is left on the node" || return
   scontrol update nodename=n1 state=resume
-  until_true 150 ended_well "$id" || fail "job is $(state_of "$id")" || return
+  until_true ended_well "$id" || fail "job is $(state_of "$id")" || return
   same_curve down undisturbed
 }
 wrong_configuration() {
   local id
-  id=$(job --set output=wrong --set model.embed_dimm=3)
-  until_true 60 is_state "$id" FAILED || fail "job is $(state_of "$id")" || return
+  id=$(job wrong --set model.embed_dimm=3)
+  until_true is_state "$id" FAILED || fail "job is $(state_of "$id")" || return
   (($(grep -c 'error:.*embed_dimm' log-*-"$id".txt) == 1)) || fail "no single error line" || return
   scontrol show job "$id" | grep -q "ExitCode=2:0" || fail "exit code is not 2"
 }
 chain() {
   local ids
-  ids=$("$scripts/chain.sh" 3 --nodes=1 --ntasks-per-node=2 --time=10 --output=log-chain-%j.txt -- --config small.json \
+  ids=$("$scripts/chain.sh" 3 --nodes=1 --ntasks-per-node=2 --time=60 --output=log-chain-%j.txt -- --config small.json \
     --set output=chained --set train.steps=100000 --max-minutes 0.06 | sed 's/.*: //')
-  until_true 150 is_state "$(tail -1 <<< "$ids")" FAILED || fail "the chain does not end" || return
+  until_true is_state "$(tail -1 <<< "$ids")" FAILED || fail "the chain does not end" || return
   (($(cat log-chain-*.txt | grep -c 'resumed from') == 2)) || fail "the second and third job did not go on"
 }
 sweep_with_requeue() {
@@ -159,15 +222,15 @@ sweep_with_requeue() {
   cat > grid.json << 'END'
 {"keys": {"optimizer.learning_rate": [1e-3, 2e-3, 3e-3]}, "output": "sweep"}
 END
-  id=$(submit --array=0-2 --ntasks-per-node=1 --time=10 "$scripts/sweep.sbatch" --config small.json --grid grid.json \
-    --set validation.every=300)
-  until_true 60 has_checkpoint sweep/learning_rate=0.002 || fail "no checkpoint of run 1" || return
+  id=$(submit --array=0-2 --ntasks-per-node=1 --time=60 "$scripts/sweep.sbatch" --config small.json --grid grid.json \
+    --set validation.every=60 --set mesh.data=1)
+  until_true has_checkpoint sweep/learning_rate=0.002 || fail "no checkpoint of run 1" || return
   scontrol requeue "${id}_1"
   all_finished() {
     start_now "${id}_1"
     "$train" sweep --config small.json --grid grid.json --summary | grep -q "3 runs: 3 finished"
   }
-  until_true 200 all_finished ||
+  until_true all_finished ||
     fail "$("$train" sweep --config small.json --grid grid.json --summary)" || return
   (($(cat log-*-"${id}"*.txt log-*.txt 2> /dev/null | grep -c 'resumed from .*learning_rate=0.002') >= 1)) ||
     fail "the requeued run did not go on from its checkpoint" || return
@@ -175,8 +238,8 @@ END
 }
 
 cases=("$@")
-((${#cases[@]} > 0)) || cases=(four_ranks two_nodes requeued_by_hand signal_before_the_end max_minutes killed_rank
-  node_down wrong_configuration chain sweep_with_requeue)
+((${#cases[@]} > 0)) || cases=(four_ranks two_nodes preflight requeued_by_hand signal_before_the_end
+  time_limit out_of_time preempted cancelled max_minutes killed_rank node_down wrong_configuration chain sweep_with_requeue)
 failed=0
 for case in reference "${cases[@]}"; do
   begin=$SECONDS

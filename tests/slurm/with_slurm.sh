@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Runs a command inside a SLURM of its own on this machine: a controller, one or two virtual nodes and their
-# authentication, all below one temporary folder, ended and removed with the command.
+# authentication, all below one temporary folder, ended and removed with the command. Jobs of its partition `urgent`
+# take the nodes of those of `main`.
 #
 #   with_slurm.sh [--nodes N] COMMAND…
 #
@@ -40,7 +41,7 @@ stop() {
 trap stop EXIT
 
 # A port of its own for each daemon, so that two of these do not meet.
-base=$((20000 + $$ % 20000))
+base=$((12000 + $$ % 20000))
 {
   cat << END
 ClusterName=trial
@@ -70,16 +71,19 @@ AccountingStorageType=accounting_storage/none
 JobAcctGatherType=jobacct_gather/none
 JobCompType=jobcomp/none
 PropagateResourceLimits=NONE
-KillWait=10
+KillWait=60
 MinJobAge=300
 SchedulerType=sched/backfill
 SchedulerParameters=sched_interval=1,bf_interval=1
 JobRequeue=1
+PreemptType=preempt/partition_prio
+PreemptMode=REQUEUE
 END
   for node in $(seq "$nodes"); do
     echo "NodeName=n$node NodeHostname=$host NodeAddr=127.0.0.1 Port=$((base + node)) CPUs=8 RealMemory=2000 State=UNKNOWN"
   done
-  echo "PartitionName=main Nodes=ALL Default=YES MaxTime=INFINITE State=UP"
+  echo "PartitionName=main Nodes=ALL Default=YES PriorityTier=1 MaxTime=INFINITE State=UP"
+  echo "PartitionName=urgent Nodes=ALL PriorityTier=2 MaxTime=INFINITE State=UP"
 } > "$SLURM_CONF"
 mkdir "$folder/state"
 
@@ -97,9 +101,9 @@ for node in $(seq "$nodes"); do
   slurmd -f "$SLURM_CONF" -N "n$node"
 done
 for _ in $(seq 300); do
-  if [[ $(sinfo -h -o %T 2> /dev/null) == idle ]]; then break; fi
+  if [[ $(sinfo -h -p main -o %T 2> /dev/null) == idle ]]; then break; fi
   sleep 0.1
 done
-[[ $(sinfo -h -o %T) == idle ]] || { echo "with_slurm.sh: error: SLURM does not start" >&2; tail -5 "$folder"/*.log >&2; exit 1; }
+[[ $(sinfo -h -p main -o %T) == idle ]] || { echo "with_slurm.sh: error: SLURM does not start" >&2; tail -5 "$folder"/*.log >&2; exit 1; }
 
 "$@"

@@ -15,6 +15,7 @@
 #include "support/temporary_folder.h"
 #include "support/test_ranks.h"
 #include "train/forecast_file.h"
+#include "train/one_step.h"
 #include "train/training_batches.h"
 #include "train/training_step.h"
 #include "train/validation.h"
@@ -22,6 +23,7 @@
 namespace jigsaw {
 namespace {
 
+using testing::CutStep;
 using testing::Tensors;
 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
@@ -298,51 +300,30 @@ class Reference {
   bool increment_;
 };
 
-struct Way {
-  int data = 1;
-  std::vector<int> domain = {1, 1};
-  int tensor = 1;
-  std::int64_t accumulate = 1;
-  std::string recompute = "none";
-  int ranks() const { return data * domain[0] * domain[1] * tensor; }
-};
-
-Configuration configuration_of(bool increment, bool last_only, const Way& way) {
+Configuration configuration_of(bool increment, bool last_only, const CutStep& cut) {
   const Json convolution = {{"type", "conv"}, {"features", kHidden}, {"kernel", 3}, {"padding", 1}},
              linear = {{"type", "linear"}, {"features", kOutputs}};
-  Json json = {
-      {"data",
-       {{"files", {"fields.nc"}},
-        {"variables", {"t2m", "q"}},
-        {"diagnostic", {"tp"}},
-        {"static", {"elevation"}},
-        {"forcing_variables", {"sst", "ice"}},
-        {"input_hours", {-6, 0}},
-        {"predict", increment ? "increment" : "state"},
-        {"boundary_width", 1},
-        {"transforms",
-         {{"q", {{"type", "log"}, {"epsilon", kEpsilon}}},
-          {"tp", {{"type", "box_cox"}, {"epsilon", kRainEpsilon}, {"lambda", kPower}}},
-          {"sst", "min_max"},
-          {"ice", "none"},
-          {"elevation", "sqrt"}}},
-        {"clamp", {{"q", {kLow, kHigh}}, {"tp", {0, nullptr}}}},
-        {"train", {"2019-12-30", "2019-12-31"}},
-        {"valid", {"2020-01-01", "2020-01-02"}}}},
-      {"model", {{"type", "sequential"}, {"layers", {convolution, {{"type", "tanh"}}, linear}}}},
-      {"loss", {{"area_weighted", false}, {"variable_weights", {{"q", 2.0}}}}},
-      // One step of it takes the gradient away.
-      {"optimizer",
-       {{"type", "sgd"}, {"learning_rate", 1}, {"momentum", 0}, {"weight_decay", 0}, {"clip_norm", 0}}},
-      {"schedule", {{"type", "constant"}}},
-      {"mesh", {{"data", way.data}, {"domain", way.domain}, {"tensor", way.tensor}}},
-      {"train",
-       {{"steps", 1},
-        {"batch_size", 4},
-        {"accumulate", way.accumulate},
-        {"precision", "fp64"},
-        {"rollout", kLeads},
-        {"recompute", way.recompute}}}};
+  Json json = {{"data",
+                {{"files", {"fields.nc"}},
+                 {"variables", {"t2m", "q"}},
+                 {"diagnostic", {"tp"}},
+                 {"static", {"elevation"}},
+                 {"forcing_variables", {"sst", "ice"}},
+                 {"input_hours", {-6, 0}},
+                 {"predict", increment ? "increment" : "state"},
+                 {"boundary_width", 1},
+                 {"transforms",
+                  {{"q", {{"type", "log"}, {"epsilon", kEpsilon}}},
+                   {"tp", {{"type", "box_cox"}, {"epsilon", kRainEpsilon}, {"lambda", kPower}}},
+                   {"sst", "min_max"},
+                   {"ice", "none"},
+                   {"elevation", "sqrt"}}},
+                 {"clamp", {{"q", {kLow, kHigh}}, {"tp", {0, nullptr}}}},
+                 {"train", {"2019-12-30", "2019-12-31"}},
+                 {"valid", {"2020-01-01", "2020-01-02"}}}},
+               {"model", {{"type", "sequential"}, {"layers", {convolution, {{"type", "tanh"}}, linear}}}},
+               {"loss", {{"area_weighted", false}, {"variable_weights", {{"q", 2.0}}}}}};
+  testing::take_gradient_away(json, cut, 4, kLeads);
   if (last_only) json["train"]["rollout_gradient"] = "last";
   return parse<Configuration>(json);
 }
@@ -413,20 +394,19 @@ Tensors run_rank(Communicator& world, const Configuration& config, const std::st
   return after;
 }
 
-void expect_equal(bool increment, bool last_only, const std::vector<Way>& ways) {
+void expect_equal(bool increment, bool last_only, const std::vector<CutStep>& cuts) {
   const testing::TemporaryFolder folder;
   const Fields fields;
   fields.write(folder.path() + "/fields.nc");
   const Wanted wanted = reference_of(fields, increment, last_only);
   const Tensors initial = initial_parameters();
-  for (const Way& way : ways) {
-    SCOPED_TRACE(concat(increment ? "increment" : "state", ", data ", way.data, " domain [",
-                        join(way.domain, ", "), "] tensor ", way.tensor, " accumulate ", way.accumulate));
-    const Configuration config = configuration_of(increment, last_only, way);
+  for (const CutStep& cut : cuts) {
+    SCOPED_TRACE(concat(increment ? "increment" : "state", ", ", cut.to_string()));
+    const Configuration config = configuration_of(increment, last_only, cut);
     Tensors after;
     std::mutex mutex;
-    testing::run_test_ranks(way.ranks(), [&](Communicator& world) {
-      EXPECT_EQ(world.size(), way.ranks());
+    testing::run_test_ranks(cut.ranks(), [&](Communicator& world) {
+      EXPECT_EQ(world.size(), cut.ranks());
       const Tensors mine = run_rank(world, config, folder.path(), wanted);
       const std::lock_guard lock(mutex);
       testing::merge(after, mine);

@@ -12,6 +12,7 @@
 #include "support/temporary_folder.h"
 #include "support/test_ranks.h"
 #include "train/forecast_file.h"
+#include "train/one_step.h"
 #include "train/training_batches.h"
 #include "train/training_step.h"
 #include "train/validation.h"
@@ -19,6 +20,7 @@
 namespace jigsaw {
 namespace {
 
+using testing::CutStep;
 using testing::GoldenFile;
 using testing::Tensors;
 
@@ -70,16 +72,7 @@ void write_fields(const GoldenFile& file, const std::string& predict, const std:
        {"lsm", field("lsm").values, {}, false}});
 }
 
-struct Way {
-  int data = 1;
-  std::vector<int> domain = {1, 1};
-  int tensor = 1;
-  std::int64_t accumulate = 1;
-  std::string recompute = "none";
-  int ranks() const { return data * domain[0] * domain[1] * tensor; }
-};
-
-Configuration configuration_of(const Golden& golden, const std::string& predict, const Way& way) {
+Configuration configuration_of(const Golden& golden, const std::string& predict, const CutStep& cut) {
   const auto convolution = [](int features) {
     return Json{{"type", "conv"}, {"features", features}, {"kernel", 3}, {"padding", 1}};
   };
@@ -95,19 +88,9 @@ Configuration configuration_of(const Golden& golden, const std::string& predict,
         {"train", {"2019-12-30", "2020-01-02"}},
         {"valid", {"2020-01-03", "2020-01-05"}}}},
       {"model", {{"type", "sequential"}, {"layers", {convolution(6), {{"type", "tanh"}}, convolution(4)}}}},
-      {"loss", {{"variable_weights", {{"t2m", 2.0}, {"tp", 0.5}}}}},
-      // One step of it takes the gradient away.
-      {"optimizer",
-       {{"type", "sgd"}, {"learning_rate", 1}, {"momentum", 0}, {"weight_decay", 0}, {"clip_norm", 0}}},
-      {"schedule", {{"type", "constant"}}},
-      {"mesh", {{"data", way.data}, {"domain", way.domain}, {"tensor", way.tensor}}},
-      {"train",
-       {{"steps", 1},
-        {"batch_size", golden.windows},
-        {"accumulate", way.accumulate},
-        {"precision", "fp64"},
-        {"rollout", golden.lead_weights.size()},
-        {"recompute", way.recompute}}}};
+      {"loss", {{"variable_weights", {{"t2m", 2.0}, {"tp", 0.5}}}}}};
+  testing::take_gradient_away(json, cut, golden.windows,
+                              static_cast<std::int64_t>(golden.lead_weights.size()));
   if (golden.lead_weights.front() != golden.lead_weights.back())
     json["train"]["rollout_weights"] = golden.lead_weights;
   return parse<Configuration>(json);
@@ -154,7 +137,7 @@ Tensors run_rank(Communicator& world, const Configuration& config, const std::st
 
 class RolloutGolden : public ::testing::TestWithParam<std::string> {
  protected:
-  void expect_equal(int leads, const std::vector<Way>& ways) {
+  void expect_equal(int leads, const std::vector<CutStep>& cuts) {
     const testing::TemporaryFolder folder;
     std::unique_ptr<Golden> golden;
     {
@@ -163,13 +146,12 @@ class RolloutGolden : public ::testing::TestWithParam<std::string> {
       write_fields(file, GetParam(), folder.path() + "/fields.nc");
       golden = std::make_unique<Golden>(read_golden(file, GetParam(), leads));
     }
-    for (const Way& way : ways) {
-      SCOPED_TRACE(concat(GetParam(), ", ", leads, " leads, data ", way.data, " domain [",
-                          join(way.domain, ", "), "] tensor ", way.tensor, " accumulate ", way.accumulate));
-      const Configuration config = configuration_of(*golden, GetParam(), way);
+    for (const CutStep& cut : cuts) {
+      SCOPED_TRACE(concat(GetParam(), ", ", leads, " leads, ", cut.to_string()));
+      const Configuration config = configuration_of(*golden, GetParam(), cut);
       Tensors after;
       std::mutex mutex;
-      testing::run_test_ranks(way.ranks(), [&](Communicator& world) {
+      testing::run_test_ranks(cut.ranks(), [&](Communicator& world) {
         const Tensors mine = run_rank(world, config, folder.path(), *golden);
         const std::lock_guard lock(mutex);
         testing::merge(after, mine);

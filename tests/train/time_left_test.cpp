@@ -6,6 +6,8 @@
 
 #include <cmath>
 #include <functional>
+#include <map>
+#include <string>
 #include <vector>
 
 namespace jigsaw {
@@ -105,6 +107,33 @@ TEST(TimeLeft, SaysNothingBeforeASecondStep) {
   left.step(2);
   EXPECT_EQ(left.after(2, true).value(), 2);
   EXPECT_EQ(left.after(3, true).value(), 0);
+}
+
+/// What a run of steps of two seconds says it is expected to take, after which of its steps.
+std::map<std::int64_t, std::string> expectations(std::int64_t first, std::int64_t steps) {
+  TimeLeft left(
+      steps, [&](std::int64_t step) { return step % 100 == 0; },
+      [&](std::int64_t step) { return step == steps; });
+  left.expect_validation(60);
+  left.expect_save(5);
+  std::map<std::int64_t, std::string> said;
+  for (std::int64_t step = first; step <= steps; ++step) {
+    left.step(step == first ? 500 : 2);
+    if (const auto line = left.expectation(step)) said[step] = *line;
+  }
+  return said;
+}
+
+TEST(TimeLeft, SaysOnceWhatIsExpectedAfterTheTenthStepOfTheRun) {
+  using Said = std::map<std::int64_t, std::string>;
+  // 990 steps of 2 s, ten validations of 60 s and a save of 5 s are 2585 s.
+  EXPECT_EQ(expectations(1, 1000),
+            (Said{{10, "expected time: 43:05 for the 990 steps to come, with their validations and saves"}}));
+  EXPECT_EQ(expectations(51, 100),
+            (Said{{60, "expected time: 2:25 for the 40 steps to come, with their validations and saves"}}));
+  EXPECT_EQ(expectations(1, 11),
+            (Said{{10, "expected time: 0:07 for the 1 step to come, with their validations and saves"}}));
+  EXPECT_EQ(expectations(1, 10), Said{});
 }
 
 }  // namespace

@@ -331,6 +331,7 @@ TEST(VoidKeys, AllOthersAlwaysCount) {
                                         "log_every",
                                         "loss",
                                         "data.allow_external",
+                                        "data.workers",
                                         "data.augment.blur",
                                         "data.augment.elastic",
                                         "data.augment.elastic_spacing",

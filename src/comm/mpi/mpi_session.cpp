@@ -117,7 +117,7 @@ MpiSession::MpiSession(const MpiOptions& options) : state_(std::make_shared<Stat
     MPI_Finalize();
     throw ConfigError(
         concat("the launcher started ", *promised, " ranks, but MPI connects ", delivered,
-               ": use the mpirun of the Open MPI this program was built with, or `srun --mpi=pmix`"));
+               ": use the mpirun of the MPI library this program was built with, or `srun --mpi=pmix`"));
   }
   if (provided >= MPI_THREAD_SERIALIZED && delivered > 1)
     state_->background = std::make_unique<ProgressThread>(state_->mpi, options.progress_seconds);

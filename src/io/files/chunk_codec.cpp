@@ -4,9 +4,11 @@
 #include <zstd.h>
 
 #include <algorithm>
+#include <array>
 
 #include "base/error.h"
 #include "base/text.h"
+#include "files/byte_buffer.h"
 #include "files/chunk_filters.h"
 
 namespace jigsaw::inline files {
@@ -35,26 +37,75 @@ bool copy_into(std::span<const std::byte> packed, std::span<std::byte> out) {
   return true;
 }
 
-}  // namespace
-
-void decompress(ChunkCodec codec, std::span<const std::byte> packed, std::span<std::byte> out,
-                const std::string& what) {
-  bool whole = false;
+bool decompress_into(ChunkCodec codec, std::span<const std::byte> packed, std::span<std::byte> out) {
   switch (codec) {
     case ChunkCodec::kNone:
-      whole = copy_into(packed, out);
-      break;
+      return copy_into(packed, out);
     case ChunkCodec::kDeflate:
-      whole = inflate_whole(packed, out);
-      break;
+      return inflate_whole(packed, out);
     case ChunkCodec::kBlosc:
-      whole = blosc_into(packed, out);
-      break;
+      return blosc_into(packed, out);
     case ChunkCodec::kZstd:
-      whole = zstd_into(packed, out);
-      break;
+      return zstd_into(packed, out);
   }
-  if (!whole) throw DataError(concat(what, " is cut off or damaged"));
+  return false;
+}
+
+constexpr std::size_t kChecksumBytes = 4;
+
+/// What stands before the checksum of it; nothing when that does not hold.
+std::optional<std::span<const std::byte>> checked(std::span<const std::byte> bytes) {
+  if (bytes.size() < kChecksumBytes) return std::nullopt;
+  const std::span<const std::byte> held = bytes.first(bytes.size() - kChecksumBytes);
+  std::uint32_t stored = 0;
+  for (std::size_t i = 0; i < kChecksumBytes; ++i)
+    stored |= std::to_integer<std::uint32_t>(bytes[held.size() + i]) << (8 * i);
+  return stored == crc32c(held) ? std::optional(held) : std::nullopt;
+}
+
+bool unpack_into(const ChunkPacking& packing, std::span<const std::byte> packed, std::span<std::byte> out) {
+  if (packing.checked_outside) {
+    const auto held = checked(packed);
+    if (!held) return false;
+    packed = *held;
+  }
+  if (!packing.checked_inside) return decompress_into(packing.codec, packed, out);
+  static thread_local ByteBuffer buffer;
+  const std::span<std::byte> whole = buffer.take(out.size() + kChecksumBytes);
+  if (!decompress_into(packing.codec, packed, whole)) return false;
+  const auto held = checked(whole);
+  return held && copy_into(*held, out);
+}
+
+}  // namespace
+
+std::optional<ChunkCodec> codec_of(std::string_view name) {
+  if (name == "gzip") return ChunkCodec::kDeflate;
+  if (name == "blosc") return ChunkCodec::kBlosc;
+  if (name == "zstd") return ChunkCodec::kZstd;
+  return std::nullopt;
+}
+
+std::uint32_t crc32c(std::span<const std::byte> bytes) {
+  static const std::array<std::uint32_t, 256> table = [] {
+    constexpr std::uint32_t kReflectedPolynomial = 0x82f63b78;
+    std::array<std::uint32_t, 256> values{};
+    for (std::uint32_t i = 0; i < 256; ++i) {
+      std::uint32_t value = i;
+      for (int bit = 0; bit < 8; ++bit) value = value >> 1 ^ ((value & 1) != 0 ? kReflectedPolynomial : 0);
+      values[i] = value;
+    }
+    return values;
+  }();
+  std::uint32_t sum = 0xffffffff;
+  for (const std::byte byte : bytes)
+    sum = sum >> 8 ^ table[(sum ^ std::to_integer<std::uint32_t>(byte)) & 255];
+  return ~sum;
+}
+
+void unpack_chunk(const ChunkPacking& packing, std::span<const std::byte> packed, std::span<std::byte> out,
+                  const std::string& what) {
+  if (!unpack_into(packing, packed, out)) throw DataError(concat(what, " is cut off or damaged"));
 }
 
 }  // namespace jigsaw::inline files

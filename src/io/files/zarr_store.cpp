@@ -1,12 +1,20 @@
 #include "files/zarr_store.h"
 
+#include <fcntl.h>
+
 #include <algorithm>
-#include <cmath>
+#include <array>
+#include <bit>
+#include <cstring>
 #include <filesystem>
+#include <string_view>
+#include <utility>
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/file_kind.h"
 #include "base/heartbeat.h"
+#include "base/printable.h"
 #include "base/text.h"
 #include "files/chunk_cache.h"
 #include "files/hyperslab.h"
@@ -21,6 +29,7 @@ using Json = nlohmann::json;
 constexpr int kDeepestGroup = 8;
 constexpr std::size_t kMostArrays = 10000;
 constexpr std::int64_t kMostMetadata = std::int64_t{64} << 20;
+constexpr std::uint64_t kNoChunk = ~std::uint64_t{0};
 constexpr std::string_view kArraySuffix = "/.zarray", kAttributesSuffix = "/.zattrs";
 
 /// Of a regular file: nothing else is opened, which might be waited for.
@@ -58,11 +67,50 @@ std::vector<std::byte> bytes_of(StoredType type, double value, bool swapped) {
   return bytes;
 }
 
-/// The file that names all arrays, or else the mark of a group.
+/// Of what Zarr's format 3 says of an array or a group; of format 2 the file that names all arrays, or else
+/// the mark of a group.
+constexpr const char *kMetadata3 = "/zarr.json", *kConsolidated = "/.zmetadata", *kGroup = "/.zgroup";
+
 std::string metadata_of(const std::string& path) {
   std::error_code ignored;
-  const std::string consolidated = path + "/.zmetadata";
-  return fs::exists(consolidated, ignored) ? consolidated : path + "/.zgroup";
+  for (const char* name : {kMetadata3, kConsolidated}) {
+    if (fs::exists(path + name, ignored)) return path + name;
+  }
+  return path + kGroup;
+}
+
+/// The folders in a folder, sorted.
+std::vector<std::string> folders_in(const std::string& folder) {
+  std::vector<std::string> names;
+  std::error_code unreadable;
+  for (fs::directory_iterator entry(folder, unreadable), end; !unreadable && entry != end;
+       entry.increment(unreadable)) {
+    std::error_code ignored;
+    if (entry->is_directory(ignored)) names.push_back(entry->path().filename());
+  }
+  if (unreadable) throw DataError(concat("cannot read ", folder, ": ", unreadable.message()));
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+/// The number that base64 of its eight bytes, little-endian, stands for, as xarray writes _FillValue in
+/// format 3; nothing for other texts.
+std::optional<double> number_of_base64(std::string_view text) {
+  constexpr std::string_view kDigits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  if (text.size() != 12 || text.back() != '=') return std::nullopt;
+  std::uint64_t bits = 0;
+  std::uint32_t held = 0;
+  int count = 0, byte = 0;
+  for (const char c : text.substr(0, 11)) {
+    const std::size_t digit = kDigits.find(c);
+    if (digit == std::string_view::npos) return std::nullopt;
+    held = held << 6 | static_cast<std::uint32_t>(digit);
+    count += 6;
+    if (count < 8) continue;
+    count -= 8;
+    bits |= std::uint64_t{held >> count & 0xff} << (8 * byte++);
+  }
+  return std::bit_cast<double>(bits);
 }
 
 }  // namespace
@@ -70,17 +118,20 @@ std::string metadata_of(const std::string& path) {
 bool is_zarr_store(const std::string& path) {
   std::error_code ignored;
   if (!fs::is_directory(path, ignored)) return false;
-  return fs::exists(fs::path(path) / ".zmetadata", ignored) ||
-         fs::exists(fs::path(path) / ".zgroup", ignored);
+  return std::ranges::any_of(std::array{kMetadata3, kConsolidated, kGroup},
+                             [&](const char* name) { return fs::exists(path + name, ignored); });
 }
 
 ZarrStore::ZarrStore(const std::string& path)
-    : VariableFile(path, metadata_of(path)), key_(ChunkCache::shared().new_file()) {
-  const std::string consolidated = this->path() + "/.zmetadata";
-  if (is_there(consolidated)) {
-    add_from_metadata(read_json(consolidated));
+    : VariableFile(path, metadata_of(path)),
+      format3_(is_there(path + kMetadata3)),
+      key_(ChunkCache::shared().new_file()) {
+  if (format3_) {
+    read_format3();
+  } else if (is_there(path + kConsolidated)) {
+    add_from_metadata(read_json(path + kConsolidated));
   } else {
-    add_from_folders(this->path(), "", 0);
+    add_from_folders(path, "", 0);
   }
 }
 
@@ -97,35 +148,59 @@ void ZarrStore::add_from_metadata(const Json& consolidated) {
   for (const auto& [key, zarray] : metadata.items()) {
     if (!key.ends_with(kArraySuffix)) continue;
     const std::string name = key.substr(0, key.size() - kArraySuffix.size());
-    add(name, zarray, metadata.value(name + std::string(kAttributesSuffix), Json()));
+    add_format2(name, zarray, metadata.value(name + std::string(kAttributesSuffix), Json()));
   }
 }
 
 void ZarrStore::add_from_folders(const std::string& folder, const std::string& prefix, int depth) {
-  std::vector<std::string> names;
-  std::error_code unreadable;
-  for (fs::directory_iterator entry(folder, unreadable), end; !unreadable && entry != end;
-       entry.increment(unreadable)) {
-    std::error_code ignored;
-    if (entry->is_directory(ignored)) names.push_back(entry->path().filename());
-  }
-  if (unreadable) throw DataError(concat("cannot read ", folder, ": ", unreadable.message()));
-  std::sort(names.begin(), names.end());
-  for (const std::string& name : names) {
+  for (const std::string& name : folders_in(folder)) {
     const std::string below = concat(folder, "/", name);
-    if (is_there(below + std::string(kArraySuffix))) {
+    if (format3_) {
+      if (!is_there(below + kMetadata3)) continue;
+      const Json metadata = read_json(below + kMetadata3);
+      if (metadata.is_object() && metadata.value("node_type", Json()) == "array") {
+        add_format3(prefix + name, metadata);
+      } else if (depth < kDeepestGroup) {
+        add_from_folders(below, concat(prefix, name, "/"), depth + 1);
+      }
+    } else if (is_there(below + std::string(kArraySuffix))) {
       const std::string attributes = below + std::string(kAttributesSuffix);
-      add(prefix + name, read_json(below + std::string(kArraySuffix)),
-          is_there(attributes) ? read_json(attributes) : Json());
-    } else if (depth < kDeepestGroup && is_there(below + "/.zgroup")) {
+      add_format2(prefix + name, read_json(below + std::string(kArraySuffix)),
+                  is_there(attributes) ? read_json(attributes) : Json());
+    } else if (depth < kDeepestGroup && is_there(below + kGroup)) {
       add_from_folders(below, concat(prefix, name, "/"), depth + 1);
     }
   }
 }
 
-void ZarrStore::add(const std::string& name, const Json& zarray, const Json& zattrs) {
+void ZarrStore::read_format3() {
+  const Json root = read_json(path() + kMetadata3);
+  if (!root.is_object() || root.value("zarr_format", Json()) != 3)
+    throw DataError(concat("cannot read ", path(), kMetadata3, ": it is not of Zarr's format 3"));
+  if (root.value("node_type", Json()) != "group")
+    throw DataError(concat(path(), " is a single array of Zarr, and must be a group of arrays"));
+  const Json consolidated = root.value("consolidated_metadata", Json());
+  if (!consolidated.is_object()) return add_from_folders(path(), "", 0);
+  const Json metadata = consolidated.value("metadata", Json());
+  if (!metadata.is_object()) throw DataError(concat(path(), kMetadata3, " names no arrays"));
+  for (const auto& [name, node] : metadata.items()) {
+    if (node.is_object() && node.value("node_type", Json()) == "array") add_format3(name, node);
+  }
+}
+
+void ZarrStore::add_format3(const std::string& name, const Json& metadata) {
+  const ZarrArray array = zarr_array_of_format3(metadata, concat(printable(name), " in ", path()));
+  add(name, array, metadata.value("attributes", Json()), metadata.value("dimension_names", Json()));
+}
+
+void ZarrStore::add_format2(const std::string& name, const Json& zarray, const Json& zattrs) {
+  const ZarrArray array = zarr_array_of_format2(zarray, concat(printable(name), " in ", path()));
+  add(name, array, zattrs, zattrs.is_object() ? zattrs.value("_ARRAY_DIMENSIONS", Json()) : Json());
+}
+
+void ZarrStore::add(const std::string& name, const ZarrArray& array, const Json& attributes,
+                    const Json& dimensions) {
   if (!is_inside(name) || variables_.size() == kMostArrays) return;
-  const ZarrArray array(zarray, concat(name, " in ", path()));
   FileVariable variable;
   variable.name = name;
   variable.id = static_cast<int>(arrays_.size());
@@ -133,29 +208,41 @@ void ZarrStore::add(const std::string& name, const Json& zarray, const Json& zat
   variable.bytes = array.type ? size_of(*array.type) : 0;
   variable.type = array.type.value_or(StoredType::kF64);
   variable.chunks = array.chunks;
-  variable.compressed = array.codec != ChunkCodec::kNone;
+  variable.compressed = array.packing.codec != ChunkCodec::kNone;
   variable.single_precision = array.type == StoredType::kF32;
-  if (array.fill && *array.fill != 0) variable.numbers["_FillValue"] = {*array.fill};
-  const Json attributes_here = zattrs.is_object() ? zattrs : Json::object();
-  for (const std::string& attribute : attributes()) {
-    const Json value = attributes_here.value(attribute, Json());
-    if (value.is_string()) variable.texts[attribute] = value.get<std::string>().substr(0, kLongestAttribute);
-    if (value.is_number()) variable.numbers[attribute] = {value.get<double>()};
-    if (!value.is_array() || value.empty() || value.size() > kLongestAttribute) continue;
-    if (!std::all_of(value.begin(), value.end(), [](const Json& number) { return number.is_number(); }))
-      continue;
-    variable.numbers[attribute] = value.get<std::vector<double>>();
+  if (!format3_ && array.fill && *array.fill != 0) variable.numbers["_FillValue"] = {*array.fill};
+  if (!array.fault.empty()) {
+    const std::optional<FileKind> kind = kind_of_file(path());
+    variable.refuse(concat(array.fault, "; convert it with: ", kind ? kind->conversion : ""));
   }
-  const Json names = attributes_here.value("_ARRAY_DIMENSIONS", Json());
+  add_attributes(variable, attributes);
   const std::size_t last = name.rfind('/');
   const std::string group = last == std::string::npos ? "" : name.substr(0, last + 1);
   for (int d = 0; d < array.shape.rank(); ++d) {
     const auto i = static_cast<std::size_t>(d);
-    const bool named = names.is_array() && names.size() > i && names[i].is_string();
-    variable.dimensions.push_back(named ? group + names[i].get<std::string>() : concat("dim_", d));
+    const bool named = dimensions.is_array() && dimensions.size() > i && dimensions[i].is_string();
+    variable.dimensions.push_back(named ? group + dimensions[i].get<std::string>() : concat("dim_", d));
   }
   variables_.push_back(std::move(variable));
   arrays_.push_back(array);
+}
+
+void ZarrStore::add_attributes(FileVariable& variable, const Json& given) const {
+  if (!given.is_object()) return;
+  for (const std::string& attribute : attributes()) {
+    const Json value = given.value(attribute, Json());
+    if (value.is_string()) variable.texts[attribute] = value.get<std::string>().substr(0, kLongestAttribute);
+    if (value.is_number()) variable.numbers[attribute] = {value.get<double>()};
+    if (!value.is_array() || value.empty() || value.size() > kLongestAttribute) continue;
+    if (std::ranges::all_of(value, [](const Json& number) { return number.is_number(); }))
+      variable.numbers[attribute] = value.get<std::vector<double>>();
+  }
+  for (const char* attribute : {"_FillValue", "missing_value"}) {
+    const std::optional<double> number = number_of_base64(variable.text(attribute));
+    if (!format3_ || !number) continue;
+    variable.texts.erase(attribute);
+    variable.numbers[attribute] = {*number};
+  }
 }
 
 ZarrStore::~ZarrStore() {
@@ -166,22 +253,75 @@ void ZarrStore::close() {
   ChunkCache::shared().drop(key_);
 }
 
+std::optional<std::string> ZarrStore::packed_chunk(const FileVariable& variable, const Shape& index,
+                                                   std::int64_t most, std::int64_t& fetched) const {
+  const ZarrArray& array = arrays_[static_cast<std::size_t>(variable.id)];
+  if (array.shard) return packed_in_shard(variable, index, most, fetched);
+  const std::string name = concat(path(), "/", variable.name, "/", array.file_name(index));
+  if (!is_there(name)) return std::nullopt;
+  std::string packed = read_file(name, most);
+  fetched += std::ssize(packed);
+  return packed;
+}
+
+/// An index has two numbers of each chunk, its offset and its length, all ones where it is not there.
+std::optional<std::string> ZarrStore::packed_in_shard(const FileVariable& variable, const Shape& index,
+                                                      std::int64_t most, std::int64_t& fetched) const {
+  const ZarrArray& array = arrays_[static_cast<std::size_t>(variable.id)];
+  const ZarrArray::Shard& shard = *array.shard;
+  Shape file_index = index, grid = index;
+  std::int64_t number = 0, within = 0;
+  for (int d = 0; d < index.rank(); ++d) {
+    grid[d] = (array.shape[d] + array.chunks[d] * shard.chunks[d] - 1) / (array.chunks[d] * shard.chunks[d]);
+    file_index[d] = index[d] / shard.chunks[d];
+    number = number * grid[d] + file_index[d];
+    within = within * shard.chunks[d] + index[d] % shard.chunks[d];
+  }
+  const std::string name = concat(path(), "/", variable.name, "/", array.file_name(file_index));
+  if (!is_there(name)) return std::nullopt;
+  try {
+    const File file(name, O_RDONLY);
+    const std::int64_t index_bytes = shard.index_bytes();
+    const auto read_index = [&](std::span<std::byte> out) {
+      if (file.size() < index_bytes) throw DataError(concat(name, " is cut off or damaged"));
+      std::vector<std::byte> packed(static_cast<std::size_t>(index_bytes));
+      file.read(packed, shard.index_first ? 0 : file.size() - index_bytes);
+      fetched += index_bytes;
+      unpack_chunk({.checked_outside = shard.checked}, packed, out, concat("the index of ", name));
+    };
+    // The indices of an array are kept as chunks of a variable of their own.
+    const auto bytes = static_cast<std::size_t>(shard.chunks.count() * 16);
+    const auto entries =
+        ChunkCache::shared().get({key_, -1 - std::int64_t{variable.id}, number}, bytes, bytes, read_index);
+    std::array<std::uint64_t, 2> place{};
+    std::memcpy(place.data(), entries->bytes.data() + within * 16, sizeof place);
+    if constexpr (std::endian::native == std::endian::big)
+      std::ranges::transform(place, place.begin(), [](std::uint64_t x) { return __builtin_bswap64(x); });
+    if (place[0] == kNoChunk && place[1] == kNoChunk) return std::nullopt;
+    const auto size = static_cast<std::uint64_t>(file.size());
+    if (std::cmp_greater(place[1], most) || place[0] > size || place[1] > size - place[0])
+      throw DataError(concat("the index of ", name, " is damaged"));
+    std::string packed(place[1], '\0');
+    file.read(std::as_writable_bytes(std::span(packed)), static_cast<std::int64_t>(place[0]));
+    fetched += std::ssize(packed);
+    return packed;
+  } catch (const FileError& error) {
+    throw DataError(error.what());
+  }
+}
+
 void ZarrStore::read_chunk(const FileVariable& variable, const Shape& index, std::span<std::byte> out,
                            std::int64_t& fetched) const {
   const ZarrArray& array = arrays_[static_cast<std::size_t>(variable.id)];
-  std::string number;
-  for (int d = 0; d < index.rank(); ++d)
-    number += concat(d > 0 ? std::string(1, array.separator) : "", index[d]);
-  const std::string name = concat(path(), "/", variable.name, "/", index.rank() == 0 ? "0" : number);
-  if (!is_there(name)) {
+  const auto packed = packed_chunk(variable, index, std::ssize(out) + std::ssize(out) / 8 + 65536, fetched);
+  if (!packed) {
     const std::vector<std::byte> fill = bytes_of(*array.type, array.fill.value_or(0), array.swapped);
     for (std::size_t i = 0; i < out.size(); i += fill.size())
       std::copy(fill.begin(), fill.end(), out.begin() + static_cast<std::ptrdiff_t>(i));
     return;
   }
-  const std::string packed = read_file(name, std::ssize(out) + std::ssize(out) / 8 + 65536);
-  fetched += std::ssize(packed);
-  decompress(array.codec, std::as_bytes(std::span(packed)), out, name);
+  unpack_chunk(array.packing, std::as_bytes(std::span(*packed)), out,
+               concat("the chunk ", join(index, "."), " of ", variable.name, " in ", path()));
   beat();
 }
 

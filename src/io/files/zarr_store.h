@@ -1,5 +1,6 @@
 #pragma once
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -9,14 +10,17 @@
 
 namespace jigsaw::inline files {
 
-/// Whether a folder is a Zarr store of format 2.
+/// Whether a folder is a Zarr store of format 2 or 3.
 bool is_zarr_store(const std::string& path);
 
-/// A Zarr store of format 2 in a folder, as xarray writes it (WeatherBench 2, ARCO-ERA5): its arrays with
-/// `_ARRAY_DIMENSIONS` and attributes, consolidated or not. A fill_value other than 0 is also the array's
-/// _FillValue, unless an attribute is.
+/// A Zarr store in a folder, as xarray writes it (WeatherBench 2, ARCO-ERA5): its arrays with their
+/// attributes, consolidated or not. Dimensions are named by `_ARRAY_DIMENSIONS` in format 2, by
+/// `dimension_names` in format
+/// 3. In format 2 a fill_value other than 0 is also the array's _FillValue, unless an attribute is; in format
+/// 3 only the attribute says what is missing, of floats as base64 of a little-endian double, too.
 ///
-/// Whole chunks are read; those that hold more than is read are kept (files/chunk_cache.h).
+/// Whole chunks are read, of shards those that are needed; chunks that hold more than is read are kept
+/// (files/chunk_cache.h).
 class ZarrStore : public VariableFile {
  public:
   /// @throws DataError
@@ -33,12 +37,23 @@ class ZarrStore : public VariableFile {
  private:
   void add_from_metadata(const nlohmann::json& metadata);
   void add_from_folders(const std::string& folder, const std::string& prefix, int depth);
-  void add(const std::string& name, const nlohmann::json& zarray, const nlohmann::json& zattrs);
+  void add_format2(const std::string& name, const nlohmann::json& zarray, const nlohmann::json& zattrs);
+  void read_format3();
+  void add_format3(const std::string& name, const nlohmann::json& metadata);
+  void add(const std::string& name, const ZarrArray& array, const nlohmann::json& attributes,
+           const nlohmann::json& dimensions);
+  void add_attributes(FileVariable& variable, const nlohmann::json& attributes) const;
   nlohmann::json read_json(const std::string& file) const;
   /// Decodes a chunk; what is not there holds the fill value.
   void read_chunk(const FileVariable& variable, const Shape& index, std::span<std::byte> out,
                   std::int64_t& fetched) const;
+  /// The chunk as it stands in the store; nothing where it is not there.
+  std::optional<std::string> packed_chunk(const FileVariable& variable, const Shape& index, std::int64_t most,
+                                          std::int64_t& fetched) const;
+  std::optional<std::string> packed_in_shard(const FileVariable& variable, const Shape& index,
+                                             std::int64_t most, std::int64_t& fetched) const;
 
+  bool format3_;
   std::vector<ZarrArray> arrays_;  ///< FileVariable::id counts them
   std::uint64_t key_;              ///< in the cache of chunks
 };

@@ -55,7 +55,7 @@ class BatchReader::Planes {
         single_(files.exact_in_float(source.field)) {}
 
   /// Transformed.
-  PlaneView at(Time time, const Box& plane) {
+  PlaneView at(Moment time, const Box& plane) {
     if (transform_.linear()) return physical(time, plane);
     return find(transformed_, time, plane, [&] {
       const PlaneView x = physical(time, plane);
@@ -64,21 +64,21 @@ class BatchReader::Planes {
       return PlaneView(std::span<const double>(values));
     });
   }
-  PlaneView physical(Time time, const Box& plane) {
+  PlaneView physical(Moment time, const Box& plane) {
     return find(read_, time, plane,
                 [&] { return single_ ? read<float>(time, plane) : read<double>(time, plane); });
   }
-  bool available(Time time) const { return files_.has(field_, time); }
+  bool available(Moment moment) const { return files_.has(field_, moment.time); }
 
  private:
   struct Plane {
-    Time time;
+    Moment time;
     Box box;
     PlaneView values;
   };
 
   template <typename Fill>
-  static PlaneView find(std::vector<Plane>& planes, Time time, const Box& box, const Fill& fill) {
+  static PlaneView find(std::vector<Plane>& planes, Moment time, const Box& box, const Fill& fill) {
     const auto known = std::find_if(planes.begin(), planes.end(), [&](const Plane& candidate) {
       return candidate.time == time && candidate.box == box;
     });
@@ -87,7 +87,7 @@ class BatchReader::Planes {
   }
 
   template <typename T>
-  PlaneView read(Time time, const Box& plane) {
+  PlaneView read(Moment time, const Box& plane) {
     const std::span<T> values = pool_.take<T>(plane.extent.count());
     files_.read(field_, time, plane, values);
     return {std::span<const T>(values)};
@@ -130,6 +130,8 @@ void BatchReader::check(const BatchRequest& request) const {
   const Shape grid = files_.grid().shape();
   require_piece(request.input, std::ssize(request.times), grid, channels_.inputs.size());
   require_piece(request.target, std::ssize(request.times), grid, channels_.targets.size());
+  require(request.members.empty() || request.members.size() == request.times.size(),
+          "each sample of a batch has a member, or none");
   require(request.rollout >= 1, "a rollout has at least one step");
   require(request.dtype != DType::kBfloat16, "batches are float32 or float64");
 }
@@ -193,9 +195,8 @@ void BatchReader::fill_inputs(const Source& source, const BatchRequest& request,
     const Channel& channel = channels_.inputs[static_cast<std::size_t>(c)];
     const Time shift = channel.hours * kHour;
     for (std::int64_t b = piece.begin[0]; b < piece.end(0); ++b) {
-      const PlaneView x = source.role == Role::kStatic
-                              ? PlaneView(static_plane(source, plane))
-                              : planes.at(request.times[static_cast<std::size_t>(b)] + shift, plane);
+      const PlaneView x = source.role == Role::kStatic ? PlaneView(static_plane(source, plane))
+                                                       : planes.at(request.moment(b) + shift, plane);
       writer_.add(batch.input, piece, b, c, [x, mean, scale, mask = channel.mask](std::size_t i) {
         if (mask) return std::isnan(x[i]) ? 0.0 : 1.0;
         return std::isnan(x[i]) ? 0.0 : (x[i] - mean) * scale;
@@ -210,7 +211,7 @@ void BatchReader::fill_prescribed(const Source& source, int channel, const Batch
   const Box& piece = request.input;
   const Time hours = channels_.inputs[static_cast<std::size_t>(channel)].hours * kHour;
   for (std::int64_t b = piece.begin[0]; b < piece.end(0); ++b) {
-    const Time start = request.times[static_cast<std::size_t>(b)] + hours;
+    const Moment start = request.moment(b) + hours;
     for (int r = 1; r < request.rollout; ++r) {
       const PlaneView x = planes.at(start + r * lead_, plane_of(piece));
       writer_.add(batch.forcings[static_cast<std::size_t>(r - 1)], piece, b, channel,
@@ -244,7 +245,7 @@ void BatchReader::fill_boundary(const Source& source, const BatchRequest& reques
   for (const int c : source.inputs) {
     if (!is_predicted(c) || !covers(piece, c)) continue;
     for (std::int64_t b = piece.begin[0]; b < piece.end(0); ++b) {
-      const Time start = request.times[static_cast<std::size_t>(b)];
+      const Moment start = request.moment(b);
       for (int r = 1; r < request.rollout; ++r) {
         const PlaneView x =
             on_rim(plane, request.targets, [&](const Box& box) { return planes.at(start + r * lead_, box); });
@@ -265,7 +266,7 @@ void BatchReader::fill_rims(const Source& source, const BatchRequest& request, P
     if (!covers(piece, c)) continue;
     for (std::int64_t b = piece.begin[0]; b < piece.end(0); ++b) {
       for (int r = 1; r <= request.rollout; ++r) {
-        const Time time = request.times[static_cast<std::size_t>(b)] + r * lead_;
+        const Moment time = request.moment(b) + r * lead_;
         const auto read = [&](const Box& box) { return planes.physical(time, box); };
         const PlaneView x = known ? on_rim(plane, false, read) : PlaneView();
         writer_.add(batch.rims[static_cast<std::size_t>(r - 1)], piece, b, c,
@@ -285,7 +286,7 @@ void BatchReader::fill_present(const Source& source, const BatchRequest& request
   for (const int c : source.inputs) {
     if (!is_predicted(c) || !covers(piece, c)) continue;
     for (std::int64_t b = piece.begin[0]; b < piece.end(0); ++b) {
-      const PlaneView x = planes.at(request.times[static_cast<std::size_t>(b)], plane);
+      const PlaneView x = planes.at(request.moment(b), plane);
       writer_.add(batch.present, piece, b, c, [this, x, plane](std::size_t i) {
         return std::isnan(x[i]) || (!rim_.empty() && rim_.holds(plane, i)) ? 0.0 : 1.0;
       });
@@ -318,7 +319,7 @@ void BatchReader::fill_targets(const Source& source, const BatchRequest& request
   for (const int c : source.targets) {
     if (!covers(piece, c)) continue;
     for (std::int64_t b = piece.begin[0]; b < piece.end(0); ++b) {
-      const Time start = request.times[static_cast<std::size_t>(b)];
+      const Moment start = request.moment(b);
       for (int r = 1; r <= request.rollout; ++r) {
         Array& target = batch.targets[static_cast<std::size_t>(r - 1)];
         const PlaneView y = planes.at(start + r * lead_, plane);
@@ -344,7 +345,7 @@ void BatchReader::fill_baseline(const Source& source, int channel, const BatchRe
   const bool increment = predict_ == Predict::kIncrement && source.role == Role::kPrognostic;
   const double mean = source.statistics.mean, scale = 1 / source.statistics.deviation;
   for (std::int64_t b = piece.begin[0]; b < piece.end(0); ++b) {
-    const Time start = request.times[static_cast<std::size_t>(b)];
+    const Moment start = request.moment(b);
     if (increment) {
       writer_.add(batch.baseline, piece, b, channel, [](std::size_t) { return 0.0; });
     } else if (!planes.available(start)) {
@@ -363,7 +364,7 @@ void BatchReader::fill_origin(const Source& source, const BatchRequest& request,
   for (const int c : source.targets) {
     if (!covers(piece, c)) continue;
     for (std::int64_t b = piece.begin[0]; b < piece.end(0); ++b) {
-      const Time start = request.times[static_cast<std::size_t>(b)];
+      const Moment start = request.moment(b);
       PlaneView x;
       if (planes.available(start)) x = planes.physical(start, plane_of(piece));
       writer_.add(batch.origin, piece, b, c, [x](std::size_t i) { return x.empty() ? 0.0 : x[i]; });

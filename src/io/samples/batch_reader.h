@@ -19,15 +19,22 @@ namespace jigsaw::inline samples {
 
 /// What one rank needs of a global batch.
 struct BatchRequest {
-  std::vector<Time> times;  ///< time 0 of every sample of the global batch, B in all
-  Box input;                ///< the rank's piece of [B, H, W, Cin]; may be empty
-  Box target;               ///< the rank's piece of [B, H, W, Cout]; may be empty
+  std::vector<Time> times;            ///< time 0 of every sample of the global batch, B in all
+  std::vector<std::int32_t> members;  ///< of an ensemble, of each; empty: the first
+  Box input;                          ///< the rank's piece of [B, H, W, Cin]; may be empty
+  Box target;                         ///< the rank's piece of [B, H, W, Cout]; may be empty
   int rollout = 1;
   bool baseline = false;
   DType dtype = DType::kFloat32;  ///< or kFloat64
   bool targets = true;            ///< whether they are read; forecasts need none
   bool rims = false;              ///< Batch::rims
   bool origin = false;
+
+  /// Time 0 of a sample.
+  Moment moment(std::int64_t sample) const {
+    const auto i = static_cast<std::size_t>(sample);
+    return {times[i], members.empty() ? 0 : members[i]};
+  }
 };
 
 /// The rank's pieces, contiguous, with the extents of their boxes.

@@ -32,7 +32,11 @@ FormPtr<DatePeriod> period_form() {
     if (!pair) return std::nullopt;
     const auto first = json[0].get<std::string>(), last = json[1].get<std::string>();
     const std::optional<DatePeriod> period = parse_dates(first, last);
-    if (!period) at.error("holds a date that is none; dates are like \"2019-03-01\" or \"2019-03-01T06:00\"");
+    if (!period) {
+      const std::string& wrong = parse_dates(first, first) ? last : first;
+      at.error(concat("has ", quote(wrong),
+                      " for a date; write dates like \"2019-03-01\" or \"2019-03-01T06:00\""));
+    }
     if (period->last < period->first) at.error("must not end before it begins");
     return period;
   };
@@ -40,7 +44,10 @@ FormPtr<DatePeriod> period_form() {
     const auto [first, last] = format_ends(period);
     return Json::array({first, last});
   };
-  const Json schema = {{"type", "array"}, {"items", {{"type", "string"}}}, {"minItems", 2}, {"maxItems", 2}};
+  const Json date = {{"type", "string"},
+                     {"pattern", R"(^\d{1,4}-\d{1,2}-\d{1,2}([T ]\d{1,2}:\d{1,2}(:\d{1,2}(\.\d*)?)?Z?)?$)"},
+                     {"examples", Json::array({"2019-03-01", "2019-03-01T06:00"})}};
+  const Json schema = {{"type", "array"}, {"items", date}, {"minItems", 2}, {"maxItems", 2}};
   return custom<DatePeriod>(
       {"a pair of dates such as [\"2019-03-01\", \"2019-03-24\"]", schema, read, write});
 }
@@ -90,6 +97,20 @@ FormPtr<double> level_form() {
   const Json schema = {{"anyOf", {{{"type", "number"}}, {{"type", "string"}}}}};
   return custom<double>(
       {"a number or a pressure such as \"500 hPa\"", schema, read, [](double level) { return Json(level); }});
+}
+
+FormPtr<MemberChoice> form_for(TypeTag<MemberChoice>) {
+  const auto read = [](const Json& json, const Place&) -> std::optional<MemberChoice> {
+    if (json.is_null()) return MemberChoice{};
+    if (json.is_number()) return MemberChoice{.number = json.get<double>()};
+    if (json.is_string() && json.get_ref<const std::string&>() == "all") return MemberChoice{.all = true};
+    return std::nullopt;
+  };
+  const auto write = [](const MemberChoice& choice) {
+    return choice.all ? Json("all") : choice.number ? Json(*choice.number) : Json(nullptr);
+  };
+  const Json schema = {{"anyOf", {{{"type", {"number", "null"}}}, {{"const", "all"}}}}};
+  return custom<MemberChoice>({"a number, \"all\" or null", schema, read, write});
 }
 
 FormPtr<std::vector<VariableOptions>> variables_form() {

@@ -12,6 +12,7 @@
 #include "samples/augment_options.h"
 #include "samples/channel_layout.h"
 #include "samples/field.h"
+#include "samples/members.h"
 #include "samples/time_axis.h"
 #include "samples/transform.h"
 
@@ -87,6 +88,7 @@ using DataPart = std::variant<DatePeriod, SliceRanges>;
 struct DataOptions {
   std::vector<std::string> files;
   bool allow_external = false;
+  std::int64_t workers = 0;         ///< threads that read ahead; 0: as many as suit
   std::vector<std::int64_t> shape;  ///< extents of space; empty when the files say
   std::vector<VariableOptions> variables, diagnostic, constants, forcing_variables;
   std::vector<ForcingKind> forcings;
@@ -99,8 +101,8 @@ struct DataOptions {
   std::vector<std::int64_t> every = {1};  ///< of rows and columns; one number for both
   int time_step = 0;                      ///< hours; 0: all times
   Overlap overlap = Overlap::kEqual;
-  std::optional<double> member;  ///< of an ensemble
-  MakaniOptions makani;          ///< of files that do not say what they hold
+  MemberChoice member;   ///< of an ensemble
+  MakaniOptions makani;  ///< of files that do not say what they hold
   Between forcing_times = Between::kNothing;
   std::vector<std::string> masks;               ///< variables with a channel that says where they are missing
   std::int64_t boundary_width = 0;              ///< points of the rim that rollouts take from the files

@@ -84,7 +84,7 @@ Json Dataset::decides_statistics() const {
           {"rows", grid().axes[0].coordinates},
           {"columns", grid().axes[1].coordinates},
           {"time_step", options_.time_step},
-          {"member", options_.member ? Json(*options_.member) : Json(nullptr)},
+          {"member", form_of<MemberChoice>()->write(options_.member)},
           {"overlap", static_cast<int>(options_.overlap)}};
 }
 
@@ -123,13 +123,19 @@ void Dataset::find_all_windows(int rollout, const DataUse& use) {
   const Calendar calendar = files_->calendar();
   WindowRule rule{options_.input_hours, options_.lead_hours, rollout, has_prescribed(), rollout};
   if (use.train) {
-    train_windows_ = find_windows(inputs, targets, rule, periods_of(options_.train, calendar, "data.train"),
-                                  "data.train", calendar);
+    train_windows_ = of_each_member(find_windows(
+        inputs, targets, rule, periods_of(options_.train, calendar, "data.train"), "data.train", calendar));
   }
   if (!use.valid || options_.valid.empty()) return;
   rule.rollout = rule.prescribed_leads = use.valid_rollout.value_or(rollout);
-  valid_windows_ = find_windows(inputs, targets, rule, periods_of(options_.valid, calendar, "data.valid"),
-                                "data.valid", calendar);
+  valid_windows_ = of_each_member(find_windows(
+      inputs, targets, rule, periods_of(options_.valid, calendar, "data.valid"), "data.valid", calendar));
+}
+
+std::vector<Time> Dataset::of_each_member(const std::vector<Time>& windows) const {
+  std::vector<Time> all;
+  for (const Time time : windows) all.insert(all.end(), static_cast<std::size_t>(files_->members()), time);
+  return all;
 }
 
 std::vector<Time> Dataset::starts(const std::vector<Period>& periods, const std::string& key,
@@ -176,6 +182,7 @@ class WindowReader : public SampleReader {
     windows.origin = request.origin;
     for (const std::int64_t sample : request.samples) {
       windows.times.push_back(data_.windows(request.split).at(static_cast<std::size_t>(sample)));
+      windows.members.push_back(data_.member_of(sample));
     }
     return reader_.read(windows, context);
   }

@@ -35,7 +35,8 @@ class Dataset : public SampleSource {
   const Grid& grid() const override { return files_->grid(); }
   const Channels& channels() const override { return channels_; }
   const Statistics& statistics() const override { return statistics_; }
-  /// Times 0 of all windows, ascending. Validation has none where no period is given.
+  /// Times 0 of all windows, ascending; of an ensemble of which all members are read each comes as often as
+  /// there are members, that of member 0 first. Validation has none where no period is given.
   const std::vector<Time>& train_windows() const { return train_windows_; }
   const std::vector<Time>& valid_windows() const { return valid_windows_; }
 
@@ -46,6 +47,10 @@ class Dataset : public SampleSource {
   std::int64_t count(Split split) const override { return std::ssize(windows(split)); }
   const std::vector<Time>& windows(Split split) const {
     return split == Split::kTrain ? train_windows_ : valid_windows_;
+  }
+  /// Whose window one of these is, from 0 on.
+  std::int32_t member_of(std::int64_t window) const {
+    return static_cast<std::int32_t>(window % files_->members());
   }
   /// The times in periods that forecasts of so many leads can start from, ascending: all inputs are in the
   /// files, and what is prescribed at the leads, whatever is of the targets. @param key  as of
@@ -70,6 +75,7 @@ class Dataset : public SampleSource {
   std::vector<Time> input_times() const;
   /// Whether the files have what is needed at all leads of a forecast; null where nothing is.
   std::function<bool(Time)> has_prescribed() const;
+  std::vector<Time> of_each_member(const std::vector<Time>& windows) const;
   void find_all_windows(int rollout, const DataUse& use);
 
   DataOptions options_;

@@ -151,7 +151,7 @@ std::vector<FileSet::Part> FileSet::find_parts(const Field& field, bool uniform)
     part.axes = file.axes(*place->variable);
     part.channel = std::max<std::int64_t>(place->channel, 0);
     part.versions = versions_of(part);
-    find_member(part);
+    find_members(part);
     if (part.axes.channel >= 0) {
       // The channel's name has said which level it is.
       if (place->channel < 0) refuse_channels(part);
@@ -180,24 +180,55 @@ std::vector<std::int64_t> FileSet::versions_of(const Part& part) {
   return positions;
 }
 
-/// The member of an ensemble that is chosen. Files without an ensemble hold it for all members.
-void FileSet::find_member(Part& part) {
+/// The members of an ensemble that are chosen. Files without an ensemble hold them for all.
+void FileSet::find_members(Part& part) {
   if (part.axes.member < 0) return;
+  const MemberChoice& choice = selection_.member;
   const std::int64_t count = part.variable->shape[part.axes.member];
-  if (!selection_.member && count == 1) return;
+  if (!choice.number && count == 1) return;
   const std::string& name = dimension(*part.variable, part.axes.member);
   const std::string& path = use(part.file).file().path();
-  if (!selection_.member) {
+  if (!choice.number && !choice.all) {
     throw DataError(concat(part.variable->name, " in ", path, " is of an ensemble, whose dimension ", name,
-                           " has ", count, " members; data.member says which one is taken"));
+                           " has ", count, " members; data.member says which one is taken, or \"all\""));
   }
   const std::vector<double>& numbers = use(part.file).coordinates(name);
-  const auto found = std::find(numbers.begin(), numbers.end(), *selection_.member);
+  if (choice.all) {
+    part.members = all_members(part, numbers);
+    return;
+  }
+  const auto found = std::find(numbers.begin(), numbers.end(), *choice.number);
   if (found == numbers.end()) {
-    throw DataError(concat("data.member is ", *selection_.member, ", and ", part.variable->name, " in ", path,
+    throw DataError(concat("data.member is ", *choice.number, ", and ", part.variable->name, " in ", path,
                            " has the members ", join(numbers, ", ")));
   }
-  part.member = found - numbers.begin();
+  part.members = {found - numbers.begin()};
+}
+
+/// All files with an ensemble have the same members, whatever their order.
+std::vector<std::int64_t> FileSet::all_members(const Part& part, const std::vector<double>& numbers) {
+  const std::string& path = use(part.file).file().path();
+  if (members_.empty()) {
+    members_ = numbers;
+    sort_unique(members_);
+    members_file_ = path;
+  }
+  std::vector<std::int64_t> positions;
+  for (const double member : members_) {
+    const auto found = std::find(numbers.begin(), numbers.end(), member);
+    if (found != numbers.end()) positions.push_back(found - numbers.begin());
+  }
+  if (positions.size() == members_.size() && numbers.size() == members_.size()) return positions;
+  throw DataError(concat(part.variable->name, " in ", path, " has the members ", join(numbers, ", "),
+                         ", and ", members_file_, " ", join(members_, ", "),
+                         "; with data.member \"all\" they must be the same, each once"));
+}
+
+std::int32_t FileSet::members_of(const Field& field) const {
+  const std::vector<Part>& parts = series(field).parts;
+  const bool differ =
+      std::any_of(parts.begin(), parts.end(), [](const Part& part) { return part.members.size() > 1; });
+  return differ ? members() : 1;
 }
 
 /// Whether the part has the level, whose position is set.
@@ -237,8 +268,8 @@ void FileSet::refuse_unknown(const std::string& variable) const {
   const std::vector<std::string> known(names.begin(), names.end());
   throw DataError(concat("no variable ", variable, " in ", files_[0]->file().path(),
                          files_.size() > 1 ? concat(" and ", files_.size() - 1, " more files") : "",
-                         did_you_mean(variable, known), "; there is ",
-                         known.empty() ? "no field at all" : join(known, ", ")));
+                         did_you_mean(variable, known),
+                         "; fields there: ", known.empty() ? "none" : join(known, ", ")));
 }
 
 void FileSet::refuse_level(const Field& field) {
@@ -260,9 +291,9 @@ void FileSet::refuse_level(const Field& field) {
     throw DataError(concat(field.variable, " in ", path, " has no levels, but the level ", *field.level,
                            " is asked for"));
   }
-  const std::string there = concat("; there is ", join(levels, ", "));
+  const std::string there = concat("; levels there: ", join(levels, ", "));
   if (!field.level)
-    throw DataError(concat(field.variable, " in ", path, " has levels: say which ones", there));
+    throw DataError(concat(field.variable, " in ", path, " has levels; name those that you want", there));
   throw DataError(concat(field.variable, " in ", path, " has no level ", *field.level, there));
 }
 
@@ -381,12 +412,12 @@ FieldDescription FileSet::describe(const Field& field) {
   return result;
 }
 
-void FileSet::read(const Field& field, Time time, const Box& box, std::span<double> out) {
-  read_values(field, time, box, out);
+void FileSet::read(const Field& field, Moment moment, const Box& box, std::span<double> out) {
+  read_values(field, moment, box, out);
 }
 
-void FileSet::read(const Field& field, Time time, const Box& box, std::span<float> out) {
-  read_values(field, time, box, out);
+void FileSet::read(const Field& field, Moment moment, const Box& box, std::span<float> out) {
+  read_values(field, moment, box, out);
 }
 
 bool FileSet::exact_in_float(const Field& field) const {
@@ -398,19 +429,20 @@ bool FileSet::exact_in_float(const Field& field) const {
 }
 
 template <typename T>
-void FileSet::read_values(const Field& field, Time time, const Box& box, std::span<T> out) {
+void FileSet::read_values(const Field& field, Moment moment, const Box& box, std::span<T> out) {
   const Series& source = series(field);
-  if (!source.has_time) return read_part<T>(source.parts[0], 0, box, out);
+  const auto [time, member] = moment;
+  if (!source.has_time) return read_part<T>(source.parts[0], 0, member, box, out);
   const std::vector<Time>& times = source.index->times;
   const auto found = std::lower_bound(times.begin(), times.end(), time);
   const auto number = static_cast<std::size_t>(found - times.begin());
-  if (found != times.end() && *found == time) return read_at<T>(field, source, number, box, out);
+  if (found != times.end() && *found == time) return read_at<T>(field, source, number, member, box, out);
   if (!has(field, time))
     throw DataError(concat("the files hold no ", field.name(), " at ", format_time(time, calendar())));
-  read_at<T>(field, source, number - 1, box, out);
+  read_at<T>(field, source, number - 1, member, box, out);
   if (source.between == Between::kLatest) return;
   std::vector<T> next(out.size());
-  read_at<T>(field, source, number, box, next);
+  read_at<T>(field, source, number, member, box, next);
   const double part =
       static_cast<double>(time - times[number - 1]) / static_cast<double>(times[number] - times[number - 1]);
   std::transform(out.begin(), out.end(), next.begin(), out.begin(), [&](double before, double after) {
@@ -420,21 +452,24 @@ void FileSet::read_values(const Field& field, Time time, const Box& box, std::sp
 
 /// The state of this number among the times.
 template <typename T>
-void FileSet::read_at(const Field& field, const Series& source, std::size_t number, const Box& box,
-                      std::span<T> out) {
+void FileSet::read_at(const Field& field, const Series& source, std::size_t number, std::int32_t member,
+                      const Box& box, std::span<T> out) {
   const TimeIndex::Entry& entry = source.index->entries[number];
-  read_part<T>(source.parts[static_cast<std::size_t>(entry.part)], entry.position, box, out);
-  if (!source.index->others.empty()) check_others<T>(field, source, source.index->times[number], box, out);
+  read_part<T>(source.parts[static_cast<std::size_t>(entry.part)], entry.position, member, box, out);
+  if (source.index->others.empty()) return;
+  check_others<T>(field, source, {source.index->times[number], member}, box, out);
 }
 
 /// One point of a variable, but for rows and columns.
-Box FileSet::slab_of(const Part& part, std::int64_t time) {
+Box FileSet::slab_of(const Part& part, std::int64_t time, std::int32_t member) {
   const int rank = part.variable->shape.rank();
   Box slab{Shape::filled(rank, 0), Shape::filled(rank, 1)};
   if (part.axes.time >= 0) slab.begin[part.axes.time] = time;
   if (part.axes.level >= 0) slab.begin[part.axes.level] = part.level;
   if (part.axes.channel >= 0) slab.begin[part.axes.channel] = part.channel;
-  if (part.axes.member >= 0) slab.begin[part.axes.member] = part.member;
+  if (!part.members.empty())
+    slab.begin[part.axes.member] =
+        part.members[part.members.size() > 1 ? static_cast<std::size_t>(member) : 0];
   if (!part.versions.empty()) slab.begin[part.axes.version] = part.versions[0];
   return slab;
 }
@@ -457,15 +492,16 @@ std::vector<double> FileSet::coordinates(const Field& field, const std::string& 
 void FileSet::read_entry(const Field& field, const std::map<std::string, std::int64_t>& positions,
                          const Box& box, std::span<double> out) {
   const Part& part = series(field).parts[0];
-  Box slab = slab_of(part, 0);
+  Box slab = slab_of(part, 0, 0);
   for (const auto& [name, position] : positions) slab.begin[dimension_of(part, name)] = position;
   read_state<double>(part, slab, box, out);
 }
 
 /// Versions after the first fill what is missing in those before.
 template <typename T>
-void FileSet::read_part(const Part& part, std::int64_t time, const Box& box, std::span<T> out) {
-  Box slab = slab_of(part, time);
+void FileSet::read_part(const Part& part, std::int64_t time, std::int32_t member, const Box& box,
+                        std::span<T> out) {
+  Box slab = slab_of(part, time, member);
   read_state<T>(part, slab, box, out);
   std::vector<T> other;
   for (std::size_t v = 1; v < part.versions.size(); ++v) {
@@ -534,13 +570,14 @@ std::map<std::string, UndeclaredValues> FileSet::undeclared() const {
 }
 
 template <typename T>
-void FileSet::check_others(const Field& field, const Series& source, Time time, const Box& box,
+void FileSet::check_others(const Field& field, const Series& source, Moment moment, const Box& box,
                            std::span<const T> values) {
+  const Time time = moment.time;
   const auto [begin, end] = source.index->others.equal_range(time);
   std::vector<T> other(values.size());
   for (auto entry = begin; entry != end; ++entry) {
     const Part& part = source.parts[static_cast<std::size_t>(entry->second.part)];
-    read_part<T>(part, entry->second.position, box, other);
+    read_part<T>(part, entry->second.position, moment.member, box, other);
     const bool equal = std::equal(values.begin(), values.end(), other.begin(),
                                   [](T a, T b) { return a == b || (std::isnan(a) && std::isnan(b)); });
     if (equal) continue;
@@ -577,6 +614,7 @@ std::int64_t FileSet::bytes_fetched() const {
 }
 
 // Latitudes and longitudes of projected grids are read in file_set_grid.cpp.
-template void FileSet::read_part<double>(const Part&, std::int64_t, const Box&, std::span<double>);
+template void FileSet::read_part<double>(const Part&, std::int64_t, std::int32_t, const Box&,
+                                         std::span<double>);
 
 }  // namespace jigsaw::inline samples

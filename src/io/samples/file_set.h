@@ -18,6 +18,7 @@
 #include "samples/data_options.h"
 #include "samples/field.h"
 #include "samples/forcings.h"
+#include "samples/members.h"
 
 namespace jigsaw::inline samples {
 
@@ -34,7 +35,7 @@ struct FileSelection {
   std::vector<std::int64_t> every = {1};
   int time_step = 0;
   Overlap overlap = Overlap::kEqual;
-  std::optional<double> member = {};           ///< of an ensemble, by its number in the files
+  MemberChoice member = {};
   std::optional<ChannelLayout> channels = {};  ///< of files that do not say theirs
   /// Dimensions that read_entry() chooses along, beside those of fields.
   std::vector<std::string> free_dimensions = {};
@@ -105,12 +106,18 @@ class FileSet {
   /// Of a selected field. @throws DataError
   FieldDescription describe(const Field& field);
 
+  /// How many members of an ensemble are read: more than one only where all of them are. Known when fields
+  /// are selected.
+  std::int32_t members() const { return members_.empty() ? 1 : static_cast<std::int32_t>(members_.size()); }
+  /// How many have states of their own of a selected field: members() or 1.
+  std::int32_t members_of(const Field& field) const;
+
   /// Rows and columns `box` [H, W] of a field at one time in physical units, NaN where it is missing: one
   /// hyperslab, or as many as pieces of the box lie apart in the file. For a constant field the time does not
   /// matter. @throws DataError  when the time is not there, or several files have it with other values.
-  void read(const Field& field, Time time, const Box& box, std::span<double> out);
+  void read(const Field& field, Moment moment, const Box& box, std::span<double> out);
   /// The same in float; values that are no floats (exact_in_float) are rounded once.
-  void read(const Field& field, Time time, const Box& box, std::span<float> out);
+  void read(const Field& field, Moment moment, const Box& box, std::span<float> out);
   /// Whether all values of a selected field are floats, whichever file they come from.
   bool exact_in_float(const Field& field) const;
 
@@ -137,7 +144,8 @@ class FileSet {
     int file = 0;
     const FileVariable* variable = nullptr;
     FieldAxes axes;
-    std::int64_t level = 0, channel = 0, member = 0;
+    std::int64_t level = 0, channel = 0;
+    std::vector<std::int64_t> members;   ///< positions of those that are read; empty for what has none
     std::vector<std::int64_t> versions;  ///< positions, the one that counts most first
     std::shared_ptr<const AxisMap> rows, columns;
   };
@@ -178,8 +186,9 @@ class FileSet {
     DataFile& file_;
   };
   bool find_level(const Field& field, Part& part);
-  void find_member(Part& part);
-  static Box slab_of(const Part& part, std::int64_t time);
+  void find_members(Part& part);
+  std::vector<std::int64_t> all_members(const Part& part, const std::vector<double>& numbers);
+  static Box slab_of(const Part& part, std::int64_t time, std::int32_t member);
   int dimension_of(const Part& part, const std::string& name);
   static std::vector<std::string> names_in(DataFile& file, const FileVariable& variable);
   [[noreturn]] void refuse_channels(const Part& part);
@@ -199,16 +208,16 @@ class FileSet {
   std::string check_units(const Field& field, const std::vector<Part>& parts) const;
 
   template <typename T>
-  void read_values(const Field& field, Time time, const Box& box, std::span<T> out);
+  void read_values(const Field& field, Moment moment, const Box& box, std::span<T> out);
   template <typename T>
-  void read_at(const Field& field, const Series& source, std::size_t number, const Box& box,
-               std::span<T> out);
+  void read_at(const Field& field, const Series& source, std::size_t number, std::int32_t member,
+               const Box& box, std::span<T> out);
   template <typename T>
-  void read_part(const Part& part, std::int64_t time, const Box& box, std::span<T> out);
+  void read_part(const Part& part, std::int64_t time, std::int32_t member, const Box& box, std::span<T> out);
   template <typename T>
   void read_state(const Part& part, Box slab, const Box& box, std::span<T> out);
   template <typename T>
-  void check_others(const Field& field, const Series& source, Time time, const Box& box,
+  void check_others(const Field& field, const Series& source, Moment moment, const Box& box,
                     std::span<const T> values);
 
   /// Of a projected grid: latitudes and longitudes of its points in the first file.
@@ -227,6 +236,8 @@ class FileSet {
   Grid grid_;
   std::string grid_file_;
   std::optional<Places> places_;
+  std::vector<double> members_;  ///< their numbers, where all are read
+  std::string members_file_;
   std::optional<Calendar> calendar_;
   std::string calendar_file_;
   std::map<std::tuple<int, std::string, std::string>, std::array<std::shared_ptr<const AxisMap>, 2>>

@@ -157,7 +157,7 @@ std::vector<double> FileSet::sample_degrees(const Part& part) {
   const Shape extents = grid_.shape();
   std::vector<double> samples, row(static_cast<std::size_t>(extents[1]));
   for (const std::int64_t y : {std::int64_t{0}, extents[0] / 2, extents[0] - 1}) {
-    read_part<double>(part, 0, {{y, 0}, {1, extents[1]}}, row);
+    read_part<double>(part, 0, 0, {{y, 0}, {1, extents[1]}}, row);
     samples.insert(samples.end(), row.begin(), row.end());
   }
   return samples;
@@ -166,7 +166,7 @@ std::vector<double> FileSet::sample_degrees(const Part& part) {
 void FileSet::read_places(Forcing forcing, const Box& box, std::span<double> out) {
   require(places_.has_value(), "the grid has coordinates along its axes");
   const std::size_t axis = forcing == Forcing::kLatitude ? 0 : 1;
-  read_part<double>(places_->parts[axis], 0, box, out);
+  read_part<double>(places_->parts[axis], 0, 0, box, out);
   for (double& degrees : out) {
     if (axis == 1) degrees = around(degrees, places_->middle);
     degrees = (degrees - places_->mean[axis]) / places_->deviation[axis];
@@ -177,8 +177,8 @@ PointPlaces FileSet::read_degrees(const Box& box) {
   require(places_.has_value(), "the grid has coordinates along its axes");
   const auto points = static_cast<std::size_t>(box.extent.count());
   PointPlaces places{std::vector<double>(points), std::vector<double>(points)};
-  read_part<double>(places_->parts[0], 0, box, places.latitude);
-  read_part<double>(places_->parts[1], 0, box, places.longitude);
+  read_part<double>(places_->parts[0], 0, 0, box, places.latitude);
+  read_part<double>(places_->parts[1], 0, 0, box, places.longitude);
   return places;
 }
 

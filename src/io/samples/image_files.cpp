@@ -130,7 +130,7 @@ void ImageFiles::refuse_unknown(int file, const std::string& variable) const {
     if (candidate.numeric()) known.push_back(candidate.name);
   }
   throw DataError(concat("no data set ", variable, " in ", source.path(), did_you_mean(variable, known),
-                         "; there is ", known.empty() ? "none of numbers" : join(known, ", ")));
+                         "; data sets of numbers there: ", known.empty() ? "none" : join(known, ", ")));
 }
 
 std::vector<ImageDim> ImageFiles::dims_of(int file, const FileVariable& variable) const {

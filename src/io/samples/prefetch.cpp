@@ -9,13 +9,14 @@
 
 namespace jigsaw::inline samples {
 
-ReadAhead ReadAhead::within_budget(std::int64_t batch_bytes) {
-  constexpr std::int64_t kMostDepth = 4, kMostWorkers = 2;
+ReadAhead ReadAhead::within_budget(std::int64_t batch_bytes, std::int64_t workers) {
+  constexpr std::int64_t kUsualDepth = 4, kUsualWorkers = 2;
   const std::int64_t depth = std::clamp<std::int64_t>(kBudget / std::max<std::int64_t>(batch_bytes, 1),
-                                                      Prefetch::kDepth, kMostDepth);
-  // A worker more than there are places would have nothing to do.
+                                                      Prefetch::kDepth, std::max(kUsualDepth, workers + 1));
   const std::int64_t cores = std::max(1U, std::thread::hardware_concurrency());
-  return {static_cast<std::size_t>(depth), static_cast<std::size_t>(std::min(cores, kMostWorkers))};
+  if (workers == 0) workers = std::min(cores, kUsualWorkers);
+  // A worker more than there are places would have nothing to do.
+  return {static_cast<std::size_t>(depth), static_cast<std::size_t>(std::min(workers, depth))};
 }
 
 Prefetch::Prefetch(Load load, std::int64_t first, std::int64_t last, const ReadAhead& ahead)

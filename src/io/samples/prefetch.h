@@ -17,9 +17,11 @@ struct ReadAhead {
   std::size_t depth = 2;  ///< batches that are there or being read, at most
   std::size_t workers = 1;
 
-  /// What kBudget bytes of memory allow with batches of this size: at least a depth of 2 and one thread, at
-  /// most 4 and two, for whoever computes needs the cores, too.
-  static ReadAhead within_budget(std::int64_t batch_bytes);
+  /// What kBudget bytes of memory allow with batches of this size, at least a depth of 2.
+  /// @param workers  how many threads are wanted: a depth of one more suits them. 0: at most two with a depth
+  /// of
+  ///                 4, for whoever computes needs the cores, too.
+  static ReadAhead within_budget(std::int64_t batch_bytes, std::int64_t workers = 0);
   static constexpr std::int64_t kBudget = std::int64_t{1} << 30;
 };
 

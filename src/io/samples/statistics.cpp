@@ -43,26 +43,26 @@ class StateReader {
   StateReader(FileSet& files, const Field& field, const Transform& transform)
       : files_(files), field_(field), transform_(transform), box_(Box::whole(files.grid().shape())) {}
 
-  std::vector<double> take(Time time) {
-    const auto known = ahead_.find(time);
-    if (known == ahead_.end()) return read(time);
+  std::vector<double> take(Moment moment) {
+    const auto known = ahead_.find(moment);
+    if (known == ahead_.end()) return read(moment);
     std::vector<double> state = std::move(known->second);
     ahead_.erase(known);
     return state;
   }
-  std::vector<double> peek(Time time) {
-    const auto known = ahead_.find(time);
+  std::vector<double> peek(Moment moment) {
+    const auto known = ahead_.find(moment);
     if (known != ahead_.end()) return known->second;
-    std::vector<double> state = read(time);
+    std::vector<double> state = read(moment);
     const std::int64_t bytes = std::ssize(state) * 8;
-    if (std::ssize(ahead_) * bytes < kMostCachedBytes) ahead_[time] = state;
+    if (std::ssize(ahead_) * bytes < kMostCachedBytes) ahead_.emplace(moment, state);
     return state;
   }
 
  private:
-  std::vector<double> read(Time time) {
+  std::vector<double> read(Moment moment) {
     std::vector<double> state(static_cast<std::size_t>(box_.extent.count()));
-    files_.read(field_, time, box_, state);
+    files_.read(field_, moment, box_, state);
     if (!transform_.linear())
       std::transform(state.begin(), state.end(), state.begin(),
                      [&](double x) { return transform_.forward(x); });
@@ -73,7 +73,7 @@ class StateReader {
   Field field_;
   Transform transform_;
   Box box_;
-  std::map<Time, std::vector<double>> ahead_;
+  std::map<Moment, std::vector<double>> ahead_;
 };
 
 bool in_one_period(const std::vector<Period>& periods, Time first, Time last) {
@@ -107,23 +107,26 @@ StateMoments state_moments(FileSet& files, const Field& field, const Transform& 
                [&](Time time) { return in_one_period(periods, time, time); });
   StateReader reader(files, field, transform);
   const auto moments_at = [&](std::int64_t i) {
-    const Time time = times[static_cast<std::size_t>(i)];
-    std::vector<double> state = reader.take(time);
+    // Member after member, so that later states are those ahead.
+    const Time time = times[static_cast<std::size_t>(i % std::ssize(times))];
+    const Moment moment(time, static_cast<std::int32_t>(i / std::ssize(times)));
+    std::vector<double> state = reader.take(moment);
     StateMoments moments = StateMoments::of(state);
     if (increments && in_one_period(periods, time, time + lead) && files.has(field, time + lead)) {
-      const std::vector<double> later = reader.peek(time + lead);
+      const std::vector<double> later = reader.peek(moment + lead);
       std::transform(later.begin(), later.end(), state.begin(), state.begin(), std::minus<>());
       moments.increment = RunningMoments::of(state);
     }
     return moments;
   };
-  return share_work(std::ssize(times), communicator, moments_at, StateMoments{}, merge, did);
+  return share_work(std::ssize(times) * files.members_of(field), communicator, moments_at, StateMoments{},
+                    merge, did);
 }
 
 FieldStatistics static_statistics(FileSet& files, const Field& field, const Transform& transform,
                                   Communicator& communicator) {
   StateReader reader(files, field, transform);
-  const auto moments_at = [&](std::int64_t) { return StateMoments::of(reader.take(0)); };
+  const auto moments_at = [&](std::int64_t) { return StateMoments::of(reader.take(Time{0})); };
   return summarise(files.units(field), transform,
                    share_work(1, communicator, moments_at, StateMoments{}, merge));
 }

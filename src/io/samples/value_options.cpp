@@ -31,8 +31,8 @@ std::vector<std::string> names_of(const std::vector<VariableOptions>& variables)
 void check_name(const std::string& key, const std::string& name, const std::vector<std::string>& known,
                 const char* what, const Place& at) {
   if (std::find(known.begin(), known.end(), name) != known.end()) return;
-  at.error(key, concat("names ", name, ", which is no ", what, did_you_mean(name, known), "; there is ",
-                       join(known, ", ")));
+  at.error(key, concat("names ", name, ", which is no ", what, did_you_mean(name, known),
+                       "; known: ", join(known, ", ")));
 }
 
 bool is_component(const DataOptions& o, const std::string& variable) {
@@ -57,7 +57,8 @@ void declare_values(Keys<DataOptions>& keys) {
       .counts_where(of_forecasts)
       .doc(
           "Which member of an ensemble is taken, by its number along the dimension `number` (or realization, "
-          "member, ensemble) of the files; null where they hold one at most.");
+          "member, ensemble) of the files; \"all\": each member is a series of samples of its own, and each "
+          "time of theirs as many samples; null where the files hold one at most.");
   keys.choice("forcing_times", &DataOptions::forcing_times,
               {{"exact", Between::kNothing, "Nothing: they are needed at all times of the forecasts."},
                {"latest", Between::kLatest, "What they were last, up to their last time."},

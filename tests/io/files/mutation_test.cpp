@@ -42,32 +42,52 @@ std::string mutated(std::string bytes, std::mt19937& random) {
   return bytes;
 }
 
-/// All numbers of a file, as far as they are few.
-void read_values(VariableFile& file) {
+/// All numbers of a file, as far as they are few. @return  whether none was refused.
+bool read_values(VariableFile& file) {
+  bool all = true;
   std::vector<float> values;
   for (const FileVariable& variable : file.variables()) {
     if (!variable.numeric() || variable.shape.count() > (1 << 16)) continue;
     values.resize(static_cast<std::size_t>(variable.shape.count()));
     try {
       file.read<float>(variable, Box::whole(variable.shape), values);
-    } catch (const DataError&) {
-      continue;
+    } catch (const DataError& error) {
+      EXPECT_EQ(std::string(error.what()).find('\n'), std::string::npos) << error.what();
+      all = false;
     }
   }
+  return all;
 }
 
 struct Counts {
   int read = 0, refused = 0, died = 0;
 };
 
-/// Copies of one file. Those whose header ends the process that reads it first are not opened here.
+/// A copy of a file, or of a folder in which one file is changed, as often one that describes others.
+void copy_mutated(const std::string& original, const std::string& path, std::mt19937& random) {
+  if (!fs::is_directory(original)) return put_text(path, mutated(text_of(original), random));
+  fs::copy(fs::absolute(original), path, fs::copy_options::recursive | fs::copy_options::create_symlinks);
+  std::vector<std::string> described, chunks;
+  for (const auto& entry : fs::recursive_directory_iterator(path)) {
+    if (!entry.is_regular_file()) continue;
+    const std::string name = entry.path().filename();
+    (name[0] == '.' || name.ends_with(".json") ? described : chunks).push_back(entry.path());
+  }
+  std::vector<std::string>& some = random() % 3 > 0 ? described : chunks;
+  std::sort(some.begin(), some.end());
+  const std::string& changed = some[random() % some.size()];
+  const std::string bytes = mutated(text_of(changed), random);
+  fs::remove(changed);  // a link to the original
+  put_text(changed, bytes);
+}
+
+/// Copies of one file or folder. Those whose header ends the process that reads it first are not opened here.
 Counts try_copies(const std::string& original, Dimensions dimensions, const TemporaryFolder& folder) {
-  const std::string whole = text_of(original);
   std::mt19937 random(11);
   std::vector<std::string> paths;
   for (int i = 0; i < mutations(); ++i) {
     paths.push_back(concat(folder.path(), "/", i, fs::path(original).extension().string()));
-    put_text(paths.back(), mutated(whole, random));
+    copy_mutated(original, paths.back(), random);
   }
   const std::vector<std::string> ends = Probe{PROBE_PROGRAM, dimensions, External::kRefused}.outcomes(paths);
   Counts counts;
@@ -78,8 +98,8 @@ Counts try_copies(const std::string& original, Dimensions dimensions, const Temp
     }
     try {
       const auto file = open_variables(paths[i], dimensions);
-      read_values(*file);
-      ++counts.read;
+      const bool all = read_values(*file);
+      ++(all ? counts.read : counts.refused);
     } catch (const DataError& error) {
       EXPECT_EQ(std::string(error.what()).find('\n'), std::string::npos) << error.what();
       ++counts.refused;
@@ -106,7 +126,12 @@ INSTANTIATE_TEST_SUITE_P(Files, Mutations,
                                            std::pair{"storage/cdf5.nc", Dimensions::kByName},
                                            std::pair{"levels_1.nc", Dimensions::kByName},
                                            std::pair{"makani.h5", Dimensions::kByName},
-                                           std::pair{"storage/latest.h5", Dimensions::kByNumber}));
+                                           std::pair{"storage/latest.h5", Dimensions::kByNumber},
+                                           std::pair{"zarr2", Dimensions::kByName},
+                                           std::pair{"zarr3", Dimensions::kByName},
+                                           std::pair{"xarray.zarr", Dimensions::kByName},
+                                           std::pair{"images/volume.nii", Dimensions::kByNumber},
+                                           std::pair{"images/volume.nii.gz", Dimensions::kByNumber}));
 
 TEST(Probe, TellsOfWhichFileItsProcessDied) {
   const TemporaryFolder folder;

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "files/image_output.h"
+#include "io/fixtures.h"
 #include "support/temporary_folder.h"
 
 namespace jigsaw {
@@ -105,6 +106,19 @@ class NiftiFileTest : public ::testing::Test {
 
   testing::TemporaryFolder folder_;
 };
+
+// From right to left in the file, scaled by 0.5 and −10 (make_image_fixtures.py).
+TEST_F(NiftiFileTest, ReadsWhatNibabelWrites) {
+  for (const char* name : {"images/volume.nii", "images/volume.nii.gz"}) {
+    NiftiFile file(fixture(name));
+    EXPECT_EQ(file.variables()[0].numbers.at("spacing"), (std::vector{2.5, 1.5, 0.5}));
+    const auto wanted = [](std::int64_t z, std::int64_t y, std::int64_t x) {
+      return 0.5 * static_cast<double>(100 * z + 10 * y + 4 - x) - 10;
+    };
+    expect_box(file, Box::whole({3, 4, 5}), wanted);
+    expect_box(file, {{1, 2, 3}, {2, 1, 2}}, wanted);
+  }
+}
 
 TEST_F(NiftiFileTest, ReadsPlainCompressedAndSwapped) {
   const auto wanted = [](std::int64_t z, std::int64_t y, std::int64_t x) { return stored(x, y, z); };

@@ -10,10 +10,12 @@
 #include <cmath>
 #include <cstring>
 #include <functional>
+#include <set>
 
 #include "base/error.h"
 #include "base/text.h"
 #include "files/glob.h"
+#include "io/fixtures.h"
 #include "samples/file_set.h"
 #include "support/temporary_folder.h"
 
@@ -295,6 +297,144 @@ TEST(ZarrStore, DamageIsADataError) {
           << name << (pipe ? " is a pipe" : " is a link to itself");
     }
   }
+}
+
+/// What make_zarr_fixtures.py puts into arrays of floats, or of whole numbers.
+double python_value(const Shape& at, bool whole) {
+  return static_cast<double>(500 + 100 * at[0] + 10 * at[1] + at[2]) + (whole ? 0 : 0.5);
+}
+
+TEST(ZarrStore, ReadsWhatZarrPythonWrites) {
+  const std::set<std::string> of_floats = {"plain", "big", "zstd", "dots", "shards"};
+  ZarrStore format2(fixture("zarr2"));
+  ASSERT_EQ(format2.variables().size(), 3U);
+  for (const char* name : {"plain", "big", "zstd"})
+    expect_values(format2, name, [&](const Shape& at) { return python_value(at, name[0] == 'z'); });
+  ZarrStore format3(fixture("zarr3"));
+  ASSERT_EQ(format3.variables().size(), 14U);
+  for (const char* name :
+       {"plain", "big", "gzip", "zstd", "blosc", "checked", "dots", "old_names", "shards", "index_first"}) {
+    expect_values(format3, name,
+                  [&](const Shape& at) { return python_value(at, !of_floats.contains(name)); });
+  }
+  const auto left_out = [](const Shape& at) { return at[0] >= 2 && at[2] >= 4; };
+  // What is not there is missing only where an attribute says so.
+  expect_values(format3, "missing_in_shard",
+                [&](const Shape& at) { return left_out(at) ? -1 : python_value(at, false); });
+  expect_values(format3, "missing",
+                [&](const Shape& at) { return left_out(at) ? std::nan("") : python_value(at, false); });
+  EXPECT_EQ(format3.find("missing")->dimensions, (std::vector<std::string>{"time", "latitude", "longitude"}));
+  EXPECT_EQ(format3.find("missing")->text("units"), "K");
+  EXPECT_EQ(format3.find("shards")->chunks, (Shape{1, 2, 4}));
+  double value = 0;
+  format3.read<double>(*format3.find("surface/inner"), Box{}, std::span(&value, 1));
+  EXPECT_EQ(value, 2.5);
+  const std::string message =
+      message_of<DataError>([&] { format3.require_numbers(*format3.find("transposed")); });
+  EXPECT_NE(message.find("its dimensions are transposed; convert it with: python3 -c "), std::string::npos)
+      << message;
+}
+
+TEST(ZarrStore, OfAShardOnlyTheChunksThatAreNeededAreRead) {
+  ZarrStore store(fixture("zarr3"));
+  const FileVariable& shards = *store.find("shards");
+  std::vector<double> found(2 * 3);
+  store.read<double>(shards, {{1, 2, 4}, {1, 2, 3}}, found);
+  EXPECT_EQ(found[0], python_value({1, 2, 4}, false));
+  const auto whole = std::filesystem::file_size(fixture("zarr3/shards/c/0/0/0"));
+  const std::int64_t once = store.bytes_fetched();
+  EXPECT_LT(once, static_cast<std::int64_t>(whole) / 2);
+  // The index is kept; the next chunk costs itself.
+  store.read<double>(shards, {{0, 0, 0}, {1, 2, 3}}, found);
+  EXPECT_LT(store.bytes_fetched() - once, once);
+}
+
+TEST(ZarrStore, FieldsOfFormat3AsXarrayWritesThem) {
+  FileSet files({fixture("xarray.zarr")});
+  const Field t2m{"t2m", {}};
+  files.select(t2m, true);
+  EXPECT_EQ(files.units(t2m), "K");
+  ASSERT_EQ(files.times(t2m).size(), 4U);
+  EXPECT_EQ(format_time(files.times(t2m)[3]), "2020-01-01T18:00");
+  std::vector<double> plane(18);
+  files.read(t2m, files.times(t2m)[1], {{0, 0}, {3, 6}}, plane);
+  for (std::size_t i = 0; i < plane.size(); ++i) {
+    if (i == 15) {
+      EXPECT_TRUE(std::isnan(plane[i]));  // _FillValue is base64 there
+    } else {
+      EXPECT_EQ(plane[i], 298 + static_cast<double>(i));
+    }
+  }
+}
+
+TEST(ZarrStore, DamageOfFormat3IsADataError) {
+  const testing::TemporaryFolder folder;
+  int number = 0;
+  const auto read = [&](const std::string& name, const std::function<void(const std::string&)>& damage) {
+    const std::string path = concat(folder.path(), "/", ++number, ".zarr");
+    std::filesystem::create_directory(path);
+    std::filesystem::copy(fixture("zarr3/zarr.json"), path + "/zarr.json");
+    std::filesystem::copy(fixture("zarr3/" + name), path + "/" + name,
+                          std::filesystem::copy_options::recursive);
+    damage(path + "/" + name);
+    ZarrStore store(path);
+    const FileVariable& variable = store.variables().at(0);
+    std::vector<double> values(static_cast<std::size_t>(variable.shape.count()));
+    store.read<double>(variable, Box::whole(variable.shape), values);
+  };
+  const auto byte = [](const char* file, std::size_t back, char bits) {
+    return [=](const std::string& array) {
+      std::string bytes = testing::text_of(array + file);
+      bytes[bytes.size() - back] ^= bits;
+      testing::put_text(array + file, bytes);
+    };
+  };
+  const auto json = [](const std::function<void(Json&)>& change) {
+    return [=](const std::string& array) {
+      Json metadata = Json::parse(testing::text_of(array + "/zarr.json"));
+      change(metadata);
+      testing::put_text(array + "/zarr.json", metadata.dump());
+    };
+  };
+  EXPECT_NO_THROW(read("shards", [](const std::string&) {}));
+  for (const char* name : {"plain", "gzip", "zstd", "blosc", "checked", "shards"}) {
+    EXPECT_THROW(read(name,
+                      [](const std::string& array) {
+                        const std::string chunk = array + "/c/1/0/0";
+                        testing::put_text(chunk, testing::text_of(chunk).substr(0, 15));
+                      }),
+                 DataError)
+        << name;
+  }
+  // The checksum of a chunk, that of an index, a length in it, and one in an index without a checksum.
+  EXPECT_THROW(read("checked", byte("/c/0/0/0", 1, 1)), DataError);
+  EXPECT_THROW(read("shards", byte("/c/0/0/0", 1, 1)), DataError);
+  EXPECT_THROW(read("shards", byte("/c/0/0/0", 4 + 8, 1)), DataError);
+  EXPECT_THROW(read("index_first",
+                    [](const std::string& array) {
+                      std::string bytes = testing::text_of(array + "/c/0/0/0");
+                      bytes[7] = 0x7f;
+                      testing::put_text(array + "/c/0/0/0", bytes);
+                    }),
+               DataError);
+  EXPECT_THROW(read("plain", json([](Json& j) { j["zarr_format"] = 2; })), DataError);
+  EXPECT_THROW(read("plain", json([](Json& j) { j["shape"][0] = -3; })), DataError);
+  EXPECT_THROW(read("plain", json([](Json& j) { j["codecs"] = Json::array(); })), DataError);
+  EXPECT_THROW(read("plain", json([](Json& j) { j["codecs"][0]["name"] = "x"; })), DataError);
+  EXPECT_THROW(read("plain", json([](Json& j) { j["chunk_grid"]["name"] = "rectilinear"; })), DataError);
+  EXPECT_THROW(read("plain", json([](Json& j) { j["chunk_key_encoding"]["name"] = "x"; })), DataError);
+  EXPECT_THROW(read("plain", json([](Json& j) {
+                      j["storage_transformers"] = {{{"name", "x"}}};
+                    })),
+               DataError);
+  EXPECT_THROW(read("plain", json([](Json& j) { j["offset"] = 5; })), DataError);
+  EXPECT_NO_THROW(read("plain", json([](Json& j) { j["note"] = {{"must_understand", false}}; })));
+  const auto inner = [](const char* key, const Json& value) {
+    return [=](Json& j) { j["codecs"][0]["configuration"][key] = value; };
+  };
+  EXPECT_THROW(read("shards", json(inner("chunk_shape", {1, 3, 4}))), DataError);
+  EXPECT_THROW(read("shards", json(inner("chunk_shape", {1, 2}))), DataError);
+  EXPECT_THROW(read("shards", json(inner("index_codecs", {{{"name", "gzip"}}}))), DataError);
 }
 
 }  // namespace

@@ -13,6 +13,7 @@
 #include "comm/thread/run_ranks.h"
 #include "io/fixtures.h"
 #include "samples/image_data.h"
+#include "samples/prefetch.h"
 
 namespace jigsaw {
 namespace {
@@ -208,6 +209,36 @@ TEST(AugmentedImages, PiecesAreCutsOfTheWhole) {
       }
     }
     EXPECT_LT(ignored, compared / 2);
+  });
+}
+
+// As training reads: whichever thread takes a step, and a reader of its own for each.
+TEST(AugmentedImages, AreTheSameWithAnyNumberOfWorkers) {
+  const Context context = Context::make_host(Backend::kReference, 1);
+  DataOptions options = labelled_volume();
+  options.augment.foreground = 0.5;
+  with_data(options, [&](ImageData& data) {
+    constexpr std::int64_t kSteps = 12;
+    const auto batches = [&](std::size_t workers) {
+      Prefetch prefetch(
+          [&](std::int64_t step) {
+            SampleRequest request = request_of(Box::whole({4, 5, 4, 6, 1}));
+            request.position.step = static_cast<std::uint64_t>(step);
+            return data.open_reader()->read(request, context);
+          },
+          0, kSteps, {workers + 1, workers});
+      std::vector<double> values;
+      for (std::int64_t step = 0; step < kSteps; ++step) {
+        const Batch batch = prefetch.next();
+        const HostView<double> input(batch.input);
+        for (std::int64_t i = 0; i < batch.input.count(); ++i) values.push_back(input[i]);
+      }
+      return values;
+    };
+    const std::vector<double> one = batches(1);
+    ASSERT_EQ(one.size(), static_cast<std::size_t>(kSteps * 4 * 5 * 4 * 6));
+    EXPECT_NE(std::vector(one.begin(), one.begin() + 480), std::vector(one.begin() + 480, one.begin() + 960));
+    EXPECT_EQ(batches(4), one);
   });
 }
 

@@ -3,12 +3,17 @@
 
 #include <hdf5.h>
 
+#include <array>
 #include <filesystem>
+#include <memory>
 
+#include "array/host_view.h"
 #include "base/error.h"
 #include "base/text.h"
+#include "comm/thread/run_ranks.h"
 #include "io/fixtures.h"
 #include "io/netcdf_writer.h"
+#include "samples/dataset.h"
 #include "samples/file_set.h"
 #include "support/temporary_folder.h"
 
@@ -79,7 +84,7 @@ TEST(ChannelLayout, MakaniWithoutItsAnnotation) {
 }
 
 /// t2m of three members, 10·member + time, and orography without any.
-void write_ensemble(const std::string& path) {
+void write_ensemble(const std::string& path, const std::vector<double>& members = {0, 4, 9}) {
   testing::NetcdfWriter file(path);
   const int number = file.dimension("number", 3), time = file.dimension("time", 2),
             lat = file.dimension("latitude", 2), lon = file.dimension("longitude", 2);
@@ -94,12 +99,12 @@ void write_ensemble(const std::string& path) {
   file.text(lats, "units", "degrees_north");
   file.text(lons, "units", "degrees_east");
   file.end();
-  file.put(numbers, {0, 4, 9});
+  file.put(numbers, members);
   file.put(times, {0, 6});
   file.put(lats, {10, 20});
   file.put(lons, {0, 5});
   std::vector<double> values;
-  for (const double member : {0, 4, 9}) {
+  for (const double member : members) {
     for (const double i : {0, 1}) values.insert(values.end(), 4, 10 * member + i);
   }
   file.put(t2m, values);
@@ -113,7 +118,7 @@ TEST(Ensemble, OneMemberIsTaken) {
   const Field t2m{"t2m", {}}, z{"z", {}};
   for (const double member : {0, 4, 9}) {
     FileSelection selection;
-    selection.member = member;
+    selection.member.number = member;
     FileSet files({path}, selection);
     files.select(t2m, true);
     files.select(z, false);
@@ -126,13 +131,62 @@ TEST(Ensemble, OneMemberIsTaken) {
   const auto refusal = [&](std::optional<double> member) {
     return message_of<DataError>([&] {
       FileSelection selection;
-      selection.member = member;
+      selection.member.number = member;
       FileSet files({path}, selection);
       files.select(t2m, true);
     });
   };
   EXPECT_NE(refusal({}).find("has 3 members; data.member says which"), std::string::npos) << refusal({});
   EXPECT_NE(refusal(2).find("has the members 0, 4, 9"), std::string::npos) << refusal(2);
+}
+
+TEST(Ensemble, AllMembersAreSamples) {
+  const testing::TemporaryFolder folder;
+  write_ensemble(folder.path() + "/ensemble.nc");
+  DataOptions options;
+  options.files = {"ensemble.nc"};
+  options.variables = {{"t2m", {}}};
+  options.constants = {{"z", {}}};
+  options.member.all = true;
+  options.predict = Predict::kState;
+  options.train = {period("2020-01-01", "2020-01-01")};
+  options.lead_hours = 6;
+  std::unique_ptr<Dataset> data;
+  for (const int ranks : {1, 2}) {
+    run_ranks(ranks, [&](Communicator& communicator) {
+      auto own = std::make_unique<Dataset>(options, folder.path(), 1, communicator);
+      if (communicator.rank() == 0) data = std::move(own);
+    });
+    EXPECT_EQ(data->files().members(), 3);
+    EXPECT_EQ(data->files().members_of({"z", {}}), 1);
+    ASSERT_EQ(data->count(Split::kTrain), 3);
+    // Of 0, 1, 40, 41, 90 and 91.
+    EXPECT_DOUBLE_EQ(data->statistics().of({"t2m", {}}).mean, 263.0 / 6);
+    EXPECT_NEAR(data->statistics().of({"t2m", {}}).deviation, 36.8213, 1e-3);
+  }
+  const double mean = 263.0 / 6, deviation = data->statistics().of({"t2m", {}}).deviation;
+  const Context context = Context::make_host(Backend::kReference, 1);
+  SampleRequest request{
+      .samples = {2, 0, 1}, .input = Box::whole({3, 2, 2, 2}), .target = Box::whole({3, 2, 2, 1})};
+  request.dtype = DType::kFloat64;
+  request.baseline = true;
+  const Batch batch = data->open_reader()->read(request, context);
+  const HostView<double> input(batch.input), target(batch.targets[0]), baseline(batch.baseline);
+  const std::array<double, 3> members = {90, 0, 40};
+  for (std::int64_t b = 0; b < 3; ++b) {
+    const double member = members[static_cast<std::size_t>(b)];
+    EXPECT_NEAR(input[b * 8], (member - mean) / deviation, 1e-12) << b;
+    EXPECT_NEAR(target[b * 4], (member + 1 - mean) / deviation, 1e-12) << b;
+    EXPECT_NEAR(baseline[b * 4], (member - mean) / deviation, 1e-12) << b;
+    EXPECT_EQ(input[b * 8 + 1], input[1]) << "z is the same for all";
+  }
+  // Another file has not the same members.
+  write_ensemble(folder.path() + "/other.nc", {0, 4, 7});
+  FileSelection all;
+  all.member.all = true;
+  FileSet files({folder.path() + "/ensemble.nc", folder.path() + "/other.nc"}, all);
+  const std::string refusal = message_of<DataError>([&] { files.select({"t2m", {}}, true); });
+  EXPECT_NE(refusal.find("has the members 0, 4, 7, and "), std::string::npos) << refusal;
 }
 
 /// co2 at two times, without places, and sst on two rows and columns.
@@ -164,7 +218,7 @@ TEST(Prescribed, IsGivenBetweenItsTimesAndEverywhere) {
   const Field co2{"co2", {}}, sst{"sst", {}};
   const auto read = [&](Between between, const Field& field, const std::string& time) {
     FileSelection selection;
-    selection.member = 0;
+    selection.member.number = 0;
     FileSet files({states, path}, selection);
     files.select({"t2m", {}}, true);
     files.select_prescribed(field, between);

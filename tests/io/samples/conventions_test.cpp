@@ -448,7 +448,7 @@ TEST(Conventions, ChannelsAsMakaniHasThem) {
   EXPECT_EQ(files.catalogue().size(), 3U);
   EXPECT_NE(message_of<DataError>([&] {
               files.select({"q500", {}}, true);
-            }).find("there is t2m, t850, u10m"),
+            }).find("fields there: t2m, t850, u10m"),
             std::string::npos);
   EXPECT_NE(message_of<DataError>([&] {
               files.select({"fields", {}}, true);

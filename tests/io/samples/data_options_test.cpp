@@ -1,5 +1,7 @@
 #include "samples/data_options.h"
 
+#include <regex>
+
 #include "config/config.h"
 #include "io/fixtures.h"
 #include "samples/channels.h"
@@ -38,11 +40,26 @@ TEST(DataOptions, ReadsTheSectionAndWritesItBack) {
   EXPECT_EQ(to_json(parse<DataOptions>(written)), written);
 }
 
+TEST(DataOptions, TheSchemaKnowsDates) {
+  const Json dates = schema<DataOptions>()["properties"]["train"]["anyOf"][0]["anyOf"][0]["items"];
+  const std::regex pattern(dates.at("pattern").get<std::string>());
+  for (const char* date : {"2019-03-01", "2019-03-01T06:00", "2019-03-01 06:00:30Z"}) {
+    EXPECT_TRUE(std::regex_match(date, pattern)) << date;
+    EXPECT_TRUE(parse_dates(date, date)) << date;
+  }
+  for (const char* other : {"March 1", "2019-03", "20190301", "2019-03-01T", "2019-03-01T6h"}) {
+    EXPECT_FALSE(std::regex_match(other, pattern)) << other;
+    EXPECT_FALSE(parse_dates(other, other)) << other;
+  }
+}
+
 TEST(DataOptions, RefusesWhatIsImpossible) {
   const auto message = [](const std::string& key, const Json& value) {
     return message_of<ConfigError>([&] { parse<DataOptions>(section_with(key, value)); });
   };
   EXPECT_EQ(message("variables", Json::array()).find("variables"), 0U);
+  EXPECT_EQ(message("train", {"2019-03-01", "March 1"}),
+            "train has \"March 1\" for a date; write dates like \"2019-03-01\" or \"2019-03-01T06:00\"");
   EXPECT_NE(message("forcings", {"lattitude"}).find("latitude"), std::string::npos);
   EXPECT_NE(message("input_hours", {-6}).find("hold 0"), std::string::npos);
   EXPECT_EQ(message("input_hours", {0, 0}).find("input_hours"), 0U);

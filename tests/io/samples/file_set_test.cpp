@@ -86,12 +86,12 @@ TEST(FileSet, ErrorsSayWhatIsThere) {
   const auto message = [&](const Field& field) {
     return message_of<DataError>([&] { files.select(field, true); });
   };
-  EXPECT_NE(message({"t2n", {}}).find("did you mean \"t2m\"?); there is lsm, t, t2m, tp, z"),
+  EXPECT_NE(message({"t2n", {}}).find("did you mean \"t2m\"?); fields there: lsm, t, t2m, tp, z"),
             std::string::npos);
-  EXPECT_NE(message({"t", 700}).find("no level 700; there is 500, 850, 1000"), std::string::npos);
+  EXPECT_NE(message({"t", 700}).find("no level 700; levels there: 500, 850, 1000"), std::string::npos);
   // A level is one that stands there up to the rounding of float32, and never its neighbour.
   for (const double other : {850.01, 849.99, 840.0, 900.0, 1010.0}) {
-    EXPECT_NE(message({"t", other}).find("there is 500, 850, 1000"), std::string::npos) << other;
+    EXPECT_NE(message({"t", other}).find("levels there: 500, 850, 1000"), std::string::npos) << other;
   }
   EXPECT_NO_THROW(files.select({"t", 850 * (1 + 5e-7)}, true));
   EXPECT_NE(message({"t", {}}).find("say which"), std::string::npos);

@@ -68,6 +68,20 @@ TEST(Prefetch, SeveralWorkersGiveTheStepsInOrderWithinTheDepth) {
   EXPECT_FALSE(too_far);
 }
 
+TEST(Prefetch, WorkersGetPlacesAsMemoryAllows) {
+  const auto of = [](std::int64_t bytes, std::int64_t workers) {
+    const ReadAhead ahead = ReadAhead::within_budget(bytes, workers);
+    return std::pair(ahead.depth, ahead.workers);
+  };
+  using Pair = std::pair<std::size_t, std::size_t>;
+  EXPECT_EQ(of(1, 8), Pair(9, 8));
+  EXPECT_EQ(of(1, 1), Pair(4, 1));
+  EXPECT_EQ(of(ReadAhead::kBudget / 5, 8), Pair(5, 5));
+  EXPECT_EQ(of(ReadAhead::kBudget, 8), Pair(2, 2));
+  EXPECT_EQ(of(1, 0).first, 4U);
+  EXPECT_LE(of(1, 0).second, 2U);
+}
+
 TEST(Prefetch, ThrowsErrorsWhereTheyBelong) {
   const Context context = Context::make_host(Backend::kReference, 1);
   Prefetch prefetch(

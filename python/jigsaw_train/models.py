@@ -1,0 +1,376 @@
+"""jigsaw-train's models as PyTorch modules, with the same parameters and the same numbers.
+
+    model = jigsaw_train.models.load("runs/first")                       # a run's or a checkpoint's folder
+    model = jigsaw_train.models.load("first.safetensors", "runs/first")  # what `jigsaw-train export` wrote
+    y = model(x)
+
+x and y are normalised fields [B, space..., C], their channels as docs/formulas.md orders them.
+"""
+
+import math
+import pathlib
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from jigsaw_train.checkpoint import open_checkpoint
+from jigsaw_train.layers import (
+    Activation,
+    Attention,
+    ChannelMixing,
+    Convolution,
+    Doubling,
+    DropPath,
+    PatchEmbed,
+    PatchRecover,
+    Time,
+    TokenMixing,
+    WindowedAttention,
+    channels_first,
+    channels_last,
+    extended,
+    sincos_positions,
+)
+
+EPSILON = 1e-5  # of every norm
+MAX_POOL = {1: F.max_pool1d, 2: F.max_pool2d, 3: F.max_pool3d}
+AVERAGE_POOL = {1: F.avg_pool1d, 2: F.avg_pool2d, 3: F.avg_pool3d}
+LINEAR = {1: "linear", 2: "bilinear", 3: "trilinear"}
+
+
+def ratio(factor, size):
+    """factor * size to the nearest integer, halves away from zero."""
+    return max(1, math.floor(factor * size + 0.5))
+
+
+class PatchModel(nn.Module):
+    """What weathermixer, vit and swin share: patches, positions and time before the blocks, a decoder behind."""
+
+    def __init__(self, options, inputs, outputs, time_channels, learned, grid):
+        super().__init__()
+        patch, width = options["patch"], options["embed_dim"]
+        self.patches = tuple(-(-extent // size) for extent, size in zip(grid, patch))
+        circular = options.get("circular", False)
+        self.encoder = PatchEmbed(inputs, width, patch, options.get("patch_kernel", ()), circular)
+        if learned:
+            self.position = nn.Parameter(torch.empty(*self.patches, width).normal_(std=0.02))
+        if options.get("time_embedding", False):
+            self.time = Time(time_channels, width)
+        if options["final_norm"]:
+            self.norm = nn.LayerNorm(width, EPSILON)
+        self.decoder = PatchRecover(width, outputs, patch, options.get("zero_decoder", False))
+
+    def encode(self, x):
+        y = self.encoder(x)
+        if hasattr(self, "position"):
+            y = y + self.position
+        return y + self.time(x) if hasattr(self, "time") else y
+
+    def decode(self, y, grid):
+        return self.decoder(self.norm(y) if hasattr(self, "norm") else y, grid)
+
+
+class MixerBlock(nn.Module):
+    def __init__(self, patches, width, options):
+        super().__init__()
+        more = options.get("activation", "gelu"), options.get("dropout", 0.0)
+        tokens = ratio(options["token_hidden_ratio"], math.prod(patches))
+        channels = ratio(options["channel_hidden_ratio"], width)
+        self.token_norm, self.token_mixing = nn.LayerNorm(width, EPSILON), TokenMixing(patches, tokens, *more)
+        self.channel_norm = nn.LayerNorm(width, EPSILON)
+        self.channel_mixing = ChannelMixing(width, channels, *more)
+
+    def forward(self, x):
+        x = x + self.token_mixing(self.token_norm(x))
+        return x + self.channel_mixing(self.channel_norm(x))
+
+
+class OutputMap(nn.Module):
+    """A linear map over [output, input]."""
+
+    def __init__(self, inputs, outputs):
+        super().__init__()
+        self.output = nn.Linear(outputs, outputs, bias=False)
+        self.input = nn.Linear(inputs, outputs, bias=False)
+        self.bias = nn.Parameter(torch.zeros(outputs))
+
+    def forward(self, y, x):
+        return self.output(y) + self.input(x) + self.bias
+
+
+class WeatherMixer(PatchModel):
+    """arXiv 2507.05753."""
+
+    def __init__(self, options, inputs, outputs, grid, time_channels=()):
+        super().__init__(options, inputs, outputs, time_channels, options["positions"], grid)
+        width = options["embed_dim"]
+        self.blocks = nn.ModuleList(MixerBlock(self.patches, width, options) for _ in range(options["depth"]))
+        if options["output_map"]:
+            self.output_map = OutputMap(inputs, outputs)
+
+    def forward(self, x):
+        y = self.encode(x)
+        for block in self.blocks:
+            y = block(y)
+        y = self.decode(y, x.shape[1:-1])
+        return self.output_map(y, x) if hasattr(self, "output_map") else y
+
+
+class LayerScale(nn.Module):
+    def __init__(self, width, initial):
+        super().__init__()
+        self.weight = nn.Parameter(torch.full((width,), float(initial)))
+
+    def forward(self, x):
+        return x * self.weight
+
+
+class TransformerBlock(nn.Module):
+    """x + attention(norm1(x)), then x + mlp(norm2(x))."""
+
+    def __init__(self, options, attention, drop_path):
+        super().__init__()
+        width, scale = options["embed_dim"], options.get("layer_scale", 0)
+        hidden = ratio(options["mlp_ratio"], width)
+        self.norm1, self.attention = nn.LayerNorm(width, EPSILON), attention
+        self.norm2 = nn.LayerNorm(width, EPSILON)
+        self.mlp = ChannelMixing(width, hidden, options.get("activation", "gelu"), options.get("dropout", 0.0))
+        self.layer_scale1 = LayerScale(width, scale) if scale else nn.Identity()
+        self.layer_scale2 = LayerScale(width, scale) if scale else nn.Identity()
+        self.drop_path = DropPath(drop_path)
+
+    def forward(self, x):
+        x = x + self.drop_path(self.layer_scale1(self.attention(self.norm1(x))))
+        return x + self.drop_path(self.layer_scale2(self.mlp(self.norm2(x))))
+
+
+class Transformer(PatchModel):
+    """Blocks whose attention a subclass makes."""
+
+    def add_blocks(self, options, attention):
+        """attention: of the block's number."""
+        last = max(options["depth"] - 1, 1)
+        self.blocks = nn.ModuleList(
+            TransformerBlock(options, attention(i), options.get("drop_path", 0.0) * i / last)
+            for i in range(options["depth"])
+        )
+
+    def forward(self, x):
+        y = self.encode(x)
+        for block in self.blocks:
+            y = block(y)
+        return self.decode(y, x.shape[1:-1])
+
+
+class VisionTransformer(Transformer):
+    def __init__(self, options, inputs, outputs, grid, time_channels=()):
+        self.positions = options["positions"]
+        super().__init__(options, inputs, outputs, time_channels, self.positions == "learned", grid)
+        base = 10000.0 if self.positions == "rotary" else None
+        dropout = options.get("attention_dropout", 0.0)
+        self.add_blocks(options, lambda i: Attention(options["embed_dim"], options["heads"], dropout, base))
+
+    def encode(self, x):
+        y = super().encode(x)
+        return y + sincos_positions(y) if self.positions == "sincos" else y
+
+
+class Swin(Transformer):
+    """Blocks 1, 3, ... shift their windows by half a window."""
+
+    def __init__(self, options, inputs, outputs, grid, time_channels=()):
+        super().__init__(options, inputs, outputs, time_channels, False, grid)
+        self.add_blocks(
+            options,
+            lambda i: WindowedAttention(
+                options["embed_dim"],
+                options["heads"],
+                options["window"],
+                i % 2 == 1,
+                options.get("circular", False),
+                options.get("attention_dropout", 0.0),
+            ),
+        )
+
+
+class Stage(nn.Module):
+    """The convolutions of one level, and how it is reached from the level before."""
+
+    def __init__(self, inputs, width, options, dims, edges, crossing=None):
+        super().__init__()
+        kernel = per_axis(options["kernel"], dims)
+        padding = {"points": [points // 2 for points in kernel], "low": edges[0], "high": edges[1]}
+        groups, self.activation = options["norm_groups"], options.get("activation", "gelu")
+        for number, channels in ((1, inputs), (2, width)):
+            first = crossing if number == 1 else None
+            self.add_module(f"conv{number}", Convolution(channels, width, kernel, crossing=first, **padding))
+            norm = nn.GroupNorm(groups, width, EPSILON) if groups else nn.Identity()
+            self.add_module(f"norm{number}", norm)
+            self.add_module(f"activation{number}", Activation(self.activation, width))
+
+    def forward(self, x):
+        for number in "12":
+            x = getattr(self, "norm" + number)(getattr(self, "conv" + number)(x))
+            x = channels_first(getattr(self, "activation" + number)(channels_last(x)))
+        return x
+
+
+def per_axis(value, dims):
+    values = list(value) if isinstance(value, (list, tuple)) else [value]
+    return values * dims if len(values) == 1 else values
+
+
+class UNet(nn.Module):
+    """Two convolutions a level; halved with odd extents rounded up, cropped on the way back."""
+
+    def __init__(self, options, inputs, outputs, grid, crossing=None):
+        """crossing: factor and offset of each input channel across a pole, where padding_mode crosses one."""
+        super().__init__()
+        dims = len(grid)
+        self.down_by, self.up_by = options["down"], options["up"]
+        widths = options.get("widths") or [options["base_width"] * 2**i for i in range(options["levels"])]
+        mode = per_axis(options["padding_mode"], dims)
+        kernel = per_axis(options["kernel"], dims)
+        self.edges, spaces = [(mode, mode)], [tuple(grid)]
+        for _ in widths[1:]:
+            self.edges.append(self.edges_below(*self.edges[-1], spaces[-1]))
+            spaces.append(tuple(-(-extent // 2) for extent in spaces[-1]))
+        self.encoder, decoder = nn.ModuleList(), {}
+        for level, width in enumerate(widths):
+            before = widths[level - 1] if level else inputs
+            down = self.down_by == "conv" and level > 0
+            stage = Stage(width if down else before, width, options, dims, self.edges[level], crossing)
+            crossing = None  # what a layer makes of components of vectors are scalars
+            if down:
+                low, high = self.edges[level - 1]
+                stage.down = Convolution(before, width, kernel, 2, [n // 2 for n in kernel], low, high)
+            self.encoder.append(stage)
+        for level in range(len(widths) - 1):
+            width, below = widths[level], widths[level + 1]
+            doubled = width if self.up_by == "conv_transpose" else below
+            stage = Stage(width + doubled, width, options, dims, self.edges[level])
+            if self.up_by == "conv_transpose":
+                stage.up = Doubling(below, width, dims)
+            decoder[str(level)] = stage
+        self.decoder = nn.ModuleDict(decoder)
+        self.head = Convolution(widths[0], outputs, (1,) * dims)
+        if options.get("zero_head", False):
+            nn.init.zeros_(self.head.weight)
+            nn.init.zeros_(self.head.bias)
+
+    def edges_below(self, low, high, space):
+        """Where poles lie from the rows of a level, whose finer one has these edges and points."""
+        low = ["pole_cell" if e == "pole_point" and self.down_by != "conv" else e for e in low]
+        high = ["pole_cell" if e == "pole_point" and n % 2 == 0 else e for e, n in zip(high, space)]
+        return low, high
+
+    def halved(self, x, stage):
+        if self.down_by == "conv":
+            return stage.down(x)
+        pool = {"max_pool": MAX_POOL, "avg_pool": AVERAGE_POOL}[self.down_by][x.dim() - 2]
+        return pool(x, 2, ceil_mode=True)
+
+    def doubled(self, x, stage, space, edges):
+        """To the points of the finer level."""
+        if self.up_by == "conv_transpose":
+            y = stage.up(x)
+        elif self.up_by == "nearest":
+            y = F.interpolate(x, scale_factor=2, mode="nearest")
+        else:
+            # Around a circle of whole cells interpolation goes on; at other ends the last point stands.
+            around = [e == "circular" and 2 * n == m for e, n, m in zip(edges[0], x.shape[2:], space)]
+            ends = ["circular" if a else "replicate" for a in around]
+            y = extended(x, [1] * len(space), ends, ends)
+            y = F.interpolate(y, scale_factor=2, mode=LINEAR[len(space)], align_corners=False)
+            y = y[(..., *(slice(2, 2 + extent) for extent in space))]
+        return y[(..., *(slice(extent) for extent in space))]
+
+    def forward(self, x):
+        x, skips = channels_first(x), []
+        for level, stage in enumerate(self.encoder):
+            x = stage(self.halved(x, stage) if level else x)
+            skips.append(x)
+        for level in reversed(range(len(self.decoder))):
+            stage, skip = self.decoder[str(level)], skips[level]
+            x = self.doubled(x, stage, skip.shape[2:], self.edges[level + 1])
+            x = stage(torch.cat([skip, x], 1))
+        return channels_last(self.head(x))
+
+
+# Input channels that tell the time.
+TIMES = {f"{wave}_{of}" for wave in ("sin", "cos") for of in ("time_of_day", "day_of_year")}
+# What "vector_components": "auto" takes for components of vectors.
+COMPONENTS = {
+    *("u v u10 v10 u100 v100 10u 10v 100u 100v u10n v10n ua va uas vas ewss nsss tauu tauv").split(),
+    *("eastward_wind northward_wind u_component_of_wind v_component_of_wind").split(),
+    *(f"{height}m_{axis}_component_of_wind" for height in (10, 100) for axis in "uv"),
+}
+
+
+def crossing_of(configuration, statistics, inputs):
+    """Factor and offset of each input channel across a pole: a component of a vector changes its sign in its
+    own unit, where its mean is not 0. None where no channel is one.
+
+    inputs: names of the input channels, as Checkpoint.channels has them.
+    """
+    if configuration["data"]["task"] != "forecast":
+        return None
+    named = configuration["data"]["vector_components"]
+    components = COMPONENTS if named == "auto" else set(named)
+
+    def crosses(channel):
+        variable, _, level = channel.rpartition("_")
+        return channel in components or (variable in components and level.replace(".", "", 1).isdigit())
+
+    factor = [-1.0 if crosses(channel) else 1.0 for channel in inputs]
+    offset = [
+        -2 * statistics[channel]["mean"] / statistics[channel]["deviation"] if crosses(channel) else 0.0
+        for channel in inputs
+    ]
+    return (factor, offset) if -1.0 in factor else None
+
+
+def build(options, inputs, outputs, grid, time_channels=(), crossing=None):
+    """A module of a configuration's "model", untrained.
+
+    inputs, outputs: channels; grid: points along each spatial axis; time_channels: numbers of the input
+    channels that tell the time ("time_embedding"); crossing: see crossing_of().
+    """
+    kinds = {"weathermixer": WeatherMixer, "vit": VisionTransformer, "swin": Swin}
+    if options["type"] == "unet":
+        return UNet(options, inputs, outputs, grid, crossing)
+    if options["type"] not in kinds:
+        known = ", ".join([*kinds, "unet"])
+        raise ValueError(f"model.type {options['type']!r} has no PyTorch module; those that have are {known}")
+    return kinds[options["type"]](options, inputs, outputs, grid, time_channels)
+
+
+def load(weights, run=None, average=False):
+    """The model of a checkpoint with its parameters, in their type, in evaluation mode.
+
+    weights: a run directory, a checkpoint's folder, or a safetensors file of `jigsaw-train export`.
+    run: of a safetensors file the run directory or checkpoint that it came from, for configuration and grid.
+    average: the moving average of the parameters in their place.
+    """
+    exported = pathlib.Path(weights).is_file()
+    if exported and run is None:
+        raise ValueError(f"{weights} holds parameters alone; give the run directory that it came from, too")
+    checkpoint = open_checkpoint(run if exported else weights, average and not exported)
+    if exported:
+        from safetensors.torch import load_file
+
+        state = load_file(weights)
+    else:
+        state = {name: torch.from_numpy(values) for name, values in checkpoint.items()}
+    options, channels = checkpoint.configuration["model"], checkpoint.channels
+    outputs = state["head.weight" if options["type"] == "unet" else "decoder.weight"].shape[0]
+    targets = 1 if checkpoint.configuration["data"].get("classes", 0) else outputs
+    inputs = channels[: len(channels) - targets]
+    times = [i for i, name in enumerate(inputs) if name in TIMES]
+    crossing = crossing_of(checkpoint.configuration, checkpoint.statistics, inputs)
+    model = build(options, len(inputs), outputs, checkpoint.grid, times, crossing)
+    dtype = next(iter(state.values())).dtype
+    model.to(dtype).load_state_dict(state)
+    return model.eval()
+

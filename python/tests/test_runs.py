@@ -1,0 +1,197 @@
+"""What a run of jigsaw-train leaves, opened; and its models, trained in fp64, against its own losses and forecasts."""
+
+import json
+
+import h5py
+import numpy as np
+import pytest
+import torch
+
+import jigsaw_train
+from jigsaw_train import models
+
+PATCHES = {"patch": [3, 4], "embed_dim": 12, "depth": 2}
+MODELS = {
+    "weathermixer": {"type": "weathermixer", **PATCHES},
+    "weathermixer_plain": {
+        "type": "weathermixer", **PATCHES, "positions": True, "final_norm": True, "output_map": False,
+        "activation": "silu",
+    },
+    "vit": {"type": "vit", **PATCHES, "heads": 3, "layer_scale": 0.5},
+    "vit_rotary": {"type": "vit", **PATCHES, "heads": 3, "positions": "rotary", "patch_kernel": [5, 6]},
+    "vit_sincos": {"type": "vit", **PATCHES, "heads": 2, "positions": "sincos", "activation": "prelu"},
+    "swin": {"type": "swin", "patch": [2, 3], "embed_dim": 8, "depth": 3, "heads": 2, "window": [3, 2]},
+    "swin_circular": {
+        "type": "swin", "patch": [2, 3], "embed_dim": 8, "depth": 2, "heads": 2, "window": [6, 2], "circular": True,
+    },
+    "unet": {"type": "unet", "widths": [4, 6, 8], "norm_groups": 2, "activation": "prelu"},
+    "unet_circular": {
+        "type": "unet", "widths": [4, 6], "norm_groups": 0, "down": "avg_pool", "up": "linear",
+        "padding_mode": ["reflect", "circular"],
+    },
+    "unet_conv": {
+        "type": "unet", "base_width": 4, "levels": 3, "norm_groups": 4, "down": "conv", "up": "conv_transpose",
+        "kernel": [3, 5],
+    },
+    "unet_poles": {"type": "unet", "widths": [4, 6, 6], "norm_groups": 2, "padding_mode": ["pole_point", "circular"]},
+    "unet_poles_conv": {
+        "type": "unet", "widths": [4, 6, 6], "norm_groups": 2, "down": "conv",
+        "padding_mode": ["pole_point", "circular"],
+    },
+}  # fmt: skip
+SAMPLES, ROWS, COLUMNS = 6, 11, 24
+
+
+@pytest.fixture(scope="module")
+def images(tmp_path_factory):
+    """Two inputs, components of a vector among them, and a target, float64."""
+    folder = tmp_path_factory.mktemp("images")
+    random = np.random.default_rng(1)
+    fields = {name: random.normal(3, 2, (SAMPLES, ROWS, COLUMNS)) for name in ("u", "p")}
+    fields["q"] = fields["u"] * np.roll(fields["p"], 1, 2) + 0.1 * random.normal(size=(SAMPLES, ROWS, COLUMNS))
+    with h5py.File(folder / "images.h5", "w") as file:
+        for name, values in fields.items():
+            file[name] = values
+    return folder, fields
+
+
+def trained(jigsaw_train, folder, name):
+    configuration = {
+        "data": {
+            "task": "map", "files": ["images.h5"], "variables": ["u", "p"], "targets": ["q"],
+            "dims": ["sample", "height", "width"],
+            "train": {"sample": [0, 3]}, "valid": {"sample": [4, 5]},
+        },
+        "model": MODELS[name],
+        "optimizer": {"learning_rate": 1e-2, "clip_norm": 1.0},
+        "train": {"steps": 3, "batch_size": 2, "precision": "fp64"},
+        "validation": {"every": 3},
+        "output": name,
+    }  # fmt: skip
+    (folder / f"{name}.json").write_text(json.dumps(configuration))
+    jigsaw_train("--config", f"{name}.json", "--resume", "never", cwd=folder)
+    return folder / name
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_models_give_the_same_numbers(jigsaw_train, images, name):
+    """The loss of the validation after three steps in fp64; as images are averaged, so is it."""
+    folder, fields = images
+    run = opened(trained(jigsaw_train, folder, name))
+    exported = folder / f"{name}.safetensors"
+    jigsaw_train("export", "--checkpoint", run.folder, "--output", exported, cwd=folder)
+    statistics = run.checkpoint().statistics
+    normalised = {
+        key: torch.from_numpy((values[4:] - statistics[key]["mean"]) / statistics[key]["deviation"])
+        for key, values in fields.items()
+    }
+    x, target = torch.stack([normalised["u"], normalised["p"]], -1), normalised["q"][..., None]
+    (line,) = run.lines("valid")
+    for model in (models.load(run.folder), models.load(exported, run.folder)):
+        with torch.no_grad():
+            y = model(x)
+        assert y.dtype == torch.float64
+        loss = ((y - target) ** 2).mean().item()
+        assert abs(loss / line["loss"] - 1) < 1e-12
+        # A sum with signs sees what squares do not.
+        bias = (y - target).mean().item() * statistics["q"]["deviation"]
+        assert abs(bias - line["metrics"]["q"]["bias"]) < 1e-12 * statistics["q"]["deviation"]
+
+
+def opened(folder):
+    return jigsaw_train.open_run(folder)
+
+
+FORECASTERS = {
+    "vit": {"type": "vit", "patch": [6, 12], "embed_dim": 8, "depth": 1, "heads": 2, "time_embedding": True},
+    "unet": {"type": "unet", "widths": [4, 6], "norm_groups": 2, "padding_mode": ["pole_point", "circular"]},
+}
+
+
+@pytest.fixture(scope="module")
+def forecasts(jigsaw_train, tmp_path_factory):
+    """Runs on sample data, with rollouts, and what they predict."""
+    folder = tmp_path_factory.mktemp("forecasts")
+    jigsaw_train("sample-data", "--output", "data", "--months", 1, cwd=folder)
+    for name, model in FORECASTERS.items():
+        configuration = {
+            "data": {
+                "files": ["data/*.nc"], "variables": ["t2m", "u10"], "forcings": ["latitude", "time_of_day"],
+                "input_hours": [0], "train": ["2021-01-01", "2021-01-06"], "valid": ["2021-01-08", "2021-01-10"],
+            },
+            "model": model,
+            "optimizer": {"ema_decay": 0.5},
+            "train": {"steps": 4, "batch_size": 2},
+            "validation": {"every": 2, "rollout": 2},
+            "output": name,
+        }  # fmt: skip
+        (folder / f"{name}.json").write_text(json.dumps(configuration))
+        jigsaw_train("--config", f"{name}.json", cwd=folder)
+        jigsaw_train(
+            *("predict", "--config", f"{name}.json", "--checkpoint", name, "--output", f"{name}.nc"),
+            *("--steps", 1, "--start", "2021-01-09T06:00"),
+            cwd=folder,
+        )
+    return folder
+
+
+def test_metrics_are_tables(forecasts):
+    run = jigsaw_train.open_run(forecasts / "vit")
+    training, validation = run.training(), run.validation()
+    assert list(training.index) == [1, 2, 3, 4]
+    assert training["loss"].notna().all() and training["learning_rate"].iloc[0] > 0
+    assert training["time"].dt.tz is not None
+    assert set(validation.index) == {(s, v, h) for s in (2, 4) for v in ("t2m", "u10") for h in (6.0, 12.0)}
+    last = [line for line in run.lines("valid")][-1]
+    assert validation.loc[(4, "t2m", 6.0), "rmse"] == last["metrics"]["t2m"]["rmse"]
+    assert run.summary is not None
+
+
+def test_checkpoints_are_arrays(forecasts):
+    run = jigsaw_train.open_run(forecasts / "vit")
+    checkpoint = run.checkpoint()
+    assert checkpoint.step == 4 and checkpoint.grid == (37, 72)
+    assert checkpoint["encoder.weight"].shape == (8, 2 + 1 + 4, 72)
+    assert all(np.isfinite(values).all() for values in checkpoint.values())
+    moments = checkpoint.optimizer("adamw.moment1")
+    assert {n: v.shape for n, v in moments.items()} == {n: v.shape for n, v in checkpoint.items()}
+    averages = run.checkpoint(average=True)
+    assert not np.array_equal(averages["encoder.weight"], checkpoint["encoder.weight"])
+    assert checkpoint.channels[:2] == ["t2m", "u10"]
+
+
+@pytest.mark.parametrize("name", FORECASTERS)
+def test_forecasts_are_data_sets_that_the_module_computes(forecasts, name):
+    """One step from the files' state: what `predict` wrote, in float32, by the module from the same state."""
+    xarray = pytest.importorskip("xarray")
+    forecast = jigsaw_train.open_forecast(forecasts / f"{name}.nc")
+    assert forecast["t2m"].dims == ("time", "lead_time", "latitude", "longitude")
+    checkpoint = jigsaw_train.open_checkpoint(forecasts / name)
+    model = models.load(forecasts / name, average=True).double()
+    state = xarray.open_dataset(forecasts / "data/sample_2021-01.nc").sel(time="2021-01-09T06:00")
+    fields = {name: state[name].values.astype(np.float64) for name in ("t2m", "u10")}
+    statistics = checkpoint.statistics
+    latitude = state["latitude"].values.astype(np.float64)
+    rows = (latitude - latitude.mean()) / latitude.std()
+    shape = fields["t2m"].shape
+    channels = [(fields[n] - statistics[n]["mean"]) / statistics[n]["deviation"] for n in fields]
+    channels.append(np.broadcast_to(rows[:, None], shape))
+    for hour in (6, 12):  # now, and at the target
+        angle = 2 * np.pi * hour / 24
+        channels += [np.full(shape, np.sin(angle)), np.full(shape, np.cos(angle))]
+    with torch.no_grad():
+        y = model(torch.from_numpy(np.stack(channels, -1))[None])[0].numpy()
+    for i, field in enumerate(fields):
+        expected = fields[field] + y[..., i] * statistics[field]["increment_deviation"]
+        found = forecast[field].values[0, 0]
+        change = np.abs(expected - fields[field]).max()
+        assert np.abs(found - expected).max() < 1e-5 * np.abs(expected).max() < 0.1 * change
+
+
+def test_what_is_not_there_is_said(tmp_path):
+    with pytest.raises(FileNotFoundError, match="config.json"):
+        jigsaw_train.open_run(tmp_path)
+    with pytest.raises(FileNotFoundError, match="checkpoint"):
+        jigsaw_train.open_checkpoint(tmp_path)
+    with pytest.raises(ValueError, match="sequential.*weathermixer, vit, swin, unet"):
+        models.build({"type": "sequential"}, 1, 1, (4, 4))
