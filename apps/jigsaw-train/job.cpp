@@ -63,7 +63,8 @@ ExitCode run_on(MpiSession& session, const ChooseConfiguration& choose,
   });
   together(*everyone, [&] { require_like_devices(*everyone, rank_device(*context, here)); });
   set_flush_to_zero(threads);
-  const std::unique_ptr<Communicator> world = session.world(*context);
+  const std::unique_ptr<Communicator> world =
+      connect_devices(session.world(*context), configuration.reduction);
   Log log(session.rank() == 0, Terminal::of_process(arguments.quiet));
   for (const std::string& sentence : idle) log.warn(sentence);
   if (!device_remark.empty()) log.info(device_remark);

@@ -132,6 +132,13 @@ Communicator::Communicator(Context& context)
 Communicator::Communicator(const Communicator& parent, std::string label)
     : context_(parent.context_), ledger_(parent.ledger_), label_(std::move(label)), whole_job_(false) {}
 
+Communicator::Communicator(SameRanks, const Communicator& other)
+    : context_(other.context_),
+      ledger_(other.ledger_),
+      label_(other.label_),
+      whole_job_(other.whole_job_),
+      sequence_(other.sequence_) {}
+
 std::unique_ptr<Communicator> Communicator::split(const std::string& label,
                                                   const ColorAndKey& color_and_key) {
   const int color = color_and_key(rank()).first;
@@ -272,7 +279,8 @@ Pending Communicator::start(Call call) {
   call.sequence = sequence_++;
   const std::int64_t number = ledger_->log.begin(label_, whole_job_, call);
   call_begins(*this, number);
-  if (size() == 1 || nothing_travels(call)) {
+  const bool alone = size() == 1 && !reach().groups_of_one;
+  if (alone || nothing_travels(call)) {
     ledger_->log.set_state(number, CallLog::State::kDone);
     return Pending(std::make_unique<Ready>(local_result(call)));
   }
@@ -287,7 +295,7 @@ Pending Communicator::start(Call call) {
     event->number = number;
   }
   const Purpose purpose = call.result_purpose;
-  const bool staged = context_->runtime() != nullptr;
+  const bool staged = context_->runtime() != nullptr && !reach().device;
   if (staged) call.send = download(*context_, call.send);
   std::unique_ptr<Pending::Operation> operation =
       std::make_unique<Logged>(do_start(std::move(call)), ledger_, number, span.event());

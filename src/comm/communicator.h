@@ -160,11 +160,25 @@ class Communicator {
   explicit Communicator(Context& context);
   /// A group split off `parent`.
   Communicator(const Communicator& parent, std::string label);
+  /// The ranks of `other`, which shares its log and traffic, and to which some calls may be left.
+  struct SameRanks {};
+  Communicator(SameRanks, const Communicator& other);
+  static Call control_of(Communicator& other, Call call) { return other.do_control(std::move(call)); }
+  static std::unique_ptr<Communicator> split_of(Communicator& other, const std::string& label,
+                                                const std::vector<int>& members, std::int64_t sequence) {
+    return other.do_split(label, members, sequence);
+  }
 
   /// Where transports work: arrays that stand on a device come to them, and go back, through host memory.
   Context& host() const { return context_->host(); }
+  /// What a backend takes besides calls of several ranks on host memory.
+  struct Reach {
+    bool device = false;         ///< arrays that stand on the context's device: results do, too
+    bool groups_of_one = false;  ///< calls of a rank with itself
+  };
+  virtual Reach reach() const { return {}; }
   /// Starts a call that the front has checked and that takes more than one rank. What it sends stands on the
-  /// host, and so must the result (or both on meta).
+  /// host, and so must the result (or both on meta), unless reach() says more.
   virtual std::unique_ptr<Pending::Operation> do_start(Call call) = 0;
   /// A control call: its values, or its texts: of kGather all at the root, else one, or none.
   virtual Call do_control(Call call) = 0;

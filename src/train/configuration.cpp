@@ -263,6 +263,11 @@ void declare(Keys<Configuration>& keys) {
                 "A GPU for each rank of a machine; needs a build with CUDA. Compiled, never run on a GPU."}})
       .changeable()
       .doc("What computes.");
+  keys.choice("reduction", &O::reduction,
+              {{"ordered", Reduction::kOrdered, "In one order, so that every transport gives the same bits."},
+               {"fast", Reduction::kFast, "Between GPUs in the order that NCCL finds fastest."}})
+      .changeable()
+      .doc("How sums over ranks are added.");
   keys.add("machine", &O::machine, auto_or<MachineOptions>())
       .changeable()
       .doc(

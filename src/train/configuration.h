@@ -22,6 +22,8 @@ void declare(Keys<MeshOptions>& keys);
 
 enum class DeviceChoice : std::uint8_t { kAuto, kCpu, kCuda };
 enum class Precision : std::uint8_t { kFloat32, kBfloat16, kFloat64 };
+/// In what order sums over ranks are added: one for all transports, or what NCCL finds fastest.
+enum class Reduction : std::uint8_t { kOrdered, kFast };
 /// Through which leads of a rollout gradients flow.
 enum class RolloutGradient : std::uint8_t { kAll, kLast };
 enum class Recompute : std::uint8_t { kNone, kBlock };
@@ -91,6 +93,7 @@ struct Configuration {
   std::optional<MeshOptions> mesh;
   Zero zero = Zero::kNone;
   DeviceChoice device = DeviceChoice::kAuto;
+  Reduction reduction = Reduction::kOrdered;
   std::optional<MachineOptions> machine;
   double watchdog_seconds = 600;
   DataOptions data;

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "comm/agreement.h"
+#include "nccl/nccl_communicator.h"
 
 namespace jigsaw::inline train {
 
@@ -84,6 +85,11 @@ Context make_context(DeviceChoice device, Precision precision, int threads, int 
   if (remark != nullptr) *remark = chosen.remark;
   if (chosen.cuda) return make_cuda_context(rank_on_machine % machine.devices);
   return Context::make_host(precision == Precision::kFloat64 ? Backend::kReference : Backend::kCpu, threads);
+}
+
+std::unique_ptr<Communicator> connect_devices(std::unique_ptr<Communicator> mpi, Reduction reduction) {
+  if (mpi->context().backend() != Backend::kCuda || !nccl_library().built) return mpi;
+  return make_nccl_communicator(std::move(mpi), {.fast_reduction = reduction == Reduction::kFast});
 }
 
 RankDevice rank_device(const Context& context, int rank_on_machine) {

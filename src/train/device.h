@@ -1,4 +1,5 @@
 #pragma once
+#include <memory>
 #include <string>
 
 #include "array/context.h"
@@ -33,6 +34,10 @@ ChosenDevice choose_device(DeviceChoice device, Precision precision, const CudaM
 /// @throws ConfigError     as choose_device() does.
 Context make_context(DeviceChoice device, Precision precision, int threads, int rank_on_machine,
                      std::string* remark = nullptr);
+
+/// What carries collectives between ranks that compute on the context of `mpi`: NCCL between GPUs where the
+/// build has it, or else `mpi` itself.
+std::unique_ptr<Communicator> connect_devices(std::unique_ptr<Communicator> mpi, Reduction reduction);
 
 /// What a rank computes on, as others are to know it.
 struct RankDevice {

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "array/host_view.h"
+#include "array/transfer.h"
 #include "comm/communicator.h"
 
 // Inputs that every rank can compute for every other, and the references made from them.
@@ -23,15 +24,16 @@ inline double rough_value(int rank, std::int64_t i) {
 
 template <typename T, typename F>
 Array make_array(const Context& context, std::int64_t count, F value) {
-  Array array(context, {count}, kDType<T>);
+  Array array(context.host(), {count}, kDType<T>);
   const HostView<T> elements(array);
   for (std::int64_t i = 0; i < count; ++i) elements[static_cast<std::size_t>(i)] = T(value(i));
-  return array;
+  return upload(context, array);
 }
 
 template <typename T>
-std::vector<T> to_vector(const Array& array) {
-  const auto span = HostView<T>(array);
+std::vector<T> to_vector(const Communicator& comm, const Array& array) {
+  const Array host = download(comm.context(), array);
+  const auto span = HostView<T>(host);
   return {span.begin(), span.end()};
 }
 

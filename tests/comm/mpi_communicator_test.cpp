@@ -18,8 +18,8 @@ std::vector<std::vector<T>> reductions(Communicator& comm) {
         make_array<T>(comm.context(), count, [&](auto i) { return rough_value(comm.rank(), i); });
     std::vector<std::int64_t> counts(static_cast<std::size_t>(comm.size()), 1);
     counts[0] += count - comm.size();
-    results.push_back(to_vector<T>(comm.all_reduce(send)));
-    results.push_back(to_vector<T>(comm.reduce_scatter(send, counts)));
+    results.push_back(to_vector<T>(comm, comm.all_reduce(send)));
+    results.push_back(to_vector<T>(comm, comm.reduce_scatter(send, counts)));
   }
   return results;
 }

@@ -61,6 +61,7 @@ TEST(Configuration, WhatMayChangeIsDeclared) {
                            "mesh.data",
                            "zero",
                            "device",
+                           "reduction",
                            "watchdog_seconds",
                            "data.files",
                            "data.valid",

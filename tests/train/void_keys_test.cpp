@@ -396,6 +396,7 @@ TEST(VoidKeys, AllOthersAlwaysCount) {
                                         "optimizer sgd.momentum",
                                         "optimizer sgd.weight_decay",
                                         "output",
+                                        "reduction",
                                         "report",
                                         "schedule",
                                         "schedule constant.warmup_steps",

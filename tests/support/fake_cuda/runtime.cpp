@@ -1,5 +1,7 @@
 #include <sys/mman.h>
 
+#include <chrono>
+#include <condition_variable>
 #include <cstdlib>
 #include <cstring>
 #include <deque>
@@ -11,11 +13,12 @@
 #include "base/text.h"
 #include "cuda.h"
 #include "cuda_runtime.h"
+#include "support/fake_cuda/devices.h"
 
 /// Work that was put in, and how much of it has run.
 struct FakeStream {
   int device = 0;
-  std::deque<std::function<void()>> work;
+  std::deque<std::function<bool()>> work;
   std::int64_t put = 0, done = 0;
 };
 /// A place in a stream.
@@ -29,6 +32,8 @@ namespace jigsaw::testing::fake_cuda {
 namespace {
 
 constexpr std::size_t kPage = std::size_t{2} << 20;
+/// Until work that waits for other ranks is given up.
+constexpr std::chrono::seconds kMostWait{60};
 /// Every float type reads it as a NaN.
 constexpr int kNaNByte = 0xff;
 
@@ -45,6 +50,7 @@ struct Piece {
 /// All devices of the process.
 struct Devices {
   std::recursive_mutex mutex;
+  std::condition_variable_any changed;  ///< work that could not run may go on
   std::map<std::byte*, Range> ranges;
   std::map<CUmemGenericAllocationHandle, Piece> pieces;
   CUmemGenericAllocationHandle last_piece = 0;
@@ -91,27 +97,13 @@ class Opened {
   Devices& devices_;
 };
 
-thread_local int current_device = 0;
+thread_local int device_of_thread = 0;
 
 cudaError_t result(cudaError_t error) {
   Devices& devices = Devices::all();
   if (error == cudaSuccess) error = devices.sticky;
   if (error != cudaSuccess) devices.last = error;
   return error;
-}
-
-/// Runs the stream's work in order, up to that number.
-void run(FakeStream& stream, std::int64_t until) {
-  Devices& devices = Devices::all();
-  while (stream.done < until && !stream.work.empty()) {
-    const std::function<void()> work = std::move(stream.work.front());
-    stream.work.pop_front();
-    ++stream.done;
-    if (devices.next != cudaSuccess) devices.sticky = std::exchange(devices.next, cudaSuccess);
-    if (devices.sticky != cudaSuccess) continue;
-    const Opened opened(devices);
-    work();
-  }
 }
 
 Machine described() {
@@ -149,11 +141,49 @@ void fail_next(cudaError_t error) {
   if (error == cudaSuccess) Devices::all().sticky = Devices::all().last = cudaSuccess;
 }
 
+std::recursive_mutex& mutex() {
+  return Devices::all().mutex;
+}
+int current_device() {
+  return device_of_thread;
+}
+bool is_device_memory(const void* address) {
+  return Devices::all().hold(address);
+}
+void work_may_go_on() {
+  Devices::all().changed.notify_all();
+}
+
+bool run(FakeStream& stream, std::int64_t until) {
+  Devices& devices = Devices::all();
+  while (stream.done < until && !stream.work.empty()) {
+    std::function<bool()> work = std::move(stream.work.front());
+    stream.work.pop_front();
+    ++stream.done;
+    if (devices.next != cudaSuccess) devices.sticky = std::exchange(devices.next, cudaSuccess);
+    if (devices.sticky != cudaSuccess) continue;
+    const Opened opened(devices);
+    if (work()) continue;
+    stream.work.push_front(std::move(work));
+    --stream.done;
+    return false;
+  }
+  return true;
+}
+
 cudaError_t put(cudaStream_t stream, std::function<void()> work) {
+  return put_when_ready(stream, [work = std::move(work)] {
+    work();
+    return true;
+  });
+}
+cudaError_t put_when_ready(cudaStream_t stream, std::function<bool()> work, std::int64_t* number) {
   const std::lock_guard lock(Devices::all().mutex);
   if (stream == nullptr) return result(cudaErrorInvalidValue);
   stream->work.push_back(std::move(work));
   ++stream->put;
+  if (number != nullptr) *number = stream->put;
+  work_may_go_on();
   return result(cudaSuccess);
 }
 
@@ -217,7 +247,7 @@ cudaError_t cudaGetDeviceCount(int* count) {
 }
 cudaError_t cudaSetDevice(int device) {
   if (device < 0 || device >= machine().devices) return result(cudaErrorInvalidDevice);
-  current_device = device;
+  device_of_thread = device;
   return result(cudaSuccess);
 }
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
@@ -255,7 +285,7 @@ cudaError_t cudaGetDriverEntryPointByVersion(const char* name, void** function, 
 cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* total) {
   const std::lock_guard lock(Devices::all().mutex);
   *total = machine().memory;
-  *free = *total - Devices::all().used(current_device);
+  *free = *total - Devices::all().used(device_of_thread);
   return result(cudaSuccess);
 }
 CUresult cuMemGetAllocationGranularity(std::size_t* unit, const CUmemAllocationProp*,
@@ -339,7 +369,7 @@ cudaError_t cudaMemsetAsync(void* memory, int value, std::size_t bytes, cudaStre
 }
 
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned /*flags*/) {
-  *stream = new FakeStream{.device = current_device, .work = {}};
+  *stream = new FakeStream{.device = device_of_thread, .work = {}};
   return result(cudaSuccess);
 }
 /// What nobody waited for never runs.
@@ -347,15 +377,20 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
   delete stream;
   return cudaSuccess;
 }
+/// What waits for the work of others lets go of the lock meanwhile.
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
-  const std::lock_guard lock(Devices::all().mutex);
-  run(*stream, stream->put);
+  std::unique_lock lock(Devices::all().mutex);
+  const auto limit = std::chrono::steady_clock::now() + kMostWait;
+  while (!run(*stream, stream->put)) {
+    if (Devices::all().changed.wait_until(lock, limit) == std::cv_status::timeout)
+      jigsaw::fail("work of a device waits for that of another, which never comes");
+  }
   return result(cudaSuccess);
 }
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned /*flags*/) {
   const FakeEvent there = *event;
   if (there.stream == nullptr) return result(cudaSuccess);
-  return put(stream, [there] { run(*there.stream, there.number); });
+  return put_when_ready(stream, [there] { return run(*there.stream, there.number); });
 }
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned /*flags*/) {
   *event = new FakeEvent;

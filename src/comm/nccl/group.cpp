@@ -1,0 +1,204 @@
+#include "nccl/group.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <exception>
+#include <future>
+#include <utility>
+
+#include "base/error.h"
+#include "base/text.h"
+
+namespace jigsaw::inline nccl {
+
+namespace {
+
+/// NCCL launches the kernels of all communicators in the order in which they were called, where it knows how
+/// to (2.26). It reads its environment once.
+void prepare_environment() {
+  static std::once_flag once;
+  std::call_once(once, [] { setenv("NCCL_LAUNCH_ORDER_IMPLICIT", "1", 0); });
+}
+
+/// For NCCL to end what runs, before the job is ended without.
+constexpr std::chrono::seconds kMostAbort{5};
+
+/// Between looks at a communicator that is busy: short at first.
+void pause(int looks) {
+  if (looks < 100) return std::this_thread::yield();
+  std::this_thread::sleep_for(std::chrono::microseconds(100));
+}
+
+}  // namespace
+
+NcclJob::~NcclJob() {
+  {
+    const Lock lock(calls_);
+    ends_ = true;
+  }
+  changed_.notify_all();
+  if (watcher_.joinable()) watcher_.join();
+}
+
+void NcclJob::check() {
+  const Lock lock(calls_);
+  look(lock);
+  throw_if_failed(lock);
+}
+
+void NcclJob::throw_if_failed(const Lock&) const {
+  if (!failure_.empty()) throw CommError(failure_);
+}
+
+/// In a thread of its own: a call of NCCL that does not come back must not keep the job from ending.
+void NcclJob::abort(const std::string& reason) {
+  const auto done = std::make_shared<std::promise<void>>();
+  std::thread([self = shared_from_this(), reason, done] {
+    self->fail(Lock(self->calls_), reason);
+    done->set_value();
+  }).detach();
+  done->get_future().wait_for(kMostAbort);
+}
+
+void NcclJob::fail(const Lock&, const std::string& reason) noexcept {
+  if (!failure_.empty()) return;
+  failure_ = reason;
+  for (NcclGroup* const group : groups_) {
+    if (group->comm_ != nullptr) ncclCommAbort(std::exchange(group->comm_, nullptr));
+  }
+}
+
+/// Asks all communicators.
+void NcclJob::look(const Lock& lock) {
+  for (const NcclGroup* const group : groups_) {
+    const std::string found = group->failure();
+    if (!found.empty()) return fail(lock, found);
+  }
+}
+
+void NcclJob::watch() {
+  Lock lock(calls_);
+  while (!ends_) {
+    changed_.wait_for(lock, std::chrono::duration<double>(options_.poll_seconds), [this] { return ends_; });
+    if (!ends_) look(lock);
+  }
+}
+
+void NcclJob::add(NcclGroup& group) {
+  const Lock lock(calls_);
+  throw_if_failed(lock);
+  groups_.push_back(&group);
+  if (!watcher_.joinable()) watcher_ = std::thread(&NcclJob::watch, this);
+}
+
+NcclGroup::NcclGroup(std::shared_ptr<NcclJob> job, std::string label, int rank, int size)
+    : job_(std::move(job)),
+      label_(std::move(label)),
+      rank_(rank),
+      size_(size),
+      exceptions_(std::uncaught_exceptions()) {}
+
+NcclGroup::~NcclGroup() {
+  const bool orderly = std::uncaught_exceptions() <= exceptions_;
+  NcclJob::Lock lock(job_->calls_);
+  if (comm_ != nullptr && orderly) ncclCommFinalize(comm_);
+  for (int looks = 0; comm_ != nullptr; ++looks) {
+    ncclResult_t state = ncclInternalError;
+    if (orderly) ncclCommGetAsyncError(comm_, &state);
+    if (state != ncclInProgress) {
+      if (state == ncclSuccess) ncclCommDestroy(comm_);
+      if (state != ncclSuccess) ncclCommAbort(comm_);
+      break;
+    }
+    lock.unlock();
+    pause(looks);
+    lock.lock();
+  }
+  std::erase(job_->groups_, this);
+}
+
+void NcclGroup::open(const Broadcast& broadcast) {
+  {
+    const NcclJob::Lock lock(job_->calls_);
+    job_->throw_if_failed(lock);
+    if (comm_ != nullptr) return;
+  }
+  prepare_environment();
+  ncclUniqueId id{};
+  std::string text;
+  if (rank_ == 0) {
+    check(ncclGetUniqueId(&id), "name a group");
+    text.assign(id.internal, sizeof(id.internal));
+  }
+  text = broadcast(std::move(text));
+  if (text.size() != sizeof(id.internal)) throw CommError("the name of an NCCL group came cut short");
+  std::memcpy(id.internal, text.data(), text.size());
+  ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+  config.blocking = 0;
+  {
+    const NcclJob::Lock lock(job_->calls_);
+    job_->throw_if_failed(lock);
+    check(ncclCommInitRankConfig(&comm_, size_, id, rank_, &config), "connect the ranks");
+  }
+  job_->add(*this);
+  settle("connect the ranks");
+}
+
+void NcclGroup::run(const char* what, const std::function<void(ncclComm_t)>& issue) {
+  {
+    const NcclJob::Lock lock(job_->calls_);
+    job_->throw_if_failed(lock);
+    check(ncclGroupStart(), what);
+    try {
+      issue(comm_);
+    } catch (...) {
+      ncclGroupEnd();
+      throw;
+    }
+    check(ncclGroupEnd(), what);
+  }
+  settle(what);
+}
+
+/// Calls return before their work stands in its stream.
+void NcclGroup::settle(const char* what) {
+  for (int looks = 0;; ++looks) {
+    {
+      const NcclJob::Lock lock(job_->calls_);
+      job_->throw_if_failed(lock);
+      ncclResult_t state = ncclSuccess;
+      check(ncclCommGetAsyncError(comm_, &state), what);
+      if (state == ncclSuccess) return;
+      if (state != ncclInProgress) {
+        job_->fail(lock, concat("NCCL could not ", what, " on ", label_, ": ", words(state)));
+        job_->throw_if_failed(lock);
+      }
+    }
+    pause(looks);
+  }
+}
+
+void NcclGroup::check(ncclResult_t status, const char* what) const {
+  if (status == ncclSuccess || status == ncclInProgress) return;
+  throw CommError(concat("NCCL could not ", what, " on ", label_, ": ", words(status)));
+}
+
+std::string NcclGroup::failure() const {
+  ncclResult_t state = ncclSuccess;
+  if (comm_ == nullptr || ncclCommGetAsyncError(comm_, &state) != ncclSuccess) return "";
+  if (state == ncclSuccess || state == ncclInProgress) return "";
+  return concat("NCCL failed on ", label_, " (rank ", rank_, " of ", size_, "): ", words(state));
+}
+
+/// On one line.
+std::string NcclGroup::words(ncclResult_t status) const {
+  std::string text = ncclGetErrorString(status);
+  const char* const details = comm_ == nullptr ? nullptr : ncclGetLastError(comm_);
+  if (details != nullptr && *details != '\0') text = concat(text, " (", details, ")");
+  std::ranges::replace(text, '\n', ' ');
+  return text;
+}
+
+}  // namespace jigsaw::inline nccl

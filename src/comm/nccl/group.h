@@ -1,0 +1,87 @@
+#pragma once
+#include <nccl.h>
+
+#include <condition_variable>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "nccl/nccl_communicator.h"
+
+namespace jigsaw::inline nccl {
+
+class NcclGroup;
+
+/// What all NCCL communicators of a rank share: one lock for calls of NCCL, the first failure, and a thread
+/// that looks for what goes wrong while the rank waits for its device. A failure aborts all communicators, so
+/// that what stands in streams ends; every later call throws CommError.
+class NcclJob : public std::enable_shared_from_this<NcclJob> {
+ public:
+  explicit NcclJob(const NcclOptions& options) : options_(options) {}
+  ~NcclJob();
+  NcclJob(const NcclJob&) = delete;
+  NcclJob& operator=(const NcclJob&) = delete;
+
+  const NcclOptions& options() const { return options_; }
+  /// Throws CommError when a communicator has failed, or the job is being aborted.
+  void check();
+  /// Aborts all communicators unless that was done before. From any thread. Waits for NCCL to do it, but not
+  /// for ever.
+  void abort(const std::string& reason);
+
+ private:
+  friend class NcclGroup;
+  using Lock = std::unique_lock<std::mutex>;
+
+  void add(NcclGroup& group);
+  void watch();
+  void look(const Lock& lock);
+  void fail(const Lock& lock, const std::string& reason) noexcept;
+  void throw_if_failed(const Lock& lock) const;
+
+  NcclOptions options_;
+  std::mutex calls_;
+  std::condition_variable changed_;
+  std::vector<NcclGroup*> groups_;
+  std::string failure_;  ///< "" while all is well
+  bool ends_ = false;
+  std::thread watcher_;  ///< runs since the first communicator was made
+};
+
+/// An NCCL communicator, made at first use.
+class NcclGroup {
+ public:
+  NcclGroup(std::shared_ptr<NcclJob> job, std::string label, int rank, int size);
+  /// Work that was issued is done by now; where an exception passes it is aborted.
+  ~NcclGroup();
+  NcclGroup(const NcclGroup&) = delete;
+  NcclGroup& operator=(const NcclGroup&) = delete;
+
+  /// The text of the group's first rank, on all. Collective.
+  using Broadcast = std::function<std::string(std::string text)>;
+  /// Makes the communicator unless it is there. Collective.
+  void open(const Broadcast& broadcast);
+  /// Calls `issue` between ncclGroupStart and ncclGroupEnd, and returns when its work stands in its stream.
+  void run(const char* what, const std::function<void(ncclComm_t)>& issue);
+  /// Of a call of NCCL within `issue`; throws CommError with NCCL's words.
+  void check(ncclResult_t status, const char* what) const;
+
+ private:
+  friend class NcclJob;
+
+  void settle(const char* what);
+  /// What NCCL says of it; "" when nothing is wrong.
+  std::string failure() const;
+  std::string words(ncclResult_t status) const;
+
+  std::shared_ptr<NcclJob> job_;
+  std::string label_;
+  int rank_, size_;
+  ncclComm_t comm_ = nullptr;  ///< null before the first use and after an abort
+  int exceptions_;
+};
+
+}  // namespace jigsaw::inline nccl

@@ -1,0 +1,355 @@
+#include "nccl/nccl_communicator.h"
+
+#include <algorithm>
+#include <exception>
+
+#include "array/raw_memory.h"
+#include "array/transfer.h"
+#include "base/error.h"
+#include "base/text.h"
+#include "comm/reduce.h"
+#include "kernels/cuda/error.h"
+#include "nccl/group.h"
+#include "nccl/sums.h"
+
+namespace jigsaw::inline nccl {
+
+namespace {
+
+ncclDataType_t type_of(DType dtype) {
+  switch (dtype) {
+    case DType::kFloat32:
+      return ncclFloat32;
+    case DType::kFloat64:
+      return ncclFloat64;
+    case DType::kBfloat16:
+      return ncclBfloat16;
+  }
+  fail("unknown element type");
+}
+
+/// Memory of `count` elements of an array from `first` on.
+struct Run {
+  std::byte* memory;
+  std::size_t count;
+};
+Run run_of(const Array& array, std::int64_t first, std::int64_t count) {
+  return {const_cast<std::byte*>(array.raw()) + first * size_of(array.dtype()),
+          static_cast<std::size_t>(count)};
+}
+
+/// While it lives, work is put into the stream for communication, behind what the context's holds by now.
+class OnCommunicationStream {
+ public:
+  explicit OnCommunicationStream(Context& context) : context_(context), before_(context.stream()) {
+    DeviceRuntime& runtime = *context.runtime();
+    runtime.wait(Stream::kCommunication, runtime.ticket(before_));
+    context.set_stream(Stream::kCommunication);
+  }
+  ~OnCommunicationStream() { context_.set_stream(before_); }
+  OnCommunicationStream(const OnCommunicationStream&) = delete;
+  OnCommunicationStream& operator=(const OnCommunicationStream&) = delete;
+
+ private:
+  Context& context_;
+  Stream before_;
+};
+
+class NcclOperation : public Pending::Operation {
+ public:
+  /// @param held  what the transfer reads and writes besides the result.
+  NcclOperation(std::shared_ptr<NcclJob> job, Context& context, std::vector<Array> held, Array result)
+      : job_(std::move(job)),
+        context_(context),
+        held_(std::move(held)),
+        result_(std::move(result)),
+        done_(context.runtime()->ticket(Stream::kCommunication)) {}
+
+  /// Memory that is let go belongs to work that comes later in the context's stream.
+  ~NcclOperation() override {
+    if (!waited_ && std::uncaught_exceptions() <= exceptions_)
+      context_.runtime()->wait(context_.stream(), done_);
+  }
+
+  Array wait() override {
+    waited_ = true;
+    job_->check();
+    context_.runtime()->wait(context_.stream(), done_);
+    return std::move(result_);
+  }
+  bool poll() override {
+    job_->check();
+    return true;
+  }
+
+ private:
+  std::shared_ptr<NcclJob> job_;
+  Context& context_;
+  std::vector<Array> held_;
+  Array result_;
+  DeviceRuntime::Ticket done_;
+  bool waited_ = false;
+  int exceptions_ = std::uncaught_exceptions();
+};
+
+class NcclCommunicator : public Communicator {
+ public:
+  NcclCommunicator(std::unique_ptr<Communicator> control, const NcclOptions& options)
+      : Communicator(SameRanks{}, *control),
+        control_(std::move(control)),
+        job_(std::make_shared<NcclJob>(options)),
+        group_(std::make_unique<NcclGroup>(job_, label(), rank(), size())) {}
+  NcclCommunicator(const NcclCommunicator& parent, std::unique_ptr<Communicator> control)
+      : Communicator(SameRanks{}, *control),
+        control_(std::move(control)),
+        job_(parent.job_),
+        group_(std::make_unique<NcclGroup>(job_, label(), rank(), size())) {}
+  /// Before NCCL's communicator goes, what was issued on it has to be done.
+  ~NcclCommunicator() override {
+    if (std::uncaught_exceptions() > exceptions_) return;
+    try {
+      context().runtime()->synchronise(Stream::kCommunication);
+    } catch (const Error&) {
+      job_->abort("the device failed");
+    }
+  }
+
+  int rank() const override { return control_->rank(); }
+  int size() const override { return control_->size(); }
+  void abort(int exit_code) override {
+    job_->abort(concat("the job was aborted with exit code ", exit_code));
+    control_->abort(exit_code);
+  }
+
+ protected:
+  Reach reach() const override { return {.device = true, .groups_of_one = job_->options().groups_of_one}; }
+  std::unique_ptr<Pending::Operation> do_start(Call call) override;
+  Call do_control(Call call) override {
+    job_->check();
+    return control_of(*control_, std::move(call));
+  }
+  std::unique_ptr<Communicator> do_split(const std::string& label, const std::vector<int>& members,
+                                         std::int64_t sequence) override {
+    return std::make_unique<NcclCommunicator>(*this, split_of(*control_, label, members, sequence));
+  }
+
+ private:
+  std::size_t own() const { return static_cast<std::size_t>(rank()); }
+  cudaStream_t stream() const { return kernels::cuda::stream_of(context()); }
+  void count(Collective kind, std::int64_t messages, std::int64_t bytes) const {
+    *sent_counter(kind) += {messages, static_cast<double>(bytes)};
+  }
+
+  Array workspace(std::int64_t elements, DType dtype) const {
+    return {context(), {elements}, dtype, Purpose::kWorkspace};
+  }
+  /// Messages of one call, all at once. Those of one of several ranks to itself are copies; empty ones do not
+  /// travel.
+  void exchange(Collective kind, const Array& send, const std::vector<Message>& sends, Array receive,
+                const std::vector<Message>& receives) const;
+  /// This rank's piece of `send` on all, or of `result` itself, where it is in its place.
+  void gather(Collective kind, const Array& send, const std::vector<std::int64_t>& counts,
+              Array result) const;
+  void reduce_pieces(const Call& call, const std::vector<std::int64_t>& counts, Array sum,
+                     std::vector<Array>& held) const;
+  void all_reduce(const Call& call, Array result, std::vector<Array>& held) const;
+  void reduce_by_nccl(const Call& call, Array result) const;
+  void broadcast(const Call& call, const Array& result) const;
+  /// Whether NCCL adds: its max and min forget a NaN, and of a scatter pieces must be even.
+  bool reduces_by_nccl(const Call& call) const;
+  void prepare_orders();
+
+  std::unique_ptr<Communicator> control_;
+  std::shared_ptr<NcclJob> job_;
+  std::unique_ptr<NcclGroup> group_;
+  std::unique_ptr<DeviceOrder> own_order_, order_for_all_;  ///< since the first sum
+  int exceptions_ = std::uncaught_exceptions();
+};
+
+bool are_even(const std::vector<std::int64_t>& counts) {
+  return std::ranges::adjacent_find(counts, std::not_equal_to()) == counts.end();
+}
+
+/// One message with each rank, in the order of ranks.
+std::vector<Message> message_each(const std::vector<std::int64_t>& counts) {
+  const std::vector<std::int64_t> first = offsets(counts);
+  std::vector<Message> messages;
+  for (std::size_t rank = 0; rank < counts.size(); ++rank)
+    messages.push_back({static_cast<int>(rank), first[rank], counts[rank]});
+  return messages;
+}
+
+std::unique_ptr<Pending::Operation> NcclCommunicator::do_start(Call call) {
+  group_->open([&](std::string text) {
+    Call tell{.kind = Collective::kControl, .control = Control::kBroadcast, .sequence = call.sequence};
+    tell.texts.push_back(std::move(text));
+    return std::move(control_of(*control_, std::move(tell)).texts.front());
+  });
+  const bool shares = call.kind == Collective::kBroadcast && call.root == rank();
+  const Array result =
+      shares ? call.send : Array(context(), call.result_shape, call.send.dtype(), call.result_purpose);
+  prepare_orders();
+  std::vector<Array> held = {call.send};
+  const OnCommunicationStream here(context());
+  switch (call.kind) {
+    case Collective::kAllGather:
+      gather(call.kind, call.send, call.counts, result);
+      break;
+    case Collective::kReduceScatter:
+      if (reduces_by_nccl(call)) {
+        reduce_by_nccl(call, result);
+      } else {
+        reduce_pieces(call, call.counts, result, held);
+      }
+      break;
+    case Collective::kAllReduce:
+      if (reduces_by_nccl(call)) {
+        reduce_by_nccl(call, result);
+      } else {
+        all_reduce(call, result, held);
+      }
+      break;
+    case Collective::kAllToAll:
+      exchange(call.kind, call.send, message_each(call.counts), result, message_each(call.receive_counts));
+      break;
+    case Collective::kBroadcast:
+      broadcast(call, result);
+      break;
+    case Collective::kExchange:
+      exchange(call.kind, call.send, call.sends, result, call.receives);
+      break;
+    case Collective::kControl:
+      fail("control values do not travel as arrays");
+  }
+  return std::make_unique<NcclOperation>(job_, context(), std::move(held), result);
+}
+
+/// They go up in the context's own stream, which is waited for.
+void NcclCommunicator::prepare_orders() {
+  if (own_order_) return;
+  own_order_ = std::make_unique<DeviceOrder>(context(), order_for(rank(), size()));
+  order_for_all_ = std::make_unique<DeviceOrder>(context(), order_for_all(size()));
+}
+
+void NcclCommunicator::exchange(Collective kind, const Array& send, const std::vector<Message>& sends,
+                                Array receive, const std::vector<Message>& receives) const {
+  std::vector<Message> out, in, to_self, from_self;
+  const auto sort = [&](const std::vector<Message>& all, std::vector<Message>& others,
+                        std::vector<Message>& own) {
+    for (const Message& message : all) {
+      if (message.count > 0) (message.peer == rank() && size() > 1 ? own : others).push_back(message);
+    }
+  };
+  sort(sends, out, to_self);
+  sort(receives, in, from_self);
+  for (std::size_t i = 0; i < to_self.size(); ++i) {
+    const std::int64_t from = to_self[i].first, to = from_self[i].first;
+    if (run_of(send, from, 0).memory != run_of(receive, to, 0).memory)
+      copy_elements(context(), send, from, receive, to, to_self[i].count);
+  }
+  if (out.empty() && in.empty()) return;
+  const ncclDataType_t type = type_of(send.dtype());
+  group_->run(name(kind), [&](ncclComm_t comm) {
+    for (const Message& message : in) {
+      const Run run = run_of(receive, message.first, message.count);
+      group_->check(ncclRecv(run.memory, run.count, type, message.peer, comm, stream()), name(kind));
+    }
+    for (const Message& message : out) {
+      const Run run = run_of(send, message.first, message.count);
+      group_->check(ncclSend(run.memory, run.count, type, message.peer, comm, stream()), name(kind));
+      count(kind, 1, message.count * size_of(send.dtype()));
+    }
+  });
+}
+
+void NcclCommunicator::gather(Collective kind, const Array& send, const std::vector<std::int64_t>& counts,
+                              Array result) const {
+  if (!are_even(counts)) {
+    std::vector<Message> sends;
+    for (int peer = 0; peer < size(); ++peer) sends.push_back({peer, 0, counts[own()]});
+    return exchange(kind, send, sends, result, message_each(counts));
+  }
+  group_->run(name(kind), [&](ncclComm_t comm) {
+    const Run from = run_of(send, 0, counts[own()]), to = run_of(result, 0, result.count());
+    group_->check(ncclAllGather(from.memory, to.memory, from.count, type_of(send.dtype()), comm, stream()),
+                  name(kind));
+  });
+  count(kind, size() - 1, (size() - 1) * counts[own()] * size_of(send.dtype()));
+}
+
+/// `counts` cut what is sent; every rank has its piece from all others, and adds them.
+void NcclCommunicator::reduce_pieces(const Call& call, const std::vector<std::int64_t>& counts, Array sum,
+                                     std::vector<Array>& held) const {
+  const std::int64_t piece = counts[own()];
+  const Array others = workspace((size() - 1) * piece, call.send.dtype());
+  std::vector<Message> sends = message_each(counts), receives;
+  sends.erase(sends.begin() + rank());
+  for (int peer = 0; peer < size(); ++peer) {
+    if (peer != rank()) receives.push_back({peer, std::ssize(receives) * piece, piece});
+  }
+  exchange(call.kind, call.send, sends, others, receives);
+  const Array mine = call.send.slice(offsets(counts)[own()], {piece});
+  own_order_->add(context(), {others, mine, rank()}, call.op, sum);
+  held.push_back(others);
+}
+
+/// Small ones are gathered whole; of large ones each rank adds a part, which all get.
+void NcclCommunicator::all_reduce(const Call& call, Array result, std::vector<Array>& held) const {
+  const std::int64_t whole = call.send.count();
+  if (call.send.bytes() <= kSmallReduceBytes) {
+    const Array all = workspace(size() * whole, call.send.dtype());
+    const std::vector<std::int64_t> counts(static_cast<std::size_t>(size()), whole);
+    gather(call.kind, call.send, counts, all);
+    order_for_all_->add(context(), {all, {}, -1}, call.op, result);
+    held.push_back(all);
+    return;
+  }
+  const std::vector<std::int64_t> counts = even_counts(whole, size());
+  const Array part = result.reshaped({whole}).slice(offsets(counts)[own()], {counts[own()]});
+  reduce_pieces(call, counts, part, held);
+  gather(call.kind, part, counts, result);
+}
+
+bool NcclCommunicator::reduces_by_nccl(const Call& call) const {
+  return job_->options().fast_reduction && call.op == ReduceOp::kSum &&
+         (call.kind == Collective::kAllReduce || are_even(call.counts));
+}
+
+void NcclCommunicator::reduce_by_nccl(const Call& call, Array result) const {
+  const ncclDataType_t type = type_of(call.send.dtype());
+  const Run from = run_of(call.send, 0, call.send.count()), to = run_of(result, 0, result.count());
+  const bool scatters = call.kind == Collective::kReduceScatter;
+  group_->run(name(call.kind), [&](ncclComm_t comm) {
+    const ncclResult_t status =
+        scatters ? ncclReduceScatter(from.memory, to.memory, to.count, type, ncclSum, comm, stream())
+                 : ncclAllReduce(from.memory, to.memory, from.count, type, ncclSum, comm, stream());
+    group_->check(status, name(call.kind));
+  });
+  *sent_counter(call.kind) += {1, call.sent_bytes};
+}
+
+void NcclCommunicator::broadcast(const Call& call, const Array& result) const {
+  const Run from = run_of(call.send, 0, call.send.count()), to = run_of(result, 0, result.count());
+  group_->run(name(call.kind), [&](ncclComm_t comm) {
+    group_->check(ncclBroadcast(from.memory, to.memory, to.count, type_of(call.send.dtype()), call.root, comm,
+                                stream()),
+                  name(call.kind));
+  });
+  *sent_counter(call.kind) += {call.root == rank() ? size() - 1 : 0, call.sent_bytes};
+}
+
+}  // namespace
+
+NcclLibrary nccl_library() {
+  NcclLibrary library{.built = true};
+  if (ncclGetVersion(&library.version) != ncclSuccess) library.version = 0;
+  return library;
+}
+
+std::unique_ptr<Communicator> make_nccl_communicator(std::unique_ptr<Communicator> control,
+                                                     const NcclOptions& options) {
+  require(control->context().backend() == Backend::kCuda, "NCCL needs arrays on a CUDA device");
+  return std::make_unique<NcclCommunicator>(std::move(control), options);
+}
+
+}  // namespace jigsaw::inline nccl

@@ -1,0 +1,204 @@
+// Each mistake that the fake NCCL knows, made once: two ranks that one thread plays.
+#include "support/fake_nccl/fake_nccl.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "array/raw_memory.h"
+#include "array/transfer.h"
+#include "base/error.h"
+#include "comm/comm_cases.h"
+#include "kernels/cuda/error.h"
+#include "kernels/cuda_context.h"
+#include "support/fake_cuda/fake_cuda.h"
+
+namespace jigsaw {
+namespace {
+
+using testing::fake_nccl::take_mistakes;
+
+/// A rank of one or two communicators, with its memory.
+struct Rank {
+  int number;
+  Context context = make_cuda_context(number);
+  ncclComm_t first = nullptr, second = nullptr;
+  Array memory = make_array<float>(context, 8, [this](auto i) { return exact_value(number, i); });
+  Array received{context, {8}, DType::kFloat32};
+
+  explicit Rank(int rank) : number(rank) {}
+  cudaStream_t stream() const { return kernels::cuda::stream_of(context); }
+  ncclResult_t send(int peer, std::size_t count = 8) {
+    return ncclSend(memory.raw(), count, ncclFloat32, peer, first, stream());
+  }
+  ncclResult_t receive(int peer, std::size_t count = 8) {
+    return ncclRecv(received.raw(), count, ncclFloat32, peer, first, stream());
+  }
+  ncclResult_t gather(ncclComm_t comm) {
+    return ncclAllGather(memory.raw(), received.raw(), 4, ncclFloat32, comm, stream());
+  }
+  std::vector<double> values() { return download_values(context, received); }
+};
+
+class FakeNccl : public ::testing::Test {
+ protected:
+  FakeNccl() {
+    testing::fake_cuda::machine().devices = 2;
+    testing::fake_nccl::start_anew();
+    ranks_.push_back(std::make_unique<Rank>(0));
+    ranks_.push_back(std::make_unique<Rank>(1));
+    join(&Rank::first);
+    join(&Rank::second);
+  }
+  void join(ncclComm_t Rank::*comm) {
+    ncclUniqueId id{};
+    ncclGetUniqueId(&id);
+    ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+    config.blocking = 0;
+    for (const auto& rank : ranks_) {
+      cudaSetDevice(rank->number);
+      EXPECT_EQ(ncclCommInitRankConfig(&((*rank).*comm), 2, id, rank->number, &config), ncclInProgress);
+      EXPECT_EQ(state((*rank).*comm), rank->number == 0 ? ncclInProgress : ncclSuccess);
+    }
+  }
+  /// Also puts what was issued into its stream.
+  static ncclResult_t state(ncclComm_t comm) {
+    ncclResult_t error = ncclSuccess;
+    ncclCommGetAsyncError(comm, &error);
+    return error;
+  }
+  void settle() {
+    for (const auto& rank : ranks_) {
+      EXPECT_EQ(state(rank->first), ncclSuccess);
+      EXPECT_EQ(state(rank->second), ncclSuccess);
+    }
+  }
+  /// The mistake of which `wait` ends, or "".
+  static std::string mistake_of(const std::function<void()>& wait) {
+    try {
+      wait();
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "";
+  }
+  static void expect_mistake(const std::string& part) {
+    const std::vector<std::string> all = take_mistakes();
+    ASSERT_FALSE(all.empty()) << part;
+    EXPECT_NE(all.front().find(part), std::string::npos) << all.front();
+  }
+
+  Rank& a() { return *ranks_[0]; }
+  Rank& b() { return *ranks_[1]; }
+  std::vector<std::unique_ptr<Rank>> ranks_;
+};
+
+TEST_F(FakeNccl, CarriesMessagesBothWays) {
+  for (const auto& rank : ranks_) {
+    ncclGroupStart();
+    rank->send(1 - rank->number);
+    rank->receive(1 - rank->number);
+    EXPECT_EQ(ncclGroupEnd(), ncclInProgress);
+  }
+  settle();
+  for (std::size_t i = 0; i < 8; ++i) {
+    EXPECT_EQ(a().values()[i], exact_value(1, static_cast<std::int64_t>(i)));
+    EXPECT_EQ(b().values()[i], exact_value(0, static_cast<std::int64_t>(i)));
+  }
+  for (const auto& rank : ranks_) ncclCommFinalize(rank->first);
+  for (const auto& rank : ranks_) EXPECT_EQ(state(rank->first), ncclSuccess);
+  for (const auto& rank : ranks_) EXPECT_EQ(ncclCommDestroy(rank->first), ncclSuccess);
+  EXPECT_TRUE(take_mistakes().empty());
+}
+
+TEST_F(FakeNccl, CountsThatDifferAreAMistake) {
+  a().send(1, 8);
+  EXPECT_EQ(b().receive(0, 7), ncclInvalidUsage);
+  expect_mistake("rank 0 sends 8 elements to rank 1, which expects 7");
+}
+
+TEST_F(FakeNccl, AMessageThatNobodyExpectsIsAMistake) {
+  a().send(1);
+  settle();
+  ncclCommFinalize(b().first);
+  expect_mistake("a message from rank 0 to rank 1 is sent by one of them alone");
+  EXPECT_EQ(state(a().first), ncclRemoteError);
+}
+
+TEST_F(FakeNccl, AnOrderThatDiffersIsAMistake) {
+  a().gather(a().first);
+  a().gather(a().second);
+  EXPECT_TRUE(take_mistakes().empty());
+  EXPECT_EQ(b().gather(b().second), ncclInvalidUsage);
+  expect_mistake("rank 1 calls its communicators in another order than its peer 0");
+}
+
+/// Rank 1 goes on without waiting, on another stream, while rank 0 has begun to take what it sends.
+TEST_F(FakeNccl, MemoryThatIsWrittenWhileItIsSentIsAMistake) {
+  b().send(0);
+  a().receive(1);
+  settle();
+  EXPECT_EQ(a().values()[3], exact_value(1, 3));
+  b().context.set_stream(Stream::kCopy);
+  write_values(b().context, b().memory, std::vector<double>(8, -1.0));
+  b().context.set_stream(Stream::kCompute);
+  const std::string error = mistake_of([&] { b().context.runtime()->synchronise(Stream::kCompute); });
+  EXPECT_NE(error.find("rank 1 writes memory while it is sent to rank 0"), std::string::npos) << error;
+  expect_mistake("rank 1 writes memory while it is sent");
+}
+
+/// The same of memory that something comes into.
+TEST_F(FakeNccl, MemoryThatIsWrittenWhileItReceivesIsAMistake) {
+  for (const auto& rank : ranks_) {
+    ncclGroupStart();
+    rank->send(1 - rank->number);
+    rank->receive(1 - rank->number);
+    ncclGroupEnd();
+  }
+  settle();
+  a().values();
+  b().context.set_stream(Stream::kCopy);
+  EXPECT_TRUE(std::isnan(b().values()[0])) << "nobody has waited for it";
+  write_values(b().context, b().received, std::vector<double>(8, -1.0));
+  b().context.set_stream(Stream::kCompute);
+  const std::string error = mistake_of([&] { b().context.runtime()->synchronise(Stream::kCompute); });
+  EXPECT_NE(error.find("rank 1 writes memory into which rank 0 sends"), std::string::npos) << error;
+  take_mistakes();
+}
+
+/// What is issued stands in its stream only after it was asked for.
+TEST_F(FakeNccl, WorkThatWasNotSettledHasNotRun) {
+  a().gather(a().first);
+  b().gather(b().first);
+  a().context.runtime()->synchronise(Stream::kCompute);
+  EXPECT_TRUE(std::isnan(a().values()[0]));
+  settle();
+  EXPECT_EQ(a().values()[0], exact_value(0, 0));
+}
+
+TEST_F(FakeNccl, ADeviceThatTwoRanksShareIsRefused) {
+  ncclUniqueId id{};
+  ncclGetUniqueId(&id);
+  ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+  config.blocking = 0;
+  cudaSetDevice(0);
+  ncclComm_t comm = nullptr;
+  EXPECT_EQ(ncclCommInitRankConfig(&comm, 2, id, 0, &config), ncclInProgress);
+  EXPECT_EQ(ncclSend(a().memory.raw(), 1, ncclFloat32, 1, comm, a().stream()), ncclInvalidUsage);
+  expect_mistake("used before all ranks have joined");
+  EXPECT_EQ(ncclCommInitRankConfig(&comm, 2, id, 1, &config), ncclInvalidUsage);
+  EXPECT_NE(std::string(ncclGetLastError(comm)).find("duplicate GPU"), std::string::npos);
+}
+
+TEST_F(FakeNccl, ACommunicatorGoesWithItsWorkDone) {
+  a().gather(a().first);
+  b().gather(b().first);
+  settle();
+  EXPECT_EQ(ncclCommDestroy(a().first), ncclInvalidUsage);
+  expect_mistake("was not finalised");
+  ncclCommFinalize(a().first);
+  expect_mistake("rank 0 ends a communicator with work under way");
+}
+
+}  // namespace
+}  // namespace jigsaw

@@ -1,0 +1,53 @@
+// NCCL itself, as far as one GPU can show it: every kind of call on one rank, past the shortcut that leaves a
+// group of one alone.
+#include <gtest/gtest.h>
+
+#include <optional>
+
+#include "comm/comm_cases.h"
+#include "comm/self/self.h"
+#include "kernels/cuda_context.h"
+#include "nccl/nccl_communicator.h"
+
+namespace jigsaw {
+namespace {
+
+class OneGpu : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!nccl_library().built) GTEST_SKIP() << "built without NCCL";
+    if (cuda_device_count() == 0) GTEST_SKIP() << "no GPU here";
+    context_ = make_cuda_context(0);
+    comm_ = make_nccl_communicator(make_self_communicator(*context_), {.groups_of_one = true});
+  }
+
+  std::optional<Context> context_;
+  std::unique_ptr<Communicator> comm_;
+};
+
+TEST_F(OneGpu, CarriesEveryKindOfCall) {
+  ASSERT_GE(nccl_library().version, 21800);
+  const Array send = make_array<float>(*context_, 3000, [](auto i) { return rough_value(0, i); });
+  const auto sent = to_vector<float>(*comm_, send);
+  const std::vector<std::int64_t> counts = {3000};
+  const Message whole{0, 0, 3000};
+  EXPECT_TRUE(same_bits(to_vector<float>(*comm_, comm_->all_gather(send, counts)), sent));
+  EXPECT_TRUE(same_bits(to_vector<float>(*comm_, comm_->reduce_scatter(send, counts)), sent));
+  EXPECT_TRUE(same_bits(to_vector<float>(*comm_, comm_->all_reduce(send)), sent));
+  EXPECT_TRUE(same_bits(to_vector<float>(*comm_, comm_->all_reduce(send.slice(0, {1000}))),
+                        std::vector<float>(sent.begin(), sent.begin() + 1000)));
+  EXPECT_TRUE(same_bits(to_vector<float>(*comm_, comm_->all_to_all(send, counts, counts)), sent));
+  EXPECT_TRUE(same_bits(to_vector<float>(*comm_, comm_->broadcast(send, 0)), sent));
+  EXPECT_TRUE(
+      same_bits(to_vector<float>(*comm_, comm_->exchange(send, {&whole, 1}, {&whole, 1}, 3000)), sent));
+}
+
+TEST_F(OneGpu, GroupsAreSplit) {
+  const auto group = comm_->split("tensor", [](int) { return std::make_pair(0, 0); });
+  const Array send = make_array<double>(*context_, 600, [](auto i) { return exact_value(0, i); });
+  const Array sum = group->all_reduce(send);
+  EXPECT_TRUE(same_bits(to_vector<double>(*group, sum), to_vector<double>(*group, send)));
+}
+
+}  // namespace
+}  // namespace jigsaw

@@ -1,0 +1,590 @@
+#include "support/fake_nccl/fake_nccl.h"
+
+#include <algorithm>
+#include <cstring>
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <utility>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "support/fake_cuda/devices.h"
+
+namespace jigsaw::testing::fake_nccl {
+
+namespace {
+
+using fake_cuda::mutex;
+using Bytes = std::vector<std::byte>;
+
+/// Every float type reads it as a NaN.
+constexpr int kNaNByte = 0xff;
+
+enum class Kind : std::uint8_t { kMessages, kAllGather, kReduceScatter, kAllReduce, kBroadcast };
+
+/// What travels from one rank to another, itself among them, in one launch.
+struct Part {
+  int peer = 0;
+  std::byte* memory = nullptr;
+  std::size_t count = 0;  ///< elements
+  ncclDataType_t type = ncclFloat32;
+  Bytes snapshot;         ///< of what is sent, since its stream came there
+  std::size_t place = 0;  ///< among the messages of its two ranks
+
+  std::size_t bytes() const { return count * (type == ncclFloat64 ? 8 : type == ncclFloat32 ? 4 : 2); }
+};
+
+/// What one rank issued in one group of calls on one communicator.
+struct Launch {
+  FakeComm* comm = nullptr;
+  cudaStream_t stream = nullptr;
+  Kind kind = Kind::kMessages;
+  int root = 0;
+  std::vector<Part> sends, receives;
+  std::int64_t number = 0;  ///< in its stream; 0: not there yet
+  std::size_t place = 0;    ///< of a collective, among those of its rank
+  bool begun = false, done = false;
+  std::size_t taken = 0;  ///< launches of others that have what it sends
+};
+using Launches = std::vector<std::shared_ptr<Launch>>;
+
+/// The ranks of one communicator.
+struct Clique {
+  int ranks = 0;
+  std::vector<FakeComm*> members;  ///< null before they join and after they leave
+  int joined = 0, finalized = 0;
+  /// By sender and receiver: their launches, in order.
+  std::map<std::pair<int, int>, std::vector<std::pair<std::shared_ptr<Launch>, std::size_t>>> sends, receives;
+  std::map<int, Launches> collectives;  ///< by rank
+};
+
+}  // namespace
+
+}  // namespace jigsaw::testing::fake_nccl
+
+using namespace jigsaw::testing::fake_nccl;  // NOLINT(google-build-using-namespace)
+
+/// One rank of a clique.
+struct FakeComm {
+  std::shared_ptr<Clique> clique;
+  int rank = 0, device = 0;
+  ncclResult_t error = ncclSuccess;
+  bool aborted = false, finalized = false;
+  Launches launches;
+  Launches to_put;  ///< issued, and not in their stream yet
+  std::thread::id caller;
+  std::string words;
+};
+
+namespace jigsaw::testing::fake_nccl {
+
+namespace {
+
+/// All of the process.
+struct Nccl {
+  std::int64_t last_id = 0;
+  std::map<std::string, std::shared_ptr<Clique>> cliques;
+  std::vector<std::string> mistakes;
+  Work work;
+  int failing_init = -1, failing_work = -1, stopped = -1;
+  /// By device and peer's device: what the two called together, in order. Cliques by address.
+  std::map<std::pair<int, int>, std::deque<const Clique*>> order;
+  std::vector<std::unique_ptr<FakeComm>> comms;  ///< kept, for work in streams names them
+
+  static Nccl& all() {
+    static Nccl nccl;
+    return nccl;
+  }
+};
+
+thread_local int group_depth = 0;
+thread_local std::vector<std::shared_ptr<Launch>> group;
+
+ncclResult_t mistake(const std::string& what) {
+  Nccl::all().mistakes.push_back(what);
+  return ncclInvalidUsage;
+}
+/// Within work, whose caller hears of nothing else.
+[[noreturn]] void mistaken(const std::string& what) {
+  mistake(what);
+  fail(what);
+}
+
+/// What was called together with a peer is called there in the same order.
+void check_order(const FakeComm& comm, int peer) {
+  const FakeComm* const other = comm.clique->members[static_cast<std::size_t>(peer)];
+  if (other == nullptr || peer == comm.rank) return;
+  auto& mine = Nccl::all().order[{comm.device, other->device}];
+  auto& its = Nccl::all().order[{other->device, comm.device}];
+  if (its.empty()) {
+    mine.push_back(comm.clique.get());
+    return;
+  }
+  const Clique* const expected = its.front();
+  its.pop_front();
+  if (expected != comm.clique.get())
+    mistake(concat("rank ", comm.rank, " calls its communicators in another order than its peer ", peer));
+}
+
+bool overlap(const Part& a, const Part& b) {
+  return a.memory < b.memory + b.bytes() && b.memory < a.memory + a.bytes();
+}
+
+bool is_within_received(const Launch& launch, const Part& sent) {
+  return std::ranges::any_of(launch.receives, [&](const Part& part) { return overlap(part, sent); });
+}
+
+/// Its stream has come there: what is sent is read, what is received becomes NaN.
+void begin(Launch& launch) {
+  if (std::exchange(launch.begun, true)) return;
+  for (Part& part : launch.sends) part.snapshot.assign(part.memory, part.memory + part.bytes());
+  for (const Part& part : launch.receives) std::memset(part.memory, kNaNByte, part.bytes());
+}
+
+/// Nobody wrote meanwhile.
+void check_untouched(const Launch& launch) {
+  for (const Part& part : launch.sends) {
+    if (is_within_received(launch, part)) continue;
+    if (std::memcmp(part.snapshot.data(), part.memory, part.bytes()) != 0)
+      mistaken(concat("rank ", launch.comm->rank, " writes memory while it is sent to rank ", part.peer));
+  }
+  for (const Part& part : launch.receives) {
+    if (std::any_of(part.memory, part.memory + part.bytes(),
+                    [](std::byte byte) { return byte != static_cast<std::byte>(kNaNByte); }))
+      mistaken(concat("rank ", launch.comm->rank, " writes memory into which rank ", part.peer, " sends"));
+  }
+}
+
+template <typename T>
+void add(Bytes& sum, const std::byte* values) {
+  auto* const to = reinterpret_cast<T*>(sum.data());
+  for (std::size_t i = 0; i < sum.size() / sizeof(T); ++i) to[i] += reinterpret_cast<const T*>(values)[i];
+}
+
+/// The launches that this one takes, of a collective those of all ranks in order; nothing while some have not
+/// been issued.
+std::optional<Launches> partners(const Launch& launch) {
+  Clique& clique = *launch.comm->clique;
+  Launches found;
+  if (launch.kind != Kind::kMessages) {
+    for (int rank = 0; rank < clique.ranks; ++rank) {
+      const Launches& its = clique.collectives[rank];
+      if (its.size() <= launch.place) return std::nullopt;
+      found.push_back(its[launch.place]);
+    }
+    return found;
+  }
+  const auto match = [&](const Part& part, const auto& others) {
+    if (others.size() <= part.place) return false;
+    const std::shared_ptr<Launch>& other = others[part.place].first;
+    if (std::ranges::find(found, other) == found.end()) found.push_back(other);
+    return true;
+  };
+  for (const Part& part : launch.sends) {
+    if (!match(part, clique.receives[{launch.comm->rank, part.peer}])) return std::nullopt;
+  }
+  for (const Part& part : launch.receives) {
+    if (!match(part, clique.sends[{part.peer, launch.comm->rank}])) return std::nullopt;
+  }
+  return found;
+}
+
+void deliver_messages(const Launch& launch) {
+  for (const Part& to : launch.receives) {
+    const auto& [from, index] = launch.comm->clique->sends[{to.peer, launch.comm->rank}][to.place];
+    std::memcpy(to.memory, from->sends[index].snapshot.data(), to.bytes());
+  }
+}
+
+/// `all` are the launches of all ranks. Sums are added from the last rank on, unlike the program's own.
+void deliver_collective(Launch& launch, const std::vector<std::shared_ptr<Launch>>& all) {
+  const Part& to = launch.receives.front();
+  if (launch.kind == Kind::kBroadcast) {
+    const Part& from = all[static_cast<std::size_t>(launch.root)]->sends.front();
+    std::memcpy(to.memory, from.snapshot.data(), to.bytes());
+    return;
+  }
+  if (launch.kind == Kind::kAllGather) {
+    std::byte* memory = to.memory;
+    for (const auto& each : all) {
+      const Bytes& sent = each->sends.front().snapshot;
+      memory = std::copy(sent.begin(), sent.end(), memory);
+    }
+    return;
+  }
+  const std::size_t first =
+      launch.kind == Kind::kReduceScatter ? to.bytes() * static_cast<std::size_t>(launch.comm->rank) : 0;
+  Bytes sum(to.bytes());
+  for (auto each = all.rbegin(); each != all.rend(); ++each) {
+    const std::byte* const values = (*each)->sends.front().snapshot.data() + first;
+    if (to.type == ncclFloat64) add<double>(sum, values);
+    if (to.type == ncclFloat32) add<float>(sum, values);
+  }
+  std::ranges::copy(sum, to.memory);
+}
+
+void check_alike(const Launch& launch, const Launch& other) {
+  if (launch.kind == Kind::kMessages) return;
+  const Part &mine = launch.sends.front(), &its = other.sends.front();
+  if (launch.kind != other.kind || launch.root != other.root || mine.count != its.count ||
+      mine.type != its.type)
+    mistaken(concat("ranks ", launch.comm->rank, " and ", other.comm->rank, " disagree on a collective"));
+}
+
+/// When all have what it sends, and its memory was looked at.
+void forget(Launch& launch, std::size_t others) {
+  if (!launch.done || launch.taken < others) return;
+  for (Part& part : launch.sends) part.snapshot = {};
+}
+
+/// Whether it has run.
+bool run_launch(Launch& launch) {
+  Nccl& nccl = Nccl::all();
+  FakeComm& comm = *launch.comm;
+  if (launch.done || comm.aborted) return true;
+  if (comm.rank == nccl.stopped) return false;
+  if (comm.rank == nccl.failing_work) {
+    nccl.failing_work = -1;
+    comm.error = ncclSystemError;
+    comm.words = "the network broke";
+  }
+  if (comm.error != ncclSuccess) return false;
+  begin(launch);
+  const std::optional<Launches> with = partners(launch);
+  if (!with) return false;
+  for (const auto& other : *with) {
+    if (other.get() == &launch) continue;
+    check_alike(launch, *other);
+    if (other->comm->rank == nccl.stopped || other->number == 0) return false;
+    if (!fake_cuda::run(*other->stream, other->number - 1)) return false;
+    begin(*other);
+  }
+  check_untouched(launch);
+  const bool messages = launch.kind == Kind::kMessages;
+  if (messages) deliver_messages(launch);
+  if (!messages) deliver_collective(launch, *with);
+  launch.done = true;
+  for (const auto& other : *with) {
+    ++other->taken;
+    forget(*other, other->kind == Kind::kMessages ? partners(*other)->size() : with->size());
+  }
+  forget(launch, with->size());
+  ++nccl.work.launches;
+  nccl.work.messages += messages ? std::ssize(launch.sends) : 0;
+  nccl.work.collectives += messages ? 0 : 1;
+  fake_cuda::work_may_go_on();
+  return true;
+}
+
+/// A message and the one that it meets are alike.
+ncclResult_t check_counts(Clique& clique, int from, int to) {
+  const auto& sends = clique.sends[{from, to}];
+  const auto& receives = clique.receives[{from, to}];
+  const std::size_t both = std::min(sends.size(), receives.size());
+  for (std::size_t i = 0; i < both; ++i) {
+    const Part& sent = sends[i].first->sends[sends[i].second];
+    const Part& expected = receives[i].first->receives[receives[i].second];
+    if (sent.count != expected.count || sent.type != expected.type) {
+      return mistake(concat("rank ", from, " sends ", sent.count, " elements to rank ", to,
+                            ", which expects ", expected.count));
+    }
+  }
+  return ncclSuccess;
+}
+
+ncclResult_t issue(const std::shared_ptr<Launch>& launch) {
+  FakeComm& comm = *launch->comm;
+  Clique& clique = *comm.clique;
+  if (comm.error != ncclSuccess) return comm.error;
+  if (clique.joined < clique.ranks) return mistake("a communicator is used before all ranks have joined");
+  std::vector<int> peers;
+  for (const auto* parts : {&launch->sends, &launch->receives}) {
+    for (const Part& part : *parts) peers.push_back(part.peer);
+  }
+  if (launch->kind != Kind::kMessages) {
+    peers.clear();
+    for (int rank = 0; rank < clique.ranks; ++rank) peers.push_back(rank);
+  }
+  std::ranges::sort(peers);
+  peers.erase(std::unique(peers.begin(), peers.end()), peers.end());
+  ncclResult_t worst = ncclSuccess;
+  const auto add_to = [&](auto& lists, std::vector<Part>& parts, bool sends) {
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      const std::pair key = sends ? std::pair(comm.rank, parts[i].peer) : std::pair(parts[i].peer, comm.rank);
+      parts[i].place = lists[key].size();
+      lists[key].emplace_back(launch, i);
+      if (const ncclResult_t found = check_counts(clique, key.first, key.second); found != ncclSuccess)
+        worst = found;
+    }
+  };
+  if (launch->kind == Kind::kMessages) {
+    add_to(clique.sends, launch->sends, true);
+    add_to(clique.receives, launch->receives, false);
+  } else {
+    launch->place = clique.collectives[comm.rank].size();
+    clique.collectives[comm.rank].push_back(launch);
+  }
+  const std::size_t before = Nccl::all().mistakes.size();
+  for (const int peer : peers) {
+    const FakeComm* const other = clique.members[static_cast<std::size_t>(peer)];
+    if (other == nullptr || other->finalized)
+      mistake(concat("rank ", comm.rank, " calls rank ", peer, ", which has gone"));
+    check_order(comm, peer);
+  }
+  if (Nccl::all().mistakes.size() > before) worst = ncclInvalidUsage;
+  comm.launches.push_back(launch);
+  comm.to_put.push_back(launch);
+  comm.caller = std::this_thread::get_id();
+  return worst == ncclSuccess ? ncclInProgress : worst;
+}
+
+/// One call between ncclGroupStart and ncclGroupEnd, or alone.
+ncclResult_t call(const std::shared_ptr<Launch>& launch) {
+  const std::lock_guard lock(mutex());
+  for (const auto* parts : {&launch->sends, &launch->receives}) {
+    for (const Part& part : *parts) {
+      if (part.bytes() > 0 && !fake_cuda::is_device_memory(part.memory)) return ncclInvalidArgument;
+      if (part.peer < 0 || part.peer >= launch->comm->clique->ranks) return ncclInvalidArgument;
+    }
+  }
+  if (group_depth == 0) return issue(launch);
+  for (const auto& other : group) {
+    if (other->comm != launch->comm || other->kind != Kind::kMessages || launch->kind != Kind::kMessages)
+      continue;
+    for (Part& part : launch->sends) other->sends.push_back(std::move(part));
+    for (Part& part : launch->receives) other->receives.push_back(std::move(part));
+    return ncclSuccess;
+  }
+  group.push_back(launch);
+  return ncclSuccess;
+}
+
+Part part_of(int peer, const void* memory, std::size_t count, ncclDataType_t type) {
+  return {peer, static_cast<std::byte*>(const_cast<void*>(memory)), count, type, {}};
+}
+
+ncclResult_t call_collective(Kind kind, int root, const void* from, std::size_t sent, void* to,
+                             std::size_t received, ncclDataType_t type, ncclComm_t comm,
+                             cudaStream_t stream) {
+  auto launch = std::make_shared<Launch>();
+  launch->comm = comm;
+  launch->stream = stream;
+  launch->kind = kind;
+  launch->root = root;
+  launch->sends.push_back(part_of(comm->rank, from, sent, type));
+  launch->receives.push_back(part_of(comm->rank, to, received, type));
+  return call(launch);
+}
+
+/// What a rank that leaves has not got, or nobody has taken of it.
+void check_matched(FakeComm& comm) {
+  Clique& clique = *comm.clique;
+  for (const auto& launch : comm.launches) {
+    if (!launch->done) mistake(concat("rank ", comm.rank, " ends a communicator with work under way"));
+  }
+  for (int peer = 0; peer < clique.ranks; ++peer) {
+    const auto more = [&](std::pair<int, int> key) {
+      return clique.sends[key].size() > clique.receives[key].size() ? "sent" : "expected";
+    };
+    for (const auto& key : {std::pair(comm.rank, peer), std::pair(peer, comm.rank)}) {
+      if (clique.sends[key].size() == clique.receives[key].size()) continue;
+      mistake(concat("a message from rank ", key.first, " to rank ", key.second, " is ", more(key),
+                     " by one of them alone"));
+      FakeComm* const other = clique.members[static_cast<std::size_t>(peer)];
+      if (other != nullptr) other->error = ncclRemoteError;
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> take_mistakes() {
+  const std::lock_guard lock(mutex());
+  return std::exchange(Nccl::all().mistakes, {});
+}
+Work take_work() {
+  const std::lock_guard lock(mutex());
+  return std::exchange(Nccl::all().work, {});
+}
+void fail_next_init(int rank) {
+  const std::lock_guard lock(mutex());
+  Nccl::all().failing_init = rank;
+}
+void fail_next_work(int rank) {
+  const std::lock_guard lock(mutex());
+  Nccl::all().failing_work = rank;
+}
+void start_anew() {
+  const std::lock_guard lock(mutex());
+  Nccl& nccl = Nccl::all();
+  nccl.cliques.clear();
+  nccl.order.clear();
+  nccl.mistakes.clear();
+  nccl.work = {};
+  nccl.failing_init = nccl.failing_work = nccl.stopped = -1;
+}
+void stop(int rank) {
+  const std::lock_guard lock(mutex());
+  Nccl::all().stopped = rank;
+}
+
+}  // namespace jigsaw::testing::fake_nccl
+
+ncclResult_t ncclGetVersion(int* version) {
+  *version = 22809;
+  return ncclSuccess;
+}
+ncclResult_t ncclGetUniqueId(ncclUniqueId* id) {
+  const std::lock_guard lock(mutex());
+  std::memset(id->internal, 0, sizeof(id->internal));
+  std::strncpy(id->internal, jigsaw::concat("clique ", ++Nccl::all().last_id).c_str(),
+               sizeof(id->internal) - 1);
+  return ncclSuccess;
+}
+ncclResult_t ncclCommInitRankConfig(ncclComm_t* comm, int ranks, ncclUniqueId id, int rank,
+                                    ncclConfig_t* config) {
+  const std::lock_guard lock(mutex());
+  if (config->blocking != 0) return mistake("a communicator that blocks");
+  std::shared_ptr<Clique>& clique = Nccl::all().cliques[id.internal];
+  if (!clique) {
+    clique = std::make_shared<Clique>();
+    clique->ranks = ranks;
+    clique->members.resize(static_cast<std::size_t>(ranks));
+  }
+  if (clique->ranks != ranks || rank < 0 || rank >= ranks) return ncclInvalidArgument;
+  FakeComm*& member = clique->members[static_cast<std::size_t>(rank)];
+  if (member != nullptr) return mistake(jigsaw::concat("rank ", rank, " joins a communicator twice"));
+  member = Nccl::all().comms.emplace_back(std::make_unique<FakeComm>()).get();
+  *comm = member;
+  member->clique = clique;
+  member->rank = rank;
+  member->device = jigsaw::testing::fake_cuda::current_device();
+  if (std::exchange(Nccl::all().failing_init,
+                    Nccl::all().failing_init == rank ? -1 : Nccl::all().failing_init) == rank) {
+    member->error = ncclSystemError;
+    member->words = "no way to rank 0";
+  }
+  for (const FakeComm* const other : clique->members) {
+    if (other == nullptr || other == member || other->device != member->device) continue;
+    member->error = ncclInvalidUsage;
+    member->words = jigsaw::concat("duplicate GPU: ranks ", other->rank, " and ", rank, " are on one device");
+  }
+  ++clique->joined;
+  return member->error == ncclInvalidUsage ? ncclInvalidUsage : ncclInProgress;
+}
+ncclResult_t ncclCommFinalize(ncclComm_t comm) {
+  const std::lock_guard lock(mutex());
+  check_matched(*comm);
+  if (!std::exchange(comm->finalized, true)) ++comm->clique->finalized;
+  return ncclInProgress;
+}
+ncclResult_t ncclCommDestroy(ncclComm_t comm) {
+  const std::lock_guard lock(mutex());
+  if (!comm->finalized) return mistake("a communicator is destroyed that was not finalised");
+  comm->clique->members[static_cast<std::size_t>(comm->rank)] = nullptr;
+  comm->launches.clear();
+  return ncclSuccess;
+}
+/// Peers hear of it.
+ncclResult_t ncclCommAbort(ncclComm_t comm) {
+  const std::lock_guard lock(mutex());
+  comm->aborted = true;
+  for (FakeComm*& other : comm->clique->members) {
+    if (other == comm) {
+      other = nullptr;
+    } else if (other != nullptr && other->error == ncclSuccess) {
+      other->error = ncclRemoteError;
+      other->words = jigsaw::concat("rank ", comm->rank, " has gone");
+    }
+  }
+  jigsaw::testing::fake_cuda::work_may_go_on();
+  return ncclSuccess;
+}
+/// What this thread issued comes into its stream now.
+ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t* error) {
+  const std::lock_guard lock(mutex());
+  const Clique& clique = *comm->clique;
+  *error = comm->error;
+  if (comm->error != ncclSuccess) return ncclSuccess;
+  *error = ncclInProgress;
+  if (clique.joined < clique.ranks) return ncclSuccess;
+  if (comm->finalized && clique.finalized < clique.ranks) return ncclSuccess;
+  if (!comm->to_put.empty() && comm->caller != std::this_thread::get_id()) return ncclSuccess;
+  for (const auto& launch : std::exchange(comm->to_put, {})) {
+    jigsaw::testing::fake_cuda::put_when_ready(
+        launch->stream, [launch] { return run_launch(*launch); }, &launch->number);
+  }
+  *error = ncclSuccess;
+  return ncclSuccess;
+}
+const char* ncclGetErrorString(ncclResult_t result) {
+  switch (result) {
+    case ncclSystemError:
+      return "unhandled system error";
+    case ncclInvalidArgument:
+      return "invalid argument";
+    case ncclInvalidUsage:
+      return "invalid usage";
+    case ncclRemoteError:
+      return "remote process exited or there was a network error";
+    default:
+      return "internal error";
+  }
+}
+const char* ncclGetLastError(ncclComm_t comm) {
+  return comm->words.c_str();
+}
+
+ncclResult_t ncclGroupStart() {
+  ++group_depth;
+  return ncclSuccess;
+}
+ncclResult_t ncclGroupEnd() {
+  if (group_depth == 0) return ncclInvalidUsage;
+  if (--group_depth > 0) return ncclSuccess;
+  const std::lock_guard lock(mutex());
+  ncclResult_t worst = ncclSuccess;
+  for (const auto& launch : std::exchange(group, {})) {
+    const ncclResult_t result = issue(launch);
+    if (worst == ncclSuccess || result != ncclInProgress) worst = result;
+  }
+  return worst;
+}
+ncclResult_t ncclSend(const void* from, std::size_t count, ncclDataType_t type, int peer, ncclComm_t comm,
+                      cudaStream_t stream) {
+  auto launch = std::make_shared<Launch>();
+  launch->comm = comm;
+  launch->stream = stream;
+  launch->sends.push_back(part_of(peer, from, count, type));
+  return call(launch);
+}
+ncclResult_t ncclRecv(void* to, std::size_t count, ncclDataType_t type, int peer, ncclComm_t comm,
+                      cudaStream_t stream) {
+  auto launch = std::make_shared<Launch>();
+  launch->comm = comm;
+  launch->stream = stream;
+  launch->receives.push_back(part_of(peer, to, count, type));
+  return call(launch);
+}
+ncclResult_t ncclAllGather(const void* from, void* to, std::size_t count, ncclDataType_t type,
+                           ncclComm_t comm, cudaStream_t stream) {
+  const std::size_t ranks = comm->clique->members.size();
+  return call_collective(Kind::kAllGather, 0, from, count, to, count * ranks, type, comm, stream);
+}
+ncclResult_t ncclReduceScatter(const void* from, void* to, std::size_t count, ncclDataType_t type,
+                               ncclRedOp_t, ncclComm_t comm, cudaStream_t stream) {
+  const std::size_t ranks = comm->clique->members.size();
+  return call_collective(Kind::kReduceScatter, 0, from, count * ranks, to, count, type, comm, stream);
+}
+ncclResult_t ncclAllReduce(const void* from, void* to, std::size_t count, ncclDataType_t type, ncclRedOp_t,
+                           ncclComm_t comm, cudaStream_t stream) {
+  return call_collective(Kind::kAllReduce, 0, from, count, to, count, type, comm, stream);
+}
+ncclResult_t ncclBroadcast(const void* from, void* to, std::size_t count, ncclDataType_t type, int root,
+                           ncclComm_t comm, cudaStream_t stream) {
+  return call_collective(Kind::kBroadcast, root, from, count, to, count, type, comm, stream);
+}

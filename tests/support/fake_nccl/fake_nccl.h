@@ -1,0 +1,44 @@
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "nccl.h"
+
+/// NCCL on machines without GPUs, over the fake CUDA runtime (tests/support/fake_cuda): what stands in
+/// src/comm/nccl is compiled against the header of this folder. Ranks are threads, each with a device of its
+/// own.
+///
+/// - Communicators do not block: they are there when all ranks have asked for them, and what is issued
+/// between
+///   ncclGroupStart and ncclGroupEnd comes into its stream when the rank asks ncclCommGetAsyncError.
+/// - Work runs when its stream comes to it on all ranks that it takes. What is sent is read when the stream
+/// of
+///   its rank comes there; what is received is NaN from then on, and arrives when this rank waits for it.
+/// - These are mistakes: messages whose counts or types differ; messages that nobody expects, or sends, when
+/// a
+///   rank finalises; an order of calls on two communicators that is not that of a peer; memory that is
+///   written while it is sent, or while something is received there; two ranks on one device; a communicator
+///   that is destroyed with work under way, or used before it is there.
+namespace jigsaw::testing::fake_nccl {
+
+/// Forgets all communicators, mistakes and what was to go wrong.
+void start_anew();
+
+/// What was wrong so far, since the last call.
+std::vector<std::string> take_mistakes();
+
+/// Calls and messages that have run since the last call, over all ranks.
+struct Work {
+  std::int64_t launches = 0, messages = 0, collectives = 0;
+};
+Work take_work();
+
+/// The next communicator that this rank of a group joins cannot be made.
+void fail_next_init(int rank);
+/// Its communicator fails when its stream next comes to work of it, as when a network breaks.
+void fail_next_work(int rank);
+/// What this rank issues from now on never runs, as on a GPU that hangs.
+void stop(int rank);
+
+}  // namespace jigsaw::testing::fake_nccl
