@@ -130,15 +130,17 @@ _jigsaw_train() {
 )",
                 words, R"(    *) ;;
   esac
+  local found
   if [[ -n $words ]]; then
-    mapfile -t COMPREPLY < <(compgen -W "$words" -- "$current")
+    found=$(compgen -W "$words" -- "$current")
   elif [[ $current == -* ]]; then
-    mapfile -t COMPREPLY < <(compgen -W "$flags" -- "$current")
+    found=$(compgen -W "$flags" -- "$current")
   else
-    mapfile -t COMPREPLY < <(compgen -f -- "$current")
-    if [[ -z $command ]]; then mapfile -t -O "${#COMPREPLY[@]}" COMPREPLY < <(compgen -W "$commands" -- "$current"); fi
+    found=$(compgen -f -- "$current"; [[ -n $command ]] || compgen -W "$commands" -- "$current")
     compopt -o filenames 2> /dev/null
   fi
+  COMPREPLY=()
+  [[ -z $found ]] || mapfile -t COMPREPLY <<< "$found"
 }
 complete -F _jigsaw_train jigsaw-train
 )");

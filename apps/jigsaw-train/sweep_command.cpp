@@ -1,3 +1,5 @@
+#include <sys/auxv.h>
+
 #include <cerrno>
 #include <charconv>
 #include <cstdlib>
@@ -157,8 +159,13 @@ ExitCode train_task(const Options& options, const Invocation& invocation) {
   return code;
 }
 
+/// The file of this program; in containers without /proc by what it was started as.
 std::string this_executable() {
-  return std::filesystem::read_symlink("/proc/self/exe").string();
+  std::error_code error;
+  const auto named = std::filesystem::read_symlink("/proc/self/exe", error);
+  if (!error) return named.string();
+  // NOLINTNEXTLINE(performance-no-int-to-ptr): the auxiliary vector holds pointers as numbers
+  return std::filesystem::absolute(reinterpret_cast<const char*>(::getauxval(AT_EXECFN))).string();
 }
 
 LocalRun local_run(const Sweep& sweep, const RunList& list, const Options& options,
