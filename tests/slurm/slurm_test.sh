@@ -60,6 +60,7 @@ has_checkpoint() { [[ -e $1/checkpoints/latest ]]; }
 # Processes that train into the folder $1 of this test: their command lines begin with the executable, as srun's do not.
 ranks_of() { pgrep -f "^$train .*output=$work/$1( |\$)"; }
 no_script() { ! pgrep -f "${SLURM_CONF%/*}/spool\.n[12]/job0*$1/slurm_script" > /dev/null; }
+no_steps() { ! compgen -G "${SLURM_CONF%/*}/spool.n1/n1_$1.*" > /dev/null; } # a socket each
 no_ranks() { ! ranks_of "$1" > /dev/null; }
 # Step number and loss of every training line.
 curve() { sed -nE 's/.*"kind":"train","step":([0-9]+),"loss":([^,]+),.*/\1 \2/p' "$1/metrics.jsonl"; }
@@ -199,6 +200,7 @@ node_down() {
   # The node lives, and SLURM does not wait for what still runs on one that it takes for dead.
   until_true no_ranks down || fail "ranks are left on the node" || return
   until_true no_script "$id" || fail "the batch script is left on the node" || return
+  until_true no_steps "$id" || fail "SLURM's step daemons are left on the node" || return
   scontrol update nodename=n1 state=resume 2> /dev/null || true # where it has not come back by itself
   until_true ended_well "$id" || fail "job is $(state_of "$id")" || return
   same_curve down undisturbed
