@@ -8,7 +8,6 @@
 #include "base/error.h"
 #include "base/file_kind.h"
 #include "base/text.h"
-#include "files/zarr_store.h"
 
 namespace jigsaw::inline files {
 
