@@ -268,7 +268,7 @@ TEST_F(Safetensors, InspectionShowsTreesAndNamesTheDamagedPiece) {
 }
 
 TEST_F(Safetensors, InspectionShowsTheVariablesOfAZarrStore) {
-  const std::string text = inspect(source_dir() + "/tests/io/fixtures/xarray.zarr").text;
+  const std::string text = inspect(testing::source_dir() + "/tests/io/fixtures/xarray.zarr").text;
   EXPECT_NE(text.find("    t2m              [time 4, latitude 3, longitude 6]"), std::string::npos) << text;
 }
 
