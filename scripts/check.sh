@@ -76,7 +76,7 @@ links() {
     target=${target%%[)#]*}
     [[ $target == http* || -z $target || -e $(dirname "$document")/$target ]] && continue
     echo "$document links to $target, which is not there" && broken=1
-  done < <(grep -oE '\]\([^) ]+\)' -- *.md docs/*.md packaging/*.md tests/goldens/*.md)
+  done < <(grep -oE '\]\([^) ]+\)' -- *.md docs/*.md packaging/*.md python/*.md tests/goldens/*.md)
   return $broken
 }
 
