@@ -10,7 +10,7 @@
 #
 #   scripts/check.sh [options]
 #
-#   --tidy-seconds N  clang-tidy stops after N seconds, default 180, and says what it left; files
+#   --tidy-seconds N  clang-tidy stops after N seconds, default 120, and says what it left; files
 #                     changed last are looked at first
 #   --build FOLDER    a build folder that is configured; default: build/check, configured here
 #
@@ -19,7 +19,7 @@
 # shellcheck source=scripts/common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
-tidy_seconds=180 folder=
+tidy_seconds=120 folder=
 while (($#)); do
   case "$1" in
     --tidy-seconds) tidy_seconds=${2:?"needs a number of seconds"} ;;
