@@ -105,6 +105,16 @@ else
   fi
 fi
 
+python_tests() { JIGSAW_TRAIN=$PWD/$folder/apps/jigsaw-train/jigsaw-train PYTHONPATH=python python3 -m pytest -q -p no:cacheprovider python/tests; }
+python_needs="pytest, numpy, h5py, xarray, pandas, torch"
+if [[ -n $label ]]; then
+  : # tests of the Python package have no labels
+elif python3 -c "import $python_needs" &> /dev/null; then
+  part "tests of the Python package" python_tests
+else
+  say "the tests of the Python package are skipped: python3 lacks one of $python_needs"
+fi
+
 [[ $sanitize == false ]] || part "a room with a sanitizer" scripts/sanitize.sh $folder
 
 printf '%s\n' "${times[@]}"
