@@ -83,13 +83,6 @@ std::string filled_in(std::string_view conversion, const std::string& path) {
   return text;
 }
 
-bool holds_zarr(const fs::path& folder) {
-  std::error_code ignored;
-  const std::array files = {".zgroup", ".zmetadata", ".zarray", "zarr.json"};
-  return std::any_of(files.begin(), files.end(),
-                     [&](const char* name) { return fs::exists(folder / name, ignored); });
-}
-
 /// Length of a JSON header in eight bytes, then the header.
 bool is_safetensors(std::string_view begin) {
   return begin.size() > 8 && begin[8] == '{' && begin.substr(5, 3) == "\0\0\0"sv;
@@ -114,10 +107,18 @@ std::string shell_word(const std::string& text) {
   return quoted + "'";
 }
 
+bool is_zarr_store(const std::string& path) {
+  std::error_code ignored;
+  const std::array files = {".zgroup", ".zmetadata", ".zarray", "zarr.json"};
+  return fs::is_directory(path, ignored) && std::any_of(files.begin(), files.end(), [&](const char* name) {
+           return fs::exists(fs::path(path) / name, ignored);
+         });
+}
+
 std::optional<FileKind> kind_of_file(const std::string& path) {
   std::error_code ignored;
   if (fs::is_directory(path, ignored)) {
-    if (holds_zarr(path)) return FileKind{"a Zarr store", filled_in(kZarrConversion, path)};
+    if (is_zarr_store(path)) return FileKind{"a Zarr store", filled_in(kZarrConversion, path)};
     return FileKind{"a folder", ""};
   }
   if (!fs::is_regular_file(path, ignored)) return std::nullopt;

@@ -107,8 +107,6 @@ TEST(WrongInput, FilesOfOtherKindsSayHowToConvertThem) {
   folder.write("config.json", small_config(folder).dump());
   folder.write("a.grib", "GRIB....");
   folder.write("b.tif", std::string("II*\0....", 8));
-  std::filesystem::create_directory(folder / "c.zarr");
-  folder.write("c.zarr/zarr.json", "{}");
   const auto error = [&](const std::string& file) {
     const Outcome outcome =
         run(1, (folder / "config.json") + " --set 'data.files=[" + (folder / file) + "]'");
@@ -119,7 +117,21 @@ TEST(WrongInput, FilesOfOtherKindsSayHowToConvertThem) {
                                  " " + (folder / "a.nc")),
             std::string::npos);
   EXPECT_NE(error("b.tif").find("a TIFF file; convert it with: gdal_translate"), std::string::npos);
-  EXPECT_NE(error("c.zarr").find("is a Zarr store, not a file; convert it with: python3"), std::string::npos);
+}
+
+TEST(WrongInput, AZarrStoreThatIsNestedDeeplyIsADataError) {
+  const TemporaryFolder folder;
+  folder.write("config.json", small_config(folder).dump());
+  std::filesystem::create_directories(folder / "a.zarr/x");
+  folder.write("a.zarr/.zgroup", R"({"zarr_format": 2})");
+  folder.write("a.zarr/x/.zarray", std::string(200000, '[') + std::string(200000, ']'));
+  const Outcome outcome =
+      run(1, "check " + (folder / "config.json") + " --set 'data.files=[" + (folder / "a.zarr") + "]'");
+  EXPECT_EQ(outcome.exit_code, 3) << outcome.err;
+  ASSERT_EQ(outcome.errors().size(), 1U) << outcome.err;
+  EXPECT_NE(outcome.errors()[0].find("/x/.zarray: objects and lists are nested deeper than 100 levels"),
+            std::string::npos)
+      << outcome.err;
 }
 
 TEST(WrongInput, AConfigurationNeedsNoOption) {

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "base/file.h"
+#include "base/file_kind.h"
 #include "base/printable.h"
 #include "base/text.h"
 #include "checkpoint/folder.h"
@@ -166,6 +167,7 @@ Inspection inspect_data(const std::string& path) {
 }  // namespace
 
 Inspection inspect(const std::string& path) {
+  if (is_zarr_store(path)) return inspect_data(path);
   std::error_code unreadable;  // is told where it is opened
   if (fs::is_directory(path, unreadable) || fs::path(path).filename() == "latest")
     return inspect_checkpoint(path);

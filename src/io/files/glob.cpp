@@ -8,7 +8,6 @@
 #include "base/error.h"
 #include "base/file_kind.h"
 #include "base/text.h"
-#include "files/zarr_store.h"
 
 namespace jigsaw::inline files {
 
@@ -43,11 +42,8 @@ Matches matches(const std::string& pattern) {
 }
 
 [[noreturn]] void refuse_folder(const std::string& path) {
-  const FileKind kind = kind_of_file(path).value();
-  const std::string right = kind.conversion.empty() ? concat("name the files in it, as \"",
-                                                             (fs::path(path) / "*.nc").string(), "\"")
-                                                    : concat("convert it with: ", kind.conversion);
-  throw DataError(concat(path, " is ", kind.name, ", not a file; ", right));
+  throw DataError(concat(path, " is a folder, not a file; name the files in it, as \"",
+                         (fs::path(path) / "*.nc").string(), "\""));
 }
 
 /// The folder's own name is no pattern, whatever characters it has.

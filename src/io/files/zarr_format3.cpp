@@ -68,7 +68,8 @@ class Reader {
     check_node();
     array_.shape = zarr_metadata::extents(metadata_, "shape", 0, what_);
     const Extension grid(metadata_.value("chunk_grid", Json()));
-    if (grid.name == "regular") {
+    const bool regular = grid.name == "regular";
+    if (regular) {
       array_.chunks = zarr_metadata::extents(grid.configuration, "chunk_shape", 1, what_);
     } else {
       array_.refuse(concat("its grid of chunks is \"", grid.name, "\", not regular"));
@@ -78,7 +79,7 @@ class Reader {
     read_names();
     if (array_.type) {
       array_.fill = fill_of(metadata_.value("fill_value", Json()), *array_.type);
-      read_codecs(metadata_.value("codecs", Json()), true);
+      if (regular) read_codecs(metadata_.value("codecs", Json()), true);
     }
     zarr_metadata::check(array_, what_);
     return array_;

@@ -3,7 +3,6 @@
 #include <fcntl.h>
 
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <cstring>
 #include <filesystem>
@@ -16,6 +15,7 @@
 #include "base/heartbeat.h"
 #include "base/printable.h"
 #include "base/text.h"
+#include "config/json.h"
 #include "files/chunk_cache.h"
 #include "files/hyperslab.h"
 
@@ -26,7 +26,7 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::json;
 
-constexpr int kDeepestGroup = 8;
+constexpr int kDeepestGroup = 8, kMostGroups = 10000;
 constexpr std::size_t kMostArrays = 10000;
 constexpr std::int64_t kMostMetadata = std::int64_t{64} << 20;
 constexpr std::uint64_t kNoChunk = ~std::uint64_t{0};
@@ -38,6 +38,37 @@ std::string read_file(const std::string& path, std::int64_t most) {
     return read_text(path, most);
   } catch (const FileError& error) {
     throw DataError(error.what());
+  }
+}
+
+/// With the literals that JSON lacks and zarr-python writes as texts: NaN, Infinity and -Infinity.
+std::string with_quoted_literals(std::string_view text) {
+  static constexpr std::string_view kLiterals[] = {"NaN", "Infinity", "-Infinity"};
+  std::string result;
+  result.reserve(text.size());
+  bool in_string = false;
+  for (std::size_t i = 0; i < text.size();) {
+    const std::string_view rest = text.substr(i);
+    const auto* const literal = std::ranges::find_if(
+        kLiterals, [&](std::string_view word) { return !in_string && rest.starts_with(word); });
+    if (literal != std::end(kLiterals)) {
+      result.append("\"").append(*literal).append("\"");
+      i += literal->size();
+      continue;
+    }
+    const bool escape = in_string && rest[0] == '\\';
+    if (rest[0] == '"') in_string = !in_string;
+    result += rest.substr(0, escape ? 2 : 1);
+    i += escape ? 2 : 1;
+  }
+  return result;
+}
+
+Json read_json(const std::string& file) {
+  try {
+    return parse_json(with_quoted_literals(read_file(file, kMostMetadata)), file);
+  } catch (const ConfigError& error) {
+    throw DataError(concat("cannot read ", error.what()));
   }
 }
 
@@ -67,26 +98,33 @@ std::vector<std::byte> bytes_of(StoredType type, double value, bool swapped) {
   return bytes;
 }
 
+[[noreturn]] void refuse_single_array(const std::string& path) {
+  throw DataError(concat(path, " is a single array of Zarr, and must be a group of arrays"));
+}
+
 /// Of what Zarr's format 3 says of an array or a group; of format 2 the file that names all arrays, or else
 /// the mark of a group.
 constexpr const char *kMetadata3 = "/zarr.json", *kConsolidated = "/.zmetadata", *kGroup = "/.zgroup";
 
 std::string metadata_of(const std::string& path) {
   std::error_code ignored;
+  const auto has = [&](std::string_view name) { return fs::exists(concat(path, name), ignored); };
   for (const char* name : {kMetadata3, kConsolidated}) {
-    if (fs::exists(path + name, ignored)) return path + name;
+    if (has(name)) return path + name;
   }
+  if (has(kArraySuffix) && !has(kGroup)) refuse_single_array(path);
   return path + kGroup;
 }
 
-/// The folders in a folder, sorted.
+/// The folders in a folder, sorted; links, which might lead in a circle, are none.
 std::vector<std::string> folders_in(const std::string& folder) {
   std::vector<std::string> names;
   std::error_code unreadable;
   for (fs::directory_iterator entry(folder, unreadable), end; !unreadable && entry != end;
        entry.increment(unreadable)) {
     std::error_code ignored;
-    if (entry->is_directory(ignored)) names.push_back(entry->path().filename());
+    if (entry->symlink_status(ignored).type() == fs::file_type::directory)
+      names.push_back(entry->path().filename());
   }
   if (unreadable) throw DataError(concat("cannot read ", folder, ": ", unreadable.message()));
   std::sort(names.begin(), names.end());
@@ -115,13 +153,6 @@ std::optional<double> number_of_base64(std::string_view text) {
 
 }  // namespace
 
-bool is_zarr_store(const std::string& path) {
-  std::error_code ignored;
-  if (!fs::is_directory(path, ignored)) return false;
-  return std::ranges::any_of(std::array{kMetadata3, kConsolidated, kGroup},
-                             [&](const char* name) { return fs::exists(path + name, ignored); });
-}
-
 ZarrStore::ZarrStore(const std::string& path)
     : VariableFile(path, metadata_of(path)),
       format3_(is_there(path + kMetadata3)),
@@ -135,13 +166,6 @@ ZarrStore::ZarrStore(const std::string& path)
   }
 }
 
-Json ZarrStore::read_json(const std::string& file) const {
-  const std::string text = read_file(file, kMostMetadata);
-  Json json = Json::parse(text, nullptr, false);
-  if (json.is_discarded()) throw DataError(concat("cannot read ", file, ": it is no JSON"));
-  return json;
-}
-
 void ZarrStore::add_from_metadata(const Json& consolidated) {
   const Json metadata = consolidated.is_object() ? consolidated.value("metadata", Json()) : Json();
   if (!metadata.is_object()) throw DataError(concat(path(), "/.zmetadata names no arrays"));
@@ -153,6 +177,8 @@ void ZarrStore::add_from_metadata(const Json& consolidated) {
 }
 
 void ZarrStore::add_from_folders(const std::string& folder, const std::string& prefix, int depth) {
+  if (++groups_ > kMostGroups)
+    throw DataError(concat("cannot read ", path(), ": it has more than ", kMostGroups, " groups"));
   for (const std::string& name : folders_in(folder)) {
     const std::string below = concat(folder, "/", name);
     if (format3_) {
@@ -177,8 +203,7 @@ void ZarrStore::read_format3() {
   const Json root = read_json(path() + kMetadata3);
   if (!root.is_object() || root.value("zarr_format", Json()) != 3)
     throw DataError(concat("cannot read ", path(), kMetadata3, ": it is not of Zarr's format 3"));
-  if (root.value("node_type", Json()) != "group")
-    throw DataError(concat(path(), " is a single array of Zarr, and must be a group of arrays"));
+  if (root.value("node_type", Json()) != "group") refuse_single_array(path());
   const Json consolidated = root.value("consolidated_metadata", Json());
   if (!consolidated.is_object()) return add_from_folders(path(), "", 0);
   const Json metadata = consolidated.value("metadata", Json());
@@ -234,12 +259,17 @@ void ZarrStore::add_attributes(FileVariable& variable, const Json& given) const 
     if (value.is_string()) variable.texts[attribute] = value.get<std::string>().substr(0, kLongestAttribute);
     if (value.is_number()) variable.numbers[attribute] = {value.get<double>()};
     if (!value.is_array() || value.empty() || value.size() > kLongestAttribute) continue;
-    if (std::ranges::all_of(value, [](const Json& number) { return number.is_number(); }))
-      variable.numbers[attribute] = value.get<std::vector<double>>();
+    std::vector<double> numbers;
+    for (const Json& each : value) {
+      if (const std::optional<double> number = zarr_metadata::number_of(each)) numbers.push_back(*number);
+    }
+    if (numbers.size() == value.size()) variable.numbers[attribute] = numbers;
   }
   for (const char* attribute : {"_FillValue", "missing_value"}) {
-    const std::optional<double> number = number_of_base64(variable.text(attribute));
-    if (!format3_ || !number) continue;
+    const std::string text = variable.text(attribute);
+    std::optional<double> number = zarr_metadata::number_of(text);
+    if (!number && format3_) number = number_of_base64(text);
+    if (!number) continue;
     variable.texts.erase(attribute);
     variable.numbers[attribute] = {*number};
   }

@@ -10,14 +10,11 @@
 
 namespace jigsaw::inline files {
 
-/// Whether a folder is a Zarr store of format 2 or 3.
-bool is_zarr_store(const std::string& path);
-
 /// A Zarr store in a folder, as xarray writes it (WeatherBench 2, ARCO-ERA5): its arrays with their
-/// attributes, consolidated or not. Dimensions are named by `_ARRAY_DIMENSIONS` in format 2, by
-/// `dimension_names` in format
-/// 3. In format 2 a fill_value other than 0 is also the array's _FillValue, unless an attribute is; in format
-/// 3 only the attribute says what is missing, of floats as base64 of a little-endian double, too.
+/// attributes, consolidated or not; folders that are links are passed over where the metadata does not name
+/// them. Dimensions are named by `_ARRAY_DIMENSIONS` in format 2, by `dimension_names` in format 3. In format
+/// 2 a fill_value other than 0 is also the array's _FillValue, unless an attribute is; in format 3 only the
+/// attribute says what is missing, of floats as base64 of a little-endian double, too.
 ///
 /// Whole chunks are read, of shards those that are needed; chunks that hold more than is read are kept
 /// (files/chunk_cache.h).
@@ -43,7 +40,6 @@ class ZarrStore : public VariableFile {
   void add(const std::string& name, const ZarrArray& array, const nlohmann::json& attributes,
            const nlohmann::json& dimensions);
   void add_attributes(FileVariable& variable, const nlohmann::json& attributes) const;
-  nlohmann::json read_json(const std::string& file) const;
   /// Decodes a chunk; what is not there holds the fill value.
   void read_chunk(const FileVariable& variable, const Shape& index, std::span<std::byte> out,
                   std::int64_t& fetched) const;
@@ -54,6 +50,7 @@ class ZarrStore : public VariableFile {
                                              std::int64_t most, std::int64_t& fetched) const;
 
   bool format3_;
+  int groups_ = 0;                 ///< whose folders were looked through
   std::vector<ZarrArray> arrays_;  ///< FileVariable::id counts them
   std::uint64_t key_;              ///< in the cache of chunks
 };

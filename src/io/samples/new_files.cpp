@@ -13,7 +13,8 @@ namespace {
 
 constexpr std::int64_t kMostNoted = std::int64_t{1} << 20;
 
-/// What tells whether a file is one that was read before; "" for what is no regular file.
+/// What tells whether a file is one that was read before; "" for what is no regular file: of a
+/// folder no state tells that all below it is as it was.
 std::string mark_of(const std::string& path, Dimensions dimensions, External external) {
   try {
     const FileState state = file_state(path);
@@ -56,13 +57,13 @@ void probe_as_noted(const std::vector<std::string>& paths, Dimensions dimensions
   std::set<std::string> marks;
   for (const std::string& path : paths) {
     const std::string mark = mark_of(path, dimensions, external);
-    if (mark.empty() || known.contains(mark)) continue;
+    if (!mark.empty() && known.contains(mark)) continue;
     fresh.push_back(path);
-    marks.insert(mark);
+    if (!mark.empty()) marks.insert(mark);
   }
   if (fresh.empty()) return;
   probe_files(fresh, dimensions, external);
-  if (list.empty()) return;
+  if (list.empty() || marks.empty()) return;
   known.insert(marks.begin(), marks.end());
   note(list, known);
 }

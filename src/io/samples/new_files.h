@@ -8,8 +8,9 @@
 
 namespace jigsaw::inline samples {
 
-/// Has the headers of files that no run of this user has read before read by a process of its own
-/// (files/probe.h), where this process has a program for that. Collective: rank 0 sees to it.
+/// Has the headers of files that no run of this user has read before, and those of Zarr stores each time,
+/// read by a process of its own (files/probe.h), where this process has a program for that. Collective: rank
+/// 0 sees to it.
 ///
 /// @param cache  folder where files are noted that have been read, by name, size and time of change; empty:
 ///               none. @throws DataError  on all ranks, when a header ends that process.

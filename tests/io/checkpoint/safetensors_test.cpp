@@ -267,5 +267,10 @@ TEST_F(Safetensors, InspectionShowsTreesAndNamesTheDamagedPiece) {
   EXPECT_NE(inspect(file_).text.find("F32"), std::string::npos);
 }
 
+TEST_F(Safetensors, InspectionShowsTheVariablesOfAZarrStore) {
+  const std::string text = inspect(testing::source_dir() + "/tests/io/fixtures/xarray.zarr").text;
+  EXPECT_NE(text.find("    t2m              [time 4, latitude 3, longitude 6]"), std::string::npos) << text;
+}
+
 }  // namespace
 }  // namespace jigsaw

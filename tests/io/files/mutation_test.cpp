@@ -9,8 +9,10 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "comm/self/self.h"
 #include "files/probe.h"
 #include "io/fixtures.h"
+#include "samples/new_files.h"
 #include "support/temporary_folder.h"
 
 namespace jigsaw {
@@ -130,13 +132,17 @@ INSTANTIATE_TEST_SUITE_P(Files, Mutations,
                                            std::pair{"images/volume.nii", Dimensions::kByNumber},
                                            std::pair{"images/volume.nii.gz", Dimensions::kByNumber}));
 
-TEST(Probe, TellsOfWhichFileItsProcessDied) {
-  const TemporaryFolder folder;
-  const std::string good = fixture("packed.nc");
-  // A program that ends by a signal with each file, and says that it has begun with one.
-  const std::string program = folder.path() + "/dies";
+/// A program that ends by a signal with each file, and says that it has begun with one.
+std::string dying_program(const TemporaryFolder& folder) {
+  std::string program = folder.path() + "/dies";
   put_text(program, "#!/bin/sh\nread -r ignored\nprintf .\nkill -SEGV $$\n");
   fs::permissions(program, fs::perms::owner_all);
+  return program;
+}
+
+TEST(Probe, TellsOfWhichFileItsProcessDied) {
+  const TemporaryFolder folder;
+  const std::string good = fixture("packed.nc"), program = dying_program(folder);
   const Probe dying{program, Dimensions::kByName, External::kRefused};
   const std::vector<std::string> ends = dying.outcomes({good, good});
   EXPECT_EQ(ends[0].substr(0, 9), "signal 11");
@@ -148,6 +154,24 @@ TEST(Probe, TellsOfWhichFileItsProcessDied) {
       (Probe{PROBE_PROGRAM, Dimensions::kByName, External::kRefused}.outcomes({good, "/nowhere", good})),
       std::vector<std::string>(3));
   EXPECT_THROW((Probe{"/nowhere", Dimensions::kByName, External::kRefused}.outcomes({good})), Error);
+}
+
+TEST(Probe, ReadsAFileOnceAndAZarrStoreEachTime) {
+  const TemporaryFolder folder;
+  const std::string file = fixture("packed.nc"), store = fixture("zarr3"), cache = folder.path() + "/cache";
+  Context context = Context::make_host(Backend::kReference, 1);
+  const std::unique_ptr<Communicator> self = make_self_communicator(context);
+  const auto probe = [&](const std::string& program, const std::vector<std::string>& paths) {
+    set_probe_program(program);
+    const std::string message = message_of<DataError>(
+        [&] { probe_new_files(paths, Dimensions::kByName, External::kRefused, cache, *self); });
+    set_probe_program("");
+    return message;
+  };
+  const std::string dies = dying_program(folder);
+  EXPECT_EQ(probe(PROBE_PROGRAM, {store, file}), "");
+  EXPECT_EQ(probe(dies, {file}), "");
+  EXPECT_NE(probe(dies, {store, file}).find(concat("cannot read ", store)), std::string::npos);
 }
 
 }  // namespace

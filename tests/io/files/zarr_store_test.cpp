@@ -10,6 +10,7 @@
 #include <cmath>
 #include <cstring>
 #include <functional>
+#include <limits>
 #include <set>
 
 #include "base/error.h"
@@ -297,6 +298,110 @@ TEST(ZarrStore, DamageIsADataError) {
           << name << (pipe ? " is a pipe" : " is a link to itself");
     }
   }
+}
+
+/// JSON of objects in each other.
+std::string nested(int depth) {
+  std::string text;
+  for (int i = 0; i < depth; ++i) text += "{\"a\":";
+  return text + "1" + std::string(static_cast<std::size_t>(depth), '}');
+}
+
+TEST(ZarrStore, DeeplyNestedMetadataIsRefused) {
+  const testing::TemporaryFolder folder;
+  Store store(folder.path() + "/a.zarr");
+  store.add("x", {.shape = {2}, .chunks = {2}}, value_at);
+  testing::put_text(store.path() + "/x/.zattrs", nested(100));
+  EXPECT_NO_THROW(ZarrStore{store.path()});
+  for (const char* file : {"/x/.zattrs", "/.zmetadata", "/zarr.json"}) {
+    testing::put_text(store.path() + file, nested(200000));
+    EXPECT_EQ(
+        message_of<DataError>([&] { ZarrStore{store.path()}; }),
+        concat("cannot read ", store.path(), file, ": objects and lists are nested deeper than 100 levels"));
+  }
+}
+
+TEST(ZarrStore, FoldersThatAreLinksArePassedOver) {
+  const testing::TemporaryFolder folder;
+  Store store(folder.path() + "/a.zarr");
+  store.add("x", {.shape = {2}, .chunks = {2}}, value_at);
+  for (int i = 0; i < 10; ++i) std::filesystem::create_symlink(".", concat(store.path(), "/g", i));
+  const ZarrStore opened(store.path());
+  ASSERT_EQ(opened.variables().size(), 1U);
+  EXPECT_EQ(opened.variables()[0].name, "x");
+}
+
+TEST(ZarrStore, HasAtMostTenThousandGroups) {
+  const testing::TemporaryFolder folder;
+  const std::string path = folder.path() + "/a.zarr";
+  const auto add_group = [&](const std::string& name) {
+    std::filesystem::create_directory(path + name);
+    testing::put_text(path + name + "/.zgroup", "{}");
+  };
+  add_group("");
+  for (int i = 1; i < 10000; ++i) add_group(concat("/", i));
+  EXPECT_NO_THROW(ZarrStore{path});
+  add_group("/more");
+  EXPECT_EQ(message_of<DataError>([&] { ZarrStore{path}; }),
+            concat("cannot read ", path, ": it has more than 10000 groups"));
+}
+
+TEST(ZarrStore, ASingleArrayIsRefused) {
+  const testing::TemporaryFolder folder;
+  const std::string path = folder.path() + "/a.zarr";
+  std::filesystem::create_directory(path);
+  for (const char* file : {"/.zarray", "/zarr.json"}) {
+    testing::put_text(path + file, R"({"zarr_format": 3, "node_type": "array"})");
+    EXPECT_EQ(message_of<DataError>([&] { open_variables(path, Dimensions::kByName); }),
+              path + " is a single array of Zarr, and must be a group of arrays");
+  }
+}
+
+// As zarr-python writes numbers that JSON has not.
+TEST(ZarrStore, NumbersThatAreNotFiniteMayStandInAttributes) {
+  const testing::TemporaryFolder folder;
+  Store store(folder.path() + "/a.zarr");
+  store.add("x", {.shape = {2}, .chunks = {2}}, value_at);
+  const std::string attributes =
+      R"({"missing_value": NaN, "_FillValue": -Infinity, "valid_range": [0, Infinity], )"
+      R"("units": "\"NaN", "long_name": "x Infinity\\"})";
+  const auto check = [](const std::string& path) {
+    const ZarrStore opened(path);
+    const FileVariable& x = *opened.find("x");
+    const double infinity = std::numeric_limits<double>::infinity();
+    EXPECT_TRUE(std::isnan(x.numbers.at("missing_value").at(0)));
+    EXPECT_EQ(x.numbers.at("_FillValue"), std::vector<double>{-infinity});
+    EXPECT_EQ(x.numbers.at("valid_range"), (std::vector<double>{0, infinity}));
+    EXPECT_EQ(x.text("units"), "\"NaN");
+    EXPECT_EQ(x.text("long_name"), "x Infinity\\");
+  };
+  testing::put_text(store.path() + "/x/.zattrs", attributes);
+  check(store.path());
+  const std::string array = R"({"zarr_format": 3, "node_type": "array", "shape": [2], "data_type": "float32",
+      "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [2]}}, "fill_value": NaN,
+      "codecs": [{"name": "bytes"}], "attributes": )";
+  const std::string path = folder.path() + "/b.zarr";
+  std::filesystem::create_directories(path + "/x");
+  testing::put_text(path + "/zarr.json", R"({"zarr_format": 3, "node_type": "group"})");
+  testing::put_text(path + "/x/zarr.json", array + attributes + "}");
+  check(path);
+}
+
+TEST(ZarrStore, AShardedArrayWithAnotherGridIsAtFaultAlone) {
+  const testing::TemporaryFolder folder;
+  const std::string path = folder.path() + "/a.zarr", metadata = path + "/shards/zarr.json";
+  std::filesystem::create_directory(path);
+  std::filesystem::copy(fixture("zarr3"), path, std::filesystem::copy_options::recursive);
+  Json root = Json::parse(testing::text_of(path + "/zarr.json"));
+  root.erase("consolidated_metadata");
+  testing::put_text(path + "/zarr.json", root.dump());
+  Json changed = Json::parse(testing::text_of(metadata));
+  changed["chunk_grid"]["name"] = "rectilinear";
+  testing::put_text(metadata, changed.dump());
+  const ZarrStore store(path);
+  EXPECT_EQ(store.variables().size(), 14U);
+  EXPECT_EQ(store.find("plain")->fault, "");
+  EXPECT_EQ(store.find("shards")->fault.find("its grid of chunks is \"rectilinear\", not regular"), 0U);
 }
 
 /// What make_zarr_fixtures.py puts into arrays of floats, or of whole numbers.
