@@ -3,14 +3,14 @@
 #   1. every include keeps to its room and those below (scripts/check_includes.sh)
 #   2. every header compiles alone: those that a source of theirs includes first with the rooms, the
 #      others here
-#   3. every shell script passes shellcheck
+#   3. every shell script passes shellcheck; train.sbatch and sweep.sbatch requeue in the same way
 #   4. the layout of the code is clang-format 14's
 #   5. what the documents link to is there; they build as a site (scripts/docs.sh)
 #   6. clang-tidy's findings (.clang-tidy) in src/ and apps/: none
 #
 #   scripts/check.sh [options]
 #
-#   --tidy-seconds N  clang-tidy stops after N seconds, default 180, and says what it left; files
+#   --tidy-seconds N  clang-tidy stops after N seconds, default 120, and says what it left; files
 #                     changed last are looked at first
 #   --build FOLDER    a build folder that is configured; default: build/check, configured here
 #
@@ -19,7 +19,7 @@
 # shellcheck source=scripts/common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
-tidy_seconds=180 folder=
+tidy_seconds=120 folder=
 while (($#)); do
   case "$1" in
     --tidy-seconds) tidy_seconds=${2:?"needs a number of seconds"} ;;
@@ -57,7 +57,14 @@ headers() {
   cmake --build "$folder" --target headers
 }
 
+# What users copy as single files has one text in both.
+same_requeue() {
+  diff <(requeue_of train) <(requeue_of sweep) || { echo "train.sbatch and sweep.sbatch requeue differently" && return 1; }
+}
+requeue_of() { sed -n '/^# The same in train.sbatch and sweep.sbatch/,/^requeue() {/p; /^requeue() {/,/^}/p' "scripts/slurm/$1.sbatch"; }
+
 shell_scripts() {
+  same_requeue || return
   grep -rlE '^#!.*\<(bash|sh)$|^# shellcheck shell' scripts benchmarks tests .ci | xargs -d '\n' shellcheck -x
 }
 
@@ -76,7 +83,7 @@ links() {
     target=${target%%[)#]*}
     [[ $target == http* || -z $target || -e $(dirname "$document")/$target ]] && continue
     echo "$document links to $target, which is not there" && broken=1
-  done < <(grep -oE '\]\([^) ]+\)' -- *.md docs/*.md packaging/*.md tests/goldens/*.md)
+  done < <(grep -oE '\]\([^) ]+\)' -- *.md docs/*.md packaging/*.md python/*.md tests/goldens/*.md)
   return $broken
 }
 

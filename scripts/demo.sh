@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs what is missing, builds jigsaw-train in build/release, writes a small data set with
-# weather-like waves, and trains a WeatherMixer on it with two ranks. About two minutes after
+# weather-like waves, and trains a WeatherMixer on it with two ranks, in less than a minute after
 # the build. Everything it writes lies in demo/; an earlier demo is replaced.
 #
 #   scripts/demo.sh

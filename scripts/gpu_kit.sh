@@ -6,14 +6,14 @@
 #   scripts/gpu_kit.sh [--output FOLDER] [--build FOLDER] [--fake]
 #
 #   --output FOLDER  the kit (default: build/gpu_kit); one that is there is replaced
-#   --build FOLDER   where programs are built (default: build/gpu), configured with JIGSAW_CUDA=BESIDE unless it is
-#                    there; what is built already is not built again
+#   --build FOLDER   where programs are built (default: build/gpu, with --fake build/gpu_fake), configured with
+#                    JIGSAW_CUDA=BESIDE (with --fake OFF) unless it is there; what is built already is not built again
 #   --fake           with CUDA's kernels compiled for the host (tests/support/fake_cuda): the same kit for a machine
 #                    without a GPU, to try the kit itself
 # shellcheck source=scripts/common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
-kit=build/gpu_kit build=build/gpu fake=false
+kit=build/gpu_kit build='' fake=false
 while (($#)); do
   case "$1" in
     --output | --build)
@@ -27,17 +27,20 @@ while (($#)); do
   esac
   shift
 done
-[[ ! -e $kit || -e $kit/run.sh ]] || die "$kit is there and no kit; name another folder"
+[[ ! -e $kit || (-e $kit/run.sh && -e $kit/payload.tar.gz) ]] || die "$kit is there and no kit; name another folder"
 
-# Architectures of the cards that the kit is for: A100, H100 and H200; newer ones compile the last one's PTX.
-[[ -e $build/CMakeCache.txt ]] ||
-  cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DJIGSAW_CUDA=BESIDE -DCMAKE_CUDA_ARCHITECTURES='80;90'
 # The names of programs here and in the kit.
 if [[ $fake == true ]]; then
+  build=${build:-build/gpu_fake}
   programs=(jigsaw-train-fake-cuda:jigsaw-train kernels_fake_cuda_test:kernels_cuda_test)
+  cuda_options=(-DJIGSAW_CUDA=OFF)
 else
+  build=${build:-build/gpu}
   programs=(jigsaw-train-cuda:jigsaw-train kernels_cuda_test:kernels_cuda_test kernels_bench_cuda:kernels_bench_cuda)
+  # Architectures of the cards that the kit is for: A100, H100 and H200; newer ones compile the last one's PTX.
+  cuda_options=(-DJIGSAW_CUDA=BESIDE '-DCMAKE_CUDA_ARCHITECTURES=80;90')
 fi
+[[ -e $build/CMakeCache.txt ]] || cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release "${cuda_options[@]}"
 say "building"
 cmake --build "$build" --target jigsaw-train "${programs[@]%%:*}"
 

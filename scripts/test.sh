@@ -8,8 +8,8 @@
 #   --label L         only tests whose label matches the regular expression L:
 #                     unit, grad, golden, sharding, mpi, e2e, …
 #   --lint            also run scripts/check.sh: include directions, headers, format, clang-tidy
-#   --cuda auto|off   auto: where nvcc and cuBLAS are found, also build jigsaw-train-cuda and the
-#                     tests with label gpu, which then run where there is a GPU; off is the default
+#   --cuda auto|off   auto: also build the benchmarks and, where nvcc and cuBLAS are found, jigsaw-train-cuda and
+#                     the tests with label gpu, which then run where there is a GPU; off is the default
 #   --sanitize        also compiles one room with a sanitizer and runs its tests, each day another
 #                     (scripts/sanitize.sh), in three minutes at most
 #   --slurm           also installs SLURM, and tests scripts/slurm against one of its own; needs root
@@ -72,7 +72,9 @@ find_cuda() {
 }
 
 cuda_options=(-DJIGSAW_CUDA=OFF)
+benchmarks=OFF
 if [[ $cuda == auto ]]; then
+  benchmarks=ON
   if find_cuda; then
     # One architecture is enough to see that kernels compile; it is the compiler's time.
     cuda_options=(-DJIGSAW_CUDA=BESIDE -DCMAKE_CUDA_ARCHITECTURES=90)
@@ -88,7 +90,7 @@ if [[ $slurm == true ]]; then
   part "setup of SLURM" scripts/setup.sh --slurm
   slurm_option=-DJIGSAW_SLURM_TESTS=ON
 fi
-part "configuration" configure "${cuda_options[@]}" "$slurm_option"
+part "configuration" configure "${cuda_options[@]}" "$slurm_option" -DJIGSAW_BENCHMARKS=$benchmarks
 part "build" cmake --build $folder -- -k 0
 [[ $lint == false ]] || part "checks" scripts/check.sh --build $folder
 real_data=${JIGSAW_REAL_DATA-../shared/data}
@@ -101,6 +103,16 @@ else
   else
     say "no real data in $real_data: the tests with label real do not run"
   fi
+fi
+
+python_tests() { JIGSAW_TRAIN=$PWD/$folder/apps/jigsaw-train/jigsaw-train PYTHONPATH=python python3 -m pytest -q -p no:cacheprovider python/tests; }
+python_needs="pytest, numpy, h5py, xarray, pandas, torch"
+if [[ -n $label ]]; then
+  : # tests of the Python package have no labels
+elif python3 -c "import $python_needs" &> /dev/null; then
+  part "tests of the Python package" python_tests
+else
+  say "the tests of the Python package are skipped: python3 lacks one of $python_needs"
 fi
 
 [[ $sanitize == false ]] || part "a room with a sanitizer" scripts/sanitize.sh $folder

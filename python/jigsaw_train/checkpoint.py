@@ -7,6 +7,11 @@ import pathlib
 import h5py
 import numpy as np
 
+try:
+    import xxhash
+except ImportError:  # without it pieces are read unverified
+    xxhash = None
+
 
 class Checkpoint(collections.abc.Mapping):
     """The parameters of a checkpoint by name, read when asked for; what else it holds as attributes.
@@ -69,7 +74,8 @@ class Checkpoint(collections.abc.Mapping):
     def optimizer(self, kind):
         """What the optimizer keeps of each parameter, such as "adamw.moment1": whole arrays by name.
 
-        They have no view: the pieces are put together from the shards.
+        They have no view: the pieces are put together from the shards, and their digests are compared where the
+        module xxhash is there.
         """
         return {
             name.split("/", 1)[1]: self._assembled(number, dtype, shape)
@@ -79,16 +85,41 @@ class Checkpoint(collections.abc.Mapping):
 
     def _assembled(self, tensor, dtype, shape):
         whole = np.empty(shape, {"fp32": "<f4", "fp64": "<f8"}[dtype])
+        held = np.zeros(shape, bool)
         for shard in self.manifest["shards"]:
-            with open(self.folder / shard["name"], "rb") as file:
-                for number, begin, extent, offset, _ in shard["pieces"]:
+            name = _plain_name(shard["name"], self.folder / "manifest.json")
+            with open(self.folder / name, "rb") as file:
+                for number, begin, extent, offset, digest in shard["pieces"]:
                     if number != tensor:
                         continue
+                    where = f"{self.folder / name}: a piece of {self.manifest['tensors'][tensor][0]}"
+                    if not len(begin) == len(extent) == len(shape) or not all(
+                        0 <= b and 0 < e <= n - b for b, e, n in zip(begin, extent, shape)
+                    ):
+                        raise ValueError(f"{where} does not lie in the tensor: {begin}, {extent} of {list(shape)}")
                     file.seek(offset)
                     count = int(np.prod(extent, dtype=np.int64))
-                    piece = np.frombuffer(file.read(count * whole.itemsize), whole.dtype).reshape(extent)
-                    whole[tuple(slice(b, b + e) for b, e in zip(begin, extent))] = piece
+                    data = file.read(count * whole.itemsize)
+                    if len(data) != count * whole.itemsize:
+                        raise ValueError(f"{where} lies outside of the file")
+                    if xxhash and xxhash.xxh64(data).hexdigest() != digest:
+                        raise ValueError(f"{where} is damaged: its digest is not {digest}")
+                    box = tuple(slice(b, b + e) for b, e in zip(begin, extent))
+                    if held[box].any():
+                        raise ValueError(f"{where} overlaps another one")
+                    held[box] = True
+                    whole[box] = np.frombuffer(data, whole.dtype).reshape(extent)
+        if not held.all():
+            name, missing = self.manifest["tensors"][tensor][0], int((~held).sum())
+            raise ValueError(f"{self.folder / 'manifest.json'} has no piece with {missing} numbers of {name}")
         return whole
+
+
+def _plain_name(name, where):
+    """The name of something in a checkpoint's own folder; nothing there points out of it."""
+    if name in ("", ".", "..") or "/" in name:
+        raise ValueError(f'{where} names "{name}", which is no plain name')
+    return name
 
 
 def open_checkpoint(path, average=False):
@@ -98,5 +129,6 @@ def open_checkpoint(path, average=False):
         if (folder / "manifest.json").exists():
             return Checkpoint(folder, average)
         if (folder / "latest").exists():
-            return Checkpoint(folder / (folder / "latest").read_text().strip(), average)
+            name = _plain_name((folder / "latest").read_text().strip(), folder / "latest")
+            return Checkpoint(folder / name, average)
     raise FileNotFoundError(f"{path} is neither a checkpoint nor a run directory with one")

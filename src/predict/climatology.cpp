@@ -71,23 +71,22 @@ std::map<DayAndHour, Climatology::Sum> Climatology::sums_of(FileSet& files, cons
                                                             const std::vector<DayAndHour>& wanted) {
   const Calendar calendar = files.calendar();
   std::map<DayAndHour, Sum> sums;
-  std::vector<std::vector<double>> states(static_cast<std::size_t>(files.members_of(field)));
-  for (std::vector<double>& state : states) state.resize(static_cast<std::size_t>(plane.extent.count()));
+  std::vector<double> state(static_cast<std::size_t>(plane.extent.count()));
   for (const Time time : files.times(field)) {
     if (std::ranges::none_of(periods, [&](const Period& period) { return period.contains(time); })) continue;
     const Time second = day_and_hour(time, calendar).second;
-    bool read = false;
+    std::vector<std::pair<Sum*, double>> weighted;
     for (const DayAndHour& when : wanted) {
       if (when.second != second) continue;
       double weight = 0;
       for (const int day : days_of(time, calendar))
         weight += weight_between(day, when.day, longest_year(calendar));
-      if (weight == 0) continue;
-      if (!std::exchange(read, true)) {
-        for (std::size_t m = 0; m < states.size(); ++m)
-          files.read(field, {time, static_cast<std::int32_t>(m)}, plane, states[m]);
-      }
-      for (const std::vector<double>& state : states) sums[when].add(state, weight);
+      if (weight != 0) weighted.emplace_back(&sums[when], weight);
+    }
+    if (weighted.empty()) continue;
+    for (std::int32_t member = 0; member < files.members_of(field); ++member) {
+      files.read(field, {time, member}, plane, state);
+      for (const auto& [sum, weight] : weighted) sum->add(state, weight);
     }
   }
   return sums;

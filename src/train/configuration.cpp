@@ -267,6 +267,7 @@ void declare(Keys<Configuration>& keys) {
               {{"ordered", Reduction::kOrdered, "In one order, so that every transport gives the same bits."},
                {"fast", Reduction::kFast, "Between GPUs in the order that NCCL finds fastest."}})
       .changeable()
+      .counts_where(where("device").is_one_of({"auto", "cuda"}))
       .doc("How sums over ranks are added.");
   keys.add("machine", &O::machine, auto_or<MachineOptions>())
       .changeable()

@@ -95,7 +95,7 @@ fi
   programs.write("page.sh", script);
   const std::string log = programs / "log.txt";
   const int status = std::system(
-      ("timeout -k 5 900 bash -x " + quoted(programs / "page.sh") + " > " + quoted(log) + " 2>&1").c_str());
+      ("timeout -k 5 3000 bash -x " + quoted(programs / "page.sh") + " > " + quoted(log) + " 2>&1").c_str());
   EXPECT_EQ(WEXITSTATUS(status), 0) << read(log);
 }
 

@@ -28,10 +28,23 @@ cat > small.json << 'END'
   "data": {"files": ["data/*.nc"], "variables": ["t2m", "z"], "input_hours": [0], "lead_hours": 6,
            "train": ["2021-01-01", "2021-01-24"]},
   "model": {"type": "weathermixer", "patch": [3, 6], "embed_dim": 96, "depth": 1},
-  "train": {"steps": 60, "batch_size": 4, "precision": "fp64"}, "mesh": {"data": 2},
+  "schedule": {"type": "constant"}, "train": {"steps": 60, "batch_size": 4, "precision": "fp64"}, "mesh": {"data": 2},
   "validation": {"every": 0}, "checkpoint": {"every": 10}, "log_every": 1
 }
 END
+
+# In place of jigsaw-train: in a job's first start it trains without end, in a later one up to the step that the file
+# `end` says, once that is there.
+cat > endless << END
+#!/usr/bin/env bash
+steps=1000000
+if ((\${SLURM_RESTART_COUNT:-0} > 0)); then
+  until [[ -e $work/end ]]; do sleep 0.2; done
+  steps=\$(< "$work/end")
+fi
+exec "$train" "\$@" --set "train.steps=\$steps"
+END
+chmod +x endless
 
 fail() {
   echo "    $*"
@@ -64,8 +77,10 @@ no_steps() { ! compgen -G "${SLURM_CONF%/*}/spool.n1/n1_$1.*" > /dev/null; } # a
 no_ranks() { ! ranks_of "$1" > /dev/null; }
 # Step number and loss of every training line.
 curve() { sed -nE 's/.*"kind":"train","step":([0-9]+),"loss":([^,]+),.*/\1 \2/p' "$1/metrics.jsonl"; }
+# same_curve RUN REFERENCE [STEPS]
 same_curve() {
-  (($(curve "$1" | wc -l) == 60)) || fail "$1 has $(curve "$1" | wc -l) of 60 steps" || return
+  local steps=${3:-60}
+  (($(curve "$1" | wc -l) == steps)) || fail "$1 has $(curve "$1" | wc -l) of $steps steps" || return
   cmp <(curve "$1") <(curve "$2") || fail "the loss curves of $1 and $2 differ"
 }
 submit() { sbatch --parsable --output=log-%x-%j.txt "$@" 2>> sbatch.txt; }
@@ -83,17 +98,34 @@ job() {
   submit --nodes=1 --ntasks-per-node=2 --time=60 "${options[@]}" "$scripts/train.sbatch" --config small.json "$@" \
     --set "output=$work/$name"
 }
+# goes_on_alike ID NAME: lets an endless job that was stopped early, and is back in the queue, train to its end: to step
+# 60, or a few steps on where it had come further.
+goes_on_alike() {
+  local steps=$(($(steps_of "$2") + 10)) reference=undisturbed
+  if ((steps > 60)); then
+    reference=undisturbed_$steps
+    undisturbed "$reference" --set "train.steps=$steps" || return
+  else
+    steps=60
+  fi
+  echo "$steps" > end.new && mv end.new end
+  until_true ended_well "$1" || fail "job is $(state_of "$1")" || return
+  same_curve "$2" "$reference" "$steps"
+}
 show_logs() {
   sinfo -N -o '%N %T %E' | sed 's/^/    | /'
   scontrol show job | grep -E 'JobState|Restarts|StartTime' | sed 's/^/    | /'
   tail -n 15 log-* sbatch.txt | sed 's/^/    | /'
 }
 
-# 60 steps on the same mesh that nothing disturbs; every other run must have its curve.
-reference() {
-  srun -n 2 --overcommit "$train" --config small.json --set output=undisturbed > reference.txt 2>&1 ||
+# undisturbed NAME [OPTION…]: 60 steps on the same mesh that nothing disturbs; every other run must have their curve.
+undisturbed() {
+  local name=$1
+  shift
+  srun -n 2 --overcommit "$train" --config small.json --set "output=$name" "$@" > reference.txt 2>&1 ||
     fail "$(tail -3 reference.txt)"
 }
+reference() { undisturbed undisturbed; }
 four_ranks() {
   srun -n 4 --overcommit "$train" --config small.json --set output=four --set mesh.data=4 --set train.steps=5 \
     > four.txt 2>&1 ||
@@ -119,13 +151,12 @@ requeued_by_hand() {
 # What SLURM sends before the time limit, and before a preemption with a grace period.
 signal_before_the_end() {
   local id
-  id=$(job signalled)
+  id=$(JIGSAW_TRAIN=$work/endless job signalled)
   until_true has_steps signalled 8 || fail "no steps" || return
   scancel --signal=USR1 "$id"
   until_true restarted "$id" 1 || fail "was not requeued on exit code 75" || return
   grep -q "ended with exit code 75" log-*-"$id".txt || fail "exit code is not 75" || return
-  until_true ended_well "$id" || fail "job is $(state_of "$id")" || return
-  same_curve signalled undisturbed
+  goes_on_alike "$id" signalled
 }
 max_minutes() {
   local id
@@ -137,25 +168,23 @@ max_minutes() {
 # SLURM's own warning before its time limit (--signal of train.sbatch), which it looks at twice a minute.
 time_limit() {
   local id
-  id=$(job warned)
+  id=$(JIGSAW_TRAIN=$work/endless job warned)
   until_true has_steps warned 8 || fail "no steps" || return
   scontrol update jobid="$id" EndTime=now+200 || fail "no time limit" || return
   until_true restarted "$id" 1 || fail "was not requeued before the time limit" || return
   grep -q "ended with exit code 75" log-*-"$id".txt || fail "exit code is not 75" || return
   scontrol update jobid="$id" TimeLimit=60
-  until_true ended_well "$id" || fail "job is $(state_of "$id")" || return
-  same_curve warned undisturbed
+  goes_on_alike "$id" warned
 }
 # The limit itself, where the warning comes too late: the ranks get TERM.
 out_of_time() {
   local id
-  id=$(job late --signal=USR1@1 --)
+  id=$(JIGSAW_TRAIN=$work/endless job late --signal=USR1@1 --)
   until_true has_steps late 8 || fail "no steps" || return
   scontrol update jobid="$id" EndTime=now+1 || fail "no time limit" || return
   until_true restarted "$id" 1 || fail "was not requeued at the time limit" || return
   scontrol update jobid="$id" TimeLimit=60
-  until_true ended_well "$id" || fail "job is $(state_of "$id")" || return
-  same_curve late undisturbed
+  goes_on_alike "$id" late
 }
 # A job of a partition with priority takes the node.
 preempted() {
@@ -177,6 +206,25 @@ cancelled() {
   until_true no_script "$id" || fail "the batch script does not end" || return
   until_true is_state "$id" CANCELLED || fail "job is $(state_of "$id")" || return
   restarted "$id" 0 || fail "was requeued"
+}
+# Of an array one task has the array's own number, by which SLURM shows all of them: those that run, too.
+cancelled_task() {
+  local id tasks number task
+  echo '{"keys": {"optimizer.learning_rate": [1e-3, 2e-3]}, "output": "tasks"}' > tasks.json
+  id=$(submit --array=0-1 --ntasks-per-node=1 --time=60 "$scripts/sweep.sbatch" --config small.json --grid tasks.json \
+    --set validation.every=1000000 --set 'data.valid=["2021-01-26","2021-01-31"]' --set mesh.data=1 \
+    --set train.steps=1000000)
+  until_true has_checkpoint tasks/learning_rate=0.001 || fail "no checkpoint of task 0" || return
+  until_true has_checkpoint tasks/learning_rate=0.002 || fail "no checkpoint of task 1" || return
+  tasks=$(squeue -h -r -j "$id" -o '%A %K')
+  read -r number task <<< "$(grep "^$id " <<< "$tasks")"
+  [[ $number == "$id" && $task ]] || fail "no task has the array's number $id: $tasks" || return
+  scancel "${id}_$task"
+  until_true no_script "$id" || fail "the batch script does not end" || return
+  until_true is_state "${id}_$task" CANCELLED || fail "task $task is $(state_of "${id}_$task")" || return
+  restarted "${id}_$task" 0 || fail "was requeued" || return
+  is_state "${id}_$((1 - task))" RUNNING || fail "the other task is $(state_of "${id}_$((1 - task))")" || return
+  grep -q "is not requeued: SLURM has ended it" log-* || fail "does not say why"
 }
 preflight() {
   srun -N 2 -n 4 --overcommit "$train" check --config small.json --set mesh.data=4 > check.txt 2>&1 ||
@@ -241,7 +289,8 @@ END
 
 cases=("$@")
 ((${#cases[@]} > 0)) || cases=(four_ranks two_nodes preflight requeued_by_hand signal_before_the_end
-  time_limit out_of_time preempted cancelled max_minutes killed_rank node_down wrong_configuration chain sweep_with_requeue)
+  time_limit out_of_time preempted cancelled cancelled_task max_minutes killed_rank node_down wrong_configuration
+  chain sweep_with_requeue)
 failed=0
 for case in reference "${cases[@]}"; do
   begin=$SECONDS
@@ -253,6 +302,6 @@ for case in reference "${cases[@]}"; do
     failed=$((failed + 1))
   fi
   scancel --user=root &> /dev/null
-  rm -f log-* sbatch.txt
+  rm -f log-* sbatch.txt end
 done
 exit "$failed"

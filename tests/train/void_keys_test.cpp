@@ -69,6 +69,7 @@ const std::string kLayers = "model={\"type\":\"sequential\",\"layers\":[";
 const std::vector<Void>& cases() {
   static const std::vector<Void> all = {
       {"zero", "zero", {"zero=parameters", "mesh={\"tensor\":2}"}, false},
+      {"reduction", "reduction", {"reduction=fast", "device=cpu"}},
       {"data.diagnostic", "data.diagnostic", {"data.diagnostic=[\"tp\"]"}, true, true},
       {"data.static", "data.static", {"data.static=[\"lsm\"]"}, true, true},
       {"data.forcings", "data.forcings", {"data.forcings=[\"latitude\"]"}, true, true},
@@ -396,7 +397,6 @@ TEST(VoidKeys, AllOthersAlwaysCount) {
                                         "optimizer sgd.momentum",
                                         "optimizer sgd.weight_decay",
                                         "output",
-                                        "reduction",
                                         "report",
                                         "schedule",
                                         "schedule constant.warmup_steps",

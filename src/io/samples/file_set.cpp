@@ -185,7 +185,7 @@ void FileSet::find_members(Part& part) {
   if (part.axes.member < 0) return;
   const MemberChoice& choice = selection_.member;
   const std::int64_t count = part.variable->shape[part.axes.member];
-  if (!choice.number && count == 1) return;
+  if (!choice.number && !choice.all && count == 1) return;
   const std::string& name = dimension(*part.variable, part.axes.member);
   const std::string& path = use(part.file).file().path();
   if (!choice.number && !choice.all) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <system_error>
 
 #include "base/error.h"
 #include "base/heartbeat.h"
@@ -22,11 +23,17 @@ ReadAhead ReadAhead::within_budget(std::int64_t batch_bytes, std::int64_t worker
 Prefetch::Prefetch(Load load, std::int64_t first, std::int64_t last, const ReadAhead& ahead)
     : load_(std::move(load)), last_(last), depth_(ahead.depth), to_load_(first), to_give_(first) {
   for (std::size_t i = 0; i < ahead.workers; ++i) {
-    threads_.emplace_back([this, heartbeat = current_heartbeat(), trace = current_trace()] {
-      const WorksFor rank(heartbeat);
-      const TracesFor traced(trace, "reading ahead");
-      run();
-    });
+    try {
+      threads_.emplace_back([this, heartbeat = current_heartbeat(), trace = current_trace()] {
+        const WorksFor rank(heartbeat);
+        const TracesFor traced(trace, "reading ahead");
+        run();
+      });
+    } catch (const std::system_error&) {
+      // The system has no more threads for us: those that are there read the same, only later.
+      if (threads_.empty()) throw;
+      break;
+    }
   }
 }
 

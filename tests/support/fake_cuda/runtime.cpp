@@ -33,7 +33,7 @@ namespace {
 
 constexpr std::size_t kPage = std::size_t{2} << 20;
 /// Until work that waits for other ranks is given up.
-constexpr std::chrono::seconds kMostWait{60};
+constexpr std::chrono::minutes kMostWait{20};
 /// Every float type reads it as a NaN.
 constexpr int kNaNByte = 0xff;
 
