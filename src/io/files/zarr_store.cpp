@@ -26,7 +26,7 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::json;
 
-constexpr int kDeepestGroup = 8, kMostGroups = 10000;
+constexpr int kDeepestGroup = 8, kMostGroups = 1000;
 constexpr std::size_t kMostArrays = 10000;
 constexpr std::int64_t kMostMetadata = std::int64_t{64} << 20;
 constexpr std::uint64_t kNoChunk = ~std::uint64_t{0};

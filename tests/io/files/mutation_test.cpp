@@ -163,8 +163,13 @@ TEST(Probe, ReadsAFileOnceAndAZarrStoreEachTime) {
   const std::unique_ptr<Communicator> self = make_self_communicator(context);
   const auto probe = [&](const std::string& program, const std::vector<std::string>& paths) {
     set_probe_program(program);
-    const std::string message = message_of<DataError>(
-        [&] { probe_new_files(paths, Dimensions::kByName, External::kRefused, cache, *self); });
+    std::string message;
+    try {
+      probe_new_files(paths, Dimensions::kByName, External::kRefused, cache, *self);
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ExitCode::kData);
+      message = error.what();
+    }
     set_probe_program("");
     return message;
   };

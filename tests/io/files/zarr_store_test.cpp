@@ -331,7 +331,7 @@ TEST(ZarrStore, FoldersThatAreLinksArePassedOver) {
   EXPECT_EQ(opened.variables()[0].name, "x");
 }
 
-TEST(ZarrStore, HasAtMostTenThousandGroups) {
+TEST(ZarrStore, HasAtMostAThousandGroups) {
   const testing::TemporaryFolder folder;
   const std::string path = folder.path() + "/a.zarr";
   const auto add_group = [&](const std::string& name) {
@@ -339,11 +339,11 @@ TEST(ZarrStore, HasAtMostTenThousandGroups) {
     testing::put_text(path + name + "/.zgroup", "{}");
   };
   add_group("");
-  for (int i = 1; i < 10000; ++i) add_group(concat("/", i));
+  for (int i = 1; i < 1000; ++i) add_group(concat("/", i));
   EXPECT_NO_THROW(ZarrStore{path});
   add_group("/more");
   EXPECT_EQ(message_of<DataError>([&] { ZarrStore{path}; }),
-            concat("cannot read ", path, ": it has more than 10000 groups"));
+            concat("cannot read ", path, ": it has more than 1000 groups"));
 }
 
 TEST(ZarrStore, ASingleArrayIsRefused) {
