@@ -65,7 +65,7 @@ struct Counts {
 /// A copy of a file, or of a folder in which one file is changed, as often one that describes others.
 void copy_mutated(const std::string& original, const std::string& path, std::mt19937& random) {
   if (!fs::is_directory(original)) return put_text(path, mutated(text_of(original), random));
-  fs::copy(fs::absolute(original), path, fs::copy_options::recursive | fs::copy_options::create_symlinks);
+  fs::copy(original, path, fs::copy_options::recursive);
   std::vector<std::string> described, chunks;
   for (const auto& entry : fs::recursive_directory_iterator(path)) {
     if (!entry.is_regular_file()) continue;
