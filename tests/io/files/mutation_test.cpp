@@ -76,7 +76,6 @@ void copy_mutated(const std::string& original, const std::string& path, std::mt1
   std::sort(some.begin(), some.end());
   const std::string& changed = some[random() % some.size()];
   const std::string bytes = mutated(text_of(changed), random);
-  fs::remove(changed);  // a link to the original
   put_text(changed, bytes);
 }
 
