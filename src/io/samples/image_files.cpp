@@ -316,7 +316,8 @@ void ImageFiles::read(const Field& field, std::int64_t image, const Box& box, st
     std::int64_t rest = static_cast<std::int64_t>(i);
     for (int d = 0; d < strides.rank(); ++d) {
       const auto axis = static_cast<std::size_t>(d);
-      points[i][axis] = source.step[axis] * static_cast<double>(box.begin[d] + rest / strides[d]);
+      const std::int64_t point = box.begin[d] + rest / strides[d];
+      points[i][axis] = source.step[axis] * static_cast<double>(point);
       rest %= strides[d];
     }
   }

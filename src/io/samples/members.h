@@ -2,7 +2,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "config/form.h"
+#include "config/keys.h"
 #include "samples/time_axis.h"
 
 namespace jigsaw::inline samples {
