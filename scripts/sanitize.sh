@@ -44,7 +44,9 @@ while (($#)); do
   shift
 done
 [[ -f $folder/CMakeCache.txt ]] || die "the folder of a build is needed; see --help"
-share=${share:-$(($(date +%s) / 86400 % ${#shares[@]}))}
+# Each round through them begins one later, so that who comes every third day meets all.
+day=$(($(date +%s) / 86400))
+share=${share:-$(((day + day / ${#shares[@]}) % ${#shares[@]}))}
 ((share < ${#shares[@]})) || die "there are shares 0 to $((${#shares[@]} - 1)), not $share"
 IFS='|' read -r sanitizers rooms tests <<< "${shares[share]}"
 read -ra targets <<< "$tests"
