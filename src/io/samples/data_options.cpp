@@ -118,10 +118,9 @@ void declare_inputs(Keys<DataOptions>& keys) {
       .at_most(256)
       .doc(
           "Threads of each rank that read the batches of the steps to come, and augment them. Samples are "
-          "the same "
-          "with any number. Each holds a batch, as far as 1 GiB has room for them. 0: two, or one on a "
-          "machine of "
-          "one core.");
+          "the same with any number. Each holds a batch, as far as 1 GiB has room for them. 0: two, or one "
+          "on "
+          "a machine of one core.");
   keys.add("shape", &DataOptions::shape)
       .doc(
           "Rows and columns of the grid, or the extents of each image, or [] to take them from the files. "

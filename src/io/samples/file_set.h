@@ -191,6 +191,7 @@ class FileSet {
   static Box slab_of(const Part& part, std::int64_t time, std::int32_t member);
   int dimension_of(const Part& part, const std::string& name);
   static std::vector<std::string> names_in(DataFile& file, const FileVariable& variable);
+  static const std::string& dimension(const FileVariable& variable, int axis);
   [[noreturn]] void refuse_channels(const Part& part);
   [[noreturn]] void refuse_unknown(const std::string& variable) const;
   [[noreturn]] void refuse_level(const Field& field);

@@ -11,10 +11,6 @@ namespace jigsaw::inline samples {
 
 namespace {
 
-const std::string& dimension(const FileVariable& variable, int axis) {
-  return variable.dimensions[static_cast<std::size_t>(axis)];
-}
-
 /// "90, 88.75, … to −90 (145)".
 std::string describe_axis(const std::vector<double>& values) {
   std::string text = concat(values.size() > 1 ? concat(values[0], ", ", values[1]) : "");

@@ -18,9 +18,8 @@ struct ReadAhead {
   std::size_t workers = 1;
 
   /// What kBudget bytes of memory allow with batches of this size, at least a depth of 2.
-  /// @param workers  how many threads are wanted: a depth of one more suits them. 0: at most two with a depth
-  /// of
-  ///                 4, for whoever computes needs the cores, too.
+  /// @param workers  how many threads are wanted, which a depth of one more suits; 0: at most two with a
+  ///                 depth of 4, for whoever computes needs the cores, too.
   static ReadAhead within_budget(std::int64_t batch_bytes, std::int64_t workers = 0);
   static constexpr std::int64_t kBudget = std::int64_t{1} << 30;
 };
@@ -33,8 +32,7 @@ class Prefetch {
   using Load = std::function<Batch(std::int64_t step)>;
 
   /// @param load  reads the batch of one step, first … last − 1; called on the other threads only, in order
-  /// if
-  ///              there is one, at the same time for several steps if there are more.
+  ///              if there is one, at the same time for several steps if there are more.
   Prefetch(Load load, std::int64_t first, std::int64_t last, const ReadAhead& ahead = {kDepth, 1});
   ~Prefetch();
   Prefetch(const Prefetch&) = delete;

@@ -1,0 +1,289 @@
+// Where fields stand in the files of a set: variables, levels, members, versions and times.
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <set>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "samples/file_set.h"
+
+namespace jigsaw::inline samples {
+
+namespace {
+
+bool same_level(double a, double b) {
+  return std::abs(a - b) <= 1e-6 * std::max(std::abs(a), std::abs(b));
+}
+
+void sort_unique(auto& values) {
+  std::sort(values.begin(), values.end());
+  values.erase(std::unique(values.begin(), values.end()), values.end());
+}
+
+}  // namespace
+
+const std::string& FileSet::dimension(const FileVariable& variable, int axis) {
+  return variable.dimensions[static_cast<std::size_t>(axis)];
+}
+
+std::vector<VariableSummary> FileSet::catalogue() {
+  const std::lock_guard lock(mutex_);
+  std::map<std::string, VariableSummary> summaries;
+  for (int f = 0; f < static_cast<int>(files_.size()); ++f) {
+    DataFile& file = use(f);
+    for (const FileVariable& variable : file.file().variables()) {
+      const FieldAxes axes = file.axes(variable);
+      if (!variable.numeric() || !axes.horizontal()) continue;
+      const auto append = [](auto& to, const auto& from) { to.insert(to.end(), from.begin(), from.end()); };
+      for (const std::string& name : names_in(file, variable)) {
+        VariableSummary& summary = summaries[name];
+        summary.name = name;
+        summary.units = variable.text("units");
+        summary.long_name = variable.text("long_name");
+        if (axes.level >= 0) append(summary.levels, file.coordinates(dimension(variable, axes.level)));
+        if (axes.time >= 0) append(summary.times, file.times(dimension(variable, axes.time)));
+      }
+    }
+  }
+  std::vector<VariableSummary> result;
+  for (auto& [name, summary] : summaries) {
+    sort_unique(summary.levels);
+    sort_unique(summary.times);
+    result.push_back(std::move(summary));
+  }
+  return result;
+}
+
+std::vector<FileSet::Part> FileSet::find_parts(const Field& field, bool uniform) {
+  std::vector<Part> parts;
+  bool known = false;
+  for (int f = 0; f < static_cast<int>(files_.size()); ++f) {
+    const std::optional<FieldPlace> place = use(f).find(field);
+    if (!place) continue;
+    known = true;
+    DataFile& file = use(f);
+    file.require_field(*place->variable, selection_.free_dimensions, uniform);
+    Part part;
+    part.file = f;
+    part.variable = place->variable;
+    part.axes = file.axes(*place->variable);
+    part.channel = std::max<std::int64_t>(place->channel, 0);
+    part.versions = versions_of(part);
+    find_members(part);
+    if (part.axes.channel >= 0) {
+      // The channel's name has said which level it is.
+      if (place->channel < 0) refuse_channels(part);
+      parts.push_back(part);
+      continue;
+    }
+    if (find_level(field, part)) parts.push_back(part);
+  }
+  if (!known) refuse_unknown(field.variable);
+  if (parts.empty()) refuse_level(field);
+  return parts;
+}
+
+/// Their positions by their numbers: the final analysis is 1, the preliminary one 5.
+std::vector<std::int64_t> FileSet::versions_of(const Part& part) {
+  if (part.axes.version < 0) return {};
+  const std::int64_t count = part.variable->shape[part.axes.version];
+  std::vector<std::int64_t> positions(static_cast<std::size_t>(count));
+  std::iota(positions.begin(), positions.end(), 0);
+  if (count < 2) return positions;
+  const std::vector<double>& numbers =
+      use(part.file).coordinates(dimension(*part.variable, part.axes.version));
+  std::sort(positions.begin(), positions.end(), [&](std::int64_t a, std::int64_t b) {
+    return numbers[static_cast<std::size_t>(a)] < numbers[static_cast<std::size_t>(b)];
+  });
+  return positions;
+}
+
+/// The members of an ensemble that are chosen. Files without an ensemble hold them for all.
+void FileSet::find_members(Part& part) {
+  if (part.axes.member < 0) return;
+  const MemberChoice& choice = selection_.member;
+  const std::int64_t count = part.variable->shape[part.axes.member];
+  if (!choice.number && !choice.all && count == 1) return;
+  const std::string& name = dimension(*part.variable, part.axes.member);
+  const std::string& path = use(part.file).file().path();
+  if (!choice.number && !choice.all) {
+    throw DataError(concat(part.variable->name, " in ", path, " is of an ensemble, whose dimension ", name,
+                           " has ", count, " members; data.member says which one is taken, or \"all\""));
+  }
+  const std::vector<double>& numbers = use(part.file).coordinates(name);
+  if (choice.all) {
+    part.members = all_members(part, numbers);
+    return;
+  }
+  const auto found = std::find(numbers.begin(), numbers.end(), *choice.number);
+  if (found == numbers.end()) {
+    throw DataError(concat("data.member is ", *choice.number, ", and ", part.variable->name, " in ", path,
+                           " has the members ", join(numbers, ", ")));
+  }
+  part.members = {found - numbers.begin()};
+}
+
+/// All files with an ensemble have the same members, whatever their order.
+std::vector<std::int64_t> FileSet::all_members(const Part& part, const std::vector<double>& numbers) {
+  const std::string& path = use(part.file).file().path();
+  if (members_.empty()) {
+    members_ = numbers;
+    sort_unique(members_);
+    members_file_ = path;
+  }
+  std::vector<std::int64_t> positions;
+  for (const double member : members_) {
+    const auto found = std::find(numbers.begin(), numbers.end(), member);
+    if (found != numbers.end()) positions.push_back(found - numbers.begin());
+  }
+  if (positions.size() == members_.size() && numbers.size() == members_.size()) return positions;
+  throw DataError(concat(part.variable->name, " in ", path, " has the members ", join(numbers, ", "),
+                         ", and ", members_file_, " ", join(members_, ", "),
+                         "; with data.member \"all\" they must be the same, each once"));
+}
+
+std::int32_t FileSet::members_of(const Field& field) const {
+  const std::vector<Part>& parts = series(field).parts;
+  const bool differ =
+      std::any_of(parts.begin(), parts.end(), [](const Part& part) { return part.members.size() > 1; });
+  return differ ? members() : 1;
+}
+
+/// Whether the part has the level, whose position is set.
+bool FileSet::find_level(const Field& field, Part& part) {
+  if (part.axes.level < 0) return !field.level;
+  const std::string& name = dimension(*part.variable, part.axes.level);
+  const std::int64_t extent = part.variable->shape[part.axes.level];
+  if (!field.level) return extent == 1;
+  const std::vector<double>& levels = use(part.file).coordinates(name);
+  const auto found = std::find_if(levels.begin(), levels.end(),
+                                  [&](double level) { return same_level(level, *field.level); });
+  part.level = found - levels.begin();
+  return found != levels.end();
+}
+
+/// The names that a variable holds: its own, or those of its channels.
+std::vector<std::string> FileSet::names_in(DataFile& file, const FileVariable& variable) {
+  const int axis = file.axes(variable).channel;
+  return axis < 0 ? std::vector{variable.name} : file.names(dimension(variable, axis));
+}
+
+void FileSet::refuse_channels(const Part& part) {
+  DataFile& file = use(part.file);
+  throw DataError(
+      concat(part.variable->name, " in ", file.file().path(),
+             " holds channels, which are named in its place: ", join(names_in(file, *part.variable), ", ")));
+}
+
+void FileSet::refuse_unknown(const std::string& variable) const {
+  std::set<std::string> names;
+  for (const auto& file : files_) {
+    for (const FileVariable& candidate : file->file().variables()) {
+      if (!candidate.numeric() || !file->axes(candidate).horizontal()) continue;
+      for (const std::string& name : names_in(*file, candidate)) names.insert(name);
+    }
+  }
+  const std::vector<std::string> known(names.begin(), names.end());
+  throw DataError(concat("no variable ", variable, " in ", files_[0]->file().path(),
+                         files_.size() > 1 ? concat(" and ", files_.size() - 1, " more files") : "",
+                         did_you_mean(variable, known),
+                         "; fields there: ", known.empty() ? "none" : join(known, ", ")));
+}
+
+void FileSet::refuse_level(const Field& field) {
+  std::vector<double> levels;
+  std::string path;
+  for (int f = 0; f < static_cast<int>(files_.size()); ++f) {
+    DataFile* file = &use(f);
+    const std::optional<FieldPlace> place = file->find(field);
+    if (!place) continue;
+    const FileVariable* variable = place->variable;
+    path = file->file().path();
+    const int axis = file->axes(*variable).level;
+    if (axis < 0) continue;
+    const std::vector<double>& found = file->coordinates(dimension(*variable, axis));
+    levels.insert(levels.end(), found.begin(), found.end());
+  }
+  sort_unique(levels);
+  if (levels.empty()) {
+    throw DataError(concat(field.variable, " in ", path, " has no levels, but the level ", *field.level,
+                           " is asked for"));
+  }
+  const std::string there = concat("; levels there: ", join(levels, ", "));
+  if (!field.level)
+    throw DataError(concat(field.variable, " in ", path, " has levels; name those that you want", there));
+  throw DataError(concat(field.variable, " in ", path, " has no level ", *field.level, there));
+}
+
+/// One state of a field has to fit into memory.
+void FileSet::check_memory(const Part& part) {
+  const Shape& shape = part.variable->shape;
+  require_memory({shape[part.axes.latitude], shape[part.axes.longitude]}, part.variable->name,
+                 use(part.file).file().path());
+}
+
+/// All times are of one calendar.
+void FileSet::check_calendar(const Part& part) {
+  DataFile& file = use(part.file);
+  const Calendar found = file.calendar(dimension(*part.variable, part.axes.time));
+  if (!calendar_) {
+    calendar_ = found;
+    calendar_file_ = file.file().path();
+  } else if (*calendar_ != found) {
+    throw DataError(concat(file.file().path(), " counts time in the calendar ", name(found), ", and ",
+                           calendar_file_, " in ", name(*calendar_), "; all files must have one calendar"));
+  }
+}
+
+std::string FileSet::check_units(const Field& field, const std::vector<Part>& parts) const {
+  std::string units = parts[0].variable->text("units");
+  for (const Part& part : parts) {
+    const std::string other = part.variable->text("units");
+    if (other == units) continue;
+    const auto path = [&](const Part& p) { return files_[static_cast<std::size_t>(p.file)]->file().path(); };
+    throw DataError(concat(field.variable, " is in \"", units, "\" in ", path(parts[0]), " and in \"", other,
+                           "\" in ", path(part), "; it must have one unit"));
+  }
+  return units;
+}
+
+std::shared_ptr<const FileSet::TimeIndex> FileSet::index_times(const Field& field,
+                                                               const std::vector<Part>& parts) {
+  TimeDimensions key;
+  for (const Part& part : parts) {
+    if (part.axes.time < 0) {
+      throw DataError(concat(field.name(), " in ", use(part.file).file().path(),
+                             " has no time; a constant field belongs into data.static"));
+    }
+    check_calendar(part);
+    key.emplace_back(part.file, dimension(*part.variable, part.axes.time));
+  }
+  std::shared_ptr<const TimeIndex>& known = indices_[key];
+  if (known) return known;
+  std::vector<std::pair<Time, TimeIndex::Entry>> found;
+  for (std::size_t p = 0; p < parts.size(); ++p) {
+    const std::vector<Time>& times = use(parts[p].file).times(key[p].second);
+    for (std::size_t i = 0; i < times.size(); ++i) {
+      if (selection_.time_step > 0 && times[i] % (selection_.time_step * kHour) != 0) continue;
+      found.push_back({times[i], {static_cast<std::int32_t>(p), static_cast<std::int32_t>(i)}});
+    }
+  }
+  const bool last_wins = selection_.overlap == Overlap::kLast;
+  std::stable_sort(found.begin(), found.end(), [&](const auto& a, const auto& b) {
+    if (a.first != b.first) return a.first < b.first;
+    return last_wins && a.second.part > b.second.part;
+  });
+  auto index = std::make_shared<TimeIndex>();
+  for (const auto& [time, entry] : found) {
+    if (index->times.empty() || index->times.back() != time) {
+      index->times.push_back(time);
+      index->entries.push_back(entry);
+    } else if (selection_.overlap == Overlap::kEqual) {
+      index->others.insert({time, entry});
+    }
+  }
+  return known = index;
+}
+
+}  // namespace jigsaw::inline samples
