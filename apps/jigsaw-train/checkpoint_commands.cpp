@@ -50,27 +50,25 @@ ExitCode inspect_file(const std::string& path) {
 
 }  // namespace
 
-std::function<ExitCode()> declare_export(CLI::App& command, const Invocation& /*invocation*/) {
+std::function<ExitCode()> declare_export(const CommandOptions& command, const Invocation& /*invocation*/) {
   auto options = std::make_shared<ExportOptions>();
-  command.add_option("--checkpoint", options->checkpoint, "The checkpoint's folder")
-      ->required()
-      ->check(refuse_empty);
-  command.add_option("--output", options->output, "The file to write")->required()->check(refuse_empty);
+  command.add_option("--checkpoint", options->checkpoint, "The checkpoint's folder").required().not_empty();
+  command.add_option("--output", options->output, "The file to write").required().not_empty();
   command.add_flag("--average", options->average, "Their moving average in place of the parameters");
   command.add_flag("--no-verify", options->no_verify, "Do not check the checkpoint's digests first");
   return [options] { return export_parameters(*options); };
 }
 
-std::function<ExitCode()> declare_import(CLI::App& command, const Invocation& /*invocation*/) {
+std::function<ExitCode()> declare_import(const CommandOptions& command, const Invocation& /*invocation*/) {
   auto input = std::make_shared<std::string>(), output = std::make_shared<std::string>();
-  command.add_option("--input", *input, "The safetensors file")->required()->check(refuse_empty);
-  command.add_option("--output", *output, "Folder for the checkpoint")->required()->check(refuse_empty);
+  command.add_option("--input", *input, "The safetensors file").required().not_empty();
+  command.add_option("--output", *output, "Folder for the checkpoint").required().not_empty();
   return [input, output] { return import_parameters(*input, *output); };
 }
 
-std::function<ExitCode()> declare_inspect(CLI::App& command, const Invocation& /*invocation*/) {
+std::function<ExitCode()> declare_inspect(const CommandOptions& command, const Invocation& /*invocation*/) {
   auto path = std::make_shared<std::string>();
-  command.add_option("path", *path, "The file or folder")->required()->check(refuse_empty);
+  command.add_option("path", *path, "The file or folder").required().not_empty();
   return [path] { return inspect_file(*path); };
 }
 

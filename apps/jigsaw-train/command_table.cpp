@@ -2,25 +2,25 @@
 
 namespace jigsaw {
 
-std::function<ExitCode()> declare_train(CLI::App& command, const Invocation& invocation);
-std::function<ExitCode()> declare_check(CLI::App& command, const Invocation& invocation);
-std::function<ExitCode()> declare_init(CLI::App& command, const Invocation& invocation);
-std::function<ExitCode()> declare_predict(CLI::App& command, const Invocation& invocation);
-std::function<ExitCode()> declare_evaluate(CLI::App& command, const Invocation& invocation);
-std::function<ExitCode()> declare_report(CLI::App& command, const Invocation& invocation);
-std::function<ExitCode()> declare_plan(CLI::App& command, const Invocation& invocation);
-std::function<ExitCode()> declare_verify(CLI::App& command, const Invocation& invocation);
-std::function<ExitCode()> declare_stats(CLI::App& command, const Invocation& invocation);
-std::function<ExitCode()> declare_rechunk(CLI::App& command, const Invocation& invocation);
-std::function<ExitCode()> declare_sample_data(CLI::App& command, const Invocation& invocation);
-std::function<ExitCode()> declare_config(CLI::App& command, const Invocation& invocation);
-std::function<ExitCode()> declare_export(CLI::App& command, const Invocation& invocation);
-std::function<ExitCode()> declare_import(CLI::App& command, const Invocation& invocation);
-std::function<ExitCode()> declare_inspect(CLI::App& command, const Invocation& invocation);
-std::function<ExitCode()> declare_rules(CLI::App& command, const Invocation& invocation);
-std::function<ExitCode()> declare_sweep(CLI::App& command, const Invocation& invocation);
-std::function<ExitCode()> declare_completion(CLI::App& command, const Invocation& invocation);
-std::function<ExitCode()> declare_manual(CLI::App& command, const Invocation& invocation);
+std::function<ExitCode()> declare_train(const CommandOptions& command, const Invocation& invocation);
+std::function<ExitCode()> declare_check(const CommandOptions& command, const Invocation& invocation);
+std::function<ExitCode()> declare_init(const CommandOptions& command, const Invocation& invocation);
+std::function<ExitCode()> declare_predict(const CommandOptions& command, const Invocation& invocation);
+std::function<ExitCode()> declare_evaluate(const CommandOptions& command, const Invocation& invocation);
+std::function<ExitCode()> declare_report(const CommandOptions& command, const Invocation& invocation);
+std::function<ExitCode()> declare_plan(const CommandOptions& command, const Invocation& invocation);
+std::function<ExitCode()> declare_verify(const CommandOptions& command, const Invocation& invocation);
+std::function<ExitCode()> declare_stats(const CommandOptions& command, const Invocation& invocation);
+std::function<ExitCode()> declare_rechunk(const CommandOptions& command, const Invocation& invocation);
+std::function<ExitCode()> declare_sample_data(const CommandOptions& command, const Invocation& invocation);
+std::function<ExitCode()> declare_config(const CommandOptions& command, const Invocation& invocation);
+std::function<ExitCode()> declare_export(const CommandOptions& command, const Invocation& invocation);
+std::function<ExitCode()> declare_import(const CommandOptions& command, const Invocation& invocation);
+std::function<ExitCode()> declare_inspect(const CommandOptions& command, const Invocation& invocation);
+std::function<ExitCode()> declare_rules(const CommandOptions& command, const Invocation& invocation);
+std::function<ExitCode()> declare_sweep(const CommandOptions& command, const Invocation& invocation);
+std::function<ExitCode()> declare_completion(const CommandOptions& command, const Invocation& invocation);
+std::function<ExitCode()> declare_manual(const CommandOptions& command, const Invocation& invocation);
 
 const std::vector<Command>& command_table() {
   static const std::vector<Command> kTable = {

@@ -1,9 +1,9 @@
 #pragma once
-#include <CLI/CLI.hpp>
 #include <functional>
 #include <string>
 
 #include "base/error.h"
+#include "command_options.h"
 #include "train_command.h"
 
 namespace jigsaw {
@@ -18,7 +18,7 @@ struct Invocation {
 /// as long as the result.
 /// @param command  of the command's name, with its summary
 /// @return  what the command does then. Errors are thrown, or have ended in a line on stderr (run_job()).
-using Declare = std::function<ExitCode()> (*)(CLI::App& command, const Invocation& invocation);
+using Declare = std::function<ExitCode()> (*)(const CommandOptions& command, const Invocation& invocation);
 
 /// Which of the ranks that a launcher started do what the command does; the others end with success.
 enum class RunsOn { kEveryRank, kFirstRank };

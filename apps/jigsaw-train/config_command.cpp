@@ -5,7 +5,7 @@
 
 namespace jigsaw {
 
-std::function<ExitCode()> declare_config(CLI::App& command, const Invocation& /*invocation*/) {
+std::function<ExitCode()> declare_config(const CommandOptions& command, const Invocation& /*invocation*/) {
   struct Options {
     bool schema = false;
     bool reference = false;

@@ -155,23 +155,22 @@ ExitCode run_rechunk(const RechunkOptions& options) {
 
 }  // namespace
 
-std::function<ExitCode()> declare_stats(CLI::App& command, const Invocation& /*invocation*/) {
+std::function<ExitCode()> declare_stats(const CommandOptions& command, const Invocation& /*invocation*/) {
   auto options = std::make_shared<StatsOptions>();
-  add_configuration(command, options->configuration)->required();
+  add_configuration(command, options->configuration).required();
   command.add_option("--output", options->output, "The file to write (JSON), for data.normalization")
-      ->required()
-      ->check(refuse_empty);
+      .required()
+      .not_empty();
   return [options] { return run_stats(*options); };
 }
 
-std::function<ExitCode()> declare_rechunk(CLI::App& command, const Invocation& /*invocation*/) {
+std::function<ExitCode()> declare_rechunk(const CommandOptions& command, const Invocation& /*invocation*/) {
   auto options = std::make_shared<RechunkOptions>();
-  add_configuration(command, options->configuration)->required();
-  command.add_option("--output", options->output, "Folder for the copies")->required()->check(refuse_empty);
+  add_configuration(command, options->configuration).required();
+  command.add_option("--output", options->output, "Folder for the copies").required().not_empty();
   command.add_option("--ranks", options->ranks, "That will read them; default: those that are started")
-      ->check(CLI::Range(1, 1 << 20));
-  command.add_option("--deflate", options->deflate, "Level of compression; 0: none; default 1")
-      ->check(CLI::Range(0, 9));
+      .within(1, 1 << 20);
+  command.add_option("--deflate", options->deflate, "Level of compression; 0: none; default 1").within(0, 9);
   command.add_flag("--overwrite", options->overwrite, "Replace files that are there");
   return [options] { return run_rechunk(*options); };
 }

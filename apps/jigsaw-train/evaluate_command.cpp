@@ -85,15 +85,15 @@ ExitCode run_evaluate(const Options& options) {
 
 }  // namespace
 
-std::function<ExitCode()> declare_evaluate(CLI::App& command, const Invocation& /*invocation*/) {
+std::function<ExitCode()> declare_evaluate(const CommandOptions& command, const Invocation& /*invocation*/) {
   auto options = std::make_shared<Options>();
   add_model(command, options->model);
   command
       .add_option("--period", options->period,
                   "The configuration's data.train or data.valid (the default), or two dates")
-      ->expected(1, 2);
+      .expected(1, 2);
   command.add_option("--leads", options->leads, "Steps of each forecast; default: validation.rollout")
-      ->check(CLI::Range(1, 100'000));
+      .within(1, 100'000);
   command.add_option("--region", options->regions,
                      "NAME=SOUTH,NORTH,WEST,EAST in degrees: a region to score; may be repeated");
   command.add_option("--climatology", options->climatology,
@@ -104,7 +104,7 @@ std::function<ExitCode()> declare_evaluate(CLI::App& command, const Invocation& 
       .add_option("--data-range", options->data_range,
                   "Of images: the data range that PSNR and SSIM refer to; default: validation.peak, or the "
                   "largest less the smallest value of the targets")
-      ->check(CLI::PositiveNumber);
+      .positive();
   command.add_option("--json", options->json, "A JSON file to write all scores and spectra to");
   command.add_option("--netcdf", options->netcdf, "The same as NetCDF");
   command.add_flag("--overwrite", options->overwrite, "Replace these files if they are there");

@@ -67,13 +67,13 @@ ExitCode run_init(const Options& options) {
 
 }  // namespace
 
-std::function<ExitCode()> declare_init(CLI::App& command, const Invocation& /*invocation*/) {
+std::function<ExitCode()> declare_init(const CommandOptions& command, const Invocation& /*invocation*/) {
   auto options = std::make_shared<Options>();
-  command.add_option("--data", options->files, "Files or patterns: NetCDF, HDF5")->required();
+  command.add_option("--data", options->files, "Files or patterns: NetCDF, HDF5").required();
   command.add_option("--task", options->task, "forecast, denoise or map; default: what the files look like")
-      ->check(CLI::IsMember({"forecast", "denoise", "map"}));
+      .one_of({"forecast", "denoise", "map"});
   command.add_option("--from", options->recipe, "The model: unet (any grid), vit, swin or weathermixer")
-      ->check(CLI::IsMember({"unet", "vit", "swin", "weathermixer"}));
+      .one_of({"unet", "vit", "swin", "weathermixer"});
   command.add_option("--output", options->output, "The file to write; default first.json");
   return [options] { return run_init(*options); };
 }

@@ -36,9 +36,10 @@ struct CommandLine {
 
   CommandLine() {
     app.set_version_flag("--version", [] { return version_text(); });
-    add_training(app, invocation.train);
+    add_training(CommandOptions(app), invocation.train);
     for (const Command& command : command_table())
-      actions.push_back(command.declare(*app.add_subcommand(command.name, command.summary), invocation));
+      actions.push_back(
+          command.declare(CommandOptions(*app.add_subcommand(command.name, command.summary)), invocation));
     app.require_subcommand(0, 1);
   }
 

@@ -1,8 +1,9 @@
 #pragma once
-#include <CLI/CLI.hpp>
 #include <optional>
 #include <string>
 #include <vector>
+
+#include "command_options.h"
 
 namespace jigsaw {
 
@@ -13,7 +14,7 @@ struct ConfigArguments {
   bool quiet = false;                  ///< show warnings and errors only
 };
 /// --config, also without its name, --set and --quiet. @return  the option that names the file.
-CLI::Option* add_configuration(CLI::App& command, ConfigArguments& arguments);
+CommandOption add_configuration(const CommandOptions& command, ConfigArguments& arguments);
 
 /// The model of a checkpoint, as predict and evaluate are told.
 struct ModelArguments {
@@ -22,12 +23,9 @@ struct ModelArguments {
   std::string average = "auto";  ///< or always or never
 };
 /// --config, --set, --quiet, --checkpoint and --average.
-void add_model(CLI::App& command, ModelArguments& arguments);
+void add_model(const CommandOptions& command, ModelArguments& arguments);
 
 /// --overlap of windows over images.
-void add_overlap(CLI::App& command, std::optional<double>& overlap);
-
-/// For options that name a file or folder: an empty name is a variable that a script forgot to set.
-std::string refuse_empty(const std::string& text);
+void add_overlap(const CommandOptions& command, std::optional<double>& overlap);
 
 }  // namespace jigsaw

@@ -154,18 +154,18 @@ ExitCode run_calibration(const Options& options) {
 
 }  // namespace
 
-std::function<ExitCode()> declare_plan(CLI::App& command, const Invocation& /*invocation*/) {
+std::function<ExitCode()> declare_plan(const CommandOptions& command, const Invocation& /*invocation*/) {
   auto options = std::make_shared<Options>();
-  add_configuration(command, options->configuration)->required();
+  add_configuration(command, options->configuration).required();
   command.add_option("--ranks", options->ranks, "How many; default: those of the configuration's mesh")
-      ->check(CLI::Range(1, 1 << 20));
+      .within(1, 1 << 20);
   command.add_option("--memory", options->memory, "Of a rank, such as 80GB; default: the machine's");
   command.add_option("--machine", options->machine,
                      "h100-nvlink, a100-ib, cpu-node, or a file: of constants, or a run's machine.json");
   command
       .add_option("--calibrate", options->calibrate,
                   "Measure the started ranks first, keep that in this file, and plan with it")
-      ->check(refuse_empty);
+      .not_empty();
   command.add_flag("--json", options->json, "Print all of it as JSON");
   command.add_flag("--explain", options->explain, "Print why a mesh is faster than the next, block by block");
   return [options] {

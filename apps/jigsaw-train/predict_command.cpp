@@ -100,24 +100,24 @@ ExitCode run_predict(const Options& options, const std::string& command_line) {
 
 }  // namespace
 
-std::function<ExitCode()> declare_predict(CLI::App& command, const Invocation& invocation) {
+std::function<ExitCode()> declare_predict(const CommandOptions& command, const Invocation& invocation) {
   auto options = std::make_shared<Options>();
   add_model(command, options->model);
   command
       .add_option("--output", options->output,
                   "The NetCDF file to write; of images a file .h5, .nc, .nii or .nii.gz, or a folder")
-      ->required();
+      .required();
   command.add_flag("--overwrite", options->overwrite, "Replace the file if it is there");
   command.add_option("--input", options->input, "Files or patterns in place of data.files");
   command.add_option("--steps", options->steps, "Steps of each forecast, of data.lead_hours each")
-      ->check(CLI::Range(1, 100'000));
-  auto* start = command.add_option("--start", options->starts,
-                                   "Times that forecasts start from, like 2019-03-01T06:00");
+      .within(1, 100'000);
+  const CommandOption start = command.add_option("--start", options->starts,
+                                                 "Times that forecasts start from, like 2019-03-01T06:00");
   command
       .add_option("--period", options->period,
                   "Start from every time of the configuration's data.train or data.valid; the default: valid")
-      ->check(CLI::IsMember({"train", "valid"}))
-      ->excludes(start);
+      .one_of({"train", "valid"})
+      .excludes(start);
   command.add_option("--variables", options->variables, "Write these only");
   command.add_option("--levels", options->levels, "Of variables on levels write these only");
   command.add_flag("--split-levels", options->split_levels,
@@ -127,7 +127,7 @@ std::function<ExitCode()> declare_predict(CLI::App& command, const Invocation& i
   command
       .add_option("--classes", options->classes,
                   "Of images with classes write labels (the default) or probabilities")
-      ->check(CLI::IsMember({"labels", "probabilities"}));
+      .one_of({"labels", "probabilities"});
   return [options, &invocation] { return run_predict(*options, invocation.command_line); };
 }
 

@@ -5,14 +5,11 @@
 
 namespace jigsaw {
 
-std::function<ExitCode()> declare_report(CLI::App& command, const Invocation& /*invocation*/) {
+std::function<ExitCode()> declare_report(const CommandOptions& command, const Invocation& /*invocation*/) {
   auto options = std::make_shared<ReportOptions>();
   options->output = "report.html";
-  command.add_option("runs", options->runs, "Run directories; they may not be over")
-      ->required()
-      ->check(refuse_empty);
-  command.add_option("--output", options->output, "The file to write; default report.html")
-      ->check(refuse_empty);
+  command.add_option("runs", options->runs, "Run directories; they may not be over").required().not_empty();
+  command.add_option("--output", options->output, "The file to write; default report.html").not_empty();
   command.add_option("--scores", options->scores,
                      "Scores of the first run, by evaluate --json or --netcdf; default: scores.json there");
   command.add_option("--forecast", options->forecast, "A file of predict to show maps of");

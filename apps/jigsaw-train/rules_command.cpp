@@ -5,7 +5,7 @@
 
 namespace jigsaw {
 
-std::function<ExitCode()> declare_rules(CLI::App& /*command*/, const Invocation& /*invocation*/) {
+std::function<ExitCode()> declare_rules(const CommandOptions& /*command*/, const Invocation& /*invocation*/) {
   return [] {
     const std::vector<Verdict> verdicts = validate_all();
     std::cout << report(verdicts);

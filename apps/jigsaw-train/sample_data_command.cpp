@@ -5,14 +5,15 @@
 
 namespace jigsaw {
 
-std::function<ExitCode()> declare_sample_data(CLI::App& command, const Invocation& /*invocation*/) {
+std::function<ExitCode()> declare_sample_data(const CommandOptions& command,
+                                              const Invocation& /*invocation*/) {
   struct Options {
     std::string output;
     SampleDataOptions data;
   };
   auto options = std::make_shared<Options>();
   options->data.months = 2;
-  command.add_option("--output", options->output, "Folder for the files")->required()->check(refuse_empty);
+  command.add_option("--output", options->output, "Folder for the files").required().not_empty();
   command.add_option("--months", options->data.months, "Months from January 2021 on");
   command.add_option("--seed", options->data.seed, "Of the waves");
   return [options] {

@@ -5,18 +5,19 @@
 
 namespace jigsaw {
 
-std::function<ExitCode()> declare_completion(CLI::App& command, const Invocation& /*invocation*/) {
+std::function<ExitCode()> declare_completion(const CommandOptions& command,
+                                             const Invocation& /*invocation*/) {
   auto shell = std::make_shared<std::string>();
-  command.add_option("shell", *shell, "bash or zsh")->required()->check(CLI::IsMember({"bash", "zsh"}));
-  return [shell, app = command.get_parent()] {
-    std::cout << (*shell == "bash" ? bash_completion(*app) : zsh_completion(*app));
+  command.add_option("shell", *shell, "bash or zsh").required().one_of({"bash", "zsh"});
+  return [shell, &app = command.parent()] {
+    std::cout << (*shell == "bash" ? bash_completion(app) : zsh_completion(app));
     return ExitCode::kDone;
   };
 }
 
-std::function<ExitCode()> declare_manual(CLI::App& command, const Invocation& /*invocation*/) {
-  return [app = command.get_parent()] {
-    std::cout << manual_page(*app, JIGSAW_VERSION);
+std::function<ExitCode()> declare_manual(const CommandOptions& command, const Invocation& /*invocation*/) {
+  return [&app = command.parent()] {
+    std::cout << manual_page(app, JIGSAW_VERSION);
     return ExitCode::kDone;
   };
 }

@@ -1,5 +1,6 @@
 #include "shell_pages.h"
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <vector>
 

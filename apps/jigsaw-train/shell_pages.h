@@ -1,6 +1,9 @@
 #pragma once
-#include <CLI/CLI.hpp>
 #include <string>
+
+namespace CLI {
+class App;
+}
 
 namespace jigsaw {
 

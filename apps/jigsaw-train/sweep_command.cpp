@@ -260,25 +260,20 @@ ExitCode run_sweep(const Options& options, const Invocation& invocation) {
 
 }  // namespace
 
-std::function<ExitCode()> declare_sweep(CLI::App& command, const Invocation& invocation) {
+std::function<ExitCode()> declare_sweep(const CommandOptions& command, const Invocation& invocation) {
   auto options = std::make_shared<Options>();
   command.fallthrough();
-  command.add_option("--grid", options->grid, "The search (JSON; docs/cluster.md)")
-      ->required()
-      ->check(refuse_empty);
+  command.add_option("--grid", options->grid, "The search (JSON; docs/cluster.md)").required().not_empty();
   command.add_option("--index", options->index, "Number of the run; default SLURM_ARRAY_TASK_ID")
-      ->check(CLI::NonNegativeNumber);
-  auto* what = command.add_option_group("instead of training");
-  what->add_flag("--list", options->list, "Print the runs and what each sets");
-  what->add_flag("--size", options->size, "Print how many tasks there are");
-  what->add_flag("--summary", options->summary, "Print how the runs stand, and the best");
-  what->add_option("--local", options->local, "Train all runs on this machine, so many at a time")
-      ->check(CLI::PositiveNumber);
-  what->require_option(0, 1);
+      .not_negative();
+  const CommandOptions what = command.add_choice("instead of training");
+  what.add_flag("--list", options->list, "Print the runs and what each sets");
+  what.add_flag("--size", options->size, "Print how many tasks there are");
+  what.add_flag("--summary", options->summary, "Print how the runs stand, and the best");
+  what.add_option("--local", options->local, "Train all runs on this machine, so many at a time").positive();
   command.add_option("--format", options->format, "Of the summary: table, json or csv")
-      ->check(CLI::IsMember({"table", "json", "csv"}));
-  command.add_option("--ranks", options->ranks, "With --local: ranks of each run (mpirun)")
-      ->check(CLI::PositiveNumber);
+      .one_of({"table", "json", "csv"});
+  command.add_option("--ranks", options->ranks, "With --local: ranks of each run (mpirun)").positive();
   return [options, &invocation] { return run_sweep(*options, invocation); };
 }
 

@@ -1,6 +1,7 @@
 #include <atomic>
 #include <cmath>
 #include <csignal>
+#include <cstdlib>
 
 #include "base/text.h"
 #include "commands.h"
@@ -26,35 +27,37 @@ void install_signal_handlers() {
 
 }  // namespace
 
-void add_training(CLI::App& app, TrainArguments& options) {
+void add_training(const CommandOptions& app, TrainArguments& options) {
   add_configuration(app, options.configuration);
   app.add_option("--resume", options.resume,
                  "auto: go on from the newest whole checkpoint, if any; never; or a checkpoint's folder")
-      ->check(refuse_empty);
+      .not_empty();
   app.add_flag("--allow-change", options.allow_change, "Resume although keys changed that decide the result");
   app.add_flag("--no-verify", options.no_verify,
                "Load a checkpoint without reading all of it to check its digests");
   app.add_option("--init-from", options.init_from,
                  "Begin with the parameters of this checkpoint, by name, unless there is one to resume from")
-      ->check(refuse_empty);
+      .not_empty();
   app.add_option("--max-minutes", options.max_minutes, "End in time with a checkpoint, exit code 75")
-      ->check([](const std::string& text) {
-        double minutes = 0;
-        const bool number = CLI::detail::lexical_cast(text, minutes) && std::isfinite(minutes);
-        return number && minutes > 0 ? "" : "must be a number of minutes above 0, not " + text;
+      .checked([](const std::string& text) {
+        char* end = nullptr;
+        const double minutes = std::strtod(text.c_str(), &end);
+        return !text.empty() && *end == '\0' && std::isfinite(minutes) && minutes > 0
+                   ? ""
+                   : "must be a number of minutes above 0, not " + text;
       });
   app.add_option("--trace", options.trace, "Write a trace of some steps, for https://ui.perfetto.dev")
-      ->check(refuse_empty);
+      .not_empty();
   app.add_flag("--profile", options.profile,
                "Print where these steps go: operations, layers, communication, data");
   app.add_option("--trace-steps", options.trace_steps,
                  "Which: 7, 7-9, or all; default: the second to the fourth that are made")
-      ->check(refuse_empty);
+      .not_empty();
   app.add_flag("--find-nan", options.find_nan,
                "Replay a step whose loss or gradient is not finite, or leaps, and name where that begins");
 }
 
-std::function<ExitCode()> declare_train(CLI::App& command, const Invocation& invocation) {
+std::function<ExitCode()> declare_train(const CommandOptions& command, const Invocation& invocation) {
   command.fallthrough();
   return [&invocation] { return run_training(invocation.train, invocation.command_line); };
 }

@@ -18,7 +18,7 @@ struct TrainArguments {
   std::string trace_steps;  ///< which steps both look at
   bool find_nan = false;
 };
-void add_training(CLI::App& app, TrainArguments& options);
+void add_training(const CommandOptions& app, TrainArguments& options);
 
 /// Trains on the ranks that the launcher started. Errors end in a line on stderr by one rank, and their exit
 /// code on all.

@@ -103,14 +103,14 @@ ExitCode run_verify(const Options& options) {
 
 }  // namespace
 
-std::function<ExitCode()> declare_verify(CLI::App& command, const Invocation& /*invocation*/) {
+std::function<ExitCode()> declare_verify(const CommandOptions& command, const Invocation& /*invocation*/) {
   auto options = std::make_shared<Options>();
-  add_configuration(command, options->configuration)->required();
+  add_configuration(command, options->configuration).required();
   command.add_option("--against", options->against,
                      "The other mesh, as in a configuration: {\"domain\":[2,1]}");
   command.add_option("--ranks", options->ranks, "Without a launcher: so many ranks as threads")
-      ->check(CLI::Range(1, 1024));
-  command.add_option("--steps", options->steps, "How many; default 3")->check(CLI::Range(1, 1000));
+      .within(1, 1024);
+  command.add_option("--steps", options->steps, "How many; default 3").within(1, 1000);
   return [options] { return run_verify(*options); };
 }
 
