@@ -13,10 +13,10 @@ set(JIGSAW_TEST_OPTIONS -Wno-maybe-uninitialized)
 if(CMAKE_BUILD_TYPE STREQUAL "Release" AND CMAKE_CXX_FLAGS_RELEASE MATCHES "-O[23]")
   list(APPEND JIGSAW_TEST_OPTIONS -O1)
 endif()
-# Headers that nearly all of them read, compiled once; compiler caches do better without.
+# Headers that nearly all of them read, compiled once.
 set(JIGSAW_TEST_HEADERS <algorithm> <cmath> <filesystem> <fstream> <functional> <map> <memory> <string> <vector>
   <gtest/gtest.h> <nlohmann/json.hpp>)
-if(NOT CMAKE_CXX_COMPILER_LAUNCHER)
+if(JIGSAW_PRECOMPILE)
   file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/test_headers.cpp CONTENT "")
   add_library(jigsaw_test_headers OBJECT ${CMAKE_BINARY_DIR}/test_headers.cpp)
   target_compile_options(jigsaw_test_headers PRIVATE ${JIGSAW_TEST_OPTIONS})

@@ -1,8 +1,9 @@
-# jigsaw_room(NAME SOURCES ... [DEPENDS rooms ...] [LIBRARIES targets ...] [PUBLIC_LIBRARIES targets ...])
+# jigsaw_room(NAME SOURCES ... [DEPENDS rooms ...] [LIBRARIES targets ...] [PUBLIC_LIBRARIES targets ...] [PRECOMPILE headers ...])
 #
 # One static library per folder NAME of src/ or of a folder there (src/io/NAME). Its headers are
 # included as "NAME/header.h" through a folder that holds nothing but NAME, so that a room cannot
 # include what it does not depend on: the compiler checks the direction of every include.
+# PRECOMPILE: headers of other projects that most of its sources read.
 # -Wno-restrict: GCC 12 warns of std::string's own operator+ (GCC bug 105651).
 set(JIGSAW_FLAGS -Wall -Wextra -Wshadow -Wnon-virtual-dtor -Wno-missing-field-initializers
   $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>)
@@ -26,13 +27,26 @@ target_compile_options(jigsaw_options INTERFACE
 target_link_options(jigsaw_options INTERFACE ${JIGSAW_SANITIZE_FLAGS})
 target_link_libraries(jigsaw_options INTERFACE Threads::Threads)
 
+# Headers that most sources read, compiled once for each target. Compiler caches do better without, and only without does
+# a source that lacks an include fail.
+set(JIGSAW_PRECOMPILED <algorithm> <array> <cmath> <cstdint> <filesystem> <functional> <limits> <map> <memory> <optional> <span> <string>
+  <string_view> <utility> <vector>)
+function(jigsaw_precompile target)
+  if(JIGSAW_PRECOMPILE)
+    target_precompile_headers(${target} PRIVATE ${JIGSAW_PRECOMPILED} ${ARGN})
+  endif()
+endfunction()
+
 # With the rooms themselves, compiles every header of the project alone: `cmake --build build --target headers`.
 add_custom_target(headers)
 
-# Whether the first include of a header's own source (x.cpp of x.h) is the header: then the room itself
-# compiles it alone.
+# Whether the first include of a header's own source (x.cpp of x.h) is the header: then the room itself, where
+# nothing is precompiled, compiles it alone.
 function(jigsaw_has_source_of_its_own header result)
   set(${result} FALSE PARENT_SCOPE)
+  if(JIGSAW_PRECOMPILE)
+    return()
+  endif()
   cmake_path(GET header PARENT_PATH folder)
   cmake_path(GET header STEM name)
   set(source ${CMAKE_CURRENT_SOURCE_DIR}/../${folder}/${name}.cpp)
@@ -72,7 +86,7 @@ function(jigsaw_check_headers name)
 endfunction()
 
 function(jigsaw_room name)
-  cmake_parse_arguments(ROOM "" "" "SOURCES;DEPENDS;LIBRARIES;PUBLIC_LIBRARIES" ${ARGN})
+  cmake_parse_arguments(ROOM "" "" "SOURCES;DEPENDS;LIBRARIES;PUBLIC_LIBRARIES;PRECOMPILE" ${ARGN})
   cmake_path(GET CMAKE_CURRENT_SOURCE_DIR FILENAME folder)
   if(NOT folder STREQUAL name)
     message(FATAL_ERROR "${CMAKE_CURRENT_SOURCE_DIR}: the room ${name} stands in a folder of another name")
@@ -88,5 +102,6 @@ function(jigsaw_room name)
   if(name IN_LIST JIGSAW_SANITIZE_ROOMS)
     target_compile_options(jigsaw_${name} PRIVATE ${JIGSAW_SANITIZE_FLAGS} -O1 -g1)
   endif()
+  jigsaw_precompile(jigsaw_${name} ${ROOM_PRECOMPILE})
   jigsaw_check_headers(${name} ${ROOM_LIBRARIES})
 endfunction()
