@@ -1,5 +1,6 @@
 #include <array>
 
+#include "base/progress_bar.h"
 #include "base/text.h"
 #include "comm/agreement.h"
 #include "comm/record/record.h"
@@ -30,10 +31,11 @@ Opening opening_of(Job& job) {
 }
 
 /// The labels of all parts, each rank a share.
-void check_labels(OpenedRun& run) {
+void check_labels(OpenedRun& run, Log& log) {
   const auto* images = dynamic_cast<const ImageData*>(&run.data());
   if (images == nullptr || images->options().classes == 0) return;
-  LabelScan(*images, run.world()).poll(true);
+  ProgressBar bar(log, "labels");
+  LabelScan(*images, run.world()).wait([&](double part) { bar.update(part); });
 }
 
 /// Reads what the first step would, into memory of `host`.
@@ -59,7 +61,7 @@ void check_planned(Job& job, int ranks) {
   tell_opening(job.log, run, ranks);
   tell_missing(job.log, run, read_first(run, job.world.context()), job.world);
   if (run.validates()) Validation(run).read(0, job.world.context());
-  check_labels(run);
+  check_labels(run, job.log);
   DataRemarks(run.data(), run.world(), job.log).tell();
 }
 
@@ -82,7 +84,7 @@ void check_started(Job& job) {
   preflight(run.placed().rank(), version_text(), output_need(job, *optimizer), job.log);
   tell_missing(job.log, run, read_first(run, job.world.context().host()), job.world);
   if (run.validates()) Validation(run).rehearse();
-  check_labels(run);
+  check_labels(run, job.log);
   DataRemarks(run.data(), run.world(), job.log).tell();
 }
 
@@ -108,12 +110,12 @@ ExitCode run_check(const Options& options) {
 
 }  // namespace
 
-std::function<ExitCode()> declare_check(CLI::App& command, const Invocation& /*invocation*/) {
+std::function<ExitCode()> declare_check(const CommandOptions& command, const Invocation& /*invocation*/) {
   auto options = std::make_shared<Options>();
-  add_configuration(command, options->configuration)->required();
+  add_configuration(command, options->configuration).required();
   command
       .add_option("--ranks", options->ranks, "Plan for so many ranks, of which this one stands for the first")
-      ->check(CLI::Range(1, 1 << 20));
+      .within(1, 1 << 20);
   return [options] { return run_check(*options); };
 }
 

@@ -410,6 +410,15 @@ StepResult Trainer::make_step(std::int64_t step) {
   return nan_search_ ? nan_search_->run(step, *prefetch_) : step_.run(step, *prefetch_);
 }
 
+void Trainer::poll_labels(bool last) {
+  if (!labels_) return;
+  if (last) {
+    ProgressBar bar(log_, "labels");
+    labels_->wait([&](double part) { bar.update(part); });
+  }
+  if (labels_->poll()) labels_.reset();
+}
+
 /// Whether the run stops after it.
 bool Trainer::run_step(std::int64_t step) {
   const double before = now(), communicated = world_.traffic().seconds;
@@ -423,7 +432,7 @@ bool Trainer::run_step(std::int64_t step) {
   count_skipped(result, step);
   note_empty_targets(result, step);
   const bool last = step == steps_;
-  if (labels_ && labels_->poll(last)) labels_.reset();
+  poll_labels(last);
   // Nothing was learned in a step that was skipped, and what came before it may be the cause.
   const bool due = (last || result.finite) && checkpointer_->is_due(step, last);
   Stop stop = should_stop(longest_step_ + checkpointer_->longest_seconds());

@@ -73,6 +73,8 @@ class Trainer {
   ExitCode train(std::int64_t first);
   bool make_up_for_validation();
   void count_skipped(const StepResult& result, std::int64_t step);
+  /// Looks whether the scan has found a label that is none; after the last step waits for its end.
+  void poll_labels(bool last);
   void note_empty_targets(const StepResult& result, std::int64_t step);
   void write_metrics(const Json& line);
   void log_step(std::int64_t step, const StepResult& result, double seconds, double communication,

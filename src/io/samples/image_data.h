@@ -52,9 +52,8 @@ class ImageData : public SampleSource {
   ///
   /// @param overlap  of validation tiles, per spatial dim; empty: 0.
   /// @param use      what goes with the opening, and statistics that are given.
-  /// @throws DataError    when the files cannot be used. @throws ConfigError  when crops, parts or data.shape
-  /// do not
-  ///                      fit what they hold.
+  /// @throws DataError    when the files cannot be used.
+  /// @throws ConfigError  when crops, parts or data.shape do not fit what they hold.
   ImageData(const DataOptions& options, const std::filesystem::path& folder, std::uint64_t seed,
             const std::vector<std::int64_t>& overlap, Communicator& communicator, const DataUse& use = {});
 

@@ -1,6 +1,8 @@
 #include "samples/label_scan.h"
 
+#include <algorithm>
 #include <array>
+#include <chrono>
 
 #include "base/heartbeat.h"
 #include "comm/agreement.h"
@@ -8,14 +10,15 @@
 namespace jigsaw::inline samples {
 
 LabelScan::LabelScan(const ImageData& data, Communicator& communicator)
-    : data_(data), communicator_(communicator) {
-  const std::int64_t slices = data.slices(), rank = communicator.rank(), ranks = communicator.size();
-  work_ =
-      std::async(std::launch::async, [this, begin = slices * rank / ranks, end = slices * (rank + 1) / ranks,
-                                      heartbeat = current_heartbeat()] {
-        const WorksFor works_for(heartbeat);
-        run(begin, end);
-      });
+    : data_(data),
+      communicator_(communicator),
+      begin_(data.slices() * communicator.rank() / communicator.size()),
+      end_(data.slices() * (communicator.rank() + 1) / communicator.size()),
+      next_(begin_) {
+  work_ = std::async(std::launch::async, [this, heartbeat = current_heartbeat()] {
+    const WorksFor works_for(heartbeat);
+    run();
+  });
 }
 
 LabelScan::~LabelScan() {
@@ -23,18 +26,25 @@ LabelScan::~LabelScan() {
   if (work_.valid()) work_.wait();
 }
 
-void LabelScan::run(std::int64_t begin, std::int64_t end) {
+void LabelScan::run() {
   try {
-    for (std::int64_t slice = begin; slice < end && !stop_; ++slice) data_.check_labels(slice);
+    for (; next_ < end_ && !stop_; ++next_) data_.check_labels(next_);
   } catch (...) {
     failed_ = true;
     throw;
   }
 }
 
-bool LabelScan::poll(bool wait) {
+void LabelScan::wait(const std::function<void(double)>& progress) {
+  if (over_) return;
+  while (work_.wait_for(std::chrono::milliseconds(100)) != std::future_status::ready)
+    progress(static_cast<double>(next_ - begin_) /
+             static_cast<double>(std::max<std::int64_t>(1, end_ - begin_)));
+  poll();
+}
+
+bool LabelScan::poll() {
   if (over_) return true;
-  if (wait) work_.wait();
   const bool mine = work_.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
   const auto lowest =
       communicator_.all_reduce(std::array{mine ? 1.0 : 0.0, failed_ ? 0.0 : 1.0}, ReduceOp::kMin);

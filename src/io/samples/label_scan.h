@@ -1,6 +1,7 @@
 #pragma once
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <future>
 
 #include "samples/image_data.h"
@@ -20,15 +21,19 @@ class LabelScan {
 
   /// Whether all ranks have come to their end, or one to a label that is none; after that it costs nothing.
   /// Collective.
-  /// @param wait  for this rank's end.
   /// @throws AgreedError  of code kData, when a label is none.
-  bool poll(bool wait);
+  bool poll();
+  /// Until it is over.
+  /// @param progress  told, some times a second, the part of this rank's share that is done, 0 to 1.
+  void wait(const std::function<void(double)>& progress);
 
  private:
-  void run(std::int64_t begin, std::int64_t end);
+  void run();
 
   const ImageData& data_;
   Communicator& communicator_;
+  std::int64_t begin_, end_;  // this rank's share
+  std::atomic<std::int64_t> next_;
   std::atomic<bool> stop_ = false, failed_ = false;
   std::future<void> work_;
   bool over_ = false;

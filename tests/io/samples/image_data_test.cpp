@@ -540,14 +540,21 @@ TEST(LabelScan, FindsALabelThatIsNoneOnAnyRank) {
     run_ranks(ranks, [&](Communicator& world) {
       const ImageData data(options, image_file(""), 1, {}, world);
       LabelScan scan(data, world);
-      while (!scan.poll(false)) std::this_thread::yield();
-      EXPECT_TRUE(scan.poll(false));
+      while (!scan.poll()) std::this_thread::yield();
+      EXPECT_TRUE(scan.poll());
+      LabelScan waited_for(data, world);
+      double done = 0;
+      waited_for.wait([&](double part) {
+        EXPECT_TRUE(part >= done && part <= 1) << part << " after " << done;
+        done = part;
+      });
+      EXPECT_TRUE(waited_for.poll());
     });
     options.targets = {{"images", {0}}};
     run_ranks(ranks, [&](Communicator& world) {
       const ImageData data(options, image_file(""), 1, {}, world);
       LabelScan scan(data, world);
-      const std::string message = message_of<AgreedError>([&] { scan.poll(true); });
+      const std::string message = message_of<AgreedError>([&] { scan.wait([](double) {}); });
       EXPECT_NE(message.find("holds the label"), std::string::npos) << message;
     });
   }
