@@ -84,6 +84,13 @@ ZarrStore::ZarrStore(const std::string& path)
   }
 }
 
+ZarrStore::ZarrStore(const FileDescription& known)
+    : VariableFile(known), key_(ChunkCache::shared().new_file()) {
+  Json::parse(known.own).get_to(metadata_);
+  for (std::size_t i = 0; i < metadata_.size(); ++i)
+    arrays_.emplace_back(metadata_[i], concat(variables_[i].name, " in ", path()));
+}
+
 Json ZarrStore::read_json(const std::string& file) const {
   const std::string text = read_file(file, kMostMetadata);
   Json json = Json::parse(text, nullptr, false);
@@ -156,6 +163,7 @@ void ZarrStore::add(const std::string& name, const Json& zarray, const Json& zat
   }
   variables_.push_back(std::move(variable));
   arrays_.push_back(array);
+  metadata_.push_back(zarray);
 }
 
 ZarrStore::~ZarrStore() {

@@ -19,16 +19,21 @@ bool is_zarr_store(const std::string& path);
 /// Whole chunks are read; those that hold more than is read are kept (files/chunk_cache.h).
 class ZarrStore : public VariableFile {
  public:
+  static constexpr const char* kFormat = "Zarr";
+
   /// @throws DataError
   explicit ZarrStore(const std::string& path);
+  explicit ZarrStore(const FileDescription& known);
   ~ZarrStore() override;
 
+  std::string_view format() const override { return kFormat; }
   void close() override;
   bool is_open() const override { return true; }
 
  protected:
   StoredNumbers read_stored(const FileVariable& variable, const Box& box, ByteBuffer& out,
                             std::int64_t& fetched) override;
+  std::string own_description() const override { return nlohmann::json(metadata_).dump(); }
 
  private:
   void add_from_metadata(const nlohmann::json& metadata);
@@ -39,8 +44,9 @@ class ZarrStore : public VariableFile {
   void read_chunk(const FileVariable& variable, const Shape& index, std::span<std::byte> out,
                   std::int64_t& fetched) const;
 
-  std::vector<ZarrArray> arrays_;  ///< FileVariable::id counts them
-  std::uint64_t key_;              ///< in the cache of chunks
+  std::vector<ZarrArray> arrays_;         ///< FileVariable::id counts them
+  std::vector<nlohmann::json> metadata_;  ///< of which they are made
+  std::uint64_t key_;                     ///< in the cache of chunks
 };
 
 }  // namespace jigsaw::inline files
