@@ -4,11 +4,11 @@
 #include "base/text.h"
 #include "comm/agreement.h"
 #include "commands.h"
-#include "files/glob.h"
 #include "files/rechunk.h"
 #include "samples/data_file.h"
 #include "samples/new_files.h"
 #include "samples/read_layout.h"
+#include "samples/shared_files.h"
 #include "train/objective.h"
 #include "train/opened_run.h"
 
@@ -67,7 +67,7 @@ std::vector<Rechunk> plan_copies(const RechunkOptions& options, const Job& job,
     throw ConfigError("rechunk is for NetCDF files that name their dimensions, not for those of data.makani");
   FileSelection selection;
   selection.member = data.member;
-  FileSet files(paths, selection, data.external());
+  FileSet files(paths, selection, opener(Dimensions::kByName, data.external()));
   const Channels channels = make_channels(data, false);
   for (const Channel& channel : channels.targets) files.select(channel.field, true);
   const int ranks = options.ranks > 0 ? options.ranks : job.world.size();
@@ -131,13 +131,12 @@ ExitCode run_stats(const StatsOptions& options) {
 ExitCode run_rechunk(const RechunkOptions& options) {
   return run_job(options.configuration, [&](Job& job) {
     const DataOptions& data = job.configuration.data;
-    std::vector<std::string> paths;
     std::vector<Rechunk> copies;
     together(job.world, [&] {
       if (data.task != Task::kForecast)
         throw ConfigError("rechunk is for fields on latitude and longitude (data.task forecast)");
-      paths = expand_patterns(data.files, job.folder);
     });
+    const std::vector<std::string> paths = expand_together(data.files, job.folder, job.world);
     tell_mesh(job, options.ranks > 0 ? options.ranks : job.world.size());
     probe_new_files(paths, Dimensions::kByName, data.external(), cache_folder(), job.world);
     together(job.world, [&] {

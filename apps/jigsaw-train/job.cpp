@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "comm/agreement.h"
+#include "comm/from_first.h"
 #include "comm/mpi/mpi_session.h"
 #include "commands.h"
 #include "config/config.h"
@@ -43,6 +44,19 @@ int threads_per_rank(int ranks) {
   return is_bound ? bound : std::max(1, bound / here);
 }
 
+/// As it is written, with what the command line overrides.
+Json configuration_json(const ConfigArguments& arguments) {
+  Json json = load_config(arguments.config);
+  for (const std::string& override_text : arguments.overrides) apply_override(json, override_text);
+  return json;
+}
+
+Configuration parsed(const Json& json, std::vector<std::string>* idle) {
+  auto configuration = parse<Configuration>(json);
+  if (idle != nullptr) *idle = idle_keys(json, configuration);
+  return configuration;
+}
+
 ExitCode run_on(MpiSession& session, const ChooseConfiguration& choose,
                 const std::function<ExitCode(Job&)>& work) {
   // Small messages of the start travel in a context of their own, before the configuration says what
@@ -56,8 +70,12 @@ ExitCode run_on(MpiSession& session, const ChooseConfiguration& choose,
   const std::unique_ptr<Communicator> everyone = session.world(start);
   const ConfigArguments arguments = choose(*everyone);
   const int here = from_launcher({"OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID"}, 0);
+  const std::string json = from_first(*everyone, [&] {
+    const std::vector<std::uint8_t> bytes = Json::to_cbor(configuration_json(arguments));
+    return std::string(bytes.begin(), bytes.end());
+  });
   together(*everyone, [&] {
-    configuration = load_configuration(arguments, &idle);
+    configuration = parsed(Json::from_cbor(json), &idle);
     context =
         make_context(configuration.device, configuration.train.precision, threads, here, &device_remark);
   });
@@ -92,11 +110,7 @@ void tell_mesh(Job& job, int ranks) {
 }
 
 Configuration load_configuration(const ConfigArguments& arguments, std::vector<std::string>* idle) {
-  Json json = load_config(arguments.config);
-  for (const std::string& override_text : arguments.overrides) apply_override(json, override_text);
-  auto configuration = parse<Configuration>(json);
-  if (idle != nullptr) *idle = idle_keys(json, configuration);
-  return configuration;
+  return parsed(configuration_json(arguments), idle);
 }
 
 ExitCode run_job(const ConfigArguments& arguments, const std::function<ExitCode(Job&)>& work) {

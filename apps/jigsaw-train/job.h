@@ -27,9 +27,9 @@ struct Job {
   Log& log;
 };
 
-/// Starts MPI, reads the configuration on all ranks, makes the context that it asks for and calls `work`. An
-/// error of all ranks ends in a line on stderr by one of them and in its exit code on all; one of a rank
-/// alone ends the job, for the others wait for that rank somewhere.
+/// Starts MPI, has rank 0 read the configuration for all, makes the context that it asks for and calls
+/// `work`. An error of all ranks ends in a line on stderr by one of them and in its exit code on all; one of
+/// a rank alone ends the job, for the others wait for that rank somewhere.
 ExitCode run_job(const ChooseConfiguration& choose, const std::function<ExitCode(Job&)>& work);
 ExitCode run_job(const ConfigArguments& arguments, const std::function<ExitCode(Job&)>& work);
 

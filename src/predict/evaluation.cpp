@@ -13,9 +13,8 @@
 #include "base/progress_bar.h"
 #include "base/text.h"
 #include "comm/agreement.h"
-#include "files/glob.h"
-#include "files/probe.h"
 #include "predict/score_report.h"
+#include "samples/shared_files.h"
 #include "train/validation.h"
 
 namespace jigsaw::inline predict {
@@ -45,18 +44,18 @@ std::vector<Region> regions_of(const Grid& grid, const EvaluationOptions& option
 }
 
 /// The climatology of a rank's piece, from files of its own or from the training period.
+/// @param paths, open_file  of those files.
 std::unique_ptr<Climatology> climatology_of(Dataset& data, const Box& piece, int leads,
-                                            const EvaluationOptions& options) {
+                                            const std::vector<std::string>& paths,
+                                            const FileOpener& open_file) {
   const std::vector<Channel>& targets = data.channels().targets;
   const std::vector<DayAndHour> wanted = verification_times(data, leads);
-  if (options.climatology.empty()) {
+  if (paths.empty()) {
     return std::make_unique<Climatology>(
         data.files(), targets, piece, periods_of(data.options().train, data.files().calendar(), "data.train"),
         wanted);
   }
-  const std::vector<std::string> paths = expand_patterns(options.climatology, "");
-  probe_files(paths, Dimensions::kByName, data.options().external());
-  FileSet files(paths, Climatology::file_selection(), data.options().external());
+  FileSet files(paths, Climatology::file_selection(), open_file);
   files.take_grid(data.grid(), "the data");
   for (const Channel& target : targets) {
     files.select(target.field, false);
@@ -109,6 +108,9 @@ void evaluate_forecasts(TrainedModel& model, const EvaluationOptions& options, L
   std::vector<Region> regions;
   std::unique_ptr<OutputFile> json, netcdf;
   std::unique_ptr<Climatology> climatology;
+  const std::vector<std::string> paths = expand_together(options.climatology, "", run.world());
+  const FileOpener open_file =
+      share_files(paths, Dimensions::kByName, data.options().external(), cache_folder(), run.world());
   together(run.world(), [&] {
     if (data.valid_windows().empty())
       throw ConfigError("command line: --period is needed, for the configuration has no data.valid");
@@ -123,7 +125,7 @@ void evaluate_forecasts(TrainedModel& model, const EvaluationOptions& options, L
       netcdf = output_at(options.netcdf, options.overwrite, "--netcdf");
     }
     const Box piece = rank.box(run.placed().model().output_layout(rank.mesh, run.placed().samples()));
-    climatology = climatology_of(data, piece, leads, options);
+    climatology = climatology_of(data, piece, leads, paths, open_file);
   });
   const auto before = std::chrono::steady_clock::now();
   ForecastScores scores(data, std::move(regions), leads, climatology.get());

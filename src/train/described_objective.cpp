@@ -28,7 +28,8 @@ DataDescription describe_forecasts(const DataOptions& options, const std::filesy
     return {Shape(options.shape), make_channels(options, looks_global(options.shape))};
   const std::vector<std::string> paths = files_of(options, folder);
   probe_files(paths, Dimensions::kByName, options.external());
-  FileSet files(paths, file_selection(options, folder), options.external());
+  FileSet files(paths, file_selection(options, makani_metadata(options.makani, folder)),
+                opener(Dimensions::kByName, options.external()));
   const Channels fields = make_channels(options, false);
   for (const Channel& channel : fields.targets) files.select(channel.field, true);
   for (const Field& field : fields_of(fields.inputs, Role::kPrescribed))
@@ -81,7 +82,8 @@ DataDescription describe_images(const DataOptions& options, const std::filesyste
   if (options.classes > 0) labels.push_back(options.targets.front().name);
   const std::vector<std::string> paths = files_of(options, folder);
   probe_files(paths, Dimensions::kByNumber, options.external());
-  ImageFiles files(paths, options.dims, options.external(), options.spacing, labels);
+  ImageFiles files(paths, options.dims, opener(Dimensions::kByNumber, options.external()), options.spacing,
+                   labels);
   Channels channels = image_channels(options, [&](const VariableOptions& variable) {
     return files.select(variable, own_files(variable, folder));
   });

@@ -5,8 +5,6 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "comm/agreement.h"
-#include "files/glob.h"
-#include "samples/new_files.h"
 
 namespace jigsaw::inline train {
 
@@ -146,21 +144,6 @@ std::unique_ptr<Objective> open_objective(const Configuration& configuration,
                                           DataUse use) {
   use.valid_rollout = configuration.validation_rollout();
   std::unique_ptr<Objective> result;
-  const DataOptions& data = configuration.data;
-  std::vector<std::string> paths;
-  together(communicator, [&] {
-    paths = expand_patterns(data.files, folder);
-    const bool targets = use.train || use.valid;
-    for (const auto* variables : {&data.variables, targets ? &data.targets : nullptr}) {
-      if (variables == nullptr) continue;
-      for (const VariableOptions& variable : *variables) {
-        const std::vector<std::string> own = expand_patterns(variable.files, folder);
-        paths.insert(paths.end(), own.begin(), own.end());
-      }
-    }
-  });
-  probe_new_files(paths, data.task == Task::kForecast ? Dimensions::kByName : Dimensions::kByNumber,
-                  data.external(), use.pass.cache, communicator);
   if (!use.statistics) {
     if (auto named = named_statistics(configuration.data, folder, communicator))
       use.statistics = std::move(named->statistics);

@@ -83,6 +83,9 @@ Hdf5File::Hdf5File(std::string path, External external)
   }
 }
 
+Hdf5File::Hdf5File(const FileDescription& known, External external)
+    : VariableFile(known), external_(external), values_(this->path(), external) {}
+
 Hdf5File::~Hdf5File() {
   close();
 }

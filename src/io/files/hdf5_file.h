@@ -15,10 +15,14 @@ namespace jigsaw::inline files {
 /// listed, and cannot be read unless it may be followed.
 class Hdf5File : public VariableFile {
  public:
+  static constexpr const char* kFormat = "HDF5";
+
   /// Opens the file and finds its data sets. @throws DataError
   explicit Hdf5File(std::string path, External external = External::kRefused);
+  Hdf5File(const FileDescription& known, External external);
   ~Hdf5File() override;
 
+  std::string_view format() const override { return kFormat; }
   void close() override;
   bool is_open() const override { return values_.is_open(); }
 

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <bit>
+#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "base/error.h"
@@ -76,6 +77,34 @@ std::optional<double> default_fill(int type) {
   }
 }
 
+/// Where the variables of a classic file stand; "" for other formats.
+std::string to_text(const std::vector<ClassicVariable>& classic) {
+  nlohmann::json result = nlohmann::json::array();
+  for (const ClassicVariable& variable : classic) {
+    if (!variable.array) {
+      result.push_back(nullptr);
+      continue;
+    }
+    const auto& [begin, strides, size] = *variable.array;
+    result.push_back({static_cast<int>(variable.type), begin,
+                      std::vector<std::int64_t>(strides.begin(), strides.end()), size});
+  }
+  return result.dump();
+}
+
+std::optional<std::vector<ClassicVariable>> classic_of(const std::string& text) {
+  if (text.empty()) return std::nullopt;
+  std::vector<ClassicVariable> classic;
+  for (const nlohmann::json& told : nlohmann::json::parse(text)) {
+    ClassicVariable& variable = classic.emplace_back();
+    if (told.is_null()) continue;
+    variable.type = static_cast<StoredType>(told.at(0).get<int>());
+    variable.array = {told.at(1).get<std::int64_t>(), Shape(told.at(2).get<std::vector<std::int64_t>>()),
+                      told.at(3).get<std::int64_t>()};
+  }
+  return classic;
+}
+
 }  // namespace
 
 NetcdfFile::NetcdfFile(std::string path, External external)
@@ -92,6 +121,16 @@ NetcdfFile::NetcdfFile(std::string path, External external)
     nc_close(id_);
     throw;
   }
+}
+
+NetcdfFile::NetcdfFile(const FileDescription& known, External external)
+    : VariableFile(known),
+      classic_(classic_of(known.own)),
+      runs_(this->path()),
+      values_(this->path(), external) {}
+
+std::string NetcdfFile::own_description() const {
+  return classic_ ? to_text(*classic_) : "";
 }
 
 NetcdfFile::~NetcdfFile() {

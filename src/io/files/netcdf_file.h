@@ -17,10 +17,14 @@ namespace jigsaw::inline files {
 /// hold. Names of variables and dimensions have those of their groups before them, "surface/t2m".
 class NetcdfFile : public VariableFile {
  public:
+  static constexpr const char* kFormat = "NetCDF";
+
   /// Opens the file and reads its header. @throws DataError
   explicit NetcdfFile(std::string path, External external = External::kRefused);
+  NetcdfFile(const FileDescription& known, External external);
   ~NetcdfFile() override;
 
+  std::string_view format() const override { return kFormat; }
   void close() override;
   bool is_open() const override { return id_ >= 0 || values_.is_open(); }
 
@@ -28,6 +32,7 @@ class NetcdfFile : public VariableFile {
   StoredNumbers read_stored(const FileVariable& variable, const Box& box, ByteBuffer& out,
                             std::int64_t& fetched) override;
   std::vector<std::string> read_stored_texts(const FileVariable& variable) override;
+  std::string own_description() const override;
 
  private:
   /// A group: its number while the file is open, its name as it stands before those of variables, and the

@@ -65,6 +65,9 @@ NiftiFile::NiftiFile(std::string path, External) : VariableFile(std::move(path))
   variables_.push_back(std::move(image));
 }
 
+NiftiFile::NiftiFile(const FileDescription& known, External /*external*/)
+    : VariableFile(known), begin_(known.own), header_(begin_, path()) {}
+
 NiftiFile::~NiftiFile() {
   close();
 }
@@ -82,10 +85,10 @@ void NiftiFile::close() {
 
 NiftiHeader NiftiFile::read_header() {
   open();
-  std::array<char, NiftiHeader::kBytes> bytes{};
+  begin_.resize(NiftiHeader::kBytes);
   try {
-    read_bytes(0, bytes);
-    return {bytes, path()};
+    read_bytes(0, begin_);
+    return {begin_, path()};
   } catch (...) {
     close();
     throw;

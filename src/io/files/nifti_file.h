@@ -18,18 +18,23 @@ namespace jigsaw::inline files {
 /// Of a compressed file all that stands before what is read is decompressed.
 class NiftiFile : public VariableFile {
  public:
+  static constexpr const char* kFormat = "NIfTI";
+
   /// @param external  not asked: such a file has no links. @throws DataError
   explicit NiftiFile(std::string path, External external = External::kRefused);
+  NiftiFile(const FileDescription& known, External external);
   ~NiftiFile() override;
 
   const NiftiHeader& header() const { return header_; }
 
+  std::string_view format() const override { return kFormat; }
   void close() override;
   bool is_open() const override { return file_ != nullptr; }
 
  protected:
   StoredNumbers read_stored(const FileVariable& variable, const Box& box, ByteBuffer& out,
                             std::int64_t& fetched) override;
+  std::string own_description() const override { return begin_; }
 
  private:
   void open();
@@ -39,6 +44,7 @@ class NiftiFile : public VariableFile {
   void read_bytes(std::int64_t begin, std::span<char> bytes);
 
   void* file_ = nullptr;  ///< gzFile, which reads plain files, too
+  std::string begin_;     ///< the bytes of the header
   NiftiHeader header_;
   std::mutex mutex_;  ///< guards the file's position
 };

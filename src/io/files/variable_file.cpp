@@ -25,8 +25,6 @@ namespace jigsaw::inline files {
 namespace {
 
 constexpr std::string_view kHdf5Signature = "\x89HDF\r\n\x1a\n";
-/// Elements of a variable: a header that claims more is damaged, or made to overflow.
-constexpr std::uint64_t kMostElements = std::uint64_t{1} << 56;
 
 bool holds_at(const File& file, std::int64_t offset, std::string_view signature) {
   std::string bytes(signature.size(), '\0');
@@ -58,8 +56,14 @@ bool is_hdf5(const File& file) {
 }
 
 template <typename Format>
-std::unique_ptr<VariableFile> open_as(const std::string& path, External external) {
-  return std::make_unique<Format>(path, external);
+FileFormat format_of(bool names_dimensions, bool (*recognises)(const File& file)) {
+  return {Format::kFormat, names_dimensions, recognises,
+          [](const std::string& path, External external) -> std::unique_ptr<VariableFile> {
+            return std::make_unique<Format>(path, external);
+          },
+          [](const FileDescription& known, External external) -> std::unique_ptr<VariableFile> {
+            return std::make_unique<Format>(known, external);
+          }};
 }
 
 /// Attributes that change what stored numbers mean, and how many numbers each is; 0: any number.
@@ -101,6 +105,31 @@ std::string fault_of_attributes(const FileVariable& variable) {
 }
 
 constexpr std::int64_t kLongestCoordinate = std::int64_t{1} << 24, kMostTexts = std::int64_t{1} << 16;
+/// Of what a description brings along.
+constexpr std::int64_t kMostDescribed = std::int64_t{1} << 22;
+
+bool is_coordinate(const FileVariable& variable) {
+  return variable.shape.rank() == 1 && variable.dimensions == std::vector{variable.name} &&
+         variable.shape[0] > 0 && variable.shape[0] <= kMostDescribed;
+}
+
+/// What of a variable a description brings along.
+std::vector<Box> described_boxes(const FileVariable& variable) {
+  const Shape& shape = variable.shape;
+  const int rank = shape.rank();
+  if (!variable.numeric() || std::ssize(variable.dimensions) != rank) return {};
+  if (is_coordinate(variable)) return {Box::whole(shape)};
+  const bool places = (rank == 2 || rank == 3) && variable.text("units").starts_with("degree");
+  if (!places || shape.count() == 0 || shape.back() > kMostDescribed) return {};
+  std::vector<Box> rows;
+  for (const std::int64_t row : {std::int64_t{0}, shape[rank - 2] / 2, shape[rank - 2] - 1}) {
+    Box box{Shape::filled(rank, 0), Shape::filled(rank, 1)};
+    box.begin[rank - 2] = row;
+    box.extent[rank - 1] = shape.back();
+    if (rows.empty() || !(rows.back() == box)) rows.push_back(box);
+  }
+  return rows;
+}
 
 std::string words_of_change(const FileState& before, const FileState& now) {
   if (now.device != before.device || now.inode != before.inode) return "another file has taken its place";
@@ -111,31 +140,6 @@ std::string words_of_change(const FileState& before, const FileState& now) {
 
 }  // namespace
 
-std::string FileVariable::text(const std::string& attribute) const {
-  const auto found = texts.find(attribute);
-  return found == texts.end() ? "" : found->second;
-}
-
-void FileVariable::refuse(const std::string& why) {
-  if (fault.empty()) fault = why;
-  bytes = 0;
-}
-
-void FileVariable::set_extents(std::span<const std::uint64_t> extents) {
-  if (std::cmp_greater(extents.size(), Shape::kMaxRank)) {
-    return refuse(concat("it has ", extents.size(), " dimensions; at most ", Shape::kMaxRank, " are read"));
-  }
-  std::uint64_t count = 1;
-  for (const std::uint64_t extent : extents) {
-    if (extent > kMostElements / count) {
-      return refuse(
-          concat("its header claims ", join(extents, " x "), " elements, more than any file holds"));
-    }
-    count *= std::max<std::uint64_t>(extent, 1);
-  }
-  for (const std::uint64_t extent : extents) shape.append(static_cast<std::int64_t>(extent));
-}
-
 VariableFile::VariableFile(std::string path, std::string stands_for)
     : path_(std::move(path)), stands_for_(stands_for.empty() ? path_ : std::move(stands_for)) {
   try {
@@ -145,12 +149,59 @@ VariableFile::VariableFile(std::string path, std::string stands_for)
   }
 }
 
+VariableFile::VariableFile(const FileDescription& known)
+    : variables_(known.variables),
+      path_(known.path),
+      stands_for_(known.stands_for),
+      state_(known.state),
+      described_(true),
+      known_values_(known.values),
+      known_texts_(known.texts) {}
+
+FileDescription VariableFile::describe() {
+  for (const FileVariable& variable : variables_) {
+    for (const Box& box : described_boxes(variable)) keep(variable, box);
+    if (variable.numeric() || !is_coordinate(variable)) continue;
+    try {
+      known_texts_[variable.name] = read_texts(variable);
+    } catch (const DataError&) {
+      // Whoever wants them hears why not.
+    }
+  }
+  return {std::string(format()), path_,        stands_for_,      state_, variables_,
+          known_values_,         known_texts_, own_description()};
+}
+
+const DescribedPiece* VariableFile::kept(const FileVariable& variable, const Box& box) const {
+  const auto known = known_values_.find(variable.name);
+  if (known == known_values_.end()) return nullptr;
+  const auto found =
+      std::ranges::find_if(known->second, [&](const DescribedPiece& piece) { return piece.box == box; });
+  return found == known->second.end() ? nullptr : &*found;
+}
+
+void VariableFile::keep(const FileVariable& variable, const Box& box) {
+  if (kept(variable, box) != nullptr) return;
+  try {
+    ByteBuffer buffer;
+    const StoredNumbers numbers = read_as_stored(variable, box, buffer);
+    const auto bytes = buffer.take(static_cast<std::size_t>(box.extent.count() * size_of(numbers.type)));
+    known_values_[variable.name].push_back({box, numbers, {bytes.begin(), bytes.end()}});
+  } catch (const DataError&) {
+    // Whoever wants them hears why not.
+  }
+}
+
 void VariableFile::check_unchanged() const {
   FileState now;
   try {
     now = file_state(stands_for_);
   } catch (const FileError& error) {
     throw DataError(concat(error.what(), "; it was there when the run opened it"));
+  }
+  if (described_) {
+    now.device = state_.device;
+    now.inode = state_.inode;
   }
   if (now == state_) return;
   throw DataError(concat(path_, " was changed while the run was reading it: ", words_of_change(state_, now),
@@ -211,6 +262,10 @@ void VariableFile::read(const FileVariable& variable, const Box& box, std::span<
 
 StoredNumbers VariableFile::read_as_stored(const FileVariable& variable, const Box& box, ByteBuffer& out) {
   require_numbers(variable);
+  if (const DescribedPiece* piece = kept(variable, box)) {
+    std::ranges::copy(piece->bytes, out.take(piece->bytes.size()).begin());
+    return piece->numbers;
+  }
   StoredNumbers numbers;
   std::int64_t fetched = 0;
   try {
@@ -253,6 +308,7 @@ void require_memory(const Shape& extents, const std::string& what, const std::st
 std::vector<std::string> VariableFile::read_texts(const FileVariable& variable) {
   const bool sensible = variable.shape.rank() == 1 && variable.shape[0] <= kMostTexts;
   if (sensible && variable.shape[0] == 0) return {};
+  if (const auto known = known_texts_.find(variable.name); known != known_texts_.end()) return known->second;
   std::vector<std::string> texts;
   if (sensible) texts = read_stored_texts(variable);
   if (texts.empty()) throw DataError(concat(variable.name, " in ", path_, " does not hold a list of names"));
@@ -265,10 +321,9 @@ std::vector<std::string> VariableFile::read_stored_texts(const FileVariable& /*v
 
 const std::vector<FileFormat>& file_formats() {
   static const std::vector<FileFormat> formats = {
-      {"HDF5", false, is_hdf5, open_as<Hdf5File>},
-      {"NetCDF", true, [](const File& file) { return is_classic(file) || is_hdf5(file); },
-       open_as<NetcdfFile>},
-      {"NIfTI", false, is_nifti_file, open_as<NiftiFile>},
+      format_of<Hdf5File>(false, is_hdf5),
+      format_of<NetcdfFile>(true, [](const File& file) { return is_classic(file) || is_hdf5(file); }),
+      format_of<NiftiFile>(false, is_nifti_file),
   };
   return formats;
 }
@@ -302,6 +357,18 @@ std::unique_ptr<VariableFile> open_variables(const std::string& path, Dimensions
   }
   if (found != nullptr) return found->open(path, external);
   throw DataError(concat("cannot read ", path, ": it is no ", join(names, " or "), " file", advice(path)));
+}
+
+std::unique_ptr<VariableFile> open_described(const FileDescription& known, External external) {
+  if (known.format == ZarrStore::kFormat) return std::make_unique<ZarrStore>(known);
+  const auto& formats = file_formats();
+  const auto format = std::ranges::find(formats, known.format, &FileFormat::name);
+  require(format != formats.end(), "a file was described in a format that is not known");
+  return format->open_described(known, external);
+}
+
+FileOpener opener(Dimensions dimensions, External external) {
+  return [=](const std::string& path) { return open_variables(path, dimensions, external); };
 }
 
 }  // namespace jigsaw::inline files

@@ -1,47 +1,23 @@
 #pragma once
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "array/box.h"
 #include "base/file.h"
 #include "files/byte_buffer.h"
+#include "files/file_description.h"
+#include "files/file_variable.h"
 #include "files/unpacking.h"
 
 namespace jigsaw::inline files {
-
-/// A variable (a data set) as a file's header describes it.
-struct FileVariable {
-  std::string name;        ///< in HDF5 with its groups, "scans/volume"
-  int id = 0;              ///< the format's own
-  std::int64_t bytes = 0;  ///< of one element on disk; 0 when it cannot be read as numbers
-  std::string fault;       ///< why it cannot, where that is not its type: "its values stand in another file"
-  bool single_precision = false;
-  StoredType type = StoredType::kF64;  ///< as which its numbers are read
-  Shape chunks;                        ///< extents of its chunks on disk; of rank 0 where it has none
-  bool compressed = false;
-  /// What stands where nothing was written and the file does not say otherwise.
-  std::optional<double> default_fill;
-  std::vector<std::string> dimensions;  ///< their names; none in HDF5
-  Shape shape;
-  /// The attributes that say what the numbers mean: units, scale_factor, standard_name, …
-  std::map<std::string, std::string> texts;
-  std::map<std::string, std::vector<double>> numbers;
-
-  bool numeric() const { return bytes > 0; }
-  /// Notes that the variable cannot be read. @param why  "it has …"
-  void refuse(const std::string& why);
-  /// Takes over extents, unless there are more than any field has, or they make too many elements.
-  void set_extents(std::span<const std::uint64_t> extents);
-  /// The attribute, or "".
-  std::string text(const std::string& attribute) const;
-};
 
 /// Whether a file may have its values, or what its links lead to, in other files (HDF5: external links,
 /// external storage, virtual data sets).
@@ -92,6 +68,13 @@ class VariableFile {
   /// more than 2^16.
   std::vector<std::string> read_texts(const FileVariable& variable);
 
+  /// What makes the same file on another rank without its header being read there: its variables, the
+  /// numbers or names of coordinates (those along one dimension that bear its name), and of latitudes and
+  /// longitudes of points their first, middle and last row. They are kept here, too. Not thread-safe.
+  FileDescription describe();
+  /// As FileFormat::name.
+  virtual std::string_view format() const = 0;
+
   /// Elements read so far times their size on disk.
   std::int64_t bytes_read() const { return bytes_read_; }
   /// Bytes that the system was asked for to read them: chunks whole, as they are stored, and gaps between
@@ -103,6 +86,11 @@ class VariableFile {
   virtual bool is_open() const = 0;
 
  protected:
+  /// A file that another rank described. Nothing is opened before it is read.
+  explicit VariableFile(const FileDescription& known);
+  /// FileDescription::own.
+  virtual std::string own_description() const { return ""; }
+
   /// The attributes that are looked for.
   static const std::vector<std::string>& attributes();
   /// An attribute that is there and of a type that is not understood.
@@ -123,9 +111,16 @@ class VariableFile {
   std::vector<FileVariable> variables_;
 
  private:
+  /// Null unless they are kept.
+  const DescribedPiece* kept(const FileVariable& variable, const Box& box) const;
+  void keep(const FileVariable& variable, const Box& box);
+
   std::string path_;
   std::string stands_for_;
   FileState state_;
+  bool described_ = false;  ///< state_ is what another rank saw, whose machine may number devices otherwise
+  DescribedValues known_values_;
+  DescribedTexts known_texts_;
   std::atomic<std::int64_t> bytes_read_ = 0, bytes_fetched_ = 0;
   mutable std::mutex mutex_;  ///< guards undeclared_
   std::map<std::string, UndeclaredValues> undeclared_;
@@ -143,6 +138,7 @@ struct FileFormat {
   /// Whether a file is one. A file may be of several formats: NetCDF-4 is HDF5.
   bool (*recognises)(const File& file) = nullptr;
   std::unique_ptr<VariableFile> (*open)(const std::string& path, External external) = nullptr;
+  std::unique_ptr<VariableFile> (*open_described)(const FileDescription& known, External external) = nullptr;
 };
 const std::vector<FileFormat>& file_formats();
 
@@ -153,5 +149,12 @@ enum class Dimensions : std::uint8_t {
 /// Opens a Zarr store, or a file in the first format that its content, not its name, is of. @throws DataError
 std::unique_ptr<VariableFile> open_variables(const std::string& path, Dimensions dimensions,
                                              External external = External::kRefused);
+/// The file that VariableFile::describe() described.
+std::unique_ptr<VariableFile> open_described(const FileDescription& known, External external);
+
+/// Opens a file by its name. @throws DataError
+using FileOpener = std::function<std::unique_ptr<VariableFile>(const std::string& path)>;
+/// open_variables() with these.
+FileOpener opener(Dimensions dimensions, External external = External::kRefused);
 
 }  // namespace jigsaw::inline files

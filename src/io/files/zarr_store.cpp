@@ -166,6 +166,24 @@ ZarrStore::ZarrStore(const std::string& path)
   }
 }
 
+ZarrStore::ZarrStore(const FileDescription& known)
+    : VariableFile(known), format3_(false), key_(ChunkCache::shared().new_file()) {
+  const Json own = Json::parse(known.own);
+  format3_ = own.at("format") == 3;
+  own.at("arrays").get_to(metadata_);
+  for (std::size_t i = 0; i < metadata_.size(); ++i)
+    arrays_.push_back(array_of(metadata_[i], variables_[i].name));
+}
+
+std::string ZarrStore::own_description() const {
+  return Json{{"format", format3_ ? 3 : 2}, {"arrays", metadata_}}.dump();
+}
+
+ZarrArray ZarrStore::array_of(const Json& metadata, const std::string& name) const {
+  const std::string what = concat(printable(name), " in ", path());
+  return format3_ ? zarr_array_of_format3(metadata, what) : zarr_array_of_format2(metadata, what);
+}
+
 void ZarrStore::add_from_metadata(const Json& consolidated) {
   const Json metadata = consolidated.is_object() ? consolidated.value("metadata", Json()) : Json();
   if (!metadata.is_object()) throw DataError(concat(path(), "/.zmetadata names no arrays"));
@@ -214,17 +232,16 @@ void ZarrStore::read_format3() {
 }
 
 void ZarrStore::add_format3(const std::string& name, const Json& metadata) {
-  const ZarrArray array = zarr_array_of_format3(metadata, concat(printable(name), " in ", path()));
-  add(name, array, metadata.value("attributes", Json()), metadata.value("dimension_names", Json()));
+  add(name, metadata, metadata.value("attributes", Json()), metadata.value("dimension_names", Json()));
 }
 
 void ZarrStore::add_format2(const std::string& name, const Json& zarray, const Json& zattrs) {
-  const ZarrArray array = zarr_array_of_format2(zarray, concat(printable(name), " in ", path()));
-  add(name, array, zattrs, zattrs.is_object() ? zattrs.value("_ARRAY_DIMENSIONS", Json()) : Json());
+  add(name, zarray, zattrs, zattrs.is_object() ? zattrs.value("_ARRAY_DIMENSIONS", Json()) : Json());
 }
 
-void ZarrStore::add(const std::string& name, const ZarrArray& array, const Json& attributes,
+void ZarrStore::add(const std::string& name, const Json& metadata, const Json& attributes,
                     const Json& dimensions) {
+  const ZarrArray array = array_of(metadata, name);
   if (!is_inside(name) || variables_.size() == kMostArrays) return;
   FileVariable variable;
   variable.name = name;
@@ -250,6 +267,7 @@ void ZarrStore::add(const std::string& name, const ZarrArray& array, const Json&
   }
   variables_.push_back(std::move(variable));
   arrays_.push_back(array);
+  metadata_.push_back(metadata);
 }
 
 void ZarrStore::add_attributes(FileVariable& variable, const Json& given) const {

@@ -20,16 +20,21 @@ namespace jigsaw::inline files {
 /// (files/chunk_cache.h).
 class ZarrStore : public VariableFile {
  public:
+  static constexpr const char* kFormat = "Zarr";
+
   /// @throws DataError
   explicit ZarrStore(const std::string& path);
+  explicit ZarrStore(const FileDescription& known);
   ~ZarrStore() override;
 
+  std::string_view format() const override { return kFormat; }
   void close() override;
   bool is_open() const override { return true; }
 
  protected:
   StoredNumbers read_stored(const FileVariable& variable, const Box& box, ByteBuffer& out,
                             std::int64_t& fetched) override;
+  std::string own_description() const override;
 
  private:
   void add_from_metadata(const nlohmann::json& metadata);
@@ -37,7 +42,8 @@ class ZarrStore : public VariableFile {
   void add_format2(const std::string& name, const nlohmann::json& zarray, const nlohmann::json& zattrs);
   void read_format3();
   void add_format3(const std::string& name, const nlohmann::json& metadata);
-  void add(const std::string& name, const ZarrArray& array, const nlohmann::json& attributes,
+  ZarrArray array_of(const nlohmann::json& metadata, const std::string& name) const;
+  void add(const std::string& name, const nlohmann::json& metadata, const nlohmann::json& attributes,
            const nlohmann::json& dimensions);
   void add_attributes(FileVariable& variable, const nlohmann::json& attributes) const;
   /// Decodes a chunk; what is not there holds the fill value.
@@ -50,9 +56,10 @@ class ZarrStore : public VariableFile {
                                              std::int64_t most, std::int64_t& fetched) const;
 
   bool format3_;
-  int groups_ = 0;                 ///< whose folders were looked through
-  std::vector<ZarrArray> arrays_;  ///< FileVariable::id counts them
-  std::uint64_t key_;              ///< in the cache of chunks
+  int groups_ = 0;                        ///< whose folders were looked through
+  std::vector<ZarrArray> arrays_;         ///< FileVariable::id counts them
+  std::vector<nlohmann::json> metadata_;  ///< of which they are made
+  std::uint64_t key_;                     ///< in the cache of chunks
 };
 
 }  // namespace jigsaw::inline files

@@ -13,10 +13,11 @@ namespace jigsaw::inline samples {
 namespace {
 
 constexpr std::int64_t kMostBytes = 16 << 20;
+constexpr char kEndOfName = '\0';
 
-Json read_metadata(const std::string& path) {
+Json parse_metadata(const std::string& text, const std::string& path) {
   try {
-    return parse_json(read_text(path, kMostBytes), path);
+    return parse_json(text, path);
   } catch (const Error& error) {
     throw DataError(concat("data.makani.metadata: ", error.what()));
   }
@@ -54,11 +55,22 @@ void declare(Keys<MakaniOptions>& keys) {
       .doc("Hours from each time of a file to the next, the first of which is the beginning of the year.");
 }
 
-ChannelLayout::ChannelLayout(const MakaniOptions& options, const std::filesystem::path& folder)
-    : variable(options.variable), channels(options.channels), hours(options.hours) {
-  if (options.metadata.empty()) return;
+std::string makani_metadata(const MakaniOptions& options, const std::filesystem::path& folder) {
+  if (options.metadata.empty()) return "";
   const std::string path = expand_patterns({options.metadata}, folder).front();
-  const Json json = read_metadata(path);
+  try {
+    return concat(path, std::string(1, kEndOfName), read_text(path, kMostBytes));
+  } catch (const Error& error) {
+    throw DataError(concat("data.makani.metadata: ", error.what()));
+  }
+}
+
+ChannelLayout::ChannelLayout(const MakaniOptions& options, const std::string& metadata)
+    : variable(options.variable), channels(options.channels), hours(options.hours) {
+  if (metadata.empty()) return;
+  const std::size_t end = metadata.find(kEndOfName);
+  const std::string path = metadata.substr(0, end);
+  const Json json = parse_metadata(metadata.substr(end + 1), path);
   const auto refuse = [&](const std::string& what) {
     throw DataError(concat("data.makani.metadata: ", path, " has no ", what));
   };

@@ -29,9 +29,13 @@ struct ChannelLayout {
   std::vector<double> latitudes, longitudes;  ///< empty: from pole to pole and from 0 on, in equal steps
 
   /// Of the metadata's `h5_path`, `dhours` and `coords` (`channel`, `lat`, `lon`), if it is named.
-  /// @param folder  from which a relative name starts. @throws DataError
-  ChannelLayout(const MakaniOptions& options, const std::filesystem::path& folder);
+  /// @param metadata  of makani_metadata(). @throws DataError
+  ChannelLayout(const MakaniOptions& options, const std::string& metadata);
 };
+
+/// The metadata as read: its file's name, a zero, and its text; "" where none is named.
+/// @param folder  from which a relative name starts. @throws DataError
+std::string makani_metadata(const MakaniOptions& options, const std::filesystem::path& folder);
 
 /// Rows from 90 on southward in equal steps: to −90 of an odd number, to one step before it of an even one.
 std::vector<double> equiangular_latitudes(std::int64_t rows);

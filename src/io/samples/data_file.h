@@ -50,9 +50,7 @@ struct CoordinateDescription {
 /// standard_name, units or axis of their coordinate variable, else by name, and coordinates are decoded once.
 class DataFile {
  public:
-  /// @throws DataError
-  DataFile(const std::string& path, External external)
-      : file_(open_variables(path, Dimensions::kByName, external)) {}
+  explicit DataFile(std::unique_ptr<VariableFile> file) : file_(std::move(file)) {}
 
   /// Takes a data set's dimensions, channels, grid and times as they are given, in place of what the file
   /// says.

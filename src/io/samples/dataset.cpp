@@ -5,7 +5,8 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "comm/agreement.h"
-#include "files/glob.h"
+#include "comm/from_first.h"
+#include "samples/shared_files.h"
 #include "samples/windows.h"
 
 namespace jigsaw::inline samples {
@@ -13,8 +14,13 @@ namespace jigsaw::inline samples {
 Dataset::Dataset(const DataOptions& options, const std::filesystem::path& folder, int rollout,
                  Communicator& communicator, const DataUse& use)
     : options_(options) {
+  paths_ = expand_together(options.files, folder, communicator);
+  const std::string metadata =
+      from_first(communicator, [&] { return makani_metadata(options.makani, folder); });
+  const FileOpener open_file =
+      share_files(paths_, Dimensions::kByName, options.external(), use.pass.cache, communicator);
   together(communicator, [&] {
-    open(folder);
+    open(file_selection(options, metadata), open_file);
     find_all_windows(rollout, use);
   });
   const StatisticsPass& pass = use.pass;
@@ -32,26 +38,22 @@ Dataset::Dataset(const DataOptions& options, const std::filesystem::path& folder
     statistics_ =
         cached_statistics(pass, paths_, decides_statistics(), communicator, [&] { return compute(nullptr); });
   }
-  together(communicator, [&] {
-    if (!use.statistics && file != nullptr)
-      statistics_ = Statistics::load(expand_patterns({*file}, folder).front());
-    check_statistics(statistics_, channels_, *files_, options.predict, options.lead_hours);
-  });
+  if (!use.statistics && file != nullptr) statistics_ = shared_statistics(*file, folder, communicator);
+  together(communicator,
+           [&] { check_statistics(statistics_, channels_, *files_, options.predict, options.lead_hours); });
 }
 
-FileSelection file_selection(const DataOptions& options, const std::filesystem::path& folder) {
+FileSelection file_selection(const DataOptions& options, const std::string& metadata) {
   FileSelection selection{options.region, options.every, options.time_step, options.overlap};
   selection.member = options.member;
-  if (options.makani.given()) selection.channels = ChannelLayout(options.makani, folder);
+  if (options.makani.given()) selection.channels = ChannelLayout(options.makani, metadata);
   return selection;
 }
 
-void Dataset::open(const std::filesystem::path& folder) {
-  paths_ = expand_patterns(options_.files, folder);
-  const FileSelection selection = file_selection(options_, folder);
+void Dataset::open(const FileSelection& selection, const FileOpener& open_file) {
   if (selection.channels)
     layout_ = {selection.channels->variable, selection.channels->channels, selection.channels->hours};
-  files_ = std::make_unique<FileSet>(paths_, selection, options_.external());
+  files_ = std::make_unique<FileSet>(paths_, selection, open_file);
   // Whether the grid is periodic, which the channels depend on, shows when the fields are selected.
   const Channels fields = make_channels(options_, false);
   for (const Channel& channel : fields.targets) files_->select(channel.field, true);

@@ -16,8 +16,8 @@
 
 namespace jigsaw::inline samples {
 
-/// What of the files the options take. @param folder  as of the Dataset. @throws DataError
-FileSelection file_selection(const DataOptions& options, const std::filesystem::path& folder);
+/// What of the files the options take. @param metadata  of makani_metadata(). @throws DataError
+FileSelection file_selection(const DataOptions& options, const std::string& metadata);
 
 /// Forecasts: files, grid, channels, windows and statistics.
 class Dataset : public SampleSource {
@@ -69,7 +69,7 @@ class Dataset : public SampleSource {
   std::map<std::string, UndeclaredValues> undeclared() const override { return files_->undeclared(); }
 
  private:
-  void open(const std::filesystem::path& folder);
+  void open(const FileSelection& selection, const FileOpener& open_file);
   Json decides_statistics() const;
   void check_shape() const;
   std::vector<Time> input_times() const;

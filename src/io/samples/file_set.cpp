@@ -20,10 +20,10 @@ void span_run(const AxisRun& run, Box& slab, int axis) {
 
 }  // namespace
 
-FileSet::FileSet(const std::vector<std::string>& paths, FileSelection selection, External external)
+FileSet::FileSet(const std::vector<std::string>& paths, FileSelection selection, const FileOpener& open)
     : selection_(std::move(selection)) {
   for (const std::string& path : paths) {
-    files_.push_back(std::make_unique<DataFile>(path, external));
+    files_.push_back(std::make_unique<DataFile>(open(path)));
     DataFile& file = use(static_cast<int>(files_.size()) - 1);
     if (selection_.channels) file.describe_channels(*selection_.channels);
   }

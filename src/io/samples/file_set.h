@@ -70,7 +70,7 @@ class FileSet {
 
   /// Reads the headers of these files. @throws DataError
   explicit FileSet(const std::vector<std::string>& paths, FileSelection selection = {},
-                   External external = External::kRefused);
+                   const FileOpener& open = opener(Dimensions::kByName));
   FileSet(const FileSet&) = delete;
   FileSet& operator=(const FileSet&) = delete;
 

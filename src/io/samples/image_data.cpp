@@ -9,9 +9,9 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "comm/agreement.h"
-#include "files/glob.h"
 #include "samples/image_reader.h"
 #include "samples/moments.h"
+#include "samples/shared_files.h"
 #include "samples/shared_work.h"
 
 namespace jigsaw::inline samples {
@@ -38,8 +38,21 @@ ImageData::ImageData(const DataOptions& options, const std::filesystem::path& fo
       draws_(seed, RandomPurpose::kCrop, "augment"),
       displacements_(seed, RandomPurpose::kCrop, "elastic"),
       added_noise_(seed, RandomPurpose::kNoise, "augment") {
+  paths_ = expand_together(options.files, folder, communicator);
+  std::vector<std::string> all = paths_;
+  for (const auto* variables : {&options.variables, use.train || use.valid ? &options.targets : nullptr}) {
+    if (variables == nullptr) continue;
+    for (const VariableOptions& variable : *variables) {
+      if (variable.files.empty() || own_paths_.contains(variable.files)) continue;
+      const std::vector<std::string>& own = own_paths_[variable.files] =
+          expand_together(variable.files, folder, communicator);
+      all.insert(all.end(), own.begin(), own.end());
+    }
+  }
+  const FileOpener open_file =
+      share_files(all, Dimensions::kByNumber, options.external(), use.pass.cache, communicator);
   together(communicator, [&] {
-    open(folder, use);
+    open(open_file, use);
     check_shape();
     // Without training its parts only say what the model's grid is, where data.crop does not.
     if (use.train || options_.crop.empty()) train_ = regions(options_.train, "data.train");
@@ -60,9 +73,8 @@ ImageData::ImageData(const DataOptions& options, const std::filesystem::path& fo
     statistics_ = cached_statistics(pass, paths_, decides_statistics(), communicator,
                                     [&] { return compute_statistics(communicator, nullptr, pass.progress); });
   }
+  if (!use.statistics && file != nullptr) statistics_ = shared_statistics(*file, folder, communicator);
   together(communicator, [&] {
-    if (!use.statistics && file != nullptr)
-      statistics_ = Statistics::load(expand_patterns({*file}, folder).front());
     check_statistics(use.train || use.valid);
     for (const Channel& channel : channels_.targets) {
       if (options_.task == Task::kDenoise) {
@@ -73,12 +85,11 @@ ImageData::ImageData(const DataOptions& options, const std::filesystem::path& fo
   find_scales(communicator);
 }
 
-void ImageData::open(const std::filesystem::path& folder, const DataUse& use) {
-  paths_ = expand_patterns(options_.files, folder);
+void ImageData::open(const FileOpener& open_file, const DataUse& use) {
   std::vector<std::string> labels;
   if (options_.classes > 0) labels.push_back(options_.targets.front().name);
-  files_ = std::make_unique<ImageFiles>(paths_, options_.dims, options_.external(), options_.spacing, labels);
-  make_channels(use, folder);
+  files_ = std::make_unique<ImageFiles>(paths_, options_.dims, open_file, options_.spacing, labels);
+  make_channels(use);
 }
 
 namespace {
@@ -99,14 +110,13 @@ std::vector<Field> known_fields(const VariableOptions& variable, const Statistic
 
 }  // namespace
 
-void ImageData::make_channels(const DataUse& use, const std::filesystem::path& folder) {
+void ImageData::make_channels(const DataUse& use) {
   const Statistics* known = use.statistics ? &*use.statistics : nullptr;
   const auto append = [&](std::vector<Channel>& channels, const std::vector<VariableOptions>& variables,
                           Role role, const char* key) {
     const bool in_files = role == Role::kPrognostic || use.train || use.valid;
     for (const VariableOptions& variable : variables) {
-      const std::vector<std::string> own =
-          in_files ? own_files(variable, folder) : std::vector<std::string>{};
+      const std::vector<std::string> own = in_files ? own_paths_[variable.files] : std::vector<std::string>{};
       paths_.insert(paths_.end(), own.begin(), own.end());
       for (const Field& field : in_files ? files_->select(variable, own) : known_fields(variable, known)) {
         const Channel channel{field.name(), role, field, {}, 0};

@@ -112,8 +112,8 @@ class ImageData : public SampleSource {
   };
   static std::vector<Slice> slices_of(const std::vector<Region>& regions);
 
-  void open(const std::filesystem::path& folder, const DataUse& use);
-  void make_channels(const DataUse& use, const std::filesystem::path& folder);
+  void open(const FileOpener& open_file, const DataUse& use);
+  void make_channels(const DataUse& use);
   void check_shape() const;
   std::vector<Region> regions(const std::vector<DataPart>& parts, const std::string& key) const;
   void choose_crop();
@@ -144,6 +144,8 @@ class ImageData : public SampleSource {
   Shape crop_;
   Grid grid_;
   std::vector<std::string> paths_;
+  /// Of variables that stand in files of their own, by their patterns.
+  std::map<std::vector<std::string>, std::vector<std::string>> own_paths_;
   std::vector<Region> train_, valid_;
   std::vector<Slice> slices_of_all_;
   std::vector<ImageTile> tiles_;

@@ -42,14 +42,14 @@ std::vector<int> spatial_positions(const std::vector<ImageDim>& dims) {
 }  // namespace
 
 ImageFiles::ImageFiles(const std::vector<std::string>& paths, const std::vector<ImageDim>& dims,
-                       External external, std::vector<double> spacing, std::vector<std::string> labels)
-    : dims_(dims), external_(external), spacing_(std::move(spacing)), labels_(std::move(labels)) {
+                       FileOpener open_file, std::vector<double> spacing, std::vector<std::string> labels)
+    : dims_(dims), opener_(std::move(open_file)), spacing_(std::move(spacing)), labels_(std::move(labels)) {
   for (const std::string& path : paths) open(path);
   common_ = static_cast<int>(files_.size());
 }
 
 int ImageFiles::open(const std::string& path) {
-  files_.push_back(open_variables(path, Dimensions::kByNumber, external_));
+  files_.push_back(opener_(path));
   const int number = static_cast<int>(files_.size()) - 1;
   use(number);
   return number;

@@ -50,7 +50,7 @@ class ImageFiles {
   /// linear interpolation from the middle of their first point on, extents ⌊(n − 1)·own/common⌋ + 1; empty:
   /// they stay as they are. @param labels  variables whose nearest point counts instead.
   ImageFiles(const std::vector<std::string>& paths, const std::vector<ImageDim>& dims,
-             External external = External::kRefused, std::vector<double> spacing = {},
+             FileOpener open = opener(Dimensions::kByNumber), std::vector<double> spacing = {},
              std::vector<std::string> labels = {});
 
   /// The fields of a variable: itself, or one for each channel (or each of the levels asked for).
@@ -113,7 +113,7 @@ class ImageFiles {
   std::int64_t channels_of(const Variable& variable) const;
 
   std::vector<ImageDim> dims_;
-  External external_;
+  FileOpener opener_;
   std::vector<double> spacing_;
   std::vector<std::string> labels_;
   std::vector<std::unique_ptr<VariableFile>> files_;

@@ -5,7 +5,9 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/text.h"
+#include "comm/from_first.h"
 #include "files/digest.h"
+#include "files/glob.h"
 
 namespace jigsaw::inline samples {
 
@@ -61,6 +63,13 @@ void keep(const std::filesystem::path& path, const Json& of, const Statistics& s
 }
 
 }  // namespace
+
+Statistics shared_statistics(const std::string& file, const std::filesystem::path& folder,
+                             Communicator& communicator) {
+  const std::string text = from_first(
+      communicator, [&] { return Statistics::load(expand_patterns({file}, folder).front()).to_text(); });
+  return Statistics::from_text(text, file);
+}
 
 Statistics cached_statistics(const StatisticsPass& pass, const std::vector<std::string>& paths, Json of,
                              Communicator& communicator, const std::function<Statistics()>& compute) {

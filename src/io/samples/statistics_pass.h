@@ -24,6 +24,11 @@ struct StatisticsPass {
   std::filesystem::path cache;
 };
 
+/// The statistics in a file, which rank 0 reads. Collective.
+/// @param folder  from which a relative name starts. @throws DataError
+Statistics shared_statistics(const std::string& file, const std::filesystem::path& folder,
+                             Communicator& communicator);
+
 /// The statistics as a run before computed them of the same data, else computed now and kept for the next.
 /// Collective; rank 0 touches the disk. What is kept and cannot be read is computed anew; a folder that
 /// cannot be written is no error.

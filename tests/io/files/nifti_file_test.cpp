@@ -156,6 +156,12 @@ TEST_F(NiftiFileTest, TurnsAxesToTheWorldByTheSform) {
   const auto wanted = [](std::int64_t z, std::int64_t y, std::int64_t x) { return stored(4 - z, 3 - x, y); };
   expect_box(file, Box::whole({5, 3, 4}), wanted);
   expect_box(file, {{1, 1, 0}, {3, 2, 2}}, wanted);
+  // And as a rank has it to which another described it.
+  const FileDescription description = FileDescription::from_bytes(file.describe().to_bytes());
+  const auto described = open_described(description, External::kRefused);
+  EXPECT_FALSE(described->is_open());
+  expect_box(*described, {{1, 1, 0}, {3, 2, 2}}, wanted);
+  EXPECT_EQ(dynamic_cast<NiftiFile&>(*described).header().description, file.header().description);
 }
 
 TEST_F(NiftiFileTest, TurnsAxesToTheWorldByTheQform) {

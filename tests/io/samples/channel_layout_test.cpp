@@ -51,7 +51,7 @@ TEST(ChannelLayout, MakaniWithoutItsAnnotation) {
   by_keys.channels = {"u10m", "t2m", "t850"};
   for (const MakaniOptions& options : {by_metadata, by_keys}) {
     FileSelection selection;
-    selection.channels = ChannelLayout(options, folder.path());
+    selection.channels = ChannelLayout(options, makani_metadata(options, folder.path()));
     const bool named = !options.metadata.empty();
     FileSet files({folder.path() + "/2019.h5", folder.path() + "/2020.h5"}, selection);
     const Field t2m{"t2m", {}}, t850{"t", 850};
@@ -71,7 +71,7 @@ TEST(ChannelLayout, MakaniWithoutItsAnnotation) {
   const auto refusal = [&](const MakaniOptions& options, const std::string& file) {
     return message_of<DataError>([&] {
       FileSelection selection;
-      selection.channels = ChannelLayout(options, folder.path());
+      selection.channels = ChannelLayout(options, makani_metadata(options, folder.path()));
       FileSet files({folder.path() + "/" + file}, selection);
     });
   };
