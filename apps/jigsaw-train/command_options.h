@@ -1,5 +1,4 @@
 #pragma once
-#include <cstdint>
 #include <functional>
 #include <string>
 #include <vector>
@@ -34,8 +33,8 @@ class CommandOption {
   CLI::Option* option_;
 };
 
-/// What a command declares its options to: as much of CLI11 as commands need, so that one source compiles its
-/// headers and not each command.
+/// What a command declares its options to: as much of CLI11 as commands need, so that they do not compile its
+/// headers.
 class CommandOptions {
  public:
   explicit CommandOptions(CLI::App& app) : app_(&app) {}

@@ -108,9 +108,6 @@ void evaluate_forecasts(TrainedModel& model, const EvaluationOptions& options, L
   std::vector<Region> regions;
   std::unique_ptr<OutputFile> json, netcdf;
   std::unique_ptr<Climatology> climatology;
-  const std::vector<std::string> paths = expand_together(options.climatology, "", run.world());
-  const FileOpener open_file =
-      share_files(paths, Dimensions::kByName, data.options().external(), cache_folder(), run.world());
   together(run.world(), [&] {
     if (data.valid_windows().empty())
       throw ConfigError("command line: --period is needed, for the configuration has no data.valid");
@@ -124,6 +121,11 @@ void evaluate_forecasts(TrainedModel& model, const EvaluationOptions& options, L
         throw ConfigError(concat("command line: --json and --netcdf both name ", options.json));
       netcdf = output_at(options.netcdf, options.overwrite, "--netcdf");
     }
+  });
+  const std::vector<std::string> paths = expand_together(options.climatology, "", run.world());
+  const FileOpener open_file =
+      share_files(paths, Dimensions::kByName, data.options().external(), cache_folder(), run.world());
+  together(run.world(), [&] {
     const Box piece = rank.box(run.placed().model().output_layout(rank.mesh, run.placed().samples()));
     climatology = climatology_of(data, piece, leads, paths, open_file);
   });

@@ -106,6 +106,7 @@ void limit_seconds() {
 
 void read_header(const std::string& path, Dimensions dimensions, External external) {
   const auto file = open_variables(path, dimensions, external);
+  file->describe();
   for (const FileVariable& variable : file->variables()) {
     const bool coordinate = variable.numeric() && variable.shape.rank() == 1 && variable.fault.empty();
     if (!coordinate || variable.shape[0] > kLongestList) continue;

@@ -25,9 +25,10 @@ struct Probe {
   void check(const std::vector<std::string>& paths) const;
 };
 
-/// The other side: reads names of files from stdin, each ended by a zero, opens each, and reads its
-/// coordinates. The first of them is none, but "name" or "number" for Dimensions, with '+' behind it where
-/// External is kFollowed. Writes a byte to stdout before each file. @return  the exit code.
+/// The other side: reads names of files from stdin, each ended by a zero, opens each, and reads what
+/// describes it and its coordinates. The first of them is none, but "name" or "number" for Dimensions, with
+/// '+' behind it where External is kFollowed. Writes a byte to stdout before each file. @return  the exit
+/// code.
 int run_probe();
 
 /// The program by which this process has files probed; "" for none, which holds until it is set: tests and

@@ -15,6 +15,7 @@
 #include "base/printable.h"
 #include "base/text.h"
 #include "base/trace.h"
+#include "files/geographic_units.h"
 #include "files/hdf5_file.h"
 #include "files/netcdf_file.h"
 #include "files/nifti_file.h"
@@ -105,8 +106,8 @@ std::string fault_of_attributes(const FileVariable& variable) {
 }
 
 constexpr std::int64_t kLongestCoordinate = std::int64_t{1} << 24, kMostTexts = std::int64_t{1} << 16;
-/// Of what a description brings along.
-constexpr std::int64_t kMostDescribed = std::int64_t{1} << 22;
+/// Numbers that the description of a file brings along.
+constexpr std::int64_t kMostDescribed = std::int64_t{1} << 20;
 
 bool is_coordinate(const FileVariable& variable) {
   return variable.shape.rank() == 1 && variable.dimensions == std::vector{variable.name} &&
@@ -119,7 +120,8 @@ std::vector<Box> described_boxes(const FileVariable& variable) {
   const int rank = shape.rank();
   if (!variable.numeric() || std::ssize(variable.dimensions) != rank) return {};
   if (is_coordinate(variable)) return {Box::whole(shape)};
-  const bool places = (rank == 2 || rank == 3) && variable.text("units").starts_with("degree");
+  const std::string units = variable.text("units");
+  const bool places = (rank == 2 || rank == 3) && (counts_north(units) || counts_east(units));
   if (!places || shape.count() == 0 || shape.back() > kMostDescribed) return {};
   std::vector<Box> rows;
   for (const std::int64_t row : {std::int64_t{0}, shape[rank - 2] / 2, shape[rank - 2] - 1}) {
@@ -129,6 +131,14 @@ std::vector<Box> described_boxes(const FileVariable& variable) {
     if (rows.empty() || !(rows.back() == box)) rows.push_back(box);
   }
   return rows;
+}
+
+FileState state_of(const std::string& path) {
+  try {
+    return file_state(path);
+  } catch (const FileError& error) {
+    throw DataError(error.what());
+  }
 }
 
 std::string words_of_change(const FileState& before, const FileState& now) {
@@ -141,32 +151,28 @@ std::string words_of_change(const FileState& before, const FileState& now) {
 }  // namespace
 
 VariableFile::VariableFile(std::string path, std::string stands_for)
-    : path_(std::move(path)), stands_for_(stands_for.empty() ? path_ : std::move(stands_for)) {
-  try {
-    state_ = file_state(stands_for_);
-  } catch (const FileError& error) {
-    throw DataError(error.what());
-  }
-}
+    : path_(std::move(path)),
+      stands_for_(stands_for.empty() ? path_ : std::move(stands_for)),
+      state_(state_of(stands_for_)) {}
 
 VariableFile::VariableFile(const FileDescription& known)
     : variables_(known.variables),
       path_(known.path),
       stands_for_(known.stands_for),
-      state_(known.state),
-      described_(true),
+      state_(state_of(stands_for_)),
       known_values_(known.values),
-      known_texts_(known.texts) {}
+      known_texts_(known.texts) {
+  // Copies on disks of the nodes differ in everything else.
+  if (state_.bytes == known.state.bytes) return;
+  throw DataError(concat(stands_for_, " has ", state_.bytes, " bytes here and ", known.state.bytes,
+                         " for the rank that read its header; all nodes must have the same files"));
+}
 
 FileDescription VariableFile::describe() {
+  std::int64_t room = kMostDescribed;
   for (const FileVariable& variable : variables_) {
-    for (const Box& box : described_boxes(variable)) keep(variable, box);
-    if (variable.numeric() || !is_coordinate(variable)) continue;
-    try {
-      known_texts_[variable.name] = read_texts(variable);
-    } catch (const DataError&) {
-      // Whoever wants them hears why not.
-    }
+    for (const Box& box : described_boxes(variable)) keep(variable, box, room);
+    if (!variable.numeric() && is_coordinate(variable)) keep_texts(variable, room);
   }
   return {std::string(format()), path_,        stands_for_,      state_, variables_,
           known_values_,         known_texts_, own_description()};
@@ -180,7 +186,9 @@ const DescribedPiece* VariableFile::kept(const FileVariable& variable, const Box
   return found == known->second.end() ? nullptr : &*found;
 }
 
-void VariableFile::keep(const FileVariable& variable, const Box& box) {
+void VariableFile::keep(const FileVariable& variable, const Box& box, std::int64_t& room) {
+  if (box.extent.count() > room) return;
+  room -= box.extent.count();
   if (kept(variable, box) != nullptr) return;
   try {
     ByteBuffer buffer;
@@ -192,16 +200,30 @@ void VariableFile::keep(const FileVariable& variable, const Box& box) {
   }
 }
 
+void VariableFile::keep_texts(const FileVariable& variable, std::int64_t& room) {
+  try {
+    std::vector<std::string> texts = read_texts(variable);
+    std::int64_t bytes = 0;
+    for (const std::string& text : texts) bytes += std::ssize(text) + std::int64_t{sizeof(double)};
+    if (bytes > room * std::int64_t{sizeof(double)}) return;
+    room -= bytes / std::int64_t{sizeof(double)};
+    known_texts_[variable.name] = std::move(texts);
+  } catch (const DataError&) {
+    // Whoever wants them hears why not.
+  }
+}
+
+void VariableFile::forget_described() {
+  known_values_.clear();
+  known_texts_.clear();
+}
+
 void VariableFile::check_unchanged() const {
   FileState now;
   try {
     now = file_state(stands_for_);
   } catch (const FileError& error) {
     throw DataError(concat(error.what(), "; it was there when the run opened it"));
-  }
-  if (described_) {
-    now.device = state_.device;
-    now.inode = state_.inode;
   }
   if (now == state_) return;
   throw DataError(concat(path_, " was changed while the run was reading it: ", words_of_change(state_, now),

@@ -32,8 +32,8 @@ struct UndeclaredValues {
 /// is not.
 ///
 /// Every failure is a DataError that names the file, the variable and what the library says. A file that is
-/// another, of another length or written to since it was opened is a failure of every read that follows, for
-/// libraries give zeros where a file has become shorter.
+/// another, of another length or written to since this object was made is a failure of every read that
+/// follows, for libraries give zeros where a file has become shorter.
 class VariableFile {
  public:
   /// @throws DataError  when there is no such regular file.
@@ -70,9 +70,12 @@ class VariableFile {
 
   /// What makes the same file on another rank without its header being read there: its variables, the
   /// numbers or names of coordinates (those along one dimension that bear its name), and of latitudes and
-  /// longitudes of points their first, middle and last row. They are kept here, too. Not thread-safe.
+  /// longitudes of points their first, middle and last row; together at most 2^20 numbers, in the order of
+  /// variables. They are kept here, too. Not thread-safe.
   FileDescription describe();
-  /// As FileFormat::name.
+  /// What was described is no longer kept, and read from the file where it is wanted again. Not thread-safe.
+  void forget_described();
+  /// As FileFormat::name, or "Zarr".
   virtual std::string_view format() const = 0;
 
   /// Elements read so far times their size on disk.
@@ -87,6 +90,7 @@ class VariableFile {
 
  protected:
   /// A file that another rank described. Nothing is opened before it is read.
+  /// @throws DataError  when there is none here, or one of another length.
   explicit VariableFile(const FileDescription& known);
   /// FileDescription::own.
   virtual std::string own_description() const { return ""; }
@@ -113,12 +117,13 @@ class VariableFile {
  private:
   /// Null unless they are kept.
   const DescribedPiece* kept(const FileVariable& variable, const Box& box) const;
-  void keep(const FileVariable& variable, const Box& box);
+  /// @param room  for numbers; what was kept is taken from it.
+  void keep(const FileVariable& variable, const Box& box, std::int64_t& room);
+  void keep_texts(const FileVariable& variable, std::int64_t& room);
 
   std::string path_;
   std::string stands_for_;
   FileState state_;
-  bool described_ = false;  ///< state_ is what another rank saw, whose machine may number devices otherwise
   DescribedValues known_values_;
   DescribedTexts known_texts_;
   std::atomic<std::int64_t> bytes_read_ = 0, bytes_fetched_ = 0;
@@ -130,7 +135,8 @@ class VariableFile {
 /// of.
 void require_memory(const Shape& extents, const std::string& what, const std::string& path);
 
-/// A format of data files. A new one is a VariableFile and a line in variable_file.cpp.
+/// A format of data files. A new one is a VariableFile with both constructors, and a line in
+/// variable_file.cpp.
 struct FileFormat {
   std::string name;  ///< as people call it
   /// Whether variables name their dimensions.

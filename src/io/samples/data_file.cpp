@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "files/geographic_units.h"
 #include "samples/units.h"
 #include "samples/variable_names.h"
 
@@ -30,14 +31,6 @@ namespace {
 
 bool one_of(const std::string& text, std::initializer_list<std::string_view> words) {
   return std::find(words.begin(), words.end(), text) != words.end();
-}
-
-bool counts_north(const std::string& units) {
-  return one_of(units, {"degrees_north", "degree_north", "degrees_N", "degree_N", "degreesN", "degreeN"});
-}
-
-bool counts_east(const std::string& units) {
-  return one_of(units, {"degrees_east", "degree_east", "degrees_E", "degree_E", "degreesE", "degreeE"});
 }
 
 /// The name without its groups.

@@ -63,6 +63,7 @@ void Dataset::open(const FileSelection& selection, const FileOpener& open_file) 
   check_shape();
   channels_ = make_channels(options_, grid().periodic);
   rim_ = Rim(grid(), options_.boundary_width);
+  files_->end_selection();
 }
 
 /// What statistics depend on beside the files.

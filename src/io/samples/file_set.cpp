@@ -58,6 +58,10 @@ FileSet::Pin::~Pin() {
   if (--files_.pinned_[number_] == 0) files_.pinned_.erase(number_);
 }
 
+void FileSet::end_selection() {
+  for (const auto& file : files_) file->file().forget_described();
+}
+
 void FileSet::select(const Field& field, bool has_time) {
   Series series;
   series.has_time = has_time;

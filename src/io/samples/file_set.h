@@ -84,6 +84,8 @@ class FileSet {
   /// Makes a field readable that is given at its own times, and between them as is said; it may also be a
   /// series of numbers without places, which is the same everywhere. @throws DataError
   void select_prescribed(const Field& field, Between between);
+  /// What files keep for the selection alone is forgotten. Before the first read().
+  void end_selection();
   /// Takes this grid, whatever that of the first file is, before anything is selected.
   /// @param of  a file that has it, for errors.
   void take_grid(const Grid& grid, const std::string& of);

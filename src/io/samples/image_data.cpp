@@ -90,6 +90,7 @@ void ImageData::open(const FileOpener& open_file, const DataUse& use) {
   if (options_.classes > 0) labels.push_back(options_.targets.front().name);
   files_ = std::make_unique<ImageFiles>(paths_, options_.dims, open_file, options_.spacing, labels);
   make_channels(use);
+  files_->end_selection();
 }
 
 namespace {

@@ -55,6 +55,11 @@ int ImageFiles::open(const std::string& path) {
   return number;
 }
 
+void ImageFiles::end_selection() {
+  opener_ = nullptr;
+  for (const auto& file : files_) file->forget_described();
+}
+
 std::vector<std::string> own_files(const VariableOptions& variable, const std::filesystem::path& folder) {
   return variable.files.empty() ? std::vector<std::string>{} : expand_patterns(variable.files, folder);
 }

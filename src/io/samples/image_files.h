@@ -50,7 +50,7 @@ class ImageFiles {
   /// linear interpolation from the middle of their first point on, extents ⌊(n − 1)·own/common⌋ + 1; empty:
   /// they stay as they are. @param labels  variables whose nearest point counts instead.
   ImageFiles(const std::vector<std::string>& paths, const std::vector<ImageDim>& dims,
-             FileOpener open = opener(Dimensions::kByNumber), std::vector<double> spacing = {},
+             FileOpener open_file = opener(Dimensions::kByNumber), std::vector<double> spacing = {},
              std::vector<std::string> labels = {});
 
   /// The fields of a variable: itself, or one for each channel (or each of the levels asked for).
@@ -58,6 +58,8 @@ class ImageFiles {
   /// @throws DataError  for a data set that is not in every file, of another rank or without a channel that
   /// is asked for, or whose images differ in number or extents from those of the variables before.
   std::vector<Field> select(const VariableOptions& variable, const std::vector<std::string>& paths = {});
+  /// What only opening and selecting needed is forgotten: nothing more can be selected from other files.
+  void end_selection();
 
   std::int64_t count() const { return std::ssize(images_); }
   /// Extents of an image in the order of fields.
@@ -113,7 +115,7 @@ class ImageFiles {
   std::int64_t channels_of(const Variable& variable) const;
 
   std::vector<ImageDim> dims_;
-  FileOpener opener_;
+  FileOpener opener_;  ///< until all is selected
   std::vector<double> spacing_;
   std::vector<std::string> labels_;
   std::vector<std::unique_ptr<VariableFile>> files_;

@@ -37,9 +37,9 @@ void LabelScan::run() {
 
 void LabelScan::wait(const std::function<void(double)>& progress) {
   if (over_) return;
+  const std::int64_t first = next_, count = std::max<std::int64_t>(1, end_ - first);
   while (work_.wait_for(std::chrono::milliseconds(100)) != std::future_status::ready)
-    progress(static_cast<double>(next_ - begin_) /
-             static_cast<double>(std::max<std::int64_t>(1, end_ - begin_)));
+    progress(static_cast<double>(next_ - first) / static_cast<double>(count));
   poll();
 }
 

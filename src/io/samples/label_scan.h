@@ -23,8 +23,9 @@ class LabelScan {
   /// Collective.
   /// @throws AgreedError  of code kData, when a label is none.
   bool poll();
-  /// Until it is over.
-  /// @param progress  told, some times a second, the part of this rank's share that is done, 0 to 1.
+  /// Until it is over. Collective, and throws as poll().
+  /// @param progress  told, some times a second, how much of what this rank has yet to look at is done, 0
+  /// to 1.
   void wait(const std::function<void(double)>& progress);
 
  private:
@@ -32,7 +33,7 @@ class LabelScan {
 
   const ImageData& data_;
   Communicator& communicator_;
-  std::int64_t begin_, end_;  // this rank's share
+  std::int64_t begin_, end_;  ///< this rank's share
   std::atomic<std::int64_t> next_;
   std::atomic<bool> stop_ = false, failed_ = false;
   std::future<void> work_;

@@ -1,8 +1,10 @@
 #include "samples/shared_files.h"
 
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <set>
+#include <span>
 
 #include "base/heartbeat.h"
 #include "base/text.h"
@@ -28,6 +30,9 @@ void keep_first_of_each(std::vector<std::string>& paths) {
   std::erase_if(paths, [&](const std::string& path) { return !seen.insert(path).second; });
 }
 
+/// Descriptions that travel together, so that their bytes are bounded.
+constexpr std::size_t kFilesOfAMessage = 64;
+
 struct Shared {
   External external;
   std::map<std::string, std::unique_ptr<VariableFile>> opened;  ///< by this rank, until they are asked for
@@ -39,8 +44,9 @@ struct Shared {
   }
 };
 
-/// This rank's share: {number, description}, up to the first file that fails: {number, exit code, sentence}.
-Json describe_share(const std::vector<std::string>& paths, const FileOpener& open, int rank, int ranks,
+/// This rank's share of some files: {number, description}, up to the first file that fails: {number, exit
+/// code, sentence}.
+Json describe_share(std::span<const std::string> paths, const FileOpener& open, int rank, int ranks,
                     Shared& shared) {
   Json found = Json::array();
   for (std::size_t i = static_cast<std::size_t>(rank); i < paths.size();
@@ -92,15 +98,17 @@ FileOpener share_files(std::vector<std::string> paths, Dimensions dimensions, Ex
   const FileOpener open = opener(dimensions, external);
   if (communicator.size() == 1) return open;
   const auto shared = std::make_shared<Shared>(Shared{external, {}, {}});
-  const std::string own =
-      to_bytes(describe_share(paths, open, communicator.rank(), communicator.size(), *shared));
-  const std::vector<std::string> parts = communicator.gather_text(own);
-  Json known =
-      Json::from_cbor(communicator.broadcast_text(communicator.rank() == 0 ? to_bytes(merged(parts)) : ""));
-  if (known.is_object())
-    throw AgreedError(static_cast<ExitCode>(known.at("code").get<int>()), 0, known.at("failure"));
-  for (std::size_t i = 0; i < paths.size(); ++i)
-    shared->descriptions[paths[i]] = std::move(known[i].get_ref<std::string&>());
+  for (std::size_t first = 0; first < paths.size(); first += kFilesOfAMessage) {
+    const std::span<const std::string> some =
+        std::span(paths).subspan(first, std::min(kFilesOfAMessage, paths.size() - first));
+    const std::vector<std::string> parts = communicator.gather_text(
+        to_bytes(describe_share(some, open, communicator.rank(), communicator.size(), *shared)));
+    Json known = Json::from_cbor(from_first(communicator, [&] { return to_bytes(merged(parts)); }));
+    if (known.is_object())
+      throw AgreedError(static_cast<ExitCode>(known.at("code").get<int>()), 0, known.at("failure"));
+    for (std::size_t i = 0; i < some.size(); ++i)
+      shared->descriptions[some[i]] = std::move(known[i].get_ref<std::string&>());
+  }
   return [shared](const std::string& path) { return shared->open(path); };
 }
 

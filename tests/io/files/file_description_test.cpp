@@ -50,6 +50,7 @@ TEST(FileDescription, MakesTheSameFileInEveryFormat) {
     expect_same(fixture(name), Dimensions::kByName);
   for (const char* name : {"storage/earliest.h5", "storage/latest.h5", "makani.h5"})
     expect_same(fixture(name), Dimensions::kByNumber);
+  for (const char* name : {"zarr2", "zarr3", "xarray.zarr"}) expect_same(fixture(name), Dimensions::kByName);
 }
 
 TEST(FileDescription, MakesTheSameZarrStore) {
@@ -85,23 +86,30 @@ TEST(FileDescription, BringsCoordinatesAlong) {
   EXPECT_FALSE(described->is_open());
   EXPECT_EQ(described->bytes_read(), 0);
   EXPECT_NE(contents(*described, "t2m").find(path), std::string::npos);
+  described->forget_described();
+  EXPECT_NE(contents(*described, wanted.begin()->first).find(path), std::string::npos);
 }
 
-/// Another rank may see the file later than the one that described it.
+/// Another rank may see the file later than the one that described it, or a copy on a disk of its own.
 TEST(FileDescription, IsOfTheFileAsItWas) {
   const testing::TemporaryFolder folder;
   const std::string path = folder.path() + "/a.nc";
   std::filesystem::copy_file(fixture("packed.nc"), path);
   const auto opened = open_variables(path, Dimensions::kByName);
-  const auto described = as_described(*opened), other = as_described(*opened);
+  const auto before = as_described(*opened);
   const auto time = std::filesystem::last_write_time(path);
-  // What has the same length and time is the same file, wherever it stands.
   std::filesystem::copy_file(path, path + ".copy");
   std::filesystem::rename(path + ".copy", path);
-  std::filesystem::last_write_time(path, time);
-  EXPECT_EQ(contents(*described, "t2m").find("changed"), std::string::npos);
+  std::filesystem::last_write_time(path, time + std::chrono::hours(1));
+  EXPECT_NE(contents(*before, "t2m").find("another file has taken its place"), std::string::npos);
+  const auto of_copy = as_described(*opened), later = as_described(*opened);
+  EXPECT_EQ(contents(*of_copy, "t2m").find(path), std::string::npos) << contents(*of_copy, "t2m");
   std::filesystem::resize_file(path, std::filesystem::file_size(path) - 8);
-  EXPECT_NE(contents(*other, "t2m").find("was changed while the run was reading it"), std::string::npos);
+  EXPECT_NE(contents(*later, "t2m").find("was changed while the run was reading it"), std::string::npos);
+  const std::string refused = message_of<DataError>([&] { as_described(*opened); });
+  EXPECT_NE(refused.find("all nodes must have the same files"), std::string::npos) << refused;
+  std::filesystem::remove(path);
+  EXPECT_NE(message_of<DataError>([&] { as_described(*opened); }).find(path), std::string::npos);
 }
 
 }  // namespace

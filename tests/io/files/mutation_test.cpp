@@ -96,6 +96,7 @@ Counts try_copies(const std::string& original, Dimensions dimensions, const Temp
     }
     try {
       const auto file = open_variables(paths[i], dimensions);
+      file->describe();
       read_values(*file);
       ++counts.read;
     } catch (const DataError& error) {

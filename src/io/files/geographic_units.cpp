@@ -1,0 +1,28 @@
+#include "files/geographic_units.h"
+
+namespace jigsaw::inline files {
+
+namespace {
+
+/// "degree_N" for 'N' and "north".
+bool is_degrees(std::string_view units, std::string_view word, std::string_view letter) {
+  if (!units.starts_with("degree")) return false;
+  units.remove_prefix(std::string_view("degree").size());
+  if (units.starts_with('s')) units.remove_prefix(1);
+  if (units == letter) return true;
+  if (!units.starts_with('_')) return false;
+  units.remove_prefix(1);
+  return units == word || units == letter;
+}
+
+}  // namespace
+
+bool counts_north(std::string_view units) {
+  return is_degrees(units, "north", "N");
+}
+
+bool counts_east(std::string_view units) {
+  return is_degrees(units, "east", "E");
+}
+
+}  // namespace jigsaw::inline files

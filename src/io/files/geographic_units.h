@@ -1,0 +1,11 @@
+#pragma once
+#include <string_view>
+
+namespace jigsaw::inline files {
+
+/// Whether CF's units of a variable say that it holds latitudes ("degrees_north", "degreeN", …).
+bool counts_north(std::string_view units);
+/// The same of longitudes ("degrees_east", …).
+bool counts_east(std::string_view units);
+
+}  // namespace jigsaw::inline files
