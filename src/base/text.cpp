@@ -55,9 +55,20 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
   return d[a.size()][b.size()];
 }
 
+/// "lr" for "learning_rate".
+std::string initials(std::string_view name) {
+  std::string result;
+  for (const std::string& part : split(name, '_')) result += part.substr(0, 1);
+  return result;
+}
+
 }  // namespace
 
 std::string closest(std::string_view word, std::span<const std::string> candidates) {
+  if (word.size() > 1) {
+    for (const std::string& candidate : candidates)
+      if (initials(candidate) == word) return candidate;
+  }
   std::string best;
   std::size_t best_distance = std::max<std::size_t>(2, word.size() / 3) + 1;
   for (const std::string& candidate : candidates) {

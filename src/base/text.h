@@ -35,8 +35,8 @@ std::vector<std::string> split(std::string_view text, char separator);
 /// `*` stands for any run of characters, everything else for itself.
 bool matches_pattern(std::string_view text, std::string_view pattern);
 
-/// The candidate nearest in edit distance (Damerau-Levenshtein), or "" when none is near
-/// enough to be a likely typing error.
+/// The candidate whose initials the word is ("lr": learning_rate), or else the nearest in edit distance
+/// (Damerau-Levenshtein), or "" when none is near enough to be a likely typing error.
 std::string closest(std::string_view word, std::span<const std::string> candidates);
 
 /// " (did you mean \"x\"?)" for the closest candidate, or "".

@@ -89,7 +89,19 @@ std::int64_t divisor(std::int64_t extent, std::int64_t most) {
   return found;
 }
 
-std::string model_text(const FirstOptions& options, const Shape& space) {
+/// What a convolution reads beyond the ends of a global grid; nothing for others.
+std::vector<std::string> edges_of(const Grid& grid) {
+  if (!grid.periodic) return {};
+  const bool crosses = grid.north == grid.south && grid.shape()[1] % 2 == 0;
+  const char* rows = crosses && grid.north == PoleKind::kPoint         ? "pole_point"
+                     : crosses && grid.north == PoleKind::kCellCentred ? "pole_cell"
+                                                                       : "replicate";
+  return {rows, "circular"};
+}
+
+/// @param edges  of a global grid, by dim; empty for others
+std::string model_text(const FirstOptions& options, const Shape& space,
+                       const std::vector<std::string>& edges) {
   Section model;
   model.add("type", quoted(options.model));
   if (options.model == "unet") {
@@ -101,6 +113,8 @@ std::string model_text(const FirstOptions& options, const Shape& space) {
     model.add("levels", concat(levels));
     model.add("norm_groups", "4");
     model.add("zero_head", "true", "the untrained model changes nothing");
+    if (!edges.empty())
+      model.add("padding_mode", quoted_list(edges), "what convolutions read beyond the rows and the columns");
     return model.text(1);
   }
   const std::int64_t most = space.count() > 100'000 ? 8 : 7;
@@ -129,11 +143,11 @@ std::string megabytes(double bytes) {
 }
 
 /// The sections that every task has.
-void add_rest(const FirstOptions& options, const Shape& space, double channels, const std::string& loss,
-              std::string& text) {
+void add_rest(const FirstOptions& options, const Shape& space, const std::vector<std::string>& edges,
+              double channels, const std::string& loss, std::string& text) {
   const double bytes = static_cast<double>(space.count()) * channels * 4;
   const int batch = bytes > 5e7 ? 1 : bytes > 5e6 ? 2 : 8;
-  text += concat("  \"model\": ", model_text(options, space), ",\n");
+  text += concat("  \"model\": ", model_text(options, space, edges), ",\n");
   text += concat("  \"loss\": ", loss, ",\n");
   text += R"(  "optimizer": {"learning_rate": 1e-3, "weight_decay": 0.01, "clip_norm": 1.0},
   "schedule": {"type": "cosine", "warmup_steps": 50},
@@ -299,7 +313,8 @@ std::string forecast(const FirstOptions& options, const std::vector<std::string>
   std::string text = head(options, concat(lead, "-hour forecasts on a grid of ", space, " points from ",
                                           paths.size(), paths.size() == 1 ? " file." : " files.")) +
                      concat("  \"data\": ", data.text(1), ",\n");
-  add_rest(options, space, channels, R"({"type": "mse", "area_weighted": true})", text);
+  add_rest(options, space, edges_of(files.grid()), channels, R"({"type": "mse", "area_weighted": true})",
+           text);
   return text;
 }
 
@@ -433,7 +448,7 @@ std::string images(const FirstOptions& options, const std::vector<std::string>& 
       concat("  \"data\": ", data.text(1), ",\n");
   Shape cropped;
   for (const std::int64_t extent : crop) cropped.append(extent);
-  add_rest(options, cropped, 1, classes > 0 ? R"({"type": "dice_cross_entropy"})" : R"({"type": "mse"})",
+  add_rest(options, cropped, {}, 1, classes > 0 ? R"({"type": "dice_cross_entropy"})" : R"({"type": "mse"})",
            text);
   return text;
 }

@@ -15,6 +15,8 @@ TEST(Text, ClosestSuggestsOnlyLikelyTypingErrors) {
   // Two letters exchanged are one error, two other letters are two.
   EXPECT_EQ(closest("abdcef", std::vector<std::string>{"abdcxy", "abcdef"}), "abcdef");
   EXPECT_EQ(closest("zzz", keys), "");
+  EXPECT_EQ(closest("lr", keys), "learning_rate");
+  EXPECT_EQ(closest("l", keys), "");
   EXPECT_EQ(did_you_mean("beta", keys), " (did you mean \"betas\"?)");
 }
 

@@ -13,6 +13,7 @@ namespace jigsaw::e2e {
 namespace {
 
 namespace fs = std::filesystem;
+using namespace std::string_literals;
 
 class InitTest : public ::testing::Test {
  protected:
@@ -47,8 +48,11 @@ class InitTest : public ::testing::Test {
 
 TEST_F(InitTest, WritesForecastsThatRun) {
   expect_ok(run(1, "sample-data --output " + quoted(folder_ / "data")));
-  for (const char* recipe : {"unet", "vit", "swin", "weathermixer"})
-    expect_runs("--data " + quoted(folder_ / "data/*.nc") + " --from " + recipe, "0.05");
+  for (const char* recipe : {"unet", "vit", "swin", "weathermixer"}) SCOPED_TRACE(recipe);
+  expect_runs("--data " + quoted(folder_ / "data/*.nc") + " --from " + recipe, "0.05");
+  EXPECT_EQ(text().find(R"("padding_mode": ["pole_point", "circular"])") != std::string::npos,
+            recipe == "unet"s)
+      << text();
   const std::string written = text();
   for (const char* part : {"\"t2m\"", "\"input_hours\": [-6, 0]", "data/*.nc", "2 metre temperature"})
     EXPECT_NE(written.find(part), std::string::npos) << part << " in\n" << written;
@@ -101,6 +105,7 @@ TEST_F(InitTest, KnowsWhatIsConstantAndWhatHasOtherTimes) {
   for (const char* part : {R"("variables": ["t2m"])", R"("static": ["lsm", "orography"])",
                            "other times: daily", R"("input_hours": [-12, 0])", R"("lead_hours": 12)"})
     EXPECT_NE(written.find(part), std::string::npos) << part << " in\n" << written;
+  EXPECT_EQ(written.find("padding_mode"), std::string::npos) << "the grid is a region\n" << written;
 }
 
 TEST_F(InitTest, WritesImagesThatRun) {
