@@ -60,8 +60,15 @@ until_true() {
 }
 state_of() { scontrol show job "$1" 2> /dev/null | grep -o 'JobState=[A-Z_]*' | head -1 | cut -d= -f2; }
 is_state() { [[ $(state_of "$1") == "$2" ]]; }
-# A job that was requeued is left waiting for two minutes; it is PENDING once the start before has ended.
-start_now() { [[ $(state_of "$1") != PENDING ]] || scontrol update jobid="$1" StartTime=now &> /dev/null || true; }
+no_script() { ! pgrep -f "${SLURM_CONF%/*}/spool\.n[12]/job0*$1/slurm_script" > /dev/null; }
+no_steps() { ! compgen -G "${SLURM_CONF%/*}/spool.n[12]/n[12]_$1.*" > /dev/null; } # a socket each
+# A job that was requeued is left waiting for two minutes, in which what is left of the start before ends; here it
+# starts as soon as that has.
+start_now() {
+  if is_state "$1" PENDING && no_script "$1" && no_steps "$1"; then
+    scontrol update jobid="$1" StartTime=now &> /dev/null || true
+  fi
+}
 restarted() { scontrol show job "$1" | grep -q "Restarts=$2"; }
 ended_well() {
   start_now "$1"
@@ -72,8 +79,6 @@ has_steps() { (($(steps_of "$1") >= $2)); }
 has_checkpoint() { [[ -e $1/checkpoints/latest ]]; }
 # Processes that train into the folder $1 of this test: their command lines begin with the executable, as srun's do not.
 ranks_of() { pgrep -f "^$train .*output=$work/$1( |\$)"; }
-no_script() { ! pgrep -f "${SLURM_CONF%/*}/spool\.n[12]/job0*$1/slurm_script" > /dev/null; }
-no_steps() { ! compgen -G "${SLURM_CONF%/*}/spool.n1/n1_$1.*" > /dev/null; } # a socket each
 no_ranks() { ! ranks_of "$1" > /dev/null; }
 # Step number and loss of every training line.
 curve() { sed -nE 's/.*"kind":"train","step":([0-9]+),"loss":([^,]+),.*/\1 \2/p' "$1/metrics.jsonl"; }
