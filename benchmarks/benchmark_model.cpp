@@ -56,10 +56,7 @@ double BenchmarkModel::step() {
   tape.on_gradients([](ParameterBlock& block) { block.start_synchronise_gradients(); });
   {
     const Variable y = model_.forward(tape, Variable({x_, input_}, false));
-    const Array piece = y.value().piece;
-    const SampleSums sums = loss_.sums(rank_, piece, target_, output_);
-    const WeightedMean global = loss_.global_mean(rank_, sums);
-    y.slot()->add(rank_, {loss_.gradient(rank_, sums, global, 1.0, piece, target_, output_), output_});
+    loss_.backward(rank_, y, target_, 1.0 / loss_.full_weight(output_.global[0]));
   }
   tape.backward();
   const double norm = optimizer_->finish_gradients(1.0);

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <cstring>
+#include <map>
+#include <string>
+#include <tuple>
 
 #include "array/raw_memory.h"
 #include "base/error.h"
@@ -27,6 +30,12 @@ void require_alike(const Array& a, const Array& b) {
   require(a.dtype() == b.dtype() && a.count() == b.count(),
           "what is moved has one type and count on both sides");
 }
+
+/// What kept_constant() gave, by what it is: how often each number stands in a row, the type, the numbers'
+/// bytes.
+struct KeptConstants {
+  std::map<std::tuple<std::int64_t, DType, std::string>, Array> known;
+};
 
 }  // namespace
 
@@ -100,6 +109,25 @@ Array constant(const Context& context, const Shape& shape, DType dtype, std::spa
   Array array(context, shape, dtype, purpose);
   write_values(context, array, values);
   return array;
+}
+
+Array kept_constant(Context& context, const Shape& shape, DType dtype, std::span<const double> values) {
+  const std::int64_t times = values.empty() ? 0 : shape.count() / std::ssize(values);
+  if (times * std::ssize(values) != shape.count()) {
+    throw ShapeError(concat(values.size(), " numbers do not fill the shape ", shape, " in equal runs"));
+  }
+  const auto make = [&] {
+    std::vector<double> all;
+    all.reserve(static_cast<std::size_t>(shape.count()));
+    for (const double value : values) all.insert(all.end(), static_cast<std::size_t>(times), value);
+    return constant(context, shape, dtype, all);
+  };
+  if (context.runtime() == nullptr) return make();
+  const std::span<const std::byte> bytes = std::as_bytes(values);
+  std::string numbers(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  Array& kept = context.state<KeptConstants>().known[{times, dtype, std::move(numbers)}];
+  if (!kept.defined()) kept = make();
+  return kept.reshaped(shape);
 }
 
 void copy_elements(const Context& context, const Array& source, std::int64_t from, Array& target,

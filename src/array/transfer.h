@@ -1,4 +1,5 @@
 #pragma once
+#include <cstdint>
 #include <functional>
 #include <span>
 #include <vector>
@@ -30,6 +31,12 @@ void write_values(const Context& context, Array target, std::span<const double> 
 /// An array of given numbers, rounded to the type.
 Array constant(const Context& context, const Shape& shape, DType dtype, std::span<const double> values,
                Purpose purpose = Purpose::kWorkspace);
+
+/// The same for kernels of the context's stream to read alone: on a device the numbers go up once and are
+/// found again by what they are, as long as the context lives, so that the host need not wait for the device
+/// to take them.
+/// @param values  each stands shape.count() / values.size() times in a row.
+Array kept_constant(Context& context, const Shape& shape, DType dtype, std::span<const double> values);
 
 /// target[to, to + count) = source[from, from + count), elements in row-major order; equal types, both in the
 /// context's memory.

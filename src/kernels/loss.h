@@ -1,4 +1,6 @@
 #pragma once
+#include <span>
+
 #include "array/array.h"
 
 namespace jigsaw::inline kernels {
@@ -57,6 +59,27 @@ LossSums loss_sums(Context& context, const ErrorMeasure& measure, const Array& p
 Array loss_gradient(Context& context, const ErrorMeasure& measure, const Array& prediction,
                     const Array& target, const Array& weight, const Array& factor);
 
+/// What a weighted mean is made of, as kernels give it: f64 [3].
+struct MeanParts {
+  static constexpr int kKinds = 3;
+  enum Kind : std::uint8_t {
+    kSum,     ///< Σ weight · value
+    kWeight,  ///< Σ weight
+    kEmpty    ///< samples of which nothing has weight
+  };
+};
+
+/// Of the weighted means of each sample and channel their weighted mean over channels and samples, in
+/// MeanParts: Σ weight[c] · numerator/denominator and Σ weight[c] over those whose denominator is above 0;
+/// samples of which that adds up to nothing are empty.
+/// @param sums    over all points, [b, c].
+/// @param weight  [c], f64: of each channel.
+Array loss_mean(Context& context, const LossSums& sums, const Array& weight);
+
+/// d(scale · kSum)/d numerator, f64 [b, c]: scale · weight[c]/denominator where that is above 0, else 0.
+/// @param denominator, weight  as loss_mean() takes them.
+Array loss_factors(Context& context, const Array& denominator, const Array& weight, double scale);
+
 /// What softmax probabilities p and labels say of each class, summed over the points held here, in float64.
 /// Every loss and score of a segmentation is a function of these numbers.
 struct ClassSums {
@@ -89,5 +112,28 @@ ClassSums class_sums(Context& context, const Array& logits, const Array& labels,
 /// @param factors  [3, b, k], f64.
 Array class_gradient(Context& context, const Array& logits, const Array& labels, const Array& weight,
                      const Array& factors);
+
+/// A summand of a loss of classes.
+struct ClassTerm {
+  enum class Kind : std::uint8_t { kCrossEntropy, kDice };
+  Kind kind = Kind::kCrossEntropy;
+  double weight = 1.0;
+  double smoothing = 1.0;  ///< of dice
+};
+
+/// Of the sums of terms of each sample the mean over samples that have a labelled point, in MeanParts; such a
+/// sample weighs 1. Cross-entropy is Σ weight[k] · surprise over Σ weight[k] · labelled, as
+/// torch.nn.functional.cross_entropy has it; dice is 1 − (2 · intersection + smoothing)/(predicted + labelled
+/// + smoothing), meant over classes by their weight.
+/// @param sums    over all points, [6, b, k].
+/// @param weight  [k], f64: of each class.
+Array class_mean(Context& context, const ClassSums& sums, std::span<const ClassTerm> terms,
+                 const Array& weight);
+
+/// d(scale · kSum)/d surprise, intersection and predicted, f64 [3, b, k]; 0 for samples without a labelled
+/// point.
+/// @param sums, terms, weight  as class_mean() takes them.
+Array class_factors(Context& context, const ClassSums& sums, std::span<const ClassTerm> terms,
+                    const Array& weight, double scale);
 
 }  // namespace jigsaw::inline kernels

@@ -28,7 +28,7 @@ Array selection(Tape& tape, const std::vector<std::int64_t>& channels, std::int6
   std::vector<double> matrix(channels.size() * static_cast<std::size_t>(inputs), 0.0);
   for (std::size_t k = 0; k < channels.size(); ++k)
     matrix[k * static_cast<std::size_t>(inputs) + static_cast<std::size_t>(channels[k])] = 1.0;
-  return constant(tape.context(), {std::ssize(channels), inputs}, tape.dtype(), matrix);
+  return kept_constant(tape.context(), {std::ssize(channels), inputs}, tape.dtype(), matrix);
 }
 
 FieldShape one_point(const FieldShape& field, std::int64_t channels) {

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "array/transfer.h"
 #include "kernels/pointwise.h"
 #include "optim/registry.h"
 
@@ -24,9 +25,14 @@ Optimizer::Optimizer(const Rank& rank, const std::vector<ParameterBlock*>& block
 Optimizer::Optimizer(const Rank& rank, const std::vector<ParameterBlock*>& blocks, const Tagged& options)
     : Optimizer(rank, blocks, common_options(options), make_rule(options)) {}
 
-double Optimizer::finish_gradients(double scale) {
+Array Optimizer::finish_gradients() {
   owned_.synchronise_gradients();
-  return gradient_norm(owned_, scale);
+  return gradient_squares(owned_);
+}
+
+double Optimizer::finish_gradients(double scale) {
+  const Array squares = finish_gradients();
+  return gradient_norm(download_values(owned_.rank().context, squares)[0], scale);
 }
 
 void Optimizer::step(double rate_factor, double scale, double norm, std::int64_t forwards) {

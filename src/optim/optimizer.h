@@ -29,12 +29,14 @@ class Optimizer {
 
   /// Forgets the gradients of the last step.
   void zero_gradients() { owned_.zero_gradients(); }
-  /// Sums gradients over `data`; returns the global L2 norm of the gradients times `scale`, before clipping.
-  /// Collective.
+  /// Sums gradients over `data`; gives their gradient_squares(), for which nobody waited. Collective.
+  Array finish_gradients();
+  /// The same, waited for: the global L2 norm of the gradients times `scale`, before clipping. Collective.
   double finish_gradients(double scale);
   /// One update. Collective.
   /// @param rate_factor  of every learning rate.
-  /// @param scale, norm  as given to and by finish_gradients().
+  /// @param scale        of the gradients.
+  /// @param norm         gradient_norm() of them at that scale.
   /// @param forwards     passes whose gradients were added up: running statistics follow their mean.
   void step(double rate_factor, double scale, double norm, std::int64_t forwards = 1);
 

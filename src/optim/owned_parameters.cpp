@@ -3,7 +3,6 @@
 #include <array>
 #include <cmath>
 
-#include "array/transfer.h"
 #include "base/error.h"
 #include "base/text.h"
 #include "kernels/contraction.h"
@@ -82,7 +81,7 @@ std::int64_t OwnedParameters::bytes() const {
   return bytes;
 }
 
-double gradient_norm(const OwnedParameters& owned, double scale) {
+Array gradient_squares(const OwnedParameters& owned) {
   const Rank& rank = owned.rank();
   Array squares = filled(rank.context, {1}, DType::kFloat64, 0.0, Purpose::kWorkspace);
   AxisSet axes = 0;
@@ -93,9 +92,12 @@ double gradient_norm(const OwnedParameters& owned, double scale) {
       if (each.change == Change::kTrained) add_sum_of_squares(rank.context, each.of(gradient), squares);
     }
   }
-  const double total =
-      rank.mesh.communicator(axes).all_reduce(download_values(rank.context, squares), ReduceOp::kSum)[0];
-  return std::sqrt(total) * scale;
+  Communicator& group = rank.mesh.communicator(axes);
+  return group.size() == 1 ? squares : group.all_reduce(squares);
+}
+
+double gradient_norm(double squares, double scale) {
+  return std::sqrt(squares) * scale;
 }
 
 double clip_factor(double norm, double clip_norm) {

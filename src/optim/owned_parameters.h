@@ -52,9 +52,12 @@ class OwnedParameters {
   std::vector<Part> parts_;
 };
 
-/// L2 norm of the gradients of what is trained, over all ranks; an element that several hold counts once.
-/// Collective. @param scale  of the gradients.
-double gradient_norm(const OwnedParameters& owned, double scale);
+/// Σ g² over the gradients of what is trained, over all ranks, f64 [1] where the context's arrays stand; an
+/// element that several hold counts once. Collective; the host waits for nothing that a device computes.
+Array gradient_squares(const OwnedParameters& owned);
+
+/// L2 norm of gradients times `scale`. @param squares  of the gradients, as gradient_squares() adds them up.
+double gradient_norm(double squares, double scale);
 
 /// What a gradient of this norm is multiplied by, so that its norm is at most `clip_norm` (0: 1), as
 /// torch.nn.utils.clip_grad_norm_ does.

@@ -234,9 +234,9 @@ Array Exchange::crossed(const Rank& rank, const Array& part, const Box& from, bo
   const int last = from.begin.rank() - 1;
   const Spread spread{part.count() / std::max<std::int64_t>(from.extent[last], 1), from.extent[last], 1};
   const auto channels = [&](const std::vector<double>& values) {
-    return constant(rank.context, {from.extent[last]}, DType::kFloat64,
-                    std::span(values).subspan(static_cast<std::size_t>(from.begin[last]),
-                                              static_cast<std::size_t>(from.extent[last])));
+    return kept_constant(rank.context, {from.extent[last]}, DType::kFloat64,
+                         std::span(values).subspan(static_cast<std::size_t>(from.begin[last]),
+                                                   static_cast<std::size_t>(from.extent[last])));
   };
   Array scaled = scale_spread(rank.context, spread, part, channels(map_.crossing.factor));
   if (adjoint || map_.crossing.offset.empty()) return scaled;

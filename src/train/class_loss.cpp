@@ -27,6 +27,10 @@ void SampleClassSums::add(const SampleClassSums& other) {
   std::transform(all.begin(), all.end(), other.all.begin(), all.begin(), std::plus<>());
 }
 
+SampleClassSums LabelSums::read(const Context& context) const {
+  return {group, sums.all.shape()[1], sums.all.shape()[2], download_values(context, sums.all)};
+}
+
 double SampleClassSums::accuracy() const {
   double hits = 0, labelled = 0;
   for (std::int64_t b = 0; b < samples; ++b) {
@@ -87,108 +91,51 @@ Layout ClassLoss::target_layout(const Mesh& mesh, const Layout& prediction) cons
   return layout;
 }
 
-WeightedMean ClassLoss::backward(const Rank& rank, const Variable& prediction, const Array& target,
-                                 double scale) const {
+MeanArray ClassLoss::backward(const Rank& rank, const Variable& prediction, const Array& target,
+                              double scale) const {
   const ShardedTensor x = prediction.value();
   const ShardedTensor logits = redistribute(rank, x, logits_layout(rank.mesh, x.layout));
-  const SampleClassSums own = sums_of_pieces(rank, logits, target);
+  const LabelSums own = sums_of_pieces(rank, logits, target);
   const Box box = rank.box(logits.layout);
   Array gradient = logits.piece;
   if (!box.empty()) {
-    gradient = class_gradient(rank.context, logits.piece, target, point_weights(rank, box, row_weights_),
-                              factors(rank, own, scale));
+    gradient =
+        class_gradient(rank.context, logits.piece, target, point_weights(rank, box, row_weights_),
+                       class_factors(rank.context, own.sums, terms_, class_weights(rank.context), scale));
   }
   prediction.slot()->add(rank, {gradient, logits.layout});
-  return mean(own).over(rank, own.group.other_samples);
+  return mean(rank.context, own.sums).over(rank, own.group.other_samples);
 }
 
-SampleClassSums ClassLoss::sums(const Rank& rank, const ShardedTensor& prediction,
-                                const Array& target) const {
+LabelSums ClassLoss::sums(const Rank& rank, const ShardedTensor& prediction, const Array& target) const {
   return sums_of_pieces(rank, redistribute(rank, prediction, logits_layout(rank.mesh, prediction.layout)),
                         target);
 }
 
-SampleClassSums ClassLoss::sums_of_pieces(const Rank& rank, const ShardedTensor& logits,
-                                          const Array& target) const {
+LabelSums ClassLoss::sums_of_pieces(const Rank& rank, const ShardedTensor& logits,
+                                    const Array& target) const {
   const Box box = rank.box(logits.layout);
   const SampleGroup group(rank.mesh, logits.layout, box);
-  SampleClassSums result{group, group.samples, logits.layout.global.back(), {}};
-  const Shape shape{ClassSums::kKinds, result.samples, result.classes};
+  const Shape shape{ClassSums::kKinds, group.samples, logits.layout.global.back()};
   const Array local =
       box.empty()
           ? filled(rank.context, shape, DType::kFloat64, 0.0, Purpose::kWorkspace)
           : class_sums(rank.context, logits.piece, target, point_weights(rank, box, row_weights_)).all;
-  result.all = sum_over(rank, group.other_points, local);
-  return result;
+  return {group, {sum_over(rank, group.other_points, local)}};
 }
 
-double ClassLoss::labelled_weight(const SampleClassSums& sums, std::int64_t sample) const {
-  double weight = 0;
-  for (std::int64_t k = 0; k < sums.classes; ++k) {
-    weight += class_weights_[static_cast<std::size_t>(k)] * sums.of(ClassSums::kLabelled, sample, k);
-  }
-  return weight;
+Array ClassLoss::class_weights(Context& context) const {
+  return kept_constant(context, {std::ssize(class_weights_)}, DType::kFloat64, class_weights_);
 }
 
-namespace {
-
-/// What soft Dice of a class is made of: 1 − overlap/both.
-struct Overlap {
-  Overlap(const SampleClassSums& sums, const ClassTerm& term, std::int64_t sample, std::int64_t k)
-      : overlap(2 * sums.of(ClassSums::kIntersection, sample, k) + term.smoothing),
-        both(sums.of(ClassSums::kPredicted, sample, k) + sums.of(ClassSums::kLabelled, sample, k) +
-             term.smoothing) {}
-  double overlap, both;
-};
-
-}  // namespace
+MeanArray ClassLoss::mean(Context& context, const ClassSums& sums) const {
+  return {class_mean(context, sums, terms_, class_weights(context))};
+}
 
 WeightedMean ClassLoss::mean(const SampleClassSums& sums) const {
-  const double total = std::accumulate(class_weights_.begin(), class_weights_.end(), 0.0);
-  WeightedMean loss;
-  for (std::int64_t b = 0; b < sums.samples; ++b) {
-    const double labelled = labelled_weight(sums, b);
-    if (!(labelled > 0)) {
-      loss.empty += 1;
-      continue;
-    }
-    loss.weight += 1;
-    for (const ClassTerm& term : terms_) {
-      for (std::int64_t k = 0; k < sums.classes; ++k) {
-        const double weight = term.weight * class_weights_[static_cast<std::size_t>(k)];
-        if (term.kind == ClassTerm::Kind::kCrossEntropy) {
-          loss.sum += weight * sums.of(ClassSums::kSurprise, b, k) / labelled;
-        } else {
-          const Overlap dice(sums, term, b, k);
-          loss.sum += weight / total * (1 - dice.overlap / dice.both);
-        }
-      }
-    }
-  }
-  return loss;
-}
-
-Array ClassLoss::factors(const Rank& rank, const SampleClassSums& sums, double scale) const {
-  const double total = std::accumulate(class_weights_.begin(), class_weights_.end(), 0.0);
-  const std::int64_t each = sums.samples * sums.classes;
-  std::vector<double> result(static_cast<std::size_t>(3 * each), 0.0);
-  for (std::int64_t i = 0; i < each; ++i) {
-    const std::int64_t b = i / sums.classes, k = i % sums.classes;
-    const double labelled = labelled_weight(sums, b);
-    if (!(labelled > 0)) continue;
-    double* const to = result.data() + i;
-    for (const ClassTerm& term : terms_) {
-      const double weight = scale * term.weight * class_weights_[static_cast<std::size_t>(k)];
-      if (term.kind == ClassTerm::Kind::kCrossEntropy) {
-        to[0] += weight / labelled;
-      } else {
-        const Overlap dice(sums, term, b, k);
-        to[each] -= 2 * weight / (total * dice.both);
-        to[2 * each] += weight * dice.overlap / (total * dice.both * dice.both);
-      }
-    }
-  }
-  return constant(rank.context, {3, sums.samples, sums.classes}, DType::kFloat64, result);
+  Context host = Context::make_host(Backend::kReference, 1);
+  const Shape shape{ClassSums::kKinds, sums.samples, sums.classes};
+  return mean(host, ClassSums{constant(host, shape, DType::kFloat64, sums.all)}).read(host);
 }
 
 }  // namespace jigsaw::inline train

@@ -3,14 +3,6 @@
 
 namespace jigsaw::inline train {
 
-/// A summand of a loss of classes.
-struct ClassTerm {
-  enum class Kind : std::uint8_t { kCrossEntropy, kDice };
-  Kind kind = Kind::kCrossEntropy;
-  double weight = 1.0;
-  double smoothing = 1.0;  ///< of dice
-};
-
 /// A loss between probabilities of classes and labels.
 struct ClassLossOptions {
   std::vector<ClassTerm> terms = {};
@@ -20,7 +12,7 @@ struct ClassLossOptions {
   bool by_frequency = false;
 };
 
-/// ClassSums over all points, per class and per sample of the group; equal on every rank of it.
+/// ClassSums over all points, per class and per sample of the group; equal on every rank of it. On the host.
 struct SampleClassSums {
   SampleGroup group;
   std::int64_t samples = 0, classes = 0;
@@ -40,6 +32,15 @@ struct SampleClassSums {
   double dice(std::int64_t k) const;
 };
 
+/// The same where the context's arrays stand.
+struct LabelSums {
+  SampleGroup group;
+  ClassSums sums;  ///< [6, samples, classes]
+
+  /// Waits for the device.
+  SampleClassSums read(const Context& context) const;
+};
+
 /// N/(K·n_k) for classes of n_k points of N; 0 for those without any.
 std::vector<double> class_weights_of(const std::vector<double>& counts);
 
@@ -56,21 +57,21 @@ class ClassLoss : public Loss {
   ClassLoss(const ClassLossOptions& options, std::int64_t classes, const std::vector<double>& row_weights);
 
   Layout target_layout(const Mesh& mesh, const Layout& prediction) const override;
-  WeightedMean backward(const Rank& rank, const Variable& prediction, const Array& target,
-                        double scale) const override;
+  MeanArray backward(const Rank& rank, const Variable& prediction, const Array& target,
+                     double scale) const override;
   double full_weight(std::int64_t samples) const override { return static_cast<double>(samples); }
 
   /// Collective. @param target  this rank's labels in target_layout(); NaN where none counts.
-  SampleClassSums sums(const Rank& rank, const ShardedTensor& prediction, const Array& target) const;
+  LabelSums sums(const Rank& rank, const ShardedTensor& prediction, const Array& target) const;
   /// The mean over these samples alone, of those of which a point counts.
+  MeanArray mean(Context& context, const ClassSums& sums) const;
   WeightedMean mean(const SampleClassSums& sums) const;
 
  private:
   Layout logits_layout(const Mesh& mesh, const Layout& prediction) const;
-  SampleClassSums sums_of_pieces(const Rank& rank, const ShardedTensor& logits, const Array& target) const;
-  /// d(scale · sum)/d(surprise, intersection, predicted), [3, samples, classes].
-  Array factors(const Rank& rank, const SampleClassSums& sums, double scale) const;
-  double labelled_weight(const SampleClassSums& sums, std::int64_t sample) const;
+  /// class_weights_ for kernels, f64 [classes].
+  Array class_weights(Context& context) const;
+  LabelSums sums_of_pieces(const Rank& rank, const ShardedTensor& logits, const Array& target) const;
 
   std::vector<ClassTerm> terms_;
   std::vector<double> class_weights_, row_weights_;

@@ -69,7 +69,7 @@ Forecaster::Maps Forecaster::make_maps(Context& context, DType dtype) const {
   const auto fill = [&](const std::vector<Entry>& entries, std::int64_t rows, std::int64_t columns) {
     std::vector<double> matrix(static_cast<std::size_t>(rows * columns), 0.0);
     for (const Entry& e : entries) matrix[static_cast<std::size_t>(e.row * columns + e.column)] = e.value;
-    return constant(context, {rows, columns}, dtype, matrix);
+    return kept_constant(context, {rows, columns}, dtype, matrix);
   };
   return {fill(old_to_new_, inputs, inputs), fill(prediction_to_new_, inputs, outputs),
           fill(carry_, outputs, outputs)};
@@ -157,16 +157,16 @@ std::vector<Forecaster::BoundArrays> Forecaster::make_bounds(Context& context, D
       back[static_cast<std::size_t>(c * outputs + c)] = -sign * on;
     }
     BoundArrays one{{},
-                    constant(context, {outputs, outputs}, dtype, diagonal),
-                    constant(context, {outputs}, dtype, bound.excess),
-                    constant(context, {outputs, outputs}, dtype, back)};
+                    kept_constant(context, {outputs, outputs}, dtype, diagonal),
+                    kept_constant(context, {outputs}, dtype, bound.excess),
+                    kept_constant(context, {outputs, outputs}, dtype, back)};
     if (!state_in_input_.empty()) {
       std::vector<double> from(static_cast<std::size_t>(outputs * inputs), 0.0);
       for (const Entry& e : state_in_input_) {
         from[static_cast<std::size_t>(e.row * inputs + e.column)] =
             sign * bound.on[static_cast<std::size_t>(e.row)] * e.value;
       }
-      one.from_input = constant(context, {outputs, inputs}, dtype, from);
+      one.from_input = kept_constant(context, {outputs, inputs}, dtype, from);
     }
     arrays.push_back(one);
   }

@@ -8,12 +8,13 @@ namespace jigsaw::inline train {
 namespace {
 
 /// Sums of all batches as of one sample.
-template <typename Sums>
-void add_merged(const Rank& rank, std::optional<Sums>& total, const Sums& batch) {
+template <typename Sums, typename Found>
+void add_merged(const Rank& rank, std::optional<Sums>& total, const Found& batch) {
+  const Sums merged = batch.read(rank.context).merged(rank);
   if (total) {
-    total->add(batch.merged(rank));
+    total->add(merged);
   } else {
-    total = batch.merged(rank);
+    total = merged;
   }
 }
 

@@ -6,19 +6,16 @@
 #include "array/transfer.h"
 #include "base/error.h"
 #include "base/text.h"
+#include "kernels/copy.h"
 #include "kernels/pointwise.h"
 
 namespace jigsaw::inline train {
 
 Array point_weights(const Rank& rank, const Box& box, const std::vector<double>& row_weights) {
-  const std::int64_t rows = box.extent[1], points = box.extent.count(2, box.extent.rank() - 1);
-  std::vector<double> weights;
-  weights.reserve(static_cast<std::size_t>(rows * points));
-  for (std::int64_t row = 0; row < rows; ++row) {
-    weights.insert(weights.end(), static_cast<std::size_t>(points),
-                   row_weights[static_cast<std::size_t>(box.begin[1] + row)]);
-  }
-  return constant(rank.context, {rows * points}, DType::kFloat64, weights);
+  const auto of_rows =
+      std::span(row_weights)
+          .subspan(static_cast<std::size_t>(box.begin[1]), static_cast<std::size_t>(box.extent[1]));
+  return kept_constant(rank.context, {box.extent.count(1, box.extent.rank() - 1)}, DType::kFloat64, of_rows);
 }
 
 FieldLoss::FieldLoss(const FieldLossOptions& options, const std::vector<double>& row_weights,
@@ -45,20 +42,38 @@ SampleGroup::SampleGroup(const Mesh& mesh, const Layout& layout, const Box& box)
   other_points = mesh.all_axes() & ~other_samples;
 }
 
-std::vector<double> sum_over(const Rank& rank, AxisSet axes, const Array& values) {
+Array sum_over(const Rank& rank, AxisSet axes, const Array& values) {
   Communicator& group = rank.mesh.communicator(axes);
-  return download_values(rank.context, group.size() == 1 ? values : group.all_reduce(values));
+  return group.size() == 1 ? values : group.all_reduce(values);
 }
 
 void sum_over(const Rank& rank, AxisSet axes, std::vector<double>& values) {
   if (rank.mesh.communicator(axes).size() == 1) return;
-  values = sum_over(rank, axes, constant(rank.context, {std::ssize(values)}, DType::kFloat64, values));
+  const Array own = constant(rank.context, {std::ssize(values)}, DType::kFloat64, values);
+  values = download_values(rank.context, sum_over(rank, axes, own));
 }
 
-WeightedMean WeightedMean::over(const Rank& rank, AxisSet other_samples) const {
-  std::vector<double> all = {sum, weight, empty};
-  sum_over(rank, other_samples, all);
-  return {all[0], all[1], all[2]};
+MeanArray MeanArray::none(Context& context) {
+  return {filled(context, {MeanParts::kKinds}, DType::kFloat64, 0.0, Purpose::kWorkspace)};
+}
+
+void MeanArray::add(Context& context, const MeanArray& other, double share) {
+  if (share == 1) return accumulate(context, parts, other.parts);
+  const Array shared =
+      extract_box(context, other.parts, Box::whole(other.parts.shape()), Purpose::kWorkspace);
+  static_assert(MeanParts::kSum == 0 && MeanParts::kWeight == 1, "what is shared out stands in front");
+  Array front = shared.slice(0, {2});
+  scale(context, front, share);
+  accumulate(context, parts, shared);
+}
+
+MeanArray MeanArray::over(const Rank& rank, AxisSet other_samples) const {
+  return {sum_over(rank, other_samples, parts)};
+}
+
+WeightedMean MeanArray::read(const Context& context) const {
+  const std::vector<double> values = download_values(context, parts);
+  return {values[MeanParts::kSum], values[MeanParts::kWeight], values[MeanParts::kEmpty]};
 }
 
 SampleSums SampleSums::merged(const Rank& rank) const {
@@ -81,16 +96,26 @@ void SampleSums::add(const SampleSums& other) {
   }
 }
 
+LossSums FieldSums::parts() const {
+  const Shape shape{all.shape()[1], all.shape()[2]};
+  return {all.slice(0, shape), all.slice(shape.count(), shape)};
+}
+
+SampleSums FieldSums::read(const Context& context) const {
+  const std::vector<double> values = download_values(context, all);
+  const auto middle = values.begin() + std::ssize(values) / 2;
+  return {group, all.shape()[1], all.shape()[2], {values.begin(), middle}, {middle, values.end()}};
+}
+
 Layout FieldLoss::target_layout(const Mesh&, const Layout& prediction) const {
   return prediction;
 }
 
-WeightedMean FieldLoss::backward(const Rank& rank, const Variable& prediction, const Array& target,
-                                 double scale) const {
+MeanArray FieldLoss::backward(const Rank& rank, const Variable& prediction, const Array& target,
+                              double scale) const {
   const ShardedTensor x = prediction.value();
-  const SampleSums own = sums(rank, x.piece, target, x.layout);
-  const WeightedMean of_sum{0, 1};
-  prediction.slot()->add(rank, {gradient(rank, own, of_sum, scale, x.piece, target, x.layout), x.layout});
+  const FieldSums own = sums(rank, x.piece, target, x.layout);
+  prediction.slot()->add(rank, {gradient(rank, own, scale, x.piece, target, x.layout), x.layout});
   return global_mean(rank, own);
 }
 
@@ -98,30 +123,29 @@ double FieldLoss::full_weight(std::int64_t samples) const {
   return static_cast<double>(samples) * std::accumulate(weights_.begin(), weights_.end(), 0.0);
 }
 
-SampleSums FieldLoss::sums(const Rank& rank, const ErrorMeasure& measure, const Array& prediction,
-                           const Array& target, const Layout& layout) const {
+FieldSums FieldLoss::sums(const Rank& rank, const ErrorMeasure& measure, const Array& prediction,
+                          const Array& target, const Layout& layout) const {
   const ErrorTerm term{measure};
   return sums_of(rank, std::span(&term, 1), prediction, target, layout);
 }
 
-SampleSums FieldLoss::sums(const Rank& rank, const Array& prediction, const Array& target,
-                           const Layout& layout) const {
+FieldSums FieldLoss::sums(const Rank& rank, const Array& prediction, const Array& target,
+                          const Layout& layout) const {
   return sums_of(rank, terms_, prediction, target, layout);
 }
 
-SampleSums FieldLoss::sums_of(const Rank& rank, std::span<const ErrorTerm> terms, const Array& prediction,
-                              const Array& target, const Layout& layout) const {
+FieldSums FieldLoss::sums_of(const Rank& rank, std::span<const ErrorTerm> terms, const Array& prediction,
+                             const Array& target, const Layout& layout) const {
   const Box box = rank.box(layout);
   const SampleGroup group(rank.mesh, layout, box);
-  SampleSums result{group, group.samples, layout.global.back(), {}, {}};
-  const std::int64_t count = result.samples * result.variables;
-  Array sums = filled(rank.context, {2 * count}, DType::kFloat64, 0.0, Purpose::kWorkspace);
+  const std::int64_t variables = layout.global.back(), count = group.samples * variables;
+  Array sums = filled(rank.context, {2, group.samples, variables}, DType::kFloat64, 0.0, Purpose::kWorkspace);
   Array numerator = sums.slice(0, {count}), denominator = sums.slice(count, {count});
   // A piece holds some of the variables of each of its samples.
   const std::int64_t channels = box.extent.back(), first = box.begin[box.begin.rank() - 1];
   const auto place = [&](const Array& of_piece, Array& to) {
     for (std::int64_t b = 0; b < box.extent[0]; ++b)
-      copy_elements(rank.context, of_piece, b * channels, to, b * result.variables + first, channels);
+      copy_elements(rank.context, of_piece, b * channels, to, b * variables + first, channels);
   };
   for (const ErrorTerm& term : terms) {
     if (box.empty()) break;
@@ -137,56 +161,42 @@ SampleSums FieldLoss::sums_of(const Rank& rank, std::span<const ErrorTerm> terms
     place(local.numerator, of_term);
     accumulate(rank.context, numerator, of_term);
   }
-  const std::vector<double> all = sum_over(rank, group.other_points, sums);
-  const auto middle = all.begin() + static_cast<std::ptrdiff_t>(count);
-  result.numerator.assign(all.begin(), middle);
-  result.denominator.assign(middle, all.end());
-  return result;
+  return {group, sum_over(rank, group.other_points, sums)};
+}
+
+Array FieldLoss::weights(Context& context) const {
+  return kept_constant(context, {std::ssize(weights_)}, DType::kFloat64, weights_);
+}
+
+MeanArray FieldLoss::mean(Context& context, const LossSums& sums) const {
+  return {loss_mean(context, sums, weights(context))};
 }
 
 WeightedMean FieldLoss::mean(const SampleSums& sums) const {
-  WeightedMean result;
-  for (std::int64_t b = 0; b < sums.samples; ++b) {
-    WeightedMean sample;
-    for (std::int64_t c = 0; c < sums.variables; ++c) {
-      if (!sums.has_points(b, c)) continue;
-      const double weight = weights_[static_cast<std::size_t>(c)];
-      sample.sum += weight * sums.mean(b, c);
-      sample.weight += weight;
-    }
-    sample.empty = sample.weight > 0 ? 0 : 1;
-    result.add(sample);
-  }
-  return result;
+  Context host = Context::make_host(Backend::kReference, 1);
+  const auto array = [&](const std::vector<double>& values) {
+    return constant(host, {sums.samples, sums.variables}, DType::kFloat64, values);
+  };
+  return mean(host, {array(sums.numerator), array(sums.denominator)}).read(host);
 }
 
-WeightedMean FieldLoss::global_mean(const Rank& rank, const SampleSums& sums) const {
-  return mean(sums).over(rank, sums.group.other_samples);
+MeanArray FieldLoss::global_mean(const Rank& rank, const FieldSums& sums) const {
+  return mean(rank.context, sums.parts()).over(rank, sums.group.other_samples);
 }
 
-Array FieldLoss::gradient(const Rank& rank, const SampleSums& sums, const WeightedMean& global, double scale,
-                          const Array& prediction, const Array& target, const Layout& layout) const {
+Array FieldLoss::gradient(const Rank& rank, const FieldSums& sums, double scale, const Array& prediction,
+                          const Array& target, const Layout& layout) const {
   const Box box = rank.box(layout);
   if (box.empty()) return prediction;
-  const std::int64_t channels = box.extent.back(), first_channel = box.begin[box.begin.rank() - 1];
-  std::vector<double> factor;
-  for (std::int64_t b = 0; b < box.extent[0]; ++b) {
-    for (std::int64_t c = 0; c < channels; ++c) {
-      const std::int64_t variable = first_channel + c;
-      const double denominator = sums.denominator[sums.index(b, variable)];
-      factor.push_back(global.weight > 0 && denominator > 0
-                           ? scale * weights_[static_cast<std::size_t>(variable)] /
-                                 (global.weight * denominator)
-                           : 0.0);
-    }
-  }
+  const int last = box.begin.rank() - 1;
+  const Array factors = loss_factors(rank.context, sums.parts().denominator, weights(rank.context), scale);
+  const Box here{{0, box.begin[last]}, {box.extent[0], box.extent[last]}};
+  const Array of_points = point_weights(rank, box, row_weights_);
   Array gradient;
   for (const ErrorTerm& term : terms_) {
-    std::vector<double> of_term(factor.size());
-    std::transform(factor.begin(), factor.end(), of_term.begin(), [&](double f) { return term.weight * f; });
-    const Array each =
-        loss_gradient(rank.context, term.measure, prediction, target, point_weights(rank, box, row_weights_),
-                      constant(rank.context, {box.extent[0], channels}, DType::kFloat64, of_term));
+    Array factor = extract_box(rank.context, factors, here, Purpose::kWorkspace);
+    if (term.weight != 1) jigsaw::scale(rank.context, factor, term.weight);
+    const Array each = loss_gradient(rank.context, term.measure, prediction, target, of_points, factor);
     gradient = gradient.defined() ? add(rank.context, gradient, each) : each;
   }
   return gradient;

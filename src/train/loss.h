@@ -31,14 +31,25 @@ struct WeightedMean {
   double empty = 0;  ///< samples of which nothing has weight
   /// NaN where nothing has weight.
   double value() const { return sum / weight; }
-  /// Adds what has `share` of its weight.
-  void add(const WeightedMean& other, double share = 1) {
-    sum += share * other.sum;
-    weight += share * other.weight;
+  void add(const WeightedMean& other) {
+    sum += other.sum;
+    weight += other.weight;
     empty += other.empty;
   }
+};
+
+/// A WeightedMean where the context's arrays stand, so that the host waits for nothing until it reads it.
+struct MeanArray {
+  Array parts;  ///< f64 [3], as MeanParts has them
+
+  /// Of nothing.
+  static MeanArray none(Context& context);
+  /// Adds what has `share` of its weight.
+  void add(Context& context, const MeanArray& other, double share = 1);
   /// The same of all samples; `axes` as SampleGroup has them. Collective over the mesh.
-  WeightedMean over(const Rank& rank, AxisSet other_samples) const;
+  MeanArray over(const Rank& rank, AxisSet other_samples) const;
+  /// Waits for the device.
+  WeightedMean read(const Context& context) const;
 };
 
 /// What training minimises: a function of a prediction and a target that is the same on every mesh. It is a
@@ -51,17 +62,17 @@ class Loss {
   /// Where targets lie for predictions in this layout: [B, space…, channels of the target].
   virtual Layout target_layout(const Mesh& mesh, const Layout& prediction) const = 0;
   /// The sum and weight of these samples; d(scale · sum)/d prediction is added to the prediction's slot.
-  /// Collective over the mesh, and equal on every rank.
+  /// Collective over the mesh, and equal on every rank. The host waits for nothing that a device computes.
   ///
   /// @param target  this rank's piece in target_layout().
-  virtual WeightedMean backward(const Rank& rank, const Variable& prediction, const Array& target,
-                                double scale) const = 0;
+  virtual MeanArray backward(const Rank& rank, const Variable& prediction, const Array& target,
+                             double scale) const = 0;
   /// The weight of so many samples of which no point is missing.
   virtual double full_weight(std::int64_t samples) const = 0;
 };
 
 /// Weights of the points of a box of [B, space…, C], f64 [points]: those of its rows, `row_weights` by global
-/// row.
+/// row. For kernels to read.
 Array point_weights(const Rank& rank, const Box& box, const std::vector<double>& row_weights);
 
 /// Which samples of a layout [B, …] stand on this rank and on those it shares them with.
@@ -74,14 +85,14 @@ struct SampleGroup {
   SampleGroup(const Mesh& mesh, const Layout& layout, const Box& box);
 };
 
-/// The sums of every element of a f64 array of the rank's context over the ranks along `axes`. Collective
-/// over the mesh. They are added where the communicator reduces arrays, and come to the host once.
-std::vector<double> sum_over(const Rank& rank, AxisSet axes, const Array& values);
-/// The same in place of values of the host.
+/// The sums of every element of a f64 array of the rank's context over the ranks along `axes`; the array
+/// itself where there is one rank. Collective over the mesh.
+Array sum_over(const Rank& rank, AxisSet axes, const Array& values);
+/// The same in place of values of the host, which waits for them.
 void sum_over(const Rank& rank, AxisSet axes, std::vector<double>& values);
 
 /// Sums over all points of the grid, per variable and per sample of the group; equal on every rank of it. No
-/// rank holds those of all samples: what is wanted of all goes over `data` as a few numbers.
+/// rank holds those of all samples: what is wanted of all goes over `data` as a few numbers. On the host.
 struct SampleSums {
   SampleGroup group;
   std::int64_t samples = 0, variables = 0;
@@ -104,6 +115,17 @@ struct SampleSums {
   }
 };
 
+/// The same where the context's arrays stand.
+struct FieldSums {
+  SampleGroup group;
+  Array all;  ///< f64 [2, samples, variables]: numerators, denominators
+
+  /// Each [samples, variables].
+  LossSums parts() const;
+  /// Waits for the device.
+  SampleSums read(const Context& context) const;
+};
+
 /// Distance between prediction and target, a sum of terms: per sample and variable the weighted mean over
 /// valid points, numerator and denominator each summed over all ranks that hold a part of it; then the
 /// weighted mean over variables and samples. Never a mean of local means.
@@ -116,31 +138,32 @@ class FieldLoss : public Loss {
             std::vector<std::string> variables);
 
   Layout target_layout(const Mesh& mesh, const Layout& prediction) const override;
-  WeightedMean backward(const Rank& rank, const Variable& prediction, const Array& target,
-                        double scale) const override;
+  MeanArray backward(const Rank& rank, const Variable& prediction, const Array& target,
+                     double scale) const override;
   double full_weight(std::int64_t samples) const final;
 
   const std::vector<double>& variable_weights() const { return weights_; }
 
   /// Collective over the mesh. Prediction and target: pieces in `layout` [B, space…, C]; NaN targets do not
   /// count.
-  SampleSums sums(const Rank& rank, const ErrorMeasure& measure, const Array& prediction, const Array& target,
-                  const Layout& layout) const;
+  FieldSums sums(const Rank& rank, const ErrorMeasure& measure, const Array& prediction, const Array& target,
+                 const Layout& layout) const;
   /// The same of this loss: of the sum of its terms.
-  SampleSums sums(const Rank& rank, const Array& prediction, const Array& target, const Layout& layout) const;
+  FieldSums sums(const Rank& rank, const Array& prediction, const Array& target, const Layout& layout) const;
   /// Of the samples of these sums alone: the weighted sum of the means that the loss is a mean of.
+  MeanArray mean(Context& context, const LossSums& sums) const;
   WeightedMean mean(const SampleSums& sums) const;
   /// The same of all samples; its value is the loss. Collective over the mesh.
-  WeightedMean global_mean(const Rank& rank, const SampleSums& sums) const;
-  /// d(scale · loss) / d prediction, in the prediction's layout.
-  ///
-  /// @param global  global_mean() of these sums.
-  Array gradient(const Rank& rank, const SampleSums& sums, const WeightedMean& global, double scale,
-                 const Array& prediction, const Array& target, const Layout& layout) const;
+  MeanArray global_mean(const Rank& rank, const FieldSums& sums) const;
+  /// d(scale · sum of global_mean()) / d prediction, in the prediction's layout.
+  Array gradient(const Rank& rank, const FieldSums& sums, double scale, const Array& prediction,
+                 const Array& target, const Layout& layout) const;
 
  private:
-  SampleSums sums_of(const Rank& rank, std::span<const ErrorTerm> terms, const Array& prediction,
-                     const Array& target, const Layout& layout) const;
+  /// variable_weights() for kernels, f64 [variables].
+  Array weights(Context& context) const;
+  FieldSums sums_of(const Rank& rank, std::span<const ErrorTerm> terms, const Array& prediction,
+                    const Array& target, const Layout& layout) const;
 
   std::vector<ErrorTerm> terms_;
   std::vector<double> row_weights_;

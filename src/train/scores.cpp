@@ -44,10 +44,10 @@ class ForecastScores : public Scores {
     Lead& sums = leads_[static_cast<std::size_t>(lead)];
     const Array& target = batch.targets[static_cast<std::size_t>(lead)];
     const auto sums_of = [&](const ErrorMeasure& measure, const Array& piece, const Array& wanted) {
-      return score_.sums(rank, measure, piece, wanted, prediction.layout);
+      return score_.sums(rank, measure, piece, wanted, prediction.layout).read(rank.context);
     };
-    const SampleSums losses = loss_.sums(rank, prediction.piece, target, prediction.layout);
-    const WeightedMean loss = loss_.mean(losses);
+    const FieldSums losses = loss_.sums(rank, prediction.piece, target, prediction.layout);
+    const WeightedMean loss = loss_.mean(rank.context, losses.parts()).read(rank.context);
     std::vector<double> all = {loss.sum, loss.weight};
     const Errors errors = physical_.transformed() ? physical_errors(rank, prediction, target, batch)
                                                   : Errors{prediction.piece, target, batch.baseline,

@@ -3,12 +3,33 @@
 #include <cmath>
 #include <limits>
 
+#include "array/transfer.h"
 #include "autograd/operation_span.h"
 #include "base/trace.h"
 #include "comm/agreement.h"
 #include "optim/registry.h"
 
 namespace jigsaw::inline train {
+
+namespace {
+
+/// What a step computes that the host decides by.
+struct Found {
+  WeightedMean loss;
+  double squares = 0;  ///< gradient_squares()
+};
+
+/// The one place of a step where the host waits for results.
+Found read(const Context& context, const MeanArray& loss, const Array& squares) {
+  Array numbers(context, {MeanParts::kKinds + 1}, DType::kFloat64, Purpose::kWorkspace);
+  copy_elements(context, loss.parts, 0, numbers, 0, MeanParts::kKinds);
+  copy_elements(context, squares, 0, numbers, MeanParts::kKinds, 1);
+  const std::vector<double> values = download_values(context, numbers);
+  return {{values[MeanParts::kSum], values[MeanParts::kWeight], values[MeanParts::kEmpty]},
+          values[MeanParts::kKinds]};
+}
+
+}  // namespace
 
 TrainingStep::TrainingStep(OpenedRun& run, Optimizer& optimizer, std::int64_t steps)
     : run_(run),
@@ -17,7 +38,7 @@ TrainingStep::TrainingStep(OpenedRun& run, Optimizer& optimizer, std::int64_t st
       steps_(steps),
       schedule_(make_schedule(config_.schedule, optimizer.options().learning_rate)) {}
 
-WeightedMean TrainingStep::run_part(std::int64_t step, std::int64_t part, const Batch& batch, double scale) {
+MeanArray TrainingStep::run_part(std::int64_t step, std::int64_t part, const Batch& batch, double scale) {
   PlacedModel& placed = run_.placed();
   const std::int64_t samples = placed.samples();
   RandomState random{static_cast<std::uint64_t>(config_.seed),
@@ -30,13 +51,14 @@ WeightedMean TrainingStep::run_part(std::int64_t step, std::int64_t part, const 
   earlier.set_training(true);
   double weights = 0;
   for (int r = 0; r < leads; ++r) weights += config_.train.lead_weight(r, leads);
-  WeightedMean loss;
+  Context& context = placed.rank().context;
+  MeanArray loss = MeanArray::none(context);
   const auto add_lead = [&](int r, const Variable& prediction) {
     if (last_only && r + 1 < leads) return;
-    const OperationSpan of_loss(placed.rank().context, "loss", "(loss)");
+    const OperationSpan of_loss(context, "loss", "(loss)");
     const Array& target = batch.targets[static_cast<std::size_t>(r)];
     const double share = config_.train.lead_weight(r, leads) / weights;
-    loss.add(run_.loss().backward(placed.rank(), prediction, target, share * scale), share);
+    loss.add(context, run_.loss().backward(placed.rank(), prediction, target, share * scale), share);
   };
   {
     const TraceSpan span(TraceKind::kPhase, "forward");
@@ -57,26 +79,28 @@ StepResult TrainingStep::run(std::int64_t step, Prefetch& parts) {
 }
 
 StepResult TrainingStep::run(std::int64_t step, const std::function<Batch()>& next_part) {
-  StepResult result;
+  Context& context = run_.placed().rank().context;
   optimizer_.zero_gradients();
   std::int64_t forwards = 0;
-  WeightedMean loss;
+  MeanArray total = MeanArray::none(context);
   // Of the mean over the whole batch the weight is known at its end, for what has no valid point has none.
   // Until then gradients are divided by what it would be if nothing were missing.
   const double full = run_.loss().full_weight(config_.train.batch_size);
   for (std::int64_t part = 0; part < config_.train.accumulate; ++part) {
     Batch batch;
-    together(run_.world(), [&] { batch = upload(run_.placed().rank().context, next_part()); });
-    loss.add(run_part(step, part, batch, 1.0 / full));
+    together(run_.world(), [&] { batch = upload(context, next_part()); });
+    total.add(context, run_part(step, part, batch, 1.0 / full));
     const bool last_only = config_.train.rollout_gradient == RolloutGradient::kLast;
     forwards += last_only ? 1 : std::ssize(batch.targets);
   }
+  const OperationSpan span(context, "update", "(update)");
+  const auto [loss, squares] = read(context, total, optimizer_.finish_gradients());
+  StepResult result;
   result.empty = !(loss.weight > 0);
   result.empty_targets = static_cast<std::int64_t>(loss.empty);
   result.loss = result.empty ? std::numeric_limits<double>::quiet_NaN() : loss.value();
   const double scale = result.empty ? 0.0 : full / loss.weight;
-  const OperationSpan span(run_.placed().rank().context, "update", "(update)");
-  result.norm = optimizer_.finish_gradients(scale);
+  result.norm = gradient_norm(squares, scale);
   const double factor = schedule_->factor(step, steps_);
   result.rate = factor * optimizer_.options().learning_rate;
   result.finite = std::isfinite(result.loss) && std::isfinite(result.norm);

@@ -18,7 +18,9 @@ struct StepResult {
   std::int64_t empty_targets = 0;
 };
 
-/// One step of training: forward and backward over the parts of a batch, then the update.
+/// One step of training: forward and backward over the parts of a batch, then the update. On a device its
+/// work is put in without waiting for results; between backward and update the host reads the loss and the
+/// gradient's norm at once, and decides by them.
 class TrainingStep {
  public:
   TrainingStep(OpenedRun& run, Optimizer& optimizer, std::int64_t steps);
@@ -32,7 +34,7 @@ class TrainingStep {
   StepResult run(std::int64_t step, const std::function<Batch()>& next_part);
 
  private:
-  WeightedMean run_part(std::int64_t step, std::int64_t part, const Batch& batch, double scale);
+  MeanArray run_part(std::int64_t step, std::int64_t part, const Batch& batch, double scale);
 
   OpenedRun& run_;
   const Configuration& config_;

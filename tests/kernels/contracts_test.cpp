@@ -224,6 +224,7 @@ std::vector<Contract> other_contracts() {
   const auto field = [](Context& c) { return numbers(c, {1, 3, 2}); };
   const auto labels = [](Context& c) { return testing::array_of(c, {1, 3, 1}, kNarrow, {0, 1, 1}); };
   const Box corner{{0, 0}, {1, 2}};
+  const ClassTerm term;
   return {{"contraction", "contract", "contract",
            [=](Context& c) { contract(c, ContractionSpec::parse("ik,jk->ij"), x(c), x(c), kNarrow); }},
           {"copy", "copy_box", "copy_box", [=](Context& c) { extract_box(c, x(c), corner); }},
@@ -240,6 +241,22 @@ std::vector<Contract> other_contracts() {
           {"loss", "gradient", "loss_gradient",
            [=](Context& c) {
              loss_gradient(c, {}, field(c), field(c), points(c), numbers(c, {1, 2}, kWide));
+           }},
+          {"loss", "mean", "loss_mean",
+           [=](Context& c) {
+             loss_mean(c, {numbers(c, {2, 3}, kWide), numbers(c, {2, 3}, kWide)}, points(c));
+           }},
+          {"loss", "factors", "loss_factors",
+           [=](Context& c) {
+             loss_factors(c, numbers(c, {2, 3}, kWide), points(c), 1.0);
+           }},
+          {"loss", "class_mean", "class_mean",
+           [=](Context& c) {
+             class_mean(c, {numbers(c, {6, 2, 3}, kWide)}, std::span(&term, 1), points(c));
+           }},
+          {"loss", "class_factors", "class_factors",
+           [=](Context& c) {
+             class_factors(c, {numbers(c, {6, 2, 3}, kWide)}, std::span(&term, 1), points(c), 1.0);
            }},
           {"loss", "class_sums", "class_sums",
            [=](Context& c) { class_sums(c, field(c), labels(c), points(c)); }},

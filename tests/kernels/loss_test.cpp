@@ -158,6 +158,100 @@ TEST_P(Loss, ClassSumsAndTheirGradient) {
   }
 }
 
+/// Of two samples of three channels, the second channel nowhere valid in the first; of more samples than a
+/// block has threads, every third of them empty; of none.
+TEST_P(Loss, MeanOfSamplesAndItsFactors) {
+  for (const Shape& shape : {Shape{2, 3}, Shape{600, 2}, Shape{0, 3}}) {
+    SCOPED_TRACE(shape.to_string());
+    const std::int64_t samples = shape[0], channels = shape[1];
+    const std::vector<double> numerator = values_of(random_array(context_, shape, DType::kFloat64, 1)),
+                              weight{0.5, 3.0, 1.25};
+    std::vector<double> denominator = values_of(random_array(context_, shape, DType::kFloat64, 2, 0.5, 2));
+    for (std::size_t i = 0; i < denominator.size(); ++i) {
+      const auto sample = static_cast<std::int64_t>(i) / channels;
+      if (samples > 2 ? sample % 3 == 1 : i == 1) denominator[i] = 0;
+    }
+    double sum = 0, of_all = 0, empty = 0;
+    std::vector<double> factors(denominator.size(), 0.0);
+    for (std::int64_t sample = 0; sample < samples; ++sample) {
+      bool any = false;
+      for (std::int64_t c = 0; c < channels; ++c) {
+        const auto i = static_cast<std::size_t>(sample * channels + c);
+        const double each = weight[static_cast<std::size_t>(c)];
+        if (denominator[i] == 0) continue;
+        any = true;
+        sum += each * numerator[i] / denominator[i];
+        of_all += each;
+        factors[i] = 2.5 * each / denominator[i];
+      }
+      empty += any ? 0 : 1;
+    }
+    const LossSums sums{array_of(context_, shape, DType::kFloat64, numerator),
+                        array_of(context_, shape, DType::kFloat64, denominator)};
+    const Array weights = array_of(context_, {channels}, DType::kFloat64,
+                                   {weight.begin(), weight.begin() + static_cast<std::ptrdiff_t>(channels)});
+    const std::vector<double> mean = values_of(loss_mean(context_, sums, weights));
+    ASSERT_EQ(std::ssize(mean), MeanParts::kKinds);
+    EXPECT_NEAR(mean[MeanParts::kSum], sum, 1e-12 * (1 + std::abs(sum)));
+    EXPECT_NEAR(mean[MeanParts::kWeight], of_all, 1e-12 * of_all);
+    EXPECT_EQ(mean[MeanParts::kEmpty], empty);
+    const Array found = loss_factors(context_, sums.denominator, weights, 2.5);
+    EXPECT_EQ(found.shape(), shape);
+    expect_near(values_of(found), factors, 1e-14);
+  }
+}
+
+/// Three samples of two classes, the second without a label: the mean by hand, its factors by central
+/// differences.
+TEST_P(Loss, MeanOfClassesAndItsFactors) {
+  const std::vector<double> weight{0.5, 2.0};
+  const Shape shape{ClassSums::kKinds, 3, 2};
+  std::vector<double> sums = values_of(random_array(context_, shape, DType::kFloat64, 1, 0.5, 2));
+  const auto at = [](int kind, std::size_t sample, std::size_t k) {
+    return (static_cast<std::size_t>(kind) * 3 + sample) * 2 + k;
+  };
+  sums[at(ClassSums::kLabelled, 1, 0)] = sums[at(ClassSums::kLabelled, 1, 1)] = 0;
+  const std::vector<ClassTerm> terms = {{ClassTerm::Kind::kCrossEntropy, 0.7},
+                                        {ClassTerm::Kind::kDice, 1.5, 0.25}};
+  const Array weights = array_of(context_, {2}, DType::kFloat64, weight);
+  const auto mean_of = [&](const std::vector<double>& values) {
+    return values_of(
+        class_mean(context_, {array_of(context_, shape, DType::kFloat64, values)}, terms, weights));
+  };
+  double sum = 0;
+  for (const std::size_t b : {0U, 2U}) {
+    double surprise = 0, labelled = 0, dice = 0;
+    for (const std::size_t k : {0U, 1U}) {
+      surprise += weight[k] * sums[at(ClassSums::kSurprise, b, k)];
+      labelled += weight[k] * sums[at(ClassSums::kLabelled, b, k)];
+      const double both = sums[at(ClassSums::kPredicted, b, k)] + sums[at(ClassSums::kLabelled, b, k)];
+      dice += weight[k] * (both - 2 * sums[at(ClassSums::kIntersection, b, k)]) / (both + 0.25) / 2.5;
+    }
+    sum += 0.7 * surprise / labelled + 1.5 * dice;
+  }
+  const std::vector<double> mean = mean_of(sums);
+  ASSERT_EQ(std::ssize(mean), MeanParts::kKinds);
+  EXPECT_NEAR(mean[MeanParts::kSum], sum, 1e-13);
+  EXPECT_EQ(mean[MeanParts::kWeight], 2);
+  EXPECT_EQ(mean[MeanParts::kEmpty], 1);
+
+  const std::vector<double> found = values_of(
+      class_factors(context_, {array_of(context_, shape, DType::kFloat64, sums)}, terms, weights, 3.0));
+  std::vector<double> slopes;
+  for (const int kind : {ClassSums::kSurprise, ClassSums::kIntersection, ClassSums::kPredicted}) {
+    for (std::size_t i = 0; i < 6; ++i) {
+      std::vector<double> near = sums;
+      double& moved = near[static_cast<std::size_t>(kind) * 6 + i];
+      const double step = 1e-4;
+      moved += step;
+      const double above = mean_of(near)[MeanParts::kSum];
+      moved -= 2 * step;
+      slopes.push_back(3.0 * (above - mean_of(near)[MeanParts::kSum]) / (2 * step));
+    }
+  }
+  expect_near(found, slopes, 1e-7);
+}
+
 TEST_P(Loss, NothingValidGivesZero) {
   const Array prediction = random_array(context_, {1, 5, 2}, DType::kFloat32, 1);
   const Array target = array_of(context_, {1, 5, 2}, DType::kFloat32, std::vector<double>(10, std::nan("")));
@@ -188,6 +282,16 @@ TEST_P(Loss, MetaAndErrors) {
   EXPECT_THROW(loss_sums(meta, ErrorNorm::kSquared, x, Array(meta, {2, 3, 5}, DType::kFloat32), weight),
                ShapeError);
   EXPECT_THROW(loss_gradient(meta, ErrorNorm::kSquared, x, x, weight, weight), ShapeError);
+  const Array sums(meta, {2, 3}, DType::kFloat64),
+      of_classes(meta, {ClassSums::kKinds, 2, 3}, DType::kFloat64);
+  const ClassTerm term;
+  EXPECT_EQ(loss_mean(meta, {sums, sums}, weight).shape(), (Shape{MeanParts::kKinds}));
+  EXPECT_EQ(class_factors(meta, {of_classes}, std::span(&term, 1), weight, 1.0).shape(), (Shape{3, 2, 3}));
+  EXPECT_THROW(loss_mean(meta, {sums, weight}, weight), ShapeError);
+  EXPECT_THROW(loss_factors(meta, weight, weight, 1.0), ShapeError);
+  EXPECT_THROW(class_mean(meta, {sums}, std::span(&term, 1), weight), ShapeError);
+  EXPECT_THROW(class_mean(meta, {of_classes}, std::span(&term, 1), Array(meta, {4}, DType::kFloat64)),
+               ShapeError);
 }
 
 INSTANTIATE_TEST_SUITE_P(Backends, Loss, testing::kernel_backends(), testing::backend_name);

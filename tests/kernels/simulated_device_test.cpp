@@ -27,6 +27,7 @@ class OnDevice : public ::testing::Test {
   std::int64_t waiting(Stream stream) const {
     return static_cast<const SimulatedDevice&>(*context_.runtime()).waiting(stream);
   }
+  std::int64_t uploads() const { return static_cast<const SimulatedDevice&>(*context_.runtime()).uploads(); }
   static bool all_nan(const std::vector<double>& values) {
     return std::ranges::all_of(values, [](double x) { return std::isnan(x); });
   }
@@ -39,6 +40,27 @@ TEST_F(OnDevice, KernelsRunWhenSomebodyWaits) {
   EXPECT_EQ(waiting(Stream::kCompute), 2);
   EXPECT_EQ(download(y), (std::vector<double>{2, 4, 6}));
   EXPECT_EQ(waiting(Stream::kCompute), 0);
+}
+
+/// Found again by numbers, type and how often each stands; under any shape.
+TEST_F(OnDevice, KeptConstantsGoUpOnce) {
+  const std::vector<double> numbers = {1, 2, 3}, others = {1, 2, 4};
+  const auto kept = [&](const Shape& shape, DType type, const std::vector<double>& values) {
+    return kept_constant(context_, shape, type, values);
+  };
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(download(kept({3}, DType::kFloat64, numbers)), numbers);
+    EXPECT_EQ(download(kept({3, 2}, DType::kFloat64, numbers)), (std::vector<double>{1, 1, 2, 2, 3, 3}));
+    EXPECT_EQ(kept({2, 3}, DType::kFloat64, numbers).shape(), (Shape{2, 3}));
+    EXPECT_EQ(download(kept({1, 3}, DType::kFloat32, numbers)), numbers);
+    EXPECT_EQ(download(kept({3}, DType::kFloat64, others)), others);
+    EXPECT_EQ(uploads(), 4);
+  }
+  EXPECT_THROW(kept({4}, DType::kFloat64, numbers), ShapeError);
+  const Context host = Context::make_host(Backend::kReference, 1);
+  EXPECT_EQ(
+      download_values(host, kept_constant(context_.host(), {4}, DType::kFloat64, std::vector<double>{5, 6})),
+      (std::vector<double>{5, 5, 6, 6}));
 }
 
 TEST_F(OnDevice, TheHostCannotReachItsMemory) {

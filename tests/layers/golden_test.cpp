@@ -142,10 +142,10 @@ TEST(GoldenLoss, MeanSquaredErrorOfValidPoints) {
       const Layout layout = mesh.field_layout(prediction.shape);
       const Array x = testing::cut_piece(rank, layout, DType::kFloat64, prediction.values);
       const Array y = testing::cut_piece(rank, layout, DType::kFloat64, target);
-      const SampleSums sums = loss.sums(rank, x, y, layout);
-      const WeightedMean global = loss.global_mean(rank, sums);
+      const FieldSums sums = loss.sums(rank, x, y, layout);
+      const WeightedMean global = loss.global_mean(rank, sums).read(rank.context);
       Tensors mine{{"prediction", std::vector<double>(target.size(), NAN)}};
-      testing::paste_piece(rank, layout, loss.gradient(rank, sums, global, 1.0, x, y, layout),
+      testing::paste_piece(rank, layout, loss.gradient(rank, sums, 1.0 / global.weight, x, y, layout),
                            mine.at("prediction"));
       const std::lock_guard lock(mutex);
       EXPECT_NEAR(global.value() / value, 1, 1e-12);

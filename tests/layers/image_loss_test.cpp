@@ -49,8 +49,10 @@ Answer on_mesh(const Loss& loss, const Case& test, double scale, const Sizes& si
     const Variable x({testing::cut_piece(rank, layout, DType::kFloat64, test.prediction), layout}, true);
     const Array y = testing::cut_piece(rank, loss.target_layout(mesh, layout), DType::kFloat64, test.target);
     // A probe for the weight: the loss is the mean, its backward that of the sum.
-    const double weight = loss.backward(rank, Variable({x.value().piece, layout}, true), y, 0.0).weight;
-    const double value = loss.backward(rank, x, y, weight > 0 ? scale / weight : scale).value();
+    const Variable probe({x.value().piece, layout}, true);
+    const double weight = loss.backward(rank, probe, y, 0.0).read(rank.context).weight;
+    const double value =
+        loss.backward(rank, x, y, weight > 0 ? scale / weight : scale).read(rank.context).value();
     Tensors mine{{"prediction", std::vector<double>(test.prediction.size(), NAN)}};
     testing::paste_piece(rank, layout, x.slot()->take().piece, mine.at("prediction"));
     const std::lock_guard lock(mutex);
@@ -173,7 +175,8 @@ TEST(ClassLosses, ScoreWhatIsLikeliest) {
     const Layout layout = mesh.field_layout(test.shape);
     const SampleClassSums sums =
         loss.sums(rank, {testing::cut_piece(rank, layout, DType::kFloat64, test.prediction), layout},
-                  testing::cut_piece(rank, loss.target_layout(mesh, layout), DType::kFloat64, test.target));
+                  testing::cut_piece(rank, loss.target_layout(mesh, layout), DType::kFloat64, test.target))
+            .read(rank.context);
     EXPECT_DOUBLE_EQ(sums.accuracy(), 3.0 / 5);
     EXPECT_DOUBLE_EQ(sums.dice(0), 2.0 * 1 / (2 + 2));
     EXPECT_DOUBLE_EQ(sums.dice(1), 2.0 * 2 / (3 + 3));

@@ -50,10 +50,10 @@ Answer on_mesh(const FieldLoss& loss, const Fields& fields, double scale, const 
     const Layout layout = mesh.field_layout(kShape);
     const Array x = testing::cut_piece(rank, layout, DType::kFloat64, fields.prediction);
     const Array y = testing::cut_piece(rank, layout, DType::kFloat64, fields.target);
-    const SampleSums sums = loss.sums(rank, x, y, layout);
-    const WeightedMean global = loss.global_mean(rank, sums);
+    const FieldSums sums = loss.sums(rank, x, y, layout);
+    const WeightedMean global = loss.global_mean(rank, sums).read(rank.context);
     Tensors mine{{"prediction", std::vector<double>(fields.target.size(), NAN)}};
-    testing::paste_piece(rank, layout, loss.gradient(rank, sums, global, scale, x, y, layout),
+    testing::paste_piece(rank, layout, loss.gradient(rank, sums, scale / global.weight, x, y, layout),
                          mine.at("prediction"));
     const std::lock_guard lock(mutex);
     answer.loss = global.value();

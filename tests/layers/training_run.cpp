@@ -79,10 +79,11 @@ TrainingRun::Result TrainingRun::run_rank(Communicator& world, const MeshSizes& 
       const Variable y = built->forward(tape, x);
       if (step == 1) result.outputs["output"] = whole_output(rank, y.value());
       const Array target = field(output, master, "y", step);
-      const SampleSums sums = loss.sums(rank, y.value().piece, target, output);
-      const WeightedMean global = loss.global_mean(rank, sums);
+      const FieldSums sums = loss.sums(rank, y.value().piece, target, output);
+      const WeightedMean global = loss.global_mean(rank, sums).read(rank.context);
       result.losses.push_back(global.value());
-      y.slot()->add(rank, {loss.gradient(rank, sums, global, 1.0, y.value().piece, target, output), output});
+      y.slot()->add(
+          rank, {loss.gradient(rank, sums, 1.0 / global.weight, y.value().piece, target, output), output});
       tape.backward();
     }
     result.norms.push_back(optimizer.finish_gradients(1.0));

@@ -9,6 +9,7 @@
 #include "array/transfer.h"
 #include "config/config.h"
 #include "support/parameters.h"
+#include "support/source_dir.h"
 #include "support/temporary_folder.h"
 #include "support/test_ranks.h"
 #include "train/forecast_file.h"
@@ -121,6 +122,70 @@ TEST(TrainingStep, IsSkippedWhenTheGradientIsNotFiniteThoughTheLossIs) {
   EXPECT_TRUE(good.result.finite);
   EXPECT_EQ(good.steps, 1);
   EXPECT_NE(good.parameters.at("layers.0.weight"), std::vector<double>{0.5});
+}
+
+/// Steps on a device, whose host is to wait once in each: for all that it decides by.
+void expect_one_wait_a_step(const Configuration& config, const std::string& folder) {
+  const auto on_device = [](int) { return testing::SimulatedDevice::make_context(Backend::kCpu, 1); };
+  run_ranks(1, {}, on_device, [&](Communicator& world) {
+    OpenedRun run(config, folder, world);
+    PlacedModel& placed = run.placed();
+    Context& context = placed.rank().context;
+    const auto& device = static_cast<const testing::SimulatedDevice&>(*context.runtime());
+    Optimizer optimizer(placed.rank(), placed.model().parameters(), config.optimizer);
+    TrainingBatches batches(config, run.objective(), placed);
+    TrainingStep step(run, optimizer, 2);
+    for (std::int64_t s = 0; s < 2; ++s) {
+      std::vector<Batch> parts;
+      for (std::int64_t part = 0; part < config.train.accumulate; ++part)
+        parts.push_back(batches.read(s * config.train.accumulate + part, context.host()));
+      const std::int64_t waits = device.host_waits(), uploads = device.uploads();
+      auto next = parts.begin();
+      EXPECT_TRUE(step.run(s + 1, [&] { return *next++; }).finite);
+      EXPECT_EQ(device.host_waits() - waits, 1) << config.loss.type() << ", step " << s + 1;
+      // What does not change from step to step is there by now.
+      const std::int64_t in_step = device.uploads() - uploads;
+      for (const Batch& part : parts) upload(context, part);
+      const std::int64_t of_batches = device.uploads() - uploads - in_step;
+      if (s > 0) {
+        EXPECT_EQ(in_step, of_batches) << config.loss.type();
+      }
+    }
+  });
+}
+
+TEST(TrainingStep, LetsTheHostWaitOnce) {
+  const testing::TemporaryFolder folder;
+  write_field(folder.path(), [](std::size_t t, std::size_t i) { return t == 3 && i > 4; });
+  const std::vector<std::string> rollout = {"train.rollout=2", "train.rollout_weights=[1, 0.5]",
+                                            "train.batch_size=6", "train.accumulate=2"};
+  for (const char* loss :
+       {R"(loss={"type": "mse"})",
+        R"(loss={"type": "sum", "terms": [{"type": "l1"}, {"type": "huber", "weight": 2}]})"}) {
+    std::vector<std::string> changes = rollout;
+    changes.emplace_back(loss);
+    expect_one_wait_a_step(configuration_with(changes), folder.path());
+  }
+  // Classes have no leads.
+  const Json data = {{"task", "map"},
+                     {"files", {testing::source_dir() + "/tests/io/fixtures/images/volume.h5"}},
+                     {"dims", {"depth", "height", "width"}},
+                     {"variables", {"scan/density"}},
+                     {"targets", {"labels"}},
+                     {"classes", 3},
+                     {"ignore_index", 255},
+                     {"crop", {2, 3, 2}},
+                     {"train", {{"depth", {0, 7}}}}};
+  const Json model = {{"type", "sequential"}, {"layers", {{{"type", "linear"}, {"features", 3}}}}};
+  for (const char* loss : {"cross_entropy", "dice", "dice_cross_entropy"}) {
+    expect_one_wait_a_step(
+        parse<Configuration>(Json{{"data", data},
+                                  {"model", model},
+                                  {"loss", {{"type", loss}}},
+                                  {"schedule", {{"type", "constant"}}},
+                                  {"train", {{"steps", 2}, {"batch_size", 8}, {"accumulate", 2}}}}),
+        folder.path());
+  }
 }
 
 /// What --find-nan says of steps, with this weight; `change` may change the batch of a step.

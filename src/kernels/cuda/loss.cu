@@ -1,5 +1,8 @@
+#include <vector>
+
 #include "array/raw_memory.h"
 #include "kernels/cuda/column_sums.cuh"
+#include "kernels/cuda/constants.h"
 #include "kernels/front/loss_kernels.h"
 
 namespace jigsaw::inline kernels::cuda {
@@ -198,6 +201,137 @@ struct ClassGradient {
   }
 };
 
+/// Adds up, over all samples, what f(sample, parts) adds to the parts of a mean. One block.
+template <typename F>
+__global__ void add_parts(std::int64_t samples, F f, double* mean) {
+  double own[MeanParts::kKinds] = {};
+  for (std::int64_t sample = threadIdx.x; sample < samples; sample += kThreads) f(sample, own);
+  for (int part = 0; part < MeanParts::kKinds; ++part) {
+    const double sum = block_sum(own[part]);
+    if (threadIdx.x == 0) mean[part] = sum;
+  }
+}
+
+struct FieldMean {
+  std::int64_t channels;
+  const double *numerator, *denominator, *weight;
+  __device__ void operator()(std::int64_t sample, double (&parts)[MeanParts::kKinds]) const {
+    double sum = 0, of_sample = 0;
+    for (std::int64_t c = 0; c < channels; ++c) {
+      const double under = denominator[sample * channels + c];
+      if (!(under > 0)) continue;
+      sum += weight[c] * (numerator[sample * channels + c] / under);
+      of_sample += weight[c];
+    }
+    parts[MeanParts::kSum] += sum;
+    parts[MeanParts::kWeight] += of_sample;
+    if (!(of_sample > 0)) parts[MeanParts::kEmpty] += 1;
+  }
+};
+
+struct FieldFactors {
+  std::int64_t channels;
+  const double *denominator, *weight;
+  double scale;
+  double* factors;
+  __device__ void operator()(std::int64_t i) const {
+    factors[i] = denominator[i] > 0 ? scale * weight[i % channels] / denominator[i] : 0.0;
+  }
+};
+
+/// A ClassTerm without bytes that nobody set, for constants are found again by their bytes.
+struct Term {
+  std::int64_t dice;
+  double weight, smoothing;
+};
+
+/// Sums [6, b, k] of classes, what each class weighs, and the terms of a loss of them.
+struct WeightedClasses {
+  std::int64_t samples, classes, terms;
+  const double *all, *weight;
+  const Term* term;
+
+  __device__ double of(ClassSums::Kind kind, std::int64_t sample, std::int64_t k) const {
+    return all[(kind * samples + sample) * classes + k];
+  }
+  /// What the labelled points of a sample weigh.
+  __device__ double labelled(std::int64_t sample) const {
+    double sum = 0;
+    for (std::int64_t k = 0; k < classes; ++k) sum += weight[k] * of(ClassSums::kLabelled, sample, k);
+    return sum;
+  }
+  __device__ double total() const {
+    double sum = 0;
+    for (std::int64_t k = 0; k < classes; ++k) sum += weight[k];
+    return sum;
+  }
+  /// What soft Dice of a class is made of: 1 − overlap/both.
+  __device__ double overlap(const Term& dice, std::int64_t sample, std::int64_t k) const {
+    return 2 * of(ClassSums::kIntersection, sample, k) + dice.smoothing;
+  }
+  __device__ double both(const Term& dice, std::int64_t sample, std::int64_t k) const {
+    return of(ClassSums::kPredicted, sample, k) + of(ClassSums::kLabelled, sample, k) + dice.smoothing;
+  }
+};
+
+WeightedClasses weighted_classes(Context& context, const ClassSums& sums, std::span<const ClassTerm> terms,
+                                 const Array& weight) {
+  std::vector<Term> table;
+  for (const ClassTerm& term : terms)
+    table.push_back({term.kind == ClassTerm::Kind::kDice, term.weight, term.smoothing});
+  return {sums.all.shape()[1],     sums.all.shape()[2],   std::ssize(terms),
+          sums.all.data<double>(), weight.data<double>(), constants(context, std::span<const Term>(table))};
+}
+
+struct ClassMean {
+  WeightedClasses all;
+  __device__ void operator()(std::int64_t sample, double (&parts)[MeanParts::kKinds]) const {
+    const double labelled = all.labelled(sample), total = all.total();
+    if (!(labelled > 0)) {
+      parts[MeanParts::kEmpty] += 1;
+      return;
+    }
+    parts[MeanParts::kWeight] += 1;
+    for (std::int64_t t = 0; t < all.terms; ++t) {
+      const Term term = all.term[t];
+      for (std::int64_t k = 0; k < all.classes; ++k) {
+        const double of_class = term.weight * all.weight[k];
+        if (term.dice == 0) {
+          parts[MeanParts::kSum] += of_class * all.of(ClassSums::kSurprise, sample, k) / labelled;
+        } else {
+          parts[MeanParts::kSum] +=
+              of_class / total * (1 - all.overlap(term, sample, k) / all.both(term, sample, k));
+        }
+      }
+    }
+  }
+};
+
+struct ClassFactors {
+  WeightedClasses all;
+  double scale;
+  double* factors;
+  __device__ void operator()(std::int64_t i) const {
+    const std::int64_t sample = i / all.classes, k = i % all.classes, each = all.samples * all.classes;
+    const double labelled = all.labelled(sample), total = all.total();
+    double surprise = 0, intersection = 0, predicted = 0;
+    for (std::int64_t t = 0; labelled > 0 && t < all.terms; ++t) {
+      const Term term = all.term[t];
+      const double of_class = scale * term.weight * all.weight[k];
+      if (term.dice == 0) {
+        surprise += of_class / labelled;
+      } else {
+        const double both = all.both(term, sample, k);
+        intersection -= 2 * of_class / (total * both);
+        predicted += of_class * all.overlap(term, sample, k) / (total * both * both);
+      }
+    }
+    factors[i] = surprise;
+    factors[each + i] = intersection;
+    factors[2 * each + i] = predicted;
+  }
+};
+
 class Loss : public LossKernels {
  public:
   void sums(Context& context, const ErrorMeasure& measure, const Array& prediction, const Array& target,
@@ -218,6 +352,20 @@ class Loss : public LossKernels {
                    ErrorGradient<T>{errors_of<T>(measure, prediction, target, weight), factor.data<double>(),
                                     elements<T>(gradient)});
     });
+  }
+
+  void mean(Context& context, const LossSums& sums, const Array& weight, Array& mean) const override {
+    start_kernel(context, 1, add_parts<FieldMean>, sums.numerator.shape()[0],
+                 FieldMean{weight.count(), sums.numerator.data<double>(), sums.denominator.data<double>(),
+                           weight.data<double>()},
+                 mean.data<double>());
+  }
+
+  void factors(Context& context, const Array& denominator, const Array& weight, double scale,
+               Array& factors) const override {
+    for_elements(context, factors.count(),
+                 FieldFactors{weight.count(), denominator.data<double>(), weight.data<double>(), scale,
+                              factors.data<double>()});
   }
 
   void class_sums(Context& context, const Array& logits, const Array& labels, const Array& weight,
@@ -244,6 +392,18 @@ class Loss : public LossKernels {
           context, labels.count(),
           ClassGradient<T>{all, known(softmax), each, factors.data<double>(), elements<T>(gradient)});
     });
+  }
+
+  void class_mean(Context& context, const ClassSums& sums, std::span<const ClassTerm> terms,
+                  const Array& weight, Array& mean) const override {
+    start_kernel(context, 1, add_parts<ClassMean>, sums.all.shape()[1],
+                 ClassMean{weighted_classes(context, sums, terms, weight)}, mean.data<double>());
+  }
+
+  void class_factors(Context& context, const ClassSums& sums, std::span<const ClassTerm> terms,
+                     const Array& weight, double scale, Array& factors) const override {
+    for_elements(context, sums.all.shape()[1] * sums.all.shape()[2],
+                 ClassFactors{weighted_classes(context, sums, terms, weight), scale, factors.data<double>()});
   }
 
  private:

@@ -10,6 +10,10 @@ namespace {
 
 constexpr double kSumFlops = 4, kGradientFlops = 4;
 constexpr double kClassSumFlops = 10, kClassGradientFlops = 12;  // per logit, an exponential counting as 4
+constexpr double kMeanFlops = 4, kFactorFlops = 2;               // per sample and channel, or class and term
+
+/// Sums over points are few: the reference's loops are right for every host backend.
+constexpr DType kAnywhere = DType::kFloat64;
 
 /// [b, c] of prediction [b, points…, c].
 Shape sample_channels(std::string_view kernel, const Array& prediction) {
@@ -39,6 +43,34 @@ void require_classes(std::string_view kernel, const Array& logits, const Array& 
   require(weight.dtype() == DType::kFloat64, "class losses: weights are f64");
 }
 
+/// Weights of so many channels or classes.
+void require_weights(std::string_view kernel, const Array& weight, std::int64_t width) {
+  require_count(kernel, "the weight", weight, width);
+  require(weight.dtype() == DType::kFloat64, "loss: weights are f64");
+}
+
+/// Sums [b, c], and a weight of each channel.
+void require_sums(std::string_view kernel, const Array& sums, const Array& weight) {
+  if (sums.rank() != 2) throw ShapeError(concat(kernel, ": the sums ", sums.shape(), " should be [b, c]"));
+  require(sums.dtype() == DType::kFloat64, "loss: sums are f64");
+  require_weights(kernel, weight, sums.shape()[1]);
+}
+
+/// [b, k] of sums [6, b, k].
+Shape sample_classes(std::string_view kernel, const ClassSums& sums, const Array& weight) {
+  const Shape& shape = sums.all.shape();
+  if (shape.rank() != 3 || shape[0] != ClassSums::kKinds) {
+    throw ShapeError(concat(kernel, ": the sums ", shape, " should be [", ClassSums::kKinds, ", b, k]"));
+  }
+  require(sums.all.dtype() == DType::kFloat64, "loss: sums are f64");
+  require_weights(kernel, weight, shape[2]);
+  return {shape[1], shape[2]};
+}
+
+Array mean_parts(Context& context) {
+  return {context, {MeanParts::kKinds}, DType::kFloat64, Purpose::kWorkspace};
+}
+
 }  // namespace
 
 LossSums loss_sums(Context& context, const ErrorMeasure& measure, const Array& prediction,
@@ -65,6 +97,24 @@ Array loss_gradient(Context& context, const ErrorMeasure& measure, const Array& 
   return gradient;
 }
 
+Array loss_mean(Context& context, const LossSums& sums, const Array& weight) {
+  require_same_shape("loss_mean", sums.denominator.shape(), sums.numerator.shape());
+  require_sums("loss_mean", sums.numerator, weight);
+  Array mean = mean_parts(context);
+  count_work(context, kMeanFlops * static_cast<double>(sums.numerator.count()),
+             {&sums.numerator, &sums.denominator});
+  launch(context, kAnywhere, &LossKernels::mean, sums, weight, mean);
+  return mean;
+}
+
+Array loss_factors(Context& context, const Array& denominator, const Array& weight, double scale) {
+  require_sums("loss_factors", denominator, weight);
+  Array factors(context, denominator.shape(), DType::kFloat64, Purpose::kWorkspace);
+  count_work(context, kFactorFlops * static_cast<double>(factors.count()), {&denominator, &factors});
+  launch(context, kAnywhere, &LossKernels::factors, denominator, weight, scale, factors);
+  return factors;
+}
+
 ClassSums class_sums(Context& context, const Array& logits, const Array& labels, const Array& weight) {
   require_classes("class_sums", logits, labels, weight);
   ClassSums sums{
@@ -86,6 +136,25 @@ Array class_gradient(Context& context, const Array& logits, const Array& labels,
   return gradient;
 }
 
+Array class_mean(Context& context, const ClassSums& sums, std::span<const ClassTerm> terms,
+                 const Array& weight) {
+  const Shape shape = sample_classes("class_mean", sums, weight);
+  Array mean = mean_parts(context);
+  count_work(context, kMeanFlops * static_cast<double>(shape.count() * std::ssize(terms)), {&sums.all});
+  launch(context, kAnywhere, &LossKernels::class_mean, sums, terms, weight, mean);
+  return mean;
+}
+
+Array class_factors(Context& context, const ClassSums& sums, std::span<const ClassTerm> terms,
+                    const Array& weight, double scale) {
+  const Shape shape = sample_classes("class_factors", sums, weight);
+  Array factors(context, {3, shape[0], shape[1]}, DType::kFloat64, Purpose::kWorkspace);
+  count_work(context, kFactorFlops * static_cast<double>(shape.count() * std::ssize(terms)),
+             {&sums.all, &factors});
+  launch(context, kAnywhere, &LossKernels::class_factors, sums, terms, weight, scale, factors);
+  return factors;
+}
+
 // What a backend lacks.
 void LossKernels::sums(Context&, const ErrorMeasure&, const Array&, const Array&, const Array&,
                        LossSums&) const {
@@ -95,12 +164,26 @@ void LossKernels::gradient(Context&, const ErrorMeasure&, const Array&, const Ar
                            const Array&, Array&) const {
   missing_kernel("loss_gradient");
 }
+void LossKernels::mean(Context&, const LossSums&, const Array&, Array&) const {
+  missing_kernel("loss_mean");
+}
+void LossKernels::factors(Context&, const Array&, const Array&, double, Array&) const {
+  missing_kernel("loss_factors");
+}
 void LossKernels::class_sums(Context&, const Array&, const Array&, const Array&, ClassSums&) const {
   missing_kernel("class_sums");
 }
 void LossKernels::class_gradient(Context&, const Array&, const Array&, const Array&, const Array&,
                                  Array&) const {
   missing_kernel("class_gradient");
+}
+void LossKernels::class_mean(Context&, const ClassSums&, std::span<const ClassTerm>, const Array&,
+                             Array&) const {
+  missing_kernel("class_mean");
+}
+void LossKernels::class_factors(Context&, const ClassSums&, std::span<const ClassTerm>, const Array&, double,
+                                Array&) const {
+  missing_kernel("class_factors");
 }
 
 }  // namespace jigsaw::inline kernels

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <vector>
 
 #include "array/raw_memory.h"
@@ -68,6 +69,39 @@ void for_each_label(const Array& logits, const Array& labels, const Array& weigh
   });
 }
 
+/// Sums [6, b, k] of classes, and what each class weighs.
+struct WeightedClasses {
+  WeightedClasses(const ClassSums& sums, const Array& weights)
+      : samples(sums.all.shape()[1]),
+        classes(sums.all.shape()[2]),
+        all(sums.all.data<double>()),
+        weight(weights.data<double>()),
+        total(std::accumulate(weight, weight + classes, 0.0)) {}
+
+  double of(ClassSums::Kind kind, std::int64_t sample, std::int64_t k) const {
+    return all[(kind * samples + sample) * classes + k];
+  }
+  /// What the labelled points of a sample weigh.
+  double labelled(std::int64_t sample) const {
+    double sum = 0;
+    for (std::int64_t k = 0; k < classes; ++k) sum += weight[k] * of(ClassSums::kLabelled, sample, k);
+    return sum;
+  }
+
+  std::int64_t samples, classes;
+  const double *all, *weight;
+  double total;  ///< of the weights
+};
+
+/// What soft Dice of a class is made of: 1 − overlap/both.
+struct Overlap {
+  Overlap(const WeightedClasses& sums, const ClassTerm& term, std::int64_t sample, std::int64_t k)
+      : overlap(2 * sums.of(ClassSums::kIntersection, sample, k) + term.smoothing),
+        both(sums.of(ClassSums::kPredicted, sample, k) + sums.of(ClassSums::kLabelled, sample, k) +
+             term.smoothing) {}
+  double overlap, both;
+};
+
 class Loss : public LossKernels {
  public:
   void sums(Context&, const ErrorMeasure& measure, const Array& prediction, const Array& target,
@@ -92,6 +126,34 @@ class Loss : public LossKernels {
                                                    measure.slope(error));
           });
     });
+  }
+
+  void mean(Context&, const LossSums& sums, const Array& weight, Array& mean) const override {
+    const std::int64_t channels = weight.count();
+    const double* const weights = weight.data<double>();
+    double* const to = mean.data<double>();
+    std::ranges::fill(mean.span<double>(), 0.0);
+    for (std::int64_t b = 0; b < sums.numerator.shape()[0]; ++b) {
+      const double *const numerator = sums.numerator.data<double>() + b * channels,
+                          *const denominator = sums.denominator.data<double>() + b * channels;
+      double sum = 0, of_sample = 0;
+      for (std::int64_t c = 0; c < channels; ++c) {
+        if (!(denominator[c] > 0)) continue;
+        sum += weights[c] * (numerator[c] / denominator[c]);
+        of_sample += weights[c];
+      }
+      to[MeanParts::kSum] += sum;
+      to[MeanParts::kWeight] += of_sample;
+      to[MeanParts::kEmpty] += of_sample > 0 ? 0 : 1;
+    }
+  }
+
+  void factors(Context&, const Array& denominator, const Array& weight, double scale,
+               Array& factors) const override {
+    const double *const under = denominator.data<double>(), *const weights = weight.data<double>();
+    double* const to = factors.data<double>();
+    for (std::int64_t i = 0; i < factors.count(); ++i)
+      to[i] = under[i] > 0 ? scale * weights[i % weight.count()] / under[i] : 0.0;
   }
 
   void class_sums(Context&, const Array& logits, const Array& labels, const Array& weight,
@@ -137,6 +199,55 @@ class Loss : public LossKernels {
         }
       });
     });
+  }
+
+  void class_mean(Context&, const ClassSums& sums, std::span<const ClassTerm> terms, const Array& weight,
+                  Array& mean) const override {
+    const WeightedClasses all(sums, weight);
+    double* const to = mean.data<double>();
+    std::ranges::fill(mean.span<double>(), 0.0);
+    for (std::int64_t b = 0; b < all.samples; ++b) {
+      const double labelled = all.labelled(b);
+      if (!(labelled > 0)) {
+        to[MeanParts::kEmpty] += 1;
+        continue;
+      }
+      to[MeanParts::kWeight] += 1;
+      for (const ClassTerm& term : terms) {
+        for (std::int64_t k = 0; k < all.classes; ++k) {
+          const double of_class = term.weight * all.weight[k];
+          if (term.kind == ClassTerm::Kind::kCrossEntropy) {
+            to[MeanParts::kSum] += of_class * all.of(ClassSums::kSurprise, b, k) / labelled;
+          } else {
+            const Overlap dice(all, term, b, k);
+            to[MeanParts::kSum] += of_class / all.total * (1 - dice.overlap / dice.both);
+          }
+        }
+      }
+    }
+  }
+
+  void class_factors(Context&, const ClassSums& sums, std::span<const ClassTerm> terms, const Array& weight,
+                     double scale, Array& factors) const override {
+    const WeightedClasses all(sums, weight);
+    const std::int64_t each = all.samples * all.classes;
+    std::ranges::fill(factors.span<double>(), 0.0);
+    for (std::int64_t i = 0; i < each; ++i) {
+      const std::int64_t b = i / all.classes, k = i % all.classes;
+      const double labelled = all.labelled(b);
+      if (!(labelled > 0)) continue;
+      double* const to = factors.data<double>() + i;
+      for (const ClassTerm& term : terms) {
+        const double of_class = scale * term.weight * all.weight[k];
+        if (term.kind == ClassTerm::Kind::kCrossEntropy) {
+          to[0] += of_class / labelled;
+        } else {
+          const Overlap dice(all, term, b, k);
+          to[each] -= 2 * of_class / (all.total * dice.both);
+          to[2 * each] += of_class * dice.overlap / (all.total * dice.both * dice.both);
+        }
+      }
+    }
   }
 };
 

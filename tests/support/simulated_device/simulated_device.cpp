@@ -135,6 +135,10 @@ void SimulatedDevice::forget_contents(std::byte* memory, std::size_t bytes) {
 }
 
 void SimulatedDevice::upload(Stream stream, std::span<const std::byte> from, std::byte* to) {
+  {
+    const std::lock_guard lock(mutex_);
+    ++uploads_;
+  }
   put(stream, [staged = std::vector<std::byte>(from.begin(), from.end()), at = seen_by_kernels(to)] {
     std::memcpy(at, staged.data(), staged.size());
   });
@@ -161,6 +165,10 @@ void SimulatedDevice::wait(Stream stream, const Ticket& ticket) {
 }
 
 void SimulatedDevice::synchronise(Stream stream) {
+  {
+    const std::lock_guard lock(mutex_);
+    ++host_waits_;
+  }
   run(stream, ticket(stream).number);
 }
 
@@ -172,6 +180,16 @@ std::int64_t SimulatedDevice::waiting(Stream stream) const {
   const std::lock_guard lock(mutex_);
   const Queue& queue = queues_[static_cast<std::size_t>(stream)];
   return queue.put - queue.done;
+}
+
+std::int64_t SimulatedDevice::host_waits() const {
+  const std::lock_guard lock(mutex_);
+  return host_waits_;
+}
+
+std::int64_t SimulatedDevice::uploads() const {
+  const std::lock_guard lock(mutex_);
+  return uploads_;
 }
 
 }  // namespace jigsaw::testing

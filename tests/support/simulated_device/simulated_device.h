@@ -44,6 +44,10 @@ class SimulatedDevice : public HostKernelRuntime {
   Context& host() { return host_; }
   /// Work that was put into the stream and has not run.
   std::int64_t waiting(Stream stream) const;
+  /// How often the program waited so far for a stream: for what it read, or for nothing but the work.
+  std::int64_t host_waits() const;
+  /// How often it wrote numbers of the host, for which a device may let it wait, too.
+  std::int64_t uploads() const;
 
  private:
   class Memory;
@@ -63,6 +67,7 @@ class SimulatedDevice : public HostKernelRuntime {
   Context kernels_, host_;
   std::byte *program_ = nullptr, *kernel_ = nullptr;  ///< the same memory at two addresses
   std::size_t given_ = 0;
+  std::int64_t host_waits_ = 0, uploads_ = 0;
 };
 
 }  // namespace jigsaw::testing
