@@ -101,7 +101,8 @@ void ImageScorer::take(const ImageRun::Rows& rows) {
       held_.box.extent[0] = held_.own.extent[0] = region.box.extent[0];
     }
     const std::int64_t classes = data_.options().classes;
-    const std::vector<double> values = classes > 0 ? ImageRun::labels(rows, classes) : images_.numbers(rows);
+    const std::vector<double> values =
+        classes > 0 ? ImageRun::labels(rows.values, classes) : images_.numbers(rows);
     held_.values.insert(held_.values.end(), values.begin(), values.end());
   });
   if (!rows.last) return;
@@ -233,9 +234,12 @@ void ImageScorer::score_labels(const ImageRegion& region) {
   });
   counts = run_.world().all_reduce(counts, ReduceOp::kSum);
   const ImageSource source = data_.files().source(data_.channels().inputs[0].field.variable, region.image);
-  const bool known = !source.spacing.empty();
+  const std::vector<double>& common = data_.options().spacing;
+  const bool known = !common.empty() || !source.spacing.empty();
   const std::vector<double> spacing =
-      known ? source.spacing : std::vector<double>(static_cast<std::size_t>(region.box.begin.rank()), 1.0);
+      !common.empty() ? common
+      : known         ? source.spacing
+                      : std::vector<double>(static_cast<std::size_t>(region.box.begin.rank()), 1.0);
   double labelled = 0, hits = 0;
   PointSum all, foreground;
   for (std::int64_t k = 0; k < classes; ++k) {

@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <filesystem>
+#include <limits>
+#include <optional>
 
 #include "array/transfer.h"
 #include "base/error.h"
@@ -12,6 +15,7 @@
 #include "predict/background_writer.h"
 #include "predict/image_run.h"
 #include "predict/output_file.h"
+#include "predict/own_points.h"
 #include "samples/strided_copy.h"
 
 namespace jigsaw::inline predict {
@@ -218,7 +222,8 @@ class ImageWriter {
   ImageWriter(TrainedModel& model, const ImageOptions& options)
       : world_(model.run().world()),
         rank_(model.run().placed().rank()),
-        images_(model.run(), data_of(model).whole_images(), options.overlap, false, 0),
+        images_(model.run(), data_of(model).whole_images(), options.overlap, false,
+                data_of(model).options().spacing.empty() ? 0 : OwnPoints::kHalo),
         options_(options),
         results_(results_of(images_.data(), options.classes)) {
     together(world_, [&] { open(model); });
@@ -234,7 +239,10 @@ class ImageWriter {
     return dynamic_cast<const ImageData&>(model.run().data());
   }
   void open(const TrainedModel& model);
-  std::vector<double> numbers_of(const ImageRun::Rows& rows) const;
+  std::vector<double> numbers_of(const ImageRun::Rows& rows);
+  std::vector<double> own_numbers_of(const ImageRun::Rows& rows);
+  void keep_missing(std::int64_t image, const Box& box, std::vector<double>& numbers) const;
+  Box box_of(const ImageRun::Rows& rows, int rank) const;
   std::shared_ptr<Part> bring(int rank, const ImageRun::Rows& rows, const Part& own);
   void put(const ImageRun::Rows& rows);
   void next_file(int file);
@@ -244,6 +252,7 @@ class ImageWriter {
   ImageRun images_;
   const ImageOptions& options_;
   std::vector<Result> results_;
+  std::optional<OwnPoints> own_;  ///< of the image that rows come of, where images have a common spacing
   // On the rank that writes.
   std::vector<int> files_;  ///< numbers of the inputs, in order
   std::vector<std::unique_ptr<OutputFile>> outputs_;
@@ -270,18 +279,51 @@ void ImageWriter::open(const TrainedModel& model) {
   writer_ = std::make_unique<BackgroundWriter>();
 }
 
-std::vector<double> ImageWriter::numbers_of(const ImageRun::Rows& rows) const {
+/// What is written of this rank's points of these rows, [box_of(rows), numbers].
+std::vector<double> ImageWriter::numbers_of(const ImageRun::Rows& rows) {
   const std::int64_t classes = images_.data().options().classes;
+  if (own_) return own_numbers_of(rows);
   if (classes == 0) return images_.numbers(rows);
-  return options_.classes == ClassOutput::kLabels ? ImageRun::labels(rows, classes)
+  return options_.classes == ClassOutput::kLabels ? ImageRun::labels(rows.values, classes)
                                                   : ImageRun::probabilities(rows, classes);
+}
+
+/// The same at the points of the file: of classes probabilities are brought there, and the likeliest is found
+/// there.
+std::vector<double> ImageWriter::own_numbers_of(const ImageRun::Rows& rows) {
+  const std::int64_t classes = images_.data().options().classes,
+                     numbers = classes > 0 ? classes : std::ssize(images_.data().channels().targets);
+  const std::vector<double> common =
+      classes > 0 ? ImageRun::probabilities(rows, classes) : images_.numbers(rows);
+  std::vector<double> own = own_->take(rows.box, common, numbers, world_.size(), world_.rank());
+  if (classes > 0) return options_.classes == ClassOutput::kLabels ? ImageRun::labels(own, classes) : own;
+  if (images_.data().options().task == Task::kDenoise)
+    keep_missing(images_.regions()[rows.region].image, box_of(rows, world_.rank()), own);
+  return own;
+}
+
+/// What is missing in the file is missing in what is denoised.
+void ImageWriter::keep_missing(std::int64_t image, const Box& box, std::vector<double>& numbers) const {
+  if (box.empty()) return;
+  const std::vector<Channel>& targets = images_.data().channels().targets;
+  std::vector<double> input(static_cast<std::size_t>(box.extent.count()));
+  for (std::size_t c = 0; c < targets.size(); ++c) {
+    images_.data().files().read_own(targets[c].field, image, box, input);
+    for (std::size_t i = 0; i < input.size(); ++i)
+      if (std::isnan(input[i])) numbers[i * targets.size() + c] = std::numeric_limits<double>::quiet_NaN();
+  }
+}
+
+/// Which points of what is written a rank has of these rows.
+Box ImageWriter::box_of(const ImageRun::Rows& rows, int rank) const {
+  return own_ ? own_->box(rows.box, world_.size(), rank) : images_.box_of(rows, rank);
 }
 
 /// The part of another rank at rank 0. Collective over the job.
 std::shared_ptr<Part> ImageWriter::bring(int rank, const ImageRun::Rows& rows, const Part& own) {
   std::int64_t numbers = 0;
   for (const Result& result : results_) numbers += result.count;
-  auto part = std::make_shared<Part>(Part{rows.region, images_.box_of(rows, rank), {}});
+  auto part = std::make_shared<Part>(Part{rows.region, box_of(rows, rank), {}});
   const std::int64_t count = part->box.extent.count() * numbers;
   if (count == 0) return part;
   std::vector<Message> sends, receives;
@@ -314,11 +356,14 @@ void ImageWriter::next_file(int file) {
 void ImageWriter::put(const ImageRun::Rows& rows) {
   const ImageData& data = images_.data();
   const std::int64_t image = images_.regions()[rows.region].image;
-  auto own = std::make_shared<Part>(Part{rows.region, rows.box, {}});
+  auto own = std::make_shared<Part>(Part{rows.region, {}, {}});
   together(world_, [&] {
+    const ImageSource source = data.files().source(data.channels().inputs[0].field.variable, image);
+    if (rows.box.begin[0] == 0 && !source.step.empty())
+      own_.emplace(data.files().extents(image), source.extents, source.step);
+    own->box = box_of(rows, world_.rank());
     const std::vector<double> numbers = numbers_of(rows);
     own->values.assign(numbers.begin(), numbers.end());
-    const ImageSource source = data.files().source(data.channels().inputs[0].field.variable, image);
     if (writer_ && source.file != file_number_) next_file(source.file);
   });
   for (int rank = 0; rank < world_.size(); ++rank) {

@@ -23,8 +23,8 @@ struct ImageOptions {
 
 /// Runs the model over all images of the files and writes what it says of them, blended by WindowBlend:
 /// targets in physical units as float, labels as whole numbers, or probabilities, under the names of the
-/// targets, in the order of the input's dims, with its spacing and place. Each input file has an output of
-/// its own.
+/// targets, in the order of the input's dims, with its spacing and place: where images have a common
+/// spacing, brought back from that by OwnPoints. Each input file has an output of its own.
 ///
 /// One rank writes, on a thread of its own; the others' parts come to it a few rows at a time, so that no
 /// rank holds a whole image. Collective: what throws on one rank throws on all.

@@ -113,9 +113,9 @@ std::vector<double> ImageRun::probabilities(const Rows& rows, std::int64_t class
   return result;
 }
 
-std::vector<double> ImageRun::labels(const Rows& rows, std::int64_t classes) {
+std::vector<double> ImageRun::labels(std::span<const double> values, std::int64_t classes) {
   std::vector<double> result;
-  for (auto point = rows.values.begin(); point != rows.values.end(); point += classes)
+  for (auto point = values.begin(); point != values.end(); point += classes)
     result.push_back(static_cast<double>(std::max_element(point, point + classes) - point));
   return result;
 }

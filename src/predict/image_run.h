@@ -1,4 +1,5 @@
 #pragma once
+#include <span>
 #include <vector>
 
 #include "predict/window_blend.h"
@@ -27,9 +28,10 @@ class ImageRun {
 
   /// The targets in physical units, [box, targets]; NaN where what is denoised is missing. @throws DataError
   std::vector<double> numbers(const Rows& rows) const;
-  /// Of classes: softmax, [box, classes]; and the likeliest, the first of equals, [box].
+  /// Of classes: softmax, [box, classes]; and of logits or probabilities the likeliest, the first of equals,
+  /// [box].
   static std::vector<double> probabilities(const Rows& rows, std::int64_t classes);
-  static std::vector<double> labels(const Rows& rows, std::int64_t classes);
+  static std::vector<double> labels(std::span<const double> values, std::int64_t classes);
 
  private:
   Batch read(std::int64_t batch) const;

@@ -246,6 +246,165 @@ TEST_F(ImagePredictions, LieWhereTheInputLies) {
   EXPECT_LE(largest_difference(a, values(folder_ / "out.h5", "image")), 2.4e-7);
 }
 
+/// Numbers of points brought from one distance to another, multilinearly: point i of the result lies at
+/// i · step of what is given; beyond the last point its own counts, and NaN does where `missing_spreads`,
+/// else those neighbours that are there. @param shape, wanted  [space…], two or three of it
+std::vector<double> brought(const std::vector<double>& given, const Shape& shape, const Shape& wanted,
+                            const std::vector<double>& step, bool missing_spreads) {
+  std::vector<double> result;
+  const int dims = shape.rank();
+  for (std::int64_t i = 0; i < wanted.count(); ++i) {
+    double sum = 0, weights = 0;
+    for (int corner = 0; corner < 1 << dims; ++corner) {
+      double weight = 1;
+      std::int64_t index = 0;
+      for (int d = 0; d < dims; ++d) {
+        const std::int64_t at = i / wanted.strides()[d] % wanted[d];
+        const double place = std::min(static_cast<double>(at) * step[static_cast<std::size_t>(d)],
+                                      static_cast<double>(shape[d] - 1));
+        const bool above = (corner >> d & 1) != 0;
+        const double share = place - std::floor(place);
+        weight *= above ? share : 1 - share;
+        index = index * shape[d] +
+                std::min(static_cast<std::int64_t>(std::floor(place)) + (above ? 1 : 0), shape[d] - 1);
+      }
+      const double value = given[static_cast<std::size_t>(index)];
+      if (weight == 0 || (std::isnan(value) && !missing_spreads)) continue;
+      sum += weight * value;
+      weights += weight;
+    }
+    result.push_back(sum / weights);
+  }
+  return result;
+}
+
+void write_image(const std::string& path, ImageFormat format, const std::vector<OutputImage>& images,
+                 const std::vector<std::vector<double>>& values) {
+  const auto file = create_image_output(format, path, images, {});
+  for (std::size_t i = 0; i < images.size(); ++i) {
+    const std::vector<float> stored(values[i].begin(), values[i].end());
+    file->write(i, Box::whole(images[i].shape), stored);
+  }
+  file->finish();
+}
+
+OutputImage spaced(const std::string& name, const Shape& shape, const std::vector<double>& spacing) {
+  OutputImage image{name, OutputImage::Type::kFloat, {"height", "width"}, shape, {}, {}};
+  if (shape.rank() == 3) image.dimensions.insert(image.dimensions.begin(), "depth");
+  image.numbers["spacing"] = spacing;
+  return image;
+}
+
+/// A volume whose points lie apart otherwise than the model's: what is written lies where the input does, and
+/// is what the model says of the volume on the common points, brought back.
+TEST_F(ImagePredictions, AtACommonSpacingLieOnThePointsOfTheInput) {
+  const Shape own{9, 10, 11}, common{11, 6, 13};
+  const std::vector<double> spacing = {1.5, 0.8, 1.2};
+  OutputImage volume{"image", OutputImage::Type::kFloat, {"depth", "height", "width"}, own, {}, {}};
+  volume.numbers["affine"] = {1.5, 0, 0, -7, 0, 0.5, 0.25, 3, 0, -0.1, 2, 11};
+  std::vector<double> density = values(fixture("volume.h5"), "turned");
+  const std::size_t missing = (4 * 10 + 3) * 11 + 6;
+  density[missing] = std::nan("");
+  write_image(folder_ / "in.nii", ImageFormat::kNifti, {volume}, {density});
+  Json data = denoising();
+  data["files"] = {folder_ / "in.nii"};
+  data["variables"] = {"image"};
+  data["spacing"] = spacing;
+  data["crop"] = {4, 3, 6};
+  data["train"] = {{"depth", {0, 10}}};
+  data["valid"] = {{"depth", {5, 10}}};
+  train("spaced", config(data, {2, 3, 2}));
+  // The same volume on the common points, in another file.
+  const auto in = open_variables(folder_ / "in.nii", Dimensions::kByNumber);
+  const std::vector<double> had = in->find("image")->numbers.at("spacing");
+  std::vector<double> there, back;
+  for (std::size_t d = 0; d < 3; ++d) {
+    there.push_back(spacing[d] / had[d]);
+    back.push_back(had[d] / spacing[d]);
+  }
+  write_image(folder_ / "common.h5", ImageFormat::kHdf5, {spaced("image", common, spacing)},
+              {brought(density, own, common, there, true)});
+  predict(1, "spaced", "on_common.h5", "--input " + (folder_ / "common.h5"));
+  Shape shape;
+  std::vector<double> wanted = values(folder_ / "on_common.h5", "image", &shape);
+  ASSERT_EQ(shape, common);
+  wanted = brought(wanted, common, own, back, false);
+  wanted[missing] = std::nan("");
+  std::vector<double> one;
+  for (const MeshCase& mesh :
+       std::vector<MeshCase>{{"{}", 1}, {R"({"domain":[1,2,1]})", 2}, {R"({"data":3})", 3}}) {
+    predict(mesh.ranks, "spaced", "out.nii", " --set 'mesh=" + std::string(mesh.json) + "'");
+    const std::vector<double> found = values(folder_ / "out.nii", "image", &shape);
+    ASSERT_EQ(shape, own) << mesh.json;
+    if (one.empty()) one = found;
+    std::printf("%-30s the volume differs by %.1e from loops, by %.1e from that of one rank\n", mesh.json,
+                largest_difference(found, wanted), largest_difference(found, one));
+    EXPECT_LE(largest_difference(found, wanted), 1e-5);
+    EXPECT_LE(largest_difference(found, one), 2.4e-7);
+  }
+  const auto out = open_variables(folder_ / "out.nii", Dimensions::kByNumber);
+  EXPECT_EQ(out->find("image")->numbers.at("affine"), in->find("image")->numbers.at("affine"));
+  EXPECT_EQ(out->find("image")->numbers.at("spacing"), had);
+}
+
+/// Of classes probabilities are brought back, and the likeliest is found where the input's points lie.
+TEST_F(ImagePredictions, AtACommonSpacingAreLabelsOfThePointsOfTheInput) {
+  const Shape own{9, 10}, common{6, 15};
+  const std::vector<double> had = {1, 2}, spacing = {1.5, 1.25}, there = {1.5, 0.625}, back = {1 / 1.5, 1.6};
+  const std::vector<double> pictures = values(fixture("pictures.h5"), "images"),
+                            masks = values(fixture("pictures.h5"), "masks");
+  for (const std::size_t number : {0U, 1U}) {
+    std::vector<double> picture, mask;
+    for (std::size_t i = number * 90; i < (number + 1) * 90; ++i) {
+      picture.push_back(pictures[3 * i]);
+      mask.push_back(masks[i]);
+    }
+    write_image(folder_ / ("photo_" + std::to_string(number) + ".h5"), ImageFormat::kHdf5,
+                {spaced("image", own, had), spaced("mask", own, had)}, {picture, mask});
+    if (number == 1)
+      write_image(folder_ / "common.h5", ImageFormat::kHdf5, {spaced("image", common, spacing)},
+                  {brought(picture, own, common, there, true)});
+  }
+  const Json data = {{"task", "map"},
+                     {"files", {folder_ / "photo_*.h5"}},
+                     {"dims", {"height", "width"}},
+                     {"spacing", spacing},
+                     {"crop", {6, 5}},
+                     {"variables", {"image"}},
+                     {"targets", {"mask"}},
+                     {"classes", 2},
+                     {"train", {{"sample", {0, 0}}}},
+                     {"valid", {{"sample", {1, 1}}}}};
+  Json json = config(data, {3, 5});
+  json["loss"] = {{"type", "cross_entropy"}};
+  json["train"]["steps"] = json["validation"]["every"] = json["checkpoint"]["every"] = 60;
+  train("masks", json);
+  predict(1, "masks", "common_shares.h5", "--classes probabilities --input " + (folder_ / "common.h5"));
+  Shape shape;
+  const std::vector<double> shares = values(folder_ / "common_shares.h5", "mask", &shape);
+  ASSERT_EQ(shape, (Shape{2, 6, 15}));
+  const std::vector<double> of_second(shares.begin() + 90, shares.end()),
+      second = brought(of_second, common, own, back, true);
+  const std::string input = "--input " + (folder_ / "photo_1.h5");
+  predict(2, "masks", "shares.h5", "--classes probabilities --set 'mesh={\"domain\":[1,2]}' " + input);
+  predict(2, "masks", "labels.h5", "--set 'mesh={\"domain\":[2,1]}' " + input);
+  const std::vector<double> found = values(folder_ / "shares.h5", "mask", &shape);
+  ASSERT_EQ(shape, (Shape{2, 9, 10}));
+  const std::vector<double> labels = values(folder_ / "labels.h5", "mask", &shape);
+  ASSERT_EQ(shape, own);
+  std::size_t ones = 0;
+  for (std::size_t i = 0; i < labels.size(); ++i) {
+    EXPECT_NEAR(found[90 + i], second[i], 1e-5) << i;
+    EXPECT_NEAR(found[i] + found[90 + i], 1, 1e-6) << i;
+    ones += labels[i] == 1 ? 1 : 0;
+    if (std::abs(second[i] - 0.5) < 1e-4) continue;
+    EXPECT_EQ(labels[i], second[i] > 0.5 ? 1 : 0) << i;
+  }
+  EXPECT_TRUE(ones > 0 && ones < labels.size()) << ones;
+  const auto out = open_variables(folder_ / "labels.h5", Dimensions::kByNumber);
+  EXPECT_EQ(out->find("mask")->numbers.at("spacing"), had);
+}
+
 /// Two pictures and their masks, each in a file of its own; predict needs no masks.
 TEST_F(ImagePredictions, NeedTargetsInOtherFilesForTrainingOnly) {
   const std::vector<double> pictures = values(fixture("pictures.h5"), "images"),

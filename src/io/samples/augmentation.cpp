@@ -138,10 +138,10 @@ Box Interpolation::needed(std::span<const Warp::Point> points) const {
   return box;
 }
 
-double Interpolation::at(const Warp::Point& point, const Box& held, std::span<const double> values) const {
+template <typename F>
+void Interpolation::for_each_neighbour(const Warp::Point& point, const Box& held, const F& f) const {
   const int dims = part_.begin.rank();
   const Shape strides = held.extent.strides();
-  double sum = 0;
   for (int corner = 0; corner < 1 << dims; ++corner) {
     double weight = 1;
     std::int64_t index = 0;
@@ -151,9 +151,36 @@ double Interpolation::at(const Warp::Point& point, const Box& held, std::span<co
       weight *= above ? near.share : 1 - near.share;
       index += ((above ? near.above : near.below) - held.begin[d]) * strides[d];
     }
-    if (weight > 0) sum += weight * values[static_cast<std::size_t>(index)];
+    if (weight > 0) f(static_cast<std::size_t>(index), weight);
   }
+}
+
+double Interpolation::at(const Warp::Point& point, const Box& held, std::span<const double> values) const {
+  double sum = 0;
+  for_each_neighbour(point, held, [&](std::size_t index, double weight) { sum += weight * values[index]; });
   return sum;
+}
+
+void Interpolation::of_those_there(const Warp::Point& point, const Box& held, std::span<const double> values,
+                                   std::span<double> out) const {
+  std::fill(out.begin(), out.end(), 0.0);
+  std::vector<double> there;  // weights of neighbours that are there, once one is not
+  for_each_neighbour(point, held, [&](std::size_t index, double weight) {
+    for (std::size_t c = 0; c < out.size(); ++c) {
+      const double value = values[index * out.size() + c];
+      if (!std::isnan(value)) {
+        out[c] += weight * value;
+      } else if (there.empty()) {
+        there.assign(out.size(), 0.0);
+      }
+    }
+  });
+  if (there.empty()) return;
+  for_each_neighbour(point, held, [&](std::size_t index, double weight) {
+    for (std::size_t c = 0; c < out.size(); ++c)
+      there[c] += std::isnan(values[index * out.size() + c]) ? 0 : weight;
+  });
+  for (std::size_t c = 0; c < out.size(); ++c) out[c] /= there[c];  // 0/0, NaN, where none is
 }
 
 std::int64_t blur_reach(double deviation) {

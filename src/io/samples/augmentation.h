@@ -53,13 +53,21 @@ class Interpolation {
   Box needed(std::span<const Warp::Point> points) const;
   /// NaN where a neighbour that counts is.
   double at(const Warp::Point& point, const Box& held, std::span<const double> values) const;
+  /// Several numbers a point, values[held, out.size()], of those neighbours that are there alone: NaN where
+  /// none is.
+  void of_those_there(const Warp::Point& point, const Box& held, std::span<const double> values,
+                      std::span<double> out) const;
 
- private:
   struct Neighbours {
     std::int64_t below = 0, above = 0;
     double share = 0;  ///< of `above`
   };
   Neighbours neighbours(double coordinate, int dim) const;
+
+ private:
+  /// Calls f(index in held, weight) for the neighbours that count.
+  template <typename F>
+  void for_each_neighbour(const Warp::Point& point, const Box& held, const F& f) const;
 
   Box part_;
   bool nearest_;

@@ -294,8 +294,7 @@ void declare_images(Keys<DataOptions>& keys) {
           "Distance of points in mm, [depth, height, width] or [height, width], to which all images are "
           "brought from "
           "that of their files, linearly, labels by the nearest point; crops and slices count the new "
-          "points. []: they stay as "
-          "they are.");
+          "points, and predict brings its results back to those of the files. []: they stay as they are.");
   keys.add("flips", &DataOptions::flips, std::make_unique<ListForm<ImageDim>>(dim_form(sample)))
       .counts_where(of_images())
       .doc("Spatial dimensions along which every second training sample, at random, is mirrored.")

@@ -286,23 +286,16 @@ ImageSource ImageFiles::source(const std::string& variable, std::int64_t image) 
   const Image& at = place.images[static_cast<std::size_t>(image)];
   const VariableFile& file = *files_[static_cast<std::size_t>(at.file)];
   const FileVariable& stored = find(at.file, place.data_set, at.group);
-  ImageSource source{at.file,    file.path(), stored.name, at.group, at.sample, stored.shape,
-                     at.extents, {},          {},          {},       {},        nullptr};
+  ImageSource source{at.file, file.path(), stored.name, at.group, at.sample, stored.shape, {},
+                     {},      {},          {},          {},       nullptr,   at.step};
   source.dims = dims_of(at.file, stored);
+  for (const int d : spatial_positions(source.dims)) source.extents.append(stored.shape[d]);
   if (std::ssize(stored.dimensions) == stored.shape.rank()) source.names = stored.dimensions;
   source.spacing = spacing_of(stored, source.dims);
   if (const auto affine = stored.numbers.find("affine");
       affine != stored.numbers.end() && affine->second.size() == 12)
     source.affine = affine->second;
   if (const auto* nifti = dynamic_cast<const NiftiFile*>(&file)) source.nifti = &nifti->header();
-  if (!at.step.empty()) {
-    source.spacing = spacing_;
-    source.nifti = nullptr;
-    for (std::size_t i = 0; i < source.affine.size(); ++i) {
-      // Columns go along width, height, depth.
-      if (i % 4 < 3 && at.step.size() == 3) source.affine[i] *= at.step[2 - i % 4];
-    }
-  }
   return source;
 }
 
@@ -330,6 +323,11 @@ void ImageFiles::read(const Field& field, std::int64_t image, const Box& box, st
   std::vector<double> values(static_cast<std::size_t>(needed.extent.count()));
   read_stored(place, field, source, needed, values);
   for (std::size_t i = 0; i < points.size(); ++i) out[i] = between.at(points[i], needed, values);
+}
+
+void ImageFiles::read_own(const Field& field, std::int64_t image, const Box& box, std::span<double> out) {
+  const Variable& place = known(field.variable);
+  read_stored(place, field, place.images[static_cast<std::size_t>(image)], box, out);
 }
 
 void ImageFiles::read_stored(const Variable& place, const Field& field, const Image& source, const Box& box,

@@ -19,18 +19,21 @@ namespace jigsaw::inline samples {
 
 /// Where an image stands in its file, and in the world.
 struct ImageSource {
-  int file = 0;             ///< number of its file
-  std::string path;         ///< of it
-  std::string data_set;     ///< the data set's name
-  std::string group;        ///< what the * of the variable's name stands for here
-  std::int64_t sample = 0;  ///< of the data set's samples
-  Shape stored;             ///< the data set's extents
-  Shape extents;  ///< of the image along depth, height, width, on the common spacing if there is one
+  int file = 0;                        ///< number of its file
+  std::string path;                    ///< of it
+  std::string data_set;                ///< the data set's name
+  std::string group;                   ///< what the * of the variable's name stands for here
+  std::int64_t sample = 0;             ///< of the data set's samples
+  Shape stored;                        ///< the data set's extents
+  Shape extents;                       ///< of the image in the file along depth, height, width
   std::vector<ImageDim> dims;          ///< what they are
   std::vector<std::string> names;      ///< of the data set's dims; none where the file does not name them
   std::vector<double> spacing;         ///< of points in mm along depth, height, width; empty: not known
   std::vector<double> affine;          ///< as NiftiFile gives it; empty: not known
   const NiftiHeader* nifti = nullptr;  ///< of a NIfTI file; lives as long as the files
+  /// From one point of the common spacing to the next along depth, height, width, in points of the file;
+  /// empty: images stay as they are.
+  std::vector<double> step;
 };
 
 /// HDF5, NetCDF or NIfTI files whose data sets are images or volumes, with dims in a configured order. A
@@ -62,16 +65,18 @@ class ImageFiles {
   void end_selection();
 
   std::int64_t count() const { return std::ssize(images_); }
-  /// Extents of an image in the order of fields.
+  /// Extents of an image in the order of fields, at the common spacing if there is one.
   const Shape& extents(std::int64_t image) const { return images_[static_cast<std::size_t>(image)].extents; }
   const std::string& path(std::int64_t image) const;
   const std::string& units(const Field& field) const;
   /// Where a variable's image stands: spacing from "spacing" or "element_size_um" of its data set, in the
-  /// order of its dims.
+  /// order of its dims. All is that of the file, whatever the common spacing.
   ImageSource source(const std::string& variable, std::int64_t image) const;
 
   /// The box [space…] of a field of an image in its physical units, NaN where it is missing: one hyperslab.
   void read(const Field& field, std::int64_t image, const Box& box, std::span<double> out);
+  /// The same of a box of the points that the file holds, whatever the common spacing.
+  void read_own(const Field& field, std::int64_t image, const Box& box, std::span<double> out);
 
   /// Elements read so far times their size on disk.
   std::int64_t bytes_read() const;

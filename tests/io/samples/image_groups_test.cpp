@@ -137,8 +137,14 @@ TEST(ImageFiles, AreBroughtToACommonSpacing) {
   }
   ImageFiles files({path}, {ImageDim::kHeight, ImageDim::kWidth}, External::kRefused, {1.5, 1.25}, {"label"});
   const Field image = files.select({"image", {}})[0], label = files.select({"label", {}})[0];
-  ASSERT_EQ(files.extents(0), (Shape{5, 9}));  // up to 6 mm by 1.5, up to 10 mm by 1.25
-  EXPECT_EQ(files.source("image", 0).spacing, (std::vector{1.5, 1.25}));
+  ASSERT_EQ(files.extents(0), (Shape{5, 9}));           // up to 6 mm by 1.5, up to 10 mm by 1.25
+  const ImageSource source = files.source("image", 0);  // where it stands in the file
+  EXPECT_EQ(source.spacing, (std::vector{1.0, 2.0}));
+  EXPECT_EQ(source.extents, (Shape{7, 6}));
+  EXPECT_EQ(source.step, (std::vector{1.5, 0.625}));
+  std::vector<double> own(6);
+  files.read_own(image, 0, {{3, 2}, {2, 3}}, own);
+  for (int i = 0; i < 6; ++i) EXPECT_EQ(own[static_cast<std::size_t>(i)], at(3 + i / 3, 2.0 * (2 + i % 3)));
   const Box box{{1, 2}, {4, 7}};
   std::vector<double> found(28);
   files.read(image, 0, box, found);
