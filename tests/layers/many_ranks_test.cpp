@@ -50,8 +50,8 @@ struct Counted {
   }
 };
 
-/// Control calls of a step beside the norm of the gradients: whether the batch came, and whether to stop.
-constexpr int kControlCalls = 3;
+/// Control calls of a step: whether the batch came, and whether to stop.
+constexpr int kControlCalls = 2;
 void agree(Communicator& world) {
   together(world, [] {});
   world.all_reduce(std::array{0.0}, ReduceOp::kMax);
