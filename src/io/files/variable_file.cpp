@@ -247,6 +247,11 @@ void require_memory(const Shape& extents, const std::string& what, const std::st
   const std::int64_t bytes = extents.count() * std::int64_t{sizeof(double)}, room = memory_limit();
   if (bytes <= room) return;
   throw DataError(concat(what, " in ", path, " cannot be used: ", join(extents, " x "), " values take ",
+void refuse_deep_group(const std::string& path, const std::string& group) {
+  throw DataError(concat("cannot read ", path, ": the group ", printable(group.substr(0, 200)),
+                         " is nested deeper than ", kDeepestGroup, " groups; move what is to be read up"));
+}
+
                          human_bytes(bytes), " and there is memory of ", human_bytes(room)));
 }
 

@@ -26,7 +26,7 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::json;
 
-constexpr int kDeepestGroup = 8, kMostGroups = 1000;
+constexpr int kMostGroups = 1000;
 constexpr std::size_t kMostArrays = 10000;
 constexpr std::int64_t kMostMetadata = std::int64_t{64} << 20;
 constexpr std::uint64_t kNoChunk = ~std::uint64_t{0};
@@ -179,6 +179,7 @@ void ZarrStore::add_from_metadata(const Json& consolidated) {
 void ZarrStore::add_from_folders(const std::string& folder, const std::string& prefix, int depth) {
   if (++groups_ > kMostGroups)
     throw DataError(concat("cannot read ", path(), ": it has more than ", kMostGroups, " groups"));
+  if (depth > kDeepestGroup) refuse_deep_group(path(), prefix.substr(0, prefix.size() - 1));
   for (const std::string& name : folders_in(folder)) {
     const std::string below = concat(folder, "/", name);
     if (format3_) {
@@ -186,14 +187,14 @@ void ZarrStore::add_from_folders(const std::string& folder, const std::string& p
       const Json metadata = read_json(below + kMetadata3);
       if (metadata.is_object() && metadata.value("node_type", Json()) == "array") {
         add_format3(prefix + name, metadata);
-      } else if (depth < kDeepestGroup) {
+      } else {
         add_from_folders(below, concat(prefix, name, "/"), depth + 1);
       }
     } else if (is_there(below + std::string(kArraySuffix))) {
       const std::string attributes = below + std::string(kAttributesSuffix);
       add_format2(prefix + name, read_json(below + std::string(kArraySuffix)),
                   is_there(attributes) ? read_json(attributes) : Json());
-    } else if (depth < kDeepestGroup && is_there(below + kGroup)) {
+    } else if (is_there(below + kGroup)) {
       add_from_folders(below, concat(prefix, name, "/"), depth + 1);
     }
   }

@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cmath>
 #include <filesystem>
+#include <numeric>
 #include <string_view>
 #include <tuple>
 
@@ -319,6 +320,13 @@ const std::vector<double>& DataFile::coordinates(const std::string& dimension) {
 
 CoordinateDescription DataFile::describe(const std::string& dimension) {
   for (const auto& [axis, name, units] :
+std::vector<double> DataFile::member_numbers(const std::string& dimension, std::int64_t members) {
+  if (coordinate_of(*file_, dimension) != nullptr) return coordinates(dimension);
+  std::vector<double> numbers(static_cast<std::size_t>(members));
+  std::iota(numbers.begin(), numbers.end(), 0.0);
+  return numbers;
+}
+
        {std::tuple{2, "latitude", "degrees_north"}, std::tuple{3, "longitude", "degrees_east"}}) {
     if (is_given(dimension, axis))
       return {name, {{"units", units}, {"standard_name", name}}, false, coordinates(dimension), "", {}};
