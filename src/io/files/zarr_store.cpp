@@ -362,25 +362,13 @@ StoredNumbers ZarrStore::read_stored(const FileVariable& variable, const Box& bo
     throw DataError(
         concat("cannot read ", variable.name, " of ", path(), " at ", box, ": it has ", variable.shape));
   }
-  static thread_local ByteBuffer scratch;
   const ZarrArray& array = arrays_[static_cast<std::size_t>(variable.id)];
   const std::int64_t size = size_of(*array.type);
   const std::span<std::byte> to = out.take(static_cast<std::size_t>(box.extent.count() * size));
-  const auto bytes = static_cast<std::size_t>(array.chunk_count() * size);
-  const std::size_t at_once = bytes * static_cast<std::size_t>(chunks_of(box, array.chunks).extent.count());
-  for_each_chunk(variable.shape, array.chunks, box, [&](const WantedChunk& chunk) {
-    const auto make = [&](std::span<std::byte> decoded) {
-      read_chunk(variable, chunk.index, decoded, fetched);
-    };
-    if (!chunk.whole) {
-      const ChunkCache::Key key{key_, variable.id, chunk.number};
-      return copy_shared(ChunkCache::shared().get(key, bytes, at_once, make)->bytes, chunk.box, to, box,
-                         size);
-    }
-    const std::span<std::byte> decoded = scratch.take(bytes);
-    make(decoded);
-    copy_shared(decoded, chunk.box, to, box, size);
-  });
+  read_by_chunks({key_, variable.id, variable.shape, array.chunks, size}, box, to,
+                 [&](const WantedChunk& chunk, std::span<std::byte> decoded) {
+                   read_chunk(variable, chunk.index, decoded, fetched);
+                 });
   return {*array.type, array.swapped};
 }
 

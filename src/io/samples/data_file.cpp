@@ -232,7 +232,9 @@ std::optional<FieldPlace> DataFile::find(const Field& field) {
   if (const auto place = find_standard_name(field)) return place;
   for (const std::string& name : other_names(field.variable)) {
     const FileVariable* variable = file_->find(name);
-    if (variable != nullptr && variable->numeric() && axes(*variable).horizontal())
+    if (variable == nullptr) continue;
+    // One that cannot be read says why when it is asked for.
+    if (!variable->fault.empty() || (variable->numeric() && axes(*variable).horizontal()))
       return FieldPlace{variable};
   }
   return std::nullopt;
@@ -318,8 +320,6 @@ const std::vector<double>& DataFile::coordinates(const std::string& dimension) {
   return coordinates_[dimension] = std::move(values);
 }
 
-CoordinateDescription DataFile::describe(const std::string& dimension) {
-  for (const auto& [axis, name, units] :
 std::vector<double> DataFile::member_numbers(const std::string& dimension, std::int64_t members) {
   if (coordinate_of(*file_, dimension) != nullptr) return coordinates(dimension);
   std::vector<double> numbers(static_cast<std::size_t>(members));
@@ -327,6 +327,8 @@ std::vector<double> DataFile::member_numbers(const std::string& dimension, std::
   return numbers;
 }
 
+CoordinateDescription DataFile::describe(const std::string& dimension) {
+  for (const auto& [axis, name, units] :
        {std::tuple{2, "latitude", "degrees_north"}, std::tuple{3, "longitude", "degrees_east"}}) {
     if (is_given(dimension, axis))
       return {name, {{"units", units}, {"standard_name", name}}, false, coordinates(dimension), "", {}};
