@@ -40,7 +40,7 @@ else
   # Architectures of the cards that the kit is for: A100, H100 and H200; newer ones compile the last one's PTX.
   cuda_options=(-DJIGSAW_CUDA=BESIDE '-DCMAKE_CUDA_ARCHITECTURES=80;90')
 fi
-[[ -e $build/CMakeCache.txt ]] || cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release "${cuda_options[@]}"
+[[ -e $build/CMakeCache.txt ]] || cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DJIGSAW_GRIB=OFF "${cuda_options[@]}"
 say "building"
 cmake --build "$build" --target jigsaw-train "${programs[@]%%:*}"
 

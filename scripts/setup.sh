@@ -4,6 +4,7 @@
 #   scripts/setup.sh            what building, testing and running need
 #   scripts/setup.sh --checks   also what scripts/check.sh uses: clang-format, clang-tidy, shellcheck, mkdocs
 #   scripts/setup.sh --readers  also xarray and CDO, with which a test opens forecasts
+#   scripts/setup.sh --grib     also ecCodes, with which GRIB files are read
 #   scripts/setup.sh --slurm    also SLURM, for tests/slurm
 #
 # With everything installed it changes nothing and needs neither network nor root.
@@ -22,6 +23,7 @@ case "${1-}" in
   "") ;;
   --checks) packages+=(clang-format clang-tidy shellcheck mkdocs mkdocs-material) ;;
   --readers) packages+=(python3-xarray python3-netcdf4 cdo) ;;
+  --grib) packages+=(libeccodes-dev) ;;
   --slurm) packages+=(munge slurm-wlm slurm-wlm-basic-plugins slurm-client libpmix2) ;;
   -h | --help) usage && exit ;;
   *) die "unknown option $1; see --help" ;;

@@ -10,6 +10,7 @@
 
 #include "base/text.h"
 #include "commit.h"
+#include "files/grib.h"
 #include "kernels/cuda_context.h"
 
 namespace jigsaw {
@@ -57,6 +58,7 @@ std::vector<std::pair<std::string, std::string>> versions() {
                                                           {"oneDNN", onednn_version()},
                                                           {"hdf5", hdf5_version()},
                                                           {"netcdf", netcdf_version()}};
+  if (const std::string eccodes = eccodes_version(); !eccodes.empty()) all.emplace_back("eccodes", eccodes);
   if (const CudaMachine machine = cuda_machine(); machine.built)
     all.emplace_back("cuda", cuda_version(machine.runtime));
   return all;

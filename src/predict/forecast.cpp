@@ -136,9 +136,11 @@ class ForecastRun {
 
 void ForecastRun::open(const TrainedModel& model, const ForecastOptions& options) {
   if (data_.files().members() > 1)
-    throw ConfigError(
+    throw ConfigError(concat(
         "command line: forecasts are of one member of the ensemble, and data.member is \"all\"; say which by "
-        "--set data.member=0");
+        "--set data.member=",
+        data_.files().member_numbers().front(), " (the files have ",
+        join(data_.files().member_numbers(), ", "), ")"));
   starts_ = starts_of(data_, options);
   channels_ = channels_of(data_.channels().targets, options);
   reader_.emplace(data_.make_reader());

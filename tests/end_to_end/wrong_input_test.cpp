@@ -113,9 +113,13 @@ TEST(WrongInput, FilesOfOtherKindsSayHowToConvertThem) {
     EXPECT_EQ(outcome.exit_code, 3) << outcome.err;
     return outcome.errors().empty() ? "" : outcome.errors()[0];
   };
-  EXPECT_NE(error("a.grib").find("a GRIB file; convert it with: cdo -f nc4 copy " + (folder / "a.grib") +
-                                 " " + (folder / "a.nc")),
-            std::string::npos);
+  // A build with ecCodes reads such files, this one not.
+  const std::string grib = error("a.grib");
+  EXPECT_NE(grib.find(JIGSAW_READS_GRIB ? "its message at byte 0 is of edition 46"
+                                        : "a GRIB file; convert it with: cdo -f nc4 copy " +
+                                              (folder / "a.grib") + " " + (folder / "a.nc")),
+            std::string::npos)
+      << grib;
   EXPECT_NE(error("b.tif").find("a TIFF file; convert it with: gdal_translate"), std::string::npos);
 }
 

@@ -166,6 +166,67 @@ TEST_F(ClimatologyTest, IsReadFromAFile) {
   EXPECT_THROW(plain.select(channel.field, false), DataError);
 }
 
+/// Over all members of an ensemble, each as much as the others where it is there.
+TEST(ClimatologyOfAnEnsemble, IsOverAllMembers) {
+  const testing::TemporaryFolder folder;
+  const std::string path = folder.path() + "/ensemble.nc";
+  const auto state_of = [](std::int64_t day, int member, int point) {
+    return state(day, 0, point) + 5 * member * member;
+  };
+  const auto missing = [](std::int64_t day, int member, int point) {
+    return point == 1 && member == 2 && day % 4 != 0;
+  };
+  {
+    NetcdfOutput file(path);
+    using Type = NetcdfOutput::Type;
+    const int member = file.add_dimension("number", 3), time = file.add_dimension("time", 100),
+              lat = file.add_dimension("lat", 1), lon = file.add_dimension("lon", 2);
+    const int times = file.add_variable("time", Type::kDouble, {time}),
+              members = file.add_variable("number", Type::kDouble, {member}),
+              lats = file.add_variable("lat", Type::kDouble, {lat}),
+              lons = file.add_variable("lon", Type::kDouble, {lon}),
+              t = file.add_variable("t2m", Type::kFloat, {time, member, lat, lon});
+    file.add_text(times, "units", "days since 2019-01-01");
+    file.add_text(lats, "units", "degrees_north");
+    file.add_text(lons, "units", "degrees_east");
+    file.add_number(t, "missing_value", kMissing);
+    file.end_definitions();
+    std::vector<double> days(100);
+    std::iota(days.begin(), days.end(), 0.0);
+    std::vector<float> values;
+    for (int day = 0; day < 100; ++day)
+      for (const int number : {3, 1, 2})
+        for (int point = 0; point < 2; ++point)
+          values.push_back(
+              static_cast<float>(missing(day, number, point) ? kMissing : state_of(day, number, point)));
+    file.write(times, days);
+    file.write(members, std::vector<double>{3, 1, 2});
+    file.write(lats, std::vector<double>{10});
+    file.write(lons, std::vector<double>{0, 5});
+    file.write(t, values);
+    file.close();
+  }
+  FileSelection selection;
+  selection.member.all = true;
+  FileSet files({path}, selection);
+  const Channel channel{"t2m", Role::kPrognostic, {"t2m", std::nullopt}, {}, 6};
+  files.select(channel.field, true);
+  const Climatology climatology(files, {channel}, {{0, 0, 0, 0}, {1, 1, 2, 1}},
+                                {period("2019-01-01", "2019-04-10")}, {{50, 0}});
+  for (int point = 0; point < 2; ++point) {
+    double sum = 0, weights = 0;
+    for (int day = 0; day < 100; ++day) {
+      const double weight = std::max(0.0, 1 - std::abs(day - 49) / 30.0);
+      for (const int member : {1, 2, 3}) {
+        if (missing(day, member, point)) continue;
+        sum += weight * static_cast<float>(state_of(day, member, point));
+        weights += weight;
+      }
+    }
+    EXPECT_NEAR(climatology.at({50, 0}, 0)[static_cast<std::size_t>(point)], sum / weights, 1e-4) << point;
+  }
+}
+
 TEST(DayOfYear, CountsLeapDays) {
   EXPECT_EQ(day_of_year(at("2019-01-01")), 1);
   EXPECT_EQ(day_of_year(at("2019-12-31T18:00")), 365);

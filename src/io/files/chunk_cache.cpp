@@ -68,4 +68,21 @@ void ChunkCache::erase(std::list<Entry>::iterator entry) {
   entries_.erase(entry);
 }
 
+void read_by_chunks(const ChunkedArray& array, const Box& box, std::span<std::byte> to,
+                    const std::function<void(const WantedChunk&, std::span<std::byte>)>& make) {
+  static thread_local ByteBuffer scratch;
+  const auto bytes = static_cast<std::size_t>(array.chunks.count() * array.size);
+  const std::size_t at_once = bytes * static_cast<std::size_t>(chunks_of(box, array.chunks).extent.count());
+  for_each_chunk(array.extents, array.chunks, box, [&](const WantedChunk& chunk) {
+    if (!chunk.whole) {
+      const auto kept = ChunkCache::shared().get({array.file, array.variable, chunk.number}, bytes, at_once,
+                                                 [&](std::span<std::byte> memory) { make(chunk, memory); });
+      return copy_shared(kept->bytes, chunk.box, to, box, array.size);
+    }
+    const std::span<std::byte> memory = scratch.take(bytes);
+    make(chunk, memory);
+    copy_shared(memory, chunk.box, to, box, array.size);
+  });
+}
+
 }  // namespace jigsaw::inline files

@@ -9,6 +9,7 @@
 #include <span>
 
 #include "files/byte_buffer.h"
+#include "files/hyperslab.h"
 
 namespace jigsaw::inline files {
 
@@ -56,5 +57,18 @@ class ChunkCache {
   std::size_t bytes_ = 0, capacity_ = 0;
   std::uint64_t files_ = 0;
 };
+
+/// An array that stands in a file as chunks, each made as a whole.
+struct ChunkedArray {
+  std::uint64_t file = 0;  ///< of ChunkCache::new_file()
+  std::int64_t variable = 0;
+  Shape extents, chunks;
+  std::int64_t size = 0;  ///< bytes of an element
+};
+/// Reads a hyperslab, which lies in the array and is not empty, row-major into `to`, from chunks: one of
+/// which all is wanted is made for it alone, any other goes through the cache.
+/// @param make  fills the memory of a chunk; may throw.
+void read_by_chunks(const ChunkedArray& array, const Box& box, std::span<std::byte> to,
+                    const std::function<void(const WantedChunk&, std::span<std::byte>)>& make);
 
 }  // namespace jigsaw::inline files

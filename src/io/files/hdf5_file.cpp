@@ -66,7 +66,7 @@ Hdf5File::Hdf5File(std::string path, External external)
   const auto lock = lock_io();
   const hid_t file = values_.file();
   try {
-    walk_hdf5(file, external_,
+    walk_hdf5(file, this->path(), external_,
               {[this](hid_t data_set, const std::string& name) {
                  if (variables_.size() < kMostDataSets) add(data_set, name);
                },

@@ -14,7 +14,6 @@ namespace jigsaw::inline files {
 
 namespace {
 
-constexpr int kDeepestGroup = 16;
 constexpr std::size_t kLongestName = 1024;
 
 bool is_regular_or_absent(const std::filesystem::path& path) {
@@ -52,8 +51,8 @@ std::string key_of(hid_t object) {
 
 class Walk {
  public:
-  Walk(External external, const Hdf5Visitor& visitor)
-      : external_(external), visitor_(visitor), access_(H5Pcreate(H5P_LINK_ACCESS), H5Pclose) {
+  Walk(const std::string& path, External external, const Hdf5Visitor& visitor)
+      : path_(path), external_(external), visitor_(visitor), access_(H5Pcreate(H5P_LINK_ACCESS), H5Pclose) {
     guard_links(access_.get(), external);
   }
 
@@ -64,8 +63,9 @@ class Walk {
       if (visitor_.known_group) visitor_.known_group(prefix);
       return;
     }
+    if (depth > kDeepestGroup) refuse_deep_group(path_, prefix.substr(0, prefix.size() - 1));
     H5G_info_t info;
-    if (depth > kDeepestGroup || H5Gget_info(group, &info) < 0) return;
+    if (H5Gget_info(group, &info) < 0) return;
     for (hsize_t i = 0; i < info.nlinks; ++i) {
       std::array<char, kLongestName> name{};
       const ssize_t length = H5Lget_name_by_idx(group, ".", H5_INDEX_NAME, H5_ITER_INC, i, name.data(),
@@ -101,6 +101,7 @@ class Walk {
     return file;
   }
 
+  const std::string& path_;
   External external_;
   const Hdf5Visitor& visitor_;
   Hdf5Id access_;
@@ -130,8 +131,8 @@ bool is_unlimited(hid_t creation, std::size_t number) {
 
 }  // namespace
 
-void walk_hdf5(hid_t file, External external, const Hdf5Visitor& visitor) {
-  Walk(external, visitor).visit_group(file, "", 0);
+void walk_hdf5(hid_t file, const std::string& path, External external, const Hdf5Visitor& visitor) {
+  Walk(path, external, visitor).visit_group(file, "", 0);
 }
 
 OtherFiles other_files_of(hid_t data_set) {
@@ -194,7 +195,7 @@ void check_hdf5_for_netcdf(const std::string& path, External external) {
     refuse(name, refusal_of_other_file(where));
   };
   visitor.known_group = [&](const std::string& name) { refuse(name, "the group is in the file twice"); };
-  walk_hdf5(file.get(), external, visitor);
+  walk_hdf5(file.get(), path, external, visitor);
 }
 
 }  // namespace jigsaw::inline files

@@ -38,7 +38,8 @@ struct Hdf5Visitor {
 };
 
 /// Visits an open file, every group once, whatever links lead to it. Under lock_io().
-void walk_hdf5(hid_t file, External external, const Hdf5Visitor& visitor);
+/// @param path  of the file, for errors. @throws DataError  for groups deeper than kDeepestGroup.
+void walk_hdf5(hid_t file, const std::string& path, External external, const Hdf5Visitor& visitor);
 
 /// The other files in which values of a data set stand: external storage, sources of a virtual data set.
 struct OtherFiles {

@@ -3,9 +3,9 @@
 
 namespace jigsaw::inline files {
 
-/// The process-wide lock under which every call into NetCDF and HDF5 is made: many builds of both are
-/// not thread-safe, and ranks may be threads of one process. Not recursive; hold it for library calls only,
-/// never while converting or waiting.
+/// The process-wide lock under which every call into NetCDF, HDF5 and ecCodes is made: many builds of these
+/// are not thread-safe, and ranks may be threads of one process. Not recursive; hold it for library calls
+/// only, never while converting or waiting.
 [[nodiscard]] std::unique_lock<std::mutex> lock_io();
 
 /// To be called before anything else of HDF5: at the end of the process it is not to touch files that it

@@ -18,8 +18,6 @@ namespace jigsaw::inline files {
 
 namespace {
 
-constexpr int kDeepestGroup = 16;
-
 std::optional<StoredType> stored_type(int type) {
   switch (type) {
     case NC_BYTE:
@@ -177,13 +175,14 @@ void NetcdfFile::read_group(Group group) {
   check(nc_inq_nvars(group.id, &variables), "the variables");
   for (int id = 0; id < variables; ++id) variables_.push_back(read_variable(group, id));
   const int status = nc_inq_grps(group.id, &groups, nullptr);
-  if (status == NC_ENOTNC4 || groups == 0 || group.depth == kDeepestGroup) return;
+  if (status == NC_ENOTNC4 || groups == 0) return;
   check(status, "the groups");
   ids.resize(static_cast<std::size_t>(groups));
   check(nc_inq_grps(group.id, &groups, ids.data()), "the groups");
   for (const int id : ids) {
     char name[NC_MAX_NAME + 1] = {};
     check(nc_inq_grpname(id, name), "a group");
+    if (group.depth == kDeepestGroup) refuse_deep_group(path(), group.prefix + name);
     read_group({id, group.depth + 1, concat(group.prefix, name, "/"), group.dimensions});
   }
 }

@@ -16,6 +16,7 @@
 #include "base/text.h"
 #include "base/trace.h"
 #include "files/geographic_units.h"
+#include "files/grib.h"
 #include "files/hdf5_file.h"
 #include "files/netcdf_file.h"
 #include "files/nifti_file.h"
@@ -45,6 +46,10 @@ bool is_nifti_file(const File& file) {
 
 bool is_classic(const File& file) {
   return holds_at(file, 0, "CDF");
+}
+
+bool is_grib(const File& file) {
+  return holds_at(file, 0, "GRIB");
 }
 
 /// The signature stands at 0, or behind a block of the user's at 512, 1024, 2048, …
@@ -319,6 +324,11 @@ std::vector<double> VariableFile::read_all(const FileVariable& variable) {
   return values;
 }
 
+void refuse_deep_group(const std::string& path, const std::string& group) {
+  throw DataError(concat("cannot read ", path, ": the group ", printable(group.substr(0, 200)),
+                         " is nested deeper than ", kDeepestGroup, " groups; move what is to be read up"));
+}
+
 void require_memory(const Shape& extents, const std::string& what, const std::string& path) {
   // The variable's elements can be counted, so these can.
   const std::int64_t bytes = extents.count() * std::int64_t{sizeof(double)}, room = memory_limit();
@@ -342,11 +352,15 @@ std::vector<std::string> VariableFile::read_stored_texts(const FileVariable& /*v
 }
 
 const std::vector<FileFormat>& file_formats() {
-  static const std::vector<FileFormat> formats = {
-      format_of<Hdf5File>(false, is_hdf5),
-      format_of<NetcdfFile>(true, [](const File& file) { return is_classic(file) || is_hdf5(file); }),
-      format_of<NiftiFile>(false, is_nifti_file),
-  };
+  static const std::vector<FileFormat> formats = [] {
+    std::vector<FileFormat> all = {
+        format_of<Hdf5File>(false, is_hdf5),
+        format_of<NetcdfFile>(true, [](const File& file) { return is_classic(file) || is_hdf5(file); }),
+        format_of<NiftiFile>(false, is_nifti_file),
+    };
+    if (!eccodes_version().empty()) all.push_back({"GRIB", true, is_grib, open_grib, open_described_grib});
+    return all;
+  }();
   return formats;
 }
 

@@ -131,6 +131,12 @@ class VariableFile {
   std::map<std::string, UndeclaredValues> undeclared_;
 };
 
+/// So deep groups in files may be nested; one farther down is an error, not passed over, whatever is asked
+/// for.
+inline constexpr int kDeepestGroup = 16;
+/// @param group  its name, "a/b/c". @throws DataError
+[[noreturn]] void refuse_deep_group(const std::string& path, const std::string& group);
+
 /// Throws unless memory has room for an array of doubles of these extents. @param what  the variable it is
 /// of.
 void require_memory(const Shape& extents, const std::string& what, const std::string& path);

@@ -33,8 +33,6 @@ struct ZarrArray {
   char separator = '.';        ///< of the numbers in a chunk's name
   std::string fault;           ///< why it cannot be read though it is well described; "" when it can
 
-  /// Numbers in a chunk; all chunks are whole, also those at the end.
-  std::int64_t chunk_count() const { return chunks.count(); }
   /// The name of a chunk, or of a shard, in the array's folder.
   std::string file_name(const Shape& index) const;
   /// Notes why it cannot be read; the first reason counts.

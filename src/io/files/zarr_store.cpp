@@ -26,7 +26,7 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::json;
 
-constexpr int kDeepestGroup = 8, kMostGroups = 1000;
+constexpr int kMostGroups = 1000;
 constexpr std::size_t kMostArrays = 10000;
 constexpr std::int64_t kMostMetadata = std::int64_t{64} << 20;
 constexpr std::uint64_t kNoChunk = ~std::uint64_t{0};
@@ -197,6 +197,7 @@ void ZarrStore::add_from_metadata(const Json& consolidated) {
 void ZarrStore::add_from_folders(const std::string& folder, const std::string& prefix, int depth) {
   if (++groups_ > kMostGroups)
     throw DataError(concat("cannot read ", path(), ": it has more than ", kMostGroups, " groups"));
+  if (depth > kDeepestGroup) refuse_deep_group(path(), prefix.substr(0, prefix.size() - 1));
   for (const std::string& name : folders_in(folder)) {
     const std::string below = concat(folder, "/", name);
     if (format3_) {
@@ -204,14 +205,14 @@ void ZarrStore::add_from_folders(const std::string& folder, const std::string& p
       const Json metadata = read_json(below + kMetadata3);
       if (metadata.is_object() && metadata.value("node_type", Json()) == "array") {
         add_format3(prefix + name, metadata);
-      } else if (depth < kDeepestGroup) {
+      } else {
         add_from_folders(below, concat(prefix, name, "/"), depth + 1);
       }
     } else if (is_there(below + std::string(kArraySuffix))) {
       const std::string attributes = below + std::string(kAttributesSuffix);
       add_format2(prefix + name, read_json(below + std::string(kArraySuffix)),
                   is_there(attributes) ? read_json(attributes) : Json());
-    } else if (depth < kDeepestGroup && is_there(below + kGroup)) {
+    } else if (is_there(below + kGroup)) {
       add_from_folders(below, concat(prefix, name, "/"), depth + 1);
     }
   }
@@ -379,25 +380,13 @@ StoredNumbers ZarrStore::read_stored(const FileVariable& variable, const Box& bo
     throw DataError(
         concat("cannot read ", variable.name, " of ", path(), " at ", box, ": it has ", variable.shape));
   }
-  static thread_local ByteBuffer scratch;
   const ZarrArray& array = arrays_[static_cast<std::size_t>(variable.id)];
   const std::int64_t size = size_of(*array.type);
   const std::span<std::byte> to = out.take(static_cast<std::size_t>(box.extent.count() * size));
-  const auto bytes = static_cast<std::size_t>(array.chunk_count() * size);
-  const std::size_t at_once = bytes * static_cast<std::size_t>(chunks_of(box, array.chunks).extent.count());
-  for_each_chunk(variable.shape, array.chunks, box, [&](const WantedChunk& chunk) {
-    const auto make = [&](std::span<std::byte> decoded) {
-      read_chunk(variable, chunk.index, decoded, fetched);
-    };
-    if (!chunk.whole) {
-      const ChunkCache::Key key{key_, variable.id, chunk.number};
-      return copy_shared(ChunkCache::shared().get(key, bytes, at_once, make)->bytes, chunk.box, to, box,
-                         size);
-    }
-    const std::span<std::byte> decoded = scratch.take(bytes);
-    make(decoded);
-    copy_shared(decoded, chunk.box, to, box, size);
-  });
+  read_by_chunks({key_, variable.id, variable.shape, array.chunks, size}, box, to,
+                 [&](const WantedChunk& chunk, std::span<std::byte> decoded) {
+                   read_chunk(variable, chunk.index, decoded, fetched);
+                 });
   return {*array.type, array.swapped};
 }
 

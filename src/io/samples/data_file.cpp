@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cmath>
 #include <filesystem>
+#include <numeric>
 #include <string_view>
 #include <tuple>
 
@@ -224,7 +225,9 @@ std::optional<FieldPlace> DataFile::find(const Field& field) {
   if (const auto place = find_standard_name(field)) return place;
   for (const std::string& name : other_names(field.variable)) {
     const FileVariable* variable = file_->find(name);
-    if (variable != nullptr && variable->numeric() && axes(*variable).horizontal())
+    if (variable == nullptr) continue;
+    // One that cannot be read says why when it is asked for.
+    if (!variable->fault.empty() || (variable->numeric() && axes(*variable).horizontal()))
       return FieldPlace{variable};
   }
   return std::nullopt;
@@ -308,6 +311,13 @@ const std::vector<double>& DataFile::coordinates(const std::string& dimension) {
     value /= per_hectopascal;
   }
   return coordinates_[dimension] = std::move(values);
+}
+
+std::vector<double> DataFile::member_numbers(const std::string& dimension, std::int64_t members) {
+  if (coordinate_of(*file_, dimension) != nullptr) return coordinates(dimension);
+  std::vector<double> numbers(static_cast<std::size_t>(members));
+  std::iota(numbers.begin(), numbers.end(), 0.0);
+  return numbers;
 }
 
 CoordinateDescription DataFile::describe(const std::string& dimension) {

@@ -80,6 +80,9 @@ class DataFile {
   /// Coordinates of a dimension: latitude and longitude in degrees; levels of pressure in hPa.
   /// @throws DataError  when it has none, or one is missing.
   const std::vector<double>& coordinates(const std::string& dimension);
+  /// Numbers of the members of an ensemble along a dimension: its coordinates, or 0, 1, … where it has none.
+  /// @throws DataError
+  std::vector<double> member_numbers(const std::string& dimension, std::int64_t members);
   /// The same as the file has it, for files that are written. @throws DataError
   CoordinateDescription describe(const std::string& dimension);
   /// Decoded coordinates of a time dimension. @throws DataError

@@ -98,8 +98,8 @@ void declare_inputs(Keys<DataOptions>& keys) {
   keys.add("files", &DataOptions::files)
       .changeable()
       .doc(
-          "NetCDF files and Zarr stores, of images also HDF5 and NIfTI files, as names or patterns (*, ?), "
-          "relative to the "
+          "NetCDF and GRIB files and Zarr stores, of images also HDF5 and NIfTI files, as names or patterns "
+          "(*, ?), relative to the "
           "configuration's folder, else to the working folder. Times and variables of forecasts may be "
           "spread over "
           "the files, each of which must have the points of the first one's grid; of images each file holds "

@@ -111,6 +111,8 @@ class FileSet {
   /// How many members of an ensemble are read: more than one only where all of them are. Known when fields
   /// are selected.
   std::int32_t members() const { return members_.empty() ? 1 : static_cast<std::int32_t>(members_.size()); }
+  /// Their numbers, ascending, where all are read; none where no selected field has any.
+  const std::vector<double>& member_numbers() const { return members_; }
   /// How many have states of their own of a selected field: members() or 1.
   std::int32_t members_of(const Field& field) const;
 

@@ -111,7 +111,7 @@ void FileSet::find_members(Part& part) {
     throw DataError(concat(part.variable->name, " in ", path, " is of an ensemble, whose dimension ", name,
                            " has ", count, " members; data.member says which one is taken, or \"all\""));
   }
-  const std::vector<double>& numbers = use(part.file).coordinates(name);
+  const std::vector<double> numbers = use(part.file).member_numbers(name, count);
   if (choice.all) {
     part.members = all_members(part, numbers);
     return;

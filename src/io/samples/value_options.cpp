@@ -57,7 +57,8 @@ void declare_values(Keys<DataOptions>& keys) {
       .counts_where(of_forecasts)
       .doc(
           "Which member of an ensemble is taken, by its number along the dimension `number` (or realization, "
-          "member, ensemble) of the files; \"all\": each member is a series of samples of its own, and each "
+          "member, ensemble) of the files, which counts from 0 where it has no coordinate; \"all\": each "
+          "member is a series of samples of its own, and each "
           "time of theirs as many samples; null where the files hold one at most.");
   keys.choice("forcing_times", &DataOptions::forcing_times,
               {{"exact", Between::kNothing, "Nothing: they are needed at all times of the forecasts."},

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "files/grib.h"
 #include "files/hdf5_file.h"
 #include "io/fixtures.h"
 #include "samples/file_set.h"
@@ -137,10 +138,12 @@ TEST(VariableFile, IsOpenedByItsContentNotItsName) {
   // NetCDF-4 is HDF5 whose dimensions have names.
   EXPECT_NE(dynamic_cast<NetcdfFile*>(open_variables(hdf5, Dimensions::kByName).get()), nullptr);
   std::ofstream(in("text.nc")) << "latitude,longitude\n";
+  const std::string grib = eccodes_version().empty() ? "" : " or GRIB";
   EXPECT_EQ(message_of<DataError>([&] { open_variables(in("text.nc"), Dimensions::kByName); }),
-            concat("cannot read ", in("text.nc"), ": it is no NetCDF file but a text file"));
+            concat("cannot read ", in("text.nc"), ": it is no NetCDF", grib, " file but a text file"));
   EXPECT_EQ(message_of<DataError>([&] { open_variables(in("text.nc"), Dimensions::kByNumber); }),
-            concat("cannot read ", in("text.nc"), ": it is no HDF5 or NetCDF or NIfTI file but a text file"));
+            concat("cannot read ", in("text.nc"), ": it is no HDF5 or NetCDF or NIfTI", grib,
+                   " file but a text file"));
   EXPECT_THROW(open_variables(in("nowhere.nc"), Dimensions::kByName), DataError);
 }
 

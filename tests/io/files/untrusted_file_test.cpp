@@ -170,6 +170,50 @@ TEST_F(UntrustedFile, AGroupThatIsLinkedToItselfIsVisitedOnce) {
   expect_refused([&] { NetcdfFile netcdf(path); }, "the group is in the file twice");
 }
 
+TEST_F(UntrustedFile, GroupsAreReadAsDeepAsIsSaidAndThenRefusedByName) {
+  for (const int depth : {kDeepestGroup, kDeepestGroup + 1}) {
+    const std::string hdf5 = in(concat("deep", depth, ".h5")), zarr2 = in(concat("deep", depth, ".zarr")),
+                      zarr3 = in(concat("deep", depth, "_3.zarr"));
+    std::string name;
+    const auto make_group = [&](const std::string& below) {
+      for (const std::string& store : {zarr2, zarr3}) fs::create_directories(concat(store, "/", below));
+      put_text(concat(zarr2, "/", below, "/.zgroup"), R"({"zarr_format": 2})");
+      put_text(concat(zarr3, "/", below, "/zarr.json"), R"({"zarr_format": 3, "node_type": "group"})");
+    };
+    make_group("");
+    {
+      const Id file = new_file(hdf5);
+      for (int i = 0; i < depth; ++i) {
+        name += concat(i == 0 ? "" : "/", "g", i);
+        const Id group(H5Gcreate2(file.get(), name.c_str(), H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT), H5Gclose);
+        make_group(name);
+      }
+      write_numbers(file.get(), (name + "/x").c_str(), {0});
+    }
+    for (const std::string& store : {zarr2, zarr3}) fs::create_directory(concat(store, "/", name, "/x"));
+    put_text(concat(zarr2, "/", name, "/x/.zarray"),
+             R"({"zarr_format": 2, "shape": [1], "chunks": [1], "dtype": "<f8", "compressor": null,
+                 "fill_value": 0, "filters": null, "order": "C"})");
+    put_text(concat(zarr3, "/", name, "/x/zarr.json"),
+             R"({"zarr_format": 3, "node_type": "array", "shape": [1], "data_type": "float64",
+                 "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [1]}}, "fill_value": 0,
+                 "codecs": [{"name": "bytes"}]})");
+    const std::pair<std::string, Dimensions> files[] = {{hdf5, Dimensions::kByNumber},
+                                                        {hdf5, Dimensions::kByName},
+                                                        {zarr2, Dimensions::kByName},
+                                                        {zarr3, Dimensions::kByName}};
+    for (const auto& [path, dimensions] : files) {
+      if (depth == kDeepestGroup) {
+        EXPECT_EQ(read_whole(*open_variables(path, dimensions), name + "/x"), std::vector<double>{0}) << path;
+      } else {
+        expect_refused(
+            [&, &path = path, &dimensions = dimensions] { open_variables(path, dimensions); },
+            concat("cannot read ", path, ": the group ", name, " is nested deeper than 16 groups"));
+      }
+    }
+  }
+}
+
 TEST_F(UntrustedFile, ExternalLinksAreFollowedOnlyWhereAllowedAndToRegularFiles) {
   { write_numbers(new_file(in("other.h5")).get(), "x", {5, 6}); }
   const std::string pipe_name = fs::path(pipe("pipe")).filename();

@@ -189,6 +189,106 @@ TEST(Ensemble, AllMembersAreSamples) {
   EXPECT_NE(refusal.find("has the members 0, 4, 7, and "), std::string::npos) << refusal;
 }
 
+/// t2m and sst of members 0, 4 and 9 every six hours, 100·member + time and −100·member − time.
+void write_long_ensemble(const std::string& path, bool numbered) {
+  testing::NetcdfWriter file(path);
+  const int number = file.dimension("number", 3), time = file.dimension("time", 5),
+            lat = file.dimension("latitude", 2), lon = file.dimension("longitude", 2);
+  const int numbers = numbered ? file.variable("number", NC_INT, {number}) : -1,
+            times = file.variable("time", NC_DOUBLE, {time}),
+            lats = file.variable("latitude", NC_DOUBLE, {lat}),
+            lons = file.variable("longitude", NC_DOUBLE, {lon}),
+            t2m = file.variable("t2m", NC_DOUBLE, {time, number, lat, lon}),
+            sst = file.variable("sst", NC_DOUBLE, {number, time, lat, lon});
+  file.text(times, "units", "hours since 2020-01-01");
+  file.text(lats, "units", "degrees_north");
+  file.text(lons, "units", "degrees_east");
+  file.end();
+  if (numbered) file.put(numbers, {0, 4, 9});
+  file.put(times, {0, 6, 12, 18, 24});
+  file.put(lats, {10, 20});
+  file.put(lons, {0, 5});
+  std::vector<double> of_times, of_members;
+  for (const double i : {0, 1, 2, 3, 4})
+    for (const double member : {0, 4, 9}) of_times.insert(of_times.end(), 4, 100 * member + i);
+  for (const double member : {0, 4, 9})
+    for (const double i : {0, 1, 2, 3, 4}) of_members.insert(of_members.end(), 4, -100 * member - i);
+  file.put(t2m, of_times);
+  file.put(sst, of_members);
+}
+
+DataOptions of_all_members(const std::string& file) {
+  DataOptions options;
+  options.files = {file};
+  options.variables = {{"t2m", {}}};
+  options.member.all = true;
+  options.predict = Predict::kState;
+  options.train = {period("2020-01-01", "2020-01-02")};
+  options.lead_hours = 6;
+  return options;
+}
+
+TEST(Ensemble, RolloutsStayWithTheirMember) {
+  const testing::TemporaryFolder folder;
+  write_long_ensemble(folder.path() + "/ensemble.nc", true);
+  DataOptions options = of_all_members("ensemble.nc");
+  options.forcing_variables = {{"sst", {}}};
+  run_ranks(1, [&](Communicator& communicator) {
+    constexpr int kLeads = 3;
+    Dataset data(options, folder.path(), kLeads, communicator);
+    ASSERT_EQ(data.count(Split::kTrain), 6) << "two times 0, each of three members";
+    const Channels& channels = data.channels();
+    ASSERT_EQ(channels.inputs.size(), 3U) << "t2m, and sst at time 0 and at the lead";
+    const FieldStatistics &t2m = data.statistics().of({"t2m", {}}), &sst = data.statistics().of({"sst", {}});
+    SampleRequest request{.samples = {5, 1, 3},
+                          .input = Box::whole({3, 2, 2, 3}),
+                          .target = Box::whole({3, 2, 2, 1}),
+                          .rollout = kLeads};
+    request.dtype = DType::kFloat64;
+    request.origin = true;
+    const Batch batch = data.open_reader()->read(request, Context::make_host(Backend::kReference, 1));
+    const std::array<double, 3> members = {900, 400, 0}, times = {1, 0, 1};
+    const HostView<double> input(batch.input), origin(batch.origin);
+    for (std::int64_t b = 0; b < 3; ++b) {
+      const double member = members[static_cast<std::size_t>(b)], time = times[static_cast<std::size_t>(b)];
+      EXPECT_NEAR(input[b * 12], (member + time - t2m.mean) / t2m.deviation, 1e-12);
+      EXPECT_NEAR(input[b * 12 + 1], (-member - time - sst.mean) / sst.deviation, 1e-12);
+      EXPECT_NEAR(input[b * 12 + 2], (-member - time - 1 - sst.mean) / sst.deviation, 1e-12);
+      EXPECT_EQ(origin[b * 4], member + time);
+      for (int lead = 1; lead <= kLeads; ++lead) {
+        const HostView<double> target(batch.targets[static_cast<std::size_t>(lead - 1)]);
+        EXPECT_NEAR(target[b * 4], (member + time + lead - t2m.mean) / t2m.deviation, 1e-12) << b << lead;
+        if (lead == kLeads) continue;
+        const HostView<double> given(batch.forcings[static_cast<std::size_t>(lead - 1)]);
+        EXPECT_NEAR(given[b * 12 + 1], (-member - time - lead - sst.mean) / sst.deviation, 1e-12)
+            << b << lead;
+        EXPECT_NEAR(given[b * 12 + 2], (-member - time - lead - 1 - sst.mean) / sst.deviation, 1e-12);
+      }
+    }
+  });
+}
+
+TEST(Ensemble, WithoutACoordinateMembersAreCountedAndWithoutADimensionThereAreNone) {
+  const testing::TemporaryFolder folder;
+  write_long_ensemble(folder.path() + "/counted.nc", false);
+  run_ranks(1, [&](Communicator& communicator) {
+    const Dataset data(of_all_members("counted.nc"), folder.path(), 1, communicator);
+    EXPECT_EQ(data.files().member_numbers(), (std::vector<double>{0, 1, 2}));
+    FileSelection selection;
+    selection.member.number = 2;
+    FileSet files({folder.path() + "/counted.nc"}, selection);
+    files.select({"t2m", {}}, true);
+    std::vector<double> plane(4);
+    files.read({"t2m", {}}, at("2020-01-01T12:00"), {{0, 0}, {2, 2}}, plane);
+    EXPECT_EQ(plane, std::vector<double>(4, 902));
+    const std::string refusal = message_of<Error>(
+        [&] { Dataset plain(of_all_members(fixture("packed.nc")), folder.path(), 1, communicator); });
+    EXPECT_NE(refusal.find("data.member is \"all\", and none of the variables has a dimension of members"),
+              std::string::npos)
+        << refusal;
+  });
+}
+
 /// co2 at two times, without places, and sst on two rows and columns.
 void write_seldom(const std::string& path) {
   testing::NetcdfWriter file(path);

@@ -1,0 +1,512 @@
+#include "files/grib_file.h"
+
+#include <eccodes.h>
+#include <fcntl.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstring>
+#include <filesystem>
+#include <functional>
+#include <mutex>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "base/error.h"
+#include "base/file_kind.h"
+#include "base/heartbeat.h"
+#include "base/printable.h"
+#include "base/text.h"
+#include "files/chunk_cache.h"
+#include "files/grib.h"
+#include "files/io_lock.h"
+
+namespace jigsaw::inline files {
+
+namespace {
+
+/// What stands for a value that the bitmap leaves out: no number that any field has.
+constexpr double kMissing = -1e300;
+/// Points along a dim; a grid of more is damaged, or made to overflow.
+constexpr std::int64_t kMostPoints = std::int64_t{1} << 24;
+constexpr double kSecondsPerHour = 3600;
+
+/// ecCodes prints its errors, which its results say, too.
+void keep_eccodes_quiet() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    codes_context_set_logging_proc(codes_context_get_default(),
+                                   [](const codes_context*, int, const char*) {});
+  });
+}
+
+std::string time_text(std::int64_t seconds) {
+  constexpr std::int64_t kDay = 86400;
+  const std::int64_t days = seconds >= 0 ? seconds / kDay : -((kDay - 1 - seconds) / kDay);
+  const std::chrono::year_month_day date{std::chrono::sys_days(std::chrono::days(days))};
+  const std::int64_t minutes = (seconds - days * kDay) / 60;
+  const auto two = [](std::int64_t n) { return concat(n < 10 ? "0" : "", n); };
+  return concat(static_cast<int>(date.year()), "-", two(static_cast<unsigned>(date.month())), "-",
+                two(static_cast<unsigned>(date.day())), "T", two(minutes / 60), ":", two(minutes % 60));
+}
+
+/// How a file on another grid becomes one that is read.
+std::string conversion(const std::string& grid_type, const std::string& path) {
+  const bool reduced = grid_type.starts_with("reduced_"), spectral = grid_type == "sh";
+  const std::string to = std::filesystem::path(path).replace_extension(".nc").string();
+  return concat("cdo -f nc4 ",
+                reduced    ? "-setgridtype,regular"
+                : spectral ? "-sp2gpl"
+                           : "-copy",
+                " ", shell_word(path), " ", shell_word(to));
+}
+
+bool always_has_levels(const std::string& type) {
+  return type.starts_with("isobaric") || type.starts_with("hybrid") || type.starts_with("theta") ||
+         type.starts_with("generalVertical");
+}
+
+}  // namespace
+
+/// A message that ecCodes has taken apart. Under lock_io().
+class GribFile::Handle {
+ public:
+  /// @param bytes  outlive it. @param what  is read, for errors.
+  Handle(const std::string& bytes, std::string what)
+      : what_(std::move(what)), handle_(codes_handle_new_from_message(nullptr, bytes.data(), bytes.size())) {
+    if (handle_ == nullptr)
+      throw DataError(concat("cannot read ", what_, ": ecCodes does not take it apart"));
+  }
+  ~Handle() { codes_handle_delete(handle_); }
+  Handle(const Handle&) = delete;
+  Handle& operator=(const Handle&) = delete;
+
+  codes_handle* get() const { return handle_; }
+  void check(int status, const char* key) const {
+    if (status == CODES_SUCCESS) return;
+    throw DataError(concat("cannot read ", what_, ": ecCodes says of ", key, ": ",
+                           printable(codes_get_error_message(status))));
+  }
+  std::string text(const char* key) const {
+    std::string value(1024, '\0');
+    std::size_t length = value.size();
+    check(codes_get_string(handle_, key, value.data(), &length), key);
+    return printable(value.c_str());
+  }
+  std::int64_t integer(const char* key) const {
+    long value = 0;
+    check(codes_get_long(handle_, key, &value), key);
+    return value;
+  }
+  double real(const char* key) const {
+    double value = 0;
+    check(codes_get_double(handle_, key, &value), key);
+    return value;
+  }
+  /// Nothing where the message has no such key.
+  std::optional<std::int64_t> find(const char* key) const {
+    long value = 0;
+    if (codes_get_long(handle_, key, &value) != CODES_SUCCESS) return std::nullopt;
+    return value;
+  }
+
+ private:
+  std::string what_;
+  codes_handle* handle_;
+};
+
+namespace {
+
+/// Seconds since 1970 of a date and a time of the day as ecCodes gives them, 20200131 and 1830.
+std::int64_t seconds_of(std::int64_t date, std::int64_t time) {
+  const std::chrono::year_month_day day{std::chrono::year(static_cast<int>(date / 10000)),
+                                        std::chrono::month(static_cast<unsigned>(date / 100 % 100)),
+                                        std::chrono::day(static_cast<unsigned>(date % 100))};
+  constexpr std::int64_t kDay = 86400;
+  return std::chrono::sys_days(day).time_since_epoch().count() * kDay + (time / 100) * 3600 + time % 100 * 60;
+}
+
+/// From the first to the last, in equal steps.
+std::vector<double> spread(double first, double last, std::int64_t count) {
+  std::vector<double> values;
+  for (std::int64_t i = 0; i < count; ++i) {
+    const double share = count > 1 ? static_cast<double>(i) / static_cast<double>(count - 1) : 0;
+    values.push_back(i + 1 == count && count > 1 ? last : first + (last - first) * share);
+  }
+  return values;
+}
+
+template <typename T, typename F>
+std::vector<T> distinct(const F& of, std::size_t count) {
+  std::vector<T> values;
+  for (std::size_t i = 0; i < count; ++i) values.push_back(of(i));
+  std::sort(values.begin(), values.end());
+  values.erase(std::unique(values.begin(), values.end()), values.end());
+  return values;
+}
+
+}  // namespace
+
+GribFile::GribFile(const std::string& path) : VariableFile(path), key_(ChunkCache::shared().new_file()) {
+  try {
+    read_index();
+  } catch (const FileError& error) {
+    throw DataError(error.what());
+  }
+}
+
+GribFile::GribFile(const FileDescription& known)
+    : VariableFile(known), key_(ChunkCache::shared().new_file()) {
+  for (const nlohmann::json& described : nlohmann::json::parse(known.own)) {
+    Array& array = arrays_.emplace_back();
+    described.at(0).get_to(array.values);
+    for (const nlohmann::json& plane : described.at(1))
+      array.planes.push_back({plane.at(0).get<std::int64_t>(), plane.at(1).get<std::int64_t>()});
+  }
+}
+
+std::string GribFile::own_description() const {
+  nlohmann::json described = nlohmann::json::array();
+  for (const Array& array : arrays_) {
+    nlohmann::json planes = nlohmann::json::array();
+    for (const Plane& plane : array.planes) planes.push_back({plane.offset, plane.bytes});
+    described.push_back({array.values, std::move(planes)});
+  }
+  return described.dump();
+}
+
+GribFile::~GribFile() {
+  ChunkCache::shared().drop(key_);
+}
+
+void GribFile::close() {
+  ChunkCache::shared().drop(key_);
+}
+
+std::string GribFile::read_message(const File& file, std::int64_t offset, std::int64_t bytes) const {
+  std::string message(static_cast<std::size_t>(bytes), '\0');
+  file.read(std::as_writable_bytes(std::span(message)), offset);
+  return message;
+}
+
+void GribFile::read_index() {
+  const File file(path(), O_RDONLY);
+  std::map<std::string, std::size_t> known;  // fields by header
+  std::vector<std::size_t> variable_of;      // of each field
+  std::vector<std::vector<Plane>> variables;
+  for_each_grib_message(file, [&](const GribMessage& message) {
+    auto found = known.find(message.header);
+    if (found == known.end()) {
+      fields_.push_back(describe_message(message, read_message(file, message.offset, message.bytes)));
+      found = known.emplace(message.header, fields_.size() - 1).first;
+      const auto same = std::find_if(variables.begin(), variables.end(), [&](const auto& planes) {
+        return field(planes.front()).same_variable(fields_.back());
+      });
+      variable_of.push_back(static_cast<std::size_t>(same - variables.begin()));
+      if (same == variables.end()) variables.emplace_back();
+    }
+    variables[variable_of[found->second]].push_back(
+        {message.offset, message.bytes, message.reference, found->second});
+  });
+  for (const std::vector<Plane>& planes : variables) {
+    const GribField& own = field(planes.front());
+    bool several_levels = false, several_steps = false;
+    for (const std::vector<Plane>& others : variables) {
+      const GribField& other = field(others.front());
+      if (&others == &planes || other.name != own.name) continue;
+      several_levels = several_levels || other.level_type != own.level_type;
+      several_steps = several_steps || other.level_type == own.level_type;
+    }
+    add_variable(planes, several_levels, several_steps);
+  }
+}
+
+GribField GribFile::describe_message(const GribMessage& message, const std::string& bytes) {
+  const auto lock = lock_io();
+  keep_eccodes_quiet();
+  const Handle handle(bytes, concat("the message at byte ", message.offset, " of ", path()));
+  GribField field;
+  field.name = handle.text("shortName");
+  if (field.name == "unknown" || field.name == "~") {
+    field.name = "parameter";
+    for (const char* key :
+         {"table2Version", "indicatorOfParameter", "discipline", "parameterCategory", "parameterNumber"}) {
+      if (const auto number = handle.find(key)) field.name += concat("_", *number);
+    }
+  }
+  const auto known = [&](const char* key) {
+    const std::string text = handle.text(key);
+    return text == "unknown" ? "" : text;
+  };
+  field.units = known("units");
+  field.long_name = known("name");
+  field.standard_name = known("cfName");
+  field.level_type = handle.text("typeOfLevel");
+  field.step_type = handle.text("stepType");
+  field.level = handle.real("level");
+  field.number = static_cast<double>(handle.find("number").value_or(-1));
+  field.lead = seconds_of(handle.integer("validityDate"), handle.integer("validityTime")) -
+               seconds_of(handle.integer("dataDate"), handle.integer("dataTime"));
+  const std::string grid_type = message.grid.empty() ? "unknown" : handle.text("gridType");
+  // Months and years are of other lengths from time to time.
+  constexpr std::int64_t kMonth = 3, kCentury = 7;
+  const std::int64_t unit = handle.find("stepUnits").value_or(1);
+  if (grid_type != "regular_ll") {
+    field.fault = concat("it is on ",
+                         grid_type.starts_with("reduced_gg")
+                             ? "a reduced Gaussian grid, whose rows are of other lengths"
+                             : concat("the grid ", grid_type),
+                         ", and regular grids of latitudes and longitudes are read; convert it with: ",
+                         conversion(grid_type, path()));
+  } else if (handle.integer("alternativeRowScanning") != 0) {
+    field.fault =
+        concat("every other row of it runs the other way; convert it with: ", conversion(grid_type, path()));
+  } else if (unit >= kMonth && unit <= kCentury && field.lead != 0) {
+    field.fault = concat("its steps are months or longer; convert it with: ", conversion(grid_type, path()));
+  } else {
+    field.grid = grid_of(handle);
+  }
+  return field;
+}
+
+int GribFile::grid_of(const Handle& handle) {
+  const std::int64_t columns = handle.integer("Ni"), rows = handle.integer("Nj"),
+                     points = handle.integer("numberOfDataPoints");
+  if (columns < 1 || rows < 1 || columns > kMostPoints || rows > kMostPoints || columns * rows != points) {
+    throw DataError(concat("cannot read ", path(), ": a grid of ", rows, " x ", columns,
+                           " points has the number of points ", points));
+  }
+  require_memory({rows, columns}, "a field", path());
+  const double south_or_north = handle.real("latitudeOfFirstGridPointInDegrees"),
+               other = handle.real("latitudeOfLastGridPointInDegrees"),
+               west_or_east = handle.real("longitudeOfFirstGridPointInDegrees");
+  double last = handle.real("longitudeOfLastGridPointInDegrees");
+  constexpr double kMost = 1000;
+  for (const double degrees : {south_or_north, other, west_or_east, last})
+    if (!(std::abs(degrees) < kMost))
+      throw DataError(concat("cannot read ", path(), ": a grid begins or ends at ", degrees, " degrees"));
+  const bool to_west = handle.integer("iScansNegatively") != 0;
+  constexpr double kCircle = 360;
+  while (!to_west && last < west_or_east) last += kCircle;
+  while (to_west && last > west_or_east) last -= kCircle;
+  Grid grid{spread(south_or_north, other, rows), spread(west_or_east, last, columns),
+            handle.integer("jPointsAreConsecutive") != 0};
+  const auto found = std::find(grids_.begin(), grids_.end(), grid);
+  if (found != grids_.end()) return static_cast<int>(found - grids_.begin());
+  grids_.push_back(std::move(grid));
+  return static_cast<int>(grids_.size()) - 1;
+}
+
+std::string GribFile::dimension(const std::string& name, const std::vector<double>& values,
+                                const std::map<std::string, std::string>& texts) {
+  std::string unique = name;
+  for (int number = 2;; ++number) {
+    const FileVariable* known = find(unique);
+    if (known == nullptr) break;
+    if (arrays_[static_cast<std::size_t>(known->id)].values == values && known->texts == texts) return unique;
+    unique = concat(name, "_", number);
+  }
+  FileVariable coordinate;
+  coordinate.name = unique;
+  coordinate.id = static_cast<int>(arrays_.size());
+  coordinate.bytes = size_of(coordinate.type);
+  coordinate.dimensions = {unique};
+  coordinate.shape = {std::ssize(values)};
+  coordinate.texts = texts;
+  variables_.push_back(std::move(coordinate));
+  arrays_.push_back({values, {}});
+  return unique;
+}
+
+void GribFile::add_variable(const std::vector<Plane>& planes, bool several_levels, bool several_steps) {
+  const GribField& first = field(planes.front());
+  FileVariable variable;
+  variable.name = first.name;
+  if (several_levels || several_steps)
+    variable.name = concat(first.level_type, several_steps ? "_" + first.step_type : "", "/", first.name);
+  for (const auto& [key, text] : {std::pair{"units", first.units}, std::pair{"long_name", first.long_name},
+                                  std::pair{"standard_name", first.standard_name}})
+    if (!text.empty()) variable.texts[key] = text;
+  for (const Plane& plane : planes) {
+    if (!field(plane).fault.empty()) variable.refuse(field(plane).fault);
+    if (field(plane).grid != first.grid) variable.refuse("its messages are on several grids");
+  }
+  if (variable.fault.empty()) fill(variable, planes);
+  if (variable.fault.empty()) return;
+  variable.id = static_cast<int>(arrays_.size());
+  variables_.push_back(std::move(variable));
+  arrays_.emplace_back();
+}
+
+/// Gives a variable its dimensions and each message its place in them.
+void GribFile::fill(FileVariable& variable, const std::vector<Plane>& planes) {
+  const GribField& first = field(planes.front());
+  const std::size_t count = planes.size();
+  const auto leads = distinct<std::int64_t>([&](std::size_t i) { return field(planes[i]).lead; }, count);
+  const auto valid = [&](const Plane& plane) { return plane.reference + field(plane).lead; };
+  const auto pairs = distinct<std::pair<std::int64_t, std::int64_t>>(
+      [&](std::size_t i) {
+        return std::pair{planes[i].reference, field(planes[i]).lead};
+      },
+      count);
+  const auto valid_times = distinct<std::int64_t>([&](std::size_t i) { return valid(planes[i]); }, count);
+  const bool by_step = valid_times.size() != pairs.size();
+  const auto time_of = [&](const Plane& plane) { return by_step ? plane.reference : valid(plane); };
+
+  // Along each dimension its coordinates, and that of a message.
+  struct Axis {
+    std::string name;
+    std::map<std::string, std::string> texts;
+    std::function<double(const Plane&)> of;
+    std::vector<double> values = {};
+  };
+  const bool pressure = first.level_type == "isobaricInhPa" || first.level_type == "isobaricInPa";
+  std::map<std::string, std::string> level_texts = {{"axis", "Z"}, {"long_name", first.level_type}};
+  if (pressure) {
+    level_texts["units"] = first.level_type == "isobaricInhPa" ? "hPa" : "Pa";
+    level_texts["standard_name"] = "air_pressure";
+  }
+  std::vector<Axis> axes = {
+      {"time",
+       {{"units", "seconds since 1970-01-01"},
+        {"calendar", "proleptic_gregorian"},
+        {"standard_name", "time"}},
+       [&](const Plane& plane) { return static_cast<double>(time_of(plane)); }},
+      {"step",
+       {{"units", "hours"}, {"standard_name", "forecast_period"}},
+       [&](const Plane& plane) { return static_cast<double>(field(plane).lead) / kSecondsPerHour; }},
+      {"number",
+       {{"standard_name", "realization"}, {"units", "1"}},
+       [&](const Plane& plane) { return field(plane).number; }},
+      {"level", level_texts, [&](const Plane& plane) { return field(plane).level; }}};
+  for (Axis& axis : axes)
+    axis.values = distinct<double>([&](std::size_t i) { return axis.of(planes[i]); }, count);
+  std::erase_if(axes, [&](const Axis& axis) {
+    return (axis.name == "step" && !by_step) ||
+           (axis.name == "number" && axis.values.size() == 1 && axis.values[0] <= 0) ||
+           (axis.name == "level" && axis.values.size() == 1 && !always_has_levels(first.level_type));
+  });
+
+  std::size_t places = 1;
+  std::vector<std::uint64_t> extents;
+  for (const Axis& axis : axes) {
+    extents.push_back(axis.values.size());
+    places *= axis.values.size();
+    if (places > count) break;
+  }
+  const auto where = [&](const Plane& plane) {
+    std::string text = time_text(valid(plane));
+    for (const Axis& axis : axes)
+      if (axis.name != "time") text += concat(", ", axis.name, " ", axis.of(plane));
+    return text;
+  };
+  if (places > count) {
+    std::vector<std::string> wanted;
+    for (const Axis& axis : axes) wanted.push_back(concat(axis.values.size(), " of ", axis.name));
+    return variable.refuse(concat("its ", count, " messages do not fill its dimensions, ",
+                                  join(wanted, " x "),
+                                  "; choose some that do with: grib_copy -w KEY=VALUE,… IN OUT"));
+  }
+  Array array;
+  array.planes.resize(places);
+  for (const Plane& plane : planes) {
+    std::size_t place = 0;
+    for (const Axis& axis : axes) {
+      const auto at = std::lower_bound(axis.values.begin(), axis.values.end(), axis.of(plane));
+      place = place * axis.values.size() + static_cast<std::size_t>(at - axis.values.begin());
+    }
+    if (array.planes[place].bytes > 0)
+      return variable.refuse(concat("it has two messages of ", where(plane), "; take one of them out"));
+    array.planes[place] = plane;
+  }
+  for (const Axis& axis : axes) {
+    variable.dimensions.push_back(dimension(axis.name, axis.values, axis.texts));
+    variable.chunks.append(1);
+  }
+  const Grid grid = grids_[static_cast<std::size_t>(first.grid)];
+  for (const bool of_columns : {grid.columns_first, !grid.columns_first}) {
+    const std::vector<double>& values = of_columns ? grid.longitudes : grid.latitudes;
+    const std::string name = of_columns ? "longitude" : "latitude";
+    variable.dimensions.push_back(dimension(
+        name, values, {{"units", of_columns ? "degrees_east" : "degrees_north"}, {"standard_name", name}}));
+    variable.chunks.append(std::ssize(values));
+    extents.push_back(values.size());
+  }
+  variable.set_extents(extents);
+  if (!variable.fault.empty()) return;
+  variable.id = static_cast<int>(arrays_.size());
+  const std::int64_t points = std::ssize(grid.latitudes) * std::ssize(grid.longitudes);
+  variable.bytes = std::clamp<std::int64_t>(planes.front().bytes / points, 1, size_of(variable.type));
+  variable.compressed = true;
+  variable.numbers["_FillValue"] = {kMissing};
+  variables_.push_back(variable);
+  arrays_.push_back(std::move(array));
+}
+
+void GribFile::decode(const FileVariable& variable, const Plane& plane, std::span<std::byte> out,
+                      std::int64_t& fetched) const {
+  std::string bytes;
+  try {
+    bytes = read_message(File(path(), O_RDONLY), plane.offset, plane.bytes);
+  } catch (const FileError& error) {
+    throw DataError(error.what());
+  }
+  fetched += plane.bytes;
+  const std::size_t wanted = out.size() / sizeof(double);
+  std::size_t count = 0;
+  {
+    const auto lock = lock_io();
+    const Handle handle(bytes, concat(variable.name, " of ", path()));
+    handle.check(codes_set_double(handle.get(), "missingValue", kMissing), "missingValue");
+    handle.check(codes_get_size(handle.get(), "values", &count), "values");
+    // The buffer is aligned as new aligns bytes, for any number.
+    if (count == wanted) {
+      handle.check(
+          codes_get_double_array(handle.get(), "values", reinterpret_cast<double*>(out.data()), &count),
+          "values");
+    }
+  }
+  if (count != wanted) {
+    throw DataError(concat("cannot read ", variable.name, " of ", path(), ": its message at byte ",
+                           plane.offset, " holds ", count, " values, and its grid ", wanted));
+  }
+  beat();
+}
+
+StoredNumbers GribFile::read_stored(const FileVariable& variable, const Box& box, ByteBuffer& out,
+                                    std::int64_t& fetched) {
+  if (!(intersect(Box::whole(variable.shape), box) == box)) {
+    throw DataError(
+        concat("cannot read ", variable.name, " of ", path(), " at ", box, ": it has ", variable.shape));
+  }
+  const Array& array = arrays_[static_cast<std::size_t>(variable.id)];
+  const std::int64_t size = size_of(variable.type);
+  const std::span<std::byte> to = out.take(static_cast<std::size_t>(box.extent.count() * size));
+  if (array.planes.empty()) {
+    copy_shared(std::as_bytes(std::span(array.values)), Box::whole(variable.shape), to, box, size);
+  } else {
+    read_by_chunks({key_, variable.id, variable.shape, variable.chunks, size}, box, to,
+                   [&](const WantedChunk& chunk, std::span<std::byte> decoded) {
+                     decode(variable, array.planes[static_cast<std::size_t>(chunk.number)], decoded, fetched);
+                   });
+  }
+  return {variable.type, false};
+}
+
+std::string eccodes_version() {
+  const long version = codes_get_api_version();  // 22801 is 2.28.1
+  return concat(version / 10000, ".", version / 100 % 100, ".", version % 100);
+}
+
+std::unique_ptr<VariableFile> open_grib(const std::string& path, External /*external*/) {
+  return std::make_unique<GribFile>(path);
+}
+
+std::unique_ptr<VariableFile> open_described_grib(const FileDescription& known, External /*external*/) {
+  return std::make_unique<GribFile>(known);
+}
+
+}  // namespace jigsaw::inline files

@@ -1,0 +1,96 @@
+#pragma once
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "files/grib_messages.h"
+#include "files/variable_file.h"
+
+namespace jigsaw::inline files {
+
+/// What ecCodes says of messages that differ in reference time and values alone.
+struct GribField {
+  std::string name;  ///< its shortName, "2t"; of a parameter that ecCodes does not know its numbers
+  std::string units, long_name, standard_name;
+  std::string level_type, step_type;  ///< "isobaricInhPa", "instant"
+  double level = 0, number = -1;      ///< number of an ensemble's member, -1: the message names none
+  std::int64_t lead = 0;              ///< seconds from the reference time to the valid time
+  int grid = -1;                      ///< number of its grid
+  std::string fault;                  ///< why its values cannot be read; then it has no grid
+
+  /// Whether messages of both belong to one variable.
+  bool same_variable(const GribField& other) const {
+    return name == other.name && level_type == other.level_type && step_type == other.step_type;
+  }
+};
+
+/// A GRIB file of edition 1 or 2 through ecCodes: a variable for each shortName, on (time, step, number,
+/// level, latitude, longitude), of which each message holds one plane. Dimensions have coordinates; variables
+/// with the same ones share them, others have "time_2", …
+///
+/// - time is the valid time; where two messages of a variable have the same one (forecasts from several
+///   times), it is the reference time, and there is a dimension step, in hours.
+/// - number is there where messages name a member other than 0, which single analyses do, too; level where
+///   the level is one of pressure, of the model or of potential temperature, or there are several.
+/// - Several variables of one shortName get the kind of level, and if need be of step, before it:
+///   "surface/t".
+/// - What the bitmap leaves out is _FillValue.
+///
+/// A variable is refused on its own where it is on no regular grid of latitudes and longitudes, or where its
+/// messages do not fill its dimensions once each. Where messages stand is found once; each plane is decoded
+/// when it is asked for, whole, and kept as chunks are (files/chunk_cache.h).
+class GribFile : public VariableFile {
+ public:
+  /// @throws DataError
+  explicit GribFile(const std::string& path);
+  explicit GribFile(const FileDescription& known);
+  ~GribFile() override;
+
+  std::string_view format() const override { return "GRIB"; }
+  void close() override;
+  bool is_open() const override { return true; }
+
+ protected:
+  StoredNumbers read_stored(const FileVariable& variable, const Box& box, ByteBuffer& out,
+                            std::int64_t& fetched) override;
+  /// Coordinates, and where the messages of variables stand.
+  std::string own_description() const override;
+
+ private:
+  struct Grid {
+    std::vector<double> latitudes, longitudes;
+    bool columns_first = false;  ///< whether points of a column stand together
+    bool operator==(const Grid&) const = default;
+  };
+  struct Plane {
+    std::int64_t offset = 0, bytes = 0, reference = 0;
+    std::size_t field = 0;
+  };
+  /// FileVariable::id counts them: what a coordinate holds, or the messages of a variable, row-major.
+  struct Array {
+    std::vector<double> values;
+    std::vector<Plane> planes;
+  };
+  class Handle;
+
+  void read_index();
+  GribField describe_message(const GribMessage& message, const std::string& bytes);
+  int grid_of(const Handle& handle);
+  void add_variable(const std::vector<Plane>& planes, bool several_levels, bool several_steps);
+  void fill(FileVariable& variable, const std::vector<Plane>& planes);
+  /// The name of a dimension with this coordinate.
+  std::string dimension(const std::string& name, const std::vector<double>& values,
+                        const std::map<std::string, std::string>& texts);
+  std::string read_message(const File& file, std::int64_t offset, std::int64_t bytes) const;
+  void decode(const FileVariable& variable, const Plane& plane, std::span<std::byte> out,
+              std::int64_t& fetched) const;
+  const GribField& field(const Plane& plane) const { return fields_[plane.field]; }
+
+  std::vector<GribField> fields_;
+  std::vector<Grid> grids_;
+  std::vector<Array> arrays_;
+  std::uint64_t key_;  ///< in the cache of chunks
+};
+
+}  // namespace jigsaw::inline files

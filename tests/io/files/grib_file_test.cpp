@@ -1,0 +1,425 @@
+// GRIB files of both editions as ecCodes writes them, against what was given to it to write.
+#include "files/grib_file.h"
+
+#include <eccodes.h>
+
+#include <array>
+#include <cmath>
+#include <fstream>
+#include <functional>
+#include <optional>
+#include <random>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "files/probe.h"
+#include "io/fixtures.h"
+#include "samples/file_set.h"
+#include "support/temporary_folder.h"
+
+namespace jigsaw {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::put_text;
+using testing::TemporaryFolder;
+using testing::text_of;
+
+constexpr double kMissing = -1e30, kNaN = std::numeric_limits<double>::quiet_NaN();
+constexpr int kBits = 24;
+
+/// A message that is written: a field on 4 rows and 6 columns.
+struct Spec {
+  int edition = 2;
+  std::string name = "t", level_type = "isobaricInhPa";
+  long level = 850, date = 20200101, time = 0, step = 0;
+  std::optional<long> number = {};
+  double north = 60, south = 45, west = 350, east = 375;  ///< degrees
+  std::vector<std::pair<std::string, long>> more = {};
+  std::string sample = {};
+};
+constexpr int kRows = 4, kColumns = 6;
+
+void check(int status) {
+  ASSERT_EQ(status, CODES_SUCCESS) << codes_get_error_message(status);
+}
+
+void set_text(codes_handle* handle, const char* key, const std::string& text) {
+  std::size_t length = text.size();
+  check(codes_set_string(handle, key, text.c_str(), &length));
+}
+
+/// @param values  as they stand in the file; NaN is left out by the bitmap
+std::string message(const Spec& spec, std::vector<double> values) {
+  const std::string sample = spec.sample.empty() ? concat("regular_ll_pl_grib", spec.edition) : spec.sample;
+  codes_handle* const handle = codes_grib_handle_new_from_samples(nullptr, sample.c_str());
+  EXPECT_NE(handle, nullptr) << sample;
+  if (handle == nullptr) return "";
+  if (spec.sample.empty()) {
+    check(codes_set_long(handle, "Ni", kColumns));
+    check(codes_set_long(handle, "Nj", kRows));
+    check(codes_set_double(handle, "latitudeOfFirstGridPointInDegrees", spec.north));
+    check(codes_set_double(handle, "latitudeOfLastGridPointInDegrees", spec.south));
+    check(codes_set_double(handle, "longitudeOfFirstGridPointInDegrees", std::fmod(spec.west, 360)));
+    check(codes_set_double(handle, "longitudeOfLastGridPointInDegrees", std::fmod(spec.east, 360)));
+    check(codes_set_double(handle, "iDirectionIncrementInDegrees", 5));
+    check(codes_set_double(handle, "jDirectionIncrementInDegrees", 5));
+  }
+  if (spec.number) {
+    if (spec.edition == 1) check(codes_set_long(handle, "setLocalDefinition", 1));
+    if (spec.edition == 1) check(codes_set_long(handle, "localDefinitionNumber", 1));
+    if (spec.edition == 2) check(codes_set_long(handle, "productDefinitionTemplateNumber", 1));
+    check(codes_set_long(handle, "number", *spec.number));
+  }
+  set_text(handle, "typeOfLevel", spec.level_type);
+  set_text(handle, "shortName", spec.name);
+  check(codes_set_long(handle, "level", spec.level));
+  check(codes_set_long(handle, "dataDate", spec.date));
+  check(codes_set_long(handle, "dataTime", spec.time));
+  check(codes_set_long(handle, "step", spec.step));
+  for (const auto& [key, value] : spec.more) check(codes_set_long(handle, key.c_str(), value));
+  check(codes_set_long(handle, "bitsPerValue", kBits));
+  if (!values.empty()) {
+    const bool bitmap = std::any_of(values.begin(), values.end(), [](double v) { return std::isnan(v); });
+    std::replace_if(
+        values.begin(), values.end(), [](double v) { return std::isnan(v); }, kMissing);
+    check(codes_set_double(handle, "missingValue", kMissing));
+    check(codes_set_long(handle, "bitmapPresent", bitmap ? 1 : 0));
+    check(codes_set_double_array(handle, "values", values.data(), values.size()));
+  }
+  const void* bytes = nullptr;
+  std::size_t count = 0;
+  check(codes_get_message(handle, &bytes, &count));
+  std::string result(static_cast<const char*>(bytes), count);
+  codes_handle_delete(handle);
+  return result;
+}
+
+/// Values of one message lie between 0 and 20 about this, so that packing changes them by less than kNear.
+double value(const Spec& spec, int point) {
+  const double of_name = spec.name == "t" ? 200 : 500;
+  return of_name + 0.1 * static_cast<double>(spec.level) + 1e3 * static_cast<double>(spec.date % 100) +
+         static_cast<double>(spec.time) + 7 * static_cast<double>(spec.step) +
+         100 * static_cast<double>(spec.number.value_or(0)) + 10 + 9 * std::sin(0.8 * point);
+}
+constexpr double kNear = 20.0 / (1 << (kBits - 1)) + 1e-3;  // and of the reference value in float32
+
+std::vector<double> field(const Spec& spec, int missing = -1) {
+  std::vector<double> values;
+  for (int i = 0; i < kRows * kColumns; ++i) values.push_back(i == missing ? kNaN : value(spec, i));
+  return values;
+}
+
+std::vector<double> read(VariableFile& file, const std::string& name, std::optional<Box> box = {}) {
+  const FileVariable* variable = file.find(name);
+  if (variable == nullptr) {
+    ADD_FAILURE() << "no " << name;
+    return {};
+  }
+  const Box wanted = box.value_or(Box::whole(variable->shape));
+  std::vector<double> values(static_cast<std::size_t>(wanted.extent.count()));
+  file.read<double>(*variable, wanted, values);
+  return values;
+}
+
+void expect_near(const std::vector<double>& found, const std::vector<double>& wanted) {
+  ASSERT_EQ(found.size(), wanted.size());
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    EXPECT_EQ(std::isnan(found[i]), std::isnan(wanted[i])) << i;
+    if (std::isnan(wanted[i])) continue;
+    EXPECT_NEAR(found[i], wanted[i], kNear) << i;
+  }
+}
+
+class Grib : public ::testing::TestWithParam<int> {
+ protected:
+  Spec spec() const {
+    Spec result;
+    result.edition = GetParam();
+    return result;
+  }
+  std::string in(const std::string& name) const { return folder_.path() + "/" + name; }
+  /// t on three levels and 2t at three times, in no order; the bitmap leaves one point of some out.
+  std::string analyses() const {
+    std::string bytes;
+    for (const long time : {600, 0, 1200}) {
+      for (const long level : {500, 1000, 850}) {
+        Spec t = spec();
+        t.time = time;
+        t.level = level;
+        bytes += message(t, field(t, level == 850 ? 7 : -1));
+      }
+      Spec t2m = surface();
+      t2m.time = time;
+      bytes += message(t2m, field(t2m));
+    }
+    return bytes;
+  }
+  Spec surface() const {
+    Spec result = spec();
+    result.name = "2t";
+    result.level_type = "heightAboveGround";
+    result.level = 2;
+    return result;
+  }
+
+  TemporaryFolder folder_;
+};
+
+/// Another rank described it: its messages need not be looked for again.
+TEST_P(Grib, IsTheSameWhereItWasDescribed) {
+  put_text(in("a.grib"), analyses());
+  const auto file = open_variables(in("a.grib"), Dimensions::kByName);
+  const auto described =
+      open_described(FileDescription::from_bytes(file->describe().to_bytes()), External::kRefused);
+  EXPECT_EQ(described->format(), "GRIB");
+  described->forget_described();
+  for (const char* name : {"t", "2t", "time", "level", "latitude", "longitude"}) {
+    SCOPED_TRACE(name);
+    const std::vector<double> found = read(*described, name), wanted = read(*file, name);
+    ASSERT_FALSE(wanted.empty());
+    EXPECT_EQ(join(found, " "), join(wanted, " "));
+  }
+}
+
+TEST_P(Grib, HoldsWhatWasWritten) {
+  put_text(in("a.grib"), analyses());
+  const auto file = open_variables(in("a.grib"), Dimensions::kByName);
+  const FileVariable &t = *file->find("t"), &t2m = *file->find("2t");
+  EXPECT_EQ(t.dimensions, (std::vector<std::string>{"time", "level", "latitude", "longitude"}));
+  EXPECT_EQ(t.shape, (Shape{3, 3, kRows, kColumns}));
+  EXPECT_EQ(t2m.dimensions, (std::vector<std::string>{"time", "latitude", "longitude"}));
+  EXPECT_EQ(t.text("units"), "K");
+  EXPECT_EQ(t.text("standard_name"), "air_temperature");
+  EXPECT_EQ(read(*file, "time"), (std::vector<double>{1577836800, 1577858400, 1577880000}));
+  EXPECT_EQ(read(*file, "level"), (std::vector<double>{500, 850, 1000}));
+  EXPECT_EQ(file->find("level")->text("units"), "hPa");
+  EXPECT_EQ(read(*file, "latitude"), (std::vector<double>{60, 55, 50, 45}));
+  EXPECT_EQ(read(*file, "longitude"), (std::vector<double>{350, 355, 360, 365, 370, 375}));
+  std::vector<double> wanted;
+  for (const long time : {0, 600, 1200}) {
+    for (const long level : {500, 850, 1000}) {
+      Spec each = spec();
+      each.time = time;
+      each.level = level;
+      const std::vector<double> values = field(each, level == 850 ? 7 : -1);
+      wanted.insert(wanted.end(), values.begin(), values.end());
+    }
+  }
+  expect_near(read(*file, "t"), wanted);
+  // Of a part only its own messages are decoded, and a plane that is kept is not read again.
+  const auto again = open_variables(in("a.grib"), Dimensions::kByName);
+  Spec each = spec();
+  each.time = 600;
+  const auto bytes = std::ssize(message(each, field(each, 7)));
+  const Box box{{1, 1, 1, 0}, {1, 1, 2, 3}};
+  std::vector<double> part;
+  for (const int i : {6, 7, 8, 12, 13, 14}) part.push_back(i == 7 ? kNaN : value(each, i));
+  const std::int64_t before = again->bytes_fetched();
+  expect_near(read(*again, "t", box), part);
+  EXPECT_EQ(again->bytes_fetched() - before, bytes);
+  expect_near(read(*again, "t", box), part);
+  EXPECT_EQ(again->bytes_fetched() - before, bytes);
+  EXPECT_TRUE(again->undeclared().empty()) << "what the bitmap leaves out is declared";
+}
+
+TEST_P(Grib, IsADataSetOfFields) {
+  put_text(in("a.grib"), analyses());
+  FileSet files({in("a.grib")});
+  const Field t{"t", 850.0}, t2m{"t2m", {}};
+  files.select(t, true);
+  files.select(t2m, true);
+  EXPECT_EQ(files.times(t2m),
+            (std::vector<Time>{at("2020-01-01"), at("2020-01-01T06:00"), at("2020-01-01T12:00")}));
+  EXPECT_EQ(files.units(t2m), "K");
+  EXPECT_FALSE(files.grid().periodic);
+  std::vector<double> found(6);
+  files.read(t2m, at("2020-01-01T12:00"), {{2, 1}, {2, 3}}, found);
+  Spec each = surface();
+  each.time = 1200;
+  expect_near(found, {value(each, 13), value(each, 14), value(each, 15), value(each, 19), value(each, 20),
+                      value(each, 21)});
+}
+
+TEST_P(Grib, HasStepsAndMembers) {
+  std::string bytes, ensemble;
+  for (const long date : {20200101, 20200102})
+    for (const long step : {0, 24, 36})
+      for (const long number : {3, 1}) {
+        Spec each = spec();
+        each.date = date;
+        each.step = step;
+        each.number = number;
+        bytes += message(each, field(each));
+        if (step == 36) ensemble += message(each, field(each));
+      }
+  put_text(in("a.grib"), bytes);
+  GribFile file(in("a.grib"));
+  EXPECT_EQ(file.find("t")->dimensions,
+            (std::vector<std::string>{"time", "step", "number", "level", "latitude", "longitude"}));
+  EXPECT_EQ(read(file, "step"), (std::vector<double>{0, 24, 36}));
+  EXPECT_EQ(read(file, "number"), (std::vector<double>{1, 3}));
+  EXPECT_EQ(read(file, "time"), (std::vector<double>{1577836800, 1577923200}));
+  Spec each = spec();
+  each.date = 20200102;
+  each.step = 24;
+  each.number = 3;
+  expect_near(read(file, "t", Box{{1, 1, 1, 0, 0, 0}, {1, 1, 1, 1, kRows, kColumns}}), field(each));
+  // Of one step the time is the valid time.
+  put_text(in("b.grib"), ensemble);
+  GribFile valid(in("b.grib"));
+  EXPECT_EQ(read(valid, "time"), (std::vector<double>{1577836800 + 36 * 3600, 1577923200 + 36 * 3600}));
+  FileSelection selection;
+  selection.member.number = 3;
+  FileSet files({in("b.grib")}, selection);
+  files.select({"t", 850.0}, true);
+  std::vector<double> found(kRows * kColumns);
+  files.read({"t", 850.0}, at("2020-01-03T12:00"), {{0, 0}, {kRows, kColumns}}, found);
+  each.step = 36;
+  expect_near(found, field(each));
+}
+
+TEST_P(Grib, RunsAsItSays) {
+  Spec south = spec();
+  std::swap(south.north, south.south);
+  south.more = {{"jScansPositively", 1}};
+  put_text(in("south.grib"), message(south, field(south)));
+  GribFile from_south(in("south.grib"));
+  EXPECT_EQ(read(from_south, "latitude"), (std::vector<double>{45, 50, 55, 60}));
+  expect_near(read(from_south, "t"), field(south));
+
+  Spec west = spec();
+  std::swap(west.west, west.east);
+  west.more = {{"iScansNegatively", 1}};
+  put_text(in("west.grib"), message(west, field(west)));
+  GribFile to_west(in("west.grib"));
+  EXPECT_EQ(read(to_west, "longitude"), (std::vector<double>{15, 10, 5, 0, -5, -10}));
+
+  Spec columns = spec();
+  columns.more = {{"jPointsAreConsecutive", 1}};
+  put_text(in("columns.grib"), message(columns, field(columns)));
+  GribFile by_columns(in("columns.grib"));
+  EXPECT_EQ(by_columns.find("t")->dimensions,
+            (std::vector<std::string>{"time", "level", "longitude", "latitude"}));
+  EXPECT_EQ(by_columns.find("t")->shape, (Shape{1, 1, kColumns, kRows}));
+  expect_near(read(by_columns, "t"), field(columns));
+}
+
+TEST_P(Grib, OfOneNameOnSeveralKindsOfLevelIsSeveralVariables) {
+  Spec ground = spec();
+  ground.level_type = "surface";
+  ground.level = 0;
+  const Spec above = spec();
+  put_text(in("a.grib"), message(above, field(above)) + message(ground, field(ground)));
+  GribFile file(in("a.grib"));
+  expect_near(read(file, "surface/t"), field(ground));
+  expect_near(read(file, "isobaricInhPa/t"), field(above));
+}
+
+std::string refusal(const std::function<void()>& action) {
+  const std::string said = message_of<DataError>(action);
+  EXPECT_EQ(said.find('\n'), std::string::npos) << said;
+  return said;
+}
+
+TEST_P(Grib, OnAReducedGaussianGridIsRefusedWithTheCommandThatConvertsIt) {
+  Spec reduced = spec();
+  reduced.sample = concat("reduced_gg_pl_32_grib", GetParam());
+  reduced.name = "u";
+  const Spec regular = spec();
+  put_text(in("a.grib"), message(reduced, {}) + message(regular, field(regular)));
+  const auto file = open_variables(in("a.grib"), Dimensions::kByName);
+  expect_near(read(*file, "t"), field(regular));
+  FileSet files({in("a.grib")});
+  const std::string said = refusal([&] { files.select({"u_component_of_wind", {}}, true); });
+  EXPECT_NE(said.find("u in " + in("a.grib") + " cannot be used: it is on a reduced Gaussian grid"),
+            std::string::npos)
+      << said;
+  EXPECT_NE(said.find("cdo -f nc4 -setgridtype,regular " + in("a.grib") + " " + in("a.nc")),
+            std::string::npos)
+      << said;
+}
+
+TEST_P(Grib, WhoseMessagesDoNotFillItsDimensionsIsRefused) {
+  const std::string whole = analyses();
+  Spec more = spec();
+  more.level = 300;
+  put_text(in("a.grib"), whole + message(more, field(more)));
+  EXPECT_NE(refusal([&] {
+              GribFile file(in("a.grib"));
+              read(file, "t");
+            }).find("its 10 messages do not fill its dimensions, 3 of time x 4 of level"),
+            std::string::npos);
+  more.level = 500;
+  put_text(in("b.grib"), whole + message(more, field(more)));
+  EXPECT_NE(refusal([&] {
+              GribFile file(in("b.grib"));
+              read(file, "t");
+            }).find("it has two messages of 2020-01-01T00:00, level 500"),
+            std::string::npos);
+}
+
+TEST_P(Grib, CutOffOrDamagedIsOneSentence) {
+  const std::string whole = analyses();
+  // Other things may stand between messages, and behind the last one.
+  const std::size_t second = whole.find("GRIB", 4);
+  put_text(in("a.grib"), whole.substr(0, second) + "\r\r\nHEADER\n" + whole.substr(second) + "\n\n");
+  EXPECT_EQ(GribFile(in("a.grib")).find("t")->shape, (Shape{3, 3, kRows, kColumns}));
+  for (const std::size_t bytes : {whole.size() - 1, whole.size() - 60, second + 5, second + 40, second - 3}) {
+    put_text(in("cut.grib"), whole.substr(0, bytes));
+    const std::string said = refusal([&] { open_variables(in("cut.grib"), Dimensions::kByName); });
+    EXPECT_NE(said.find("cut off"), std::string::npos) << bytes << said;
+  }
+  std::string damaged = whole;
+  damaged[second - 1] = '8';
+  put_text(in("damaged.grib"), damaged);
+  EXPECT_NE(refusal([&] { GribFile file(in("damaged.grib")); }).find("does not end"), std::string::npos);
+  damaged = whole;
+  damaged[7] = '\3';
+  put_text(in("damaged.grib"), damaged);
+  EXPECT_NE(refusal([&] { GribFile file(in("damaged.grib")); }).find("is of edition 3"), std::string::npos);
+  put_text(in("noise.grib"), whole + std::string(1 << 17, 'x') + whole);
+  EXPECT_NE(refusal([&] { GribFile file(in("noise.grib")); }).find("no GRIB message follows"),
+            std::string::npos);
+}
+
+/// Headers are read by a process of its own first, as of every format; what it took apart is read here.
+TEST_P(Grib, ChangedAtRandomEndsWithValuesOrWithADataError) {
+  const char* count = std::getenv("JIGSAW_MUTATIONS");
+  const int copies = count == nullptr ? 100 : std::atoi(count);
+  const std::string whole = analyses();
+  std::mt19937 random(5);
+  std::vector<std::string> paths;
+  for (int i = 0; i < copies; ++i) {
+    std::string bytes = whole;
+    for (unsigned changes = 1 + random() % 3; changes > 0; --changes)
+      bytes[random() % std::min<std::size_t>(bytes.size(), 600)] = static_cast<char>(random());
+    paths.push_back(in(concat(i, ".grib")));
+    put_text(paths.back(), bytes);
+  }
+  const std::vector<std::string> ends =
+      Probe{PROBE_PROGRAM, Dimensions::kByName, External::kRefused}.outcomes(paths);
+  int read_whole = 0, refused = 0, died = 0;
+  for (std::size_t i = 0; i < paths.size(); ++i) {
+    died += ends[i].empty() ? 0 : 1;
+    if (!ends[i].empty()) continue;
+    try {
+      const auto file = open_variables(paths[i], Dimensions::kByName);
+      for (const FileVariable& variable : file->variables())
+        if (variable.numeric() && variable.shape.count() < 1 << 16) read(*file, variable.name);
+      ++read_whole;
+    } catch (const DataError& error) {
+      EXPECT_EQ(std::string(error.what()).find('\n'), std::string::npos) << error.what();
+      ++refused;
+    }
+  }
+  std::cout << "of " << copies << " copies " << read_whole << " read, " << refused << " refused, " << died
+            << " ended the process that reads headers\n";
+  EXPECT_GT(read_whole, 0);
+  EXPECT_GT(refused, 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(Editions, Grib, ::testing::Values(1, 2));
+
+}  // namespace
+}  // namespace jigsaw
