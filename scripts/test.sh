@@ -85,6 +85,7 @@ fi
 
 part "setup" scripts/setup.sh
 scripts/setup.sh --readers || say "without xarray and CDO the test that opens forecasts with them is skipped"
+scripts/setup.sh --grib || say "without ecCodes the tests of GRIB are skipped"
 slurm_option=-DJIGSAW_SLURM_TESTS=OFF
 if [[ $slurm == true ]]; then
   part "setup of SLURM" scripts/setup.sh --slurm

@@ -148,11 +148,12 @@ void tell_reading(Log& log, OpenedRun& run) {
   const Mesh& mesh = run.placed().mesh();
   const Shape pieces{mesh.size(mesh.domain(0)), mesh.size(mesh.domain(1))};
   const Shape suits = chunks_for(data->grid().shape(), pieces, sizeof(float));
-  log.warn(concat(line, ": ", cost.worst, " in ", cost.path,
-                  cost.chunks.rank() == 0 ? std::string(" stands in one piece")
-                                          : concat(" stands in chunks of ", cost.chunks),
-                  "; `jigsaw-train rechunk` writes it in chunks of ", suits[0], " rows and ", suits[1],
-                  " columns of one time"));
+  log.warn(
+      concat(line, ": ", cost.worst, " in ", cost.path,
+             cost.chunks.rank() == 0 ? std::string(" stands in one piece")
+                                     : concat(" stands in chunks of ", cost.chunks),
+             cost.format == "NetCDF" ? "; `jigsaw-train rechunk` writes it in" : "; this mesh would do with",
+             " chunks of ", suits[0], " rows and ", suits[1], " columns of one time"));
 }
 
 void tell_steps(Log& log, const OpenedRun& run) {

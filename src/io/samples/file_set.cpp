@@ -331,7 +331,8 @@ std::vector<FieldStorage> FileSet::storage() const {
   for (const auto& [field, series] : series_) {
     const Part& part = series.parts.front();
     if (!part.axes.horizontal()) continue;  // a series without places
-    result.push_back({files_[static_cast<std::size_t>(part.file)]->file().path(), part.variable, part.axes,
+    const VariableFile& file = files_[static_cast<std::size_t>(part.file)]->file();
+    result.push_back({file.path(), std::string(file.format()), part.variable, part.axes,
                       part.axes.channel >= 0 ? part.channel : part.level, part.rows, part.columns});
   }
   return result;

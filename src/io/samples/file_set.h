@@ -51,7 +51,7 @@ struct FieldDescription {
 
 /// How a field stands in the first file that has it.
 struct FieldStorage {
-  std::string path;
+  std::string path, format;  ///< of the file, as VariableFile has them
   const FileVariable* variable = nullptr;
   FieldAxes axes;
   std::int64_t entry = 0;  ///< along its levels or channels

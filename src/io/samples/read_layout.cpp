@@ -105,6 +105,7 @@ ReadCost cost_of_reading(const std::vector<FieldStorage>& fields, const Box& pie
     worst = ratio;
     cost.worst = variable->name;
     cost.path = field.path;
+    cost.format = field.format;
     cost.chunks = variable->chunks;
   }
   return cost;

@@ -13,7 +13,7 @@ struct ReadCost {
   std::int64_t wanted = 0;   ///< bytes of the piece, as they are stored
   std::int64_t fetched = 0;  ///< with the rest of chunks and of pages that come along, uncompressed
   std::string worst;         ///< the variable with the largest ratio of its own
-  std::string path;          ///< of a file of it
+  std::string path, format;  ///< of a file of it
   Shape chunks;              ///< its chunks; of rank 0 where it has none
 
   double amplification() const {
