@@ -43,7 +43,7 @@ Shape pieces_of(const Configuration& configuration, int ranks, const Shape& grid
 std::map<std::string, std::int64_t> chunks_in(const std::string& path, const Shape& pieces,
                                               External external) {
   std::map<std::string, std::int64_t> chunks;
-  DataFile file(path, external);
+  DataFile file(open_variables(path, Dimensions::kByName, external));
   for (const FileVariable& variable : file.file().variables()) {
     const FieldAxes axes = file.axes(variable);
     if (!variable.numeric() || !axes.horizontal()) continue;

@@ -135,7 +135,8 @@ TEST(ImageFiles, AreBroughtToACommonSpacing) {
     file.put(image, values);
     file.put(label, labels);
   }
-  ImageFiles files({path}, {ImageDim::kHeight, ImageDim::kWidth}, External::kRefused, {1.5, 1.25}, {"label"});
+  ImageFiles files({path}, {ImageDim::kHeight, ImageDim::kWidth}, opener(Dimensions::kByNumber), {1.5, 1.25},
+                   {"label"});
   const Field image = files.select({"image", {}})[0], label = files.select({"label", {}})[0];
   ASSERT_EQ(files.extents(0), (Shape{5, 9}));           // up to 6 mm by 1.5, up to 10 mm by 1.25
   const ImageSource source = files.source("image", 0);  // where it stands in the file
@@ -155,7 +156,7 @@ TEST(ImageFiles, AreBroughtToACommonSpacing) {
     EXPECT_EQ(found[static_cast<std::size_t>(i)], std::floor(1.25 * (2 + i % 7) / 2 + 0.5)) << i;
   EXPECT_NE(message_of<DataError>([&] {
               ImageFiles plain({write_one(folder, "plain.nc", 1)}, {ImageDim::kHeight, ImageDim::kWidth},
-                               External::kRefused, {1, 1});
+                               opener(Dimensions::kByNumber), {1, 1});
               plain.select({"image", {}});
             }).find("has no attribute spacing"),
             std::string::npos);
