@@ -35,7 +35,9 @@ function(jigsaw_precompile target)
   if(JIGSAW_PRECOMPILE)
     target_precompile_headers(${target} PRIVATE ${JIGSAW_PRECOMPILED} ${ARGN})
     # GCC 12 does not know precompiled headers for the system's, and warns of std::string's own code in more words.
-    target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-array-bounds> $<$<CXX_COMPILER_ID:GNU>:-Wno-stringop-overflow>)
+    foreach(warning array-bounds stringop-overflow stringop-overread)
+      target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-${warning}>)
+    endforeach()
   endif()
 endfunction()
 
