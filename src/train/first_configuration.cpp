@@ -89,10 +89,21 @@ std::int64_t divisor(std::int64_t extent, std::int64_t most) {
   return found;
 }
 
-/// What a convolution reads beyond the ends of a global grid; nothing for others.
+/// Levels of a U-Net: its coarsest has at least four points along each dim.
+int levels_of(const Shape& space) {
+  std::int64_t least = space[0];
+  for (const std::int64_t extent : space) least = std::min(least, extent);
+  int levels = 1;
+  while (levels < 4 && least >> levels >= 4) ++levels;
+  return levels;
+}
+
+/// What a convolution reads beyond the ends of a global grid; nothing for others. Poles are crossed to the
+/// other half of the circle, which every level must have.
 std::vector<std::string> edges_of(const Grid& grid) {
   if (!grid.periodic) return {};
-  const bool crosses = grid.north == grid.south && grid.shape()[1] % 2 == 0;
+  const bool halves = grid.shape()[1] % (std::int64_t{1} << levels_of(grid.shape())) == 0;
+  const bool crosses = grid.north == grid.south && halves;
   const char* rows = crosses && grid.north == PoleKind::kPoint         ? "pole_point"
                      : crosses && grid.north == PoleKind::kCellCentred ? "pole_cell"
                                                                        : "replicate";
@@ -105,12 +116,8 @@ std::string model_text(const FirstOptions& options, const Shape& space,
   Section model;
   model.add("type", quoted(options.model));
   if (options.model == "unet") {
-    std::int64_t least = space[0];
-    for (const std::int64_t extent : space) least = std::min(least, extent);
-    int levels = 1;
-    while (levels < 4 && least >> levels >= 4) ++levels;
     model.add("base_width", "16", "channels of the finest level; each coarser one has twice as many");
-    model.add("levels", concat(levels));
+    model.add("levels", concat(levels_of(space)));
     model.add("norm_groups", "4");
     model.add("zero_head", "true", "the untrained model changes nothing");
     if (!edges.empty())

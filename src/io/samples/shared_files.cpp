@@ -72,7 +72,10 @@ Json describe_share(std::span<const std::string> paths, const FileOpener& open, 
 Json merged(const std::vector<std::string>& parts) {
   std::map<std::size_t, Json> all;
   for (const std::string& part : parts) {
-    for (Json& one : Json::from_cbor(part)) all[one.at(0).get<std::size_t>()] = std::move(one);
+    for (Json& one : Json::from_cbor(part)) {
+      const auto number = one.at(0).get<std::size_t>();
+      all[number] = std::move(one);
+    }
   }
   Json result = Json::array();
   for (auto& [number, one] : all) {
