@@ -60,7 +60,7 @@ TEST_F(InitTest, WritesForecastsThatRun) {
 }
 
 /// A field that changes, one that is repeated at every time, one without time, and one with other times.
-void write_fields(const std::string& path) {
+void write_fields(const std::string& path, bool global = false) {
   int file = 0, time = 0, late = 0, rows = 0, columns = 0;
   ASSERT_EQ(nc_create(path.c_str(), NC_NETCDF4, &file), NC_NOERR);
   const auto coordinate = [&](const char* name, std::size_t extent, double first, double step,
@@ -76,8 +76,9 @@ void write_fields(const std::string& path) {
   };
   time = coordinate("time", 40, 0, 12, "hours since 2020-01-01");
   late = coordinate("late_time", 20, 0, 24, "hours since 2020-01-01");
-  rows = coordinate("latitude", 8, 80, -10, "degrees_north");
-  columns = coordinate("longitude", 12, 0, 5, "degrees_east");
+  rows = coordinate("latitude", global ? 9 : 8, 80, global ? -20 : -10, "degrees_north");
+  columns = coordinate("longitude", global ? 16 : 12, 0, global ? 22.5 : 5, "degrees_east");
+  const std::size_t points = global ? 144 : 96;
   const auto field = [&](const char* name, const std::vector<int>& dims, auto value) {
     int id = 0;
     EXPECT_EQ(nc_def_var(file, name, NC_FLOAT, static_cast<int>(dims.size()), dims.data(), &id), NC_NOERR);
@@ -91,11 +92,11 @@ void write_fields(const std::string& path) {
     for (std::size_t i = 0; i < count; ++i) values[i] = static_cast<float>(value(i));
     EXPECT_EQ(nc_put_var_float(file, id, values.data()), NC_NOERR);
   };
-  const auto here = [](std::size_t i) { return std::sin(0.7 * static_cast<double>(i % 96)); };
-  field("t2m", {time, rows, columns}, [&](std::size_t i) { return here(i + 5 * (i / 96)); });
+  const auto here = [&](std::size_t i) { return std::sin(0.7 * static_cast<double>(i % points)); };
+  field("t2m", {time, rows, columns}, [&](std::size_t i) { return here(i + 5 * (i / points)); });
   field("lsm", {time, rows, columns}, here);
   field("orography", {rows, columns}, here);
-  field("daily", {late, rows, columns}, [&](std::size_t i) { return here(i + 3 * (i / 96)); });
+  field("daily", {late, rows, columns}, [&](std::size_t i) { return here(i + 3 * (i / points)); });
   EXPECT_EQ(nc_close(file), NC_NOERR);
 }
 
@@ -107,6 +108,9 @@ TEST_F(InitTest, KnowsWhatIsConstantAndWhatHasOtherTimes) {
                            "other times: daily", R"("input_hours": [-12, 0])", R"("lead_hours": 12)"})
     EXPECT_NE(written.find(part), std::string::npos) << part << " in\n" << written;
   EXPECT_EQ(written.find("padding_mode"), std::string::npos) << "the grid is a region\n" << written;
+  write_fields(folder_ / "global.nc", true);
+  expect_runs("--data " + quoted(folder_ / "global.nc"), "0.2");
+  EXPECT_NE(text().find(R"("padding_mode": ["pole_cell", "circular"])"), std::string::npos) << text();
 }
 
 TEST_F(InitTest, WritesImagesThatRun) {
