@@ -57,6 +57,7 @@ struct Clique {
   int ranks = 0;
   std::vector<FakeComm*> members;  ///< null before they join and after they leave
   int joined = 0, finalized = 0;
+  int gone = -1;  ///< the first rank that has aborted
   /// By sender and receiver: their launches, in order.
   std::map<std::pair<int, int>, std::vector<std::pair<std::shared_ptr<Launch>, std::size_t>>> sends, receives;
   std::map<int, Launches> collectives;  ///< by rank
@@ -468,6 +469,10 @@ ncclResult_t ncclCommInitRankConfig(ncclComm_t* comm, int ranks, ncclUniqueId id
     member->error = ncclSystemError;
     member->words = "no way to rank 0";
   }
+  if (clique->gone >= 0) {
+    member->error = ncclRemoteError;
+    member->words = jigsaw::concat("rank ", clique->gone, " has gone");
+  }
   for (const FakeComm* const other : clique->members) {
     if (other == nullptr || other == member || other->device != member->device) continue;
     member->error = ncclInvalidUsage;
@@ -493,6 +498,7 @@ ncclResult_t ncclCommDestroy(ncclComm_t comm) {
 ncclResult_t ncclCommAbort(ncclComm_t comm) {
   const std::lock_guard lock(mutex());
   comm->aborted = true;
+  if (comm->clique->gone < 0) comm->clique->gone = comm->rank;
   for (FakeComm*& other : comm->clique->members) {
     if (other == comm) {
       other = nullptr;
