@@ -174,9 +174,9 @@ TEST(NcclFailure, AnAsynchronousErrorEndsTheWait) {
   const std::string error = error_of_run(3, [&](Communicator& comm) {
     if (comm.rank() == 0) testing::fake_nccl::fail_next_work(2);
     comm.barrier();
-    const Array sum = comm.all_reduce(rough_array(comm, 3000));
-    to_vector<float>(comm, sum);  // comes back, with nothing in it
     try {
+      const Array sum = comm.all_reduce(rough_array(comm, 3000));  // where another has heard of it already
+      to_vector<float>(comm, sum);                                 // comes back, with nothing in it
       comm.all_reduce(sum);
     } catch (const CommError&) {
       ++failed;
