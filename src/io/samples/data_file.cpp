@@ -102,13 +102,12 @@ void DataFile::describe_channels(const ChannelLayout& layout) {
     throw DataError(concat("data.makani: the name of ", path, " must begin with its year, as 2018.h5 does"));
   given_ = variable;
   names_[variable->dimensions[1]] = layout.channels;
-  const auto degrees = [&](int axis, const std::vector<double>& known, std::vector<double> usual) {
+  const auto degrees = [&](int axis, const std::vector<double>& known, const std::vector<double>& usual) {
     if (!known.empty() && std::ssize(known) != shape[axis]) {
       throw DataError(concat("data.makani: ", layout.variable, " in ", path, " has ", shape[axis],
                              axis == 2 ? " rows" : " columns", ", and the metadata ", known.size()));
     }
-    coordinates_[variable->dimensions[static_cast<std::size_t>(axis)]] =
-        known.empty() ? std::move(usual) : known;
+    coordinates_[variable->dimensions[static_cast<std::size_t>(axis)]] = known.empty() ? usual : known;
   };
   degrees(2, layout.latitudes, equiangular_latitudes(shape[2]));
   degrees(3, layout.longitudes, equiangular_longitudes(shape[3]));
