@@ -98,7 +98,7 @@ FileOpener share_files(std::vector<std::string> paths, Dimensions dimensions, Ex
                        const std::filesystem::path& cache, Communicator& communicator) {
   keep_first_of_each(paths);
   probe_new_files(paths, dimensions, external, cache, communicator);
-  const FileOpener open = opener(dimensions, external);
+  FileOpener open = opener(dimensions, external);
   if (communicator.size() == 1) return open;
   const auto shared = std::make_shared<Shared>(Shared{external, {}, {}});
   for (std::size_t first = 0; first < paths.size(); first += kFilesOfAMessage) {
