@@ -17,12 +17,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kSegment = "segment";  ///< images to labels
-
 std::optional<Task> task_of(const std::string& name) {
   if (name == "forecast") return Task::kForecast;
   if (name == "denoise") return Task::kDenoise;
-  if (name == "map" || name == kSegment) return Task::kMap;
+  if (name == "map") return Task::kMap;
   return {};
 }
 
@@ -44,7 +42,7 @@ void write(const std::string& output, const std::string& text) {
 
 struct Options {
   std::vector<std::string> files;
-  std::string task;  ///< forecast, denoise, segment, map; or what the files look like
+  std::string task;  ///< forecast, denoise, map; or what the files look like
   std::string recipe = "unet";
   std::string output = "first.json";
 };
@@ -56,7 +54,7 @@ ExitCode run_init(const Options& options) {
   std::error_code unreadable;
   if (fs::exists(fs::symlink_status(output, unreadable)))
     throw ConfigError(concat("--output ", options.output, " is there already, and is not written over"));
-  FirstOptions first{options.files, task_of(options.task), options.task == kSegment, options.recipe};
+  FirstOptions first{options.files, task_of(options.task), options.recipe};
   first.name = output.stem().string();
   first.folder = output.has_parent_path() ? output.parent_path().string() : ".";
   const std::string text = first_configuration(first);
@@ -72,10 +70,8 @@ ExitCode run_init(const Options& options) {
 std::function<ExitCode()> declare_init(const CommandOptions& command, const Invocation& /*invocation*/) {
   auto options = std::make_shared<Options>();
   command.add_option("--data", options->files, "Files or patterns: NetCDF, HDF5").required();
-  command
-      .add_option("--task", options->task,
-                  "forecast, denoise, segment (into labels) or map; default: what the files look like")
-      .one_of({"forecast", "denoise", "segment", "map"});
+  command.add_option("--task", options->task, "forecast, denoise or map; default: what the files look like")
+      .one_of({"forecast", "denoise", "map"});
   command.add_option("--from", options->recipe, "The model: unet (any grid), vit, swin or weathermixer")
       .one_of({"unet", "vit", "swin", "weathermixer"});
   command.add_option("--output", options->output, "The file to write; default first.json");

@@ -431,9 +431,6 @@ std::string images(const FirstOptions& options, const std::vector<std::string>& 
            concat(picture->name, " is ", picture->shape, "; which dim is what is assumed from their number"));
   data.add("variables", quoted_list({picture->name}));
   const std::int64_t classes = task == Task::kMap ? classes_of(*file, *label) : 0;
-  if (options.classes && classes == 0)
-    throw DataError(concat(label->name, " in ", paths.front(),
-                           " holds no labels 0, 1, 2, …; --task map is for other targets"));
   if (task == Task::kMap) data.add("targets", quoted_list({label->name}), "what is to come out");
   if (classes > 0) data.add("classes", concat(classes), "labels are 0 to one less");
   if (classes > 1)

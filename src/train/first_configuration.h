@@ -11,7 +11,6 @@ namespace jigsaw::inline train {
 struct FirstOptions {
   std::vector<std::string> files;  ///< patterns; relative ones start from the working folder
   std::optional<Task> task;        ///< nothing: forecasts where variables have times, else denoising
-  bool classes = false;            ///< of kMap: the targets must be labels
   std::string model = "unet";      ///< "unet", "vit", "swin" or "weathermixer"
   std::string name = "first";      ///< of the run
   std::string folder = ".";        ///< of the configuration, from which the files in it are named

@@ -117,9 +117,6 @@ TEST_F(InitTest, WritesImagesThatRun) {
   const std::string fixtures = testing::source_dir() + "/tests/io/fixtures/images/";
   expect_runs("--data " + quoted(fixtures + "volume.h5"), "1");
   EXPECT_NE(text().find("\"task\": \"denoise\""), std::string::npos) << text();
-  expect_runs("--task segment --data " + quoted(fixtures + "pictures.h5"), "1");
-  for (const char* part : {R"("task": "map")", R"("targets": ["masks"])", R"("classes": 2)", "dice"})
-    EXPECT_NE(text().find(part), std::string::npos) << part << " in\n" << text();
 }
 
 TEST_F(InitTest, RefusesWhatItCannotWrite) {
@@ -130,9 +127,6 @@ TEST_F(InitTest, RefusesWhatItCannotWrite) {
                "is there already");
   expect_error(
       run(1, "init --data " + fixture + " --task forecast --output " + quoted(folder_ / "other.json")), 3,
-      "volume.h5");
-  expect_error(
-      run(1, "init --data " + fixture + " --task segment --output " + quoted(folder_ / "other.json")), 3,
       "volume.h5");
   EXPECT_EQ(text(), "{}");
 }
