@@ -80,7 +80,7 @@ std::string FileDescription::to_bytes() const {
   json described = {{"format", format},
                     {"path", path},
                     {"stands_for", stands_for},
-                    {"state", {state.device, state.inode, state.bytes, state.seconds, state.nanoseconds}},
+                    {"length", length},
                     {"variables", json::array()},
                     {"values", json::object()},
                     {"texts", texts},
@@ -99,10 +99,7 @@ FileDescription FileDescription::from_bytes(const std::string& bytes) {
   described.at("format").get_to(result.format);
   described.at("path").get_to(result.path);
   described.at("stands_for").get_to(result.stands_for);
-  const json& state = described.at("state");
-  result.state = {state.at(0).get<std::uint64_t>(), state.at(1).get<std::uint64_t>(),
-                  state.at(2).get<std::int64_t>(), state.at(3).get<std::int64_t>(),
-                  state.at(4).get<std::int64_t>()};
+  described.at("length").get_to(result.length);
   for (const json& variable : described.at("variables")) result.variables.push_back(variable_of(variable));
   for (const auto& [name, pieces] : described.at("values").items()) {
     for (const json& piece : pieces) result.values[name].push_back(piece_of(piece));

@@ -1,11 +1,11 @@
 #pragma once
 #include <cstddef>
+#include <cstdint>
 #include <map>
 #include <string>
 #include <vector>
 
 #include "array/box.h"
-#include "base/file.h"
 #include "files/file_variable.h"
 #include "files/unpacking.h"
 
@@ -24,7 +24,7 @@ using DescribedTexts = std::map<std::string, std::vector<std::string>>;      ///
 struct FileDescription {
   std::string format;            ///< as FileFormat::name
   std::string path, stands_for;  ///< as of VariableFile
-  FileState state;
+  std::int64_t length = 0;       ///< bytes of the file
   std::vector<FileVariable> variables;
   DescribedValues values;  ///< of coordinates
   DescribedTexts texts;    ///< of coordinates that name things

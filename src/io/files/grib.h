@@ -1,5 +1,5 @@
 #pragma once
-#include <memory>
+#include <optional>
 #include <string>
 
 #include "files/variable_file.h"
@@ -9,9 +9,7 @@ namespace jigsaw::inline files {
 /// The version of ecCodes, through which this build reads GRIB files (JIGSAW_GRIB); "" where it does not:
 /// CMake chooses one of two sources behind this header.
 std::string eccodes_version();
-/// @param external  not asked: such a file has no links. @throws DataError  also in a build without ecCodes.
-std::unique_ptr<VariableFile> open_grib(const std::string& path, External external);
-/// The file that another rank described.
-std::unique_ptr<VariableFile> open_described_grib(const FileDescription& known, External external);
+/// None where this build does not read it.
+std::optional<FileFormat> grib_format();
 
 }  // namespace jigsaw::inline files

@@ -1,5 +1,3 @@
-#include "base/error.h"
-#include "base/text.h"
 #include "files/grib.h"
 
 namespace jigsaw::inline files {
@@ -8,12 +6,8 @@ std::string eccodes_version() {
   return "";
 }
 
-std::unique_ptr<VariableFile> open_grib(const std::string& path, External /*external*/) {
-  throw DataError(concat("cannot read ", path, ": it is a GRIB file, and this build is without ecCodes"));
-}
-
-std::unique_ptr<VariableFile> open_described_grib(const FileDescription& known, External external) {
-  return open_grib(known.path, external);
+std::optional<FileFormat> grib_format() {
+  return {};
 }
 
 }  // namespace jigsaw::inline files

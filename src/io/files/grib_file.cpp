@@ -150,7 +150,8 @@ std::vector<T> distinct(const F& of, std::size_t count) {
 
 }  // namespace
 
-GribFile::GribFile(const std::string& path) : VariableFile(path), key_(ChunkCache::shared().new_file()) {
+GribFile::GribFile(const std::string& path, External /*external*/)
+    : VariableFile(path), key_(ChunkCache::shared().new_file()) {
   try {
     read_index();
   } catch (const FileError& error) {
@@ -158,7 +159,7 @@ GribFile::GribFile(const std::string& path) : VariableFile(path), key_(ChunkCach
   }
 }
 
-GribFile::GribFile(const FileDescription& known)
+GribFile::GribFile(const FileDescription& known, External /*external*/)
     : VariableFile(known), key_(ChunkCache::shared().new_file()) {
   for (const nlohmann::json& described : nlohmann::json::parse(known.own)) {
     Array& array = arrays_.emplace_back();
@@ -501,12 +502,8 @@ std::string eccodes_version() {
   return concat(version / 10000, ".", version / 100 % 100, ".", version % 100);
 }
 
-std::unique_ptr<VariableFile> open_grib(const std::string& path, External /*external*/) {
-  return std::make_unique<GribFile>(path);
-}
-
-std::unique_ptr<VariableFile> open_described_grib(const FileDescription& known, External /*external*/) {
-  return std::make_unique<GribFile>(known);
+std::optional<FileFormat> grib_format() {
+  return format_of<GribFile>(true, [](const File& file) { return holds_at(file, 0, "GRIB"); });
 }
 
 }  // namespace jigsaw::inline files

@@ -42,12 +42,14 @@ struct GribField {
 /// when it is asked for, whole, and kept as chunks are (files/chunk_cache.h).
 class GribFile : public VariableFile {
  public:
-  /// @throws DataError
-  explicit GribFile(const std::string& path);
-  explicit GribFile(const FileDescription& known);
+  static constexpr const char* kFormat = "GRIB";
+
+  /// @param external  not asked: such a file has no links. @throws DataError
+  explicit GribFile(const std::string& path, External external = External::kRefused);
+  GribFile(const FileDescription& known, External external);
   ~GribFile() override;
 
-  std::string_view format() const override { return "GRIB"; }
+  std::string_view format() const override { return kFormat; }
   void close() override;
   bool is_open() const override { return true; }
 

@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -28,13 +29,6 @@ namespace {
 
 constexpr std::string_view kHdf5Signature = "\x89HDF\r\n\x1a\n";
 
-bool holds_at(const File& file, std::int64_t offset, std::string_view signature) {
-  std::string bytes(signature.size(), '\0');
-  if (file.size() < offset + std::ssize(bytes)) return false;
-  file.read(std::as_writable_bytes(std::span(bytes)), offset);
-  return bytes == signature;
-}
-
 /// As many as tell a format; of what is compressed, as many as its header takes.
 constexpr std::int64_t kBeginBytes = 4096;
 
@@ -48,10 +42,6 @@ bool is_classic(const File& file) {
   return holds_at(file, 0, "CDF");
 }
 
-bool is_grib(const File& file) {
-  return holds_at(file, 0, "GRIB");
-}
-
 /// The signature stands at 0, or behind a block of the user's at 512, 1024, 2048, …
 bool is_hdf5(const File& file) {
   const std::int64_t size = file.size();
@@ -59,17 +49,6 @@ bool is_hdf5(const File& file) {
     if (holds_at(file, offset, kHdf5Signature)) return true;
   }
   return false;
-}
-
-template <typename Format>
-FileFormat format_of(bool names_dimensions, bool (*recognises)(const File& file)) {
-  return {Format::kFormat, names_dimensions, recognises,
-          [](const std::string& path, External external) -> std::unique_ptr<VariableFile> {
-            return std::make_unique<Format>(path, external);
-          },
-          [](const FileDescription& known, External external) -> std::unique_ptr<VariableFile> {
-            return std::make_unique<Format>(known, external);
-          }};
 }
 
 /// Attributes that change what stored numbers mean, and how many numbers each is; 0: any number.
@@ -168,8 +147,8 @@ VariableFile::VariableFile(const FileDescription& known)
       known_values_(known.values),
       known_texts_(known.texts) {
   // Copies on disks of the nodes differ in everything else.
-  if (state_.bytes == known.state.bytes) return;
-  throw DataError(concat(stands_for_, " has ", state_.bytes, " bytes here and ", known.state.bytes,
+  if (state_.bytes == known.length) return;
+  throw DataError(concat(stands_for_, " has ", state_.bytes, " bytes here and ", known.length,
                          " for the rank that read its header; all nodes must have the same files"));
 }
 
@@ -179,7 +158,7 @@ FileDescription VariableFile::describe() {
     for (const Box& box : described_boxes(variable)) keep(variable, box, room);
     if (!variable.numeric() && is_coordinate(variable)) keep_texts(variable, room);
   }
-  return {std::string(format()), path_,        stands_for_,      state_, variables_,
+  return {std::string(format()), path_,        stands_for_,      state_.bytes, variables_,
           known_values_,         known_texts_, own_description()};
 }
 
@@ -351,6 +330,13 @@ std::vector<std::string> VariableFile::read_stored_texts(const FileVariable& /*v
   return {};
 }
 
+bool holds_at(const File& file, std::int64_t offset, std::string_view signature) {
+  std::string bytes(signature.size(), '\0');
+  if (file.size() < offset + std::ssize(bytes)) return false;
+  file.read(std::as_writable_bytes(std::span(bytes)), offset);
+  return bytes == signature;
+}
+
 const std::vector<FileFormat>& file_formats() {
   static const std::vector<FileFormat> formats = [] {
     std::vector<FileFormat> all = {
@@ -358,7 +344,7 @@ const std::vector<FileFormat>& file_formats() {
         format_of<NetcdfFile>(true, [](const File& file) { return is_classic(file) || is_hdf5(file); }),
         format_of<NiftiFile>(false, is_nifti_file),
     };
-    if (!eccodes_version().empty()) all.push_back({"GRIB", true, is_grib, open_grib, open_described_grib});
+    if (const std::optional<FileFormat> grib = grib_format()) all.push_back(*grib);
     return all;
   }();
   return formats;

@@ -154,6 +154,21 @@ struct FileFormat {
 };
 const std::vector<FileFormat>& file_formats();
 
+/// Whether a file has these bytes at that offset.
+bool holds_at(const File& file, std::int64_t offset, std::string_view signature);
+
+/// The format of which Format reads the files.
+template <typename Format>
+FileFormat format_of(bool names_dimensions, bool (*recognises)(const File& file)) {
+  return {Format::kFormat, names_dimensions, recognises,
+          [](const std::string& path, External external) -> std::unique_ptr<VariableFile> {
+            return std::make_unique<Format>(path, external);
+          },
+          [](const FileDescription& known, External external) -> std::unique_ptr<VariableFile> {
+            return std::make_unique<Format>(known, external);
+          }};
+}
+
 enum class Dimensions : std::uint8_t {
   kByNumber,  ///< what is read goes by the order of dimensions
   kByName,    ///< and by their names

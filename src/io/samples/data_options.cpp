@@ -119,8 +119,7 @@ void declare_inputs(Keys<DataOptions>& keys) {
       .doc(
           "Threads of each rank that read the batches of the steps to come, and augment them. Samples are "
           "the same with any number. Each holds a batch, as far as 1 GiB has room for them. 0: two, or one "
-          "on "
-          "a machine of one core.");
+          "on a machine of one core.");
   keys.add("shape", &DataOptions::shape)
       .doc(
           "Rows and columns of the grid, or the extents of each image, or [] to take them from the files. "
