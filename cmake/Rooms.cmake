@@ -27,8 +27,7 @@ target_compile_options(jigsaw_options INTERFACE
 target_link_options(jigsaw_options INTERFACE ${JIGSAW_SANITIZE_FLAGS})
 target_link_libraries(jigsaw_options INTERFACE Threads::Threads)
 
-# Headers that most sources read, compiled once for each target. Compiler caches do better without, and only without does
-# a source that lacks an include fail.
+# Headers that most sources read, compiled once for each target. Compiler caches do better without.
 set(JIGSAW_PRECOMPILED <algorithm> <array> <cmath> <cstdint> <filesystem> <functional> <limits> <map> <memory> <optional> <span> <string>
   <string_view> <utility> <vector>)
 function(jigsaw_precompile target)
@@ -41,28 +40,11 @@ function(jigsaw_precompile target)
   endif()
 endfunction()
 
-# With the rooms themselves, compiles every header of the project alone: `cmake --build build --target headers`.
+# Compiles every header of the project alone: `cmake --build build --target headers`.
 add_custom_target(headers)
 
-# Whether the first include of a header's own source (x.cpp of x.h) is the header: then the room itself, where
-# nothing is precompiled, compiles it alone.
-function(jigsaw_has_source_of_its_own header result)
-  set(${result} FALSE PARENT_SCOPE)
-  if(JIGSAW_PRECOMPILE)
-    return()
-  endif()
-  cmake_path(GET header PARENT_PATH folder)
-  cmake_path(GET header STEM name)
-  set(source ${CMAKE_CURRENT_SOURCE_DIR}/../${folder}/${name}.cpp)
-  if(EXISTS ${source})
-    file(STRINGS ${source} first LIMIT_COUNT 1 REGEX "^#include")
-    if(first STREQUAL "#include \"${header}\"")
-      set(${result} TRUE PARENT_SCOPE)
-    endif()
-  endif()
-endfunction()
-
-# One source per other header of a room, which includes it alone, seen as by the room itself.
+# One source per header of a room, which includes it alone, seen as by the room itself; scripts/check.sh reads
+# their commands, too.
 function(jigsaw_check_headers name)
   file(GLOB_RECURSE headers RELATIVE ${CMAKE_CURRENT_SOURCE_DIR}/.. CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.h)
   if(NOT JIGSAW_CUDA)
@@ -74,12 +56,9 @@ function(jigsaw_check_headers name)
     if(NOT folder STREQUAL name AND EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/../${folder}/CMakeLists.txt)
       continue()  # of a room within this one
     endif()
-    jigsaw_has_source_of_its_own(${header} has_source)
-    if(NOT has_source)
-      set(source ${CMAKE_BINARY_DIR}/headers/${header}.cpp)
-      file(CONFIGURE OUTPUT ${source} CONTENT "#include \"${header}\"\n")
-      list(APPEND sources ${source})
-    endif()
+    set(source ${CMAKE_BINARY_DIR}/headers/${header}.cpp)
+    file(CONFIGURE OUTPUT ${source} CONTENT "#include \"${header}\"\n")
+    list(APPEND sources ${source})
   endforeach()
   if(sources)
     add_library(jigsaw_${name}_headers OBJECT EXCLUDE_FROM_ALL ${sources})

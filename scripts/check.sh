@@ -1,8 +1,7 @@
 #!/usr/bin/env bash
 # Checks the source without running it:
 #   1. every include keeps to its room and those below (scripts/check_includes.sh)
-#   2. every header compiles alone: here, but for those that a source of theirs includes first where the
-#      build folder precompiles none (-DJIGSAW_PRECOMPILE=OFF)
+#   2. every header compiles alone, every source without precompiled headers
 #   3. every shell script passes shellcheck; train.sbatch and sweep.sbatch requeue in the same way
 #   4. the layout of the code is clang-format 14's
 #   5. what the documents link to is there; they build as a site (scripts/docs.sh)
@@ -10,19 +9,19 @@
 #
 #   scripts/check.sh [options]
 #
-#   --tidy-seconds N  clang-tidy stops after N seconds, default 120, and says what it left; files
-#                     changed last are looked at first
-#   --build FOLDER    a build folder that is configured; default: build/check, configured here
+#   --seconds N     2 and 6 stop after N seconds each, default 120, and say what they left; files changed
+#                   last are looked at first
+#   --build FOLDER  a build folder that is configured; default: build/check, configured here
 #
 # What needs a tool that is not installed is skipped, and says so (scripts/setup.sh --checks).
 # Every check runs even when an earlier one failed; the exit code is 0 only when all passed.
 # shellcheck source=scripts/common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
-tidy_seconds=120 folder=
+seconds=120 folder=
 while (($#)); do
   case "$1" in
-    --tidy-seconds) tidy_seconds=${2:?"needs a number of seconds"} ;;
+    --seconds) seconds=${2:?"needs a number"} ;;
     --build) folder=${2:?"needs a folder"} ;;
     -h | --help) usage && exit ;;
     *) die "unknown option $1; see --help" ;;
@@ -50,11 +49,56 @@ check() {  # NAME TOOL COMMAND…
 
 includes() { scripts/check_includes.sh --self-test && scripts/check_includes.sh; }
 
-headers() {
+folder=$(realpath "$folder")
+# clang-tidy cannot read GCC's precompiled headers, which hide a missing include, too.
+database=$folder/check/compile_commands.json
+mkdir -p "$folder/check"
+sed -E 's/-Winvalid-pch -include [^ "]*cmake_pch\.hxx//' "$folder/compile_commands.json" > "$database"
+
+# Sources and headers: those of the last ten commits, what includes their headers, then by their last change.
+changed_files() {
+  {
+    git diff --name-only HEAD
+    git log -10 --format= --name-only
+    git log -10 --format= --name-only | sed -nE 's|^src/(.*/)?([^/]+/[^/]+\.h)$|"\2"|p' | sort -u |
+      grep -rlFf - src apps tests benchmarks
+    git log --format= --name-only
+    find src apps tests benchmarks -name '*.cpp' -o -name '*.h' | sort
+  } 2> /dev/null | grep -E '\.(cpp|h)$' | awk '!seen[$0]++'
+}
+
+# in_parallel NAME ACTION: runs the shell command, whose $1 is a line of the input, for as many lines as there is
+# time; fails where one did.
+in_parallel() {
+  local name=$1 action=$2 lines passed=$folder/check/passed found=$folder/check/found
+  : > "$passed" && : > "$found"
+  mapfile -t lines
+  ((${#lines[@]} > 0)) || return
+  # shellcheck disable=SC2016
+  printf '%s\n' "${lines[@]}" | timeout "$seconds" xargs -P "$(nproc)" -d '\n' -n 1 sh -c \
+    'if sh -c "$1" sh "$4"; then echo "$4" >> "$2"; else echo "$4" >> "$3"; fi' \
+    sh "$action" "$passed" "$found" || true
+  say "$name: $(cat "$passed" "$found" | wc -l) of ${#lines[@]} files in at most $seconds s"
+  [[ -s $passed && ! -s $found ]]
+}
+
+# Commands that look for errors in one file each: a header by the source that includes it alone.
+compile_commands() {
+  awk -v root="$PWD/" -v headers="$folder/headers/" '
+    /^ *"command": "/ { command = $0; sub(/^ *"command": "/, "", command); sub(/",?$/, "", command) }
+    /^ *"file": "/ { gsub(/^ *"file": "|",?$/, ""); of[$0] = command }
+    FILENAME != "-" { next }
+    root $0 in of { print of[root $0]; next }
+    /\.h$/ { for (name = $0; sub(/^[^\/]*\//, "", name);) if (headers name ".cpp" in of) { print of[headers name ".cpp"]; break } }
+  ' "$database" - | sed -E 's/\\(["\\])/\1/g; s/ -o [^ ]+ -c / -fsyntax-only /'
+}
+
+own_includes() {
   local unguarded
   unguarded=$(find src -name '*.h' -exec grep -L '^#pragma once$' {} +)
   [[ -z $unguarded ]] || { echo "no #pragma once: $unguarded" && return 1; }
-  cmake --build "$folder" --target headers
+  # shellcheck disable=SC2016
+  changed_files | compile_commands | in_parallel "own includes" 'eval "$1"'
 }
 
 # What users copy as single files has one text in both.
@@ -87,37 +131,15 @@ links() {
   return $broken
 }
 
-# Compiled sources, those changed last first.
-tidy_files() {
-  {
-    git diff --name-only HEAD
-    git log --format= --name-only
-    find src apps -name '*.cpp' | sort
-  } 2> /dev/null | grep -E '^(src|apps)/.*\.cpp$' | awk '!seen[$0]++' |
-    while read -r file; do
-      if grep -qF "/$file\"" "$folder/compile_commands.json"; then echo "$file"; fi
-    done
-}
-
 tidy() {
-  local passed=$folder/tidy_passed found=$folder/tidy_found files
-  : > "$passed" && : > "$found"
-  # It cannot read GCC's precompiled headers, nor is it to parse them in every file.
-  mkdir -p "$folder/tidy"
-  sed -E 's/-Winvalid-pch -include [^ "]*cmake_pch\.hxx//' "$folder/compile_commands.json" > "$folder/tidy/compile_commands.json"
-  mapfile -t files < <(tidy_files)
-  ((${#files[@]} > 0)) || return
-  # shellcheck disable=SC2016
-  printf '%s\n' "${files[@]}" | timeout "$tidy_seconds" xargs -P "$(nproc)" -I FILE sh -c \
-    'if clang-tidy -p "$1" --quiet --extra-arg=-Wno-unknown-warning-option --extra-arg=-Wno-unknown-pragmas "$2" 2> /dev/null
-    then echo "$2" >> "$3"; else echo "$2" >> "$4"; fi' \
-    sh "$folder/tidy" FILE "$passed" "$found" || true
-  say "clang-tidy looked at $(cat "$passed" "$found" | wc -l) of ${#files[@]} files in at most $tidy_seconds s"
-  [[ -s $passed && ! -s $found ]]
+  changed_files | grep -E '^(src|apps)/.*\.cpp$' | while read -r file; do
+    if grep -qF "/$file\"" "$database"; then echo "$file"; fi
+  done | in_parallel "clang-tidy" "clang-tidy -p '$folder/check' --quiet \
+    --extra-arg=-Wno-unknown-warning-option --extra-arg=-Wno-unknown-pragmas \"\$1\" 2> /dev/null"
 }
 
 check "include directions" awk includes
-check "headers compile alone" cmake headers
+check "own includes" awk own_includes
 check "shell scripts" shellcheck shell_scripts
 check "links of documents" grep links
 check "site of documents" mkdocs scripts/docs.sh

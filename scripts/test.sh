@@ -91,10 +91,7 @@ if [[ $slurm == true ]]; then
   part "setup of SLURM" scripts/setup.sh --slurm
   slurm_option=-DJIGSAW_SLURM_TESTS=ON
 fi
-# Without precompiled headers a source that lacks an include fails.
-precompile=ON
-[[ $lint == false ]] || precompile=OFF
-part "configuration" configure "${cuda_options[@]}" -DJIGSAW_PRECOMPILE=$precompile "$slurm_option" -DJIGSAW_BENCHMARKS=$benchmarks
+part "configuration" configure "${cuda_options[@]}" "$slurm_option" -DJIGSAW_BENCHMARKS=$benchmarks
 part "build" cmake --build $folder -- -k 0
 [[ $lint == false ]] || part "checks" scripts/check.sh --build $folder
 real_data=${JIGSAW_REAL_DATA-../shared/data}
