@@ -32,6 +32,8 @@ namespace {
 constexpr double kMissing = -1e300;
 /// Points along a dim; a grid of more is damaged, or made to overflow.
 constexpr std::int64_t kMostPoints = std::int64_t{1} << 24;
+/// Circles of latitude of a Gaussian grid; finding them takes the square of their number.
+constexpr std::int64_t kMostCircles = std::int64_t{1} << 15;
 constexpr double kSecondsPerHour = 3600;
 
 /// ecCodes prints its errors, which its results say, too.
@@ -137,6 +139,20 @@ std::vector<double> spread(double first, double last, std::int64_t count) {
     values.push_back(i + 1 == count && count > 1 ? last : first + (last - first) * share);
   }
   return values;
+}
+
+/// The `rows` circles of latitude from that nearest to `first` on of `all` of a Gaussian grid, in degrees
+/// from north to south; messages name the first and the last one in thousandths of a degree. Empty where it
+/// has not those.
+std::vector<double> gaussian_rows(std::vector<double> all, double first, double last, std::int64_t rows) {
+  constexpr double kRounded = 2e-3;
+  if (first < last) std::reverse(all.begin(), all.end());
+  const auto begin =
+      std::ranges::min_element(all, {}, [first](double latitude) { return std::abs(latitude - first); });
+  if (std::abs(*begin - first) > kRounded || all.end() - begin < rows) return {};
+  std::vector<double> found(begin, begin + rows);
+  if (std::abs(found.back() - last) > kRounded) return {};
+  return found;
 }
 
 template <typename T, typename F>
@@ -255,25 +271,44 @@ GribField GribFile::describe_message(const GribMessage& message, const std::stri
   // Months and years are of other lengths from time to time.
   constexpr std::int64_t kMonth = 3, kCentury = 7;
   const std::int64_t unit = handle.find("stepUnits").value_or(1);
-  if (grid_type != "regular_ll") {
-    field.fault = concat("it is on ",
-                         grid_type.starts_with("reduced_gg")
-                             ? "a reduced Gaussian grid, whose rows are of other lengths"
-                             : concat("the grid ", grid_type),
-                         ", and regular grids of latitudes and longitudes are read; convert it with: ",
-                         conversion(grid_type, path()));
+  const bool gaussian = grid_type == "regular_gg";
+  if (grid_type != "regular_ll" && !gaussian) {
+    field.fault = concat(
+        "it is on ",
+        grid_type.starts_with("reduced_gg") ? "a reduced Gaussian grid, whose rows are of other lengths"
+                                            : concat("the grid ", grid_type),
+        ", and grids of latitudes and longitudes with rows of one length are read; convert it with: ",
+        conversion(grid_type, path()));
   } else if (handle.integer("alternativeRowScanning") != 0) {
     field.fault =
         concat("every other row of it runs the other way; convert it with: ", conversion(grid_type, path()));
   } else if (unit >= kMonth && unit <= kCentury && field.lead != 0) {
     field.fault = concat("its steps are months or longer; convert it with: ", conversion(grid_type, path()));
   } else {
-    field.grid = grid_of(handle);
+    std::vector<double> latitudes;
+    if (gaussian) latitudes = gaussian_latitudes(handle, field.fault);
+    if (field.fault.empty()) field.grid = grid_of(handle, std::move(latitudes));
   }
   return field;
 }
 
-int GribFile::grid_of(const Handle& handle) {
+std::vector<double> GribFile::gaussian_latitudes(const Handle& handle, std::string& fault) const {
+  const std::int64_t rows = handle.integer("Nj"), circles = 2 * handle.integer("N");
+  const double first = handle.real("latitudeOfFirstGridPointInDegrees"),
+               last = handle.real("latitudeOfLastGridPointInDegrees");
+  std::vector<double> found;
+  if (rows >= 1 && circles >= rows && circles <= kMostCircles) {
+    std::vector<double> all(static_cast<std::size_t>(circles));
+    handle.check(codes_get_gaussian_latitudes(circles / 2, all.data()), "N");
+    found = gaussian_rows(std::move(all), first, last, rows);
+  }
+  if (found.empty())
+    fault = concat("it is on ", rows, " rows from ", first, " to ", last,
+                   " degrees, which a Gaussian grid of ", circles, " circles of latitude has not");
+  return found;
+}
+
+int GribFile::grid_of(const Handle& handle, std::vector<double> latitudes) {
   const std::int64_t columns = handle.integer("Ni"), rows = handle.integer("Nj"),
                      points = handle.integer("numberOfDataPoints");
   if (columns < 1 || rows < 1 || columns > kMostPoints || rows > kMostPoints || columns * rows != points) {
@@ -293,7 +328,8 @@ int GribFile::grid_of(const Handle& handle) {
   constexpr double kCircle = 360;
   while (!to_west && last < west_or_east) last += kCircle;
   while (to_west && last > west_or_east) last -= kCircle;
-  Grid grid{spread(south_or_north, other, rows), spread(west_or_east, last, columns),
+  if (latitudes.empty()) latitudes = spread(south_or_north, other, rows);
+  Grid grid{std::move(latitudes), spread(west_or_east, last, columns),
             handle.integer("jPointsAreConsecutive") != 0};
   const auto found = std::find(grids_.begin(), grids_.end(), grid);
   if (found != grids_.end()) return static_cast<int>(found - grids_.begin());

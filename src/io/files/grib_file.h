@@ -37,9 +37,10 @@ struct GribField {
 ///   "surface/t".
 /// - What the bitmap leaves out is _FillValue.
 ///
-/// A variable is refused on its own where it is on no regular grid of latitudes and longitudes, or where its
-/// messages do not fill its dimensions once each. Where messages stand is found once; each plane is decoded
-/// when it is asked for, whole, and kept as chunks are (files/chunk_cache.h).
+/// A variable is refused on its own where it is on no grid of latitudes and longitudes, regular or
+/// Gaussian, with rows of one length, or where its messages do not fill its dimensions once each. Where
+/// messages stand is found once; each plane is decoded when it is asked for, whole, and kept as chunks are
+/// (files/chunk_cache.h).
 class GribFile : public VariableFile {
  public:
   static constexpr const char* kFormat = "GRIB";
@@ -78,7 +79,10 @@ class GribFile : public VariableFile {
 
   void read_index();
   GribField describe_message(const GribMessage& message, const std::string& bytes);
-  int grid_of(const Handle& handle);
+  /// Empty, and why in `fault`, where it has not the rows that the message names.
+  std::vector<double> gaussian_latitudes(const Handle& handle, std::string& fault) const;
+  /// @param latitudes  of its rows; empty: in equal steps.
+  int grid_of(const Handle& handle, std::vector<double> latitudes);
   void add_variable(const std::vector<Plane>& planes, bool several_levels, bool several_steps);
   void fill(FileVariable& variable, const std::vector<Plane>& planes);
   /// The name of a dimension with this coordinate.

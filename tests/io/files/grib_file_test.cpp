@@ -7,6 +7,7 @@
 #include <cmath>
 #include <fstream>
 #include <functional>
+#include <numbers>
 #include <optional>
 #include <random>
 
@@ -36,6 +37,7 @@ struct Spec {
   std::optional<long> number = {};
   double north = 60, south = 45, west = 350, east = 375;  ///< degrees
   std::vector<std::pair<std::string, long>> more = {};
+  std::vector<std::pair<std::string, double>> degrees = {};
   std::string sample = {};
 };
 constexpr int kRows = 4, kColumns = 6;
@@ -78,6 +80,7 @@ std::string message(const Spec& spec, std::vector<double> values) {
   check(codes_set_long(handle, "dataTime", spec.time));
   check(codes_set_long(handle, "step", spec.step));
   for (const auto& [key, value] : spec.more) check(codes_set_long(handle, key.c_str(), value));
+  for (const auto& [key, value] : spec.degrees) check(codes_set_double(handle, key.c_str(), value));
   check(codes_set_long(handle, "bitsPerValue", kBits));
   if (!values.empty()) {
     const bool bitmap = std::any_of(values.begin(), values.end(), [](double v) { return std::isnan(v); });
@@ -320,6 +323,41 @@ std::string refusal(const std::function<void()>& action) {
   const std::string said = message_of<DataError>(action);
   EXPECT_EQ(said.find('\n'), std::string::npos) << said;
   return said;
+}
+
+/// Its rows are where Legendre's polynomial is 0; parts of it and those from south to north, too.
+TEST_P(Grib, OnARegularGaussianGridIsRead) {
+  constexpr int kCircles = 64;
+  Spec gaussian = spec();
+  gaussian.sample = concat("regular_gg_pl_grib", GetParam());
+  std::vector<double> degrees;
+  const auto write = [&](bool to_south, double first, double last, int rows) {
+    gaussian.more = {{"Nj", rows}, {"jScansPositively", to_south ? 0 : 1}};
+    gaussian.degrees = {{"latitudeOfFirstGridPointInDegrees", first},
+                        {"latitudeOfLastGridPointInDegrees", last}};
+    std::vector<double> values;
+    for (int i = 0; i < rows * 2 * kCircles; ++i) values.push_back(value(gaussian, i));
+    put_text(in("a.grib"), message(gaussian, values));
+    const auto file = open_variables(in("a.grib"), Dimensions::kByName);
+    expect_near(read(*file, "t"), values);
+    ASSERT_EQ(file->find("t")->shape, (Shape{1, 1, rows, 2 * kCircles}));
+    degrees = read(*file, "latitude");
+  };
+  write(true, 87.864, -87.864, kCircles);
+  EXPECT_NEAR(degrees[0], 87.86379884, 1e-8);
+  for (const double latitude : degrees) {
+    const double x = std::sin(latitude * std::numbers::pi / 180), slope = kCircles / (1 - x * x);
+    EXPECT_LT(std::abs(std::legendre(kCircles, x)), 1e-12 * slope) << latitude;
+  }
+  const std::vector<double> all = degrees;
+  write(true, 85.097, -87.864, kCircles - 1);
+  EXPECT_EQ(degrees, std::vector<double>(all.begin() + 1, all.end()));
+  write(false, -87.864, -85.097, 2);
+  EXPECT_EQ(degrees, (std::vector<double>{all[kCircles - 1], all[kCircles - 2]}));
+  const std::string said = refusal([&] { write(true, 80, -87.864, kCircles); });
+  EXPECT_NE(said.find("it is on 64 rows from 80 to -87.864 degrees, which a Gaussian grid of 64 circles"),
+            std::string::npos)
+      << said;
 }
 
 TEST_P(Grib, OnAReducedGaussianGridIsRefusedWithTheCommandThatConvertsIt) {
