@@ -59,7 +59,7 @@ void check_planned(Job& job, int ranks) {
   const Optimizer optimizer(run.placed().rank(), run.placed().model().parameters(),
                             job.configuration.optimizer);
   tell_opening(job.log, run, ranks);
-  tell_missing(job.log, run, read_first(run, job.world.context()), job.world);
+  tell_missing(job.log, read_first(run, job.world.context()), job.world);
   if (run.validates()) Validation(run).read(0, job.world.context());
   check_labels(run, job.log);
   DataRemarks(run.data(), run.world(), job.log).tell();
@@ -82,7 +82,7 @@ void check_started(Job& job) {
   });
   tell_opening(job.log, run, job.world.size());
   preflight(run.placed().rank(), version_text(), output_need(job, *optimizer), job.log);
-  tell_missing(job.log, run, read_first(run, job.world.context().host()), job.world);
+  tell_missing(job.log, read_first(run, job.world.context().host()), job.world);
   if (run.validates()) Validation(run).rehearse();
   check_labels(run, job.log);
   DataRemarks(run.data(), run.world(), job.log).tell();

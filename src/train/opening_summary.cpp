@@ -182,7 +182,7 @@ void tell_opening(Log& log, OpenedRun& run, int ranks) {
   });
 }
 
-void tell_missing(Log& log, const OpenedRun& run, const Batch& batch, Communicator& world) {
+void tell_missing(Log& log, const Batch& batch, Communicator& world) {
   double missing = 0, all = 0;
   for (const Array& target : batch.targets) {
     all += static_cast<double>(target.count());
@@ -193,10 +193,10 @@ void tell_missing(Log& log, const OpenedRun& run, const Batch& batch, Communicat
     });
   }
   const auto sums = world.all_reduce(std::array{missing, all}, ReduceOp::kSum);
+  if (sums[0] == 0) return tell(log, "in the first batch every target value is there");
   char part[32];
-  std::snprintf(part, sizeof part, "%.3g %%", 100 * sums[0] / std::max(sums[1], 1.0));
-  tell(log, concat("in the first batch ", part, " of the points of ", run.data().channels().targets.size(),
-                   " targets are missing or do not count"));
+  std::snprintf(part, sizeof part, "%.3g %%", 100 * sums[0] / sums[1]);
+  tell(log, concat("in the first batch ", part, " of the target values are missing or do not count"));
 }
 
 }  // namespace jigsaw::inline train

@@ -13,6 +13,6 @@ namespace jigsaw::inline train {
 void tell_opening(Log& log, OpenedRun& run, int ranks);
 
 /// Says which part of the targets of a batch is missing, over all ranks. Collective.
-void tell_missing(Log& log, const OpenedRun& run, const Batch& batch, Communicator& world);
+void tell_missing(Log& log, const Batch& batch, Communicator& world);
 
 }  // namespace jigsaw::inline train

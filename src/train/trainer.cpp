@@ -338,7 +338,7 @@ void Trainer::open_steps(std::int64_t first) {
   together(world_, [&] {
     batch = batches_.read((first - 1) * config_.train.accumulate, run_.placed().rank().context.host());
   });
-  tell_missing(log_, run_, batch, world_);
+  tell_missing(log_, batch, world_);
   // A save holds a step up for a copy, of parameters and state at a gigabyte a second, say.
   time_left_.expect_save(1e-9 *
                          static_cast<double>(optimizer_->parameter_bytes() + optimizer_->optimizer_bytes()));

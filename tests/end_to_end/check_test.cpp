@@ -81,7 +81,7 @@ TEST_F(CheckTest, SaysWhatTheRunIsAboutToDo) {
         "mesh: 2 ranks, data 1 × domain0 2 × domain1 1 × tensor 1",
         "memory of each of 2 ranks: ", " for the optimizer, about ",
         " together, on rank 0; a step takes a rank up to ", "missing in data.train: nothing\n",
-        "training: 30 steps with 4 samples each, ", "in the first batch 0 % of the points"}) {
+        "training: 30 steps with 4 samples each, ", "in the first batch every target value is there"}) {
     EXPECT_NE(unwrapped.find(said), std::string::npos) << said << "\n" << outcome.out;
   }
   EXPECT_EQ(outcome.said().size(), 0U) << outcome.err;
