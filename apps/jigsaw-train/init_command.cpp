@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "commands.h"
 #include "config/config.h"
+#include "kernels/cuda_context.h"
 #include "train/configuration.h"
 #include "train/first_configuration.h"
 
@@ -17,10 +18,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr const char* kSegment = "segment";  ///< a map whose targets are labels
+
 std::optional<Task> task_of(const std::string& name) {
   if (name == "forecast") return Task::kForecast;
   if (name == "denoise") return Task::kDenoise;
-  if (name == "map") return Task::kMap;
+  if (name == "map" || name == kSegment) return Task::kMap;
   return {};
 }
 
@@ -41,8 +44,8 @@ void write(const std::string& output, const std::string& text) {
 }
 
 struct Options {
-  std::vector<std::string> files;
-  std::string task;  ///< forecast, denoise, map; or what the files look like
+  std::vector<std::string> files, targets;
+  std::string task;  ///< forecast, denoise, segment, map; or what the files look like
   std::string recipe = "unet";
   std::string output = "first.json";
 };
@@ -54,14 +57,23 @@ ExitCode run_init(const Options& options) {
   std::error_code unreadable;
   if (fs::exists(fs::symlink_status(output, unreadable)))
     throw ConfigError(concat("--output ", options.output, " is there already, and is not written over"));
-  FirstOptions first{options.files, task_of(options.task), options.recipe};
+  FirstOptions first{options.files, options.targets, task_of(options.task), options.task == kSegment,
+                     options.recipe};
+  if (!options.targets.empty() && first.task != Task::kMap)
+    throw ConfigError("--targets counts only with --task segment or map");
   first.name = output.stem().string();
   first.folder = output.has_parent_path() ? output.parent_path().string() : ".";
   const std::string text = first_configuration(first);
   parse<Configuration>(parse_json(text, options.output));
   write(options.output, text);
+  const int gpus = cuda_device_count();
+  const std::string several = gpus > 1 ? concat("mpirun -n ", gpus, " ") : "";
   std::cout << text << "\nwrote " << options.output << "; next:\n  jigsaw-train check --config "
-            << options.output << "\n  jigsaw-train --config " << options.output << '\n';
+            << options.output << "\n  " << several << "jigsaw-train --config " << options.output
+            << (gpus > 1   ? "    # one rank for each GPU here"
+                : gpus > 0 ? "    # on the GPU here"
+                           : "    # one rank with all cores here; on several machines see docs/cluster.md")
+            << '\n';
   return ExitCode::kDone;
 }
 
@@ -69,9 +81,15 @@ ExitCode run_init(const Options& options) {
 
 std::function<ExitCode()> declare_init(const CommandOptions& command, const Invocation& /*invocation*/) {
   auto options = std::make_shared<Options>();
-  command.add_option("--data", options->files, "Files or patterns: NetCDF, HDF5").required();
-  command.add_option("--task", options->task, "forecast, denoise or map; default: what the files look like")
-      .one_of({"forecast", "denoise", "map"});
+  command.add_option("--data", options->files, "Files or patterns: NetCDF, HDF5, Zarr, NIfTI, GRIB")
+      .required();
+  command
+      .add_option("--task", options->task,
+                  "forecast, denoise, segment (targets are labels) or map; default: what the files look like")
+      .one_of({"forecast", "denoise", "segment", "map"});
+  command.add_option(
+      "--targets", options->targets,
+      "Files or patterns of the targets of segment and map, where they stand in files of their own");
   command.add_option("--from", options->recipe, "The model: unet (any grid), vit, swin or weathermixer")
       .one_of({"unet", "vit", "swin", "weathermixer"});
   command.add_option("--output", options->output, "The file to write; default first.json");

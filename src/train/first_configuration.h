@@ -9,16 +9,18 @@ namespace jigsaw::inline train {
 
 /// What a first configuration is asked to be.
 struct FirstOptions {
-  std::vector<std::string> files;  ///< patterns; relative ones start from the working folder
-  std::optional<Task> task;        ///< nothing: forecasts where variables have times, else denoising
-  std::string model = "unet";      ///< "unet", "vit", "swin" or "weathermixer"
-  std::string name = "first";      ///< of the run
-  std::string folder = ".";        ///< of the configuration, from which the files in it are named
+  std::vector<std::string> files;    ///< patterns; relative ones start from the working folder
+  std::vector<std::string> targets;  ///< patterns; empty: the files hold the targets of kMap, too
+  std::optional<Task> task;          ///< nothing: forecasts where variables have times, else denoising
+  bool segment = false;              ///< of kMap: targets must be labels
+  std::string model = "unet";        ///< "unet", "vit", "swin" or "weathermixer"
+  std::string name = "first";        ///< of the run
+  std::string folder = ".";          ///< of the configuration, from which the files in it are named
 };
 
 /// Looks at data files and writes a commented configuration (JSON with comments) that trains on them:
-/// variables with their meaning, grid and time step, periods of training and validation that do not touch,
-/// and a model whose patches and levels fit the grid. Comments say what was assumed.
+/// variables with their meaning, grid and time step, periods or images of training and validation that do not
+/// touch, and a model whose patches and levels fit the grid. Comments say what was assumed.
 ///
 /// @throws DataError    for files that hold no field or image.
 /// @throws ConfigError  for a model whose patches do not fit the grid.

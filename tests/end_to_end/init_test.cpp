@@ -29,6 +29,10 @@ class InitTest : public ::testing::Test {
     all << file.rdbuf();
     return all.str();
   }
+  void expect_text(const std::vector<std::string>& parts) const {
+    for (const std::string& part : parts)
+      EXPECT_NE(text().find(part), std::string::npos) << part << " in\n" << text();
+  }
   /// Writes it, opens all that it names, and trains for a moment.
   void expect_runs(const std::string& arguments, const std::string& steps) {
     fs::remove(folder_ / "first.json");
@@ -54,9 +58,8 @@ TEST_F(InitTest, WritesForecastsThatRun) {
     const bool pads = text().find(R"("padding_mode": ["replicate", "circular"])") != std::string::npos;
     EXPECT_EQ(pads, recipe == "unet"s) << text();
   }
-  const std::string written = text();
-  for (const char* part : {"\"t2m\"", "\"input_hours\": [-6, 0]", "data/*.nc", "2 metre temperature"})
-    EXPECT_NE(written.find(part), std::string::npos) << part << " in\n" << written;
+  expect_text(
+      {"\"t2m\"", "\"input_hours\": [-6, 0]", "data/*.nc", "2 metre temperature", R"("mesh": "auto")"});
 }
 
 /// A field that changes, one that is repeated at every time, one without time, and one with other times.
@@ -103,20 +106,45 @@ void write_fields(const std::string& path, bool global = false) {
 TEST_F(InitTest, KnowsWhatIsConstantAndWhatHasOtherTimes) {
   write_fields(folder_ / "fields.nc");
   expect_runs("--data " + quoted(folder_ / "fields.nc"), "0.2");
-  const std::string written = text();
-  for (const char* part : {R"("variables": ["t2m"])", R"("static": ["lsm", "orography"])",
-                           "other times: daily", R"("input_hours": [-12, 0])", R"("lead_hours": 12)"})
-    EXPECT_NE(written.find(part), std::string::npos) << part << " in\n" << written;
-  EXPECT_EQ(written.find("padding_mode"), std::string::npos) << "the grid is a region\n" << written;
+  expect_text({R"("variables": ["t2m"])", R"("static": ["lsm", "orography"])", "other times: daily",
+               R"("input_hours": [-12, 0])", R"("lead_hours": 12)"});
+  EXPECT_EQ(text().find("padding_mode"), std::string::npos) << "the grid is a region\n" << text();
   write_fields(folder_ / "global.nc", true);
   expect_runs("--data " + quoted(folder_ / "global.nc"), "0.2");
-  EXPECT_NE(text().find(R"("padding_mode": ["pole_cell", "circular"])"), std::string::npos) << text();
+  expect_text({R"("padding_mode": ["pole_cell", "circular"])"});
 }
 
 TEST_F(InitTest, WritesImagesThatRun) {
   const std::string fixtures = testing::source_dir() + "/tests/io/fixtures/images/";
   expect_runs("--data " + quoted(fixtures + "volume.h5"), "1");
-  EXPECT_NE(text().find("\"task\": \"denoise\""), std::string::npos) << text();
+  expect_text(
+      {R"("task": "denoise")", R"("dims": ["depth", "height", "width"])", R"("train": {"depth": [0, 7]})"});
+  expect_runs("--task segment --data " + quoted(fixtures + "pictures.h5"), "1");
+  expect_text({R"("task": "map")", R"("dims": ["sample", "height", "width", "channel"])",
+               R"("targets": ["masks"])", R"("classes": 2)", "dice_cross_entropy",
+               R"("valid": {"sample": [4, 4]})"});
+}
+
+TEST_F(InitTest, WritesManyFilesOfOneImageThatRun) {
+  const std::string volume = testing::source_dir() + "/tests/io/fixtures/images/volume.nii";
+  for (const char* folder : {"images", "targets"}) {
+    fs::create_directory(folder_ / folder);
+    for (const char* name : {"a", "b", "c", "d", "e"})
+      fs::copy_file(volume, folder_ / folder + "/"s + name + ".nii");
+  }
+  const std::string images = "--data " + quoted(folder_ / "images/*.nii"),
+                    targets = " --targets " + quoted(folder_ / "targets/*.nii");
+  expect_runs(images, "1");
+  expect_text({R"("train": {"sample": [0, 3]})", R"("valid": {"sample": [4, 4]})"});
+  expect_runs("--task map " + images + targets, "1");
+  expect_text({R"("targets": [{"name": "target", "data_set": "image", "files": ["targets/*.nii"]}])",
+               R"("type": "mse")"});
+  fs::remove(folder_ / "first.json");
+  const std::string init = "init --output " + quoted(folder_ / "first.json") + " ";
+  expect_error(run(1, init + "--task segment " + images + targets), 3, "other numbers than labels");
+  expect_error(run(1, init + images + targets), 2, "--targets counts only");
+  fs::remove(folder_ / "targets/b.nii");
+  expect_error(run(1, init + "--task map " + images + targets), 3, "5 files and --targets 4");
 }
 
 TEST_F(InitTest, RefusesWhatItCannotWrite) {

@@ -1,0 +1,15 @@
+#pragma once
+#include <string>
+#include <vector>
+
+#include "samples/file_set.h"
+#include "train/first_configuration.h"
+
+namespace jigsaw::inline train {
+
+/// What first_configuration() writes for fields on latitude and longitude.
+/// @param paths  of the files, which `files` has opened.
+std::string first_forecast(const FirstOptions& options, const std::vector<std::string>& paths,
+                           FileSet& files);
+
+}  // namespace jigsaw::inline train

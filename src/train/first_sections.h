@@ -1,0 +1,48 @@
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "array/grid.h"
+#include "array/shape.h"
+#include "train/first_configuration.h"
+
+namespace jigsaw::inline train {
+
+/// Parts of the text of a first configuration, JSON with comments.
+
+std::string quoted(const std::string& text);
+std::string quoted_list(const std::vector<std::string>& texts);
+
+/// The lines of a section, each with what is said of it above.
+class Section {
+ public:
+  void say(const std::string& comment);
+  void add(const std::string& key, const std::string& value, const std::string& comment = "");
+  /// As an object, its closing brace `depth` steps from the margin.
+  std::string text(int depth) const;
+
+ private:
+  std::vector<std::string> lines_;
+};
+
+/// The files as the configuration names them: from its folder, and by a pattern where one names just these.
+/// @param patterns  by which they were found.
+std::vector<std::string> names_of(const FirstOptions& options, const std::vector<std::string>& patterns,
+                                  const std::vector<std::string>& files);
+
+/// What convolutions read beyond the ends of a global grid, by dim, as the key padding_mode takes it; empty
+/// for other grids.
+std::vector<std::string> edges_of(const Grid& grid);
+
+/// The whole text.
+/// @param title     a first line for people.
+/// @param space     extents of a sample.
+/// @param edges     of edges_of().
+/// @param channels  of a sample's inputs.
+/// @throws ConfigError  for a model whose patches do not fit.
+std::string whole_text(const FirstOptions& options, const std::string& title, const Section& data,
+                       const Shape& space, const std::vector<std::string>& edges, double channels,
+                       const std::string& loss);
+
+}  // namespace jigsaw::inline train
