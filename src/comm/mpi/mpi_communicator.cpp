@@ -1,7 +1,7 @@
 #include <algorithm>
-#include <cstring>
 #include <exception>
 
+#include "array/copy_bytes.h"
 #include "array/host_view.h"
 #include "base/error.h"
 #include "base/text.h"
@@ -133,8 +133,7 @@ std::unique_ptr<Pending::Operation> MpiCommunicator::do_start(Call call) {
     case Collective::kAllGather: {
       const std::vector<std::int64_t> first = piece_offsets(kept.counts);
       const std::int64_t element = size_of(kept.send.dtype());
-      std::memcpy(host_memory(result) + first[own()] * element, host_memory(kept.send),
-                  static_cast<std::size_t>(kept.send.bytes()));
+      copy_bytes(host_memory(result) + first[own()] * element, host_memory(kept.send), kept.send.bytes());
       gather(*transfer, host_memory(result), first, element);
       break;
     }
@@ -344,9 +343,8 @@ void MpiCommunicator::all_to_all(MpiTransfer& transfer, const Call& call, const 
     if (call.counts[p] > 0)
       transfer.send(peer, host_memory(call.send) + send_first[p] * size, call.counts[p]);
   }
-  std::memcpy(host_memory(result) + receive_first[own()] * size,
-              host_memory(call.send) + send_first[own()] * size,
-              static_cast<std::size_t>(call.counts[own()] * size));
+  copy_bytes(host_memory(result) + receive_first[own()] * size,
+             host_memory(call.send) + send_first[own()] * size, call.counts[own()] * size);
 }
 
 void MpiCommunicator::exchange(MpiTransfer& transfer, const Call& call, const Array& result) const {
@@ -363,8 +361,7 @@ void MpiCommunicator::exchange(MpiTransfer& transfer, const Call& call, const Ar
   for (const Message& message : call.sends) {
     const std::byte* const data = host_memory(call.send) + message.first * size;
     if (message.peer == rank_) {
-      std::memcpy(host_memory(result) + (expected++)->first * size, data,
-                  static_cast<std::size_t>(message.count * size));
+      copy_bytes(host_memory(result) + (expected++)->first * size, data, message.count * size);
     } else {
       transfer.send(message.peer, data, message.count);
     }

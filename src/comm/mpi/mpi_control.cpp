@@ -119,7 +119,8 @@ std::vector<double> reduce(Messages& messages, const std::vector<Level>& levels,
                                " of the group passed ", text.size() / sizeof(double), " values, rank ",
                                messages.rank(), " ", values.size()));
       }
-      std::memcpy(parts.emplace_back(values.size()).data(), text.data(), text.size());
+      std::vector<double>& numbers = parts.emplace_back(values.size());
+      if (!text.empty()) std::memcpy(numbers.data(), text.data(), text.size());
     }
     std::vector<const std::byte*> pieces;
     for (const auto& part : parts) pieces.push_back(reinterpret_cast<const std::byte*>(part.data()));

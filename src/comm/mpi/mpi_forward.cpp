@@ -1,7 +1,6 @@
 #include "comm/mpi/mpi_forward.h"
 
-#include <cstring>
-
+#include "array/copy_bytes.h"
 #include "array/host_view.h"
 
 namespace jigsaw::inline comm {
@@ -27,10 +26,6 @@ struct Blocks {
     return host_memory(memory) + static_cast<std::int64_t>(row) * row_bytes() + (rank - begin) * bytes;
   }
 };
-
-void copy_bytes(std::byte* to, const std::byte* from, std::int64_t bytes) {
-  std::memcpy(to, from, static_cast<std::size_t>(bytes));
-}
 
 /// What is held for the ranks of a part, packed for its counterpart.
 Array blocks_for(const Context& host, const Blocks& held, int begin, int end) {

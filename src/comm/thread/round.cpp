@@ -1,8 +1,8 @@
 #include "comm/thread/round.h"
 
 #include <algorithm>
-#include <cstring>
 
+#include "array/copy_bytes.h"
 #include "array/host_view.h"
 #include "base/text.h"
 #include "comm/reduce.h"
@@ -14,8 +14,7 @@ namespace {
 void copy(const Array& from, std::int64_t from_first, const Array& to, std::int64_t to_first,
           std::int64_t count) {
   const std::int64_t size = size_of(from.dtype());
-  std::memcpy(host_memory(to) + to_first * size, host_memory(from) + from_first * size,
-              static_cast<std::size_t>(count * size));
+  copy_bytes(host_memory(to) + to_first * size, host_memory(from) + from_first * size, count * size);
 }
 
 std::vector<Message> with_peer(const std::vector<Message>& messages, std::size_t peer) {
