@@ -10,6 +10,7 @@ std::function<ExitCode()> declare_evaluate(const CommandOptions& command, const 
 std::function<ExitCode()> declare_report(const CommandOptions& command, const Invocation& invocation);
 std::function<ExitCode()> declare_plan(const CommandOptions& command, const Invocation& invocation);
 std::function<ExitCode()> declare_verify(const CommandOptions& command, const Invocation& invocation);
+std::function<ExitCode()> declare_gpu_check(const CommandOptions& command, const Invocation& invocation);
 std::function<ExitCode()> declare_stats(const CommandOptions& command, const Invocation& invocation);
 std::function<ExitCode()> declare_rechunk(const CommandOptions& command, const Invocation& invocation);
 std::function<ExitCode()> declare_sample_data(const CommandOptions& command, const Invocation& invocation);
@@ -40,6 +41,8 @@ const std::vector<Command>& command_table() {
       {"verify",
        "Compare the first steps on these ranks with those on one rank, or on another mesh (docs/plan.md)",
        declare_verify, RunsOn::kEveryRank},
+      {"gpu-check", "Try the GPUs of the started ranks and what connects them, and print how fast they are",
+       declare_gpu_check, RunsOn::kEveryRank},
       {"stats", "Write the statistics of the training period", declare_stats, RunsOn::kEveryRank},
       {"rechunk", "Write the NetCDF files of a configuration in chunks that suit its mesh (docs/reading.md)",
        declare_rechunk, RunsOn::kEveryRank},

@@ -57,36 +57,52 @@ Configuration parsed(const Json& json, std::vector<std::string>* idle) {
   return configuration;
 }
 
-ExitCode run_on(MpiSession& session, const ChooseConfiguration& choose,
-                const std::function<ExitCode(Job&)>& work) {
-  // Small messages of the start travel in a context of their own, before the configuration says what
-  // computes.
-  Context start = Context::make_host(Backend::kReference, 1);
+/// What a job begins with, equal on all ranks.
+struct Start {
   Configuration configuration;
-  std::vector<std::string> idle;
-  std::optional<Context> context;
-  std::string device_remark;
-  const int threads = threads_per_rank(session.size());
-  const std::unique_ptr<Communicator> everyone = session.world(start);
-  const ConfigArguments arguments = choose(*everyone);
-  const int here = from_launcher({"OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID"}, 0);
-  const std::string json = from_first(*everyone, [&] {
+  std::filesystem::path folder;
+  std::vector<std::string> idle;  ///< what is to be said of keys that do nothing
+  bool quiet = false;
+};
+using MakeStart = std::function<Start(Communicator& everyone)>;
+
+Start start_by(const ConfigArguments& arguments, Communicator& everyone) {
+  const std::string json = from_first(everyone, [&] {
     const std::vector<std::uint8_t> bytes = Json::to_cbor(configuration_json(arguments));
     return std::string(bytes.begin(), bytes.end());
   });
+  Start start;
+  together(everyone, [&] { start.configuration = parsed(Json::from_cbor(json), &start.idle); });
+  start.folder = std::filesystem::absolute(arguments.config).parent_path();
+  start.quiet = arguments.quiet;
+  return start;
+}
+
+ExitCode run_on(MpiSession& session, const MakeStart& make_start, const std::function<ExitCode(Job&)>& work) {
+  // Small messages of the start travel in a context of their own, before the configuration says what
+  // computes.
+  Context of_start = Context::make_host(Backend::kReference, 1);
+  std::optional<Context> context;
+  RankDevice device;
+  std::string device_remark;
+  const int threads = threads_per_rank(session.size());
+  const std::unique_ptr<Communicator> everyone = session.world(of_start);
+  const Start start = make_start(*everyone);
+  const Configuration& configuration = start.configuration;
+  const int here = from_launcher({"OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID"}, 0);
   together(*everyone, [&] {
-    configuration = parsed(Json::from_cbor(json), &idle);
     context =
         make_context(configuration.device, configuration.train.precision, threads, here, &device_remark);
+    device = rank_device(*context, here);
   });
-  together(*everyone, [&] { require_like_devices(*everyone, rank_device(*context, here)); });
+  together(*everyone, [&] { require_like_devices(*everyone, device); });
   set_flush_to_zero(threads);
   const std::unique_ptr<Communicator> world =
       connect_devices(session.world(*context), configuration.reduction);
-  Log log(session.rank() == 0, Terminal::of_process(arguments.quiet));
-  for (const std::string& sentence : idle) log.warn(sentence);
+  Log log(session.rank() == 0, Terminal::of_process(start.quiet));
+  for (const std::string& sentence : start.idle) log.warn(sentence);
   if (!device_remark.empty()) log.info(device_remark);
-  Job job{configuration, std::filesystem::absolute(arguments.config).parent_path(), *world, log};
+  Job job{configuration, start.folder, *world, log, device};
   try {
     return work(job);
   } catch (const AgreedError&) {
@@ -117,16 +133,28 @@ ExitCode run_job(const ConfigArguments& arguments, const std::function<ExitCode(
   return run_job([&](Communicator& /*world*/) { return arguments; }, work);
 }
 
-ExitCode run_job(const ChooseConfiguration& choose, const std::function<ExitCode(Job&)>& work) {
+namespace {
+
+ExitCode run_started(const MakeStart& make_start, const std::function<ExitCode(Job&)>& work) {
   // A file size limit is then an error of the write, as a full disk is.
   std::signal(SIGXFSZ, SIG_IGN);
   MpiSession session;
   try {
-    return run_on(session, choose, work);
+    return run_on(session, make_start, work);
   } catch (const AgreedError& error) {
     if (session.rank() == error.speaker()) print_error(error.what(), error.speaker(), session.size());
     return error.code();
   }
+}
+
+}  // namespace
+
+ExitCode run_job(const ChooseConfiguration& choose, const std::function<ExitCode(Job&)>& work) {
+  return run_started([&](Communicator& everyone) { return start_by(choose(everyone), everyone); }, work);
+}
+
+ExitCode run_job(const Configuration& given, const std::function<ExitCode(Job&)>& work) {
+  return run_started([&](Communicator& /*everyone*/) { return Start{given, {}, {}, false}; }, work);
 }
 
 }  // namespace jigsaw

@@ -9,6 +9,7 @@
 #include "comm/communicator.h"
 #include "options.h"
 #include "train/configuration.h"
+#include "train/device.h"
 
 namespace jigsaw {
 
@@ -25,13 +26,16 @@ struct Job {
   std::filesystem::path folder;  ///< the configuration's, from which relative data files start
   Communicator& world;
   Log& log;
+  RankDevice device;  ///< what this rank computes on
 };
 
-/// Starts MPI, has rank 0 read the configuration for all, makes the context that it asks for and calls
-/// `work`. An error of all ranks ends in a line on stderr by one of them and in its exit code on all; one of
-/// a rank alone ends the job, for the others wait for that rank somewhere.
+/// Starts MPI, has rank 0 read the configuration for all (or takes that which is given: no file, no folder),
+/// makes the context that it asks for and calls `work`. An error of all ranks ends in a line on stderr by one
+/// of them and in its exit code on all; one of a rank alone ends the job, for the others wait for that rank
+/// somewhere.
 ExitCode run_job(const ChooseConfiguration& choose, const std::function<ExitCode(Job&)>& work);
 ExitCode run_job(const ConfigArguments& arguments, const std::function<ExitCode(Job&)>& work);
+ExitCode run_job(const Configuration& given, const std::function<ExitCode(Job&)>& work);
 
 /// Where the mesh is "auto", chooses one for so many ranks and says which and why. Collective.
 void tell_mesh(Job& job, int ranks);

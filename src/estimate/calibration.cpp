@@ -5,16 +5,12 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
-#include <limits>
 
 #include "base/error.h"
 #include "base/file.h"
-#include "base/memory.h"
 #include "base/text.h"
 #include "comm/agreement.h"
 #include "config/config.h"
-#include "kernels/contraction.h"
-#include "kernels/pointwise.h"
 #include "train/memory_need.h"
 
 namespace jigsaw::inline estimate {
@@ -22,26 +18,6 @@ namespace jigsaw::inline estimate {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-/// Floating-point operations per second of products of squares in a type, of the slowest rank.
-double products_per_second(Communicator& world, DType type, std::int64_t side) {
-  constexpr int kTries = 5;
-  Context& context = world.context();
-  const ContractionSpec spec = ContractionSpec::parse("mk,nk->mn");
-  const Array a = filled(context, {side, side}, type, 1.0, Purpose::kWorkspace);
-  const Array b = filled(context, {side, side}, type, 1.0, Purpose::kWorkspace);
-  double fastest = std::numeric_limits<double>::infinity();
-  for (int i = 0; i <= kTries; ++i) {  // the first also makes what is kept
-    world.barrier();
-    const auto begin = Clock::now();
-    contract(context, spec, a, b, type);
-    const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
-    if (i > 0) fastest = std::min(fastest, seconds);
-  }
-  const double slowest = world.all_reduce(std::array{fastest}, ReduceOp::kMax)[0];
-  const auto n = static_cast<double>(side);
-  return 2 * n * n * n / slowest;
-}
 
 /// Bytes per second of this rank's share of a file.
 double read_rate(Communicator& world, const std::vector<std::string>& paths) {
@@ -67,19 +43,22 @@ double read_rate(Communicator& world, const std::vector<std::string>& paths) {
 }  // namespace
 
 MachineModel calibrate(Communicator& world, const std::vector<std::string>& files) {
-  require(world.context().device() == Device::kCpu, "a machine is measured on the host");
   const int here = ranks_on_a_machine(world);
   const int machines = world.size() % here == 0 ? world.size() / here : 1;
   Mesh mesh(world, machines, {1, 1}, world.size() / machines);
-  const Machine measured = measure_machine({world.context(), mesh});
+  const Rank rank{world.context(), mesh};
+  const Machine measured = measure_machine(rank);
   MachineModel model;
   model.name = concat("measured on ", world.size(), world.size() == 1 ? " rank" : " ranks");
   model.flops_per_second = measured.flops_per_second;
   model.memory_bytes_per_second = measured.memory_bytes_per_second;
   constexpr std::int64_t kSide = 512, kSideReference = 96;
-  model.flops_per_second_bf16 = products_per_second(world, DType::kBfloat16, kSide);
-  model.flops_per_second_fp64 = products_per_second(world, DType::kFloat64, kSideReference);
-  model.memory_bytes = static_cast<double>(memory_limit()) / here;
+  model.flops_per_second_bf16 = products_per_second(rank, DType::kBfloat16, kSide);
+  // Which runs on processors alone.
+  if (world.context().device() == Device::kCpu)
+    model.flops_per_second_fp64 = products_per_second(rank, DType::kFloat64, kSideReference);
+  const MemoryRoom room = memory_room(world);
+  model.memory_bytes = static_cast<double>(room.bytes) / room.ranks;
   model.ranks_per_node = here;
   const auto link_of = [&](int axis) -> MachineOptions::Link {
     const Machine::Link& link = measured.links[static_cast<std::size_t>(axis)];
@@ -96,7 +75,7 @@ MachineModel calibrate(Communicator& world, const std::vector<std::string>& file
 
 MachineModel calibrate_to(const std::string& path, Communicator& world,
                           const std::vector<std::string>& files) {
-  const MachineModel model = calibrate(world, files);
+  MachineModel model = calibrate(world, files);
   together(world, [&] {
     if (world.rank() != 0) return;
     try {

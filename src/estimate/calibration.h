@@ -8,8 +8,9 @@ namespace jigsaw::inline estimate {
 
 /// What the ranks of a job do, measured while all do it: products in float32, bfloat16 and float64, memory,
 /// messages (where there are several machines between them and within one, else within alone, which then
-/// stands for both), and reading these files, whose pages are first dropped from the cache as far as the
-/// system lets one. Takes some seconds. Collective; on hosts only.
+/// stands for both; of GPUs what carries their collectives), and reading these files, whose pages are first
+/// dropped from the cache as far as the system lets one. float64 is measured on processors alone. Takes some
+/// seconds. Collective.
 ///
 /// @param files  of which each rank reads a share of at most 256 MiB; none: reading is not measured.
 MachineModel calibrate(Communicator& world, const std::vector<std::string>& files);

@@ -111,6 +111,10 @@ void fill_unmeasured(std::vector<MachineOptions::Link>& links) {
 
 }  // namespace
 
+const char* default_machine(Device device) {
+  return device == Device::kCpu ? "cpu-node" : "h100-nvlink";
+}
+
 std::vector<std::string> machine_presets() {
   std::vector<std::string> names;
   for (const MachineModel& preset : presets()) names.push_back(preset.name);

@@ -29,6 +29,8 @@ struct MachineModel {
 };
 void declare(Keys<MachineModel>& keys);
 
+/// The preset by which plans are made where nothing says another: "cpu-node", for GPUs "h100-nvlink".
+const char* default_machine(Device device);
 /// The names that machine_model() knows.
 std::vector<std::string> machine_presets();
 

@@ -3,7 +3,6 @@
 #include <cstdio>
 
 #include "base/error.h"
-#include "base/memory.h"
 #include "base/text.h"
 #include "comm/agreement.h"
 #include "config/config.h"
@@ -46,17 +45,17 @@ std::string reason_of(const MeshQuestion& question, const MeshAnswer& answer) {
 }
 
 /// As rank 0 sees it; an empty text when nothing is chosen.
+/// @param memory  of a rank, in bytes.
 std::string look(const Configuration& configuration, const std::filesystem::path& folder, int ranks,
-                 int ranks_here, int threads) {
+                 double memory, const Context& context) {
   try {
     const DataDescription data = describe_data(configuration.data, folder);
-    MachineModel machine =
-        configuration.machine ? machine_model(*configuration.machine) : machine_model("cpu-node");
+    MachineModel machine = configuration.machine ? machine_model(*configuration.machine)
+                                                 : machine_model(default_machine(context.device()));
     if (configuration.machine) machine.name = "the key machine";
     MeshQuestion question{configuration, data, machine, ranks};
-    question.memory_bytes =
-        static_cast<std::int64_t>(kUsableMemory * static_cast<double>(memory_limit()) / ranks_here);
-    question.threads = threads;
+    question.memory_bytes = static_cast<std::int64_t>(kUsableMemory * memory);
+    question.threads = context.threads();
     // A batch whose input alone no mesh holds: the run says so itself, by the keys that made it so large.
     const TrainOptions& train = configuration.train;
     const double batch = static_cast<double>(train.batch_size) / static_cast<double>(train.accumulate) *
@@ -89,10 +88,12 @@ std::optional<ChosenMesh> chosen_mesh(MeshQuestion question) {
 std::string choose_mesh(Configuration& configuration, const std::filesystem::path& folder,
                         Communicator& world, int ranks) {
   if (configuration.mesh || ranks == 1) return "";
-  const int here = ranks == world.size() ? ranks_on_a_machine(world) : ranks;
+  const MemoryRoom room = memory_room(world);
+  const int sharing = room.of_device || ranks == world.size() ? room.ranks : ranks;
+  const double memory = static_cast<double>(room.bytes) / sharing;
   std::string found;
   together(world, [&] {
-    if (world.rank() == 0) found = look(configuration, folder, ranks, here, world.context().threads());
+    if (world.rank() == 0) found = look(configuration, folder, ranks, memory, world.context());
   });
   found = world.broadcast_text(found);
   if (found.empty()) return "";

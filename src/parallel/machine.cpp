@@ -27,9 +27,6 @@ CostModel Machine::along(const MeshShape& mesh, AxisSet axes, const CostModel& m
   return result;
 }
 
-namespace {
-
-/// Seconds of the fastest of several tries, on the rank where that is slowest.
 double seconds_of(const Rank& rank, int tries, const std::function<void()>& work) {
   using Clock = std::chrono::steady_clock;
   double fastest = std::numeric_limits<double>::infinity();
@@ -43,6 +40,18 @@ double seconds_of(const Rank& rank, int tries, const std::function<void()>& work
   return rank.mesh.world().all_reduce(std::array{fastest}, ReduceOp::kMax)[0];
 }
 
+namespace {
+
+/// How much work is measured.
+std::int64_t enough(const Rank& rank, std::int64_t least, std::int64_t most,
+                    const std::function<double(std::int64_t)>& seconds) {
+  constexpr double kLongEnough = 2e-3;
+  std::int64_t amount = least;
+  if (rank.context.runtime() == nullptr) return amount;
+  while (amount < most && seconds(amount) < kLongEnough) amount *= 2;
+  return amount;
+}
+
 /// Per second of what a piece of work adds to a part of the tally.
 double rate(const Rank& rank, double Tally::*part, const std::function<void()>& work) {
   constexpr int kTries = 5;
@@ -52,14 +61,29 @@ double rate(const Rank& rank, double Tally::*part, const std::function<void()>& 
   return once / seconds_of(rank, kTries, work);
 }
 
-Array some(const Rank& rank, const Shape& shape) {
-  return filled(rank.context, shape, DType::kFloat32, 1.0, Purpose::kWorkspace);
+Array some(const Rank& rank, const Shape& shape, DType type = DType::kFloat32) {
+  return filled(rank.context, shape, type, 1.0, Purpose::kWorkspace);
+}
+
+/// A product of squares for each thread.
+std::function<void()> products(const Rank& rank, DType type, std::int64_t side) {
+  return [&rank, type, spec = ContractionSpec::parse("mk,nk->mn"), a = some(rank, {side, side}, type),
+          b = some(rank, {side, side}, type)] {
+    for (int i = 0; i < rank.context.threads(); ++i) contract(rank.context, spec, a, b, type);
+  };
+}
+
+/// A sum of two arrays into the first.
+std::function<void()> sums(const Rank& rank, std::int64_t count) {
+  return [&rank, into = some(rank, {count}), from = some(rank, {count})]() mutable {
+    accumulate(rank.context, into, from);
+  };
 }
 
 /// All ranks send to the next along an axis, and receive from the one before.
 Machine::Link link_along(const Rank& rank, int axis) {
   constexpr int kShortTries = 10, kLongTries = 4;
-  constexpr std::int64_t kLong = std::int64_t{1} << 19;
+  constexpr std::int64_t kLong = std::int64_t{1} << 19, kLongest = std::int64_t{1} << 24;
   Communicator& group = rank.mesh.communicator(axis_bit(axis));
   const int next = (group.rank() + 1) % group.size(),
             before = (group.rank() + group.size() - 1) % group.size();
@@ -68,28 +92,27 @@ Machine::Link link_along(const Rank& rank, int axis) {
     const Message to{next, 0, count}, from{before, 0, count};
     return seconds_of(rank, tries, [&] { group.exchange(send, {&to, 1}, {&from, 1}, count); });
   };
-  const double latency = seconds(1, kShortTries), whole = seconds(kLong, kLongTries);
-  return {4.0 * kLong / std::max(whole - latency, 1e-3 * whole), latency};
+  const std::int64_t count = enough(rank, kLong, kLongest, [&](std::int64_t n) { return seconds(n, 2); });
+  const double latency = seconds(1, kShortTries), whole = seconds(count, kLongTries);
+  return {4.0 * static_cast<double>(count) / std::max(whole - latency, 1e-3 * whole), latency};
 }
 
 }  // namespace
 
+double products_per_second(const Rank& rank, DType type, std::int64_t side) {
+  constexpr std::int64_t kMostSide = 8192;
+  side = enough(rank, side, kMostSide,
+                [&](std::int64_t n) { return seconds_of(rank, 2, products(rank, type, n)); });
+  return rate(rank, &Tally::flops, products(rank, type, side));
+}
+
 Machine measure_machine(const Rank& rank) {
-  constexpr std::int64_t kSide = 256, kCopied = std::int64_t{1} << 21;
+  constexpr std::int64_t kSide = 256, kSummed = std::int64_t{1} << 21, kMostSummed = std::int64_t{1} << 27;
   Machine machine;
-  {
-    const ContractionSpec spec = ContractionSpec::parse("mk,nk->mn");
-    const Array a = some(rank, {kSide, kSide}), b = some(rank, {kSide, kSide});
-    machine.flops_per_second = rate(rank, &Tally::flops, [&] {
-      for (int i = 0; i < rank.context.threads(); ++i) contract(rank.context, spec, a, b, DType::kFloat32);
-    });
-  }
-  {
-    const Array from = some(rank, {kCopied});
-    Array into = some(rank, {kCopied});
-    machine.memory_bytes_per_second =
-        rate(rank, &Tally::bytes, [&] { accumulate(rank.context, into, from); });
-  }
+  machine.flops_per_second = products_per_second(rank, DType::kFloat32, kSide);
+  const std::int64_t summed =
+      enough(rank, kSummed, kMostSummed, [&](std::int64_t n) { return seconds_of(rank, 2, sums(rank, n)); });
+  machine.memory_bytes_per_second = rate(rank, &Tally::bytes, sums(rank, summed));
   for (int axis = 0; axis < rank.mesh.shape().axes; ++axis) {
     if (rank.mesh.size(axis) > 1) machine.links[static_cast<std::size_t>(axis)] = link_along(rank, axis);
   }

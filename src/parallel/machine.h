@@ -1,5 +1,7 @@
 #pragma once
 #include <array>
+#include <cstdint>
+#include <functional>
 
 #include "parallel/cost.h"
 #include "parallel/sharded_tensor.h"
@@ -26,8 +28,15 @@ struct Machine {
 };
 
 /// Measures products, memory, and messages along each axis of more than one rank, for some tenths of a
-/// second: the fastest of several tries of the slowest rank. Collective over the mesh; contexts with memory
-/// only.
+/// second: the fastest of several tries of the slowest rank. A GPU, which begins small work no faster than
+/// large, is given up to as much as takes it 2 ms. Collective over the mesh; contexts with memory only.
 Machine measure_machine(const Rank& rank);
+
+/// Floating-point operations per second of products of square matrices of a type, in the same way.
+/// @param side  of the matrices, on a GPU the least one.
+double products_per_second(const Rank& rank, DType type, std::int64_t side);
+/// Seconds of the fastest of several tries of work, on the rank where that is slowest; the host waits for a
+/// device. Collective.
+double seconds_of(const Rank& rank, int tries, const std::function<void()>& work);
 
 }  // namespace jigsaw::inline parallel

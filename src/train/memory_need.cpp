@@ -64,7 +64,7 @@ MemoryRoom memory_room(Communicator& world) {
   const int devices = world.context().backend() == Backend::kCuda ? cuda_device_count() : 0;
   const std::int64_t bytes = devices > 0 ? cuda_device(0).bytes : 0;
   if (bytes == 0) return {};
-  return {bytes, (ranks_on_a_machine(world) + devices - 1) / devices, true};
+  return {bytes, 1, true};
 }
 
 void check_memory(const MemoryNeed& need, const Configuration& configuration, const MemoryRoom& room) {

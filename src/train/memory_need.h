@@ -27,8 +27,8 @@ struct MemoryRoom {
   bool of_device = false;  ///< a GPU's, not the machine's
 };
 
-/// Where the arrays of these ranks stand: on the machine (or in its control group), or on its GPUs, which
-/// ranks take in turn. Without bound for ranks that are only planned for. Collective.
+/// Where the arrays of these ranks stand: on the machine (or in its control group), or each on a GPU of its
+/// own (require_like_devices()). Without bound for ranks that are only planned for. Collective.
 MemoryRoom memory_room(Communicator& world);
 
 /// @throws ConfigError  that names the keys and what would fit, when the room is too small.

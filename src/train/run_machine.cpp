@@ -59,7 +59,9 @@ Machine machine_of(const MachineOptions& options, int axes) {
 Json fingerprint(const Rank& rank) {
   Json sizes = Json::array();
   for (int axis = 0; axis < rank.mesh.shape().axes; ++axis) sizes.push_back(rank.mesh.size(axis));
-  return {{"mesh", sizes}, {"threads", rank.context.threads()}};
+  Json print = {{"mesh", sizes}, {"threads", rank.context.threads()}};
+  if (rank.context.device() != Device::kCpu) print["device"] = "cuda";
+  return print;
 }
 
 std::optional<Machine> read_machine(const Rank& rank, const std::string& path) {

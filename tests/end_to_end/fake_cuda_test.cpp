@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <cstdlib>
+#include <filesystem>
 
 #include "end_to_end/command.h"
 
@@ -49,6 +50,70 @@ TEST_F(FakeCuda, AGpuThatCannotBeUsedEndsTheRun) {
                    "no code for the GPU here, fake, compute capability 7.0");
   expect_one_error(run_on("devices=1", 2, "check --set device=cuda"), 2, "ranks 0 and 1 would share the GPU");
   EXPECT_EQ(run_on("driver=12080", 1, "check --set device=cpu").exit_code, 0);
+}
+
+TEST_F(FakeCuda, GpuCheckTriesWhatTrainingTakes) {
+  setenv("JIGSAW_FAKE_CUDA", "devices=2", 1);
+  for (const int ranks : {1, 2}) {
+    const Outcome outcome = Running(ranks, "gpu-check", JIGSAW_TRAIN_FAKE_CUDA).collect();
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+    for (const char* part :
+         {"rank 0  0000:00:00.0 of ", "products: ", "FLOP/s in bfloat16", "copies: ", "are right"})
+      EXPECT_NE(outcome.out.find(part), std::string::npos) << part << " in\n" << outcome.out;
+    EXPECT_EQ(outcome.out.find("within a machine, 2 ranks: each sends ") != std::string::npos, ranks == 2)
+        << outcome.out;
+  }
+  setenv("JIGSAW_FAKE_CUDA", "devices=0", 1);
+  expect_one_error(Running(1, "gpu-check", JIGSAW_TRAIN_FAKE_CUDA).collect(), 2,
+                   "there is no GPU that this program can use");
+}
+
+/// What a user is told of errors that a device reports later than they happen, and of one that has no room.
+TEST_F(FakeCuda, ErrorsNameOperationAndStep) {
+  const std::string output = " --set device=cuda --set train.steps=40 --set output=" + (folder_ / "run");
+  const Outcome later = run_on("devices=1,fail_after=400,fail_with=700", 1, output);
+  expect_one_error(later, 1, "an illegal memory access was encountered");
+  EXPECT_NE(later.err.find("CUDA failed in operation "), std::string::npos) << later.err;
+  EXPECT_NE(later.err.find(" of step "), std::string::npos) << later.err;
+  setenv("JIGSAW_CUDA_SYNC", "1", 1);
+  const Outcome at_once = run_on("devices=1,fail_after=400,fail_with=700", 1, output);
+  unsetenv("JIGSAW_CUDA_SYNC");
+  expect_one_error(at_once, 1, "CUDA failed in the launch of ");
+  EXPECT_NE(at_once.err.find("operation "), std::string::npos) << at_once.err;
+  const Outcome full = run_on("devices=1,mebibytes=4", 1, output);
+  expect_one_error(full, 1, "out of memory on CUDA device 0: ");
+  EXPECT_NE(full.err.find(" are not there in "), std::string::npos) << full.err;
+  EXPECT_NE(full.err.find("arrays hold "), std::string::npos) << full.err;
+}
+
+/// One of two ranks loses its GPU: both end, somebody can find it, and what was saved before stands alone.
+TEST_F(FakeCuda, ALostGpuEndsTheJobAndNothingOfItIsSaved) {
+  const std::string
+      output = folder_ / "run",
+      command =
+          " --set device=cuda --set mesh.data=2 --set train.steps=40 --set watchdog_seconds=300 "
+          "--set checkpoint.every=1 --set checkpoint.keep=100 --set output=" +
+          output;
+  const Outcome lost = run_on("devices=2,fail_after=4000,fail_with=214,fail_device=1", 2, command);
+  expect_one_error(lost, 1,
+                   "[rank 1] the GPU fake, UUID GPU-00000000-0000-0000-0000-000000000001 (0000:01:00.0 of ");
+  EXPECT_NE(lost.err.find("uncorrectable ECC error encountered; nothing is saved from it"), std::string::npos)
+      << lost.err;
+  const std::size_t named = lost.err.find("the last whole checkpoint is " + output + "/checkpoints/step_");
+  EXPECT_NE(named, std::string::npos) << lost.err;
+  std::int64_t step = 0;
+  const std::size_t at = lost.err.find(" of step ");
+  ASSERT_NE(at, std::string::npos) << lost.err;
+  step = std::stoll(lost.err.substr(at + 9));
+  EXPECT_GT(step, 1);
+  for (const auto& entry : std::filesystem::directory_iterator(output + "/checkpoints")) {
+    const std::string name = entry.path().filename();
+    if (name.rfind("step_", 0) == 0) {
+      EXPECT_LT(std::stoll(name.substr(5)), step) << name;
+    }
+  }
+  const Outcome gone_on = run_on("devices=2", 2, command + " --set train.steps=" + std::to_string(step));
+  EXPECT_EQ(gone_on.exit_code, 0) << gone_on.err;
 }
 
 TEST_F(FakeCuda, TrainsAsOnTheProcessor) {
