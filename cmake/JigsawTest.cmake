@@ -46,6 +46,10 @@ function(jigsaw_test name)
   add_test(NAME ${name} COMMAND ${name})
   set_tests_properties(${name} PROPERTIES LABELS "${TEST_LABELS}" TIMEOUT ${JIGSAW_TEST_TIMEOUT}
     ENVIRONMENT "OMP_NUM_THREADS=2;${JIGSAW_TEST_ENVIRONMENT};${JIGSAW_NO_REAL_DATA}")
+  # Open MPI leaves memory behind in programs that these start.
+  if(JIGSAW_SANITIZE MATCHES "address" AND TEST_LABELS MATCHES "e2e|fault")
+    set_property(TEST ${name} APPEND PROPERTY ENVIRONMENT ASAN_OPTIONS=detect_leaks=0)
+  endif()
   if("slurm" IN_LIST TEST_LABELS)
     set_tests_properties(${name} PROPERTIES RUN_SERIAL TRUE)
   endif()
@@ -106,6 +110,14 @@ function(jigsaw_fake_cuda_test name)
   target_link_libraries(${name} PRIVATE jigsaw_fake_cuda ${FAKE_ROOMS} jigsaw_test_device GTest::gtest_main)
   jigsaw_test_again(${name} ${name} LIKE ${FAKE_LIKE} ENVIRONMENT GTEST_FILTER=${FAKE_FILTER})
   set_tests_properties(${name} PROPERTIES LABELS device RUN_SERIAL FALSE)
+endfunction()
+
+# jigsaw_fake_nccl_test(NAME LIKE TEST ROOMS ... [FILTER])
+# The same, with ranks on devices of their own and NCCL between them (tests/comm/nccl/nccl_test_ranks.cpp).
+function(jigsaw_fake_nccl_test name)
+  jigsaw_fake_cuda_test(${name} ${ARGN} SOURCES ${CMAKE_SOURCE_DIR}/tests/comm/nccl/nccl_test_ranks.cpp)
+  target_include_directories(${name} BEFORE PRIVATE ${CMAKE_SOURCE_DIR}/tests/support/fake_nccl)
+  target_link_libraries(${name} PRIVATE jigsaw_fake_nccl)
 endfunction()
 
 # jigsaw_real_data_test(NAME TARGET [FILTER])

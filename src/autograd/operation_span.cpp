@@ -1,6 +1,9 @@
 #include "autograd/operation_span.h"
 
+#include <utility>
+
 #include "autograd/output_watch.h"
+#include "base/text.h"
 
 namespace jigsaw::inline autograd {
 
@@ -12,6 +15,13 @@ OperationSpan::OperationSpan(Context& context, std::string_view operation)
 OperationSpan::OperationSpan(Context& context, std::string_view operation, std::string_view block,
                              std::string_view suffix)
     : context_(context), span_(TraceKind::kOperation, operation) {
+  if (context.runtime() != nullptr) {
+    work_ = &current_work(context);
+    const bool in_block = !block.empty() && block.front() != '(';
+    std::string name = concat(operation, suffix, in_block ? concat(" of ", block) : "");
+    outer_ = std::exchange(work_->operation, std::move(name));
+    ++work_->changes;
+  }
   if (span_.event() == nullptr) return;
   span_.event()->name += suffix;
   span_.event()->layer = block;
@@ -19,6 +29,10 @@ OperationSpan::OperationSpan(Context& context, std::string_view operation, std::
 }
 
 OperationSpan::~OperationSpan() {
+  if (work_ != nullptr) {
+    work_->operation = std::move(outer_);
+    ++work_->changes;
+  }
   if (span_.event() == nullptr || !tracing()) return;
   span_.event()->flops = context_.tally().flops - before_.flops;
   span_.event()->moved = context_.tally().bytes - before_.bytes;
@@ -30,7 +44,7 @@ OperationSpan::~OperationSpan() {
 }
 
 std::string OperationSpan::block_of(Context& context) {
-  return tracing() ? context.state<OutputWatch>().block : std::string();
+  return tracing() || context.runtime() != nullptr ? context.state<OutputWatch>().block : std::string();
 }
 
 }  // namespace jigsaw::inline autograd

@@ -1,13 +1,15 @@
 #pragma once
+#include <string>
 #include <string_view>
 
-#include "array/context.h"
+#include "array/current_work.h"
 #include "base/trace.h"
 
 namespace jigsaw::inline autograd {
 
 /// Traces a call of an operation, or other work of kernels, with the block that it stands in and what the
-/// context counts of it, and samples the arena's bytes by purpose when it ends.
+/// context counts of it, and samples the arena's bytes by purpose when it ends. On a device it is the rank's
+/// current work meanwhile.
 class OperationSpan {
  public:
   /// In forward, in the block that runs.
@@ -19,13 +21,15 @@ class OperationSpan {
   OperationSpan(const OperationSpan&) = delete;
   OperationSpan& operator=(const OperationSpan&) = delete;
 
-  /// The block that runs, for backward; "" where nothing is traced.
+  /// The block that runs, for backward; "" where nobody would be told.
   static std::string block_of(Context& context);
 
  private:
   Context& context_;
   TraceSpan span_;
   Tally before_;
+  CurrentWork* work_ = nullptr;
+  std::string outer_;  ///< what was the current operation before
 };
 
 /// What an operation is called in traces when its backward runs.

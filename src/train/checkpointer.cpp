@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "array/current_work.h"
 #include "base/text.h"
 #include "comm/agreement.h"
 
@@ -49,6 +50,7 @@ std::optional<FoundCheckpoint> Checkpointer::find(const std::string& resume, Ver
 }
 
 void Checkpointer::begin(const FoundCheckpoint* from) {
+  if (from != nullptr) current_work(world_.context()).checkpoint = from->path;
   std::string aside;
   together(world_, [&] {
     if (world_.rank() != 0) return;
@@ -100,6 +102,7 @@ void Checkpointer::tell(const std::optional<SaveOutcome>& outcome) {
   const std::optional<double> score = std::exchange(saving_, std::nullopt);
   if (outcome->saved() && score) best_ = score;
   if (!outcome->saved()) return tell_failure(*outcome);
+  current_work(world_.context()).checkpoint = outcome->path;
   failures_in_row_ = 0;
   longest_seconds_ = std::max(longest_seconds_, outcome->seconds);
   if (!outcome->failure.empty())

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include "array/current_work.h"
 #include "array/transfer.h"
 #include "autograd/operation_span.h"
 #include "base/trace.h"
@@ -80,6 +81,7 @@ StepResult TrainingStep::run(std::int64_t step, Prefetch& parts) {
 
 StepResult TrainingStep::run(std::int64_t step, const std::function<Batch()>& next_part) {
   Context& context = run_.placed().rank().context;
+  const CurrentStep current(context, step);
   optimizer_.zero_gradients();
   std::int64_t forwards = 0;
   MeanArray total = MeanArray::none(context);

@@ -4,16 +4,22 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstdlib>
+#include <functional>
 #include <map>
+#include <optional>
 #include <vector>
 
+#include "array/current_work.h"
 #include "array/raw_memory.h"
+#include "array/transfer.h"
 #include "base/error.h"
 #include "cublasLt.h"
 #include "cuda_runtime.h"
 #include "kernels/contraction.h"
 #include "kernels/copy.h"
 #include "kernels/cuda/error.h"
+#include "kernels/cuda/pinned_ring.h"
 #include "kernels/pointwise.h"
 #include "support/arrays.h"
 #include "support/backends.h"
@@ -59,8 +65,55 @@ class FakeCudaFinds : public ::testing::Test {
     cuda::check(cudaLaunchKernelEx(&configuration, kernel, arguments...), "start a kernel");
   }
 
+  /// What an Error says that `work` ends with; "" for none.
+  static std::string error_of(const std::function<void()>& work) {
+    try {
+      work();
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "";
+  }
+
   Context context_ = testing::kernel_context(Backend::kCuda, 1);
 };
+
+/// Work before it has failed by then: the launch that says so is not to blame.
+TEST_F(FakeCudaFinds, WhichLaunchFailed) {
+  const Array x = numbers(4), square = x.reshaped({2, 2});
+  const ContractionSpec spec = ContractionSpec::parse("mk,nk->mn");
+  contract(context_, spec, square, square, DType::kFloat32);
+  const std::vector<std::function<void()>> launches = {
+      [&] { add(context_, x, x); }, [&] { contract(context_, spec, square, square, DType::kFloat32); }};
+  for (const std::function<void()>& launch : launches) {
+    fake_cuda::fail_next(cudaErrorIllegalAddress);
+    add(context_, x, x);
+    cudaStreamSynchronize(cuda::stream_of(context_));
+    const std::string said = error_of(launch);
+    EXPECT_NE(said.find("CUDA failed in work between operations, or beside it (JIGSAW_CUDA_SYNC=1"),
+              std::string::npos)
+        << said;
+    fake_cuda::fail_next(cudaSuccess);
+  }
+}
+
+/// What goes up waits for nobody, in more blocks than one, and is what it was when it was given.
+TEST_F(FakeCudaFinds, NoWaitForAnUpload) {
+  constexpr std::int64_t kCount = cuda::PinnedRing::kBlockBytes / sizeof(float) * 5 / 2;
+  Context host = Context::make_host(Backend::kReference, 1);
+  Array given = filled(host, {kCount}, DType::kFloat32, 1.0, Purpose::kWorkspace), up[2];
+  const Array x = numbers(3);
+  context_.runtime()->synchronise(Stream::kCompute);
+  const Array sum = add(context_, x, x);
+  const std::int64_t run = fake_cuda::kernels_run();
+  for (int i = 0; i < 2; ++i) {
+    up[i] = upload(context_, given);
+    write_values(host, given, std::vector<double>(kCount, i + 2.0));
+  }
+  EXPECT_EQ(fake_cuda::kernels_run(), run);
+  for (int i = 0; i < 2; ++i) EXPECT_EQ(values_of(up[i]), std::vector<double>(kCount, i + 1.0));
+  EXPECT_EQ(values_of(sum), (std::vector<double>{0, 2, 4}));
+}
 
 TEST_F(FakeCudaFinds, AMissingBarrier) {
   constexpr unsigned kBlocks = 3;
@@ -90,36 +143,166 @@ TEST_F(FakeCudaFinds, AccessFromTheHost) {
   EXPECT_DEATH({ x.data<float>()[0] = 1; }, "");
 }
 
-/// Numbers that are made in one stream and used in another.
-TEST_F(FakeCudaFinds, AMissingWait) {
-  for (const bool waits : {false, true}) {
+/// Numbers of one stream that another reads: what is missing is said whichever of the two runs first, by
+/// name, and alike each time.
+TEST_F(FakeCudaFinds, WorkWithoutAnOrder) {
+  if (!fake_cuda::sees_accesses()) GTEST_SKIP() << "a sanitizer is in the hooks' place";
+  const auto said = [&](bool waits, Stream first) {
     Array sent(context_, {3}, DType::kFloat32);
-    const Array x = add(context_, numbers(3), numbers(3));
+    const Array summand = numbers(3), x = add(context_, summand, summand);
     const DeviceRuntime::Ticket there = context_.runtime()->ticket(Stream::kCompute);
     if (waits) context_.runtime()->wait(Stream::kCommunication, there);
     context_.set_stream(Stream::kCommunication);
     copy_elements(context_, x, 0, sent, 0, 3);
-    context_.runtime()->synchronise(Stream::kCommunication);
-    const std::vector<double> found = values_of(sent);
     context_.set_stream(Stream::kCompute);
-    EXPECT_EQ(found == (std::vector<double>{0, 2, 4}), waits);
-    context_.runtime()->synchronise(Stream::kCompute);
+    const Stream second = first == Stream::kCompute ? Stream::kCommunication : Stream::kCompute;
+    return error_of([&] {
+      context_.runtime()->synchronise(first);
+      context_.runtime()->synchronise(second);
+      EXPECT_EQ(values_of(sent), (std::vector<double>{0, 2, 4}));
+    });
+  };
+  for (const Stream first : {Stream::kCompute, Stream::kCommunication}) {
+    EXPECT_EQ(said(true, first), "");
+    const std::string found = said(false, first);
+    EXPECT_NE(found.find("kernel void (long, "), std::string::npos) << found;
+    EXPECT_NE(found.find(" writes what a copy of 12 bytes within the device in stream "), std::string::npos)
+        << found;
+    EXPECT_NE(found.find(" reads, and neither waits for the other"), std::string::npos) << found;
+    fake_cuda::fail_next(cudaSuccess);
+    EXPECT_EQ(said(false, first), found);
+    fake_cuda::fail_next(cudaSuccess);
   }
 }
 
+/// An array goes back to the arena while another stream still reads it, and its memory becomes another's.
+TEST_F(FakeCudaFinds, ABlockThatIsFreedTooEarly) {
+  for (const bool waits : {true, false}) {
+    Array sent(context_, {3}, DType::kFloat32);
+    std::optional<Array> x = numbers(3);
+    context_.runtime()->synchronise(Stream::kCompute);
+    const void* const before = x->identity();
+    context_.set_stream(Stream::kCommunication);
+    copy_elements(context_, *x, 0, sent, 0, 3);
+    const DeviceRuntime::Ticket read = context_.runtime()->ticket(Stream::kCommunication);
+    context_.set_stream(Stream::kCompute);
+    x.reset();
+    if (waits) context_.runtime()->wait(Stream::kCompute, read);
+    const std::string found = error_of([&] {
+      const Array other = numbers(3);
+      EXPECT_EQ(other.identity(), before);
+      context_.runtime()->synchronise(Stream::kCompute);
+      context_.runtime()->synchronise(Stream::kCommunication);
+    });
+    EXPECT_EQ(found.find("a copy of 12 bytes within the device") == std::string::npos, waits) << found;
+    EXPECT_EQ(found.find("reads what a copy of 12 bytes to the device") == std::string::npos, waits) << found;
+    fake_cuda::fail_next(cudaSuccess);
+  }
+}
+
+/// Pinned memory: of two copies without an order, and of a host that does not wait for one.
+TEST_F(FakeCudaFinds, PinnedMemoryThatIsUsedTooEarly) {
+  void* memory = nullptr;
+  ASSERT_EQ(cudaHostAlloc(&memory, 3 * sizeof(float), cudaHostAllocMapped), cudaSuccess);
+  auto* const pinned = static_cast<float*>(memory);
+  Array x = numbers(3), y(context_, {3}, DType::kFloat32);
+  context_.runtime()->synchronise(Stream::kCompute);
+  const auto stream = [&](Stream which) {
+    context_.set_stream(which);
+    return cuda::stream_of(context_);
+  };
+  const auto down = [&](Stream which) {
+    cuda::check(cudaMemcpyAsync(pinned, x.raw(), 12, cudaMemcpyDeviceToHost, stream(which)), "copy");
+  };
+  const auto up = [&](Stream which) {
+    cuda::check(cudaMemcpyAsync(y.raw(), pinned, 12, cudaMemcpyHostToDevice, stream(which)), "copy");
+  };
+  const auto both_done = [&] {
+    return error_of([&] {
+      context_.runtime()->synchronise(Stream::kCopy);
+      context_.runtime()->synchronise(Stream::kCompute);
+    });
+  };
+  down(Stream::kCompute);
+  EXPECT_TRUE(std::isnan(pinned[1]));
+  EXPECT_EQ(both_done(), "");
+  EXPECT_EQ(pinned[1], 1);
+
+  up(Stream::kCopy);
+  pinned[1] = 5;
+  EXPECT_NE(both_done().find("the host changes pinned memory before a copy of 12 bytes to the device"),
+            std::string::npos);
+  fake_cuda::fail_next(cudaSuccess);
+
+  down(Stream::kCompute);
+  up(Stream::kCopy);
+  EXPECT_NE(both_done().find("neither waits for the other"), std::string::npos);
+  context_.set_stream(Stream::kCompute);
+  cudaFreeHost(memory);
+}
+
+/// Errors come to light when the host waits. What is said is the operation that the device was at, not the
+/// one that the host has come to; with JIGSAW_CUDA_SYNC=1 the launch itself.
 TEST_F(FakeCudaFinds, WorkThatFails) {
-  const Array x = add(context_, numbers(3), numbers(3));
-  fake_cuda::fail_next(cudaErrorIllegalAddress);
-  try {
-    values_of(x);
-    FAIL() << "an error of the device was not seen";
-  } catch (const Error& error) {
-    EXPECT_NE(std::string(error.what()).find("an illegal memory access was encountered"), std::string::npos);
+  for (const bool waits : {false, true}) {
+    setenv("JIGSAW_CUDA_SYNC", waits ? "1" : "0", 1);
+    Context context = testing::kernel_context(Backend::kCuda, 1);
+    unsetenv("JIGSAW_CUDA_SYNC");
+    CurrentWork& work = current_work(context);
+    const auto begin = [&](const std::string& operation, std::int64_t step) {
+      work.operation = operation;
+      work.step = step;
+      ++work.changes;
+    };
+    const Array x = testing::array_of(context, {3}, DType::kFloat32, {1, 2, 3});
+    begin("add of encoder.0", 6);
+    const Array y = add(context, x, x);
+    context.runtime()->synchronise(Stream::kCompute);
+    begin("add of decoder", 7);
+    fake_cuda::fail_next(cudaErrorIllegalAddress);
+    const std::string said = error_of([&] {
+      const Array z = add(context, y, y);
+      begin("loss", 7);
+      const Array w = add(context, z, z);
+      values_of(w);
+    });
+    EXPECT_NE(said.find("operation add of decoder of step 7"), std::string::npos) << said;
+    EXPECT_NE(said.find("an illegal memory access was encountered"), std::string::npos) << said;
+    EXPECT_EQ(said.find("in the launch of void (*)(long, ") != std::string::npos ||
+                  said.find("in the launch of void (long, ") != std::string::npos,
+              waits)
+        << said;
+    EXPECT_EQ(said.find("JIGSAW_CUDA_SYNC=1") == std::string::npos, waits) << said;
+    fake_cuda::fail_next(cudaSuccess);
+  }
+}
+
+/// A GPU that is of no more use is named, so that somebody can find it.
+TEST_F(FakeCudaFinds, AGpuThatIsLost) {
+  current_work(context_).step = 3;
+  current_work(context_).checkpoint = "run/checkpoints/step_00000002";
+  for (const cudaError_t error : {cudaErrorECCUncorrectable, cudaErrorUnknown, cudaErrorIllegalAddress}) {
+    const Array x = add(context_, numbers(3), numbers(3));
+    fake_cuda::fail_next(error);
+    const std::string said = error_of([&] { values_of(x); });
+    const bool lost = error != cudaErrorIllegalAddress;
+    EXPECT_EQ(said.find("the GPU fake, UUID GPU-00000000-0000-0000-0000-000000000000 (0000:00:00.0 of ") !=
+                  std::string::npos,
+              lost)
+        << said;
+    EXPECT_EQ(
+        said.find("nothing is saved from it, the last whole checkpoint is run/checkpoints/step_00000002") !=
+            std::string::npos,
+        lost)
+        << said;
+    EXPECT_NE(said.find("step 3"), std::string::npos) << said;
+    fake_cuda::fail_next(cudaSuccess);
   }
 }
 
 TEST_F(FakeCudaFinds, AFullDevice) {
   const Array small = numbers(3);
+  current_work(context_).operation = "split of encoder.0";
   try {
     const Array large(context_, {std::int64_t{1} << 40}, DType::kFloat32);
     FAIL() << "4 TiB were found on a device of 4 GiB";
@@ -127,7 +310,9 @@ TEST_F(FakeCudaFinds, AFullDevice) {
     EXPECT_EQ(error.code(), ExitCode::kInternal);
     const std::string said = error.what();
     EXPECT_NE(said.find("out of memory on CUDA device 0: 4.0 TiB more than the "), std::string::npos) << said;
-    EXPECT_NE(said.find("(for activations; arrays hold 12 B activations): a smaller"), std::string::npos)
+    EXPECT_NE(said.find("are not there in operation split of encoder.0 (for activations; arrays hold 12 B "
+                        "activations): a smaller"),
+              std::string::npos)
         << said;
   }
 }

@@ -5,6 +5,7 @@
 #include <mutex>
 
 #include "config/config.h"
+#include "support/test_ranks.h"
 
 namespace jigsaw {
 
@@ -116,21 +117,19 @@ TrainingRun::Result TrainingRun::run(const MeshSizes& mesh) const {
   const Backend backend = dtype == DType::kFloat64 ? Backend::kReference : Backend::kCpu;
   all.parameter_bytes.resize(static_cast<std::size_t>(mesh.ranks()));
   all.peak_activation_bytes.resize(static_cast<std::size_t>(mesh.ranks()));
-  run_ranks(
-      mesh.ranks(), {.time_limit_seconds = 300}, [&](int) { return testing::test_context(backend, 1); },
-      [&](Communicator& world) {
-        const Result mine = run_rank(world, mesh);
-        const std::lock_guard lock(mutex);
-        all.losses = mine.losses;
-        all.exchanges = mine.exchanges;
-        all.buffers = mine.buffers;
-        all.norms = mine.norms;
-        testing::merge(all.gradients, mine.gradients);
-        testing::merge(all.parameters, mine.parameters);
-        testing::merge(all.outputs, mine.outputs);
-        all.parameter_bytes[static_cast<std::size_t>(world.rank())] = mine.parameter_bytes[0];
-        all.peak_activation_bytes[static_cast<std::size_t>(world.rank())] = mine.peak_activation_bytes[0];
-      });
+  testing::run_test_ranks(mesh.ranks(), {.time_limit_seconds = 300}, backend, [&](Communicator& world) {
+    const Result mine = run_rank(world, mesh);
+    const std::lock_guard lock(mutex);
+    all.losses = mine.losses;
+    all.exchanges = mine.exchanges;
+    all.buffers = mine.buffers;
+    all.norms = mine.norms;
+    testing::merge(all.gradients, mine.gradients);
+    testing::merge(all.parameters, mine.parameters);
+    testing::merge(all.outputs, mine.outputs);
+    all.parameter_bytes[static_cast<std::size_t>(world.rank())] = mine.parameter_bytes[0];
+    all.peak_activation_bytes[static_cast<std::size_t>(world.rank())] = mine.peak_activation_bytes[0];
+  });
   return all;
 }
 

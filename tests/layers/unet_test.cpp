@@ -7,7 +7,6 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "comm/thread/run_ranks.h"
 #include "config/config.h"
 #include "layers/model.h"
 #include "layers/registry.h"
@@ -105,8 +104,7 @@ ModelRun::Result run_on(const ModelRun& run, const std::vector<int>& domain, int
   result.peak_activation_bytes.resize(static_cast<std::size_t>(ranks));
   std::mutex mutex;
   const Backend backend = run.dtype == DType::kFloat64 ? Backend::kReference : Backend::kCpu;
-  const auto context = [backend](int) { return testing::test_context(backend, 1); };
-  run_ranks(ranks, {}, context, [&](Communicator& world) {
+  testing::run_test_ranks(ranks, {}, backend, [&](Communicator& world) {
     Mesh mesh(world, data, domain, tensor);
     const Tensors mine = run_rank(Rank{world.context(), mesh}, run);
     const std::lock_guard lock(mutex);

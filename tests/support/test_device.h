@@ -21,9 +21,9 @@ inline Context test_context(Backend kernels, int threads) {
                                : Context::make_host(kernels, threads);
 }
 
-/// The CUDA context that a test made last, through which it looks at arrays.
+/// The CUDA context that a test, or this rank of one, made last, through which it looks at arrays.
 inline std::optional<Context>& cuda_test_runtime() {
-  static std::optional<Context> context;
+  static thread_local std::optional<Context> context;
   return context;
 }
 

@@ -1,21 +1,72 @@
+#include <cxxabi.h>
+
 #include <array>
+#include <cstdlib>
 #include <map>
+#include <string_view>
 
 #include "base/error.h"
+#include "base/text.h"
 #include "kernels/cuda/device_memory.h"
 #include "kernels/cuda/error.h"
+#include "kernels/cuda/identity.h"
 #include "kernels/cuda/machine.h"
+#include "kernels/cuda/pinned_ring.h"
+#include "kernels/cuda/progress.h"
 #include "kernels/cuda_context.h"
 
 namespace jigsaw::inline kernels {
 
 namespace {
 
+/// Whether an error says that the device is of no more use, to any process.
+bool is_lost(cudaError_t status) {
+  switch (status) {
+    case cudaErrorECCUncorrectable:
+    case cudaErrorNvlinkUncorrectable:
+    case cudaErrorContained:
+    case cudaErrorDevicesUnavailable:
+    case cudaErrorNoDevice:
+    case cudaErrorUnknown:
+      return true;
+    default:
+      return false;
+  }
+}
+
+/// Whether an error is one of the call that returns it, and not of work before it.
+bool is_of_the_call(cudaError_t status) {
+  switch (status) {
+    case cudaErrorInvalidValue:
+    case cudaErrorInvalidConfiguration:
+    case cudaErrorInvalidDeviceFunction:
+    case cudaErrorInvalidResourceHandle:
+    case cudaErrorLaunchOutOfResources:
+    case cudaErrorMemoryAllocation:
+    case cudaErrorNoKernelImageForDevice:
+    case cudaErrorNotSupported:
+      return true;
+    default:
+      return false;
+  }
+}
+
+/// A kernel as its source names it.
+std::string demangled(const char* name) {
+  int status = 0;
+  const std::unique_ptr<char, void (*)(void*)> text(abi::__cxa_demangle(name, nullptr, nullptr, &status),
+                                                    std::free);
+  return status == 0 ? text.get() : name;
+}
+
 /// The streams of a context and what moves memory in them.
 class CudaRuntime : public DeviceRuntime {
  public:
-  explicit CudaRuntime(int device) {
-    cuda::check(cudaSetDevice(device), "choose the device");
+  /// @param described  names the device among all.
+  CudaRuntime(std::string described, const std::shared_ptr<const CurrentWork>& work)
+      : described_(std::move(described)), work_(work), progress_(work) {
+    const char* const wait = std::getenv("JIGSAW_CUDA_SYNC");
+    launches_wait_ = wait != nullptr && std::string_view(wait) == "1";
     for (cudaStream_t& stream : streams_) {
       cuda::check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "make a stream");
     }
@@ -30,10 +81,24 @@ class CudaRuntime : public DeviceRuntime {
   }
 
   cudaStream_t native(Stream stream) const { return streams_[static_cast<std::size_t>(stream)]; }
+  /// For one piece of work.
+  cudaStream_t stream_for_work(Stream stream) {
+    if (stream == Stream::kCompute) progress_.mark(native(stream));
+    return native(stream);
+  }
+
+  bool launches_wait() const { return launches_wait_; }
+  void launched(Stream stream, cudaError_t status, const char* work) {
+    if (status == cudaSuccess && launches_wait_) status = cudaStreamSynchronize(native(stream));
+    if (status == cudaSuccess) return;
+    // Any call may report what work before it has done.
+    if (!launches_wait_ && !is_of_the_call(status)) check(status);
+    failed(status, concat("in the launch of ", demangled(work), ", "), work_->text());
+  }
 
   void upload(Stream stream, std::span<const std::byte> from, std::byte* to) override {
-    move(stream, from.data(), to, from.size(), cudaMemcpyHostToDevice);
-    synchronise(stream);
+    check(uploads_.upload(stream_for_work(stream), from, to));
+    if (launches_wait_) launched(stream, cudaSuccess, "a copy");
   }
   void download(Stream stream, const std::byte* from, std::span<std::byte> to) override {
     move(stream, from, to.data(), to.size(), cudaMemcpyDeviceToHost);
@@ -52,25 +117,45 @@ class CudaRuntime : public DeviceRuntime {
     });
     cudaGetLastError();  // of events that have not
     cudaEvent_t event = nullptr;
-    cuda::check(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), "make an event");
+    check(cudaEventCreateWithFlags(&event, cudaEventDisableTiming));
     events_.emplace(++last_, event);
-    cuda::check(cudaEventRecord(event, native(stream)), "record an event");
+    check(cudaEventRecord(event, native(stream)));
     return {stream, last_};
   }
   void wait(Stream stream, const Ticket& ticket) override {
     const auto event = events_.find(ticket.number);
-    if (event != events_.end())
-      cuda::check(cudaStreamWaitEvent(native(stream), event->second, 0), "wait for an event");
+    if (event != events_.end()) check(cudaStreamWaitEvent(native(stream), event->second, 0));
   }
-  void synchronise(Stream stream) override {
-    cuda::check(cudaStreamSynchronize(native(stream)), "wait for a stream");
-  }
+  void synchronise(Stream stream) override { check(cudaStreamSynchronize(native(stream))); }
 
  private:
   void move(Stream stream, const std::byte* from, std::byte* to, std::size_t bytes, cudaMemcpyKind kind) {
-    cuda::check(cudaMemcpyAsync(to, from, bytes, kind, native(stream)), "copy memory");
+    cudaStream_t native_stream = stream_for_work(stream);
+    check(cudaMemcpyAsync(to, from, bytes, kind, native_stream));
+    if (launches_wait_) launched(stream, cudaSuccess, "a copy");
+  }
+  void check(cudaError_t status) const {
+    if (status != cudaSuccess) {
+      failed(status, "in ",
+             concat(progress_.text(),
+                    ", or beside it (JIGSAW_CUDA_SYNC=1 lets the host wait for each launch and "
+                    "names it)"));
+    }
+  }
+  /// Work of the device came to a bad end, which CUDA reports at the next call.
+  [[noreturn]] void failed(cudaError_t status, const std::string& launch,
+                           const std::string& operation) const {
+    const std::string where = concat(launch, operation, ": ", cudaGetErrorString(status));
+    if (!is_lost(status)) fail(concat("CUDA failed ", where));
+    fail(concat("the GPU ", described_, " failed ", where, "; nothing is saved from it",
+                work_->checkpoint.empty() ? "" : ", the last whole checkpoint is ", work_->checkpoint));
   }
 
+  std::string described_;
+  std::shared_ptr<const CurrentWork> work_;
+  cuda::Progress progress_;
+  bool launches_wait_ = false;
+  cuda::PinnedRing uploads_;
   std::array<cudaStream_t, kStreams> streams_{};
   std::map<std::int64_t, cudaEvent_t> events_;
   std::int64_t last_ = 0;
@@ -82,15 +167,31 @@ Context make_cuda_context(int device) {
   const CudaDevice described = cuda_device(device);
   cuda::check(cudaSetDevice(device), "choose the device");
   cuda::require_code_for(described);
-  Context context(Backend::kCuda, std::make_shared<Arena>(Device::kCuda, cuda::make_device_memory(device)),
-                  1);
-  context.set_runtime(std::make_shared<CudaRuntime>(device));
+  const auto work = std::make_shared<CurrentWork>();
+  Context context(Backend::kCuda,
+                  std::make_shared<Arena>(Device::kCuda, cuda::make_device_memory(device, work)), 1);
+  context.state<SharedWork>().work = work;
+  context.set_runtime(std::make_shared<CudaRuntime>(cuda::identity_of(device), work));
   return context;
 }
 
-cudaStream_t cuda::stream_of(const Context& context) {
+namespace {
+
+CudaRuntime& runtime_of(const Context& context) {
   require(context.runtime() != nullptr, "a CUDA kernel needs a context with a device");
-  return static_cast<const CudaRuntime&>(*context.runtime()).native(context.stream());
+  return static_cast<CudaRuntime&>(*context.runtime());
+}
+
+}  // namespace
+
+cudaStream_t cuda::stream_of(const Context& context) {
+  return runtime_of(context).stream_for_work(context.stream());
+}
+bool cuda::launches_wait(const Context& context) {
+  return runtime_of(context).launches_wait();
+}
+void cuda::launched(const Context& context, cudaError_t status, const char* work) {
+  runtime_of(context).launched(context.stream(), status, work);
 }
 
 }  // namespace jigsaw::inline kernels

@@ -96,8 +96,8 @@ class Contraction : public ContractionKernels {
     if (a.count() > 0 && b.count() > 0) {
       run_plan(context, context.state<ContractionState>().plans.of(spec, a.shape(), b.shape()), a, b, c, add);
     } else if (!add) {
-      check(cudaMemsetAsync(c.raw(), 0, static_cast<std::size_t>(c.bytes()), stream_of(context)),
-            "clear an array");
+      launched(context, cudaMemsetAsync(c.raw(), 0, static_cast<std::size_t>(c.bytes()), stream_of(context)),
+               "what clears an array");
     }
     context.tally() = counted;
   }
@@ -117,9 +117,10 @@ class Contraction : public ContractionKernels {
     const Array result = plan.order_c.empty() ? sums : permute(context, sums, plan.order_c);
     if (add) return accumulate(context, c, result);
     const Array converted = cast(context, result, c.dtype(), Purpose::kWorkspace);
-    check(cudaMemcpyAsync(c.raw(), converted.raw(), static_cast<std::size_t>(c.bytes()),
-                          cudaMemcpyDeviceToDevice, stream_of(context)),
-          "copy a result");
+    launched(context,
+             cudaMemcpyAsync(c.raw(), converted.raw(), static_cast<std::size_t>(c.bytes()),
+                             cudaMemcpyDeviceToDevice, stream_of(context)),
+             "a copy");
   }
 };
 

@@ -105,7 +105,11 @@ void start_kernel(const Context& context, dim3 blocks, void (*kernel)(Parameters
   configuration.gridDim = blocks;
   configuration.blockDim = dim3(kThreads);
   configuration.stream = stream_of(context);
-  check(cudaLaunchKernelEx(&configuration, kernel, arguments...), "start a kernel");
+  const cudaError_t status = cudaLaunchKernelEx(&configuration, kernel, arguments...);
+  if (status == cudaSuccess && !launches_wait(context)) return;
+  const char* name = "";
+  cudaFuncGetName(&name, kernel);
+  launched(context, status, name);
 }
 
 template <typename F>

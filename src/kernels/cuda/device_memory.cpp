@@ -7,24 +7,11 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "kernels/cuda/error.h"
+#include "kernels/cuda/driver.h"
 
 namespace jigsaw::inline kernels::cuda {
 
 namespace {
-
-/// A function of the driver, which programs are not linked with: they start on machines that have none.
-template <typename Function>
-Function* driver_function(const char* name) {
-  constexpr unsigned kVersion = 12000;  // whose signatures these are
-  void* function = nullptr;
-  cudaDriverEntryPointQueryResult found{};
-  check(cudaGetDriverEntryPointByVersion(name, &function, kVersion, cudaEnableDefault, &found),
-        "look for a function of the driver");
-  if (found != cudaDriverEntryPointSuccess || function == nullptr)
-    fail(concat("the CUDA driver has no function ", name));
-  return reinterpret_cast<Function*>(function);
-}
 
 struct Driver {
   decltype(cuMemAddressReserve)* reserve =
@@ -45,7 +32,8 @@ void check(CUresult status, const char* what) {
 
 class DeviceMemory : public MemorySource {
  public:
-  explicit DeviceMemory(int device) : device_(device) {
+  DeviceMemory(int device, std::shared_ptr<const CurrentWork> work)
+      : device_(device), work_(std::move(work)) {
     cuda::check(cudaSetDevice(device), "choose the device");
     std::size_t free = 0;
     cuda::check(cudaMemGetInfo(&free, &total_), "ask for the device's memory");
@@ -77,15 +65,17 @@ class DeviceMemory : public MemorySource {
     if (status == CUDA_ERROR_OUT_OF_MEMORY) {
       fail(concat("out of memory on CUDA device ", device_, ": ",
                   human_bytes(static_cast<std::int64_t>(asked)), " more than the ", in_use(),
-                  " in use are not there"));
+                  " in use are not there in ", work_->text()));
     }
-    check(status, "take memory");
+    // Which may be an error of work before it.
+    const std::string where = concat("take memory in ", work_->text());
+    check(status, where.c_str());
     const CUdeviceptr at = base_ + used_;
-    check(driver_.map(at, bytes, 0, handle, 0), "map memory");
+    check(driver_.map(at, bytes, 0, handle, 0), where.c_str());
     CUmemAccessDesc access{};
     access.location = properties_.location;
     access.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
-    check(driver_.set_access(at, bytes, &access, 1), "open memory");
+    check(driver_.set_access(at, bytes, &access, 1), where.c_str());
     regions_.emplace_back(handle, bytes);
     used_ += bytes;
     return reinterpret_cast<std::byte*>(at);
@@ -101,6 +91,7 @@ class DeviceMemory : public MemorySource {
 
   Driver driver_;
   int device_;
+  std::shared_ptr<const CurrentWork> work_;
   CUmemAllocationProp properties_{};
   std::size_t unit_ = 1, total_ = 0, used_ = 0;
   CUdeviceptr base_ = 0;
@@ -109,8 +100,8 @@ class DeviceMemory : public MemorySource {
 
 }  // namespace
 
-std::unique_ptr<MemorySource> make_device_memory(int device) {
-  return std::make_unique<DeviceMemory>(device);
+std::unique_ptr<MemorySource> make_device_memory(int device, std::shared_ptr<const CurrentWork> work) {
+  return std::make_unique<DeviceMemory>(device, std::move(work));
 }
 
 }  // namespace jigsaw::inline kernels::cuda

@@ -113,17 +113,16 @@ struct Matmul::Plan {
         a(key.product.a, key.product.m, key.product.k, key.product.batch, key.in),
         b(key.product.b, key.product.k, key.product.n, key.product.batch, key.in),
         c(key.product.c, key.product.m, key.product.n, key.product.batch, key.out),
-        description(key, a, b) {
+        description(key, a, b),
+        text(concat("a product of ", key.product.m, " x ", key.product.k, " and ", key.product.k, " x ",
+                    key.product.n, " matrices of ", name(key.in))) {
     const Preference preference(key.alignment);
     int found = 0;
     cublasLtMatmulHeuristicResult_t result{};
     check(cublasLtMatmulAlgoGetHeuristic(handle, description.description, b.layout(), a.layout(), c.layout(),
                                          c.layout(), preference.preference, 1, &result, &found),
           "choose an algorithm");
-    if (found == 0) {
-      fail(concat("cuBLASLt has no algorithm for a product of ", key.product.m, " x ", key.product.k, " and ",
-                  key.product.k, " x ", key.product.n, " matrices of ", name(key.in)));
-    }
+    if (found == 0) fail(concat("cuBLASLt has no algorithm for ", text));
     algorithm = result.algo;
   }
 
@@ -131,6 +130,7 @@ struct Matmul::Plan {
   bool wide;
   Matrix a, b, c;
   Description description;
+  std::string text;
   cublasLtMatmulAlgo_t algorithm{};
 };
 
@@ -142,12 +142,15 @@ void Matmul::run(Context& context, const std::byte* a, const std::byte* b, std::
   Array workspace(context, {kWorkspaceBytes / 4}, DType::kFloat32, Purpose::kWorkspace);
   const float one = 1, old = add ? 1 : 0;
   const double wide_one = 1, wide_old = old;
-  check(
+  const cublasStatus_t status =
       cublasLtMatmul(p.handle, p.description.description, p.wide ? static_cast<const void*>(&wide_one) : &one,
                      b, p.b.layout(), a, p.a.layout(), p.wide ? static_cast<const void*>(&wide_old) : &old, c,
                      p.c.layout(), c, p.c.layout(), &p.algorithm, workspace.raw(),
-                     static_cast<std::size_t>(kWorkspaceBytes), stream_of(context)),
-      "run a product");
+                     static_cast<std::size_t>(kWorkspaceBytes), stream_of(context));
+  // What work before it has done may come to light here.
+  if (status != CUBLAS_STATUS_SUCCESS) launched(context, cudaPeekAtLastError(), p.text.c_str());
+  check(status, "run a product");
+  if (launches_wait(context)) launched(context, cudaSuccess, p.text.c_str());
 }
 
 }  // namespace jigsaw::inline kernels::cuda

@@ -47,9 +47,12 @@ class FakeNccl : public ::testing::Test {
     testing::fake_nccl::start_anew();
     ranks_.push_back(std::make_unique<Rank>(0));
     ranks_.push_back(std::make_unique<Rank>(1));
+    for (const auto& rank : ranks_) rank->context.runtime()->synchronise(Stream::kCompute);
     join(&Rank::first);
     join(&Rank::second);
   }
+  /// Work without an order is made here on purpose.
+  ~FakeNccl() override { testing::fake_cuda::fail_next(cudaSuccess); }
   void join(ncclComm_t Rank::*comm) {
     ncclUniqueId id{};
     ncclGetUniqueId(&id);
@@ -141,6 +144,7 @@ TEST_F(FakeNccl, MemoryThatIsWrittenWhileItIsSentIsAMistake) {
   EXPECT_EQ(a().values()[3], exact_value(1, 3));
   b().context.set_stream(Stream::kCopy);
   write_values(b().context, b().memory, std::vector<double>(8, -1.0));
+  b().context.runtime()->synchronise(Stream::kCopy);
   b().context.set_stream(Stream::kCompute);
   const std::string error = mistake_of([&] { b().context.runtime()->synchronise(Stream::kCompute); });
   EXPECT_NE(error.find("rank 1 writes memory while it is sent to rank 0"), std::string::npos) << error;
@@ -160,6 +164,7 @@ TEST_F(FakeNccl, MemoryThatIsWrittenWhileItReceivesIsAMistake) {
   b().context.set_stream(Stream::kCopy);
   EXPECT_TRUE(std::isnan(b().values()[0])) << "nobody has waited for it";
   write_values(b().context, b().received, std::vector<double>(8, -1.0));
+  b().context.runtime()->synchronise(Stream::kCopy);
   b().context.set_stream(Stream::kCompute);
   const std::string error = mistake_of([&] { b().context.runtime()->synchronise(Stream::kCompute); });
   EXPECT_NE(error.find("rank 1 writes memory into which rank 0 sends"), std::string::npos) << error;

@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/text.h"
 #include "cublasLt.h"
 #include "cuda_bf16.h"
 #include "support/fake_cuda/fake_cuda.h"
@@ -29,6 +30,7 @@ struct FakePreference {
 namespace {
 
 using jigsaw::testing::fake_cuda::put;
+using jigsaw::testing::fake_cuda::touched;
 
 double read(const void* x, cudaDataType_t type, std::int64_t i) {
   if (type == CUDA_R_64F) return static_cast<const double*>(x)[i];
@@ -62,6 +64,16 @@ bool fits(const FakeProduct& product, const FakeLayout& a, const FakeLayout& b, 
   for (const FakeLayout* each : {&a, &b, &d}) leading = leading && each->leading >= each->rows;
   return types && leading && m == d.rows && n == d.columns && k == k2 && a.batch == d.batch &&
          b.batch == d.batch && d.stride >= (d.batch > 1 ? d.rows : 0);
+}
+
+/// A product reads or writes the columns of all matrices of a batch.
+void touch(const void* x, const FakeLayout& layout, bool writes) {
+  const std::int64_t size = layout.type == CUDA_R_64F ? 8 : layout.type == CUDA_R_32F ? 4 : 2;
+  for (std::int64_t i = 0; i < layout.batch * layout.columns; ++i) {
+    const std::int64_t first = i / layout.columns * layout.stride + i % layout.columns * layout.leading;
+    touched(static_cast<const std::byte*>(x) + first * size, static_cast<std::size_t>(layout.rows * size),
+            writes);
+  }
 }
 
 std::atomic<std::int64_t> misaligned = 0;
@@ -168,26 +180,35 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t product, co
   for (const FakeLayout* each : {a_layout, b_layout}) {
     if (each->type == CUDA_R_16BF && (each->leading % 8 != 0 || algorithm->alignment < 16)) ++misaligned;
   }
-  put(stream, [p = *product, left = *a_layout, right = *b_layout, to = *d_layout, a, b, c, d, one, old] {
-    const std::int64_t depth = p.a == CUBLAS_OP_T ? left.rows : left.columns;
-    std::vector<double> rows(static_cast<std::size_t>(to.rows * depth)),
-        columns(static_cast<std::size_t>(to.columns * depth));
-    for (std::int32_t batch = 0; batch < to.batch; ++batch) {
-      for (std::size_t i = 0; i < rows.size(); ++i) {
-        const auto at = static_cast<std::int64_t>(i);
-        rows[i] = read(a, left, p.a, batch, at / depth, at % depth);
-      }
-      for (std::size_t i = 0; i < columns.size(); ++i) {
-        const auto at = static_cast<std::int64_t>(i);
-        columns[i] = read(b, right, p.b, batch, at % depth, at / depth);
-      }
-      for (std::int64_t i = 0; i < to.columns * to.rows; ++i) {
-        const double* const row = rows.data() + i % to.rows * depth;
-        const double sum = std::inner_product(row, row + depth, columns.data() + i / to.rows * depth, 0.0);
-        const std::int64_t at = batch * to.stride + i / to.rows * to.leading + i % to.rows;
-        write(d, to.type, at, one * sum + (old != 0 ? old * read(c, to.type, at) : 0.0));
-      }
-    }
-  });
-  return CUBLAS_STATUS_SUCCESS;
+  const std::string name =
+      jigsaw::concat("a product of ", d_layout->rows, " x ", d_layout->columns, " numbers");
+  const cudaError_t status =
+      put(stream, name,
+          [p = *product, left = *a_layout, right = *b_layout, to = *d_layout, a, b, c, d, one, old] {
+            const std::int64_t depth = p.a == CUBLAS_OP_T ? left.rows : left.columns;
+            std::vector<double> rows(static_cast<std::size_t>(to.rows * depth)),
+                columns(static_cast<std::size_t>(to.columns * depth));
+            touch(a, left, false);
+            touch(b, right, false);
+            if (old != 0) touch(c, to, false);
+            touch(d, to, true);
+            for (std::int32_t batch = 0; batch < to.batch; ++batch) {
+              for (std::size_t i = 0; i < rows.size(); ++i) {
+                const auto at = static_cast<std::int64_t>(i);
+                rows[i] = read(a, left, p.a, batch, at / depth, at % depth);
+              }
+              for (std::size_t i = 0; i < columns.size(); ++i) {
+                const auto at = static_cast<std::int64_t>(i);
+                columns[i] = read(b, right, p.b, batch, at % depth, at / depth);
+              }
+              for (std::int64_t i = 0; i < to.columns * to.rows; ++i) {
+                const double* const row = rows.data() + i % to.rows * depth;
+                const double sum =
+                    std::inner_product(row, row + depth, columns.data() + i / to.rows * depth, 0.0);
+                const std::int64_t at = batch * to.stride + i / to.rows * to.leading + i % to.rows;
+                write(d, to.type, at, one * sum + (old != 0 ? old * read(c, to.type, at) : 0.0));
+              }
+            }
+          });
+  return status == cudaSuccess ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_EXECUTION_FAILED;
 }

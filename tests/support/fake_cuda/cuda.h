@@ -4,6 +4,8 @@
 
 enum CUresult { CUDA_SUCCESS = 0, CUDA_ERROR_INVALID_VALUE = 1, CUDA_ERROR_OUT_OF_MEMORY = 2 };
 using CUdeviceptr = unsigned long long;
+using CUstream = struct FakeStream*;
+inline constexpr unsigned CU_STREAM_WRITE_VALUE_DEFAULT = 0;
 using CUmemGenericAllocationHandle = unsigned long long;
 enum CUmemAllocationType { CU_MEM_ALLOCATION_TYPE_PINNED = 1 };
 enum CUmemLocationType { CU_MEM_LOCATION_TYPE_DEVICE = 1 };
@@ -34,3 +36,4 @@ CUresult cuMemMap(CUdeviceptr at, std::size_t bytes, std::size_t offset, CUmemGe
                   unsigned long long flags);
 CUresult cuMemUnmap(CUdeviceptr at, std::size_t bytes);
 CUresult cuMemSetAccess(CUdeviceptr at, std::size_t bytes, const CUmemAccessDesc* access, std::size_t count);
+CUresult cuStreamWriteValue32(CUstream stream, CUdeviceptr at, unsigned value, unsigned flags);

@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include <tuple>
+#include <typeinfo>
 #include <utility>
 
 #include "cuda_runtime_api.h"
@@ -24,7 +25,15 @@ template <typename... Parameters, typename... Arguments>
 cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t* configuration, void (*kernel)(Parameters...),
                                Arguments&&... arguments) {
   std::tuple<Parameters...> kept(std::forward<Arguments>(arguments)...);
-  return jigsaw::testing::fake_cuda::launch(*configuration, [kernel, kept] { std::apply(kernel, kept); });
+  return jigsaw::testing::fake_cuda::launch(*configuration, typeid(void(Parameters...)).name(),
+                                            [kernel, kept] { std::apply(kernel, kept); });
+}
+
+/// Of its type, all that is known of a pointer.
+template <typename F>
+cudaError_t cudaFuncGetName(const char** name, F* /*kernel*/) {
+  *name = typeid(F).name();
+  return cudaSuccess;
 }
 
 /// There is code for Ampere and what came after.

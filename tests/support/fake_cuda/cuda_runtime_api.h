@@ -7,17 +7,28 @@ enum cudaError_t {
   cudaSuccess = 0,
   cudaErrorInvalidValue = 1,
   cudaErrorMemoryAllocation = 2,
+  cudaErrorInvalidConfiguration = 9,
   cudaErrorInsufficientDriver = 35,
+  cudaErrorDevicesUnavailable = 46,
+  cudaErrorInvalidDeviceFunction = 98,
   cudaErrorNoDevice = 100,
   cudaErrorInvalidDevice = 101,
   cudaErrorNoKernelImageForDevice = 209,
   cudaErrorECCUncorrectable = 214,
+  cudaErrorNvlinkUncorrectable = 220,
+  cudaErrorContained = 226,
+  cudaErrorInvalidResourceHandle = 400,
   cudaErrorNotReady = 600,
   cudaErrorIllegalAddress = 700,
-  cudaErrorLaunchFailure = 719
+  cudaErrorLaunchOutOfResources = 701,
+  cudaErrorLaunchFailure = 719,
+  cudaErrorNotSupported = 801,
+  cudaErrorUnknown = 999,
+  cudaErrorOfTheFake = 10000  ///< not CUDA's: WorkOrder found a conflict
 };
 enum cudaMemcpyKind { cudaMemcpyHostToDevice = 1, cudaMemcpyDeviceToHost = 2, cudaMemcpyDeviceToDevice = 3 };
-inline constexpr unsigned cudaStreamNonBlocking = 1, cudaEventDisableTiming = 2;
+inline constexpr unsigned cudaStreamNonBlocking = 1, cudaEventDisableTiming = 2, cudaHostAllocDefault = 0,
+                          cudaHostAllocMapped = 2;
 
 using cudaStream_t = struct FakeStream*;
 using cudaEvent_t = struct FakeEvent*;
@@ -31,8 +42,12 @@ struct cudaLaunchConfig_t {
   std::size_t dynamicSmemBytes = 0;
   cudaStream_t stream = nullptr;
 };
+struct cudaUUID_t {
+  char bytes[16];
+};
 struct cudaDeviceProp {
   char name[256];
+  cudaUUID_t uuid;
   int major, minor;
   std::size_t totalGlobalMem;
 };
@@ -42,6 +57,7 @@ struct cudaFuncAttributes {
 
 const char* cudaGetErrorString(cudaError_t error);
 cudaError_t cudaGetLastError();
+cudaError_t cudaPeekAtLastError();
 cudaError_t cudaDriverGetVersion(int* version);
 cudaError_t cudaRuntimeGetVersion(int* version);
 cudaError_t cudaGetDeviceCount(int* count);
@@ -57,6 +73,8 @@ inline constexpr unsigned long long cudaEnableDefault = 0;
 cudaError_t cudaGetDriverEntryPointByVersion(const char* name, void** function, unsigned version,
                                              unsigned long long flags,
                                              cudaDriverEntryPointQueryResult* found);
+cudaError_t cudaHostAlloc(void** memory, std::size_t bytes, unsigned flags);
+cudaError_t cudaFreeHost(void* memory);
 cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* total);
 cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind,
                             cudaStream_t stream);

@@ -2,6 +2,7 @@
 #include <cstdint>
 #include <functional>
 #include <mutex>
+#include <string>
 
 #include "support/fake_cuda/fake_cuda.h"
 
@@ -14,9 +15,11 @@ std::recursive_mutex& mutex();
 int current_device();
 bool is_device_memory(const void* address);
 
-/// Work that says false cannot run yet, and is tried again: when more was put in somewhere, and when told.
+/// Work that reaches the memory of all devices. Where it says false it cannot run yet, and is tried again:
+/// when more was put in somewhere, and when told.
 /// @param number  set to its place in the stream, unless null.
-cudaError_t put_when_ready(cudaStream_t stream, std::function<bool()> work, std::int64_t* number = nullptr);
+cudaError_t put_when_ready(cudaStream_t stream, const std::string& name, std::function<bool()> work,
+                           std::int64_t* number = nullptr);
 void work_may_go_on();
 /// Runs the stream's work in order, up to that place; false where some cannot run yet.
 bool run(FakeStream& stream, std::int64_t until);

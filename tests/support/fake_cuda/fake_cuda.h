@@ -12,17 +12,23 @@
 ///   runs. New memory holds NaN.
 /// - Work runs as late as it can: when somebody waits for its stream, and only that stream's, and what its
 ///   events name.
+/// - Two pieces of work that touch the same memory without an order end the program's next wait with an error
+///   that names both (work_order.h). What copies write to pinned memory of the host is NaN until they have
+///   run, and the host must not change there what they have not read yet.
 /// - Blocks run one after the other. The threads of a block run one after the other between two barriers, in
 /// an
 ///   order that differs each time, so that what lacks a barrier gives something else.
 namespace jigsaw::testing::fake_cuda {
 
-/// What the machine pretends to have. JIGSAW_FAKE_CUDA, "devices=2,driver=12080,major=9", overrides.
+/// What the machine pretends to have. JIGSAW_FAKE_CUDA, "devices=2,driver=12080,major=9", overrides; there,
+/// "fail_after=100,fail_with=214,fail_device=1" ends the work of a device behind its hundredth kernel or copy
+/// with this error.
 struct Machine {
   int devices = 1;
   int driver = 13000, runtime = 13000;        ///< versions as CUDA counts them: 13000 is 13.0; driver 0: none
   int major = 9, minor = 0;                   ///< compute capability
   std::size_t memory = std::size_t{4} << 30;  ///< bytes of a device
+  int fail_after = 0, fail_with = 0, fail_device = 0;
 };
 Machine& machine();
 
@@ -34,13 +40,21 @@ void set_order(Order order);
 std::int64_t kernels_run();
 /// Products of bf16 matrices so far whose rows, or the matrices, do not begin at multiples of 16 bytes.
 std::int64_t misaligned_products();
+/// The two pieces of work without an order that were found first; "" for none. Forgotten by
+/// fail_next(cudaSuccess).
+const std::string& conflict();
+/// Whether what kernels touch is seen: not where the program is compiled with a sanitizer.
+bool sees_accesses();
 /// The next piece of work of a device ends with this error.
 void fail_next(cudaError_t error);
 
 /// Puts a kernel's launch into its stream; `thread` is called for each thread.
-cudaError_t launch(const cudaLaunchConfig_t& configuration, std::function<void()> thread);
+/// @param type  of the kernel, mangled.
+cudaError_t launch(const cudaLaunchConfig_t& configuration, const char* type, std::function<void()> thread);
 /// Puts other work into a stream.
-cudaError_t put(cudaStream_t stream, std::function<void()> work);
+cudaError_t put(cudaStream_t stream, const std::string& name, std::function<void()> work);
+/// While work runs: it touches memory.
+void touched(const void* address, std::size_t bytes, bool writes);
 
 /// Runs a kernel's threads in blocks (blocks.cpp).
 void run_blocks(dim3 blocks, dim3 threads, const std::function<void()>& thread, Order order,

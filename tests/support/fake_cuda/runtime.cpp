@@ -1,3 +1,4 @@
+#include <cxxabi.h>
 #include <sys/mman.h>
 
 #include <chrono>
@@ -6,7 +7,10 @@
 #include <cstring>
 #include <deque>
 #include <map>
+#include <memory>
 #include <mutex>
+#include <optional>
+#include <string_view>
 #include <vector>
 
 #include "base/error.h"
@@ -14,17 +18,32 @@
 #include "cuda.h"
 #include "cuda_runtime.h"
 #include "support/fake_cuda/devices.h"
+#include "support/fake_cuda/work_order.h"
+
+namespace {
+
+using jigsaw::testing::fake_cuda::WorkOrder;
+
+/// A kernel or a copy; with id 0 a wait, which touches nothing.
+struct FakeWork {
+  WorkOrder::Id id = 0;
+  std::function<bool()> run;  ///< false: it cannot yet
+  bool of_all_devices = false;
+};
+
+}  // namespace
 
 /// Work that was put in, and how much of it has run.
 struct FakeStream {
-  int device = 0;
-  std::deque<std::function<bool()>> work;
+  int device = 0, number = 0;
+  std::deque<FakeWork> work;
   std::int64_t put = 0, done = 0;
 };
 /// A place in a stream.
 struct FakeEvent {
   FakeStream* stream = nullptr;
   std::int64_t number = 0;
+  WorkOrder::Clock place;
 };
 
 namespace jigsaw::testing::fake_cuda {
@@ -40,6 +59,8 @@ constexpr int kNaNByte = 0xff;
 /// Addresses that were reserved, backed from the first one on.
 struct Range {
   std::size_t bytes = 0, backed = 0;
+  int device = 0;  ///< whose memory it is
+  int open = 0;    ///< pieces of work that run, one within the other
 };
 /// Memory that was created and not released.
 struct Piece {
@@ -54,10 +75,10 @@ struct Devices {
   std::map<std::byte*, Range> ranges;
   std::map<CUmemGenericAllocationHandle, Piece> pieces;
   CUmemGenericAllocationHandle last_piece = 0;
-  int open = 0;  ///< pieces of work that run, one within the other
+  std::map<std::byte*, std::size_t> pinned;  ///< memory of the host
   Order order = Order::kShuffled;
   std::uint64_t seed = 1;
-  std::int64_t kernels = 0;
+  std::int64_t kernels = 0, pieces_of_work = 0;
   cudaError_t next = cudaSuccess, sticky = cudaSuccess, last = cudaSuccess;
 
   static Devices& all() {
@@ -76,25 +97,34 @@ struct Devices {
     --after;
     return address < after->first + after->second.backed;
   }
-  void protect(int rights) const {
-    for (const auto& [base, range] : ranges) mprotect(base, range.backed, rights);
+  /// Whether the address lies in pinned memory.
+  bool pin(const void* address) const {
+    auto after = pinned.upper_bound(static_cast<std::byte*>(const_cast<void*>(address)));
+    return after != pinned.begin() && address < std::prev(after)->first + std::prev(after)->second;
   }
 };
 
-/// While it lives the memory of devices can be read and written.
+constexpr int kAllDevices = -1;
+
+/// While it lives the memory of a device, or of all, can be read and written.
 class Opened {
  public:
-  explicit Opened(Devices& devices) : devices_(devices) {
-    if (devices_.open++ == 0) devices_.protect(PROT_READ | PROT_WRITE);
+  Opened(Devices& devices, int device) : devices_(devices), device_(device) {
+    for (auto& [base, range] : devices_.ranges)
+      if (is_of(range) && range.open++ == 0) mprotect(base, range.backed, PROT_READ | PROT_WRITE);
   }
   ~Opened() {
-    if (--devices_.open == 0) devices_.protect(PROT_NONE);
+    for (auto& [base, range] : devices_.ranges)
+      if (is_of(range) && --range.open == 0) mprotect(base, range.backed, PROT_NONE);
   }
   Opened(const Opened&) = delete;
   Opened& operator=(const Opened&) = delete;
 
  private:
+  bool is_of(const Range& range) const { return device_ == kAllDevices || device_ == range.device; }
+
   Devices& devices_;
+  int device_;
 };
 
 thread_local int device_of_thread = 0;
@@ -104,6 +134,36 @@ cudaError_t result(cudaError_t error) {
   if (error == cudaSuccess) error = devices.sticky;
   if (error != cudaSuccess) devices.last = error;
   return error;
+}
+
+/// What pinned memory holds.
+std::size_t digest(const void* memory, std::size_t bytes) {
+  return std::hash<std::string_view>()({static_cast<const char*>(memory), bytes});
+}
+
+std::string demangled(const char* type) {
+  int status = 0;
+  const std::unique_ptr<char, void (*)(void*)> text(abi::__cxa_demangle(type, nullptr, nullptr, &status),
+                                                    std::free);
+  return status == 0 ? text.get() : type;
+}
+
+/// Whether the next piece of work of this device ends it.
+bool breaks(const FakeStream& stream) {
+  Devices& devices = Devices::all();
+  if (devices.next != cudaSuccess) devices.sticky = std::exchange(devices.next, cudaSuccess);
+  if (stream.device == machine().fail_device && machine().fail_after > 0 &&
+      devices.pieces_of_work >= machine().fail_after)
+    devices.sticky = static_cast<cudaError_t>(machine().fail_with);
+  return devices.sticky != cudaSuccess;
+}
+
+cudaError_t put(cudaStream_t stream, FakeWork work, std::int64_t* number = nullptr) {
+  stream->work.push_back(std::move(work));
+  ++stream->put;
+  if (number != nullptr) *number = stream->put;
+  work_may_go_on();
+  return result(cudaSuccess);
 }
 
 Machine described() {
@@ -117,6 +177,9 @@ Machine described() {
   read("devices", machine.devices);
   read("driver", machine.driver);
   read("major", machine.major);
+  read("fail_after", machine.fail_after);
+  read("fail_with", machine.fail_with);
+  read("fail_device", machine.fail_device);
   int mebibytes = static_cast<int>(machine.memory >> 20);
   read("mebibytes", mebibytes);
   machine.memory = static_cast<std::size_t>(mebibytes) << 20;
@@ -136,9 +199,21 @@ void set_order(Order order) {
 std::int64_t kernels_run() {
   return Devices::all().kernels;
 }
+const std::string& conflict() {
+  return WorkOrder::all().conflict();
+}
+bool sees_accesses() {
+#ifdef JIGSAW_ACCESS_HOOKS
+  return true;
+#else
+  return false;
+#endif
+}
 void fail_next(cudaError_t error) {
   Devices::all().next = error;
-  if (error == cudaSuccess) Devices::all().sticky = Devices::all().last = cudaSuccess;
+  if (error != cudaSuccess) return;
+  Devices::all().sticky = Devices::all().last = cudaSuccess;
+  WorkOrder::all().forget_conflict();
 }
 
 std::recursive_mutex& mutex() {
@@ -156,47 +231,60 @@ void work_may_go_on() {
 
 bool run(FakeStream& stream, std::int64_t until) {
   Devices& devices = Devices::all();
+  std::optional<Opened> opened;
   while (stream.done < until && !stream.work.empty()) {
-    std::function<bool()> work = std::move(stream.work.front());
+    FakeWork work = std::move(stream.work.front());
     stream.work.pop_front();
     ++stream.done;
-    if (devices.next != cudaSuccess) devices.sticky = std::exchange(devices.next, cudaSuccess);
-    if (devices.sticky != cudaSuccess) continue;
-    const Opened opened(devices);
-    if (work()) continue;
-    stream.work.push_front(std::move(work));
-    --stream.done;
-    return false;
+    if (devices.sticky != cudaSuccess || (work.id != 0 && breaks(stream))) continue;
+    if (!opened) opened.emplace(devices, stream.device);
+    std::optional<Opened> others;
+    if (work.of_all_devices) others.emplace(devices, kAllDevices);
+    bool ran = false;
+    {
+      const WorkOrder::Running running(work.id);
+      ran = work.run();
+    }
+    if (!WorkOrder::all().conflict().empty()) devices.sticky = cudaErrorOfTheFake;
+    if (!ran) {
+      stream.work.push_front(std::move(work));
+      --stream.done;
+      return false;
+    }
+    if (work.id != 0 && stream.device == machine().fail_device) ++devices.pieces_of_work;
   }
   return true;
 }
 
-cudaError_t put(cudaStream_t stream, std::function<void()> work) {
-  return put_when_ready(stream, [work = std::move(work)] {
-    work();
-    return true;
-  });
-}
-cudaError_t put_when_ready(cudaStream_t stream, std::function<bool()> work, std::int64_t* number) {
+cudaError_t put(cudaStream_t stream, const std::string& name, std::function<void()> work) {
   const std::lock_guard lock(Devices::all().mutex);
   if (stream == nullptr) return result(cudaErrorInvalidValue);
-  stream->work.push_back(std::move(work));
-  ++stream->put;
-  if (number != nullptr) *number = stream->put;
-  work_may_go_on();
-  return result(cudaSuccess);
+  return put(stream, FakeWork{WorkOrder::all().put(stream->number, name), [work = std::move(work)] {
+                                work();
+                                return true;
+                              }});
+}
+cudaError_t put_when_ready(cudaStream_t stream, const std::string& name, std::function<bool()> work,
+                           std::int64_t* number) {
+  const std::lock_guard lock(Devices::all().mutex);
+  if (stream == nullptr) return result(cudaErrorInvalidValue);
+  return put(stream, FakeWork{WorkOrder::all().put(stream->number, name), std::move(work), true}, number);
+}
+void touched(const void* address, std::size_t bytes, bool writes) {
+  WorkOrder::all().touched(address, bytes, writes);
 }
 
-cudaError_t launch(const cudaLaunchConfig_t& configuration, std::function<void()> thread) {
+cudaError_t launch(const cudaLaunchConfig_t& configuration, const char* type, std::function<void()> thread) {
   const dim3 blocks = configuration.gridDim, threads = configuration.blockDim;
   const bool fits = blocks.x > 0 && blocks.y > 0 && blocks.z > 0 && blocks.x <= 0x7fffffffU &&
                     blocks.y <= 65535 && blocks.z <= 65535 && threads.x * threads.y * threads.z <= 1024;
   if (!fits) return result(cudaErrorInvalidValue);
-  return put(configuration.stream, [blocks, threads, thread = std::move(thread)] {
-    Devices& devices = Devices::all();
-    ++devices.kernels;
-    run_blocks(blocks, threads, thread, devices.order, devices.seed);
-  });
+  return put(configuration.stream, "kernel " + demangled(type),
+             [blocks, threads, thread = std::move(thread)] {
+               Devices& devices = Devices::all();
+               ++devices.kernels;
+               run_blocks(blocks, threads, thread, devices.order, devices.seed);
+             });
 }
 
 }  // namespace jigsaw::testing::fake_cuda
@@ -217,6 +305,10 @@ const char* cudaGetErrorString(cudaError_t error) {
       return "invalid device ordinal";
     case cudaErrorNoKernelImageForDevice:
       return "no kernel image is available for execution on the device";
+    case cudaErrorOfTheFake:
+      return conflict().c_str();
+    case cudaErrorUnknown:
+      return "unknown error";
     case cudaErrorECCUncorrectable:
       return "uncorrectable ECC error encountered";
     case cudaErrorIllegalAddress:
@@ -229,6 +321,9 @@ const char* cudaGetErrorString(cudaError_t error) {
 }
 cudaError_t cudaGetLastError() {
   return std::exchange(Devices::all().last, Devices::all().sticky);
+}
+cudaError_t cudaPeekAtLastError() {
+  return Devices::all().last;
 }
 cudaError_t cudaDriverGetVersion(int* version) {
   *version = machine().driver;
@@ -257,6 +352,7 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
   properties->major = machine().major;
   properties->minor = machine().minor;
   properties->totalGlobalMem = machine().memory;
+  properties->uuid.bytes[15] = static_cast<char>(device);
   return cudaSuccess;
 }
 cudaError_t cudaDeviceGetPCIBusId(char* text, int length, int device) {
@@ -269,6 +365,7 @@ cudaError_t cudaGetDriverEntryPointByVersion(const char* name, void** function, 
                                              unsigned long long /*flags*/,
                                              cudaDriverEntryPointQueryResult* found) {
   static const std::map<std::string, void*> functions = {
+      {"cuStreamWriteValue32", reinterpret_cast<void*>(cuStreamWriteValue32)},
       {"cuMemGetAllocationGranularity", reinterpret_cast<void*>(cuMemGetAllocationGranularity)},
       {"cuMemAddressReserve", reinterpret_cast<void*>(cuMemAddressReserve)},
       {"cuMemAddressFree", reinterpret_cast<void*>(cuMemAddressFree)},
@@ -298,7 +395,9 @@ CUresult cuMemAddressReserve(CUdeviceptr* base, std::size_t bytes, std::size_t, 
   const std::lock_guard lock(Devices::all().mutex);
   void* const memory = mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED) return CUDA_ERROR_OUT_OF_MEMORY;
+  madvise(memory, bytes, MADV_HUGEPAGE);  // rights change with each piece of work
   Devices::all().ranges[static_cast<std::byte*>(memory)] = {bytes, 0};
+  WorkOrder::all().watch(static_cast<std::byte*>(memory), bytes);
   *base = reinterpret_cast<CUdeviceptr>(memory);
   return CUDA_SUCCESS;
 }
@@ -308,6 +407,7 @@ CUresult cuMemAddressFree(CUdeviceptr base, std::size_t bytes) {
   const auto found = Devices::all().ranges.find(memory);
   if (found == Devices::all().ranges.end() || found->second.bytes != bytes) return CUDA_ERROR_INVALID_VALUE;
   Devices::all().ranges.erase(found);
+  WorkOrder::all().forget(memory);
   munmap(memory, bytes);
   return CUDA_SUCCESS;
 }
@@ -339,7 +439,8 @@ CUresult cuMemMap(CUdeviceptr at, std::size_t bytes, std::size_t offset, CUmemGe
       continue;
     mprotect(base + range.backed, bytes, PROT_READ | PROT_WRITE);
     std::memset(base + range.backed, kNaNByte, bytes);
-    if (devices.open == 0) mprotect(base + range.backed, bytes, PROT_NONE);
+    range.device = piece->second.device;
+    if (range.open == 0) mprotect(base + range.backed, bytes, PROT_NONE);
     range.backed += bytes;
     return CUDA_SUCCESS;
   }
@@ -352,45 +453,95 @@ CUresult cuMemSetAccess(CUdeviceptr at, std::size_t, const CUmemAccessDesc*, std
   const std::lock_guard lock(Devices::all().mutex);
   return Devices::all().hold(reinterpret_cast<const void*>(at)) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
+cudaError_t cudaHostAlloc(void** memory, std::size_t bytes, unsigned /*flags*/) {
+  Devices& devices = Devices::all();
+  const std::lock_guard lock(devices.mutex);
+  // Beside the memory of devices, so that WorkOrder has few addresses to look up.
+  void* const mapped = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (mapped == MAP_FAILED) return result(cudaErrorMemoryAllocation);
+  auto* const block = static_cast<std::byte*>(mapped);
+  devices.pinned[block] = bytes;
+  WorkOrder::all().watch(block, bytes);
+  *memory = block;
+  return result(cudaSuccess);
+}
+cudaError_t cudaFreeHost(void* memory) {
+  Devices& devices = Devices::all();
+  const std::lock_guard lock(devices.mutex);
+  auto* const block = static_cast<std::byte*>(memory);
+  const auto found = devices.pinned.find(block);
+  if (found == devices.pinned.end()) return result(cudaErrorInvalidValue);
+  WorkOrder::all().forget(block);
+  munmap(block, found->second);
+  devices.pinned.erase(found);
+  return result(cudaSuccess);
+}
 cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind,
                             cudaStream_t stream) {
   Devices& devices = Devices::all();
-  {
-    const std::lock_guard lock(devices.mutex);
-    const bool to_device = devices.hold(to), from_device = devices.hold(from);
-    if (bytes > 0 &&
-        (to_device != (kind != cudaMemcpyDeviceToHost) || from_device != (kind != cudaMemcpyHostToDevice)))
-      return result(cudaErrorInvalidValue);
-  }
-  return put(stream, [=] { std::memcpy(to, from, bytes); });
+  const std::lock_guard lock(devices.mutex);
+  const bool to_device = devices.hold(to), from_device = devices.hold(from);
+  if (bytes > 0 &&
+      (to_device != (kind != cudaMemcpyDeviceToHost) || from_device != (kind != cudaMemcpyHostToDevice)))
+    return result(cudaErrorInvalidValue);
+  const char* const which = !to_device ? "to the host" : from_device ? "within the device" : "to the device";
+  const std::string name = jigsaw::concat("a copy of ", bytes, " bytes ", which);
+  if (devices.pin(to)) std::memset(to, kNaNByte, bytes);
+  const std::size_t held = devices.pin(from) ? digest(from, bytes) : 0;
+  return put(stream, name, [=] {
+    if (held != 0 && digest(from, bytes) != held)
+      WorkOrder::all().report(jigsaw::concat("the host changes pinned memory before ", name, " has read it"));
+    touched(from, bytes, false);
+    touched(to, bytes, true);
+    std::memcpy(to, from, bytes);
+  });
 }
 cudaError_t cudaMemsetAsync(void* memory, int value, std::size_t bytes, cudaStream_t stream) {
-  return put(stream, [=] { std::memset(memory, value, bytes); });
+  return put(stream, jigsaw::concat("clearing ", bytes, " bytes"), [=] {
+    touched(memory, bytes, true);
+    std::memset(memory, value, bytes);
+  });
+}
+/// The host may look at it at any time, so that it is no access that needs an order.
+CUresult cuStreamWriteValue32(CUstream stream, CUdeviceptr at, unsigned value, unsigned /*flags*/) {
+  const std::lock_guard lock(Devices::all().mutex);
+  put(stream, FakeWork{0, [=] {
+                         *reinterpret_cast<volatile unsigned*>(at) = value;
+                         return true;
+                       }});
+  return CUDA_SUCCESS;
 }
 
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned /*flags*/) {
-  *stream = new FakeStream{.device = device_of_thread, .work = {}};
+  const std::lock_guard lock(Devices::all().mutex);
+  *stream = new FakeStream{.device = device_of_thread, .number = WorkOrder::all().open_stream(), .work = {}};
   return result(cudaSuccess);
 }
 /// What nobody waited for never runs.
 cudaError_t cudaStreamDestroy(cudaStream_t stream) {
+  const std::lock_guard lock(Devices::all().mutex);
+  WorkOrder::all().close_stream(stream->number);
   delete stream;
   return cudaSuccess;
 }
 /// What waits for the work of others lets go of the lock meanwhile.
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
-  std::unique_lock lock(Devices::all().mutex);
+  Devices& devices = Devices::all();
+  std::unique_lock lock(devices.mutex);
   const auto limit = std::chrono::steady_clock::now() + kMostWait;
   while (!run(*stream, stream->put)) {
-    if (Devices::all().changed.wait_until(lock, limit) == std::cv_status::timeout)
+    if (devices.changed.wait_until(lock, limit) == std::cv_status::timeout)
       jigsaw::fail("work of a device waits for that of another, which never comes");
   }
+  WorkOrder::all().host_waited(WorkOrder::all().place(stream->number));
   return result(cudaSuccess);
 }
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned /*flags*/) {
+  const std::lock_guard lock(Devices::all().mutex);
   const FakeEvent there = *event;
   if (there.stream == nullptr) return result(cudaSuccess);
-  return put_when_ready(stream, [there] { return run(*there.stream, there.number); });
+  WorkOrder::all().stream_waits(stream->number, there.place);
+  return put(stream, FakeWork{0, [there] { return run(*there.stream, there.number); }});
 }
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned /*flags*/) {
   *event = new FakeEvent;
@@ -402,11 +553,12 @@ cudaError_t cudaEventDestroy(cudaEvent_t event) {
 }
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
   const std::lock_guard lock(Devices::all().mutex);
-  *event = {stream, stream->put};
+  *event = {stream, stream->put, WorkOrder::all().place(stream->number)};
   return result(cudaSuccess);
 }
 cudaError_t cudaEventQuery(cudaEvent_t event) {
   const std::lock_guard lock(Devices::all().mutex);
   const bool past = event->stream == nullptr || event->stream->done >= event->number;
+  if (past) WorkOrder::all().host_waited(event->place);
   return past ? result(cudaSuccess) : cudaErrorNotReady;
 }

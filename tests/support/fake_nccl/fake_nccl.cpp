@@ -268,6 +268,8 @@ bool run_launch(Launch& launch) {
   const bool messages = launch.kind == Kind::kMessages;
   if (messages) deliver_messages(launch);
   if (!messages) deliver_collective(launch, *with);
+  for (const Part& part : launch.sends) fake_cuda::touched(part.memory, part.bytes(), false);
+  for (const Part& part : launch.receives) fake_cuda::touched(part.memory, part.bytes(), true);
   launch.done = true;
   for (const auto& other : *with) {
     ++other->taken;
@@ -522,7 +524,8 @@ ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t* error) {
   if (!comm->to_put.empty() && comm->caller != std::this_thread::get_id()) return ncclSuccess;
   for (const auto& launch : std::exchange(comm->to_put, {})) {
     jigsaw::testing::fake_cuda::put_when_ready(
-        launch->stream, [launch] { return run_launch(*launch); }, &launch->number);
+        launch->stream, jigsaw::concat("a launch of NCCL on rank ", launch->comm->rank),
+        [launch] { return run_launch(*launch); }, &launch->number);
   }
   *error = ncclSuccess;
   return ncclSuccess;

@@ -1,0 +1,106 @@
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace jigsaw::testing::fake_cuda {
+
+/// Finds two pieces of work that touch the same memory, one of them writing, of which neither waits for the
+/// other: whichever runs first here, on a device the other one might. Order is kept by vector clocks: a piece
+/// of work comes after those before it in its stream, after what its stream was told to wait for, and after
+/// what the host had waited for when it put it in. What work touches kernels say themselves: they are
+/// compiled with calls at each access (those of the thread sanitizer, which access_hooks.cpp has); copies and
+/// products say it here. Memory is looked at in words of four bytes.
+///
+/// All functions are called under the runtime's mutex; touched() from anywhere, for code that no work runs
+/// calls it, too.
+class WorkOrder {
+ public:
+  /// By stream: how many of its pieces of work are done.
+  using Clock = std::vector<std::int64_t>;
+  using Id = std::uint32_t;
+
+  static WorkOrder& all();
+
+  int open_stream();
+  void close_stream(int stream);
+
+  /// A piece of work was put into the stream.
+  Id put(int stream, const std::string& name);
+  /// What is done when all is that was put into the stream.
+  Clock place(int stream) const { return streams_[static_cast<std::size_t>(stream)].clock; }
+  void stream_waits(int stream, const Clock& place);
+  void host_waited(const Clock& place) { join(host_, place); }
+
+  /// Memory that work may touch: of a device, or pinned on the host.
+  void watch(std::byte* base, std::size_t bytes);
+  void forget(std::byte* base);
+
+  /// While it lives this piece of work runs; what runs within it is another one.
+  class Running {
+   public:
+    explicit Running(Id work) : outer_(std::exchange(running_, work)) {}
+    ~Running() { running_ = outer_; }
+    Running(const Running&) = delete;
+    Running& operator=(const Running&) = delete;
+
+   private:
+    Id outer_;
+  };
+  void touched(const void* address, std::size_t bytes, bool writes) {
+    const auto at = reinterpret_cast<std::uintptr_t>(address);
+    if (at - low_ < extent_ && running_ != 0) look(at, bytes, writes);
+  }
+
+  /// What was found first, and its like; "" for nothing.
+  const std::string& conflict() const { return conflict_; }
+  void report(const std::string& conflict) {
+    if (conflict_.empty()) conflict_ = conflict;
+  }
+  void forget_conflict() { conflict_.clear(); }
+
+ private:
+  static constexpr std::size_t kWord = 4, kReaders = 4;
+
+  struct Stream {
+    bool open = false;
+    Clock clock;
+    std::shared_ptr<const Clock> others;  ///< the clock without its own entry
+  };
+  struct Work {
+    std::string name;
+    int stream = 0;
+    std::int64_t number = 0;
+    std::shared_ptr<const Clock> others;  ///< what of other streams was done before
+  };
+  /// Who touched a word last.
+  struct Word {
+    Id writer;
+    Id readers[kReaders];  ///< by the stream's number
+  };
+  struct Range {
+    std::size_t bytes;
+    Word* words;
+  };
+
+  static void join(Clock& clock, const Clock& other);
+  bool comes_before(Id first, Id second) const;
+  void look(std::uintptr_t at, std::size_t bytes, bool writes);
+  void look_at(Word& word, bool writes);
+  void found(Id other, bool other_writes, bool writes);
+  void find_bounds();
+
+  std::vector<Stream> streams_;
+  Clock host_;
+  std::vector<Work> work_ = {{}};  ///< by id, from 1 on
+  std::map<std::uintptr_t, Range> ranges_;
+  std::uintptr_t low_ = 0, extent_ = 0;  ///< of all ranges
+  static inline thread_local Id running_ = 0;
+  std::string conflict_;
+};
+
+}  // namespace jigsaw::testing::fake_cuda
