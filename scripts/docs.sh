@@ -7,7 +7,11 @@
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
 case "${1-}" in
-  "") mkdocs build --strict --quiet && say "the site is in build/site/index.html" ;;
+  "")
+    # Quiet, it does not say either what it stumbles over.
+    mkdocs build --strict --quiet || { mkdocs build --strict && exit 1; }
+    say "the site is in build/site/index.html"
+    ;;
   --serve) mkdocs serve ;;
   -h | --help) usage ;;
   *) die "unknown option $1; see --help" ;;
