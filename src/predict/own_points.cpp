@@ -79,13 +79,12 @@ std::vector<double> OwnPoints::take(const Box& rows, const std::vector<double>& 
     }
   }
   if (box.end(0) == own_[0]) return result;
-  // The rows to come begin where the next point of the file has its neighbour below.
-  const std::int64_t done = between_.neighbours(place(0, box.end(0)), 0).below - held_.begin[0];
-  const std::int64_t kept = std::min(done, held_.extent[0] - 1);
+  // The next point of the file lies behind the last row: of those before it none is needed any more.
+  const std::int64_t past = held_.extent[0] - 1;
   values_.erase(values_.begin(), values_.begin() + static_cast<std::ptrdiff_t>(
-                                                       kept * held_.extent.count(1, at.rank()) * numbers));
-  held_.begin[0] += kept;
-  held_.extent[0] -= kept;
+                                                       past * held_.extent.count(1, at.rank()) * numbers));
+  held_.begin[0] += past;
+  held_.extent[0] = 1;
   return result;
 }
 
