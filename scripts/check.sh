@@ -10,7 +10,7 @@
 #   scripts/check.sh [options]
 #
 #   --seconds N     2 and 6 stop after N seconds each, default 120, and say what they left; files changed
-#                   last are looked at first
+#                   last are looked at first, then others each day
 #   --build FOLDER  a build folder that is configured; default: build/check, configured here
 #
 # What needs a tool that is not installed is skipped, and says so (scripts/setup.sh --checks).
@@ -55,15 +55,16 @@ database=$folder/check/compile_commands.json
 mkdir -p "$folder/check"
 sed -E 's/-Winvalid-pch -include [^ "]*cmake_pch\.hxx//' "$folder/compile_commands.json" > "$database"
 
-# Sources and headers: those of the last ten commits, what includes their headers, then by their last change.
+# Sources and headers: those of the last ten commits, what includes their headers, then all others, beginning
+# each day with the next hundred, so that all are seen in time.
 changed_files() {
   {
     git diff --name-only HEAD
     git log -10 --format= --name-only
     git log -10 --format= --name-only | sed -nE 's|^src/(.*/)?([^/]+/[^/]+\.h)$|"\2"|p' | sort -u |
       grep -rlFf - src apps tests benchmarks
-    git log --format= --name-only
-    find src apps tests benchmarks -name '*.cpp' -o -name '*.h' | sort
+    find src apps tests benchmarks -name '*.cpp' -o -name '*.h' | sort |
+      awk -v day=$(($(date +%s) / 86400)) '{ all[NR] = $0 } END { for (i = 0; i < NR; ++i) print all[(100 * day + i) % NR + 1] }'
   } 2> /dev/null | grep -E '\.(cpp|h)$' | awk '!seen[$0]++'
 }
 

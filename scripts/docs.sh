@@ -9,7 +9,10 @@ source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 case "${1-}" in
   "")
     # Quiet, it does not say either what it stumbles over.
-    mkdocs build --strict --quiet || { mkdocs build --strict && exit 1; }
+    if ! mkdocs build --strict --quiet; then
+      mkdocs build --strict || true
+      die "the site does not build"
+    fi
     say "the site is in build/site/index.html"
     ;;
   --serve) mkdocs serve ;;

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "commands.h"
+#include "estimate/calibration.h"
 #include "job.h"
 #include "kernels/contraction.h"
 #include "kernels/pointwise.h"
@@ -97,9 +98,7 @@ ExitCode check_gpus(Job& job) {
                                    nccl.version % 100)
                           : "no NCCL in this build: messages between GPUs go through MPI and the host");
   print_ranks(job);
-  const int here = ranks_on_a_machine(world);
-  const int machines = world.size() % here == 0 ? world.size() / here : 1;
-  Mesh mesh(world, machines, {1, 1}, world.size() / machines);
+  Mesh mesh = mesh_of_machines(world);
   const Rank rank{world.context(), mesh};
   for (const DType type : {DType::kFloat32, DType::kBfloat16}) check_products(rank, type);
   const Machine measured = measure_machine(rank);
@@ -112,7 +111,8 @@ ExitCode check_gpus(Job& job) {
   job.log.info(concat("copies: ", rate_text(copies.up, "B/s"), " to the GPU, ", rate_text(copies.down, "B/s"),
                       " from it"));
   for (const auto& [axis, between] :
-       {std::pair{mesh.tensor(), here * machines == world.size() ? "within a machine" : "between all ranks"},
+       {std::pair{mesh.tensor(), ranks_on_a_machine(world) == mesh.size(mesh.tensor()) ? "within a machine"
+                                                                                       : "between all ranks"},
         std::pair{Mesh::kData, "between machines"}}) {
     if (mesh.size(axis) == 1) continue;
     const Machine::Link& link = measured.links[static_cast<std::size_t>(axis)];

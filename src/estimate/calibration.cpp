@@ -42,10 +42,14 @@ double read_rate(Communicator& world, const std::vector<std::string>& paths) {
 
 }  // namespace
 
-MachineModel calibrate(Communicator& world, const std::vector<std::string>& files) {
+Mesh mesh_of_machines(Communicator& world) {
   const int here = ranks_on_a_machine(world);
   const int machines = world.size() % here == 0 ? world.size() / here : 1;
-  Mesh mesh(world, machines, {1, 1}, world.size() / machines);
+  return Mesh(world, machines, {1, 1}, world.size() / machines);
+}
+
+MachineModel calibrate(Communicator& world, const std::vector<std::string>& files) {
+  Mesh mesh = mesh_of_machines(world);
   const Rank rank{world.context(), mesh};
   const Machine measured = measure_machine(rank);
   MachineModel model;
@@ -59,7 +63,7 @@ MachineModel calibrate(Communicator& world, const std::vector<std::string>& file
     model.flops_per_second_fp64 = products_per_second(rank, DType::kFloat64, kSideReference);
   const MemoryRoom room = memory_room(world);
   model.memory_bytes = static_cast<double>(room.bytes) / room.ranks;
-  model.ranks_per_node = here;
+  model.ranks_per_node = ranks_on_a_machine(world);
   const auto link_of = [&](int axis) -> MachineOptions::Link {
     const Machine::Link& link = measured.links[static_cast<std::size_t>(axis)];
     return {link.bytes_per_second, link.latency_seconds};
@@ -68,7 +72,7 @@ MachineModel calibrate(Communicator& world, const std::vector<std::string>& file
   MachineOptions::Link within{measured.memory_bytes_per_second, 0};
   if (mesh.size(mesh.tensor()) > 1) within = link_of(mesh.tensor());
   model.node_link = within;
-  model.links = {machines > 1 ? link_of(Mesh::kData) : within};
+  model.links = {mesh.size(Mesh::kData) > 1 ? link_of(Mesh::kData) : within};
   if (!files.empty()) model.read_bytes_per_second = read_rate(world, files);
   return model;
 }

@@ -6,6 +6,10 @@
 
 namespace jigsaw::inline estimate {
 
+/// The ranks as machines (axis data) and the ranks of each (axis tensor); all on the tensor axis where
+/// machines have unlike numbers. Collective.
+Mesh mesh_of_machines(Communicator& world);
+
 /// What the ranks of a job do, measured while all do it: products in float32, bfloat16 and float64, memory,
 /// messages (where there are several machines between them and within one, else within alone, which then
 /// stands for both; of GPUs what carries their collectives), and reading these files, whose pages are first

@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "config/config.h"
+#include "support/error_of.h"
 
 /// A configuration with every form that the key table knows, in the manner of the real one.
 namespace jigsaw::example {
@@ -153,12 +154,7 @@ inline Json minimal() {
 
 /// The message of the ConfigError that `action` throws; "" when it throws none.
 inline std::string error_of(const std::function<void()>& action) {
-  try {
-    action();
-  } catch (const ConfigError& error) {
-    return error.what();
-  }
-  return "";
+  return testing::error_of<ConfigError>(action);
 }
 
 }  // namespace jigsaw::example

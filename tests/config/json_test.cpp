@@ -12,9 +12,9 @@ namespace {
 
 using example::error_of;
 
-class LoadConfig : public testing::Test {
+class LoadConfig : public ::testing::Test {
  protected:
-  LoadConfig() : path_(testing::TempDir() + "jigsaw_config_" + std::to_string(getpid()) + ".json") {}
+  LoadConfig() : path_(::testing::TempDir() + "jigsaw_config_" + std::to_string(getpid()) + ".json") {}
   ~LoadConfig() override { std::filesystem::remove(path_); }
 
   std::string load_error(const std::string& text) {

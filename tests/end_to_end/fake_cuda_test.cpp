@@ -2,6 +2,7 @@
 // it does on machines with and without GPUs, and that it trains there as on the processor.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
@@ -50,6 +51,27 @@ TEST_F(FakeCuda, AGpuThatCannotBeUsedEndsTheRun) {
                    "no code for the GPU here, fake, compute capability 7.0");
   expect_one_error(run_on("devices=1", 2, "check --set device=cuda"), 2, "ranks 0 and 1 would share the GPU");
   EXPECT_EQ(run_on("driver=12080", 1, "check --set device=cpu").exit_code, 0);
+}
+
+/// By a GPU's memory and rates, not the host's.
+TEST_F(FakeCuda, AMeshIsChosenForTheGpus) {
+  const Outcome outcome = run_on("devices=2,mebibytes=512", 2, "check --set device=cuda");
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  std::string said = outcome.out;  // without the breaks of its lines
+  std::replace(said.begin(), said.end(), '\n', ' ');
+  EXPECT_NE(said.find("by the constants of h100-nvlink"), std::string::npos) << outcome.out;
+  EXPECT_NE(said.find("of 461 MiB a rank"), std::string::npos) << outcome.out;
+}
+
+TEST_F(FakeCuda, InitNamesTheCommandForTheGpus) {
+  setenv("JIGSAW_FAKE_CUDA", "devices=2", 1);
+  const Json files = Json::parse(read(folder_ / "config.json")).at("data").at("files");
+  const std::string file = files.is_string() ? files : files.at(0);
+  const Outcome outcome = Running(1, "init --data " + quoted(file) + " --output " + (folder_ / "first.json"),
+                                  JIGSAW_TRAIN_FAKE_CUDA)
+                              .collect();
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_NE(outcome.out.find("mpirun -n 2 jigsaw-train --config "), std::string::npos) << outcome.out;
 }
 
 TEST_F(FakeCuda, GpuCheckTriesWhatTrainingTakes) {

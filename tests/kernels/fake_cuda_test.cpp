@@ -23,12 +23,14 @@
 #include "kernels/pointwise.h"
 #include "support/arrays.h"
 #include "support/backends.h"
+#include "support/error_of.h"
 #include "support/tolerance.h"
 
 namespace jigsaw {
 namespace {
 
 namespace fake_cuda = testing::fake_cuda;
+using testing::error_of;
 using testing::values_of;
 
 constexpr unsigned kThreads = 64;
@@ -63,16 +65,6 @@ class FakeCudaFinds : public ::testing::Test {
     configuration.blockDim = dim3(kThreads);
     configuration.stream = cuda::stream_of(context_);
     cuda::check(cudaLaunchKernelEx(&configuration, kernel, arguments...), "start a kernel");
-  }
-
-  /// What an Error says that `work` ends with; "" for none.
-  static std::string error_of(const std::function<void()>& work) {
-    try {
-      work();
-    } catch (const Error& error) {
-      return error.what();
-    }
-    return "";
   }
 
   Context context_ = testing::kernel_context(Backend::kCuda, 1);
@@ -113,6 +105,29 @@ TEST_F(FakeCudaFinds, NoWaitForAnUpload) {
   EXPECT_EQ(fake_cuda::kernels_run(), run);
   for (int i = 0; i < 2; ++i) EXPECT_EQ(values_of(up[i]), std::vector<double>(kCount, i + 1.0));
   EXPECT_EQ(values_of(sum), (std::vector<double>{0, 2, 4}));
+}
+
+/// Blocks that were read are taken again; where the host gives no more the oldest is waited for.
+TEST_F(FakeCudaFinds, PinnedMemoryThatIsTakenTooEarly) {
+  constexpr std::int64_t kBlock = cuda::PinnedRing::kBlockBytes / sizeof(float);
+  Context host = Context::make_host(Backend::kReference, 1);
+  Array given = filled(host, {kBlock}, DType::kFloat32, 0.0, Purpose::kWorkspace);
+  const auto upload_some = [&](int count) {
+    std::vector<Array> up;
+    for (int i = 0; i < count; ++i) {
+      write_values(host, given, std::vector<double>(kBlock, i));
+      up.push_back(upload(context_, given));
+    }
+    for (int i = 0; i < count; ++i) EXPECT_EQ(values_of(up[i]), std::vector<double>(kBlock, i)) << i;
+  };
+  upload_some(2);
+  const std::size_t two = fake_cuda::pinned_bytes();
+  for (int i = 0; i < 3; ++i) upload_some(2);
+  EXPECT_LE(fake_cuda::pinned_bytes(), two + cuda::PinnedRing::kBlockBytes);
+  fake_cuda::machine().pinned = two + cuda::PinnedRing::kBlockBytes;
+  upload_some(8);
+  EXPECT_LE(fake_cuda::pinned_bytes(), fake_cuda::machine().pinned);
+  fake_cuda::machine().pinned = fake_cuda::Machine().pinned;
 }
 
 TEST_F(FakeCudaFinds, AMissingBarrier) {

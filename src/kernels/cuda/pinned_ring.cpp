@@ -12,40 +12,42 @@ PinnedRing::~PinnedRing() {
   }
 }
 
-cudaError_t PinnedRing::make_room(cudaStream_t stream) {
-  if (!blocks_.empty()) {
-    Block& filled = blocks_.back();
-    if (filled.stream == stream && filled.used < kBlockBytes) return cudaSuccess;
-    if (const cudaError_t status = cudaEventRecord(filled.read, filled.stream); status != cudaSuccess)
-      return status;
-    Block& oldest = blocks_.front();
-    cudaError_t status = cudaEventQuery(oldest.read);
-    const bool may_grow = blocks_.size() < kMostBlocks;
-    if (status == cudaErrorNotReady && !may_grow) status = cudaStreamSynchronize(oldest.stream);
-    if (status != cudaErrorNotReady) {
-      if (status != cudaSuccess) return status;
-      Block free = oldest;
-      blocks_.pop_front();
-      free.used = 0;
-      free.stream = stream;
-      blocks_.push_back(free);
-      return cudaSuccess;
-    }
-    cudaGetLastError();  // that it is not ready
-  }
+cudaError_t PinnedRing::add_block() {
   Block block;
-  block.stream = stream;
-  if (const cudaError_t status = cudaEventCreateWithFlags(&block.read, cudaEventDisableTiming);
-      status != cudaSuccess)
-    return status;
+  cudaError_t status = cudaEventCreateWithFlags(&block.read, cudaEventDisableTiming);
+  if (status != cudaSuccess) return status;
   void* memory = nullptr;
-  if (const cudaError_t status = cudaHostAlloc(&memory, kBlockBytes, cudaHostAllocDefault);
-      status != cudaSuccess) {
+  status = cudaHostAlloc(&memory, kBlockBytes, cudaHostAllocDefault);
+  if (status != cudaSuccess) {
     cudaEventDestroy(block.read);
     return status;
   }
   block.memory = static_cast<std::byte*>(memory);
   blocks_.push_back(block);
+  return cudaSuccess;
+}
+
+cudaError_t PinnedRing::make_room(cudaStream_t stream) {
+  if (blocks_.empty()) {
+    if (const cudaError_t status = add_block(); status != cudaSuccess) return status;
+  } else {
+    Block& filled = blocks_.back();
+    if (filled.stream == stream && filled.used < kBlockBytes) return cudaSuccess;
+    cudaError_t status = cudaEventRecord(filled.read, filled.stream);
+    if (status != cudaSuccess) return status;
+    status = cudaEventQuery(blocks_.front().read);
+    if (status != cudaSuccess && status != cudaErrorNotReady) return status;
+    if (status == cudaSuccess || blocks_.size() == kMostBlocks || add_block() != cudaSuccess) {
+      // A host that gives no more is waited for, too.
+      if (status != cudaSuccess) status = cudaStreamSynchronize(blocks_.front().stream);
+      if (status != cudaSuccess) return status;
+      blocks_.push_back(blocks_.front());
+      blocks_.pop_front();
+    }
+    cudaGetLastError();  // that it was not ready, or there was no more
+  }
+  blocks_.back().used = 0;
+  blocks_.back().stream = stream;
   return cudaSuccess;
 }
 

@@ -10,7 +10,7 @@ namespace jigsaw::inline kernels::cuda {
 /// Page-locked memory of the host through which numbers go up to a device: they are copied into it at once
 /// and from it by the device when their turn comes, so that the host waits for none of the work before them.
 /// Blocks are taken again, the oldest first, when the device has read them, and new ones are made up to
-/// kMostBlocks; past that the host waits for the oldest.
+/// kMostBlocks, or as many as the host gives; past that the host waits for the oldest.
 class PinnedRing {
  public:
   static constexpr std::size_t kBlockBytes = std::size_t{8} << 20, kMostBlocks = 128;
@@ -32,6 +32,7 @@ class PinnedRing {
     cudaEvent_t read = nullptr;     ///< behind the last of them, once the block is not filled any more
   };
 
+  cudaError_t add_block();
   /// The block that is filled: with room for some bytes, for copies in this stream.
   cudaError_t make_room(cudaStream_t stream);
 

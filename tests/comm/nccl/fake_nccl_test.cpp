@@ -7,10 +7,10 @@
 
 #include "array/raw_memory.h"
 #include "array/transfer.h"
-#include "base/error.h"
 #include "comm/comm_cases.h"
 #include "kernels/cuda/error.h"
 #include "kernels/cuda_context.h"
+#include "support/error_of.h"
 #include "support/fake_cuda/fake_cuda.h"
 
 namespace jigsaw {
@@ -76,15 +76,6 @@ class FakeNccl : public ::testing::Test {
       EXPECT_EQ(state(rank->second), ncclSuccess);
     }
   }
-  /// The mistake of which `wait` ends, or "".
-  static std::string mistake_of(const std::function<void()>& wait) {
-    try {
-      wait();
-    } catch (const Error& error) {
-      return error.what();
-    }
-    return "";
-  }
   static void expect_mistake(const std::string& part) {
     const std::vector<std::string> all = take_mistakes();
     ASSERT_FALSE(all.empty()) << part;
@@ -146,7 +137,7 @@ TEST_F(FakeNccl, MemoryThatIsWrittenWhileItIsSentIsAMistake) {
   write_values(b().context, b().memory, std::vector<double>(8, -1.0));
   b().context.runtime()->synchronise(Stream::kCopy);
   b().context.set_stream(Stream::kCompute);
-  const std::string error = mistake_of([&] { b().context.runtime()->synchronise(Stream::kCompute); });
+  const std::string error = testing::error_of([&] { b().context.runtime()->synchronise(Stream::kCompute); });
   EXPECT_NE(error.find("rank 1 writes memory while it is sent to rank 0"), std::string::npos) << error;
   expect_mistake("rank 1 writes memory while it is sent");
 }
@@ -166,7 +157,7 @@ TEST_F(FakeNccl, MemoryThatIsWrittenWhileItReceivesIsAMistake) {
   write_values(b().context, b().received, std::vector<double>(8, -1.0));
   b().context.runtime()->synchronise(Stream::kCopy);
   b().context.set_stream(Stream::kCompute);
-  const std::string error = mistake_of([&] { b().context.runtime()->synchronise(Stream::kCompute); });
+  const std::string error = testing::error_of([&] { b().context.runtime()->synchronise(Stream::kCompute); });
   EXPECT_NE(error.find("rank 1 writes memory into which rank 0 sends"), std::string::npos) << error;
   take_mistakes();
 }

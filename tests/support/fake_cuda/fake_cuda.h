@@ -28,6 +28,7 @@ struct Machine {
   int driver = 13000, runtime = 13000;        ///< versions as CUDA counts them: 13000 is 13.0; driver 0: none
   int major = 9, minor = 0;                   ///< compute capability
   std::size_t memory = std::size_t{4} << 30;  ///< bytes of a device
+  std::size_t pinned = std::size_t{1} << 40;  ///< bytes of the host that can be pinned at a time
   int fail_after = 0, fail_with = 0, fail_device = 0;
 };
 Machine& machine();
@@ -40,6 +41,8 @@ void set_order(Order order);
 std::int64_t kernels_run();
 /// Products of bf16 matrices so far whose rows, or the matrices, do not begin at multiples of 16 bytes.
 std::int64_t misaligned_products();
+/// Bytes of the host that are pinned.
+std::size_t pinned_bytes();
 /// The two pieces of work without an order that were found first; "" for none. Forgotten by
 /// fail_next(cudaSuccess).
 const std::string& conflict();

@@ -199,6 +199,11 @@ void set_order(Order order) {
 std::int64_t kernels_run() {
   return Devices::all().kernels;
 }
+std::size_t pinned_bytes() {
+  std::size_t bytes = 0;
+  for (const auto& [block, size] : Devices::all().pinned) bytes += size;
+  return bytes;
+}
 const std::string& conflict() {
   return WorkOrder::all().conflict();
 }
@@ -456,6 +461,7 @@ CUresult cuMemSetAccess(CUdeviceptr at, std::size_t, const CUmemAccessDesc*, std
 cudaError_t cudaHostAlloc(void** memory, std::size_t bytes, unsigned /*flags*/) {
   Devices& devices = Devices::all();
   const std::lock_guard lock(devices.mutex);
+  if (pinned_bytes() + bytes > machine().pinned) return result(cudaErrorMemoryAllocation);
   // Beside the memory of devices, so that WorkOrder has few addresses to look up.
   void* const mapped = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (mapped == MAP_FAILED) return result(cudaErrorMemoryAllocation);
