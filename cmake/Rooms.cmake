@@ -40,6 +40,19 @@ function(jigsaw_precompile target)
   endif()
 endfunction()
 
+# Compiles up to eight sources at once, for whose types GCC does not know that nobody includes them elsewhere.
+function(jigsaw_unity target)
+  if(JIGSAW_UNITY)
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON)
+    target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
+  endif()
+endfunction()
+
+# Sources that a program with objects of the same names leaves in the library: each is an object by itself.
+function(jigsaw_replaceable)
+  set_source_files_properties(${ARGN} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+endfunction()
+
 # Compiles every header of the project alone: `cmake --build build --target headers`.
 add_custom_target(headers)
 
@@ -86,5 +99,6 @@ function(jigsaw_room name)
     target_compile_options(jigsaw_${name} PRIVATE ${JIGSAW_SANITIZE_FLAGS} -O1 -g1)
   endif()
   jigsaw_precompile(jigsaw_${name} ${ROOM_PRECOMPILE})
+  jigsaw_unity(jigsaw_${name})
   jigsaw_check_headers(${name} ${ROOM_LIBRARIES})
 endfunction()

@@ -7,31 +7,31 @@
 #   5. what the documents link to is there; they build as a site (scripts/docs.sh)
 #   6. clang-tidy's findings (.clang-tidy) in src/ and apps/: none
 #
-#   scripts/check.sh [options]
+#   scripts/check.sh [--seconds N]
 #
-#   --seconds N     2 and 6 stop after N seconds each, default 120, and say what they left; files changed
+#   --seconds N     2 and 6 stop after N seconds each, default 90, and say what they left; files changed
 #                   last are looked at first, then others each day
-#   --build FOLDER  a build folder that is configured; default: build/check, configured here
 #
 # What needs a tool that is not installed is skipped, and says so (scripts/setup.sh --checks).
 # Every check runs even when an earlier one failed; the exit code is 0 only when all passed.
 # shellcheck source=scripts/common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
-seconds=120 folder=
+seconds=90
 while (($#)); do
   case "$1" in
     --seconds) seconds=${2:?"needs a number"} ;;
-    --build) folder=${2:?"needs a folder"} ;;
     -h | --help) usage && exit ;;
     *) die "unknown option $1; see --help" ;;
   esac
   shift 2
 done
-if [[ -z $folder ]]; then
-  folder=build/check
-  cmake -S . -B $folder -G Ninja -DCMAKE_BUILD_TYPE=Release > /dev/null
-fi
+
+# Every source by itself, as it stands.
+folder=$PWD/build/check
+database=$folder/compile_commands.json
+cmake -S . -B "$folder" -G Ninja -DCMAKE_BUILD_TYPE=Release -DJIGSAW_UNITY=OFF -DJIGSAW_PRECOMPILE=OFF > /dev/null
+cmake --build "$folder" --target jigsaw_commit > /dev/null
 
 failed=()
 check() {  # NAME TOOL COMMAND…
@@ -49,12 +49,6 @@ check() {  # NAME TOOL COMMAND…
 
 includes() { scripts/check_includes.sh --self-test && scripts/check_includes.sh; }
 
-folder=$(realpath "$folder")
-# clang-tidy cannot read GCC's precompiled headers, which hide a missing include, too.
-database=$folder/check/compile_commands.json
-mkdir -p "$folder/check"
-sed -E 's/-Winvalid-pch -include [^ "]*cmake_pch\.hxx//' "$folder/compile_commands.json" > "$database"
-
 # Sources and headers: those of the last ten commits, what includes their headers, then all others, beginning
 # each day with the next hundred, so that all are seen in time.
 changed_files() {
@@ -71,7 +65,7 @@ changed_files() {
 # in_parallel NAME ACTION: runs the shell command, whose $1 is a line of the input, for as many lines as there is
 # time; fails where one did.
 in_parallel() {
-  local name=$1 action=$2 lines passed=$folder/check/passed found=$folder/check/found
+  local name=$1 action=$2 lines passed=$folder/passed found=$folder/found
   : > "$passed" && : > "$found"
   mapfile -t lines
   ((${#lines[@]} > 0)) || return
@@ -135,7 +129,7 @@ links() {
 tidy() {
   changed_files | grep -E '^(src|apps)/.*\.cpp$' | while read -r file; do
     if grep -qF "/$file\"" "$database"; then echo "$file"; fi
-  done | in_parallel "clang-tidy" "clang-tidy -p '$folder/check' --quiet \
+  done | in_parallel "clang-tidy" "clang-tidy -p '$folder' --quiet \
     --extra-arg=-Wno-unknown-warning-option --extra-arg=-Wno-unknown-pragmas \"\$1\" 2> /dev/null"
 }
 

@@ -88,14 +88,14 @@ void check_started(Job& job) {
   DataRemarks(run.data(), run.world(), job.log).tell();
 }
 
-struct Options {
+struct CheckArguments {
   ConfigArguments configuration;
   int ranks = 0;  ///< to plan for; 0: those that were started
 };
 
 /// Opens all that a run would need, plans, reads a batch of training and all labels, runs a batch of
 /// validation, and ends.
-ExitCode run_check(const Options& options) {
+ExitCode run_check(const CheckArguments& options) {
   return run_job(options.configuration, [&](Job& job) {
     tell_mesh(job, options.ranks > 0 ? options.ranks : job.world.size());
     if (options.ranks > 0) {
@@ -111,7 +111,7 @@ ExitCode run_check(const Options& options) {
 }  // namespace
 
 std::function<ExitCode()> declare_check(const CommandOptions& command, const Invocation& /*invocation*/) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<CheckArguments>();
   add_configuration(command, options->configuration).required();
   command
       .add_option("--ranks", options->ranks, "Plan for so many ranks, of which this one stands for the first")

@@ -25,7 +25,7 @@ std::vector<DataPart> parts_of(const DataOptions& data, const std::vector<std::s
   return {*dates};
 }
 
-struct Options {
+struct EvaluateArguments {
   ModelArguments model;
   std::vector<std::string> period = {"valid"};  ///< or train, or two dates
   int leads = 0;                                ///< 0: as the configuration's validation
@@ -37,7 +37,7 @@ struct Options {
 };
 
 /// Options of one task that mean nothing for the other.
-void refuse_options(const Options& options, bool images) {
+void refuse_options(const EvaluateArguments& options, bool images) {
   const std::vector<std::pair<const char*, bool>> of_forecasts = {{"--leads", options.leads > 0},
                                                                   {"--region", !options.regions.empty()},
                                                                   {"--climatology",
@@ -53,7 +53,7 @@ void refuse_options(const Options& options, bool images) {
 }
 
 /// Scores a model over a period. Errors end as those of training do.
-ExitCode run_evaluate(const Options& options) {
+ExitCode run_evaluate(const EvaluateArguments& options) {
   return run_job(options.model.configuration, [&](Job& job) {
     Configuration configuration = job.configuration;
     if (options.leads > 0) configuration.validation.rollout = options.leads;
@@ -86,7 +86,7 @@ ExitCode run_evaluate(const Options& options) {
 }  // namespace
 
 std::function<ExitCode()> declare_evaluate(const CommandOptions& command, const Invocation& /*invocation*/) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<EvaluateArguments>();
   add_model(command, options->model);
   command
       .add_option("--period", options->period,

@@ -43,7 +43,7 @@ void write(const std::string& output, const std::string& text) {
   }
 }
 
-struct Options {
+struct InitArguments {
   std::vector<std::string> files, targets;
   std::string task;  ///< forecast, denoise, segment, map; or what the files look like
   std::string recipe = "unet";
@@ -52,7 +52,7 @@ struct Options {
 
 /// Writes a first configuration for data files, see train/first_configuration.h. @throws ConfigError,
 /// DataError
-ExitCode run_init(const Options& options) {
+ExitCode run_init(const InitArguments& options) {
   const fs::path output(options.output);
   std::error_code unreadable;
   if (fs::exists(fs::symlink_status(output, unreadable)))
@@ -80,7 +80,7 @@ ExitCode run_init(const Options& options) {
 }  // namespace
 
 std::function<ExitCode()> declare_init(const CommandOptions& command, const Invocation& /*invocation*/) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<InitArguments>();
   command.add_option("--data", options->files, "Files or patterns: NetCDF, HDF5, Zarr, NIfTI, GRIB")
       .required();
   command

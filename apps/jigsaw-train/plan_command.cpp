@@ -17,7 +17,7 @@ namespace jigsaw {
 
 namespace {
 
-struct Options {
+struct PlanArguments {
   ConfigArguments configuration;
   int ranks = 0;  ///< 0: those of the configuration's mesh
   std::string memory;
@@ -46,12 +46,12 @@ std::int64_t bytes_of(const std::string& text) {
 }
 
 /// As asked for; else as the configuration gives it; else the machine by which plans are made.
-MachineModel machine_of(const Options& options, const Configuration& configuration) {
+MachineModel machine_of(const PlanArguments& options, const Configuration& configuration) {
   if (!options.machine.empty()) return machine_model(options.machine);
   return configuration.machine ? machine_model(*configuration.machine) : machine_model("cpu-node");
 }
 
-int ranks_of(const Options& options, const Configuration& configuration) {
+int ranks_of(const PlanArguments& options, const Configuration& configuration) {
   if (options.ranks > 0) return options.ranks;
   if (!configuration.mesh) throw ConfigError("command line: --ranks N is needed, for mesh is \"auto\"");
   int ranks = configuration.mesh->data * configuration.mesh->tensor;
@@ -70,7 +70,7 @@ int ranks_of(const Options& options, const Configuration& configuration) {
                                      : std::string("no number of ranks up to 65536 would fit")));
 }
 
-PlanReport report_of(const Options& options, const MeshQuestion& question) {
+PlanReport report_of(const PlanArguments& options, const MeshQuestion& question) {
   PlanReport report;
   report.answer = find_meshes(question);
   if (report.answer.best.empty()) throw ConfigError(report.answer.refused);
@@ -112,7 +112,7 @@ std::vector<std::string> files_of(const Job& job) {
 
 /// Prints what a training step takes on the meshes of so many ranks, the fastest first.
 /// @throws ConfigError  also when no mesh has so many ranks or fits the memory; it says what would.
-ExitCode run_plan(const Options& options) {
+ExitCode run_plan(const PlanArguments& options) {
   const Configuration configuration = load_configuration(options.configuration);
   const MachineModel machine = machine_of(options, configuration);
   const DataDescription data = describe_data(
@@ -131,9 +131,9 @@ ExitCode run_plan(const Options& options) {
 }
 
 /// Measures the started ranks, keeps that in `calibrate`, and plans with it. Errors end as those of training.
-ExitCode run_calibration(const Options& options) {
+ExitCode run_calibration(const PlanArguments& options) {
   return run_job(options.configuration, [&](Job& job) {
-    Options planned = options;
+    PlanArguments planned = options;
     planned.machine = options.calibrate;
     if (planned.ranks == 0 && !job.configuration.mesh) planned.ranks = job.world.size();
     const MachineModel model = calibrate_to(options.calibrate, job.world, files_of(job));
@@ -155,7 +155,7 @@ ExitCode run_calibration(const Options& options) {
 }  // namespace
 
 std::function<ExitCode()> declare_plan(const CommandOptions& command, const Invocation& /*invocation*/) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<PlanArguments>();
   add_configuration(command, options->configuration).required();
   command.add_option("--ranks", options->ranks, "How many; default: those of the configuration's mesh")
       .within(1, 1 << 20);

@@ -11,7 +11,7 @@ namespace jigsaw {
 
 namespace {
 
-struct Options {
+struct PredictArguments {
   ModelArguments model;
   std::string output;
   bool overwrite = false;
@@ -27,7 +27,7 @@ struct Options {
 };
 
 /// Options of one task that mean nothing for the other.
-void refuse_options(const Options& options, bool images) {
+void refuse_options(const PredictArguments& options, bool images) {
   const std::vector<std::pair<const char*, bool>> of_forecasts = {{"--start", !options.starts.empty()},
                                                                   {"--period", !options.period.empty()},
                                                                   {"--steps", options.steps != 1},
@@ -60,7 +60,7 @@ std::vector<std::string> from_here(const std::vector<std::string>& patterns) {
 }
 
 /// Writes what a model predicts, in physical units. Errors end as those of training do.
-ExitCode run_predict(const Options& options, const std::string& command_line) {
+ExitCode run_predict(const PredictArguments& options, const std::string& command_line) {
   return run_job(options.model.configuration, [&](Job& job) {
     Configuration configuration = job.configuration;
     const bool images = configuration.data.of_images();
@@ -101,7 +101,7 @@ ExitCode run_predict(const Options& options, const std::string& command_line) {
 }  // namespace
 
 std::function<ExitCode()> declare_predict(const CommandOptions& command, const Invocation& invocation) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<PredictArguments>();
   add_model(command, options->model);
   command
       .add_option("--output", options->output,

@@ -18,7 +18,7 @@ namespace jigsaw {
 namespace {
 
 /// A search over keys of a configuration; see sweep/search_space.h.
-struct Options {
+struct SweepArguments {
   std::string grid;
   std::optional<std::int64_t> index;  ///< of the run; else the array task's number that SLURM gives
   bool list = false;                  ///< print the runs
@@ -49,7 +49,7 @@ struct Sweep {
   }
 };
 
-Sweep open_sweep(const Options& options, const ConfigArguments& arguments) {
+Sweep open_sweep(const SweepArguments& options, const ConfigArguments& arguments) {
   if (arguments.config.empty()) throw ConfigError("command line: sweep needs --config FILE beside --grid");
   Json json = load_config(arguments.config);
   for (const std::string& override_text : arguments.overrides) apply_override(json, override_text);
@@ -104,7 +104,7 @@ Task task_at(const Sweep& sweep, const RunList& list, std::int64_t index) {
   return task;
 }
 
-std::int64_t index_of(const Options& options) {
+std::int64_t index_of(const SweepArguments& options) {
   if (options.index) return *options.index;
   const char* text = std::getenv("SLURM_ARRAY_TASK_ID");
   if (text == nullptr)
@@ -129,7 +129,7 @@ void make_folder(const std::filesystem::path& folder) {
 }
 
 /// Rank 0 looks the task up and begins it; all ranks hear what it sets.
-Task begin_task(const Options& options, const ConfigArguments& arguments, Communicator& world) {
+Task begin_task(const SweepArguments& options, const ConfigArguments& arguments, Communicator& world) {
   Task task;
   together(world, [&] {
     if (world.rank() != 0) return;
@@ -145,7 +145,7 @@ Task begin_task(const Options& options, const ConfigArguments& arguments, Commun
   return task;
 }
 
-ExitCode train_task(const Options& options, const Invocation& invocation) {
+ExitCode train_task(const SweepArguments& options, const Invocation& invocation) {
   const TrainArguments& train = invocation.train;
   std::filesystem::path folder;  // of the run, on rank 0
   const ExitCode code = run_training(train, invocation.command_line, [&](Communicator& world) {
@@ -168,7 +168,7 @@ std::string this_executable() {
   return std::filesystem::absolute(reinterpret_cast<const char*>(::getauxval(AT_EXECFN))).string();
 }
 
-LocalRun local_run(const Sweep& sweep, const RunList& list, const Options& options,
+LocalRun local_run(const Sweep& sweep, const RunList& list, const SweepArguments& options,
                    const TrainArguments& train, std::int64_t index) {
   const SweepRun run = task_at(sweep, list, index).run;
   make_folder(list.folder_of(run));
@@ -187,7 +187,7 @@ LocalRun local_run(const Sweep& sweep, const RunList& list, const Options& optio
 }
 
 /// Rounds one after the other, the runs of a round so many at a time.
-ExitCode train_all(const Options& options, const TrainArguments& train) {
+ExitCode train_all(const SweepArguments& options, const TrainArguments& train) {
   const Sweep sweep = open_sweep(options, train.configuration);
   const RunList list = RunList::update(sweep.folder, sweep.wanted);
   std::vector<std::int64_t> sizes;
@@ -235,7 +235,7 @@ void print_list(const Sweep& sweep, const RunList& list) {
   }
 }
 
-ExitCode run_sweep(const Options& options, const Invocation& invocation) {
+ExitCode run_sweep(const SweepArguments& options, const Invocation& invocation) {
   const TrainArguments& train = invocation.train;
   if (options.trains()) return train_task(options, invocation);
   if (launched_rank() != 0) return ExitCode::kDone;
@@ -261,7 +261,7 @@ ExitCode run_sweep(const Options& options, const Invocation& invocation) {
 }  // namespace
 
 std::function<ExitCode()> declare_sweep(const CommandOptions& command, const Invocation& invocation) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<SweepArguments>();
   command.fallthrough();
   command.add_option("--grid", options->grid, "The search (JSON; docs/cluster.md)").required().not_empty();
   command.add_option("--index", options->index, "Number of the run; default SLURM_ARRAY_TASK_ID")

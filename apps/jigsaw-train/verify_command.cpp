@@ -16,7 +16,7 @@ namespace jigsaw {
 
 namespace {
 
-struct Options {
+struct VerifyArguments {
   ConfigArguments configuration;
   std::string against;  ///< a mesh as in a configuration; empty: one rank
   int ranks = 0;        ///< as threads of this process; 0: those that were started
@@ -26,7 +26,7 @@ struct Options {
 /// Longer than any run: others wait while some ranks run another mesh.
 constexpr double kForever = 1e7;
 
-VerifyOptions verify_options(const Options& options) {
+VerifyOptions verify_options(const VerifyArguments& options) {
   VerifyOptions verify;
   verify.steps = options.steps;
   if (options.against.empty()) return verify;
@@ -79,7 +79,7 @@ bool verify_on_threads(Job& job, const VerifyOptions& options, int ranks) {
 
 /// Compares the first steps of a run on these ranks with those on one rank or on another mesh; kInternal
 /// unless all is within tolerance.
-ExitCode run_verify(const Options& options) {
+ExitCode run_verify(const VerifyArguments& options) {
   return run_job(options.configuration, [&](Job& job) {
     VerifyOptions how;
     const int started = job.world.size();
@@ -104,7 +104,7 @@ ExitCode run_verify(const Options& options) {
 }  // namespace
 
 std::function<ExitCode()> declare_verify(const CommandOptions& command, const Invocation& /*invocation*/) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<VerifyArguments>();
   add_configuration(command, options->configuration).required();
   command.add_option("--against", options->against,
                      "The other mesh, as in a configuration: {\"domain\":[2,1]}");

@@ -16,7 +16,7 @@ namespace jigsaw::inline autograd {
 namespace {
 
 /// Two numbers in f32 for each channel (and sample) forward; two in f64 for each group backward.
-TransferCost statistics_traffic(const OwnCall& call, std::span<const double> numbers) {
+TransferCost channel_statistics_traffic(const OwnCall& call, std::span<const double> numbers) {
   const Shape piece = call.piece(0);
   const double groups = numbers[0], samples = numbers[1] > 0 ? static_cast<double>(piece[0]) : 1;
   const double ranks = call.ranks();
@@ -73,7 +73,7 @@ class ChannelNorm : public Operation {
     signature.rules = rules_of_letters(all, field);
     for (ShardingRule& rule : signature.rules) rule.communicates = rule.label != (per_sample() ? "b" : "c");
     const std::int64_t groups = x.back() / group_size(x);
-    signature.own = {statistics_traffic, {static_cast<double>(groups), per_sample() ? 1.0 : 0.0}};
+    signature.own = {channel_statistics_traffic, {static_cast<double>(groups), per_sample() ? 1.0 : 0.0}};
     signature.rules.push_back(linear_rule(linear));
     return signature;
   }
@@ -223,7 +223,7 @@ Variable batch_norm(Tape& tape, const Variable& x, const Variable& gamma, const 
 namespace {
 
 // A large eps keeps groups of two from being signs.
-constexpr double kEps = 0.1;
+constexpr double kChannelNormEps = 0.1;
 
 /// Fields whose dims are cut evenly, unevenly and with pieces left empty, with operands over their channels.
 std::vector<std::vector<Shape>> with_vectors(std::size_t vectors) {
@@ -243,7 +243,7 @@ std::vector<ProofCase> group_norm_cases() {
     cases.push_back(make_case(instance ? "a group for each channel" : "two groups", with_vectors(2),
                               [instance](Tape& tape, const std::vector<Variable>& x) {
                                 const std::int64_t groups = instance ? x[0].shape().back() : 2;
-                                return group_norm(tape, x[0], x[1], x[2], groups, kEps);
+                                return group_norm(tape, x[0], x[1], x[2], groups, kChannelNormEps);
                               }));
   }
   return cases;
@@ -251,7 +251,7 @@ std::vector<ProofCase> group_norm_cases() {
 
 std::vector<ProofCase> batch_norm_cases() {
   return {make_case("batch statistics", with_vectors(4), [](Tape& tape, const std::vector<Variable>& x) {
-    return batch_norm(tape, x[0], x[1], x[2], x[3], x[4], kEps);
+    return batch_norm(tape, x[0], x[1], x[2], x[3], x[4], kChannelNormEps);
   })};
 }
 

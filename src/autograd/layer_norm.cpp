@@ -11,7 +11,7 @@ namespace jigsaw::inline autograd {
 namespace {
 
 /// Two numbers in f32 for each row, forward and backward.
-TransferCost statistics_traffic(const OwnCall& call, std::span<const double>) {
+TransferCost row_statistics_traffic(const OwnCall& call, std::span<const double>) {
   const Shape piece = call.piece(0);
   const double ranks = call.ranks(), bytes = 8 * static_cast<double>(piece.count(0, piece.rank() - 1));
   TransferCost cost;
@@ -48,7 +48,7 @@ class RowNorm : public Operation {
       // Cutting the rows themselves: their statistics are exchanged.
       rule.communicates = rule.outputs[0] == Placement::shard(x.rank() - 1);
     }
-    signature.own = {statistics_traffic};
+    signature.own = {row_statistics_traffic};
     signature.rules.push_back(linear_rule(linear));
     return signature;
   }
@@ -139,7 +139,7 @@ Variable rms_norm(Tape& tape, std::string_view letters, const Variable& x, const
 namespace {
 
 // A large eps keeps rows of two from being signs.
-constexpr double kEps = 0.1;
+constexpr double kRowNormEps = 0.1;
 
 /// Rows with `vectors` operands over their last dim.
 std::vector<std::vector<Shape>> with_vectors(const std::vector<Shape>& rows, std::size_t vectors) {
@@ -154,8 +154,8 @@ std::vector<std::vector<Shape>> with_vectors(const std::vector<Shape>& rows, std
 ProofCase norm_case(const std::string& letters, bool centred, const std::vector<Shape>& rows) {
   return make_case(letters, with_vectors(rows, centred ? 2 : 1),
                    [letters, centred](Tape& tape, const std::vector<Variable>& x) {
-                     return centred ? layer_norm(tape, letters, x[0], x[1], x[2], kEps)
-                                    : rms_norm(tape, letters, x[0], x[1], kEps);
+                     return centred ? layer_norm(tape, letters, x[0], x[1], x[2], kRowNormEps)
+                                    : rms_norm(tape, letters, x[0], x[1], kRowNormEps);
                    });
 }
 

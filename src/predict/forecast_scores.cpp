@@ -1,7 +1,6 @@
 #include "predict/forecast_scores.h"
 
 #include <cmath>
-#include <limits>
 
 #include "array/transfer.h"
 #include "parallel/redistribute.h"
@@ -11,7 +10,6 @@ namespace jigsaw::inline predict {
 
 namespace {
 
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
 /// The layout in which each rank has whole rows: what cut them cuts the rows among ranks.
 Layout with_whole_rows(const Mesh& mesh, Layout layout) {
@@ -86,7 +84,7 @@ std::vector<double> ForecastScores::sums_of(const Box& box, const States& states
       for (std::int64_t point = 0; point < points; ++point) {
         const auto row = static_cast<std::size_t>(box.begin[1] + point / box.extent[2]),
                    column = static_cast<std::size_t>(box.begin[2] + point % box.extent[2]);
-        const double mean = climate.empty() ? kNaN : climate[static_cast<std::size_t>(point)];
+        const double mean = climate.empty() ? std::nan("") : climate[static_cast<std::size_t>(point)];
         const auto at = static_cast<std::size_t>((b * points + point) * channels + c);
         for (std::size_t r = 0; r < regions_.size(); ++r)
           add_point(first + r * kSums, rows_[r][row] * columns_[r][column], states, at, mean);

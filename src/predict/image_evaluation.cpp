@@ -5,7 +5,6 @@
 #include <cmath>
 #include <cstring>
 #include <fstream>
-#include <limits>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -19,7 +18,6 @@ namespace jigsaw::inline predict {
 
 namespace {
 
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
 std::vector<double> ranges_of(const ImageData& data, const ImageEvaluationOptions& options,
                               const std::optional<double>& peak, Communicator& world) {
@@ -222,7 +220,7 @@ void ImageScorer::score_labels(const ImageRegion& region) {
     for (double& label : truth)
       if (!std::isnan(label)) label = data_.checked_label(label, target, region.image);
     for (std::size_t i = 0; i < truth.size(); ++i)
-      if (std::isnan(truth[i])) held_.values[i] = kNaN;
+      if (std::isnan(truth[i])) held_.values[i] = std::nan("");
     for_each_index(held_.box, held_.own, [&](std::size_t i) {
       if (std::isnan(truth[i])) return;
       const auto labelled = static_cast<std::size_t>(truth[i]),
@@ -246,7 +244,7 @@ void ImageScorer::score_labels(const ImageRegion& region) {
     const auto at = [&](std::int64_t kind) { return counts[static_cast<std::size_t>(kind * classes + k)]; };
     labelled += at(0);
     hits += at(2);
-    const double both = at(0) + at(1), dice = both > 0 ? 2 * at(2) / both : kNaN;
+    const double both = at(0) + at(1), dice = both > 0 ? 2 * at(2) / both : std::nan("");
     add(target.name, "dice", k, "", dice);
     for (PointSum* sum : {&all, &foreground}) {
       if (std::isnan(dice) || (sum == &foreground && k == 0)) continue;

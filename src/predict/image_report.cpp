@@ -4,7 +4,6 @@
 #include <array>
 #include <cmath>
 #include <cstdio>
-#include <limits>
 
 #include "base/text.h"
 #include "files/netcdf_output.h"
@@ -13,7 +12,6 @@ namespace jigsaw::inline predict {
 
 namespace {
 
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 /// So many images have a column each in the table.
 constexpr std::size_t kShownImages = 6;
 
@@ -44,7 +42,7 @@ double deviation(const ImageMeasure& measure) {
   double squares = 0;
   for (const double value : values)
     squares += (value - mean) * (value - mean) / static_cast<double>(values.size());
-  return values.empty() ? kNaN : std::sqrt(squares);
+  return values.empty() ? std::nan("") : std::sqrt(squares);
 }
 
 }  // namespace
@@ -53,7 +51,7 @@ double ImageMeasure::mean() const {
   const std::vector<double> all = known(*this);
   double sum = 0;
   for (const double value : all) sum += value;
-  return all.empty() ? kNaN : sum / static_cast<double>(all.size());
+  return all.empty() ? std::nan("") : sum / static_cast<double>(all.size());
 }
 
 std::vector<std::string> table_of(const ImageReport& report) {
@@ -74,8 +72,8 @@ std::vector<std::string> table_of(const ImageReport& report) {
     line += std::string(width - line.size(), ' ');
     const std::vector<double> values = known(measure);
     line += cell(measure.mean()) + cell(deviation(measure));
-    line += cell(values.empty() ? kNaN : *std::min_element(values.begin(), values.end()));
-    line += cell(values.empty() ? kNaN : *std::max_element(values.begin(), values.end()));
+    line += cell(values.empty() ? std::nan("") : *std::min_element(values.begin(), values.end()));
+    line += cell(values.empty() ? std::nan("") : *std::max_element(values.begin(), values.end()));
     for (std::size_t i = 0; shown && i < measure.values.size(); ++i) line += cell(measure.values[i]);
     lines.push_back(line);
   }
@@ -110,7 +108,7 @@ void write_netcdf(const ImageReport& report, OutputFile& output) {
     const int variable = file.add_variable(name.c_str(), NetcdfOutput::Type::kDouble, {image});
     file.add_text(variable, "long_name", title_of(measure));
     file.add_text(variable, "units", measure.units.empty() ? "1" : measure.units);
-    file.add_number(variable, "_FillValue", kNaN);
+    file.add_number(variable, "_FillValue", std::nan(""));
     variables.push_back(variable);
   }
   file.add_text(NetcdfOutput::kFile, "title", report.title);

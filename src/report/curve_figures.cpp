@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <map>
 
 #include "base/text.h"
@@ -12,13 +11,7 @@ namespace jigsaw::inline report {
 
 namespace {
 
-constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 constexpr std::size_t kMostLines = 8;
-
-double number(const Json& object, const std::string& key) {
-  const auto found = object.find(key);
-  return found != object.end() && found->is_number() ? found->get<double>() : kNone;
-}
 
 /// "name" where there is one run, else "run: name".
 std::string label_of(const std::vector<RunRecord>& runs, const RunRecord& run, const std::string& name) {
@@ -38,8 +31,8 @@ void add_loss(const std::vector<RunRecord>& runs, Figures& figures) {
         {label_of(runs, run, "training"), run.step, run.loss, runs.size() == 1 ? 0 : i, false});
     Series valid{label_of(runs, run, "validation"), {}, {}, runs.size() == 1 ? 1 : i, runs.size() > 1};
     for (const Json& line : run.valid) {
-      valid.x.push_back(number(line, "step"));
-      valid.y.push_back(number(line, "loss"));
+      valid.x.push_back(number_at(line, "step"));
+      valid.y.push_back(number_at(line, "loss"));
     }
     if (!valid.x.empty()) plot.series.push_back(valid);
   }
@@ -73,8 +66,8 @@ std::string measure_of_images(const Json& scores) {
 }
 
 double skill_of(const Json& scores) {
-  const double reference = std::fmin(number(scores, "persistence_rmse"), number(scores, "climatology_rmse"));
-  return 1 - number(scores, "rmse") / reference;
+  const double reference = std::fmin(number_at(scores, "persistence_rmse"), number_at(scores, "climatology_rmse"));
+  return 1 - number_at(scores, "rmse") / reference;
 }
 
 /// The variables of the last validation, those of many levels by their middle level.
@@ -105,8 +98,8 @@ void add_skill(const std::vector<RunRecord>& runs, Figures& figures) {
       for (const Json& line : run.valid) {
         const auto scores = line.at("metrics").find(variable);
         if (scores == line.at("metrics").end()) continue;
-        series.x.push_back(number(line, "step"));
-        series.y.push_back(measure.empty() ? skill_of(*scores) : number(*scores, measure));
+        series.x.push_back(number_at(line, "step"));
+        series.y.push_back(measure.empty() ? skill_of(*scores) : number_at(*scores, measure));
       }
       plot.series.push_back(series);
     }
@@ -137,7 +130,7 @@ void add_leads(const std::vector<RunRecord>& runs, Figures& figures) {
       if (runs[i].valid.empty() || !runs[i].valid.back().contains("leads")) continue;
       const Json& line = runs[i].valid.back();
       const double hours = runs[i].config.is_object() && runs[i].config.contains("data")
-                               ? number(runs[i].config.at("data"), "lead_hours")
+                               ? number_at(runs[i].config.at("data"), "lead_hours")
                                : 1;
       Series rmse{label_of(runs, runs[i], "forecast"), {}, {}, i, false},
           persistence{label_of(runs, runs[i], "persistence"), {}, {}, i + runs.size(), true};
@@ -145,9 +138,9 @@ void add_leads(const std::vector<RunRecord>& runs, Figures& figures) {
         const auto scores = metrics.find(variable);
         if (scores == metrics.end()) return;
         rmse.x.push_back(lead);
-        rmse.y.push_back(number(*scores, "rmse"));
+        rmse.y.push_back(number_at(*scores, "rmse"));
         persistence.x.push_back(lead);
-        persistence.y.push_back(number(*scores, "persistence_rmse"));
+        persistence.y.push_back(number_at(*scores, "persistence_rmse"));
       };
       add(hours, line.at("metrics"));
       for (const auto& [lead, metrics] : line.at("leads").items()) add(std::stod(lead), metrics);

@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <numbers>
 
 #include "base/error.h"
@@ -16,7 +15,6 @@ namespace jigsaw::inline report {
 
 namespace {
 
-constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 
 std::vector<float> difference(const std::vector<float>& a, const std::vector<float>& b) {
   std::vector<float> result(a.size());
@@ -47,7 +45,7 @@ double rmse_of(const std::vector<float>& a, const std::vector<float>& b) {
   return std::sqrt(sum / count);
 }
 
-std::string numbers_of(const ExamplePlane& plane) {
+std::string scores_of(const ExamplePlane& plane) {
   const double rmse = rmse_of(plane.predicted, plane.truth),
                peak = colouring_of(plane.truth, ColourMap::kGrey).high;
   std::string text = concat("RMSE of what is shown ", short_number(rmse), " ", plane.units);
@@ -102,7 +100,7 @@ void add_planes(const Examples& examples, const std::string& suffix, Figures& fi
     add(error, colouring_of_difference(error), "difference");
     figures.push_back({concat("fig-map-", plane.name, suffix), row_of(pictures),
                        concat(plane.name, ", ", when(examples), ". ",
-                              classes ? dice_of(plane, examples.classes) : numbers_of(plane), ".")});
+                              classes ? dice_of(plane, examples.classes) : scores_of(plane), ".")});
   }
 }
 
@@ -210,12 +208,7 @@ void add_spectra(const RunRecord& run, const std::string& suffix, Figures& figur
 void add_scores(const RunRecord& run, const std::string& suffix, Figures& figures) {
   if (!run.scores.is_object()) return;
   std::vector<std::string> plots;
-  const auto numbers = [](const Json& list) {
-    std::vector<double> result;
-    for (const Json& each : list) result.push_back(each.is_number() ? each.get<double>() : kNone);
-    return result;
-  };
-  const std::vector<double> leads = numbers(run.scores.at("lead_hours"));
+  const std::vector<double> leads = numbers_of(run.scores.at("lead_hours"));
   for (const auto& [variable, regions] : run.scores.at("scores").items()) {
     if (plots.size() == 8 || !regions.contains("all")) break;
     const Json& all = regions.at("all");
@@ -226,7 +219,7 @@ void add_scores(const RunRecord& run, const std::string& suffix, Figures& figure
     std::size_t colour = 0;
     for (const char* measure : {"rmse", "persistence_rmse"}) {
       if (all.contains(measure))
-        plot.series.push_back({measure, leads, numbers(all.at(measure)), colour++, colour > 1});
+        plot.series.push_back({measure, leads, numbers_of(all.at(measure)), colour++, colour > 1});
     }
     plots.push_back(svg_of(plot));
   }

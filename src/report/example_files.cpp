@@ -10,6 +10,7 @@
 #include "files/netcdf_output.h"
 #include "files/variable_file.h"
 #include "report/examples.h"
+#include "report/run_record.h"
 
 namespace jigsaw::inline report {
 
@@ -91,13 +92,6 @@ void write_planes(const Examples& examples, const std::string& path) {
   file.write(column, grid.columns);
   for (const auto& [variable, values] : planes) file.write(variable, *values);
   file.close();
-}
-
-std::vector<double> numbers_of(const Json& list) {
-  std::vector<double> numbers;
-  for (const Json& each : list)
-    numbers.push_back(each.is_number() ? each.get<double>() : std::numeric_limits<double>::quiet_NaN());
-  return numbers;
 }
 
 Examples parsed(const Json& json) {

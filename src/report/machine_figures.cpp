@@ -16,11 +16,6 @@ double sum_of(const std::vector<double>& values) {
                          [](double sum, double value) { return std::isfinite(value) ? sum + value : sum; });
 }
 
-double number(const Json& object, const std::string& key) {
-  const auto found = object.find(key);
-  return found != object.end() && found->is_number() ? found->get<double>() : 0;
-}
-
 void add_throughput(const std::vector<RunRecord>& runs, Figures& figures) {
   Plot rate{"Throughput", "step", "samples per second", {}}, share{"Share of peak", "step", "%", {}};
   rate.from_zero = share.from_zero = true;
@@ -59,11 +54,11 @@ void add_step(const std::vector<RunRecord>& runs, Figures& figures) {
   for (const RunRecord& run : runs) {
     if (run.step.empty()) continue;
     double validation = 0;
-    for (const Json& line : run.valid) validation += number(line, "validation_seconds");
+    for (const Json& line : run.valid) validation += number_at(line, "validation_seconds", 0);
     std::vector<BarPart> parts = {{"steps", sum_of(run.step_seconds)}, {"validations", validation}};
     if (run.over())
       parts.push_back({"opening, saves, the rest",
-                       std::max(0.0, number(run.summary, "seconds") - parts[0].value - parts[1].value)});
+                       std::max(0.0, number_at(run.summary, "seconds", 0) - parts[0].value - parts[1].value)});
     run_bars.rows.push_back({run.name, parts});
   }
   figures.push_back({"fig-run", svg_of(run_bars), "Steps that metrics.jsonl holds (log_every)."});
@@ -87,15 +82,15 @@ void add_ranks(const std::vector<RunRecord>& runs, Figures& figures) {
         break;
       }
       const std::string name = name_of(rank, runs.size(), run);
-      const double parameters = number(rank, "parameter_bytes"), optimizer = number(rank, "optimizer_bytes"),
-                   activations = number(rank, "peak_activation_bytes");
+      const double parameters = number_at(rank, "parameter_bytes", 0), optimizer = number_at(rank, "optimizer_bytes", 0),
+                   activations = number_at(rank, "peak_activation_bytes", 0);
       memory.rows.push_back(
           {name,
            {{"parameters", parameters},
             {"optimizer", optimizer},
             {"activations, peak", activations},
             {"other, of the process's peak",
-             std::max(0.0, number(rank, "peak_memory_bytes") - parameters - optimizer - activations)}}});
+             std::max(0.0, number_at(rank, "peak_memory_bytes", 0) - parameters - optimizer - activations)}}});
       std::vector<BarPart> parts;
       if (rank.contains("sent_bytes")) {
         for (const auto& [kind, bytes] : rank.at("sent_bytes").items()) {
@@ -103,7 +98,7 @@ void add_ranks(const std::vector<RunRecord>& runs, Figures& figures) {
         }
       }
       sent.rows.push_back({name, parts});
-      read.rows.push_back({name, {{"files", number(rank, "file_bytes_read")}}});
+      read.rows.push_back({name, {{"files", number_at(rank, "file_bytes_read", 0)}}});
     }
   }
   if (memory.rows.empty()) return;

@@ -114,13 +114,13 @@ std::string weights_picture(const Json& placement) {
       parts.at(part.at(0).get<std::size_t>()).emplace_back(static_cast<int>(rank), part);
   }
   constexpr double kEach = 176, kDown = 92;
-  constexpr std::size_t kAcross = 5;
+  constexpr std::size_t kInLine = 5;
   const std::size_t shown = std::min(parameters.size(), kMostParameters),
-                    lines = (shown + kAcross - 1) / kAcross;
-  Svg svg(kEach * kAcross, kDown * static_cast<double>(lines) + 6,
+                    lines = (shown + kInLine - 1) / kInLine;
+  Svg svg(kEach * kInLine, kDown * static_cast<double>(lines) + 6,
           "Which rank stores what of each layer's weights");
   for (std::size_t i = 0; i < shown; ++i) {
-    const double x = kEach * static_cast<double>(i % kAcross), y = kDown * static_cast<double>(i / kAcross);
+    const double x = kEach * static_cast<double>(i % kInLine), y = kDown * static_cast<double>(i / kInLine);
     const std::string name = parameters[i].at("name").get<std::string>();
     const std::vector<std::int64_t> shape = list_of(parameters[i].at("shape"));
     svg.text(x, y + 14, name.size() > 30 ? name.substr(0, 29) + "…" : name, "start", 10);

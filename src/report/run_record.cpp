@@ -2,7 +2,7 @@
 
 #include <filesystem>
 #include <fstream>
-#include <limits>
+#include <cmath>
 
 #include "base/error.h"
 #include "base/file.h"
@@ -26,26 +26,20 @@ Json read_json(const std::string& path) {
   }
 }
 
-double number(const Json& line, const char* key) {
-  const auto found = line.find(key);
-  return found != line.end() && found->is_number() ? found->get<double>()
-                                                   : std::numeric_limits<double>::quiet_NaN();
-}
-
 void add_line(RunRecord& run, const Json& line) {
   const Json kind = line.value("kind", Json());
   if (kind == "valid" && line.contains("metrics") && line.at("metrics").is_object())
     run.valid.push_back(line);
   if (kind == "train") {
-    run.step.push_back(number(line, "step"));
-    run.loss.push_back(number(line, "loss"));
-    run.learning_rate.push_back(number(line, "learning_rate"));
-    run.norm.push_back(number(line, "grad_norm"));
-    run.step_seconds.push_back(number(line, "step_seconds"));
-    run.data_wait.push_back(number(line, "data_wait_seconds"));
-    run.communication.push_back(number(line, "communication_seconds"));
-    run.rate.push_back(number(line, "samples_per_second"));
-    run.peak_share.push_back(number(line, "peak_share"));
+    run.step.push_back(number_at(line, "step"));
+    run.loss.push_back(number_at(line, "loss"));
+    run.learning_rate.push_back(number_at(line, "learning_rate"));
+    run.norm.push_back(number_at(line, "grad_norm"));
+    run.step_seconds.push_back(number_at(line, "step_seconds"));
+    run.data_wait.push_back(number_at(line, "data_wait_seconds"));
+    run.communication.push_back(number_at(line, "communication_seconds"));
+    run.rate.push_back(number_at(line, "samples_per_second"));
+    run.peak_share.push_back(number_at(line, "peak_share"));
   }
   if (const auto time = line.find("time"); time != line.end() && time->is_string()) {
     run.last_time = time->get<std::string>();
@@ -92,6 +86,17 @@ Json scores_of_netcdf(const std::string& path) {
 }
 
 }  // namespace
+
+double number_at(const Json& object, const std::string& key, double otherwise) {
+  const auto found = object.find(key);
+  return found != object.end() && found->is_number() ? found->get<double>() : otherwise;
+}
+
+std::vector<double> numbers_of(const Json& list) {
+  std::vector<double> numbers;
+  for (const Json& each : list) numbers.push_back(each.is_number() ? each.get<double>() : std::nan(""));
+  return numbers;
+}
 
 Json read_scores(const std::string& path) {
   if (!std::filesystem::exists(path)) throw DataError(concat(path, " is not there"));

@@ -1,4 +1,5 @@
 #pragma once
+#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -27,6 +28,13 @@ struct RunRecord {
 /// passed over.
 /// @throws ConfigError  when the folder is no run's. @throws DataError  when a file in it is malformed.
 RunRecord read_run(const std::string& path);
+
+/// The number at `key` of an object; `otherwise` where there is none.
+double number_at(const Json& object, const std::string& key,
+                 double otherwise = std::numeric_limits<double>::quiet_NaN());
+
+/// The numbers of a list; NaN for what is none.
+std::vector<double> numbers_of(const Json& list);
 
 /// evaluate's JSON, or its NetCDF as the same JSON. @throws DataError
 Json read_scores(const std::string& path);

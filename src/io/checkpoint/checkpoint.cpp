@@ -37,7 +37,7 @@ void check_bytes(const std::string& checkpoint, const ExpectedFile& expected) {
       " is damaged: ", verdict.file_fits ? "the digest of a piece does not fit" : "its digest does not fit"));
 }
 
-std::string describe(const TensorRecord& tensor) {
+std::string description_of(const TensorRecord& tensor) {
   return concat("\"", tensor.name, "\" of shape ", tensor.shape, " in ", name(tensor.dtype));
 }
 
@@ -246,13 +246,13 @@ void check_tensors(const FoundCheckpoint& checkpoint, const std::vector<TensorRe
     groups.insert(group_of(tensor.name));
     if (tensor.shape.count() == 0) continue;
     const TensorRecord* stored = checkpoint.stored.find(tensor.name);
-    if (stored == nullptr) refuse("no such tensor", describe(tensor));
+    if (stored == nullptr) refuse("no such tensor", description_of(tensor));
     if (!(stored->shape == tensor.shape) || stored->dtype != tensor.dtype)
-      refuse(describe(*stored), describe(tensor));
+      refuse(description_of(*stored), description_of(tensor));
   }
   for (const TensorRecord& tensor : checkpoint.stored.tensors) {
     if (groups.contains(group_of(tensor.name)) && !names.contains(tensor.name))
-      refuse(describe(tensor), "no such tensor");
+      refuse(description_of(tensor), "no such tensor");
   }
 }
 

@@ -14,21 +14,19 @@ namespace {
 
 constexpr std::int64_t kFormatVersion = 3, kOldestVersion = 2;
 constexpr const char* kDigestKey = "xxh64";
-/// Elements of a tensor: what is larger is no tensor but an attempt to overflow.
-constexpr std::int64_t kMostElements = std::int64_t{1} << 56;
 
 /// How a manifest ends.
 std::string digest_suffix(const std::string& digest) {
   return concat(",\"", kDigestKey, "\":\"", digest, "\"}");
 }
 
-[[noreturn]] void refuse(const std::string& path, const std::string& why) {
+[[noreturn]] void refuse_manifest(const std::string& path, const std::string& why) {
   throw CheckpointError(concat(path, " is not a whole manifest of a checkpoint: ", why));
 }
 
 void check_version(const Json& json, const std::string& path) {
   const auto version = json.find("format_version");
-  if (version == json.end() || !version->is_number_integer()) refuse(path, "it has no format_version");
+  if (version == json.end() || !version->is_number_integer()) refuse_manifest(path, "it has no format_version");
   const auto number = version->get<std::int64_t>();
   if (number < kOldestVersion || number > kFormatVersion) {
     throw CheckpointError(concat(path, " is of format version ", version->dump(),
@@ -40,13 +38,13 @@ void check_version(const Json& json, const std::string& path) {
 /// The manifest's own digest is its last key: of the text without it.
 void check_digest(const Json& json, std::string_view text, const std::string& path) {
   const auto digest = json.find(kDigestKey);
-  if (digest == json.end() || !digest->is_string()) refuse(path, "it has no digest");
+  if (digest == json.end() || !digest->is_string()) refuse_manifest(path, "it has no digest");
   const std::string end = digest_suffix(digest->get<std::string>());
   while (!text.empty() && text.back() == '\n') text.remove_suffix(1);
-  if (!text.ends_with(end)) refuse(path, "its digest is not its last key");
+  if (!text.ends_with(end)) refuse_manifest(path, "its digest is not its last key");
   text.remove_suffix(end.size());
   if (digest_of_text(concat(text, "}")) != digest->get<std::string>())
-    refuse(path, "its digest does not fit");
+    refuse_manifest(path, "its digest does not fit");
 }
 
 Json list(const Shape& shape) {
@@ -301,7 +299,7 @@ std::string write_manifest(const CheckpointManifest& manifest, std::int64_t seri
 StoredManifest read_manifest(std::string_view text, const std::string& path) {
   try {
     const Json json = parse_json(text, path);
-    if (!json.is_object()) refuse(path, concat("it holds ", describe(json)));
+    if (!json.is_object()) refuse_manifest(path, concat("it holds ", describe(json)));
     check_version(json, path);
     check_digest(json, text, path);
     StoredManifest stored = read_head(json);
@@ -312,7 +310,7 @@ StoredManifest read_manifest(std::string_view text, const std::string& path) {
   } catch (const CheckpointError&) {
     throw;
   } catch (const std::exception& error) {
-    refuse(path, error.what());
+    refuse_manifest(path, error.what());
   }
 }
 

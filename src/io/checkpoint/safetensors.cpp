@@ -27,9 +27,8 @@ constexpr std::int64_t kLengthBytes = 8;
 constexpr std::int64_t kMostHeaderBytes = 100'000'000;  // the reference implementation's limit
 constexpr std::int64_t kChunkBytes = 64 << 20;
 constexpr std::int64_t kShardBytes = 256 << 20;
-constexpr std::int64_t kMostElements = std::int64_t{1} << 56;
 
-[[noreturn]] void refuse(const std::string& path, const std::string& why) {
+[[noreturn]] void refuse_safetensors(const std::string& path, const std::string& why) {
   throw DataError(concat(path, " is no safetensors file that can be used: ", why));
 }
 
@@ -55,13 +54,13 @@ float half_to_float(std::uint16_t bits) {
 }
 
 Shape read_shape(const Json& json, const std::string& path) {
-  if (!json.is_array() || json.size() > Shape::kMaxRank) refuse(path, "a tensor has too many dims");
+  if (!json.is_array() || json.size() > Shape::kMaxRank) refuse_safetensors(path, "a tensor has too many dims");
   Shape shape;
   std::int64_t count = 1;
   for (const Json& extent : json) {
-    if (!extent.is_number_unsigned()) refuse(path, "an extent is no whole number");
+    if (!extent.is_number_unsigned()) refuse_safetensors(path, "an extent is no whole number");
     const auto value = extent.get<std::uint64_t>();
-    if (value > static_cast<std::uint64_t>(kMostElements / count)) refuse(path, "a tensor is too large");
+    if (value > static_cast<std::uint64_t>(kMostElements / count)) refuse_safetensors(path, "a tensor is too large");
     shape.append(static_cast<std::int64_t>(value));
     count *= std::max<std::int64_t>(shape.back(), 1);
   }
@@ -129,11 +128,11 @@ void check_places(std::vector<SafetensorsEntry>& entries, std::int64_t begin, st
   std::ranges::sort(entries, {}, [](const auto& entry) { return std::pair(entry.begin, entry.end); });
   std::int64_t at = begin;
   for (const SafetensorsEntry& entry : entries) {
-    if (entry.begin < at) refuse(path, concat("the tensor ", quote(entry.name), " overlaps another one"));
-    if (entry.begin > at) refuse(path, concat("bytes before the tensor ", quote(entry.name), " are of none"));
+    if (entry.begin < at) refuse_safetensors(path, concat("the tensor ", quote(entry.name), " overlaps another one"));
+    if (entry.begin > at) refuse_safetensors(path, concat("bytes before the tensor ", quote(entry.name), " are of none"));
     at = entry.end;
   }
-  if (at != end) refuse(path, concat("its last ", end - at, " bytes are of no tensor"));
+  if (at != end) refuse_safetensors(path, concat("its last ", end - at, " bytes are of no tensor"));
 }
 
 /// The statistics that a file brings along, for a manifest.
@@ -143,7 +142,7 @@ Json statistics_of(const SafetensorsHeader& header, const std::string& path) {
   try {
     return parse_json(found->second, "its statistics");
   } catch (const ConfigError& error) {
-    refuse(path, error.what());
+    refuse_safetensors(path, error.what());
   }
 }
 
@@ -152,15 +151,15 @@ Json statistics_of(const SafetensorsHeader& header, const std::string& path) {
 SafetensorsHeader read_safetensors_header(const std::string& path) try {
   const File file(path, O_RDONLY);
   std::uint64_t length = 0;
-  if (file.size() < kLengthBytes) refuse(path, "it is too short");
+  if (file.size() < kLengthBytes) refuse_safetensors(path, "it is too short");
   file.read(std::as_writable_bytes(std::span(&length, 1)), 0);
   const auto rest = static_cast<std::uint64_t>(file.size() - kLengthBytes);
   if (length > rest || length > static_cast<std::uint64_t>(kMostHeaderBytes))
-    refuse(path, "its header does not fit into it");
+    refuse_safetensors(path, "its header does not fit into it");
   std::string text(length, '\0');
   file.read(std::as_writable_bytes(std::span(text)), kLengthBytes);
   const Json header = parse_json(text, path);
-  if (!header.is_object()) refuse(path, "its header is no object");
+  if (!header.is_object()) refuse_safetensors(path, "its header is no object");
   const std::int64_t data = kLengthBytes + static_cast<std::int64_t>(length);
   SafetensorsHeader result;
   for (const auto& [name, described] : header.items()) {
@@ -175,14 +174,14 @@ SafetensorsHeader read_safetensors_header(const std::string& path) try {
         !offsets[1].is_number_unsigned() ||
         offsets[0].get<std::uint64_t>() > offsets[1].get<std::uint64_t>() ||
         offsets[1].get<std::uint64_t>() > rest - length)
-      refuse(path, concat("the tensor ", quote(name), " lies outside of it"));
+      refuse_safetensors(path, concat("the tensor ", quote(name), " lies outside of it"));
     entry.begin = data + offsets[0].get<std::int64_t>();
     entry.end = data + offsets[1].get<std::int64_t>();
     const auto element = element_bytes(entry.dtype);
     if (element && entry.end - entry.begin != entry.shape.count() * *element)
-      refuse(path, concat("the tensor ", quote(name), " has another number of bytes than its shape says"));
+      refuse_safetensors(path, concat("the tensor ", quote(name), " has another number of bytes than its shape says"));
     if (const std::string fault = fault_of_name("parameters/" + name); !fault.empty())
-      refuse(path, concat("the name of a tensor ", fault));
+      refuse_safetensors(path, concat("the name of a tensor ", fault));
     result.entries.push_back(std::move(entry));
   }
   check_places(result.entries, data, file.size(), path);
@@ -190,7 +189,7 @@ SafetensorsHeader read_safetensors_header(const std::string& path) try {
 } catch (const DataError&) {
   throw;
 } catch (const std::exception& error) {
-  refuse(path, error.what());
+  refuse_safetensors(path, error.what());
 }
 
 int export_safetensors(const FoundCheckpoint& checkpoint, const std::string& group, const std::string& output,
@@ -227,7 +226,7 @@ std::string import_safetensors(const std::string& input, const std::string& fold
   std::int64_t bytes = 0;
   for (const SafetensorsEntry& entry : entries) {
     if (!element_bytes(entry.dtype))
-      refuse(input, concat("the tensor ", quote(entry.name), " is of type ", entry.dtype,
+      refuse_safetensors(input, concat("the tensor ", quote(entry.name), " is of type ", entry.dtype,
                            ", F64, F32, F16 and BF16 are read"));
     bytes += entry.shape.count() * size_of(stored_type(entry.dtype));
   }

@@ -10,6 +10,9 @@
 
 namespace jigsaw::inline checkpoint {
 
+/// Elements of a tensor: what a file says beyond that is no tensor but an attempt to overflow.
+inline constexpr std::int64_t kMostElements = std::int64_t{1} << 56;
+
 /// A part of a global tensor, as checkpoints keep it: elements of `box`, row-major.
 struct CheckpointPiece {
   std::string tensor;  ///< path of the tensor: "parameters/encoder.weight"

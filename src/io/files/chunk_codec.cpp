@@ -51,14 +51,14 @@ bool decompress_into(ChunkCodec codec, std::span<const std::byte> packed, std::s
   return false;
 }
 
-constexpr std::size_t kChecksumBytes = 4;
+constexpr std::size_t kCrc32cBytes = 4;
 
 /// What stands before the checksum of it; nothing when that does not hold.
 std::optional<std::span<const std::byte>> checked(std::span<const std::byte> bytes) {
-  if (bytes.size() < kChecksumBytes) return std::nullopt;
-  const std::span<const std::byte> held = bytes.first(bytes.size() - kChecksumBytes);
+  if (bytes.size() < kCrc32cBytes) return std::nullopt;
+  const std::span<const std::byte> held = bytes.first(bytes.size() - kCrc32cBytes);
   std::uint32_t stored = 0;
-  for (std::size_t i = 0; i < kChecksumBytes; ++i)
+  for (std::size_t i = 0; i < kCrc32cBytes; ++i)
     stored |= std::to_integer<std::uint32_t>(bytes[held.size() + i]) << (8 * i);
   return stored == crc32c(held) ? std::optional(held) : std::nullopt;
 }
@@ -71,7 +71,7 @@ bool unpack_into(const ChunkPacking& packing, std::span<const std::byte> packed,
   }
   if (!packing.checked_inside) return decompress_into(packing.codec, packed, out);
   static thread_local ByteBuffer buffer;
-  const std::span<std::byte> whole = buffer.take(out.size() + kChecksumBytes);
+  const std::span<std::byte> whole = buffer.take(out.size() + kCrc32cBytes);
   if (!decompress_into(packing.codec, packed, whole)) return false;
   const auto held = checked(whole);
   return held && copy_into(*held, out);

@@ -14,7 +14,7 @@ namespace jigsaw::inline files {
 
 namespace {
 
-constexpr std::size_t kChecksumBytes = 4;
+constexpr std::size_t kFletcher32Bytes = 4;
 
 /// HDF5's variant of the checksum of Fletcher over big-endian words.
 std::uint32_t fletcher32(std::span<const std::byte> bytes) {
@@ -40,10 +40,10 @@ std::uint32_t fletcher32(std::span<const std::byte> bytes) {
 
 /// HDF5 before 1.6.3 wrote each half of the sum the other way on little-endian machines.
 bool checksum_holds(std::span<const std::byte> bytes) {
-  if (bytes.size() < kChecksumBytes) return false;
-  const std::size_t length = bytes.size() - kChecksumBytes;
+  if (bytes.size() < kFletcher32Bytes) return false;
+  const std::size_t length = bytes.size() - kFletcher32Bytes;
   std::uint32_t stored = 0;
-  for (std::size_t i = 0; i < kChecksumBytes; ++i)
+  for (std::size_t i = 0; i < kFletcher32Bytes; ++i)
     stored |= std::to_integer<std::uint32_t>(bytes[length + i]) << (8 * i);
   const std::uint32_t sum = fletcher32(bytes.first(length));
   const std::uint32_t turned = (sum & 0x00ff00ffU) << 8U | (sum & 0xff00ff00U) >> 8U;
@@ -117,7 +117,7 @@ void ChunkDecoder::decode(std::span<const ChunkFilter> filters, std::uint32_t sk
     if (!applied(i)) continue;
     ++left;
     deflated = deflated || filters[i] == ChunkFilter::kDeflate;
-    if (!deflated && filters[i] == ChunkFilter::kFletcher32) inflated += kChecksumBytes;
+    if (!deflated && filters[i] == ChunkFilter::kFletcher32) inflated += kFletcher32Bytes;
   }
   std::span<const std::byte> now = packed;
   std::size_t turn = 0;
@@ -126,7 +126,7 @@ void ChunkDecoder::decode(std::span<const ChunkFilter> filters, std::uint32_t sk
     --left;
     if (filters[i] == ChunkFilter::kFletcher32) {
       check(checksum_holds(now));
-      now = now.first(now.size() - kChecksumBytes);
+      now = now.first(now.size() - kFletcher32Bytes);
       continue;
     }
     const std::size_t bytes = filters[i] == ChunkFilter::kDeflate ? inflated : now.size();

@@ -20,7 +20,7 @@ namespace {
 /// Points of a chunk along each of the last dims, and bytes of chunks that are kept until they are whole.
 constexpr std::int64_t kChunk = 64;
 constexpr std::size_t kCacheBytes = std::size_t{64} << 20, kCacheSlots = 12421;
-constexpr unsigned kDeflateLevel = 1;
+constexpr unsigned kHdf5DeflateLevel = 1;
 
 Shape chunk_of(const Shape& shape) {
   Shape chunk = shape;
@@ -153,7 +153,7 @@ class Hdf5Images : public ImageOutput {
         access(H5Pcreate(H5P_DATASET_ACCESS), H5Pclose);
     check(H5Pset_create_intermediate_group(links.get(), 1) >= 0 &&
           H5Pset_chunk(layout.get(), image.shape.rank(), chunks.data()) >= 0 &&
-          H5Pset_shuffle(layout.get()) >= 0 && H5Pset_deflate(layout.get(), kDeflateLevel) >= 0 &&
+          H5Pset_shuffle(layout.get()) >= 0 && H5Pset_deflate(layout.get(), kHdf5DeflateLevel) >= 0 &&
           H5Pset_chunk_cache(access.get(), kCacheSlots, kCacheBytes, 1.0) >= 0);
     const hid_t type = image.type == OutputImage::Type::kFloat   ? H5T_IEEE_F32LE
                        : image.type == OutputImage::Type::kShort ? H5T_STD_I16LE

@@ -28,7 +28,7 @@ nc_type netcdf_type(NetcdfOutput::Type type) {
 }
 
 /// Level of deflate: higher ones take several times as long for a few percent.
-constexpr int kDeflateLevel = 1;
+constexpr int kNetcdfDeflateLevel = 1;
 /// Slots of the table of cached chunks, a prime; two chunks in one slot displace each other.
 constexpr std::size_t kChunkSlots = 10007;
 
@@ -104,7 +104,7 @@ void NetcdfOutput::add_chunks(int variable, const std::vector<std::size_t>& exte
                               std::size_t cache_bytes) {
   const auto lock = lock_io();
   check(nc_def_var_chunking(file_, variable, NC_CHUNKED, extents.data()));
-  check(nc_def_var_deflate(file_, variable, 1, 1, kDeflateLevel));
+  check(nc_def_var_deflate(file_, variable, 1, 1, kNetcdfDeflateLevel));
   // Chunks that are whole give way first.
   check(nc_set_var_chunk_cache(file_, variable, cache_bytes, kChunkSlots, 1.0F));
 }
