@@ -130,7 +130,7 @@ tidy() {
   changed_files | grep -E '^(src|apps)/.*\.cpp$' | while read -r file; do
     if grep -qF "/$file\"" "$database"; then echo "$file"; fi
   done | in_parallel "clang-tidy" "clang-tidy -p '$folder' --quiet \
-    --extra-arg=-Wno-unknown-warning-option --extra-arg=-Wno-unknown-pragmas \"\$1\" 2> /dev/null"
+    --extra-arg=-Wno-unknown-warning-option --extra-arg=-Wno-unused-command-line-argument --extra-arg=-Wno-unknown-pragmas \"\$1\" 2> /dev/null"
 }
 
 check "include directions" awk includes

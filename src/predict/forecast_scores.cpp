@@ -10,7 +10,6 @@ namespace jigsaw::inline predict {
 
 namespace {
 
-
 /// The layout in which each rank has whole rows: what cut them cuts the rows among ranks.
 Layout with_whole_rows(const Mesh& mesh, Layout layout) {
   layout.placements[mesh.domain(1)] = Placement::shard(1);

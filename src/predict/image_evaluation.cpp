@@ -18,7 +18,6 @@ namespace jigsaw::inline predict {
 
 namespace {
 
-
 std::vector<double> ranges_of(const ImageData& data, const ImageEvaluationOptions& options,
                               const std::optional<double>& peak, Communicator& world) {
   const std::size_t targets = data.channels().targets.size();

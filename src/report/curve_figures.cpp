@@ -66,7 +66,8 @@ std::string measure_of_images(const Json& scores) {
 }
 
 double skill_of(const Json& scores) {
-  const double reference = std::fmin(number_at(scores, "persistence_rmse"), number_at(scores, "climatology_rmse"));
+  const double reference =
+      std::fmin(number_at(scores, "persistence_rmse"), number_at(scores, "climatology_rmse"));
   return 1 - number_at(scores, "rmse") / reference;
 }
 

@@ -15,7 +15,6 @@ namespace jigsaw::inline report {
 
 namespace {
 
-
 std::vector<float> difference(const std::vector<float>& a, const std::vector<float>& b) {
   std::vector<float> result(a.size());
   std::ranges::transform(a, b, result.begin(), std::minus<>());

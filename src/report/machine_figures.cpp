@@ -57,8 +57,8 @@ void add_step(const std::vector<RunRecord>& runs, Figures& figures) {
     for (const Json& line : run.valid) validation += number_at(line, "validation_seconds", 0);
     std::vector<BarPart> parts = {{"steps", sum_of(run.step_seconds)}, {"validations", validation}};
     if (run.over())
-      parts.push_back({"opening, saves, the rest",
-                       std::max(0.0, number_at(run.summary, "seconds", 0) - parts[0].value - parts[1].value)});
+      parts.push_back({"opening, saves, the rest", std::max(0.0, number_at(run.summary, "seconds", 0) -
+                                                                     parts[0].value - parts[1].value)});
     run_bars.rows.push_back({run.name, parts});
   }
   figures.push_back({"fig-run", svg_of(run_bars), "Steps that metrics.jsonl holds (log_every)."});
@@ -82,15 +82,16 @@ void add_ranks(const std::vector<RunRecord>& runs, Figures& figures) {
         break;
       }
       const std::string name = name_of(rank, runs.size(), run);
-      const double parameters = number_at(rank, "parameter_bytes", 0), optimizer = number_at(rank, "optimizer_bytes", 0),
+      const double parameters = number_at(rank, "parameter_bytes", 0),
+                   optimizer = number_at(rank, "optimizer_bytes", 0),
                    activations = number_at(rank, "peak_activation_bytes", 0);
       memory.rows.push_back(
           {name,
            {{"parameters", parameters},
             {"optimizer", optimizer},
             {"activations, peak", activations},
-            {"other, of the process's peak",
-             std::max(0.0, number_at(rank, "peak_memory_bytes", 0) - parameters - optimizer - activations)}}});
+            {"other, of the process's peak", std::max(0.0, number_at(rank, "peak_memory_bytes", 0) -
+                                                               parameters - optimizer - activations)}}});
       std::vector<BarPart> parts;
       if (rank.contains("sent_bytes")) {
         for (const auto& [kind, bytes] : rank.at("sent_bytes").items()) {

@@ -120,7 +120,8 @@ std::string weights_picture(const Json& placement) {
   Svg svg(kEach * kInLine, kDown * static_cast<double>(lines) + 6,
           "Which rank stores what of each layer's weights");
   for (std::size_t i = 0; i < shown; ++i) {
-    const double x = kEach * static_cast<double>(i % kInLine), y = kDown * static_cast<double>(i / kInLine);
+    const std::size_t line = i / kInLine;
+    const double x = kEach * static_cast<double>(i % kInLine), y = kDown * static_cast<double>(line);
     const std::string name = parameters[i].at("name").get<std::string>();
     const std::vector<std::int64_t> shape = list_of(parameters[i].at("shape"));
     svg.text(x, y + 14, name.size() > 30 ? name.substr(0, 29) + "…" : name, "start", 10);

@@ -1,8 +1,8 @@
 #include "report/run_record.h"
 
+#include <cmath>
 #include <filesystem>
 #include <fstream>
-#include <cmath>
 
 #include "base/error.h"
 #include "base/file.h"
@@ -104,7 +104,7 @@ Json read_scores(const std::string& path) {
   char first = 0;
   file >> first;
   if (first != '{') return scores_of_netcdf(path);
-  const Json scores = read_json(path);
+  Json scores = read_json(path);
   if (!scores.contains("scores") || !scores.contains("lead_hours"))
     throw DataError(concat(path, " is none of evaluate's files: it has no scores and lead_hours"));
   return scores;

@@ -26,7 +26,8 @@ std::string digest_suffix(const std::string& digest) {
 
 void check_version(const Json& json, const std::string& path) {
   const auto version = json.find("format_version");
-  if (version == json.end() || !version->is_number_integer()) refuse_manifest(path, "it has no format_version");
+  if (version == json.end() || !version->is_number_integer())
+    refuse_manifest(path, "it has no format_version");
   const auto number = version->get<std::int64_t>();
   if (number < kOldestVersion || number > kFormatVersion) {
     throw CheckpointError(concat(path, " is of format version ", version->dump(),

@@ -54,13 +54,15 @@ float half_to_float(std::uint16_t bits) {
 }
 
 Shape read_shape(const Json& json, const std::string& path) {
-  if (!json.is_array() || json.size() > Shape::kMaxRank) refuse_safetensors(path, "a tensor has too many dims");
+  if (!json.is_array() || json.size() > Shape::kMaxRank)
+    refuse_safetensors(path, "a tensor has too many dims");
   Shape shape;
   std::int64_t count = 1;
   for (const Json& extent : json) {
     if (!extent.is_number_unsigned()) refuse_safetensors(path, "an extent is no whole number");
     const auto value = extent.get<std::uint64_t>();
-    if (value > static_cast<std::uint64_t>(kMostElements / count)) refuse_safetensors(path, "a tensor is too large");
+    if (value > static_cast<std::uint64_t>(kMostElements / count))
+      refuse_safetensors(path, "a tensor is too large");
     shape.append(static_cast<std::int64_t>(value));
     count *= std::max<std::int64_t>(shape.back(), 1);
   }
@@ -128,8 +130,10 @@ void check_places(std::vector<SafetensorsEntry>& entries, std::int64_t begin, st
   std::ranges::sort(entries, {}, [](const auto& entry) { return std::pair(entry.begin, entry.end); });
   std::int64_t at = begin;
   for (const SafetensorsEntry& entry : entries) {
-    if (entry.begin < at) refuse_safetensors(path, concat("the tensor ", quote(entry.name), " overlaps another one"));
-    if (entry.begin > at) refuse_safetensors(path, concat("bytes before the tensor ", quote(entry.name), " are of none"));
+    if (entry.begin < at)
+      refuse_safetensors(path, concat("the tensor ", quote(entry.name), " overlaps another one"));
+    if (entry.begin > at)
+      refuse_safetensors(path, concat("bytes before the tensor ", quote(entry.name), " are of none"));
     at = entry.end;
   }
   if (at != end) refuse_safetensors(path, concat("its last ", end - at, " bytes are of no tensor"));
@@ -179,7 +183,8 @@ SafetensorsHeader read_safetensors_header(const std::string& path) try {
     entry.end = data + offsets[1].get<std::int64_t>();
     const auto element = element_bytes(entry.dtype);
     if (element && entry.end - entry.begin != entry.shape.count() * *element)
-      refuse_safetensors(path, concat("the tensor ", quote(name), " has another number of bytes than its shape says"));
+      refuse_safetensors(
+          path, concat("the tensor ", quote(name), " has another number of bytes than its shape says"));
     if (const std::string fault = fault_of_name("parameters/" + name); !fault.empty())
       refuse_safetensors(path, concat("the name of a tensor ", fault));
     result.entries.push_back(std::move(entry));
@@ -227,7 +232,7 @@ std::string import_safetensors(const std::string& input, const std::string& fold
   for (const SafetensorsEntry& entry : entries) {
     if (!element_bytes(entry.dtype))
       refuse_safetensors(input, concat("the tensor ", quote(entry.name), " is of type ", entry.dtype,
-                           ", F64, F32, F16 and BF16 are read"));
+                                       ", F64, F32, F16 and BF16 are read"));
     bytes += entry.shape.count() * size_of(stored_type(entry.dtype));
   }
   const CheckpointFolder checkpoints(folder);
