@@ -10,6 +10,7 @@
 #include "estimate/calibration.h"
 #include "job.h"
 #include "kernels/contraction.h"
+#include "kernels/cuda_context.h"
 #include "kernels/pointwise.h"
 #include "nccl/nccl_communicator.h"
 #include "parallel/machine.h"
@@ -93,10 +94,9 @@ void print_ranks(Job& job) {
 ExitCode check_gpus(Job& job) {
   Communicator& world = job.world;
   for (const auto& [name, version] : versions()) job.log.info(concat(name, " ", version));
-  const NcclLibrary nccl = nccl_library();
-  job.log.info(nccl.built ? concat("NCCL ", nccl.version / 10000, ".", nccl.version / 100 % 100, ".",
-                                   nccl.version % 100)
-                          : "no NCCL in this build: messages between GPUs go through MPI and the host");
+  if (cudnn_version().empty()) job.log.info("no cuDNN in this build: convolutions go by kernels of its own");
+  if (!nccl_library().built)
+    job.log.info("no NCCL in this build: messages between GPUs go through MPI and the host");
   print_ranks(job);
   Mesh mesh = mesh_of_machines(world);
   const Rank rank{world.context(), mesh};

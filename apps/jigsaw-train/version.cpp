@@ -12,6 +12,7 @@
 #include "commit.h"
 #include "files/grib.h"
 #include "kernels/cuda_context.h"
+#include "nccl/nccl_communicator.h"
 
 namespace jigsaw {
 
@@ -61,6 +62,11 @@ std::vector<std::pair<std::string, std::string>> versions() {
   if (const std::string eccodes = eccodes_version(); !eccodes.empty()) all.emplace_back("eccodes", eccodes);
   if (const CudaMachine machine = cuda_machine(); machine.built)
     all.emplace_back("cuda", cuda_version(machine.runtime));
+  if (const std::string cudnn = cudnn_version(); !cudnn.empty()) all.emplace_back("cudnn", cudnn);
+  if (const NcclLibrary nccl = nccl_library(); nccl.built) {
+    const int version = nccl.version;
+    all.emplace_back("nccl", concat(version / 10000, ".", version / 100 % 100, ".", version % 100));
+  }
   return all;
 }
 

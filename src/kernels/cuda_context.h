@@ -30,6 +30,9 @@ CudaDevice cuda_device(int device);
 /// Number of CUDA devices for this build on this machine; 0 when either has none.
 int cuda_device_count();
 
+/// Version of the cuDNN that convolutions go by, "9.19.0"; "" where the build has none.
+std::string cudnn_version();
+
 /// A context whose arrays live on a CUDA device, with streams of its own.
 /// Throws ConfigError when the build has no CUDA kernels, or none for such a GPU, or the machine has no such
 /// device.

@@ -16,7 +16,9 @@
 #include "base/error.h"
 #include "cublasLt.h"
 #include "cuda_runtime.h"
+#include "kernels/backend.h"
 #include "kernels/contraction.h"
+#include "kernels/convolution.h"
 #include "kernels/copy.h"
 #include "kernels/cuda/error.h"
 #include "kernels/cuda/pinned_ring.h"
@@ -51,7 +53,10 @@ __global__ void leave_others_waiting() {
 
 class FakeCudaFinds : public ::testing::Test {
  protected:
-  void TearDown() override { fake_cuda::fail_next(cudaSuccess); }
+  void TearDown() override {
+    fake_cuda::fail_next(cudaSuccess);
+    fake_cuda::machine().pinned = fake_cuda::Machine().pinned;
+  }
 
   Array numbers(std::int64_t count) {
     std::vector<double> values(static_cast<std::size_t>(count));
@@ -126,8 +131,6 @@ TEST_F(FakeCudaFinds, PinnedMemoryThatIsTakenTooEarly) {
   EXPECT_LE(fake_cuda::pinned_bytes(), two + cuda::PinnedRing::kBlockBytes);
   fake_cuda::machine().pinned = two + cuda::PinnedRing::kBlockBytes;
   upload_some(8);
-  EXPECT_LE(fake_cuda::pinned_bytes(), fake_cuda::machine().pinned);
-  fake_cuda::machine().pinned = fake_cuda::Machine().pinned;
 }
 
 TEST_F(FakeCudaFinds, AMissingBarrier) {
@@ -330,6 +333,43 @@ TEST_F(FakeCudaFinds, AFullDevice) {
               std::string::npos)
         << said;
   }
+}
+
+class FakeCudnn : public FakeCudaFinds {
+ protected:
+  FakeCudnn() { fake_cuda::machine().cudnn = 1; }
+  ~FakeCudnn() override { fake_cuda::machine().cudnn = before_; }
+
+ private:
+  int before_ = fake_cuda::machine().cudnn;
+};
+
+/// It does what it can, and kernels of ours the rest: float64, results of another type, operands at odd
+/// places.
+TEST_F(FakeCudnn, DoesWhatItCan) {
+  const Convolution convolution{{{3, 3}, {1, 1}, {1, 1}}, 1, {1, 1}, {1, 1}};
+  const auto runs = [&](DType type, DType out, std::int64_t offset) {
+    const std::int64_t before = fake_cuda::cudnn_runs();
+    const Shape field{1, 5, 6, 4};
+    const Array x = testing::random_array(context_, {field.count() + offset}, type, 1).slice(offset, field),
+                weight = testing::random_array(context_, {4, 4, 3, 3}, type, 2),
+                bias = testing::random_array(context_, {4}, DType::kFloat32, 3);
+    const Array y = convolution_forward(context_, convolution, x, weight, bias, out);
+    const std::int64_t forward = fake_cuda::cudnn_runs();
+    values_of(y);
+    const std::int64_t run = fake_cuda::cudnn_runs();
+    EXPECT_EQ(forward, before) << "the work waits for its stream";
+    values_of(convolution_backward_data(context_, convolution, x, weight, {5, 6}, out));
+    values_of(convolution_backward_weight(context_, convolution, x, x, accumulator_of(type)));
+    return std::vector<std::int64_t>{run - before, fake_cuda::cudnn_runs() - run};
+  };
+  using Runs = std::vector<std::int64_t>;
+  EXPECT_EQ(runs(DType::kFloat32, DType::kFloat32, 0), (Runs{1, 2}));
+  EXPECT_EQ(runs(DType::kBfloat16, DType::kBfloat16, 0), (Runs{1, 2}));
+  EXPECT_EQ(runs(DType::kBfloat16, DType::kFloat32, 0), (Runs{0, 1}));
+  EXPECT_EQ(runs(DType::kFloat64, DType::kFloat64, 0), (Runs{0, 0}));
+  EXPECT_EQ(runs(DType::kFloat32, DType::kFloat32, 1), (Runs{0, 0}));
+  EXPECT_EQ(runs(DType::kBfloat16, DType::kBfloat16, 1), (Runs{0, 1})) << "its f32 copies are in place";
 }
 
 /// Large products of bf16 whose rows are no multiples of 16 bytes go through padded copies; small ones do

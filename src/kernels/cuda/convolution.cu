@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "array/raw_memory.h"
+#include "kernels/cuda/cudnn_convolution.h"
 #include "kernels/cuda/field.cuh"
 #include "kernels/cuda/tiled_product.cuh"
 #include "kernels/front/convolution_kernels.h"
@@ -128,10 +129,117 @@ std::int64_t weight_slabs(std::int64_t places, std::int64_t weights) {
                                   std::clamp<std::int64_t>(kMostNumbers / weights, 1, kMost));
 }
 
+/// Weights [O, C, taps] as cuDNN wants them: [O, taps, C].
+template <typename E>
+struct ChannelsLast {
+  std::int64_t channels, taps;
+  const E* from;
+  E* to;
+  __device__ void operator()(std::int64_t i) const {
+    const std::int64_t o = i / (taps * channels), tap = i / channels % taps, c = i % channels;
+    to[i] = from[(o * channels + c) * taps + tap];
+  }
+};
+
+/// And back, for their gradient.
+struct ChannelsFirst {
+  std::int64_t channels, taps;
+  const float* from;
+  AnyElements to;
+  bool add;
+  __device__ void operator()(std::int64_t i) const {
+    const std::int64_t o = i / (taps * channels), c = i / taps % channels, tap = i % taps;
+    const float value = from[(o * taps + tap) * channels + c];
+    to.put(i, add ? to.get<double>(i) + static_cast<double>(value) : static_cast<double>(value));
+  }
+};
+
+Array channels_last(Context& context, const Array& weight) {
+  Array ordered(context, weight.shape(), weight.dtype(), Purpose::kWorkspace);
+  const std::int64_t channels = weight.shape()[1], taps = weight.count() / (weight.shape()[0] * channels);
+  visit(weight.dtype(), [&](auto zero) {
+    using T = decltype(zero);
+    for_elements(context, weight.count(),
+                 ChannelsLast<Element<T>>{channels, taps, elements<T>(weight), elements<T>(ordered)});
+  });
+  return ordered;
+}
+
+struct Converted {
+  AnyElements from, to;
+  __device__ void operator()(std::int64_t i) const { to.put(i, from.get<float>(i)); }
+};
+
+Array converted(Context& context, const Array& array, DType type) {
+  Array result(context, array.shape(), type, Purpose::kWorkspace);
+  for_elements(context, array.count(), Converted{any_elements(array), any_elements(result)});
+  return result;
+}
+
+bool aligned(const Array& array) {
+  return reinterpret_cast<std::uintptr_t>(array.raw()) % 16 == 0;
+}
+
+/// Whether cuDNN may be asked: it has no float64, and results are of the operands' type.
+bool suits(const Array& operand, const Array& result) {
+  return operand.count() > 0 && operand.dtype() != DType::kFloat64 && operand.dtype() == result.dtype() &&
+         aligned(operand) && aligned(result);
+}
+
+/// What cuDNN solves: fields of f32 and bf16. Kernels of ours do the others.
+class ByCudnn {
+ public:
+  static bool forward(Context& context, const Convolution& convolution, const Array& x, const Array& weight,
+                      const Array& bias, Array& y) {
+    const CudnnProblem problem{
+        CudnnProblem::Pass::kForward, x.dtype(), false, bias.defined(), convolution, x.shape(), y.shape()};
+    if (!suits(x, y) || !cudnn_solves(context, problem)) return false;
+    const Array ordered = channels_last(context, weight);
+    const Array added = bias.defined() ? converted(context, bias, x.dtype()) : bias;
+    cudnn_run(context, problem, {x.raw(), ordered.raw(), added.defined() ? added.raw() : nullptr, y.raw()});
+    return true;
+  }
+
+  static bool backward_data(Context& context, const Convolution& convolution, const Array& dy,
+                            const Array& weight, Array& dx) {
+    const CudnnProblem problem{
+        CudnnProblem::Pass::kData, dy.dtype(), false, false, convolution, dx.shape(), dy.shape()};
+    if (!suits(dy, dx) || !cudnn_solves(context, problem)) return false;
+    const Array ordered = channels_last(context, weight);
+    cudnn_run(context, problem, {dx.raw(), ordered.raw(), nullptr, dy.raw()});
+    return true;
+  }
+
+  /// bf16 factors are exact as TensorFloat-32, and a gradient in f32 keeps what many small parts add: cuDNN
+  /// makes none in f32 out of bf16.
+  static bool backward_weight(Context& context, const Convolution& convolution, const Array& dy,
+                              const Array& x, Array& dw, bool add) {
+    if (dy.dtype() == DType::kFloat64 || dy.count() == 0 || x.count() == 0) return false;
+    const CudnnProblem problem{CudnnProblem::Pass::kWeight,
+                               DType::kFloat32,
+                               dy.dtype() == DType::kBfloat16,
+                               false,
+                               convolution,
+                               x.shape(),
+                               dy.shape()};
+    const bool wide = dy.dtype() == DType::kFloat32;
+    if ((wide && !(aligned(dy) && aligned(x))) || !cudnn_solves(context, problem)) return false;
+    const Array wide_dy = wide ? dy : converted(context, dy, DType::kFloat32);
+    const Array wide_x = wide ? x : converted(context, x, DType::kFloat32);
+    Array sums(context, {dw.count()}, DType::kFloat32, Purpose::kWorkspace);
+    cudnn_run(context, problem, {wide_x.raw(), sums.raw(), nullptr, wide_dy.raw()});
+    const std::int64_t channels = dw.shape()[1], taps = dw.count() / (dw.shape()[0] * channels);
+    for_elements(context, dw.count(),
+                 ChannelsFirst{channels, taps, sums.data<float>(), any_elements(dw), add});
+    return true;
+  }
+};
+
 class ConvolutionOnDevice : public ConvolutionKernels {
  public:
   void forward(Context& context, const Convolution& convolution, const Array& x, const Array& weight,
                const Array& bias, Array& y) const override {
+    if (ByCudnn::forward(context, convolution, x, weight, bias, y)) return;
     const Geometry g = geometry_of(convolution, x.shape(), y.shape());
     visit(x.dtype(), [&](auto zero) {
       using T = decltype(zero);
@@ -144,6 +252,7 @@ class ConvolutionOnDevice : public ConvolutionKernels {
 
   void backward_data(Context& context, const Convolution& convolution, const Array& dy, const Array& weight,
                      Array& dx) const override {
+    if (ByCudnn::backward_data(context, convolution, dy, weight, dx)) return;
     const Geometry g = geometry_of(convolution, dx.shape(), dy.shape());
     visit(dy.dtype(), [&](auto zero) {
       using T = decltype(zero);
@@ -155,6 +264,7 @@ class ConvolutionOnDevice : public ConvolutionKernels {
 
   void backward_weight(Context& context, const Convolution& convolution, const Array& dy, const Array& x,
                        Array& dw, bool add) const override {
+    if (ByCudnn::backward_weight(context, convolution, dy, x, dw, add)) return;
     const Geometry g = geometry_of(convolution, x.shape(), dy.shape());
     const std::int64_t places = g.y.samples * g.y.points, slabs = weight_slabs(places, dw.count());
     visit(dy.dtype(), [&](auto zero) {

@@ -21,6 +21,9 @@ CudaDevice cuda_device(int) {
 int cuda_device_count() {
   return 0;
 }
+std::string cudnn_version() {
+  return "";
+}
 Context make_cuda_context(int) {
   no_cuda();
 }

@@ -30,6 +30,7 @@ struct Machine {
   std::size_t memory = std::size_t{4} << 30;  ///< bytes of a device
   std::size_t pinned = std::size_t{1} << 40;  ///< bytes of the host that can be pinned at a time
   int fail_after = 0, fail_with = 0, fail_device = 0;
+  int cudnn = 0;  ///< 1: it has cuDNN
 };
 Machine& machine();
 
@@ -41,6 +42,8 @@ void set_order(Order order);
 std::int64_t kernels_run();
 /// Products of bf16 matrices so far whose rows, or the matrices, do not begin at multiples of 16 bytes.
 std::int64_t misaligned_products();
+/// Convolutions that cuDNN has done so far.
+std::int64_t cudnn_runs();
 /// Bytes of the host that are pinned.
 std::size_t pinned_bytes();
 /// The two pieces of work without an order that were found first; "" for none. Forgotten by

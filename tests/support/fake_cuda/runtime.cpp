@@ -180,6 +180,7 @@ Machine described() {
   read("fail_after", machine.fail_after);
   read("fail_with", machine.fail_with);
   read("fail_device", machine.fail_device);
+  read("cudnn", machine.cudnn);
   int mebibytes = static_cast<int>(machine.memory >> 20);
   read("mebibytes", mebibytes);
   machine.memory = static_cast<std::size_t>(mebibytes) << 20;

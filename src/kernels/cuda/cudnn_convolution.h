@@ -1,0 +1,42 @@
+#pragma once
+#include <string>
+
+#include "array/array.h"
+#include "kernels/convolution.h"
+
+// Convolutions by cuDNN; without it (cudnn_absent.cpp) it solves none, and kernels of ours do
+// (convolution.cu).
+
+namespace jigsaw::inline kernels::cuda {
+
+/// A convolution or one of its gradients on dense fields with channels last, its weight as [O, kernel…,
+/// C/groups].
+struct CudnnProblem {
+  enum class Pass { kForward, kData, kWeight };
+
+  Pass pass = Pass::kForward;
+  /// Of x, y and weight; sums are formed in f32. Products of f32 are exact, unless `rounded`.
+  DType type = DType::kFloat32;
+  bool rounded = false;  ///< products of f32 may take their factors as TensorFloat-32 (11 bits)
+  bool bias = false;     ///< kForward adds an [O] of the same type, to sums in f32
+  Convolution convolution;
+  Shape x, y;  ///< [B, space…, C], [B, places…, O]
+
+  /// Names it, unlike any other: "the forward convolution of [1, 8, 8, 3] …".
+  std::string text() const;
+};
+
+/// What a problem's operands are at a run; addresses are multiples of 16 bytes.
+struct CudnnOperands {
+  const void *x = nullptr, *weight = nullptr, *bias = nullptr, *y = nullptr;
+};
+
+/// Whether cuDNN has an engine for it that repeats its sums bit for bit and forms them in full. Asked for
+/// again, it answers at once. @throws ConfigError  when the library is older than the one that this was built
+/// with
+bool cudnn_solves(Context& context, const CudnnProblem& problem);
+
+/// Puts a problem that it solves into the context's stream. Memory for work comes from the context's arena.
+void cudnn_run(Context& context, const CudnnProblem& problem, const CudnnOperands& operands);
+
+}  // namespace jigsaw::inline kernels::cuda

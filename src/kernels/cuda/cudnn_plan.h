@@ -1,0 +1,59 @@
+#pragma once
+#include <cudnn_graph.h>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "kernels/cuda/cudnn_convolution.h"
+
+namespace jigsaw::inline kernels::cuda {
+
+/// Throws Error that says what failed and cuDNN's words for why.
+void check(cudnnStatus_t status, const char* what);
+
+/// The handle of the library for one rank, on the GPU that is current when it is made.
+class CudnnHandle {
+ public:
+  CudnnHandle();
+  ~CudnnHandle();
+  CudnnHandle(const CudnnHandle&) = delete;
+  CudnnHandle& operator=(const CudnnHandle&) = delete;
+
+  cudnnHandle_t get() const { return handle_; }
+
+ private:
+  cudnnHandle_t handle_ = nullptr;
+};
+
+/// How cuDNN solves a problem: its graph API (cudnn_graph.h) with one convolution, and the addition of the
+/// bias. An engine is taken that repeats its sums bit for bit and forms them in full.
+class CudnnPlan {
+ public:
+  /// Nothing where cuDNN has no such engine. @throws Error  when cuDNN fails
+  static std::optional<CudnnPlan> make(const CudnnProblem& problem, const CudnnHandle& handle);
+  /// The same for a GPU that is not there, whose properties are cuDNN's JSON
+  /// (CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION).
+  static std::optional<CudnnPlan> make(const CudnnProblem& problem, const std::string& device);
+
+  CudnnPlan(CudnnPlan&&) noexcept;
+  ~CudnnPlan();
+
+  std::int64_t workspace_bytes() const { return workspace_bytes_; }
+  /// cuDNN's name of the engine, for people.
+  const std::string& engine() const { return engine_; }
+  /// Puts the work into the stream of the handle that the plan was made with.
+  cudnnStatus_t run(const CudnnHandle& handle, const CudnnOperands& operands, void* workspace) const;
+
+ private:
+  struct Graph;
+  explicit CudnnPlan(std::unique_ptr<Graph> graph);
+  static std::optional<CudnnPlan> make(std::unique_ptr<Graph> graph);
+
+  std::unique_ptr<Graph> graph_;
+  std::int64_t workspace_bytes_ = 0;
+  std::string engine_;
+};
+
+}  // namespace jigsaw::inline kernels::cuda

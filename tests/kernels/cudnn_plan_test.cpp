@@ -1,0 +1,109 @@
+// What cuDNN plans for the properties of an H100 (tests/kernels/h100.json), without a GPU.
+#include "kernels/cuda/cudnn_plan.h"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <sstream>
+#include <vector>
+
+#include "base/error.h"
+#include "support/error_of.h"
+#include "support/source_dir.h"
+
+namespace jigsaw {
+namespace {
+
+using cuda::CudnnPlan;
+using cuda::CudnnProblem;
+using Pass = CudnnProblem::Pass;
+
+std::string h100() {
+  std::ifstream file(testing::source_dir() + "/tests/kernels/h100.json");
+  std::stringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+/// A square window as the layers make them.
+Convolution convolution_of(int space, std::int64_t extent, std::int64_t stride, std::int64_t groups,
+                           std::int64_t low, std::int64_t high) {
+  const auto all = [space](std::int64_t value) { return Shape::filled(space, value); };
+  return {{all(extent), all(stride), all(1)}, groups, all(low), all(high)};
+}
+
+CudnnProblem problem_of(const Convolution& convolution, const Shape& x, std::int64_t out, Pass pass,
+                        DType type, bool rounded) {
+  Shape y{x[0]};
+  Shape space;
+  for (int dim = 1; dim + 1 < x.rank(); ++dim) space.append(x[dim]);
+  for (const std::int64_t places : convolution.places(space)) y.append(places);
+  y.append(out);
+  return {pass, type, rounded, pass == Pass::kForward, convolution, x, y};
+}
+
+struct Case {
+  Convolution convolution;
+  Shape x;
+  std::int64_t out;
+};
+
+/// Convolutions of the shipped U-Nets (2-D and 3-D, whole and as pieces of a domain, whose rims an exchange
+/// has put there), of their ends with few channels, patches of a field, depthwise and grouped ones, a line.
+std::vector<Case> cases() {
+  std::vector<Case> all;
+  for (const std::int64_t width : {32, 64, 128, 256}) {
+    const std::int64_t side = 8192 / width;
+    all.push_back({convolution_of(2, 3, 1, 1, 1, 1), {2, side, side, width}, width});
+    all.push_back({convolution_of(2, 2, 2, 1, 0, 0), {2, side, side, width}, 2 * width});
+    all.push_back(
+        {convolution_of(3, 3, 1, 1, 1, 1), {1, 2048 / width, 2048 / width, 2048 / width, width}, width});
+    all.push_back(
+        {convolution_of(3, 2, 2, 1, 0, 0), {1, 2048 / width, 2048 / width, 2048 / width, width}, 2 * width});
+  }
+  for (const std::int64_t channels : {1, 3, 5, 12, 69}) {
+    all.push_back({convolution_of(2, 3, 1, 1, 1, 1), {1, 33, 49, channels}, 32});
+    all.push_back({convolution_of(2, 1, 1, 1, 0, 0), {1, 33, 49, 32}, channels});
+    all.push_back({convolution_of(3, 3, 1, 1, 1, 1), {1, 20, 21, 22, channels}, 16});
+  }
+  all.push_back({convolution_of(2, 3, 1, 1, 0, 0), {1, 123, 242, 32}, 32});
+  all.push_back({convolution_of(2, 3, 1, 1, 0, 1), {1, 121, 241, 32}, 32});
+  all.push_back({convolution_of(2, 4, 4, 1, 0, 0), {1, 720, 1440, 69}, 1024});
+  all.push_back({convolution_of(2, 7, 1, 96, 3, 3), {1, 90, 180, 96}, 96});
+  all.push_back({convolution_of(2, 3, 1, 4, 1, 1), {1, 64, 64, 64}, 128});
+  all.push_back({convolution_of(1, 5, 2, 1, 2, 2), {2, 100, 8}, 16});
+  return all;
+}
+
+TEST(CudnnPlans, AllConvolutionsOfTheModels) {
+  const std::string device = h100();
+  struct Numbers {
+    DType type;
+    bool rounded;
+  };
+  for (const Case& each : cases()) {
+    for (const Pass pass : {Pass::kForward, Pass::kData, Pass::kWeight}) {
+      const Numbers narrow =
+          pass == Pass::kWeight ? Numbers{DType::kFloat32, true} : Numbers{DType::kBfloat16, false};
+      for (const Numbers& numbers : {Numbers{DType::kFloat32, false}, narrow}) {
+        const CudnnProblem problem =
+            problem_of(each.convolution, each.x, each.out, pass, numbers.type, numbers.rounded);
+        const std::optional<CudnnPlan> plan = CudnnPlan::make(problem, device);
+        ASSERT_TRUE(plan.has_value()) << problem.text();
+        EXPECT_LE(plan->workspace_bytes(), std::int64_t{1} << 29) << problem.text();
+      }
+    }
+  }
+}
+
+TEST(CudnnPlans, NoneForADeviceWithoutProperties) {
+  const CudnnProblem problem =
+      problem_of(convolution_of(2, 3, 1, 1, 1, 1), {1, 16, 16, 8}, 8, Pass::kForward, DType::kFloat32, false);
+  const std::string said = testing::error_of([&] { CudnnPlan::make(problem, "{}"); });
+  EXPECT_NE(said.find("cuDNN could not read a device's properties: CUDNN_STATUS_BAD_PARAM"),
+            std::string::npos)
+      << said;
+}
+
+}  // namespace
+}  // namespace jigsaw
