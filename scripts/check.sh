@@ -49,17 +49,19 @@ check() {  # NAME TOOL COMMAND…
 
 includes() { scripts/check_includes.sh --self-test && scripts/check_includes.sh; }
 
-# Sources and headers: those of the last ten commits, what includes their headers, then all others, beginning
-# each day with the next hundred, so that all are seen in time.
+# Sources and headers, in turn one of the last ten commits (then of those that include their headers) and one of
+# all, beginning each day where about that of three days before came to: all are seen in time.
 changed_files() {
+  local changed=$folder/changed all=$folder/all
   {
     git diff --name-only HEAD
     git log -10 --format= --name-only
     git log -10 --format= --name-only | sed -nE 's|^src/(.*/)?([^/]+/[^/]+\.h)$|"\2"|p' | sort -u |
       grep -rlFf - src apps tests benchmarks
-    find src apps tests benchmarks -name '*.cpp' -o -name '*.h' | sort |
-      awk -v day=$(($(date +%s) / 86400)) '{ all[NR] = $0 } END { for (i = 0; i < NR; ++i) print all[(100 * day + i) % NR + 1] }'
-  } 2> /dev/null | grep -E '\.(cpp|h)$' | awk '!seen[$0]++'
+  } 2> /dev/null | grep -E '\.(cpp|h)$' > "$changed" || true
+  find src apps tests benchmarks -name '*.cpp' -o -name '*.h' | sort |
+    awk -v day=$(($(date +%s) / 86400)) '{ all[NR] = $0 } END { for (i = 0; i < NR; ++i) print all[(10 * day + i) % NR + 1] }' > "$all"
+  paste -d '\n' "$changed" "$all" | awk 'NF && !seen[$0]++'
 }
 
 # in_parallel NAME ACTION: runs the shell command, whose $1 is a line of the input, for as many lines as there is

@@ -88,7 +88,7 @@ void refuse_unknown_option(const CLI::App& app) {
 
 /// @throws ConfigError when it is wrong or names neither a run nor a command; CLI::Success for --help and
 /// --version.
-void parse(CommandLine& line, int argc, char** argv) {
+void parse_command_line(CommandLine& line, int argc, char** argv) {
   try {
     line.app.parse(argc, argv);
   } catch (const CLI::Success&) {
@@ -112,7 +112,7 @@ ExitCode run(int argc, char** argv) {
   // at once and with success, since launchers kill a job, and rank 0 in mid-sentence, at the first exit code.
   const bool first = launched_rank() == 0;
   try {
-    parse(line, argc, argv);
+    parse_command_line(line, argc, argv);
   } catch (const CLI::Success& success) {
     if (first) line.app.exit(success);
     return ExitCode::kDone;

@@ -8,7 +8,7 @@ namespace jigsaw {
 std::function<ExitCode()> declare_rules(const CommandOptions& /*command*/, const Invocation& /*invocation*/) {
   return [] {
     const std::vector<Verdict> verdicts = validate_all();
-    std::cout << report(verdicts);
+    std::cout << proof::report(verdicts);
     return proven(verdicts) ? ExitCode::kDone : ExitCode::kInternal;
   };
 }

@@ -1,5 +1,6 @@
 #include "autograd/operations.h"
 #include "autograd/registry.h"
+#include "autograd/split_shape.h"
 #include "base/error.h"
 #include "base/text.h"
 #include "kernels/copy.h"
@@ -43,17 +44,6 @@ Shape padded_shape(const Shape& field, const Shape& patch) {
   for (int dim = 0; dim < patch.rank(); ++dim) {
     shape[1 + dim] = (field[1 + dim] + patch[dim] - 1) / patch[dim] * patch[dim];
   }
-  return shape;
-}
-
-/// [b, h, ph, w, pw, c]: the padded field with patches apart.
-Shape split_shape(const Shape& padded, const Shape& patch) {
-  Shape shape{padded[0]};
-  for (int dim = 0; dim < patch.rank(); ++dim) {
-    shape.append(padded[1 + dim] / patch[dim]);
-    shape.append(patch[dim]);
-  }
-  shape.append(padded.back());
   return shape;
 }
 

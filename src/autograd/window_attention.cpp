@@ -2,6 +2,7 @@
 
 #include "autograd/operations.h"
 #include "autograd/registry.h"
+#include "autograd/split_shape.h"
 #include "base/error.h"
 #include "base/text.h"
 #include "kernels/attention.h"
@@ -22,17 +23,6 @@ void require_operands(const Shape& qkv, const Shape& table, const WindowAttentio
     throw ShapeError(concat("window_attention of ", qkv, " in windows of ", options.window, ", table ", table,
                             ": should be [B, space…, 3, C] of whole windows, and [positions, heads]"));
   }
-}
-
-/// A piece [B, space…, …] with windows apart, [B, n₀, w₀, n₁, w₁, …, rest].
-Shape split_shape(const Shape& piece, const Shape& window) {
-  Shape shape{piece[0]};
-  for (int dim = 0; dim < window.rank(); ++dim) {
-    shape.append(piece[1 + dim] / window[dim]);
-    shape.append(window[dim]);
-  }
-  shape.append(piece.count(1 + window.rank(), piece.rank()));
-  return shape;
 }
 
 /// Windows before the points in them: B, n₀, n₁, …, w₀, w₁, …, rest.

@@ -9,7 +9,7 @@ namespace jigsaw::inline layers {
 namespace {
 
 template <typename Options>
-void declare_common(Keys<Options>& keys) {
+void declare_convolution(Keys<Options>& keys) {
   const auto spatial = [] { return one_or_list<std::int64_t>(); };
   keys.add("features", &Options::features).required().range(1, kMostChannels).doc("Channels of the result.");
   keys.add("kernel", &Options::kernel, spatial())
@@ -95,7 +95,7 @@ FieldShape spread(const LayerSite& site, const TransposedConvolutionOptions& opt
 }  // namespace
 
 void declare(Keys<ConvolutionOptions>& keys) {
-  declare_common(keys);
+  declare_convolution(keys);
   keys.add("padding", &ConvolutionOptions::padding, one_or_list<std::int64_t>())
       .range(0, kMostPoints)
       .doc("Points added at both ends of each axis.");
@@ -128,7 +128,7 @@ Variable ConvolutionLayer::run(Tape& tape, const Variable& x, const Variable& re
 
 void declare(Keys<TransposedConvolutionOptions>& keys) {
   using O = TransposedConvolutionOptions;
-  declare_common(keys);
+  declare_convolution(keys);
   keys.add("padding", &O::padding, one_or_list<std::int64_t>())
       .range(0, kMostPoints)
       .doc("Points dropped at both ends of each axis of the result.");

@@ -9,7 +9,7 @@ namespace jigsaw::inline layers {
 namespace {
 
 template <typename Options>
-void declare_common(Keys<Options>& keys) {
+void declare_pooling(Keys<Options>& keys) {
   const auto spatial = [] { return one_or_list<std::int64_t>(); };
   keys.add("kernel", &Options::kernel, spatial())
       .required()
@@ -71,14 +71,14 @@ Padding checked_padding(const LayerSite& site, const Window& window, const Optio
 }  // namespace
 
 void declare(Keys<MaxPoolOptions>& keys) {
-  declare_common(keys);
+  declare_pooling(keys);
   keys.add("dilation", &MaxPoolOptions::dilation, one_or_list<std::int64_t>())
       .range(1, kMostPoints)
       .doc("Points between neighbouring points of the window.");
 }
 
 void declare(Keys<AveragePoolOptions>& keys) {
-  declare_common(keys);
+  declare_pooling(keys);
   keys.add("count_include_pad", &AveragePoolOptions::count_include_pad)
       .idle_unless(here("padding").above(0))
       .doc("Whether padding with zeros counts in the mean.");

@@ -18,7 +18,7 @@ namespace {
 
 /// Keys that both have.
 template <typename O>
-void declare_common(Keys<O>& keys) {
+void declare_transformer(Keys<O>& keys) {
   keys.add("patch", &O::patch)
       .required()
       .length(1, 3)
@@ -65,7 +65,7 @@ void declare_common(Keys<O>& keys) {
 
 void declare(Keys<VitOptions>& keys) {
   using O = VitOptions;
-  declare_common(keys);
+  declare_transformer(keys);
   keys.add("circular", &O::circular)
       .counts_where(here("patch_kernel").is_given())
       .doc(
@@ -81,7 +81,7 @@ void declare(Keys<VitOptions>& keys) {
 }
 
 void declare(Keys<SwinOptions>& keys) {
-  declare_common(keys);
+  declare_transformer(keys);
   keys.add("window", &SwinOptions::window)
       .required()
       .length(1, 3)

@@ -24,10 +24,6 @@ void set_range(Box& box, int dim, const Range& range) {
   box.extent[dim] = range.size();
 }
 
-Range range_of(const Box& box, int dim) {
-  return {box.begin[dim], box.end(dim)};
-}
-
 /// Axes that cut a dim of the map, with more than one rank.
 AxisSet cutting_axes(const MeshShape& mesh, const IndexMap& map, const Layout& input) {
   AxisSet axes = 0;

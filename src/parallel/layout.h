@@ -86,6 +86,10 @@ struct Range {
   std::int64_t begin = 0, end = 0;
   std::int64_t size() const { return end - begin; }
 };
+/// What a box covers of a dim.
+inline Range range_of(const Box& box, int dim) {
+  return {box.begin[dim], box.end(dim)};
+}
 Range cut_range(std::int64_t extent, int count, int index);
 
 }  // namespace jigsaw::inline parallel

@@ -45,10 +45,6 @@ void for_members(const MeshShape& mesh, AxisSet axes, const std::array<int, kMax
   }
 }
 
-Range range_of(const Box& box, int dim) {
-  return {box.begin[dim], box.end(dim)};
-}
-
 /// The ranges of one dim that the members of a group hold.
 struct DimParts {
   AxisSet axes = 0;                     ///< of the group, that cut the dim

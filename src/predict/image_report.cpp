@@ -15,7 +15,7 @@ namespace {
 /// So many images have a column each in the table.
 constexpr std::size_t kShownImages = 6;
 
-std::string cell(double value) {
+std::string image_cell(double value) {
   std::array<char, 32> text{};
   if (std::isnan(value)) {
     std::snprintf(text.data(), text.size(), " %10s", "-");
@@ -71,10 +71,10 @@ std::vector<std::string> table_of(const ImageReport& report) {
     std::string line = title_of(measure);
     line += std::string(width - line.size(), ' ');
     const std::vector<double> values = known(measure);
-    line += cell(measure.mean()) + cell(deviation(measure));
-    line += cell(values.empty() ? std::nan("") : *std::min_element(values.begin(), values.end()));
-    line += cell(values.empty() ? std::nan("") : *std::max_element(values.begin(), values.end()));
-    for (std::size_t i = 0; shown && i < measure.values.size(); ++i) line += cell(measure.values[i]);
+    line += image_cell(measure.mean()) + image_cell(deviation(measure));
+    line += image_cell(values.empty() ? std::nan("") : *std::min_element(values.begin(), values.end()));
+    line += image_cell(values.empty() ? std::nan("") : *std::max_element(values.begin(), values.end()));
+    for (std::size_t i = 0; shown && i < measure.values.size(); ++i) line += image_cell(measure.values[i]);
     lines.push_back(line);
   }
   return lines;

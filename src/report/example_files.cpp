@@ -16,7 +16,7 @@ namespace jigsaw::inline report {
 
 namespace {
 
-constexpr std::int64_t kMostText = std::int64_t{256} << 20;
+constexpr std::int64_t kMostExampleText = std::int64_t{256} << 20;
 constexpr int kFormat = 1;
 
 /// The planes of a kind in the file: "t2m", "t2m_truth", "t2m_input"; where a name is none of NetCDF's, with
@@ -141,7 +141,7 @@ std::optional<Examples> read_examples(const std::string& folder) {
   const std::string planes = folder + "/examples.nc", text = folder + "/examples.json";
   if (!std::filesystem::exists(text) || !std::filesystem::exists(planes)) return std::nullopt;
   try {
-    Examples examples = parsed(Json::parse(read_text(text, kMostText)));
+    Examples examples = parsed(Json::parse(read_text(text, kMostExampleText)));
     read_planes(examples, planes);
     return examples;
   } catch (const Json::exception& error) {

@@ -13,12 +13,12 @@ namespace jigsaw::inline report {
 
 namespace {
 
-constexpr std::int64_t kMostText = std::int64_t{1} << 28;
+constexpr std::int64_t kMostRunText = std::int64_t{1} << 28;
 
 Json read_json(const std::string& path) {
   if (!std::filesystem::exists(path)) return nullptr;
   try {
-    return Json::parse(read_text(path, kMostText));
+    return Json::parse(read_text(path, kMostRunText));
   } catch (const Json::exception& error) {
     throw DataError(concat(path, " is malformed: ", error.what()));
   } catch (const FileError& error) {

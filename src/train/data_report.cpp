@@ -21,15 +21,6 @@ std::string hours(Time seconds) {
   return text;
 }
 
-/// The most frequent distance of times, the shortest of those that are as frequent; 0 of fewer than two.
-Time usual_step(const std::vector<Time>& times) {
-  std::map<Time, std::int64_t> counts;
-  for (std::size_t i = 1; i < times.size(); ++i) ++counts[times[i] - times[i - 1]];
-  const auto most = std::max_element(counts.begin(), counts.end(),
-                                     [](const auto& a, const auto& b) { return a.second < b.second; });
-  return most == counts.end() ? 0 : most->first;
-}
-
 std::string number(double value) {
   char text[32];
   std::snprintf(text, sizeof text, "%.4g", value);
@@ -135,6 +126,14 @@ void report_images(const ImageData& data, DataReport& report) {
 }
 
 }  // namespace
+
+Time usual_step(const std::vector<Time>& times) {
+  std::map<Time, std::int64_t> counts;
+  for (std::size_t i = 1; i < times.size(); ++i) ++counts[times[i] - times[i - 1]];
+  const auto most = std::max_element(counts.begin(), counts.end(),
+                                     [](const auto& a, const auto& b) { return a.second < b.second; });
+  return most == counts.end() ? 0 : most->first;
+}
 
 std::vector<std::string> period_warnings(const std::vector<Time>& times, const Period& period,
                                          const std::string& key, Calendar calendar) {

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "base/error.h"
+#include "base/host.h"
 #include "base/text.h"
 #include "comm/agreement.h"
 #include "nccl/nccl_communicator.h"
@@ -16,11 +17,6 @@ namespace {
 /// "12.8" of 12080.
 std::string version_text(int version) {
   return version == 0 ? "none" : concat(version / 1000, ".", version % 1000 / 10);
-}
-
-std::string host_name() {
-  char name[256] = {};
-  return gethostname(name, sizeof(name) - 1) == 0 ? name : "this machine";
 }
 
 /// What is wrong with the devices of all ranks; "" for nothing.

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "train/data_report.h"
 #include "train/first_sections.h"
 
 namespace jigsaw::inline train {
@@ -25,15 +26,6 @@ std::string meaning(const VariableSummary& variable) {
   if (!variable.long_name.empty()) what.push_back(variable.long_name);
   if (!variable.units.empty()) what.push_back(variable.units);
   return what.empty() ? variable.name : concat(variable.name, " (", join(what, ", "), ")");
-}
-
-/// The step between times that is there most often, in seconds.
-Time usual_step(const std::vector<Time>& times) {
-  std::map<Time, int> steps;
-  for (std::size_t i = 1; i < times.size(); ++i) ++steps[times[i] - times[i - 1]];
-  return std::max_element(steps.begin(), steps.end(),
-                          [](const auto& a, const auto& b) { return a.second < b.second; })
-      ->first;
 }
 
 /// Which variables are predicted, which are known and constant, and which have other times than the most.
@@ -91,7 +83,7 @@ Chosen choose(FileSet& files, const std::vector<VariableSummary>& catalogue) {
 }
 
 /// Training and validation: four fifths of the times and the rest, further apart than a window reaches.
-std::pair<Period, Period> split(const std::vector<Time>& times, Time reach, Calendar calendar) {
+std::pair<Period, Period> split_periods(const std::vector<Time>& times, Time reach, Calendar calendar) {
   const std::size_t cut = times.size() * 4 / 5;
   const auto next = std::upper_bound(times.begin(), times.end(), times[cut - 1] + reach);
   if (next == times.end()) {
@@ -126,7 +118,7 @@ std::string first_forecast(const FirstOptions& options, const std::vector<std::s
                            " seconds; a configuration counts leads in whole hours"));
   }
   const Time hours = step / kHour, lead = 6 % hours == 0 ? 6 : hours;
-  const auto [train, valid] = split(times, 2 * lead * kHour, calendar);
+  const auto [train, valid] = split_periods(times, 2 * lead * kHour, calendar);
 
   std::vector<std::string> predicted, meanings, constant, left_out, forcings;
   double channels = 0;

@@ -8,6 +8,7 @@
 #include <map>
 
 #include "base/error.h"
+#include "base/host.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "kernels/cuda_context.h"
@@ -90,11 +91,9 @@ void check_memory(const MemoryNeed& need, const Configuration& configuration, co
 }
 
 int ranks_on_a_machine(Communicator& world) {
-  char host[256] = "";
-  if (::gethostname(host, sizeof host - 1) != 0) host[0] = '\0';
   std::map<std::string, int> ranks;
   int most = 1;
-  for (const std::string& name : world.gather_text(host)) most = std::max(most, ++ranks[name]);
+  for (const std::string& name : world.gather_text(host_name())) most = std::max(most, ++ranks[name]);
   return std::stoi(world.broadcast_text(std::to_string(most)));
 }
 

@@ -25,7 +25,7 @@ double largest_of(const Context& context, const Array& array) {
   return largest;
 }
 
-std::string number(double value) {
+std::string size_text(double value) {
   if (std::isinf(value)) return "no finite number";
   char text[32];
   std::snprintf(text, sizeof text, "%.3g", value);
@@ -142,8 +142,9 @@ void NanSearch::tell_not_finite(std::int64_t step, const StepResult& result) {
 }
 
 void NanSearch::tell_leap(std::int64_t step, const StepResult& result, double usual) {
-  const std::string text = concat("step ", step, ": loss ", result.loss, " is ", number(result.loss / usual),
-                                  " times that of the steps before; ", extremes(parts_));
+  const std::string text =
+      concat("step ", step, ": loss ", result.loss, " is ", size_text(result.loss / usual),
+             " times that of the steps before; ", extremes(parts_));
   if (before_.empty()) {
     log_.warn(text);
     return;
@@ -153,7 +154,7 @@ void NanSearch::tell_leap(std::int64_t step, const StepResult& result, double us
   for (std::size_t i = 0; i < both; ++i) {
     if (now.largest[i] <= kGrown * then.largest[i]) continue;
     log_.warn(concat(text, "; the first that is larger than of the batch before is ", now.names[i],
-                     ": at most ", number(now.largest[i]), " after ", number(then.largest[i])));
+                     ": at most ", size_text(now.largest[i]), " after ", size_text(then.largest[i])));
     return;
   }
   log_.warn(concat(
@@ -181,8 +182,8 @@ std::string NanSearch::extremes(const std::vector<Batch>& parts) const {
           "target");
     }
   }
-  return concat("of the batch, in deviations, ", input.name, " reaches ", number(input.largest), " and ",
-                target.name, " ", number(target.largest));
+  return concat("of the batch, in deviations, ", input.name, " reaches ", size_text(input.largest), " and ",
+                target.name, " ", size_text(target.largest));
 }
 
 std::string NanSearch::first_parameter(bool gradient) const {

@@ -15,6 +15,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/host.h"
 #include "base/text.h"
 #include "comm/agreement.h"
 #include "config/json.h"
@@ -142,11 +143,6 @@ void judge_links(const std::vector<RankFacts>& facts, PreflightReport& report) {
       }
     }
   }
-}
-
-std::string host_name() {
-  std::array<char, 256> name{};
-  return gethostname(name.data(), name.size() - 1) == 0 ? std::string(name.data()) : std::string("?");
 }
 
 /// The output, or the folder in which it will be made.

@@ -15,7 +15,7 @@ bool is_over(const std::optional<double>& last, double now, double interval) {
 }
 
 template <typename... Numbers>
-std::string formatted(const char* format, Numbers... numbers) {
+std::string printed(const char* format, Numbers... numbers) {
   std::array<char, 64> text{};
   std::snprintf(text.data(), text.size(), format, numbers...);
   return text.data();
@@ -32,11 +32,11 @@ std::vector<Part> parts_of(const ProgressState& state) {
   std::vector<Part> parts = {
       {0, concat("step ", std::string(steps.size() - std::min(step.size(), steps.size()), ' '), step, "/",
                  steps)},
-      {0, formatted("loss %.5g", state.loss)},
+      {0, printed("loss %.5g", state.loss)},
       {3, state.loss_type.empty() ? "" : concat("(", state.loss_type, ")")},
-      {2, formatted("learning rate %.2e", state.learning_rate)},
-      {1, formatted("%.3g samples/s", state.samples_per_second)}};
-  if (state.peak_share) parts.push_back({4, formatted("%.0f %% of peak", 100 * *state.peak_share)});
+      {2, printed("learning rate %.2e", state.learning_rate)},
+      {1, printed("%.3g samples/s", state.samples_per_second)}};
+  if (state.peak_share) parts.push_back({4, printed("%.0f %% of peak", 100 * *state.peak_share)});
   if (state.memory_bytes > 0) parts.push_back({5, human_bytes(state.memory_bytes)});
   if (state.seconds_left) parts.push_back({0, human_seconds(*state.seconds_left) + " left"});
   std::erase_if(parts, [](const Part& part) { return part.text.empty(); });

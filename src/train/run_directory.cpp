@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <system_error>
 
+#include "base/host.h"
 #include "base/text.h"
 #include "comm/agreement.h"
 
@@ -17,9 +18,7 @@ namespace {
 
 /// "process 4711 on node12", as the lock file names its holder.
 std::string this_process() {
-  char host[256] = "";
-  if (::gethostname(host, sizeof host - 1) != 0) host[0] = '\0';
-  return concat("process ", ::getpid(), " on ", host);
+  return concat("process ", ::getpid(), " on ", host_name());
 }
 
 /// What the holder wrote into its lock file, fit to stand in a message.

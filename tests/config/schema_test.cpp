@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include "config/layers.h"
+#include "support/quoted.h"
 #include "support/source_dir.h"
 
 namespace jigsaw {
@@ -46,7 +47,9 @@ std::string verdicts(const Json& schema, const Json& documents) {
   std::ofstream(base + ".json") << Json{{"schema", schema}, {"documents", documents}};
   const std::string script = testing::source_dir() + "/tests/config/schema_check.py";
   const int status =
-      std::system(concat("python3 ", script, " ", base, ".json > ", base, ".txt 2>/dev/null").c_str());
+      std::system(concat("python3 ", testing::quoted(script), " ", testing::quoted(base + ".json"), " > ",
+                         testing::quoted(base + ".txt"), " 2>/dev/null")
+                      .c_str());
   std::string result;
   std::ifstream(base + ".txt") >> result;
   std::filesystem::remove(base + ".json");

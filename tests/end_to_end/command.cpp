@@ -87,12 +87,6 @@ Outcome outcome(int status, const fs::path& folder) {
 
 }  // namespace
 
-std::string quoted(const std::string& text) {
-  std::string word = "'";
-  for (const char c : text) word += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return word + "'";
-}
-
 std::vector<std::string> Outcome::said() const {
   static const std::string name = "jigsaw-train: ";
   std::vector<std::string> found;

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "support/quoted.h"
 #include "support/source_dir.h"
 
 namespace jigsaw::e2e {
@@ -37,8 +38,7 @@ class TemporaryFolder {
   std::filesystem::path path_;
 };
 
-/// A word for the shell.
-std::string quoted(const std::string& text);
+using testing::quoted;
 
 /// Runs `jigsaw-train arguments…` on this many ranks (1: without mpirun); quoting the arguments is the
 /// caller's.

@@ -471,8 +471,9 @@ TEST_F(ImagePredictions, ThatCannotBeAreOneSentence) {
       {"predict", output + " --steps 3", 2, "--steps is for forecasts"},
       {"predict", output + " --start 2019-03-01", 2, "--start is for forecasts"},
       {"predict", output + " --classes labels", 2, "--classes"},
-      {"predict", output + " --input " + fixture("pictures.h5"), 3, "no data set scan/density"},
-      {"predict", "--output " + (folder_ / "two.h5") + " --input " + fixture("*.h5"), 3, "scan/density"},
+      {"predict", output + " --input " + quoted(fixture("pictures.h5")), 3, "no data set scan/density"},
+      {"predict", "--output " + (folder_ / "two.h5") + " --input " + quoted(fixture("*.h5")), 3,
+       "scan/density"},
       {"evaluate", "--leads 2", 2, "--leads is for forecasts"},
       {"evaluate", "--period 2019-01-01 2019-01-02", 2, "train or valid for images"},
       {"evaluate", "--set data.valid=[]", 2, "--period"}};

@@ -202,7 +202,7 @@ TEST(WrongInput, OutputsThatCannotBeWrittenAndNamesThatCannotBe) {
   folder.write("file", "mine");
   std::filesystem::create_symlink("nowhere", folder / "dangling");
   const std::string config = " --config " + (folder / "config.json"), name(5000, 'n'),
-                    data = " --data " + source_dir() + "/tests/io/fixtures/packed.nc";
+                    data = " --data " + quoted(source_dir() + "/tests/io/fixtures/packed.nc");
   const struct {
     std::string arguments;
     int code;

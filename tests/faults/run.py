@@ -85,6 +85,8 @@ def compile_fault(arguments, fault, commands, folder):
         return None, "does not fit the source"
     changed = folder / source.name
     changed.write_text(sound.replace(fault["from"], fault["to"]))
+    if str(source) not in commands:
+        raise SystemExit(f"{arguments.build} compiles {fault['file']} together with others: configure it with -DJIGSAW_UNITY=OFF")
     command = commands[str(source)]
     words = shlex.split(arguments.launch) + shlex.split(command["command"])
     words[words.index("-o") + 1] = str(folder / "fault.o")

@@ -13,7 +13,7 @@ using nlohmann::json;
 json to_json(const Shape& shape) {
   return std::vector<std::int64_t>(shape.begin(), shape.end());
 }
-Shape shape_of(const json& extents) {
+Shape described_shape(const json& extents) {
   return Shape(extents.get<std::vector<std::int64_t>>());
 }
 
@@ -42,10 +42,10 @@ FileVariable variable_of(const json& described) {
   described.at("fault").get_to(variable.fault);
   described.at("single_precision").get_to(variable.single_precision);
   variable.type = static_cast<StoredType>(described.at("type").get<int>());
-  variable.chunks = shape_of(described.at("chunks"));
+  variable.chunks = described_shape(described.at("chunks"));
   described.at("compressed").get_to(variable.compressed);
   described.at("dimensions").get_to(variable.dimensions);
-  variable.shape = shape_of(described.at("shape"));
+  variable.shape = described_shape(described.at("shape"));
   described.at("texts").get_to(variable.texts);
   described.at("numbers").get_to(variable.numbers);
   if (described.contains("default_fill")) variable.default_fill = described["default_fill"].get<double>();
@@ -64,7 +64,7 @@ json to_json(const DescribedPiece& piece) {
 
 DescribedPiece piece_of(const json& described) {
   DescribedPiece piece;
-  piece.box = {shape_of(described.at("begin")), shape_of(described.at("extent"))};
+  piece.box = {described_shape(described.at("begin")), described_shape(described.at("extent"))};
   piece.numbers = {static_cast<StoredType>(described.at("type").get<int>()),
                    described.at("swapped").get<bool>()};
   const std::vector<std::uint8_t>& bytes = described.at("bytes").get_binary();

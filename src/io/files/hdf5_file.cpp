@@ -24,7 +24,7 @@ bool is_number(hid_t type) {
   return kind == H5T_INTEGER || kind == H5T_FLOAT;
 }
 
-std::string read_text(hid_t attribute, hid_t type, std::size_t longest) {
+std::string text_of(hid_t attribute, hid_t type, std::size_t longest) {
   if (H5Tis_variable_str(type) > 0) {
     char* text = nullptr;
     const Hdf5Id memory(H5Tcopy(H5T_C_S1), H5Tclose);
@@ -48,7 +48,7 @@ bool read_attribute(hid_t data_set, const std::string& name, std::size_t longest
   const hssize_t count = space.valid() ? H5Sget_simple_extent_npoints(space.get()) : 0;
   if (!type.valid() || count < 1 || count > static_cast<hssize_t>(longest)) return false;
   if (H5Tget_class(type.get()) == H5T_STRING && count == 1) {
-    variable.texts[name] = read_text(attribute.get(), type.get(), longest);
+    variable.texts[name] = text_of(attribute.get(), type.get(), longest);
   } else if (is_number(type.get())) {
     std::vector<double> numbers(static_cast<std::size_t>(count));
     if (H5Aread(attribute.get(), H5T_NATIVE_DOUBLE, numbers.data()) < 0) return false;

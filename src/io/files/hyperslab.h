@@ -1,4 +1,5 @@
 #pragma once
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -21,6 +22,17 @@ struct PlainArray {
 
   /// Row-major without gaps.
   static PlainArray contiguous(std::int64_t begin, const Shape& extents, std::int64_t size);
+};
+
+/// A box as NetCDF's functions take it.
+struct Slab {
+  explicit Slab(const Box& box) {
+    for (int d = 0; d < box.extent.rank(); ++d) {
+      start[static_cast<std::size_t>(d)] = static_cast<std::size_t>(box.begin[d]);
+      extent[static_cast<std::size_t>(d)] = static_cast<std::size_t>(box.extent[d]);
+    }
+  }
+  std::array<std::size_t, Shape::kMaxRank> start{}, extent{};
 };
 
 /// Copies what two boxes of one index space share, both row-major with elements of `size` bytes.

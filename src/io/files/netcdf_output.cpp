@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "files/hyperslab.h"
 #include "files/io_lock.h"
 
 namespace jigsaw::inline files {
@@ -31,16 +32,6 @@ nc_type netcdf_type(NetcdfOutput::Type type) {
 constexpr int kNetcdfDeflateLevel = 1;
 /// Slots of the table of cached chunks, a prime; two chunks in one slot displace each other.
 constexpr std::size_t kChunkSlots = 10007;
-
-struct Slab {
-  explicit Slab(const Box& box) {
-    for (int d = 0; d < box.extent.rank(); ++d) {
-      start[static_cast<std::size_t>(d)] = static_cast<std::size_t>(box.begin[d]);
-      extent[static_cast<std::size_t>(d)] = static_cast<std::size_t>(box.extent[d]);
-    }
-  }
-  std::array<std::size_t, Shape::kMaxRank> start{}, extent{};
-};
 
 }  // namespace
 

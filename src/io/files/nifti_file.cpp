@@ -17,7 +17,7 @@ namespace jigsaw::inline files {
 namespace {
 
 /// Deflate makes nothing smaller than by this.
-constexpr std::int64_t kMostDeflated = 1032;
+constexpr std::int64_t kMostGzipped = 1032;
 
 gzFile handle(void* file) {
   return static_cast<gzFile>(file);
@@ -102,7 +102,7 @@ void NiftiFile::check_length() const {
   for (const std::int64_t extent : header_.extents) elements *= extent;
   needed += elements * size_of(header_.type);
   const bool plain = gzdirect(handle(file_)) == 1;
-  if (plain ? length >= needed : length >= needed / kMostDeflated) return;
+  if (plain ? length >= needed : length >= needed / kMostGzipped) return;
   throw DataError(concat(path(), " is cut off: it has ", length, " bytes, and its header speaks of ", needed,
                          plain ? "" : " decompressed"));
 }

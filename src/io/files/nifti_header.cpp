@@ -26,7 +26,7 @@ constexpr std::size_t kDim = 40, kDataType = 70, kPixDim = 76, kVoxOffset = 108,
                       kIntercept = 116, kUnits = 123, kDescription = 148, kQformCode = 252, kSformCode = 254,
                       kQuaternion = 256, kOffset = 268, kSform = 280, kMagic = 344;
 constexpr std::size_t kDescriptionBytes = 80;
-constexpr std::int64_t kMostElements = std::int64_t{1} << 40;
+constexpr std::int64_t kMostVoxels = std::int64_t{1} << 40;
 
 /// Numbers of a header in either byte order.
 class Fields {
@@ -184,7 +184,7 @@ NiftiHeader::NiftiHeader(std::span<const char> bytes, const std::string& path) {
   std::int64_t elements = 1;
   for (int d = 1; d <= rank; ++d) {
     const std::int64_t extent = fields.at<std::int16_t>(kDim + 2 * static_cast<std::size_t>(d));
-    if (extent < 1 || elements > kMostElements / extent)
+    if (extent < 1 || elements > kMostVoxels / extent)
       refuse(concat("its dimension ", d, " has ", extent, " points"));
     elements *= extent;
     extents.push_back(extent);

@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "base/heartbeat.h"
 #include "base/text.h"
+#include "files/hyperslab.h"
 #include "files/io_lock.h"
 #include "files/netcdf_file.h"
 
@@ -21,7 +22,7 @@ namespace jigsaw::inline files {
 namespace {
 
 constexpr std::int64_t kMostBytesAtOnce = std::int64_t{64} << 20;
-constexpr std::size_t kCacheSlots = 4001;
+constexpr std::size_t kRechunkSlots = 4001;
 
 /// An open NetCDF file, closed with the value.
 class Handle {
@@ -142,7 +143,7 @@ class HeaderCopy {
       std::size_t bytes = 0;
       read(nc_inq_type(from, variable.type, nullptr, &bytes));
       write(nc_set_var_chunk_cache(to, variable.id, static_cast<std::size_t>(2 * kMostBytesAtOnce),
-                                   kCacheSlots, 1));
+                                   kRechunkSlots, 1));
     }
     copy_attributes(from, id, to, variable.id, attributes);
     variables_.push_back(std::move(variable));
@@ -196,16 +197,6 @@ std::span<std::byte> read_native(VariableFile& file, const FileVariable& variabl
   to_native(bytes, numbers);
   return bytes;
 }
-
-struct Slab {
-  explicit Slab(const Box& box) {
-    for (int d = 0; d < box.extent.rank(); ++d) {
-      start[static_cast<std::size_t>(d)] = static_cast<std::size_t>(box.begin[d]);
-      extent[static_cast<std::size_t>(d)] = static_cast<std::size_t>(box.extent[d]);
-    }
-  }
-  std::array<std::size_t, Shape::kMaxRank> start{}, extent{};
-};
 
 /// Texts and single characters, which are few. Under lock_io().
 void copy_others(const Variable& variable, const Handle& from, const Handle& to) {

@@ -17,7 +17,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr std::int64_t kMostPoints = std::int64_t{1} << 48, kMostChunkBytes = std::int64_t{1} << 31,
+constexpr std::int64_t kMostZarrPoints = std::int64_t{1} << 48, kMostZarrChunkBytes = std::int64_t{1} << 31,
                        kMostChunksInShard = std::int64_t{1} << 24;
 
 }  // namespace
@@ -46,7 +46,7 @@ Shape extents(const Json& object, const char* key, std::int64_t least, const std
   std::int64_t points = 1;
   for (const Json& extent : list) {
     const std::int64_t value = extent.is_number_integer() ? extent.get<std::int64_t>() : -1;
-    if (value < least || (value > 0 && points > kMostPoints / value))
+    if (value < least || (value > 0 && points > kMostZarrPoints / value))
       refuse(what, concat("its ", key, " is none"));
     points *= std::max<std::int64_t>(value, 1);
     result.append(value);
@@ -85,7 +85,7 @@ std::string word_of(const Json& value) {
 
 void check(const ZarrArray& array, const std::string& what) {
   if (array.shape.rank() != array.chunks.rank()) refuse(what, "its chunks have other dimensions than it has");
-  if (array.type && array.chunks.count() > kMostChunkBytes / size_of(*array.type))
+  if (array.type && array.chunks.count() > kMostZarrChunkBytes / size_of(*array.type))
     refuse(what, "its chunks are larger than 2 GiB");
   if (array.shard && array.shard->chunks.count() > kMostChunksInShard)
     refuse(what, concat("its shards hold more than ", kMostChunksInShard, " chunks"));

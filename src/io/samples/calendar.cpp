@@ -10,10 +10,6 @@ namespace {
 
 constexpr std::array<std::int64_t, 12> kMonthDays = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
 
-std::int64_t floor_div(std::int64_t a, std::int64_t b) {
-  return a / b - (a % b < 0 ? 1 : 0);
-}
-
 bool is_leap(std::int64_t year, Calendar calendar) {
   if (calendar == Calendar::kStandard) return (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
   return calendar == Calendar::kAllLeap;

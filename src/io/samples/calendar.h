@@ -5,6 +5,11 @@
 
 namespace jigsaw::inline samples {
 
+/// ⌊a/b⌋ for b > 0.
+constexpr std::int64_t floor_div(std::int64_t a, std::int64_t b) {
+  return a / b - (a % b < 0 ? 1 : 0);
+}
+
 /// The calendars of CF conventions (section 4.4.1) in which times are counted.
 enum class Calendar : std::uint8_t {
   kStandard,  ///< proleptic Gregorian; "standard" and "gregorian" dates before 1582-10-15 are brought to it

@@ -12,7 +12,7 @@ namespace jigsaw::inline samples {
 
 namespace {
 
-constexpr std::int64_t kMostBytes = 16 << 20;
+constexpr std::int64_t kMostNameBytes = 16 << 20;
 constexpr char kEndOfName = '\0';
 
 Json parse_metadata(const std::string& text, const std::string& path) {
@@ -59,7 +59,7 @@ std::string makani_metadata(const MakaniOptions& options, const std::filesystem:
   if (options.metadata.empty()) return "";
   const std::string path = expand_patterns({options.metadata}, folder).front();
   try {
-    return concat(path, std::string(1, kEndOfName), read_text(path, kMostBytes));
+    return concat(path, std::string(1, kEndOfName), read_text(path, kMostNameBytes));
   } catch (const Error& error) {
     throw DataError(concat("data.makani.metadata: ", error.what()));
   }

@@ -176,9 +176,9 @@ void Dataset::require_inputs(Time start, int leads) const {
 namespace {
 
 /// Windows by their numbers.
-class WindowReader : public SampleReader {
+class DatasetReader : public SampleReader {
  public:
-  WindowReader(Dataset& data) : data_(data), reader_(data.make_reader()) {}
+  DatasetReader(Dataset& data) : data_(data), reader_(data.make_reader()) {}
 
   Batch read(const SampleRequest& request, const Context& context) override {
     BatchRequest windows;
@@ -203,7 +203,7 @@ class WindowReader : public SampleReader {
 }  // namespace
 
 std::unique_ptr<SampleReader> Dataset::open_reader() {
-  return std::make_unique<WindowReader>(*this);
+  return std::make_unique<DatasetReader>(*this);
 }
 
 }  // namespace jigsaw::inline samples

@@ -13,8 +13,6 @@ namespace jigsaw::inline samples {
 
 namespace {
 
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
-
 /// The spatial part of a piece of [B, space…, C].
 Box space_of(const Box& piece) {
   Box space;
@@ -238,8 +236,9 @@ void ImageReader::fill_targets(const SampleRequest& request, std::int64_t number
     const Channel& channel = data_.channels().targets[static_cast<std::size_t>(c)];
     const std::span<const double> y = values.of(channel.field, space, options.classes > 0);
     const auto write = [&](Array& array, const auto& value) {
-      write_channel(array, request.target, number, c,
-                    [&](std::size_t i) { return scored[i] == 0.0 || std::isnan(y[i]) ? kNaN : value(i); });
+      write_channel(array, request.target, number, c, [&](std::size_t i) {
+        return scored[i] == 0.0 || std::isnan(y[i]) ? std::nan("") : value(i);
+      });
     };
     if (options.classes > 0) {
       write(batch.targets[0],

@@ -13,7 +13,7 @@ namespace jigsaw::inline samples {
 
 namespace {
 
-constexpr std::int64_t kMostBytes = std::int64_t{64} << 20;
+constexpr std::int64_t kMostKeptBytes = std::int64_t{64} << 20;
 /// Changes when statistics are computed in another way.
 constexpr int kVersion = 2;
 
@@ -41,7 +41,7 @@ Statistics of_kept(const Json& kept, const std::string& source) {
 /// The text of the statistics kept in a file, "" when there are none of this data.
 std::string kept_text(const std::string& path, const Json& of) {
   try {
-    Json kept = Json::parse(read_text(path, kMostBytes));
+    Json kept = Json::parse(read_text(path, kMostKeptBytes));
     if (kept.at("of") != of) return "";
     of_kept(kept, path);
     kept.erase("of");

@@ -19,10 +19,6 @@ std::int64_t days_from_julian(Date date) {
   return (153 * ((date.month + 9) % 12) + 2) / 5 + date.day + 365 * year + year / 4 - 32083 - 2440588;
 }
 
-std::int64_t floor_div(std::int64_t a, std::int64_t b) {
-  return a / b - (a % b < 0 ? 1 : 0);
-}
-
 /// Reads numbers and marks off the front of a text.
 class Scanner {
  public:

@@ -1,10 +1,10 @@
 #include "kernels/cuda/identity.h"
 
 #include <dlfcn.h>
-#include <unistd.h>
 
 #include <cstdio>
 
+#include "base/host.h"
 #include "base/text.h"
 #include "kernels/cuda/error.h"
 
@@ -61,13 +61,12 @@ std::string uuid_text(const cudaUUID_t& uuid) {
 std::string identity_of(int device) {
   cudaDeviceProp properties{};
   check(cudaGetDeviceProperties(&properties, device), "describe a device");
-  char bus[32] = {}, host[256] = {};
+  char bus[32] = {};
   check(cudaDeviceGetPCIBusId(bus, sizeof(bus), device), "name a device");
-  if (gethostname(host, sizeof(host) - 1) != 0) host[0] = '?';
   const std::string serial = Nvml().serial_number(bus);
   return concat(properties.name, ", ",
                 serial.empty() ? "UUID " + uuid_text(properties.uuid) : "serial number " + serial, " (", bus,
-                " of ", host, ")");
+                " of ", host_name(), ")");
 }
 
 }  // namespace jigsaw::inline kernels::cuda

@@ -13,6 +13,7 @@
 #include "comm/self/self.h"
 #include "comm/thread/run_ranks.h"
 #include "io/checkpoint/checkpoint_cases.h"
+#include "support/quoted.h"
 #include "support/source_dir.h"
 #include "support/temporary_folder.h"
 
@@ -93,7 +94,8 @@ TEST_F(Safetensors, AndWholeParametersAreReadByPython) {
     bool read = false;
     for (const char* python : {"python3", "/usr/bin/python3"}) {
       const std::string command =
-          concat(python, " ", script, " ", package, " ", file, " > ", result, " 2>/dev/null");
+          concat(python, " ", testing::quoted(script), " ", package, " ", testing::quoted(file), " > ",
+                 testing::quoted(result), " 2>/dev/null");
       const int code = WEXITSTATUS(std::system(command.c_str()));
       constexpr int kNotThere = 127, kNoPackage = 77;
       if (code == kNotThere || code == kNoPackage) continue;
