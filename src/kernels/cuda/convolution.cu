@@ -129,15 +129,13 @@ std::int64_t weight_slabs(std::int64_t places, std::int64_t weights) {
                                   std::clamp<std::int64_t>(kMostNumbers / weights, 1, kMost));
 }
 
-/// Weights [O, C, taps] as cuDNN wants them: [O, taps, C].
-template <typename E>
+/// Weights [O, C, taps] as cuDNN wants them, [O, taps, C], in another type or the same.
 struct ChannelsLast {
   std::int64_t channels, taps;
-  const E* from;
-  E* to;
+  AnyElements from, to;
   __device__ void operator()(std::int64_t i) const {
     const std::int64_t o = i / (taps * channels), tap = i / channels % taps, c = i % channels;
-    to[i] = from[(o * channels + c) * taps + tap];
+    to.put(i, from.get<float>((o * channels + c) * taps + tap));
   }
 };
 
@@ -149,89 +147,92 @@ struct ChannelsFirst {
   bool add;
   __device__ void operator()(std::int64_t i) const {
     const std::int64_t o = i / (taps * channels), c = i / taps % channels, tap = i % taps;
-    const float value = from[(o * taps + tap) * channels + c];
-    to.put(i, add ? to.get<double>(i) + static_cast<double>(value) : static_cast<double>(value));
+    const auto value = static_cast<double>(from[(o * taps + tap) * channels + c]);
+    to.put(i, add ? to.get<double>(i) + value : value);
   }
 };
-
-Array channels_last(Context& context, const Array& weight) {
-  Array ordered(context, weight.shape(), weight.dtype(), Purpose::kWorkspace);
-  const std::int64_t channels = weight.shape()[1], taps = weight.count() / (weight.shape()[0] * channels);
-  visit(weight.dtype(), [&](auto zero) {
-    using T = decltype(zero);
-    for_elements(context, weight.count(),
-                 ChannelsLast<Element<T>>{channels, taps, elements<T>(weight), elements<T>(ordered)});
-  });
-  return ordered;
-}
 
 struct Converted {
   AnyElements from, to;
   __device__ void operator()(std::int64_t i) const { to.put(i, from.get<float>(i)); }
 };
 
-Array converted(Context& context, const Array& array, DType type) {
-  Array result(context, array.shape(), type, Purpose::kWorkspace);
-  for_elements(context, array.count(), Converted{any_elements(array), any_elements(result)});
-  return result;
-}
-
-bool aligned(const Array& array) {
-  return reinterpret_cast<std::uintptr_t>(array.raw()) % 16 == 0;
-}
-
-/// Whether cuDNN may be asked: it has no float64, and results are of the operands' type.
-bool suits(const Array& operand, const Array& result) {
-  return operand.count() > 0 && operand.dtype() != DType::kFloat64 && operand.dtype() == result.dtype() &&
-         aligned(operand) && aligned(result);
-}
-
-/// What cuDNN solves: fields of f32 and bf16. Kernels of ours do the others.
+/// What cuDNN solves: fields of f32 and bf16. Kernels of ours do the others. Results in f32 of bf16 are
+/// formed of TensorFloat-32 products of f32 copies, in which bf16 is exact: parts of sums over ranks, and
+/// gradients of weights, keep what many small parts add. (cuDNN makes no weight's gradient in f32 out of
+/// bf16.)
 class ByCudnn {
  public:
   static bool forward(Context& context, const Convolution& convolution, const Array& x, const Array& weight,
                       const Array& bias, Array& y) {
-    const CudnnProblem problem{
-        CudnnProblem::Pass::kForward, x.dtype(), false, bias.defined(), convolution, x.shape(), y.shape()};
-    if (!suits(x, y) || !cudnn_solves(context, problem)) return false;
-    const Array ordered = channels_last(context, weight);
-    const Array added = bias.defined() ? converted(context, bias, x.dtype()) : bias;
-    cudnn_run(context, problem, {x.raw(), ordered.raw(), added.defined() ? added.raw() : nullptr, y.raw()});
+    const DType type = y.dtype();
+    const CudnnPlan* const plan = plan_for(context,
+                                           {CudnnProblem::Pass::kForward, type, type != x.dtype(),
+                                            bias.defined(), convolution, x.shape(), y.shape()},
+                                           x, y);
+    if (plan == nullptr) return false;
+    const Array in = operand(context, x, type), ordered = channels_last(context, weight, type),
+                added = bias.defined() ? operand(context, bias, type) : bias;
+    cudnn_run(context, *plan, {in.raw(), ordered.raw(), added.defined() ? added.raw() : nullptr, y.raw()});
     return true;
   }
 
   static bool backward_data(Context& context, const Convolution& convolution, const Array& dy,
                             const Array& weight, Array& dx) {
-    const CudnnProblem problem{
-        CudnnProblem::Pass::kData, dy.dtype(), false, false, convolution, dx.shape(), dy.shape()};
-    if (!suits(dy, dx) || !cudnn_solves(context, problem)) return false;
-    const Array ordered = channels_last(context, weight);
-    cudnn_run(context, problem, {dx.raw(), ordered.raw(), nullptr, dy.raw()});
+    const DType type = dx.dtype();
+    const CudnnPlan* const plan = plan_for(
+        context,
+        {CudnnProblem::Pass::kData, type, type != dy.dtype(), false, convolution, dx.shape(), dy.shape()}, dy,
+        dx);
+    if (plan == nullptr) return false;
+    const Array in = operand(context, dy, type), ordered = channels_last(context, weight, type);
+    cudnn_run(context, *plan, {dx.raw(), ordered.raw(), nullptr, in.raw()});
     return true;
   }
 
-  /// bf16 factors are exact as TensorFloat-32, and a gradient in f32 keeps what many small parts add: cuDNN
-  /// makes none in f32 out of bf16.
   static bool backward_weight(Context& context, const Convolution& convolution, const Array& dy,
                               const Array& x, Array& dw, bool add) {
-    if (dy.dtype() == DType::kFloat64 || dy.count() == 0 || x.count() == 0) return false;
-    const CudnnProblem problem{CudnnProblem::Pass::kWeight,
-                               DType::kFloat32,
-                               dy.dtype() == DType::kBfloat16,
-                               false,
-                               convolution,
-                               x.shape(),
-                               dy.shape()};
-    const bool wide = dy.dtype() == DType::kFloat32;
-    if ((wide && !(aligned(dy) && aligned(x))) || !cudnn_solves(context, problem)) return false;
-    const Array wide_dy = wide ? dy : converted(context, dy, DType::kFloat32);
-    const Array wide_x = wide ? x : converted(context, x, DType::kFloat32);
+    if (x.count() == 0) return false;
     Array sums(context, {dw.count()}, DType::kFloat32, Purpose::kWorkspace);
-    cudnn_run(context, problem, {wide_x.raw(), sums.raw(), nullptr, wide_dy.raw()});
+    const CudnnPlan* const plan =
+        plan_for(context,
+                 {CudnnProblem::Pass::kWeight, DType::kFloat32, dy.dtype() == DType::kBfloat16, false,
+                  convolution, x.shape(), dy.shape()},
+                 dy, sums);
+    if (plan == nullptr) return false;
+    const Array wide_x = operand(context, x, DType::kFloat32),
+                wide_dy = operand(context, dy, DType::kFloat32);
+    cudnn_run(context, *plan, {wide_x.raw(), sums.raw(), nullptr, wide_dy.raw()});
     const std::int64_t channels = dw.shape()[1], taps = dw.count() / (dw.shape()[0] * channels);
     for_elements(context, dw.count(),
                  ChannelsFirst{channels, taps, sums.data<float>(), any_elements(dw), add});
     return true;
+  }
+
+ private:
+  static bool aligned(const Array& array) { return reinterpret_cast<std::uintptr_t>(array.raw()) % 16 == 0; }
+
+  /// Null where there is nothing for cuDNN: no float64, results of the operand's type or f32.
+  static const CudnnPlan* plan_for(Context& context, const CudnnProblem& problem, const Array& given,
+                                   const Array& result) {
+    const bool suits = given.count() > 0 && given.dtype() != DType::kFloat64 && aligned(result) &&
+                       (result.dtype() == given.dtype() || result.dtype() == DType::kFloat32);
+    return suits ? cudnn_plan(context, problem) : nullptr;
+  }
+
+  /// As cuDNN reads it: in that type, at a multiple of 16 bytes.
+  static Array operand(Context& context, const Array& array, DType type) {
+    if (array.dtype() == type && aligned(array)) return array;
+    Array result(context, array.shape(), type, Purpose::kWorkspace);
+    for_elements(context, array.count(), Converted{any_elements(array), any_elements(result)});
+    return result;
+  }
+  static Array channels_last(Context& context, const Array& weight, DType type) {
+    Array ordered(context, weight.shape(), type, Purpose::kWorkspace);
+    const std::int64_t channels = weight.shape()[1], taps = weight.count() / (weight.shape()[0] * channels);
+    for_elements(context, weight.count(),
+                 ChannelsLast{channels, taps, any_elements(weight), any_elements(ordered)});
+    return ordered;
   }
 };
 

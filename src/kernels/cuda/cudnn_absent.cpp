@@ -8,11 +8,11 @@ std::string jigsaw::cudnn_version() {
 
 namespace jigsaw::inline kernels::cuda {
 
-bool cudnn_solves(Context&, const CudnnProblem&) {
-  return false;
+const CudnnPlan* cudnn_plan(Context&, const CudnnProblem&) {
+  return nullptr;
 }
 
-void cudnn_run(Context&, const CudnnProblem&, const CudnnOperands&) {
+void cudnn_run(Context&, const CudnnPlan&, const CudnnOperands&) {
   fail("the program is built without cuDNN");
 }
 

@@ -20,43 +20,44 @@ std::string text_of(std::size_t version) {
 /// What the convolutions of a rank keep between calls.
 struct CudnnState {
   CudnnState() {
-    if (cudnnGetVersion() >= CUDNN_VERSION) return;
-    throw ConfigError(concat("cuDNN ", text_of(CUDNN_VERSION),
-                             " or newer is needed, and the library here is ", cudnn_version()));
+    const std::size_t version = cudnnGetVersion();
+    if (version / 10000 != CUDNN_MAJOR)
+      throw ConfigError(
+          concat("cuDNN ", CUDNN_MAJOR, " is needed, and the library here is ", text_of(version)));
+    handle.emplace();
   }
 
-  const std::optional<CudnnPlan>& plan(const CudnnProblem& problem) {
+  const CudnnPlan* plan(const CudnnProblem& problem) {
     const std::string key = problem.text();
     auto found = plans.find(key);
-    if (found == plans.end()) found = plans.emplace(key, CudnnPlan::make(problem, handle)).first;
-    return found->second;
+    if (found == plans.end()) found = plans.emplace(key, CudnnPlan::make(problem, *handle)).first;
+    return found->second ? &*found->second : nullptr;
   }
 
-  CudnnHandle handle;
+  std::optional<CudnnHandle> handle;
   std::map<std::string, std::optional<CudnnPlan>> plans;
 };
 
 }  // namespace
 
-bool cudnn_solves(Context& context, const CudnnProblem& problem) {
-  return context.state<CudnnState>().plan(problem).has_value();
+const CudnnPlan* cudnn_plan(Context& context, const CudnnProblem& problem) {
+  return context.state<CudnnState>().plan(problem);
 }
 
-void cudnn_run(Context& context, const CudnnProblem& problem, const CudnnOperands& operands) {
-  auto& state = context.state<CudnnState>();
-  const std::optional<CudnnPlan>& plan = state.plan(problem);
-  require(plan.has_value(), "a convolution is run that cuDNN does not solve");
+void cudnn_run(Context& context, const CudnnPlan& plan, const CudnnOperands& operands) {
+  const CudnnHandle& handle = *context.state<CudnnState>().handle;
   Array workspace;
-  if (plan->workspace_bytes() > 0)
-    workspace = Array(context, {(plan->workspace_bytes() + 3) / 4}, DType::kFloat32, Purpose::kWorkspace);
-  check(cudnnSetStream(state.handle.get(), stream_of(context)), "use a stream");
-  const cudnnStatus_t status =
-      plan->run(state.handle, operands, workspace.defined() ? workspace.raw() : nullptr);
-  const std::string text = problem.text();
+  if (plan.workspace_bytes() > 0)
+    workspace = Array(context, {(plan.workspace_bytes() + 3) / 4}, DType::kFloat32, Purpose::kWorkspace);
+  check(cudnnSetStream(handle.get(), stream_of(context)), "use a stream");
+  const cudnnStatus_t status = plan.run(handle, operands, workspace.defined() ? workspace.raw() : nullptr);
+  const bool waits = launches_wait(context);
+  if (status == CUDNN_STATUS_SUCCESS && !waits) return;
+  const std::string text = plan.problem().text();
   // What work before it has done may come to light here.
   if (status != CUDNN_STATUS_SUCCESS) launched(context, cudaPeekAtLastError(), text.c_str());
   check(status, "run a convolution");
-  if (launches_wait(context)) launched(context, cudaSuccess, text.c_str());
+  launched(context, cudaSuccess, text.c_str());
 }
 
 }  // namespace jigsaw::inline kernels::cuda

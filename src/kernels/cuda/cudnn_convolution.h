@@ -31,12 +31,14 @@ struct CudnnOperands {
   const void *x = nullptr, *weight = nullptr, *bias = nullptr, *y = nullptr;
 };
 
-/// Whether cuDNN has an engine for it that repeats its sums bit for bit and forms them in full. Asked for
-/// again, it answers at once. @throws ConfigError  when the library is older than the one that this was built
-/// with
-bool cudnn_solves(Context& context, const CudnnProblem& problem);
+class CudnnPlan;
 
-/// Puts a problem that it solves into the context's stream. Memory for work comes from the context's arena.
-void cudnn_run(Context& context, const CudnnProblem& problem, const CudnnOperands& operands);
+/// How cuDNN solves it, kept by the context; null where cuDNN has no engine that repeats its sums bit for bit
+/// and forms them in full. @throws ConfigError  when the library is not of the version that this was built
+/// for
+const CudnnPlan* cudnn_plan(Context& context, const CudnnProblem& problem);
+
+/// Puts a plan of the context's into its stream. Memory for work comes from its arena.
+void cudnn_run(Context& context, const CudnnPlan& plan, const CudnnOperands& operands);
 
 }  // namespace jigsaw::inline kernels::cuda

@@ -66,10 +66,22 @@ class Descriptor {
   void set(cudnnBackendAttributeName_t name, const Descriptor& value) {
     set(name, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &value.descriptor_);
   }
-  /// @return  false where cuDNN does not support what is described
+  /// @return  false where cuDNN, or one engine of it, cannot do what is described
   bool finalize() {
     const cudnnStatus_t status = cudnnBackendFinalize(descriptor_);
-    if (CUDNN_STATUS_CATEGORY(status) == CUDNN_STATUS_NOT_SUPPORTED) return false;
+    switch (status) {
+      // Of an engine that does not compile or is not installed; what lacks memory would be there another
+      // time.
+      case CUDNN_STATUS_INTERNAL_ERROR:
+      case CUDNN_STATUS_INTERNAL_ERROR_COMPILATION_FAILED:
+      case CUDNN_STATUS_INTERNAL_ERROR_UNEXPECTED_VALUE:
+      case CUDNN_STATUS_SUBLIBRARY_LOADING_FAILED:
+        return false;
+      default:
+        break;
+    }
+    const int category = CUDNN_STATUS_CATEGORY(status);
+    if (category == CUDNN_STATUS_NOT_SUPPORTED || category == CUDNN_STATUS_BAD_PARAM) return false;
     check(status, "plan a convolution");
     return true;
   }
@@ -147,7 +159,6 @@ bool unwanted(cudnnBackendNumericalNote_t note, const CudnnProblem& problem) {
     case CUDNN_NUMERICAL_NOTE_STRICT_NAN_PROP:
       return false;
     case CUDNN_NUMERICAL_NOTE_TENSOR_CORE:  // of f32 factors it takes 11 bits
-    case CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS:
       return problem.type == DType::kFloat32 && !problem.rounded;
     default:
       return true;
@@ -214,6 +225,7 @@ struct CudnnPlan::Graph {
              CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_BETA});
         break;
     }
+    if (!supported) return;
     std::vector<cudnnBackendDescriptor_t> raw;
     for (const Descriptor& operation : operations) raw.push_back(operation.get());
     if (handle != nullptr) graph.set(CUDNN_ATTR_OPERATIONGRAPH_HANDLE, CUDNN_TYPE_HANDLE, 1, &handle);
@@ -263,6 +275,10 @@ CudnnPlan::CudnnPlan(std::unique_ptr<Graph> graph) : graph_(std::move(graph)) {}
 CudnnPlan::CudnnPlan(CudnnPlan&&) noexcept = default;
 CudnnPlan::~CudnnPlan() = default;
 
+const CudnnProblem& CudnnPlan::problem() const {
+  return graph_->problem;
+}
+
 std::optional<CudnnPlan> CudnnPlan::make(const CudnnProblem& problem, const CudnnHandle& handle) {
   return make(std::make_unique<Graph>(problem, handle.get()));
 }
@@ -297,7 +313,7 @@ std::optional<CudnnPlan> CudnnPlan::make(std::unique_ptr<Graph> made) {
       check(cudnnBackendGetAttribute(of.at(0).get(), CUDNN_ATTR_ENGINE_GLOBAL_INDEX, CUDNN_TYPE_INT64, 1,
                                      &one, &index),
             "ask an engine for its number");
-      if (std::any_of(notes.begin(), notes.begin() + count,
+      if (std::any_of(notes.begin(), notes.begin() + std::min(count, std::ssize(notes)),
                       [&](auto note) { return unwanted(note, graph.problem); }))
         continue;
       Descriptor plan(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);

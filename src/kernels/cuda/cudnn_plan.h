@@ -40,6 +40,7 @@ class CudnnPlan {
   CudnnPlan(CudnnPlan&&) noexcept;
   ~CudnnPlan();
 
+  const CudnnProblem& problem() const;
   std::int64_t workspace_bytes() const { return workspace_bytes_; }
   /// cuDNN's name of the engine, for people.
   const std::string& engine() const { return engine_; }

@@ -1,4 +1,6 @@
 #include <atomic>
+#include <list>
+#include <utility>
 #include <vector>
 
 #include "array/raw_memory.h"
@@ -120,16 +122,31 @@ std::string jigsaw::cudnn_version() {
 
 namespace jigsaw::inline kernels::cuda {
 
-bool cudnn_solves(Context&, const CudnnProblem&) {
-  return testing::fake_cuda::machine().cudnn != 0;
+class CudnnPlan {
+ public:
+  explicit CudnnPlan(CudnnProblem problem) : problem_(std::move(problem)) {}
+  const CudnnProblem& problem() const { return problem_; }
+
+ private:
+  CudnnProblem problem_;
+};
+
+namespace {
+using Plans = std::list<CudnnPlan>;
 }
 
-void cudnn_run(Context& context, const CudnnProblem& problem, const CudnnOperands& operands) {
-  const auto work = [problem, operands] {
+const CudnnPlan* cudnn_plan(Context& context, const CudnnProblem& problem) {
+  if (testing::fake_cuda::machine().cudnn == 0) return nullptr;
+  return &context.state<Plans>().emplace_back(problem);
+}
+
+void cudnn_run(Context& context, const CudnnPlan& plan, const CudnnOperands& operands) {
+  const auto work = [problem = plan.problem(), operands] {
     ++runs;
     solve(problem, operands);
   };
-  launched(context, testing::fake_cuda::put(stream_of(context), problem.text(), work), "a convolution");
+  launched(context, testing::fake_cuda::put(stream_of(context), plan.problem().text(), work),
+           "a convolution");
 }
 
 }  // namespace jigsaw::inline kernels::cuda
