@@ -10,7 +10,7 @@
 #   scripts/check.sh [--seconds N]
 #
 #   --seconds N     2 and 6 stop after N seconds each, default 90, and say what they left; files changed
-#                   last are looked at first, then others each day
+#                   last and others, each day others, are looked at in turn
 #
 # What needs a tool that is not installed is skipped, and says so (scripts/setup.sh --checks).
 # Every check runs even when an earlier one failed; the exit code is 0 only when all passed.

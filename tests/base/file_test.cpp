@@ -5,6 +5,7 @@
 
 #include <functional>
 
+#include "support/error_of.h"
 #include "support/small_disk.h"
 #include "support/temporary_folder.h"
 
@@ -15,14 +16,7 @@ namespace fs = std::filesystem;
 using testing::SmallDisk;
 using testing::TemporaryFolder;
 
-std::string error_of(const std::function<void()>& call) {
-  try {
-    call();
-  } catch (const FileError& error) {
-    return error.what();
-  }
-  return "";
-}
+constexpr auto error_of = testing::error_of<FileError>;
 
 TEST(File, WritesAndReadsAtOffsets) {
   const TemporaryFolder folder;

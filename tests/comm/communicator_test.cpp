@@ -12,6 +12,7 @@
 #include "base/text.h"
 #include "comm/comm_cases.h"
 #include "comm/ranks.h"
+#include "support/error_of.h"
 
 namespace jigsaw {
 namespace {
@@ -19,13 +20,13 @@ namespace {
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
 template <typename T>
-class AnyType : public testing::Test {};
-using AllTypes = testing::Types<float, double, BFloat16>;
+class AnyType : public ::testing::Test {};
+using AllTypes = ::testing::Types<float, double, BFloat16>;
 TYPED_TEST_SUITE(AnyType, AllTypes);
 
 template <typename T>
-class SummedType : public testing::Test {};
-using SummedTypes = testing::Types<float, double>;
+class SummedType : public ::testing::Test {};
+using SummedTypes = ::testing::Types<float, double>;
 TYPED_TEST_SUITE(SummedType, SummedTypes);
 
 TYPED_TEST(AnyType, AllGatherOfUnevenPieces) {
@@ -264,14 +265,7 @@ TEST(Communicator, TextsGoToOneAndComeFromOne) {
   });
 }
 
-std::string error_of(const std::function<void()>& call) {
-  try {
-    call();
-  } catch (const CommError& error) {
-    return error.what();
-  }
-  return "no error";
-}
+constexpr auto error_of = testing::error_of<CommError>;
 
 TEST(Communicator, RefusesWhatDoesNotFit) {
   on_ranks([](Communicator& comm) {

@@ -9,6 +9,7 @@
 
 #include "comm/self/self.h"
 #include "comm/thread/run_ranks.h"
+#include "support/error_of.h"
 #include "support/temporary_folder.h"
 
 namespace jigsaw {
@@ -18,14 +19,7 @@ namespace fs = std::filesystem;
 using testing::put_text;
 using testing::TemporaryFolder;
 
-std::string error_of(const std::function<void()>& call) {
-  try {
-    call();
-  } catch (const ConfigError& error) {
-    return error.what();
-  }
-  return "";
-}
+constexpr auto error_of = testing::error_of<ConfigError>;
 
 class RunDirectoryTest : public ::testing::Test {
  protected:

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
@@ -97,7 +98,7 @@ cudnnDataType_t type_of(DType dtype) {
 /// Extents of a dense field with channels last as cuDNN lists them: samples, channels, space. cuDNN knows two
 /// and three dims; a line is a plane of one row.
 struct Extents {
-  /// `first` and `last`: [B, space…, C] or [O, kernel…, C].
+  /// @param field  [B, space…, C], or a weight [O, kernel…, C/groups]
   explicit Extents(const Shape& field) {
     const int space = field.rank() - 2;
     dims = {field[0], field.back()};
