@@ -8,6 +8,7 @@
 #include "kernels/backend.h"
 #include "kernels/copy.h"
 #include "kernels/group_statistics.h"
+#include "kernels/pointwise.h"
 #include "kernels/row_statistics.h"
 #include "support/arrays.h"
 #include "support/backends.h"
@@ -78,6 +79,26 @@ TEST_P(ChannelStatistics, LargeMeansLoseNoVariance) {
   const Array ones = random_array(context_, {1, 4}, DType::kFloat32, 1, 2, 2);
   const std::vector<double> y = values_of(channel_apply(context_, x, moments.mean, ones, {}));
   for (std::size_t i = 0; i < y.size(); ++i) ASSERT_NEAR(y[i], i / 4 % 2 == 0 ? 1.0 : -1.0, 1e-3);
+}
+
+/// Sums over as many points as a grid of 0.25 degrees has: equal terms, whose sum in float32 one by one is
+/// off by up to a percent.
+TEST_P(ChannelStatistics, SumsOverAWholeGrid) {
+  const std::int64_t points = 1 << 20, channels = 2;
+  std::vector<double> values(static_cast<std::size_t>(points * channels));
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = i / channels % 2 == 0 ? 1.25 : 0.75;
+  const Array x = array_of(context_, {1, points, channels}, DType::kFloat32, values);
+  const auto count = static_cast<double>(points);
+  const Moments moments = channel_moments(context_, x);
+  expect_near(values_of(moments.mean), std::vector<double>(channels, 1.0), 1e-6);
+  expect_near(values_of(moments.m2), std::vector<double>(channels, 0.0625 * count), 1e-6 * 0.0625 * count);
+
+  const double slope = static_cast<float>(0.1);
+  const Array dy = filled(context_, x.shape(), DType::kFloat32, slope);
+  const Array centre = filled(context_, {1, channels}, DType::kFloat32, 0.0);
+  const double sum = slope * count;
+  expect_near(values_of(channel_gradient_sums(context_, dy, x, centre)),
+              std::vector<double>(2 * channels, sum), 1e-6 * sum);
 }
 
 TEST_P(ChannelStatistics, ApplyAndGradient) {

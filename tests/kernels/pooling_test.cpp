@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -168,6 +169,27 @@ TEST_P(PoolingKernel, AverageOverAWholeGrid) {
     const double wanted = static_cast<float>(value);
     for (const double mean : values_of(average_pool_forward(context_, whole, x)))
       EXPECT_NEAR(mean, wanted, 1e-6 * wanted);
+  }
+}
+
+/// A point that stands in thousands of windows: the sum over them is as exact as one over a few.
+TEST_P(PoolingKernel, GradientsOfWindowsThatOverlapLargely) {
+  const std::int64_t window = 4096, points = 2 * window - 1, middle = window - 1;
+  const Pooling pooling{{{window}, {1}, {1}}, {{0}, {points}}, false};
+  std::vector<double> xs(static_cast<std::size_t>(points), 0.0);
+  xs[static_cast<std::size_t>(middle)] = 1;
+  const double slope = static_cast<float>(0.1);
+  const Array dy = filled(context_, {1, window, 1}, DType::kFloat32, slope);
+  Array winners;
+  max_pool_forward(context_, pooling, array_of(context_, {1, points, 1}, DType::kFloat32, xs), winners);
+  const std::vector<double> of_max = values_of(max_pool_backward(context_, pooling, dy, winners, {points}));
+  const std::vector<double> of_mean = values_of(average_pool_backward(context_, pooling, dy, {points}));
+  const double total = slope * static_cast<double>(window);
+  EXPECT_NEAR(of_max.at(static_cast<std::size_t>(middle)), total, 1e-6 * total);
+  for (std::int64_t point = 0; point < points; ++point) {
+    const auto places = static_cast<double>(std::min(point + 1, points - point));
+    const double wanted = slope * places / static_cast<double>(window);
+    ASSERT_NEAR(of_mean[static_cast<std::size_t>(point)], wanted, 1e-6 * wanted) << point;
   }
 }
 

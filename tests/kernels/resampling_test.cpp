@@ -111,6 +111,20 @@ TEST_P(ResamplingKernel, IsItsDefinition) {
   }
 }
 
+/// One point that a whole grid reads: the sum over the grid is as exact as one over a few points.
+TEST_P(ResamplingKernel, GradientOfOnePointReadByAGrid) {
+  const Shape input = {1, 1}, output = {361, 720};
+  for (const Interpolation interpolation : kInterpolations) {
+    for (const double slope : {0.1, 280.3}) {
+      const Array dy = filled(context_, field_shape(1, output, 1), DType::kFloat32, slope);
+      const double wanted = static_cast<float>(slope) * static_cast<double>(output.count());
+      const std::vector<double> dx =
+          values_of(resample_backward(context_, whole(interpolation, input, output), dy));
+      EXPECT_NEAR(dx.at(0), wanted, 1e-6 * wanted);
+    }
+  }
+}
+
 /// Any cut of the output, each piece from just what it reads, is the whole.
 TEST_P(ResamplingKernel, PiecesAreThoseOfTheWhole) {
   for (const Interpolation interpolation : kInterpolations) {

@@ -48,12 +48,15 @@ class Products {
         c_(c) {}
 
   /// False when oneDNN lacks fast code for them; nothing is written then.
-  bool run(bool add) {
+  /// @param first  where the contracted index begins in A and B.
+  bool run(bool add, std::int64_t first = 0) {
     if (!prepare(add)) return false;
-    for_each_product(loops_, add, [this](std::int64_t at_a, std::int64_t at_b, std::int64_t at_c, bool adds) {
+    const auto one = [this](std::int64_t at_a, std::int64_t at_b, std::int64_t at_c, bool adds) {
       product(a_.raw() + at_a * size_of(a_.dtype()), b_.raw() + at_b * size_of(b_.dtype()),
               c_.raw() + at_c * size_of(c_.dtype()), adds);
-    });
+    };
+    const MatrixProduct& p = lowering_.product;
+    for_each_product(loops_, add, one, first * p.a.column, first * p.b.row);
     return true;
   }
 
@@ -105,6 +108,47 @@ class Products {
   Matmul *first_ = nullptr, *more_ = nullptr;
 };
 
+/// Of a product of a matrix and a vector oneDNN forms sums in float32, on some processors one by one, from
+/// what is in c on: long ones are given to it in blocks of so many terms, each stored by itself.
+constexpr std::int64_t kBlockTerms = 4096;
+
+bool in_blocks(const MatrixProduct& product) {
+  return product.k > kBlockTerms && (product.m == 1 || product.n == 1);
+}
+
+/// False when oneDNN lacks fast code for the products; nothing is written then.
+/// @param c  of float32, also when the sums go by blocks.
+bool run_products(Context& context, const Lowering& lowering, const Array& a, const Array& b, Array& c,
+                  bool add) {
+  const MatrixProduct& product = lowering.product;
+  if (!in_blocks(product)) return Products(context, lowering, a, b, c).run(add);
+  const std::int64_t blocks = product.k / kBlockTerms, size = c.shape().count();
+  Array whole(context, {blocks, size}, DType::kFloat32, Purpose::kWorkspace);
+  Lowering part = lowering;
+  part.product.k = kBlockTerms;
+  part.loops.push_back({blocks, product.a.column * kBlockTerms, product.b.row * kBlockTerms, size});
+  if (!Products(context, part, a, b, whole).run(false)) return false;
+  Array rest(context, {size}, DType::kFloat32, Purpose::kWorkspace);
+  part = lowering;
+  part.product.k = product.k % kBlockTerms;
+  if (part.product.k > 0) {
+    require(Products(context, part, a, b, rest).run(false, blocks * kBlockTerms),
+            "a product has fast code for some lengths of its sums only");
+  } else {
+    std::ranges::fill(rest.span<float>(), 0.0F);
+  }
+  const std::span<const float> terms = std::as_const(whole).span<float>();
+  const std::span<float> sums = c.span<float>();
+  for (std::int64_t i = 0; i < size; ++i) {
+    const auto at = static_cast<std::size_t>(i);
+    double sum = static_cast<double>(rest.span<float>()[at]) + (add ? static_cast<double>(sums[at]) : 0.0);
+    for (std::int64_t block = 0; block < blocks; ++block)
+      sum += static_cast<double>(terms[static_cast<std::size_t>(block * size + i)]);
+    sums[at] = static_cast<float>(sum);
+  }
+  return true;
+}
+
 /// The plan run by oneDNN; false, and nothing written, when that has no fast code for it.
 bool run_plan(Context& context, const ContractionPlan& plan, const Array& a, const Array& b, Array& c,
               bool add) {
@@ -113,11 +157,11 @@ bool run_plan(Context& context, const ContractionPlan& plan, const Array& a, con
 
   // Sums of several products, and types oneDNN does not store, go through float32.
   const bool stored =
-      c.dtype() == DType::kFloat32 ||
-      (c.dtype() == DType::kBfloat16 && a.dtype() == DType::kBfloat16 && !plan.lowering.sums());
-  if (stored && plan.order_c.empty()) return Products(context, plan.lowering, moved_a, moved_b, c).run(add);
+      c.dtype() == DType::kFloat32 || (c.dtype() == DType::kBfloat16 && a.dtype() == DType::kBfloat16 &&
+                                       !plan.lowering.sums() && !in_blocks(plan.lowering.product));
+  if (stored && plan.order_c.empty()) return run_products(context, plan.lowering, moved_a, moved_b, c, add);
   Array sums(context, plan.permuted_c, DType::kFloat32, Purpose::kWorkspace);
-  if (!Products(context, plan.lowering, moved_a, moved_b, sums).run(false)) return false;
+  if (!run_products(context, plan.lowering, moved_a, moved_b, sums, false)) return false;
   const Array result = plan.order_c.empty() ? sums : permute(context, sums, plan.order_c);
   if (add) {
     accumulate(context, c, result);

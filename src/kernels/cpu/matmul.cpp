@@ -33,10 +33,16 @@ dnnl::matmul::primitive_desc describe(const dnnl::engine& engine, const memory::
     attributes.set_post_ops(sum);
   }
 #if DNNL_VERSION_MAJOR >= 3
-  return {engine, a, b, c, attributes};
+  dnnl::matmul::primitive_desc description(engine, a, b, c, attributes);
 #else
-  return {dnnl::matmul::desc(a, b, c), attributes, engine};
+  dnnl::matmul::primitive_desc description(dnnl::matmul::desc(a, b, c), attributes, engine);
 #endif
+  // oneDNN 2.6 ends the program (SIGILL) where AMX contracts 63 numbers for some numbers of rows.
+  constexpr memory::dim kEndsTheProgram = 63;
+  const bool uses_amx = std::string_view(description.impl_info_str()).find("amx") != std::string_view::npos;
+  if (uses_amx && a.dims().back() == kEndsTheProgram && !description.next_impl())
+    throw dnnl::error(dnnl_unimplemented, "a product of 63 numbers");
+  return description;
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "array/raw_memory.h"
+#include "kernels/cpu/gathered_sums.h"
 #include "kernels/cpu/parallel.h"
 #include "kernels/cpu/types.h"
 #include "kernels/cpu/vector_math.h"
@@ -73,12 +74,12 @@ struct RowIndex {
   std::int64_t sample, d, h;
 };
 
-/// Calls f(first, last row, buffer of a row's floats) on threads, vectorised; rows of `of`.
-template <typename F>
+/// Calls f(row, buffer of a row's sums) on threads, vectorised; rows of `of`.
+template <typename Sum, typename F>
 void for_rows(Context& context, const FieldExtents& of, const F& f) {
   const std::int64_t rows = of.samples * of.space[0] * of.space[1], length = of.space[2] * of.channels;
   for_ranges(threads_for(context, rows, length), rows, 1, [&](std::int64_t begin, std::int64_t end, int) {
-    std::vector<float> values(static_cast<std::size_t>(2 * std::max(length, of.channels)));
+    std::vector<Sum> values(static_cast<std::size_t>(2 * std::max(length, of.channels)));
     vectorized([&, begin, end] {
       for (std::int64_t row = begin; row < end; ++row) {
         f(RowIndex{row / (of.space[0] * of.space[1]), row / of.space[1] % of.space[0], row % of.space[1]},
@@ -117,15 +118,15 @@ inline void for_readers(const Geometry& g, const RowIndex& row, const F& f) {
       }
 }
 
-template <typename T>
-inline void store_row(const float* values, std::int64_t count, T* to) {
-  for (std::int64_t i = 0; i < count; ++i) to[i] = rounded<T>(values[i]);
+template <typename Sum, typename T>
+inline void store_row(const Sum* values, std::int64_t count, T* to) {
+  for (std::int64_t i = 0; i < count; ++i) to[i] = rounded<T>(static_cast<float>(values[i]));
 }
 
 template <typename T, typename W>
 void max_forward_typed(Context& context, const Geometry& g, const T* x, W* winners, T* y) {
   const std::int64_t channels = g.y.channels;
-  for_rows(context, g.y, [&](const RowIndex& row, float* values) {
+  for_rows<float>(context, g.y, [&](const RowIndex& row, float* values) {
     float *const best = values, *const winner = values + channels;
     for (std::int64_t w = 0; w < g.y.space[2]; ++w) {
       std::fill_n(best, channels, -std::numeric_limits<float>::infinity());
@@ -149,16 +150,16 @@ void max_forward_typed(Context& context, const Geometry& g, const T* x, W* winne
   });
 }
 
-template <typename T, typename W>
+template <typename Sum, typename T, typename W>
 void max_backward_typed(Context& context, const Geometry& g, const T* dy, const W* winners, T* dx) {
   const std::int64_t channels = g.x.channels, length = g.x.space[2] * channels;
-  for_rows(context, g.x, [&](const RowIndex& row, float* sums) {
-    std::fill_n(sums, length, 0.0F);
+  for_rows<Sum>(context, g.x, [&](const RowIndex& row, Sum* sums) {
+    std::fill_n(sums, length, Sum{0});
     for_readers(g, row, [&](std::int64_t number, std::int64_t place, std::int64_t at, const Triple&) {
       const T* const slopes = dy + place;
       const W* const winner = winners + place;
       const auto me = static_cast<float>(number);
-      float* const to = sums + at;
+      Sum* const to = sums + at;
       for (std::int64_t c = 0; c < channels; ++c) {
         to[c] += static_cast<float>(winner[c]) == me ? static_cast<float>(slopes[c]) : 0.0F;
       }
@@ -172,7 +173,7 @@ template <typename T>
 void average_forward_typed(Context& context, const Geometry& g, const T* x, T* y) {
   constexpr int kPoints = 32;
   const std::int64_t channels = g.y.channels;
-  for_rows(context, g.y, [&](const RowIndex& row, float* sums) {
+  for_rows<float>(context, g.y, [&](const RowIndex& row, float* sums) {
     std::vector<double> totals(static_cast<std::size_t>(channels));
     const auto flush = [&totals, sums] {
       for (std::size_t c = 0; c < totals.size(); ++c) totals[c] += static_cast<double>(sums[c]);
@@ -199,15 +200,15 @@ void average_forward_typed(Context& context, const Geometry& g, const T* x, T* y
   });
 }
 
-template <typename T>
+template <typename Sum, typename T>
 void average_backward_typed(Context& context, const Geometry& g, const T* dy, T* dx) {
   const std::int64_t channels = g.x.channels, length = g.x.space[2] * channels;
-  for_rows(context, g.x, [&](const RowIndex& row, float* sums) {
-    std::fill_n(sums, length, 0.0F);
+  for_rows<Sum>(context, g.x, [&](const RowIndex& row, Sum* sums) {
+    std::fill_n(sums, length, Sum{0});
     for_readers(g, row, [&](std::int64_t, std::int64_t place, std::int64_t at, const Triple& index) {
       const float share = g.share(index[0], index[1], index[2]);
       const T* const slopes = dy + place;
-      float* const to = sums + at;
+      Sum* const to = sums + at;
       for (std::int64_t c = 0; c < channels; ++c) to[c] += static_cast<float>(slopes[c]) * share;
     });
     store_row(sums, length, dx + g.x.point(row.sample, row.d, row.h, 0) * channels);
@@ -233,7 +234,10 @@ class PoolingRows : public PoolingKernels {
     visit_fast(dy.dtype(), [&](auto zero) {
       visit_fast(winners.dtype(), [&](auto winner) {
         using T = decltype(zero);
-        max_backward_typed(context, geometry, dy.data<T>(), winners.data<decltype(winner)>(), dx.data<T>());
+        visit_sums(geometry.readers, [&](auto sum) {
+          max_backward_typed<decltype(sum)>(context, geometry, dy.data<T>(), winners.data<decltype(winner)>(),
+                                            dx.data<T>());
+        });
       });
     });
   }
@@ -250,7 +254,9 @@ class PoolingRows : public PoolingKernels {
     const Geometry geometry(pooling, dx.shape(), dy.shape());
     visit_fast(dy.dtype(), [&](auto zero) {
       using T = decltype(zero);
-      average_backward_typed(context, geometry, dy.data<T>(), dx.data<T>());
+      visit_sums(geometry.readers, [&](auto sum) {
+        average_backward_typed<decltype(sum)>(context, geometry, dy.data<T>(), dx.data<T>());
+      });
     });
   }
 };

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "array/raw_memory.h"
+#include "kernels/cpu/gathered_sums.h"
 #include "kernels/cpu/parallel.h"
 #include "kernels/cpu/types.h"
 #include "kernels/cpu/vector_math.h"
@@ -54,19 +55,19 @@ struct Geometry {
 
 /// made[row] = Σ weights · given: for each row of points of `made`, those of `given` that `links` name along
 /// the first two dims, and along the last one `last` of each of its points, which moves sums to `made`
-/// points. With `transposed`, `last` is listed by points of `given`.
-template <typename T>
+/// points. With `transposed`, `last` is listed by points of `given`. Sums are formed in type `Sum`.
+template <typename Sum, typename T>
 void weighted_rows(Context& context, const FieldExtents& made, const FieldExtents& given, const Links& first,
                    const Links& second, const Links& last, bool transposed, const T* from, T* to) {
   const std::int64_t rows = made.samples * made.space[0] * made.space[1], channels = made.channels;
   const std::int64_t length = made.space[2] * channels;
   for_ranges(threads_for(context, rows, length), rows, 1, [&](std::int64_t begin, std::int64_t end, int) {
-    std::vector<float> buffer(static_cast<std::size_t>(length));
-    float* const sums = buffer.data();
+    std::vector<Sum> buffer(static_cast<std::size_t>(length));
+    Sum* const sums = buffer.data();
     vectorized([&, begin, end] {
       for (std::int64_t row = begin; row < end; ++row) {
         const std::int64_t sample = row / (made.space[0] * made.space[1]);
-        std::fill_n(sums, length, 0.0F);
+        std::fill_n(sums, length, Sum{0});
         for (const Link& d : first[static_cast<std::size_t>(row / made.space[1] % made.space[0])])
           for (const Link& h : second[static_cast<std::size_t>(row % made.space[1])]) {
             const T* const points = from + given.point(sample, d.index, h.index, 0) * channels;
@@ -74,12 +75,13 @@ void weighted_rows(Context& context, const FieldExtents& made, const FieldExtent
               for (const Link& link : last[w]) {
                 const auto listed = static_cast<std::int64_t>(w);
                 const T* const x = points + (transposed ? listed : link.index) * channels;
-                float* const y = sums + (transposed ? link.index : listed) * channels;
+                Sum* const y = sums + (transposed ? link.index : listed) * channels;
                 const float weight = d.weight * h.weight * link.weight;
                 for (std::int64_t c = 0; c < channels; ++c) y[c] += weight * static_cast<float>(x[c]);
               }
           }
-        for (std::int64_t i = 0; i < length; ++i) to[row * length + i] = rounded<T>(sums[i]);
+        for (std::int64_t i = 0; i < length; ++i)
+          to[row * length + i] = rounded<T>(static_cast<float>(sums[i]));
       }
     });
   });
@@ -115,8 +117,8 @@ class ResamplingRows : public ResamplingKernels {
       if (resampling.interpolation == Interpolation::kNearest) {
         copied_points(context, g, x.data<T>(), y.data<T>());
       } else {
-        weighted_rows(context, g.target, g.source, g.reads[0], g.reads[1], g.reads[2], false, x.data<T>(),
-                      y.data<T>());
+        weighted_rows<float>(context, g.target, g.source, g.reads[0], g.reads[1], g.reads[2], false,
+                             x.data<T>(), y.data<T>());
       }
     });
   }
@@ -125,8 +127,10 @@ class ResamplingRows : public ResamplingKernels {
     const Geometry g(resampling, dx.shape(), dy.shape());
     visit_fast(dy.dtype(), [&](auto zero) {
       using T = decltype(zero);
-      weighted_rows(context, g.source, g.target, g.readers[0], g.readers[1], g.reads[2], true, dy.data<T>(),
-                    dx.data<T>());
+      visit_sums(g.readers, [&](auto sum) {
+        weighted_rows<decltype(sum)>(context, g.source, g.target, g.readers[0], g.readers[1], g.reads[2],
+                                     true, dy.data<T>(), dx.data<T>());
+      });
     });
   }
 };
