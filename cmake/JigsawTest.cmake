@@ -2,14 +2,14 @@
 # One GoogleTest executable and one ctest entry. As root, with more ranks than cores, and in
 # containers Open MPI must be told so; since tests run beside each other, ranks and threads that wait
 # for others give way. ON_DEVICE: one more entry NAME_on_device, label device, runs it on a simulated device
-# (tests/support/test_device.h).
+# (tests/support/test_context.h).
 #
 # Time limits are there to end what hangs, not to fail what is slow. Real data are hidden: every
 # test is the one that a stranger runs, but for those of jigsaw_real_data_test.
 set(JIGSAW_TEST_TIMEOUT 3600)
 # What is tested is compiled as it is used, the tests themselves for the compiler's time.
 # GCC 12 takes members of a half initialised aggregate, whose cleanup never runs, for uninitialised at -O1.
-set(JIGSAW_TEST_OPTIONS -Wno-maybe-uninitialized)
+set(JIGSAW_TEST_OPTIONS -Wno-maybe-uninitialized ${JIGSAW_SANITIZE_TESTS})
 if(CMAKE_BUILD_TYPE STREQUAL "Release" AND CMAKE_CXX_FLAGS_RELEASE MATCHES "-O[23]")
   list(APPEND JIGSAW_TEST_OPTIONS -O1)
 endif()
@@ -72,6 +72,8 @@ function(jigsaw_test_again name target)
     set(AGAIN_LIKE ${target})
   endif()
   add_test(NAME ${name} COMMAND ${target})
+  # A pattern that no test has any more.
+  set_tests_properties(${name} PROPERTIES FAIL_REGULAR_EXPRESSION "Running 0 tests")
   foreach(property LABELS TIMEOUT ENVIRONMENT RUN_SERIAL)
     get_test_property(${AGAIN_LIKE} ${property} value)
     if(property STREQUAL ENVIRONMENT)
@@ -83,37 +85,57 @@ function(jigsaw_test_again name target)
   endforeach()
 endfunction()
 
-# jigsaw_gpu_test(NAME LIKE TEST ROOMS ... FILTER PATTERN)
-# In a build with CUDA kernels one more ctest entry, label gpu: the tests of TEST that match, which are there where
-# the machine has a GPU. Where the kernels stand beside the programs, out of the same objects with them.
+# Without a filter all tests run: of an empty GTEST_FILTER none would.
+macro(jigsaw_filter variable)
+  if("${${variable}}" STREQUAL "")
+    set(${variable} "*")
+  endif()
+endmacro()
+
+# jigsaw_gpu_test(NAME LIKE TEST ROOMS ... [LIBRARIES ...] [FILTER PATTERN])
+# In a build with CUDA kernels one more ctest entry, label gpu: the tests of TEST that match, on the first GPU; skipped
+# where there is none. Where the kernels stand beside the programs, out of the same objects with them.
 function(jigsaw_gpu_test name)
-  cmake_parse_arguments(GPU "" "LIKE;FILTER" "ROOMS" ${ARGN})
+  cmake_parse_arguments(GPU "" "LIKE;FILTER" "ROOMS;LIBRARIES" ${ARGN})
   if(NOT JIGSAW_CUDA)
     return()
   endif()
+  jigsaw_filter(GPU_FILTER)
   set(program ${GPU_LIKE})
   if(TARGET jigsaw_cuda)
     set(program ${name})
     list(TRANSFORM GPU_ROOMS PREPEND jigsaw_)
     add_executable(${name} $<TARGET_OBJECTS:${GPU_LIKE}>)
-    target_link_libraries(${name} PRIVATE jigsaw_cuda ${GPU_ROOMS} jigsaw_test_device GTest::gtest_main)
+    target_link_libraries(${name} PRIVATE jigsaw_cuda ${GPU_ROOMS} ${GPU_LIBRARIES} jigsaw_test_device GTest::gtest_main)
   endif()
-  jigsaw_test_again(${name} ${program} LIKE ${GPU_LIKE} ENVIRONMENT GTEST_FILTER=${GPU_FILTER})
-  set_tests_properties(${name} PROPERTIES LABELS gpu RUN_SERIAL TRUE)
+  jigsaw_test_again(${name} ${program} LIKE ${GPU_LIKE}
+    ENVIRONMENT JIGSAW_TEST_DEVICE=cuda GTEST_FILTER=${GPU_FILTER})
+  set_tests_properties(${name} PROPERTIES LABELS gpu RUN_SERIAL TRUE
+    SKIP_REGULAR_EXPRESSION "there is no CUDA device 0: this machine has 0")
 endfunction()
 
-# jigsaw_fake_cuda_test(NAME LIKE TEST ROOMS ... [SOURCES ...] [FILTER PATTERN])
+# jigsaw_fake_cuda_test(NAME LIKE TEST ROOMS ... [SOURCES ...] [LIBRARIES ...] [FILTER PATTERN])
 # One more executable out of the objects of TEST and more sources, with CUDA's kernels compiled for the host and the fake runtime
 # (tests/support/fake_cuda), and one ctest entry for it (for its tests that match FILTER), label device.
 function(jigsaw_fake_cuda_test name)
-  cmake_parse_arguments(FAKE "" "LIKE;FILTER" "ROOMS;SOURCES" ${ARGN})
+  cmake_parse_arguments(FAKE "" "LIKE;FILTER" "ROOMS;SOURCES;LIBRARIES" ${ARGN})
+  jigsaw_filter(FAKE_FILTER)
   list(TRANSFORM FAKE_ROOMS PREPEND jigsaw_)
   add_executable(${name} $<TARGET_OBJECTS:${FAKE_LIKE}> ${FAKE_SOURCES})
   jigsaw_compile_test(${name})
   target_include_directories(${name} BEFORE PRIVATE ${CMAKE_SOURCE_DIR}/tests/support/fake_cuda)
-  target_link_libraries(${name} PRIVATE jigsaw_fake_cuda ${FAKE_ROOMS} jigsaw_test_device GTest::gtest_main)
-  jigsaw_test_again(${name} ${name} LIKE ${FAKE_LIKE} ENVIRONMENT GTEST_FILTER=${FAKE_FILTER})
+  target_link_libraries(${name} PRIVATE jigsaw_fake_cuda ${FAKE_ROOMS} ${FAKE_LIBRARIES} jigsaw_test_device GTest::gtest_main)
+  jigsaw_test_again(${name} ${name} LIKE ${FAKE_LIKE}
+    ENVIRONMENT JIGSAW_TEST_DEVICE=cuda GTEST_FILTER=${FAKE_FILTER})
   set_tests_properties(${name} PROPERTIES LABELS device RUN_SERIAL FALSE)
+endfunction()
+
+# jigsaw_cuda_tests(NAME LIKE TEST ROOMS ... [LIBRARIES ...] [FILTER PATTERN])
+# Both: NAME_fake_cuda_test and, in a build with CUDA kernels, NAME_cuda_test. Tests get their contexts by
+# tests/support/test_context.h.
+function(jigsaw_cuda_tests name)
+  jigsaw_fake_cuda_test(${name}_fake_cuda_test ${ARGN})
+  jigsaw_gpu_test(${name}_cuda_test ${ARGN})
 endfunction()
 
 # jigsaw_fake_nccl_test(NAME LIKE TEST ROOMS ... [FILTER])

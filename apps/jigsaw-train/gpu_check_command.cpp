@@ -94,7 +94,7 @@ void print_ranks(Job& job) {
 ExitCode check_gpus(Job& job) {
   Communicator& world = job.world;
   for (const auto& [name, version] : versions()) job.log.info(concat(name, " ", version));
-  if (cudnn_version().empty()) job.log.info("no cuDNN in this build: convolutions go by kernels of its own");
+  if (!cudnn_library().built) job.log.info("no cuDNN in this build: convolutions go by kernels of its own");
   if (!nccl_library().built)
     job.log.info("no NCCL in this build: messages between GPUs go through MPI and the host");
   print_ranks(job);

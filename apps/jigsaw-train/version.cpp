@@ -13,6 +13,7 @@
 #include "files/grib.h"
 #include "kernels/cuda_context.h"
 #include "nccl/nccl_communicator.h"
+#include "train/device.h"
 
 namespace jigsaw {
 
@@ -49,24 +50,30 @@ std::string cuda_version(int number) {
   return concat(number / 1000, ".", number % 1000 / 10);
 }
 
+/// What computes: "cpu with oneDNN 2.6.0, no cuda".
+std::string backends(const CudaMachine& machine) {
+  return concat("cpu with oneDNN ", onednn_version(),
+                machine.built ? concat(", cuda ", cuda_version(machine.runtime)) : ", no cuda");
+}
+
 }  // namespace
 
 std::vector<std::pair<std::string, std::string>> versions() {
+  const CudaMachine machine = cuda_machine();
   std::vector<std::pair<std::string, std::string>> all = {{"jigsaw-train", JIGSAW_VERSION},
                                                           {"commit", kCommit},
                                                           {"compiler", concat("GCC ", __VERSION__)},
+                                                          {"backends", backends(machine)},
                                                           {"mpi", mpi_version()},
                                                           {"oneDNN", onednn_version()},
                                                           {"hdf5", hdf5_version()},
                                                           {"netcdf", netcdf_version()}};
   if (const std::string eccodes = eccodes_version(); !eccodes.empty()) all.emplace_back("eccodes", eccodes);
-  if (const CudaMachine machine = cuda_machine(); machine.built)
-    all.emplace_back("cuda", cuda_version(machine.runtime));
-  if (const std::string cudnn = cudnn_version(); !cudnn.empty()) all.emplace_back("cudnn", cudnn);
-  if (const NcclLibrary nccl = nccl_library(); nccl.built) {
-    const int version = nccl.version;
-    all.emplace_back("nccl", concat(version / 10000, ".", version / 100 % 100, ".", version % 100));
-  }
+  if (machine.built) all.emplace_back("cuda", cuda_version(machine.runtime));
+  if (const CudnnLibrary cudnn = cudnn_library(); cudnn.built)
+    all.emplace_back("cudnn", library_version(cudnn.version));
+  if (const NcclLibrary nccl = nccl_library(); nccl.built)
+    all.emplace_back("nccl", library_version(nccl.version));
   return all;
 }
 

@@ -48,6 +48,10 @@ class Context {
   /// A context on the host for what is read from files or sent by the host: this one if it is there.
   Context& host() { return host_ == nullptr ? *this : *host_; }
   const Context& host() const { return host_ == nullptr ? *this : *host_; }
+  /// Whether a device may take the factors of float32 products as TensorFloat-32, of 11 bits; sums stay
+  /// float32.
+  bool tf32() const { return tf32_; }
+  void set_tf32(bool tf32) { tf32_ = tf32; }
   Tally& tally() { return tally_; }
 
   /// State that a backend keeps between calls (library handles, primitives, packed weights);
@@ -66,6 +70,7 @@ class Context {
   std::shared_ptr<DeviceRuntime> runtime_;
   std::shared_ptr<Context> host_;
   Stream stream_ = Stream::kCompute;
+  bool tf32_ = false;
   Tally tally_;
   std::map<std::type_index, std::shared_ptr<void>> states_;
 };

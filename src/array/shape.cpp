@@ -1,6 +1,7 @@
 #include "array/shape.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -28,8 +29,12 @@ void Shape::append(std::int64_t extent) {
 
 std::int64_t Shape::count(int first, int last) const {
   std::int64_t product = 1;
-  for (int dim = first; dim < last; ++dim) product *= extents_[dim];
-  return product;
+  bool beyond = false;
+  for (int dim = first; dim < last; ++dim) {
+    if (extents_[dim] == 0) return 0;
+    beyond = __builtin_mul_overflow(product, extents_[dim], &product) || beyond;
+  }
+  return beyond ? std::numeric_limits<std::int64_t>::max() : product;
 }
 
 Shape Shape::strides() const {

@@ -26,7 +26,7 @@ class Shape {
   const std::int64_t* begin() const { return extents_.data(); }
   const std::int64_t* end() const { return extents_.data() + rank_; }
 
-  /// Product of all extents; 1 for rank 0.
+  /// Product of all extents; 1 for rank 0. A product of more than 2^63 - 1 is that number.
   std::int64_t count() const { return count(0, rank_); }
   /// Product of the extents of dims [first, last).
   std::int64_t count(int first, int last) const;

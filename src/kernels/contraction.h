@@ -20,7 +20,7 @@ struct ContractionSpec {
 ///
 /// @param a, b  f32, f64 or bf16 of the same type, extents by letter; any extent may be zero (c is then
 /// zero).
-/// @param out   element type of c; sums are formed in f32 (f64 for f64 operands).
+/// @param out   element type of c; sums are formed in f32 (f64 for f64 operands), long ones in blocks.
 /// @return      c, row-major in the order of its letters.
 /// @throws ShapeError when a letter has two extents (the message shows both shapes).
 Array contract(Context& context, const ContractionSpec& spec, const Array& a, const Array& b, DType out);

@@ -30,8 +30,13 @@ CudaDevice cuda_device(int device);
 /// Number of CUDA devices for this build on this machine; 0 when either has none.
 int cuda_device_count();
 
-/// Version of the cuDNN that convolutions go by, "9.19.0"; "" where the build has none.
-std::string cudnn_version();
+/// The cuDNN that convolutions go by.
+struct CudnnLibrary {
+  bool built = false;  ///< the program was built with one
+  int built_for = 0;   ///< major version of that one, the only one that it works with
+  int version = 0;     ///< of the one here, as cuDNN counts: 91900 is 9.19.0
+};
+CudnnLibrary cudnn_library();
 
 /// A context whose arrays live on a CUDA device, with streams of its own.
 /// Throws ConfigError when the build has no CUDA kernels, or none for such a GPU, or the machine has no such

@@ -31,7 +31,7 @@ Array max_pool_backward(Context& context, const Pooling& pooling, const Array& d
 
 /// torch.nn.functional.avg_pool1d, avg_pool2d and avg_pool3d (ceil_mode off) of channels-last fields: the sum
 /// of a window's valid points over their number, or over the window's with count_padding. Zero where a window
-/// holds none. Sums are formed in f32 (f64 for f64).
+/// holds none. Sums are formed in f32 (f64 for f64), which go on into f64 where points are many.
 Array average_pool_forward(Context& context, const Pooling& pooling, const Array& x);
 /// dx [B, space…, C]; zero in the padding.
 Array average_pool_backward(Context& context, const Pooling& pooling, const Array& dy, const Shape& space);

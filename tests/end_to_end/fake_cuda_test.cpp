@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
+#include <set>
 
 #include "end_to_end/command.h"
 
@@ -25,6 +26,15 @@ class FakeCuda : public ::testing::Test {
                  const std::string& program = JIGSAW_TRAIN_FAKE_CUDA) const {
     setenv("JIGSAW_FAKE_CUDA", machine.c_str(), 1);
     return Running(ranks, command + " --config " + (folder_ / "config.json"), program).collect();
+  }
+  /// What the fake GPU would be measured to do, which takes seconds, and work that is to be counted.
+  void give_machine() const {
+    Json config = Json::parse(read(folder_ / "config.json"));
+    config["machine"] = {
+        {"flops_per_second", 1e12},
+        {"memory_bytes_per_second", 1e11},
+        {"links", Json::array({Json{{"bytes_per_second", 1e10}, {"latency_seconds", 1e-6}}})}};
+    folder_.write("config.json", config.dump());
   }
   static void expect_one_error(const Outcome& outcome, int code, const std::string& says) {
     EXPECT_EQ(outcome.exit_code, code) << outcome.err;
@@ -50,7 +60,12 @@ TEST_F(FakeCuda, AGpuThatCannotBeUsedEndsTheRun) {
   expect_one_error(run_on("major=7", 1, "check"), 2,
                    "no code for the GPU here, fake, compute capability 7.0");
   expect_one_error(run_on("devices=1", 2, "check --set device=cuda"), 2, "ranks 0 and 1 would share the GPU");
-  EXPECT_EQ(run_on("driver=12080", 1, "check --set device=cpu").exit_code, 0);
+  for (const int ranks : {1, 2}) {
+    expect_one_error(run_on("devices=2,cudnn=8907", ranks, "check --set device=cuda"), 2,
+                     "cuDNN 9 is needed, and the library here is 8.9.7");
+  }
+  for (const char* machine : {"driver=12080", "cudnn=8907"})
+    EXPECT_EQ(run_on(machine, 1, "check --set device=cpu").exit_code, 0);
 }
 
 /// By a GPU's memory and rates, not the host's.
@@ -75,12 +90,12 @@ TEST_F(FakeCuda, InitNamesTheCommandForTheGpus) {
 }
 
 TEST_F(FakeCuda, GpuCheckTriesWhatTrainingTakes) {
-  setenv("JIGSAW_FAKE_CUDA", "devices=2", 1);
+  setenv("JIGSAW_FAKE_CUDA", "devices=2,cudnn=91900", 1);
   for (const int ranks : {1, 2}) {
     const Outcome outcome = Running(ranks, "gpu-check", JIGSAW_TRAIN_FAKE_CUDA).collect();
     EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
     for (const char* part :
-         {"rank 0  0000:00:00.0 of ", "products: ", "FLOP/s in bfloat16", "copies: ", "are right"})
+         {"rank 0  0000:00:00.0 of ", "9.19.0)", "products: ", "FLOP/s in bfloat16", "copies: ", "are right"})
       EXPECT_NE(outcome.out.find(part), std::string::npos) << part << " in\n" << outcome.out;
     EXPECT_EQ(outcome.out.find("within a machine, 2 ranks: each sends ") != std::string::npos, ranks == 2)
         << outcome.out;
@@ -92,6 +107,7 @@ TEST_F(FakeCuda, GpuCheckTriesWhatTrainingTakes) {
 
 /// What a user is told of errors that a device reports later than they happen, and of one that has no room.
 TEST_F(FakeCuda, ErrorsNameOperationAndStep) {
+  give_machine();
   const std::string output = " --set device=cuda --set train.steps=40 --set output=" + (folder_ / "run");
   const Outcome later = run_on("devices=1,fail_after=400,fail_with=700", 1, output);
   expect_one_error(later, 1, "an illegal memory access was encountered");
@@ -110,6 +126,7 @@ TEST_F(FakeCuda, ErrorsNameOperationAndStep) {
 
 /// One of two ranks loses its GPU: both end, somebody can find it, and what was saved before stands alone.
 TEST_F(FakeCuda, ALostGpuEndsTheJobAndNothingOfItIsSaved) {
+  give_machine();
   const std::string
       output = folder_ / "run",
       command =
@@ -138,6 +155,32 @@ TEST_F(FakeCuda, ALostGpuEndsTheJobAndNothingOfItIsSaved) {
   EXPECT_EQ(gone_on.exit_code, 0) << gone_on.err;
 }
 
+/// Each once in a run, not in every step; they say that train.tf32 came to the device.
+TEST_F(FakeCuda, ConvolutionsThatCudnnRefusesAreSaidOnce) {
+  give_machine();
+  Json config = Json::parse(read(folder_ / "config.json"));
+  config["model"] = {
+      {"type", "sequential"},
+      {"layers", Json::array({Json{{"type", "conv"}, {"features", 1}, {"kernel", 3}, {"padding", 1}}})}};
+  folder_.write("config.json", config.dump());
+  const std::string command = "--set device=cuda --set train.tf32=true --set output=" + (folder_ / "run");
+  for (const bool refuses : {true, false}) {
+    const Outcome outcome =
+        run_on(refuses ? "devices=1,cudnn=91900,cudnn_refuses=1" : "devices=1,cudnn=91900", 1,
+               command + (refuses ? "_refused" : "_planned"));
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+    std::multiset<std::string> said;
+    for (const std::string& line : outcome.said()) {
+      if (line.find("cuDNN has no plan for ") != std::string::npos) said.insert(line);
+    }
+    EXPECT_EQ(said.empty(), !refuses) << outcome.err;
+    for (const std::string& line : said) {
+      EXPECT_EQ(said.count(line), 1U) << line;
+      EXPECT_NE(line.find(", factors rounded"), std::string::npos) << line;
+    }
+  }
+}
+
 TEST_F(FakeCuda, TrainsAsOnTheProcessor) {
   const auto losses = [&](const std::string& name, const std::string& program, const std::string& device) {
     const std::string output = folder_ / name;
@@ -152,6 +195,11 @@ TEST_F(FakeCuda, TrainsAsOnTheProcessor) {
   ASSERT_EQ(found.size(), 3U);
   for (std::size_t step = 0; step < wanted.size(); ++step)
     EXPECT_NEAR(found[step], wanted[step], 1e-4 * std::abs(wanted[step]));
+  // The GPU was measured.
+  const Json machine = Json::parse(read(folder_ / "gpu/machine.json"));
+  EXPECT_EQ(machine.at("device"), "cuda");
+  EXPECT_GT(machine.at("machine").at("flops_per_second"), 0);
+  EXPECT_GT(series(metrics(folder_ / "gpu", "train"), "peak_share").at(0), 0);
 }
 
 }  // namespace

@@ -14,6 +14,7 @@
 #include "array/raw_memory.h"
 #include "array/transfer.h"
 #include "base/error.h"
+#include "base/text.h"
 #include "cublasLt.h"
 #include "cuda_runtime.h"
 #include "kernels/backend.h"
@@ -23,6 +24,7 @@
 #include "kernels/cuda/error.h"
 #include "kernels/cuda/pinned_ring.h"
 #include "kernels/pointwise.h"
+#include "kernels/remarks.h"
 #include "support/arrays.h"
 #include "support/backends.h"
 #include "support/error_of.h"
@@ -218,6 +220,28 @@ TEST_F(FakeCudaFinds, ABlockThatIsFreedTooEarly) {
   }
 }
 
+/// The workspace of a product is given to another before it has run.
+TEST_F(FakeCudaFinds, AWorkspaceOfTwoProductsWithoutAnOrder) {
+  const ContractionSpec spec = ContractionSpec::parse("mk,nk->mn");
+  const Array square = numbers(4).reshaped({2, 2});
+  context_.runtime()->synchronise(Stream::kCompute);
+  for (const bool waits : {true, false}) {
+    const Array first = contract(context_, spec, square, square, DType::kFloat32);
+    const DeviceRuntime::Ticket there = context_.runtime()->ticket(Stream::kCompute);
+    if (waits) context_.runtime()->wait(Stream::kCommunication, there);
+    context_.set_stream(Stream::kCommunication);
+    const Array second = contract(context_, spec, square, square, DType::kFloat32);
+    context_.set_stream(Stream::kCompute);
+    const std::string found = error_of([&] {
+      context_.runtime()->synchronise(Stream::kCommunication);
+      context_.runtime()->synchronise(Stream::kCompute);
+    });
+    EXPECT_EQ(found.find(" writes what a product of 2 x 2 numbers in stream ") == std::string::npos, waits)
+        << found;
+    fake_cuda::fail_next(cudaSuccess);
+  }
+}
+
 /// Pinned memory: of two copies without an order, and of a host that does not wait for one.
 TEST_F(FakeCudaFinds, PinnedMemoryThatIsUsedTooEarly) {
   void* memory = nullptr;
@@ -337,8 +361,11 @@ TEST_F(FakeCudaFinds, AFullDevice) {
 
 class FakeCudnn : public FakeCudaFinds {
  protected:
-  FakeCudnn() { fake_cuda::machine().cudnn = 1; }
-  ~FakeCudnn() override { fake_cuda::machine().cudnn = before_; }
+  FakeCudnn() { fake_cuda::machine().cudnn = 91900; }
+  ~FakeCudnn() override {
+    fake_cuda::machine().cudnn = before_;
+    fake_cuda::machine().cudnn_refuses = 0;
+  }
 
  private:
   int before_ = fake_cuda::machine().cudnn;
@@ -369,6 +396,54 @@ TEST_F(FakeCudnn, DoesWhatItCan) {
   EXPECT_EQ(runs(DType::kFloat64, DType::kFloat64, 0), (Runs{0, 0}));
   EXPECT_EQ(runs(DType::kFloat32, DType::kFloat64, 0), (Runs{0, 1}));
   EXPECT_EQ(runs(DType::kFloat32, DType::kFloat32, 1), (Runs{1, 2})) << "of aligned copies";
+}
+
+/// A kernel of ours does what it refuses, and each such convolution is said once.
+TEST_F(FakeCudnn, WhatItRefusesIsSaidOnce) {
+  const Convolution convolution{{{3, 3}, {1, 1}, {1, 1}}, 1, {1, 1}, {1, 1}};
+  const auto convolved = [&](DType type) {
+    const Array x = testing::random_array(context_, {1, 5, 6, 4}, type, 1),
+                weight = testing::random_array(context_, {2, 4, 3, 3}, type, 2);
+    return values_of(convolution_forward(context_, convolution, x, weight, {}, type));
+  };
+  const std::vector<double> wanted = convolved(DType::kFloat32);
+  const std::int64_t before = fake_cuda::cudnn_runs();
+  fake_cuda::machine().cudnn_refuses = 2;
+  for (int i = 0; i < 2; ++i) testing::expect_near(convolved(DType::kFloat32), wanted, 1e-5);
+  convolved(DType::kFloat64);
+  EXPECT_EQ(fake_cuda::cudnn_runs(), before);
+  const std::vector<std::string> said = take_remarks(context_);
+  ASSERT_EQ(said.size(), 1U);
+  EXPECT_EQ(
+      said[0].rfind("cuDNN has no plan for the convolution of fp32 [1, 5, 6, 4] to [1, 5, 6, 2] by ", 0), 0U)
+      << said[0];
+  convolved(DType::kFloat32);
+  EXPECT_TRUE(take_remarks(context_).empty());
+}
+
+/// TensorFloat-32 is taken where the context allows it, for float32 alone.
+TEST_F(FakeCudnn, Tf32IsTakenWhereItIsAllowed) {
+  fake_cuda::machine().cudnn_refuses = 2;  // whose problem is said
+  const Convolution convolution{{{3, 3}, {1, 1}, {1, 1}}, 1, {1, 1}, {1, 1}};
+  for (const bool allowed : {false, true}) {
+    context_.set_tf32(allowed);
+    for (const DType type : {DType::kFloat32, DType::kBfloat16, DType::kFloat64}) {
+      SCOPED_TRACE(concat(name(type), allowed ? ", allowed" : ""));
+      const bool taken = allowed && type == DType::kFloat32;
+      const std::int64_t before = fake_cuda::rounded_products();
+      const Array x = testing::random_array(context_, {3, 4}, type, 1);
+      values_of(contract(context_, ContractionSpec::parse("mk,nk->mn"), x, x, type));
+      EXPECT_EQ(fake_cuda::rounded_products() - before, taken ? 1 : 0);
+      values_of(convolution_forward(context_, convolution,
+                                    testing::random_array(context_, {1, 5, 6, 4}, type, 2),
+                                    testing::random_array(context_, {2, 4, 3, 3}, type, 3), {}, type));
+      const std::vector<std::string> said = take_remarks(context_);
+      ASSERT_EQ(said.size(), type == DType::kFloat64 || (allowed && !taken) ? 0U : 1U);
+      if (!said.empty()) {
+        EXPECT_EQ(said[0].find(", factors rounded") != std::string::npos, taken) << said[0];
+      }
+    }
+  }
 }
 
 /// Large products of bf16 whose rows are no multiples of 16 bytes go through padded copies; small ones do

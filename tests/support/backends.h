@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "kernels/cuda_context.h"
-#include "support/test_device.h"
+#include "support/test_context.h"
 
 namespace jigsaw::testing {
 
@@ -18,10 +18,7 @@ inline auto kernel_backends() {
 }
 
 inline Context kernel_context(Backend backend, int threads) {
-  if (backend != Backend::kCuda) return Context::make_host(backend, threads);
-  Context context = make_cuda_context(0);
-  cuda_test_runtime() = context;
-  return context;
+  return backend == Backend::kCuda ? cuda_test_context() : Context::make_host(backend, threads);
 }
 
 inline std::string backend_name(const ::testing::TestParamInfo<Backend>& parameter) {

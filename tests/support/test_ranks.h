@@ -2,7 +2,7 @@
 #include <functional>
 
 #include "comm/thread/run_ranks.h"
-#include "support/test_device.h"
+#include "support/test_context.h"
 
 namespace jigsaw::testing {
 

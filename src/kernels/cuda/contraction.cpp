@@ -75,7 +75,8 @@ class Products {
 
   void run_product(const MatrixProduct& product, const std::byte* a, const std::byte* b, std::byte* c,
                    bool add) {
-    const MatmulKey key = {product, a_.dtype(), c_.dtype(), alignment_of(a, b, c)};
+    const MatmulKey key = {product, a_.dtype(), c_.dtype(), alignment_of(a, b, c),
+                           context_.tf32() && a_.dtype() == DType::kFloat32};
     auto found = state_.matmuls.find(key);
     if (found == state_.matmuls.end()) found = state_.matmuls.try_emplace(key, state_.handle, key).first;
     found->second.run(context_, a, b, c, add);

@@ -1,10 +1,13 @@
 #include <algorithm>
 
 #include "array/raw_memory.h"
+#include "base/text.h"
 #include "kernels/cuda/cudnn_convolution.h"
 #include "kernels/cuda/field.cuh"
 #include "kernels/cuda/tiled_product.cuh"
+#include "kernels/cuda_context.h"
 #include "kernels/front/convolution_kernels.h"
+#include "kernels/remarks.h"
 
 namespace jigsaw::inline kernels::cuda {
 
@@ -213,11 +216,17 @@ class ByCudnn {
   static bool aligned(const Array& array) { return reinterpret_cast<std::uintptr_t>(array.raw()) % 16 == 0; }
 
   /// Null where there is nothing for cuDNN: no float64, results of the operand's type or f32.
-  static const CudnnPlan* plan_for(Context& context, const CudnnProblem& problem, const Array& given,
+  static const CudnnPlan* plan_for(Context& context, CudnnProblem problem, const Array& given,
                                    const Array& result) {
     const bool suits = given.count() > 0 && given.dtype() != DType::kFloat64 && aligned(result) &&
                        (result.dtype() == given.dtype() || result.dtype() == DType::kFloat32);
-    return suits ? cudnn_plan(context, problem) : nullptr;
+    if (!suits) return nullptr;
+    if (problem.type == DType::kFloat32 && context.tf32()) problem.rounded = true;
+    const CudnnPlan* const plan = cudnn_plan(context, problem);
+    if (plan == nullptr && cudnn_library().built)
+      context.state<Remarks>().add(
+          concat("cuDNN has no plan for ", problem.text(), ": a far slower kernel of this program does it"));
+    return plan;
   }
 
   /// As cuDNN reads it: in that type, at a multiple of 16 bytes.

@@ -2,8 +2,8 @@
 #include "kernels/cuda/cudnn_convolution.h"
 #include "kernels/cuda_context.h"
 
-std::string jigsaw::cudnn_version() {
-  return "";
+jigsaw::CudnnLibrary jigsaw::cudnn_library() {
+  return {};
 }
 
 namespace jigsaw::inline kernels::cuda {

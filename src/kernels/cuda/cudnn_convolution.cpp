@@ -3,8 +3,6 @@
 #include <map>
 
 #include "array/raw_memory.h"
-#include "base/error.h"
-#include "base/text.h"
 #include "kernels/cuda/cudnn_plan.h"
 #include "kernels/cuda/error.h"
 #include "kernels/cuda_context.h"
@@ -13,28 +11,16 @@ namespace jigsaw::inline kernels::cuda {
 
 namespace {
 
-std::string text_of(std::size_t version) {
-  return concat(version / 10000, ".", version / 100 % 100, ".", version % 100);
-}
-
 /// What the convolutions of a rank keep between calls.
 struct CudnnState {
-  CudnnState() {
-    const std::size_t version = cudnnGetVersion();
-    if (version / 10000 != CUDNN_MAJOR)
-      throw ConfigError(
-          concat("cuDNN ", CUDNN_MAJOR, " is needed, and the library here is ", text_of(version)));
-    handle.emplace();
-  }
-
   const CudnnPlan* plan(const CudnnProblem& problem) {
     const std::string key = problem.text();
     auto found = plans.find(key);
-    if (found == plans.end()) found = plans.emplace(key, CudnnPlan::make(problem, *handle)).first;
+    if (found == plans.end()) found = plans.emplace(key, CudnnPlan::make(problem, handle)).first;
     return found->second ? &*found->second : nullptr;
   }
 
-  std::optional<CudnnHandle> handle;
+  CudnnHandle handle;
   std::map<std::string, std::optional<CudnnPlan>> plans;
 };
 
@@ -45,7 +31,7 @@ const CudnnPlan* cudnn_plan(Context& context, const CudnnProblem& problem) {
 }
 
 void cudnn_run(Context& context, const CudnnPlan& plan, const CudnnOperands& operands) {
-  const CudnnHandle& handle = *context.state<CudnnState>().handle;
+  const CudnnHandle& handle = context.state<CudnnState>().handle;
   Array workspace;
   if (plan.workspace_bytes() > 0)
     workspace = Array(context, {(plan.workspace_bytes() + 3) / 4}, DType::kFloat32, Purpose::kWorkspace);
@@ -62,6 +48,6 @@ void cudnn_run(Context& context, const CudnnPlan& plan, const CudnnOperands& ope
 
 }  // namespace jigsaw::inline kernels::cuda
 
-std::string jigsaw::cudnn_version() {
-  return cuda::text_of(cudnnGetVersion());
+jigsaw::CudnnLibrary jigsaw::cudnn_library() {
+  return {true, CUDNN_MAJOR, static_cast<int>(cudnnGetVersion())};
 }

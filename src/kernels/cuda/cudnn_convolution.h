@@ -34,8 +34,7 @@ struct CudnnOperands {
 class CudnnPlan;
 
 /// How cuDNN solves it, kept by the context; null where cuDNN has no engine that repeats its sums bit for bit
-/// and forms them in full. @throws ConfigError  when the library is not of the version that this was built
-/// for
+/// and forms them in full. The library is of the version that this was built for (cudnn_library()).
 const CudnnPlan* cudnn_plan(Context& context, const CudnnProblem& problem);
 
 /// Puts a plan of the context's into its stream. Memory for work comes from its arena.

@@ -61,12 +61,16 @@ class Matrix {
   bool transposed_ = false;
 };
 
-/// Sums in float32, without TensorFloat-32, or in float64.
+/// Sums in float32, of factors in full unless TensorFloat-32 is allowed, or in float64.
+cublasComputeType_t compute_type(const MatmulKey& key) {
+  if (key.in == DType::kFloat64) return CUBLAS_COMPUTE_64F;
+  return key.rounded ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
+}
+
 struct Description {
   Description(const MatmulKey& key, const Matrix& a, const Matrix& b) {
-    const bool wide = key.in == DType::kFloat64;
-    check(cublasLtMatmulDescCreate(&description, wide ? CUBLAS_COMPUTE_64F : CUBLAS_COMPUTE_32F,
-                                   wide ? CUDA_R_64F : CUDA_R_32F),
+    check(cublasLtMatmulDescCreate(&description, compute_type(key),
+                                   key.in == DType::kFloat64 ? CUDA_R_64F : CUDA_R_32F),
           "describe a product");
     // Row-major C is column-major Cᵀ = Bᵀ·Aᵀ.
     const cublasOperation_t first = b.to_transposed(), second = a.to_transposed();

@@ -16,6 +16,7 @@ struct MatmulKey {
   MatrixProduct product;
   DType in = DType::kFloat32, out = DType::kFloat32;
   std::uint32_t alignment = 16;  ///< bytes, of all three operands
+  bool rounded = false;          ///< factors, which are f32, may be taken as TensorFloat-32
   auto operator<=>(const MatmulKey&) const = default;
 };
 

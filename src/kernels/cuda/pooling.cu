@@ -86,11 +86,11 @@ struct MaxBackward {
     const std::int64_t channel = i % places.x.channels;
     std::int64_t place[3], point[3];
     const std::int64_t sample = places.x.split(i / places.x.channels, point);
-    Accumulator<T> sum = 0;
+    double sum = 0;  // a point may stand in as many windows as there are
     for (std::int64_t tap = places.window.taps - 1; places.valid(point) && tap >= 0; --tap) {
       if (!places.window.place_of(point, tap, place) || !places.y.inside(place)) continue;
       const std::int64_t at = places.y.point(sample, place) * places.y.channels + channel;
-      if (winners.get<float>(at) == static_cast<float>(tap)) sum += load<Accumulator<T>>(dy[at]);
+      if (winners.get<float>(at) == static_cast<float>(tap)) sum += load<double>(dy[at]);
     }
     dx[i] = stored<Element<T>>(sum);
   }
@@ -125,11 +125,11 @@ struct AverageBackward {
     const std::int64_t channel = i % places.x.channels;
     std::int64_t place[3], point[3];
     const std::int64_t sample = places.x.split(i / places.x.channels, point);
-    R sum = 0;
+    double sum = 0;
     for (std::int64_t tap = places.window.taps - 1; places.valid(point) && tap >= 0; --tap) {
       if (!places.window.place_of(point, tap, place) || !places.y.inside(place)) continue;
       const std::int64_t at = places.y.point(sample, place) * places.y.channels + channel;
-      sum += load<R>(dy[at]) / static_cast<R>(places.divisor(place));
+      sum += static_cast<double>(load<R>(dy[at]) / static_cast<R>(places.divisor(place)));
     }
     dx[i] = stored<Element<T>>(sum);
   }

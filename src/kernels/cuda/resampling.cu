@@ -58,12 +58,11 @@ struct Backward {
   const Element<T>* dy;
   Element<T>* dx;
   __device__ void operator()(std::int64_t i) const {
-    using R = Accumulator<T>;
     std::int64_t point[3], place[3];
     const std::int64_t channel = i % all.source.channels,
                        sample = all.source.split(i / all.source.channels, point);
     const Reader d = all.readers[0][point[0]], h = all.readers[1][point[1]], w = all.readers[2][point[2]];
-    R sum = 0;
+    double sum = 0;  // one point may be read by a whole grid
     for (place[0] = d.begin; place[0] < d.end; ++place[0]) {
       const double outer = all.share(0, place[0], point[0]);
       for (place[1] = h.begin; place[1] < h.end; ++place[1]) {
@@ -71,8 +70,7 @@ struct Backward {
         for (place[2] = w.begin; place[2] < w.end; ++place[2]) {
           const double weight = plane * all.share(2, place[2], point[2]);
           if (weight == 0.0) continue;
-          sum += static_cast<R>(weight) *
-                 load<R>(dy[all.target.point(sample, place) * all.target.channels + channel]);
+          sum += weight * load<double>(dy[all.target.point(sample, place) * all.target.channels + channel]);
         }
       }
     }

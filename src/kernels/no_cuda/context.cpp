@@ -21,8 +21,8 @@ CudaDevice cuda_device(int) {
 int cuda_device_count() {
   return 0;
 }
-std::string cudnn_version() {
-  return "";
+CudnnLibrary cudnn_library() {
+  return {};
 }
 Context make_cuda_context(int) {
   no_cuda();

@@ -104,11 +104,11 @@ void run_loops(const std::vector<Loop>& loops, const T* a, const T* b, Sum* c) {
   }
 }
 
-/// Sums are formed in `sums`, which is c itself when it has their type.
+/// Sums are formed in float64, in `sums`, which is c itself when it has this type.
 template <typename T>
 void contract_typed(Context& context, const ContractionSpec& spec, const Array& a, const Array& b, Array& c,
                     bool add) {
-  using Sum = Accumulator<T>;
+  using Sum = double;
   const bool direct = c.dtype() == kDType<Sum>;
   Array sums = direct ? c : Array(context, c.shape(), kDType<Sum>, Purpose::kWorkspace);
   if (!(direct && add)) std::ranges::fill(sums.span<Sum>(), Sum{0});

@@ -31,6 +31,7 @@ namespace {
 
 using jigsaw::testing::fake_cuda::put;
 using jigsaw::testing::fake_cuda::touched;
+using jigsaw::testing::fake_cuda::use_workspace;
 
 double read(const void* x, cudaDataType_t type, std::int64_t i) {
   if (type == CUDA_R_64F) return static_cast<const double*>(x)[i];
@@ -57,9 +58,10 @@ bool fits(const FakeProduct& product, const FakeLayout& a, const FakeLayout& b, 
   const auto [m, k] = product.a == CUBLAS_OP_T ? std::pair(a.columns, a.rows) : std::pair(a.rows, a.columns);
   const auto [k2, n] = product.b == CUBLAS_OP_T ? std::pair(b.columns, b.rows) : std::pair(b.rows, b.columns);
   const bool wide = d.type == CUDA_R_64F;
-  const bool types = a.type == b.type &&
-                     (a.type == d.type || (a.type == CUDA_R_16BF && d.type == CUDA_R_32F)) &&
-                     wide == (product.compute == CUBLAS_COMPUTE_64F) && wide == (product.scale == CUDA_R_64F);
+  const bool types =
+      a.type == b.type && (a.type == d.type || (a.type == CUDA_R_16BF && d.type == CUDA_R_32F)) &&
+      wide == (product.compute == CUBLAS_COMPUTE_64F) && wide == (product.scale == CUDA_R_64F) &&
+      (a.type == CUDA_R_32F || product.compute != CUBLAS_COMPUTE_32F_FAST_TF32);
   bool leading = true;
   for (const FakeLayout* each : {&a, &b, &d}) leading = leading && each->leading >= each->rows;
   return types && leading && m == d.rows && n == d.columns && k == k2 && a.batch == d.batch &&
@@ -76,7 +78,7 @@ void touch(const void* x, const FakeLayout& layout, bool writes) {
   }
 }
 
-std::atomic<std::int64_t> misaligned = 0;
+std::atomic<std::int64_t> misaligned = 0, rounded = 0;
 
 bool is_aligned(const void* address, std::uint32_t bytes) {
   return reinterpret_cast<std::uintptr_t>(address) % bytes == 0;
@@ -86,6 +88,9 @@ bool is_aligned(const void* address, std::uint32_t bytes) {
 
 std::int64_t jigsaw::testing::fake_cuda::misaligned_products() {
   return misaligned;
+}
+std::int64_t jigsaw::testing::fake_cuda::rounded_products() {
+  return rounded;
 }
 
 const char* cublasLtGetStatusString(cublasStatus_t status) {
@@ -171,8 +176,8 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t product, co
                               const void* a, cublasLtMatrixLayout_t a_layout, const void* b,
                               cublasLtMatrixLayout_t b_layout, const void* beta, const void* c,
                               cublasLtMatrixLayout_t, void* d, cublasLtMatrixLayout_t d_layout,
-                              const cublasLtMatmulAlgo_t* algorithm, void*, std::size_t,
-                              cudaStream_t stream) {
+                              const cublasLtMatmulAlgo_t* algorithm, void* workspace,
+                              std::size_t workspace_bytes, cudaStream_t stream) {
   const double one = read(alpha, product->scale, 0), old = read(beta, product->scale, 0);
   for (const void* each : {a, b, c, static_cast<const void*>(d)}) {
     if (!is_aligned(each, algorithm->alignment)) return CUBLAS_STATUS_INVALID_VALUE;
@@ -180,11 +185,14 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t product, co
   for (const FakeLayout* each : {a_layout, b_layout}) {
     if (each->type == CUDA_R_16BF && (each->leading % 8 != 0 || algorithm->alignment < 16)) ++misaligned;
   }
+  if (product->compute == CUBLAS_COMPUTE_32F_FAST_TF32) ++rounded;
   const std::string name =
       jigsaw::concat("a product of ", d_layout->rows, " x ", d_layout->columns, " numbers");
   const cudaError_t status =
       put(stream, name,
-          [p = *product, left = *a_layout, right = *b_layout, to = *d_layout, a, b, c, d, one, old] {
+          [p = *product, left = *a_layout, right = *b_layout, to = *d_layout, a, b, c, d, one, old,
+           room = static_cast<std::byte*>(workspace), workspace_bytes] {
+            use_workspace(room, workspace_bytes);
             const std::int64_t depth = p.a == CUBLAS_OP_T ? left.rows : left.columns;
             std::vector<double> rows(static_cast<std::size_t>(to.rows * depth)),
                 columns(static_cast<std::size_t>(to.columns * depth));

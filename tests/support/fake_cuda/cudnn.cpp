@@ -10,7 +10,8 @@
 #include "kernels/cuda_context.h"
 #include "support/fake_cuda/fake_cuda.h"
 
-// A cuDNN that solves all that it is asked for, by the definition and in float64, where the machine has it.
+// A cuDNN that solves all that it is asked for but what the machine says that it refuses, by the definition
+// and in float64, where the machine has it.
 
 namespace {
 
@@ -116,8 +117,9 @@ std::int64_t jigsaw::testing::fake_cuda::cudnn_runs() {
   return runs;
 }
 
-std::string jigsaw::cudnn_version() {
-  return testing::fake_cuda::machine().cudnn != 0 ? "9.19.0" : "";
+jigsaw::CudnnLibrary jigsaw::cudnn_library() {
+  const int version = testing::fake_cuda::machine().cudnn;
+  return {version != 0, 9, version};
 }
 
 namespace jigsaw::inline kernels::cuda {
@@ -136,13 +138,17 @@ using Plans = std::list<CudnnPlan>;
 }
 
 const CudnnPlan* cudnn_plan(Context& context, const CudnnProblem& problem) {
-  if (testing::fake_cuda::machine().cudnn == 0) return nullptr;
+  const testing::fake_cuda::Machine& machine = testing::fake_cuda::machine();
+  if (machine.cudnn == 0 || problem.y.back() == machine.cudnn_refuses) return nullptr;
   return &context.state<Plans>().emplace_back(problem);
 }
 
 void cudnn_run(Context& context, const CudnnPlan& plan, const CudnnOperands& operands) {
-  const auto work = [problem = plan.problem(), operands] {
+  constexpr std::int64_t kWorkspace = std::int64_t{1} << 16;
+  Array workspace(context, {kWorkspace / 4}, DType::kFloat32, Purpose::kWorkspace);
+  const auto work = [problem = plan.problem(), operands, room = workspace.raw()] {
     ++runs;
+    testing::fake_cuda::use_workspace(room, kWorkspace);
     solve(problem, operands);
   };
   launched(context, testing::fake_cuda::put(stream_of(context), plan.problem().text(), work),

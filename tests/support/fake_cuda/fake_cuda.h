@@ -1,4 +1,5 @@
 #pragma once
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -30,7 +31,8 @@ struct Machine {
   std::size_t memory = std::size_t{4} << 30;  ///< bytes of a device
   std::size_t pinned = std::size_t{1} << 40;  ///< bytes of the host that can be pinned at a time
   int fail_after = 0, fail_with = 0, fail_device = 0;
-  int cudnn = 0;  ///< 1: it has cuDNN
+  int cudnn = 0;          ///< version of its cuDNN, 91900 for 9.19.0; 0: none
+  int cudnn_refuses = 0;  ///< that has no plan for convolutions to so many channels
 };
 Machine& machine();
 
@@ -42,6 +44,8 @@ void set_order(Order order);
 std::int64_t kernels_run();
 /// Products of bf16 matrices so far whose rows, or the matrices, do not begin at multiples of 16 bytes.
 std::int64_t misaligned_products();
+/// Products so far whose factors may be taken as TensorFloat-32.
+std::int64_t rounded_products();
 /// Convolutions that cuDNN has done so far.
 std::int64_t cudnn_runs();
 /// Bytes of the host that are pinned.
@@ -61,6 +65,8 @@ cudaError_t launch(const cudaLaunchConfig_t& configuration, const char* type, st
 cudaError_t put(cudaStream_t stream, const std::string& name, std::function<void()> work);
 /// While work runs: it touches memory.
 void touched(const void* address, std::size_t bytes, bool writes);
+/// While work runs: this memory was given to it for what it likes. It writes NaN to both ends.
+void use_workspace(std::byte* memory, std::size_t bytes);
 
 /// Runs a kernel's threads in blocks (blocks.cpp).
 void run_blocks(dim3 blocks, dim3 threads, const std::function<void()>& thread, Order order,

@@ -1,6 +1,7 @@
 #include <cxxabi.h>
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <cstdlib>
@@ -181,6 +182,7 @@ Machine described() {
   read("fail_with", machine.fail_with);
   read("fail_device", machine.fail_device);
   read("cudnn", machine.cudnn);
+  read("cudnn_refuses", machine.cudnn_refuses);
   int mebibytes = static_cast<int>(machine.memory >> 20);
   read("mebibytes", mebibytes);
   machine.memory = static_cast<std::size_t>(mebibytes) << 20;
@@ -278,6 +280,15 @@ cudaError_t put_when_ready(cudaStream_t stream, const std::string& name, std::fu
 }
 void touched(const void* address, std::size_t bytes, bool writes) {
   WorkOrder::all().touched(address, bytes, writes);
+}
+void use_workspace(std::byte* memory, std::size_t bytes) {
+  constexpr std::size_t kMostOfAnEnd = 4096;  // for it may be large
+  const std::size_t end = std::min(bytes, kMostOfAnEnd);
+  if (end == 0) return;
+  for (std::byte* const at : {memory, memory + bytes - end}) {
+    touched(at, end, true);
+    std::memset(at, kNaNByte, end);
+  }
 }
 
 cudaError_t launch(const cudaLaunchConfig_t& configuration, const char* type, std::function<void()> thread) {
