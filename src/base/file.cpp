@@ -34,15 +34,13 @@ std::string not_regular(const char* what, const std::string& path, mode_t mode) 
   return concat("cannot ", what, " ", path, ": it is ", kind_of(mode), ", not a regular file");
 }
 
-/// PATH.tmp, made anew: whatever has that name is neither followed nor written to.
+/// PATH.tmp, made anew.
 File open_temporary(const std::string& path) {
   struct stat status {};
   if (::stat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode)) {
     throw FileError(not_regular("replace", path, status.st_mode));
   }
-  const std::string temporary = path + ".tmp";
-  ::unlink(temporary.c_str());
-  return {temporary, O_WRONLY | O_CREAT | O_EXCL};
+  return fresh_file(path + ".tmp");
 }
 
 }  // namespace
@@ -52,6 +50,16 @@ FileState file_state(const std::string& path) {
   if (::stat(path.c_str(), &status) != 0) refuse_path("read", path, errno);
   if (!S_ISREG(status.st_mode)) throw FileError(not_regular("read", path, status.st_mode));
   return {status.st_dev, status.st_ino, status.st_size, status.st_mtim.tv_sec, status.st_mtim.tv_nsec};
+}
+
+bool is_file(const std::string& path) {
+  struct stat status {};
+  if (::stat(path.c_str(), &status) != 0) {
+    if (errno == ENOENT || errno == ENOTDIR) return false;
+    refuse_path("read", path, errno);
+  }
+  if (!S_ISREG(status.st_mode)) throw FileError(not_regular("read", path, status.st_mode));
+  return true;
 }
 
 File::File(std::string path, int flags) : path_(std::move(path)) {
@@ -160,6 +168,11 @@ std::string read_text(const std::string& path, std::int64_t max_bytes) {
   std::string text(static_cast<std::size_t>(size), '\0');
   file.read(std::as_writable_bytes(std::span(text)), 0);
   return text;
+}
+
+File fresh_file(const std::string& path) {
+  ::unlink(path.c_str());
+  return {path, O_RDWR | O_CREAT | O_EXCL};
 }
 
 Replacement::Replacement(std::string path) : path_(std::move(path)), file_(open_temporary(path_)) {}

@@ -30,6 +30,10 @@ struct FileState {
 /// Of a regular file, which is not opened. @throws FileError  when there is none.
 FileState file_state(const std::string& path);
 
+/// Whether there is anything of this name, or where a link of this name leads. @throws FileError  when it is
+/// no regular file, or that cannot be told.
+bool is_file(const std::string& path);
+
 /// An open regular file, not inherited by child processes; closed with the value. All errors are FileError.
 class File {
  public:
@@ -63,6 +67,10 @@ class File {
   int descriptor_ = -1;
 };
 
+/// An empty file made anew, for reading and writing: whatever had its name is neither followed nor written
+/// to.
+File fresh_file(const std::string& path);
+
 /// A file that takes the place of PATH whole or not at all, whenever the process or the machine dies:
 /// PATH.tmp beside it until commit(), and gone with the value if that was not called.
 class Replacement {
@@ -73,6 +81,7 @@ class Replacement {
   Replacement(const Replacement&) = delete;
   Replacement& operator=(const Replacement&) = delete;
 
+  /// Libraries write to it by its path(), too.
   File& file() { return file_; }
   /// Syncs the file, gives it its name, and syncs the folder. @throws FileError  and PATH is as it was.
   void commit();

@@ -28,6 +28,13 @@ struct Signature {
 
 constexpr std::string_view kGdal = "gdal_translate -of netCDF {path} {stem}.nc";
 
+constexpr std::string_view kNibabel =
+    "python3 -c 'import sys, nibabel; nibabel.save(nibabel.load(sys.argv[1]), sys.argv[2])' {path} "
+    "{stem}.nii";
+constexpr std::string_view kSimpleItk =
+    "python3 -c 'import sys, SimpleITK as s; s.WriteImage(s.ReadImage(sys.argv[1]), sys.argv[2])' {path} "
+    "{stem}.nii";
+
 const Signature kSignatures[] = {
     {0, "CDF\x01"sv, "a NetCDF file", ""},
     {0, "CDF\x02"sv, "a NetCDF file", ""},
@@ -43,7 +50,18 @@ const Signature kSignatures[] = {
     {0, "\xff\xd8\xff"sv, "a JPEG image", kGdal},
     {128, "DICM"sv, "a DICOM file", "dcm2niix -o {stem}_nifti {path}"},
     {344, "n+1\0"sv, "a NIfTI file", ""},
-    {344, "ni1\0"sv, "the header of a NIfTI pair", ""},
+    {344, "ni1\0"sv, "the header of a NIfTI pair", kNibabel},
+    {4, "ni2\0"sv, "the header of a NIfTI-2 pair", kNibabel},
+    {4, "n+2\0"sv, "a NIfTI-2 file",
+     "python3 -c 'import sys, nibabel as n; i = n.load(sys.argv[1]); n.save(n.Nifti1Image(i.dataobj, "
+     "i.affine), sys.argv[2])' "
+     "{path} {stem}_1.nii"},
+    {0, "MATLAB 5.0"sv, "a MATLAB file before version 7.3",
+     "python3 -c 'import sys, scipy.io, h5py; h = h5py.File(sys.argv[2], \"w\"); [h.create_dataset(k, "
+     "data=v) for k, v in "
+     "scipy.io.loadmat(sys.argv[1]).items() if k[0] != \"_\"]' {path} {stem}.h5"},
+    {0, "ObjectType = Image"sv, "a MetaImage", kSimpleItk},
+    {0, "NDims = "sv, "a MetaImage", kSimpleItk},
     {0, "NRRD000"sv, "an NRRD file",
      "python3 -c 'import sys, nrrd, h5py; h5py.File(sys.argv[2], \"w\")[\"x\"] = nrrd.read(sys.argv[1])[0]' "
      "{path} {stem}.h5"},

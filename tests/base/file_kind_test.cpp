@@ -36,6 +36,13 @@ TEST_F(FileKindTest, ConversionsAreCommandsForAShell) {
   EXPECT_EQ(kind("a.grib", "GRIB").conversion, "cdo -f nc4 copy " + in("a.grib") + " " + in("a.nc"));
   EXPECT_EQ(kind("it's.tif", "MM\0*"s).conversion,
             "gdal_translate -of netCDF '" + in("it'\\''s.tif") + "' '" + in("it'\\''s") + "'.nc");
+  for (const auto& [name, bytes] : {std::pair{"a.hdr", "\x5c\x01"s + std::string(342, '\0') + "ni1\0"s},
+                                    std::pair{"b.nii", "\x1c\x02\0\0n+2\0\r\n\x1a\n"s},
+                                    std::pair{"c.mat", "MATLAB 5.0 MAT-file, Platform: GLNXA64"s},
+                                    std::pair{"d.mhd", "ObjectType = Image\nNDims = 3\n"s}}) {
+    const FileKind found = kind(name, bytes);
+    EXPECT_NE(found.conversion.find(" " + in(name) + " "), std::string::npos) << name << ": " << found.name;
+  }
   EXPECT_EQ(shell_word(""), "''");
   EXPECT_EQ(shell_word("a b"), "'a b'");
   std::filesystem::create_directory(in("x.zarr"));

@@ -90,6 +90,34 @@ TEST(File, NothingButARegularFileIsReplaced) {
   EXPECT_EQ(read_text(folder.path() + "/precious", 10), "kept");
 }
 
+TEST(File, IsToldFromWhatIsNotThereAndFromWhatIsNone) {
+  const TemporaryFolder folder;
+  const std::string pipe = folder.path() + "/pipe", path = folder.path() + "/x", long_name(5000, 'n');
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  EXPECT_FALSE(is_file(path));
+  write_text_atomically(path, "new");
+  EXPECT_TRUE(is_file(path));
+  EXPECT_FALSE(is_file(path + "/below"));
+  EXPECT_EQ(error_of([&] { is_file(pipe); }), "cannot read " + pipe + ": it is a pipe, not a regular file");
+  EXPECT_EQ(error_of([&] { is_file(folder.path()); }),
+            "cannot read " + folder.path() + ": it is a folder, not a regular file");
+  EXPECT_EQ(error_of([&] { is_file(long_name); }), "cannot read " + long_name + ": File name too long");
+}
+
+TEST(File, MadeAnewItIsNoOther) {
+  const TemporaryFolder folder;
+  const std::string precious = folder.path() + "/precious", path = folder.path() + "/x";
+  write_text_atomically(precious, "kept");
+  fs::create_symlink("precious", path);
+  EXPECT_EQ(fresh_file(path).size(), 0);
+  EXPECT_FALSE(fs::is_symlink(path));
+  EXPECT_EQ(read_text(precious, 10), "kept");
+  fs::remove(path);
+  ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
+  EXPECT_EQ(fresh_file(path).size(), 0);
+  EXPECT_EQ(error_of([&] { fresh_file(folder.path()); }), "cannot open " + folder.path() + ": File exists");
+}
+
 TEST(File, ALinkIsNotFollowedWhereItMustNotBe) {
   const TemporaryFolder folder;
   write_text_atomically(folder.path() + "/precious", "kept");

@@ -38,14 +38,24 @@ std::shared_ptr<const ChunkCache::Chunk> ChunkCache::get(
 }
 
 void ChunkCache::keep(const Key& key, std::shared_ptr<const Chunk> chunk, std::size_t at_once) {
-  static const auto most = static_cast<std::size_t>(memory_limit() / 32);
   const std::lock_guard lock(mutex_);
-  capacity_ = std::max(capacity_, std::min(4 * at_once, most));
+  raise_capacity(4 * at_once);
   if (known_.contains(key)) return;  // another thread was faster
   bytes_ += chunk->bytes.size();
   entries_.emplace_front(key, std::move(chunk));
   known_[key] = entries_.begin();
   while (bytes_ > capacity_ && entries_.size() > 1) erase(std::prev(entries_.end()));
+}
+
+void ChunkCache::make_room(std::size_t bytes) {
+  const std::lock_guard lock(mutex_);
+  raise_capacity(bytes);
+}
+
+/// Under the lock.
+void ChunkCache::raise_capacity(std::size_t bytes) {
+  static const auto most = static_cast<std::size_t>(memory_limit() / 32);
+  capacity_ = std::max(capacity_, std::min(bytes, most));
 }
 
 void ChunkCache::drop(std::uint64_t file) {

@@ -17,7 +17,8 @@ namespace jigsaw::inline files {
 /// channels of the same chunk. One for all files of the process, as memory is, and for all ranks in it; which
 /// chunk is used next decides which are kept. Thread-safe.
 ///
-/// It holds four times what the largest hyperslab so far needed at once, and at most 1/32 of the memory here.
+/// It holds four times what the largest hyperslab so far needed at once, or what was asked for, and at most
+/// 1/32 of the memory here.
 class ChunkCache {
  public:
   struct Key {
@@ -41,6 +42,8 @@ class ChunkCache {
   /// @param make     fills its memory; may throw.
   std::shared_ptr<const Chunk> get(const Key& key, std::size_t bytes, std::size_t at_once,
                                    const std::function<void(std::span<std::byte>)>& make);
+  /// Has room for so many bytes from now on.
+  void make_room(std::size_t bytes);
   /// Forgets the chunks of a file.
   void drop(std::uint64_t file);
   /// Bytes held now.
@@ -50,6 +53,7 @@ class ChunkCache {
   using Entry = std::pair<Key, std::shared_ptr<const Chunk>>;
   void keep(const Key& key, std::shared_ptr<const Chunk> chunk, std::size_t at_once);
   void erase(std::list<Entry>::iterator entry);
+  void raise_capacity(std::size_t bytes);
 
   mutable std::mutex mutex_;
   std::list<Entry> entries_;  ///< used last first

@@ -15,6 +15,9 @@ namespace {
 /// Lists of the header: their tags, and what errors call them.
 enum class List : std::uint64_t { kAbsent = 0, kDimensions = 10, kVariables = 11, kAttributes = 12 };
 
+/// What the library reads into memory of each attribute when it opens a file.
+constexpr std::uint64_t kMostAttributeBytes = std::uint64_t{64} << 20;
+
 class HeaderChecker {
  public:
   explicit HeaderChecker(const std::string& path) : path_(path), file_(path, std::ios::binary) {
@@ -116,6 +119,7 @@ class HeaderChecker {
       const std::uint64_t size = type_size(word());
       const std::uint64_t bytes = product(count(), size);
       if (bytes > length_) bad("its header claims more than the file holds");
+      if (bytes > kMostAttributeBytes) bad("its header has an attribute of more than 64 MiB");
       skip((bytes + 3) / 4 * 4);
     }
   }

@@ -17,6 +17,15 @@ Shape described_shape(const json& extents) {
   return Shape(extents.get<std::vector<std::int64_t>>());
 }
 
+json to_json(const FileState& state) {
+  return {state.device, state.inode, state.bytes, state.seconds, state.nanoseconds};
+}
+FileState state_of(const json& described) {
+  return {described.at(0).get<std::uint64_t>(), described.at(1).get<std::uint64_t>(),
+          described.at(2).get<std::int64_t>(), described.at(3).get<std::int64_t>(),
+          described.at(4).get<std::int64_t>()};
+}
+
 json to_json(const FileVariable& variable) {
   json result = {{"name", variable.name},
                  {"id", variable.id},
@@ -80,7 +89,7 @@ std::string FileDescription::to_bytes() const {
   json described = {{"format", format},
                     {"path", path},
                     {"stands_for", stands_for},
-                    {"length", length},
+                    {"state", to_json(state)},
                     {"variables", json::array()},
                     {"values", json::object()},
                     {"texts", texts},
@@ -99,7 +108,7 @@ FileDescription FileDescription::from_bytes(const std::string& bytes) {
   described.at("format").get_to(result.format);
   described.at("path").get_to(result.path);
   described.at("stands_for").get_to(result.stands_for);
-  described.at("length").get_to(result.length);
+  result.state = state_of(described.at("state"));
   for (const json& variable : described.at("variables")) result.variables.push_back(variable_of(variable));
   for (const auto& [name, pieces] : described.at("values").items()) {
     for (const json& piece : pieces) result.values[name].push_back(piece_of(piece));

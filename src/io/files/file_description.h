@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "array/box.h"
+#include "base/file.h"
 #include "files/file_variable.h"
 #include "files/unpacking.h"
 
@@ -24,7 +25,7 @@ using DescribedTexts = std::map<std::string, std::vector<std::string>>;      ///
 struct FileDescription {
   std::string format;            ///< as FileFormat::name
   std::string path, stands_for;  ///< as of VariableFile
-  std::int64_t length = 0;       ///< bytes of the file
+  FileState state;               ///< of the file when its header was read
   std::vector<FileVariable> variables;
   DescribedValues values;  ///< of coordinates
   DescribedTexts texts;    ///< of coordinates that name things

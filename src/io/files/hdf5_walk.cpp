@@ -166,11 +166,6 @@ bool all_regular(const std::string& path, const std::vector<std::string>& names)
   });
 }
 
-std::string refusal_of_other_file(const std::string& where) {
-  return concat("it stands in another file (", printable(where.substr(0, 200)),
-                "); set data.allow_external to true if that may be read");
-}
-
 void guard_links(hid_t access, External external) {
   H5Pset_elink_cb(access, external == External::kFollowed ? follow_to_regular_file : refuse_link, nullptr);
 }

@@ -51,9 +51,6 @@ OtherFiles other_files_of(hid_t data_set);
 /// Whether these files, from the folder of `path` and from the working folder, are regular ones or absent.
 bool all_regular(const std::string& path, const std::vector<std::string>& names);
 
-/// Why something in another file is not read: "it stands in another file (…); …".
-std::string refusal_of_other_file(const std::string& where);
-
 /// Lets links in an access list be followed within the file only, or also to other regular files.
 void guard_links(hid_t access, External external);
 

@@ -212,7 +212,20 @@ FileVariable NetcdfFile::read_variable(const Group& group, int id) {
   // One that cannot be read stays in the list, and says so when it is asked for.
   if (!variable.fault.empty()) return variable;
   for (const std::string& attribute : attributes()) read_attribute(group.id, variable, attribute);
+  if (is_grid_mapping(variable)) read_all_attributes(group.id, variable);
   return variable;
+}
+
+void NetcdfFile::read_all_attributes(int group, FileVariable& variable) {
+  int count = 0;
+  check(nc_inq_varnatts(group, variable.id, &count), variable.name);
+  for (int number = 0; number < count; ++number) {
+    char name[NC_MAX_NAME + 1] = {};
+    std::size_t length = 0;
+    check(nc_inq_attname(group, variable.id, number, name), variable.name);
+    check(nc_inq_attlen(group, variable.id, name, &length), variable.name);
+    if (length <= kLongestAttribute) read_attribute(group, variable, name);
+  }
 }
 
 void NetcdfFile::add_storage(const Group& group, int type, FileVariable& variable) {
@@ -236,7 +249,7 @@ void NetcdfFile::read_attribute(int group, FileVariable& variable, const std::st
   if (status == NC_ENOTATT) return;
   const std::string what = concat("the attribute ", attribute, " of ", variable.name);
   check(status, what);
-  if (length == 0) return;
+  if (length == 0) return add_unknown(variable, attribute);
   if (length > kLongestAttribute) throw DataError(concat(what, " in ", path(), " is too long"));
   if (type == NC_CHAR) {
     std::string text(length, '\0');
@@ -327,6 +340,7 @@ std::vector<std::string> NetcdfFile::read_stored_texts(const FileVariable& varia
     open();
     int type = 0;
     check(nc_inq_vartype(group_of(variable), variable.id, &type), variable.name);
+    if (type == NC_CHAR && variable.shape.rank() == 2) return read_characters(variable);
     if (type != NC_STRING) return {};
   }
   close();
@@ -334,6 +348,19 @@ std::vector<std::string> NetcdfFile::read_stored_texts(const FileVariable& varia
   const FileVariable* data_set = file.find(variable.name);
   if (data_set == nullptr) return {};
   return file.read_texts(*data_set);
+}
+
+/// Each row to its end, or its first zero.
+std::vector<std::string> NetcdfFile::read_characters(const FileVariable& variable) const {
+  const auto length = static_cast<std::size_t>(variable.shape[1]);
+  std::string all(static_cast<std::size_t>(variable.shape.count()), '\0');
+  check(nc_get_var_text(group_of(variable), variable.id, all.data()), variable.name);
+  std::vector<std::string> texts;
+  for (std::int64_t row = 0; row < variable.shape[0]; ++row) {
+    const std::string text = all.substr(static_cast<std::size_t>(row) * length, length);
+    texts.push_back(text.substr(0, text.find('\0')));
+  }
+  return texts;
 }
 
 }  // namespace jigsaw::inline files

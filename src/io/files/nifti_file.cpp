@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
-#include <filesystem>
 #include <utility>
 #include <vector>
 
@@ -97,7 +96,7 @@ NiftiHeader NiftiFile::read_header() {
 
 /// Also keeps what a damaged header claims from being allocated.
 void NiftiFile::check_length() const {
-  const auto length = static_cast<std::int64_t>(std::filesystem::file_size(path()));
+  const std::int64_t length = opened_bytes();
   std::int64_t needed = header_.data_begin, elements = 1;
   for (const std::int64_t extent : header_.extents) elements *= extent;
   needed += elements * size_of(header_.type);

@@ -200,7 +200,10 @@ NiftiHeader::NiftiHeader(std::span<const char> bytes, const std::string& path) {
     refuse("its header does not say where the data begin");
   data_begin = static_cast<std::int64_t>(begin);
   const double slope = fields.real(kSlope), intercept = fields.real(kIntercept);
-  if (std::isfinite(slope) && slope != 0 && std::isfinite(intercept)) {
+  // A slope of 0, or one that is no number, means that values are not scaled.
+  if (std::isfinite(slope) && slope != 0) {
+    if (!std::isfinite(intercept))
+      refuse(concat("its header scales values by ", slope, " and adds ", intercept, ", not a finite number"));
     scale = slope;
     offset = intercept;
   }

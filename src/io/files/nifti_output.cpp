@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/file.h"
 #include "base/text.h"
 
 namespace jigsaw::inline files {
@@ -67,7 +68,12 @@ NiftiOutput::NiftiOutput(std::string path, bool compressed, const OutputImage& i
       refuse(concat("holds at most 32767 points along a dim, not ", extent));
   }
   place(image, like);
-  file_.open(raw_, std::ios::binary | std::ios::in | std::ios::out | std::ios::trunc);
+  try {
+    const File made = fresh_file(raw_);
+  } catch (const FileError& error) {
+    throw DataError(error.what());
+  }
+  file_.open(raw_, std::ios::binary | std::ios::in | std::ios::out);
   const std::string bytes = header(image, description);
   file_.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
   const auto end = static_cast<std::streamoff>(NiftiHeader::kBytes) +

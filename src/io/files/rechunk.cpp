@@ -1,6 +1,5 @@
 #include "files/rechunk.h"
 
-#include <fcntl.h>
 #include <netcdf.h>
 
 #include <algorithm>
@@ -11,6 +10,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/file.h"
 #include "base/heartbeat.h"
 #include "base/text.h"
 #include "files/hyperslab.h"
@@ -281,20 +281,9 @@ void compare(const std::vector<Variable>& variables, NetcdfFile& source, const s
   }
 }
 
-}  // namespace
-
-void rechunk(const Rechunk& what, const std::function<void(std::int64_t)>& did) {
-  require_room(what);
-  NetcdfFile source(what.from, what.external);
-  source.close();
-  const std::string temporary = what.to + ".tmp";
-  struct Remove {
-    ~Remove() {
-      std::error_code ignored;
-      std::filesystem::remove(path, ignored);
-    }
-    const std::string& path;
-  } remove{temporary};
+/// Under the name `temporary`, and compared with what was read.
+void write_copy(const Rechunk& what, NetcdfFile& source, const std::string& temporary,
+                const std::function<void(std::int64_t)>& did) {
   std::vector<Variable> variables;
   {
     Handle to(what.to);
@@ -317,9 +306,18 @@ void rechunk(const Rechunk& what, const std::function<void(std::int64_t)>& did) 
     to.check(nc_close(id), "write");
   }
   compare(variables, source, temporary, what.to);
+}
+
+}  // namespace
+
+void rechunk(const Rechunk& what, const std::function<void(std::int64_t)>& did) {
+  require_room(what);
   try {
-    File(temporary, O_RDWR).sync();
-    rename_path(temporary, what.to);
+    NetcdfFile source(what.from, what.external);
+    source.close();
+    Replacement replacement(what.to);
+    write_copy(what, source, replacement.file().path(), did);
+    replacement.commit();
   } catch (const FileError& error) {
     throw DataError(error.what());
   }

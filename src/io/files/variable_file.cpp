@@ -98,12 +98,23 @@ bool is_coordinate(const FileVariable& variable) {
          variable.shape[0] > 0 && variable.shape[0] <= kMostDescribed;
 }
 
+/// Times beside the coordinate of their dimension (WRF's XTIME).
+bool counts_time(const FileVariable& variable) {
+  return variable.shape.rank() == 1 && variable.shape[0] > 0 && variable.shape[0] <= kMostDescribed &&
+         variable.text("units").find(" since ") != std::string::npos;
+}
+
+/// Dates that WRF has in place of a coordinate, by characters.
+bool holds_dates(const FileVariable& variable) {
+  return !variable.numeric() && variable.name == "Times" && variable.shape.rank() == 2;
+}
+
 /// What of a variable a description brings along.
 std::vector<Box> described_boxes(const FileVariable& variable) {
   const Shape& shape = variable.shape;
   const int rank = shape.rank();
   if (!variable.numeric() || std::ssize(variable.dimensions) != rank) return {};
-  if (is_coordinate(variable)) return {Box::whole(shape)};
+  if (is_coordinate(variable) || counts_time(variable)) return {Box::whole(shape)};
   const std::string units = variable.text("units");
   const bool places = (rank == 2 || rank == 3) && (counts_north(units) || counts_east(units));
   if (!places || shape.count() == 0 || shape.back() > kMostDescribed) return {};
@@ -132,6 +143,11 @@ std::string words_of_change(const FileState& before, const FileState& now) {
   return "it was written to";
 }
 
+[[noreturn]] void refuse_change(const std::string& path, const FileState& before, const FileState& now) {
+  throw DataError(concat(path, " was changed while the run was reading it: ", words_of_change(before, now),
+                         "; start again when it stays as it is"));
+}
+
 }  // namespace
 
 VariableFile::VariableFile(std::string path, std::string stands_for)
@@ -146,19 +162,22 @@ VariableFile::VariableFile(const FileDescription& known)
       state_(state_of(stands_for_)),
       known_values_(known.values),
       known_texts_(known.texts) {
-  // Copies on disks of the nodes differ in everything else.
-  if (state_.bytes == known.length) return;
-  throw DataError(concat(stands_for_, " has ", state_.bytes, " bytes here and ", known.length,
-                         " for the rank that read its header; all nodes must have the same files"));
+  if (state_.bytes != known.state.bytes) {
+    throw DataError(concat(stands_for_, " has ", state_.bytes, " bytes here and ", known.state.bytes,
+                           " for the rank that read its header; all nodes must have the same files"));
+  }
+  // Copies on disks of the nodes differ in everything else; one file does not.
+  const bool same_file = state_.device == known.state.device && state_.inode == known.state.inode;
+  if (same_file && !(state_ == known.state)) refuse_change(path_, known.state, state_);
 }
 
 FileDescription VariableFile::describe() {
   std::int64_t room = kMostDescribed;
   for (const FileVariable& variable : variables_) {
     for (const Box& box : described_boxes(variable)) keep(variable, box, room);
-    if (!variable.numeric() && is_coordinate(variable)) keep_texts(variable, room);
+    if (!variable.numeric() && (is_coordinate(variable) || holds_dates(variable))) keep_texts(variable, room);
   }
-  return {std::string(format()), path_,        stands_for_,      state_.bytes, variables_,
+  return {std::string(format()), path_,        stands_for_,      state_, variables_,
           known_values_,         known_texts_, own_description()};
 }
 
@@ -209,16 +228,14 @@ void VariableFile::check_unchanged() const {
   } catch (const FileError& error) {
     throw DataError(concat(error.what(), "; it was there when the run opened it"));
   }
-  if (now == state_) return;
-  throw DataError(concat(path_, " was changed while the run was reading it: ", words_of_change(state_, now),
-                         "; start again when it stays as it is"));
+  if (!(now == state_)) refuse_change(path_, state_, now);
 }
 
 void VariableFile::add_unknown(FileVariable& variable, const std::string& attribute) {
   const auto* const known =
       std::ranges::find(kNumberAttributes, attribute, [](const auto& a) { return std::string(a.name); });
   if (known != kNumberAttributes.end())
-    variable.refuse(concat("its attribute ", attribute, " is of a type that is not understood"));
+    variable.refuse(concat("its attribute ", attribute, " is empty or of a type that is not understood"));
 }
 
 void VariableFile::require_numbers(const FileVariable& variable) const {
@@ -240,8 +257,12 @@ const std::vector<std::string>& VariableFile::attributes() {
       "units",      "calendar",        "standard_name", "long_name",     "axis",
       "positive",   "scale_factor",    "add_offset",    "missing_value", "valid_range",
       "_FillValue", "valid_min",       "valid_max",     "_Unsigned",     "bounds",
-      "spacing",    "element_size_um", "affine"};
+      "spacing",    "element_size_um", "affine",        "grid_mapping",  "grid_mapping_name"};
   return names;
+}
+
+bool VariableFile::is_grid_mapping(const FileVariable& variable) {
+  return !variable.text("grid_mapping_name").empty();
 }
 
 const FileVariable* VariableFile::find(const std::string& name) const {
@@ -303,6 +324,11 @@ std::vector<double> VariableFile::read_all(const FileVariable& variable) {
   return values;
 }
 
+std::string refusal_of_other_file(const std::string& where) {
+  return concat("it stands in another file (", printable(where.substr(0, 200)),
+                "); set data.allow_external to true if that may be read");
+}
+
 void refuse_deep_group(const std::string& path, const std::string& group) {
   throw DataError(concat("cannot read ", path, ": the group ", printable(group.substr(0, 200)),
                          " is nested deeper than ", kDeepestGroup, " groups; move what is to be read up"));
@@ -317,12 +343,16 @@ void require_memory(const Shape& extents, const std::string& what, const std::st
 }
 
 std::vector<std::string> VariableFile::read_texts(const FileVariable& variable) {
-  const bool sensible = variable.shape.rank() == 1 && variable.shape[0] <= kMostTexts;
+  const int rank = variable.shape.rank();
+  const std::int64_t most = holds_dates(variable) ? kLongestCoordinate : kMostTexts;
+  const bool sensible =
+      (rank == 1 || rank == 2) && variable.shape[0] <= most && variable.shape.count() <= kLongestCoordinate;
   if (sensible && variable.shape[0] == 0) return {};
   if (const auto known = known_texts_.find(variable.name); known != known_texts_.end()) return known->second;
   std::vector<std::string> texts;
   if (sensible) texts = read_stored_texts(variable);
-  if (texts.empty()) throw DataError(concat(variable.name, " in ", path_, " does not hold a list of names"));
+  if (texts.empty() || std::ssize(texts) != variable.shape[0])
+    throw DataError(concat(variable.name, " in ", path_, " does not hold a list of names"));
   return texts;
 }
 
@@ -364,7 +394,7 @@ std::string advice(const std::string& path) {
 
 std::unique_ptr<VariableFile> open_variables(const std::string& path, Dimensions dimensions,
                                              External external) {
-  if (is_zarr_store(path)) return std::make_unique<ZarrStore>(path);
+  if (is_zarr_store(path)) return std::make_unique<ZarrStore>(path, external);
   std::vector<std::string> names;
   const FileFormat* found = nullptr;
   try {
@@ -382,7 +412,7 @@ std::unique_ptr<VariableFile> open_variables(const std::string& path, Dimensions
 }
 
 std::unique_ptr<VariableFile> open_described(const FileDescription& known, External external) {
-  if (known.format == ZarrStore::kFormat) return std::make_unique<ZarrStore>(known);
+  if (known.format == ZarrStore::kFormat) return std::make_unique<ZarrStore>(known, external);
   const auto& formats = file_formats();
   const auto format = std::ranges::find(formats, known.format, &FileFormat::name);
   require(format != formats.end(), "a file was described in a format that is not known");

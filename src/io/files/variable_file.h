@@ -20,8 +20,10 @@
 namespace jigsaw::inline files {
 
 /// Whether a file may have its values, or what its links lead to, in other files (HDF5: external links,
-/// external storage, virtual data sets).
+/// external storage, virtual data sets; Zarr: chunks where links lead that leave the store).
 enum class External : std::uint8_t { kRefused, kFollowed };
+/// Why something in another file is not read: "it stands in another file (…); …".
+std::string refusal_of_other_file(const std::string& where);
 
 /// Values that are no finite numbers where the file declares no mask that covers them.
 struct UndeclaredValues {
@@ -64,14 +66,15 @@ class VariableFile {
   /// All of a coordinate variable. @throws DataError also when it has more than 2^24 values.
   std::vector<double> read_all(const FileVariable& variable);
 
-  /// The texts of a coordinate that names things, such as channels. @throws DataError  when it holds none, or
-  /// more than 2^16.
+  /// The texts of a coordinate that names things, such as channels; of NetCDF also those that stand by
+  /// characters, [texts, length]. @throws DataError  when it holds none, or more than 2^16; of WRF's dates,
+  /// more than 2^24 characters.
   std::vector<std::string> read_texts(const FileVariable& variable);
 
   /// What makes the same file on another rank without its header being read there: its variables, the
-  /// numbers or names of coordinates (those along one dimension that bear its name), and of latitudes and
-  /// longitudes of points their first, middle and last row; together at most 2^20 numbers, in the order of
-  /// variables. They are kept here, too. Not thread-safe.
+  /// numbers or names of coordinates (those along one dimension that bear its name, or count time; WRF's
+  /// `Times`), and of latitudes and longitudes of points their first, middle and last row; together at most
+  /// 2^20 numbers, in the order of variables. They are kept here, too. Not thread-safe.
   FileDescription describe();
   /// What was described is no longer kept, and read from the file where it is wanted again. Not thread-safe.
   void forget_described();
@@ -90,15 +93,20 @@ class VariableFile {
 
  protected:
   /// A file that another rank described. Nothing is opened before it is read.
-  /// @throws DataError  when there is none here, or one of another length.
+  /// @throws DataError  when there is none here, one of another length, or the same file written to since.
   explicit VariableFile(const FileDescription& known);
   /// FileDescription::own.
   virtual std::string own_description() const { return ""; }
 
   /// The attributes that are looked for.
   static const std::vector<std::string>& attributes();
-  /// An attribute that is there and of a type that is not understood.
+  /// Whether a variable says by its attributes how a projection's points lie on the earth, as CF has it. All
+  /// of its attributes are read that are no longer than kLongestAttribute.
+  static bool is_grid_mapping(const FileVariable& variable);
+  /// An attribute that is there and empty, or of a type that is not understood.
   static void add_unknown(FileVariable& variable, const std::string& attribute);
+  /// Bytes of the file when this object was made.
+  std::int64_t opened_bytes() const { return state_.bytes; }
   /// @throws DataError  when the file is no longer what it was when this object was made.
   void check_unchanged() const;
   static constexpr std::size_t kLongestAttribute = 4096;

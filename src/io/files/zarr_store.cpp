@@ -153,10 +153,11 @@ std::optional<double> number_of_base64(std::string_view text) {
 
 }  // namespace
 
-ZarrStore::ZarrStore(const std::string& path)
+ZarrStore::ZarrStore(const std::string& path, External external)
     : VariableFile(path, metadata_of(path)),
       format3_(is_there(path + kMetadata3)),
-      key_(ChunkCache::shared().new_file()) {
+      key_(ChunkCache::shared().new_file()),
+      chunk_files_(path, external) {
   if (format3_) {
     read_format3();
   } else if (is_there(path + kConsolidated)) {
@@ -166,8 +167,11 @@ ZarrStore::ZarrStore(const std::string& path)
   }
 }
 
-ZarrStore::ZarrStore(const FileDescription& known)
-    : VariableFile(known), format3_(false), key_(ChunkCache::shared().new_file()) {
+ZarrStore::ZarrStore(const FileDescription& known, External external)
+    : VariableFile(known),
+      format3_(false),
+      key_(ChunkCache::shared().new_file()),
+      chunk_files_(known.path, external) {
   const Json own = Json::parse(known.own);
   format3_ = own.at("format") == 3;
   own.at("arrays").get_to(metadata_);
@@ -271,18 +275,32 @@ void ZarrStore::add(const std::string& name, const Json& metadata, const Json& a
   metadata_.push_back(metadata);
 }
 
+void ZarrStore::add_attribute(FileVariable& variable, const std::string& attribute, const Json& value) {
+  if (value.is_null()) return;
+  if (value.is_string()) {
+    variable.texts[attribute] = value.get<std::string>().substr(0, kLongestAttribute);
+    return;
+  }
+  const Json list = value.is_array() ? value : Json::array({value});
+  std::vector<double> numbers;
+  for (const Json& each : list) {
+    const std::optional<double> number = zarr_metadata::number_of(each);
+    if (!number || numbers.size() == kLongestAttribute) return add_unknown(variable, attribute);
+    numbers.push_back(*number);
+  }
+  if (numbers.empty()) return add_unknown(variable, attribute);
+  variable.numbers[attribute] = std::move(numbers);
+}
+
 void ZarrStore::add_attributes(FileVariable& variable, const Json& given) const {
   if (!given.is_object()) return;
-  for (const std::string& attribute : attributes()) {
-    const Json value = given.value(attribute, Json());
-    if (value.is_string()) variable.texts[attribute] = value.get<std::string>().substr(0, kLongestAttribute);
-    if (value.is_number()) variable.numbers[attribute] = {value.get<double>()};
-    if (!value.is_array() || value.empty() || value.size() > kLongestAttribute) continue;
-    std::vector<double> numbers;
-    for (const Json& each : value) {
-      if (const std::optional<double> number = zarr_metadata::number_of(each)) numbers.push_back(*number);
+  for (const std::string& attribute : attributes())
+    add_attribute(variable, attribute, given.value(attribute, Json()));
+  if (is_grid_mapping(variable)) {
+    for (const auto& [attribute, value] : given.items()) {
+      if (!value.is_string() || value.get_ref<const std::string&>().size() <= kLongestAttribute)
+        add_attribute(variable, attribute, value);
     }
-    if (numbers.size() == value.size()) variable.numbers[attribute] = numbers;
   }
   for (const char* attribute : {"_FillValue", "missing_value"}) {
     const std::string text = variable.text(attribute);
@@ -303,31 +321,35 @@ void ZarrStore::close() {
 }
 
 std::optional<std::string> ZarrStore::packed_chunk(const FileVariable& variable, const Shape& index,
-                                                   std::int64_t most, std::int64_t& fetched) const {
+                                                   std::int64_t most, std::int64_t& fetched) {
   const ZarrArray& array = arrays_[static_cast<std::size_t>(variable.id)];
-  if (array.shard) return packed_in_shard(variable, index, most, fetched);
-  const std::string name = concat(path(), "/", variable.name, "/", array.file_name(index));
-  if (!is_there(name)) return std::nullopt;
-  std::string packed = read_file(name, most);
-  fetched += std::ssize(packed);
+  Shape of_file = index;
+  for (int d = 0; array.shard && d < index.rank(); ++d) of_file[d] /= array.shard->chunks[d];
+  const std::string name = concat(path(), "/", variable.name, "/", array.file_name(of_file));
+  const bool there = chunk_files_.has(name);
+  std::optional<std::string> packed;
+  if (there && array.shard) {
+    packed = packed_in_shard(variable, index, name, most, fetched);
+  } else if (there) {
+    packed = read_file(name, most);
+    fetched += std::ssize(*packed);
+  }
+  chunk_files_.check_unchanged(name, there);
   return packed;
 }
 
 /// An index has two numbers of each chunk, its offset and its length, all ones where it is not there.
 std::optional<std::string> ZarrStore::packed_in_shard(const FileVariable& variable, const Shape& index,
-                                                      std::int64_t most, std::int64_t& fetched) const {
+                                                      const std::string& name, std::int64_t most,
+                                                      std::int64_t& fetched) const {
   const ZarrArray& array = arrays_[static_cast<std::size_t>(variable.id)];
   const ZarrArray::Shard& shard = *array.shard;
-  Shape file_index = index, grid = index;
   std::int64_t number = 0, within = 0;
   for (int d = 0; d < index.rank(); ++d) {
-    grid[d] = (array.shape[d] + array.chunks[d] * shard.chunks[d] - 1) / (array.chunks[d] * shard.chunks[d]);
-    file_index[d] = index[d] / shard.chunks[d];
-    number = number * grid[d] + file_index[d];
+    const std::int64_t extent = array.chunks[d] * shard.chunks[d];
+    number = number * ((array.shape[d] + extent - 1) / extent) + index[d] / shard.chunks[d];
     within = within * shard.chunks[d] + index[d] % shard.chunks[d];
   }
-  const std::string name = concat(path(), "/", variable.name, "/", array.file_name(file_index));
-  if (!is_there(name)) return std::nullopt;
   try {
     const File file(name, O_RDONLY);
     const std::int64_t index_bytes = shard.index_bytes();
@@ -360,7 +382,7 @@ std::optional<std::string> ZarrStore::packed_in_shard(const FileVariable& variab
 }
 
 void ZarrStore::read_chunk(const FileVariable& variable, const Shape& index, std::span<std::byte> out,
-                           std::int64_t& fetched) const {
+                           std::int64_t& fetched) {
   const ZarrArray& array = arrays_[static_cast<std::size_t>(variable.id)];
   const auto packed = packed_chunk(variable, index, std::ssize(out) + std::ssize(out) / 8 + 65536, fetched);
   if (!packed) {

@@ -7,6 +7,7 @@
 
 #include "files/variable_file.h"
 #include "files/zarr_array.h"
+#include "files/zarr_chunk_files.h"
 
 namespace jigsaw::inline files {
 
@@ -22,9 +23,9 @@ class ZarrStore : public VariableFile {
  public:
   static constexpr const char* kFormat = "Zarr";
 
-  /// @throws DataError
-  explicit ZarrStore(const std::string& path);
-  explicit ZarrStore(const FileDescription& known);
+  /// @param external  whether chunks may stand where links lead that leave the store. @throws DataError
+  explicit ZarrStore(const std::string& path, External external = External::kRefused);
+  explicit ZarrStore(const FileDescription& known, External external = External::kRefused);
   ~ZarrStore() override;
 
   std::string_view format() const override { return kFormat; }
@@ -45,21 +46,25 @@ class ZarrStore : public VariableFile {
   ZarrArray array_of(const nlohmann::json& metadata, const std::string& name) const;
   void add(const std::string& name, const nlohmann::json& metadata, const nlohmann::json& attributes,
            const nlohmann::json& dimensions);
+  static void add_attribute(FileVariable& variable, const std::string& attribute,
+                            const nlohmann::json& value);
   void add_attributes(FileVariable& variable, const nlohmann::json& attributes) const;
   /// Decodes a chunk; what is not there holds the fill value.
   void read_chunk(const FileVariable& variable, const Shape& index, std::span<std::byte> out,
-                  std::int64_t& fetched) const;
+                  std::int64_t& fetched);
   /// The chunk as it stands in the store; nothing where it is not there.
   std::optional<std::string> packed_chunk(const FileVariable& variable, const Shape& index, std::int64_t most,
-                                          std::int64_t& fetched) const;
+                                          std::int64_t& fetched);
   std::optional<std::string> packed_in_shard(const FileVariable& variable, const Shape& index,
-                                             std::int64_t most, std::int64_t& fetched) const;
+                                             const std::string& name, std::int64_t most,
+                                             std::int64_t& fetched) const;
 
   bool format3_;
   int groups_ = 0;                        ///< whose folders were looked through
   std::vector<ZarrArray> arrays_;         ///< FileVariable::id counts them
   std::vector<nlohmann::json> metadata_;  ///< of which they are made
   std::uint64_t key_;                     ///< in the cache of chunks
+  ZarrChunkFiles chunk_files_;
 };
 
 }  // namespace jigsaw::inline files

@@ -112,5 +112,18 @@ TEST(FileDescription, IsOfTheFileAsItWas) {
   EXPECT_NE(message_of<DataError>([&] { as_described(*opened); }).find(path), std::string::npos);
 }
 
+TEST(FileDescription, OfAFileThatWasWrittenToSinceIsRefused) {
+  const testing::TemporaryFolder folder;
+  const std::string path = folder.path() + "/a.nc";
+  std::filesystem::copy_file(fixture("packed.nc"), path);
+  const FileDescription told = open_variables(path, Dimensions::kByName)->describe();
+  EXPECT_NO_THROW(open_described(told, External::kRefused));
+  std::filesystem::last_write_time(path, std::filesystem::last_write_time(path) - std::chrono::hours(1));
+  EXPECT_EQ(message_of<DataError>([&] { open_described(told, External::kRefused); }),
+            path +
+                " was changed while the run was reading it: it was written to; start again when it stays "
+                "as it is");
+}
+
 }  // namespace
 }  // namespace jigsaw

@@ -148,6 +148,20 @@ TEST_F(NiftiFileTest, ScalesAndHasChannelsBeforeSpace) {
     EXPECT_EQ(values[static_cast<std::size_t>(i)], 0.5 * stored(i, 3, 2, 1) + 10);
 }
 
+/// As nibabel takes them.
+TEST_F(NiftiFileTest, ASlopeWithoutAnInterceptIsRefusedAndNoSlopeIsNoScale) {
+  for (const float intercept : {NAN, INFINITY}) {
+    const std::string message =
+        message_of<DataError>([&] { NiftiFile(write(bytes_of({.slope = 0.5F, .intercept = intercept}))); });
+    EXPECT_NE(message.find("its header scales values by 0.5 and adds "), std::string::npos) << message;
+  }
+  for (const float slope : {0.0F, NAN}) {
+    NiftiFile file(write(bytes_of({.slope = slope, .intercept = NAN})));
+    expect_box(file, Box::whole({3, 4, 5}),
+               [](std::int64_t z, std::int64_t y, std::int64_t x) { return stored(x, y, z); });
+  }
+}
+
 TEST_F(NiftiFileTest, TurnsAxesToTheWorldByTheSform) {
   // i runs downward, j from right to left, k forward.
   NiftiFile file(write(bytes_of({.sform = 1, .rows = {0, -1.5F, 0.1F, 7, 0, 0, 2.5F, 8, -0.5F, 0, 0, 9}})));
@@ -205,6 +219,20 @@ TEST_F(NiftiFileTest, IsWrittenInTheOrderAndAtThePlaceOfAnother) {
     }
   }
   EXPECT_FALSE(std::filesystem::exists(folder_.path() + "/copy.nii.gz.raw"));
+}
+
+TEST_F(NiftiFileTest, WhatHasItsTemporaryNameIsNotFollowed) {
+  const std::string path = folder_.path() + "/x.nii.gz", precious = folder_.path() + "/precious";
+  testing::put_text(precious, "kept");
+  std::filesystem::create_symlink(precious, path + ".raw");
+  const OutputImage image{"image", OutputImage::Type::kShort, {"depth", "height", "width"}, {1, 2, 2}, {},
+                          {}};
+  const auto to = create_image_output(*image_format(path), path, {image}, {});
+  to->write(0, Box::whole(image.shape), std::vector<float>{1, 2, 3, 4});
+  to->finish();
+  NiftiFile written(path);
+  EXPECT_EQ(read(written, Box::whole(image.shape)), (std::vector<double>{1, 2, 3, 4}));
+  EXPECT_EQ(testing::text_of(precious), "kept");
 }
 
 TEST_F(NiftiFileTest, SaysWhereItsPointsLie) {

@@ -68,5 +68,21 @@ TEST(Rechunk, AFullDiskIsADataErrorAndLeavesNothing) {
   EXPECT_TRUE(fs::is_empty(folder.path()));
 }
 
+TEST(Rechunk, NothingButARegularFileIsReplacedAndNoLinkFollowed) {
+  const TemporaryFolder folder;
+  const std::string to = folder.path() + "/copy.nc", precious = folder.path() + "/precious",
+                    from = fixture("storage/cdf5.nc");
+  testing::put_text(precious, "kept");
+  fs::create_symlink("precious", to + ".tmp");
+  rechunk({from, to, {{"y", 3}, {"x", 5}}});
+  expect_copy(from, to);
+  EXPECT_FALSE(fs::is_symlink(to));
+  EXPECT_EQ(testing::text_of(precious), "kept");
+  EXPECT_NE(message_of<DataError>([&] {
+              rechunk({from, "/dev/full", {}});
+            }).find("it is a device"),
+            std::string::npos);
+}
+
 }  // namespace
 }  // namespace jigsaw

@@ -343,8 +343,60 @@ TEST_F(Attributes, ThatAreNoNumbersWhereNumbersAreMeantAreRefused) {
   expect_refused([&] { read_whole(one, "x"); }, "must be 2 numbers, and is 1");
   NetcdfFile nan(with(numbers("add_offset", {NAN})));
   expect_refused([&] { read_whole(nan, "x"); }, "not a finite number");
+  for (const char* name : {"scale_factor", "add_offset", "valid_range", "missing_value"}) {
+    for (const bool of_text : {false, true}) {
+      NetcdfFile empty(with([&](int file, int variable) {
+        if (of_text) {
+          nc_put_att_text(file, variable, name, 0, "");
+        } else {
+          numbers(name, {})(file, variable);
+        }
+      }));
+      expect_refused([&] { read_whole(empty, "x"); }, concat("its attribute ", name, " is empty"));
+    }
+  }
+  NetcdfFile unnamed(with([](int file, int variable) { nc_put_att_text(file, variable, "units", 0, ""); }));
+  EXPECT_EQ(read_whole(unnamed, "x"), (std::vector<double>{1, 2, 3}));
   NetcdfFile good(with(numbers("scale_factor", {2})));
   EXPECT_EQ(read_whole(good, "x"), (std::vector<double>{2, 4, 6}));
+}
+
+TEST_F(Attributes, ThatAreTooLongAreRefused) {
+  const std::string path = with([](int file, int variable) {
+    nc_put_att_text(file, variable, "units", 5000, std::string(5000, 'm').c_str());
+  });
+  expect_refused([&] { NetcdfFile file(path); },
+                 concat("the attribute units of x in ", path, " is too long"));
+  {
+    const Id file = new_file(in("long.h5"));
+    write_numbers(file.get(), "x", {1, 2, 3});
+    const Id set(H5Dopen2(file.get(), "x", H5P_DEFAULT), H5Dclose);
+    const hsize_t count = 5000;
+    const Id space(H5Screate_simple(1, &count, nullptr), H5Sclose);
+    const Id scale(
+        H5Acreate2(set.get(), "scale_factor", H5T_IEEE_F64LE, space.get(), H5P_DEFAULT, H5P_DEFAULT),
+        H5Aclose);
+    EXPECT_GE(H5Awrite(scale.get(), H5T_NATIVE_DOUBLE, std::vector<double>(count, 2).data()), 0);
+  }
+  Hdf5File file(in("long.h5"));
+  expect_refused([&] { read_whole(file, "x"); }, "its attribute scale_factor");
+}
+
+/// Of a file with a hole, which has the length that its header speaks of: the library would read it whole.
+TEST_F(Attributes, AHeaderWithAnAttributeOfGigabytesIsRefused) {
+  const auto number = [](std::uint64_t value, int bytes) {
+    std::string text;
+    for (int i = bytes - 1; i >= 0; --i) text += static_cast<char>(value >> (8 * i) & 0xffU);
+    return text;
+  };
+  constexpr std::uint64_t kLength = std::uint64_t{1} << 32;
+  // CDF-5: no records, no dimensions, one attribute "x" of characters.
+  const std::string header = "CDF\x05" + number(0, 8) + number(0, 4) + number(0, 8) + number(12, 4) +
+                             number(1, 8) + number(1, 8) + std::string("x\0\0\0", 4) + number(2, 4) +
+                             number(kLength, 8);
+  put_text(in("hole.nc"), header);
+  fs::resize_file(in("hole.nc"), header.size() + kLength + 12);
+  expect_refused([&] { NetcdfFile file(in("hole.nc")); }, "its header has an attribute of more than 64 MiB");
 }
 
 TEST_F(Attributes, ValuesThatAreNotFiniteAreCountedUnlessAMaskCoversThem) {

@@ -1,17 +1,21 @@
 #include "files/zarr_store.h"
 
 #include <blosc.h>
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <zlib.h>
 #include <zstd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <cstring>
+#include <ctime>
 #include <functional>
 #include <limits>
 #include <set>
+#include <thread>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -300,6 +304,108 @@ TEST(ZarrStore, DamageIsADataError) {
   }
 }
 
+std::vector<double> read_whole(VariableFile& store, const std::string& name) {
+  const FileVariable& variable = *store.find(name);
+  std::vector<double> values(static_cast<std::size_t>(variable.shape.count()));
+  store.read<double>(variable, Box::whole(variable.shape), values);
+  return values;
+}
+
+void set_time(const std::string& path, std::time_t seconds) {
+  const struct timespec times[] = {{seconds, 0}, {seconds, 0}};
+  ASSERT_EQ(::utimensat(AT_FDCWD, path.c_str(), times, 0), 0);
+}
+
+TEST(ZarrStore, AChunkThatIsChangedWhileItIsReadIsADataError) {
+  const testing::TemporaryFolder folder;
+  const struct {
+    std::vector<std::string> without;
+    std::function<void(const std::string&)> change;
+    const char* says;
+  } cases[] = {
+      {{}, [](const std::string& chunk) { set_time(chunk, std::time(nullptr) - 3600); }, " was written to"},
+      {{},
+       [](const std::string& chunk) { testing::put_text(chunk, "longer than it was"); },
+       " was written to"},
+      {{}, [](const std::string& chunk) { std::filesystem::remove(chunk); }, " is gone"},
+      {{"1"}, [](const std::string& chunk) { testing::put_text(chunk, "new"); }, " was not there before"}};
+  int number = 0;
+  for (const auto& [without, change, says] : cases) {
+    Store store(concat(folder.path(), "/", ++number, ".zarr"));
+    store.add("x", {.shape = {4}, .chunks = {2}, .codec = ""}, value_at, without);
+    ZarrStore opened(store.path());
+    const std::vector<double> before = read_whole(opened, "x");
+    EXPECT_EQ(read_whole(opened, "x"), before);
+    const std::string chunk = store.path() + "/x/1";
+    change(chunk);
+    EXPECT_EQ(message_of<DataError>([&] { read_whole(opened, "x"); }),
+              concat(store.path(), " was changed while the run was reading it: ", chunk, says,
+                     "; start again when it stays as it is"));
+  }
+  const std::string sharded = folder.path() + "/sharded.zarr";
+  std::filesystem::copy(fixture("zarr3"), sharded, std::filesystem::copy_options::recursive);
+  ZarrStore opened(sharded);
+  read_whole(opened, "shards");
+  opened.close();
+  set_time(sharded + "/shards/c/0/0/0", std::time(nullptr) - 3600);
+  EXPECT_NE(message_of<DataError>([&] {
+              read_whole(opened, "shards");
+            }).find(sharded + "/shards/c/0/0/0 was written to"),
+            std::string::npos);
+}
+
+/// Of clocks that differ by less than two seconds nothing can be told, so that the stamp is set beyond.
+TEST(ZarrStore, AChunkThatWasWrittenAfterTheStoreWasOpenedIsADataError) {
+  const testing::TemporaryFolder folder;
+  Store store(folder.path() + "/a.zarr");
+  store.add("x", {.shape = {4}, .chunks = {2}}, value_at);
+  const std::string chunk = store.path() + "/x/1";
+  ZarrStore opened(store.path());
+  const std::time_t opening = std::time(nullptr);
+  while (std::time(nullptr) == opening) std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  set_time(chunk, std::time(nullptr) + 2);
+  EXPECT_NE(message_of<DataError>([&] { read_whole(opened, "x"); }).find(chunk + " was written to"),
+            std::string::npos);
+  // It came from a machine whose clock is wrong.
+  set_time(chunk, std::time(nullptr) + 36000);
+  ZarrStore again(store.path());
+  EXPECT_EQ(read_whole(again, "x").size(), 4U);
+}
+
+TEST(ZarrStore, LinksThatLeaveTheStoreAreFollowedOnlyWhereThatIsAllowed) {
+  namespace fs = std::filesystem;
+  const testing::TemporaryFolder folder;
+  Store store(folder.path() + "/a.zarr");
+  for (const char* name : {"x", "y", "z"}) store.add(name, {.shape = {4}, .chunks = {2}}, value_at);
+  store.consolidate();
+  const std::vector<double> wanted = {value_at({0}), value_at({1}), value_at({2}), value_at({3})};
+  const auto move_out = [&](const std::string& name) {
+    const std::string outside = folder.path() + "/outside_" + fs::path(name).filename().string();
+    fs::rename(store.path() + name, outside);
+    fs::create_symlink(outside, store.path() + name);
+    return outside;
+  };
+  const std::string chunk = move_out("/x/1"), array = move_out("/y");
+  fs::rename(store.path() + "/z/1", store.path() + "/z/kept");
+  fs::create_symlink("kept", store.path() + "/z/1");
+  fs::create_symlink("a.zarr", folder.path() + "/link.zarr");
+  for (const std::string& path : {store.path(), folder.path() + "/link.zarr"}) {
+    ZarrStore refusing(path);
+    EXPECT_EQ(message_of<DataError>([&] { read_whole(refusing, "x"); }),
+              concat("cannot read ", path, "/x/1: it stands in another file (", chunk,
+                     "); set data.allow_external to true if that may be read"));
+    EXPECT_NE(message_of<DataError>([&] { read_whole(refusing, "y"); }).find(array), std::string::npos);
+    EXPECT_EQ(read_whole(refusing, "z"), wanted);
+    const auto following = open_variables(path, Dimensions::kByName, External::kFollowed);
+    const FileDescription told = refusing.describe();
+    EXPECT_THROW(read_whole(*open_described(told, External::kRefused), "x"), DataError);
+    for (const char* name : {"x", "y", "z"}) {
+      EXPECT_EQ(read_whole(*following, name), wanted) << name;
+      EXPECT_EQ(read_whole(*open_described(told, External::kFollowed), name), wanted) << name;
+    }
+  }
+}
+
 /// JSON of objects in each other.
 std::string nested(int depth) {
   std::string text;
@@ -357,6 +463,28 @@ TEST(ZarrStore, ASingleArrayIsRefused) {
   }
 }
 
+/// Of other arrays those that say what numbers mean.
+TEST(ZarrStore, OfAGridMappingAllAttributesAreRead) {
+  const testing::TemporaryFolder folder;
+  Store store(folder.path() + "/a.zarr");
+  Json attributes = {{"grid_mapping_name", "lambert_conformal_conic"}, {"earth_radius", 6371229}};
+  attributes["standard_parallel"] = {38.5, 39.5};
+  attributes["crs_wkt"] = std::string(2000, 'w');
+  attributes["history"] = std::string(5000, 'h');
+  store.add("crs", {.shape = {1}, .chunks = {1}, .attributes = attributes}, value_at);
+  attributes.erase("grid_mapping_name");
+  store.add("x", {.shape = {2}, .chunks = {2}, .attributes = attributes}, value_at);
+  const ZarrStore opened(store.path());
+  const FileVariable &crs = *opened.find("crs"), &x = *opened.find("x");
+  EXPECT_EQ(crs.text("grid_mapping_name"), "lambert_conformal_conic");
+  EXPECT_EQ(crs.text("crs_wkt"), std::string(2000, 'w'));
+  EXPECT_EQ(crs.text("history"), "");
+  EXPECT_EQ(crs.numbers.at("earth_radius"), std::vector<double>{6371229});
+  EXPECT_EQ(crs.numbers.at("standard_parallel"), (std::vector<double>{38.5, 39.5}));
+  EXPECT_TRUE(x.numbers.empty());
+  EXPECT_EQ(x.text("crs_wkt"), "");
+}
+
 // As zarr-python writes numbers that JSON has not.
 TEST(ZarrStore, NumbersThatAreNotFiniteMayStandInAttributes) {
   const testing::TemporaryFolder folder;
@@ -385,6 +513,34 @@ TEST(ZarrStore, NumbersThatAreNotFiniteMayStandInAttributes) {
   testing::put_text(path + "/zarr.json", R"({"zarr_format": 3, "node_type": "group"})");
   testing::put_text(path + "/x/zarr.json", array + attributes + "}");
   check(path);
+}
+
+TEST(ZarrStore, AttributesThatAreNoNumbersWhereNumbersAreMeantAreRefused) {
+  const testing::TemporaryFolder folder;
+  Store store(folder.path() + "/a.zarr");
+  const Spec spec{.shape = {2}, .chunks = {2}};
+  store.add("x", spec, value_at);
+  const auto read = [&](const Json& attributes) {
+    store.put("/x/.zattrs", attributes);
+    ZarrStore opened(store.path());
+    std::vector<double> values(2);
+    opened.read<double>(*opened.find("x"), Box::whole(spec.shape), values);
+    return values;
+  };
+  const std::vector<double> unscaled = {value_at({0}), value_at({1})};
+  EXPECT_EQ(read({{"scale_factor", nullptr}, {"units", true}, {"long_name", {"a", 1}}}), unscaled);
+  EXPECT_EQ(read({{"scale_factor", Json::array({2})}}),
+            (std::vector<double>{2 * unscaled[0], 2 * unscaled[1]}));
+  for (const char* value : {"[\"two\"]", "[2, \"two\"]", "true", "[false]", "{}", "[]", "[[2]]", "[null]"}) {
+    for (const char* name : {"scale_factor", "add_offset", "missing_value", "valid_range"}) {
+      EXPECT_EQ(message_of<DataError>([&] {
+                  read({{name, Json::parse(value)}});
+                }),
+                concat("x in ", store.path(), " cannot be used: its attribute ", name,
+                       " is empty or of a type that is not understood"))
+          << value;
+    }
+  }
 }
 
 TEST(ZarrStore, AShardedArrayWithAnotherGridIsAtFaultAlone) {
