@@ -32,6 +32,14 @@ std::string file_name(const std::string& path) {
   return fs::path(path).filename().string();
 }
 
+/// Whether there is anything of this name, be it a link that leads nowhere.
+bool is_there(const std::string& path) {
+  std::error_code error;
+  const fs::file_type type = fs::symlink_status(path, error).type();
+  if (type == fs::file_type::none) throw FileError(concat("cannot read ", path, ": ", error.message()));
+  return type != fs::file_type::not_found;
+}
+
 void remove_folder(const std::string& path) {
   std::error_code error;
   fs::remove_all(path, error);
@@ -160,7 +168,7 @@ std::string CheckpointFolder::set_aside_after(std::int64_t last) const {
   std::erase_if(goes, [&](const std::string& name) { return stays.contains(name); });
   if (goes.empty()) return "";
   int number = 1;
-  while (fs::exists(concat(path_, ".old-", number))) ++number;
+  while (is_there(concat(path_, ".old-", number))) ++number;
   std::string aside = concat(path_, ".old-", number);
   if (stays.empty()) {
     rename_path(path_, aside);
@@ -177,7 +185,7 @@ std::string CheckpointFolder::set_aside_after(std::int64_t last) const {
 
 /// Removes a checkpoint so that no half of it is ever seen under its name.
 void CheckpointFolder::discard(const std::string& name) const {
-  if (!fs::exists(concat(path_, "/", name))) return;
+  if (!is_there(concat(path_, "/", name))) return;
   const std::string removed = concat(path_, "/", kTemporary, "removed-", name);
   remove_folder(removed);
   rename_path(concat(path_, "/", name), removed);
@@ -210,7 +218,7 @@ std::string CheckpointFolder::commit(const std::string& temporary, const Checkpo
   read_manifest(text, manifest_path(temporary));
   write_text_atomically(manifest_path(temporary), text);
   reached(SavePhase::kManifestSynced, 0);
-  if (fs::exists(path)) {
+  if (is_there(path)) {
     discard(name + kReplaced);
     rename_path(path, path + kReplaced);
     reached(SavePhase::kOldMoved, 0);

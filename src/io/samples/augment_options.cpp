@@ -16,6 +16,8 @@ void declare(Keys<AugmentOptions>& keys) {
   using O = AugmentOptions;
   keys.add("probability", &O::probability)
       .range(0, 1)
+      .idle_unless(here("rotation").is_given() || here("scale").is_given() || here("elastic").above(0) ||
+                   here("gamma").is_given() || here("noise").above(0) || here("blur").above(0))
       .doc("With which each of rotation, scale, elastic, gamma, noise and blur is applied to a sample.");
   keys.add("foreground", &O::foreground)
       .range(0, 1)
@@ -41,6 +43,7 @@ void declare(Keys<AugmentOptions>& keys) {
           "none.");
   keys.add("elastic_spacing", &O::elastic_spacing)
       .at_least(2)
+      .idle_unless(here("elastic").above(0))
       .doc("Points from one random displacement to the next along each dim.");
   keys.add("gamma", &O::gamma)
       .doc(

@@ -7,7 +7,9 @@
 #include "array/transfer.h"
 #include "base/error.h"
 #include "base/text.h"
+#include "files/chunk_cache.h"
 #include "samples/piece.h"
+#include "samples/read_layout.h"
 
 namespace jigsaw::inline samples {
 
@@ -18,10 +20,13 @@ constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 /// Channels that are written together: lines of the cache are long enough for 16 of one array.
 constexpr std::size_t kMostTogether = 32;
 
-std::int64_t bytes_of(const Batch& batch) {
-  std::int64_t bytes = batch.input.bytes();
-  for (const Array& target : batch.targets) bytes += target.defined() ? target.bytes() : 0;
-  return bytes;
+/// Calls `use` for all arrays of a batch, whether they are defined or not.
+template <typename AnyBatch, typename Use>
+void for_each_array(AnyBatch& batch, const Use& use) {
+  for (auto* array : {&batch.input, &batch.present, &batch.baseline, &batch.origin}) use(*array);
+  for (auto* list : {&batch.targets, &batch.forcings, &batch.rims}) {
+    for (auto& array : *list) use(array);
+  }
 }
 
 /// Rows and columns of a piece of [B, H, W, C].
@@ -29,29 +34,70 @@ Box plane_of(const Box& piece) {
   return {{piece.begin[1], piece.begin[2]}, {piece.extent[1], piece.extent[2]}};
 }
 
+/// The leads of a request that a rollout goes on from: all but its last.
+std::pair<int, int> forced_leads(const BatchRequest& request) {
+  return {request.first_lead(), std::min(request.end_lead(), request.rollout - 1)};
+}
+
 }  // namespace
+
+void Batch::go_on(Batch part) {
+  if (part.first_lead == 0) {
+    *this = std::move(part);
+    return;
+  }
+  first_lead = part.first_lead;
+  targets = std::move(part.targets);
+  forcings = std::move(part.forcings);
+  rims = std::move(part.rims);
+}
+
+Batch allocate_batch(const BatchRequest& request, bool forced, const Context& context) {
+  const auto like = [&](const Box& piece, DType dtype) {
+    return Array(context, piece.extent, dtype, Purpose::kInput);
+  };
+  const auto zeros = [&](const Box& piece, DType dtype) {
+    return Array::zeros(context, piece.extent, dtype, Purpose::kInput);
+  };
+  Batch batch;
+  batch.times = request.times;
+  batch.rollout = request.rollout;
+  batch.first_lead = request.first_lead();
+  for (int lead = request.first_lead(); lead < request.end_lead(); ++lead) {
+    batch.targets.push_back(request.targets ? like(request.target, request.dtype) : Array());
+    if (forced && lead + 1 < request.rollout) batch.forcings.push_back(zeros(request.input, request.dtype));
+    if (request.rims) batch.rims.push_back(zeros(request.target, DType::kFloat64));
+  }
+  if (!request.starts()) return batch;
+  batch.input = like(request.input, request.dtype);
+  if (request.rollout > 1) batch.present = like(request.input, request.dtype);
+  if (request.baseline) batch.baseline = like(request.target, request.dtype);
+  if (request.origin) batch.origin = like(request.target, DType::kFloat64);
+  return batch;
+}
+
+std::int64_t bytes_of(const Batch& batch) {
+  std::int64_t bytes = 0;
+  for_each_array(batch, [&](const Array& array) { bytes += array.defined() ? array.bytes() : 0; });
+  return bytes;
+}
 
 Batch upload(const Context& context, const Batch& batch) {
   Batch there = batch;
-  const auto move = [&](Array& array) { array = upload(context, array, Purpose::kInput); };
-  move(there.input);
-  move(there.present);
-  move(there.baseline);
-  move(there.origin);
-  for (Array& target : there.targets) move(target);
-  for (Array& forcing : there.forcings) move(forcing);
-  for (Array& rim : there.rims) move(rim);
+  for_each_array(there, [&](Array& array) { array = upload(context, array, Purpose::kInput); });
   return there;
 }
 
 /// The states of one field that a batch needs, each read once, in physical units and transformed.
 class BatchReader::Planes {
  public:
-  Planes(FileSet& files, const Source& source, PlanePool& pool)
+  /// @param kept  where planes stay that the next read takes; null: all are in the pool.
+  Planes(FileSet& files, const Source& source, PlanePool& pool, KeptPlanes* kept)
       : files_(files),
         field_(source.field),
         transform_(source.transform),
         pool_(pool),
+        kept_(kept),
         single_(files.exact_in_float(source.field)) {}
 
   /// Transformed.
@@ -88,8 +134,13 @@ class BatchReader::Planes {
 
   template <typename T>
   PlaneView read(Moment time, const Box& plane) {
+    const auto fill = [&](std::span<T> values) { files_.read(field_, time, plane, values); };
+    if (kept_ != nullptr) {
+      if (const std::optional<PlaneView> known = kept_->known(field_, time, plane)) return *known;
+      if (kept_->wants(field_, time, plane)) return kept_->keep<T>(field_, time, plane, fill);
+    }
     const std::span<T> values = pool_.take<T>(plane.extent.count());
-    files_.read(field_, time, plane, values);
+    fill(values);
     return {std::span<const T>(values)};
   }
 
@@ -97,6 +148,7 @@ class BatchReader::Planes {
   Field field_;
   Transform transform_;
   PlanePool& pool_;
+  KeptPlanes* kept_;
   bool single_;
   std::vector<Plane> read_, transformed_;
 };
@@ -108,6 +160,7 @@ BatchReader::BatchReader(FileSet& files, const Channels& channels, const Statist
       predict_(predict),
       lead_(lead_hours * kHour),
       rim_(rim),
+      forced_(given_at_leads(channels, !rim.empty())),
       forcings_(files.grid(), files.calendar()) {
   for (int c = 0; c < static_cast<int>(channels.inputs.size()); ++c) {
     const Channel& channel = channels.inputs[static_cast<std::size_t>(c)];
@@ -133,51 +186,44 @@ void BatchReader::check(const BatchRequest& request) const {
   require(request.members.empty() || request.members.size() == request.times.size(),
           "each sample of a batch has a member, or none");
   require(request.rollout >= 1, "a rollout has at least one step");
+  require(!request.lead || (*request.lead >= 0 && *request.lead < request.rollout),
+          "a rollout has no such lead");
   require(request.dtype != DType::kBfloat16, "batches are float32 or float64");
 }
 
 Batch BatchReader::read(const BatchRequest& request, const Context& context) {
   check(request);
-  // Left by a read that failed.
+  // Left by a read that failed, or by a rollout that was not read to its end.
   writer_.clear();
   pool_.give_back();
-  Batch batch;
-  batch.times = request.times;
-  batch.input = Array(context, request.input.extent, request.dtype, Purpose::kInput);
-  for (int r = 1; r <= request.rollout; ++r) {
-    batch.targets.emplace_back();
-    if (request.targets)
-      batch.targets.back() = Array(context, request.target.extent, request.dtype, Purpose::kInput);
-    if (r == request.rollout) continue;
-    batch.forcings.push_back(Array::zeros(context, request.input.extent, request.dtype, Purpose::kInput));
-  }
-  for (int r = 0; request.rims && r < request.rollout; ++r)
-    batch.rims.push_back(Array::zeros(context, request.target.extent, DType::kFloat64, Purpose::kInput));
-  if (request.rollout > 1) {
-    batch.present = Array(context, request.input.extent, request.dtype, Purpose::kInput);
-  }
-  if (request.baseline) {
-    batch.baseline = Array(context, request.target.extent, request.dtype, Purpose::kInput);
-  }
-  if (request.origin) {
-    batch.origin = Array(context, request.target.extent, DType::kFloat64, Purpose::kInput);
-  }
+  if (request.starts()) kept_.clear();
+  if (request.starts() && request.end_lead() < request.rollout) keep_chunks(request);
+  Batch batch = allocate_batch(request, forced_, context);
+  fill(request, batch);
+  kept_.end_read();
+  return batch;
+}
+
+void BatchReader::fill(const BatchRequest& request, Batch& batch) {
   // Several fields are written together, as far as their planes take little memory beside the batch.
   const std::int64_t together = bytes_of(batch) / 8;
+  const bool in_parts = request.end_lead() - request.first_lead() < request.rollout;
   for (const Source& source : sources_) {
-    Planes planes(files_, source, pool_);
-    fill_inputs(source, request, planes, batch);
+    Planes planes(files_, source, pool_, in_parts ? &kept_ : nullptr);
+    if (request.end_lead() < request.rollout) want_next(source, request);
+    if (request.starts()) fill_inputs(source, request, planes, batch);
+    if (source.role == Role::kPrescribed) fill_prescribed(source, request, planes, batch);
     if (batch.present.defined()) fill_present(source, request, planes, batch);
     if (!rim_.empty()) fill_boundary(source, request, planes, batch);
     if (request.rims) fill_rims(source, request, planes, batch);
     if (request.targets) fill_targets(source, request, planes, batch);
-    if (request.origin) fill_origin(source, request, planes, batch);
+    if (batch.baseline.defined()) fill_baseline(source, request, planes, batch);
+    if (batch.origin.defined()) fill_origin(source, request, planes, batch);
     if (writer_.size() >= kMostTogether || pool_.bytes() >= together) flush();
   }
   fill_forcings(request, batch);
   if (batch.present.defined()) fill_present_elsewhere(request, batch);
   flush();
-  return batch;
 }
 
 void BatchReader::flush() {
@@ -202,30 +248,73 @@ void BatchReader::fill_inputs(const Source& source, const BatchRequest& request,
         return std::isnan(x[i]) ? 0.0 : (x[i] - mean) * scale;
       });
     }
-    if (source.role == Role::kPrescribed && !channel.mask) fill_prescribed(source, c, request, planes, batch);
   }
 }
 
-void BatchReader::fill_prescribed(const Source& source, int channel, const BatchRequest& request,
-                                  Planes& planes, Batch& batch) {
+void BatchReader::fill_prescribed(const Source& source, const BatchRequest& request, Planes& planes,
+                                  Batch& batch) {
   const Box& piece = request.input;
-  const Time hours = channels_.inputs[static_cast<std::size_t>(channel)].hours * kHour;
-  for (std::int64_t b = piece.begin[0]; b < piece.end(0); ++b) {
-    const Moment start = request.moment(b) + hours;
-    for (int r = 1; r < request.rollout; ++r) {
-      const PlaneView x = planes.at(start + r * lead_, plane_of(piece));
-      writer_.add(batch.forcings[static_cast<std::size_t>(r - 1)], piece, b, channel,
-                  [x, &source](std::size_t i) { return std::isnan(x[i]) ? 0.0 : source.normalised(x[i]); });
+  const auto [first, end] = forced_leads(request);
+  for (const int c : source.inputs) {
+    const Channel& channel = channels_.inputs[static_cast<std::size_t>(c)];
+    if (channel.mask || !covers(piece, c)) continue;
+    for (std::int64_t b = piece.begin[0]; b < piece.end(0); ++b) {
+      const Moment start = request.moment(b) + channel.hours * kHour;
+      for (int lead = first; lead < end; ++lead) {
+        const PlaneView x = planes.at(start + (lead + 1) * lead_, plane_of(piece));
+        writer_.add(batch.forcings[static_cast<std::size_t>(lead - first)], piece, b, c,
+                    [x, &source](std::size_t i) { return std::isnan(x[i]) ? 0.0 : source.normalised(x[i]); });
+      }
     }
   }
+}
+
+void BatchReader::keep_chunks(const BatchRequest& request) {
+  // Of what is interpolated a lead reads the states around it, which may stand in two chunks.
+  constexpr std::int64_t kStates = 2;
+  std::int64_t bytes = 0;
+  for (const Box* piece : {&request.input, &request.target}) {
+    bytes = std::max(bytes,
+                     kStates * piece->extent[0] * bytes_of_shared_chunks(files_.storage(), plane_of(*piece)));
+  }
+  ChunkCache::shared().make_room(static_cast<std::size_t>(bytes));
+}
+
+void BatchReader::want_next(const Source& source, const BatchRequest& request) {
+  const int lead = request.end_lead();
+  const bool goes_on = lead + 1 < request.rollout;
+  const Time valid = (lead + 1) * lead_;
+  const Box given = plane_of(request.input), predicted = plane_of(request.target);
+  const auto want = [&](const Box& piece, Time after, const Box& box) {
+    for (std::int64_t b = piece.begin[0]; b < piece.end(0); ++b)
+      kept_.want(source.field, request.moment(b) + after, box);
+  };
+  for (const int c : source.inputs) {
+    const Channel& channel = channels_.inputs[static_cast<std::size_t>(c)];
+    if (!goes_on || !covers(request.input, c)) continue;
+    if (channel.role == Role::kPrescribed) want(request.input, channel.hours * kHour + valid, given);
+    if (!is_predicted(c)) continue;
+    for (const Box& box : boxes_for_rim(given, request.targets)) want(request.input, valid, box);
+  }
+  for (const int c : source.targets) {
+    if (!covers(request.target, c)) continue;
+    if (request.targets) want(request.target, valid, predicted);
+    if (request.targets && as_increment(source)) want(request.target, 0, predicted);
+    if (!request.rims || source.role != Role::kPrognostic) continue;
+    for (const Box& box : boxes_for_rim(predicted, false)) want(request.target, valid, box);
+  }
+}
+
+std::vector<Box> BatchReader::boxes_for_rim(const Box& plane, bool whole) const {
+  if (rim_.empty() || plane.empty()) return {};
+  return whole ? std::vector{plane} : rim_.parts_of(plane);
 }
 
 /// The values of a plane on the rim at least; of all of it where that is read anyway.
 PlaneView BatchReader::on_rim(const Box& plane, bool whole, const ReadBox& read) {
   const std::span<double> values = pool_.take<double>(plane.extent.count());
   std::fill(values.begin(), values.end(), kNaN);
-  if (plane.empty()) return {std::span<const double>(values)};
-  for (const Box& part : whole ? std::vector{plane} : rim_.parts_of(plane)) {
+  for (const Box& part : boxes_for_rim(plane, whole)) {
     const PlaneView from = read(part);
     for (std::int64_t row = 0; row < part.extent[0]; ++row) {
       const std::int64_t first =
@@ -242,14 +331,15 @@ void BatchReader::fill_boundary(const Source& source, const BatchRequest& reques
                                 Batch& batch) {
   const Box& piece = request.input;
   const Box plane = plane_of(piece);
+  const auto [first, end] = forced_leads(request);
   for (const int c : source.inputs) {
     if (!is_predicted(c) || !covers(piece, c)) continue;
     for (std::int64_t b = piece.begin[0]; b < piece.end(0); ++b) {
-      const Moment start = request.moment(b);
-      for (int r = 1; r < request.rollout; ++r) {
+      for (int lead = first; lead < end; ++lead) {
+        const Moment time = request.moment(b) + (lead + 1) * lead_;
         const PlaneView x =
-            on_rim(plane, request.targets, [&](const Box& box) { return planes.at(start + r * lead_, box); });
-        writer_.add(batch.forcings[static_cast<std::size_t>(r - 1)], piece, b, c,
+            on_rim(plane, request.targets, [&](const Box& box) { return planes.at(time, box); });
+        writer_.add(batch.forcings[static_cast<std::size_t>(lead - first)], piece, b, c,
                     [this, x, plane, &source](std::size_t i) {
                       return rim_.holds(plane, i) && !std::isnan(x[i]) ? source.normalised(x[i]) : 0.0;
                     });
@@ -265,11 +355,11 @@ void BatchReader::fill_rims(const Source& source, const BatchRequest& request, P
   for (const int c : source.targets) {
     if (!covers(piece, c)) continue;
     for (std::int64_t b = piece.begin[0]; b < piece.end(0); ++b) {
-      for (int r = 1; r <= request.rollout; ++r) {
-        const Moment time = request.moment(b) + r * lead_;
+      for (int lead = request.first_lead(); lead < request.end_lead(); ++lead) {
+        const Moment time = request.moment(b) + (lead + 1) * lead_;
         const auto read = [&](const Box& box) { return planes.physical(time, box); };
         const PlaneView x = known ? on_rim(plane, false, read) : PlaneView();
-        writer_.add(batch.rims[static_cast<std::size_t>(r - 1)], piece, b, c,
+        writer_.add(batch.rims[static_cast<std::size_t>(lead - request.first_lead())], piece, b, c,
                     [this, x, plane](std::size_t i) {
                       if (!rim_.holds(plane, i)) return 0.0;
                       return x.empty() ? kNaN : x[i];
@@ -312,7 +402,7 @@ void BatchReader::fill_targets(const Source& source, const BatchRequest& request
                                Batch& batch) {
   const Box& piece = request.target;
   const Box plane = plane_of(piece);
-  const bool increment = predict_ == Predict::kIncrement && source.role == Role::kPrognostic;
+  const bool increment = as_increment(source);
   const double mean = source.statistics.mean;
   const double scale = 1 / (increment ? source.statistics.increment_deviation : source.statistics.deviation);
   const auto counts = [this, plane](std::size_t i) { return rim_.empty() || !rim_.holds(plane, i); };
@@ -320,9 +410,9 @@ void BatchReader::fill_targets(const Source& source, const BatchRequest& request
     if (!covers(piece, c)) continue;
     for (std::int64_t b = piece.begin[0]; b < piece.end(0); ++b) {
       const Moment start = request.moment(b);
-      for (int r = 1; r <= request.rollout; ++r) {
-        Array& target = batch.targets[static_cast<std::size_t>(r - 1)];
-        const PlaneView y = planes.at(start + r * lead_, plane);
+      for (int lead = request.first_lead(); lead < request.end_lead(); ++lead) {
+        Array& target = batch.targets[static_cast<std::size_t>(lead - request.first_lead())];
+        const PlaneView y = planes.at(start + (lead + 1) * lead_, plane);
         if (increment) {
           const PlaneView x = planes.at(start, plane);
           writer_.add(target, piece, b, c, [counts, x, y, scale](std::size_t i) {
@@ -335,25 +425,27 @@ void BatchReader::fill_targets(const Source& source, const BatchRequest& request
         }
       }
     }
-    if (request.baseline) fill_baseline(source, c, request, planes, batch);
   }
 }
 
-void BatchReader::fill_baseline(const Source& source, int channel, const BatchRequest& request,
-                                Planes& planes, Batch& batch) {
+void BatchReader::fill_baseline(const Source& source, const BatchRequest& request, Planes& planes,
+                                Batch& batch) {
   const Box& piece = request.target;
-  const bool increment = predict_ == Predict::kIncrement && source.role == Role::kPrognostic;
+  const bool increment = as_increment(source);
   const double mean = source.statistics.mean, scale = 1 / source.statistics.deviation;
-  for (std::int64_t b = piece.begin[0]; b < piece.end(0); ++b) {
-    const Moment start = request.moment(b);
-    if (increment) {
-      writer_.add(batch.baseline, piece, b, channel, [](std::size_t) { return 0.0; });
-    } else if (!planes.available(start)) {
-      writer_.add(batch.baseline, piece, b, channel, [](std::size_t) { return kNaN; });
-    } else {
-      const PlaneView x = planes.at(start, plane_of(piece));
-      writer_.add(batch.baseline, piece, b, channel,
-                  [x, mean, scale](std::size_t i) { return (x[i] - mean) * scale; });
+  for (const int c : source.targets) {
+    if (!covers(piece, c)) continue;
+    for (std::int64_t b = piece.begin[0]; b < piece.end(0); ++b) {
+      const Moment start = request.moment(b);
+      if (increment) {
+        writer_.add(batch.baseline, piece, b, c, [](std::size_t) { return 0.0; });
+      } else if (!planes.available(start)) {
+        writer_.add(batch.baseline, piece, b, c, [](std::size_t) { return kNaN; });
+      } else {
+        const PlaneView x = planes.at(start, plane_of(piece));
+        writer_.add(batch.baseline, piece, b, c,
+                    [x, mean, scale](std::size_t i) { return (x[i] - mean) * scale; });
+      }
     }
   }
 }
@@ -375,6 +467,7 @@ void BatchReader::fill_origin(const Source& source, const BatchRequest& request,
 void BatchReader::fill_forcings(const BatchRequest& request, Batch& batch) {
   const Box& piece = request.input;
   const Box plane = plane_of(piece);
+  const auto [first, end] = forced_leads(request);
   for (int c = 0; c < static_cast<int>(channels_.inputs.size()); ++c) {
     const Channel& channel = channels_.inputs[static_cast<std::size_t>(c)];
     if (channel.role != Role::kForcing || !covers(piece, c)) continue;
@@ -385,14 +478,14 @@ void BatchReader::fill_forcings(const BatchRequest& request, Batch& batch) {
     if (projected) values = std::span<const double>(place_plane(channel.forcing, plane));
     for (std::int64_t b = piece.begin[0]; b < piece.end(0); ++b) {
       const Time start = request.times[static_cast<std::size_t>(b)] + channel.hours * kHour;
-      for (int r = 0; r < request.rollout; ++r) {
+      for (int r = request.starts() ? 0 : first + 1; r <= end; ++r) {
         if (!projected) {
           const std::span<double> filled = pool_.take<double>(plane.extent.count());
           forcings_.fill(channel.forcing, start + r * lead_, plane, filled,
                          given ? &point_places(plane) : nullptr);
           values = std::span<const double>(filled);
         }
-        Array& array = r == 0 ? batch.input : batch.forcings[static_cast<std::size_t>(r - 1)];
+        Array& array = r == 0 ? batch.input : batch.forcings[static_cast<std::size_t>(r - 1 - first)];
         writer_.add(array, piece, b, c, [values](std::size_t i) { return values[i]; });
       }
     }

@@ -29,7 +29,13 @@ struct BatchRequest {
   bool targets = true;            ///< whether they are read; forecasts need none
   bool rims = false;              ///< Batch::rims
   bool origin = false;
+  /// Of rollouts that are read lead by lead the one that is wanted, from 0 on; none: all. Lead 0 brings what
+  /// the rollout starts from, too.
+  std::optional<int> lead = {};
 
+  bool starts() const { return first_lead() == 0; }
+  int first_lead() const { return lead.value_or(0); }
+  int end_lead() const { return lead ? *lead + 1 : rollout; }
   /// Time 0 of a sample.
   Moment moment(std::int64_t sample) const {
     const auto i = static_cast<std::size_t>(sample);
@@ -37,16 +43,19 @@ struct BatchRequest {
   }
 };
 
-/// The rank's pieces, contiguous, with the extents of their boxes.
+/// The rank's pieces, contiguous, with the extents of their boxes: of a whole rollout, or of some leads of
+/// it.
 struct Batch {
+  int rollout = 1;     ///< leads that the model runs
+  int first_lead = 0;  ///< the first that is here, from 0 on: of the lists below index 0 belongs to it
   Array input;  ///< normalised, (x − mean) / deviation of the transformed x; 0 where the value is missing
-  /// For r = 1 … rollout (at index r − 1), NaN where the value is missing and on the rim. The state at time 0
+  /// For r = 1 … rollout (of lead r − 1), NaN where the value is missing and on the rim. The state at time 0
   /// + r · lead, normalised; or, where increments are predicted, of prognostic channels (x(r · lead) − x(0))
   /// / deviation of the increments. One for each r in any case; undefined where they were not to be read.
   std::vector<Array> targets;
   /// For r = 1 … rollout − 1: what the forcing and prescribed channels of the input become when the forecast
   /// goes on from time 0 + r · lead, and on the rim the prognostic fields then; 0 in all else. Shaped like
-  /// the input.
+  /// the input. Empty where there are no such channels and no rim.
   std::vector<Array> forcings;
   /// Where a rollout goes on, shaped like the input: 0 in the channel of a prognostic field at time 0 where
   /// its value is missing, and on the rim, 1 elsewhere. What is missing there stays so for the whole rollout:
@@ -63,7 +72,18 @@ struct Batch {
   std::vector<Array> rims;
   /// Time 0 of every sample of the global batch; none of images.
   std::vector<Time> times;
+
+  const Array& target(int lead) const { return targets.at(static_cast<std::size_t>(lead - first_lead)); }
+  const Array& forcing(int lead) const { return forcings.at(static_cast<std::size_t>(lead - first_lead)); }
+  const Array& rim(int lead) const { return rims.at(static_cast<std::size_t>(lead - first_lead)); }
+  /// Takes the leads of `part` in place of its own; of one that begins a rollout all that it holds.
+  void go_on(Batch part);
 };
+/// The arrays that answer a request; what a rollout is given is 0, the others are not set.
+/// @param forced  given_at_leads().
+Batch allocate_batch(const BatchRequest& request, bool forced, const Context& context);
+/// Of all its arrays.
+std::int64_t bytes_of(const Batch& batch);
 /// The same where kernels of the context can read it.
 Batch upload(const Context& context, const Batch& batch);
 
@@ -77,10 +97,15 @@ class BatchReader {
   BatchReader(FileSet& files, const Channels& channels, const Statistics& statistics, Predict predict,
               int lead_hours, const Rim& rim = {});
 
+  /// Of leads that are read one after the other each state is read once, as far as it serves neighbouring
+  /// leads: what the next lead takes, too, is kept until it is read.
+  ///
   /// @param context  on the host; its arena counts the arrays as Purpose::kInput.
   /// @throws DataError  when a time is not in the files or cannot be read; ShapeError when a box does not
   /// fit.
   Batch read(const BatchRequest& request, const Context& context);
+  /// Of the planes that are kept for the next lead.
+  std::int64_t kept_bytes() const { return kept_.bytes(); }
 
  private:
   /// A field, and the channels that are made of it.
@@ -96,22 +121,32 @@ class BatchReader {
   class Planes;
 
   void check(const BatchRequest& request) const;
+  void fill(const BatchRequest& request, Batch& batch);
   Source& source_of(const Channel& channel, const Statistics& statistics);
   void fill_inputs(const Source& source, const BatchRequest& request, Planes& planes, Batch& batch);
   void fill_present(const Source& source, const BatchRequest& request, Planes& planes, Batch& batch);
   void fill_present_elsewhere(const BatchRequest& request, Batch& batch);
   /// Prescribed fields at the leads after the first.
-  void fill_prescribed(const Source& source, int channel, const BatchRequest& request, Planes& planes,
-                       Batch& batch);
+  void fill_prescribed(const Source& source, const BatchRequest& request, Planes& planes, Batch& batch);
   void fill_boundary(const Source& source, const BatchRequest& request, Planes& planes, Batch& batch);
   void fill_rims(const Source& source, const BatchRequest& request, Planes& planes, Batch& batch);
+  /// Chunks of files that hold several times serve several leads: the cache of chunks is to keep them from
+  /// one lead to the next, with those of all other fields between.
+  void keep_chunks(const BatchRequest& request);
+  /// Says which planes the next lead of the rollout takes of a source.
+  void want_next(const Source& source, const BatchRequest& request);
+  /// What is read of a plane of whose rim the values are taken: all of it where that is read anyway.
+  std::vector<Box> boxes_for_rim(const Box& plane, bool whole) const;
   using ReadBox = std::function<PlaneView(const Box& box)>;
   PlaneView on_rim(const Box& plane, bool whole, const ReadBox& read);
   /// Whether a rollout puts predictions into this channel of the input.
   bool is_predicted(int input) const;
+  /// Whether its targets are changes since time 0.
+  bool as_increment(const Source& source) const {
+    return predict_ == Predict::kIncrement && source.role == Role::kPrognostic;
+  }
   void fill_targets(const Source& source, const BatchRequest& request, Planes& planes, Batch& batch);
-  void fill_baseline(const Source& source, int channel, const BatchRequest& request, Planes& planes,
-                     Batch& batch);
+  void fill_baseline(const Source& source, const BatchRequest& request, Planes& planes, Batch& batch);
   void fill_origin(const Source& source, const BatchRequest& request, Planes& planes, Batch& batch);
   void fill_forcings(const BatchRequest& request, Batch& batch);
   /// Writes what was noted, and takes back the memory of its planes.
@@ -126,11 +161,13 @@ class BatchReader {
   Predict predict_;
   Time lead_;
   Rim rim_;
+  bool forced_;  ///< rollouts are given something at their leads
   ForcingFields forcings_;
   std::vector<Source> sources_;
   ChannelWriter writer_;
   PlanePool pool_;
-  Box static_box_;  ///< that of the static planes kept
+  KeptPlanes kept_;  ///< of rollouts that are read lead by lead
+  Box static_box_;   ///< that of the static planes kept
   std::map<Field, std::vector<double>> static_planes_;
   std::map<Forcing, std::vector<double>> place_planes_;  ///< latitudes and longitudes of projected grids
   std::optional<PointPlaces> point_places_;

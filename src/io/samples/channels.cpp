@@ -177,6 +177,12 @@ bool looks_global(const std::vector<std::int64_t>& shape) {
   return shape.size() == 2 && (shape[0] * 2 == shape[1] || (shape[0] - 1) * 2 == shape[1]);
 }
 
+bool given_at_leads(const Channels& channels, bool rim) {
+  return rim || std::any_of(channels.inputs.begin(), channels.inputs.end(), [](const Channel& channel) {
+           return channel.role == Role::kForcing || (channel.role == Role::kPrescribed && !channel.mask);
+         });
+}
+
 std::vector<Field> fields_of(const std::vector<Channel>& channels, Role role) {
   std::vector<Field> fields;
   for (const Channel& channel : channels) {

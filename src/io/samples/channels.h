@@ -55,6 +55,10 @@ bool looks_global(const std::vector<std::int64_t>& shape);
 /// "10m_u_component_of_wind".
 bool is_vector_component(const std::string& variable);
 
+/// Whether a rollout is given something at its leads: forcings, prescribed fields, or what stands on a rim.
+/// @param rim  whether the data has one.
+bool given_at_leads(const Channels& channels, bool rim);
+
 /// The distinct fields of these channels that have the role, in order; those of masks do not count.
 std::vector<Field> fields_of(const std::vector<Channel>& channels, Role role);
 

@@ -43,7 +43,7 @@ AxisKind kind_by_name(const std::string& path) {
   const std::string name = last_part(path);
   if (one_of(name, {"latitude", "lat", "Latitude", "nav_lat", "XLAT"})) return AxisKind::kLatitude;
   if (one_of(name, {"longitude", "lon", "Longitude", "nav_lon", "XLONG"})) return AxisKind::kLongitude;
-  if (one_of(name, {"time", "valid_time", "timestamp"})) return AxisKind::kTime;
+  if (one_of(name, {"time", "Time", "valid_time", "timestamp"})) return AxisKind::kTime;
   if (one_of(name, {"level", "pressure_level", "plev", "lev", "isobaricInhPa"})) return AxisKind::kLevel;
   if (one_of(name, {"expver", "experimentVersionNumber"})) return AxisKind::kVersion;
   if (one_of(name, {"number", "realization", "member", "ensemble", "ens"})) return AxisKind::kMember;
@@ -134,7 +134,7 @@ FieldAxes DataFile::axes(const FileVariable& variable) const {
     int* place = nullptr;
     switch (kind_of(name, coordinate_of(*file_, name))) {
       case AxisKind::kTime:
-        place = &axes.time;
+        if (times_along(name) != nullptr) place = &axes.time;
         break;
       case AxisKind::kLevel:
         place = &axes.level;
@@ -210,10 +210,11 @@ void DataFile::require_field(const FileVariable& variable, const std::vector<std
     if (d == found.version || d == found.channel || d == found.member) continue;
     const std::string dimension = last_part(variable.dimensions[static_cast<std::size_t>(d)]);
     if (std::find(free.begin(), free.end(), dimension) != free.end()) continue;
-    if (variable.shape[d] != 1) {
-      refuse(concat("its dimension ", variable.dimensions[static_cast<std::size_t>(d)], " has ",
-                    variable.shape[d], " entries; only one can be chosen from, merge them first"));
-    }
+    if (variable.shape[d] == 1) continue;
+    if (found.time < 0 && kind_by_name(dimension) == AxisKind::kTime)
+      refuse(concat("nothing says the times along its dimension ", dimension));
+    refuse(concat("its dimension ", variable.dimensions[static_cast<std::size_t>(d)], " has ",
+                  variable.shape[d], " entries; only one can be chosen from, merge them first"));
   }
 }
 
@@ -281,6 +282,19 @@ std::optional<FieldPlace> DataFile::find_standard_name(const Field& field) const
   return found.empty() ? std::nullopt : std::optional(FieldPlace{found[0]});
 }
 
+/// A variable that another one names: from the root ("/a/crs"), or in its group or the next one around it.
+const FileVariable* DataFile::find_from(const FileVariable& variable, const std::string& name) const {
+  if (name.starts_with('/')) return file_->find(name.substr(1));
+  std::string group = variable.name;
+  while (!group.empty()) {
+    const std::size_t end = group.rfind('/');
+    group.resize(end == std::string::npos ? 0 : end);
+    const FileVariable* found = file_->find(group.empty() ? name : concat(group, "/", name));
+    if (found != nullptr) return found;
+  }
+  return nullptr;
+}
+
 /// The coordinate variable of a dimension.
 const FileVariable& DataFile::coordinate(const std::string& dimension) const {
   const FileVariable* variable = coordinate_of(*file_, dimension);
@@ -301,15 +315,19 @@ const std::vector<double>& DataFile::coordinates(const std::string& dimension) {
   const auto known = coordinates_.find(dimension);
   if (known != coordinates_.end()) return known->second;
   const FileVariable& variable = coordinate(dimension);
-  std::vector<double> values = file_->read_all(variable);
+  std::vector<double> values = numbers(variable);
   const double per_hectopascal = units_per_hectopascal(variable.text("units")).value_or(1.0);
-  for (double& value : values) {
-    if (std::isnan(value)) {
-      throw DataError(concat("the coordinate ", dimension, " of ", file_->path(), " has missing values"));
-    }
-    value /= per_hectopascal;
-  }
+  for (double& value : values) value /= per_hectopascal;
   return coordinates_[dimension] = std::move(values);
+}
+
+/// All of a coordinate variable; none may be missing.
+std::vector<double> DataFile::numbers(const FileVariable& variable) {
+  std::vector<double> values = file_->read_all(variable);
+  if (std::ranges::any_of(values, [](double value) { return std::isnan(value); })) {
+    throw DataError(concat("the coordinate ", variable.name, " of ", file_->path(), " has missing values"));
+  }
+  return values;
 }
 
 std::vector<double> DataFile::member_numbers(const std::string& dimension, std::int64_t members) {
@@ -319,6 +337,33 @@ std::vector<double> DataFile::member_numbers(const std::string& dimension, std::
   return numbers;
 }
 
+/// What says the times along a dimension: its coordinate, or in files of WRF, which have none, `Times` (dates
+/// by characters) or XTIME. Dates come first: where files of several runs were joined, XTIME counts from the
+/// start of each, and its units name one. Null where nothing does.
+const FileVariable* DataFile::times_along(const std::string& dimension) const {
+  if (const FileVariable* variable = coordinate_of(*file_, dimension)) return variable;
+  const FileVariable* dates = file_->find("Times");
+  const bool along = dates != nullptr && dates->shape.rank() == 2 && dates->dimensions[0] == dimension;
+  if (along && !dates->numeric()) return dates;
+  const FileVariable* minutes = file_->find("XTIME");
+  const bool counted =
+      minutes != nullptr && minutes->shape.rank() == 1 && minutes->dimensions[0] == dimension;
+  return counted ? minutes : nullptr;
+}
+
+const FileVariable& DataFile::require_times(const std::string& dimension) const {
+  const FileVariable* variable = times_along(dimension);
+  return variable != nullptr ? *variable : coordinate(dimension);  // which says that there is none
+}
+
+CoordinateDescription DataFile::describe(const FileVariable& variable) {
+  CoordinateDescription result{last_part(variable.name), {}, variable.single_precision, {}, "", {}};
+  for (const char* attribute : {"units", "standard_name", "long_name", "axis", "positive"}) {
+    if (const std::string text = variable.text(attribute); !text.empty()) result.texts[attribute] = text;
+  }
+  return result;
+}
+
 CoordinateDescription DataFile::describe(const std::string& dimension) {
   for (const auto& [axis, name, units] :
        {std::tuple{2, "latitude", "degrees_north"}, std::tuple{3, "longitude", "degrees_east"}}) {
@@ -326,38 +371,41 @@ CoordinateDescription DataFile::describe(const std::string& dimension) {
       return {name, {{"units", units}, {"standard_name", name}}, false, coordinates(dimension), "", {}};
   }
   const FileVariable* variable = coordinate_of(*file_, dimension);
-  if (variable == nullptr) {
-    throw DataError(
-        concat("the dimension ", dimension, " of ", file_->path(), " has no coordinate variable"));
-  }
-  CoordinateDescription result{dimension, {}, variable->single_precision, file_->read_all(*variable), "", {}};
-  for (const char* attribute : {"units", "standard_name", "long_name", "axis", "positive"}) {
-    if (const std::string text = variable->text(attribute); !text.empty()) result.texts[attribute] = text;
-  }
-  const FileVariable* bounds = file_->find(variable->text("bounds"));
+  if (variable == nullptr) return {last_part(dimension), {}, false, {}, "", {}};
+  CoordinateDescription result = describe(*variable);
+  result.values = file_->read_all(*variable);
+  const FileVariable* bounds = find_from(*variable, variable->text("bounds"));
   if (bounds != nullptr && bounds->numeric() && bounds->shape == Shape({variable->shape[0], 2})) {
-    result.bounds_name = bounds->name;
+    result.bounds_name = last_part(bounds->name);
     result.bounds = file_->read_all(*bounds);
   }
   return result;
 }
 
+const FileVariable* DataFile::grid_mapping(const FileVariable& variable) const {
+  // "crs", or "crs: x y" beside others.
+  const std::string named = variable.text("grid_mapping");
+  const FileVariable* mapping = find_from(variable, named.substr(0, named.find_first_of(": ")));
+  return mapping != nullptr && !mapping->text("grid_mapping_name").empty() ? mapping : nullptr;
+}
+
 const std::vector<Time>& DataFile::times(const std::string& dimension) {
   const auto known = times_.find(dimension);
   if (known != times_.end()) return known->second;
-  const std::vector<double>& values = coordinates(dimension);
-  const FileVariable& variable = coordinate(dimension);
+  const FileVariable& variable = require_times(dimension);
+  const std::string what = concat("the coordinate ", variable.name, " of ", file_->path());
+  if (variable.shape.rank() == 2) return times_[dimension] = decode_dates(file_->read_texts(variable), what);
   std::string units = variable.text("units");
   // Makani's annotation gives seconds of Unix without saying so.
   if (units.empty() && last_part(dimension) == "timestamp") units = "seconds since 1970-01-01";
-  return times_[dimension] = decode_times(values, units, variable.text("calendar"),
-                                          concat("the coordinate ", dimension, " of ", file_->path()));
+  return times_[dimension] = decode_times(numbers(variable), units, variable.text("calendar"), what);
 }
 
 Calendar DataFile::calendar(const std::string& dimension) const {
   if (is_given(dimension, 0)) return Calendar::kStandard;
-  return parse_calendar(coordinate(dimension).text("calendar"),
-                        concat("the coordinate ", dimension, " of ", file_->path()));
+  const FileVariable& variable = require_times(dimension);
+  return parse_calendar(variable.text("calendar"),
+                        concat("the coordinate ", variable.name, " of ", file_->path()));
 }
 
 }  // namespace jigsaw::inline samples

@@ -38,10 +38,10 @@ struct FieldPlace {
 
 /// A coordinate as its file has it.
 struct CoordinateDescription {
-  std::string name;                          ///< of the dimension and of its variable
+  std::string name;                          ///< of the dimension and of its variable, without groups
   std::map<std::string, std::string> texts;  ///< its attributes: units, standard_name, long_name, axis, …
   bool single_precision = false;
-  std::vector<double> values;  ///< in the file's units
+  std::vector<double> values;  ///< in the file's units; none of a dimension without a coordinate variable
   std::string bounds_name;     ///< of the variable of cell limits; "" where there is none
   std::vector<double> bounds;  ///< two limits for each value
 };
@@ -60,6 +60,7 @@ class DataFile {
   VariableFile& file() { return *file_; }
   const VariableFile& file() const { return *file_; }
 
+  /// A dimension is one of times only where something says the times along it.
   FieldAxes axes(const FileVariable& variable) const;
   /// The two variables of the latitudes and longitudes of the points that a field on projected axes has, each
   /// [rows, columns] or [time, rows, columns]. @throws DataError  when there are none.
@@ -85,7 +86,12 @@ class DataFile {
   std::vector<double> member_numbers(const std::string& dimension, std::int64_t members);
   /// The same as the file has it, for files that are written. @throws DataError
   CoordinateDescription describe(const std::string& dimension);
-  /// Decoded coordinates of a time dimension. @throws DataError
+  /// Name, type and attributes of a variable, without its values.
+  static CoordinateDescription describe(const FileVariable& variable);
+  /// The variable that says by its attributes how the points of this one's projection lie on the earth, as CF
+  /// has it; null where the file has none.
+  const FileVariable* grid_mapping(const FileVariable& variable) const;
+  /// Decoded coordinates of a time dimension, or WRF's `Times` or XTIME along it. @throws DataError
   const std::vector<Time>& times(const std::string& dimension);
   /// The calendar that they are counted in. @throws DataError
   Calendar calendar(const std::string& dimension) const;
@@ -95,6 +101,10 @@ class DataFile {
   std::optional<FieldPlace> find_channel(const Field& field);
   std::optional<FieldPlace> find_standard_name(const Field& field) const;
   const FileVariable& coordinate(const std::string& dimension) const;
+  const FileVariable* times_along(const std::string& dimension) const;
+  const FileVariable& require_times(const std::string& dimension) const;
+  std::vector<double> numbers(const FileVariable& variable);
+  const FileVariable* find_from(const FileVariable& variable, const std::string& name) const;
   const FileVariable* place_variable(AxisKind kind, const FileVariable& variable) const;
 
   bool is_given(const std::string& dimension, int axis) const;

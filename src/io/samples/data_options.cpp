@@ -111,7 +111,8 @@ void declare_inputs(Keys<DataOptions>& keys) {
       .changeable()
       .doc(
           "Whether HDF5 files may have values in other files, by external links, external storage or virtual "
-          "data sets. Whoever made the files then chooses what is read.");
+          "data sets, and Zarr stores chunks where links lead that leave the store. Whoever made the files "
+          "then chooses what is read.");
   keys.add("workers", &DataOptions::workers)
       .changeable()
       .at_least(0)
@@ -472,6 +473,7 @@ void declare(Keys<DataOptions>& keys) {
   declare_values(keys);
   keys.add("normalization", &DataOptions::normalization)
       .changeable()
+      .idle_unless(here("intensity").is("data_set") || here("classes").is(0))
       .doc(
           "Where mean and standard deviation of each variable come from. \"auto\": they are computed over "
           "the "

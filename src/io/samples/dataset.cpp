@@ -27,6 +27,11 @@ Dataset::Dataset(const DataOptions& options, const std::filesystem::path& folder
   if (pass.before) pass.before(*this);
   const std::string* file = options_.statistics_file();
   const auto compute = [&](const Statistics* known) {
+    if (pass.spared) {
+      std::vector<Channel> all = channels_.targets;
+      all.insert(all.end(), channels_.inputs.begin(), channels_.inputs.end());
+      return spared_statistics(pass, all, options.lead_hours, known);
+    }
     return compute_statistics(*files_, channels_, periods_of(options.train, files_->calendar(), "data.train"),
                               options.lead_hours, communicator, known, pass.progress);
   };
@@ -188,6 +193,7 @@ class DatasetReader : public SampleReader {
     windows.baseline = request.baseline;
     windows.dtype = request.dtype;
     windows.origin = request.origin;
+    windows.lead = request.lead;
     for (const std::int64_t sample : request.samples) {
       windows.times.push_back(data_.windows(request.split).at(static_cast<std::size_t>(sample)));
       windows.members.push_back(data_.member_of(sample));

@@ -113,12 +113,22 @@ bool FileSet::has(const Field& field, Time time) const {
 namespace {
 
 /// Of a region, or of a grid that runs the other way than in the file, the coordinates are the grid's own.
-CoordinateDescription on_grid(CoordinateDescription coordinate, const GridAxis& axis) {
-  if (coordinate.values == axis.coordinates) return coordinate;
-  coordinate.values = axis.coordinates;
+CoordinateDescription on_grid(CoordinateDescription coordinate, std::vector<double> values) {
+  if (coordinate.values == values) return coordinate;
+  coordinate.values = std::move(values);
   coordinate.bounds_name.clear();
   coordinate.bounds.clear();
   return coordinate;
+}
+
+/// The values of a file's axis at the points of the grid.
+std::vector<double> values_at(const AxisMap& points, const std::vector<double>& of_file, std::int64_t count) {
+  std::vector<double> values;
+  for (const AxisRun& run : points.runs(0, count)) {
+    for (std::int64_t i = 0; i < run.count; ++i)
+      values.push_back(of_file[static_cast<std::size_t>(run.first + i * run.step)]);
+  }
+  return values;
 }
 
 }  // namespace
@@ -133,12 +143,43 @@ FieldDescription FileSet::describe(const Field& field) {
     if (const std::string text = part.variable->text(attribute); !text.empty())
       result.texts[attribute] = text;
   }
-  result.latitude = on_grid(file.describe(dimension(*part.variable, part.axes.latitude)), grid_.axes[0]);
-  result.longitude = on_grid(file.describe(dimension(*part.variable, part.axes.longitude)), grid_.axes[1]);
+  result.rows = describe_coordinates(part, file, 0);
+  result.columns = describe_coordinates(part, file, 1);
   if (field.level && part.axes.level >= 0) {
     result.level = file.describe(dimension(*part.variable, part.axes.level));
     result.level_position = part.level;
   }
+  return result;
+}
+
+/// Axes of a projection are numbered in the grid, and as their file has them in files that are written.
+CoordinateDescription FileSet::describe_coordinates(const Part& part, DataFile& file,
+                                                    std::size_t axis) const {
+  const int d = axis == 0 ? part.axes.latitude : part.axes.longitude;
+  const std::string& name = dimension(*part.variable, d);
+  CoordinateDescription coordinate = file.describe(name);
+  const std::vector<double>& of_grid = grid_.axes[axis].coordinates;
+  if (!part.axes.projected) return on_grid(std::move(coordinate), of_grid);
+  if (coordinate.values.empty()) return coordinate;
+  if (std::ssize(coordinate.values) != part.variable->shape[d]) {
+    throw DataError(concat("the coordinate ", name, " of ", file.file().path(), " has ",
+                           coordinate.values.size(), " values, and ", part.variable->name, " ",
+                           part.variable->shape[d], " along it"));
+  }
+  const AxisMap& points = axis == 0 ? *part.rows : *part.columns;
+  std::vector<double> values = values_at(points, coordinate.values, std::ssize(of_grid));
+  return on_grid(std::move(coordinate), std::move(values));
+}
+
+PointsDescription FileSet::describe_points(const Field& field) {
+  require(places_.has_value(), "the grid has coordinates along its axes");
+  const Part& part = series(field).parts.front();
+  PointsDescription result{DataFile::describe(*places_->parts[0].variable),
+                           DataFile::describe(*places_->parts[1].variable), nullptr};
+  // Some are known by their names alone.
+  result.latitude.texts.insert({{"units", "degrees_north"}, {"standard_name", "latitude"}});
+  result.longitude.texts.insert({{"units", "degrees_east"}, {"standard_name", "longitude"}});
+  result.mapping = files_[static_cast<std::size_t>(part.file)]->grid_mapping(*part.variable);
   return result;
 }
 

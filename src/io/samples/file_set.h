@@ -43,10 +43,20 @@ struct FileSelection {
 
 /// What the files say of a field, for files that are written.
 struct FieldDescription {
-  std::map<std::string, std::string> texts;    ///< units, long_name, standard_name, as far as they are given
-  CoordinateDescription latitude, longitude;   ///< of the grid; cell limits where it is the file's own
+  std::map<std::string, std::string> texts;  ///< units, long_name, standard_name, as far as they are given
+  /// Of the grid's rows and columns, latitude and longitude or those of a projection; cell limits where they
+  /// are the file's own.
+  CoordinateDescription rows, columns;
   std::optional<CoordinateDescription> level;  ///< all levels of the first file that has the field's
   std::int64_t level_position = 0;             ///< of the field's among them
+};
+
+/// What the file of a field says of the points of a projected grid, for files that are written.
+struct PointsDescription {
+  CoordinateDescription latitude, longitude;  ///< without values, which read_degrees() has
+  /// How the projection's points lie on the earth, by attributes, as CF has it; null where the file does not
+  /// say.
+  const FileVariable* mapping = nullptr;
 };
 
 /// How a field stands in the first file that has it.
@@ -86,9 +96,9 @@ class FileSet {
   void select_prescribed(const Field& field, Between between);
   /// What files keep for the selection alone is forgotten. Before the first read().
   void end_selection();
-  /// Takes this grid, whatever that of the first file is, before anything is selected.
-  /// @param of  a file that has it, for errors.
-  void take_grid(const Grid& grid, const std::string& of);
+  /// Takes the grid of fields that others have selected, whatever that of the first file is, before anything
+  /// is selected here. On a projection the points then must lie where theirs do.
+  void take_grid(const FileSet& others);
 
   /// The grid of the selected fields; rows and columns stand as in the first file.
   const Grid& grid() const { return grid_; }
@@ -107,6 +117,8 @@ class FileSet {
   bool has(const Field& field, Time time) const;
   /// Of a selected field. @throws DataError
   FieldDescription describe(const Field& field);
+  /// Of the points of a projected grid, and of its mapping in the file of a selected field.
+  PointsDescription describe_points(const Field& field);
 
   /// How many members of an ensemble are read: more than one only where all of them are. Known when fields
   /// are selected.
@@ -210,6 +222,7 @@ class FileSet {
                                 const std::vector<double>& longitudes);
   void check_calendar(const Part& part);
   std::vector<std::int64_t> versions_of(const Part& part);
+  CoordinateDescription describe_coordinates(const Part& part, DataFile& file, std::size_t axis) const;
   std::string check_units(const Field& field, const std::vector<Part>& parts) const;
 
   template <typename T>
@@ -225,11 +238,12 @@ class FileSet {
   void check_others(const Field& field, const Series& source, Moment moment, const Box& box,
                     std::span<const T> values);
 
+  /// Latitudes and longitudes of the first, middle and last row of a projected grid, in degrees.
+  using SampledPlaces = std::array<std::vector<double>, 2>;
   /// Of a projected grid: latitudes and longitudes of its points in the first file.
   struct Places {
     std::array<Part, 2> parts;
-    std::array<std::vector<double>, 2> samples;  ///< of the first, middle and last row, in degrees
-    double middle = 0;                           ///< longitude from which the others are counted
+    double middle = 0;  ///< longitude from which the others are counted
     std::array<double, 2> mean = {}, deviation = {};
   };
 
@@ -240,6 +254,7 @@ class FileSet {
   std::mutex open_mutex_;      ///< guards these two and the handles behind them
   Grid grid_;
   std::string grid_file_;
+  std::optional<SampledPlaces> sampled_places_;  ///< that all fields must have
   std::optional<Places> places_;
   std::vector<double> members_;  ///< their numbers, where all are read
   std::string members_file_;

@@ -83,9 +83,10 @@ void FileSet::place_on_grid(Part& part) {
   part.columns = maps[1];
 }
 
-void FileSet::take_grid(const Grid& grid, const std::string& of) {
-  grid_ = grid;
-  grid_file_ = of;
+void FileSet::take_grid(const FileSet& others) {
+  grid_ = others.grid_;
+  grid_file_ = others.grid_file_;
+  sampled_places_ = others.sampled_places_;
 }
 
 void FileSet::make_grid(const std::vector<double>& latitudes, const std::vector<double>& longitudes,
@@ -114,11 +115,12 @@ void FileSet::make_grid(const std::vector<double>& latitudes, const std::vector<
   grid_file_ = path;
 }
 
-/// The latitudes and longitudes of the points must be those of the first file.
+/// The latitudes and longitudes of the points must be those of the first file, or of the grid that was taken.
 void FileSet::place_on_projection(const Part& part) {
   DataFile& file = use(part.file);
   const auto [latitudes, longitudes] = file.places(*part.variable);
   Places places;
+  SampledPlaces samples;
   for (const auto& [axis, variable] : {std::pair{0, latitudes}, std::pair{1, longitudes}}) {
     Part& here = places.parts[static_cast<std::size_t>(axis)];
     const int rank = variable->shape.rank();
@@ -130,22 +132,21 @@ void FileSet::place_on_projection(const Part& part) {
     here.axes.latitude = rank - 2;
     here.axes.longitude = rank - 1;
     if (rank == 3) here.axes.time = 0;
-    places.samples[static_cast<std::size_t>(axis)] = sample_degrees(here);
+    samples[static_cast<std::size_t>(axis)] = sample_degrees(here);
   }
-  if (!places_) {
-    standardise(places.samples, places.middle, places.mean, places.deviation);
-    places_ = std::move(places);
-    return;
-  }
+  if (!sampled_places_) sampled_places_ = samples;
   for (std::size_t axis = 0; axis < 2; ++axis) {
-    const auto& found = places.samples[axis];
-    const auto& known = places_->samples[axis];
+    const auto& found = samples[axis];
+    const auto& known = (*sampled_places_)[axis];
     const bool equal = std::equal(found.begin(), found.end(), known.begin(), known.end(),
                                   [](double a, double b) { return std::abs(around(a - b, 0)) < 1e-3; });
     if (equal) continue;
     throw DataError(concat(part.variable->name, " in ", file.file().path(), " lies at other ",
                            axis == 0 ? "latitudes" : "longitudes", " than the fields of ", grid_file_));
   }
+  if (places_) return;
+  standardise(samples, places.middle, places.mean, places.deviation);
+  places_ = std::move(places);
 }
 
 /// Degrees of the first, middle and last row.

@@ -67,11 +67,15 @@ ImageData::ImageData(const DataOptions& options, const std::filesystem::path& fo
   if (pass.before) pass.before(*this);
   if (use.train && options_.augment.foreground > 0) find_foreground(communicator);
   const std::string* file = options_.statistics_file();
+  const auto compute = [&](const Statistics* known) {
+    return pass.spared ? spared_statistics(pass, normalised(), 0, known)
+                       : compute_statistics(communicator, known, pass.progress);
+  };
   if (use.statistics) {
-    statistics_ = compute_statistics(communicator, &*use.statistics, pass.progress);
+    statistics_ = compute(&*use.statistics);
   } else if (file == nullptr) {
-    statistics_ = cached_statistics(pass, paths_, decides_statistics(), communicator,
-                                    [&] { return compute_statistics(communicator, nullptr, pass.progress); });
+    statistics_ =
+        cached_statistics(pass, paths_, decides_statistics(), communicator, [&] { return compute(nullptr); });
   }
   if (!use.statistics && file != nullptr) statistics_ = shared_statistics(*file, folder, communicator);
   together(communicator, [&] {
@@ -82,7 +86,7 @@ ImageData::ImageData(const DataOptions& options, const std::filesystem::path& fo
       }
     }
   });
-  find_scales(communicator);
+  if (!pass.spared) find_scales(communicator);
 }
 
 void ImageData::open(const FileOpener& open_file, const DataUse& use) {

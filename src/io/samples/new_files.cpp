@@ -5,26 +5,13 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "comm/agreement.h"
-#include "files/digest.h"
+#include "samples/file_mark.h"
 
 namespace jigsaw::inline samples {
 
 namespace {
 
 constexpr std::int64_t kMostNoted = std::int64_t{1} << 20;
-
-/// What tells whether a file is one that was read before; "" for what is no regular file: of a
-/// folder no state tells that all below it is as it was.
-std::string mark_of(const std::string& path, Dimensions dimensions, External external) {
-  try {
-    const FileState state = file_state(path);
-    return digest_of_text(concat(std::filesystem::absolute(path).lexically_normal().string(), " ",
-                                 state.bytes, " ", state.inode, " ", state.seconds, ".", state.nanoseconds,
-                                 " ", dimensions == Dimensions::kByName, external == External::kFollowed));
-  } catch (const FileError&) {
-    return "";
-  }
-}
 
 std::set<std::string> noted_in(const std::filesystem::path& list) {
   try {
@@ -56,7 +43,7 @@ void probe_as_noted(const std::vector<std::string>& paths, Dimensions dimensions
   std::vector<std::string> fresh;
   std::set<std::string> marks;
   for (const std::string& path : paths) {
-    const std::string mark = mark_of(path, dimensions, external);
+    const std::string mark = file_mark(path, dimensions, external);
     if (!mark.empty() && known.contains(mark)) continue;
     fresh.push_back(path);
     if (!mark.empty()) marks.insert(mark);

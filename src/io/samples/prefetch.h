@@ -24,8 +24,8 @@ struct ReadAhead {
   static constexpr std::int64_t kBudget = std::int64_t{1} << 30;
 };
 
-/// Reads the batches of the steps to come on threads of its own. Destroying it at any time ends them after
-/// the reads they are in.
+/// Reads the batches of the steps to come on threads of its own; a step may be one lead of a rollout.
+/// Destroying it at any time ends them after the reads they are in.
 class Prefetch {
  public:
   static constexpr std::size_t kDepth = 2;

@@ -35,14 +35,19 @@ std::int64_t length(const std::vector<FileRange>& ranges) {
   return sum;
 }
 
-/// Points of an axis in the chunks that hold some of the ranges.
-std::int64_t length_in_chunks(const std::vector<FileRange>& ranges, std::int64_t chunk, std::int64_t extent) {
+/// Numbers of the chunks along an axis that hold some of the ranges.
+std::set<std::int64_t> chunk_numbers(const std::vector<FileRange>& ranges, std::int64_t chunk) {
   std::set<std::int64_t> chunks;
   for (const FileRange& range : ranges) {
     for (std::int64_t c = range.begin / chunk; c <= (range.end - 1) / chunk; ++c) chunks.insert(c);
   }
+  return chunks;
+}
+
+/// Points of an axis in these chunks.
+std::int64_t length_in_chunks(const std::vector<FileRange>& ranges, std::int64_t chunk, std::int64_t extent) {
   std::int64_t sum = 0;
-  for (const std::int64_t c : chunks) sum += std::min(chunk, extent - c * chunk);
+  for (const std::int64_t c : chunk_numbers(ranges, chunk)) sum += std::min(chunk, extent - c * chunk);
   return sum;
 }
 
@@ -51,6 +56,21 @@ struct Group {
   const FieldStorage* first = nullptr;
   std::vector<FileRange> entries;  ///< along its levels or channels
 };
+
+std::map<const FileVariable*, Group> groups_of(const std::vector<FieldStorage>& fields) {
+  std::map<const FileVariable*, Group> groups;
+  for (const FieldStorage& field : fields) {
+    Group& group = groups[field.variable];
+    if (group.first == nullptr) group.first = &field;
+    group.entries.push_back({field.entry, field.entry + 1});
+  }
+  return groups;
+}
+
+/// The dimension along which the fields of a variable stand; -1 where it is one field.
+int entry_axis(const FieldStorage& field) {
+  return field.axes.channel >= 0 ? field.axes.channel : field.axes.level;
+}
 
 std::int64_t fetched_of(const Group& group, const std::vector<FileRange>& rows,
                         const std::vector<FileRange>& columns) {
@@ -66,7 +86,7 @@ std::int64_t fetched_of(const Group& group, const std::vector<FileRange>& rows,
     const std::int64_t read = whole_rows ? run : std::min(points, run + kPage);
     return read * length(rows) * std::ssize(group.entries);
   }
-  const int entry = field.axes.channel >= 0 ? field.axes.channel : field.axes.level;
+  const int entry = entry_axis(field);
   std::int64_t points = 1;
   for (int d = 0; d < shape.rank(); ++d) {
     if (d == row || d == column) {
@@ -83,16 +103,10 @@ std::int64_t fetched_of(const Group& group, const std::vector<FileRange>& rows,
 }  // namespace
 
 ReadCost cost_of_reading(const std::vector<FieldStorage>& fields, const Box& piece) {
-  std::map<const FileVariable*, Group> groups;
-  for (const FieldStorage& field : fields) {
-    Group& group = groups[field.variable];
-    if (group.first == nullptr) group.first = &field;
-    group.entries.push_back({field.entry, field.entry + 1});
-  }
   ReadCost cost;
   double worst = 0;
   if (piece.empty()) return cost;
-  for (const auto& [variable, group] : groups) {
+  for (const auto& [variable, group] : groups_of(fields)) {
     const FieldStorage& field = *group.first;
     const auto rows = ranges_of(*field.rows, piece.begin[0], piece.extent[0]);
     const auto columns = ranges_of(*field.columns, piece.begin[1], piece.extent[1]);
@@ -109,6 +123,26 @@ ReadCost cost_of_reading(const std::vector<FieldStorage>& fields, const Box& pie
     cost.chunks = variable->chunks;
   }
   return cost;
+}
+
+std::int64_t bytes_of_shared_chunks(const std::vector<FieldStorage>& fields, const Box& piece) {
+  if (piece.empty()) return 0;
+  std::int64_t bytes = 0;
+  bool shared = false;
+  for (const auto& [variable, group] : groups_of(fields)) {
+    const FieldStorage& field = *group.first;
+    const Shape& chunks = variable->chunks;
+    if (chunks.rank() == 0) continue;
+    shared = shared || (field.axes.time >= 0 && chunks[field.axes.time] > 1);
+    const auto rows = ranges_of(*field.rows, piece.begin[0], piece.extent[0]);
+    const auto columns = ranges_of(*field.columns, piece.begin[1], piece.extent[1]);
+    const std::size_t down = chunk_numbers(rows, chunks[field.axes.latitude]).size(),
+                      along = chunk_numbers(columns, chunks[field.axes.longitude]).size();
+    const int entry = entry_axis(field);
+    const std::size_t deep = entry < 0 ? 1 : chunk_numbers(group.entries, chunks[entry]).size();
+    bytes += static_cast<std::int64_t>(down * along * deep) * chunks.count() * variable->bytes;
+  }
+  return shared ? bytes : 0;
 }
 
 std::int64_t chunk_extent(std::int64_t extent, std::int64_t pieces, double limit, std::int64_t least) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/file.h"
 #include "base/text.h"
 #include "files/netcdf_output.h"
 #include "samples/sample_flow.h"
@@ -192,8 +193,13 @@ void write_sample_data(const SampleDataOptions& options, const std::string& dire
     const auto states = states_of(flow, coordinates);
     std::vector<PackedField> fields;
     for (const Variable& variable : kVariables) fields.push_back(pack(states, variable));
-    write_month((std::filesystem::path(directory) / file_name(month)).string(), coordinates, fields,
-                options.seed);
+    try {
+      Replacement file((std::filesystem::path(directory) / file_name(month)).string());
+      write_month(file.file().path(), coordinates, fields, options.seed);
+      file.commit();
+    } catch (const FileError& error) {
+      throw DataError(error.what());
+    }
   }
 }
 

@@ -2,6 +2,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -27,6 +28,7 @@ struct SampleRequest {
   bool baseline = false;
   DType dtype = DType::kFloat32;  ///< or kFloat64
   bool origin = false;            ///< of forecasts: Batch::origin
+  std::optional<int> lead = {};   ///< of forecasts: BatchRequest::lead
 };
 
 /// Reads pieces of batches; one for each thread.

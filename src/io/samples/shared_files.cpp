@@ -4,7 +4,6 @@
 #include <map>
 #include <memory>
 #include <set>
-#include <span>
 
 #include "base/heartbeat.h"
 #include "base/text.h"
@@ -12,6 +11,7 @@
 #include "comm/from_first.h"
 #include "config/json.h"
 #include "files/glob.h"
+#include "samples/file_index.h"
 #include "samples/new_files.h"
 
 namespace jigsaw::inline samples {
@@ -44,24 +44,30 @@ struct Shared {
   }
 };
 
+/// Files that are looked at together: their numbers among all, and who looks.
+struct Share {
+  std::vector<std::size_t> numbers;
+  std::size_t rank, ranks;
+};
+
 /// This rank's share of some files: {number, description}, up to the first file that fails: {number, exit
 /// code, sentence}.
-Json describe_share(std::span<const std::string> paths, const FileOpener& open, int rank, int ranks,
+Json describe_share(const std::vector<std::string>& paths, const Share& share, const FileOpener& open,
                     Shared& shared) {
   Json found = Json::array();
-  for (std::size_t i = static_cast<std::size_t>(rank); i < paths.size();
-       i += static_cast<std::size_t>(ranks)) {
+  for (std::size_t i = share.rank; i < share.numbers.size(); i += share.ranks) {
+    const std::size_t number = share.numbers[i];
     try {
-      std::unique_ptr<VariableFile> file = open(paths[i]);
-      found.push_back({i, file->describe().to_bytes()});
+      std::unique_ptr<VariableFile> file = open(paths[number]);
+      found.push_back({number, file->describe().to_bytes()});
       file->close();  // until it is read: file handles are few
-      shared.opened[paths[i]] = std::move(file);
+      shared.opened[paths[number]] = std::move(file);
       beat();
     } catch (const Error& error) {
-      found.push_back({i, static_cast<int>(error.code()), error.what()});
+      found.push_back({number, static_cast<int>(error.code()), error.what()});
       return found;
     } catch (const std::exception& error) {
-      found.push_back({i, static_cast<int>(ExitCode::kInternal), error.what()});
+      found.push_back({number, static_cast<int>(ExitCode::kInternal), error.what()});
       return found;
     }
   }
@@ -80,9 +86,24 @@ Json merged(const std::vector<std::string>& parts) {
   Json result = Json::array();
   for (auto& [number, one] : all) {
     if (one.size() > 2) return {{"code", one[1]}, {"failure", one[2]}};
-    result.push_back(std::move(one[1]));
+    result.push_back(std::move(one));
   }
   return result;
+}
+
+/// What the headers of these files say, {number, description} in their order, each read by one rank.
+/// Collective. @throws AgreedError  that of the first file that fails
+Json describe_together(const std::vector<std::string>& paths, std::vector<std::size_t> numbers,
+                       const FileOpener& open, Shared& shared, Communicator& communicator) {
+  if (numbers.empty()) return Json::array();
+  const Share share{std::move(numbers), static_cast<std::size_t>(communicator.rank()),
+                    static_cast<std::size_t>(communicator.size())};
+  const std::vector<std::string> parts =
+      communicator.gather_text(to_bytes(describe_share(paths, share, open, shared)));
+  Json found = Json::from_cbor(from_first(communicator, [&] { return to_bytes(merged(parts)); }));
+  if (found.is_object())
+    throw AgreedError(static_cast<ExitCode>(found.at("code").get<int>()), 0, found.at("failure"));
+  return found;
 }
 
 }  // namespace
@@ -99,19 +120,30 @@ FileOpener share_files(std::vector<std::string> paths, Dimensions dimensions, Ex
   keep_first_of_each(paths);
   probe_new_files(paths, dimensions, external, cache, communicator);
   FileOpener open = opener(dimensions, external);
-  if (communicator.size() == 1) return open;
+  if (communicator.size() == 1 && cache.empty()) return open;
   const auto shared = std::make_shared<Shared>(Shared{external, {}, {}});
+  // Of rank 0; those of the others know nothing.
+  FileIndex index(communicator.rank() == 0 ? cache : "", paths, dimensions, external);
   for (std::size_t first = 0; first < paths.size(); first += kFilesOfAMessage) {
-    const std::span<const std::string> some =
-        std::span(paths).subspan(first, std::min(kFilesOfAMessage, paths.size() - first));
-    const std::vector<std::string> parts = communicator.gather_text(
-        to_bytes(describe_share(some, open, communicator.rank(), communicator.size(), *shared)));
-    Json known = Json::from_cbor(from_first(communicator, [&] { return to_bytes(merged(parts)); }));
-    if (known.is_object())
-      throw AgreedError(static_cast<ExitCode>(known.at("code").get<int>()), 0, known.at("failure"));
-    for (std::size_t i = 0; i < some.size(); ++i)
-      shared->descriptions[some[i]] = std::move(known[i].get_ref<std::string&>());
+    const std::size_t end = std::min(first + kFilesOfAMessage, paths.size());
+    Json known = Json::from_cbor(from_first(communicator, [&] {
+      Json descriptions = Json::array();
+      for (std::size_t i = first; i < end; ++i) descriptions.push_back(index.description(paths[i]));
+      return to_bytes(descriptions);
+    }));
+    std::vector<std::size_t> unknown;
+    for (std::size_t i = first; i < end; ++i) {
+      auto& description = known[i - first].get_ref<std::string&>();
+      if (description.empty()) unknown.push_back(i);
+      shared->descriptions[paths[i]] = std::move(description);
+    }
+    for (Json& one : describe_together(paths, std::move(unknown), open, *shared, communicator)) {
+      const std::string& path = paths[one[0].get<std::size_t>()];
+      shared->descriptions[path] = std::move(one[1].get_ref<std::string&>());
+      index.add(path, shared->descriptions[path]);
+    }
   }
+  index.keep();
   return [shared](const std::string& path) { return shared->open(path); };
 }
 

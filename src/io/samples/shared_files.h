@@ -16,7 +16,8 @@ std::vector<std::string> expand_together(const std::vector<std::string>& pattern
 /// tells the others, which open it when they read of it. New files are probed before (samples/new_files.h).
 /// Collective, and what throws on one rank throws on all: the first file that cannot be used speaks.
 ///
-/// @param cache  as of probe_new_files().
+/// @param cache  as of probe_new_files(); what headers say is kept there, too (samples/file_index.h), and
+///               spares runs of the same files reading them.
 /// @return       gives each of `paths`, as often as it is asked for; may outlive the communicator.
 FileOpener share_files(std::vector<std::string> paths, Dimensions dimensions, External external,
                        const std::filesystem::path& cache, Communicator& communicator);

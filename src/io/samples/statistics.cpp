@@ -216,6 +216,16 @@ Statistics Statistics::load(const std::string& path) {
   return from_text(text, path);
 }
 
+Statistics neutral_statistics(const std::vector<Channel>& channels, int lead_hours) {
+  Statistics statistics;
+  statistics.lead_hours = lead_hours;
+  for (const Channel& channel : channels) {
+    if (channel.role == Role::kForcing || channel.mask) continue;  // these are not normalised
+    statistics.fields[channel.field.name()] = {"", 0, 1, 1, channel.transform.name()};
+  }
+  return statistics;
+}
+
 Statistics compute_statistics(FileSet& files, const Channels& channels, const std::vector<Period>& periods,
                               int lead_hours, Communicator& communicator, const Statistics* known,
                               const std::function<void(double)>& progress) {

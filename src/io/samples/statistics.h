@@ -45,6 +45,9 @@ struct Statistics {
   static Statistics load(const std::string& path);
 };
 
+/// Statistics that leave the fields of these channels as they are: mean 0 and deviations 1.
+Statistics neutral_statistics(const std::vector<Channel>& channels, int lead_hours = 0);
+
 /// Statistics of the selected fields over valid points, of transformed values: of each state field at all its
 /// times in the periods; of the increments between times of one period; of static fields over their points.
 /// Every rank reads its share of the times and merges the moments of all, in the order of time: the result is

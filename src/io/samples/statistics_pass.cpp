@@ -71,6 +71,25 @@ Statistics shared_statistics(const std::string& file, const std::filesystem::pat
   return Statistics::from_text(text, file);
 }
 
+Statistics spared_statistics(const StatisticsPass& pass, const std::vector<Channel>& channels, int lead_hours,
+                             const Statistics* known) {
+  Statistics statistics = neutral_statistics(channels, lead_hours);
+  std::size_t unknown = 0;
+  for (auto& [name, field] : statistics.fields) {
+    if (known != nullptr && known->fields.contains(name)) {
+      field = known->fields.at(name);
+    } else if (field.transform != Transform{TransformKind::kNone}.name()) {
+      ++unknown;
+    }
+  }
+  if (unknown > 0 && pass.tell) {
+    pass.tell(
+        concat("statistics are computed when a run begins; here mean 0 and deviation 1 stand for those of ",
+               unknown, unknown == 1 ? " variable" : " variables"));
+  }
+  return statistics;
+}
+
 Statistics cached_statistics(const StatisticsPass& pass, const std::vector<std::string>& paths, Json of,
                              Communicator& communicator, const std::function<Statistics()>& compute) {
   std::filesystem::path path;
@@ -90,7 +109,7 @@ Statistics cached_statistics(const StatisticsPass& pass, const std::vector<std::
     return of_kept(Json::parse(text), "the statistics kept");
   }
   Statistics statistics = compute();
-  if (!path.empty()) keep(path, of, statistics);
+  if (!path.empty() && !pass.spared) keep(path, of, statistics);
   return statistics;
 }
 

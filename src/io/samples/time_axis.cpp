@@ -6,6 +6,7 @@
 #include <cstdio>
 
 #include "base/error.h"
+#include "base/printable.h"
 #include "base/text.h"
 #include "samples/calendar.h"
 
@@ -300,6 +301,23 @@ std::vector<Time> decode_times(std::span<const double> values, const std::string
     const double seconds = value * static_cast<double>(*unit) + static_cast<double>(*origin);
     if (!(std::abs(seconds) < 3e11)) throw DataError(concat(what, " holds ", value, ", which is no time"));
     times.push_back(std::llround(value * static_cast<double>(*unit)) + *origin);
+  }
+  return times;
+}
+
+std::vector<Time> decode_dates(const std::vector<std::string>& dates, const std::string& what) {
+  constexpr std::size_t kBehindDay = 10;  // of "2019-03-01"
+  std::vector<Time> times;
+  times.reserve(dates.size());
+  for (const std::string& date : dates) {
+    std::string text = date;
+    if (text.size() > kBehindDay && text[kBehindDay] == '_') text[kBehindDay] = 'T';
+    const std::optional<Time> time = parse_time(text);
+    if (!time) {
+      throw DataError(concat(what, " holds \"", printable(date.substr(0, 60)),
+                             "\", which is no date like 2019-03-01_06:00:00"));
+    }
+    times.push_back(*time);
   }
   return times;
 }

@@ -87,5 +87,8 @@ Calendar parse_calendar(const std::string& calendar, const std::string& what);
 ///                    digits; `what` names the coordinate and its file.
 std::vector<Time> decode_times(std::span<const double> values, const std::string& units,
                                const std::string& calendar, const std::string& what);
+/// Dates of the standard calendar as parse_time() reads them, or WRF writes them: "2019-03-01_06:00:00".
+/// @throws DataError  that begins with `what`.
+std::vector<Time> decode_dates(const std::vector<std::string>& dates, const std::string& what);
 
 }  // namespace jigsaw::inline samples

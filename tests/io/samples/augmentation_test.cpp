@@ -321,6 +321,23 @@ TEST(ImageIntensity, IsThatOfEachImage) {
   }
 }
 
+TEST(ImageIntensity, ReadsNoImageWhereThatIsSpared) {
+  DataOptions options = labelled_volume();
+  options.augment = {};
+  options.train = {SliceRanges{}};
+  options.crop = {11, 9, 10};
+  options.flips.clear();
+  options.intensity = ImageIntensity::kZScore;
+  run_ranks(2, [&](Communicator& world) {
+    StatisticsPass pass;
+    pass.spared = true;
+    const ImageData data(options, fixture("images/"), 1, {}, world, pass);
+    EXPECT_EQ(data.bytes_read(), 0);
+    EXPECT_EQ(data.scale_of(0, 0).shift, 0);
+    EXPECT_EQ(data.scale_of(0, 0).scale, 1);
+  });
+}
+
 TEST(AugmentedImages, DrawEachChangeWithItsProbability) {
   DataOptions options = labelled_volume();
   options.augment.probability = 0.25;

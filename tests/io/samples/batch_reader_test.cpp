@@ -20,6 +20,9 @@ class BatchReaderTest : public testing::Test {
   void open(Predict predict) {
     DataOptions options = fixture_options();
     options.predict = predict;
+    open(options);
+  }
+  void open(const DataOptions& options) {
     run_ranks(1, [&](Communicator& communicator) {
       data_ = std::make_unique<Dataset>(options, fixture(""), kRollout, communicator);
     });
@@ -67,9 +70,7 @@ void expect_same(double found, double wanted) {
 TEST_F(BatchReaderTest, MasksSayWhereFieldsAreMissingAtTime0) {
   DataOptions options = fixture_options();
   options.masks = {"t2m"};
-  run_ranks(1, [&](Communicator& communicator) {
-    data_ = std::make_unique<Dataset>(options, fixture(""), kRollout, communicator);
-  });
+  open(options);
   BatchRequest request = whole();
   request.input = Box::whole({3, 7, 8, kInputs + 1});
   const Batch batch = read(request);
@@ -199,6 +200,134 @@ TEST_F(BatchReaderTest, PiecesAreCutsOfTheWhole) {
     for (std::size_t r = 0; r < kRollout; ++r) expect_piece(piece.targets[r], target, all.targets[r]);
     expect_piece(piece.baseline, target, all.baseline);
   }
+}
+
+/// All that rollouts are given at their leads: forcings, a prescribed field, a rim.
+DataOptions given_options(Predict predict) {
+  DataOptions options = fixture_options();
+  options.diagnostic = {};
+  options.forcing_variables = {{"tp", {}}};
+  options.boundary_width = 1;
+  options.predict = predict;
+  return options;
+}
+constexpr std::int64_t kGivenInputs = kInputs + 2, kGivenTargets = kTargets - 1;
+
+void expect_same_arrays(const Array& found, const Array& wanted) {
+  ASSERT_EQ(found.defined(), wanted.defined());
+  if (wanted.defined()) expect_piece(found, Box::whole(wanted.shape()), wanted);
+}
+
+TEST_F(BatchReaderTest, LeadsOneByOneAreThoseOfTheWholeRolloutAndReadAsMuch) {
+  constexpr int kLeads = 3;
+  for (const Predict predict : {Predict::kIncrement, Predict::kState}) {
+    open(given_options(predict));
+    BatchRequest request = whole();
+    // Samples of the same states at other leads.
+    request.times = {at("2020-02-27T12:00"), at("2020-02-27T18:00"), at("2020-02-28T00:00")};
+    request.input = Box::whole({3, 7, 8, kGivenInputs});
+    request.target = Box::whole({3, 7, 8, kGivenTargets});
+    request.rollout = kLeads;
+    request.origin = request.rims = true;
+    const std::int64_t before = data_->bytes_read();
+    const Batch all = read(request);
+    const std::int64_t at_once = data_->bytes_read();
+    ASSERT_EQ(all.forcings.size(), std::size_t{kLeads - 1});
+    BatchReader reader = data_->make_reader();
+    Batch batch;
+    for (int lead = 0; lead < kLeads; ++lead) {
+      SCOPED_TRACE(lead);
+      request.lead = lead;
+      batch.go_on(reader.read(request, context_));
+      EXPECT_EQ(batch.times, all.times);
+      for (const auto of : {&Batch::input, &Batch::present, &Batch::baseline, &Batch::origin})
+        expect_same_arrays(batch.*of, all.*of);
+      ASSERT_EQ(batch.targets.size(), 1U);
+      ASSERT_EQ(batch.rims.size(), 1U);
+      expect_same_arrays(batch.target(lead), all.target(lead));
+      expect_same_arrays(batch.rim(lead), all.rim(lead));
+      ASSERT_EQ(batch.forcings.size(), lead + 1 < kLeads ? 1U : 0U);
+      if (!batch.forcings.empty()) expect_same_arrays(batch.forcing(lead), all.forcing(lead));
+    }
+    EXPECT_EQ(data_->bytes_read() - at_once, at_once - before);
+  }
+}
+
+TEST_F(BatchReaderTest, OnlyWhatTheNextLeadTakesIsKept) {
+  open(Predict::kIncrement);
+  const std::vector<Field> prognostic = {{"t2m", {}}, {"t", 850}, {"t", 500}};
+  const Field diagnostic{"tp", {}};
+  const auto bytes_of_states = [&](std::int64_t of_prognostic, std::int64_t of_diagnostic) {
+    const auto plane = [&](const Field& field) {
+      return 56 * (data_->files().exact_in_float(field) ? 4 : 8);
+    };
+    std::int64_t bytes = of_diagnostic * plane(diagnostic);
+    for (const Field& field : prognostic) bytes += of_prognostic * plane(field);
+    return bytes;
+  };
+  BatchReader reader = data_->make_reader();
+  const auto kept = [&](BatchRequest request, int lead) {
+    request.lead = lead;
+    reader.read(request, context_);
+    return reader.kept_bytes();
+  };
+  BatchRequest request = whole();
+  request.times = {at("2020-02-27T12:00"), at("2020-02-27T18:00"), at("2020-02-28T00:00")};
+  request.rollout = 3;
+  // Samples start from steps 2, 3 and 4. Of the prognostic fields lead 1 takes these and steps 4, 5 and 6,
+  // lead 2 these and steps 5, 6 and 7; of the diagnostic one no state at the start. Step 1 is an input only.
+  EXPECT_EQ(kept(request, 0), bytes_of_states(4, 2));
+  EXPECT_EQ(kept(request, 1), bytes_of_states(5, 2));
+  EXPECT_EQ(kept(request, 2), 0);
+  // What predict asks for has no states of the files behind time 0.
+  BatchRequest forecast = request;
+  forecast.targets = forecast.baseline = false;
+  forecast.origin = true;
+  EXPECT_EQ(kept(forecast, 0), 0);
+  // A rollout that is left, and one that fails, leave nothing to the next.
+  EXPECT_EQ(kept(request, 0), bytes_of_states(4, 2));
+  EXPECT_EQ(kept(forecast, 0), 0);
+  Time last = data_->files().times(diagnostic).back();
+  for (const Field& field : prognostic) last = std::min(last, data_->files().times(field).back());
+  BatchRequest too_long = request;
+  too_long.times.assign(3, last - 6 * kHour);
+  kept(too_long, 0);
+  EXPECT_THROW(kept(too_long, 1), DataError);
+  EXPECT_EQ(kept(forecast, 0), 0);
+}
+
+TEST_F(BatchReaderTest, ALeadTakesTheSameMemoryHoweverManyThereAre) {
+  open(given_options(Predict::kIncrement));
+  const auto bytes = [&](int rollout, int lead, std::int64_t first_row, std::int64_t rows) {
+    BatchRequest request = whole();
+    request.input = {{0, first_row, 0, 0}, {3, rows, 8, kGivenInputs}};
+    request.target = {{0, first_row, 0, 0}, {3, rows, 8, kGivenTargets}};
+    request.origin = request.rims = true;
+    request.rollout = rollout;
+    request.lead = lead;
+    const Batch batch = read(request);
+    EXPECT_EQ(bytes_of(batch), context_.arena().current_bytes(Purpose::kInput));
+    return bytes_of(batch);
+  };
+  // At lead 0 input, present and forcing, target and baseline, origin and rim; then forcing, target and rim.
+  constexpr std::int64_t kPoints = 3 * 56, kSize = 8;
+  EXPECT_EQ(bytes(2, 0, 0, 7), kPoints * kSize * (3 * kGivenInputs + 4 * kGivenTargets));
+  EXPECT_EQ(bytes(40, 0, 0, 7), bytes(2, 0, 0, 7));
+  EXPECT_EQ(bytes(40, 1, 0, 7), kPoints * kSize * (kGivenInputs + 2 * kGivenTargets));
+  EXPECT_EQ(bytes(40, 1, 0, 4) + bytes(40, 1, 4, 3), bytes(40, 1, 0, 7)) << "each of two ranks has its rows";
+}
+
+TEST_F(BatchReaderTest, WhereNothingIsGivenAtLeadsNothingIsAllocatedForIt) {
+  DataOptions options = fixture_options();
+  options.forcings = {};
+  open(options);
+  constexpr std::int64_t kFewer = kInputs - 8;
+  BatchRequest request = whole();
+  request.input = Box::whole({3, 7, 8, kFewer});
+  const Batch batch = read(request);
+  EXPECT_TRUE(batch.forcings.empty());
+  EXPECT_EQ(context_.arena().current_bytes(Purpose::kInput),
+            3 * 56 * (2 * kFewer + 3 * kTargets) * std::int64_t{8});
 }
 
 TEST_F(BatchReaderTest, ReadsEachStateOfThePieceOnce) {

@@ -66,7 +66,7 @@ TEST(ChannelLayout, MakaniWithoutItsAnnotation) {
     std::vector<double> row(4);
     files.read(t850, files.times(t2m)[6], {{2, 0}, {1, 4}}, row);
     EXPECT_EQ(row, std::vector<double>(4, 2020000 + 200 + 20 + 2));
-    EXPECT_EQ(files.describe(t2m).latitude.name, "latitude");
+    EXPECT_EQ(files.describe(t2m).rows.name, "latitude");
   }
   const auto refusal = [&](const MakaniOptions& options, const std::string& file) {
     return message_of<DataError>([&] {

@@ -1,10 +1,12 @@
 // Fields on rows and columns of a projection, whose points have latitudes and longitudes of their own.
+#include <algorithm>
 #include <cmath>
 
 #include "array/host_view.h"
 #include "base/error.h"
 #include "base/text.h"
 #include "comm/thread/run_ranks.h"
+#include "files/variable_file.h"
 #include "io/fixtures.h"
 #include "io/netcdf_writer.h"
 #include "samples/dataset.h"
@@ -40,49 +42,79 @@ std::vector<double> plane(const F& of) {
   return values;
 }
 
-/// As HRRR in NetCDF, or, `wrf`, latitudes and longitudes with a time, by name alone.
+constexpr std::size_t kTimes = 4;
+
+/// What a file of WRF has in place of a coordinate of its times.
+struct WrfTimes {
+  bool dates = true, minutes = true;
+  std::string first_date;  ///< in place of the right one
+};
+
+/// `Times` and XTIME, which counts from the first time of each file as if that were of 1 February.
+void write_times(NetcdfWriter& file, int time, int first_time, const WrfTimes& has) {
+  constexpr std::size_t kLength = 19;
+  const int length = file.dimension("DateStrLen", kLength);
+  if (has.dates) {
+    std::string text;
+    for (int number = first_time; number < first_time + 4; ++number)
+      text += concat("2020-02-0", 1 + number / 4, "_", number % 4 < 2 ? "0" : "", 6 * (number % 4), ":00:00");
+    if (!has.first_date.empty()) text.replace(0, kLength, has.first_date);
+    const int dates = file.variable("Times", NC_CHAR, {time, length});
+    const std::size_t start[] = {0, 0}, extent[] = {kTimes, kLength};
+    NetcdfWriter::check(nc_put_vara_text(file.root(), dates, start, extent, text.c_str()));
+  }
+  if (!has.minutes) return;
+  const int minutes = file.variable("XTIME", NC_FLOAT, {time});
+  file.text(minutes, "units", "minutes since 2020-02-01 00:00:00");
+  file.put(minutes, {kTimes}, {0, 360, 720, 1080});
+}
+
+/// As HRRR in NetCDF, or, `wrf`, as that model writes: without coordinate variables, latitudes and longitudes
+/// at each time.
 std::string write(const testing::TemporaryFolder& folder, const std::string& name, bool wrf, int first_time,
-                  double shift = 0) {
+                  double shift = 0, const WrfTimes& wrf_times = {}) {
   const std::string path = concat(folder.path(), "/", name);
   NetcdfWriter file(path);
-  const int time = file.dimension("time", 4);
+  const int time = file.dimension(wrf ? "Time" : "time", wrf ? NC_UNLIMITED : kTimes);
   const int y = file.dimension(wrf ? "south_north" : "y", kRows);
   const int x = file.dimension(wrf ? "west_east" : "x", kColumns);
-  const int times = file.variable("time", NC_DOUBLE, {time});
-  file.text(times, "units", "hours since 2020-02-01");
-  if (!wrf) {
+  if (wrf) {
+    write_times(file, time, first_time, wrf_times);
+  } else {
+    const int times = file.variable("time", NC_DOUBLE, {time});
+    file.text(times, "units", "hours since 2020-02-01");
     const int rows = file.variable("y", NC_DOUBLE, {y});
     file.text(rows, "units", "m");
     file.text(rows, "axis", "Y");
     file.text(rows, "standard_name", "projection_y_coordinate");
     file.end();
     file.put(rows, {0, 3000, 6000, 9000, 12000});
+    const double first = 6 * first_time;
+    file.put(times, {first, first + 6, first + 12, first + 18});
     NetcdfWriter::check(nc_redef(file.root()));
   }
   const std::vector<int> horizontal = wrf ? std::vector{time, y, x} : std::vector{y, x};
-  const int latitudes = file.variable(wrf ? "XLAT" : "latitude", NC_DOUBLE, horizontal);
-  const int longitudes = file.variable(wrf ? "XLONG" : "longitude", NC_DOUBLE, horizontal);
-  if (!wrf) {
-    file.text(latitudes, "units", "degrees_north");
-    file.text(longitudes, "units", "degrees_east");
-  }
+  const int latitudes = file.variable(wrf ? "XLAT" : "latitude", wrf ? NC_FLOAT : NC_DOUBLE, horizontal);
+  const int longitudes = file.variable(wrf ? "XLONG" : "longitude", wrf ? NC_FLOAT : NC_DOUBLE, horizontal);
+  file.text(latitudes, "units", wrf ? "degree_north" : "degrees_north");
+  file.text(longitudes, "units", wrf ? "degree_east" : "degrees_east");
   const int t2m = file.variable("t2m", NC_DOUBLE, {time, y, x});
   file.end();
-  std::vector<double> hours, values, degrees_north, degrees_east;
+  std::vector<double> values, degrees_north, degrees_east;
   const auto append = [](std::vector<double>& to, const std::vector<double>& from) {
     to.insert(to.end(), from.begin(), from.end());
   };
   for (int t = 0; t < 4; ++t) {
-    hours.push_back(6 * (first_time + t));
     append(values, plane([&](std::int64_t i, std::int64_t j) { return value(first_time + t, i, j); }));
     if (t > 0 && !wrf) continue;
     append(degrees_north, plane([&](std::int64_t i, std::int64_t j) { return latitude(i, j) + shift; }));
     append(degrees_east, plane(longitude));
   }
-  file.put(times, hours);
-  file.put(latitudes, degrees_north);
-  file.put(longitudes, degrees_east);
-  file.put(t2m, values);
+  const std::vector<std::size_t> plane_of_each = {kTimes, kRows, kColumns};
+  const std::vector<std::size_t> places = wrf ? plane_of_each : std::vector<std::size_t>{kRows, kColumns};
+  file.put(latitudes, places, degrees_north);
+  file.put(longitudes, places, degrees_east);
+  file.put(t2m, plane_of_each, values);
   return path;
 }
 
@@ -96,6 +128,8 @@ TEST(ProjectedGrid, FieldsOfSeveralFilesAreReadByRowAndColumn) {
     EXPECT_FALSE(files.grid().geographic);
     EXPECT_EQ(files.grid().row_weights(), std::vector<double>(kRows, 1.0));
     ASSERT_EQ(files.times(t2m).size(), 8U);
+    for (std::int64_t t = 0; t < 8; ++t)
+      EXPECT_EQ(files.times(t2m)[static_cast<std::size_t>(t)], at("2020-02-01") + t * 6 * kHour);
     const Box box{{1, 2}, {3, 4}};
     std::vector<double> found(12);
     for (std::int64_t t = 0; t < 8; ++t) {
@@ -104,6 +138,94 @@ TEST(ProjectedGrid, FieldsOfSeveralFilesAreReadByRowAndColumn) {
         EXPECT_EQ(found[static_cast<std::size_t>(i)], value(t, 1 + i / 4, 2 + i % 4));
     }
   }
+}
+
+TEST(ProjectedGrid, TimesOfWrfAreDatesOrMinutes) {
+  const testing::TemporaryFolder folder;
+  const std::vector<Time> wanted = {at("2020-02-01"), at("2020-02-01T06:00"), at("2020-02-01T12:00"),
+                                    at("2020-02-01T18:00")};
+  for (const bool dates : {false, true}) {
+    const auto file = opener(Dimensions::kByName)(
+        write(folder, dates ? "dates.nc" : "minutes.nc", true, 0, 0, {dates, !dates, ""}));
+    // As ranks have it that another one tells what the file says.
+    auto described =
+        open_described(FileDescription::from_bytes(file->describe().to_bytes()), External::kRefused);
+    const VariableFile& there = *described;
+    DataFile data(std::move(described));
+    EXPECT_EQ(data.times("Time"), wanted);
+    EXPECT_EQ(data.calendar("Time"), Calendar::kStandard);
+    EXPECT_FALSE(there.is_open());
+    EXPECT_EQ(there.bytes_read(), 0);
+  }
+}
+
+/// Of seven and a half years by the hour, in one file.
+TEST(ProjectedGrid, DatesOfWrfMayBeMoreThanNamesOfChannels) {
+  const testing::TemporaryFolder folder;
+  const std::string path = concat(folder.path(), "/joined.nc");
+  constexpr std::size_t kHours = 66'000, kLength = 19;
+  {
+    NetcdfWriter file(path);
+    const int time = file.dimension("Time", kHours), length = file.dimension("DateStrLen", kLength);
+    const int dates = file.variable("Times", NC_CHAR, {time, length});
+    file.end();
+    std::string text;
+    for (std::size_t hour = 0; hour < kHours; ++hour) {
+      std::string date = format_time(at("2010-01-01") + static_cast<Time>(hour) * kHour) + ":00";
+      date[10] = '_';
+      text += date;
+    }
+    NetcdfWriter::check(nc_put_var_text(file.root(), dates, text.c_str()));
+  }
+  DataFile data(opener(Dimensions::kByName)(path));
+  const std::vector<Time>& times = data.times("Time");
+  ASSERT_EQ(times.size(), kHours);
+  for (std::size_t hour = 0; hour < kHours; ++hour)
+    ASSERT_EQ(times[hour], at("2010-01-01") + static_cast<Time>(hour) * kHour);
+}
+
+TEST(ProjectedGrid, TimesOfWrfThatAreNoneAreRefused) {
+  const testing::TemporaryFolder folder;
+  const auto says = [&](const std::string& name, const WrfTimes& times) {
+    FileSet files({write(folder, name, true, 0, 0, times)});
+    return message_of<DataError>([&] { files.select({"t2m", {}}, true); });
+  };
+  const std::string torn = says("torn.nc", {true, true, "2020-02-31_00:00:00"});
+  EXPECT_NE(torn.find("Times of "), std::string::npos) << torn;
+  EXPECT_NE(torn.find("\"2020-02-31_00:00:00\", which is no date"), std::string::npos) << torn;
+  const std::string none = says("none.nc", {false, false, ""});
+  EXPECT_NE(none.find("nothing says the times along its dimension Time"), std::string::npos) << none;
+}
+
+/// As in files of what does not change, and in those of one state.
+TEST(ProjectedGrid, ATimeThatNothingSaysIsADimensionLikeOthers) {
+  const testing::TemporaryFolder folder;
+  const std::string path = concat(folder.path(), "/geo_em.nc");
+  {
+    NetcdfWriter file(path);
+    const int time = file.dimension("Time", 1), y = file.dimension("south_north", kRows),
+              x = file.dimension("west_east", kColumns);
+    const int latitudes = file.variable("XLAT", NC_DOUBLE, {time, y, x}),
+              longitudes = file.variable("XLONG", NC_DOUBLE, {time, y, x}),
+              height = file.variable("HGT_M", NC_DOUBLE, {time, y, x});
+    file.end();
+    file.put(latitudes, plane(latitude));
+    file.put(longitudes, plane(longitude));
+    file.put(height, plane([](std::int64_t i, std::int64_t j) { return value(0, i, j); }));
+  }
+  FileSet files({path});
+  const std::vector<VariableSummary> catalogue = files.catalogue();
+  const auto found = std::ranges::find(catalogue, "HGT_M", &VariableSummary::name);
+  ASSERT_NE(found, catalogue.end());
+  EXPECT_TRUE(found->times.empty());
+  const Field height{"HGT_M", {}};
+  files.select(height, false);
+  std::vector<double> values(kRows * kColumns);
+  files.read(height, 0, Box::whole({kRows, kColumns}), values);
+  EXPECT_EQ(values, plane([](std::int64_t i, std::int64_t j) { return value(0, i, j); }));
+  FileSet again({path});
+  EXPECT_NE(message_of<DataError>([&] { again.select(height, true); }).find("has no time"),
+            std::string::npos);
 }
 
 TEST(ProjectedGrid, OtherPlacesOrARegionAreRefused) {
@@ -115,6 +237,25 @@ TEST(ProjectedGrid, OtherPlacesOrARegionAreRefused) {
             std::string::npos);
   FileSet region({a}, {.region = {{40, 41}, {}}});
   EXPECT_NE(message_of<DataError>([&] { region.select(t2m, true); }).find("data.region"), std::string::npos);
+}
+
+/// As of a climatology, whose files have no fields in common with those that the grid is of.
+TEST(ProjectedGrid, AGridThatIsTakenOverKeepsItsPlaces) {
+  const testing::TemporaryFolder folder;
+  FileSet data({write(folder, "data.nc", false, 0)});
+  const Field t2m{"t2m", {}};
+  data.select(t2m, true);
+  FileSet same({write(folder, "same.nc", true, 4)});
+  same.take_grid(data);
+  same.select(t2m, true);
+  const Box all = Box::whole({kRows, kColumns});
+  const std::vector<double> found = same.read_degrees(all).latitude, wanted = plane(latitude);
+  for (std::size_t i = 0; i < wanted.size(); ++i) EXPECT_NEAR(found[i], wanted[i], 1e-5);
+  FileSet other({write(folder, "other.nc", false, 0, 0.5)});
+  other.take_grid(data);
+  const std::string said = message_of<DataError>([&] { other.select(t2m, true); });
+  EXPECT_NE(said.find("lies at other latitudes than the fields of "), std::string::npos) << said;
+  EXPECT_NE(said.find("data.nc"), std::string::npos) << said;
 }
 
 // Standardised by the first, middle and last row; pieces are cuts of the whole and read their own points.

@@ -168,6 +168,18 @@ std::string bytes_of(const std::string& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
+TEST_F(SampleData, LinksAreReplacedAndNotFollowed) {
+  std::filesystem::create_directories(folder_ / "a");
+  const std::string precious = folder_ / "precious";
+  std::ofstream(precious) << "kept";
+  for (const char* name : {"sample_2021-01.nc", "sample_2021-01.nc.tmp"})
+    std::filesystem::create_symlink("../precious", folder_ / "a" / name);
+  const std::string folder =
+      write({.rows = 5, .columns = 18, .step_hours = 12, .year = 2021, .month = 1, .months = 1});
+  EXPECT_EQ(Input(folder + "/sample_2021-01.nc").values("time").size(), 62U);
+  EXPECT_EQ(bytes_of(precious), "kept");
+}
+
 TEST_F(SampleData, FilesLookLikeTheClimateDataStores) {
   const std::string folder = write({.rows = 5, .columns = 18, .step_hours = 12, .year = 2019, .month = 12});
   Input december(folder + "/sample_2019-12.nc"), january(folder + "/sample_2020-01.nc");

@@ -3,13 +3,17 @@
 
 #include <fcntl.h>
 
+#include <algorithm>
+#include <chrono>
 #include <cstdarg>
+#include <filesystem>
 #include <map>
 #include <mutex>
 #include <set>
 #include <thread>
 
 #include "base/error.h"
+#include "base/file.h"
 #include "base/text.h"
 #include "comm/agreement.h"
 #include "comm/thread/run_ranks.h"
@@ -125,6 +129,109 @@ TEST(SharedFiles, AWrongFileIsTheSameErrorOnAllRanks) {
   };
   run_ranks(3, share);
   EXPECT_EQ(refused, 3);
+}
+
+/// The fixtures as files that nobody changed lately, and a folder for what headers say.
+class SharedFilesAgain : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    std::filesystem::create_directories(folder_.path() + "/data");
+    for (const auto& entry : std::filesystem::directory_iterator(fixture(""))) {
+      if (entry.path().extension() != ".nc") continue;
+      paths_.push_back(folder_.path() + "/data/" + entry.path().filename().string());
+      std::filesystem::copy_file(entry.path(), paths_.back());
+      set_age(paths_.back(), std::chrono::hours(1));
+    }
+    std::ranges::sort(paths_);
+    ASSERT_EQ(paths_.size(), 5U);
+  }
+  static void set_age(const std::string& path, std::chrono::seconds age) {
+    std::filesystem::last_write_time(path, std::filesystem::file_time_type::clock::now() - age);
+  }
+  std::filesystem::path cache() const { return folder_.path() + "/cache"; }
+
+  /// By how many of `ranks` ranks each header is read when they open the files; looks whether what they give
+  /// is what a rank reads that knows nothing.
+  std::map<std::string, std::size_t> headers_read(int ranks) {
+    std::map<std::string, std::size_t> result;
+    OpenedFiles opened;
+    run_ranks(ranks, [&](Communicator& world) {
+      ASSERT_EQ(world.size(), ranks);
+      const FileOpener open = share_files(paths_, Dimensions::kByName, External::kRefused, cache(), world);
+      FileSet files(paths_, {}, open);
+      const Field field{"t2m", {}};
+      files.select(field, true);
+      world.barrier();
+      if (world.rank() == 0) {
+        for (const std::string& path : paths_) result[path] = opened.ranks(path);
+      }
+      world.barrier();
+      FileSet alone(paths_);
+      alone.select(field, true);
+      ASSERT_EQ(files.times(field), alone.times(field));
+      const Time time = files.times(field).back();
+      std::vector<double> found(56), wanted(56);
+      files.read(field, time, Box::whole({7, 8}), found);
+      alone.read(field, time, Box::whole({7, 8}), wanted);
+      expect_close(found, wanted, 0);
+    });
+    return result;
+  }
+  std::map<std::string, std::size_t> each(std::size_t times) const {
+    std::map<std::string, std::size_t> result;
+    for (const std::string& path : paths_) result[path] = times;
+    return result;
+  }
+
+  testing::TemporaryFolder folder_;
+  std::vector<std::string> paths_;
+};
+
+TEST_F(SharedFilesAgain, HeadersThatARunBeforeReadAreNotReadAgain) {
+  EXPECT_EQ(headers_read(2), each(1));
+  for (const int ranks : {1, 2, 3}) EXPECT_EQ(headers_read(ranks), each(0)) << ranks;
+}
+
+TEST_F(SharedFilesAgain, AFileThatChangedIsReadAgain) {
+  EXPECT_EQ(headers_read(1), each(1));
+  set_age(paths_[2], std::chrono::minutes(30));
+  auto once = each(0);
+  once[paths_[2]] = 1;
+  EXPECT_EQ(headers_read(2), once);
+  EXPECT_EQ(headers_read(2), each(0));
+  // What was written just now may be written again without another time stamp.
+  set_age(paths_[2], std::chrono::seconds(-60));
+  EXPECT_EQ(headers_read(1), once);
+  EXPECT_EQ(headers_read(1), once);
+}
+
+TEST_F(SharedFilesAgain, AFileMoreIsTheOnlyOneThatIsRead) {
+  const std::string last = paths_.back();
+  paths_.pop_back();
+  EXPECT_EQ(headers_read(2), each(1));
+  paths_.push_back(last);
+  auto once = each(0);
+  once[last] = 1;
+  EXPECT_EQ(headers_read(2), once);
+  EXPECT_EQ(headers_read(1), each(0));
+}
+
+TEST_F(SharedFilesAgain, WhatIsKeptAndDamagedIsReadAgain) {
+  EXPECT_EQ(headers_read(1), each(1));
+  const std::string index = std::filesystem::directory_iterator(cache())->path().string();
+  std::string text = read_text(index, 1 << 20);
+  text[text.size() / 2] ^= 1;
+  testing::put_text(index, text);
+  EXPECT_EQ(headers_read(1), each(1));
+  EXPECT_EQ(headers_read(1), each(0));
+  testing::put_text(index, "");
+  EXPECT_EQ(headers_read(1), each(1));
+}
+
+TEST_F(SharedFilesAgain, ACacheThatCannotBeWrittenIsNoError) {
+  testing::put_text(cache().string(), "no folder");
+  EXPECT_EQ(headers_read(2), each(1));
+  EXPECT_EQ(headers_read(2), each(1));
 }
 
 }  // namespace

@@ -143,12 +143,14 @@ struct Opened {
   double done = 0;
 };
 
-Opened open_with_cache(const DataOptions& options, const std::string& cache, int ranks = 1) {
+Opened open_with_cache(const DataOptions& options, const std::string& cache, int ranks = 1,
+                       bool spared = false) {
   Opened result;
   run_ranks(ranks, [&](Communicator& communicator) {
     Opened own;
     StatisticsPass pass;
     pass.cache = cache;
+    pass.spared = spared;
     pass.before = [&](const SampleSource& data) {
       EXPECT_EQ(data.channels().targets.size(), 1U);
       EXPECT_GT(data.count(Split::kTrain), 0);
@@ -201,6 +203,49 @@ TEST(Statistics, AreKeptForRunsOfTheSameData) {
   const Opened again = open_with_cache(options, cache.path() + "/deep/folder");
   EXPECT_TRUE(again.passed);
   EXPECT_TRUE(again.statistics == first.statistics);
+}
+
+TEST(Statistics, OfAPassThatIsSparedAreNeutralAndNotKept) {
+  const testing::TemporaryFolder folder, cache;
+  SampleDataOptions sample;
+  sample.months = 1;
+  write_sample_data(sample, folder.path());
+  DataOptions options;
+  options.files = {folder.path() + "/sample_2021-01.nc"};
+  options.variables = {{"t2m", {}}};
+  options.train = {period("2021-01-02", "2021-01-05")};
+  const Opened spared = open_with_cache(options, cache.path(), 2, true);
+  EXPECT_FALSE(spared.passed);
+  EXPECT_TRUE(spared.told);
+  ASSERT_EQ(spared.statistics.fields.size(), 1U);
+  EXPECT_TRUE(spared.statistics.fields.at("t2m") == (FieldStatistics{"", 0, 1, 1}));
+  EXPECT_TRUE(spared.statistics.missing.empty());
+  const Opened computed = open_with_cache(options, cache.path());
+  EXPECT_TRUE(computed.passed);
+  EXPECT_FALSE(computed.told);
+  const Opened kept = open_with_cache(options, cache.path(), 2, true);
+  EXPECT_TRUE(kept.told);
+  EXPECT_TRUE(kept.statistics == computed.statistics);
+}
+
+TEST(Statistics, ThatAreKnownAreTakenWhereThePassIsSpared) {
+  std::string told;
+  StatisticsPass pass;
+  pass.tell = [&](const std::string& line) { told += line; };
+  Statistics known;
+  known.fields["a"] = {"K", 280, 20, 3};
+  std::vector<Channel> channels(2);
+  channels[0].field.variable = "a";
+  channels[1].field.variable = "b";
+  const Statistics found = spared_statistics(pass, channels, 6, &known);
+  EXPECT_EQ(found.lead_hours, 6);
+  EXPECT_TRUE(found.fields.at("a") == known.fields.at("a"));
+  EXPECT_TRUE(found.fields.at("b") == (FieldStatistics{"", 0, 1, 1}));
+  EXPECT_TRUE(told.ends_with("stand for those of 1 variable")) << told;
+  told.clear();
+  channels.pop_back();
+  spared_statistics(pass, channels, 6, &known);
+  EXPECT_EQ(told, "");
 }
 
 /// The chunks of a store in a folder can be written anew, and neither it nor its description tells.
