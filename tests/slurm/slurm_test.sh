@@ -66,6 +66,7 @@ no_steps() { ! compgen -G "${SLURM_CONF%/*}/spool.n[12]/n[12]_$1.*" > /dev/null;
 # starts as soon as that has.
 start_now() {
   if is_state "$1" PENDING && no_script "$1" && no_steps "$1"; then
+    sleep 3 # what starts in the second of its requeue, or of the last word about it, is killed: "Job credential revoked"
     scontrol update jobid="$1" StartTime=now &> /dev/null || true
   fi
 }
@@ -291,11 +292,23 @@ END
     fail "the requeued run did not go on from its checkpoint" || return
   "$train" sweep --config small.json --grid grid.json --summary | grep -q "^best loss " || fail "no best run"
 }
+# One run by its number; its rank is killed.
+sweep_of_one_run() {
+  local id
+  echo '{"keys": {"optimizer.learning_rate": [1e-3, 2e-3, 3e-3]}, "output": "one"}' > one.json
+  id=$(submit --array=1 --ntasks-per-node=1 --time=60 "$scripts/sweep.sbatch" --config small.json --grid one.json \
+    --set validation.every=1000000 --set 'data.valid=["2021-01-26","2021-01-31"]' --set mesh.data=1 \
+    --set train.steps=1000000)
+  until_true has_checkpoint one/learning_rate=0.002 || fail "no checkpoint of run 1" || return
+  kill -9 "$(pgrep -f "^$train sweep .*--grid one.json .*--index 1")" || fail "no rank to kill" || return
+  until_true restarted "${id}_1" 1 || fail "was not requeued after a kill" || return
+  [[ ! -e one/learning_rate=0.001 && ! -e one/learning_rate=0.003 ]] || fail "another run was trained"
+}
 
 cases=("$@")
 ((${#cases[@]} > 0)) || cases=(four_ranks two_nodes preflight requeued_by_hand signal_before_the_end
   time_limit out_of_time preempted cancelled cancelled_task max_minutes killed_rank node_down wrong_configuration
-  chain sweep_with_requeue)
+  chain sweep_with_requeue sweep_of_one_run)
 failed=0
 for case in reference "${cases[@]}"; do
   begin=$SECONDS

@@ -1,0 +1,127 @@
+// The batch scripts without SLURM: what sweep.sbatch and train.sbatch start, and what they ask of SLURM then.
+#include <gtest/gtest.h>
+
+#include "end_to_end/command.h"
+
+namespace jigsaw::e2e {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Programs in place of SLURM's and of jigsaw-train, which write down what they are asked.
+class BatchScripts : public ::testing::Test {
+ protected:
+  BatchScripts() {
+    // Takes its options, as srun does, and becomes the rest.
+    program("srun",
+            R"sh(while [[ $1 == --* ]]; do echo "$1" >> "$STUBS/srun.txt"; shift; done; exec "$@")sh");
+    // Of a job whose time is up: SLURM will send nothing that would be waited for.
+    program("scontrol", R"sh(echo "$*" >> "$STUBS/scontrol.txt"
+[[ $1 != show ]] || echo "JobState=RUNNING Reason=TimeLimit Comment=$(cat "$STUBS/comment" 2> /dev/null)"
+[[ $1 != update ]] || echo "${3#comment=}" > "$STUBS/comment")sh");
+    program("train", R"sh([[ $* != *--size* ]] || { echo 12; exit; }
+echo "${!#}" >> "$STUBS/runs.txt"
+[[ ${!#} != "$FAILS" ]] || exit "$CODE")sh");
+  }
+
+  void program(const std::string& name, const std::string& text) const {
+    folder_.write(name, "#!/usr/bin/env bash\n" + text + "\nexit 0\n");
+    fs::permissions(folder_.path() / name, fs::perms::owner_all);
+  }
+  /// The exit code of a script under these settings.
+  int run_script(const std::string& script, const std::string& settings) const {
+    const std::string command = "exec env -i PATH=" + quoted(folder_.path().string()) +
+                                ":\"$PATH\" STUBS=" + quoted(folder_.path().string()) +
+                                " JIGSAW_TRAIN=" + quoted(folder_ / "train") +
+                                " SLURM_JOB_ID=41 JIGSAW_RESTART_DELAY=0 " + settings + " bash " +
+                                quoted(testing::source_dir() + "/scripts/slurm/" + script) +
+                                " --config c.json > " + quoted(folder_ / "log") + " 2>&1";
+    const int status = std::system(command.c_str());
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  }
+  /// sweep.sbatch as one task of an array.
+  int run_task(int task, const std::string& array, const std::string& settings = "") const {
+    return run_script("sweep.sbatch", "SLURM_ARRAY_JOB_ID=41 SLURM_ARRAY_TASK_ID=" + std::to_string(task) +
+                                          " " + array + " FAILS=none " + settings);
+  }
+  /// What was written down since it was last asked, with blanks for the ends of lines.
+  std::string said(const std::string& name) const {
+    std::string text = read(folder_ / name);
+    fs::remove(folder_ / name);
+    for (char& c : text) c = c == '\n' ? ' ' : c;
+    return text;
+  }
+  static std::string array(int least, int most, int count) {
+    return "SLURM_ARRAY_TASK_MIN=" + std::to_string(least) + " SLURM_ARRAY_TASK_MAX=" + std::to_string(most) +
+           " SLURM_ARRAY_TASK_COUNT=" + std::to_string(count);
+  }
+
+  TemporaryFolder folder_;
+};
+
+TEST_F(BatchScripts, ATaskTrainsTheRunOfItsNumberUnlessTheArrayIsWhole) {
+  struct Case {
+    int task;
+    std::string array, runs;
+  };
+  for (const Case& each : std::vector<Case>{{7, array(7, 7, 1), "7 "},         // --array=7
+                                            {5, array(0, 7, 3), "5 "},         // 0,5,7
+                                            {0, array(0, 7, 3), "0 "},         // 0,5,7
+                                            {10, array(0, 10, 6), "10 "},      // 0-11:2
+                                            {9, array(6, 11, 6), "9 "},        // 6-11
+                                            {11, array(0, 11, 12), "11 "},     // 0-11
+                                            {1, array(0, 4, 5), "1 6 11 "},    // 0-4
+                                            {4, array(0, 4, 5), "4 9 "},       // 0-4
+                                            {13, array(0, 13, 14), ""},        // 0-13
+                                            {13, array(13, 13, 1), "13 "}}) {  // which the program refuses
+    EXPECT_EQ(run_task(each.task, each.array), 0) << read(folder_ / "log");
+    EXPECT_EQ(said("runs.txt"), each.runs) << each.task << " of " << each.array;
+    EXPECT_EQ(said("scontrol.txt"), "");
+  }
+}
+
+TEST_F(BatchScripts, AKilledRankPutsATaskAndAJobBackIntoTheQueueAFewTimes) {
+  const std::string task = "show job 41_1 update jobid=41_1 comment=jigsaw-kills-6-",
+                    job = "show job 41 update jobid=41 comment=jigsaw-kills-run-";
+  for (int kills = 1; kills <= 4; ++kills) {
+    EXPECT_EQ(run_task(1, array(0, 4, 5), "FAILS=6 CODE=137"), 137);
+    const std::string count = std::to_string(kills);
+    EXPECT_EQ(said("runs.txt"), kills < 4 ? "1 6 " : "1 6 11 ");
+    EXPECT_EQ(said("scontrol.txt"),
+              kills < 4 ? task + count + " show job 41_1 requeue 41_1 " : "show job 41_1 ");
+  }
+  EXPECT_NE(read(folder_ / "log").find("is not requeued for 6: a rank was killed in 4 starts"), std::string::npos)
+      << read(folder_ / "log");
+  fs::remove(folder_ / "comment");
+  program("train", "exit \"$CODE\"");
+  for (int kills = 1; kills <= 4; ++kills) {
+    EXPECT_EQ(run_script("train.sbatch", "CODE=137"), 137);
+    EXPECT_EQ(said("scontrol.txt"),
+              kills < 4 ? job + std::to_string(kills) + " show job 41 requeue 41 " : "show job 41 ");
+  }
+}
+
+TEST_F(BatchScripts, OnlyWhatCanGoOnIsPutBack) {
+  EXPECT_EQ(run_task(1, array(0, 4, 5), "FAILS=1 CODE=75"), 75);
+  EXPECT_EQ(said("runs.txt"), "1 ");
+  EXPECT_EQ(said("scontrol.txt"), "show job 41_1 requeue 41_1 ");
+  // A run that failed by itself: the others are trained.
+  EXPECT_EQ(run_task(1, array(0, 4, 5), "FAILS=6 CODE=3"), 3);
+  EXPECT_EQ(said("runs.txt"), "1 6 11 ");
+  EXPECT_EQ(said("scontrol.txt"), "");
+}
+
+TEST_F(BatchScripts, RanksAreBound) {
+  ASSERT_EQ(run_task(2, array(2, 2, 1), "SLURM_CPUS_PER_TASK=8"), 0);
+  EXPECT_EQ(said("srun.txt"), "--mpi=pmix --kill-on-bad-exit=1 --cpus-per-task=8 --cpu-bind=cores ");
+  const std::string settings = "JIGSAW_CPU_BIND=verbose,none JIGSAW_GPU_BIND=none JIGSAW_MPI=pmi2";
+  const std::string options =
+      "--mpi=pmi2 --kill-on-bad-exit=1 --cpus-per-task=1 --cpu-bind=verbose,none --gpu-bind=none ";
+  ASSERT_EQ(run_task(2, array(2, 2, 1), settings), 0);
+  EXPECT_EQ(said("srun.txt"), options);
+  ASSERT_EQ(run_script("train.sbatch", settings + " FAILS=none"), 0);
+  EXPECT_EQ(said("srun.txt"), options);
+}
+
+}  // namespace
+}  // namespace jigsaw::e2e
