@@ -64,7 +64,7 @@ bool verify_on_threads(Job& job, const VerifyOptions& options, int ranks) {
   try {
     run_ranks(
         ranks, {.time_limit_seconds = kForever},
-        [&](int rank) { return make_context(config.device, config.train.precision, threads, rank); },
+        [&](int rank) { return make_context(config.device, config.train, threads, rank); },
         [&](Communicator& world) {
           set_flush_to_zero(threads);
           Log log(world.rank() == 0, job.log.terminal());

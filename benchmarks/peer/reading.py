@@ -1,4 +1,4 @@
-"""Reads the samples of benchmarks/reading.cpp as others do: python reading.py FOLDER LAYOUT CUT RANKS SAMPLES READER
+"""Reads the samples of benchmarks/reading.cpp as others do: python reading.py FOLDER LAYOUT CUT RANKS RANK SAMPLES READER
 
 READER: h5py, netcdf4, zarr (xarray; the store is written beside the file once), loader (torch's DataLoader with two
 workers, h5py, normalised). Prints one JSON line; one of {"reader": …, "missing": …} where a package is not there.
@@ -11,16 +11,20 @@ import time
 import numpy
 
 
-def piece(shape, channels, cut, ranks):
-    """Of rank 0: first-remainder."""
-    rows, columns = shape
-    part = {name: extent for name, extent in zip(("latitude", "longitude", "channels"), (rows, columns, channels))}
-    part[cut] = -(-part[cut] // ranks)
-    return part["latitude"], part["longitude"], part["channels"]
+def piece(shape, channels, cut, ranks, rank):
+    """Of a rank, first-remainder: slices of latitude, longitude, channels."""
+    parts = []
+    for name, extent in zip(("latitude", "longitude", "channels"), (*shape, channels)):
+        if name != cut:
+            parts.append(slice(0, extent))
+            continue
+        begin = rank * (extent // ranks) + min(rank, extent % ranks)
+        parts.append(slice(begin, begin + extent // ranks + (rank < extent % ranks)))
+    return parts
 
 
 def read_arrays(variables, rows, columns, channels, time_index):
-    return numpy.stack([variables[f"v{c}"][time_index, :rows, :columns] for c in range(channels)])
+    return numpy.stack([variables[f"v{c}"][time_index, rows, columns] for c in range(channels.start, channels.stop)])
 
 
 def open_set(reader, folder, layout):
@@ -48,37 +52,37 @@ def open_set(reader, folder, layout):
 class Samples:
     """As a data set of torch: opened in each worker."""
 
-    def __init__(self, folder, layout, cut, ranks, count, times):
-        self.arguments, self.count, self.times = (folder, layout, cut, ranks), count, times
+    def __init__(self, folder, layout, cut, ranks, rank, count, times):
+        self.arguments, self.count, self.times = (folder, layout, cut, ranks, rank), count, times
         self.file = None
 
     def __len__(self):
         return self.count
 
     def __getitem__(self, i):
-        folder, layout, cut, ranks = self.arguments
+        folder, layout, cut, ranks, rank = self.arguments
         if self.file is None:
             self.file = open_set("h5py", folder, layout)
-            self.part = extents(self.file, cut, ranks)
+            self.part = part_of(self.file, cut, ranks, rank)
         first = i % (self.times - 1)
         return [(read_arrays(self.file, *self.part, first + t) - numpy.float32(280)) / numpy.float32(10) for t in (0, 1)]
 
 
-def extents(variables, cut, ranks):
+def part_of(variables, cut, ranks, rank):
     names = [name for name in variables if name.startswith("v")]
-    return piece(variables["v0"].shape[1:], len(names), cut, ranks)
+    return piece(variables["v0"].shape[1:], len(names), cut, ranks, rank)
 
 
 def main():
-    folder, layout, cut, ranks, samples, reader = sys.argv[1:]
-    ranks, samples = int(ranks), int(samples)
+    folder, layout, cut, ranks, rank, samples, reader = sys.argv[1:]
+    ranks, rank, samples = int(ranks), int(rank), int(samples)
     variables = open_set("h5py" if reader == "loader" else reader, folder, layout)
-    rows, columns, channels = extents(variables, cut, ranks)
+    rows, columns, channels = part_of(variables, cut, ranks, rank)
     times = variables["v0"].shape[0]
     batches = (i for i in range(samples))
     if reader == "loader":
         import torch.utils.data
-        batches = iter(torch.utils.data.DataLoader(Samples(folder, layout, cut, ranks, samples, times), batch_size=1,
+        batches = iter(torch.utils.data.DataLoader(Samples(folder, layout, cut, ranks, rank, samples, times), batch_size=1,
                                                    num_workers=2))
     begin = time.perf_counter()
     for i, _ in enumerate(batches):
@@ -87,7 +91,9 @@ def main():
         for t in (0, 1):
             read_arrays(variables, rows, columns, channels, i % (times - 1) + t)
     seconds = time.perf_counter() - begin
-    wanted = 8 * rows * columns * channels * samples
+    wanted = 8 * samples
+    for extent in (rows, columns, channels):
+        wanted *= extent.stop - extent.start
     print(json.dumps({"reader": reader, "layout": layout, "cut": cut, "ranks": ranks,
                       "gigabytes_per_second": wanted / seconds * 1e-9}))
 

@@ -4,8 +4,8 @@
 #include <sys/stat.h>
 
 #include <algorithm>
-#include <fstream>
 #include <map>
+#include <span>
 #include <utility>
 
 #include "base/file.h"
@@ -105,7 +105,7 @@ Watchdog::Wait Watchdog::wait(double seconds) {
 Watchdog::Wait Watchdog::await_others() {
   const auto end = std::chrono::steady_clock::now() + in_seconds(options_.grace_seconds);
   for (int rank = 0; rank < options_.size; ++rank) {
-    while (!std::filesystem::exists(file(rank)) && std::chrono::steady_clock::now() < end) {
+    while (!has_spoken(rank) && std::chrono::steady_clock::now() < end) {
       if (wait(std::min(0.05, options_.grace_seconds)) == Wait::kEnd) return Wait::kEnd;
       if (!look().spent) return Wait::kProgress;
     }
@@ -118,7 +118,7 @@ bool Watchdog::speak() {
   write_status();
   Wait waited = await_others();
   bool lowest = true;
-  for (int rank = 0; rank < options_.rank; ++rank) lowest = lowest && !std::filesystem::exists(file(rank));
+  for (int rank = 0; rank < options_.rank; ++rank) lowest = lowest && !has_spoken(rank);
   const auto end = std::chrono::steady_clock::now() + in_seconds(options_.grace_seconds);
   while (waited == Wait::kOver && !lowest && std::chrono::steady_clock::now() < end) {
     waited = wait(std::min(0.05, options_.grace_seconds));
@@ -144,18 +144,23 @@ std::filesystem::path Watchdog::file(int rank) const {
   return options_.folder / concat("watchdog_", rank, ".txt");
 }
 
+bool Watchdog::has_spoken(int rank) const {
+  std::error_code unreadable;
+  return std::filesystem::exists(file(rank), unreadable);
+}
+
 /// A status that cannot be written (a full disk) must not keep the job from ending.
 void Watchdog::write_status() const {
-  std::error_code ignored;
-  const std::filesystem::path whole = file(options_.rank);
-  const std::filesystem::path beside = whole.string() + ".part";
-  std::ofstream out(beside);
-  out << status() << "\nlast calls:\n";
-  for (const CallLog::Entry& entry : log_->last()) {
-    out << entry.number << ' ' << entry.describe() << ' ' << name(entry.state) << '\n';
+  const std::string whole = file(options_.rank), beside = whole + ".part";
+  std::string text = status() + "\nlast calls:\n";
+  for (const CallLog::Entry& entry : log_->last())
+    text += concat(entry.number, ' ', entry.describe(), ' ', name(entry.state), '\n');
+  try {
+    fresh_file(beside).write(std::as_bytes(std::span(text)), 0);
+    rename_path(beside, whole);
+  } catch (const FileError&) {
+    // Then the others wait for it until the time of grace is over.
   }
-  out.close();
-  std::filesystem::rename(beside, whole, ignored);
 }
 
 namespace {

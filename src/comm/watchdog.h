@@ -56,6 +56,7 @@ class Watchdog {
   bool speak();
   std::string status() const;
   std::filesystem::path file(int rank) const;
+  bool has_spoken(int rank) const;
   std::filesystem::path alive() const { return options_.folder / "watchdog_alive"; }
   void write_status() const;
   std::string report() const;

@@ -15,13 +15,6 @@ double RankEstimate::total_sent_bytes() const {
 
 namespace {
 
-std::int64_t bytes_of(const Batch& batch) {
-  std::int64_t bytes = batch.input.bytes();
-  for (const Array& target : batch.targets) bytes += target.bytes();
-  for (const Array& forcing : batch.forcings) bytes += forcing.bytes();
-  return bytes + (batch.present.defined() ? batch.present.bytes() : 0);
-}
-
 /// Of a part of a batch: the states of each field that the rank's channels need, each once; what does not
 /// change is read once for all. Stored as 4 bytes a value.
 double file_bytes(const OpenedRun& run, int leads) {

@@ -1,11 +1,38 @@
 #include "comm/mpi/mpi_session.h"
 
+#define OMPI_SKIP_MPICXX 1
 #include <gtest/gtest.h>
+#include <mpi.h>
 
+#include <cstdio>
 #include <cstdlib>
+#include <memory>
+#include <optional>
 #include <string>
+#include <thread>
 
 #include "base/error.h"
+
+namespace jigsaw {
+namespace {
+
+/// What MPI is to say that it allows of threads; nothing: what it does.
+std::optional<int> allowed_threads;
+/// Exit code of a process that has called MPI_Abort.
+constexpr int kAborted = 99;
+
+}  // namespace
+}  // namespace jigsaw
+
+// MPI's own functions stand behind these, as MPI means it for tools that look on.
+extern "C" int MPI_Init_thread(int* argc, char*** argv, int required, int* provided) {
+  const int code = PMPI_Init_thread(argc, argv, required, provided);
+  *provided = jigsaw::allowed_threads.value_or(*provided);
+  return code;
+}
+extern "C" int MPI_Abort(MPI_Comm, int) {
+  std::_Exit(jigsaw::kAborted);
+}
 
 namespace jigsaw {
 namespace {
@@ -27,6 +54,44 @@ TEST(LaunchedRanks, ReadsWhatTheLauncherPromised) {
   for (const char* variable : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_ID", "SLURM_STEP_NUM_TASKS"}) {
     unsetenv(variable);
   }
+}
+
+/// MPI is initialised once per process: each of these is one of its own.
+class MpiThreadsDeathTest : public ::testing::Test {
+ protected:
+  MpiThreadsDeathTest() { ::testing::GTEST_FLAG(death_test_style) = "threadsafe"; }
+};
+
+/// Ends the process by an abort of the job, from the main thread or another one.
+void abort_where(int allowed, bool on_main_thread) {
+  allowed_threads = allowed;
+  MpiSession session;
+  Context context = Context::make_host(Backend::kReference, 1);
+  const std::unique_ptr<Communicator> world = session.world(context);
+  if (on_main_thread) world->abort(75);
+  std::thread([&] { world->abort(75); }).join();
+}
+
+TEST_F(MpiThreadsDeathTest, AnMpiWithoutThreadsIsRefused) {
+  const auto open = [] {
+    allowed_threads = MPI_THREAD_SINGLE;
+    try {
+      const MpiSession session;
+    } catch (const ConfigError& error) {
+      std::fputs(error.what(), stderr);
+      std::_Exit(static_cast<int>(error.code()));
+    }
+    std::_Exit(0);
+  };
+  EXPECT_EXIT(open(), ::testing::ExitedWithCode(2), "allows no threads \\(MPI_THREAD_SINGLE\\)");
+}
+
+/// A watchdog's thread calls MPI where MPI allows that; elsewhere the process ends by itself, with the code.
+TEST_F(MpiThreadsDeathTest, AbortsByMpiOnlyWhereItMayBeCalled) {
+  EXPECT_EXIT(abort_where(MPI_THREAD_FUNNELED, false), ::testing::ExitedWithCode(75), "");
+  EXPECT_EXIT(abort_where(MPI_THREAD_SERIALIZED, false), ::testing::ExitedWithCode(75), "");
+  EXPECT_EXIT(abort_where(MPI_THREAD_MULTIPLE, false), ::testing::ExitedWithCode(kAborted), "");
+  EXPECT_EXIT(abort_where(MPI_THREAD_FUNNELED, true), ::testing::ExitedWithCode(kAborted), "");
 }
 
 TEST(MpiSession, FewerRanksThanPromisedAreAnError) {

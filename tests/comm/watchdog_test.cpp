@@ -1,6 +1,7 @@
 #include "comm/watchdog.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <array>
@@ -113,6 +114,32 @@ TEST_F(WatchdogTest, SpeaksWithoutTheLowerRanks) {
   EXPECT_EQ(text,
             "no progress for 0.3 seconds: rank 0 says nothing; rank 1 says nothing; "
             "rank 2 in step 0 has made no call yet");
+}
+
+/// Pipes whose other end nobody opens, and links to files of others.
+TEST_F(WatchdogTest, WhatHasTheNamesOfItsFilesIsNeitherWaitedForNorFollowed) {
+  const std::filesystem::path beside = folder_ / "watchdog_0.txt.part", precious = folder_ / "precious";
+  for (const bool pipe : {true, false}) {
+    std::filesystem::create_directories(folder_);
+    std::ofstream(precious) << "kept";
+    if (pipe) {
+      ASSERT_EQ(::mkfifo(beside.c_str(), 0600), 0);
+    } else {
+      std::filesystem::create_symlink(precious, beside);
+    }
+    std::promise<std::string> report;
+    run_ranks(1, [&](Communicator& comm) {
+      Watchdog watchdog(options(comm), comm.log(),
+                        [&](const std::string& spoken) { report.set_value(spoken); });
+      EXPECT_EQ(report.get_future().get(),
+                "no progress for 0.3 seconds: rank 0 in step 0 has made no call yet");
+    });
+    EXPECT_EQ(text_of(0), "rank 0 in step 0 has made no call yet\nlast calls:\n");
+    std::ifstream in(precious);
+    std::string kept;
+    in >> kept;
+    EXPECT_EQ(kept, "kept");
+  }
 }
 
 /// A rank that comes to its next unit while others are still to answer is no reason to end the job.

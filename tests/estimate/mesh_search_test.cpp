@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "base/error.h"
 #include "config/config.h"
@@ -137,6 +138,28 @@ TEST(MeshSearch, AMemoryLimitIsMetOrRefused) {
   EXPECT_FALSE(find_meshes(asked.question).best.front().fits);
   asked.question.memory_bytes = std::int64_t{1} << 40;
   EXPECT_EQ(smallest_ranks(asked.question), 1);
+}
+
+TEST(MeshSearch, TheSmallestNumberOfRanksThatFitsIsTheFirstOfThePowersOfTwo) {
+  Asked asked;
+  const auto least_on = [&](int ranks) {
+    asked.question.ranks = ranks;
+    asked.question.memory_bytes = 1;
+    std::int64_t least = std::numeric_limits<std::int64_t>::max();
+    for (const PlannedMesh& mesh : find_meshes(asked.question).best)
+      least = std::min(least, mesh.worst.memory_bytes);
+    return least;
+  };
+  const std::int64_t of_one = least_on(1), of_two = least_on(2);
+  ASSERT_LT(of_two, of_one);
+  const auto smallest = [&](std::int64_t memory_bytes) {
+    asked.question.memory_bytes = memory_bytes;
+    return smallest_ranks(asked.question);
+  };
+  EXPECT_EQ(smallest(of_one), 1);
+  EXPECT_EQ(smallest(of_one - 1), 2);
+  EXPECT_EQ(smallest(of_two - 1), 4);
+  EXPECT_EQ(smallest(64), 0);
 }
 
 TEST(MeshSearch, RefusesRanksThatNoMeshHas) {

@@ -3,6 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <mutex>
+#include <optional>
+
+#include "array/transfer.h"
 #include "comm/thread/run_ranks.h"
 #include "config/config.h"
 #include "config/override.h"
@@ -39,7 +44,7 @@ class VerificationTest : public ::testing::Test {
     Verification result;
     run_ranks(
         ranks, {.time_limit_seconds = 600},
-        [&](int) { return make_context(DeviceChoice::kCpu, config.train.precision, 1, 0); },
+        [&](int) { return make_context(DeviceChoice::kCpu, config.train, 1, 0); },
         [&](Communicator& world) {
           const Verification mine = verify_run(config, "", world, options);
           if (world.rank() == 0) result = mine;
@@ -117,6 +122,92 @@ TEST_F(VerificationTest, ABrokenRuleIsFoundWhereItIs) {
     EXPECT_NE(result.first_different.find(name), std::string::npos) << result.first_different;
     EXPECT_NE(result.report.find("step 1"), std::string::npos) << result.report;
   }
+}
+
+/// A value whose gradient is no longer what it should be.
+struct Broken {
+  std::string path, value;  ///< a block, and the operation in it that gives the value
+};
+/// Of the first operation that takes a value of its block whole and gives parts of its result, the sum of
+/// that value's gradient over the ranks is left out. Forward stays as it was.
+std::optional<Broken> leave_out_a_sum_of_gradients(OpenedRun& run) {
+  PlanBook& plans = run.placed().plans();
+  const MeshShape& mesh = run.placed().mesh().shape();
+  for (const BlockPlan& block : run.placed().block_plans()) {
+    PlanBook::Entry entry = block.entry;
+    for (std::size_t n = 0; n < entry.trace.nodes.size(); ++n) {
+      const Trace::Node& node = entry.trace.nodes[n];
+      Decision& decision = entry.plan.decisions[n];
+      for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+        const auto given = std::find_if(
+            entry.trace.nodes.begin(), entry.trace.nodes.end(), [&](const Trace::Node& candidate) {
+              const std::vector<int>& outputs = candidate.outputs;
+              return std::find(outputs.begin(), outputs.end(), node.inputs[i]) != outputs.end();
+            });
+        for (int axis = 0; axis < mesh.axes && given != entry.trace.nodes.end(); ++axis) {
+          const bool summed = mesh.size[static_cast<std::size_t>(axis)] > 1 && contains(decision.cut, axis) &&
+                              decision.inputs[i][axis].is_replicate();
+          if (!summed) continue;
+          decision.cut &= ~axis_bit(axis);
+          Broken broken{block.path, given->signature.name};
+          plans.add(block.path, std::move(entry));
+          return broken;
+        }
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+/// Values are small and parameters large, so that values travel: channels are cut, and a product takes all.
+TEST_F(VerificationTest, ABrokenRuleOfBackwardIsFoundWhereItIs) {
+  for (const char* precision : {"fp32", "fp64"}) {
+    Json more = {
+        {"model", {{"patch", {19, 12}}, {"embed_dim", 256}, {"channel_hidden_ratio", 8}, {"dropout", 0}}},
+        {"train", {{"precision", precision}, {"batch_size", 2}}}};
+    std::optional<Broken> broken;
+    VerifyOptions options;
+    options.steps = 1;
+    std::mutex mutex;
+    options.prepare = [&](OpenedRun& run) {
+      const std::optional<Broken> here = leave_out_a_sum_of_gradients(run);
+      const std::lock_guard lock(mutex);
+      broken = here;
+    };
+    const Verification result = verified(2, configuration(R"({"tensor": 2})", more.dump()), options);
+    ASSERT_TRUE(broken) << "no operation of the model takes all channels of a value";
+    EXPECT_FALSE(result.passed) << result.report;
+    EXPECT_NE(result.report.find("differs first in step 1: the gradient of "), std::string::npos)
+        << result.report;
+    const std::string& named = result.first_different;
+    EXPECT_NE(named.find("the gradient of the result of operation"), std::string::npos) << result.report;
+    EXPECT_NE(named.find("(" + broken->value + ") of the block " + broken->path), std::string::npos) << named;
+    EXPECT_NE(named.find("the backward of an operation that uses it is wrong"), std::string::npos) << named;
+  }
+}
+
+/// Behind the first step, when its gradients are right and its update is about to be compared.
+TEST_F(VerificationTest, AWrongUpdateIsFound) {
+  static thread_local OpenedRun* tested = nullptr;
+  VerifyOptions options;
+  options.steps = 1;
+  options.prepare = [](OpenedRun& run) { tested = &run; };
+  options.progress = [](double) {
+    if (tested == nullptr) return;  // not in the run that is right
+    const auto& group = tested->placed().model().parameters().front()->groups().front();
+    const Context& context = tested->placed().rank().context;
+    std::vector<double> values = download_values(context, group->owned());
+    for (double& value : values) value += 1e-4;
+    write_values(context, group->owned(), values);
+    tested = nullptr;
+  };
+  const Verification result =
+      verified(2, configuration(R"({"domain": [2, 1]})", R"({"train": {"precision": "fp64"}})"), options);
+  EXPECT_FALSE(result.passed) << result.report;
+  EXPECT_NE(result.report.find("differs first in step 1: the update of "), std::string::npos)
+      << result.report;
+  EXPECT_EQ(result.first_different, "");
+  EXPECT_NE(result.report.find("no operation's result differs"), std::string::npos) << result.report;
 }
 
 TEST_F(VerificationTest, AnotherMeshCanBeTheOneToEqual) {

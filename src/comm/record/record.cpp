@@ -10,18 +10,20 @@ namespace jigsaw::inline comm {
 
 namespace {
 
+/// Holds what is sent, as transfers do, until it is waited for.
 class Shaped : public Pending::Operation {
  public:
-  Shaped(Array result, CallObserver* observer, std::size_t number)
-      : result_(std::move(result)), observer_(observer), number_(number) {}
+  Shaped(Array sent, Array result, CallObserver* observer, std::size_t number)
+      : sent_(std::move(sent)), result_(std::move(result)), observer_(observer), number_(number) {}
   Array wait() override {
     if (observer_ != nullptr) observer_->waited(number_);
+    sent_ = Array();
     return std::move(result_);
   }
   bool poll() override { return true; }
 
  private:
-  Array result_;
+  Array sent_, result_;
   CallObserver* observer_;
   std::size_t number_;
 };
@@ -45,8 +47,8 @@ class RecordCommunicator : public Communicator {
     const Sent sent = sent_by(call, rank_, size_);
     *sent_counter(call.kind) += sent;
     const std::size_t number = observer_ != nullptr ? observer_->started(call, label(), sent) : 0;
-    return std::make_unique<Shaped>(Array(host(), call.result_shape, call.send.dtype(), call.result_purpose),
-                                    observer_, number);
+    Array result(host(), call.result_shape, call.send.dtype(), call.result_purpose);
+    return std::make_unique<Shaped>(std::move(call.send), std::move(result), observer_, number);
   }
   /// Of texts from another rank nothing is known.
   Call do_control(Call call) override {

@@ -79,9 +79,11 @@ class ThreadOperation : public Pending::Operation {
     World::Lock lock = world_->lock();
     world_->check(lock);
     // What has arrived by virtual time does not depend on which thread runs first.
-    if (world_->clock() != nullptr) await_arrivals(lock);
+    const bool virtual_time = world_->clock() != nullptr;
+    if (virtual_time) await_arrivals(lock);
     if (!round_->complete()) return false;
     help(lock);
+    if (virtual_time) world_->wait(lock, round_->changed, [this] { return round_->finished(); });
     return round_->finished() &&
            world_->is_past(lock, world_rank(), context_.tally(), round_->arrival(rank_));
   }
