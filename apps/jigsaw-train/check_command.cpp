@@ -20,14 +20,17 @@ namespace jigsaw {
 
 namespace {
 
+/// Reads no data in whole, which may take hours.
 Opening opening_of(Job& job) {
   const std::string& output = job.configuration.output;
-  return {[&job, &output] {
-            together(job.world, [&] {
-              if (job.world.rank() == 0) RunDirectory::check(output);
-            });
-          },
-          &job.log, cache_folder()};
+  Opening opening{[&job, &output] {
+                    together(job.world, [&] {
+                      if (job.world.rank() == 0) RunDirectory::check(output);
+                    });
+                  },
+                  &job.log, cache_folder()};
+  opening.use.pass.spared = true;
+  return opening;
 }
 
 /// The labels of all parts, each rank a share.
@@ -47,11 +50,17 @@ Batch read_first(OpenedRun& run, const Context& host) {
   return batch;
 }
 
+/// Reads the first batch of the validation.
+void read_validation(OpenedRun& run, const Context& host) {
+  Validation validation(run);
+  for (int lead = 0; lead < validation.leads(); ++lead) validation.read(0, lead, host);
+}
+
 /// The same data, read here, with the model of the first of `ranks` ranks, planned on shapes alone.
 void check_planned(Job& job, int ranks) {
   if (job.world.size() > 1) {
-    throw ConfigError(concat("command line: --ranks plans for ranks that are not there; start one, not ",
-                             job.world.size()));
+    throw ConfigError(concat("command line: --ranks ", ranks, " plans for ranks that are not there; start ",
+                             ranks, " or one, not ", job.world.size()));
   }
   Context meta = Context::make_meta();
   const auto record = make_record_communicator(meta, 0, ranks);
@@ -59,8 +68,8 @@ void check_planned(Job& job, int ranks) {
   const Optimizer optimizer(run.placed().rank(), run.placed().model().parameters(),
                             job.configuration.optimizer);
   tell_opening(job.log, run, ranks);
-  tell_missing(job.log, read_first(run, job.world.context()), job.world);
-  if (run.validates()) Validation(run).read(0, job.world.context());
+  tell_missing(job.log, read_first(run, job.world.context()), run);
+  if (run.validates()) read_validation(run, job.world.context());
   check_labels(run, job.log);
   DataRemarks(run.data(), run.world(), job.log).tell();
 }
@@ -82,7 +91,7 @@ void check_started(Job& job) {
   });
   tell_opening(job.log, run, job.world.size());
   preflight(run.placed().rank(), version_text(), output_need(job, *optimizer), job.log);
-  tell_missing(job.log, read_first(run, job.world.context().host()), job.world);
+  tell_missing(job.log, read_first(run, job.world.context().host()), run);
   if (run.validates()) Validation(run).rehearse();
   check_labels(run, job.log);
   DataRemarks(run.data(), run.world(), job.log).tell();
@@ -93,13 +102,14 @@ struct CheckArguments {
   int ranks = 0;  ///< to plan for; 0: those that were started
 };
 
-/// Opens all that a run would need, plans, reads a batch of training and all labels, runs a batch of
-/// validation, and ends.
+/// Opens all that a run would need but statistics, plans, reads a batch of training and all labels, runs a
+/// batch of validation, and ends.
 ExitCode run_check(const CheckArguments& options) {
   return run_job(options.configuration, [&](Job& job) {
-    tell_mesh(job, options.ranks > 0 ? options.ranks : job.world.size());
-    if (options.ranks > 0) {
-      together(job.world, [&] { check_planned(job, options.ranks); });
+    const int ranks = options.ranks > 0 ? options.ranks : job.world.size();
+    tell_mesh(job, ranks);
+    if (ranks != job.world.size()) {
+      together(job.world, [&] { check_planned(job, ranks); });
     } else {
       check_started(job);
     }
@@ -114,7 +124,8 @@ std::function<ExitCode()> declare_check(const CommandOptions& command, const Inv
   auto options = std::make_shared<CheckArguments>();
   add_configuration(command, options->configuration).required();
   command
-      .add_option("--ranks", options->ranks, "Plan for so many ranks, of which this one stands for the first")
+      .add_option("--ranks", options->ranks,
+                  "Plan for so many ranks, of which this one stands for the first, unless they are started")
       .within(1, 1 << 20);
   return [options] { return run_check(*options); };
 }

@@ -59,6 +59,18 @@ std::map<std::string, std::int64_t> chunks_in(const std::string& path, const Sha
   return chunks;
 }
 
+/// @throws ConfigError  when no copy of `from` may have this name.
+void check_place(const std::string& to, const std::string& from, bool overwrite) {
+  const auto refuse = [&](const std::string& why) { throw ConfigError(concat("--output: ", to, why)); };
+  std::error_code error;
+  const fs::file_status status = fs::symlink_status(to, error);
+  if (status.type() == fs::file_type::not_found) return;
+  if (status.type() == fs::file_type::none) refuse(concat(" cannot be written: ", error.message()));
+  if (!fs::is_regular_file(status)) refuse(" is no regular file, and is not replaced");
+  if (!overwrite) refuse(" is there already; say --overwrite to replace it");
+  if (fs::equivalent(to, from, error)) refuse(" is the file that is read; name another folder");
+}
+
 /// What is to be written, in the order of the files.
 std::vector<Rechunk> plan_copies(const RechunkOptions& options, const Job& job,
                                  const std::vector<std::string>& paths) {
@@ -74,14 +86,12 @@ std::vector<Rechunk> plan_copies(const RechunkOptions& options, const Job& job,
   const Shape pieces = pieces_of(job.configuration, ranks, files.grid().shape());
   std::vector<Rechunk> copies;
   for (const std::string& path : paths) {
-    if (!fs::is_regular_file(path))
+    std::error_code ignored;
+    if (!fs::is_regular_file(path, ignored))
       throw DataError(concat("cannot rechunk ", path, ": it is no NetCDF file"));
     Rechunk copy{path, (fs::path(options.output) / fs::path(path).filename()).string(),
                  chunks_in(path, pieces, data.external()), options.deflate, data.external()};
-    if (fs::exists(copy.to) && !options.overwrite)
-      throw ConfigError(concat("--output: ", copy.to, " is there already; say --overwrite to replace it"));
-    if (fs::exists(copy.to) && fs::equivalent(copy.to, path))
-      throw ConfigError(concat("--output: ", copy.to, " is the file that is read; name another folder"));
+    check_place(copy.to, path, options.overwrite);
     copies.push_back(std::move(copy));
   }
   return copies;
@@ -141,7 +151,10 @@ ExitCode run_rechunk(const RechunkOptions& options) {
     probe_new_files(paths, Dimensions::kByName, data.external(), cache_folder(), job.world);
     together(job.world, [&] {
       copies = plan_copies(options, job, paths);
-      fs::create_directories(options.output);
+      std::error_code error;
+      fs::create_directories(options.output, error);
+      if (error)
+        throw ConfigError(concat("--output: ", options.output, " cannot be made: ", error.message()));
     });
     for (const auto& [dimension, extent] : copies.front().chunks)
       job.log.info(concat("chunks of ", extent, " along ", dimension));

@@ -91,8 +91,7 @@ ExitCode run_on(MpiSession& session, const MakeStart& make_start, const std::fun
   const Configuration& configuration = start.configuration;
   const int here = from_launcher({"OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID"}, 0);
   together(*everyone, [&] {
-    context =
-        make_context(configuration.device, configuration.train.precision, threads, here, &device_remark);
+    context = make_context(configuration.device, configuration.train, threads, here, &device_remark);
     device = rank_device(*context, here);
   });
   together(*everyone, [&] { require_like_devices(*everyone, device); });

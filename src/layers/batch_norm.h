@@ -15,7 +15,7 @@ void declare(Keys<BatchNormOptions>& keys);
 
 /// Parameters: weight [C] of ones, bias [C] of zeros, and, followed rather than trained, running_mean [C] of
 /// zeros and running_var [C] of ones (the unbiased variance). Each optimizer step takes running statistics
-/// momentum·(batch − running) further; several uses in one step (micro-batches, rollouts) add up.
+/// momentum·(batch − running) further, the mean over several uses in one step (micro-batches, rollouts).
 class BatchNorm : public Layer {
  public:
   BatchNorm(const LayerSite& site, const BatchNormOptions& options);

@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "layers/limits.h"
 
 namespace jigsaw::inline layers {
 
@@ -19,6 +20,8 @@ std::string field_letters(int space, char channel) {
 }
 
 Variable LayerSite::parameter(const std::string& name, const Shape& shape, Initial initial) const {
+  if (shape.count() > kMostElements)
+    throw ConfigError(concat(key, " makes a parameter of ", shape, ", more than any machine holds"));
   return Variable(parameters.add(path.empty() ? name : path + "." + name, shape, initial));
 }
 

@@ -1,4 +1,5 @@
 #pragma once
+#include <cstdint>
 
 namespace jigsaw::inline layers {
 
@@ -8,6 +9,8 @@ namespace jigsaw::inline layers {
 inline constexpr double kMostChannels = 1 << 20;
 /// Along an axis: of a patch, a kernel, a window.
 inline constexpr double kMostPoints = 1 << 20;
+/// Of a parameter, and of what a layer makes of a sample; times any of the others it can still be counted.
+inline constexpr std::int64_t kMostElements = std::int64_t{1} << 42;
 /// Hidden size of an MLP over its width.
 inline constexpr double kLargestRatio = 1024;
 /// Layers one after the other.

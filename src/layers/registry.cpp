@@ -4,6 +4,7 @@
 #include <map>
 
 #include "base/error.h"
+#include "base/text.h"
 #include "config/config.h"
 #include "layers/batch_norm.h"
 #include "layers/concat_skip.h"
@@ -11,6 +12,7 @@
 #include "layers/group_norm.h"
 #include "layers/layer_norm.h"
 #include "layers/layer_scale.h"
+#include "layers/limits.h"
 #include "layers/linear.h"
 #include "layers/mixing.h"
 #include "layers/multi_head_attention.h"
@@ -191,8 +193,13 @@ const TagRegistry& layer_types() {
   return zoo().types();
 }
 
+/// Grids grow from layer to layer, whatever bounds each key has.
 LayerPtr build_layer(const Tagged& layer, const LayerSite& site, const ModelDescription& description) {
-  return zoo().build(layer.type())(layer, site, description);
+  LayerPtr built = zoo().build(layer.type())(layer, site, description);
+  const FieldShape& made = built->output();
+  if (made.space.count() > kMostElements / made.channels)
+    throw ConfigError(concat(site.key, " makes ", made.to_string(), ", more than any machine holds"));
+  return built;
 }
 
 const TagRegistry& model_types() {

@@ -33,7 +33,11 @@ namespace {
 Shape grid_of(const LayerSite& site, const UpsampleOptions& options) {
   if (options.scale.empty()) return per_dim(site, "size", options.size);
   Shape grid = per_dim(site, "scale", options.scale);
-  for (int dim = 0; dim < grid.rank(); ++dim) grid[dim] *= site.input.space[dim];
+  for (int dim = 0; dim < grid.rank(); ++dim) {
+    const std::int64_t most = kMostElements / site.input.space[dim];
+    if (grid[dim] > most) site.error("scale", concat("must be at most ", most, " here, and is ", grid[dim]));
+    grid[dim] *= site.input.space[dim];
+  }
   return grid;
 }
 

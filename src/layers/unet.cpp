@@ -68,6 +68,7 @@ void declare(Keys<UNetOptions>& keys) {
                {"conv_transpose", "conv_transpose", "A transposed convolution of 2 points with stride 2."}})
       .doc("How points are doubled.");
   keys.add("padding_mode", &O::padding_mode, edges_form())
+      .idle_unless(here("kernel").above(1) || here("up").is("linear"))
       .doc(
           "What convolutions read beyond the ends, for all spatial axes or for each: \"circular\" for "
           "longitude "

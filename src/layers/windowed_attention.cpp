@@ -23,6 +23,7 @@ void declare(Keys<WindowedAttentionOptions>& keys) {
       .range(0, kMostPoints)
       .doc("Points by which windows are shifted along each spatial axis, less than a window; [] for none.");
   keys.add("circular", &O::circular)
+      .counts_where(here("shift").is_given())
       .doc(
           "Whether the last axis closes a circle, as longitudes of the whole globe do, so that shifted "
           "windows reach "

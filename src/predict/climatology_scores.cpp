@@ -49,23 +49,24 @@ class ClimatologyPass {
     ProgressBar bar(log, "climatology");
     for (std::int64_t i = 0; i < validation.batches(); ++i) {
       Batch batch;
-      together(run_.world(), [&] { batch = upload(context, validation.read(i, context.host())); });
-      for (std::size_t lead = 0; lead < sums_.leads; ++lead) add(i * placed_.samples(), lead, batch);
+      for (int lead = 0; lead < validation.leads(); ++lead) {
+        together(run_.world(),
+                 [&] { batch.go_on(upload(context, validation.read(i, lead, context.host()))); });
+        add(i * placed_.samples(), lead, batch);
+      }
       bar.update(i + 1, validation.batches());
     }
     return finish();
   }
 
  private:
-  Time ahead(std::size_t lead) const {
-    return static_cast<Time>(lead + 1) * data_.options().lead_hours * kHour;
-  }
+  Time ahead(int lead) const { return static_cast<Time>(lead + 1) * data_.options().lead_hours * kHour; }
 
   void open() {
     const Calendar calendar = data_.files().calendar();
     std::set<DayAndHour> wanted;
     for (const Time start : data_.valid_windows()) {
-      for (std::size_t lead = 0; lead < sums_.leads; ++lead)
+      for (int lead = 0; lead < run_.configuration().validation_rollout(); ++lead)
         wanted.insert(day_and_hour(start + ahead(lead), calendar));
     }
     const Rank& rank = placed_.rank();
@@ -76,11 +77,11 @@ class ClimatologyPass {
                                       std::vector<DayAndHour>(wanted.begin(), wanted.end()));
   }
 
-  void add(std::int64_t first, std::size_t lead, const Batch& batch) {
+  void add(std::int64_t first, int lead, const Batch& batch) {
     const Rank& rank = placed_.rank();
     const Layout layout = placed_.model().output_layout(rank.mesh, std::ssize(batch.times));
     const Box box = rank.box(layout);
-    const std::vector<double> truth = physical_.of(rank, layout, batch.targets[lead], batch.origin);
+    const std::vector<double> truth = physical_.of(rank, layout, batch.target(lead), batch.origin);
     if (truth.empty()) return;
     const std::int64_t points = box.extent[1] * box.extent[2], channels = box.extent[3];
     for (std::int64_t b = 0; b < box.extent[0]; ++b) {
@@ -89,8 +90,9 @@ class ClimatologyPass {
           day_and_hour(batch.times[static_cast<std::size_t>(sample)] + ahead(lead), data_.files().calendar());
       for (std::int64_t c = 0; c < channels; ++c) {
         const std::span<const float> climate = climatology_->at(when, box.begin[3] + c);
-        const std::size_t at = sums_.index(static_cast<std::size_t>(first + sample), lead,
-                                           static_cast<std::size_t>(box.begin[3] + c));
+        const std::size_t at =
+            sums_.index(static_cast<std::size_t>(first + sample), static_cast<std::size_t>(lead),
+                        static_cast<std::size_t>(box.begin[3] + c));
         for (std::int64_t p = 0; p < points; ++p) {
           const double error = static_cast<double>(climate[static_cast<std::size_t>(p)]) -
                                truth[static_cast<std::size_t>((b * points + p) * channels + c)];

@@ -6,6 +6,8 @@
 #include <array>
 #include <chrono>
 #include <filesystem>
+#include <numeric>
+#include <optional>
 #include <set>
 
 #include "base/error.h"
@@ -37,10 +39,34 @@ std::vector<Region> regions_of(const Grid& grid, const EvaluationOptions& option
     const Region region = parse_region(text);
     if (std::ranges::any_of(regions, [&](const Region& known) { return known.name == region.name; }))
       throw ConfigError(concat("command line: --region ", text, " has the name of another region"));
-    require_points(region, grid);
     regions.push_back(region);
   }
   return regions;
+}
+
+/// How much each point of a rank's piece counts in each region.
+std::vector<std::vector<double>> weights_of(const std::vector<Region>& regions, Dataset& data,
+                                            const Box& piece) {
+  const Box plane{{piece.begin[1], piece.begin[2]}, {piece.extent[1], piece.extent[2]}};
+  std::optional<PointPlaces> places;
+  if (!data.grid().geographic) places = data.files().read_degrees(plane);
+  std::vector<std::vector<double>> weights;
+  for (const Region& region : regions)
+    weights.push_back(region.point_weights(data.grid(), plane, places ? &*places : nullptr));
+  return weights;
+}
+
+/// @throws ConfigError  on all ranks, when no point of the grid lies in a region. Collective.
+void require_points(const std::vector<Region>& regions, const std::vector<std::vector<double>>& weights,
+                    Communicator& world) {
+  std::vector<double> sums;
+  for (const std::vector<double>& of_region : weights)
+    sums.push_back(std::accumulate(of_region.begin(), of_region.end(), 0.0));
+  sums = world.all_reduce(sums, ReduceOp::kSum);
+  for (std::size_t r = 0; r < regions.size(); ++r) {
+    if (sums[r] > 0) continue;
+    throw ConfigError(concat("command line: the region ", regions[r].name, " holds no point of the grid"));
+  }
 }
 
 /// The climatology of a rank's piece, from files of its own or from the training period.
@@ -56,7 +82,7 @@ std::unique_ptr<Climatology> climatology_of(Dataset& data, const Box& piece, int
         wanted);
   }
   FileSet files(paths, Climatology::file_selection(), open_file);
-  files.take_grid(data.grid(), "the data");
+  files.take_grid(data.files());
   for (const Channel& target : targets) {
     files.select(target.field, false);
     const std::string &units = data.files().units(target.field), &there = files.units(target.field);
@@ -105,13 +131,16 @@ void evaluate_forecasts(TrainedModel& model, const EvaluationOptions& options, L
   auto& data = dynamic_cast<Dataset&>(run.data());
   const Rank& rank = run.placed().rank();
   const int leads = run.configuration().validation_rollout();
+  const Box piece = rank.box(run.placed().model().output_layout(rank.mesh, run.placed().samples()));
   std::vector<Region> regions;
+  std::vector<std::vector<double>> weights;
   std::unique_ptr<OutputFile> json, netcdf;
   std::unique_ptr<Climatology> climatology;
   together(run.world(), [&] {
     if (data.valid_windows().empty())
       throw ConfigError("command line: --period is needed, for the configuration has no data.valid");
     regions = regions_of(data.grid(), options);
+    weights = weights_of(regions, data, piece);
     if (run.world().rank() == 0) {
       json = output_at(options.json, options.overwrite, "--json");
       const auto place = [](const std::string& path) {
@@ -122,15 +151,13 @@ void evaluate_forecasts(TrainedModel& model, const EvaluationOptions& options, L
       netcdf = output_at(options.netcdf, options.overwrite, "--netcdf");
     }
   });
+  together(run.world(), [&] { require_points(regions, weights, run.world()); });
   const std::vector<std::string> paths = expand_together(options.climatology, "", run.world());
   const FileOpener open_file =
       share_files(paths, Dimensions::kByName, data.options().external(), cache_folder(), run.world());
-  together(run.world(), [&] {
-    const Box piece = rank.box(run.placed().model().output_layout(rank.mesh, run.placed().samples()));
-    climatology = climatology_of(data, piece, leads, paths, open_file);
-  });
+  together(run.world(), [&] { climatology = climatology_of(data, piece, leads, paths, open_file); });
   const auto before = std::chrono::steady_clock::now();
-  ForecastScores scores(data, std::move(regions), leads, climatology.get());
+  ForecastScores scores(data, std::move(regions), std::move(weights), leads, climatology.get());
   {
     ProgressBar bar(log, "evaluate");
     Validation(run, true).run([&](int lead, const ShardedTensor& prediction,

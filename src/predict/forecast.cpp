@@ -13,7 +13,7 @@
 #include "predict/background_writer.h"
 #include "predict/forecast_file.h"
 #include "predict/physical.h"
-#include "samples/prefetch.h"
+#include "train/rollouts.h"
 
 namespace jigsaw::inline predict {
 
@@ -111,7 +111,7 @@ class ForecastRun {
   std::int64_t samples_of(std::int64_t batch) const {
     return std::min(placed_.samples(), starts() - batch * placed_.samples());
   }
-  Batch read(std::int64_t batch);
+  Batch read(std::int64_t batch, int lead);
   PackedPiece piece_of(int rank, const Layout& layout) const;
   void pack(const std::vector<double>& states, PackedPiece& piece);
   PackedPiece bring(int rank, const PackedPiece& own, const Layout& layout);
@@ -156,7 +156,7 @@ void ForecastRun::open(const TrainedModel& model, const ForecastOptions& options
   writer_ = std::make_unique<BackgroundWriter>();
 }
 
-Batch ForecastRun::read(std::int64_t batch) {
+Batch ForecastRun::read(std::int64_t batch, int lead) {
   const std::int64_t samples = samples_of(batch);
   BatchRequest request;
   const auto first = starts_.begin() + batch * placed_.samples();
@@ -164,6 +164,7 @@ Batch ForecastRun::read(std::int64_t batch) {
   request.input = placed_.input_box(samples);
   request.target = rank_.box(placed_.model().output_layout(rank_.mesh, samples));
   request.rollout = steps_;
+  request.lead = lead;
   request.dtype = placed_.types().master;
   request.targets = false;
   request.origin = true;
@@ -223,7 +224,7 @@ void ForecastRun::put(std::int64_t number, int lead, const ShardedTensor& predic
   const auto finite = [](double state) { return std::isfinite(state); };
   not_finite_ += static_cast<double>(std::ssize(states) - std::ranges::count_if(states, finite) - missing);
   if (!data_.rim().empty()) {
-    write_rim(rank_, prediction.layout, data_.rim(), batch.rims[static_cast<std::size_t>(lead)], states);
+    write_rim(rank_, prediction.layout, data_.rim(), batch.rim(lead), states);
   }
   const auto own = std::make_shared<PackedPiece>(piece_of(run_.world().rank(), prediction.layout));
   if (own->count() > 0) pack(states, *own);
@@ -251,14 +252,12 @@ void ForecastRun::write(PackedPiece& piece, std::int64_t first, int lead) {
 
 std::int64_t ForecastRun::run(Log& log) {
   const std::int64_t batches = (starts() + placed_.samples() - 1) / placed_.samples();
-  Prefetch prefetch([this](std::int64_t batch) { return read(batch); }, 0, batches);
+  Rollouts rollouts(
+      run_, [this](std::int64_t batch, int lead) { return read(batch, lead); }, batches, steps_);
   ProgressBar bar(log, "predict");
   for (std::int64_t i = 0; i < batches; ++i) {
-    Batch batch;
-    together(run_.world(), [&] { batch = upload(rank_.context, prefetch.next()); });
-    Tape tape(rank_, placed_.plans(), Tape::Mode::kForward, placed_.types().compute);
-    placed_.forecaster().run(tape, batch, samples_of(i), [&](int lead, const Variable& prediction) {
-      put(i, lead, prediction.value(), batch);
+    rollouts.run_next(samples_of(i), [&](int lead, const ShardedTensor& prediction, const Batch& batch) {
+      put(i, lead, prediction, batch);
       bar.update(i * steps_ + lead + 1, batches * steps_);
     });
   }

@@ -34,6 +34,10 @@ void write_numbers(NetcdfOutput& file, int variable, const std::vector<double>& 
   }
 }
 
+NetcdfOutput::Type type_of(const CoordinateDescription& description) {
+  return description.single_precision ? NetcdfOutput::Type::kFloat : NetcdfOutput::Type::kDouble;
+}
+
 /// The values at these positions, in this order.
 CoordinateDescription chosen(const CoordinateDescription& all, const std::vector<std::int64_t>& positions) {
   CoordinateDescription result = all;
@@ -47,6 +51,12 @@ CoordinateDescription chosen(const CoordinateDescription& all, const std::vector
     result.bounds.push_back(all.bounds[2 * at + 1]);
   }
   return result;
+}
+
+/// Whether an attribute of a grid mapping is not of the variable's own storage: that is another one here,
+/// whose value says nothing, and names that begin with _ are the library's.
+bool says_mapping(const std::string& attribute) {
+  return !attribute.starts_with('_') && attribute != "missing_value";
 }
 
 /// As a variable of its own it says its level in words.
@@ -76,6 +86,7 @@ ForecastFile::ForecastFile(FileSet& files, const ForecastContents& contents, Out
     file_.add_text(NetcdfOutput::kFile, name.c_str(), text);
   file_.end_definitions();
   write_coordinates(contents, times);
+  if (points_) write_points(files);
 }
 
 ForecastFile::Times ForecastFile::times_of(const ForecastContents& contents) {
@@ -114,21 +125,19 @@ void ForecastFile::define_times(const ForecastContents& contents, const Times& t
 }
 
 /// Number of the axis of these values, which is added unless it is there. Axes of one name and other values
-/// get names of their own.
-std::size_t ForecastFile::add_axis(const CoordinateDescription& description) {
+/// get names of their own. One without values is a dimension alone.
+std::size_t ForecastFile::add_axis(const CoordinateDescription& description, std::int64_t extent) {
   int same_name = 0;
   for (std::size_t i = 0; i < axes_.size(); ++i) {
     if (axes_[i].description.name != description.name) continue;
     if (axes_[i].description.values == description.values) return i;
     ++same_name;
   }
-  const auto type = description.single_precision ? NetcdfOutput::Type::kFloat : NetcdfOutput::Type::kDouble;
+  const NetcdfOutput::Type type = type_of(description);
   const std::string suffix = same_name == 0 ? "" : concat("_", same_name + 1);
   const std::string name = description.name + suffix;
-  Axis axis{file_.add_dimension(name.c_str(), description.values.size()), -1, -1, description};
-  axis.variable = file_.add_variable(name.c_str(), type, {axis.dimension});
-  for (const auto& [attribute, text] : description.texts)
-    file_.add_text(axis.variable, attribute.c_str(), text);
+  Axis axis{file_.add_dimension(name.c_str(), static_cast<std::size_t>(extent)), -1, -1, extent, description};
+  if (!description.values.empty()) axis.variable = add_described(name, description, {axis.dimension});
   if (!description.bounds.empty()) {
     if (bounds_ < 0) bounds_ = file_.add_dimension("bounds", 2);
     const std::string bounds = description.bounds_name + suffix;
@@ -137,6 +146,42 @@ std::size_t ForecastFile::add_axis(const CoordinateDescription& description) {
   }
   axes_.push_back(std::move(axis));
   return axes_.size() - 1;
+}
+
+/// A variable with the attributes of a coordinate.
+int ForecastFile::add_described(const std::string& name, const CoordinateDescription& description,
+                                const std::vector<int>& dimensions) {
+  const int variable = file_.add_variable(name.c_str(), type_of(description), dimensions);
+  for (const auto& [attribute, text] : description.texts) file_.add_text(variable, attribute.c_str(), text);
+  return variable;
+}
+
+/// A variable of numbers at the points of the grid, compressed.
+int ForecastFile::add_of_points(const CoordinateDescription& description) {
+  const int variable = add_described(description.name, description, {axes_[0].dimension, axes_[1].dimension});
+  file_.add_chunks(variable, {part_of(axes_[0].extent, kChunkExtent), part_of(axes_[1].extent, kChunkExtent)},
+                   0);
+  return variable;
+}
+
+void ForecastFile::define_points(const PointsDescription& described) {
+  points_ = {add_of_points(described.latitude),
+             add_of_points(described.longitude),
+             -1,
+             described.latitude.single_precision,
+             described.longitude.single_precision,
+             {{"coordinates", concat(described.latitude.name, " ", described.longitude.name)}}};
+  if (described.mapping == nullptr) return;
+  const FileVariable& mapping = *described.mapping;
+  const std::string name = DataFile::describe(mapping).name;
+  points_->texts["grid_mapping"] = name;
+  points_->mapping = file_.add_variable(name.c_str(), NetcdfOutput::Type::kInt, {});
+  for (const auto& [attribute, text] : mapping.texts) {
+    if (says_mapping(attribute)) file_.add_text(points_->mapping, attribute.c_str(), text);
+  }
+  for (const auto& [attribute, numbers] : mapping.numbers) {
+    if (says_mapping(attribute)) file_.add_numbers(points_->mapping, attribute.c_str(), numbers);
+  }
 }
 
 /// The axis of the levels of these fields, in the order of the input.
@@ -149,7 +194,7 @@ std::size_t ForecastFile::add_levels(const std::vector<FieldDescription>& fields
     const auto place = std::find(positions.begin(), positions.end(), fields[member].level_position);
     places_[member].level = place - positions.begin();
   }
-  return add_axis(chosen(*fields[members.front()].level, positions));
+  return add_axis(chosen(*fields[members.front()].level, positions), std::ssize(positions));
 }
 
 void ForecastFile::define_variable(const std::string& name, const std::vector<FieldDescription>& fields,
@@ -163,7 +208,7 @@ void ForecastFile::define_variable(const std::string& name, const std::vector<Fi
   }
   std::int64_t at_border = 0;
   for (const std::size_t axis : {std::size_t{0}, std::size_t{1}}) {
-    const std::int64_t extent = std::ssize(axes_[axis].description.values);
+    const std::int64_t extent = axes_[axis].extent;
     dimensions.push_back(axes_[axis].dimension);
     chunks.push_back(part_of(extent, kChunkExtent));
     at_border += extent / static_cast<std::int64_t>(chunks.back()) + 1;
@@ -176,6 +221,9 @@ void ForecastFile::define_variable(const std::string& name, const std::vector<Fi
   file_.add_chunks(variable, chunks, static_cast<std::size_t>(cache));
   file_.add_number(variable, "_FillValue", NetcdfOutput::kFill);
   for (const auto& [attribute, text] : field.texts) file_.add_text(variable, attribute.c_str(), text);
+  if (points_) {
+    for (const auto& [attribute, text] : points_->texts) file_.add_text(variable, attribute.c_str(), text);
+  }
   for (const std::size_t member : members) places_[member].variable = variable;
 }
 
@@ -190,8 +238,10 @@ void ForecastFile::define_fields(FileSet& files, const ForecastContents& content
       variables.push_back(names.back());
   }
   places_.resize(fields.size());
-  add_axis(fields.front().latitude);
-  add_axis(fields.front().longitude);
+  const Shape extents = files.grid().shape();
+  add_axis(fields.front().rows, extents[0]);
+  add_axis(fields.front().columns, extents[1]);
+  if (!files.grid().geographic) define_points(files.describe_points(contents.fields.front()));
   for (const std::string& name : variables) {
     std::vector<std::size_t> members;
     for (std::size_t i = 0; i < names.size(); ++i) {
@@ -208,10 +258,18 @@ void ForecastFile::write_coordinates(const ForecastContents& contents, const Tim
   for (int lead = 1; lead <= contents.steps; ++lead) leads.push_back(lead * contents.lead_hours);
   file_.write(lead_variable_, leads);
   for (const Axis& axis : axes_) {
+    if (axis.variable < 0) continue;
     const bool single = axis.description.single_precision;
     write_numbers(file_, axis.variable, axis.description.values, single);
     if (axis.bounds >= 0) write_numbers(file_, axis.bounds, axis.description.bounds, single);
   }
+}
+
+void ForecastFile::write_points(FileSet& files) {
+  const PointPlaces places = files.read_degrees(Box::whole(files.grid().shape()));
+  write_numbers(file_, points_->latitude, places.latitude, points_->single_latitude);
+  write_numbers(file_, points_->longitude, places.longitude, points_->single_longitude);
+  if (points_->mapping >= 0) file_.write(points_->mapping, std::vector<int>{0});
 }
 
 void ForecastFile::write(std::size_t field, std::int64_t start, std::int64_t lead, const Box& box,

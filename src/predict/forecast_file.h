@@ -1,6 +1,7 @@
 #pragma once
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -25,7 +26,9 @@ struct ForecastContents {
 /// A CF-1.10 NetCDF-4 file of forecasts in physical units: each variable is float
 /// [time, lead_time, level, latitude, longitude], without the level where it has none. `time` is when a
 /// forecast starts, `valid_time` [time, lead_time] what it is of. Latitude, longitude and levels stand as in
-/// the input, with their attributes and bounds. For one thread at a time.
+/// the input, with their attributes and bounds. On a projected grid its own rows and columns are in place of
+/// latitude and longitude, which are auxiliary coordinates of each point, and the grid mapping of the input
+/// is there with its attributes. For one thread at a time.
 ///
 /// Every failure is a DataError that names the file.
 class ForecastFile {
@@ -42,10 +45,17 @@ class ForecastFile {
   std::int64_t finish();
 
  private:
-  /// A coordinate variable and its dimension.
+  /// A dimension and its coordinate variable, where it has one.
   struct Axis {
     int dimension = -1, variable = -1, bounds = -1;
+    std::int64_t extent = 0;
     CoordinateDescription description;
+  };
+  /// Variables of a projected grid.
+  struct Points {
+    int latitude = -1, longitude = -1, mapping = -1;
+    bool single_latitude = false, single_longitude = false;
+    std::map<std::string, std::string> texts;  ///< attributes of fields that name them
   };
   struct Place {
     int variable = -1;
@@ -58,18 +68,24 @@ class ForecastFile {
 
   static Times times_of(const ForecastContents& contents);
   void define_times(const ForecastContents& contents, const Times& times, Calendar calendar);
-  std::size_t add_axis(const CoordinateDescription& description);
+  std::size_t add_axis(const CoordinateDescription& description, std::int64_t extent);
   std::size_t add_levels(const std::vector<FieldDescription>& fields, const std::vector<std::size_t>& order);
+  int add_described(const std::string& name, const CoordinateDescription& description,
+                    const std::vector<int>& dimensions);
+  int add_of_points(const CoordinateDescription& description);
+  void define_points(const PointsDescription& described);
   void define_fields(FileSet& files, const ForecastContents& contents, std::int64_t overlap);
   void define_variable(const std::string& name, const std::vector<FieldDescription>& fields,
                        const std::vector<std::size_t>& members, std::int64_t overlap);
   void write_coordinates(const ForecastContents& contents, const Times& times);
+  void write_points(FileSet& files);
 
   OutputFile& output_;
   NetcdfOutput file_;
   int time_ = -1, lead_ = -1, bounds_ = -1;
   int time_variable_ = -1, lead_variable_ = -1, valid_variable_ = -1;
-  std::vector<Axis> axes_;  // latitude, longitude, then levels
+  std::vector<Axis> axes_;  // rows, columns, then levels
+  std::optional<Points> points_;
   std::vector<Place> places_;
 };
 

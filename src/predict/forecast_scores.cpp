@@ -18,21 +18,19 @@ Layout with_whole_rows(const Mesh& mesh, Layout layout) {
 
 }  // namespace
 
-ForecastScores::ForecastScores(const Dataset& data, std::vector<Region> regions, int leads,
+ForecastScores::ForecastScores(const Dataset& data, std::vector<Region> regions,
+                               std::vector<std::vector<double>> weights, int leads,
                                const Climatology* climatology)
     : data_(data),
       regions_(std::move(regions)),
+      weights_(std::move(weights)),
+      rows_(data.grid().row_weights()),
       leads_(leads),
       climatology_(climatology),
       physical_(data.channels(), data.statistics(), data.options().predict),
       channels_(data.channels().targets.size()),
       means_(static_cast<std::size_t>(leads) * channels_ * regions_.size()),
       power_(static_cast<std::size_t>(leads) * channels_) {
-  const std::vector<double> weights = data.grid().row_weights();
-  for (const Region& region : regions_) {
-    rows_.push_back(region.row_weights(data.grid(), weights));
-    columns_.push_back(region.columns(data.grid()));
-  }
   if (!data.grid().periodic) return;
   fourier_ = std::make_unique<Fourier>(static_cast<std::size_t>(data.grid().shape()[1]));
   for (Power& power : power_) {
@@ -81,12 +79,11 @@ std::vector<double> ForecastScores::sums_of(const Box& box, const States& states
       double* const first =
           &sums[(static_cast<std::size_t>(b) * channels_ + channel) * regions_.size() * kSums];
       for (std::int64_t point = 0; point < points; ++point) {
-        const auto row = static_cast<std::size_t>(box.begin[1] + point / box.extent[2]),
-                   column = static_cast<std::size_t>(box.begin[2] + point % box.extent[2]);
-        const double mean = climate.empty() ? std::nan("") : climate[static_cast<std::size_t>(point)];
+        const auto place = static_cast<std::size_t>(point);
+        const double mean = climate.empty() ? std::nan("") : climate[place];
         const auto at = static_cast<std::size_t>((b * points + point) * channels + c);
         for (std::size_t r = 0; r < regions_.size(); ++r)
-          add_point(first + r * kSums, rows_[r][row] * columns_[r][column], states, at, mean);
+          add_point(first + r * kSums, weights_[r][place], states, at, mean);
       }
     }
   }
@@ -111,7 +108,7 @@ void ForecastScores::add(const Rank& rank, int lead, const ShardedTensor& predic
   const Layout& layout = prediction.layout;
   const auto physical = [&](const Array& values) { return physical_.of(rank, layout, values, batch.origin); };
   const States states{physical_.predicted(rank, layout, prediction.piece, batch.origin),
-                      physical(batch.targets[static_cast<std::size_t>(lead)]), physical(batch.baseline)};
+                      physical(batch.target(lead)), physical(batch.baseline)};
   const Box box = rank.box(layout);
   const SampleGroup group(rank.mesh, layout, box);
   std::vector<double> sums = sums_of(box, states, lead, batch);
@@ -148,7 +145,7 @@ void ForecastScores::add_spectra(const Rank& rank, int lead, const Layout& layou
   const std::int64_t columns = box.extent[2], channels = box.extent[3];
   std::vector<double> forecast_row(static_cast<std::size_t>(columns)), truth_row(forecast_row.size());
   for (std::int64_t row = 0; row < box.extent[0] * box.extent[1]; ++row) {
-    const double weight = rows_[0][static_cast<std::size_t>(box.begin[1] + row % box.extent[1])];
+    const double weight = rows_[static_cast<std::size_t>(box.begin[1] + row % box.extent[1])];
     for (std::int64_t c = 0; c < channels; ++c) {
       double sum = 0;
       for (std::int64_t column = 0; column < columns; ++column) {

@@ -30,8 +30,11 @@ struct Spectrum {
 /// climatology. Points whose truth is missing do not count.
 class ForecastScores {
  public:
+  /// @param weights      of each region: Region::point_weights() of the rows and columns of this rank's
+  /// piece.
   /// @param climatology  for this rank's piece; null for none: then there is no ACC.
-  ForecastScores(const Dataset& data, std::vector<Region> regions, int leads, const Climatology* climatology);
+  ForecastScores(const Dataset& data, std::vector<Region> regions, std::vector<std::vector<double>> weights,
+                 int leads, const Climatology* climatology);
 
   /// A batch at one lead, from 0 on. Collective over the mesh.
   /// @param batch  with targets, baseline, origin and times.
@@ -85,7 +88,8 @@ class ForecastScores {
 
   const Dataset& data_;
   std::vector<Region> regions_;
-  std::vector<std::vector<double>> rows_, columns_;  // weights of each region
+  std::vector<std::vector<double>> weights_;  // of each region and own point
+  std::vector<double> rows_;                  // of the grid
   int leads_;
   const Climatology* climatology_;
   PhysicalStates physical_;

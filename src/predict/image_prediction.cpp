@@ -193,7 +193,8 @@ void OutputImages::write(std::int64_t image, const Part& part) {
 
 /// Where the output of each input file goes.
 std::vector<std::string> output_paths(const std::vector<std::string>& inputs, const std::string& output) {
-  const bool folder = fs::is_directory(output) || output.ends_with('/');
+  std::error_code error;
+  const bool folder = fs::is_directory(output, error) || output.ends_with('/');
   if (inputs.size() == 1 && !folder) {
     if (image_format(output)) return {output};
     throw ConfigError(concat("command line: --output ", output,
@@ -211,7 +212,6 @@ std::vector<std::string> output_paths(const std::vector<std::string>& inputs, co
     if (std::count(paths.begin(), paths.end(), paths.back()) > 1)
       throw ConfigError(concat("command line: --output ", output, ": two inputs are called ", name.string()));
   }
-  std::error_code error;
   fs::create_directories(output, error);
   if (error) throw DataError(concat(output, " cannot be made: ", error.message()));
   return paths;

@@ -51,7 +51,6 @@ Batch ImageRun::read(std::int64_t batch) const {
   Batch result;
   result.input = reader_.read(std::span(windows_).subspan(first, static_cast<std::size_t>(count)),
                               placed.input_box(count), placed.types().master, placed.rank().context.host());
-  result.targets.resize(1);  // as many leads as the model runs
   return result;
 }
 

@@ -24,10 +24,8 @@ OutputFile::OutputFile(std::string path, bool overwrite, const std::string& opti
     if (!fs::is_regular_file(status)) refuse("is no regular file, and is not replaced");
     if (!overwrite) refuse("exists; name another file, or replace it with --overwrite");
   }
-  // Whatever has the temporary name is neither followed nor written to.
-  if (!fs::is_directory(fs::symlink_status(temporary_, ignored))) fs::remove(temporary_, ignored);
   try {
-    const File made(temporary_, O_WRONLY | O_CREAT | O_EXCL);
+    const File made = fresh_file(temporary_);
   } catch (const FileError& error) {
     refuse(concat("cannot be written: ", error.what()));
   }

@@ -26,22 +26,26 @@ double degrees_east_of(double west, double longitude) {
 
 }  // namespace
 
-std::vector<double> Region::row_weights(const Grid& grid, const std::vector<double>& weights) const {
-  std::vector<double> result = weights;
-  for (std::size_t row = 0; row < result.size(); ++row) {
-    const double latitude = grid.axes[0].coordinates[row];
-    if (latitude < south || latitude > north) result[row] = 0;
-  }
-  return result;
+bool Region::holds(double latitude, double longitude) const {
+  if (latitude < south || latitude > north) return false;
+  return east - west >= 360 || degrees_east_of(west, longitude) <= degrees_east_of(west, east);
 }
 
-std::vector<double> Region::columns(const Grid& grid) const {
-  std::vector<double> result;
-  for (const double longitude : grid.axes[1].coordinates) {
-    const bool inside = east - west >= 360 || degrees_east_of(west, longitude) <= degrees_east_of(west, east);
-    result.push_back(inside ? 1.0 : 0.0);
+std::vector<double> Region::point_weights(const Grid& grid, const Box& plane,
+                                          const PointPlaces* places) const {
+  require(grid.geographic || places != nullptr, "the points of a projection have places of their own");
+  const std::vector<double> rows = grid.row_weights();
+  std::vector<double> weights;
+  for (std::int64_t row = plane.begin[0]; row < plane.end(0); ++row) {
+    for (std::int64_t column = plane.begin[1]; column < plane.end(1); ++column) {
+      const auto y = static_cast<std::size_t>(row), x = static_cast<std::size_t>(column),
+                 point = weights.size();
+      const bool inside = places != nullptr ? holds(places->latitude[point], places->longitude[point])
+                                            : holds(grid.axes[0].coordinates[y], grid.axes[1].coordinates[x]);
+      weights.push_back(inside ? rows[y] : 0);
+    }
   }
-  return result;
+  return weights;
 }
 
 Region parse_region(const std::string& text) {
@@ -68,18 +72,10 @@ std::vector<Region> usual_regions(const Grid& grid) {
   if (!grid.periodic) return regions;
   for (const Region& region : {Region{"northern_hemisphere", 20, 90}, Region{"tropics", -20, 20},
                                Region{"southern_hemisphere", -90, -20}}) {
-    const std::vector<double> rows = region.row_weights(grid, grid.row_weights());
-    if (std::ranges::any_of(rows, [](double weight) { return weight > 0; })) regions.push_back(region);
+    const auto inside = [&](double latitude) { return region.holds(latitude, 0); };
+    if (std::ranges::any_of(grid.axes[0].coordinates, inside)) regions.push_back(region);
   }
   return regions;
-}
-
-void require_points(const Region& region, const Grid& grid) {
-  const auto some = [](const std::vector<double>& weights) {
-    return std::ranges::any_of(weights, [](double weight) { return weight > 0; });
-  };
-  if (some(region.row_weights(grid, grid.row_weights())) && some(region.columns(grid))) return;
-  throw ConfigError(concat("command line: the region ", region.name, " holds no point of the grid"));
 }
 
 }  // namespace jigsaw::inline predict

@@ -80,6 +80,7 @@ TrainedModel::TrainedModel(const Configuration& configuration, const std::filesy
   Opening opening;
   opening.given = given ? &*given : nullptr;
   opening.use = use;
+  opening.cache = cache_folder();
   run_ = std::make_unique<OpenedRun>(forward, folder, world, opening);
   const PlacedModel& placed = run_->placed();
   const std::int64_t bytes = load_parameters(found, placed.rank(), placed.model().parameters(), kind);

@@ -132,15 +132,16 @@ void write_examples(const Examples& examples, const std::string& folder) {
   const std::string planes = folder + "/examples.nc", text = folder + "/examples.json";
   std::error_code absent;
   std::filesystem::remove(text, absent);  // until both are those of this step
-  write_planes(examples, planes + ".tmp");
-  rename_path(planes + ".tmp", planes);
+  Replacement replacement(planes);
+  write_planes(examples, replacement.file().path());
+  replacement.commit();
   write_text_atomically(text, json_of(examples).dump(-1, ' ', false, Json::error_handler_t::replace) + "\n");
 }
 
 std::optional<Examples> read_examples(const std::string& folder) {
   const std::string planes = folder + "/examples.nc", text = folder + "/examples.json";
-  if (!std::filesystem::exists(text) || !std::filesystem::exists(planes)) return std::nullopt;
   try {
+    if (!is_file(text) || !is_file(planes)) return std::nullopt;
     Examples examples = parsed(Json::parse(read_text(text, kMostExampleText)));
     read_planes(examples, planes);
     return examples;

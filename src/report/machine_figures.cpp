@@ -90,8 +90,8 @@ void add_ranks(const std::vector<RunRecord>& runs, Figures& figures) {
            {{"parameters", parameters},
             {"optimizer", optimizer},
             {"activations, peak", activations},
-            {"other, of the process's peak", std::max(0.0, number_at(rank, "peak_memory_bytes", 0) -
-                                                               parameters - optimizer - activations)}}});
+            {"other, of the peak", std::max(0.0, number_at(rank, "peak_memory_bytes", 0) - parameters -
+                                                     optimizer - activations)}}});
       std::vector<BarPart> parts;
       if (rank.contains("sent_bytes")) {
         for (const auto& [kind, bytes] : rank.at("sent_bytes").items()) {

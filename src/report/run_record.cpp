@@ -15,8 +15,17 @@ namespace {
 
 constexpr std::int64_t kMostRunText = std::int64_t{1} << 28;
 
+/// is_file() as a DataError: nothing else is opened, which might be waited for.
+bool is_there(const std::string& path) {
+  try {
+    return is_file(path);
+  } catch (const FileError& error) {
+    throw DataError(error.what());
+  }
+}
+
 Json read_json(const std::string& path) {
-  if (!std::filesystem::exists(path)) return nullptr;
+  if (!is_there(path)) return nullptr;
   try {
     return Json::parse(read_text(path, kMostRunText));
   } catch (const Json::exception& error) {
@@ -99,7 +108,7 @@ std::vector<double> numbers_of(const Json& list) {
 }
 
 Json read_scores(const std::string& path) {
-  if (!std::filesystem::exists(path)) throw DataError(concat(path, " is not there"));
+  if (!is_there(path)) throw DataError(concat(path, " is not there"));
   std::ifstream file(path);
   char first = 0;
   file >> first;
@@ -115,7 +124,8 @@ RunRecord read_run(const std::string& path) {
   RunRecord run;
   run.path = path;
   const std::string metrics = path + "/metrics.jsonl";
-  if (!fs::is_directory(path) || (!fs::exists(metrics) && !fs::exists(path + "/config.json"))) {
+  std::error_code ignored;
+  if (!fs::is_directory(path, ignored) || (!is_there(metrics) && !is_there(path + "/config.json"))) {
     throw ConfigError(
         concat("command line: ", path, " is no run directory: it has neither metrics.jsonl nor config.json"));
   }
@@ -135,7 +145,7 @@ RunRecord read_run(const std::string& path) {
   if (run.over() && !run.step.empty() && run.summary.value("steps", 0.0) < run.step.back())
     run.summary = nullptr;
   run.examples = read_examples(path);
-  if (fs::exists(path + "/scores.json")) run.scores = read_scores(path + "/scores.json");
+  if (is_there(path + "/scores.json")) run.scores = read_scores(path + "/scores.json");
   return run;
 }
 

@@ -97,7 +97,7 @@ void declare(Keys<TrainOptions>& keys) {
   using O = TrainOptions;
   keys.add("steps", &O::steps)
       .changeable()
-      .at_least(1)
+      .range(1, kMostUpdates)
       .doc("Updates to make; null: as epochs says, or 1000 without it.");
   keys.add("epochs", &O::epochs)
       .changeable()
@@ -114,6 +114,12 @@ void declare(Keys<TrainOptions>& keys) {
                {"fp64", Precision::kFloat64,
                 "float64 on the reference kernels, for proofs; on the processor only."}})
       .doc("Type of activations and parameters.");
+  keys.add("tf32", &O::tf32)
+      .counts_where(where("device").is_one_of({"auto", "cuda"}) && here("precision").is("fp32"))
+      .doc(
+          "A GPU may round the factors of products and convolutions to TensorFloat-32, 11 bits in place of "
+          "24, "
+          "and is faster; sums stay float32. Results of meshes then agree to three digits rather than six.");
   keys.add("rollout", &O::rollout, rollout_form())
       .doc("Forecast steps that a training sample runs, each from the prediction before it.")
       .must("be at least 1", [](const RolloutOptions& o) { return o.min >= 1; });

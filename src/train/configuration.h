@@ -43,12 +43,16 @@ struct RolloutOptions {
 };
 void declare(Keys<RolloutOptions>& keys);
 
+/// The most updates of a run: times the most samples of each they are a number still.
+inline constexpr std::int64_t kMostUpdates = 1'000'000'000;
+
 struct TrainOptions {
   std::optional<std::int64_t> steps;
   std::optional<double> epochs;
   std::int64_t batch_size = 8;
   std::int64_t accumulate = 1;
   Precision precision = Precision::kFloat32;
+  bool tf32 = false;
   RolloutOptions rollout;
   std::vector<double> rollout_weights;
   RolloutGradient rollout_gradient = RolloutGradient::kAll;

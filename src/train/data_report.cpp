@@ -92,13 +92,18 @@ void report_periods(const Dataset& data, DataReport& report) {
   std::vector<Time> times = data.files().times(data.channels().targets.front().field);
   for (const Channel& channel : data.channels().targets)
     times = common_times(times, data.files().times(channel.field));
+  std::vector<std::string> said;
   for (const auto& [key, parts] :
        {std::pair{"data.train", &options.train}, std::pair{"data.valid", &options.valid}}) {
+    std::vector<std::string> dates;
     for (const Period& period : periods_of(*parts, data.files().calendar(), key)) {
       const std::vector<std::string> warnings = period_warnings(times, period, key, data.files().calendar());
       report.warnings.insert(report.warnings.end(), warnings.begin(), warnings.end());
+      dates.push_back(format_period(period, data.files().calendar()));
     }
+    if (!dates.empty()) said.push_back(concat(key, " ", join(dates, ", ")));
   }
+  report.lines.push_back(concat("periods: ", join(said, "; ")));
   const std::vector<Time> both = common_times(data.train_windows(), data.valid_windows());
   if (!both.empty()) {
     report.warnings.push_back(concat("data.valid overlaps data.train: ", both.size(), " of ",
@@ -175,6 +180,8 @@ DataReport report_data(const Configuration& configuration, const SampleSource& d
       "; inputs ", listed(data.channels().inputs), "; targets ", listed(data.channels().targets)));
   if (!data.statistics().fields.empty())
     report.lines.push_back(concat("statistics: ", listed(data.statistics().fields)));
+  if (const auto* forecasts = dynamic_cast<const Dataset*>(&data)) report_periods(*forecasts, report);
+  if (const auto* images = dynamic_cast<const ImageData*>(&data)) report_images(*images, report);
   report_missing(data.statistics(), report);
   if (batch > train) {
     report.warnings.push_back(concat("train.batch_size ", batch, " is more than the ", train,
@@ -182,8 +189,6 @@ DataReport report_data(const Configuration& configuration, const SampleSource& d
   }
   if (every > 0 && valid == 0)
     report.lines.push_back("no validation runs, for data.valid names no data for it");
-  if (const auto* forecasts = dynamic_cast<const Dataset*>(&data)) report_periods(*forecasts, report);
-  if (const auto* images = dynamic_cast<const ImageData*>(&data)) report_images(*images, report);
   return report;
 }
 

@@ -9,7 +9,7 @@ namespace jigsaw::inline train {
 
 /// What people should know of data before they train on it.
 struct DataReport {
-  std::vector<std::string> lines;     ///< samples of both parts, channels, statistics
+  std::vector<std::string> lines;     ///< samples and periods of both parts, channels, statistics
   std::vector<std::string> warnings;  ///< what is hardly meant
 };
 

@@ -95,10 +95,9 @@ class DescribedData : public SampleSource {
  public:
   explicit DescribedData(const DataDescription& description)
       : grid_(make_plain_grid(description.space)), channels_(description.channels) {
-    for (const std::vector<Channel>* channels : {&channels_.inputs, &channels_.targets}) {
-      for (const Channel& channel : *channels)
-        statistics_.fields[channel.field.name()] = {.units = "", .deviation = 1, .increment_deviation = 1};
-    }
+    std::vector<Channel> all = channels_.inputs;
+    all.insert(all.end(), channels_.targets.begin(), channels_.targets.end());
+    statistics_ = neutral_statistics(all);
   }
 
   const Grid& grid() const override { return grid_; }

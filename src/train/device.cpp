@@ -8,11 +8,13 @@
 #include "base/host.h"
 #include "base/text.h"
 #include "comm/agreement.h"
-#include "nccl/nccl_communicator.h"
 
 namespace jigsaw::inline train {
 
 namespace {
+
+/// Versions of cuDNN and NCCL from 9.0 and 2.9 on.
+constexpr int kFirstByTenThousands = 10000;
 
 /// "12.8" of 12080.
 std::string version_text(int version) {
@@ -24,9 +26,9 @@ std::string unlike_devices(const std::vector<std::string>& kinds, const std::vec
   std::map<std::string, std::size_t> users;
   for (std::size_t rank = 0; rank < kinds.size(); ++rank) {
     if (kinds[rank] != kinds[0]) {
-      return concat("ranks compute on unlike devices: rank 0 on ", kinds[0], ", rank ", rank, " on ",
-                    kinds[rank],
-                    "; start them where devices and drivers are alike, or set \"device\" to \"cpu\"");
+      return concat(
+          "ranks compute on unlike devices: rank 0 on ", kinds[0], ", rank ", rank, " on ", kinds[rank],
+          "; start them where devices, drivers and libraries are alike, or set \"device\" to \"cpu\"");
     }
     if (places[rank].empty()) continue;
     const auto [first, is_new] = users.emplace(places[rank], rank);
@@ -74,13 +76,40 @@ ChosenDevice choose_device(DeviceChoice device, Precision precision, const CudaM
   return {false, "no GPU here: the processor computes"};
 }
 
-Context make_context(DeviceChoice device, Precision precision, int threads, int rank_on_machine,
+std::string library_version(int version) {
+  const int unit = version < kFirstByTenThousands ? 1000 : 10000;
+  return concat(version / unit, ".", version % unit / 100, ".", version % 100);
+}
+
+std::string unfit_library(const CudnnLibrary& cudnn, const NcclLibrary& nccl) {
+  constexpr int kLeastNccl = 21800;  // whose communicators need not block
+  if (cudnn.built && (cudnn.version < kFirstByTenThousands || cudnn.version / 10000 != cudnn.built_for)) {
+    return concat("cuDNN ", cudnn.built_for, " is needed, and the library here is ",
+                  library_version(cudnn.version),
+                  ": name another by LD_LIBRARY_PATH, or set \"device\" to \"cpu\"");
+  }
+  if (nccl.built && nccl.version < kLeastNccl) {
+    return concat("NCCL ", library_version(kLeastNccl), " or newer is needed, and the library here is ",
+                  library_version(nccl.version),
+                  ": name another by LD_LIBRARY_PATH, or set \"device\" to \"cpu\"");
+  }
+  return "";
+}
+
+Context make_context(DeviceChoice device, const TrainOptions& train, int threads, int rank_on_machine,
                      std::string* remark) {
   const CudaMachine machine = device == DeviceChoice::kCpu ? CudaMachine{} : cuda_machine();
-  const ChosenDevice chosen = choose_device(device, precision, machine);
+  const ChosenDevice chosen = choose_device(device, train.precision, machine);
   if (remark != nullptr) *remark = chosen.remark;
-  if (chosen.cuda) return make_cuda_context(rank_on_machine % machine.devices);
-  return Context::make_host(precision == Precision::kFloat64 ? Backend::kReference : Backend::kCpu, threads);
+  if (chosen.cuda) {
+    const std::string failure = unfit_library(cudnn_library(), nccl_library());
+    if (!failure.empty()) throw ConfigError(failure);
+    Context context = make_cuda_context(rank_on_machine % machine.devices);
+    context.set_tf32(train.tf32);
+    return context;
+  }
+  return Context::make_host(train.precision == Precision::kFloat64 ? Backend::kReference : Backend::kCpu,
+                            threads);
 }
 
 std::unique_ptr<Communicator> connect_devices(std::unique_ptr<Communicator> mpi, Reduction reduction) {
@@ -92,8 +121,12 @@ RankDevice rank_device(const Context& context, int rank_on_machine) {
   if (context.backend() != Backend::kCuda) return {"the processor", ""};
   const CudaMachine machine = cuda_machine();
   const CudaDevice device = cuda_device(rank_on_machine % machine.devices);
+  const CudnnLibrary cudnn = cudnn_library();
+  const NcclLibrary nccl = nccl_library();
   return {concat(device.name, " (compute capability ", device.major, ".", device.minor, ", driver for CUDA ",
-                 version_text(machine.driver), ", program built with ", version_text(machine.runtime), ")"),
+                 version_text(machine.driver), ", program built with ", version_text(machine.runtime),
+                 cudnn.built ? ", cuDNN " + library_version(cudnn.version) : "",
+                 nccl.built ? ", NCCL " + library_version(nccl.version) : "", ")"),
           concat(device.bus, " of ", host_name())};
 }
 

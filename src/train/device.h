@@ -6,6 +6,7 @@
 #include "array/dtype.h"
 #include "comm/communicator.h"
 #include "kernels/cuda_context.h"
+#include "nccl/nccl_communicator.h"
 #include "train/configuration.h"
 
 namespace jigsaw::inline train {
@@ -26,13 +27,20 @@ struct ChosenDevice {
 /// GPUs whose driver is too old, whatever was asked for but the processor.
 ChosenDevice choose_device(DeviceChoice device, Precision precision, const CudaMachine& machine);
 
+/// "9.19.0" of 91900, as cuDNN and NCCL count their versions. Old ones count thousands: 8907 is "8.9.7".
+std::string library_version(int version);
+
+/// What is wrong with the libraries here for a run on GPUs; "" for nothing.
+std::string unfit_library(const CudnnLibrary& cudnn, const NcclLibrary& nccl);
+
 /// The context of one rank: what computes (`device`) with which kernels (fp64: the reference ones).
 ///
+/// @param train           says the precision, and whether a GPU may take TensorFloat-32.
 /// @param threads         that a rank on the processor may use.
 /// @param rank_on_machine  chooses among the machine's GPUs, round and round.
 /// @param remark           set to choose_device()'s; may be null.
-/// @throws ConfigError     as choose_device() does.
-Context make_context(DeviceChoice device, Precision precision, int threads, int rank_on_machine,
+/// @throws ConfigError     as choose_device() does; on a GPU with what unfit_library() says.
+Context make_context(DeviceChoice device, const TrainOptions& train, int threads, int rank_on_machine,
                      std::string* remark = nullptr);
 
 /// What carries collectives between ranks that compute on the context of `mpi`: NCCL between GPUs where the
@@ -41,7 +49,7 @@ std::unique_ptr<Communicator> connect_devices(std::unique_ptr<Communicator> mpi,
 
 /// What a rank computes on, as others are to know it.
 struct RankDevice {
-  std::string kind;   ///< "the processor", or a GPU's name, capability and CUDA's versions
+  std::string kind;   ///< "the processor", or a GPU's name, capability and versions of CUDA and its libraries
   std::string place;  ///< names the GPU among all; empty for the processor
 };
 RankDevice rank_device(const Context& context, int rank_on_machine);

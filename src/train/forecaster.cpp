@@ -30,8 +30,8 @@ std::int64_t find_target(const std::vector<Channel>& targets, const Field& field
 }  // namespace
 
 Forecaster::Forecaster(const Model& model, const Channels& channels, const Statistics& statistics,
-                       Predict predict, int lead_hours, int rollout)
-    : model_(model), predict_(predict), rollout_(rollout) {
+                       Predict predict, int lead_hours, int rollout, bool rim)
+    : model_(model), predict_(predict), forced_(given_at_leads(channels, rim)), rollout_(rollout) {
   for (std::size_t t = 0; t < channels.targets.size(); ++t) {
     const auto target = static_cast<std::int64_t>(t);
     const bool accumulates = predict == Predict::kIncrement && channels.targets[t].role == Role::kPrognostic;
@@ -86,13 +86,16 @@ Variable as_variable(const Array& matrix) {
 
 Variable Forecaster::advance(Tape& tape, const Maps& maps, const Step& step) const {
   const BlockSpec spec{kBlocks[0], nullptr, false, model_.input_units()};
-  const std::vector<Variable> operands = {step.input, step.prediction, step.forcing, step.present};
+  std::vector<Variable> operands = {step.input, step.prediction};
+  if (forced_) operands.push_back(step.forcing);
+  operands.push_back(step.present);
   return tape.block(spec, operands, [&](Tape& on, const std::vector<Variable>& x) {
     const int space = x[0].shape().rank() - 2;
     const std::string in = field_letters(space, 'k'), out = field_letters(space, 'n');
     const Variable kept = contract(on, in + ",nk->" + out, x[0], as_variable(maps.old_to_new));
     const Variable predicted = contract(on, in + ",nk->" + out, x[1], as_variable(maps.prediction_to_new));
-    return add_residual(on, multiply(on, out, add_residual(on, predicted, kept), x[3]), x[2]);
+    const Variable next = multiply(on, out, add_residual(on, predicted, kept), x.back());
+    return forced_ ? add_residual(on, next, x[2]) : next;
   });
 }
 
@@ -209,7 +212,7 @@ void Forecaster::plan(const Rank& rank, PlanBook& plans, std::int64_t samples) c
 void Forecaster::run(Tape& tape, const Batch& batch, std::int64_t samples,
                      const std::function<void(int, const Variable&)>& use, Tape* earlier) const {
   const Layout layout = model_.input_layout(tape.rank().mesh, samples);
-  const auto leads = static_cast<int>(batch.targets.size());
+  const int leads = batch.rollout;
   const auto given = [&](const Array& array) {
     return Variable({cast(tape.context(), array, tape.dtype()), layout}, false);
   };
@@ -230,8 +233,8 @@ void Forecaster::run(Tape& tape, const Batch& batch, std::int64_t samples,
     sum = r == 0 ? prediction : total(on, maps, sum, prediction);
     use(r, sum);
     if (r + 1 == leads) break;
-    input =
-        advance(on, maps, {input, prediction, given(batch.forcings[static_cast<std::size_t>(r)]), present});
+    const Variable forcing = forced_ ? given(batch.forcing(r)) : Variable();
+    input = advance(on, maps, {input, prediction, forcing, present});
   }
 }
 

@@ -24,18 +24,21 @@ class Forecaster {
   /// The paths of the blocks that rollouts and ranges add to the model's own.
   static constexpr std::array<const char*, 3> kBlocks = {"rollout.advance", "rollout.total", "output.clamp"};
 
-  /// @param rollout  most leads that will be asked for.
+  /// @param rollout  most leads that will be asked for. @param rim  whether the data has one.
   /// @throws ConfigError when data.input_hours do not follow each other by the lead, so that a rollout is
   /// impossible.
   Forecaster(const Model& model, const Channels& channels, const Statistics& statistics, Predict predict,
-             int lead_hours, int rollout);
+             int lead_hours, int rollout, bool rim);
 
+  /// Whether rollouts are given anything at their leads: where not, batches hold no forcings.
+  bool forced() const { return forced_; }
   const Model& model() const { return model_; }
   /// Plans the blocks of rollouts; the model's own are planned with it.
   void plan(const Rank& rank, PlanBook& plans, std::int64_t samples) const;
 
-  /// Calls `use(r, prediction)` for each lead r = 0 … of the batch's targets. The prediction is what
-  /// targets[r] is compared with: the state, or the increment since time 0.
+  /// Calls `use(r, prediction)` for each lead r = 0 … of the batch's rollout. The prediction is what
+  /// batch.target(r) is compared with: the state, or the increment since time 0. Of a batch that comes lead
+  /// by lead `use` brings lead r (Batch::go_on), whose forcing is taken behind it.
   /// @param earlier  a tape on which all leads but the last run, so that gradients do not flow through them;
   /// null where they run on the same one.
   void run(Tape& tape, const Batch& batch, std::int64_t samples,
@@ -60,7 +63,7 @@ class Forecaster {
   Variable clamp(Tape& tape, const std::vector<BoundArrays>& bounds, const Variable& input,
                  const Variable& prediction) const;
   Maps make_maps(Context& context, DType dtype) const;
-  /// What the next input is made of; forcing and present as the batch has them.
+  /// What the next input is made of; forcing, if there is one, and present as the batch has them.
   struct Step {
     Variable input, prediction, forcing, present;
   };
@@ -70,6 +73,7 @@ class Forecaster {
   const Model& model_;
   Predict predict_;
   bool all_accumulate_ = true;
+  bool forced_;
   int rollout_;
   // Entries (row, column, value) of A and B; 1 for target channels whose predictions add up over leads.
   struct Entry {

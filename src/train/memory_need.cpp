@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <map>
@@ -23,11 +24,29 @@ double product_of(const Shape& shape) {
   return product;
 }
 
+double numbers_of(const FieldShape& field) {
+  return product_of(field.space) * static_cast<double>(field.channels);
+}
+
+/// Numbers of a sample in a batch beside the model's input: what later leads go on from, and their targets.
+double batch_numbers(const Model& model, const Configuration& configuration, int leads) {
+  const ModelDescription& of = model.description();
+  const std::int64_t targets = configuration.data.classes > 0 ? 1 : of.output_channels;
+  return (leads > 1 ? numbers_of({of.space, of.input_channels}) : 0) +
+         leads * numbers_of({of.space, targets});
+}
+
 /// The keys of a model that decide its size.
 std::string size_keys(const std::string& type) {
   if (type == "unet") return "model.base_width, model.levels and model.widths";
   if (type == "sequential") return "model.layers";
   return "model.embed_dim and model.depth";
+}
+
+/// "2 ranks share 16 GiB here".
+std::string room_text(const MemoryRoom& room) {
+  return concat(room.ranks, room.ranks > 1 ? " ranks share " : " rank has ", human_bytes(room.bytes),
+                room.of_device ? " on a GPU" : " here");
 }
 
 std::string bytes_text(double bytes) {
@@ -51,17 +70,52 @@ MemoryNeed least_memory(const Model& model, const Mesh& mesh, const Configuratio
   const auto states = static_cast<double>(make_rule(configuration.optimizer)->state_names().size());
   MemoryNeed need;
   need.state = (2 * held + states * owned) * static_cast<double>(size_of(types.master));
+  const TrainOptions& train = configuration.train;
+  const int leads = train.rollout.most();
+  const int kept = train.rollout_gradient == RolloutGradient::kLast ? 1 : leads;
   double numbers = 0;
-  for (const FieldShape& value : model.values())
-    numbers += product_of(value.space) * static_cast<double>(value.channels);
-  need.activations =
-      numbers * static_cast<double>(samples) / (data * cut) * static_cast<double>(size_of(types.compute));
+  for (const FieldShape& value : model.values()) numbers += numbers_of(value);
+  const double share = static_cast<double>(samples) / (data * cut);
+  need.activations = kept * numbers * share * static_cast<double>(size_of(types.compute));
+  need.activations +=
+      batch_numbers(model, configuration, leads) * share * static_cast<double>(size_of(types.master));
   return need;
 }
 
+namespace {
+
+/// Of the machine on which a rank has least.
+MemoryRoom least_room(Communicator& world) {
+  struct Machine {
+    std::int64_t bytes = 0;
+    int ranks = 0;
+    double share() const { return static_cast<double>(bytes) / ranks; }
+  };
+  std::map<std::string, Machine> machines;
+  for (const std::string& rank : world.gather_text(concat(memory_limit(), " ", host_name()))) {
+    const std::size_t end = rank.find(' ');
+    const std::int64_t bytes = std::stoll(rank.substr(0, end));
+    Machine& machine = machines[rank.substr(end + 1)];
+    machine.bytes = machine.ranks == 0 ? bytes : std::min(machine.bytes, bytes);
+    ++machine.ranks;
+  }
+  std::string text;  // of rank 0, to which all told theirs
+  if (!machines.empty()) {
+    const Machine least =
+        std::ranges::min_element(machines, {}, [](const auto& one) { return one.second.share(); })->second;
+    text = concat(least.bytes, " ", least.ranks);
+  }
+  text = world.broadcast_text(text);
+  return {std::stoll(text), std::stoi(text.substr(text.find(' '))), false};
+}
+
+}  // namespace
+
 MemoryRoom memory_room(Communicator& world) {
   const Device device = world.context().device();
-  if (device == Device::kCpu) return {memory_limit(), ranks_on_a_machine(world), false};
+  if (device == Device::kCpu) {
+    return least_room(world);
+  }
   const int devices = world.context().backend() == Backend::kCuda ? cuda_device_count() : 0;
   const std::int64_t bytes = devices > 0 ? cuda_device(0).bytes : 0;
   if (bytes == 0) return {};
@@ -71,11 +125,9 @@ MemoryRoom memory_room(Communicator& world) {
 void check_memory(const MemoryNeed& need, const Configuration& configuration, const MemoryRoom& room) {
   const double share = static_cast<double>(room.bytes) / room.ranks;
   if (need.state + need.activations <= share) return;
-  const std::string what =
-      concat("a rank needs at least ", bytes_text(need.state),
-             " for parameters, gradients and optimizer and ", bytes_text(need.activations),
-             " for activations, and ", room.ranks, room.ranks > 1 ? " ranks share " : " rank has ",
-             human_bytes(room.bytes), room.of_device ? " on a GPU; " : " here; ");
+  const std::string what = concat(
+      "a rank needs at least ", bytes_text(need.state), " for parameters, gradients and optimizer and ",
+      bytes_text(need.activations), " for activations, and ", room_text(room), "; ");
   const std::string keys = size_keys(configuration.model.type());
   const double batch = static_cast<double>(configuration.train.batch_size);
   const double fits = std::floor(batch * (share - need.state) / need.activations);
@@ -88,6 +140,15 @@ void check_memory(const MemoryNeed& need, const Configuration& configuration, co
   throw ConfigError(concat(keys, ": ", what, "a model that needs ",
                            std::llround(std::ceil(std::min((need.state + need.activations) / share, 1e15))),
                            " times less might fit, or more ranks that cut it (mesh, zero)"));
+}
+
+std::string memory_warning(double bytes, const Configuration& configuration, const MemoryRoom& room) {
+  if (bytes * room.ranks <= static_cast<double>(room.bytes)) return "";
+  const bool recomputes = configuration.train.recompute == Recompute::kBlock;
+  return concat("memory: as planned a rank holds up to ", bytes_text(bytes), " in a step, and ",
+                room_text(room), "; a smaller train.batch_size, more parts of it (train.accumulate), ",
+                recomputes ? "" : "train.recompute \"block\", ", "a smaller model (",
+                size_keys(configuration.model.type()), ") or more ranks that cut it (mesh, zero) take less");
 }
 
 int ranks_on_a_machine(Communicator& world) {

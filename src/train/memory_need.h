@@ -1,6 +1,7 @@
 #pragma once
 #include <cstdint>
 #include <limits>
+#include <string>
 
 #include "comm/communicator.h"
 #include "layers/model.h"
@@ -13,7 +14,7 @@ namespace jigsaw::inline train {
 /// configuration asks for need not be a number of bytes that any machine has.
 struct MemoryNeed {
   double state = 0;        ///< parameters, their gradients, and what the optimizer keeps of them
-  double activations = 0;  ///< what stands between blocks, kept for backward
+  double activations = 0;  ///< the batch, and what stands between blocks, kept for backward, of all leads
 };
 
 /// @param samples  over all ranks, that run at a time.
@@ -27,12 +28,18 @@ struct MemoryRoom {
   bool of_device = false;  ///< a GPU's, not the machine's
 };
 
-/// Where the arrays of these ranks stand: on the machine (or in its control group), or each on a GPU of its
-/// own (require_like_devices()). Without bound for ranks that are only planned for. Collective.
+/// Where the arrays of these ranks stand: on the machine (or in its control group) that has the least, or
+/// each on a GPU of its own (require_like_devices()). Without bound for ranks that are only planned for.
+/// Collective.
 MemoryRoom memory_room(Communicator& world);
 
 /// @throws ConfigError  that names the keys and what would fit, when the room is too small.
 void check_memory(const MemoryNeed& need, const Configuration& configuration, const MemoryRoom& room);
+
+/// What is to be warned of when a step, as it is planned, holds more than a rank's part of the room; "" when
+/// it does not. A warning, for a plan is no measurement.
+/// @param bytes  the most that a rank holds at one moment.
+std::string memory_warning(double bytes, const Configuration& configuration, const MemoryRoom& room);
 
 /// The most ranks that run on one machine. Collective.
 int ranks_on_a_machine(Communicator& world);

@@ -27,7 +27,7 @@ MetricsLog::MetricsLog(std::string path, Log& log) : path_(std::move(path)), log
 void MetricsLog::resume_at(std::int64_t step) {
   if (!log_->speaks()) return;
   try {
-    if (std::filesystem::exists(path_)) keep_lines_until(step);
+    if (is_file(path_)) keep_lines_until(step);
   } catch (const FileError& error) {
     warn_once(error.what());
   }
@@ -38,7 +38,6 @@ void MetricsLog::keep_lines_until(std::int64_t step) {
   std::error_code absent;
   std::filesystem::remove(temporary, absent);
   {
-    const File regular(path_, O_RDONLY);  // a pipe would be waited for
     std::ifstream old(path_, std::ios::binary);
     std::ofstream kept(temporary, std::ios::binary | std::ios::trunc);
     std::string line;
@@ -52,7 +51,7 @@ void MetricsLog::keep_lines_until(std::int64_t step) {
     kept.close();
     if (old.bad()) throw FileError(concat("cannot read ", path_));
     if (!kept) {
-      std::filesystem::remove(temporary);
+      std::filesystem::remove(temporary, absent);
       throw FileError(concat("cannot write ", temporary, "; what is in ", path_, " stays"));
     }
   }

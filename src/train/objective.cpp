@@ -35,14 +35,15 @@ class ForecastObjective : public Objective {
 /// Images to numbers.
 class ImageObjective : public Objective {
  public:
+  /// @param spared  no data are read in whole: a peak that is not given is 1.
   ImageObjective(std::unique_ptr<ImageData> data, const Configuration& configuration,
-                 Communicator& communicator)
+                 Communicator& communicator, bool spared)
       : data_(std::move(data)),
         loss_(field_loss_options(configuration.loss, data_->channels().targets), data_->grid().row_weights(),
               channel_names(data_->channels().targets)) {
     if (data_->tiles().empty() || configuration.validation.every == 0) return;
-    if (configuration.validation.peak) {
-      peaks_.assign(data_->channels().targets.size(), *configuration.validation.peak);
+    if (configuration.validation.peak || spared) {
+      peaks_.assign(data_->channels().targets.size(), configuration.validation.peak.value_or(1));
     } else {
       for (const auto& [least, most] : data_->target_ranges(communicator)) peaks_.push_back(most);
     }
@@ -127,7 +128,7 @@ std::unique_ptr<Objective> open_images(const Configuration& configuration,
                                   configuration.validation.overlap, communicator, use);
   if (configuration.data.classes > 0)
     return std::make_unique<ClassObjective>(std::move(data), configuration, communicator);
-  return std::make_unique<ImageObjective>(std::move(data), configuration, communicator);
+  return std::make_unique<ImageObjective>(std::move(data), configuration, communicator, use.pass.spared);
 }
 
 /// The tasks of data.task: a new one is its objective, a line here, and its name in samples/data_options.cpp.

@@ -18,6 +18,19 @@ bool validates(const Configuration& configuration, const SampleSource& data) {
   return configuration.validation.every > 0 && data.count(Split::kValid) > 0;
 }
 
+double steps_of_epochs(const TrainOptions& train, const SampleSource& data) {
+  const auto windows = static_cast<double>(data.count(Split::kTrain));
+  return std::ceil(*train.epochs * windows / static_cast<double>(train.batch_size));
+}
+
+void check_epochs(const Configuration& configuration, const SampleSource& data) {
+  const TrainOptions& train = configuration.train;
+  if (!train.epochs || steps_of_epochs(train, data) <= static_cast<double>(kMostUpdates)) return;
+  throw ConfigError(concat("train.epochs ", *train.epochs, " of ", data.count(Split::kTrain),
+                           " samples are more than ", kMostUpdates, " steps with train.batch_size ",
+                           train.batch_size, "; give fewer, or train.steps"));
+}
+
 DataUse use_of(const Configuration& configuration, Communicator& world, Communicator& model_ranks,
                const Opening& opening) {
   DataUse use = opening.use;
@@ -28,6 +41,7 @@ DataUse use_of(const Configuration& configuration, Communicator& world, Communic
     const MemoryRoom room = memory_room(model_ranks);
     together(world, [&] {
       check_best(configuration, data);
+      check_epochs(configuration, data);
       check_placement(configuration, data, model_ranks, room);
     });
     if (checked) checked();
@@ -86,9 +100,7 @@ std::int64_t OpenedRun::total_steps() const {
   const TrainOptions& train = configuration_.train;
   if (train.steps) return *train.steps;
   if (!train.epochs) return 1000;
-  const auto windows = static_cast<double>(data().count(Split::kTrain));
-  return std::max<std::int64_t>(
-      1, std::llround(std::ceil(*train.epochs * windows / static_cast<double>(train.batch_size))));
+  return std::max<std::int64_t>(1, std::llround(steps_of_epochs(train, data())));
 }
 
 void check_best(const Configuration& configuration, const SampleSource& data) {

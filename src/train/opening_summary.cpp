@@ -39,10 +39,11 @@ std::int64_t count_parameters(const Model& model) {
   return count;
 }
 
-/// Over ranks, each number by itself; `most` is that of all that a rank holds.
+/// Over ranks, each number by itself; `most` is that of the sums of a rank's three.
 struct MemoryRange {
   std::array<double, 3> least{}, greatest{};  ///< parameters with gradients, optimizer, activations
   double most = 0;
+  double peak = 0;  ///< of what stands at one moment
   int fullest = 0;  ///< the first of the ranks that hold the most
   double flops = 0;
 };
@@ -56,8 +57,9 @@ std::array<double, 3> numbers_of(const StepCount& memory) {
 MemoryRange range_over(Communicator& world, const StepCount& own) {
   const std::array<double, 3> numbers = numbers_of(own);
   const double all = numbers[0] + numbers[1] + numbers[2];
-  const auto greatest =
-      world.all_reduce(std::array{numbers[0], numbers[1], numbers[2], all, own.flops}, ReduceOp::kMax);
+  const auto greatest = world.all_reduce(
+      std::array{numbers[0], numbers[1], numbers[2], all, own.flops, static_cast<double>(own.memory_bytes)},
+      ReduceOp::kMax);
   const auto least = world.all_reduce(
       std::array{numbers[0], numbers[1], numbers[2],
                  all == greatest[3] ? static_cast<double>(world.rank()) : static_cast<double>(world.size())},
@@ -65,6 +67,7 @@ MemoryRange range_over(Communicator& world, const StepCount& own) {
   return {{least[0], least[1], least[2]},
           {greatest[0], greatest[1], greatest[2]},
           greatest[3],
+          greatest[5],
           static_cast<int>(least[3]),
           greatest[4]};
 }
@@ -77,6 +80,7 @@ MemoryRange range_of(const std::vector<std::pair<int, StepCount>>& ranks) {
     const double all = numbers[0] + numbers[1] + numbers[2];
     if (all > range.most) range.fullest = rank;
     range.most = std::max(range.most, all);
+    range.peak = std::max(range.peak, static_cast<double>(memory.memory_bytes));
     range.flops = std::max(range.flops, memory.flops);
     for (std::size_t i = 0; i < numbers.size(); ++i) {
       range.least[i] = &memory == &ranks.front().second ? numbers[i] : std::min(range.least[i], numbers[i]);
@@ -170,6 +174,7 @@ void tell_steps(Log& log, const OpenedRun& run) {
 
 void tell_opening(Log& log, OpenedRun& run, int ranks) {
   const MemoryRange memory = memory_of(run, ranks);
+  const MemoryRoom room = memory_room(run.placed().mesh().world());
   together(run.world(), [&] {
     if (!log.speaks()) return;
     const DataReport report = report_data(run.configuration(), run.data());
@@ -177,26 +182,44 @@ void tell_opening(Log& log, OpenedRun& run, int ranks) {
     for (const std::string& warning : report.warnings) log.warn(warning);
     tell_model(log, run, ranks);
     tell_memory(log, memory, ranks);
+    const std::string beyond = memory_warning(memory.peak, run.configuration(), room);
+    if (!beyond.empty()) log.warn(beyond);
     tell_reading(log, run);
     tell_steps(log, run);
   });
 }
 
-void tell_missing(Log& log, const Batch& batch, Communicator& world) {
-  double missing = 0, all = 0;
+void tell_missing(Log& log, const Batch& batch, OpenedRun& run) {
+  const std::vector<Channel>& targets = run.data().channels().targets;
+  const Box box = run.placed().target_box(run.loss(), run.placed().samples());
+  const std::int64_t first = box.begin[box.begin.rank() - 1], channels = box.extent.back();
+  // Of each target its values, and behind them those that are missing.
+  std::vector<double> counts(2 * targets.size());
   for (const Array& target : batch.targets) {
-    all += static_cast<double>(target.count());
     visit(target.dtype(), [&](auto zero) {
-      using T = decltype(zero);
-      for (const T value : HostView<const T>(target))
-        missing += std::isnan(static_cast<double>(value)) ? 1 : 0;
+      const HostView<const decltype(zero)> values(target);
+      for (std::size_t i = 0; i < values.size(); ++i) {
+        const auto channel = static_cast<std::size_t>(first + static_cast<std::int64_t>(i) % channels);
+        counts[channel] += 1;
+        counts[targets.size() + channel] += std::isnan(static_cast<double>(values[i])) ? 1 : 0;
+      }
     });
   }
-  const auto sums = world.all_reduce(std::array{missing, all}, ReduceOp::kSum);
-  if (sums[0] == 0) return tell(log, "in the first batch every target value is there");
+  const std::vector<double> sums = run.world().all_reduce(counts, ReduceOp::kSum);
+  double all = 0, missing = 0;
+  std::vector<std::string> absent;
+  for (std::size_t channel = 0; channel < targets.size(); ++channel) {
+    all += sums[channel];
+    missing += sums[targets.size() + channel];
+    if (sums[channel] > 0 && sums[targets.size() + channel] == sums[channel])
+      absent.push_back(targets[channel].name);
+  }
+  if (missing == 0) return tell(log, "in the first batch every target value is there");
   char part[32];
-  std::snprintf(part, sizeof part, "%.3g %%", 100 * sums[0] / sums[1]);
+  std::snprintf(part, sizeof part, "%.3g %%", 100 * missing / all);
   tell(log, concat("in the first batch ", part, " of the target values are missing or do not count"));
+  if (!absent.empty())
+    log.warn(concat("what was read of the first batch has no value of the target ", join(absent, ", ")));
 }
 
 }  // namespace jigsaw::inline train

@@ -12,7 +12,8 @@ namespace jigsaw::inline train {
 ///               and its last rank, which hold the most and the least that a cut gives.
 void tell_opening(Log& log, OpenedRun& run, int ranks);
 
-/// Says which part of the targets of a batch is missing, over all ranks. Collective.
-void tell_missing(Log& log, const Batch& batch, Communicator& world);
+/// Says which part of the targets of the first batch is missing, over all ranks, and warns of targets of
+/// which all is. Collective.
+void tell_missing(Log& log, const Batch& batch, OpenedRun& run);
 
 }  // namespace jigsaw::inline train

@@ -47,8 +47,7 @@ std::unique_ptr<Mesh> make_mesh(const Configuration& configuration, const Sample
 
 void check_placement(const Configuration& configuration, const SampleSource& data, Communicator& world,
                      const MemoryRoom& room) {
-  Statistics neutral;
-  for (const Channel& channel : data.channels().inputs) neutral.fields[channel.field.name()] = {"", 0, 1, 1};
+  const Statistics neutral = neutral_statistics(data.channels().inputs);
   const std::int64_t classes = configuration.data.classes;
   const std::int64_t outputs = classes > 0 ? classes : std::ssize(data.channels().targets);
   const std::unique_ptr<Model> model = build_model(configuration.model, describe(data, outputs, neutral));
@@ -72,9 +71,9 @@ PlacedModel::PlacedModel(const Configuration& configuration, Objective& objectiv
   mesh_ = make_mesh(configuration, data, *model_, world);
   rank_ = std::make_unique<Rank>(Rank{world.context(), *mesh_});
   const int rollout = std::max(configuration.train.rollout.most(), configuration.validation_rollout());
-  forecaster_ =
-      std::make_unique<Forecaster>(*model_, data.channels(), data.statistics(), configuration.data.predict,
-                                   configuration.data.lead_hours, rollout);
+  forecaster_ = std::make_unique<Forecaster>(*model_, data.channels(), data.statistics(),
+                                             configuration.data.predict, configuration.data.lead_hours,
+                                             rollout, configuration.data.boundary_width > 0);
   plan_and_materialise(*model_, *rank_, plans_, samples_, configuration.zero, types_.master, types_.compute,
                        static_cast<std::uint64_t>(configuration.seed));
   forecaster_->plan(*rank_, plans_, samples_);

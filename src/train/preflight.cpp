@@ -12,6 +12,7 @@
 #include <limits>
 #include <map>
 #include <set>
+#include <tuple>
 
 #include "base/error.h"
 #include "base/file.h"
@@ -31,6 +32,8 @@ using Seconds = std::chrono::duration<double>;
 
 constexpr double kSlow = 0.5;            // of the median
 constexpr double kClockTolerance = 1.0;  // seconds
+// Seconds by which latencies differ where nothing is wrong: between near pairs and far ones.
+constexpr double kLatencyTolerance = 5e-6;
 
 std::string shown(double value, const char* format = "%.3g") {
   char text[32];
@@ -115,32 +118,69 @@ void judge_ranks(const std::vector<RankFacts>& facts, PreflightReport& report) {
   }
 }
 
+/// Two ranks that sent each other messages. Both timed the same ones: the side counts that was held up less.
+struct Pair {
+  std::size_t first = 0, second = 0;
+  double bytes_per_second = 0, messages_per_second = 0;  ///< of long messages, of short ones
+
+  double latency() const { return 1 / messages_per_second; }
+};
+
+/// Within a node, or between nodes.
+std::vector<Pair> pairs_of(const std::vector<RankFacts>& facts, bool within) {
+  std::map<std::pair<std::size_t, std::size_t>, Pair> pairs;
+  for (std::size_t r = 0; r < facts.size(); ++r) {
+    for (const RankFacts::Link& link : facts[r].links) {
+      const auto to = static_cast<std::size_t>(link.to);
+      if ((facts[r].host == facts[to].host) != within) continue;
+      Pair& pair = pairs[std::minmax(r, to)];
+      std::tie(pair.first, pair.second) = std::minmax(r, to);
+      pair.bytes_per_second = std::max(pair.bytes_per_second, link.bytes_per_second);
+      pair.messages_per_second = std::max(pair.messages_per_second, 1 / link.latency_seconds);
+    }
+  }
+  std::vector<Pair> result;
+  for (const auto& [ranks, pair] : pairs) result.push_back(pair);
+  return result;
+}
+
+/// The median of each rate.
+Pair usual_of(const std::vector<Pair>& pairs) {
+  std::vector<double> bytes, messages;
+  for (const Pair& pair : pairs) {
+    bytes.push_back(pair.bytes_per_second);
+    messages.push_back(pair.messages_per_second);
+  }
+  return {0, 0, median(bytes), median(messages)};
+}
+
+/// In what a pair is slow, "0.4 GB/s where the median between nodes is 1"; empty when it is not.
+std::string slowness(const Pair& pair, const Pair& usual, const char* kind) {
+  std::vector<std::string> parts;
+  const auto add = [&](double value, const char* unit, double middle) {
+    parts.push_back(concat(shown(value), unit, " where the median ", kind, " is ", shown(middle)));
+  };
+  if (pair.bytes_per_second < kSlow * usual.bytes_per_second)
+    add(pair.bytes_per_second * 1e-9, " GB/s", usual.bytes_per_second * 1e-9);
+  if (pair.messages_per_second < kSlow * usual.messages_per_second &&
+      pair.latency() - usual.latency() > kLatencyTolerance)
+    add(pair.latency() * 1e6, " µs", usual.latency() * 1e6);
+  return join(parts, "; ");
+}
+
 void judge_links(const std::vector<RankFacts>& facts, PreflightReport& report) {
   for (const bool within : {true, false}) {
-    std::vector<double> rates, latencies;
-    const auto of_kind = [&](std::size_t r, const RankFacts::Link& link) {
-      return (facts[r].host == facts[static_cast<std::size_t>(link.to)].host) == within;
-    };
-    for (std::size_t r = 0; r < facts.size(); ++r) {
-      for (const RankFacts::Link& link : facts[r].links) {
-        if (!of_kind(r, link)) continue;
-        rates.push_back(link.bytes_per_second);
-        latencies.push_back(link.latency_seconds);
-      }
-    }
-    if (rates.empty()) continue;
-    const double usual = median(rates);
+    const std::vector<Pair> pairs = pairs_of(facts, within);
+    if (pairs.empty()) continue;
+    const Pair usual = usual_of(pairs);
     const char* kind = within ? "within a node" : "between nodes";
-    report.lines.push_back(concat("messages ", kind, ": ", shown(usual * 1e-9), " GB/s, ",
-                                  shown(median(latencies) * 1e6), " µs (median)"));
-    for (std::size_t r = 0; r < facts.size(); ++r) {
-      for (const RankFacts::Link& link : facts[r].links) {
-        const auto to = static_cast<std::size_t>(link.to);
-        if (r > to || !of_kind(r, link) || link.bytes_per_second >= kSlow * usual) continue;
-        report.warnings.push_back(concat("slow messages between ", rank_on(facts, r), " and ",
-                                         rank_on(facts, to), ": ", shown(link.bytes_per_second * 1e-9),
-                                         " GB/s where the median ", kind, " is ", shown(usual * 1e-9)));
-      }
+    report.lines.push_back(concat("messages ", kind, ": ", shown(usual.bytes_per_second * 1e-9), " GB/s, ",
+                                  shown(usual.latency() * 1e6), " µs (median)"));
+    for (const Pair& pair : pairs) {
+      const std::string slow = slowness(pair, usual, kind);
+      if (slow.empty()) continue;
+      report.warnings.push_back(concat("slow messages between ", rank_on(facts, pair.first), " and ",
+                                       rank_on(facts, pair.second), ": ", slow));
     }
   }
 }
@@ -148,7 +188,8 @@ void judge_links(const std::vector<RankFacts>& facts, PreflightReport& report) {
 /// The output, or the folder in which it will be made.
 fs::path existing_folder(const std::string& output) {
   fs::path folder = fs::absolute(output);
-  while (!fs::is_directory(folder) && folder.has_relative_path()) folder = folder.parent_path();
+  std::error_code unreadable;
+  while (!fs::is_directory(folder, unreadable) && folder.has_relative_path()) folder = folder.parent_path();
   return folder;
 }
 
@@ -178,7 +219,8 @@ void try_output(Communicator& world, const std::string& output, RankFacts& facts
     attempt([&] {
       const std::string own = concat(path, "-", world.rank());
       write_text_atomically(own, own);
-      fs::remove(own);
+      std::error_code ignored;
+      fs::remove(own, ignored);
     });
   }
   world.barrier();

@@ -41,7 +41,8 @@ struct PreflightReport {
 };
 
 /// Compares what the ranks told. A rank is slow, and a link, when it does less than half of what the median
-/// does; links within a node and between nodes are two kinds.
+/// does, or a message takes more than twice as long, by 5 µs at least; links within a node and between nodes
+/// are two kinds.
 /// @param facts  by rank.
 /// @throws ConfigError  when ranks run unlike builds, or do not share the output.
 PreflightReport judge(const std::vector<RankFacts>& facts, const OutputNeed& need);

@@ -53,13 +53,16 @@ void RunDirectory::create() {
 }
 
 void RunDirectory::check(const std::string& path) {
-  std::filesystem::path nearest = std::filesystem::absolute(path).lexically_normal();
-  while (!std::filesystem::exists(std::filesystem::symlink_status(nearest)) && nearest.has_relative_path())
-    nearest = nearest.parent_path();
   const auto refuse = [&](const std::string& why) {
     throw ConfigError(concat("output: the run directory ", quote(path), " cannot be made or written: ", why));
   };
-  if (!std::filesystem::is_directory(nearest)) refuse(concat(nearest.string(), " is no folder"));
+  std::filesystem::path nearest = std::filesystem::absolute(path).lexically_normal();
+  std::error_code error;
+  const auto type = [&] { return std::filesystem::symlink_status(nearest, error).type(); };
+  while (type() == std::filesystem::file_type::not_found && nearest.has_relative_path())
+    nearest = nearest.parent_path();
+  if (type() == std::filesystem::file_type::none) refuse(concat(nearest.string(), ": ", error.message()));
+  if (!std::filesystem::is_directory(nearest, error)) refuse(concat(nearest.string(), " is no folder"));
   if (::access(nearest.c_str(), W_OK | X_OK) != 0)
     refuse(concat(nearest.string(), ": ", std::generic_category().message(errno)));
 }

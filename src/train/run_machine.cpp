@@ -61,6 +61,7 @@ Json fingerprint(const Rank& rank) {
   for (int axis = 0; axis < rank.mesh.shape().axes; ++axis) sizes.push_back(rank.mesh.size(axis));
   Json print = {{"mesh", sizes}, {"threads", rank.context.threads()}};
   if (rank.context.device() != Device::kCpu) print["device"] = "cuda";
+  if (rank.context.tf32()) print["tf32"] = true;
   return print;
 }
 

@@ -2,9 +2,9 @@
 
 #include <cstdio>
 #include <filesystem>
-#include <fstream>
 
 #include "base/error.h"
+#include "base/file.h"
 #include "base/text.h"
 #include "comm/agreement.h"
 #include "config/json.h"
@@ -34,6 +34,16 @@ std::string args_of(const TraceEvent& event) {
   return args.empty() ? "" : concat(R"(,"args":)", args.dump(-1, ' ', false, Json::error_handler_t::replace));
 }
 
+/// @throws ConfigError  where `work` fails to write what --trace names.
+template <typename Work>
+void write_trace(const std::string& file, Work&& work) {
+  try {
+    work();
+  } catch (const FileError& error) {
+    throw ConfigError(concat("--trace ", file, " cannot be written: ", error.what()));
+  }
+}
+
 std::string name_of(const std::string& name) {
   return Json(name).dump(-1, ' ', false, Json::error_handler_t::replace);
 }
@@ -57,8 +67,8 @@ RunTrace::RunTrace(const TraceOptions& options, Communicator& world) : options_(
   if (!options_.wanted()) return;
   together(world_, [&] {
     steps_ = traced_steps(options_.steps, 1);
-    if (world_.rank() == 0 && !options_.file.empty() && !std::ofstream(options_.file))
-      throw ConfigError(concat("--trace ", options_.file, " cannot be written"));
+    if (world_.rank() == 0 && !options_.file.empty())
+      write_trace(options_.file, [&] { const Replacement attempt(options_.file); });
   });
   trace_ = std::make_shared<EventTrace>();
   lane_.emplace(trace_, "training");
@@ -87,24 +97,32 @@ void RunTrace::write(const Rank& rank) const {
     std::vector<std::string> place;
     for (int axis = 0; axis < rank.mesh.shape().axes; ++axis)
       place.push_back(concat(rank.mesh.axis_name(axis), " ", rank.mesh.coordinate(axis)));
-    std::ofstream out(part(world_.rank()));
-    out << chrome_events(*trace_, world_.rank(), concat("rank ", world_.rank(), ": ", join(place, ", ")),
-                         zero_);
-    if (!out.flush()) throw ConfigError(concat("--trace ", part(world_.rank()), " cannot be written"));
+    const std::string events =
+        chrome_events(*trace_, world_.rank(), concat("rank ", world_.rank(), ": ", join(place, ", ")), zero_);
+    write_trace(options_.file,
+                [&] { fresh_file(part(world_.rank())).write(std::as_bytes(std::span(events)), 0); });
   });
   together(world_, [&] {
-    if (world_.rank() != 0) return;
-    std::ofstream out(options_.file);
-    out << "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n";
-    for (int each = 0; each < world_.size(); ++each) {
-      out << std::ifstream(part(each)).rdbuf();
-      std::error_code ignored;
-      std::filesystem::remove(part(each), ignored);
-    }
-    out << R"({"ph":"M","pid":0,"name":"process_sort_index","args":{"sort_index":0}}]})"
-        << "\n";
-    if (!out.flush()) throw ConfigError(concat("--trace ", options_.file, " cannot be written"));
+    if (world_.rank() == 0) write_trace(options_.file, [&] { join_parts(); });
   });
+}
+
+void RunTrace::join_parts() const {
+  Replacement trace(options_.file);
+  std::int64_t end = 0;
+  const auto add = [&](std::string_view text) {
+    trace.file().write(std::as_bytes(std::span(text)), end);
+    end += std::ssize(text);
+  };
+  add("{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n");
+  for (int each = 0; each < world_.size(); ++each) {
+    add(read_text(part(each), std::numeric_limits<std::int64_t>::max()));
+    std::error_code ignored;
+    std::filesystem::remove(part(each), ignored);
+  }
+  add(R"({"ph":"M","pid":0,"name":"process_sort_index","args":{"sort_index":0}}]})");
+  add("\n");
+  trace.commit();
 }
 
 void RunTrace::finish(const Rank& rank, const std::optional<Machine>& machine, Log& log) {

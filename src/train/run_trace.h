@@ -14,7 +14,7 @@ namespace jigsaw::inline train {
 
 /// What of a run is traced.
 struct TraceOptions {
-  std::string file;      ///< for `--trace`; empty: none
+  std::string file;      ///< for `--trace`, replaced when the run ends; empty: none
   bool profile = false;  ///< `--profile`: print where a step goes
   /// The steps: "all" (with what goes before and between them), "7", "7-9"; empty: the three after the first
   /// of this process.
@@ -50,6 +50,7 @@ class RunTrace {
 
  private:
   void write(const Rank& rank) const;
+  void join_parts() const;
   std::string part(int rank) const;
 
   TraceOptions options_;

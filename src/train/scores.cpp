@@ -42,7 +42,7 @@ class ForecastScores : public Scores {
 
   void add(const Rank& rank, int lead, const ShardedTensor& prediction, const Batch& batch) override {
     Lead& sums = leads_[static_cast<std::size_t>(lead)];
-    const Array& target = batch.targets[static_cast<std::size_t>(lead)];
+    const Array& target = batch.target(lead);
     const auto sums_of = [&](const ErrorMeasure& measure, const Array& piece, const Array& wanted) {
       return score_.sums(rank, measure, piece, wanted, prediction.layout).read(rank.context);
     };

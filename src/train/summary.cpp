@@ -50,6 +50,10 @@ std::int64_t peak_resident_bytes() {
   return usage.ru_maxrss * std::int64_t{1024};
 }
 
+std::int64_t peak_memory_bytes(const Context& context) {
+  return context.runtime() == nullptr ? peak_resident_bytes() : context.arena().peak_bytes();
+}
+
 void write_summary(const std::string& path, Json results, const RankTotals& own, Communicator& communicator,
                    Log& log) {
   const auto texts = communicator.gather_text(to_json(own, communicator.rank()).dump());

@@ -2,6 +2,7 @@
 #include <cstdint>
 #include <string>
 
+#include "array/context.h"
 #include "base/log.h"
 #include "comm/communicator.h"
 #include "config/json.h"
@@ -13,7 +14,7 @@ struct RankTotals {
   Json coordinates;                        ///< of its place in the mesh, by axis
   std::int64_t parameter_bytes = 0;        ///< as stored
   std::int64_t optimizer_bytes = 0;        ///< as stored
-  std::int64_t peak_memory_bytes = 0;      ///< on the host peak_resident_bytes(), on a GPU the arena's
+  std::int64_t peak_memory_bytes = 0;      ///< peak_memory_bytes()
   std::int64_t peak_activation_bytes = 0;  ///< the arena's
   std::int64_t file_bytes_read = 0;        ///< values that were read, as they are stored
   std::int64_t file_bytes_fetched = 0;     ///< what the system was asked for to read them
@@ -26,6 +27,9 @@ Json to_json(const RankTotals& totals, int rank);
 /// The most memory this process has held at once. Source: VmHWM of /proc/self/status, which, unlike
 /// getrusage, leaves out what the parent held before exec. 0 where there is no such file.
 std::int64_t peak_resident_bytes();
+/// The most that a rank has held at once where it computes: on the host peak_resident_bytes(), on a device
+/// the arena's.
+std::int64_t peak_memory_bytes(const Context& context);
 
 /// Gathers "ranks" and writes summary.json, atomically: the members of `results` (final metrics and totals,
 /// those of rank 0 count), then "ranks". Collective. When it cannot be written a warning says so: the run

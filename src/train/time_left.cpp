@@ -8,8 +8,8 @@
 
 namespace jigsaw::inline train {
 
-TimeLeft::TimeLeft(std::int64_t steps, Happens validates, Happens saves)
-    : steps_(steps), validates_(std::move(validates)), saves_(std::move(saves)) {}
+TimeLeft::TimeLeft(std::int64_t steps, std::int64_t validate_every, std::int64_t save_every)
+    : steps_(steps), validate_every_(validate_every), save_every_(save_every) {}
 
 void TimeLeft::step(double seconds) {
   if (!std::exchange(begun_, true)) return;
@@ -41,25 +41,18 @@ double TimeLeft::step_seconds() const {
          static_cast<double>(first_.size());
 }
 
+std::int64_t TimeLeft::times(std::int64_t every, std::int64_t from) const {
+  if (every == 0 || from > steps_) return 0;
+  const std::int64_t last = steps_ % every == 0 ? 0 : 1;
+  return steps_ / every - (from - 1) / every + last;
+}
+
 std::optional<double> TimeLeft::after(std::int64_t step, bool with_its_own) const {
   if (first_.empty()) return std::nullopt;
-  const std::int64_t first = with_its_own ? step : step + 1;
-  // Steps come in order, so that each is looked at once.
-  if (counted_from_ < 0 || counted_from_ > first) {
-    counted_from_ = first;
-    validations_ = saves_left_ = 0;
-    for (std::int64_t i = first; i <= steps_; ++i) {
-      validations_ += validates_(i);
-      saves_left_ += saves_(i);
-    }
-  }
-  for (; counted_from_ < first; ++counted_from_) {
-    validations_ -= validates_(counted_from_);
-    saves_left_ -= saves_(counted_from_);
-  }
+  const std::int64_t from = with_its_own ? step : step + 1;
   return static_cast<double>(steps_ - step) * step_seconds() +
-         static_cast<double>(validations_) * validation_.seconds() +
-         static_cast<double>(saves_left_) * save_.seconds();
+         static_cast<double>(times(validate_every_, from)) * validation_.seconds() +
+         static_cast<double>(times(save_every_, from)) * save_.seconds();
 }
 
 std::optional<std::string> TimeLeft::expectation(std::int64_t step) const {

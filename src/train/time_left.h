@@ -1,6 +1,5 @@
 #pragma once
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -16,12 +15,10 @@ namespace jigsaw::inline train {
 /// mean of those seen; before the first, as expected.
 class TimeLeft {
  public:
-  using Happens = std::function<bool(std::int64_t step)>;
-
-  /// @param steps      number of the last step.
-  /// @param validates  whether a validation follows a step.
-  /// @param saves      whether a save does.
-  TimeLeft(std::int64_t steps, Happens validates, Happens saves);
+  /// @param steps           number of the last step.
+  /// @param validate_every  validations follow each so manieth step and the last one; 0: none does.
+  /// @param save_every      saves likewise.
+  TimeLeft(std::int64_t steps, std::int64_t validate_every, std::int64_t save_every);
 
   void expect_validation(double seconds) { validation_.expected = seconds; }
   void expect_save(double seconds) { save_.expected = seconds; }
@@ -60,16 +57,15 @@ class TimeLeft {
   };
 
   double step_seconds() const;
+  /// How often what happens `every` so many steps does from a step on.
+  std::int64_t times(std::int64_t every, std::int64_t from) const;
 
-  std::int64_t steps_;
-  Happens validates_, saves_;
+  std::int64_t steps_, validate_every_, save_every_;
   Event validation_, save_;
   bool begun_ = false;
   std::vector<double> first_;  ///< seconds of the first kEnough steps
   std::vector<double> sums_;   ///< of all steps, each over each_ of them; the last may lack some
   std::int64_t each_ = 1, seen_ = 0;
-  // Events behind steps counted_from_ … steps_.
-  mutable std::int64_t counted_from_ = -1, validations_ = 0, saves_left_ = 0;
 };
 
 }  // namespace jigsaw::inline train

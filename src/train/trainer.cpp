@@ -7,7 +7,9 @@
 #include "base/progress_bar.h"
 #include "base/text.h"
 #include "comm/agreement.h"
+#include "kernels/remarks.h"
 #include "train/opening_summary.h"
+#include "train/scores.h"
 #include "train/summary.h"
 #include "train/validation_table.h"
 
@@ -54,7 +56,7 @@ Trainer::Trainer(const Configuration& configuration, const RunOptions& options, 
       step_(run_, *optimizer_, steps_),
       state_(run_, *optimizer_, log),
       batches_(config_, run_.objective(), run_.placed()),
-      time_left_(open_time_left()) {
+      time_left_(steps_, run_.validates() ? config_.validation.every : 0, config_.checkpoint.every) {
   together(world_, [&] {
     if (run_.validates()) validation_ = std::make_unique<Validation>(run_);
   });
@@ -68,18 +70,11 @@ Trainer::~Trainer() = default;
 
 /// What the ranks do in a second: by which transfers are cut into messages, and steps judged.
 void Trainer::measure_machine() {
-  if (world_.context().backend() != Backend::kCpu) return;
+  const Backend backend = world_.context().backend();
+  if (backend != Backend::kCpu && backend != Backend::kCuda) return;
   PlacedModel& placed = run_.placed();
   machine_ = machine_of_run(config_.machine, placed.rank(), directory_->machine_path());
   if (world_.size() > 1) placed.plans().set_machine(std::make_shared<const Machine>(*machine_));
-}
-
-TimeLeft Trainer::open_time_left() const {
-  const CheckpointOptions& checkpoint = config_.checkpoint;
-  return {steps_, [this](std::int64_t step) { return validates_at(step); },
-          [this, every = checkpoint.every](std::int64_t step) {
-            return every > 0 && (step == steps_ || step % every == 0);
-          }};
 }
 
 Opening Trainer::opening(const Configuration& configuration) {
@@ -125,6 +120,8 @@ void Trainer::resume() {
   } else if (!options_.init_from.empty()) {
     state_.initialise(open_checkpoint(options_.init_from, world_, options_.verify));
     tell_statistics(given_, run_.data().statistics(), options_.init_from, log_);
+  } else if (!config_.init.skip.empty()) {
+    log_.warn("init.skip has no effect: it counts only with --init-from; leave it out");
   }
   checkpointer_->begin(found ? &*found : nullptr);
   metrics_->resume_at(state_.steps_done());
@@ -144,9 +141,11 @@ void Trainer::note_empty_targets(const StepResult& result, std::int64_t step) {
 /// Loss and norm are global, so that all ranks skip together.
 void Trainer::count_skipped(const StepResult& result, std::int64_t step) {
   state_.count(step, !result.finite && !result.empty);
+  found_points_ = found_points_ || !result.empty;
   if (result.finite) return;
   if (result.empty) {
     log_.warn(concat("step ", step, " is skipped: no target of its batch has a valid point"));
+    require_points(step);
     return;
   }
   if (state_.skipped_in_row() > config_.train.max_skipped) {
@@ -155,7 +154,23 @@ void Trainer::count_skipped(const StepResult& result, std::int64_t step) {
         concat("loss or gradient was not finite in ", state_.skipped_in_row(), " steps in a row, up to step ",
                step, "; a lower optimizer.learning_rate may help"));
   }
-  log_.warn(concat("step ", step, " is skipped: loss ", result.loss, ", gradient norm ", result.norm));
+  log_.warn(concat("step ", step, " is skipped: loss ", result.loss, ", gradient norm ", result.norm,
+                   options_.find_nan ? "" : "; --find-nan names the operation where that begins"));
+}
+
+/// A training that never found a point to learn from ends as soon as it has been twice through its data: two
+/// passes hold a whole one, wherever they began.
+void Trainer::require_points(std::int64_t step) {
+  ++empty_steps_;
+  if (found_points_ || optimizer_->steps_done() > 0) return;
+  const double passes = static_cast<double>(empty_steps_) * static_cast<double>(config_.train.batch_size) /
+                        static_cast<double>(run_.data().count(Split::kTrain));
+  if (step < steps_ && passes < 2) return;
+  throw AgreedError(
+      ExitCode::kData, 0,
+      concat("nothing was learned up to step ", step,
+             ": no target of any batch has a valid point; see whether the files hold values of ",
+             join(channel_names(run_.data().channels().targets), ", "), " in data.train"));
 }
 
 void Trainer::write_metrics(const Json& line) {
@@ -188,7 +203,7 @@ void Trainer::show_step(std::int64_t step, const StepResult& result, double seco
   ProgressState state{step, steps_, config_.loss.type(), result.loss, result.rate};
   state.samples_per_second = static_cast<double>(config_.train.batch_size) / seconds;
   if (machine_) state.peak_share = flops / seconds / machine_->flops_per_second;
-  state.memory_bytes = peak_resident_bytes();
+  state.memory_bytes = peak_memory_bytes(world_.context());
   state.seconds_left = time_left_.after(step, true);
   progress_->update(state, now());
 }
@@ -338,7 +353,7 @@ void Trainer::open_steps(std::int64_t first) {
   together(world_, [&] {
     batch = batches_.read((first - 1) * config_.train.accumulate, run_.placed().rank().context.host());
   });
-  tell_missing(log_, batch, world_);
+  tell_missing(log_, batch, run_);
   // A save holds a step up for a copy, of parameters and state at a gigabyte a second, say.
   time_left_.expect_save(1e-9 *
                          static_cast<double>(optimizer_->parameter_bytes() + optimizer_->optimizer_bytes()));
@@ -410,6 +425,10 @@ StepResult Trainer::make_step(std::int64_t step) {
   return nan_search_ ? nan_search_->run(step, *prefetch_) : step_.run(step, *prefetch_);
 }
 
+void Trainer::tell_kernels() {
+  for (const std::string& remark : take_remarks(world_.context())) log_.warn(remark);
+}
+
 void Trainer::poll_labels(bool last) {
   if (!labels_) return;
   if (last) {
@@ -426,6 +445,7 @@ bool Trainer::run_step(std::int64_t step) {
   checkpointer_->poll();
   const double worked = world_.context().tally().flops;
   const StepResult result = make_step(step);
+  tell_kernels();
   log_step(step, result, now() - before, world_.traffic().seconds - communicated,
            world_.context().tally().flops - worked);
   last_loss_ = result.loss;
@@ -456,6 +476,7 @@ void Trainer::finish(std::int64_t step) {
   looked_ = 0;
   should_stop(0);  // whether results are where they belong
   remarks_.tell();
+  tell_kernels();
   RankTotals own;
   own.coordinates = Json::object();
   const Mesh& mesh = run_.placed().mesh();
@@ -463,7 +484,7 @@ void Trainer::finish(std::int64_t step) {
     own.coordinates[mesh.axis_name(axis)] = mesh.coordinate(axis);
   own.parameter_bytes = optimizer_->parameter_bytes();
   own.optimizer_bytes = optimizer_->optimizer_bytes();
-  own.peak_memory_bytes = peak_resident_bytes();
+  own.peak_memory_bytes = peak_memory_bytes(world_.context());
   own.peak_activation_bytes = world_.context().arena().peak_bytes(Purpose::kActivations);
   own.file_bytes_read = run_.data().bytes_read();
   own.file_bytes_fetched = run_.data().bytes_fetched();

@@ -73,8 +73,11 @@ class Trainer {
   ExitCode train(std::int64_t first);
   bool make_up_for_validation();
   void count_skipped(const StepResult& result, std::int64_t step);
+  void require_points(std::int64_t step);
   /// Looks whether the scan has found a label that is none; after the last step waits for its end.
   void poll_labels(bool last);
+  /// What kernels have to say, of this rank's pieces, where it speaks.
+  void tell_kernels();
   void note_empty_targets(const StepResult& result, std::int64_t step);
   void write_metrics(const Json& line);
   void log_step(std::int64_t step, const StepResult& result, double seconds, double communication,
@@ -84,7 +87,6 @@ class Trainer {
   Stop validate(std::int64_t step);
   void tell_validation(std::int64_t step, double seconds);
   Validation::BatchUse observing() const;
-  TimeLeft open_time_left() const;
   void measure_machine();
   std::optional<CheckpointScore> score() const;
   StepResult make_step(std::int64_t step);
@@ -124,8 +126,9 @@ class Trainer {
   std::optional<ValidationResult> last_validation_, before_last_validation_;
   TimeLeft time_left_;
   double apart_seconds_ = 0;        ///< of validations and saves in the step under way
-  std::optional<Machine> machine_;  ///< measured or given; none on devices
-  bool empty_targets_noted_ = false;
+  std::optional<Machine> machine_;  ///< measured or given; none with reference kernels
+  bool empty_targets_noted_ = false, found_points_ = false;
+  std::int64_t empty_steps_ = 0;  ///< since the process began
   double last_loss_ = std::numeric_limits<double>::quiet_NaN();
   double longest_step_ = 0, longest_validation_ = 0;  ///< seconds
   double looked_ = 0;                                 ///< for the run directory

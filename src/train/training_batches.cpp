@@ -49,25 +49,20 @@ Batch TrainingBatches::read(std::int64_t number, const Context& host) {
 ReadAhead TrainingBatches::ahead() const {
   const std::int64_t samples = placed_.samples(), leads = options_.rollout.most();
   // The input, forcings of each lead behind the first, and where a rollout goes on.
-  const std::int64_t inputs = leads + (leads > 1 ? 1 : 0);
+  const std::int64_t forcings = placed_.forecaster().forced() ? leads - 1 : 0;
+  const std::int64_t inputs = 1 + forcings + (leads > 1 ? 1 : 0);
   const std::int64_t elements = inputs * placed_.input_box(samples).extent.count() +
                                 leads * placed_.target_box(objective_.loss(), samples).extent.count();
   return ReadAhead::within_budget(elements * size_of(placed_.types().master), workers_);
 }
 
 Batch batch_of_shapes(const PlacedModel& placed, const Loss& loss, int leads) {
-  const Context& context = placed.rank().context;
-  const DType dtype = placed.types().master;
-  const Shape input = placed.input_box(placed.samples()).extent,
-              target = placed.target_box(loss, placed.samples()).extent;
-  Batch batch;
-  batch.input = Array(context, input, dtype, Purpose::kInput);
-  for (int r = 0; r < leads; ++r) {
-    batch.targets.emplace_back(context, target, dtype, Purpose::kInput);
-    if (r > 0) batch.forcings.emplace_back(context, input, dtype, Purpose::kInput);
-  }
-  if (leads > 1) batch.present = Array(context, input, dtype, Purpose::kInput);
-  return batch;
+  BatchRequest request;
+  request.input = placed.input_box(placed.samples());
+  request.target = placed.target_box(loss, placed.samples());
+  request.rollout = leads;
+  request.dtype = placed.types().master;
+  return allocate_batch(request, placed.forecaster().forced(), placed.rank().context);
 }
 
 }  // namespace jigsaw::inline train

@@ -46,7 +46,7 @@ MeanArray TrainingStep::run_part(std::int64_t step, std::int64_t part, const Bat
                      {static_cast<std::uint64_t>(step), static_cast<std::uint64_t>(part * samples), 0}};
   Tape tape(placed.rank(), placed.plans(), Tape::Mode::kRecord, placed.types().compute, random);
   tape.set_training(true);
-  const auto leads = static_cast<int>(batch.targets.size());
+  const int leads = batch.rollout;
   const bool last_only = config_.train.rollout_gradient == RolloutGradient::kLast;
   Tape earlier(placed.rank(), placed.plans(), Tape::Mode::kForward, placed.types().compute, random);
   earlier.set_training(true);
@@ -57,7 +57,7 @@ MeanArray TrainingStep::run_part(std::int64_t step, std::int64_t part, const Bat
   const auto add_lead = [&](int r, const Variable& prediction) {
     if (last_only && r + 1 < leads) return;
     const OperationSpan of_loss(context, "loss", "(loss)");
-    const Array& target = batch.targets[static_cast<std::size_t>(r)];
+    const Array& target = batch.target(r);
     const double share = config_.train.lead_weight(r, leads) / weights;
     loss.add(context, run_.loss().backward(placed.rank(), prediction, target, share * scale), share);
   };
@@ -93,7 +93,7 @@ StepResult TrainingStep::run(std::int64_t step, const std::function<Batch()>& ne
     together(run_.world(), [&] { batch = upload(context, next_part()); });
     total.add(context, run_part(step, part, batch, 1.0 / full));
     const bool last_only = config_.train.rollout_gradient == RolloutGradient::kLast;
-    forwards += last_only ? 1 : std::ssize(batch.targets);
+    forwards += last_only ? 1 : batch.rollout;
   }
   const OperationSpan span(context, "update", "(update)");
   const auto [loss, squares] = read(context, total, optimizer_.finish_gradients());

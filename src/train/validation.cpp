@@ -2,10 +2,8 @@
 
 #include <algorithm>
 #include <numeric>
-#include <set>
 
 #include "base/trace.h"
-#include "comm/agreement.h"
 
 namespace jigsaw::inline train {
 
@@ -31,7 +29,7 @@ std::int64_t Validation::samples_of(std::int64_t batch) const {
   return std::min(batch_size_, samples_ - batch * batch_size_);
 }
 
-Batch Validation::read(std::int64_t batch, const Context& host) {
+Batch Validation::read(std::int64_t batch, int lead, const Context& host) {
   const PlacedModel& placed = run_.placed();
   const std::int64_t samples = samples_of(batch);
   SampleRequest request;
@@ -40,29 +38,27 @@ Batch Validation::read(std::int64_t batch, const Context& host) {
   std::iota(request.samples.begin(), request.samples.end(), batch * batch_size_);
   request.input = placed.input_box(samples);
   request.target = placed.target_box(run_.loss(), samples);
-  request.rollout = run_.configuration().validation_rollout();
+  request.rollout = leads();
+  request.lead = lead;
   request.baseline = true;
   request.origin = origin_ || (first_origin_ && batch == 0);
   request.dtype = placed.types().master;
   return reader_->read(request, host);
 }
 
-void Validation::run_batch(std::int64_t number, const Batch& batch, const BatchUse& use) {
-  PlacedModel& placed = run_.placed();
-  Tape tape(placed.rank(), placed.plans(), Tape::Mode::kForward, placed.types().compute);
-  placed.forecaster().run(tape, batch, samples_of(number), [&](int lead, const Variable& prediction) {
-    use(number, lead, prediction.value(), batch);
+void Validation::run_next(Rollouts& rollouts, std::int64_t number, const BatchUse& use) {
+  rollouts.run_next(samples_of(number), [&](int lead, const ShardedTensor& prediction, const Batch& batch) {
+    use(number, lead, prediction, batch);
   });
 }
 
 bool Validation::run(const BatchUse& use, const std::function<bool()>& stop) {
-  const Context& context = run_.placed().rank().context;
-  Prefetch prefetch([&](std::int64_t batch) { return read(batch, context.host()); }, 0, batches());
+  const Context& host = run_.placed().rank().context.host();
+  const auto load = [&](std::int64_t batch, int lead) { return read(batch, lead, host); };
+  Rollouts rollouts(run_, load, batches(), leads());
   for (std::int64_t i = 0; i < batches(); ++i) {
     if (stop()) return false;
-    Batch batch;
-    together(run_.world(), [&] { batch = upload(context, prefetch.next()); });
-    run_batch(i, batch, use);
+    run_next(rollouts, i, use);
   }
   return true;
 }
@@ -100,11 +96,15 @@ void Validation::rehearse() {
   const TracePause untraced;
   const Traffic traffic = run_.world().traffic();
   const Tally tally = context.tally();
-  const std::unique_ptr<Scores> scores = run_.objective().make_scores();
-  for (const std::int64_t i : std::set<std::int64_t>{0, batches() - 1}) {
-    Batch batch;
-    together(run_.world(), [&] { batch = upload(context, read(i, context.host())); });
-    run_batch(i, batch, adding_to(*scores));
+  {
+    const std::unique_ptr<Scores> scores = run_.objective().make_scores();
+    const std::int64_t last = batches() - 1;
+    const auto load = [&](std::int64_t batch, int lead) {
+      return read(batch == 0 ? 0 : last, lead, context.host());
+    };
+    Rollouts rollouts(run_, load, last > 0 ? 2 : 1, leads());
+    run_next(rollouts, 0, adding_to(*scores));
+    if (last > 0) run_next(rollouts, last, adding_to(*scores));
   }
   run_.world().traffic() = traffic;
   context.tally() = tally;

@@ -2,15 +2,14 @@
 #include <functional>
 #include <optional>
 
-#include "samples/prefetch.h"
-#include "train/opened_run.h"
+#include "train/rollouts.h"
 
 namespace jigsaw::inline train {
 
 /// Runs the forecaster over all validation samples and scores its predictions.
 class Validation {
  public:
-  using Use = std::function<void(int lead, const ShardedTensor& prediction, const Batch& batch)>;
+  using Use = Rollouts::Use;
   /// The same with the number of the batch.
   using BatchUse =
       std::function<void(std::int64_t number, int lead, const ShardedTensor& prediction, const Batch& batch)>;
@@ -21,8 +20,9 @@ class Validation {
   /// From now on the first batch holds Batch::origin.
   void read_first_origin() { first_origin_ = true; }
   std::int64_t batches() const { return (samples_ + batch_size_ - 1) / batch_size_; }
-  /// This rank's piece of a batch, 0 … batches() − 1. @throws DataError
-  Batch read(std::int64_t batch, const Context& host);
+  int leads() const { return run_.configuration().validation_rollout(); }
+  /// This rank's piece of a batch, 0 … batches() − 1, at one lead, 0 … leads() − 1. @throws DataError
+  Batch read(std::int64_t batch, int lead, const Context& host);
   /// Nothing when it was cut short. Collective.
   ///
   /// @param stop  asked before each batch, on all ranks alike; true ends it there. Collective.
@@ -39,7 +39,7 @@ class Validation {
   /// Whether it came to the end.
   bool run(const BatchUse& use, const std::function<bool()>& stop);
   BatchUse adding_to(Scores& scores);
-  void run_batch(std::int64_t number, const Batch& batch, const BatchUse& use);
+  void run_next(Rollouts& rollouts, std::int64_t number, const BatchUse& use);
   std::int64_t samples_of(std::int64_t batch) const;
 
   OpenedRun& run_;

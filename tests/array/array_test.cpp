@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <limits>
 #include <numbers>
 #include <set>
 
@@ -114,6 +115,15 @@ TEST(Arena, MetaCountsWithoutMemory) {
   Context context = Context::make_meta();
   const Array a(context, {std::int64_t{1} << 40}, DType::kBfloat16);
   EXPECT_EQ(context.arena().peak_bytes(Purpose::kActivations), std::int64_t{1} << 41);
+}
+
+TEST(Shape, AProductThatCannotBeCountedIsTheLargestNumber) {
+  constexpr std::int64_t kLarge = std::int64_t{1} << 40, kMost = std::numeric_limits<std::int64_t>::max();
+  EXPECT_EQ((Shape{kLarge, 1 << 22}).count(), std::int64_t{1} << 62);
+  EXPECT_EQ((Shape{kLarge, 1 << 23}).count(), kMost);
+  EXPECT_EQ((Shape{kLarge, kLarge, kLarge, 3}).count(), kMost);
+  EXPECT_EQ((Shape{kLarge, kLarge, kLarge, 0}).count(), 0);
+  EXPECT_EQ((Shape{kLarge, kLarge, kLarge, 3}).count(2, 4), 3 * kLarge);
 }
 
 TEST(Array, ViewsShareMemory) {

@@ -4,8 +4,8 @@
 // for whoever kills all. Or it goes on: "full", with the error of a full disk, "slow", after a fifth of a
 // second.
 // And in place of src/comm/call_hook.cpp: JIGSAW_FAULT="rank:number:how" does something to that rank before
-// it makes its call of that number: "delay" it for a second, "stop" it for good, "kill" it, or let it make a
-// call "extra", so that it is one ahead of the others.
+// it makes its call of that number: "delay" it for a second, "stop" it for good, "kill" it, let it make a
+// call "extra", so that it is one ahead of the others, or "spoil" the result of its next operation.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -17,6 +17,8 @@
 #include <cstring>
 #include <thread>
 
+#include "array/transfer.h"
+#include "autograd/output_watch.h"
 #include "base/file.h"
 #include "checkpoint/save_phase.h"
 #include "comm/call_hook.h"
@@ -46,6 +48,23 @@ void reached(SavePhase phase, int rank) {
 
 namespace jigsaw::inline comm {
 
+namespace {
+
+/// Doubles one result of an operation of this process, the next that nobody else watches.
+void spoil_a_result(Context& context) {
+  static std::atomic<bool> spoilt = false;
+  OutputWatch& watch = context.state<OutputWatch>();
+  if (spoilt || watch.saw) return;
+  watch.saw = [&context](const OutputWatch::Source&, const ShardedTensor& result) {
+    if (spoilt.exchange(true)) return;
+    std::vector<double> values = download_values(context, result.piece);
+    for (double& value : values) value *= 2;
+    write_values(context, result.piece, values);
+  };
+}
+
+}  // namespace
+
 void call_begins(Communicator& group, std::int64_t number) {
   static std::atomic<bool> done = false;
   int who = 0;
@@ -53,7 +72,10 @@ void call_begins(Communicator& group, std::int64_t number) {
   char how[8] = "";
   const char *text = std::getenv("JIGSAW_FAULT"), *rank = std::getenv("OMPI_COMM_WORLD_RANK");
   if (text == nullptr || std::sscanf(text, "%d:%lld:%7s", &who, &at, how) != 3) return;
-  if (number != at || rank == nullptr || std::atoi(rank) != who || done.exchange(true)) return;
+  if (rank == nullptr || std::atoi(rank) != who || number < at) return;
+  // The job begins with a context that runs no operations.
+  if (std::strcmp(how, "spoil") == 0) return spoil_a_result(group.context());
+  if (number != at || done.exchange(true)) return;
   if (std::strcmp(how, "kill") == 0) ::raise(SIGKILL);
   if (std::strcmp(how, "delay") == 0) ::sleep(1);
   if (std::strcmp(how, "extra") == 0) group.barrier();

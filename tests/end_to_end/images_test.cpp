@@ -6,6 +6,7 @@
 #include <fstream>
 
 #include "end_to_end/command.h"
+#include "files/image_output.h"
 
 namespace jigsaw::e2e {
 namespace {
@@ -77,6 +78,46 @@ Json sparse_config() {
   config["loss"] = {{"type", "cross_entropy"}};
   config["train"] = {{"steps", 12}, {"batch_size", 8}, {"precision", "fp64"}};
   config["validation"] = {{"every", 0}};
+  return config;
+}
+
+/// Writes `count` pictures of 6 × 9 points with labels of two classes, photo_N.h5; one label of picture `bad`
+/// is 7.
+void write_labelled(const TemporaryFolder& folder, int count, int bad) {
+  const Shape shape{6, 9};
+  const OutputImage image{"image", OutputImage::Type::kFloat, {"height", "width"}, shape, {}, {}},
+      mask{"mask", OutputImage::Type::kByte, {"height", "width"}, shape, {}, {}};
+  for (int number = 0; number < count; ++number) {
+    std::vector<float> points, labels;
+    for (std::int64_t i = 0; i < shape.count(); ++i) {
+      points.push_back(std::sin(0.3F * static_cast<float>(i + 7 * number)));
+      labels.push_back(points.back() > 0 ? 1.0F : 0.0F);
+    }
+    if (number == bad) labels[20] = 7;
+    const std::string path = folder / ("photo_" + std::to_string(number) + ".h5");
+    const auto file = create_image_output(ImageFormat::kHdf5, path, {image, mask}, {});
+    file->write(0, Box::whole(shape), points);
+    file->write(1, Box::whole(shape), labels);
+    file->finish();
+  }
+}
+
+/// Two pictures to train on and four to validate with, each of which is a batch.
+Json labelled_config(const TemporaryFolder& folder) {
+  Json config = denoise_config();
+  config["data"] = {{"task", "map"},
+                    {"files", {folder / "photo_*.h5"}},
+                    {"dims", {"height", "width"}},
+                    {"variables", {"image"}},
+                    {"targets", {"mask"}},
+                    {"classes", 2},
+                    {"train", {{"sample", {0, 1}}}},
+                    {"valid", {{"sample", {2, 5}}}}};
+  config["model"]["patch"] = {2, 3};
+  config["loss"] = {{"type", "cross_entropy"}};
+  config["train"] = {{"steps", 3}, {"batch_size", 1}};
+  config["validation"] = {{"every", 3}};
+  config["checkpoint"] = {{"every", 3}};
   return config;
 }
 
@@ -290,6 +331,56 @@ TEST_F(Images, WrongInputIsOneSentenceAndTheDocumentedExitCode) {
     EXPECT_EQ(outcome.exit_code, wrong.exit_code) << wrong.arguments << "\n" << outcome.err;
     ASSERT_EQ(outcome.errors().size(), 1U) << wrong.arguments << "\n" << outcome.err;
     EXPECT_NE(outcome.errors()[0].find(wrong.says), std::string::npos) << outcome.err;
+  }
+}
+
+/// Of a file of others: to the terminal they would be commands, and lines of their own.
+TEST_F(Images, NamesOfOddBytesStandInOneLine) {
+  std::string bytes = read(fixture("volume.h5"));
+  const std::string name = "density", odd = "den\x1b[\n\xff";
+  ASSERT_NE(bytes.find(name), std::string::npos);
+  for (std::size_t at = bytes.find(name); at != std::string::npos; at = bytes.find(name, at))
+    bytes.replace(at, name.size(), odd);
+  folder_.write("odd.h5", bytes);
+  folder_.write("odd.json", denoise_config().dump());
+  for (const int ranks : {1, 2}) {
+    const Outcome outcome =
+        run(ranks, "check " + (folder_ / "odd.json") + " --set 'data.files=[" + (folder_ / "odd.h5") + "]'");
+    EXPECT_EQ(outcome.exit_code, 3) << outcome.err;
+    ASSERT_EQ(outcome.errors().size(), 1U) << outcome.err;
+    EXPECT_NE(outcome.errors()[0].find("scan/den\\x1b[\\x0a\\xff"), std::string::npos) << outcome.err;
+    EXPECT_EQ(outcome.err.find('\x1b'), std::string::npos) << outcome.err;
+  }
+}
+
+/// The first and the last batch of the validation run before the first step.
+TEST_F(Images, ABadLabelInTheLastValidationBatchShowsBeforeTheFirstStep) {
+  write_labelled(folder_, 6, 5);
+  folder_.write("config.json", labelled_config(folder_).dump());
+  for (const int ranks : {1, 2}) {
+    const std::string output = folder_ / ("run" + std::to_string(ranks));
+    const Outcome outcome = run(ranks, "--config " + (folder_ / "config.json") + " --set output=" + output);
+    EXPECT_EQ(outcome.exit_code, 3) << outcome.err;
+    ASSERT_EQ(outcome.errors().size(), 1U) << outcome.err;
+    EXPECT_NE(outcome.errors()[0].find("photo_5.h5 holds the label 7"), std::string::npos) << outcome.err;
+    EXPECT_EQ(read(output + "/metrics.jsonl"), "");
+  }
+}
+
+/// What neither training nor these batches read is looked at beside the first steps, at the latest before the
+/// last one is saved.
+TEST_F(Images, ABadLabelElsewhereShowsBeforeTheFirstValidation) {
+  write_labelled(folder_, 6, 3);
+  folder_.write("config.json", labelled_config(folder_).dump());
+  for (const int ranks : {1, 2}) {
+    const std::string output = folder_ / ("run" + std::to_string(ranks));
+    const Outcome outcome = run(ranks, "--config " + (folder_ / "config.json") + " --set output=" + output);
+    EXPECT_EQ(outcome.exit_code, 3) << outcome.err;
+    ASSERT_EQ(outcome.errors().size(), 1U) << outcome.err;
+    EXPECT_NE(outcome.errors()[0].find("photo_3.h5 holds the label 7"), std::string::npos) << outcome.err;
+    EXPECT_FALSE(metrics(output, "train").empty());
+    EXPECT_EQ(read(output + "/checkpoints/latest"), "")
+        << "the validation of the last step comes behind its save";
   }
 }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <regex>
 
 #include "end_to_end/command.h"
 
@@ -23,10 +24,21 @@ class PlanTest : public ::testing::Test {
                           {"memory_bytes_per_second", 1e10},
                           {"links", {{{"bytes_per_second", 1e9}, {"latency_seconds", 1e-5}}}}};
     folder_.write("config.json", config_.dump());
+    // Denoising a volume of 11 x 9 x 10 voxels.
+    Json images = config_;
+    images["data"] = {{"task", "denoise"},
+                      {"files", {source_dir() + "/tests/io/fixtures/images/volume.h5"}},
+                      {"dims", {"depth", "height", "width"}},
+                      {"variables", {"scan/density"}},
+                      {"crop", {8, 8, 8}},
+                      {"noise_sigma", 0.25},
+                      {"train", {{"depth", {0, 7}}}}};
+    images["model"] = {{"type", "unet"}, {"widths", {4, 8}}, {"norm_groups", 4}};
+    folder_.write("images.json", images.dump());
   }
 
-  Json plan(const std::string& arguments) const {
-    const Outcome outcome = run(1, "plan --json --config " + (folder_ / "config.json") + " " + arguments);
+  Json plan(const std::string& arguments, const std::string& config = "config.json") const {
+    const Outcome outcome = run(1, "plan --json --config " + (folder_ / config) + " " + arguments);
     EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
     return Json::parse(outcome.out);
   }
@@ -45,6 +57,7 @@ TEST_F(PlanTest, SaysWhatARunThenSays) {
   struct Case {
     int ranks;
     std::string set;
+    std::string config = "config.json";
   };
   const std::vector<Case> cases = {
       {1, ""},
@@ -54,12 +67,24 @@ TEST_F(PlanTest, SaysWhatARunThenSays) {
       {2, "--set 'mesh={\"data\":2}' --set 'zero=\"optimizer\"'"},
       {4, "--set 'mesh={\"domain\":[2,1],\"tensor\":2}'"},
       {4, "--set 'mesh={\"data\":2,\"domain\":[1,2]}' --set 'zero=\"parameters\"'"},
-      {4, "--set 'mesh={\"domain\":[2,2]}' --set 'train.precision=\"bf16\"' --set optimizer.ema_decay=0.9"}};
+      {4, "--set 'mesh={\"domain\":[2,2]}' --set 'train.precision=\"bf16\"' --set optimizer.ema_decay=0.9"},
+      {4,
+       "--set 'mesh={\"domain\":[2,1],\"tensor\":2}' "
+       "--set 'model={\"type\":\"unet\",\"base_width\":8,\"levels\":2,\"norm_groups\":4}'"},
+      {3,
+       "--set 'mesh={\"domain\":[1,3]}' --set "
+       "'model={\"type\":\"vit\",\"patch\":[5,7],\"embed_dim\":16,\"depth\":2,\"heads\":4}'"},
+      {4,
+       "--set 'mesh={\"data\":2,\"domain\":[2,1]}' --set 'zero=\"optimizer\"' --set "
+       "'model={\"type\":\"swin\",\"patch\":[4,3],\"window\":[5,4],\"embed_dim\":16,\"depth\":2,\"heads\":4}"
+       "'"},
+      {2, "--set 'mesh={\"domain\":[2,1,1]}'", "images.json"},
+      {4, "--set 'mesh={\"data\":2,\"domain\":[1,1,2]}' --set 'zero=\"parameters\"'", "images.json"}};
   for (const Case& each : cases) {
     const std::string number = std::to_string(each.ranks);
-    const Json planned = plan("--ranks " + number + " " + each.set).at("configured").at("ranks");
+    const Json planned = plan("--ranks " + number + " " + each.set, each.config).at("configured").at("ranks");
     const Outcome outcome =
-        run(each.ranks, "--resume never --config " + (folder_ / "config.json") + " " + each.set);
+        run(each.ranks, "--resume never --config " + (folder_ / each.config) + " " + each.set);
     ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
     const Json ranks = Json::parse(read(folder_ / "run/summary.json")).at("ranks");
     ASSERT_EQ(planned.size(), ranks.size());
@@ -107,8 +132,22 @@ TEST_F(PlanTest, SaysWhatWouldFit) {
   expect_refused("--ranks 100003", "ranks would fit");
   expect_refused("--ranks 2 --memory 1kB", "--memory");
   expect_refused("--ranks 2 --memory 10KB", "the least found is");
+  expect_refused("--ranks 2 --memory 10B", "no number of ranks up to 65536 would fit");
   expect_refused("--ranks 2 --machine h200", "h100-nvlink");
   expect_refused("", "--ranks");
+}
+
+TEST_F(PlanTest, SaysOnHowManyRanksItWouldFit) {
+  // What parameters and gradients alone fill has no room for the optimizer on one rank.
+  const Json alone = plan("--ranks 1").at("configured");
+  const auto bytes =
+      alone.at("parameter_bytes").get<std::int64_t>() + alone.at("gradient_bytes").get<std::int64_t>();
+  const std::string memory = " --memory " + std::to_string(bytes);
+  const Outcome refused = run(1, "plan --config " + (folder_ / "config.json") + " --ranks 1" + memory);
+  EXPECT_EQ(refused.exit_code, 2) << refused.err;
+  std::smatch said;
+  ASSERT_TRUE(std::regex_search(refused.err, said, std::regex("; ([0-9]+) ranks would fit"))) << refused.err;
+  EXPECT_GT(std::stoi(said[1]), 1);
 }
 
 /// What is planned and what runs agree on it, and a run that goes on finds it again.

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cmath>
 #include <csignal>
 #include <cstdio>
@@ -74,6 +75,25 @@ TEST_F(Predict, IsTheSameOnEveryMesh) {
       std::printf("%-32s %d ranks: %s differs by %.1e\n", mesh.json, mesh.ranks, variable, worst);
       // The last bit of float32 at 300.
       EXPECT_LE(worst, 3.1e-5) << mesh.json << variable;
+    }
+  }
+}
+
+/// What is read for a lead does not depend on how many follow.
+TEST_F(Predict, LongForecastsBeginAsShortOnes) {
+  constexpr std::size_t kShort = 2, kLong = 12, kPoints = std::size_t{kRows} * kColumns;
+  const std::string from = " --start 2021-02-02 2021-02-02T06:00 2021-02-03 --set mesh.domain=[2,1]";
+  ASSERT_EQ(predict(2, "short.nc", "--steps " + std::to_string(kShort) + from).exit_code, 0);
+  ASSERT_EQ(predict(2, "long.nc", "--steps " + std::to_string(kLong) + from).exit_code, 0);
+  for (const char* variable : {"t2m", "u10"}) {
+    const std::vector<double> few = values("short.nc", variable), many = values("long.nc", variable);
+    ASSERT_EQ(few.size(), 3 * kShort * kPoints);
+    ASSERT_EQ(many.size(), 3 * kLong * kPoints);
+    for (std::size_t start = 0; start < 3; ++start) {
+      const auto begin = few.begin() + static_cast<std::ptrdiff_t>(start * kShort * kPoints);
+      EXPECT_TRUE(std::equal(begin, begin + static_cast<std::ptrdiff_t>(kShort * kPoints),
+                             many.begin() + static_cast<std::ptrdiff_t>(start * kLong * kPoints)))
+          << variable << " of start " << start;
     }
   }
 }

@@ -65,10 +65,16 @@ TEST_F(SkipTest, BatchesThatAreNotFiniteAreSkippedAlikeOnEveryMesh) {
   const Outcome one = run(1, arguments("one") + ways);
   ASSERT_EQ(one.exit_code, 0) << one.err;
   const std::set<int> steps = skipped("one");
-  EXPECT_GT(steps.size(), 3U);
+  ASSERT_GT(steps.size(), 3U);
   EXPECT_LT(steps.size(), 40U);
   for (const int step : steps)
     EXPECT_NE(one.err.find("step " + std::to_string(step) + " is skipped: "), std::string::npos) << one.err;
+  EXPECT_NE(one.err.find("; --find-nan names the operation where that begins\n"), std::string::npos)
+      << one.err;
+  const Outcome found =
+      run(1, arguments("found") + ways + "--find-nan --set train.steps=" + std::to_string(*steps.begin()));
+  EXPECT_NE(found.err.find(" is skipped: "), std::string::npos) << found.err;
+  EXPECT_EQ(found.err.find("; --find-nan names"), std::string::npos) << found.err;
   for (const char* mesh : {R"({"domain":[2,1]})", R"({"tensor":2})", R"({"data":2})"}) {
     const Outcome two = run(2, arguments("two") + ways + "--resume never --set 'mesh=" + mesh + "'");
     ASSERT_EQ(two.exit_code, 0) << mesh << two.err;
@@ -124,6 +130,40 @@ TEST_F(SkipTest, SamplesWithoutAnyPointAreSaidOnce) {
                             }),
               1)
         << outcome.err;
+  }
+}
+
+/// With statistics that are given, no pass over the data finds that a target is missing throughout.
+TEST_F(SkipTest, TrainingWithoutAnyValidPointIsAnErrorAndOneTargetWithoutIsSaid) {
+  ASSERT_EQ(run(1, "sample-data --output " + (folder_ / "data")).exit_code, 0);
+  Json config = small_config(folder_);
+  config["data"]["files"] = {folder_ / "data/*.nc"};
+  config["data"].erase("valid");
+  config["data"]["variables"] = {"t2m", "u10"};
+  config["data"]["train"] = {"2021-01-01", "2021-01-03"};
+  config["model"]["patch"] = {5, 7};
+  config["train"] = {{"steps", 50}, {"batch_size", 4}};
+  folder_.write("config.json", config.dump());
+  const std::string statistics = folder_ / "statistics.json";
+  ASSERT_EQ(run(1, "stats --config " + (folder_ / "config.json") + " --output " + statistics).exit_code, 0);
+  make_missing(folder_ / "data/sample_2021-01.nc", 40);
+  config["data"]["normalization"] = statistics;
+  folder_.write("config.json", config.dump());
+
+  const Outcome one_of_two = run(2, arguments("two") + "--set train.steps=3");
+  EXPECT_EQ(one_of_two.exit_code, 0) << one_of_two.err;
+  EXPECT_NE(one_of_two.err.find("warning: what was read of the first batch has no value of the target t2m\n"),
+            std::string::npos)
+      << one_of_two.err;
+
+  const std::string alone = "--resume never --set 'data.variables=[\"t2m\"]' --set train.steps=";
+  for (const int steps : {2, 50}) {
+    const Outcome outcome = run(2, arguments("one") + alone + std::to_string(steps));
+    EXPECT_EQ(outcome.exit_code, 3) << outcome.err;
+    ASSERT_EQ(outcome.errors().size(), 1U) << outcome.err;
+    EXPECT_NE(outcome.errors()[0].find(": no target of any batch has a valid point"), std::string::npos)
+        << outcome.err;
+    EXPECT_EQ(outcome.errors()[0].find("up to step 50"), std::string::npos) << "after two passes it ends";
   }
 }
 

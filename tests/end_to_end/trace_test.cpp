@@ -1,5 +1,6 @@
 // --trace and --profile: what Perfetto opens says what summary.json says.
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <cmath>
@@ -125,6 +126,25 @@ TEST_F(TraceTest, WhatCannotBeTracedIsRefusedAtOnce) {
   refused("--profile --trace-steps 5-2", "--trace-steps must be");
   refused("--profile --trace-steps x", "--trace-steps must be");
   refused("--trace /nowhere/trace.json", "--trace /nowhere/trace.json cannot be written");
+  refused("--trace /dev/full", "it is a device, not a regular file");
+  const std::string pipe = folder_ / "pipe";
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  refused("--trace " + pipe, "it is a pipe, not a regular file");
+}
+
+/// A file of that name keeps what it has until the trace is whole, and what a link leads to for good.
+TEST_F(TraceTest, OnlyTheFileOfItsNameIsReplacedAndNotBeforeTheEnd) {
+  const std::string file = folder_ / "trace.json", two = arguments() + "--set 'mesh={\"domain\":[2,1]}' ";
+  folder_.write("precious", "kept");
+  for (const char* name : {"trace.json", "trace.json.rank_1.part", "trace.json.tmp"})
+    fs::create_symlink("precious", folder_ / name);
+  EXPECT_EQ(run(2, two + "--set model.embed_dim=0 --trace " + file).exit_code, 2);
+  EXPECT_EQ(read(file), "kept");
+  const Outcome outcome = run(2, two + "--trace " + file);
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_TRUE(Json::parse(read(file)).contains("traceEvents"));
+  EXPECT_FALSE(fs::is_symlink(file));
+  EXPECT_EQ(read(folder_ / "precious"), "kept");
 }
 
 }  // namespace

@@ -1,6 +1,8 @@
 // jigsaw-train verify: the user's own model and data, on started ranks and on threads.
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+
 #include "end_to_end/command.h"
 
 namespace jigsaw::e2e {
@@ -40,6 +42,16 @@ TEST_F(VerifyTest, OnStartedRanks) {
   expect_verified(run(2, arguments() + "--steps 2"));
   expect_verified(run(4, arguments() + "--steps 2 --set 'mesh={\"domain\":[2,1],\"tensor\":2}' --against "
                                        "'{\"data\":2,\"domain\":[1,2]}'"));
+}
+
+TEST_F(VerifyTest, EndsWithOneWhenSomethingDiffers) {
+  setenv("JIGSAW_FAULT", "1:0:spoil", 1);
+  Running running(2, arguments() + "--steps 1 --set 'mesh={\"domain\":[2,1]}'", JIGSAW_TRAIN_CRASHING);
+  unsetenv("JIGSAW_FAULT");
+  const Outcome outcome = running.collect();
+  EXPECT_EQ(outcome.exit_code, 1) << outcome.err << outcome.out;
+  for (const char* words : {"DIFFERS", "differs first in step 1", "not verified: the meshes differ"})
+    EXPECT_NE(outcome.out.find(words), std::string::npos) << words << "\n" << outcome.out;
 }
 
 TEST_F(VerifyTest, SaysWhatCannotBeCompared) {

@@ -60,6 +60,11 @@ const WrongInput kCases[] = {
     {"batch_beyond_all_machines", "--set train.batch_size=4611686018427387904", 2,
      "train.batch_size must be"},
     {"batch_beyond_this_machine", "--set train.batch_size=1000000000", 2, "might fit"},
+    {"grids_that_grow_beyond_all_machines",
+     "--set 'model={\"type\":\"sequential\",\"layers\":[{\"type\":\"upsample\",\"scale\":1000000},"
+     "{\"type\":\"upsample\",\"scale\":1000000},{\"type\":\"upsample\",\"scale\":1000000},"
+     "{\"type\":\"upsample\",\"scale\":1000000}]}'",
+     2, "model.layers[0] makes"},
     {"nothing_to_begin_with", "--init-from ''", 2, "--init-from"},
     {"unknown_option", "--confg x", 2, "--confg"},
 };
@@ -121,6 +126,33 @@ TEST(WrongInput, FilesOfOtherKindsSayHowToConvertThem) {
             std::string::npos)
       << grib;
   EXPECT_NE(error("b.tif").find("a TIFF file; convert it with: gdal_translate"), std::string::npos);
+  // A format of images.
+  std::filesystem::copy_file(source_dir() + "/tests/io/fixtures/images/volume.nii", folder / "c.nii");
+  const std::string nifti = error("c.nii");
+  EXPECT_NE(nifti.find(" file but a NIfTI file"), std::string::npos) << nifti;
+}
+
+/// The process of its own that reads headers first ends, and not the run.
+TEST(WrongInput, AFileThatEndsWhoeverReadsItsHeaderIsNamed) {
+  const TemporaryFolder folder;
+  folder.write("config.json", small_config(folder).dump());
+  for (const int ranks : {1, 2}) {
+    const std::string file = folder / ("deadly" + std::to_string(ranks) + ".nc");
+    std::filesystem::copy_file(source_dir() + "/tests/io/fixtures/packed.nc", file);
+    ASSERT_EQ(setenv("JIGSAW_DEADLY_FILE", "/deadly", 1), 0);
+    Running running(ranks,
+                    "--config " + (folder / "config.json") + " --set output=" + (folder / "run") +
+                        " --set 'data.files=[" + file + "]'",
+                    JIGSAW_TRAIN_CRASHING);
+    unsetenv("JIGSAW_DEADLY_FILE");
+    const Outcome outcome = running.collect();
+    EXPECT_EQ(outcome.exit_code, 3) << outcome.err;
+    ASSERT_EQ(outcome.errors().size(), 1U) << outcome.err;
+    EXPECT_NE(outcome.errors()[0].find("cannot read " + file +
+                                       ": reading its header ended a process by signal 9 (Killed)"),
+              std::string::npos)
+        << outcome.err;
+  }
 }
 
 TEST(WrongInput, AZarrStoreThatIsNestedDeeplyIsADataError) {
@@ -164,12 +196,15 @@ TEST(WrongInput, APipeIsNotWaitedFor) {
   const std::string pipe = folder / "pipe";
   ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
   folder.write("config.json", small_config(folder).dump());
+  std::filesystem::create_directories(folder / "run");
+  ASSERT_EQ(::mkfifo((folder / "run/metrics.jsonl").c_str(), 0600), 0);
   const std::pair<std::string, int> commands[] = {
       {"--config " + pipe, 2},
       {"plan --config " + (folder / "config.json") + " --ranks 2 --machine " + pipe, 2},
       {"plan --ranks 2 --config " + pipe, 2},
       {"verify --ranks 2 --config " + pipe, 2},
       {"inspect " + pipe, 3},
+      {"report " + (folder / "run") + " --output " + (folder / "page.html"), 3},
       {"import --input " + pipe + " --output " + (folder / "out"), 3},
       {"sweep --list --config " + (folder / "config.json") + " --grid " + pipe, 2}};
   for (const auto& [arguments, code] : commands) {
@@ -215,6 +250,8 @@ TEST(WrongInput, OutputsThatCannotBeWrittenAndNamesThatCannotBe) {
       {"plan" + config + " --ranks 2 --machine " + name, 2, "--machine"},
       {"plan" + config + " --set 'mesh={\"data\":65536,\"domain\":[65536,1]}'", 2, "mesh.data"},
       {"verify" + config + " --ranks 2 --against '{\"data\":65536,\"domain\":[65536,1]}'", 2, "data"},
+      {"check" + config + " --set output=" + name, 2, "output: the run directory"},
+      {"report " + name, 2, "is no run directory"},
       {name, 2, ""},
   };
   for (const auto& [arguments, code, says] : cases) {

@@ -234,6 +234,23 @@ TEST(FieldLayers, ImpossibleKeysAreNamedWithAValueThatWouldWork) {
                  {"model.layers[0].layers", "upsample"});
 }
 
+TEST(FieldLayers, SizesThatCannotBeCountedAreRefused) {
+  const FieldShape field{{33, 49}, 6};
+  constexpr std::int64_t kLarge = std::int64_t{1} << 20;
+  const char* beyond = "more than any machine holds";
+  expect_refused({{"type", "upsample"}, {"scale", kLarge}}, field, {"model.layers[0] makes", beyond});
+  expect_refused({{"type", "upsample"}, {"scale", kLarge}}, {{kLarge << 20, 1}, 1},
+                 {"model.layers[0].scale must be at most 4 here, and is 1048576"});
+  expect_refused({{"type", "conv_transpose"}, {"features", 1}, {"kernel", kLarge}, {"stride", kLarge}}, field,
+                 {"model.layers[0] makes a parameter of [6, 1, 1048576, 1048576]", beyond});
+  expect_refused(
+      {{"type", "conv_transpose"}, {"features", 1}, {"kernel", 1}, {"stride", kLarge}, {"dilation", kLarge}},
+      field, {"model.layers[0] makes", beyond});
+  expect_refused(
+      conv({{"features", kLarge}, {"kernel", kLarge}, {"padding", kLarge / 2}}), {{33, 49, 33}, kLarge},
+      {"model.layers[0] makes a parameter of [1048576, 1048576, 1048576, 1048576, 1048576]", beyond});
+}
+
 // ---- components of vectors
 
 TEST(FieldLayers, ComponentsOfVectorsStayThemselvesUntilTheyAreMixed) {

@@ -150,7 +150,7 @@ TEST_F(ClimatologyTest, IsReadFromAFile) {
   const Channel channel{"t2m", Role::kPrognostic, {"t2m", std::nullopt}, {}, 6};
   files.select(channel.field, true);
   FileSet there({path}, Climatology::file_selection());
-  there.take_grid(files.grid(), "in.nc");
+  there.take_grid(files);
   there.select(channel.field, false);
   // The second row and the last two columns.
   const Climatology climatology(there, {channel}, {{0, 1, 1, 0}, {1, 1, 2, 1}}, {{1, 0}, {366, 12 * kHour}});
@@ -162,7 +162,7 @@ TEST_F(ClimatologyTest, IsReadFromAFile) {
   });
   EXPECT_NE(said.find("has no hour 6; it has 2 from 0 to 12"), std::string::npos) << said;
   FileSet plain({path});
-  plain.take_grid(files.grid(), "in.nc");
+  plain.take_grid(files);
   EXPECT_THROW(plain.select(channel.field, false), DataError);
 }
 

@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "files/io_lock.h"
 #include "io/fixtures.h"
+#include "io/netcdf_writer.h"
 #include "support/netcdf_reader.h"
 #include "support/small_disk.h"
 #include "support/temporary_folder.h"
@@ -249,6 +250,189 @@ TEST(ForecastFile, KeepsBoundsAndTellsLevelsApart) {
   EXPECT_EQ(file.dimensions("q")[2], "level_2");
   EXPECT_EQ(file.text("level_2", "units"), "Pa");
   EXPECT_EQ(file.values("t"), std::vector<double>(12, NC_FILL_FLOAT));
+}
+
+constexpr std::int64_t kProjectedRows = 5, kProjectedColumns = 7;
+
+double latitude_at(std::int64_t y, std::int64_t x) {
+  return 40 + 0.5 * static_cast<double>(y) + 0.125 * static_cast<double>(x);
+}
+double longitude_at(std::int64_t y, std::int64_t x) {
+  return -100 + 0.25 * static_cast<double>(x) - 0.0625 * static_cast<double>(y);
+}
+
+/// Of every so manieth row and column of the grid.
+std::vector<double> of_points(double (*degrees)(std::int64_t, std::int64_t), std::int64_t every_row,
+                              std::int64_t every_column) {
+  std::vector<double> values;
+  for (std::int64_t y = 0; y < kProjectedRows; y += every_row) {
+    for (std::int64_t x = 0; x < kProjectedColumns; x += every_column) values.push_back(degrees(y, x));
+  }
+  return values;
+}
+
+/// On a Lambert projection in kilometres, with limits of the cells along x.
+void write_projected(const std::string& path) {
+  testing::NetcdfWriter file(path);
+  const int time = file.dimension("time", 1), y = file.dimension("y", kProjectedRows),
+            x = file.dimension("x", kProjectedColumns), two = file.dimension("two", 2);
+  const int times = file.variable("time", NC_DOUBLE, {time}), rows = file.variable("y", NC_DOUBLE, {y}),
+            columns = file.variable("x", NC_FLOAT, {x}), bounds = file.variable("x_bnds", NC_FLOAT, {x, two}),
+            latitudes = file.variable("lat", NC_DOUBLE, {y, x}),
+            longitudes = file.variable("lon", NC_FLOAT, {y, x}), crs = file.variable("crs", NC_CHAR, {}),
+            t2m = file.variable("t2m", NC_FLOAT, {time, y, x});
+  file.text(times, "units", "hours since 1970-01-01");
+  for (const auto& [axis, letter] : {std::pair{rows, "y"}, {columns, "x"}}) {
+    file.text(axis, "units", "km");
+    file.text(axis, "standard_name", concat("projection_", letter, "_coordinate"));
+  }
+  file.text(columns, "bounds", "x_bnds");
+  file.text(latitudes, "units", "degrees_north");
+  file.text(latitudes, "standard_name", "latitude");
+  file.text(longitudes, "units", "degrees_east");
+  file.text(crs, "grid_mapping_name", "lambert_conformal_conic");
+  file.text(crs, "crs_wkt", std::string(2000, 'w'));
+  // Of its own type, which is another one in what is written.
+  file.text(crs, "_FillValue", "-");
+  file.text(crs, "missing_value", "-");
+  file.numbers(crs, "standard_parallel", {38.5, 39.5});
+  file.number(crs, "earth_radius", NC_FLOAT, 6371229);
+  file.text(t2m, "units", "K");
+  file.text(t2m, "grid_mapping", "crs: x y");
+  file.end();
+  file.put(times, std::vector<double>{0});
+  file.put(rows, {-6, -3, 0, 3, 6});
+  file.put(columns, {10, 13, 16, 19, 22, 25, 28});
+  file.put(bounds, {8.5, 11.5, 11.5, 14.5, 14.5, 17.5, 17.5, 20.5, 20.5, 23.5, 23.5, 26.5, 26.5, 29.5});
+  file.put(latitudes, of_points(latitude_at, 1, 1));
+  file.put(longitudes, of_points(longitude_at, 1, 1));
+  file.put(t2m, std::vector<double>(kProjectedRows * kProjectedColumns, 280));
+}
+
+void write_nothing_of(FileSet& files, const std::string& path) {
+  const ForecastContents contents{{0}, 6, 1, {{"t2m", {}}}, false, {}};
+  files.select(contents.fields[0], true);
+  OutputFile output(path, false);
+  ForecastFile(files, contents, output, 1).finish();
+}
+
+/// Rows and columns in their own units, places and mapping of the points that are written.
+TEST(ForecastFile, KeepsTheCoordinatesOfAProjection) {
+  const TemporaryFolder folder;
+  const std::string input = folder.path() + "/in.nc", whole = folder.path() + "/whole.nc",
+                    part = folder.path() + "/part.nc";
+  write_projected(input);
+  FileSet all({input}), some({input}, {.every = {2, 3}});
+  write_nothing_of(all, whole);
+  write_nothing_of(some, part);
+  for (const std::string& path : {whole, part}) {
+    const NetcdfReader file(path);
+    EXPECT_EQ(file.dimensions("t2m"), (std::vector<std::string>{"time", "lead_time", "y", "x"}));
+    EXPECT_EQ(file.text("t2m", "coordinates"), "lat lon");
+    EXPECT_EQ(file.text("t2m", "grid_mapping"), "crs");
+    EXPECT_EQ(file.text("x", "units"), "km");
+    EXPECT_EQ(file.text("y", "standard_name"), "projection_y_coordinate");
+    EXPECT_EQ(file.dimensions("lat"), (std::vector<std::string>{"y", "x"}));
+    EXPECT_EQ(file.dimensions("lon"), (std::vector<std::string>{"y", "x"}));
+    EXPECT_EQ(file.text("lat", "units"), "degrees_north");
+    EXPECT_EQ(file.text("lon", "standard_name"), "longitude");
+    EXPECT_TRUE(file.dimensions("crs").empty());
+    EXPECT_EQ(file.text("crs", "grid_mapping_name"), "lambert_conformal_conic");
+    EXPECT_EQ(file.text("crs", "crs_wkt"), std::string(2000, 'w'));
+    EXPECT_EQ(file.text("crs", "_FillValue"), "");
+    EXPECT_EQ(file.text("crs", "missing_value"), "");
+    EXPECT_EQ(file.number("crs", "earth_radius"), 6371229);
+    std::vector<double> parallels(2);
+    EXPECT_EQ(nc_get_att_double(file.id(), file.variable("crs"), "standard_parallel", parallels.data()),
+              NC_NOERR);
+    EXPECT_EQ(parallels, (std::vector<double>{38.5, 39.5}));
+  }
+  const NetcdfReader of_all(whole), of_some(part);
+  EXPECT_EQ(of_all.values("x"), (std::vector<double>{10, 13, 16, 19, 22, 25, 28}));
+  EXPECT_EQ(of_all.values("y"), (std::vector<double>{-6, -3, 0, 3, 6}));
+  EXPECT_EQ(of_all.text("x", "bounds"), "x_bnds");
+  EXPECT_EQ(of_all.values("x_bnds"), NetcdfReader(input).values("x_bnds"));
+  EXPECT_EQ(of_all.values("lat"), of_points(latitude_at, 1, 1));
+  EXPECT_EQ(of_all.values("lon"), of_points(longitude_at, 1, 1));
+  EXPECT_EQ(of_some.values("x"), (std::vector<double>{10, 19, 28}));
+  EXPECT_EQ(of_some.values("y"), (std::vector<double>{-6, 0, 6}));
+  EXPECT_EQ(of_some.text("x", "bounds"), "");
+  EXPECT_EQ(of_some.values("lat"), of_points(latitude_at, 2, 3));
+  EXPECT_EQ(of_some.values("lon"), of_points(longitude_at, 2, 3));
+}
+
+/// Names are those within the group; a mapping may stand in it or around it.
+TEST(ForecastFile, AProjectionMayStandInAGroup) {
+  const TemporaryFolder folder;
+  for (const bool inside : {true, false}) {
+    const std::string input = folder.path() + "/in.nc", path = folder.path() + (inside ? "/a.nc" : "/b.nc");
+    {
+      testing::NetcdfWriter file(input);
+      const int group = file.group("surface");
+      const int time = file.dimension("time", 1), y = file.dimension("y", kProjectedRows, group),
+                x = file.dimension("x", kProjectedColumns, group);
+      const int times = file.variable("time", NC_DOUBLE, {time}),
+                rows = file.variable("y", NC_DOUBLE, {y}, group),
+                latitudes = file.variable("lat", NC_DOUBLE, {y, x}, group),
+                longitudes = file.variable("lon", NC_DOUBLE, {y, x}, group),
+                t2m = file.variable("t2m", NC_FLOAT, {time, y, x}, group);
+      const int around = inside ? group : file.root();
+      const int crs = file.variable("crs", NC_INT, {}, around);
+      file.text(times, "units", "hours since 1970-01-01");
+      file.text(rows, "units", "km", group);
+      file.text(latitudes, "units", "degrees_north", group);
+      file.text(longitudes, "units", "degrees_east", group);
+      file.text(crs, "grid_mapping_name", "lambert_conformal_conic", around);
+      file.text(t2m, "grid_mapping", "crs", group);
+      file.end();
+      file.put(times, std::vector<double>{0});
+      file.put(rows, std::vector<double>{-6, -3, 0, 3, 6}, group);
+      file.put(latitudes, of_points(latitude_at, 1, 1), group);
+      file.put(longitudes, of_points(longitude_at, 1, 1), group);
+    }
+    FileSet files({input});
+    write_nothing_of(files, path);
+    const NetcdfReader file(path);
+    EXPECT_EQ(file.dimensions("t2m"), (std::vector<std::string>{"time", "lead_time", "y", "x"}));
+    EXPECT_EQ(file.text("t2m", "coordinates"), "lat lon");
+    EXPECT_EQ(file.text("t2m", "grid_mapping"), "crs");
+    EXPECT_EQ(file.text("crs", "grid_mapping_name"), "lambert_conformal_conic");
+    EXPECT_EQ(file.text("y", "units"), "km");
+    EXPECT_EQ(file.values("lat"), of_points(latitude_at, 1, 1));
+  }
+}
+
+/// WRF has places of points alone, known by their names.
+TEST(ForecastFile, RowsAndColumnsMayHaveNoCoordinates) {
+  const TemporaryFolder folder;
+  const std::string input = folder.path() + "/in.nc", path = folder.path() + "/out.nc";
+  {
+    testing::NetcdfWriter file(input);
+    const int time = file.dimension("Time", 1), y = file.dimension("south_north", kProjectedRows),
+              x = file.dimension("west_east", kProjectedColumns);
+    const int times = file.variable("XTIME", NC_FLOAT, {time}),
+              latitudes = file.variable("XLAT", NC_FLOAT, {time, y, x}),
+              longitudes = file.variable("XLONG", NC_FLOAT, {time, y, x});
+    file.text(times, "units", "minutes since 1970-01-01 00:00:00");
+    file.variable("t2m", NC_FLOAT, {time, y, x});
+    file.end();
+    file.put(times, std::vector<double>{0});
+    file.put(latitudes, of_points(latitude_at, 1, 1));
+    file.put(longitudes, of_points(longitude_at, 1, 1));
+  }
+  FileSet files({input});
+  write_nothing_of(files, path);
+  const NetcdfReader file(path);
+  EXPECT_EQ(file.dimensions("t2m"),
+            (std::vector<std::string>{"time", "lead_time", "south_north", "west_east"}));
+  EXPECT_FALSE(file.has("south_north"));
+  EXPECT_FALSE(file.has("west_east"));
+  EXPECT_EQ(file.text("t2m", "coordinates"), "XLAT XLONG");
+  EXPECT_EQ(file.text("t2m", "grid_mapping"), "");
+  EXPECT_EQ(file.text("XLAT", "units"), "degrees_north");
+  EXPECT_EQ(file.text("XLONG", "standard_name"), "longitude");
+  EXPECT_EQ(file.values("XLAT"), of_points(latitude_at, 1, 1));
+  EXPECT_EQ(file.values("XLONG"), of_points(longitude_at, 1, 1));
 }
 
 }  // namespace

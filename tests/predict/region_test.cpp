@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
 #include <numeric>
 
 #include "base/error.h"
@@ -34,13 +36,41 @@ TEST(Region, IsReadFromText) {
 
 TEST(Region, TakesLongitudesModulo360) {
   const Grid grid = make_geographic_grid(steps(90, -5, 37), steps(0, 5, 72));
-  EXPECT_EQ(sum(Region{"a", -90, 90, -10, 10}.columns(grid)), 5);
-  EXPECT_EQ(sum(Region{"a", -90, 90, 350, 370}.columns(grid)), 5);
-  EXPECT_EQ(sum(Region{"a", -90, 90, 170, -170}.columns(grid)), 5);
-  EXPECT_EQ(sum(Region{"a", -90, 90, 0, 360}.columns(grid)), 72);
-  EXPECT_EQ(sum(Region{"a", -90, 90, 1, 4}.columns(grid)), 0);
-  const std::vector<double> ones(37, 1.0);
-  EXPECT_EQ(sum(Region{"a", -20, 20}.row_weights(grid, ones)), 9);
+  const auto columns = [&](double west, double east) {
+    const Region region{"a", -90, 90, west, east};
+    return std::ranges::count_if(grid.axes[1].coordinates,
+                                 [&](double longitude) { return region.holds(0, longitude); });
+  };
+  EXPECT_EQ(columns(-10, 10), 5);
+  EXPECT_EQ(columns(350, 370), 5);
+  EXPECT_EQ(columns(170, -170), 5);
+  EXPECT_EQ(columns(0, 360), 72);
+  EXPECT_EQ(columns(1, 4), 0);
+}
+
+/// Of a piece; the weights of all pieces are those of the grid's rows.
+TEST(Region, WeighsThePointsOfAPiece) {
+  const Grid grid = make_geographic_grid(steps(90, -5, 37), steps(0, 5, 72));
+  const std::vector<double> rows = grid.row_weights();
+  const Region region{"a", -20, 20, -10, 10};
+  // Rows 13 to 23, of which 14 to 22 are inside; columns 70 to 71, both inside, from −10 on.
+  const std::vector<double> piece = region.point_weights(grid, {{13, 69}, {11, 3}}, nullptr);
+  ASSERT_EQ(piece.size(), 33U);
+  for (std::size_t i = 0; i < piece.size(); ++i) {
+    const std::size_t row = 13 + i / 3, column = 69 + i % 3;
+    EXPECT_EQ(piece[i], row >= 14 && row <= 22 && column >= 70 ? rows[row] : 0) << i;
+  }
+  EXPECT_NEAR(sum(Region{"all"}.point_weights(grid, Box::whole(grid.shape()), nullptr)), 37 * 72, 1e-9);
+}
+
+/// Whose rows and columns are numbers, not degrees.
+TEST(Region, GoesByThePlacesOfProjectedPoints) {
+  const Grid grid = make_plain_grid({120, 2});
+  const Box piece{{100, 0}, {2, 2}};
+  const PointPlaces places{{49, 51, 50, std::nan("")}, {-1, 359, 2, std::nan("")}};
+  const std::vector<double> inside = Region{"a", 50, 60, -5, 1}.point_weights(grid, piece, &places);
+  EXPECT_EQ(inside, (std::vector<double>{0, 1, 0, 0}));
+  EXPECT_EQ(Region{"all"}.point_weights(grid, piece, &places), std::vector<double>(4, 1.0));
 }
 
 TEST(Region, UsualOnesAreThoseOfTheGrid) {
@@ -48,9 +78,6 @@ TEST(Region, UsualOnesAreThoseOfTheGrid) {
              area = make_geographic_grid(steps(60, -1, 11), steps(-10, 1, 12));
   EXPECT_EQ(usual_regions(globe).size(), 4U);
   EXPECT_EQ(usual_regions(area).size(), 1U);
-  EXPECT_NO_THROW(require_points({"a", 50, 51, -10, -9}, area));
-  EXPECT_THROW(require_points({"a", 0, 40, -10, -9}, area), ConfigError);
-  EXPECT_THROW(require_points({"a", 50, 51, 20, 30}, area), ConfigError);
 }
 
 }  // namespace

@@ -12,7 +12,7 @@
 #include "base/text.h"
 #include "proof/report.h"
 #include "support/source_dir.h"
-#include "support/test_device.h"
+#include "support/test_context.h"
 
 namespace jigsaw {
 namespace {

@@ -3,6 +3,7 @@
 #include "report/page.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <cmath>
 #include <filesystem>
@@ -12,6 +13,7 @@
 #include "base/text.h"
 #include "report/examples.h"
 #include "report/run_record.h"
+#include "support/error_of.h"
 #include "support/temporary_folder.h"
 
 namespace jigsaw {
@@ -219,6 +221,41 @@ TEST(ReportPage, RefusesWhatIsNoRun) {
   const WrittenRun run;
   put_text(run.path + "/placement.json", "{");
   EXPECT_THROW(report_page({{run.path}, "", "", ""}), DataError);
+}
+
+/// Pipes whose other end nobody opens: to open one would wait for ever.
+TEST(ReportPage, PipesAreRefusedAndNotWaitedFor) {
+  for (const char* name : {"metrics.jsonl", "config.json", "summary.json", "placement.json", "scores.json",
+                           "examples.json", "examples.nc"}) {
+    const WrittenRun run;
+    const std::string path = run.path + "/" + name;
+    std::filesystem::remove(path);
+    ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
+    EXPECT_EQ(testing::error_of<DataError>([&] {
+                report_page({{run.path}, "", "", ""});
+              }),
+              "cannot read " + path + ": it is a pipe, not a regular file");
+  }
+  const WrittenRun run;
+  const std::string scores = run.folder.path() + "/scores";
+  ASSERT_EQ(::mkfifo(scores.c_str(), 0600), 0);
+  EXPECT_EQ(testing::error_of<DataError>([&] {
+              report_page({{run.path}, "", scores, ""});
+            }),
+            "cannot read " + scores + ": it is a pipe, not a regular file");
+}
+
+TEST(ReportPage, NamesThatCannotBeAreOneSentence) {
+  const std::string name(5000, 'n');
+  const WrittenRun run;
+  EXPECT_NE(testing::error_of<ConfigError>([&] {
+              report_page({{name}, "", "", ""});
+            }).find("is no run directory"),
+            std::string::npos);
+  EXPECT_EQ(testing::error_of<DataError>([&] {
+              report_page({{run.path}, "", name, ""});
+            }),
+            "cannot read " + name + ": File name too long");
 }
 
 TEST(Examples, ComeBackAsTheyWereWritten) {

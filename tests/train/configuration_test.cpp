@@ -115,13 +115,15 @@ TEST(Configuration, AMeshOfMoreRanksThanCanBeCountedIsRefused) {
 }
 
 TEST(Device, IsChosenApartFromPrecision) {
-  EXPECT_EQ(make_context(DeviceChoice::kAuto, Precision::kFloat32, 2, 0).backend(), Backend::kCpu);
-  EXPECT_EQ(make_context(DeviceChoice::kCpu, Precision::kFloat64, 2, 0).backend(), Backend::kReference);
+  TrainOptions single, twice;
+  twice.precision = Precision::kFloat64;
+  EXPECT_EQ(make_context(DeviceChoice::kAuto, single, 2, 0).backend(), Backend::kCpu);
+  EXPECT_EQ(make_context(DeviceChoice::kCpu, twice, 2, 0).backend(), Backend::kReference);
   EXPECT_NE(error_with({"device=cuda", "train.precision=fp64"}).find("device must be"), std::string::npos);
   if (cuda_device_count() > 0) {
-    EXPECT_EQ(make_context(DeviceChoice::kCuda, Precision::kFloat32, 2, 1).backend(), Backend::kCuda);
+    EXPECT_EQ(make_context(DeviceChoice::kCuda, single, 2, 1).backend(), Backend::kCuda);
   } else {
-    EXPECT_THROW(make_context(DeviceChoice::kCuda, Precision::kFloat32, 2, 0), ConfigError);
+    EXPECT_THROW(make_context(DeviceChoice::kCuda, single, 2, 0), ConfigError);
   }
 }
 
@@ -156,6 +158,24 @@ TEST(Device, EverySituationHasItsSentence) {
   for (const DeviceChoice device : {DeviceChoice::kAuto, DeviceChoice::kCuda}) {
     EXPECT_NE(error(device, old_driver).find("is for CUDA 12.8, and this program needs 13.0"),
               std::string::npos);
+  }
+}
+
+TEST(Device, LibrariesMustFit) {
+  const CudnnLibrary no_cudnn{}, cudnn{true, 9, 91900};
+  const NcclLibrary no_nccl{}, nccl{true, 22809};
+  EXPECT_EQ(unfit_library(no_cudnn, no_nccl), "");
+  EXPECT_EQ(unfit_library(cudnn, nccl), "");
+  const auto begins = [](const std::string& said, const std::string& with) {
+    return said.rfind(with, 0) == 0;
+  };
+  EXPECT_TRUE(
+      begins(unfit_library({true, 9, 8907}, nccl), "cuDNN 9 is needed, and the library here is 8.9.7:"));
+  EXPECT_TRUE(
+      begins(unfit_library({true, 9, 100102}, nccl), "cuDNN 9 is needed, and the library here is 10.1.2:"));
+  for (const auto& [version, text] : {std::pair(21703, "2.17.3:"), {2804, "2.8.4:"}}) {
+    EXPECT_TRUE(begins(unfit_library(cudnn, {true, version}),
+                       concat("NCCL 2.18.0 or newer is needed, and the library here is ", text)));
   }
 }
 

@@ -7,6 +7,7 @@
 #include "comm/record/record.h"
 #include "comm/self/self.h"
 #include "comm/thread/run_ranks.h"
+#include "train/opening_summary.h"
 #include "train/placed_model.h"
 #include "train/step_count.h"
 
@@ -14,10 +15,10 @@ namespace jigsaw {
 namespace {
 
 Configuration configuration_with(const Json& train, const Json& mesh = "auto",
-                                 const std::string& zero = "none") {
+                                 const std::string& zero = "none", int embed_dim = 8) {
   Json json = {
       {"data", {{"files", {"x.nc"}}, {"variables", {"t2m"}}, {"train", {"2020-01-01", "2020-01-02"}}}},
-      {"model", {{"type", "weathermixer"}, {"patch", {2, 2}}, {"embed_dim", 8}, {"depth", 3}}},
+      {"model", {{"type", "weathermixer"}, {"patch", {2, 2}}, {"embed_dim", embed_dim}, {"depth", 3}}},
       {"mesh", mesh},
       {"zero", zero},
       {"train", train}};
@@ -48,13 +49,21 @@ TEST(MemoryNeed, IsWhatAnyPlanHolds) {
   }
   // The input of 4 channels, 6 halves of blocks and the encoder of 8 channels on 4 x 6 patches, and the
   // result.
-  const double numbers = 8 * 12 * 4 + 7 * 4 * 6 * 8 + 8 * 12 * 4;
+  const double numbers = 8 * 12 * 4 + 7 * 4 * 6 * 8 + 8 * 12 * 4, field = 8 * 12 * 4;
   run_ranks(4, [&](Communicator& world) {
     const Mesh mesh(world, 2, {2, 1}, 1);
     const MemoryNeed need = least_memory(*model, mesh, configuration, types_of(Precision::kFloat32), 5);
     // AdamW keeps two numbers of each parameter.
     EXPECT_DOUBLE_EQ(need.state, elements / 2 * 4 * 4);
-    EXPECT_DOUBLE_EQ(need.activations, 5 * numbers / 4 * 4);
+    EXPECT_DOUBLE_EQ(need.activations, 5 * (numbers + field) / 4 * 4);
+    // A batch of a rollout also has what it goes on from, and each lead its target.
+    const Configuration all = configuration_with({{"batch_size", 5}, {"rollout", 7}}),
+                        last = configuration_with(
+                            {{"batch_size", 5}, {"rollout", 7}, {"rollout_gradient", "last"}});
+    EXPECT_DOUBLE_EQ(least_memory(*model, mesh, all, types_of(Precision::kFloat32), 5).activations,
+                     5 * (7 * numbers + (1 + 7) * field) / 4 * 4);
+    EXPECT_DOUBLE_EQ(least_memory(*model, mesh, last, types_of(Precision::kFloat32), 5).activations,
+                     5 * (numbers + (1 + 7) * field) / 4 * 4);
     EXPECT_EQ(ranks_on_a_machine(world), 4);
   });
 }
@@ -63,19 +72,23 @@ TEST(MemoryNeed, IsWhatAnyPlanHolds) {
 TEST(MemoryNeed, IsNoMoreThanAStepHolds) {
   for (const char* mesh : {R"({"data": 4})", R"({"domain": [2, 2]})", R"({"data": 2, "tensor": 2})"}) {
     for (const char* zero : {"none", "optimizer", "parameters"}) {
-      const Configuration configuration = configuration_with({{"batch_size", 4}}, Json::parse(mesh), zero);
-      const DataDescription data{{8, 12}, make_channels(configuration.data, false)};
-      Context context = Context::make_meta();
-      const auto world = make_record_communicator(context, 0, 4);
-      OpenedRun run(configuration, described_objective(configuration, data), *world);
-      const PlacedModel& placed = run.placed();
-      const MemoryNeed need =
-          least_memory(placed.model(), placed.mesh(), configuration, placed.types(), placed.samples());
-      const StepCount count = count_step(configuration, data, 0, 4);
-      const std::int64_t state = count.parameter_bytes + count.gradient_bytes + count.optimizer_bytes;
-      EXPECT_LE(need.state, static_cast<double>(state)) << mesh << " " << zero;
-      EXPECT_LE(need.activations, static_cast<double>(count.activation_bytes)) << mesh << " " << zero;
-      EXPECT_LE(static_cast<double>(state), 3 * need.state) << mesh << " " << zero;
+      for (const Json& train : {Json{{"batch_size", 4}}, Json{{"batch_size", 4}, {"rollout", 3}},
+                                Json{{"batch_size", 4}, {"rollout", 3}, {"rollout_gradient", "last"}}}) {
+        const Configuration configuration = configuration_with(train, Json::parse(mesh), zero);
+        const DataDescription data{{8, 12}, make_channels(configuration.data, false)};
+        Context context = Context::make_meta();
+        const auto world = make_record_communicator(context, 0, 4);
+        OpenedRun run(configuration, described_objective(configuration, data), *world);
+        const PlacedModel& placed = run.placed();
+        const MemoryNeed need =
+            least_memory(placed.model(), placed.mesh(), configuration, placed.types(), placed.samples());
+        const StepCount count = count_step(configuration, data, 0, 4);
+        const std::int64_t state = count.parameter_bytes + count.gradient_bytes + count.optimizer_bytes;
+        EXPECT_LE(need.state, static_cast<double>(state)) << mesh << " " << zero;
+        EXPECT_LE(need.activations, static_cast<double>(count.activation_bytes + count.input_bytes))
+            << mesh << " " << zero << train;
+        EXPECT_LE(static_cast<double>(state), 3 * need.state) << mesh << " " << zero;
+      }
     }
   }
 }
@@ -98,6 +111,43 @@ TEST(MemoryNeed, BeyondTheRoomNamesTheKeysAndWhatWouldFit) {
   EXPECT_NE(error_of({1e30, 1e40}, configuration, 1, room).find("more than 8000 PiB"), std::string::npos);
   const std::string of_device = message_of({3e9, 1e9}, configuration, {room, 2, true});
   EXPECT_NE(of_device.find("2 ranks share 1000 MiB on a GPU; "), std::string::npos) << of_device;
+}
+
+TEST(MemoryNeed, OfThePlanIsWarnedOf) {
+  Configuration configuration = configuration_with({{"batch_size", 4}});
+  constexpr double kMebi = 1 << 20;
+  const MemoryRoom room{std::int64_t{1000} << 20, 2, false};
+  EXPECT_EQ(memory_warning(500 * kMebi, configuration, room), "");
+  EXPECT_EQ(
+      memory_warning(501 * kMebi, configuration, room),
+      "memory: as planned a rank holds up to 501 MiB in a step, and 2 ranks share 1000 MiB here; a "
+      "smaller train.batch_size, more parts of it (train.accumulate), train.recompute \"block\", a "
+      "smaller model (model.embed_dim and model.depth) or more ranks that cut it (mesh, zero) take less");
+  configuration.train.recompute = Recompute::kBlock;
+  EXPECT_EQ(memory_warning(501 * kMebi, configuration, room).find("recompute"), std::string::npos);
+  EXPECT_EQ(memory_warning(1e30, configuration, MemoryRoom()).find("memory: as planned"), 0U);
+}
+
+/// By what each rank plans, of the memory of the machine that they share.
+TEST(MemoryNeed, OfThePlanIsComparedWithThisMachineWhenARunOpens) {
+  const auto opening = [](std::int64_t samples) {
+    const Configuration configuration =
+        configuration_with({{"batch_size", samples}, {"steps", 1}}, "auto", "none", 512);
+    const DataDescription data{{24, 36}, make_channels(configuration.data, false)};
+    ::testing::internal::CaptureStdout();
+    ::testing::internal::CaptureStderr();
+    run_ranks(2, [&](Communicator& world) {
+      OpenedRun run(configuration, described_objective(configuration, data), world);
+      Log log(world.rank() == 0);
+      tell_opening(log, run, world.size());
+    });
+    ::testing::internal::GetCapturedStdout();
+    return ::testing::internal::GetCapturedStderr();
+  };
+  EXPECT_EQ(opening(4).find("memory: as planned"), std::string::npos);
+  const std::string beyond = opening(1 << 24);  // tens of TiB
+  EXPECT_NE(beyond.find("memory: as planned a rank holds up to "), std::string::npos) << beyond;
+  EXPECT_NE(beyond.find(" in a step, and 2 ranks share "), std::string::npos) << beyond;
 }
 
 /// Ranks that are only planned for have all the room that they ask for.

@@ -5,6 +5,7 @@
 
 #include <cmath>
 
+#include "base/text.h"
 #include "support/small_disk.h"
 #include "support/temporary_folder.h"
 
@@ -89,7 +90,7 @@ TEST_F(MetricsLogTest, APipeInItsPlaceIsSaidAndNotWaitedFor) {
     metrics.write({{"step", 4}});
     metrics.write({{"step", 5}});
     EXPECT_EQ(::testing::internal::GetCapturedStderr(),
-              "jigsaw-train: warning: cannot open " + path_ +
+              concat("jigsaw-train: warning: cannot ", resumes ? "read " : "open ", path_) +
                   ": it is a pipe, not a regular file; the run goes on, and lines are missing there\n");
   }
   EXPECT_TRUE(std::filesystem::is_fifo(path_));

@@ -58,6 +58,21 @@ TEST(Preflight, NamesSlowRanksAndSlowLinksOfTheirKind) {
                   "nodes is 1"));
 }
 
+TEST(Preflight, NamesLinksOfSlowLatency) {
+  std::vector<RankFacts> facts = four_ranks();
+  facts[1].links[1].latency_seconds = facts[3].links[1].latency_seconds = 20e-6;
+  facts[0].links[0].latency_seconds = facts[1].links[0].latency_seconds = 3e-6;  // of far sockets
+  EXPECT_THAT(judge(facts, kNeed).warnings,
+              ElementsAre("slow messages between rank 1 on n1 and rank 3 on n2: 20 µs where the median "
+                          "between nodes is 5"));
+  facts[1].links[1].bytes_per_second = facts[3].links[1].bytes_per_second = 0.4e9;
+  // One side alone was held up by something else.
+  facts[2].links[1].latency_seconds = 90e-6;
+  EXPECT_THAT(judge(facts, kNeed).warnings,
+              ElementsAre("slow messages between rank 1 on n1 and rank 3 on n2: 0.4 GB/s where the median "
+                          "between nodes is 1; 20 µs where the median between nodes is 5"));
+}
+
 TEST(Preflight, WarnsOfClocksOfUnevenNodesAndOfAFullDisk) {
   std::vector<RankFacts> facts = four_ranks();
   facts[3].host = "n3";

@@ -25,7 +25,7 @@ double worst_error(const SimulatedRun& run, std::size_t from = 10) {
   const auto every = [&](std::int64_t count) {
     return [&run, count](std::int64_t step) { return count > 0 && (step == run.steps || step % count == 0); };
   };
-  TimeLeft left(run.steps, every(run.validate_every), every(run.save_every));
+  TimeLeft left(run.steps, run.validate_every, run.save_every);
   left.expect_validation(run.expected_validation);
   left.expect_save(run.expected_save);
   double clock = 0;
@@ -99,8 +99,7 @@ TEST(TimeLeft, FollowsAMachineThatBecomesSlower) {
 }
 
 TEST(TimeLeft, SaysNothingBeforeASecondStep) {
-  TimeLeft left(
-      3, [](std::int64_t) { return false; }, [](std::int64_t) { return false; });
+  TimeLeft left(3, 0, 0);
   EXPECT_FALSE(left.after(0, true).has_value());
   left.step(100);
   EXPECT_FALSE(left.after(1, true).has_value());
@@ -109,11 +108,23 @@ TEST(TimeLeft, SaysNothingBeforeASecondStep) {
   EXPECT_EQ(left.after(3, true).value(), 0);
 }
 
+/// Validations and saves of a long run are counted at once, those after its last step among them.
+TEST(TimeLeft, CountsWhatARunOfAnyLengthHasAhead) {
+  const std::int64_t steps = 1'000'000'001;
+  TimeLeft left(steps, 2, 1000);
+  left.expect_validation(3);
+  left.expect_save(7);
+  left.step(100);
+  left.step(1);
+  EXPECT_DOUBLE_EQ(left.after(4, true).value(), 999'999'997.0 + 3 * 500'000'000.0 + 7 * 1'000'001.0);
+  EXPECT_DOUBLE_EQ(left.after(4, false).value(), 999'999'997.0 + 3 * 499'999'999.0 + 7 * 1'000'001.0);
+  EXPECT_EQ(left.after(steps, true).value(), 10);
+  EXPECT_EQ(left.after(steps, false).value(), 0);
+}
+
 /// What a run of steps of two seconds says it is expected to take, after which of its steps.
 std::map<std::int64_t, std::string> expectations(std::int64_t first, std::int64_t steps) {
-  TimeLeft left(
-      steps, [&](std::int64_t step) { return step % 100 == 0; },
-      [&](std::int64_t step) { return step == steps; });
+  TimeLeft left(steps, 100, steps);
   left.expect_validation(60);
   left.expect_save(5);
   std::map<std::int64_t, std::string> said;
@@ -132,7 +143,7 @@ TEST(TimeLeft, SaysOnceWhatIsExpectedAfterTheTenthStepOfTheRun) {
   EXPECT_EQ(expectations(51, 100),
             (Said{{60, "expected time: 2:25 for the 40 steps to come, with their validations and saves"}}));
   EXPECT_EQ(expectations(1, 11),
-            (Said{{10, "expected time: 0:07 for the 1 step to come, with their validations and saves"}}));
+            (Said{{10, "expected time: 1:07 for the 1 step to come, with their validations and saves"}}));
   EXPECT_EQ(expectations(1, 10), Said{});
 }
 

@@ -52,13 +52,14 @@ struct Made {
   testing::Tensors parameters;
   std::int64_t steps = 0;
 };
-Made first_step(Communicator& world, const Configuration& config, const std::string& folder) {
+const testing::Tensors kLinear = {{"layers.0.weight", {0.5}}, {"layers.0.bias", {0.25}}};
+Made first_step(Communicator& world, const Configuration& config, const std::string& folder,
+                const testing::Tensors& start = kLinear) {
   OpenedRun run(config, folder, world);
   PlacedModel& placed = run.placed();
   const std::vector<ParameterBlock*> blocks = placed.model().parameters();
   const Context& context = placed.rank().context;
-  for (ParameterBlock* block : blocks)
-    testing::load(context, *block, {{"layers.0.weight", {0.5}}, {"layers.0.bias", {0.25}}});
+  for (ParameterBlock* block : blocks) testing::load(context, *block, start);
   Optimizer optimizer(placed.rank(), blocks, config.optimizer);
   TrainingBatches batches(config, run.objective(), placed);
   Prefetch parts([&](std::int64_t part) { return batches.read(part, context.host()); }, 0,
@@ -74,11 +75,12 @@ Made first_step(Communicator& world, const Configuration& config, const std::str
 }
 
 /// One rank with the kernels that train in float32.
-Made first_step(const Configuration& config, const std::string& folder) {
+Made first_step(const Configuration& config, const std::string& folder,
+                const testing::Tensors& start = kLinear) {
   Made made;
   run_ranks(
       1, {}, [](int) { return testing::test_context(Backend::kCpu, 1); },
-      [&](Communicator& world) { made = first_step(world, config, folder); });
+      [&](Communicator& world) { made = first_step(world, config, folder, start); });
   return made;
 }
 
@@ -122,6 +124,47 @@ TEST(TrainingStep, IsSkippedWhenTheGradientIsNotFiniteThoughTheLossIs) {
   EXPECT_TRUE(good.result.finite);
   EXPECT_EQ(good.steps, 1);
   EXPECT_NE(good.parameters.at("layers.0.weight"), std::vector<double>{0.5});
+}
+
+/// Running statistics go their momentum of the mean way of the passes that gradients flow through, however
+/// many parts and leads a step has. The model predicts the same number everywhere, which is the input of a
+/// second lead.
+TEST(TrainingStep, RunningStatisticsFollowTheMeanOfItsPasses) {
+  const testing::TemporaryFolder folder;
+  write_field(folder.path(), [](std::size_t, std::size_t) { return false; });
+  testing::put_text(folder.path() + "/unit.json",
+                    R"({"lead_hours": 6, "fields": {"x": {"units": "", "mean": 2, "deviation": 1,
+                        "increment_deviation": 1}}})");
+  constexpr double kMomentum = 0.25, kPrediction = 0.75;
+  const testing::Tensors start = {{"layers.0.weight", {1}},       {"layers.0.bias", {0}},
+                                  {"layers.0.running_mean", {0}}, {"layers.0.running_var", {1}},
+                                  {"layers.1.weight", {0}},       {"layers.1.bias", {kPrediction}}};
+  const auto mean_after = [&](std::vector<std::string> changes) {
+    changes.insert(changes.end(),
+                   {"data.normalization=unit.json",
+                    R"(model={"type": "sequential", "layers": [{"type": "batch_norm", "momentum": 0.25},
+                                                               {"type": "linear", "features": 1}]})"});
+    const Made made = first_step(configuration_with(changes), folder.path(), start);
+    EXPECT_TRUE(made.result.finite);
+    return made.parameters.at("layers.0.running_mean").at(0);
+  };
+  // Of the fields as they are written, less the mean of their statistics.
+  const auto mean_of = [](std::size_t times) {
+    double sum = 0;
+    for (std::size_t t = 0; t < times; ++t)
+      for (std::size_t i = 0; i < kRows * kColumns; ++i)
+        sum += std::sin(0.7 * static_cast<double>(t * 29 + i));
+    return sum / static_cast<double>(times * kRows * kColumns);
+  };
+  const double one = kMomentum * mean_of(kTimes - 1);
+  EXPECT_NEAR(mean_after({}), one, 1e-6);
+  EXPECT_NEAR(mean_after({"train.accumulate=7"}), one, 1e-6);
+  const double both = kMomentum * (mean_of(kTimes - 2) + kPrediction) / 2;
+  EXPECT_NEAR(mean_after({"train.rollout=2", "train.batch_size=6"}), both, 1e-6);
+  EXPECT_NEAR(mean_after({"train.rollout=2", "train.batch_size=6", "train.accumulate=3"}), both, 1e-6);
+  EXPECT_NEAR(mean_after({"train.rollout=2", "train.batch_size=6", "train.accumulate=3",
+                          "train.rollout_gradient=last"}),
+              kMomentum * kPrediction, 1e-6);
 }
 
 /// Steps on a device, whose host is to wait once in each: for all that it decides by.

@@ -1,5 +1,5 @@
 // Validations that take long: each of their units is progress, and between any two they can be ended. Saves,
-// too.
+// too. Long rollouts take the memory of short ones.
 #include "train/validation.h"
 
 #include <gtest/gtest.h>
@@ -7,11 +7,15 @@
 #include <algorithm>
 
 #include "array/host_view.h"
+#include "base/error.h"
 #include "base/heartbeat.h"
+#include "base/text.h"
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/writer.h"
+#include "comm/agreement.h"
 #include "comm/patience.h"
 #include "comm/self/self.h"
+#include "comm/thread/run_ranks.h"
 #include "config/config.h"
 #include "samples/sample_data.h"
 #include "support/temporary_folder.h"
@@ -27,14 +31,27 @@ class ValidationTest : public ::testing::Test {
  protected:
   ValidationTest() {
     write_sample_data({}, folder_.path());
-    Json json = {{"data",
-                  {{"files", {folder_.path() + "/*.nc"}},
-                   {"variables", {"t2m"}},
-                   {"train", {"2021-01-02", "2021-01-05"}},
-                   {"valid", {"2021-02-01", "2021-02-20"}}}},
-                 {"model", {{"type", "weathermixer"}, {"patch", {5, 9}}, {"embed_dim", 4}, {"depth", 1}}},
-                 {"train", {{"batch_size", 2}}}};
-    run_ = std::make_unique<OpenedRun>(parse<Configuration>(json), folder_.path(), *self_);
+    run_ = std::make_unique<OpenedRun>(parse<Configuration>(config()), folder_.path(), *self_);
+  }
+
+  Json config() const {
+    return {{"data",
+             {{"files", {folder_.path() + "/*.nc"}},
+              {"variables", {"t2m"}},
+              {"train", {"2021-01-02", "2021-01-05"}},
+              {"valid", {"2021-02-01", "2021-02-20"}}}},
+            {"model", {{"type", "weathermixer"}, {"patch", {5, 9}}, {"embed_dim", 4}, {"depth", 1}}},
+            {"train", {{"batch_size", 2}}}};
+  }
+  /// The same on ranks that cut the rows, over some leads, at which forcings and a rim are given.
+  Configuration rollouts_on(int ranks, int leads) const {
+    Json json = config();
+    json["data"]["valid"] = {"2021-02-01", "2021-02-11"};
+    json["data"]["forcings"] = {"time_of_day"};
+    json["data"]["boundary_width"] = 1;
+    json["mesh"]["domain"] = {ranks, 1};
+    json["validation"]["rollout"] = leads;
+    return parse<Configuration>(json);
   }
 
   testing::TemporaryFolder folder_;
@@ -78,6 +95,53 @@ TEST_F(ValidationTest, ARehearsalLeavesNoTrace) {
   EXPECT_EQ(context_.tally().flops, before);
   EXPECT_EQ(self_->traffic().total_bytes(), 0);
   EXPECT_GT(validation.run([] { return false; })->loss, 0);
+}
+
+/// Four leads' worth at most: one that runs, the next in its place, and two that are read ahead; each may be
+/// one that a rollout starts from.
+TEST_F(ValidationTest, HoldsAFewLeadsOfItsPiecesHoweverManyThereAre) {
+  for (const int ranks : {1, 2}) {
+    for (const int leads : {2, 40}) {
+      run_ranks(ranks, [&](Communicator& world) {
+        SCOPED_TRACE(concat(leads, " leads on rank ", world.rank(), " of ", world.size()));
+        ASSERT_EQ(world.size(), ranks);
+        OpenedRun run(rollouts_on(ranks, leads), folder_.path(), world);
+        const PlacedModel& placed = run.placed();
+        const std::int64_t size = size_of(placed.types().master),
+                           input = size * placed.input_box(2).extent.count(),
+                           target = size * placed.target_box(run.loss(), 2).extent.count();
+        EXPECT_LE(target, size * 2 * 72 * (ranks == 1 ? 37 : 20)) << "of 8 rows of patches each has its part";
+        const Arena& arena = world.context().arena();
+        world.context().arena().reset_peaks();
+        ASSERT_TRUE(Validation(run).run([] { return false; }));
+        const std::int64_t start = 2 * input + target, lead = input + target;
+        EXPECT_GE(arena.peak_bytes(Purpose::kInput), start + lead);
+        EXPECT_LE(arena.peak_bytes(Purpose::kInput), 4 * (start + lead)) << "of them all " << leads * lead;
+        EXPECT_EQ(arena.current_bytes(Purpose::kInput), 0);
+      });
+    }
+  }
+}
+
+TEST_F(ValidationTest, WhatOneRankCannotReadOfALeadStopsAll) {
+  constexpr int kLeads = 5, kTorn = 3;
+  run_ranks(2, [&](Communicator& world) {
+    ASSERT_EQ(world.size(), 2);
+    OpenedRun run(rollouts_on(2, kLeads), folder_.path(), world);
+    Validation validation(run);
+    const auto load = [&](std::int64_t batch, int lead) {
+      if (world.rank() == 1 && lead == kTorn) throw DataError("t2m is torn");
+      return validation.read(batch, lead, world.context());
+    };
+    Rollouts rollouts(run, load, validation.batches(), kLeads);
+    int leads = 0;
+    const auto use = [&](int lead, const ShardedTensor&, const Batch& batch) {
+      EXPECT_EQ(lead, leads++);
+      EXPECT_TRUE(batch.target(lead).defined());
+    };
+    EXPECT_THROW(rollouts.run_next(2, use), AgreedError);
+    EXPECT_EQ(leads, kTorn);
+  });
 }
 
 /// A save is written and verified in units, on whatever thread.

@@ -1,0 +1,106 @@
+// A run that is asked to stop while it validates.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cmath>
+#include <vector>
+
+#include "config/config.h"
+#include "support/temporary_folder.h"
+#include "support/test_ranks.h"
+#include "train/forecast_file.h"
+#include "train/trainer.h"
+
+namespace jigsaw {
+namespace {
+
+constexpr int kRanks = 2;
+
+/// Four days every six hours; the last two are for validation, of seven batches.
+void write_field(const std::string& path) {
+  constexpr std::size_t kTimes = 16, kRows = 4, kColumns = 6;
+  std::vector<double> hours, values;
+  for (std::size_t t = 0; t < kTimes; ++t) hours.push_back(6.0 * static_cast<double>(t));
+  for (std::size_t i = 0; i < kTimes * kRows * kColumns; ++i)
+    values.push_back(2 + std::sin(0.7 * static_cast<double>(i)));
+  testing::write_forecast_file(path, {hours, {50, 49, 48, 47}, {0, 1, 2, 3, 4, 5}}, {{"x", values}});
+}
+
+Configuration configuration_in(const std::string& folder) {
+  return parse<Configuration>(
+      Json{{"data",
+            {{"files", {"fields.nc"}},
+             {"variables", {"x"}},
+             {"predict", "state"},
+             {"train", {"2019-12-30", "2019-12-31"}},
+             {"valid", {"2020-01-01", "2020-01-02"}}}},
+           {"model", {{"type", "sequential"}, {"layers", {{{"type", "linear"}, {"features", 1}}}}}},
+           {"mesh", {{"domain", {kRanks, 1}}}},
+           {"train", {{"steps", 4}, {"batch_size", 1}}},
+           {"validation", {{"every", 2}}},
+           {"checkpoint", {{"every", 2}}},
+           {"machine",  // as if measured, which takes a while
+            {{"flops_per_second", 1e12},
+             {"memory_bytes_per_second", 1e11},
+             {"links", {{{"bytes_per_second", 1e10}, {"latency_seconds", 1e-6}}}}}},
+           {"output", folder + "/run"}});
+}
+
+/// Counts what it sees, and may ask for the stop at the first prediction of a validation.
+class Onlooker : public RunObserver {
+ public:
+  explicit Onlooker(std::atomic<bool>* stop) : stop_(stop) {}
+  void begin(OpenedRun&, const RunDirectory&, std::int64_t) override {}
+  bool needs_origin() const override { return false; }
+  void metrics(const Json&) override {}
+  void predicted(std::int64_t, int, const ShardedTensor&, const Batch&) override {
+    ++predictions;
+    if (stop_ != nullptr) *stop_ = true;
+  }
+  void validated(std::int64_t step, ValidationResult&) override { validations.push_back(step); }
+  void end() override {}
+
+  int predictions = 0;
+  std::vector<std::int64_t> validations;
+
+ private:
+  std::atomic<bool>* stop_;
+};
+
+/// A run on two ranks, and what each saw; `look` on each.
+template <typename F>
+void train(const std::string& folder, bool stops, const F& look) {
+  std::atomic<bool> stop = false;
+  run_ranks(
+      kRanks, {}, [](int) { return Context::make_host(Backend::kCpu, 1); },
+      [&](Communicator& world) {
+        ASSERT_EQ(world.size(), kRanks);
+        Log log(false);
+        Onlooker onlooker(stops ? &stop : nullptr);
+        RunOptions options;
+        options.config_folder = folder;
+        options.stop = &stop;
+        options.observers = {&onlooker};
+        Trainer trainer(configuration_in(folder), options, world, log);
+        look(trainer.run(), onlooker);
+      });
+}
+
+TEST(TrainerStop, EndsAValidationAtItsNextBatchAndTheNextRunMakesUpForIt) {
+  const testing::TemporaryFolder folder;
+  write_field(folder.path() + "/fields.nc");
+  train(folder.path(), true, [](ExitCode code, const Onlooker& onlooker) {
+    EXPECT_EQ(code, ExitCode::kStopped);
+    EXPECT_EQ(onlooker.predictions, 1);
+    EXPECT_EQ(onlooker.validations, std::vector<std::int64_t>());
+  });
+  EXPECT_EQ(testing::text_of(folder.path() + "/run/checkpoints/latest"), "step_00000002");
+  train(folder.path(), false, [](ExitCode code, const Onlooker& onlooker) {
+    EXPECT_EQ(code, ExitCode::kDone);
+    EXPECT_EQ(onlooker.predictions, 14);
+    EXPECT_EQ(onlooker.validations, (std::vector<std::int64_t>{2, 4}));
+  });
+}
+
+}  // namespace
+}  // namespace jigsaw
