@@ -113,14 +113,38 @@ void report_periods(const Dataset& data, DataReport& report) {
   }
 }
 
+/// "t2m 212 to 317 K; t on 13 levels 180 to 315 K".
+std::string ranges(const Statistics& statistics) {
+  std::vector<std::string> names, parts;
+  for (const auto& [name, values] : statistics.seen)
+    if (values.missing < 1) names.push_back(name);
+  const auto add = [&](const std::string& what, const SeenValues& values, const std::string& name) {
+    parts.push_back(concat(what, " ", number(values.least), " to ", number(values.largest),
+                           unit_or_transform(statistics.fields.at(name))));
+  };
+  for_each_group(names, [&](const std::string& variable, std::size_t first, std::size_t last) {
+    SeenValues all = statistics.seen.at(names[first]);
+    for (std::size_t i = first; i < last; ++i) {
+      const SeenValues& values = statistics.seen.at(names[i]);
+      all.least = std::min(all.least, values.least);
+      all.largest = std::max(all.largest, values.largest);
+      if (last - first <= kMostLevels) add(names[i], values, names[i]);
+    }
+    if (last - first > kMostLevels) add(concat(variable, " on ", last - first, " levels"), all, names[first]);
+  });
+  return join(parts, "; ");
+}
+
 /// Of the whole training period, as far as it was read.
-void report_missing(const Statistics& statistics, DataReport& report) {
-  std::vector<std::string> fields;
-  for (const auto& [name, part] : statistics.missing) {
-    if (part > 0) fields.push_back(concat(name, " ", number(100 * part), " %"));
+void report_values(const Statistics& statistics, DataReport& report) {
+  if (statistics.seen.empty()) return;
+  std::vector<std::string> missing;
+  for (const auto& [name, values] : statistics.seen) {
+    if (values.missing > 0) missing.push_back(concat(name, " ", number(100 * values.missing), " %"));
   }
-  if (statistics.missing.empty()) return;
-  report.lines.push_back(concat("missing in data.train: ", fields.empty() ? "nothing" : join(fields, "; ")));
+  report.lines.push_back(concat("values in data.train: ", ranges(statistics)));
+  report.lines.push_back(
+      concat("missing in data.train: ", missing.empty() ? "nothing" : join(missing, "; ")));
 }
 
 void report_images(const ImageData& data, DataReport& report) {
@@ -182,7 +206,7 @@ DataReport report_data(const Configuration& configuration, const SampleSource& d
     report.lines.push_back(concat("statistics: ", listed(data.statistics().fields)));
   if (const auto* forecasts = dynamic_cast<const Dataset*>(&data)) report_periods(*forecasts, report);
   if (const auto* images = dynamic_cast<const ImageData*>(&data)) report_images(*images, report);
-  report_missing(data.statistics(), report);
+  report_values(data.statistics(), report);
   if (batch > train) {
     report.warnings.push_back(concat("train.batch_size ", batch, " is more than the ", train,
                                      " samples of training, some of which are in each batch more than once"));

@@ -89,8 +89,9 @@ TEST_F(CheckTest, SaysWhatTheRunIsAboutToDo) {
        {"data: ", "periods: data.train 20", "; data.valid 20", "statistics: t2m ", "model: weathermixer, ",
         " parameters", "mesh: 2 ranks, data 1 × domain0 2 × domain1 1 × tensor 1",
         "memory of each of 2 ranks: ", " for the optimizer, about ",
-        " together, on rank 0; a step takes a rank up to ", "missing in data.train: nothing\n",
-        "training: 30 steps with 4 samples each, ", "in the first batch every target value is there"}) {
+        " together, on rank 0; a step takes a rank up to ", "values in data.train: t2m ",
+        "missing in data.train: nothing\n", "training: 30 steps with 4 samples each, ",
+        "in the first batch every target value is there"}) {
     EXPECT_NE(unwrapped.find(said), std::string::npos) << said << "\n" << outcome.out;
   }
   EXPECT_EQ(outcome.said().size(), 0U) << outcome.err;

@@ -355,7 +355,7 @@ Statistics ImageData::compute_statistics(Communicator& communicator, const Stati
                                        0};
     double points = 0;
     for (const Region& region : train_) points += static_cast<double>(region.box.extent.count());
-    statistics.missing[channel.name] = missing_part(total, points);
+    statistics.seen[channel.name] = seen_values(total, points);
     before += 1;
   }
   return statistics;

@@ -1,7 +1,7 @@
 #include "samples/moments.h"
 
+#include <algorithm>
 #include <cmath>
-#include <limits>
 
 namespace jigsaw::inline samples {
 
@@ -12,6 +12,8 @@ RunningMoments RunningMoments::of(std::span<const double> values) {
     if (std::isnan(value)) continue;
     sum += value;
     moments.count += 1;
+    moments.least = std::min(moments.least, value);
+    moments.largest = std::max(moments.largest, value);
   }
   if (moments.count == 0) return moments;
   moments.mean = sum / moments.count;
@@ -28,6 +30,8 @@ void RunningMoments::merge(const RunningMoments& other) {
   mean += shift * (other.count / total);
   squares += other.squares + shift * shift * (count * other.count / total);
   count = total;
+  least = std::min(least, other.least);
+  largest = std::max(largest, other.largest);
 }
 
 double RunningMoments::mean_of_any() const {

@@ -1,11 +1,13 @@
 #pragma once
+#include <limits>
 #include <span>
 
 namespace jigsaw::inline samples {
 
-/// Count, mean and sum of squared deviations of values, without cancellation.
+/// Count, mean and sum of squared deviations of values, without cancellation, and their range.
 struct RunningMoments {
   double count = 0, mean = 0, squares = 0;
+  double least = std::numeric_limits<double>::infinity(), largest = -least;  ///< as they are without values
 
   /// Of the values that are not NaN, in two passes.
   static RunningMoments of(std::span<const double> values);
@@ -17,10 +19,5 @@ struct RunningMoments {
   /// NaN without values.
   double mean_of_any() const;
 };
-
-/// The part of so many points that are none of the values; 0 of none.
-inline double missing_part(const RunningMoments& values, double points) {
-  return points > 0 ? (points - values.count) / points : 0;
-}
 
 }  // namespace jigsaw::inline samples

@@ -3,14 +3,12 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
-#include <limits>
 #include <span>
 
 #include "base/error.h"
 #include "base/file.h"
 #include "base/text.h"
 #include "config/json.h"
-#include "samples/moments.h"
 #include "samples/shared_work.h"
 
 namespace jigsaw::inline samples {
@@ -25,15 +23,9 @@ constexpr std::int64_t kMostTextBytes = 16 << 20;
 struct StateMoments {
   RunningMoments state, increment;
   double points = 0;  ///< of the states, missing ones among them
-  double least = std::numeric_limits<double>::infinity(), largest = -least;
 
   static StateMoments of(std::span<const double> state) {
-    StateMoments moments{RunningMoments::of(state), {}, static_cast<double>(state.size())};
-    for (const double value : state) {
-      if (value < moments.least) moments.least = value;
-      if (value > moments.largest) moments.largest = value;
-    }
-    return moments;
+    return {RunningMoments::of(state), {}, static_cast<double>(state.size())};
   }
 };
 
@@ -84,8 +76,6 @@ bool in_one_period(const std::vector<Period>& periods, Time first, Time last) {
 void merge(StateMoments& total, const StateMoments& each) {
   total.state.merge(each.state);
   total.increment.merge(each.increment);
-  total.least = std::min(total.least, each.least);
-  total.largest = std::max(total.largest, each.largest);
   total.points += each.points;
 }
 
@@ -93,8 +83,8 @@ FieldStatistics summarise(const std::string& units, const Transform& transform, 
   FieldStatistics statistics{units, total.state.mean_of_any(), total.state.deviation(),
                              total.increment.deviation(), transform.name()};
   if (transform.kind == TransformKind::kMinMax && total.state.count > 0) {
-    statistics.mean = total.least;
-    statistics.deviation = total.largest - total.least;
+    statistics.mean = total.state.least;
+    statistics.deviation = total.state.largest - total.state.least;
   }
   return statistics;
 }
@@ -216,6 +206,16 @@ Statistics Statistics::load(const std::string& path) {
   return from_text(text, path);
 }
 
+SeenValues seen_values(const RunningMoments& values, double points) {
+  SeenValues seen;
+  if (points > 0) seen.missing = (points - values.count) / points;
+  if (values.count > 0) {
+    seen.least = values.least;
+    seen.largest = values.largest;
+  }
+  return seen;
+}
+
 Statistics neutral_statistics(const std::vector<Channel>& channels, int lead_hours) {
   Statistics statistics;
   statistics.lead_hours = lead_hours;
@@ -256,7 +256,7 @@ Statistics compute_statistics(FileSet& files, const Channels& channels, const st
         state_moments(files, channel.field, channel.transform, channel.role == Role::kPrognostic, periods,
                       lead_hours * kHour, communicator, did);
     statistics.fields[channel.name] = summarise(files.units(channel.field), channel.transform, moments);
-    statistics.missing[channel.name] = missing_part(moments.state, moments.points);
+    statistics.seen[channel.name] = seen_values(moments.state, moments.points);
   }
   for (const Channel& channel : channels_of(channels, Role::kStatic)) {
     if (take_known(channel)) continue;

@@ -7,6 +7,7 @@
 #include "comm/communicator.h"
 #include "samples/channels.h"
 #include "samples/file_set.h"
+#include "samples/moments.h"
 
 namespace jigsaw::inline samples {
 
@@ -24,13 +25,21 @@ struct FieldStatistics {
   bool operator==(const FieldStatistics&) const = default;
 };
 
+/// What the values were that statistics were computed of.
+struct SeenValues {
+  double missing = 0;             ///< the part of the points without one, 0 to 1
+  double least = 0, largest = 0;  ///< of transformed values; 0 without any
+
+  bool operator==(const SeenValues&) const = default;
+};
+
 /// Statistics by the name of the field, "t_850".
 struct Statistics {
   int lead_hours = 0;  ///< of the increments
   std::map<std::string, FieldStatistics> fields;
-  /// The part of a field's points that is missing in the periods, 0 to 1, of the fields that were read for
-  /// it. Not among what to_text() tells, and nothing that decides whether statistics are equal.
-  std::map<std::string, double> missing;
+  /// In the periods, of the fields that were read for it. Not among what to_text() tells, and nothing that
+  /// decides whether statistics are equal.
+  std::map<std::string, SeenValues> seen;
 
   bool operator==(const Statistics& other) const {
     return lead_hours == other.lead_hours && fields == other.fields;
@@ -44,6 +53,9 @@ struct Statistics {
   void save(const std::string& path) const;
   static Statistics load(const std::string& path);
 };
+
+/// Of so many points, of which some are the values.
+SeenValues seen_values(const RunningMoments& values, double points);
 
 /// Statistics that leave the fields of these channels as they are: mean 0 and deviations 1.
 Statistics neutral_statistics(const std::vector<Channel>& channels, int lead_hours = 0);

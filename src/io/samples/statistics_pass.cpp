@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::int64_t kMostKeptBytes = std::int64_t{64} << 20;
 /// Changes when statistics are computed in another way.
-constexpr int kVersion = 2;
+constexpr int kVersion = 3;
 
 /// Name, size and time of change of each file; null where these do not tell of a change, as of a store in a
 /// folder, whose chunks may be written anew behind them.
@@ -31,10 +31,20 @@ Json files_of(const std::vector<std::string>& paths) {
   return files;
 }
 
-/// With what of it is missing.
+/// By field, its missing part, least and largest value.
+Json json_of(const std::map<std::string, SeenValues>& seen) {
+  Json json = Json::object();
+  for (const auto& [name, values] : seen) json[name] = {values.missing, values.least, values.largest};
+  return json;
+}
+
+/// With what was seen of the values.
 Statistics of_kept(const Json& kept, const std::string& source) {
   Statistics statistics = Statistics::from_text(kept.at("statistics").dump(), source);
-  statistics.missing = kept.at("missing").get<std::map<std::string, double>>();
+  for (const auto& [name, values] : kept.at("seen").items()) {
+    statistics.seen[name] = {values.at(0).get<double>(), values.at(1).get<double>(),
+                             values.at(2).get<double>()};
+  }
   return statistics;
 }
 
@@ -53,7 +63,7 @@ std::string kept_text(const std::string& path, const Json& of) {
 
 void keep(const std::filesystem::path& path, const Json& of, const Statistics& statistics) {
   const Json kept = {
-      {"of", of}, {"statistics", Json::parse(statistics.to_text())}, {"missing", statistics.missing}};
+      {"of", of}, {"statistics", Json::parse(statistics.to_text())}, {"seen", json_of(statistics.seen)}};
   try {
     std::filesystem::create_directories(path.parent_path());
     write_text_atomically(path.string(), kept.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n");
