@@ -17,10 +17,6 @@ namespace jigsaw::inline train {
 
 namespace {
 
-double now() {
-  return monotonic_seconds();
-}
-
 /// Looking for the run directory costs a message to its file system.
 constexpr double kSecondsBetweenLooks = 1;
 
@@ -386,8 +382,9 @@ ExitCode Trainer::train(std::int64_t first) {
 
 /// @param seconds  of the step with what came behind it.
 void Trainer::count_time(double seconds) {
+  seconds -= std::exchange(apart_seconds_, 0.0);
   longest_step_ = std::max(longest_step_, seconds);
-  time_left_.step(seconds - std::exchange(apart_seconds_, 0.0));
+  time_left_.step(seconds);
 }
 
 /// The validation of the step that the run goes on from, if it was cut short or killed. Whether the run

@@ -1,12 +1,14 @@
 #pragma once
 #include <atomic>
 #include <filesystem>
+#include <functional>
 #include <limits>
 #include <memory>
 #include <optional>
 #include <string>
 #include <utility>
 
+#include "base/clock.h"
 #include "base/heartbeat.h"
 #include "base/log.h"
 #include "comm/watchdog.h"
@@ -44,6 +46,8 @@ struct RunOptions {
   bool find_nan = false;                     ///< replay steps that go wrong, see NanSearch
   const std::atomic<bool>* stop = nullptr;   ///< set by a signal: end with a checkpoint
   std::vector<RunObserver*> observers = {};  ///< look on
+  /// Seconds since some moment, for what is timed and for the limit.
+  std::function<double()> clock = monotonic_seconds;
 };
 
 /// Trains one model on one rank of a job: opens the run and its folder, makes the steps, validates, and
@@ -95,6 +99,7 @@ class Trainer {
   void save(const std::optional<CheckpointScore>& score);
   void count_time(double seconds);
   Stop should_stop(double ahead);
+  double now() const { return options_.clock(); }
   void finish(std::int64_t step);
 
   RunOptions options_;
@@ -130,8 +135,9 @@ class Trainer {
   bool empty_targets_noted_ = false, found_points_ = false;
   std::int64_t empty_steps_ = 0;  ///< since the process began
   double last_loss_ = std::numeric_limits<double>::quiet_NaN();
-  double longest_step_ = 0, longest_validation_ = 0;  ///< seconds
-  double looked_ = 0;                                 ///< for the run directory
+  double longest_step_ = 0;        ///< seconds, without validations and saves
+  double longest_validation_ = 0;  ///< seconds
+  double looked_ = 0;              ///< for the run directory
 };
 
 }  // namespace jigsaw::inline train

@@ -1,4 +1,4 @@
-// A run that is asked to stop while it validates.
+// A run that is asked to stop while it validates, or has no time to.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -46,16 +46,25 @@ Configuration configuration_in(const std::string& folder) {
            {"output", folder + "/run"}});
 }
 
-/// Counts what it sees, and may ask for the stop at the first prediction of a validation.
+/// What ranks that are threads share.
+struct Surroundings {
+  double limit_minutes = 0;
+  bool stops_at_prediction = false;  ///< the stop is asked for at the first of a validation
+  std::atomic<bool> stop = false;
+  std::atomic<double> seconds = 0;  ///< each prediction of a validation takes a minute
+};
+
+/// Counts what it sees.
 class Onlooker : public RunObserver {
  public:
-  explicit Onlooker(std::atomic<bool>* stop) : stop_(stop) {}
+  Onlooker(Surroundings& around, bool first) : around_(around), first_(first) {}
   void begin(OpenedRun&, const RunDirectory&, std::int64_t) override {}
   bool needs_origin() const override { return false; }
   void metrics(const Json&) override {}
   void predicted(std::int64_t, int, const ShardedTensor&, const Batch&) override {
     ++predictions;
-    if (stop_ != nullptr) *stop_ = true;
+    if (around_.stops_at_prediction) around_.stop = true;
+    if (first_) around_.seconds += 60;
   }
   void validated(std::int64_t step, ValidationResult&) override { validations.push_back(step); }
   void end() override {}
@@ -64,22 +73,24 @@ class Onlooker : public RunObserver {
   std::vector<std::int64_t> validations;
 
  private:
-  std::atomic<bool>* stop_;
+  Surroundings& around_;
+  bool first_;
 };
 
 /// A run on two ranks, and what each saw; `look` on each.
 template <typename F>
-void train(const std::string& folder, bool stops, const F& look) {
-  std::atomic<bool> stop = false;
+void train(const std::string& folder, Surroundings&& around, const F& look) {
   run_ranks(
       kRanks, {}, [](int) { return Context::make_host(Backend::kCpu, 1); },
       [&](Communicator& world) {
         ASSERT_EQ(world.size(), kRanks);
         Log log(false);
-        Onlooker onlooker(stops ? &stop : nullptr);
+        Onlooker onlooker(around, world.rank() == 0);
         RunOptions options;
         options.config_folder = folder;
-        options.stop = &stop;
+        options.stop = &around.stop;
+        options.max_minutes = around.limit_minutes;
+        options.clock = [&around] { return around.seconds.load(); };
         options.observers = {&onlooker};
         Trainer trainer(configuration_in(folder), options, world, log);
         look(trainer.run(), onlooker);
@@ -89,16 +100,34 @@ void train(const std::string& folder, bool stops, const F& look) {
 TEST(TrainerStop, EndsAValidationAtItsNextBatchAndTheNextRunMakesUpForIt) {
   const testing::TemporaryFolder folder;
   write_field(folder.path() + "/fields.nc");
-  train(folder.path(), true, [](ExitCode code, const Onlooker& onlooker) {
+  train(folder.path(), {.stops_at_prediction = true}, [](ExitCode code, const Onlooker& onlooker) {
     EXPECT_EQ(code, ExitCode::kStopped);
     EXPECT_EQ(onlooker.predictions, 1);
     EXPECT_EQ(onlooker.validations, std::vector<std::int64_t>());
   });
   EXPECT_EQ(testing::text_of(folder.path() + "/run/checkpoints/latest"), "step_00000002");
-  train(folder.path(), false, [](ExitCode code, const Onlooker& onlooker) {
+  train(folder.path(), {}, [](ExitCode code, const Onlooker& onlooker) {
     EXPECT_EQ(code, ExitCode::kDone);
     EXPECT_EQ(onlooker.predictions, 14);
     EXPECT_EQ(onlooker.validations, (std::vector<std::int64_t>{2, 4}));
+  });
+}
+
+/// The first validation takes seven of eleven minutes, the steps no time. Steps go on, for they need none;
+/// the second validation is not begun.
+TEST(TrainerStop, BeginsNoValidationThatTheTimeLimitWouldCutShort) {
+  const testing::TemporaryFolder folder;
+  write_field(folder.path() + "/fields.nc");
+  train(folder.path(), {.limit_minutes = 11}, [](ExitCode code, const Onlooker& onlooker) {
+    EXPECT_EQ(code, ExitCode::kStopped);
+    EXPECT_EQ(onlooker.predictions, 7);
+    EXPECT_EQ(onlooker.validations, std::vector<std::int64_t>{2});
+  });
+  EXPECT_EQ(testing::text_of(folder.path() + "/run/checkpoints/latest"), "step_00000004");
+  train(folder.path(), {.limit_minutes = 11}, [](ExitCode code, const Onlooker& onlooker) {
+    EXPECT_EQ(code, ExitCode::kDone);
+    EXPECT_EQ(onlooker.predictions, 7);
+    EXPECT_EQ(onlooker.validations, std::vector<std::int64_t>{4});
   });
 }
 
