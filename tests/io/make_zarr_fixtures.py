@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes fixtures/zarr2, fixtures/zarr3 and fixtures/xarray.zarr: small stores by zarr-python 3 and xarray.
+"""Writes small stores by zarr-python 3 and xarray: fixtures/zarr2, zarr3, xarray.zarr, anemoi2.zarr, anemoi3.zarr.
 
 Each array x[a, b, c] of the first two holds 500 + 100 a + 10 b + c + 0.5 if it is of floats, else without the
 half. Chunk 1.0.1 of `missing` is not there. Run with zarr >= 3 and xarray: make_zarr_fixtures.py fixtures
@@ -76,9 +76,40 @@ def of_xarray(path):
     dataset.to_zarr(path, zarr_format=3, consolidated=True, encoding={"t2m": packed})
 
 
+def of_anemoi(path, zarr_format, regular):
+    """As anemoi-datasets' create/fields/init.py writes it; values are 1000 t + 100 v + 10 row + column."""
+    rows, columns, variables = 3, 5, ["2t", "t_850", "lsm"]
+    group = zarr.create_group(path, zarr_format=zarr_format)
+    latitudes, longitudes = np.meshgrid([60.0, 40.0, 20.0], np.arange(5) * 10.0, indexing="ij")
+    if not regular:
+        latitudes = latitudes + 0.01 * longitudes
+    t, v, e, c = np.indices((4, len(variables), 1, rows * columns))
+    data = (1000 * t + 100 * v + 10 * (c // columns) + c % columns).astype("f4")
+    dates = np.datetime64("2020-01-01", "s") + np.arange(4) * np.timedelta64(6, "h")
+
+    def put(name, array, dimensions, chunks, **options):
+        names = {"dimension_names": dimensions} if zarr_format == 3 else {}
+        made = group.create_array(name, shape=array.shape, dtype=array.dtype, chunks=chunks, **names, **options)
+        made[:] = array
+        if zarr_format == 2:
+            made.attrs["_ARRAY_DIMENSIONS"] = list(dimensions)
+
+    cells = rows * columns if regular else 7
+    put("data", data, ("time", "variable", "ensemble", "cell"), (1, 3, 1, cells), fill_value=np.nan)
+    put("dates", dates, ("time",), (4,))
+    put("latitudes", latitudes.ravel(), ("cell",), (8,))
+    put("longitudes", longitudes.ravel(), ("cell",), (8,))
+    put("mean", data.mean(axis=(0, 2, 3)), ("variable",), (3,))
+    group.attrs.update({"variables": variables, "field_shape": [rows, columns], "flatten_grid": True,
+                        "ensemble_dimension": 1, "missing_dates": [], "frequency": "6h", "version": "0.30"})
+
+
 def main():
     folder = pathlib.Path(sys.argv[1])
-    for name, write in [("zarr2", format2), ("zarr3", format3), ("xarray.zarr", of_xarray)]:
+    writers = [("zarr2", format2), ("zarr3", format3), ("xarray.zarr", of_xarray),
+               ("anemoi2.zarr", lambda path: of_anemoi(path, 2, True)),
+               ("anemoi3.zarr", lambda path: of_anemoi(path, 3, False))]
+    for name, write in writers:
         shutil.rmtree(folder / name, ignore_errors=True)
         write(str(folder / name))
 

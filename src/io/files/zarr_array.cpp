@@ -71,6 +71,13 @@ std::optional<StoredType> type_of(const std::string& kind_and_bytes) {
   return found == kTypes.end() ? std::nullopt : std::optional(found->second);
 }
 
+std::string time_unit(const std::string& unit) {
+  static constexpr std::array<std::pair<std::string_view, const char*>, 4> kUnits = {
+      {{"s", "seconds"}, {"m", "minutes"}, {"h", "hours"}, {"D", "days"}}};
+  const auto* const found = std::ranges::find(kUnits, unit, &std::pair<std::string_view, const char*>::first);
+  return found == kUnits.end() ? "" : found->second;
+}
+
 std::optional<double> number_of(const Json& value) {
   if (value.is_number()) return value.get<double>();
   if (value == "NaN") return std::numeric_limits<double>::quiet_NaN();
@@ -102,6 +109,9 @@ ZarrArray zarr_array_of_format2(const Json& zarray, const std::string& what) {
   const Json dtype = zarray.value("dtype", Json());
   const std::string letters = dtype.is_string() ? dtype.get<std::string>() : "";
   if (letters.size() > 1) array.type = zarr_metadata::type_of(letters.substr(1));
+  if (letters.size() > 5 && letters.substr(1, 3) == "M8[")
+    array.time_unit = zarr_metadata::time_unit(letters.substr(4, letters.size() - 5));
+  if (!array.time_unit.empty()) array.type = StoredType::kI64;
   zarr_metadata::check(array, what);
   if (!array.type) return array;  // of texts, say: it stays in the list, as one that cannot be read
   array.swapped = letters[0] == (std::endian::native == std::endian::little ? '>' : '<');

@@ -29,6 +29,7 @@ struct ZarrArray {
   bool swapped = false;            ///< of the other byte order
   ChunkPacking packing;
   std::optional<double> fill;  ///< what stands in chunks that are not there
+  std::string time_unit;       ///< of NumPy's datetime64: "seconds", …, since 1970; "" of what is none
   std::string prefix;          ///< what the names of chunks begin with
   char separator = '.';        ///< of the numbers in a chunk's name
   std::string fault;           ///< why it cannot be read though it is well described; "" when it can
@@ -54,6 +55,8 @@ namespace zarr_metadata {
 Shape extents(const nlohmann::json& object, const char* key, std::int64_t least, const std::string& what);
 /// "u1", "i2", …, "f8": nothing for others.
 std::optional<StoredType> type_of(const std::string& kind_and_bytes);
+/// "seconds" for "s" and the like, for datetime64's units of a second and more; "" for others.
+std::string time_unit(const std::string& unit);
 /// A number, "NaN", "Infinity" or "-Infinity"; nothing for others.
 std::optional<double> number_of(const nlohmann::json& value);
 /// A text for messages, as far as it fits in; "" for what is none.

@@ -75,7 +75,11 @@ class Reader {
       array_.refuse(concat("its grid of chunks is \"", grid.name, "\", not regular"));
       array_.chunks = Shape::filled(array_.shape.rank(), 1);
     }
-    array_.type = type_of(Extension(metadata_.value("data_type", Json())).name);
+    const Extension type(metadata_.value("data_type", Json()));
+    array_.type = type_of(type.name);
+    if (type.name == "numpy.datetime64" && type.configuration.value("scale_factor", Json(1)) == 1)
+      array_.time_unit = zarr_metadata::time_unit(type.text("unit", ""));
+    if (!array_.time_unit.empty()) array_.type = StoredType::kI64;
     read_names();
     if (array_.type) {
       array_.fill = fill_of(metadata_.value("fill_value", Json()), *array_.type);

@@ -158,13 +158,17 @@ ZarrStore::ZarrStore(const std::string& path, External external)
       format3_(is_there(path + kMetadata3)),
       key_(ChunkCache::shared().new_file()),
       chunk_files_(path, external) {
+  Json attributes;
   if (format3_) {
-    read_format3();
+    attributes = read_format3();
   } else if (is_there(path + kConsolidated)) {
-    add_from_metadata(read_json(path + kConsolidated));
+    attributes = add_from_metadata(read_json(path + kConsolidated));
   } else {
     add_from_folders(path, "", 0);
+    const std::string file = path + std::string(kAttributesSuffix);
+    if (is_there(file)) attributes = read_json(file);
   }
+  show_cells(attributes);
 }
 
 ZarrStore::ZarrStore(const FileDescription& known, External external)
@@ -175,12 +179,18 @@ ZarrStore::ZarrStore(const FileDescription& known, External external)
   const Json own = Json::parse(known.own);
   format3_ = own.at("format") == 3;
   own.at("arrays").get_to(metadata_);
+  own.at("channels").get_to(channels_);
+  for (const Json& place : own.at("places")) places_.push_back(ZarrPlace::from_json(place));
   for (std::size_t i = 0; i < metadata_.size(); ++i)
-    arrays_.push_back(array_of(metadata_[i], variables_[i].name));
+    arrays_.push_back(metadata_[i].is_null() ? ZarrArray() : array_of(metadata_[i], places_[i].folder));
 }
 
 std::string ZarrStore::own_description() const {
-  return Json{{"format", format3_ ? 3 : 2}, {"arrays", metadata_}}.dump();
+  Json places = Json::array();
+  for (const ZarrPlace& place : places_) places.push_back(place.to_json());
+  return Json{
+      {"format", format3_ ? 3 : 2}, {"arrays", metadata_}, {"places", places}, {"channels", channels_}}
+      .dump();
 }
 
 ZarrArray ZarrStore::array_of(const Json& metadata, const std::string& name) const {
@@ -188,7 +198,7 @@ ZarrArray ZarrStore::array_of(const Json& metadata, const std::string& name) con
   return format3_ ? zarr_array_of_format3(metadata, what) : zarr_array_of_format2(metadata, what);
 }
 
-void ZarrStore::add_from_metadata(const Json& consolidated) {
+Json ZarrStore::add_from_metadata(const Json& consolidated) {
   const Json metadata = consolidated.is_object() ? consolidated.value("metadata", Json()) : Json();
   if (!metadata.is_object()) throw DataError(concat(path(), "/.zmetadata names no arrays"));
   for (const auto& [key, zarray] : metadata.items()) {
@@ -196,6 +206,7 @@ void ZarrStore::add_from_metadata(const Json& consolidated) {
     const std::string name = key.substr(0, key.size() - kArraySuffix.size());
     add_format2(name, zarray, metadata.value(name + std::string(kAttributesSuffix), Json()));
   }
+  return metadata.value(kAttributesSuffix.substr(1), Json());
 }
 
 void ZarrStore::add_from_folders(const std::string& folder, const std::string& prefix, int depth) {
@@ -222,18 +233,23 @@ void ZarrStore::add_from_folders(const std::string& folder, const std::string& p
   }
 }
 
-void ZarrStore::read_format3() {
+Json ZarrStore::read_format3() {
   const Json root = read_json(path() + kMetadata3);
   if (!root.is_object() || root.value("zarr_format", Json()) != 3)
     throw DataError(concat("cannot read ", path(), kMetadata3, ": it is not of Zarr's format 3"));
   if (root.value("node_type", Json()) != "group") refuse_single_array(path());
   const Json consolidated = root.value("consolidated_metadata", Json());
-  if (!consolidated.is_object()) return add_from_folders(path(), "", 0);
+  const Json attributes = root.value("attributes", Json());
+  if (!consolidated.is_object()) {
+    add_from_folders(path(), "", 0);
+    return attributes;
+  }
   const Json metadata = consolidated.value("metadata", Json());
   if (!metadata.is_object()) throw DataError(concat(path(), kMetadata3, " names no arrays"));
   for (const auto& [name, node] : metadata.items()) {
     if (node.is_object() && node.value("node_type", Json()) == "array") add_format3(name, node);
   }
+  return attributes;
 }
 
 void ZarrStore::add_format3(const std::string& name, const Json& metadata) {
@@ -263,6 +279,8 @@ void ZarrStore::add(const std::string& name, const Json& metadata, const Json& a
     variable.refuse(concat(array.fault, "; convert it with: ", kind ? kind->conversion : ""));
   }
   add_attributes(variable, attributes);
+  if (!array.time_unit.empty() && variable.text("units").empty())
+    variable.texts["units"] = concat(array.time_unit, " since 1970-01-01");
   const std::size_t last = name.rfind('/');
   const std::string group = last == std::string::npos ? "" : name.substr(0, last + 1);
   for (int d = 0; d < array.shape.rank(); ++d) {
@@ -273,6 +291,92 @@ void ZarrStore::add(const std::string& name, const Json& metadata, const Json& a
   variables_.push_back(std::move(variable));
   arrays_.push_back(array);
   metadata_.push_back(metadata);
+  places_.push_back({name});
+}
+
+/// The variable of this name with these dimensions, or null.
+FileVariable* ZarrStore::find_along(const std::string& name, const std::vector<std::string>& dimensions) {
+  const auto found = std::ranges::find_if(variables_, [&](const FileVariable& variable) {
+    return variable.name == name && variable.numeric() && variable.dimensions == dimensions;
+  });
+  return found == variables_.end() ? nullptr : &*found;
+}
+
+/// A coordinate along rows or columns, from the numbers of all points.
+void ZarrStore::add_line(const FileVariable& of, CellsAs as, const std::string& name, std::int64_t length,
+                         std::int64_t columns) {
+  FileVariable line = of;
+  line.name = name;
+  line.shape = line.chunks = {length};
+  line.dimensions = {name};
+  line.id = static_cast<int>(arrays_.size());
+  const auto i = static_cast<std::size_t>(of.id);
+  arrays_.push_back(ZarrArray(arrays_[i]));
+  metadata_.push_back(Json(metadata_[i]));
+  places_.push_back({places_[i].folder, as, columns});
+  variables_.push_back(std::move(line));
+}
+
+/// Of a data set of anemoi-datasets.
+void ZarrStore::show_cells(const Json& attributes) {
+  FileVariable* data = find_along("data", {"time", "variable", "ensemble", "cell"});
+  FileVariable* const dates = find_along("dates", {"time"});
+  FileVariable *latitudes = find_along("latitudes", {"cell"}),
+               *longitudes = find_along("longitudes", {"cell"});
+  if (data == nullptr || dates == nullptr || latitudes == nullptr || longitudes == nullptr) return;
+  const auto given = AnemoiAttributes::of(attributes, data->shape);
+  if (!given || latitudes->shape[0] != data->shape[3] || longitudes->shape[0] != data->shape[3]) return;
+  if (given->rows == 0) {
+    return data->refuse(concat("its points are not those of rows and columns (field_shape is ", given->shape,
+                               "); anemoi-datasets interpolates, with a regular \"grid\" in the recipe"));
+  }
+  const std::int64_t columns = given->columns;
+  latitudes->texts["units"] = "degrees_north";
+  longitudes->texts["units"] = "degrees_east";
+  const bool regular = are_rows_and_columns(read_all(*latitudes), read_all(*longitudes), columns);
+  const std::vector<std::string> plane =
+      regular ? std::vector<std::string>{"latitude", "longitude"} : std::vector<std::string>{"y", "x"};
+  const auto show_plane = [&](FileVariable& variable) {
+    const std::int64_t chunk = variable.chunks.back();
+    const auto reshaped = [](const Shape& extents, std::int64_t rows, std::int64_t inner) {
+      Shape result(std::span(extents.begin(), extents.end() - 1));
+      result.append(rows);
+      result.append(inner);
+      return result;
+    };
+    variable.shape = reshaped(variable.shape, given->rows, columns);
+    variable.chunks = reshaped(variable.chunks, std::clamp<std::int64_t>(chunk / columns, 1, given->rows),
+                               std::min(chunk, columns));
+    variable.dimensions.pop_back();
+    variable.dimensions.insert(variable.dimensions.end(), plane.begin(), plane.end());
+    ZarrPlace& place = places_[static_cast<std::size_t>(variable.id)];
+    place.as = CellsAs::kPlane;
+    place.columns = columns;
+  };
+  show_plane(*data);
+  dates->name = "time";
+  if (!regular) {
+    show_plane(*latitudes);
+    show_plane(*longitudes);
+  }
+  const FileVariable of_rows = *latitudes, of_columns = *longitudes;  // the list is about to grow
+  FileVariable names;
+  names.name = "variable";
+  names.dimensions = {"variable"};
+  names.shape = {std::ssize(given->variables)};
+  names.id = static_cast<int>(arrays_.size());
+  variables_.push_back(std::move(names));
+  arrays_.emplace_back();
+  metadata_.emplace_back();
+  places_.emplace_back();
+  channels_ = given->variables;
+  if (!regular) return;
+  add_line(of_rows, CellsAs::kRows, "latitude", given->rows, columns);
+  add_line(of_columns, CellsAs::kColumns, "longitude", columns, columns);
+}
+
+std::vector<std::string> ZarrStore::read_stored_texts(const FileVariable& variable) {
+  return variable.name == "variable" ? channels_ : std::vector<std::string>();
 }
 
 void ZarrStore::add_attribute(FileVariable& variable, const std::string& attribute, const Json& value) {
@@ -325,7 +429,8 @@ std::optional<std::string> ZarrStore::packed_chunk(const FileVariable& variable,
   const ZarrArray& array = arrays_[static_cast<std::size_t>(variable.id)];
   Shape of_file = index;
   for (int d = 0; array.shard && d < index.rank(); ++d) of_file[d] /= array.shard->chunks[d];
-  const std::string name = concat(path(), "/", variable.name, "/", array.file_name(of_file));
+  const std::string& folder = places_[static_cast<std::size_t>(variable.id)].folder;
+  const std::string name = concat(path(), "/", folder, "/", array.file_name(of_file));
   const bool there = chunk_files_.has(name);
   std::optional<std::string> packed;
   if (there && array.shard) {
@@ -402,14 +507,28 @@ StoredNumbers ZarrStore::read_stored(const FileVariable& variable, const Box& bo
     throw DataError(
         concat("cannot read ", variable.name, " of ", path(), " at ", box, ": it has ", variable.shape));
   }
-  const ZarrArray& array = arrays_[static_cast<std::size_t>(variable.id)];
-  const std::int64_t size = size_of(*array.type);
+  const auto i = static_cast<std::size_t>(variable.id);
+  const std::int64_t size = size_of(*arrays_[i].type);
   const std::span<std::byte> to = out.take(static_cast<std::size_t>(box.extent.count() * size));
-  read_by_chunks({key_, variable.id, variable.shape, array.chunks, size}, box, to,
+  const Box in_array = places_[i].in_array(box);
+  if (places_[i].gapless(box)) {
+    read_array(variable, in_array, to, fetched);
+  } else {
+    ByteBuffer buffer;
+    const std::span<std::byte> all = buffer.take(static_cast<std::size_t>(in_array.extent.count() * size));
+    read_array(variable, in_array, all, fetched);
+    places_[i].gather(box, all, to, size);
+  }
+  return {*arrays_[i].type, arrays_[i].swapped};
+}
+
+void ZarrStore::read_array(const FileVariable& variable, const Box& box, std::span<std::byte> out,
+                           std::int64_t& fetched) {
+  const ZarrArray& array = arrays_[static_cast<std::size_t>(variable.id)];
+  read_by_chunks({key_, variable.id, array.shape, array.chunks, size_of(*array.type)}, box, out,
                  [&](const WantedChunk& chunk, std::span<std::byte> decoded) {
                    read_chunk(variable, chunk.index, decoded, fetched);
                  });
-  return {*array.type, array.swapped};
 }
 
 }  // namespace jigsaw::inline files

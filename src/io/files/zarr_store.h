@@ -7,6 +7,7 @@
 
 #include "files/variable_file.h"
 #include "files/zarr_array.h"
+#include "files/zarr_cells.h"
 #include "files/zarr_chunk_files.h"
 
 namespace jigsaw::inline files {
@@ -16,6 +17,10 @@ namespace jigsaw::inline files {
 /// them. Dimensions are named by `_ARRAY_DIMENSIONS` in format 2, by `dimension_names` in format 3. In format
 /// 2 a fill_value other than 0 is also the array's _FillValue, unless an attribute is; in format 3 only the
 /// attribute says what is missing, of floats as base64 of a little-endian double, too.
+///
+/// A data set of anemoi-datasets is shown with the rows and columns of its points: `data` [time, variable,
+/// ensemble, latitude, longitude] with these as coordinates, or [..., y, x] where latitudes and longitudes
+/// are those of each point.
 ///
 /// Whole chunks are read, of shards those that are needed; chunks that hold more than is read are kept
 /// (files/chunk_cache.h).
@@ -35,20 +40,28 @@ class ZarrStore : public VariableFile {
  protected:
   StoredNumbers read_stored(const FileVariable& variable, const Box& box, ByteBuffer& out,
                             std::int64_t& fetched) override;
+  std::vector<std::string> read_stored_texts(const FileVariable& variable) override;
   std::string own_description() const override;
 
  private:
-  void add_from_metadata(const nlohmann::json& metadata);
+  /// What reads the metadata gives the attributes of the root.
+  nlohmann::json add_from_metadata(const nlohmann::json& metadata);
   void add_from_folders(const std::string& folder, const std::string& prefix, int depth);
   void add_format2(const std::string& name, const nlohmann::json& zarray, const nlohmann::json& zattrs);
-  void read_format3();
+  nlohmann::json read_format3();
   void add_format3(const std::string& name, const nlohmann::json& metadata);
   ZarrArray array_of(const nlohmann::json& metadata, const std::string& name) const;
   void add(const std::string& name, const nlohmann::json& metadata, const nlohmann::json& attributes,
            const nlohmann::json& dimensions);
+  void show_cells(const nlohmann::json& attributes);
+  void add_line(const FileVariable& of, CellsAs as, const std::string& name, std::int64_t length,
+                std::int64_t columns);
+  FileVariable* find_along(const std::string& name, const std::vector<std::string>& dimensions);
   static void add_attribute(FileVariable& variable, const std::string& attribute,
                             const nlohmann::json& value);
   void add_attributes(FileVariable& variable, const nlohmann::json& attributes) const;
+  void read_array(const FileVariable& variable, const Box& box, std::span<std::byte> out,
+                  std::int64_t& fetched);
   /// Decodes a chunk; what is not there holds the fill value.
   void read_chunk(const FileVariable& variable, const Shape& index, std::span<std::byte> out,
                   std::int64_t& fetched);
@@ -60,10 +73,13 @@ class ZarrStore : public VariableFile {
                                              std::int64_t& fetched) const;
 
   bool format3_;
-  int groups_ = 0;                        ///< whose folders were looked through
-  std::vector<ZarrArray> arrays_;         ///< FileVariable::id counts them
-  std::vector<nlohmann::json> metadata_;  ///< of which they are made
-  std::uint64_t key_;                     ///< in the cache of chunks
+  int groups_ = 0;  ///< whose folders were looked through
+  // FileVariable::id counts these three.
+  std::vector<ZarrArray> arrays_;
+  std::vector<nlohmann::json> metadata_;  ///< of which they are made; null for names
+  std::vector<ZarrPlace> places_;
+  std::vector<std::string> channels_;  ///< the names of a data set of anemoi-datasets
+  std::uint64_t key_;                  ///< in the cache of chunks
   ZarrChunkFiles chunk_files_;
 };
 

@@ -50,7 +50,8 @@ TEST(FileDescription, MakesTheSameFileInEveryFormat) {
     expect_same(fixture(name), Dimensions::kByName);
   for (const char* name : {"storage/earliest.h5", "storage/latest.h5", "makani.h5"})
     expect_same(fixture(name), Dimensions::kByNumber);
-  for (const char* name : {"zarr2", "zarr3", "xarray.zarr"}) expect_same(fixture(name), Dimensions::kByName);
+  for (const char* name : {"zarr2", "zarr3", "xarray.zarr", "anemoi2.zarr", "anemoi3.zarr"})
+    expect_same(fixture(name), Dimensions::kByName);
 }
 
 TEST(FileDescription, MakesTheSameZarrStore) {

@@ -1,0 +1,96 @@
+// Data sets of anemoi-datasets, whose points are a list: by zarr-python in format 2 on latitudes and
+// longitudes, and in format 3 on points of their own (make_zarr_fixtures.py).
+#include <filesystem>
+
+#include "array/host_view.h"
+#include "base/error.h"
+#include "comm/thread/run_ranks.h"
+#include "files/zarr_store.h"
+#include "io/fixtures.h"
+#include "samples/dataset.h"
+#include "samples/file_set.h"
+#include "support/temporary_folder.h"
+
+namespace jigsaw {
+namespace {
+
+constexpr std::int64_t kRows = 3, kColumns = 5;
+
+double value(std::int64_t t, std::int64_t variable, std::int64_t row, std::int64_t column) {
+  return static_cast<double>(1000 * t + 100 * variable + 10 * row + column);
+}
+
+void expect_fields(FileSet& files) {
+  const Field fields[] = {{"t2m", {}}, {"t", 850}, {"lsm", {}}};
+  for (std::int64_t v = 0; v < std::ssize(fields); ++v) {
+    const Field& field = fields[v];
+    files.select(field, true);
+    ASSERT_EQ(files.times(field).size(), 4U);
+    EXPECT_EQ(files.times(field)[1], at("2020-01-01T06:00"));
+    for (std::int64_t t = 0; t < 4; ++t) {
+      for (const Box& box : {Box{{0, 0}, {kRows, kColumns}}, Box{{1, 2}, {2, 3}}, Box{{2, 0}, {1, 2}},
+                             Box{{0, 4}, {3, 1}}, Box{{1, 0}, {2, kColumns}}}) {
+        std::vector<double> found(static_cast<std::size_t>(box.extent.count()));
+        files.read(field, files.times(field)[static_cast<std::size_t>(t)], box, found);
+        std::size_t i = 0;
+        for (std::int64_t row = box.begin[0]; row < box.end(0); ++row) {
+          for (std::int64_t column = box.begin[1]; column < box.end(1); ++column)
+            ASSERT_EQ(found[i++], value(t, v, row, column)) << field.name() << " " << t << " " << box;
+        }
+      }
+    }
+  }
+}
+
+TEST(Anemoi, PointsOfRowsAndColumnsAreAGrid) {
+  FileSet files({fixture("anemoi2.zarr")}, {});
+  expect_fields(files);
+  EXPECT_TRUE(files.grid().geographic);
+  EXPECT_EQ(files.grid().axes[0].coordinates, (std::vector<double>{60, 40, 20}));
+  EXPECT_EQ(files.grid().axes[1].coordinates, (std::vector<double>{0, 10, 20, 30, 40}));
+}
+
+TEST(Anemoi, PointsWithPlacesOfTheirOwnAreAProjectedGrid) {
+  FileSet files({fixture("anemoi3.zarr")}, {});
+  expect_fields(files);
+  EXPECT_FALSE(files.grid().geographic);
+  const PointPlaces places = files.read_degrees({{1, 2}, {2, 2}});
+  EXPECT_EQ(places.latitude, (std::vector<double>{40.2, 40.3, 20.2, 20.3}));
+  EXPECT_EQ(places.longitude, (std::vector<double>{20, 30, 20, 30}));
+}
+
+TEST(Anemoi, IsTrainedOn) {
+  DataOptions options;
+  options.files = {"anemoi2.zarr"};
+  options.variables = {{"2t", {}}, {"t", {850}}};
+  options.train = {period("2020-01-01", "2020-01-01T18:00")};
+  options.predict = Predict::kState;  // it changes by the same everywhere
+  run_ranks(2, [&](Communicator& world) {
+    ASSERT_EQ(world.size(), 2);
+    const Dataset data(options, fixture(""), 1, world);
+    EXPECT_EQ(data.count(Split::kTrain), 3);
+    EXPECT_NEAR(data.statistics().fields.at("2t").mean, 1500 + 10 + 2, 1e-9);
+    EXPECT_NEAR(data.statistics().fields.at("t_850").mean, 1600 + 10 + 2, 1e-9);
+  });
+}
+
+TEST(Anemoi, OtherPointsAreRefusedByName) {
+  const testing::TemporaryFolder folder;
+  const std::string store = folder.path() + "/reduced.zarr";
+  std::filesystem::copy(fixture("anemoi2.zarr"), store, std::filesystem::copy_options::recursive);
+  const auto refusal = [&](const std::string& shape) {
+    testing::put_text(store + "/.zattrs",
+                      R"({"variables": ["2t", "t_850", "lsm"], "field_shape": )" + shape + "}");
+    return message_of<DataError>([&] {
+      FileSet files({store}, {});
+      files.select({"data", {}}, true);
+    });
+  };
+  for (const char* shape : {"[15]", "[4, 5]", "[-3, -5]", "null", "[[3, 5]]", "[3.0, 5.0]"}) {
+    EXPECT_NE(refusal(shape).find("its points are not those of rows and columns"), std::string::npos)
+        << shape << ": " << refusal(shape);
+  }
+}
+
+}  // namespace
+}  // namespace jigsaw
