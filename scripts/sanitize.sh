@@ -44,7 +44,7 @@ while (($#)); do
   shift
 done
 [[ -f $folder/CMakeCache.txt ]] || die "the folder of a build is needed; see --help"
-# Each round through them begins one later, so that who comes every third day meets all.
+# Each round through them begins one later, so that who comes every fourth day meets all.
 day=$(($(date +%s) / 86400))
 share=${share:-$(((day + day / ${#shares[@]}) % ${#shares[@]}))}
 ((share < ${#shares[@]})) || die "there are shares 0 to $((${#shares[@]} - 1)), not $share"

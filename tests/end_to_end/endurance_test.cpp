@@ -1,5 +1,6 @@
 // A run that is killed, stopped, requeued, out of disk and slow again and again, each time on another mesh,
-// is the run that never was disturbed. JIGSAW_ENDURANCE_CYCLES=1000 does so a thousand times (default 30).
+// is the run that never was disturbed. JIGSAW_ENDURANCE_CYCLES=1000 does so a thousand times (default 30),
+// JIGSAW_ENDURANCE_MINUTES=60 for an hour.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -9,6 +10,7 @@
 #include <map>
 #include <random>
 
+#include "base/clock.h"
 #include "checkpoint/save_phase.h"
 #include "end_to_end/command.h"
 
@@ -28,10 +30,22 @@ constexpr Launch kLaunches[] = {{1, "{}"},
 
 enum Disturbance { kKillAll, kKillOne, kTerminate, kUser1, kFullDisk, kSlowDisk, kDisturbances };
 
-int cycles() {
-  const char* text = std::getenv("JIGSAW_ENDURANCE_CYCLES");
-  return text != nullptr ? std::atoi(text) : 30;
-}
+/// Until when disturbances go on.
+class Duration {
+ public:
+  bool is_over(int cycles) const {
+    if (minutes_ > 0) return monotonic_seconds() - begin_ > 60 * minutes_;
+    return cycles >= (cycles_ > 0 ? cycles_ : 30);
+  }
+
+ private:
+  static double number(const char* name) {
+    const char* text = std::getenv(name);
+    return text != nullptr ? std::atof(text) : 0;
+  }
+  double minutes_ = number("JIGSAW_ENDURANCE_MINUTES"), cycles_ = number("JIGSAW_ENDURANCE_CYCLES"),
+         begin_ = monotonic_seconds();
+};
 
 class EnduranceTest : public ::testing::Test {
  protected:
@@ -39,7 +53,7 @@ class EnduranceTest : public ::testing::Test {
     Json config = small_config(folder_);
     config["data"].erase("valid");
     config["train"]["precision"] = "fp64";
-    config["train"]["steps"] = cycles() * 12;
+    config["train"]["steps"] = 1000000;
     config["model"]["embed_dim"] = 8;
     config["schedule"]["type"] = "constant";
     config["checkpoint"] = {{"every", 1}, {"keep", 2}};
@@ -74,11 +88,11 @@ void put_fault(std::mt19937& random, const char* how) {
 }
 
 TEST_F(EnduranceTest, DisturbedOnChangingMeshesTheCurveIsTheUndisturbedOne) {
-  ASSERT_EQ(run(1, arguments("whole", kLaunches[0]) + "--set checkpoint.every=0").exit_code, 0);
+  const Duration duration;
   std::mt19937 random(11);
   int counts[kDisturbances] = {};
   int done = 0;
-  for (; done < cycles(); ++done) {
+  for (; !duration.is_over(done); ++done) {
     const auto what = static_cast<Disturbance>(random() % kDisturbances);
     const Launch& launch = kLaunches[random() % std::size(kLaunches)];
     if (what == kFullDisk) put_fault(random, "full");
@@ -106,11 +120,14 @@ TEST_F(EnduranceTest, DisturbedOnChangingMeshesTheCurveIsTheUndisturbedOne) {
     ++counts[what];
   }
   const Launch& last = kLaunches[random() % std::size(kLaunches)];
-  const Outcome finished = run(last.ranks, arguments("disturbed", last));
+  const int steps = newest() + 12;
+  const std::string to_the_end = "--allow-change --set train.steps=" + std::to_string(steps) + " ";
+  const Outcome finished = run(last.ranks, arguments("disturbed", last) + to_the_end);
   ASSERT_EQ(finished.exit_code, 0) << finished.err;
+  ASSERT_EQ(run(1, arguments("whole", kLaunches[0]) + to_the_end + "--set checkpoint.every=0").exit_code, 0);
 
   const std::map<int, double> whole = losses("whole"), disturbed = losses("disturbed");
-  ASSERT_EQ(whole.size(), static_cast<std::size_t>(cycles() * 12));
+  ASSERT_EQ(whole.size(), static_cast<std::size_t>(steps));
   ASSERT_EQ(disturbed.size(), whole.size());
   double worst = 0;
   for (const auto& [step, loss] : whole) worst = std::max(worst, std::abs(disturbed.at(step) / loss - 1));
