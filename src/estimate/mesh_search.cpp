@@ -267,13 +267,13 @@ std::optional<PlannedMesh> configured_mesh(const MeshQuestion& question,
 }
 
 int smallest_ranks(const MeshQuestion& question) {
-  constexpr int kMost = 1 << 16;
+  constexpr int kMost = 1 << 16, kSteps = 8;
   constexpr std::size_t kTried = 2;
   const ModelWork work = work_of(question.configuration, question.data);
   // Parameters, gradients and what the optimizer keeps of them are never less than parameters and gradients.
   const double stored = static_cast<double>(size_of(types_of(question.configuration.train.precision).master));
-  for (int ranks = 1; ranks <= kMost; ranks *= 2) {
-    if (2 * stored * work.parameters / ranks > static_cast<double>(question.memory_bytes)) continue;
+  const auto fits = [&](int ranks) {
+    if (2 * stored * work.parameters / ranks > static_cast<double>(question.memory_bytes)) return false;
     MeshQuestion smaller = question;
     smaller.ranks = ranks;
     std::vector<MeshBound> meshes = bound_meshes(work, question.configuration, question.machine, ranks);
@@ -281,9 +281,24 @@ int smallest_ranks(const MeshQuestion& question) {
     std::stable_sort(meshes.begin(), meshes.end(),
                      [](const MeshBound& a, const MeshBound& b) { return a.mesh.data < b.mesh.data; });
     meshes.resize(std::min(meshes.size(), kTried));
-    for (const MeshBound& mesh : meshes) {
-      if (OneMesh(smaller, mesh.mesh).smallest().fits) return ranks;
-    }
+    return std::any_of(meshes.begin(), meshes.end(),
+                       [&](const MeshBound& mesh) { return OneMesh(smaller, mesh.mesh).smallest().fits; });
+  };
+  // Between a power of two and the one before it.
+  const auto first_below = [&](int power) {
+    const int step = std::max(1, power / 2 / kSteps);
+    for (int ranks = power / 2 + step; ranks < power; ranks += step)
+      if (fits(ranks)) return ranks;
+    return 0;
+  };
+  for (int power = 1; power <= kMost; power *= 2) {
+    if (!fits(power)) continue;
+    const int less = first_below(power);
+    return less > 0 ? less : power;
+  }
+  // No mesh has a power of two of ranks, perhaps.
+  for (int power = 4; power <= kMost; power *= 2) {
+    if (const int ranks = first_below(power); ranks > 0) return ranks;
   }
   return 0;
 }

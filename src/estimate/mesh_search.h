@@ -55,8 +55,8 @@ std::optional<PlannedMesh> configured_mesh(const MeshQuestion& question,
                                            std::vector<RankEstimate>* all_ranks = nullptr);
 inline constexpr int kMostRanks = 16;
 
-/// The smallest power of two of ranks on which the question's limit is met; 0 when there is none up to
-/// 65,536.
+/// The smallest number of ranks on which the question's limit is met; above 16 in steps of an eighth of the
+/// power of two before; 0 when there is none up to 65,536.
 int smallest_ranks(const MeshQuestion& question);
 
 }  // namespace jigsaw::inline estimate

@@ -182,7 +182,7 @@ std::string to_text(const MeshQuestion& question, const PlanReport& report) {
     text += concat(report.answer.others.size(), " other meshes were not planned, the first of which takes ",
                    1e3 * report.answer.others.front().at_least, " ms at least.\n");
   if (report.smallest > 0)
-    text += concat("The smallest power of two of ranks that fits is ", report.smallest, ".\n");
+    text += concat("The smallest number of ranks that fits is ", report.smallest, ".\n");
   for (const std::string& explanation : report.explanations) text += "\n" + explanation;
   return text;
 }

@@ -8,6 +8,7 @@
 #include <fstream>
 
 #include "end_to_end/trained_forecasts.h"
+#include "io/netcdf_writer.h"
 
 namespace jigsaw::e2e {
 namespace {
@@ -135,6 +136,160 @@ TEST_F(Evaluate, IsWhatLoopsOverTheForecastsFind) {
       }
     }
   }
+}
+
+/// A climatology by hour and day of the year, in the order of the file's columns; that of the data has none
+/// of it.
+double climate(const std::string& variable, int hour, int day, double latitude, double longitude) {
+  const double across = latitude * std::numbers::pi / 180, along = longitude * std::numbers::pi / 180;
+  const double change = 4 * std::sin(1.3 * day + 2 * along) + 0.2 * hour * std::sin(3 * across + along);
+  return static_cast<float>((variable == "t2m" ? 260 + 25 * std::cos(across) : 5 * std::sin(4 * across)) +
+                            change);
+}
+
+/// As WeatherBench 2 has it, on some hours and days, its rows from south to north and its columns from 180 W
+/// on.
+void write_climatology(const std::string& path, const std::string& variable, const std::string& name,
+                       const std::vector<std::string>& order) {
+  const std::map<std::string, std::vector<double>> axes = [] {
+    std::map<std::string, std::vector<double>> values = {{"hour", {0, 6, 12, 18}}, {"dayofyear", {}}};
+    for (int day = 30; day <= 37; ++day) values["dayofyear"].push_back(day);
+    for (int row = 0; row < 37; ++row) values["latitude"].push_back(-90 + 5 * row);
+    for (int column = 0; column < 72; ++column) values["longitude"].push_back(-180 + 5 * column);
+    return values;
+  }();
+  testing::NetcdfWriter file(path);
+  std::map<std::string, int> dimensions, variables;
+  for (const auto& [axis, values] : axes) {
+    dimensions[axis] = file.dimension(axis, values.size());
+    variables[axis] = file.variable(axis, NC_DOUBLE, {dimensions[axis]});
+  }
+  file.text(variables["latitude"], "units", "degrees_north");
+  file.text(variables["longitude"], "units", "degrees_east");
+  std::vector<int> of_variable;
+  std::size_t count = 1;
+  for (const std::string& axis : order) {
+    of_variable.push_back(dimensions[axis]);
+    count *= axes.at(axis).size();
+  }
+  const int id = file.variable(name, NC_FLOAT, of_variable);
+  file.end();
+  for (const auto& [axis, values] : axes) file.put(variables[axis], values);
+  std::vector<double> values;
+  for (std::size_t i = 0; i < count; ++i) {
+    std::map<std::string, double> at;
+    std::size_t rest = i;
+    for (auto axis = order.rbegin(); axis != order.rend(); ++axis) {
+      at[*axis] = axes.at(*axis)[rest % axes.at(*axis).size()];
+      rest /= axes.at(*axis).size();
+    }
+    values.push_back(climate(variable, static_cast<int>(at["hour"]), static_cast<int>(at["dayofyear"]),
+                             at["latitude"], at["longitude"]));
+  }
+  file.put(id, values);
+}
+
+TEST_F(Evaluate, TheClimatologyMayBeThatOfFiles) {
+  const std::string t2m = folder() / "climate_t2m.nc", u10 = folder() / "climate_u10.nc";
+  write_climatology(t2m, "t2m", "2m_temperature", {"hour", "dayofyear", "longitude", "latitude"});
+  write_climatology(u10, "u10", "10m_u_component_of_wind", {"dayofyear", "latitude", "hour", "longitude"});
+  ASSERT_EQ(predict(1, "climate.nc", "--overwrite --steps 3 --period valid").exit_code, 0);
+  const NetcdfReader file(folder() / "climate.nc");
+  const std::vector<double> starts = file.values("time"), latitudes = file.values("latitude"),
+                            longitudes = file.values("longitude");
+  for (const MeshCase& mesh : {MeshCase{"{}", 1}, {R"({"domain":[1,2]})", 2}}) {
+    const Outcome outcome =
+        evaluate(mesh.ranks, "--climatology " + t2m + " " + u10 + " --set 'mesh=" + mesh.json + "'");
+    ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+    const Json found = scores();
+    for (const char* variable : {"t2m", "u10"}) {
+      const Verified v(file, Truth(data(), variable), variable);
+      constexpr std::size_t kPoints = std::size_t{kRows} * kColumns;
+      for (const bool tropics : {false, true}) {
+        for (std::size_t lead = 0; lead < kLeads; ++lead) {
+          double correlation = 0;
+          for (std::size_t window = 0; window < kWindows; ++window) {
+            // From 1 February on, the 32nd day.
+            const auto hour = std::llround(starts[window] - starts[0]) + 6 * (static_cast<int>(lead) + 1);
+            double ft = 0, ff = 0, tt = 0;
+            for (std::size_t i = 0; i < kPoints; ++i) {
+              const double latitude = latitudes[i / kColumns], w = v.weights[i / kColumns];
+              if (tropics && std::abs(latitude) > 20) continue;
+              const double c = climate(variable, static_cast<int>(hour % 24),
+                                       32 + static_cast<int>(hour / 24), latitude, longitudes[i % kColumns]),
+                           f = v.forecast[(window * kLeads + lead) * kPoints + i] - c,
+                           t = v.truth[window * kLeads + lead][i] - c;
+              ft += w * f * t;
+              ff += w * f * f;
+              tt += w * t * t;
+            }
+            correlation += ft / std::sqrt(ff * tt) / kWindows;
+          }
+          const Json& said = found.at("scores").at(variable).at(tropics ? "tropics" : "all").at("acc");
+          EXPECT_NEAR(said.at(lead).get<double>(), correlation, 1e-5) << mesh.json << variable << lead;
+          EXPECT_LT(correlation, 0.9999);
+        }
+      }
+    }
+  }
+}
+
+TEST_F(Evaluate, TheNetcdfHoldsTheNumbersOfTheJson) {
+  // One forecast, of which the climatology of the training period knows the first day only.
+  const Outcome outcome =
+      evaluate(1, "--period 2021-02-10T06:00 2021-02-11T06:00 --leads 4 --region box=20,60,-30,40 --netcdf " +
+                      (folder() / "table.nc"));
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const Json found = scores();
+  const NetcdfReader table(folder() / "table.nc");
+  EXPECT_EQ(found.at("forecasts"), 1);
+  EXPECT_EQ(table.values("lead_time"), found.at("lead_hours").get<std::vector<double>>());
+  EXPECT_EQ(table.text("lead_time", "units"), "hours");
+  std::string regions;
+  for (const auto& region : found.at("regions").items())
+    regions += (regions.empty() ? "" : " ") + region.key();
+  EXPECT_EQ(table.text("region", "flag_meanings"), regions);
+  EXPECT_EQ(table.text("", "title"), found.at("title"));
+  EXPECT_EQ(table.text("", "source"), found.at("source"));
+  std::size_t missing = 0, variables = 3;  // the axes
+  // NaN in NetCDF is null in JSON.
+  const auto check = [&](const std::string& name, const std::vector<std::string>& dimensions,
+                         const Json& wanted) {
+    EXPECT_EQ(table.dimensions(name), dimensions);
+    const std::vector<double> values = table.values(name);
+    ASSERT_EQ(values.size(), wanted.size()) << name;
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      if (wanted[i].is_null()) {
+        EXPECT_TRUE(std::isnan(values[i])) << name << i;
+        ++missing;
+      } else {
+        EXPECT_EQ(values[i], wanted[i].get<double>()) << name << i;
+      }
+    }
+    ++variables;
+  };
+  const auto append = [](Json& list, const Json& more) { list.insert(list.end(), more.begin(), more.end()); };
+  for (const auto& [variable, of_variable] : found.at("scores").items()) {
+    for (const char* measure : {"rmse", "mae", "bias", "acc", "persistence_rmse"}) {
+      Json wanted = Json::array();
+      for (const auto& region : found.at("regions").items())
+        append(wanted, of_variable.at(region.key()).at(measure));
+      const std::string name = variable + "_" + measure;
+      check(name, {"region", "lead_time"}, wanted);
+      EXPECT_EQ(table.text(name, "units"),
+                std::string(measure) == "acc" ? "1" : of_variable.at("units").get<std::string>());
+    }
+    for (const auto& [of, name] : {std::pair{"forecast", "_power"}, {"truth", "_power_truth"}}) {
+      Json wanted = Json::array();
+      for (const Json& lead : found.at("spectra").at(variable).at(of)) append(wanted, lead);
+      check(variable + name, {"lead_time", "wave_number"}, wanted);
+    }
+  }
+  EXPECT_EQ(missing, 2U * 5 * 2) << "ACC of two variables in five regions at the last two leads";
+  int in_file = 0;
+  ASSERT_EQ(nc_inq_nvars(table.id(), &in_file), NC_NOERR);
+  EXPECT_EQ(static_cast<std::size_t>(in_file), variables);
+  EXPECT_EQ(variables, 3U + 2 * 7);
 }
 
 TEST_F(Evaluate, SpectraAreThoseOfTheRows) {

@@ -140,7 +140,7 @@ TEST(MeshSearch, AMemoryLimitIsMetOrRefused) {
   EXPECT_EQ(smallest_ranks(asked.question), 1);
 }
 
-TEST(MeshSearch, TheSmallestNumberOfRanksThatFitsIsTheFirstOfThePowersOfTwo) {
+TEST(MeshSearch, TheSmallestNumberOfRanksThatFitsIsTold) {
   Asked asked;
   const auto least_on = [&](int ranks) {
     asked.question.ranks = ranks;
@@ -150,15 +150,17 @@ TEST(MeshSearch, TheSmallestNumberOfRanksThatFitsIsTheFirstOfThePowersOfTwo) {
       least = std::min(least, mesh.worst.memory_bytes);
     return least;
   };
-  const std::int64_t of_one = least_on(1), of_two = least_on(2);
+  const std::int64_t of_one = least_on(1), of_two = least_on(2), of_three = least_on(3);
   ASSERT_LT(of_two, of_one);
+  ASSERT_LT(of_three, of_two);
   const auto smallest = [&](std::int64_t memory_bytes) {
     asked.question.memory_bytes = memory_bytes;
     return smallest_ranks(asked.question);
   };
   EXPECT_EQ(smallest(of_one), 1);
   EXPECT_EQ(smallest(of_one - 1), 2);
-  EXPECT_EQ(smallest(of_two - 1), 4);
+  EXPECT_EQ(smallest(of_two - 1), 3);
+  EXPECT_EQ(smallest(of_three - 1), 4);
   EXPECT_EQ(smallest(64), 0);
 }
 
