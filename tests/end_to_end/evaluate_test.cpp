@@ -138,8 +138,7 @@ TEST_F(Evaluate, IsWhatLoopsOverTheForecastsFind) {
   }
 }
 
-/// A climatology by hour and day of the year, in the order of the file's columns; that of the data has none
-/// of it.
+/// A climatology that is not of the data, by hour, day of the year and place, as float.
 double climate(const std::string& variable, int hour, int day, double latitude, double longitude) {
   const double across = latitude * std::numbers::pi / 180, along = longitude * std::numbers::pi / 180;
   const double change = 4 * std::sin(1.3 * day + 2 * along) + 0.2 * hour * std::sin(3 * across + along);
@@ -147,8 +146,8 @@ double climate(const std::string& variable, int hour, int day, double latitude, 
                             change);
 }
 
-/// As WeatherBench 2 has it, on some hours and days, its rows from south to north and its columns from 180 W
-/// on.
+/// In the layout of WeatherBench 2, with a few days, rows from south to north and columns from 180 W on.
+/// @param order  of the variable's dimensions
 void write_climatology(const std::string& path, const std::string& variable, const std::string& name,
                        const std::vector<std::string>& order) {
   const std::map<std::string, std::vector<double>> axes = [] {
