@@ -47,6 +47,11 @@ void ChunkCache::keep(const Key& key, std::shared_ptr<const Chunk> chunk, std::s
   while (bytes_ > capacity_ && entries_.size() > 1) erase(std::prev(entries_.end()));
 }
 
+void ChunkCache::set_processes(int processes) {
+  const std::lock_guard lock(mutex_);
+  processes_ = processes;
+}
+
 void ChunkCache::make_room(std::size_t bytes) {
   const std::lock_guard lock(mutex_);
   raise_capacity(bytes);
@@ -54,7 +59,8 @@ void ChunkCache::make_room(std::size_t bytes) {
 
 /// Under the lock.
 void ChunkCache::raise_capacity(std::size_t bytes) {
-  static const auto most = static_cast<std::size_t>(memory_limit() / 32);
+  static const std::int64_t memory = memory_limit();
+  const auto most = static_cast<std::size_t>(memory / 32 / processes_);
   capacity_ = std::max(capacity_, std::min(bytes, most));
 }
 

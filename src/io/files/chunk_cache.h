@@ -18,7 +18,7 @@ namespace jigsaw::inline files {
 /// chunk is used next decides which are kept. Thread-safe.
 ///
 /// It holds four times what the largest hyperslab so far needed at once, or what was asked for, and at most
-/// 1/32 of the memory here.
+/// this process's share of 1/32 of the memory here.
 class ChunkCache {
  public:
   struct Key {
@@ -44,6 +44,8 @@ class ChunkCache {
                                    const std::function<void(std::span<std::byte>)>& make);
   /// Has room for so many bytes from now on.
   void make_room(std::size_t bytes);
+  /// How many processes of the job are on this machine; one unless set.
+  void set_processes(int processes);
   /// Forgets the chunks of a file.
   void drop(std::uint64_t file);
   /// Bytes held now.
@@ -60,6 +62,7 @@ class ChunkCache {
   std::map<Key, std::list<Entry>::iterator> known_;
   std::size_t bytes_ = 0, capacity_ = 0;
   std::uint64_t files_ = 0;
+  int processes_ = 1;
 };
 
 /// An array that stands in a file as chunks, each made as a whole.

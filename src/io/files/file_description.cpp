@@ -86,14 +86,9 @@ DescribedPiece piece_of(const json& described) {
 
 /// CBOR, for attributes are NaN and infinite at times, and texts no UTF-8.
 std::string FileDescription::to_bytes() const {
-  json described = {{"format", format},
-                    {"path", path},
-                    {"stands_for", stands_for},
-                    {"state", to_json(state)},
-                    {"variables", json::array()},
-                    {"values", json::object()},
-                    {"texts", texts},
-                    {"own", own}};
+  json described = {{"format", format},         {"path", path},       {"stands_for", stands_for},
+                    {"state", to_json(state)},  {"machine", machine}, {"variables", json::array()},
+                    {"values", json::object()}, {"texts", texts},     {"own", own}};
   for (const FileVariable& variable : variables) described["variables"].push_back(to_json(variable));
   for (const auto& [name, pieces] : values) {
     for (const DescribedPiece& piece : pieces) described["values"][name].push_back(to_json(piece));
@@ -109,6 +104,7 @@ FileDescription FileDescription::from_bytes(const std::string& bytes) {
   described.at("path").get_to(result.path);
   described.at("stands_for").get_to(result.stands_for);
   result.state = state_of(described.at("state"));
+  described.at("machine").get_to(result.machine);
   for (const json& variable : described.at("variables")) result.variables.push_back(variable_of(variable));
   for (const auto& [name, pieces] : described.at("values").items()) {
     for (const json& piece : pieces) result.values[name].push_back(piece_of(piece));

@@ -26,6 +26,7 @@ struct FileDescription {
   std::string format;            ///< as FileFormat::name
   std::string path, stands_for;  ///< as of VariableFile
   FileState state;               ///< of the file when its header was read
+  std::string machine;           ///< where that was; of another one a state does not tell
   std::vector<FileVariable> variables;
   DescribedValues values;  ///< of coordinates
   DescribedTexts texts;    ///< of coordinates that name things

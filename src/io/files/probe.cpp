@@ -167,10 +167,10 @@ int run_probe() {
     limit_seconds();
     try {
       read_header(paths[i], dimensions, external);
-    } catch (const Error&) {
-      continue;  // the run finds the same
     } catch (const std::bad_alloc&) {
       return 2;
+    } catch (const std::exception&) {
+      continue;  // the run finds the same
     }
   }
   // Nothing that libraries do at their end is of interest.

@@ -1,6 +1,7 @@
 #include "files/variable_file.h"
 
 #include <fcntl.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -143,6 +144,20 @@ std::string words_of_change(const FileState& before, const FileState& now) {
   return "it was written to";
 }
 
+/// Since it was started.
+const std::string& this_machine() {
+  static const std::string machine = [] {
+    try {
+      return read_text("/proc/sys/kernel/random/boot_id", 64);
+    } catch (const FileError&) {
+      std::array<char, 256> name{};
+      ::gethostname(name.data(), name.size() - 1);
+      return std::string(name.data());
+    }
+  }();
+  return machine;
+}
+
 [[noreturn]] void refuse_change(const std::string& path, const FileState& before, const FileState& now) {
   throw DataError(concat(path, " was changed while the run was reading it: ", words_of_change(before, now),
                          "; start again when it stays as it is"));
@@ -166,8 +181,9 @@ VariableFile::VariableFile(const FileDescription& known)
     throw DataError(concat(stands_for_, " has ", state_.bytes, " bytes here and ", known.state.bytes,
                            " for the rank that read its header; all nodes must have the same files"));
   }
-  // Copies on disks of the nodes differ in everything else; one file does not.
-  const bool same_file = state_.device == known.state.device && state_.inode == known.state.inode;
+  // Copies on disks of the nodes differ in everything else, but for numbers that may be equal by chance.
+  const bool same_file = known.machine == this_machine() && state_.device == known.state.device &&
+                         state_.inode == known.state.inode;
   if (same_file && !(state_ == known.state)) refuse_change(path_, known.state, state_);
 }
 
@@ -177,7 +193,7 @@ FileDescription VariableFile::describe() {
     for (const Box& box : described_boxes(variable)) keep(variable, box, room);
     if (!variable.numeric() && (is_coordinate(variable) || holds_dates(variable))) keep_texts(variable, room);
   }
-  return {std::string(format()), path_,        stands_for_,      state_, variables_,
+  return {std::string(format()), path_,        stands_for_,      state_, this_machine(), variables_,
           known_values_,         known_texts_, own_description()};
 }
 

@@ -93,9 +93,10 @@ std::optional<AnemoiAttributes> AnemoiAttributes::of(const Json& attributes, con
   if (!shape.is_array() || shape.size() != 2) return result;
   for (const Json& extent : shape)
     if (!extent.is_number_integer() || extent <= 0 || extent > extents[3]) return result;
-  if (shape[0].get<std::int64_t>() * shape[1].get<std::int64_t>() != extents[3]) return result;
-  result.rows = shape[0].get<std::int64_t>();
-  result.columns = shape[1].get<std::int64_t>();
+  const auto rows = shape[0].get<std::int64_t>(), columns = shape[1].get<std::int64_t>();
+  if (extents[3] % rows != 0 || extents[3] / rows != columns) return result;
+  result.rows = rows;
+  result.columns = columns;
   return result;
 }
 

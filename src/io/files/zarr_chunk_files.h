@@ -26,7 +26,7 @@ class ZarrChunkFiles {
   void check_unchanged(const std::string& name, bool was_there);
 
  private:
-  bool written_since_opened(const FileState& state) const;
+  bool written_since_opened(const std::string& name) const;
 
   std::string store_;
   std::filesystem::path root_;  ///< of the store, without links

@@ -176,7 +176,7 @@ ZarrStore::ZarrStore(const FileDescription& known, External external)
       format3_(false),
       key_(ChunkCache::shared().new_file()),
       chunk_files_(known.path, external) {
-  const Json own = Json::parse(known.own);
+  const Json own = Json::from_cbor(known.own);
   format3_ = own.at("format") == 3;
   own.at("arrays").get_to(metadata_);
   own.at("channels").get_to(channels_);
@@ -188,9 +188,10 @@ ZarrStore::ZarrStore(const FileDescription& known, External external)
 std::string ZarrStore::own_description() const {
   Json places = Json::array();
   for (const ZarrPlace& place : places_) places.push_back(place.to_json());
-  return Json{
-      {"format", format3_ ? 3 : 2}, {"arrays", metadata_}, {"places", places}, {"channels", channels_}}
-      .dump();
+  // CBOR, for names may be no UTF-8.
+  const std::vector<std::uint8_t> bytes = Json::to_cbor(
+      {{"format", format3_ ? 3 : 2}, {"arrays", metadata_}, {"places", places}, {"channels", channels_}});
+  return {bytes.begin(), bytes.end()};
 }
 
 ZarrArray ZarrStore::array_of(const Json& metadata, const std::string& name) const {
@@ -333,7 +334,12 @@ void ZarrStore::show_cells(const Json& attributes) {
   const std::int64_t columns = given->columns;
   latitudes->texts["units"] = "degrees_north";
   longitudes->texts["units"] = "degrees_east";
-  const bool regular = are_rows_and_columns(read_all(*latitudes), read_all(*longitudes), columns);
+  bool regular = false;
+  try {
+    regular = are_rows_and_columns(read_all(*latitudes), read_all(*longitudes), columns);
+  } catch (const DataError& error) {
+    return data->refuse(concat("the places of its points cannot be read: ", error.what()));
+  }
   const std::vector<std::string> plane =
       regular ? std::vector<std::string>{"latitude", "longitude"} : std::vector<std::string>{"y", "x"};
   const auto show_plane = [&](FileVariable& variable) {
@@ -433,11 +439,16 @@ std::optional<std::string> ZarrStore::packed_chunk(const FileVariable& variable,
   const std::string name = concat(path(), "/", folder, "/", array.file_name(of_file));
   const bool there = chunk_files_.has(name);
   std::optional<std::string> packed;
-  if (there && array.shard) {
-    packed = packed_in_shard(variable, index, name, most, fetched);
-  } else if (there) {
-    packed = read_file(name, most);
-    fetched += std::ssize(*packed);
+  try {
+    if (there && array.shard) {
+      packed = packed_in_shard(variable, index, name, most, fetched);
+    } else if (there) {
+      packed = read_file(name, most);
+      fetched += std::ssize(*packed);
+    }
+  } catch (const DataError&) {
+    chunk_files_.check_unchanged(name, there);
+    throw;
   }
   chunk_files_.check_unchanged(name, there);
   return packed;

@@ -1,11 +1,13 @@
 #include "samples/file_index.h"
 
+#include <cstdlib>
 #include <ctime>
 
 #include "base/file.h"
 #include "base/text.h"
 #include "config/json.h"
 #include "files/digest.h"
+#include "files/grib.h"
 #include "samples/file_mark.h"
 
 namespace jigsaw::inline samples {
@@ -13,8 +15,11 @@ namespace jigsaw::inline samples {
 namespace {
 
 constexpr std::int64_t kMostBytes = std::int64_t{1} << 28;
+/// Of a larger description most is coordinates that every file of a folder repeats; to open the file costs
+/// less than to keep it.
+constexpr std::int64_t kMostOfAFile = std::int64_t{1} << 15;
 /// Changes when descriptions do.
-constexpr int kVersion = 3;
+constexpr int kVersion = 4;
 constexpr std::size_t kDigits = 16;  ///< of a digest
 
 /// Whether a file was changed so lately that it may change once more within the same tick of the disk's
@@ -44,8 +49,12 @@ FileIndex::FileIndex(const std::filesystem::path& cache, const std::vector<std::
   }
 }
 
+/// Of what this build reads, and how it does.
 std::filesystem::path FileIndex::file_of(const std::string& folder) const {
-  return cache_ / concat("headers_", digest_of_text(concat(kVersion, " ", folder)));
+  const char* const definitions = std::getenv("ECCODES_DEFINITION_PATH");
+  std::string what = concat(kVersion, " ", eccodes_version(), " ", definitions != nullptr ? definitions : "");
+  for (const FileFormat& format : file_formats()) what += " " + format.name;
+  return cache_ / concat("headers_", digest_of_text(concat(what, " ", folder)));
 }
 
 /// A digest, and CBOR behind it: names in descriptions may be no UTF-8.
@@ -72,7 +81,8 @@ std::string FileIndex::description(const std::string& path) const {
 
 void FileIndex::add(const std::string& path, std::string description) {
   const auto place = places_.find(path);
-  if (place != places_.end()) added_[place->second.folder][place->second.mark] = std::move(description);
+  if (place == places_.end() || std::ssize(description) > kMostOfAFile) return;
+  added_[place->second.folder][place->second.mark] = std::move(description);
 }
 
 void FileIndex::keep() const {
@@ -85,8 +95,8 @@ void FileIndex::keep() const {
         if (bytes < kMostBytes / 2) all.push_back({mark, description});
       }
     };
-    take(descriptions);
-    // Of files that this run uses first; then what another run may have added since, or what is gone.
+    // Of files that this run uses first, those that are kept before those that are new; then what another run
+    // may have added since, or what is gone.
     Descriptions others = kept(folder);
     for (const auto& [mark, description] : descriptions) others.erase(mark);
     Descriptions used;
@@ -94,6 +104,9 @@ void FileIndex::keep() const {
       if (auto own = others.extract(place.mark)) used.insert(std::move(own));
     }
     take(used);
+    const std::size_t known = all.size();
+    take(descriptions);
+    if (all.size() == known) continue;  // there is no room
     take(others);
     const std::vector<std::uint8_t> cbor = Json::to_cbor(all);
     const std::string body(cbor.begin(), cbor.end());

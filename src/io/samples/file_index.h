@@ -23,7 +23,8 @@ class FileIndex {
   /// What the header says of a file that this was made with.
   void add(const std::string& path, std::string description);
   /// Keeps what was added for other runs, beside what is there of other files of these folders, as far as
-  /// there is room. A cache that cannot be written is no error.
+  /// there is room. A description of more than 32 KiB is not kept. A cache that cannot be written is no
+  /// error.
   void keep() const;
 
  private:

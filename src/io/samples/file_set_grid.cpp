@@ -44,13 +44,18 @@ double around(double degrees, double middle) {
 /// Mean and deviation of latitudes and of longitudes, the latter counted around one of them, `middle`.
 void standardise(const std::array<std::vector<double>, 2>& samples, double& middle,
                  std::array<double, 2>& mean, std::array<double, 2>& deviation) {
-  middle = samples[1][samples[1].size() / 2];
+  std::array<std::vector<double>, 2> there = samples;
+  for (std::vector<double>& degrees : there) {
+    std::erase_if(degrees, [](double value) { return std::isnan(value); });
+    if (degrees.empty()) degrees.push_back(0);
+  }
+  middle = there[1][there[1].size() / 2];
   for (std::size_t axis = 0; axis < 2; ++axis) {
-    const auto n = static_cast<double>(samples[axis].size());
+    const auto n = static_cast<double>(there[axis].size());
     double squares = 0;
     const auto value = [&](double degrees) { return axis == 1 ? around(degrees, middle) : degrees; };
-    for (const double degrees : samples[axis]) mean[axis] += value(degrees) / n;
-    for (const double degrees : samples[axis]) squares += std::pow(value(degrees) - mean[axis], 2) / n;
+    for (const double degrees : there[axis]) mean[axis] += value(degrees) / n;
+    for (const double degrees : there[axis]) squares += std::pow(value(degrees) - mean[axis], 2) / n;
     deviation[axis] = squares > 0 ? std::sqrt(squares) : 1;
   }
 }
@@ -138,8 +143,11 @@ void FileSet::place_on_projection(const Part& part) {
   for (std::size_t axis = 0; axis < 2; ++axis) {
     const auto& found = samples[axis];
     const auto& known = (*sampled_places_)[axis];
-    const bool equal = std::equal(found.begin(), found.end(), known.begin(), known.end(),
-                                  [](double a, double b) { return std::abs(around(a - b, 0)) < 1e-3; });
+    const bool equal =
+        std::equal(found.begin(), found.end(), known.begin(), known.end(), [](double a, double b) {
+          if (std::isnan(a) || std::isnan(b)) return std::isnan(a) == std::isnan(b);
+          return std::abs(around(a - b, 0)) < 1e-3;
+        });
     if (equal) continue;
     throw DataError(concat(part.variable->name, " in ", file.file().path(), " lies at other ",
                            axis == 0 ? "latitudes" : "longitudes", " than the fields of ", grid_file_));

@@ -11,7 +11,7 @@ namespace jigsaw::inline samples {
 
 namespace {
 
-constexpr std::int64_t kMostNoted = std::int64_t{1} << 20;
+constexpr std::int64_t kMostNoted = std::int64_t{1} << 24;
 
 std::set<std::string> noted_in(const std::filesystem::path& list) {
   try {
@@ -22,10 +22,14 @@ std::set<std::string> noted_in(const std::filesystem::path& list) {
   }
 }
 
-void note(const std::filesystem::path& list, const std::set<std::string>& marks) {
+/// The new ones first, then as many of the others as there is room for.
+void note(const std::filesystem::path& list, const std::set<std::string>& marks,
+          const std::set<std::string>& others) {
   std::string text;
-  for (const std::string& mark : marks) {
-    if (!mark.empty() && std::ssize(text) < kMostNoted / 2) text += mark + "\n";
+  for (const std::set<std::string>* some : {&marks, &others}) {
+    for (const std::string& mark : *some) {
+      if (!mark.empty() && std::ssize(text) < kMostNoted / 2) text += mark + "\n";
+    }
   }
   try {
     std::filesystem::create_directories(list.parent_path());
@@ -51,8 +55,7 @@ void probe_as_noted(const std::vector<std::string>& paths, Dimensions dimensions
   if (fresh.empty()) return;
   probe_files(fresh, dimensions, external);
   if (list.empty() || marks.empty()) return;
-  known.insert(marks.begin(), marks.end());
-  note(list, known);
+  note(list, marks, known);
 }
 
 }  // namespace

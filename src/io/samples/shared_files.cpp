@@ -1,15 +1,19 @@
 #include "samples/shared_files.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <map>
 #include <memory>
 #include <set>
 
 #include "base/heartbeat.h"
+#include "base/host.h"
 #include "base/text.h"
 #include "comm/agreement.h"
 #include "comm/from_first.h"
 #include "config/json.h"
+#include "files/chunk_cache.h"
 #include "files/glob.h"
 #include "samples/file_index.h"
 #include "samples/new_files.h"
@@ -40,7 +44,12 @@ struct Shared {
 
   std::unique_ptr<VariableFile> open(const std::string& path) {
     if (auto own = opened.extract(path)) return std::move(own.mapped());
-    return open_described(FileDescription::from_bytes(descriptions.at(path)), external);
+    FileDescription known = FileDescription::from_bytes(descriptions.at(path));
+    // Another run may have described it under another name, as from another folder.
+    if (known.stands_for.starts_with(known.path))
+      known.stands_for = path + known.stands_for.substr(known.path.size());
+    known.path = path;
+    return open_described(known, external);
   }
 };
 
@@ -106,6 +115,21 @@ Json describe_together(const std::vector<std::string>& paths, std::vector<std::s
   return found;
 }
 
+/// Of this job, on this machine. Collective.
+int processes_here(Communicator& communicator) {
+  std::map<std::string, std::set<std::string>> all;
+  const std::string host = host_name();
+  for (const std::string& rank : communicator.gather_text(concat(::getpid(), " ", host))) {
+    const std::size_t end = rank.find(' ');
+    all[rank.substr(end + 1)].insert(rank.substr(0, end));
+  }
+  Json counts = Json::array();
+  for (const auto& [name, processes] : all) counts.push_back({name, processes.size()});
+  for (const Json& one : Json::from_cbor(communicator.broadcast_text(to_bytes(counts))))
+    if (one[0] == host) return one[1].get<int>();
+  return 1;
+}
+
 }  // namespace
 
 std::vector<std::string> expand_together(const std::vector<std::string>& patterns,
@@ -118,6 +142,7 @@ std::vector<std::string> expand_together(const std::vector<std::string>& pattern
 FileOpener share_files(std::vector<std::string> paths, Dimensions dimensions, External external,
                        const std::filesystem::path& cache, Communicator& communicator) {
   keep_first_of_each(paths);
+  ChunkCache::shared().set_processes(processes_here(communicator));
   probe_new_files(paths, dimensions, external, cache, communicator);
   FileOpener open = opener(dimensions, external);
   if (communicator.size() == 1 && cache.empty()) return open;

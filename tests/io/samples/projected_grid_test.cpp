@@ -23,8 +23,12 @@ double latitude(std::int64_t y, std::int64_t x) {
   return 40 + 0.7 * static_cast<double>(y) + 0.01 * static_cast<double>(x * x);
 }
 
+/// Whether a point has no place, as over land in files of ocean models.
+bool hole = false;
+
 /// Across the dateline, in [-180, 180).
 double longitude(std::int64_t y, std::int64_t x) {
+  if (hole && y == 0 && x == 1) return NAN;
   const double degrees = 178.5 + 0.9 * static_cast<double>(x) - 0.02 * static_cast<double>(y);
   return degrees < 180 ? degrees : degrees - 360;
 }
@@ -138,6 +142,22 @@ TEST(ProjectedGrid, FieldsOfSeveralFilesAreReadByRowAndColumn) {
         EXPECT_EQ(found[static_cast<std::size_t>(i)], value(t, 1 + i / 4, 2 + i % 4));
     }
   }
+}
+
+TEST(ProjectedGrid, PointsWithoutAPlaceAreWithoutOneInAllFiles) {
+  const testing::TemporaryFolder folder;
+  const std::string whole = write(folder, "whole.nc", false, 0);
+  hole = true;
+  const std::vector<std::string> paths = {write(folder, "a.nc", false, 0), write(folder, "b.nc", false, 4)};
+  hole = false;
+  FileSet files(paths);
+  files.select({"t2m", {}}, true);
+  EXPECT_EQ(files.times({"t2m", {}}).size(), 8U);
+  FileSet unlike({whole, paths[1]});
+  EXPECT_NE(message_of<DataError>([&] {
+              unlike.select({"t2m", {}}, true);
+            }).find("lies at other longitudes"),
+            std::string::npos);
 }
 
 TEST(ProjectedGrid, TimesOfWrfAreDatesOrMinutes) {

@@ -228,6 +228,29 @@ TEST_F(SharedFilesAgain, WhatIsKeptAndDamagedIsReadAgain) {
   EXPECT_EQ(headers_read(1), each(1));
 }
 
+/// What was described under a name that counts from one folder is not looked for from another.
+TEST_F(SharedFilesAgain, AFileIsOpenedUnderTheNameThatIsAskedFor) {
+  const std::filesystem::path here = std::filesystem::current_path();
+  const std::string other = folder_.path() + "/other";
+  std::filesystem::create_directories(other + "/data");
+  for (const std::string& path : paths_)
+    std::filesystem::copy_file(path, other + "/data/" + std::filesystem::path(path).filename().string());
+  const auto open_all = [&](const std::vector<std::string>& paths) {
+    run_ranks(1, [&](Communicator& world) {
+      const FileOpener open = share_files(paths, Dimensions::kByName, External::kRefused, cache(), world);
+      for (const std::string& path : paths) EXPECT_EQ(open(path)->path(), path);
+    });
+  };
+  std::vector<std::string> relative;
+  for (const std::string& path : paths_)
+    relative.push_back("data/" + std::filesystem::path(path).filename().string());
+  std::filesystem::current_path(folder_.path());
+  open_all(relative);
+  std::filesystem::current_path(other);
+  open_all(paths_);
+  std::filesystem::current_path(here);
+}
+
 TEST_F(SharedFilesAgain, ACacheThatCannotBeWrittenIsNoError) {
   testing::put_text(cache().string(), "no folder");
   EXPECT_EQ(headers_read(2), each(1));
