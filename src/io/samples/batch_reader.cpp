@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <set>
 
 #include "array/transfer.h"
 #include "base/error.h"
@@ -197,7 +198,7 @@ Batch BatchReader::read(const BatchRequest& request, const Context& context) {
   writer_.clear();
   pool_.give_back();
   if (request.starts()) kept_.clear();
-  if (request.starts() && request.end_lead() < request.rollout) keep_chunks(request);
+  if (request.starts()) keep_chunks(request);
   Batch batch = allocate_batch(request, forced_, context);
   fill(request, batch);
   kept_.end_read();
@@ -270,12 +271,17 @@ void BatchReader::fill_prescribed(const Source& source, const BatchRequest& requ
 }
 
 void BatchReader::keep_chunks(const BatchRequest& request) {
-  // Of what is interpolated a lead reads the states around it, which may stand in two chunks.
-  constexpr std::int64_t kStates = 2;
+  // The states of a sample that are read now. Of what is interpolated a lead reads those around it, which may
+  // stand in two chunks.
+  std::set<Time> states;
+  for (const Channel& channel : channels_.inputs)
+    if (channel.role != Role::kForcing) states.insert(channel.hours * kHour);
+  for (int lead = request.first_lead(); lead < request.end_lead(); ++lead) states.insert((lead + 1) * lead_);
+  const auto count = std::max<std::int64_t>(2, std::ssize(states));
+  const std::vector<FieldStorage> fields = files_.storage();
   std::int64_t bytes = 0;
   for (const Box* piece : {&request.input, &request.target}) {
-    bytes = std::max(bytes,
-                     kStates * piece->extent[0] * bytes_of_shared_chunks(files_.storage(), plane_of(*piece)));
+    bytes = std::max(bytes, count * piece->extent[0] * bytes_of_shared_chunks(fields, plane_of(*piece)));
   }
   ChunkCache::shared().make_room(static_cast<std::size_t>(bytes));
 }

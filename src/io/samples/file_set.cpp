@@ -379,6 +379,15 @@ std::vector<FieldStorage> FileSet::storage() const {
   return result;
 }
 
+bool FileSet::share_chunks(const Field& one, const Field& other) const {
+  const Series &first = series(one), &second = series(other);
+  const Part &here = first.parts.front(), &there = second.parts.front();
+  const int axis = here.axes.channel >= 0 ? here.axes.channel : here.axes.level;
+  if (here.variable != there.variable || axis < 0) return false;
+  const Shape& chunks = here.variable->chunks;
+  return chunks.rank() > 0 && chunks[axis] > 1 && first.index->times == second.index->times;
+}
+
 std::int64_t FileSet::bytes_fetched() const {
   return std::accumulate(
       files_.begin(), files_.end(), std::int64_t{0},

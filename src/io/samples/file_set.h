@@ -115,6 +115,9 @@ class FileSet {
   const std::vector<Time>& times(const Field& field) const { return series(field).index->times; }
   /// Whether read() gives it then.
   bool has(const Field& field, Time time) const;
+  /// Whether chunks on disk hold two selected fields together, at the same times: what reads one after the
+  /// other reads them twice.
+  bool share_chunks(const Field& one, const Field& other) const;
   /// Of a selected field. @throws DataError
   FieldDescription describe(const Field& field);
   /// Of the points of a projected grid, and of its mapping in the file of a selected field.

@@ -133,12 +133,13 @@ std::int64_t bytes_of_shared_chunks(const std::vector<FieldStorage>& fields, con
     const FieldStorage& field = *group.first;
     const Shape& chunks = variable->chunks;
     if (chunks.rank() == 0) continue;
-    shared = shared || (field.axes.time >= 0 && chunks[field.axes.time] > 1);
     const auto rows = ranges_of(*field.rows, piece.begin[0], piece.extent[0]);
     const auto columns = ranges_of(*field.columns, piece.begin[1], piece.extent[1]);
     const std::size_t down = chunk_numbers(rows, chunks[field.axes.latitude]).size(),
                       along = chunk_numbers(columns, chunks[field.axes.longitude]).size();
     const int entry = entry_axis(field);
+    shared =
+        shared || (field.axes.time >= 0 && chunks[field.axes.time] > 1) || (entry >= 0 && chunks[entry] > 1);
     const std::size_t deep = entry < 0 ? 1 : chunk_numbers(group.entries, chunks[entry]).size();
     bytes += static_cast<std::int64_t>(down * along * deep) * chunks.count() * variable->bytes;
   }

@@ -25,7 +25,7 @@ struct ReadCost {
 ReadCost cost_of_reading(const std::vector<FieldStorage>& fields, const Box& piece);
 
 /// Bytes of the chunks, as they are decoded, that a piece of one state of all fields has points of, where
-/// chunks of some field hold several times; else 0.
+/// chunks of some field hold several times, levels or channels; else 0.
 /// @param piece  rows and columns of the grid.
 std::int64_t bytes_of_shared_chunks(const std::vector<FieldStorage>& fields, const Box& piece);
 

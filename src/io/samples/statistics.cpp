@@ -32,8 +32,13 @@ struct StateMoments {
 /// Reads one field's states, transformed, holding on to those ahead.
 class StateReader {
  public:
-  StateReader(FileSet& files, const Field& field, const Transform& transform)
-      : files_(files), field_(field), transform_(transform), box_(Box::whole(files.grid().shape())) {}
+  /// @param readers  that there are beside each other, this one among them.
+  StateReader(FileSet& files, const Field& field, const Transform& transform, std::size_t readers = 1)
+      : files_(files),
+        field_(field),
+        transform_(transform),
+        box_(Box::whole(files.grid().shape())),
+        most_bytes_(kMostCachedBytes / static_cast<std::int64_t>(readers)) {}
 
   std::vector<double> take(Moment moment) {
     const auto known = ahead_.find(moment);
@@ -47,7 +52,7 @@ class StateReader {
     if (known != ahead_.end()) return known->second;
     std::vector<double> state = read(moment);
     const std::int64_t bytes = std::ssize(state) * 8;
-    if (std::ssize(ahead_) * bytes < kMostCachedBytes) ahead_.emplace(moment, state);
+    if (std::ssize(ahead_) * bytes < most_bytes_) ahead_.emplace(moment, state);
     return state;
   }
 
@@ -65,6 +70,7 @@ class StateReader {
   Field field_;
   Transform transform_;
   Box box_;
+  std::int64_t most_bytes_;
   std::map<Moment, std::vector<double>> ahead_;
 };
 
@@ -89,28 +95,40 @@ FieldStatistics summarise(const std::string& units, const Transform& transform, 
   return statistics;
 }
 
-StateMoments state_moments(FileSet& files, const Field& field, const Transform& transform, bool increments,
-                           const std::vector<Period>& periods, Time lead, Communicator& communicator,
-                           const std::function<void(double)>& did) {
+/// Of fields that stand together on disk, each at all times in the periods.
+std::vector<StateMoments> state_moments(FileSet& files, const std::vector<Channel>& channels,
+                                        const std::vector<Period>& periods, Time lead,
+                                        Communicator& communicator, const std::function<void(double)>& did) {
+  const Field& first = channels.front().field;
   std::vector<Time> times;
-  std::copy_if(files.times(field).begin(), files.times(field).end(), std::back_inserter(times),
+  std::copy_if(files.times(first).begin(), files.times(first).end(), std::back_inserter(times),
                [&](Time time) { return in_one_period(periods, time, time); });
-  StateReader reader(files, field, transform);
+  std::vector<StateReader> readers;
+  for (const Channel& channel : channels)
+    readers.emplace_back(files, channel.field, channel.transform, channels.size());
   const auto moments_at = [&](std::int64_t i) {
     // Member after member, so that later states are those ahead.
     const Time time = times[static_cast<std::size_t>(i % std::ssize(times))];
     const Moment moment(time, static_cast<std::int32_t>(i / std::ssize(times)));
-    std::vector<double> state = reader.take(moment);
-    StateMoments moments = StateMoments::of(state);
-    if (increments && in_one_period(periods, time, time + lead) && files.has(field, time + lead)) {
-      const std::vector<double> later = reader.peek(moment + lead);
-      std::transform(later.begin(), later.end(), state.begin(), state.begin(), std::minus<>());
-      moments.increment = RunningMoments::of(state);
+    std::vector<StateMoments> all;
+    std::vector<std::vector<double>> states;
+    for (StateReader& reader : readers) {
+      states.push_back(reader.take(moment));
+      all.push_back(StateMoments::of(states.back()));
     }
-    return moments;
+    for (std::size_t c = 0; c < channels.size(); ++c) {
+      const bool increments = channels[c].role == Role::kPrognostic &&
+                              in_one_period(periods, time, time + lead) &&
+                              files.has(channels[c].field, time + lead);
+      if (!increments) continue;
+      const std::vector<double> later = readers[c].peek(moment + lead);
+      std::transform(later.begin(), later.end(), states[c].begin(), states[c].begin(), std::minus<>());
+      all[c].increment = RunningMoments::of(states[c]);
+    }
+    return all;
   };
-  return share_work(std::ssize(times) * files.members_of(field), communicator, moments_at, StateMoments{},
-                    merge, did);
+  return share_wide_work(std::ssize(times) * files.members_of(first), channels.size(), communicator,
+                         moments_at, StateMoments{}, merge, did);
 }
 
 FieldStatistics static_statistics(FileSet& files, const Field& field, const Transform& transform,
@@ -158,7 +176,8 @@ std::string Statistics::to_text() const {
                             {"increment_deviation", field.increment_deviation}};
     if (!field.transform.empty()) json["fields"][name]["transform"] = field.transform;
   }
-  return json.dump(2) + "\n";
+  // Units may be no UTF-8.
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
 Statistics Statistics::from_text(const std::string& text, const std::string& source) {
@@ -244,19 +263,28 @@ Statistics compute_statistics(FileSet& files, const Channels& channels, const st
   std::vector<Channel> states = channels.targets;
   const std::vector<Channel> prescribed = channels_of(channels, Role::kPrescribed);
   states.insert(states.end(), prescribed.begin(), prescribed.end());
+  std::erase_if(states, take_known);
   const auto fields = static_cast<double>(states.size());
-  double before = -1;
-  const auto did = [&](double part) {
-    if (progress) progress((before + part) / fields);
-  };
-  for (const Channel& channel : states) {
-    before += 1;
-    if (take_known(channel)) continue;
-    const StateMoments moments =
-        state_moments(files, channel.field, channel.transform, channel.role == Role::kPrognostic, periods,
-                      lead_hours * kHour, communicator, did);
-    statistics.fields[channel.name] = summarise(files.units(channel.field), channel.transform, moments);
-    statistics.seen[channel.name] = seen_values(moments.state, moments.points);
+  double before = 0;
+  for (auto begin = states.begin(); begin != states.end();) {
+    const Field first = begin->field;
+    const auto end = std::stable_partition(begin, states.end(), [&](const Channel& channel) {
+      return channel.field == first || files.share_chunks(first, channel.field);
+    });
+    const std::vector<Channel> together(begin, end);
+    const auto size = static_cast<double>(together.size());
+    const auto did = [&](double part) {
+      if (progress) progress((before + part * size) / fields);
+    };
+    const std::vector<StateMoments> moments =
+        state_moments(files, together, periods, lead_hours * kHour, communicator, did);
+    for (std::size_t c = 0; c < together.size(); ++c) {
+      const Channel& channel = together[c];
+      statistics.fields[channel.name] = summarise(files.units(channel.field), channel.transform, moments[c]);
+      statistics.seen[channel.name] = seen_values(moments[c].state, moments[c].points);
+    }
+    before += size;
+    begin = end;
   }
   for (const Channel& channel : channels_of(channels, Role::kStatic)) {
     if (take_known(channel)) continue;

@@ -74,6 +74,27 @@ TEST(Anemoi, IsTrainedOn) {
   });
 }
 
+/// A chunk holds all variables at one time: it is not fetched once for each of them.
+TEST(Anemoi, ChunksAreReadOnceForAllVariables) {
+  const auto fetched = [](const std::vector<VariableOptions>& variables) {
+    DataOptions options;
+    options.files = {"anemoi2.zarr"};
+    options.variables = variables;
+    options.train = {period("2020-01-01", "2020-01-01T18:00")};
+    options.predict = Predict::kState;
+    std::int64_t bytes = 0;
+    run_ranks(1, [&](Communicator& world) {
+      const Dataset data(options, fixture(""), 1, world);
+      EXPECT_EQ(data.statistics().fields.size(), variables.size());
+      bytes = data.bytes_fetched();
+    });
+    return bytes;
+  };
+  const std::int64_t of_one = fetched({{"2t", {}}});
+  EXPECT_GT(of_one, 0);
+  EXPECT_EQ(fetched({{"2t", {}}, {"t", {850}}, {"lsm", {}}}), of_one);
+}
+
 TEST(Anemoi, OtherPointsAreRefusedByName) {
   const testing::TemporaryFolder folder;
   const std::string store = folder.path() + "/reduced.zarr";
