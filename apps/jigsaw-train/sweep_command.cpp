@@ -24,12 +24,14 @@ struct SweepArguments {
   bool list = false;                  ///< print the runs
   bool size = false;                  ///< print how many tasks there are
   bool summary = false;               ///< print how the runs stand
+  bool state = false;                 ///< print how the one run stands
+  int gave_up = 0;                    ///< the run ended so, and is not to be waited for; 0: nothing is noted
   std::string format = "table";       ///< of the summary: table, json or csv
   int local = 0;                      ///< run all here, so many at a time
   int ranks = 1;                      ///< of each run under `local`
 
   /// Whether it trains in this process, on all ranks that were launched.
-  bool trains() const { return !list && !size && !summary && local == 0; }
+  bool trains() const { return !list && !size && !summary && !state && gave_up == 0 && local == 0; }
 };
 
 /// A sweep as its files and the command line say it.
@@ -242,7 +244,17 @@ ExitCode run_sweep(const SweepArguments& options, const Invocation& invocation) 
   if (options.local > 0) return train_all(options, train);
   const Sweep sweep = open_sweep(options, train.configuration);
   const RunList list = RunList::preview(sweep.folder, sweep.wanted);
-  if (options.size) {
+  if (options.state || options.gave_up > 0) {
+    const Task task = task_at(sweep, list, index_of(options));
+    const RunStatus status = run_status(task.folder, sweep.space.metric);
+    if (options.state) {
+      std::cout << name(status.state);
+      if (status.exit_code) std::cout << " " << *status.exit_code;
+      std::cout << '\n';
+    } else if (status.state == RunState::kInterrupted) {
+      write_exit_code(task.folder, options.gave_up);
+    }
+  } else if (options.size) {
     std::cout << sweep.tasks(list) << '\n';
   } else if (options.list) {
     print_list(sweep, list);
@@ -270,6 +282,10 @@ std::function<ExitCode()> declare_sweep(const CommandOptions& command, const Inv
   what.add_flag("--list", options->list, "Print the runs and what each sets");
   what.add_flag("--size", options->size, "Print how many tasks there are");
   what.add_flag("--summary", options->summary, "Print how the runs stand, and the best");
+  what.add_flag("--state", options->state, "Print how the run of --index stands, and its last exit code");
+  what.add_option("--gave-up", options->gave_up,
+                  "Note that the run of --index was killed, with this exit code, and is not started again")
+      .within(1, 255);
   what.add_option("--local", options->local, "Train all runs on this machine, so many at a time").positive();
   command.add_option("--format", options->format, "Of the summary: table, json or csv")
       .one_of({"table", "json", "csv"});

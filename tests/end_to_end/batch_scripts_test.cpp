@@ -20,6 +20,8 @@ class BatchScripts : public ::testing::Test {
 [[ $1 != show ]] || echo "JobState=RUNNING Reason=TimeLimit Comment=$(cat "$STUBS/comment" 2> /dev/null)"
 [[ $1 != update ]] || echo "${3#comment=}" > "$STUBS/comment")sh");
     program("train", R"sh([[ $* != *--size* ]] || { echo 12; exit; }
+[[ $* != *--state* ]] || { cat "$STUBS/state_${!#}" 2> /dev/null; exit; }
+[[ $* != *--gave-up* ]] || { echo "failed 137" > "$STUBS/state_${!#}"; exit; }
 echo "${!#}" >> "$STUBS/runs.txt"
 [[ ${!#} != "$FAILS" ]] || exit "$CODE")sh");
   }
@@ -81,8 +83,8 @@ TEST_F(BatchScripts, ATaskTrainsTheRunOfItsNumberUnlessTheArrayIsWhole) {
 }
 
 TEST_F(BatchScripts, AKilledRankPutsATaskAndAJobBackIntoTheQueueAFewTimes) {
-  const std::string task = "show job 41_1 update jobid=41_1 comment=jigsaw-kills-6-",
-                    job = "show job 41 update jobid=41 comment=jigsaw-kills-run-";
+  const std::string task = "show job 41_1 update jobid=41_1 comment=jigsaw-kills,6:",
+                    job = "show job 41 update jobid=41 comment=jigsaw-kills,run:";
   for (int kills = 1; kills <= 4; ++kills) {
     EXPECT_EQ(run_task(1, array(0, 4, 5), "FAILS=6 CODE=137"), 137);
     const std::string count = std::to_string(kills);
@@ -90,7 +92,8 @@ TEST_F(BatchScripts, AKilledRankPutsATaskAndAJobBackIntoTheQueueAFewTimes) {
     EXPECT_EQ(said("scontrol.txt"),
               kills < 4 ? task + count + " show job 41_1 requeue 41_1 " : "show job 41_1 ");
   }
-  EXPECT_NE(read(folder_ / "log").find("is not requeued for 6: a rank was killed in 4 starts"), std::string::npos)
+  EXPECT_NE(read(folder_ / "log").find("is not requeued for 6: a rank was killed in 4 starts"),
+            std::string::npos)
       << read(folder_ / "log");
   fs::remove(folder_ / "comment");
   program("train", "exit \"$CODE\"");
@@ -104,10 +107,49 @@ TEST_F(BatchScripts, AKilledRankPutsATaskAndAJobBackIntoTheQueueAFewTimes) {
 TEST_F(BatchScripts, OnlyWhatCanGoOnIsPutBack) {
   EXPECT_EQ(run_task(1, array(0, 4, 5), "FAILS=1 CODE=75"), 75);
   EXPECT_EQ(said("runs.txt"), "1 ");
-  EXPECT_EQ(said("scontrol.txt"), "show job 41_1 requeue 41_1 ");
+  EXPECT_EQ(said("scontrol.txt"), "show job 41_1 show job 41_1 requeue 41_1 ");
   // A run that failed by itself: the others are trained.
   EXPECT_EQ(run_task(1, array(0, 4, 5), "FAILS=6 CODE=3"), 3);
   EXPECT_EQ(said("runs.txt"), "1 6 11 ");
+  EXPECT_EQ(said("scontrol.txt"), "");
+}
+
+/// Runs 1 and 6 are killed each time: each has its own count, and is given up, and the others are trained.
+TEST_F(BatchScripts, RunsOfATaskAreGivenUpOneAfterTheOther) {
+  const std::string kill_two = R"sh([[ $* != *--size* ]] || { echo 12; exit; }
+[[ $* != *--state* ]] || { cat "$STUBS/state_${!#}" 2> /dev/null; exit; }
+[[ $* != *--gave-up* ]] || { echo "failed 137" > "$STUBS/state_${!#}"; exit; }
+echo "${!#}" >> "$STUBS/runs.txt"
+[[ ${!#} == 11 ]] || exit 137)sh";
+  program("train", kill_two);
+  std::string runs;
+  for (int start = 0; start < 7; ++start) {
+    EXPECT_EQ(run_task(1, array(0, 4, 5), "SLURM_RESTART_COUNT=" + std::to_string(start)), 137);
+    runs += said("runs.txt") + "| ";
+  }
+  EXPECT_EQ(runs, "1 | 1 | 1 | 1 6 | 6 | 6 | 6 11 | ");
+  EXPECT_EQ(read(folder_ / "comment"), "jigsaw-kills,1:3,6:3\n");
+}
+
+/// A kill counts with those before it only where the run did not stop by itself between them.
+TEST_F(BatchScripts, AStopForgetsTheKillsBefore) {
+  program("train", "exit \"$CODE\"");
+  for (const char* code : {"137", "137", "137", "75", "137", "137", "137"}) {
+    EXPECT_EQ(run_script("train.sbatch", std::string("CODE=") + code), std::atoi(code));
+    EXPECT_NE(said("scontrol.txt").find("requeue 41"), std::string::npos) << code;
+  }
+  EXPECT_EQ(run_script("train.sbatch", "CODE=137"), 137);
+  EXPECT_EQ(said("scontrol.txt").find("requeue 41"), std::string::npos);
+}
+
+TEST_F(BatchScripts, KillsAreCountedThroughAChain) {
+  program("train", "exit \"$CODE\"");
+  const std::string chain = folder_ / "chain", settings = "CODE=137 JIGSAW_CHAIN=" + quoted(chain);
+  folder_.write("chain", "75\n");
+  for (int job = 1; job <= 4; ++job) {
+    EXPECT_EQ(run_script("train.sbatch", settings), 137);
+    EXPECT_EQ(read(chain), job < 4 ? "75\n" : "137\n") << job;
+  }
   EXPECT_EQ(said("scontrol.txt"), "");
 }
 
