@@ -68,8 +68,8 @@ void check_planned(Job& job, int ranks) {
   const Optimizer optimizer(run.placed().rank(), run.placed().model().parameters(),
                             job.configuration.optimizer);
   tell_opening(job.log, run, ranks);
-  tell_missing(job.log, read_first(run, job.world.context()), run);
-  if (run.validates()) read_validation(run, job.world.context());
+  tell_missing(job.log, read_first(run, job.world.context().host()), run);
+  if (run.validates()) read_validation(run, job.world.context().host());
   check_labels(run, job.log);
   DataRemarks(run.data(), run.world(), job.log).tell();
 }

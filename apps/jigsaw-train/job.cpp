@@ -15,6 +15,7 @@
 #include "config/config.h"
 #include "estimate/mesh_choice.h"
 #include "kernels/flush_to_zero.h"
+#include "kernels/remarks.h"
 #include "train/device.h"
 
 namespace jigsaw {
@@ -103,7 +104,9 @@ ExitCode run_on(MpiSession& session, const MakeStart& make_start, const std::fun
   if (!device_remark.empty()) log.info(device_remark);
   Job job{configuration, start.folder, *world, log, device};
   try {
-    return work(job);
+    const ExitCode code = work(job);
+    for (const std::string& remark : take_remarks(world->context())) log.warn(remark);
+    return code;
   } catch (const AgreedError&) {
     log.end_status(true);  // what is said next stands on a line of its own
     throw;

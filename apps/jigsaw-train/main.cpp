@@ -82,7 +82,9 @@ void refuse_unknown_option(const CLI::App& app) {
   for (const std::string& word : app.remaining(true)) {
     if (!word.starts_with("-")) continue;
     const std::string option = word.substr(0, word.find('='));
-    refuse(concat("there is no option ", option, did_you_mean(option, options)));
+    const bool of_another = std::find(options.begin(), options.end(), option) != options.end();
+    refuse(of_another ? concat(option, " is no option of this command; see its --help")
+                      : concat("there is no option ", option, did_you_mean(option, options)));
   }
 }
 

@@ -20,7 +20,8 @@ struct ContractionSpec {
 ///
 /// @param a, b  f32, f64 or bf16 of the same type, extents by letter; any extent may be zero (c is then
 /// zero).
-/// @param out   element type of c; sums are formed in f32 (f64 for f64 operands), long ones in blocks.
+/// @param out   element type of c; sums are formed in f32 (f64 for f64 operands), on the processor long ones
+///               of a matrix and a vector in blocks, these in f64.
 /// @return      c, row-major in the order of its letters.
 /// @throws ShapeError when a letter has two extents (the message shows both shapes).
 Array contract(Context& context, const ContractionSpec& spec, const Array& a, const Array& b, DType out);

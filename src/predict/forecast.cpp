@@ -31,7 +31,12 @@ std::vector<Time> starts_of(const Dataset& data, const ForecastOptions& options)
       throw ConfigError(concat("command line: --start ", text,
                                " is no date; dates are like 2019-03-01 or 2019-03-01T06:00"));
     }
-    const Time start = date->in(data.files().calendar(), concat("command line: --start ", text)).first;
+    const Calendar calendar = data.files().calendar();
+    if (!exists(date->first.date, calendar)) {
+      throw ConfigError(concat("command line: --start ", text, " is no day of the calendar of the files (",
+                               name(calendar), ")"));
+    }
+    const Time start = date->in(calendar, concat("command line: --start ", text)).first;
     data.require_inputs(start, options.steps);
     starts.push_back(start);
   }

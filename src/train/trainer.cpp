@@ -394,11 +394,15 @@ bool Trainer::make_up_for_validation() {
   const double done =
       world_.all_reduce(std::array{static_cast<double>(metrics_->validated())}, ReduceOp::kMax)[0];
   if (step == 0 || !validates_at(step) || done >= static_cast<double>(step)) return false;
+  const double opened = now() - started_;
   const Stop stop = validate(step);
+  // Each start would come as far as this one.
   if (stop == Stop::kLate) {
-    throw AgreedError(ExitCode::kConfig, 0,
-                      concat("--max-minutes: the validation of step ", step, " alone takes longer than ",
-                             options_.max_minutes, " minutes; raise the limit or make data.valid shorter"));
+    throw AgreedError(
+        ExitCode::kConfig, 0,
+        concat("--max-minutes: after ", human_seconds(opened), " in which the run was opened, ",
+               "the validation of step ", step, ", which the last start left out, does not end within ",
+               options_.max_minutes, " minutes; raise the limit or make data.valid shorter"));
   }
   if (stop != Stop::kNo) return stop_early(step);
   if (checkpointer_->is_best(score())) {

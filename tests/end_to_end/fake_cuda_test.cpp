@@ -68,6 +68,11 @@ TEST_F(FakeCuda, AGpuThatCannotBeUsedEndsTheRun) {
     EXPECT_EQ(run_on(machine, 1, "check --set device=cpu").exit_code, 0);
 }
 
+TEST_F(FakeCuda, ChecksForOtherNumbersOfRanksReadOnTheHost) {
+  const Outcome outcome = run_on("devices=2", 1, "check --set device=cuda --ranks 4");
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+}
+
 /// By a GPU's memory and rates, not the host's.
 TEST_F(FakeCuda, AMeshIsChosenForTheGpus) {
   const Outcome outcome = run_on("devices=2,mebibytes=512", 2, "check --set device=cuda");
