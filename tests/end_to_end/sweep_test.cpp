@@ -68,6 +68,31 @@ TEST(Sweep, HalvingTrainsTheBestOnFromTheirCheckpoints) {
   EXPECT_EQ(at_four, 2);
 }
 
+/// A killed run leaves no exit code, until whoever starts it says that it will not be started again.
+TEST(Sweep, ARunThatIsGivenUpIsNotWaitedFor) {
+  const TemporaryFolder folder;
+  const std::string sweep =
+      prepare(folder, R"({"method": "halving", "count": 4, "halving": {"first_steps": 2, "factor": 2},
+    "keys": {"optimizer.learning_rate": {"from": 1e-4, "to": 1e-2, "scale": "log"}}})");
+  const auto state = [&](int index) {
+    return run(1, sweep + " --state --index " + std::to_string(index)).out;
+  };
+  EXPECT_EQ(state(3), "waiting\n");
+  for (const char* index : {"0", "1", "2"}) ASSERT_EQ(run(1, sweep + " --index " + index).exit_code, 0);
+  EXPECT_EQ(state(2), "finished 0\n");
+  const std::string killed =
+      Json::parse(run(1, sweep + " --summary --format json").out).at("runs").at(3).at("name");
+  fs::create_directories(folder / ("run_sweep/" + killed));
+  folder.write("run_sweep/" + killed + "/exit.json", "{}\n");
+  EXPECT_EQ(state(3), "interrupted\n");
+  EXPECT_EQ(run(1, sweep + " --index 4").exit_code, 75);
+  EXPECT_EQ(run(1, sweep + " --gave-up 137 --index 3").exit_code, 0);
+  EXPECT_EQ(state(3), "failed 137\n");
+  EXPECT_EQ(run(1, sweep + " --gave-up 9 --index 2").exit_code, 0) << "it is finished";
+  EXPECT_EQ(state(2), "finished 0\n");
+  EXPECT_EQ(run(1, sweep + " --index 4").exit_code, 0);
+}
+
 TEST(Sweep, AWrongValueIsToldBeforeTheFirstRun) {
   const TemporaryFolder folder;
   const std::string sweep = prepare(folder, R"({"keys": {"train.batch_size": [4, -1]}})");
