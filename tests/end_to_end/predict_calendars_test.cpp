@@ -140,6 +140,14 @@ TEST_P(PredictCalendar, CountsItsOwnDays) {
             (std::vector<double>{calendar.hours(2, 28, 6), calendar.hours(2, calendar.february, 18)}));
   EXPECT_EQ(dates.text("lead_time", "units"), "hours");
   EXPECT_EQ(dates.values("lead_time"), (std::vector<double>{6, 12, 18, 24}));
+  // Days that only the Gregorian calendar has.
+  const std::string none = calendar.february == 28 ? "2004-02-29T12:00" : "2004-01-31T12:00";
+  outcome = run(1, "predict " + of_run + "--output " + (folder / "none.nc") + " --start " + none);
+  EXPECT_EQ(outcome.exit_code, 2);
+  ASSERT_EQ(outcome.errors().size(), 1U) << outcome.err;
+  EXPECT_NE(outcome.errors()[0].find("--start " + none + " is no day of the calendar of the files ("),
+            std::string::npos)
+      << outcome.errors()[0];
   const bool next_is_march = calendar.february == 28;
   EXPECT_EQ(dates.values("valid_time"),
             (std::vector<double>{calendar.hours(2, 28, 12), calendar.hours(2, 28, 18),
