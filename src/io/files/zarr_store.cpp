@@ -240,7 +240,7 @@ Json ZarrStore::read_format3() {
     throw DataError(concat("cannot read ", path(), kMetadata3, ": it is not of Zarr's format 3"));
   if (root.value("node_type", Json()) != "group") refuse_single_array(path());
   const Json consolidated = root.value("consolidated_metadata", Json());
-  const Json attributes = root.value("attributes", Json());
+  Json attributes = root.value("attributes", Json());
   if (!consolidated.is_object()) {
     add_from_folders(path(), "", 0);
     return attributes;

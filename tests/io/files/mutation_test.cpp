@@ -136,6 +136,7 @@ INSTANTIATE_TEST_SUITE_P(Files, Mutations,
                                            std::pair{"zarr2", Dimensions::kByName},
                                            std::pair{"zarr3", Dimensions::kByName},
                                            std::pair{"xarray.zarr", Dimensions::kByName},
+                                           std::pair{"anemoi2.zarr", Dimensions::kByName},
                                            std::pair{"images/volume.nii", Dimensions::kByNumber},
                                            std::pair{"images/volume.nii.gz", Dimensions::kByNumber}));
 
