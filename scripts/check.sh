@@ -50,7 +50,7 @@ check() {  # NAME TOOL COMMAND…
 includes() { scripts/check_includes.sh --self-test && scripts/check_includes.sh; }
 
 # Sources and headers, in turn one of the last ten commits (then of those that include their headers) and one of
-# all, beginning each day where about that of three days before came to: all are seen in time.
+# all, beginning each day where about that of four days before came to: all are seen in time.
 changed_files() {
   local changed=$folder/changed all=$folder/all
   {

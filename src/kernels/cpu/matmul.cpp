@@ -39,9 +39,12 @@ dnnl::matmul::primitive_desc describe(const dnnl::engine& engine, const memory::
 #endif
   // oneDNN 2.6 ends the program (SIGILL) where AMX contracts 63 numbers for some numbers of rows.
   constexpr memory::dim kEndsTheProgram = 63;
-  const bool uses_amx = std::string_view(description.impl_info_str()).find("amx") != std::string_view::npos;
-  if (uses_amx && a.dims().back() == kEndsTheProgram && !description.next_impl())
-    throw dnnl::error(dnnl_unimplemented, "a product of 63 numbers");
+  const auto uses_amx = [&] {
+    return std::string_view(description.impl_info_str()).find("amx") != std::string_view::npos;
+  };
+  while (a.dims().back() == kEndsTheProgram && uses_amx()) {
+    if (!description.next_impl()) throw dnnl::error(dnnl_unimplemented, "a product of 63 numbers");
+  }
   return description;
 }
 
