@@ -3,10 +3,15 @@
 // measurement; benchmarks/reading.sh runs them all. Prints one JSON line.
 //
 //   reading write FOLDER [--rows N] [--columns N] [--channels N] [--times N]
-//   reading read FOLDER --layout contiguous|patches --cut latitude|longitude|channels --ranks N [--rank K]
+//   reading read FOLDER --layout contiguous|patches|planes --cut latitude|longitude|channels --ranks N
+//   [--rank K]
 //           [--samples N] [--workers N] [--cold]
+//   reading together FOLDER --layout … --cut … --ranks N [--apart]    all ranks at once, as processes that
+//   keep
+//           decompressed chunks together, or each its own
 //   reading index FOLDER --files N
 #include <fcntl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -22,7 +27,9 @@
 #include "array/host_view.h"
 #include "base/text.h"
 #include "comm/self/self.h"
+#include "files/chunk_cache.h"
 #include "files/netcdf_output.h"
+#include "files/node_chunks.h"
 #include "samples/batch_reader.h"
 #include "samples/prefetch.h"
 #include "samples/read_layout.h"
@@ -51,13 +58,14 @@ class Arguments {
   Arguments(int argc, char** argv) {
     for (int i = 3; i < argc; ++i) {
       const std::string name = argv[i];
-      values_[name] = name == "--cold" || i + 1 == argc ? "1" : argv[++i];
+      values_[name] = name == "--cold" || name == "--apart" || i + 1 == argc ? "1" : argv[++i];
     }
   }
   std::int64_t number(const std::string& name, std::int64_t otherwise) const {
     const auto found = values_.find(name);
     return found == values_.end() ? otherwise : std::stoll(found->second);
   }
+  void set(const std::string& name, const std::string& value) { values_[name] = value; }
   std::string text(const std::string& name, const std::string& otherwise) const {
     const auto found = values_.find(name);
     return found == values_.end() ? otherwise : found->second;
@@ -81,7 +89,11 @@ float value(std::int64_t channel, std::int64_t time, std::int64_t row, std::int6
          10 * std::sin(x / 90 + static_cast<float>(time)) * std::cos(y / 70) + static_cast<float>(noise) / 64;
 }
 
-void write_file(const std::string& path, const Extents& e, bool patches, bool first_year = true,
+/// How many chunks each dim of a plane has; 0: the file has none, and nothing is deflated.
+constexpr std::pair<const char*, std::int64_t> kContiguous = {"contiguous", 0}, kPatches = {"patches", 8},
+                                               kPlanes = {"planes", 1};
+
+void write_file(const std::string& path, const Extents& e, std::int64_t chunks, bool first_year = true,
                 std::int64_t year = 0) {
   NetcdfOutput file(path, NetcdfOutput::Format::kNetcdf4);
   const int time_dim = file.add_dimension("time", static_cast<std::size_t>(e.times));
@@ -97,9 +109,9 @@ void write_file(const std::string& path, const Extents& e, bool patches, bool fi
   for (std::int64_t c = 0; c < e.channels; ++c) {
     variables.push_back(file.add_variable(concat("v", c).c_str(), NetcdfOutput::Type::kFloat,
                                           {time_dim, row_dim, column_dim}));
-    if (patches) {
-      const auto part = [](std::int64_t extent) {
-        return static_cast<std::size_t>(chunk_extent(extent, 8, 1.3));
+    if (chunks > 0) {
+      const auto part = [&](std::int64_t extent) {
+        return static_cast<std::size_t>(chunk_extent(extent, chunks, 1.3));
       };
       file.add_chunks(variables.back(), {1, part(e.rows), part(e.columns)}, std::size_t{1} << 24);
     }
@@ -225,6 +237,27 @@ Json read(const std::string& folder, const Arguments& arguments) {
                                                                static_cast<double>(ahead.depth))}};
 }
 
+/// All ranks at once, as processes of one machine.
+Json together(const std::string& folder, Arguments arguments) {
+  const auto ranks = static_cast<int>(arguments.number("--ranks", 4));
+  std::shared_ptr<NodeChunks> node;
+  if (arguments.number("--apart", 0) == 0) node = NodeChunks::make(ChunkCache::most_bytes());
+  const double begin = seconds_now();
+  for (int rank = 0; rank < ranks; ++rank) {
+    if (::fork() != 0) continue;
+    ChunkCache::shared().share(rank, ranks, node ? NodeChunks::open(node->address()) : nullptr);
+    arguments.set("--rank", std::to_string(rank));
+    const Json line = read(folder, arguments);
+    std::cerr << line.dump() + "\n";
+    ::_exit(0);
+  }
+  bool good = true;
+  for (int status = 0; ::wait(&status) > 0;) good = good && status == 0;
+  const double seconds = seconds_now() - begin;
+  if (!good) throw Error(ExitCode::kInternal, "a rank failed");
+  return {{"ranks", ranks}, {"together", node != nullptr}, {"seconds", seconds}};
+}
+
 /// Opens files as a run does, and all their channels; seconds.
 double open_all(const std::vector<std::string>& paths, std::int64_t channels,
                 const std::filesystem::path& cache) {
@@ -244,7 +277,8 @@ Json index(const std::string& folder, const Arguments& arguments) {
   std::vector<std::string> paths;
   for (std::int64_t year = 0; year < count; ++year) {
     paths.push_back(concat(folder, "/year_", year, ".nc"));
-    if (!std::filesystem::exists(paths.back())) write_file(paths.back(), extents, true, false, year);
+    if (!std::filesystem::exists(paths.back()))
+      write_file(paths.back(), extents, kPatches.second, false, year);
   }
   std::this_thread::sleep_for(std::chrono::seconds(3));  // of what was written just now nothing is kept
   const std::filesystem::path cache = folder + "/cache";
@@ -260,9 +294,10 @@ Json write(const std::string& folder, const Arguments& arguments) {
                         arguments.number("--channels", 69), arguments.number("--times", 4)};
   std::filesystem::create_directories(folder);
   Json sizes;
-  for (const bool patches : {false, true}) {
-    const std::string path = concat(folder, "/", patches ? "patches" : "contiguous", ".nc");
-    write_file(path, extents, patches);
+  for (const auto& [layout, chunks] : {kContiguous, kPatches, kPlanes}) {
+    const std::string path = concat(folder, "/", layout, ".nc");
+    if (std::filesystem::exists(path)) continue;
+    write_file(path, extents, chunks);
     sizes[path] = std::filesystem::file_size(path);
   }
   return sizes;
@@ -278,11 +313,13 @@ int main(int argc, char** argv) {
       std::cout << write(argv[2], arguments).dump() << "\n";
     } else if (what == "read") {
       std::cout << read(argv[2], arguments).dump() << "\n";
+    } else if (what == "together") {
+      std::cout << together(argv[2], arguments).dump() << "\n";
     } else if (what == "index") {
       std::filesystem::create_directories(argv[2]);
       std::cout << index(argv[2], arguments).dump() << "\n";
     } else {
-      std::cerr << "usage: reading write|read|index FOLDER [options]\n";
+      std::cerr << "usage: reading write|read|together|index FOLDER [options]\n";
       return 2;
     }
   } catch (const std::exception& error) {

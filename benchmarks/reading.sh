@@ -4,7 +4,8 @@
 # measurement is a process of its own. A line says, of each cut: what was requested over the rank's share (at most
 # 1.1), what the system was asked for over the share of one rank's (at most 1.3, of latitude and channels in a
 # contiguous file and of any cut in patches), memory over the share of the batches that are read ahead (at most 1.3);
-# medians of GB/s of values, and ours beside the fastest of the others. Exit 1 where one of the first three is more.
+# medians of GB/s of values, and ours beside the fastest of the others. Then what it brings that ranks of one machine
+# share decoded chunks. Exit 1 where one of the first three is more.
 #
 #   benchmarks/reading.sh [BUILD_FOLDER]   (default build/release; needs its target reading)
 #
@@ -20,9 +21,8 @@ folder=${FOLDER-/tmp/jigsaw-reading}
 samples=${SAMPLES-4} rounds=${ROUNDS-3}
 reading=$build/benchmarks/reading
 
-if [[ ! -e $folder/patches.nc ]]; then
-  "$reading" write "$folder" --rows "${ROWS-721}" --columns "${COLUMNS-1440}" --channels "${CHANNELS-69}" --times "${TIMES-4}"
-fi
+# Files that are there are kept.
+"$reading" write "$folder" --rows "${ROWS-721}" --columns "${COLUMNS-1440}" --channels "${CHANNELS-69}" --times "${TIMES-4}"
 
 cold=()
 [[ ${COLD-0} == 1 ]] && cold=(--cold)
@@ -74,6 +74,21 @@ for layout in contiguous patches; do
       awk -v t="$text" -v o="$ours" -v f="$fastest" 'BEGIN { if (f > 0) t = t sprintf(": %.2f of the fastest", o / f); print t }'
     done
   done
+done
+# Ranks of one machine that need the same chunks, which hold the whole grid at a time: together, or each its own.
+for ranks in 2 4 8; do
+  declare -A seconds=()
+  for ((round = 0; round < rounds; ++round)); do
+    for how in '' --apart; do
+      line=$("$reading" together "$folder" --layout planes --cut latitude --ranks "$ranks" --samples "$samples" \
+        --workers "${WORKERS-2}" ${how:+"$how"} 2> /dev/null)
+      seconds[x$how]+=" $(number seconds "$line")"
+    done
+  done
+  read -ra together <<< "${seconds[x]}"
+  read -ra apart <<< "${seconds[x--apart]}"
+  awk -v n="$ranks" -v a="$(median "${together[@]}")" -v b="$(median "${apart[@]}")" \
+    'BEGIN { printf "planes, %d ranks of one machine: together %.2f s, apart %.2f s: %.2f times as fast\n", n, a, b, b / a }'
 done
 "$reading" index "$folder/years" --files 40 --channels "${CHANNELS-69}"
 exit $failed

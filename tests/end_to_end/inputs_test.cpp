@@ -90,6 +90,29 @@ TEST_F(Inputs, OneFunctionOnEveryMesh) {
   }
 }
 
+/// Each chunk holds the whole area: all ranks need all of them.
+TEST_F(Inputs, RanksOfAMachineDecodeAChunkOnce) {
+  const std::string files = *folder_ / "whole";
+  const Outcome outcome = run(1, "rechunk " + with_config() + "--output " + files + " --ranks 1");
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const auto fetched = [&](int ranks, const std::string& mesh) {
+    const std::string output = *folder_ / "decoded";
+    fs::remove_all(output);
+    const Outcome trained =
+        train(ranks, output, "--set 'data.files=[\"" + files + "/*.nc\"]' --set 'mesh=" + mesh + "'");
+    EXPECT_EQ(trained.exit_code, 0) << trained.err;
+    double bytes = 0;
+    const Json summary = Json::parse(read(output + "/summary.json"));
+    for (const Json& rank : summary.at("ranks"))
+      bytes += rank.at("file_bytes_fetched").get<double>();
+    return bytes;
+  };
+  const double alone = fetched(1, "{}");
+  EXPECT_GT(alone, 0);
+  EXPECT_LE(fetched(2, R"({"domain":[2,1]})"), 1.2 * alone);
+  EXPECT_LE(fetched(4, R"({"domain":[2,2]})"), 1.2 * alone);
+}
+
 TEST_F(Inputs, ResumesBeforeTheScheduleGoesOnAndIsTheSame) {
   const std::string output = *folder_ / "stopped";
   ASSERT_EQ(train(1, output, "--set train.steps=3").exit_code, 0);

@@ -7,33 +7,30 @@
 #include <memory>
 #include <mutex>
 #include <span>
+#include <string>
 
 #include "files/byte_buffer.h"
 #include "files/hyperslab.h"
+#include "files/node_chunks.h"
 
 namespace jigsaw::inline files {
 
 /// Decompressed chunks of which a hyperslab took a part, for the next one: the other levels, times or
 /// channels of the same chunk. One for all files of the process, as memory is, and for all ranks in it; which
-/// chunk is used next decides which are kept. Thread-safe.
+/// chunk is used next decides which are kept. Processes of a job on one machine have one together where they
+/// can (files/node_chunks.h), so that what several of them need is decompressed once. Thread-safe.
 ///
-/// It holds four times what the largest hyperslab so far needed at once, or what was asked for, and at most
-/// this process's share of 1/32 of the memory here.
+/// It holds four times what the largest hyperslab so far needed at once, or what was asked for, for each
+/// process, and at most 1/32 of the memory here.
 class ChunkCache {
  public:
-  struct Key {
-    std::uint64_t file = 0;  ///< of new_file()
-    std::int64_t variable = 0, chunk = 0;
-    auto operator<=>(const Key&) const = default;
-  };
-  struct Chunk {
-    ByteBuffer memory;
-    std::span<const std::byte> bytes;
-  };
+  using Key = ChunkKey;
+  /// Its bytes.
+  using Chunk = std::span<const std::byte>;
 
   static ChunkCache& shared();
-  /// A number that no other file has.
-  std::uint64_t new_file();
+  /// 1/32 of the memory here.
+  static std::size_t most_bytes();
 
   /// The chunk if it is kept, else null.
   std::shared_ptr<const Chunk> find(const Key& key);
@@ -44,14 +41,25 @@ class ChunkCache {
                                    const std::function<void(std::span<std::byte>)>& make);
   /// Has room for so many bytes from now on.
   void make_room(std::size_t bytes);
-  /// How many processes of the job are on this machine; one unless set.
-  void set_processes(int processes);
-  /// Forgets the chunks of a file.
+  /// Forgets the chunks of a file; those that processes have together stay.
   void drop(std::uint64_t file);
-  /// Bytes held now.
+  /// Bytes held now by this process alone.
   std::size_t bytes() const;
 
+  /// This process is number `place` of so many on this machine that belong to the job. Called once, or again
+  /// with the same. @param node  where they keep chunks together; null: each has its own.
+  void share(int place, int processes, std::shared_ptr<NodeChunks> node);
+  std::shared_ptr<NodeChunks> node() const;
+  /// The first of n that this process should read, and then those behind it, and then those before it:
+  /// processes that share chunks each begin with others. 0 where it shares none.
+  std::size_t first_of(std::size_t n) const;
+
  private:
+  /// A chunk of this process.
+  struct Own {
+    ByteBuffer memory;
+    Chunk bytes;
+  };
   using Entry = std::pair<Key, std::shared_ptr<const Chunk>>;
   void keep(const Key& key, std::shared_ptr<const Chunk> chunk, std::size_t at_once);
   void erase(std::list<Entry>::iterator entry);
@@ -61,13 +69,16 @@ class ChunkCache {
   std::list<Entry> entries_;  ///< used last first
   std::map<Key, std::list<Entry>::iterator> known_;
   std::size_t bytes_ = 0, capacity_ = 0;
-  std::uint64_t files_ = 0;
-  int processes_ = 1;
+  int place_ = 0, processes_ = 1;
+  std::shared_ptr<NodeChunks> node_;
 };
+
+/// A number of a file or folder as it is now; the same for all processes that see it under this name.
+std::uint64_t file_key(const std::string& path);
 
 /// An array that stands in a file as chunks, each made as a whole.
 struct ChunkedArray {
-  std::uint64_t file = 0;  ///< of ChunkCache::new_file()
+  std::uint64_t file = 0;  ///< of file_key()
   std::int64_t variable = 0;
   Shape extents, chunks;
   std::int64_t size = 0;  ///< bytes of an element

@@ -50,13 +50,13 @@ std::array<hsize_t, Shape::kMaxRank> offset_of(const Shape& index, const Shape& 
 struct Hdf5Values::Chunks {
   const std::string& name;
   hid_t id;
-  std::int64_t number;
+  std::int64_t key;
   const Hdf5Storage& storage;
   std::int64_t fetched = 0;
 };
 
 Hdf5Values::Hdf5Values(std::string path, External external)
-    : path_(std::move(path)), external_(external), key_(ChunkCache::shared().new_file()), runs_(path_) {}
+    : path_(std::move(path)), external_(external), key_(file_key(path_)), runs_(path_) {}
 
 Hdf5Values::~Hdf5Values() {
   const auto lock = lock_io();
@@ -97,7 +97,8 @@ Hdf5Values::DataSet& Hdf5Values::opened(const std::string& name) {
   const hid_t id = H5Dopen2(file(), name.c_str(), access.get());
   if (id < 0) throw DataError(concat("cannot open ", name, " of ", path_));
   DataSet& set = data_sets_[name];
-  set = {id, ++numbers_, std::make_shared<const Hdf5Storage>(storage_of(id, file_bytes_))};
+  set = {id, static_cast<std::int64_t>(stable_hash(name)),
+         std::make_shared<const Hdf5Storage>(storage_of(id, file_bytes_))};
   return set;
 }
 
@@ -122,7 +123,7 @@ StoredNumbers Hdf5Values::read(const std::string& name, const Box& box, ByteBuff
   if (storage.piece) {
     fetched += runs_.read(*storage.piece, box, to);
   } else if (storage.decodable) {
-    Chunks chunks{name, set.id, set.number, storage};
+    Chunks chunks{name, set.id, set.key, storage};
     fetched += read_chunks(chunks, box, to);
   } else {
     read_by_library(name, box, storage.numbers.type, to);
@@ -157,9 +158,9 @@ std::int64_t Hdf5Values::read_chunks(Chunks& from, const Box& box, std::span<std
   const std::size_t at_once = bytes * static_cast<std::size_t>(chunks_of(box, storage.chunks).extent.count());
   ChunkCache& cache = ChunkCache::shared();
   for_each_chunk(storage.extents, storage.chunks, box, [&](const WantedChunk& chunk) {
-    const ChunkCache::Key key{key_, from.number, chunk.number};
+    const ChunkKey key{key_, from.key, chunk.number};
     if (const auto known = chunk.whole ? nullptr : cache.find(key))
-      return copy_shared(known->bytes, chunk.box, out, box, size);
+      return copy_shared(*known, chunk.box, out, box, size);
     const std::size_t packed = packed_bytes(from, chunk.index);
     if (packed == 0) {
       const Box here = intersect(chunk.box, box);
@@ -169,8 +170,7 @@ std::int64_t Hdf5Values::read_chunks(Chunks& from, const Box& box, std::span<std
       return copy_shared(part, here, out, box, size);
     }
     const auto make = [&](std::span<std::byte> decoded) { fetch_chunk(from, chunk.index, packed, decoded); };
-    if (!chunk.whole)
-      return copy_shared(cache.get(key, bytes, at_once, make)->bytes, chunk.box, out, box, size);
+    if (!chunk.whole) return copy_shared(*cache.get(key, bytes, at_once, make), chunk.box, out, box, size);
     const std::span<std::byte> decoded = scratch().chunk.take(bytes);
     make(decoded);
     copy_shared(decoded, chunk.box, out, box, size);

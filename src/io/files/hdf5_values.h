@@ -42,7 +42,7 @@ class Hdf5Values {
  private:
   struct DataSet {
     hid_t id = H5I_INVALID_HID;
-    std::int64_t number = 0;
+    std::int64_t key = 0;  ///< in the cache of chunks
     std::shared_ptr<const Hdf5Storage> storage;
   };
   struct Chunks;
@@ -65,7 +65,6 @@ class Hdf5Values {
   hid_t file_ = H5I_INVALID_HID;
   std::int64_t file_bytes_ = 0;
   std::map<std::string, DataSet> data_sets_;
-  std::int64_t numbers_ = 0;
   RunReader runs_;
 };
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/heartbeat.h"
 #include "base/text.h"
 
 namespace jigsaw::inline files {
@@ -22,6 +23,9 @@ gzFile handle(void* file) {
   return static_cast<gzFile>(file);
 }
 
+/// Of a slab of whole rows, one at least.
+constexpr std::int64_t kSlabBytes = std::int64_t{4} << 20;
+
 /// A part of one axis of the file, and the way in the result of a step along it.
 struct FileRange {
   std::int64_t begin = 0, count = 1, stride = 0;
@@ -29,7 +33,8 @@ struct FileRange {
 
 }  // namespace
 
-NiftiFile::NiftiFile(std::string path, External) : VariableFile(std::move(path)), header_(read_header()) {
+NiftiFile::NiftiFile(const std::string& path, External /*external*/)
+    : VariableFile(path), key_(file_key(path)), header_(read_header()) {
   try {
     check_length();
   } catch (...) {
@@ -65,7 +70,7 @@ NiftiFile::NiftiFile(std::string path, External) : VariableFile(std::move(path))
 }
 
 NiftiFile::NiftiFile(const FileDescription& known, External /*external*/)
-    : VariableFile(known), begin_(known.own), header_(begin_, path()) {}
+    : VariableFile(known), key_(file_key(known.path)), begin_(known.own), header_(begin_, path()) {}
 
 NiftiFile::~NiftiFile() {
   close();
@@ -80,6 +85,8 @@ void NiftiFile::open() {
 void NiftiFile::close() {
   if (file_ != nullptr) gzclose(handle(file_));
   file_ = nullptr;
+  next_slab_ = 0;
+  ChunkCache::shared().drop(key_);
 }
 
 NiftiHeader NiftiFile::read_header() {
@@ -97,13 +104,17 @@ NiftiHeader NiftiFile::read_header() {
 /// Also keeps what a damaged header claims from being allocated.
 void NiftiFile::check_length() const {
   const std::int64_t length = opened_bytes();
-  std::int64_t needed = header_.data_begin, elements = 1;
-  for (const std::int64_t extent : header_.extents) elements *= extent;
-  needed += elements * size_of(header_.type);
+  const std::int64_t needed = header_.data_begin + image_bytes();
   const bool plain = gzdirect(handle(file_)) == 1;
   if (plain ? length >= needed : length >= needed / kMostGzipped) return;
   throw DataError(concat(path(), " is cut off: it has ", length, " bytes, and its header speaks of ", needed,
                          plain ? "" : " decompressed"));
+}
+
+std::int64_t NiftiFile::image_bytes() const {
+  std::int64_t elements = 1;
+  for (const std::int64_t extent : header_.extents) elements *= extent;
+  return elements * size_of(header_.type);
 }
 
 void NiftiFile::read_bytes(std::int64_t begin, std::span<char> bytes) {
@@ -115,6 +126,28 @@ void NiftiFile::read_bytes(std::int64_t begin, std::span<char> bytes) {
     bytes = bytes.subspan(part);
   }
   if (!whole) throw DataError(concat("cannot read ", path(), ": it is cut off or damaged"));
+}
+
+std::shared_ptr<const ChunkCache::Chunk> NiftiFile::slab(std::int64_t number, std::int64_t slab_bytes,
+                                                         std::int64_t& fetched) {
+  ChunkCache& cache = ChunkCache::shared();
+  std::shared_ptr<const ChunkCache::Chunk> found = cache.find({key_, 0, number});
+  if (found) return found;
+  // Those before it have to be decompressed to come to it, and are kept, too.
+  if (next_slab_ > number) next_slab_ = 0;
+  for (std::int64_t i = next_slab_; i <= number; ++i) {
+    const std::int64_t begin = i * slab_bytes, bytes = std::min(slab_bytes, image_bytes() - begin);
+    const auto decompress = [&](std::span<std::byte> out) {
+      read_bytes(header_.data_begin + begin, {reinterpret_cast<char*>(out.data()), out.size()});
+      fetched += bytes;
+      next_slab_ = i + 1;
+      beat();
+    };
+    // There is room for the whole image, of which the next crop takes another part.
+    found = cache.get({key_, 0, i}, static_cast<std::size_t>(bytes), static_cast<std::size_t>(image_bytes()),
+                      decompress);
+  }
+  return found;
 }
 
 StoredNumbers NiftiFile::read_stored(const FileVariable& variable, const Box& box, ByteBuffer& out,
@@ -145,6 +178,11 @@ StoredNumbers NiftiFile::read_stored(const FileVariable& variable, const Box& bo
   std::vector<std::int64_t> at(ranges.size(), 0);
   const std::lock_guard lock(mutex_);
   open();
+  const bool plain = gzdirect(handle(file_)) == 1;
+  const std::int64_t line = header_.extents[0] * size;
+  const std::int64_t slab_bytes = std::max<std::int64_t>(kSlabBytes / line, 1) * line;
+  std::shared_ptr<const ChunkCache::Chunk> kept;
+  std::int64_t number = -1;  // of that slab
   while (true) {
     std::int64_t from = ranges[0].begin, to = first, points = header_.extents[0];
     for (std::size_t a = 1; a < ranges.size(); ++a) {
@@ -152,16 +190,23 @@ StoredNumbers NiftiFile::read_stored(const FileVariable& variable, const Box& bo
       to += at[a] * ranges[a].stride;
       points *= header_.extents[a];
     }
-    read_bytes(header_.data_begin + from * size, row);
+    const char* points_of_row = row.data();
+    if (plain) {
+      read_bytes(header_.data_begin + from * size, row);
+    } else {
+      if (std::exchange(number, from * size / slab_bytes) != from * size / slab_bytes)
+        kept = slab(number, slab_bytes, fetched);
+      points_of_row = reinterpret_cast<const char*>(kept->data()) + from * size % slab_bytes;
+    }
     for (std::int64_t i = 0; i < ranges[0].count; ++i) {
-      std::memcpy(values.data() + (to + i * ranges[0].stride) * size, row.data() + i * size,
+      std::memcpy(values.data() + (to + i * ranges[0].stride) * size, points_of_row + i * size,
                   static_cast<std::size_t>(size));
     }
     std::size_t axis = 1;
     while (axis < ranges.size() && ++at[axis] == ranges[axis].count) at[axis++] = 0;
     if (axis == ranges.size()) break;
   }
-  fetched += std::ssize(values);
+  if (plain) fetched += std::ssize(values);
   return {header_.type, header_.swapped};
 }
 

@@ -1,9 +1,11 @@
 #pragma once
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <span>
 #include <string>
 
+#include "files/chunk_cache.h"
 #include "files/nifti_header.h"
 #include "files/variable_file.h"
 
@@ -15,13 +17,14 @@ namespace jigsaw::inline files {
 /// points along these three in mm; "affine", three rows of four, says where they lie: the steps in mm to the
 /// right, to the front and up of one point along width, height and depth, and the place of point (0, 0, 0).
 ///
-/// Of a compressed file all that stands before what is read is decompressed.
+/// Of a compressed file all that stands before what is read is decompressed, in slabs of some rows, which are
+/// kept (files/chunk_cache.h): crops of one image, and processes of one machine, share them.
 class NiftiFile : public VariableFile {
  public:
   static constexpr const char* kFormat = "NIfTI";
 
   /// @param external  not asked: such a file has no links. @throws DataError
-  explicit NiftiFile(std::string path, External external = External::kRefused);
+  explicit NiftiFile(const std::string& path, External external = External::kRefused);
   NiftiFile(const FileDescription& known, External external);
   ~NiftiFile() override;
 
@@ -40,13 +43,19 @@ class NiftiFile : public VariableFile {
   void open();
   NiftiHeader read_header();
   void check_length() const;
+  std::int64_t image_bytes() const;
   /// Bytes of the decompressed file.
   void read_bytes(std::int64_t begin, std::span<char> bytes);
+  /// A slab of a compressed file. @param fetched  gets the bytes that were decompressed.
+  std::shared_ptr<const ChunkCache::Chunk> slab(std::int64_t number, std::int64_t slab_bytes,
+                                                std::int64_t& fetched);
 
-  void* file_ = nullptr;  ///< gzFile, which reads plain files, too
-  std::string begin_;     ///< the bytes of the header
+  void* file_ = nullptr;        ///< gzFile, which reads plain files, too
+  std::uint64_t key_;           ///< in the cache of chunks
+  std::int64_t next_slab_ = 0;  ///< behind the last that was read from the file since it was opened
+  std::string begin_;           ///< the bytes of the header
   NiftiHeader header_;
-  std::mutex mutex_;  ///< guards the file's position
+  std::mutex mutex_;  ///< guards the file's position and the slabs'
 };
 
 }  // namespace jigsaw::inline files

@@ -156,7 +156,7 @@ std::optional<double> number_of_base64(std::string_view text) {
 ZarrStore::ZarrStore(const std::string& path, External external)
     : VariableFile(path, metadata_of(path)),
       format3_(is_there(path + kMetadata3)),
-      key_(ChunkCache::shared().new_file()),
+      key_(file_key(path)),
       chunk_files_(path, external) {
   Json attributes;
   if (format3_) {
@@ -172,10 +172,7 @@ ZarrStore::ZarrStore(const std::string& path, External external)
 }
 
 ZarrStore::ZarrStore(const FileDescription& known, External external)
-    : VariableFile(known),
-      format3_(false),
-      key_(ChunkCache::shared().new_file()),
-      chunk_files_(known.path, external) {
+    : VariableFile(known), format3_(false), key_(file_key(known.path)), chunk_files_(known.path, external) {
   const Json own = Json::from_cbor(known.own);
   format3_ = own.at("format") == 3;
   own.at("arrays").get_to(metadata_);
@@ -481,7 +478,7 @@ std::optional<std::string> ZarrStore::packed_in_shard(const FileVariable& variab
     const auto entries =
         ChunkCache::shared().get({key_, -1 - std::int64_t{variable.id}, number}, bytes, bytes, read_index);
     std::array<std::uint64_t, 2> place{};
-    std::memcpy(place.data(), entries->bytes.data() + within * 16, sizeof place);
+    std::memcpy(place.data(), entries->data() + within * 16, sizeof place);
     if constexpr (std::endian::native == std::endian::big)
       std::ranges::transform(place, place.begin(), [](std::uint64_t x) { return __builtin_bswap64(x); });
     if (place[0] == kNoChunk && place[1] == kNoChunk) return std::nullopt;

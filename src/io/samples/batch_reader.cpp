@@ -209,7 +209,9 @@ void BatchReader::fill(const BatchRequest& request, Batch& batch) {
   // Several fields are written together, as far as their planes take little memory beside the batch.
   const std::int64_t together = bytes_of(batch) / 8;
   const bool in_parts = request.end_lead() - request.first_lead() < request.rollout;
-  for (const Source& source : sources_) {
+  const std::size_t first = ChunkCache::shared().first_of(sources_.size());
+  for (std::size_t i = 0; i < sources_.size(); ++i) {
+    const Source& source = sources_[(first + i) % sources_.size()];
     Planes planes(files_, source, pool_, in_parts ? &kept_ : nullptr);
     if (request.end_lead() < request.rollout) want_next(source, request);
     if (request.starts()) fill_inputs(source, request, planes, batch);
@@ -272,18 +274,21 @@ void BatchReader::fill_prescribed(const Source& source, const BatchRequest& requ
 
 void BatchReader::keep_chunks(const BatchRequest& request) {
   // The states of a sample that are read now. Of what is interpolated a lead reads those around it, which may
-  // stand in two chunks.
+  // stand in two chunks. Processes that share chunks each decode some of the fields that all of them need.
   std::set<Time> states;
   for (const Channel& channel : channels_.inputs)
     if (channel.role != Role::kForcing) states.insert(channel.hours * kHour);
   for (int lead = request.first_lead(); lead < request.end_lead(); ++lead) states.insert((lead + 1) * lead_);
   const auto count = std::max<std::int64_t>(2, std::ssize(states));
   const std::vector<FieldStorage> fields = files_.storage();
+  ChunkCache& cache = ChunkCache::shared();
   std::int64_t bytes = 0;
   for (const Box* piece : {&request.input, &request.target}) {
-    bytes = std::max(bytes, count * piece->extent[0] * bytes_of_shared_chunks(fields, plane_of(*piece)));
+    const PieceChunks chunks = chunks_of_piece(fields, plane_of(*piece));
+    if (chunks.later || (chunks.elsewhere && cache.node()))
+      bytes = std::max(bytes, count * piece->extent[0] * chunks.bytes);
   }
-  ChunkCache::shared().make_room(static_cast<std::size_t>(bytes));
+  cache.make_room(static_cast<std::size_t>(bytes));
 }
 
 void BatchReader::want_next(const Source& source, const BatchRequest& request) {

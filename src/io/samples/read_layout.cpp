@@ -125,25 +125,26 @@ ReadCost cost_of_reading(const std::vector<FieldStorage>& fields, const Box& pie
   return cost;
 }
 
-std::int64_t bytes_of_shared_chunks(const std::vector<FieldStorage>& fields, const Box& piece) {
-  if (piece.empty()) return 0;
-  std::int64_t bytes = 0;
-  bool shared = false;
+PieceChunks chunks_of_piece(const std::vector<FieldStorage>& fields, const Box& piece) {
+  PieceChunks all;
+  if (piece.empty()) return all;
   for (const auto& [variable, group] : groups_of(fields)) {
     const FieldStorage& field = *group.first;
     const Shape& chunks = variable->chunks;
     if (chunks.rank() == 0) continue;
     const auto rows = ranges_of(*field.rows, piece.begin[0], piece.extent[0]);
     const auto columns = ranges_of(*field.columns, piece.begin[1], piece.extent[1]);
-    const std::size_t down = chunk_numbers(rows, chunks[field.axes.latitude]).size(),
-                      along = chunk_numbers(columns, chunks[field.axes.longitude]).size();
+    const auto down = std::ssize(chunk_numbers(rows, chunks[field.axes.latitude])),
+               along = std::ssize(chunk_numbers(columns, chunks[field.axes.longitude]));
     const int entry = entry_axis(field);
-    shared =
-        shared || (field.axes.time >= 0 && chunks[field.axes.time] > 1) || (entry >= 0 && chunks[entry] > 1);
-    const std::size_t deep = entry < 0 ? 1 : chunk_numbers(group.entries, chunks[entry]).size();
-    bytes += static_cast<std::int64_t>(down * along * deep) * chunks.count() * variable->bytes;
+    if ((field.axes.time >= 0 && chunks[field.axes.time] > 1) || (entry >= 0 && chunks[entry] > 1))
+      all.later = true;
+    const std::int64_t points = down * chunks[field.axes.latitude] * along * chunks[field.axes.longitude];
+    if (points > piece.extent.count()) all.elsewhere = true;
+    const std::int64_t deep = entry < 0 ? 1 : std::ssize(chunk_numbers(group.entries, chunks[entry]));
+    all.bytes += down * along * deep * chunks.count() * variable->bytes;
   }
-  return shared ? bytes : 0;
+  return all;
 }
 
 std::int64_t chunk_extent(std::int64_t extent, std::int64_t pieces, double limit, std::int64_t least) {

@@ -24,10 +24,14 @@ struct ReadCost {
 /// @param piece  rows and columns of the grid.
 ReadCost cost_of_reading(const std::vector<FieldStorage>& fields, const Box& piece);
 
-/// Bytes of the chunks, as they are decoded, that a piece of one state of all fields has points of, where
-/// chunks of some field hold several times, levels or channels; else 0.
+/// The chunks that a piece of one state of all fields has points of.
+struct PieceChunks {
+  std::int64_t bytes = 0;  ///< of all, as they are decoded
+  bool later = false;      ///< some hold several times, levels or channels, which may be wanted next
+  bool elsewhere = false;  ///< some hold points beyond the piece, which other pieces need
+};
 /// @param piece  rows and columns of the grid.
-std::int64_t bytes_of_shared_chunks(const std::vector<FieldStorage>& fields, const Box& piece);
+PieceChunks chunks_of_piece(const std::vector<FieldStorage>& fields, const Box& piece);
 
 /// The largest extent of chunks with which no rank fetches more than `limit` times what it needs of a dim
 /// that is cut into pieces (first-remainder); where none has that, the one that comes nearest.

@@ -15,6 +15,7 @@
 #include "config/json.h"
 #include "files/chunk_cache.h"
 #include "files/glob.h"
+#include "files/node_chunks.h"
 #include "samples/file_index.h"
 #include "samples/new_files.h"
 
@@ -115,19 +116,39 @@ Json describe_together(const std::vector<std::string>& paths, std::vector<std::s
   return found;
 }
 
-/// Of this job, on this machine. Collective.
-int processes_here(Communicator& communicator) {
-  std::map<std::string, std::set<std::string>> all;
-  const std::string host = host_name();
-  for (const std::string& rank : communicator.gather_text(concat(::getpid(), " ", host))) {
-    const std::size_t end = rank.find(' ');
-    all[rank.substr(end + 1)].insert(rank.substr(0, end));
+/// Processes of this job on one machine keep chunks together. Collective.
+void share_chunks(Communicator& communicator) {
+  ChunkCache& cache = ChunkCache::shared();
+  // Of each rank: its process, and where others find what it has.
+  Json own = {{"host", host_name()}, {"process", ::getpid()}};
+  const auto tell = [&] {
+    if (const auto node = cache.node()) {
+      const NodeChunks::Address address = node->address();
+      own["address"] = {address.process, address.descriptor, address.token};
+    }
+    const std::vector<std::string> ranks = communicator.gather_text(to_bytes(own));
+    Json all = Json::array();
+    for (const std::string& rank : ranks) all.push_back(Json::from_cbor(rank));
+    return Json::from_cbor(communicator.broadcast_text(to_bytes(all)));
+  };
+  std::vector<Json> here;  // of each process on this machine the first rank
+  for (Json& rank : tell()) {
+    const auto same = [&](const Json& other) { return other["process"] == rank["process"]; };
+    if (rank["host"] == own["host"] && std::ranges::none_of(here, same)) here.push_back(std::move(rank));
   }
-  Json counts = Json::array();
-  for (const auto& [name, processes] : all) counts.push_back({name, processes.size()});
-  for (const Json& one : Json::from_cbor(communicator.broadcast_text(to_bytes(counts))))
-    if (one[0] == host) return one[1].get<int>();
-  return 1;
+  const auto place =
+      std::ranges::find(here, own["process"], [](const Json& rank) { return rank["process"]; });
+  const auto number = static_cast<int>(place - here.begin()), processes = static_cast<int>(std::ssize(here));
+  std::shared_ptr<NodeChunks> node = cache.node();
+  if (processes > 1 && number == 0 && !node) node = NodeChunks::make(ChunkCache::most_bytes());
+  cache.share(number, processes, std::move(node));
+  for (const Json& rank : tell()) {
+    if (rank["host"] != own["host"] || !rank.contains("address") || cache.node()) continue;
+    const Json& address = rank["address"];
+    cache.share(number, processes,
+                NodeChunks::open({address[0].get<std::int64_t>(), address[1].get<std::int64_t>(),
+                                  address[2].get<std::uint64_t>()}));
+  }
 }
 
 }  // namespace
@@ -142,7 +163,7 @@ std::vector<std::string> expand_together(const std::vector<std::string>& pattern
 FileOpener share_files(std::vector<std::string> paths, Dimensions dimensions, External external,
                        const std::filesystem::path& cache, Communicator& communicator) {
   keep_first_of_each(paths);
-  ChunkCache::shared().set_processes(processes_here(communicator));
+  share_chunks(communicator);
   probe_new_files(paths, dimensions, external, cache, communicator);
   FileOpener open = opener(dimensions, external);
   if (communicator.size() == 1 && cache.empty()) return open;

@@ -120,6 +120,24 @@ TEST_F(NiftiFileTest, ReadsWhatNibabelWrites) {
   }
 }
 
+// 5.5 MB, so two slabs.
+TEST_F(NiftiFileTest, DecompressesForCropsOfOneImageOnce) {
+  const std::string path = write_gzip(bytes_of({.extents = {100, 110, 250}}));
+  const auto wanted = [](std::int64_t z, std::int64_t y, std::int64_t x) { return stored(x, y, z); };
+  NiftiFile file(path);
+  const std::int64_t plane = std::int64_t{100} * 110 * 2, first_slab = (std::int64_t{4} << 20) / 200 * 200;
+  expect_box(file, {{240, 100, 0}, {10, 10, 100}}, wanted);
+  EXPECT_EQ(file.bytes_fetched(), 250 * plane);
+  expect_box(file, {{0, 7, 90}, {2, 3, 10}}, wanted);
+  expect_box(file, {{185, 50, 3}, {20, 11, 70}}, wanted);
+  EXPECT_EQ(file.bytes_fetched(), 250 * plane);
+  file.close();
+  expect_box(file, {{3, 0, 0}, {1, 110, 100}}, wanted);
+  EXPECT_EQ(file.bytes_fetched(), 250 * plane + first_slab);
+  expect_box(file, {{249, 0, 0}, {1, 110, 100}}, wanted);
+  EXPECT_EQ(file.bytes_fetched(), 2 * 250 * plane);
+}
+
 TEST_F(NiftiFileTest, ReadsPlainCompressedAndSwapped) {
   const auto wanted = [](std::int64_t z, std::int64_t y, std::int64_t x) { return stored(x, y, z); };
   for (const std::string& path :

@@ -1,7 +1,15 @@
 // What ranks request and what the system is asked for when a batch is cut.
 #include <netcdf.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
 
 #include "array/host_view.h"
+#include "files/chunk_cache.h"
+#include "files/node_chunks.h"
 #include "io/fixtures.h"
 #include "io/netcdf_writer.h"
 #include "samples/batch_reader.h"
@@ -21,8 +29,8 @@ double value(std::int64_t variable, std::int64_t time, std::int64_t row, std::in
   return static_cast<double>(static_cast<std::uint64_t>(point) * 0x9e3779b97f4a7c15ULL >> 44U);
 }
 
-/// Of a series, chunks hold four times of all points.
-enum class Layout { kContiguous, kPatches, kSeries };
+/// Of planes, chunks hold all points of a time; of a series, of four times.
+enum class Layout { kContiguous, kPatches, kPlanes, kSeries };
 
 /// Times on the hours 0, 6, …; patches are of 12 x 24 points. Chunks are deflated.
 void write(const std::string& path, Layout layout, std::int64_t count = kTimes) {
@@ -40,8 +48,9 @@ void write(const std::string& path, Layout layout, std::int64_t count = kTimes) 
   for (std::int64_t v = 0; v < kVariables; ++v) {
     variables.push_back(file.variable("v" + std::to_string(v), NC_FLOAT, dims));
     if (!chunked) continue;
-    const auto chunks = layout == Layout::kPatches ? std::array<std::size_t, 3>{1, 12, 24}
-                                                   : std::array<std::size_t, 3>{4, kRows, kColumns};
+    std::array<std::size_t, 3> chunks = {1, kRows, kColumns};
+    if (layout == Layout::kPatches) chunks = {1, 12, 24};
+    if (layout == Layout::kSeries) chunks[0] = 4;
     NetcdfWriter::check(nc_def_var_chunking(file.root(), variables.back(), NC_CHUNKED, chunks.data()));
     NetcdfWriter::check(nc_def_var_deflate(file.root(), variables.back(), 1, 1, 1));
   }
@@ -146,7 +155,12 @@ TEST(ReadCuts, LeadsOneByOneFetchChunksOfSeveralTimesOnce) {
   const Box whole = Box::whole({1, kRows, kColumns, kVariables});
   const Context context = Context::make_host(Backend::kReference, 1);
   BatchRequest request{.times = {at("2020-01-01")}, .input = whole, .target = whole, .rollout = 6};
-  Opened one_by_one(path), at_once(path);
+  const Bytes all = [&] {
+    Opened at_once(path);
+    at_once.reader().read(request, context);
+    return at_once.bytes();
+  }();
+  Opened one_by_one(path);
   BatchReader reader = one_by_one.reader();
   for (int lead = 0; lead < request.rollout; ++lead) {
     request.lead = lead;
@@ -155,11 +169,44 @@ TEST(ReadCuts, LeadsOneByOneFetchChunksOfSeveralTimesOnce) {
     for (std::int64_t v = 0; v < kVariables; ++v)
       ASSERT_EQ(target[static_cast<std::size_t>(v)], static_cast<float>(value(v, lead + 1, 0, 0)));
   }
-  request.lead.reset();
-  at_once.reader().read(request, context);
   EXPECT_EQ(one_by_one.bytes().requested, 7 * kRows * kColumns * kVariables * 4);
-  EXPECT_EQ(one_by_one.bytes().requested, at_once.bytes().requested);
-  EXPECT_EQ(one_by_one.bytes().fetched, at_once.bytes().fetched);
+  EXPECT_EQ(one_by_one.bytes().requested, all.requested);
+  EXPECT_EQ(one_by_one.bytes().fetched, all.fetched);
+}
+
+/// Processes that keep chunks together read all pieces of a sample, in which each chunk has a part.
+TEST(ReadCuts, ProcessesOfAMachineDecodeEachChunkOnce) {
+  const TemporaryFolder folder;
+  const std::string path = folder.path() + "/planes.nc";
+  write(path, Layout::kPlanes);
+  Box piece = Box::whole({1, kRows, kColumns, kVariables});
+  const Bytes all = read_piece(path, piece);
+  void* memory = ::mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  std::atomic<std::int64_t>& fetched = *new (memory) std::atomic<std::int64_t>(0);
+  const auto node = NodeChunks::make(ChunkCache::most_bytes());
+  constexpr int kRanks = 4;
+  for (const int dim : {1, 2}) {
+    fetched = 0;
+    std::vector<pid_t> children;
+    for (int rank = 0; rank < kRanks; ++rank) {
+      children.push_back(::fork());
+      if (children.back() != 0) continue;
+      ::alarm(240);
+      ChunkCache::shared().share(rank, kRanks, NodeChunks::open(node->address(), std::chrono::minutes(2)));
+      piece.extent[dim] /= kRanks;
+      piece.begin[dim] = rank * piece.extent[dim];
+      fetched += read_piece(path, piece).fetched;
+      ::_exit(::testing::Test::HasFailure() ? 1 : 0);
+    }
+    for (const pid_t child : children) {
+      int status = -1;
+      ::waitpid(child, &status, 0);
+      EXPECT_EQ(status, 0);
+    }
+    // Of the second cut nothing at all, for the chunks are still there.
+    EXPECT_EQ(fetched, dim == 1 ? all.fetched : 0);
+  }
+  ::munmap(memory, 4096);
 }
 
 TEST(ReadCuts, OfLatitudeLongitudeAndChannelsFetchTheirShareOfAContiguousFile) {
