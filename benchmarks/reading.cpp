@@ -3,13 +3,12 @@
 // measurement; benchmarks/reading.sh runs them all. Prints one JSON line.
 //
 //   reading write FOLDER [--rows N] [--columns N] [--channels N] [--times N]
-//   reading read FOLDER --layout contiguous|patches|planes --cut latitude|longitude|channels --ranks N
-//   [--rank K]
-//           [--samples N] [--workers N] [--cold]
-//   reading together FOLDER --layout … --cut … --ranks N [--apart]    all ranks at once, as processes that
-//   keep
-//           decompressed chunks together, or each its own
+//   reading read FOLDER --layout LAYOUT --cut CUT --ranks N [--rank K] [--samples N] [--workers N] [--cold]
+//   reading together FOLDER --layout LAYOUT --cut CUT --ranks N [--samples N] [--workers N] [--apart]
 //   reading index FOLDER --files N
+//
+// LAYOUT: contiguous, patches or planes. CUT: latitude, longitude or channels. "together": all ranks at once,
+// as processes that keep decompressed chunks together, or each its own (--apart).
 #include <fcntl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -244,7 +243,9 @@ Json together(const std::string& folder, Arguments arguments) {
   if (arguments.number("--apart", 0) == 0) node = NodeChunks::make(ChunkCache::most_bytes());
   const double begin = seconds_now();
   for (int rank = 0; rank < ranks; ++rank) {
-    if (::fork() != 0) continue;
+    const pid_t child = ::fork();
+    if (child < 0) throw Error(ExitCode::kInternal, "no more processes");
+    if (child > 0) continue;
     ChunkCache::shared().share(rank, ranks, node ? NodeChunks::open(node->address()) : nullptr);
     arguments.set("--rank", std::to_string(rank));
     const Json line = read(folder, arguments);
@@ -297,7 +298,8 @@ Json write(const std::string& folder, const Arguments& arguments) {
   for (const auto& [layout, chunks] : {kContiguous, kPatches, kPlanes}) {
     const std::string path = concat(folder, "/", layout, ".nc");
     if (std::filesystem::exists(path)) continue;
-    write_file(path, extents, chunks);
+    write_file(path + ".part", extents, chunks);
+    std::filesystem::rename(path + ".part", path);
     sizes[path] = std::filesystem::file_size(path);
   }
   return sizes;

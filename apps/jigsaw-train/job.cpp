@@ -16,6 +16,7 @@
 #include "estimate/mesh_choice.h"
 #include "kernels/flush_to_zero.h"
 #include "kernels/remarks.h"
+#include "samples/shared_chunks.h"
 #include "train/device.h"
 
 namespace jigsaw {
@@ -97,6 +98,7 @@ ExitCode run_on(MpiSession& session, const MakeStart& make_start, const std::fun
   });
   together(*everyone, [&] { require_like_devices(*everyone, device); });
   set_flush_to_zero(threads);
+  share_chunks(*everyone);
   const std::unique_ptr<Communicator> world =
       connect_devices(session.world(*context), configuration.reduction);
   Log log(session.rank() == 0, Terminal::of_process(start.quiet));

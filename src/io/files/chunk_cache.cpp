@@ -1,9 +1,6 @@
 #include "files/chunk_cache.h"
 
-#include <sys/stat.h>
-
 #include <algorithm>
-#include <filesystem>
 #include <iterator>
 
 #include "base/memory.h"
@@ -11,18 +8,35 @@
 
 namespace jigsaw::inline files {
 
-std::size_t ChunkCache::most_bytes() {
-  static const std::int64_t memory = memory_limit();
-  return static_cast<std::size_t>(memory / 32);
+namespace {
+
+/// Of the numbers from 0 to 1, one for each place, so that any neighbours lie far apart (van der Corput).
+double spread(int place) {
+  double result = 0, part = 0.5;
+  for (; place > 0; place /= 2, part /= 2) result += place % 2 * part;
+  return result;
 }
+
+}  // namespace
 
 ChunkCache& ChunkCache::shared() {
   static ChunkCache cache;
   return cache;
 }
 
-std::shared_ptr<const ChunkCache::Chunk> ChunkCache::find(const Key& key) {
-  if (const auto shared = node()) return shared->find(key);
+std::size_t ChunkCache::most_bytes() {
+  static const std::int64_t memory = memory_limit();
+  return static_cast<std::size_t>(memory / 32);
+}
+
+std::shared_ptr<const ChunkCache::Chunk> ChunkCache::find(const ChunkKey& key, std::size_t bytes) {
+  if (const auto together = node()) {
+    if (auto chunk = together->find(key, bytes)) return chunk;
+  }
+  return find_own(key);
+}
+
+std::shared_ptr<const ChunkCache::Chunk> ChunkCache::find_own(const ChunkKey& key) {
   const std::lock_guard lock(mutex_);
   const auto found = known_.find(key);
   if (found == known_.end()) return nullptr;
@@ -31,53 +45,46 @@ std::shared_ptr<const ChunkCache::Chunk> ChunkCache::find(const Key& key) {
 }
 
 std::shared_ptr<const ChunkCache::Chunk> ChunkCache::get(
-    const Key& key, std::size_t bytes, std::size_t at_once,
-    const std::function<void(std::span<std::byte>)>& make) {
-  const auto shared = node();
-  if (shared) {
-    make_room(4 * at_once);
-    if (auto chunk = shared->get(key, bytes, make)) return chunk;
-  } else if (std::shared_ptr<const Chunk> known = find(key)) {
-    return known;
+    const ChunkKey& key, std::size_t bytes, std::size_t at_once,
+    const std::function<void(std::span<std::byte>)>& make, Others others) {
+  make_room(4 * at_once);
+  if (const auto together = node()) {
+    if (auto chunk = together->get(key, bytes, others == Others::kAwaited, make)) return chunk;
   }
+  if (auto known = find_own(key)) return known;
   const auto own = std::make_shared<Own>();
   const std::span<std::byte> memory = own->memory.take(bytes);
   make(memory);
   own->bytes = memory;
   std::shared_ptr<const Chunk> chunk(own, &own->bytes);
-  if (!shared) keep(key, chunk, at_once);
+  keep(key, chunk);
   return chunk;
 }
 
-void ChunkCache::keep(const Key& key, std::shared_ptr<const Chunk> chunk, std::size_t at_once) {
+void ChunkCache::keep(const ChunkKey& key, std::shared_ptr<const Chunk> chunk) {
   const std::lock_guard lock(mutex_);
-  raise_capacity(4 * at_once);
   if (known_.contains(key)) return;  // another thread was faster
   bytes_ += chunk->size();
   entries_.emplace_front(key, std::move(chunk));
   known_[key] = entries_.begin();
-  while (bytes_ > capacity_ && entries_.size() > 1) erase(std::prev(entries_.end()));
+  const std::size_t capacity = std::min(asked_, most_bytes() / static_cast<std::size_t>(processes_));
+  while (bytes_ > capacity && entries_.size() > 1) erase(std::prev(entries_.end()));
 }
 
 void ChunkCache::make_room(std::size_t bytes) {
-  if (const auto shared = node()) {
-    const std::lock_guard lock(mutex_);
-    // What one needs all may need, each of other files.
-    if (bytes > capacity_) shared->raise_room(bytes * static_cast<std::size_t>(processes_));
-    capacity_ = std::max(capacity_, bytes);
-    return;
-  }
   const std::lock_guard lock(mutex_);
-  raise_capacity(bytes);
+  if (bytes <= asked_) return;
+  asked_ = bytes;
+  // What one needs all may need, each of other files.
+  if (node_) node_->raise_room(asked_ * static_cast<std::size_t>(processes_));
 }
 
 void ChunkCache::share(int place, int processes, std::shared_ptr<NodeChunks> node) {
   const std::lock_guard lock(mutex_);
   place_ = place;
   processes_ = processes;
-  if (!node || node_) return;
-  node->raise_room(capacity_ * static_cast<std::size_t>(processes_));
   node_ = std::move(node);
+  if (node_) node_->raise_room(asked_ * static_cast<std::size_t>(processes_));
 }
 
 std::shared_ptr<NodeChunks> ChunkCache::node() const {
@@ -85,15 +92,25 @@ std::shared_ptr<NodeChunks> ChunkCache::node() const {
   return node_;
 }
 
-std::size_t ChunkCache::first_of(std::size_t n) const {
-  const std::lock_guard lock(mutex_);
-  return node_ ? n * static_cast<std::size_t>(place_) / static_cast<std::size_t>(processes_) : 0;
+bool ChunkCache::shares() const {
+  return node() != nullptr;
 }
 
-/// Under the lock.
-void ChunkCache::raise_capacity(std::size_t bytes) {
-  const std::size_t most = most_bytes() / static_cast<std::size_t>(processes_);
-  capacity_ = std::max(capacity_, std::min(bytes, most));
+std::size_t ChunkCache::first_of(std::size_t n) const {
+  const std::lock_guard lock(mutex_);
+  return node_ ? static_cast<std::size_t>(static_cast<double>(n) * spread(place_)) : 0;
+}
+
+std::uint64_t ChunkCache::file_key(const FileState& state) const {
+  const std::lock_guard lock(mutex_);
+  return stable_hash(concat(data_, " ", state.device, " ", state.inode, " ", state.bytes, " ", state.seconds,
+                            " ", state.nanoseconds));
+}
+
+std::uint64_t ChunkCache::new_data(std::uint64_t data) {
+  const std::lock_guard lock(mutex_);
+  data_ = data != 0 ? data : data_ + 1;
+  return data_;
 }
 
 void ChunkCache::drop(std::uint64_t file) {
@@ -114,15 +131,6 @@ void ChunkCache::erase(std::list<Entry>::iterator entry) {
   bytes_ -= entry->second->size();
   known_.erase(entry->first);
   entries_.erase(entry);
-}
-
-std::uint64_t file_key(const std::string& path) {
-  struct stat state = {};
-  ::stat(path.c_str(), &state);
-  std::error_code none;
-  return stable_hash(concat(std::filesystem::weakly_canonical(path, none).string(), " ", state.st_dev, " ",
-                            state.st_ino, " ", state.st_size, " ", state.st_mtim.tv_sec, " ",
-                            state.st_mtim.tv_nsec));
 }
 
 void read_by_chunks(const ChunkedArray& array, const Box& box, std::span<std::byte> to,

@@ -167,7 +167,7 @@ std::vector<T> distinct(const F& of, std::size_t count) {
 }  // namespace
 
 GribFile::GribFile(const std::string& path, External /*external*/)
-    : VariableFile(path), key_(file_key(path)) {
+    : VariableFile(path), key_(chunk_key()) {
   try {
     read_index();
   } catch (const FileError& error) {
@@ -176,7 +176,7 @@ GribFile::GribFile(const std::string& path, External /*external*/)
 }
 
 GribFile::GribFile(const FileDescription& known, External /*external*/)
-    : VariableFile(known), key_(file_key(known.path)) {
+    : VariableFile(known), key_(chunk_key()) {
   for (const nlohmann::json& described : nlohmann::json::parse(known.own)) {
     Array& array = arrays_.emplace_back();
     described.at(0).get_to(array.values);

@@ -62,7 +62,7 @@ bool read_attribute(hid_t data_set, const std::string& name, std::size_t longest
 }  // namespace
 
 Hdf5File::Hdf5File(std::string path, External external)
-    : VariableFile(std::move(path)), external_(external), values_(this->path(), external) {
+    : VariableFile(std::move(path)), external_(external), values_(this->path(), external, chunk_key()) {
   const auto lock = lock_io();
   const hid_t file = values_.file();
   try {
@@ -84,7 +84,7 @@ Hdf5File::Hdf5File(std::string path, External external)
 }
 
 Hdf5File::Hdf5File(const FileDescription& known, External external)
-    : VariableFile(known), external_(external), values_(this->path(), external) {}
+    : VariableFile(known), external_(external), values_(this->path(), external, chunk_key()) {}
 
 Hdf5File::~Hdf5File() {
   close();

@@ -55,8 +55,8 @@ struct Hdf5Values::Chunks {
   std::int64_t fetched = 0;
 };
 
-Hdf5Values::Hdf5Values(std::string path, External external)
-    : path_(std::move(path)), external_(external), key_(file_key(path_)), runs_(path_) {}
+Hdf5Values::Hdf5Values(std::string path, External external, std::uint64_t key)
+    : path_(std::move(path)), external_(external), key_(key), runs_(path_) {}
 
 Hdf5Values::~Hdf5Values() {
   const auto lock = lock_io();
@@ -159,7 +159,7 @@ std::int64_t Hdf5Values::read_chunks(Chunks& from, const Box& box, std::span<std
   ChunkCache& cache = ChunkCache::shared();
   for_each_chunk(storage.extents, storage.chunks, box, [&](const WantedChunk& chunk) {
     const ChunkKey key{key_, from.key, chunk.number};
-    if (const auto known = chunk.whole ? nullptr : cache.find(key))
+    if (const auto known = chunk.whole ? nullptr : cache.find(key, bytes))
       return copy_shared(*known, chunk.box, out, box, size);
     const std::size_t packed = packed_bytes(from, chunk.index);
     if (packed == 0) {

@@ -20,8 +20,8 @@ namespace jigsaw::inline files {
 /// Thread-safe but for close().
 class Hdf5Values {
  public:
-  /// Opens nothing yet.
-  Hdf5Values(std::string path, External external);
+  /// Opens nothing yet. @param key  the file's, in the cache of chunks.
+  Hdf5Values(std::string path, External external, std::uint64_t key);
   ~Hdf5Values();
   Hdf5Values(const Hdf5Values&) = delete;
   Hdf5Values& operator=(const Hdf5Values&) = delete;
@@ -61,7 +61,7 @@ class Hdf5Values {
 
   std::string path_;
   External external_;
-  std::uint64_t key_;  ///< in the cache of chunks
+  std::uint64_t key_;
   hid_t file_ = H5I_INVALID_HID;
   std::int64_t file_bytes_ = 0;
   std::map<std::string, DataSet> data_sets_;

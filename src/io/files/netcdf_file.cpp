@@ -109,7 +109,7 @@ NetcdfFile::NetcdfFile(std::string path, External external)
     : VariableFile(std::move(path)),
       classic_(read_classic_header(this->path())),
       runs_(this->path()),
-      values_(this->path(), external) {
+      values_(this->path(), external, chunk_key()) {
   check_hdf5_for_netcdf(this->path(), external);
   const auto lock = lock_io();
   open();
@@ -125,7 +125,7 @@ NetcdfFile::NetcdfFile(const FileDescription& known, External external)
     : VariableFile(known),
       classic_(classic_of(known.own)),
       runs_(this->path()),
-      values_(this->path(), external) {}
+      values_(this->path(), external, chunk_key()) {}
 
 std::string NetcdfFile::own_description() const {
   return classic_ ? to_text(*classic_) : "";

@@ -34,7 +34,7 @@ struct FileRange {
 }  // namespace
 
 NiftiFile::NiftiFile(const std::string& path, External /*external*/)
-    : VariableFile(path), key_(file_key(path)), header_(read_header()) {
+    : VariableFile(path), key_(chunk_key()), header_(read_header()) {
   try {
     check_length();
   } catch (...) {
@@ -70,7 +70,7 @@ NiftiFile::NiftiFile(const std::string& path, External /*external*/)
 }
 
 NiftiFile::NiftiFile(const FileDescription& known, External /*external*/)
-    : VariableFile(known), key_(file_key(known.path)), begin_(known.own), header_(begin_, path()) {}
+    : VariableFile(known), key_(chunk_key()), begin_(known.own), header_(begin_, path()) {}
 
 NiftiFile::~NiftiFile() {
   close();
@@ -131,21 +131,24 @@ void NiftiFile::read_bytes(std::int64_t begin, std::span<char> bytes) {
 std::shared_ptr<const ChunkCache::Chunk> NiftiFile::slab(std::int64_t number, std::int64_t slab_bytes,
                                                          std::int64_t& fetched) {
   ChunkCache& cache = ChunkCache::shared();
-  std::shared_ptr<const ChunkCache::Chunk> found = cache.find({key_, 0, number});
+  const auto bytes_of = [&](std::int64_t slab) {
+    return static_cast<std::size_t>(std::min(slab_bytes, image_bytes() - slab * slab_bytes));
+  };
+  std::shared_ptr<const ChunkCache::Chunk> found = cache.find({key_, 0, number}, bytes_of(number));
   if (found) return found;
-  // Those before it have to be decompressed to come to it, and are kept, too.
+  // Those before it have to be decompressed to come to it, and are kept, too. Other processes that do so are
+  // not waited for: each would only begin where one before it has stopped.
   if (next_slab_ > number) next_slab_ = 0;
   for (std::int64_t i = next_slab_; i <= number; ++i) {
-    const std::int64_t begin = i * slab_bytes, bytes = std::min(slab_bytes, image_bytes() - begin);
     const auto decompress = [&](std::span<std::byte> out) {
-      read_bytes(header_.data_begin + begin, {reinterpret_cast<char*>(out.data()), out.size()});
-      fetched += bytes;
+      read_bytes(header_.data_begin + i * slab_bytes, {reinterpret_cast<char*>(out.data()), out.size()});
+      fetched += std::ssize(out);
       next_slab_ = i + 1;
       beat();
     };
-    // There is room for the whole image, of which the next crop takes another part.
-    found = cache.get({key_, 0, i}, static_cast<std::size_t>(bytes), static_cast<std::size_t>(image_bytes()),
-                      decompress);
+    // There is room for whole images, of which the next crops take other parts.
+    found = cache.get({key_, 0, i}, bytes_of(i), static_cast<std::size_t>(image_bytes()), decompress,
+                      ChunkCache::Others::kNotAwaited);
   }
   return found;
 }

@@ -46,7 +46,7 @@ class NiftiFile : public VariableFile {
   std::int64_t image_bytes() const;
   /// Bytes of the decompressed file.
   void read_bytes(std::int64_t begin, std::span<char> bytes);
-  /// A slab of a compressed file. @param fetched  gets the bytes that were decompressed.
+  /// A slab of a compressed file. @param fetched  gets the bytes of slabs that were decompressed.
   std::shared_ptr<const ChunkCache::Chunk> slab(std::int64_t number, std::int64_t slab_bytes,
                                                 std::int64_t& fetched);
 

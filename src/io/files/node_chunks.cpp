@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <sys/mman.h>
+#include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -10,27 +11,43 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <filesystem>
 #include <new>
-#include <random>
 #include <string>
+#include <string_view>
+#include <system_error>
 #include <thread>
 #include <utility>
 
-#include "base/heartbeat.h"
 #include "base/text.h"
 
 namespace jigsaw::inline files {
 
 namespace {
 
-constexpr std::uint64_t kEntries = 1 << 14, kPage = 4096;
+constexpr std::uint64_t kEntries = 1 << 17, kPage = 4096;
 /// The memory grows by this much at least.
 constexpr std::uint64_t kGrowth = std::uint64_t{16} << 20;
-/// Between two looks at a chunk that another process makes.
-constexpr std::chrono::microseconds kPause{200};
+/// Between two looks at a chunk that another process makes: at first, and at most.
+constexpr std::chrono::microseconds kPause{100}, kLongPause{5000};
+/// As /proc names it, where "(deleted)" follows.
+constexpr std::string_view kName = "jigsaw-chunks", kLink = "/memfd:jigsaw-chunks";
 
 constexpr std::uint64_t whole_pages(std::uint64_t bytes) {
   return (bytes + kPage - 1) / kPage * kPage;
+}
+
+std::uint64_t limit_of(__rlimit_resource resource) {
+  rlimit limit = {};
+  return ::getrlimit(resource, &limit) == 0 ? limit.rlim_cur : 0;
+}
+
+/// Takes memory for a part of the file; false when the system has none.
+bool has_memory(int descriptor, std::uint64_t begin, std::uint64_t bytes) {
+  int status = EINTR;
+  while (status == EINTR)
+    status = ::posix_fallocate(descriptor, static_cast<off_t>(begin), static_cast<off_t>(bytes));
+  return status == 0;
 }
 
 std::size_t bucket_of(const ChunkKey& key) {
@@ -46,7 +63,8 @@ std::size_t bucket_of(const ChunkKey& key) {
 /// Entries have numbers from 1 on in the order in which they were made, and stand at number % kEntries. Those
 /// below `first` are gone. Of each bucket the newest is known, and of each entry the one before it there.
 struct NodeChunks::Entry {
-  enum class State : std::int32_t { kMaking, kReady, kFailed };
+  /// Of one that was given up its maker may still write, if it lives: it stays, and is found by nobody.
+  enum class State : std::int32_t { kMaking, kReady, kFailed, kGivenUp };
 
   ChunkKey key;
   std::uint64_t begin = 0, bytes = 0, before = 0;
@@ -93,22 +111,19 @@ class NodeChunks::Lock {
 
 std::shared_ptr<NodeChunks> NodeChunks::make(std::size_t most, std::chrono::milliseconds patience) {
   // The file has its length from the start, and memory where it is written to. A process that may not have
-  // files so long would be ended by a signal.
+  // files so long would be ended by a signal; of one whose addresses are bounded this would be the lot.
   const std::uint64_t all = whole_pages(sizeof(Header)) + whole_pages(most);
-  rlimit limit = {};
-  if (::getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur < all) return nullptr;
-  const int descriptor = ::memfd_create("jigsaw-chunks", MFD_CLOEXEC);
+  if (limit_of(RLIMIT_FSIZE) < all || limit_of(RLIMIT_AS) != RLIM_INFINITY) return nullptr;
+  const int descriptor = ::memfd_create(kName.data(), MFD_CLOEXEC);
   if (descriptor < 0) return nullptr;
-  if (::ftruncate(descriptor, static_cast<off_t>(all)) != 0 ||
-      ::posix_fallocate(descriptor, 0, sizeof(Header)) != 0) {
+  if (::ftruncate(descriptor, static_cast<off_t>(all)) != 0 || !has_memory(descriptor, 0, sizeof(Header))) {
     ::close(descriptor);
     return nullptr;
   }
   auto made = map(descriptor, patience);
   if (!made) return nullptr;
   Header& header = *new (made->memory_) Header;
-  std::random_device random;
-  header.token = std::uint64_t{random()} << 32 | random();
+  if (::getrandom(&header.token, sizeof header.token, 0) != sizeof header.token) return nullptr;
   header.most = whole_pages(most);
   pthread_mutexattr_t attributes;
   const bool good = pthread_mutexattr_init(&attributes) == 0 &&
@@ -121,6 +136,9 @@ std::shared_ptr<NodeChunks> NodeChunks::make(std::size_t most, std::chrono::mill
 
 std::shared_ptr<NodeChunks> NodeChunks::open(const Address& address, std::chrono::milliseconds patience) {
   const std::string path = concat("/proc/", address.process, "/fd/", address.descriptor);
+  std::error_code none;
+  if (!std::filesystem::read_symlink(path, none).string().starts_with(kLink)) return nullptr;
+  if (limit_of(RLIMIT_AS) != RLIM_INFINITY) return nullptr;
   const int descriptor = ::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
   if (descriptor < 0) return nullptr;
   struct stat state = {};
@@ -168,23 +186,30 @@ std::byte* NodeChunks::chunks() const {
   return static_cast<std::byte*>(memory_) + whole_pages(sizeof(Header));
 }
 
-std::shared_ptr<const std::span<const std::byte>> NodeChunks::find(const ChunkKey& key) {
+std::shared_ptr<const std::span<const std::byte>> NodeChunks::find(const ChunkKey& key, std::size_t bytes) {
   const Lock lock(header());
   const std::uint64_t number = lock ? number_of(key) : 0;
-  if (number == 0 || entry(number).state != Entry::State::kReady) return nullptr;
+  if (number == 0 || entry(number).state != Entry::State::kReady || entry(number).bytes != bytes)
+    return nullptr;
   return pinned(number);
 }
 
 std::shared_ptr<const std::span<const std::byte>> NodeChunks::get(
-    const ChunkKey& key, std::size_t bytes, const std::function<void(std::span<std::byte>)>& make) {
+    const ChunkKey& key, std::size_t bytes, bool wait,
+    const std::function<void(std::span<std::byte>)>& make) {
   const auto until = std::chrono::steady_clock::now() + patience_;
+  auto pause = kPause;
   Lock lock(header());
   std::uint64_t number = lock ? number_of(key) : 0;
   while (number != 0 && entry(number).state == Entry::State::kMaking) {
+    if (!wait) return nullptr;
+    if (std::chrono::steady_clock::now() > until) {
+      entry(number).state = Entry::State::kGivenUp;  // nobody else waits for it
+      return nullptr;
+    }
     lock.release();
-    if (std::chrono::steady_clock::now() > until) return nullptr;
-    std::this_thread::sleep_for(kPause);
-    beat();
+    std::this_thread::sleep_for(pause);
+    pause = std::min(2 * pause, kLongPause);
     lock.take();
     number = lock ? number_of(key) : 0;
   }
@@ -192,16 +217,18 @@ std::shared_ptr<const std::span<const std::byte>> NodeChunks::get(
   if (number != 0) return entry(number).bytes == bytes ? pinned(number) : nullptr;
   number = add(key, bytes);
   if (number == 0) return nullptr;
-  auto chunk = pinned(number);
-  lock.release();
+  std::shared_ptr<const std::span<const std::byte>> chunk;
   const auto end_as = [&](Entry::State state) {
     lock.take();
     if (lock) entry(number).state = state;
     lock.release();
   };
   try {
+    chunk = pinned(number);
+    lock.release();
     make({chunks() + entry(number).begin, bytes});
   } catch (...) {
+    lock.release();
     end_as(Entry::State::kFailed);
     throw;
   }
@@ -243,7 +270,8 @@ std::uint64_t NodeChunks::number_of(const ChunkKey& key) const {
   std::uint64_t number = header().newest[bucket_of(key)];
   while (number >= header().first) {
     const Entry& candidate = entry(number);
-    if (candidate.key == key && candidate.state != Entry::State::kFailed) return number;
+    const bool may_come = candidate.state == Entry::State::kMaking || candidate.state == Entry::State::kReady;
+    if (candidate.key == key && may_come) return number;
     number = candidate.before;
   }
   return 0;
@@ -277,7 +305,7 @@ std::uint64_t NodeChunks::add(const ChunkKey& key, std::size_t bytes) {
 /// The oldest; not one that is read or made.
 bool NodeChunks::evict() {
   const Entry& oldest = entry(header().first);
-  if (oldest.readers > 0 || oldest.state == Entry::State::kMaking) return false;
+  if (oldest.readers > 0) return false;  // whoever makes it reads it, too
   ++header().first;
   return true;
 }
@@ -287,8 +315,7 @@ bool NodeChunks::allocate(std::uint64_t bytes) {
   Header& all = header();
   if (bytes <= all.allocated) return true;
   const std::uint64_t more = std::min(std::max(bytes - all.allocated, kGrowth), all.most - all.allocated);
-  const auto offset = static_cast<off_t>(whole_pages(sizeof(Header)) + all.allocated);
-  if (::posix_fallocate(descriptor_, offset, static_cast<off_t>(more)) != 0) {
+  if (!has_memory(descriptor_, whole_pages(sizeof(Header)) + all.allocated, more)) {
     all.room = all.allocated;
     return false;
   }

@@ -10,7 +10,7 @@ namespace jigsaw::inline files {
 
 /// Which chunk of which file, the same in all processes.
 struct ChunkKey {
-  std::uint64_t file = 0;  ///< of file_key()
+  std::uint64_t file = 0;  ///< of ChunkCache::file_key()
   std::int64_t variable = 0, chunk = 0;
   auto operator<=>(const ChunkKey&) const = default;
 };
@@ -32,10 +32,10 @@ class NodeChunks : public std::enable_shared_from_this<NodeChunks> {
   /// New memory, which is taken from the system as it is needed.
   /// @param most      bytes of chunks that it holds in the end; raise_room() says of how many it makes use.
   /// @param patience  how long to wait for a chunk that another process makes.
-  /// @return          null where the system has no such memory.
+  /// @return          null where the system has no such memory, or bounds what this process may map.
   static std::shared_ptr<NodeChunks> make(std::size_t most,
                                           std::chrono::milliseconds patience = std::chrono::seconds(10));
-  /// What another process made. @return  null where it cannot be had, as from within another container.
+  /// What another process made. @return  null where it cannot be had, as from another container.
   static std::shared_ptr<NodeChunks> open(const Address& address,
                                           std::chrono::milliseconds patience = std::chrono::seconds(10));
   ~NodeChunks();
@@ -46,12 +46,13 @@ class NodeChunks : public std::enable_shared_from_this<NodeChunks> {
 
   /// The bytes of a chunk, which stay where they are as long as the pointer lives; null when it is not here,
   /// or another process still makes it.
-  std::shared_ptr<const std::span<const std::byte>> find(const ChunkKey& key);
-  /// The same, made if nobody has; another process that makes it is waited for. Null where there is no room,
-  /// or that process has not made it in time.
+  std::shared_ptr<const std::span<const std::byte>> find(const ChunkKey& key, std::size_t bytes);
+  /// The same, made if nobody has. Null where there is no room, or another process has not made it in time.
+  /// @param wait  whether to wait for that at all.
   /// @param make  fills it, without locks held; may throw.
   std::shared_ptr<const std::span<const std::byte>> get(
-      const ChunkKey& key, std::size_t bytes, const std::function<void(std::span<std::byte>)>& make);
+      const ChunkKey& key, std::size_t bytes, bool wait,
+      const std::function<void(std::span<std::byte>)>& make);
   /// Has room for so many bytes from now on, as far as there may be.
   void raise_room(std::size_t bytes);
 

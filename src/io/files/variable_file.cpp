@@ -17,6 +17,7 @@
 #include "base/printable.h"
 #include "base/text.h"
 #include "base/trace.h"
+#include "files/chunk_cache.h"
 #include "files/geographic_units.h"
 #include "files/grib.h"
 #include "files/hdf5_file.h"
@@ -235,6 +236,10 @@ void VariableFile::keep_texts(const FileVariable& variable, std::int64_t& room) 
 void VariableFile::forget_described() {
   known_values_.clear();
   known_texts_.clear();
+}
+
+std::uint64_t VariableFile::chunk_key() const {
+  return ChunkCache::shared().file_key(state_);
 }
 
 void VariableFile::check_unchanged() const {

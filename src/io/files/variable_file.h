@@ -107,6 +107,8 @@ class VariableFile {
   static void add_unknown(FileVariable& variable, const std::string& attribute);
   /// Bytes of the file when this object was made.
   std::int64_t opened_bytes() const { return state_.bytes; }
+  /// Of the file in the cache of chunks (files/chunk_cache.h).
+  std::uint64_t chunk_key() const;
   /// @throws DataError  when the file is no longer what it was when this object was made.
   void check_unchanged() const;
   static constexpr std::size_t kLongestAttribute = 4096;

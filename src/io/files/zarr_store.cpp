@@ -156,7 +156,7 @@ std::optional<double> number_of_base64(std::string_view text) {
 ZarrStore::ZarrStore(const std::string& path, External external)
     : VariableFile(path, metadata_of(path)),
       format3_(is_there(path + kMetadata3)),
-      key_(file_key(path)),
+      key_(chunk_key()),
       chunk_files_(path, external) {
   Json attributes;
   if (format3_) {
@@ -172,7 +172,7 @@ ZarrStore::ZarrStore(const std::string& path, External external)
 }
 
 ZarrStore::ZarrStore(const FileDescription& known, External external)
-    : VariableFile(known), format3_(false), key_(file_key(known.path)), chunk_files_(known.path, external) {
+    : VariableFile(known), format3_(false), key_(chunk_key()), chunk_files_(known.path, external) {
   const Json own = Json::from_cbor(known.own);
   format3_ = own.at("format") == 3;
   own.at("arrays").get_to(metadata_);

@@ -209,7 +209,7 @@ void BatchReader::fill(const BatchRequest& request, Batch& batch) {
   // Several fields are written together, as far as their planes take little memory beside the batch.
   const std::int64_t together = bytes_of(batch) / 8;
   const bool in_parts = request.end_lead() - request.first_lead() < request.rollout;
-  const std::size_t first = ChunkCache::shared().first_of(sources_.size());
+  const std::size_t first = shares_chunks_ ? ChunkCache::shared().first_of(sources_.size()) : 0;
   for (std::size_t i = 0; i < sources_.size(); ++i) {
     const Source& source = sources_[(first + i) % sources_.size()];
     Planes planes(files_, source, pool_, in_parts ? &kept_ : nullptr);
@@ -283,10 +283,11 @@ void BatchReader::keep_chunks(const BatchRequest& request) {
   const std::vector<FieldStorage> fields = files_.storage();
   ChunkCache& cache = ChunkCache::shared();
   std::int64_t bytes = 0;
+  shares_chunks_ = false;
   for (const Box* piece : {&request.input, &request.target}) {
     const PieceChunks chunks = chunks_of_piece(fields, plane_of(*piece));
-    if (chunks.later || (chunks.elsewhere && cache.node()))
-      bytes = std::max(bytes, count * piece->extent[0] * chunks.bytes);
+    if (chunks.elsewhere && cache.shares()) shares_chunks_ = true;
+    if (chunks.later || shares_chunks_) bytes = std::max(bytes, count * piece->extent[0] * chunks.bytes);
   }
   cache.make_room(static_cast<std::size_t>(bytes));
 }

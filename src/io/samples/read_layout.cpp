@@ -134,12 +134,13 @@ PieceChunks chunks_of_piece(const std::vector<FieldStorage>& fields, const Box& 
     if (chunks.rank() == 0) continue;
     const auto rows = ranges_of(*field.rows, piece.begin[0], piece.extent[0]);
     const auto columns = ranges_of(*field.columns, piece.begin[1], piece.extent[1]);
-    const auto down = std::ssize(chunk_numbers(rows, chunks[field.axes.latitude])),
-               along = std::ssize(chunk_numbers(columns, chunks[field.axes.longitude]));
+    const std::int64_t high = chunks[field.axes.latitude], wide = chunks[field.axes.longitude];
+    const auto down = std::ssize(chunk_numbers(rows, high)), along = std::ssize(chunk_numbers(columns, wide));
     const int entry = entry_axis(field);
     if ((field.axes.time >= 0 && chunks[field.axes.time] > 1) || (entry >= 0 && chunks[entry] > 1))
       all.later = true;
-    const std::int64_t points = down * chunks[field.axes.latitude] * along * chunks[field.axes.longitude];
+    const std::int64_t points = std::min(down * high, variable->shape[field.axes.latitude]) *
+                                std::min(along * wide, variable->shape[field.axes.longitude]);
     if (points > piece.extent.count()) all.elsewhere = true;
     const std::int64_t deep = entry < 0 ? 1 : std::ssize(chunk_numbers(group.entries, chunks[entry]));
     all.bytes += down * along * deep * chunks.count() * variable->bytes;

@@ -1,21 +1,17 @@
 #include "samples/shared_files.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <map>
 #include <memory>
 #include <set>
 
 #include "base/heartbeat.h"
-#include "base/host.h"
 #include "base/text.h"
 #include "comm/agreement.h"
 #include "comm/from_first.h"
 #include "config/json.h"
 #include "files/chunk_cache.h"
 #include "files/glob.h"
-#include "files/node_chunks.h"
 #include "samples/file_index.h"
 #include "samples/new_files.h"
 
@@ -116,39 +112,11 @@ Json describe_together(const std::vector<std::string>& paths, std::vector<std::s
   return found;
 }
 
-/// Processes of this job on one machine keep chunks together. Collective.
-void share_chunks(Communicator& communicator) {
+/// Chunks of files that are opened from now on are not taken for those of what was opened before. Collective.
+void begin_data(Communicator& communicator) {
   ChunkCache& cache = ChunkCache::shared();
-  // Of each rank: its process, and where others find what it has.
-  Json own = {{"host", host_name()}, {"process", ::getpid()}};
-  const auto tell = [&] {
-    if (const auto node = cache.node()) {
-      const NodeChunks::Address address = node->address();
-      own["address"] = {address.process, address.descriptor, address.token};
-    }
-    const std::vector<std::string> ranks = communicator.gather_text(to_bytes(own));
-    Json all = Json::array();
-    for (const std::string& rank : ranks) all.push_back(Json::from_cbor(rank));
-    return Json::from_cbor(communicator.broadcast_text(to_bytes(all)));
-  };
-  std::vector<Json> here;  // of each process on this machine the first rank
-  for (Json& rank : tell()) {
-    const auto same = [&](const Json& other) { return other["process"] == rank["process"]; };
-    if (rank["host"] == own["host"] && std::ranges::none_of(here, same)) here.push_back(std::move(rank));
-  }
-  const auto place =
-      std::ranges::find(here, own["process"], [](const Json& rank) { return rank["process"]; });
-  const auto number = static_cast<int>(place - here.begin()), processes = static_cast<int>(std::ssize(here));
-  std::shared_ptr<NodeChunks> node = cache.node();
-  if (processes > 1 && number == 0 && !node) node = NodeChunks::make(ChunkCache::most_bytes());
-  cache.share(number, processes, std::move(node));
-  for (const Json& rank : tell()) {
-    if (rank["host"] != own["host"] || !rank.contains("address") || cache.node()) continue;
-    const Json& address = rank["address"];
-    cache.share(number, processes,
-                NodeChunks::open({address[0].get<std::int64_t>(), address[1].get<std::int64_t>(),
-                                  address[2].get<std::uint64_t>()}));
-  }
+  const std::string number = from_first(communicator, [&] { return std::to_string(cache.new_data()); });
+  cache.new_data(std::stoull(number));
 }
 
 }  // namespace
@@ -163,7 +131,7 @@ std::vector<std::string> expand_together(const std::vector<std::string>& pattern
 FileOpener share_files(std::vector<std::string> paths, Dimensions dimensions, External external,
                        const std::filesystem::path& cache, Communicator& communicator) {
   keep_first_of_each(paths);
-  share_chunks(communicator);
+  begin_data(communicator);
   probe_new_files(paths, dimensions, external, cache, communicator);
   FileOpener open = opener(dimensions, external);
   if (communicator.size() == 1 && cache.empty()) return open;
