@@ -78,6 +78,30 @@ TEST(MeshChoice, IsTheFastestThatFitsAndLeavesTheRestAsConfigured) {
   EXPECT_FALSE(chosen_mesh(asked.question));
 }
 
+/// Halos: a rank in the middle has two neighbours, rank 0 has one.
+TEST(MeshSearch, TellsOfTheRankThatSendsMost) {
+  Asked asked{parse<Configuration>(Json::parse(R"({
+    "data": {"files": ["none.nc"], "shape": [24, 36], "variables": ["t2m"], "train": ["2020-01-01", "2020-01-09"]},
+    "model": {"type": "unet", "base_width": 8, "levels": 2},
+    "train": {"batch_size": 3}})"))};
+  asked.question.ranks = 3;
+  bool halos = false;
+  for (const PlannedMesh& found : find_meshes(asked.question).best) {
+    Configuration configuration = asked.configuration;
+    configuration.mesh = found.mesh;
+    std::vector<RankEstimate> ranks;
+    configured_mesh({configuration, asked.data, asked.machine, 3}, &ranks);
+    ASSERT_EQ(ranks.size(), 3U);
+    double most = 0;
+    for (const RankEstimate& rank : ranks) most = std::max(most, rank.total_sent_bytes());
+    // Of each kind of transfer the most is told, which may be another rank's.
+    EXPECT_GE(found.worst.total_sent_bytes(), most) << to_string(found.mesh);
+    EXPECT_LE(found.worst.total_sent_bytes(), 1.01 * most) << to_string(found.mesh);
+    if (ranks[0].total_sent_bytes() < most) halos = true;
+  }
+  EXPECT_TRUE(halos);
+}
+
 TEST(MeshSearch, NoMeshThatIsLeftOutIsFasterThanItsBound) {
   Asked asked;
   for (const int ranks : {2, 4, 6}) {
@@ -92,6 +116,29 @@ TEST(MeshSearch, NoMeshThatIsLeftOutIsFasterThanItsBound) {
       const std::optional<PlannedMesh> planned = configured_mesh(question);
       ASSERT_TRUE(planned);
       EXPECT_LE(bound.at_least, planned->worst.seconds) << to_string(bound.mesh);
+    }
+  }
+}
+
+/// Transfers of gradients that take as long as the products hide behind them: the two are no sum.
+TEST(MeshSearch, NoBoundIsExceededWhereTransfersHide) {
+  Asked asked;
+  asked.question.ranks = 2;
+  for (const double slower : {1e-2, 1e-1, 1.0, 10.0, 100.0}) {
+    MachineModel machine = asked.machine;
+    for (MachineOptions::Link* link : {&*machine.node_link, &machine.links[0]}) {
+      link->bytes_per_second /= slower;
+      link->latency_seconds = 0;
+    }
+    machine.memory_bytes_per_second *= 1e3;
+    machine.flops_per_second /= 10;
+    const ModelWork work = work_of(asked.configuration, asked.data);
+    for (const MeshBound& bound : bound_meshes(work, asked.configuration, machine, 2)) {
+      Configuration configuration = asked.configuration;
+      configuration.mesh = bound.mesh;
+      const std::optional<PlannedMesh> planned = configured_mesh({configuration, asked.data, machine, 2});
+      ASSERT_TRUE(planned);
+      EXPECT_LE(bound.at_least, planned->worst.seconds) << to_string(bound.mesh) << " " << slower;
     }
   }
 }

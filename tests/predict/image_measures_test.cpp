@@ -3,9 +3,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <fstream>
+#include <random>
+#include <vector>
 
 #include "config/json.h"
 #include "predict/surface_distance.h"
@@ -143,6 +146,45 @@ TEST(ImageMeasures, SurfaceDistancesAreThoseOfScipy) {
                     expected);
         EXPECT_NEAR(distance, expected, 1e-12);
       }
+    }
+  }
+}
+
+/// numpy.percentile(distances, 95) of the nearest points, by all pairs.
+double directed95(const std::vector<std::int32_t>& from, const std::vector<std::int32_t>& to,
+                  const std::vector<double>& spacing) {
+  const std::size_t dims = spacing.size();
+  std::vector<double> distances;
+  for (std::size_t i = 0; i < from.size(); i += dims) {
+    double least = HUGE_VAL;
+    for (std::size_t j = 0; j < to.size(); j += dims) {
+      double square = 0;
+      for (std::size_t d = 0; d < dims; ++d) square += std::pow((from[i + d] - to[j + d]) * spacing[d], 2);
+      least = std::min(least, square);
+    }
+    distances.push_back(std::sqrt(least));
+  }
+  std::sort(distances.begin(), distances.end());
+  const double place = 0.95 * static_cast<double>(distances.size() - 1);
+  const auto below = static_cast<std::size_t>(place);
+  const double part = place - std::floor(place);
+  return part == 0 ? distances[below] : distances[below] * (1 - part) + distances[below + 1] * part;
+}
+
+/// Points scattered at random, of which one set spreads far beyond the other, to either side.
+TEST(ImageMeasures, SurfaceDistancesOfScatteredPointsAreThoseOfAllPairs) {
+  std::mt19937 random(7);
+  for (const std::vector<double>& spacing : {std::vector{0.7, 1.9}, std::vector{2.5, 0.6, 1.0}}) {
+    for (const int wide : {5, 40}) {
+      std::vector<std::int32_t> a, b;
+      for (int i = 0; i < 300 * static_cast<int>(spacing.size()); ++i) {
+        a.push_back(static_cast<std::int32_t>(random() % 40));
+        b.push_back(static_cast<std::int32_t>(random() % static_cast<unsigned>(wide)));
+      }
+      const double forth = directed95(a, b, spacing), back = directed95(b, a, spacing);
+      EXPECT_NE(forth, back);
+      EXPECT_NEAR(hausdorff95(a, b, spacing), std::max(forth, back), 1e-12);
+      EXPECT_NEAR(hausdorff95(b, a, spacing), std::max(forth, back), 1e-12);
     }
   }
 }

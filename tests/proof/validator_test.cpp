@@ -9,6 +9,7 @@
 #include <regex>
 #include <set>
 
+#include "autograd/operations.h"
 #include "base/text.h"
 #include "proof/report.h"
 #include "support/source_dir.h"
@@ -144,6 +145,21 @@ TEST(Validator, SeesAMissingRowWithAnExchangeOfItsOwn) {
 TEST(Validator, SeesAWrongUnit) {
   const ProofCase patches = find_case("patchify", "by [3]");
   std::vector<ShardingRule> rules = listed_rules(patches);
+  for (ShardingRule& rule : rules) {
+    if (rule.label == "w") rule.inputs[0].unit = 1;
+  }
+  const Verdict verdict = validated("patchify", patches, rules);
+  EXPECT_EQ(verdict.unsound(), 1) << report({verdict});
+}
+
+/// 18 columns are 9 and 9, or 6, 6 and 6, in any unit; in twice the units, 10 and 8 beside 12 and 6.
+TEST(Validator, SeesAWrongUnitThatFitsByChance) {
+  ProofCase patches = find_case("patchify", "by [3]");
+  patches.instances.clear();
+  add_instance(patches, {Shape{2, 18, 3}},
+               [](Tape& tape, const std::vector<Variable>& x) { return patchify(tape, x[0], Shape{3}); });
+  std::vector<ShardingRule> rules = listed_rules(patches);
+  EXPECT_EQ(validated("patchify", patches, rules).unsound(), 0);
   for (ShardingRule& rule : rules) {
     if (rule.label == "w") rule.inputs[0].unit = 1;
   }

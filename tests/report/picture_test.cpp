@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "report/coastline.h"
+#include "report/colours.h"
 #include "report/map_picture.h"
 #include "report/png.h"
 #include "report/svg.h"
@@ -113,6 +114,17 @@ TEST(Projection, OfTheGlobeIsRobinsons) {
     EXPECT_EQ(grid.columns[static_cast<std::size_t>(column)], std::fmod(std::round(longitude) + 360, 360))
         << longitude;
   }
+}
+
+TEST(Colours, OfTheEndsAndBeyondAreTheFirstAndTheLast) {
+  EXPECT_EQ(colour_of(ColourMap::kSequential, 0), (Rgb{68, 1, 84}));
+  EXPECT_EQ(colour_of(ColourMap::kSequential, 1), (Rgb{253, 231, 37}));
+  EXPECT_EQ(colour_of(ColourMap::kSequential, 7), (Rgb{253, 231, 37}));
+  EXPECT_EQ(colour_of(ColourMap::kSequential, 15.0 / 16), (Rgb{212, 226, 44}));
+  EXPECT_EQ(colour_of(ColourMap::kDiverging, 0.5), (Rgb{247, 247, 247}));
+  EXPECT_EQ(colour_of(ColourMap::kDiverging, 1), (Rgb{178, 24, 43}));
+  EXPECT_EQ(colour_of(ColourMap::kGrey, -1), (Rgb{0, 0, 0}));
+  EXPECT_EQ(colour_of(ColourMap::kGrey, std::nan("")), (Rgb{225, 225, 225}));
 }
 
 /// A pixel shows the point that lies there, whichever way latitudes go.

@@ -12,10 +12,13 @@ namespace jigsaw {
 namespace {
 
 /// Fingerprints of a field on this mesh, as if an operation had given it.
-OutputPrint print_of(Communicator& world, const std::vector<int>& domain, int tensor, double error) {
+/// @param whole  all channels are on each rank of the axis `tensor`.
+OutputPrint print_of(Communicator& world, const std::vector<int>& domain, int tensor, double error,
+                     bool whole = false) {
   Mesh mesh(world, 1, domain, tensor);
   const Rank rank{world.context(), mesh};
-  const Layout layout = mesh.field_layout({2, 7, 5, 3});
+  Layout layout = mesh.field_layout({2, 7, 5, 3});
+  if (whole) layout.placements[mesh.shape().axes - 1] = Placement::replicate();
   const Array piece = testing::make_piece(rank, layout, DType::kFloat64, [&](std::int64_t i) {
     const auto x = static_cast<double>(i);
     return std::sin(x) + error * std::cos(3 * x);
@@ -31,6 +34,17 @@ TEST(OutputPrints, AreThoseOfTheWholeValueOnEveryMesh) {
   run_ranks(4, [&](Communicator& world) {
     const OutputPrint mine = print_of(world, {2, 1}, 2, 0);
     if (world.rank() == 3) many = mine;
+  });
+  EXPECT_LT(OutputPrint::difference(many, one), 1e-12);
+  EXPECT_NEAR(many.squares, one.squares, 1e-9);
+}
+
+TEST(OutputPrints, CountOnceWhatSeveralRanksHold) {
+  OutputPrint one, many;
+  run_ranks(1, [&](Communicator& world) { one = print_of(world, {1, 1}, 1, 0); });
+  run_ranks(4, [&](Communicator& world) {
+    const OutputPrint mine = print_of(world, {2, 1}, 2, 0, true);
+    if (world.rank() == 1) many = mine;
   });
   EXPECT_LT(OutputPrint::difference(many, one), 1e-12);
   EXPECT_NEAR(many.squares, one.squares, 1e-9);

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <mutex>
 #include <optional>
+#include <sstream>
 
 #include "array/transfer.h"
 #include "comm/thread/run_ranks.h"
@@ -186,28 +187,66 @@ TEST_F(VerificationTest, ABrokenRuleOfBackwardIsFoundWhereItIs) {
   }
 }
 
-/// Behind the first step, when its gradients are right and its update is about to be compared.
-TEST_F(VerificationTest, AWrongUpdateIsFound) {
+/// Adds to a parameter of the run that is tested behind each step, when its gradients are known and its
+/// update is about to be compared.
+VerifyOptions with_parameter_changed(const std::vector<double>& by) {
   static thread_local OpenedRun* tested = nullptr;
+  static thread_local std::size_t step = 0;
   VerifyOptions options;
-  options.steps = 1;
-  options.prepare = [](OpenedRun& run) { tested = &run; };
-  options.progress = [](double) {
+  options.steps = static_cast<int>(by.size());
+  options.prepare = [](OpenedRun& run) {
+    tested = &run;
+    step = 0;
+  };
+  options.progress = [by](double) {
     if (tested == nullptr) return;  // not in the run that is right
     const auto& group = tested->placed().model().parameters().front()->groups().front();
     const Context& context = tested->placed().rank().context;
     std::vector<double> values = download_values(context, group->owned());
-    for (double& value : values) value += 1e-4;
+    for (double& value : values) value += by[step];
     write_values(context, group->owned(), values);
-    tested = nullptr;
+    if (++step == by.size()) tested = nullptr;
   };
-  const Verification result =
-      verified(2, configuration(R"({"domain": [2, 1]})", R"({"train": {"precision": "fp64"}})"), options);
-  EXPECT_FALSE(result.passed) << result.report;
-  EXPECT_NE(result.report.find("differs first in step 1: the update of "), std::string::npos)
-      << result.report;
-  EXPECT_EQ(result.first_different, "");
-  EXPECT_NE(result.report.find("no operation's result differs"), std::string::npos) << result.report;
+  return options;
+}
+
+TEST_F(VerificationTest, AWrongUpdateIsFound) {
+  for (const char* precision : {"fp32", "fp64"}) {
+    const Json more = {{"train", {{"precision", precision}}}};
+    const Verification result =
+        verified(2, configuration(R"({"domain": [2, 1]})", more.dump()), with_parameter_changed({1e-4}));
+    EXPECT_FALSE(result.passed) << result.report;
+    EXPECT_NE(result.report.find("differs first in step 1: the update of "), std::string::npos)
+        << result.report;
+    EXPECT_EQ(result.first_different, "");
+    EXPECT_NE(result.report.find("no operation's result differs"), std::string::npos) << result.report;
+  }
+}
+
+/// The largest of the parameters' differences of gradients.
+double largest_gradient_difference(const std::string& report) {
+  double largest = 0;
+  std::istringstream lines(report);
+  for (std::string line; std::getline(lines, line);) {
+    if (line.find('%') == std::string::npos) continue;
+    std::istringstream words(line);
+    std::string name;
+    double difference = 0;
+    if (words >> name >> difference) largest = std::max(largest, difference);
+  }
+  return largest;
+}
+
+/// A parameter that is put right again: the gradients of the second step are the worst, those of the third
+/// nearly right.
+TEST_F(VerificationTest, TheWorstOfAllStepsIsTold) {
+  const Configuration config = configuration(R"({"domain": [2, 1]})", R"({"train": {"precision": "fp64"}})");
+  const double two =
+      largest_gradient_difference(verified(2, config, with_parameter_changed({1e-1, 0})).report);
+  EXPECT_GT(two, 1e-6);
+  const double three =
+      largest_gradient_difference(verified(2, config, with_parameter_changed({1e-1, -1e-1, 0})).report);
+  EXPECT_GE(three, two);
 }
 
 TEST_F(VerificationTest, AnotherMeshCanBeTheOneToEqual) {
