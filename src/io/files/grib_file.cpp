@@ -166,8 +166,7 @@ std::vector<T> distinct(const F& of, std::size_t count) {
 
 }  // namespace
 
-GribFile::GribFile(const std::string& path, External /*external*/)
-    : VariableFile(path), key_(chunk_key()) {
+GribFile::GribFile(const std::string& path, External /*external*/) : VariableFile(path), key_(chunk_key()) {
   try {
     read_index();
   } catch (const FileError& error) {
