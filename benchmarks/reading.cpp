@@ -294,7 +294,7 @@ Json write(const std::string& folder, const Arguments& arguments) {
   const Extents extents{arguments.number("--rows", 721), arguments.number("--columns", 1440),
                         arguments.number("--channels", 69), arguments.number("--times", 4)};
   std::filesystem::create_directories(folder);
-  Json sizes;
+  Json sizes = Json::object();
   for (const auto& [layout, chunks] : {kContiguous, kPatches, kPlanes}) {
     const std::string path = concat(folder, "/", layout, ".nc");
     if (std::filesystem::exists(path)) continue;

@@ -68,7 +68,7 @@ for layout in contiguous patches; do
         if [[ $reader == ours ]]; then
           ours=$speed
         else
-          fastest=$(awk -v a="$fastest" -v b="$speed" 'BEGIN { print a > b ? a : b }')
+          fastest=$(awk -v a="$fastest" -v b="$speed" 'BEGIN { print (a > b ? a : b) }')
         fi
       done
       awk -v t="$text" -v o="$ours" -v f="$fastest" 'BEGIN { if (f > 0) t = t sprintf(": %.2f of the fastest", o / f); print t }'
