@@ -23,11 +23,10 @@ namespace jigsaw::inline files {
 /// there each process keeps for itself. Thread-safe.
 ///
 /// It holds four times what the largest hyperslab so far needed at once, or what was asked for, for each
-/// process, and at most 1/32 of the memory here.
+/// process; the processes together at most 1/32 of the memory here, and as much again of what finds no place.
 class ChunkCache {
  public:
-  /// Its bytes.
-  using Chunk = std::span<const std::byte>;
+  using Chunk = NodeChunks::Chunk;
   /// Whether a chunk that another process makes is waited for. Whoever has to decompress what stands before
   /// it anyway does not.
   enum class Others { kAwaited, kNotAwaited };

@@ -14,7 +14,6 @@
 #include <filesystem>
 #include <new>
 #include <string>
-#include <string_view>
 #include <system_error>
 #include <thread>
 #include <utility>
@@ -30,14 +29,14 @@ constexpr std::uint64_t kEntries = 1 << 17, kPage = 4096;
 constexpr std::uint64_t kGrowth = std::uint64_t{16} << 20;
 /// Between two looks at a chunk that another process makes: at first, and at most.
 constexpr std::chrono::microseconds kPause{100}, kLongPause{5000};
-/// As /proc names it, where "(deleted)" follows.
-constexpr std::string_view kName = "jigsaw-chunks", kLink = "/memfd:jigsaw-chunks";
+/// The memory's name, and what /proc makes of it, where "(deleted)" follows.
+constexpr const char *kName = "jigsaw-chunks", *kLink = "/memfd:jigsaw-chunks";
 
 constexpr std::uint64_t whole_pages(std::uint64_t bytes) {
   return (bytes + kPage - 1) / kPage * kPage;
 }
 
-std::uint64_t limit_of(__rlimit_resource resource) {
+std::uint64_t limit_of(decltype(RLIMIT_AS) resource) {
   rlimit limit = {};
   return ::getrlimit(resource, &limit) == 0 ? limit.rlim_cur : 0;
 }
@@ -45,7 +44,7 @@ std::uint64_t limit_of(__rlimit_resource resource) {
 /// Takes memory for a part of the file; false when the system has none.
 bool has_memory(int descriptor, std::uint64_t begin, std::uint64_t bytes) {
   int status = EINTR;
-  while (status == EINTR)
+  for (int tries = 0; status == EINTR && tries < 100; ++tries)
     status = ::posix_fallocate(descriptor, static_cast<off_t>(begin), static_cast<off_t>(bytes));
   return status == 0;
 }
@@ -114,7 +113,7 @@ std::shared_ptr<NodeChunks> NodeChunks::make(std::size_t most, std::chrono::mill
   // files so long would be ended by a signal; of one whose addresses are bounded this would be the lot.
   const std::uint64_t all = whole_pages(sizeof(Header)) + whole_pages(most);
   if (limit_of(RLIMIT_FSIZE) < all || limit_of(RLIMIT_AS) != RLIM_INFINITY) return nullptr;
-  const int descriptor = ::memfd_create(kName.data(), MFD_CLOEXEC);
+  const int descriptor = ::memfd_create(kName, MFD_CLOEXEC);
   if (descriptor < 0) return nullptr;
   if (::ftruncate(descriptor, static_cast<off_t>(all)) != 0 || !has_memory(descriptor, 0, sizeof(Header))) {
     ::close(descriptor);
@@ -186,7 +185,7 @@ std::byte* NodeChunks::chunks() const {
   return static_cast<std::byte*>(memory_) + whole_pages(sizeof(Header));
 }
 
-std::shared_ptr<const std::span<const std::byte>> NodeChunks::find(const ChunkKey& key, std::size_t bytes) {
+std::shared_ptr<const NodeChunks::Chunk> NodeChunks::find(const ChunkKey& key, std::size_t bytes) {
   const Lock lock(header());
   const std::uint64_t number = lock ? number_of(key) : 0;
   if (number == 0 || entry(number).state != Entry::State::kReady || entry(number).bytes != bytes)
@@ -194,7 +193,7 @@ std::shared_ptr<const std::span<const std::byte>> NodeChunks::find(const ChunkKe
   return pinned(number);
 }
 
-std::shared_ptr<const std::span<const std::byte>> NodeChunks::get(
+std::shared_ptr<const NodeChunks::Chunk> NodeChunks::get(
     const ChunkKey& key, std::size_t bytes, bool wait,
     const std::function<void(std::span<std::byte>)>& make) {
   const auto until = std::chrono::steady_clock::now() + patience_;
@@ -217,7 +216,7 @@ std::shared_ptr<const std::span<const std::byte>> NodeChunks::get(
   if (number != 0) return entry(number).bytes == bytes ? pinned(number) : nullptr;
   number = add(key, bytes);
   if (number == 0) return nullptr;
-  std::shared_ptr<const std::span<const std::byte>> chunk;
+  std::shared_ptr<const Chunk> chunk;
   const auto end_as = [&](Entry::State state) {
     lock.take();
     if (lock) entry(number).state = state;
@@ -244,9 +243,9 @@ void NodeChunks::raise_room(std::size_t bytes) {
 // Below: under the lock.
 
 /// It stays until the pointer is gone.
-std::shared_ptr<const std::span<const std::byte>> NodeChunks::pinned(std::uint64_t number) {
+std::shared_ptr<const NodeChunks::Chunk> NodeChunks::pinned(std::uint64_t number) {
   struct Pin {
-    Pin(std::shared_ptr<NodeChunks> owner, std::uint64_t entry, std::span<const std::byte> chunk)
+    Pin(std::shared_ptr<NodeChunks> owner, std::uint64_t entry, Chunk chunk)
         : node(std::move(owner)), number(entry), bytes(chunk) {}
     ~Pin() {
       const Lock lock(node->header());
@@ -257,7 +256,7 @@ std::shared_ptr<const std::span<const std::byte>> NodeChunks::pinned(std::uint64
 
     std::shared_ptr<NodeChunks> node;
     std::uint64_t number;
-    std::span<const std::byte> bytes;
+    Chunk bytes;
   };
   Entry& of = entry(number);
   auto pin = std::make_shared<Pin>(shared_from_this(), number, std::span(chunks() + of.begin, of.bytes));

@@ -23,6 +23,8 @@ struct ChunkKey {
 /// have a chunk here makes it for itself.
 class NodeChunks : public std::enable_shared_from_this<NodeChunks> {
  public:
+  /// Its bytes.
+  using Chunk = std::span<const std::byte>;
   /// Where other processes of this machine and user find it.
   struct Address {
     std::int64_t process = 0, descriptor = 0;
@@ -46,13 +48,12 @@ class NodeChunks : public std::enable_shared_from_this<NodeChunks> {
 
   /// The bytes of a chunk, which stay where they are as long as the pointer lives; null when it is not here,
   /// or another process still makes it.
-  std::shared_ptr<const std::span<const std::byte>> find(const ChunkKey& key, std::size_t bytes);
+  std::shared_ptr<const Chunk> find(const ChunkKey& key, std::size_t bytes);
   /// The same, made if nobody has. Null where there is no room, or another process has not made it in time.
   /// @param wait  whether to wait for that at all.
   /// @param make  fills it, without locks held; may throw.
-  std::shared_ptr<const std::span<const std::byte>> get(
-      const ChunkKey& key, std::size_t bytes, bool wait,
-      const std::function<void(std::span<std::byte>)>& make);
+  std::shared_ptr<const Chunk> get(const ChunkKey& key, std::size_t bytes, bool wait,
+                                   const std::function<void(std::span<std::byte>)>& make);
   /// Has room for so many bytes from now on, as far as there may be.
   void raise_room(std::size_t bytes);
 
@@ -63,7 +64,7 @@ class NodeChunks : public std::enable_shared_from_this<NodeChunks> {
 
   NodeChunks(int descriptor, void* memory, std::size_t bytes, std::chrono::milliseconds patience);
   static std::shared_ptr<NodeChunks> map(int descriptor, std::chrono::milliseconds patience);
-  std::shared_ptr<const std::span<const std::byte>> pinned(std::uint64_t number);
+  std::shared_ptr<const Chunk> pinned(std::uint64_t number);
   std::uint64_t number_of(const ChunkKey& key) const;
   std::uint64_t add(const ChunkKey& key, std::size_t bytes);
   bool evict();
