@@ -4,6 +4,8 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 #include <zlib.h>
 #include <zstd.h>
 
@@ -18,9 +20,13 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "comm/self/self.h"
+#include "files/chunk_cache.h"
 #include "files/glob.h"
+#include "files/node_chunks.h"
 #include "io/fixtures.h"
 #include "samples/file_set.h"
+#include "samples/shared_files.h"
 #include "support/temporary_folder.h"
 
 namespace jigsaw {
@@ -371,6 +377,36 @@ TEST(ZarrStore, AChunkThatWasWrittenAfterTheStoreWasOpenedIsADataError) {
   set_time(chunk, std::time(nullptr) + 36000);
   ZarrStore again(store.path());
   EXPECT_EQ(read_whole(again, "x").size(), 4U);
+}
+
+/// Where processes keep chunks together, which stay when a store is closed: in a process of its own, for it
+/// keeps doing so.
+TEST(ZarrStore, AChunkThatIsWrittenBetweenTwoOpeningsIsReadAnew) {
+  if (const auto node = NodeChunks::make(1 << 20); !node || !NodeChunks::open(node->address()))
+    GTEST_SKIP() << "no memory in common here";
+  const testing::TemporaryFolder folder;
+  Store store(folder.path() + "/a.zarr");
+  store.add("x", {.shape = {4}, .chunks = {4}, .codec = ""}, [](const Shape&) { return 1.0; });
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::alarm(240);
+    ChunkCache::shared().share(0, 2, NodeChunks::make(1 << 20));
+    const auto first_but_one = [&] {
+      Context context = Context::make_host(Backend::kReference, 1);
+      const auto self = make_self_communicator(context);
+      const auto file =
+          share_files({store.path()}, Dimensions::kByName, External::kRefused, "", *self)(store.path());
+      std::vector<double> values(1);
+      file->read<double>(*file->find("x"), {{1}, {1}}, values);
+      return values[0];
+    };
+    const double before = first_but_one();
+    store.add("x", {.shape = {4}, .chunks = {4}, .codec = ""}, [](const Shape&) { return 2.0; });
+    ::_exit(before == 1 && first_but_one() == 2 ? 0 : 1);
+  }
+  int status = -1;
+  ::waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0);
 }
 
 TEST(ZarrStore, LinksThatLeaveTheStoreAreFollowedOnlyWhereThatIsAllowed) {
