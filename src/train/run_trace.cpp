@@ -2,6 +2,7 @@
 
 #include <cstdio>
 #include <filesystem>
+#include <regex>
 
 #include "base/error.h"
 #include "base/file.h"
@@ -53,14 +54,21 @@ std::string name_of(const std::string& name) {
 TracedSteps traced_steps(const std::string& text, std::int64_t first_step) {
   if (text.empty()) return {first_step + kSkipped, first_step + kSkipped + kTraced - 1};
   if (text == "all") return {.everything = true};
-  long long first = 0, last = 0;
-  char rest = 0;
-  const int found = std::sscanf(text.c_str(), "%lld-%lld%c", &first, &last, &rest);
-  if (found == 1 && text.find('-') == std::string::npos && std::to_string(first) == text) last = first;
-  if (found < 1 || found > 2 || first < 1 || last < first)
-    throw ConfigError(
-        concat("--trace-steps must be \"all\", a step such as 7, or steps such as 7-9, not ", quote(text)));
-  return {first, last};
+  static const std::regex kForm("([0-9]{1,18})(-([0-9]{1,18})(:([0-9]{1,18}))?)?");
+  std::smatch parts;
+  TracedSteps steps;
+  if (std::regex_match(text, parts, kForm)) {
+    const auto number = [&](std::size_t part, std::int64_t otherwise) {
+      return parts[part].matched ? std::stoll(parts[part].str()) : otherwise;
+    };
+    steps.first = number(1, 0);
+    steps.last = number(3, steps.first);
+    steps.stride = number(5, 1);
+    if (steps.first >= 1 && steps.last >= steps.first && steps.stride >= 1) return steps;
+  }
+  throw ConfigError(concat("--trace-steps must be \"all\", a step such as 7, steps such as 7-9, or every tenth "
+                           "of them, 7-900:10, not ",
+                           quote(text)));
 }
 
 RunTrace::RunTrace(const TraceOptions& options, Communicator& world) : options_(options), world_(world) {
@@ -82,7 +90,7 @@ void RunTrace::begin(std::int64_t first_step) {
 
 void RunTrace::at_step(std::int64_t step) {
   if (!trace_ || steps_.everything) return;
-  const bool on = step >= steps_.first && step <= steps_.last;
+  const bool on = steps_.contain(step);
   if (on == trace_->recording()) return;
   trace_->record(on);
 }

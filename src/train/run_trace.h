@@ -16,17 +16,21 @@ namespace jigsaw::inline train {
 struct TraceOptions {
   std::string file;      ///< for `--trace`, replaced when the run ends; empty: none
   bool profile = false;  ///< `--profile`: print where a step goes
-  /// The steps: "all" (with what goes before and between them), "7", "7-9"; empty: the three after the first
-  /// of this process.
+  /// The steps: "all" (with what goes before and between them), "7", "7-9", "7-900:10" (every tenth from the
+  /// seventh on); empty: the three after the first of this process.
   std::string steps;
 
   bool wanted() const { return profile || !file.empty(); }
 };
 
-/// First and last step, from 1 on.
+/// First and last step, from 1 on, and how far from each to the next.
 struct TracedSteps {
-  std::int64_t first = 1, last = std::numeric_limits<std::int64_t>::max();
+  std::int64_t first = 1, last = std::numeric_limits<std::int64_t>::max(), stride = 1;
   bool everything = false;  ///< also what is no step
+
+  bool contain(std::int64_t step) const {
+    return step >= first && step <= last && (step - first) % stride == 0;
+  }
 };
 /// @param first_step  of this process.
 /// @throws ConfigError  when it is none of these.

@@ -101,14 +101,14 @@ TEST_F(TraceTest, SpansNestAndBytesAreThoseOfTheSummary) {
 TEST_F(TraceTest, ChosenStepsOnlyAndAProfileThatAddsUp) {
   const std::string file = folder_ / "trace.json";
   const Outcome outcome =
-      run(2, arguments() + "--set 'mesh={\"domain\":[2,1]}' --profile --trace-steps 3-4 --trace " + file);
+      run(2, arguments() + "--set 'mesh={\"domain\":[2,1]}' --profile --trace-steps 2-5:2 --trace " + file);
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
   std::map<std::string, int> steps;
   const Json trace = Json::parse(read(file));
   for (const Json& event : trace.at("traceEvents")) {
     if (event.value("cat", "") == "step") ++steps[event.at("name")];
   }
-  EXPECT_EQ(steps, (std::map<std::string, int>{{"step 3", 2}, {"step 4", 2}}));
+  EXPECT_EQ(steps, (std::map<std::string, int>{{"step 2", 2}, {"step 4", 2}}));
   for (const char* words : {"profile of 2 steps on rank 0 of 2", "operations of a step", "contract ",
                             "layers", "encoder", "communication", "peaks, as measured"}) {
     EXPECT_NE(outcome.out.find(words), std::string::npos) << words << "\n" << outcome.out;
@@ -125,6 +125,7 @@ TEST_F(TraceTest, WhatCannotBeTracedIsRefusedAtOnce) {
   };
   refused("--profile --trace-steps 5-2", "--trace-steps must be");
   refused("--profile --trace-steps x", "--trace-steps must be");
+  refused("--profile --trace-steps 2-5:0", "--trace-steps must be");
   refused("--trace /nowhere/trace.json", "--trace /nowhere/trace.json cannot be written");
   refused("--trace /dev/full", "it is a device, not a regular file");
   const std::string pipe = folder_ / "pipe";
