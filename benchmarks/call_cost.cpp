@@ -56,7 +56,8 @@ int main() {
   const auto heartbeat = std::make_shared<Heartbeat>();
   const WorksFor works(heartbeat);
   print("a unit of work that is counted", nanoseconds_of([] { beat(); }));
-  const std::filesystem::path folder = std::filesystem::temp_directory_path() / concat("call_cost_", ::getpid());
+  const std::filesystem::path folder =
+      std::filesystem::temp_directory_path() / concat("call_cost_", ::getpid());
   {
     Watchdog watchdog({.folder = folder, .size = 2, .heartbeat = heartbeat}, std::make_shared<CallLog>(),
                       [](const std::string&) {});

@@ -3,14 +3,14 @@
 # PyTorch's DataLoader where $PYTHON (default /usr/bin/python3) has them, on the same hyperslabs, alternating. Each
 # measurement is a process of its own. A line says, of each cut: what was requested over the rank's share (at most
 # 1.1), what the system was asked for over the share of one rank's (at most 1.3, of latitude and channels in a
-# contiguous file and of any cut in patches), memory over the share of the batches that are read ahead (at most 1.3);
+# contiguous file and of any cut in patches), memory over the share of the batches that are read ahead or in use (at most 1.3);
 # medians of GB/s of values, and ours beside the fastest of the others. Then what it brings that ranks of one machine
 # share decoded chunks. Exit 1 where one of the first three is more.
 #
 #   benchmarks/reading.sh [BUILD_FOLDER]   (default build/release; needs its target reading)
 #
-# ROWS, COLUMNS, CHANNELS, TIMES: 721, 1440, 69, 4 unless set: 1.1 GB in one piece and half of that in patches.
-# SAMPLES: 4. ROUNDS: 3. WORKERS: 2. BESIDE: "1 4", the ranks that are measured beside others. FOLDER: where the files are
+# ROWS, COLUMNS, CHANNELS: 721, 1440, 69 unless set: 4 GB in one piece and half of that in patches, for 4 SAMPLES behind
+# three that the clock does not count, two states each. ROUNDS: 3. WORKERS: 2. BESIDE: "1 4", the ranks that are measured beside others. FOLDER: where the files are
 # kept, /tmp/jigsaw-reading unless set. COLD=1: from disk each time.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -22,7 +22,7 @@ samples=${SAMPLES-4} rounds=${ROUNDS-3}
 reading=$build/benchmarks/reading
 
 # Files that are there are kept.
-"$reading" write "$folder" --rows "${ROWS-721}" --columns "${COLUMNS-1440}" --channels "${CHANNELS-69}" --times "${TIMES-4}"
+"$reading" write "$folder" --rows "${ROWS-721}" --columns "${COLUMNS-1440}" --channels "${CHANNELS-69}" --times "$((2 * (samples + 3)))"
 
 cold=()
 [[ ${COLD-0} == 1 ]] && cold=(--cold)

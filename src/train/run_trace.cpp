@@ -66,9 +66,10 @@ TracedSteps traced_steps(const std::string& text, std::int64_t first_step) {
     steps.stride = number(5, 1);
     if (steps.first >= 1 && steps.last >= steps.first && steps.stride >= 1) return steps;
   }
-  throw ConfigError(concat("--trace-steps must be \"all\", a step such as 7, steps such as 7-9, or every tenth "
-                           "of them, 7-900:10, not ",
-                           quote(text)));
+  throw ConfigError(
+      concat("--trace-steps must be \"all\", a step such as 7, steps such as 7-9, or every tenth "
+             "of them, 7-900:10, not ",
+             quote(text)));
 }
 
 RunTrace::RunTrace(const TraceOptions& options, Communicator& world) : options_(options), world_(world) {

@@ -207,7 +207,7 @@ Batch BatchReader::read(const BatchRequest& request, const Context& context) {
 
 void BatchReader::fill(const BatchRequest& request, Batch& batch) {
   // Several fields are written together, as far as their planes take little memory beside the batch.
-  const std::int64_t together = bytes_of(batch) / 8;
+  const std::int64_t together = bytes_of(batch) / 4;
   const bool in_parts = request.end_lead() - request.first_lead() < request.rollout;
   const std::size_t first = shares_chunks_ ? ChunkCache::shared().first_of(sources_.size()) : 0;
   for (std::size_t i = 0; i < sources_.size(); ++i) {

@@ -1,0 +1,85 @@
+#include "samples/channel_writer.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <random>
+#include <tuple>
+#include <vector>
+
+#include "samples/piece.h"
+
+namespace jigsaw {
+namespace {
+
+/// Different at every point, and exact in float.
+double number(int array, std::int64_t sample, int channel, std::size_t point) {
+  return array * 1e6 + static_cast<double>(sample) * 1e5 + channel * 1e3 + static_cast<double>(point % 997);
+}
+
+TEST(ChannelWriter, WritesEveryChannelOfEverySampleInAnyOrder) {
+  Context context = Context::make_host(Backend::kReference, 1);
+  // More points than a tile, more channels than one; of the others whose channels begin elsewhere fewer.
+  const Box wide({2, 3, 5, 4}, {2, 13, 47, 37}), narrow({2, 3, 5, 9}, {2, 5, 47, 3});
+  struct Given {
+    Box piece;
+    Array array, expected;
+  };
+  std::vector<Given> all;
+  for (const auto& [piece, type] : {std::pair(wide, DType::kFloat32), std::pair(narrow, DType::kFloat32),
+                                    std::pair(wide, DType::kFloat64)}) {
+    all.push_back({piece, Array::zeros(context, piece.extent, type, Purpose::kInput),
+                   Array::zeros(context, piece.extent, type, Purpose::kInput)});
+  }
+  std::vector<std::tuple<int, std::int64_t, int>> order;
+  for (int a = 0; a < 3; ++a) {
+    const Box& piece = all[static_cast<std::size_t>(a)].piece;
+    for (std::int64_t sample = piece.begin[0]; sample < piece.end(0); ++sample) {
+      for (auto channel = static_cast<int>(piece.begin[3]); channel < piece.end(3); ++channel) {
+        // One is left out: what stands there stays, and its neighbours are no tile together.
+        if (channel != 17) order.emplace_back(a, sample, channel);
+      }
+    }
+  }
+  std::shuffle(order.begin(), order.end(), std::mt19937(3));
+  ChannelWriter writer;
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    const auto [a, sample, channel] = order[i];
+    Given& given = all[static_cast<std::size_t>(a)];
+    const auto value = [a = a, sample = sample, channel = channel](std::size_t point) {
+      return number(a, sample, channel, point);
+    };
+    writer.add(given.array, given.piece, sample, channel, value);
+    write_channel(given.expected, given.piece, sample, channel, value);
+    if (i == order.size() / 3) writer.flush();
+  }
+  EXPECT_GT(writer.size(), 0U);
+  writer.flush();
+  EXPECT_EQ(writer.size(), 0U);
+  for (std::size_t a = 0; a < all.size(); ++a) {
+    const auto same = [&](const auto& written, const auto& expected) {
+      EXPECT_TRUE(std::equal(written.begin(), written.end(), expected.begin(), expected.end())) << a;
+      EXPECT_EQ(std::count(written.begin(), written.end(), 0), 2 * 13 * 47 * (a == 1 ? 0 : 1));
+    };
+    if (a == 2) {
+      same(HostView<double>(all[a].array), HostView<double>(all[a].expected));
+    } else {
+      same(HostView<float>(all[a].array), HostView<float>(all[a].expected));
+    }
+  }
+}
+
+TEST(ChannelWriter, WhatIsClearedIsNotWritten) {
+  Context context = Context::make_host(Backend::kReference, 1);
+  const Box piece({0, 0, 0, 0}, {1, 2, 2, 1});
+  Array array = Array::zeros(context, piece.extent, DType::kFloat32, Purpose::kInput);
+  ChannelWriter writer;
+  writer.add(array, piece, 0, 0, [](std::size_t) { return 1.0; });
+  writer.clear();
+  writer.flush();
+  EXPECT_EQ(HostView<float>(array)[3], 0);
+}
+
+}  // namespace
+}  // namespace jigsaw
