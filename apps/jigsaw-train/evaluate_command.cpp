@@ -66,6 +66,8 @@ ExitCode run_evaluate(const EvaluateArguments& options) {
     });
     DataUse validation_only;
     validation_only.train = false;
+    if (options.period != EvaluateArguments().period)
+      validation_only.valid_name = concat("command line: --period ", join(options.period, " "));
     TrainedModel model(configuration, job.folder, options.model.checkpoint, weights, validation_only,
                        job.world, job.log);
     if (images) {

@@ -100,7 +100,11 @@ Context make_context(DeviceChoice device, const TrainOptions& train, int threads
                      std::string* remark) {
   const CudaMachine machine = device == DeviceChoice::kCpu ? CudaMachine{} : cuda_machine();
   const ChosenDevice chosen = choose_device(device, train.precision, machine);
-  if (remark != nullptr) *remark = chosen.remark;
+  if (remark != nullptr) {
+    *remark = chosen.remark;
+    if (device == DeviceChoice::kAuto && !chosen.cuda && train.tf32 && train.precision == Precision::kFloat32)
+      *remark += concat(remark->empty() ? "the processor computes" : "", ": train.tf32 has no effect");
+  }
   if (chosen.cuda) {
     const std::string failure = unfit_library(cudnn_library(), nccl_library());
     if (!failure.empty()) throw ConfigError(failure);

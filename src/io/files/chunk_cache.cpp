@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <numeric>
 
 #include "base/memory.h"
 #include "base/text.h"
@@ -96,9 +97,22 @@ bool ChunkCache::shares() const {
   return node() != nullptr;
 }
 
-std::size_t ChunkCache::first_of(std::size_t n) const {
+std::vector<std::size_t> ChunkCache::order(std::size_t n, std::size_t bytes) const {
+  std::vector<std::size_t> all(n);
+  std::iota(all.begin(), all.end(), 0U);
   const std::lock_guard lock(mutex_);
-  return node_ ? static_cast<std::size_t>(static_cast<double>(n) * spread(place_)) : 0;
+  if (!node_ || bytes == 0) return all;
+  // Two batches are read at a time, and one process is a part ahead of another.
+  constexpr std::size_t kPartsKept = 4;
+  const std::size_t parts = std::max<std::size_t>(1, (kPartsKept * bytes + most_bytes() - 1) / most_bytes());
+  const std::size_t part = std::max(static_cast<std::size_t>(processes_), (n + parts - 1) / parts);
+  for (std::size_t begin = 0; begin < n; begin += part) {
+    const std::size_t count = std::min(part, n - begin);
+    const auto first = static_cast<std::size_t>(static_cast<double>(count) * spread(place_));
+    const auto at = all.begin() + static_cast<std::ptrdiff_t>(begin);
+    std::rotate(at, at + static_cast<std::ptrdiff_t>(first), at + static_cast<std::ptrdiff_t>(count));
+  }
+  return all;
 }
 
 std::uint64_t ChunkCache::file_key(const FileState& state) const {

@@ -8,6 +8,7 @@
 #include <mutex>
 #include <span>
 #include <utility>
+#include <vector>
 
 #include "base/file.h"
 #include "files/byte_buffer.h"
@@ -60,9 +61,10 @@ class ChunkCache {
   /// @param node  where they keep chunks together; null: each has its own.
   void share(int place, int processes, std::shared_ptr<NodeChunks> node);
   bool shares() const;
-  /// The first of n that this process should read, and then those behind it, and then those before it:
-  /// whatever neighbours share chunks, each begins with others. 0 where it shares none.
-  std::size_t first_of(std::size_t n) const;
+  /// In which order this process should read n things whose chunks take so many bytes together: all come to
+  /// the same part of them at the same time, for which there is room, and whatever neighbours share chunks,
+  /// each begins it with others. 0 … n − 1 where it shares none, or there are no such bytes.
+  std::vector<std::size_t> order(std::size_t n, std::size_t bytes) const;
 
  private:
   /// A chunk of this process.

@@ -170,6 +170,7 @@ BatchReader::BatchReader(FileSet& files, const Channels& channels, const Statist
   for (int c = 0; c < static_cast<int>(channels.targets.size()); ++c) {
     source_of(channels.targets[static_cast<std::size_t>(c)], statistics).targets.push_back(c);
   }
+  order_ = ChunkCache::shared().order(sources_.size(), 0);
 }
 
 BatchReader::Source& BatchReader::source_of(const Channel& channel, const Statistics& statistics) {
@@ -209,9 +210,8 @@ void BatchReader::fill(const BatchRequest& request, Batch& batch) {
   // Several fields are written together, as far as their planes take little memory beside the batch.
   const std::int64_t together = bytes_of(batch) / 4;
   const bool in_parts = request.end_lead() - request.first_lead() < request.rollout;
-  const std::size_t first = shares_chunks_ ? ChunkCache::shared().first_of(sources_.size()) : 0;
-  for (std::size_t i = 0; i < sources_.size(); ++i) {
-    const Source& source = sources_[(first + i) % sources_.size()];
+  for (const std::size_t i : order_) {
+    const Source& source = sources_[i];
     Planes planes(files_, source, pool_, in_parts ? &kept_ : nullptr);
     if (request.end_lead() < request.rollout) want_next(source, request);
     if (request.starts()) fill_inputs(source, request, planes, batch);
@@ -283,13 +283,14 @@ void BatchReader::keep_chunks(const BatchRequest& request) {
   const std::vector<FieldStorage> fields = files_.storage();
   ChunkCache& cache = ChunkCache::shared();
   std::int64_t bytes = 0;
-  shares_chunks_ = false;
+  bool shared = false;
   for (const Box* piece : {&request.input, &request.target}) {
     const PieceChunks chunks = chunks_of_piece(fields, plane_of(*piece));
-    if (chunks.elsewhere && cache.shares()) shares_chunks_ = true;
-    if (chunks.later || shares_chunks_) bytes = std::max(bytes, count * piece->extent[0] * chunks.bytes);
+    shared = shared || (chunks.elsewhere && cache.shares());
+    if (chunks.later || shared) bytes = std::max(bytes, count * piece->extent[0] * chunks.bytes);
   }
   cache.make_room(static_cast<std::size_t>(bytes));
+  order_ = cache.order(sources_.size(), shared ? static_cast<std::size_t>(bytes) : 0);
 }
 
 void BatchReader::want_next(const Source& source, const BatchRequest& request) {

@@ -166,9 +166,9 @@ class BatchReader {
   std::vector<Source> sources_;
   ChannelWriter writer_;
   PlanePool pool_;
-  KeptPlanes kept_;             ///< of rollouts that are read lead by lead
-  bool shares_chunks_ = false;  ///< with other processes, of the batch that is read
-  Box static_box_;              ///< that of the static planes kept
+  KeptPlanes kept_;                 ///< of rollouts that are read lead by lead
+  std::vector<std::size_t> order_;  ///< in which fields of the batch are read
+  Box static_box_;                  ///< that of the static planes kept
   std::map<Field, std::vector<double>> static_planes_;
   std::map<Forcing, std::vector<double>> place_planes_;  ///< latitudes and longitudes of projected grids
   std::optional<PointPlaces> point_places_;

@@ -1,5 +1,6 @@
 #pragma once
 #include <optional>
+#include <string>
 
 #include "samples/statistics_pass.h"
 
@@ -18,6 +19,8 @@ struct DataUse {
   bool train = true, valid = true;
   /// Leads of the windows of data.valid; nothing: as many as those of data.train.
   std::optional<int> valid_rollout;
+  /// What errors call data.valid, where something else stands in its place.
+  std::string valid_name = "data.valid";
 };
 
 }  // namespace jigsaw::inline samples

@@ -142,7 +142,7 @@ void Dataset::find_all_windows(int rollout, const DataUse& use) {
   if (!use.valid || options_.valid.empty()) return;
   rule.rollout = rule.prescribed_leads = use.valid_rollout.value_or(rollout);
   valid_windows_ = of_each_member(find_windows(
-      inputs, targets, rule, periods_of(options_.valid, calendar, "data.valid"), "data.valid", calendar));
+      inputs, targets, rule, periods_of(options_.valid, calendar, use.valid_name), use.valid_name, calendar));
 }
 
 std::vector<Time> Dataset::of_each_member(const std::vector<Time>& windows) const {

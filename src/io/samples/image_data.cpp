@@ -56,7 +56,7 @@ ImageData::ImageData(const DataOptions& options, const std::filesystem::path& fo
     check_shape();
     // Without training its parts only say what the model's grid is, where data.crop does not.
     if (use.train || options_.crop.empty()) train_ = regions(options_.train, "data.train");
-    if (use.valid) valid_ = regions(options_.valid, "data.valid");
+    if (use.valid) valid_ = regions(options_.valid, use.valid_name);
     choose_crop();
     if (!use.train) train_.clear();
     if (use.train) make_tiles(overlap);

@@ -325,13 +325,24 @@ TEST_F(NodeChunksTest, TheCacheFallsBackToItsOwn) {
 
 TEST_F(NodeChunksTest, NeighboursBeginFarApart) {
   ChunkCache cache;
-  EXPECT_EQ(cache.first_of(64), 0U);
+  EXPECT_EQ(cache.order(64, 1).front(), 0U);
   std::vector<std::size_t> first;
   for (int place = 0; place < 8; ++place) {
     cache.share(place, 8, NodeChunks::make(4096));
-    first.push_back(cache.first_of(64));
+    first.push_back(cache.order(64, 1).front());
   }
   EXPECT_EQ(first, (std::vector<std::size_t>{0, 32, 16, 48, 8, 40, 24, 56}));
+  EXPECT_EQ(cache.order(64, 0).front(), 0U);
+}
+
+/// Of what has no room at a time all come to the same quarter together.
+TEST_F(NodeChunksTest, WhatHasNoRoomTogetherIsReadInParts) {
+  ChunkCache cache;
+  cache.share(1, 2, NodeChunks::make(4096));
+  EXPECT_EQ(cache.order(10, ChunkCache::most_bytes()),
+            (std::vector<std::size_t>{1, 2, 0, 4, 5, 3, 7, 8, 6, 9}));
+  // Each process has one to begin with.
+  EXPECT_EQ(cache.order(4, 100 * ChunkCache::most_bytes()), (std::vector<std::size_t>{1, 0, 3, 2}));
 }
 
 TEST(FileKey, IsThatOfAFileAsItIs) {

@@ -39,6 +39,24 @@ TEST(Prefetch, ReadsAheadByItsDepthOnly) {
   EXPECT_EQ(calls, kAhead);
 }
 
+/// What runs report as data_wait_seconds: nothing at all where batches are there before they are asked for.
+TEST(Prefetch, WaitsForNothingThatIsThere) {
+  const Context context = Context::make_host(Backend::kReference, 1);
+  std::atomic<int> calls = 0;
+  Prefetch prefetch(
+      [&](std::int64_t step) {
+        ++calls;
+        return numbered(context, step);
+      },
+      0, 100);
+  for (int step = 0; step < 20; ++step) {
+    // The one worker begins a step when the step before is there.
+    while (calls < step + 2) std::this_thread::yield();
+    prefetch.next();
+  }
+  EXPECT_EQ(prefetch.seconds_waited(), 0);
+}
+
 TEST(Prefetch, SeveralWorkersGiveTheStepsInOrderWithinTheDepth) {
   const Context context = Context::make_host(Backend::kReference, 1);
   std::atomic<int> loading = 0, most = 0;
