@@ -10,19 +10,20 @@
 #   benchmarks/reading.sh [BUILD_FOLDER]   (default build/release; needs its target reading)
 #
 # ROWS, COLUMNS, CHANNELS: 721, 1440, 69 unless set: 4 GB in one piece and half of that in patches, for 4 SAMPLES behind
-# three that the clock does not count, two states each. ROUNDS: 3. WORKERS: 2. BESIDE: "1 4", the ranks that are measured beside others. FOLDER: where the files are
+# three that the clock does not count, two states each. RANKS: "1 2 4 8". ROUNDS: 3. WORKERS: 2, threads of ours. BESIDE: "1 4", the ranks that are measured beside others. FOLDER: where the files are
 # kept, /tmp/jigsaw-reading unless set. COLD=1: from disk each time.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 # shellcheck source=benchmarks/peer/beside_torch.sh
 source benchmarks/peer/beside_torch.sh
 build=${1-build/release}
-folder=${FOLDER-/tmp/jigsaw-reading}
 samples=${SAMPLES-4} rounds=${ROUNDS-3}
+extents=(--rows "${ROWS-721}" --columns "${COLUMNS-1440}" --channels "${CHANNELS-69}" --times "$((2 * (samples + 3)))")
+folder=${FOLDER-/tmp/jigsaw-reading}/$(tr -dc '0-9 ' <<< "${extents[*]}" | xargs | tr ' ' x)
 reading=$build/benchmarks/reading
 
 # Files that are there are kept.
-"$reading" write "$folder" --rows "${ROWS-721}" --columns "${COLUMNS-1440}" --channels "${CHANNELS-69}" --times "$((2 * (samples + 3)))"
+"$reading" write "$folder" "${extents[@]}"
 
 cold=()
 [[ ${COLD-0} == 1 ]] && cold=(--cold)
@@ -37,7 +38,7 @@ most() {
 for layout in contiguous patches; do
   for cut in latitude longitude channels; do
     whole=
-    for ranks in 1 2 4 8; do
+    for ranks in ${RANKS-1 2 4 8}; do
       others=()
       [[ " ${BESIDE-1 4} " != *" $ranks "* ]] || others=(h5py netcdf4 zarr loader)
       declare -A speeds=()

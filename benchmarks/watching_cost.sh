@@ -31,10 +31,10 @@ if [[ -z ${CONFIG-} ]]; then
   config+=(--set "data.files=[\"$folder/data/*.nc\"]")
 fi
 
-# Even steps are traced in one round, odd ones in the next. A validation only behind the last.
+# Odd steps are traced in one round, even ones in the next. A validation only behind the last.
 for ((round = 0; round < rounds; ++round)); do
   rm -rf "$folder/run"
-  first=$((4 + round % 2))
+  first=$((5 + round % 2))
   "${launch[@]}" "${config[@]}" --trace "$folder/trace.json" --trace-steps "$first-$steps:2" --set output="$folder/run" \
     --set train.steps="$steps" --set log_every=1 --set validation.every="$steps" --set checkpoint.every=0 > "$folder/run.log"
   sed -n 's/.*"step":\([0-9]*\),.*"step_seconds":\([0-9.e+-]*\).*/\1 \2/p' "$folder/run/metrics.jsonl" |
@@ -57,10 +57,11 @@ print trace "$(median added)" 0.02 || failed=1
 # Of the last trace: events of rank 0 in a step; every one of them taken for a unit of work.
 events() { grep -c "\"ph\":\"X\",\"pid\":0,.*\"cat\":\"$1\"" "$folder/trace.json" || true; }
 "$build/benchmarks/call_cost" > "$folder/calls"
-nanoseconds() { sed -n "s/.*\"what\":\"$1\",\"nanoseconds\":\([0-9.e+-]*\).*/\1/p" "$folder/calls"; }
+nanoseconds() { sed -n "s/.*\"what\":\"$1\",\"nanoseconds\":\([0-9.e+-]*\).*/\1/p" "$folder/calls" | grep .; }
+call=$(nanoseconds "a call's entry.*") fingerprint=$(nanoseconds 'the fingerprint')
+unit=$(nanoseconds 'a unit of work.*') told=$(nanoseconds 'a step that.*')
 watched=$(awk -v steps="$(events step)" -v calls="$(($(events start) + $(events control)))" -v units="$(events '.*')" \
-  -v call="$(nanoseconds "a call's entry.*")" -v fingerprint="$(nanoseconds 'the fingerprint')" \
-  -v unit="$(nanoseconds 'a unit of work.*')" -v step="$(nanoseconds 'a step that.*')" \
-  'BEGIN { print 1e-9 * ((calls * call + units * unit) / steps + fingerprint + step) }')
+  -v call="$call" -v fingerprint="$fingerprint" -v unit="$unit" -v told="$told" \
+  'BEGIN { print 1e-9 * ((calls * call + units * unit) / steps + fingerprint + told) }')
 print watchdog "$watched" 0.005 || failed=1
 exit $failed

@@ -66,8 +66,7 @@ ExitCode run_evaluate(const EvaluateArguments& options) {
     });
     DataUse validation_only;
     validation_only.train = false;
-    if (options.period != EvaluateArguments().period)
-      validation_only.valid_name = concat("command line: --period ", join(options.period, " "));
+    if (options.period != EvaluateArguments().period) validation_only.valid_name = "command line: --period";
     TrainedModel model(configuration, job.folder, options.model.checkpoint, weights, validation_only,
                        job.world, job.log);
     if (images) {

@@ -25,8 +25,18 @@ def piece(shape, channels, cut, ranks, rank):
     return parts
 
 
-def read_arrays(variables, rows, columns, channels, time_index):
-    return numpy.stack([variables[f"v{c}"][time_index, rows, columns] for c in range(channels.start, channels.stop)])
+def read_arrays(variables, rows, columns, channels, time_index, into):
+    """Into an array [channels, rows, columns] that is there."""
+    for i, c in enumerate(range(channels.start, channels.stop)):
+        variable = variables[f"v{c}"]
+        if hasattr(variable, "read_direct"):  # h5py
+            variable.read_direct(into, (time_index, rows, columns), i)
+        else:
+            into[i] = variable[time_index, rows, columns]
+
+
+def array_for(rows, columns, channels):
+    return numpy.empty([part.stop - part.start for part in (channels, rows, columns)], numpy.float32)
 
 
 def open_set(reader, folder, layout):
@@ -41,6 +51,7 @@ def open_set(reader, folder, layout):
         import xarray
         store = path.with_suffix(".zarr")
         if not store.exists():
+            part = store.with_suffix(".part")
             data = xarray.open_dataset(path)
             extents = data["v0"].encoding["chunksizes"]
             packed = {"compressors": None}
@@ -49,11 +60,12 @@ def open_set(reader, folder, layout):
             for variable in data.variables.values():
                 variable.encoding.clear()
             data = data.chunk(dict(zip(data["v0"].dims, extents or (1, *data["v0"].shape[1:]))))
-            data.to_zarr(store, zarr_format=2, encoding={name: packed for name in data.data_vars})
+            data.to_zarr(part, mode="w", zarr_format=2, encoding={name: packed for name in data.data_vars})
+            part.rename(store)
         data = xarray.open_zarr(store, chunks=None)
         return {name: data[name].variable for name in data.data_vars}
     import h5py
-    return h5py.File(path)
+    return dict(h5py.File(path).items())
 
 
 class Samples:
@@ -71,7 +83,13 @@ class Samples:
         if self.file is None:
             self.file = open_set("h5py", folder, layout)
             self.part = part_of(self.file, cut, ranks, rank)
-        return [(read_arrays(self.file, *self.part, 2 * i + t) - numpy.float32(280)) / numpy.float32(10) for t in (0, 1)]
+        states = []
+        for t in (0, 1):
+            states.append(array_for(*self.part))
+            read_arrays(self.file, *self.part, 2 * i + t, states[-1])
+            states[-1] -= numpy.float32(280)
+            states[-1] /= numpy.float32(10)
+        return states
 
 
 def part_of(variables, cut, ranks, rank):
@@ -84,18 +102,20 @@ def main():
     ranks, rank, samples = int(ranks), int(rank), int(samples)
     variables = open_set("h5py" if reader == "loader" else reader, folder, layout)
     rows, columns, channels = part_of(variables, cut, ranks, rank)
-    batches = iter(range(FIRST + samples))
+    batches = None
     if reader == "loader":
         import torch.utils.data
-        batches = iter(torch.utils.data.DataLoader(Samples(folder, layout, cut, ranks, rank, FIRST + samples), batch_size=1,
-                                                   num_workers=2))
-    for i, _ in enumerate(batches):
+        batches = iter(torch.utils.data.DataLoader(Samples(folder, layout, cut, ranks, rank, FIRST + samples),
+                                                   batch_size=None, num_workers=2))
+    states = [array_for(rows, columns, channels) for _ in (0, 1)]
+    for i in range(FIRST + samples):
         if i == FIRST:
             begin = time.perf_counter()
         if reader == "loader":
+            next(batches)
             continue
         for t in (0, 1):
-            read_arrays(variables, rows, columns, channels, 2 * i + t)
+            read_arrays(variables, rows, columns, channels, 2 * i + t, states[t])
     seconds = time.perf_counter() - begin
     wanted = 8 * samples
     for extent in (rows, columns, channels):

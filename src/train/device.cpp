@@ -54,9 +54,12 @@ PrecisionTypes types_of(Precision precision) {
   return {DType::kFloat32, DType::kFloat32};
 }
 
-ChosenDevice choose_device(DeviceChoice device, Precision precision, const CudaMachine& machine) {
-  const bool may_use_cuda = machine.built && precision != Precision::kFloat64;
-  if (device == DeviceChoice::kCpu || (device == DeviceChoice::kAuto && !may_use_cuda)) return {};
+ChosenDevice choose_device(DeviceChoice device, const TrainOptions& train, const CudaMachine& machine) {
+  const bool may_use_cuda = machine.built && train.precision != Precision::kFloat64;
+  if (device == DeviceChoice::kCpu) return {};
+  const std::string processor =
+      concat("the processor computes", train.tf32 ? "; train.tf32 has no effect" : "");
+  if (device == DeviceChoice::kAuto && !may_use_cuda) return {false, train.tf32 ? processor : ""};
   if (!machine.built) {
     throw ConfigError(
         "\"device\" is \"cuda\", and this build has no CUDA kernels: set it to \"cpu\", or build with "
@@ -73,7 +76,7 @@ ChosenDevice choose_device(DeviceChoice device, Precision precision, const CudaM
         concat("\"device\" is \"cuda\", and there is no GPU that this program can use (driver for CUDA: ",
                version_text(machine.driver), "): set it to \"cpu\" to run without"));
   }
-  return {false, "no GPU here: the processor computes"};
+  return {false, concat("no GPU here: ", processor)};
 }
 
 std::string library_version(int version) {
@@ -99,12 +102,8 @@ std::string unfit_library(const CudnnLibrary& cudnn, const NcclLibrary& nccl) {
 Context make_context(DeviceChoice device, const TrainOptions& train, int threads, int rank_on_machine,
                      std::string* remark) {
   const CudaMachine machine = device == DeviceChoice::kCpu ? CudaMachine{} : cuda_machine();
-  const ChosenDevice chosen = choose_device(device, train.precision, machine);
-  if (remark != nullptr) {
-    *remark = chosen.remark;
-    if (device == DeviceChoice::kAuto && !chosen.cuda && train.tf32 && train.precision == Precision::kFloat32)
-      *remark += concat(remark->empty() ? "the processor computes" : "", ": train.tf32 has no effect");
-  }
+  const ChosenDevice chosen = choose_device(device, train, machine);
+  if (remark != nullptr) *remark = chosen.remark;
   if (chosen.cuda) {
     const std::string failure = unfit_library(cudnn_library(), nccl_library());
     if (!failure.empty()) throw ConfigError(failure);

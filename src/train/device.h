@@ -25,7 +25,7 @@ struct ChosenDevice {
 };
 /// @throws ConfigError  when CUDA is asked for and not built, or has no device here; when the machine has
 /// GPUs whose driver is too old, whatever was asked for but the processor.
-ChosenDevice choose_device(DeviceChoice device, Precision precision, const CudaMachine& machine);
+ChosenDevice choose_device(DeviceChoice device, const TrainOptions& train, const CudaMachine& machine);
 
 /// "9.19.0" of 91900, as cuDNN and NCCL count their versions. Old ones count thousands: 8907 is "8.9.7".
 std::string library_version(int version);

@@ -380,7 +380,7 @@ TEST_F(Evaluate, WrongInputIsOneSentence) {
   };
   check("--period yesterday", 2, "--period yesterday must be train, valid, or two dates");
   check("--period 2021-02-10 2021-02-01", 2, "must be train, valid, or two dates");
-  check("--period 1999-01-01 1999-01-02", 3, "1999-01-01");
+  check("--period 1999-01-01 1999-01-02", 3, "--period (1999-01-01");
   check("--region nowhere", 2, "--region nowhere must be NAME=SOUTH,NORTH,WEST,EAST");
   check("--region tropics=1,2,3,4", 2, "name of another region");
   check("--region dot=1,2,3,4", 2, "holds no point");

@@ -129,27 +129,34 @@ TEST(Device, IsChosenApartFromPrecision) {
 
 /// What the user gets on machines as they are.
 TEST(Device, EverySituationHasItsSentence) {
-  constexpr Precision kSingle = Precision::kFloat32, kDouble = Precision::kFloat64;
+  TrainOptions single, twice, tf32;
+  twice.precision = Precision::kFloat64;
+  tf32.tf32 = true;
   const CudaMachine no_cuda{}, no_driver{true, 0, 13000, 0}, no_gpu{true, 13000, 13000, 0},
       old_driver{true, 12080, 13000, 0}, four{true, 13010, 13000, 4};
-  const auto error = [](DeviceChoice device, const CudaMachine& machine) -> std::string {
+  const auto error = [&](DeviceChoice device, const CudaMachine& machine) -> std::string {
     try {
-      choose_device(device, kSingle, machine);
+      choose_device(device, single, machine);
     } catch (const ConfigError& thrown) {
       return thrown.what();
     }
     return "";
   };
   for (const CudaMachine& machine : {no_cuda, no_driver, no_gpu, old_driver, four}) {
-    EXPECT_FALSE(choose_device(DeviceChoice::kCpu, kSingle, machine).cuda);
-    EXPECT_FALSE(choose_device(DeviceChoice::kAuto, kDouble, machine).cuda);
+    EXPECT_FALSE(choose_device(DeviceChoice::kCpu, single, machine).cuda);
+    EXPECT_FALSE(choose_device(DeviceChoice::kAuto, twice, machine).cuda);
   }
-  EXPECT_TRUE(choose_device(DeviceChoice::kAuto, kSingle, four).cuda);
-  EXPECT_TRUE(choose_device(DeviceChoice::kCuda, kSingle, four).cuda);
-  EXPECT_EQ(choose_device(DeviceChoice::kAuto, kSingle, no_cuda).remark, "");
+  EXPECT_TRUE(choose_device(DeviceChoice::kAuto, single, four).cuda);
+  EXPECT_TRUE(choose_device(DeviceChoice::kCuda, single, four).cuda);
+  EXPECT_EQ(choose_device(DeviceChoice::kAuto, single, no_cuda).remark, "");
+  EXPECT_EQ(choose_device(DeviceChoice::kAuto, tf32, no_cuda).remark,
+            "the processor computes; train.tf32 has no effect");
+  EXPECT_EQ(choose_device(DeviceChoice::kAuto, tf32, no_gpu).remark,
+            "no GPU here: the processor computes; train.tf32 has no effect");
+  EXPECT_EQ(choose_device(DeviceChoice::kAuto, tf32, four).remark, "");
   for (const CudaMachine& machine : {no_driver, no_gpu}) {
-    EXPECT_FALSE(choose_device(DeviceChoice::kAuto, kSingle, machine).cuda);
-    EXPECT_EQ(choose_device(DeviceChoice::kAuto, kSingle, machine).remark,
+    EXPECT_FALSE(choose_device(DeviceChoice::kAuto, single, machine).cuda);
+    EXPECT_EQ(choose_device(DeviceChoice::kAuto, single, machine).remark,
               "no GPU here: the processor computes");
     EXPECT_NE(error(DeviceChoice::kCuda, machine).find("no GPU that this program can use"),
               std::string::npos);

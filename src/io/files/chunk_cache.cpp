@@ -1,6 +1,7 @@
 #include "files/chunk_cache.h"
 
 #include <algorithm>
+#include <bit>
 #include <iterator>
 #include <numeric>
 
@@ -97,20 +98,26 @@ bool ChunkCache::shares() const {
   return node() != nullptr;
 }
 
+int ChunkCache::processes() const {
+  const std::lock_guard lock(mutex_);
+  return processes_;
+}
+
 std::vector<std::size_t> ChunkCache::order(std::size_t n, std::size_t bytes) const {
   std::vector<std::size_t> all(n);
   std::iota(all.begin(), all.end(), 0U);
   const std::lock_guard lock(mutex_);
   if (!node_ || bytes == 0) return all;
-  // Two batches are read at a time, and one process is a part ahead of another.
+  // Of two batches that a process reads at a time, and with one process a part ahead of another.
   constexpr std::size_t kPartsKept = 4;
-  const std::size_t parts = std::max<std::size_t>(1, (kPartsKept * bytes + most_bytes() - 1) / most_bytes());
-  const std::size_t part = std::max(static_cast<std::size_t>(processes_), (n + parts - 1) / parts);
-  for (std::size_t begin = 0; begin < n; begin += part) {
-    const std::size_t count = std::min(part, n - begin);
-    const auto first = static_cast<std::size_t>(static_cast<double>(count) * spread(place_));
-    const auto at = all.begin() + static_cast<std::ptrdiff_t>(begin);
-    std::rotate(at, at + static_cast<std::ptrdiff_t>(first), at + static_cast<std::ptrdiff_t>(count));
+  node_->raise_room(kPartsKept * bytes);
+  // A power of two, so that processes whose pieces differ by little have the same parts.
+  const std::size_t parts =
+      std::min(std::bit_ceil((kPartsKept * bytes + most_bytes() - 1) / most_bytes()), n);
+  for (std::size_t i = 0; i < parts; ++i) {
+    const std::size_t begin = n * i / parts, end = n * (i + 1) / parts;
+    const auto first = static_cast<std::size_t>(static_cast<double>(end - begin) * spread(place_));
+    std::rotate(&all[begin], &all[begin + first], all.data() + end);
   }
   return all;
 }

@@ -61,9 +61,12 @@ class ChunkCache {
   /// @param node  where they keep chunks together; null: each has its own.
   void share(int place, int processes, std::shared_ptr<NodeChunks> node);
   bool shares() const;
-  /// In which order this process should read n things whose chunks take so many bytes together: all come to
-  /// the same part of them at the same time, for which there is room, and whatever neighbours share chunks,
-  /// each begins it with others. 0 … n − 1 where it shares none, or there are no such bytes.
+  int processes() const;
+  /// In which order this process should read n things whose chunks take so many bytes together: in parts for
+  /// which processes that share chunks have room, the same in all of them, each begun with another thing.
+  /// 0 … n − 1 where it shares none, or `bytes` is 0.
+  ///
+  /// @param bytes  of all batches that the processes of this machine read at a time.
   std::vector<std::size_t> order(std::size_t n, std::size_t bytes) const;
 
  private:

@@ -18,8 +18,8 @@ namespace {
 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
-/// Channels that are written together: lines of the cache are long enough for 16 of one array.
-constexpr std::size_t kMostTogether = 32;
+/// Fields that are written together: lines of the cache are long enough for 16 channels of one array.
+constexpr std::size_t kMostTogether = 16;
 
 /// Calls `use` for all arrays of a batch, whether they are defined or not.
 template <typename AnyBatch, typename Use>
@@ -198,6 +198,7 @@ Batch BatchReader::read(const BatchRequest& request, const Context& context) {
   // Left by a read that failed, or by a rollout that was not read to its end.
   writer_.clear();
   pool_.give_back();
+  noted_ = 0;
   if (request.starts()) kept_.clear();
   if (request.starts()) keep_chunks(request);
   Batch batch = allocate_batch(request, forced_, context);
@@ -222,9 +223,9 @@ void BatchReader::fill(const BatchRequest& request, Batch& batch) {
     if (request.targets) fill_targets(source, request, planes, batch);
     if (batch.baseline.defined()) fill_baseline(source, request, planes, batch);
     if (batch.origin.defined()) fill_origin(source, request, planes, batch);
-    if (writer_.size() >= kMostTogether || pool_.bytes() >= together) flush();
+    if (++noted_ >= kMostTogether || pool_.bytes() >= together) flush();
   }
-  fill_forcings(request, batch);
+  fill_forcings(request, together, batch);
   if (batch.present.defined()) fill_present_elsewhere(request, batch);
   flush();
 }
@@ -232,6 +233,7 @@ void BatchReader::fill(const BatchRequest& request, Batch& batch) {
 void BatchReader::flush() {
   writer_.flush();
   pool_.give_back();
+  noted_ = 0;
 }
 
 void BatchReader::fill_inputs(const Source& source, const BatchRequest& request, Planes& planes,
@@ -283,14 +285,19 @@ void BatchReader::keep_chunks(const BatchRequest& request) {
   const std::vector<FieldStorage> fields = files_.storage();
   ChunkCache& cache = ChunkCache::shared();
   std::int64_t bytes = 0;
-  bool shared = false;
+  std::int64_t shared = 0;
   for (const Box* piece : {&request.input, &request.target}) {
     const PieceChunks chunks = chunks_of_piece(fields, plane_of(*piece));
-    shared = shared || (chunks.elsewhere && cache.shares());
-    if (chunks.later || shared) bytes = std::max(bytes, count * piece->extent[0] * chunks.bytes);
+    const std::int64_t here = count * piece->extent[0] * chunks.bytes;
+    if (chunks.elsewhere && cache.shares()) {
+      // Others on this machine may read the other samples of the batch.
+      const std::int64_t groups = std::ssize(request.times) / std::max<std::int64_t>(1, piece->extent[0]);
+      shared = std::max(shared, here * std::min<std::int64_t>(groups, cache.processes()));
+    }
+    if (chunks.later || shared > 0) bytes = std::max(bytes, here);
   }
   cache.make_room(static_cast<std::size_t>(bytes));
-  order_ = cache.order(sources_.size(), shared ? static_cast<std::size_t>(bytes) : 0);
+  order_ = cache.order(sources_.size(), static_cast<std::size_t>(shared));
 }
 
 void BatchReader::want_next(const Source& source, const BatchRequest& request) {
@@ -477,7 +484,7 @@ void BatchReader::fill_origin(const Source& source, const BatchRequest& request,
   }
 }
 
-void BatchReader::fill_forcings(const BatchRequest& request, Batch& batch) {
+void BatchReader::fill_forcings(const BatchRequest& request, std::int64_t together, Batch& batch) {
   const Box& piece = request.input;
   const Box plane = plane_of(piece);
   const auto [first, end] = forced_leads(request);
@@ -502,7 +509,7 @@ void BatchReader::fill_forcings(const BatchRequest& request, Batch& batch) {
         writer_.add(array, piece, b, c, [values](std::size_t i) { return values[i]; });
       }
     }
-    if (writer_.size() >= kMostTogether) flush();
+    if (++noted_ >= kMostTogether || pool_.bytes() >= together) flush();
   }
 }
 

@@ -148,7 +148,7 @@ class BatchReader {
   void fill_targets(const Source& source, const BatchRequest& request, Planes& planes, Batch& batch);
   void fill_baseline(const Source& source, const BatchRequest& request, Planes& planes, Batch& batch);
   void fill_origin(const Source& source, const BatchRequest& request, Planes& planes, Batch& batch);
-  void fill_forcings(const BatchRequest& request, Batch& batch);
+  void fill_forcings(const BatchRequest& request, std::int64_t together, Batch& batch);
   /// Writes what was noted, and takes back the memory of its planes.
   void flush();
   void keep_planes_of(const Box& plane);
@@ -165,6 +165,7 @@ class BatchReader {
   ForcingFields forcings_;
   std::vector<Source> sources_;
   ChannelWriter writer_;
+  std::size_t noted_ = 0;  ///< fields that wait in it
   PlanePool pool_;
   KeptPlanes kept_;                 ///< of rollouts that are read lead by lead
   std::vector<std::size_t> order_;  ///< in which fields of the batch are read

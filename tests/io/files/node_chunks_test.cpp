@@ -3,8 +3,6 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/mman.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -16,6 +14,7 @@
 #include <vector>
 
 #include "files/chunk_cache.h"
+#include "support/child_process.h"
 
 namespace jigsaw {
 namespace {
@@ -83,20 +82,6 @@ class InAll {
   std::atomic<int>& value;
 };
 
-template <typename Work>
-pid_t in_child(const Work& work) {
-  const pid_t child = ::fork();
-  if (child != 0) return child;
-  ::alarm(240);
-  ::_exit(work() ? 0 : 1);
-}
-
-int exit_status(pid_t child) {
-  int status = -1;
-  ::waitpid(child, &status, 0);
-  return status;
-}
-
 TEST_F(NodeChunksTest, ProcessesMakeEachChunkOnce) {
   const auto node = with_room(200);
   const InAll made, reached;
@@ -104,7 +89,7 @@ TEST_F(NodeChunksTest, ProcessesMakeEachChunkOnce) {
   constexpr int kProcesses = 4, kChunks = 200;
   std::vector<pid_t> children;
   for (int p = 0; p < kProcesses; ++p) {
-    children.push_back(in_child([&] {
+    children.push_back(testing::in_child([&] {
       const auto opened = NodeChunks::open(address, kLong);
       ++reached.value;
       while (reached.value < kProcesses) std::this_thread::yield();
@@ -115,7 +100,7 @@ TEST_F(NodeChunksTest, ProcessesMakeEachChunkOnce) {
       return good;
     }));
   }
-  for (const pid_t child : children) EXPECT_EQ(exit_status(child), 0);
+  for (const pid_t child : children) EXPECT_EQ(testing::exit_status(child), 0);
   EXPECT_EQ(made.value, kChunks);
   // They are here as well, without being made.
   const auto last = node->find({7, 1, kChunks - 1}, kBytes);
@@ -210,11 +195,11 @@ TEST_F(NodeChunksTest, WhatFailsIsMadeAgain) {
 
 TEST_F(NodeChunksTest, WhoeverWaitsForAProcessThatDiedMakesItForItself) {
   const auto node = with_room(10, 50ms);
-  const pid_t child = in_child([&] {
+  const pid_t child = testing::in_child([&] {
     node->get({7, 1, 3}, kBytes, true, [](std::span<std::byte>) { ::raise(SIGKILL); });
     return false;
   });
-  EXPECT_TRUE(WIFSIGNALED(exit_status(child)));
+  EXPECT_TRUE(WIFSIGNALED(testing::exit_status(child)));
   // Who does not want to wait is told at once; one waits as long as it does, and then nobody any more.
   EXPECT_EQ(node->get({7, 1, 3}, kBytes, false, [](std::span<std::byte>) { FAIL(); }), nullptr);
   EXPECT_FALSE(take(*node, 3));
@@ -230,14 +215,14 @@ TEST_F(NodeChunksTest, ProcessesThatDieAnywhereHangNobody) {
   std::mt19937 random(11);
   for (int round = 0; round < 30; ++round) {
     const auto node = with_room(20, 1ms);
-    const pid_t child = in_child([&] {
+    const pid_t child = testing::in_child([&] {
       for (std::int64_t i = 0;; ++i) take(*node, i % 40);
       return false;
     });
     for (int i = 0; i < 20; ++i) take(*node, i);
     std::this_thread::sleep_for(std::chrono::microseconds(random() % 3000));
     ::kill(child, SIGKILL);
-    EXPECT_TRUE(WIFSIGNALED(exit_status(child)));
+    EXPECT_TRUE(WIFSIGNALED(testing::exit_status(child)));
     for (int i = 0; i < 60; ++i) take(*node, i);  // right, or not had
   }
 }
@@ -252,7 +237,7 @@ TEST_F(NodeChunksTest, ProcessesThatDieWithTheLockLeaveWhatIsRead) {
     EXPECT_TRUE(take(*node, 1));
     const auto held = node->find({7, 1, 1}, kBytes);
     const InAll running;
-    const pid_t child = in_child([&] {
+    const pid_t child = testing::in_child([&] {
       running.value = 1;
       while (true) node->raise_room(1);  // under the lock half of the time
       return false;
@@ -260,7 +245,7 @@ TEST_F(NodeChunksTest, ProcessesThatDieWithTheLockLeaveWhatIsRead) {
     while (running.value == 0) std::this_thread::yield();
     std::this_thread::sleep_for(std::chrono::microseconds(random() % 500));
     ::kill(child, SIGKILL);
-    EXPECT_TRUE(WIFSIGNALED(exit_status(child)));
+    EXPECT_TRUE(WIFSIGNALED(testing::exit_status(child)));
     damaged = !take(*node, 2);
     if (!damaged) continue;
     EXPECT_EQ(node->find({7, 1, 1}, kBytes), nullptr);
@@ -339,10 +324,11 @@ TEST_F(NodeChunksTest, NeighboursBeginFarApart) {
 TEST_F(NodeChunksTest, WhatHasNoRoomTogetherIsReadInParts) {
   ChunkCache cache;
   cache.share(1, 2, NodeChunks::make(4096));
-  EXPECT_EQ(cache.order(10, ChunkCache::most_bytes()),
-            (std::vector<std::size_t>{1, 2, 0, 4, 5, 3, 7, 8, 6, 9}));
-  // Each process has one to begin with.
-  EXPECT_EQ(cache.order(4, 100 * ChunkCache::most_bytes()), (std::vector<std::size_t>{1, 0, 3, 2}));
+  const auto read = [&](std::size_t n, std::size_t times) {
+    return cache.order(n, times * ChunkCache::most_bytes());
+  };
+  EXPECT_EQ(read(10, 1), (std::vector<std::size_t>{1, 0, 3, 4, 2, 6, 5, 8, 9, 7}));
+  EXPECT_EQ(read(4, 100), (std::vector<std::size_t>{0, 1, 2, 3}));
 }
 
 TEST(FileKey, IsThatOfAFileAsItIs) {

@@ -4,8 +4,6 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
 #include <zlib.h>
 #include <zstd.h>
 
@@ -27,6 +25,7 @@
 #include "io/fixtures.h"
 #include "samples/file_set.h"
 #include "samples/shared_files.h"
+#include "support/child_process.h"
 #include "support/temporary_folder.h"
 
 namespace jigsaw {
@@ -387,9 +386,7 @@ TEST(ZarrStore, AChunkThatIsWrittenBetweenTwoOpeningsIsReadAnew) {
   const testing::TemporaryFolder folder;
   Store store(folder.path() + "/a.zarr");
   store.add("x", {.shape = {4}, .chunks = {4}, .codec = ""}, [](const Shape&) { return 1.0; });
-  const pid_t child = ::fork();
-  if (child == 0) {
-    ::alarm(240);
+  const pid_t child = testing::in_child([&] {
     ChunkCache::shared().share(0, 2, NodeChunks::make(1 << 20));
     const auto first_but_one = [&] {
       Context context = Context::make_host(Backend::kReference, 1);
@@ -402,11 +399,9 @@ TEST(ZarrStore, AChunkThatIsWrittenBetweenTwoOpeningsIsReadAnew) {
     };
     const double before = first_but_one();
     store.add("x", {.shape = {4}, .chunks = {4}, .codec = ""}, [](const Shape&) { return 2.0; });
-    ::_exit(before == 1 && first_but_one() == 2 ? 0 : 1);
-  }
-  int status = -1;
-  ::waitpid(child, &status, 0);
-  EXPECT_EQ(status, 0);
+    return before == 1 && first_but_one() == 2;
+  });
+  EXPECT_EQ(testing::exit_status(child), 0);
 }
 
 TEST(ZarrStore, LinksThatLeaveTheStoreAreFollowedOnlyWhereThatIsAllowed) {
