@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <chrono>
 #include <cmath>
 #include <filesystem>
@@ -75,9 +76,9 @@ class Arguments {
 };
 
 constexpr std::int64_t kStepHours = 6;
-/// Batches that are read before the clock starts: their memory is fresh, which later ones take again. No two
-/// batches have a state in common, which some readers would keep.
-constexpr std::int64_t kFirst = 3;
+/// Batches that are read before the clock starts: their memory is fresh, which later ones take again, for as many are
+/// held at once as in training. No two batches have a state in common, which some readers would keep.
+constexpr std::int64_t kFirst = 1 + Prefetch::kDepth;
 
 struct Extents {
   std::int64_t rows = 721, columns = 1440, channels = 69, times = 14;
@@ -192,6 +193,7 @@ Json read(const std::string& folder, const Arguments& arguments) {
   {
     const Context context = Context::make_host(Backend::kCpu, 1);
     std::mutex mutex;
+    std::atomic<std::int64_t> loaded = 0;
     std::vector<std::unique_ptr<BatchReader>> readers;
     const auto load = [&](std::int64_t step) {
       std::unique_ptr<BatchReader> reader;
@@ -211,6 +213,7 @@ Json read(const std::string& folder, const Arguments& arguments) {
       Batch batch = reader->read(request, context);
       const std::lock_guard lock(mutex);
       readers.push_back(std::move(reader));
+      ++loaded;
       return batch;
     };
     Prefetch prefetch(load, 0, kFirst + samples, ahead);
@@ -219,6 +222,7 @@ Json read(const std::string& folder, const Arguments& arguments) {
       if (i == kFirst) begin = seconds_now();
       in_use = {};
       in_use = prefetch.next();
+      while (i == 0 && loaded < kFirst) std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
   }
   const double seconds = seconds_now() - begin;

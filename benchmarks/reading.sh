@@ -37,7 +37,7 @@ most() {
 
 for layout in contiguous patches; do
   for cut in latitude longitude channels; do
-    whole=
+    whole=$(number rchar "$("$reading" read "$folder" --layout "$layout" --cut "$cut" --ranks 1 --samples "$samples")")
     for ranks in ${RANKS-1 2 4 8}; do
       others=()
       [[ " ${BESIDE-1 4} " != *" $ranks "* ]] || others=(h5py netcdf4 zarr loader)
@@ -53,7 +53,6 @@ for layout in contiguous patches; do
         done
       done
       asked=$(number rchar "$line")
-      whole=${whole:-$asked}
       ratio=$(awk -v a="$asked" -v w="$whole" -v n="$ranks" 'BEGIN { printf "%.3f", a / w * n }')
       requested=$(number requested_over_share "$line") memory=$(number memory_over_share "$line")
       where="$layout, $cut, 1 of $ranks"

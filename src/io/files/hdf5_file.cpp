@@ -141,9 +141,14 @@ StoredNumbers Hdf5File::read_stored(const FileVariable& variable, const Box& box
   return values_.read(variable.name, box, out, fetched);
 }
 
+std::optional<PlainNumbers> Hdf5File::plain_numbers(const FileVariable& variable) {
+  return values_.plain_numbers(variable.name);
+}
+
 std::vector<std::string> Hdf5File::read_stored_texts(const FileVariable& variable) {
   const auto lock = lock_io();
-  const hid_t source = values_.data_set(variable.name);
+  const Hdf5Id data_set(values_.open_data_set(variable.name), H5Dclose);
+  const hid_t source = data_set.get();
   const Hdf5Id type(H5Dget_type(source), H5Tclose);
   const auto count = static_cast<std::size_t>(variable.shape.count());
   const std::size_t size = type.valid() ? H5Tget_size(type.get()) : 0;

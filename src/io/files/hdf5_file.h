@@ -1,6 +1,7 @@
 #pragma once
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -29,6 +30,7 @@ class Hdf5File : public VariableFile {
  protected:
   StoredNumbers read_stored(const FileVariable& variable, const Box& box, ByteBuffer& out,
                             std::int64_t& fetched) override;
+  std::optional<PlainNumbers> plain_numbers(const FileVariable& variable) override;
   std::vector<std::string> read_stored_texts(const FileVariable& variable) override;
 
  private:

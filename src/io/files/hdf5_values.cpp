@@ -84,18 +84,19 @@ void Hdf5Values::close() {
   ChunkCache::shared().drop(key_);
 }
 
-hid_t Hdf5Values::data_set(const std::string& name) {
-  return opened(name).id;
-}
-
-Hdf5Values::DataSet& Hdf5Values::opened(const std::string& name) {
-  const auto known = data_sets_.find(name);
-  if (known != data_sets_.end()) return known->second;
+hid_t Hdf5Values::open_data_set(const std::string& name) {
   const Hdf5Id access(H5Pcreate(H5P_DATASET_ACCESS), H5Pclose);
   guard_links(access.get(), external_);
   H5Pset_chunk_cache(access.get(), kLibraryCacheSlots, kLibraryCacheBytes, H5D_CHUNK_CACHE_W0_DEFAULT);
   const hid_t id = H5Dopen2(file(), name.c_str(), access.get());
   if (id < 0) throw DataError(concat("cannot open ", name, " of ", path_));
+  return id;
+}
+
+Hdf5Values::DataSet& Hdf5Values::opened(const std::string& name) {
+  const auto known = data_sets_.find(name);
+  if (known != data_sets_.end()) return known->second;
+  const hid_t id = open_data_set(name);
   DataSet& set = data_sets_[name];
   set = {id, static_cast<std::int64_t>(stable_hash(name)),
          std::make_shared<const Hdf5Storage>(storage_of(id, file_bytes_))};
@@ -132,12 +133,18 @@ StoredNumbers Hdf5Values::read(const std::string& name, const Box& box, ByteBuff
   return storage.numbers;
 }
 
+std::optional<PlainNumbers> Hdf5Values::plain_numbers(const std::string& name) {
+  const std::shared_ptr<const Hdf5Storage> stands = storage(name);
+  if (!stands->piece) return {};
+  return PlainNumbers{runs_.file(), *stands->piece, stands->numbers};
+}
+
 void Hdf5Values::read_by_library(const std::string& name, const Box& box, std::optional<StoredType> as,
                                  std::span<std::byte> out) {
   const auto start = extents_of(box.begin), extent = extents_of(box.extent);
   const int rank = box.extent.rank();
   const auto lock = lock_io();
-  const hid_t source = data_set(name);
+  const hid_t source = opened(name).id;
   const Hdf5Id file_space(H5Dget_space(source), H5Sclose);
   const Hdf5Id memory_space(H5Screate_simple(rank, extent.data(), nullptr), H5Sclose);
   const Hdf5Id stored(H5Dget_type(source), H5Tclose);

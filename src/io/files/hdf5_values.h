@@ -26,9 +26,12 @@ class Hdf5Values {
   Hdf5Values(const Hdf5Values&) = delete;
   Hdf5Values& operator=(const Hdf5Values&) = delete;
 
-  /// The file and a data set of it, open until close(). Under lock_io(). @throws DataError
+  /// The file, open until close(). Under lock_io(). @throws DataError
   hid_t file();
-  hid_t data_set(const std::string& name);
+  /// A data set of it, which the caller closes; one of texts before it gives the lock back, for HDF5 1.10 has
+  /// these refer to the one of several handles of a file that came first, also when it has been closed. Under
+  /// lock_io(). @throws DataError
+  hid_t open_data_set(const std::string& name);
   bool is_open() const { return file_ >= 0; }
   void close();
 
@@ -38,6 +41,8 @@ class Hdf5Values {
   /// @param fetched  gets the bytes that the system was asked for; of what the library reads, those wanted.
   /// @throws DataError
   StoredNumbers read(const std::string& name, const Box& box, ByteBuffer& out, std::int64_t& fetched);
+  /// Nothing where a data set does not stand in one piece.
+  std::optional<PlainNumbers> plain_numbers(const std::string& name);
 
  private:
   struct DataSet {

@@ -25,7 +25,7 @@ constexpr std::int64_t kLongRun = 64 << 10;
 /// Runs of bytes that the system is asked for together.
 class Gathered {
  public:
-  Gathered(const File& file, const std::string& path) : file_(file), path_(path) {}
+  explicit Gathered(const File& file) : file_(file) {}
 
   void add(std::int64_t offset, std::byte* to, std::int64_t bytes) {
     while (bytes > 0) {
@@ -47,7 +47,7 @@ class Gathered {
       if (count < 0 && errno == EINTR) continue;
       if (count <= 0) {
         throw DataError(
-            concat("cannot read ", path_, ": ", count == 0 ? "it is cut off" : std::strerror(errno)));
+            concat("cannot read ", file_.path(), ": ", count == 0 ? "it is cut off" : std::strerror(errno)));
       }
       done += count;
       first = skip(first, static_cast<std::size_t>(count));
@@ -87,10 +87,37 @@ class Gathered {
   }
 
   const File& file_;
-  const std::string& path_;
   std::vector<iovec> parts_;
   std::int64_t begin_ = 0, end_ = 0, fetched_ = 0;
   std::array<std::byte, kLargestGap> unwanted_;
+};
+
+/// The runs of bytes that a box of an array consists of.
+struct Runs {
+  Runs(const PlainArray& from, const Box& wanted) : array(from), box(wanted), outer(wanted.extent.rank()) {
+    while (outer > 0 && (array.strides[outer - 1] == points * array.size || box.extent[outer - 1] == 1))
+      points *= box.extent[--outer];
+  }
+  /// Where the run begins that a point, counted row-major, is in.
+  Shape place(std::int64_t point) const {
+    Shape at = box.begin;
+    std::int64_t run = point / points;
+    for (int d = outer - 1; d >= 0; --d) {
+      at[d] += run % box.extent[d];
+      run /= box.extent[d];
+    }
+    return at;
+  }
+  std::int64_t offset(const Shape& at) const {
+    std::int64_t offset = array.begin;
+    for (int d = 0; d < at.rank(); ++d) offset += at[d] * array.strides[d];
+    return offset;
+  }
+
+  const PlainArray& array;
+  const Box& box;
+  int outer;                ///< dims along which runs lie apart
+  std::int64_t points = 1;  ///< of a run
 };
 
 }  // namespace
@@ -173,25 +200,38 @@ void RunReader::advise(const File& file, bool far_apart) {
   ::posix_fadvise(file.descriptor(), 0, 0, far_apart ? POSIX_FADV_RANDOM : POSIX_FADV_NORMAL);
 }
 
-std::int64_t RunReader::read(const PlainArray& array, const Box& box, std::span<std::byte> out) {
-  if (box.empty()) return 0;
-  int outer = box.extent.rank();
-  std::int64_t run = array.size;
-  while (outer > 0 && (array.strides[outer - 1] == run || box.extent[outer - 1] == 1))
-    run *= box.extent[--outer];
-  const std::shared_ptr<const File> source = file();
-  advise(*source, run >= kLongRun);
-  Gathered gathered(*source, path_);
+std::int64_t read_points(const File& file, const PlainArray& array, const Box& box, std::int64_t first,
+                         std::span<std::byte> out) {
+  const Runs runs(array, box);
+  Gathered gathered(file);
   std::byte* to = out.data();
-  Shape at = box.begin;
-  do {
-    std::int64_t offset = array.begin;
-    for (int d = 0; d < at.rank(); ++d) offset += at[d] * array.strides[d];
-    gathered.add(offset, to, run);
-    to += run;
-  } while (advance(at, box, outer));
+  std::int64_t left = std::ssize(out) / array.size, skipped = first % runs.points;
+  for (Shape at = runs.place(first); left > 0; advance(at, box, runs.outer)) {
+    const std::int64_t points = std::min(left, runs.points - skipped);
+    gathered.add(runs.offset(at) + skipped * array.size, to, points * array.size);
+    to += points * array.size;
+    left -= points;
+    skipped = 0;
+  }
   gathered.flush();
   return gathered.fetched();
+}
+
+void expect_points(const File& file, const PlainArray& array, const Box& box, std::int64_t first,
+                   std::int64_t last) {
+  const Runs runs(array, box);
+  const auto offset = [&](std::int64_t point) {
+    return runs.offset(runs.place(point)) + point % runs.points * array.size;
+  };
+  const std::int64_t begin = offset(first);
+  ::posix_fadvise(file.descriptor(), begin, offset(last) + array.size - begin, POSIX_FADV_WILLNEED);
+}
+
+std::int64_t RunReader::read(const PlainArray& array, const Box& box, std::span<std::byte> out) {
+  if (box.empty()) return 0;
+  const std::shared_ptr<const File> source = file();
+  advise(*source, Runs(array, box).points * array.size >= kLongRun);
+  return read_points(*source, array, box, 0, out);
 }
 
 }  // namespace jigsaw::inline files

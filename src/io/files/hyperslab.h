@@ -56,20 +56,29 @@ struct WantedChunk {
 void for_each_chunk(const Shape& extents, const Shape& chunks, const Box& box,
                     const std::function<void(const WantedChunk&)>& use);
 
-/// Reads hyperslabs of a file by the runs of bytes that they consist of. Thread-safe but for close().
+/// Reads points `first`, `first` + 1, … of a box of an array, counted row-major, as many as `out` has room for,
+/// by the runs of bytes that they are. The box lies in the array. Runs with a small gap between them (an
+/// eighth of a run, at most a page) are read together.
+/// @return  bytes that the system was asked for.
+/// @throws DataError  also when the file ends before.
+std::int64_t read_points(const File& file, const PlainArray& array, const Box& box, std::int64_t first,
+                         std::span<std::byte> out);
+/// Has the system fetch from disk, while the program goes on, the part of the file between two such points.
+void expect_points(const File& file, const PlainArray& array, const Box& box, std::int64_t first,
+                   std::int64_t last);
+
+/// Reads hyperslabs of a file, which is opened when it is needed. Thread-safe but for close().
 class RunReader {
  public:
   explicit RunReader(std::string path) : path_(std::move(path)) {}
 
-  /// Reads a box, which lies in the array, row-major. Runs with a small gap between them (an eighth of a run,
-  /// at most a page) are read together.
-  /// @return  bytes that the system was asked for.
-  /// @throws DataError  also when the file ends before.
+  /// All of a box, as read_points() does.
   std::int64_t read(const PlainArray& array, const Box& box, std::span<std::byte> out);
+  /// The file, which stays open as long as anyone has it. @throws DataError
+  std::shared_ptr<const File> file();
   void close() { file_.reset(); }
 
  private:
-  std::shared_ptr<const File> file();
   void advise(const File& file, bool far_apart);
 
   std::string path_;

@@ -18,6 +18,11 @@ namespace jigsaw::inline files {
 
 namespace {
 
+/// As they stand in a classic file: big-endian.
+StoredNumbers classic_numbers(const FileVariable& variable) {
+  return {variable.type, std::endian::native == std::endian::little};
+}
+
 std::optional<StoredType> stored_type(int type) {
   switch (type) {
     case NC_BYTE:
@@ -119,6 +124,7 @@ NetcdfFile::NetcdfFile(std::string path, External external)
     nc_close(id_);
     throw;
   }
+  end_library_calls();
 }
 
 NetcdfFile::NetcdfFile(const FileDescription& known, External external)
@@ -154,6 +160,15 @@ void NetcdfFile::close() {
 void NetcdfFile::close_library() {
   if (id_ >= 0) nc_close(id_);
   id_ = -1;
+}
+
+/// NetCDF-C holds all data sets of a file open. HDF5 1.10 has those of texts refer to the one of several handles
+/// of a file that came first, also when it has been closed: files with such data sets are not held by the
+/// library while others have the lock.
+void NetcdfFile::end_library_calls() {
+  const bool texts =
+      std::ranges::any_of(variables_, [](const FileVariable& variable) { return !variable.numeric(); });
+  if (!classic_ && texts) close_library();
 }
 
 void NetcdfFile::check(int status, const std::string& what) const {
@@ -276,26 +291,40 @@ StoredNumbers NetcdfFile::read_stored(const FileVariable& variable, const Box& b
         concat("cannot read ", variable.name, " of ", path(), " at ", box, ": it has ", variable.shape));
   }
   const std::int64_t bytes = box.extent.count() * size_of(variable.type);
-  if (classic_) {
-    const auto number = static_cast<std::size_t>(variable.id);
-    if (number >= classic_->size() || !(*classic_)[number].array) {
-      fetched += bytes;
-      return read_by_library(variable, box, out);
-    }
-    fetched += runs_.read(*(*classic_)[number].array, box, out.take(static_cast<std::size_t>(bytes)));
-    return {variable.type, std::endian::native == std::endian::little};
+  if (const PlainArray* array = classic_array(variable)) {
+    fetched += runs_.read(*array, box, out.take(static_cast<std::size_t>(bytes)));
+    return classic_numbers(variable);
   }
-  std::shared_lock others(library_);
-  const std::string name = [&] {
-    const auto lock = lock_io();
-    close_library();
-    return hdf5_name(variable);
-  }();
+  if (!classic_) {
+    const std::shared_lock others(library_);
+    const std::string name = in_hdf5(variable);
+    if (values_.storage(name)->extents == variable.shape) return values_.read(name, box, out, fetched);
+  }
   // Records that other variables have and this one does not are the library's to fill in.
-  if (values_.storage(name)->extents == variable.shape) return values_.read(name, box, out, fetched);
-  others.unlock();
   fetched += bytes;
   return read_by_library(variable, box, out);
+}
+
+std::optional<PlainNumbers> NetcdfFile::plain_numbers(const FileVariable& variable) {
+  if (const PlainArray* array = classic_array(variable))
+    return PlainNumbers{runs_.file(), *array, classic_numbers(variable)};
+  if (classic_) return {};
+  const std::shared_lock others(library_);
+  const std::string name = in_hdf5(variable);
+  if (!(values_.storage(name)->extents == variable.shape)) return {};
+  return values_.plain_numbers(name);
+}
+
+const PlainArray* NetcdfFile::classic_array(const FileVariable& variable) const {
+  const auto number = static_cast<std::size_t>(variable.id);
+  if (!classic_ || number >= classic_->size() || !(*classic_)[number].array) return nullptr;
+  return &*(*classic_)[number].array;
+}
+
+std::string NetcdfFile::in_hdf5(const FileVariable& variable) {
+  const auto lock = lock_io();
+  close_library();
+  return hdf5_name(variable);
 }
 
 StoredNumbers NetcdfFile::read_by_library(const FileVariable& variable, const Box& box, ByteBuffer& out) {
@@ -311,6 +340,7 @@ StoredNumbers NetcdfFile::read_by_library(const FileVariable& variable, const Bo
   check(nc_get_vara(group_of(variable), variable.id, start.data(), extent.data(),
                     out.take(static_cast<std::size_t>(bytes)).data()),
         variable.name);
+  end_library_calls();
   return {variable.type, false};
 }
 
@@ -340,8 +370,10 @@ std::vector<std::string> NetcdfFile::read_stored_texts(const FileVariable& varia
     open();
     int type = 0;
     check(nc_inq_vartype(group_of(variable), variable.id, &type), variable.name);
-    if (type == NC_CHAR && variable.shape.rank() == 2) return read_characters(variable);
-    if (type != NC_STRING) return {};
+    std::vector<std::string> texts;
+    if (type == NC_CHAR && variable.shape.rank() == 2) texts = read_characters(variable);
+    end_library_calls();
+    if (type != NC_STRING) return texts;
   }
   close();
   Hdf5File file(path());

@@ -31,6 +31,7 @@ class NetcdfFile : public VariableFile {
  protected:
   StoredNumbers read_stored(const FileVariable& variable, const Box& box, ByteBuffer& out,
                             std::int64_t& fetched) override;
+  std::optional<PlainNumbers> plain_numbers(const FileVariable& variable) override;
   std::vector<std::string> read_stored_texts(const FileVariable& variable) override;
   std::string own_description() const override;
 
@@ -46,9 +47,15 @@ class NetcdfFile : public VariableFile {
   void open();
   /// NetCDF-C and HDF5 do not hold the same file at a time; under lock_io().
   void close_library();
+  /// To be called before the lock is given back.
+  void end_library_calls();
   void add_storage(const Group& group, int type, FileVariable& variable);
   /// In HDF5, where a variable with the name of a dimension that it is no coordinate of has another one.
   const std::string& hdf5_name(const FileVariable& variable);
+  /// Of a classic file, where its header says where the variable's numbers stand; else null.
+  const PlainArray* classic_array(const FileVariable& variable) const;
+  /// The name of a variable in HDF5, to be read by `values_` while `library_` is locked.
+  std::string in_hdf5(const FileVariable& variable);
   StoredNumbers read_by_library(const FileVariable& variable, const Box& box, ByteBuffer& out);
   void read_group(Group group);
   FileVariable read_variable(const Group& group, int id);

@@ -16,7 +16,8 @@ namespace {
 
 constexpr std::size_t kFewMissing = 2;
 
-/// What a loop over numbers needs, in the type C that it computes in.
+/// What a loop over numbers needs, in the type C that it computes in. In float nothing is scaled, moved or outside a
+/// range.
 template <typename C>
 struct Rule {
   C scale = 1, offset = 0, low = 0, high = 0;
@@ -47,7 +48,8 @@ template <typename S, bool kSwapped>
 template <typename S, bool kSwapped, typename C, typename T>
 [[gnu::always_inline]] inline std::int64_t loop(const std::byte* from, std::size_t count, const Rule<C>& rule,
                                                 T* to) {
-  const C scale = rule.scale, offset = rule.offset, low = rule.low, high = rule.high;
+  [[maybe_unused]] const C scale = rule.scale, low = rule.low, high = rule.high;
+  const C offset = rule.offset;
   const C first = rule.few[0], second = rule.few[1];
   const bool nan_counts = !rule.nan_is_missing;
   constexpr T kNaN = std::numeric_limits<T>::quiet_NaN();
@@ -58,8 +60,12 @@ template <typename S, bool kSwapped, typename C, typename T>
     int here = 0;
     for (std::size_t i = begin; i < end; ++i) {
       const C stored = static_cast<C>(load<S, kSwapped>(from + i * sizeof(S)));
-      const C value = stored * scale + offset;
-      const bool outside = (stored == first) | (stored == second) | (stored < low) | (stored > high);
+      C value = stored + offset;
+      bool outside = (stored == first) | (stored == second);
+      if constexpr (std::is_same_v<C, double>) {
+        value = stored * scale + offset;
+        outside |= (stored < low) | (stored > high);
+      }
       const bool finite = value - value == C{0};
       const bool nan = stored != stored;
       here += static_cast<int>(!outside & !finite & (!nan | nan_counts));

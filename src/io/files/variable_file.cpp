@@ -301,11 +301,39 @@ void VariableFile::read(const FileVariable& variable, const Box& box, std::span<
   static thread_local ByteBuffer buffer;
   const StoredNumbers numbers = read_as_stored(variable, box, buffer);
   const std::size_t bytes = out.size() * static_cast<std::size_t>(size_of(numbers.type));
-  const std::int64_t undeclared = Unpacking(variable).unpack(numbers, buffer.take(bytes), out);
+  note_undeclared(variable, Unpacking(variable).unpack(numbers, buffer.take(bytes), out), std::ssize(out));
+}
+
+void VariableFile::note_undeclared(const FileVariable& variable, std::int64_t count, std::int64_t of) {
   const std::lock_guard lock(mutex_);
   UndeclaredValues& found = undeclared_[variable.name];
-  found.count += undeclared;
-  found.of += std::ssize(out);
+  found.count += count;
+  found.of += of;
+}
+
+std::optional<HyperslabStream> VariableFile::stream(const FileVariable& variable, const Box& box) {
+  require_numbers(variable);
+  if (kept(variable, box) != nullptr || !(intersect(Box::whole(variable.shape), box) == box)) return {};
+  try {
+    std::optional<PlainNumbers> plain = plain_numbers(variable);
+    if (!plain) return {};
+    return HyperslabStream(*this, variable, box, std::move(*plain));
+  } catch (const DataError&) {
+    check_unchanged();
+    throw;
+  }
+}
+
+void VariableFile::end_stream(const FileVariable& variable, std::int64_t points, std::int64_t fetched,
+                              std::int64_t undeclared) {
+  check_unchanged();
+  bytes_read_ += points * variable.bytes;
+  bytes_fetched_ += fetched;
+  note_undeclared(variable, undeclared, points);
+}
+
+std::optional<PlainNumbers> VariableFile::plain_numbers(const FileVariable& /*variable*/) {
+  return {};
 }
 
 StoredNumbers VariableFile::read_as_stored(const FileVariable& variable, const Box& box, ByteBuffer& out) {

@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -15,6 +16,7 @@
 #include "files/byte_buffer.h"
 #include "files/file_description.h"
 #include "files/file_variable.h"
+#include "files/hyperslab_stream.h"
 #include "files/unpacking.h"
 
 namespace jigsaw::inline files {
@@ -60,6 +62,9 @@ class VariableFile {
   /// box.extent.count() values, row-major.
   template <typename T>
   void read(const FileVariable& variable, const Box& box, std::span<T> out);
+  /// The same hyperslab, read in parts; nothing where its numbers do not stand in the file uncompressed, in one
+  /// array.
+  std::optional<HyperslabStream> stream(const FileVariable& variable, const Box& box);
   /// The numbers of a hyperslab as they are stored, row-major, into `out`, of box.extent.count() times
   /// size_of(…) bytes.
   StoredNumbers read_as_stored(const FileVariable& variable, const Box& box, ByteBuffer& out);
@@ -118,6 +123,8 @@ class VariableFile {
   /// @param fetched  to which the bytes are added that the system was asked for.
   virtual StoredNumbers read_stored(const FileVariable& variable, const Box& box, ByteBuffer& out,
                                     std::int64_t& fetched) = 0;
+  /// Where the numbers of a variable stand as they are; nothing where they do not, or nobody knows.
+  virtual std::optional<PlainNumbers> plain_numbers(const FileVariable& variable);
 
   /// All texts of a variable, each cut to kLongestAttribute; by default none.
   virtual std::vector<std::string> read_stored_texts(const FileVariable& variable);
@@ -125,6 +132,11 @@ class VariableFile {
   std::vector<FileVariable> variables_;
 
  private:
+  friend class HyperslabStream;
+  /// A stream has come to the end of its hyperslab. @throws DataError  as read() does.
+  void end_stream(const FileVariable& variable, std::int64_t points, std::int64_t fetched,
+                  std::int64_t undeclared);
+  void note_undeclared(const FileVariable& variable, std::int64_t count, std::int64_t of);
   /// Null unless they are kept.
   const DescribedPiece* kept(const FileVariable& variable, const Box& box) const;
   /// @param room  for numbers; what was kept is taken from it.

@@ -1,13 +1,16 @@
 #include "samples/batch_reader.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <set>
 
 #include "array/transfer.h"
 #include "base/error.h"
 #include "base/text.h"
+#include "base/trace.h"
 #include "files/chunk_cache.h"
 #include "samples/piece.h"
 #include "samples/read_layout.h"
@@ -18,8 +21,11 @@ namespace {
 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
-/// Fields that are written together: lines of the cache are long enough for 16 channels of one array.
+/// Fields of which whole planes are read and then written together: lines of the cache are long enough for 16
+/// channels of one array.
 constexpr std::size_t kMostTogether = 16;
+/// Planes that are streamed together: of more the windows would be too small, or leave the cache.
+constexpr std::size_t kMostStreams = 256;
 
 /// Calls `use` for all arrays of a batch, whether they are defined or not.
 template <typename AnyBatch, typename Use>
@@ -30,9 +36,27 @@ void for_each_array(AnyBatch& batch, const Use& use) {
   }
 }
 
+/// 0 in place of NaN, without a branch, so that loops over it are vectorised.
+double or_zero(double value) {
+  const auto all_or_none = -static_cast<std::uint64_t>(value == value);
+  return std::bit_cast<double>(std::bit_cast<std::uint64_t>(value) & all_or_none);
+}
+
 /// Rows and columns of a piece of [B, H, W, C].
 Box plane_of(const Box& piece) {
   return {{piece.begin[1], piece.begin[2]}, {piece.extent[1], piece.extent[2]}};
+}
+
+/// "v0", or "v0 and 68 more": for whoever looks at a trace.
+std::string name_of(const std::deque<StreamedPlane>& planes) {
+  const std::string& first = planes.front().values().variable().name;
+  return planes.size() == 1 ? first : concat(first, " and ", planes.size() - 1, " more");
+}
+
+double fetched_by(const std::deque<StreamedPlane>& planes) {
+  return std::accumulate(planes.begin(), planes.end(), 0.0, [](double sum, const StreamedPlane& plane) {
+    return sum + static_cast<double>(plane.values().fetched());
+  });
 }
 
 /// The leads of a request that a rollout goes on from: all but its last.
@@ -92,12 +116,14 @@ Batch upload(const Context& context, const Batch& batch) {
 /// The states of one field that a batch needs, each read once, in physical units and transformed.
 class BatchReader::Planes {
  public:
-  /// @param kept  where planes stay that the next read takes; null: all are in the pool.
-  Planes(FileSet& files, const Source& source, PlanePool& pool, KeptPlanes* kept)
+  /// @param streams  where planes are that can be streamed; null: none is. @param kept  where planes stay
+  /// that the next read takes; null: all others are in the pool.
+  Planes(FileSet& files, const Source& source, PlanePool& pool, StreamedPlanes* streams, KeptPlanes* kept)
       : files_(files),
         field_(source.field),
         transform_(source.transform),
         pool_(pool),
+        streams_(source.transform.linear() ? streams : nullptr),
         kept_(kept),
         single_(files.exact_in_float(source.field)) {}
 
@@ -140,6 +166,10 @@ class BatchReader::Planes {
       if (const std::optional<PlaneView> known = kept_->known(field_, time, plane)) return *known;
       if (kept_->wants(field_, time, plane)) return kept_->keep<T>(field_, time, plane, fill);
     }
+    if (streams_ != nullptr) {
+      if (std::optional<HyperslabStream> stream = files_.stream(field_, time, plane))
+        return streams_->add(std::move(*stream), plane.extent.count(), single_);
+    }
     const std::span<T> values = pool_.take<T>(plane.extent.count());
     fill(values);
     return {std::span<const T>(values)};
@@ -149,6 +179,7 @@ class BatchReader::Planes {
   Field field_;
   Transform transform_;
   PlanePool& pool_;
+  StreamedPlanes* streams_;
   KeptPlanes* kept_;
   bool single_;
   std::vector<Plane> read_, transformed_;
@@ -196,9 +227,7 @@ void BatchReader::check(const BatchRequest& request) const {
 Batch BatchReader::read(const BatchRequest& request, const Context& context) {
   check(request);
   // Left by a read that failed, or by a rollout that was not read to its end.
-  writer_.clear();
-  pool_.give_back();
-  noted_ = 0;
+  clear_noted();
   if (request.starts()) kept_.clear();
   if (request.starts()) keep_chunks(request);
   Batch batch = allocate_batch(request, forced_, context);
@@ -213,7 +242,10 @@ void BatchReader::fill(const BatchRequest& request, Batch& batch) {
   const bool in_parts = request.end_lead() - request.first_lead() < request.rollout;
   for (const std::size_t i : order_) {
     const Source& source = sources_[i];
-    Planes planes(files_, source, pool_, in_parts ? &kept_ : nullptr);
+    // On a rim values are taken at any point, and what the next read takes must stay.
+    const std::size_t before = streams_.size();
+    Planes planes(files_, source, pool_, in_parts || !rim_.empty() ? nullptr : &streams_,
+                  in_parts ? &kept_ : nullptr);
     if (request.end_lead() < request.rollout) want_next(source, request);
     if (request.starts()) fill_inputs(source, request, planes, batch);
     if (source.role == Role::kPrescribed) fill_prescribed(source, request, planes, batch);
@@ -223,7 +255,8 @@ void BatchReader::fill(const BatchRequest& request, Batch& batch) {
     if (request.targets) fill_targets(source, request, planes, batch);
     if (batch.baseline.defined()) fill_baseline(source, request, planes, batch);
     if (batch.origin.defined()) fill_origin(source, request, planes, batch);
-    if (++noted_ >= kMostTogether || pool_.bytes() >= together) flush();
+    if (streams_.size() == before) ++noted_;
+    if (noted_ >= kMostTogether || pool_.bytes() >= together || streams_.size() >= kMostStreams) flush();
   }
   fill_forcings(request, together, batch);
   if (batch.present.defined()) fill_present_elsewhere(request, batch);
@@ -231,7 +264,18 @@ void BatchReader::fill(const BatchRequest& request, Batch& batch) {
 }
 
 void BatchReader::flush() {
-  writer_.flush();
+  {
+    std::optional<TraceSpan> span;
+    if (tracing() && streams_.size() > 0) span.emplace(TraceKind::kRead, name_of(streams_.planes()));
+    writer_.flush(streams_.window(), [&](std::int64_t end) { streams_.advance(end); });
+    if (span && span->event() != nullptr) span->event()->bytes = fetched_by(streams_.planes());
+  }
+  clear_noted();
+}
+
+void BatchReader::clear_noted() {
+  writer_.clear();
+  streams_.clear();
   pool_.give_back();
   noted_ = 0;
 }
@@ -248,10 +292,13 @@ void BatchReader::fill_inputs(const Source& source, const BatchRequest& request,
     for (std::int64_t b = piece.begin[0]; b < piece.end(0); ++b) {
       const PlaneView x = source.role == Role::kStatic ? PlaneView(static_plane(source, plane))
                                                        : planes.at(request.moment(b) + shift, plane);
-      writer_.add(batch.input, piece, b, c, [x, mean, scale, mask = channel.mask](std::size_t i) {
-        if (mask) return std::isnan(x[i]) ? 0.0 : 1.0;
-        return std::isnan(x[i]) ? 0.0 : (x[i] - mean) * scale;
-      });
+      if (channel.mask) {
+        writer_.add(
+            batch.input, piece, b, c, [](std::size_t, double v) { return std::isnan(v) ? 0.0 : 1.0; }, x);
+        continue;
+      }
+      const auto normalised = [mean, scale](std::size_t, double v) { return or_zero((v - mean) * scale); };
+      writer_.add(batch.input, piece, b, c, normalised, x);
     }
   }
 }
@@ -267,8 +314,8 @@ void BatchReader::fill_prescribed(const Source& source, const BatchRequest& requ
       const Moment start = request.moment(b) + channel.hours * kHour;
       for (int lead = first; lead < end; ++lead) {
         const PlaneView x = planes.at(start + (lead + 1) * lead_, plane_of(piece));
-        writer_.add(batch.forcings[static_cast<std::size_t>(lead - first)], piece, b, c,
-                    [x, &source](std::size_t i) { return std::isnan(x[i]) ? 0.0 : source.normalised(x[i]); });
+        const auto normalised = [&source](std::size_t, double v) { return or_zero(source.normalised(v)); };
+        writer_.add(batch.forcings[static_cast<std::size_t>(lead - first)], piece, b, c, normalised, x);
       }
     }
   }
@@ -359,10 +406,10 @@ void BatchReader::fill_boundary(const Source& source, const BatchRequest& reques
         const Moment time = request.moment(b) + (lead + 1) * lead_;
         const PlaneView x =
             on_rim(plane, request.targets, [&](const Box& box) { return planes.at(time, box); });
-        writer_.add(batch.forcings[static_cast<std::size_t>(lead - first)], piece, b, c,
-                    [this, x, plane, &source](std::size_t i) {
-                      return rim_.holds(plane, i) && !std::isnan(x[i]) ? source.normalised(x[i]) : 0.0;
-                    });
+        const auto on_it = [this, plane, &source](std::size_t i, double v) {
+          return rim_.holds(plane, i) && !std::isnan(v) ? source.normalised(v) : 0.0;
+        };
+        writer_.add(batch.forcings[static_cast<std::size_t>(lead - first)], piece, b, c, on_it, x);
       }
     }
   }
@@ -378,12 +425,13 @@ void BatchReader::fill_rims(const Source& source, const BatchRequest& request, P
       for (int lead = request.first_lead(); lead < request.end_lead(); ++lead) {
         const Moment time = request.moment(b) + (lead + 1) * lead_;
         const auto read = [&](const Box& box) { return planes.physical(time, box); };
-        const PlaneView x = known ? on_rim(plane, false, read) : PlaneView();
-        writer_.add(batch.rims[static_cast<std::size_t>(lead - request.first_lead())], piece, b, c,
-                    [this, x, plane](std::size_t i) {
-                      if (!rim_.holds(plane, i)) return 0.0;
-                      return x.empty() ? kNaN : x[i];
-                    });
+        Array& rim = batch.rims[static_cast<std::size_t>(lead - request.first_lead())];
+        const auto on_it = [this, plane](std::size_t i, double v) { return rim_.holds(plane, i) ? v : 0.0; };
+        if (known) {
+          writer_.add(rim, piece, b, c, on_it, on_rim(plane, false, read));
+        } else {
+          writer_.add(rim, piece, b, c, [on_it](std::size_t i) { return on_it(i, kNaN); });
+        }
       }
     }
   }
@@ -397,9 +445,15 @@ void BatchReader::fill_present(const Source& source, const BatchRequest& request
     if (!is_predicted(c) || !covers(piece, c)) continue;
     for (std::int64_t b = piece.begin[0]; b < piece.end(0); ++b) {
       const PlaneView x = planes.at(request.moment(b), plane);
-      writer_.add(batch.present, piece, b, c, [this, x, plane](std::size_t i) {
-        return std::isnan(x[i]) || (!rim_.empty() && rim_.holds(plane, i)) ? 0.0 : 1.0;
-      });
+      if (rim_.empty()) {
+        writer_.add(
+            batch.present, piece, b, c, [](std::size_t, double v) { return std::isnan(v) ? 0.0 : 1.0; }, x);
+        continue;
+      }
+      const auto there = [this, plane](std::size_t i, double v) {
+        return std::isnan(v) || rim_.holds(plane, i) ? 0.0 : 1.0;
+      };
+      writer_.add(batch.present, piece, b, c, there, x);
     }
   }
 }
@@ -425,23 +479,25 @@ void BatchReader::fill_targets(const Source& source, const BatchRequest& request
   const bool increment = as_increment(source);
   const double mean = source.statistics.mean;
   const double scale = 1 / (increment ? source.statistics.increment_deviation : source.statistics.deviation);
-  const auto counts = [this, plane](std::size_t i) { return rim_.empty() || !rim_.holds(plane, i); };
+  const auto add = [&](Array& to, std::int64_t b, int c, auto value, const auto&... planes_of_it) {
+    if (rim_.empty()) return writer_.add(to, piece, b, c, value, planes_of_it...);
+    const auto inside = [this, plane, value](std::size_t i, auto... v) {
+      return rim_.holds(plane, i) ? kNaN : value(i, v...);
+    };
+    writer_.add(to, piece, b, c, inside, planes_of_it...);
+  };
   for (const int c : source.targets) {
     if (!covers(piece, c)) continue;
     for (std::int64_t b = piece.begin[0]; b < piece.end(0); ++b) {
       const Moment start = request.moment(b);
       for (int lead = request.first_lead(); lead < request.end_lead(); ++lead) {
-        Array& target = batch.targets[static_cast<std::size_t>(lead - request.first_lead())];
+        Array& to = batch.targets[static_cast<std::size_t>(lead - request.first_lead())];
         const PlaneView y = planes.at(start + (lead + 1) * lead_, plane);
         if (increment) {
-          const PlaneView x = planes.at(start, plane);
-          writer_.add(target, piece, b, c, [counts, x, y, scale](std::size_t i) {
-            return counts(i) ? (y[i] - x[i]) * scale : kNaN;
-          });
+          const auto change = [scale](std::size_t, double then, double now) { return (then - now) * scale; };
+          add(to, b, c, change, y, planes.at(start, plane));
         } else {
-          writer_.add(target, piece, b, c, [counts, y, mean, scale](std::size_t i) {
-            return counts(i) ? (y[i] - mean) * scale : kNaN;
-          });
+          add(to, b, c, [mean, scale](std::size_t, double v) { return (v - mean) * scale; }, y);
         }
       }
     }
@@ -463,8 +519,8 @@ void BatchReader::fill_baseline(const Source& source, const BatchRequest& reques
         writer_.add(batch.baseline, piece, b, c, [](std::size_t) { return kNaN; });
       } else {
         const PlaneView x = planes.at(start, plane_of(piece));
-        writer_.add(batch.baseline, piece, b, c,
-                    [x, mean, scale](std::size_t i) { return (x[i] - mean) * scale; });
+        const auto normalised = [mean, scale](std::size_t, double v) { return (v - mean) * scale; };
+        writer_.add(batch.baseline, piece, b, c, normalised, x);
       }
     }
   }
@@ -477,9 +533,12 @@ void BatchReader::fill_origin(const Source& source, const BatchRequest& request,
     if (!covers(piece, c)) continue;
     for (std::int64_t b = piece.begin[0]; b < piece.end(0); ++b) {
       const Moment start = request.moment(b);
-      PlaneView x;
-      if (planes.available(start)) x = planes.physical(start, plane_of(piece));
-      writer_.add(batch.origin, piece, b, c, [x](std::size_t i) { return x.empty() ? 0.0 : x[i]; });
+      if (planes.available(start)) {
+        const PlaneView x = planes.physical(start, plane_of(piece));
+        writer_.add(batch.origin, piece, b, c, [](std::size_t, double v) { return v; }, x);
+      } else {
+        writer_.add(batch.origin, piece, b, c, [](std::size_t) { return 0.0; });
+      }
     }
   }
 }
@@ -506,10 +565,10 @@ void BatchReader::fill_forcings(const BatchRequest& request, std::int64_t togeth
           values = std::span<const double>(filled);
         }
         Array& array = r == 0 ? batch.input : batch.forcings[static_cast<std::size_t>(r - 1 - first)];
-        writer_.add(array, piece, b, c, [values](std::size_t i) { return values[i]; });
+        writer_.add(array, piece, b, c, [](std::size_t, double v) { return v; }, values);
       }
     }
-    if (++noted_ >= kMostTogether || pool_.bytes() >= together) flush();
+    if (pool_.bytes() >= together) flush();
   }
 }
 

@@ -151,6 +151,7 @@ class BatchReader {
   void fill_forcings(const BatchRequest& request, std::int64_t together, Batch& batch);
   /// Writes what was noted, and takes back the memory of its planes.
   void flush();
+  void clear_noted();
   void keep_planes_of(const Box& plane);
   std::span<const double> static_plane(const Source& source, const Box& plane);
   const std::vector<double>& place_plane(Forcing forcing, const Box& plane);
@@ -165,8 +166,9 @@ class BatchReader {
   ForcingFields forcings_;
   std::vector<Source> sources_;
   ChannelWriter writer_;
-  std::size_t noted_ = 0;  ///< fields that wait in it
+  std::size_t noted_ = 0;  ///< fields that wait in it with whole planes
   PlanePool pool_;
+  StreamedPlanes streams_;          ///< read when they are written
   KeptPlanes kept_;                 ///< of rollouts that are read lead by lead
   std::vector<std::size_t> order_;  ///< in which fields of the batch are read
   Box static_box_;                  ///< that of the static planes kept

@@ -12,29 +12,32 @@
 #include "array/box.h"
 #include "array/dtype.h"
 #include "array/host_view.h"
+#include "samples/planes.h"
 
 namespace jigsaw::inline samples {
 
 /// Writes channels of a batch, several together: channels stand side by side, so that one that was written
 /// alone would bring every line of the batch into the cache for itself. Some points of neighbouring channels
 /// are computed one channel after the other into a tile that stays in the cache, and written from there by
-/// rows.
+/// rows. Where these are all channels of a large array, its lines go past the cache, which they would first be read
+/// into.
 class ChannelWriter {
  public:
-  /// Notes that value(i) is to be written for each point i of one channel of one sample. Until flush() the
-  /// array and all that `value` refers to must stay.
-  template <typename Value>
-  void add(Array& array, const Box& piece, std::int64_t sample, int channel, Value value) {
+  /// Notes that value(i, x…) is to be written for each point i of one channel of one sample, x being the
+  /// values of planes there. Until flush() the array, the planes and all that `value` refers to must stay.
+  template <typename Value, typename... Planes>
+  void add(Array& array, const Box& piece, std::int64_t sample, int channel, Value value, Planes... planes) {
     const int last = piece.begin.rank() - 1;
     const std::int64_t points = piece.extent.count(1, last), channels = piece.extent[last];
     const std::int64_t first = (sample - piece.begin[0]) * points * channels;
     const auto note = [&](auto* data) {
       using T = std::remove_pointer_t<decltype(data)>;
-      jobs<T>().push_back({data + first, points, channels, channel - piece.begin[last],
-                           [value = std::move(value)](std::int64_t begin, std::span<T> to) {
-                             for (std::size_t i = 0; i < to.size(); ++i)
-                               to[i] = static_cast<T>(value(static_cast<std::size_t>(begin) + i));
-                           }});
+      jobs<T>().push_back(
+          {data + first, points, channels, channel - piece.begin[last],
+           [value = std::move(value), planes...](std::int64_t begin, std::span<T> to) {
+             with_values(
+                 begin, [&](const auto*... x) { compute(begin, to, value, x...); }, PlaneView(planes)...);
+           }});
     };
     if (array.dtype() == DType::kFloat64) {
       note(HostView<double>(array).data());
@@ -43,12 +46,9 @@ class ChannelWriter {
     }
   }
 
-  /// Writes all that was noted.
-  void flush() {
-    flush(floats_);
-    flush(doubles_);
-    clear();
-  }
+  /// Writes all that was noted, a window of points of all channels after the other.
+  /// @param window  points. @param enter  called with the end of each before it is written.
+  void flush(std::int64_t window, const std::function<void(std::int64_t end)>& enter);
   /// Forgets it.
   void clear() {
     floats_.clear();
@@ -57,8 +57,9 @@ class ChannelWriter {
   std::size_t size() const { return floats_.size() + doubles_.size(); }
 
  private:
-  /// A tile: what one line of the cache holds of channels in float, and points enough to fill few pages.
-  static constexpr std::int64_t kChannels = 16, kPoints = 256;
+  /// A tile: what one line of the cache holds of channels in float, and points that keep it in the cache's
+  /// first level, with the rows that are written.
+  static constexpr std::int64_t kChannels = 16, kPoints = 64;
 
   /// One channel of one sample.
   template <typename T>
@@ -77,56 +78,48 @@ class ChannelWriter {
     }
   }
 
-  template <typename T>
-  static void flush(std::vector<Job<T>>& jobs) {
-    std::sort(jobs.begin(), jobs.end(), [](const Job<T>& a, const Job<T>& b) {
-      return a.sample == b.sample ? a.channel < b.channel : std::less<T*>()(a.sample, b.sample);
+  template <typename Use>
+  static void with_values(std::int64_t /*begin*/, const Use& use) {
+    use();
+  }
+  /// Calls use with a pointer to the value of each plane at a point.
+  template <typename Use, typename... Rest>
+  static void with_values(std::int64_t begin, const Use& use, const PlaneView& first, const Rest&... rest) {
+    first.from(begin, [&](const auto* values) {
+      with_values(
+          begin, [&](const auto*... others) { use(values, others...); }, rest...);
     });
-    std::int64_t points = 0;
-    for (const Job<T>& job : jobs) points = std::max(points, job.points);
-    // Of all samples the same points, which may have been computed from the same planes.
-    for (std::int64_t begin = 0; begin < points; begin += kPoints) {
-      for (auto first = jobs.begin(); first != jobs.end();) {
-        const auto end = end_of_tile(first, jobs.end());
-        write_tile(std::span<const Job<T>>(first, end), begin);
-        first = end;
-      }
-    }
   }
 
-  /// Behind the jobs from `first` on that are neighbours.
-  template <typename Iterator>
-  static Iterator end_of_tile(Iterator first, Iterator last) {
-    Iterator end = first + 1;
-    while (end != last && end - first < kChannels && end->sample == first->sample &&
-           end->channel == first->channel + (end - first))
-      ++end;
-    return end;
+  template <typename T, typename Value, typename... X>
+  [[gnu::always_inline]] static void loop(std::int64_t begin, std::span<T> to, const Value& value,
+                                          const X*... x) {
+    for (std::size_t i = 0; i < to.size(); ++i)
+      to[i] = static_cast<T>(value(static_cast<std::size_t>(begin) + i, static_cast<double>(x[i])...));
+  }
+#if defined(__x86_64__)
+  /// Products and sums stay two operations, as on machines without AVX2: the same bits everywhere.
+  template <typename T, typename Value, typename... X>
+  [[gnu::target("avx2")]] static void wide_loop(std::int64_t begin, std::span<T> to, const Value& value,
+                                                const X*... x) {
+    loop(begin, to, value, x...);
+  }
+#endif
+  static bool has_wide_vectors();
+  template <typename T, typename Value, typename... X>
+  static void compute(std::int64_t begin, std::span<T> to, const Value& value, const X*... x) {
+#if defined(__x86_64__)
+    if (has_wide_vectors()) return wide_loop(begin, to, value, x...);
+#endif
+    loop(begin, to, value, x...);
   }
 
   template <typename T>
-  static void write_tile(std::span<const Job<T>> jobs, std::int64_t begin) {
-    const Job<T>& first = jobs.front();
-    const std::int64_t count = std::min(kPoints, first.points - begin);
-    if (count <= 0) return;
-    T tile[kChannels][kPoints];
-    for (std::size_t j = 0; j < jobs.size(); ++j)
-      jobs[j].fill(begin, std::span<T>(tile[j], static_cast<std::size_t>(count)));
-    T* const to = first.sample + begin * first.channels + first.channel;
-    if (jobs.size() == kChannels) {
-      for (std::int64_t i = 0; i < count; ++i) {
-        for (std::int64_t j = 0; j < kChannels; ++j) to[i * first.channels + j] = tile[j][i];
-      }
-    } else {
-      for (std::int64_t i = 0; i < count; ++i) {
-        for (std::size_t j = 0; j < jobs.size(); ++j)
-          to[i * first.channels + static_cast<std::int64_t>(j)] = tile[j][i];
-      }
-    }
-  }
+  void write(std::span<const Job<T>> neighbours, std::int64_t begin, std::int64_t end);
 
   std::vector<Job<float>> floats_;
   std::vector<Job<double>> doubles_;
+  std::vector<float> rows_;  ///< of all channels of an array, before they go past the cache
 };
 
 }  // namespace jigsaw::inline samples

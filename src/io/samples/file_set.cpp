@@ -221,6 +221,27 @@ void FileSet::read_values(const Field& field, Moment moment, const Box& box, std
   });
 }
 
+std::optional<HyperslabStream> FileSet::stream(const Field& field, Moment moment, const Box& box) {
+  const Series& source = series(field);
+  const auto [time, member] = moment;
+  if (!source.has_time || box.empty()) return {};
+  const std::vector<Time>& times = source.index->times;
+  const auto found = std::lower_bound(times.begin(), times.end(), time);
+  if (found == times.end() || *found != time || source.index->others.contains(time)) return {};
+  const TimeIndex::Entry& entry = source.index->entries[static_cast<std::size_t>(found - times.begin())];
+  const Part& part = source.parts[static_cast<std::size_t>(entry.part)];
+  if (part.versions.size() > 1 || !part.axes.horizontal() || part.axes.latitude > part.axes.longitude) return {};
+  Box slab = slab_of(part, entry.position, member);
+  for (const int axis : {0, 1}) {
+    const std::vector<AxisRun> runs =
+        (axis == 0 ? part.rows : part.columns)->runs(box.begin[axis], box.extent[axis]);
+    if (runs.size() != 1 || runs[0].step != 1) return {};
+    span_run(runs[0], slab, axis == 0 ? part.axes.latitude : part.axes.longitude);
+  }
+  Pin pin(*this, part.file);
+  return pin.file().file().stream(*part.variable, slab);
+}
+
 /// The state of this number among the times.
 template <typename T>
 void FileSet::read_at(const Field& field, const Series& source, std::size_t number, std::int32_t member,

@@ -10,10 +10,82 @@
 
 #include "array/box.h"
 #include "files/byte_buffer.h"
+#include "files/hyperslab_stream.h"
 #include "samples/field.h"
 #include "samples/members.h"
 
 namespace jigsaw::inline samples {
+
+/// A plane that is read while its values are taken up: only a window of its points is in memory, which moves from
+/// the first point to the last.
+class StreamedPlane {
+ public:
+  /// @param single  in float, which holds its values. @param memory  of the window.
+  StreamedPlane(HyperslabStream values, std::int64_t points, bool single, ByteBuffer& memory)
+      : values_(std::move(values)), points_(points), single_(single), memory_(&memory) {}
+
+  /// Moves the window on to the points up to `end`, as far as there are any.
+  void advance(std::int64_t end) {
+    begin_ = end_;
+    end_ = std::clamp(end, begin_, points_);
+    const auto count = static_cast<std::size_t>(end_ - begin_);
+    if (count == 0) return;
+    if (single_) {
+      values_.read(std::span(floats(memory_->take(count * sizeof(float))), count));
+    } else {
+      values_.read(std::span(doubles(memory_->take(count * sizeof(double))), count));
+    }
+  }
+  /// Calls use with a pointer to the value of a point of the window, which those behind it follow.
+  template <typename Use>
+  void from(std::int64_t point, const Use& use) const {
+    const std::span<std::byte> memory = memory_->take(0);
+    if (single_) {
+      use(static_cast<const float*>(floats(memory)) + (point - begin_));
+    } else {
+      use(static_cast<const double*>(doubles(memory)) + (point - begin_));
+    }
+  }
+  std::int64_t points() const { return points_; }
+  std::int64_t value_bytes() const { return single_ ? std::int64_t{sizeof(float)} : std::int64_t{sizeof(double)}; }
+  const HyperslabStream& values() const { return values_; }
+
+ private:
+  static float* floats(std::span<std::byte> memory) { return reinterpret_cast<float*>(memory.data()); }
+  static double* doubles(std::span<std::byte> memory) { return reinterpret_cast<double*>(memory.data()); }
+
+  HyperslabStream values_;
+  std::int64_t points_;
+  bool single_;
+  ByteBuffer* memory_;
+  std::int64_t begin_ = 0, end_ = 0;
+};
+
+/// Planes whose windows move together. Their memory is kept.
+class StreamedPlanes {
+ public:
+  const StreamedPlane& add(HyperslabStream values, std::int64_t points, bool single) {
+    if (planes_.size() == memory_.size()) memory_.emplace_back();
+    return planes_.emplace_back(std::move(values), points, single, memory_[planes_.size()]);
+  }
+  void advance(std::int64_t end) {
+    for (StreamedPlane& plane : planes_) plane.advance(end);
+  }
+  void clear() { planes_.clear(); }
+  std::size_t size() const { return planes_.size(); }
+  /// Points of a window with which those of all planes stay in the caches of a core, and each read is worth its call.
+  std::int64_t window() const {
+    constexpr std::int64_t kBytes = std::int64_t{4} << 20, kFewest = 1024, kMost = 16384;
+    std::int64_t bytes = 1;
+    for (const StreamedPlane& plane : planes_) bytes += plane.value_bytes();
+    return std::clamp(kBytes / bytes / kFewest * kFewest, kFewest, kMost);
+  }
+  const std::deque<StreamedPlane>& planes() const { return planes_; }
+
+ private:
+  std::deque<ByteBuffer> memory_;
+  std::deque<StreamedPlane> planes_;
+};
 
 /// The values of a plane, in float where that holds them (Unpacking::exact_in_float), else in double.
 class PlaneView {
@@ -21,15 +93,31 @@ class PlaneView {
   PlaneView() = default;
   PlaneView(std::span<const double> values) : doubles_(values.data()), size_(values.size()) {}
   PlaneView(std::span<const float> values) : floats_(values.data()), size_(values.size()) {}
+  /// Of the window that is in memory when they are taken, by from().
+  PlaneView(const StreamedPlane& stream)
+      : stream_(&stream), size_(static_cast<std::size_t>(stream.points())) {}
 
+  /// Of one that is not streamed.
   double operator[](std::size_t i) const {
     return floats_ != nullptr ? static_cast<double>(floats_[i]) : doubles_[i];
+  }
+  /// Calls use with a pointer to float or double: the value of a point, which those behind it follow.
+  template <typename Use>
+  void from(std::int64_t point, const Use& use) const {
+    if (stream_ != nullptr) {
+      stream_->from(point, use);
+    } else if (floats_ != nullptr) {
+      use(floats_ + point);
+    } else {
+      use(doubles_ + point);
+    }
   }
   bool empty() const { return size_ == 0; }
 
  private:
   const float* floats_ = nullptr;
   const double* doubles_ = nullptr;
+  const StreamedPlane* stream_ = nullptr;
   std::size_t size_ = 0;
 };
 

@@ -1,5 +1,6 @@
 // Every type and layout on disk, against files that h5py and netCDF4 wrote (make_storage_fixtures.py).
 #include <array>
+#include <optional>
 #include <random>
 #include <thread>
 
@@ -47,6 +48,32 @@ void expect_box(VariableFile& file, const FileVariable& variable, const Box& box
   }
 }
 
+/// What can be streamed gives the same in parts of any length, and counts as much.
+template <typename T>
+void expect_stream(VariableFile& file, const FileVariable& variable, const Box& box) {
+  std::optional<HyperslabStream> stream = file.stream(variable, box);
+  if (!stream) return;
+  const auto points = static_cast<std::size_t>(box.extent.count());
+  std::vector<T> whole(points), parts(points);
+  const std::int64_t before = file.bytes_read();
+  file.read<T>(variable, box, whole);
+  const std::int64_t between = file.bytes_read();
+  std::mt19937 random(11);
+  for (std::size_t done = 0; done < points;) {
+    const std::size_t part = std::min<std::size_t>(points - done, random() % 40);
+    stream->read(std::span(parts).subspan(done, part));
+    done += part;
+  }
+  EXPECT_EQ(file.bytes_read() - between, between - before);
+  EXPECT_GE(stream->fetched(), box.extent.count() * size_of(variable.type));
+  for (std::size_t i = 0; i < points; ++i) {
+    ASSERT_TRUE(whole[i] == parts[i] || (std::isnan(whole[i]) && std::isnan(parts[i])))
+        << variable.name << " at " << i << " of " << box;
+  }
+  std::array<T, 1> beyond{};
+  EXPECT_THROW(stream->template read<T>(beyond), Error);
+}
+
 /// The whole, and boxes at random.
 void expect_values(VariableFile& file, const std::string& name,
                    const std::function<double(const Shape&)>& wanted) {
@@ -63,6 +90,8 @@ void expect_values(VariableFile& file, const std::string& name,
     }
     expect_box<double>(file, *variable, box, wanted);
     expect_box<float>(file, *variable, box, wanted);
+    expect_stream<double>(file, *variable, box);
+    expect_stream<float>(file, *variable, box);
   }
 }
 
@@ -146,6 +175,42 @@ TEST(StoredBytes, SeveralThreadsReadOneFile) {
                       [](const Shape& at) { return at[0] == 0 ? value_at("f4", at) : std::nan(""); });
         expect_values(*packed, t % 2 == 0 ? "f4le_gzip" : "i2be_gzip_shuffle_fletcher",
                       [&](const Shape& at) { return value_at(t % 2 == 0 ? "f4" : "i2", at); });
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+TEST(HyperslabStream, IsOfWhatStandsInOnePieceUncompressed) {
+  const auto streams = [](VariableFile& file, const std::string& name) {
+    const FileVariable& variable = *file.find(name);
+    return file.stream(variable, Box::whole(variable.shape)).has_value();
+  };
+  const auto hdf5 = open_variables(fixture("storage/earliest.h5"), Dimensions::kByNumber);
+  EXPECT_TRUE(streams(*hdf5, "f4le_contiguous"));
+  EXPECT_FALSE(streams(*hdf5, "f4le_chunked"));
+  EXPECT_FALSE(streams(*hdf5, "f4le_gzip"));
+  NetcdfFile classic(fixture("storage/cdf1.nc")), netcdf4(fixture("storage/netcdf4.nc"));
+  EXPECT_TRUE(streams(classic, "f4_fixed"));
+  EXPECT_TRUE(streams(classic, "f4_records"));
+  EXPECT_TRUE(streams(netcdf4, "f4_fixed"));
+  EXPECT_FALSE(streams(netcdf4, "f4_records"));
+  // Beyond the variable: reading says what is wrong.
+  EXPECT_FALSE(classic.stream(*classic.find("f4_fixed"), {{0, 0}, {1, 10}}).has_value());
+}
+
+/// HDF5 1.10 has data sets of texts refer to that handle of a file which came first, also when it is closed.
+TEST(StoredBytes, SeveralThreadsOpenAndCloseOneFileWithTexts) {
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 3; ++t) {
+    threads.emplace_back([t] {
+      for (int i = 0; i < 60; ++i) {
+        const bool by_name = (i + t) % 3 != 0;
+        const auto file =
+            open_variables(fixture("levels_1.nc"), by_name ? Dimensions::kByName : Dimensions::kByNumber);
+        const std::vector<std::string> texts = file->read_texts(*file->find("expver"));
+        ASSERT_FALSE(texts.empty());
+        EXPECT_EQ(texts[0], "0001");
       }
     });
   }

@@ -8,6 +8,7 @@
 #include <chrono>
 #include <fstream>
 #include <functional>
+#include <optional>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -52,6 +53,21 @@ std::vector<double> read_whole(VariableFile& file, const std::string& name) {
   return values;
 }
 
+/// A stream of a variable of which half is read; nothing where it cannot be streamed.
+std::optional<HyperslabStream> half_read(VariableFile& file, const std::string& name) {
+  const FileVariable& variable = *file.find(name);
+  std::optional<HyperslabStream> stream = file.stream(variable, Box::whole(variable.shape));
+  std::vector<double> values(static_cast<std::size_t>(variable.shape.count() / 2));
+  if (stream) stream->read<double>(values);
+  return stream;
+}
+
+void read_rest(HyperslabStream& stream) {
+  const std::int64_t points = stream.variable().shape.count();
+  std::vector<double> values(static_cast<std::size_t>(points - points / 2));
+  stream.read<double>(values);
+}
+
 /// Part of what an action says when it throws a DataError.
 void expect_refused(const std::function<void()>& action, const std::string& says) {
   const std::string message = message_of<DataError>(action);
@@ -77,6 +93,7 @@ TEST_F(UntrustedFile, AChangeWhileItIsReadIsADataError) {
        },
        "another file has taken its place"},
       {[](const std::string& path) { fs::remove(path); }, "it was there when the run opened it"}};
+  int streamed = 0;
   for (const auto& [name, variable, dimensions] : files) {
     for (const auto& [change, says] : changes) {
       for (const bool closed : {false, true}) {
@@ -88,11 +105,15 @@ TEST_F(UntrustedFile, AChangeWhileItIsReadIsADataError) {
         const std::string first = file->find(variable) != nullptr ? variable : number->name;
         read_whole(*file, first);
         if (closed) file->close();
+        std::optional<HyperslabStream> stream = half_read(*file, first);
         change(path);
+        if (stream) expect_refused([&] { read_rest(*stream); }, says);
+        streamed += stream ? 1 : 0;
         expect_refused([&] { read_whole(*file, first); }, says);
       }
     }
   }
+  EXPECT_GE(streamed, 2 * 8);  // classic files at least
 }
 
 TEST_F(UntrustedFile, PipesAndDevicesAreRefusedAndNotWaitedFor) {

@@ -13,6 +13,10 @@
 namespace jigsaw {
 namespace {
 
+void flush(ChannelWriter& writer) {
+  writer.flush(1000, [](std::int64_t /*end*/) {});
+}
+
 /// Different at every point, and exact in float.
 double number(int array, std::int64_t sample, int channel, std::size_t point) {
   return array * 1e6 + static_cast<double>(sample) * 1e5 + channel * 1e3 + static_cast<double>(point % 997);
@@ -53,9 +57,9 @@ void expect_all_written(std::size_t parts) {
     };
     writer.add(given.array, given.piece, sample, channel, value);
     write_channel(given.expected, given.piece, sample, channel, value);
-    if ((i + 1) % ((order.size() + parts - 1) / parts) == 0) writer.flush();
+    if ((i + 1) % ((order.size() + parts - 1) / parts) == 0) flush(writer);
   }
-  writer.flush();
+  flush(writer);
   EXPECT_EQ(writer.size(), 0U);
   for (std::size_t a = 0; a < all.size(); ++a) {
     const auto same = [&](const auto& written, const auto& expected) {
@@ -74,6 +78,39 @@ TEST(ChannelWriter, WritesEveryChannelOfEverySampleInAnyOrder) {
   for (const std::size_t parts : {1, 3}) expect_all_written(parts);
 }
 
+/// Samples so large that their lines go past the cache, and begin where no vector does; values of planes.
+TEST(ChannelWriter, WritesLargeSamplesOfAllTheirChannels) {
+  Context context = Context::make_host(Backend::kReference, 1);
+  const Box piece({0, 0, 0, 0}, {2, 331, 333, 21});
+  const std::size_t points = 331 * 333;
+  Array array(context, piece.extent, DType::kFloat32, Purpose::kInput);
+  std::vector<float> floats(points);
+  std::vector<double> doubles(points);
+  for (std::size_t i = 0; i < points; ++i) {
+    floats[i] = static_cast<float>(i % 1013);
+    doubles[i] = static_cast<double>(i % 911) / 7;
+  }
+  const PlaneView x{std::span<const float>(floats)}, y{std::span<const double>(doubles)};
+  ChannelWriter writer;
+  for (int sample = 0; sample < 2; ++sample) {
+    for (int channel = 0; channel < 21; ++channel) {
+      const double factor = 2 * channel + sample;
+      const auto value = [factor](std::size_t, double a, double b) { return factor * a - b; };
+      writer.add(array, piece, sample, channel, value, x, y);
+    }
+  }
+  std::vector<std::int64_t> ends;
+  writer.flush(50000, [&](std::int64_t end) { ends.push_back(end); });
+  EXPECT_EQ(ends, (std::vector<std::int64_t>{50000, 100000, static_cast<std::int64_t>(points)}));
+  const HostView<float> written(array);
+  for (std::size_t n = 0; n < written.size(); ++n) {
+    const std::size_t channel = n % 21, point = n / 21 % points, sample = n / 21 / points;
+    const double factor = 2 * static_cast<double>(channel) + static_cast<double>(sample);
+    const double expected = factor * static_cast<double>(floats[point]) - doubles[point];
+    ASSERT_EQ(written[n], static_cast<float>(expected)) << n;
+  }
+}
+
 TEST(ChannelWriter, WhatIsClearedIsNotWritten) {
   Context context = Context::make_host(Backend::kReference, 1);
   const Box piece({0, 0, 0, 0}, {1, 2, 2, 1});
@@ -81,7 +118,7 @@ TEST(ChannelWriter, WhatIsClearedIsNotWritten) {
   ChannelWriter writer;
   writer.add(array, piece, 0, 0, [](std::size_t) { return 1.0; });
   writer.clear();
-  writer.flush();
+  flush(writer);
   EXPECT_EQ(HostView<float>(array)[3], 0);
 }
 

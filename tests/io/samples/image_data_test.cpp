@@ -11,6 +11,7 @@
 #include "files/hdf5_file.h"
 #include "io/fixtures.h"
 #include "samples/label_scan.h"
+#include "support/temporary_folder.h"
 
 namespace jigsaw {
 namespace {
@@ -113,7 +114,8 @@ TEST(Hdf5File, DamagedFilesAreDataErrors) {
   EXPECT_THROW(open_variables(image_file("nowhere.h5"), Dimensions::kByNumber), DataError);
   std::ifstream in(image_file("volume.h5"), std::ios::binary);
   const std::string whole{std::istreambuf_iterator<char>(in), {}};
-  const std::string path = testing::TempDir() + "jigsaw_truncated.h5";
+  const testing::TemporaryFolder folder;
+  const std::string path = folder.path() + "/truncated.h5";
   for (const std::size_t size : {9UL, 100UL, whole.size() / 2}) {
     std::ofstream(path, std::ios::binary | std::ios::trunc) << whole.substr(0, size);
     EXPECT_THROW(open_variables(path, Dimensions::kByNumber), DataError) << size;
@@ -230,7 +232,7 @@ TEST(Tiling, ScoresEachPointFarFromTheBorder) {
 }
 
 /// Reading batches.
-class ImageReaderTest : public testing::Test {
+class ImageReaderTest : public ::testing::Test {
  protected:
   Batch read(ImageData& data, const SampleRequest& request) {
     return data.open_reader()->read(request, context_);
@@ -468,7 +470,8 @@ TEST(ImageData, StatisticsAndPeaksAreEqualInEveryBitOnAnyNumberOfRanks) {
 
 TEST(ImageData, StatisticsMayComeFromAFile) {
   const auto computed = open(volume_options());
-  const std::string path = testing::TempDir() + "jigsaw_image_statistics.json";
+  const testing::TemporaryFolder folder;
+  const std::string path = folder.path() + "/statistics.json";
   Statistics statistics = computed->statistics();
   statistics.save(path);
   DataOptions options = volume_options();
