@@ -195,7 +195,12 @@ Json read(const std::string& folder, const Arguments& arguments) {
     std::mutex mutex;
     std::atomic<std::int64_t> loaded = 0;
     std::vector<std::unique_ptr<BatchReader>> readers;
+    struct Counted {
+      std::atomic<std::int64_t>& ended;
+      ~Counted() { ++ended; }
+    };
     const auto load = [&](std::int64_t step) {
+      const Counted counted(loaded);
       std::unique_ptr<BatchReader> reader;
       {
         const std::lock_guard lock(mutex);
@@ -213,7 +218,6 @@ Json read(const std::string& folder, const Arguments& arguments) {
       Batch batch = reader->read(request, context);
       const std::lock_guard lock(mutex);
       readers.push_back(std::move(reader));
-      ++loaded;
       return batch;
     };
     Prefetch prefetch(load, 0, kFirst + samples, ahead);

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <span>
+#include <vector>
 
 namespace jigsaw::inline array {
 
@@ -37,6 +38,12 @@ class DeviceRuntime {
   virtual void wait(Stream stream, const Ticket& ticket) = 0;
   /// The host waits for all that was put into the stream.
   virtual void synchronise(Stream stream) = 0;
+
+  /// Has the device note when all that was put into the stream before has been done: a mark, of which passed()
+  /// says the time. @return  its number since the last passed(), from 0 on.
+  virtual std::int64_t mark(Stream stream) = 0;
+  /// When the device came to the marks since the last call, as trace_now() counts. The host waits for it.
+  virtual std::vector<std::int64_t> passed() = 0;
 };
 
 /// A device whose kernels are those of the host: they run later, in the order of their stream, and see its

@@ -2,7 +2,9 @@
 
 #include <utility>
 
+#include "autograd/device_times.h"
 #include "autograd/output_watch.h"
+#include "base/error.h"
 #include "base/text.h"
 
 namespace jigsaw::inline autograd {
@@ -26,6 +28,7 @@ OperationSpan::OperationSpan(Context& context, std::string_view operation, std::
   span_.event()->name += suffix;
   span_.event()->layer = block;
   before_ = context.tally();
+  if (work_ != nullptr) begin_ = context.state<DeviceTimes>().begin(context);
 }
 
 OperationSpan::~OperationSpan() {
@@ -33,14 +36,22 @@ OperationSpan::~OperationSpan() {
     work_->operation = std::move(outer_);
     ++work_->changes;
   }
-  if (span_.event() == nullptr || !tracing()) return;
+  if (span_.event() == nullptr || trace_lane == nullptr) return;
+  EventTrace& trace = *trace_lane->trace;
   span_.event()->flops = context_.tally().flops - before_.flops;
   span_.event()->moved = context_.tally().bytes - before_.bytes;
+  if (work_ != nullptr) {
+    span_.event()->step = work_->step;
+    try {
+      context_.state<DeviceTimes>().end(context_, begin_, *span_.event(), trace);
+    } catch (const Error&) {  // of a device that has failed, which the next call to it says
+    }
+  }
   TraceSample sample;
   sample.time = trace_now();
   for (int purpose = 0; purpose < kPurposes; ++purpose)
     sample.values[purpose] = context_.arena().current_bytes(static_cast<Purpose>(purpose));
-  trace_lane->trace->add(sample);
+  trace.add(sample);
 }
 
 std::string OperationSpan::block_of(Context& context) {

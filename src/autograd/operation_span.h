@@ -1,4 +1,5 @@
 #pragma once
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -9,7 +10,7 @@ namespace jigsaw::inline autograd {
 
 /// Traces a call of an operation, or other work of kernels, with the block that it stands in and what the
 /// context counts of it, and samples the arena's bytes by purpose when it ends. On a device it is the rank's
-/// current work meanwhile.
+/// current work meanwhile, and the device times it, too (autograd/device_times.h).
 class OperationSpan {
  public:
   /// In forward, in the block that runs.
@@ -29,7 +30,8 @@ class OperationSpan {
   TraceSpan span_;
   Tally before_;
   CurrentWork* work_ = nullptr;
-  std::string outer_;  ///< what was the current operation before
+  std::string outer_;       ///< what was the current operation before
+  std::int64_t begin_ = 0;  ///< mark of the device
 };
 
 /// What an operation is called in traces when its backward runs.

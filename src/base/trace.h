@@ -34,6 +34,7 @@ struct TraceEvent {
   double flops = 0, moved = 0;      ///< of operations: arithmetic, bytes through memory
   double bytes = 0;                 ///< sent (kStart) or read (kRead)
   std::int64_t number = -1;         ///< of a call, over all groups of the rank
+  std::int64_t step = 0;            ///< of operations on a device: that of training; 0 outside of it
 };
 
 /// Numbers at a moment, such as bytes by purpose.

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdio>
 
+#include "autograd/device_times.h"
 #include "autograd/operation_span.h"
 #include "base/text.h"
 
@@ -18,11 +19,16 @@ double seconds_of(const TraceEvent& event) {
 /// Walks the nested events of one thread in the order in which they begin.
 class Walk {
  public:
-  explicit Walk(Profile& profile) : profile_(profile) {}
+  /// @param on_device  the operations are those of a device, which runs them: only they are counted, and other
+  /// threads' are not.
+  Walk(Profile& profile, bool is_device, bool on_device)
+      : profile_(profile), is_device_(is_device), on_device_(on_device) {}
 
   void enter(const TraceEvent& event) {
     while (!open_.empty() && open_.back()->end <= event.begin) open_.pop_back();
-    if (event.kind == TraceKind::kStep) {
+    if (is_device_) {
+      if (open_.empty() && event.step > 0) count_operation(event);
+    } else if (event.kind == TraceKind::kStep) {
       ++profile_.steps;
       profile_.seconds += seconds_of(event);
     } else if (inside(TraceKind::kStep) != nullptr) {
@@ -53,7 +59,7 @@ class Walk {
   /// Seconds of a step in which the thread did not compute, inside an operation perhaps.
   void count_idle(double seconds) {
     const TraceEvent* const around = inside(TraceKind::kOperation);
-    if (around == nullptr) return;
+    if (around == nullptr || on_device_) return;
     profile_.computing -= seconds;
     profile_.operations[around->name].seconds -= seconds;
     LayerShare& share = layer(around->layer);
@@ -67,7 +73,7 @@ class Walk {
     const double seconds = seconds_of(event);
     switch (event.kind) {
       case TraceKind::kOperation:
-        if (inside(TraceKind::kOperation) == nullptr) count_operation(event);
+        if (inside(TraceKind::kOperation) == nullptr && !on_device_) count_operation(event);
         break;
       case TraceKind::kStart:
       case TraceKind::kWait: {
@@ -108,6 +114,7 @@ class Walk {
   }
 
   Profile& profile_;
+  bool is_device_, on_device_;
   std::vector<const TraceEvent*> open_;
 };
 
@@ -179,6 +186,9 @@ std::string transfers_text(const Profile& profile) {
 
 Profile profile_of(const std::vector<std::pair<std::string, std::vector<TraceEvent>>>& events) {
   Profile profile;
+  const bool on_device = std::any_of(events.begin(), events.end(), [](const auto& lane) {
+    return lane.first == kDeviceLane && !lane.second.empty();
+  });
   for (const auto& [thread, own] : events) {
     const auto is_step = [](const TraceEvent& event) { return event.kind == TraceKind::kStep; };
     std::vector<const TraceEvent*> ordered, steps;
@@ -190,7 +200,7 @@ Profile profile_of(const std::vector<std::pair<std::string, std::vector<TraceEve
     std::stable_sort(ordered.begin(), ordered.end(), [](const TraceEvent* a, const TraceEvent* b) {
       return std::pair(a->begin, -a->end) < std::pair(b->begin, -b->end);
     });
-    Walk walk(profile);
+    Walk walk(profile, thread == kDeviceLane, on_device);
     for (const TraceEvent* event : ordered) walk.enter(*event);
     for (const TraceEvent& event : own) {
       const auto holds = [&](const TraceEvent* each) {

@@ -1,4 +1,5 @@
 #pragma once
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -38,7 +39,7 @@ struct TransferShare {
 struct Profile {
   std::int64_t steps = 0;
   double seconds = 0;
-  double computing = 0;  ///< in operations, without what they waited for
+  double computing = 0;  ///< in operations, without what they waited for; on a device, by its own clock
   double waiting = 0;    ///< for transfers and in control calls
   double data_wait = 0;
   std::map<std::string, OperationShare> operations;        ///< by family
@@ -46,8 +47,8 @@ struct Profile {
   std::map<std::pair<std::string, std::string>, TransferShare> transfers;  ///< by collective and group
   TransferShare control;
 
-  /// Between operations: the program itself.
-  double rest() const { return seconds - computing - waiting - data_wait; }
+  /// Between operations: the program itself. What it does while a device computes is no part of a step.
+  double rest() const { return std::max(0.0, seconds - computing - waiting - data_wait); }
 };
 
 /// Of what is inside the steps of the thread that makes them: events as EventTrace::events() gives them.

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <regex>
 
+#include "autograd/device_times.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/text.h"
@@ -137,6 +138,7 @@ void RunTrace::join_parts() const {
 void RunTrace::finish(const Rank& rank, const std::optional<Machine>& machine, Log& log) {
   if (!trace_) return;
   trace_->record(false);
+  if (rank.context.runtime() != nullptr) rank.context.state<DeviceTimes>().hand_over(rank.context, *trace_);
   if (options_.profile) {
     const Profile profile = profile_of(trace_->events());
     const std::string text = to_text(profile, over_ranks(profile, world_), machine);

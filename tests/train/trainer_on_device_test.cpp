@@ -9,6 +9,7 @@
 #include <map>
 #include <sstream>
 
+#include "autograd/device_times.h"
 #include "config/config.h"
 #include "kernels/cuda_context.h"
 #include "support/temporary_folder.h"
@@ -106,8 +107,9 @@ Json summary_of_rank(const std::string& output, int rank) {
 }
 
 /// Trains in the run directory `output`; from a checkpoint if one is named.
-void train(const Case& one, Where where, const std::string& folder, const std::string& output,
-           const std::string& from = "never") {
+/// @return  what it prints.
+std::string train(const Case& one, Where where, const std::string& folder, const std::string& output,
+                  const std::string& from = "never", const TraceOptions& trace = {}) {
   ::testing::internal::CaptureStdout();
   try {
     run_ranks(
@@ -118,6 +120,7 @@ void train(const Case& one, Where where, const std::string& folder, const std::s
           RunOptions options;
           options.config_folder = folder;
           options.resume = from;
+          options.trace = trace;
           Trainer trainer(configuration_of(one, output), options, world, log);
           EXPECT_EQ(trainer.run(), ExitCode::kDone);
           if (where == Where::kHost) return;
@@ -127,9 +130,9 @@ void train(const Case& one, Where where, const std::string& folder, const std::s
         });
   } catch (const std::exception& error) {
     ADD_FAILURE() << one.name << ": " << error.what() << "\n" << ::testing::internal::GetCapturedStdout();
-    return;
+    return "";
   }
-  ::testing::internal::GetCapturedStdout();
+  return ::testing::internal::GetCapturedStdout();
 }
 
 /// What metrics.jsonl says of steps after `step`, but for seconds.
@@ -194,6 +197,50 @@ TEST_F(TrainerOnDevice, RunsEqualTheHostsBitForBit) {
     }
     EXPECT_TRUE(arrays_of(output("_resumed"), kSteps) == arrays_of(output("_host"), kSteps));
   }
+}
+
+/// Of each step, operations as the thread put them into the stream, and as the device ran them.
+void expect_device_times(Where where, const std::string& folder) {
+  const Case one = cases()[1];
+  const std::string file = folder + "/trace.json";
+  const std::string said =
+      train(one, where, folder, folder + "/traced", "never", {.file = file, .profile = true, .steps = "2-3"});
+  EXPECT_NE(said.find("profile of 2 steps on rank 0 of 2"), std::string::npos) << said;
+  const Json trace = Json::parse(testing::text_of(file));
+  std::map<std::pair<int, int>, std::string> lanes;
+  for (const Json& event : trace.at("traceEvents")) {
+    if (event.at("name") == "thread_name")
+      lanes[{event.at("pid"), event.at("tid")}] = event.at("args").at("name").get<std::string>();
+  }
+  struct Operations {
+    std::map<std::string, int> calls;
+    double begin = INFINITY, seconds = 0, flops = 0;
+  };
+  std::map<std::pair<int, std::string>, Operations> found;
+  for (const Json& event : trace.at("traceEvents")) {
+    if (event.value("cat", "") != "operation") continue;
+    Operations& operations = found[{event.at("pid"), lanes.at({event.at("pid"), event.at("tid")})}];
+    ++operations.calls[event.at("name").get<std::string>()];
+    operations.begin = std::min(operations.begin, event.at("ts").get<double>());
+    EXPECT_GE(event.at("dur").get<double>(), 0) << event;
+    operations.seconds += 1e-6 * event.at("dur").get<double>();
+    operations.flops += event.contains("args") ? event.at("args").value("flops", 0.0) : 0;
+  }
+  EXPECT_EQ(found.size(), 4U);  // two lanes of each rank
+  for (const int rank : {0, 1}) {
+    const Operations &put = found[{rank, "training"}], &ran = found[{rank, kDeviceLane}];
+    EXPECT_GT(put.calls.size(), 10U);
+    EXPECT_EQ(ran.calls, put.calls);
+    EXPECT_GT(ran.flops, 0);
+    EXPECT_EQ(ran.flops, put.flops);
+    EXPECT_GE(ran.begin, put.begin);  // nothing runs before it is put in
+    EXPECT_GT(ran.seconds, 0);
+  }
+}
+
+TEST_F(TrainerOnDevice, ATraceHasTheTimesOfTheDevice) {
+  expect_device_times(Where::kSimulated, folder_.path());
+  if (cuda_device_count() > 0) expect_device_times(Where::kCuda, folder_.path());
 }
 
 /// Ranks that are threads share a GPU, and the transport goes by the host.

@@ -136,7 +136,7 @@ StoredNumbers Hdf5Values::read(const std::string& name, const Box& box, ByteBuff
 std::optional<PlainNumbers> Hdf5Values::plain_numbers(const std::string& name) {
   const std::shared_ptr<const Hdf5Storage> stands = storage(name);
   if (!stands->piece) return {};
-  return PlainNumbers{runs_.file(), *stands->piece, stands->numbers};
+  return PlainNumbers{runs_.file_of_streams(), *stands->piece, stands->numbers};
 }
 
 void Hdf5Values::read_by_library(const std::string& name, const Box& box, std::optional<StoredType> as,

@@ -21,6 +21,8 @@ constexpr std::int64_t kMostAtOnce = std::int64_t{8} << 20, kLargestGap = 4096, 
 constexpr std::size_t kMostParts = 512;  // below IOV_MAX
 /// From this length on the kernel's reading ahead gains nothing, and costs what is not wanted.
 constexpr std::int64_t kLongRun = 64 << 10;
+/// So far apart the system takes what is read for one stream.
+constexpr std::int64_t kReadAhead = 64 << 10;
 
 /// Runs of bytes that the system is asked for together.
 class Gathered {
@@ -186,9 +188,12 @@ void copy_shared(std::span<const std::byte> from, const Box& from_box, std::span
 
 std::shared_ptr<const File> RunReader::file() {
   const std::lock_guard lock(mutex_);
+  if (!file_) file_ = last_.lock();
   if (file_) return file_;
   try {
     file_ = std::make_shared<const File>(path_, O_RDONLY);
+    last_ = file_;
+    far_apart_ = false;
   } catch (const FileError& error) {
     throw DataError(error.what());
   }
@@ -217,14 +222,31 @@ std::int64_t read_points(const File& file, const PlainArray& array, const Box& b
   return gathered.fetched();
 }
 
-void expect_points(const File& file, const PlainArray& array, const Box& box, std::int64_t first,
-                   std::int64_t last) {
+void prefetch_points(const File& file, const PlainArray& array, const Box& box, std::int64_t first,
+                     std::int64_t count) {
   const Runs runs(array, box);
-  const auto offset = [&](std::int64_t point) {
-    return runs.offset(runs.place(point)) + point % runs.points * array.size;
+  std::int64_t begin = 0, end = 0, skipped = first % runs.points;
+  const auto advise = [&] {
+    if (end > begin) ::posix_fadvise(file.descriptor(), begin, end - begin, POSIX_FADV_WILLNEED);
   };
-  const std::int64_t begin = offset(first);
-  ::posix_fadvise(file.descriptor(), begin, offset(last) + array.size - begin, POSIX_FADV_WILLNEED);
+  for (Shape at = runs.place(first); count > 0; advance(at, box, runs.outer)) {
+    const std::int64_t points = std::min(count, runs.points - skipped);
+    const std::int64_t offset = runs.offset(at) + skipped * array.size;
+    if (offset < end || offset > end + kReadAhead) {
+      advise();
+      begin = offset;
+    }
+    end = offset + points * array.size;
+    count -= points;
+    skipped = 0;
+  }
+  advise();
+}
+
+std::shared_ptr<const File> RunReader::file_of_streams() {
+  std::shared_ptr<const File> source = file();
+  advise(*source, true);
+  return source;
 }
 
 std::int64_t RunReader::read(const PlainArray& array, const Box& box, std::span<std::byte> out) {

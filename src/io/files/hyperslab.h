@@ -63,9 +63,10 @@ void for_each_chunk(const Shape& extents, const Shape& chunks, const Box& box,
 /// @throws DataError  also when the file ends before.
 std::int64_t read_points(const File& file, const PlainArray& array, const Box& box, std::int64_t first,
                          std::span<std::byte> out);
-/// Has the system fetch from disk, while the program goes on, the part of the file between two such points.
-void expect_points(const File& file, const PlainArray& array, const Box& box, std::int64_t first,
-                   std::int64_t last);
+/// Has the system fetch such points from disk, `count` of them, while the program goes on; with what lies between
+/// runs that are no farther apart than it reads ahead anyway.
+void prefetch_points(const File& file, const PlainArray& array, const Box& box, std::int64_t first,
+                     std::int64_t count);
 
 /// Reads hyperslabs of a file, which is opened when it is needed. Thread-safe but for close().
 class RunReader {
@@ -74,16 +75,19 @@ class RunReader {
 
   /// All of a box, as read_points() does.
   std::int64_t read(const PlainArray& array, const Box& box, std::span<std::byte> out);
-  /// The file, which stays open as long as anyone has it. @throws DataError
-  std::shared_ptr<const File> file();
+  /// The file, for whoever prefetches its points: the system does not read ahead in it. It stays open as long as
+  /// anyone has it. @throws DataError
+  std::shared_ptr<const File> file_of_streams();
   void close() { file_.reset(); }
 
  private:
+  std::shared_ptr<const File> file();
   void advise(const File& file, bool far_apart);
 
   std::string path_;
-  std::mutex mutex_;  ///< guards file_
+  std::mutex mutex_;  ///< guards what follows
   std::shared_ptr<const File> file_;
+  std::weak_ptr<const File> last_;  ///< which a stream may have
   std::atomic<bool> far_apart_ = false;
 };
 

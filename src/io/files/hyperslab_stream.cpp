@@ -10,9 +10,9 @@ namespace jigsaw::inline files {
 
 namespace {
 
-/// The system does not see that each of several streams of one file is read in order: it is told, so many bytes at
-/// a time.
-constexpr std::int64_t kExpected = std::int64_t{1} << 20;
+/// Bytes of values that the system is told of at a time: it does not see that each of several streams of one file is
+/// read in order.
+constexpr std::int64_t kPrefetched = std::int64_t{1} << 20;
 
 }  // namespace
 
@@ -25,9 +25,9 @@ void HyperslabStream::read(std::span<T> out) {
   const std::int64_t points = box_.extent.count(), end = next_ + std::ssize(out);
   require(end <= points, "more of a hyperslab is wanted than it has");
   if (out.empty()) return;
-  if (end > expected_) {
-    expected_ = std::min(points, std::max(end, next_ + kExpected / plain_.array.size));
-    expect_points(*plain_.file, plain_.array, box_, next_, expected_ - 1);
+  if (end > prefetched_) {
+    prefetched_ = std::min(points, std::max(end, next_ + kPrefetched / plain_.array.size));
+    prefetch_points(*plain_.file, plain_.array, box_, next_, prefetched_ - next_);
   }
   static thread_local ByteBuffer buffer;
   const std::span<std::byte> stored = buffer.take(out.size() * static_cast<std::size_t>(plain_.array.size));

@@ -32,6 +32,8 @@ class HyperslabStream {
   template <typename T>
   void read(std::span<T> out);
   const FileVariable& variable() const { return *variable_; }
+  /// Open as long as the stream lives.
+  const File& file() const { return *plain_.file; }
   /// Bytes that the system was asked for so far.
   std::int64_t fetched() const { return fetched_; }
 
@@ -41,8 +43,8 @@ class HyperslabStream {
   Box box_;
   PlainNumbers plain_;
   Unpacking unpacking_;
-  std::int64_t next_ = 0;      ///< point
-  std::int64_t expected_ = 0;  ///< points that the system was told to fetch
+  std::int64_t next_ = 0;        ///< point
+  std::int64_t prefetched_ = 0;  ///< behind the points that the system was told of
   std::int64_t fetched_ = 0, undeclared_ = 0;
 };
 

@@ -116,15 +116,13 @@ NetcdfFile::NetcdfFile(std::string path, External external)
       runs_(this->path()),
       values_(this->path(), external, chunk_key()) {
   check_hdf5_for_netcdf(this->path(), external);
-  const auto lock = lock_io();
-  open();
+  const LibraryCalls calls(*this);
   try {
     read_group({id_, 0, "", {}});
   } catch (...) {
-    nc_close(id_);
+    close_library();
     throw;
   }
-  end_library_calls();
 }
 
 NetcdfFile::NetcdfFile(const FileDescription& known, External external)
@@ -162,13 +160,17 @@ void NetcdfFile::close_library() {
   id_ = -1;
 }
 
+NetcdfFile::LibraryCalls::LibraryCalls(NetcdfFile& file) : file_(file), lock_(lock_io()) {
+  file.open();
+}
+
 /// NetCDF-C holds all data sets of a file open. HDF5 1.10 has those of texts refer to the one of several handles
 /// of a file that came first, also when it has been closed: files with such data sets are not held by the
 /// library while others have the lock.
-void NetcdfFile::end_library_calls() {
-  const bool texts =
-      std::ranges::any_of(variables_, [](const FileVariable& variable) { return !variable.numeric(); });
-  if (!classic_ && texts) close_library();
+NetcdfFile::LibraryCalls::~LibraryCalls() {
+  const bool texts = std::ranges::any_of(file_.variables_,
+                                         [](const FileVariable& variable) { return !variable.numeric(); });
+  if (!file_.classic_ && texts) file_.close_library();
 }
 
 void NetcdfFile::check(int status, const std::string& what) const {
@@ -307,7 +309,7 @@ StoredNumbers NetcdfFile::read_stored(const FileVariable& variable, const Box& b
 
 std::optional<PlainNumbers> NetcdfFile::plain_numbers(const FileVariable& variable) {
   if (const PlainArray* array = classic_array(variable))
-    return PlainNumbers{runs_.file(), *array, classic_numbers(variable)};
+    return PlainNumbers{runs_.file_of_streams(), *array, classic_numbers(variable)};
   if (classic_) return {};
   const std::shared_lock others(library_);
   const std::string name = in_hdf5(variable);
@@ -335,12 +337,10 @@ StoredNumbers NetcdfFile::read_by_library(const FileVariable& variable, const Bo
   }
   const std::int64_t bytes = box.extent.count() * size_of(variable.type);
   const std::unique_lock alone(library_);
-  const auto lock = lock_io();
-  open();
+  const LibraryCalls calls(*this);
   check(nc_get_vara(group_of(variable), variable.id, start.data(), extent.data(),
                     out.take(static_cast<std::size_t>(bytes)).data()),
         variable.name);
-  end_library_calls();
   return {variable.type, false};
 }
 
@@ -366,14 +366,11 @@ int NetcdfFile::group_of(const FileVariable& variable) const {
 /// them; it does not open a file that NetCDF-C holds.
 std::vector<std::string> NetcdfFile::read_stored_texts(const FileVariable& variable) {
   {
-    const auto lock = lock_io();
-    open();
+    const LibraryCalls calls(*this);
     int type = 0;
     check(nc_inq_vartype(group_of(variable), variable.id, &type), variable.name);
-    std::vector<std::string> texts;
-    if (type == NC_CHAR && variable.shape.rank() == 2) texts = read_characters(variable);
-    end_library_calls();
-    if (type != NC_STRING) return texts;
+    if (type == NC_CHAR && variable.shape.rank() == 2) return read_characters(variable);
+    if (type != NC_STRING) return {};
   }
   close();
   Hdf5File file(path());

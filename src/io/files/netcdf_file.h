@@ -1,6 +1,7 @@
 #pragma once
 #include <cstdint>
 #include <map>
+#include <mutex>
 #include <optional>
 #include <shared_mutex>
 #include <span>
@@ -44,11 +45,22 @@ class NetcdfFile : public VariableFile {
     std::map<int, std::string> dimensions;
   };
 
+  /// While it lives the caller has the lock of libraries, and the library the file open.
+  class LibraryCalls {
+   public:
+    explicit LibraryCalls(NetcdfFile& file);
+    ~LibraryCalls();
+    LibraryCalls(const LibraryCalls&) = delete;
+    LibraryCalls& operator=(const LibraryCalls&) = delete;
+
+   private:
+    NetcdfFile& file_;
+    std::unique_lock<std::mutex> lock_;
+  };
+
   void open();
   /// NetCDF-C and HDF5 do not hold the same file at a time; under lock_io().
   void close_library();
-  /// To be called before the lock is given back.
-  void end_library_calls();
   void add_storage(const Group& group, int type, FileVariable& variable);
   /// In HDF5, where a variable with the name of a dimension that it is no coordinate of has another one.
   const std::string& hdf5_name(const FileVariable& variable);

@@ -15,9 +15,10 @@ namespace jigsaw::inline files {
 namespace {
 
 constexpr std::size_t kFewMissing = 2;
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-/// What a loop over numbers needs, in the type C that it computes in. In float nothing is scaled, moved or outside a
-/// range.
+/// What a loop over numbers needs, in the type C that it computes in. In float nothing is scaled, moved or
+/// outside a range.
 template <typename C>
 struct Rule {
   C scale = 1, offset = 0, low = 0, high = 0;
@@ -48,9 +49,8 @@ template <typename S, bool kSwapped>
 template <typename S, bool kSwapped, typename C, typename T>
 [[gnu::always_inline]] inline std::int64_t loop(const std::byte* from, std::size_t count, const Rule<C>& rule,
                                                 T* to) {
-  [[maybe_unused]] const C scale = rule.scale, low = rule.low, high = rule.high;
-  const C offset = rule.offset;
   const C first = rule.few[0], second = rule.few[1];
+  [[maybe_unused]] const C scale = rule.scale, offset = rule.offset, low = rule.low, high = rule.high;
   const bool nan_counts = !rule.nan_is_missing;
   constexpr T kNaN = std::numeric_limits<T>::quiet_NaN();
   constexpr std::size_t kPart = 1024;
@@ -60,11 +60,13 @@ template <typename S, bool kSwapped, typename C, typename T>
     int here = 0;
     for (std::size_t i = begin; i < end; ++i) {
       const C stored = static_cast<C>(load<S, kSwapped>(from + i * sizeof(S)));
-      C value = stored + offset;
       bool outside = (stored == first) | (stored == second);
+      C value;
       if constexpr (std::is_same_v<C, double>) {
         value = stored * scale + offset;
         outside |= (stored < low) | (stored > high);
+      } else {
+        value = stored + C{0};  // −0 becomes 0, as it does in double
       }
       const bool finite = value - value == C{0};
       const bool nan = stored != stored;
@@ -151,8 +153,8 @@ Unpacking::Unpacking(const FileVariable& variable) {
   };
   scale_ = first("scale_factor", 1.0);
   offset_ = first("add_offset", 0.0);
-  low_ = first("valid_min", -std::numeric_limits<double>::infinity());
-  high_ = first("valid_max", std::numeric_limits<double>::infinity());
+  low_ = first("valid_min", -kInfinity);
+  high_ = first("valid_max", kInfinity);
   if (const auto range = variable.numbers.find("valid_range"); range != variable.numbers.end()) {
     low_ = range->second[0];
     high_ = range->second[1];
@@ -206,8 +208,8 @@ std::int64_t Unpacking::unpack(StoredNumbers numbers, std::span<const std::byte>
     rule.low = static_cast<C>(low_);
     rule.high = static_cast<C>(high_);
   };
-  const bool single = numbers.type == StoredType::kF32 && scale_ == 1 && offset_ == 0 && std::isinf(low_) &&
-                      std::isinf(high_) && missing_.size() <= kFewMissing &&
+  const bool single = numbers.type == StoredType::kF32 && scale_ == 1 && offset_ == 0 && low_ == -kInfinity &&
+                      high_ == kInfinity && missing_.size() <= kFewMissing &&
                       std::all_of(missing_.begin(), missing_.end(), [](double value) {
                         return static_cast<double>(static_cast<float>(value)) == value;
                       });

@@ -4,7 +4,6 @@
 #include <bit>
 #include <cmath>
 #include <limits>
-#include <numeric>
 #include <set>
 
 #include "array/transfer.h"
@@ -24,8 +23,6 @@ constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 /// Fields of which whole planes are read and then written together: lines of the cache are long enough for 16
 /// channels of one array.
 constexpr std::size_t kMostTogether = 16;
-/// Planes that are streamed together: of more the windows would be too small, or leave the cache.
-constexpr std::size_t kMostStreams = 256;
 
 /// Calls `use` for all arrays of a batch, whether they are defined or not.
 template <typename AnyBatch, typename Use>
@@ -45,18 +42,6 @@ double or_zero(double value) {
 /// Rows and columns of a piece of [B, H, W, C].
 Box plane_of(const Box& piece) {
   return {{piece.begin[1], piece.begin[2]}, {piece.extent[1], piece.extent[2]}};
-}
-
-/// "v0", or "v0 and 68 more": for whoever looks at a trace.
-std::string name_of(const std::deque<StreamedPlane>& planes) {
-  const std::string& first = planes.front().values().variable().name;
-  return planes.size() == 1 ? first : concat(first, " and ", planes.size() - 1, " more");
-}
-
-double fetched_by(const std::deque<StreamedPlane>& planes) {
-  return std::accumulate(planes.begin(), planes.end(), 0.0, [](double sum, const StreamedPlane& plane) {
-    return sum + static_cast<double>(plane.values().fetched());
-  });
 }
 
 /// The leads of a request that a rollout goes on from: all but its last.
@@ -142,6 +127,8 @@ class BatchReader::Planes {
                 [&] { return single_ ? read<float>(time, plane) : read<double>(time, plane); });
   }
   bool available(Moment moment) const { return files_.has(field_, moment.time); }
+  /// Whether some plane was read whole.
+  bool any_whole() const { return any_whole_; }
 
  private:
   struct Plane {
@@ -167,9 +154,12 @@ class BatchReader::Planes {
       if (kept_->wants(field_, time, plane)) return kept_->keep<T>(field_, time, plane, fill);
     }
     if (streams_ != nullptr) {
-      if (std::optional<HyperslabStream> stream = files_.stream(field_, time, plane))
-        return streams_->add(std::move(*stream), plane.extent.count(), single_);
+      std::optional<HyperslabStream> stream = files_.stream(field_, time, plane);
+      const StreamedPlane* const added =
+          stream ? streams_->add(std::move(*stream), plane.extent.count(), single_) : nullptr;
+      if (added != nullptr) return *added;
     }
+    any_whole_ = true;
     const std::span<T> values = pool_.take<T>(plane.extent.count());
     fill(values);
     return {std::span<const T>(values)};
@@ -182,6 +172,7 @@ class BatchReader::Planes {
   StreamedPlanes* streams_;
   KeptPlanes* kept_;
   bool single_;
+  bool any_whole_ = false;
   std::vector<Plane> read_, transformed_;
 };
 
@@ -226,12 +217,16 @@ void BatchReader::check(const BatchRequest& request) const {
 
 Batch BatchReader::read(const BatchRequest& request, const Context& context) {
   check(request);
-  // Left by a read that failed, or by a rollout that was not read to its end.
-  clear_noted();
+  // Of a rollout that was not read to its end.
   if (request.starts()) kept_.clear();
   if (request.starts()) keep_chunks(request);
   Batch batch = allocate_batch(request, forced_, context);
-  fill(request, batch);
+  try {
+    fill(request, batch);
+  } catch (...) {
+    clear_noted();
+    throw;
+  }
   kept_.end_read();
   return batch;
 }
@@ -242,10 +237,8 @@ void BatchReader::fill(const BatchRequest& request, Batch& batch) {
   const bool in_parts = request.end_lead() - request.first_lead() < request.rollout;
   for (const std::size_t i : order_) {
     const Source& source = sources_[i];
-    // On a rim values are taken at any point, and what the next read takes must stay.
-    const std::size_t before = streams_.size();
-    Planes planes(files_, source, pool_, in_parts || !rim_.empty() ? nullptr : &streams_,
-                  in_parts ? &kept_ : nullptr);
+    // On a rim values are taken at any point.
+    Planes planes(files_, source, pool_, rim_.empty() ? &streams_ : nullptr, in_parts ? &kept_ : nullptr);
     if (request.end_lead() < request.rollout) want_next(source, request);
     if (request.starts()) fill_inputs(source, request, planes, batch);
     if (source.role == Role::kPrescribed) fill_prescribed(source, request, planes, batch);
@@ -255,8 +248,8 @@ void BatchReader::fill(const BatchRequest& request, Batch& batch) {
     if (request.targets) fill_targets(source, request, planes, batch);
     if (batch.baseline.defined()) fill_baseline(source, request, planes, batch);
     if (batch.origin.defined()) fill_origin(source, request, planes, batch);
-    if (streams_.size() == before) ++noted_;
-    if (noted_ >= kMostTogether || pool_.bytes() >= together || streams_.size() >= kMostStreams) flush();
+    if (planes.any_whole()) ++noted_;
+    if (noted_ >= kMostTogether || pool_.bytes() >= together || streams_.enough()) flush();
   }
   fill_forcings(request, together, batch);
   if (batch.present.defined()) fill_present_elsewhere(request, batch);
@@ -264,12 +257,14 @@ void BatchReader::fill(const BatchRequest& request, Batch& batch) {
 }
 
 void BatchReader::flush() {
-  {
-    std::optional<TraceSpan> span;
-    if (tracing() && streams_.size() > 0) span.emplace(TraceKind::kRead, name_of(streams_.planes()));
-    writer_.flush(streams_.window(), [&](std::int64_t end) { streams_.advance(end); });
-    if (span && span->event() != nullptr) span->event()->bytes = fetched_by(streams_.planes());
-  }
+  const std::string name = tracing() && streams_.size() > 0 ? streams_.name() : "";
+  writer_.flush(streams_.window(), [&](std::int64_t end) {
+    if (streams_.size() == 0) return;
+    TraceSpan span(TraceKind::kRead, name);
+    const std::int64_t before = span.event() != nullptr ? streams_.fetched() : 0;
+    streams_.advance(end);
+    if (span.event() != nullptr) span.event()->bytes = static_cast<double>(streams_.fetched() - before);
+  });
   clear_noted();
 }
 

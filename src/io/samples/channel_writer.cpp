@@ -4,7 +4,6 @@
 #include <immintrin.h>
 #endif
 
-#include <limits>
 
 namespace jigsaw::inline samples {
 
@@ -62,6 +61,7 @@ template <typename T>
   write_rows(from, width, count, channels, to, stride);
 }
 
+constexpr bool kPastCache = true;
 constexpr std::size_t kVector = 16;
 
 /// Copies past the cache what is whole vectors of it.
@@ -79,6 +79,7 @@ void end_copies() {
   _mm_sfence();
 }
 #else
+constexpr bool kPastCache = false;
 void copy_past_cache(const float* from, std::size_t count, float* to) {
   std::copy_n(from, count, to);
 }
@@ -137,7 +138,7 @@ template <typename T>
 void ChannelWriter::write(std::span<const Job<T>> jobs, std::int64_t begin, std::int64_t end) {
   const Job<T>& first = jobs.front();
   const std::int64_t channels = first.channels, here = std::ssize(jobs);
-  const bool past_cache = std::is_same_v<T, float> && here == channels &&
+  const bool past_cache = kPastCache && std::is_same_v<T, float> && here == channels &&
                           first.points * channels * std::int64_t{sizeof(T)} >= kLargeSample;
   if (past_cache) rows_.resize(static_cast<std::size_t>(kPoints * channels));
   end = std::min(end, first.points);

@@ -19,14 +19,15 @@ namespace jigsaw::inline samples {
 /// Writes channels of a batch, several together: channels stand side by side, so that one that was written
 /// alone would bring every line of the batch into the cache for itself. Some points of neighbouring channels
 /// are computed one channel after the other into a tile that stays in the cache, and written from there by
-/// rows. Where these are all channels of a large array, its lines go past the cache, which they would first be read
-/// into.
+/// rows. Where these are all channels of a large array, its lines go past the cache, which they would first be
+/// read into.
 class ChannelWriter {
  public:
   /// Notes that value(i, x…) is to be written for each point i of one channel of one sample, x being the
   /// values of planes there. Until flush() the array, the planes and all that `value` refers to must stay.
   template <typename Value, typename... Planes>
-  void add(Array& array, const Box& piece, std::int64_t sample, int channel, Value value, Planes... planes) {
+  void add(Array& array, const Box& piece, std::int64_t sample, int channel, Value value,
+           const Planes&... planes) {
     const int last = piece.begin.rank() - 1;
     const std::int64_t points = piece.extent.count(1, last), channels = piece.extent[last];
     const std::int64_t first = (sample - piece.begin[0]) * points * channels;
@@ -34,9 +35,9 @@ class ChannelWriter {
       using T = std::remove_pointer_t<decltype(data)>;
       jobs<T>().push_back(
           {data + first, points, channels, channel - piece.begin[last],
-           [value = std::move(value), planes...](std::int64_t begin, std::span<T> to) {
+           [value = std::move(value), ... views = PlaneView(planes)](std::int64_t begin, std::span<T> to) {
              with_values(
-                 begin, [&](const auto*... x) { compute(begin, to, value, x...); }, PlaneView(planes)...);
+                 begin, [&](const auto*... x) { compute(begin, to, value, x...); }, views...);
            }});
     };
     if (array.dtype() == DType::kFloat64) {

@@ -138,8 +138,8 @@ class FileSet {
   /// The same in float; values that are no floats (exact_in_float) are rounded once.
   void read(const Field& field, Moment moment, const Box& box, std::span<float> out);
   /// The same as read() gives, in parts, as VariableFile::stream() does; nothing where the state is not one
-  /// hyperslab of one file in the order of the grid, or must be compared with what other files hold.
-  /// @throws DataError  when the time is not there.
+  /// hyperslab of one file in the order of the grid, must be compared with what other files hold, or is not
+  /// there. @throws DataError
   std::optional<HyperslabStream> stream(const Field& field, Moment moment, const Box& box);
   /// Whether all values of a selected field are floats, whichever file they come from.
   bool exact_in_float(const Field& field) const;

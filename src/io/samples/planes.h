@@ -4,20 +4,24 @@
 #include <deque>
 #include <map>
 #include <optional>
+#include <set>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "array/box.h"
+#include "base/text.h"
 #include "files/byte_buffer.h"
+#include "files/file_variable.h"
 #include "files/hyperslab_stream.h"
 #include "samples/field.h"
 #include "samples/members.h"
 
 namespace jigsaw::inline samples {
 
-/// A plane that is read while its values are taken up: only a window of its points is in memory, which moves from
-/// the first point to the last.
+/// A plane that is read while its values are taken up: only a window of its points is in memory, which moves
+/// from the first point to the last.
 class StreamedPlane {
  public:
   /// @param single  in float, which holds its values. @param memory  of the window.
@@ -28,74 +32,97 @@ class StreamedPlane {
   void advance(std::int64_t end) {
     begin_ = end_;
     end_ = std::clamp(end, begin_, points_);
-    const auto count = static_cast<std::size_t>(end_ - begin_);
-    if (count == 0) return;
+    if (end_ == begin_) return;
+    window_ = memory_->take(static_cast<std::size_t>((end_ - begin_) * value_bytes()));
     if (single_) {
-      values_.read(std::span(floats(memory_->take(count * sizeof(float))), count));
+      values_.read(window<float>());
     } else {
-      values_.read(std::span(doubles(memory_->take(count * sizeof(double))), count));
+      values_.read(window<double>());
     }
   }
   /// Calls use with a pointer to the value of a point of the window, which those behind it follow.
   template <typename Use>
   void from(std::int64_t point, const Use& use) const {
-    const std::span<std::byte> memory = memory_->take(0);
     if (single_) {
-      use(static_cast<const float*>(floats(memory)) + (point - begin_));
+      use(static_cast<const float*>(window<float>().data()) + (point - begin_));
     } else {
-      use(static_cast<const double*>(doubles(memory)) + (point - begin_));
+      use(static_cast<const double*>(window<double>().data()) + (point - begin_));
     }
   }
-  std::int64_t points() const { return points_; }
   std::int64_t value_bytes() const { return single_ ? std::int64_t{sizeof(float)} : std::int64_t{sizeof(double)}; }
   const HyperslabStream& values() const { return values_; }
 
  private:
-  static float* floats(std::span<std::byte> memory) { return reinterpret_cast<float*>(memory.data()); }
-  static double* doubles(std::span<std::byte> memory) { return reinterpret_cast<double*>(memory.data()); }
+  template <typename T>
+  std::span<T> window() const {
+    return {reinterpret_cast<T*>(window_.data()), window_.size() / sizeof(T)};
+  }
 
   HyperslabStream values_;
   std::int64_t points_;
   bool single_;
   ByteBuffer* memory_;
+  std::span<std::byte> window_;
   std::int64_t begin_ = 0, end_ = 0;
 };
 
 /// Planes whose windows move together. Their memory is kept.
 class StreamedPlanes {
  public:
-  const StreamedPlane& add(HyperslabStream values, std::int64_t points, bool single) {
+  /// Planes, and files that stand open for them, that are enough: of more the windows would be too small, or
+  /// leave the cache.
+  static constexpr std::size_t kEnough = 2048, kEnoughFiles = 16;
+
+  bool enough() const { return planes_.size() >= kEnough || files_.size() >= kEnoughFiles; }
+  /// Adds a plane; null where there are enough already and it is in yet another file.
+  const StreamedPlane* add(HyperslabStream values, std::int64_t points, bool single) {
+    if (enough() && !files_.contains(&values.file())) return nullptr;
+    files_.insert(&values.file());
     if (planes_.size() == memory_.size()) memory_.emplace_back();
-    return planes_.emplace_back(std::move(values), points, single, memory_[planes_.size()]);
+    return &planes_.emplace_back(std::move(values), points, single, memory_[planes_.size()]);
   }
   void advance(std::int64_t end) {
     for (StreamedPlane& plane : planes_) plane.advance(end);
   }
-  void clear() { planes_.clear(); }
+  void clear() {
+    planes_.clear();
+    files_.clear();
+  }
   std::size_t size() const { return planes_.size(); }
-  /// Points of a window with which those of all planes stay in the caches of a core, and each read is worth its call.
+  /// Points of a window with which those of all planes stay in the caches of a core, and each read is worth its
+  /// call.
   std::int64_t window() const {
     constexpr std::int64_t kBytes = std::int64_t{4} << 20, kFewest = 1024, kMost = 16384;
     std::int64_t bytes = 1;
     for (const StreamedPlane& plane : planes_) bytes += plane.value_bytes();
     return std::clamp(kBytes / bytes / kFewest * kFewest, kFewest, kMost);
   }
-  const std::deque<StreamedPlane>& planes() const { return planes_; }
+  /// "v0", or "v0 and 68 more".
+  std::string name() const {
+    const std::string& first = planes_.front().values().variable().name;
+    return planes_.size() == 1 ? first : concat(first, " and ", planes_.size() - 1, " more");
+  }
+  /// Bytes that the system was asked for so far.
+  std::int64_t fetched() const {
+    std::int64_t sum = 0;
+    for (const StreamedPlane& plane : planes_) sum += plane.values().fetched();
+    return sum;
+  }
 
  private:
   std::deque<ByteBuffer> memory_;
   std::deque<StreamedPlane> planes_;
+  std::set<const File*> files_;
 };
 
 /// The values of a plane, in float where that holds them (Unpacking::exact_in_float), else in double.
 class PlaneView {
  public:
   PlaneView() = default;
-  PlaneView(std::span<const double> values) : doubles_(values.data()), size_(values.size()) {}
-  PlaneView(std::span<const float> values) : floats_(values.data()), size_(values.size()) {}
+  PlaneView(std::span<const double> values) : doubles_(values.data()) {}
+  PlaneView(std::span<const float> values) : floats_(values.data()) {}
   /// Of the window that is in memory when they are taken, by from().
-  PlaneView(const StreamedPlane& stream)
-      : stream_(&stream), size_(static_cast<std::size_t>(stream.points())) {}
+  PlaneView(const StreamedPlane& stream) : stream_(&stream) {}
 
   /// Of one that is not streamed.
   double operator[](std::size_t i) const {
@@ -112,13 +139,11 @@ class PlaneView {
       use(doubles_ + point);
     }
   }
-  bool empty() const { return size_ == 0; }
 
  private:
   const float* floats_ = nullptr;
   const double* doubles_ = nullptr;
   const StreamedPlane* stream_ = nullptr;
-  std::size_t size_ = 0;
 };
 
 /// Memory of planes, kept from batch to batch: each fresh one would cost the system a page fault for every

@@ -1,12 +1,15 @@
 #include <cxxabi.h>
 
 #include <array>
+#include <cmath>
 #include <cstdlib>
 #include <map>
 #include <string_view>
+#include <vector>
 
 #include "base/error.h"
 #include "base/text.h"
+#include "base/trace.h"
 #include "kernels/cuda/device_memory.h"
 #include "kernels/cuda/error.h"
 #include "kernels/cuda/identity.h"
@@ -75,6 +78,7 @@ class CudaRuntime : public DeviceRuntime {
   CudaRuntime& operator=(const CudaRuntime&) = delete;
   ~CudaRuntime() override {
     for (const auto& [number, event] : events_) cudaEventDestroy(event);
+    for (cudaEvent_t event : marks_) cudaEventDestroy(event);
     for (cudaStream_t stream : streams_) {
       if (stream != nullptr) cudaStreamDestroy(stream);
     }
@@ -128,6 +132,31 @@ class CudaRuntime : public DeviceRuntime {
   }
   void synchronise(Stream stream) override { check(cudaStreamSynchronize(native(stream))); }
 
+  std::int64_t mark(Stream stream) override {
+    if (marked_ == marks_.size()) {
+      cudaEvent_t event = nullptr;
+      check(cudaEventCreateWithFlags(&event, cudaEventDefault));
+      marks_.push_back(event);
+    }
+    check(cudaEventRecord(marks_[marked_], native(stream)));
+    return static_cast<std::int64_t>(marked_++);
+  }
+  /// CUDA tells how long one event came after another: the last of them comes to pass while the host waits, which
+  /// knows what time it is then.
+  std::vector<std::int64_t> passed() override {
+    const auto last = static_cast<std::size_t>(mark(Stream::kCompute));
+    for (std::size_t i = 0; i <= last; ++i) check(cudaEventSynchronize(marks_[i]));
+    const std::int64_t now = trace_now();
+    std::vector<std::int64_t> times;
+    for (std::size_t i = 0; i < last; ++i) {
+      float milliseconds = 0;
+      check(cudaEventElapsedTime(&milliseconds, marks_[i], marks_[last]));
+      times.push_back(now - std::llround(1e6 * static_cast<double>(milliseconds)));
+    }
+    marked_ = 0;
+    return times;
+  }
+
  private:
   void move(Stream stream, const std::byte* from, std::byte* to, std::size_t bytes, cudaMemcpyKind kind) {
     cudaStream_t native_stream = stream_for_work(stream);
@@ -159,6 +188,8 @@ class CudaRuntime : public DeviceRuntime {
   std::array<cudaStream_t, kStreams> streams_{};
   std::map<std::int64_t, cudaEvent_t> events_;
   std::int64_t last_ = 0;
+  std::vector<cudaEvent_t> marks_;  ///< made so far
+  std::size_t marked_ = 0;          ///< of them in use
 };
 
 }  // namespace

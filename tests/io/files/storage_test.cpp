@@ -67,7 +67,8 @@ void expect_stream(VariableFile& file, const FileVariable& variable, const Box& 
   EXPECT_EQ(file.bytes_read() - between, between - before);
   EXPECT_GE(stream->fetched(), box.extent.count() * size_of(variable.type));
   for (std::size_t i = 0; i < points; ++i) {
-    ASSERT_TRUE(whole[i] == parts[i] || (std::isnan(whole[i]) && std::isnan(parts[i])))
+    ASSERT_TRUE((whole[i] == parts[i] && std::signbit(whole[i]) == std::signbit(parts[i])) ||
+                (std::isnan(whole[i]) && std::isnan(parts[i])))
         << variable.name << " at " << i << " of " << box;
   }
   std::array<T, 1> beyond{};
@@ -215,6 +216,18 @@ TEST(StoredBytes, SeveralThreadsOpenAndCloseOneFileWithTexts) {
     });
   }
   for (std::thread& thread : threads) thread.join();
+}
+
+TEST(NetcdfFile, TheLibraryDoesNotHoldAFileWithTexts) {
+  NetcdfFile file(fixture("levels_1.nc"));
+  EXPECT_FALSE(file.is_open());
+  file.read_texts(*file.find("expver"));
+  EXPECT_FALSE(file.is_open());
+  // There is no such group: the library says so.
+  FileVariable other = *file.find("expver");
+  other.name = "nowhere/expver";
+  EXPECT_THROW(file.read_texts(other), DataError);
+  EXPECT_FALSE(file.is_open());
 }
 
 std::int64_t fetched(VariableFile& file, const std::string& name, const Box& box) {

@@ -18,6 +18,12 @@ std::vector<double> read_all(FileSet& files, const Field& field) {
   std::vector<double> one(56);
   for (const Time time : files.times(field)) {
     files.read(field, time, Box::whole({7, 8}), one);
+    std::vector<double> streamed(one.size());
+    if (std::optional<HyperslabStream> stream = files.stream(field, time, Box::whole({7, 8}))) {
+      stream->read<double>(streamed);
+      for (std::size_t i = 0; i < one.size(); ++i)
+        EXPECT_TRUE(streamed[i] == one[i] || (std::isnan(streamed[i]) && std::isnan(one[i])));
+    }
     all.insert(all.end(), one.begin(), one.end());
   }
   return all;

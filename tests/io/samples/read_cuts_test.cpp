@@ -1,6 +1,7 @@
 // What ranks request and what the system is asked for when a batch is cut.
 #include <netcdf.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -8,6 +9,7 @@
 #include <chrono>
 
 #include "array/host_view.h"
+#include "base/text.h"
 #include "files/chunk_cache.h"
 #include "files/node_chunks.h"
 #include "io/fixtures.h"
@@ -33,7 +35,8 @@ double value(std::int64_t variable, std::int64_t time, std::int64_t row, std::in
 enum class Layout { kContiguous, kPatches, kPlanes, kSeries };
 
 /// Times on the hours 0, 6, …; patches are of 12 x 24 points. Chunks are deflated.
-void write(const std::string& path, Layout layout, std::int64_t count = kTimes) {
+/// @param kinds  of variables: one is packed in double, one lacks values.
+void write(const std::string& path, Layout layout, std::int64_t count = kTimes, bool kinds = false) {
   const bool chunked = layout != Layout::kContiguous;
   NetcdfWriter file(path, chunked ? NC_NETCDF4 : NC_64BIT_OFFSET);
   const std::vector<int> dims = {file.dimension("time", static_cast<std::size_t>(count)),
@@ -47,6 +50,8 @@ void write(const std::string& path, Layout layout, std::int64_t count = kTimes) 
   std::vector<int> variables;
   for (std::int64_t v = 0; v < kVariables; ++v) {
     variables.push_back(file.variable("v" + std::to_string(v), NC_FLOAT, dims));
+    if (kinds && v == 4) file.number(variables.back(), "scale_factor", NC_DOUBLE, 0.1);
+    if (kinds && v == 6) file.number(variables.back(), "valid_max", NC_FLOAT, 1e6);
     if (!chunked) continue;
     std::array<std::size_t, 3> chunks = {1, kRows, kColumns};
     if (layout == Layout::kPatches) chunks = {1, 12, 24};
@@ -143,6 +148,116 @@ void expect_shares(Layout layout, int dim, double fetched_limit) {
       EXPECT_LE(static_cast<double>(own.fetched), fetched_limit / n * static_cast<double>(all.fetched))
           << ranks;
     }
+  }
+}
+
+/// Fields of all kinds, in parts of a file's planes, of samples that share states.
+BatchRequest request_of_samples(DType dtype) {
+  const std::vector<Time> times = {at("2020-01-01"), at("2020-01-01T06:00"), at("2020-01-01")};
+  return {.times = times,
+          .input = {{0, 0, 0, 0}, {3, kRows, kColumns, kVariables}},
+          .target = {{1, 5, 20, 3}, {2, 90, 150, 9}},
+          .rollout = 2,
+          .baseline = true,
+          .dtype = dtype,
+          .origin = true};
+}
+
+void expect_same(const Array& a, const Array& b) {
+  ASSERT_EQ(a.shape(), b.shape());
+  const auto same = [](const auto& one, const auto& other) {
+    for (std::size_t i = 0; i < one.size(); ++i)
+      ASSERT_TRUE(one[i] == other[i] || (std::isnan(one[i]) && std::isnan(other[i]))) << i;
+  };
+  if (a.dtype() == DType::kFloat64) {
+    same(HostView<const double>(a), HostView<const double>(b));
+  } else {
+    same(HostView<const float>(a), HostView<const float>(b));
+  }
+}
+
+TEST(ReadCuts, StreamedBatchesAreThoseOfDecodedChunks) {
+  const TemporaryFolder folder;
+  const std::string plain = folder.path() + "/plain.nc", packed = folder.path() + "/packed.nc";
+  write(plain, Layout::kContiguous, 4, true);
+  write(packed, Layout::kPatches, 4, true);
+  const Context context = Context::make_host(Backend::kReference, 1);
+  for (const DType dtype : {DType::kFloat32, DType::kFloat64}) {
+    Opened streamed(plain), decoded(packed);
+    const BatchRequest request = request_of_samples(dtype);
+    const Batch a = streamed.reader().read(request, context), b = decoded.reader().read(request, context);
+    expect_same(a.input, b.input);
+    expect_same(a.present, b.present);
+    expect_same(a.baseline, b.baseline);
+    expect_same(a.origin, b.origin);
+    ASSERT_EQ(a.targets.size(), 2U);
+    for (std::size_t lead = 0; lead < 2; ++lead) expect_same(a.targets[lead], b.targets[lead]);
+    EXPECT_EQ(streamed.bytes().requested, decoded.bytes().requested);
+    // Lead by lead, of which the second takes states that the first has read.
+    BatchReader reader = streamed.reader();
+    for (int lead = 0; lead < 2; ++lead) {
+      BatchRequest one = request;
+      one.lead = lead;
+      const Batch part = reader.read(one, context);
+      expect_same(part.target(lead), b.target(lead));
+    }
+  }
+}
+
+/// A file of its own for each state: more than a process may have open.
+TEST(ReadCuts, ManyFilesAreNotHeldOpenTogether) {
+  const TemporaryFolder folder;
+  constexpr std::int64_t kFiles = 120;
+  std::vector<std::string> paths;
+  BatchRequest request{.input = {{0, 0, 0, 0}, {kFiles - 1, 2, 3, 1}}, .target = {{0, 0, 0, 0}, {kFiles - 1, 2, 3, 1}}};
+  for (std::int64_t n = 0; n < kFiles; ++n) {
+    paths.push_back(concat(folder.path(), "/", n, ".nc"));
+    NetcdfWriter file(paths.back(), NC_64BIT_OFFSET);
+    const std::vector<int> dims = {file.dimension("time", 1), file.dimension("latitude", 2),
+                                   file.dimension("longitude", 3)};
+    const int time = file.variable("time", NC_INT, {dims[0]});
+    const int latitude = file.variable("latitude", NC_DOUBLE, {dims[1]});
+    const int longitude = file.variable("longitude", NC_DOUBLE, {dims[2]});
+    file.text(time, "units", "hours since 2020-01-01");
+    file.text(latitude, "units", "degrees_north");
+    file.text(longitude, "units", "degrees_east");
+    const int values = file.variable("v0", NC_FLOAT, dims);
+    file.end();
+    const auto number = static_cast<double>(n);
+    file.put(time, std::vector{6 * number});
+    file.put(latitude, std::vector{1.0, 0.0});
+    file.put(longitude, std::vector{0.0, 1.0, 2.0});
+    file.put(values, std::vector<double>(6, number));
+    if (n + 1 < kFiles) request.times.push_back(at("2020-01-01") + 6 * n * kHour);
+  }
+  FileSet files(paths);
+  files.select({"v0", {}}, true);
+  Channel channel;
+  channel.name = "v0";
+  channel.field = {"v0", {}};
+  const Channels channels{.inputs = {channel}, .targets = {channel}};
+  Statistics statistics;
+  statistics.fields["v0"] = {"", 0, 1, 1};
+  BatchReader reader(files, channels, statistics, Predict::kState, 6);
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+  rlimit few = before;
+  few.rlim_cur = 100;
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &few), 0);
+  const Context context = Context::make_host(Backend::kReference, 1);
+  std::string failure;
+  Batch batch;
+  try {
+    batch = reader.read(request, context);
+  } catch (const std::exception& error) {
+    failure = error.what();
+  }
+  ::setrlimit(RLIMIT_NOFILE, &before);
+  ASSERT_EQ(failure, "");
+  const HostView<const float> input(batch.input), target(batch.targets[0]);
+  for (std::size_t i = 0; i < input.size(); ++i) {
+    ASSERT_EQ(input[i], static_cast<float>(i / 6));
+    ASSERT_EQ(target[i], static_cast<float>(i / 6 + 1));
   }
 }
 

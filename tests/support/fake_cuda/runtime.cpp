@@ -45,6 +45,9 @@ struct FakeEvent {
   FakeStream* stream = nullptr;
   std::int64_t number = 0;
   WorkOrder::Clock place;
+  bool timed = false;
+  /// When it came to pass; none yet.
+  std::shared_ptr<std::optional<std::chrono::steady_clock::time_point>> time = nullptr;
 };
 
 namespace jigsaw::testing::fake_cuda {
@@ -165,6 +168,15 @@ cudaError_t put(cudaStream_t stream, FakeWork work, std::int64_t* number = nullp
   if (number != nullptr) *number = stream->put;
   work_may_go_on();
   return result(cudaSuccess);
+}
+
+/// Runs work of the stream up to that number. What waits for the work of others lets go of the lock meanwhile.
+void run_all(FakeStream& stream, const std::int64_t& until, std::unique_lock<std::recursive_mutex>& lock) {
+  const auto limit = std::chrono::steady_clock::now() + kMostWait;
+  while (!run(stream, until)) {
+    if (Devices::all().changed.wait_until(lock, limit) == std::cv_status::timeout)
+      jigsaw::fail("work of a device waits for that of another, which never comes");
+  }
 }
 
 Machine described() {
@@ -542,15 +554,10 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
   delete stream;
   return cudaSuccess;
 }
-/// What waits for the work of others lets go of the lock meanwhile.
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
   Devices& devices = Devices::all();
   std::unique_lock lock(devices.mutex);
-  const auto limit = std::chrono::steady_clock::now() + kMostWait;
-  while (!run(*stream, stream->put)) {
-    if (devices.changed.wait_until(lock, limit) == std::cv_status::timeout)
-      jigsaw::fail("work of a device waits for that of another, which never comes");
-  }
+  run_all(*stream, stream->put, lock);
   WorkOrder::all().host_waited(WorkOrder::all().place(stream->number));
   return result(cudaSuccess);
 }
@@ -561,8 +568,9 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
   WorkOrder::all().stream_waits(stream->number, there.place);
   return put(stream, FakeWork{0, [there] { return run(*there.stream, there.number); }});
 }
-cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned /*flags*/) {
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned flags) {
   *event = new FakeEvent;
+  (*event)->timed = (flags & cudaEventDisableTiming) == 0;
   return result(cudaSuccess);
 }
 cudaError_t cudaEventDestroy(cudaEvent_t event) {
@@ -571,7 +579,29 @@ cudaError_t cudaEventDestroy(cudaEvent_t event) {
 }
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
   const std::lock_guard lock(Devices::all().mutex);
-  *event = {stream, stream->put, WorkOrder::all().place(stream->number)};
+  const auto time = std::make_shared<std::optional<std::chrono::steady_clock::time_point>>();
+  if (event->timed) {
+    put(stream, FakeWork{0, [time] {
+                           *time = std::chrono::steady_clock::now();
+                           return true;
+                         }});
+  }
+  *event = {stream, stream->put, WorkOrder::all().place(stream->number), event->timed, time};
+  return result(cudaSuccess);
+}
+cudaError_t cudaEventSynchronize(cudaEvent_t event) {
+  std::unique_lock lock(Devices::all().mutex);
+  if (event->stream == nullptr) return result(cudaSuccess);
+  run_all(*event->stream, event->number, lock);
+  WorkOrder::all().host_waited(event->place);
+  return result(cudaSuccess);
+}
+cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEvent_t end) {
+  const std::lock_guard lock(Devices::all().mutex);
+  if (!start->timed || !end->timed || start->time == nullptr || end->time == nullptr)
+    return result(cudaErrorInvalidResourceHandle);
+  if (!*start->time || !*end->time) return result(cudaErrorNotReady);
+  *milliseconds = std::chrono::duration<float, std::milli>(**end->time - **start->time).count();
   return result(cudaSuccess);
 }
 cudaError_t cudaEventQuery(cudaEvent_t event) {

@@ -4,9 +4,11 @@
 #include <unistd.h>
 
 #include <cstring>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
+#include "base/trace.h"
 
 namespace jigsaw::testing {
 
@@ -170,6 +172,20 @@ void SimulatedDevice::synchronise(Stream stream) {
     ++host_waits_;
   }
   run(stream, ticket(stream).number);
+}
+
+std::int64_t SimulatedDevice::mark(Stream stream) {
+  const std::lock_guard lock(mutex_);
+  const std::size_t number = marks_->size();
+  marks_->push_back(-1);
+  put(stream, [marks = marks_, number] { marks->at(number) = trace_now(); });
+  return static_cast<std::int64_t>(number);
+}
+
+std::vector<std::int64_t> SimulatedDevice::passed() {
+  for (int stream = 0; stream < kStreams; ++stream) synchronise(static_cast<Stream>(stream));
+  const std::lock_guard lock(mutex_);
+  return *std::exchange(marks_, std::make_shared<std::vector<std::int64_t>>());
 }
 
 void SimulatedDevice::launch(Stream stream, std::function<void(Context& host)> kernel) {

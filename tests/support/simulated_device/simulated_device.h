@@ -37,6 +37,8 @@ class SimulatedDevice : public HostKernelRuntime {
   Ticket ticket(Stream stream) override;
   void wait(Stream stream, const Ticket& ticket) override;
   void synchronise(Stream stream) override;
+  std::int64_t mark(Stream stream) override;
+  std::vector<std::int64_t> passed() override;
   void launch(Stream stream, std::function<void(Context& host)> kernel) override;
   std::byte* seen_by_kernels(std::byte* address) override;
 
@@ -68,6 +70,7 @@ class SimulatedDevice : public HostKernelRuntime {
   std::byte *program_ = nullptr, *kernel_ = nullptr;  ///< the same memory at two addresses
   std::size_t given_ = 0;
   std::int64_t host_waits_ = 0, uploads_ = 0;
+  std::shared_ptr<std::vector<std::int64_t>> marks_ = std::make_shared<std::vector<std::int64_t>>();
 };
 
 }  // namespace jigsaw::testing

@@ -1,0 +1,37 @@
+#pragma once
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "array/context.h"
+#include "base/trace.h"
+
+namespace jigsaw::inline autograd {
+
+/// The lane of a trace with operations as the rank's device ran them. Those of the thread that put them into
+/// its stream are over when that is done.
+inline constexpr const char* kDeviceLane = "device";
+
+/// Operations of a traced rank, timed by its device. Lies in the state of the rank's context, which has a
+/// runtime.
+class DeviceTimes {
+ public:
+  /// An operation is begun.
+  std::int64_t begin(Context& context);
+  /// The one that was begun last has been put into the stream. From time to time the host waits here for the
+  /// device, and hands the times over.
+  void end(Context& context, std::int64_t begin, TraceEvent event, EventTrace& trace);
+  /// Waits for the device, and adds its times to the trace.
+  void hand_over(Context& context, EventTrace& trace);
+
+ private:
+  struct Noted {
+    std::int64_t begin, end;  ///< marks
+    TraceEvent event;
+  };
+
+  int open_ = 0;  ///< operations, one in the other
+  std::vector<Noted> noted_;
+};
+
+}  // namespace jigsaw::inline autograd
