@@ -76,8 +76,9 @@ class Arguments {
 };
 
 constexpr std::int64_t kStepHours = 6;
-/// Batches that are read before the clock starts: their memory is fresh, which later ones take again, for as many are
-/// held at once as in training. No two batches have a state in common, which some readers would keep.
+/// Batches that are read before the clock starts: their memory is fresh, which later ones take again, for as
+/// many are held at once as in training. No two batches have a state in common, which some readers would
+/// keep.
 constexpr std::int64_t kFirst = 1 + Prefetch::kDepth;
 
 struct Extents {

@@ -39,8 +39,8 @@ class DeviceRuntime {
   /// The host waits for all that was put into the stream.
   virtual void synchronise(Stream stream) = 0;
 
-  /// Has the device note when all that was put into the stream before has been done: a mark, of which passed()
-  /// says the time. @return  its number since the last passed(), from 0 on.
+  /// Has the device note when all that was put into the stream before has been done: a mark, of which
+  /// passed() says the time. @return  its number since the last passed(), from 0 on.
   virtual std::int64_t mark(Stream stream) = 0;
   /// When the device came to the marks since the last call, as trace_now() counts. The host waits for it.
   virtual std::vector<std::int64_t> passed() = 0;

@@ -19,8 +19,8 @@ double seconds_of(const TraceEvent& event) {
 /// Walks the nested events of one thread in the order in which they begin.
 class Walk {
  public:
-  /// @param on_device  the operations are those of a device, which runs them: only they are counted, and other
-  /// threads' are not.
+  /// @param on_device  the operations are those of a device, which runs them: only they are counted, and
+  /// other threads' are not.
   Walk(Profile& profile, bool is_device, bool on_device)
       : profile_(profile), is_device_(is_device), on_device_(on_device) {}
 

@@ -54,8 +54,8 @@ TEST(ShellPages, TheVersionNamesCommitAndLibraries) {
   const Outcome version = run(1, "--version");
   EXPECT_EQ(version.exit_code, 0);
   EXPECT_TRUE(version.out.starts_with("jigsaw-train 0.")) << version.out;
-  for (const char* name : {"\ncommit ", "\ncompiler GCC ", "\nbackends cpu, ", "\nmpi ",
-                           "\noneDNN ", "\nhdf5 ", "\nnetcdf "})
+  for (const char* name :
+       {"\ncommit ", "\ncompiler GCC ", "\nbackends cpu, ", "\nmpi ", "\noneDNN ", "\nhdf5 ", "\nnetcdf "})
     EXPECT_NE(version.out.find(name), std::string::npos) << name << version.out;
   const bool cuda = version.out.find("\ncuda ") != std::string::npos;
   EXPECT_EQ(version.out.find(", no cuda\n") == std::string::npos, cuda) << version.out;

@@ -56,15 +56,15 @@ struct WantedChunk {
 void for_each_chunk(const Shape& extents, const Shape& chunks, const Box& box,
                     const std::function<void(const WantedChunk&)>& use);
 
-/// Reads points `first`, `first` + 1, … of a box of an array, counted row-major, as many as `out` has room for,
-/// by the runs of bytes that they are. The box lies in the array. Runs with a small gap between them (an
+/// Reads points `first`, `first` + 1, … of a box of an array, counted row-major, as many as `out` has room
+/// for, by the runs of bytes that they are. The box lies in the array. Runs with a small gap between them (an
 /// eighth of a run, at most a page) are read together.
 /// @return  bytes that the system was asked for.
 /// @throws DataError  also when the file ends before.
 std::int64_t read_points(const File& file, const PlainArray& array, const Box& box, std::int64_t first,
                          std::span<std::byte> out);
-/// Has the system fetch such points from disk, `count` of them, while the program goes on; with what lies between
-/// runs that are no farther apart than it reads ahead anyway.
+/// Has the system fetch such points from disk, `count` of them, while the program goes on; with what lies
+/// between runs that are no farther apart than it reads ahead anyway.
 void prefetch_points(const File& file, const PlainArray& array, const Box& box, std::int64_t first,
                      std::int64_t count);
 
@@ -75,8 +75,8 @@ class RunReader {
 
   /// All of a box, as read_points() does.
   std::int64_t read(const PlainArray& array, const Box& box, std::span<std::byte> out);
-  /// The file, for whoever prefetches its points: the system does not read ahead in it. It stays open as long as
-  /// anyone has it. @throws DataError
+  /// The file, for whoever prefetches its points: the system does not read ahead in it. It stays open as long
+  /// as anyone has it. @throws DataError
   std::shared_ptr<const File> file_of_streams();
   void close() { file_.reset(); }
 

@@ -10,8 +10,8 @@ namespace jigsaw::inline files {
 
 namespace {
 
-/// Bytes of values that the system is told of at a time: it does not see that each of several streams of one file is
-/// read in order.
+/// Bytes of values that the system is told of at a time: it does not see that each of several streams of one
+/// file is read in order.
 constexpr std::int64_t kPrefetched = std::int64_t{1} << 20;
 
 }  // namespace

@@ -164,12 +164,12 @@ NetcdfFile::LibraryCalls::LibraryCalls(NetcdfFile& file) : file_(file), lock_(lo
   file.open();
 }
 
-/// NetCDF-C holds all data sets of a file open. HDF5 1.10 has those of texts refer to the one of several handles
-/// of a file that came first, also when it has been closed: files with such data sets are not held by the
-/// library while others have the lock.
+/// NetCDF-C holds all data sets of a file open. HDF5 1.10 has those of texts refer to the one of several
+/// handles of a file that came first, also when it has been closed: files with such data sets are not held by
+/// the library while others have the lock.
 NetcdfFile::LibraryCalls::~LibraryCalls() {
-  const bool texts = std::ranges::any_of(file_.variables_,
-                                         [](const FileVariable& variable) { return !variable.numeric(); });
+  const bool texts =
+      std::ranges::any_of(file_.variables_, [](const FileVariable& variable) { return !variable.numeric(); });
   if (!file_.classic_ && texts) file_.close_library();
 }
 

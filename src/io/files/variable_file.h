@@ -62,8 +62,8 @@ class VariableFile {
   /// box.extent.count() values, row-major.
   template <typename T>
   void read(const FileVariable& variable, const Box& box, std::span<T> out);
-  /// The same hyperslab, read in parts; nothing where its numbers do not stand in the file uncompressed, in one
-  /// array.
+  /// The same hyperslab, read in parts; nothing where its numbers do not stand in the file uncompressed, in
+  /// one array.
   std::optional<HyperslabStream> stream(const FileVariable& variable, const Box& box);
   /// The numbers of a hyperslab as they are stored, row-major, into `out`, of box.extent.count() times
   /// size_of(…) bytes.

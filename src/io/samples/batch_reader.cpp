@@ -492,7 +492,8 @@ void BatchReader::fill_targets(const Source& source, const BatchRequest& request
           const auto change = [scale](std::size_t, double then, double now) { return (then - now) * scale; };
           add(to, b, c, change, y, planes.at(start, plane));
         } else {
-          add(to, b, c, [mean, scale](std::size_t, double v) { return (v - mean) * scale; }, y);
+          add(
+              to, b, c, [mean, scale](std::size_t, double v) { return (v - mean) * scale; }, y);
         }
       }
     }
@@ -530,7 +531,8 @@ void BatchReader::fill_origin(const Source& source, const BatchRequest& request,
       const Moment start = request.moment(b);
       if (planes.available(start)) {
         const PlaneView x = planes.physical(start, plane_of(piece));
-        writer_.add(batch.origin, piece, b, c, [](std::size_t, double v) { return v; }, x);
+        writer_.add(
+            batch.origin, piece, b, c, [](std::size_t, double v) { return v; }, x);
       } else {
         writer_.add(batch.origin, piece, b, c, [](std::size_t) { return 0.0; });
       }
@@ -560,7 +562,8 @@ void BatchReader::fill_forcings(const BatchRequest& request, std::int64_t togeth
           values = std::span<const double>(filled);
         }
         Array& array = r == 0 ? batch.input : batch.forcings[static_cast<std::size_t>(r - 1 - first)];
-        writer_.add(array, piece, b, c, [](std::size_t, double v) { return v; }, values);
+        writer_.add(
+            array, piece, b, c, [](std::size_t, double v) { return v; }, values);
       }
     }
     if (pool_.bytes() >= together) flush();

@@ -4,7 +4,6 @@
 #include <immintrin.h>
 #endif
 
-
 namespace jigsaw::inline samples {
 
 namespace {

@@ -19,8 +19,8 @@ namespace jigsaw::inline samples {
 /// Writes channels of a batch, several together: channels stand side by side, so that one that was written
 /// alone would bring every line of the batch into the cache for itself. Some points of neighbouring channels
 /// are computed one channel after the other into a tile that stays in the cache, and written from there by
-/// rows. Where these are all channels of a large array, its lines go past the cache, which they would first be
-/// read into.
+/// rows. Where these are all channels of a large array, its lines go past the cache, which they would first
+/// be read into.
 class ChannelWriter {
  public:
   /// Notes that value(i, x…) is to be written for each point i of one channel of one sample, x being the

@@ -230,7 +230,8 @@ std::optional<HyperslabStream> FileSet::stream(const Field& field, Moment moment
   if (found == times.end() || *found != time || source.index->others.contains(time)) return {};
   const TimeIndex::Entry& entry = source.index->entries[static_cast<std::size_t>(found - times.begin())];
   const Part& part = source.parts[static_cast<std::size_t>(entry.part)];
-  if (part.versions.size() > 1 || !part.axes.horizontal() || part.axes.latitude > part.axes.longitude) return {};
+  if (part.versions.size() > 1 || !part.axes.horizontal() || part.axes.latitude > part.axes.longitude)
+    return {};
   Box slab = slab_of(part, entry.position, member);
   for (const int axis : {0, 1}) {
     const std::vector<AxisRun> runs =

@@ -49,7 +49,9 @@ class StreamedPlane {
       use(static_cast<const double*>(window<double>().data()) + (point - begin_));
     }
   }
-  std::int64_t value_bytes() const { return single_ ? std::int64_t{sizeof(float)} : std::int64_t{sizeof(double)}; }
+  std::int64_t value_bytes() const {
+    return single_ ? std::int64_t{sizeof(float)} : std::int64_t{sizeof(double)};
+  }
   const HyperslabStream& values() const { return values_; }
 
  private:
@@ -89,8 +91,8 @@ class StreamedPlanes {
     files_.clear();
   }
   std::size_t size() const { return planes_.size(); }
-  /// Points of a window with which those of all planes stay in the caches of a core, and each read is worth its
-  /// call.
+  /// Points of a window with which those of all planes stay in the caches of a core, and each read is worth
+  /// its call.
   std::int64_t window() const {
     constexpr std::int64_t kBytes = std::int64_t{4} << 20, kFewest = 1024, kMost = 16384;
     std::int64_t bytes = 1;

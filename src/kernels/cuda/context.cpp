@@ -141,8 +141,8 @@ class CudaRuntime : public DeviceRuntime {
     check(cudaEventRecord(marks_[marked_], native(stream)));
     return static_cast<std::int64_t>(marked_++);
   }
-  /// CUDA tells how long one event came after another: the last of them comes to pass while the host waits, which
-  /// knows what time it is then.
+  /// CUDA tells how long one event came after another: the last of them comes to pass while the host waits,
+  /// which knows what time it is then.
   std::vector<std::int64_t> passed() override {
     const auto last = static_cast<std::size_t>(mark(Stream::kCompute));
     for (std::size_t i = 0; i <= last; ++i) check(cudaEventSynchronize(marks_[i]));

@@ -209,7 +209,8 @@ TEST(ReadCuts, ManyFilesAreNotHeldOpenTogether) {
   const TemporaryFolder folder;
   constexpr std::int64_t kFiles = 120;
   std::vector<std::string> paths;
-  BatchRequest request{.input = {{0, 0, 0, 0}, {kFiles - 1, 2, 3, 1}}, .target = {{0, 0, 0, 0}, {kFiles - 1, 2, 3, 1}}};
+  BatchRequest request{.input = {{0, 0, 0, 0}, {kFiles - 1, 2, 3, 1}},
+                       .target = {{0, 0, 0, 0}, {kFiles - 1, 2, 3, 1}}};
   for (std::int64_t n = 0; n < kFiles; ++n) {
     paths.push_back(concat(folder.path(), "/", n, ".nc"));
     NetcdfWriter file(paths.back(), NC_64BIT_OFFSET);

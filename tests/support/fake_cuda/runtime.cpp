@@ -170,7 +170,8 @@ cudaError_t put(cudaStream_t stream, FakeWork work, std::int64_t* number = nullp
   return result(cudaSuccess);
 }
 
-/// Runs work of the stream up to that number. What waits for the work of others lets go of the lock meanwhile.
+/// Runs work of the stream up to that number. What waits for the work of others lets go of the lock
+/// meanwhile.
 void run_all(FakeStream& stream, const std::int64_t& until, std::unique_lock<std::recursive_mutex>& lock) {
   const auto limit = std::chrono::steady_clock::now() + kMostWait;
   while (!run(stream, until)) {
