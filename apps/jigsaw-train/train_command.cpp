@@ -50,8 +50,9 @@ void add_training(const CommandOptions& app, TrainArguments& options) {
       .not_empty();
   app.add_flag("--profile", options.profile,
                "Print where these steps go: operations, layers, communication, data");
-  app.add_option("--trace-steps", options.trace_steps,
-                 "Which: 7, 7-9, 7-900:10 (every tenth), or all; default: the second to the fourth that are made")
+  app.add_option(
+         "--trace-steps", options.trace_steps,
+         "Which: 7, 7-9, 7-900:10 (every tenth), or all; default: the second to the fourth that are made")
       .not_empty();
   app.add_flag("--find-nan", options.find_nan,
                "Replay a step whose loss or gradient is not finite, or leaps, and name where that begins");
