@@ -1,26 +1,40 @@
 #include "kernels/cuda/constants.h"
 
+#include <algorithm>
+#include <string_view>
+
 #include "array/raw_memory.h"
 
 namespace jigsaw::inline kernels::cuda {
 
+void Constants::make_room(Context& context, std::size_t bytes) {
+  const auto old = [&](const auto& each) { return each.second.call + kKept < calls_; };
+  if (held_ + bytes <= kMostBytes || std::ranges::none_of(known_, old)) return;
+  // Kernels that read them may still run.
+  for (int stream = 0; stream < kStreams; ++stream)
+    context.runtime()->synchronise(static_cast<Stream>(stream));
+  std::erase_if(known_, [&](const auto& each) {
+    if (!old(each)) return false;
+    held_ -= each.first.size();
+    return true;
+  });
+}
+
 const std::byte* Constants::of(Context& context, std::span<const std::byte> bytes) {
-  constexpr std::size_t kMostBytes = std::size_t{64} << 20;
-  std::string key(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-  if (const auto found = known_.find(key); found != known_.end()) return found->second.raw();
-  if (held_ + bytes.size() > kMostBytes) {
-    // Kernels that read them may still run.
-    for (int stream = 0; stream < kStreams; ++stream)
-      context.runtime()->synchronise(static_cast<Stream>(stream));
-    known_.clear();
-    held_ = 0;
+  ++calls_;
+  const std::string_view key(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  auto found = known_.find(key);
+  if (found == known_.end()) {
+    make_room(context, bytes.size());
+    constexpr std::size_t kWord = sizeof(double);
+    Array array(context, {static_cast<std::int64_t>(bytes.size() / kWord + 1)}, DType::kFloat64,
+                Purpose::kWorkspace);
+    if (!bytes.empty()) context.runtime()->upload(context.stream(), bytes, array.raw());
+    held_ += bytes.size();
+    found = known_.emplace(key, Known{std::move(array)}).first;
   }
-  constexpr std::size_t kWord = sizeof(double);
-  Array array(context, {static_cast<std::int64_t>(bytes.size() / kWord + 1)}, DType::kFloat64,
-              Purpose::kWorkspace);
-  if (!bytes.empty()) context.runtime()->upload(context.stream(), bytes, array.raw());
-  held_ += bytes.size();
-  return known_.emplace(std::move(key), array).first->second.raw();
+  found->second.call = calls_;
+  return found->second.array.raw();
 }
 
 }  // namespace jigsaw::inline kernels::cuda

@@ -1,4 +1,6 @@
 #pragma once
+#include <cstdint>
+#include <functional>
 #include <map>
 #include <span>
 #include <string>
@@ -11,13 +13,24 @@ namespace jigsaw::inline kernels::cuda {
 /// found again by what they are.
 class Constants {
  public:
-  /// The same bytes on the device, there for work of any stream; until the context ends, or other constants
-  /// have taken much more than their place.
+  /// What others have taken the place of is freed; not what one of the last kKept calls gave, for a launch
+  /// that needs several calls reads what all of them gave.
+  static constexpr std::int64_t kKept = 64;
+  static constexpr std::size_t kMostBytes = std::size_t{64} << 20;
+
+  /// The same bytes on the device, there for work of any stream that is launched within kKept more calls.
   const std::byte* of(Context& context, std::span<const std::byte> bytes);
 
  private:
-  std::map<std::string, Array> known_;
+  struct Known {
+    Array array;
+    std::int64_t call = 0;  ///< the last that gave it
+  };
+  void make_room(Context& context, std::size_t bytes);
+
+  std::map<std::string, Known, std::less<>> known_;
   std::size_t held_ = 0;
+  std::int64_t calls_ = 0;
 };
 
 template <typename T>
