@@ -24,15 +24,6 @@ constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 /// channels of one array.
 constexpr std::size_t kMostTogether = 16;
 
-/// Calls `use` for all arrays of a batch, whether they are defined or not.
-template <typename AnyBatch, typename Use>
-void for_each_array(AnyBatch& batch, const Use& use) {
-  for (auto* array : {&batch.input, &batch.present, &batch.baseline, &batch.origin}) use(*array);
-  for (auto* list : {&batch.targets, &batch.forcings, &batch.rims}) {
-    for (auto& array : *list) use(array);
-  }
-}
-
 /// 0 in place of NaN, without a branch, so that loops over it are vectorised.
 double or_zero(double value) {
   const auto all_or_none = -static_cast<std::uint64_t>(value == value);
@@ -88,13 +79,13 @@ Batch allocate_batch(const BatchRequest& request, bool forced, const Context& co
 
 std::int64_t bytes_of(const Batch& batch) {
   std::int64_t bytes = 0;
-  for_each_array(batch, [&](const Array& array) { bytes += array.defined() ? array.bytes() : 0; });
+  Batch::for_each_array(batch, [&](const Array& array) { bytes += array.defined() ? array.bytes() : 0; });
   return bytes;
 }
 
 Batch upload(const Context& context, const Batch& batch) {
   Batch there = batch;
-  for_each_array(there, [&](Array& array) { array = upload(context, array, Purpose::kInput); });
+  Batch::for_each_array(there, [&](Array& array) { array = upload(context, array, Purpose::kInput); });
   return there;
 }
 

@@ -76,6 +76,14 @@ struct Batch {
   const Array& target(int lead) const { return targets.at(static_cast<std::size_t>(lead - first_lead)); }
   const Array& forcing(int lead) const { return forcings.at(static_cast<std::size_t>(lead - first_lead)); }
   const Array& rim(int lead) const { return rims.at(static_cast<std::size_t>(lead - first_lead)); }
+  /// Calls `use` for all arrays of a batch, whether they are defined or not.
+  template <typename AnyBatch, typename Use>
+  static void for_each_array(AnyBatch& batch, const Use& use) {
+    for (auto* array : {&batch.input, &batch.present, &batch.baseline, &batch.origin}) use(*array);
+    for (auto* list : {&batch.targets, &batch.forcings, &batch.rims}) {
+      for (auto& array : *list) use(array);
+    }
+  }
   /// Takes the leads of `part` in place of its own; of one that begins a rollout all that it holds.
   void go_on(Batch part);
 };

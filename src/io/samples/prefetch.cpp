@@ -88,6 +88,17 @@ Batch Prefetch::next() {
     seconds_waited_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   }
   if (errors_.contains(to_give_)) std::rethrow_exception(errors_[to_give_]);
+  return give();
+}
+
+std::optional<Batch> Prefetch::next_if_there() {
+  const std::lock_guard lock(mutex_);
+  if (!ready_.contains(to_give_)) return std::nullopt;
+  return give();
+}
+
+/// The next one, which is there; under the lock.
+Batch Prefetch::give() {
   Batch batch = std::move(ready_[to_give_]);
   ready_.erase(to_give_++);
   changed_.notify_all();

@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <thread>
 #include <vector>
 
@@ -41,11 +42,14 @@ class Prefetch {
   /// The batch of the next step; waits for it. Throws what `load` threw, at the step that it threw for and at
   /// every later call; Error beyond the last step.
   Batch next();
+  /// The same, if next() would neither wait nor throw.
+  std::optional<Batch> next_if_there();
   /// Time that next() has waited in all for batches that were not there.
   double seconds_waited() const { return seconds_waited_; }
 
  private:
   void run();
+  Batch give();
   void load_next(std::unique_lock<std::mutex>& lock);
 
   Load load_;

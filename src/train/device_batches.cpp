@@ -1,0 +1,62 @@
+#include "train/device_batches.h"
+
+#include <utility>
+#include <vector>
+
+#include "array/transfer.h"
+
+namespace jigsaw::inline train {
+
+const Batch& DeviceBatches::take(const std::function<Batch()>& next) {
+  DeviceRuntime* const runtime = context_.runtime();
+  if (runtime == nullptr) return current_ = next();
+  if (coming_) {
+    before_ = std::exchange(current_, *std::exchange(coming_, std::nullopt));
+    runtime->wait(Stream::kCompute, up_);
+  } else {
+    Batch batch = upload(context_, next());
+    before_ = std::exchange(current_, std::move(batch));
+  }
+  free_ = runtime->ticket(Stream::kCompute);
+  return current_;
+}
+
+void DeviceBatches::go_ahead(const std::function<std::optional<Batch>()>& ready) {
+  DeviceRuntime* const runtime = context_.runtime();
+  if (runtime == nullptr) current_ = {};
+  if (runtime == nullptr || coming_) return;
+  std::optional<Batch> batch = ready();
+  if (!batch) return;
+  std::vector<Array> places, given;
+  Batch::for_each_array(before_, [&](Array& array) { places.push_back(array); });
+  before_ = {};
+  Batch::for_each_array(*batch, [&](Array& array) { given.push_back(array); });
+  places.resize(given.size());
+  bool fresh = false;
+  for (std::size_t i = 0; i < given.size(); ++i) {
+    const Array& host = given[i];
+    Array& place = places[i];
+    if (!host.defined() ||
+        (place.defined() && place.shape() == host.shape() && place.dtype() == host.dtype()))
+      continue;
+    place = Array(context_, host.shape(), host.dtype(), Purpose::kInput);
+    fresh = true;
+  }
+  // Memory that is new here may be what work before now still uses.
+  if (fresh) free_ = runtime->ticket(Stream::kCompute);
+  runtime->wait(Stream::kCopy, free_);
+  context_.set_stream(Stream::kCopy);
+  for (std::size_t i = 0; i < given.size(); ++i) {
+    if (given[i].defined()) upload_into(context_, given[i], places[i]);
+  }
+  context_.set_stream(Stream::kCompute);
+  up_ = runtime->ticket(Stream::kCopy);
+  std::size_t i = 0;
+  Batch::for_each_array(*batch, [&](Array& array) {
+    if (array.defined()) array = places[i];
+    ++i;
+  });
+  coming_ = std::move(batch);
+}
+
+}  // namespace jigsaw::inline train
