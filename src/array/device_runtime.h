@@ -2,11 +2,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <span>
 #include <vector>
 
 namespace jigsaw::inline array {
 
+class Arena;
 class Context;
 
 /// Queues of a device. What is put into one runs in order; what is put into two runs in any order, unless a
@@ -30,6 +32,10 @@ class DeviceRuntime {
   virtual void upload(Stream stream, std::span<const std::byte> from, std::byte* to) = 0;
   /// Returns when `to` is filled: waits for the stream.
   virtual void download(Stream stream, const std::byte* from, std::span<std::byte> to) = 0;
+  /// Fills `to`, memory of page_locked(), when its turn in the stream comes.
+  virtual void start_download(Stream stream, const std::byte* from, std::span<std::byte> to) = 0;
+  /// Host memory that the device reaches by itself. Where the host gives no more, an allocation throws Error.
+  virtual std::shared_ptr<Arena> page_locked() = 0;
   /// Within the device.
   virtual void copy(Stream stream, const std::byte* from, std::byte* to, std::size_t bytes) = 0;
 

@@ -59,6 +59,15 @@ void download_into(const Context& context, const Array& array, Array host) {
   }
 }
 
+void start_download_into(const Context& context, const Array& array, Array host) {
+  require_alike(array, host);
+  if (array.count() == 0) return;
+  DeviceRuntime* const runtime = runtime_of(context, array);
+  require(runtime != nullptr, "what stands on the host needs no download");
+  runtime->start_download(context.stream(), array.raw(),
+                          {host.raw(), static_cast<std::size_t>(host.bytes())});
+}
+
 Array upload(const Context& context, const Array& host, Purpose purpose) {
   if (!host.defined() || host.device() == context.device()) return host;
   Array array(context, host.shape(), host.dtype(), purpose);

@@ -19,6 +19,9 @@ Array download(const Context& context, const Array& array, Purpose purpose = Pur
 /// The same, into arrays that are there, of equal count and type.
 void upload_into(const Context& context, const Array& host, Array target);
 void download_into(const Context& context, const Array& array, Array host);
+/// Fills `host`, an array of the runtime's page_locked(), when its turn in the context's stream comes. For a
+/// context on a device.
+void start_download_into(const Context& context, const Array& array, Array host);
 /// All elements as float64; zeros on meta.
 std::vector<double> download_values(const Context& context, const Array& array);
 

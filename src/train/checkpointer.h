@@ -30,8 +30,12 @@ class Checkpointer {
   bool is_best(const std::optional<CheckpointScore>& score) const {
     return options_.every > 0 && score && improves(score->value);
   }
-  /// Returns when the pieces are copied. Waits for the save before.
+  /// Waits for the save before.
+  ///
+  /// @param pieces  which may not change before copied() is called.
   void save(CheckpointManifest manifest, const std::vector<CheckpointPiece>& pieces);
+  /// Returns when the pieces of the save under way are copied.
+  void copied() { writer_.copied(); }
   /// Once a step: says how a save ended. @throws AgreedError  of code kCheckpoint after three failed in a
   /// row.
   void poll() { tell(writer_.poll()); }

@@ -53,6 +53,7 @@ Trainer::Trainer(const Configuration& configuration, const RunOptions& options, 
       state_(run_, *optimizer_, log),
       batches_(config_, run_.objective(), run_.placed()),
       time_left_(steps_, run_.validates() ? config_.validation.every : 0, config_.checkpoint.every) {
+  step_.before_update([this] { checkpointer_->copied(); });
   together(world_, [&] {
     if (run_.validates()) validation_ = std::make_unique<Validation>(run_);
   });
@@ -218,6 +219,7 @@ Trainer::Stop Trainer::validate(std::int64_t step) {
   Stop stop = should_stop(longest_validation_ + checkpointer_->longest_seconds());
   if (stop != Stop::kNo) return stop;
   {
+    checkpointer_->copied();
     const Optimizer::Averaged averaged(*optimizer_);
     ProgressBar bar(log_, concat("step ", step, "  validation"));
     std::int64_t begun = 0;

@@ -37,7 +37,8 @@ TrainingStep::TrainingStep(OpenedRun& run, Optimizer& optimizer, std::int64_t st
       config_(run.configuration()),
       optimizer_(optimizer),
       steps_(steps),
-      schedule_(make_schedule(config_.schedule, optimizer.options().learning_rate)) {}
+      schedule_(make_schedule(config_.schedule, optimizer.options().learning_rate)),
+      batches_(run.placed().rank().context) {}
 
 MeanArray TrainingStep::run_part(std::int64_t step, std::int64_t part, const Batch& batch, double scale) {
   PlacedModel& placed = run_.placed();
@@ -74,12 +75,18 @@ MeanArray TrainingStep::run_part(std::int64_t step, std::int64_t part, const Bat
 
 StepResult TrainingStep::run(std::int64_t step, Prefetch& parts) {
   const double waited = parts.seconds_waited();
-  StepResult result = run(step, [&] { return parts.next(); });
+  StepResult result = run(
+      step, [&] { return parts.next(); }, [&] { return parts.next_if_there(); });
   result.data_wait = parts.seconds_waited() - waited;
   return result;
 }
 
 StepResult TrainingStep::run(std::int64_t step, const std::function<Batch()>& next_part) {
+  return run(step, next_part, [] { return std::nullopt; });
+}
+
+StepResult TrainingStep::run(std::int64_t step, const std::function<Batch()>& next_part,
+                             const std::function<std::optional<Batch>()>& ready_part) {
   Context& context = run_.placed().rank().context;
   const CurrentStep current(context, step);
   optimizer_.zero_gradients();
@@ -89,11 +96,12 @@ StepResult TrainingStep::run(std::int64_t step, const std::function<Batch()>& ne
   // Until then gradients are divided by what it would be if nothing were missing.
   const double full = run_.loss().full_weight(config_.train.batch_size);
   for (std::int64_t part = 0; part < config_.train.accumulate; ++part) {
-    Batch batch;
-    together(run_.world(), [&] { batch = upload(context, next_part()); });
-    total.add(context, run_part(step, part, batch, 1.0 / full));
+    const Batch* batch = nullptr;
+    together(run_.world(), [&] { batch = &batches_.take(next_part); });
+    total.add(context, run_part(step, part, *batch, 1.0 / full));
     const bool last_only = config_.train.rollout_gradient == RolloutGradient::kLast;
-    forwards += last_only ? 1 : batch.rollout;
+    forwards += last_only ? 1 : batch->rollout;
+    batches_.go_ahead(ready_part);
   }
   const OperationSpan span(context, "update", "(update)");
   const auto [loss, squares] = read(context, total, optimizer_.finish_gradients());
@@ -106,6 +114,7 @@ StepResult TrainingStep::run(std::int64_t step, const std::function<Batch()>& ne
   const double factor = schedule_->factor(step, steps_);
   result.rate = factor * optimizer_.options().learning_rate;
   result.finite = std::isfinite(result.loss) && std::isfinite(result.norm);
+  if (result.finite) before_update_();
   if (result.finite) optimizer_.step(factor, scale, result.norm, forwards);
   return result;
 }

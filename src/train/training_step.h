@@ -2,6 +2,7 @@
 #include "optim/optimizer.h"
 #include "optim/schedule.h"
 #include "samples/prefetch.h"
+#include "train/device_batches.h"
 #include "train/opened_run.h"
 
 namespace jigsaw::inline train {
@@ -25,6 +26,9 @@ class TrainingStep {
  public:
   TrainingStep(OpenedRun& run, Optimizer& optimizer, std::int64_t steps);
 
+  /// Has `f` called before the state changes that checkpoints hold.
+  void before_update(std::function<void()> f) { before_update_ = std::move(f); }
+
   /// Collective.
   ///
   /// @param step   from 1 on.
@@ -34,6 +38,8 @@ class TrainingStep {
   StepResult run(std::int64_t step, const std::function<Batch()>& next_part);
 
  private:
+  StepResult run(std::int64_t step, const std::function<Batch()>& next_part,
+                 const std::function<std::optional<Batch>()>& ready_part);
   MeanArray run_part(std::int64_t step, std::int64_t part, const Batch& batch, double scale);
 
   OpenedRun& run_;
@@ -41,6 +47,8 @@ class TrainingStep {
   Optimizer& optimizer_;
   std::int64_t steps_;
   std::unique_ptr<Schedule> schedule_;
+  DeviceBatches batches_;
+  std::function<void()> before_update_ = [] {};
 };
 
 }  // namespace jigsaw::inline train

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "array/transfer.h"
+#include "base/error.h"
 #include "base/file.h"
 #include "base/heartbeat.h"
 #include "base/text.h"
@@ -34,6 +35,10 @@ CheckpointWriter::CheckpointWriter(std::string folder, Retention retention, Comm
 }
 
 CheckpointWriter::~CheckpointWriter() {
+  try {
+    if (stage_ == Stage::kCopying) communicator_.context().runtime()->synchronise(Stream::kCopy);
+  } catch (const Error&) {  // of a device that failed, whose error is told
+  }
   if (shard_.valid()) shard_.wait();
   if (committed_.valid()) committed_.wait();
   if (retiring_.valid()) retiring_.wait();
@@ -55,7 +60,24 @@ std::optional<SaveOutcome> CheckpointWriter::start(const CheckpointManifest& man
   });
   if (!failure.empty()) return end("", failure);
   temporary_ = communicator_.broadcast_text(temporary_);
-  copy(pieces);
+  const bool beside = start_copy(pieces);
+  if (!beside) copy(pieces);
+  stage_ = Stage::kCopying;
+  // Ranks are alike, but the memory that their hosts have may not be.
+  const bool device = communicator_.context().runtime() != nullptr;
+  const bool all = device && communicator_.all_reduce(std::array{beside ? 1.0 : 0.0}, ReduceOp::kMin)[0] > 0;
+  if (!all) copied();
+  return std::nullopt;
+}
+
+void CheckpointWriter::copied() {
+  if (stage_ != Stage::kCopying) return;
+  if (DeviceRuntime* const runtime = communicator_.context().runtime()) runtime->synchronise(Stream::kCopy);
+  copying_.clear();
+  begin_write();
+}
+
+void CheckpointWriter::begin_write() {
   stage_ = Stage::kWriting;
   shard_ = std::async(std::launch::async, [this, heartbeat = current_heartbeat(), trace = current_trace()] {
     const WorksFor rank(heartbeat);
@@ -63,26 +85,55 @@ std::optional<SaveOutcome> CheckpointWriter::start(const CheckpointManifest& man
     const TraceSpan span(TraceKind::kPhase, "write a shard");
     return write();
   });
-  return std::nullopt;
 }
 
-/// Into one array per type, which the arena keeps for the next save: fresh pages would cost more than the
-/// copying.
-void CheckpointWriter::copy(const std::vector<CheckpointPiece>& pieces) {
+namespace {
+
+/// The same pieces in one array per type, which the arena keeps for the next save: fresh pages would cost
+/// more than the copying.
+std::vector<CheckpointPiece> places_for(const std::vector<CheckpointPiece>& pieces, const Context& host) {
   std::map<DType, std::int64_t> counts;
   for (const CheckpointPiece& piece : pieces) counts[piece.array.dtype()] += piece.array.count();
   std::map<DType, Array> buffers;
-  for (const auto& [dtype, count] : counts)
-    buffers[dtype] = Array(communicator_.context().host(), {count}, dtype, Purpose::kWorkspace);
+  for (const auto& [dtype, count] : counts) buffers[dtype] = Array(host, {count}, dtype, Purpose::kWorkspace);
   std::map<DType, std::int64_t> at;
-  pieces_ = pieces;
-  for (CheckpointPiece& piece : pieces_) {
-    const DType dtype = piece.array.dtype();
-    const Array target = buffers[dtype].slice(at[dtype], piece.array.shape());
-    at[dtype] += piece.array.count();
-    download_into(communicator_.context(), piece.array, target);
-    piece.array = target;
+  std::vector<CheckpointPiece> places = pieces;
+  for (CheckpointPiece& place : places) {
+    const DType dtype = place.array.dtype();
+    const std::int64_t count = place.array.count();
+    place.array = buffers[dtype].slice(at[dtype], place.array.shape());
+    at[dtype] += count;
   }
+  return places;
+}
+
+}  // namespace
+
+void CheckpointWriter::copy(const std::vector<CheckpointPiece>& pieces) {
+  pieces_ = places_for(pieces, communicator_.context().host());
+  for (std::size_t i = 0; i < pieces.size(); ++i)
+    download_into(communicator_.context(), pieces[i].array, pieces_[i].array);
+}
+
+/// Beside what the device computes next, into page-locked memory. @return  whether it does, which takes a
+/// device, and a host that has so much of it
+bool CheckpointWriter::start_copy(const std::vector<CheckpointPiece>& pieces) {
+  Context& context = communicator_.context();
+  DeviceRuntime* const runtime = context.runtime();
+  if (runtime == nullptr) return false;
+  if (!page_locked_) page_locked_.emplace(Backend::kReference, runtime->page_locked(), 1);
+  try {
+    pieces_ = places_for(pieces, *page_locked_);
+  } catch (const Error&) {
+    return false;
+  }
+  copying_ = pieces;
+  runtime->wait(Stream::kCopy, runtime->ticket(Stream::kCompute));
+  context.set_stream(Stream::kCopy);
+  for (std::size_t i = 0; i < pieces.size(); ++i)
+    start_download_into(context, pieces[i].array, pieces_[i].array);
+  context.set_stream(Stream::kCompute);
+  return true;
 }
 
 /// On this rank's thread.
@@ -141,7 +192,8 @@ std::optional<SaveOutcome> CheckpointWriter::finish() {
 }
 
 std::optional<SaveOutcome> CheckpointWriter::advance(bool wait) {
-  if (!busy()) return std::nullopt;
+  if (wait) copied();
+  if (!busy() || stage_ == Stage::kCopying) return std::nullopt;
   const auto ready = [&](const auto& future) {
     if (wait && future.valid()) future.wait();
     const double mine = !future.valid() || is_ready(future) ? 1 : 0;

@@ -20,10 +20,11 @@ struct SaveOutcome {
   bool saved() const { return !path.empty(); }
 };
 
-/// Saves checkpoints beside the training: start() copies this rank's pieces, a thread of each rank writes
-/// its shard, and when all ranks know that all shards are on the disk, a thread of rank 0 gives the whole its
-/// name. Until then nothing that was there is touched, and when a rank cannot write it stays so. Ranks agree
-/// in poll(), so that the threads never communicate.
+/// Saves checkpoints beside the training: start() copies this rank's pieces (from a device while it goes on
+/// computing, until copied() is called), a thread of each rank writes its shard, and when all ranks know that
+/// all shards are on the disk, a thread of rank 0 gives the whole its name. Until then nothing that was there
+/// is touched, and when a rank cannot write it stays so. Ranks agree in poll(), so that the threads never
+/// communicate.
 ///
 /// start(), poll() and finish() are collective and never throw for what a disk does; on all ranks the outcome
 /// of a save is told once.
@@ -38,8 +39,12 @@ class CheckpointWriter {
   bool busy() const { return stage_ != Stage::kIdle; }
   /// Copies the pieces and begins to write; not while busy(). Returns an outcome only when the save cannot
   /// even begin.
+  ///
+  /// @param pieces  which may not change before copied() is called.
   std::optional<SaveOutcome> start(const CheckpointManifest& manifest,
                                    const std::vector<CheckpointPiece>& pieces);
+  /// Returns when the pieces of the save under way are copied; writing begins then. Not collective.
+  void copied();
   /// The outcome of the save under way, once it ended. Costs nothing while not busy().
   std::optional<SaveOutcome> poll() { return advance(false); }
   /// Waits for it, and until those that are no longer kept are gone.
@@ -49,7 +54,7 @@ class CheckpointWriter {
   double settle();
 
  private:
-  enum class Stage : std::uint8_t { kIdle, kWriting, kCommitting };
+  enum class Stage : std::uint8_t { kIdle, kCopying, kWriting, kCommitting };
   struct Committed {
     std::string path, failure;
   };
@@ -59,6 +64,8 @@ class CheckpointWriter {
   };
 
   void copy(const std::vector<CheckpointPiece>& pieces);
+  bool start_copy(const std::vector<CheckpointPiece>& pieces);
+  void begin_write();
   ShardRecord write();
   Committed commit(const std::vector<std::string>& records);
   Retired retire(const std::string& path);
@@ -72,7 +79,9 @@ class CheckpointWriter {
   Stage stage_ = Stage::kIdle;
   double started_ = 0;
   CheckpointManifest manifest_;
-  std::vector<CheckpointPiece> pieces_;  ///< the copies
+  std::vector<CheckpointPiece> pieces_;   ///< the copies
+  std::vector<CheckpointPiece> copying_;  ///< what a device copies them from
+  std::optional<Context> page_locked_;    ///< where it copies them to
   std::string temporary_;
   std::string failure_;
   std::future<ShardRecord> shard_;

@@ -62,6 +62,30 @@ std::string demangled(const char* name) {
   return status == 0 ? text.get() : name;
 }
 
+/// Page-locked memory of the host.
+class PageLocked : public MemorySource {
+ public:
+  PageLocked() = default;
+  PageLocked(const PageLocked&) = delete;
+  PageLocked& operator=(const PageLocked&) = delete;
+  ~PageLocked() override {
+    for (void* region : regions_) cudaFreeHost(region);
+  }
+
+  std::byte* allocate(std::size_t bytes) override {
+    void* memory = nullptr;
+    const cudaError_t status = cudaHostAlloc(&memory, bytes, cudaHostAllocDefault);
+    if (status == cudaErrorMemoryAllocation) cudaGetLastError();  // it is told here
+    cuda::check(status, "take page-locked memory");
+    regions_.push_back(memory);
+    return static_cast<std::byte*>(memory);
+  }
+  bool joins() const override { return false; }
+
+ private:
+  std::vector<void*> regions_;
+};
+
 /// The streams of a context and what moves memory in them.
 class CudaRuntime : public DeviceRuntime {
  public:
@@ -107,6 +131,13 @@ class CudaRuntime : public DeviceRuntime {
   void download(Stream stream, const std::byte* from, std::span<std::byte> to) override {
     move(stream, from, to.data(), to.size(), cudaMemcpyDeviceToHost);
     synchronise(stream);
+  }
+  void start_download(Stream stream, const std::byte* from, std::span<std::byte> to) override {
+    move(stream, from, to.data(), to.size(), cudaMemcpyDeviceToHost);
+  }
+  std::shared_ptr<Arena> page_locked() override {
+    if (!page_locked_) page_locked_ = std::make_shared<Arena>(Device::kCpu, std::make_unique<PageLocked>());
+    return page_locked_;
   }
   void copy(Stream stream, const std::byte* from, std::byte* to, std::size_t bytes) override {
     move(stream, from, to, bytes, cudaMemcpyDeviceToDevice);
@@ -185,6 +216,7 @@ class CudaRuntime : public DeviceRuntime {
   cuda::Progress progress_;
   bool launches_wait_ = false;
   cuda::PinnedRing uploads_;
+  std::shared_ptr<Arena> page_locked_;
   std::array<cudaStream_t, kStreams> streams_{};
   std::map<std::int64_t, cudaEvent_t> events_;
   std::int64_t last_ = 0;

@@ -9,10 +9,12 @@
 #include <random>
 
 #include "array/host_view.h"
+#include "array/transfer.h"
 #include "base/text.h"
 #include "comm/self/self.h"
 #include "comm/thread/run_ranks.h"
 #include "io/checkpoint/checkpoint_cases.h"
+#include "support/simulated_device/simulated_device.h"
 #include "support/small_disk.h"
 #include "support/temporary_folder.h"
 
@@ -56,6 +58,35 @@ class Writer : public ::testing::Test {
   Context context_ = Context::make_host(Backend::kReference, 1);
   std::unique_ptr<Communicator> self_ = make_self_communicator(context_);
 };
+
+/// The host waits when the pieces are to change, not before.
+TEST(WriterOnDevice, CopiesBesideWhatTheDeviceComputes) {
+  const TemporaryFolder folder;
+  Context context = testing::SimulatedDevice::make_context(Backend::kReference, 1),
+          host = Context::make_host(Backend::kReference, 1);
+  const auto& device = static_cast<const testing::SimulatedDevice&>(*context.runtime());
+  const auto self = make_self_communicator(context), reader = make_self_communicator(host);
+  CheckpointWriter writer(folder.path(), {.keep = 2}, *self);
+  for (const std::int64_t step : {1, 2, 3}) {
+    auto pieces = case_pieces(*self, step, Cut::kRuns);
+    const std::int64_t waits = device.host_waits();
+    ASSERT_FALSE(writer.start(case_manifest(step), pieces));
+    EXPECT_FALSE(writer.poll());
+    EXPECT_EQ(device.host_waits(), waits);
+    EXPECT_GT(device.waiting(Stream::kCopy), 0);
+    if (step < 3) {
+      writer.copied();
+      for (CheckpointPiece& piece : pieces) {
+        write_values(context, piece.array,
+                     std::vector<double>(static_cast<std::size_t>(piece.array.count()), 99.0));
+      }
+    }
+    const std::optional<SaveOutcome> outcome = writer.finish();
+    ASSERT_TRUE(outcome);
+    EXPECT_EQ(outcome->failure, "");
+    expect_case(open_checkpoint(outcome->path, *reader), step, *reader, Cut::kLastDim);
+  }
+}
 
 TEST(WriterRanks, WhatIsSavedIsTheStateWhenItBegan) {
   const TemporaryFolder folder;

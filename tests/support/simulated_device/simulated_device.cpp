@@ -151,6 +151,11 @@ void SimulatedDevice::download(Stream stream, const std::byte* from, std::span<s
   synchronise(stream);
 }
 
+void SimulatedDevice::start_download(Stream stream, const std::byte* from, std::span<std::byte> to) {
+  std::memset(to.data(), 0xff, to.size());
+  put(stream, [at = seen_by_kernels(from), to] { std::memcpy(to.data(), at, to.size()); });
+}
+
 void SimulatedDevice::copy(Stream stream, const std::byte* from, std::byte* to, std::size_t bytes) {
   put(stream, [source = seen_by_kernels(from), target = seen_by_kernels(to), bytes] {
     std::memcpy(target, source, bytes);

@@ -33,6 +33,8 @@ class SimulatedDevice : public HostKernelRuntime {
 
   void upload(Stream stream, std::span<const std::byte> from, std::byte* to) override;
   void download(Stream stream, const std::byte* from, std::span<std::byte> to) override;
+  void start_download(Stream stream, const std::byte* from, std::span<std::byte> to) override;
+  std::shared_ptr<Arena> page_locked() override { return page_locked_; }
   void copy(Stream stream, const std::byte* from, std::byte* to, std::size_t bytes) override;
   Ticket ticket(Stream stream) override;
   void wait(Stream stream, const Ticket& ticket) override;
@@ -68,6 +70,7 @@ class SimulatedDevice : public HostKernelRuntime {
   std::array<Queue, kStreams> queues_;
   Context kernels_, host_;
   std::byte *program_ = nullptr, *kernel_ = nullptr;  ///< the same memory at two addresses
+  std::shared_ptr<Arena> page_locked_ = Arena::make_host();
   std::size_t given_ = 0;
   std::int64_t host_waits_ = 0, uploads_ = 0;
   std::shared_ptr<std::vector<std::int64_t>> marks_ = std::make_shared<std::vector<std::int64_t>>();
