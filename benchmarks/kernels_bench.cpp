@@ -255,8 +255,8 @@ void bench_attention(Bench& bench, const std::string& name, std::int64_t tokens,
   };
   const auto backward = [&] {
     const Array sums = attention_row_sums(context, result.output, dy);
-    attention_backward(context, {qkv, 0}, {qkv, 1}, {qkv, 2}, dy, result.log_sum_exp, sums, options,
-                       {dqkv, 0}, {dqkv, 1}, {dqkv, 2}, {});
+    attention_backward(context, {qkv, 0}, {qkv, 1}, {qkv, 2}, result.output, dy, result.log_sum_exp, sums,
+                       options, {dqkv, 0}, {dqkv, 1}, {dqkv, 2}, {});
   };
   bench.arithmetic(name + " forward", forward);
   bench.arithmetic(name + " backward", backward);

@@ -72,12 +72,13 @@ find_cuda() {
 }
 
 cuda_options=(-DJIGSAW_CUDA=OFF)
-benchmarks=OFF
+benchmarks=OFF with_cuda=false
 if [[ $cuda == auto ]]; then
   benchmarks=ON
   if find_cuda; then
     # One architecture is enough to see that kernels compile; it is the compiler's time.
     cuda_options=(-DJIGSAW_CUDA=BESIDE -DCMAKE_CUDA_ARCHITECTURES=90)
+    with_cuda=true
   else
     say "no nvcc with cuBLAS here: CUDA kernels are not compiled"
   fi
@@ -86,6 +87,8 @@ fi
 part "setup" scripts/setup.sh
 scripts/setup.sh --readers || say "without xarray and CDO the test that opens forecasts with them is skipped"
 scripts/setup.sh --grib || say "without ecCodes the tests of GRIB are skipped"
+[[ $with_cuda == false ]] || scripts/setup.sh --cuda ||
+  say "without the headers of cuDNN's frontend attention by it is not compiled"
 slurm_option=-DJIGSAW_SLURM_TESTS=OFF
 if [[ $slurm == true ]]; then
   part "setup of SLURM" scripts/setup.sh --slurm

@@ -161,8 +161,9 @@ class Call {
       gradients.dkv = Array(context, kv.shape(), dkv_type);
       if (!packed_) gradients.dq = Array(context, q.shape(), dq_type);
       const HeadRows dq = query_rows(packed_ ? gradients.dkv : gradients.dq);
-      attention_backward(context, queries, key_rows(kv, 0), key_rows(kv, 1), upstream, result.log_sum_exp,
-                         sums, options(0), dq, key_rows(gradients.dkv, 0), key_rows(gradients.dkv, 1), {});
+      attention_backward(context, queries, key_rows(kv, 0), key_rows(kv, 1), result.output, upstream,
+                         result.log_sum_exp, sums, options(0), dq, key_rows(gradients.dkv, 0),
+                         key_rows(gradients.dkv, 1), {});
       return gradients;
     }
     Array dq;
@@ -170,8 +171,8 @@ class Call {
     for_blocks(kv, [&](int owner, const HeadRows& k, const HeadRows& v) {
       const Array part(context, block_shape(queries.array.shape(), queries.tokens(), 1), wide());
       const Array dkv(context, block_shape(k.array.shape(), k.tokens(), 2), wide());
-      attention_backward(context, queries, k, v, upstream, result.log_sum_exp, sums, options(owner),
-                         {part, 0}, {dkv, 0}, {dkv, 1}, {});
+      attention_backward(context, queries, k, v, result.output, upstream, result.log_sum_exp, sums,
+                         options(owner), {part, 0}, {dkv, 0}, {dkv, 1}, {});
       if (dq.defined()) {
         accumulate(context, dq, part);
       } else {

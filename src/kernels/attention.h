@@ -103,12 +103,13 @@ void attention_combine(Context& context, AttentionResult& into, const AttentionR
 Array attention_row_sums(Context& context, const Array& y, const Array& dy);
 
 /// Gradients over one set of keys, the weights formed again from the log-sum-exp over *all* keys.
-/// @param dy          [B, queries, heads, d], of q's type.
+/// @param y           [B, queries, heads, d], of q's type: the result over all keys.
+/// @param dy          of the same shape and type.
 /// @param row_sums    attention_row_sums of the result over all keys.
 /// @param dq, dk, dv  results, of the shapes of q, k, v and any of their own types; written.
 /// @param dbias       shape of the bias, f32 (f64); written; undefined if not wanted.
 void attention_backward(Context& context, const HeadRows& q, const HeadRows& k, const HeadRows& v,
-                        const Array& dy, const Array& log_sum_exp, const Array& row_sums,
+                        const Array& y, const Array& dy, const Array& log_sum_exp, const Array& row_sums,
                         const AttentionOptions& options, HeadRows dq, HeadRows dk, HeadRows dv, Array dbias);
 
 /// Rotary positions (Su et al. 2021, arXiv 2104.09864) along several axes: a head's d numbers are cut evenly

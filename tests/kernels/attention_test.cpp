@@ -174,8 +174,8 @@ class Attention : public ::testing::TestWithParam<Backend> {
     const Array dbias = biased ? Array(context_, call.options.bias.shape(), sums) : Array();
     const HeadRows dq{Array(context_, call.q.array.shape(), type), 1};
     const Array dkv(context_, call.k.array.shape(), type);
-    attention_backward(context_, call.q, call.k, call.v, call.dy, result.log_sum_exp, row_sums, call.options,
-                       dq, {dkv, 0}, {dkv, 1}, dbias);
+    attention_backward(context_, call.q, call.k, call.v, result.output, call.dy, result.log_sum_exp, row_sums,
+                       call.options, dq, {dkv, 0}, {dkv, 1}, dbias);
     const double grows = std::sqrt(static_cast<double>(s.size) + static_cast<double>(s.queries));
     expect_near(values_of(slot_of(context_, dq)), wanted.dq,
                 tolerance(type, 64, 4 * std::sqrt(static_cast<double>(s.size))));
@@ -336,7 +336,7 @@ TEST_P(Attention, PartsOfTheKeysCombine) {
       }
       const HeadRows part_dq{Array(context_, {s.batches, s.queries, 1, s.heads, s.size}, sums), 0};
       const Array dkv(context_, kv.shape(), sums);
-      attention_backward(context_, call.q, {kv, 0}, {kv, 1}, call.dy, whole.log_sum_exp, row_sums,
+      attention_backward(context_, call.q, {kv, 0}, {kv, 1}, y, call.dy, whole.log_sum_exp, row_sums,
                          call.options, part_dq, {dkv, 0}, {dkv, 1}, {});
       for (std::size_t i = 0; i < dq.size(); ++i) dq[i] += values_of(part_dq.array)[i];
     }
@@ -361,8 +361,8 @@ TEST_P(Attention, RepeatsBitForBit) {
         const HeadRows dq{Array(context_, call.q.array.shape(), DType::kFloat32), 1};
         const Array dkv(context_, call.k.array.shape(), DType::kFloat32);
         const Array dbias = biased ? Array(context_, plane, DType::kFloat32) : Array();
-        attention_backward(context_, call.q, call.k, call.v, call.dy, result.log_sum_exp, row_sums,
-                           call.options, dq, {dkv, 0}, {dkv, 1}, dbias);
+        attention_backward(context_, call.q, call.k, call.v, result.output, call.dy, result.log_sum_exp,
+                           row_sums, call.options, dq, {dkv, 0}, {dkv, 1}, dbias);
         std::vector<double> all = values_of(result.output);
         for (const Array& more : {slot_of(context_, dq), dkv, dbias}) {
           for (const double x : values_of(more)) all.push_back(x);
@@ -427,8 +427,8 @@ TEST_P(Attention, MemoryIsLinearInTokens) {
     const AttentionResult result =
         attention_forward(context, {qkv, 0}, {qkv, 1}, {qkv, 2}, {}, DType::kFloat32);
     const Array row_sums = attention_row_sums(context, result.output, result.output);
-    attention_backward(context, {qkv, 0}, {qkv, 1}, {qkv, 2}, result.output, result.log_sum_exp, row_sums, {},
-                       {dqkv, 0}, {dqkv, 1}, {dqkv, 2}, {});
+    attention_backward(context, {qkv, 0}, {qkv, 1}, {qkv, 2}, result.output, result.output,
+                       result.log_sum_exp, row_sums, {}, {dqkv, 0}, {dqkv, 1}, {dqkv, 2}, {});
     return context.arena().peak_bytes();
   };
   EXPECT_LE(peak(2400) - peak(1200), 1200 * 16 * 4 * 16);
@@ -442,8 +442,8 @@ TEST_P(Attention, MetaCountsAlike) {
     AttentionResult result = attention_forward(*context, {qkv, 0}, {qkv, 1}, {qkv, 2}, {}, DType::kFloat32);
     EXPECT_EQ(result.output.shape(), (Shape{2, 9, 2, 8}));
     const Array row_sums = attention_row_sums(*context, result.output, result.output);
-    attention_backward(*context, {qkv, 0}, {qkv, 1}, {qkv, 2}, result.output, result.log_sum_exp, row_sums,
-                       {}, {dqkv, 0}, {dqkv, 1}, {dqkv, 2}, {});
+    attention_backward(*context, {qkv, 0}, {qkv, 1}, {qkv, 2}, result.output, result.output,
+                       result.log_sum_exp, row_sums, {}, {dqkv, 0}, {dqkv, 1}, {dqkv, 2}, {});
     attention_combine(*context, result, result);
   }
   EXPECT_GT(meta.tally().flops, 0);

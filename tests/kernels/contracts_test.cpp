@@ -71,8 +71,9 @@ std::vector<Contract> attention_contracts() {
            }},
           {"attention", "backward", "attention_backward",
            [=](Context& c) {
-             attention_backward(c, rows(c), rows(c), rows(c), numbers(c, {1, 3, 1, 2}), numbers(c, {1, 1, 3}),
-                                numbers(c, {1, 1, 3}), {}, rows(c), rows(c), rows(c), {});
+             attention_backward(c, rows(c), rows(c), rows(c), numbers(c, {1, 3, 1, 2}),
+                                numbers(c, {1, 3, 1, 2}), numbers(c, {1, 1, 3}), numbers(c, {1, 1, 3}), {},
+                                rows(c), rows(c), rows(c), {});
            }},
           {"attention", "rotate", "attention_rotate", [](Context& c) {
              attention_rotate(c, numbers(c, {1, 3, 2, 1, 2}), {{3}, {0}});

@@ -17,10 +17,13 @@
 #include "base/text.h"
 #include "cublasLt.h"
 #include "cuda_runtime.h"
+#include "kernels/attention.h"
 #include "kernels/backend.h"
 #include "kernels/contraction.h"
 #include "kernels/convolution.h"
 #include "kernels/copy.h"
+#include "kernels/cuda/attention_by_cudnn.h"
+#include "kernels/cuda/constants.h"
 #include "kernels/cuda/error.h"
 #include "kernels/cuda/pinned_ring.h"
 #include "kernels/pointwise.h"
@@ -133,6 +136,25 @@ TEST_F(FakeCudaFinds, PinnedMemoryThatIsTakenTooEarly) {
   EXPECT_LE(fake_cuda::pinned_bytes(), two + cuda::PinnedRing::kBlockBytes);
   fake_cuda::machine().pinned = two + cuda::PinnedRing::kBlockBytes;
   upload_some(8);
+}
+
+/// Of one launch all are there, however large; what is no longer asked for goes.
+TEST_F(FakeCudaFinds, ConstantsThatAreFreedTooEarly) {
+  constexpr std::size_t kCount = cuda::Constants::kMostBytes / sizeof(std::int64_t) * 2 / 3;
+  const auto taken = [&](std::int64_t number, std::size_t count) {
+    return cuda::constants(context_, std::span<const std::int64_t>(std::vector(count, number)));
+  };
+  for (const auto& [number, at] : {std::pair{1, taken(1, kCount)}, {2, taken(2, kCount)}}) {
+    std::int64_t found = 0;
+    context_.runtime()->download(Stream::kCompute, reinterpret_cast<const std::byte*>(at),
+                                 std::as_writable_bytes(std::span(&found, 1)));
+    EXPECT_EQ(found, number);
+  }
+  EXPECT_EQ(taken(1, kCount), taken(1, kCount));
+  for (std::int64_t i = 0; i < cuda::Constants::kKept; ++i) taken(i, 1);
+  taken(3, kCount);
+  EXPECT_LT(context_.arena().current_bytes(Purpose::kWorkspace),
+            static_cast<std::int64_t>(cuda::Constants::kMostBytes * 3 / 2));
 }
 
 TEST_F(FakeCudaFinds, AMissingBarrier) {
@@ -419,6 +441,58 @@ TEST_F(FakeCudnn, WhatItRefusesIsSaidOnce) {
       << said[0];
   convolved(DType::kFloat32);
   EXPECT_TRUE(take_remarks(context_).empty());
+}
+
+/// Attention of bf16 heads of 8 to 128 numbers, without anything besides, also backward in parts: of
+/// batches, of heads whose sums begin at no multiple of 16 bytes, of queries, whose dk and dv are added up.
+TEST_F(FakeCudnn, AttentionInParts) {
+  struct Call {
+    DType type = DType::kBfloat16, dq = type, dkv = type;
+    std::int64_t size = 8, pairs = std::int64_t{1} << 28, runs = 1;
+    bool masked = false;
+  };
+  constexpr std::int64_t kTile = 128 * 128;
+  constexpr DType kF32 = DType::kFloat32;
+  Context host = Context::make_host(Backend::kReference, 1);
+  const auto gradients = [&](Context& context, const Call& call) {
+    // In parts there are three tiles of queries and of keys.
+    const std::int64_t tokens = call.runs > 1 ? 301 : 21, heads = 3;
+    const Shape shape{2, tokens, 3, heads, call.size}, rows{2, tokens, heads, call.size};
+    const auto array = [&](const Shape& of, unsigned seed) {
+      return testing::random_array(context, of, call.type, seed);
+    };
+    const Array qkv = array(shape, 1), dy = array(rows, 2);
+    AttentionOptions options{.scale = 0.3};
+    if (call.masked) options.mask = testing::random_array(context, {1, tokens, tokens}, kF32, 3);
+    const AttentionResult result =
+        attention_forward(context, {qkv, 0}, {qkv, 1}, {qkv, 2}, options, call.type);
+    const Array dq(context, shape, call.dq), dkv(context, shape, call.dkv);
+    attention_backward(context, {qkv, 0}, {qkv, 1}, {qkv, 2}, result.output, dy, result.log_sum_exp,
+                       attention_row_sums(context, result.output, dy), options, {dq, 0}, {dkv, 1}, {dkv, 2},
+                       {});
+    std::vector<double> all = values_of(result.output), found = values_of(result.log_sum_exp);
+    all.insert(all.end(), found.begin(), found.end());
+    for (int slot = 0; slot < 3; ++slot) {
+      Box box = Box::whole(shape);
+      box.begin[2] = slot, box.extent[2] = 1;
+      found = values_of(extract_box(context, slot == 0 ? dq : dkv, box));
+      all.insert(all.end(), found.begin(), found.end());
+    }
+    return all;
+  };
+  for (const Call& call :
+       {Call{}, Call{.size = 128}, Call{.dq = kF32, .dkv = kF32}, Call{.dkv = kF32, .size = 24},
+        Call{.pairs = kTile * 9 * 3, .runs = 2}, Call{.pairs = kTile * 9 * 2, .runs = 4},
+        Call{.dq = kF32, .pairs = kTile * 9, .runs = 6}, Call{.pairs = kTile * 3, .runs = 18},
+        Call{.dq = kF32, .dkv = kF32, .pairs = kTile * 8, .runs = 12}, Call{.type = kF32, .runs = 0},
+        Call{.size = 12, .runs = 0}, Call{.size = 136, .runs = 0}, Call{.runs = 0, .masked = true}}) {
+    SCOPED_TRACE(concat(name(call.type), ", heads of ", call.size, ", ", call.pairs, " pairs at once"));
+    context_.state<cuda::AttentionParts>().most_pairs = call.pairs;
+    const std::int64_t before = fake_cuda::cudnn_runs();
+    testing::expect_near(gradients(context_, call), gradients(host, call),
+                         testing::tolerance(call.type, 64, 8));
+    EXPECT_EQ(fake_cuda::cudnn_runs() - before, call.runs == 0 ? 0 : 1 + call.runs) << "forward and backward";
+  }
 }
 
 /// TensorFloat-32 is taken where the context allows it, for float32 alone.

@@ -87,9 +87,10 @@ class Attention : public AttentionKernels {
     });
   }
 
-  void backward(Context& context, const HeadRows& q, const HeadRows& k, const HeadRows& v, const Array& dy,
-                const Array& log_sum_exp, const Array& row_sums, const AttentionOptions& options, HeadRows dq,
-                HeadRows dk, HeadRows dv, Array dbias) const override {
+  void backward(Context& context, const HeadRows& q, const HeadRows& k, const HeadRows& v, const Array& /*y*/,
+                const Array& dy, const Array& log_sum_exp, const Array& row_sums,
+                const AttentionOptions& options, HeadRows dq, HeadRows dk, HeadRows dv,
+                Array dbias) const override {
     const AttentionProblem p(q, k, v, options);
     if (dbias.defined()) std::fill_n(dbias.data<float>(), dbias.count(), 0.0F);
     if (p.queries == 0 || p.keys == 0) {

@@ -1,4 +1,5 @@
 #include "array/raw_memory.h"
+#include "kernels/cuda/attention_by_cudnn.h"
 #include "kernels/cuda/attention_passes.h"
 #include "kernels/cuda/attention_tiles.cuh"
 #include "kernels/front/attention_kernels.h"
@@ -96,6 +97,7 @@ class Attention : public AttentionKernels {
  public:
   void forward(Context& context, const HeadRows& q, const HeadRows& k, const HeadRows& v,
                const AttentionOptions& options, AttentionResult& result) const override {
+    if (attention_forward_by_cudnn(context, q, k, v, options, result)) return;
     attention_forward_pass(context, q, k, v, options, result);
   }
 
@@ -118,9 +120,11 @@ class Attention : public AttentionKernels {
     });
   }
 
-  void backward(Context& context, const HeadRows& q, const HeadRows& k, const HeadRows& v, const Array& dy,
-                const Array& log_sum_exp, const Array& row_sums, const AttentionOptions& options, HeadRows dq,
-                HeadRows dk, HeadRows dv, Array dbias) const override {
+  void backward(Context& context, const HeadRows& q, const HeadRows& k, const HeadRows& v, const Array& y,
+                const Array& dy, const Array& log_sum_exp, const Array& row_sums,
+                const AttentionOptions& options, HeadRows dq, HeadRows dk, HeadRows dv,
+                Array dbias) const override {
+    if (attention_backward_by_cudnn(context, q, k, v, y, dy, log_sum_exp, options, dq, dk, dv)) return;
     attention_backward_pass(context, q, k, v, dy, log_sum_exp, row_sums, options, dq, dk, dv, dbias);
   }
 

@@ -11,21 +11,6 @@
 
 namespace jigsaw::inline kernels::cuda {
 
-void check(cudnnStatus_t status, const char* what) {
-  if (status == CUDNN_STATUS_SUCCESS) return;
-  std::array<char, 512> why{};
-  cudnnGetLastErrorString(why.data(), why.size());
-  fail(concat("cuDNN could not ", what, ": ", cudnnGetErrorString(status), why[0] == '\0' ? "" : "; ",
-              why.data()));
-}
-
-CudnnHandle::CudnnHandle() {
-  check(cudnnCreate(&handle_), "start");
-}
-CudnnHandle::~CudnnHandle() {
-  cudnnDestroy(handle_);
-}
-
 namespace {
 
 using Pass = CudnnProblem::Pass;

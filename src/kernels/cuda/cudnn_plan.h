@@ -1,31 +1,13 @@
 #pragma once
-#include <cudnn_graph.h>
-
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
 
 #include "kernels/cuda/cudnn_convolution.h"
+#include "kernels/cuda/cudnn_handle.h"
 
 namespace jigsaw::inline kernels::cuda {
-
-/// Throws Error that says what failed and cuDNN's words for why.
-void check(cudnnStatus_t status, const char* what);
-
-/// The handle of the library for one rank, on the GPU that is current when it is made.
-class CudnnHandle {
- public:
-  CudnnHandle();
-  ~CudnnHandle();
-  CudnnHandle(const CudnnHandle&) = delete;
-  CudnnHandle& operator=(const CudnnHandle&) = delete;
-
-  cudnnHandle_t get() const { return handle_; }
-
- private:
-  cudnnHandle_t handle_ = nullptr;
-};
 
 /// How cuDNN solves a problem: its graph API (cudnn_graph.h) with one convolution, and the addition of the
 /// bias. An engine is taken that repeats its sums bit for bit and forms them in full.

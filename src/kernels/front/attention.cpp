@@ -106,9 +106,11 @@ Array attention_row_sums(Context& context, const Array& y, const Array& dy) {
 }
 
 void attention_backward(Context& context, const HeadRows& q, const HeadRows& k, const HeadRows& v,
-                        const Array& dy, const Array& log_sum_exp, const Array& row_sums,
+                        const Array& y, const Array& dy, const Array& log_sum_exp, const Array& row_sums,
                         const AttentionOptions& options, HeadRows dq, HeadRows dk, HeadRows dv, Array dbias) {
   require_operands(q, k, v, options);
+  require_same_shape("attention_backward", y.shape(), piece_shape(q));
+  require_same_type("attention_backward", y, q.array);
   require_same_shape("attention_backward", dy.shape(), piece_shape(q));
   require_same_type("attention_backward", dy, q.array);
   require_rows("dq", dq);
@@ -128,8 +130,8 @@ void attention_backward(Context& context, const HeadRows& q, const HeadRows& k, 
   count_work(context, products(kBackwardProducts, q, k), {&dy, &log_sum_exp, &row_sums});
   context.tally().bytes += static_cast<double>(size_of(q.array.dtype())) * 2 *
                            static_cast<double>(piece_shape(q).count() + 2 * piece_shape(k).count());
-  launch(context, q.array.dtype(), &AttentionKernels::backward, q, k, v, dy, log_sum_exp, row_sums, options,
-         dq, dk, dv, dbias);
+  launch(context, q.array.dtype(), &AttentionKernels::backward, q, k, v, y, dy, log_sum_exp, row_sums,
+         options, dq, dk, dv, dbias);
 }
 
 Array attention_rotate(Context& context, const Array& x, const Rotation& rotation) {
@@ -173,8 +175,8 @@ void AttentionKernels::row_sums(Context&, const Array&, const Array&, Array&) co
   missing_kernel("attention_row_sums");
 }
 void AttentionKernels::backward(Context&, const HeadRows&, const HeadRows&, const HeadRows&, const Array&,
-                                const Array&, const Array&, const AttentionOptions&, HeadRows, HeadRows,
-                                HeadRows, Array) const {
+                                const Array&, const Array&, const Array&, const AttentionOptions&, HeadRows,
+                                HeadRows, HeadRows, Array) const {
   missing_kernel("attention_backward");
 }
 void AttentionKernels::rotate(Context&, const Array&, const Shape&, const std::vector<RotationTable>&,

@@ -21,7 +21,7 @@ class AttentionKernels {
   virtual void combine(Context& context, AttentionResult& into, const AttentionResult& more) const;
   virtual void row_sums(Context& context, const Array& y, const Array& dy, Array& sums) const;
   virtual void backward(Context& context, const HeadRows& q, const HeadRows& k, const HeadRows& v,
-                        const Array& dy, const Array& log_sum_exp, const Array& row_sums,
+                        const Array& y, const Array& dy, const Array& log_sum_exp, const Array& row_sums,
                         const AttentionOptions& options, HeadRows dq, HeadRows dk, HeadRows dv,
                         Array dbias) const;
   /// @param tables  one an axis; of the inverse where it is asked for.

@@ -125,9 +125,10 @@ class Attention : public AttentionKernels {
     });
   }
 
-  void backward(Context&, const HeadRows& q, const HeadRows& k, const HeadRows& v, const Array& dy,
-                const Array& log_sum_exp, const Array& row_sums, const AttentionOptions& options, HeadRows dq,
-                HeadRows dk, HeadRows dv, Array dbias) const override {
+  void backward(Context&, const HeadRows& q, const HeadRows& k, const HeadRows& v, const Array& /*y*/,
+                const Array& dy, const Array& log_sum_exp, const Array& row_sums,
+                const AttentionOptions& options, HeadRows dq, HeadRows dk, HeadRows dv,
+                Array dbias) const override {
     const std::int64_t d = q.head_size();
     const HeadRows dys = as_rows(dy);
     std::vector<double> dk_sums(static_cast<std::size_t>(k.tokens() * d)), dv_sums(dk_sums.size());

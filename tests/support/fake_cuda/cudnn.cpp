@@ -1,10 +1,12 @@
 #include <atomic>
+#include <cmath>
 #include <list>
 #include <utility>
 #include <vector>
 
 #include "array/raw_memory.h"
 #include "cuda_bf16.h"
+#include "kernels/cuda/cudnn_attention.h"
 #include "kernels/cuda/cudnn_convolution.h"
 #include "kernels/cuda/error.h"
 #include "kernels/cuda_context.h"
@@ -17,6 +19,8 @@ namespace {
 
 using jigsaw::DType;
 using jigsaw::Shape;
+using jigsaw::cuda::CudnnAttentionOperands;
+using jigsaw::cuda::CudnnAttentionProblem;
 using jigsaw::cuda::CudnnOperands;
 using jigsaw::cuda::CudnnProblem;
 using jigsaw::testing::fake_cuda::touched;
@@ -111,6 +115,109 @@ void solve(const CudnnProblem& problem, const CudnnOperands& operands) {
   }
 }
 
+/// Heads of one batch.
+class Heads {
+ public:
+  Heads(const CudnnAttentionProblem& problem, const void* first, const CudnnAttentionProblem::Places& places,
+        std::int64_t tokens, DType type, bool made)
+      : first_(first), places_(places), size_(problem.head_size), type_(type) {
+    const auto bytes = static_cast<std::size_t>(problem.heads * size_ * size_of(type));
+    for (std::int64_t b = 0; b < problem.batches; ++b) {
+      for (std::int64_t t = 0; t < tokens; ++t)
+        touched(static_cast<const std::byte*>(first) + at(b, t, 0, 0) * size_of(type), bytes, made);
+    }
+  }
+  double get(std::int64_t b, std::int64_t t, std::int64_t h, std::int64_t c) const {
+    return read(first_, type_, at(b, t, h, c));
+  }
+  void put(std::int64_t b, std::int64_t t, std::int64_t h, std::int64_t c, double value) const {
+    write(const_cast<void*>(first_), type_, at(b, t, h, c), value);
+  }
+
+ private:
+  std::int64_t at(std::int64_t b, std::int64_t t, std::int64_t h, std::int64_t c) const {
+    return b * places_.batch + t * places_.token + h * size_ + c;
+  }
+  const void* first_;
+  CudnnAttentionProblem::Places places_;
+  std::int64_t size_;
+  DType type_;
+};
+
+double dot(const Heads& x, std::int64_t i, const Heads& y, std::int64_t j, std::int64_t b, std::int64_t h,
+           std::int64_t size) {
+  double sum = 0;
+  for (std::int64_t c = 0; c < size; ++c) sum += x.get(b, i, h, c) * y.get(b, j, h, c);
+  return sum;
+}
+
+void solve(const CudnnAttentionProblem& p, const CudnnAttentionOperands& operands) {
+  constexpr DType kBf16 = DType::kBfloat16;
+  const Heads q(p, operands.q, p.q, p.queries, kBf16, false), k(p, operands.k, p.k, p.keys, kBf16, false),
+      v(p, operands.v, p.v, p.keys, kBf16, false),
+      y(p, operands.y, p.y, p.queries, p.backward ? kBf16 : p.result, !p.backward);
+  auto* const sums = static_cast<float*>(const_cast<void*>(operands.log_sum_exp));
+  std::vector<double> scores(static_cast<std::size_t>(p.keys));
+  const auto for_rows = [&](const auto& f) {
+    for (std::int64_t b = 0; b < p.batches; ++b) {
+      for (std::int64_t h = 0; h < p.heads; ++h) {
+        float* const row = sums + b * p.lse_batch + h * p.lse_head;
+        touched(row, static_cast<std::size_t>(p.queries) * sizeof(float), !p.backward);
+        for (std::int64_t i = 0; i < p.queries; ++i) {
+          for (std::int64_t j = 0; j < p.keys; ++j)
+            scores[static_cast<std::size_t>(j)] = p.scale * dot(q, i, k, j, b, h, p.head_size);
+          f(b, h, i, row[i]);
+        }
+      }
+    }
+  };
+  if (!p.backward) {
+    return for_rows([&](auto b, auto h, auto i, float& log_sum_exp) {
+      double sum = 0;
+      for (const double score : scores) sum += std::exp(score);
+      log_sum_exp = static_cast<float>(std::log(sum));
+      for (std::int64_t c = 0; c < p.head_size; ++c) {
+        double value = 0;
+        for (std::int64_t j = 0; j < p.keys; ++j)
+          value += std::exp(scores[static_cast<std::size_t>(j)]) / sum * v.get(b, j, h, c);
+        y.put(b, i, h, c, value);
+      }
+    });
+  }
+  const Heads dy(p, operands.dy, p.dy, p.queries, kBf16, false),
+      dq(p, operands.dq, p.dq, p.queries, kBf16, true), dk(p, operands.dk, p.dk, p.keys, p.result, true),
+      dv(p, operands.dv, p.dv, p.keys, p.result, true);
+  const auto count = static_cast<std::size_t>(p.batches * p.heads * p.keys * p.head_size);
+  std::vector<double> of_k(count, 0), of_v(count, 0);
+  const auto place = [&](auto b, auto h, auto j, auto c) {
+    return static_cast<std::size_t>(((b * p.heads + h) * p.keys + j) * p.head_size + c);
+  };
+  for_rows([&](auto b, auto h, auto i, float log_sum_exp) {
+    const double row_sum = dot(y, i, dy, i, b, h, p.head_size);
+    std::vector<double> of_q(static_cast<std::size_t>(p.head_size), 0);
+    for (std::int64_t j = 0; j < p.keys; ++j) {
+      const double weight = std::exp(scores[static_cast<std::size_t>(j)] - static_cast<double>(log_sum_exp));
+      const double slope = p.scale * weight * (dot(dy, i, v, j, b, h, p.head_size) - row_sum);
+      for (std::int64_t c = 0; c < p.head_size; ++c) {
+        of_q[static_cast<std::size_t>(c)] += slope * k.get(b, j, h, c);
+        of_k[place(b, h, j, c)] += slope * q.get(b, i, h, c);
+        of_v[place(b, h, j, c)] += weight * dy.get(b, i, h, c);
+      }
+    }
+    for (std::int64_t c = 0; c < p.head_size; ++c) dq.put(b, i, h, c, of_q[static_cast<std::size_t>(c)]);
+  });
+  for (std::int64_t b = 0; b < p.batches; ++b) {
+    for (std::int64_t h = 0; h < p.heads; ++h) {
+      for (std::int64_t j = 0; j < p.keys; ++j) {
+        for (std::int64_t c = 0; c < p.head_size; ++c) {
+          dk.put(b, j, h, c, of_k[place(b, h, j, c)]);
+          dv.put(b, j, h, c, of_v[place(b, h, j, c)]);
+        }
+      }
+    }
+  }
+}
+
 }  // namespace
 
 std::int64_t jigsaw::testing::fake_cuda::cudnn_runs() {
@@ -143,16 +250,51 @@ const CudnnPlan* cudnn_plan(Context& context, const CudnnProblem& problem) {
   return &context.state<Plans>().emplace_back(problem);
 }
 
-void cudnn_run(Context& context, const CudnnPlan& plan, const CudnnOperands& operands) {
+namespace {
+
+template <typename Problem, typename Operands>
+void run(Context& context, const Problem& problem, const Operands& operands) {
   constexpr std::int64_t kWorkspace = std::int64_t{1} << 16;
   Array workspace(context, {kWorkspace / 4}, DType::kFloat32, Purpose::kWorkspace);
-  const auto work = [problem = plan.problem(), operands, room = workspace.raw()] {
+  const auto work = [problem, operands, room = workspace.raw()] {
     ++runs;
     testing::fake_cuda::use_workspace(room, kWorkspace);
     solve(problem, operands);
   };
-  launched(context, testing::fake_cuda::put(stream_of(context), plan.problem().text(), work),
-           "a convolution");
+  launched(context, testing::fake_cuda::put(stream_of(context), problem.text(), work), "cuDNN");
+}
+
+}  // namespace
+
+void cudnn_run(Context& context, const CudnnPlan& plan, const CudnnOperands& operands) {
+  run(context, plan.problem(), operands);
+}
+
+class CudnnAttentionPlan {
+ public:
+  explicit CudnnAttentionPlan(const CudnnAttentionProblem& problem) : problem_(problem) {}
+  const CudnnAttentionProblem& problem() const { return problem_; }
+
+ private:
+  CudnnAttentionProblem problem_;
+};
+
+const CudnnAttentionPlan* cudnn_attention_plan(Context& context, const CudnnAttentionProblem& problem,
+                                               std::string& why) {
+  const testing::fake_cuda::Machine& machine = testing::fake_cuda::machine();
+  if (machine.cudnn != 0 && problem.head_size != machine.cudnn_refuses)
+    return &context.state<std::list<CudnnAttentionPlan>>().emplace_back(problem);
+  why = "it is told to refuse";
+  return nullptr;
+}
+
+void cudnn_attention_run(Context& context, const CudnnAttentionPlan& plan,
+                         const CudnnAttentionOperands& operands) {
+  run(context, plan.problem(), operands);
+}
+
+bool cudnn_attention_built() {
+  return cudnn_library().built;
 }
 
 }  // namespace jigsaw::inline kernels::cuda

@@ -31,8 +31,9 @@ struct Machine {
   std::size_t memory = std::size_t{4} << 30;  ///< bytes of a device
   std::size_t pinned = std::size_t{1} << 40;  ///< bytes of the host that can be pinned at a time
   int fail_after = 0, fail_with = 0, fail_device = 0;
-  int cudnn = 0;          ///< version of its cuDNN, 91900 for 9.19.0; 0: none
-  int cudnn_refuses = 0;  ///< that has no plan for convolutions to so many channels
+  int cudnn = 0;  ///< version of its cuDNN, 91900 for 9.19.0; 0: none
+  int cudnn_refuses =
+      0;  ///< that has no plan for convolutions to so many channels, or heads of so many numbers
 };
 Machine& machine();
 
@@ -46,7 +47,7 @@ std::int64_t kernels_run();
 std::int64_t misaligned_products();
 /// Products so far whose factors may be taken as TensorFloat-32.
 std::int64_t rounded_products();
-/// Convolutions that cuDNN has done so far.
+/// Convolutions and attentions, or parts of them, that cuDNN has done so far.
 std::int64_t cudnn_runs();
 /// Bytes of the host that are pinned.
 std::size_t pinned_bytes();

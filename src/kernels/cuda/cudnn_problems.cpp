@@ -1,4 +1,5 @@
 #include "base/text.h"
+#include "kernels/cuda/cudnn_attention.h"
 #include "kernels/cuda/cudnn_convolution.h"
 
 namespace jigsaw::inline kernels::cuda {
@@ -10,6 +11,17 @@ std::string CudnnProblem::text() const {
                 y, " by ", convolution.window.extent, ", stride ", convolution.window.stride, ", dilation ",
                 convolution.window.dilation, ", groups ", convolution.groups, ", padding ", convolution.low,
                 " and ", convolution.high, rounded ? ", factors rounded" : "");
+}
+
+std::string CudnnAttentionProblem::text() const {
+  const auto places = [](const Places& p) { return concat(" ", p.batch, "/", p.token); };
+  std::string text =
+      concat(backward ? "the gradients of the attention of " : "the attention of ", batches, " × ", heads,
+             " heads of ", head_size, ", ", queries, " queries and ", keys, " keys, in ", name(result),
+             ", scale ", scale, ", elements between batches and tokens", places(q), places(k), places(v),
+             places(y), ", of sums ", lse_batch, "/", lse_head);
+  if (backward) text += concat(", of gradients", places(dy), places(dq), places(dk), places(dv));
+  return text;
 }
 
 }  // namespace jigsaw::inline kernels::cuda

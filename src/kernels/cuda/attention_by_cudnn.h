@@ -1,0 +1,37 @@
+#pragma once
+#include <algorithm>
+#include <cstdint>
+
+#include "kernels/attention.h"
+
+namespace jigsaw::inline kernels::cuda {
+
+/// Attention of bf16 heads of a multiple of 8 numbers, 128 at most, without bias, mask and dropout, by cuDNN.
+/// Backward is solved in parts of batches, heads and queries one after the other, so that the workspace, a
+/// bf16 number for each query and key of each head, stays bounded; dq is rounded to bf16.
+/// @return  whether cuDNN did it
+bool attention_forward_by_cudnn(Context& context, const HeadRows& q, const HeadRows& k, const HeadRows& v,
+                                const AttentionOptions& options, AttentionResult& result);
+bool attention_backward_by_cudnn(Context& context, const HeadRows& q, const HeadRows& k, const HeadRows& v,
+                                 const Array& y, const Array& dy, const Array& log_sum_exp,
+                                 const AttentionOptions& options, HeadRows& dq, HeadRows& dk, HeadRows& dv);
+
+/// How much of backward is solved at once. Lies in the state of the rank's context.
+struct AttentionParts {
+  std::int64_t most_pairs = std::int64_t{1} << 28;  ///< of queries and keys of all heads: 512 MiB
+
+  struct Part {
+    std::int64_t batches, heads, queries;
+  };
+  Part largest(std::int64_t batches, std::int64_t heads, std::int64_t queries, std::int64_t keys) const {
+    constexpr std::int64_t kTile = 128;  // to whose multiples cuDNN rounds up
+    const auto tiles = [](std::int64_t tokens) { return (tokens + kTile - 1) / kTile; };
+    const std::int64_t most = std::max<std::int64_t>(most_pairs / (kTile * kTile), 1), a_row = tiles(keys),
+                       a_head = tiles(queries) * a_row;
+    if (a_head > most) return {1, 1, std::min(std::max<std::int64_t>(most / a_row, 1) * kTile, queries)};
+    if (heads * a_head > most) return {1, most / a_head, queries};
+    return {std::min(most / (heads * a_head), batches), heads, queries};
+  }
+};
+
+}  // namespace jigsaw::inline kernels::cuda

@@ -1,0 +1,48 @@
+#include "kernels/cuda/cudnn_attention.h"
+
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "kernels/cuda/cudnn_attention_plan.h"
+#include "kernels/cuda/cudnn_run.h"
+
+namespace jigsaw::inline kernels::cuda {
+
+namespace {
+
+struct Known {
+  std::optional<CudnnAttentionPlan> plan;
+  std::string why;  ///< there is none
+};
+/// Plans of a rank, by the problem's text.
+using Plans = std::map<std::string, Known>;
+
+}  // namespace
+
+const CudnnAttentionPlan* cudnn_attention_plan(Context& context, const CudnnAttentionProblem& problem,
+                                               std::string& why) {
+  Plans& plans = context.state<Plans>();
+  const std::string key = problem.text();
+  auto found = plans.find(key);
+  if (found == plans.end()) {
+    std::string said;
+    auto plan = CudnnAttentionPlan::make(problem, context.state<CudnnHandle>(), said);
+    found = plans.emplace(key, Known{std::move(plan), std::move(said)}).first;
+  }
+  why = found->second.why;
+  return found->second.plan ? &*found->second.plan : nullptr;
+}
+
+void cudnn_attention_run(Context& context, const CudnnAttentionPlan& plan,
+                         const CudnnAttentionOperands& operands) {
+  run_by_cudnn(
+      context, plan.problem().text(), plan.workspace_bytes(),
+      [&](const CudnnHandle& handle, void* workspace) { return plan.run(handle, operands, workspace); });
+}
+
+bool cudnn_attention_built() {
+  return true;
+}
+
+}  // namespace jigsaw::inline kernels::cuda

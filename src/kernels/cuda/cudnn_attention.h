@@ -1,0 +1,55 @@
+#pragma once
+#include <cstdint>
+#include <string>
+
+#include "array/array.h"
+
+// Attention by cuDNN; without it, or without the headers of its frontend (cudnn_attention_absent.cpp), it
+// solves none, and kernels of ours do (attention.cu).
+
+namespace jigsaw::inline kernels::cuda {
+
+/// Attention of bf16 heads without bias, mask or dropout, or its gradients: weights = softmax(scale · q·k),
+/// sums in f32. Its gradients repeat bit for bit.
+struct CudnnAttentionProblem {
+  /// Where an operand's heads lie: number c of (batch, token, head) at element batch · `batch` + token ·
+  /// `token` + head · head_size + c.
+  struct Places {
+    std::int64_t batch = 0, token = 0;
+  };
+
+  bool backward = false;
+  std::int64_t batches = 0, heads = 0, queries = 0, keys = 0, head_size = 0;
+  double scale = 1;
+  Places q, k, v, y;
+  /// (batch, head, query) of the log-sum-exp, f32, at element batch · lse_batch + head · lse_head + query.
+  std::int64_t lse_batch = 0, lse_head = 0;
+  Places dy, dq, dk, dv;            ///< backward's; dq is bf16
+  DType result = DType::kBfloat16;  ///< of y, forward, or of dk and dv; bf16 or f32
+
+  /// Names it, unlike any other.
+  std::string text() const;
+};
+
+/// What a problem's operands are at a run; addresses are multiples of 16 bytes.
+struct CudnnAttentionOperands {
+  const void *q = nullptr, *k = nullptr, *v = nullptr, *y = nullptr, *log_sum_exp = nullptr, *dy = nullptr,
+             *dq = nullptr, *dk = nullptr, *dv = nullptr;
+};
+
+class CudnnAttentionPlan;
+
+/// How cuDNN solves it, kept by the context; null where cuDNN has no engine that repeats its sums bit for
+/// bit.
+/// @param why  gets what cuDNN says then.
+const CudnnAttentionPlan* cudnn_attention_plan(Context& context, const CudnnAttentionProblem& problem,
+                                               std::string& why);
+
+/// Puts a plan of the context's into its stream. Memory for work comes from its arena.
+void cudnn_attention_run(Context& context, const CudnnAttentionPlan& plan,
+                         const CudnnAttentionOperands& operands);
+
+/// Whether the program is built with what attention by cuDNN needs.
+bool cudnn_attention_built();
+
+}  // namespace jigsaw::inline kernels::cuda

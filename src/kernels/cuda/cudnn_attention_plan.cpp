@@ -1,0 +1,151 @@
+#include "kernels/cuda/cudnn_attention_plan.h"
+
+#include <cudnn_frontend.h>
+
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+namespace jigsaw::inline kernels::cuda {
+
+namespace {
+
+namespace fe = cudnn_frontend;
+using Tensor = std::shared_ptr<fe::graph::Tensor_attributes>;
+
+/// Operands of a run.
+enum Id : std::int64_t { kQ = 1, kK, kV, kY, kLogSumExp, kDy, kDq, kDk, kDv };
+
+fe::DataType_t type_of(DType dtype) {
+  return dtype == DType::kBfloat16 ? fe::DataType_t::BFLOAT16 : fe::DataType_t::FLOAT;
+}
+
+/// Whether a call of the frontend did what it should; `why` gets its words otherwise.
+bool done(fe::error_t status, std::string& why) {
+  if (status.is_good()) return true;
+  why = status.get_message();
+  while (!why.empty() && (why.back() == '\n' || why.back() == ' ')) why.pop_back();
+  return false;
+}
+
+}  // namespace
+
+struct CudnnAttentionPlan::Graph {
+  Graph(const CudnnAttentionProblem& problem_, cudnnHandle_t handle_) : problem(problem_), handle(handle_) {
+    graph.set_io_data_type(fe::DataType_t::BFLOAT16)
+        .set_intermediate_data_type(fe::DataType_t::FLOAT)
+        .set_compute_data_type(fe::DataType_t::FLOAT);
+    const auto q = given(kQ, problem.queries, problem.q), k = given(kK, problem.keys, problem.k),
+               v = given(kV, problem.keys, problem.v);
+    if (problem.backward) {
+      const auto y = given(kY, problem.queries, problem.y), dy = given(kDy, problem.queries, problem.dy),
+                 lse = graph.tensor(log_sum_exp(fe::graph::Tensor_attributes()));
+      const auto [dq, dk, dv] = graph.sdpa_backward(q, k, v, y, dy, lse,
+                                                    fe::graph::SDPA_backward_attributes()
+                                                        .set_name("attention_backward")
+                                                        .set_attn_scale(static_cast<float>(problem.scale))
+                                                        .set_deterministic_algorithm(true));
+      made(dq, kDq, problem.queries, problem.dq, DType::kBfloat16);
+      made(dk, kDk, problem.keys, problem.dk, problem.result);
+      made(dv, kDv, problem.keys, problem.dv, problem.result);
+      return;
+    }
+    auto options = fe::graph::SDPA_attributes()
+                       .set_name("attention")
+                       .set_generate_stats(true)
+                       .set_attn_scale(static_cast<float>(problem.scale));
+    // What else there is writes bf16 only.
+    if (problem.result == DType::kFloat32)
+      options.set_implementation(fe::AttentionImplementation_t::COMPOSITE);
+    const auto [y, lse] = graph.sdpa(q, k, v, options);
+    made(y, kY, problem.queries, problem.y, problem.result);
+    log_sum_exp(*lse).set_output(true);
+  }
+
+  std::vector<std::int64_t> extents(std::int64_t tokens) const {
+    return {problem.batches, problem.heads, tokens, problem.head_size};
+  }
+  std::vector<std::int64_t> strides(const CudnnAttentionProblem::Places& places) const {
+    return {places.batch, problem.head_size, places.token, 1};
+  }
+  Tensor given(Id id, std::int64_t tokens, const CudnnAttentionProblem::Places& places) {
+    return graph.tensor(
+        fe::graph::Tensor_attributes().set_uid(id).set_dim(extents(tokens)).set_stride(strides(places)));
+  }
+  void made(const Tensor& tensor, Id id, std::int64_t tokens, const CudnnAttentionProblem::Places& places,
+            DType type) {
+    tensor->set_output(true)
+        .set_uid(id)
+        .set_dim(extents(tokens))
+        .set_stride(strides(places))
+        .set_data_type(type_of(type));
+  }
+  template <typename T>
+  T&& log_sum_exp(T&& tensor) const {
+    tensor.set_uid(kLogSumExp)
+        .set_dim({problem.batches, problem.heads, problem.queries, 1})
+        .set_stride({problem.lse_batch, problem.lse_head, 1, 1})
+        .set_data_type(fe::DataType_t::FLOAT);
+    return std::forward<T>(tensor);
+  }
+
+  CudnnAttentionProblem problem;
+  cudnnHandle_t handle;  ///< none where the device is only described
+  fe::graph::Graph graph;
+};
+
+CudnnAttentionPlan::CudnnAttentionPlan(std::unique_ptr<Graph> graph) : graph_(std::move(graph)) {}
+CudnnAttentionPlan::CudnnAttentionPlan(CudnnAttentionPlan&&) noexcept = default;
+CudnnAttentionPlan::~CudnnAttentionPlan() = default;
+
+const CudnnAttentionProblem& CudnnAttentionPlan::problem() const {
+  return graph_->problem;
+}
+
+std::optional<CudnnAttentionPlan> CudnnAttentionPlan::make(const CudnnAttentionProblem& problem,
+                                                           const CudnnHandle& handle, std::string& why) {
+  return make(std::make_unique<Graph>(problem, handle.get()), why);
+}
+
+std::optional<CudnnAttentionPlan> CudnnAttentionPlan::make(const CudnnAttentionProblem& problem,
+                                                           const std::string& device, std::string& why) {
+  auto properties = std::make_shared<fe::DeviceProperties>();
+  if (!done(properties->deserialize({device.begin(), device.end()}), why)) return std::nullopt;
+  auto graph = std::make_unique<Graph>(problem, nullptr);
+  graph->graph.set_device_properties(std::move(properties));
+  return make(std::move(graph), why);
+}
+
+std::optional<CudnnAttentionPlan> CudnnAttentionPlan::make(std::unique_ptr<Graph> made, std::string& why) {
+  fe::graph::Graph& graph = made->graph;
+  const cudnnHandle_t handle = made->handle;
+  if (!done(graph.validate(), why) ||
+      !done(handle == nullptr ? graph.build_operation_graph() : graph.build_operation_graph(handle), why) ||
+      !done(graph.create_execution_plans({fe::HeurMode_t::A, fe::HeurMode_t::FALLBACK}), why))
+    return std::nullopt;
+  graph.deselect_numeric_notes({fe::NumericalNote_t::NONDETERMINISTIC});
+  if (!done(graph.check_support(), why) || !done(graph.build_plans(), why)) return std::nullopt;
+  std::int64_t bytes = 0;
+  if (!done(graph.get_workspace_size(bytes), why)) return std::nullopt;
+  CudnnAttentionPlan plan(std::move(made));
+  plan.workspace_bytes_ = bytes;
+  return plan;
+}
+
+cudnnStatus_t CudnnAttentionPlan::run(const CudnnHandle& handle, const CudnnAttentionOperands& operands,
+                                      void* workspace) const {
+  const auto at = [](const void* address) { return const_cast<void*>(address); };
+  std::unordered_map<std::int64_t, void*> addresses = {{kQ, at(operands.q)},
+                                                       {kK, at(operands.k)},
+                                                       {kV, at(operands.v)},
+                                                       {kY, at(operands.y)},
+                                                       {kLogSumExp, at(operands.log_sum_exp)}};
+  if (graph_->problem.backward) {
+    addresses.insert(
+        {{kDy, at(operands.dy)}, {kDq, at(operands.dq)}, {kDk, at(operands.dk)}, {kDv, at(operands.dv)}});
+  }
+  return graph_->graph.execute(handle.get(), addresses, workspace).is_good() ? CUDNN_STATUS_SUCCESS
+                                                                             : CUDNN_STATUS_EXECUTION_FAILED;
+}
+
+}  // namespace jigsaw::inline kernels::cuda

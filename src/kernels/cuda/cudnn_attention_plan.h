@@ -1,0 +1,43 @@
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "kernels/cuda/cudnn_attention.h"
+#include "kernels/cuda/cudnn_handle.h"
+
+namespace jigsaw::inline kernels::cuda {
+
+/// How cuDNN solves attention: the graph that its frontend builds (scaled_dot_product_flash_attention.h
+/// there), of an engine that repeats its sums bit for bit. What that takes backward, a workspace of queries ×
+/// keys bf16 numbers for each head, is the caller's to bound.
+class CudnnAttentionPlan {
+ public:
+  /// Nothing where cuDNN has no such engine.
+  /// @param why  gets what cuDNN says then.
+  static std::optional<CudnnAttentionPlan> make(const CudnnAttentionProblem& problem,
+                                                const CudnnHandle& handle, std::string& why);
+  /// The same for a GPU that is not there, whose properties are cuDNN's JSON
+  /// (CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION).
+  static std::optional<CudnnAttentionPlan> make(const CudnnAttentionProblem& problem,
+                                                const std::string& device, std::string& why);
+
+  CudnnAttentionPlan(CudnnAttentionPlan&&) noexcept;
+  ~CudnnAttentionPlan();
+
+  const CudnnAttentionProblem& problem() const;
+  std::int64_t workspace_bytes() const { return workspace_bytes_; }
+  /// Puts the work into the stream of the handle that the plan was made with.
+  cudnnStatus_t run(const CudnnHandle& handle, const CudnnAttentionOperands& operands, void* workspace) const;
+
+ private:
+  struct Graph;
+  explicit CudnnAttentionPlan(std::unique_ptr<Graph> graph);
+  static std::optional<CudnnAttentionPlan> make(std::unique_ptr<Graph> graph, std::string& why);
+
+  std::unique_ptr<Graph> graph_;
+  std::int64_t workspace_bytes_ = 0;
+};
+
+}  // namespace jigsaw::inline kernels::cuda

@@ -1,0 +1,108 @@
+// What cuDNN plans of attention for the properties of an H100 (tests/kernels/h100.json), without a GPU: its
+// driver is tests/support/described_gpu/driver.cpp.
+#include "kernels/cuda/cudnn_attention_plan.h"
+
+#include <cuda_runtime_api.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <fstream>
+#include <sstream>
+#include <vector>
+
+#include "kernels/cuda/attention_by_cudnn.h"
+#include "support/source_dir.h"
+
+// What cuDNN's frontend asks the current GPU, of an H100.
+extern "C" cudaError_t cudaGetDevice(int* device) {
+  *device = 0;
+  return cudaSuccess;
+}
+extern "C" cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int) {
+  *properties = {};
+  properties->major = 9;
+  return cudaSuccess;
+}
+
+namespace jigsaw {
+namespace {
+
+using cuda::AttentionParts;
+using cuda::CudnnAttentionPlan;
+using cuda::CudnnAttentionProblem;
+
+std::string h100() {
+  std::ifstream file(testing::source_dir() + "/tests/kernels/h100.json");
+  std::stringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+struct Sizes {
+  std::int64_t batches, heads, queries, keys, head_size;
+};
+
+/// Of a packed projection [B, tokens, 3, heads, d], or of queries alone and keys with values.
+CudnnAttentionProblem problem_of(const Sizes& s, bool backward, DType result) {
+  const bool packed = s.queries == s.keys;
+  const std::int64_t width = s.heads * s.head_size;
+  const auto places = [](std::int64_t tokens, std::int64_t stride) {
+    return CudnnAttentionProblem::Places{tokens * stride, stride};
+  };
+  CudnnAttentionProblem problem;
+  problem.backward = backward;
+  problem.batches = s.batches;
+  problem.heads = s.heads;
+  problem.queries = s.queries;
+  problem.keys = s.keys;
+  problem.head_size = s.head_size;
+  problem.scale = 1 / std::sqrt(static_cast<double>(s.head_size));
+  problem.y = problem.dy = places(s.queries, width);
+  problem.q = problem.dq = places(s.queries, packed ? 3 * width : width);
+  problem.k = problem.v = problem.dk = problem.dv = places(s.keys, packed ? 3 * width : 2 * width);
+  problem.lse_batch = s.heads * s.queries;
+  problem.lse_head = s.queries;
+  problem.result = result;
+  return problem;
+}
+
+/// Attention of the shipped models at its full size and small, tokens that are no multiples of 128 or 8, head
+/// sizes from 8 to 128, one query, windows, parts of a ring, queries of other fields than keys.
+TEST(CudnnAttentionPlans, AllOfTheModels) {
+  std::vector<Sizes> all = {{1, 12, 4050, 4050, 64}, {1, 16, 16380, 16380, 64}, {2, 4, 150, 150, 32},
+                            {1, 1, 1, 2, 8},         {3, 2, 7, 5, 16},          {1, 8, 1013, 1012, 96},
+                            {200, 3, 49, 49, 32},    {1, 16, 64800, 64800, 64}, {2, 6, 128, 333, 128}};
+  for (const std::int64_t size : {24, 40, 72, 80, 104, 120, 128}) all.push_back({1, 2, 300, 300, size});
+  for (const Sizes& s : all) {
+    for (const DType result : {DType::kBfloat16, DType::kFloat32}) {
+      if (s.queries == 300 && result == DType::kFloat32) continue;  // the test would take too long
+      std::string why;
+      const CudnnAttentionProblem forward = problem_of(s, false, result);
+      const auto plan = CudnnAttentionPlan::make(forward, h100(), why);
+      ASSERT_TRUE(plan.has_value()) << forward.text() << ": " << why;
+      EXPECT_LE(plan->workspace_bytes(), std::int64_t{1} << 29) << forward.text();
+      const AttentionParts::Part part = AttentionParts().largest(s.batches, s.heads, s.queries, s.keys);
+      CudnnAttentionProblem backward = problem_of(s, true, result);
+      backward.batches = part.batches;
+      backward.heads = part.heads;
+      backward.queries = part.queries;
+      const auto gradients = CudnnAttentionPlan::make(backward, h100(), why);
+      ASSERT_TRUE(gradients.has_value()) << backward.text() << ": " << why;
+      const double pairs = static_cast<double>(part.batches * part.heads * part.queries * s.keys);
+      EXPECT_LE(static_cast<double>(gradients->workspace_bytes()), 1.1 * (1 << 29)) << backward.text();
+      EXPECT_GE(static_cast<double>(gradients->workspace_bytes()), 2 * pairs)
+          << backward.text() << ": without room for the pairs it adds up dq in any order";
+    }
+  }
+}
+
+TEST(CudnnAttentionPlans, WhatItCannotDoItSays) {
+  std::string why;
+  EXPECT_FALSE(CudnnAttentionPlan::make(problem_of({1, 2, 9, 9, 12}, false, DType::kBfloat16), h100(), why));
+  EXPECT_NE(why.find("multiple of 8"), std::string::npos) << why;
+  EXPECT_FALSE(CudnnAttentionPlan::make(problem_of({1, 2, 9, 9, 8}, false, DType::kBfloat16), "{}", why));
+  EXPECT_FALSE(why.empty());
+}
+
+}  // namespace
+}  // namespace jigsaw
