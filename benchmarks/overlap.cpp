@@ -58,10 +58,7 @@ struct Measured {
 
 /// What a core of a usual machine does.
 CostModel costs() {
-  return {.flops_per_second = 1e11,
-          .memory_bytes_per_second = 1e10,
-          .network_bytes_per_second = 2e9,
-          .latency_seconds = 5e-5};
+  return {.flops_per_second = 1e11, .memory_bytes_per_second = 1e10, .network = {2e9, 5e-5}};
 }
 
 Measured run_rank(Communicator& world, const MeshSizes& sizes, const CostModel& cost) {
@@ -128,7 +125,7 @@ void run_threads(const MeshSizes& sizes, double share) {
   CostModel cost = costs();
   const Measured alone = measure_threads(sizes, {}, cost);
   const Network network{alone.sent_bytes / (share * alone.seconds), kLatency};
-  cost.network_bytes_per_second = network.bytes_per_second;
+  cost.network.bytes_per_second = network.bytes_per_second;
   const Measured compute = measure_threads(sizes, {}, cost), both = measure_threads(sizes, network, cost);
   report("simulated", sizes, compute.seconds, network.seconds(both.sent_bytes, both.calls), both);
 }
@@ -207,8 +204,7 @@ int run_mpi() {
   network.latency_seconds = exchange_seconds(*world, 1);
   network.bytes_per_second = 4.0 * kLarge / exchange_seconds(*world, kLarge);
   CostModel cost = costs();
-  cost.network_bytes_per_second = network.bytes_per_second;
-  cost.latency_seconds = network.latency_seconds;
+  cost.network = {network.bytes_per_second, network.latency_seconds};
   for (const MeshSizes& sizes : meshes()) {
     const auto nobody = make_record_communicator(context, session.rank(), session.size());
     world->barrier();

@@ -115,7 +115,7 @@ ExitCode check_gpus(Job& job) {
                                                                                        : "between all ranks"},
         std::pair{Mesh::kData, "between machines"}}) {
     if (mesh.size(axis) == 1) continue;
-    const Machine::Link& link = measured.links[static_cast<std::size_t>(axis)];
+    const Link& link = measured.links[static_cast<std::size_t>(axis)];
     const double sums = check_sums(rank, mesh.communicator(axis_bit(axis)));
     job.log.info(concat(between, ", ", mesh.size(axis), " ranks: each sends ",
                         rate_text(link.bytes_per_second, "B/s"), " after ",

@@ -48,7 +48,9 @@ std::int64_t bytes_of(const std::string& text) {
 /// As asked for; else as the configuration gives it; else the machine by which plans are made.
 MachineModel machine_of(const PlanArguments& options, const Configuration& configuration) {
   if (!options.machine.empty()) return machine_model(options.machine);
-  return configuration.machine ? machine_model(*configuration.machine) : machine_model("cpu-node");
+  const Device device = configuration.device == DeviceChoice::kCuda ? Device::kCuda : Device::kCpu;
+  return configuration.machine ? machine_model(*configuration.machine, device)
+                               : machine_model(default_machine(device));
 }
 
 int ranks_of(const PlanArguments& options, const Configuration& configuration) {

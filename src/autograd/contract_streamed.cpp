@@ -11,8 +11,6 @@ namespace jigsaw::inline autograd {
 
 namespace {
 
-/// What the message and the kernels of one more part cost the processor.
-constexpr double kSecondsPerPart = 5e-5;
 constexpr std::int64_t kMostRuns = 8;
 
 /// The extent along which ReceiveStream and SendStream cut what both pieces share.
@@ -55,7 +53,7 @@ int messages_of(int runs, double others, double work, double transfer, const Cos
   for (int messages = 1; messages <= runs; messages *= 2) {
     const double parts = others * messages;
     const double seconds = std::max({work, transfer + of_others / parts, transfer / parts + of_others}) +
-                           parts * seen.latency_seconds;
+                           parts * seen.network.latency_seconds;
     if (seconds >= least) continue;
     least = seconds;
     best = messages;
@@ -73,25 +71,29 @@ std::optional<StreamedStep> streamed_step(const Rank& rank, const Layout& from, 
   const Step& step = steps[0];
   if (step.kind == Collective::kAllReduce || step.kind == Collective::kBroadcast) return std::nullopt;
   const double others = rank.mesh.size(step.axes) - 1;
-  const double work = flops / model.flops_per_second, of_others = work * others / (others + 1);
-  const double transfer = transfer_cost(mesh, from, to, model.element_bytes).seconds(model);
-  double least = work + transfer;
+  const Link& link = model.link(mesh, step.axes);
+  const TransferCost sent = transfer_cost(mesh, from, to, model.element_bytes);
+  const double whole_work = flops / model.flops_per_second, transfer = sent.seconds(link);
+  double least = std::max(whole_work, model.product_seconds) + transfer;
   std::optional<StreamedStep> best;
   const std::int64_t most =
       std::min(kMostRuns, extent_of_runs(from.largest_piece(mesh), to.largest_piece(mesh)));
   for (int runs = 1; runs <= most; runs *= 2) {
     const double parts = others * runs;
+    // Of the others' parts, and with this rank's own.
+    const double of_others = std::max(whole_work * others / (others + 1), parts * model.product_seconds);
+    const double work = std::max(whole_work, of_others + model.product_seconds);
     // Whichever takes longer is never idle, but for the other's first part, or its last.
     const double seconds = std::max({work, transfer + of_others / parts, transfer / parts + of_others}) +
-                           model.latency_seconds + parts * kSecondsPerPart;
+                           link.latency_seconds + parts * model.part_seconds;
     if (seconds >= least) continue;
     least = seconds;
     best = {step, {runs, runs}};
   }
   if (best && model.measured) {
     const CostModel seen = model.measured->along(mesh, step.axes, model);
-    best->cut.messages = messages_of(best->cut.runs, others, flops / seen.flops_per_second,
-                                     transfer_cost(mesh, from, to, model.element_bytes).seconds(seen), seen);
+    best->cut.messages =
+        messages_of(best->cut.runs, others, flops / seen.flops_per_second, sent.seconds(seen.network), seen);
   }
   return best;
 }

@@ -54,6 +54,7 @@ MachineModel calibrate(Communicator& world, const std::vector<std::string>& file
   const Machine measured = measure_machine(rank);
   MachineModel model;
   model.name = concat("measured on ", world.size(), world.size() == 1 ? " rank" : " ranks");
+  if (world.context().device() == Device::kCuda) model.device = Device::kCuda;
   model.flops_per_second = measured.flops_per_second;
   model.memory_bytes_per_second = measured.memory_bytes_per_second;
   constexpr std::int64_t kSide = 512, kSideReference = 96;
@@ -65,7 +66,7 @@ MachineModel calibrate(Communicator& world, const std::vector<std::string>& file
   model.memory_bytes = static_cast<double>(room.bytes) / room.ranks;
   model.ranks_per_node = ranks_on_a_machine(world);
   const auto link_of = [&](int axis) -> MachineOptions::Link {
-    const Machine::Link& link = measured.links[static_cast<std::size_t>(axis)];
+    const Link& link = measured.links[static_cast<std::size_t>(axis)];
     return {link.bytes_per_second, link.latency_seconds};
   };
   // One rank sends to nobody: what memory moves stands for a link.

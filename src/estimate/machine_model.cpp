@@ -5,12 +5,16 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "train/device.h"
 
 namespace jigsaw::inline estimate {
 
 void declare(Keys<MachineModel>& keys) {
   using M = MachineModel;
   keys.add("name", &M::name).doc("What people call it.");
+  keys.choice("device", &M::device,
+              {{"cpu", Device::kCpu, "Processors."}, {"cuda", Device::kCuda, "NVIDIA GPUs."}})
+      .doc("What a rank computes on: by whose constants blocks are planned.");
   keys.add("flops_per_second", &M::flops_per_second)
       .required()
       .above(0)
@@ -45,16 +49,19 @@ Machine MachineModel::on(const MeshShape& mesh, Precision precision) const {
   if (precision == Precision::kFloat64)
     machine.flops_per_second = flops_per_second_fp64 > 0 ? flops_per_second_fp64 : flops_per_second / 2;
   machine.memory_bytes_per_second = memory_bytes_per_second;
-  int span = 1;  // of consecutive ranks, the last axis fastest
-  for (int axis = mesh.axes - 1; axis >= 0; --axis) {
+  const AxisSet in_node = axes_within_nodes(mesh, ranks_per_node);
+  for (int axis = 0; axis < mesh.axes; ++axis) {
     const auto a = static_cast<std::size_t>(axis);
-    span *= mesh.size[a];
     const bool by_axis = links.size() == static_cast<std::size_t>(mesh.axes);
     MachineOptions::Link link = links[by_axis ? a : 0];
-    if (node_link && span <= ranks_per_node && ranks_per_node % span == 0) link = *node_link;
+    if (node_link && contains(in_node, axis)) link = *node_link;
     machine.links[a] = {link.bytes_per_second, link.latency_seconds};
   }
   return machine;
+}
+
+CostModel MachineModel::costs(Precision precision) const {
+  return cost_model(device, types_of(precision).compute, ranks_per_node);
 }
 
 namespace {
@@ -65,6 +72,7 @@ namespace {
 const std::vector<MachineModel>& presets() {
   static const std::vector<MachineModel> all = {
       {.name = "h100-nvlink",
+       .device = Device::kCuda,
        .flops_per_second = 2.5e14,
        .flops_per_second_bf16 = 4.5e14,
        .flops_per_second_fp64 = 3e13,
@@ -75,6 +83,7 @@ const std::vector<MachineModel>& presets() {
        .node_link = MachineOptions::Link{3.5e11, 5e-6},
        .links = {{4.5e10, 1e-5}}},
       {.name = "a100-ib",
+       .device = Device::kCuda,
        .flops_per_second = 8e13,
        .flops_per_second_bf16 = 1.6e14,
        .flops_per_second_fp64 = 1e13,
@@ -91,7 +100,7 @@ const std::vector<MachineModel>& presets() {
        .read_bytes_per_second = 2.5e8,
        .ranks_per_node = 2,
        .node_link = MachineOptions::Link{2e10, 2e-6},
-       .links = {{CostModel().network_bytes_per_second, CostModel().latency_seconds}}},
+       .links = {{CostModel().network.bytes_per_second, CostModel().network.latency_seconds}}},
   };
   return all;
 }
@@ -121,8 +130,11 @@ std::vector<std::string> machine_presets() {
   return names;
 }
 
-MachineModel machine_model(const MachineOptions& options) {
+MachineModel machine_model(const MachineOptions& options, Device device) {
   MachineModel model;
+  model.device = device;
+  // Of what shares a node links by axis say nothing.
+  model.ranks_per_node = device == Device::kCpu ? 1 : machine_model(default_machine(device)).ranks_per_node;
   model.flops_per_second = options.flops_per_second;
   model.flops_per_second_fp64 = options.flops_per_second;
   model.memory_bytes_per_second = options.memory_bytes_per_second;
@@ -143,7 +155,10 @@ MachineModel machine_model(const std::string& name_or_file) {
   Json json = load_config(name_or_file);
   try {
     if (!json.contains("machine")) return parse<MachineModel>(json);
-    MachineModel model = machine_model(parse<MachineOptions>(json.at("machine")));
+    const bool of_gpus = json.value("device", "") == "cuda";
+    MachineModel model =
+        machine_model(parse<MachineOptions>(json.at("machine")), of_gpus ? Device::kCuda : Device::kCpu);
+    model.ranks_per_node = json.value("ranks_per_node", model.ranks_per_node);
     model.name = "measured";
     fill_unmeasured(model.links);
     return model;

@@ -13,6 +13,7 @@ namespace jigsaw::inline estimate {
 /// Consecutive ranks share a node.
 struct MachineModel {
   std::string name = "given";
+  Device device = Device::kCpu;      ///< by whose constants blocks are planned (cost_model())
   double flops_per_second = 0;       ///< of products in float32
   double flops_per_second_bf16 = 0;  ///< in bfloat16; 0: as float32
   double flops_per_second_fp64 = 0;  ///< in float64; 0: half of float32
@@ -26,6 +27,8 @@ struct MachineModel {
 
   /// The constants of a mesh's ranks: axes within a node have its links.
   Machine on(const MeshShape& mesh, Precision precision) const;
+  /// The constants by which a run there plans its blocks.
+  CostModel costs(Precision precision) const;
 };
 void declare(Keys<MachineModel>& keys);
 
@@ -37,7 +40,7 @@ std::vector<std::string> machine_presets();
 /// A preset, or else a file: of MachineModel's keys, or a run's machine.json.
 /// @throws ConfigError
 MachineModel machine_model(const std::string& name_or_file);
-/// The section `machine` of a configuration.
-MachineModel machine_model(const MachineOptions& options);
+/// The section `machine` of a configuration, of which `device` computes.
+MachineModel machine_model(const MachineOptions& options, Device device);
 
 }  // namespace jigsaw::inline estimate

@@ -46,13 +46,16 @@ std::string reason_of(const MeshQuestion& question, const MeshAnswer& answer) {
 
 /// As rank 0 sees it; an empty text when nothing is chosen.
 /// @param memory  of a rank, in bytes.
+/// @param costs   by which the run plans.
 std::string look(const Configuration& configuration, const std::filesystem::path& folder, int ranks,
-                 double memory, const Context& context) {
+                 double memory, const Context& context, const CostModel& costs) {
   try {
     const DataDescription data = describe_data(configuration.data, folder);
-    MachineModel machine = configuration.machine ? machine_model(*configuration.machine)
-                                                 : machine_model(default_machine(context.device()));
+    const Device device = context.device();
+    MachineModel machine = configuration.machine ? machine_model(*configuration.machine, device)
+                                                 : machine_model(default_machine(device));
     if (configuration.machine) machine.name = "the key machine";
+    if (device == Device::kCuda) machine.ranks_per_node = costs.ranks_per_node;
     MeshQuestion question{configuration, data, machine, ranks};
     question.memory_bytes = static_cast<std::int64_t>(kUsableMemory * memory);
     question.threads = context.threads();
@@ -91,9 +94,10 @@ std::string choose_mesh(Configuration& configuration, const std::filesystem::pat
   const MemoryRoom room = memory_room(world);
   const int sharing = room.of_device || ranks == world.size() ? room.ranks : ranks;
   const double memory = static_cast<double>(room.bytes) / sharing;
+  const CostModel costs = plan_costs(world, ranks, configuration.train.precision);
   std::string found;
   together(world, [&] {
-    if (world.rank() == 0) found = look(configuration, folder, ranks, memory, world.context());
+    if (world.rank() == 0) found = look(configuration, folder, ranks, memory, world.context(), costs);
   });
   found = world.broadcast_text(found);
   if (found.empty()) return "";

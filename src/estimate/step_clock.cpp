@@ -13,7 +13,7 @@ void StepClock::begin(Mesh& mesh, const Machine& machine, Context& context) {
   counted_ = context.tally();
   const auto add = [&](const std::string& label, AxisSet axes) {
     const CostModel along = machine.along(mesh.shape(), axes, {});
-    links_[label] = {along.network_bytes_per_second, along.latency_seconds};
+    links_[label] = along.network;
   };
   for (AxisSet axes = 0; axes <= mesh.all_axes(); ++axes) {
     if (mesh.active(axes) == axes) add(mesh.communicator(axes).label(), axes);

@@ -39,14 +39,11 @@ class StepClock : public CallObserver {
   void waited(std::size_t number) override;
 
  private:
-  struct Constants {
-    double bytes_per_second = 0, latency_seconds = 0;
-  };
   void compute();
 
   Context* context_ = nullptr;  ///< null until begin()
   Machine machine_;
-  std::map<std::string, Constants> links_;  ///< by a group's label
+  std::map<std::string, Link> links_;  ///< by a group's label
   Tally counted_;
   double now_ = 0, computed_ = 0, stalled_ = 0, link_free_ = 0;
   std::vector<double> arrivals_;

@@ -67,6 +67,7 @@ RankEstimate estimate_rank(const EstimatedRun& estimated, int rank, const KnownP
   StepClock clock;
   const auto world = make_record_communicator(context, rank, estimated.ranks, &clock);
   OpenedRun run(config, described_objective(config, estimated.data), *world,
+                estimated.machine.costs(config.train.precision),
                 known == nullptr ? std::vector<BlockPlan>() : *known);
   PlacedModel& placed = run.placed();
   Optimizer optimizer(placed.rank(), placed.model().parameters(), config.optimizer);

@@ -6,14 +6,47 @@
 
 namespace jigsaw::inline parallel {
 
+AxisSet axes_within_nodes(const MeshShape& mesh, int ranks_per_node) {
+  const bool one_node = mesh.ranks() <= ranks_per_node;
+  AxisSet within = 0;
+  int span = 1;  // of consecutive ranks: those that differ along this axis and the ones after it
+  for (int axis = mesh.axes - 1; axis >= 0; --axis) {
+    const int size = mesh.size[static_cast<std::size_t>(axis)];
+    span *= size;
+    if (size == 1 || one_node || ranks_per_node % span == 0) within |= axis_bit(axis);
+  }
+  return within;
+}
+
+const Link& CostModel::link(const MeshShape& mesh, AxisSet axes) const {
+  const bool within = ranks_per_node > 1 && (axes & ~axes_within_nodes(mesh, ranks_per_node)) == 0;
+  return within ? node : network;
+}
+
+CostModel cost_model(Device device, DType type, int ranks_per_node) {
+  CostModel model;
+  if (device != Device::kCuda) return model;
+  // Of a call or a kernel, however small, from where it is issued to its end; a call's message takes more.
+  constexpr double kLaunch = 1e-5;
+  model.flops_per_second = type == DType::kBfloat16 ? 4.5e14 : 2.5e14;
+  model.memory_bytes_per_second = 2.7e12;
+  model.network = {4.5e10, kLaunch + 1e-5};
+  model.node = {3.5e11, kLaunch + 5e-6};
+  model.ranks_per_node = ranks_per_node;
+  model.element_bytes = static_cast<double>(size_of(type));
+  model.part_seconds = 2 * kLaunch;  // its message, and what puts it in its place
+  model.product_seconds = kLaunch;
+  return model;
+}
+
 double TransferCost::total_bytes() const {
   double total = 0;
   for (const double b : bytes) total += b;
   return total;
 }
 
-double TransferCost::seconds(const CostModel& model) const {
-  return messages * model.latency_seconds + total_bytes() / model.network_bytes_per_second;
+double TransferCost::seconds(const Link& link) const {
+  return messages * link.latency_seconds + total_bytes() / link.bytes_per_second;
 }
 
 TransferCost& TransferCost::operator+=(const TransferCost& other) {
@@ -40,42 +73,63 @@ std::int64_t least_kept(const MeshShape& mesh, const Step& step) {
   return step.to.box(mesh, last).extent.count();
 }
 
+TransferCost step_cost(const MeshShape& mesh, const Step& step, const Layout& now, double element_bytes) {
+  double ranks = 1;
+  for (int axis = 0; axis < mesh.axes; ++axis) {
+    if (contains(step.axes, axis)) ranks *= mesh.size[static_cast<std::size_t>(axis)];
+  }
+  const auto elements = static_cast<double>(now.largest_piece(mesh).count());
+  double sent = 0;
+  switch (step.kind) {
+    case Collective::kAllGather:
+      sent = (ranks - 1) * elements;
+      break;
+    case Collective::kAllReduce:
+      sent = 2 * (ranks - 1) / ranks * elements;
+      break;
+    case Collective::kReduceScatter:
+      sent = elements - static_cast<double>(least_kept(mesh, step));
+      break;
+    case Collective::kAllToAll:
+      sent = static_cast<double>(most_sent_elements(mesh, step, now));
+      break;
+    default:
+      break;
+  }
+  TransferCost cost;
+  cost.bytes[static_cast<std::size_t>(step.kind)] = sent * element_bytes;
+  if (step.kind != Collective::kBroadcast) cost.messages = 1;
+  return cost;
+}
+
+/// Calls `use` with each step and what it sends.
+template <typename Use>
+void for_each_step(const MeshShape& mesh, const Layout& from, const Layout& to, double element_bytes,
+                   const Use& use) {
+  if (from == to) return;
+  const Layout* now = &from;
+  const Steps steps = redistribution_steps(mesh, from, to);
+  for (const Step& step : steps) {
+    use(step, step_cost(mesh, step, *now, element_bytes));
+    now = &step.to;
+  }
+}
+
 }  // namespace
 
 TransferCost transfer_cost(const MeshShape& mesh, const Layout& from, const Layout& to,
                            double element_bytes) {
-  TransferCost cost;
-  if (from == to) return cost;
-  const Layout* now = &from;
-  const Steps steps = redistribution_steps(mesh, from, to);
-  for (const Step& step : steps) {
-    double ranks = 1;
-    for (int axis = 0; axis < mesh.axes; ++axis) {
-      if (contains(step.axes, axis)) ranks *= mesh.size[static_cast<std::size_t>(axis)];
-    }
-    const auto elements = static_cast<double>(now->largest_piece(mesh).count());
-    double sent = 0;
-    switch (step.kind) {
-      case Collective::kAllGather:
-        sent = (ranks - 1) * elements;
-        break;
-      case Collective::kAllReduce:
-        sent = 2 * (ranks - 1) / ranks * elements;
-        break;
-      case Collective::kReduceScatter:
-        sent = elements - static_cast<double>(least_kept(mesh, step));
-        break;
-      case Collective::kAllToAll:
-        sent = static_cast<double>(most_sent_elements(mesh, step, *now));
-        break;
-      default:
-        break;
-    }
-    cost.bytes[static_cast<std::size_t>(step.kind)] += sent * element_bytes;
-    if (step.kind != Collective::kBroadcast) ++cost.messages;
-    now = &step.to;
-  }
-  return cost;
+  TransferCost sum;
+  for_each_step(mesh, from, to, element_bytes, [&](const Step&, const TransferCost& cost) { sum += cost; });
+  return sum;
+}
+
+double transfer_seconds(const MeshShape& mesh, const Layout& from, const Layout& to, const CostModel& model) {
+  TransferCost within, between;
+  for_each_step(mesh, from, to, model.element_bytes, [&](const Step& step, const TransferCost& cost) {
+    (&model.link(mesh, step.axes) == &model.node ? within : between) += cost;
+  });
+  return within.seconds(model.node) + between.seconds(model.network);
 }
 
 }  // namespace jigsaw::inline parallel

@@ -2,11 +2,21 @@
 #include <array>
 #include <memory>
 
+#include "array/arena.h"
+#include "array/dtype.h"
 #include "comm/call.h"
+#include "parallel/layout.h"
 
 namespace jigsaw::inline parallel {
 
 struct Machine;
+
+/// One direction of what a rank sends while all do.
+struct Link {
+  double bytes_per_second = 0;
+  double latency_seconds = 0;  ///< of each call
+  bool operator==(const Link&) const = default;
+};
 
 /// Constants of a rank by which plans are compared, equal on all ranks: those of a socket in a cluster, two
 /// of which share a link of 100 Gb/s. Where memory is that much faster than the network, the fastest plan
@@ -14,13 +24,29 @@ struct Machine;
 struct CostModel {
   double flops_per_second = 2e12;
   double memory_bytes_per_second = 2e11;
-  double network_bytes_per_second = 6e9;
-  double latency_seconds = 1e-5;
+  Link network = {6e9, 1e-5};  ///< between nodes
+  Link node = network;         ///< between ranks of a node; no slower
+  int ranks_per_node = 1;      ///< consecutive ranks that share a node
   double element_bytes = 4;
+  /// Of a product that is formed in parts while they travel: what the message and the kernels of one more
+  /// part take beside their work, and the least that any product takes.
+  double part_seconds = 5e-5, product_seconds = 0;
   /// What the ranks were seen to do, if that was measured, which no run sees twice alike: it decides how much
   /// of what is streamed goes into one message, and nothing that changes a result.
   std::shared_ptr<const Machine> measured = {};
+
+  /// What carries transfers between ranks that differ along these axes: the network unless all lie within a
+  /// node.
+  const Link& link(const MeshShape& mesh, AxisSet axes) const;
 };
+
+/// The constants of a class of devices: of processors those above, however many share a node, and of GPUs
+/// attained rates of one like an H100 (NVLink within a node, InfiniBand of 400 Gb/s a GPU between nodes) in
+/// products of this type.
+CostModel cost_model(Device device, DType type, int ranks_per_node);
+
+/// The axes along which ranks lie within nodes of so many consecutive ranks; those of one rank always do.
+AxisSet axes_within_nodes(const MeshShape& mesh, int ranks_per_node);
 
 /// Bytes sent per kind of collective by the busiest rank.
 struct TransferCost {
@@ -28,7 +54,7 @@ struct TransferCost {
   int messages = 0;
 
   double total_bytes() const;
-  double seconds(const CostModel& model) const;
+  double seconds(const Link& link) const;
   TransferCost& operator+=(const TransferCost& other);
   /// More bytes of one kind; where there are none, no messages either.
   void add(Collective kind, double more, double in_messages);

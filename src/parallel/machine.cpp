@@ -16,14 +16,14 @@ CostModel Machine::along(const MeshShape& mesh, AxisSet axes, const CostModel& m
   CostModel result = model;
   result.flops_per_second = flops_per_second;
   result.memory_bytes_per_second = memory_bytes_per_second;
-  result.network_bytes_per_second = std::numeric_limits<double>::infinity();
-  result.latency_seconds = 0;
+  result.network = {std::numeric_limits<double>::infinity(), 0};
   for (int axis = 0; axis < mesh.axes; ++axis) {
     const auto a = static_cast<std::size_t>(axis);
     if (!contains(axes, axis) || mesh.size[a] == 1) continue;
-    result.network_bytes_per_second = std::min(result.network_bytes_per_second, links[a].bytes_per_second);
-    result.latency_seconds = std::max(result.latency_seconds, links[a].latency_seconds);
+    result.network.bytes_per_second = std::min(result.network.bytes_per_second, links[a].bytes_per_second);
+    result.network.latency_seconds = std::max(result.network.latency_seconds, links[a].latency_seconds);
   }
+  result.node = result.network;
   return result;
 }
 
@@ -81,7 +81,7 @@ std::function<void()> sums(const Rank& rank, std::int64_t count) {
 }
 
 /// All ranks send to the next along an axis, and receive from the one before.
-Machine::Link link_along(const Rank& rank, int axis) {
+Link link_along(const Rank& rank, int axis) {
   constexpr int kShortTries = 10, kLongTries = 4;
   constexpr std::int64_t kLong = std::int64_t{1} << 19, kLongest = std::int64_t{1} << 24;
   Communicator& group = rank.mesh.communicator(axis_bit(axis));

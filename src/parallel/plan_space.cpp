@@ -11,6 +11,7 @@ PlanSpace::PlanSpace(const Trace& trace, const MeshShape& mesh, const CostModel&
     : trace_(trace),
       mesh_(mesh),
       model_(model),
+      in_node_(axes_within_nodes(mesh, model.ranks_per_node)),
       reads_(trace.values.size(), 0),
       homes_(trace.values.size()),
       always_cut_(trace.values.size()) {
@@ -261,18 +262,21 @@ double PlanSpace::own_seconds(const Trace::Node& node, const Decision& decision,
   std::vector<Layout> inputs;
   for (std::size_t i = 0; i < node.inputs.size(); ++i)
     inputs.push_back(layout(node.inputs[i], decision.inputs[i]));
-  return node.signature.own({mesh_, inputs, axes, model_.element_bytes}).seconds(model_);
+  return node.signature.own({mesh_, inputs, axes, model_.element_bytes}).seconds(model_.link(mesh_, axes));
 }
 
 /// A parameter is gathered along the axes that do not cut it, forward and backward, and its gradient is
 /// scattered. No latency: a block's small parameters travel together, and large ones hide it.
 double PlanSpace::parameter_seconds(const Layout& compute) const {
   double ranks = 1;
+  AxisSet axes = 0;
   for (int axis = 1; axis < mesh_.axes; ++axis) {
-    if (!compute.placements[axis].is_shard()) ranks *= mesh_.size[static_cast<std::size_t>(axis)];
+    if (compute.placements[axis].is_shard()) continue;
+    ranks *= mesh_.size[static_cast<std::size_t>(axis)];
+    axes |= axis_bit(axis);
   }
   const double piece = static_cast<double>(compute.box(mesh_, {}).extent.count());
-  return 3 * (ranks - 1) / ranks * piece * model_.element_bytes / model_.network_bytes_per_second;
+  return 3 * (ranks - 1) / ranks * piece * model_.element_bytes / model_.link(mesh_, axes).bytes_per_second;
 }
 
 double PlanSpace::input_seconds(const Trace::Node& node, std::size_t i, const Decision& decision,
@@ -297,18 +301,23 @@ double PlanSpace::output_seconds(const Trace::Node& node, std::size_t o, const D
 }
 
 /// What gathering a fully cut value along the axes on which `whole` holds it whole costs at least: every
-/// element of the largest piece goes to each other rank that wants it.
+/// element of the largest piece goes to each other rank that wants it, but only once to other nodes what
+/// their ranks can pass on.
 double PlanSpace::least_gather(int v, const Placements& whole, int gathers, int messages) const {
-  double copies = 1, pieces = 1;
+  double copies = 1, far_copies = 1, pieces = 1;
   for (int axis = 0; axis < mesh_.axes; ++axis) {
     const int size = mesh_.size[static_cast<std::size_t>(axis)];
     pieces *= size;
-    if (contains(always_cut_[static_cast<std::size_t>(v)], axis) && !whole[axis].is_shard()) copies *= size;
+    if (!contains(always_cut_[static_cast<std::size_t>(v)], axis) || whole[axis].is_shard()) continue;
+    copies *= size;
+    if (!contains(in_node_, axis)) far_copies *= size;
   }
   if (copies == 1) return 0;
-  const double bytes =
-      static_cast<double>(value(v).shape.count()) / pieces * (copies - 1) * model_.element_bytes;
-  return messages * model_.latency_seconds + gathers * bytes / model_.network_bytes_per_second;
+  const double piece = static_cast<double>(value(v).shape.count()) / pieces;
+  const double far = piece * (far_copies - 1) * model_.element_bytes,
+               near = piece * (copies - far_copies) * model_.element_bytes;
+  return messages * (far_copies > 1 ? model_.network : model_.node).latency_seconds +
+         gathers * far / model_.network.bytes_per_second + gathers * near / model_.node.bytes_per_second;
 }
 
 double PlanSpace::least_in(const Trace::Node& node, std::size_t i, const Decision& decision) const {

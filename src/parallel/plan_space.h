@@ -58,7 +58,7 @@ class PlanSpace {
   Layout layout(int v, const Placements& p) const { return {value(v).shape, p}; }
   double transfer(const Layout& from, const Layout& to) const {
     ++transfers_;
-    return transfer_cost(mesh_, from, to, model_.element_bytes).seconds(model_);
+    return transfer_seconds(mesh_, from, to, model_);
   }
   /// How often backward rematerialises the result if it does: redistributes the operands and the result.
   int times_rematerialised(const Trace::Node& node, bool rematerialised) const {
@@ -82,6 +82,7 @@ class PlanSpace {
   const Trace& trace_;
   const MeshShape& mesh_;
   const CostModel& model_;
+  const AxisSet in_node_;
   std::vector<int> reads_;  // by value: how often backward reads it, at most
   std::vector<std::vector<ShardingRule>>
       rules_;  // by operation: without Partial inputs, in the units of neighbours

@@ -8,6 +8,7 @@
 #include "base/host.h"
 #include "base/text.h"
 #include "comm/agreement.h"
+#include "train/memory_need.h"
 
 namespace jigsaw::inline train {
 
@@ -113,6 +114,13 @@ Context make_context(DeviceChoice device, const TrainOptions& train, int threads
   }
   return Context::make_host(train.precision == Precision::kFloat64 ? Backend::kReference : Backend::kCpu,
                             threads);
+}
+
+CostModel plan_costs(Communicator& world, int ranks, Precision precision) {
+  const Device device = world.context().device();
+  if (device != Device::kCuda) return cost_model(device, types_of(precision).compute, 1);
+  const int sharing = ranks == world.size() ? ranks_per_node(world) : cuda_machine().devices;
+  return cost_model(device, types_of(precision).compute, sharing);
 }
 
 std::unique_ptr<Communicator> connect_devices(std::unique_ptr<Communicator> mpi, Reduction reduction) {

@@ -7,6 +7,7 @@
 #include "comm/communicator.h"
 #include "kernels/cuda_context.h"
 #include "nccl/nccl_communicator.h"
+#include "parallel/cost_model.h"
 #include "train/configuration.h"
 
 namespace jigsaw::inline train {
@@ -42,6 +43,12 @@ std::string unfit_library(const CudnnLibrary& cudnn, const NcclLibrary& nccl);
 /// @throws ConfigError     as choose_device() does; on a GPU with what unfit_library() says.
 Context make_context(DeviceChoice device, const TrainOptions& train, int threads, int rank_on_machine,
                      std::string* remark = nullptr);
+
+/// The constants by which the blocks of a model are planned, see cost_model(). Collective.
+///
+/// @param ranks  of the model: those of `world`, or as many as are planned for, with as many on each machine
+///               as this one has GPUs.
+CostModel plan_costs(Communicator& world, int ranks, Precision precision);
 
 /// What carries collectives between ranks that compute on the context of `mpi`: NCCL between GPUs where the
 /// build has it, or else `mpi` itself.

@@ -158,4 +158,22 @@ int ranks_on_a_machine(Communicator& world) {
   return std::stoi(world.broadcast_text(std::to_string(most)));
 }
 
+int ranks_per_node(Communicator& world) {
+  return std::stoi(world.broadcast_text(std::to_string(ranks_per_node(world.gather_text(host_name())))));
+}
+
+int ranks_per_node(const std::vector<std::string>& machines) {
+  const auto each_on_one = [&](std::size_t count) {
+    for (std::size_t rank = 0; rank < machines.size(); ++rank) {
+      if (machines[rank] != machines[rank - rank % count]) return false;
+    }
+    return true;
+  };
+  const auto next = std::find_if(machines.begin(), machines.end(),
+                                 [&](const std::string& name) { return name != machines.front(); });
+  auto count = static_cast<std::size_t>(next - machines.begin());
+  while (count > 1 && !each_on_one(count)) --count;
+  return static_cast<int>(std::max<std::size_t>(count, 1));
+}
+
 }  // namespace jigsaw::inline train

@@ -2,6 +2,7 @@
 #include <cstdint>
 #include <limits>
 #include <string>
+#include <vector>
 
 #include "comm/communicator.h"
 #include "layers/model.h"
@@ -43,5 +44,11 @@ std::string memory_warning(double bytes, const Configuration& configuration, con
 
 /// The most ranks that run on one machine. Collective.
 int ranks_on_a_machine(Communicator& world);
+
+/// How many consecutive ranks share a machine, wherever one begins to count: the most of which each group
+/// lies on one. Collective.
+int ranks_per_node(Communicator& world);
+/// The same of ranks whose machines have these names.
+int ranks_per_node(const std::vector<std::string>& machines);
 
 }  // namespace jigsaw::inline train

@@ -82,14 +82,15 @@ OpenedRun::OpenedRun(const Configuration& configuration, const std::filesystem::
       world_(world),
       objective_(
           open_objective(configuration, folder, world, use_of(configuration_, world, model_ranks, opening))) {
+  const CostModel costs = plan_costs(world, model_ranks.size(), configuration.train.precision);
   together(world_,
-           [&] { placed_ = std::make_unique<PlacedModel>(configuration_, *objective_, model_ranks); });
+           [&] { placed_ = std::make_unique<PlacedModel>(configuration_, *objective_, model_ranks, costs); });
 }
 
 OpenedRun::OpenedRun(const Configuration& configuration, std::unique_ptr<Objective> objective,
-                     Communicator& world, const std::vector<BlockPlan>& known)
+                     Communicator& world, const CostModel& costs, const std::vector<BlockPlan>& known)
     : configuration_(configuration), world_(world), objective_(std::move(objective)) {
-  placed_ = std::make_unique<PlacedModel>(configuration_, *objective_, world_, known);
+  placed_ = std::make_unique<PlacedModel>(configuration_, *objective_, world_, costs, known);
 }
 
 bool OpenedRun::validates() const {

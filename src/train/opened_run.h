@@ -44,8 +44,9 @@ class OpenedRun {
   OpenedRun(const Configuration& configuration, const std::filesystem::path& folder, Communicator& world,
             Communicator& model_ranks, const Opening& opening);
   /// Of an objective that is there: on ranks that are only planned for, of data that are only described.
+  /// @param costs, known  see PlacedModel.
   OpenedRun(const Configuration& configuration, std::unique_ptr<Objective> objective, Communicator& world,
-            const std::vector<BlockPlan>& known = {});
+            const CostModel& costs = {}, const std::vector<BlockPlan>& known = {});
 
   const Configuration& configuration() const { return configuration_; }
   /// The checkpoint whose statistics were given, or "".

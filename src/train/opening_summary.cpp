@@ -95,12 +95,14 @@ MemoryRange memory_of(OpenedRun& run, int ranks) {
   const Configuration& configuration = run.configuration();
   const SampleSource& data = run.data();
   const TracePause untraced;  // what follows is planned, not done
+  CostModel costs = run.placed().plans().model();
+  costs.measured = nullptr;  // for the same is said at each start
   std::vector<std::pair<int, StepCount>> planned;
   together(world, [&] {
     const bool here = ranks == world.size();
     for (const int rank : here ? std::vector{world.rank()} : std::vector{0, ranks - 1}) {
-      planned.emplace_back(rank,
-                           count_step(configuration, {data.grid().shape(), data.channels()}, rank, ranks));
+      planned.emplace_back(
+          rank, count_step(configuration, {data.grid().shape(), data.channels()}, rank, ranks, costs));
     }
   });
   return ranks == world.size() ? range_over(world, planned.front().second) : range_of(planned);

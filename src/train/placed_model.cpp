@@ -59,10 +59,11 @@ void check_placement(const Configuration& configuration, const SampleSource& dat
 }
 
 PlacedModel::PlacedModel(const Configuration& configuration, Objective& objective, Communicator& world,
-                         const std::vector<BlockPlan>& known)
+                         const CostModel& costs, const std::vector<BlockPlan>& known)
     : types_(types_of(configuration.train.precision)),
       zero_(to_json(configuration).at("zero")),
-      samples_(configuration.train.batch_size / configuration.train.accumulate) {
+      samples_(configuration.train.batch_size / configuration.train.accumulate),
+      plans_(costs) {
   // A block like one that is in the book takes its plan, whatever their names.
   for (const BlockPlan& plan : known) plans_.add("known: " + plan.path, plan.entry);
   const SampleSource& data = objective.data();

@@ -28,10 +28,11 @@ struct BlockPlan {
 class PlacedModel {
  public:
   /// @param objective  whose data the model is for.
-  /// @param known      plans that blocks which are alike take, made on the same mesh.
+  /// @param costs      by which blocks are planned: plan_costs() of a run.
+  /// @param known      plans that blocks which are alike take, made on the same mesh by the same costs.
   /// @throws ConfigError
   PlacedModel(const Configuration& configuration, Objective& objective, Communicator& world,
-              const std::vector<BlockPlan>& known = {});
+              const CostModel& costs, const std::vector<BlockPlan>& known = {});
   PlacedModel(const PlacedModel&) = delete;
   PlacedModel& operator=(const PlacedModel&) = delete;
 

@@ -56,35 +56,38 @@ Machine machine_of(const MachineOptions& options, int axes) {
 }
 
 /// Whom a measurement holds for.
-Json fingerprint(const Rank& rank) {
+Json fingerprint(const Rank& rank, int ranks_per_node) {
   Json sizes = Json::array();
   for (int axis = 0; axis < rank.mesh.shape().axes; ++axis) sizes.push_back(rank.mesh.size(axis));
   Json print = {{"mesh", sizes}, {"threads", rank.context.threads()}};
-  if (rank.context.device() != Device::kCpu) print["device"] = "cuda";
+  if (rank.context.device() != Device::kCpu) {
+    print["device"] = "cuda";
+    print["ranks_per_node"] = ranks_per_node;
+  }
   if (rank.context.tf32()) print["tf32"] = true;
   return print;
 }
 
-std::optional<Machine> read_machine(const Rank& rank, const std::string& path) {
+std::optional<Machine> read_machine(const Json& print, int axes, const std::string& path) {
   try {
     Json kept = Json::parse(read_text(path, std::int64_t{1} << 16));
     const auto options = parse<MachineOptions>(kept.at("machine"));
     kept.erase("machine");
-    if (kept != fingerprint(rank)) return std::nullopt;
-    return machine_of(options, rank.mesh.shape().axes);
+    if (kept != print) return std::nullopt;
+    return machine_of(options, axes);
   } catch (const std::exception&) {
     return std::nullopt;  // it is measured again
   }
 }
 
-void write_machine(const Rank& rank, const std::string& path, const Machine& machine) {
+void write_machine(const Json& print, int axes, const std::string& path, const Machine& machine) {
   MachineOptions options{machine.flops_per_second, machine.memory_bytes_per_second, {}};
-  for (int axis = 0; axis < rank.mesh.shape().axes; ++axis) {
+  for (int axis = 0; axis < axes; ++axis) {
     // Axes of one rank were not measured; nothing travels along them.
-    const Machine::Link& link = machine.links[static_cast<std::size_t>(axis)];
+    const Link& link = machine.links[static_cast<std::size_t>(axis)];
     options.links.push_back({std::max(link.bytes_per_second, 1.0), link.latency_seconds});
   }
-  Json kept = fingerprint(rank);
+  Json kept = print;
   kept["machine"] = to_json(options);
   try {
     write_text_atomically(path, kept.dump(2) + "\n");
@@ -113,12 +116,14 @@ std::optional<Machine> share(Communicator& world, const std::optional<Machine>& 
 
 }  // namespace
 
-Machine machine_of_run(const std::optional<MachineOptions>& given, const Rank& rank,
+Machine machine_of_run(const std::optional<MachineOptions>& given, const Rank& rank, int ranks_per_node,
                        const std::string& path) {
-  if (given) return machine_of(*given, rank.mesh.shape().axes);
+  const int axes = rank.mesh.shape().axes;
+  if (given) return machine_of(*given, axes);
+  const Json print = fingerprint(rank, ranks_per_node);
   Communicator& world = rank.mesh.world();
   const bool first = world.rank() == 0;
-  if (const auto kept = share(world, first ? read_machine(rank, path) : std::nullopt)) return *kept;
+  if (const auto kept = share(world, first ? read_machine(print, axes, path) : std::nullopt)) return *kept;
   const TracePause untraced;
   const Traffic traffic = world.traffic();
   const Tally tally = rank.context.tally();
@@ -127,7 +132,7 @@ Machine machine_of_run(const std::optional<MachineOptions>& given, const Rank& r
   world.traffic() = traffic;
   rank.context.tally() = tally;
   rank.context.arena().reset_peaks();
-  if (first) write_machine(rank, path, machine);
+  if (first) write_machine(print, axes, path, machine);
   return machine;
 }
 

@@ -26,10 +26,11 @@ StepCount count_step(OpenedRun& run, Optimizer& optimizer) {
           context.tally().flops - before};
 }
 
-StepCount count_step(const Configuration& configuration, const DataDescription& data, int rank, int ranks) {
+StepCount count_step(const Configuration& configuration, const DataDescription& data, int rank, int ranks,
+                     const CostModel& costs) {
   Context context = Context::make_meta();
   const auto world = make_record_communicator(context, rank, ranks);
-  OpenedRun run(configuration, described_objective(configuration, data), *world);
+  OpenedRun run(configuration, described_objective(configuration, data), *world, costs);
   Optimizer optimizer(run.placed().rank(), run.placed().model().parameters(), configuration.optimizer);
   return count_step(run, optimizer);
 }

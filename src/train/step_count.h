@@ -17,8 +17,9 @@ struct StepCount {
 /// Makes a step of a run whose ranks record and have no memory.
 StepCount count_step(OpenedRun& run, Optimizer& optimizer);
 
-/// Plans and makes a step as a rank of a job of so many. Not collective; takes as long as planning does.
-/// @throws ConfigError
-StepCount count_step(const Configuration& configuration, const DataDescription& data, int rank, int ranks);
+/// Plans, by these costs, and makes a step as a rank of a job of so many. Not collective; takes as long as
+/// planning does. @throws ConfigError
+StepCount count_step(const Configuration& configuration, const DataDescription& data, int rank, int ranks,
+                     const CostModel& costs);
 
 }  // namespace jigsaw::inline train

@@ -186,6 +186,30 @@ TEST_F(FakeCuda, ConvolutionsThatCudnnRefusesAreSaidOnce) {
   }
 }
 
+/// Plans for GPUs are made by the constants of a GPU, in a run as by `plan`, and are not those for
+/// processors.
+TEST_F(FakeCuda, SendsWhatIsPlannedForGpus) {
+  give_machine();
+  const std::string command =
+      "--set device=cuda --set train.steps=1 --set 'mesh={\"tensor\":2}' --set model.embed_dim=64 --set "
+      "output=" +
+      (folder_ / "run");
+  const auto planned = [&](const std::string& options) {
+    const Outcome outcome = run_on("devices=2", 1, "plan --json --ranks 2 " + command + options);
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+    return Json::parse(outcome.out).at("configured");
+  };
+  const Outcome outcome = run_on("devices=2", 2, command);
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const Json ranks = Json::parse(read(folder_ / "run/summary.json")).at("ranks"), plan = planned("");
+  ASSERT_EQ(ranks.size(), 2U);
+  for (std::size_t r = 0; r < ranks.size(); ++r) {
+    for (const char* key : {"parameter_bytes", "optimizer_bytes", "peak_activation_bytes", "sent_bytes"})
+      EXPECT_EQ(plan.at("ranks")[r].at(key), ranks[r].at(key)) << key << " of rank " << r;
+  }
+  EXPECT_NE(plan.at("collectives"), planned(" --machine cpu-node").at("collectives"));
+}
+
 TEST_F(FakeCuda, TrainsAsOnTheProcessor) {
   const auto losses = [&](const std::string& name, const std::string& program, const std::string& device) {
     const std::string output = folder_ / name;

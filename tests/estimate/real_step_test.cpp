@@ -35,7 +35,8 @@ struct Seen {
 
 /// What a rank that made its first step has held, sent and read in it.
 Seen step_on(Communicator& world, const Configuration& configuration, const MachineModel& model) {
-  OpenedRun run(configuration, "", world);
+  OpenedRun run(configuration, open_objective(configuration, "", world), world,
+                model.costs(configuration.train.precision));
   PlacedModel& placed = run.placed();
   placed.plans().set_machine(
       std::make_shared<const Machine>(model.on(placed.mesh().shape(), configuration.train.precision)));
@@ -82,7 +83,8 @@ struct Case {
   const char* data;
   const char* model;
   int ranks;
-  const char* more;  ///< mesh, choices, and a sample a group: states that samples share are read once
+  const char* more;       ///< mesh, choices, and a sample a group: states that samples share are read once
+  int gpus_per_node = 0;  ///< by whose constants blocks are planned; 0: by those of processors
 };
 
 TEST(RealStep, IsWhatIsSaidOfItToTheByte) {
@@ -97,6 +99,7 @@ TEST(RealStep, IsWhatIsSaidOfItToTheByte) {
   const char* const unet = R"({"type": "unet", "widths": [8, 16], "norm_groups": 4})";
   const char* const vit =
       R"({"type": "vit", "patch": [5, 7], "embed_dim": 16, "depth": 2, "heads": 4, "dropout": 0.1})";
+  const char* const mixer = R"({"type": "weathermixer", "patch": [4, 3], "embed_dim": 256, "depth": 1})";
   const char* const swin =
       R"({"type": "swin", "patch": [4, 3], "window": [5, 4], "embed_dim": 16, "depth": 2, "heads": 4})";
   const std::vector<Case> cases = {
@@ -106,11 +109,18 @@ TEST(RealStep, IsWhatIsSaidOfItToTheByte) {
       {fields, vit, 2, R"({"mesh": {"tensor": 2}, "train": {"batch_size": 1, "recompute": "block"}})"},
       {fields, swin, 4,
        R"({"mesh": {"data": 2, "domain": [2, 1]}, "zero": "optimizer", "train": {"batch_size": 2}})"},
-      {volume, unet, 4, R"({"mesh": {"domain": [2, 1, 2]}, "train": {"batch_size": 1}})"}};
-  const MachineModel machine{
-      .flops_per_second = 2e10, .memory_bytes_per_second = 1e10, .links = {{1e9, 1e-5}}};
+      {volume, unet, 4, R"({"mesh": {"domain": [2, 1, 2]}, "train": {"batch_size": 1}})"},
+      {fields, unet, 4, R"({"mesh": {"domain": [2, 1], "tensor": 2}, "train": {"batch_size": 1}})", 2},
+      {fields, mixer, 4, R"({"mesh": {"domain": [2, 1], "tensor": 2}, "train": {"batch_size": 1}})", 2},
+      {fields, mixer, 4, R"({"mesh": {"domain": [2, 1], "tensor": 2}, "train": {"batch_size": 1}})", 4}};
+  bool other_plan = false;
   for (const Case& each : cases) {
     SCOPED_TRACE(std::string(each.model) + " on " + each.more);
+    const MachineModel machine{.device = each.gpus_per_node > 0 ? Device::kCuda : Device::kCpu,
+                               .flops_per_second = 2e10,
+                               .memory_bytes_per_second = 1e10,
+                               .ranks_per_node = std::max(each.gpus_per_node, 1),
+                               .links = {{1e9, 1e-5}}};
     Json json = {{"data", Json::parse(each.data)}, {"model", Json::parse(each.model)}};
     json["data"]["files"] = {folder.path() + "/*.nc"};
     json.merge_patch(Json::parse(each.more));
@@ -139,7 +149,13 @@ TEST(RealStep, IsWhatIsSaidOfItToTheByte) {
       EXPECT_EQ(said.file_bytes, 2.0 * static_cast<double>(real.bytes_read));
       EXPECT_GT(real.bytes_read, 0);
     }
+    if (each.gpus_per_node == 0) continue;
+    MachineModel processors = machine;
+    processors.device = Device::kCpu;
+    other_plan = other_plan || traffic_of(estimate_rank({configuration, data, processors, each.ranks}, 0)) !=
+                                   seen[0].traffic;
   }
+  EXPECT_TRUE(other_plan) << "plans for processors would send the same, so that none of this shows";
 }
 
 }  // namespace

@@ -55,7 +55,8 @@ Simulated simulate(const EstimatedRun& run, const std::vector<BlockPlan>& plans)
       run.ranks, options, clock, [](int) { return Context::make_meta(); },
       [&](Communicator& world) {
         ASSERT_EQ(world.size(), run.ranks);
-        OpenedRun opened(run.configuration, described_objective(run.configuration, run.data), world, plans);
+        OpenedRun opened(run.configuration, described_objective(run.configuration, run.data), world, {},
+                         plans);
         PlacedModel& placed = opened.placed();
         Optimizer optimizer(placed.rank(), placed.model().parameters(), run.configuration.optimizer);
         placed.plans().set_machine(std::make_shared<const Machine>(

@@ -3,14 +3,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstdlib>
-#include <fstream>
 
 #include "base/text.h"
 #include "comm/agreement.h"
 #include "comm/record/record.h"
 #include "layers/training_run.h"
-#include "support/source_dir.h"
+#include "support/documented_table.h"
 
 namespace jigsaw {
 namespace {
@@ -97,20 +95,6 @@ int log4(int n) {
   return levels;
 }
 
-/// docs/traffic.md has this table between these lines.
-void expect_in_docs(const std::string& begins, const std::string& table, const std::string& ends) {
-  const std::string path = testing::source_dir() + "/docs/traffic.md";
-  std::ifstream file(path);
-  const std::string text((std::istreambuf_iterator<char>(file)), {});
-  const std::size_t begin = text.find(begins), end = text.find(ends);
-  ASSERT_TRUE(begin != std::string::npos && end != std::string::npos)
-      << path << " has no place for the table";
-  const std::string wanted = concat(text.substr(0, begin), begins, "\n", table, "\n", text.substr(end));
-  if (std::getenv("JIGSAW_WRITE_DOCS") != nullptr) std::ofstream(path) << wanted;
-  EXPECT_TRUE(text == wanted) << "docs/traffic.md is not what is counted; JIGSAW_WRITE_DOCS=1 writes it:\n"
-                              << table;
-}
-
 struct Family {
   const char* name;
   Zero zero;
@@ -141,7 +125,7 @@ TEST(ManyRanks, MessagesAndControlGrowNoFasterThanTheLogarithm) {
                       static_cast<std::int64_t>(step.control.bytes), " |\n");
     }
   }
-  expect_in_docs(kBegin, table, kEnd);
+  testing::expect_in_traffic_docs(kBegin, table, kEnd);
 }
 
 /// A value cut along one dim that is to be cut along another, of which each rank has something for each.
@@ -172,7 +156,7 @@ TEST(ManyRanks, SmallRedistributionsAreForwarded) {
       table += concat("| ", ranks, " | ", 4 * elements, " | ", sent.messages, " | ", megabytes, " |\n");
     }
   }
-  expect_in_docs(kBeginSmall, table, kEndSmall);
+  testing::expect_in_traffic_docs(kBeginSmall, table, kEndSmall);
 }
 
 TEST(ManyRanks, TwoHundredAndFiftySixThreadsEqualOneRank) {

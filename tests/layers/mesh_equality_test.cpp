@@ -343,7 +343,7 @@ TEST(MeshEquality, ZeroRedundancyOverData) {
 /// On a slow machine with a slow network every gather and reduce-scatter of a contraction travels in parts.
 TEST(MeshEquality, StreamedTransfersInFloat64) {
   TrainingRun run{.model = kMixer};
-  run.cost = {.flops_per_second = 1e6, .network_bytes_per_second = 1e6, .latency_seconds = 0};
+  run.cost = {.flops_per_second = 1e6, .network = {1e6, 0}};
   const TrainingRun::Result one = run.run({});
   for (const Sizes& mesh :
        {Sizes{1, {2, 1}, 1}, {1, {1, 1}, 2}, {1, {3, 1}, 1}, {1, {2, 1}, 2}, {1, {2, 2}, 2}}) {
@@ -358,7 +358,7 @@ TEST(MeshEquality, StreamedTransfersInFloat64) {
 
 TEST(MeshEquality, StreamedTransfersInFloat32) {
   TrainingRun run{.model = kMixer, .dtype = DType::kFloat32};
-  run.cost = {.flops_per_second = 1e6, .network_bytes_per_second = 1e6, .latency_seconds = 0};
+  run.cost = {.flops_per_second = 1e6, .network = {1e6, 0}};
   const TrainingRun::Result one = run.run({});
   for (const Sizes& mesh : {Sizes{1, {1, 1}, 2}, {1, {2, 2}, 2}}) {
     SCOPED_TRACE(name_of(mesh));

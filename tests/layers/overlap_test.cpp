@@ -146,11 +146,11 @@ double least_seconds(const Stretch& stretch, const std::vector<VirtualClock::Cal
     if (calls[i].bytes > kStatisticsBytes) {
       streamed += seconds;
     } else {
-      statistics += seconds + cost.latency_seconds;
+      statistics += seconds + cost.network.latency_seconds;
     }
   }
   if (streamed == 0) return compute + statistics;
-  return statistics + std::max(compute, streamed + cost.latency_seconds + compute / 2 / kMostRuns);
+  return statistics + std::max(compute, streamed + cost.network.latency_seconds + compute / 2 / kMostRuns);
 }
 
 void find_bounds(const std::vector<Stretch>& stretches, const std::vector<VirtualClock::Call>& calls,
@@ -179,7 +179,7 @@ void find_bounds(const std::vector<Stretch>& stretches, const std::vector<Virtua
 Timed time_step(const MeshSizes& sizes, const CostModel& cost, double bytes_per_second) {
   VirtualClock clock(2, {cost.flops_per_second, cost.memory_bytes_per_second});
   ThreadOptions options;
-  options.latency_seconds = bytes_per_second > 0 ? cost.latency_seconds : 0;
+  options.latency_seconds = bytes_per_second > 0 ? cost.network.latency_seconds : 0;
   options.bytes_per_second = bytes_per_second;
   std::array<std::vector<Stretch>, 2> stretches;
   run_ranks(
@@ -208,14 +208,13 @@ Timed time_step(const MeshSizes& sizes, const CostModel& cost, double bytes_per_
 Timed time_step(const MeshSizes& sizes, double flops_per_second, double share) {
   CostModel cost{.flops_per_second = flops_per_second,
                  .memory_bytes_per_second = 0.1 * flops_per_second,
-                 .network_bytes_per_second = 0.02 * flops_per_second,
-                 .latency_seconds = 5e-5};
+                 .network = {0.02 * flops_per_second, 5e-5}};
   // As many bytes travel as the plan for the network wants, which depends on how many travel.
   for (int round = 0; round < 2; ++round) {
     const Timed unit = time_step(sizes, cost, 1.0), free = time_step(sizes, cost, 0);
-    cost.network_bytes_per_second = unit.transfer / (share * free.compute);
+    cost.network.bytes_per_second = unit.transfer / (share * free.compute);
   }
-  return time_step(sizes, cost, cost.network_bytes_per_second);
+  return time_step(sizes, cost, cost.network.bytes_per_second);
 }
 
 TEST(Overlap, AStepTakesHardlyLongerThanWhatCannotBeHidden) {

@@ -18,14 +18,14 @@ double part(int n) {
 
 /// Weights gathered over `domain`, forward and backward, and their gradients scattered (Rajbhandari et al.
 /// 2020).
-double weights(double parameters, int p, int q) {
-  return 3 * part(q) * parameters / p;
+Elements weights(double parameters, int p, int q) {
+  return {0, 3 * part(q) * parameters / p};
 }
 
 /// Megatron with sequence parallelism over `tensor` (Korthikanti et al. 2022): the narrow side is gathered
 /// and scattered, forward and backward, and the saved input is gathered again.
-double megatron(double transfers, double activation, double parameters, int p, int q) {
-  return transfers * part(p) * activation / q + weights(parameters, p, q);
+Elements megatron(double transfers, double activation, double parameters, int p, int q) {
+  return Elements{transfers * part(p) * activation / q} + weights(parameters, p, q);
 }
 
 /// Mean and squared deviations of each row gathered over the ranks that cut it, and two sums reduced
@@ -35,8 +35,8 @@ double statistics(double rows, int p) {
 }
 
 /// A LayerNorm, its channels cut over `tensor`.
-double layer_norm(const Sizes& s, const MeshSizes& m) {
-  return statistics(s.tokens() / m.q(), m.p()) + weights(2 * s.channels, m.p(), m.q());
+Elements layer_norm(const Sizes& s, const MeshSizes& m) {
+  return Elements{statistics(s.tokens() / m.q(), m.p())} + weights(2 * s.channels, m.p(), m.q());
 }
 
 // Products of the original Jigsaw on 2 × 2 ranks; elements that the busiest rank sends (docs/traffic.md).
@@ -92,25 +92,27 @@ double attention_parameters(const Sizes& s) {
   return 4 * s.channels * s.channels + 4 * s.channels;
 }
 
-double best_channel(const Sizes& s, const MeshSizes& m) {
+Elements best_channel(const Sizes& s, const MeshSizes& m) {
   return megatron(5, s.tokens() * s.channels, channel_parameters(s), m.p(), m.q());
 }
-double best_token(const Sizes& s, const MeshSizes& m) {
-  return megatron(5, s.tokens() * s.channels, token_parameters(s), m.q(), m.p());
+/// The same with the axes exchanged.
+Elements best_token(const Sizes& s, const MeshSizes& m) {
+  const Elements sent = megatron(5, s.tokens() * s.channels, token_parameters(s), m.q(), m.p());
+  return {sent.domain, sent.tensor};
 }
 /// The heads of a rank's channels, its tokens' keys and values going round over `domain` (ring attention, Liu
 /// et al. 2023): both of them forward, both again backward, and both gradients on their way home.
-double best_attention(const Sizes& s, const MeshSizes& m) {
+Elements best_attention(const Sizes& s, const MeshSizes& m) {
   return megatron(5, s.tokens() * s.channels, attention_parameters(s), m.p(), m.q()) +
-         6 * part(m.q()) * s.tokens() * s.channels / m.p();
+         Elements{0, 6 * part(m.q()) * s.tokens() * s.channels / m.p()};
 }
 
 /// A convolution cut along its input's channels: halos and weights over `domain`, and over `tensor` the
 /// result is scattered and its gradient gathered.
-double best_convolution(const Sizes& s, double kernel, double features, const MeshSizes& m) {
+Elements best_convolution(const Sizes& s, double kernel, double features, const MeshSizes& m) {
   const double parameters = kernel * kernel * s.channels * features + features;
   return megatron(2, s.tokens() * features, parameters, m.p(), m.q()) +
-         2 * halo(s, (kernel - 1) / 2, m) / m.p();
+         Elements{0, 2 * halo(s, (kernel - 1) / 2, m) / m.p()};
 }
 
 Json sequential(const Json& layers) {
@@ -154,7 +156,7 @@ std::vector<TrafficBlock> products() {
           {"mixer block", sizes, only({residual({norm, token}), residual({norm, channel})}),
            [](const Sizes& s) { return token_parameters(s) + channel_parameters(s) + 4 * s.channels; },
            [](const Sizes& s, const MeshSizes& m) {
-             return best_token(s, m) + best_channel(s, m) + 2 * layer_norm(s, m);
+             return best_token(s, m) + best_channel(s, m) + layer_norm(s, m) + layer_norm(s, m);
            },
            no_original},
           {"attention", sizes, [attend](const Sizes& s) { return sequential(Json::array({attend(s)})); },
@@ -167,7 +169,7 @@ std::vector<TrafficBlock> products() {
            },
            [](const Sizes& s) { return attention_parameters(s) + channel_parameters(s) + 4 * s.channels; },
            [](const Sizes& s, const MeshSizes& m) {
-             return best_attention(s, m) + best_channel(s, m) + 2 * layer_norm(s, m);
+             return best_attention(s, m) + best_channel(s, m) + layer_norm(s, m) + layer_norm(s, m);
            },
            no_original, false}};
 }
@@ -196,10 +198,10 @@ constexpr double kKernel = 3, kGroups = 8;
 double stage_parameters(double channels, double features) {
   return kKernel * kKernel * channels * features + 3 * features;
 }
-double best_stage(const Sizes& s, double features, const MeshSizes& m) {
+Elements best_stage(const Sizes& s, double features, const MeshSizes& m) {
   const int n = m.ranks();
   return best_convolution(s, kKernel, features, m) + weights(2 * features, m.p(), m.q()) +
-         (n - 1) * 2 * features / m.p() + 2 * part(n) * 4 * kGroups;
+         Elements{0, (n - 1) * 2 * features / m.p() + 2 * part(n) * 4 * kGroups};
 }
 
 /// U-Net of three levels on a field of C channels, with C, 2 C and 4 C channels of its own.
@@ -225,12 +227,13 @@ double unet_parameters(const Sizes& s) {
   return total;
 }
 /// Stages, the head, and what joins on the way up: over `tensor` both operands' channels change ranks.
-double best_unet(const Sizes& s, const MeshSizes& m) {
-  double total = megatron(2, s.tokens() * s.channels, linear_parameters(s), m.p(), m.q());
+Elements best_unet(const Sizes& s, const MeshSizes& m) {
+  Elements total = megatron(2, s.tokens() * s.channels, linear_parameters(s), m.p(), m.q());
   for (const UNetPart& stage : unet_stages(s)) {
-    total += best_stage({stage.side, stage.channels}, stage.features, m);
+    total = total + best_stage({stage.side, stage.channels}, stage.features, m);
     const bool joined = stage.channels > 2 * stage.features;
-    if (joined && m.p() > 1) total += 2 * stage.side * stage.side * stage.channels / m.ranks();
+    if (joined && m.p() > 1)
+      total = total + Elements{2 * stage.side * stage.side * stage.channels / m.ranks()};
   }
   return total;
 }
@@ -251,8 +254,11 @@ std::vector<TrafficBlock> convolutions() {
              return sequential(Json::array({residual({one, norm, gelu, one, norm, gelu})}));
            },
            [](const Sizes& s) { return 2 * stage_parameters(s.channels, s.channels); },
-           [](const Sizes& s, const MeshSizes& m) { return 2 * best_stage(s, s.channels, m); }, no_original,
-           false},
+           [](const Sizes& s, const MeshSizes& m) {
+             const Elements stage = best_stage(s, s.channels, m);
+             return stage + stage;
+           },
+           no_original, false},
           {"U-Net", sizes,
            [](const Sizes& s) {
              return Json{{"type", "unet"}, {"base_width", whole(s.channels)}, {"levels", 3}};

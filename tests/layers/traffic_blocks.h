@@ -24,6 +24,14 @@ struct Sizes {
   double tokens() const { return side * side; }
 };
 
+/// Elements that the busiest rank sends, by the axes along which they go; along all of them counts as domain.
+struct Elements {
+  double tensor = 0, domain = 0;
+
+  double total() const { return tensor + domain; }
+  Elements operator+(const Elements& other) const { return {tensor + other.tensor, domain + other.domain}; }
+};
+
 /// A block whose traffic is known. Closed forms (docs/traffic.md) give elements that the busiest rank sends
 /// in a step; kNone where there is none.
 struct TrafficBlock {
@@ -33,7 +41,7 @@ struct TrafficBlock {
   std::vector<Sizes> sizes;
   std::function<Json(const Sizes&)> model;
   std::function<double(const Sizes&)> parameters;
-  ClosedForm best_known;
+  std::function<Elements(const Sizes&, const MeshSizes&)> best_known;
   ClosedForm original;  ///< Jigsaw's own exchange
   /// Never above gathering everything, where values inside are no wider than what enters and leaves; else
   /// each rank's doing all the work may send less.

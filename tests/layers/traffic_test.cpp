@@ -1,15 +1,14 @@
 // Bytes that a training step of a block sends, counted on every mesh, beside what known schemes send: the
-// table of docs/traffic.md. JIGSAW_WRITE_DOCS=1 writes it.
+// tables of docs/traffic.md. JIGSAW_WRITE_DOCS=1 writes them.
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
 #include <iomanip>
 #include <limits>
+#include <map>
+#include <set>
 #include <sstream>
 
 #include "base/text.h"
@@ -17,8 +16,8 @@
 #include "config/config.h"
 #include "layers/registry.h"
 #include "layers/traffic_blocks.h"
+#include "support/documented_table.h"
 #include "support/exhaustive_plan.h"
-#include "support/source_dir.h"
 
 namespace jigsaw {
 namespace {
@@ -41,27 +40,51 @@ constexpr double kBytes = 4;
 struct Counted {
   double forward = 0, backward = 0;  ///< bytes that the busiest rank sends
   double exchanged = 0;              ///< of which in exchanges
+  double beyond = 0;                 ///< along axes whose ranks are on several nodes, by the rank with most
   double imbalance = 1;              ///< FLOPs, largest over mean
 
   double total() const { return forward + backward; }
 };
 
+/// What a rank sends, by the label of the group.
+class SentByGroup : public CallObserver {
+ public:
+  std::size_t started(const Call& call, const std::string& label, const Sent& /*sent*/) override {
+    if (call.kind != Collective::kControl) bytes_[label] += call.sent_bytes;
+    return 0;
+  }
+  void waited(std::size_t /*number*/) override {}
+  double to(const std::set<std::string>& labels) const {
+    double sum = 0;
+    for (const auto& [label, bytes] : bytes_) sum += labels.count(label) > 0 ? bytes : 0;
+    return sum;
+  }
+
+ private:
+  std::map<std::string, double> bytes_;
+};
+
 /// A model on one rank of a mesh, on arrays without data.
 class CountedModel {
  public:
+  /// @param first  another rank, whose plans this one takes; null: it makes them by these costs.
   CountedModel(const Json& model, const ModelDescription& description, const MeshSizes& sizes, int number,
-               const CostModel& costs)
+               const CostModel& costs, const CountedModel* first = nullptr)
       : context_(Context::make_meta()),
-        world_(make_record_communicator(context_, number, sizes.ranks())),
+        world_(make_record_communicator(context_, number, sizes.ranks(), &sent_)),
         mesh_(*world_, 1, sizes.domain, sizes.tensor),
         rank_{context_, mesh_},
         model_(build_model(parse<ModelSection>(Json{{"model", model}}).model, description)),
         plans_(costs) {
+    if (first != nullptr) {
+      for (const ParameterBlock* block : first->model_->parameters())
+        plans_.add("known: " + block->path(), first->plans_.at(block->path()));
+    }
     plan_and_materialise(*model_, rank_, plans_, 1, Zero::kNone, DType::kFloat32, DType::kFloat32, 1);
   }
 
   /// A step of this rank: its bytes, and in `imbalance` its FLOPs.
-  Counted step() {
+  Counted step(int ranks_per_node) {
     const Layout in = model_->input_layout(mesh_, 1), out = model_->output_layout(mesh_, 1);
     Tape tape(rank_, plans_, Tape::Mode::kRecord);
     const Variable x({Array(context_, rank_.box(in).extent, DType::kFloat32), in}, true);
@@ -73,6 +96,7 @@ class CountedModel {
     counted.backward = world_->traffic().total_bytes() - counted.forward;
     counted.exchanged = world_->traffic().sent_bytes[static_cast<std::size_t>(Collective::kExchange)];
     counted.imbalance = context_.tally().flops;
+    counted.beyond = sent_.to(groups_of_several_nodes(ranks_per_node));
     return counted;
   }
 
@@ -99,6 +123,17 @@ class CountedModel {
     });
   }
 
+  std::set<std::string> groups_of_several_nodes(int ranks_per_node) {
+    const AxisSet in_node = axes_within_nodes(mesh_.shape(), ranks_per_node);
+    std::set<std::string> labels;
+    if ((mesh_.all_axes() & ~in_node) != 0) labels.insert(world_->label());
+    for (AxisSet axes = 1; axes <= mesh_.all_axes(); ++axes) {
+      if (mesh_.active(axes) == axes && (axes & ~in_node) != 0)
+        labels.insert(mesh_.communicator(axes).label());
+    }
+    return labels;
+  }
+
   double layouts(const Trace& trace) const {
     double count = 1;
     for (const Trace::Value& value : trace.values) {
@@ -113,6 +148,7 @@ class CountedModel {
   }
 
   Context context_;
+  SentByGroup sent_;
   std::unique_ptr<Communicator> world_;
   Mesh mesh_;
   Rank rank_;
@@ -126,18 +162,23 @@ ModelDescription description_of(const Sizes& sizes) {
   return {{side, side}, channels, channels};
 }
 
-/// A step on every rank of the mesh, by these costs' plan.
+/// A step on every rank of the mesh, by these costs' plan, which the first makes.
 Counted count(const Json& model, const ModelDescription& description, const MeshSizes& sizes,
-              const CostModel& costs) {
+              const CostModel& costs, int ranks_per_node = 1) {
   Counted busiest;
-  double flops = 0, largest = 0;
+  double flops = 0, largest = 0, beyond = 0;
+  std::vector<std::unique_ptr<CountedModel>> ranks;
   for (int number = 0; number < sizes.ranks(); ++number) {
-    const Counted one = CountedModel(model, description, sizes, number, costs).step();
+    ranks.push_back(std::make_unique<CountedModel>(model, description, sizes, number, costs,
+                                                   number == 0 ? nullptr : ranks.front().get()));
+    const Counted one = ranks.back()->step(ranks_per_node);
     flops += one.imbalance;
     largest = std::max(largest, one.imbalance);
+    beyond = std::max(beyond, one.beyond);
     if (one.total() > busiest.total()) busiest = one;
   }
   busiest.imbalance = largest * sizes.ranks() / flops;
+  busiest.beyond = beyond;
   return busiest;
 }
 
@@ -146,7 +187,7 @@ CostModel accelerator() {
   CostModel costs;
   costs.flops_per_second = 1e14;
   costs.memory_bytes_per_second = 1.5e12;
-  costs.network_bytes_per_second = 2.5e10;
+  costs.network.bytes_per_second = 2.5e10;
   return costs;
 }
 
@@ -154,8 +195,7 @@ CostModel accelerator() {
 CostModel bytes_only() {
   CostModel costs;
   costs.flops_per_second = costs.memory_bytes_per_second = std::numeric_limits<double>::infinity();
-  costs.network_bytes_per_second = 1;
-  costs.latency_seconds = 0;
+  costs.network = {1, 0};
   return costs;
 }
 
@@ -172,13 +212,6 @@ std::string repeated(const std::string& text, int times) {
   return result;
 }
 
-constexpr const char* kBegin = "<!-- table -->\n";
-
-/// docs/traffic.md up to the table.
-std::filesystem::path document() {
-  return std::filesystem::path(testing::source_dir()) / "docs/traffic.md";
-}
-
 /// How many blocks on meshes there are, and of how many all plans were tried.
 struct Tried {
   int all = 0, exhaustively = 0;
@@ -192,7 +225,7 @@ std::string line_of(const TrafficBlock& block, const Sizes& sizes, const MeshSiz
   const Json model = block.model(sizes);
   const ModelDescription description = description_of(sizes);
   const Counted ours = count(model, description, mesh, {});
-  const double best = kBytes * block.best_known(sizes, mesh);
+  const double best = kBytes * block.best_known(sizes, mesh).total();
   const double original = block.original(sizes, mesh), all = kBytes * gathered(block, sizes, mesh);
   EXPECT_GT(ours.total(), 0) << what;
   EXPECT_LE(ours.total(), best * (1 + kSame)) << what;
@@ -237,14 +270,94 @@ TEST(Traffic, NeverAboveKnownSchemes) {
   }
   std::printf("exhaustive search in %d of %d lines\n", tried.exhaustively, tried.all);
   EXPECT_GT(tried.exhaustively, tried.all / 2);
-  std::ifstream file(document());
-  const std::string text((std::istreambuf_iterator<char>(file)), {});
-  const std::size_t begin = text.find(kBegin);
-  ASSERT_NE(begin, std::string::npos) << document() << " has no place for the table";
-  const std::string wanted = text.substr(0, begin) + kBegin + "\n" + table;
-  if (std::getenv("JIGSAW_WRITE_DOCS") != nullptr) std::ofstream(document()) << wanted;
-  EXPECT_TRUE(text == wanted) << "docs/traffic.md is not what is counted; JIGSAW_WRITE_DOCS=1 writes it:\n"
-                              << table;
+  testing::expect_in_traffic_docs("<!-- table -->\n", table);
+}
+
+constexpr int kGpusPerNode = 8;
+
+CostModel gpus() {
+  return cost_model(Device::kCuda, DType::kFloat32, kGpusPerNode);
+}
+
+/// Seconds are bytes sent, each by its link.
+CostModel bytes_by_link() {
+  CostModel costs = bytes_only();
+  costs.network = {gpus().network.bytes_per_second, 0};
+  costs.node = {gpus().node.bytes_per_second, 0};
+  costs.ranks_per_node = kGpusPerNode;
+  return costs;
+}
+
+/// Only what leaves a node counts.
+CostModel bytes_beyond_nodes() {
+  CostModel costs = bytes_by_link();
+  costs.node.bytes_per_second = std::numeric_limits<double>::infinity();
+  return costs;
+}
+
+double seconds_by_link(double total, double beyond) {
+  return (total - beyond) / gpus().node.bytes_per_second + beyond / gpus().network.bytes_per_second;
+}
+
+/// One line of the tables of GPUs, and what it must hold.
+std::string gpu_line(const TrafficBlock& block, const Sizes& sizes, const MeshSizes& mesh) {
+  constexpr double kSame = 1e-9, kOfFewest = 1.25, kOfFastest = 1.1;
+  const std::string what =
+      concat(block.name, " ", sizes.tokens(), " × ", sizes.channels, " on ", mesh.to_string());
+  const auto counted = [&](const CostModel& costs) {
+    return count(block.model(sizes), description_of(sizes), mesh, costs, kGpusPerNode);
+  };
+  const Counted ours = counted(gpus()), fewest = counted(bytes_only()), fastest = counted(bytes_by_link());
+  const testing::Elements known = block.best_known(sizes, mesh);
+  EXPECT_GT(ours.total(), 0) << what;
+  EXPECT_LE(ours.imbalance, 1.02) << what;
+  std::string line =
+      concat("| ", block.name, " | ", sizes.tokens(), " × ", sizes.channels, " | ", mesh.to_string(), " | ",
+             megabytes(ours.forward), " | ", megabytes(ours.backward), " | ", megabytes(ours.total()), " | ",
+             megabytes(fewest.total()), " | ", megabytes(kBytes * known.total()), " |");
+  if (mesh.ranks() <= kGpusPerNode) {
+    EXPECT_LE(ours.total(), kBytes * known.total() * (1 + kSame)) << what;
+    EXPECT_LE(ours.total(), fewest.total() * kOfFewest) << what;
+    return line + "\n";
+  }
+  const double seconds = seconds_by_link(ours.total(), ours.beyond);
+  EXPECT_LE(seconds, seconds_by_link(kBytes * known.total(), kBytes * known.domain) * (1 + kSame)) << what;
+  EXPECT_LE(seconds, seconds_by_link(fastest.total(), fastest.beyond) * kOfFastest) << what;
+  EXPECT_LE(ours.beyond, fewest.beyond * (1 + kSame)) << what;
+  return concat(line, " ", megabytes(ours.beyond), " | ", megabytes(fewest.beyond), " | ",
+                megabytes(kBytes * known.domain), " | ", megabytes(counted(bytes_beyond_nodes()).beyond),
+                " |\n");
+}
+
+std::string gpu_table(const std::vector<MeshSizes>& meshes) {
+  const bool one_node = meshes.front().ranks() <= kGpusPerNode;
+  std::string table = concat("| block | T × C | mesh | forward | backward | ours | fewest | (a) best known |",
+                             one_node ? "" : " beyond a node: ours | fewest | (a) | least |", "\n|",
+                             repeated(" --- |", one_node ? 8 : 12), "\n");
+  const std::map<std::string, std::vector<Sizes>> shown = {{"MLP over channels", {{128, 1024}, {64, 4096}}},
+                                                           {"mixer block", {{128, 1024}, {64, 4096}}},
+                                                           {"ViT block", {{128, 1024}, {64, 4096}}},
+                                                           {"U-Net", {{512, 128}, {256, 256}}}};
+  for (const TrafficBlock& block : testing::traffic_blocks()) {
+    const auto sizes = shown.find(block.name);
+    if (sizes == shown.end()) continue;
+    for (const Sizes& each : sizes->second) {
+      for (const MeshSizes& mesh : meshes) table += gpu_line(block, each, mesh);
+    }
+  }
+  return table;
+}
+
+TEST(Traffic, OfGpusInANodeIsNearTheFewestBytes) {
+  testing::expect_in_traffic_docs("<!-- node -->\n",
+                                  gpu_table({{{1, 1}, 8}, {{2, 1}, 4}, {{2, 2}, 2}, {{4, 2}, 1}}),
+                                  "<!-- end of node -->");
+}
+
+TEST(Traffic, OfFourNodesOfGpusIsNearTheFastestByTheirLinks) {
+  testing::expect_in_traffic_docs("<!-- nodes -->\n",
+                                  gpu_table({{{4, 1}, 8}, {{4, 2}, 4}, {{4, 4}, 2}, {{8, 4}, 1}}),
+                                  "<!-- end of nodes -->");
 }
 
 /// Where fields are large and weights small, what stays cut in space exchanges halos and nothing else of it.

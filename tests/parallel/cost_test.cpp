@@ -158,6 +158,77 @@ TEST(TransferCost, ClosedFormsAreWhatEveryPairOfRanksSends) {
   EXPECT_GT(empty, 1000);
 }
 
+/// Whether ranks that differ along these axes only are always on one node.
+bool together_on_nodes(const MeshShape& mesh, AxisSet axes, int ranks_per_node) {
+  for (int here = 0; here < mesh.ranks(); ++here) {
+    for (int there = 0; there < mesh.ranks(); ++there) {
+      const Coordinates at = mesh.coordinates(here), to = mesh.coordinates(there);
+      bool group = true;
+      for (int axis = 0; axis < mesh.axes; ++axis) {
+        const auto a = static_cast<std::size_t>(axis);
+        group = group && (at[a] == to[a] || contains(axes, axis));
+      }
+      if (group && here / ranks_per_node != there / ranks_per_node) return false;
+    }
+  }
+  return true;
+}
+
+TEST(TransferCost, GoesByTheLinksOfItsAxes) {
+  RandomLayouts random(4);
+  int within = 0, between = 0, both = 0;
+  for (int trial = 0; trial < 4000; ++trial) {
+    const MeshShape mesh = random.mesh();
+    CostModel model;
+    model.ranks_per_node = 1 + trial % 9;
+    model.node = {1e11, 1e-6};
+    for (AxisSet axes = 1; axes < axis_bit(mesh.axes); ++axes) {
+      const bool near = together_on_nodes(mesh, axes, model.ranks_per_node);
+      const Link& link = model.link(mesh, axes);
+      bool some = false;  // else nothing travels
+      for (int axis = 0; axis < mesh.axes; ++axis)
+        some = some || (contains(axes, axis) && mesh.size[static_cast<std::size_t>(axis)] > 1);
+      if (!some) continue;
+      EXPECT_EQ(link, near ? model.node : model.network) << trial << ", axes " << axes;
+    }
+    const Shape shape = random.shape();
+    const std::vector<std::int64_t> units = random.units(shape);
+    const Layout from = random.layout(mesh, shape, units, true),
+                 to = random.layout(mesh, shape, units, false);
+    Layout held = from;
+    double wanted = 0;
+    bool near = false, far = false;
+    for (const Step& step : redistribution_steps(mesh, from, to)) {
+      const bool here = together_on_nodes(mesh, step.axes, model.ranks_per_node);
+      (here ? near : far) = true;
+      const TransferCost cost = transfer_cost(mesh, held, step.to, model.element_bytes);
+      wanted += cost.seconds(here ? model.node : model.network);
+      held = step.to;
+    }
+    EXPECT_NEAR(transfer_seconds(mesh, from, to, model), wanted, 1e-12 * wanted) << trial;
+    within += near && !far ? 1 : 0;
+    between += far && !near ? 1 : 0;
+    both += near && far ? 1 : 0;
+  }
+  std::printf("redistributions within nodes: %d, between: %d, both: %d\n", within, between, both);
+  EXPECT_GT(within, 100);
+  EXPECT_GT(between, 100);
+  EXPECT_GT(both, 10);
+}
+
+/// A step on processors is planned, and its products cut, as it always was: figures of runs hang on it.
+TEST(CostModel, OfProcessorsIsTheSameHoweverManyShareANode) {
+  for (const DType type : {DType::kFloat32, DType::kBfloat16, DType::kFloat64}) {
+    const CostModel model = cost_model(Device::kCpu, type, 8);
+    EXPECT_EQ(model.flops_per_second, 2e12);
+    EXPECT_EQ(model.memory_bytes_per_second, 2e11);
+    EXPECT_EQ(model.link({2, {2, 4}}, axis_bit(1)), (Link{6e9, 1e-5}));
+    EXPECT_EQ(model.element_bytes, 4);
+    EXPECT_EQ(model.part_seconds, 5e-5);
+    EXPECT_EQ(model.product_seconds, 0);
+  }
+}
+
 /// Looking at every pair of 1,024 ranks for each of these would take a quarter of an hour.
 TEST(TransferCost, IsFoundFastForAThousandRanks) {
   RandomLayouts random(2);

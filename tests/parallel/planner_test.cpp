@@ -65,11 +65,15 @@ const Json kNorm = {{"type", "layer_norm"}};
 
 /// Machines on which different things are dear.
 std::vector<CostModel> machines() {
-  CostModel usual, slow_network, slow_start, slow_memory;
-  slow_network.network_bytes_per_second = 1e7;
-  slow_start.latency_seconds = 1e-2;
+  CostModel usual, slow_network, slow_start, slow_memory, nodes;
+  slow_network.network.bytes_per_second = 1e7;
+  slow_start.network.latency_seconds = 1e-2;
   slow_memory.memory_bytes_per_second = 1e8;
-  return {usual, slow_network, slow_start, slow_memory};
+  // Nodes of two ranks, on which little else counts than what leaves them.
+  nodes.node = {1e10, 1e-7};
+  nodes.network = {1e8, 1e-6};
+  nodes.ranks_per_node = 2;
+  return {usual, slow_network, slow_start, slow_memory, nodes, cost_model(Device::kCuda, DType::kFloat32, 2)};
 }
 
 void expect_cheapest(const PlanBook::Entry& entry, const MeshShape& mesh, const CostModel& costs) {
@@ -173,8 +177,8 @@ Job large_job() {
 
 /// The blocks are planned once each, however often they come, and the planner looks at some millions of ways
 /// a second (benchmarks/plan measures it): so this bounds the time of planning whatever the machine.
-void expect_planned(const Job& job, double most_ways) {
-  const PlanBook plans = job.plans();
+void expect_planned(const Job& job, double most_ways, const CostModel& costs = {}) {
+  const PlanBook plans = job.plans(costs);
   std::vector<const Trace*> planned;
   double ways = 0;
   for (int i = 0; i < 24; ++i) {
@@ -194,6 +198,16 @@ void expect_planned(const Job& job, double most_ways) {
 
 TEST(Planner, LargeModelsArePlannedFast) {
   expect_planned(large_job(), 1e6);
+}
+
+/// Where a byte takes other times along other axes, bounds are as near.
+TEST(Planner, LargeModelsArePlannedFastOnNodesOfGpus) {
+  const CostModel gpus = cost_model(Device::kCuda, DType::kBfloat16, 8);
+  expect_planned(large_job(), 1e6, gpus);
+  Job job = large_job();
+  job.domain = {4, 2};
+  job.tensor = 4;
+  expect_planned(job, 1e6, gpus);
 }
 
 TEST(Planner, LargeVolumesArePlannedFast) {

@@ -86,13 +86,29 @@ double ExhaustivePlan::piece(const Shape& global, const Placements& placements) 
   return static_cast<double>(Layout{global, placements}.box(mesh_, {}).extent.count());
 }
 
+/// That within a node unless some two ranks that differ along these axes only are on two.
+const Link& ExhaustivePlan::link(AxisSet axes) const {
+  for (int number = 0; number < mesh_.ranks(); ++number) {
+    Coordinates first = mesh_.coordinates(number);
+    for (int axis = 0; axis < mesh_.axes; ++axis) {
+      if (contains(axes, axis)) first[static_cast<std::size_t>(axis)] = 0;
+    }
+    int other = 0;  // the first of the rank's group
+    for (int axis = 0; axis < mesh_.axes; ++axis)
+      other = other * size(axis) + first[static_cast<std::size_t>(axis)];
+    if (number / costs_.ranks_per_node != other / costs_.ranks_per_node) return costs_.network;
+  }
+  return costs_.node;
+}
+
 double ExhaustivePlan::transfer(const Shape& global, const Placements& from, const Placements& to) const {
   Layout held{global, from};
   double total = 0;
   for (const Step& step : redistribution_steps(mesh_, held, {global, to})) {
     if (step.kind != Collective::kBroadcast) {
-      total += costs_.latency_seconds +
-               enumerated_sent(mesh_, step, held) * costs_.element_bytes / costs_.network_bytes_per_second;
+      const Link& by = link(step.axes);
+      total += by.latency_seconds +
+               enumerated_sent(mesh_, step, held) * costs_.element_bytes / by.bytes_per_second;
     }
     held = step.to;
   }
@@ -161,7 +177,7 @@ double ExhaustivePlan::own(const Trace::Node& node, const Rules& rules) const {
   std::vector<Layout> inputs;
   for (std::size_t i = 0; i < node.inputs.size(); ++i)
     inputs.push_back({node.signature.inputs[i], operand(rules, i)});
-  return node.signature.own({mesh_, inputs, axes, costs_.element_bytes}).seconds(costs_);
+  return node.signature.own({mesh_, inputs, axes, costs_.element_bytes}).seconds(link(axes));
 }
 
 /// Local work of the rank with the largest pieces, rules' own algorithms, and parameters gathered twice and
@@ -190,11 +206,14 @@ double ExhaustivePlan::work(const Trace::Node& node, const Rules& rules) const {
 
 double ExhaustivePlan::gather(const Trace::Node& node, const Rules& rules, std::size_t i) const {
   double holders = 1;
+  AxisSet axes = 0;
   for (int axis = 1; axis < mesh_.axes; ++axis) {
-    if (!operand(rules, i)[axis].is_shard()) holders *= size(axis);
+    if (operand(rules, i)[axis].is_shard()) continue;
+    holders *= size(axis);
+    axes |= axis_bit(axis);
   }
   const double bytes = piece(node.signature.inputs[i], operand(rules, i)) * costs_.element_bytes;
-  return 3 * bytes * (holders - 1) / holders / costs_.network_bytes_per_second;
+  return 3 * bytes * (holders - 1) / holders / link(axes).bytes_per_second;
 }
 
 /// How often backward makes an operation's result again: for each operation that saves it, and each time

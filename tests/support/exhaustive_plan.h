@@ -33,6 +33,7 @@ class ExhaustivePlan {
   std::vector<Rules> rule_combinations(const Trace::Node& node) const;
   Placements operand(const Rules& rules, std::size_t i) const;
   Placements output(const Rules& rules, std::size_t o) const;
+  const Link& link(AxisSet axes) const;
   double piece(const Shape& global, const Placements& placements) const;
   double transfer(const Shape& global, const Placements& from, const Placements& to) const;
   double own(const Trace::Node& node, const Rules& rules) const;

@@ -82,7 +82,7 @@ TEST(MemoryNeed, IsNoMoreThanAStepHolds) {
         const PlacedModel& placed = run.placed();
         const MemoryNeed need =
             least_memory(placed.model(), placed.mesh(), configuration, placed.types(), placed.samples());
-        const StepCount count = count_step(configuration, data, 0, 4);
+        const StepCount count = count_step(configuration, data, 0, 4, {});
         const std::int64_t state = count.parameter_bytes + count.gradient_bytes + count.optimizer_bytes;
         EXPECT_LE(need.state, static_cast<double>(state)) << mesh << " " << zero;
         EXPECT_LE(need.activations, static_cast<double>(count.activation_bytes + count.input_bytes))
@@ -126,6 +126,23 @@ TEST(MemoryNeed, OfThePlanIsWarnedOf) {
   configuration.train.recompute = Recompute::kBlock;
   EXPECT_EQ(memory_warning(501 * kMebi, configuration, room).find("recompute"), std::string::npos);
   EXPECT_EQ(memory_warning(1e30, configuration, MemoryRoom()).find("memory: as planned"), 0U);
+}
+
+TEST(RanksPerNode, AreTheMostConsecutiveOnesOfWhichEachGroupIsOnOneMachine) {
+  const auto of = [](const char* machines) {
+    std::vector<std::string> names;
+    for (const char* each = machines; *each != 0; ++each) names.emplace_back(1, *each);
+    return ranks_per_node(names);
+  };
+  EXPECT_EQ(of("a"), 1);
+  EXPECT_EQ(of("aaa"), 3);
+  EXPECT_EQ(of("aaaabbbb"), 4);
+  EXPECT_EQ(of("aabbbb"), 2);
+  EXPECT_EQ(of("aaab"), 3);
+  EXPECT_EQ(of("aaaabbcc"), 2);
+  EXPECT_EQ(of("aaabbccc"), 1);
+  EXPECT_EQ(of("abab"), 1);
+  run_ranks(3, [&](Communicator& world) { EXPECT_EQ(ranks_per_node(world), 3); });
 }
 
 /// By what each rank plans, of the memory of the machine that they share.

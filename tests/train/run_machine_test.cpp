@@ -25,7 +25,7 @@ class RunMachine : public ::testing::Test {
         [&](Communicator& world) {
           Mesh mesh(world, 1, {domain, 1}, 2);
           const Rank rank{world.context(), mesh};
-          const Machine machine = machine_of_run(given, rank, path_);
+          const Machine machine = machine_of_run(given, rank, 1, path_);
           EXPECT_EQ(world.traffic().total_bytes(), 0);
           EXPECT_EQ(world.context().tally().flops, 0);
           const std::lock_guard lock(mutex);
@@ -61,7 +61,7 @@ TEST_F(RunMachine, AFileThatSaysSomethingElseIsMeasuredAgain) {
 
 TEST_F(RunMachine, IsTakenAsGiven) {
   MachineOptions given{1e11, 1e10, {{2e9, 1e-5}}};
-  EXPECT_EQ(machines(1, given)[0].links[3], (Machine::Link{2e9, 1e-5}));
+  EXPECT_EQ(machines(1, given)[0].links[3], (Link{2e9, 1e-5}));
   EXPECT_FALSE(std::filesystem::exists(path_));
   given.links.push_back({1e9, 1e-5});
   EXPECT_THROW(machines(1, given), ConfigError);
