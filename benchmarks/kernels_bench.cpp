@@ -368,6 +368,14 @@ void bench_memory(Bench& bench) {
   bench.kernel("cast to bf16", [&] { cast(context, x, DType::kBfloat16); });
   bench.kernel("permute", [&] { permute(context, x, std::array{1, 0}); });
   bench.kernel("extract_box half columns", [&] { extract_box(context, x, {{0, 0}, {rows, c / 2}}); });
+  BoxTable columns;
+  for (std::int64_t part = 0; part < 4; ++part)
+    columns.copy(0, {0, {rows, c}, {{0, part * c / 4}, {rows, c / 4}}},
+                 {part * rows * c / 4, {rows, c / 4}, Box::whole({rows, c / 4})});
+  bench.kernel("copy_boxes columns in four parts", [&] {
+    Array packed(context, {rows * c}, x.dtype());
+    copy_boxes(context, columns, std::span(&x, 1), packed);
+  });
 
   Array p = bench.array({rows * c}), m = filled(context, p.shape(), p.dtype(), 0),
         v = filled(context, p.shape(), p.dtype(), 0);

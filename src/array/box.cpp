@@ -14,6 +14,24 @@ std::string Box::to_string() const {
   return text + "]";
 }
 
+std::vector<Box> around(const Box& whole, const Box& inner) {
+  std::vector<Box> boxes;
+  Box rest = whole;
+  for (int dim = 0; dim < whole.begin.rank(); ++dim) {
+    const auto add = [&](std::int64_t begin, std::int64_t end) {
+      Box box = rest;
+      box.begin[dim] = begin;
+      box.extent[dim] = end - begin;
+      if (!box.empty()) boxes.push_back(box);
+    };
+    add(rest.begin[dim], inner.begin[dim]);
+    add(inner.end(dim), rest.end(dim));
+    rest.begin[dim] = inner.begin[dim];
+    rest.extent[dim] = inner.extent[dim];
+  }
+  return boxes;
+}
+
 std::ostream& operator<<(std::ostream& out, const Box& box) {
   return out << box.to_string();
 }

@@ -1,5 +1,6 @@
 #pragma once
 #include <string>
+#include <vector>
 
 #include "array/shape.h"
 
@@ -24,6 +25,8 @@ struct Box {
 Box intersect(const Box& a, const Box& b);
 /// `inner` in coordinates relative to `outer`'s begin.
 Box relative_to(const Box& inner, const Box& outer);
+/// `whole` less `inner`, which lies in it, in boxes.
+std::vector<Box> around(const Box& whole, const Box& inner);
 std::ostream& operator<<(std::ostream& out, const Box& box);
 
 }  // namespace jigsaw::inline array

@@ -1,9 +1,11 @@
 #include "autograd/neighbourhood.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/error.h"
 #include "kernels/copy.h"
+#include "parallel/book.h"
 
 namespace jigsaw::inline autograd {
 
@@ -104,24 +106,22 @@ Box space_of(const Box& box) {
 
 namespace {
 
-/// `whole` less `inner`, in boxes; inner lies in it.
-std::vector<Box> around(const Box& whole, const Box& inner) {
-  std::vector<Box> boxes;
-  Box rest = whole;
-  for (int dim = 0; dim < whole.begin.rank(); ++dim) {
-    const auto add = [&](std::int64_t begin, std::int64_t end) {
-      Box box = rest;
-      box.begin[dim] = begin;
-      box.extent[dim] = end - begin;
-      if (!box.empty()) boxes.push_back(box);
-    };
-    add(rest.begin[dim], inner.begin[dim]);
-    add(inner.end(dim), rest.end(dim));
-    rest.begin[dim] = inner.begin[dim];
-    rest.extent[dim] = inner.extent[dim];
+/// The outputs of an exchange that read more than what is here: in boxes, what each reads, and how they come
+/// to their places.
+struct Borders {
+  Borders(const Exchange& exchange, const Box& outputs, const Box& inner) : parts(around(outputs, inner)) {
+    for (const Box& part : parts) {
+      joining.copy(static_cast<int>(regions.size()), {0, part.extent, Box::whole(part.extent)},
+                   {0, outputs.extent, relative_to(part, outputs)});
+      regions.push_back(exchange.region_of(part));
+    }
   }
-  return boxes;
-}
+
+  std::vector<Box> parts, regions;
+  BoxTable joining;
+};
+/// What they are compiled for: exchanges live as long as the rank's context, which keeps them.
+using BordersKey = std::pair<const Exchange*, Box>;
 
 /// Small borders around a large inner part are worth kernels of their own.
 bool worth_splitting(const Box& outputs, const Box& inner) {
@@ -150,9 +150,13 @@ Array over_tiles(const Rank& rank, const std::function<void()>& long_work_follow
   Array result(rank.context, outputs.extent, inside.dtype());
   copy_box(rank.context, inside, Box::whole(inner.extent), result, relative_to(inner, outputs));
   arrived = pending.wait();
-  for (const Box& part : around(outputs, inner)) {
-    copy_box(rank.context, make(part), Box::whole(part.extent), result, relative_to(part, outputs));
-  }
+  const std::shared_ptr<const Borders> borders = rank.context.state<Book<BordersKey, Borders>>().of(
+      {&exchange, outputs}, [&] { return std::make_shared<const Borders>(exchange, outputs, inner); });
+  const std::vector<Array> regions = exchange.assemble(rank, piece, arrived, borders->regions);
+  std::vector<Array> made;
+  for (std::size_t i = 0; i < regions.size(); ++i)
+    made.push_back(kernel(regions[i], {borders->parts[i], borders->regions[i]}));
+  copy_boxes(rank.context, borders->joining, made, result);
   return result;
 }
 

@@ -35,7 +35,12 @@ class Deferred {
 template <typename T>
 class Deferred<std::span<const T>> {
  public:
-  Deferred(HostKernelRuntime&, std::span<const T> values) : values_(values.begin(), values.end()) {}
+  Deferred(HostKernelRuntime& runtime, std::span<const T> values) : values_(values.begin(), values.end()) {
+    if constexpr (requires(T & v) { for_each_array(v, [](Array&) {}); }) {
+      for (T& value : values_)
+        for_each_array(value, [&](Array& array) { array = array.seen_by_kernels(runtime); });
+    }
+  }
   std::span<const T> value() const { return values_; }
 
  private:

@@ -1,12 +1,13 @@
 #include "parallel/exchange.h"
 
 #include <algorithm>
+#include <array>
+#include <span>
 
 #include "array/transfer.h"
 #include "base/error.h"
 #include "base/text.h"
-#include "kernels/copy.h"
-#include "kernels/pointwise.h"
+#include "parallel/book.h"
 
 namespace jigsaw::inline parallel {
 
@@ -57,6 +58,23 @@ Exchange::Exchange(const Rank& rank, const IndexMap& map, const Layout& input, c
     add_peer(sends_, member, held_part(sources_of(wanted_by(mesh, output, there, held)), held_));
   }
   find_inside(rank.mesh, input);
+  compile_messages();
+}
+
+void Exchange::compile_messages() {
+  const auto pack = [](BoxTable& table, const std::vector<PeerCopies>& peers, const Box& here,
+                       Box Copy::*box) {
+    for (const PeerCopies& peer : peers) {
+      std::int64_t first = peer.first;
+      for (const Copy& copy : peer.copies) {
+        const Shape& extent = (copy.*box).extent;
+        table.copy(0, {0, here.extent, relative_to(copy.*box, here)}, {first, extent, Box::whole(extent)});
+        first += extent.count();
+      }
+    }
+  };
+  pack(packing_, sends_, held_, &Copy::from);
+  pack(adjoint_packing_, receives_, wanted_, &Copy::to);
 }
 
 Box Exchange::wanted_by(const MeshShape& mesh, const Layout& output, const Coordinates& at,
@@ -174,145 +192,134 @@ std::int64_t Exchange::sent_elements() const {
 
 Pending Exchange::start(const Rank& rank, const Array& piece) const {
   Array packed(rank.context, {packed_count(sends_)}, piece.dtype(), Purpose::kWorkspace);
-  for (const PeerCopies& peer : sends_) {
-    std::int64_t first = peer.first;
-    for (const Copy& copy : peer.copies) {
-      Array part = packed.slice(first, copy.from.extent);
-      copy_box(rank.context, piece, relative_to(copy.from, held_), part, Box::whole(copy.from.extent));
-      first += part.count();
-    }
-  }
+  copy_boxes(rank.context, packing_, std::span(&piece, 1), packed);
   return rank.mesh.communicator(axes_).start_exchange(packed, messages(sends_), messages(receives_),
                                                       packed_count(receives_));
 }
 
+/// By what an element changes where it is read across a pole: x · factor + offset, adjoint x · factor.
+ChannelChange Exchange::crossing(const Rank& rank, bool adjoint) const {
+  const auto channels = [&](const std::vector<double>& values) {
+    return values.empty() ? Array()
+                          : kept_constant(rank.context, {std::ssize(values)}, DType::kFloat64, values);
+  };
+  return {channels(map_.crossing.factor), channels(adjoint ? std::vector<double>() : map_.crossing.offset)};
+}
+
+std::int64_t Exchange::channel_of(const Copy& copy, const Box& from) const {
+  return copy.crossed && !map_.crossing.factor.empty() ? from.begin[from.begin.rank() - 1]
+                                                       : BoxTable::kAsItIs;
+}
+
+const Exchange::Assembly& Exchange::assembly_of(const std::vector<Box>& regions) const {
+  for (const auto& known : assemblies_) {
+    if (known->regions == regions) return *known;
+  }
+  Assembly& made = *assemblies_.emplace_back(std::make_unique<Assembly>());
+  made.regions = regions;
+  for (const Box& region : regions) {
+    constexpr std::int64_t kAligned = 64;  // elements at whose multiples regions begin
+    made.first.push_back(made.count);
+    const std::int64_t first = made.count;
+    made.count += (region.extent.count() + kAligned - 1) / kAligned * kAligned;
+    const auto place = [&](const Copy& copy, int source, std::int64_t source_first, const Box& source_box) {
+      const Box to = intersect(copy.to, region);
+      if (to.empty()) return;
+      const Box from = moved(to, copy.to, copy.from);
+      made.table.copy(source, {source_first, source_box.extent, relative_to(from, source_box)},
+                      {first, region.extent, relative_to(to, region)}, channel_of(copy, from));
+    };
+    for (const Copy& copy : local_) place(copy, 0, 0, held_);
+    for (const PeerCopies& peer : receives_) {
+      std::int64_t source_first = peer.first;
+      for (const Copy& copy : peer.copies) {
+        place(copy, 1, source_first, copy.from);
+        source_first += copy.from.extent.count();
+      }
+    }
+    made.table.clear(first, region.extent);
+  }
+  return made;
+}
+
 Array Exchange::assemble(const Rank& rank, const Array& piece, const Array& arrived,
                          const Box& region) const {
-  const bool changes = !map_.crossing.factor.empty();
-  std::int64_t covered = 0;
   for (const Copy& copy : local_) {
-    const Box to = intersect(copy.to, region);
-    if (to == region && moved(to, copy.to, copy.from) == held_ && !(copy.crossed && changes))
+    if (intersect(copy.to, region) == region && moved(region, copy.to, copy.from) == held_ &&
+        channel_of(copy, held_) == BoxTable::kAsItIs)
       return piece.reshaped(region.extent);
-    covered += to.extent.count();
   }
-  for (const PeerCopies& peer : receives_) {
-    for (const Copy& copy : peer.copies) covered += intersect(copy.to, region).extent.count();
-  }
-  Array result = covered == region.extent.count()
-                     ? Array(rank.context, region.extent, piece.dtype(), Purpose::kWorkspace)
-                     : filled(rank.context, region.extent, piece.dtype(), 0.0, Purpose::kWorkspace);
-  const auto place = [&](const Copy& copy, const Array& source, const Box& source_box) {
-    const Box to = intersect(copy.to, region);
-    if (to.empty()) return;
-    const Box from = moved(to, copy.to, copy.from), here = relative_to(from, source_box);
-    if (copy.crossed && changes) {
-      const Array part =
-          crossed(rank, extract_box(rank.context, source, here, Purpose::kWorkspace), from, false);
-      copy_box(rank.context, part, Box::whole(part.shape()), result, relative_to(to, region));
-    } else {
-      copy_box(rank.context, source, here, result, relative_to(to, region));
-    }
-  };
-  for (const Copy& copy : local_) place(copy, piece, held_);
-  for (const PeerCopies& peer : receives_) {
-    std::int64_t first = peer.first;
-    for (const Copy& copy : peer.copies) {
-      if (!intersect(copy.to, region).empty()) place(copy, arrived.slice(first, copy.from.extent), copy.from);
-      first += copy.from.extent.count();
-    }
-  }
+  Array result(rank.context, region.extent, piece.dtype(), Purpose::kWorkspace);
+  copy_boxes(rank.context, assembly_of({region}).table, std::array{piece, arrived}, result,
+             crossing(rank, false));
   return result;
 }
 
-/// x · factor + offset of the channels of `from`, or its adjoint.
-Array Exchange::crossed(const Rank& rank, const Array& part, const Box& from, bool adjoint) const {
-  const int last = from.begin.rank() - 1;
-  const Spread spread{part.count() / std::max<std::int64_t>(from.extent[last], 1), from.extent[last], 1};
-  const auto channels = [&](const std::vector<double>& values) {
-    return kept_constant(rank.context, {from.extent[last]}, DType::kFloat64,
-                         std::span(values).subspan(static_cast<std::size_t>(from.begin[last]),
-                                                   static_cast<std::size_t>(from.extent[last])));
-  };
-  Array scaled = scale_spread(rank.context, spread, part, channels(map_.crossing.factor));
-  if (adjoint || map_.crossing.offset.empty()) return scaled;
-  const Array offset = cast(rank.context, channels(map_.crossing.offset), part.dtype(), Purpose::kWorkspace);
-  return pointwise_forward(rank.context, {Activation::kNone, {}, spread}, scaled, offset, Array());
+std::vector<Array> Exchange::assemble(const Rank& rank, const Array& piece, const Array& arrived,
+                                      const std::vector<Box>& regions) const {
+  const Assembly& assembly = assembly_of(regions);
+  Array all(rank.context, {assembly.count}, piece.dtype(), Purpose::kWorkspace);
+  copy_boxes(rank.context, assembly.table, std::array{piece, arrived}, all, crossing(rank, false));
+  std::vector<Array> results;
+  for (std::size_t i = 0; i < regions.size(); ++i)
+    results.push_back(all.slice(assembly.first[i], regions[i].extent));
+  return results;
 }
 
 Pending Exchange::start_adjoint(const Rank& rank, const Array& gradient) const {
   Array packed(rank.context, {packed_count(receives_)}, gradient.dtype(), Purpose::kWorkspace);
-  for (const PeerCopies& peer : receives_) {
-    std::int64_t first = peer.first;
-    for (const Copy& copy : peer.copies) {
-      Array part = packed.slice(first, copy.to.extent);
-      copy_box(rank.context, gradient, relative_to(copy.to, wanted_), part, Box::whole(copy.to.extent));
-      first += part.count();
-    }
-  }
+  copy_boxes(rank.context, adjoint_packing_, std::span(&gradient, 1), packed);
   return rank.mesh.communicator(axes_).start_exchange(packed, messages(receives_), messages(sends_),
                                                       packed_count(sends_));
 }
 
 Array Exchange::finish_adjoint(const Rank& rank, const Array& gradient, const Array& arrived) const {
-  const bool changes = !map_.crossing.factor.empty();
   const auto whole = std::find_if(local_.begin(), local_.end(), [&](const Copy& copy) {
-    return copy.from == held_ && !(copy.crossed && changes);
+    return copy.from == held_ && channel_of(copy, held_) == BoxTable::kAsItIs;
   });
   if (whole != local_.end() && whole->to == wanted_ && local_.size() == 1 && sends_.empty())
     return gradient.reshaped(held_.extent);
-  Array result = whole != local_.end() ? extract_box(rank.context, gradient, relative_to(whole->to, wanted_))
-                                       : filled(rank.context, held_.extent, gradient.dtype(), 0.0);
-  const auto add = [&](const Copy& copy, const Array& source, const Box& source_box) {
-    const Box here = relative_to(copy.to, source_box), target = relative_to(copy.from, held_);
-    if (copy.crossed && changes) {
-      const Array part =
-          crossed(rank, extract_box(rank.context, source, here, Purpose::kWorkspace), copy.from, true);
-      add_box(rank.context, part, Box::whole(part.shape()), result, target);
-    } else {
-      add_box(rank.context, source, here, result, target);
+  if (sums_.empty()) {
+    const auto add = [&](const Copy& copy, int source, std::int64_t first, const Box& source_box) {
+      sums_.copy(source, {first, source_box.extent, relative_to(copy.to, source_box)},
+                 {0, held_.extent, relative_to(copy.from, held_)}, channel_of(copy, copy.from));
+    };
+    if (whole != local_.end()) add(*whole, 0, 0, wanted_);
+    for (auto copy = local_.begin(); copy != local_.end(); ++copy) {
+      if (copy != whole) add(*copy, 0, 0, wanted_);
     }
-  };
-  for (auto copy = local_.begin(); copy != local_.end(); ++copy) {
-    if (copy != whole) add(*copy, gradient, wanted_);
-  }
-  for (const PeerCopies& peer : sends_) {
-    std::int64_t first = peer.first;
-    for (const Copy& copy : peer.copies) {
-      add(copy, arrived.slice(first, copy.to.extent), copy.to);
-      first += copy.to.extent.count();
+    for (const PeerCopies& peer : sends_) {
+      std::int64_t first = peer.first;
+      for (const Copy& copy : peer.copies) {
+        add(copy, 1, first, copy.to);
+        first += copy.to.extent.count();
+      }
     }
+    sums_.clear(0, held_.extent);
   }
+  Array result(rank.context, held_.extent, gradient.dtype());
+  copy_boxes(rank.context, sums_, std::array{gradient, arrived}, result, crossing(rank, true));
   return result;
 }
 
 namespace {
 
-/// Exchanges of one rank, by what they were compiled for.
-struct ExchangeBook {
-  struct Entry {
-    MeshShape mesh;
-    Coordinates at;
-    IndexMap map;
-    Layout input, output;
-    std::shared_ptr<const Exchange> exchange;
-  };
-  std::vector<Entry> entries;
+/// What an exchange is compiled for.
+struct ExchangeKey {
+  Layout input, output;
+  IndexMap map;
+  MeshShape mesh;
+  Coordinates at;
+  bool operator==(const ExchangeKey&) const = default;
 };
 
 }  // namespace
 
 std::shared_ptr<const Exchange> Exchange::of(const Rank& rank, const IndexMap& map, const Layout& input,
                                              const Layout& output) {
-  std::vector<ExchangeBook::Entry>& entries = rank.context.state<ExchangeBook>().entries;
-  for (const ExchangeBook::Entry& entry : entries) {
-    if (entry.input == input && entry.output == output && entry.map == map &&
-        entry.mesh == rank.mesh.shape() && entry.at == rank.mesh.coordinates())
-      return entry.exchange;
-  }
-  auto exchange = std::make_shared<const Exchange>(rank, map, input, output);
-  entries.push_back({rank.mesh.shape(), rank.mesh.coordinates(), map, input, output, exchange});
-  return exchange;
+  return rank.context.state<Book<ExchangeKey, Exchange>>().of(
+      {input, output, map, rank.mesh.shape(), rank.mesh.coordinates()},
+      [&] { return std::make_shared<const Exchange>(rank, map, input, output); });
 }
 
 }  // namespace jigsaw::inline parallel

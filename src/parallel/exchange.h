@@ -2,6 +2,7 @@
 #include <memory>
 #include <vector>
 
+#include "kernels/copy.h"
 #include "parallel/index_map.h"
 #include "parallel/sharded_tensor.h"
 
@@ -12,7 +13,7 @@ namespace jigsaw::inline parallel {
 /// so corners, several hops, one peer on both sides, uneven and empty pieces are nothing special.
 ///
 /// All ranks of the group call the same methods in the same order. Asynchronous: start(), work on what is
-/// here, then wait() on the handle.
+/// here, then wait() on the handle. Each of them packs or assembles with one kernel.
 class Exchange {
  public:
   /// The exchange for these layouts, compiled at first use.
@@ -44,6 +45,9 @@ class Exchange {
   /// A region of the padded input, in padded coordinates.
   /// @param arrived  may be undefined when the region lies inside().
   Array assemble(const Rank& rank, const Array& piece, const Array& arrived, const Box& region) const;
+  /// Several regions at once: views of one workspace.
+  std::vector<Array> assemble(const Rank& rank, const Array& piece, const Array& arrived,
+                              const std::vector<Box>& regions) const;
   /// All that is wanted.
   Array gather(const Rank& rank, const Array& piece) const {
     return assemble(rank, piece, travels() ? start(rank, piece).wait() : Array(), wanted_);
@@ -74,8 +78,19 @@ class Exchange {
   std::vector<Copy> sources_of(const Box& wanted) const;
   static std::vector<Copy> held_part(const std::vector<Copy>& copies, const Box& held);
   static void add_peer(std::vector<PeerCopies>& peers, int peer, std::vector<Copy> copies);
+  /// How regions are assembled, one after the other.
+  struct Assembly {
+    std::vector<Box> regions;
+    std::vector<std::int64_t> first;
+    std::int64_t count = 0;
+    BoxTable table;
+  };
+
   void find_inside(const Mesh& mesh, const Layout& input);
-  Array crossed(const Rank& rank, const Array& part, const Box& from, bool adjoint) const;
+  void compile_messages();
+  const Assembly& assembly_of(const std::vector<Box>& regions) const;
+  std::int64_t channel_of(const Copy& copy, const Box& from) const;
+  ChannelChange crossing(const Rank& rank, bool adjoint) const;
 
   IndexMap map_;
   Shape global_;
@@ -84,6 +99,10 @@ class Exchange {
   Box held_, wanted_, inside_;
   std::vector<Copy> local_;
   std::vector<PeerCopies> sends_, receives_;
+  BoxTable packing_, adjoint_packing_;
+  // Compiled at first use.
+  mutable std::vector<std::unique_ptr<Assembly>> assemblies_;
+  mutable BoxTable sums_;
 };
 
 }  // namespace jigsaw::inline parallel

@@ -1,12 +1,14 @@
 #include "parallel/redistribute.h"
 
-#include <algorithm>
+#include <numeric>
+#include <optional>
+#include <span>
 
 #include "base/error.h"
 #include "base/text.h"
 #include "kernels/copy.h"
-#include "kernels/pointwise.h"
 #include "parallel/all_to_all.h"
+#include "parallel/book.h"
 
 namespace jigsaw::inline parallel {
 
@@ -116,108 +118,159 @@ std::vector<std::int64_t> counts_of(const std::vector<Box>& boxes) {
 }
 
 std::int64_t sum(const std::vector<std::int64_t>& counts) {
-  std::int64_t total = 0;
-  for (const std::int64_t count : counts) total += count;
-  return total;
+  return std::accumulate(counts.begin(), counts.end(), std::int64_t{0});
 }
 
-/// The boxes of `array` (which holds `held`) one after the other; the array itself when that is what it is.
-Array pack(const Rank& rank, const Array& array, const Box& held, const std::vector<Box>& boxes) {
-  if (boxes.size() == 1 && boxes[0] == held) return array.reshaped({array.count()});
-  Array packed(rank.context, {sum(counts_of(boxes))}, array.dtype(), Purpose::kWorkspace);
-  std::int64_t first = 0;
+/// Whether boxes of `held`, one after the other, are all of it as it stands in memory: cut along its first
+/// dim of more than one element, in order.
+bool stand_so(const Box& held, const std::vector<Box>& boxes) {
+  const int rank = held.begin.rank();
+  int cut = 0;
+  while (cut + 1 < rank && held.extent[cut] == 1) ++cut;
+  std::int64_t count = 0;
+  std::int64_t next = rank > 0 ? held.begin[cut] : 0;
   for (const Box& box : boxes) {
     if (box.empty()) continue;
-    Array part = packed.slice(first, box.extent);
-    copy_box(rank.context, array, relative_to(box, held), part, Box::whole(box.extent));
-    first += box.extent.count();
+    count += box.extent.count();
+    for (int dim = 0; dim < rank; ++dim) {
+      if (dim == cut ? box.begin[dim] != next : box.extent[dim] != held.extent[dim]) return false;
+    }
+    if (rank > 0) next = box.end(cut);
   }
-  return packed;
+  return count == held.extent.count();
 }
 
-/// The inverse of pack: a fresh array that holds `held`, filled from boxes that cover it.
-Array unpack(const Rank& rank, const Array& packed, const Box& held, const std::vector<Box>& boxes) {
-  for (const Box& box : boxes) {
-    if (box == held && packed.count() == held.extent.count()) return packed.reshaped(held.extent);
-  }
-  Array result(rank.context, held.extent, packed.dtype());
+/// Boxes of an array that holds `held`, one after the other; no table where they stand so.
+std::optional<BoxTable> packing(const Box& held, const std::vector<Box>& boxes) {
+  if (stand_so(held, boxes)) return std::nullopt;
+  BoxTable table;
   std::int64_t first = 0;
   for (const Box& box : boxes) {
-    if (box.empty()) continue;
-    copy_box(rank.context, packed.slice(first, box.extent), Box::whole(box.extent), result,
-             relative_to(box, held));
+    table.copy(0, {0, held.extent, relative_to(box, held)}, {first, box.extent, Box::whole(box.extent)});
     first += box.extent.count();
   }
+  return table;
+}
+
+/// The inverse, for boxes that cover `held`.
+std::optional<BoxTable> unpacking(const Box& held, const std::vector<Box>& boxes) {
+  if (stand_so(held, boxes)) return std::nullopt;
+  BoxTable table;
+  std::int64_t first = 0;
+  for (const Box& box : boxes) {
+    table.copy(0, {first, box.extent, Box::whole(box.extent)}, {0, held.extent, relative_to(box, held)});
+    first += box.extent.count();
+  }
+  return table;
+}
+
+/// What a table makes of an array; the array itself where there is none.
+Array rearranged(const Rank& rank, const std::optional<BoxTable>& table, const Array& array,
+                 const Shape& shape, Purpose purpose) {
+  if (!table) return array.reshaped(shape);
+  Array result(rank.context, shape, array.dtype(), purpose);
+  copy_boxes(rank.context, *table, std::span(&array, 1), result);
   return result;
 }
 
-Array gather(const Rank& rank, const Step& step, const ShardedTensor& x, const Box& target) {
-  const std::vector<Box> boxes = member_boxes(rank, step.axes, x.layout);
-  const Array all =
-      rank.mesh.communicator(step.axes).all_gather(x.piece.reshaped({x.piece.count()}), counts_of(boxes));
-  // Pieces that are consecutive rows of the whole need no second copy.
-  bool rows = true;
-  std::int64_t next = target.begin.rank() > 0 ? target.begin[0] : 0;
-  for (const Box& box : boxes) {
-    if (box.empty()) continue;
-    for (int dim = 1; dim < target.begin.rank(); ++dim) rows = rows && box.extent[dim] == target.extent[dim];
-    rows = rows && box.begin[0] == next;
-    next = box.end(0);
-  }
-  return rows ? all.reshaped(target.extent) : unpack(rank, all, target, boxes);
-}
+/// A step of a redistribution as this rank takes it.
+struct CompiledStep {
+  Step step;
+  Layout held;  ///< before it
+  Box source, target;
+  std::vector<std::int64_t> sends, receives;  ///< elements by member, as far as the collective asks for them
+  std::optional<BoxTable> pack, unpack;
+};
 
 /// Every member sends each other the part of its piece that the other wants.
-Array exchange_pieces(const Rank& rank, const Step& step, const ShardedTensor& x, const Box& source,
-                      const Box& target) {
+void compile_exchange(const Rank& rank, CompiledStep& all) {
   const MeshShape& mesh = rank.mesh.shape();
   const Coordinates& here = rank.mesh.coordinates();
-  const Box nothing{Shape::filled(source.begin.rank(), 0), Shape::filled(source.begin.rank(), 0)};
+  const Box nothing{Shape::filled(all.source.begin.rank(), 0), Shape::filled(all.source.begin.rank(), 0)};
   std::vector<Box> sends, receives;
-  for (int i = 0; i < rank.mesh.size(step.axes); ++i) {
-    const Coordinates there = rank.mesh.member(step.axes, i);
-    sends.push_back(feeds(step, x.layout, here, there) ? intersect(source, step.to.box(mesh, there))
-                                                       : nothing);
-    receives.push_back(feeds(step, x.layout, there, here) ? intersect(target, x.layout.box(mesh, there))
-                                                          : nothing);
+  for (int i = 0; i < rank.mesh.size(all.step.axes); ++i) {
+    const Coordinates there = rank.mesh.member(all.step.axes, i);
+    sends.push_back(feeds(all.step, all.held, here, there)
+                        ? intersect(all.source, all.step.to.box(mesh, there))
+                        : nothing);
+    receives.push_back(
+        feeds(all.step, all.held, there, here) ? intersect(all.target, all.held.box(mesh, there)) : nothing);
   }
-  const Array packed = pack(rank, x.piece, source, sends);
-  const auto element = static_cast<double>(size_of(x.piece.dtype()));
-  const Array arrived = rank.mesh.communicator(step.axes).all_to_all(
-      packed, counts_of(sends), counts_of(receives), forwarded_block(mesh, step, x.layout, element));
-  return unpack(rank, arrived, target, receives);
+  all.sends = counts_of(sends);
+  all.receives = counts_of(receives);
+  all.pack = packing(all.source, sends);
+  all.unpack = unpacking(all.target, receives);
 }
 
-Array apply(const Rank& rank, const Step& step, const ShardedTensor& x) {
-  const Box source = rank.box(x.layout), target = rank.box(step.to);
-  switch (step.kind) {
-    case Collective::kBroadcast:
-      return extract_box(rank.context, x.piece, relative_to(target, source));
-    case Collective::kAllGather:
-      return gather(rank, step, x, target);
-    case Collective::kAllReduce:
-      return rank.mesh.communicator(step.axes).all_reduce(x.piece).reshaped(target.extent);
-    case Collective::kReduceScatter: {
-      const std::vector<Box> boxes = member_boxes(rank, step.axes, step.to);
-      const Array packed = pack(rank, x.piece, source, boxes);
-      return rank.mesh.communicator(step.axes)
-          .reduce_scatter(packed, counts_of(boxes))
-          .reshaped(target.extent);
-    }
-    default:
-      return exchange_pieces(rank, step, x, source, target);
+CompiledStep compile(const Rank& rank, const Step& step, const Layout& held) {
+  CompiledStep all{step, held, rank.box(held), rank.box(step.to), {}, {}, {}, {}};
+  if (step.kind == Collective::kAllGather) {
+    const std::vector<Box> boxes = member_boxes(rank, step.axes, held);
+    all.receives = counts_of(boxes);
+    all.unpack = unpacking(all.target, boxes);
+  } else if (step.kind == Collective::kReduceScatter) {
+    const std::vector<Box> boxes = member_boxes(rank, step.axes, step.to);
+    all.sends = counts_of(boxes);
+    all.pack = packing(all.source, boxes);
+  } else if (step.kind == Collective::kAllToAll) {
+    compile_exchange(rank, all);
   }
+  return all;
+}
+
+Array apply(const Rank& rank, const CompiledStep& all, const Array& piece) {
+  if (all.step.kind == Collective::kBroadcast)
+    return extract_box(rank.context, piece, relative_to(all.target, all.source));
+  Communicator& group = rank.mesh.communicator(all.step.axes);
+  const auto pack = [&] { return rearranged(rank, all.pack, piece, {sum(all.sends)}, Purpose::kWorkspace); };
+  const auto unpack = [&](const Array& arrived) {
+    return rearranged(rank, all.unpack, arrived, all.target.extent, Purpose::kActivations);
+  };
+  switch (all.step.kind) {
+    case Collective::kAllGather:
+      return unpack(group.all_gather(piece.reshaped({piece.count()}), all.receives));
+    case Collective::kAllReduce:
+      return group.all_reduce(piece).reshaped(all.target.extent);
+    case Collective::kReduceScatter:
+      return group.reduce_scatter(pack(), all.sends).reshaped(all.target.extent);
+    default: {
+      const auto element = static_cast<double>(size_of(piece.dtype()));
+      const std::int64_t forwarded = forwarded_block(rank.mesh.shape(), all.step, all.held, element);
+      return unpack(group.all_to_all(pack(), all.sends, all.receives, forwarded));
+    }
+  }
+}
+
+/// What a redistribution is compiled for.
+struct RedistributionKey {
+  Layout from, to;
+  MeshShape mesh;
+  Coordinates at;
+  bool operator==(const RedistributionKey&) const = default;
+};
+using CompiledSteps = std::vector<CompiledStep>;
+
+std::shared_ptr<const CompiledSteps> compiled_steps(const Rank& rank, const Layout& from, const Layout& to) {
+  return rank.context.state<Book<RedistributionKey, CompiledSteps>>().of(
+      {from, to, rank.mesh.shape(), rank.mesh.coordinates()}, [&] {
+        auto steps = std::make_shared<CompiledSteps>();
+        Layout held = from;
+        for (const Step& step : redistribution_steps(rank.mesh.shape(), from, to)) {
+          steps->push_back(compile(rank, step, held));
+          held = step.to;
+        }
+        return steps;
+      });
 }
 
 }  // namespace
 
 ShardedTensor redistribute(const Rank& rank, const ShardedTensor& x, const Layout& to) {
-  ShardedTensor now = x;
-  for (const Step& step : redistribution_steps(rank.mesh.shape(), x.layout, to)) {
-    now = {apply(rank, step, now), step.to};
+  Array piece = x.piece;
+  if (!(x.layout == to)) {
+    for (const CompiledStep& step : *compiled_steps(rank, x.layout, to)) piece = apply(rank, step, piece);
   }
-  now.layout = to;
-  return now;
+  return {piece, to};
 }
 
 }  // namespace jigsaw::inline parallel

@@ -1,4 +1,5 @@
 #pragma once
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -35,14 +36,14 @@ class ReceiveStream {
   /// @param step  the only step of redistributing x.
   ReceiveStream(const Rank& rank, const ShardedTensor& x, const Step& step, const Cut& cut);
 
-  bool done() const { return taken_ == boxes_.size(); }
+  bool done() const;
   /// This rank's own part first, then those of the ranks after it.
   Part next();
 
  private:
-  Cut cut_;
-  std::vector<Box> boxes_;     // this rank's, then the runs by distance of the sender from this rank
-  std::vector<Box> messages_;  // in the same order
+  struct Plan;
+
+  std::shared_ptr<const Plan> plan_;
   std::size_t taken_ = 0;
   Array own_, arrived_;  // the last message that did
   std::vector<Pending> arriving_;
@@ -57,28 +58,25 @@ class SendStream {
   /// @param step  the only step of redistributing it.
   SendStream(const Rank& rank, const Layout& from, const Step& step, const Cut& cut);
 
-  bool done() const { return put_ == sends_.size(); }
+  bool done() const;
   /// What of the global tensor is to be put next: runs for the rank after this one, and so on; this rank's
   /// own part comes last, whole.
-  const Box& box() const { return sends_[put_]; }
+  const Box& box() const;
   /// @param part  of a reduce-scatter: a summand, f32 or f64. Its memory may be written.
   void put(const Array& part);
   /// This rank's piece after the step.
   Array finish();
 
  private:
+  struct Plan;
+
   Array sum();
   Array joined();
-  /// What arrived of a run.
-  Array received(std::size_t number);
+  /// The message with this number.
+  const Array& message(std::size_t number);
 
   const Rank& rank_;
-  Collective kind_;
-  Box target_;
-  Cut cut_;
-  // Runs by distance of the peer after and before this rank, then this rank's own part.
-  std::vector<Box> sends_, receives_;
-  std::vector<Box> messages_;  // that are received, in the same order
+  std::shared_ptr<const Plan> plan_;
   std::size_t put_ = 0;
   Communicator& group_;
   std::vector<Array> waiting_;  // runs of a message that is not whole yet

@@ -234,6 +234,13 @@ std::vector<Contract> other_contracts() {
              Array target = x(c);
              add_box(c, x(c), corner, target, corner);
            }},
+          {"copy", "copy_boxes", "copy_boxes",
+           [=](Context& c) {
+             BoxTable table;
+             table.copy(0, {0, {2, 3}, corner}, {0, {2, 3}, corner});
+             Array target = x(c);
+             copy_boxes(c, table, std::array{x(c)}, target);
+           }},
           {"copy", "permute", "permute",
            [=](Context& c) {
              permute(c, x(c), std::array{1, 0});

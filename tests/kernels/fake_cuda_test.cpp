@@ -8,6 +8,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "array/current_work.h"
@@ -115,6 +116,35 @@ TEST_F(FakeCudaFinds, NoWaitForAnUpload) {
   EXPECT_EQ(fake_cuda::kernels_run(), run);
   for (int i = 0; i < 2; ++i) EXPECT_EQ(values_of(up[i]), std::vector<double>(kCount, i + 1.0));
   EXPECT_EQ(values_of(sum), (std::vector<double>{0, 2, 4}));
+}
+
+/// A list of copies is one kernel, and its table is on the device after the first.
+TEST_F(FakeCudaFinds, OneKernelForManyBoxes) {
+  const Array x = numbers(60);
+  Array y = numbers(66), sum = numbers(60);
+  BoxTable moves, sums;
+  for (std::int64_t i = 0; i < 5; ++i) {
+    moves.copy(0, {0, {6, 10}, {{0, 2 * i}, {6, 2}}}, {12 * i, {6, 2}, {{0, 0}, {6, 2}}});
+    sums.copy(0, {0, {6, 10}, {{i, i}, {1, 2}}}, {0, {6, 10}, {{3, 4}, {1, 2}}});
+  }
+  moves.clear(60, {6});
+  sums.clear(0, {6, 10});
+  const auto kernels = [&](const BoxTable& table, Array& target) {
+    context_.runtime()->synchronise(Stream::kCompute);
+    const std::int64_t before = fake_cuda::kernels_run();
+    copy_boxes(context_, table, std::span(&x, 1), target);
+    context_.runtime()->synchronise(Stream::kCompute);
+    return fake_cuda::kernels_run() - before;
+  };
+  EXPECT_EQ(kernels(moves, y), 1);
+  EXPECT_EQ(kernels(sums, sum), 1);
+  const std::int64_t tables = context_.arena().current_bytes(Purpose::kWorkspace);
+  EXPECT_EQ(kernels(moves, y), 1);
+  EXPECT_EQ(kernels(BoxTable(sums), sum), 1);
+  EXPECT_EQ(context_.arena().current_bytes(Purpose::kWorkspace), tables);
+  EXPECT_EQ(values_of(y)[13], 3);
+  EXPECT_EQ(values_of(y)[65], 0);
+  EXPECT_EQ(values_of(sum)[34], 0 + 11 + 22 + 33 + 44);
 }
 
 /// Blocks that were read are taken again; where the host gives no more the oldest is waited for.

@@ -6,6 +6,7 @@
 
 #include <numeric>
 #include <random>
+#include <utility>
 
 #include "base/text.h"
 #include "support/arrays.h"
@@ -160,6 +161,17 @@ void check_values(const Case& what, const Rank& rank, const Exchange& exchange, 
     wrong += inside[static_cast<std::size_t>(i)] != padded_element(what, at) ? 1 : 0;
   });
   EXPECT_EQ(wrong, 0) << "elements inside " << exchange.inside();
+  if (!exchange.travels()) return;
+  const Array arrived = exchange.start(rank, piece).wait();
+  const std::vector<Box> regions = {exchange.wanted(), exchange.inside(), exchange.wanted()};
+  const std::vector<Array> parts = exchange.assemble(rank, piece, arrived, regions);
+  for (std::size_t part = 0; part < parts.size(); ++part) {
+    const std::vector<double> values = testing::values_of(parts[part]);
+    for_each_coordinate(regions[part], [&](const Shape& at, std::int64_t i) {
+      wrong += values[static_cast<std::size_t>(i)] != padded_element(what, at) ? 1 : 0;
+    });
+  }
+  EXPECT_EQ(wrong, 0) << "elements of several regions";
 }
 
 double scalar_product(const Array& a, const Array& b) {
@@ -371,6 +383,34 @@ TEST(Exchange, HaloBytesAreTheClosedForm) {
       const auto exchange = Exchange::of(rank, what.map, what.input, what.output);
       const std::int64_t borders = world.rank() == 0 || world.rank() == 3 ? 1 : 2;
       EXPECT_EQ(exchange->sent_elements(), borders * width * 49 * 2);
+    });
+  }
+}
+
+/// Corners, both neighbours, zeros beyond the grid and signs across poles: all in one kernel each.
+TEST(Exchange, PacksAssemblesAndAddsUpWithOneKernelEach) {
+  for (const Edge rows : {Edge::kZero, Edge::kPoleCell}) {
+    Case what = halo({{2, 2}, 1}, {8, 12}, 2, rows, Edge::kPeriodic);
+    if (is_pole(rows)) what.map.crossing = {{1, -1}, {0, 0.5}};
+    const auto on_device = [](int) { return testing::SimulatedDevice::make_context(Backend::kCpu, 1); };
+    run_ranks(what.mesh.ranks(), {}, on_device, [&](Communicator& world) {
+      Mesh mesh(world, 1, what.mesh.domain, what.mesh.tensor);
+      const Rank rank{world.context(), mesh};
+      const auto& device = static_cast<const testing::SimulatedDevice&>(*rank.context.runtime());
+      const Array piece = testing::make_piece(rank, what.input, DType::kFloat32, element);
+      const auto exchange = Exchange::of(rank, what.map, what.input, what.output);
+      std::int64_t before = device.launches();
+      const auto launched = [&] { return device.launches() - std::exchange(before, device.launches()); };
+      const Array arrived = exchange->start(rank, piece).wait();
+      EXPECT_EQ(launched(), 1) << "packing";
+      const Array wanted = exchange->assemble(rank, piece, arrived, exchange->wanted());
+      EXPECT_EQ(launched(), 1) << "assembling";
+      exchange->assemble(rank, piece, arrived, around(exchange->wanted(), exchange->held()));
+      EXPECT_EQ(launched(), 1) << "assembling the borders";
+      const Array gradients = exchange->start_adjoint(rank, wanted).wait();
+      EXPECT_EQ(launched(), 1) << "packing gradients";
+      exchange->finish_adjoint(rank, wanted, gradients);
+      EXPECT_EQ(launched(), 1) << "adding gradients up";
     });
   }
 }

@@ -211,6 +211,50 @@ TEST(Redistribute, OneCollectiveWhereOneWillDo) {
   }
 }
 
+/// Pieces of all members are packed by one kernel and come to their places by another; none where they stand
+/// so already.
+TEST(Redistribute, PacksAndUnpacksWithOneKernelEach) {
+  const Placement whole = Placement::replicate(), rows = Placement::shard(1), columns = Placement::shard(2),
+                  sum = Placement::partial_sum();
+  struct Case {
+    Placement from, to;
+    std::int64_t launches;
+  };
+  const auto on_device = [](int) { return testing::SimulatedDevice::make_context(Backend::kCpu, 1); };
+  run_ranks(3, {}, on_device, [&](Communicator& world) {
+    Mesh mesh(world, 1, {3}, 1);
+    const Rank rank{world.context(), mesh};
+    const auto& device = static_cast<const testing::SimulatedDevice&>(*rank.context.runtime());
+    const auto layout = [&](Placement placement) {
+      Layout result{{1, 7, 5}, {}};
+      result.placements[mesh.domain(0)] = placement;
+      return result;
+    };
+    for (const Case& c : {Case{columns, whole, 1},
+                          {rows, whole, 0},
+                          {sum, columns, 1},
+                          {sum, rows, 0},
+                          {whole, columns, 1},
+                          {columns, rows, 1},
+                          {rows, columns, 1}}) {
+      const Array piece = testing::make_piece(rank, layout(c.from), DType::kFloat32,
+                                              [](std::int64_t i) { return static_cast<double>(i); });
+      const std::int64_t before = device.launches();
+      redistribute(rank, {piece, layout(c.from)}, layout(c.to));
+      EXPECT_EQ(device.launches() - before, c.launches)
+          << layout(c.from).to_string(mesh.shape()) << " -> " << layout(c.to).to_string(mesh.shape());
+    }
+    // Both at once, of one dim that is cut otherwise and another that is not whole rows.
+    Layout from{{4, 6, 9}, {}}, to = from;
+    from.placements[mesh.domain(0)] = Placement::shard(1);
+    to.placements[mesh.domain(0)] = Placement::shard(2);
+    const Array piece = testing::make_piece(rank, from, DType::kFloat32, [](std::int64_t) { return 1.0; });
+    const std::int64_t before = device.launches();
+    redistribute(rank, {piece, from}, to);
+    EXPECT_EQ(device.launches() - before, 2);
+  });
+}
+
 TEST(Redistribute, RefusesOtherShapesAndNewPartials) {
   const MeshShape mesh{1, {2}};
   Layout whole{{4}, {}}, partial = whole;

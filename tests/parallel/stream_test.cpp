@@ -111,29 +111,92 @@ TEST(ReceiveStream, GathersAndExchanges) {
 }
 
 /// What is put part by part comes to its owners, partial sums added up.
+void check_sent(const Rank& rank, const Shape& global, const Placement& from, const Placement& to,
+                const Cut& cut) {
+  const Layout made_in = layout_of(rank.mesh, global, from), wanted = layout_of(rank.mesh, global, to);
+  const Steps steps = redistribution_steps(rank.mesh.shape(), made_in, wanted);
+  ASSERT_EQ(steps.size(), 1U);
+  const double own = from.is_partial() ? kSummand * rank.mesh.coordinate(rank.mesh.tensor()) : 0;
+  const Box made = rank.box(made_in);
+  const Array piece =
+      testing::make_piece(rank, made_in, DType::kFloat64, [&](std::int64_t i) { return element(i) + own; });
+  SendStream stream(rank, made_in, steps[0], cut);
+  std::int64_t put = 0;
+  while (!stream.done()) {
+    const Box box = stream.box();
+    put += box.extent.count();
+    stream.put(box.empty() ? Array(rank.context, box.extent, DType::kFloat64)
+                           : extract_box(rank.context, piece, relative_to(box, made), Purpose::kWorkspace));
+  }
+  EXPECT_EQ(put, made.extent.count());
+  const int ranks = rank.mesh.size(rank.mesh.tensor());
+  const bool sums = from.is_partial();
+  expect_elements(rank, global, rank.box(wanted), stream.finish(), sums ? ranks : 1,
+                  sums ? kSummand * ranks * (ranks - 1) / 2 : 0);
+}
 void check_sending(const Placement& from, const Placement& to) {
   on_ranks([&](const Rank& rank, const Shape& global, const Cut& cut) {
-    const Layout made_in = layout_of(rank.mesh, global, from), wanted = layout_of(rank.mesh, global, to);
-    const Steps steps = redistribution_steps(rank.mesh.shape(), made_in, wanted);
-    ASSERT_EQ(steps.size(), 1U);
-    const double own = from.is_partial() ? kSummand * rank.mesh.coordinate(rank.mesh.tensor()) : 0;
-    const Box made = rank.box(made_in);
-    const Array piece =
-        testing::make_piece(rank, made_in, DType::kFloat64, [&](std::int64_t i) { return element(i) + own; });
-    SendStream stream(rank, made_in, steps[0], cut);
-    std::int64_t put = 0;
-    while (!stream.done()) {
-      const Box box = stream.box();
-      put += box.extent.count();
-      stream.put(box.empty() ? Array(rank.context, box.extent, DType::kFloat64)
-                             : extract_box(rank.context, piece, relative_to(box, made), Purpose::kWorkspace));
-    }
-    EXPECT_EQ(put, made.extent.count());
-    const int ranks = rank.mesh.size(rank.mesh.tensor());
-    const bool sums = from.is_partial();
-    expect_elements(rank, global, rank.box(wanted), stream.finish(), sums ? ranks : 1,
-                    sums ? kSummand * ranks * (ranks - 1) / 2 : 0);
+    check_sent(rank, global, from, to, cut);
   });
+}
+
+TEST(ReceiveStream, PacksForAllWithOneKernel) {
+  const auto on_device = [](int) { return testing::SimulatedDevice::make_context(Backend::kCpu, 1); };
+  run_ranks(4, {}, on_device, [&](Communicator& world) {
+    Mesh mesh(world, 1, {1, 1}, 4);
+    const Rank rank{world.context(), mesh};
+    const auto& device = static_cast<const testing::SimulatedDevice&>(*rank.context.runtime());
+    const Layout held = layout_of(mesh, {8, 16, 8}, Placement::shard(1));
+    for (const Placement& to : {Placement::shard(2), Placement::replicate()}) {
+      const Layout wanted = layout_of(mesh, {8, 16, 8}, to);
+      const Array piece(rank.context, rank.box(held).extent, DType::kFloat32);
+      const std::int64_t before = device.launches();
+      ReceiveStream stream(rank, {piece, held}, redistribution_steps(mesh.shape(), held, wanted)[0], {4, 2});
+      while (!stream.done()) stream.next();
+      EXPECT_EQ(device.launches() - before, to.is_shard() ? 1 : 0);
+    }
+  });
+}
+
+/// Summands of a run are added up by one kernel, what arrived is joined by one, runs of a message by one.
+TEST(SendStream, OneKernelForEachRunMessageAndJoin) {
+  const auto on_device = [](int) { return testing::SimulatedDevice::make_context(Backend::kCpu, 1); };
+  run_ranks(4, {}, on_device, [&](Communicator& world) {
+    Mesh mesh(world, 1, {1, 1}, 4);
+    const Rank rank{world.context(), mesh};
+    const auto& device = static_cast<const testing::SimulatedDevice&>(*rank.context.runtime());
+    for (const Placement& from : {Placement::partial_sum(), Placement::shard(2)}) {
+      const Layout made_in = layout_of(mesh, {8, 16, 8}, from),
+                   wanted = layout_of(mesh, {8, 16, 8}, Placement::shard(1));
+      const Steps steps = redistribution_steps(mesh.shape(), made_in, wanted);
+      ASSERT_EQ(steps.size(), 1U);
+      const Cut cut = {4, 2};
+      SendStream stream(rank, made_in, steps[0], cut);
+      std::vector<Array> parts;
+      while (!stream.done()) {
+        const Array part(rank.context, stream.box().extent, DType::kFloat32, Purpose::kWorkspace);
+        const std::int64_t before = device.launches();
+        stream.put(part);
+        const bool whole = !stream.done() && parts.size() % 2 == 1;
+        EXPECT_EQ(device.launches() - before, whole ? 1 : 0) << "runs of a message";
+        parts.push_back(part);
+      }
+      const std::int64_t before = device.launches();
+      stream.finish();
+      EXPECT_EQ(device.launches() - before, from.is_partial() ? cut.runs : 1);
+    }
+  });
+}
+
+/// More members than one call adds up or joins.
+TEST(SendStream, FromManyRanks) {
+  constexpr int kRanks = BoxTable::kMostSources + 6;
+  for (const Placement& from : {Placement::partial_sum(), Placement::shard(2)}) {
+    testing::run_test_ranks(kRanks, [&](Communicator& world) {
+      Mesh mesh(world, 1, {1, 1}, kRanks);
+      check_sent({world.context(), mesh}, {1, kRanks, kRanks}, from, Placement::shard(1), {1, 1});
+    });
+  }
 }
 
 TEST(SendStream, ScattersSumsAndExchanges) {

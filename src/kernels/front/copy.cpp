@@ -1,5 +1,7 @@
 #include "kernels/copy.h"
 
+#include <algorithm>
+
 #include "base/error.h"
 #include "base/text.h"
 #include "kernels/front/copy_kernels.h"
@@ -23,6 +25,12 @@ void require_boxes(std::string_view kernel, const Array& source, const Box& from
   require_inside(kernel, to, target);
   require_same_shape(kernel, from.extent, to.extent);
   require_same_type(kernel, source, target);
+}
+
+void require_reach(std::string_view what, const Array& array, std::int64_t count) {
+  if (!array.defined() || array.count() < count)
+    throw ShapeError(concat("copy_boxes: the table reaches ", count, " elements of its ", what,
+                            ", which has ", array.defined() ? array.count() : 0));
 }
 
 /// Counts `passes` times the bytes of a region.
@@ -53,6 +61,28 @@ void add_box(Context& context, const Array& source, const Box& from, Array& targ
   launch(context, source.dtype(), &CopyKernels::add_box, source, from, target, to);
 }
 
+void copy_boxes(Context& context, const BoxTable& table, std::span<const Array> sources, Array& target,
+                const ChannelChange& change) {
+  if (sources.size() < table.sources() || sources.size() > BoxTable::kMostSources)
+    throw ShapeError(
+        concat("copy_boxes: the table reads ", table.sources(), " arrays, given are ", sources.size()));
+  for (std::size_t i = 0; i < table.sources(); ++i) {
+    if (table.reach(i) == 0) continue;
+    require_reach("source", sources[i], table.reach(i));
+    require_same_type("copy_boxes", sources[i], target);
+  }
+  require_reach("target", target, table.target_reach());
+  if (table.channels() > 0) require_reach("factor", change.factor, table.channels());
+  if (change.offset.defined()) require_reach("offset", change.offset, table.channels());
+  const std::int64_t read = table.read(), written = table.written();
+  context.tally().flops +=
+      static_cast<double>(std::max<std::int64_t>(read - written, 0) + 2 * table.changed());
+  context.tally().bytes += static_cast<double>((read + written) * size_of(target.dtype()));
+  if (table.empty() || context.backend() == Backend::kMeta) return;
+  launch(context, table.cells().moves ? DType::kFloat32 : target.dtype(), &CopyKernels::copy_boxes, table,
+         sources, target, change);
+}
+
 Array permute(Context& context, const Array& x, std::span<const int> order) {
   Shape shape;
   unsigned seen = 0;
@@ -77,6 +107,10 @@ void CopyKernels::copy_box(Context&, const Array&, const Box&, Array&, const Box
 }
 void CopyKernels::add_box(Context&, const Array&, const Box&, Array&, const Box&) const {
   missing_kernel("add_box");
+}
+void CopyKernels::copy_boxes(Context&, const BoxTable&, std::span<const Array>, Array&,
+                             const ChannelChange&) const {
+  missing_kernel("copy_boxes");
 }
 void CopyKernels::permute(Context&, const Array&, std::span<const int>, Array&) const {
   missing_kernel("permute");

@@ -12,6 +12,8 @@ class CopyKernels {
                         const Box& to) const;
   virtual void add_box(Context& context, const Array& source, const Box& from, Array& target,
                        const Box& to) const;
+  virtual void copy_boxes(Context& context, const BoxTable& table, std::span<const Array> sources,
+                          Array& target, const ChannelChange& change) const;
   virtual void permute(Context& context, const Array& x, std::span<const int> order, Array& y) const;
 };
 

@@ -1,4 +1,6 @@
+#include <algorithm>
 #include <cstring>
+#include <vector>
 
 #include "array/raw_memory.h"
 #include "kernels/front/copy_kernels.h"
@@ -41,6 +43,40 @@ class Copy : public CopyKernels {
         T& element = target.data<T>()[write];
         element = static_cast<T>(static_cast<R>(element) + static_cast<R>(source.data<T>()[read]));
       });
+    });
+  }
+
+  /// Copy by copy, as the table was made.
+  void copy_boxes(Context&, const BoxTable& table, std::span<const Array> sources, Array& target,
+                  const ChannelChange& change) const override {
+    visit(target.dtype(), [&](auto zero) {
+      using T = decltype(zero);
+      using R = Accumulator<T>;
+      std::vector<R> sums(static_cast<std::size_t>(target.count()));
+      std::vector<bool> written(sums.size());
+      for (const BoxTable::Cleared& one : table.cleared()) {
+        const auto begin = written.begin() + one.first;
+        std::fill(begin, begin + one.shape.count(), true);
+      }
+      std::vector<bool> begun(sums.size());
+      for (const BoxTable::Copy& copy : table.copies()) {
+        const Box &from = copy.from.box, &to = copy.to.box;
+        const T* const source = sources[static_cast<std::size_t>(copy.source)].data<T>() + copy.from.first;
+        for_each_pair(copy.from.shape, from, copy.to.shape, to, [&](std::int64_t read, std::int64_t write) {
+          auto value = static_cast<R>(source[read]);
+          if (copy.channel != BoxTable::kAsItIs) {
+            const std::int64_t c = copy.channel + read % copy.from.shape.back() - from.begin.back();
+            value *= static_cast<R>(change.factor.data<double>()[c]);
+            if (change.offset.defined()) value += static_cast<R>(change.offset.data<double>()[c]);
+          }
+          const auto at = static_cast<std::size_t>(copy.to.first + write);
+          sums[at] = begun[at] ? sums[at] + value : value;
+          begun[at] = written[at] = true;
+        });
+      }
+      for (std::size_t i = 0; i < sums.size(); ++i) {
+        if (written[i]) target.data<T>()[i] = static_cast<T>(sums[i]);
+      }
     });
   }
 

@@ -194,6 +194,10 @@ std::vector<std::int64_t> SimulatedDevice::passed() {
 }
 
 void SimulatedDevice::launch(Stream stream, std::function<void(Context& host)> kernel) {
+  {
+    const std::lock_guard lock(mutex_);
+    ++launches_;
+  }
   put(stream, [this, kernel = std::move(kernel)] { kernel(kernels_); });
 }
 
@@ -211,6 +215,11 @@ std::int64_t SimulatedDevice::host_waits() const {
 std::int64_t SimulatedDevice::uploads() const {
   const std::lock_guard lock(mutex_);
   return uploads_;
+}
+
+std::int64_t SimulatedDevice::launches() const {
+  const std::lock_guard lock(mutex_);
+  return launches_;
 }
 
 }  // namespace jigsaw::testing

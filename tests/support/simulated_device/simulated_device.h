@@ -52,6 +52,8 @@ class SimulatedDevice : public HostKernelRuntime {
   std::int64_t host_waits() const;
   /// How often it wrote numbers of the host, for which a device may let it wait, too.
   std::int64_t uploads() const;
+  /// How many kernels it put into streams so far.
+  std::int64_t launches() const;
 
  private:
   class Memory;
@@ -72,7 +74,7 @@ class SimulatedDevice : public HostKernelRuntime {
   std::byte *program_ = nullptr, *kernel_ = nullptr;  ///< the same memory at two addresses
   std::shared_ptr<Arena> page_locked_ = Arena::make_host();
   std::size_t given_ = 0;
-  std::int64_t host_waits_ = 0, uploads_ = 0;
+  std::int64_t host_waits_ = 0, uploads_ = 0, launches_ = 0;
   std::shared_ptr<std::vector<std::int64_t>> marks_ = std::make_shared<std::vector<std::int64_t>>();
 };
 
