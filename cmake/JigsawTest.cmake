@@ -92,26 +92,48 @@ macro(jigsaw_filter variable)
   endif()
 endmacro()
 
-# jigsaw_gpu_test(NAME LIKE TEST ROOMS ... [LIBRARIES ...] [FILTER PATTERN])
-# In a build with CUDA kernels one more ctest entry, label gpu: the tests of TEST that match, on the first GPU; skipped
-# where there is none. Where the kernels stand beside the programs, out of the same objects with them.
+# jigsaw_gpu_test(NAME LIKE TEST ROOMS ... [LIBRARIES ...] [OBJECTS TARGET] [FILTER PATTERN] [QUICK PATTERN])
+# The tests of TEST, or else those that TARGET holds, are in the programs cuda_tests and fake_cuda_tests, too
+# (jigsaw_link_cuda_tests). In a build with CUDA kernels one more ctest entry, label gpu: those that match, on the first GPU;
+# skipped where there is none.
 function(jigsaw_gpu_test name)
-  cmake_parse_arguments(GPU "" "LIKE;FILTER" "ROOMS;LIBRARIES" ${ARGN})
-  if(NOT JIGSAW_CUDA)
-    return()
-  endif()
+  cmake_parse_arguments(GPU "" "LIKE;OBJECTS;FILTER;QUICK" "ROOMS;LIBRARIES" ${ARGN})
   jigsaw_filter(GPU_FILTER)
-  set(program ${GPU_LIKE})
-  if(TARGET jigsaw_cuda)
-    set(program ${name})
-    list(TRANSFORM GPU_ROOMS PREPEND jigsaw_)
-    add_executable(${name} $<TARGET_OBJECTS:${GPU_LIKE}>)
-    target_link_libraries(${name} PRIVATE jigsaw_cuda ${GPU_ROOMS} ${GPU_LIBRARIES} jigsaw_test_device GTest::gtest_main)
+  if(NOT GPU_QUICK)
+    set(GPU_QUICK ${GPU_FILTER})
   endif()
-  jigsaw_test_again(${name} ${program} LIKE ${GPU_LIKE}
-    ENVIRONMENT JIGSAW_TEST_DEVICE=cuda GTEST_FILTER=${GPU_FILTER})
-  set_tests_properties(${name} PROPERTIES LABELS gpu RUN_SERIAL TRUE
-    SKIP_REGULAR_EXPRESSION "there is no CUDA device 0: this machine has 0")
+  if(NOT GPU_OBJECTS)
+    set(GPU_OBJECTS ${GPU_LIKE})
+  endif()
+  list(TRANSFORM GPU_ROOMS PREPEND jigsaw_)
+  set_property(GLOBAL APPEND PROPERTY JIGSAW_CUDA_TESTS_OBJECTS $<TARGET_OBJECTS:${GPU_OBJECTS}>)
+  set_property(GLOBAL APPEND PROPERTY JIGSAW_CUDA_TESTS_LIBRARIES ${GPU_ROOMS} ${GPU_LIBRARIES})
+  set_property(GLOBAL APPEND_STRING PROPERTY JIGSAW_CUDA_TESTS_LIST "${name} ${GPU_FILTER} ${GPU_QUICK}\n")
+  if(JIGSAW_CUDA)
+    jigsaw_test_again(${name} cuda_tests LIKE ${GPU_LIKE}
+      ENVIRONMENT JIGSAW_TEST_DEVICE=cuda GTEST_FILTER=${GPU_FILTER})
+    set_tests_properties(${name} PROPERTIES LABELS gpu RUN_SERIAL TRUE
+      SKIP_REGULAR_EXPRESSION "there is no CUDA device 0: this machine has 0;no GPU here;built without NCCL")
+  endif()
+endfunction()
+
+# One program of all tests of label gpu, which is much smaller than one for each: cuda_tests with CUDA's kernels, and
+# fake_cuda_tests with these compiled for the host and the fake runtime (tests/support/fake_cuda). cuda_tests.txt lists
+# what ctest runs of them: a name, the filter on a GPU, and on the fake runtime (or "none").
+function(jigsaw_link_cuda_tests)
+  get_property(objects GLOBAL PROPERTY JIGSAW_CUDA_TESTS_OBJECTS)
+  get_property(libraries GLOBAL PROPERTY JIGSAW_CUDA_TESTS_LIBRARIES)
+  get_property(tests GLOBAL PROPERTY JIGSAW_CUDA_TESTS_LIST)
+  list(REMOVE_DUPLICATES objects)
+  list(REMOVE_DUPLICATES libraries)
+  file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/cuda_tests.txt CONTENT "${tests}" @ONLY)
+  add_executable(fake_cuda_tests ${objects})
+  target_link_libraries(fake_cuda_tests PRIVATE jigsaw_fake_cuda ${libraries} jigsaw_test_device GTest::gtest_main)
+  if(JIGSAW_CUDA)
+    add_executable(cuda_tests ${objects})
+    target_link_libraries(cuda_tests PRIVATE $<TARGET_NAME_IF_EXISTS:jigsaw_cuda> $<TARGET_NAME_IF_EXISTS:jigsaw_cuda_nccl>
+      ${libraries} jigsaw_test_device GTest::gtest_main)
+  endif()
 endfunction()
 
 # jigsaw_fake_cuda_test(NAME LIKE TEST ROOMS ... [SOURCES ...] [LIBRARIES ...] [FILTER PATTERN])
@@ -130,12 +152,20 @@ function(jigsaw_fake_cuda_test name)
   set_tests_properties(${name} PROPERTIES LABELS device RUN_SERIAL FALSE)
 endfunction()
 
-# jigsaw_cuda_tests(NAME LIKE TEST ROOMS ... [LIBRARIES ...] [FILTER PATTERN])
-# Both: NAME_fake_cuda_test and, in a build with CUDA kernels, NAME_cuda_test. Tests get their contexts by
-# tests/support/test_context.h.
+# jigsaw_cuda_tests(NAME LIKE TEST ROOMS ... [LIBRARIES ...] [FILTER PATTERN] [GPU_FILTER PATTERN])
+# Both: NAME_fake_cuda_test, label device, and, in a build with CUDA kernels, NAME_cuda_test, which may take more of the tests.
+# These get their contexts by tests/support/test_context.h.
 function(jigsaw_cuda_tests name)
-  jigsaw_fake_cuda_test(${name}_fake_cuda_test ${ARGN})
-  jigsaw_gpu_test(${name}_cuda_test ${ARGN})
+  cmake_parse_arguments(CUDA "" "LIKE;FILTER;GPU_FILTER" "ROOMS;LIBRARIES" ${ARGN})
+  jigsaw_filter(CUDA_FILTER)
+  if(NOT CUDA_GPU_FILTER)
+    set(CUDA_GPU_FILTER ${CUDA_FILTER})
+  endif()
+  jigsaw_gpu_test(${name}_cuda_test LIKE ${CUDA_LIKE} ROOMS ${CUDA_ROOMS} LIBRARIES ${CUDA_LIBRARIES}
+    FILTER ${CUDA_GPU_FILTER} QUICK ${CUDA_FILTER})
+  jigsaw_test_again(${name}_fake_cuda_test fake_cuda_tests LIKE ${CUDA_LIKE}
+    ENVIRONMENT JIGSAW_TEST_DEVICE=cuda GTEST_FILTER=${CUDA_FILTER})
+  set_tests_properties(${name}_fake_cuda_test PROPERTIES LABELS device RUN_SERIAL FALSE)
 endfunction()
 
 # jigsaw_fake_nccl_test(NAME LIKE TEST ROOMS ... [FILTER])
