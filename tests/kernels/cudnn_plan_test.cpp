@@ -1,9 +1,13 @@
-// What cuDNN plans for the properties of an H100 (tests/kernels/h100.json), without a GPU.
+// What cuDNN plans for the properties of an H100 (tests/kernels/h100.json), without a GPU; and with one, for
+// it.
 #include "kernels/cuda/cudnn_plan.h"
 
+#include <cuda_runtime_api.h>
 #include <gtest/gtest.h>
 
 #include <fstream>
+#include <iostream>
+#include <nlohmann/json.hpp>
 #include <sstream>
 #include <vector>
 
@@ -114,6 +118,72 @@ TEST(CudnnPlans, OddConvolutionsAreNoErrors) {
         const CudnnProblem problem = problem_of(each.convolution, each.x, each.out, pass, type, false);
         EXPECT_NO_THROW(CudnnPlan::make(problem, h100())) << problem.text();
       }
+    }
+  }
+}
+
+/// A device's properties, of the GPU that a handle is for or of their JSON, as cuDNN's JSON.
+class DeviceProperties {
+ public:
+  explicit DeviceProperties(cudnnHandle_t handle)
+      : DeviceProperties(CUDNN_ATTR_DEVICEPROP_HANDLE, CUDNN_TYPE_HANDLE, 1, &handle) {}
+  explicit DeviceProperties(const std::string& json)
+      : DeviceProperties(CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION, CUDNN_TYPE_CHAR, std::ssize(json),
+                         json.data()) {}
+  ~DeviceProperties() { cudnnBackendDestroyDescriptor(descriptor_); }
+  DeviceProperties(const DeviceProperties&) = delete;
+  DeviceProperties& operator=(const DeviceProperties&) = delete;
+
+  std::string json() const {
+    std::int64_t count = 0;
+    get(0, &count, nullptr);
+    std::string text(static_cast<std::size_t>(count), ' ');
+    get(count, &count, text.data());
+    return text.substr(0, text.find('\0'));
+  }
+
+ private:
+  DeviceProperties(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type, std::int64_t count,
+                   const void* values) {
+    cuda::check(cudnnBackendCreateDescriptor(CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR, &descriptor_),
+                "make a descriptor");
+    cuda::check(cudnnBackendSetAttribute(descriptor_, name, type, count, values), "name a device");
+    cuda::check(cudnnBackendFinalize(descriptor_), "read a device's properties");
+  }
+  void get(std::int64_t asked, std::int64_t* count, void* into) const {
+    cuda::check(cudnnBackendGetAttribute(descriptor_, CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION,
+                                         CUDNN_TYPE_CHAR, asked, count, into),
+                "write a device's properties");
+  }
+
+  cudnnBackendDescriptor_t descriptor_ = nullptr;
+};
+
+TEST(CudnnPlans, PropertiesAreReadAsTheyWereWritten) {
+  using Json = nlohmann::json;
+  const Json written = Json::parse(h100()), read = Json::parse(DeviceProperties(h100()).json());
+  for (const auto& [key, value] : written.items()) {
+    if (key == "cudnnVersion") continue;
+    EXPECT_EQ(read.at(key), value) << key;
+  }
+}
+
+/// The plans that a GPU is given are those that its properties alone give.
+TEST(CudnnPlans, OfTheGpuHereAndOfItsProperties) {
+  int devices = 0;
+  if (cudaGetDeviceCount(&devices) != cudaSuccess || devices == 0) GTEST_SKIP() << "no GPU here";
+  const cuda::CudnnHandle handle;
+  const std::string properties = DeviceProperties(handle.get()).json();
+  std::cout << "properties of the GPU here: " << properties << std::endl;
+  for (const Case& each : cases()) {
+    for (const Pass pass : {Pass::kForward, Pass::kData, Pass::kWeight}) {
+      const CudnnProblem problem =
+          problem_of(each.convolution, each.x, each.out, pass, DType::kFloat32, true);
+      const std::optional<CudnnPlan> here = CudnnPlan::make(problem, handle),
+                                     described = CudnnPlan::make(problem, properties);
+      ASSERT_TRUE(here && described) << problem.text();
+      EXPECT_EQ(here->engine(), described->engine()) << problem.text();
+      EXPECT_EQ(here->workspace_bytes(), described->workspace_bytes()) << problem.text();
     }
   }
 }

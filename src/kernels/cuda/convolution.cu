@@ -169,10 +169,8 @@ class ByCudnn {
   static bool forward(Context& context, const Convolution& convolution, const Array& x, const Array& weight,
                       const Array& bias, Array& y) {
     const DType type = y.dtype();
-    const CudnnPlan* const plan = plan_for(context,
-                                           {CudnnProblem::Pass::kForward, type, type != x.dtype(),
-                                            bias.defined(), convolution, x.shape(), y.shape()},
-                                           x, y);
+    const CudnnPlan* const plan =
+        plan_for(context, CudnnProblem::forward(convolution, x, bias.defined(), y), x, y);
     if (plan == nullptr) return false;
     const Array in = operand(context, x, type), ordered = channels_last(context, weight, type),
                 added = bias.defined() ? operand(context, bias, type) : bias;
@@ -183,10 +181,7 @@ class ByCudnn {
   static bool backward_data(Context& context, const Convolution& convolution, const Array& dy,
                             const Array& weight, Array& dx) {
     const DType type = dx.dtype();
-    const CudnnPlan* const plan = plan_for(
-        context,
-        {CudnnProblem::Pass::kData, type, type != dy.dtype(), false, convolution, dx.shape(), dy.shape()}, dy,
-        dx);
+    const CudnnPlan* const plan = plan_for(context, CudnnProblem::backward_data(convolution, dy, dx), dy, dx);
     if (plan == nullptr) return false;
     const Array in = operand(context, dy, type), ordered = channels_last(context, weight, type);
     cudnn_run(context, *plan, {dx.raw(), ordered.raw(), nullptr, in.raw()});
@@ -198,10 +193,7 @@ class ByCudnn {
     if (x.count() == 0) return false;
     Array sums(context, {dw.count()}, DType::kFloat32, Purpose::kWorkspace);
     const CudnnPlan* const plan =
-        plan_for(context,
-                 {CudnnProblem::Pass::kWeight, DType::kFloat32, dy.dtype() == DType::kBfloat16, false,
-                  convolution, x.shape(), dy.shape()},
-                 dy, sums);
+        plan_for(context, CudnnProblem::backward_weight(convolution, dy, x), dy, sums);
     if (plan == nullptr) return false;
     const Array wide_x = operand(context, x, DType::kFloat32),
                 wide_dy = operand(context, dy, DType::kFloat32);

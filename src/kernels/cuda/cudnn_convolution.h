@@ -22,6 +22,12 @@ struct CudnnProblem {
   Convolution convolution;
   Shape x, y;  ///< [B, space…, C], [B, places…, O]
 
+  /// What a call of kernels/convolution.h poses; of the arrays shapes and types count.
+  static CudnnProblem forward(const Convolution& convolution, const Array& x, bool bias, const Array& y);
+  static CudnnProblem backward_data(const Convolution& convolution, const Array& dy, const Array& dx);
+  /// Its result is in f32 always.
+  static CudnnProblem backward_weight(const Convolution& convolution, const Array& dy, const Array& x);
+
   /// Names it, unlike any other: "the forward convolution of [1, 8, 8, 3] …".
   std::string text() const;
 };

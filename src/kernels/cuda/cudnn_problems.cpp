@@ -4,6 +4,20 @@
 
 namespace jigsaw::inline kernels::cuda {
 
+CudnnProblem CudnnProblem::forward(const Convolution& convolution, const Array& x, bool bias,
+                                   const Array& y) {
+  return {Pass::kForward, y.dtype(), y.dtype() != x.dtype(), bias, convolution, x.shape(), y.shape()};
+}
+
+CudnnProblem CudnnProblem::backward_data(const Convolution& convolution, const Array& dy, const Array& dx) {
+  return {Pass::kData, dx.dtype(), dx.dtype() != dy.dtype(), false, convolution, dx.shape(), dy.shape()};
+}
+
+CudnnProblem CudnnProblem::backward_weight(const Convolution& convolution, const Array& dy, const Array& x) {
+  return {Pass::kWeight, DType::kFloat32, dy.dtype() == DType::kBfloat16, false, convolution,
+          x.shape(),     dy.shape()};
+}
+
 std::string CudnnProblem::text() const {
   constexpr const char* kNames[] = {"the convolution", "the data gradient of the convolution",
                                     "the weight gradient of the convolution"};
