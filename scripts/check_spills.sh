@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Compiles CUDA's kernels and says which of them keep registers in memory (spills, as ptxas counts them), which none of
-# them should. Needs nvcc; takes minutes.
+# them should. Needs nvcc; takes minutes. (In scripts/test.sh --cuda auto spills are errors of the build.)
 #
 #   scripts/check_spills.sh [--arch 90,80] [--verbose] [FILE…]
 #
