@@ -84,19 +84,10 @@ TransferCost ring_traffic(const OwnCall& call, std::span<const double> numbers) 
   return cost;
 }
 
-/// Numbers in the grid of the tokens of a piece, whose space begins at dim 1.
-std::vector<std::int64_t> token_numbers(const Shape& grid, const Box& piece) {
-  std::vector<std::int64_t> numbers = {0};
-  for (int dim = 0; dim < grid.rank(); ++dim) {
-    std::vector<std::int64_t> next;
-    for (const std::int64_t number : numbers) {
-      for (std::int64_t i = 0; i < piece.extent[1 + dim]; ++i) {
-        next.push_back(number * grid[dim] + piece.begin[1 + dim] + i);
-      }
-    }
-    numbers = std::move(next);
-  }
-  return numbers;
+/// Where the tokens of a piece stand.
+TokenPlaces token_places(const Layout& layout, const Box& piece, int space) {
+  const Shape extent = Tokens::grid(piece.extent, space);
+  return {Tokens::grid(layout.global, space), {Tokens::grid(piece.begin, space), extent}, extent};
 }
 
 /// A piece [B, space…, slots…, C] as rows of heads.
@@ -289,15 +280,11 @@ class Call {
     const Box queries = frame_.rank().box(query_layout_);
     AttentionDropout dropout{dropout_, RandomStream(frame_.random().seed, RandomPurpose::kDropout, path_),
                              frame_.random().position};
-    const Shape query_grid = Tokens::grid(query_layout_.global, query_space_),
-                key_grid = Tokens::grid(key_layout_.global, key_space_);
     dropout.position.sample += static_cast<std::uint64_t>(queries.begin[0]);
     dropout.first_head = queries.begin[queries.begin.rank() - 1] / size_;
-    dropout.queries = token_numbers(query_grid, queries);
-    dropout.keys = token_numbers(key_grid, boxes_[static_cast<std::size_t>(owner)]);
-    dropout.total_queries = query_grid.count();
-    dropout.total_keys = key_grid.count();
-    result.dropout = std::move(dropout);
+    dropout.queries = token_places(query_layout_, queries, query_space_);
+    dropout.keys = token_places(key_layout_, boxes_[static_cast<std::size_t>(owner)], key_space_);
+    result.dropout = dropout;
     return result;
   }
 

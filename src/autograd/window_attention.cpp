@@ -54,37 +54,6 @@ Array from_windows(Context& context, const Array& windows, const Shape& window, 
   return permute(context, windows.reshaped(permuted), inverse).reshaped(piece);
 }
 
-/// Numbers in the whole grid of the points of each window of a piece, window after window.
-std::vector<std::int64_t> point_numbers(const Shape& global, const Box& piece, const Shape& window) {
-  const int space = window.rank();
-  std::vector<std::int64_t> numbers;
-  std::int64_t windows = 1;
-  for (int dim = 0; dim < space; ++dim) windows *= piece.extent[1 + dim] / window[dim];
-  for (std::int64_t i = 0; i < windows * window.count(); ++i) {
-    std::int64_t n = i / window.count(), p = i % window.count(), number = 0, stride = 1;
-    for (int dim = space - 1; dim >= 0; --dim) {
-      const std::int64_t count = piece.extent[1 + dim] / window[dim];
-      number += stride * (piece.begin[1 + dim] + n % count * window[dim] + p % window[dim]);
-      n /= count, p /= window[dim], stride *= global[1 + dim];
-    }
-    numbers.push_back(number);
-  }
-  return numbers;
-}
-
-/// Which weights of the windows of a piece are dropped.
-AttentionDropout dropout_of(const RandomState& random, const Shape& global, const Box& piece,
-                            const WindowAttention& options) {
-  AttentionDropout dropout{options.dropout, RandomStream(random.seed, RandomPurpose::kDropout, options.path),
-                           random.position};
-  dropout.position.sample += static_cast<std::uint64_t>(piece.begin[0]);
-  dropout.first_head = piece.begin[piece.begin.rank() - 1] / options.head_size;
-  dropout.queries = dropout.keys = point_numbers(global, piece, options.window);
-  dropout.total_queries = dropout.total_keys = global.count(1, 1 + options.window.rank());
-  dropout.groups = std::ssize(dropout.queries) / options.window.count();
-  return dropout;
-}
-
 /// The windows of a piece [B, space…, …].
 WrappedWindows windows_of(const Shape& global, const Box& piece, const WindowAttention& options) {
   WrappedWindows windows{options.window, options.wrapped, {}, {}};
@@ -94,6 +63,18 @@ WrappedWindows windows_of(const Shape& global, const Box& piece, const WindowAtt
     windows.piece.extent.append(piece.extent[1 + dim]);
   }
   return windows;
+}
+
+/// Which weights of the windows of a piece are dropped.
+AttentionDropout dropout_of(const RandomState& random, const Shape& global, const Box& piece,
+                            const WindowAttention& options) {
+  AttentionDropout dropout{options.dropout, RandomStream(random.seed, RandomPurpose::kDropout, options.path),
+                           random.position};
+  dropout.position.sample += static_cast<std::uint64_t>(piece.begin[0]);
+  dropout.first_head = piece.begin[piece.begin.rank() - 1] / options.head_size;
+  const WrappedWindows windows = windows_of(global, piece, options);
+  dropout.queries = dropout.keys = {windows.space, windows.piece, windows.window};
+  return dropout;
 }
 
 /// Findings: the result in windows, and what backward reads of the weights.

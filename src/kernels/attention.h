@@ -1,10 +1,10 @@
 #pragma once
 #include <cstdint>
 #include <optional>
-#include <span>
 #include <vector>
 
 #include "array/array.h"
+#include "array/box.h"
 #include "array/random.h"
 
 namespace jigsaw::inline kernels {
@@ -32,28 +32,54 @@ void for_each_array(HeadRows& all, const F& f) {
   f(all.array);
 }
 
+/// Which tokens of a grid stand here: those of a box, in groups. A group is a window; windows follow one
+/// another, and in each its points, in row-major order. Where nothing is cut into windows the box is one.
+struct TokenPlaces {
+  Shape grid;    ///< extents of the whole grid
+  Box box;       ///< of the grid
+  Shape window;  ///< extents of a window, by which those of the box can be divided
+
+  std::int64_t groups() const {
+    std::int64_t groups = 1;
+    for (int dim = 0; dim < window.rank(); ++dim) groups *= windows(dim);
+    return groups;
+  }
+  /// Windows beside one another along a dim.
+  std::int64_t windows(int dim) const { return window[dim] > 0 ? box.extent[dim] / window[dim] : 1; }
+  /// Of a group.
+  std::int64_t tokens() const { return window.count(); }
+  /// Number of a group's token in the whole grid, row-major.
+  std::int64_t number(std::int64_t group, std::int64_t token) const {
+    std::int64_t number = 0, stride = 1;
+    for (int dim = grid.rank() - 1; dim >= 0; --dim) {
+      const std::int64_t first = box.begin[dim] + group % windows(dim) * window[dim];
+      number += stride * (first + token % window[dim]);
+      group /= windows(dim), token /= window[dim], stride *= grid[dim];
+    }
+    return number;
+  }
+};
+
 /// Dropout of attention weights by a mask that is a function of (sample, head, query, key), hence equal on
-/// every mesh. Element of the mask: (head · total_queries + query) · total_keys + key, all global.
+/// every mesh. Element of the mask: (head · queries of the grid + query) · keys of the grid + key, all
+/// global.
 struct AttentionDropout {
   double probability = 0;
   RandomStream stream;
-  RandomPosition position;            ///< sample: of the first one here
-  std::int64_t first_head = 0;        ///< global number of the first head here
-  std::vector<std::int64_t> queries;  ///< [groups, queries]: global number of each query here
-  std::vector<std::int64_t> keys;     ///< [groups, keys]: global number of each key here
-  std::int64_t total_queries = 0, total_keys = 0;
-  std::int64_t groups = 1;  ///< batches that are one sample, as its windows are: batch b is group b mod
-                            ///< groups of sample b / groups
+  RandomPosition position;      ///< sample: of the first one here
+  std::int64_t first_head = 0;  ///< global number of the first head here
+  TokenPlaces queries, keys;    ///< in as many groups
 
+  /// Batches that are one sample, as its windows are: batch b is group b mod groups of sample b / groups.
+  std::int64_t groups() const { return queries.groups(); }
   RandomPosition position_of(std::int64_t batch) const {
     RandomPosition result = position;
-    result.sample += static_cast<std::uint64_t>(batch / groups);
+    result.sample += static_cast<std::uint64_t>(batch / groups());
     return result;
   }
-  /// Numbers of the batch's queries, or keys.
-  std::span<const std::int64_t> of_batch(const std::vector<std::int64_t>& numbers, std::int64_t batch) const {
-    const std::size_t each = numbers.size() / static_cast<std::size_t>(groups);
-    return std::span(numbers).subspan(static_cast<std::size_t>(batch % groups) * each, each);
+  /// Where the mask's row of a query begins.
+  std::int64_t row(std::int64_t head, std::int64_t query) const {
+    return ((first_head + head) * queries.grid.count() + query) * keys.grid.count();
   }
 };
 

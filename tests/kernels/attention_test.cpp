@@ -5,6 +5,7 @@
 #include <cmath>
 #include <complex>
 #include <limits>
+#include <map>
 #include <numeric>
 
 #include "base/error.h"
@@ -93,6 +94,26 @@ struct Expected {
   }
 };
 
+using Windows = std::vector<std::vector<std::int64_t>>;
+
+/// Numbers of the tokens of each window, found by going over the whole grid.
+Windows windows_of(const TokenPlaces& places) {
+  std::map<std::vector<std::int64_t>, std::vector<std::int64_t>> windows;
+  for (std::int64_t number = 0; number < places.grid.count(); ++number) {
+    std::vector<std::int64_t> window;
+    bool inside = true;
+    for (int dim = 0; dim < places.grid.rank(); ++dim) {
+      const std::int64_t coordinate = number / places.grid.strides()[dim] % places.grid[dim];
+      inside = inside && coordinate >= places.box.begin[dim] && coordinate < places.box.end(dim);
+      window.push_back((coordinate - places.box.begin[dim]) / places.window[dim]);
+    }
+    if (inside) windows[window].push_back(number);
+  }
+  Windows in_order;
+  for (const auto& [window, numbers] : windows) in_order.push_back(numbers);
+  return in_order;
+}
+
 /// Slot `slot` of a packed array, [B, tokens, heads, d].
 Array slot_of(Context& context, const HeadRows& rows) {
   const Shape& s = rows.array.shape();
@@ -124,6 +145,11 @@ class Attention : public ::testing::TestWithParam<Backend> {
     std::vector<double> extra(static_cast<std::size_t>(s.batches * s.heads * s.queries * s.keys), 0.0);
     std::vector<double> factors(extra.size(), 1.0);
     const std::vector<double> bias = values_of(call.options.bias), mask = values_of(call.options.mask);
+    Windows query_windows, key_windows;
+    if (call.options.dropout) {
+      query_windows = windows_of(call.options.dropout->queries);
+      key_windows = windows_of(call.options.dropout->keys);
+    }
     const std::int64_t plane = s.queries * s.keys;
     for (std::size_t i = 0; i < extra.size(); ++i) {
       const auto at = static_cast<std::int64_t>(i);
@@ -136,12 +162,15 @@ class Attention : public ::testing::TestWithParam<Backend> {
       }
       if (call.options.dropout) {
         const AttentionDropout& d = *call.options.dropout;
+        const auto groups = std::ssize(query_windows), group = b % groups;
         RandomPosition position = d.position;
-        position.sample += static_cast<std::uint64_t>(b / d.groups);
-        const std::int64_t group = b % d.groups;
-        const std::int64_t query = d.queries[static_cast<std::size_t>(group * s.queries + t)],
-                           key = d.keys[static_cast<std::size_t>(group * s.keys + n)];
-        const std::int64_t element = ((d.first_head + h) * d.total_queries + query) * d.total_keys + key;
+        position.sample += static_cast<std::uint64_t>(b / groups);
+        const auto number = [group](const Windows& windows, std::int64_t token) {
+          return windows.at(static_cast<std::size_t>(group)).at(static_cast<std::size_t>(token));
+        };
+        const std::int64_t query = number(query_windows, t), key = number(key_windows, n);
+        const std::int64_t element =
+            ((d.first_head + h) * d.queries.grid.count() + query) * d.keys.grid.count() + key;
         factors[i] = d.stream.uniform(position, static_cast<std::uint64_t>(element)) < d.probability
                          ? 0.0
                          : 1 / (1 - d.probability);
@@ -232,29 +261,53 @@ TEST_P(Attention, BiasAndMask) {
 }
 
 TEST_P(Attention, DropoutByGlobalNumber) {
-  const Sizes s{2, 40, 230, 2, 8};
+  const Sizes s{2, 40, 210, 2, 8};
+  const TokenPlaces line{{100}, {{50}, {40}}, {40}}, columns{{40, 11}, {{3, 2}, {30, 7}}, {30, 7}},
+      rows{{4, 14, 7}, {{1, 3, 0}, {3, 10, 7}}, {3, 10, 7}},
+      block{{9, 5, 4}, {{2, 1, 2}, {5, 4, 2}}, {5, 4, 2}};
   for (const DType type : kTypes) {
-    Call call = made_up(s, type);
-    AttentionDropout dropout{0.3, RandomStream(1, RandomPurpose::kDropout, "path"), {5, 3, 1}, 4, {}, {}, 100,
-                             997};
-    for (std::int64_t t = 0; t < s.queries; ++t) dropout.queries.push_back(50 + t);
-    // Rows of seven keys of a grid eleven wide.
-    for (std::int64_t n = 0; n < s.keys; ++n) dropout.keys.push_back(3 + n / 7 * 11 + n % 7);
-    call.options.dropout = dropout;
-    check(s, type, call);
+    for (const auto& [queries, keys] : {std::pair(line, columns), std::pair(block, rows)}) {
+      Call call = made_up(s, type);
+      call.options.dropout = AttentionDropout{
+          0.3, RandomStream(1, RandomPurpose::kDropout, "path"), {5, 3, 1}, 4, queries, keys};
+      check(s, type, call);
+    }
+  }
+}
+
+/// Whatever stays behind, on a device too, would grow with the tokens.
+TEST_P(Attention, DropoutKeepsNothing) {
+  const Sizes s{1, 40, 40, 1, 8};
+  const TokenPlaces line{{100}, {{50}, {40}}, {40}};
+  Call call = made_up(s, DType::kFloat32);
+  call.options.dropout =
+      AttentionDropout{0.3, RandomStream(1, RandomPurpose::kDropout, "path"), {}, 0, line, line};
+  const std::int64_t before = context_.arena().current_bytes(Purpose::kWorkspace);
+  attention_forward(context_, call.q, call.k, call.v, call.options, DType::kFloat32);
+  EXPECT_EQ(context_.arena().current_bytes(Purpose::kWorkspace), before);
+}
+
+TEST_P(Attention, DropoutThatDoesNotKnowItsTokens) {
+  const Sizes s{2, 40, 40, 1, 8};
+  const TokenPlaces line{{100}, {{50}, {40}}, {40}}, shorter{{100}, {{50}, {39}}, {39}},
+      windows{{100}, {{10}, {80}}, {40}};
+  for (const auto& [queries, keys] : {std::pair(line, shorter), {shorter, line}, {line, windows}}) {
+    Call call = made_up(s, DType::kFloat32);
+    call.options.dropout =
+        AttentionDropout{0.3, RandomStream(1, RandomPurpose::kDropout, "path"), {}, 0, queries, keys};
+    EXPECT_THROW(attention_forward(context_, call.q, call.k, call.v, call.options, DType::kFloat32), Error);
   }
 }
 
 /// Batches that are the windows of one sample: each has its own part of that sample's mask.
 TEST_P(Attention, DropoutInGroupsOfBatches) {
-  const Sizes s{6, 10, 17, 2, 8};
+  const Sizes s{12, 10, 18, 2, 8};
+  const TokenPlaces queries{{9, 20}, {{1, 5}, {6, 10}}, {2, 5}},
+      keys{{4, 7, 11}, {{1, 1, 2}, {3, 4, 9}}, {3, 2, 3}};
   for (const DType type : kTypes) {
     Call call = made_up(s, type);
-    AttentionDropout dropout{
-        0.3, RandomStream(1, RandomPurpose::kDropout, "path"), {5, 3, 1}, 4, {}, {}, 100, 997, 3};
-    for (std::int64_t i = 0; i < 3 * s.queries; ++i) dropout.queries.push_back(7 + 2 * i);
-    for (std::int64_t i = 0; i < 3 * s.keys; ++i) dropout.keys.push_back(11 + i / 5 * 19 + i % 5);
-    call.options.dropout = dropout;
+    call.options.dropout =
+        AttentionDropout{0.3, RandomStream(1, RandomPurpose::kDropout, "path"), {5, 3, 1}, 4, queries, keys};
     check(s, type, call);
   }
 }

@@ -3,7 +3,6 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
-#include <vector>
 
 #include "array/raw_memory.h"
 #include "base/error.h"
@@ -172,15 +171,27 @@ void finish_scores(const AttentionProblem& p, const WeightBlock& at, const float
   }
 }
 
+/// Numbers of a group's tokens from `first` on.
+inline void token_numbers(const TokenPlaces& places, std::int64_t group, std::int64_t first,
+                          std::int64_t count, std::int64_t* numbers) {
+  const std::int64_t width = places.window.back();
+  for (std::int64_t i = 0; i < count;) {
+    // Those of one row of a window follow one another.
+    const std::int64_t end = std::min(count, i + width - (first + i) % width);
+    for (std::int64_t number = places.number(group, first + i); i < end; ++i) numbers[i] = number++;
+  }
+}
+
 /// What dropout multiplies the block's weights by.
 inline void dropout_block(const AttentionDropout& dropout, const WeightBlock& at, float* factors) {
   const RandomPosition position = dropout.position_of(at.batch);
-  const std::span<const std::int64_t> queries = dropout.of_batch(dropout.queries, at.batch);
-  const std::int64_t* const keys = dropout.of_batch(dropout.keys, at.batch).data() + at.key;
+  const std::int64_t group = at.batch % dropout.groups();
+  std::int64_t queries[kQueries], keys[kKeys];
+  token_numbers(dropout.queries, group, at.query, at.rows, queries);
+  token_numbers(dropout.keys, group, at.key, at.columns, keys);
+  const std::int64_t head = dropout.row(at.head, 0), width = dropout.keys.grid.count();
   for (std::int64_t row = 0; row < at.rows; ++row) {
-    const std::int64_t query = queries[static_cast<std::size_t>(at.query + row)];
-    const std::int64_t first =
-        ((dropout.first_head + at.head) * dropout.total_queries + query) * dropout.total_keys;
+    const std::int64_t first = head + queries[row] * width;
     for (std::int64_t i = 0; i < at.columns;) {
       // Keys that follow one another in the whole grid do so in the mask.
       std::int64_t end = i + 1;

@@ -2,6 +2,7 @@
 #include "kernels/cuda/attention_by_cudnn.h"
 #include "kernels/cuda/attention_passes.h"
 #include "kernels/cuda/attention_tiles.cuh"
+#include "kernels/cuda/constants.h"
 #include "kernels/front/attention_kernels.h"
 
 namespace jigsaw::inline kernels::cuda {

@@ -29,7 +29,8 @@ struct Pair {
 /// The block's thread (i, j) gets the pair of query first_query + i and key first_key + j; nothing beyond.
 template <typename T>
 __device__ Pair<Accumulator<T>> pair_of(const BackwardPass<T>& all, std::int64_t batch, std::int64_t head,
-                                        std::int64_t first_query, std::int64_t first_key) {
+                                        const HeadDropout& dropout, std::int64_t first_query,
+                                        std::int64_t first_key) {
   using R = Accumulator<T>;
   const int thread = static_cast<int>(threadIdx.x);
   const std::int64_t query = first_query + thread / kAttentionTile, key = first_key + thread % kAttentionTile;
@@ -40,7 +41,7 @@ __device__ Pair<Accumulator<T>> pair_of(const BackwardPass<T>& all, std::int64_t
   const R known = all.log_sum_exp[row];
   if (!(known > -static_cast<R>(INFINITY))) return {R(0), R(0)};
   const R weight = exp(all.scoring.score(batch, head, query, key, dot) - known);
-  const R factor = all.scoring.factor(batch, head, query, key);
+  const R factor = all.scoring.factor(dropout, query, key);
   return {weight * factor, weight * (factor * up - all.row_sums[row])};
 }
 
@@ -54,9 +55,10 @@ __global__ void query_gradients(BackwardPass<T> all, std::int64_t tiles) {
   for (std::int64_t piece = blockIdx.x; piece < pieces; piece += gridDim.x) {
     const std::int64_t first = piece % tiles * kAttentionTile, head = piece / tiles % heads,
                        batch = piece / tiles / heads;
+    const HeadDropout dropout = all.scoring.dropout_of(batch, head);
     R sums[kHeadEach] = {};
     for (std::int64_t key = 0; key < all.k.tokens(); key += kAttentionTile) {
-      const Pair<R> pair = pair_of(all, batch, head, first, key);
+      const Pair<R> pair = pair_of(all, batch, head, dropout, first, key);
       slopes[i][j] = pair.slope;
       __syncthreads();
       for (int c = 0; c < kHeadEach; ++c) {
@@ -81,9 +83,10 @@ __global__ void key_gradients(BackwardPass<T> all, std::int64_t tiles) {
   for (std::int64_t piece = blockIdx.x; piece < pieces; piece += gridDim.x) {
     const std::int64_t first = piece % tiles * kAttentionTile, head = piece / tiles % heads,
                        batch = piece / tiles / heads;
+    const HeadDropout dropout = all.scoring.dropout_of(batch, head);
     R of_k[kHeadEach] = {}, of_v[kHeadEach] = {};
     for (std::int64_t query = 0; query < all.q.tokens(); query += kAttentionTile) {
-      const Pair<R> pair = pair_of(all, batch, head, query, first);
+      const Pair<R> pair = pair_of(all, batch, head, dropout, query, first);
       slopes[i][j] = pair.slope;
       weights[i][j] = pair.weight;
       __syncthreads();
@@ -114,8 +117,10 @@ __global__ void bias_gradients(BackwardPass<T> all, std::int64_t query_tiles, st
                        first_query = piece / key_tiles % query_tiles * kAttentionTile,
                        head = piece / key_tiles / query_tiles;
     double sum = 0;
-    for (std::int64_t batch = 0; batch < all.q.places.batches; ++batch)
-      sum += static_cast<double>(pair_of(all, batch, head, first_query, first_key).slope);
+    for (std::int64_t batch = 0; batch < all.q.places.batches; ++batch) {
+      const HeadDropout dropout = all.scoring.dropout_of(batch, head);
+      sum += static_cast<double>(pair_of(all, batch, head, dropout, first_query, first_key).slope);
+    }
     if (first_query + i < all.q.tokens() && first_key + j < all.k.tokens()) {
       all.dbias.put((head * all.q.tokens() + first_query + i) * all.k.tokens() + first_key + j, sum);
     }
@@ -142,7 +147,7 @@ void attention_backward_pass(Context& context, const HeadRows& q, const HeadRows
                         heads_of<T>(k),
                         heads_of<T>(v),
                         heads_of<T>(dy),
-                        scoring_of<R>(context, q, k, options),
+                        scoring_of<R>(q, k, options),
                         log_sum_exp.data<R>(),
                         row_sums.data<R>(),
                         results_of(dq),

@@ -28,6 +28,7 @@ __global__ void attend(ForwardPass<T> all) {
     const std::int64_t first = piece % all.tiles * kAttentionTile, query = first + i,
                        head = piece / all.tiles % all.q.places.heads,
                        batch = piece / all.tiles / all.q.places.heads;
+    const HeadDropout dropout = all.scoring.dropout_of(batch, head);
     R largest = -static_cast<R>(INFINITY), sum = 0, output[kHeadEach] = {};
     for (std::int64_t key = 0; key < all.k.tokens(); key += kAttentionTile) {
       const R dot = tile_dots<R>(all.q, first, all.k, key, batch, head);
@@ -39,7 +40,7 @@ __global__ void attend(ForwardPass<T> all) {
       const R score = scores[i][j];  // a NaN shows in the sum
       const R weight = score == -static_cast<R>(INFINITY) ? R(0) : exp(score - top);
       sum = sum * kept + weight;
-      weights[i][j] = weight * all.scoring.factor(batch, head, query, key + j);
+      weights[i][j] = weight * all.scoring.factor(dropout, query, key + j);
       __syncthreads();
       for (int c = 0; c < kHeadEach; ++c) {
         R value = output[c] * kept;
@@ -81,7 +82,7 @@ void attention_forward_pass(Context& context, const HeadRows& q, const HeadRows&
                  ForwardPass<T>{heads_of<T>(q),
                                 heads_of<T>(k),
                                 heads_of<T>(v),
-                                scoring_of<R>(context, q, k, options),
+                                scoring_of<R>(q, k, options),
                                 {places, any_elements(result.output)},
                                 result.log_sum_exp.data<R>(),
                                 tiles});

@@ -1,6 +1,5 @@
 #pragma once
 #include "kernels/attention.h"
-#include "kernels/cuda/constants.h"
 #include "kernels/cuda/random.cuh"
 
 namespace jigsaw::inline kernels::cuda {
@@ -58,6 +57,50 @@ struct HeadResults {
   }
 };
 
+/// TokenPlaces for a GPU: a token's number is that of its group's first, and how far it lies beyond that.
+struct TokenNumbers {
+  int dims = 0;
+  std::int64_t first = 0;  ///< of the box
+  std::int64_t windows[Shape::kMaxRank] = {}, window[Shape::kMaxRank] = {}, stride[Shape::kMaxRank] = {};
+
+  TokenNumbers() = default;
+  explicit TokenNumbers(const TokenPlaces& places) : dims(places.grid.rank()) {
+    const Shape strides = places.grid.strides();
+    for (int dim = 0; dim < dims; ++dim) {
+      windows[dim] = places.windows(dim);
+      window[dim] = places.window[dim];
+      stride[dim] = strides[dim];
+      first += places.box.begin[dim] * strides[dim];
+    }
+  }
+
+  __device__ std::int64_t of_group(std::int64_t group) const {
+    std::int64_t number = first;
+    for (int dim = dims - 1; dim >= 0; --dim) {
+      number += group % windows[dim] * window[dim] * stride[dim];
+      group /= windows[dim];
+    }
+    return number;
+  }
+  /// By divisions of 32 bits: those of 64 a GPU makes out of many instructions.
+  __device__ std::int64_t within_group(std::int64_t token) const {
+    std::int64_t distance = 0;
+    auto rest = static_cast<std::uint32_t>(token);
+    for (int dim = dims - 1; dim > 0; --dim) {
+      const std::uint32_t extent = static_cast<std::uint32_t>(window[dim]), above = rest / extent;
+      distance += (rest - above * extent) * stride[dim];
+      rest = above;
+    }
+    return distance + rest * stride[0];
+  }
+};
+
+/// Where a head's part of the dropout's mask stands: its sample, and the element of its first query and key.
+struct HeadDropout {
+  std::uint64_t sample = 0;
+  std::int64_t first = 0;
+};
+
 /// How queries and keys score, and what dropout multiplies their weights by.
 template <typename R>
 struct Scoring {
@@ -67,7 +110,7 @@ struct Scoring {
   bool drops = false;
   DropoutDraw draw;
   std::int64_t groups = 1, first_head = 0, total_queries = 0, total_keys = 0;
-  const std::int64_t *query_numbers = nullptr, *key_numbers = nullptr;
+  TokenNumbers query_numbers, key_numbers;
 
   /// −∞ beyond the queries and keys that there are.
   __device__ R score(std::int64_t batch, std::int64_t head, std::int64_t query, std::int64_t key,
@@ -79,19 +122,22 @@ struct Scoring {
     if (mask != nullptr) score += mask[batch % masks * queries * keys + row];
     return score;
   }
-  __device__ R factor(std::int64_t batch, std::int64_t head, std::int64_t query, std::int64_t key) const {
+  __device__ HeadDropout dropout_of(std::int64_t batch, std::int64_t head) const {
+    if (!drops) return {};
+    const std::int64_t group = batch % groups,
+                       row = (first_head + head) * total_queries + query_numbers.of_group(group);
+    return {static_cast<std::uint64_t>(batch / groups), row * total_keys + key_numbers.of_group(group)};
+  }
+  __device__ R factor(const HeadDropout& head, std::int64_t query, std::int64_t key) const {
     if (!drops || query >= queries || key >= keys) return R(1);
-    const std::int64_t group = batch % groups;
-    const std::int64_t row = (first_head + head) * total_queries + query_numbers[group * queries + query];
-    const std::int64_t element = row * total_keys + key_numbers[group * keys + key];
-    return static_cast<R>(
-        draw.factor(static_cast<std::uint64_t>(batch / groups), static_cast<std::uint64_t>(element)));
+    const std::int64_t element =
+        head.first + query_numbers.within_group(query) * total_keys + key_numbers.within_group(key);
+    return static_cast<R>(draw.factor(head.sample, static_cast<std::uint64_t>(element)));
   }
 };
 
 template <typename R>
-Scoring<R> scoring_of(Context& context, const HeadRows& q, const HeadRows& k,
-                      const AttentionOptions& options) {
+Scoring<R> scoring_of(const HeadRows& q, const HeadRows& k, const AttentionOptions& options) {
   Scoring<R> scoring;
   scoring.scale = options.scale;
   scoring.queries = q.tokens();
@@ -105,12 +151,12 @@ Scoring<R> scoring_of(Context& context, const HeadRows& q, const HeadRows& k,
   const AttentionDropout& dropout = *options.dropout;
   scoring.drops = true;
   scoring.draw = dropout_draw(dropout.probability, dropout.stream, dropout.position);
-  scoring.groups = dropout.groups;
+  scoring.groups = dropout.groups();
   scoring.first_head = dropout.first_head;
-  scoring.total_queries = dropout.total_queries;
-  scoring.total_keys = dropout.total_keys;
-  scoring.query_numbers = constants(context, std::span<const std::int64_t>(dropout.queries));
-  scoring.key_numbers = constants(context, std::span<const std::int64_t>(dropout.keys));
+  scoring.total_queries = dropout.queries.grid.count();
+  scoring.total_keys = dropout.keys.grid.count();
+  scoring.query_numbers = TokenNumbers(dropout.queries);
+  scoring.key_numbers = TokenNumbers(dropout.keys);
   return scoring;
 }
 

@@ -58,10 +58,10 @@ void require_operands(const HeadRows& q, const HeadRows& k, const HeadRows& v,
     require(options.mask.dtype() == sums, "attention: the mask is f32, or f64 for f64");
   }
   if (options.dropout) {
-    const AttentionDropout& dropout = *options.dropout;
-    require(dropout.groups > 0 && std::ssize(dropout.queries) == dropout.groups * q.tokens() &&
-                std::ssize(dropout.keys) == dropout.groups * k.tokens(),
-            "attention: dropout knows each query and key of each group by its global number");
+    const TokenPlaces &queries = options.dropout->queries, &keys = options.dropout->keys;
+    require(queries.grid.rank() > 0 && keys.grid.rank() > 0 && queries.groups() == keys.groups() &&
+                queries.groups() > 0 && queries.tokens() == q.tokens() && keys.tokens() == k.tokens(),
+            "attention: dropout knows where each query and key of each group stands in its grid");
   }
 }
 

@@ -48,10 +48,9 @@ struct Query {
   double factor(std::int64_t key) const {
     if (!options.dropout) return 1;
     const AttentionDropout& dropout = *options.dropout;
-    const std::int64_t row = (dropout.first_head + head) * dropout.total_queries +
-                             dropout.of_batch(dropout.queries, batch)[static_cast<std::size_t>(token)];
+    const std::int64_t group = batch % dropout.groups();
     const std::int64_t element =
-        row * dropout.total_keys + dropout.of_batch(dropout.keys, batch)[static_cast<std::size_t>(key)];
+        dropout.row(head, dropout.queries.number(group, token)) + dropout.keys.number(group, key);
     const bool kept = dropout.stream.uniform(dropout.position_of(batch),
                                              static_cast<std::uint64_t>(element)) >= dropout.probability;
     return kept ? 1 / (1 - dropout.probability) : 0;
