@@ -380,10 +380,10 @@ void bench_memory(Bench& bench) {
   Array p = bench.array({rows * c}), m = filled(context, p.shape(), p.dtype(), 0),
         v = filled(context, p.shape(), p.dtype(), 0);
   const Array gradient = bench.array({rows * c});
-  bench.kernel("adamw",
-               [&] { adamw(context, {.learning_rate = 1e-3, .weight_decay = 0.1}, p, gradient, m, v); });
+  const TrainedRun run{0, rows * c, 1e-3, 0.1};
+  bench.kernel("adamw", [&] { adamw(context, {}, std::span(&run, 1), p, gradient, m, v); });
   Array sum = filled(context, {1}, DType::kFloat64, 0.0);
-  bench.kernel("sum_of_squares", [&] { add_sum_of_squares(context, p, sum); });
+  bench.kernel("sum_of_squares", [&] { add_squares_of_runs(context, std::span(&run, 1), p, sum); });
 
   const Array field = bench.array({1, 180, 360, 69}),
               weight = filled(context, {180 * 360}, DType::kFloat64, 1.0);

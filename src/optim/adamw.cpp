@@ -1,7 +1,6 @@
 #include "optim/adamw.h"
 
 #include "config/config.h"
-#include "kernels/optimizer.h"
 
 namespace jigsaw::inline optim {
 
@@ -20,11 +19,11 @@ class AdamW : public UpdateRule {
 
   std::vector<std::string> state_names() const override { return {"adamw.moment1", "adamw.moment2"}; }
 
-  void update(Context& context, const UpdateStep& step, Array parameter, const Array& gradient,
-              std::span<Array> state) const override {
-    const AdamwStep adam{step.learning_rate, options_.betas[0], options_.betas[1],  options_.eps,
-                         step.weight_decay,  step.step,         step.gradient_scale};
-    adamw(context, adam, parameter, gradient, state[0], state[1]);
+  void update(Context& context, const UpdateStep& step, std::span<const TrainedRun> runs, Array parameter,
+              const Array& gradient, std::span<Array> state) const override {
+    const AdamwStep adam{options_.betas[0], options_.betas[1], options_.eps,
+                         step.step,         step.rate_factor,  step.gradient_scale};
+    adamw(context, adam, runs, parameter, gradient, state[0], state[1]);
   }
 
  private:

@@ -40,14 +40,8 @@ void Optimizer::step(double rate_factor, double scale, double norm, std::int64_t
   const double gradient_scale = scale * clip_factor(norm, options_.clip_norm);
   for (std::size_t p = 0; p < states_.size(); ++p) {
     const OwnedParameters::Part& part = owned_.parts()[p];
-    const Array values = part.group->owned(), gradient = part.group->owned_gradient();
-    for (const OwnedSegment& each : part.segments) {
-      if (each.change != Change::kTrained) continue;
-      std::vector<Array> state;
-      for (const Array& kept : states_[p]) state.push_back(each.of(kept));
-      const UpdateStep update{each.learning_rate * rate_factor, each.weight_decay, steps_, gradient_scale};
-      rule_->update(owned_.rank().context, update, each.of(values), each.of(gradient), state);
-    }
+    rule_->update(owned_.rank().context, {rate_factor, steps_, gradient_scale}, part.trained,
+                  part.group->owned(), part.group->owned_gradient(), states_[p]);
   }
   follow_statistics(owned_, forwards);
   average_.follow();

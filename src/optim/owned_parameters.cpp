@@ -7,25 +7,27 @@
 #include "base/text.h"
 #include "kernels/contraction.h"
 #include "kernels/copy.h"
-#include "kernels/optimizer.h"
 #include "kernels/pointwise.h"
 
 namespace jigsaw::inline optim {
 
 namespace {
 
-/// What the first matching group says, or else the optimizer.
-OwnedSegment resolved(const OptimizerOptions& options, const Segment& segment) {
-  OwnedSegment result{segment, segment.parameter->momentum() > 0 ? Change::kFollows : Change::kTrained,
-                      options.learning_rate, options.weight_decay};
+/// Puts a segment where it belongs, by what the first matching group says, or else the optimizer.
+void add(const OptimizerOptions& options, const Segment& segment, OwnedParameters::Part& part) {
+  TrainedRun run{segment.at, segment.count, options.learning_rate, options.weight_decay};
   for (const ParameterGroupOptions& group : options.groups) {
     if (!matches_pattern(segment.parameter->name(), group.match)) continue;
-    if (group.frozen) result.change = Change::kNone;
-    result.learning_rate = group.learning_rate.value_or(options.learning_rate);
-    result.weight_decay = group.weight_decay.value_or(options.weight_decay);
+    if (group.frozen) return;
+    run.learning_rate = group.learning_rate.value_or(options.learning_rate);
+    run.weight_decay = group.weight_decay.value_or(options.weight_decay);
     break;
   }
-  return result;
+  if (segment.parameter->momentum() > 0) {
+    part.followed.push_back(segment);
+  } else {
+    part.trained.push_back(run);
+  }
 }
 
 void require_matches(const OptimizerOptions& options, const std::vector<ParameterBlock*>& blocks) {
@@ -54,10 +56,8 @@ OwnedParameters::OwnedParameters(const Rank& rank, const std::vector<ParameterBl
   require_matches(options, blocks);
   for (ParameterBlock* block : blocks) {
     for (const auto& group : block->groups()) {
-      Part part{group.get(), {}};
-      for (const Segment& segment : group->owned_segments())
-        part.segments.push_back(resolved(options, segment));
-      parts_.push_back(std::move(part));
+      Part& part = parts_.emplace_back(Part{group.get(), {}, {}});
+      for (const Segment& segment : group->owned_segments()) add(options, segment, part);
     }
   }
 }
@@ -87,10 +87,7 @@ Array gradient_squares(const OwnedParameters& owned) {
   AxisSet axes = 0;
   for (const OwnedParameters::Part& part : owned.parts()) {
     axes = part.group->owning_axes();
-    const Array gradient = part.group->owned_gradient();
-    for (const OwnedSegment& each : part.segments) {
-      if (each.change == Change::kTrained) add_sum_of_squares(rank.context, each.of(gradient), squares);
-    }
+    add_squares_of_runs(rank.context, part.trained, part.group->owned_gradient(), squares);
   }
   Communicator& group = rank.mesh.communicator(axes);
   return group.size() == 1 ? squares : group.all_reduce(squares);
@@ -108,12 +105,12 @@ void follow_statistics(OwnedParameters& owned, std::int64_t forwards) {
   Context& context = owned.rank().context;
   for (const OwnedParameters::Part& part : owned.parts()) {
     const Array values = part.group->owned(), gradient = part.group->owned_gradient();
-    for (const OwnedSegment& each : part.segments) {
-      if (each.change != Change::kFollows) continue;
-      const Array way = each.of(gradient);
-      Array step = extract_box(context, way, Box::whole(way.shape()), Purpose::kWorkspace);
-      scale(context, step, -each.segment.parameter->momentum() / static_cast<double>(forwards));
-      Array statistic = each.of(values);
+    for (const Segment& each : part.followed) {
+      const Shape count = {each.count};
+      Array step =
+          extract_box(context, gradient.slice(each.at, count), Box::whole(count), Purpose::kWorkspace);
+      scale(context, step, -each.parameter->momentum() / static_cast<double>(forwards));
+      Array statistic = values.slice(each.at, count);
       accumulate(context, statistic, step);
     }
   }

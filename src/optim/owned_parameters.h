@@ -2,33 +2,20 @@
 #include <vector>
 
 #include "autograd/parameter.h"
+#include "kernels/optimizer.h"
 #include "optim/options.h"
 
 namespace jigsaw::inline optim {
-
-/// What a step does to a parameter.
-enum class Change : std::uint8_t {
-  kTrained,
-  kFollows,  ///< a running statistic, see Parameter::momentum()
-  kNone,     ///< frozen
-};
-
-/// Elements of one parameter in an owned range.
-struct OwnedSegment {
-  Segment segment;
-  Change change = Change::kTrained;
-  double learning_rate = 0, weight_decay = 0;
-
-  Array of(const Array& owned) const { return owned.slice(segment.at, {segment.count}); }
-};
 
 /// What this rank owns of the parameters of a model, and what a step may do to it. Everything that changes
 /// parameters works through it.
 class OwnedParameters {
  public:
+  /// Of a group's flat buffer. What is in neither list is frozen.
   struct Part {
     ParameterGroup* group;
-    std::vector<OwnedSegment> segments;
+    std::vector<TrainedRun> trained;
+    std::vector<Segment> followed;  ///< running statistics, see Parameter::momentum()
   };
 
   /// @throws ConfigError when a group's pattern matches no parameter.

@@ -19,7 +19,7 @@ void declare(Keys<SgdOptions>& keys) {
 namespace {
 
 /// Elements that are updated at a time, so that what lies between two kernels is small.
-constexpr std::int64_t kRun = std::int64_t{1} << 18;
+constexpr std::int64_t kPiece = std::int64_t{1} << 18;
 
 /// y ← y + factor·x.
 void add_scaled(Context& context, Array y, double factor, const Array& x) {
@@ -34,15 +34,19 @@ class Sgd : public UpdateRule {
 
   std::vector<std::string> state_names() const override { return {"sgd.momentum"}; }
 
-  void update(Context& context, const UpdateStep& step, Array parameter, const Array& gradient,
-              std::span<Array> state) const override {
-    for (std::int64_t at = 0; at < parameter.count(); at += kRun) {
-      const Shape run = {std::min(kRun, parameter.count() - at)};
-      Array p = parameter.slice(at, run), v = state[0].slice(at, run);
-      scale(context, v, momentum_);
-      add_scaled(context, v, step.gradient_scale, gradient.slice(at, run));
-      scale(context, p, 1.0 - step.learning_rate * step.weight_decay);
-      add_scaled(context, p, -step.learning_rate, v);
+  void update(Context& context, const UpdateStep& step, std::span<const TrainedRun> runs, Array parameter,
+              const Array& gradient, std::span<Array> state) const override {
+    for (const TrainedRun& run : runs) {
+      const double rate = run.learning_rate * step.rate_factor;
+      for (std::int64_t done = 0; done < run.count; done += kPiece) {
+        const std::int64_t at = run.at + done;
+        const Shape piece = {std::min(kPiece, run.count - done)};
+        Array p = parameter.slice(at, piece), v = state[0].slice(at, piece);
+        scale(context, v, momentum_);
+        add_scaled(context, v, step.gradient_scale, gradient.slice(at, piece));
+        scale(context, p, 1.0 - rate * run.weight_decay);
+        add_scaled(context, p, -rate, v);
+      }
     }
   }
 

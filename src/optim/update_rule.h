@@ -4,13 +4,13 @@
 #include <string>
 #include <vector>
 
-#include "array/array.h"
+#include "kernels/optimizer.h"
 
 namespace jigsaw::inline optim {
 
-/// What one update is told of the elements that it is for.
+/// What one update is told, besides what each run of elements is trained with.
 struct UpdateStep {
-  double learning_rate = 0, weight_decay = 0;
+  double rate_factor = 1;     ///< multiplies every learning rate
   std::int64_t step = 1;      ///< 1 for the first update
   double gradient_scale = 1;  ///< multiplies the gradient
 };
@@ -24,10 +24,10 @@ class UpdateRule {
   /// Arrays that are kept beside the parameters, which begin with zeros, as checkpoints name them:
   /// "adamw.moment1".
   virtual std::vector<std::string> state_names() const = 0;
-  /// Changes `parameter` and `state`, one array per name: flat arrays of one type, f32 or f64, and as long as
-  /// the gradient.
-  virtual void update(Context& context, const UpdateStep& step, Array parameter, const Array& gradient,
-                      std::span<Array> state) const = 0;
+  /// Changes these runs of `parameter` and of `state`, one array per name: flat arrays of one type, f32 or
+  /// f64, and as long as the gradient. All of them at once, for a model has many small parameters.
+  virtual void update(Context& context, const UpdateStep& step, std::span<const TrainedRun> runs,
+                      Array parameter, const Array& gradient, std::span<Array> state) const = 0;
 };
 
 }  // namespace jigsaw::inline optim

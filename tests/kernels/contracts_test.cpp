@@ -226,6 +226,7 @@ std::vector<Contract> other_contracts() {
   const auto labels = [](Context& c) { return testing::array_of(c, {1, 3, 1}, kNarrow, {0, 1, 1}); };
   const Box corner{{0, 0}, {1, 2}};
   const ClassTerm term;
+  const TrainedRun run{0, 6, 0.1, 0.1};
   return {{"contraction", "contract", "contract",
            [=](Context& c) { contract(c, ContractionSpec::parse("ik,jk->ij"), x(c), x(c), kNarrow); }},
           {"copy", "copy_box", "copy_box", [=](Context& c) { extract_box(c, x(c), corner); }},
@@ -275,16 +276,16 @@ std::vector<Contract> other_contracts() {
           {"optimizer", "adamw", "adamw",
            [=](Context& c) {
              Array p = x(c), m = x(c), v = x(c);
-             adamw(c, {}, p, x(c), m, v);
+             adamw(c, {}, std::span(&run, 1), p, x(c), m, v);
            }},
           {"optimizer", "exponential_average", "exponential_average",
            [=](Context& c) {
              Array average = x(c);
              exponential_average(c, 0.9, average, x(c));
            }},
-          {"optimizer", "sum_of_squares", "sum_of_squares", [=](Context& c) {
+          {"optimizer", "squares_of_runs", "squares_of_runs", [=](Context& c) {
              Array sum = numbers(c, {1}, kWide);
-             add_sum_of_squares(c, x(c), sum);
+             add_squares_of_runs(c, std::span(&run, 1), x(c), sum);
            }}};
 }
 

@@ -27,6 +27,7 @@
 #include "kernels/cuda/constants.h"
 #include "kernels/cuda/error.h"
 #include "kernels/cuda/pinned_ring.h"
+#include "kernels/optimizer.h"
 #include "kernels/pointwise.h"
 #include "kernels/remarks.h"
 #include "support/arrays.h"
@@ -185,6 +186,30 @@ TEST_F(FakeCudaFinds, ConstantsThatAreFreedTooEarly) {
   taken(3, kCount);
   EXPECT_LT(context_.arena().current_bytes(Purpose::kWorkspace),
             static_cast<std::int64_t>(cuda::Constants::kMostBytes * 3 / 2));
+}
+
+/// Of however many parameters: one kernel updates them, two add up the squares of their gradients. Which
+/// elements are whose goes up once.
+TEST_F(FakeCudaFinds, AKernelMoreForAParameterMore) {
+  constexpr std::int64_t kRuns = 60, kEach = 700;
+  std::vector<TrainedRun> runs;
+  for (std::int64_t i = 0; i < kRuns; ++i) runs.push_back({i * kEach, kEach, 1e-3, 0.1});
+  Array p = numbers(kRuns * kEach), m = numbers(kRuns * kEach), v = numbers(kRuns * kEach);
+  const Array gradient = numbers(kRuns * kEach);
+  Array sum = filled(context_, {1}, DType::kFloat64, 0.0);
+  std::int64_t held = 0;
+  for (int step = 1; step <= 2; ++step) {
+    context_.runtime()->synchronise(Stream::kCompute);
+    const std::int64_t run = fake_cuda::kernels_run();
+    add_squares_of_runs(context_, runs, gradient, sum);
+    context_.runtime()->synchronise(Stream::kCompute);
+    EXPECT_EQ(fake_cuda::kernels_run(), run + 2);
+    adamw(context_, {.step = step}, runs, p, gradient, m, v);
+    context_.runtime()->synchronise(Stream::kCompute);
+    EXPECT_EQ(fake_cuda::kernels_run(), run + 3);
+    const std::int64_t before = std::exchange(held, context_.arena().current_bytes(Purpose::kWorkspace));
+    EXPECT_TRUE(step == 1 || held == before) << held << " bytes after " << before;
+  }
 }
 
 TEST_F(FakeCudaFinds, AMissingBarrier) {

@@ -14,13 +14,6 @@
 namespace jigsaw {
 namespace {
 
-/// Σ x².
-double sum_of_squares(Context& context, const Array& x) {
-  Array sum = filled(context, {1}, DType::kFloat64, 0.0);
-  add_sum_of_squares(context, x, sum);
-  return download_values(context, sum)[0];
-}
-
 using testing::expect_near;
 using testing::random_array;
 using testing::tolerance;
@@ -31,36 +24,77 @@ class Optimizer : public ::testing::TestWithParam<Backend> {
   Context context_ = testing::kernel_context(GetParam(), 2);
 };
 
+/// Over the first third of `count` elements, over none, and over the second half; what lies between is
+/// frozen.
+std::vector<TrainedRun> made_up_runs(std::int64_t count) {
+  return {{0, count / 3, 0.01, 0.1}, {count / 3, 0, 1.0, 1.0}, {count / 2, count - count / 2, 0.04, 0.0}};
+}
+
 TEST_P(Optimizer, AdamwFollowsTorch) {
   for (const DType type : {DType::kFloat32, DType::kFloat64}) {
-    for (const std::int64_t count : {0, 1, 37, 5000}) {
+    for (const std::int64_t count : {0, 1, 37, 5000, 30'000}) {
+      const std::vector<TrainedRun> runs = made_up_runs(count);
       Array p = random_array(context_, {count}, type, 1), m = filled(context_, {count}, type, 0.0),
             v = filled(context_, {count}, type, 0.0);
       std::vector<double> ps = values_of(p), ms = values_of(m), vs = values_of(v);
       for (int t = 1; t <= 3; ++t) {
-        const AdamwStep step{.learning_rate = 0.01,
-                             .beta1 = 0.9,
-                             .beta2 = 0.95,
-                             .weight_decay = 0.1,
-                             .step = t,
-                             .gradient_scale = 0.5};
+        const AdamwStep step{
+            .beta1 = 0.9, .beta2 = 0.95, .step = t, .rate_factor = 0.5, .gradient_scale = 0.5};
         const Array gradient = random_array(context_, {count}, type, 10U + static_cast<unsigned>(t));
         const std::vector<double> gs = values_of(gradient);
-        for (std::size_t i = 0; i < ps.size(); ++i) {
-          const double g = 0.5 * gs[i];
-          ps[i] -= 0.01 * 0.1 * ps[i];
-          ms[i] = 0.9 * ms[i] + 0.1 * g;
-          vs[i] = 0.95 * vs[i] + 0.05 * g * g;
-          const double denominator = std::sqrt(vs[i]) / std::sqrt(1 - std::pow(0.95, t)) + 1e-8;
-          ps[i] -= 0.01 / (1 - std::pow(0.9, t)) * ms[i] / denominator;
+        for (const TrainedRun& run : runs) {
+          const double rate = 0.5 * run.learning_rate;
+          for (auto i = static_cast<std::size_t>(run.at); i < static_cast<std::size_t>(run.at + run.count);
+               ++i) {
+            const double g = 0.5 * gs[i];
+            ps[i] -= rate * run.weight_decay * ps[i];
+            ms[i] = 0.9 * ms[i] + 0.1 * g;
+            vs[i] = 0.95 * vs[i] + 0.05 * g * g;
+            const double denominator = std::sqrt(vs[i]) / std::sqrt(1 - std::pow(0.95, t)) + 1e-8;
+            ps[i] -= rate / (1 - std::pow(0.9, t)) * ms[i] / denominator;
+          }
         }
-        adamw(context_, step, p, gradient, m, v);
+        adamw(context_, step, runs, p, gradient, m, v);
       }
-      expect_near(values_of(p), ps, tolerance(type, 8));
+      const std::vector<double> found = values_of(p);
+      expect_near(found, ps, tolerance(type, 8));
       expect_near(values_of(m), ms, tolerance(type, 8));
       expect_near(values_of(v), vs, tolerance(type, 8));
+      for (auto i = static_cast<std::size_t>(count / 3); i < static_cast<std::size_t>(count / 2); ++i)
+        ASSERT_EQ(found[i], ps[i]) << i;
     }
   }
+}
+
+/// Σ x² over all runs, at once or one after the other.
+double squares_of(Context& context, std::span<const TrainedRun> runs, const Array& x, bool at_once) {
+  Array sum = filled(context, {1}, DType::kFloat64, 0.0);
+  for (std::size_t i = 0; i < (at_once ? 1 : runs.size()); ++i)
+    add_squares_of_runs(context, at_once ? runs : runs.subspan(i, 1), x, sum);
+  return download_values(context, sum)[0];
+}
+
+/// How many runs are worked on at once is not seen in any bit.
+TEST_P(Optimizer, RunsOneByOneGiveTheSame) {
+  constexpr std::int64_t kCount = 50'001;
+  std::vector<TrainedRun> runs;
+  for (std::int64_t at = 0, count = 1; at + count <= kCount; at += count + 3, count = count * 3 % 9001)
+    runs.push_back({at, count, 1e-3 * static_cast<double>(1 + count % 7), 0.1});
+  const Array gradient = random_array(context_, {kCount}, DType::kFloat32, 2);
+  EXPECT_EQ(squares_of(context_, runs, gradient, true), squares_of(context_, runs, gradient, false));
+  std::vector<double> results[2];
+  for (const bool at_once : {true, false}) {
+    Array p = random_array(context_, {kCount}, DType::kFloat32, 1),
+          m = random_array(context_, {kCount}, DType::kFloat32, 3),
+          v = filled(context_, {kCount}, DType::kFloat32, 0.25);
+    if (at_once) {
+      adamw(context_, {}, runs, p, gradient, m, v);
+    } else {
+      for (const TrainedRun& run : runs) adamw(context_, {}, std::span(&run, 1), p, gradient, m, v);
+    }
+    results[at_once ? 0 : 1] = values_of(p);
+  }
+  EXPECT_EQ(results[0], results[1]);
 }
 
 TEST_P(Optimizer, ExponentialAverage) {
@@ -79,9 +113,14 @@ TEST_P(Optimizer, SumOfSquaresIsFormedInDouble) {
   for (const DType type : {DType::kFloat32, DType::kFloat64, DType::kBfloat16}) {
     for (const std::int64_t count : {0, 1, 9, 100'003}) {
       const Array x = random_array(context_, {count}, type, 1);
+      const std::vector<TrainedRun> runs = made_up_runs(count);
+      const std::vector<double> values = values_of(x);
       double wanted = 0;
-      for (const double value : values_of(x)) wanted += value * value;
-      EXPECT_NEAR(sum_of_squares(context_, x), wanted, 1e-11 * wanted);
+      for (const TrainedRun& run : runs) {
+        for (std::int64_t i = run.at; i < run.at + run.count; ++i)
+          wanted += values[static_cast<std::size_t>(i)] * values[static_cast<std::size_t>(i)];
+      }
+      EXPECT_NEAR(squares_of(context_, runs, x, true), wanted, 1e-11 * wanted);
     }
   }
 }
@@ -89,16 +128,24 @@ TEST_P(Optimizer, SumOfSquaresIsFormedInDouble) {
 TEST_P(Optimizer, SumOfSquaresDoesNotDependOnThreads) {
   Context one = testing::kernel_context(GetParam(), 1);
   const Array x = random_array(context_, {100'003}, DType::kFloat32, 1);
-  EXPECT_EQ(sum_of_squares(one, x), sum_of_squares(context_, x));
+  const std::vector<TrainedRun> runs = made_up_runs(100'003);
+  EXPECT_EQ(squares_of(one, runs, x, true), squares_of(context_, runs, x, true));
 }
 
 TEST_P(Optimizer, Errors) {
   Array p = random_array(context_, {4}, DType::kFloat32, 1),
         m = random_array(context_, {4}, DType::kFloat32, 1);
-  Array v = random_array(context_, {5}, DType::kFloat32, 1);
-  EXPECT_THROW(adamw(context_, {}, p, m, m, v), ShapeError);
-  EXPECT_THROW(adamw(context_, {.step = 0}, p, m, m, m), Error);
+  Array v = random_array(context_, {5}, DType::kFloat32, 1),
+        sum = filled(context_, {1}, DType::kFloat64, 0.0);
+  const std::vector<TrainedRun> all = {{0, 4}};
+  EXPECT_THROW(adamw(context_, {}, all, p, m, m, v), ShapeError);
+  EXPECT_THROW(adamw(context_, {.step = 0}, all, p, m, m, m), Error);
   EXPECT_THROW(exponential_average(context_, 0.9, p, v), ShapeError);
+  for (const std::vector<TrainedRun>& runs : std::vector<std::vector<TrainedRun>>{
+           {{0, 5}}, {{-1, 2}}, {{0, -1}}, {{0, 3}, {2, 2}}, {{2, 2}, {0, 2}}}) {
+    EXPECT_THROW(adamw(context_, {}, runs, p, m, m, m), ShapeError);
+    EXPECT_THROW(add_squares_of_runs(context_, runs, p, sum), ShapeError);
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Backends, Optimizer, testing::kernel_backends(), testing::backend_name);

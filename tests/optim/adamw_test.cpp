@@ -6,6 +6,7 @@
 #include <mutex>
 
 #include "base/error.h"
+#include "base/text.h"
 #include "optim/optimizer.h"
 #include "optim/registry.h"
 #include "support/golden_file.h"
@@ -314,6 +315,40 @@ TEST(AdamW, APatternThatMatchesNothingIsAnError) {
         << text;
     EXPECT_NE(text.find("matrix"), std::string::npos) << text;
   }
+}
+
+/// Work that a device is given in one step, by a block of so many parameters in one flat buffer.
+std::int64_t launches(int parameters) {
+  std::int64_t launches = 0;
+  const auto make_context = [](int) {
+    return testing::SimulatedDevice::make_context(Backend::kReference, 1);
+  };
+  run_ranks(1, {}, make_context, [&](Communicator& world) {
+    Mesh mesh(world, 1, {1}, 1);
+    ParameterBlock block("block");
+    for (int i = 0; i < parameters; ++i)
+      ParameterBlock::set_compute(block.add(concat("p", i), {3}, Initial::constant(1)), {});
+    block.materialise({world.context(), mesh}, Zero::kNone, DType::kFloat32, DType::kFloat32, 1);
+    AdamWOptions options;
+    options.ema_decay = 0.5;
+    options.groups = {{.match = "p1*", .learning_rate = 0.5}};
+    Optimizer optimizer({world.context(), mesh}, {&block}, options);
+    block.begin_gradients();
+    block.finish_gradients();
+    auto& device = static_cast<testing::SimulatedDevice&>(*world.context().runtime());
+    device.synchronise(Stream::kCompute);
+    const Array squares = optimizer.finish_gradients();
+    optimizer.step(1.0, 1.0, 1.0);
+    launches = device.waiting(Stream::kCompute);
+  });
+  return launches;
+}
+
+/// The sum of squares begins at 0 and is formed; parameters are updated, their average follows, and what is
+/// packed of them is forgotten.
+TEST(AdamW, AParameterMoreIsNoLaunchMore) {
+  EXPECT_EQ(launches(2), 5);
+  EXPECT_EQ(launches(50), 5);
 }
 
 TEST(AdamW, CountsItsBytes) {

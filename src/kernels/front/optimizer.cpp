@@ -1,6 +1,7 @@
 #include "kernels/optimizer.h"
 
 #include "base/error.h"
+#include "base/text.h"
 #include "kernels/front/optimizer_kernels.h"
 
 namespace jigsaw::inline kernels {
@@ -15,19 +16,37 @@ void require_alike(std::string_view kernel, const Array& a, const Array& b) {
   require_same_type(kernel, a, b);
 }
 
+/// Elements of the runs, which must follow one another in an array of `count`.
+std::int64_t trained_count(std::string_view kernel, std::span<const TrainedRun> runs, std::int64_t count) {
+  std::int64_t trained = 0, end = 0;
+  for (const TrainedRun& run : runs) {
+    if (run.count < 0 || run.at < end || run.at + run.count > count) {
+      throw ShapeError(concat(kernel, ": a run of ", run.count, " elements from ", run.at,
+                              " on is not between ", end, ", where the run before it ends, and ", count));
+    }
+    end = run.at + run.count;
+    trained += run.count;
+  }
+  return trained;
+}
+
 }  // namespace
 
-void adamw(Context& context, const AdamwStep& step, Array& parameter, const Array& gradient, Array& moment1,
-           Array& moment2) {
+void adamw(Context& context, const AdamwStep& step, std::span<const TrainedRun> runs, Array& parameter,
+           const Array& gradient, Array& moment1, Array& moment2) {
   for (const Array* other :
        {&gradient, static_cast<const Array*>(&moment1), static_cast<const Array*>(&moment2)}) {
     require_alike("adamw", parameter, *other);
   }
   require(parameter.dtype() != DType::kBfloat16, "adamw: master parameters are f32 or f64");
   require(step.step >= 1, "adamw: steps are counted from 1");
-  count_work(context, kAdamwFlops * static_cast<double>(parameter.count()),
-             {&parameter, &parameter, &gradient, &moment1, &moment1, &moment2, &moment2});
-  launch(context, parameter.dtype(), &OptimizerKernels::adamw, step, parameter, gradient, moment1, moment2);
+  const auto trained = static_cast<double>(trained_count("adamw", runs, parameter.count()));
+  if (trained == 0) return;
+  // Three arrays are read and written, one is read.
+  count_work(context, kAdamwFlops * trained, {});
+  context.tally().bytes += 7 * trained * static_cast<double>(size_of(parameter.dtype()));
+  launch(context, parameter.dtype(), &OptimizerKernels::adamw, step, runs, parameter, gradient, moment1,
+         moment2);
 }
 
 void exponential_average(Context& context, double decay, Array& average, const Array& parameter) {
@@ -37,22 +56,26 @@ void exponential_average(Context& context, double decay, Array& average, const A
   launch(context, average.dtype(), &OptimizerKernels::exponential_average, decay, average, parameter);
 }
 
-void add_sum_of_squares(Context& context, const Array& x, Array& sum) {
-  require_count("add_sum_of_squares", "the sum", sum, 1);
-  require(sum.dtype() == DType::kFloat64, "add_sum_of_squares: the sum is f64");
-  count_work(context, 2.0 * static_cast<double>(x.count()), {&x});
-  launch(context, x.dtype(), &OptimizerKernels::sum_of_squares, x, sum);
+void add_squares_of_runs(Context& context, std::span<const TrainedRun> runs, const Array& x, Array& sum) {
+  require_count("add_squares_of_runs", "the sum", sum, 1);
+  require(sum.dtype() == DType::kFloat64, "add_squares_of_runs: the sum is f64");
+  const auto trained = static_cast<double>(trained_count("add_squares_of_runs", runs, x.count()));
+  if (trained == 0) return;
+  count_work(context, 2 * trained, {});
+  context.tally().bytes += trained * static_cast<double>(size_of(x.dtype()));
+  launch(context, x.dtype(), &OptimizerKernels::squares_of_runs, runs, x, sum);
 }
 
 // What a backend lacks.
-void OptimizerKernels::adamw(Context&, const AdamwStep&, Array&, const Array&, Array&, Array&) const {
+void OptimizerKernels::adamw(Context&, const AdamwStep&, std::span<const TrainedRun>, Array&, const Array&,
+                             Array&, Array&) const {
   missing_kernel("adamw");
 }
 void OptimizerKernels::exponential_average(Context&, double, Array&, const Array&) const {
   missing_kernel("exponential_average");
 }
-void OptimizerKernels::sum_of_squares(Context&, const Array&, Array&) const {
-  missing_kernel("sum_of_squares");
+void OptimizerKernels::squares_of_runs(Context&, std::span<const TrainedRun>, const Array&, Array&) const {
+  missing_kernel("squares_of_runs");
 }
 
 }  // namespace jigsaw::inline kernels

@@ -8,12 +8,12 @@ namespace jigsaw::inline kernels {
 class OptimizerKernels {
  public:
   virtual ~OptimizerKernels() = default;
-  virtual void adamw(Context& context, const AdamwStep& step, Array& parameter, const Array& gradient,
-                     Array& moment1, Array& moment2) const;
+  virtual void adamw(Context& context, const AdamwStep& step, std::span<const TrainedRun> runs,
+                     Array& parameter, const Array& gradient, Array& moment1, Array& moment2) const;
   virtual void exponential_average(Context& context, double decay, Array& average,
                                    const Array& parameter) const;
-  /// Adds to `sum`.
-  virtual void sum_of_squares(Context& context, const Array& x, Array& sum) const;
+  virtual void squares_of_runs(Context& context, std::span<const TrainedRun> runs, const Array& x,
+                               Array& sum) const;
 };
 
 template <>
