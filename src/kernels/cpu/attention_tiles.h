@@ -189,16 +189,17 @@ inline void dropout_block(const AttentionDropout& dropout, const WeightBlock& at
   std::int64_t queries[kQueries], keys[kKeys];
   token_numbers(dropout.queries, group, at.query, at.rows, queries);
   token_numbers(dropout.keys, group, at.key, at.columns, keys);
+  // Keys that follow one another in the whole grid do so in the mask.
+  std::int64_t ends[kKeys], runs = 0;
+  for (std::int64_t i = 1; i <= at.columns; ++i) {
+    if (i == at.columns || keys[i] != keys[i - 1] + 1) ends[runs++] = i;
+  }
   const std::int64_t head = dropout.row(at.head, 0), width = dropout.keys.grid.count();
   for (std::int64_t row = 0; row < at.rows; ++row) {
     const std::int64_t first = head + queries[row] * width;
-    for (std::int64_t i = 0; i < at.columns;) {
-      // Keys that follow one another in the whole grid do so in the mask.
-      std::int64_t end = i + 1;
-      while (end < at.columns && keys[end] == keys[end - 1] + 1) ++end;
-      dropout_factors(dropout.stream, position, first + keys[i], end - i, dropout.probability,
+    for (std::int64_t run = 0, i = 0; run < runs; i = ends[run++]) {
+      dropout_factors(dropout.stream, position, first + keys[i], ends[run] - i, dropout.probability,
                       factors + row * kKeys + i);
-      i = end;
     }
   }
 }
