@@ -1,9 +1,11 @@
 #pragma once
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 namespace jigsaw::inline array {
@@ -15,6 +17,26 @@ class Context;
 /// ticket says otherwise.
 enum class Stream : std::uint8_t { kCompute, kCommunication, kCopy };
 inline constexpr int kStreams = 3;
+
+/// A place in a stream of which any thread can ask whether the stream has come there, also while the device
+/// hangs or after it has failed: the stream itself counts on the host.
+class Milestone {
+ public:
+  /// Of nothing: it has been passed.
+  Milestone() = default;
+  /// @param count  of milestones passed, modulo 2^32.
+  Milestone(std::shared_ptr<std::uint32_t> count, std::uint32_t number)
+      : count_(std::move(count)), number_(number) {}
+
+  bool passed() const {
+    return count_ == nullptr ||
+           static_cast<std::int32_t>(std::atomic_ref(*count_).load(std::memory_order_acquire) - number_) >= 0;
+  }
+
+ private:
+  std::shared_ptr<std::uint32_t> count_;
+  std::uint32_t number_ = 0;
+};
 
 /// What the program asks of a device whose memory the host cannot read and whose work runs later. Addresses
 /// are those of its arrays. A host context has none: its kernels have run when they return.
@@ -44,6 +66,12 @@ class DeviceRuntime {
   virtual void wait(Stream stream, const Ticket& ticket) = 0;
   /// The host waits for all that was put into the stream.
   virtual void synchronise(Stream stream) = 0;
+  /// Behind all that was put into the stream before. One that was passed from the start where the device
+  /// cannot count.
+  virtual Milestone milestone(Stream stream) = 0;
+  /// Seconds that the stream for computation stood still in wait() for the one for communication, since the
+  /// last call and as far as the host has waited for it.
+  virtual double take_stalled_seconds() { return 0; }
 
   /// Has the device note when all that was put into the stream before has been done: a mark, of which
   /// passed() says the time. @return  its number since the last passed(), from 0 on.

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "autograd/device_times.h"
+#include "array/device_times.h"
 #include "autograd/output_watch.h"
 #include "base/error.h"
 #include "base/text.h"

@@ -10,7 +10,7 @@ namespace jigsaw::inline autograd {
 
 /// Traces a call of an operation, or other work of kernels, with the block that it stands in and what the
 /// context counts of it, and samples the arena's bytes by purpose when it ends. On a device it is the rank's
-/// current work meanwhile, and the device times it, too (autograd/device_times.h).
+/// current work meanwhile, and the device times it, too (array/device_times.h).
 class OperationSpan {
  public:
   /// In forward, in the block that runs.

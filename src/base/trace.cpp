@@ -17,8 +17,8 @@ thread_local std::shared_ptr<EventTrace> trace_of_thread;
 }  // namespace
 
 const char* name(TraceKind kind) {
-  static constexpr std::array kNames = {"step",    "phase",     "operation", "start",   "wait",
-                                        "control", "data wait", "read",      "transfer"};
+  static constexpr std::array kNames = {"step",    "phase",     "operation", "start",    "wait",
+                                        "control", "data wait", "read",      "transfer", "device transfer"};
   return kNames[static_cast<std::size_t>(kind)];
 }
 

@@ -23,6 +23,7 @@ enum class TraceKind : std::uint8_t {
   kDataWait,   ///< a batch that is not there yet
   kRead,       ///< a hyperslab of a file
   kTransfer,   ///< from start to result, whatever the thread does meanwhile; the only kind that does not nest
+  kCarried,    ///< a collective, as a device carried it
 };
 const char* name(TraceKind kind);
 
@@ -34,7 +35,7 @@ struct TraceEvent {
   double flops = 0, moved = 0;      ///< of operations: arithmetic, bytes through memory
   double bytes = 0;                 ///< sent (kStart) or read (kRead)
   std::int64_t number = -1;         ///< of a call, over all groups of the rank
-  std::int64_t step = 0;            ///< of operations on a device: that of training; 0 outside of it
+  std::int64_t step = 0;            ///< of what a device did: that of training; 0 outside of it
 };
 
 /// Numbers at a moment, such as bytes by purpose.

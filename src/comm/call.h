@@ -53,6 +53,7 @@ struct Call {
   std::vector<double> values;      ///< of Control::kReduce
   std::vector<std::string> texts;  ///< of the others: of kScatter one per rank, at the root; else one
   std::int64_t sequence = 0;       ///< number of this call in its group
+  std::int64_t number = 0;         ///< over all groups of the rank
   double sent_bytes = 0;           ///< by closed form
 
   /// A count that is the same on all ranks of the group; 0 where there is none.

@@ -1,6 +1,7 @@
 #include "comm/call_log.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "base/text.h"
 
@@ -16,6 +17,13 @@ std::uint64_t mix(std::uint64_t hash, std::uint64_t value) {
   return z ^ (z >> 31);
 }
 
+/// As the device says it now.
+CallLog::State state_of(const CallLog::Entry& entry) {
+  using enum CallLog::State;
+  if (entry.state != kQueued) return entry.state;
+  return entry.device.done.passed() ? kDone : entry.device.begun.passed() ? kRunning : kQueued;
+}
+
 }  // namespace
 
 std::string CallLog::Entry::describe() const {
@@ -26,8 +34,8 @@ std::int64_t CallLog::begin(const std::string& group, bool whole_job, const Call
   const std::int64_t count = call.send.defined() ? call.send.count() : 0;
   const std::lock_guard lock(mutex_);
   const std::int64_t number = next_++;
-  ring_[static_cast<std::size_t>(number % kKept)] = {number, group,         call.kind,
-                                                     count,  call.sequence, State::kStarted};
+  ring_[static_cast<std::size_t>(number % kKept)] = {number,        group,           call.kind, count,
+                                                     call.sequence, State::kStarted, {}};
   hash_ = mix(hash_, stable_hash(group));
   hash_ = mix(hash_, static_cast<std::uint64_t>(call.kind));
   if (whole_job) hash_ = mix(hash_, static_cast<std::uint64_t>(call.global_count()));
@@ -40,20 +48,39 @@ void CallLog::set_state(std::int64_t number, State state) {
   if (entry.number == number) entry.state = state;
 }
 
+void CallLog::set_on_device(std::int64_t number, const OnDevice& device) {
+  const std::lock_guard lock(mutex_);
+  while (!on_device_.empty() && on_device_.front().device.done.passed()) on_device_.pop_front();
+  Entry& entry = ring_[static_cast<std::size_t>(number % kKept)];
+  entry.state = State::kQueued;
+  entry.device = device;
+  on_device_.push_back(entry);
+}
+
 std::vector<CallLog::Entry> CallLog::last() const {
   const std::lock_guard lock(mutex_);
   std::vector<Entry> entries;
   for (std::int64_t number = std::max<std::int64_t>(0, next_ - kKept); number < next_; ++number) {
     entries.push_back(ring_[static_cast<std::size_t>(number % kKept)]);
+    entries.back().state = state_of(entries.back());
   }
   return entries;
 }
 
 std::string CallLog::position() const {
   const std::vector<Entry> entries = last();
-  for (const Entry& entry : entries) {
-    if (entry.state == State::kWaiting) return concat("waits in ", entry.describe());
+  const auto waits = std::ranges::find(entries, State::kWaiting, &Entry::state);
+  std::optional<Entry> at;
+  if (waits != entries.end()) at = *waits;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto open =
+        std::ranges::find_if(on_device_, [](const Entry& entry) { return state_of(entry) != State::kDone; });
+    if (open != on_device_.end() && (!at || open->number < at->number)) at = *open;
   }
+  if (at && state_of(*at) == State::kQueued)
+    return concat("is outside communication: its device has not come to ", at->describe());
+  if (at) return concat("waits in ", at->describe());
   if (entries.empty()) return "has made no call yet";
   return concat("is outside communication, after ", entries.back().describe());
 }

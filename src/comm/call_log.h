@@ -1,13 +1,20 @@
 #pragma once
 #include <array>
 #include <cstdint>
+#include <deque>
 #include <mutex>
 #include <string>
 #include <vector>
 
+#include "array/device_runtime.h"
 #include "comm/call.h"
 
 namespace jigsaw::inline comm {
+
+/// Of a call that stands in a stream of the rank's device, where wait() does not block the host.
+struct OnDevice {
+  Milestone begun, done;
+};
 
 /// The last calls of one rank on all its groups, and a fingerprint of all calls so far. Thread-safe, so
 /// that a watchdog can read it while the rank hangs.
@@ -15,7 +22,13 @@ class CallLog {
  public:
   static constexpr std::int64_t kKept = 64;
 
-  enum class State : std::uint8_t { kStarted, kWaiting, kDone };
+  enum class State : std::uint8_t {
+    kStarted,  ///< under way, while the rank does something else
+    kWaiting,  ///< the rank hands it over, or waits for its result
+    kQueued,   ///< stands in a stream of the device, which has not come to it
+    kRunning,  ///< the device has come to it
+    kDone
+  };
 
   struct Entry {
     std::int64_t number = 0;  ///< over all groups of the rank
@@ -24,6 +37,7 @@ class CallLog {
     std::int64_t count = 0;     ///< elements this rank sends
     std::int64_t sequence = 0;  ///< within the group
     State state = State::kStarted;
+    OnDevice device = {};  ///< of what was handed to it
 
     /// "all_gather #17 on tensor (4096 elements)".
     std::string describe() const;
@@ -32,10 +46,13 @@ class CallLog {
   /// Logs a call; the number names it from then on.
   std::int64_t begin(const std::string& group, bool whole_job, const Call& call);
   void set_state(std::int64_t number, State state);
+  /// The device carries it from now on, and says when it is done.
+  void set_on_device(std::int64_t number, const OnDevice& device);
 
   /// At most kKept entries, oldest first.
   std::vector<Entry> last() const;
-  /// "waits in …" or "is outside communication, after …".
+  /// "waits in …" or "is outside communication, after …", of a device that has work of its own before a call
+  /// ": its device has not come to …". Of several calls under way on a device it is the oldest.
   std::string position() const;
 
   /// A hash of every call so far: number, group, kind, and for groups of the whole job (elsewhere pieces may
@@ -46,6 +63,7 @@ class CallLog {
  private:
   mutable std::mutex mutex_;
   std::array<Entry, kKept> ring_;
+  std::deque<Entry> on_device_;  ///< not known to be done: more than kKept where the host is far ahead
   std::int64_t next_ = 0;
   std::uint64_t hash_ = 0;
 };

@@ -270,6 +270,16 @@ void Communicator::barrier() {
   all_reduce(std::span<const double>{}, ReduceOp::kSum);
 }
 
+Traffic& Communicator::traffic() const {
+  Traffic& traffic = ledger_->traffic;
+  if (context_->runtime() != nullptr) {
+    const double stalled = context_->runtime()->take_stalled_seconds();
+    traffic.seconds += stalled;
+    traffic.wait_seconds += stalled;
+  }
+  return traffic;
+}
+
 Pending Communicator::start(Call call) {
   require(call.send.defined(), "a collective needs an array to send");
   if (call.send.device() != context_->device()) refuse(call, "the array is not on the rank's device");
@@ -277,7 +287,7 @@ Pending Communicator::start(Call call) {
   if (reduces && call.send.dtype() == DType::kBfloat16)
     refuse(call, "bf16 is not reduced; cast to fp32 first");
   call.sequence = sequence_++;
-  const std::int64_t number = ledger_->log.begin(label_, whole_job_, call);
+  const std::int64_t number = call.number = ledger_->log.begin(label_, whole_job_, call);
   call_begins(*this, number);
   const bool alone = size() == 1 && !reach().groups_of_one;
   if (alone || nothing_travels(call)) {
@@ -287,7 +297,8 @@ Pending Communicator::start(Call call) {
   const auto kind = static_cast<std::size_t>(call.kind);
   ledger_->traffic.sent_bytes[kind] += call.sent_bytes;
   ledger_->traffic.calls[kind] += 1;
-  const Stopwatch stopwatch(ledger_->traffic.seconds);
+  double hidden = 0;  // while a device computes
+  const Stopwatch stopwatch(reach().device ? hidden : ledger_->traffic.seconds);
   TraceSpan span(TraceKind::kStart, name(call.kind));
   if (TraceEvent* event = span.event()) {
     event->layer = label_;
@@ -297,8 +308,15 @@ Pending Communicator::start(Call call) {
   const Purpose purpose = call.result_purpose;
   const bool staged = context_->runtime() != nullptr && !reach().device;
   if (staged) call.send = download(*context_, call.send);
-  std::unique_ptr<Pending::Operation> operation =
-      std::make_unique<Logged>(do_start(std::move(call)), ledger_, number, span.event());
+  ledger_->log.set_state(number, CallLog::State::kWaiting);
+  std::unique_ptr<Pending::Operation> operation = do_start(std::move(call));
+  if (const OnDevice* const device = operation->on_device()) {
+    ledger_->log.set_on_device(number, *device);
+    beat();
+    return Pending(std::move(operation));
+  }
+  ledger_->log.set_state(number, CallLog::State::kStarted);
+  operation = std::make_unique<Logged>(std::move(operation), ledger_, number, span.event());
   if (staged) operation = std::make_unique<Staged>(std::move(operation), *context_, purpose);
   return Pending(std::move(operation));
 }

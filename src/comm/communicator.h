@@ -26,6 +26,8 @@ class Pending {
     virtual Array wait() = 0;
     /// Lets the transfer progress; true when wait() would not block.
     virtual bool poll() = 0;
+    /// Where a device carries it, and wait() blocks a stream of the device, not the host; else null.
+    virtual const OnDevice* on_device() const { return nullptr; }
   };
 
   Pending() = default;
@@ -47,7 +49,9 @@ class Pending {
 struct Traffic {
   std::array<double, kCollectives> sent_bytes{};
   std::array<std::int64_t, kCollectives> calls{};
-  double seconds = 0;  ///< time spent in start, poll and wait
+  /// Time spent in start, poll and wait; of calls that a device carries, that in which it stood still for
+  /// them, as far as the host has waited for it.
+  double seconds = 0;
   double total_bytes() const;
 
   /// By kind, control last: what this rank handed to the transport, counted there (MPI), or by the algorithms
@@ -144,7 +148,7 @@ class Communicator {
   void barrier();
 
   Context& context() const { return *context_; }
-  Traffic& traffic() const { return ledger_->traffic; }
+  Traffic& traffic() const;
   /// The calls of this rank on this and all groups of the same job; lives as long as its holder.
   std::shared_ptr<const CallLog> log() const { return {ledger_, &ledger_->log}; }
   const std::string& label() const { return label_; }

@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <span>
 #include <utility>
@@ -25,9 +26,8 @@ constexpr std::int64_t kMostStatusBytes = 1 << 20;
 constexpr const char* kWaits = " waits in ";
 
 const char* name(CallLog::State state) {
-  return state == CallLog::State::kStarted   ? "started"
-         : state == CallLog::State::kWaiting ? "waiting"
-                                             : "done";
+  static constexpr std::array kNames = {"started", "waiting", "queued", "running", "done"};
+  return kNames[static_cast<std::size_t>(state)];
 }
 
 }  // namespace
@@ -169,13 +169,14 @@ std::string ranks_text(const std::vector<int>& ranks) {
   return concat(ranks.size() == 1 ? "rank " : "ranks ", join(ranks, ", "));
 }
 
-/// Who keeps the others waiting: who is in no call, or else in another than most. `calls` by rank, "" for no
-/// call.
+/// Who keeps the others waiting: who is in no call, or else in another than most; nobody where all are in
+/// one, which a network or a GPU does not carry on. `calls` by rank, "" for no call.
 std::string missing(const std::vector<std::string>& calls) {
   std::map<std::string, std::vector<int>> by_call;
   for (std::size_t rank = 0; rank < calls.size(); ++rank)
     by_call[calls[rank]].push_back(static_cast<int>(rank));
-  if (calls.size() == 1 || by_call.size() == 1) return "";
+  if (calls.size() == 1 || by_call.begin()->second.size() == calls.size())
+    return calls.size() == 1 || calls.front().empty() ? "" : "; all ranks have arrived";
   if (by_call.contains("")) return concat("; not arrived: ", ranks_text(by_call.at("")));
   const auto most = std::max_element(by_call.begin(), by_call.end(), [](const auto& a, const auto& b) {
     return a.second.size() < b.second.size();

@@ -3,8 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
+#include <set>
 
-#include "autograd/device_times.h"
+#include "array/device_times.h"
 #include "autograd/operation_span.h"
 #include "base/text.h"
 
@@ -21,12 +22,14 @@ class Walk {
  public:
   /// @param on_device  the operations are those of a device, which runs them: only they are counted, and
   /// other threads' are not.
-  Walk(Profile& profile, bool is_device, bool on_device)
-      : profile_(profile), is_device_(is_device), on_device_(on_device) {}
+  /// @param carried  numbers of the calls that it carries, for which no thread waits.
+  Walk(Profile& profile, bool is_device, bool on_device, const std::set<std::int64_t>& carried)
+      : profile_(profile), is_device_(is_device), on_device_(on_device), carried_(carried) {}
 
   void enter(const TraceEvent& event) {
     while (!open_.empty() && open_.back()->end <= event.begin) open_.pop_back();
     if (is_device_) {
+      if (event.kind == TraceKind::kWait) return count_stall(event);
       if (open_.empty() && event.step > 0) count_operation(event);
     } else if (event.kind == TraceKind::kStep) {
       ++profile_.steps;
@@ -56,14 +59,25 @@ class Walk {
     return profile_.layers.emplace_back(name, LayerShare{}).second;
   }
 
+  /// The device stood still for a transfer.
+  void count_stall(const TraceEvent& event) {
+    if (event.step == 0) return;
+    const double seconds = seconds_of(event);
+    profile_.transfers[{event.name, event.layer}].exposed += seconds;
+    profile_.waiting += seconds;
+    if (!open_.empty() && open_.front()->step > 0) count_idle(seconds, *open_.front());
+  }
+
   /// Seconds of a step in which the thread did not compute, inside an operation perhaps.
   void count_idle(double seconds) {
     const TraceEvent* const around = inside(TraceKind::kOperation);
-    if (around == nullptr || on_device_) return;
+    if (around != nullptr && !on_device_) count_idle(seconds, *around);
+  }
+  void count_idle(double seconds, const TraceEvent& operation) {
     profile_.computing -= seconds;
-    profile_.operations[around->name].seconds -= seconds;
-    LayerShare& share = layer(around->layer);
-    (is_backward(*around) ? share.backward : share.forward) -= seconds;
+    profile_.operations[operation.name].seconds -= seconds;
+    LayerShare& share = layer(operation.layer);
+    (is_backward(operation) ? share.backward : share.forward) -= seconds;
     share.waiting += seconds;
   }
 
@@ -78,9 +92,10 @@ class Walk {
       case TraceKind::kStart:
       case TraceKind::kWait: {
         TransferShare& share = profile_.transfers[{event.name, event.layer}];
-        share.exposed += seconds;
         share.bytes += event.bytes;
         share.calls += event.kind == TraceKind::kStart ? 1 : 0;
+        if (carried_.contains(event.number)) break;
+        share.exposed += seconds;
         profile_.waiting += seconds;
         count_idle(seconds);
         break;
@@ -115,6 +130,7 @@ class Walk {
 
   Profile& profile_;
   bool is_device_, on_device_;
+  const std::set<std::int64_t>& carried_;
   std::vector<const TraceEvent*> open_;
 };
 
@@ -189,18 +205,27 @@ Profile profile_of(const std::vector<std::pair<std::string, std::vector<TraceEve
   const bool on_device = std::any_of(events.begin(), events.end(), [](const auto& lane) {
     return lane.first == kDeviceLane && !lane.second.empty();
   });
+  std::set<std::int64_t> carried;
+  for (const auto& [thread, own] : events) {
+    for (const TraceEvent& event : own) {
+      if (event.kind != TraceKind::kCarried) continue;
+      carried.insert(event.number);
+      if (event.step > 0) profile.transfers[{event.name, event.layer}].in_flight += seconds_of(event);
+    }
+  }
   for (const auto& [thread, own] : events) {
     const auto is_step = [](const TraceEvent& event) { return event.kind == TraceKind::kStep; };
     std::vector<const TraceEvent*> ordered, steps;
     for (const TraceEvent& event : own) {
-      if (event.kind != TraceKind::kTransfer) ordered.push_back(&event);
+      const bool nests = event.kind != TraceKind::kTransfer && event.kind != TraceKind::kCarried;
+      if (nests) ordered.push_back(&event);
       if (is_step(event)) steps.push_back(&event);
     }
     // Of events that begin together the longer one is around the other.
     std::stable_sort(ordered.begin(), ordered.end(), [](const TraceEvent* a, const TraceEvent* b) {
       return std::pair(a->begin, -a->end) < std::pair(b->begin, -b->end);
     });
-    Walk walk(profile, thread == kDeviceLane, on_device);
+    Walk walk(profile, thread == kDeviceLane, on_device, carried);
     for (const TraceEvent* event : ordered) walk.enter(*event);
     for (const TraceEvent& event : own) {
       const auto holds = [&](const TraceEvent* each) {

@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <regex>
 
-#include "autograd/device_times.h"
+#include "array/device_times.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/text.h"

@@ -27,6 +27,34 @@ TEST(CallLog, KeepsTheLastCalls) {
   EXPECT_EQ(log.position(), "waits in all_reduce #98 on tensor (98 elements)");
 }
 
+/// Of calls on a device, whose streams count.
+TEST(CallLog, CallsOnADeviceAreOpenUntilItHasDoneThem) {
+  CallLog log;
+  const auto count = std::make_shared<std::uint32_t>(0xfffffff0U);  // which begins again
+  const auto hand_over = [&](int sequence) {
+    const std::int64_t number = log.begin("tensor", false, make_call(Collective::kAllReduce, sequence, 6));
+    const std::uint32_t first = 0xfffffff0U + 2 * static_cast<std::uint32_t>(sequence) + 1;
+    log.set_on_device(number, {{count, first}, {count, first + 1}});
+  };
+  for (int i = 0; i < 2 * CallLog::kKept; ++i) hand_over(i);
+  EXPECT_EQ(log.position(),
+            "is outside communication: its device has not come to all_reduce #0 on tensor (6 elements)");
+  ++*count;
+  EXPECT_EQ(log.position(), "waits in all_reduce #0 on tensor (6 elements)");
+  *count += 2 * 100;
+  EXPECT_EQ(log.position(), "waits in all_reduce #100 on tensor (6 elements)");
+  const auto entries = log.last();
+  EXPECT_EQ(entries[99 - 64].state, CallLog::State::kDone);
+  EXPECT_EQ(entries[100 - 64].state, CallLog::State::kRunning);
+  EXPECT_EQ(entries[101 - 64].state, CallLog::State::kQueued);
+  *count += 1000;
+  EXPECT_EQ(log.position(), "is outside communication, after all_reduce #127 on tensor (6 elements)");
+  hand_over(2 * CallLog::kKept);
+  EXPECT_EQ(log.last().back().state, CallLog::State::kDone);
+  log.set_state(log.begin("world", true, {.kind = Collective::kControl}), CallLog::State::kWaiting);
+  EXPECT_EQ(log.position(), "waits in control #0 on world (0 elements)");
+}
+
 TEST(CallLog, FingerprintTellsKindOrderGroupAndGlobalCount) {
   const auto fingerprint = [](std::initializer_list<Collective> kinds, const char* group, bool whole_job,
                               std::int64_t count) {

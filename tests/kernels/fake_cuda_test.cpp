@@ -9,6 +9,7 @@
 #include <map>
 #include <optional>
 #include <span>
+#include <thread>
 #include <vector>
 
 #include "array/current_work.h"
@@ -270,6 +271,46 @@ TEST_F(FakeCudaFinds, WorkWithoutAnOrder) {
     EXPECT_EQ(said(false, first), found);
     fake_cuda::fail_next(cudaSuccess);
   }
+}
+
+/// Events are used again, and an old ticket still orders two streams.
+TEST_F(FakeCudaFinds, NoMoreEventsThanAreInUse) {
+  DeviceRuntime& runtime = *context_.runtime();
+  const auto many = [&] {
+    for (int i = 0; i < 1000; ++i) runtime.ticket(Stream::kCompute);
+  };
+  const std::int64_t before = fake_cuda::events_made();
+  const Array summand = numbers(3), x = add(context_, summand, summand);
+  const DeviceRuntime::Ticket there = runtime.ticket(Stream::kCompute);
+  many();
+  const std::int64_t made = fake_cuda::events_made();
+  EXPECT_LE(made - before, 256);
+  many();
+  EXPECT_EQ(fake_cuda::events_made(), made);
+  Array sent(context_, {3}, DType::kFloat32);
+  runtime.wait(Stream::kCommunication, there);
+  context_.set_stream(Stream::kCommunication);
+  copy_elements(context_, x, 0, sent, 0, 3);
+  context_.set_stream(Stream::kCompute);
+  runtime.synchronise(Stream::kCommunication);
+  EXPECT_EQ(values_of(sent), (std::vector<double>{0, 2, 4}));
+}
+
+/// Any thread can ask how far a stream has come, and needs nothing of the device for it.
+TEST_F(FakeCudaFinds, MilestonesThatAStreamHasPassed) {
+  DeviceRuntime& runtime = *context_.runtime();
+  const Milestone first = runtime.milestone(Stream::kCompute), other = runtime.milestone(Stream::kCopy);
+  runtime.synchronise(Stream::kCompute);
+  const Milestone second = runtime.milestone(Stream::kCompute);
+  std::thread([&] {
+    EXPECT_TRUE(first.passed());
+    EXPECT_FALSE(second.passed());
+    EXPECT_FALSE(other.passed());
+  }).join();
+  runtime.synchronise(Stream::kCompute);
+  EXPECT_TRUE(second.passed());
+  EXPECT_FALSE(other.passed());
+  EXPECT_TRUE(Milestone().passed());
 }
 
 /// An array goes back to the arena while another stream still reads it, and its memory becomes another's.

@@ -9,7 +9,7 @@
 #include <map>
 #include <sstream>
 
-#include "autograd/device_times.h"
+#include "array/device_times.h"
 #include "config/config.h"
 #include "kernels/cuda_context.h"
 #include "support/temporary_folder.h"

@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <exception>
+#include <optional>
 
+#include "array/current_work.h"
+#include "array/device_times.h"
 #include "array/raw_memory.h"
 #include "array/transfer.h"
 #include "base/error.h"
@@ -55,15 +58,47 @@ class OnCommunicationStream {
   Stream before_;
 };
 
+/// How a call is timed on the device, where somebody traces: marks in a stream, from `begin` on.
+class DeviceSpan {
+ public:
+  /// @param event  of which a copy is noted in the lane.
+  DeviceSpan(Context& context, const char* lane, const std::optional<TraceEvent>& event)
+      : context_(context), lane_(lane), event_(event) {
+    if (event_) begin_ = context.runtime()->mark(context.stream());
+  }
+  void end() {
+    if (event_) context_.state<DeviceTimes>().note(context_, lane_, begin_, *event_);
+  }
+
+ private:
+  Context& context_;
+  const char* lane_;
+  const std::optional<TraceEvent>& event_;
+  std::int64_t begin_ = 0;
+};
+
+/// A call from when the context's stream is the one for communication until its result is let go.
 class NcclOperation : public Pending::Operation {
  public:
-  /// @param held  what the transfer reads and writes besides the result.
-  NcclOperation(std::shared_ptr<NcclJob> job, Context& context, std::vector<Array> held, Array result)
+  /// Its work comes next.
+  /// @param traced  none where nobody traces.
+  NcclOperation(std::shared_ptr<NcclJob> job, Context& context, std::optional<TraceEvent> traced)
       : job_(std::move(job)),
         context_(context),
-        held_(std::move(held)),
-        result_(std::move(result)),
-        done_(context.runtime()->ticket(Stream::kCommunication)) {}
+        traced_(std::move(traced)),
+        span_(context, kDeviceTransferLane, traced_),
+        device_{context.runtime()->milestone(context.stream()), {}} {}
+
+  /// Its work has been put into the stream.
+  /// @param held  what it reads and writes besides the result.
+  void put(std::vector<Array> held, Array result) {
+    held_ = std::move(held);
+    result_ = std::move(result);
+    DeviceRuntime& runtime = *context_.runtime();
+    device_.done = runtime.milestone(context_.stream());
+    span_.end();
+    done_ = runtime.ticket(context_.stream());
+  }
 
   /// Memory that is let go belongs to work that comes later in the context's stream.
   ~NcclOperation() override {
@@ -74,17 +109,24 @@ class NcclOperation : public Pending::Operation {
   Array wait() override {
     waited_ = true;
     job_->check();
+    if (traced_) traced_->kind = TraceKind::kWait, traced_->bytes = 0;
+    DeviceSpan stall(context_, kDeviceLane, traced_);
     context_.runtime()->wait(context_.stream(), done_);
+    stall.end();
     return std::move(result_);
   }
   bool poll() override {
     job_->check();
     return true;
   }
+  const OnDevice* on_device() const override { return &device_; }
 
  private:
   std::shared_ptr<NcclJob> job_;
   Context& context_;
+  std::optional<TraceEvent> traced_;
+  DeviceSpan span_;
+  OnDevice device_;
   std::vector<Array> held_;
   Array result_;
   DeviceRuntime::Ticket done_;
@@ -158,6 +200,8 @@ class NcclCommunicator : public Communicator {
   /// Whether NCCL adds: its max and min forget a NaN, and of a scatter pieces must be even.
   bool reduces_by_nccl(const Call& call) const;
   void prepare_orders();
+  /// The call in a trace; none where nobody traces.
+  std::optional<TraceEvent> traced(const Call& call) const;
 
   std::unique_ptr<Communicator> control_;
   std::shared_ptr<NcclJob> job_;
@@ -191,6 +235,7 @@ std::unique_ptr<Pending::Operation> NcclCommunicator::do_start(Call call) {
   prepare_orders();
   std::vector<Array> held = {call.send};
   const OnCommunicationStream here(context());
+  auto operation = std::make_unique<NcclOperation>(job_, context(), traced(call));
   switch (call.kind) {
     case Collective::kAllGather:
       gather(call.kind, call.send, call.counts, result);
@@ -221,7 +266,17 @@ std::unique_ptr<Pending::Operation> NcclCommunicator::do_start(Call call) {
     case Collective::kControl:
       fail("control values do not travel as arrays");
   }
-  return std::make_unique<NcclOperation>(job_, context(), std::move(held), result);
+  operation->put(std::move(held), result);
+  return operation;
+}
+
+std::optional<TraceEvent> NcclCommunicator::traced(const Call& call) const {
+  if (!tracing()) return std::nullopt;
+  TraceEvent event{.kind = TraceKind::kCarried, .name = name(call.kind), .layer = label()};
+  event.bytes = call.sent_bytes;
+  event.number = call.number;
+  event.step = current_work(context()).step;
+  return event;
 }
 
 /// They go up in the context's own stream, which is waited for.

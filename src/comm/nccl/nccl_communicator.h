@@ -23,11 +23,12 @@ struct NcclOptions {
 
 /// The ranks of `control`, with collectives that NCCL carries between their GPUs. Arrays stay on the device:
 /// calls are put into its stream for communication, behind what was put into the context's, and wait() makes
-/// the context's stream wait, not the host. Where pieces are even, all_gather is NCCL's; what is uneven goes
-/// by its messages. Sums come by messages and one kernel that adds them in the order of comm/levels.h, so
-/// that they have the bits of all other communicators. Each rank sends to all others directly, as much as it
-/// would by levels, except that an all_reduce of at most kSmallReduceBytes is gathered whole: (n − 1)·whole.
-/// Control values, and the names by which groups find each other, go by `control`.
+/// the context's stream wait, not the host. The log of calls says which of them the device has done. Where
+/// pieces are even, all_gather is NCCL's; what is uneven goes by its messages. Sums come by messages and one
+/// kernel that adds them in the order of comm/levels.h, so that they have the bits of all other
+/// communicators. Each rank sends to all others directly, as much as it would by levels, except that an
+/// all_reduce of at most kSmallReduceBytes is gathered whole: (n − 1)·whole. Control values, and the names by
+/// which groups find each other, go by `control`.
 ///
 /// NCCL's communicators are made at the first call of a group, without blocking, and a failure of one aborts
 /// all of this rank: its calls throw CommError. The calls of a rank come from one thread.

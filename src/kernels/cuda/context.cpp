@@ -1,10 +1,12 @@
 #include <cxxabi.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdlib>
-#include <map>
+#include <optional>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
@@ -16,6 +18,7 @@
 #include "kernels/cuda/machine.h"
 #include "kernels/cuda/pinned_ring.h"
 #include "kernels/cuda/progress.h"
+#include "kernels/cuda/stream_counter.h"
 #include "kernels/cuda_context.h"
 
 namespace jigsaw::inline kernels {
@@ -101,8 +104,9 @@ class CudaRuntime : public DeviceRuntime {
   CudaRuntime(const CudaRuntime&) = delete;
   CudaRuntime& operator=(const CudaRuntime&) = delete;
   ~CudaRuntime() override {
-    for (const auto& [number, event] : events_) cudaEventDestroy(event);
-    for (cudaEvent_t event : marks_) cudaEventDestroy(event);
+    for (const Places& places : places_) std::ranges::for_each(places.events, cudaEventDestroy);
+    std::ranges::for_each(marks_.events, cudaEventDestroy);
+    std::ranges::for_each(stalls_.events, cudaEventDestroy);
     for (cudaStream_t stream : streams_) {
       if (stream != nullptr) cudaStreamDestroy(stream);
     }
@@ -143,48 +147,48 @@ class CudaRuntime : public DeviceRuntime {
     move(stream, from, to, bytes, cudaMemcpyDeviceToDevice);
   }
 
-  /// Events that have come to pass are forgotten: there is nothing to wait for.
   Ticket ticket(Stream stream) override {
-    std::erase_if(events_, [](const auto& each) {
-      const bool past = cudaEventQuery(each.second) == cudaSuccess;
-      if (past) cudaEventDestroy(each.second);
-      return past;
-    });
-    cudaGetLastError();  // of events that have not
-    cudaEvent_t event = nullptr;
-    check(cudaEventCreateWithFlags(&event, cudaEventDisableTiming));
-    events_.emplace(++last_, event);
-    check(cudaEventRecord(event, native(stream)));
-    return {stream, last_};
+    Places& places = places_[static_cast<std::size_t>(stream)];
+    const auto place = static_cast<std::size_t>(places.last % kPlaces);
+    if (place == places.events.size()) places.events.push_back(make_event(cudaEventDisableTiming));
+    check(cudaEventRecord(places.events[place], native(stream)));
+    return {stream, places.last++};
   }
+  /// Where the event has come to stand for a later place in its stream, for that: nothing there waits for
+  /// what is put in from now on.
   void wait(Stream stream, const Ticket& ticket) override {
-    const auto event = events_.find(ticket.number);
-    if (event != events_.end()) check(cudaStreamWaitEvent(native(stream), event->second, 0));
+    const Places& places = places_[static_cast<std::size_t>(ticket.stream)];
+    const bool stalls = stream == Stream::kCompute && ticket.stream == Stream::kCommunication;
+    if (stalls) record(stalls_, stream);
+    check(cudaStreamWaitEvent(native(stream),
+                              places.events[static_cast<std::size_t>(ticket.number % kPlaces)], 0));
+    if (stalls) record(stalls_, stream);
   }
-  void synchronise(Stream stream) override { check(cudaStreamSynchronize(native(stream))); }
+  void synchronise(Stream stream) override {
+    check(cudaStreamSynchronize(native(stream)));
+    if (stream == Stream::kCompute) add_stalls();
+  }
 
-  std::int64_t mark(Stream stream) override {
-    if (marked_ == marks_.size()) {
-      cudaEvent_t event = nullptr;
-      check(cudaEventCreateWithFlags(&event, cudaEventDefault));
-      marks_.push_back(event);
-    }
-    check(cudaEventRecord(marks_[marked_], native(stream)));
-    return static_cast<std::int64_t>(marked_++);
+  Milestone milestone(Stream stream) override {
+    auto& counter = counters_[static_cast<std::size_t>(stream)];
+    if (!counter) counter.emplace();
+    return counter->count(native(stream)) ? counter->milestone() : Milestone();
   }
+  double take_stalled_seconds() override { return std::exchange(stalled_seconds_, 0); }
+
+  std::int64_t mark(Stream stream) override { return static_cast<std::int64_t>(record(marks_, stream)); }
   /// CUDA tells how long one event came after another: the last of them comes to pass while the host waits,
   /// which knows what time it is then.
   std::vector<std::int64_t> passed() override {
-    const auto last = static_cast<std::size_t>(mark(Stream::kCompute));
-    for (std::size_t i = 0; i <= last; ++i) check(cudaEventSynchronize(marks_[i]));
+    const std::size_t count = marks_.used;
+    for (std::size_t i = 0; i < count; ++i) check(cudaEventSynchronize(marks_.events[i]));
+    const cudaEvent_t last = marks_.events[record(marks_, Stream::kCompute)];
+    check(cudaEventSynchronize(last));
     const std::int64_t now = trace_now();
     std::vector<std::int64_t> times;
-    for (std::size_t i = 0; i < last; ++i) {
-      float milliseconds = 0;
-      check(cudaEventElapsedTime(&milliseconds, marks_[i], marks_[last]));
-      times.push_back(now - std::llround(1e6 * static_cast<double>(milliseconds)));
-    }
-    marked_ = 0;
+    for (std::size_t i = 0; i < count; ++i)
+      times.push_back(now - std::llround(1e9 * seconds_between(marks_.events[i], last)));
+    marks_.used = 0;
     return times;
   }
 
@@ -193,6 +197,39 @@ class CudaRuntime : public DeviceRuntime {
     cudaStream_t native_stream = stream_for_work(stream);
     check(cudaMemcpyAsync(to, from, bytes, kind, native_stream));
     if (launches_wait_) launched(stream, cudaSuccess, "a copy");
+  }
+  /// Events of a stream in turns, one for each ticket: old ones stand for later places.
+  static constexpr std::int64_t kPlaces = 256;
+  struct Places {
+    std::vector<cudaEvent_t> events;
+    std::int64_t last = 0;
+  };
+  /// Events with times, kept to be used again.
+  struct Times {
+    std::vector<cudaEvent_t> events;
+    std::size_t used = 0;
+  };
+
+  cudaEvent_t make_event(unsigned flags) const {
+    cudaEvent_t event = nullptr;
+    check(cudaEventCreateWithFlags(&event, flags));
+    return event;
+  }
+  std::size_t record(Times& times, Stream stream) {
+    if (times.used == times.events.size()) times.events.push_back(make_event(cudaEventDefault));
+    check(cudaEventRecord(times.events[times.used], native(stream)));
+    return times.used++;
+  }
+  double seconds_between(cudaEvent_t first, cudaEvent_t second) const {
+    float milliseconds = 0;
+    check(cudaEventElapsedTime(&milliseconds, first, second));
+    return 1e-3 * static_cast<double>(milliseconds);
+  }
+  /// The host has waited for them.
+  void add_stalls() {
+    for (std::size_t i = 0; i < stalls_.used; i += 2)
+      stalled_seconds_ += seconds_between(stalls_.events[i], stalls_.events[i + 1]);
+    stalls_.used = 0;
   }
   void check(cudaError_t status) const {
     if (status != cudaSuccess) {
@@ -218,10 +255,11 @@ class CudaRuntime : public DeviceRuntime {
   cuda::PinnedRing uploads_;
   std::shared_ptr<Arena> page_locked_;
   std::array<cudaStream_t, kStreams> streams_{};
-  std::map<std::int64_t, cudaEvent_t> events_;
-  std::int64_t last_ = 0;
-  std::vector<cudaEvent_t> marks_;  ///< made so far
-  std::size_t marked_ = 0;          ///< of them in use
+  std::array<Places, kStreams> places_;
+  std::array<std::optional<cuda::StreamCounter>, kStreams> counters_;
+  Times marks_;
+  Times stalls_;  ///< before and behind each wait for communication that the host does not know of
+  double stalled_seconds_ = 0;
 };
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "array/current_work.h"
+#include "kernels/cuda/stream_counter.h"
 
 namespace jigsaw::inline kernels::cuda {
 
@@ -16,10 +17,7 @@ namespace jigsaw::inline kernels::cuda {
 class Progress {
  public:
   /// @param work  what the rank works on.
-  explicit Progress(std::shared_ptr<const CurrentWork> work);
-  ~Progress();
-  Progress(const Progress&) = delete;
-  Progress& operator=(const Progress&) = delete;
+  explicit Progress(std::shared_ptr<const CurrentWork> work) : work_(std::move(work)) {}
 
   /// Before work is put into the stream.
   void mark(cudaStream_t stream);
@@ -27,11 +25,8 @@ class Progress {
   std::string text() const;
 
  private:
-  std::uint32_t reached() const;
-
   std::shared_ptr<const CurrentWork> work_;
-  std::uint32_t* reached_ = nullptr;  ///< in pinned memory of the host
-  std::uint32_t last_ = 0;
+  StreamCounter counter_;
   bool marks_ = true;  ///< the driver can; else the operation that the host has come to is all that is known
   std::int64_t changes_ = -1;                                  ///< of the work that was marked last
   std::deque<std::pair<std::uint32_t, std::string>> to_come_;  ///< what was begun and not left

@@ -3,11 +3,16 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
 #include <cmath>
+#include <map>
 #include <numeric>
 #include <thread>
 
+#include "array/current_work.h"
+#include "array/device_times.h"
 #include "base/error.h"
+#include "base/trace.h"
 #include "comm/comm_cases.h"
 #include "comm/nccl/ranks_nccl.h"
 #include "comm/thread/run_ranks.h"
@@ -144,6 +149,76 @@ TEST(NcclCommunicator, MemoryIsLetGoInTheOrderOfStreams) {
       EXPECT_TRUE(same_bits(to_vector<float>(comm, sum), reference_sum<float>(2, 3000)));
   });
   EXPECT_EQ(take_mistakes(), std::vector<std::string>());
+}
+
+/// The time in which the device stands still, which the host does not wait for in a call.
+TEST(NcclCommunicator, MeasuresHowLongTheDeviceWaits) {
+  constexpr double kLate = 0.05;
+  std::atomic<const CallLog*> log = nullptr;
+  run_nccl_ranks(2, kTest, [&](Communicator& comm) {
+    to_vector<float>(comm, comm.all_reduce(rough_array(comm, 3000)));
+    const Traffic before = comm.traffic();
+    if (comm.rank() == 0) log = comm.log().get();
+    const auto waits = [&] {
+      return log != nullptr && log.load()->last().back().state == CallLog::State::kRunning;
+    };
+    while (comm.rank() == 1 && !waits()) std::this_thread::yield();
+    if (comm.rank() == 1) std::this_thread::sleep_for(std::chrono::duration<double>(kLate));
+    const auto begin = std::chrono::steady_clock::now();
+    const Array sum = comm.all_reduce(rough_array(comm, 3000));
+    EXPECT_EQ(comm.traffic().seconds, before.seconds) << "the host knows of nothing yet";
+    to_vector<float>(comm, sum);
+    const std::chrono::duration<double> all = std::chrono::steady_clock::now() - begin;
+    const Traffic after = comm.traffic();
+    EXPECT_GE(after.wait_seconds - before.wait_seconds, comm.rank() == 0 ? kLate : 0);
+    EXPECT_LE(after.wait_seconds - before.wait_seconds, all.count() + 1e-6);
+    EXPECT_EQ(after.seconds - before.seconds, after.wait_seconds - before.wait_seconds);
+    comm.barrier();
+  });
+}
+
+/// A collective of a traced rank, as its device carried it and stood still for it.
+TEST(NcclCommunicator, ATraceHasTheTimesOfTheDevice) {
+  constexpr std::int64_t kRounding = 1000;  // nanoseconds, of milliseconds in float
+  run_nccl_ranks(2, kTest, [](Communicator& comm) {
+    const Array send = rough_array(comm, 3000);
+    to_vector<float>(comm, comm.all_reduce(send));
+    const auto trace = std::make_shared<EventTrace>();
+    const TracesFor traced(trace, "main");
+    trace->record(true);
+    const CurrentStep step(comm.context(), 7);
+    const std::int64_t begin = trace_now();
+    const Array sum = comm.all_reduce(send);
+    const Array all = comm.all_gather(send, even_pieces(comm, 3000));
+    to_vector<float>(comm, all);
+    trace->record(false);
+    comm.context().state<DeviceTimes>().hand_over(comm.context(), *trace);
+    std::map<std::string, std::vector<TraceEvent>> lanes;
+    for (auto& [name, events] : trace->events()) lanes[name] = events;
+    const std::vector<TraceEvent>&carried = lanes[kDeviceTransferLane], &waited = lanes[kDeviceLane];
+    ASSERT_EQ(carried.size(), 2U);
+    ASSERT_EQ(waited.size(), 2U);
+    for (std::size_t i = 0; i < 2; ++i) {
+      EXPECT_EQ(carried[i].kind, TraceKind::kCarried);
+      EXPECT_EQ(waited[i].kind, TraceKind::kWait);
+      EXPECT_EQ(carried[i].bytes, 4 * 3000);
+      for (const TraceEvent& event : {carried[i], waited[i]}) {
+        EXPECT_EQ(event.name, i == 0 ? "all_reduce" : "all_gather");
+        EXPECT_EQ(event.layer, "world");
+        EXPECT_EQ(event.number, comm.log()->last().end()[static_cast<int>(i) - 2].number);
+        EXPECT_EQ(event.step, 7);
+        EXPECT_LE(event.begin, event.end);
+      }
+      EXPECT_GE(carried[i].begin, begin);
+      EXPECT_LE(carried[i].end, waited[i].end + kRounding) << "it goes on when the transfer is done";
+    }
+    EXPECT_LE(carried[0].end, carried[1].begin + kRounding);
+    for (const TraceEvent& event : lanes["main"]) {
+      EXPECT_NE(event.kind, TraceKind::kWait) << "the host waits for nothing";
+      EXPECT_NE(event.kind, TraceKind::kTransfer);
+      EXPECT_GE(event.begin, begin);
+    }
+  });
 }
 
 /// What a run ends with.

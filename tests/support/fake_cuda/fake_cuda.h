@@ -56,6 +56,10 @@ std::size_t pinned_bytes();
 const std::string& conflict();
 /// Whether what kernels touch is seen: not where the program is compiled with a sanitizer.
 bool sees_accesses();
+/// Events that were made so far.
+std::int64_t events_made();
+/// Nothing of this device runs from now on, as on one that hangs; -1: all go on.
+void stop(int device);
 /// The next piece of work of a device ends with this error.
 void fail_next(cudaError_t error);
 

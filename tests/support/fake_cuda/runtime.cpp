@@ -2,6 +2,7 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstdlib>
@@ -82,7 +83,8 @@ struct Devices {
   std::map<std::byte*, std::size_t> pinned;  ///< memory of the host
   Order order = Order::kShuffled;
   std::uint64_t seed = 1;
-  std::int64_t kernels = 0, pieces_of_work = 0;
+  std::int64_t kernels = 0, pieces_of_work = 0, events = 0;
+  int stopped = -1;  ///< the device that hangs
   cudaError_t next = cudaSuccess, sticky = cudaSuccess, last = cudaSuccess;
 
   static Devices& all() {
@@ -230,6 +232,14 @@ bool sees_accesses() {
   return false;
 #endif
 }
+std::int64_t events_made() {
+  return Devices::all().events;
+}
+void stop(int device) {
+  const std::lock_guard lock(Devices::all().mutex);
+  Devices::all().stopped = device;
+  work_may_go_on();
+}
 void fail_next(cudaError_t error) {
   Devices::all().next = error;
   if (error != cudaSuccess) return;
@@ -254,6 +264,7 @@ bool run(FakeStream& stream, std::int64_t until) {
   Devices& devices = Devices::all();
   std::optional<Opened> opened;
   while (stream.done < until && !stream.work.empty()) {
+    if (stream.device == devices.stopped) return false;
     FakeWork work = std::move(stream.work.front());
     stream.work.pop_front();
     ++stream.done;
@@ -537,7 +548,7 @@ cudaError_t cudaMemsetAsync(void* memory, int value, std::size_t bytes, cudaStre
 CUresult cuStreamWriteValue32(CUstream stream, CUdeviceptr at, unsigned value, unsigned /*flags*/) {
   const std::lock_guard lock(Devices::all().mutex);
   put(stream, FakeWork{0, [=] {
-                         *reinterpret_cast<volatile unsigned*>(at) = value;
+                         std::atomic_ref(*reinterpret_cast<unsigned*>(at)).store(value);
                          return true;
                        }});
   return CUDA_SUCCESS;
@@ -570,6 +581,7 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
   return put(stream, FakeWork{0, [there] { return run(*there.stream, there.number); }});
 }
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned flags) {
+  ++Devices::all().events;
   *event = new FakeEvent;
   (*event)->timed = (flags & cudaEventDisableTiming) == 0;
   return result(cudaSuccess);

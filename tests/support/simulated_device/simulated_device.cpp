@@ -179,6 +179,12 @@ void SimulatedDevice::synchronise(Stream stream) {
   run(stream, ticket(stream).number);
 }
 
+Milestone SimulatedDevice::milestone(Stream stream) {
+  const auto count = std::make_shared<std::uint32_t>(0);
+  put(stream, [count] { std::atomic_ref(*count).store(1, std::memory_order_release); });
+  return {count, 1};
+}
+
 std::int64_t SimulatedDevice::mark(Stream stream) {
   const std::lock_guard lock(mutex_);
   const std::size_t number = marks_->size();

@@ -1,6 +1,9 @@
-#include "autograd/device_times.h"
+#include "array/device_times.h"
 
-namespace jigsaw::inline autograd {
+#include <map>
+#include <string_view>
+
+namespace jigsaw::inline array {
 
 namespace {
 
@@ -16,21 +19,27 @@ std::int64_t DeviceTimes::begin(Context& context) {
 
 void DeviceTimes::end(Context& context, std::int64_t begin, TraceEvent event, EventTrace& trace) {
   --open_;
-  noted_.push_back({begin, context.runtime()->mark(context.stream()), std::move(event)});
+  note(context, kDeviceLane, begin, std::move(event));
   if (open_ == 0 && noted_.size() >= kMostNoted) hand_over(context, trace);
+}
+
+void DeviceTimes::note(Context& context, const char* lane, std::int64_t begin, TraceEvent event) {
+  noted_.push_back({lane, begin, context.runtime()->mark(context.stream()), std::move(event)});
 }
 
 void DeviceTimes::hand_over(Context& context, EventTrace& trace) {
   if (noted_.empty()) return;
   const std::vector<std::int64_t> passed = context.runtime()->passed();
-  EventTrace::Lane* const lane = trace.enter(kDeviceLane);
+  std::map<std::string_view, EventTrace::Lane*> lanes;
   for (Noted& each : noted_) {
+    EventTrace::Lane*& lane = lanes[each.lane];
+    if (lane == nullptr) lane = trace.enter(each.lane);
     each.event.begin = passed.at(static_cast<std::size_t>(each.begin));
     each.event.end = passed.at(static_cast<std::size_t>(each.end));
     trace.add(*lane, std::move(each.event));
   }
-  trace.leave(lane);
+  for (const auto& [name, lane] : lanes) trace.leave(lane);
   noted_.clear();
 }
 
-}  // namespace jigsaw::inline autograd
+}  // namespace jigsaw::inline array

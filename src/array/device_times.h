@@ -6,14 +6,16 @@
 #include "array/context.h"
 #include "base/trace.h"
 
-namespace jigsaw::inline autograd {
+namespace jigsaw::inline array {
 
-/// The lane of a trace with operations as the rank's device ran them. Those of the thread that put them into
-/// its stream are over when that is done.
+/// The lane of a trace with operations as the rank's device ran them, and where it stood still for a
+/// transfer. Those of the thread that put them into its stream are over when that is done.
 inline constexpr const char* kDeviceLane = "device";
+/// The lane with collectives as the device carried them.
+inline constexpr const char* kDeviceTransferLane = "device communication";
 
-/// Operations of a traced rank, timed by its device. Lies in the state of the rank's context, which has a
-/// runtime.
+/// Operations and transfers of a traced rank, timed by its device. Lies in the state of the rank's context,
+/// which has a runtime.
 class DeviceTimes {
  public:
   /// An operation is begun.
@@ -21,11 +23,14 @@ class DeviceTimes {
   /// The one that was begun last has been put into the stream. From time to time the host waits here for the
   /// device, and hands the times over.
   void end(Context& context, std::int64_t begin, TraceEvent event, EventTrace& trace);
+  /// What is no operation has been put into the context's stream since that mark.
+  void note(Context& context, const char* lane, std::int64_t begin, TraceEvent event);
   /// Waits for the device, and adds its times to the trace.
   void hand_over(Context& context, EventTrace& trace);
 
  private:
   struct Noted {
+    const char* lane;
     std::int64_t begin, end;  ///< marks
     TraceEvent event;
   };
@@ -34,4 +39,4 @@ class DeviceTimes {
   std::vector<Noted> noted_;
 };
 
-}  // namespace jigsaw::inline autograd
+}  // namespace jigsaw::inline array

@@ -1,0 +1,31 @@
+#pragma once
+#include <cuda_runtime_api.h>
+
+#include <cstdint>
+#include <memory>
+
+#include "array/device_runtime.h"
+
+namespace jigsaw::inline kernels::cuda {
+
+/// A number in memory of the host that a stream sets as it goes, so that any thread sees how far it has come,
+/// also while the device hangs or after it has failed.
+class StreamCounter {
+ public:
+  StreamCounter();
+
+  /// Behind what stands in the stream, which is the same one each time, the number becomes last(). False
+  /// where the driver cannot, and from then on.
+  bool count(cudaStream_t stream);
+  std::uint32_t last() const { return last_; }
+  std::uint32_t reached() const;
+  /// Of the last count().
+  Milestone milestone() const { return {reached_, last_}; }
+
+ private:
+  std::shared_ptr<std::uint32_t> reached_;  ///< in pinned memory of the host
+  std::uint32_t last_ = 0;
+  bool counts_ = true;
+};
+
+}  // namespace jigsaw::inline kernels::cuda
