@@ -15,8 +15,13 @@ class Context;
 
 /// Queues of a device. What is put into one runs in order; what is put into two runs in any order, unless a
 /// ticket says otherwise.
-enum class Stream : std::uint8_t { kCompute, kCommunication, kCopy };
-inline constexpr int kStreams = 3;
+enum class Stream : std::uint8_t {
+  kCompute,
+  kCommunication,  ///< goes before the others where the device cannot do all at once
+  kBackground,     ///< communication that nobody waits for yet
+  kCopy
+};
+inline constexpr int kStreams = 4;
 
 /// A place in a stream of which any thread can ask whether the stream has come there, also while the device
 /// hangs or after it has failed: the stream itself counts on the host.
@@ -69,7 +74,7 @@ class DeviceRuntime {
   /// Behind all that was put into the stream before. One that was passed from the start where the device
   /// cannot count.
   virtual Milestone milestone(Stream stream) = 0;
-  /// Seconds that the stream for computation stood still in wait() for the one for communication, since the
+  /// Seconds that the stream for computation stood still in wait() for those for communication, since the
   /// last call and as far as the host has waited for it.
   virtual double take_stalled_seconds() { return 0; }
 

@@ -13,6 +13,7 @@ namespace jigsaw::inline array {
 inline constexpr const char* kDeviceLane = "device";
 /// The lane with collectives as the device carried them.
 inline constexpr const char* kDeviceTransferLane = "device communication";
+inline constexpr const char* kDeviceBackgroundLane = "device communication in the background";
 
 /// Operations and transfers of a traced rank, timed by its device. Lies in the state of the rank's context,
 /// which has a runtime.

@@ -134,7 +134,8 @@ Array ParameterGroup::owned_gradient() const {
 void ParameterGroup::start_acquire() {
   if (users_ > 0 || gathering_.valid() || !travels()) return;
   const Array mine = cast(rank_.context, stored_, compute_, Purpose::kWorkspace);
-  gathering_ = rank_.mesh.communicator(axes_).start_all_gather(mine, stored_counts(), Purpose::kWorkspace);
+  gathering_ = rank_.mesh.communicator(axes_).start_all_gather(mine, stored_counts(), Purpose::kWorkspace,
+                                                               Urgency::kBackground);
 }
 
 void ParameterGroup::acquire() {
@@ -172,8 +173,8 @@ void ParameterGroup::begin_gradients() {
 void ParameterGroup::start_finish_gradients() {
   if (!gradient_.defined()) return;
   if (travels())
-    scattering_ = rank_.mesh.communicator(axes_).start_reduce_scatter(gradient_, stored_counts(),
-                                                                      ReduceOp::kSum, Purpose::kGradients);
+    scattering_ = rank_.mesh.communicator(axes_).start_reduce_scatter(
+        gradient_, stored_counts(), ReduceOp::kSum, Purpose::kGradients, Urgency::kBackground);
   gradient_ = Array();
 }
 
@@ -186,10 +187,11 @@ void ParameterGroup::start_synchronise_gradients() {
   if (!stored_gradient_.defined()) stored_gradient_ = zeros(stored_range_.size());  // a block not used
   if (zero_ == Zero::kParameters || rank_.mesh.size(Mesh::kData) == 1) return;
   Communicator& data = rank_.mesh.communicator(axis_bit(Mesh::kData));
-  synchronising_ =
-      zero_ == Zero::kOptimizer
-          ? data.start_reduce_scatter(stored_gradient_, owned_counts(), ReduceOp::kSum, Purpose::kGradients)
-          : data.start_all_reduce(stored_gradient_, ReduceOp::kSum, Purpose::kGradients);
+  synchronising_ = zero_ == Zero::kOptimizer
+                       ? data.start_reduce_scatter(stored_gradient_, owned_counts(), ReduceOp::kSum,
+                                                   Purpose::kGradients, Urgency::kBackground)
+                       : data.start_all_reduce(stored_gradient_, ReduceOp::kSum, Purpose::kGradients,
+                                               Urgency::kBackground);
 }
 
 void ParameterGroup::synchronise_gradients() {
@@ -201,7 +203,7 @@ void ParameterGroup::share_parameters() {
   if (gathering_.valid()) gathering_.wait();  // of parameters that are no more
   if (zero_ != Zero::kOptimizer || rank_.mesh.size(Mesh::kData) == 1) return;
   Communicator& data = rank_.mesh.communicator(axis_bit(Mesh::kData));
-  stored_ = data.start_all_gather(owned(), owned_counts(), Purpose::kParameters).wait();
+  stored_ = data.start_all_gather(owned(), owned_counts(), Purpose::kParameters, Urgency::kBackground).wait();
 }
 
 void ParameterGroup::zero_gradients() {

@@ -23,6 +23,10 @@ const char* name(Collective kind);
 
 enum class ReduceOp : std::uint8_t { kSum, kMax, kMin };
 
+/// Whether somebody waits for a call soon, or it has time: where a transport can, the former goes past the
+/// latter.
+enum class Urgency : std::uint8_t { kUrgent, kBackground };
+
 /// What a control call does: numbers of all to all, texts to one, texts from one, one text to all.
 enum class Control : std::uint8_t { kReduce, kGather, kScatter, kBroadcast };
 const char* name(Control control);
@@ -52,9 +56,10 @@ struct Call {
   Control control = Control::kReduce;
   std::vector<double> values;      ///< of Control::kReduce
   std::vector<std::string> texts;  ///< of the others: of kScatter one per rank, at the root; else one
-  std::int64_t sequence = 0;       ///< number of this call in its group
-  std::int64_t number = 0;         ///< over all groups of the rank
-  double sent_bytes = 0;           ///< by closed form
+  Urgency urgency = Urgency::kUrgent;
+  std::int64_t sequence = 0;  ///< number of this call in its group
+  std::int64_t number = 0;    ///< over all groups of the rank
+  double sent_bytes = 0;      ///< by closed form
 
   /// A count that is the same on all ranks of the group; 0 where there is none.
   std::int64_t global_count() const;

@@ -154,8 +154,8 @@ std::unique_ptr<Communicator> Communicator::split(const std::string& label,
 }
 
 Pending Communicator::start_all_gather(const Array& send, std::span<const std::int64_t> counts,
-                                       Purpose purpose) {
-  Call call{.kind = Collective::kAllGather, .send = send, .counts = to_vector(counts)};
+                                       Purpose purpose, Urgency urgency) {
+  Call call{.kind = Collective::kAllGather, .send = send, .counts = to_vector(counts), .urgency = urgency};
   check_pieces(call, send.count());
   call.result_shape = {sum(call.counts)};
   call.result_purpose = purpose;
@@ -164,8 +164,12 @@ Pending Communicator::start_all_gather(const Array& send, std::span<const std::i
 }
 
 Pending Communicator::start_reduce_scatter(const Array& send, std::span<const std::int64_t> counts,
-                                           ReduceOp op, Purpose purpose) {
-  Call call{.kind = Collective::kReduceScatter, .op = op, .send = send, .counts = to_vector(counts)};
+                                           ReduceOp op, Purpose purpose, Urgency urgency) {
+  Call call{.kind = Collective::kReduceScatter,
+            .op = op,
+            .send = send,
+            .counts = to_vector(counts),
+            .urgency = urgency};
   check_pieces(call, sum(call.counts));
   const std::int64_t own = counts[static_cast<std::size_t>(rank())];
   call.result_shape = {own};
@@ -174,12 +178,13 @@ Pending Communicator::start_reduce_scatter(const Array& send, std::span<const st
   return start(std::move(call));
 }
 
-Pending Communicator::start_all_reduce(const Array& send, ReduceOp op, Purpose purpose) {
+Pending Communicator::start_all_reduce(const Array& send, ReduceOp op, Purpose purpose, Urgency urgency) {
   Call call{.kind = Collective::kAllReduce,
             .op = op,
             .send = send,
             .result_shape = send.shape(),
-            .result_purpose = purpose};
+            .result_purpose = purpose,
+            .urgency = urgency};
   call.sent_bytes = 2.0 * (size() - 1) / size() * static_cast<double>(send.bytes());
   return start(std::move(call));
 }

@@ -93,13 +93,14 @@ class Communicator {
 
   /// Result: all pieces one after the other. counts[rank()] is send.count().
   Pending start_all_gather(const Array& send, std::span<const std::int64_t> counts,
-                           Purpose purpose = Purpose::kActivations);
+                           Purpose purpose = Purpose::kActivations, Urgency urgency = Urgency::kUrgent);
   /// Result: the sum over ranks of their r-th piece, for r = rank(); counts add up to send.count().
   Pending start_reduce_scatter(const Array& send, std::span<const std::int64_t> counts,
-                               ReduceOp op = ReduceOp::kSum, Purpose purpose = Purpose::kActivations);
+                               ReduceOp op = ReduceOp::kSum, Purpose purpose = Purpose::kActivations,
+                               Urgency urgency = Urgency::kUrgent);
   /// Result: the sum over ranks, whole, equal in every bit on all ranks.
   Pending start_all_reduce(const Array& send, ReduceOp op = ReduceOp::kSum,
-                           Purpose purpose = Purpose::kActivations);
+                           Purpose purpose = Purpose::kActivations, Urgency urgency = Urgency::kUrgent);
   /// Result: for each rank in order what it sent here; send holds for each rank in order what goes there.
   /// @param block  the most that any rank sends any other, on all ranks alike: it goes by levels
   ///               (comm/levels.h), padded to that, where small messages to everyone would take longer; 0:

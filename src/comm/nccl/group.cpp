@@ -6,6 +6,7 @@
 #include <cstring>
 #include <exception>
 #include <future>
+#include <string_view>
 #include <utility>
 
 #include "base/error.h"
@@ -15,11 +16,12 @@ namespace jigsaw::inline nccl {
 
 namespace {
 
-/// NCCL launches the kernels of all communicators in the order in which they were called, where it knows how
-/// to (2.26). It reads its environment once.
+constexpr const char* kOrder = "NCCL_LAUNCH_ORDER_IMPLICIT";
+
+/// NCCL reads its environment once.
 void prepare_environment() {
   static std::once_flag once;
-  std::call_once(once, [] { setenv("NCCL_LAUNCH_ORDER_IMPLICIT", "1", 0); });
+  std::call_once(once, [] { setenv(kOrder, "1", 0); });
 }
 
 /// For NCCL to end what runs, before the job is ended without.
@@ -32,6 +34,13 @@ void pause(int looks) {
 }
 
 }  // namespace
+
+bool launches_in_order() {
+  constexpr int kFirst = 22600;
+  prepare_environment();
+  const char* const order = std::getenv(kOrder);
+  return nccl_library().version >= kFirst && order != nullptr && std::string_view(order) == "1";
+}
 
 NcclJob::~NcclJob() {
   {

@@ -15,6 +15,14 @@ namespace jigsaw::inline nccl {
 
 class NcclGroup;
 
+/// Whether NCCL launches the kernels of all communicators of a device in the order in which they were called:
+/// from 2.26 on, unless NCCL_LAUNCH_ORDER_IMPLICIT forbids it. So two communicators in two streams do not
+/// wait for each other in a circle: all ranks call them in one order, every wait of a stream is for what was
+/// called before, and so of the calls that are not done the first one has all that it needs on all ranks.
+/// Without that order a kernel that waits for its peers could keep the multiprocessors which there another's
+/// needs first.
+bool launches_in_order();
+
 /// What all NCCL communicators of a rank share: one lock for calls of NCCL, the first failure, and a thread
 /// that looks for what goes wrong while the rank waits for its device. A failure aborts all communicators, so
 /// that what stands in streams ends; every later call throws CommError.

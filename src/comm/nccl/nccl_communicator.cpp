@@ -1,6 +1,7 @@
 #include "nccl/nccl_communicator.h"
 
 #include <algorithm>
+#include <array>
 #include <exception>
 #include <optional>
 
@@ -41,17 +42,17 @@ Run run_of(const Array& array, std::int64_t first, std::int64_t count) {
           static_cast<std::size_t>(count)};
 }
 
-/// While it lives, work is put into the stream for communication, behind what the context's holds by now.
-class OnCommunicationStream {
+/// While it lives, work is put into a stream for communication, behind what the context's holds by now.
+class InStream {
  public:
-  explicit OnCommunicationStream(Context& context) : context_(context), before_(context.stream()) {
+  InStream(Context& context, Stream stream) : context_(context), before_(context.stream()) {
     DeviceRuntime& runtime = *context.runtime();
-    runtime.wait(Stream::kCommunication, runtime.ticket(before_));
-    context.set_stream(Stream::kCommunication);
+    runtime.wait(stream, runtime.ticket(before_));
+    context.set_stream(stream);
   }
-  ~OnCommunicationStream() { context_.set_stream(before_); }
-  OnCommunicationStream(const OnCommunicationStream&) = delete;
-  OnCommunicationStream& operator=(const OnCommunicationStream&) = delete;
+  ~InStream() { context_.set_stream(before_); }
+  InStream(const InStream&) = delete;
+  InStream& operator=(const InStream&) = delete;
 
  private:
   Context& context_;
@@ -77,7 +78,7 @@ class DeviceSpan {
   std::int64_t begin_ = 0;
 };
 
-/// A call from when the context's stream is the one for communication until its result is let go.
+/// A call from when the context's stream is one for communication until its result is let go.
 class NcclOperation : public Pending::Operation {
  public:
   /// Its work comes next.
@@ -86,7 +87,8 @@ class NcclOperation : public Pending::Operation {
       : job_(std::move(job)),
         context_(context),
         traced_(std::move(traced)),
-        span_(context, kDeviceTransferLane, traced_),
+        span_(context, context.stream() == Stream::kBackground ? kDeviceBackgroundLane : kDeviceTransferLane,
+              traced_),
         device_{context.runtime()->milestone(context.stream()), {}} {}
 
   /// Its work has been put into the stream.
@@ -140,17 +142,18 @@ class NcclCommunicator : public Communicator {
       : Communicator(SameRanks{}, *control),
         control_(std::move(control)),
         job_(std::make_shared<NcclJob>(options)),
-        group_(std::make_unique<NcclGroup>(job_, label(), rank(), size())) {}
+        groups_{make_group(), make_group()} {}
   NcclCommunicator(const NcclCommunicator& parent, std::unique_ptr<Communicator> control)
       : Communicator(SameRanks{}, *control),
         control_(std::move(control)),
         job_(parent.job_),
-        group_(std::make_unique<NcclGroup>(job_, label(), rank(), size())) {}
+        groups_{make_group(), make_group()} {}
   /// Before NCCL's communicator goes, what was issued on it has to be done.
   ~NcclCommunicator() override {
     if (std::uncaught_exceptions() > exceptions_) return;
     try {
       context().runtime()->synchronise(Stream::kCommunication);
+      context().runtime()->synchronise(Stream::kBackground);
     } catch (const Error&) {
       job_->abort("the device failed");
     }
@@ -177,7 +180,12 @@ class NcclCommunicator : public Communicator {
 
  private:
   std::size_t own() const { return static_cast<std::size_t>(rank()); }
+  std::unique_ptr<NcclGroup> make_group() const {
+    return std::make_unique<NcclGroup>(job_, label(), rank(), size());
+  }
   cudaStream_t stream() const { return kernels::cuda::stream_of(context()); }
+  /// The one whose calls go into the context's stream.
+  NcclGroup& group() const { return *groups_[context().stream() == Stream::kBackground ? 1 : 0]; }
   void count(Collective kind, std::int64_t messages, std::int64_t bytes) const {
     *sent_counter(kind) += {messages, static_cast<double>(bytes)};
   }
@@ -205,10 +213,16 @@ class NcclCommunicator : public Communicator {
 
   std::unique_ptr<Communicator> control_;
   std::shared_ptr<NcclJob> job_;
-  std::unique_ptr<NcclGroup> group_;
+  std::array<std::unique_ptr<NcclGroup>, 2> groups_;  ///< of urgent calls, and of those in the background
   std::unique_ptr<DeviceOrder> own_order_, order_for_all_;  ///< since the first sum
   int exceptions_ = std::uncaught_exceptions();
 };
+
+/// Without an order of launches there is one stream.
+Stream stream_for(Urgency urgency) {
+  static const bool in_order = launches_in_order();
+  return urgency == Urgency::kBackground && in_order ? Stream::kBackground : Stream::kCommunication;
+}
 
 bool are_even(const std::vector<std::int64_t>& counts) {
   return std::ranges::adjacent_find(counts, std::not_equal_to()) == counts.end();
@@ -224,7 +238,8 @@ std::vector<Message> message_each(const std::vector<std::int64_t>& counts) {
 }
 
 std::unique_ptr<Pending::Operation> NcclCommunicator::do_start(Call call) {
-  group_->open([&](std::string text) {
+  const Stream stream = stream_for(call.urgency);
+  groups_[stream == Stream::kBackground ? 1 : 0]->open([&](std::string text) {
     Call tell{.kind = Collective::kControl, .control = Control::kBroadcast, .sequence = call.sequence};
     tell.texts.push_back(std::move(text));
     return std::move(control_of(*control_, std::move(tell)).texts.front());
@@ -234,7 +249,7 @@ std::unique_ptr<Pending::Operation> NcclCommunicator::do_start(Call call) {
       shares ? call.send : Array(context(), call.result_shape, call.send.dtype(), call.result_purpose);
   prepare_orders();
   std::vector<Array> held = {call.send};
-  const OnCommunicationStream here(context());
+  const InStream here(context(), stream);
   auto operation = std::make_unique<NcclOperation>(job_, context(), traced(call));
   switch (call.kind) {
     case Collective::kAllGather:
@@ -304,14 +319,14 @@ void NcclCommunicator::exchange(Collective kind, const Array& send, const std::v
   }
   if (out.empty() && in.empty()) return;
   const ncclDataType_t type = type_of(send.dtype());
-  group_->run(name(kind), [&](ncclComm_t comm) {
+  group().run(name(kind), [&](ncclComm_t comm) {
     for (const Message& message : in) {
       const Run run = run_of(receive, message.first, message.count);
-      group_->check(ncclRecv(run.memory, run.count, type, message.peer, comm, stream()), name(kind));
+      group().check(ncclRecv(run.memory, run.count, type, message.peer, comm, stream()), name(kind));
     }
     for (const Message& message : out) {
       const Run run = run_of(send, message.first, message.count);
-      group_->check(ncclSend(run.memory, run.count, type, message.peer, comm, stream()), name(kind));
+      group().check(ncclSend(run.memory, run.count, type, message.peer, comm, stream()), name(kind));
       count(kind, 1, message.count * size_of(send.dtype()));
     }
   });
@@ -324,9 +339,9 @@ void NcclCommunicator::gather(Collective kind, const Array& send, const std::vec
     for (int peer = 0; peer < size(); ++peer) sends.push_back({peer, 0, counts[own()]});
     return exchange(kind, send, sends, result, message_each(counts));
   }
-  group_->run(name(kind), [&](ncclComm_t comm) {
+  group().run(name(kind), [&](ncclComm_t comm) {
     const Run from = run_of(send, 0, counts[own()]), to = run_of(result, 0, result.count());
-    group_->check(ncclAllGather(from.memory, to.memory, from.count, type_of(send.dtype()), comm, stream()),
+    group().check(ncclAllGather(from.memory, to.memory, from.count, type_of(send.dtype()), comm, stream()),
                   name(kind));
   });
   count(kind, size() - 1, (size() - 1) * counts[own()] * size_of(send.dtype()));
@@ -374,19 +389,19 @@ void NcclCommunicator::reduce_by_nccl(const Call& call, Array result) const {
   const ncclDataType_t type = type_of(call.send.dtype());
   const Run from = run_of(call.send, 0, call.send.count()), to = run_of(result, 0, result.count());
   const bool scatters = call.kind == Collective::kReduceScatter;
-  group_->run(name(call.kind), [&](ncclComm_t comm) {
+  group().run(name(call.kind), [&](ncclComm_t comm) {
     const ncclResult_t status =
         scatters ? ncclReduceScatter(from.memory, to.memory, to.count, type, ncclSum, comm, stream())
                  : ncclAllReduce(from.memory, to.memory, from.count, type, ncclSum, comm, stream());
-    group_->check(status, name(call.kind));
+    group().check(status, name(call.kind));
   });
   *sent_counter(call.kind) += {1, call.sent_bytes};
 }
 
 void NcclCommunicator::broadcast(const Call& call, const Array& result) const {
   const Run from = run_of(call.send, 0, call.send.count()), to = run_of(result, 0, result.count());
-  group_->run(name(call.kind), [&](ncclComm_t comm) {
-    group_->check(ncclBroadcast(from.memory, to.memory, to.count, type_of(call.send.dtype()), call.root, comm,
+  group().run(name(call.kind), [&](ncclComm_t comm) {
+    group().check(ncclBroadcast(from.memory, to.memory, to.count, type_of(call.send.dtype()), call.root, comm,
                                 stream()),
                   name(call.kind));
   });

@@ -30,6 +30,10 @@ struct NcclOptions {
 /// all_reduce of at most kSmallReduceBytes is gathered whole: (n − 1)·whole. Control values, and the names by
 /// which groups find each other, go by `control`.
 ///
+/// Calls in the background (Urgency) go into a stream of their own by a communicator of their own, so that
+/// others, whose stream goes before, do not queue behind them; where NCCL is older than 2.26, which knows no
+/// order of launches (launches_in_order()), all go into one stream.
+///
 /// NCCL's communicators are made at the first call of a group, without blocking, and a failure of one aborts
 /// all of this rank: its calls throw CommError. The calls of a rank come from one thread.
 ///

@@ -97,8 +97,13 @@ class CudaRuntime : public DeviceRuntime {
       : described_(std::move(described)), work_(work), progress_(work) {
     const char* const wait = std::getenv("JIGSAW_CUDA_SYNC");
     launches_wait_ = wait != nullptr && std::string_view(wait) == "1";
-    for (cudaStream_t& stream : streams_) {
-      cuda::check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "make a stream");
+    int last = 0, first = 0;
+    cuda::check(cudaDeviceGetStreamPriorityRange(&last, &first), "ask for the priorities of streams");
+    for (const Stream each : {Stream::kCompute, Stream::kCommunication, Stream::kBackground, Stream::kCopy}) {
+      cuda::check(
+          cudaStreamCreateWithPriority(&streams_[static_cast<std::size_t>(each)], cudaStreamNonBlocking,
+                                       each == Stream::kCommunication ? first : last),
+          "make a stream");
     }
   }
   CudaRuntime(const CudaRuntime&) = delete;
@@ -158,7 +163,8 @@ class CudaRuntime : public DeviceRuntime {
   /// what is put in from now on.
   void wait(Stream stream, const Ticket& ticket) override {
     const Places& places = places_[static_cast<std::size_t>(ticket.stream)];
-    const bool stalls = stream == Stream::kCompute && ticket.stream == Stream::kCommunication;
+    const bool transfers = ticket.stream == Stream::kCommunication || ticket.stream == Stream::kBackground;
+    const bool stalls = stream == Stream::kCompute && transfers;
     if (stalls) record(stalls_, stream);
     check(cudaStreamWaitEvent(native(stream),
                               places.events[static_cast<std::size_t>(ticket.number % kPlaces)], 0));

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cmath>
@@ -147,6 +148,28 @@ TEST(NcclCommunicator, MemoryIsLetGoInTheOrderOfStreams) {
     }
     for (const Array& sum : sums)
       EXPECT_TRUE(same_bits(to_vector<float>(comm, sum), reference_sum<float>(2, 3000)));
+  });
+  EXPECT_EQ(take_mistakes(), std::vector<std::string>());
+}
+
+/// Two streams: who waits for an urgent call does not wait for one in the background that was made before.
+/// Sums of both have the bits of all others.
+TEST(NcclCommunicator, AnUrgentCallGoesPastOneInTheBackground) {
+  run_nccl_ranks(3, kTest, [](Communicator& comm) {
+    using State = CallLog::State;
+    const Array send = rough_array(comm, 3000);
+    for (int step = 0; step < 3; ++step) {
+      Pending background =
+          comm.start_all_reduce(send, ReduceOp::kSum, Purpose::kGradients, Urgency::kBackground);
+      const std::int64_t number = comm.log()->last().back().number;
+      const Array urgent = comm.all_reduce(send);
+      EXPECT_TRUE(same_bits(to_vector<float>(comm, urgent), reference_sum<float>(3, 3000)));
+      const auto calls = comm.log()->last();
+      const auto in_background = std::ranges::find(calls, number, &CallLog::Entry::number);
+      EXPECT_EQ(in_background->state, State::kRunning) << "NCCL launches in the order of calls";
+      EXPECT_EQ(std::next(in_background)->state, State::kDone);
+      EXPECT_TRUE(same_bits(to_vector<float>(comm, background.wait()), reference_sum<float>(3, 3000)));
+    }
   });
   EXPECT_EQ(take_mistakes(), std::vector<std::string>());
 }

@@ -559,6 +559,15 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned /*flags*/) 
   *stream = new FakeStream{.device = device_of_thread, .number = WorkOrder::all().open_stream(), .work = {}};
   return result(cudaSuccess);
 }
+cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
+  *least = 0;
+  *greatest = -5;
+  return result(cudaSuccess);
+}
+cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned flags, int priority) {
+  if (priority > 0 || priority < -5) return result(cudaErrorInvalidValue);
+  return cudaStreamCreateWithFlags(stream, flags);
+}
 /// What nobody waited for never runs.
 cudaError_t cudaStreamDestroy(cudaStream_t stream) {
   const std::lock_guard lock(Devices::all().mutex);

@@ -94,6 +94,8 @@ struct Nccl {
   int failing_init = -1, failing_work = -1, stopped = -1;
   /// By device and peer's device: what the two called together, in order. Cliques by address.
   std::map<std::pair<int, int>, std::deque<const Clique*>> order;
+  /// By device what has not begun, as it was issued.
+  std::map<int, std::deque<std::shared_ptr<Launch>>> to_begin;
   std::vector<std::unique_ptr<FakeComm>> comms;  ///< kept, for work in streams names them
 
   static Nccl& all() {
@@ -144,6 +146,22 @@ void begin(Launch& launch) {
   if (std::exchange(launch.begun, true)) return;
   for (Part& part : launch.sends) part.snapshot.assign(part.memory, part.memory + part.bytes());
   for (const Part& part : launch.receives) std::memset(part.memory, kNaNByte, part.bytes());
+}
+
+/// What was issued before on this device, in whatever stream, begins before (NCCL_LAUNCH_ORDER_IMPLICIT);
+/// false where some of it cannot yet.
+bool begin_those_before(const Launch& launch) {
+  auto& queue = Nccl::all().to_begin[launch.comm->device];
+  while (!queue.empty() && queue.front().get() != &launch && !launch.begun) {
+    const std::shared_ptr<Launch> first = queue.front();
+    const bool open = !first->begun && !first->done && !first->comm->aborted;
+    if (open) {
+      if (first->number == 0 || !fake_cuda::run(*first->stream, first->number - 1)) return false;
+      begin(*first);
+    }
+    if (!queue.empty() && queue.front() == first) queue.pop_front();
+  }
+  return true;
 }
 
 /// Nobody wrote meanwhile.
@@ -254,6 +272,7 @@ bool run_launch(Launch& launch) {
     comm.words = "the network broke";
   }
   if (comm.error != ncclSuccess) return false;
+  if (!begin_those_before(launch)) return false;
   begin(launch);
   const std::optional<Launches> with = partners(launch);
   if (!with) return false;
@@ -261,7 +280,7 @@ bool run_launch(Launch& launch) {
     if (other.get() == &launch) continue;
     check_alike(launch, *other);
     if (other->comm->rank == nccl.stopped || other->number == 0) return false;
-    if (!fake_cuda::run(*other->stream, other->number - 1)) return false;
+    if (!fake_cuda::run(*other->stream, other->number - 1) || !begin_those_before(*other)) return false;
     begin(*other);
   }
   check_untouched(launch);
@@ -341,6 +360,7 @@ ncclResult_t issue(const std::shared_ptr<Launch>& launch) {
   if (Nccl::all().mistakes.size() > before) worst = ncclInvalidUsage;
   comm.launches.push_back(launch);
   comm.to_put.push_back(launch);
+  Nccl::all().to_begin[comm.device].push_back(launch);
   comm.caller = std::this_thread::get_id();
   return worst == ncclSuccess ? ncclInProgress : worst;
 }
@@ -426,6 +446,7 @@ void start_anew() {
   Nccl& nccl = Nccl::all();
   nccl.cliques.clear();
   nccl.order.clear();
+  nccl.to_begin.clear();
   nccl.mistakes.clear();
   nccl.work = {};
   nccl.failing_init = nccl.failing_work = nccl.stopped = -1;

@@ -12,6 +12,7 @@
 /// - Communicators do not block: they are there when all ranks have asked for them, and what is issued
 /// between
 ///   ncclGroupStart and ncclGroupEnd comes into its stream when the rank asks ncclCommGetAsyncError.
+/// - Of one device work begins in the order in which it was issued, in whatever stream and communicator.
 /// - Work runs when its stream comes to it on all ranks that it takes. What is sent is read when the stream
 /// of
 ///   its rank comes there; what is received is NaN from then on, and arrives when this rank waits for it.
