@@ -17,7 +17,8 @@ const Batch& DeviceBatches::take(const std::function<Batch()>& next) {
     Batch batch = upload(context_, next());
     before_ = std::exchange(current_, std::move(batch));
   }
-  free_ = runtime->ticket(Stream::kCompute);
+  // From here on what read the one before has been done.
+  runtime->wait(Stream::kCopy, runtime->ticket(Stream::kCompute));
   return current_;
 }
 
@@ -43,8 +44,7 @@ void DeviceBatches::go_ahead(const std::function<std::optional<Batch>()>& ready)
     fresh = true;
   }
   // Memory that is new here may be what work before now still uses.
-  if (fresh) free_ = runtime->ticket(Stream::kCompute);
-  runtime->wait(Stream::kCopy, free_);
+  if (fresh) runtime->wait(Stream::kCopy, runtime->ticket(Stream::kCompute));
   context_.set_stream(Stream::kCopy);
   for (std::size_t i = 0; i < given.size(); ++i) {
     if (given[i].defined()) upload_into(context_, given[i], places[i]);

@@ -25,8 +25,6 @@ class DeviceBatches {
  private:
   Context& context_;
   Batch current_, before_;
-  /// From here on what read `before_` has been done.
-  DeviceRuntime::Ticket free_;
   std::optional<Batch> coming_;
   DeviceRuntime::Ticket up_;  ///< coming_ is there
 };
