@@ -191,7 +191,7 @@ TEST_F(FakeCuda, ConvolutionsThatCudnnRefusesAreSaidOnce) {
 TEST_F(FakeCuda, SendsWhatIsPlannedForGpus) {
   give_machine();
   const std::string command =
-      "--set device=cuda --set train.steps=1 --set 'mesh={\"tensor\":2}' --set model.embed_dim=64 --set "
+      "--set device=cuda --set train.steps=1 --set 'mesh={\"domain\":[2,1]}' --set model.embed_dim=256 --set "
       "output=" +
       (folder_ / "run");
   const auto planned = [&](const std::string& options) {
