@@ -27,7 +27,7 @@ while (($#)); do
   esac
   shift
 done
-[[ ! -e $kit || (-e $kit/run.sh && -e $kit/payload.tar.gz) ]] || die "$kit is there and no kit; name another folder"
+[[ ! -e $kit || (-e $kit/run.sh && -e $kit/payload.tar.xz) ]] || die "$kit is there and no kit; name another folder"
 
 # The names of programs here and in the kit.
 if [[ $fake == true ]]; then
@@ -36,7 +36,7 @@ if [[ $fake == true ]]; then
   cuda_options=(-DJIGSAW_CUDA=OFF)
 else
   build=${build:-build/gpu}
-  programs=(jigsaw-train-cuda:jigsaw-train kernels_cuda_test:kernels_cuda_test kernels_bench_cuda:kernels_bench_cuda)
+  programs=(jigsaw-train-cuda:jigsaw-train cuda_tests:kernels_cuda_test kernels_bench_cuda:kernels_bench_cuda)
   # Architectures of the cards that the kit is for: A100, H100 and H200; newer ones compile the last one's PTX.
   cuda_options=(-DJIGSAW_CUDA=BESIDE '-DCMAKE_CUDA_ARCHITECTURES=80;90')
 fi
@@ -120,9 +120,12 @@ sed -n 's/^set(cuda_tests "\(.*\)")$/\1/p' tests/kernels/CMakeLists.txt > "$payl
 grep -q . "$payload/filter" || die "tests/kernels/CMakeLists.txt names no tests of kernels"
 echo "$(git describe --always --dirty 2> /dev/null || echo 'of no commit'), $(date -u +%Y-%m-%d)$([[ $fake == true ]] && echo ', fake device')" > "$payload/made"
 
+# Programs have much in common, which xz finds; it comes with the kit for machines without.
 rm -rf "$kit"
 mkdir -p "$kit"
-tar -C "$payload" -c . | gzip -9 > "$kit/payload.tar.gz"
+xz=$(command -v xz) || die "there is no xz"
+cp -L "$xz" "$(ldd "$xz" | awk '/liblzma/ { print $3 }')" "$kit/"
+tar -C "$payload" -c . | xz -9 > "$kit/payload.tar.xz"
 cp scripts/gpu_kit/run.sh "$kit/run.sh"
 bytes=$(du -sb "$kit" | cut -f1)
 ((bytes < 60000000)) || die "$kit has $bytes bytes, and 60 MB is what it may have"

@@ -38,7 +38,8 @@ unpack() {
   work=$here/unpacked
   if [[ ! -e $work/complete ]]; then
     mkdir -p "$work" 2> /dev/null && [[ -w $work ]] || work=$(mktemp -d) || return
-    tar -xzf "$here/payload.tar.gz" -C "$work" && touch "$work/complete"
+    { if command -v xz > /dev/null; then xz -dc; else LD_LIBRARY_PATH=$here "$here/xz" -dc; fi; } < "$here/payload.tar.xz" | tar -x -C "$work" &&
+      touch "$work/complete"
   fi
 }
 
