@@ -3,17 +3,19 @@
 # libraries of CUDA: programs and tests as they are built here, what these are linked with, small data, and the losses
 # of the processor. There, one command, run.sh in the folder, does it within ten minutes and writes a report.
 #
-#   scripts/gpu_kit.sh [--output FOLDER] [--build FOLDER] [--fake]
+#   scripts/gpu_kit.sh [--output FOLDER] [--build FOLDER] [--built] [--fake] [--quick]
 #
 #   --output FOLDER  the kit (default: build/gpu_kit); one that is there is replaced
 #   --build FOLDER   where programs are built (default: build/gpu, with --fake build/gpu_fake), configured with
 #                    JIGSAW_CUDA=BESIDE (with --fake OFF) unless it is there; what is built already is not built again
+#   --built          programs are there, and are taken as they are
 #   --fake           with CUDA's kernels compiled for the host (tests/support/fake_cuda): the same kit for a machine
 #                    without a GPU, to try the kit itself
+#   --quick          with one loss curve only, and packed in less time than space, to try this script
 # shellcheck source=scripts/common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
-kit=build/gpu_kit build='' fake=false
+kit=build/gpu_kit build='' fake=false built=false quick=false
 while (($#)); do
   case "$1" in
     --output | --build)
@@ -22,6 +24,8 @@ while (($#)); do
       shift
       ;;
     --fake) fake=true ;;
+    --built) built=true ;;
+    --quick) quick=true ;;
     -h | --help) usage && exit ;;
     *) die "unknown option $1; see --help" ;;
   esac
@@ -32,17 +36,20 @@ done
 # The names of programs here and in the kit.
 if [[ $fake == true ]]; then
   build=${build:-build/gpu_fake}
-  programs=(jigsaw-train-fake-cuda:jigsaw-train kernels_fake_cuda_test:kernels_cuda_test)
+  programs=(jigsaw-train-fake-cuda:jigsaw-train fake_cuda_tests:cuda_tests model_steps:model_steps)
   cuda_options=(-DJIGSAW_CUDA=OFF)
 else
   build=${build:-build/gpu}
-  programs=(jigsaw-train-cuda:jigsaw-train cuda_tests:kernels_cuda_test kernels_bench_cuda:kernels_bench_cuda)
+  programs=(jigsaw-train-cuda:jigsaw-train cuda_tests:cuda_tests kernels_bench_cuda:kernels_bench_cuda model_steps_cuda:model_steps)
   # Architectures of the cards that the kit is for: A100, H100 and H200; newer ones compile the last one's PTX.
   cuda_options=(-DJIGSAW_CUDA=BESIDE '-DCMAKE_CUDA_ARCHITECTURES=80;90')
 fi
 [[ -e $build/CMakeCache.txt ]] || cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DJIGSAW_GRIB=OFF "${cuda_options[@]}"
-say "building"
-cmake --build "$build" --target jigsaw-train "${programs[@]%%:*}"
+if [[ $fake == false ]] && grep -q '^CUDNN_GRAPH_LIBRARY:.*=/' "$build/CMakeCache.txt"; then programs+=(cudnn_plan_test:cudnn_plan_test); fi
+if [[ $built == false ]]; then
+  say "building"
+  cmake --build "$build" --target jigsaw-train "${programs[@]%%:*}"
+fi
 
 payload=$(mktemp -d)
 trap 'rm -rf "$payload"' EXIT
@@ -105,7 +112,7 @@ cat > "$payload/kit.json" << 'END'
   "log_every": 1
 }
 END
-cp scripts/gpu_kit/curves.txt "$payload/"
+grep -v '^#' scripts/gpu_kit/curves.txt | if [[ $quick == true ]]; then head -1; else cat; fi > "$payload/curves.txt"
 while read -r name _ settings; do
   [[ -n $name && $name != \#* ]] || continue
   options=()
@@ -114,10 +121,13 @@ while read -r name _ settings; do
     die "the processor cannot train $name: $(grep error: "$payload/log")"
   mv "$payload/run/metrics.jsonl" "$payload/expected/$name.jsonl"
   rm -rf "$payload/run" "$payload/log"
-done < scripts/gpu_kit/curves.txt
-# The tests of label gpu, as ctest would run them.
-sed -n 's/^set(cuda_tests "\(.*\)")$/\1/p' tests/kernels/CMakeLists.txt > "$payload/filter"
-grep -q . "$payload/filter" || die "tests/kernels/CMakeLists.txt names no tests of kernels"
+done < "$payload/curves.txt"
+# The tests of label gpu, as ctest would run them, and what they read.
+cp "$build/cuda_tests.txt" "$payload/"
+mkdir -p "$payload/tests/goldens" "$payload/tests/kernels" "$payload/configs"
+cp tests/goldens/*.h5 "$payload/tests/goldens/"
+cp tests/kernels/h100.json "$payload/tests/kernels/"
+cp configs/*.json "$payload/configs/"
 echo "$(git describe --always --dirty 2> /dev/null || echo 'of no commit'), $(date -u +%Y-%m-%d)$([[ $fake == true ]] && echo ', fake device')" > "$payload/made"
 
 # Programs have much in common, which xz finds; it comes with the kit for machines without.
@@ -125,8 +135,8 @@ rm -rf "$kit"
 mkdir -p "$kit"
 xz=$(command -v xz) || die "there is no xz"
 cp -L "$xz" "$(ldd "$xz" | awk '/liblzma/ { print $3 }')" "$kit/"
-tar -C "$payload" -c . | xz -9 > "$kit/payload.tar.xz"
+tar -C "$payload" -c . | xz "$([[ $quick == true ]] && echo -0 || echo -9)" > "$kit/payload.tar.xz"
 cp scripts/gpu_kit/run.sh "$kit/run.sh"
 bytes=$(du -sb "$kit" | cut -f1)
-((bytes < 60000000)) || die "$kit has $bytes bytes, and 60 MB is what it may have"
+[[ $quick == true ]] || ((bytes < 60000000)) || die "$kit has $bytes bytes, and 60 MB is what it may have"
 say "$kit has $bytes bytes; on a machine with a GPU: $kit/run.sh"

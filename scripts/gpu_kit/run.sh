@@ -4,7 +4,8 @@
 # happens; what programs said stands in logs/.
 #
 #   ./run.sh                   all parts
-#   ./run.sh --only PART,…     some of them: smoke tests curves memcheck kernels steps racecheck
+#   ./run.sh --only PART,…     some of them: smoke check tests models ranks nccl plans curves memcheck kernels shipped
+#                              steps racecheck
 #   ./run.sh --minutes M       all within M minutes (default 10)
 #   ./run.sh --device cpu      on the processor, to try the kit itself
 #   ./run.sh --output FOLDER   where report.md and logs/ go (default: results/ beside this script)
@@ -96,11 +97,44 @@ part_smoke() {
   echo "trained 3 steps, went on to 6, forecast 2 steps"
 }
 
-part_tests() {
-  local filter
-  filter=$(sed "s/cuda/$device/g" "$work/filter")
-  start kernels_cuda_test --gtest_filter="$filter" || return
-  start kernels_cuda_test --gtest_filter="$filter" --gtest_list_tests | awk '/^ /{n++} END {print n " tests of kernels passed"}'
+# Driver, libraries, rates, links; numbers that are known.
+part_check() {
+  [[ $device == cuda ]] || { echo "gpu-check is for a GPU only" && return 77; }
+  train gpu-check
+}
+
+# tests_of PATTERN: ctest's entries of label gpu whose names match (cuda_tests.txt: a name, its filter, and what of that
+# is quick on the fake device), each a process of its own.
+tests_of() {
+  local pattern=$1 name filter quick said bad=0 ran=0
+  local -x JIGSAW_SOURCE_DIR=$work JIGSAW_REAL_DATA=/nonexistent JIGSAW_TEST_DEVICE=
+  [[ $device == cpu ]] || JIGSAW_TEST_DEVICE=$device
+  while read -r name filter quick; do
+    [[ $name =~ $pattern ]] || continue
+    [[ -e $work/fake || $device == cpu ]] && filter=$quick
+    [[ $filter != none ]] || continue
+    # Tests of kernels are named by what they run on.
+    said=$(start cuda_tests --gtest_filter="${filter//\/cuda//$device}" --gtest_brief=1 < /dev/null 2>&1) || { bad=1 && echo "FAILED: $name"; }
+    printf '%s\n' "$said"
+    ((ran += 0$(sed -n 's/^\[  PASSED  \] \([0-9]*\) tests*\..*/\1/p' <<< "$said" | tail -1)))
+  done < "$work/cuda_tests.txt"
+  echo "$ran tests passed"
+  ((ran > 0 || bad)) || { grep -q SKIPPED <<< "$said" && return 77 || return 1; }
+  return "$bad"
+}
+part_tests() { tests_of '^kernels_'; }
+# Gradients, PyTorch's numbers, layers, losses, the optimizer, whole training runs.
+part_models() { tests_of '^(gradient|golden|attention_golden|field_layer|image_loss|adamw|trainer)_'; }
+# Ranks that are threads share the GPU: outputs and all gradients of mixer, ViT, Swin and U-Net.
+part_ranks() { tests_of '^(mesh_equality|unet)_'; }
+part_nccl() { tests_of '^nccl_'; }
+# What cuDNN plans for this GPU, and the GPU's properties as cuDNN sees them, in device_properties.json.
+part_plans() {
+  local -x JIGSAW_SOURCE_DIR=$work
+  [[ -e $work/bin/cudnn_plan_test && $device == cuda ]] || { echo "cuDNN's plans are for a GPU only" && return 77; }
+  start cudnn_plan_test --gtest_brief=1 || return
+  sed -n 's/^properties of the GPU here: //p' "$logs/plans.log" > "$output/device_properties.json"
+  [[ -s $output/device_properties.json ]] && echo "device_properties.json holds the properties of this GPU"
 }
 
 # The curves of curves.txt on the GPU beside those of the processor, which came with the kit; the first one twice,
@@ -154,10 +188,10 @@ sanitized() {
   [[ -n $sanitizer ]] || { echo "there is no compute-sanitizer here" && return 77; }
   # Long tests are left out.
   filter="*/$device-*AMillionRows*:*RepeatsBitForBit*:*RandomLetters*:*PartsOfTheKeysCombine*"
-  suites=$(start kernels_cuda_test --gtest_filter="$filter" --gtest_list_tests | awk '/^[^ ].*[.]$/ { print $1 }')
+  suites=$(start cuda_tests --gtest_filter="$filter" --gtest_list_tests | awk '/^[^ ].*[.]$/ { print $1 }')
   around=("$sanitizer" --tool "$tool" --error-exitcode 9 --target-processes all --print-limit 20)
   for suite in $suites; do
-    start kernels_cuda_test --gtest_filter="$suite$filter" --gtest_brief=1 || { errors=1 && echo "ERRORS in $suite"; }
+    start cuda_tests --gtest_filter="$suite$filter" --gtest_brief=1 || { errors=1 && echo "ERRORS in $suite"; }
     ((++done))
   done
   echo "$tool: $done suites of tests, $( ((errors)) && echo ERRORS || echo clean)"
@@ -187,6 +221,36 @@ part_steps() {
         "$run/${type}_$precision/metrics.jsonl"
     done
   done
+}
+
+# Steps of the configurations as they are shipped, on made-up data: those of 0.25° with one sample.
+part_shipped() {
+  local name settings limit=40 bad=0 code line common=(--device "$device" --threads "$(nproc)")
+  : > "$output/shipped.jsonl"
+  for name in demo era5_uk_mixer era5_uk_vit era5_uk_unet ct_denoise_unet3d era5_vit era5_swin era5_weathermixer_1b; do
+    settings=()
+    if [[ $name == era5_[vsw]* ]]; then
+      [[ ! -e $work/fake && $device == cuda ]] || continue
+      settings=(--set train.batch_size=1)
+    fi
+    around=(timeout -k 3 "$limit")
+    line=$(start model_steps "${common[@]}" ${settings[@]+"${settings[@]}"} "$work/configs/$name.json" 2> "$logs/shipped_$name.log") && code=0 || code=$?
+    if ((code == 124 || code == 137)); then
+      echo "$name: cut short after $limit s"
+      continue
+    elif ((code != 0)); then
+      echo "$name: FAILED with exit code $code: $(first_words "$logs/shipped_$name.log")"
+      bad=1
+      continue
+    fi
+    printf '%s\n' "$line" >> "$output/shipped.jsonl"
+    awk -v name="$name" '
+      function number(key) { return match($0, "\"" key "\":[-+.0-9eE]+") ? substr($0, RSTART + length(key) + 3, RLENGTH - length(key) - 3) + 0 : 0 }
+      { printf "%s: a step of %d samples takes %.2f ms: %.3g TFLOP/s, %.3g GB/s of kernels, at most %.3g GB in arrays\n", name, number("samples"),
+          1e3 * number("seconds"), number("flops") / number("seconds") / 1e12, number("bytes") / number("seconds") / 1e9, number("peak_bytes") / 1e9 }' <<< "$line"
+  done
+  echo "shipped.jsonl holds $(wc -l < "$output/shipped.jsonl") configurations"
+  return "$bad"
 }
 
 # --- one part under its limit
@@ -227,7 +291,10 @@ details() {
   local pattern='error|ERROR|FAILED|DIFFERS|Race|Invalid'
   [[ $1 == curves ]] && pattern+='|agree'
   [[ $1 == steps ]] && pattern+='|fastest'
+  [[ $1 == shipped ]] && pattern+='|a step of|cut short'
+  [[ $1 == check ]] && pattern+='|.'
   grep -E "$pattern" "$logs/$1.log" | head -40 | cut -c1-300 | sed 's/^/      /' | tee -a "$report"
+  [[ $1 != plans ]] || sed 's/^/      /' "$output/device_properties.json" >> "$report" 2> /dev/null
   [[ $1 != kernels ]] || sed -n '1,200s/^/      /p' "$output/kernels.jsonl" >> "$report" 2> /dev/null
 }
 
@@ -253,11 +320,17 @@ if ! train check --config "$work/kit.json" --set "device=$device" --set "output=
   exit 2
 fi
 say ""
-part smoke 90
-part tests 150
-part curves 120
-part memcheck 90
+part smoke 60
+part check 40
+part tests 120
+part models 60
+part ranks 60
+part nccl 20
+part plans 30
+part curves 90
+part memcheck 80
 part kernels 60
+part shipped 120
 part steps 60
 part racecheck 60
 say ""

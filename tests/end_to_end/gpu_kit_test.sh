@@ -1,0 +1,53 @@
+#!/usr/bin/env bash
+# scripts/gpu_kit.sh and the script in the kit, without a GPU: what it packs starts elsewhere and tries what it should, and
+# what goes wrong shows in the report and the exit code. 77: something that the kit needs is not here.
+#
+#   gpu_kit_test.sh BUILD    the build folder, whose programs are taken as they are
+# shellcheck disable=SC2317  # checks are called by name
+set -uo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
+for tool in strip ldd xz awk timeout pkg-config; do
+  command -v $tool > /dev/null || { echo "skipped: there is no $tool" && exit 77; }
+done
+plugins=$(pkg-config --variable=libdir ompi 2> /dev/null || echo /usr/lib/x86_64-linux-gnu/openmpi/lib)/openmpi3
+[[ -e $plugins/mca_btl_self.so && -d /usr/share/openmpi ]] || { echo "skipped: no Open MPI with plugins here" && exit 77; }
+
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+failed=0
+# expect WHAT COMMAND…
+expect() {
+  local what=$1
+  shift
+  "$@" || { echo "FAILED: $what" && failed=1; }
+}
+says() { grep -q -- "$1" "$folder/report/report.md"; }
+
+scripts/gpu_kit.sh --fake --built --quick --build "$1" --output "$folder/kit" || exit 1
+# A place without what the build folder has.
+unset JIGSAW_SOURCE_DIR
+cd /
+run() {
+  rm -rf "$folder/report"
+  "$folder/kit/run.sh" --output "$folder/report" "$@" > "$folder/said" 2>&1
+}
+
+run --device cpu --only smoke,check,nccl,curves,shipped
+expect "on the processor all passes" test $? = 0
+for line in '\*\*smoke\*\*: passed' '\*\*check\*\*: not run' '\*\*nccl\*\*: not run' '\*\*curves\*\*: passed' '\*\*shipped\*\*: passed' \
+  'era5_uk_unet: a step of 8 samples takes' 'Nothing failed'; do
+  expect "the report says $line" says "$line"
+done
+run --device cuda --only ranks
+expect "ranks share the fake GPU" says '\*\*ranks\*\*: passed.*: 1 tests passed'
+
+# Another curve is found, and a program that is not there.
+sed -i 's/"loss":/"loss":1/' "$folder/kit/unpacked/expected/mixer.jsonl"
+rm "$folder/kit/unpacked/bin/model_steps"
+run --device cpu --only curves,shipped
+expect "what failed shows in the exit code" test $? = 1
+for line in '\*\*curves\*\*: FAILED' 'DIFFERS' '\*\*shipped\*\*: FAILED' 'Something failed'; do
+  expect "the report says $line" says "$line"
+done
+((failed == 0)) || cat "$folder/report/report.md" "$folder/said"
+exit $failed
