@@ -20,15 +20,19 @@ namespace {
 constexpr std::int64_t kSmall = 64 << 10;
 constexpr std::size_t kRegion = std::size_t{2} << 20;
 
-/// An error says what the bytes were for, and what holds the rest.
+/// An error says what the bytes were for, what holds the rest, and what held more before.
 std::byte* allocate_in(Heap& heap, std::int64_t bytes, Purpose purpose,
-                       const std::array<std::int64_t, kPurposes>& current) {
+                       const std::array<std::int64_t, kPurposes>& current,
+                       const std::array<std::int64_t, kPurposes>& peak) {
   try {
     return heap.allocate(static_cast<std::size_t>(bytes));
   } catch (const Error& error) {
     std::vector<std::string> uses;
     for (std::size_t p = 0; p < current.size(); ++p) {
-      if (current[p] > 0) uses.push_back(concat(human_bytes(current[p]), " ", name(static_cast<Purpose>(p))));
+      if (peak[p] == 0) continue;
+      uses.push_back(
+          concat(human_bytes(current[p]), " ", name(static_cast<Purpose>(p)),
+                 peak[p] > current[p] ? concat(" (at most ", human_bytes(peak[p]), " before)") : ""));
     }
     throw Error(error.code(),
                 concat(error.what(), " (for ", name(purpose), "; arrays hold ",
@@ -64,7 +68,7 @@ std::shared_ptr<std::byte> Arena::allocate(std::int64_t bytes, Purpose purpose) 
   std::byte* memory = nullptr;
   {
     const std::lock_guard lock(mutex_);
-    if (device_ != Device::kMeta) memory = allocate_in(heap_of(bytes), bytes, purpose, current_);
+    if (device_ != Device::kMeta) memory = allocate_in(heap_of(bytes), bytes, purpose, current_, peak_);
     current_[p] += bytes;
     total_ += bytes;
     peak_[p] = std::max(peak_[p], current_[p]);

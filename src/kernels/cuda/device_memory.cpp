@@ -65,7 +65,7 @@ class DeviceMemory : public MemorySource {
     if (status == CUDA_ERROR_OUT_OF_MEMORY) {
       fail(concat("out of memory on CUDA device ", device_, ": ",
                   human_bytes(static_cast<std::int64_t>(asked)), " more than the ", in_use(),
-                  " in use are not there in ", work_->text()));
+                  " in use are not there in ", work_->text(), what_fits()));
     }
     // Which may be an error of work before it.
     const std::string where = concat("take memory in ", work_->text());
@@ -87,6 +87,13 @@ class DeviceMemory : public MemorySource {
   std::string in_use() const {
     return concat(human_bytes(static_cast<std::int64_t>(used_)), " of ",
                   human_bytes(static_cast<std::int64_t>(total_)));
+  }
+
+  /// Less than the rest where others use the device, too.
+  static std::string what_fits() {
+    std::size_t free = 0, total = 0;
+    if (cudaMemGetInfo(&free, &total) != cudaSuccess) return "";
+    return concat(", ", human_bytes(static_cast<std::int64_t>(free)), " would fit");
   }
 
   Driver driver_;
