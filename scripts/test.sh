@@ -77,7 +77,7 @@ if [[ $cuda == auto ]]; then
   benchmarks=ON
   if find_cuda; then
     # One architecture is enough to see that kernels compile, and keep no registers in memory; it is the compiler's time.
-    cuda_options=(-DJIGSAW_CUDA=BESIDE -DCMAKE_CUDA_ARCHITECTURES=90 -DCMAKE_CUDA_FLAGS=-Xptxas=--warn-on-spills,--warning-as-error)
+    cuda_options=(-DJIGSAW_CUDA=BESIDE -DCMAKE_CUDA_ARCHITECTURES=90 "-DCMAKE_CUDA_FLAGS=-Xptxas=--warn-on-spills,--warning-as-error")
     with_cuda=true
   else
     say "no nvcc with cuBLAS here: CUDA kernels are not compiled"

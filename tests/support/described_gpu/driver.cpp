@@ -17,8 +17,10 @@ TAKES(cuLibraryUnload, (void*), )
 TAKES(cuGetErrorString, (int, const char** text), *text = "none")
 
 // Looked for, and of no use: CUDA_ERROR_STUB_LIBRARY.
-#define LACKS(name) \
-  extern "C" int name() { return 34; }
+#define LACKS(name)       \
+  extern "C" int name() { \
+    return 34;            \
+  }
 LACKS(cuCtxGetCurrent)
 LACKS(cuCtxGetLimit)
 LACKS(cuCtxPopCurrent)
