@@ -279,8 +279,8 @@ TEST_F(FakeCudaFinds, NoMoreEventsThanAreInUse) {
   const auto many = [&] {
     for (int i = 0; i < 1000; ++i) runtime.ticket(Stream::kCompute);
   };
-  const std::int64_t before = fake_cuda::events_made();
   const Array summand = numbers(3), x = add(context_, summand, summand);
+  const std::int64_t before = fake_cuda::events_made();
   const DeviceRuntime::Ticket there = runtime.ticket(Stream::kCompute);
   many();
   const std::int64_t made = fake_cuda::events_made();

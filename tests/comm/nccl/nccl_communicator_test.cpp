@@ -185,7 +185,9 @@ TEST(NcclCommunicator, MeasuresHowLongTheDeviceWaits) {
     const auto waits = [&] {
       return log != nullptr && log.load()->last().back().state == CallLog::State::kRunning;
     };
-    while (comm.rank() == 1 && !waits()) std::this_thread::yield();
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+    while (comm.rank() == 1 && !waits() && std::chrono::steady_clock::now() < end) std::this_thread::yield();
+    EXPECT_TRUE(comm.rank() == 0 || waits());
     if (comm.rank() == 1) std::this_thread::sleep_for(std::chrono::duration<double>(kLate));
     const auto begin = std::chrono::steady_clock::now();
     const Array sum = comm.all_reduce(rough_array(comm, 3000));
