@@ -9,6 +9,7 @@
 
 #include "config/config.h"
 #include "kernels/cuda/cudnn_plan.h"
+#include "parallel/cost_model.h"
 #include "support/source_dir.h"
 #include "train/step_count.h"
 
@@ -99,7 +100,10 @@ TEST(CudnnModels, ConvolutionsOfTheShippedConfigurationsArePlanned) {
         json["mesh"] = {{"data", 1}, {"domain", {domain, 1}}, {"tensor", 1}};
         if (json["data"].value("task", "") != "") json["mesh"]["domain"].push_back(1);
         const auto configuration = parse<Configuration>(json);
-        count_step(configuration, describe_data(configuration.data, ""), 0, domain);
+        const DType type =
+            configuration.train.precision == Precision::kBfloat16 ? DType::kBfloat16 : DType::kFloat32;
+        count_step(configuration, describe_data(configuration.data, ""), 0, domain,
+                   cost_model(Device::kCuda, type, domain));
         if (problems().size() > before) convolving.insert(configuration.name);
       }
     }
