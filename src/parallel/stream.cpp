@@ -303,9 +303,9 @@ Array SendStream::sum() {
   const auto runs = static_cast<std::size_t>(plan_->cut.runs),
              per_message = static_cast<std::size_t>(plan_->cut.runs_per_message()),
              members = static_cast<std::size_t>(group_.size()), tables = plan_->tables.size() / runs;
-  // Where the sums of several runs then stand.
-  const Array result = runs > 1 ? own_.reshaped(plan_->target.extent)
-                                : Array(rank_.context, plan_->target.extent, own_.dtype());
+  // The sums of several runs stand where this rank's own part did, unless a later table has yet to read that.
+  const Array result = runs > 1 && tables == 1 ? own_.reshaped(plan_->target.extent)
+                                               : Array(rank_.context, plan_->target.extent, own_.dtype());
   for (std::size_t run = 0; run < runs; ++run) {
     std::vector<Array> summands(members);  // by member
     for (std::size_t distance = 1; distance <= members; ++distance) {

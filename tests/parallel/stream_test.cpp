@@ -194,7 +194,8 @@ TEST(SendStream, FromManyRanks) {
   for (const Placement& from : {Placement::partial_sum(), Placement::shard(2)}) {
     testing::run_test_ranks(kRanks, [&](Communicator& world) {
       Mesh mesh(world, 1, {1, 1}, kRanks);
-      check_sent({world.context(), mesh}, {1, kRanks, kRanks}, from, Placement::shard(1), {1, 1});
+      for (const Cut& cut : {Cut{1, 1}, Cut{2, 1}, Cut{2, 2}})
+        check_sent({world.context(), mesh}, {1, 2 * kRanks, kRanks}, from, Placement::shard(1), cut);
     });
   }
 }
