@@ -28,12 +28,14 @@ bool launches_in_order();
 /// that what stands in streams ends; every later call throws CommError.
 class NcclJob : public std::enable_shared_from_this<NcclJob> {
  public:
-  explicit NcclJob(const NcclOptions& options) : options_(options) {}
+  /// @param in_order  launches_in_order(), on all ranks.
+  NcclJob(const NcclOptions& options, bool in_order) : options_(options), in_order_(in_order) {}
   ~NcclJob();
   NcclJob(const NcclJob&) = delete;
   NcclJob& operator=(const NcclJob&) = delete;
 
   const NcclOptions& options() const { return options_; }
+  bool in_order() const { return in_order_; }
   /// Throws CommError when a communicator has failed, or the job is being aborted.
   void check();
   /// Aborts all communicators unless that was done before. From any thread. Waits for NCCL to do it, but not
@@ -51,6 +53,7 @@ class NcclJob : public std::enable_shared_from_this<NcclJob> {
   void throw_if_failed(const Lock& lock) const;
 
   NcclOptions options_;
+  bool in_order_;
   std::mutex calls_;
   std::condition_variable changed_;
   std::vector<NcclGroup*> groups_;

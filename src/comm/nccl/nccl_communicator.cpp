@@ -136,12 +136,17 @@ class NcclOperation : public Pending::Operation {
   int exceptions_ = std::uncaught_exceptions();
 };
 
+/// Ranks use the same communicators, so none may go alone. Collective.
+bool all_launch_in_order(Communicator& control) {
+  return control.all_reduce(std::array{launches_in_order() ? 1.0 : 0.0}, ReduceOp::kMin)[0] > 0;
+}
+
 class NcclCommunicator : public Communicator {
  public:
   NcclCommunicator(std::unique_ptr<Communicator> control, const NcclOptions& options)
       : Communicator(SameRanks{}, *control),
         control_(std::move(control)),
-        job_(std::make_shared<NcclJob>(options)),
+        job_(std::make_shared<NcclJob>(options, all_launch_in_order(*control_))),
         groups_{make_group(), make_group()} {}
   NcclCommunicator(const NcclCommunicator& parent, std::unique_ptr<Communicator> control)
       : Communicator(SameRanks{}, *control),
@@ -218,12 +223,6 @@ class NcclCommunicator : public Communicator {
   int exceptions_ = std::uncaught_exceptions();
 };
 
-/// Without an order of launches there is one stream.
-Stream stream_for(Urgency urgency) {
-  static const bool in_order = launches_in_order();
-  return urgency == Urgency::kBackground && in_order ? Stream::kBackground : Stream::kCommunication;
-}
-
 bool are_even(const std::vector<std::int64_t>& counts) {
   return std::ranges::adjacent_find(counts, std::not_equal_to()) == counts.end();
 }
@@ -238,7 +237,9 @@ std::vector<Message> message_each(const std::vector<std::int64_t>& counts) {
 }
 
 std::unique_ptr<Pending::Operation> NcclCommunicator::do_start(Call call) {
-  const Stream stream = stream_for(call.urgency);
+  // Without an order of launches there is one stream.
+  const bool apart = call.urgency == Urgency::kBackground && job_->in_order();
+  const Stream stream = apart ? Stream::kBackground : Stream::kCommunication;
   groups_[stream == Stream::kBackground ? 1 : 0]->open([&](std::string text) {
     Call tell{.kind = Collective::kControl, .control = Control::kBroadcast, .sequence = call.sequence};
     tell.texts.push_back(std::move(text));
