@@ -146,9 +146,10 @@ Array over_tiles(const Rank& rank, const std::function<void()>& long_work_follow
     arrived = pending.wait();
     return make(outputs);
   }
-  const Array inside = make(inner);
+  Array inside = make(inner);
   Array result(rank.context, outputs.extent, inside.dtype());
   copy_box(rank.context, inside, Box::whole(inner.extent), result, relative_to(inner, outputs));
+  inside = {};
   arrived = pending.wait();
   const std::shared_ptr<const Borders> borders = rank.context.state<Book<BordersKey, Borders>>().of(
       {&exchange, outputs}, [&] { return std::make_shared<const Borders>(exchange, outputs, inner); });
