@@ -21,13 +21,16 @@ packages=(
   libcli11-dev nlohmann-json3-dev
   libgtest-dev libgmock-dev
 )
-cuda=false
+cuda=false cudnn_frontend=1.18.0
 case "${1-}" in
   "") ;;
   --checks) packages+=(clang-format clang-tidy shellcheck mkdocs mkdocs-material) ;;
   --readers) packages+=(python3-xarray python3-netcdf4 cdo) ;;
   --grib) packages+=(libeccodes-dev) ;;
-  --cuda) packages+=(ca-certificates curl unzip) cuda=true ;;
+  --cuda)
+    cuda=true
+    [[ -e build/cudnn-frontend-$cudnn_frontend ]] || packages+=(ca-certificates curl unzip)
+    ;;
   --slurm) packages+=(munge slurm-wlm slurm-wlm-basic-plugins slurm-client libpmix2) ;;
   -h | --help) usage && exit ;;
   *) die "unknown option $1; see --help" ;;
@@ -35,7 +38,7 @@ esac
 
 # Headers alone, of NVIDIA's MIT licence; later versions need libnvrtc when a program starts.
 get_cudnn_frontend() {
-  local version=1.18.0 folder wheel
+  local version=$cudnn_frontend folder wheel
   local from=https://files.pythonhosted.org/packages/13/c7/c3624b3ed77b102618f26295e816b27f1c3ebb1143730237a9f51d403c3f
   local sum=382ea063b92cbfd5b442cb75ff8422932d78276aecf139e46713ed1ad3d07af4
   folder=build/cudnn-frontend-$version
@@ -45,7 +48,7 @@ get_cudnn_frontend() {
   wheel=$(mktemp -p build --suffix .whl)
   # shellcheck disable=SC2064
   trap "rm -rf '$wheel' '$wheel.d'" EXIT
-  curl -fsSL --retry 3 -o "$wheel" "$from/nvidia_cudnn_frontend-$version-cp311-cp311-manylinux_2_27_x86_64.manylinux_2_28_x86_64.whl"
+  curl -fsSL --connect-timeout 20 --retry 3 -o "$wheel" "$from/nvidia_cudnn_frontend-$version-cp311-cp311-manylinux_2_27_x86_64.manylinux_2_28_x86_64.whl"
   sha256sum --quiet -c - <<< "$sum  $wheel" || die "the headers of cuDNN's frontend are not those that were asked for"
   unzip -q "$wheel" 'include/*' '*/licenses/*' -d "$wheel.d"
   mv -T "$wheel.d" "$folder"

@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/error.h"
 #include "kernels/cuda/cudnn_attention_plan.h"
 #include "kernels/cuda/cudnn_run.h"
 
@@ -26,9 +27,17 @@ const CudnnAttentionPlan* cudnn_attention_plan(Context& context, const CudnnAtte
   const std::string key = problem.text();
   auto found = plans.find(key);
   if (found == plans.end()) {
-    std::string said;
-    auto plan = CudnnAttentionPlan::make(problem, context.state<CudnnHandle>(), said);
-    found = plans.emplace(key, Known{std::move(plan), std::move(said)}).first;
+    const auto make = [&]() -> Known {
+      std::string said;
+      try {
+        std::optional<CudnnAttentionPlan> plan =
+            CudnnAttentionPlan::make(problem, context.state<CudnnHandle>(), said);
+        return {std::move(plan), std::move(said)};
+      } catch (const Error& error) {  // of a library that does not start
+        return {std::nullopt, error.what()};
+      }
+    };
+    found = plans.emplace(key, make()).first;
   }
   why = found->second.why;
   return found->second.plan ? &*found->second.plan : nullptr;
