@@ -75,4 +75,19 @@ class Context {
   std::map<std::type_index, std::shared_ptr<void>> states_;
 };
 
+/// While it lives work is put into this stream.
+class StreamScope {
+ public:
+  StreamScope(Context& context, Stream stream) : context_(context), before_(context.stream()) {
+    context_.set_stream(stream);
+  }
+  ~StreamScope() { context_.set_stream(before_); }
+  StreamScope(const StreamScope&) = delete;
+  StreamScope& operator=(const StreamScope&) = delete;
+
+ private:
+  Context& context_;
+  Stream before_;
+};
+
 }  // namespace jigsaw::inline array

@@ -33,6 +33,8 @@ class Milestone {
   Milestone(std::shared_ptr<std::uint32_t> count, std::uint32_t number)
       : count_(std::move(count)), number_(number) {}
 
+  /// Whether it is one that a stream comes to.
+  bool counted() const { return count_ != nullptr; }
   bool passed() const {
     return count_ == nullptr ||
            static_cast<std::int32_t>(std::atomic_ref(*count_).load(std::memory_order_acquire) - number_) >= 0;

@@ -14,8 +14,10 @@ const Batch& DeviceBatches::take(const std::function<Batch()>& next) {
     before_ = std::exchange(current_, *std::exchange(coming_, std::nullopt));
     runtime->wait(Stream::kCompute, up_);
   } else {
-    Batch batch = upload(context_, next());
-    before_ = std::exchange(current_, std::move(batch));
+    // What did not go ahead takes the place of those that were read.
+    Batch batch = next();
+    before_ = {}, current_ = {};
+    current_ = upload(context_, batch);
   }
   // From here on what read the one before has been done.
   runtime->wait(Stream::kCopy, runtime->ticket(Stream::kCompute));
@@ -45,11 +47,12 @@ void DeviceBatches::go_ahead(const std::function<std::optional<Batch>()>& ready)
   }
   // Memory that is new here may be what work before now still uses.
   if (fresh) runtime->wait(Stream::kCopy, runtime->ticket(Stream::kCompute));
-  context_.set_stream(Stream::kCopy);
-  for (std::size_t i = 0; i < given.size(); ++i) {
-    if (given[i].defined()) upload_into(context_, given[i], places[i]);
+  {
+    const StreamScope copies(context_, Stream::kCopy);
+    for (std::size_t i = 0; i < given.size(); ++i) {
+      if (given[i].defined()) upload_into(context_, given[i], places[i]);
+    }
   }
-  context_.set_stream(Stream::kCompute);
   up_ = runtime->ticket(Stream::kCopy);
   std::size_t i = 0;
   Batch::for_each_array(*batch, [&](Array& array) {

@@ -114,7 +114,7 @@ StepResult TrainingStep::run(std::int64_t step, const std::function<Batch()>& ne
   const double factor = schedule_->factor(step, steps_);
   result.rate = factor * optimizer_.options().learning_rate;
   result.finite = std::isfinite(result.loss) && std::isfinite(result.norm);
-  if (result.finite) before_update_();
+  before_update_();
   if (result.finite) optimizer_.step(factor, scale, result.norm, forwards);
   return result;
 }

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <map>
 #include <memory>
+#include <thread>
 #include <utility>
 
 #include "array/transfer.h"
@@ -35,10 +36,7 @@ CheckpointWriter::CheckpointWriter(std::string folder, Retention retention, Comm
 }
 
 CheckpointWriter::~CheckpointWriter() {
-  try {
-    if (stage_ == Stage::kCopying) communicator_.context().runtime()->synchronise(Stream::kCopy);
-  } catch (const Error&) {  // of a device that failed, whose error is told
-  }
+  ends_ = true;
   if (shard_.valid()) shard_.wait();
   if (committed_.valid()) committed_.wait();
   if (retiring_.valid()) retiring_.wait();
@@ -60,31 +58,30 @@ std::optional<SaveOutcome> CheckpointWriter::start(const CheckpointManifest& man
   });
   if (!failure.empty()) return end("", failure);
   temporary_ = communicator_.broadcast_text(temporary_);
-  const bool beside = start_copy(pieces);
-  if (!beside) copy(pieces);
-  stage_ = Stage::kCopying;
-  // Ranks are alike, but the memory that their hosts have may not be.
-  const bool device = communicator_.context().runtime() != nullptr;
-  const bool all = device && communicator_.all_reduce(std::array{beside ? 1.0 : 0.0}, ReduceOp::kMin)[0] > 0;
-  if (!all) copied();
-  return std::nullopt;
-}
-
-void CheckpointWriter::copied() {
-  if (stage_ != Stage::kCopying) return;
-  if (DeviceRuntime* const runtime = communicator_.context().runtime()) runtime->synchronise(Stream::kCopy);
-  copying_.clear();
-  begin_write();
-}
-
-void CheckpointWriter::begin_write() {
+  if (!start_copy(pieces)) copy(pieces);
   stage_ = Stage::kWriting;
   shard_ = std::async(std::launch::async, [this, heartbeat = current_heartbeat(), trace = current_trace()] {
     const WorksFor rank(heartbeat);
     const TracesFor traced(trace, "saving");
+    wait_for_copy();
     const TraceSpan span(TraceKind::kPhase, "write a shard");
     return write();
   });
+  return std::nullopt;
+}
+
+void CheckpointWriter::copied() {
+  if (copying_.empty()) return;
+  communicator_.context().runtime()->synchronise(Stream::kCopy);
+  copying_.clear();
+}
+
+/// On the thread that writes, which asks nothing of the device.
+void CheckpointWriter::wait_for_copy() const {
+  constexpr std::chrono::milliseconds kLook(1);
+  for (; !copy_.passed(); std::this_thread::sleep_for(kLook)) {
+    if (ends_) fail("the state was not copied from the device");
+  }
 }
 
 namespace {
@@ -118,6 +115,7 @@ void CheckpointWriter::copy(const std::vector<CheckpointPiece>& pieces) {
 /// Beside what the device computes next, into page-locked memory. @return  whether it does, which takes a
 /// device, and a host that has so much of it
 bool CheckpointWriter::start_copy(const std::vector<CheckpointPiece>& pieces) {
+  copy_ = {};
   Context& context = communicator_.context();
   DeviceRuntime* const runtime = context.runtime();
   if (runtime == nullptr) return false;
@@ -129,10 +127,11 @@ bool CheckpointWriter::start_copy(const std::vector<CheckpointPiece>& pieces) {
   }
   copying_ = pieces;
   runtime->wait(Stream::kCopy, runtime->ticket(Stream::kCompute));
-  context.set_stream(Stream::kCopy);
+  const StreamScope copies(context, Stream::kCopy);
   for (std::size_t i = 0; i < pieces.size(); ++i)
     start_download_into(context, pieces[i].array, pieces_[i].array);
-  context.set_stream(Stream::kCompute);
+  copy_ = runtime->milestone(Stream::kCopy);
+  if (!copy_.counted()) copied();  // the thread that writes could not tell
   return true;
 }
 
@@ -193,7 +192,7 @@ std::optional<SaveOutcome> CheckpointWriter::finish() {
 
 std::optional<SaveOutcome> CheckpointWriter::advance(bool wait) {
   if (wait) copied();
-  if (!busy() || stage_ == Stage::kCopying) return std::nullopt;
+  if (!busy()) return std::nullopt;
   const auto ready = [&](const auto& future) {
     if (wait && future.valid()) future.wait();
     const double mine = !future.valid() || is_ready(future) ? 1 : 0;

@@ -1,4 +1,5 @@
 #pragma once
+#include <atomic>
 #include <future>
 #include <optional>
 #include <string>
@@ -43,7 +44,7 @@ class CheckpointWriter {
   /// @param pieces  which may not change before copied() is called.
   std::optional<SaveOutcome> start(const CheckpointManifest& manifest,
                                    const std::vector<CheckpointPiece>& pieces);
-  /// Returns when the pieces of the save under way are copied; writing begins then. Not collective.
+  /// Returns when the pieces of the save under way are copied. Not collective.
   void copied();
   /// The outcome of the save under way, once it ended. Costs nothing while not busy().
   std::optional<SaveOutcome> poll() { return advance(false); }
@@ -54,7 +55,7 @@ class CheckpointWriter {
   double settle();
 
  private:
-  enum class Stage : std::uint8_t { kIdle, kCopying, kWriting, kCommitting };
+  enum class Stage : std::uint8_t { kIdle, kWriting, kCommitting };
   struct Committed {
     std::string path, failure;
   };
@@ -65,7 +66,7 @@ class CheckpointWriter {
 
   void copy(const std::vector<CheckpointPiece>& pieces);
   bool start_copy(const std::vector<CheckpointPiece>& pieces);
-  void begin_write();
+  void wait_for_copy() const;
   ShardRecord write();
   Committed commit(const std::vector<std::string>& records);
   Retired retire(const std::string& path);
@@ -82,6 +83,8 @@ class CheckpointWriter {
   std::vector<CheckpointPiece> pieces_;   ///< the copies
   std::vector<CheckpointPiece> copying_;  ///< what a device copies them from
   std::optional<Context> page_locked_;    ///< where it copies them to
+  Milestone copy_;                        ///< it has done so
+  std::atomic<bool> ends_ = false;        ///< nobody will wait for a device any more
   std::string temporary_;
   std::string failure_;
   std::future<ShardRecord> shard_;
