@@ -79,7 +79,18 @@ Range ParameterGroup::saved_range() const {
   return {stored_range_.begin + part.begin, stored_range_.begin + part.end};
 }
 
+void ParameterGroup::pad() {
+  constexpr std::int64_t kShareUnit = 8, kLeast = 64;
+  const std::int64_t shares =
+      rank_.mesh.size(axes_) * (zero_ == Zero::kOptimizer ? rank_.mesh.size(Mesh::kData) : 1);
+  if (shares == 1 || length_ < kLeast * kShareUnit * shares) return;
+  const std::int64_t unit = kShareUnit * shares;
+  length_ = (length_ + unit - 1) / unit * unit;
+}
+
 void ParameterGroup::materialise(std::uint64_t seed) {
+  const std::int64_t unpadded = length_;
+  pad();
   const int ranks = rank_.mesh.size(axes_);
   int index = 0;
   for (int axis = 0; axis < rank_.mesh.shape().axes; ++axis) {
@@ -90,6 +101,10 @@ void ParameterGroup::materialise(std::uint64_t seed) {
   stored_ = Array(rank_.context, {stored_range_.size()}, master_, Purpose::kParameters);
   if (rank_.context.device() == Device::kMeta) return;
   for (const Segment& segment : stored_segments()) initialise(segment, seed);
+  const std::int64_t filled =
+      std::clamp(unpadded - stored_range_.begin, std::int64_t{0}, stored_range_.size());
+  const std::vector<double> zeros(static_cast<std::size_t>(stored_range_.size() - filled), 0.0);
+  write_values(rank_.context, stored_.slice(filled, {std::ssize(zeros)}), zeros);
 }
 
 void ParameterGroup::initialise(const Segment& segment, std::uint64_t seed) {

@@ -71,8 +71,10 @@ struct Segment {
 };
 
 /// Parameters of a block that are replicated along the same mesh axes in their compute layout, one after the
-/// other in one flat buffer, which those axes cut evenly, to the element: nothing is held twice, and they are
-/// gathered by one all-gather before use and their gradients scattered by one reduce-scatter after it.
+/// other in one flat buffer, which those axes cut evenly: nothing is held twice, and they are gathered by one
+/// all-gather before use and their gradients scattered by one reduce-scatter after it. Fewer than eight zeros
+/// a share behind the last parameter, in no Segment, make shares equal and multiples of eight elements, which
+/// networks and GPUs take faster; a buffer of fewer than 512 elements a share is cut to the element instead.
 /// Zero-redundancy domain parallelism and ZeRO-3 differ in the axes only.
 class ParameterGroup {
  public:
@@ -129,6 +131,8 @@ class ParameterGroup {
   void release();
   void begin_gradients();
   void finish_gradients();
+  /// Lengthens the flat buffer by the zeros that make its shares equal.
+  void pad();
   Array zeros(std::int64_t count) const;
   std::vector<std::int64_t> stored_counts() const;
   std::vector<std::int64_t> owned_counts() const;

@@ -159,7 +159,8 @@ TEST(MeshSearch, ChoicesSaveWhatTheyAreFor) {
   const RankEstimate cut = of(domain, Zero::kNone, Recompute::kNone, 1);
   EXPECT_NEAR(static_cast<double>(plain.parameter_bytes) / static_cast<double>(cut.parameter_bytes), 4, 0.1);
   const RankEstimate one = of(data, Zero::kOptimizer, Recompute::kNone, 1);
-  EXPECT_EQ(one.parameter_bytes, plain.parameter_bytes);
+  EXPECT_NEAR(static_cast<double>(one.parameter_bytes) / static_cast<double>(plain.parameter_bytes), 1,
+              0.005);
   EXPECT_NEAR(static_cast<double>(plain.optimizer_bytes) / static_cast<double>(one.optimizer_bytes), 4, 0.1);
   const RankEstimate three = of(data, Zero::kParameters, Recompute::kNone, 1);
   EXPECT_NEAR(static_cast<double>(plain.parameter_bytes) / static_cast<double>(three.parameter_bytes), 4,

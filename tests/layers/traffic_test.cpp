@@ -217,9 +217,15 @@ struct Tried {
   int all = 0, exhaustively = 0;
 };
 
+/// The most that the zeros weigh which make shares of a layer's parameters equal, gathered in forward and
+/// backward and scattered: fewer than eight a rank.
+double padding(const MeshSizes& mesh) {
+  return kBytes * 3 * (mesh.q() - 1) * 8 * mesh.q();
+}
+
 /// One line of the table, and what it must hold.
 std::string line_of(const TrafficBlock& block, const Sizes& sizes, const MeshSizes& mesh, Tried& tried) {
-  constexpr double kSame = 1e-9, kShares = 1e-3;  // parameters are cut to the element, some shares are longer
+  constexpr double kSame = 1e-9, kShares = 1e-3;  // some shares are longer
   const std::string what =
       concat(block.name, " ", sizes.tokens(), " × ", sizes.channels, " on ", mesh.to_string());
   const Json model = block.model(sizes);
@@ -228,15 +234,16 @@ std::string line_of(const TrafficBlock& block, const Sizes& sizes, const MeshSiz
   const double best = kBytes * block.best_known(sizes, mesh).total();
   const double original = block.original(sizes, mesh), all = kBytes * gathered(block, sizes, mesh);
   EXPECT_GT(ours.total(), 0) << what;
-  EXPECT_LE(ours.total(), best * (1 + kSame)) << what;
+  EXPECT_LE(ours.total(), best * (1 + kSame) + padding(mesh)) << what;
   if (block.below_gathered) {
     EXPECT_LE(ours.total(), all) << what;
   }
   if (original != kNone) {
-    EXPECT_LE(ours.total(), kBytes * original * (1 + kSame)) << what;
+    EXPECT_LE(ours.total(), kBytes * original * (1 + kSame) + padding(mesh)) << what;
   }
   EXPECT_LE(ours.imbalance, 1.02) << what;
-  EXPECT_LE(count(model, description, mesh, accelerator()).total(), best * (1 + kSame)) << what;
+  EXPECT_LE(count(model, description, mesh, accelerator()).total(), best * (1 + kSame) + padding(mesh))
+      << what;
 
   const double least = CountedModel(model, description, mesh, 0, bytes_only()).least_bytes();
   ++tried.all;
