@@ -83,11 +83,15 @@ RankEstimate estimate_rank(const EstimatedRun& estimated, int rank, const KnownP
 
   result.rank = rank;
   result.coordinates = coordinates_of(placed.mesh());
-  const std::int64_t batch = bytes_of(batch_of_shapes(placed, run.loss(), leads));
-  const ReadAhead reading = ReadAhead::within_budget(batch, config.data.workers);
-  const auto ahead = static_cast<std::int64_t>(reading.depth) * batch;
-  result.memory_bytes += ahead;
-  result.input_bytes += ahead;
+  if (estimated.machine.device == Device::kCuda) {
+    hold_on_gpu(result);
+  } else {
+    const std::int64_t batch = bytes_of(batch_of_shapes(placed, run.loss(), leads));
+    const ReadAhead reading = ReadAhead::within_budget(batch, config.data.workers);
+    const auto ahead = static_cast<std::int64_t>(reading.depth) * batch;
+    result.memory_bytes += ahead;
+    result.input_bytes += ahead;
+  }
   for (std::size_t kind = 0; kind < result.sent_bytes.size(); ++kind)
     result.sent_bytes[kind] = world->traffic().sent_bytes[kind] - before.sent_bytes[kind];
   result.traffic = clock.traffic();

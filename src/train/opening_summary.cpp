@@ -101,8 +101,9 @@ MemoryRange memory_of(OpenedRun& run, int ranks) {
   together(world, [&] {
     const bool here = ranks == world.size();
     for (const int rank : here ? std::vector{world.rank()} : std::vector{0, ranks - 1}) {
-      planned.emplace_back(
-          rank, count_step(configuration, {data.grid().shape(), data.channels()}, rank, ranks, costs));
+      StepCount count = count_step(configuration, {data.grid().shape(), data.channels()}, rank, ranks, costs);
+      if (world.context().device() == Device::kCuda) hold_on_gpu(count);
+      planned.emplace_back(rank, count);
     }
   });
   return ranks == world.size() ? range_over(world, planned.front().second) : range_of(planned);

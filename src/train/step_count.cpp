@@ -1,10 +1,17 @@
 #include "train/step_count.h"
 
 #include "comm/record/record.h"
+#include "kernels/cuda_workspace.h"
 #include "train/training_batches.h"
 #include "train/training_step.h"
 
 namespace jigsaw::inline train {
+
+void hold_on_gpu(StepCount& count) {
+  count.memory_bytes += count.input_bytes + kMostCudaWorkspaceBytes;
+  count.input_bytes *= 2;
+  count.workspace_bytes += kMostCudaWorkspaceBytes;
+}
 
 StepCount count_step(OpenedRun& run, Optimizer& optimizer) {
   const Configuration& configuration = run.configuration();

@@ -14,6 +14,9 @@ struct StepCount {
   double flops = 0;
 };
 
+/// What a GPU holds besides: the next batch, which goes up while it computes, and an operation's workspace.
+void hold_on_gpu(StepCount& count);
+
 /// Makes a step of a run whose ranks record and have no memory.
 StepCount count_step(OpenedRun& run, Optimizer& optimizer);
 

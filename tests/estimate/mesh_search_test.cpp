@@ -172,6 +172,20 @@ TEST(MeshSearch, ChoicesSaveWhatTheyAreFor) {
   EXPECT_NEAR(plain.sent_bytes[static_cast<std::size_t>(Collective::kAllReduce)], sums, 1e-3 * sums);
 }
 
+/// On the host batches are read ahead; a GPU holds the next one, and an operation's workspace.
+TEST(MeshSearch, TellsWhatAGpuHoldsBesides) {
+  Asked asked;
+  const auto on = [&](Device device) {
+    asked.machine.device = device;
+    return estimate_rank({asked.configuration, asked.data, asked.machine, 1}, 0);
+  };
+  const RankEstimate host = on(Device::kCpu), gpu = on(Device::kCuda);
+  // 24 × 36 points and four samples of three variables now and as targets, in float32.
+  EXPECT_EQ(gpu.input_bytes, 2 * (3 + 3) * 24 * 36 * 4 * 4);
+  EXPECT_GT(host.input_bytes, gpu.input_bytes);
+  EXPECT_EQ(gpu.memory_bytes - gpu.input_bytes - (512 << 20), host.memory_bytes - host.input_bytes);
+}
+
 TEST(MeshSearch, AMemoryLimitIsMetOrRefused) {
   Asked asked;
   asked.question.ranks = 4;

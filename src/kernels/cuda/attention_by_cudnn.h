@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "kernels/attention.h"
+#include "kernels/cuda_workspace.h"
 
 namespace jigsaw::inline kernels::cuda {
 
@@ -18,7 +19,8 @@ bool attention_backward_by_cudnn(Context& context, const HeadRows& q, const Head
 
 /// How much of backward is solved at once. Lies in the state of the rank's context.
 struct AttentionParts {
-  std::int64_t most_pairs = std::int64_t{1} << 28;  ///< of queries and keys of all heads: 512 MiB
+  std::int64_t most_pairs =
+      kMostCudaWorkspaceBytes / size_of(DType::kBfloat16);  ///< of queries and keys of all heads
 
   struct Part {
     std::int64_t batches, heads, queries;

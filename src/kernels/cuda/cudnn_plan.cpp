@@ -8,14 +8,13 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "kernels/cuda_workspace.h"
 
 namespace jigsaw::inline kernels::cuda {
 
 namespace {
 
 using Pass = CudnnProblem::Pass;
-
-constexpr std::int64_t kMostWorkspaceBytes = std::int64_t{1} << 29;
 
 /// Operands of a run.
 enum Id : std::int64_t { kX = 1, kWeight, kBias, kY, kSums };
@@ -312,7 +311,7 @@ std::optional<CudnnPlan> CudnnPlan::make(std::unique_ptr<Graph> made) {
       check(cudnnBackendGetAttribute(plan.get(), CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, CUDNN_TYPE_INT64,
                                      1, &one, &bytes),
             "ask a plan for its workspace");
-      if (bytes > kMostWorkspaceBytes) continue;
+      if (bytes > kMostCudaWorkspaceBytes) continue;
       graph.plan.emplace(std::move(plan));
       CudnnPlan result(std::move(made));
       result.workspace_bytes_ = bytes;
