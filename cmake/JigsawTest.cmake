@@ -204,7 +204,7 @@ function(jigsaw_mpi_test name)
   add_executable(${name} ${TEST_SOURCES} ${CMAKE_SOURCE_DIR}/tests/comm/mpi_main.cpp)
   list(TRANSFORM TEST_ROOMS PREPEND jigsaw_)
   jigsaw_compile_test(${name})
-  target_link_libraries(${name} PRIVATE ${TEST_ROOMS} jigsaw_comm GTest::gtest)
+  target_link_libraries(${name} PRIVATE ${TEST_ROOMS} jigsaw_comm jigsaw_kernels jigsaw_test_device GTest::gtest)
   jigsaw_mpi_run(${name} ${name} RANKS ${TEST_RANKS} ENVIRONMENT ${TEST_ENVIRONMENT})
 endfunction()
 

@@ -1,9 +1,11 @@
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "array/array.h"
+#include "array/device_runtime.h"
 
 namespace jigsaw::inline comm {
 
@@ -38,12 +40,27 @@ struct Message {
   std::int64_t count = 0;
 };
 
+/// When memory of the host that a device fills may be read.
+struct Arrival {
+  DeviceRuntime* runtime;
+  Stream stream;
+  Milestone milestone;
+
+  bool here() const { return milestone.passed(); }
+  /// @throws what the device has to say of work before it.
+  void wait() const {
+    if (!here()) runtime->synchronise(stream);
+  }
+};
+
 /// One checked call, as the front hands it to a backend. Which fields count depends on the kind.
 struct Call {
   Collective kind = Collective::kControl;
   ReduceOp op = ReduceOp::kSum;
   int root = 0;
   Array send;
+  /// Of what `send` holds, where a device still fills it, for which the backend's Reach allows.
+  std::optional<Arrival> arrival;
   Shape result_shape;
   Purpose result_purpose = Purpose::kActivations;
   /// Elements by rank: pieces (all_gather, reduce_scatter) or what goes to each (all_to_all).

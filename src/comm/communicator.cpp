@@ -111,16 +111,22 @@ class Communicator::Logged : public Pending::Operation {
   std::unique_ptr<TraceEvent> transfer_;  ///< null where nothing is traced
 };
 
-/// An operation on host memory for arrays that stand on a device.
+/// An operation on host memory for arrays that stand on a device. Keeps what is sent there, from which the
+/// device may still copy.
 class Communicator::Staged : public Pending::Operation {
  public:
-  Staged(std::unique_ptr<Pending::Operation> operation, const Context& context, Purpose purpose)
-      : operation_(std::move(operation)), context_(context), purpose_(purpose) {}
+  Staged(Array sent, std::unique_ptr<Pending::Operation> operation, const Context& context, Purpose purpose)
+      : sent_(std::move(sent)), operation_(std::move(operation)), context_(context), purpose_(purpose) {}
 
-  Array wait() override { return upload(context_, operation_->wait(), purpose_); }
+  Array wait() override {
+    const Array result = operation_->wait();
+    sent_ = Array();
+    return upload(context_, result, purpose_);
+  }
   bool poll() override { return operation_->poll(); }
 
  private:
+  Array sent_;
   std::unique_ptr<Pending::Operation> operation_;
   const Context& context_;
   Purpose purpose_;
@@ -312,7 +318,8 @@ Pending Communicator::start(Call call) {
   }
   const Purpose purpose = call.result_purpose;
   const bool staged = context_->runtime() != nullptr && !reach().device;
-  if (staged) call.send = download(*context_, call.send);
+  const Array sent = call.send;
+  if (staged) stage(call);
   ledger_->log.set_state(number, CallLog::State::kWaiting);
   std::unique_ptr<Pending::Operation> operation = do_start(std::move(call));
   if (const OnDevice* const device = operation->on_device()) {
@@ -322,8 +329,39 @@ Pending Communicator::start(Call call) {
   }
   ledger_->log.set_state(number, CallLog::State::kStarted);
   operation = std::make_unique<Logged>(std::move(operation), ledger_, number, span.event());
-  if (staged) operation = std::make_unique<Staged>(std::move(operation), *context_, purpose);
+  if (staged) operation = std::make_unique<Staged>(sent, std::move(operation), *context_, purpose);
   return Pending(std::move(operation));
+}
+
+void Communicator::stage(Call& call) {
+  DeviceRuntime& runtime = *context_->runtime();
+  std::optional<Context>& page_locked = ledger_->page_locked;
+  Array host;
+  if (reach().arrivals) {
+    if (!page_locked) page_locked.emplace(Backend::kReference, runtime.page_locked(), 1);
+    try {
+      host = Array(*page_locked, call.send.shape(), call.send.dtype(), Purpose::kWorkspace);
+    } catch (const Error&) {
+      // The host gives no more of it.
+    }
+  }
+  if (!host.defined()) {
+    call.send = download(*context_, call.send);
+    return;
+  }
+  constexpr Stream kCopies = Stream::kCommunication;
+  runtime.wait(kCopies, runtime.ticket(context_->stream()));
+  {
+    const StreamScope copies(*context_, kCopies);
+    start_download_into(*context_, call.send, host);
+  }
+  const Milestone milestone = runtime.milestone(kCopies);
+  if (milestone.counted()) {
+    call.arrival = Arrival{&runtime, kCopies, milestone};
+  } else {
+    runtime.synchronise(kCopies);
+  }
+  call.send = host;
 }
 
 Call Communicator::control(Call call) {

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -159,6 +160,7 @@ class Communicator {
   struct Ledger {
     Traffic traffic;
     CallLog log;
+    std::optional<Context> page_locked;  ///< where a device leaves what is sent, once it has
   };
 
   /// A group of the whole job.
@@ -180,6 +182,7 @@ class Communicator {
   struct Reach {
     bool device = false;         ///< arrays that stand on the context's device: results do, too
     bool groups_of_one = false;  ///< calls of a rank with itself
+    bool arrivals = false;       ///< calls of which a device still fills what they send (Call::arrival)
   };
   virtual Reach reach() const { return {}; }
   /// Starts a call that the front has checked and that takes more than one rank. What it sends stands on the
@@ -200,6 +203,9 @@ class Communicator {
   class Staged;
 
   Pending start(Call call);
+  /// Has what is sent come from the device to the host, at once or, where the backend allows for it, while
+  /// the host goes on.
+  void stage(Call& call);
   Call control(Call call);
   void check_pieces(const Call& call, std::int64_t own_or_whole) const;
   void check_message(const Call& call, const Message& message, std::int64_t available) const;

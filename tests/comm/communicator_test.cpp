@@ -187,7 +187,9 @@ TEST(Communicator, RanksMayWaitInAnyOrder) {
     for (int step = 0; step < 6; ++step) {
       const auto call = static_cast<std::size_t>((step * (comm.rank() % 2 == 0 ? 1 : 5) + comm.rank()) % 6);
       if (comm.rank() % 3 == 1) {
-        while (!pending[call].poll()) continue;
+        // A device that works only when somebody waits for it would be asked for ever.
+        const bool works_by_itself = comm.context().device() != Device::kSimulated;
+        while (!pending[call].poll() && works_by_itself) continue;
       }
       const Array result = pending[call].wait();
       if (comm.size() > 1) {

@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "comm/mpi/mpi_session.h"
 #include "comm/ranks.h"
+#include "support/test_context.h"
 
 namespace jigsaw {
 
@@ -15,9 +16,9 @@ namespace {
 
 MpiSession* session = nullptr;
 
-class Failures : public testing::EmptyTestEventListener {
+class Failures : public ::testing::EmptyTestEventListener {
  public:
-  void OnTestPartResult(const testing::TestPartResult& result) override {
+  void OnTestPartResult(const ::testing::TestPartResult& result) override {
     if (!result.failed()) return;
     const char* const file = result.file_name() != nullptr ? result.file_name() : "";
     std::cerr << concat("[rank ", session->rank(), "] ", file, ":", result.line_number(), ": ",
@@ -31,7 +32,7 @@ int run_tests() {
     return 1;
   }
   if (session->rank() != 0) {
-    testing::TestEventListeners& listeners = testing::UnitTest::GetInstance()->listeners();
+    ::testing::TestEventListeners& listeners = ::testing::UnitTest::GetInstance()->listeners();
     delete listeners.Release(listeners.default_result_printer());
     listeners.Append(new Failures);
   }
@@ -44,7 +45,7 @@ int run_tests() {
 }  // namespace
 
 void on_ranks(const std::function<void(Communicator&)>& body) {
-  Context context = Context::make_host(Backend::kReference, 1);
+  Context context = testing::test_context(Backend::kReference, 1);
   const std::unique_ptr<Communicator> world = session->world(context);
   try {
     body(*world);

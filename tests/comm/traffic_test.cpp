@@ -19,7 +19,7 @@ void call_everything(Communicator& comm) {
   const auto whole = std::accumulate(counts.begin(), counts.end(), std::int64_t{0});
   const std::vector<std::int64_t> ones(static_cast<std::size_t>(n), 1);
   const auto array = [&](std::int64_t count) {
-    return Array::zeros(comm.context(), {count}, DType::kFloat64);
+    return upload(comm.context(), Array::zeros(comm.context().host(), {count}, DType::kFloat64));
   };
   comm.all_gather(array(counts[static_cast<std::size_t>(comm.rank())]), counts);
   comm.reduce_scatter(array(whole), counts);
@@ -126,7 +126,8 @@ TEST(Traffic, ForwardedBlocksAreCounted) {
     const int n = comm.size();
     const std::vector<std::int64_t> ones(static_cast<std::size_t>(n), 1);
     const auto call = [&](Communicator& on) {
-      on.all_to_all(Array::zeros(on.context(), {n}, DType::kFloat64), ones, ones, 2);
+      on.all_to_all(upload(on.context(), Array::zeros(on.context().host(), {n}, DType::kFloat64)), ones, ones,
+                    2);
       return on.traffic().sent[static_cast<std::size_t>(Collective::kAllToAll)];
     };
     Context meta = Context::make_meta();

@@ -80,6 +80,7 @@ class MpiCommunicator : public Communicator {
   void abort(int exit_code) override { abort_job(*state_, exit_code); }
 
  protected:
+  Reach reach() const override { return {.arrivals = true}; }
   std::unique_ptr<Pending::Operation> do_start(Call call) override;
   Call do_control(Call call) override {
     return run_control(std::move(call), comm_, *state_, levels_, *sent_counter(Collective::kControl));
@@ -128,12 +129,15 @@ std::unique_ptr<Pending::Operation> MpiCommunicator::do_start(Call call) {
                                     static_cast<int>(call.sequence % kTags), sent_counter(call.kind));
   transfer->own(Array(result));
   const Call& kept = transfer->own(std::move(call));
+  if (kept.arrival) transfer->begin_at(*kept.arrival);
   State::Lock lock = state_->lock();
   switch (kept.kind) {
     case Collective::kAllGather: {
       const std::vector<std::int64_t> first = piece_offsets(kept.counts);
       const std::int64_t element = size_of(kept.send.dtype());
-      copy_bytes(host_memory(result) + first[own()] * element, host_memory(kept.send), kept.send.bytes());
+      transfer->read([to = host_memory(result) + first[own()] * element, &kept] {
+        copy_bytes(to, host_memory(kept.send), kept.send.bytes());
+      });
       gather(*transfer, host_memory(result), first, element);
       break;
     }
@@ -343,8 +347,9 @@ void MpiCommunicator::all_to_all(MpiTransfer& transfer, const Call& call, const 
     if (call.counts[p] > 0)
       transfer.send(peer, host_memory(call.send) + send_first[p] * size, call.counts[p]);
   }
-  copy_bytes(host_memory(result) + receive_first[own()] * size,
-             host_memory(call.send) + send_first[own()] * size, call.counts[own()] * size);
+  transfer.read([to = host_memory(result) + receive_first[own()] * size,
+                 from = host_memory(call.send) + send_first[own()] * size,
+                 bytes = call.counts[own()] * size] { copy_bytes(to, from, bytes); });
 }
 
 void MpiCommunicator::exchange(MpiTransfer& transfer, const Call& call, const Array& result) const {
@@ -361,7 +366,8 @@ void MpiCommunicator::exchange(MpiTransfer& transfer, const Call& call, const Ar
   for (const Message& message : call.sends) {
     const std::byte* const data = host_memory(call.send) + message.first * size;
     if (message.peer == rank_) {
-      copy_bytes(host_memory(result) + (expected++)->first * size, data, message.count * size);
+      transfer.read([to = host_memory(result) + (expected++)->first * size, data,
+                     bytes = message.count * size] { copy_bytes(to, data, bytes); });
     } else {
       transfer.send(message.peer, data, message.count);
     }
@@ -371,6 +377,7 @@ void MpiCommunicator::exchange(MpiTransfer& transfer, const Call& call, const Ar
 /// MPI_Comm_split blocks, so what peers may be waiting for is finished first.
 std::unique_ptr<Communicator> MpiCommunicator::do_split(const std::string& label,
                                                         const std::vector<int>& members, std::int64_t) {
+  state_->wait_for_arrivals();
   while (!state_->active.empty()) state_->progress();
   const State::Lock lock = state_->lock();
   const auto key = std::find(members.begin(), members.end(), rank_) - members.begin();

@@ -183,6 +183,7 @@ std::string broadcast(Messages& messages, std::string text, int root) {
 
 Call run_control(Call call, MPI_Comm comm, MpiSession::State& state, const std::vector<Level>& levels,
                  Sent& sent) {
+  state.wait_for_arrivals();
   Messages messages(comm, state, sent);
   std::string own = call.texts.empty() ? "" : call.texts.front();
   switch (call.control) {

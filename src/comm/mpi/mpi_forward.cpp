@@ -63,10 +63,12 @@ void forward_blocks(MpiTransfer& transfer, const Call& call, const Array& result
   const auto held =
       std::make_shared<Blocks>(host, dtype, call.block, std::vector<int>{route->rank}, 0, route->ranks);
   const std::vector<std::int64_t> first = offsets(call.counts);
-  for (int peer = 0; peer < route->ranks; ++peer) {
-    const auto p = static_cast<std::size_t>(peer);
-    copy_bytes(held->at(0, peer), host_memory(call.send) + first[p] * element, call.counts[p] * element);
-  }
+  transfer.read([=, &call] {
+    for (int peer = 0; peer < route->ranks; ++peer) {
+      const auto p = static_cast<std::size_t>(peer);
+      copy_bytes(held->at(0, peer), host_memory(call.send) + first[p] * element, call.counts[p] * element);
+    }
+  });
   for (std::size_t l = 0; l < route->levels.size(); ++l) {
     transfer.then([=, &transfer, &call, &host] {
       const Level& level = route->levels[l];

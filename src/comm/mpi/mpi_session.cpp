@@ -80,7 +80,12 @@ void MpiSession::State::progress() {
   if (background && active.empty()) background->set_busy(false);
 }
 
+void MpiSession::State::wait_for_arrivals() const {
+  for (const auto& transfer : active) transfer->wait_for_arrival();
+}
+
 void MpiSession::State::finish(const MpiTransfer& transfer) {
+  transfer.wait_for_arrival();
   while (!transfer.done()) progress();
 }
 

@@ -35,6 +35,8 @@ struct MpiSession::State {
 
   /// Lets every transfer progress and drops those that are done.
   void progress();
+  /// The host waits until what all of them send is there.
+  void wait_for_arrivals() const;
   /// Drives all until this one is done.
   void finish(const MpiTransfer& transfer);
 };

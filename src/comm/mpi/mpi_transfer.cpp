@@ -27,6 +27,7 @@ MPI_Request* MpiTransfer::add_request(std::int64_t expected) {
 
 /// Empty messages are sent, too: a peer that expects something else then hears of it.
 void MpiTransfer::send(int peer, const std::byte* data, std::int64_t count) {
+  if (arrival_) return held_back_.push_back([=, this] { send(peer, data, count); });
   std::int64_t first = 0;
   do {
     const std::int64_t part = std::min(count - first, largest_count_);
@@ -49,7 +50,17 @@ void MpiTransfer::receive(int peer, std::byte* data, std::int64_t count) {
   } while (first < count);
 }
 
+void MpiTransfer::read(std::function<void()> reader) {
+  if (arrival_) return held_back_.push_back(std::move(reader));
+  reader();
+}
+
 bool MpiTransfer::step() {
+  if (arrival_) {
+    if (!arrival_->here()) return false;
+    arrival_.reset();
+    for (const std::function<void()>& each : std::exchange(held_back_, {})) each();
+  }
   while (!done_ && test()) {
     requests_.clear();
     expected_.clear();

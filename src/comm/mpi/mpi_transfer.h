@@ -1,10 +1,12 @@
 #pragma once
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "comm/call.h"
 #include "comm/levels.h"
 #include "comm/mpi/mpi_state.h"
 
@@ -20,6 +22,8 @@ class MpiTransfer {
   /// `sent`.
   MpiTransfer(MPI_Comm comm, std::int64_t largest_count, DType dtype, int tag, std::shared_ptr<Sent> sent)
       : comm_(comm), largest_count_(largest_count), dtype_(dtype), tag_(tag), sent_(std::move(sent)) {}
+  /// What is sent is there from `arrival` on: until then receives are posted, and all else is held back.
+  void begin_at(const Arrival& arrival) { arrival_ = arrival; }
   MpiTransfer(const MpiTransfer&) = delete;
   MpiTransfer& operator=(const MpiTransfer&) = delete;
 
@@ -35,11 +39,17 @@ class MpiTransfer {
   void send(int peer, const std::byte* data, std::int64_t count);
   void receive(int peer, std::byte* data, std::int64_t count);
 
+  /// Reads what is sent, when it is there.
+  void read(std::function<void()> reader);
   void then(std::function<void()> stage) { stages_.push_back(std::move(stage)); }
 
   /// Progresses without blocking; true when all stages are done.
   bool step();
   bool done() const { return done_; }
+  /// The host waits for what is sent to be there.
+  void wait_for_arrival() const {
+    if (arrival_) arrival_->wait();
+  }
 
  private:
   bool test();
@@ -56,6 +66,8 @@ class MpiTransfer {
   std::vector<std::shared_ptr<void>> held_;
   std::vector<std::function<void()>> stages_;
   std::size_t next_stage_ = 0;
+  std::optional<Arrival> arrival_;  ///< none once what is sent is there
+  std::vector<std::function<void()>> held_back_;
   bool done_ = false;
 };
 
