@@ -19,9 +19,10 @@ enum class Stream : std::uint8_t {
   kCompute,
   kCommunication,  ///< goes before the others where the device cannot do all at once
   kBackground,     ///< communication that nobody waits for yet
-  kCopy
+  kUpload,         ///< of batches
+  kDownload        ///< of checkpoints
 };
-inline constexpr int kStreams = 4;
+inline constexpr int kStreams = 5;
 
 /// A place in a stream of which any thread can ask whether the stream has come there, also while the device
 /// hangs or after it has failed: the stream itself counts on the host.

@@ -20,7 +20,7 @@ const Batch& DeviceBatches::take(const std::function<Batch()>& next) {
     current_ = upload(context_, batch);
   }
   // From here on what read the one before has been done.
-  runtime->wait(Stream::kCopy, runtime->ticket(Stream::kCompute));
+  runtime->wait(Stream::kUpload, runtime->ticket(Stream::kCompute));
   return current_;
 }
 
@@ -46,14 +46,14 @@ void DeviceBatches::go_ahead(const std::function<std::optional<Batch>()>& ready)
     fresh = true;
   }
   // Memory that is new here may be what work before now still uses.
-  if (fresh) runtime->wait(Stream::kCopy, runtime->ticket(Stream::kCompute));
+  if (fresh) runtime->wait(Stream::kUpload, runtime->ticket(Stream::kCompute));
   {
-    const StreamScope copies(context_, Stream::kCopy);
+    const StreamScope copies(context_, Stream::kUpload);
     for (std::size_t i = 0; i < given.size(); ++i) {
       if (given[i].defined()) upload_into(context_, given[i], places[i]);
     }
   }
-  up_ = runtime->ticket(Stream::kCopy);
+  up_ = runtime->ticket(Stream::kUpload);
   std::size_t i = 0;
   Batch::for_each_array(*batch, [&](Array& array) {
     if (array.defined()) array = places[i];

@@ -8,7 +8,7 @@
 namespace jigsaw::inline train {
 
 /// The batches of steps where kernels read them. On a device the next one goes up in a stream of its own
-/// (Stream::kCopy) while kernels work on the one before, into the memory of the one before that: of two
+/// (Stream::kUpload) while kernels work on the one before, into the memory of the one before that: of two
 /// batches together. On the host they are what they were.
 class DeviceBatches {
  public:

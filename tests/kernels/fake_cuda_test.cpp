@@ -299,7 +299,7 @@ TEST_F(FakeCudaFinds, NoMoreEventsThanAreInUse) {
 /// Any thread can ask how far a stream has come, and needs nothing of the device for it.
 TEST_F(FakeCudaFinds, MilestonesThatAStreamHasPassed) {
   DeviceRuntime& runtime = *context_.runtime();
-  const Milestone first = runtime.milestone(Stream::kCompute), other = runtime.milestone(Stream::kCopy);
+  const Milestone first = runtime.milestone(Stream::kCompute), other = runtime.milestone(Stream::kUpload);
   runtime.synchronise(Stream::kCompute);
   const Milestone second = runtime.milestone(Stream::kCompute);
   std::thread([&] {
@@ -379,7 +379,7 @@ TEST_F(FakeCudaFinds, PinnedMemoryThatIsUsedTooEarly) {
   };
   const auto both_done = [&] {
     return error_of([&] {
-      context_.runtime()->synchronise(Stream::kCopy);
+      context_.runtime()->synchronise(Stream::kUpload);
       context_.runtime()->synchronise(Stream::kCompute);
     });
   };
@@ -388,14 +388,14 @@ TEST_F(FakeCudaFinds, PinnedMemoryThatIsUsedTooEarly) {
   EXPECT_EQ(both_done(), "");
   EXPECT_EQ(pinned[1], 1);
 
-  up(Stream::kCopy);
+  up(Stream::kUpload);
   pinned[1] = 5;
   EXPECT_NE(both_done().find("the host changes pinned memory before a copy of 12 bytes to the device"),
             std::string::npos);
   fake_cuda::fail_next(cudaSuccess);
 
   down(Stream::kCompute);
-  up(Stream::kCopy);
+  up(Stream::kUpload);
   EXPECT_NE(both_done().find("neither waits for the other"), std::string::npos);
   context_.set_stream(Stream::kCompute);
   cudaFreeHost(memory);

@@ -42,13 +42,13 @@ TEST(DeviceBatches, GoUpBesideTheWorkOnTheOneBefore) {
     const Array sum = add(context, batch.input, batch.target(1));
     sums.push_back(sum);
     wanted.push_back(2 * i + 0.5);
-    const std::int64_t waits = device.host_waits(), waiting = device.waiting(Stream::kCopy);
+    const std::int64_t waits = device.host_waits(), waiting = device.waiting(Stream::kUpload);
     batches.go_ahead([&]() -> std::optional<Batch> {
       if (i + 1 >= kBatches - 1) return std::nullopt;
       return made(i + 1);
     });
     EXPECT_EQ(device.host_waits(), waits);
-    EXPECT_EQ(device.waiting(Stream::kCopy) > waiting, i + 1 < kBatches - 1) << i;
+    EXPECT_EQ(device.waiting(Stream::kUpload) > waiting, i + 1 < kBatches - 1) << i;
   }
   EXPECT_EQ(places[2], places[0]) << "two batches take turns";
   EXPECT_NE(places[1], places[0]);

@@ -72,7 +72,7 @@ std::optional<SaveOutcome> CheckpointWriter::start(const CheckpointManifest& man
 
 void CheckpointWriter::copied() {
   if (copying_.empty()) return;
-  communicator_.context().runtime()->synchronise(Stream::kCopy);
+  communicator_.context().runtime()->synchronise(Stream::kDownload);
   copying_.clear();
 }
 
@@ -126,11 +126,11 @@ bool CheckpointWriter::start_copy(const std::vector<CheckpointPiece>& pieces) {
     return false;
   }
   copying_ = pieces;
-  runtime->wait(Stream::kCopy, runtime->ticket(Stream::kCompute));
-  const StreamScope copies(context, Stream::kCopy);
+  runtime->wait(Stream::kDownload, runtime->ticket(Stream::kCompute));
+  const StreamScope copies(context, Stream::kDownload);
   for (std::size_t i = 0; i < pieces.size(); ++i)
     start_download_into(context, pieces[i].array, pieces_[i].array);
-  copy_ = runtime->milestone(Stream::kCopy);
+  copy_ = runtime->milestone(Stream::kDownload);
   if (!copy_.counted()) copied();  // the thread that writes could not tell
   return true;
 }

@@ -99,11 +99,10 @@ class CudaRuntime : public DeviceRuntime {
     launches_wait_ = wait != nullptr && std::string_view(wait) == "1";
     int last = 0, first = 0;
     cuda::check(cudaDeviceGetStreamPriorityRange(&last, &first), "ask for the priorities of streams");
-    for (const Stream each : {Stream::kCompute, Stream::kCommunication, Stream::kBackground, Stream::kCopy}) {
-      cuda::check(
-          cudaStreamCreateWithPriority(&streams_[static_cast<std::size_t>(each)], cudaStreamNonBlocking,
-                                       each == Stream::kCommunication ? first : last),
-          "make a stream");
+    for (std::size_t i = 0; i < streams_.size(); ++i) {
+      const bool urgent = i == static_cast<std::size_t>(Stream::kCommunication);
+      cuda::check(cudaStreamCreateWithPriority(&streams_[i], cudaStreamNonBlocking, urgent ? first : last),
+                  "make a stream");
     }
   }
   CudaRuntime(const CudaRuntime&) = delete;

@@ -133,9 +133,9 @@ TEST_F(FakeNccl, MemoryThatIsWrittenWhileItIsSentIsAMistake) {
   a().receive(1);
   settle();
   EXPECT_EQ(a().values()[3], exact_value(1, 3));
-  b().context.set_stream(Stream::kCopy);
+  b().context.set_stream(Stream::kUpload);
   write_values(b().context, b().memory, std::vector<double>(8, -1.0));
-  b().context.runtime()->synchronise(Stream::kCopy);
+  b().context.runtime()->synchronise(Stream::kUpload);
   b().context.set_stream(Stream::kCompute);
   const std::string error = testing::error_of([&] { b().context.runtime()->synchronise(Stream::kCompute); });
   EXPECT_NE(error.find("rank 1 writes memory while it is sent to rank 0"), std::string::npos) << error;
@@ -152,10 +152,10 @@ TEST_F(FakeNccl, MemoryThatIsWrittenWhileItReceivesIsAMistake) {
   }
   settle();
   a().values();
-  b().context.set_stream(Stream::kCopy);
+  b().context.set_stream(Stream::kUpload);
   EXPECT_TRUE(std::isnan(b().values()[0])) << "nobody has waited for it";
   write_values(b().context, b().received, std::vector<double>(8, -1.0));
-  b().context.runtime()->synchronise(Stream::kCopy);
+  b().context.runtime()->synchronise(Stream::kUpload);
   b().context.set_stream(Stream::kCompute);
   const std::string error = testing::error_of([&] { b().context.runtime()->synchronise(Stream::kCompute); });
   EXPECT_NE(error.find("rank 1 writes memory into which rank 0 sends"), std::string::npos) << error;
