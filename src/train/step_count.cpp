@@ -1,5 +1,7 @@
 #include "train/step_count.h"
 
+#include <algorithm>
+
 #include "comm/record/record.h"
 #include "kernels/cuda_workspace.h"
 #include "train/training_batches.h"
@@ -8,9 +10,10 @@
 namespace jigsaw::inline train {
 
 void hold_on_gpu(StepCount& count) {
-  count.memory_bytes += count.input_bytes + kMostCudaWorkspaceBytes;
+  const std::int64_t workspace = std::min(kMostCudaWorkspaceBytes, count.memory_bytes);
+  count.memory_bytes += count.input_bytes + workspace;
   count.input_bytes *= 2;
-  count.workspace_bytes += kMostCudaWorkspaceBytes;
+  count.workspace_bytes += workspace;
 }
 
 StepCount count_step(OpenedRun& run, Optimizer& optimizer) {

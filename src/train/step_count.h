@@ -14,7 +14,8 @@ struct StepCount {
   double flops = 0;
 };
 
-/// What a GPU holds besides: the next batch, which goes up while it computes, and an operation's workspace.
+/// What a GPU holds besides: the next batch, which goes up while it computes, and an operation's workspace:
+/// the most there is (kernels/cuda_workspace.h), or of small models as much as all else together.
 void hold_on_gpu(StepCount& count);
 
 /// Makes a step of a run whose ranks record and have no memory.

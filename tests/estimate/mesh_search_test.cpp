@@ -183,7 +183,13 @@ TEST(MeshSearch, TellsWhatAGpuHoldsBesides) {
   // 24 × 36 points and four samples of three variables now and as targets, in float32.
   EXPECT_EQ(gpu.input_bytes, 2 * (3 + 3) * 24 * 36 * 4 * 4);
   EXPECT_GT(host.input_bytes, gpu.input_bytes);
-  EXPECT_EQ(gpu.memory_bytes - gpu.input_bytes - (512 << 20), host.memory_bytes - host.input_bytes);
+  const std::int64_t batch = gpu.input_bytes / 2, ahead = host.input_bytes - batch,
+                     step = host.memory_bytes - ahead;
+  EXPECT_LT(step, 512 << 20);
+  EXPECT_EQ(gpu.memory_bytes, 2 * step + batch);
+  StepCount large{.input_bytes = 7, .memory_bytes = std::int64_t{3} << 30};
+  hold_on_gpu(large);
+  EXPECT_EQ(large.memory_bytes, (std::int64_t{3} << 30) + (512 << 20) + 7);
 }
 
 TEST(MeshSearch, AMemoryLimitIsMetOrRefused) {
