@@ -13,6 +13,11 @@ void declare(Keys<LinearOptions>& keys) {
   keys.add("bias", &LinearOptions::bias).doc("Whether a learned bias is added.");
 }
 
+Letters hidden_units(char letter, std::int64_t size) {
+  constexpr std::int64_t kMany = 4096, kUnit = 8;
+  return size >= kMany ? Letters{{letter, kUnit}} : Letters{};
+}
+
 Linear::Linear(const LayerSite& site, const LinearOptions& options)
     : Layer({site.input.space, options.features}), path_(site.path) {
   const Initial initial = Initial::fan_in(site.input.channels);
@@ -20,9 +25,9 @@ Linear::Linear(const LayerSite& site, const LinearOptions& options)
   if (options.bias) bias_ = site.parameter("bias", {options.features}, initial);
 }
 
-Variable Linear::product(Tape& tape, const Variable& x) const {
+Variable Linear::product(Tape& tape, const Variable& x, const Letters& units) const {
   const int space = x.shape().rank() - 2;
-  return contract(tape, field_letters(space, 'k') + ",nk->" + field_letters(space, 'n'), x, weight_);
+  return contract(tape, field_letters(space, 'k') + ",nk->" + field_letters(space, 'n'), x, weight_, units);
 }
 
 Variable Linear::run(Tape& tape, const Variable& x, const Variable& residual) const {
@@ -35,7 +40,7 @@ Variable Linear::run(Tape& tape, const Variable& x, const InnerActivation& activ
   Pointwise pass{field_letters(x.shape().rank() - 2, 'n'), bias_, "n"};
   pass.dropout = dropout;
   pass.path = path_;
-  return activation.run(tape, product(tape, x), pass, 'n');
+  return activation.run(tape, product(tape, x, hidden_units('n', output().channels)), pass, 'n');
 }
 
 }  // namespace jigsaw::inline layers

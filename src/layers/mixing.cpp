@@ -68,7 +68,8 @@ TokenMixing::TokenMixing(const LayerSite& site, const TokenMixingOptions& option
 Variable TokenMixing::run(Tape& tape, const Variable& x, const Variable& residual) const {
   const int space = x.shape().rank() - 2;
   const std::string field = field_letters(space, 'c'), points = space_letters(space);
-  Variable hidden = contract(tape, field + ",t" + points + "->btc", x, weight1_);
+  Variable hidden =
+      contract(tape, field + ",t" + points + "->btc", x, weight1_, hidden_units('t', weight1_.shape()[0]));
   hidden = activation_.run(tape, hidden, {"btc", bias1_, "t", {}, Activation::kNone, dropout_, path_}, 't');
   const Variable y = contract(tape, "btc," + points + "t->" + field, hidden, weight2_);
   return pointwise(tape, y, {field, bias2_, points, residual, Activation::kNone, 0.0, path_});

@@ -389,6 +389,37 @@ TEST(MeshEquality, BlocksOfSeveralBuffersInFloat64) {
   }
 }
 
+/// Many hidden numbers are cut in eights, so that ranks do not have quite the same of them.
+TEST(MeshEquality, HiddenNumbersAreCutInEights) {
+  struct Case {
+    std::string type;
+    double ratio;
+    std::int64_t others;  ///< numbers that each hidden one is made of
+    Sizes mesh;
+  };
+  for (const Case& each :
+       {Case{"channel_mixing", 820.4, 5, {1, {1, 1}, 2}}, Case{"channel_mixing", 820.4, 5, {1, {1, 1}, 3}},
+        Case{"token_mixing", 683.7, 6, {1, {2, 1}, 1}}}) {
+    SCOPED_TRACE(concat(each.type, " ", name_of(each.mesh)));
+    const TrainingRun run{
+        .model = {{"type", "sequential"}, {"layers", {{{"type", each.type}, {"hidden_ratio", each.ratio}}}}},
+        .space = {2, 3},
+        .samples = 2,
+        .outputs = 5,
+        .steps = 2};
+    const TrainingRun::Result many = run.run(each.mesh);
+    expect_equal(run.run({}), many, 1e-11);
+    std::int64_t all = 0;
+    const std::vector<std::int64_t> pieces = many.pieces.at("layers.0.fc1.weight");
+    for (const std::int64_t elements : pieces) {
+      const std::int64_t hidden = elements / each.others;
+      all += hidden;
+      EXPECT_EQ(all == 4102 ? 0 : hidden % 8, 0) << hidden;
+    }
+    EXPECT_EQ(all, 4102);
+  }
+}
+
 TEST(MeshEquality, RecomputedBlocksGiveTheSameBits) {
   TrainingRun run{.model = kMixer};
   const TrainingRun::Result kept = run.run({1, {2, 1}, 1});

@@ -104,6 +104,8 @@ TrainingRun::Result TrainingRun::run_rank(Communicator& world, const MeshSizes& 
       buffers += group->travels() ? 1 : 0;
     }
     result.buffers = std::max(result.buffers, buffers);
+    for (const auto& parameter : block->parameters())
+      result.pieces[parameter->name()] = {rank.box(parameter->compute_layout()).extent.count()};
   }
   result.exchanges = world.traffic().calls[static_cast<std::size_t>(Collective::kExchange)];
   result.parameter_bytes = {optimizer.parameter_bytes()};
@@ -127,8 +129,13 @@ TrainingRun::Result TrainingRun::run(const MeshSizes& mesh) const {
     testing::merge(all.gradients, mine.gradients);
     testing::merge(all.parameters, mine.parameters);
     testing::merge(all.outputs, mine.outputs);
-    all.parameter_bytes[static_cast<std::size_t>(world.rank())] = mine.parameter_bytes[0];
-    all.peak_activation_bytes[static_cast<std::size_t>(world.rank())] = mine.peak_activation_bytes[0];
+    const auto place = static_cast<std::size_t>(world.rank());
+    for (const auto& [name, elements] : mine.pieces) {
+      all.pieces[name].resize(static_cast<std::size_t>(mesh.ranks()));
+      all.pieces[name][place] = elements[0];
+    }
+    all.parameter_bytes[place] = mine.parameter_bytes[0];
+    all.peak_activation_bytes[place] = mine.peak_activation_bytes[0];
   });
   return all;
 }

@@ -39,8 +39,10 @@ struct TrainingRun {
     testing::Tensors parameters;                                       ///< after the last step
     testing::Tensors outputs;                                          ///< "output" of step 1
     std::vector<std::int64_t> parameter_bytes, peak_activation_bytes;  ///< by rank
-    std::int64_t exchanges = 0;                                        ///< of the last rank
-    std::int64_t buffers = 0;  ///< that are gathered for the block with the most
+    std::map<std::string, std::vector<std::int64_t>>
+        pieces;                  ///< elements that operations use, by parameter, rank
+    std::int64_t exchanges = 0;  ///< of the last rank
+    std::int64_t buffers = 0;    ///< that are gathered for the block with the most
   };
   struct MeshSizes {
     int data = 1;
