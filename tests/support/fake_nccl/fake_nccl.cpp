@@ -92,6 +92,7 @@ struct Nccl {
   std::vector<std::string> mistakes;
   Work work;
   int failing_init = -1, failing_work = -1, stopped = -1;
+  int spoiled = -1, spoiled_after = 0;  ///< a rank, and what it receives right before
   /// By device and peer's device: what the two called together, in order. Cliques by address.
   std::map<std::pair<int, int>, std::deque<const Clique*>> order;
   /// By device what has not begun, as it was issued.
@@ -246,6 +247,17 @@ void deliver_collective(Launch& launch, const std::vector<std::shared_ptr<Launch
   std::ranges::copy(sum, to.memory);
 }
 
+/// The first number that the rank receives in its turn becomes another.
+void spoil_received(Launch& launch) {
+  constexpr std::byte kExponent{0x40};
+  Nccl& nccl = Nccl::all();
+  if (launch.comm->rank != nccl.spoiled || launch.receives.empty()) return;
+  if (nccl.spoiled_after-- > 0) return;
+  nccl.spoiled = -1;
+  const Part& part = launch.receives.front();
+  part.memory[part.bytes() / part.count - 1] ^= kExponent;
+}
+
 void check_alike(const Launch& launch, const Launch& other) {
   if (launch.kind == Kind::kMessages) return;
   const Part &mine = launch.sends.front(), &its = other.sends.front();
@@ -287,6 +299,7 @@ bool run_launch(Launch& launch) {
   const bool messages = launch.kind == Kind::kMessages;
   if (messages) deliver_messages(launch);
   if (!messages) deliver_collective(launch, *with);
+  spoil_received(launch);
   for (const Part& part : launch.sends) fake_cuda::touched(part.memory, part.bytes(), false);
   for (const Part& part : launch.receives) fake_cuda::touched(part.memory, part.bytes(), true);
   launch.done = true;
@@ -449,7 +462,12 @@ void start_anew() {
   nccl.to_begin.clear();
   nccl.mistakes.clear();
   nccl.work = {};
-  nccl.failing_init = nccl.failing_work = nccl.stopped = -1;
+  nccl.failing_init = nccl.failing_work = nccl.stopped = nccl.spoiled = -1;
+}
+void spoil(int rank, int after) {
+  const std::lock_guard lock(mutex());
+  Nccl::all().spoiled = rank;
+  Nccl::all().spoiled_after = after;
 }
 void stop(int rank) {
   const std::lock_guard lock(mutex());

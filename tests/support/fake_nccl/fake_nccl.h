@@ -39,6 +39,8 @@ Work take_work();
 void fail_next_init(int rank);
 /// Its communicator fails when its stream next comes to work of it, as when a network breaks.
 void fail_next_work(int rank);
+/// A number that this rank receives becomes another, after so many calls that bring it any.
+void spoil(int rank, int after);
 /// What this rank issues from now on never runs, as on a GPU that hangs.
 void stop(int rank);
 
