@@ -1,18 +1,27 @@
 #include <cmath>
+#include <filesystem>
+#include <functional>
 #include <iomanip>
 #include <numeric>
 #include <sstream>
 
 #include "array/transfer.h"
 #include "base/error.h"
+#include "base/pci_device.h"
 #include "base/text.h"
+#include "comm/agreement.h"
+#include "comm/watchdog.h"
 #include "commands.h"
+#include "config/config.h"
 #include "estimate/calibration.h"
+#include "estimate/machine_model.h"
 #include "job.h"
 #include "kernels/contraction.h"
 #include "kernels/cuda_context.h"
+#include "kernels/cuda_links.h"
 #include "kernels/pointwise.h"
 #include "nccl/nccl_communicator.h"
+#include "parallel/collective_check.h"
 #include "parallel/machine.h"
 #include "train/device.h"
 #include "train/memory_need.h"
@@ -23,6 +32,11 @@ namespace jigsaw {
 namespace {
 
 constexpr std::int64_t kCopied = std::int64_t{1} << 22;  ///< float32 numbers, 16 MiB
+
+struct GpuCheckArguments {
+  ConfigArguments configuration;
+  std::string mesh;  ///< as in a configuration; empty: the machines, and the ranks of each
+};
 
 /// "12.3 GB/s", "456 TFLOP/s": a rate with three digits.
 std::string rate_text(double rate, const std::string& unit) {
@@ -39,101 +53,307 @@ std::string rate_text(double rate, const std::string& unit) {
   return text.str();
 }
 
-void require_numbers(const Rank& rank, const std::string& what, const Array& array, double wanted) {
-  for (const double value : download_values(rank.context, array)) {
-    if (value == wanted) continue;
-    fail(concat(what, " on rank ", rank.mesh.world().rank(), " gives ", value, " in place of ", wanted));
+std::string microseconds_text(double seconds) {
+  return concat(std::round(1e7 * seconds) / 10, " µs");
+}
+
+/// What is wrong with numbers that the host knows; "" for nothing.
+std::string wrong_numbers(const Rank& rank, const std::string& what, const Array& array,
+                          const std::function<double(std::int64_t)>& wanted) {
+  const std::vector<double> found = download_values(rank.context, array);
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    const double right = wanted(static_cast<std::int64_t>(i));
+    if (found[i] != right) return concat(what, " gives ", found[i], " in place of ", right, " as number ", i);
   }
+  return "";
 }
 
-/// A product whose numbers are known.
-void check_products(const Rank& rank, DType type) {
+Array numbers(const Rank& rank, const Shape& shape, DType type,
+              const std::function<double(std::int64_t)>& number) {
+  std::vector<double> values(static_cast<std::size_t>(shape.count()));
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = number(static_cast<std::int64_t>(i));
+  return constant(rank.context, shape, type, values);
+}
+
+/// A product of whole numbers, by cuBLASLt.
+std::string wrong_product(const Rank& rank, DType type) {
   constexpr std::int64_t kRows = 96, kSummed = 64, kColumns = 80;
-  const Array a = filled(rank.context, {kRows, kSummed}, type, 2.0, Purpose::kWorkspace),
-              b = filled(rank.context, {kColumns, kSummed}, type, 0.5, Purpose::kWorkspace);
-  const Array c = contract(rank.context, ContractionSpec::parse("mk,nk->mn"), a, b, DType::kFloat32);
-  require_numbers(rank, concat("a product in ", name(type)), c, static_cast<double>(kSummed));
+  const auto a = [](std::int64_t i) { return static_cast<double>(5 * i % 7 - 3); };
+  const auto b = [](std::int64_t i) { return static_cast<double>(3 * i % 11 - 5); };
+  const Array product =
+      contract(rank.context, ContractionSpec::parse("mk,nk->mn"), numbers(rank, {kRows, kSummed}, type, a),
+               numbers(rank, {kColumns, kSummed}, type, b), DType::kFloat32);
+  return wrong_numbers(rank, concat("a product in ", name(type)), product, [&](std::int64_t i) {
+    double sum = 0;
+    for (std::int64_t k = 0; k < kSummed; ++k)
+      sum += a(i / kColumns * kSummed + k) * b(i % kColumns * kSummed + k);
+    return sum;
+  });
 }
 
-/// Between the memories of host and device.
+/// A sum of two arrays, by a kernel of the program.
+std::string wrong_sum(const Rank& rank) {
+  constexpr std::int64_t kCount = 10007;
+  const auto number = [](std::int64_t i) { return static_cast<double>(i); };
+  Array into = numbers(rank, {kCount}, DType::kFloat32, number);
+  accumulate(rank.context, into, numbers(rank, {kCount}, DType::kFloat32, number));
+  return wrong_numbers(rank, "a sum of arrays", into,
+                       [](std::int64_t i) { return static_cast<double>(2 * i); });
+}
+
+/// Between the memories of host and device, as batches go up and checkpoints come down.
 struct CopyRates {
   double up = 0, down = 0;
+  std::string wrong;
 };
-CopyRates check_copies(const Rank& rank) {
+CopyRates copy_rates(const Rank& rank) {
   constexpr int kTries = 4;
   constexpr double kBytes = 4.0 * kCopied;
-  std::vector<double> numbers(kCopied);
-  std::iota(numbers.begin(), numbers.end(), 0.0);  // float32 has all of them
-  Array host = constant(rank.context.host(), {kCopied}, DType::kFloat32, numbers);
+  const auto number = [](std::int64_t i) { return static_cast<double>(i); };  // float32 has all of them
+  std::vector<double> all(kCopied);
+  std::iota(all.begin(), all.end(), 0.0);
+  const Array host = constant(rank.context.host(), {kCopied}, DType::kFloat32, all);
   Array device = filled(rank.context, {kCopied}, DType::kFloat32, 0.0, Purpose::kWorkspace);
+  const Context locked(Backend::kReference, rank.context.runtime()->page_locked(), 1);
+  const Array page_locked(locked, {kCopied}, DType::kFloat32, Purpose::kWorkspace);
   CopyRates rates;
   rates.up = kBytes / seconds_of(rank, kTries, [&] { upload_into(rank.context, host, device); });
-  rates.down = kBytes / seconds_of(rank, kTries, [&] { download_into(rank.context, device, host); });
-  const std::vector<double> back = download_values(rank.context, device);
-  for (std::size_t i = 0; i < back.size(); ++i) {
-    if (back[i] != numbers[i])
-      fail(concat("a copy to the GPU of rank ", rank.mesh.world().rank(), " and back changes number ", i));
-  }
+  rates.down =
+      kBytes / seconds_of(rank, kTries, [&] { start_download_into(rank.context, device, page_locked); });
+  rates.wrong = wrong_numbers(rank, "a copy to the GPU and back", device, number);
   return rates;
 }
 
-/// Sums over the ranks of a group.
-double check_sums(const Rank& rank, Communicator& group) {
-  constexpr int kTries = 4;
-  const double own = group.rank() + 1, wanted = 0.5 * group.size() * (group.size() + 1);
-  const Array send = filled(rank.context, {kCopied}, DType::kFloat32, own, Purpose::kWorkspace);
-  require_numbers(rank, concat("a sum over ", group.size(), " ranks"), group.all_reduce(send), wanted);
-  return 4.0 * kCopied / seconds_of(rank, kTries, [&] { group.all_reduce(send); });
+/// The same Error on all ranks where one has something to say.
+void require_right(Communicator& world, const std::string& wrong) {
+  together(world, [&] {
+    if (!wrong.empty()) fail(wrong);
+  });
 }
 
-void print_ranks(Job& job) {
-  const std::vector<std::string> all = job.world.gather_text(concat(job.device.place, "  ", job.device.kind));
-  for (std::size_t rank = 0; rank < all.size(); ++rank) job.log.info(concat("rank ", rank, "  ", all[rank]));
+/// Ends the job when a rank, or its GPU, does not go on. Its files stand in the working folder, which ranks
+/// of all machines see as a rule.
+class Watch {
+ public:
+  explicit Watch(Job& job) {
+    if (job.configuration.watchdog_seconds <= 0) return;
+    WatchdogOptions options{.seconds = job.configuration.watchdog_seconds};
+    options.grace_seconds = std::min(options.grace_seconds, options.seconds);
+    options.folder = kFolder;
+    options.rank = job.world.rank();
+    options.size = job.world.size();
+    watchdog_ = std::make_unique<Watchdog>(options, job.world.log(), [&job](const std::string& report) {
+      print_error(report, job.world.rank(), job.world.size());
+      job.world.abort(static_cast<int>(ExitCode::kInternal));
+    });
+  }
+  Watch(const Watch&) = delete;
+  Watch& operator=(const Watch&) = delete;
+  ~Watch() {
+    watchdog_.reset();
+    std::error_code not_empty;
+    std::filesystem::remove(kFolder, not_empty);
+  }
+  void beat() {
+    if (watchdog_) watchdog_->beat(++part_);
+  }
+
+ private:
+  static constexpr const char* kFolder = "jigsaw-gpu-check";
+  std::unique_ptr<Watchdog> watchdog_;
+  std::int64_t part_ = 0;
+};
+
+/// "; NVLink to GPUs 1, 2; host memory to GPU 3" of those that this rank sees.
+std::string peers_text(int device) {
+  std::string text;
+  for (const auto& [link, by] : {std::pair{PeerLink::kNvlink, "NVLink"}, std::pair{PeerLink::kPcie, "PCIe"},
+                                 std::pair{PeerLink::kHost, "host memory"}}) {
+    std::vector<int> peers;
+    for (int peer = 0; peer < cuda_device_count(); ++peer) {
+      if (peer != device && peer_link(device, peer) == link) peers.push_back(peer);
+    }
+    if (!peers.empty()) text += concat("; ", by, " to GPU", peers.size() > 1 ? "s " : " ", join(peers, ", "));
+  }
+  return text;
 }
 
-ExitCode check_gpus(Job& job) {
-  Communicator& world = job.world;
-  for (const auto& [name, version] : versions()) job.log.info(concat(name, " ", version));
-  if (!cudnn_library().built) job.log.info("no cuDNN in this build: convolutions go by kernels of its own");
+/// What this rank has: a line for people.
+std::string rank_text(const Job& job) {
+  const int device = job.rank_on_machine % cuda_device_count();
+  const CudaDevice gpu = cuda_device(device);
+  const PciDevice place = pci_device(gpu.bus);
+  const std::string cores = allowed_cores();
+  return concat(job.device.place, "  ", job.device.kind, ", ", human_bytes(free_device_bytes()), " of ",
+                human_bytes(gpu.bytes), " free", place.link.empty() ? "" : ", PCIe " + place.link,
+                place.numa_node < 0 ? "" : concat(", NUMA node ", place.numa_node),
+                cores.empty() ? "" : "; cores " + cores, peers_text(device));
+}
+
+void tell_libraries(Log& log) {
+  const CudaMachine machine = cuda_machine();
+  for (const auto& [name, version] : versions()) log.info(concat(name, " ", version));
+  const std::string driver = driver_version("nvidia");
+  log.info(concat("driver ", driver.empty() ? "" : driver + ", ", "for CUDA ", machine.driver / 1000, ".",
+                  machine.driver % 1000 / 10, " (", machine.runtime / 1000, ".0 or newer needed)"));
+  log.info(concat("cuBLASLt ", library_version(cublas_version())));
+  if (!cudnn_library().built) log.info("no cuDNN in this build: convolutions go by kernels of its own");
   if (!nccl_library().built)
-    job.log.info("no NCCL in this build: messages between GPUs go through MPI and the host");
-  print_ranks(job);
-  Mesh mesh = mesh_of_machines(world);
+    log.info("no NCCL in this build: messages between GPUs go through MPI and the host");
+}
+
+void tell_ranks(Job& job) {
+  const std::vector<std::string> all = job.world.gather_text(rank_text(job));
+  for (std::size_t rank = 0; rank < all.size(); ++rank) job.log.info(concat("rank ", rank, "  ", all[rank]));
+  const bool sees_one = ranks_on_a_machine(job.world) > 1 && cuda_device_count() == 1;
+  if (job.world.all_reduce(std::array{sees_one ? 1.0 : 0.0}, ReduceOp::kMax)[0] > 0) {
+    job.log.warn(
+        "ranks see their own GPU alone, and NCCL then sends through the host: let each see all GPUs of its "
+        "machine (in SLURM --gpus-per-node, not --gpus-per-task)");
+  }
+}
+
+/// Along one axis: what messages take, and a line for each kind of collective.
+void tell_links(Log& log, const std::string& between, int ranks, const Link& link, const Link& assumed,
+                const std::string& assumed_of, const std::vector<CollectiveRate>& rates) {
+  log.info(concat(between, ", ", ranks, " ranks: each sends ", rate_text(link.bytes_per_second, "B/s"),
+                  " after ", microseconds_text(link.latency_seconds), " (plans assume ",
+                  rate_text(assumed.bytes_per_second, "B/s"), " after ",
+                  microseconds_text(assumed.latency_seconds), ": ", assumed_of, ")"));
+  constexpr int kName = 16, kRate = 14;
+  std::vector<std::int64_t> sizes;
+  std::vector<std::pair<Collective, std::string>> rows;
+  for (const CollectiveRate& rate : rates) {
+    if (rows.empty() || rows.back().first != rate.kind) {
+      std::ostringstream row;
+      row << "  " << std::left << std::setw(kName) << name(rate.kind);
+      rows.emplace_back(rate.kind, row.str());
+    }
+    if (sizes.empty() || rate.bytes > sizes.back()) sizes.push_back(rate.bytes);
+    std::ostringstream column;
+    column << std::right << std::setw(kRate) << rate_text(rate.bytes_per_second, "B/s");
+    rows.back().second += column.str();
+  }
+  std::ostringstream head;
+  head << "  " << std::left << std::setw(kName) << "arrays of" << std::right;
+  for (const std::int64_t bytes : sizes) head << std::setw(kRate) << human_bytes(bytes);
+  log.info(head.str());
+  for (const auto& [kind, row] : rows) log.info(row);
+}
+
+/// The mesh whose axes are tried, and what each is called.
+struct Axes {
+  Mesh mesh;
+  std::vector<std::string> names;
+};
+Axes axes_of(Job& job, const GpuCheckArguments& options) {
+  std::optional<MeshOptions> given;
+  together(job.world, [&] {
+    try {
+      if (!options.mesh.empty()) given = parse<MeshOptions>(parse_json(options.mesh, "the mesh"));
+    } catch (const ConfigError& error) {
+      throw ConfigError(concat("--mesh: ", error.what()));
+    }
+  });
+  if (!given && !options.configuration.config.empty()) {
+    tell_mesh(job, job.world.size());
+    given = job.configuration.mesh;
+  }
+  if (!given) {
+    Mesh mesh = mesh_of_machines(job.world);
+    std::vector<std::string> names(static_cast<std::size_t>(mesh.shape().axes));
+    names.front() = "between machines";
+    names.back() =
+        ranks_on_a_machine(job.world) == mesh.size(mesh.tensor()) ? "within a machine" : "between all ranks";
+    return {std::move(mesh), names};
+  }
+  std::optional<Mesh> mesh;
+  together(job.world, [&] {
+    if (given->domain.empty()) given->domain = {1};
+    mesh.emplace(job.world, given->data, given->domain, given->tensor);
+  });
+  std::vector<std::string> names;
+  for (int axis = 0; axis < mesh->shape().axes; ++axis) names.push_back("along " + mesh->axis_name(axis));
+  return {std::move(*mesh), names};
+}
+
+ExitCode check_gpus(Job& job, const GpuCheckArguments& options) {
+  Communicator& world = job.world;
+  tell_libraries(job.log);
+  tell_ranks(job);
+  auto [mesh, names] = axes_of(job, options);
   const Rank rank{world.context(), mesh};
-  for (const DType type : {DType::kFloat32, DType::kBfloat16}) check_products(rank, type);
+  Watch watch(job);
+  for (const DType type : {DType::kFloat32, DType::kBfloat16})
+    require_right(world, wrong_product(rank, type));
+  require_right(world, wrong_sum(rank));
+  watch.beat();
+  std::vector<int> axes;
+  for (int axis = 0; axis < mesh.shape().axes; ++axis) {
+    if (mesh.size(axis) > 1) axes.push_back(axis);
+  }
+  require_right(world, wrong_collective(world));
+  for (const int axis : axes) require_right(world, wrong_collective(mesh.communicator(axis_bit(axis))));
+  watch.beat();
   const Machine measured = measure_machine(rank);
   constexpr std::int64_t kSide = 512;
   const double bf16 = products_per_second(rank, DType::kBfloat16, kSide);
   job.log.info(concat("products: ", rate_text(measured.flops_per_second, "FLOP/s"), " in float32, ",
                       rate_text(bf16, "FLOP/s"),
                       " in bfloat16; memory: ", rate_text(measured.memory_bytes_per_second, "B/s")));
-  const CopyRates copies = check_copies(rank);
+  watch.beat();
+  const CopyRates copies = copy_rates(rank);
+  require_right(world, copies.wrong);
   job.log.info(concat("copies: ", rate_text(copies.up, "B/s"), " to the GPU, ", rate_text(copies.down, "B/s"),
                       " from it"));
-  for (const auto& [axis, between] :
-       {std::pair{mesh.tensor(), ranks_on_a_machine(world) == mesh.size(mesh.tensor()) ? "within a machine"
-                                                                                       : "between all ranks"},
-        std::pair{Mesh::kData, "between machines"}}) {
-    if (mesh.size(axis) == 1) continue;
-    const Link& link = measured.links[static_cast<std::size_t>(axis)];
-    const double sums = check_sums(rank, mesh.communicator(axis_bit(axis)));
-    job.log.info(concat(between, ", ", mesh.size(axis), " ranks: each sends ",
-                        rate_text(link.bytes_per_second, "B/s"), " after ",
-                        std::round(1e7 * link.latency_seconds) / 10, " µs, sums of 16 MiB ",
-                        rate_text(sums, "B/s")));
+  watch.beat();
+  MachineModel assumed = job.configuration.machine
+                             ? machine_model(*job.configuration.machine, jigsaw::Device::kCuda)
+                             : machine_model(default_machine(jigsaw::Device::kCuda));
+  assumed.ranks_per_node = ranks_per_node(world);
+  const Machine plan = assumed.on(mesh.shape(), job.configuration.train.precision);
+  constexpr double kSeconds = 10;  // of all axes
+  constexpr double kRoomForArrays = 16;
+  const double room = static_cast<double>(free_device_bytes()) / kRoomForArrays;
+  const auto most = static_cast<std::int64_t>(world.all_reduce(std::array{room}, ReduceOp::kMin)[0]);
+  for (const int axis : axes) {
+    const auto a = static_cast<std::size_t>(axis);
+    tell_links(job.log, names[a], mesh.size(axis), measured.links[a], plan.links[a], assumed.name,
+               collective_rates(rank, axis, most, kSeconds / static_cast<double>(axes.size())));
+    watch.beat();
   }
-  job.log.info("the numbers of all products, copies and sums are right");
+  job.log.info("the numbers of all products, copies and collectives are right");
   return ExitCode::kDone;
+}
+
+ExitCode run_gpu_check(const GpuCheckArguments& options) {
+  const auto work = [&](Job& job) { return check_gpus(job, options); };
+  if (options.configuration.config.empty()) {
+    Configuration configuration;
+    configuration.device = DeviceChoice::kCuda;
+    constexpr double kPatience = 120;  // of what takes seconds
+    configuration.watchdog_seconds = kPatience;
+    return run_job(configuration, work);
+  }
+  ConfigArguments on_gpus = options.configuration;
+  on_gpus.overrides.push_back("device=cuda");
+  return run_job(on_gpus, work);
 }
 
 }  // namespace
 
-std::function<ExitCode()> declare_gpu_check(const CommandOptions& /*command*/,
-                                            const Invocation& /*invocation*/) {
-  return [] {
-    Configuration configuration;
-    configuration.device = DeviceChoice::kCuda;
-    return run_job(configuration, check_gpus);
+std::function<ExitCode()> declare_gpu_check(const CommandOptions& command, const Invocation& /*invocation*/) {
+  auto options = std::make_shared<GpuCheckArguments>();
+  add_configuration(command, options->configuration);
+  command
+      .add_option("--mesh", options->mesh,
+                  "Whose axes are tried, as in a configuration: {\"domain\":[2,1]}; default: the "
+                  "configuration's, or between machines and within one")
+      .not_empty();
+  return [options] {
+    if (options->configuration.config.empty() && !options->configuration.overrides.empty())
+      throw ConfigError("command line: --set changes a configuration; give it with --config FILE");
+    return run_gpu_check(*options);
   };
 }
 

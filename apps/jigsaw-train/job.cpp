@@ -104,7 +104,7 @@ ExitCode run_on(MpiSession& session, const MakeStart& make_start, const std::fun
   Log log(session.rank() == 0, Terminal::of_process(start.quiet));
   for (const std::string& sentence : start.idle) log.warn(sentence);
   if (!device_remark.empty()) log.info(device_remark);
-  Job job{configuration, start.folder, *world, log, device};
+  Job job{configuration, start.folder, *world, log, device, here};
   try {
     const ExitCode code = work(job);
     for (const std::string& remark : take_remarks(world->context())) log.warn(remark);

@@ -99,15 +99,61 @@ TEST_F(FakeCuda, GpuCheckTriesWhatTrainingTakes) {
   for (const int ranks : {1, 2}) {
     const Outcome outcome = Running(ranks, "gpu-check", JIGSAW_TRAIN_FAKE_CUDA).collect();
     EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
-    for (const char* part :
-         {"rank 0  0000:00:00.0 of ", "9.19.0)", "products: ", "FLOP/s in bfloat16", "copies: ", "are right"})
+    for (const char* part : {"rank 0  0000:00:00.0 of ", "9.19.0), ", " of 4.0 GiB free", "cores ",
+                             "for CUDA 13.0 (13.0 or newer needed)", "cuBLASLt 13.0.2",
+                             "products: ", "FLOP/s in bfloat16", "copies: ", "are right"})
       EXPECT_NE(outcome.out.find(part), std::string::npos) << part << " in\n" << outcome.out;
-    EXPECT_EQ(outcome.out.find("within a machine, 2 ranks: each sends ") != std::string::npos, ranks == 2)
-        << outcome.out;
+    for (const char* part : {"within a machine, 2 ranks: each sends ", "(plans assume 350 GB/s after 5 µs",
+                             "rank 1  0000:01:00.0 of ", "; NVLink to GPU 0", "arrays of", "all_gather",
+                             "reduce_scatter", "all_reduce", "all_to_all", "exchange"})
+      EXPECT_EQ(outcome.out.find(part) != std::string::npos, ranks == 2) << part << " in\n" << outcome.out;
   }
   setenv("JIGSAW_FAKE_CUDA", "devices=0", 1);
   expect_one_error(Running(1, "gpu-check", JIGSAW_TRAIN_FAKE_CUDA).collect(), 2,
                    "there is no GPU that this program can use");
+}
+
+/// A machine on which something is not as it should be.
+TEST_F(FakeCuda, GpuCheckNamesWhatIsWrong) {
+  setenv("JIGSAW_FAKE_CUDA", "devices=2,peers=1,spoil_device=1", 1);
+  const Outcome wrong = Running(2, "gpu-check", JIGSAW_TRAIN_FAKE_CUDA).collect();
+  expect_one_error(wrong, 1, "[rank 1] a product in fp32 gives ");
+  EXPECT_NE(wrong.out.find("; PCIe to GPU 0"), std::string::npos) << wrong.out;
+  setenv("JIGSAW_FAKE_CUDA", "devices=1,own=1", 1);
+  const Outcome alone = Running(2, "gpu-check", JIGSAW_TRAIN_FAKE_CUDA).collect();
+  EXPECT_EQ(alone.exit_code, 0) << alone.err;
+  EXPECT_NE(alone.err.find("see their own GPU alone"), std::string::npos) << alone.err;
+}
+
+/// The axes of a mesh that is named, or of a configuration's.
+TEST_F(FakeCuda, GpuCheckTriesTheAxesOfAMesh) {
+  setenv("JIGSAW_FAKE_CUDA", "devices=2", 1);
+  for (const std::string& command :
+       {std::string("gpu-check --mesh '{\"domain\":[2,1]}'"),
+        "gpu-check --set 'mesh={\"domain\":[2,1]}' --config " + (folder_ / "config.json")}) {
+    const Outcome outcome = Running(2, command, JIGSAW_TRAIN_FAKE_CUDA).collect();
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+    EXPECT_NE(outcome.out.find("along domain0, 2 ranks: each sends "), std::string::npos) << outcome.out;
+  }
+  expect_one_error(Running(2, "gpu-check --mesh '{\"data\":3}'", JIGSAW_TRAIN_FAKE_CUDA).collect(), 2, "3");
+  expect_one_error(Running(2, "gpu-check --mesh '{\"row\":2}'", JIGSAW_TRAIN_FAKE_CUDA).collect(), 2,
+                   "--mesh: ");
+  expect_one_error(Running(1, "gpu-check --set train.steps=1", JIGSAW_TRAIN_FAKE_CUDA).collect(), 2,
+                   "--config");
+}
+
+/// A GPU that hangs ends the job; its rank is named.
+TEST_F(FakeCuda, GpuCheckNamesARankThatDoesNotCome) {
+  for (int limit = 2;; limit *= 2) {  // until one comes in which all got to run
+    const Outcome hung =
+        run_on("devices=2,hang_after=6,hang_device=1", 2,
+               "gpu-check --set mesh.data=2 --set watchdog_seconds=" + std::to_string(limit));
+    ASSERT_EQ(hung.exit_code, 1) << hung.out << hung.err;
+    const bool named = hung.err.find("not arrived: rank 1") != std::string::npos;
+    if (!named && limit < 200) continue;
+    EXPECT_TRUE(named) << hung.err;
+    break;
+  }
 }
 
 /// What a user is told of errors that a device reports later than they happen, and of one that has no room.

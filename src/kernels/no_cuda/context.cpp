@@ -1,5 +1,6 @@
 #include "base/error.h"
 #include "kernels/cuda_context.h"
+#include "kernels/cuda_links.h"
 
 namespace jigsaw::inline kernels {
 
@@ -23,6 +24,15 @@ int cuda_device_count() {
 }
 CudnnLibrary cudnn_library() {
   return {};
+}
+PeerLink peer_link(int, int) {
+  no_cuda();
+}
+std::int64_t free_device_bytes() {
+  return 0;
+}
+int cublas_version() {
+  return 0;
 }
 Context make_cuda_context(int) {
   no_cuda();

@@ -98,6 +98,9 @@ const char* cublasLtGetStatusString(cublasStatus_t status) {
          : status == CUBLAS_STATUS_NOT_SUPPORTED ? "CUBLAS_STATUS_NOT_SUPPORTED"
                                                  : "CUBLAS_STATUS_INVALID_VALUE";
 }
+std::size_t cublasLtGetVersion() {
+  return 130002;
+}
 cublasStatus_t cublasLtCreate(cublasLtHandle_t* handle) {
   *handle = new FakeCublas;
   return CUBLAS_STATUS_SUCCESS;

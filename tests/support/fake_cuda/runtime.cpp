@@ -182,14 +182,49 @@ void run_all(FakeStream& stream, const std::int64_t& until, std::unique_lock<std
   }
 }
 
+/// A number of JIGSAW_FAKE_CUDA, where it is there.
+void read(const std::string& key, int& into) {
+  const char* const text = std::getenv("JIGSAW_FAKE_CUDA");
+  const std::string given = text == nullptr ? "" : "," + std::string(text);
+  const std::size_t at = given.find("," + key + "=");
+  if (at != std::string::npos) into = std::atoi(given.c_str() + at + key.size() + 2);
+}
+
+/// More that JIGSAW_FAKE_CUDA may say of a process.
+struct Faults {
+  int own = 0;                          ///< 1: ranks see their own device alone
+  int peers = 2;                        ///< devices reach each other by NVLink; 1: by PCIe, 0: not at all
+  int hang_after = 0, hang_device = 0;  ///< nothing of it runs behind so much work
+  int spoil_device = -1;                ///< whose copies to the host bring a number that is not there
+
+  static Faults& all() {
+    static Faults faults = [] {
+      Faults given;
+      read("own", given.own);
+      read("peers", given.peers);
+      read("hang_after", given.hang_after);
+      read("hang_device", given.hang_device);
+      read("spoil_device", given.spoil_device);
+      return given;
+    }();
+    return faults;
+  }
+  /// Among all of the machine, the first that the process sees.
+  int first() const {
+    const char* const rank = std::getenv("OMPI_COMM_WORLD_LOCAL_RANK");
+    return own == 1 && rank != nullptr ? std::atoi(rank) : 0;
+  }
+};
+
+/// Whether the device hangs from the next piece of work on.
+void may_hang(const FakeStream& stream) {
+  Faults& faults = Faults::all();
+  if (faults.hang_after == 0 || stream.device != faults.hang_device) return;
+  if (--faults.hang_after == 0) Devices::all().stopped = stream.device;
+}
+
 Machine described() {
   Machine machine;
-  const char* const text = std::getenv("JIGSAW_FAKE_CUDA");
-  const std::string given = text == nullptr ? "" : text;
-  const auto read = [&](const std::string& key, auto& into) {
-    const std::size_t at = given.find(key + "=");
-    if (at != std::string::npos) into = std::atoi(given.c_str() + at + key.size() + 1);
-  };
   read("devices", machine.devices);
   read("driver", machine.driver);
   read("major", machine.major);
@@ -264,6 +299,7 @@ bool run(FakeStream& stream, std::int64_t until) {
   Devices& devices = Devices::all();
   std::optional<Opened> opened;
   while (stream.done < until && !stream.work.empty()) {
+    may_hang(stream);
     if (stream.device == devices.stopped) return false;
     FakeWork work = std::move(stream.work.front());
     stream.work.pop_front();
@@ -398,7 +434,8 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
 }
 cudaError_t cudaDeviceGetPCIBusId(char* text, int length, int device) {
   if (device < 0 || device >= machine().devices) return result(cudaErrorInvalidDevice);
-  std::strncpy(text, jigsaw::concat("0000:0", device, ":00.0").c_str(), static_cast<std::size_t>(length));
+  std::strncpy(text, jigsaw::concat("0000:0", Faults::all().first() + device, ":00.0").c_str(),
+               static_cast<std::size_t>(length));
   return cudaSuccess;
 }
 
@@ -413,6 +450,7 @@ cudaError_t cudaGetDriverEntryPointByVersion(const char* name, void** function, 
       {"cuMemCreate", reinterpret_cast<void*>(cuMemCreate)},
       {"cuMemRelease", reinterpret_cast<void*>(cuMemRelease)},
       {"cuMemMap", reinterpret_cast<void*>(cuMemMap)},
+      {"cuDeviceGetP2PAttribute", reinterpret_cast<void*>(cuDeviceGetP2PAttribute)},
       {"cuMemUnmap", reinterpret_cast<void*>(cuMemUnmap)},
       {"cuMemSetAccess", reinterpret_cast<void*>(cuMemSetAccess)}};
   const auto at = functions.find(name);
@@ -487,6 +525,12 @@ CUresult cuMemMap(CUdeviceptr at, std::size_t bytes, std::size_t offset, CUmemGe
   }
   return CUDA_ERROR_INVALID_VALUE;
 }
+CUresult cuDeviceGetP2PAttribute(int* value, CUdevice_P2PAttribute attribute, CUdevice from, CUdevice to) {
+  const int devices = machine().devices;
+  if (from < 0 || from >= devices || to < 0 || to >= devices || from == to) return CUDA_ERROR_INVALID_VALUE;
+  *value = Faults::all().peers >= (attribute == CU_DEVICE_P2P_ATTRIBUTE_ACCESS_SUPPORTED ? 1 : 2) ? 1 : 0;
+  return CUDA_SUCCESS;
+}
 CUresult cuMemUnmap(CUdeviceptr, std::size_t) {
   return CUDA_SUCCESS;
 }
@@ -530,12 +574,15 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaM
   const std::string name = jigsaw::concat("a copy of ", bytes, " bytes ", which);
   if (devices.pin(to)) std::memset(to, kNaNByte, bytes);
   const std::size_t held = devices.pin(from) ? digest(from, bytes) : 0;
+  const bool spoils = kind == cudaMemcpyDeviceToHost && stream->device == Faults::all().spoil_device;
   return put(stream, name, [=] {
     if (held != 0 && digest(from, bytes) != held)
       WorkOrder::all().report(jigsaw::concat("the host changes pinned memory before ", name, " has read it"));
     touched(from, bytes, false);
     touched(to, bytes, true);
     std::memcpy(to, from, bytes);
+    constexpr std::byte kExponent{0x40};  // of a float32
+    if (spoils && bytes >= sizeof(float)) static_cast<std::byte*>(to)[sizeof(float) - 1] ^= kExponent;
   });
 }
 cudaError_t cudaMemsetAsync(void* memory, int value, std::size_t bytes, cudaStream_t stream) {
