@@ -6,6 +6,7 @@
 #include "comm/record/record.h"
 #include "comm/self/self.h"
 #include "commands.h"
+#include "kernels/cuda_context.h"
 #include "optim/optimizer.h"
 #include "samples/label_scan.h"
 #include "train/data_remarks.h"
@@ -109,6 +110,11 @@ ExitCode run_check(const CheckArguments& options) {
     const int ranks = options.ranks > 0 ? options.ranks : job.world.size();
     tell_mesh(job, ranks);
     if (ranks != job.world.size()) {
+      const CudaMachine machine = cuda_machine();
+      if (job.configuration.device == DeviceChoice::kAuto && machine.built && machine.devices == 0) {
+        job.log.info(concat("planned as for processors: plan --set device=cuda --ranks ", ranks,
+                            " plans for GPUs that are elsewhere"));
+      }
       together(job.world, [&] { check_planned(job, ranks); });
     } else {
       check_started(job);

@@ -69,8 +69,13 @@ TEST_F(FakeCuda, AGpuThatCannotBeUsedEndsTheRun) {
 }
 
 TEST_F(FakeCuda, ChecksForOtherNumbersOfRanksReadOnTheHost) {
-  const Outcome outcome = run_on("devices=2", 1, "check --set device=cuda --ranks 4");
+  const std::string elsewhere = "plan --set device=cuda --ranks 4 plans for GPUs";
+  const Outcome outcome = run_on("devices=2", 1, "check --set device=cuda --ranks 4"),
+                without = run_on("devices=0", 1, "check --ranks 4");
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_EQ(outcome.out.find(elsewhere), std::string::npos) << outcome.out;
+  EXPECT_EQ(without.exit_code, 0) << without.err;
+  EXPECT_NE(without.out.find(elsewhere), std::string::npos) << without.out;
 }
 
 /// By a GPU's memory and rates, not the host's.

@@ -49,5 +49,16 @@ TEST_F(NoGpu, AskedForOneTheRunEnds) {
       << outcome.err;
 }
 
+TEST_F(NoGpu, AGpuCheckSaysWhatIsMissing) {
+  for (const auto& [program, says] :
+       {std::pair(JIGSAW_TRAIN_CUDA, "there is no GPU that this program can use"),
+        std::pair(JIGSAW_TRAIN, "this build has no CUDA kernels")}) {
+    const Outcome outcome = Running(1, "gpu-check", program).collect();
+    EXPECT_EQ(outcome.exit_code, 2) << outcome.err;
+    ASSERT_EQ(outcome.errors().size(), 1U) << outcome.err;
+    EXPECT_NE(outcome.errors()[0].find(says), std::string::npos) << outcome.err;
+  }
+}
+
 }  // namespace
 }  // namespace jigsaw::e2e
