@@ -2,7 +2,9 @@
 
 #include <unistd.h>
 
+#include <cstdlib>
 #include <map>
+#include <string_view>
 
 #include "base/error.h"
 #include "base/host.h"
@@ -23,7 +25,8 @@ std::string version_text(int version) {
 }
 
 /// What is wrong with the devices of all ranks; "" for nothing.
-std::string unlike_devices(const std::vector<std::string>& kinds, const std::vector<std::string>& places) {
+std::string unlike_devices(const std::vector<std::string>& kinds, const std::vector<std::string>& places,
+                           bool shared) {
   std::map<std::string, std::size_t> users;
   for (std::size_t rank = 0; rank < kinds.size(); ++rank) {
     if (kinds[rank] != kinds[0]) {
@@ -31,11 +34,14 @@ std::string unlike_devices(const std::vector<std::string>& kinds, const std::vec
           "ranks compute on unlike devices: rank 0 on ", kinds[0], ", rank ", rank, " on ", kinds[rank],
           "; start them where devices, drivers and libraries are alike, or set \"device\" to \"cpu\"");
     }
-    if (places[rank].empty()) continue;
+    if (shared || places[rank].empty()) continue;
     const auto [first, is_new] = users.emplace(places[rank], rank);
     if (!is_new) {
-      return concat("ranks ", first->second, " and ", rank, " would share the GPU ", places[rank],
-                    ": start one rank for each GPU that they see, or set \"device\" to \"cpu\"");
+      return concat(
+          "ranks ", first->second, " and ", rank, " would share the GPU ", places[rank],
+          ": start one rank for each GPU that they see, or set \"device\" to \"cpu\" (to try things out, "
+          "NCCL 2.30 and newer lets ranks share one with NCCL_MULTI_RANK_GPU_ENABLE=1 in all their "
+          "environments)");
     }
   }
   return "";
@@ -83,6 +89,12 @@ ChosenDevice choose_device(DeviceChoice device, const TrainOptions& train, const
 std::string library_version(int version) {
   const int unit = version < kFirstByTenThousands ? 1000 : 10000;
   return concat(version / unit, ".", version % unit / 100, ".", version % 100);
+}
+
+bool may_share_gpus(const NcclLibrary& nccl) {
+  constexpr int kLeast = 23000;
+  const char* const enabled = std::getenv("NCCL_MULTI_RANK_GPU_ENABLE");
+  return nccl.built && nccl.version >= kLeast && enabled != nullptr && std::string_view(enabled) == "1";
 }
 
 std::string unfit_library(const CudnnLibrary& cudnn, const NcclLibrary& nccl) {
@@ -138,13 +150,14 @@ RankDevice rank_device(const Context& context, int rank_on_machine) {
                  version_text(machine.driver), ", program built with ", version_text(machine.runtime),
                  cudnn.built ? ", cuDNN " + library_version(cudnn.version) : "",
                  nccl.built ? ", NCCL " + library_version(nccl.version) : "", ")"),
-          concat(device.bus, " of ", host_name())};
+          concat(device.bus, " of ", host_name()), may_share_gpus(nccl)};
 }
 
 void require_like_devices(Communicator& world, const RankDevice& mine) {
   const std::vector<std::string> kinds = world.gather_text(mine.kind), places = world.gather_text(mine.place);
+  const bool shared = world.all_reduce(std::vector{mine.shared ? 1.0 : 0.0}, ReduceOp::kMin)[0] > 0;
   const std::string failure =
-      agreed_failure(world, world.rank() == 0 ? unlike_devices(kinds, places) : std::string());
+      agreed_failure(world, world.rank() == 0 ? unlike_devices(kinds, places, shared) : std::string());
   if (!failure.empty()) throw ConfigError(failure);
 }
 

@@ -31,6 +31,9 @@ ChosenDevice choose_device(DeviceChoice device, const TrainOptions& train, const
 /// "9.19.0" of 91900, as cuDNN and NCCL count their versions. Old ones count thousands: 8907 is "8.9.7".
 std::string library_version(int version);
 
+/// Whether ranks may share a GPU: NCCL 2.30 and newer lets them where NCCL_MULTI_RANK_GPU_ENABLE is 1.
+bool may_share_gpus(const NcclLibrary& nccl);
+
 /// What is wrong with the libraries here for a run on GPUs; "" for nothing.
 std::string unfit_library(const CudnnLibrary& cudnn, const NcclLibrary& nccl);
 
@@ -58,11 +61,12 @@ std::unique_ptr<Communicator> connect_devices(std::unique_ptr<Communicator> mpi,
 struct RankDevice {
   std::string kind;   ///< "the processor", or a GPU's name, capability and versions of CUDA and its libraries
   std::string place;  ///< names the GPU among all; empty for the processor
+  bool shared = false;  ///< may_share_gpus()
 };
 RankDevice rank_device(const Context& context, int rank_on_machine);
 
 /// Throws the same ConfigError on all ranks unless all compute on one kind of device, each on a GPU of its
-/// own. Collective.
+/// own if not all may share them. Collective.
 void require_like_devices(Communicator& world, const RankDevice& mine);
 
 }  // namespace jigsaw::inline train

@@ -119,7 +119,8 @@ MemoryRoom memory_room(Communicator& world) {
   const int devices = world.context().backend() == Backend::kCuda ? cuda_device_count() : 0;
   const std::int64_t bytes = devices > 0 ? cuda_device(0).bytes : 0;
   if (bytes == 0) return {};
-  return {bytes, 1, true};
+  const int ranks = may_share_gpus(nccl_library()) ? (ranks_on_a_machine(world) + devices - 1) / devices : 1;
+  return {bytes, ranks, true};
 }
 
 void check_memory(const MemoryNeed& need, const Configuration& configuration, const MemoryRoom& room) {

@@ -60,6 +60,7 @@ TEST_F(FakeCuda, AGpuThatCannotBeUsedEndsTheRun) {
   expect_one_error(run_on("major=7", 1, "check"), 2,
                    "no code for the GPU here, fake, compute capability 7.0");
   expect_one_error(run_on("devices=1", 2, "check --set device=cuda"), 2, "ranks 0 and 1 would share the GPU");
+  expect_one_error(run_on("devices=1", 2, "check --set device=cuda"), 2, "NCCL_MULTI_RANK_GPU_ENABLE=1");
   for (const int ranks : {1, 2}) {
     expect_one_error(run_on("devices=2,cudnn=8907", ranks, "check --set device=cuda"), 2,
                      "cuDNN 9 is needed, and the library here is 8.9.7");

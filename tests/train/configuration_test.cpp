@@ -209,9 +209,25 @@ TEST(Device, RanksComputeAlikeAndApart) {
   EXPECT_NE(
       failures({{"gpu", "1 of a"}, {"gpu", "2 of a"}, {"gpu", "1 of a"}}).find("ranks 0 and 2 would share"),
       std::string::npos);
+  // All ranks have to know that they may.
+  EXPECT_EQ(failures({{"gpu", "1 of a", true}, {"gpu", "1 of a", true}}), "");
+  EXPECT_NE(
+      failures({{"gpu", "1 of a", true}, {"gpu", "1 of a", false}}).find("NCCL_MULTI_RANK_GPU_ENABLE=1"),
+      std::string::npos);
   EXPECT_NE(failures({{"gpu", "1 of a"}, {"other gpu", "2 of a"}}).find("rank 0 on gpu, rank 1 on other gpu"),
             std::string::npos);
   EXPECT_NE(failures({{"gpu", "1 of a"}, processor}).find("unlike devices"), std::string::npos);
+}
+
+TEST(Device, GpusAreSharedWhereNcclCanAndIsTold) {
+  setenv("NCCL_MULTI_RANK_GPU_ENABLE", "1", 1);
+  EXPECT_TRUE(may_share_gpus({.built = true, .version = 23001}));
+  EXPECT_FALSE(may_share_gpus({.built = true, .version = 22907}));
+  EXPECT_FALSE(may_share_gpus({}));
+  setenv("NCCL_MULTI_RANK_GPU_ENABLE", "0", 1);
+  EXPECT_FALSE(may_share_gpus({.built = true, .version = 23001}));
+  unsetenv("NCCL_MULTI_RANK_GPU_ENABLE");
+  EXPECT_FALSE(may_share_gpus({.built = true, .version = 23001}));
 }
 
 TEST(Configuration, SectionsInAMapAreDocumented) {

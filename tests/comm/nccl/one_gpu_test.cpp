@@ -2,10 +2,12 @@
 // group of one alone.
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <optional>
 
 #include "comm/comm_cases.h"
 #include "comm/self/self.h"
+#include "comm/thread/run_ranks.h"
 #include "kernels/cuda_context.h"
 #include "nccl/nccl_communicator.h"
 
@@ -40,6 +42,35 @@ TEST_F(OneGpu, CarriesEveryKindOfCall) {
   EXPECT_TRUE(same_bits(to_vector<float>(*comm_, comm_->broadcast(send, 0)), sent));
   EXPECT_TRUE(
       same_bits(to_vector<float>(*comm_, comm_->exchange(send, {&whole, 1}, {&whole, 1}, 3000)), sent));
+}
+
+/// NCCL reads it once.
+const int multi_rank_gpus = setenv("NCCL_MULTI_RANK_GPU_ENABLE", "1", 1);
+
+/// Calls between ranks, which NCCL lets share a GPU from 2.30 on.
+TEST_F(OneGpu, TwoRanksShareIt) {
+  ASSERT_EQ(multi_rank_gpus, 0);
+  if (nccl_library().version < 23000) GTEST_SKIP() << "NCCL before 2.30 wants a GPU for each rank";
+  run_ranks(
+      2, {.time_limit_seconds = 60}, [](int) { return make_cuda_context(0); },
+      [](Communicator& world) {
+        ASSERT_EQ(world.size(), 2);
+        const auto comm =
+            make_nccl_communicator(world.split("all", [](int rank) { return std::make_pair(0, rank); }), {});
+        const Array send =
+            make_array<float>(comm->context(), 3000, [&](auto i) { return rough_value(comm->rank(), i); });
+        EXPECT_TRUE(
+            same_bits(to_vector<float>(*comm, comm->all_reduce(send)), reference_sum<float>(2, 3000)));
+        const std::vector<std::int64_t> even = {1500, 1500}, uneven = {2999, 1};
+        const auto own = static_cast<std::size_t>(comm->rank());
+        for (const auto& counts : {even, uneven}) {
+          EXPECT_TRUE(
+              same_bits(to_vector<float>(*comm, comm->reduce_scatter(send, counts)),
+                        reference_piece<float>(2, comm->rank(), own == 0 ? 0 : counts[0], counts[own])));
+          const Array piece = send.slice(0, {counts[own]});
+          EXPECT_EQ(comm->all_gather(piece, counts).count(), 3000);
+        }
+      });
 }
 
 TEST_F(OneGpu, GroupsAreSplit) {
