@@ -15,6 +15,7 @@
 #include "kernels/contraction.h"
 #include "kernels/convolution.h"
 #include "kernels/copy.h"
+#include "kernels/forecast_scores.h"
 #include "kernels/group_statistics.h"
 #include "kernels/loss.h"
 #include "kernels/optimizer.h"
@@ -245,6 +246,21 @@ std::vector<Contract> other_contracts() {
           {"copy", "permute", "permute",
            [=](Context& c) {
              permute(c, x(c), std::array{1, 0});
+           }},
+          {"forecast_scores", "states", "physical_states",
+           [=](Context& c) {
+             const StateChannel channels[2] = {};
+             physical_states(c, field(c), numbers(c, {1, 3, 2}, kWide), channels);
+           }},
+          {"forecast_scores", "hide_missing", "hide_missing",
+           [=](Context& c) {
+             Array states = numbers(c, {1, 3, 2}, kWide);
+             hide_missing(c, numbers(c, {1, 3, 2}, kWide), states);
+           }},
+          {"forecast_scores", "sums", "score_sums",
+           [=](Context& c) {
+             const Array states = numbers(c, {1, 3, 2}, kWide);
+             score_sums(c, {states, states, {}, {}}, numbers(c, {2, 3}, kWide));
            }},
           {"loss", "sums", "loss_sums", [=](Context& c) { loss_sums(c, {}, field(c), field(c), points(c)); }},
           {"loss", "gradient", "loss_gradient",

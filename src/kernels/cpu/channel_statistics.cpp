@@ -3,6 +3,7 @@
 
 #include "array/raw_memory.h"
 #include "kernels/cpu/parallel.h"
+#include "kernels/cpu/rows.h"
 #include "kernels/cpu/types.h"
 #include "kernels/cpu/vector_math.h"
 #include "kernels/cpu/vectorize.h"
@@ -11,29 +12,6 @@
 namespace jigsaw::inline kernels::cpu {
 
 namespace {
-
-/// A sample [points, c] seen as rows of `fold` points, `width` elements, so that rows of few channels fill
-/// vector registers; the last row may be shorter.
-struct Rows {
-  Rows(std::int64_t points_, std::int64_t channels_)
-      : points(points_),
-        channels(channels_),
-        fold(std::max<std::int64_t>(1, kWide / std::max<std::int64_t>(channels_, 1))),
-        width(fold * channels_) {}
-
-  std::int64_t count() const { return (points + fold - 1) / fold; }
-  /// Elements of a row.
-  std::int64_t length(std::int64_t row) const { return std::min(width, (points - row * fold) * channels); }
-  /// Numbers per channel, over and over for the elements of a row.
-  std::vector<float> repeated(const float* numbers) const {
-    std::vector<float> all(static_cast<std::size_t>(width));
-    for (std::size_t i = 0; i < all.size(); ++i) all[i] = numbers[i % static_cast<std::size_t>(channels)];
-    return all;
-  }
-
-  static constexpr std::int64_t kWide = 64;
-  std::int64_t points, channels, fold, width;
-};
 
 /// Elements that one pass reads from memory and the next from the cache.
 constexpr std::int64_t kBlockElements = 8192;

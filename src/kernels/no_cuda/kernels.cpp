@@ -4,6 +4,7 @@
 #include "kernels/front/contraction_kernels.h"
 #include "kernels/front/convolution_kernels.h"
 #include "kernels/front/copy_kernels.h"
+#include "kernels/front/forecast_scores_kernels.h"
 #include "kernels/front/group_statistics_kernels.h"
 #include "kernels/front/loss_kernels.h"
 #include "kernels/front/normalization_kernels.h"
@@ -43,6 +44,12 @@ const ConvolutionKernels& kernels() {
 template <>
 const CopyKernels& kernels() {
   static const CopyKernels instance;
+  return instance;
+}
+
+template <>
+const ForecastScoresKernels& kernels() {
+  static const ForecastScoresKernels instance;
   return instance;
 }
 

@@ -1,0 +1,162 @@
+#include <vector>
+
+#include "array/raw_memory.h"
+#include "kernels/cuda/column_sums.cuh"
+#include "kernels/cuda/constants.h"
+#include "kernels/front/forecast_scores_kernels.h"
+
+namespace jigsaw::inline kernels::cuda {
+
+namespace {
+
+__device__ double at_least_0(double x) {
+  return x < 0 ? 0.0 : x;
+}
+
+/// A StateChannel without bytes that nobody set, for constants are found again by their bytes; and its
+/// functions, for kernels.
+struct Channel {
+  std::int64_t increment, function;
+  double mean, deviation, epsilon, lambda, low, high;
+
+  __device__ bool has(ValueFunction which) const { return function == static_cast<std::int64_t>(which); }
+  __device__ double forward(double x) const {
+    if (has(ValueFunction::kNone)) return x;
+    const double from = at_least_0(x);
+    if (has(ValueFunction::kLog)) return log(from + epsilon);
+    if (has(ValueFunction::kSqrt)) return sqrt(from);
+    return (pow(from + epsilon, lambda) - 1) / lambda;
+  }
+  __device__ double inverse(double value) const {
+    if (has(ValueFunction::kNone)) return value;
+    if (has(ValueFunction::kLog)) return at_least_0(exp(value) - epsilon);
+    if (has(ValueFunction::kSqrt)) return at_least_0(value) * at_least_0(value);
+    return at_least_0(pow(at_least_0(lambda * value + 1), 1 / lambda) - epsilon);
+  }
+  __device__ double state(double y, double start) const {
+    const double state = inverse((increment != 0 ? forward(start) : mean) + deviation * y);
+    return state < low ? low : state > high ? high : state;
+  }
+};
+
+struct States {
+  const Channel* channel;
+  std::int64_t channels;
+  AnyElements values;
+  const double* origin;
+  double* states;
+  __device__ void operator()(std::int64_t i) const {
+    states[i] = channel[i % channels].state(values.get<double>(i), origin[i]);
+  }
+};
+
+/// Writes each state once, and counts.
+struct HideMissing {
+  std::int64_t channels;
+  const double* origin;
+  double* states;
+  __device__ void operator()(std::int64_t, std::int64_t point, std::int64_t channel,
+                             double (&sums)[1]) const {
+    const std::int64_t i = point * channels + channel;
+    const double start = origin[i], state = states[i];
+    if (start != start) {
+      states[i] = start;
+    } else if (!(state - state == 0)) {
+      sums[0] += 1;
+    }
+  }
+};
+
+struct StoreCount {
+  double* to;
+  __device__ void operator()(std::int64_t channel, const double (&sums)[1]) const { to[channel] = sums[0]; }
+};
+
+/// Of sample i / regions and region i % regions.
+struct ScoreTerms {
+  std::int64_t points, channels, regions;
+  const double *forecast, *truth, *reference, *weights;
+  const float* climate;
+
+  __device__ void operator()(std::int64_t i, std::int64_t point, std::int64_t channel,
+                             double (&sums)[kScoreSums]) const {
+    const std::int64_t at = (i / regions * points + point) * channels + channel;
+    const double weight = weights[i % regions * points + point], wanted = truth[at];
+    if (weight == 0 || wanted != wanted) return;
+    const auto add = [&](ScoreSum kind, double part) { sums[static_cast<int>(kind)] += part; };
+    const double error = forecast[at] - wanted;
+    add(ScoreSum::kWeight, weight);
+    add(ScoreSum::kSquares, weight * error * error);
+    add(ScoreSum::kAbsolute, weight * fabs(error));
+    add(ScoreSum::kErrors, weight * error);
+    if (reference != nullptr) {
+      const double off = reference[at] - wanted;
+      if (off == off) {
+        add(ScoreSum::kReferenceWeight, weight);
+        add(ScoreSum::kReferenceSquares, weight * off * off);
+      }
+    }
+    if (climate == nullptr || climate[at] != climate[at]) return;
+    const auto mean = static_cast<double>(climate[at]);
+    const double f = forecast[at] - mean, o = wanted - mean;
+    add(ScoreSum::kProduct, weight * f * o);
+    add(ScoreSum::kForecast, weight * f * f);
+    add(ScoreSum::kTruth, weight * o * o);
+  }
+};
+
+struct StoreScores {
+  std::int64_t each;
+  double* to;
+  __device__ void operator()(std::int64_t i, const double (&sums)[kScoreSums]) const {
+    for (int kind = 0; kind < kScoreSums; ++kind) to[kind * each + i] = sums[kind];
+  }
+};
+
+template <typename T>
+const T* numbers_of(const Array& field) {
+  return field.defined() ? field.data<T>() : nullptr;
+}
+
+class ForecastScores : public ForecastScoresKernels {
+ public:
+  void states(Context& context, const Array& values, const Array& origin,
+              std::span<const StateChannel> channels, Array& states) const override {
+    std::vector<Channel> table;
+    for (const StateChannel& channel : channels) {
+      table.push_back({channel.increment ? 1 : 0, static_cast<std::int64_t>(channel.function), channel.mean,
+                       channel.deviation, channel.epsilon, channel.lambda, channel.low, channel.high});
+    }
+    for_elements(context, states.count(),
+                 States{constants(context, std::span<const Channel>(table)), std::ssize(table),
+                        any_elements(values), origin.data<double>(), states.data<double>()});
+  }
+
+  void hide_missing(Context& context, const Array& origin, Array& states, Array& not_finite) const override {
+    const std::int64_t channels = not_finite.count();
+    if (channels == 0) return;
+    column_sums<1>(context, 1, states.count() / channels, channels,
+                   HideMissing{channels, origin.data<double>(), states.data<double>()},
+                   StoreCount{not_finite.data<double>()});
+  }
+
+  void sums(Context& context, const ScoredStates& states, const Array& weights, Array& sums) const override {
+    const std::int64_t samples = sums.shape()[1], regions = sums.shape()[2], channels = sums.shape()[3];
+    const std::int64_t points = weights.shape()[1];
+    column_sums<kScoreSums>(context, samples * regions, points, channels,
+                            ScoreTerms{points, channels, regions, states.forecast.data<double>(),
+                                       states.truth.data<double>(), numbers_of<double>(states.reference),
+                                       weights.data<double>(), numbers_of<float>(states.climatology)},
+                            StoreScores{samples * regions * channels, sums.data<double>()});
+  }
+};
+
+}  // namespace
+
+template <>
+const ForecastScoresKernels& kernels() {
+  static const ForecastScores instance;
+  return instance;
+}
+
+}  // namespace jigsaw::inline kernels::cuda

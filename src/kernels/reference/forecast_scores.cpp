@@ -1,0 +1,92 @@
+#include <algorithm>
+#include <cmath>
+
+#include "array/raw_memory.h"
+#include "kernels/front/forecast_scores_kernels.h"
+
+namespace jigsaw::inline kernels::reference {
+
+namespace {
+
+/// One point's part in the sums of a region.
+struct PointScore {
+  double weight, forecast, truth, reference, climate;
+
+  template <typename Add>
+  void add_to(const Add& add) const {
+    if (weight == 0 || std::isnan(truth)) return;
+    const double error = forecast - truth;
+    add(ScoreSum::kWeight, weight);
+    add(ScoreSum::kSquares, weight * error * error);
+    add(ScoreSum::kAbsolute, weight * std::abs(error));
+    add(ScoreSum::kErrors, weight * error);
+    if (const double off = reference - truth; !std::isnan(off)) {
+      add(ScoreSum::kReferenceWeight, weight);
+      add(ScoreSum::kReferenceSquares, weight * off * off);
+    }
+    if (std::isnan(climate)) return;
+    add(ScoreSum::kProduct, weight * (forecast - climate) * (truth - climate));
+    add(ScoreSum::kForecast, weight * (forecast - climate) * (forecast - climate));
+    add(ScoreSum::kTruth, weight * (truth - climate) * (truth - climate));
+  }
+};
+
+class ForecastScores : public ForecastScoresKernels {
+ public:
+  void states(Context&, const Array& values, const Array& origin, std::span<const StateChannel> channels,
+              Array& states) const override {
+    visit(values.dtype(), [&](auto zero) {
+      for (std::int64_t i = 0; i < values.count(); ++i) {
+        const StateChannel& channel = channels[static_cast<std::size_t>(i) % channels.size()];
+        states.data<double>()[i] =
+            channel.state(static_cast<double>(values.data<decltype(zero)>()[i]), origin.data<double>()[i]);
+      }
+    });
+  }
+
+  void hide_missing(Context&, const Array& origin, Array& states, Array& not_finite) const override {
+    std::ranges::fill(not_finite.span<double>(), 0.0);
+    for (std::int64_t i = 0; i < states.count(); ++i) {
+      double& state = states.data<double>()[i];
+      if (std::isnan(origin.data<double>()[i])) {
+        state = origin.data<double>()[i];
+      } else if (!std::isfinite(state)) {
+        not_finite.data<double>()[i % not_finite.count()] += 1;
+      }
+    }
+  }
+
+  void sums(Context&, const ScoredStates& states, const Array& weights, Array& sums) const override {
+    const std::int64_t samples = sums.shape()[1], regions = sums.shape()[2], channels = sums.shape()[3],
+                       points = weights.shape()[1];
+    const auto at = [](const Array& field, std::int64_t i) {
+      return field.defined() ? field.data<double>()[i] : std::nan("");
+    };
+    const auto climate = [&](std::int64_t i) {
+      const Array& field = states.climatology;
+      return field.defined() ? static_cast<double>(field.data<float>()[i]) : std::nan("");
+    };
+    std::ranges::fill(sums.span<double>(), 0.0);
+    for (std::int64_t i = 0; i < samples * points * channels; ++i) {
+      const std::int64_t sample = i / channels / points, point = i / channels % points;
+      for (std::int64_t r = 0; r < regions; ++r) {
+        const PointScore score{weights.data<double>()[r * points + point], at(states.forecast, i),
+                               at(states.truth, i), at(states.reference, i), climate(i)};
+        score.add_to([&](ScoreSum kind, double part) {
+          const std::int64_t row = (static_cast<std::int64_t>(kind) * samples + sample) * regions + r;
+          sums.data<double>()[row * channels + i % channels] += part;
+        });
+      }
+    }
+  }
+};
+
+}  // namespace
+
+template <>
+const ForecastScoresKernels& kernels() {
+  static const ForecastScores instance;
+  return instance;
+}
+
+}  // namespace jigsaw::inline kernels::reference
