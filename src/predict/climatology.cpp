@@ -3,8 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <utility>
+#include <span>
 
+#include "array/host_view.h"
 #include "base/error.h"
 #include "base/text.h"
 
@@ -92,16 +93,33 @@ std::map<DayAndHour, Climatology::Sum> Climatology::sums_of(FileSet& files, cons
   return sums;
 }
 
+void Climatology::allocate(const Box& piece, const std::vector<DayAndHour>& wanted) {
+  const Context host = Context::make_host(Backend::kReference, 1);
+  const Shape shape{piece.extent[1], piece.extent[2], piece.extent[3]};
+  for (const DayAndHour& when : wanted)
+    means_.emplace(when, Array(host, shape, DType::kFloat32, Purpose::kWorkspace));
+}
+
+template <typename T>
+void Climatology::put(const DayAndHour& when, std::int64_t channel, const std::vector<T>& plane) {
+  const Array& mean = means_.at(when);
+  const HostView<float> numbers(mean);
+  const auto channels = static_cast<std::size_t>(mean.shape().back());
+  for (std::size_t point = 0; point < plane.size(); ++point)
+    numbers[point * channels + static_cast<std::size_t>(channel)] = static_cast<float>(plane[point]);
+}
+
 Climatology::Climatology(FileSet& files, const std::vector<Channel>& channels, const Box& piece,
                          const std::vector<Period>& periods, const std::vector<DayAndHour>& wanted) {
   if (piece.empty()) return;
+  allocate(piece, wanted);
   const Box plane{{piece.begin[1], piece.begin[2]}, {piece.extent[1], piece.extent[2]}};
   // A channel at a time, so that sums in float64 stand beside means of one channel only.
   for (std::int64_t channel = piece.begin[3]; channel < piece.end(3); ++channel) {
     const Field& field = channels[static_cast<std::size_t>(channel)].field;
     std::map<DayAndHour, Sum> sums = sums_of(files, field, plane, periods, wanted);
     for (const DayAndHour& when : wanted)
-      means_[{channel, when}] = sums[when].mean(static_cast<std::size_t>(plane.extent.count()));
+      put(when, channel - piece.begin[3], sums[when].mean(static_cast<std::size_t>(plane.extent.count())));
   }
 }
 
@@ -114,6 +132,7 @@ FileSelection Climatology::file_selection() {
 Climatology::Climatology(FileSet& files, const std::vector<Channel>& channels, const Box& piece,
                          const std::vector<DayAndHour>& wanted) {
   if (piece.empty()) return;
+  allocate(piece, wanted);
   const Box plane{{piece.begin[1], piece.begin[2]}, {piece.extent[1], piece.extent[2]}};
   std::vector<double> state(static_cast<std::size_t>(plane.extent.count()));
   for (std::int64_t channel = piece.begin[3]; channel < piece.end(3); ++channel) {
@@ -131,13 +150,13 @@ Climatology::Climatology(FileSet& files, const std::vector<Channel>& channels, c
       files.read_entry(field,
                        {{"hour", position("hour", hour)}, {"dayofyear", position("dayofyear", when.day)}},
                        plane, state);
-      means_[{channel, when}].assign(state.begin(), state.end());
+      put(when, channel - piece.begin[3], state);
     }
   }
 }
 
-std::span<const float> Climatology::at(const DayAndHour& when, std::int64_t channel) const {
-  return means_.at({channel, when});
+const Array& Climatology::at(const DayAndHour& when) const {
+  return means_.at(when);
 }
 
 }  // namespace jigsaw::inline predict

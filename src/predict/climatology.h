@@ -1,9 +1,9 @@
 #pragma once
 #include <compare>
 #include <map>
-#include <span>
 #include <vector>
 
+#include "array/array.h"
 #include "array/box.h"
 #include "samples/channels.h"
 #include "samples/file_set.h"
@@ -44,8 +44,8 @@ class Climatology {
   /// Files for the constructor above.
   static FileSelection file_selection();
 
-  /// Row-major [rows, columns] of a channel, NaN where nothing is known of it.
-  std::span<const float> at(const DayAndHour& when, std::int64_t channel) const;
+  /// f32 [rows, columns, channels] of the piece, on the host; NaN where nothing is known.
+  const Array& at(const DayAndHour& when) const;
 
  private:
   struct Sum;
@@ -53,7 +53,13 @@ class Climatology {
                                            const std::vector<Period>& periods,
                                            const std::vector<DayAndHour>& wanted);
 
-  std::map<std::pair<std::int64_t, DayAndHour>, std::vector<float>> means_;
+  /// Room for what is wanted of a piece.
+  void allocate(const Box& piece, const std::vector<DayAndHour>& wanted);
+  /// A channel's plane, row-major, by its number in the piece.
+  template <typename T>
+  void put(const DayAndHour& when, std::int64_t channel, const std::vector<T>& plane);
+
+  std::map<DayAndHour, Array> means_;
 };
 
 }  // namespace jigsaw::inline predict

@@ -8,9 +8,10 @@
 #include "array/transfer.h"
 #include "base/progress_bar.h"
 #include "comm/agreement.h"
+#include "kernels/pointwise.h"
 #include "predict/climatology.h"
-#include "predict/physical.h"
 #include "samples/dataset.h"
+#include "train/physical_states.h"
 #include "train/validation.h"
 
 namespace jigsaw::inline predict {
@@ -81,27 +82,30 @@ class ClimatologyPass {
     const Rank& rank = placed_.rank();
     const Layout layout = placed_.model().output_layout(rank.mesh, std::ssize(batch.times));
     const Box box = rank.box(layout);
-    const std::vector<double> truth = physical_.of(rank, layout, batch.target(lead), batch.origin);
-    if (truth.empty()) return;
-    const std::int64_t points = box.extent[1] * box.extent[2], channels = box.extent[3];
+    if (box.empty()) return;
+    const Array truth = physical_.of(rank, layout, batch.target(lead), batch.origin);
+    const Array weights = point_weights(rank, box, rows_);
+    const std::int64_t channels = box.extent[3], points = weights.count();
+    Array climate(rank.context, box.extent, DType::kFloat32, Purpose::kWorkspace);
     for (std::int64_t b = 0; b < box.extent[0]; ++b) {
-      const std::int64_t sample = box.begin[0] + b;
-      const DayAndHour when =
-          day_and_hour(batch.times[static_cast<std::size_t>(sample)] + ahead(lead), data_.files().calendar());
-      for (std::int64_t c = 0; c < channels; ++c) {
-        const std::span<const float> climate = climatology_->at(when, box.begin[3] + c);
-        const std::size_t at =
-            sums_.index(static_cast<std::size_t>(first + sample), static_cast<std::size_t>(lead),
-                        static_cast<std::size_t>(box.begin[3] + c));
-        for (std::int64_t p = 0; p < points; ++p) {
-          const double error = static_cast<double>(climate[static_cast<std::size_t>(p)]) -
-                               truth[static_cast<std::size_t>((b * points + p) * channels + c)];
-          if (std::isnan(error)) continue;
-          const double weight = rows_[static_cast<std::size_t>(box.begin[1] + p / box.extent[2])];
-          sums_.squares[at] += weight * error * error;
-          sums_.weights[at] += weight;
-        }
-      }
+      const Time time = batch.times[static_cast<std::size_t>(box.begin[0] + b)] + ahead(lead);
+      const DayAndHour when = day_and_hour(time, data_.files().calendar());
+      const Array known = upload(rank.context, climatology_->at(when), Purpose::kWorkspace);
+      copy_elements(rank.context, known, 0, climate, b * points * channels, points * channels);
+    }
+    const Array forecast = cast(rank.context, climate, DType::kFloat64, Purpose::kWorkspace);
+    const std::vector<double> all = download_values(
+        rank.context, score_sums(rank.context, {truth, truth, forecast, {}}, weights.reshaped({1, points})));
+    const std::int64_t each = box.extent[0] * channels;
+    const auto sum = [&](ScoreSum kind, std::int64_t i) {
+      return all[static_cast<std::size_t>(static_cast<std::int64_t>(kind) * each + i)];
+    };
+    for (std::int64_t i = 0; i < each; ++i) {
+      const std::size_t at =
+          sums_.index(static_cast<std::size_t>(first + box.begin[0] + i / channels),
+                      static_cast<std::size_t>(lead), static_cast<std::size_t>(box.begin[3] + i % channels));
+      sums_.squares[at] += sum(ScoreSum::kReferenceSquares, i);
+      sums_.weights[at] += sum(ScoreSum::kReferenceWeight, i);
     }
   }
 

@@ -5,11 +5,13 @@
 #include <chrono>
 #include <cmath>
 
+#include "array/host_view.h"
 #include "array/transfer.h"
 #include "base/error.h"
 #include "base/progress_bar.h"
 #include "base/text.h"
 #include "comm/agreement.h"
+#include "kernels/pointwise.h"
 #include "predict/background_writer.h"
 #include "predict/forecast_file.h"
 #include "predict/physical.h"
@@ -109,7 +111,7 @@ class ForecastRun {
   /// Collective. @return  bytes of the file.
   std::int64_t run(Log& log);
   /// Values that are not finite where the input is not missing. Collective.
-  double not_finite() { return run_.world().all_reduce(std::array{not_finite_}, ReduceOp::kSum)[0]; }
+  double not_finite();
 
  private:
   void open(const TrainedModel& model, const ForecastOptions& options);
@@ -118,8 +120,9 @@ class ForecastRun {
   }
   Batch read(std::int64_t batch, int lead);
   PackedPiece piece_of(int rank, const Layout& layout) const;
-  void pack(const std::vector<double>& states, PackedPiece& piece);
+  void pack(std::span<const float> states, PackedPiece& piece);
   PackedPiece bring(int rank, const PackedPiece& own, const Layout& layout);
+  Array states_of(int lead, const ShardedTensor& prediction, const Batch& batch);
   void put(std::int64_t number, int lead, const ShardedTensor& prediction, const Batch& batch);
   void write(PackedPiece& piece, std::int64_t first, int lead);
 
@@ -132,7 +135,7 @@ class ForecastRun {
   std::vector<Time> starts_;
   std::vector<int> channels_;
   std::optional<BatchReader> reader_;
-  double not_finite_ = 0;
+  Array not_finite_;  // of each own channel, f64
   // On the rank that writes.
   std::unique_ptr<OutputFile> output_;
   std::unique_ptr<ForecastFile> file_;
@@ -188,15 +191,13 @@ PackedPiece ForecastRun::piece_of(int rank, const Layout& layout) const {
   return piece;
 }
 
-void ForecastRun::pack(const std::vector<double>& states, PackedPiece& piece) {
+void ForecastRun::pack(std::span<const float> states, PackedPiece& piece) {
   const std::int64_t channels = piece.box.extent[3], points = piece.box.extent[0] * piece.plane();
   piece.values.reserve(static_cast<std::size_t>(piece.count()));
   for (const int number : piece.written) {
     const std::int64_t channel = channels_[static_cast<std::size_t>(number)] - piece.box.begin[3];
-    for (std::int64_t i = 0; i < points; ++i) {
-      const double state = states[static_cast<std::size_t>(i * channels + channel)];
-      piece.values.push_back(static_cast<float>(state));
-    }
+    for (std::int64_t i = 0; i < points; ++i)
+      piece.values.push_back(states[static_cast<std::size_t>(i * channels + channel)]);
   }
 }
 
@@ -223,16 +224,26 @@ PackedPiece ForecastRun::bring(int rank, const PackedPiece& own, const Layout& l
   return piece;
 }
 
-void ForecastRun::put(std::int64_t number, int lead, const ShardedTensor& prediction, const Batch& batch) {
-  std::vector<double> states = physical_.predicted(rank_, prediction.layout, prediction.piece, batch.origin);
-  const std::int64_t missing = hide_missing(rank_, batch.origin, states);
-  const auto finite = [](double state) { return std::isfinite(state); };
-  not_finite_ += static_cast<double>(std::ssize(states) - std::ranges::count_if(states, finite) - missing);
-  if (!data_.rim().empty()) {
-    write_rim(rank_, prediction.layout, data_.rim(), batch.rim(lead), states);
+/// What of the prediction the file is to hold, f32; counts what is not finite.
+Array ForecastRun::states_of(int lead, const ShardedTensor& prediction, const Batch& batch) {
+  const Layout& layout = prediction.layout;
+  Array states = physical_.predicted(rank_, layout, prediction.piece, batch.origin);
+  const Array not_finite = hide_missing(rank_.context, batch.origin, states);
+  if (!not_finite_.defined()) {
+    not_finite_ = not_finite;
+  } else {
+    accumulate(rank_.context, not_finite_, not_finite);
   }
+  if (!data_.rim().empty()) write_rim(rank_, layout, data_.rim(), batch.rim(lead), states);
+  return cast(rank_.context, states, DType::kFloat32, Purpose::kWorkspace);
+}
+
+void ForecastRun::put(std::int64_t number, int lead, const ShardedTensor& prediction, const Batch& batch) {
   const auto own = std::make_shared<PackedPiece>(piece_of(run_.world().rank(), prediction.layout));
-  if (own->count() > 0) pack(states, *own);
+  if (!own->box.empty()) {
+    const Array states = states_of(lead, prediction, batch);
+    if (own->count() > 0) pack(HostView<const float>(download(rank_.context, states)), *own);
+  }
   for (int rank = 0; rank < run_.world().size(); ++rank) {
     const auto piece = rank > 0 ? std::make_shared<PackedPiece>(bring(rank, *own, prediction.layout)) : own;
     if (!writer_ || piece->count() == 0) continue;
@@ -273,6 +284,14 @@ std::int64_t ForecastRun::run(Log& log) {
     bytes = file_->finish();
   });
   return bytes;
+}
+
+double ForecastRun::not_finite() {
+  double own = 0;
+  if (not_finite_.defined()) {
+    for (const double count : download_values(rank_.context, not_finite_)) own += count;
+  }
+  return run_.world().all_reduce(std::array{own}, ReduceOp::kSum)[0];
 }
 
 }  // namespace

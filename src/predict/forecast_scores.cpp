@@ -4,7 +4,6 @@
 
 #include "array/transfer.h"
 #include "parallel/redistribute.h"
-#include "train/loss.h"
 
 namespace jigsaw::inline predict {
 
@@ -18,12 +17,11 @@ Layout with_whole_rows(const Mesh& mesh, Layout layout) {
 
 }  // namespace
 
-ForecastScores::ForecastScores(const Dataset& data, std::vector<Region> regions,
-                               std::vector<std::vector<double>> weights, int leads,
+ForecastScores::ForecastScores(const Context& context, const Dataset& data, std::vector<Region> regions,
+                               const std::vector<std::vector<double>>& weights, int leads,
                                const Climatology* climatology)
     : data_(data),
       regions_(std::move(regions)),
-      weights_(std::move(weights)),
       rows_(data.grid().row_weights()),
       leads_(leads),
       climatology_(climatology),
@@ -31,6 +29,10 @@ ForecastScores::ForecastScores(const Dataset& data, std::vector<Region> regions,
       channels_(data.channels().targets.size()),
       means_(static_cast<std::size_t>(leads) * channels_ * regions_.size()),
       power_(static_cast<std::size_t>(leads) * channels_) {
+  std::vector<double> all;
+  for (const std::vector<double>& of_region : weights)
+    all.insert(all.end(), of_region.begin(), of_region.end());
+  weights_ = constant(context, {std::ssize(weights), std::ssize(weights.front())}, DType::kFloat64, all);
   if (!data.grid().periodic) return;
   fourier_ = std::make_unique<Fourier>(static_cast<std::size_t>(data.grid().shape()[1]));
   for (Power& power : power_) {
@@ -43,85 +45,70 @@ std::size_t ForecastScores::index(int lead, std::size_t channel, std::size_t reg
   return (static_cast<std::size_t>(lead) * channels_ + channel) * regions_.size() + region;
 }
 
-void ForecastScores::add_point(double* sums, double weight, const States& states, std::size_t i,
-                               double climate) {
-  const double forecast = states.forecast[i], truth = states.truth[i], error = forecast - truth;
-  if (weight == 0 || std::isnan(truth)) return;
-  sums[kWeight] += weight;
-  sums[kSquares] += weight * error * error;
-  sums[kAbsolute] += weight * std::abs(error);
-  sums[kErrors] += weight * error;
-  if (const double change = states.persistence[i] - truth; !std::isnan(change)) {
-    sums[kPersistence] += weight * change * change;
-    sums[kPersistenceWeight] += weight;
-  }
-  if (std::isnan(climate)) return;
-  sums[kProduct] += weight * (forecast - climate) * (truth - climate);
-  sums[kForecast] += weight * (forecast - climate) * (forecast - climate);
-  sums[kTruth] += weight * (truth - climate) * (truth - climate);
-}
-
-/// kSums numbers for each sample of the box, channel of all, and region.
-std::vector<double> ForecastScores::sums_of(const Box& box, const States& states, int lead,
-                                            const Batch& batch) const {
-  const std::int64_t samples = box.extent[0], points = box.extent[1] * box.extent[2],
-                     channels = box.extent[3];
-  std::vector<double> sums(static_cast<std::size_t>(samples) * channels_ * regions_.size() * kSums);
-  if (box.empty()) return sums;
-  const Time ahead = (lead + 1) * data_.options().lead_hours * kHour;
-  for (std::int64_t b = 0; b < samples; ++b) {
-    const Time time = batch.times[static_cast<std::size_t>(box.begin[0] + b)] + ahead;
-    for (std::int64_t c = 0; c < channels; ++c) {
-      const auto channel = static_cast<std::size_t>(box.begin[3] + c);
-      std::span<const float> climate;
-      if (climatology_ != nullptr)
-        climate = climatology_->at(day_and_hour(time, data_.files().calendar()), box.begin[3] + c);
-      double* const first =
-          &sums[(static_cast<std::size_t>(b) * channels_ + channel) * regions_.size() * kSums];
-      for (std::int64_t point = 0; point < points; ++point) {
-        const auto place = static_cast<std::size_t>(point);
-        const double mean = climate.empty() ? std::nan("") : climate[place];
-        const auto at = static_cast<std::size_t>((b * points + point) * channels + c);
-        for (std::size_t r = 0; r < regions_.size(); ++r)
-          add_point(first + r * kSums, weights_[r][place], states, at, mean);
-      }
-    }
-  }
-  return sums;
-}
-
-/// The spatial means of one sample.
-void ForecastScores::add_means(const double* sums, Means& means) {
-  const auto add = [](Mean& mean, double sum, double weight) {
+void ForecastScores::Means::add(const ScoreSums& sums, std::int64_t sample, std::int64_t region,
+                                std::int64_t channel) {
+  const auto of = [&](ScoreSum kind) { return sums.of(kind, sample, region, channel); };
+  const auto put = [](Mean& mean, double sum, double weight) {
     if (!(weight > 0)) return;
     mean.sum += sum / weight;
     mean.count += 1;
   };
-  add(means.squares, sums[kSquares], sums[kWeight]);
-  add(means.absolute, sums[kAbsolute], sums[kWeight]);
-  add(means.errors, sums[kErrors], sums[kWeight]);
-  add(means.persistence, sums[kPersistence], sums[kPersistenceWeight]);
-  add(means.correlation, sums[kProduct], std::sqrt(sums[kForecast] * sums[kTruth]));
+  const double weight = of(ScoreSum::kWeight);
+  put(squares, of(ScoreSum::kSquares), weight);
+  put(absolute, of(ScoreSum::kAbsolute), weight);
+  put(errors, of(ScoreSum::kErrors), weight);
+  put(persistence, of(ScoreSum::kReferenceSquares), of(ScoreSum::kReferenceWeight));
+  put(correlation, of(ScoreSum::kProduct), std::sqrt(of(ScoreSum::kForecast) * of(ScoreSum::kTruth)));
+}
+
+/// Goes up once, as far as there is room.
+const Array& ForecastScores::climate_at(const Context& context, const DayAndHour& when) {
+  const Array& on_host = climatology_->at(when);
+  if (!kept_.contains(when)) {
+    if (kept_bytes_ + on_host.bytes() > kMostKept) {
+      kept_.clear();
+      kept_bytes_ = 0;
+    }
+    kept_bytes_ += on_host.bytes();
+    kept_.emplace(when, upload(context, on_host, Purpose::kWorkspace));
+  }
+  return kept_.at(when);
+}
+
+/// Of the times that a lead of the batch's samples is of; undefined where there is none.
+Array ForecastScores::climate_of(const Rank& rank, const Box& box, int lead, const Batch& batch) {
+  if (climatology_ == nullptr || box.empty()) return {};
+  const Time ahead = (lead + 1) * data_.options().lead_hours * kHour;
+  const std::int64_t size = box.extent.count(1, box.extent.rank());
+  Array climate(rank.context, box.extent, DType::kFloat32, Purpose::kWorkspace);
+  for (std::int64_t b = 0; b < box.extent[0]; ++b) {
+    const Time time = batch.times[static_cast<std::size_t>(box.begin[0] + b)] + ahead;
+    const Array& known = climate_at(rank.context, day_and_hour(time, data_.files().calendar()));
+    copy_elements(rank.context, known, 0, climate, b * size, size);
+  }
+  return climate;
 }
 
 void ForecastScores::add(const Rank& rank, int lead, const ShardedTensor& prediction, const Batch& batch) {
   const Layout& layout = prediction.layout;
   const auto physical = [&](const Array& values) { return physical_.of(rank, layout, values, batch.origin); };
-  const States states{physical_.predicted(rank, layout, prediction.piece, batch.origin),
-                      physical(batch.target(lead)), physical(batch.baseline)};
-  const Box box = rank.box(layout);
-  const SampleGroup group(rank.mesh, layout, box);
-  std::vector<double> sums = sums_of(box, states, lead, batch);
-  sum_over(rank, group.other_points, sums);
+  const ScoredStates states{physical_.predicted(rank, layout, prediction.piece, batch.origin),
+                            physical(batch.target(lead)), physical(batch.baseline),
+                            climate_of(rank, rank.box(layout), lead, batch)};
+  const ScoreSums sums = sum_scores(rank, layout, states, weights_);
   // Of every channel and region over these samples, then over those of other ranks.
   std::vector<Means> batch_means(channels_ * regions_.size());
-  for (std::size_t i = 0; i < sums.size() / kSums; ++i)
-    add_means(&sums[i * kSums], batch_means[i % batch_means.size()]);
+  for (std::int64_t sample = 0; sample < sums.group.samples; ++sample) {
+    for (std::size_t i = 0; i < batch_means.size(); ++i) {
+      const auto number = static_cast<std::int64_t>(i);
+      batch_means[i].add(sums, sample, number % sums.regions, number / sums.regions);
+    }
+  }
   std::vector<double> numbers;
   for (Means& means : batch_means) {
     for (const Mean* mean : means.each()) numbers.insert(numbers.end(), {mean->sum, mean->count});
   }
-  sum_over(rank, group.other_samples, numbers);
+  sum_over(rank, sums.group.other_samples, numbers);
   const double* from = numbers.data();
   for (std::size_t i = 0; i < batch_means.size(); ++i) {
     for (Mean* mean : means_[index(lead, 0, 0) + i].each()) {
@@ -132,12 +119,11 @@ void ForecastScores::add(const Rank& rank, int lead, const ShardedTensor& predic
   if (fourier_) add_spectra(rank, lead, layout, states);
 }
 
-void ForecastScores::add_spectra(const Rank& rank, int lead, const Layout& layout, const States& states) {
+void ForecastScores::add_spectra(const Rank& rank, int lead, const Layout& layout,
+                                 const ScoredStates& states) {
   const Layout whole = with_whole_rows(rank.mesh, layout);
-  const Shape extent = rank.box(layout).extent;
-  const auto rows_of = [&](const std::vector<double>& values) {
-    const ShardedTensor piece{constant(rank.context, extent, DType::kFloat64, values), layout};
-    return download_values(rank.context, redistribute(rank, piece, whole).piece);
+  const auto rows_of = [&](const Array& piece) {
+    return download_values(rank.context, redistribute(rank, {piece, layout}, whole).piece);
   };
   const std::vector<double> forecast = rows_of(states.forecast), truth = rows_of(states.truth);
   const Box box = rank.box(whole);

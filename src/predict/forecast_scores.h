@@ -1,14 +1,16 @@
 #pragma once
 #include <array>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "predict/climatology.h"
 #include "predict/fourier.h"
-#include "predict/physical.h"
 #include "predict/region.h"
 #include "samples/dataset.h"
+#include "train/physical_states.h"
+#include "train/score_sums.h"
 
 namespace jigsaw::inline predict {
 
@@ -30,11 +32,12 @@ struct Spectrum {
 /// climatology. Points whose truth is missing do not count.
 class ForecastScores {
  public:
+  /// @param context      in which the predictions stand.
   /// @param weights      of each region: Region::point_weights() of the rows and columns of this rank's
   /// piece.
   /// @param climatology  for this rank's piece; null for none: then there is no ACC.
-  ForecastScores(const Dataset& data, std::vector<Region> regions, std::vector<std::vector<double>> weights,
-                 int leads, const Climatology* climatology);
+  ForecastScores(const Context& context, const Dataset& data, std::vector<Region> regions,
+                 const std::vector<std::vector<double>>& weights, int leads, const Climatology* climatology);
 
   /// A batch at one lead, from 0 on. Collective over the mesh.
   /// @param batch  with targets, baseline, origin and times.
@@ -49,19 +52,9 @@ class ForecastScores {
   Spectrum spectrum(int lead, std::size_t channel) const;
 
  private:
-  /// Sums over the points of one region, sample and channel.
-  enum Sum : std::uint8_t {
-    kWeight,
-    kSquares,
-    kAbsolute,
-    kErrors,
-    kPersistence,
-    kPersistenceWeight,
-    kProduct,
-    kForecast,
-    kTruth,
-    kSums
-  };
+  /// Bytes of a climatology that stay on a device; of a larger one what is needed goes up again.
+  static constexpr std::int64_t kMostKept = std::int64_t{1} << 30;
+
   /// Over forecasts, of the spatial means.
   struct Mean {
     double sum = 0, count = 0;
@@ -71,27 +64,26 @@ class ForecastScores {
     Mean squares, absolute, errors, persistence, correlation;
     static constexpr std::size_t kCount = 5;
     std::array<Mean*, kCount> each() { return {&squares, &absolute, &errors, &persistence, &correlation}; }
+    /// Of one sample.
+    void add(const ScoreSums& sums, std::int64_t sample, std::int64_t region, std::int64_t channel);
   };
   struct Power {
     std::vector<double> forecast, truth;
     double weight = 0;
   };
-  struct States {
-    std::vector<double> forecast, truth, persistence;
-  };
-
   std::size_t index(int lead, std::size_t channel, std::size_t region) const;
-  std::vector<double> sums_of(const Box& box, const States& states, int lead, const Batch& batch) const;
-  static void add_point(double* sums, double weight, const States& states, std::size_t i, double climate);
-  static void add_means(const double* sums, Means& means);
-  void add_spectra(const Rank& rank, int lead, const Layout& layout, const States& states);
+  const Array& climate_at(const Context& context, const DayAndHour& when);
+  Array climate_of(const Rank& rank, const Box& box, int lead, const Batch& batch);
+  void add_spectra(const Rank& rank, int lead, const Layout& layout, const ScoredStates& states);
 
   const Dataset& data_;
   std::vector<Region> regions_;
-  std::vector<std::vector<double>> weights_;  // of each region and own point
-  std::vector<double> rows_;                  // of the grid
+  Array weights_;             // f64 [regions, own points]
+  std::vector<double> rows_;  // of the grid
   int leads_;
   const Climatology* climatology_;
+  std::map<DayAndHour, Array> kept_;  // of the climatology, where the predictions stand
+  std::int64_t kept_bytes_ = 0;
   PhysicalStates physical_;
   std::size_t channels_;
   std::vector<Means> means_;  // by lead, channel, region

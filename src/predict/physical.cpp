@@ -1,33 +1,19 @@
 #include "predict/physical.h"
 
-#include <cmath>
-
-#include "array/transfer.h"
+#include "kernels/copy.h"
 
 namespace jigsaw::inline predict {
 
-std::int64_t hide_missing(const Rank& rank, const Array& origin, std::vector<double>& states) {
-  if (states.empty()) return 0;
-  const std::vector<double> starts = download_values(rank.context, origin);
-  std::int64_t missing = 0;
-  for (std::size_t i = 0; i < states.size(); ++i) {
-    if (!std::isnan(starts[i])) continue;
-    states[i] = starts[i];
-    ++missing;
-  }
-  return missing;
-}
-
-void write_rim(const Rank& rank, const Layout& layout, const Rim& rim, const Array& rims,
-               std::vector<double>& states) {
-  if (states.empty()) return;
+void write_rim(const Rank& rank, const Layout& layout, const Rim& rim, const Array& rims, Array& states) {
   const Box box = rank.box(layout);
-  const Box plane{{box.begin[1], box.begin[2]}, {box.extent[1], box.extent[2]}};
-  const std::vector<double> given = download_values(rank.context, rims);
-  const auto points = static_cast<std::size_t>(plane.extent.count()),
-             channels = static_cast<std::size_t>(box.extent[3]);
-  for (std::size_t i = 0; i < states.size(); ++i) {
-    if (rim.holds(plane, i / channels % points)) states[i] = given[i];
+  if (box.empty()) return;
+  for (const Box& part : rim.parts_of({{box.begin[1], box.begin[2]}, {box.extent[1], box.extent[2]}})) {
+    Box here = Box::whole(box.extent);
+    for (int dim = 0; dim < 2; ++dim) {
+      here.begin[dim + 1] = part.begin[dim] - box.begin[dim + 1];
+      here.extent[dim + 1] = part.extent[dim];
+    }
+    copy_box(rank.context, rims, here, states, here);
   }
 }
 

@@ -10,8 +10,8 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/text.h"
-#include "predict/physical.h"
 #include "samples/image_data.h"
+#include "train/physical_states.h"
 #include "train/scores.h"
 #include "train/validation_table.h"
 
@@ -168,9 +168,10 @@ void ExampleCollector::add_planes(const ShardedTensor& prediction, const Batch& 
     if (truth.baseline.defined()) input = in_units(truth.baseline);
   } else {
     const PhysicalStates physical(channels, run_.data().statistics(), run_.configuration().data.predict);
-    predicted = physical.of(rank, prediction.layout, prediction.piece, truth.origin);
-    hide_missing(rank, truth.origin, predicted);
-    wanted = physical.of(rank, prediction.layout, target, truth.origin);
+    Array states = physical.of(rank, prediction.layout, prediction.piece, truth.origin);
+    if (!own.empty()) hide_missing(rank.context, truth.origin, states);
+    predicted = download_values(rank.context, states);
+    wanted = download_values(rank.context, physical.of(rank, prediction.layout, target, truth.origin));
   }
   for (std::size_t i = 0; i < channels_.size(); ++i) {
     const auto channel = static_cast<std::int64_t>(channels_[i]);

@@ -2,51 +2,68 @@
 
 #include <algorithm>
 
-#include "array/transfer.h"
-
 namespace jigsaw::inline train {
+
+namespace {
+
+ValueFunction function_of(TransformKind kind) {
+  switch (kind) {
+    case TransformKind::kLog:
+      return ValueFunction::kLog;
+    case TransformKind::kSqrt:
+      return ValueFunction::kSqrt;
+    case TransformKind::kBoxCox:
+      return ValueFunction::kBoxCox;
+    case TransformKind::kStandard:
+    case TransformKind::kMinMax:
+    case TransformKind::kNone:
+      break;
+  }
+  return ValueFunction::kNone;
+}
+
+}  // namespace
 
 PhysicalStates::PhysicalStates(const Channels& channels, const Statistics& statistics, Predict predict) {
   for (const Channel& target : channels.targets) {
     const FieldStatistics& field = statistics.of(target.field);
-    const bool increment = predict == Predict::kIncrement && target.role == Role::kPrognostic;
-    scales_.push_back({increment, field.mean, increment ? field.increment_deviation : field.deviation,
-                       target.transform, target.range});
+    StateChannel state;
+    state.increment = predict == Predict::kIncrement && target.role == Role::kPrognostic;
+    state.mean = field.mean;
+    state.deviation = state.increment ? field.increment_deviation : field.deviation;
+    state.function = function_of(target.transform.kind);
+    state.epsilon = target.transform.epsilon;
+    state.lambda = target.transform.lambda;
+    open_.push_back(state);
+    state.low = target.range.low;
+    state.high = target.range.high;
+    clamped_.push_back(state);
   }
 }
 
 bool PhysicalStates::transformed() const {
-  return std::any_of(scales_.begin(), scales_.end(),
-                     [](const Scale& scale) { return !scale.transform.linear(); });
+  return std::any_of(open_.begin(), open_.end(),
+                     [](const StateChannel& channel) { return channel.function != ValueFunction::kNone; });
 }
 
-std::vector<double> PhysicalStates::states_of(const Rank& rank, const Layout& layout, const Array& values,
-                                              const Array& origin, bool clamped) const {
+Array PhysicalStates::states_of(const Rank& rank, const Layout& layout, const Array& values,
+                                const Array& origin, const std::vector<StateChannel>& channels) {
   const Box box = rank.box(layout);
-  if (box.empty()) return {};
-  std::vector<double> states = download_values(rank.context, values);
-  const std::vector<double> starts = download_values(rank.context, origin);
+  if (box.empty()) return {rank.context, box.extent, DType::kFloat64, Purpose::kWorkspace};
   const int last = box.extent.rank() - 1;
-  const auto channels = static_cast<std::size_t>(box.extent[last]);
-  const auto first = static_cast<std::size_t>(box.begin[last]);
-  for (std::size_t i = 0; i < states.size(); ++i) {
-    const Scale& scale = scales_[first + i % channels];
-    const double base = scale.increment ? scale.transform.forward(starts[i]) : scale.mean;
-    const double state = scale.transform.inverse(base + scale.deviation * states[i]);
-    const bool below = clamped && state < scale.range.low, above = clamped && state > scale.range.high;
-    states[i] = below ? scale.range.low : above ? scale.range.high : state;
-  }
-  return states;
+  return physical_states(rank.context, values, origin,
+                         std::span(channels).subspan(static_cast<std::size_t>(box.begin[last]),
+                                                     static_cast<std::size_t>(box.extent[last])));
 }
 
-std::vector<double> PhysicalStates::of(const Rank& rank, const Layout& layout, const Array& values,
-                                       const Array& origin) const {
-  return states_of(rank, layout, values, origin, false);
+Array PhysicalStates::of(const Rank& rank, const Layout& layout, const Array& values,
+                         const Array& origin) const {
+  return states_of(rank, layout, values, origin, open_);
 }
 
-std::vector<double> PhysicalStates::predicted(const Rank& rank, const Layout& layout, const Array& values,
-                                              const Array& origin) const {
-  return states_of(rank, layout, values, origin, true);
+Array PhysicalStates::predicted(const Rank& rank, const Layout& layout, const Array& values,
+                                const Array& origin) const {
+  return states_of(rank, layout, values, origin, clamped_);
 }
 
 }  // namespace jigsaw::inline train

@@ -1,6 +1,7 @@
 #pragma once
 #include <vector>
 
+#include "kernels/forecast_scores.h"
 #include "samples/channels.h"
 #include "samples/statistics.h"
 #include "train/forecaster.h"
@@ -18,27 +19,19 @@ class PhysicalStates {
   /// factor.
   bool transformed() const;
 
-  /// This rank's piece of the states [B, space…, C], row-major, in float64.
+  /// This rank's piece of the states [B, space…, C], f64, where the values stand.
   /// @param values  a target of the batch, or its baseline, in this layout.
   /// @param origin  Batch::origin of its box.
-  std::vector<double> of(const Rank& rank, const Layout& layout, const Array& values,
-                         const Array& origin) const;
+  Array of(const Rank& rank, const Layout& layout, const Array& values, const Array& origin) const;
   /// The same of a prediction as Forecaster::run() gives it, kept in the ranges of data.clamp to the last
   /// bit.
-  std::vector<double> predicted(const Rank& rank, const Layout& layout, const Array& values,
-                                const Array& origin) const;
+  Array predicted(const Rank& rank, const Layout& layout, const Array& values, const Array& origin) const;
 
  private:
-  struct Scale {
-    bool increment;
-    double mean, deviation;
-    Transform transform;
-    ValueRange range;
-  };
-  std::vector<double> states_of(const Rank& rank, const Layout& layout, const Array& values,
-                                const Array& origin, bool clamped) const;
+  static Array states_of(const Rank& rank, const Layout& layout, const Array& values, const Array& origin,
+                         const std::vector<StateChannel>& channels);
 
-  std::vector<Scale> scales_;  // per target channel
+  std::vector<StateChannel> open_, clamped_;  // per target channel, without its range and with it
 };
 
 }  // namespace jigsaw::inline train

@@ -1,13 +1,13 @@
 #include "train/scores.h"
 
 #include <cmath>
-#include <limits>
 #include <span>
+#include <utility>
 
-#include "array/transfer.h"
 #include "base/text.h"
 #include "kernels/pointwise.h"
 #include "train/physical_states.h"
+#include "train/score_sums.h"
 
 namespace jigsaw::inline train {
 
@@ -36,25 +36,22 @@ class ForecastScores : public Scores {
   ForecastScores(const Dataset& data, const FieldLoss& loss, int rollout)
       : data_(data),
         loss_(loss),
-        score_({}, data.grid().row_weights(), channel_names(data.channels().targets)),
+        rows_(data.grid().row_weights()),
+        score_({}, rows_, channel_names(data.channels().targets)),
         physical_(data.channels(), data.statistics(), data.options().predict),
         leads_(static_cast<std::size_t>(rollout)) {}
 
   void add(const Rank& rank, int lead, const ShardedTensor& prediction, const Batch& batch) override {
     Lead& sums = leads_[static_cast<std::size_t>(lead)];
     const Array& target = batch.target(lead);
-    const auto sums_of = [&](const ErrorMeasure& measure, const Array& piece, const Array& wanted) {
-      return score_.sums(rank, measure, piece, wanted, prediction.layout).read(rank.context);
-    };
     const FieldSums losses = loss_.sums(rank, prediction.piece, target, prediction.layout);
     const WeightedMean loss = loss_.mean(rank.context, losses.parts()).read(rank.context);
     std::vector<double> all = {loss.sum, loss.weight};
-    const Errors errors = physical_.transformed() ? physical_errors(rank, prediction, target, batch)
-                                                  : Errors{prediction.piece, target, batch.baseline,
-                                                           where_both(rank.context, target, batch.baseline)};
-    append_means(all, sums_of(ErrorNorm::kSquared, errors.prediction, errors.target));
-    append_means(all, sums_of(ErrorNorm::kSigned, errors.prediction, errors.target));
-    append_means(all, sums_of(ErrorNorm::kSquared, errors.baseline, errors.baseline_target));
+    if (physical_.transformed()) {
+      append_physical_means(all, rank, prediction, target, batch);
+    } else {
+      append_normalised_means(all, rank, prediction, target, batch);
+    }
     sum_over(rank, losses.group.other_samples, all);
     sums.loss.add({all[0], all[1]});
     const std::span<const double> means = std::span(all).subspan(2);
@@ -95,36 +92,40 @@ class ForecastScores : public Scores {
     WeightedMean loss;
   };
 
-  /// What is compared with what.
-  struct Errors {
-    Array prediction, target, baseline, baseline_target;
-  };
-
-  /// Errors in physical units, formed in float64 whatever holds them, beside targets of 0; NaN where nothing
-  /// is compared.
-  Errors physical_errors(const Rank& rank, const ShardedTensor& prediction, const Array& target,
-                         const Batch& batch) const {
-    const Layout& layout = prediction.layout;
-    const std::vector<double> truth = physical_.of(rank, layout, target, batch.origin);
-    const Shape extent = rank.box(layout).extent;
-    const auto compare = [&](const std::vector<double>& states, bool where_both_are, Array& errors,
-                             Array& targets) {
-      std::vector<double> error(truth.size()), wanted(truth.size());
-      for (std::size_t i = 0; i < truth.size(); ++i) {
-        error[i] = states[i] - truth[i];
-        wanted[i] =
-            std::isnan(where_both_are ? error[i] : truth[i]) ? std::numeric_limits<double>::quiet_NaN() : 0.0;
-        if (std::isnan(wanted[i])) error[i] = 0;
-      }
-      errors = constant(rank.context, extent, target.dtype(), error);
-      targets = constant(rank.context, extent, target.dtype(), wanted);
+  /// Of squares, errors and squares of persistence.
+  void append_normalised_means(std::vector<double>& all, const Rank& rank, const ShardedTensor& prediction,
+                               const Array& target, const Batch& batch) const {
+    const auto append = [&](const ErrorMeasure& measure, const Array& piece, const Array& wanted) {
+      const SampleSums sums = score_.sums(rank, measure, piece, wanted, prediction.layout).read(rank.context);
+      append_means(all, sums.samples, sums.variables, [&](std::int64_t b, std::int64_t c) {
+        const std::size_t at = sums.index(b, c);
+        return std::pair(sums.numerator[at], sums.denominator[at]);
+      });
     };
-    Errors result;
-    compare(physical_.predicted(rank, layout, prediction.piece, batch.origin), false, result.prediction,
-            result.target);
-    compare(physical_.of(rank, layout, batch.baseline, batch.origin), true, result.baseline,
-            result.baseline_target);
-    return result;
+    append(ErrorNorm::kSquared, prediction.piece, target);
+    append(ErrorNorm::kSigned, prediction.piece, target);
+    append(ErrorNorm::kSquared, batch.baseline, where_both(rank.context, target, batch.baseline));
+  }
+
+  /// The same of states in physical units, in float64 whatever holds the values.
+  void append_physical_means(std::vector<double>& all, const Rank& rank, const ShardedTensor& prediction,
+                             const Array& target, const Batch& batch) const {
+    const Layout& layout = prediction.layout;
+    const auto states = [&](const Array& values) { return physical_.of(rank, layout, values, batch.origin); };
+    const ScoredStates scored{physical_.predicted(rank, layout, prediction.piece, batch.origin),
+                              states(target),
+                              states(batch.baseline),
+                              {}};
+    const Array weights = point_weights(rank, rank.box(layout), rows_);
+    const ScoreSums sums = sum_scores(rank, layout, scored, weights.reshaped({1, weights.count()}));
+    const auto append = [&](ScoreSum kind, ScoreSum weight) {
+      append_means(all, sums.group.samples, sums.channels, [&](std::int64_t b, std::int64_t c) {
+        return std::pair(sums.of(kind, b, 0, c), sums.of(weight, b, 0, c));
+      });
+    };
+    append(ScoreSum::kSquares, ScoreSum::kWeight);
+    append(ScoreSum::kErrors, ScoreSum::kWeight);
+    append(ScoreSum::kReferenceSquares, ScoreSum::kReferenceWeight);
   }
 
   /// The target where the baseline is there, too; NaN elsewhere, as times zero keeps it.
@@ -135,14 +136,18 @@ class ForecastScores : public Scores {
   }
 
   /// Of each variable the sum of the means of these samples, and how many have one.
-  static void append_means(std::vector<double>& all, const SampleSums& sums) {
+  /// @param sum_and_weight  of a sample and a variable.
+  template <typename F>
+  static void append_means(std::vector<double>& all, std::int64_t samples, std::int64_t variables,
+                           const F& sum_and_weight) {
     const std::size_t first = all.size();
-    all.resize(first + 2 * static_cast<std::size_t>(sums.variables));
-    for (std::int64_t b = 0; b < sums.samples; ++b) {
-      for (std::int64_t c = 0; c < sums.variables; ++c) {
-        if (!sums.has_points(b, c)) continue;
+    all.resize(first + 2 * static_cast<std::size_t>(variables));
+    for (std::int64_t b = 0; b < samples; ++b) {
+      for (std::int64_t c = 0; c < variables; ++c) {
+        const auto [sum, weight] = sum_and_weight(b, c);
+        if (!(weight > 0)) continue;
         const std::size_t at = first + 2 * static_cast<std::size_t>(c);
-        all[at] += sums.mean(b, c);
+        all[at] += sum / weight;
         all[at + 1] += 1;
       }
     }
@@ -157,6 +162,7 @@ class ForecastScores : public Scores {
 
   const Dataset& data_;
   const FieldLoss& loss_;
+  std::vector<double> rows_;
   FieldLoss score_;  // area-weighted, every variable alike
   PhysicalStates physical_;
   std::vector<Lead> leads_;

@@ -1,0 +1,181 @@
+// States of forecasts, and sums of their scores over ranks, are the same on every mesh.
+#include "train/physical_states.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "base/text.h"
+#include "support/arrays.h"
+#include "support/pieces.h"
+#include "support/test_ranks.h"
+#include "train/score_sums.h"
+
+namespace jigsaw {
+namespace {
+
+using testing::array_of;
+using testing::values_of;
+
+const Shape kField = {4, 3, 5, 6};
+constexpr int kChannels = 6;
+
+/// Pieces of made-up fields on a mesh.
+class Pieces {
+ public:
+  Pieces(Communicator& world, int data, const std::vector<int>& domain, int tensor)
+      : mesh_(world, data, domain, tensor), rank_{world.context(), mesh_} {
+    layout_.global = kField;
+    layout_.placements[Mesh::kData] = Placement::shard(0);
+    for (int dim = 0; dim < 2; ++dim) layout_.placements[mesh_.domain(dim)] = Placement::shard(1 + dim);
+    layout_.placements[mesh_.tensor()] = Placement::shard(3);
+  }
+
+  const Rank& rank() const { return rank_; }
+  const Layout& layout() const { return layout_; }
+  Box box() const { return rank_.box(layout_); }
+
+  /// Of f(element of the whole field).
+  template <typename F>
+  Array field(DType type, const F& f) const {
+    return testing::make_piece(rank_, layout_, type, f);
+  }
+  std::int64_t number(std::size_t i) const {
+    return testing::global_index(kField, box(), static_cast<std::int64_t>(i));
+  }
+
+ private:
+  Mesh mesh_;
+  Rank rank_;
+  Layout layout_;
+};
+
+struct MeshCase {
+  int data;
+  std::vector<int> domain;
+  int tensor;
+  int ranks() const { return data * domain[0] * domain[1] * tensor; }
+};
+const MeshCase kMeshes[] = {{1, {1, 1}, 1}, {2, {1, 1}, 1}, {1, {2, 1}, 2},
+                            {1, {1, 2}, 1}, {1, {1, 1}, 4}, {3, {1, 1}, 1}};
+
+template <typename F>
+void on_every_mesh(const F& body) {
+  for (const MeshCase& mesh : kMeshes) {
+    SCOPED_TRACE(concat(mesh.data, " × ", mesh.domain[0], " × ", mesh.domain[1], " × ", mesh.tensor));
+    testing::run_test_ranks(mesh.ranks(), [&](Communicator& world) {
+      ASSERT_EQ(world.size(), mesh.ranks());
+      body(Pieces(world, mesh.data, mesh.domain, mesh.tensor));
+    });
+  }
+}
+
+double wave(std::int64_t i, double step) {
+  return std::sin(step * static_cast<double>(i + 1));
+}
+
+/// A target with each transform; every second one is prognostic.
+Channels channels_with_transforms() {
+  Channels channels;
+  for (const TransformKind kind : {TransformKind::kStandard, TransformKind::kMinMax, TransformKind::kNone,
+                                   TransformKind::kLog, TransformKind::kSqrt, TransformKind::kBoxCox}) {
+    Channel target;
+    target.field.variable = concat("v", channels.targets.size());
+    target.role = channels.targets.size() % 2 == 1 ? Role::kPrognostic : Role::kDiagnostic;
+    target.transform = {kind, 0.03, 0.3};
+    target.range = {0.4, 1.2};
+    channels.targets.push_back(target);
+  }
+  return channels;
+}
+
+TEST(PhysicalStates, UndoWhatTheTransformsOfTheDataDo) {
+  const Channels channels = channels_with_transforms();
+  Statistics statistics;
+  for (std::size_t c = 0; c < kChannels; ++c)
+    statistics.fields[channels.targets[c].field.name()] = {"", 0.5 + 0.1 * static_cast<double>(c), 0.8, 0.3};
+  on_every_mesh([&](const Pieces& pieces) {
+    const auto start_of = [](std::int64_t i) { return 1 + wave(i, 0.7); };
+    const Array values = pieces.field(DType::kFloat32, [](std::int64_t i) { return wave(i, 1.3); }),
+                origin = pieces.field(DType::kFloat64, start_of);
+    const std::vector<double> ys = values_of(values);
+    for (const Predict predict : {Predict::kState, Predict::kIncrement}) {
+      const PhysicalStates physical(channels, statistics, predict);
+      EXPECT_TRUE(physical.transformed());
+      const std::vector<double> open = values_of(physical.of(pieces.rank(), pieces.layout(), values, origin)),
+                                kept = values_of(
+                                    physical.predicted(pieces.rank(), pieces.layout(), values, origin));
+      ASSERT_EQ(open.size(), ys.size());
+      for (std::size_t i = 0; i < ys.size(); ++i) {
+        const Channel& target = channels.targets[static_cast<std::size_t>(pieces.number(i) % kChannels)];
+        const FieldStatistics& field = statistics.of(target.field);
+        const bool increment = predict == Predict::kIncrement && target.role == Role::kPrognostic;
+        const double normalised = increment
+                                      ? target.transform.forward(start_of(pieces.number(i))) + 0.3 * ys[i]
+                                      : field.mean + 0.8 * ys[i];
+        const double state = target.transform.inverse(normalised);
+        EXPECT_NEAR(open[i], state, 1e-14) << i;
+        EXPECT_NEAR(kept[i], std::clamp(state, 0.4, 1.2), 1e-14) << i;
+      }
+    }
+  });
+}
+
+TEST(PhysicalStates, KnowWhetherErrorsAreThoseOfNormalisedValuesButForAFactor) {
+  Channels channels = channels_with_transforms();
+  Statistics statistics = neutral_statistics(channels.targets);
+  EXPECT_TRUE(PhysicalStates(channels, statistics, Predict::kState).transformed());
+  channels.targets.resize(3);
+  EXPECT_FALSE(PhysicalStates(channels, statistics, Predict::kState).transformed());
+}
+
+/// Of each sample that is here the sums over all points of all ranks, of all channels.
+TEST(ScoreSums, AreOverAllPointsAndOfAllChannelsOnEveryMesh) {
+  const auto forecast = [](std::int64_t i) { return wave(i, 0.9); };
+  const auto truth = [](std::int64_t i) { return i % 11 == 0 ? std::nan("") : wave(i, 0.4); };
+  const auto other = [](std::int64_t i) { return i % 7 == 0 ? std::nan("") : wave(i, 0.2); };
+  const auto climate = [](std::int64_t i) { return i % 5 == 0 ? std::nan("") : wave(i, 0.1); };
+  // The second region is the first row.
+  const auto weight = [](std::int64_t region, std::int64_t point) {
+    return region == 1 && point >= kField[2] ? 0.0 : 1 + 0.1 * static_cast<double>(point % 4);
+  };
+  on_every_mesh([&](const Pieces& pieces) {
+    const Box box = pieces.box();
+    std::vector<double> weights;
+    for (const std::int64_t region : {0, 1})
+      for (std::int64_t row = box.begin[1]; row < box.end(1); ++row)
+        for (std::int64_t column = box.begin[2]; column < box.end(2); ++column)
+          weights.push_back(weight(region, row * kField[2] + column));
+    const Array climatology = pieces.field(DType::kFloat32, climate);
+    const ScoreSums sums = sum_scores(
+        pieces.rank(), pieces.layout(),
+        {pieces.field(DType::kFloat64, forecast), pieces.field(DType::kFloat64, truth),
+         pieces.field(DType::kFloat64, other), climatology},
+        array_of(pieces.rank().context, {2, box.extent[1] * box.extent[2]}, DType::kFloat64, weights));
+    ASSERT_EQ(sums.group.samples, box.extent[0]);
+    ASSERT_EQ(sums.regions, 2);
+    ASSERT_EQ(sums.channels, kChannels);
+    const std::int64_t points = kField[1] * kField[2];
+    for (std::int64_t b = 0; b < sums.group.samples; ++b) {
+      for (std::int64_t region = 0; region < 2; ++region) {
+        for (std::int64_t c = 0; c < kChannels; ++c) {
+          double squares = 0, other_weight = 0, product = 0;
+          for (std::int64_t point = 0; point < points; ++point) {
+            const std::int64_t i = ((sums.group.first + b) * points + point) * kChannels + c;
+            const double w = weight(region, point), o = truth(i), mean = static_cast<float>(climate(i));
+            if (std::isnan(o)) continue;
+            squares += w * std::pow(forecast(i) - o, 2);
+            if (!std::isnan(other(i))) other_weight += w;
+            if (!std::isnan(mean)) product += w * (forecast(i) - mean) * (o - mean);
+          }
+          EXPECT_NEAR(sums.of(ScoreSum::kSquares, b, region, c), squares, 1e-12);
+          EXPECT_NEAR(sums.of(ScoreSum::kReferenceWeight, b, region, c), other_weight, 1e-12);
+          EXPECT_NEAR(sums.of(ScoreSum::kProduct, b, region, c), product, 1e-12);
+        }
+      }
+    }
+  });
+}
+
+}  // namespace
+}  // namespace jigsaw
