@@ -5,6 +5,9 @@
 
 #include "array/transfer.h"
 #include "base/error.h"
+#include "kernels/blending.h"
+#include "kernels/copy.h"
+#include "kernels/pointwise.h"
 
 namespace jigsaw::inline predict {
 
@@ -54,7 +57,8 @@ WindowBlend::WindowBlend(const Rank& rank, std::vector<ImageRegion> regions, std
       channels_(channels),
       halo_(halo),
       use_(std::move(use)),
-      importance_(gaussian_importance(extent)) {
+      importance_(gaussian_importance(extent)),
+      importance_array_(constant(rank.context, extent, DType::kFloat64, importance_)) {
   if (!regions_.empty()) {
     held_ = held_by(0, rank_.mesh.world().rank());
     held_.extent[0] = 0;
@@ -93,29 +97,30 @@ std::vector<WindowBlend::Part> WindowBlend::parts(const Layout& layout, int from
 Array WindowBlend::pack(const ShardedTensor& prediction, std::vector<Message>& sends) const {
   const Communicator& world = rank_.mesh.world();
   const Box piece = rank_.box(prediction.layout);
-  const std::vector<double> values =
-      piece.empty() ? std::vector<double>{} : download_values(rank_.context, prediction.piece);
   const int last = piece.begin.rank() - 1;
-  std::vector<double> packed;
+  BoxTable table;
+  std::int64_t count = 0;
   for (int to = 0; to < world.size(); ++to) {
-    const auto before = std::ssize(packed);
+    const std::int64_t before = count;
     for (const Part& part : parts(prediction.layout, world.rank(), to)) {
-      const std::int64_t b = static_cast<std::int64_t>(part.window - next_) - piece.begin[0];
-      Box box = part.points;
+      Box from = Box::whole(piece.extent);
+      from.begin[0] = static_cast<std::int64_t>(part.window - next_) - piece.begin[0];
+      from.extent[0] = 1;
       for (int d = 1; d < last; ++d) {
-        box.begin[d - 1] = windows_[part.window].box.begin[d - 1] + piece.begin[d];
-        box.extent[d - 1] = piece.extent[d];
+        from.begin[d] = part.points.begin[d - 1] - windows_[part.window].box.begin[d - 1] - piece.begin[d];
+        from.extent[d] = part.points.extent[d - 1];
       }
-      const std::size_t first = static_cast<std::size_t>(b * box.extent.count());
-      for_each_common(part.points, box, part.points, [&](std::size_t at, std::size_t) {
-        const auto from = values.begin() + static_cast<std::ptrdiff_t>(first + at) * part.channels;
-        packed.insert(packed.end(), from, from + part.channels);
-      });
+      table.copy(0, {0, piece.extent, from}, {count, from.extent, Box::whole(from.extent)});
+      count += part.count();
     }
-    if (std::ssize(packed) > before) sends.push_back({to, before, std::ssize(packed) - before});
+    if (count > before) sends.push_back({to, before, count - before});
   }
   const DType dtype = prediction.dtype() == DType::kFloat64 ? DType::kFloat64 : DType::kFloat32;
-  return constant(rank_.context, {std::ssize(packed)}, dtype, packed);
+  Array packed(rank_.context, {count}, dtype, Purpose::kWorkspace);
+  if (count == 0) return packed;
+  const Array values = cast(rank_.context, prediction.piece, dtype, Purpose::kWorkspace);
+  copy_boxes(rank_.context, table, std::span(&values, 1), packed);
+  return packed;
 }
 
 void WindowBlend::add(const ShardedTensor& prediction) {
@@ -134,15 +139,13 @@ void WindowBlend::add(const ShardedTensor& prediction) {
     if (count > before) receives.push_back({from, before, count - before});
   }
   const Array received = world.exchange(sent, sends, receives, count);
-  const std::vector<double> values =
-      count > 0 ? download_values(rank_.context, received) : std::vector<double>{};
   std::stable_sort(incoming.begin(), incoming.end(),
                    [](const Part& a, const Part& b) { return a.window < b.window; });
   auto part = incoming.begin();
   for (std::int64_t b = 0; b < prediction.layout.global[0]; ++b, ++next_) {
     move_to(windows_[next_]);
     add_weights(windows_[next_]);
-    for (; part != incoming.end() && part->window == next_; ++part) add_part(*part, values);
+    for (; part != incoming.end() && part->window == next_; ++part) add_part(*part, received);
   }
 }
 
@@ -155,10 +158,29 @@ void WindowBlend::move_to(const ImageWindow& window) {
   }
   const Box& whole = regions_[region_].box;
   give_rows(std::clamp(window.box.begin[0], whole.begin[0], whole.end(0)));
-  held_.extent[0] = std::max(held_.end(0), std::min(window.box.end(0), whole.end(0))) - held_.begin[0];
-  const auto points = static_cast<std::size_t>(held_.extent.count());
-  sums_.resize(points * static_cast<std::size_t>(channels_));
-  weights_.resize(points);
+  const std::int64_t rows =
+      std::max(held_.end(0), std::min(window.box.end(0), whole.end(0))) - held_.begin[0];
+  if (rows == held_.extent[0]) return;
+  keep_rows(0, rows);
+  held_.extent[0] = rows;
+  weights_.resize(static_cast<std::size_t>(held_.extent.count()));
+}
+
+/// Of the points that are held, and so many rows.
+Shape WindowBlend::sums_shape(std::int64_t rows) const {
+  Shape shape = held_.extent;
+  shape[0] = rows;
+  shape.append(channels_);
+  return shape;
+}
+
+/// Sums of so many rows: those from `first` on that are there, then zeros.
+void WindowBlend::keep_rows(std::int64_t first, std::int64_t rows) {
+  Array kept = filled(rank_.context, sums_shape(rows), DType::kFloat64, 0.0, Purpose::kWorkspace);
+  const std::int64_t there = std::min(held_.extent[0] - first, rows);
+  if (const std::int64_t count = sums_shape(there).count(); count > 0)
+    copy_elements(rank_.context, sums_, sums_shape(first).count(), kept, 0, count);
+  sums_ = kept;
 }
 
 /// All rows of the region before `end`, unless there are none.
@@ -167,11 +189,10 @@ void WindowBlend::give_rows(std::int64_t end) {
   Rows rows{region_, end == regions_[region_].box.end(0), held_, {}};
   rows.box.extent[0] = end - held_.begin[0];
   const auto points = static_cast<std::ptrdiff_t>(rows.box.extent.count());
-  const std::ptrdiff_t numbers = points * channels_;
-  rows.values.assign(sums_.begin(), sums_.begin() + numbers);
-  for (std::ptrdiff_t i = 0; i < numbers; ++i)
-    rows.values[static_cast<std::size_t>(i)] /= weights_[static_cast<std::size_t>(i / channels_)];
-  sums_.erase(sums_.begin(), sums_.begin() + numbers);
+  rows.values = download_values(rank_.context, sums_.slice(0, sums_shape(rows.box.extent[0])));
+  for (std::size_t i = 0; i < rows.values.size(); ++i)
+    rows.values[i] /= weights_[i / static_cast<std::size_t>(channels_)];
+  keep_rows(rows.box.extent[0], held_.extent[0] - rows.box.extent[0]);
   weights_.erase(weights_.begin(), weights_.begin() + points);
   held_.begin[0] = end;
   held_.extent[0] -= rows.box.extent[0];
@@ -184,13 +205,13 @@ void WindowBlend::add_weights(const ImageWindow& window) {
                   [&](std::size_t at, std::size_t from) { weights_[at] += importance_[from]; });
 }
 
-void WindowBlend::add_part(const Part& part, const std::vector<double>& values) {
-  const Box& window = windows_[part.window].box;
-  auto value = values.begin() + part.offset;
-  for_each_common(part.points, held_, window, [&](std::size_t at, std::size_t from) {
-    double* const sum = sums_.data() + static_cast<std::ptrdiff_t>(at) * channels_ + part.first_channel;
-    for (std::int64_t c = 0; c < part.channels; ++c) sum[c] += importance_[from] * *value++;
-  });
+void WindowBlend::add_part(const Part& part, const Array& values) {
+  Shape extent = part.points.extent;
+  extent.append(part.channels);
+  Box to{relative_to(part.points, held_).begin, extent};
+  to.begin.append(part.first_channel);
+  add_weighted(rank_.context, values.slice(part.offset, extent), importance_array_,
+               relative_to(part.points, windows_[part.window].box), sums_, to);
 }
 
 void WindowBlend::finish() {

@@ -16,7 +16,8 @@ Box columns_of(const Box& region, int ranks, int rank, std::int64_t halo);
 /// the windows, so that the result does not depend on the mesh where the windows' values do not.
 ///
 /// The second dim of every region is cut over all ranks of the job. A rank holds its columns of those rows
-/// (points of the first dim) that windows to come still reach; the others are given away.
+/// (points of the first dim) that windows to come still reach, where predictions stand; the others are given
+/// away, on the host.
 class WindowBlend {
  public:
   /// Rows of a region that are whole, and what this rank holds of them.
@@ -56,7 +57,9 @@ class WindowBlend {
   void move_to(const ImageWindow& window);
   void give_rows(std::int64_t end);
   void add_weights(const ImageWindow& window);
-  void add_part(const Part& part, const std::vector<double>& values);
+  void add_part(const Part& part, const Array& values);
+  Shape sums_shape(std::int64_t rows) const;
+  void keep_rows(std::int64_t first, std::int64_t rows);
 
   const Rank& rank_;
   std::vector<ImageRegion> regions_;
@@ -65,11 +68,13 @@ class WindowBlend {
   std::int64_t channels_, halo_;
   Use use_;
   std::vector<double> importance_;
-  std::size_t next_ = 0;  ///< the window that comes next
+  Array importance_array_;  ///< the same for kernels, f64 [window]
+  std::size_t next_ = 0;    ///< the window that comes next
   // What is being blended: rows of a region, this rank's columns.
   std::size_t region_ = 0;
   Box held_;
-  std::vector<double> sums_, weights_;
+  Array sums_;                   ///< f64 [held, channels], where predictions stand
+  std::vector<double> weights_;  ///< [held]
 };
 
 }  // namespace jigsaw::inline predict

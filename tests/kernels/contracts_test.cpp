@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "kernels/attention.h"
+#include "kernels/blending.h"
 #include "kernels/channel_statistics.h"
 #include "kernels/contraction.h"
 #include "kernels/convolution.h"
@@ -246,6 +247,11 @@ std::vector<Contract> other_contracts() {
           {"copy", "permute", "permute",
            [=](Context& c) {
              permute(c, x(c), std::array{1, 0});
+           }},
+          {"blending", "add_weighted", "add_weighted",
+           [=](Context& c) {
+             Array sums = numbers(c, {3, 2}, kWide);
+             add_weighted(c, x(c).reshaped({3, 2}), points(c), {{0}, {3}}, sums, {{0, 0}, {3, 2}});
            }},
           {"forecast_scores", "states", "physical_states",
            [=](Context& c) {

@@ -6,13 +6,12 @@
 #include <sstream>
 
 #include "config/config.h"
-#include "kernels/cuda_context.h"
 #include "predict/climatology_scores.h"
 #include "predict/evaluation.h"
 #include "predict/forecast.h"
+#include "predict/on_device.h"
 #include "support/netcdf_reader.h"
 #include "support/temporary_folder.h"
-#include "support/test_ranks.h"
 #include "train/forecast_file.h"
 #include "train/trainer.h"
 
@@ -20,6 +19,8 @@ namespace jigsaw {
 namespace {
 
 using testing::NetcdfReader;
+using testing::on_ranks;
+using testing::Where;
 
 /// Two fields around the globe, one of them missing here and there, of five days every six hours.
 void write_fields(const std::string& path) {
@@ -76,20 +77,6 @@ Configuration configuration_of(const Case& one, const std::string& output) {
   return parse<Configuration>(json);
 }
 
-enum class Where { kHost, kSimulated, kCuda };
-
-Context make_context(Where where) {
-  switch (where) {
-    case Where::kSimulated:
-      return testing::SimulatedDevice::make_context(Backend::kCpu, 1);
-    case Where::kCuda:
-      return make_cuda_context(0);
-    case Where::kHost:
-      break;
-  }
-  return Context::make_host(Backend::kCpu, 1);
-}
-
 /// What is found of forecasts.
 struct Found {
   Json validation;                  ///< of the training, by variable, with those of later leads
@@ -105,31 +92,12 @@ class ForecastsOnDevice : public ::testing::Test {
     write_fields(folder_.path() + "/fields.nc");
   }
 
-  template <typename F>
-  static void on_ranks(const Case& one, Where where, const F& body) {
-    ::testing::internal::CaptureStdout();
-    std::string failed;
-    try {
-      run_ranks(
-          one.ranks, {}, [&](int) { return make_context(where); },
-          [&](Communicator& world) {
-            ASSERT_EQ(world.size(), one.ranks);
-            Log log(world.rank() == 0);
-            body(world, log);
-          });
-    } catch (const std::exception& error) {
-      failed = error.what();
-    }
-    const std::string said = ::testing::internal::GetCapturedStdout();
-    if (!failed.empty()) ADD_FAILURE() << one.name << ": " << failed << "\n" << said;
-  }
-
   /// Trains there, and scores and writes what the model predicts that the host has trained.
   Found find(const Case& one, Where where) {
     const auto output = [&](Where place) {
       return folder_.path() + "/" + one.name + std::to_string(static_cast<int>(place));
     };
-    on_ranks(one, where, [&](Communicator& world, Log& log) {
+    on_ranks(one.name, one.ranks, where, [&](Communicator& world, Log& log) {
       ClimatologyScores climatology(log);
       RunOptions options;
       options.config_folder = folder_.path();
@@ -139,7 +107,7 @@ class ForecastsOnDevice : public ::testing::Test {
       EXPECT_EQ(trainer.run(), ExitCode::kDone);
     });
     const std::string json = output(where) + "/scores.json", file = output(where) + "/forecasts.nc";
-    on_ranks(one, where, [&](Communicator& world, Log& log) {
+    on_ranks(one.name, one.ranks, where, [&](Communicator& world, Log& log) {
       DataUse validation_only;
       validation_only.train = false;
       TrainedModel model(configuration_of(one, output(Where::kHost)), folder_.path(), output(Where::kHost),

@@ -1,5 +1,6 @@
 // What stands for the CUDA backend in a build without it: every kernel throws missing_kernel().
 #include "kernels/front/attention_kernels.h"
+#include "kernels/front/blending_kernels.h"
 #include "kernels/front/channel_statistics_kernels.h"
 #include "kernels/front/contraction_kernels.h"
 #include "kernels/front/convolution_kernels.h"
@@ -20,6 +21,12 @@ namespace jigsaw::inline kernels::cuda {
 template <>
 const AttentionKernels& kernels() {
   static const AttentionKernels instance;
+  return instance;
+}
+
+template <>
+const BlendingKernels& kernels() {
+  static const BlendingKernels instance;
   return instance;
 }
 
