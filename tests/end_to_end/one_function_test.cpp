@@ -143,7 +143,9 @@ TEST_F(OneFunction, EachRankHoldsAndReadsItsShare) {
     const char* keys[] = {"parameter_bytes", "optimizer_bytes", "file_bytes_read", "peak_activation_bytes"};
     for (int i = 0; i < 4; ++i) shares[i] = largest(many, keys[i]).first / largest(one, keys[i]).second;
     std::printf("%6d %20.3f %20.3f %20.3f %20.3f\n", ranks, shares[0], shares[1], shares[2], shares[3]);
-    EXPECT_EQ(largest(many, "parameter_bytes").second, largest(one, "parameter_bytes").second);
+    // Zeros make shares equal (parameter_test counts them).
+    EXPECT_GE(largest(many, "parameter_bytes").second, largest(one, "parameter_bytes").second);
+    EXPECT_LE(largest(many, "parameter_bytes").second, 1.005 * largest(one, "parameter_bytes").second);
     // 11 × 7 patches on 4 × 2 ranks: the largest piece has 12 of 77, 1.25 of an even share.
     EXPECT_LE(shares[0], 1.2 / ranks);
     EXPECT_LE(shares[1], 1.2 / ranks);
