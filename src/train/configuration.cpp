@@ -270,7 +270,8 @@ void declare(Keys<Configuration>& keys) {
       .changeable()
       .doc("What computes.");
   keys.choice("reduction", &O::reduction,
-              {{"ordered", Reduction::kOrdered, "In one order, so that every transport gives the same bits."},
+              {{"ordered", Reduction::kOrdered,
+                "In one order, so that runs repeat, and on one node every transport gives the same bits."},
                {"fast", Reduction::kFast, "Between GPUs in the order that NCCL finds fastest."}})
       .changeable()
       .counts_where(where("device").is_one_of({"auto", "cuda"}))

@@ -137,7 +137,9 @@ CostModel plan_costs(Communicator& world, int ranks, Precision precision) {
 
 std::unique_ptr<Communicator> connect_devices(std::unique_ptr<Communicator> mpi, Reduction reduction) {
   if (mpi->context().backend() != Backend::kCuda || !nccl_library().built) return mpi;
-  return make_nccl_communicator(std::move(mpi), {.fast_reduction = reduction == Reduction::kFast});
+  const NcclOptions options{.fast_reduction = reduction == Reduction::kFast,
+                            .ranks_per_node = ranks_per_node(*mpi)};
+  return make_nccl_communicator(std::move(mpi), options);
 }
 
 RankDevice rank_device(const Context& context, int rank_on_machine) {

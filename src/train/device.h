@@ -54,7 +54,7 @@ Context make_context(DeviceChoice device, const TrainOptions& train, int threads
 CostModel plan_costs(Communicator& world, int ranks, Precision precision);
 
 /// What carries collectives between ranks that compute on the context of `mpi`: NCCL between GPUs where the
-/// build has it, or else `mpi` itself.
+/// build has it, which is told how many ranks share a node, or else `mpi` itself. Collective.
 std::unique_ptr<Communicator> connect_devices(std::unique_ptr<Communicator> mpi, Reduction reduction);
 
 /// What a rank computes on, as others are to know it.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <exception>
+#include <numeric>
 #include <optional>
 
 #include "array/current_work.h"
@@ -15,6 +16,7 @@
 #include "kernels/cuda/error.h"
 #include "nccl/group.h"
 #include "nccl/sums.h"
+#include "nccl/two_levels.h"
 
 namespace jigsaw::inline nccl {
 
@@ -147,12 +149,21 @@ class NcclCommunicator : public Communicator {
       : Communicator(SameRanks{}, *control),
         control_(std::move(control)),
         job_(std::make_shared<NcclJob>(options, all_launch_in_order(*control_))),
-        groups_{make_group(), make_group()} {}
-  NcclCommunicator(const NcclCommunicator& parent, std::unique_ptr<Communicator> control)
+        in_job_(static_cast<std::size_t>(control_->size())),
+        groups_{make_group(), make_group()} {
+    std::iota(in_job_.begin(), in_job_.end(), 0);
+    find_nodes();
+  }
+  /// @param members  as ranks of the parent.
+  NcclCommunicator(const NcclCommunicator& parent, std::unique_ptr<Communicator> control,
+                   const std::vector<int>& members)
       : Communicator(SameRanks{}, *control),
         control_(std::move(control)),
         job_(parent.job_),
-        groups_{make_group(), make_group()} {}
+        groups_{make_group(), make_group()} {
+    for (const int member : members) in_job_.push_back(parent.in_job_[static_cast<std::size_t>(member)]);
+    find_nodes();
+  }
   /// Before NCCL's communicator goes, what was issued on it has to be done.
   ~NcclCommunicator() override {
     if (std::uncaught_exceptions() > exceptions_) return;
@@ -180,11 +191,15 @@ class NcclCommunicator : public Communicator {
   }
   std::unique_ptr<Communicator> do_split(const std::string& label, const std::vector<int>& members,
                                          std::int64_t sequence) override {
-    return std::make_unique<NcclCommunicator>(*this, split_of(*control_, label, members, sequence));
+    return std::make_unique<NcclCommunicator>(*this, split_of(*control_, label, members, sequence), members);
   }
 
  private:
   std::size_t own() const { return static_cast<std::size_t>(rank()); }
+  void find_nodes() {
+    grid_ = grid_of(in_job_, job_->options().ranks_per_node);
+    two_levels_ = TwoLevels(grid_, rank());
+  }
   std::unique_ptr<NcclGroup> make_group() const {
     return std::make_unique<NcclGroup>(job_, label(), rank(), size());
   }
@@ -207,6 +222,13 @@ class NcclCommunicator : public Communicator {
               Array result) const;
   void reduce_pieces(const Call& call, const std::vector<std::int64_t>& counts, Array sum,
                      std::vector<Array>& held) const;
+  void reduce_in_two_levels(const Call& call, const std::vector<std::int64_t>& counts, Array sum,
+                            std::vector<Array>& held) const;
+  /// Of pieces that are not even.
+  void gather_in_two_levels(Collective kind, const Array& send, const std::vector<std::int64_t>& counts,
+                            Array result) const;
+  /// Whether pieces travel so: the same on all ranks.
+  bool in_two_levels(const std::vector<std::int64_t>& counts, DType dtype) const;
   void all_reduce(const Call& call, Array result, std::vector<Array>& held) const;
   void reduce_by_nccl(const Call& call, Array result) const;
   void broadcast(const Call& call, const Array& result) const;
@@ -218,8 +240,12 @@ class NcclCommunicator : public Communicator {
 
   std::unique_ptr<Communicator> control_;
   std::shared_ptr<NcclJob> job_;
+  std::vector<int> in_job_;  ///< the group's ranks
+  NodeGrid grid_;
+  TwoLevels two_levels_{grid_, 0};
   std::array<std::unique_ptr<NcclGroup>, 2> groups_;  ///< of urgent calls, and of those in the background
-  std::unique_ptr<DeviceOrder> own_order_, order_for_all_;  ///< since the first sum
+  std::unique_ptr<DeviceOrder> own_order_, order_for_all_;       ///< since the first call
+  std::unique_ptr<DeviceOrder> order_in_node_, order_of_nodes_;  ///< then, of a group on several
   int exceptions_ = std::uncaught_exceptions();
 };
 
@@ -300,6 +326,9 @@ void NcclCommunicator::prepare_orders() {
   if (own_order_) return;
   own_order_ = std::make_unique<DeviceOrder>(context(), order_for(rank(), size()));
   order_for_all_ = std::make_unique<DeviceOrder>(context(), order_for_all(size()));
+  if (!grid_.several()) return;
+  order_in_node_ = std::make_unique<DeviceOrder>(context(), order_for(two_levels_.number(), grid_.local));
+  order_of_nodes_ = std::make_unique<DeviceOrder>(context(), order_for(two_levels_.node(), grid_.nodes));
 }
 
 void NcclCommunicator::exchange(Collective kind, const Array& send, const std::vector<Message>& sends,
@@ -336,6 +365,7 @@ void NcclCommunicator::exchange(Collective kind, const Array& send, const std::v
 void NcclCommunicator::gather(Collective kind, const Array& send, const std::vector<std::int64_t>& counts,
                               Array result) const {
   if (!are_even(counts)) {
+    if (in_two_levels(counts, send.dtype())) return gather_in_two_levels(kind, send, counts, result);
     std::vector<Message> sends;
     for (int peer = 0; peer < size(); ++peer) sends.push_back({peer, 0, counts[own()]});
     return exchange(kind, send, sends, result, message_each(counts));
@@ -348,9 +378,48 @@ void NcclCommunicator::gather(Collective kind, const Array& send, const std::vec
   count(kind, size() - 1, (size() - 1) * counts[own()] * size_of(send.dtype()));
 }
 
+bool NcclCommunicator::in_two_levels(const std::vector<std::int64_t>& counts, DType dtype) const {
+  if (!grid_.several()) return false;
+  const std::int64_t whole = std::accumulate(counts.begin(), counts.end(), std::int64_t{0});
+  const double mean = static_cast<double>(whole * size_of(dtype)) / size();
+  return mean * (grid_.nodes - 1) * (grid_.local - 1) >= job_->options().two_levels_from;
+}
+
+void NcclCommunicator::gather_in_two_levels(Collective kind, const Array& send,
+                                            const std::vector<std::int64_t>& counts, Array result) const {
+  const TwoLevels::Round between = two_levels_.pieces_between(counts),
+                         within = two_levels_.pieces_within(counts);
+  exchange(kind, send, between.sends, result, between.receives);
+  exchange(kind, result, within.sends, result, within.receives);
+}
+
+/// The summands of both rounds come to one place, one after the other.
+void NcclCommunicator::reduce_in_two_levels(const Call& call, const std::vector<std::int64_t>& counts,
+                                            Array sum, std::vector<Array>& held) const {
+  const std::int64_t piece = counts[own()], of_number = two_levels_.elements(counts);
+  const Array others =
+      workspace(std::max((grid_.local - 1) * of_number, (grid_.nodes - 1) * piece), call.send.dtype());
+  const Array sums = workspace(of_number, call.send.dtype());
+  const TwoLevels::Round within = two_levels_.sums_within(counts), between = two_levels_.sums_between(counts);
+  exchange(call.kind, call.send, within.sends, others, within.receives);
+  for (const TwoLevels::Run& run : two_levels_.runs(counts)) {
+    const Array theirs = others.slice((grid_.local - 1) * run.place, {(grid_.local - 1) * run.elements()});
+    const Array mine = call.send.slice(run.first, {(run.pieces - 1) * run.stride + run.count});
+    Array of_node = sums.slice(run.place, {run.elements()});
+    order_in_node_->add(context(), {theirs, mine, two_levels_.number(), run.count, run.stride}, call.op,
+                        of_node);
+  }
+  exchange(call.kind, sums, between.sends, others, between.receives);
+  const Array theirs = others.slice(0, {(grid_.nodes - 1) * piece}),
+              mine = sums.slice(two_levels_.own_place(counts), {piece});
+  order_of_nodes_->add(context(), {theirs, mine, two_levels_.node()}, call.op, sum);
+  held.insert(held.end(), {others, sums});
+}
+
 /// `counts` cut what is sent; every rank has its piece from all others, and adds them.
 void NcclCommunicator::reduce_pieces(const Call& call, const std::vector<std::int64_t>& counts, Array sum,
                                      std::vector<Array>& held) const {
+  if (in_two_levels(counts, call.send.dtype())) return reduce_in_two_levels(call, counts, sum, held);
   const std::int64_t piece = counts[own()];
   const Array others = workspace((size() - 1) * piece, call.send.dtype());
   std::vector<Message> sends = message_each(counts), receives;

@@ -19,16 +19,39 @@ struct NcclOptions {
   bool groups_of_one = false;
   /// How often a thread asks for what went wrong while the rank waits for its device.
   double poll_seconds = 0.1;
+  /// So many consecutive ranks of the communicator that is made share a node; 0 or 1: nobody knows. Equal on
+  /// all ranks, as what follows is.
+  int ranks_per_node = 0;
+  /// Pieces travel in two levels where a rank so sends as many bytes less out of its node: a second round of
+  /// messages and the kernel between two take some 20 µs, in which a network's link moves a MiB.
+  double two_levels_from = 1 << 20;
 };
 
 /// The ranks of `control`, with collectives that NCCL carries between their GPUs. Arrays stay on the device:
 /// calls are put into its stream for communication, behind what was put into the context's, and wait() makes
 /// the context's stream wait, not the host. The log of calls says which of them the device has done. Where
-/// pieces are even, all_gather is NCCL's; what is uneven goes by its messages. Sums come by messages and one
-/// kernel that adds them in the order of comm/levels.h, so that they have the bits of all other
-/// communicators. Each rank sends to all others directly, as much as it would by levels, except that an
-/// all_reduce of at most kSmallReduceBytes is gathered whole: (n − 1)·whole. Control values, and the names by
-/// which groups find each other, go by `control`.
+/// pieces are even, all_gather is NCCL's; what is uneven goes by its messages. Sums come by messages and
+/// kernels that add them in the order of comm/levels.h. Each rank sends to all others directly, as much as it
+/// would by levels, except that an all_reduce of at most kSmallReduceBytes is gathered whole: (n − 1)·whole.
+/// Control values, and the names by which groups find each other, go by `control`.
+///
+/// What leaves a node. A group that lies on N > 1 nodes, with l > 1 ranks on each that follow each other in
+/// its order (NodeGrid in nccl/two_levels.h), reduces and gathers larger pieces in two levels: where the mean
+/// piece's bytes times (N − 1)(l − 1), which each rank then sends less out of its node, are two_levels_from
+/// or more. Ranks of a node sum what they have for one another's numbers on all nodes, and then send each
+/// node's sums on; uneven pieces are gathered the other way round. What a rank sends in all is as much as
+/// directly, and out of a node goes the least that is possible.
+///
+/// The order of sums, and so their bits: on one node, in small calls, and where nodes hold unequal numbers of
+/// the group's ranks, those of all other communicators: of an element that rank r of n owns
+/// reduce_for(r, …) (comm/reduce.h), of an all_reduce of at most kSmallReduceBytes reduce_for_all(). In two
+/// levels, of an element that rank k·l + j owns: of each node reduce_for(j, …) of its l ranks' summands, and
+/// reduce_for(k, …) of these N sums. With l and N up to four that is Σ over nodes of (Σ over the node's
+/// ranks), each from left to right. It depends on the sizes of the call, the group and ranks_per_node alone.
+///
+/// Memory that a call takes besides its result, until it is done: of n·c elements in pieces of c, (n − 1)·c
+/// for direct sums, n·c for those in two levels (of uneven pieces: those of the rank's number on all nodes,
+/// and what it receives of the larger of both rounds).
 ///
 /// Calls in the background (Urgency) go into a stream of their own by a communicator of their own, so that
 /// others, whose stream goes before, do not queue behind them; where NCCL is older than 2.26, which knows no

@@ -24,17 +24,19 @@ struct AddInOrder {
   std::int64_t count;
   const T* others;
   const T* own;
+  std::int64_t piece, gap;  ///< between the pieces of `own`; 0: it is one
   T* sum;
   ReduceOp op;
 
   __device__ void operator()(std::int64_t i) const {
+    const std::int64_t mine = gap == 0 ? i : i + i / piece * gap;
     T sums[SumOrder::kMostDepth];
     unsigned begun = 0;
     T value = 0;
     for (int s = 0; s < summands; ++s) {
       const Summand summand = order[s];
       const int place = rank >= 0 && summand.rank > rank ? summand.rank - 1 : summand.rank;
-      value = summand.rank == rank ? own[i] : others[place * count + i];
+      value = summand.rank == rank ? own[mine] : others[place * count + i];
       for (int level = 0; level < depth; ++level) {
         if ((begun >> level & 1U) != 0) value = combined(sums[level], value, op);
         if (level >= summand.ends) {
@@ -67,7 +69,8 @@ void DeviceOrder::add(Context& context, const Summands& summands, ReduceOp op, A
         context, sum.count(),
         AddInOrder<T>{reinterpret_cast<const Summand*>(table_.raw()), summands_, depth_,
                       has_own ? summands.rank : -1, sum.count(), summands.others.data<T>(),
-                      has_own ? summands.own.data<T>() : nullptr, sum.data<T>(), op});
+                      has_own ? summands.own.data<T>() : nullptr, summands.piece,
+                      summands.stride - summands.piece, sum.data<T>(), op});
   };
   require(sum.dtype() != DType::kBfloat16, "bf16 arrays are not reduced");
   if (sum.dtype() == DType::kFloat32) return run(0.0F);

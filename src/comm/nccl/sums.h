@@ -12,6 +12,8 @@ struct Summands {
   Array others;
   Array own;      ///< undefined: all are among the others
   int rank = -1;  ///< whose `own` is
+  /// Where `own` is in pieces: elements of each, and from where one begins to where the next does.
+  std::int64_t piece = 0, stride = 0;
 };
 
 /// An order where kernels can read it. Made once for a group: it waits for the context's stream.

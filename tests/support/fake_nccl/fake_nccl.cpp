@@ -310,6 +310,10 @@ bool run_launch(Launch& launch) {
   forget(launch, with->size());
   ++nccl.work.launches;
   nccl.work.messages += messages ? std::ssize(launch.sends) : 0;
+  for (const Part& part : messages ? launch.sends : std::vector<Part>()) {
+    const auto& taker = comm.clique->receives[{comm.rank, part.peer}][part.place].first;
+    nccl.work.bytes[{comm.device, taker->comm->device}] += static_cast<std::int64_t>(part.bytes());
+  }
   nccl.work.collectives += messages ? 0 : 1;
   fake_cuda::work_may_go_on();
   return true;
@@ -441,6 +445,13 @@ void check_matched(FakeComm& comm) {
 std::vector<std::string> take_mistakes() {
   const std::lock_guard lock(mutex());
   return std::exchange(Nccl::all().mistakes, {});
+}
+std::map<int, std::int64_t> Work::out_of_nodes(int devices) const {
+  std::map<int, std::int64_t> sent;
+  for (const auto& [pair, count] : bytes) {
+    if (pair.first / devices != pair.second / devices) sent[pair.first / devices] += count;
+  }
+  return sent;
 }
 Work take_work() {
   const std::lock_guard lock(mutex());

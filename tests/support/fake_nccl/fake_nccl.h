@@ -1,6 +1,8 @@
 #pragma once
 #include <cstdint>
+#include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "nccl.h"
@@ -32,6 +34,11 @@ std::vector<std::string> take_mistakes();
 /// Calls and messages that have run since the last call, over all ranks.
 struct Work {
   std::int64_t launches = 0, messages = 0, collectives = 0;
+  /// Of messages, by the device that sends and the one that receives. NCCL's own collectives have none.
+  std::map<std::pair<int, int>, std::int64_t> bytes;
+
+  /// That leave each node of so many devices, the first node's first; none that nothing left.
+  std::map<int, std::int64_t> out_of_nodes(int devices) const;
 };
 Work take_work();
 
