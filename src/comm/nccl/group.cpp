@@ -24,13 +24,22 @@ void prepare_environment() {
   std::call_once(once, [] { setenv(kOrder, "1", 0); });
 }
 
-/// For NCCL to end what runs, before the job is ended without.
-constexpr std::chrono::seconds kMostAbort{5};
-
 /// Between looks at a communicator that is busy: short at first.
 void pause(int looks) {
   if (looks < 100) return std::this_thread::yield();
   std::this_thread::sleep_for(std::chrono::microseconds(100));
+}
+
+void abort_together(const std::vector<ncclComm_t>& comms) {
+  constexpr int kFirst = 22200;  // that aborts in groups
+  if (nccl_library().version >= kFirst) {
+    ncclGroupStart();
+    for (const ncclComm_t comm : comms) ncclCommAbort(comm);
+    ncclGroupEnd();
+    return;
+  }
+  std::vector<std::jthread> threads;
+  for (const ncclComm_t comm : comms) threads.emplace_back([comm] { ncclCommAbort(comm); });
 }
 
 }  // namespace
@@ -52,7 +61,7 @@ NcclJob::~NcclJob() {
 }
 
 void NcclJob::check() {
-  const Lock lock(calls_);
+  Lock lock(calls_);
   look(lock);
   throw_if_failed(lock);
 }
@@ -61,26 +70,47 @@ void NcclJob::throw_if_failed(const Lock&) const {
   if (!failure_.empty()) throw CommError(failure_);
 }
 
-/// In a thread of its own: a call of NCCL that does not come back must not keep the job from ending.
+/// A call of NCCL that does not come back must not keep the job from ending.
 void NcclJob::abort(const std::string& reason) {
-  const auto done = std::make_shared<std::promise<void>>();
-  std::thread([self = shared_from_this(), reason, done] {
-    self->fail(Lock(self->calls_), reason);
-    done->set_value();
-  }).detach();
-  done->get_future().wait_for(kMostAbort);
+  const auto end =
+      std::chrono::steady_clock::now() + std::chrono::duration<double>(options_.most_abort_seconds);
+  Lock lock(calls_, std::defer_lock);
+  for (int looks = 0; !lock.try_lock(); ++looks) {
+    if (std::chrono::steady_clock::now() > end) return;
+    pause(looks);
+  }
+  fail(lock, reason);
 }
 
-void NcclJob::fail(const Lock&, const std::string& reason) noexcept {
+void NcclJob::fail(Lock& lock, const std::string& reason) noexcept {
   if (!failure_.empty()) return;
   failure_ = reason;
+  std::vector<ncclComm_t> comms;
   for (NcclGroup* const group : groups_) {
-    if (group->comm_ != nullptr) ncclCommAbort(std::exchange(group->comm_, nullptr));
+    if (group->comm_ != nullptr) comms.push_back(std::exchange(group->comm_, nullptr));
+  }
+  if (comms.empty()) return;
+  lock.unlock();
+  end([comms] { abort_together(comms); });
+  lock.lock();
+}
+
+/// In a thread that goes on by itself where it takes too long.
+void NcclJob::end(const std::function<void()>& work) const noexcept {
+  try {
+    const auto done = std::make_shared<std::promise<void>>();
+    std::thread([work, done] {
+      work();
+      done->set_value();
+    }).detach();
+    done->get_future().wait_for(std::chrono::duration<double>(options_.most_abort_seconds));
+  } catch (const std::exception&) {
+    // The machine has no thread to spare: the process ends without.
   }
 }
 
 /// Asks all communicators.
-void NcclJob::look(const Lock& lock) {
+void NcclJob::look(Lock& lock) {
   for (const NcclGroup* const group : groups_) {
     const std::string found = group->failure();
     if (!found.empty()) return fail(lock, found);
@@ -95,9 +125,7 @@ void NcclJob::watch() {
   }
 }
 
-void NcclJob::add(NcclGroup& group) {
-  const Lock lock(calls_);
-  throw_if_failed(lock);
+void NcclJob::add(const Lock&, NcclGroup& group) {
   groups_.push_back(&group);
   if (!watcher_.joinable()) watcher_ = std::thread(&NcclJob::watch, this);
 }
@@ -110,22 +138,32 @@ NcclGroup::NcclGroup(std::shared_ptr<NcclJob> job, std::string label, int rank, 
       exceptions_(std::uncaught_exceptions()) {}
 
 NcclGroup::~NcclGroup() {
-  const bool orderly = std::uncaught_exceptions() <= exceptions_;
   NcclJob::Lock lock(job_->calls_);
-  if (comm_ != nullptr && orderly) ncclCommFinalize(comm_);
+  const bool orderly = std::uncaught_exceptions() <= exceptions_;
+  if (comm_ != nullptr && !orderly)
+    job_->fail(lock, concat("an error ended ", label_, " on rank ", rank_, " of ", size_));
+  if (comm_ != nullptr) finish(lock);
+  std::erase(job_->groups_, this);
+}
+
+/// Once all ranks do, unless one of them fails.
+void NcclGroup::finish(NcclJob::Lock& lock) {
+  ncclCommFinalize(comm_);
   for (int looks = 0; comm_ != nullptr; ++looks) {
     ncclResult_t state = ncclInternalError;
-    if (orderly) ncclCommGetAsyncError(comm_, &state);
-    if (state != ncclInProgress) {
-      if (state == ncclSuccess) ncclCommDestroy(comm_);
-      if (state != ncclSuccess) ncclCommAbort(comm_);
-      break;
-    }
+    ncclCommGetAsyncError(comm_, &state);
+    if (state != ncclSuccess && state != ncclInProgress)
+      job_->fail(lock, concat("NCCL failed at the end of ", label_, ": ", words(state)));
+    const bool done = comm_ != nullptr && state == ncclSuccess;
+    const ncclComm_t comm = done ? std::exchange(comm_, nullptr) : nullptr;
     lock.unlock();
-    pause(looks);
+    if (done) {
+      job_->end([comm] { ncclCommDestroy(comm); });
+    } else {
+      pause(looks);
+    }
     lock.lock();
   }
-  std::erase(job_->groups_, this);
 }
 
 void NcclGroup::open(const Broadcast& broadcast) {
@@ -149,9 +187,9 @@ void NcclGroup::open(const Broadcast& broadcast) {
   {
     const NcclJob::Lock lock(job_->calls_);
     job_->throw_if_failed(lock);
+    job_->add(lock, *this);
     check(ncclCommInitRankConfig(&comm_, size_, id, rank_, &config), "connect the ranks");
   }
-  job_->add(*this);
   settle("connect the ranks");
 }
 
@@ -175,7 +213,7 @@ void NcclGroup::run(const char* what, const std::function<void(ncclComm_t)>& iss
 void NcclGroup::settle(const char* what) {
   for (int looks = 0;; ++looks) {
     {
-      const NcclJob::Lock lock(job_->calls_);
+      NcclJob::Lock lock(job_->calls_);
       job_->throw_if_failed(lock);
       ncclResult_t state = ncclSuccess;
       check(ncclCommGetAsyncError(comm_, &state), what);

@@ -24,9 +24,12 @@ class NcclGroup;
 bool launches_in_order();
 
 /// What all NCCL communicators of a rank share: one lock for calls of NCCL, the first failure, and a thread
-/// that looks for what goes wrong while the rank waits for its device. A failure aborts all communicators, so
-/// that what stands in streams ends; every later call throws CommError.
-class NcclJob : public std::enable_shared_from_this<NcclJob> {
+/// that looks for what goes wrong while the rank waits for its device. From the first failure on every call
+/// throws CommError. It aborts all communicators, so that what stands in streams ends, and all together: an
+/// abort may wait for the device, which a kernel of another communicator keeps, and, as the end of a
+/// communicator may, for a graph that knows it. So both happen without the lock, in a thread that is waited
+/// for no longer than NcclOptions::most_abort_seconds.
+class NcclJob {
  public:
   /// @param in_order  launches_in_order(), on all ranks.
   NcclJob(const NcclOptions& options, bool in_order) : options_(options), in_order_(in_order) {}
@@ -38,18 +41,19 @@ class NcclJob : public std::enable_shared_from_this<NcclJob> {
   bool in_order() const { return in_order_; }
   /// Throws CommError when a communicator has failed, or the job is being aborted.
   void check();
-  /// Aborts all communicators unless that was done before. From any thread. Waits for NCCL to do it, but not
-  /// for ever.
+  /// Aborts all communicators unless that was done before. From any thread.
   void abort(const std::string& reason);
 
  private:
   friend class NcclGroup;
   using Lock = std::unique_lock<std::mutex>;
 
-  void add(NcclGroup& group);
+  void add(const Lock& lock, NcclGroup& group);
   void watch();
-  void look(const Lock& lock);
-  void fail(const Lock& lock, const std::string& reason) noexcept;
+  void look(Lock& lock);
+  /// Lets go of the lock while NCCL aborts.
+  void fail(Lock& lock, const std::string& reason) noexcept;
+  void end(const std::function<void()>& work) const noexcept;
   void throw_if_failed(const Lock& lock) const;
 
   NcclOptions options_;
@@ -66,7 +70,7 @@ class NcclJob : public std::enable_shared_from_this<NcclJob> {
 class NcclGroup {
  public:
   NcclGroup(std::shared_ptr<NcclJob> job, std::string label, int rank, int size);
-  /// Work that was issued is done by now; where an exception passes it is aborted.
+  /// Work that was issued is done by now; where an exception passes all of the rank's is aborted.
   ~NcclGroup();
   NcclGroup(const NcclGroup&) = delete;
   NcclGroup& operator=(const NcclGroup&) = delete;
@@ -83,6 +87,7 @@ class NcclGroup {
  private:
   friend class NcclJob;
 
+  void finish(std::unique_lock<std::mutex>& lock);
   void settle(const char* what);
   /// What NCCL says of it; "" when nothing is wrong.
   std::string failure() const;

@@ -19,6 +19,8 @@ struct NcclOptions {
   bool groups_of_one = false;
   /// How often a thread asks for what went wrong while the rank waits for its device.
   double poll_seconds = 0.1;
+  /// That a rank waits at most for NCCL to abort, or to end, its communicators.
+  double most_abort_seconds = 5;
   /// So many consecutive ranks of the communicator that is made share a node; 0 or 1: nobody knows. Equal on
   /// all ranks, as what follows is.
   int ranks_per_node = 0;
@@ -57,8 +59,9 @@ struct NcclOptions {
 /// others, whose stream goes before, do not queue behind them; where NCCL is older than 2.26, which knows no
 /// order of launches (launches_in_order()), all go into one stream.
 ///
-/// NCCL's communicators are made at the first call of a group, without blocking, and a failure of one aborts
-/// all of this rank: its calls throw CommError. The calls of a rank come from one thread.
+/// NCCL's communicators are made at the first call of a group, without blocking, and a failure of one, or an
+/// exception that passes one, aborts all of this rank: its calls throw CommError from then on. The calls of a
+/// rank come from one thread.
 ///
 /// @param control  over the same ranks, with a context on a CUDA device.
 /// @throws ConfigError  when the program was built without NCCL.

@@ -1,6 +1,7 @@
 #include "support/fake_nccl/fake_nccl.h"
 
 #include <algorithm>
+#include <condition_variable>
 #include <cstring>
 #include <deque>
 #include <map>
@@ -75,6 +76,7 @@ struct FakeComm {
   int rank = 0, device = 0;
   ncclResult_t error = ncclSuccess;
   bool aborted = false, finalized = false;
+  bool gone = false;  ///< destroyed, or of a job that was forgotten
   Launches launches;
   Launches to_put;  ///< issued, and not in their stream yet
   std::thread::id caller;
@@ -98,6 +100,10 @@ struct Nccl {
   /// By device what has not begun, as it was issued.
   std::map<int, std::deque<std::shared_ptr<Launch>>> to_begin;
   std::vector<std::unique_ptr<FakeComm>> comms;  ///< kept, for work in streams names them
+  int version = kVersion;
+  Aborts aborts = Aborts::kAtOnce;
+  std::int64_t jobs = 0;  ///< that were forgotten
+  std::condition_variable_any ending;
 
   static Nccl& all() {
     static Nccl nccl;
@@ -107,6 +113,7 @@ struct Nccl {
 
 thread_local int group_depth = 0;
 thread_local std::vector<std::shared_ptr<Launch>> group;
+thread_local std::vector<FakeComm*> group_aborts;
 
 ncclResult_t mistake(const std::string& what) {
   Nccl::all().mistakes.push_back(what);
@@ -420,6 +427,34 @@ ncclResult_t call_collective(Kind kind, int root, const void* from, std::size_t 
   return call(launch);
 }
 
+/// Its work ends, and peers hear of it.
+void begin_abort(FakeComm& comm) {
+  comm.aborted = true;
+  if (comm.clique->gone < 0) comm.clique->gone = comm.rank;
+  for (FakeComm*& other : comm.clique->members) {
+    if (other == &comm) {
+      other = nullptr;
+    } else if (other != nullptr && other->error == ncclSuccess) {
+      other->error = ncclRemoteError;
+      other->words = concat("rank ", comm.rank, " has gone");
+    }
+  }
+  fake_cuda::work_may_go_on();
+  Nccl::all().ending.notify_all();
+}
+
+/// Until what has begun may come back: see Aborts.
+void await_end(const FakeComm& comm, std::unique_lock<std::recursive_mutex>& lock) {
+  Nccl& nccl = Nccl::all();
+  nccl.ending.wait(lock, [&, job = nccl.jobs] {
+    if (nccl.jobs != job || nccl.aborts == Aborts::kAtOnce) return true;
+    if (nccl.aborts == Aborts::kNever) return false;
+    return !comm.aborted || std::ranges::none_of(nccl.comms, [&](const auto& other) {
+      return other->device == comm.device && !other->aborted && !other->gone;
+    });
+  });
+}
+
 /// What a rank that leaves has not got, or nobody has taken of it.
 void check_matched(FakeComm& comm) {
   Clique& clique = *comm.clique;
@@ -474,6 +509,19 @@ void start_anew() {
   nccl.mistakes.clear();
   nccl.work = {};
   nccl.failing_init = nccl.failing_work = nccl.stopped = nccl.spoiled = -1;
+  nccl.aborts = Aborts::kAtOnce;
+  ++nccl.jobs;
+  for (const auto& comm : nccl.comms) comm->gone = true;
+  nccl.ending.notify_all();
+}
+void set_aborts(Aborts aborts) {
+  const std::lock_guard lock(mutex());
+  Nccl::all().aborts = aborts;
+  Nccl::all().ending.notify_all();
+}
+void set_version(int version) {
+  const std::lock_guard lock(mutex());
+  Nccl::all().version = version;
 }
 void spoil(int rank, int after) {
   const std::lock_guard lock(mutex());
@@ -488,7 +536,8 @@ void stop(int rank) {
 }  // namespace jigsaw::testing::fake_nccl
 
 ncclResult_t ncclGetVersion(int* version) {
-  *version = 22809;
+  const std::lock_guard lock(mutex());
+  *version = Nccl::all().version;
   return ncclSuccess;
 }
 ncclResult_t ncclGetUniqueId(ncclUniqueId* id) {
@@ -540,31 +589,33 @@ ncclResult_t ncclCommFinalize(ncclComm_t comm) {
   return ncclInProgress;
 }
 ncclResult_t ncclCommDestroy(ncclComm_t comm) {
-  const std::lock_guard lock(mutex());
+  std::unique_lock lock(mutex());
   if (!comm->finalized) return mistake("a communicator is destroyed that was not finalised");
   comm->clique->members[static_cast<std::size_t>(comm->rank)] = nullptr;
   comm->launches.clear();
+  comm->gone = true;
+  Nccl::all().ending.notify_all();
+  await_end(*comm, lock);
   return ncclSuccess;
 }
-/// Peers hear of it.
 ncclResult_t ncclCommAbort(ncclComm_t comm) {
-  const std::lock_guard lock(mutex());
-  comm->aborted = true;
-  if (comm->clique->gone < 0) comm->clique->gone = comm->rank;
-  for (FakeComm*& other : comm->clique->members) {
-    if (other == comm) {
-      other = nullptr;
-    } else if (other != nullptr && other->error == ncclSuccess) {
-      other->error = ncclRemoteError;
-      other->words = jigsaw::concat("rank ", comm->rank, " has gone");
-    }
+  constexpr int kFirstInGroups = 22200;
+  std::unique_lock lock(mutex());
+  if (comm->aborted || comm->gone) return mistake("a communicator is aborted that is no more");
+  if (group_depth > 0 && Nccl::all().version < kFirstInGroups)
+    return mistake("a communicator is aborted in a group of calls");
+  begin_abort(*comm);
+  if (group_depth > 0) {
+    group_aborts.push_back(comm);
+  } else {
+    await_end(*comm, lock);
   }
-  jigsaw::testing::fake_cuda::work_may_go_on();
   return ncclSuccess;
 }
 /// What this thread issued comes into its stream now.
 ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t* error) {
   const std::lock_guard lock(mutex());
+  if (comm->aborted) return mistake("a communicator is asked after its abort");
   const Clique& clique = *comm->clique;
   *error = comm->error;
   if (comm->error != ncclSuccess) return ncclSuccess;
@@ -605,7 +656,8 @@ ncclResult_t ncclGroupStart() {
 ncclResult_t ncclGroupEnd() {
   if (group_depth == 0) return ncclInvalidUsage;
   if (--group_depth > 0) return ncclSuccess;
-  const std::lock_guard lock(mutex());
+  std::unique_lock lock(mutex());
+  for (const FakeComm* const comm : std::exchange(group_aborts, {})) await_end(*comm, lock);
   ncclResult_t worst = ncclSuccess;
   for (const auto& launch : std::exchange(group, {})) {
     const ncclResult_t result = issue(launch);

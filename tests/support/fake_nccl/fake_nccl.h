@@ -22,7 +22,8 @@
 /// a
 ///   rank finalises; an order of calls on two communicators that is not that of a peer; memory that is
 ///   written while it is sent, or while something is received there; two ranks on one device; a communicator
-///   that is destroyed with work under way, or used before it is there.
+///   that is destroyed with work under way, or used before it is there, or after its abort; aborts in a group
+///   of calls before NCCL 2.22.
 namespace jigsaw::testing::fake_nccl {
 
 /// Forgets all communicators, mistakes and what was to go wrong.
@@ -50,5 +51,14 @@ void fail_next_work(int rank);
 void spoil(int rank, int after);
 /// What this rank issues from now on never runs, as on a GPU that hangs.
 void stop(int rank);
+
+/// When an abort comes back: at once; when all communicators of the device are being aborted, which kernels of
+/// others may keep; or never, nor does the end of a communicator, as where a graph knows it. start_anew() and
+/// kAtOnce let go of those that wait.
+enum class Aborts : std::uint8_t { kAtOnce, kTogether, kNever };
+void set_aborts(Aborts aborts);
+/// That ncclGetVersion() says.
+void set_version(int version);
+inline constexpr int kVersion = 22809;
 
 }  // namespace jigsaw::testing::fake_nccl

@@ -1,0 +1,185 @@
+// Aborts that wait for others, or for ever: failures are told, and the process goes on.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <future>
+#include <thread>
+
+#include "base/error.h"
+#include "comm/comm_cases.h"
+#include "comm/nccl/ranks_nccl.h"
+#include "support/fake_cuda/fake_cuda.h"
+#include "support/fake_nccl/fake_nccl.h"
+
+namespace jigsaw {
+namespace {
+
+using testing::fake_nccl::Aborts;
+using testing::fake_nccl::set_aborts;
+using testing::fake_nccl::take_mistakes;
+
+constexpr std::int64_t kCount = 3000;
+constexpr double kNever = 3600;  // longer than tests may take
+
+class NcclAbort : public ::testing::TestWithParam<int> {
+ protected:
+  ~NcclAbort() override {
+    set_aborts(Aborts::kAtOnce);
+    testing::fake_nccl::set_version(testing::fake_nccl::kVersion);
+  }
+
+  /// What a run of three ranks ends with.
+  static std::string error_of_run(double most_abort_seconds, const std::function<void(Communicator&)>& body) {
+    return within_a_minute([&] {
+      try {
+        run_nccl_ranks(3, {.poll_seconds = 0.02, .most_abort_seconds = most_abort_seconds}, body);
+      } catch (const Error& error) {
+        return std::string(error.what());
+      }
+      return std::string("no error");
+    });
+  }
+  /// What hangs is let go after a minute.
+  static std::string within_a_minute(const std::function<std::string()>& work) {
+    auto done = std::async(std::launch::async, work);
+    if (done.wait_for(std::chrono::minutes(1)) == std::future_status::timeout) {
+      ADD_FAILURE() << "an abort that does not come back keeps the job";
+      set_aborts(Aborts::kAtOnce);
+    }
+    return done.get();
+  }
+  static void add(Communicator& comm) {
+    const Array send = make_array<float>(comm.context(), kCount, [](auto i) { return exact_value(1, i); });
+    Pending background =
+        comm.start_all_reduce(send, ReduceOp::kSum, Purpose::kGradients, Urgency::kBackground);
+    to_vector<float>(comm, comm.all_reduce(send));
+    to_vector<float>(comm, background.wait());
+  }
+  static void expect_no_mistaken_abort() {
+    for (const std::string& mistake : take_mistakes())
+      EXPECT_EQ(mistake.find("abort"), std::string::npos) << mistake;
+  }
+  /// The next job of the process has nothing of the one before.
+  static void expect_to_go_on() {
+    EXPECT_EQ(error_of_run(kNever,
+                           [](Communicator& comm) {
+                             const Array send = make_array<float>(
+                                 comm.context(), kCount, [&](auto i) { return rough_value(comm.rank(), i); });
+                             EXPECT_TRUE(same_bits(to_vector<float>(comm, comm.all_reduce(send)),
+                                                   reference_sum<float>(3, kCount)));
+                           }),
+              "no error");
+    EXPECT_EQ(take_mistakes(), std::vector<std::string>());
+  }
+};
+
+/// By one group of calls, or by a thread each where NCCL knows no such groups.
+INSTANTIATE_TEST_SUITE_P(OfVersions, NcclAbort, ::testing::Values(testing::fake_nccl::kVersion, 22105));
+
+/// The network of one breaks, while the rank has others on its device.
+TEST_P(NcclAbort, CommunicatorsAreAbortedTogether) {
+  testing::fake_nccl::set_version(GetParam());
+  const std::string error = error_of_run(kNever, [](Communicator& comm) {
+    const auto group = comm.split("pair", [](int rank) { return std::pair(0, rank); });
+    add(comm);
+    add(*group);
+    comm.barrier();
+    if (comm.rank() == 0) {
+      set_aborts(Aborts::kTogether);
+      testing::fake_nccl::fail_next_work(2);
+    }
+    comm.barrier();
+    add(comm);
+    add(*group);
+    comm.barrier();
+  });
+  EXPECT_TRUE(error.find("the network broke") != std::string::npos ||
+              error.find("has gone") != std::string::npos)
+      << error;
+  expect_no_mistaken_abort();
+  expect_to_go_on();
+}
+
+/// The communicators of a rank whose exception passes them go one after the other.
+TEST_P(NcclAbort, AnExceptionAbortsAllTogether) {
+  testing::fake_nccl::set_version(GetParam());
+  const std::string error = error_of_run(kNever, [](Communicator& comm) {
+    const auto group = comm.split("pair", [](int rank) { return std::pair(0, rank); });
+    add(comm);
+    add(*group);
+    comm.barrier();
+    if (comm.rank() == 0) set_aborts(Aborts::kTogether);
+    comm.barrier();
+    if (comm.rank() == 2) throw DataError("rank 2 alone found no file");
+    add(*group);
+    comm.barrier();
+  });
+  EXPECT_TRUE(error == "rank 2 alone found no file" || error.find("has gone") != std::string::npos) << error;
+  expect_no_mistaken_abort();
+  expect_to_go_on();
+}
+
+/// What fails first says so although its abort never comes back.
+TEST_F(NcclAbort, AnAbortThatNeverEndsIsNotWaitedForLong) {
+  std::atomic<int> failed = 0;
+  const std::string error = error_of_run(0.05, [&](Communicator& comm) {
+    add(comm);
+    comm.barrier();
+    if (comm.rank() == 0) {
+      set_aborts(Aborts::kNever);
+      testing::fake_nccl::fail_next_work(1);
+    }
+    comm.barrier();
+    try {
+      add(comm);
+      add(comm);
+    } catch (const CommError&) {
+      ++failed;
+      throw;
+    }
+  });
+  EXPECT_EQ(failed, 3);
+  EXPECT_TRUE(error.find("the network broke") != std::string::npos ||
+              error.find("has gone") != std::string::npos)
+      << error;
+  expect_no_mistaken_abort();
+  expect_to_go_on();
+}
+
+/// While somebody still waits for the abort, calls say what went wrong.
+TEST_F(NcclAbort, CallsThrowWhileAnAbortIsUnderWay) {
+  const std::string heard = within_a_minute([] {
+    std::string said;
+    run_nccl_ranks(1, {.groups_of_one = true, .most_abort_seconds = kNever}, [&](Communicator& comm) {
+      add(comm);
+      set_aborts(Aborts::kNever);
+      const std::jthread watchdog([&] { comm.abort(7); });
+      try {
+        for (;;) add(comm);
+      } catch (const CommError& error) {
+        said = error.what();
+      }
+      set_aborts(Aborts::kAtOnce);
+    });
+    return said;
+  });
+  EXPECT_EQ(heard, "the job was aborted with exit code 7");
+  expect_to_go_on();
+}
+
+/// Nor does an orderly end wait for ever.
+TEST_F(NcclAbort, AnEndThatNeverComesBackIsNotWaitedForLong) {
+  EXPECT_EQ(error_of_run(0.05,
+                         [](Communicator& comm) {
+                           add(comm);
+                           comm.barrier();
+                           set_aborts(Aborts::kNever);
+                         }),
+            "no error");
+  EXPECT_EQ(take_mistakes(), std::vector<std::string>());
+  expect_to_go_on();
+}
+
+}  // namespace
+}  // namespace jigsaw
