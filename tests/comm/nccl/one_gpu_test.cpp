@@ -44,13 +44,21 @@ TEST_F(OneGpu, CarriesEveryKindOfCall) {
       same_bits(to_vector<float>(*comm_, comm_->exchange(send, {&whole, 1}, {&whole, 1}, 3000)), sent));
 }
 
+/// From here on NCCL lets ranks share a GPU.
+constexpr int kFirstToShare = 23000;
 /// NCCL reads it once.
 const int multi_rank_gpus = setenv("NCCL_MULTI_RANK_GPU_ENABLE", "1", 1);
+/// And this, where two ranks will share one. They are threads, and so in one CUDA context, in which NCCL
+/// would have launches follow each other in the order of calls: one rank's second collective before the
+/// other's first would then wait for it, as that waits for its peer, in a circle.
+const int no_launch_order =
+    nccl_library().version < kFirstToShare ? 0 : setenv("NCCL_LAUNCH_ORDER_IMPLICIT", "0", 1);
 
 /// Calls between ranks, which NCCL lets share a GPU from 2.30 on.
 TEST_F(OneGpu, TwoRanksShareIt) {
   ASSERT_EQ(multi_rank_gpus, 0);
-  if (nccl_library().version < 23000) GTEST_SKIP() << "NCCL before 2.30 wants a GPU for each rank";
+  ASSERT_EQ(no_launch_order, 0);
+  if (nccl_library().version < kFirstToShare) GTEST_SKIP() << "NCCL before 2.30 wants a GPU for each rank";
   run_ranks(
       2, {.time_limit_seconds = 60}, [](int) { return make_cuda_context(0); },
       [](Communicator& world) {
