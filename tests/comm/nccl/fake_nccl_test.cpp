@@ -3,7 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
+#include <utility>
 
 #include "array/raw_memory.h"
 #include "array/transfer.h"
@@ -194,6 +196,151 @@ TEST_F(FakeNccl, ACommunicatorGoesWithItsWorkDone) {
   expect_mistake("was not finalised");
   ncclCommFinalize(a().first);
   expect_mistake("rank 0 ends a communicator with work under way");
+}
+
+/// What ranks call while their streams capture comes anew with each launch.
+class FakeNcclGraphs : public FakeNccl {
+ protected:
+  ~FakeNcclGraphs() override { destroy_graphs(); }
+  void destroy_graphs() {
+    for (cudaGraphExec_t& exec : execs_) cudaGraphExecDestroy(std::exchange(exec, nullptr));
+  }
+
+  template <typename F>
+  void capture(Rank& rank, const F& work) {
+    cudaStream_t stream = rank.stream();
+    ASSERT_EQ(cudaStreamBeginCapture(stream, cudaStreamCaptureModeRelaxed), cudaSuccess);
+    work(rank);
+    cudaGraph_t graph = nullptr;
+    ASSERT_EQ(cudaStreamEndCapture(stream, &graph), cudaSuccess) << testing::fake_cuda::capture_fault();
+    cudaGraphInstantiate(&execs_[rank.number], graph, 0);
+    cudaGraphDestroy(graph);
+  }
+  void replay(Rank& rank) { EXPECT_EQ(cudaGraphLaunch(execs_[rank.number], rank.stream()), cudaSuccess); }
+  /// Numbers of both ranks in a step.
+  void write(int step) {
+    for (const auto& rank : ranks_) {
+      std::vector<double> values;
+      for (std::int64_t i = 0; i < 8; ++i) values.push_back(value(rank->number, step, i));
+      write_values(rank->context, rank->memory, values);
+      rank->context.runtime()->synchronise(Stream::kCompute);
+    }
+  }
+  static double value(int rank, int step, std::int64_t i) { return exact_value(rank + 2 * step, i); }
+  static void change_places(Rank& rank) {
+    ncclGroupStart();
+    rank.send(1 - rank.number);
+    rank.receive(1 - rank.number);
+    EXPECT_EQ(ncclGroupEnd(), ncclInProgress);
+    EXPECT_EQ(state(rank.first), ncclSuccess);
+  }
+  void expect_places_changed(int step) {
+    for (const auto& rank : ranks_) {
+      const std::vector<double> found = rank->values();
+      for (std::int64_t i = 0; i < 8; ++i)
+        EXPECT_EQ(found[static_cast<std::size_t>(i)], value(1 - rank->number, step, i)) << step;
+    }
+  }
+
+  cudaGraphExec_t execs_[2] = {};
+};
+
+TEST_F(FakeNcclGraphs, ReplaysCarryNewNumbers) {
+  const Array gathered[] = {{a().context, {8}, DType::kFloat32}, {b().context, {8}, DType::kFloat32}};
+  for (const auto& rank : ranks_) {
+    capture(*rank, [&](Rank& self) {
+      EXPECT_EQ(self.gather(self.second), ncclInProgress);
+      EXPECT_EQ(state(self.second), ncclSuccess);
+      cudaMemcpyAsync(const_cast<std::byte*>(gathered[self.number].raw()), self.received.raw(), 32,
+                      cudaMemcpyDeviceToDevice, self.stream());
+      change_places(self);
+    });
+  }
+  testing::fake_nccl::take_work();
+  for (int step = 0; step < 3; ++step) {
+    write(step);
+    for (const auto& rank : ranks_) replay(*rank);
+    EXPECT_EQ(testing::fake_nccl::take_work().launches, 0);
+    expect_places_changed(step);
+    for (const auto& rank : ranks_) {
+      const std::vector<double> found = download_values(rank->context, gathered[rank->number]);
+      for (std::int64_t i = 0; i < 8; ++i)
+        EXPECT_EQ(found[static_cast<std::size_t>(i)], value(i < 4 ? 0 : 1, step, i % 4)) << step;
+    }
+    const testing::fake_nccl::Work work = testing::fake_nccl::take_work();
+    EXPECT_EQ(work.messages, 2);
+    EXPECT_EQ(work.collectives, 2);
+  }
+  EXPECT_TRUE(take_mistakes().empty());
+}
+
+/// A peer cannot tell, whether it is in a graph or not.
+TEST_F(FakeNcclGraphs, OneRankReplaysBesidesPlainCalls) {
+  capture(a(), change_places);
+  for (int step = 0; step < 3; ++step) {
+    write(step);
+    replay(a());
+    change_places(b());
+    expect_places_changed(step);
+    write(step + 1);
+    for (const auto& rank : ranks_) change_places(*rank);
+    expect_places_changed(step + 1);
+  }
+  EXPECT_TRUE(take_mistakes().empty());
+}
+
+TEST_F(FakeNcclGraphs, AnOrderThatDiffersIsAMistakeOfTheReplay) {
+  for (const auto& rank : ranks_) {
+    capture(*rank, [](Rank& self) {
+      for (ncclComm_t comm :
+           self.number == 0 ? std::array{self.first, self.second} : std::array{self.second, self.first}) {
+        self.gather(comm);
+        EXPECT_EQ(state(comm), ncclSuccess);
+      }
+    });
+  }
+  replay(a());
+  EXPECT_TRUE(take_mistakes().empty());
+  replay(b());
+  expect_mistake("rank 1 calls its communicators in another order than its peer 0");
+}
+
+/// Its stream for communication begins to send before the numbers are there.
+TEST_F(FakeNcclGraphs, AMissingWaitBeforeACall) {
+  for (const auto& rank : ranks_) {
+    capture(*rank, [](Rank& self) {
+      DeviceRuntime& runtime = *self.context.runtime();
+      const DeviceRuntime::Ticket early = runtime.ticket(Stream::kCompute);
+      cudaMemsetAsync(self.memory.raw(), 0, 32, self.stream());
+      runtime.wait(Stream::kCommunication, self.number == 0 ? early : runtime.ticket(Stream::kCompute));
+      self.context.set_stream(Stream::kCommunication);
+      change_places(self);
+      self.context.set_stream(Stream::kCompute);
+      runtime.wait(Stream::kCompute, runtime.ticket(Stream::kCommunication));
+    });
+  }
+  for (const auto& rank : ranks_) replay(*rank);
+  const std::string error = testing::error_of([&] {
+    for (const auto& rank : ranks_) rank->context.runtime()->synchronise(Stream::kCompute);
+  });
+  EXPECT_NE(error.find("clearing 32 bytes in stream "), std::string::npos) << error;
+  EXPECT_NE(error.find(" writes what a launch of NCCL on rank 0 in stream "), std::string::npos) << error;
+}
+
+/// NCCL waits for the graphs.
+TEST_F(FakeNcclGraphs, AGraphThatOutlivesItsCommunicatorIsAMistake) {
+  for (const auto& rank : ranks_) capture(*rank, change_places);
+  ncclCommFinalize(a().first);
+  expect_mistake("rank 0 ends a communicator that a graph calls");
+  destroy_graphs();
+  ncclCommFinalize(b().first);
+  EXPECT_TRUE(take_mistakes().empty());
+}
+
+TEST_F(FakeNcclGraphs, ACaptureThatEndsBeforeItsCallsAreRecordedIsAMistake) {
+  capture(a(), [](Rank& self) { self.gather(self.first); });
+  EXPECT_EQ(state(a().first), ncclSuccess);
+  expect_mistake("rank 0 ends a capture before what was called in it is recorded");
 }
 
 }  // namespace

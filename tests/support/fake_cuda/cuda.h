@@ -2,7 +2,13 @@
 // The part of the CUDA driver that this program uses, for machines without one: see fake_cuda.h.
 #include <cstddef>
 
-enum CUresult { CUDA_SUCCESS = 0, CUDA_ERROR_INVALID_VALUE = 1, CUDA_ERROR_OUT_OF_MEMORY = 2 };
+enum CUresult {
+  CUDA_SUCCESS = 0,
+  CUDA_ERROR_INVALID_VALUE = 1,
+  CUDA_ERROR_OUT_OF_MEMORY = 2,
+  CUDA_ERROR_NOT_SUPPORTED = 801,
+  CUDA_ERROR_STREAM_CAPTURE_INVALIDATED = 901
+};
 using CUdeviceptr = unsigned long long;
 using CUstream = struct FakeStream*;
 inline constexpr unsigned CU_STREAM_WRITE_VALUE_DEFAULT = 0;

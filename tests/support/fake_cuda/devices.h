@@ -6,7 +6,7 @@
 
 #include "support/fake_cuda/fake_cuda.h"
 
-/// For work that takes several devices of the fake CUDA runtime (tests/support/fake_nccl).
+/// For work that other libraries put into streams of the fake CUDA runtime (tests/support/fake_nccl).
 namespace jigsaw::testing::fake_cuda {
 
 /// All work, and all that is put into streams, happens under one lock.
@@ -15,13 +15,23 @@ std::recursive_mutex& mutex();
 int current_device();
 bool is_device_memory(const void* address);
 
-/// Work that reaches the memory of all devices. Where it says false it cannot run yet, and is tried again:
-/// when more was put in somewhere, and when told.
+/// Work that reaches the memory of all devices, in a stream that does not capture. Where it says false it
+/// cannot run yet, and is tried again: when more was put in somewhere, and when told.
 /// @param number  set to its place in the stream, unless null.
 cudaError_t put_when_ready(cudaStream_t stream, const std::string& name, std::function<bool()> work,
                            std::int64_t* number = nullptr);
 void work_may_go_on();
 /// Runs the stream's work in order, up to that place; false where some cannot run yet.
 bool run(FakeStream& stream, std::int64_t until);
+
+/// Whether the stream captures: what is put into it is recorded, also where a mistake has spoilt the capture.
+/// put() does so by itself.
+bool capturing(cudaStream_t stream);
+/// Records work in a stream that captures. Each launch of the graph calls `put_again`, under mutex(), in the
+/// order in which all of it was recorded, with the stream that stands for this one in that launch; it puts in
+/// new work.
+/// @param name  of the work, where it is said that nothing waits for it.
+/// @return cudaErrorStreamCaptureInvalidated where a mistake has spoilt the capture.
+cudaError_t record(cudaStream_t stream, std::string name, std::function<void(cudaStream_t)> put_again);
 
 }  // namespace jigsaw::testing::fake_cuda

@@ -16,6 +16,8 @@
 /// - Two pieces of work that touch the same memory without an order end the program's next wait with an error
 ///   that names both (work_order.h). What copies write to pinned memory of the host is NaN until they have
 ///   run, and the host must not change there what they have not read yet.
+/// - What is put into streams that capture is recorded (graphs.cpp). Each launch of the graph puts in new
+///   work, in the order of its streams and waits alone, so that a wait that was not recorded is found.
 /// - Blocks run one after the other. The threads of a block run one after the other between two barriers, in
 /// an
 ///   order that differs each time, so that what lacks a barrier gives something else.
@@ -31,7 +33,8 @@ struct Machine {
   std::size_t memory = std::size_t{4} << 30;  ///< bytes of a device
   std::size_t pinned = std::size_t{1} << 40;  ///< bytes of the host that can be pinned at a time
   int fail_after = 0, fail_with = 0, fail_device = 0;
-  int cudnn = 0;  ///< version of its cuDNN, 91900 for 9.19.0; 0: none
+  int broken = 0;  ///< the error that devices cannot be counted for
+  int cudnn = 0;   ///< version of its cuDNN, 91900 for 9.19.0; 0: none
   int cudnn_refuses =
       0;  ///< that has no plan for convolutions to so many channels, or heads of so many numbers
 };
@@ -56,6 +59,9 @@ std::size_t pinned_bytes();
 const std::string& conflict();
 /// Whether what kernels touch is seen: not where the program is compiled with a sanitizer.
 bool sees_accesses();
+/// What spoilt the last capture that was spoilt: a call that must not be made then, or work that nothing
+/// waits for; "" for none so far.
+const std::string& capture_fault();
 /// Events that were made so far.
 std::int64_t events_made();
 /// Nothing of this device runs from now on, as on one that hangs; -1: all go on.

@@ -2,12 +2,10 @@
 #include <sys/mman.h>
 
 #include <algorithm>
-#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstdlib>
 #include <cstring>
-#include <deque>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -20,42 +18,15 @@
 #include "cuda.h"
 #include "cuda_runtime.h"
 #include "support/fake_cuda/devices.h"
-#include "support/fake_cuda/work_order.h"
-
-namespace {
-
-using jigsaw::testing::fake_cuda::WorkOrder;
-
-/// A kernel or a copy; with id 0 a wait, which touches nothing.
-struct FakeWork {
-  WorkOrder::Id id = 0;
-  std::function<bool()> run;  ///< false: it cannot yet
-  bool of_all_devices = false;
-};
-
-}  // namespace
-
-/// Work that was put in, and how much of it has run.
-struct FakeStream {
-  int device = 0, number = 0;
-  std::deque<FakeWork> work;
-  std::int64_t put = 0, done = 0;
-};
-/// A place in a stream.
-struct FakeEvent {
-  FakeStream* stream = nullptr;
-  std::int64_t number = 0;
-  WorkOrder::Clock place;
-  bool timed = false;
-  /// When it came to pass; none yet.
-  std::shared_ptr<std::optional<std::chrono::steady_clock::time_point>> time = nullptr;
-};
+#include "support/fake_cuda/streams.h"
 
 namespace jigsaw::testing::fake_cuda {
 
 namespace {
 
-constexpr std::size_t kPage = std::size_t{2} << 20;
+/// Small where each array stands apart (separate_memory.cpp).
+const std::size_t kPage =
+    std::getenv("JIGSAW_CUDA_MEMORY") != nullptr ? std::size_t{4} << 10 : std::size_t{2} << 20;
 /// Until work that waits for other ranks is given up.
 constexpr std::chrono::minutes kMostWait{20};
 /// Every float type reads it as a NaN.
@@ -83,7 +54,7 @@ struct Devices {
   std::map<std::byte*, std::size_t> pinned;  ///< memory of the host
   Order order = Order::kShuffled;
   std::uint64_t seed = 1;
-  std::int64_t kernels = 0, pieces_of_work = 0, events = 0;
+  std::int64_t kernels = 0, pieces_of_work = 0;
   int stopped = -1;  ///< the device that hangs
   cudaError_t next = cudaSuccess, sticky = cudaSuccess, last = cudaSuccess;
 
@@ -135,13 +106,6 @@ class Opened {
 
 thread_local int device_of_thread = 0;
 
-cudaError_t result(cudaError_t error) {
-  Devices& devices = Devices::all();
-  if (error == cudaSuccess) error = devices.sticky;
-  if (error != cudaSuccess) devices.last = error;
-  return error;
-}
-
 /// What pinned memory holds.
 std::size_t digest(const void* memory, std::size_t bytes) {
   return std::hash<std::string_view>()({static_cast<const char*>(memory), bytes});
@@ -162,24 +126,6 @@ bool breaks(const FakeStream& stream) {
       devices.pieces_of_work >= machine().fail_after)
     devices.sticky = static_cast<cudaError_t>(machine().fail_with);
   return devices.sticky != cudaSuccess;
-}
-
-cudaError_t put(cudaStream_t stream, FakeWork work, std::int64_t* number = nullptr) {
-  stream->work.push_back(std::move(work));
-  ++stream->put;
-  if (number != nullptr) *number = stream->put;
-  work_may_go_on();
-  return result(cudaSuccess);
-}
-
-/// Runs work of the stream up to that number. What waits for the work of others lets go of the lock
-/// meanwhile.
-void run_all(FakeStream& stream, const std::int64_t& until, std::unique_lock<std::recursive_mutex>& lock) {
-  const auto limit = std::chrono::steady_clock::now() + kMostWait;
-  while (!run(stream, until)) {
-    if (Devices::all().changed.wait_until(lock, limit) == std::cv_status::timeout)
-      jigsaw::fail("work of a device waits for that of another, which never comes");
-  }
 }
 
 /// A number of JIGSAW_FAKE_CUDA, where it is there.
@@ -228,6 +174,7 @@ Machine described() {
   read("devices", machine.devices);
   read("driver", machine.driver);
   read("major", machine.major);
+  read("broken", machine.broken);
   read("fail_after", machine.fail_after);
   read("fail_with", machine.fail_with);
   read("fail_device", machine.fail_device);
@@ -240,6 +187,13 @@ Machine described() {
 }
 
 }  // namespace
+
+cudaError_t result(cudaError_t error) {
+  Devices& devices = Devices::all();
+  if (error == cudaSuccess) error = devices.sticky;
+  if (error != cudaSuccess) devices.last = error;
+  return error;
+}
 
 Machine& machine() {
   static Machine machine = described();
@@ -266,9 +220,6 @@ bool sees_accesses() {
 #else
   return false;
 #endif
-}
-std::int64_t events_made() {
-  return Devices::all().events;
 }
 void stop(int device) {
   const std::lock_guard lock(Devices::all().mutex);
@@ -304,6 +255,7 @@ bool run(FakeStream& stream, std::int64_t until) {
     FakeWork work = std::move(stream.work.front());
     stream.work.pop_front();
     ++stream.done;
+    --FakeStream::all_waiting;
     if (devices.sticky != cudaSuccess || (work.id != 0 && breaks(stream))) continue;
     if (!opened) opened.emplace(devices, stream.device);
     std::optional<Opened> others;
@@ -317,6 +269,7 @@ bool run(FakeStream& stream, std::int64_t until) {
     if (!ran) {
       stream.work.push_front(std::move(work));
       --stream.done;
+      ++FakeStream::all_waiting;
       return false;
     }
     if (work.id != 0 && stream.device == machine().fail_device) ++devices.pieces_of_work;
@@ -324,9 +277,28 @@ bool run(FakeStream& stream, std::int64_t until) {
   return true;
 }
 
+cudaError_t put(cudaStream_t stream, FakeWork work, std::int64_t* number) {
+  stream->work.push_back(std::move(work));
+  ++stream->put;
+  ++FakeStream::all_waiting;
+  if (number != nullptr) *number = stream->put;
+  work_may_go_on();
+  return result(cudaSuccess);
+}
+
+void run_all(FakeStream& stream, const std::int64_t& until, std::unique_lock<std::recursive_mutex>& lock) {
+  const auto limit = std::chrono::steady_clock::now() + kMostWait;
+  while (!run(stream, until)) {
+    if (Devices::all().changed.wait_until(lock, limit) == std::cv_status::timeout)
+      jigsaw::fail("work of a device waits for that of another, which never comes");
+  }
+}
+
 cudaError_t put(cudaStream_t stream, const std::string& name, std::function<void()> work) {
   const std::lock_guard lock(Devices::all().mutex);
   if (stream == nullptr) return result(cudaErrorInvalidValue);
+  if (capturing(stream))
+    return record(stream, name, [name, work](cudaStream_t into) { put(into, name, work); });
   return put(stream, FakeWork{WorkOrder::all().put(stream->number, name), [work = std::move(work)] {
                                 work();
                                 return true;
@@ -335,7 +307,7 @@ cudaError_t put(cudaStream_t stream, const std::string& name, std::function<void
 cudaError_t put_when_ready(cudaStream_t stream, const std::string& name, std::function<bool()> work,
                            std::int64_t* number) {
   const std::lock_guard lock(Devices::all().mutex);
-  if (stream == nullptr) return result(cudaErrorInvalidValue);
+  if (stream == nullptr || capturing(stream)) return result(cudaErrorInvalidValue);
   return put(stream, FakeWork{WorkOrder::all().put(stream->number, name), std::move(work), true}, number);
 }
 void touched(const void* address, std::size_t bytes, bool writes) {
@@ -350,6 +322,29 @@ void use_workspace(std::byte* memory, std::size_t bytes) {
     std::memset(at, kNaNByte, end);
   }
 }
+
+namespace {
+
+/// What copies write to pinned memory is NaN from now on; what they read there must be the same until they
+/// have run.
+cudaError_t put_copy(void* to, const void* from, std::size_t bytes, cudaStream_t stream,
+                     const std::string& name) {
+  Devices& devices = Devices::all();
+  if (devices.pin(to)) std::memset(to, kNaNByte, bytes);
+  const std::size_t held = devices.pin(from) ? digest(from, bytes) : 0;
+  const bool spoils = !devices.hold(to) && stream->device == Faults::all().spoil_device;
+  return put(stream, name, [=] {
+    if (held != 0 && digest(from, bytes) != held)
+      WorkOrder::all().report(concat("the host changes pinned memory before ", name, " has read it"));
+    touched(from, bytes, false);
+    touched(to, bytes, true);
+    std::memcpy(to, from, bytes);
+    constexpr std::byte kExponent{0x40};  // of a float32
+    if (spoils && bytes >= sizeof(float)) static_cast<std::byte*>(to)[sizeof(float) - 1] ^= kExponent;
+  });
+}
+
+}  // namespace
 
 cudaError_t launch(const cudaLaunchConfig_t& configuration, const char* type, std::function<void()> thread) {
   const dim3 blocks = configuration.gridDim, threads = configuration.blockDim;
@@ -384,6 +379,8 @@ const char* cudaGetErrorString(cudaError_t error) {
       return "no kernel image is available for execution on the device";
     case cudaErrorOfTheFake:
       return conflict().c_str();
+    case cudaErrorDevicesUnavailable:
+      return "all CUDA-capable devices are busy or unavailable";
     case cudaErrorUnknown:
       return "unknown error";
     case cudaErrorECCUncorrectable:
@@ -392,6 +389,26 @@ const char* cudaGetErrorString(cudaError_t error) {
       return "an illegal memory access was encountered";
     case cudaErrorLaunchFailure:
       return "unspecified launch failure";
+    case cudaErrorIllegalState:
+      return "the operation cannot be performed in the present state";
+    case cudaErrorStreamCaptureUnsupported:
+      return "operation not permitted when stream is capturing";
+    case cudaErrorStreamCaptureInvalidated:
+      return "operation failed due to a previous error during capture";
+    case cudaErrorStreamCaptureMerge:
+      return "operation would result in a merge of separate capture sequences";
+    case cudaErrorStreamCaptureUnmatched:
+      return "capture was not ended in the same stream as it began";
+    case cudaErrorStreamCaptureUnjoined:
+      return "capturing stream has unjoined work";
+    case cudaErrorStreamCaptureIsolation:
+      return "dependency created on uncaptured work in another stream";
+    case cudaErrorStreamCaptureImplicit:
+      return "operation would make the legacy stream depend on a capturing blocking stream";
+    case cudaErrorCapturedEvent:
+      return "operation not permitted on an event last recorded in a capturing stream";
+    case cudaErrorStreamCaptureWrongThread:
+      return "attempt to terminate a thread-local capture sequence from another thread";
     default:
       return "invalid argument";
   }
@@ -413,6 +430,7 @@ cudaError_t cudaRuntimeGetVersion(int* version) {
 cudaError_t cudaGetDeviceCount(int* count) {
   *count = 0;
   if (machine().driver / 1000 < machine().runtime / 1000) return result(cudaErrorInsufficientDriver);
+  if (machine().broken != 0) return result(static_cast<cudaError_t>(machine().broken));
   if (machine().devices == 0) return result(cudaErrorNoDevice);
   *count = machine().devices;
   return cudaSuccess;
@@ -572,110 +590,13 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaM
     return result(cudaErrorInvalidValue);
   const char* const which = !to_device ? "to the host" : from_device ? "within the device" : "to the device";
   const std::string name = jigsaw::concat("a copy of ", bytes, " bytes ", which);
-  if (devices.pin(to)) std::memset(to, kNaNByte, bytes);
-  const std::size_t held = devices.pin(from) ? digest(from, bytes) : 0;
-  const bool spoils = kind == cudaMemcpyDeviceToHost && stream->device == Faults::all().spoil_device;
-  return put(stream, name, [=] {
-    if (held != 0 && digest(from, bytes) != held)
-      WorkOrder::all().report(jigsaw::concat("the host changes pinned memory before ", name, " has read it"));
-    touched(from, bytes, false);
-    touched(to, bytes, true);
-    std::memcpy(to, from, bytes);
-    constexpr std::byte kExponent{0x40};  // of a float32
-    if (spoils && bytes >= sizeof(float)) static_cast<std::byte*>(to)[sizeof(float) - 1] ^= kExponent;
-  });
+  if (capturing(stream))
+    return record(stream, name, [=](cudaStream_t into) { put_copy(to, from, bytes, into, name); });
+  return put_copy(to, from, bytes, stream, name);
 }
 cudaError_t cudaMemsetAsync(void* memory, int value, std::size_t bytes, cudaStream_t stream) {
   return put(stream, jigsaw::concat("clearing ", bytes, " bytes"), [=] {
     touched(memory, bytes, true);
     std::memset(memory, value, bytes);
   });
-}
-/// The host may look at it at any time, so that it is no access that needs an order.
-CUresult cuStreamWriteValue32(CUstream stream, CUdeviceptr at, unsigned value, unsigned /*flags*/) {
-  const std::lock_guard lock(Devices::all().mutex);
-  put(stream, FakeWork{0, [=] {
-                         std::atomic_ref(*reinterpret_cast<unsigned*>(at)).store(value);
-                         return true;
-                       }});
-  return CUDA_SUCCESS;
-}
-
-cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned /*flags*/) {
-  const std::lock_guard lock(Devices::all().mutex);
-  *stream = new FakeStream{.device = device_of_thread, .number = WorkOrder::all().open_stream(), .work = {}};
-  return result(cudaSuccess);
-}
-cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
-  *least = 0;
-  *greatest = -5;
-  return result(cudaSuccess);
-}
-cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned flags, int priority) {
-  if (priority > 0 || priority < -5) return result(cudaErrorInvalidValue);
-  return cudaStreamCreateWithFlags(stream, flags);
-}
-/// What nobody waited for never runs.
-cudaError_t cudaStreamDestroy(cudaStream_t stream) {
-  const std::lock_guard lock(Devices::all().mutex);
-  WorkOrder::all().close_stream(stream->number);
-  delete stream;
-  return cudaSuccess;
-}
-cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
-  Devices& devices = Devices::all();
-  std::unique_lock lock(devices.mutex);
-  run_all(*stream, stream->put, lock);
-  WorkOrder::all().host_waited(WorkOrder::all().place(stream->number));
-  return result(cudaSuccess);
-}
-cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned /*flags*/) {
-  const std::lock_guard lock(Devices::all().mutex);
-  const FakeEvent there = *event;
-  if (there.stream == nullptr) return result(cudaSuccess);
-  WorkOrder::all().stream_waits(stream->number, there.place);
-  return put(stream, FakeWork{0, [there] { return run(*there.stream, there.number); }});
-}
-cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned flags) {
-  ++Devices::all().events;
-  *event = new FakeEvent;
-  (*event)->timed = (flags & cudaEventDisableTiming) == 0;
-  return result(cudaSuccess);
-}
-cudaError_t cudaEventDestroy(cudaEvent_t event) {
-  delete event;
-  return cudaSuccess;
-}
-cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
-  const std::lock_guard lock(Devices::all().mutex);
-  const auto time = std::make_shared<std::optional<std::chrono::steady_clock::time_point>>();
-  if (event->timed) {
-    put(stream, FakeWork{0, [time] {
-                           *time = std::chrono::steady_clock::now();
-                           return true;
-                         }});
-  }
-  *event = {stream, stream->put, WorkOrder::all().place(stream->number), event->timed, time};
-  return result(cudaSuccess);
-}
-cudaError_t cudaEventSynchronize(cudaEvent_t event) {
-  std::unique_lock lock(Devices::all().mutex);
-  if (event->stream == nullptr) return result(cudaSuccess);
-  run_all(*event->stream, event->number, lock);
-  WorkOrder::all().host_waited(event->place);
-  return result(cudaSuccess);
-}
-cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEvent_t end) {
-  const std::lock_guard lock(Devices::all().mutex);
-  if (!start->timed || !end->timed || start->time == nullptr || end->time == nullptr)
-    return result(cudaErrorInvalidResourceHandle);
-  if (!*start->time || !*end->time) return result(cudaErrorNotReady);
-  *milliseconds = std::chrono::duration<float, std::milli>(**end->time - **start->time).count();
-  return result(cudaSuccess);
-}
-cudaError_t cudaEventQuery(cudaEvent_t event) {
-  const std::lock_guard lock(Devices::all().mutex);
-  const bool past = event->stream == nullptr || event->stream->done >= event->number;
-  if (past) WorkOrder::all().host_waited(event->place);
-  return past ? result(cudaSuccess) : cudaErrorNotReady;
 }

@@ -64,7 +64,7 @@ class WorkOrder {
   void forget_conflict() { conflict_.clear(); }
 
  private:
-  static constexpr std::size_t kWord = 4, kReaders = 4;
+  static constexpr std::size_t kWord = 4, kReaders = 8;
 
   struct Stream {
     bool open = false;

@@ -46,6 +46,7 @@ struct Launch {
   Kind kind = Kind::kMessages;
   int root = 0;
   std::vector<Part> sends, receives;
+  bool captured = false;    ///< it does not run: each launch of the graph issues another one like it
   std::int64_t number = 0;  ///< in its stream; 0: not there yet
   std::size_t place = 0;    ///< of a collective, among those of its rank
   bool begun = false, done = false;
@@ -78,7 +79,8 @@ struct FakeComm {
   bool aborted = false, finalized = false;
   bool gone = false;  ///< destroyed, or of a job that was forgotten
   Launches launches;
-  Launches to_put;  ///< issued, and not in their stream yet
+  Launches to_put;                                    ///< issued, and not in their stream yet
+  std::vector<std::weak_ptr<const Launch>> captured;  ///< gone with the graphs that they are in
   std::thread::id caller;
   std::string words;
 };
@@ -342,11 +344,10 @@ ncclResult_t check_counts(Clique& clique, int from, int to) {
   return ncclSuccess;
 }
 
-ncclResult_t issue(const std::shared_ptr<Launch>& launch) {
+/// Gives a launch its places among those of its clique.
+ncclResult_t enter(const std::shared_ptr<Launch>& launch) {
   FakeComm& comm = *launch->comm;
   Clique& clique = *comm.clique;
-  if (comm.error != ncclSuccess) return comm.error;
-  if (clique.joined < clique.ranks) return mistake("a communicator is used before all ranks have joined");
   std::vector<int> peers;
   for (const auto* parts : {&launch->sends, &launch->receives}) {
     for (const Part& part : *parts) peers.push_back(part.peer);
@@ -383,10 +384,44 @@ ncclResult_t issue(const std::shared_ptr<Launch>& launch) {
   }
   if (Nccl::all().mistakes.size() > before) worst = ncclInvalidUsage;
   comm.launches.push_back(launch);
-  comm.to_put.push_back(launch);
   Nccl::all().to_begin[comm.device].push_back(launch);
-  comm.caller = std::this_thread::get_id();
   return worst == ncclSuccess ? ncclInProgress : worst;
+}
+
+ncclResult_t issue(const std::shared_ptr<Launch>& launch) {
+  FakeComm& comm = *launch->comm;
+  if (comm.error != ncclSuccess) return comm.error;
+  if (comm.clique->joined < comm.clique->ranks)
+    return mistake("a communicator is used before all ranks have joined");
+  comm.to_put.push_back(launch);
+  comm.caller = std::this_thread::get_id();
+  launch->captured = fake_cuda::capturing(launch->stream);
+  return launch->captured ? ncclInProgress : enter(launch);
+}
+
+std::string name_of(const Launch& launch) {
+  return concat("a launch of NCCL on rank ", launch.comm->rank);
+}
+
+void put(const std::shared_ptr<Launch>& launch) {
+  fake_cuda::put_when_ready(
+      launch->stream, name_of(*launch), [launch] { return run_launch(*launch); }, &launch->number);
+}
+
+/// Of a communicator that has failed since, what a graph launches stands in its stream until that is aborted.
+void record(const std::shared_ptr<const Launch>& launch) {
+  if (!fake_cuda::capturing(launch->stream)) {
+    mistake(concat("rank ", launch->comm->rank, " ends a capture before what was called in it is recorded"));
+    return;
+  }
+  launch->comm->captured.push_back(launch);
+  fake_cuda::record(launch->stream, name_of(*launch), [launch](cudaStream_t into) {
+    const auto again = std::make_shared<Launch>(*launch);
+    again->captured = false;
+    again->stream = into;
+    if (again->comm->error == ncclSuccess && !again->comm->aborted) enter(again);
+    put(again);
+  });
 }
 
 /// One call between ncclGroupStart and ncclGroupEnd, or alone.
@@ -461,6 +496,8 @@ void check_matched(FakeComm& comm) {
   for (const auto& launch : comm.launches) {
     if (!launch->done) mistake(concat("rank ", comm.rank, " ends a communicator with work under way"));
   }
+  if (!std::ranges::all_of(comm.captured, &std::weak_ptr<const Launch>::expired))
+    mistake(concat("rank ", comm.rank, " ends a communicator that a graph calls, for which NCCL would wait"));
   for (int peer = 0; peer < clique.ranks; ++peer) {
     const auto more = [&](std::pair<int, int> key) {
       return clique.sends[key].size() > clique.receives[key].size() ? "sent" : "expected";
@@ -612,7 +649,7 @@ ncclResult_t ncclCommAbort(ncclComm_t comm) {
   }
   return ncclSuccess;
 }
-/// What this thread issued comes into its stream now.
+/// What this thread issued comes into its stream, or the capture of it, now.
 ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t* error) {
   const std::lock_guard lock(mutex());
   if (comm->aborted) return mistake("a communicator is asked after its abort");
@@ -624,9 +661,8 @@ ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t* error) {
   if (comm->finalized && clique.finalized < clique.ranks) return ncclSuccess;
   if (!comm->to_put.empty() && comm->caller != std::this_thread::get_id()) return ncclSuccess;
   for (const auto& launch : std::exchange(comm->to_put, {})) {
-    jigsaw::testing::fake_cuda::put_when_ready(
-        launch->stream, jigsaw::concat("a launch of NCCL on rank ", launch->comm->rank),
-        [launch] { return run_launch(*launch); }, &launch->number);
+    if (launch->captured) record(launch);
+    if (!launch->captured) put(launch);
   }
   *error = ncclSuccess;
   return ncclSuccess;

@@ -18,12 +18,15 @@
 /// - Work runs when its stream comes to it on all ranks that it takes. What is sent is read when the stream
 /// of
 ///   its rank comes there; what is received is NaN from then on, and arrives when this rank waits for it.
+/// - What is issued in a stream that captures is recorded when the rank asks ncclCommGetAsyncError. Each
+///   launch of the graph issues it anew, among the other calls of its rank.
 /// - These are mistakes: messages whose counts or types differ; messages that nobody expects, or sends, when
 /// a
 ///   rank finalises; an order of calls on two communicators that is not that of a peer; memory that is
 ///   written while it is sent, or while something is received there; two ranks on one device; a communicator
-///   that is destroyed with work under way, or used before it is there, or after its abort; aborts in a group
-///   of calls before NCCL 2.22.
+///   that is destroyed with work under way or while a graph calls it, or used before it is there, or after its
+///   abort; aborts in a group of calls before NCCL 2.22; a capture that ends before what was issued in it is
+///   recorded.
 namespace jigsaw::testing::fake_nccl {
 
 /// Forgets all communicators, mistakes and what was to go wrong.
