@@ -381,7 +381,8 @@ void bench_memory(Bench& bench) {
         v = filled(context, p.shape(), p.dtype(), 0);
   const Array gradient = bench.array({rows * c});
   const TrainedRun run{0, rows * c, 1e-3, 0.1};
-  bench.kernel("adamw", [&] { adamw(context, {}, std::span(&run, 1), p, gradient, m, v); });
+  const Array numbers = filled(context, {UpdateNumbers::kKinds}, DType::kFloat64, 1.0);
+  bench.kernel("adamw", [&] { adamw(context, {}, std::span(&run, 1), numbers, p, gradient, m, v); });
   Array sum = filled(context, {1}, DType::kFloat64, 0.0);
   bench.kernel("sum_of_squares", [&] { add_squares_of_runs(context, std::span(&run, 1), p, sum); });
 

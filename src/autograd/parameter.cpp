@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "array/transfer.h"
 #include "base/error.h"
@@ -82,7 +83,7 @@ Range ParameterGroup::saved_range() const {
 void ParameterGroup::pad() {
   constexpr std::int64_t kShareUnit = 8, kLeast = 64;
   const std::int64_t shares =
-      rank_.mesh.size(axes_) * (zero_ == Zero::kOptimizer ? rank_.mesh.size(Mesh::kData) : 1);
+      rank_.mesh.size(axes_) * (zero_ == Zero::kParameters ? 1 : rank_.mesh.size(Mesh::kData));
   if (shares == 1 || length_ < kLeast * kShareUnit * shares) return;
   const std::int64_t unit = kShareUnit * shares;
   length_ = (length_ + unit - 1) / unit * unit;
@@ -105,6 +106,16 @@ void ParameterGroup::materialise(std::uint64_t seed) {
       std::clamp(unpadded - stored_range_.begin, std::int64_t{0}, stored_range_.size());
   const std::vector<double> zeros(static_cast<std::size_t>(stored_range_.size() - filled), 0.0);
   write_values(rank_.context, stored_.slice(filled, {std::ssize(zeros)}), zeros);
+  if (rank_.context.runtime() != nullptr && compute_ == DType::kBfloat16)
+    stored_copy_ = cast(rank_.context, stored_, compute_, Purpose::kParameters);
+}
+
+bool ParameterGroup::shares_ownership() const {
+  return zero_ == Zero::kOptimizer && rank_.mesh.size(Mesh::kData) > 1;
+}
+
+Array ParameterGroup::stored_for_use() const {
+  return stored_copy_.defined() ? stored_copy_ : cast(rank_.context, stored_, compute_, Purpose::kWorkspace);
 }
 
 void ParameterGroup::initialise(const Segment& segment, std::uint64_t seed) {
@@ -142,13 +153,17 @@ Array ParameterGroup::owned() const {
   return stored_.slice(owned_range_.begin - stored_range_.begin, {owned_range_.size()});
 }
 
+Array ParameterGroup::owned_copy() const {
+  return shares_ownership() ? Array() : stored_copy_;  // of what others own it is made when that has come
+}
+
 Array ParameterGroup::owned_gradient() const {
   return owned_gradient_;
 }
 
 void ParameterGroup::start_acquire() {
   if (users_ > 0 || gathering_.valid() || !travels()) return;
-  const Array mine = cast(rank_.context, stored_, compute_, Purpose::kWorkspace);
+  const Array mine = stored_for_use();
   gathering_ = rank_.mesh.communicator(axes_).start_all_gather(mine, stored_counts(), Purpose::kWorkspace,
                                                                Urgency::kBackground);
 }
@@ -156,7 +171,7 @@ void ParameterGroup::start_acquire() {
 void ParameterGroup::acquire() {
   if (users_ == 0) start_acquire();
   if (users_++ > 0 || gathering_.valid()) return;
-  gathered_ = cast(rank_.context, stored_, compute_, Purpose::kWorkspace);
+  gathered_ = stored_for_use();
   if (compute_ != master_) return;
   // The stored memory itself is used until the next update: backends may keep it packed.
   for (const Parameter* parameter : parameters_) {
@@ -214,11 +229,21 @@ void ParameterGroup::synchronise_gradients() {
   owned_gradient_ = synchronising_.valid() ? synchronising_.wait() : stored_gradient_;
 }
 
-void ParameterGroup::share_parameters() {
+void ParameterGroup::share_parameters(bool copied) {
   if (gathering_.valid()) gathering_.wait();  // of parameters that are no more
-  if (zero_ != Zero::kOptimizer || rank_.mesh.size(Mesh::kData) == 1) return;
-  Communicator& data = rank_.mesh.communicator(axis_bit(Mesh::kData));
-  stored_ = data.start_all_gather(owned(), owned_counts(), Purpose::kParameters, Urgency::kBackground).wait();
+  Context& context = rank_.context;
+  if (shares_ownership()) {
+    Communicator& data = rank_.mesh.communicator(axis_bit(Mesh::kData));
+    Array whole =
+        data.start_all_gather(owned(), owned_counts(), Purpose::kParameters, Urgency::kBackground).wait();
+    if (context.runtime() == nullptr) {
+      stored_ = std::move(whole);
+    } else {  // where a recorded step reads them
+      copy_elements(context, whole, 0, stored_, 0, whole.count());
+    }
+  }
+  const bool written = copied && owned_copy().defined();
+  if (stored_copy_.defined() && !written) cast_into(context, stored_, stored_copy_);
 }
 
 void ParameterGroup::zero_gradients() {

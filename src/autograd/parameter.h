@@ -83,6 +83,9 @@ class ParameterGroup {
 
   /// The part of the flat buffer that this rank optimises: f32 or f64.
   Array owned() const;
+  /// On a device, where operations take parameters in bf16, a copy in that type is kept: that of owned(), for
+  /// whoever changes it to write, too; undefined where there is none.
+  Array owned_copy() const;
   /// The gradient of that part, once synchronise_gradients() has run.
   Array owned_gradient() const;
   /// Which parts of which parameters it is.
@@ -107,7 +110,8 @@ class ParameterGroup {
   /// The same, unless it was started, and waits for it.
   void synchronise_gradients();
   /// After the optimizer changed owned(): brings the other owners' parts here.
-  void share_parameters();
+  /// @param copied  owned_copy() was written, too.
+  void share_parameters(bool copied = false);
   void zero_gradients();
   /// All parameters of the stored range, for checkpoints and tests.
   Array stored() const { return stored_; }
@@ -131,6 +135,10 @@ class ParameterGroup {
   void release();
   void begin_gradients();
   void finish_gradients();
+  /// Whether ranks along `data` own parts of what this one stores.
+  bool shares_ownership() const;
+  /// What is stored, as operations take it.
+  Array stored_for_use() const;
   /// Lengthens the flat buffer by the zeros that make its shares equal.
   void pad();
   Array zeros(std::int64_t count) const;
@@ -144,7 +152,7 @@ class ParameterGroup {
   std::vector<Parameter*> parameters_;
   std::int64_t length_ = 0, largest_ = 0;  // of the flat buffer, here and where it is longest
   Range stored_range_, owned_range_;       // in the flat buffer
-  Array stored_;
+  Array stored_, stored_copy_;
   Array stored_gradient_, owned_gradient_;  // undefined is zero: memory follows backward, block by block
   Array gathered_, gradient_;               // whole flat buffer, while in use
   Pending gathering_, scattering_, synchronising_;

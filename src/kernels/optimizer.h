@@ -1,4 +1,5 @@
 #pragma once
+#include <cmath>
 #include <span>
 
 #include "array/array.h"
@@ -12,20 +13,71 @@ struct TrainedRun {
   double learning_rate = 0, weight_decay = 0;
 };
 
-struct AdamwStep {
+/// What a step has found and what its update is told, in numbers where the context's arrays stand: f64
+/// [kKinds]. On a device they are made there, so that an update waits for no host.
+struct UpdateNumbers {
+  static constexpr int kKinds = 8;
+  enum Kind : std::uint8_t {
+    kSum,  ///< of the loss, as MeanParts has it
+    kWeight,
+    kEmpty,
+    kSquares,        ///< Σ g² of the gradients
+    kApplies,        ///< 1; or 0 where loss or gradient norm is not finite: the update changes nothing
+    kGradientScale,  ///< what gradients are multiplied by
+    kRateFactor,     ///< what every learning rate is multiplied by, which whoever owns the numbers writes
+    kUpdates         ///< made so far, this one among them: from 1 on, for bias correction
+  };
+};
+
+/// L2 norm of gradients times `scale`. @param squares  Σ g².
+inline double gradient_norm(double squares, double scale) {
+  return std::sqrt(squares) * scale;
+}
+/// What a gradient of this norm is multiplied by, so that its norm is at most `clip_norm` (0: 1), as
+/// torch.nn.utils.clip_grad_norm_ does.
+inline double clip_factor(double norm, double clip_norm) {
+  return clip_norm > 0 && norm > clip_norm ? clip_norm / (norm + 1e-6) : 1.0;
+}
+
+/// Gradients as they were added up, before a step's mean and clipping.
+struct GradientTerms {
+  double full_weight = 1;  ///< they were divided by this in place of MeanParts::kWeight
+  double clip_norm = 0;    ///< 0: they are not clipped
+};
+
+/// Takes over what a step found, decides whether its update applies and by what it multiplies gradients:
+/// full_weight / kWeight times clip_factor(). kUpdates becomes one more where it applies; kRateFactor stays.
+/// @param loss     MeanParts, f64 [3], of the whole step.
+/// @param squares  f64 [1].
+/// @param numbers  UpdateNumbers of the step before.
+void decide_update(Context& context, const GradientTerms& terms, const Array& loss, const Array& squares,
+                   Array& numbers);
+
+struct AdamwOptions {
   double beta1 = 0.9, beta2 = 0.999, eps = 1e-8;
-  std::int64_t step = 1;      ///< 1 for the first update: bias correction
-  double rate_factor = 1;     ///< multiplies every learning rate
-  double gradient_scale = 1;  ///< multiplies the gradient (clipping)
 };
 
 /// torch.optim.AdamW (decoupled decay, Loshchilov and Hutter 2019), in place on runs of flat arrays of one
 /// type, f32 or f64: p ← p·(1 − lr·decay) − lr·m̂/(√v̂ + eps). What lies between the runs stays as it is.
-void adamw(Context& context, const AdamwStep& step, std::span<const TrainedRun> runs, Array& parameter,
-           const Array& gradient, Array& moment1, Array& moment2);
+/// @param numbers  UpdateNumbers: where they do not apply nothing is changed.
+/// @param copy     bf16, as long as the parameter: gets what the runs become. Undefined: there is none.
+void adamw(Context& context, const AdamwOptions& options, std::span<const TrainedRun> runs,
+           const Array& numbers, Array& parameter, const Array& gradient, Array& moment1, Array& moment2,
+           Array copy = {});
 
-/// average ← decay·average + (1 − decay)·parameter.
-void exponential_average(Context& context, double decay, Array& average, const Array& parameter);
+/// torch.optim.SGD with momentum and decoupled decay: v ← momentum·v + g, p ← p·(1 − lr·decay) − lr·v. The
+/// rest as in adamw().
+void sgd(Context& context, double momentum, std::span<const TrainedRun> runs, const Array& numbers,
+         Array& parameter, const Array& gradient, Array& velocity, Array copy = {});
+
+/// Running statistics: p ← p − lr·g, where the numbers apply; of them nothing else counts. Arrays as in
+/// adamw().
+void follow(Context& context, std::span<const TrainedRun> runs, const Array& numbers, Array& statistic,
+            const Array& gradient, Array copy = {});
+
+/// average ← decay·average + (1 − decay)·parameter, where the numbers apply.
+void exponential_average(Context& context, double decay, const Array& numbers, Array& average,
+                         const Array& parameter);
 
 /// sum += Σ x² over each run, formed in float64 in an order that depends on its count only; one run after the
 /// other.

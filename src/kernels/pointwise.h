@@ -75,5 +75,7 @@ Array filled(Context& context, const Shape& shape, DType dtype, double value,
              Purpose purpose = Purpose::kActivations);
 /// The same numbers in another type; the array itself if it has it already.
 Array cast(Context& context, const Array& x, DType dtype, Purpose purpose = Purpose::kActivations);
+/// The same into an array that is there, of another type and as many elements.
+void cast_into(Context& context, const Array& x, Array& y);
 
 }  // namespace jigsaw::inline kernels

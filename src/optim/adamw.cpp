@@ -1,5 +1,7 @@
 #include "optim/adamw.h"
 
+#include <utility>
+
 #include "config/config.h"
 
 namespace jigsaw::inline optim {
@@ -19,11 +21,10 @@ class AdamW : public UpdateRule {
 
   std::vector<std::string> state_names() const override { return {"adamw.moment1", "adamw.moment2"}; }
 
-  void update(Context& context, const UpdateStep& step, std::span<const TrainedRun> runs, Array parameter,
-              const Array& gradient, std::span<Array> state) const override {
-    const AdamwStep adam{options_.betas[0], options_.betas[1], options_.eps,
-                         step.step,         step.rate_factor,  step.gradient_scale};
-    adamw(context, adam, runs, parameter, gradient, state[0], state[1]);
+  void update(Context& context, std::span<const TrainedRun> runs, const Array& numbers, Array parameter,
+              const Array& gradient, std::span<Array> state, Array copy) const override {
+    adamw(context, {options_.betas[0], options_.betas[1], options_.eps}, runs, numbers, parameter, gradient,
+          state[0], state[1], std::move(copy));
   }
 
  private:

@@ -1,5 +1,6 @@
 #include "optim/optimizer.h"
 
+#include <array>
 #include <utility>
 
 #include "array/transfer.h"
@@ -13,7 +14,8 @@ Optimizer::Optimizer(const Rank& rank, const std::vector<ParameterBlock*>& block
     : options_(options),
       rule_(std::move(rule)),
       owned_(rank, blocks, options_),
-      average_(owned_, options_.ema_decay) {
+      average_(owned_, options_.ema_decay),
+      numbers_(filled(rank.context, {UpdateNumbers::kKinds}, DType::kFloat64, 0.0, Purpose::kOptimizer)) {
   for (const OwnedParameters::Part& part : owned_.parts()) {
     const Array values = part.group->owned();
     std::vector<Array>& kept = states_.emplace_back();
@@ -35,17 +37,33 @@ double Optimizer::finish_gradients(double scale) {
   return gradient_norm(download_values(owned_.rank().context, squares)[0], scale);
 }
 
+void Optimizer::step(double full_weight, const Array& loss, const Array& squares, std::int64_t forwards) {
+  decide_update(owned_.rank().context, {full_weight, options_.clip_norm}, loss, squares, numbers_);
+  update(forwards);
+}
+
 void Optimizer::step(double rate_factor, double scale, double norm, std::int64_t forwards) {
   ++steps_;
-  const double gradient_scale = scale * clip_factor(norm, options_.clip_norm);
+  set_rate_factor(rate_factor);
+  write_number(UpdateNumbers::kApplies, 1);
+  write_number(UpdateNumbers::kGradientScale, scale * clip_factor(norm, options_.clip_norm));
+  write_number(UpdateNumbers::kUpdates, static_cast<double>(steps_));
+  update(forwards);
+}
+
+void Optimizer::write_number(UpdateNumbers::Kind kind, double value) {
+  write_values(owned_.rank().context, numbers_.slice(kind, {1}), std::array{value});
+}
+
+void Optimizer::update(std::int64_t forwards) {
   for (std::size_t p = 0; p < states_.size(); ++p) {
     const OwnedParameters::Part& part = owned_.parts()[p];
-    rule_->update(owned_.rank().context, {rate_factor, steps_, gradient_scale}, part.trained,
-                  part.group->owned(), part.group->owned_gradient(), states_[p]);
+    rule_->update(owned_.rank().context, part.trained, numbers_, part.group->owned(),
+                  part.group->owned_gradient(), states_[p], part.group->owned_copy());
   }
-  follow_statistics(owned_, forwards);
-  average_.follow();
-  owned_.share();
+  follow_statistics(owned_, numbers_, forwards);
+  average_.follow(numbers_);
+  owned_.share(true);
 }
 
 std::int64_t Optimizer::optimizer_bytes() const {
@@ -86,6 +104,7 @@ std::vector<Optimizer::State> Optimizer::state(Share share) const {
 
 void Optimizer::restore(std::int64_t steps_done) {
   steps_ = steps_done;
+  write_number(UpdateNumbers::kUpdates, static_cast<double>(steps_));
   owned_.share();
 }
 

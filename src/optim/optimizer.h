@@ -33,13 +33,28 @@ class Optimizer {
   Array finish_gradients();
   /// The same, waited for: the global L2 norm of the gradients times `scale`, before clipping. Collective.
   double finish_gradients(double scale);
-  /// One update. Collective.
+
+  /// What multiplies every learning rate from the next update on.
+  void set_rate_factor(double factor) { write_number(UpdateNumbers::kRateFactor, factor); }
+  /// One update, unless loss or gradient norm are not finite, which is decided where arrays stand; numbers()
+  /// then say so, and count() takes what the host learned of it. Collective; the host waits for nothing that
+  /// a device computes.
+  /// @param full_weight  by which gradients were divided, see GradientTerms.
+  /// @param loss         MeanParts of the step.
+  /// @param squares      of finish_gradients().
+  /// @param forwards     passes whose gradients were added up: running statistics follow their mean.
+  void step(double full_weight, const Array& loss, const Array& squares, std::int64_t forwards);
+  /// UpdateNumbers of the last update.
+  const Array& numbers() const { return numbers_; }
+  /// An update that was decided on the device did apply, or did not.
+  void count(bool applied) { steps_ += applied ? 1 : 0; }
+  /// One update, which applies. Collective.
   /// @param rate_factor  of every learning rate.
   /// @param scale        of the gradients.
   /// @param norm         gradient_norm() of them at that scale.
-  /// @param forwards     passes whose gradients were added up: running statistics follow their mean.
   void step(double rate_factor, double scale, double norm, std::int64_t forwards = 1);
 
+  /// Updates that applied, as far as they were counted.
   std::int64_t steps_done() const { return steps_; }
 
   /// While it lives the parameters are the averaged ones (no effect when there is no average). Collective.
@@ -77,11 +92,15 @@ class Optimizer {
   void restart();
 
  private:
+  void update(std::int64_t forwards);
+  void write_number(UpdateNumbers::Kind kind, double value);
+
   OptimizerOptions options_;
   std::unique_ptr<UpdateRule> rule_;
   OwnedParameters owned_;
   std::vector<std::vector<Array>> states_;  // by part, then as the rule names them
   ParameterAverage average_;
+  Array numbers_;  ///< UpdateNumbers
   std::int64_t steps_ = 0;
 };
 

@@ -1,12 +1,8 @@
 #include "optim/owned_parameters.h"
 
-#include <array>
-#include <cmath>
-
 #include "base/error.h"
 #include "base/text.h"
 #include "kernels/contraction.h"
-#include "kernels/copy.h"
 #include "kernels/pointwise.h"
 
 namespace jigsaw::inline optim {
@@ -24,7 +20,7 @@ void add(const OptimizerOptions& options, const Segment& segment, OwnedParameter
     break;
   }
   if (segment.parameter->momentum() > 0) {
-    part.followed.push_back(segment);
+    part.followed.push_back({segment.at, segment.count, segment.parameter->momentum(), 0});
   } else {
     part.trained.push_back(run);
   }
@@ -70,9 +66,9 @@ void OwnedParameters::synchronise_gradients() {
   for (Part& part : parts_) part.group->synchronise_gradients();
 }
 
-void OwnedParameters::share() {
+void OwnedParameters::share(bool copied) {
   forget_packed_weights(rank_.context);
-  for (Part& part : parts_) part.group->share_parameters();
+  for (Part& part : parts_) part.group->share_parameters(copied);
 }
 
 std::int64_t OwnedParameters::bytes() const {
@@ -93,26 +89,13 @@ Array gradient_squares(const OwnedParameters& owned) {
   return group.size() == 1 ? squares : group.all_reduce(squares);
 }
 
-double gradient_norm(double squares, double scale) {
-  return std::sqrt(squares) * scale;
-}
-
-double clip_factor(double norm, double clip_norm) {
-  return clip_norm > 0 && norm > clip_norm ? clip_norm / (norm + 1e-6) : 1.0;
-}
-
-void follow_statistics(OwnedParameters& owned, std::int64_t forwards) {
-  Context& context = owned.rank().context;
+void follow_statistics(OwnedParameters& owned, const Array& numbers, std::int64_t forwards) {
   for (const OwnedParameters::Part& part : owned.parts()) {
-    const Array values = part.group->owned(), gradient = part.group->owned_gradient();
-    for (const Segment& each : part.followed) {
-      const Shape count = {each.count};
-      Array step =
-          extract_box(context, gradient.slice(each.at, count), Box::whole(count), Purpose::kWorkspace);
-      scale(context, step, -each.parameter->momentum() / static_cast<double>(forwards));
-      Array statistic = values.slice(each.at, count);
-      accumulate(context, statistic, step);
-    }
+    std::vector<TrainedRun> runs = part.followed;
+    for (TrainedRun& run : runs) run.learning_rate /= static_cast<double>(forwards);
+    Array values = part.group->owned();
+    follow(owned.rank().context, runs, numbers, values, part.group->owned_gradient(),
+           part.group->owned_copy());
   }
 }
 

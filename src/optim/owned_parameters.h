@@ -15,7 +15,8 @@ class OwnedParameters {
   struct Part {
     ParameterGroup* group;
     std::vector<TrainedRun> trained;
-    std::vector<Segment> followed;  ///< running statistics, see Parameter::momentum()
+    /// Running statistics, see Parameter::momentum(), which is their rate.
+    std::vector<TrainedRun> followed;
   };
 
   /// @throws ConfigError when a group's pattern matches no parameter.
@@ -30,7 +31,8 @@ class OwnedParameters {
   /// Sums gradients over `data`. Collective.
   void synchronise_gradients();
   /// Owned elements have changed: other ranks learn of it. Collective.
-  void share();
+  /// @param copied  whoever changed them wrote owned_copy() of each group, too.
+  void share(bool copied = false);
   /// As stored.
   std::int64_t bytes() const;
 
@@ -43,15 +45,8 @@ class OwnedParameters {
 /// element that several hold counts once. Collective; the host waits for nothing that a device computes.
 Array gradient_squares(const OwnedParameters& owned);
 
-/// L2 norm of gradients times `scale`. @param squares  of the gradients, as gradient_squares() adds them up.
-double gradient_norm(double squares, double scale);
-
-/// What a gradient of this norm is multiplied by, so that its norm is at most `clip_norm` (0: 1), as
-/// torch.nn.utils.clip_grad_norm_ does.
-double clip_factor(double norm, double clip_norm);
-
-/// Running statistics go their momentum of the way to the mean of what `forwards` passes found. Their
-/// gradient is the sum of those ways.
-void follow_statistics(OwnedParameters& owned, std::int64_t forwards);
+/// Running statistics go their momentum of the way to the mean of what `forwards` passes found, where the
+/// UpdateNumbers apply. Their gradient is the sum of those ways.
+void follow_statistics(OwnedParameters& owned, const Array& numbers, std::int64_t forwards);
 
 }  // namespace jigsaw::inline optim

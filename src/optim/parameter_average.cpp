@@ -21,9 +21,10 @@ void ParameterAverage::begin() {
   }
 }
 
-void ParameterAverage::follow() {
+void ParameterAverage::follow(const Array& numbers) {
   for (std::size_t i = 0; i < averages_.size(); ++i) {
-    exponential_average(owned_.rank().context, decay_, averages_[i], owned_.parts()[i].group->owned());
+    exponential_average(owned_.rank().context, decay_, numbers, averages_[i],
+                        owned_.parts()[i].group->owned());
   }
 }
 

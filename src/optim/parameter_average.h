@@ -14,8 +14,8 @@ class ParameterAverage {
   bool kept() const { return !averages_.empty(); }
   /// The average is what the parameters are.
   void begin();
-  /// average ← decay·average + (1 − decay)·parameters.
-  void follow();
+  /// average ← decay·average + (1 − decay)·parameters, where the UpdateNumbers apply.
+  void follow(const Array& numbers);
   /// Exchanges the two. Collective.
   void swap();
   /// Of a part of the owned parameters.

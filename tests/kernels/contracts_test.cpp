@@ -229,6 +229,7 @@ std::vector<Contract> other_contracts() {
   const Box corner{{0, 0}, {1, 2}};
   const ClassTerm term;
   const TrainedRun run{0, 6, 0.1, 0.1};
+  const auto update = [](Context& c) { return numbers(c, {UpdateNumbers::kKinds}, kWide); };
   return {{"contraction", "contract", "contract",
            [=](Context& c) { contract(c, ContractionSpec::parse("ik,jk->ij"), x(c), x(c), kNarrow); }},
           {"copy", "copy_box", "copy_box", [=](Context& c) { extract_box(c, x(c), corner); }},
@@ -298,12 +299,27 @@ std::vector<Contract> other_contracts() {
           {"optimizer", "adamw", "adamw",
            [=](Context& c) {
              Array p = x(c), m = x(c), v = x(c);
-             adamw(c, {}, std::span(&run, 1), p, x(c), m, v);
+             adamw(c, {}, std::span(&run, 1), update(c), p, x(c), m, v);
+           }},
+          {"optimizer", "sgd", "sgd",
+           [=](Context& c) {
+             Array p = x(c), v = x(c);
+             sgd(c, 0.9, std::span(&run, 1), update(c), p, x(c), v);
+           }},
+          {"optimizer", "follow", "follow",
+           [=](Context& c) {
+             Array p = x(c);
+             follow(c, std::span(&run, 1), update(c), p, x(c));
+           }},
+          {"optimizer", "decide", "decide",
+           [=](Context& c) {
+             Array all = update(c);
+             decide_update(c, {}, numbers(c, {3}, kWide), numbers(c, {1}, kWide), all);
            }},
           {"optimizer", "exponential_average", "exponential_average",
            [=](Context& c) {
              Array average = x(c);
-             exponential_average(c, 0.9, average, x(c));
+             exponential_average(c, 0.9, update(c), average, x(c));
            }},
           {"optimizer", "squares_of_runs", "squares_of_runs", [=](Context& c) {
              Array sum = numbers(c, {1}, kWide);

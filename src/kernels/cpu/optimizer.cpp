@@ -14,40 +14,111 @@ namespace {
 /// Ranges of elements start on whole cache lines.
 constexpr std::int64_t kStep = 1024;
 
+/// Of UpdateNumbers.
+double number(const Array& numbers, UpdateNumbers::Kind kind) {
+  return numbers.data<double>()[kind];
+}
+bool applies(const Array& numbers) {
+  return number(numbers, UpdateNumbers::kApplies) != 0;
+}
+
+/// Calls update(run, first, last) for elements [first, last) of each run, on all threads; behind it the copy,
+/// where there is one, becomes what `values` are.
+template <typename F>
+void for_runs(Context& context, std::span<const TrainedRun> runs, const Array& values, Array& copy,
+              const F& update) {
+  const std::int64_t count = values.count();
+  const float* const from = values.data<float>();
+  BFloat16* const to = copy.defined() ? copy.data<BFloat16>() : nullptr;
+  for_ranges(threads_for(context, count, 1), count, kStep, [&](std::int64_t begin, std::int64_t end, int) {
+    for (const TrainedRun& run : runs) {
+      const std::int64_t first = std::max(begin, run.at), last = std::min(end, run.at + run.count);
+      if (first >= last) continue;
+      update(run, first, last);
+      for (std::int64_t i = first; to != nullptr && i < last; ++i) to[i] = BFloat16(from[i]);
+    }
+  });
+}
+
 class Optimizer : public OptimizerKernels {
  public:
-  void adamw(Context& context, const AdamwStep& step, std::span<const TrainedRun> runs, Array& parameter,
-             const Array& gradient, Array& moment1, Array& moment2) const override {
-    const double correction1 = 1.0 - std::pow(step.beta1, static_cast<double>(step.step));
-    const double correction2 = 1.0 - std::pow(step.beta2, static_cast<double>(step.step));
-    const auto scale = static_cast<float>(step.gradient_scale), eps = static_cast<float>(step.eps);
-    const auto beta1 = static_cast<float>(step.beta1), beta2 = static_cast<float>(step.beta2);
-    const auto rest1 = static_cast<float>(1.0 - step.beta1), rest2 = static_cast<float>(1.0 - step.beta2);
+  void decide(Context& context, const GradientTerms& terms, const Array& loss, const Array& squares,
+              Array& numbers) const override {
+    reference::kernels<OptimizerKernels>().decide(context, terms, loss, squares, numbers);
+  }
+
+  void adamw(Context& context, const AdamwOptions& options, std::span<const TrainedRun> runs,
+             const Array& numbers, Array& parameter, const Array& gradient, Array& moment1, Array& moment2,
+             Array& copy) const override {
+    if (!applies(numbers)) return;
+    const double updates = number(numbers, UpdateNumbers::kUpdates),
+                 factor = number(numbers, UpdateNumbers::kRateFactor);
+    const double correction1 = 1.0 - std::pow(options.beta1, updates);
+    const double correction2 = 1.0 - std::pow(options.beta2, updates);
+    const auto scale = static_cast<float>(number(numbers, UpdateNumbers::kGradientScale));
+    const auto eps = static_cast<float>(options.eps);
+    const auto beta1 = static_cast<float>(options.beta1), beta2 = static_cast<float>(options.beta2);
+    const auto rest1 = static_cast<float>(1.0 - options.beta1);
+    const auto rest2 = static_cast<float>(1.0 - options.beta2);
     const auto root2 = static_cast<float>(1.0 / std::sqrt(correction2));
     float *const p = parameter.data<float>(), *const m = moment1.data<float>(),
                  *const v = moment2.data<float>();
     const float* const g = gradient.data<float>();
-    const std::int64_t count = parameter.count();
-    for_ranges(threads_for(context, count, 1), count, kStep, [&](std::int64_t begin, std::int64_t end, int) {
-      for (const TrainedRun& run : runs) {
-        const std::int64_t first = std::max(begin, run.at), last = std::min(end, run.at + run.count);
-        const double learning_rate = run.learning_rate * step.rate_factor;
-        const auto keep = static_cast<float>(1.0 - learning_rate * run.weight_decay);
-        const auto rate = static_cast<float>(learning_rate / correction1);
-        vectorized([=] {
-          for (std::int64_t i = first; i < last; ++i) {
-            const float slope = g[i] * scale;
-            m[i] = beta1 * m[i] + rest1 * slope;
-            v[i] = beta2 * v[i] + rest2 * slope * slope;
-            p[i] = p[i] * keep - rate * m[i] / (std::sqrt(v[i]) * root2 + eps);
-          }
-        });
-      }
-    });
+    for_runs(context, runs, parameter, copy,
+             [=](const TrainedRun& run, std::int64_t first, std::int64_t last) {
+               const double learning_rate = run.learning_rate * factor;
+               const auto keep = static_cast<float>(1.0 - learning_rate * run.weight_decay);
+               const auto rate = static_cast<float>(learning_rate / correction1);
+               vectorized([=] {
+                 for (std::int64_t i = first; i < last; ++i) {
+                   const float slope = g[i] * scale;
+                   m[i] = beta1 * m[i] + rest1 * slope;
+                   v[i] = beta2 * v[i] + rest2 * slope * slope;
+                   p[i] = p[i] * keep - rate * m[i] / (std::sqrt(v[i]) * root2 + eps);
+                 }
+               });
+             });
   }
 
-  void exponential_average(Context& context, double decay, Array& average,
+  void sgd(Context& context, double momentum, std::span<const TrainedRun> runs, const Array& numbers,
+           Array& parameter, const Array& gradient, Array& velocity, Array& copy) const override {
+    if (!applies(numbers)) return;
+    const double factor = number(numbers, UpdateNumbers::kRateFactor);
+    const auto scale = static_cast<float>(number(numbers, UpdateNumbers::kGradientScale));
+    const auto kept = static_cast<float>(momentum);
+    float *const p = parameter.data<float>(), *const v = velocity.data<float>();
+    const float* const g = gradient.data<float>();
+    for_runs(context, runs, parameter, copy,
+             [=](const TrainedRun& run, std::int64_t first, std::int64_t last) {
+               const double learning_rate = run.learning_rate * factor;
+               const auto keep = static_cast<float>(1.0 - learning_rate * run.weight_decay);
+               const auto rate = static_cast<float>(learning_rate);
+               vectorized([=] {
+                 for (std::int64_t i = first; i < last; ++i) {
+                   v[i] = kept * v[i] + scale * g[i];
+                   p[i] = keep * p[i] - rate * v[i];
+                 }
+               });
+             });
+  }
+
+  void follow(Context& context, std::span<const TrainedRun> runs, const Array& numbers, Array& statistic,
+              const Array& gradient, Array& copy) const override {
+    if (!applies(numbers)) return;
+    float* const p = statistic.data<float>();
+    const float* const g = gradient.data<float>();
+    for_runs(context, runs, statistic, copy,
+             [=](const TrainedRun& run, std::int64_t first, std::int64_t last) {
+               const auto rate = static_cast<float>(run.learning_rate);
+               vectorized([=] {
+                 for (std::int64_t i = first; i < last; ++i) p[i] = p[i] - rate * g[i];
+               });
+             });
+  }
+
+  void exponential_average(Context& context, double decay, const Array& numbers, Array& average,
                            const Array& parameter) const override {
+    if (!applies(numbers)) return;
     float* const a = average.data<float>();
     const float* const p = parameter.data<float>();
     const auto keep = static_cast<float>(decay), rest = static_cast<float>(1.0 - decay);

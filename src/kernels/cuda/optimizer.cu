@@ -1,10 +1,10 @@
-#include <cmath>
 #include <vector>
 
 #include "array/raw_memory.h"
 #include "kernels/cuda/constants.h"
 #include "kernels/cuda/device.cuh"
 #include "kernels/front/optimizer_kernels.h"
+#include "kernels/loss.h"
 
 namespace jigsaw::inline kernels::cuda {
 
@@ -59,40 +59,141 @@ struct Piece {
   }
 };
 
+/// Elements of the arrays of an update. Where there is a copy it becomes what the values are.
+template <typename T>
+struct Updated {
+  T* p;
+  const T* g;
+  __nv_bfloat16* copy;
+
+  __device__ void put(std::int64_t i, T value) const {
+    p[i] = value;
+    if (copy != nullptr) copy[i] = stored<__nv_bfloat16>(value);
+  }
+};
+
+/// What AdamW makes of an element, in the type that its arrays have. Numbers that all elements share the
+/// first thread of a block works out.
 template <typename T>
 struct Adamw {
-  T *p, *m, *v;
-  const T* g;
-  T scale, beta1, beta2, rest1, rest2, root2, eps;
-  double rate_factor, correction1;
+  Updated<T> of;
+  T *m, *v;
+  T beta1, beta2, rest1, rest2, eps;
+  double decay1, decay2;
+
+  struct Shared {
+    T scale, root2;
+    double rate_factor, correction1;
+  };
+  __device__ Shared shared(const double* numbers) const {
+    const double updates = numbers[UpdateNumbers::kUpdates];
+    return {static_cast<T>(numbers[UpdateNumbers::kGradientScale]),
+            static_cast<T>(1.0 / sqrt(1.0 - pow(decay2, updates))), numbers[UpdateNumbers::kRateFactor],
+            1.0 - pow(decay1, updates)};
+  }
+  struct OfRun {
+    T keep, rate;
+  };
+  __device__ OfRun of_run(const Shared& all, const PlacedRun& run) const {
+    const double learning_rate = run.learning_rate * all.rate_factor;
+    return {static_cast<T>(1.0 - learning_rate * run.weight_decay),
+            static_cast<T>(learning_rate / all.correction1)};
+  }
+  __device__ void element(const Shared& all, const OfRun& run, std::int64_t i) const {
+    const T slope = of.g[i] * all.scale;
+    const T first = beta1 * m[i] + rest1 * slope;
+    const T second = beta2 * v[i] + rest2 * slope * slope;
+    m[i] = first;
+    v[i] = second;
+    of.put(i, of.p[i] * run.keep - run.rate * first / (sqrt(second) * all.root2 + eps));
+  }
 };
 
 template <typename T>
-__global__ void update_runs(Runs runs, Adamw<T> all) {
+struct Sgd {
+  Updated<T> of;
+  T *v, kept;
+
+  struct Shared {
+    T scale;
+    double rate_factor;
+  };
+  __device__ Shared shared(const double* numbers) const {
+    return {static_cast<T>(numbers[UpdateNumbers::kGradientScale]), numbers[UpdateNumbers::kRateFactor]};
+  }
+  struct OfRun {
+    T keep, rate;
+  };
+  __device__ OfRun of_run(const Shared& all, const PlacedRun& run) const {
+    const double learning_rate = run.learning_rate * all.rate_factor;
+    return {static_cast<T>(1.0 - learning_rate * run.weight_decay), static_cast<T>(learning_rate)};
+  }
+  __device__ void element(const Shared& all, const OfRun& run, std::int64_t i) const {
+    const T velocity = kept * v[i] + all.scale * of.g[i];
+    v[i] = velocity;
+    of.put(i, run.keep * of.p[i] - run.rate * velocity);
+  }
+};
+
+template <typename T>
+struct Follow {
+  Updated<T> of;
+
+  struct Shared {};
+  __device__ Shared shared(const double*) const { return {}; }
+  struct OfRun {
+    T rate;
+  };
+  __device__ OfRun of_run(const Shared&, const PlacedRun& run) const {
+    return {static_cast<T>(run.learning_rate)};
+  }
+  __device__ void element(const Shared&, const OfRun& run, std::int64_t i) const {
+    of.put(i, of.p[i] - run.rate * of.g[i]);
+  }
+};
+
+/// One of these over all runs, where the numbers apply.
+template <typename Rule>
+__global__ void update_runs(Runs runs, const double* numbers, Rule rule) {
+  if (numbers[UpdateNumbers::kApplies] == 0) return;
+  __shared__ typename Rule::Shared all;
+  if (threadIdx.x == 0) all = rule.shared(numbers);
+  __syncthreads();
   for (std::int64_t piece = blockIdx.x; piece < runs.pieces; piece += gridDim.x) {
     const PlacedRun& run = runs.of(piece);
     const Piece of(run, piece);
-    const double learning_rate = run.learning_rate * all.rate_factor;
-    const T keep = static_cast<T>(1.0 - learning_rate * run.weight_decay),
-            rate = static_cast<T>(learning_rate / all.correction1);
-    for (std::int64_t i = of.begin + threadIdx.x; i < of.end; i += kThreads) {
-      const T slope = all.g[i] * all.scale;
-      const T m = all.beta1 * all.m[i] + all.rest1 * slope;
-      const T v = all.beta2 * all.v[i] + all.rest2 * slope * slope;
-      all.m[i] = m;
-      all.v[i] = v;
-      all.p[i] = all.p[i] * keep - rate * m / (sqrt(v) * all.root2 + all.eps);
-    }
+    const typename Rule::OfRun of_run = rule.of_run(all, run);
+    for (std::int64_t i = of.begin + threadIdx.x; i < of.end; i += kThreads) rule.element(all, of_run, i);
   }
 }
 
 template <typename T>
 struct Average {
+  const double* numbers;
   T* average;
   const T* x;
   T keep, rest;
-  __device__ void operator()(std::int64_t i) const { average[i] = keep * average[i] + rest * x[i]; }
+  __device__ void operator()(std::int64_t i) const {
+    if (numbers[UpdateNumbers::kApplies] != 0) average[i] = keep * average[i] + rest * x[i];
+  }
 };
+
+/// One thread of one block.
+__global__ void decide_numbers(GradientTerms terms, const double* loss, const double* squares,
+                               double* numbers) {
+  if (threadIdx.x > 0) return;
+  const double sum = loss[MeanParts::kSum], weight = loss[MeanParts::kWeight], square = *squares;
+  const double scale = terms.full_weight / weight, norm = sqrt(square) * scale;
+  const bool applies = weight > 0 && isfinite(sum / weight) && isfinite(norm);
+  const bool clips = terms.clip_norm > 0 && norm > terms.clip_norm;
+  numbers[UpdateNumbers::kSum] = sum;
+  numbers[UpdateNumbers::kWeight] = weight;
+  numbers[UpdateNumbers::kEmpty] = loss[MeanParts::kEmpty];
+  numbers[UpdateNumbers::kSquares] = square;
+  numbers[UpdateNumbers::kApplies] = applies ? 1 : 0;
+  numbers[UpdateNumbers::kGradientScale] = scale * (clips ? terms.clip_norm / (norm + 1e-6) : 1.0);
+  numbers[UpdateNumbers::kUpdates] += applies ? 1 : 0;
+}
 
 /// Σ x² of each piece.
 template <typename E>
@@ -123,29 +224,49 @@ __global__ void add_pieces(Runs runs, const double* sums, double* sum) {
 
 class Optimizer : public OptimizerKernels {
  public:
-  void adamw(Context& context, const AdamwStep& step, std::span<const TrainedRun> runs, Array& parameter,
-             const Array& gradient, Array& moment1, Array& moment2) const override {
-    const Runs placed = runs_of(context, runs);
-    const double correction1 = 1.0 - std::pow(step.beta1, static_cast<double>(step.step));
-    const double correction2 = 1.0 - std::pow(step.beta2, static_cast<double>(step.step));
+  void decide(Context& context, const GradientTerms& terms, const Array& loss, const Array& squares,
+              Array& numbers) const override {
+    start_kernel(context, 1, decide_numbers, terms, loss.data<double>(), squares.data<double>(),
+                 numbers.data<double>());
+  }
+
+  void adamw(Context& context, const AdamwOptions& options, std::span<const TrainedRun> runs,
+             const Array& numbers, Array& parameter, const Array& gradient, Array& moment1, Array& moment2,
+             Array& copy) const override {
     visit_master(parameter.dtype(), [&](auto zero) {
       using T = decltype(zero);
       const auto as = [](double value) { return static_cast<T>(value); };
-      start_kernel(context, blocks_for(placed.pieces), update_runs<T>, placed,
-                   Adamw<T>{parameter.data<T>(), moment1.data<T>(), moment2.data<T>(), gradient.data<T>(),
-                            as(step.gradient_scale), as(step.beta1), as(step.beta2), as(1.0 - step.beta1),
-                            as(1.0 - step.beta2), as(1.0 / std::sqrt(correction2)), as(step.eps),
-                            step.rate_factor, correction1});
+      update<Adamw<T>>(context, runs, numbers,
+                       {updated<T>(parameter, gradient, copy), moment1.data<T>(), moment2.data<T>(),
+                        as(options.beta1), as(options.beta2), as(1.0 - options.beta1),
+                        as(1.0 - options.beta2), as(options.eps), options.beta1, options.beta2});
     });
   }
 
-  void exponential_average(Context& context, double decay, Array& average,
+  void sgd(Context& context, double momentum, std::span<const TrainedRun> runs, const Array& numbers,
+           Array& parameter, const Array& gradient, Array& velocity, Array& copy) const override {
+    visit_master(parameter.dtype(), [&](auto zero) {
+      using T = decltype(zero);
+      update<Sgd<T>>(context, runs, numbers,
+                     {updated<T>(parameter, gradient, copy), velocity.data<T>(), static_cast<T>(momentum)});
+    });
+  }
+
+  void follow(Context& context, std::span<const TrainedRun> runs, const Array& numbers, Array& statistic,
+              const Array& gradient, Array& copy) const override {
+    visit_master(statistic.dtype(), [&](auto zero) {
+      using T = decltype(zero);
+      update<Follow<T>>(context, runs, numbers, {updated<T>(statistic, gradient, copy)});
+    });
+  }
+
+  void exponential_average(Context& context, double decay, const Array& numbers, Array& average,
                            const Array& parameter) const override {
     visit_master(average.dtype(), [&](auto zero) {
       using T = decltype(zero);
       for_elements(context, average.count(),
-                   Average<T>{average.data<T>(), parameter.data<T>(), static_cast<T>(decay),
-                              static_cast<T>(1.0 - decay)});
+                   Average<T>{numbers.data<double>(), average.data<T>(), parameter.data<T>(),
+                              static_cast<T>(decay), static_cast<T>(1.0 - decay)});
     });
   }
 
@@ -162,6 +283,16 @@ class Optimizer : public OptimizerKernels {
   }
 
  private:
+  template <typename T>
+  static Updated<T> updated(Array& values, const Array& gradient, Array& copy) {
+    return {values.data<T>(), gradient.data<T>(), copy.defined() ? elements<BFloat16>(copy) : nullptr};
+  }
+  template <typename Rule>
+  static void update(Context& context, std::span<const TrainedRun> runs, const Array& numbers,
+                     const Rule& rule) {
+    const Runs placed = runs_of(context, runs);
+    start_kernel(context, blocks_for(placed.pieces), update_runs<Rule>, placed, numbers.data<double>(), rule);
+  }
   /// f32 or f64, the types of master parameters.
   template <typename F>
   static void visit_master(DType dtype, const F& f) {

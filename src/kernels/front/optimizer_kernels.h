@@ -8,9 +8,16 @@ namespace jigsaw::inline kernels {
 class OptimizerKernels {
  public:
   virtual ~OptimizerKernels() = default;
-  virtual void adamw(Context& context, const AdamwStep& step, std::span<const TrainedRun> runs,
-                     Array& parameter, const Array& gradient, Array& moment1, Array& moment2) const;
-  virtual void exponential_average(Context& context, double decay, Array& average,
+  virtual void decide(Context& context, const GradientTerms& terms, const Array& loss, const Array& squares,
+                      Array& numbers) const;
+  virtual void adamw(Context& context, const AdamwOptions& options, std::span<const TrainedRun> runs,
+                     const Array& numbers, Array& parameter, const Array& gradient, Array& moment1,
+                     Array& moment2, Array& copy) const;
+  virtual void sgd(Context& context, double momentum, std::span<const TrainedRun> runs, const Array& numbers,
+                   Array& parameter, const Array& gradient, Array& velocity, Array& copy) const;
+  virtual void follow(Context& context, std::span<const TrainedRun> runs, const Array& numbers,
+                      Array& statistic, const Array& gradient, Array& copy) const;
+  virtual void exponential_average(Context& context, double decay, const Array& numbers, Array& average,
                                    const Array& parameter) const;
   virtual void squares_of_runs(Context& context, std::span<const TrainedRun> runs, const Array& x,
                                Array& sum) const;

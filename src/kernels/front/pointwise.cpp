@@ -162,9 +162,15 @@ Array filled(Context& context, const Shape& shape, DType dtype, double value, Pu
 Array cast(Context& context, const Array& x, DType dtype, Purpose purpose) {
   if (x.dtype() == dtype) return x;
   Array y(context, x.shape(), dtype, purpose);
+  cast_into(context, x, y);
+  return y;
+}
+
+void cast_into(Context& context, const Array& x, Array& y) {
+  require_count("cast", "the result", y, x.count());
+  require(x.dtype() != y.dtype(), "cast: the types are equal");
   count_work(context, 0, {&x, &y});
   launch(context, wider(x, y), &PointwiseKernels::cast, x, y);
-  return y;
 }
 
 // What a backend lacks.
