@@ -97,9 +97,11 @@ class WeightedNeighbourhood : public Operation {
     const Array x = inputs.redistributed(0), weight = kernel_view(here, inputs.redistributed(1));
     Array arrived;
     const Array result = over_tiles(
-        frame.rank(), [&] { frame.long_work_follows(); }, *exchange, frame.output_box(), x, arrived,
-        [&](const Array& region, const Tile& tile) {
-          return make_tile(frame.context(), on_tile(here, tile), tile, region, weight, frame.output_type());
+        frame.rank(), [&] { frame.long_work_follows(); }, *exchange, frame.output_box(), x,
+        frame.output_type(), arrived,
+        [&](const Array& region, const Tile& tile, const Array& into) {
+          return make_tile(frame.context(), on_tile(here, tile), tile, region, weight, frame.output_type(),
+                           into);
         });
     frame.keep_findings(arrived);
     return {result};
@@ -140,7 +142,7 @@ class WeightedNeighbourhood : public Operation {
   /// What the kernel of a tile is told beside the window and the groups.
   virtual Convolution on_tile(Convolution convolution, const Tile&) const { return convolution; }
   virtual Array make_tile(Context& context, const Convolution& convolution, const Tile& tile,
-                          const Array& region, const Array& weight, DType type) const = 0;
+                          const Array& region, const Array& weight, DType type, Array into) const = 0;
   /// dy as the kernels take it.
   virtual Array upstream(Context&, const Tile&, const Array& dy) const { return dy; }
   virtual Array region_gradient(Context& context, const Convolution& convolution, const Tile& tile,
@@ -182,8 +184,10 @@ class ConvolutionOperation : public WeightedNeighbourhood {
     return of_tile(std::move(convolution), reads_, tile);
   }
   Array make_tile(Context& context, const Convolution& convolution, const Tile&, const Array& region,
-                  const Array& weight, DType type) const override {
-    return convolution_forward(context, convolution, region, weight, Array(), type);
+                  const Array& weight, DType type, Array into) const override {
+    if (!into.defined()) return convolution_forward(context, convolution, region, weight, Array(), type);
+    convolution_forward_into(context, convolution, region, weight, Array(), into);
+    return into;
   }
   Array region_gradient(Context& context, const Convolution& convolution, const Tile& tile, const Array& dy,
                         const Array& weight, DType type) const override {
@@ -258,7 +262,7 @@ class TransposedConvolution : public WeightedNeighbourhood {
 
  protected:
   Array make_tile(Context& context, const Convolution& convolution, const Tile& tile, const Array& region,
-                  const Array& weight, DType type) const override {
+                  const Array& weight, DType type, Array /*into*/) const override {
     const TransposedPlace place(window(), padding_, tile);
     return place.cut(context,
                      convolution_backward_data(context, convolution, region, weight, place.space(), type));

@@ -1,11 +1,14 @@
 #include "autograd/neighbourhood.h"
 
 #include <algorithm>
+#include <cstddef>
+#include <optional>
 #include <utility>
 
 #include "base/error.h"
 #include "kernels/copy.h"
 #include "parallel/book.h"
+#include "parallel/stream.h"
 
 namespace jigsaw::inline autograd {
 
@@ -128,36 +131,55 @@ bool worth_splitting(const Box& outputs, const Box& inner) {
   return !(inner == outputs) && 4 * inner.extent.count() > 3 * outputs.extent.count();
 }
 
+/// The place of a tile's outputs, where kernels of any library can write them.
+Array place_of(const Array& result, const Box& outputs, const Box& tile) {
+  constexpr std::ptrdiff_t kAlignment = 16;  // bytes, as cuDNN's plans want it
+  const std::optional<Array> place = consecutive(result, outputs, tile);
+  const auto begin = [](const Array& array) { return static_cast<const std::byte*>(array.identity()); };
+  return place && (begin(*place) - begin(result)) % kAlignment == 0 ? *place : Array();
+}
+
+bool stands_in(const Array& made, const Array& place) {
+  return place.defined() && made.identity() == place.identity();
+}
+
 }  // namespace
 
 Array over_tiles(const Rank& rank, const std::function<void()>& long_work_follows, const Exchange& exchange,
-                 const Box& outputs, const Array& piece, Array& arrived,
-                 const std::function<Array(const Array& region, const Tile& tile)>& kernel) {
-  const auto make = [&](const Box& part) {
+                 const Box& outputs, const Array& piece, DType type, Array& arrived,
+                 const TileKernel& kernel) {
+  const auto make = [&](const Box& part, const Array& into) {
     const Tile tile{part, exchange.region_of(part)};
-    return kernel(exchange.assemble(rank, piece, arrived, tile.region), tile);
+    return kernel(exchange.assemble(rank, piece, arrived, tile.region), tile, into);
   };
   Pending pending;
   if (exchange.travels()) pending = exchange.start(rank, piece);
   long_work_follows();
-  if (!exchange.travels()) return make(outputs);
+  if (!exchange.travels()) return make(outputs, {});
   const Box inner = exchange.outputs_inside(outputs);
   if (!worth_splitting(outputs, inner)) {
     arrived = pending.wait();
-    return make(outputs);
+    return make(outputs, {});
   }
-  Array inside = make(inner);
-  Array result(rank.context, outputs.extent, inside.dtype());
-  copy_box(rank.context, inside, Box::whole(inner.extent), result, relative_to(inner, outputs));
-  inside = {};
+  Array result(rank.context, outputs.extent, type);
+  {
+    const Array place = place_of(result, outputs, inner), inside = make(inner, place);
+    if (!stands_in(inside, place))
+      copy_box(rank.context, inside, Box::whole(inner.extent), result, relative_to(inner, outputs));
+  }
   arrived = pending.wait();
   const std::shared_ptr<const Borders> borders = rank.context.state<Book<BordersKey, Borders>>().of(
       {&exchange, outputs}, [&] { return std::make_shared<const Borders>(exchange, outputs, inner); });
   const std::vector<Array> regions = exchange.assemble(rank, piece, arrived, borders->regions);
-  std::vector<Array> made;
-  for (std::size_t i = 0; i < regions.size(); ++i)
-    made.push_back(kernel(regions[i], {borders->parts[i], borders->regions[i]}));
-  copy_boxes(rank.context, borders->joining, made, result);
+  std::vector<Array> places, made;
+  for (const Box& part : borders->parts) places.push_back(place_of(result, outputs, part));
+  bool in_place = std::ranges::all_of(places, &Array::defined);
+  if (!in_place) places.assign(places.size(), Array());
+  for (std::size_t i = 0; i < regions.size(); ++i) {
+    made.push_back(kernel(regions[i], {borders->parts[i], borders->regions[i]}, places[i]));
+    in_place = in_place && stands_in(made.back(), places[i]);
+  }
+  if (!in_place) copy_boxes(rank.context, borders->joining, made, result);
   return result;
 }
 

@@ -28,13 +28,18 @@ void require_cut_alike(const Layout& input, const Layout& output, int first, int
 /// The spatial dims of a box.
 Box space_of(const Box& box);
 
+/// Makes a tile's outputs of a region: in `into`, their place in the result, or, where that is undefined or
+/// the kernel cannot, in an array of their own. @return  where they stand.
+using TileKernel = std::function<Array(const Array& region, const Tile& tile, const Array& into)>;
+
 /// This rank's outputs: those that read only what is here are made while halos travel, then the others, tile
 /// by tile.
 /// @param long_work_follows  is called when the halos are under way.
+/// @param type               of the outputs.
 /// @param arrived            set to what came, for backward.
 Array over_tiles(const Rank& rank, const std::function<void()>& long_work_follows, const Exchange& exchange,
-                 const Box& outputs, const Array& piece, Array& arrived,
-                 const std::function<Array(const Array& region, const Tile& tile)>& kernel);
+                 const Box& outputs, const Array& piece, DType type, Array& arrived,
+                 const TileKernel& kernel);
 
 /// An operation on one field whose outputs read a neighbourhood, linear or linear in pieces, by its kernels
 /// on a region.

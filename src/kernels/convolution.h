@@ -28,6 +28,9 @@ struct Convolution {
 /// @throws ShapeError when extents do not fit together.
 Array convolution_forward(Context& context, const Convolution& convolution, const Array& x,
                           const Array& weight, const Array& bias, DType out);
+/// The same into an array that is there, of y's shape.
+void convolution_forward_into(Context& context, const Convolution& convolution, const Array& x,
+                              const Array& weight, const Array& bias, Array& y);
 
 /// The gradient of x: dx [B, space…, C] from dy [B, places…, O]. Points that no window reaches are zero.
 ///

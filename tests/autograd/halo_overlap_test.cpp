@@ -5,7 +5,9 @@
 
 #include "autograd/neighbourhood.h"
 #include "comm/thread/run_ranks.h"
+#include "support/arrays.h"
 #include "support/pieces.h"
+#include "support/test_ranks.h"
 
 namespace jigsaw {
 namespace {
@@ -36,8 +38,8 @@ std::vector<KernelCall> calls_of(int reach) {
                                             [](std::int64_t i) { return static_cast<double>(i); });
     Array arrived;
     over_tiles(
-        rank, [] {}, *exchange, rank.box(layout), piece, arrived,
-        [&](const Array&, const Tile& tile) {
+        rank, [] {}, *exchange, rank.box(layout), piece, DType::kFloat64, arrived,
+        [&](const Array&, const Tile& tile, const Array&) {
           const CallLog::Entry last = world.log()->last().back();
           EXPECT_EQ(last.kind, Collective::kExchange);
           if (world.rank() == 0)
@@ -54,6 +56,51 @@ TEST(HaloOverlap, TheInteriorIsComputedWhileHalosTravel) {
 
 TEST(HaloOverlap, WideBordersAreNotWorthKernelsOfTheirOwn) {
   EXPECT_EQ(calls_of(10), (std::vector<KernelCall>{{32 * 8, true}}));
+}
+
+/// Outputs that are consecutive in the result are made there; others, and those of a kernel that makes arrays
+/// of its own, are copied.
+TEST(HaloOverlap, OutputsAreMadeInTheirPlaces) {
+  struct Case {
+    std::vector<int> domain;
+    std::int64_t channels;  // of three float64 numbers a row of points is no multiple of 16 bytes
+    bool can;
+    int placed;
+  };
+  for (const Case& one :
+       {Case{{2, 1}, 2, true, 2}, {{2, 1}, 2, false, 2}, {{1, 2}, 2, true, 0}, {{2, 1}, 3, true, 1}}) {
+    const bool rows = one.domain[0] == 2;
+    SCOPED_TRACE(::testing::Message() << (rows ? "rows" : "columns") << ", " << one.channels << " channels");
+    testing::run_test_ranks(2, [&](Communicator& world) {
+      Mesh mesh(world, 1, one.domain, 1);
+      const Rank rank{world.context(), mesh};
+      Layout layout{{1, rows ? 64 : 7, rows ? 7 : 64, one.channels}, {}};
+      layout.placements[rows ? 1 : 2] = Placement::shard(rows ? 1 : 2);
+      IndexMap map;
+      map.dims = {{rows ? 1 : 2, Reads::window(3, 1, 1, 1), Edge::kNone, Edge::kNone}};
+      const auto exchange = Exchange::of(rank, map, layout, layout);
+      const auto element = [](std::int64_t i) { return static_cast<double>(i); };
+      const Array piece = testing::make_piece(rank, layout, DType::kFloat64, element);
+      Array arrived;
+      int placed = 0, calls = 0;
+      const Array result = over_tiles(
+          rank, [] {}, *exchange, rank.box(layout), piece, DType::kFloat64, arrived,
+          [&](const Array&, const Tile& tile, const Array& into) {
+            ++calls;
+            placed += into.defined() ? 1 : 0;
+            std::vector<double> values;
+            for (std::int64_t i = 0; i < tile.outputs.extent.count(); ++i)
+              values.push_back(element(testing::global_index(layout.global, tile.outputs, i)));
+            const Array own = constant(rank.context, tile.outputs.extent, DType::kFloat64, values);
+            if (!one.can || !into.defined()) return own;
+            write_values(rank.context, into, values);
+            return into;
+          });
+      EXPECT_EQ(calls, 2);
+      EXPECT_EQ(placed, one.placed);
+      EXPECT_EQ(testing::values_of(result), testing::values_of(piece));
+    });
+  }
 }
 
 }  // namespace

@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
+#include "array/transfer.h"
 #include "base/error.h"
 #include "kernels/backend.h"
 #include "kernels/contraction.h"
@@ -207,6 +210,35 @@ TEST_P(ConvolutionKernel, WeightGradientStoresAndAdds) {
       expect_near(values_of(into), dw, tolerance(sums, terms, 8));
     }
   }
+}
+
+/// Sums that grow: of bf16 factors a sum that was kept in bf16 would stand still after some 256 of its terms.
+TEST_P(ConvolutionKernel, MicroBatchesAddUpInFloat32) {
+  constexpr int kBatches = 64;
+  const Convolution convolution = {{{3, 3}, {1, 1}, {1, 1}}};
+  const Shape x_shape = {1, 6, 7, 4}, dy_shape = {1, 4, 5, 3};
+  Array sum = filled(context_, {3, 4, 3, 3}, DType::kFloat32, 0.0);
+  std::vector<double> wanted(static_cast<std::size_t>(sum.count()), 0.0);
+  for (unsigned batch = 0; batch < kBatches; ++batch) {
+    const auto positive = [&](const Shape& shape, unsigned seed) {
+      std::vector<double> values = values_of(random_array(context_, shape, DType::kBfloat16, seed));
+      for (double& value : values) value = std::abs(value);
+      return constant(context_, shape, DType::kBfloat16, values);
+    };
+    const Array x = positive(x_shape, 2 * batch), dy = positive(dy_shape, 2 * batch + 1);
+    convolution_backward_weight_add(context_, convolution, dy, x, sum);
+    const std::vector<double> xs = values_of(x), dys = values_of(dy);
+    for (std::int64_t o = 0; o < 3; ++o)
+      for (std::int64_t c = 0; c < 4; ++c)
+        for (std::int64_t i = 0; i < 3; ++i)
+          for (std::int64_t j = 0; j < 3; ++j)
+            for (std::int64_t row = 0; row < 4; ++row)
+              for (std::int64_t column = 0; column < 5; ++column)
+                wanted[static_cast<std::size_t>(((o * 4 + c) * 3 + i) * 3 + j)] +=
+                    dys[static_cast<std::size_t>((row * 5 + column) * 3 + o)] *
+                    xs[static_cast<std::size_t>(((row + i) * 7 + column + j) * 4 + c)];
+  }
+  expect_near(values_of(sum), wanted, tolerance(DType::kFloat32, kBatches * 20, 8));
 }
 
 TEST_P(ConvolutionKernel, OneByOneIsAProduct) {

@@ -74,21 +74,37 @@ Shape Convolution::places(const Shape& space) const {
   return window.places(padded);
 }
 
-Array convolution_forward(Context& context, const Convolution& convolution, const Array& x,
-                          const Array& weight, const Array& bias, DType out) {
+namespace {
+
+/// The shape of what a convolution gives.
+Shape forward_shape(const Convolution& convolution, const Array& x, const Array& weight) {
   constexpr std::string_view kKernel = "convolution_forward";
   require_field(kKernel, convolution, x);
   require_same_type(kKernel, x, weight);
   const std::int64_t channels = weight.rank() > 0 ? weight.shape()[0] : 0;
   require_groups(kKernel, convolution, x.shape().back(), channels);
   require_same_shape(kKernel, weight.shape(), weight_shape(convolution, x.shape().back(), channels));
-  if (bias.defined()) require_count(kKernel, "the bias", bias, channels);
+  return field_shape(x.shape()[0], convolution.places(space_of(x.shape())), channels);
+}
+
+}  // namespace
+
+void convolution_forward_into(Context& context, const Convolution& convolution, const Array& x,
+                              const Array& weight, const Array& bias, Array& y) {
+  constexpr std::string_view kKernel = "convolution_forward";
+  require_same_shape(kKernel, y.shape(), forward_shape(convolution, x, weight));
+  if (bias.defined()) require_count(kKernel, "the bias", bias, y.shape().back());
   const Array wide_bias =
       bias.defined() ? cast(context, bias, accumulator_of(x.dtype()), Purpose::kWorkspace) : bias;
-  Array y(context, field_shape(x.shape()[0], convolution.places(space_of(x.shape())), channels), out);
   count_work(context, flops_of(convolution, y, x.shape().back()), {&x, &weight, &y});
-  if (y.count() == 0) return y;
+  if (y.count() == 0) return;
   launch(context, x.dtype(), &ConvolutionKernels::forward, convolution, x, weight, wide_bias, y);
+}
+
+Array convolution_forward(Context& context, const Convolution& convolution, const Array& x,
+                          const Array& weight, const Array& bias, DType out) {
+  Array y(context, forward_shape(convolution, x, weight), out);
+  convolution_forward_into(context, convolution, x, weight, bias, y);
   return y;
 }
 
