@@ -58,9 +58,14 @@ class Context {
   /// made at first use.
   template <typename State>
   State& state() {
+    return *shared_state<State>();
+  }
+  /// For other state that may not outlive it.
+  template <typename State>
+  std::shared_ptr<State> shared_state() {
     std::shared_ptr<void>& slot = states_[std::type_index(typeid(State))];
     if (!slot) slot = std::make_shared<State>();
-    return *static_cast<State*>(slot.get());
+    return std::static_pointer_cast<State>(slot);
   }
 
  private:

@@ -7,10 +7,11 @@ namespace jigsaw::inline kernels {
 
 /// What CUDA says of this machine.
 struct CudaMachine {
-  bool built = false;  ///< the program has CUDA kernels
-  int driver = 0;      ///< CUDA version of the driver, 12080 for 12.8; 0: there is none
-  int runtime = 0;     ///< CUDA version that the program was built with
-  int devices = 0;     ///< that the program can use
+  bool built = false;        ///< the program has CUDA kernels
+  int driver = 0;            ///< CUDA version of the driver, 12080 for 12.8; 0: there is none
+  int runtime = 0;           ///< CUDA version that the program was built with
+  int devices = 0;           ///< that the program can use
+  std::string failure = {};  ///< CUDA's words, where it cannot even count them; "" where it can
 
   /// A program runs with drivers of its own major version and newer ones.
   bool driver_too_old() const { return driver > 0 && driver / 1000 < runtime / 1000; }

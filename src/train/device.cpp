@@ -77,6 +77,10 @@ ChosenDevice choose_device(DeviceChoice device, const TrainOptions& train, const
                              ", and this program needs ", version_text(machine.runtime),
                              ": update the driver, or set \"device\" to \"cpu\""));
   }
+  if (!machine.failure.empty()) {
+    throw ConfigError(concat("the GPUs of this machine cannot be used: ", machine.failure,
+                             "; set \"device\" to \"cpu\" to run without"));
+  }
   if (machine.devices > 0) return {true, ""};
   if (device == DeviceChoice::kCuda) {
     throw ConfigError(

@@ -1,6 +1,7 @@
 #include "kernels/cuda/cudnn_attention.h"
 
 #include <map>
+#include <memory>
 #include <optional>
 #include <utility>
 
@@ -16,8 +17,11 @@ struct Known {
   std::optional<CudnnAttentionPlan> plan;
   std::string why;  ///< there is none
 };
-/// Plans of a rank, by the problem's text.
-using Plans = std::map<std::string, Known>;
+/// Plans of a rank.
+struct Plans {
+  std::shared_ptr<CudnnHandle> handle;  ///< which they need till they go
+  std::map<std::string, Known> by_text;
+};
 
 }  // namespace
 
@@ -25,19 +29,19 @@ const CudnnAttentionPlan* cudnn_attention_plan(Context& context, const CudnnAtte
                                                std::string& why) {
   Plans& plans = context.state<Plans>();
   const std::string key = problem.text();
-  auto found = plans.find(key);
-  if (found == plans.end()) {
+  auto found = plans.by_text.find(key);
+  if (found == plans.by_text.end()) {
     const auto make = [&]() -> Known {
       std::string said;
       try {
-        std::optional<CudnnAttentionPlan> plan =
-            CudnnAttentionPlan::make(problem, context.state<CudnnHandle>(), said);
+        if (!plans.handle) plans.handle = context.shared_state<CudnnHandle>();
+        std::optional<CudnnAttentionPlan> plan = CudnnAttentionPlan::make(problem, *plans.handle, said);
         return {std::move(plan), std::move(said)};
       } catch (const Error& error) {  // of a library that does not start
         return {std::nullopt, error.what()};
       }
     };
-    found = plans.emplace(key, make()).first;
+    found = plans.by_text.emplace(key, make()).first;
   }
   why = found->second.why;
   return found->second.plan ? &*found->second.plan : nullptr;

@@ -1,6 +1,7 @@
 #include "kernels/cuda/cudnn_convolution.h"
 
 #include <map>
+#include <memory>
 #include <optional>
 
 #include "kernels/cuda/cudnn_plan.h"
@@ -10,17 +11,21 @@ namespace jigsaw::inline kernels::cuda {
 
 namespace {
 
-/// Plans of a rank, by the problem's text.
-using Plans = std::map<std::string, std::optional<CudnnPlan>>;
+/// Plans of a rank.
+struct Plans {
+  std::shared_ptr<CudnnHandle> handle;  ///< which they need till they go
+  std::map<std::string, std::optional<CudnnPlan>> by_text;
+};
 
 }  // namespace
 
 const CudnnPlan* cudnn_plan(Context& context, const CudnnProblem& problem) {
   Plans& plans = context.state<Plans>();
   const std::string key = problem.text();
-  auto found = plans.find(key);
-  if (found == plans.end())
-    found = plans.emplace(key, CudnnPlan::make(problem, context.state<CudnnHandle>())).first;
+  if (!plans.handle) plans.handle = context.shared_state<CudnnHandle>();
+  auto found = plans.by_text.find(key);
+  if (found == plans.by_text.end())
+    found = plans.by_text.emplace(key, CudnnPlan::make(problem, *plans.handle)).first;
   return found->second ? &*found->second : nullptr;
 }
 

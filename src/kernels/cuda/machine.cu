@@ -23,7 +23,10 @@ CudaMachine cuda_machine() {
   machine.built = true;
   machine.driver = version_by([](int* version) { return cudaDriverGetVersion(version); });
   machine.runtime = version_by([](int* version) { return cudaRuntimeGetVersion(version); });
-  if (cudaGetDeviceCount(&machine.devices) != cudaSuccess) machine.devices = 0;
+  const cudaError_t status = cudaGetDeviceCount(&machine.devices);
+  if (status != cudaSuccess) machine.devices = 0;
+  if (status != cudaSuccess && status != cudaErrorNoDevice && status != cudaErrorInsufficientDriver)
+    machine.failure = cudaGetErrorString(status);
   cudaGetLastError();
   return machine;
 }
@@ -49,7 +52,7 @@ CudaDevice cuda_device(int device) {
 void cuda::require_code_for(const CudaDevice& device) {
   cudaFuncAttributes attributes{};
   const cudaError_t status = cudaFuncGetAttributes(&attributes, nothing);
-  if (status == cudaErrorNoKernelImageForDevice) {
+  if (status == cudaErrorNoKernelImageForDevice || status == cudaErrorUnsupportedPtxVersion) {
     cudaGetLastError();
     throw ConfigError(concat("this build has no code for the GPU here, ", device.name,
                              ", compute capability ", device.major, ".", device.minor,

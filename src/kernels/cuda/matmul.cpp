@@ -93,6 +93,11 @@ struct Preference {
     check(cublasLtMatmulPreferenceSetAttribute(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &bytes,
                                                sizeof(bytes)),
           "state a preference");
+    // Sums of parts of k are formed in the type of the computation, and not in that of the result.
+    constexpr std::uint32_t kReductions = CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
+    check(cublasLtMatmulPreferenceSetAttribute(preference, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
+                                               &kReductions, sizeof(kReductions)),
+          "state a preference");
     constexpr cublasLtMatmulPreferenceAttributes_t kAlignments[] = {
         CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
         CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES};
@@ -123,10 +128,12 @@ struct Matmul::Plan {
     const Preference preference(key.alignment);
     int found = 0;
     cublasLtMatmulHeuristicResult_t result{};
-    check(cublasLtMatmulAlgoGetHeuristic(handle, description.description, b.layout(), a.layout(), c.layout(),
-                                         c.layout(), preference.preference, 1, &result, &found),
-          "choose an algorithm");
-    if (found == 0) fail(concat("cuBLASLt has no algorithm for ", text));
+    const cublasStatus_t status =
+        cublasLtMatmulAlgoGetHeuristic(handle, description.description, b.layout(), a.layout(), c.layout(),
+                                       c.layout(), preference.preference, 1, &result, &found);
+    if (status != CUBLAS_STATUS_NOT_SUPPORTED) check(status, "choose an algorithm");
+    if (status != CUBLAS_STATUS_SUCCESS || found == 0 || result.state != CUBLAS_STATUS_SUCCESS)
+      fail(concat("cuBLASLt has no algorithm for ", text));
     algorithm = result.algo;
   }
 

@@ -14,8 +14,11 @@ bool is_before(std::uint32_t number, std::uint32_t other) {
 void Progress::mark(cudaStream_t stream) {
   if (changes_ == work_->changes || !marks_) return;
   changes_ = work_->changes;
-  marks_ = counter_.count(stream);
-  if (!marks_) return to_come_.clear();
+  if (!counter_.count(stream)) {
+    marks_ = counter_.can_count();
+    if (!marks_) to_come_.clear();
+    return;
+  }
   to_come_.emplace_back(counter_.last(), work_->text());
   while (is_before(to_come_.front().first, counter_.reached())) to_come_.pop_front();
 }

@@ -29,7 +29,7 @@ class JigsawTrain(CMakePackage, CudaPackage):
     depends_on("cli11@2:")
     depends_on("nlohmann-json@3.11:")
     depends_on("googletest", when="+tests")
-    depends_on("cuda@12:", when="+cuda")
+    depends_on("cuda@12.5:", when="+cuda")
     conflicts("%gcc@:11", msg="C++20 as of GCC 12 is needed")
 
     generator("ninja")
