@@ -43,11 +43,11 @@ std::byte* allocate_in(Heap& heap, std::int64_t bytes, Purpose purpose,
 
 }  // namespace
 
-Arena::Arena(Device device, std::unique_ptr<MemorySource> source)
-    : device_(device), source_(std::move(source)) {
+Arena::Arena(Device device, std::unique_ptr<MemorySource> source, std::unique_ptr<MemorySource> small)
+    : device_(device), source_(std::move(source)), small_source_(std::move(small)) {
   if (device_ == Device::kMeta) return;
   large_ = std::make_unique<Heap>(*source_, kRegion);
-  small_ = std::make_unique<Heap>(*source_, kRegion);
+  small_ = std::make_unique<Heap>(small_source_ ? *small_source_ : *source_, kRegion);
 }
 
 Arena::~Arena() = default;
@@ -68,7 +68,15 @@ std::shared_ptr<std::byte> Arena::allocate(std::int64_t bytes, Purpose purpose) 
   std::byte* memory = nullptr;
   {
     const std::lock_guard lock(mutex_);
-    if (device_ != Device::kMeta) memory = allocate_in(heap_of(bytes), bytes, purpose, current_, peak_);
+    if (device_ != Device::kMeta) {
+      Heap& heap = heap_of(bytes);
+      if (lends_ && !heap.has(static_cast<std::size_t>(bytes))) {
+        large_->keep({});
+        small_->keep({});
+        lends_ = false;
+      }
+      memory = allocate_in(heap, bytes, purpose, current_, peak_);
+    }
     current_[p] += bytes;
     total_ += bytes;
     peak_[p] = std::max(peak_[p], current_[p]);
@@ -84,6 +92,32 @@ void Arena::give_back(std::byte* memory, std::int64_t bytes, Purpose purpose) no
   current_[static_cast<std::size_t>(purpose)] -= bytes;
   total_ -= bytes;
   if (memory != nullptr) heap_of(bytes).release(memory);
+}
+
+void Arena::note_use() {
+  const std::lock_guard lock(mutex_);
+  noted_ = {};
+  large_->note_in(&noted_.large);
+  small_->note_in(&noted_.small);
+}
+
+MemoryUse Arena::noted_use() {
+  const std::lock_guard lock(mutex_);
+  large_->note_in(nullptr);
+  small_->note_in(nullptr);
+  return noted_;
+}
+
+bool Arena::set_aside(const MemoryUse& use) {
+  const std::lock_guard lock(mutex_);
+  lends_ = false;
+  const bool large = large_->keep(use.large), small = small_->keep(use.small);
+  return large && small;
+}
+
+void Arena::lend() {
+  const std::lock_guard lock(mutex_);
+  lends_ = true;
 }
 
 std::int64_t Arena::current_bytes(Purpose purpose) const {

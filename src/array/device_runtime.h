@@ -40,6 +40,9 @@ class Milestone {
     return count_ == nullptr ||
            static_cast<std::int32_t>(std::atomic_ref(*count_).load(std::memory_order_acquire) - number_) >= 0;
   }
+  /// Of the same count, so many further on.
+  Milestone later(std::uint32_t passed) const { return {count_, number_ + passed}; }
+  bool counts_by(const std::shared_ptr<std::uint32_t>& count) const { return count_ == count; }
 
  private:
   std::shared_ptr<std::uint32_t> count_;
@@ -54,6 +57,22 @@ class DeviceRuntime {
   struct Ticket {
     Stream stream = Stream::kCompute;
     std::int64_t number = 0;
+    std::int64_t recording = 0;  ///< in which it was taken; 0: in none
+  };
+
+  /// Work that was recorded: what was put into the streams, with the addresses of its arrays.
+  class Recording {
+   public:
+    Recording() = default;
+    Recording(const Recording&) = delete;
+    Recording& operator=(const Recording&) = delete;
+    virtual ~Recording() = default;
+  };
+  /// What the host has done that work which is recorded may not contain, since the runtime was made: waits
+  /// for the device, those that are to come among them (start_download), and uploads.
+  struct HostSteps {
+    std::int64_t waits = 0, uploads = 0;
+    bool operator==(const HostSteps&) const = default;
   };
 
   virtual ~DeviceRuntime() = default;
@@ -74,6 +93,8 @@ class DeviceRuntime {
   virtual void wait(Stream stream, const Ticket& ticket) = 0;
   /// The host waits for all that was put into the stream.
   virtual void synchronise(Stream stream) = 0;
+  /// The host waits for what the ticket stands for.
+  virtual void synchronise(const Ticket& ticket) = 0;
   /// Behind all that was put into the stream before. One that was passed from the start where the device
   /// cannot count.
   virtual Milestone milestone(Stream stream) = 0;
@@ -86,6 +107,22 @@ class DeviceRuntime {
   virtual std::int64_t mark(Stream stream) = 0;
   /// When the device came to the marks since the last call, as trace_now() counts. The host waits for it.
   virtual std::vector<std::int64_t> passed() = 0;
+
+  /// Whether work can be recorded, and run again without the host that put it in.
+  virtual bool records() const { return false; }
+  virtual HostSteps host_steps() const { return {}; }
+  /// From now on what is put into the streams for computation and communication is recorded and does not run;
+  /// it comes behind what stands in them. Between the two nothing goes up or down, and the host waits for
+  /// nothing.
+  virtual void begin_recording() {}
+  virtual std::shared_ptr<Recording> end_recording() { return nullptr; }
+  /// Puts recorded work into the stream for computation. The first time it follows end_recording() at once.
+  virtual void replay(Recording& /*recording*/) {}
+  /// Of a milestone that was set while work was recorded, and so is that of its first replay, the same in the
+  /// last one.
+  virtual Milestone again(const Milestone& milestone, const Recording& /*recording*/) const {
+    return milestone;
+  }
 };
 
 /// A device whose kernels are those of the host: they run later, in the order of their stream, and see its

@@ -4,6 +4,7 @@
 #include <set>
 #include <utility>
 
+#include "array/memory_ranges.h"
 #include "array/memory_source.h"
 
 namespace jigsaw::inline array {
@@ -19,20 +20,32 @@ class Heap {
   /// Aligned to 256 bytes.
   std::byte* allocate(std::size_t bytes);
   void release(std::byte* memory) noexcept;
+  /// Whether allocate() would need no further region.
+  bool has(std::size_t bytes) const;
+  /// Keeps these ranges, in place of those before, from what allocate() gives: at once where they are free,
+  /// the rest when it is released. @return  whether all of it is free.
+  bool keep(const MemoryRanges& ranges);
+  /// Adds what allocate() gives from now on; null: no longer.
+  void note_in(MemoryRanges* noted) { noted_ = noted; }
   /// All regions together.
   std::size_t held_bytes() const { return held_; }
 
  private:
   struct Block {
     std::size_t bytes;
-    bool free;
-    bool first;  ///< of its region: never joins the block before it
+    bool free;          ///< allocate() may give it
+    bool first;         ///< of its region: never joins the block before it
+    bool kept = false;  ///< nobody uses it, and allocate() may not give it
   };
   using Blocks = std::map<std::byte*, Block>;
 
+  std::byte* allocate_apart(std::size_t bytes);
   Blocks::iterator grow(std::size_t bytes);
   Blocks::iterator join(Blocks::iterator left, Blocks::iterator right);
   Blocks::iterator put_free(Blocks::iterator block);
+  void split(Blocks::iterator block, std::size_t bytes);
+  Blocks::iterator block_with(std::byte* address);
+  bool keep_free_parts(std::byte* begin, std::byte* end);
 
   MemorySource& source_;
   std::size_t region_;
@@ -40,6 +53,8 @@ class Heap {
   std::set<std::pair<std::size_t, std::byte*>> free_;
   std::byte* end_ = nullptr;  ///< of the last region
   std::size_t held_ = 0;
+  MemoryRanges kept_;
+  MemoryRanges* noted_ = nullptr;
 };
 
 }  // namespace jigsaw::inline array

@@ -8,11 +8,14 @@ namespace jigsaw::inline array {
 class MemorySource {
  public:
   virtual ~MemorySource() = default;
-  /// A region of `bytes` (a multiple of 2 MiB), aligned to 256 bytes.
+  /// A region of `bytes` (a multiple of 2 MiB, or where they stand apart any number), aligned to 256 bytes.
   /// @throws Error when there is none.
   virtual std::byte* allocate(std::size_t bytes) = 0;
   /// Whether a region that begins where another ends may be used as one with it.
   virtual bool joins() const = 0;
+  /// Whether each array is to have a region of its own, exactly as large as it is, which given_back() frees:
+  /// for tools that look for what is read or written beyond an array.
+  virtual bool apart() const { return false; }
   /// Part of a region is no longer used; it may be given out again.
   virtual void given_back(std::byte* /*memory*/, std::size_t /*bytes*/) noexcept {}
 };

@@ -1,6 +1,7 @@
 #include "comm/call_log.h"
 
 #include <algorithm>
+#include <iterator>
 #include <optional>
 
 #include "base/text.h"
@@ -55,6 +56,31 @@ void CallLog::set_on_device(std::int64_t number, const OnDevice& device) {
   entry.state = State::kQueued;
   entry.device = device;
   on_device_.push_back(entry);
+}
+
+std::vector<CallLog::Entry> CallLog::on_device_since(std::int64_t number) const {
+  const std::lock_guard lock(mutex_);
+  std::vector<Entry> entries;
+  std::ranges::copy_if(on_device_, std::back_inserter(entries),
+                       [&](const Entry& entry) { return entry.number >= number; });
+  return entries;
+}
+
+void CallLog::repeat(const std::vector<Entry>& calls) {
+  const std::lock_guard lock(mutex_);
+  while (!on_device_.empty() && on_device_.front().device.done.passed()) on_device_.pop_front();
+  for (Entry entry : calls) {
+    entry.number = next_++;
+    ring_[static_cast<std::size_t>(entry.number % kKept)] = entry;
+    on_device_.push_back(entry);
+    hash_ = mix(hash_, stable_hash(entry.group));
+    hash_ = mix(hash_, static_cast<std::uint64_t>(entry.kind));
+  }
+}
+
+std::int64_t CallLog::calls() const {
+  const std::lock_guard lock(mutex_);
+  return next_;
 }
 
 std::vector<CallLog::Entry> CallLog::last() const {

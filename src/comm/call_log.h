@@ -49,6 +49,13 @@ class CallLog {
   /// The device carries it from now on, and says when it is done.
   void set_on_device(std::int64_t number, const OnDevice& device);
 
+  /// Of the calls from this number on those that a device carries, as far as they are not done.
+  std::vector<Entry> on_device_since(std::int64_t number) const;
+  /// Calls that a device makes once more, with other milestones.
+  void repeat(const std::vector<Entry>& calls);
+  /// How many there were.
+  std::int64_t calls() const;
+
   /// At most kKept entries, oldest first.
   std::vector<Entry> last() const;
   /// "waits in …" or "is outside communication, after …", of a device that has work of its own before a call

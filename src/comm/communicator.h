@@ -51,7 +51,7 @@ struct Traffic {
   std::array<double, kCollectives> sent_bytes{};
   std::array<std::int64_t, kCollectives> calls{};
   /// Time spent in start, poll and wait; of calls that a device carries, that in which it stood still for
-  /// them, as far as the host has waited for it.
+  /// them, as far as the host has waited for it; not in work that a device replays.
   double seconds = 0;
   double total_bytes() const;
 
@@ -70,8 +70,9 @@ struct Traffic {
 /// and broadcast keep the shape of `send`; `purpose` is that of the result's memory. `start_…` returns at
 /// once; the sent array is not written until waited for. Reductions add (in float64 or float32, never bf16)
 /// by levels, in an order that the number of ranks and the owner of an element alone decide (comm/levels.h;
-/// up to four ranks: that of ranks), so every run and every backend gives the same bits. In a group of one,
-/// and for the root of a broadcast, the result may share its memory with `send`.
+/// up to four ranks: that of ranks), so every run and every backend gives the same bits, except that between
+/// GPUs of several nodes the number of ranks on each decides, too (nccl/nccl_communicator.h). In a group of
+/// one, and for the root of a broadcast, the result may share its memory with `send`.
 ///
 /// Errors: CommError when counts do not fit the arrays, a rank was lost, or peers disagree on the call.
 class Communicator {
@@ -149,10 +150,19 @@ class Communicator {
   std::string broadcast_text(std::string text, int root = 0);
   void barrier();
 
+  /// Whether calls on arrays of a device may be part of work that is recorded (array/device_runtime.h): where
+  /// the device alone carries them.
+  virtual bool records() const { return size() == 1; }
+  /// Throws CommError when a call that a device carries is known to have failed, so that what it gave is no
+  /// result.
+  virtual void check() {}
+
   Context& context() const { return *context_; }
   Traffic& traffic() const;
   /// The calls of this rank on this and all groups of the same job; lives as long as its holder.
   std::shared_ptr<const CallLog> log() const { return {ledger_, &ledger_->log}; }
+  /// Calls that the rank's device makes once more, of recorded work.
+  void repeat(const std::vector<CallLog::Entry>& calls) { ledger_->log.repeat(calls); }
   const std::string& label() const { return label_; }
 
  protected:

@@ -84,7 +84,7 @@ RankEstimate estimate_rank(const EstimatedRun& estimated, int rank, const KnownP
   result.rank = rank;
   result.coordinates = coordinates_of(placed.mesh());
   if (estimated.machine.device == Device::kCuda) {
-    hold_on_gpu(result);
+    hold_on_gpu(config.train, result);
   } else {
     const std::int64_t batch = bytes_of(batch_of_shapes(placed, run.loss(), leads));
     const ReadAhead reading = ReadAhead::within_budget(batch, config.data.workers);

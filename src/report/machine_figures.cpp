@@ -16,6 +16,12 @@ double sum_of(const std::vector<double>& values) {
                          [](double sum, double value) { return std::isfinite(value) ? sum + value : sum; });
 }
 
+/// Of those that are known: steps that a device replays say nothing of some things.
+double mean_of(const std::vector<double>& values) {
+  const auto known = std::ranges::count_if(values, [](double value) { return std::isfinite(value); });
+  return known == 0 ? 0 : sum_of(values) / static_cast<double>(known);
+}
+
 void add_throughput(const std::vector<RunRecord>& runs, Figures& figures) {
   Plot rate{"Throughput", "step", "samples per second", {}}, share{"Share of peak", "step", "%", {}};
   rate.from_zero = share.from_zero = true;
@@ -40,7 +46,7 @@ void add_step(const std::vector<RunRecord>& runs, Figures& figures) {
     if (run.step.empty()) continue;
     const double steps = static_cast<double>(run.step.size()) / 1000;
     const double all = sum_of(run.step_seconds) / steps, wait = sum_of(run.data_wait) / steps,
-                 communication = sum_of(run.communication) / steps;
+                 communication = 1000 * mean_of(run.communication);
     bars.rows.push_back({run.name,
                          {{"computing and the rest", std::max(0.0, all - wait - communication)},
                           {"communication", communication},

@@ -120,6 +120,12 @@ void declare(Keys<TrainOptions>& keys) {
           "A GPU may round the factors of products and convolutions to TensorFloat-32, 11 bits in place of "
           "24, "
           "and is faster; sums stay float32. Results of meshes then agree to three digits rather than six.");
+  keys.add("graphs", &O::graphs)
+      .changeable()
+      .counts_where(where("device").is_one_of({"auto", "cuda"}))
+      .doc(
+          "A GPU runs steps that are alike as CUDA graphs, which the host does not put in anew; results are "
+          "the same to the last bit. One more batch stands on the GPU.");
   keys.add("rollout", &O::rollout, rollout_form())
       .doc("Forecast steps that a training sample runs, each from the prediction before it.")
       .must("be at least 1", [](const RolloutOptions& o) { return o.min >= 1; });

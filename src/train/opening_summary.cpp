@@ -102,7 +102,7 @@ MemoryRange memory_of(OpenedRun& run, int ranks) {
     const bool here = ranks == world.size();
     for (const int rank : here ? std::vector{world.rank()} : std::vector{0, ranks - 1}) {
       StepCount count = count_step(configuration, {data.grid().shape(), data.channels()}, rank, ranks, costs);
-      if (world.context().device() == Device::kCuda) hold_on_gpu(count);
+      if (world.context().device() == Device::kCuda) hold_on_gpu(configuration.train, count);
       planned.emplace_back(rank, count);
     }
   });

@@ -9,22 +9,21 @@
 
 namespace jigsaw::inline train {
 
-void hold_on_gpu(StepCount& count) {
+void hold_on_gpu(const TrainOptions& train, StepCount& count) {
   const std::int64_t workspace = std::min(kMostCudaWorkspaceBytes, count.memory_bytes);
-  count.memory_bytes += count.input_bytes + workspace;
-  count.input_bytes *= 2;
+  const std::int64_t batches = train.graphs ? 3 : 2;
+  count.memory_bytes += (batches - 1) * count.input_bytes + workspace;
+  count.input_bytes *= batches;
+  if (train.precision == Precision::kBfloat16) count.memory_bytes += count.parameter_bytes / 2;
   count.workspace_bytes += workspace;
 }
 
 StepCount count_step(OpenedRun& run, Optimizer& optimizer) {
-  const Configuration& configuration = run.configuration();
   Context& context = run.placed().rank().context;
-  const int leads = configuration.train.rollout.most();
+  const int leads = run.configuration().train.rollout.most();
   const double before = context.tally().flops;
   TrainingStep step(run, optimizer, 1);
-  const StepResult result = step.run(1, [&] { return batch_of_shapes(run.placed(), run.loss(), leads); });
-  // On shapes alone nothing calls for the update.
-  if (!result.finite) optimizer.step(1.0, 1.0, 0.0, leads * configuration.train.accumulate);
+  step.run(1, [&] { return batch_of_shapes(run.placed(), run.loss(), leads); });
   const Arena& arena = context.arena();
   return {optimizer.parameter_bytes(),
           optimizer.optimizer_bytes(),

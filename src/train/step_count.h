@@ -14,9 +14,10 @@ struct StepCount {
   double flops = 0;
 };
 
-/// What a GPU holds besides: the next batch, which goes up while it computes, and an operation's workspace:
-/// the most there is (kernels/cuda_workspace.h), or of small models as much as all else together.
-void hold_on_gpu(StepCount& count);
+/// What a GPU holds besides: the next batch, which goes up while it computes, and the copy of a batch that
+/// recorded steps read; the copy of parameters in bf16, where they are taken so; and an operation's
+/// workspace: the most there is (kernels/cuda_workspace.h), or of small models as much as all else together.
+void hold_on_gpu(const TrainOptions& train, StepCount& count);
 
 /// Makes a step of a run whose ranks record and have no memory.
 StepCount count_step(OpenedRun& run, Optimizer& optimizer);

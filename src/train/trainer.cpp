@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <utility>
 
 #include "base/progress_bar.h"
 #include "base/text.h"
@@ -187,8 +188,9 @@ void Trainer::log_step(std::int64_t step, const StepResult& result, double secon
                  {"grad_norm", result.norm},
                  {"step_seconds", seconds},
                  {"data_wait_seconds", result.data_wait},
-                 {"communication_seconds", communication},
                  {"samples_per_second", static_cast<double>(config_.train.batch_size) / seconds}};
+    // Of work that a device replays nobody knows how long it waited for transfers.
+    if (!result.recorded || world_.size() == 1) line["communication_seconds"] = communication;
     if (machine_) line["peak_share"] = flops / seconds / machine_->flops_per_second;
     line["time"] = utc_stamp(true);
     write_metrics(line);
@@ -423,14 +425,9 @@ bool Trainer::stop_early(std::int64_t step) {
   return true;
 }
 
-StepResult Trainer::make_step(std::int64_t step) {
-  trace_.at_step(step);
-  const TraceSpan span(TraceKind::kStep, tracing() ? concat("step ", step) : "");
-  return nan_search_ ? nan_search_->run(step, *prefetch_) : step_.run(step, *prefetch_);
-}
-
 void Trainer::tell_kernels() {
   for (const std::string& remark : take_remarks(world_.context())) log_.warn(remark);
+  if (const std::string remark = step_.take_remark(); !remark.empty()) log_.info(remark);
 }
 
 void Trainer::poll_labels(bool last) {
@@ -440,39 +437,6 @@ void Trainer::poll_labels(bool last) {
     labels_->wait([&](double part) { bar.update(part); });
   }
   if (labels_->poll()) labels_.reset();
-}
-
-/// Whether the run stops after it.
-bool Trainer::run_step(std::int64_t step) {
-  const double before = now(), communicated = world_.traffic().seconds;
-  if (watchdog_) watchdog_->beat(step);
-  checkpointer_->poll();
-  const double worked = world_.context().tally().flops;
-  const StepResult result = make_step(step);
-  tell_kernels();
-  log_step(step, result, now() - before, world_.traffic().seconds - communicated,
-           world_.context().tally().flops - worked);
-  last_loss_ = result.loss;
-  count_skipped(result, step);
-  note_empty_targets(result, step);
-  const bool last = step == steps_;
-  poll_labels(last);
-  // Nothing was learned in a step that was skipped, and what came before it may be the cause.
-  const bool due = (last || result.finite) && checkpointer_->is_due(step, last);
-  Stop stop = should_stop(longest_step_ + checkpointer_->longest_seconds());
-  bool saved = due || (stop != Stop::kNo && !last);
-  if (saved) save({});
-  if (stop == Stop::kNo || last) {
-    if (validates_at(step)) {
-      stop = validate(step);
-      if (stop == Stop::kNo && result.finite && checkpointer_->is_best(score())) save(score());
-    } else if (last) {
-      stop = Stop::kNo;
-    }
-  }
-  if (stop != Stop::kNo && !saved) save({});
-  if (stop != Stop::kNo || last) checkpointer_->finish_last();
-  return stop != Stop::kNo && stop_early(step);
 }
 
 void Trainer::finish(std::int64_t step) {
@@ -494,7 +458,8 @@ void Trainer::finish(std::int64_t step) {
   own.file_bytes_fetched = run_.data().bytes_fetched();
   own.traffic = world_.traffic();
   Json results = {
-      {"name", config_.name}, {"steps", step}, {"final_loss", last_loss_}, {"seconds", now() - started_}};
+      {"name", config_.name}, {"steps", step}, {"final_loss", last_.loss}, {"seconds", now() - started_}};
+  if (recorded_steps_ > 0) results["recorded_steps"] = recorded_steps_;
   if (last_validation_) results["validation"] = last_validation_->metrics(0);
   write_summary(directory_->summary_path(), results, own, world_, log_);
   log_.info(concat("done: ", step, " steps in ", human_seconds(now() - started_), "; results in ",

@@ -1,5 +1,6 @@
 #pragma once
 #include <atomic>
+#include <deque>
 #include <filesystem>
 #include <functional>
 #include <limits>
@@ -53,6 +54,8 @@ struct RunOptions {
 /// Trains one model on one rank of a job: opens the run and its folder, makes the steps, validates, and
 /// writes checkpoints. Every member function is collective.
 ///
+/// On a device a step is told while the next one runs, unless something depends on what it found.
+///
 /// What a step has learned is saved before its validation, which a signal or the time limit cuts short at its
 /// next batch; a run that goes on from there makes up for the validation first.
 class Trainer {
@@ -93,7 +96,17 @@ class Trainer {
   Validation::BatchUse observing() const;
   void measure_machine();
   std::optional<CheckpointScore> score() const;
-  StepResult make_step(std::int64_t step);
+  /// A step that was begun and not told.
+  struct BegunStep {
+    std::int64_t step;
+    double time;                           ///< when it was begun
+    double flops = 0;                      ///< of the rank
+    std::optional<StepResult> found = {};  ///< where it is known already
+  };
+  void begin_step(std::int64_t step);
+  void tell_steps(std::size_t left);
+  void tell_step(const BegunStep& begun, const StepResult& result);
+  bool must_be_known(std::int64_t step) const;
   bool run_step(std::int64_t step);
   bool stop_early(std::int64_t step);
   void save(const std::optional<CheckpointScore>& score);
@@ -133,8 +146,11 @@ class Trainer {
   double apart_seconds_ = 0;        ///< of validations and saves in the step under way
   std::optional<Machine> machine_;  ///< measured or given; none with reference kernels
   bool empty_targets_noted_ = false, found_points_ = false;
-  std::int64_t empty_steps_ = 0;  ///< since the process began
-  double last_loss_ = std::numeric_limits<double>::quiet_NaN();
+  std::int64_t empty_steps_ = 0;     ///< since the process began
+  std::int64_t recorded_steps_ = 0;  ///< see RecordedSteps
+  std::deque<BegunStep> begun_;
+  double told_ = 0, communicated_ = 0;  ///< when the last step was told, and communication until then
+  StepResult last_{.loss = std::numeric_limits<double>::quiet_NaN()};  ///< of the step told last
   double longest_step_ = 0;        ///< seconds, without validations and saves
   double longest_validation_ = 0;  ///< seconds
   double looked_ = 0;              ///< for the run directory

@@ -1,36 +1,18 @@
 #include "train/training_step.h"
 
-#include <cmath>
 #include <limits>
+#include <utility>
+#include <vector>
 
 #include "array/current_work.h"
 #include "array/transfer.h"
 #include "autograd/operation_span.h"
+#include "base/error.h"
 #include "base/trace.h"
 #include "comm/agreement.h"
 #include "optim/registry.h"
 
 namespace jigsaw::inline train {
-
-namespace {
-
-/// What a step computes that the host decides by.
-struct Found {
-  WeightedMean loss;
-  double squares = 0;  ///< gradient_squares()
-};
-
-/// The one place of a step where the host waits for results.
-Found read(const Context& context, const MeanArray& loss, const Array& squares) {
-  Array numbers(context, {MeanParts::kKinds + 1}, DType::kFloat64, Purpose::kWorkspace);
-  copy_elements(context, loss.parts, 0, numbers, 0, MeanParts::kKinds);
-  copy_elements(context, squares, 0, numbers, MeanParts::kKinds, 1);
-  const std::vector<double> values = download_values(context, numbers);
-  return {{values[MeanParts::kSum], values[MeanParts::kWeight], values[MeanParts::kEmpty]},
-          values[MeanParts::kKinds]};
-}
-
-}  // namespace
 
 TrainingStep::TrainingStep(OpenedRun& run, Optimizer& optimizer, std::int64_t steps)
     : run_(run),
@@ -38,7 +20,9 @@ TrainingStep::TrainingStep(OpenedRun& run, Optimizer& optimizer, std::int64_t st
       optimizer_(optimizer),
       steps_(steps),
       schedule_(make_schedule(config_.schedule, optimizer.options().learning_rate)),
-      batches_(run.placed().rank().context) {}
+      batches_(run.placed().rank().context),
+      recorded_(run.placed().rank().context, run.world(), config_.train.graphs),
+      full_weight_(run.loss().full_weight(config_.train.batch_size)) {}
 
 MeanArray TrainingStep::run_part(std::int64_t step, std::int64_t part, const Batch& batch, double scale) {
   PlacedModel& placed = run_.placed();
@@ -73,49 +57,100 @@ MeanArray TrainingStep::run_part(std::int64_t step, std::int64_t part, const Bat
   return loss;
 }
 
-StepResult TrainingStep::run(std::int64_t step, Prefetch& parts) {
+void TrainingStep::begin(std::int64_t step, Prefetch& parts) {
   const double waited = parts.seconds_waited();
-  StepResult result = run(
+  begin(
       step, [&] { return parts.next(); }, [&] { return parts.next_if_there(); });
-  result.data_wait = parts.seconds_waited() - waited;
-  return result;
+  begun_.back().result.data_wait = parts.seconds_waited() - waited;
+}
+
+StepResult TrainingStep::run(std::int64_t step, Prefetch& parts) {
+  begin(step, parts);
+  return finish();
 }
 
 StepResult TrainingStep::run(std::int64_t step, const std::function<Batch()>& next_part) {
-  return run(step, next_part, [] { return std::nullopt; });
+  begin(step, next_part, {});
+  return finish();
 }
 
-StepResult TrainingStep::run(std::int64_t step, const std::function<Batch()>& next_part,
-                             const std::function<std::optional<Batch>()>& ready_part) {
+void TrainingStep::begin(std::int64_t step, const std::function<Batch()>& next_part,
+                         const std::function<std::optional<Batch>()>& ready_part) {
+  require(std::ssize(begun_) < kMostBegun, "a step begins before the last but one is finished");
   Context& context = run_.placed().rank().context;
   const CurrentStep current(context, step);
   optimizer_.zero_gradients();
   std::int64_t forwards = 0;
-  MeanArray total = MeanArray::none(context);
-  // Of the mean over the whole batch the weight is known at its end, for what has no valid point has none.
-  // Until then gradients are divided by what it would be if nothing were missing.
-  const double full = run_.loss().full_weight(config_.train.batch_size);
+  run_parts(step, next_part, ready_part, forwards);
+  const OperationSpan span(context, "update", "(update)");
+  before_update_();
+  const double factor = schedule_->factor(step, steps_);
+  optimizer_.set_rate_factor(factor);
+  recorded_.piece([&] {
+    const Array squares = optimizer_.finish_gradients();
+    optimizer_.step(full_weight_, total_.parts, squares, forwards);
+  });
+  total_ = {};
+  recorded_.end();
+  begun_.push_back(fetch(optimizer_.numbers()));
+  begun_.back().result.rate = factor * optimizer_.options().learning_rate;
+  begun_.back().result.recorded = recorded_.recorded();
+}
+
+void TrainingStep::run_parts(std::int64_t step, const std::function<Batch()>& next_part,
+                             const std::function<std::optional<Batch>()>& ready_part,
+                             std::int64_t& forwards) {
+  Context& context = run_.placed().rank().context;
+  const bool last_only = config_.train.rollout_gradient == RolloutGradient::kLast;
   for (std::int64_t part = 0; part < config_.train.accumulate; ++part) {
     const Batch* batch = nullptr;
     together(run_.world(), [&] { batch = &batches_.take(next_part); });
-    total.add(context, run_part(step, part, *batch, 1.0 / full));
-    const bool last_only = config_.train.rollout_gradient == RolloutGradient::kLast;
+    if (part == 0) recorded_.begin(step, *batch, !ready_part);
+    const Batch& input = recorded_.input(*batch);
+    recorded_.piece([&] {
+      if (part == 0) total_ = MeanArray::none(context);
+      // Of the mean over the whole batch the weight is known at its end, for what has no valid point has
+      // none. Until then gradients are divided by what it would be if nothing were missing.
+      total_.add(context, run_part(step, part, input, 1.0 / full_weight_));
+    });
     forwards += last_only ? 1 : batch->rollout;
-    batches_.go_ahead(ready_part);
+    batches_.go_ahead(ready_part ? ready_part : [] { return std::optional<Batch>(); });
   }
-  const OperationSpan span(context, "update", "(update)");
-  const auto [loss, squares] = read(context, total, optimizer_.finish_gradients());
-  StepResult result;
-  result.empty = !(loss.weight > 0);
-  result.empty_targets = static_cast<std::int64_t>(loss.empty);
-  result.loss = result.empty ? std::numeric_limits<double>::quiet_NaN() : loss.value();
-  const double scale = result.empty ? 0.0 : full / loss.weight;
-  result.norm = gradient_norm(squares, scale);
-  const double factor = schedule_->factor(step, steps_);
-  result.rate = factor * optimizer_.options().learning_rate;
-  result.finite = std::isfinite(result.loss) && std::isfinite(result.norm);
-  before_update_();
-  if (result.finite) optimizer_.step(factor, scale, result.norm, forwards);
+}
+
+/// Has the numbers come to the host, which does not wait for them.
+TrainingStep::Begun TrainingStep::fetch(const Array& numbers) const {
+  const Context& context = run_.placed().rank().context;
+  DeviceRuntime* const runtime = context.runtime();
+  Begun begun;
+  if (runtime == nullptr) {
+    begun.numbers = Array(context, numbers.shape(), numbers.dtype(), Purpose::kWorkspace);
+    copy_elements(context, numbers, 0, begun.numbers, 0, numbers.count());
+    return begun;
+  }
+  const Context pinned(context.host().backend(), runtime->page_locked(), 1);
+  begun.numbers = Array(pinned, numbers.shape(), numbers.dtype(), Purpose::kWorkspace);
+  start_download_into(context, numbers, begun.numbers);
+  begun.come = runtime->ticket(Stream::kCompute);
+  return begun;
+}
+
+StepResult TrainingStep::finish() {
+  require(!begun_.empty(), "no step has begun");
+  const Begun begun = std::move(begun_.front());
+  begun_.pop_front();
+  const Context& context = run_.placed().rank().context;
+  if (context.runtime() != nullptr) context.runtime()->synchronise(begun.come);
+  run_.world().check();
+  const std::vector<double> numbers = download_values(context.host(), begun.numbers);
+  StepResult result = begun.result;
+  const double sum = numbers[UpdateNumbers::kSum], weight = numbers[UpdateNumbers::kWeight];
+  result.empty = !(weight > 0);
+  result.empty_targets = static_cast<std::int64_t>(numbers[UpdateNumbers::kEmpty]);
+  result.loss = result.empty ? std::numeric_limits<double>::quiet_NaN() : sum / weight;
+  result.norm = gradient_norm(numbers[UpdateNumbers::kSquares], result.empty ? 0.0 : full_weight_ / weight);
+  result.finite = numbers[UpdateNumbers::kApplies] != 0;
+  optimizer_.count(result.finite);
   return result;
 }
 

@@ -1,9 +1,12 @@
 #pragma once
+#include <deque>
+
 #include "optim/optimizer.h"
 #include "optim/schedule.h"
 #include "samples/prefetch.h"
 #include "train/device_batches.h"
 #include "train/opened_run.h"
+#include "train/recorded_steps.h"
 
 namespace jigsaw::inline train {
 
@@ -12,6 +15,7 @@ struct StepResult {
   double norm = 0;  ///< of the gradient, before clipping
   double rate = 0;  ///< optimizer.learning_rate as scheduled
   double data_wait = 0;
+  bool recorded = false;  ///< see RecordedSteps
   /// Whether loss and norm are finite; the step was skipped otherwise.
   bool finite = true;
   bool empty = false;  ///< no target of the batch has a valid point
@@ -20,10 +24,13 @@ struct StepResult {
 };
 
 /// One step of training: forward and backward over the parts of a batch, then the update. On a device its
-/// work is put in without waiting for results; between backward and update the host reads the loss and the
-/// gradient's norm at once, and decides by them.
+/// work is put in without waiting for results, the update, too, which is decided there: so the next step may
+/// begin before the host knows what this one found.
 class TrainingStep {
  public:
+  /// Steps that may have begun and not been finished.
+  static constexpr int kMostBegun = 2;
+
   TrainingStep(OpenedRun& run, Optimizer& optimizer, std::int64_t steps);
 
   /// Has `f` called before the state changes that checkpoints hold.
@@ -33,13 +40,30 @@ class TrainingStep {
   ///
   /// @param step   from 1 on.
   /// @param parts  gives the parts of the step's batch next.
+  void begin(std::int64_t step, Prefetch& parts);
+  /// What the first step found that was begun and not finished; on a device the host waits for it.
+  StepResult finish();
+  /// Why steps are no longer recorded (RecordedSteps); said once, then "".
+  std::string take_remark() { return recorded_.take_remark(); }
+  /// Both.
   StepResult run(std::int64_t step, Prefetch& parts);
-  /// The same of parts that are not read ahead.
+  /// The same of parts that are not read ahead: the host puts all of it in.
   StepResult run(std::int64_t step, const std::function<Batch()>& next_part);
 
  private:
-  StepResult run(std::int64_t step, const std::function<Batch()>& next_part,
-                 const std::function<std::optional<Batch>()>& ready_part);
+  /// A step that was begun.
+  struct Begun {
+    StepResult result;  ///< what the host knows of it
+    Array numbers;      ///< UpdateNumbers: on the host, or of page-locked memory into which they come
+    DeviceRuntime::Ticket come;
+  };
+
+  /// @param ready_part  empty: batches are not read ahead, and the step is not recorded (RecordedSteps).
+  void begin(std::int64_t step, const std::function<Batch()>& next_part,
+             const std::function<std::optional<Batch>()>& ready_part);
+  Begun fetch(const Array& numbers) const;
+  void run_parts(std::int64_t step, const std::function<Batch()>& next_part,
+                 const std::function<std::optional<Batch>()>& ready_part, std::int64_t& forwards);
   MeanArray run_part(std::int64_t step, std::int64_t part, const Batch& batch, double scale);
 
   OpenedRun& run_;
@@ -48,6 +72,10 @@ class TrainingStep {
   std::int64_t steps_;
   std::unique_ptr<Schedule> schedule_;
   DeviceBatches batches_;
+  RecordedSteps recorded_;
+  MeanArray total_;     ///< of the step that is put in
+  double full_weight_;  ///< of a batch of which no point is missing
+  std::deque<Begun> begun_;
   std::function<void()> before_update_ = [] {};
 };
 

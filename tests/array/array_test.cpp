@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <limits>
+#include <map>
 #include <numbers>
 #include <set>
 
@@ -109,6 +110,68 @@ TEST(Heap, RefusesMoreThanThereIs) {
   const auto source = make_host_memory();
   Heap heap(*source, std::size_t{2} << 20);
   EXPECT_THROW(heap.allocate(std::size_t{1} << 50), Error);
+}
+
+TEST(MemoryRanges, ThoseThatTouchAreOne) {
+  std::byte memory[100];
+  MemoryRanges ranges;
+  for (const auto& [begin, end] : {std::pair{10, 20}, {40, 50}, {30, 40}, {60, 70}, {15, 32}, {62, 65}})
+    ranges.add(memory + begin, memory + end);
+  const std::map<std::byte*, std::byte*> wanted = {{memory + 10, memory + 50}, {memory + 60, memory + 70}};
+  EXPECT_EQ(ranges.ends(), wanted);
+  EXPECT_TRUE(ranges.contain(memory + 10));
+  EXPECT_TRUE(ranges.contain(memory + 49));
+  EXPECT_FALSE(ranges.contain(memory + 50));
+  EXPECT_FALSE(ranges.contain(memory + 9));
+}
+
+/// Work whose memory was noted runs again there: nobody else gets it meanwhile, also what arrays let go of
+/// later, until others need more than there is.
+TEST(Arena, SetsMemoryAsideForWorkThatRunsAgain) {
+  Context context = Context::make_host(Backend::kCpu, 1);
+  Arena& arena = context.arena();
+  constexpr std::int64_t kLarge = 100'000, kSmall = 100;
+  const auto array = [&](std::int64_t count) { return Array(context, {count}, DType::kFloat32); };
+  const Array before = array(kLarge);
+  std::set<const void*> used;
+  MemoryUse use;
+  Array stays;
+  {
+    arena.note_use();
+    const Array a = array(kLarge), b = array(2 * kLarge), c = array(kSmall);
+    stays = array(kLarge);
+    for (const Array* each : {&a, &b, &c, static_cast<const Array*>(&stays)}) used.insert(each->identity());
+    use = arena.noted_use();
+  }
+  EXPECT_FALSE(arena.set_aside(use)) << "an array stands in it";
+  const auto get_used = [&] {
+    std::vector<Array> held;
+    int found = 0;
+    for (const std::int64_t count : {kLarge, 2 * kLarge, kSmall, kLarge}) {
+      held.push_back(array(count));
+      found += used.contains(held.back().identity()) ? 1 : 0;
+    }
+    return found;
+  };
+  EXPECT_EQ(get_used(), 0);
+  stays = Array();
+  EXPECT_EQ(get_used(), 0);
+  EXPECT_TRUE(arena.set_aside(use));
+  EXPECT_EQ(get_used(), 0);
+
+  arena.lend();
+  std::vector<Array> others;
+  const std::int64_t held = arena.held_bytes();
+  for (bool given = false; !given; given = used.contains(others.back().identity())) {
+    others.push_back(array(kLarge));
+    ASSERT_EQ(arena.held_bytes(), held) << "more was taken though there was some";
+  }
+  EXPECT_FALSE(arena.set_aside(use));
+  others.clear();
+  EXPECT_TRUE(arena.set_aside(use));
+  EXPECT_EQ(get_used(), 0);
+  arena.set_aside({});
+  EXPECT_GT(get_used(), 0);
 }
 
 TEST(Arena, MetaCountsWithoutMemory) {

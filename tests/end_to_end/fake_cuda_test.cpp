@@ -65,7 +65,12 @@ TEST_F(FakeCuda, AGpuThatCannotBeUsedEndsTheRun) {
     expect_one_error(run_on("devices=2,cudnn=8907", ranks, "check --set device=cuda"), 2,
                      "cuDNN 9 is needed, and the library here is 8.9.7");
   }
-  for (const char* machine : {"driver=12080", "cudnn=8907"})
+  for (const char* device : {"auto", "cuda"}) {
+    expect_one_error(
+        run_on("broken=46", 1, std::string("check --set device=") + device), 2,
+        "the GPUs of this machine cannot be used: all CUDA-capable devices are busy or unavailable");
+  }
+  for (const char* machine : {"driver=12080", "cudnn=8907", "broken=46"})
     EXPECT_EQ(run_on(machine, 1, "check --set device=cpu").exit_code, 0);
 }
 
@@ -260,6 +265,51 @@ TEST_F(FakeCuda, SendsWhatIsPlannedForGpus) {
       EXPECT_EQ(plan.at("ranks")[r].at(key), ranks[r].at(key)) << key << " of rank " << r;
   }
   EXPECT_NE(plan.at("collectives"), planned(" --machine cpu-node").at("collectives"));
+}
+
+/// Steps that are replayed, with validations and checkpoints between them, and those that go on from one, are
+/// those that the host puts in, bit for bit.
+TEST_F(FakeCuda, ReplayedRunsAreTheSame) {
+  give_machine();
+  constexpr std::size_t kSteps = 12;
+  const auto train = [&](const std::string& name, const std::string& options) {
+    const Outcome outcome = run_on(
+        "devices=1", 1,
+        "--set device=cuda --set log_every=1 --set train.steps=" + std::to_string(kSteps) +
+            " --set validation.every=5 --set checkpoint.every=4 --set checkpoint.keep=10 --set output=" +
+            (folder_ / name) + options);
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+    EXPECT_EQ(outcome.out.find("are not recorded"), std::string::npos) << outcome.out;
+  };
+  const auto lines = [&](const std::string& name, std::size_t first) {
+    std::vector<std::vector<double>> all;
+    for (const Json& line : metrics(folder_ / name, "train")) {
+      if (line.at("step").get<std::size_t>() >= first)
+        all.push_back({line.at("step"), line.at("loss"), line.at("grad_norm"), line.at("learning_rate")});
+    }
+    return all;
+  };
+  const auto saved = [&](const std::string& name) {
+    Json pieces = Json::array();
+    const std::string manifest = read(folder_ / (name + "/checkpoints/step_00000012/manifest.json"));
+    for (const Json& shard : Json::parse(manifest).at("shards")) pieces.push_back(shard.at("pieces"));
+    return pieces;
+  };
+  const auto recorded = [&](const std::string& name) {
+    return Json::parse(read(folder_ / (name + "/summary.json"))).value("recorded_steps", 0);
+  };
+  train("plain", " --set train.graphs=false");
+  train("replayed", "");
+  train("resumed", " --resume " + (folder_ / "plain/checkpoints/step_00000004"));
+  ASSERT_EQ(lines("plain", 1).size(), kSteps);
+  EXPECT_EQ(lines("replayed", 1), lines("plain", 1));
+  EXPECT_EQ(lines("resumed", 5), lines("plain", 5));
+  EXPECT_EQ(metrics(folder_ / "replayed", "valid").back().at("metrics"),
+            metrics(folder_ / "plain", "valid").back().at("metrics"));
+  for (const char* name : {"replayed", "resumed"}) EXPECT_EQ(saved(name), saved("plain")) << name;
+  EXPECT_EQ(recorded("plain"), 0);
+  EXPECT_GE(recorded("replayed"), 6);
+  EXPECT_GE(recorded("resumed"), 3);
 }
 
 TEST_F(FakeCuda, TrainsAsOnTheProcessor) {

@@ -172,7 +172,7 @@ TEST(MeshSearch, ChoicesSaveWhatTheyAreFor) {
   EXPECT_NEAR(plain.sent_bytes[static_cast<std::size_t>(Collective::kAllReduce)], sums, 1e-3 * sums);
 }
 
-/// On the host batches are read ahead; a GPU holds the next one, and an operation's workspace.
+/// On the host batches are read ahead; a GPU holds the next one, a copy, and an operation's workspace.
 TEST(MeshSearch, TellsWhatAGpuHoldsBesides) {
   Asked asked;
   const auto on = [&](Device device) {
@@ -181,15 +181,18 @@ TEST(MeshSearch, TellsWhatAGpuHoldsBesides) {
   };
   const RankEstimate host = on(Device::kCpu), gpu = on(Device::kCuda);
   // 24 × 36 points and four samples of three variables now and as targets, in float32.
-  EXPECT_EQ(gpu.input_bytes, 2 * (3 + 3) * 24 * 36 * 4 * 4);
+  EXPECT_EQ(gpu.input_bytes, 3 * (3 + 3) * 24 * 36 * 4 * 4);
   EXPECT_GT(host.input_bytes, gpu.input_bytes);
-  const std::int64_t batch = gpu.input_bytes / 2, ahead = host.input_bytes - batch,
+  const std::int64_t batch = gpu.input_bytes / 3, ahead = host.input_bytes - batch,
                      step = host.memory_bytes - ahead;
   EXPECT_LT(step, 512 << 20);
-  EXPECT_EQ(gpu.memory_bytes, 2 * step + batch);
+  EXPECT_EQ(gpu.memory_bytes, 2 * step + 2 * batch);
   StepCount large{.input_bytes = 7, .memory_bytes = std::int64_t{3} << 30};
-  hold_on_gpu(large);
-  EXPECT_EQ(large.memory_bytes, (std::int64_t{3} << 30) + (512 << 20) + 7);
+  hold_on_gpu({}, large);
+  EXPECT_EQ(large.memory_bytes, (std::int64_t{3} << 30) + (512 << 20) + 14);
+  StepCount copied{.parameter_bytes = 100, .memory_bytes = 1000};
+  hold_on_gpu({.precision = Precision::kBfloat16}, copied);
+  EXPECT_EQ(copied.memory_bytes, 1000 + 1000 + 50);
 }
 
 TEST(MeshSearch, AMemoryLimitIsMetOrRefused) {

@@ -191,7 +191,7 @@ void expect_one_wait_a_step(const Configuration& config, const std::string& fold
       for (const Batch& part : parts) upload(context, part);
       const std::int64_t of_batches = device.uploads() - uploads - in_step;
       if (s > 0) {
-        EXPECT_EQ(in_step, of_batches) << config.loss.type();
+        EXPECT_EQ(in_step, of_batches + 1) << config.loss.type() << ": batches and the learning rate";
       }
     }
   });

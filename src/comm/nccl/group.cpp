@@ -21,12 +21,18 @@ constexpr const char* kOrder = "NCCL_LAUNCH_ORDER_IMPLICIT";
 /// NCCL reads its environment once.
 void prepare_environment() {
   static std::once_flag once;
-  std::call_once(once, [] { setenv(kOrder, "1", 0); });
+  std::call_once(once, [] {
+    setenv(kOrder, "1", 0);
+    // Memory that graphs send stands where it is mapped (cuMemMap), which is not for other processes.
+    setenv("NCCL_GRAPH_REGISTER", "0", 0);
+  });
 }
 
-/// Between looks at a communicator that is busy: short at first.
-void pause(int looks) {
-  if (looks < 100) return std::this_thread::yield();
+/// Between looks at a communicator that is busy: none for the first thousand microseconds, in which a call
+/// comes into its stream.
+void pause(std::chrono::steady_clock::time_point begun) {
+  constexpr std::chrono::milliseconds kShort{1};
+  if (std::chrono::steady_clock::now() - begun < kShort) return std::this_thread::yield();
   std::this_thread::sleep_for(std::chrono::microseconds(100));
 }
 
@@ -72,12 +78,12 @@ void NcclJob::throw_if_failed(const Lock&) const {
 
 /// A call of NCCL that does not come back must not keep the job from ending.
 void NcclJob::abort(const std::string& reason) {
-  const auto end =
-      std::chrono::steady_clock::now() + std::chrono::duration<double>(options_.most_abort_seconds);
+  const auto begun = std::chrono::steady_clock::now();
+  const std::chrono::duration<double> most(options_.most_abort_seconds);
   Lock lock(calls_, std::defer_lock);
-  for (int looks = 0; !lock.try_lock(); ++looks) {
-    if (std::chrono::steady_clock::now() > end) return;
-    pause(looks);
+  while (!lock.try_lock()) {
+    if (std::chrono::steady_clock::now() - begun > most) return;
+    pause(begun);
   }
   fail(lock, reason);
 }
@@ -149,7 +155,8 @@ NcclGroup::~NcclGroup() {
 /// Once all ranks do, unless one of them fails.
 void NcclGroup::finish(NcclJob::Lock& lock) {
   ncclCommFinalize(comm_);
-  for (int looks = 0; comm_ != nullptr; ++looks) {
+  const auto begun = std::chrono::steady_clock::now();
+  while (comm_ != nullptr) {
     ncclResult_t state = ncclInternalError;
     ncclCommGetAsyncError(comm_, &state);
     if (state != ncclSuccess && state != ncclInProgress)
@@ -160,7 +167,7 @@ void NcclGroup::finish(NcclJob::Lock& lock) {
     if (done) {
       job_->end([comm] { ncclCommDestroy(comm); });
     } else {
-      pause(looks);
+      pause(begun);
     }
     lock.lock();
   }
@@ -211,7 +218,8 @@ void NcclGroup::run(const char* what, const std::function<void(ncclComm_t)>& iss
 
 /// Calls return before their work stands in its stream.
 void NcclGroup::settle(const char* what) {
-  for (int looks = 0;; ++looks) {
+  const auto begun = std::chrono::steady_clock::now();
+  for (;;) {
     {
       NcclJob::Lock lock(job_->calls_);
       job_->throw_if_failed(lock);
@@ -223,7 +231,7 @@ void NcclGroup::settle(const char* what) {
         job_->throw_if_failed(lock);
       }
     }
-    pause(looks);
+    pause(begun);
   }
 }
 

@@ -106,8 +106,11 @@ class NcclOperation : public Pending::Operation {
 
   /// Memory that is let go belongs to work that comes later in the context's stream.
   ~NcclOperation() override {
-    if (!waited_ && std::uncaught_exceptions() <= exceptions_)
+    if (waited_ || std::uncaught_exceptions() > exceptions_) return;
+    try {
       context_.runtime()->wait(context_.stream(), done_);
+    } catch (const Error&) {  // which the next call says, too
+    }
   }
 
   Array wait() override {
@@ -177,6 +180,8 @@ class NcclCommunicator : public Communicator {
 
   int rank() const override { return control_->rank(); }
   int size() const override { return control_->size(); }
+  bool records() const override { return true; }
+  void check() override { job_->check(); }
   void abort(int exit_code) override {
     job_->abort(concat("the job was aborted with exit code ", exit_code));
     control_->abort(exit_code);

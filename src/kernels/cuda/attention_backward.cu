@@ -147,7 +147,7 @@ void attention_backward_pass(Context& context, const HeadRows& q, const HeadRows
                         heads_of<T>(k),
                         heads_of<T>(v),
                         heads_of<T>(dy),
-                        scoring_of<R>(q, k, options),
+                        scoring_of<R>(context, q, k, options),
                         log_sum_exp.data<R>(),
                         row_sums.data<R>(),
                         results_of(dq),

@@ -82,7 +82,7 @@ void attention_forward_pass(Context& context, const HeadRows& q, const HeadRows&
                  ForwardPass<T>{heads_of<T>(q),
                                 heads_of<T>(k),
                                 heads_of<T>(v),
-                                scoring_of<R>(q, k, options),
+                                scoring_of<R>(context, q, k, options),
                                 {places, any_elements(result.output)},
                                 result.log_sum_exp.data<R>(),
                                 tiles});

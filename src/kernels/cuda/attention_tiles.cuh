@@ -137,7 +137,8 @@ struct Scoring {
 };
 
 template <typename R>
-Scoring<R> scoring_of(const HeadRows& q, const HeadRows& k, const AttentionOptions& options) {
+Scoring<R> scoring_of(Context& context, const HeadRows& q, const HeadRows& k,
+                      const AttentionOptions& options) {
   Scoring<R> scoring;
   scoring.scale = options.scale;
   scoring.queries = q.tokens();
@@ -150,7 +151,7 @@ Scoring<R> scoring_of(const HeadRows& q, const HeadRows& k, const AttentionOptio
   if (!options.dropout) return scoring;
   const AttentionDropout& dropout = *options.dropout;
   scoring.drops = true;
-  scoring.draw = dropout_draw(dropout.probability, dropout.stream, dropout.position);
+  scoring.draw = dropout_draw(context, dropout.probability, dropout.stream, dropout.position);
   scoring.groups = dropout.groups();
   scoring.first_head = dropout.first_head;
   scoring.total_queries = dropout.queries.grid.count();

@@ -4,11 +4,15 @@
 #include <string_view>
 
 #include "array/raw_memory.h"
+#include "array/recorded_position.h"
 
 namespace jigsaw::inline kernels::cuda {
 
 void Constants::make_room(Context& context, std::size_t bytes) {
-  const auto old = [&](const auto& each) { return each.second.call + kKept < calls_; };
+  const std::int64_t era = context.state<RecordedPosition>().era;
+  const auto old = [&](const auto& each) {
+    return each.second.call + kKept < calls_ && each.second.recording != era;
+  };
   if (held_ + bytes <= kMostBytes || std::ranges::none_of(known_, old)) return;
   // Kernels that read them may still run.
   for (int stream = 0; stream < kStreams; ++stream)
@@ -34,6 +38,8 @@ const std::byte* Constants::of(Context& context, std::span<const std::byte> byte
     found = known_.emplace(key, Known{std::move(array)}).first;
   }
   found->second.call = calls_;
+  const RecordedPosition& position = context.state<RecordedPosition>();
+  if (position.steps_later.defined()) found->second.recording = position.era;
   return found->second.array.raw();
 }
 

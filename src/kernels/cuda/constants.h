@@ -14,7 +14,8 @@ namespace jigsaw::inline kernels::cuda {
 class Constants {
  public:
   /// What others have taken the place of is freed; not what one of the last kKept calls gave, for a launch
-  /// that needs several calls reads what all of them gave.
+  /// that needs several calls reads what all of them gave, nor what work reads that is recorded
+  /// (RecordedPosition).
   static constexpr std::int64_t kKept = 64;
   static constexpr std::size_t kMostBytes = std::size_t{64} << 20;
 
@@ -24,7 +25,8 @@ class Constants {
  private:
   struct Known {
     Array array;
-    std::int64_t call = 0;  ///< the last that gave it
+    std::int64_t call = 0;       ///< the last that gave it
+    std::int64_t recording = 0;  ///< RecordedPosition::era of work that is recorded and reads it; 0: of none
   };
   void make_room(Context& context, std::size_t bytes);
 

@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <cstdlib>
+#include <exception>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -18,6 +19,7 @@
 #include "kernels/cuda/machine.h"
 #include "kernels/cuda/pinned_ring.h"
 #include "kernels/cuda/progress.h"
+#include "kernels/cuda/recorder.h"
 #include "kernels/cuda/stream_counter.h"
 #include "kernels/cuda_context.h"
 
@@ -93,8 +95,10 @@ class PageLocked : public MemorySource {
 class CudaRuntime : public DeviceRuntime {
  public:
   /// @param described  names the device among all.
-  CudaRuntime(std::string described, const std::shared_ptr<const CurrentWork>& work)
-      : described_(std::move(described)), work_(work), progress_(work) {
+  /// @param memory     of the context: stays until what was put in has been done.
+  CudaRuntime(std::string described, const std::shared_ptr<const CurrentWork>& work,
+              std::shared_ptr<const Arena> memory)
+      : memory_(std::move(memory)), described_(std::move(described)), work_(work), progress_(work) {
     const char* const wait = std::getenv("JIGSAW_CUDA_SYNC");
     launches_wait_ = wait != nullptr && std::string_view(wait) == "1";
     int last = 0, first = 0;
@@ -107,7 +111,12 @@ class CudaRuntime : public DeviceRuntime {
   }
   CudaRuntime(const CudaRuntime&) = delete;
   CudaRuntime& operator=(const CudaRuntime&) = delete;
+  /// The context's memory, which work that was put in may use, goes next. What has failed, or is given up for
+  /// an error elsewhere, is not waited for.
   ~CudaRuntime() override {
+    const bool orderly = !failed_ && std::uncaught_exceptions() <= exceptions_;
+    for (cudaStream_t stream : streams_)
+      if (orderly && stream != nullptr) cudaStreamSynchronize(stream);
     for (const Places& places : places_) std::ranges::for_each(places.events, cudaEventDestroy);
     std::ranges::for_each(marks_.events, cudaEventDestroy);
     std::ranges::for_each(stalls_.events, cudaEventDestroy);
@@ -119,7 +128,7 @@ class CudaRuntime : public DeviceRuntime {
   cudaStream_t native(Stream stream) const { return streams_[static_cast<std::size_t>(stream)]; }
   /// For one piece of work.
   cudaStream_t stream_for_work(Stream stream) {
-    if (stream == Stream::kCompute) progress_.mark(native(stream));
+    if (stream == Stream::kCompute && !recorder_.records()) progress_.mark(native(stream));
     return native(stream);
   }
 
@@ -133,14 +142,19 @@ class CudaRuntime : public DeviceRuntime {
   }
 
   void upload(Stream stream, std::span<const std::byte> from, std::byte* to) override {
+    not_recorded("numbers go up");
+    ++host_steps_.uploads;
     check(uploads_.upload(stream_for_work(stream), from, to));
     if (launches_wait_) launched(stream, cudaSuccess, "a copy");
   }
   void download(Stream stream, const std::byte* from, std::span<std::byte> to) override {
+    not_recorded("numbers come down");
     move(stream, from, to.data(), to.size(), cudaMemcpyDeviceToHost);
     synchronise(stream);
   }
   void start_download(Stream stream, const std::byte* from, std::span<std::byte> to) override {
+    not_recorded("numbers come down");
+    ++host_steps_.waits;
     move(stream, from, to.data(), to.size(), cudaMemcpyDeviceToHost);
   }
   std::shared_ptr<Arena> page_locked() override {
@@ -152,6 +166,11 @@ class CudaRuntime : public DeviceRuntime {
   }
 
   Ticket ticket(Stream stream) override {
+    if (recorder_.records()) {
+      Ticket ticket;
+      check(recorder_.ticket(stream, ticket));
+      return ticket;
+    }
     Places& places = places_[static_cast<std::size_t>(stream)];
     const auto place = static_cast<std::size_t>(places.last % kPlaces);
     if (place == places.events.size()) places.events.push_back(make_event(cudaEventDisableTiming));
@@ -161,6 +180,11 @@ class CudaRuntime : public DeviceRuntime {
   /// Where the event has come to stand for a later place in its stream, for that: nothing there waits for
   /// what is put in from now on.
   void wait(Stream stream, const Ticket& ticket) override {
+    if (recorder_.records()) return check(recorder_.wait(stream, ticket));
+    if (ticket.recording != 0) {  // which stands in the stream for computation since
+      if (stream != Stream::kCompute) wait(stream, this->ticket(Stream::kCompute));
+      return;
+    }
     const Places& places = places_[static_cast<std::size_t>(ticket.stream)];
     const bool transfers = ticket.stream == Stream::kCommunication || ticket.stream == Stream::kBackground;
     const bool stalls = stream == Stream::kCompute && transfers;
@@ -170,13 +194,28 @@ class CudaRuntime : public DeviceRuntime {
     if (stalls) record(stalls_, stream);
   }
   void synchronise(Stream stream) override {
+    not_recorded("the host waits");
+    ++host_steps_.waits;
     check(cudaStreamSynchronize(native(stream)));
     if (stream == Stream::kCompute) add_stalls();
+  }
+  void synchronise(const Ticket& ticket) override {
+    not_recorded("the host waits");
+    require(ticket.recording == 0, "the host waits for a place in recorded work");
+    ++host_steps_.waits;
+    const Places& places = places_[static_cast<std::size_t>(ticket.stream)];
+    check(cudaEventSynchronize(places.events[static_cast<std::size_t>(ticket.number % kPlaces)]));
+    if (ticket.stream == Stream::kCompute) add_stalls();
   }
 
   Milestone milestone(Stream stream) override {
     auto& counter = counters_[static_cast<std::size_t>(stream)];
     if (!counter) counter.emplace();
+    if (recorder_.records()) {
+      Milestone milestone;
+      check(recorder_.milestone(stream, *counter, milestone));
+      return milestone;
+    }
     return counter->count(native(stream)) ? counter->milestone() : Milestone();
   }
   double take_stalled_seconds() override { return std::exchange(stalled_seconds_, 0); }
@@ -197,14 +236,62 @@ class CudaRuntime : public DeviceRuntime {
     return times;
   }
 
+  bool records() const override { return !launches_wait_ && !cuda::memory_is_apart(); }
+  HostSteps host_steps() const override { return host_steps_; }
+  void begin_recording() override {
+    come_behind_all();
+    check_recording(recorder_.begin(streams_));
+  }
+  std::shared_ptr<Recording> end_recording() override {
+    std::shared_ptr<cuda::GraphRecording> recording;
+    check_recording(recorder_.end(recording));
+    return recording;
+  }
+  void replay(Recording& recording) override {
+    come_behind_all();
+    stream_for_work(Stream::kCompute);
+    auto& graph = static_cast<cuda::GraphRecording&>(recording);
+    check(graph.launch());
+    for (int i = 0; i < kStreams; ++i) {
+      cuda::GraphRecording::Count& count = graph.count(i);
+      if (count.counts == 0) continue;
+      cuda::StreamCounter& counter = *counters_[static_cast<std::size_t>(i)];
+      count.last = counter.last();
+      counter.advance(count.counts);
+    }
+  }
+  Milestone again(const Milestone& milestone, const Recording& recording) const override {
+    const auto& graph = static_cast<const cuda::GraphRecording&>(recording);
+    for (int i = 0; i < kStreams; ++i) {
+      const auto& counter = counters_[static_cast<std::size_t>(i)];
+      if (counter && counter->counts(milestone))
+        return milestone.later(graph.count(i).last - graph.count(i).first);
+    }
+    return milestone;
+  }
+
  private:
+  /// What comes next in the stream for computation comes behind all that communicates.
+  void come_behind_all() {
+    for (const Stream stream : {Stream::kCommunication, Stream::kBackground})
+      wait(Stream::kCompute, ticket(stream));
+  }
+  void check_recording(cudaError_t status) const {
+    if (status != cudaSuccess)
+      fail(concat("CUDA could not record ", work_->text(), " as a graph: ", cudaGetErrorString(status),
+                  "; \"train\": {\"graphs\": false} trains without"));
+  }
+  void not_recorded(const char* what) const {
+    if (recorder_.records()) fail(concat(what, " in ", work_->text(), ", which is being recorded"));
+  }
   void move(Stream stream, const std::byte* from, std::byte* to, std::size_t bytes, cudaMemcpyKind kind) {
     cudaStream_t native_stream = stream_for_work(stream);
     check(cudaMemcpyAsync(to, from, bytes, kind, native_stream));
     if (launches_wait_) launched(stream, cudaSuccess, "a copy");
   }
-  /// Events of a stream in turns, one for each ticket: old ones stand for later places.
-  static constexpr std::int64_t kPlaces = 256;
+  /// Events of a stream in turns, one for each ticket: old ones stand for later places. More than a step
+  /// takes, whose end the host waits for a step later.
+  static constexpr std::int64_t kPlaces = 4096;
   struct Places {
     std::vector<cudaEvent_t> events;
     std::int64_t last = 0;
@@ -230,11 +317,19 @@ class CudaRuntime : public DeviceRuntime {
     check(cudaEventElapsedTime(&milliseconds, first, second));
     return 1e-3 * static_cast<double>(milliseconds);
   }
-  /// The host has waited for them.
+  /// Those that the stream has come past.
   void add_stalls() {
-    for (std::size_t i = 0; i < stalls_.used; i += 2)
-      stalled_seconds_ += seconds_between(stalls_.events[i], stalls_.events[i + 1]);
-    stalls_.used = 0;
+    std::size_t past = 0;
+    for (; past < stalls_.used; past += 2) {
+      const cudaError_t status = cudaEventQuery(stalls_.events[past + 1]);
+      if (status == cudaErrorNotReady) break;
+      check(status);
+      stalled_seconds_ += seconds_between(stalls_.events[past], stalls_.events[past + 1]);
+    }
+    const auto begin = stalls_.events.begin();
+    std::rotate(begin, begin + static_cast<std::ptrdiff_t>(past),
+                begin + static_cast<std::ptrdiff_t>(stalls_.used));
+    stalls_.used -= past;
   }
   void check(cudaError_t status) const {
     if (status != cudaSuccess) {
@@ -247,21 +342,27 @@ class CudaRuntime : public DeviceRuntime {
   /// Work of the device came to a bad end, which CUDA reports at the next call.
   [[noreturn]] void failed(cudaError_t status, const std::string& launch,
                            const std::string& operation) const {
+    failed_ = true;
     const std::string where = concat(launch, operation, ": ", cudaGetErrorString(status));
     if (!is_lost(status)) fail(concat("CUDA failed ", where));
     fail(concat("the GPU ", described_, " failed ", where, "; nothing is saved from it",
                 work_->checkpoint.empty() ? "" : ", the last whole checkpoint is ", work_->checkpoint));
   }
 
+  std::shared_ptr<const Arena> memory_;
   std::string described_;
   std::shared_ptr<const CurrentWork> work_;
   cuda::Progress progress_;
   bool launches_wait_ = false;
+  cuda::Recorder recorder_;
+  HostSteps host_steps_;
   cuda::PinnedRing uploads_;
   std::shared_ptr<Arena> page_locked_;
   std::array<cudaStream_t, kStreams> streams_{};
   std::array<Places, kStreams> places_;
   std::array<std::optional<cuda::StreamCounter>, kStreams> counters_;
+  mutable bool failed_ = false;
+  int exceptions_ = std::uncaught_exceptions();
   Times marks_;
   Times stalls_;  ///< before and behind each wait for communication that the host does not know of
   double stalled_seconds_ = 0;
@@ -274,10 +375,11 @@ Context make_cuda_context(int device) {
   cuda::check(cudaSetDevice(device), "choose the device");
   cuda::require_code_for(described);
   const auto work = std::make_shared<CurrentWork>();
-  Context context(Backend::kCuda,
-                  std::make_shared<Arena>(Device::kCuda, cuda::make_device_memory(device, work)), 1);
+  const auto arena = std::make_shared<Arena>(Device::kCuda, cuda::make_device_memory(device, work),
+                                             cuda::make_device_memory(device, work));
+  Context context(Backend::kCuda, arena, 1);
   context.state<SharedWork>().work = work;
-  context.set_runtime(std::make_shared<CudaRuntime>(cuda::identity_of(device), work));
+  context.set_runtime(std::make_shared<CudaRuntime>(cuda::identity_of(device), work, arena));
   return context;
 }
 

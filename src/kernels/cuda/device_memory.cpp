@@ -2,6 +2,8 @@
 
 #include <cuda.h>
 
+#include <cstdlib>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -84,8 +86,11 @@ class DeviceMemory : public MemorySource {
 
  private:
   std::size_t rounded(std::size_t bytes) const { return (bytes + unit_ - 1) / unit_ * unit_; }
+  /// By this and other ranges of addresses.
   std::string in_use() const {
-    return concat(human_bytes(static_cast<std::int64_t>(used_)), " of ",
+    std::size_t free = 0, total = 0, used = used_;
+    if (cudaMemGetInfo(&free, &total) == cudaSuccess) used = total - free;
+    return concat(human_bytes(static_cast<std::int64_t>(used)), " of ",
                   human_bytes(static_cast<std::int64_t>(total_)));
   }
 
@@ -105,9 +110,28 @@ class DeviceMemory : public MemorySource {
   std::vector<std::pair<CUmemGenericAllocationHandle, std::size_t>> regions_;
 };
 
+/// Freeing waits for all work of the device.
+class SeparateMemory : public MemorySource {
+ public:
+  std::byte* allocate(std::size_t bytes) override {
+    void* memory = nullptr;
+    cuda::check(cudaMalloc(&memory, bytes > 0 ? bytes : 1), "take memory");
+    return static_cast<std::byte*>(memory);
+  }
+  bool joins() const override { return false; }
+  bool apart() const override { return true; }
+  void given_back(std::byte* memory, std::size_t /*bytes*/) noexcept override { cudaFree(memory); }
+};
+
 }  // namespace
 
+bool memory_is_apart() {
+  const char* const given = std::getenv("JIGSAW_CUDA_MEMORY");
+  return given != nullptr && std::string_view(given) == "apart";
+}
+
 std::unique_ptr<MemorySource> make_device_memory(int device, std::shared_ptr<const CurrentWork> work) {
+  if (memory_is_apart()) return std::make_unique<SeparateMemory>();
   return std::make_unique<DeviceMemory>(device, std::move(work));
 }
 

@@ -70,13 +70,13 @@ struct DropoutMask {
   }
 };
 
-DropoutMask mask_of(const PointwiseChain& chain) {
+DropoutMask mask_of(Context& context, const PointwiseChain& chain) {
   DropoutMask mask;
   if (!chain.dropout) return mask;
   const Dropout& dropout = *chain.dropout;
   mask.on = true;
   mask.whole_samples = dropout.whole_samples;
-  mask.draw = dropout_draw(dropout.probability, dropout.stream, dropout.position);
+  mask.draw = dropout_draw(context, dropout.probability, dropout.stream, dropout.position);
   mask.rank = dropout.piece.extent.rank();
   for (int dim = 0; dim < mask.rank; ++dim) {
     mask.extent[dim] = dropout.piece.extent[dim];
@@ -200,9 +200,10 @@ class Pointwise : public PointwiseKernels {
                const Array& residual, Array& y) const override {
     visit(x.dtype(), [&](auto zero) {
       using T = decltype(zero);
-      for_elements(context, x.count(),
-                   ChainForward<T>{chain.activation, mask_of(chain), place_of(chain.spread), elements<T>(x),
-                                   bias.data<Accumulator<T>>(), elements<T>(residual), elements<T>(y)});
+      for_elements(
+          context, x.count(),
+          ChainForward<T>{chain.activation, mask_of(context, chain), place_of(chain.spread), elements<T>(x),
+                          bias.data<Accumulator<T>>(), elements<T>(residual), elements<T>(y)});
     });
   }
 
@@ -210,9 +211,10 @@ class Pointwise : public PointwiseKernels {
                 const Array& dy, Array& dx) const override {
     visit(dy.dtype(), [&](auto zero) {
       using T = decltype(zero);
-      for_elements(context, dy.count(),
-                   ChainBackward<T>{chain.activation, mask_of(chain), place_of(chain.spread), elements<T>(x),
-                                    bias.data<Accumulator<T>>(), elements<T>(dy), elements<T>(dx)});
+      for_elements(
+          context, dy.count(),
+          ChainBackward<T>{chain.activation, mask_of(context, chain), place_of(chain.spread), elements<T>(x),
+                           bias.data<Accumulator<T>>(), elements<T>(dy), elements<T>(dx)});
     });
   }
 

@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "array/random.h"
+#include "array/recorded_position.h"
 #include "kernels/cuda/device.cuh"
 
 namespace jigsaw::inline kernels::cuda {
@@ -10,8 +11,9 @@ namespace jigsaw::inline kernels::cuda {
 struct DropoutDraw {
   std::uint32_t key[2] = {};
   std::uint64_t step = 0, sample = 0, rollout = 0;
-  std::uint64_t threshold = 0;  ///< of 2³²: fewer bits are dropped
-  double scale = 1;             ///< of what is kept
+  const double* steps_later = nullptr;  ///< RecordedPosition; null: none
+  std::uint64_t threshold = 0;          ///< of 2³²: fewer bits are dropped
+  double scale = 1;                     ///< of what is kept
 
   /// Philox4x32-10.
   __device__ std::uint32_t bits(std::uint64_t of_sample, std::uint64_t element) const {
@@ -19,7 +21,9 @@ struct DropoutDraw {
     std::uint32_t c[4] = {
         static_cast<std::uint32_t>(g),
         static_cast<std::uint32_t>((g >> 32) & 0xffffU) | static_cast<std::uint32_t>(rollout << 16),
-        static_cast<std::uint32_t>(sample + of_sample), static_cast<std::uint32_t>(step)};
+        static_cast<std::uint32_t>(sample + of_sample),
+        static_cast<std::uint32_t>(steps_later == nullptr ? step
+                                                          : step + static_cast<std::uint64_t>(*steps_later))};
     std::uint32_t k0 = key[0], k1 = key[1];
     for (int round = 0; round < 10; ++round) {
       const std::uint64_t p0 = std::uint64_t{0xD2511F53} * c[0], p1 = std::uint64_t{0xCD9E8D57} * c[2];
@@ -40,9 +44,11 @@ struct DropoutDraw {
 };
 
 /// bits · 2⁻³² ≥ p as a comparison of integers, which rounds nothing.
-inline DropoutDraw dropout_draw(double probability, const RandomStream& stream,
+inline DropoutDraw dropout_draw(Context& context, double probability, const RandomStream& stream,
                                 const RandomPosition& position) {
   DropoutDraw draw;
+  const Array& later = context.state<RecordedPosition>().steps_later;
+  if (later.defined()) draw.steps_later = later.data<double>();
   draw.key[0] = stream.key()[0];
   draw.key[1] = stream.key()[1];
   draw.step = position.step;

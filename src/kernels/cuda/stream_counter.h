@@ -15,12 +15,20 @@ class StreamCounter {
   StreamCounter();
 
   /// Behind what stands in the stream, which is the same one each time, the number becomes last(). False
-  /// where the driver cannot, and from then on.
+  /// where the driver cannot, or work before has failed.
   bool count(cudaStream_t stream);
+  /// Whether the driver can, as far as it is known.
+  bool can_count() const { return counts_; }
   std::uint32_t last() const { return last_; }
   std::uint32_t reached() const;
   /// Of the last count().
   Milestone milestone() const { return {reached_, last_}; }
+
+  /// The same for work that is recorded: each time that it runs the number grows by one, and when it is put
+  /// in the host says advance().
+  cudaError_t record_count(cudaStream_t stream) const;
+  void advance(std::uint32_t counts) { last_ += counts; }
+  bool counts(const Milestone& milestone) const { return milestone.counts_by(reached_); }
 
  private:
   std::shared_ptr<std::uint32_t> reached_;  ///< in pinned memory of the host

@@ -179,6 +179,14 @@ void SimulatedDevice::synchronise(Stream stream) {
   run(stream, ticket(stream).number);
 }
 
+void SimulatedDevice::synchronise(const Ticket& ticket) {
+  {
+    const std::lock_guard lock(mutex_);
+    ++host_waits_;
+  }
+  run(ticket.stream, ticket.number);
+}
+
 Milestone SimulatedDevice::milestone(Stream stream) {
   const auto count = std::make_shared<std::uint32_t>(0);
   put(stream, [count] { std::atomic_ref(*count).store(1, std::memory_order_release); });

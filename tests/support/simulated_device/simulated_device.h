@@ -39,6 +39,7 @@ class SimulatedDevice : public HostKernelRuntime {
   Ticket ticket(Stream stream) override;
   void wait(Stream stream, const Ticket& ticket) override;
   void synchronise(Stream stream) override;
+  void synchronise(const Ticket& ticket) override;
   Milestone milestone(Stream stream) override;
   std::int64_t mark(Stream stream) override;
   std::vector<std::int64_t> passed() override;

@@ -1,0 +1,87 @@
+#include "kernels/cuda/recorder.h"
+
+#include <algorithm>
+#include <exception>
+#include <utility>
+
+namespace jigsaw::inline kernels::cuda {
+
+GraphRecording::~GraphRecording() {
+  if (std::uncaught_exceptions() <= exceptions_) cudaStreamSynchronize(stream_);
+  cudaGraphExecDestroy(graph_);
+}
+
+Recorder::~Recorder() {
+  std::ranges::for_each(events_, cudaEventDestroy);
+}
+
+/// Relaxed: libraries that are called may ask the device for what captures of other modes forbid.
+cudaError_t Recorder::begin(std::span<const cudaStream_t> streams) {
+  std::ranges::copy(streams, streams_.begin());
+  const cudaError_t status = cudaStreamBeginCapture(streams[0], cudaStreamCaptureModeRelaxed);
+  if (status != cudaSuccess) return status;
+  origin_ = streams[0];
+  inside_ = {};
+  inside(Stream::kCompute) = true;
+  used_ = 0;
+  counts_ = {};
+  ++recording_;
+  return cudaSuccess;
+}
+
+cudaError_t Recorder::record_event(Stream stream, std::int64_t& number) {
+  if (used_ == std::ssize(events_)) {
+    cudaEvent_t event = nullptr;
+    const cudaError_t status = cudaEventCreateWithFlags(&event, cudaEventDisableTiming);
+    if (status != cudaSuccess) return status;
+    events_.push_back(event);
+  }
+  number = used_++;
+  return cudaEventRecord(events_[static_cast<std::size_t>(number)], native(stream));
+}
+
+cudaError_t Recorder::ticket(Stream stream, DeviceRuntime::Ticket& ticket) {
+  ticket = {stream, kNothing, recording_};
+  return inside(stream) ? record_event(stream, ticket.number) : cudaSuccess;
+}
+
+cudaError_t Recorder::wait(Stream stream, const DeviceRuntime::Ticket& ticket) {
+  if (ticket.recording != recording_ || ticket.number == kNothing || ticket.stream == stream)
+    return cudaSuccess;
+  inside(stream) = true;
+  return cudaStreamWaitEvent(native(stream), events_[static_cast<std::size_t>(ticket.number)], 0);
+}
+
+cudaError_t Recorder::milestone(Stream stream, const StreamCounter& counter, Milestone& milestone) {
+  milestone = {};
+  if (!inside(stream)) return cudaSuccess;
+  GraphRecording::Count& count = counts_[static_cast<std::size_t>(stream)];
+  if (count.counts++ == 0) count.first = counter.last();
+  milestone = counter.milestone().later(count.counts);
+  return counter.record_count(native(stream));
+}
+
+/// What other streams do is done when the recording is.
+cudaError_t Recorder::end(std::shared_ptr<GraphRecording>& recording) {
+  cudaStream_t const origin = std::exchange(origin_, nullptr);
+  cudaError_t status = cudaSuccess;
+  for (int i = 0; i < kStreams && status == cudaSuccess; ++i) {
+    const auto stream = static_cast<Stream>(i);
+    if (!inside(stream) || stream == Stream::kCompute) continue;
+    std::int64_t number = 0;
+    status = record_event(stream, number);
+    if (status == cudaSuccess)
+      status = cudaStreamWaitEvent(origin, events_[static_cast<std::size_t>(number)], 0);
+  }
+  cudaGraph_t graph = nullptr;
+  const cudaError_t ended = cudaStreamEndCapture(origin, &graph);
+  if (status == cudaSuccess) status = ended;
+  cudaGraphExec_t executable = nullptr;
+  if (status == cudaSuccess)
+    status = cudaGraphInstantiate(&executable, graph, cudaGraphInstantiateFlagUseNodePriority);
+  if (graph != nullptr) cudaGraphDestroy(graph);
+  if (status == cudaSuccess) recording = std::make_shared<GraphRecording>(executable, origin, counts_);
+  return status;
+}
+
+}  // namespace jigsaw::inline kernels::cuda

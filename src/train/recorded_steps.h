@@ -1,0 +1,93 @@
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "array/device_runtime.h"
+#include "comm/communicator.h"
+#include "samples/batch_reader.h"
+
+namespace jigsaw::inline train {
+
+/// Steps that a device runs without the host that put them in: as CUDA graphs. A step is a row of pieces:
+/// each part of its batch, and the update; between them the host brings batches and decides. Of each kind of
+/// step (as long a rollout, arrays of the same shapes) the first ones run as ever. Once one did without that
+/// the host waited or sent numbers up (tables go up at first use) the next is recorded, on all ranks at once,
+/// and those after it replay it: the same kernels on the same memory, and so the same bits. What differs from
+/// step to step they read from arrays: a copy of the batch in one place, the step's number
+/// (RecordedPosition), the learning rate.
+///
+/// The memory that recorded pieces use is set aside for them while a step runs. In between others have it
+/// where they would need more than there is; when some of it is still in use at the next step, that runs as
+/// ever, and the kind is recorded once more.
+class RecordedSteps {
+ public:
+  /// @param wanted  false: every step runs as ever.
+  /// Collective.
+  RecordedSteps(Context& context, Communicator& world, bool wanted);
+  ~RecordedSteps();
+  RecordedSteps(const RecordedSteps&) = delete;
+  RecordedSteps& operator=(const RecordedSteps&) = delete;
+
+  /// A step begins, whose batches are alike in shapes. Collective.
+  /// @param alone  it runs as ever, whatever was recorded.
+  void begin(std::int64_t step, const Batch& batch, bool alone);
+  /// The batch of the next piece, where that reads it.
+  const Batch& input(const Batch& batch);
+  /// The next piece of the step: puts it in by `work`, or without. What of it later pieces read stands in
+  /// arrays that are held until the step ends.
+  void piece(const std::function<void()>& work);
+  void end();
+
+  /// Whether the step that ended last ran as recorded work, of which nobody knows when it waited for
+  /// transfers.
+  bool recorded() const { return mode_ == Mode::kRecord || mode_ == Mode::kReplay; }
+  /// Why steps are no longer recorded; said once, then "".
+  std::string take_remark() { return std::exchange(remark_, {}); }
+
+ private:
+  /// Of all ranks the least of these counts; behind kEnd no step is recorded any more.
+  enum class Mode : std::uint8_t { kEnd, kPlain, kRecord, kReplay };
+  struct Piece {
+    std::shared_ptr<DeviceRuntime::Recording> recording;
+    Tally work;       ///< as the host counts it
+    Traffic traffic;  ///< but for seconds
+    std::vector<CallLog::Entry> calls;
+    std::int64_t replays = 0;
+  };
+  struct Kind {
+    std::vector<Piece> pieces;  ///< none until it is recorded
+    std::int64_t step = 0;      ///< that was recorded
+    int plain = 0;              ///< steps that ran as ever
+    bool ready = false;         ///< the last of them can be recorded
+  };
+
+  Mode wanted_mode(const Batch& batch);
+  void hold_input(const Batch& batch);
+  void run_plain(const std::function<void()>& work);
+  void record(const std::function<void()>& work);
+  void replay();
+  void log_calls(Piece& piece);
+  void forget_all();
+  void end_recording();
+
+  Context& context_;
+  Communicator& world_;
+  bool records_;
+  std::map<std::string, Kind> kinds_;
+  Kind* kind_ = nullptr;  ///< of the step that runs
+  Mode mode_ = Mode::kPlain;
+  std::size_t next_ = 0;                 ///< piece
+  Batch input_;                          ///< the copy, of the step's kind
+  std::map<std::string, Array> inputs_;  ///< what copies of all kinds are made of, by part and shape
+  Array steps_later_;
+  MemoryUse use_;                ///< of all kinds
+  int forgotten_ = 0;            ///< recordings that were lost, but for long ago
+  std::int64_t since_lost_ = 0;  ///< steps that were replayed
+  std::string why_not_, remark_;
+};
+
+}  // namespace jigsaw::inline train
