@@ -189,7 +189,8 @@ sanitized() {
   # Long tests are left out.
   filter="*/$device-*AMillionRows*:*RepeatsBitForBit*:*RandomLetters*:*PartsOfTheKeysCombine*"
   suites=$(start cuda_tests --gtest_filter="$filter" --gtest_list_tests | awk '/^[^ ].*[.]$/ { print $1 }')
-  around=("$sanitizer" --tool "$tool" --error-exitcode 9 --target-processes all --print-limit 20)
+  # Arrays apart, else what goes beyond one lies in the memory of others.
+  around=(env JIGSAW_CUDA_MEMORY=apart "$sanitizer" --tool "$tool" --error-exitcode 9 --target-processes all --print-limit 20)
   for suite in $suites; do
     start cuda_tests --gtest_filter="$suite$filter" --gtest_brief=1 || { errors=1 && echo "ERRORS in $suite"; }
     ((++done))
