@@ -165,6 +165,7 @@ const std::vector<Void>& cases() {
       {"data.makani.hours", "data.makani.hours", {"data.makani={\"metadata\":\"a\",\"hours\":1}"}},
       {"data.forcing_times", "data.forcing_times", {"data.forcing_times=linear"}},
       {"data.masks", "data.masks", {"data.masks=[\"t2m\"]"}, true, true},
+      {"train.graphs", "train.graphs", {"train.graphs=false", "device=cpu"}},
       {"train.tf32", "train.tf32", {"train.tf32=true", "device=cpu"}},
       {"train.tf32", "train.tf32", {"train.tf32=true", "train.precision=bf16"}},
       {"train.rollout_weights", "train.rollout_weights", {"train.rollout_weights=[2]"}},
