@@ -4,7 +4,6 @@
 #include <array>
 #include <cmath>
 #include <cstdlib>
-#include <exception>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -111,12 +110,7 @@ class CudaRuntime : public DeviceRuntime {
   }
   CudaRuntime(const CudaRuntime&) = delete;
   CudaRuntime& operator=(const CudaRuntime&) = delete;
-  /// The context's memory, which work that was put in may use, goes next. What has failed, or is given up for
-  /// an error elsewhere, is not waited for.
   ~CudaRuntime() override {
-    const bool orderly = !failed_ && std::uncaught_exceptions() <= exceptions_;
-    for (cudaStream_t stream : streams_)
-      if (orderly && stream != nullptr) cudaStreamSynchronize(stream);
     for (const Places& places : places_) std::ranges::for_each(places.events, cudaEventDestroy);
     std::ranges::for_each(marks_.events, cudaEventDestroy);
     std::ranges::for_each(stalls_.events, cudaEventDestroy);
@@ -342,7 +336,6 @@ class CudaRuntime : public DeviceRuntime {
   /// Work of the device came to a bad end, which CUDA reports at the next call.
   [[noreturn]] void failed(cudaError_t status, const std::string& launch,
                            const std::string& operation) const {
-    failed_ = true;
     const std::string where = concat(launch, operation, ": ", cudaGetErrorString(status));
     if (!is_lost(status)) fail(concat("CUDA failed ", where));
     fail(concat("the GPU ", described_, " failed ", where, "; nothing is saved from it",
@@ -361,8 +354,6 @@ class CudaRuntime : public DeviceRuntime {
   std::array<cudaStream_t, kStreams> streams_{};
   std::array<Places, kStreams> places_;
   std::array<std::optional<cuda::StreamCounter>, kStreams> counters_;
-  mutable bool failed_ = false;
-  int exceptions_ = std::uncaught_exceptions();
   Times marks_;
   Times stalls_;  ///< before and behind each wait for communication that the host does not know of
   double stalled_seconds_ = 0;
