@@ -36,7 +36,6 @@ CostModel constants_of(const MeshQuestion& question, const MeshShape& shape) {
   CostModel model = machine.on(shape, precision).along(shape, axis_bit(shape.axes) - 1, {});
   if (shape.ranks() == 1) model.network = CostModel().network;
   model.ranks_per_node = machine.node_link ? machine.ranks_per_node : 1;
-  model.two_levels = machine.node_link && machine.device == Device::kCuda;
   if (machine.node_link)
     model.node = {machine.node_link->bytes_per_second, machine.node_link->latency_seconds};
   model.element_bytes = static_cast<double>(size_of(types_of(precision).compute));

@@ -49,10 +49,6 @@ Machine MachineModel::on(const MeshShape& mesh, Precision precision) const {
   if (precision == Precision::kFloat64)
     machine.flops_per_second = flops_per_second_fp64 > 0 ? flops_per_second_fp64 : flops_per_second / 2;
   machine.memory_bytes_per_second = memory_bytes_per_second;
-  if (device == Device::kCuda && node_link) {
-    machine.ranks_per_node = ranks_per_node;
-    machine.node = {node_link->bytes_per_second, node_link->latency_seconds};
-  }
   const AxisSet in_node = axes_within_nodes(mesh, ranks_per_node);
   for (int axis = 0; axis < mesh.axes; ++axis) {
     const auto a = static_cast<std::size_t>(axis);

@@ -13,7 +13,7 @@ void StepClock::begin(Mesh& mesh, const Machine& machine, Context& context) {
   counted_ = context.tally();
   const auto add = [&](const std::string& label, AxisSet axes) {
     const CostModel along = machine.along(mesh.shape(), axes, {});
-    routes_[label] = {along.network, along.gather_rate(mesh.shape(), axes)};
+    links_[label] = along.network;
   };
   for (AxisSet axes = 0; axes <= mesh.all_axes(); ++axes) {
     if (mesh.active(axes) == axes) add(mesh.communicator(axes).label(), axes);
@@ -33,16 +33,15 @@ void StepClock::compute() {
 std::size_t StepClock::started(const Call& call, const std::string& label, const Sent& sent) {
   if (context_ == nullptr) return 0;
   compute();
-  const auto route = routes_.find(label);
-  require(route != routes_.end(), "a group of ranks has no axes of the mesh");
-  const Link& link = route->second.link;
-  const double rate = goes_in_levels(call.kind) ? route->second.gather_rate : link.bytes_per_second;
+  const auto link = links_.find(label);
+  require(link != links_.end(), "a group of ranks has no axes of the mesh");
   AxisTraffic& traffic = traffic_[{label, call.kind}];
   ++traffic.calls;
   traffic.bytes += call.kind == Collective::kControl ? sent.bytes : call.sent_bytes;
   traffic.messages += sent.messages;
-  link_free_ = std::max(link_free_, now_) + static_cast<double>(sent.messages) * link.latency_seconds +
-               sent.bytes / rate;
+  link_free_ = std::max(link_free_, now_) +
+               static_cast<double>(sent.messages) * link->second.latency_seconds +
+               sent.bytes / link->second.bytes_per_second;
   arrivals_.push_back(link_free_);
   return arrivals_.size() - 1;
 }

@@ -43,12 +43,7 @@ class StepClock : public CallObserver {
 
   Context* context_ = nullptr;  ///< null until begin()
   Machine machine_;
-  /// How a group's calls travel: gathers and reductions by a rate of their own.
-  struct Route {
-    Link link;
-    double gather_rate = 0;
-  };
-  std::map<std::string, Route> routes_;  ///< by a group's label
+  std::map<std::string, Link> links_;  ///< by a group's label
   Tally counted_;
   double now_ = 0, computed_ = 0, stalled_ = 0, link_free_ = 0;
   std::vector<double> arrivals_;

@@ -6,18 +6,6 @@
 
 namespace jigsaw::inline parallel {
 
-namespace {
-
-int ranks_along(const MeshShape& mesh, AxisSet axes) {
-  int ranks = 1;
-  for (int axis = 0; axis < mesh.axes; ++axis) {
-    if (contains(axes, axis)) ranks *= mesh.size[static_cast<std::size_t>(axis)];
-  }
-  return ranks;
-}
-
-}  // namespace
-
 AxisSet axes_within_nodes(const MeshShape& mesh, int ranks_per_node) {
   const bool one_node = mesh.ranks() <= ranks_per_node;
   AxisSet within = 0;
@@ -28,47 +16,6 @@ AxisSet axes_within_nodes(const MeshShape& mesh, int ranks_per_node) {
     if (size == 1 || one_node || ranks_per_node % span == 0) within |= axis_bit(axis);
   }
   return within;
-}
-
-NodeSpread spread_over_nodes(const MeshShape& mesh, AxisSet axes, int ranks_per_node) {
-  if (mesh.ranks() <= ranks_per_node) return {1, ranks_along(mesh, axes)};
-  NodeSpread spread;
-  int span = 1;  // of consecutive ranks: those that differ along the axes after this one
-  for (int axis = mesh.axes - 1; axis >= 0;) {
-    const int before = span;
-    const auto size = [&] { return axis < 0 ? 1 : mesh.size[static_cast<std::size_t>(axis)]; };
-    // Axes that follow each other are one.
-    for (; axis >= 0 && (contains(axes, axis) || size() == 1); --axis) span *= size();
-    const int count = span / before;
-    if (ranks_per_node % span == 0) {
-      spread.local *= count;
-    } else if (before >= ranks_per_node) {
-      spread.nodes *= count;  // too far apart to share one
-    } else if (ranks_per_node % before == 0 && span % ranks_per_node == 0) {
-      spread.local *= ranks_per_node / before;
-      spread.nodes *= span / ranks_per_node;
-    } else if (count > 1) {
-      return {ranks_along(mesh, axes), 1, false};
-    }
-    for (; axis >= 0 && !contains(axes, axis); --axis) span *= size();
-  }
-  return spread;
-}
-
-TransferByLink CostModel::by_link(const MeshShape& mesh, AxisSet axes, const TransferCost& cost) const {
-  TransferByLink parts;
-  const bool within = &link(mesh, axes) == &node;
-  (within ? parts.node : parts.network) = cost;
-  if (within || !two_levels) return parts;
-  const NodeSpread spread = spread_over_nodes(mesh, axes, ranks_per_node);
-  if (spread.local == 1) return parts;
-  const double beyond = static_cast<double>(spread.nodes - 1) / (spread.nodes * spread.local - 1);
-  for (std::size_t kind = 0; kind < cost.bytes.size(); ++kind) {
-    if (!goes_in_levels(static_cast<Collective>(kind))) continue;
-    parts.network.bytes[kind] = cost.bytes[kind] * beyond;
-    parts.node.bytes[kind] = cost.bytes[kind] - parts.network.bytes[kind];
-  }
-  return parts;
 }
 
 const Link& CostModel::link(const MeshShape& mesh, AxisSet axes) const {
@@ -86,19 +33,10 @@ CostModel cost_model(Device device, DType type, int ranks_per_node) {
   model.network = {4.5e10, kLaunch + 1e-5};
   model.node = {3.5e11, kLaunch + 5e-6};
   model.ranks_per_node = ranks_per_node;
-  model.two_levels = true;
   model.element_bytes = static_cast<double>(size_of(type));
   model.part_seconds = 2 * kLaunch;  // its message, and what puts it in its place
   model.product_seconds = kLaunch;
   return model;
-}
-
-double CostModel::gather_rate(const MeshShape& mesh, AxisSet axes) const {
-  const Link& by = link(mesh, axes);
-  if (!two_levels || &by == &node) return by.bytes_per_second;
-  TransferCost byte;
-  byte.add(Collective::kAllGather, 1, 0);
-  return 1 / seconds(by_link(mesh, axes, byte));
 }
 
 double TransferCost::total_bytes() const {
@@ -136,7 +74,10 @@ std::int64_t least_kept(const MeshShape& mesh, const Step& step) {
 }
 
 TransferCost step_cost(const MeshShape& mesh, const Step& step, const Layout& now, double element_bytes) {
-  const double ranks = ranks_along(mesh, step.axes);
+  double ranks = 1;
+  for (int axis = 0; axis < mesh.axes; ++axis) {
+    if (contains(step.axes, axis)) ranks *= mesh.size[static_cast<std::size_t>(axis)];
+  }
   const auto elements = static_cast<double>(now.largest_piece(mesh).count());
   double sent = 0;
   switch (step.kind) {
@@ -184,13 +125,11 @@ TransferCost transfer_cost(const MeshShape& mesh, const Layout& from, const Layo
 }
 
 double transfer_seconds(const MeshShape& mesh, const Layout& from, const Layout& to, const CostModel& model) {
-  TransferByLink sum;
+  TransferCost within, between;
   for_each_step(mesh, from, to, model.element_bytes, [&](const Step& step, const TransferCost& cost) {
-    const TransferByLink parts = model.by_link(mesh, step.axes, cost);
-    sum.node += parts.node;
-    sum.network += parts.network;
+    (&model.link(mesh, step.axes) == &model.node ? within : between) += cost;
   });
-  return model.seconds(sum);
+  return within.seconds(model.node) + between.seconds(model.network);
 }
 
 }  // namespace jigsaw::inline parallel

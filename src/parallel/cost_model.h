@@ -18,38 +18,6 @@ struct Link {
   bool operator==(const Link&) const = default;
 };
 
-/// Bytes sent per kind of collective by the busiest rank.
-struct TransferCost {
-  std::array<double, kCollectives> bytes{};
-  int messages = 0;
-
-  double total_bytes() const;
-  double seconds(const Link& link) const;
-  TransferCost& operator+=(const TransferCost& other);
-  /// More bytes of one kind; where there are none, no messages either.
-  void add(Collective kind, double more, double in_messages);
-};
-
-/// On how many nodes the ranks lie that differ along some axes, and how many on each.
-struct NodeSpread {
-  int nodes = 1, local = 1;
-  bool even = true;  ///< else nodes have unequal numbers of them, and each counts as on a node of its own
-};
-/// Of ranks so many consecutive ones of which share a node: what all groups along these axes have in common.
-NodeSpread spread_over_nodes(const MeshShape& mesh, AxisSet axes, int ranks_per_node);
-
-/// Whether a collective gathers or reduces, so that ranks of a node may do so before, or after, those of
-/// several do; messages of others are for one rank each.
-constexpr bool goes_in_levels(Collective kind) {
-  return kind == Collective::kAllGather || kind == Collective::kReduceScatter ||
-         kind == Collective::kAllReduce;
-}
-
-/// What of a transfer goes by the link of a node, and what by the network's.
-struct TransferByLink {
-  TransferCost node, network;
-};
-
 /// Constants of a rank by which plans are compared, equal on all ranks: those of a socket in a cluster, two
 /// of which share a link of 100 Gb/s. Where memory is that much faster than the network, the fastest plan
 /// sends hardly more than the least possible (docs/traffic.md).
@@ -59,9 +27,6 @@ struct CostModel {
   Link network = {6e9, 1e-5};  ///< between nodes
   Link node = network;         ///< between ranks of a node; no slower
   int ranks_per_node = 1;      ///< consecutive ranks that share a node
-  /// Whether of what gathers and reductions of a group on several nodes send only that leaves a node which
-  /// must, as between GPUs (nccl/two_levels.h, however small here); else all does.
-  bool two_levels = false;
   double element_bytes = 4;
   /// Of a product that is formed in parts while they travel: what the message and the kernels of one more
   /// part take beside their work, and the least that any product takes.
@@ -73,13 +38,6 @@ struct CostModel {
   /// What carries transfers between ranks that differ along these axes: the network unless all lie within a
   /// node.
   const Link& link(const MeshShape& mesh, AxisSet axes) const;
-  /// Bytes of gathers and reductions along these axes that a rank sends in a second.
-  double gather_rate(const MeshShape& mesh, AxisSet axes) const;
-  /// The parts of what such ranks send; all messages count for link().
-  TransferByLink by_link(const MeshShape& mesh, AxisSet axes, const TransferCost& cost) const;
-  double seconds(const TransferByLink& parts) const {
-    return parts.node.seconds(node) + parts.network.seconds(network);
-  }
 };
 
 /// The constants of a class of devices: of processors those above, however many share a node, and of GPUs
@@ -89,5 +47,17 @@ CostModel cost_model(Device device, DType type, int ranks_per_node);
 
 /// The axes along which ranks lie within nodes of so many consecutive ranks; those of one rank always do.
 AxisSet axes_within_nodes(const MeshShape& mesh, int ranks_per_node);
+
+/// Bytes sent per kind of collective by the busiest rank.
+struct TransferCost {
+  std::array<double, kCollectives> bytes{};
+  int messages = 0;
+
+  double total_bytes() const;
+  double seconds(const Link& link) const;
+  TransferCost& operator+=(const TransferCost& other);
+  /// More bytes of one kind; where there are none, no messages either.
+  void add(Collective kind, double more, double in_messages);
+};
 
 }  // namespace jigsaw::inline parallel

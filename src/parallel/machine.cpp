@@ -23,9 +23,7 @@ CostModel Machine::along(const MeshShape& mesh, AxisSet axes, const CostModel& m
     result.network.bytes_per_second = std::min(result.network.bytes_per_second, links[a].bytes_per_second);
     result.network.latency_seconds = std::max(result.network.latency_seconds, links[a].latency_seconds);
   }
-  result.node = ranks_per_node > 1 ? node : result.network;
-  result.two_levels = ranks_per_node > 1;
-  if (result.two_levels) result.ranks_per_node = ranks_per_node;
+  result.node = result.network;
   return result;
 }
 

@@ -13,10 +13,6 @@ struct Machine {
   double flops_per_second = 0;
   double memory_bytes_per_second = 0;
   std::array<Link, kMaxAxes> links{};  ///< by mesh axis; those of one rank are not used
-  /// Where gathers and reductions over several nodes go in two levels (CostModel::two_levels): consecutive
-  /// ranks that share a node, and its link.
-  int ranks_per_node = 1;
-  Link node = {};
 
   /// The constants of transfers along these axes, wherever their ranks are: those of the slowest. Takes what
   /// was not measured from `model`.

@@ -11,10 +11,10 @@ PlanSpace::PlanSpace(const Trace& trace, const MeshShape& mesh, const CostModel&
     : trace_(trace),
       mesh_(mesh),
       model_(model),
+      in_node_(axes_within_nodes(mesh, model.ranks_per_node)),
       reads_(trace.values.size(), 0),
       homes_(trace.values.size()),
       always_cut_(trace.values.size()) {
-  for (AxisSet axes = 0; axes < axis_bit(mesh.axes); ++axes) copies_beyond_.push_back(copies_beyond(axes));
   count_reads();
   find_rules();
   find_homes();
@@ -262,8 +262,7 @@ double PlanSpace::own_seconds(const Trace::Node& node, const Decision& decision,
   std::vector<Layout> inputs;
   for (std::size_t i = 0; i < node.inputs.size(); ++i)
     inputs.push_back(layout(node.inputs[i], decision.inputs[i]));
-  const TransferCost cost = node.signature.own({mesh_, inputs, axes, model_.element_bytes});
-  return model_.seconds(model_.by_link(mesh_, axes, cost));
+  return node.signature.own({mesh_, inputs, axes, model_.element_bytes}).seconds(model_.link(mesh_, axes));
 }
 
 /// A parameter is gathered along the axes that do not cut it, forward and backward, and its gradient is
@@ -277,9 +276,7 @@ double PlanSpace::parameter_seconds(const Layout& compute) const {
     axes |= axis_bit(axis);
   }
   const double piece = static_cast<double>(compute.box(mesh_, {}).extent.count());
-  TransferCost cost;
-  cost.add(Collective::kAllGather, 3 * (ranks - 1) / ranks * piece * model_.element_bytes, 0);
-  return model_.seconds(model_.by_link(mesh_, axes, cost));
+  return 3 * (ranks - 1) / ranks * piece * model_.element_bytes / model_.link(mesh_, axes).bytes_per_second;
 }
 
 double PlanSpace::input_seconds(const Trace::Node& node, std::size_t i, const Decision& decision,
@@ -303,35 +300,19 @@ double PlanSpace::output_seconds(const Trace::Node& node, std::size_t o, const D
          transfer(layout(v, dual(home)), layout(v, dual(given)));
 }
 
-/// Where ranks of a node pass on what comes, one on each node; the rank that has it counts, too.
-int PlanSpace::copies_beyond(AxisSet axes) const {
-  const AxisSet within = axes_within_nodes(mesh_, model_.ranks_per_node);
-  int copies = 1, along_network = 1;
-  for (int axis = 0; axis < mesh_.axes; ++axis) {
-    if (!contains(axes, axis)) continue;
-    copies *= mesh_.size[static_cast<std::size_t>(axis)];
-    if (!contains(within, axis)) along_network *= mesh_.size[static_cast<std::size_t>(axis)];
-  }
-  if (!model_.two_levels) return along_network;
-  const NodeSpread spread = spread_over_nodes(mesh_, axes, model_.ranks_per_node);
-  return spread.even ? spread.nodes : (copies + model_.ranks_per_node - 1) / model_.ranks_per_node;
-}
-
 /// What gathering a fully cut value along the axes on which `whole` holds it whole costs at least: every
 /// element of the largest piece goes to each other rank that wants it, but only once to other nodes what
 /// their ranks can pass on.
 double PlanSpace::least_gather(int v, const Placements& whole, int gathers, int messages) const {
-  double copies = 1, pieces = 1;
-  AxisSet axes = 0;
+  double copies = 1, far_copies = 1, pieces = 1;
   for (int axis = 0; axis < mesh_.axes; ++axis) {
     const int size = mesh_.size[static_cast<std::size_t>(axis)];
     pieces *= size;
     if (!contains(always_cut_[static_cast<std::size_t>(v)], axis) || whole[axis].is_shard()) continue;
     copies *= size;
-    axes |= axis_bit(axis);
+    if (!contains(in_node_, axis)) far_copies *= size;
   }
   if (copies == 1) return 0;
-  const double far_copies = copies_beyond_[axes];
   const double piece = static_cast<double>(value(v).shape.count()) / pieces;
   const double far = piece * (far_copies - 1) * model_.element_bytes,
                near = piece * (copies - far_copies) * model_.element_bytes;

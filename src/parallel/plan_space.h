@@ -77,14 +77,12 @@ class PlanSpace {
   double local_seconds(const Trace::Node& node, const Decision& decision) const;
   double own_seconds(const Trace::Node& node, const Decision& decision, const AxisRules& rules) const;
   double parameter_seconds(const Layout& compute) const;
-  int copies_beyond(AxisSet axes) const;
   double least_gather(int v, const Placements& whole, int gathers, int messages) const;
 
   const Trace& trace_;
   const MeshShape& mesh_;
   const CostModel& model_;
-  // By sets of axes: to how many ranks by way of the network at least what all along them are to have.
-  std::vector<int> copies_beyond_;
+  const AxisSet in_node_;
   std::vector<int> reads_;  // by value: how often backward reads it, at most
   std::vector<std::vector<ShardingRule>>
       rules_;  // by operation: without Partial inputs, in the units of neighbours

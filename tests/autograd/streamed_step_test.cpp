@@ -41,18 +41,6 @@ std::optional<StreamedStep> streamed(const Product& product, const CostModel& mo
   return streamed_step({context, mesh}, product.cut(), product.whole(), product.flops(), model);
 }
 
-/// Bytes per second of a gather, which GPUs on several nodes make in two levels.
-double whole_rate(const Product& product, const CostModel& model) {
-  const int within =
-                std::max(1, product.along_last ? model.ranks_per_node : model.ranks_per_node / product.b),
-            local = std::min(within, static_cast<int>(product.ranks())),
-            nodes = static_cast<int>(product.ranks()) / local;
-  const Link& link = model.link(product.mesh(), product.axes());
-  if (!model.two_levels || nodes == 1) return link.bytes_per_second;
-  const double beyond = (nodes - 1) / (product.ranks() - 1);
-  return 1 / (beyond / model.network.bytes_per_second + (1 - beyond) / model.node.bytes_per_second);
-}
-
 /// The product in so many runs of each other rank, as they arrive one after the other; in 0: when all are
 /// there.
 double followed(const Product& product, const CostModel& model, int runs) {
@@ -62,7 +50,7 @@ double followed(const Product& product, const CostModel& model, int runs) {
                        model.element_bytes,
                work = product.flops() / model.flops_per_second;
   const auto lasts = [&](double share) { return std::max(share * work, model.product_seconds); };
-  if (runs == 0) return link.latency_seconds + bytes / whole_rate(product, model) + lasts(1);
+  if (runs == 0) return link.latency_seconds + bytes / link.bytes_per_second + lasts(1);
   const int parts = static_cast<int>(others) * runs;
   double now = lasts(1 / product.ranks()), arrived = link.latency_seconds;
   for (int part = 0; part < parts; ++part) {

@@ -42,27 +42,6 @@ TEST(StepClock, WhatIsComputedMeanwhileHidesATransfer) {
   EXPECT_EQ(traffic.bytes, 12000);
 }
 
-/// Four ranks on two nodes: of three pieces that a rank sends in a gather two stay on its node. An exchange's
-/// message goes by the network.
-TEST(StepClock, GathersOfGpusLeaveNodesWithWhatMust) {
-  Context context = Context::make_meta();
-  StepClock clock;
-  const auto world = make_record_communicator(context, 0, 4, &clock);
-  Mesh mesh(*world, 1, {4, 1}, 1);
-  Machine machine{1e9, 1e9, {}};
-  machine.links[1] = {1e8, 0};
-  machine.node = {1e9, 0};
-  machine.ranks_per_node = 2;
-  clock.begin(mesh, machine, context);
-  Communicator& group = mesh.communicator(axis_bit(1));
-  const Array piece(context, {1000}, DType::kFloat32);
-  group.all_gather(piece, std::vector<std::int64_t>(4, 1000));
-  EXPECT_NEAR(clock.seconds(), 4000 / 1e8 + 8000 / 1e9, 1e-12);
-  const Message to{1, 0, 1000}, from{3, 0, 1000};
-  group.exchange(piece, {&to, 1}, {&from, 1}, 1000);
-  EXPECT_NEAR(clock.seconds(), 8000 / 1e8 + 8000 / 1e9, 1e-12);
-}
-
 TEST(StepClock, CountsFromItsBeginning) {
   Context context = Context::make_meta();
   StepClock clock;

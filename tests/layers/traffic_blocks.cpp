@@ -104,7 +104,7 @@ Elements best_token(const Sizes& s, const MeshSizes& m) {
 /// et al. 2023): both of them forward, both again backward, and both gradients on their way home.
 Elements best_attention(const Sizes& s, const MeshSizes& m) {
   return megatron(5, s.tokens() * s.channels, attention_parameters(s), m.p(), m.q()) +
-         Elements{0, 0, 6 * part(m.q()) * s.tokens() * s.channels / m.p()};
+         Elements{0, 6 * part(m.q()) * s.tokens() * s.channels / m.p()};
 }
 
 /// A convolution cut along its input's channels: halos and weights over `domain`, and over `tensor` the
@@ -112,7 +112,7 @@ Elements best_attention(const Sizes& s, const MeshSizes& m) {
 Elements best_convolution(const Sizes& s, double kernel, double features, const MeshSizes& m) {
   const double parameters = kernel * kernel * s.channels * features + features;
   return megatron(2, s.tokens() * features, parameters, m.p(), m.q()) +
-         Elements{0, 0, 2 * halo(s, (kernel - 1) / 2, m) / m.p()};
+         Elements{0, 2 * halo(s, (kernel - 1) / 2, m) / m.p()};
 }
 
 Json sequential(const Json& layers) {

@@ -26,13 +26,10 @@ struct Sizes {
 
 /// Elements that the busiest rank sends, by the axes along which they go; along all of them counts as domain.
 struct Elements {
-  double tensor = 0, domain = 0;  ///< gathered and reduced
-  double direct = 0;              ///< from rank to rank along domain: halos, what goes round
+  double tensor = 0, domain = 0;
 
-  double total() const { return tensor + domain + direct; }
-  Elements operator+(const Elements& other) const {
-    return {tensor + other.tensor, domain + other.domain, direct + other.direct};
-  }
+  double total() const { return tensor + domain; }
+  Elements operator+(const Elements& other) const { return {tensor + other.tensor, domain + other.domain}; }
 };
 
 /// A block whose traffic is known. Closed forms (docs/traffic.md) give elements that the busiest rank sends

@@ -4,9 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <map>
 #include <random>
-#include <set>
 
 #include "parallel/all_to_all.h"
 #include "parallel/sent_elements.h"
@@ -218,65 +216,6 @@ TEST(TransferCost, GoesByTheLinksOfItsAxes) {
   EXPECT_GT(both, 10);
 }
 
-/// The part that leaves nodes of what a group's ranks send each other where each piece, or sum of a node's
-/// pieces, goes to each other node once: from who is where.
-double beyond_nodes(const MeshShape& mesh, AxisSet axes, int ranks_per_node) {
-  std::map<std::vector<int>, std::map<int, int>> groups;  // by the other coordinates: ranks on each node
-  for (int rank = 0; rank < mesh.ranks(); ++rank) {
-    std::vector<int> others;
-    for (int axis = 0; axis < mesh.axes; ++axis) {
-      if (!contains(axes, axis)) others.push_back(mesh.coordinates(rank)[static_cast<std::size_t>(axis)]);
-    }
-    ++groups[others][rank / ranks_per_node];
-  }
-  std::set<int> ranks_on_a_node;
-  std::size_t nodes = 0;
-  for (const auto& [others, group] : groups) {
-    for (const auto& [node, ranks] : group) ranks_on_a_node.insert(ranks);
-    nodes = group.size();
-  }
-  if (ranks_on_a_node.size() > 1) return 1;
-  const auto all = static_cast<double>(nodes) * *ranks_on_a_node.begin();
-  return all == 1 ? 1 : (static_cast<double>(nodes) - 1) / (all - 1);
-}
-
-TEST(TransferCost, OfGathersAndSumsOnlyWhatMustLeavesNodesOfGpus) {
-  RandomLayouts random(5);
-  int parted = 0, whole = 0;
-  for (int trial = 0; trial < 4000; ++trial) {
-    const MeshShape mesh = random.mesh();
-    CostModel model;
-    model.ranks_per_node = 1 + trial % 9;
-    model.node = {1e11, 1e-6};
-    CostModel levels = model;
-    levels.two_levels = true;
-    for (AxisSet axes = 1; axes < axis_bit(mesh.axes); ++axes) {
-      if (model.link(mesh, axes) == model.node) continue;
-      const double beyond = beyond_nodes(mesh, axes, model.ranks_per_node);
-      TransferCost cost;
-      cost.messages = 3;
-      for (std::size_t kind = 0; kind < cost.bytes.size(); ++kind) cost.bytes[kind] = 1000;
-      const TransferByLink parts = levels.by_link(mesh, axes, cost), direct = model.by_link(mesh, axes, cost);
-      EXPECT_EQ(direct.network.total_bytes(), cost.total_bytes());
-      EXPECT_EQ(direct.node.total_bytes(), 0);
-      EXPECT_EQ(parts.network.messages, 3);
-      for (std::size_t kind = 0; kind < cost.bytes.size(); ++kind) {
-        const bool levelled = kind < 3;  // gathers and sums
-        EXPECT_NEAR(parts.network.bytes[kind], levelled ? 1000 * beyond : 1000, 1e-9) << trial << " " << axes;
-        EXPECT_NEAR(parts.network.bytes[kind] + parts.node.bytes[kind], 1000, 1e-9);
-      }
-      EXPECT_NEAR(1 / levels.gather_rate(mesh, axes),
-                  beyond / model.network.bytes_per_second + (1 - beyond) / model.node.bytes_per_second,
-                  1e-18);
-      EXPECT_EQ(model.gather_rate(mesh, axes), model.network.bytes_per_second);
-      ++(beyond < 1 ? parted : whole);
-    }
-  }
-  std::printf("groups on several nodes with several ranks on each: %d, others: %d\n", parted, whole);
-  EXPECT_GT(parted, 500);
-  EXPECT_GT(whole, 500);
-}
-
 /// A step on processors is planned, and its products cut, as it always was: figures of runs hang on it.
 TEST(CostModel, OfProcessorsIsTheSameHoweverManyShareANode) {
   for (const DType type : {DType::kFloat32, DType::kBfloat16, DType::kFloat64}) {
@@ -287,7 +226,6 @@ TEST(CostModel, OfProcessorsIsTheSameHoweverManyShareANode) {
     EXPECT_EQ(model.element_bytes, 4);
     EXPECT_EQ(model.part_seconds, 5e-5);
     EXPECT_EQ(model.product_seconds, 0);
-    EXPECT_FALSE(model.two_levels);
   }
 }
 

@@ -73,15 +73,7 @@ std::vector<CostModel> machines() {
   nodes.node = {1e10, 1e-7};
   nodes.network = {1e8, 1e-6};
   nodes.ranks_per_node = 2;
-  CostModel in_levels = nodes;  // of gathers and sums only what must leaves them
-  in_levels.two_levels = true;
-  return {usual,
-          slow_network,
-          slow_start,
-          slow_memory,
-          nodes,
-          in_levels,
-          cost_model(Device::kCuda, DType::kFloat32, 2)};
+  return {usual, slow_network, slow_start, slow_memory, nodes, cost_model(Device::kCuda, DType::kFloat32, 2)};
 }
 
 void expect_cheapest(const PlanBook::Entry& entry, const MeshShape& mesh, const CostModel& costs) {

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <map>
 
 #include "support/enumerated_cost.h"
 
@@ -102,47 +101,14 @@ const Link& ExhaustivePlan::link(AxisSet axes) const {
   return costs_.node;
 }
 
-/// Of what ranks that differ along these axes gather, the part that comes from other nodes where each node
-/// gets a piece once: all of it unless each group has as many ranks on each of its nodes.
-double ExhaustivePlan::beyond_nodes(AxisSet axes) const {
-  std::map<std::vector<int>, std::map<int, int>> groups;  // by the other coordinates: ranks on each node
-  for (int number = 0; number < mesh_.ranks(); ++number) {
-    const Coordinates at = mesh_.coordinates(number);
-    std::vector<int> others;
-    for (int axis = 0; axis < mesh_.axes; ++axis) {
-      if (!contains(axes, axis)) others.push_back(at[static_cast<std::size_t>(axis)]);
-    }
-    ++groups[others][number / costs_.ranks_per_node];
-  }
-  const std::map<int, int>& first = groups.begin()->second;
-  const int each = first.begin()->second, nodes = static_cast<int>(first.size());
-  for (const auto& [others, group] : groups) {
-    for (const auto& [node, ranks] : group) {
-      if (ranks != each) return 1;
-    }
-  }
-  return each > 1 && nodes > 1 ? (nodes - 1.0) / (nodes * each - 1) : 1;
-}
-
-/// Without what a call takes however small.
-double ExhaustivePlan::seconds(AxisSet axes, Collective kind, double bytes) const {
-  const Link& by = link(axes);
-  const bool levels = costs_.two_levels && &by == &costs_.network &&
-                      (kind == Collective::kAllGather || kind == Collective::kReduceScatter ||
-                       kind == Collective::kAllReduce);
-  if (!levels) return bytes / by.bytes_per_second;
-  const double beyond = beyond_nodes(axes);
-  return bytes * beyond / costs_.network.bytes_per_second +
-         bytes * (1 - beyond) / costs_.node.bytes_per_second;
-}
-
 double ExhaustivePlan::transfer(const Shape& global, const Placements& from, const Placements& to) const {
   Layout held{global, from};
   double total = 0;
   for (const Step& step : redistribution_steps(mesh_, held, {global, to})) {
     if (step.kind != Collective::kBroadcast) {
-      total += link(step.axes).latency_seconds +
-               seconds(step.axes, step.kind, enumerated_sent(mesh_, step, held) * costs_.element_bytes);
+      const Link& by = link(step.axes);
+      total += by.latency_seconds +
+               enumerated_sent(mesh_, step, held) * costs_.element_bytes / by.bytes_per_second;
     }
     held = step.to;
   }
@@ -211,11 +177,7 @@ double ExhaustivePlan::own(const Trace::Node& node, const Rules& rules) const {
   std::vector<Layout> inputs;
   for (std::size_t i = 0; i < node.inputs.size(); ++i)
     inputs.push_back({node.signature.inputs[i], operand(rules, i)});
-  const TransferCost sent = node.signature.own({mesh_, inputs, axes, costs_.element_bytes});
-  double total = sent.messages * link(axes).latency_seconds;
-  for (std::size_t kind = 0; kind < sent.bytes.size(); ++kind)
-    total += seconds(axes, static_cast<Collective>(kind), sent.bytes[kind]);
-  return total;
+  return node.signature.own({mesh_, inputs, axes, costs_.element_bytes}).seconds(link(axes));
 }
 
 /// Local work of the rank with the largest pieces, rules' own algorithms, and parameters gathered twice and
@@ -251,7 +213,7 @@ double ExhaustivePlan::gather(const Trace::Node& node, const Rules& rules, std::
     axes |= axis_bit(axis);
   }
   const double bytes = piece(node.signature.inputs[i], operand(rules, i)) * costs_.element_bytes;
-  return seconds(axes, Collective::kAllGather, 3 * bytes * (holders - 1) / holders);
+  return 3 * bytes * (holders - 1) / holders / link(axes).bytes_per_second;
 }
 
 /// How often backward makes an operation's result again: for each operation that saves it, and each time

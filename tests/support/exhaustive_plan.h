@@ -34,8 +34,6 @@ class ExhaustivePlan {
   Placements operand(const Rules& rules, std::size_t i) const;
   Placements output(const Rules& rules, std::size_t o) const;
   const Link& link(AxisSet axes) const;
-  double beyond_nodes(AxisSet axes) const;
-  double seconds(AxisSet axes, Collective kind, double bytes) const;
   double piece(const Shape& global, const Placements& placements) const;
   double transfer(const Shape& global, const Placements& from, const Placements& to) const;
   double own(const Trace::Node& node, const Rules& rules) const;
