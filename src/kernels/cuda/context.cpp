@@ -94,7 +94,7 @@ class PageLocked : public MemorySource {
 class CudaRuntime : public DeviceRuntime {
  public:
   /// @param described  names the device among all.
-  /// @param memory     of the context: stays until what was put in has been done.
+  /// @param memory     of the context: stays as long as the streams do.
   CudaRuntime(std::string described, const std::shared_ptr<const CurrentWork>& work,
               std::shared_ptr<const Arena> memory)
       : memory_(std::move(memory)), described_(std::move(described)), work_(work), progress_(work) {
