@@ -35,6 +35,7 @@
 #include "support/arrays.h"
 #include "support/backends.h"
 #include "support/error_of.h"
+#include "support/fake_cuda/devices.h"
 #include "support/tolerance.h"
 
 namespace jigsaw {
@@ -58,6 +59,10 @@ __global__ void turn_round(float* x, bool waits) {
 /// Some threads leave before a barrier that the others come to.
 __global__ void leave_others_waiting() {
   if (threadIdx.x % 2 == 0) __syncthreads();
+}
+
+__global__ void count_one(int* count) {
+  if (threadIdx.x == 0) ++*count;
 }
 
 class FakeCudaFinds : public ::testing::Test {
@@ -320,6 +325,25 @@ TEST_F(FakeCudaFinds, NoMoreEventsThanAreInUse) {
   context_.set_stream(Stream::kCompute);
   runtime.synchronise(Stream::kCommunication);
   EXPECT_EQ(values_of(sent), (std::vector<double>{0, 2, 4}));
+}
+
+/// Its memory goes with it, so that what is in its streams comes first; what waits for ranks that are gone is
+/// given up.
+TEST_F(FakeCudaFinds, AContextThatEndsUnderItsWork) {
+  int count = 0;
+  const auto start_and_end = [&] {
+    Context context = testing::kernel_context(Backend::kCuda, 1);
+    testing::cuda_test_runtime() = context_;  // nothing else holds the new one
+    cudaLaunchConfig_t configuration{};
+    configuration.gridDim = dim3(1);
+    configuration.blockDim = dim3(kThreads);
+    configuration.stream = cuda::stream_of(context);
+    cuda::check(cudaLaunchKernelEx(&configuration, count_one, &count), "start a kernel");
+    EXPECT_EQ(count, 0);
+    return fake_cuda::put_when_ready(cuda::stream_of(context), "what never comes", [] { return false; });
+  };
+  EXPECT_EQ(start_and_end(), cudaSuccess);
+  EXPECT_EQ(count, 1);
 }
 
 /// Any thread can ask how far a stream has come, and needs nothing of the device for it.

@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cmath>
 #include <cstdlib>
 #include <optional>
 #include <string_view>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -25,6 +27,9 @@
 namespace jigsaw::inline kernels {
 
 namespace {
+
+/// For the work that is in its streams when a context ends.
+constexpr std::chrono::seconds kMostWaitAtTheEnd(5);
 
 /// Whether an error says that the device is of no more use, to any process.
 bool is_lost(cudaError_t status) {
@@ -110,7 +115,15 @@ class CudaRuntime : public DeviceRuntime {
   }
   CudaRuntime(const CudaRuntime&) = delete;
   CudaRuntime& operator=(const CudaRuntime&) = delete;
+  /// The context's memory, which work that was put in may use, goes next: the work is waited for, though not for
+  /// ever, since it may wait for ranks that are gone.
   ~CudaRuntime() override {
+    const auto limit = std::chrono::steady_clock::now() + kMostWaitAtTheEnd;
+    for (cudaStream_t stream : streams_) {
+      while (stream != nullptr && cudaStreamQuery(stream) == cudaErrorNotReady &&
+             std::chrono::steady_clock::now() < limit)
+        std::this_thread::sleep_for(std::chrono::microseconds(200));
+    }
     for (const Places& places : places_) std::ranges::for_each(places.events, cudaEventDestroy);
     std::ranges::for_each(marks_.events, cudaEventDestroy);
     std::ranges::for_each(stalls_.events, cudaEventDestroy);

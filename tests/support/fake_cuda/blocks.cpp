@@ -28,12 +28,19 @@ struct Fiber {
   ucontext_t start;
   std::unique_ptr<std::byte[]> stack = std::make_unique_for_overwrite<std::byte[]>(kStackBytes);
 
-  /// Those of this thread of the program, kept from kernel to kernel.
+  /// Those of this thread of the program, kept from kernel to kernel until it ends.
   static std::vector<std::unique_ptr<Fiber>>& all() {
-    static thread_local std::vector<std::unique_ptr<Fiber>> fibers;
-    return fibers;
+    struct Kept {
+      ~Kept() { thread_has_ended = true; }
+      std::vector<std::unique_ptr<Fiber>> fibers;
+    };
+    static thread_local Kept kept;
+    return kept.fibers;
   }
+  static thread_local bool thread_has_ended;
 };
+
+thread_local bool Fiber::thread_has_ended = false;
 
 /// SplitMix64.
 std::uint64_t next_random(std::uint64_t& seed) {
@@ -159,6 +166,10 @@ void run_blocks(dim3 blocks, dim3 threads, const std::function<void()>& thread, 
     blockIdx = {number % blocks.x, number / blocks.x % blocks.y, number / blocks.x / blocks.y};
     block.run(threads);
   }
+}
+
+bool kernels_can_run() {
+  return !Fiber::thread_has_ended;
 }
 
 void wait_for_block() {

@@ -82,5 +82,7 @@ void use_workspace(std::byte* memory, std::size_t bytes);
 /// Runs a kernel's threads in blocks (blocks.cpp).
 void run_blocks(dim3 blocks, dim3 threads, const std::function<void()>& thread, Order order,
                 std::uint64_t& seed);
+/// False once the calling thread of the program has ended and destroys what it kept.
+bool kernels_can_run();
 
 }  // namespace jigsaw::testing::fake_cuda

@@ -72,9 +72,23 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
   const std::lock_guard lock(mutex());
   if (capturing(stream)) leave_capture(*stream);
   const std::shared_ptr<FakeStream> last = std::exchange(stream->of_program, nullptr);
+  FakeStream::all_waiting -= std::ssize(last->work);
   last->work.clear();
   last->done = last->put;
   return cudaSuccess;
+}
+/// What can run does so. A mistake that it finds is the call's error: destructors ask.
+cudaError_t cudaStreamQuery(cudaStream_t stream) {
+  const std::lock_guard lock(mutex());
+  if (capturing(stream)) return refuse(*stream, "cudaStreamQuery");
+  if (!kernels_can_run()) return cudaErrorCudartUnloading;
+  try {
+    if (!run(*stream, stream->put)) return cudaErrorNotReady;
+  } catch (const std::exception&) {
+    return cudaErrorOfTheFake;
+  }
+  WorkOrder::all().host_waited(WorkOrder::all().place(stream->number));
+  return result(cudaSuccess);
 }
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
   std::unique_lock lock(mutex());
