@@ -115,8 +115,8 @@ class CudaRuntime : public DeviceRuntime {
   }
   CudaRuntime(const CudaRuntime&) = delete;
   CudaRuntime& operator=(const CudaRuntime&) = delete;
-  /// The context's memory, which work that was put in may use, goes next: the work is waited for, though not for
-  /// ever, since it may wait for ranks that are gone.
+  /// The context's memory, which work that was put in may use, goes next: the work is waited for, though not
+  /// for ever, since it may wait for ranks that are gone.
   ~CudaRuntime() override {
     const auto limit = std::chrono::steady_clock::now() + kMostWaitAtTheEnd;
     for (cudaStream_t stream : streams_) {

@@ -24,9 +24,9 @@
 /// a
 ///   rank finalises; an order of calls on two communicators that is not that of a peer; memory that is
 ///   written while it is sent, or while something is received there; two ranks on one device; a communicator
-///   that is destroyed with work under way or while a graph calls it, or used before it is there, or after its
-///   abort; aborts in a group of calls before NCCL 2.22; a capture that ends before what was issued in it is
-///   recorded.
+///   that is destroyed with work under way or while a graph calls it, or used before it is there, or after
+///   its abort; aborts in a group of calls before NCCL 2.22; a capture that ends before what was issued in it
+///   is recorded.
 namespace jigsaw::testing::fake_nccl {
 
 /// Forgets all communicators, mistakes and what was to go wrong.
@@ -55,9 +55,9 @@ void spoil(int rank, int after);
 /// What this rank issues from now on never runs, as on a GPU that hangs.
 void stop(int rank);
 
-/// When an abort comes back: at once; when all communicators of the device are being aborted, which kernels of
-/// others may keep; or never, nor does the end of a communicator, as where a graph knows it. start_anew() and
-/// kAtOnce let go of those that wait.
+/// When an abort comes back: at once; when all communicators of the device are being aborted, which kernels
+/// of others may keep; or never, nor does the end of a communicator, as where a graph knows it. start_anew()
+/// and kAtOnce let go of those that wait.
 enum class Aborts : std::uint8_t { kAtOnce, kTogether, kNever };
 void set_aborts(Aborts aborts);
 /// That ncclGetVersion() says.
