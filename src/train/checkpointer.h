@@ -34,7 +34,7 @@ class Checkpointer {
   ///
   /// @param pieces  which may not change before copied() is called.
   void save(CheckpointManifest manifest, const std::vector<CheckpointPiece>& pieces);
-  /// Returns when the pieces of the save under way are copied.
+  /// What a device does to the pieces from now on comes behind their copies.
   void copied() { writer_.copied(); }
   /// Once a step: says how a save ended. @throws AgreedError  of code kCheckpoint after three failed in a
   /// row.

@@ -72,7 +72,8 @@ std::optional<SaveOutcome> CheckpointWriter::start(const CheckpointManifest& man
 
 void CheckpointWriter::copied() {
   if (copying_.empty()) return;
-  communicator_.context().runtime()->synchronise(Stream::kDownload);
+  DeviceRuntime& runtime = *communicator_.context().runtime();
+  runtime.wait(Stream::kCompute, runtime.ticket(Stream::kDownload));
   copying_.clear();
 }
 
@@ -131,7 +132,7 @@ bool CheckpointWriter::start_copy(const std::vector<CheckpointPiece>& pieces) {
   for (std::size_t i = 0; i < pieces.size(); ++i)
     start_download_into(context, pieces[i].array, pieces_[i].array);
   copy_ = runtime->milestone(Stream::kDownload);
-  if (!copy_.counted()) copied();  // the thread that writes could not tell
+  if (!copy_.counted()) runtime->synchronise(Stream::kDownload);  // the thread that writes could not tell
   return true;
 }
 
@@ -193,6 +194,7 @@ std::optional<SaveOutcome> CheckpointWriter::finish() {
 std::optional<SaveOutcome> CheckpointWriter::advance(bool wait) {
   if (wait) copied();
   if (!busy()) return std::nullopt;
+  if (wait && !copy_.passed()) communicator_.context().runtime()->synchronise(Stream::kDownload);
   const auto ready = [&](const auto& future) {
     if (wait && future.valid()) future.wait();
     const double mine = !future.valid() || is_ready(future) ? 1 : 0;

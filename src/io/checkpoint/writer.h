@@ -44,7 +44,7 @@ class CheckpointWriter {
   /// @param pieces  which may not change before copied() is called.
   std::optional<SaveOutcome> start(const CheckpointManifest& manifest,
                                    const std::vector<CheckpointPiece>& pieces);
-  /// Returns when the pieces of the save under way are copied. Not collective.
+  /// What a device does to the pieces from now on comes behind their copies. Not collective.
   void copied();
   /// The outcome of the save under way, once it ended. Costs nothing while not busy().
   std::optional<SaveOutcome> poll() { return advance(false); }
