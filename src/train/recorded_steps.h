@@ -42,8 +42,7 @@ class RecordedSteps {
   void piece(const std::function<void()>& work);
   void end();
 
-  /// Whether the step that ended last ran as recorded work, of which nobody knows when it waited for
-  /// transfers.
+  /// Whether the step that ended last ran as recorded work.
   bool recorded() const { return mode_ == Mode::kRecord || mode_ == Mode::kReplay; }
   /// Why steps are no longer recorded; said once, then "".
   std::string take_remark() { return std::exchange(remark_, {}); }

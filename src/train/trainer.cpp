@@ -188,9 +188,8 @@ void Trainer::log_step(std::int64_t step, const StepResult& result, double secon
                  {"grad_norm", result.norm},
                  {"step_seconds", seconds},
                  {"data_wait_seconds", result.data_wait},
+                 {"communication_seconds", communication},
                  {"samples_per_second", static_cast<double>(config_.train.batch_size) / seconds}};
-    // Of work that a device replays nobody knows how long it waited for transfers.
-    if (!result.recorded || world_.size() == 1) line["communication_seconds"] = communication;
     if (machine_) line["peak_share"] = flops / seconds / machine_->flops_per_second;
     line["time"] = utc_stamp(true);
     write_metrics(line);

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cmath>
 #include <cstdlib>
 #include <functional>
@@ -59,6 +60,10 @@ __global__ void turn_round(float* x, bool waits) {
 /// Some threads leave before a barrier that the others come to.
 __global__ void leave_others_waiting() {
   if (threadIdx.x % 2 == 0) __syncthreads();
+}
+
+__global__ void take_a_while() {
+  if (threadIdx.x == 0) std::this_thread::sleep_for(std::chrono::milliseconds(20));
 }
 
 __global__ void count_one(int* count) {
@@ -344,6 +349,31 @@ TEST_F(FakeCudaFinds, AContextThatEndsUnderItsWork) {
   };
   EXPECT_EQ(start_and_end(), cudaSuccess);
   EXPECT_EQ(count, 1);
+}
+
+/// The device says how long it stood still for transfers, each time that work runs which waits for them.
+TEST_F(FakeCudaFinds, HowLongItStandsStill) {
+  DeviceRuntime& runtime = *context_.runtime();
+  const auto transfer_and_wait = [&] {
+    runtime.wait(Stream::kCommunication, runtime.ticket(Stream::kCompute));
+    context_.set_stream(Stream::kCommunication);
+    start(1, take_a_while);
+    context_.set_stream(Stream::kCompute);
+    runtime.wait(Stream::kCompute, runtime.ticket(Stream::kCommunication));
+  };
+  const auto stalled = [&](const std::function<void()>& work) {
+    work();
+    runtime.synchronise(Stream::kCompute);
+    return runtime.take_stalled_seconds();
+  };
+  constexpr double kSeconds = 0.02;
+  EXPECT_GE(stalled(transfer_and_wait), kSeconds);
+  EXPECT_EQ(stalled([&] { runtime.wait(Stream::kCommunication, runtime.ticket(Stream::kCompute)); }), 0);
+  runtime.begin_recording();
+  transfer_and_wait();
+  const auto recording = runtime.end_recording();
+  for (int i = 0; i < 2; ++i) EXPECT_GE(stalled([&] { runtime.replay(*recording); }), kSeconds);
+  EXPECT_EQ(runtime.take_stalled_seconds(), 0);
 }
 
 /// Any thread can ask how far a stream has come, and needs nothing of the device for it.

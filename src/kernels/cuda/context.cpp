@@ -21,6 +21,7 @@
 #include "kernels/cuda/pinned_ring.h"
 #include "kernels/cuda/progress.h"
 #include "kernels/cuda/recorder.h"
+#include "kernels/cuda/stall_clock.h"
 #include "kernels/cuda/stream_counter.h"
 #include "kernels/cuda_context.h"
 
@@ -112,6 +113,7 @@ class CudaRuntime : public DeviceRuntime {
       cuda::check(cudaStreamCreateWithPriority(&streams_[i], cudaStreamNonBlocking, urgent ? first : last),
                   "make a stream");
     }
+    stalls_.emplace(native(Stream::kCompute));
   }
   CudaRuntime(const CudaRuntime&) = delete;
   CudaRuntime& operator=(const CudaRuntime&) = delete;
@@ -126,7 +128,6 @@ class CudaRuntime : public DeviceRuntime {
     }
     for (const Places& places : places_) std::ranges::for_each(places.events, cudaEventDestroy);
     std::ranges::for_each(marks_.events, cudaEventDestroy);
-    std::ranges::for_each(stalls_.events, cudaEventDestroy);
     for (cudaStream_t stream : streams_) {
       if (stream != nullptr) cudaStreamDestroy(stream);
     }
@@ -187,32 +188,27 @@ class CudaRuntime : public DeviceRuntime {
   /// Where the event has come to stand for a later place in its stream, for that: nothing there waits for
   /// what is put in from now on.
   void wait(Stream stream, const Ticket& ticket) override {
-    if (recorder_.records()) return check(recorder_.wait(stream, ticket));
-    if (ticket.recording != 0) {  // which stands in the stream for computation since
+    if (ticket.recording != 0 && !recorder_.records()) {  // it stands in the stream for computation since
       if (stream != Stream::kCompute) wait(stream, this->ticket(Stream::kCompute));
       return;
     }
-    const Places& places = places_[static_cast<std::size_t>(ticket.stream)];
     const bool transfers = ticket.stream == Stream::kCommunication || ticket.stream == Stream::kBackground;
     const bool stalls = stream == Stream::kCompute && transfers;
-    if (stalls) record(stalls_, stream);
-    check(cudaStreamWaitEvent(native(stream),
-                              places.events[static_cast<std::size_t>(ticket.number % kPlaces)], 0));
-    if (stalls) record(stalls_, stream);
+    if (stalls) check(stalls_->begin());
+    check(recorder_.records() ? recorder_.wait(stream, ticket)
+                              : cudaStreamWaitEvent(native(stream), event_of(ticket), 0));
+    if (stalls) check(stalls_->end());
   }
   void synchronise(Stream stream) override {
     not_recorded("the host waits");
     ++host_steps_.waits;
     check(cudaStreamSynchronize(native(stream)));
-    if (stream == Stream::kCompute) add_stalls();
   }
   void synchronise(const Ticket& ticket) override {
     not_recorded("the host waits");
     require(ticket.recording == 0, "the host waits for a place in recorded work");
     ++host_steps_.waits;
-    const Places& places = places_[static_cast<std::size_t>(ticket.stream)];
-    check(cudaEventSynchronize(places.events[static_cast<std::size_t>(ticket.number % kPlaces)]));
-    if (ticket.stream == Stream::kCompute) add_stalls();
+    check(cudaEventSynchronize(event_of(ticket)));
   }
 
   Milestone milestone(Stream stream) override {
@@ -225,7 +221,7 @@ class CudaRuntime : public DeviceRuntime {
     }
     return counter->count(native(stream)) ? counter->milestone() : Milestone();
   }
-  double take_stalled_seconds() override { return std::exchange(stalled_seconds_, 0); }
+  double take_stalled_seconds() override { return stalls_->take_seconds(); }
 
   std::int64_t mark(Stream stream) override { return static_cast<std::int64_t>(record(marks_, stream)); }
   /// CUDA tells how long one event came after another: the last of them comes to pass while the host waits,
@@ -303,6 +299,10 @@ class CudaRuntime : public DeviceRuntime {
     std::vector<cudaEvent_t> events;
     std::int64_t last = 0;
   };
+  cudaEvent_t event_of(const Ticket& ticket) const {
+    return places_[static_cast<std::size_t>(ticket.stream)]
+        .events[static_cast<std::size_t>(ticket.number % kPlaces)];
+  }
   /// Events with times, kept to be used again.
   struct Times {
     std::vector<cudaEvent_t> events;
@@ -323,20 +323,6 @@ class CudaRuntime : public DeviceRuntime {
     float milliseconds = 0;
     check(cudaEventElapsedTime(&milliseconds, first, second));
     return 1e-3 * static_cast<double>(milliseconds);
-  }
-  /// Those that the stream has come past.
-  void add_stalls() {
-    std::size_t past = 0;
-    for (; past < stalls_.used; past += 2) {
-      const cudaError_t status = cudaEventQuery(stalls_.events[past + 1]);
-      if (status == cudaErrorNotReady) break;
-      check(status);
-      stalled_seconds_ += seconds_between(stalls_.events[past], stalls_.events[past + 1]);
-    }
-    const auto begin = stalls_.events.begin();
-    std::rotate(begin, begin + static_cast<std::ptrdiff_t>(past),
-                begin + static_cast<std::ptrdiff_t>(stalls_.used));
-    stalls_.used -= past;
   }
   void check(cudaError_t status) const {
     if (status != cudaSuccess) {
@@ -368,8 +354,7 @@ class CudaRuntime : public DeviceRuntime {
   std::array<Places, kStreams> places_;
   std::array<std::optional<cuda::StreamCounter>, kStreams> counters_;
   Times marks_;
-  Times stalls_;  ///< before and behind each wait for communication that the host does not know of
-  double stalled_seconds_ = 0;
+  std::optional<cuda::StallClock> stalls_;  ///< of waits for communication that the host does not know of
 };
 
 }  // namespace
