@@ -162,6 +162,7 @@ std::vector<CollectiveRate> collective_rates(const Rank& rank, int axis, std::in
   constexpr int kTries = 5;
   constexpr std::array<std::int64_t, 3> kSizes = {std::int64_t{1} << 16, std::int64_t{1} << 21,
                                                   std::int64_t{1} << 26};
+  constexpr double kLarger = static_cast<double>(kSizes[1]) / static_cast<double>(kSizes[0]);
   constexpr std::array kKinds = {Collective::kAllGather, Collective::kReduceScatter, Collective::kAllReduce,
                                  Collective::kAllToAll, Collective::kExchange};
   Communicator& group = rank.mesh.communicator(axis_bit(axis));
@@ -180,7 +181,7 @@ std::vector<CollectiveRate> collective_rates(const Rank& rank, int axis, std::in
       const double fastest = long_enough ? first : seconds_of(rank, kTries, call);
       rates.push_back({kKinds[k], bytes, once / fastest});
       spent += first + (long_enough ? 0 : kTries * fastest);
-      expected = first * static_cast<double>(kSizes[1] / kSizes[0]) * (kTries + 1);
+      expected = first * kLarger * (kTries + 1);
     }
     seconds -= spent;
   }
