@@ -136,6 +136,13 @@ function(jigsaw_link_cuda_tests)
   endif()
 endfunction()
 
+# What kernels that are compiled for the host are compiled with, so that tests/support/fake_cuda sees which memory they touch
+# and whether its addresses are aligned; unless a sanitizer is there for its own sake.
+if(NOT JIGSAW_SANITIZE)
+  set(JIGSAW_SEEN_ALIGNMENT -fsanitize=alignment)
+  set(JIGSAW_SEEN_ACCESSES -fsanitize=thread --param=tsan-instrument-func-entry-exit=0 ${JIGSAW_SEEN_ALIGNMENT})
+endif()
+
 # jigsaw_fake_cuda_test(NAME LIKE TEST ROOMS ... [SOURCES ...] [LIBRARIES ...] [FILTER PATTERN])
 # One more executable out of the objects of TEST and more sources, with CUDA's kernels compiled for the host and the fake runtime
 # (tests/support/fake_cuda), and one ctest entry for it (for its tests that match FILTER), label device.

@@ -70,6 +70,18 @@ __global__ void count_one(int* count) {
   if (threadIdx.x == 0) ++*count;
 }
 
+struct alignas(16) Words {
+  float word[4];
+};
+/// Reads 16 bytes at once, wherever they begin; other threads wait for those that do.
+__global__ void sum_words(const float* x, float* y) {
+  __shared__ float sums[kThreads];
+  const Words words = reinterpret_cast<const Words*>(x)[threadIdx.x];
+  sums[threadIdx.x] = words.word[0] + words.word[1] + words.word[2] + words.word[3];
+  __syncthreads();
+  y[threadIdx.x] = sums[threadIdx.x];
+}
+
 class FakeCudaFinds : public ::testing::Test {
  protected:
   void TearDown() override {
@@ -307,6 +319,30 @@ TEST_F(FakeCudaFinds, WorkWithoutAnOrder) {
     EXPECT_EQ(said(false, first), found);
     fake_cuda::fail_next(cudaSuccess);
   }
+}
+
+/// The kernel ends there, as on a GPU, and who did what is said alike each time.
+TEST_F(FakeCudaFinds, MisalignedWords) {
+  if (!fake_cuda::sees_accesses()) GTEST_SKIP() << "a sanitizer is in the hooks' place";
+  const Array x = numbers(4 * kThreads + 4);
+  const auto said = [&](std::int64_t first) {
+    Array y(context_, {kThreads}, DType::kFloat32);
+    start(2, sum_words, x.slice(first, {4 * kThreads}).data<float>(), y.data<float>());
+    return error_of([&] {
+      const auto of = static_cast<double>(4 * first);
+      EXPECT_EQ(values_of(y)[3], 4 * 12 + of + 6);
+    });
+  };
+  EXPECT_EQ(said(0), "");
+  for (const std::int64_t first : {1, 2, 3}) {
+    const std::string found = said(first);
+    EXPECT_NE(found.find("kernel void (float const*, float*) touches "), std::string::npos) << found;
+    EXPECT_NE(found.find("Words' at no multiple of 16 bytes ("), std::string::npos) << found;
+    EXPECT_NE(found.find("fake_cuda_test.cpp:"), std::string::npos) << found;
+    fake_cuda::fail_next(cudaSuccess);
+    EXPECT_EQ(said(0), "") << "the next kernel";
+  }
+  EXPECT_EQ(said(4), "");
 }
 
 /// Events are used again, and an old ticket still orders two streams.

@@ -1,10 +1,14 @@
 // What the compiler calls at each access to memory in sources that are compiled with -fsanitize=thread, as
 // CUDA's kernels are for the fake runtime: here the sanitizer itself is not linked, and accesses go to
-// WorkOrder.
+// WorkOrder. With -fsanitize=alignment it calls one more function where an address is no multiple of what the
+// type wants, which a GPU does not read or write.
+#include "base/text.h"
+#include "support/fake_cuda/fake_cuda.h"
 #include "support/fake_cuda/work_order.h"
 
 namespace {
 
+namespace fake_cuda = jigsaw::testing::fake_cuda;
 using jigsaw::testing::fake_cuda::WorkOrder;
 
 void reads(const void* address, unsigned long bytes) {
@@ -13,6 +17,18 @@ void reads(const void* address, unsigned long bytes) {
 void writes(const void* address, unsigned long bytes) {
   WorkOrder::all().touched(address, bytes, true);
 }
+
+/// What the compiler says of an access, as its library for undefined behaviour reads it.
+struct TypeDescriptor {
+  std::uint16_t kind, info;
+  char name[1];  ///< goes on
+};
+struct TypeMismatch {
+  const char* file;
+  std::uint32_t line, column;
+  const TypeDescriptor* type;
+  unsigned char log_alignment, access;
+};
 
 }  // namespace
 
@@ -74,4 +90,10 @@ void __tsan_vptr_read(void** /*at*/) {}
 void __tsan_func_entry(void* /*caller*/) {}
 void __tsan_func_exit() {}
 void __tsan_init() {}
+void __ubsan_handle_type_mismatch_v1(const TypeMismatch* of, const void* /*at*/) {
+  if (!fake_cuda::in_kernel()) return;  // a processor does not mind
+  fake_cuda::misaligned(jigsaw::concat(" touches ", of->type->name, " at no multiple of ",
+                                       1 << of->log_alignment, " bytes (", of->file, ":", of->line, ")"));
+  fake_cuda::end_kernel();
+}
 }

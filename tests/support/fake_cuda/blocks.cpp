@@ -73,8 +73,8 @@ class Block {
     put_in_order(to_begin_, order_, seed_);
     current = this;
     std::ranges::reverse(to_begin_);
-    while (!to_begin_.empty()) resume(free_fiber());
-    while (true) {
+    while (!ended_ && !to_begin_.empty()) resume(free_fiber());
+    while (!ended_) {
       std::vector<Fiber*> waiting;
       for (const auto& fiber : Fiber::all()) {
         if (fiber->waits) waiting.push_back(fiber.get());
@@ -87,10 +87,14 @@ class Block {
       std::ranges::sort(waiting, {}, &Fiber::thread);
       put_in_order(waiting, order_, seed_);
       for (Fiber* fiber : waiting) fiber->waits = false;
-      for (Fiber* fiber : waiting) resume(*fiber);
+      for (Fiber* fiber : waiting) {
+        if (!ended_) resume(*fiber);
+      }
     }
+    if (ended_) Fiber::all().clear();
     current = nullptr;
   }
+  bool ended() const { return ended_; }
 
   /// Of the thread that runs: comes back when all others have come to the barrier, too.
   void wait() {
@@ -98,6 +102,12 @@ class Block {
     fiber.waits = true;
     if (_setjmp(fiber.place) == 0) _longjmp(scheduler_, 1);
     threadIdx = index_of(fiber.thread);
+  }
+
+  /// Of the thread that runs: neither it nor the others go on.
+  void end() {
+    ended_ = true;
+    _longjmp(scheduler_, 1);
   }
 
  private:
@@ -147,6 +157,7 @@ class Block {
   unsigned count_ = 0;
   std::vector<unsigned> to_begin_;  ///< threads, the next one last
   Fiber* running_ = nullptr;
+  bool ended_ = false;
   jmp_buf scheduler_;
 };
 
@@ -165,7 +176,16 @@ void run_blocks(dim3 blocks, dim3 threads, const std::function<void()>& thread, 
   for (const unsigned number : numbers) {
     blockIdx = {number % blocks.x, number / blocks.x % blocks.y, number / blocks.x / blocks.y};
     block.run(threads);
+    if (block.ended()) return;
   }
+}
+
+bool in_kernel() {
+  return Block::current != nullptr;
+}
+
+void end_kernel() {
+  Block::current->end();
 }
 
 bool kernels_can_run() {

@@ -78,7 +78,7 @@ void touch(const void* x, const FakeLayout& layout, bool writes) {
   }
 }
 
-std::atomic<std::int64_t> misaligned = 0, rounded = 0;
+std::atomic<std::int64_t> misaligned_so_far = 0, rounded = 0;
 
 bool is_aligned(const void* address, std::uint32_t bytes) {
   return reinterpret_cast<std::uintptr_t>(address) % bytes == 0;
@@ -87,7 +87,7 @@ bool is_aligned(const void* address, std::uint32_t bytes) {
 }  // namespace
 
 std::int64_t jigsaw::testing::fake_cuda::misaligned_products() {
-  return misaligned;
+  return misaligned_so_far;
 }
 std::int64_t jigsaw::testing::fake_cuda::rounded_products() {
   return rounded;
@@ -186,7 +186,8 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t product, co
     if (!is_aligned(each, algorithm->alignment)) return CUBLAS_STATUS_INVALID_VALUE;
   }
   for (const FakeLayout* each : {a_layout, b_layout}) {
-    if (each->type == CUDA_R_16BF && (each->leading % 8 != 0 || algorithm->alignment < 16)) ++misaligned;
+    if (each->type == CUDA_R_16BF && (each->leading % 8 != 0 || algorithm->alignment < 16))
+      ++misaligned_so_far;
   }
   if (product->compute == CUBLAS_COMPUTE_32F_FAST_TF32) ++rounded;
   const std::string name =

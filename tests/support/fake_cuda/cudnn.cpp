@@ -1,5 +1,7 @@
 #include <atomic>
 #include <cmath>
+#include <cstdint>
+#include <initializer_list>
 #include <list>
 #include <utility>
 #include <vector>
@@ -252,6 +254,15 @@ const CudnnPlan* cudnn_plan(Context& context, const CudnnProblem& problem) {
 
 namespace {
 
+/// What plans say of all memory that they are given (cudnn_plan.cpp, and cuDNN's frontend by itself).
+void require_aligned(std::initializer_list<const void*> operands) {
+  constexpr std::uintptr_t kAlignment = 16;
+  for (const void* const each : operands) {
+    require(reinterpret_cast<std::uintptr_t>(each) % kAlignment == 0,
+            "cuDNN was given memory that begins at no multiple of 16 bytes");
+  }
+}
+
 template <typename Problem, typename Operands>
 void run(Context& context, const Problem& problem, const Operands& operands) {
   constexpr std::int64_t kWorkspace = std::int64_t{1} << 16;
@@ -267,6 +278,7 @@ void run(Context& context, const Problem& problem, const Operands& operands) {
 }  // namespace
 
 void cudnn_run(Context& context, const CudnnPlan& plan, const CudnnOperands& operands) {
+  require_aligned({operands.x, operands.weight, operands.bias, operands.y});
   run(context, plan.problem(), operands);
 }
 
@@ -290,6 +302,8 @@ const CudnnAttentionPlan* cudnn_attention_plan(Context& context, const CudnnAtte
 
 void cudnn_attention_run(Context& context, const CudnnAttentionPlan& plan,
                          const CudnnAttentionOperands& operands) {
+  require_aligned({operands.q, operands.k, operands.v, operands.y, operands.log_sum_exp, operands.dy,
+                   operands.dq, operands.dk, operands.dv});
   run(context, plan.problem(), operands);
 }
 

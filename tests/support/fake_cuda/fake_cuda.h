@@ -16,6 +16,8 @@
 /// - Two pieces of work that touch the same memory without an order end the program's next wait with an error
 ///   that names both (work_order.h). What copies write to pinned memory of the host is NaN until they have
 ///   run, and the host must not change there what they have not read yet.
+/// - A kernel that touches memory at no multiple of what its type is aligned to ends there, as on a GPU; the
+///   next wait names both.
 /// - What is put into streams that capture is recorded (graphs.cpp). Each launch of the graph puts in new
 ///   work, in the order of its streams and waits alone, so that a wait that was not recorded is found.
 /// - Blocks run one after the other. The threads of a block run one after the other between two barriers, in
@@ -57,7 +59,8 @@ std::size_t pinned_bytes();
 /// The two pieces of work without an order that were found first; "" for none. Forgotten by
 /// fail_next(cudaSuccess).
 const std::string& conflict();
-/// Whether what kernels touch is seen: not where the program is compiled with a sanitizer.
+/// Whether what kernels touch is seen, and at which addresses: not where the program is compiled with a
+/// sanitizer.
 bool sees_accesses();
 /// What spoilt the last capture that was spoilt: a call that must not be made then, or work that nothing
 /// waits for; "" for none so far.
@@ -76,12 +79,18 @@ cudaError_t launch(const cudaLaunchConfig_t& configuration, const char* type, st
 cudaError_t put(cudaStream_t stream, const std::string& name, std::function<void()> work);
 /// While work runs: it touches memory.
 void touched(const void* address, std::size_t bytes, bool writes);
+/// While work runs: it touches memory that is not aligned as it must be. `what` goes on behind its name.
+void misaligned(const std::string& what);
 /// While work runs: this memory was given to it for what it likes. It writes NaN to both ends.
 void use_workspace(std::byte* memory, std::size_t bytes);
 
 /// Runs a kernel's threads in blocks (blocks.cpp).
 void run_blocks(dim3 blocks, dim3 threads, const std::function<void()>& thread, Order order,
                 std::uint64_t& seed);
+/// Whether the calling code is a kernel's.
+bool in_kernel();
+/// Of a kernel's thread: the kernel ends here, unfinished. Does not come back.
+void end_kernel();
 /// False once the calling thread of the program has ended and destroys what it kept.
 bool kernels_can_run();
 

@@ -313,6 +313,9 @@ cudaError_t put_when_ready(cudaStream_t stream, const std::string& name, std::fu
 void touched(const void* address, std::size_t bytes, bool writes) {
   WorkOrder::all().touched(address, bytes, writes);
 }
+void misaligned(const std::string& what) {
+  WorkOrder::all().accuse(what);
+}
 void use_workspace(std::byte* memory, std::size_t bytes) {
   constexpr std::size_t kMostOfAnEnd = 4096;  // for it may be large
   const std::size_t end = std::min(bytes, kMostOfAnEnd);

@@ -61,6 +61,8 @@ class WorkOrder {
   void report(const std::string& conflict) {
     if (conflict_.empty()) conflict_ = conflict;
   }
+  /// Of the piece of work that runs: what it does wrong.
+  void accuse(const std::string& what) { report(work_[running_].name + what); }
   void forget_conflict() { conflict_.clear(); }
 
  private:
