@@ -30,9 +30,12 @@ class CollectiveCheck {
   }
 
   std::string run() {
-    gather();
-    scatter_sum();
-    for (const std::int64_t count : {5, 3001}) sum(count);  // small ones may go another way
+    // As activations travel, and as parameters and gradients do, which may have connections of their own.
+    for (const Urgency urgency : {Urgency::kUrgent, Urgency::kBackground}) {
+      gather(urgency);
+      scatter_sum(urgency);
+      for (const std::int64_t count : {5, 3001}) sum(count, urgency);  // small ones may go another way
+    }
     transpose();
     broadcast();
     exchange();
@@ -67,24 +70,31 @@ class CollectiveCheck {
     if (failure_.empty()) failure_ = failure;
   }
 
-  void gather() {
+  void gather(Urgency urgency) {
     std::vector<double> wanted;
     for (int rank = 0; rank < group_.size(); ++rank) {
       for (std::int64_t i = 0; i < piece(rank); ++i) wanted.push_back(sent_number(rank, i));
     }
-    compare(Collective::kAllGather, group_.all_gather(sent(piece(own())), pieces_), wanted);
+    compare(Collective::kAllGather,
+            group_.start_all_gather(sent(piece(own())), pieces_, Purpose::kWorkspace, urgency).wait(),
+            wanted);
   }
-  void scatter_sum() {
+  void scatter_sum(Urgency urgency) {
     const std::int64_t first = offsets(pieces_)[static_cast<std::size_t>(own())];
     std::vector<double> wanted;
     for (std::int64_t i = 0; i < piece(own()); ++i) wanted.push_back(sum_of(first + i));
     const std::int64_t whole = std::accumulate(pieces_.begin(), pieces_.end(), std::int64_t{0});
-    compare(Collective::kReduceScatter, group_.reduce_scatter(sent(whole), pieces_), wanted);
+    compare(Collective::kReduceScatter,
+            group_.start_reduce_scatter(sent(whole), pieces_, ReduceOp::kSum, Purpose::kWorkspace, urgency)
+                .wait(),
+            wanted);
   }
-  void sum(std::int64_t count) {
+  void sum(std::int64_t count, Urgency urgency) {
     std::vector<double> wanted;
     for (std::int64_t i = 0; i < count; ++i) wanted.push_back(sum_of(i));
-    compare(Collective::kAllReduce, group_.all_reduce(sent(count)), wanted);
+    compare(Collective::kAllReduce,
+            group_.start_all_reduce(sent(count), ReduceOp::kSum, Purpose::kWorkspace, urgency).wait(),
+            wanted);
   }
   void transpose() {
     const auto counts = [&](const std::function<std::int64_t(int)>& count) {

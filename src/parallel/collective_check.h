@@ -8,8 +8,9 @@
 
 namespace jigsaw::inline parallel {
 
-/// Tries every kind of collective on small float32 arrays of whole numbers, with uneven and empty pieces,
-/// against what each rank knows that the others send. Collective over the group.
+/// Tries every kind of collective, gathers and sums with both urgencies, on small float32 arrays of whole
+/// numbers, with uneven and empty pieces, against what each rank knows that the others send. Collective over
+/// the group.
 ///
 /// @return  the first that gives something else on this rank, "all_gather along tensor (4 ranks) gives 7 in
 ///          place of 5 as number 3"; "" where all are right.
