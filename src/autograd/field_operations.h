@@ -43,6 +43,8 @@ enum class PoolingKind : std::uint8_t { kMax, kAverage };
 /// average only with count_padding; other padding counts as points.
 /// @param space  spatial extents of the result: ⌊…⌋ or ⌈…⌉ (ceil_mode), what the last windows read beyond
 ///               the padding is no point.
+/// Rule: samples, C; space with halos where windows lie across a cut, sent while the inner part is computed
+/// where that is consecutive in the result. An average takes Partial(sum), too.
 Variable pooling(Tape& tape, const Variable& x, PoolingKind kind, const Window& window,
                  const Padding& padding, const Shape& space, bool count_padding);
 
@@ -54,6 +56,7 @@ Variable global_average(Tape& tape, const Variable& x);
 /// which the first `space` along each dim are made.
 /// @param edges  per spatial dim, what lies beyond the ends: Edge::kReplicate as torch has it, or a circle or
 ///               poles.
+/// Rule: as that of pooling.
 Variable resample(Tape& tape, const Variable& x, Interpolation interpolation, const Shape& grid,
                   const Shape& space, const Padding& edges);
 

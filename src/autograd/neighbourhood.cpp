@@ -128,7 +128,7 @@ using BordersKey = std::pair<const Exchange*, Box>;
 
 /// Small borders around a large inner part are worth kernels of their own.
 bool worth_splitting(const Box& outputs, const Box& inner) {
-  return !(inner == outputs) && 4 * inner.extent.count() > 3 * outputs.extent.count();
+  return 4 * inner.extent.count() > 3 * outputs.extent.count();
 }
 
 /// The place of a tile's outputs, where kernels of any library can write them.
@@ -146,8 +146,8 @@ bool stands_in(const Array& made, const Array& place) {
 }  // namespace
 
 Array over_tiles(const Rank& rank, const std::function<void()>& long_work_follows, const Exchange& exchange,
-                 const Box& outputs, const Array& piece, DType type, Array& arrived,
-                 const TileKernel& kernel) {
+                 const Box& outputs, const Array& piece, DType type, Array& arrived, const TileKernel& kernel,
+                 Splitting splitting) {
   const auto make = [&](const Box& part, const Array& into) {
     const Tile tile{part, exchange.region_of(part)};
     return kernel(exchange.assemble(rank, piece, arrived, tile.region), tile, into);
@@ -157,13 +157,23 @@ Array over_tiles(const Rank& rank, const std::function<void()>& long_work_follow
   long_work_follows();
   if (!exchange.travels()) return make(outputs, {});
   const Box inner = exchange.outputs_inside(outputs);
-  if (!worth_splitting(outputs, inner)) {
+  if (inner == outputs) {  // though others may wait for what is here
+    const Array all = make(outputs, {});
+    arrived = pending.wait();
+    return all;
+  }
+  Array result, place;
+  if (splitting != Splitting::kNever && worth_splitting(outputs, inner)) {
+    result = Array(rank.context, outputs.extent, type);
+    place = place_of(result, outputs, inner);
+  }
+  if (!result.defined() || (splitting == Splitting::kWhereInPlace && !place.defined())) {
+    result = Array();
     arrived = pending.wait();
     return make(outputs, {});
   }
-  Array result(rank.context, outputs.extent, type);
   {
-    const Array place = place_of(result, outputs, inner), inside = make(inner, place);
+    const Array inside = make(inner, place);
     if (!stands_in(inside, place))
       copy_box(rank.context, inside, Box::whole(inner.extent), result, relative_to(inner, outputs));
   }
@@ -208,12 +218,25 @@ std::shared_ptr<const Exchange> Neighbourhood::exchange(const Frame& frame) cons
 std::vector<Array> Neighbourhood::forward(Frame& frame, Operands& inputs) const {
   const auto exchange = this->exchange(frame);
   const Array piece = inputs.redistributed(0);
+  const Box outputs = frame.output_box();
+  Context& context = frame.context();
   Found found;
-  if (exchange->travels()) found.arrived = exchange->start(frame.rank(), piece).wait();
-  frame.long_work_follows();
-  const Tile tile{frame.output_box(), exchange->wanted()};
-  const Array region = exchange->assemble(frame.rank(), piece, found.arrived, tile.region);
-  const Array result = forward_tile(frame.context(), region, tile, found.noted);
+  const auto make = [&](const Array& region, const Tile& tile, const Array& into) {
+    if (!noted_type() || tile.outputs == outputs)
+      return forward_tile(context, region, tile, into, found.noted);
+    if (!found.noted.defined()) found.noted = Array(context, outputs.extent, *noted_type());
+    const std::optional<Array> place = consecutive(found.noted, outputs, tile.outputs);
+    Array noted = place ? *place : Array();
+    const Array made = forward_tile(context, region, tile, into, noted);
+    if (!place) {
+      copy_box(context, noted, Box::whole(tile.outputs.extent), found.noted,
+               relative_to(tile.outputs, outputs));
+    }
+    return made;
+  };
+  const Array result = over_tiles(
+      frame.rank(), [&] { frame.long_work_follows(); }, *exchange, outputs, piece, piece.dtype(),
+      found.arrived, make, splitting());
   frame.keep_findings(found);
   return {result};
 }
@@ -225,7 +248,7 @@ std::vector<Array> Neighbourhood::rematerialise(Frame& frame, Operands& inputs) 
   Array noted;
   return {forward_tile(frame.context(),
                        exchange->assemble(frame.rank(), inputs.redistributed(0), arrived, tile.region), tile,
-                       noted)};
+                       Array(), noted)};
 }
 
 void Neighbourhood::backward(const Frame& frame, Operands&, Gradients& gradients) const {

@@ -1,5 +1,6 @@
 #pragma once
 #include <functional>
+#include <optional>
 
 #include "autograd/field_operations.h"
 #include "parallel/exchange.h"
@@ -32,14 +33,21 @@ Box space_of(const Box& box);
 /// the kernel cannot, in an array of their own. @return  where they stand.
 using TileKernel = std::function<Array(const Array& region, const Tile& tile, const Array& into)>;
 
+/// When outputs that read only what is here are made apart from the others.
+enum class Splitting : std::uint8_t {
+  kWhereInnerIsLarge,  ///< most do: worth kernels of their own, and a copy if not consecutive in the result
+  kWhereInPlace,       ///< most do, and are consecutive there: for kernels that take no longer than that copy
+  kNever
+};
+
 /// This rank's outputs: those that read only what is here are made while halos travel, then the others, tile
 /// by tile.
 /// @param long_work_follows  is called when the halos are under way.
 /// @param type               of the outputs.
 /// @param arrived            set to what came, for backward.
 Array over_tiles(const Rank& rank, const std::function<void()>& long_work_follows, const Exchange& exchange,
-                 const Box& outputs, const Array& piece, DType type, Array& arrived,
-                 const TileKernel& kernel);
+                 const Box& outputs, const Array& piece, DType type, Array& arrived, const TileKernel& kernel,
+                 Splitting splitting = Splitting::kWhereInnerIsLarge);
 
 /// An operation on one field whose outputs read a neighbourhood, linear or linear in pieces, by its kernels
 /// on a region.
@@ -52,8 +60,14 @@ class Neighbourhood : public Operation {
   void backward(const Frame& frame, Operands& saved, Gradients& gradients) const final;
 
  protected:
-  /// @param noted  may be set to what backward reads; with Signature::keeps_findings.
-  virtual Array forward_tile(Context& context, const Array& region, const Tile& tile, Array& noted) const = 0;
+  /// @param into   where the outputs go, or undefined, as a TileKernel has it.
+  /// @param noted  for what backward reads, of noted_type() and the outputs' shape: written, or set where it
+  ///               is undefined; with Signature::keeps_findings.
+  virtual Array forward_tile(Context& context, const Array& region, const Tile& tile, const Array& into,
+                             Array& noted) const = 0;
+  /// None: nothing is noted.
+  virtual std::optional<DType> noted_type() const { return std::nullopt; }
+  virtual Splitting splitting() const { return Splitting::kWhereInPlace; }
   /// The region's gradient.
   virtual Array backward_tile(Context& context, const Array& dy, const Tile& tile,
                               const Array& noted) const = 0;

@@ -48,10 +48,20 @@ class PoolingOperation : public Neighbourhood {
   }
 
  protected:
-  Array forward_tile(Context& context, const Array& region, const Tile& tile, Array& noted) const override {
-    // Which points won is all that backward needs.
-    return maximum_ ? max_pool_forward(context, pooling_of(tile), region, noted)
-                    : average_pool_forward(context, pooling_of(tile), region);
+  Array forward_tile(Context& context, const Array& region, const Tile& tile, const Array& into,
+                     Array& noted) const override {
+    Array y = into.defined() ? into : Array(context, tile.outputs.extent, region.dtype());
+    if (maximum_) {
+      if (!noted.defined()) noted = Array(context, y.shape(), *noted_type());
+      max_pool_forward_into(context, pooling_of(tile), region, noted, y);
+    } else {
+      average_pool_forward_into(context, pooling_of(tile), region, y);
+    }
+    return y;
+  }
+  /// Which points won is all that backward needs.
+  std::optional<DType> noted_type() const override {
+    return maximum_ ? std::optional(winner_type(window_)) : std::nullopt;
   }
   Array backward_tile(Context& context, const Array& dy, const Tile& tile,
                       const Array& noted) const override {

@@ -29,8 +29,11 @@ class Resample : public Neighbourhood {
   }
 
  protected:
-  Array forward_tile(Context& context, const Array& region, const Tile& tile, Array&) const override {
-    return resample_forward(context, resampling_of(tile), region);
+  Array forward_tile(Context& context, const Array& region, const Tile& tile, const Array& into,
+                     Array&) const override {
+    Array y = into.defined() ? into : Array(context, tile.outputs.extent, region.dtype());
+    resample_forward_into(context, resampling_of(tile), region, y);
+    return y;
   }
   Array backward_tile(Context& context, const Array& dy, const Tile& tile, const Array&) const override {
     return resample_backward(context, resampling_of(tile), dy);
@@ -64,7 +67,10 @@ class Pad : public Neighbourhood {
   }
 
  protected:
-  Array forward_tile(Context&, const Array& region, const Tile&, Array&) const override { return region; }
+  Array forward_tile(Context&, const Array& region, const Tile&, const Array&, Array&) const override {
+    return region;
+  }
+  Splitting splitting() const override { return Splitting::kNever; }
   Array backward_tile(Context&, const Array& dy, const Tile&, const Array&) const override { return dy; }
 };
 

@@ -25,6 +25,9 @@ DType winner_type(const Window& window);
 /// no
 ///                 point wins).
 Array max_pool_forward(Context& context, const Pooling& pooling, const Array& x, Array& winners);
+/// The same into arrays that are there, of y's shape.
+void max_pool_forward_into(Context& context, const Pooling& pooling, const Array& x, Array& winners,
+                           Array& y);
 /// dx [B, space…, C]: each place's dy goes to its winner; zero in the padding.
 Array max_pool_backward(Context& context, const Pooling& pooling, const Array& dy, const Array& winners,
                         const Shape& space);
@@ -33,6 +36,8 @@ Array max_pool_backward(Context& context, const Pooling& pooling, const Array& d
 /// of a window's valid points over their number, or over the window's with count_padding. Zero where a window
 /// holds none. Sums are formed in f32 (f64 for f64), which go on into f64 where points are many.
 Array average_pool_forward(Context& context, const Pooling& pooling, const Array& x);
+/// The same into an array that is there, of y's shape.
+void average_pool_forward_into(Context& context, const Pooling& pooling, const Array& x, Array& y);
 /// dx [B, space…, C]; zero in the padding.
 Array average_pool_backward(Context& context, const Pooling& pooling, const Array& dy, const Shape& space);
 

@@ -41,6 +41,8 @@ ReadRange resampling_reads(const Resampling& resampling, int dim, std::int64_t b
 ///           two neighbours of (o + ½)·input/output − ½.
 /// @throws ShapeError unless the source holds what the target reads.
 Array resample_forward(Context& context, const Resampling& resampling, const Array& x);
+/// The same into an array that is there, of the result's shape.
+void resample_forward_into(Context& context, const Resampling& resampling, const Array& x, Array& y);
 /// The adjoint: the part of dx, [B, source_extent…, C], that comes from dy, [B, target.extent…, C]; of dy's
 /// type.
 Array resample_backward(Context& context, const Resampling& resampling, const Array& dy);

@@ -23,16 +23,18 @@ void PrintTo(const KernelCall& call, std::ostream* out) {
   *out << call.outputs << (call.waited ? " outputs after" : " outputs before") << " the halos";
 }
 
-/// The calls of one of two ranks, each with 32 rows of 8 points, for reads that reach `reach` rows beyond.
-std::vector<KernelCall> calls_of(int reach) {
+/// The calls of the first of two ranks, each with 32 rows of 8 points of one or more samples, for outputs
+/// that read as many rows before and behind them.
+std::vector<KernelCall> calls_of(int before, int behind, Splitting splitting = Splitting::kWhereInnerIsLarge,
+                                 std::int64_t samples = 1) {
   std::vector<KernelCall> calls;
   run_ranks(2, [&](Communicator& world) {
     Mesh mesh(world, 1, {2, 1}, 1);
     const Rank rank{world.context(), mesh};
-    Layout layout{{1, 64, 8, 1}, {}};
+    Layout layout{{samples, 64, 8, 2}, {}};
     layout.placements[1] = Placement::shard(1);
     IndexMap map;
-    map.dims = {{1, Reads::window(2 * reach + 1, 1, 1, reach), Edge::kNone, Edge::kNone}};
+    map.dims = {{1, Reads::window(before + 1 + behind, 1, 1, before), Edge::kNone, Edge::kNone}};
     const auto exchange = Exchange::of(rank, map, layout, layout);
     const Array piece = testing::make_piece(rank, layout, DType::kFloat64,
                                             [](std::int64_t i) { return static_cast<double>(i); });
@@ -43,19 +45,34 @@ std::vector<KernelCall> calls_of(int reach) {
           const CallLog::Entry last = world.log()->last().back();
           EXPECT_EQ(last.kind, Collective::kExchange);
           if (world.rank() == 0)
-            calls.push_back({tile.outputs.extent.count(), last.state == CallLog::State::kDone});
+            calls.push_back({tile.outputs.extent.count() / 2, last.state == CallLog::State::kDone});
           return Array::zeros(rank.context, tile.outputs.extent, DType::kFloat64);
-        });
+        },
+        splitting);
   });
   return calls;
 }
 
 TEST(HaloOverlap, TheInteriorIsComputedWhileHalosTravel) {
-  EXPECT_EQ(calls_of(1), (std::vector<KernelCall>{{31 * 8, false}, {8, true}}));
+  EXPECT_EQ(calls_of(1, 1), (std::vector<KernelCall>{{31 * 8, false}, {8, true}}));
 }
 
 TEST(HaloOverlap, WideBordersAreNotWorthKernelsOfTheirOwn) {
-  EXPECT_EQ(calls_of(10), (std::vector<KernelCall>{{32 * 8, true}}));
+  EXPECT_EQ(calls_of(10, 10), (std::vector<KernelCall>{{32 * 8, true}}));
+}
+
+TEST(HaloOverlap, WhoGetsNothingDoesNotWait) {
+  EXPECT_EQ(calls_of(1, 0), (std::vector<KernelCall>{{32 * 8, false}}));
+  EXPECT_EQ(calls_of(1, 0, Splitting::kNever), (std::vector<KernelCall>{{32 * 8, false}}));
+}
+
+/// As for kernels that take no longer than the copy of what they made elsewhere.
+TEST(HaloOverlap, AnInteriorThatIsNotConsecutiveMayBeNotWorthIt) {
+  EXPECT_EQ(calls_of(1, 1, Splitting::kWhereInPlace), (std::vector<KernelCall>{{31 * 8, false}, {8, true}}));
+  EXPECT_EQ(calls_of(1, 1, Splitting::kWhereInPlace, 3), (std::vector<KernelCall>{{3 * 32 * 8, true}}));
+  EXPECT_EQ(calls_of(1, 1, Splitting::kWhereInnerIsLarge, 3),
+            (std::vector<KernelCall>{{3 * 31 * 8, false}, {3 * 8, true}}));
+  EXPECT_EQ(calls_of(1, 1, Splitting::kNever), (std::vector<KernelCall>{{32 * 8, true}}));
 }
 
 /// Outputs that are consecutive in the result are made there; others, and those of a kernel that makes arrays

@@ -21,14 +21,23 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdio>
+#include <functional>
 #include <map>
+#include <mutex>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "autograd/output_watch.h"
 #include "base/text.h"
 #include "comm/thread/virtual_clock.h"
+#include "layers/convolution.h"
+#include "layers/pooling.h"
+#include "layers/resampling.h"
 #include "layers/weathermixer.h"
+#include "support/pieces.h"
 
 namespace jigsaw {
 namespace {
@@ -215,6 +224,144 @@ Timed time_step(const MeshSizes& sizes, double flops_per_second, double share) {
     cost.network.bytes_per_second = unit.transfer / (share * free.compute);
   }
   return time_step(sizes, cost, cost.network.bytes_per_second);
+}
+
+using LayerBuild = std::function<LayerPtr(const LayerSite&)>;
+
+/// A layer that reads its neighbours' rows.
+struct FieldLayer {
+  const char* name;
+  bool only_in_place;  ///< its interior must be consecutive in the result
+  LayerBuild build;
+};
+
+/// Windows of 3 × 3 and linear interpolation read a row of each neighbour; windows of 2 × 2 do where a piece
+/// has an odd number of rows.
+std::vector<FieldLayer> field_layers() {
+  const auto maximum = [](const MaxPoolOptions& options) {
+    return [=](const LayerSite& site) { return std::make_unique<PoolingLayer>(site, options); };
+  };
+  return {{"conv", false,
+           [](const LayerSite& site) {
+             return std::make_unique<ConvolutionLayer>(
+                 site, ConvolutionOptions{
+                           .features = site.input.channels, .kernel = {3}, .padding = {1}, .bias = false});
+           }},
+          {"max_pool of 3 x 3", true, maximum({.kernel = {3}, .stride = {1}, .padding = {1}})},
+          {"max_pool of 2 x 2", true, maximum({.kernel = {2}})},
+          {"avg_pool", true,
+           [](const LayerSite& site) {
+             return std::make_unique<PoolingLayer>(
+                 site, AveragePoolOptions{.kernel = {3}, .stride = {1}, .padding = {1}});
+           }},
+          {"upsample", true, [](const LayerSite& site) {
+             return std::make_unique<Upsample>(site, UpsampleOptions{{2}, {}, Interpolation::kLinear});
+           }}};
+}
+
+using PieceOf = std::function<Array(const Layout&)>;
+
+/// What the layer alone makes of one sample, and the input's gradient, if an output's is given.
+struct Made {
+  ShardedTensor output, gradient;
+};
+Made made_by(const LayerBuild& build, const Rank& rank, const Shape& space, std::int64_t channels,
+             const PieceOf& input, const PieceOf& output_gradient = nullptr) {
+  Model model({space, channels, channels});
+  model.append("field", "field", build);
+  model.finish();
+  PlanBook plans;
+  plan_and_materialise(model, rank, plans, 1, Zero::kNone, DType::kFloat32, DType::kFloat32, 1);
+  const Layout in = model.input_layout(rank.mesh, 1);
+  Tape tape(rank, plans, Tape::Mode::kRecord);
+  tape.set_training(true);
+  const Variable x({input(in), in}, true), y = model.forward(tape, x);
+  if (!output_gradient) return {y.value(), {}};
+  y.slot()->add(rank, {output_gradient(y.layout()), y.layout()});
+  tape.backward();
+  return {y.value(), x.slot()->take()};
+}
+
+/// What a rank computes while the halos of a layer travel, as a share of all its kernels in forward: the
+/// least of two ranks, which hold 65 rows each, or columns.
+double share_while_halos_travel(const LayerBuild& build, bool rows) {
+  VirtualClock clock(2, {});
+  run_ranks(
+      2, {.latency_seconds = 1}, clock, [](int) { return Context::make_meta(); },
+      [&](Communicator& world) {
+        Mesh mesh(world, 1, {rows ? 2 : 1, rows ? 1 : 2}, 1);
+        const Rank rank{world.context(), mesh};
+        made_by(build, rank, {130, 130}, 16,
+                [&](const Layout& in) { return Array(rank.context, rank.box(in).extent, DType::kFloat32); });
+      });
+  double share = 1;
+  for (int rank = 0; rank < 2; ++rank) {
+    const VirtualClock::RankTime& time = clock.of(rank);
+    int exchanges = 0;
+    for (const VirtualClock::Call& call : time.calls) {
+      if (call.name.rfind("exchange", 0) != 0) continue;
+      ++exchanges;
+      share = std::min(share, call.computed / time.computed);
+    }
+    EXPECT_EQ(exchanges, 1);
+  }
+  return share;
+}
+
+TEST(Overlap, TheInteriorOfAFieldIsMadeWhileHalosTravel) {
+  for (const FieldLayer& layer : field_layers()) {
+    for (const bool rows : {true, false}) {
+      const double share = share_while_halos_travel(layer.build, rows);
+      std::printf("%s, cut in %s: %.2f of the kernels run while halos travel\n", layer.name,
+                  rows ? "rows" : "columns", share);
+      if (rows || !layer.only_in_place) {
+        EXPECT_GT(share, 0.75) << layer.name;
+      } else {
+        EXPECT_EQ(share, 0.0) << layer.name;
+      }
+    }
+  }
+}
+
+/// Of pooling and resampling; sums of a convolution are the library's. Gradients are whole numbers, so that
+/// they add up alike in any order, but for those of a mean.
+TEST(Overlap, TheInteriorAndBordersOfAFieldHaveTheBitsOfTheWhole) {
+  using Whole = std::vector<double>;
+  const auto made_on = [](const FieldLayer& layer, const std::vector<int>& domain, Backend backend) {
+    Whole output, gradient;
+    std::mutex mutex;
+    run_ranks(
+        domain[0] * domain[1], {}, [&](int) { return Context::make_host(backend, 1); },
+        [&](Communicator& world) {
+          Mesh mesh(world, 1, domain, 1);
+          const Rank rank{world.context(), mesh};
+          const auto piece = [&](const std::function<double(std::int64_t)>& value) {
+            return [&rank, value](const Layout& layout) {
+              return testing::make_piece(rank, layout, DType::kFloat32, value);
+            };
+          };
+          const Made made =
+              made_by(layer.build, rank, {65, 23}, 4,
+                      piece([](std::int64_t i) { return std::sin(static_cast<double>(i * i % 1009)); }),
+                      piece([](std::int64_t i) { return static_cast<double>(i * i % 101); }));
+          const std::lock_guard lock(mutex);
+          testing::paste_piece(rank, made.output.layout, made.output.piece, output);
+          testing::paste_piece(rank, made.gradient.layout, made.gradient.piece, gradient);
+        });
+    if (std::string_view(layer.name) == "avg_pool") gradient.clear();
+    return std::pair<Whole, Whole>(output, gradient);
+  };
+  for (const FieldLayer& layer : field_layers()) {
+    if (!layer.only_in_place) continue;
+    for (const Backend backend : {Backend::kReference, Backend::kCpu}) {
+      const auto wanted = made_on(layer, {1, 1}, backend);
+      for (const std::vector<int>& domain : {std::vector<int>{2, 1}, {3, 1}, {1, 2}, {2, 2}}) {
+        const auto made = made_on(layer, domain, backend);
+        EXPECT_EQ(made.first, wanted.first) << layer.name << " on " << domain[0] << " x " << domain[1];
+        EXPECT_EQ(made.second, wanted.second) << layer.name << " on " << domain[0] << " x " << domain[1];
+      }
+    }
+  }
 }
 
 TEST(Overlap, AStepTakesHardlyLongerThanWhatCannotBeHidden) {

@@ -31,6 +31,11 @@ Shape require_field(std::string_view kernel, const Pooling& pooling, const Shape
   return field_shape(x[0], pooling.window.places(space), x.back());
 }
 
+void require_result(std::string_view kernel, const Pooling& pooling, const Array& x, const Array& y) {
+  require_same_shape(kernel, y.shape(), require_field(kernel, pooling, x.shape()));
+  require_same_type(kernel, x, y);
+}
+
 /// Shape of dx for dy, once they are seen to fit.
 Shape require_gradient(std::string_view kernel, const Pooling& pooling, const Array& dy, const Shape& space) {
   if (dy.rank() != space.rank() + 2) {
@@ -48,12 +53,21 @@ DType winner_type(const Window& window) {
   return window.extent.count() <= kExactInBfloat16 ? DType::kBfloat16 : DType::kFloat32;
 }
 
+void max_pool_forward_into(Context& context, const Pooling& pooling, const Array& x, Array& winners,
+                           Array& y) {
+  constexpr std::string_view kKernel = "max_pool_forward";
+  require_result(kKernel, pooling, x, y);
+  require_same_shape(kKernel, winners.shape(), y.shape());
+  require(winners.dtype() == winner_type(pooling.window), "max_pool_forward: the winners' type is another");
+  count_work(context, flops_of(pooling, y), {&x, &y, &winners});
+  launch(context, x.dtype(), &PoolingKernels::max_forward, pooling, x, winners, y);
+}
+
 Array max_pool_forward(Context& context, const Pooling& pooling, const Array& x, Array& winners) {
   const Shape shape = require_field("max_pool_forward", pooling, x.shape());
   Array y(context, shape, x.dtype());
   winners = Array(context, shape, winner_type(pooling.window));
-  count_work(context, flops_of(pooling, y), {&x, &y, &winners});
-  launch(context, x.dtype(), &PoolingKernels::max_forward, pooling, x, winners, y);
+  max_pool_forward_into(context, pooling, x, winners, y);
   return y;
 }
 
@@ -68,10 +82,15 @@ Array max_pool_backward(Context& context, const Pooling& pooling, const Array& d
   return dx;
 }
 
-Array average_pool_forward(Context& context, const Pooling& pooling, const Array& x) {
-  Array y(context, require_field("average_pool_forward", pooling, x.shape()), x.dtype());
+void average_pool_forward_into(Context& context, const Pooling& pooling, const Array& x, Array& y) {
+  require_result("average_pool_forward", pooling, x, y);
   count_work(context, flops_of(pooling, y), {&x, &y});
   launch(context, x.dtype(), &PoolingKernels::average_forward, pooling, x, y);
+}
+
+Array average_pool_forward(Context& context, const Pooling& pooling, const Array& x) {
+  Array y(context, require_field("average_pool_forward", pooling, x.shape()), x.dtype());
+  average_pool_forward_into(context, pooling, x, y);
   return y;
 }
 

@@ -88,14 +88,30 @@ std::vector<ResamplingTap> resampling_taps(const Resampling& resampling, int dim
   return taps;
 }
 
-Array resample_forward(Context& context, const Resampling& resampling, const Array& x) {
-  require_regions("resample_forward", resampling, x.rank() - 2);
-  require_same_shape("resample_forward", x.shape(),
+namespace {
+
+/// Shape of the result for x, once they are seen to fit.
+Shape require_source(const Resampling& resampling, const Array& x) {
+  constexpr std::string_view kKernel = "resample_forward";
+  require_regions(kKernel, resampling, x.rank() - 2);
+  require_same_shape(kKernel, x.shape(),
                      field_shape(x.shape()[0], resampling.source_extent, x.shape().back()));
-  Array y(context, field_shape(x.shape()[0], resampling.target.extent, x.shape().back()), x.dtype());
+  return field_shape(x.shape()[0], resampling.target.extent, x.shape().back());
+}
+
+}  // namespace
+
+void resample_forward_into(Context& context, const Resampling& resampling, const Array& x, Array& y) {
+  require_same_shape("resample_forward", y.shape(), require_source(resampling, x));
+  require_same_type("resample_forward", x, y);
   count_work(context, flops_of(resampling, y), {&x, &y});
-  if (y.count() == 0) return y;
+  if (y.count() == 0) return;
   launch(context, x.dtype(), &ResamplingKernels::forward, resampling, x, y);
+}
+
+Array resample_forward(Context& context, const Resampling& resampling, const Array& x) {
+  Array y(context, require_source(resampling, x), x.dtype());
+  resample_forward_into(context, resampling, x, y);
   return y;
 }
 
