@@ -3,10 +3,16 @@
 // of each family compare with the definition.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
+#include <cmath>
 #include <filesystem>
 #include <functional>
 #include <set>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "base/text.h"
 #include "kernels/attention.h"
