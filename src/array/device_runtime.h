@@ -99,7 +99,7 @@ class DeviceRuntime {
   /// cannot count.
   virtual Milestone milestone(Stream stream) = 0;
   /// Seconds that the stream for computation stood still in wait() for those for communication, since the
-  /// last call and as far as the host has waited for it.
+  /// last call and as far as it has come.
   virtual double take_stalled_seconds() { return 0; }
 
   /// Has the device note when all that was put into the stream before has been done: a mark, of which

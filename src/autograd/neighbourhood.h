@@ -36,7 +36,8 @@ using TileKernel = std::function<Array(const Array& region, const Tile& tile, co
 /// When outputs that read only what is here are made apart from the others.
 enum class Splitting : std::uint8_t {
   kWhereInnerIsLarge,  ///< most do: worth kernels of their own, and a copy if not consecutive in the result
-  kWhereInPlace,       ///< most do, and are consecutive there: for kernels that take no longer than that copy
+  kWhereInPlace,  ///< most do, and are consecutive there, from a multiple of 16 bytes on: for kernels that
+                  ///< take no longer than that copy
   kNever
 };
 

@@ -16,7 +16,7 @@ double sum_of(const std::vector<double>& values) {
                          [](double sum, double value) { return std::isfinite(value) ? sum + value : sum; });
 }
 
-/// Of those that are known: steps that a device replays say nothing of some things.
+/// Of those that are known.
 double mean_of(const std::vector<double>& values) {
   const auto known = std::ranges::count_if(values, [](double value) { return std::isfinite(value); });
   return known == 0 ? 0 : sum_of(values) / static_cast<double>(known);

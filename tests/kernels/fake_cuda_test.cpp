@@ -390,13 +390,14 @@ TEST_F(FakeCudaFinds, AContextThatEndsUnderItsWork) {
 /// The device says how long it stood still for transfers, each time that work runs which waits for them.
 TEST_F(FakeCudaFinds, HowLongItStandsStill) {
   DeviceRuntime& runtime = *context_.runtime();
-  const auto transfer_and_wait = [&] {
+  const auto transfer = [&] {
     runtime.wait(Stream::kCommunication, runtime.ticket(Stream::kCompute));
     context_.set_stream(Stream::kCommunication);
     start(1, take_a_while);
     context_.set_stream(Stream::kCompute);
-    runtime.wait(Stream::kCompute, runtime.ticket(Stream::kCommunication));
+    return runtime.ticket(Stream::kCommunication);
   };
+  const auto transfer_and_wait = [&] { runtime.wait(Stream::kCompute, transfer()); };
   const auto stalled = [&](const std::function<void()>& work) {
     work();
     runtime.synchronise(Stream::kCompute);
@@ -410,6 +411,21 @@ TEST_F(FakeCudaFinds, HowLongItStandsStill) {
   const auto recording = runtime.end_recording();
   for (int i = 0; i < 2; ++i) EXPECT_GE(stalled([&] { runtime.replay(*recording); }), kSeconds);
   EXPECT_EQ(runtime.take_stalled_seconds(), 0);
+  // Waited for in the next recording, as sums of gradients are: that comes behind all of the first one.
+  runtime.begin_recording();
+  const DeviceRuntime::Ticket there = transfer();
+  const auto first = runtime.end_recording();
+  runtime.replay(*first);
+  runtime.begin_recording();
+  runtime.wait(Stream::kCompute, there);
+  const auto second = runtime.end_recording();
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_GE(stalled([&] {
+                if (i > 0) runtime.replay(*first);
+                runtime.replay(*second);
+              }),
+              kSeconds);
+  }
 }
 
 /// Any thread can ask how far a stream has come, and needs nothing of the device for it.

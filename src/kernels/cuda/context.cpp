@@ -117,8 +117,8 @@ class CudaRuntime : public DeviceRuntime {
   }
   CudaRuntime(const CudaRuntime&) = delete;
   CudaRuntime& operator=(const CudaRuntime&) = delete;
-  /// The context's memory, which work that was put in may use, goes next: the work is waited for, though not
-  /// for ever, since it may wait for ranks that are gone.
+  /// The context's memory, which work that was put in may use, goes next: the work is waited for. Not for
+  /// ever, since it may wait for ranks that are gone; what frees memory then may still do so.
   ~CudaRuntime() override {
     const auto limit = std::chrono::steady_clock::now() + kMostWaitAtTheEnd;
     for (cudaStream_t stream : streams_) {
@@ -192,12 +192,7 @@ class CudaRuntime : public DeviceRuntime {
       if (stream != Stream::kCompute) wait(stream, this->ticket(Stream::kCompute));
       return;
     }
-    const bool transfers = ticket.stream == Stream::kCommunication || ticket.stream == Stream::kBackground;
-    const bool stalls = stream == Stream::kCompute && transfers;
-    if (stalls) check(stalls_->begin());
-    check(recorder_.records() ? recorder_.wait(stream, ticket)
-                              : cudaStreamWaitEvent(native(stream), event_of(ticket), 0));
-    if (stalls) check(stalls_->end());
+    wait_for(stream, {&ticket, 1});
   }
   void synchronise(Stream stream) override {
     not_recorded("the host waits");
@@ -246,6 +241,7 @@ class CudaRuntime : public DeviceRuntime {
     check_recording(recorder_.begin(streams_));
   }
   std::shared_ptr<Recording> end_recording() override {
+    come_behind_all();  // here, where it is measured
     std::shared_ptr<cuda::GraphRecording> recording;
     check_recording(recorder_.end(recording));
     return recording;
@@ -276,8 +272,21 @@ class CudaRuntime : public DeviceRuntime {
  private:
   /// What comes next in the stream for computation comes behind all that communicates.
   void come_behind_all() {
-    for (const Stream stream : {Stream::kCommunication, Stream::kBackground})
-      wait(Stream::kCompute, ticket(stream));
+    wait_for(Stream::kCompute, std::array{ticket(Stream::kCommunication), ticket(Stream::kBackground)});
+  }
+  /// For places outside of recordings, or in the one that is made.
+  void wait_for(Stream stream, std::span<const Ticket> tickets) {
+    const bool stalls = std::ranges::any_of(tickets, [&](const Ticket& ticket) {
+      const bool transfers = ticket.stream == Stream::kCommunication || ticket.stream == Stream::kBackground;
+      return stream == Stream::kCompute && transfers &&
+             (!recorder_.records() || recorder_.waits(stream, ticket));
+    });
+    if (stalls) check(stalls_->begin());
+    for (const Ticket& ticket : tickets) {
+      check(recorder_.records() ? recorder_.wait(stream, ticket)
+                                : cudaStreamWaitEvent(native(stream), event_of(ticket), 0));
+    }
+    if (stalls) check(stalls_->end());
   }
   void check_recording(cudaError_t status) const {
     if (status != cudaSuccess)

@@ -46,8 +46,7 @@ cudaError_t Recorder::ticket(Stream stream, DeviceRuntime::Ticket& ticket) {
 }
 
 cudaError_t Recorder::wait(Stream stream, const DeviceRuntime::Ticket& ticket) {
-  if (ticket.recording != recording_ || ticket.number == kNothing || ticket.stream == stream)
-    return cudaSuccess;
+  if (!waits(stream, ticket)) return cudaSuccess;
   inside(stream) = true;
   return cudaStreamWaitEvent(native(stream), events_[static_cast<std::size_t>(ticket.number)], 0);
 }

@@ -52,6 +52,10 @@ class Recorder {
   /// Each while it records.
   cudaError_t ticket(Stream stream, DeviceRuntime::Ticket& ticket);
   cudaError_t wait(Stream stream, const DeviceRuntime::Ticket& ticket);
+  /// Whether that would be a wait.
+  bool waits(Stream stream, const DeviceRuntime::Ticket& ticket) const {
+    return ticket.recording == recording_ && ticket.number != kNothing && ticket.stream != stream;
+  }
   /// A milestone of the counter, which is the stream's.
   cudaError_t milestone(Stream stream, const StreamCounter& counter, Milestone& milestone);
   cudaError_t end(std::shared_ptr<GraphRecording>& recording);

@@ -42,25 +42,20 @@ StallClock::StallClock(cudaStream_t stream) : stream_(stream) {
   constexpr std::size_t kBytes = 2 * sizeof(std::uint64_t);
   void* memory = nullptr;
   check(cudaMalloc(&memory, kBytes), "take memory for a clock");
-  times_ = static_cast<std::uint64_t*>(memory);
-  check(cudaMemsetAsync(times_, 0, kBytes, stream), "set a clock");
+  times_.reset(static_cast<std::uint64_t*>(memory));
   check(cudaHostAlloc(&memory, sizeof(std::uint64_t), cudaHostAllocMapped), "take pinned memory");
-  told_ = new (memory) std::uint64_t{0};
-}
-
-StallClock::~StallClock() {
-  cudaFree(times_);
-  cudaFreeHost(told_);
+  told_.reset(new (memory) std::uint64_t{0});
+  check(cudaMemsetAsync(times_.get(), 0, kBytes, stream), "set a clock");
 }
 
 cudaError_t StallClock::begin() const {
   const cudaLaunchConfig_t configuration = one_thread(stream_);
-  return cudaLaunchKernelEx(&configuration, begin_stall, times_);
+  return cudaLaunchKernelEx(&configuration, begin_stall, times_.get());
 }
 
 cudaError_t StallClock::end() const {
   const cudaLaunchConfig_t configuration = one_thread(stream_);
-  return cudaLaunchKernelEx(&configuration, end_stall, times_, told_);
+  return cudaLaunchKernelEx(&configuration, end_stall, times_.get(), told_.get());
 }
 
 double StallClock::take_seconds() {

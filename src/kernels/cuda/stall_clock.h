@@ -2,6 +2,7 @@
 #include <cuda_runtime_api.h>
 
 #include <cstdint>
+#include <memory>
 
 namespace jigsaw::inline kernels::cuda {
 
@@ -11,9 +12,6 @@ class StallClock {
  public:
   /// @param stream  in which the waits will be.
   explicit StallClock(cudaStream_t stream);
-  ~StallClock();
-  StallClock(const StallClock&) = delete;
-  StallClock& operator=(const StallClock&) = delete;
 
   /// Put in before and behind a wait of the stream.
   cudaError_t begin() const;
@@ -22,9 +20,16 @@ class StallClock {
   double take_seconds();
 
  private:
+  struct Free {
+    void operator()(std::uint64_t* memory) const { cudaFree(memory); }
+  };
+  struct FreeHost {
+    void operator()(std::uint64_t* memory) const { cudaFreeHost(memory); }
+  };
+
   cudaStream_t stream_;
-  std::uint64_t* times_ = nullptr;  ///< on the device: when the wait began, and the sum, in ns
-  std::uint64_t* told_ = nullptr;   ///< the sum, in page-locked memory of the host
+  std::unique_ptr<std::uint64_t, Free> times_;     ///< on the device: when the wait began, and the sum, in ns
+  std::unique_ptr<std::uint64_t, FreeHost> told_;  ///< the sum, in page-locked memory of the host
   std::uint64_t taken_ = 0;
 };
 
