@@ -1,6 +1,7 @@
 #pragma once
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <string>
 
@@ -21,6 +22,9 @@ bool is_device_memory(const void* address);
 cudaError_t put_when_ready(cudaStream_t stream, const std::string& name, std::function<bool()> work,
                            std::int64_t* number = nullptr);
 void work_may_go_on();
+/// For whoever calls run() with it when the program may have destroyed it, or the graph whose launches it is
+/// for.
+std::shared_ptr<FakeStream> share(cudaStream_t stream);
 /// Runs the stream's work in order, up to that place; false where some cannot run yet.
 bool run(FakeStream& stream, std::int64_t until);
 

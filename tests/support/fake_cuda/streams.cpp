@@ -18,6 +18,9 @@ std::int64_t events_made() {
   return events;
 }
 
+std::shared_ptr<FakeStream> share(cudaStream_t stream) {
+  return stream->shared_from_this();
+}
 void mark(FakeEvent& event, FakeStream& stream) {
   event.stream = stream.shared_from_this();
   event.number = stream.put;

@@ -43,6 +43,7 @@ struct Part {
 struct Launch {
   FakeComm* comm = nullptr;
   cudaStream_t stream = nullptr;
+  std::shared_ptr<FakeStream> kept = nullptr;  ///< the stream, once it is there: peers may run it later
   Kind kind = Kind::kMessages;
   int root = 0;
   std::vector<Part> sends, receives;
@@ -404,6 +405,7 @@ std::string name_of(const Launch& launch) {
 }
 
 void put(const std::shared_ptr<Launch>& launch) {
+  launch->kept = fake_cuda::share(launch->stream);
   fake_cuda::put_when_ready(
       launch->stream, name_of(*launch), [launch] { return run_launch(*launch); }, &launch->number);
 }
