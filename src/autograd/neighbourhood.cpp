@@ -158,7 +158,7 @@ Array over_tiles(const Rank& rank, const std::function<void()>& long_work_follow
   if (!exchange.travels()) return make(outputs, {});
   const Box inner = exchange.outputs_inside(outputs);
   if (inner == outputs) {  // though others may wait for what is here
-    const Array all = make(outputs, {});
+    Array all = make(outputs, {});
     arrived = pending.wait();
     return all;
   }
@@ -227,7 +227,7 @@ std::vector<Array> Neighbourhood::forward(Frame& frame, Operands& inputs) const 
     if (!found.noted.defined()) found.noted = Array(context, outputs.extent, *noted_type());
     const std::optional<Array> place = consecutive(found.noted, outputs, tile.outputs);
     Array noted = place ? *place : Array();
-    const Array made = forward_tile(context, region, tile, into, noted);
+    Array made = forward_tile(context, region, tile, into, noted);
     if (!place) {
       copy_box(context, noted, Box::whole(tile.outputs.extent), found.noted,
                relative_to(tile.outputs, outputs));
