@@ -71,7 +71,8 @@ CudnnAttentionProblem problem_of(const Sizes& s, bool backward, DType result) {
 TEST(CudnnAttentionPlans, AllOfTheModels) {
   std::vector<Sizes> all = {{1, 12, 4050, 4050, 64}, {1, 16, 16380, 16380, 64}, {2, 4, 150, 150, 32},
                             {1, 1, 1, 2, 8},         {3, 2, 7, 5, 16},          {1, 8, 1013, 1012, 96},
-                            {200, 3, 49, 49, 32},    {1, 16, 64800, 64800, 64}, {2, 6, 128, 333, 128}};
+                            {200, 3, 49, 49, 32},    {1, 16, 64800, 64800, 64}, {2, 6, 128, 333, 128},
+                            {1, 16, 8190, 8190, 64}, {8, 4, 77, 77, 24},        {4, 4, 39, 38, 24}};
   for (const std::int64_t size : {24, 40, 72, 80, 104, 120, 128}) all.push_back({1, 2, 300, 300, size});
   for (const Sizes& s : all) {
     for (const DType result : {DType::kBfloat16, DType::kFloat32}) {
@@ -87,6 +88,11 @@ TEST(CudnnAttentionPlans, AllOfTheModels) {
       backward.heads = part.heads;
       backward.queries = part.queries;
       const auto gradients = CudnnAttentionPlan::make(backward, h100(), why);
+      if (part.batches * part.heads * part.queries % 4 != 0) {
+        EXPECT_FALSE(gradients.has_value());
+        EXPECT_EQ(why, "4 does not divide the number of queries of all heads");
+        continue;
+      }
       ASSERT_TRUE(gradients.has_value()) << backward.text() << ": " << why;
       const double pairs = static_cast<double>(part.batches * part.heads * part.queries * s.keys);
       EXPECT_LE(static_cast<double>(gradients->workspace_bytes()), 1.1 * (1 << 29)) << backward.text();
@@ -102,6 +108,14 @@ TEST(CudnnAttentionPlans, WhatItCannotDoItSays) {
   EXPECT_NE(why.find("multiple of 8"), std::string::npos) << why;
   EXPECT_FALSE(CudnnAttentionPlan::make(problem_of({1, 2, 9, 9, 8}, false, DType::kBfloat16), "{}", why));
   EXPECT_FALSE(why.empty());
+  const auto refused = [](const Sizes& sizes, bool backward, std::size_t version) {
+    return CudnnAttentionPlan::refusal(problem_of(sizes, backward, DType::kBfloat16), version);
+  };
+  const Sizes odd{1, 16, 16380, 16380, 64}, even{1, 16, 16384, 16384, 64};
+  EXPECT_EQ(refused(odd, true, 91500).rfind("cuDNN 9.15.1 or newer", 0), 0U);
+  EXPECT_EQ(refused(odd, true, 91501), "");
+  EXPECT_EQ(refused(odd, false, 91500), "");
+  EXPECT_EQ(refused(even, true, 91500), "");
 }
 
 }  // namespace

@@ -116,7 +116,20 @@ std::optional<CudnnAttentionPlan> CudnnAttentionPlan::make(const CudnnAttentionP
   return make(std::move(graph), why);
 }
 
+std::string CudnnAttentionPlan::refusal(const CudnnAttentionProblem& problem, std::size_t version) {
+  constexpr std::size_t kPadsItself = 91501;
+  constexpr std::int64_t kTile = 128, kWords = 4;
+  if (!problem.backward) return "";
+  if (problem.keys % kTile != 0 && version < kPadsItself)
+    return "cuDNN 9.15.1 or newer is needed where 128 does not divide the number of keys";
+  if (problem.batches * problem.heads * problem.queries % kWords != 0)
+    return "4 does not divide the number of queries of all heads";
+  return "";
+}
+
 std::optional<CudnnAttentionPlan> CudnnAttentionPlan::make(std::unique_ptr<Graph> made, std::string& why) {
+  why = refusal(made->problem, cudnnGetVersion());
+  if (!why.empty()) return std::nullopt;
   fe::graph::Graph& graph = made->graph;
   const cudnnHandle_t handle = made->handle;
   if (!done(graph.validate(), why) ||

@@ -23,6 +23,11 @@ class CudnnAttentionPlan {
   static std::optional<CudnnAttentionPlan> make(const CudnnAttentionProblem& problem,
                                                 const std::string& device, std::string& why);
 
+  /// Why this cuDNN, 91900 for 9.19.0, is not asked; "" where it is. Backward, before 9.15.1 its frontend
+  /// copies the number of keys from memory of the host that is gone when recorded work runs again (where 128
+  /// does not divide it), and lays the workspace behind a number for each query.
+  static std::string refusal(const CudnnAttentionProblem& problem, std::size_t version);
+
   CudnnAttentionPlan(CudnnAttentionPlan&&) noexcept;
   ~CudnnAttentionPlan();
 
