@@ -83,6 +83,8 @@ for library in $(libraries "${needed[@]}"); do
     *) cp -L "$library" "$payload/lib/" ;;
   esac
 done
+# cuDNN opens it by name, and only then.
+if grep -q libcudnn "$payload/from_machine"; then echo "libnvrtc.so.$(grep -oE 'libcublasLt\.so\.[0-9]+' "$payload/from_machine" | head -1 | grep -oE '[0-9]+$')" >> "$payload/from_machine"; fi
 strip --strip-unneeded "$payload"/lib/* "$payload"/openmpi/lib/openmpi3/* 2> /dev/null || true
 
 say "writing data, and the losses of the processor"

@@ -4,8 +4,8 @@
 # happens; what programs said stands in logs/.
 #
 #   ./run.sh                   all parts
-#   ./run.sh --only PART,…     some of them: smoke check tests models ranks nccl plans curves memcheck kernels shipped
-#                              steps racecheck
+#   ./run.sh --only PART,…     some of them: smoke check tests models graphs ranks nccl plans curves memcheck kernels
+#                              shipped steps racecheck
 #   ./run.sh --minutes M       all within M minutes (default 10)
 #   ./run.sh --device cpu      on the processor, to try the kit itself
 #   ./run.sh --output FOLDER   where report.md and logs/ go (default: results/ beside this script)
@@ -123,8 +123,10 @@ tests_of() {
   return "$bad"
 }
 part_tests() { tests_of '^kernels_'; }
-# Gradients, PyTorch's numbers, layers, losses, the optimizer, whole training runs.
-part_models() { tests_of '^(gradient|golden|attention_golden|field_layer|image_loss|adamw|trainer)_'; }
+# Gradients, PyTorch's numbers, layers, losses, the optimizer, whole training runs, forecasts.
+part_models() { tests_of '^(gradient|golden|attention_golden|field_layer|image_loss|adamw|trainer|forecasts|window_blend)_'; }
+# Steps that are replayed as CUDA graphs give the bits of those that are not.
+part_graphs() { tests_of '^recorded_steps_'; }
 # Ranks that are threads share the GPU: outputs and all gradients of mixer, ViT, Swin and U-Net.
 part_ranks() { tests_of '^(mesh_equality|unet)_'; }
 part_nccl() { tests_of '^nccl_'; }
@@ -325,6 +327,7 @@ part smoke 60
 part check 40
 part tests 120
 part models 60
+part graphs 40
 part ranks 60
 part nccl 20
 part plans 30

@@ -38,8 +38,18 @@ for line in '\*\*smoke\*\*: passed' '\*\*check\*\*: not run' '\*\*nccl\*\*: not 
   'era5_uk_unet: a step of 8 samples takes' 'Nothing failed'; do
   expect "the report says $line" says "$line"
 done
-run --device cuda --only ranks
-expect "ranks share the fake GPU" says '\*\*ranks\*\*: passed.*: 1 tests passed'
+# A sanitizer that runs nothing and finds nothing.
+mkdir "$folder/tools" && printf '#!/bin/sh\nexit 0\n' > "$folder/tools/compute-sanitizer" && chmod +x "$folder/tools/compute-sanitizer"
+PATH=$folder/tools:$PATH run --device cuda --only smoke,check,graphs,ranks,nccl,memcheck
+for line in '\*\*smoke\*\*: passed' '\*\*check\*\*: passed' '\*\*graphs\*\*: passed.*: [1-9][0-9]* tests passed' \
+  '\*\*ranks\*\*: passed.*: 1 tests passed' '\*\*memcheck\*\*: passed.*memcheck: [1-9][0-9]* suites of tests, clean'; do
+  expect "on the fake GPU the report says $line" says "$line"
+done
+# Every test for a GPU is in a part.
+patterns=$(sed -n "s/^part_.*tests_of '\(.*\)'.*/\1/p" "$folder/kit/run.sh" | paste -sd'|')
+while read -r name _; do
+  expect "$name is tried" grep -qE "$patterns" <<< "$name"
+done < "$folder/kit/unpacked/cuda_tests.txt"
 
 # Another curve is found, and a program that is not there.
 sed -i 's/"loss":/"loss":1/' "$folder/kit/unpacked/expected/mixer.jsonl"
