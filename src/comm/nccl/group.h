@@ -19,8 +19,10 @@ class NcclGroup;
 /// from 2.26 on, unless NCCL_LAUNCH_ORDER_IMPLICIT forbids it. So two communicators in two streams do not
 /// wait for each other in a circle: all ranks call them in one order, every wait of a stream is for what was
 /// called before, and so of the calls that are not done the first one has all that it needs on all ranks.
-/// Without that order a kernel that waits for its peers could keep the multiprocessors which there another's
-/// needs first.
+/// CUDA keeps the order as far as it can: where blocks of the more urgent one begin first after all, both
+/// must fit the device, which two kernels of NCCL's at most 32 blocks do on anything larger than a slice of a
+/// GPU. Without that order a kernel that waits for its peers could keep the multiprocessors which there
+/// another's needs first.
 bool launches_in_order();
 
 /// What all NCCL communicators of a rank share: one lock for calls of NCCL, the first failure, and a thread
