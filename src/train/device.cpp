@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <map>
 #include <string_view>
@@ -25,8 +26,9 @@ std::string version_text(int version) {
 }
 
 /// What is wrong with the devices of all ranks; "" for nothing.
+/// @param sees  what each rank does.
 std::string unlike_devices(const std::vector<std::string>& kinds, const std::vector<std::string>& places,
-                           bool shared) {
+                           const std::vector<std::string>& sees, bool shared) {
   std::map<std::string, std::size_t> users;
   for (std::size_t rank = 0; rank < kinds.size(); ++rank) {
     if (kinds[rank] != kinds[0]) {
@@ -38,7 +40,8 @@ std::string unlike_devices(const std::vector<std::string>& kinds, const std::vec
     const auto [first, is_new] = users.emplace(places[rank], rank);
     if (!is_new) {
       return concat(
-          "ranks ", first->second, " and ", rank, " would share the GPU ", places[rank],
+          std::ranges::count(sees, sees[rank]), " ranks see ", sees[rank], ", of which ranks ", first->second,
+          " and ", rank, " would share the GPU ", places[rank],
           ": start one rank for each GPU that they see, or set \"device\" to \"cpu\" (to try things out, "
           "NCCL 2.30 and newer lets ranks share one with NCCL_MULTI_RANK_GPU_ENABLE=1 in all their "
           "environments)");
@@ -156,14 +159,16 @@ RankDevice rank_device(const Context& context, int rank_on_machine) {
                  version_text(machine.driver), ", program built with ", version_text(machine.runtime),
                  cudnn.built ? ", cuDNN " + library_version(cudnn.version) : "",
                  nccl.built ? ", NCCL " + library_version(nccl.version) : "", ")"),
-          concat(device.bus, " of ", host_name()), may_share_gpus(nccl)};
+          concat(device.bus, " of ", host_name()), may_share_gpus(nccl),
+          concat(machine.devices, machine.devices == 1 ? " GPU" : " GPUs", " on ", host_name())};
 }
 
 void require_like_devices(Communicator& world, const RankDevice& mine) {
-  const std::vector<std::string> kinds = world.gather_text(mine.kind), places = world.gather_text(mine.place);
+  const std::vector<std::string> kinds = world.gather_text(mine.kind), places = world.gather_text(mine.place),
+                                 sees = world.gather_text(mine.sees);
   const bool shared = world.all_reduce(std::vector{mine.shared ? 1.0 : 0.0}, ReduceOp::kMin)[0] > 0;
   const std::string failure =
-      agreed_failure(world, world.rank() == 0 ? unlike_devices(kinds, places, shared) : std::string());
+      agreed_failure(world, world.rank() == 0 ? unlike_devices(kinds, places, sees, shared) : std::string());
   if (!failure.empty()) throw ConfigError(failure);
 }
 

@@ -62,6 +62,7 @@ struct RankDevice {
   std::string kind;   ///< "the processor", or a GPU's name, capability and versions of CUDA and its libraries
   std::string place;  ///< names the GPU among all; empty for the processor
   bool shared = false;  ///< may_share_gpus()
+  std::string sees;     ///< "2 GPUs on node7"
 };
 RankDevice rank_device(const Context& context, int rank_on_machine);
 

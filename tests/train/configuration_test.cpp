@@ -206,9 +206,11 @@ TEST(Device, RanksComputeAlikeAndApart) {
   const RankDevice processor{"the processor", ""};
   EXPECT_EQ(failures({processor, processor, processor}), "");
   EXPECT_EQ(failures({{"gpu", "1 of a"}, {"gpu", "2 of a"}, {"gpu", "1 of b"}}), "");
-  EXPECT_NE(
-      failures({{"gpu", "1 of a"}, {"gpu", "2 of a"}, {"gpu", "1 of a"}}).find("ranks 0 and 2 would share"),
-      std::string::npos);
+  const RankDevice first{"gpu", "1 of a", false, "2 GPUs on a"},
+      second{"gpu", "2 of a", false, "2 GPUs on a"}, other{"gpu", "1 of b", false, "1 GPU on b"};
+  EXPECT_EQ(failures({first, other, second, first})
+                .rfind("3 ranks see 2 GPUs on a, of which ranks 0 and 3 would share the GPU 1 of a: ", 0),
+            0U);
   // All ranks have to know that they may.
   EXPECT_EQ(failures({{"gpu", "1 of a", true}, {"gpu", "1 of a", true}}), "");
   EXPECT_NE(

@@ -57,6 +57,17 @@ int comm_size(MPI_Comm comm) {
   return size;
 }
 
+MpiSession::OnMachine find_on_machine() {
+  MpiSession::OnMachine found;
+  MPI_Comm comm = MPI_COMM_NULL;
+  check_mpi(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &comm),
+            "MPI_Comm_split_type");
+  check_mpi(MPI_Comm_rank(comm, &found.rank), "MPI_Comm_rank");
+  found.ranks = comm_size(comm);
+  check_mpi(MPI_Comm_free(&comm), "MPI_Comm_free");
+  return found;
+}
+
 }  // namespace
 
 void check_mpi(int code, const std::string& what) {
@@ -124,6 +135,7 @@ MpiSession::MpiSession(const MpiOptions& options) : state_(std::make_shared<Stat
         concat("the launcher started ", *promised, " ranks, but MPI connects ", delivered,
                ": use the mpirun of the MPI library this program was built with, or `srun --mpi=pmix`"));
   }
+  on_machine_ = find_on_machine();
   if (provided >= MPI_THREAD_SERIALIZED && delivered > 1)
     state_->background = std::make_unique<ProgressThread>(state_->mpi, options.progress_seconds);
 }

@@ -38,6 +38,11 @@ class MpiSession {
 
   int rank() const;
   int size() const;
+  /// This rank among those on the same machine.
+  struct OnMachine {
+    int rank = 0, ranks = 1;
+  };
+  OnMachine on_machine() const { return on_machine_; }
   /// Changes MpiOptions::progress_seconds.
   void set_progress(double seconds);
   /// All ranks; valid while the session lives. Collective.
@@ -45,6 +50,7 @@ class MpiSession {
 
  private:
   std::shared_ptr<State> state_;
+  OnMachine on_machine_;
 };
 
 }  // namespace jigsaw::inline comm
