@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <csignal>
 #include <cstdlib>
 #include <thread>
@@ -23,16 +24,8 @@ namespace jigsaw {
 
 namespace {
 
-/// What launchers say of the ranks on this machine: the first of these that is set.
-int from_launcher(std::initializer_list<const char*> names, int otherwise) {
-  for (const char* name : names) {
-    if (const char* value = std::getenv(name)) return std::atoi(value);
-  }
-  return otherwise;
-}
-
 /// OMP_NUM_THREADS, or this rank's share of the cores: those it is bound to, or all divided among the ranks
-/// here.
+/// on this machine.
 int threads_per_rank(int ranks) {
   if (const char* value = std::getenv("OMP_NUM_THREADS"); value != nullptr && std::atoi(value) > 0) {
     return std::atoi(value);
@@ -42,9 +35,12 @@ int threads_per_rank(int ranks) {
   const int all = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
   const int bound = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : all;
   const bool is_bound = bound < static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
-  const int here = std::max(1, from_launcher({"OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS"}, ranks));
-  return is_bound ? bound : std::max(1, bound / here);
+  return is_bound ? bound : std::max(1, bound / ranks);
 }
+
+/// A rank on which something failed may take so long to tell of it, and then ends all others: its device and
+/// its connections come to an end before.
+constexpr std::chrono::seconds kMostUntilTold(15);
 
 /// As it is written, with what the command line overrides.
 Json configuration_json(const ConfigArguments& arguments) {
@@ -87,11 +83,11 @@ ExitCode run_on(MpiSession& session, const MakeStart& make_start, const std::fun
   std::optional<Context> context;
   RankDevice device;
   std::string device_remark;
-  const int threads = threads_per_rank(session.size());
+  const int threads = threads_per_rank(session.on_machine().ranks);
   const std::unique_ptr<Communicator> everyone = session.world(of_start);
   const Start start = make_start(*everyone);
   const Configuration& configuration = start.configuration;
-  const int here = from_launcher({"OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID"}, 0);
+  const int here = session.on_machine().rank;
   together(*everyone, [&] {
     context = make_context(configuration.device, configuration.train, threads, here, &device_remark);
     device = rank_device(*context, here);
@@ -114,6 +110,7 @@ ExitCode run_on(MpiSession& session, const MakeStart& make_start, const std::fun
     throw;
   } catch (const std::exception& error) {
     log.end_status(true);
+    if (dynamic_cast<const PeerError*>(&error) != nullptr) std::this_thread::sleep_for(kMostUntilTold);
     // This rank alone: the others wait for it somewhere, and are ended with it.
     const auto* known = dynamic_cast<const Error*>(&error);
     print_error(error.what(), session.rank(), session.size());

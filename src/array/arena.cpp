@@ -20,13 +20,14 @@ namespace {
 constexpr std::int64_t kSmall = 64 << 10;
 constexpr std::size_t kRegion = std::size_t{2} << 20;
 
-/// An error says what the bytes were for, what holds the rest, and what held more before.
+/// An error says how many bytes were for what, how many there could have been, what holds the rest, and what
+/// held more before.
 std::byte* allocate_in(Heap& heap, std::int64_t bytes, Purpose purpose,
                        const std::array<std::int64_t, kPurposes>& current,
                        const std::array<std::int64_t, kPurposes>& peak) {
   try {
     return heap.allocate(static_cast<std::size_t>(bytes));
-  } catch (const Error& error) {
+  } catch (const OutOfMemoryError& error) {
     std::vector<std::string> uses;
     for (std::size_t p = 0; p < current.size(); ++p) {
       if (peak[p] == 0) continue;
@@ -34,10 +35,12 @@ std::byte* allocate_in(Heap& heap, std::int64_t bytes, Purpose purpose,
           concat(human_bytes(current[p]), " ", name(static_cast<Purpose>(p)),
                  peak[p] > current[p] ? concat(" (at most ", human_bytes(peak[p]), " before)") : ""));
     }
-    throw Error(error.code(),
-                concat(error.what(), " (for ", name(purpose), "; arrays hold ",
-                       uses.empty() ? "nothing" : join(uses, ", "),
-                       "): a smaller train.batch_size, train.recompute \"block\" or more ranks need less"));
+    const auto fits = static_cast<std::int64_t>(heap.largest());
+    throw OutOfMemoryError(
+        concat(error.what(), ": an array of ", human_bytes(bytes), " (", name(purpose), ") does not fit, ",
+               fits > 0 ? concat("one of ", human_bytes(fits), " would; ") : "", "arrays hold ",
+               uses.empty() ? "nothing" : join(uses, ", "),
+               "; a smaller train.batch_size, train.recompute \"block\" or more ranks need less"));
   }
 }
 

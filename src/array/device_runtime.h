@@ -102,6 +102,11 @@ class DeviceRuntime {
   /// last call and as far as it has come.
   virtual double take_stalled_seconds() { return 0; }
 
+  /// A place in the stream for computation at which the device notes the time; the last eight are kept.
+  virtual std::int64_t instant() { return 0; }
+  /// From one instant to a later one, which the stream has passed; 0 where the device knows no time.
+  virtual double seconds_between(std::int64_t /*first*/, std::int64_t /*later*/) const { return 0; }
+
   /// Has the device note when all that was put into the stream before has been done: a mark, of which
   /// passed() says the time. @return  its number since the last passed(), from 0 on.
   virtual std::int64_t mark(Stream stream) = 0;
@@ -116,6 +121,8 @@ class DeviceRuntime {
   /// nothing.
   virtual void begin_recording() {}
   virtual std::shared_ptr<Recording> end_recording() { return nullptr; }
+  /// Ends a recording that failed: nothing of it runs, and what is put in from now on does.
+  virtual void drop_recording() noexcept {}
   /// Puts recorded work into the stream for computation. The first time it follows end_recording() at once.
   virtual void replay(Recording& /*recording*/) {}
   /// Of a milestone that was set while work was recorded, and so is that of its first replay, the same in the

@@ -102,13 +102,22 @@ void Heap::release(std::byte* memory) noexcept {
   }
 }
 
+std::size_t Heap::largest() const {
+  const std::size_t hole = free_.empty() ? 0 : free_.rbegin()->first;
+  const std::size_t more = source_.left() / kRegionUnit * kRegionUnit;
+  return source_.apart() ? source_.left() : std::max(hole, more >= region_ ? tail() + more : 0);
+}
+
+/// Free bytes that join the next region.
+std::size_t Heap::tail() const {
+  if (!source_.joins() || blocks_.empty()) return 0;
+  const auto& [begin, last] = *blocks_.rbegin();
+  return last.free && begin + last.bytes == end_ ? last.bytes : 0;
+}
+
 /// A free block of at least `bytes` at the end; only what its free tail lacks is asked for.
 Heap::Blocks::iterator Heap::grow(std::size_t bytes) {
-  std::size_t tail = 0;
-  if (source_.joins() && !blocks_.empty()) {
-    const auto& [begin, last] = *blocks_.rbegin();
-    if (last.free && begin + last.bytes == end_) tail = last.bytes;
-  }
+  std::size_t tail = this->tail();
   for (;;) {
     const std::size_t asked = std::max(region_, rounded(bytes - tail, kRegionUnit));
     std::byte* memory = source_.allocate(asked);

@@ -20,6 +20,8 @@ class Heap {
   /// Aligned to 256 bytes.
   std::byte* allocate(std::size_t bytes);
   void release(std::byte* memory) noexcept;
+  /// The most that allocate() would give, with all that the source has left.
+  std::size_t largest() const;
   /// Whether allocate() would need no further region.
   bool has(std::size_t bytes) const;
   /// Keeps these ranges, in place of those before, from what allocate() gives: at once where they are free,
@@ -40,6 +42,7 @@ class Heap {
   using Blocks = std::map<std::byte*, Block>;
 
   std::byte* allocate_apart(std::size_t bytes);
+  std::size_t tail() const;
   Blocks::iterator grow(std::size_t bytes);
   Blocks::iterator join(Blocks::iterator left, Blocks::iterator right);
   Blocks::iterator put_free(Blocks::iterator block);

@@ -31,8 +31,8 @@ class HostMemory : public MemorySource {
     given_ += bytes;
     if (given_ > physical_bytes() || (bytes > static_cast<std::size_t>(end_ - next_) && !reserve(bytes))) {
       given_ -= bytes;
-      fail(concat("out of memory: ", human_bytes(static_cast<std::int64_t>(bytes)),
-                  " could not be allocated beside ", human_bytes(static_cast<std::int64_t>(given_))));
+      throw OutOfMemoryError(
+          concat("out of memory, ", human_bytes(static_cast<std::int64_t>(given_)), " are in use"));
     }
     std::byte* memory = next_;
     next_ += bytes;
@@ -41,6 +41,7 @@ class HostMemory : public MemorySource {
   }
 
   bool joins() const override { return true; }
+  std::size_t left() const override { return physical_bytes() - std::min(given_, physical_bytes()); }
 
  private:
   struct Reservation {

@@ -9,8 +9,10 @@ class MemorySource {
  public:
   virtual ~MemorySource() = default;
   /// A region of `bytes` (a multiple of 2 MiB, or where they stand apart any number), aligned to 256 bytes.
-  /// @throws Error when there is none.
+  /// @throws OutOfMemoryError when there is none; Error when a device has failed.
   virtual std::byte* allocate(std::size_t bytes) = 0;
+  /// Bytes that it could still give; 0 where that is not known.
+  virtual std::size_t left() const { return 0; }
   /// Whether a region that begins where another ends may be used as one with it.
   virtual bool joins() const = 0;
   /// Whether each array is to have a region of its own, exactly as large as it is, which given_back() frees:

@@ -250,6 +250,13 @@ void ParameterGroup::zero_gradients() {
   owned_gradient_ = stored_gradient_ = Array();
 }
 
+void ParameterGroup::forget_pass() {
+  for (Pending* const pending : {&gathering_, &scattering_, &synchronising_}) *pending = Pending();
+  gathered_ = gradient_ = Array();
+  users_ = 0;
+  zero_gradients();
+}
+
 // ---- ParameterBlock
 
 Parameter& ParameterBlock::add(const std::string& name, const Shape& shape, Initial initial,
@@ -300,6 +307,9 @@ void ParameterBlock::finish_gradients() {
 }
 void ParameterBlock::start_synchronise_gradients() {
   for (auto& group : groups_) group->start_synchronise_gradients();
+}
+void ParameterBlock::forget_pass() {
+  for (auto& group : groups_) group->forget_pass();
 }
 
 }  // namespace jigsaw::inline autograd

@@ -113,6 +113,8 @@ class ParameterGroup {
   /// @param copied  owned_copy() was written, too.
   void share_parameters(bool copied = false);
   void zero_gradients();
+  /// Before the first gradients of a step: forgets a pass that was put in and never runs.
+  void forget_pass();
   /// All parameters of the stored range, for checkpoints and tests.
   Array stored() const { return stored_; }
   std::vector<Segment> stored_segments() const { return segments(stored_range_); }
@@ -187,6 +189,7 @@ class ParameterBlock {
   /// before the block's next begin_gradients().
   void finish_gradients();
   void start_synchronise_gradients();
+  void forget_pass();
 
  private:
   std::string path_;

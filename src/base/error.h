@@ -62,6 +62,18 @@ class CommError : public Error {
   explicit CommError(const std::string& message) : Error(ExitCode::kInternal, message) {}
 };
 
+/// A communicator that came to a bad end on another rank, whose own error says more.
+class PeerError : public CommError {
+ public:
+  using CommError::CommError;
+};
+
+/// There is less memory than an array takes. The message says whose memory, and how much of it is in use.
+class OutOfMemoryError : public Error {
+ public:
+  explicit OutOfMemoryError(const std::string& message) : Error(ExitCode::kInternal, message) {}
+};
+
 /// Throws an Error of code kInternal with this message; for broken invariants.
 [[noreturn]] void fail(const std::string& message);
 

@@ -35,6 +35,7 @@ std::int64_t CallLog::begin(const std::string& group, bool whole_job, const Call
   const std::int64_t count = call.send.defined() ? call.send.count() : 0;
   const std::lock_guard lock(mutex_);
   const std::int64_t number = next_++;
+  ++made_;
   ring_[static_cast<std::size_t>(number % kKept)] = {number,        group,           call.kind, count,
                                                      call.sequence, State::kStarted, {}};
   hash_ = mix(hash_, stable_hash(group));
@@ -71,6 +72,7 @@ void CallLog::repeat(const std::vector<Entry>& calls) {
   while (!on_device_.empty() && on_device_.front().device.done.passed()) on_device_.pop_front();
   for (Entry entry : calls) {
     entry.number = next_++;
+    ++made_;
     ring_[static_cast<std::size_t>(entry.number % kKept)] = entry;
     on_device_.push_back(entry);
     hash_ = mix(hash_, stable_hash(entry.group));
@@ -78,9 +80,19 @@ void CallLog::repeat(const std::vector<Entry>& calls) {
   }
 }
 
-std::int64_t CallLog::calls() const {
+CallLog::Mark CallLog::mark() const {
   const std::lock_guard lock(mutex_);
-  return next_;
+  return {next_, made_, hash_};
+}
+
+void CallLog::forget(const Mark& since) {
+  const std::lock_guard lock(mutex_);
+  made_ = since.made;
+  hash_ = since.hash;
+  std::erase_if(on_device_, [&](const Entry& entry) { return entry.number >= since.next; });
+  for (Entry& entry : ring_) {
+    if (entry.number >= since.next) entry.state = State::kDone;
+  }
 }
 
 std::vector<CallLog::Entry> CallLog::last() const {
@@ -113,7 +125,7 @@ std::string CallLog::position() const {
 
 double CallLog::fingerprint() const {
   const std::lock_guard lock(mutex_);
-  return static_cast<double>(mix(hash_, static_cast<std::uint64_t>(next_)) >> 11);
+  return static_cast<double>(mix(hash_, static_cast<std::uint64_t>(made_)) >> 11);
 }
 
 }  // namespace jigsaw::inline comm

@@ -49,13 +49,19 @@ class CallLog {
   /// The device carries it from now on, and says when it is done.
   void set_on_device(std::int64_t number, const OnDevice& device);
 
+  /// How far it has come.
+  struct Mark {
+    std::int64_t next = 0, made = 0;
+    std::uint64_t hash = 0;
+  };
+  Mark mark() const;
+  /// As if none of the calls since had been made; their numbers are not given again.
+  void forget(const Mark& since);
+
   /// Of the calls from this number on those that a device carries, as far as they are not done.
   std::vector<Entry> on_device_since(std::int64_t number) const;
   /// Calls that a device makes once more, with other milestones.
   void repeat(const std::vector<Entry>& calls);
-  /// How many there were.
-  std::int64_t calls() const;
-
   /// At most kKept entries, oldest first.
   std::vector<Entry> last() const;
   /// "waits in …" or "is outside communication, after …", of a device that has work of its own before a call
@@ -71,7 +77,8 @@ class CallLog {
   mutable std::mutex mutex_;
   std::array<Entry, kKept> ring_;
   std::deque<Entry> on_device_;  ///< not known to be done: more than kKept where the host is far ahead
-  std::int64_t next_ = 0;
+  std::int64_t next_ = 0;        ///< number
+  std::int64_t made_ = 0;        ///< calls, but for those forgotten
   std::uint64_t hash_ = 0;
 };
 

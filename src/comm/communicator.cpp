@@ -133,17 +133,25 @@ class Communicator::Staged : public Pending::Operation {
 };
 
 Communicator::Communicator(Context& context)
-    : context_(&context), ledger_(std::make_shared<Ledger>()), label_("world"), whole_job_(true) {}
+    : context_(&context),
+      ledger_(std::make_shared<Ledger>()),
+      label_("world"),
+      whole_job_(true),
+      sequence_(&ledger_->sequences.emplace_back()) {}
 
 Communicator::Communicator(const Communicator& parent, std::string label)
-    : context_(parent.context_), ledger_(parent.ledger_), label_(std::move(label)), whole_job_(false) {}
+    : context_(parent.context_),
+      ledger_(parent.ledger_),
+      label_(std::move(label)),
+      whole_job_(false),
+      sequence_(&ledger_->sequences.emplace_back()) {}
 
 Communicator::Communicator(SameRanks, const Communicator& other)
     : context_(other.context_),
       ledger_(other.ledger_),
       label_(other.label_),
       whole_job_(other.whole_job_),
-      sequence_(other.sequence_) {}
+      sequence_(&ledger_->sequences.emplace_back(*other.sequence_)) {}
 
 std::unique_ptr<Communicator> Communicator::split(const std::string& label,
                                                   const ColorAndKey& color_and_key) {
@@ -156,7 +164,7 @@ std::unique_ptr<Communicator> Communicator::split(const std::string& label,
   std::sort(ordered.begin(), ordered.end());
   std::vector<int> members;
   for (const auto& [key, other] : ordered) members.push_back(other);
-  return do_split(label, members, sequence_++);
+  return do_split(label, members, (*sequence_)++);
 }
 
 Pending Communicator::start_all_gather(const Array& send, std::span<const std::int64_t> counts,
@@ -291,13 +299,21 @@ Traffic& Communicator::traffic() const {
   return traffic;
 }
 
+void Communicator::forget_calls(const CallsSoFar& since) {
+  require(since.sequences.size() == ledger_->sequences.size(),
+          "calls are forgotten of groups that are no more");
+  ledger_->traffic = since.traffic;
+  ledger_->log.forget(since.log);
+  std::ranges::copy(since.sequences, ledger_->sequences.begin());
+}
+
 Pending Communicator::start(Call call) {
   require(call.send.defined(), "a collective needs an array to send");
   if (call.send.device() != context_->device()) refuse(call, "the array is not on the rank's device");
   const bool reduces = call.kind == Collective::kReduceScatter || call.kind == Collective::kAllReduce;
   if (reduces && call.send.dtype() == DType::kBfloat16)
     refuse(call, "bf16 is not reduced; cast to fp32 first");
-  call.sequence = sequence_++;
+  call.sequence = (*sequence_)++;
   const std::int64_t number = call.number = ledger_->log.begin(label_, whole_job_, call);
   call_begins(*this, number);
   const bool alone = size() == 1 && !reach().groups_of_one;
@@ -365,7 +381,7 @@ void Communicator::stage(Call& call) {
 }
 
 Call Communicator::control(Call call) {
-  call.sequence = sequence_++;
+  call.sequence = (*sequence_)++;
   require(call.root >= 0 && call.root < size(), "the root of a control call is a rank of the group");
   const std::int64_t number = ledger_->log.begin(label_, whole_job_, call);
   call_begins(*this, number);

@@ -1,6 +1,7 @@
 #pragma once
 #include <array>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -161,6 +162,16 @@ class Communicator {
   Traffic& traffic() const;
   /// The calls of this rank on this and all groups of the same job; lives as long as its holder.
   std::shared_ptr<const CallLog> log() const { return {ledger_, &ledger_->log}; }
+  /// What the calls of this rank so far, on this and all groups of the same job, have left with it: by it
+  /// ranks see whether they made the same calls.
+  struct CallsSoFar {
+    Traffic traffic;
+    CallLog::Mark log;
+    std::deque<std::int64_t> sequences;
+  };
+  CallsSoFar calls_so_far() const { return {ledger_->traffic, ledger_->log.mark(), ledger_->sequences}; }
+  /// As if none had been made since, of which a device has carried none; groups are still the same.
+  void forget_calls(const CallsSoFar& since);
   /// Calls that the rank's device makes once more, of recorded work.
   void repeat(const std::vector<CallLog::Entry>& calls) { ledger_->log.repeat(calls); }
   const std::string& label() const { return label_; }
@@ -170,6 +181,7 @@ class Communicator {
   struct Ledger {
     Traffic traffic;
     CallLog log;
+    std::deque<std::int64_t> sequences;  ///< numbers of the next calls, by group
     std::optional<Context> page_locked;  ///< where a device leaves what is sent, once it has
   };
 
@@ -227,7 +239,7 @@ class Communicator {
   std::shared_ptr<Ledger> ledger_;
   std::string label_;
   bool whole_job_;
-  std::int64_t sequence_ = 0;
+  std::int64_t* sequence_;  ///< number of the next call, in the ledger
 };
 
 }  // namespace jigsaw::inline comm

@@ -53,6 +53,15 @@ void add(Traffic& traffic, const Traffic& more) {
   for (std::size_t i = 0; i < more.sent.size(); ++i) traffic.sent[i] += more.sent[i];
 }
 
+/// An error in work that was being recorded, of which there is no way back.
+[[noreturn]] void fail_recording(const Error& error) {
+  const std::string text =
+      concat(error.what(), ", being recorded as a CUDA graph; \"train\": {\"graphs\": false} trains without");
+  if (dynamic_cast<const PeerError*>(&error) != nullptr) throw PeerError(text);
+  if (dynamic_cast<const CommError*>(&error) != nullptr) throw CommError(text);
+  throw Error(error.code(), text);
+}
+
 }  // namespace
 
 RecordedSteps::RecordedSteps(Context& context, Communicator& world, bool wanted)
@@ -148,16 +157,34 @@ void RecordedSteps::hold_input(const Batch& batch) {
   });
 }
 
-void RecordedSteps::piece(const std::function<void()>& work) {
+void RecordedSteps::piece(const std::string& what, const std::function<void()>& work) {
   switch (mode_) {
     case Mode::kEnd:
     case Mode::kPlain:
       return run_plain(work);
     case Mode::kRecord:
-      return record(work);
+      try {
+        return put_in(record(what, work));
+      } catch (const Error& error) {
+        fail_recording(error);
+      }
     case Mode::kReplay:
-      return replay();
+      return replay_next();
   }
+}
+
+void RecordedSteps::first_piece(const std::string& what, const std::function<void()>& work,
+                                const std::function<void()>& forget) {
+  if (mode_ != Mode::kRecord) return piece(what, work);
+  if (Piece piece{what}; recorded(work, piece)) return put_in(std::move(piece));
+  mode_ = Mode::kPlain;
+  forget();
+  run_plain(work);
+}
+
+void RecordedSteps::put_in(Piece piece) {
+  kind_->pieces.push_back(std::move(piece));
+  replay(kind_->pieces.back());
 }
 
 void RecordedSteps::run_plain(const std::function<void()>& work) {
@@ -168,35 +195,65 @@ void RecordedSteps::run_plain(const std::function<void()>& work) {
   kind_->ready = kind_->ready && runtime->host_steps() == before;
 }
 
-void RecordedSteps::record(const std::function<void()>& work) {
+/// Of the calls within none has been made when this returns, for none has run.
+RecordedSteps::Piece RecordedSteps::record(const std::string& what, const std::function<void()>& work) {
   DeviceRuntime& runtime = *context_.runtime();
   Arena& arena = context_.arena();
-  Piece piece;
   const Tally tally = context_.tally();
-  const Traffic traffic = world_.traffic();
-  const std::int64_t call = world_.log()->calls();
+  const Communicator::CallsSoFar calls = world_.calls_so_far();
+  const auto forget = [&] {
+    context_.state<RecordedPosition>().steps_later = Array();
+    context_.tally() = tally;
+    world_.forget_calls(calls);
+  };
+  Piece piece{what};
   arena.set_aside({});
   arena.note_use();
-  runtime.begin_recording();
-  context_.state<RecordedPosition>().steps_later = steps_later_;
-  work();
-  context_.state<RecordedPosition>().steps_later = Array();
-  piece.recording = runtime.end_recording();
+  try {
+    runtime.begin_recording();
+    context_.state<RecordedPosition>().steps_later = steps_later_;
+    work();
+    piece.recording = runtime.end_recording();
+  } catch (...) {
+    runtime.drop_recording();
+    arena.noted_use();
+    forget();
+    throw;
+  }
   use_.add(arena.noted_use());
   arena.set_aside(use_);
   piece.work = {context_.tally().flops - tally.flops, context_.tally().bytes - tally.bytes};
-  piece.traffic = difference(world_.traffic(), traffic);
-  piece.calls = world_.log()->on_device_since(call);
-  runtime.replay(*piece.recording);
-  kind_->pieces.push_back(std::move(piece));
+  piece.traffic = difference(world_.traffic(), calls.traffic);
+  piece.calls = world_.log()->on_device_since(calls.log.next);
+  forget();
+  return piece;
 }
 
-void RecordedSteps::replay() {
+/// Records the step's first piece, if all ranks can; else on none of them anything is left of it.
+bool RecordedSteps::recorded(const std::function<void()>& work, Piece& piece) {
+  std::string failure;
+  try {
+    piece = record(piece.what, work);
+  } catch (const CommError& error) {  // the ranks have nothing left to agree by
+    fail_recording(error);
+  } catch (const Error& error) {
+    failure = error.what();
+  }
+  why_not_ = agreed_failure(world_, failure);
+  if (why_not_.empty()) return true;
+  piece = {};
+  context_.arena().set_aside({});
+  return false;
+}
+
+void RecordedSteps::replay_next() {
   require(next_ < kind_->pieces.size(), "a step has more pieces than the one that was recorded");
-  Piece& piece = kind_->pieces[next_++];
-  const bool last = next_ == kind_->pieces.size();
-  const std::string what = last ? std::string("(update)") : concat("(part ", next_, " of the batch)");
-  const OperationSpan span(context_, "replay", what);
+  replay(kind_->pieces[next_++]);
+}
+
+void RecordedSteps::replay(Piece& piece) {
+  const std::string replay = concat("replay of ", piece.what);
+  const OperationSpan span(context_, replay, "");
   context_.runtime()->replay(*piece.recording);
   context_.tally().flops += piece.work.flops;
   context_.tally().bytes += piece.work.bytes;
@@ -206,7 +263,6 @@ void RecordedSteps::replay() {
 
 /// As if they had been made anew: of each group they are so many further on as it has in a replay.
 void RecordedSteps::log_calls(Piece& piece) {
-  ++piece.replays;
   std::vector<CallLog::Entry> calls = piece.calls;
   for (CallLog::Entry& call : calls) {
     const auto of_group = std::ranges::count(piece.calls, call.group, &CallLog::Entry::group);
@@ -215,6 +271,7 @@ void RecordedSteps::log_calls(Piece& piece) {
       *milestone = context_.runtime()->again(*milestone, *piece.recording);
   }
   world_.repeat(calls);
+  ++piece.replays;
 }
 
 void RecordedSteps::end() {

@@ -39,7 +39,13 @@ class RecordedSteps {
   const Batch& input(const Batch& batch);
   /// The next piece of the step: puts it in by `work`, or without. What of it later pieces read stands in
   /// arrays that are held until the step ends.
-  void piece(const std::function<void()>& work);
+  /// @param what  it is, for errors: "the update".
+  void piece(const std::string& what, const std::function<void()>& work);
+  /// The same for the first one. Where that cannot be recorded on some rank, `forget` brings what `work` left
+  /// on the host back to the step's beginning, and all ranks run it as ever; no step is recorded from then
+  /// on. Collective.
+  void first_piece(const std::string& what, const std::function<void()>& work,
+                   const std::function<void()>& forget);
   void end();
 
   /// Whether the step that ended last ran as recorded work.
@@ -51,6 +57,7 @@ class RecordedSteps {
   /// Of all ranks the least of these counts; behind kEnd no step is recorded any more.
   enum class Mode : std::uint8_t { kEnd, kPlain, kRecord, kReplay };
   struct Piece {
+    std::string what;
     std::shared_ptr<DeviceRuntime::Recording> recording;
     Tally work;       ///< as the host counts it
     Traffic traffic;  ///< but for seconds
@@ -67,8 +74,11 @@ class RecordedSteps {
   Mode wanted_mode(const Batch& batch);
   void hold_input(const Batch& batch);
   void run_plain(const std::function<void()>& work);
-  void record(const std::function<void()>& work);
-  void replay();
+  Piece record(const std::string& what, const std::function<void()>& work);
+  bool recorded(const std::function<void()>& work, Piece& piece);
+  void put_in(Piece piece);
+  void replay_next();
+  void replay(Piece& piece);
   void log_calls(Piece& piece);
   void forget_all();
   void end_recording();

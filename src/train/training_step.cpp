@@ -8,6 +8,7 @@
 #include "array/transfer.h"
 #include "autograd/operation_span.h"
 #include "base/error.h"
+#include "base/text.h"
 #include "base/trace.h"
 #include "comm/agreement.h"
 #include "optim/registry.h"
@@ -79,6 +80,7 @@ void TrainingStep::begin(std::int64_t step, const std::function<Batch()>& next_p
   require(std::ssize(begun_) < kMostBegun, "a step begins before the last but one is finished");
   Context& context = run_.placed().rank().context;
   const CurrentStep current(context, step);
+  const std::int64_t first = context.runtime() != nullptr ? context.runtime()->instant() : 0;
   optimizer_.zero_gradients();
   std::int64_t forwards = 0;
   run_parts(step, next_part, ready_part, forwards);
@@ -86,13 +88,14 @@ void TrainingStep::begin(std::int64_t step, const std::function<Batch()>& next_p
   before_update_();
   const double factor = schedule_->factor(step, steps_);
   optimizer_.set_rate_factor(factor);
-  recorded_.piece([&] {
+  recorded_.piece("the update", [&] {
     const Array squares = optimizer_.finish_gradients();
     optimizer_.step(full_weight_, total_.parts, squares, forwards);
   });
   total_ = {};
   recorded_.end();
   begun_.push_back(fetch(optimizer_.numbers()));
+  begun_.back().first = first;
   begun_.back().result.rate = factor * optimizer_.options().learning_rate;
   begun_.back().result.recorded = recorded_.recorded();
 }
@@ -107,15 +110,26 @@ void TrainingStep::run_parts(std::int64_t step, const std::function<Batch()>& ne
     together(run_.world(), [&] { batch = &batches_.take(next_part); });
     if (part == 0) recorded_.begin(step, *batch, !ready_part);
     const Batch& input = recorded_.input(*batch);
-    recorded_.piece([&] {
+    const auto work = [&] {
       if (part == 0) total_ = MeanArray::none(context);
       // Of the mean over the whole batch the weight is known at its end, for what has no valid point has
       // none. Until then gradients are divided by what it would be if nothing were missing.
       total_.add(context, run_part(step, part, input, 1.0 / full_weight_));
-    });
+    };
+    const std::string what = concat("part ", part + 1, " of the batch");
+    if (part == 0) {
+      recorded_.first_piece(what, work, [&] { forget_part(); });
+    } else {
+      recorded_.piece(what, work);
+    }
     forwards += last_only ? 1 : batch->rollout;
     batches_.go_ahead(ready_part ? ready_part : [] { return std::optional<Batch>(); });
   }
+}
+
+/// The first one of a step.
+void TrainingStep::forget_part() {
+  for (ParameterBlock* const block : run_.placed().model().parameters()) block->forget_pass();
 }
 
 /// Has the numbers come to the host, which does not wait for them.
@@ -131,6 +145,7 @@ TrainingStep::Begun TrainingStep::fetch(const Array& numbers) const {
   const Context pinned(context.host().backend(), runtime->page_locked(), 1);
   begun.numbers = Array(pinned, numbers.shape(), numbers.dtype(), Purpose::kWorkspace);
   start_download_into(context, numbers, begun.numbers);
+  begun.last = runtime->instant();
   begun.come = runtime->ticket(Stream::kCompute);
   return begun;
 }
@@ -140,10 +155,12 @@ StepResult TrainingStep::finish() {
   const Begun begun = std::move(begun_.front());
   begun_.pop_front();
   const Context& context = run_.placed().rank().context;
-  if (context.runtime() != nullptr) context.runtime()->synchronise(begun.come);
+  DeviceRuntime* const runtime = context.runtime();
+  if (runtime != nullptr) runtime->synchronise(begun.come);
   run_.world().check();
   const std::vector<double> numbers = download_values(context.host(), begun.numbers);
   StepResult result = begun.result;
+  if (runtime != nullptr) result.device_seconds = runtime->seconds_between(begun.first, begun.last);
   const double sum = numbers[UpdateNumbers::kSum], weight = numbers[UpdateNumbers::kWeight];
   result.empty = !(weight > 0);
   result.empty_targets = static_cast<std::int64_t>(numbers[UpdateNumbers::kEmpty]);

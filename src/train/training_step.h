@@ -15,6 +15,8 @@ struct StepResult {
   double norm = 0;  ///< of the gradient, before clipping
   double rate = 0;  ///< optimizer.learning_rate as scheduled
   double data_wait = 0;
+  /// From its first work on a device to the last, by the device's clock; 0 on a host.
+  double device_seconds = 0;
   bool recorded = false;  ///< see RecordedSteps
   /// Whether loss and norm are finite; the step was skipped otherwise.
   bool finite = true;
@@ -56,6 +58,7 @@ class TrainingStep {
     StepResult result;  ///< what the host knows of it
     Array numbers;      ///< UpdateNumbers: on the host, or of page-locked memory into which they come
     DeviceRuntime::Ticket come;
+    std::int64_t first = 0, last = 0;  ///< instants of the device
   };
 
   /// @param ready_part  empty: batches are not read ahead, and the step is not recorded (RecordedSteps).
@@ -64,6 +67,7 @@ class TrainingStep {
   Begun fetch(const Array& numbers) const;
   void run_parts(std::int64_t step, const std::function<Batch()>& next_part,
                  const std::function<std::optional<Batch>()>& ready_part, std::int64_t& forwards);
+  void forget_part();
   MeanArray run_part(std::int64_t step, std::int64_t part, const Batch& batch, double scale);
 
   OpenedRun& run_;

@@ -112,6 +112,46 @@ TEST(Heap, RefusesMoreThanThereIs) {
   EXPECT_THROW(heap.allocate(std::size_t{1} << 50), Error);
 }
 
+/// Regions one behind the other, as a device gives them, up to a limit.
+class Bounded : public MemorySource {
+ public:
+  std::byte* allocate(std::size_t bytes) override {
+    if (bytes > left()) throw OutOfMemoryError("there is no more");
+    given_ += bytes;
+    return memory_ + given_ - bytes;
+  }
+  std::size_t left() const override { return kBytes - given_; }
+  bool joins() const override { return true; }
+
+ private:
+  static constexpr std::size_t kBytes = std::size_t{24} << 20;
+  alignas(256) static inline std::byte memory_[kBytes];
+  std::size_t given_ = 0;
+};
+
+TEST(Heap, LargestIsTheMostThatItGives) {
+  constexpr std::size_t kMiB = std::size_t{1} << 20;
+  Bounded source;
+  Heap heap(source, 2 * kMiB);
+  const auto expect_largest = [&](std::size_t bytes) {
+    EXPECT_EQ(heap.largest(), bytes);
+    EXPECT_THROW(heap.allocate(bytes + 1), OutOfMemoryError);
+  };
+  expect_largest(24 * kMiB);
+  std::byte* const first = heap.allocate(7 * kMiB);
+  std::byte* const second = heap.allocate(5 * kMiB);
+  expect_largest(12 * kMiB);
+  std::byte* const last = heap.allocate(9 * kMiB);
+  expect_largest(3 * kMiB);  // a tail of 1 and a region of 2
+  heap.release(first);
+  expect_largest(7 * kMiB);
+  heap.release(last);
+  expect_largest(12 * kMiB);
+  heap.release(second);
+  expect_largest(24 * kMiB);
+  EXPECT_NE(heap.allocate(24 * kMiB), nullptr);
+}
+
 TEST(MemoryRanges, ThoseThatTouchAreOne) {
   std::byte memory[100];
   MemoryRanges ranges;

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
+#include <regex>
 #include <set>
 
 #include "end_to_end/command.h"
@@ -59,8 +60,12 @@ TEST_F(FakeCuda, AGpuThatCannotBeUsedEndsTheRun) {
   expect_one_error(run_on("driver=12080", 1, "check"), 2, "is for CUDA 12.8, and this program needs 13.0");
   expect_one_error(run_on("major=7", 1, "check"), 2,
                    "no code for the GPU here, fake, compute capability 7.0");
-  expect_one_error(run_on("devices=1", 2, "check --set device=cuda"), 2, "ranks 0 and 1 would share the GPU");
+  expect_one_error(run_on("devices=1", 2, "check --set device=cuda"), 2,
+                   ", of which ranks 0 and 1 would share the GPU 0000:00:00.0 of ");
   expect_one_error(run_on("devices=1", 2, "check --set device=cuda"), 2, "NCCL_MULTI_RANK_GPU_ENABLE=1");
+  expect_one_error(
+      run_on("devices=2,unlike=1", 2, "check --set device=cuda"), 2,
+      "ranks compute on unlike devices: rank 0 on fake (compute capability 9.0, driver for CUDA 13.0");
   for (const int ranks : {1, 2}) {
     expect_one_error(run_on("devices=2,cudnn=8907", ranks, "check --set device=cuda"), 2,
                      "cuDNN 9 is needed, and the library here is 8.9.7");
@@ -180,10 +185,25 @@ TEST_F(FakeCuda, ErrorsNameOperationAndStep) {
   unsetenv("JIGSAW_CUDA_SYNC");
   expect_one_error(at_once, 1, "CUDA failed in the launch of ");
   EXPECT_NE(at_once.err.find("operation "), std::string::npos) << at_once.err;
-  const Outcome full = run_on("devices=1,mebibytes=4", 1, output);
-  expect_one_error(full, 1, "out of memory on CUDA device 0: ");
-  EXPECT_NE(full.err.find(" are not there in "), std::string::npos) << full.err;
-  EXPECT_NE(full.err.find("arrays hold "), std::string::npos) << full.err;
+  const Outcome replayed = run_on("devices=1,fail_after=1500,fail_with=700", 1, output);
+  expect_one_error(replayed, 1, "CUDA failed in operation replay of ");
+  EXPECT_TRUE(replayed.err.find(" replay of part 1 of the batch of step ") != std::string::npos ||
+              replayed.err.find(" replay of the update of step ") != std::string::npos)
+      << replayed.err;
+  EXPECT_NE(replayed.err.find("JIGSAW_CUDA_SYNC=1"), std::string::npos) << replayed.err;
+}
+
+TEST_F(FakeCuda, AFullDeviceIsNamedWithItsRank) {
+  give_machine();
+  const Outcome full =
+      run_on("devices=2,mebibytes=4", 2,
+             " --set device=cuda --set mesh.data=2 --set train.steps=2 --set output=" + (folder_ / "run"));
+  EXPECT_EQ(full.exit_code, 1);
+  const std::regex said(
+      "\\[rank [01]\\] out of memory on CUDA device [01] in [^:]*, [0-9.]+ MiB of 4.0 MiB are in use: an "
+      "array of "
+      "[0-9.]+ [KM]iB \\([a-z]+\\) does not fit, .*arrays hold ");
+  EXPECT_TRUE(std::regex_search(full.err, said)) << full.err;
 }
 
 /// One of two ranks loses its GPU: both end, somebody can find it, and what was saved before stands alone.
@@ -195,9 +215,10 @@ TEST_F(FakeCuda, ALostGpuEndsTheJobAndNothingOfItIsSaved) {
           " --set device=cuda --set mesh.data=2 --set train.steps=40 --set watchdog_seconds=300 "
           "--set checkpoint.every=1 --set checkpoint.keep=100 --set output=" +
           output;
+  setenv("LD_LIBRARY_PATH", JIGSAW_FAKE_NVML_DIR, 1);
   const Outcome lost = run_on("devices=2,fail_after=4000,fail_with=214,fail_device=1", 2, command);
-  expect_one_error(lost, 1,
-                   "[rank 1] the GPU fake, UUID GPU-00000000-0000-0000-0000-000000000001 (0000:01:00.0 of ");
+  unsetenv("LD_LIBRARY_PATH");
+  expect_one_error(lost, 1, "[rank 1] the GPU fake, serial number 1650923012301 (0000:01:00.0 of ");
   EXPECT_NE(lost.err.find("uncorrectable ECC error encountered; nothing is saved from it"), std::string::npos)
       << lost.err;
   const std::size_t named = lost.err.find("the last whole checkpoint is " + output + "/checkpoints/step_");

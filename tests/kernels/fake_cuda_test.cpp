@@ -592,22 +592,45 @@ TEST_F(FakeCudaFinds, AGpuThatIsLost) {
   }
 }
 
+/// If it is an allocation that hears of it.
+TEST_F(FakeCudaFinds, AGpuThatIsLostBeforeAnAllocation) {
+  current_work(context_).checkpoint = "run/checkpoints/step_00000002";
+  const Array x = numbers(3);
+  fake_cuda::fail_next(cudaErrorECCUncorrectable);
+  error_of([&] { values_of(add(context_, x, x)); });
+  const std::string said = error_of([&] { Array(context_, {std::int64_t{64} << 20}, DType::kFloat32); });
+  EXPECT_EQ(said.rfind("the GPU fake, UUID GPU-", 0), 0U) << said;
+  EXPECT_NE(said.find("the last whole checkpoint is run/checkpoints/step_00000002"), std::string::npos)
+      << said;
+  fake_cuda::fail_next(cudaSuccess);
+}
+
+/// Of 4 GiB 2 are held at first, with 1 GiB before them that was let go.
 TEST_F(FakeCudaFinds, AFullDevice) {
-  const Array small = numbers(3);
-  numbers(5);  // 20 bytes for a moment
-  current_work(context_).operation = "split of encoder.0";
-  try {
-    const Array large(context_, {std::int64_t{1} << 40}, DType::kFloat32);
-    FAIL() << "4 TiB were found on a device of 4 GiB";
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), ExitCode::kInternal);
-    const std::string said = error.what();
-    EXPECT_NE(said.find("out of memory on CUDA device 0: 4.0 TiB more than the "), std::string::npos) << said;
-    EXPECT_NE(said.find("are not there in operation split of encoder.0, 4.0 GiB would fit (for activations; "
-                        "arrays hold 12 B activations (at most 32 B before)): a smaller"),
+  constexpr std::int64_t kGiB = (std::int64_t{1} << 30) / 4;
+  {
+    const Array before(context_, {kGiB}, DType::kFloat32, Purpose::kWorkspace);
+    const Array held(context_, {2 * kGiB}, DType::kFloat32, Purpose::kParameters);
+    current_work(context_).operation = "split of encoder.0";
+    const auto ask = [&](std::int64_t count) {
+      return error_of([&] { Array(context_, {count}, DType::kFloat32); });
+    };
+    EXPECT_EQ(ask(3 * kGiB / 2).rfind("out of memory on CUDA device 0 in operation split of encoder.0, ", 0),
+              0U);
+    EXPECT_NE(ask(3 * kGiB / 2).find(" are in use: an array of 1.5 GiB (activations) does not fit, one of "),
               std::string::npos)
-        << said;
+        << ask(3 * kGiB / 2);
+    EXPECT_NE(ask(3 * kGiB / 2)
+                  .find("arrays hold 2.0 GiB parameters, 1.0 GiB workspace; a smaller train.batch_size"),
+              std::string::npos)
+        << ask(3 * kGiB / 2);
   }
+  // All of it is free by now, and more than the device has left: what fits is what it said.
+  const std::string said = error_of([&] { Array(context_, {std::int64_t{1} << 40}, DType::kFloat32); });
+  EXPECT_NE(said.find("an array of 4.0 TiB (activations) does not fit, one of 4.0 GiB would; arrays hold 0 B "
+                      "parameters (at most 2.0 GiB before), 0 B workspace (at most 1.0 GiB before)"),
+            std::string::npos)
+      << said;
 }
 
 class FakeCudnn : public FakeCudaFinds {

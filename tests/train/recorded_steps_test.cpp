@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
 #include <functional>
 #include <limits>
@@ -12,6 +13,7 @@
 #include "array/host_view.h"
 #include "array/transfer.h"
 #include "config/config.h"
+#include "kernels/pointwise.h"
 #include "support/parameters.h"
 #include "support/temporary_folder.h"
 #include "support/test_ranks.h"
@@ -244,6 +246,86 @@ TEST_F(RecordedStepsTest, OneDeviceGivesUpWhereOthersNeedItsMemory) {
   if (recorded.records) {
     EXPECT_EQ(recorded.remark, "steps are not recorded as CUDA graphs: others need the memory that they use");
   }
+}
+
+/// Captures of a device of the fake CUDA runtime that fail (support/fake_cuda/fake_cuda.h).
+class Spoilt {
+ public:
+  explicit Spoilt(const char* what) { ::setenv("JIGSAW_FAKE_CUDA_SPOILS", what, 1); }
+  ~Spoilt() { ::unsetenv("JIGSAW_FAKE_CUDA_SPOILS"); }
+  Spoilt(const Spoilt&) = delete;
+  Spoilt& operator=(const Spoilt&) = delete;
+};
+
+void expect_nothing_recorded(const Made& made) {
+  EXPECT_EQ(made.recorded_steps, 0);
+  if (made.records) {
+    EXPECT_EQ(made.remark.rfind("steps are not recorded as CUDA graphs: CUDA ", 0), 0U) << made.remark;
+  }
+}
+
+/// Where a step cannot be recorded it runs as ever, and so do all others: in its middle, and when all of it
+/// was put in.
+TEST_F(RecordedStepsTest, SpoiltOneDeviceGoesOnWithoutGraphs) {
+  for (const char* const what : {"0:60", "0:0"}) {
+    SCOPED_TRACE(what);
+    const Spoilt spoilt(what);
+    expect_nothing_recorded(expect_the_same({"mixer", 1, kMixer, {"train.accumulate=2"}}));
+  }
+}
+
+/// If just on one of the ranks.
+TEST_F(RecordedStepsTest, RanksOnNcclGoOnWithoutGraphs) {
+  for (const char* const what : {"1:60", "1:0"}) {
+    SCOPED_TRACE(what);
+    const Spoilt spoilt(what);
+    expect_nothing_recorded(expect_the_same(
+        {"vit", 2, kVit, {R"(mesh={"domain": [1, 2]})", "zero=parameters", "train.precision=bf16"}}));
+  }
+}
+
+constexpr const char* kNoDevice = "no step is recorded on the host";
+
+/// What a device says of twenty steps without a model.
+std::string remark_of(const std::function<Shape(int step)>& shape,
+                      const std::function<void(Context&, const Batch&)>& work) {
+  std::string remark;
+  testing::run_test_ranks(1, {.time_limit_seconds = 600}, Backend::kCpu, [&](Communicator& world) {
+    Context& context = world.context();
+    RecordedSteps steps(context, world, true);
+    for (int step = 1; step <= 20; ++step) {
+      Batch batch;
+      batch.input = Array(context, shape(step), DType::kFloat32, Purpose::kInput);
+      steps.begin(step, batch, false);
+      steps.first_piece(
+          "all of it", [&] { work(context, batch); }, [] {});
+      steps.end();
+      remark += steps.take_remark();
+    }
+    if (context.backend() != Backend::kCuda) remark = kNoDevice;
+  });
+  return remark;
+}
+
+TEST_F(RecordedStepsTest, OneDeviceGivesUpWhereShapesVary) {
+  const std::string said =
+      remark_of([](int step) { return Shape{step}; },
+                [](Context& context, const Batch& batch) { add(context, batch.input, batch.input); });
+  EXPECT_TRUE(said == kNoDevice ||
+              said ==
+                  "steps are not recorded as CUDA graphs: batches are of more than 16 shapes and lengths of "
+                  "rollouts")
+      << said;
+}
+
+TEST_F(RecordedStepsTest, OneDeviceGivesUpWhereTheHostTakesPart) {
+  const std::string said = remark_of([](int) { return Shape{2}; },
+                                     [](Context& context, const Batch& batch) {
+                                       write_values(context, batch.input, std::array{1.0, 2.0});
+                                     });
+  EXPECT_TRUE(said == kNoDevice ||
+              said == "steps are not recorded as CUDA graphs: the host takes part in each")
+      << said;
 }
 
 /// Whoever of the ranks cannot replay a step, all run it as ever, and then record it together.

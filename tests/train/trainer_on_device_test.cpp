@@ -141,7 +141,7 @@ std::vector<Json> metrics(const std::string& output, int step = 0) {
   std::istringstream text(testing::text_of(output + "/metrics.jsonl"));
   for (std::string line; std::getline(text, line);) {
     Json json = Json::parse(line);
-    for (const char* time : {"step_seconds", "data_wait_seconds", "communication_seconds",
+    for (const char* time : {"step_seconds", "data_wait_seconds", "communication_seconds", "device_seconds",
                              "validation_seconds", "samples_per_second", "peak_share", "time"})
       json.erase(time);
     if (json.at("step") > step) lines.push_back(json);
@@ -267,6 +267,10 @@ TEST_F(TrainerOnDevice, RunsOnCudaAreTheHostsButForRoundingAndGoOnBitForBit) {
     if (HasFailure()) return;
     EXPECT_NE(testing::text_of(output("_cuda") + "/metrics.jsonl").find("\"peak_share\":"), std::string::npos)
         << "the key machine does nothing";
+    EXPECT_EQ(testing::text_of(output("_host") + "/metrics.jsonl").find("\"device_seconds\":"),
+              std::string::npos);
+    EXPECT_NE(testing::text_of(output("_cuda") + "/metrics.jsonl").find("\"device_seconds\":"),
+              std::string::npos);
     const std::vector<Json> expected = metrics(output("_host")), found = metrics(output("_cuda"));
     ASSERT_EQ(std::ssize(expected), kSteps + kSteps / kSaved);
     ASSERT_EQ(found.size(), expected.size());

@@ -73,7 +73,7 @@ void NcclJob::check() {
 }
 
 void NcclJob::throw_if_failed(const Lock&) const {
-  if (!failure_.empty()) throw CommError(failure_);
+  if (!failure_.empty()) throw PeerError(failure_);
 }
 
 /// A call of NCCL that does not come back must not keep the job from ending.

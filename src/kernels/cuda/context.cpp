@@ -16,10 +16,10 @@
 #include "base/trace.h"
 #include "kernels/cuda/device_memory.h"
 #include "kernels/cuda/error.h"
+#include "kernels/cuda/failures.h"
 #include "kernels/cuda/identity.h"
 #include "kernels/cuda/machine.h"
 #include "kernels/cuda/pinned_ring.h"
-#include "kernels/cuda/progress.h"
 #include "kernels/cuda/recorder.h"
 #include "kernels/cuda/stall_clock.h"
 #include "kernels/cuda/stream_counter.h"
@@ -31,21 +31,6 @@ namespace {
 
 /// For the work that is in its streams when a context ends.
 constexpr std::chrono::seconds kMostWaitAtTheEnd(5);
-
-/// Whether an error says that the device is of no more use, to any process.
-bool is_lost(cudaError_t status) {
-  switch (status) {
-    case cudaErrorECCUncorrectable:
-    case cudaErrorNvlinkUncorrectable:
-    case cudaErrorContained:
-    case cudaErrorDevicesUnavailable:
-    case cudaErrorNoDevice:
-    case cudaErrorUnknown:
-      return true;
-    default:
-      return false;
-  }
-}
 
 /// Whether an error is one of the call that returns it, and not of work before it.
 bool is_of_the_call(cudaError_t status) {
@@ -60,7 +45,7 @@ bool is_of_the_call(cudaError_t status) {
     case cudaErrorNotSupported:
       return true;
     default:
-      return false;
+      return status >= cudaErrorStreamCaptureUnsupported && status <= cudaErrorStreamCaptureWrongThread;
   }
 }
 
@@ -75,7 +60,7 @@ std::string demangled(const char* name) {
 /// Page-locked memory of the host.
 class PageLocked : public MemorySource {
  public:
-  PageLocked() = default;
+  explicit PageLocked(std::shared_ptr<const cuda::Failures> failures) : failures_(std::move(failures)) {}
   PageLocked(const PageLocked&) = delete;
   PageLocked& operator=(const PageLocked&) = delete;
   ~PageLocked() override {
@@ -85,25 +70,28 @@ class PageLocked : public MemorySource {
   std::byte* allocate(std::size_t bytes) override {
     void* memory = nullptr;
     const cudaError_t status = cudaHostAlloc(&memory, bytes, cudaHostAllocDefault);
-    if (status == cudaErrorMemoryAllocation) cudaGetLastError();  // it is told here
-    cuda::check(status, "take page-locked memory");
+    if (status == cudaErrorMemoryAllocation) {
+      cudaGetLastError();  // it is told here
+      throw OutOfMemoryError(
+          concat("the host gives no more page-locked memory in ", failures_->work().text()));
+    }
+    failures_->check(status);
     regions_.push_back(memory);
     return static_cast<std::byte*>(memory);
   }
   bool joins() const override { return false; }
 
  private:
+  std::shared_ptr<const cuda::Failures> failures_;
   std::vector<void*> regions_;
 };
 
 /// The streams of a context and what moves memory in them.
 class CudaRuntime : public DeviceRuntime {
  public:
-  /// @param described  names the device among all.
-  /// @param memory     of the context: stays as long as the streams do.
-  CudaRuntime(std::string described, const std::shared_ptr<const CurrentWork>& work,
-              std::shared_ptr<const Arena> memory)
-      : memory_(std::move(memory)), described_(std::move(described)), work_(work), progress_(work) {
+  /// @param memory  of the context: stays as long as the streams do.
+  CudaRuntime(std::shared_ptr<cuda::Failures> failures, std::shared_ptr<const Arena> memory)
+      : memory_(std::move(memory)), failures_(std::move(failures)) {
     const char* const wait = std::getenv("JIGSAW_CUDA_SYNC");
     launches_wait_ = wait != nullptr && std::string_view(wait) == "1";
     int last = 0, first = 0;
@@ -128,6 +116,9 @@ class CudaRuntime : public DeviceRuntime {
     }
     for (const Places& places : places_) std::ranges::for_each(places.events, cudaEventDestroy);
     std::ranges::for_each(marks_.events, cudaEventDestroy);
+    for (cudaEvent_t event : instants_) {
+      if (event != nullptr) cudaEventDestroy(event);
+    }
     for (cudaStream_t stream : streams_) {
       if (stream != nullptr) cudaStreamDestroy(stream);
     }
@@ -136,7 +127,7 @@ class CudaRuntime : public DeviceRuntime {
   cudaStream_t native(Stream stream) const { return streams_[static_cast<std::size_t>(stream)]; }
   /// For one piece of work.
   cudaStream_t stream_for_work(Stream stream) {
-    if (stream == Stream::kCompute && !recorder_.records()) progress_.mark(native(stream));
+    if (stream == Stream::kCompute && !recorder_.records()) failures_->progress().mark(native(stream));
     return native(stream);
   }
 
@@ -146,7 +137,7 @@ class CudaRuntime : public DeviceRuntime {
     if (status == cudaSuccess) return;
     // Any call may report what work before it has done.
     if (!launches_wait_ && !is_of_the_call(status)) check(status);
-    failed(status, concat("in the launch of ", demangled(work), ", "), work_->text());
+    failures_->tell(status, concat("in the launch of ", demangled(work), ", "), failures_->work().text());
   }
 
   void upload(Stream stream, std::span<const std::byte> from, std::byte* to) override {
@@ -166,7 +157,8 @@ class CudaRuntime : public DeviceRuntime {
     move(stream, from, to.data(), to.size(), cudaMemcpyDeviceToHost);
   }
   std::shared_ptr<Arena> page_locked() override {
-    if (!page_locked_) page_locked_ = std::make_shared<Arena>(Device::kCpu, std::make_unique<PageLocked>());
+    if (!page_locked_)
+      page_locked_ = std::make_shared<Arena>(Device::kCpu, std::make_unique<PageLocked>(failures_));
     return page_locked_;
   }
   void copy(Stream stream, const std::byte* from, std::byte* to, std::size_t bytes) override {
@@ -218,6 +210,17 @@ class CudaRuntime : public DeviceRuntime {
   }
   double take_stalled_seconds() override { return stalls_->take_seconds(); }
 
+  std::int64_t instant() override {
+    cudaEvent_t& event = instants_[static_cast<std::size_t>(instants_taken_ % kInstants)];
+    if (event == nullptr) event = make_event(cudaEventDefault);
+    check(cudaEventRecord(event, native(Stream::kCompute)));
+    return instants_taken_++;
+  }
+  double seconds_between(std::int64_t first, std::int64_t later) const override {
+    return seconds_between(instants_[static_cast<std::size_t>(first % kInstants)],
+                           instants_[static_cast<std::size_t>(later % kInstants)]);
+  }
+
   std::int64_t mark(Stream stream) override { return static_cast<std::int64_t>(record(marks_, stream)); }
   /// CUDA tells how long one event came after another: the last of them comes to pass while the host waits,
   /// which knows what time it is then.
@@ -246,6 +249,7 @@ class CudaRuntime : public DeviceRuntime {
     check_recording(recorder_.end(recording));
     return recording;
   }
+  void drop_recording() noexcept override { recorder_.drop(); }
   void replay(Recording& recording) override {
     come_behind_all();
     stream_for_work(Stream::kCompute);
@@ -290,11 +294,12 @@ class CudaRuntime : public DeviceRuntime {
   }
   void check_recording(cudaError_t status) const {
     if (status != cudaSuccess)
-      fail(concat("CUDA could not record ", work_->text(), " as a graph: ", cudaGetErrorString(status),
-                  "; \"train\": {\"graphs\": false} trains without"));
+      fail(concat("CUDA could not record ", failures_->work().text(),
+                  " as a graph: ", cudaGetErrorString(status)));
   }
   void not_recorded(const char* what) const {
-    if (recorder_.records()) fail(concat(what, " in ", work_->text(), ", which is being recorded"));
+    if (recorder_.records())
+      fail(concat(what, " in ", failures_->work().text(), ", which is being recorded"));
   }
   void move(Stream stream, const std::byte* from, std::byte* to, std::size_t bytes, cudaMemcpyKind kind) {
     cudaStream_t native_stream = stream_for_work(stream);
@@ -333,27 +338,10 @@ class CudaRuntime : public DeviceRuntime {
     check(cudaEventElapsedTime(&milliseconds, first, second));
     return 1e-3 * static_cast<double>(milliseconds);
   }
-  void check(cudaError_t status) const {
-    if (status != cudaSuccess) {
-      failed(status, "in ",
-             concat(progress_.text(),
-                    ", or beside it (JIGSAW_CUDA_SYNC=1 lets the host wait for each launch and "
-                    "names it)"));
-    }
-  }
-  /// Work of the device came to a bad end, which CUDA reports at the next call.
-  [[noreturn]] void failed(cudaError_t status, const std::string& launch,
-                           const std::string& operation) const {
-    const std::string where = concat(launch, operation, ": ", cudaGetErrorString(status));
-    if (!is_lost(status)) fail(concat("CUDA failed ", where));
-    fail(concat("the GPU ", described_, " failed ", where, "; nothing is saved from it",
-                work_->checkpoint.empty() ? "" : ", the last whole checkpoint is ", work_->checkpoint));
-  }
+  void check(cudaError_t status) const { failures_->check(status); }
 
   std::shared_ptr<const Arena> memory_;
-  std::string described_;
-  std::shared_ptr<const CurrentWork> work_;
-  cuda::Progress progress_;
+  std::shared_ptr<cuda::Failures> failures_;
   bool launches_wait_ = false;
   cuda::Recorder recorder_;
   HostSteps host_steps_;
@@ -363,6 +351,9 @@ class CudaRuntime : public DeviceRuntime {
   std::array<Places, kStreams> places_;
   std::array<std::optional<cuda::StreamCounter>, kStreams> counters_;
   Times marks_;
+  static constexpr std::int64_t kInstants = 8;
+  std::array<cudaEvent_t, kInstants> instants_{};
+  std::int64_t instants_taken_ = 0;
   std::optional<cuda::StallClock> stalls_;  ///< of waits for communication that the host does not know of
 };
 
@@ -373,11 +364,12 @@ Context make_cuda_context(int device) {
   cuda::check(cudaSetDevice(device), "choose the device");
   cuda::require_code_for(described);
   const auto work = std::make_shared<CurrentWork>();
-  const auto arena = std::make_shared<Arena>(Device::kCuda, cuda::make_device_memory(device, work),
-                                             cuda::make_device_memory(device, work));
+  const auto failures = std::make_shared<cuda::Failures>(cuda::identity_of(device), work);
+  const auto arena = std::make_shared<Arena>(Device::kCuda, cuda::make_device_memory(device, failures),
+                                             cuda::make_device_memory(device, failures));
   Context context(Backend::kCuda, arena, 1);
   context.state<SharedWork>().work = work;
-  context.set_runtime(std::make_shared<CudaRuntime>(cuda::identity_of(device), work, arena));
+  context.set_runtime(std::make_shared<CudaRuntime>(failures, arena));
   return context;
 }
 

@@ -2,6 +2,7 @@
 
 #include <cuda.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <string_view>
 #include <utility>
@@ -10,6 +11,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "kernels/cuda/driver.h"
+#include "kernels/cuda/error.h"
 
 namespace jigsaw::inline kernels::cuda {
 
@@ -28,14 +30,18 @@ struct Driver {
       driver_function<decltype(cuMemGetAllocationGranularity)>("cuMemGetAllocationGranularity");
 };
 
+/// Of errors of the driver that the runtime has, too, the numbers are the same.
+cudaError_t as_runtime(CUresult status) {
+  return static_cast<cudaError_t>(status);
+}
 void check(CUresult status, const char* what) {
-  if (status != CUDA_SUCCESS) fail(concat("CUDA could not ", what, ": error ", static_cast<int>(status)));
+  cuda::check(as_runtime(status), what);
 }
 
 class DeviceMemory : public MemorySource {
  public:
-  DeviceMemory(int device, std::shared_ptr<const CurrentWork> work)
-      : device_(device), work_(std::move(work)) {
+  DeviceMemory(int device, std::shared_ptr<const Failures> failures)
+      : device_(device), failures_(std::move(failures)) {
     cuda::check(cudaSetDevice(device), "choose the device");
     std::size_t free = 0;
     cuda::check(cudaMemGetInfo(&free, &total_), "ask for the device's memory");
@@ -65,22 +71,24 @@ class DeviceMemory : public MemorySource {
     CUresult status = CUDA_ERROR_OUT_OF_MEMORY;
     if (used_ + bytes <= total_) status = driver_.create(&handle, bytes, &properties_, 0);
     if (status == CUDA_ERROR_OUT_OF_MEMORY) {
-      fail(concat("out of memory on CUDA device ", device_, ": ",
-                  human_bytes(static_cast<std::int64_t>(asked)), " more than the ", in_use(),
-                  " in use are not there in ", work_->text(), what_fits()));
+      throw OutOfMemoryError(concat("out of memory on CUDA device ", device_, " in ",
+                                    failures_->work().text(), ", ", in_use(), " are in use"));
     }
-    // Which may be an error of work before it.
-    const std::string where = concat("take memory in ", work_->text());
-    check(status, where.c_str());
     const CUdeviceptr at = base_ + used_;
-    check(driver_.map(at, bytes, 0, handle, 0), where.c_str());
     CUmemAccessDesc access{};
     access.location = properties_.location;
     access.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
-    check(driver_.set_access(at, bytes, &access, 1), where.c_str());
+    if (status == CUDA_SUCCESS) status = driver_.map(at, bytes, 0, handle, 0);
+    if (status == CUDA_SUCCESS) status = driver_.set_access(at, bytes, &access, 1);
+    failures_->check(as_runtime(status));  // which may be of work before it
     regions_.emplace_back(handle, bytes);
     used_ += bytes;
     return reinterpret_cast<std::byte*>(at);
+  }
+  std::size_t left() const override {
+    std::size_t free = 0, total = 0;
+    if (cudaMemGetInfo(&free, &total) != cudaSuccess) return 0;
+    return std::min(free, total_ - used_);
   }
   bool joins() const override { return true; }
 
@@ -94,16 +102,9 @@ class DeviceMemory : public MemorySource {
                   human_bytes(static_cast<std::int64_t>(total_)));
   }
 
-  /// Less than the rest where others use the device, too.
-  static std::string what_fits() {
-    std::size_t free = 0, total = 0;
-    if (cudaMemGetInfo(&free, &total) != cudaSuccess) return "";
-    return concat(", ", human_bytes(static_cast<std::int64_t>(free)), " would fit");
-  }
-
   Driver driver_;
   int device_;
-  std::shared_ptr<const CurrentWork> work_;
+  std::shared_ptr<const Failures> failures_;
   CUmemAllocationProp properties_{};
   std::size_t unit_ = 1, total_ = 0, used_ = 0;
   CUdeviceptr base_ = 0;
@@ -113,14 +114,24 @@ class DeviceMemory : public MemorySource {
 /// Freeing waits for all work of the device.
 class SeparateMemory : public MemorySource {
  public:
+  explicit SeparateMemory(std::shared_ptr<const Failures> failures) : failures_(std::move(failures)) {}
+
   std::byte* allocate(std::size_t bytes) override {
     void* memory = nullptr;
-    cuda::check(cudaMalloc(&memory, bytes > 0 ? bytes : 1), "take memory");
+    const cudaError_t status = cudaMalloc(&memory, bytes > 0 ? bytes : 1);
+    if (status == cudaErrorMemoryAllocation) {
+      cudaGetLastError();  // it is told here
+      throw OutOfMemoryError(concat("out of memory on the CUDA device in ", failures_->work().text()));
+    }
+    failures_->check(status);
     return static_cast<std::byte*>(memory);
   }
   bool joins() const override { return false; }
   bool apart() const override { return true; }
   void given_back(std::byte* memory, std::size_t /*bytes*/) noexcept override { cudaFree(memory); }
+
+ private:
+  std::shared_ptr<const Failures> failures_;
 };
 
 }  // namespace
@@ -130,9 +141,9 @@ bool memory_is_apart() {
   return given != nullptr && std::string_view(given) == "apart";
 }
 
-std::unique_ptr<MemorySource> make_device_memory(int device, std::shared_ptr<const CurrentWork> work) {
-  if (memory_is_apart()) return std::make_unique<SeparateMemory>();
-  return std::make_unique<DeviceMemory>(device, std::move(work));
+std::unique_ptr<MemorySource> make_device_memory(int device, std::shared_ptr<const Failures> failures) {
+  if (memory_is_apart()) return std::make_unique<SeparateMemory>(std::move(failures));
+  return std::make_unique<DeviceMemory>(device, std::move(failures));
 }
 
 }  // namespace jigsaw::inline kernels::cuda

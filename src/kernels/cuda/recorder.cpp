@@ -61,8 +61,7 @@ cudaError_t Recorder::milestone(Stream stream, const StreamCounter& counter, Mil
 }
 
 /// What other streams do is done when the recording is.
-cudaError_t Recorder::end(std::shared_ptr<GraphRecording>& recording) {
-  cudaStream_t const origin = std::exchange(origin_, nullptr);
+cudaError_t Recorder::join() {
   cudaError_t status = cudaSuccess;
   for (int i = 0; i < kStreams && status == cudaSuccess; ++i) {
     const auto stream = static_cast<Stream>(i);
@@ -70,8 +69,14 @@ cudaError_t Recorder::end(std::shared_ptr<GraphRecording>& recording) {
     std::int64_t number = 0;
     status = record_event(stream, number);
     if (status == cudaSuccess)
-      status = cudaStreamWaitEvent(origin, events_[static_cast<std::size_t>(number)], 0);
+      status = cudaStreamWaitEvent(origin_, events_[static_cast<std::size_t>(number)], 0);
   }
+  return status;
+}
+
+cudaError_t Recorder::end(std::shared_ptr<GraphRecording>& recording) {
+  cudaError_t status = join();
+  cudaStream_t const origin = std::exchange(origin_, nullptr);
   cudaGraph_t graph = nullptr;
   const cudaError_t ended = cudaStreamEndCapture(origin, &graph);
   if (status == cudaSuccess) status = ended;
@@ -81,6 +86,16 @@ cudaError_t Recorder::end(std::shared_ptr<GraphRecording>& recording) {
   if (graph != nullptr) cudaGraphDestroy(graph);
   if (status == cudaSuccess) recording = std::make_shared<GraphRecording>(executable, origin, counts_);
   return status;
+}
+
+void Recorder::drop() {
+  if (origin_ != nullptr) {
+    join();
+    cudaGraph_t graph = nullptr;
+    cudaStreamEndCapture(std::exchange(origin_, nullptr), &graph);
+    if (graph != nullptr) cudaGraphDestroy(graph);
+  }
+  cudaGetLastError();
 }
 
 }  // namespace jigsaw::inline kernels::cuda

@@ -59,11 +59,14 @@ class Recorder {
   /// A milestone of the counter, which is the stream's.
   cudaError_t milestone(Stream stream, const StreamCounter& counter, Milestone& milestone);
   cudaError_t end(std::shared_ptr<GraphRecording>& recording);
+  /// Ends a recording that failed, if it has not ended, and forgets its error.
+  void drop();
 
  private:
   static constexpr std::int64_t kNothing = -1;  ///< a ticket's number where nothing was recorded before it
 
   cudaError_t record_event(Stream stream, std::int64_t& number);
+  cudaError_t join();
   cudaStream_t native(Stream stream) const { return streams_[static_cast<std::size_t>(stream)]; }
   bool& inside(Stream stream) { return inside_[static_cast<std::size_t>(stream)]; }
 

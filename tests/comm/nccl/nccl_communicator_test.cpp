@@ -308,12 +308,19 @@ TEST(NcclFailure, AnAbortEndsTheWaitForAPeerThatHangs) {
 
 /// A rank that throws takes the others with it.
 TEST(NcclFailure, ARankThatThrowsEndsTheOthers) {
-  const std::string error = error_of_run(3, [](Communicator& comm) {
-    comm.all_reduce(rough_array(comm, 3000));
-    if (comm.rank() == 2) throw DataError("rank 2 alone found no file");
-    to_vector<float>(comm, comm.all_reduce(rough_array(comm, 3000)));
-    comm.barrier();
+  std::atomic<int> peers = 0;
+  const std::string error = error_of_run(3, [&](Communicator& comm) {
+    try {
+      comm.all_reduce(rough_array(comm, 3000));
+      if (comm.rank() == 2) throw DataError("rank 2 alone found no file");
+      to_vector<float>(comm, comm.all_reduce(rough_array(comm, 3000)));
+      for (;;) comm.check();
+    } catch (const PeerError&) {  // who tells of it waits until rank 2 has
+      ++peers;
+      throw;
+    }
   });
+  EXPECT_EQ(peers, 2);
   EXPECT_TRUE(error == "rank 2 alone found no file" || error.find("rank 2 has gone") != std::string::npos)
       << error;
 }

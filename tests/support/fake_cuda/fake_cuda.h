@@ -20,6 +20,8 @@
 ///   next wait names both.
 /// - What is put into streams that capture is recorded (graphs.cpp). Each launch of the graph puts in new
 ///   work, in the order of its streams and waits alone, so that a wait that was not recorded is found.
+///   JIGSAW_FAKE_CUDA_SPOILS="1:40" spoils each capture on device 1 with the fortieth piece of work that is
+///   put into it; "1:0" lets no graph of it be instantiated.
 /// - Blocks run one after the other. The threads of a block run one after the other between two barriers, in
 /// an
 ///   order that differs each time, so that what lacks a barrier gives something else.
@@ -35,8 +37,9 @@ struct Machine {
   std::size_t memory = std::size_t{4} << 30;  ///< bytes of a device
   std::size_t pinned = std::size_t{1} << 40;  ///< bytes of the host that can be pinned at a time
   int fail_after = 0, fail_with = 0, fail_device = 0;
-  int broken = 0;  ///< the error that devices cannot be counted for
-  int cudnn = 0;   ///< version of its cuDNN, 91900 for 9.19.0; 0: none
+  int broken = 0;   ///< the error that devices cannot be counted for
+  int unlike = -1;  ///< the device that is another model
+  int cudnn = 0;    ///< version of its cuDNN, 91900 for 9.19.0; 0: none
   int cudnn_refuses =
       0;  ///< that has no plan for convolutions to so many channels, or heads of so many numbers
 };

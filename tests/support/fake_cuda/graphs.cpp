@@ -1,6 +1,7 @@
 #include "support/fake_cuda/graphs.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -31,6 +32,14 @@ struct Graph {
 
 std::string fault;
 
+/// What JIGSAW_FAKE_CUDA_SPOILS says of a device; -1: nothing.
+int spoilt_at(int device) {
+  const char* const text = std::getenv("JIGSAW_FAKE_CUDA_SPOILS");
+  char* behind = nullptr;
+  if (text == nullptr || std::strtol(text, &behind, 10) != device || *behind != ':') return -1;
+  return static_cast<int>(std::strtol(behind + 1, nullptr, 10));
+}
+
 }  // namespace
 
 /// From cudaStreamBeginCapture on; events that were recorded in it know it longer.
@@ -40,8 +49,9 @@ struct Capture {
   std::thread::id thread = std::this_thread::get_id();
   std::vector<FakeStream*> streams;  ///< by lane, the one that began first; null once destroyed
   Graph graph;
+  int spoilt_in;  ///< pieces of work from now on
 
-  explicit Capture(cudaStreamCaptureMode how) : mode(how) {}
+  Capture(cudaStreamCaptureMode how, int device) : mode(how), spoilt_in(spoilt_at(device)) {}
   void add(FakeStream& stream, const std::shared_ptr<Capture>& self) {
     stream.capture = self;
     stream.lane = streams.size();
@@ -50,6 +60,8 @@ struct Capture {
   }
   cudaError_t add(Graph::Step step) {
     if (status != cudaStreamCaptureStatusActive) return result(cudaErrorStreamCaptureInvalidated);
+    if (step.kind == Graph::Kind::kWork && --spoilt_in == 0)
+      return invalidate(cudaErrorStreamCaptureUnsupported, step.name + ", as the test wants it");
     graph.steps.push_back(std::move(step));
     return result(cudaSuccess);
   }
@@ -158,7 +170,7 @@ cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode mo
   const std::lock_guard lock(mutex());
   if (stream == nullptr) return result(cudaErrorStreamCaptureUnsupported);
   if (stream->capture != nullptr) return result(cudaErrorIllegalState);
-  const auto capture = std::make_shared<Capture>(mode);
+  const auto capture = std::make_shared<Capture>(mode, stream->device);
   capture->add(*stream, capture);
   return result(cudaSuccess);
 }
@@ -191,6 +203,7 @@ cudaError_t cudaGraphInstantiate(cudaGraphExec_t* exec, cudaGraph_t graph, unsig
   const std::lock_guard lock(mutex());
   if (graph == nullptr || (flags & ~cudaGraphInstantiateFlagUseNodePriority) != 0)
     return result(cudaErrorInvalidValue);
+  if (spoilt_at(graph->graph->devices[0]) == 0) return result(cudaErrorNotSupported);
   *exec = new FakeGraphExec{graph->graph, {}, {}};
   for (std::size_t lane = 1; lane < graph->graph->devices.size(); ++lane)
     (*exec)->streams.push_back(std::make_shared<FakeStream>(graph->graph->devices[lane]));

@@ -175,6 +175,7 @@ Machine described() {
   read("driver", machine.driver);
   read("major", machine.major);
   read("broken", machine.broken);
+  read("unlike", machine.unlike);
   read("fail_after", machine.fail_after);
   read("fail_with", machine.fail_with);
   read("fail_device", machine.fail_device);
@@ -446,7 +447,8 @@ cudaError_t cudaSetDevice(int device) {
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
   if (device < 0 || device >= machine().devices) return result(cudaErrorInvalidDevice);
   *properties = {};
-  std::strncpy(properties->name, "fake", sizeof(properties->name) - 1);
+  const char* const name = device == machine().unlike ? "other fake" : "fake";
+  std::strncpy(properties->name, name, sizeof(properties->name) - 1);
   properties->major = machine().major;
   properties->minor = machine().minor;
   properties->totalGlobalMem = machine().memory;
@@ -517,6 +519,7 @@ CUresult cuMemCreate(CUmemGenericAllocationHandle* handle, std::size_t bytes,
   const std::lock_guard lock(devices.mutex);
   const int device = properties->location.id;
   if (bytes == 0 || bytes % kPage != 0) return CUDA_ERROR_INVALID_VALUE;
+  if (devices.sticky != cudaSuccess) return static_cast<CUresult>(devices.sticky);
   if (devices.used(device) + bytes > machine().memory) return CUDA_ERROR_OUT_OF_MEMORY;
   *handle = ++devices.last_piece;
   devices.pieces[*handle] = {device, bytes};
