@@ -105,12 +105,15 @@ TEST(NcclCommunicator, FastReductionsAreNccls) {
         EXPECT_NEAR(piece[i - first], sum, 1e-6 * size);
       }
     }
-    // A NaN wins over a maximum, of which NCCL knows nothing.
-    const auto highest = to_vector<float>(
-        comm, comm.all_reduce(
-                  make_array<float>(comm.context(), 1, [&](auto) { return comm.rank() == 1 ? NAN : 5.0F; }),
-                  ReduceOp::kMax));
+    // A NaN wins over a maximum, of which NCCL knows nothing; beside it a maximum is no sum.
+    const auto own = [&](std::int64_t i) {
+      const auto rank = static_cast<float>(comm.rank());
+      return i == 0 && comm.rank() == 1 ? NAN : rank;
+    };
+    const auto highest =
+        to_vector<float>(comm, comm.all_reduce(make_array<float>(comm.context(), 2, own), ReduceOp::kMax));
     EXPECT_TRUE(std::isnan(highest[0]));
+    EXPECT_EQ(highest[1], kRanks - 1);
   });
   EXPECT_EQ(take_work().messages, 0);
   EXPECT_EQ(take_mistakes(), std::vector<std::string>());
