@@ -445,6 +445,41 @@ TEST_F(FakeCudaFinds, MilestonesThatAStreamHasPassed) {
   EXPECT_TRUE(Milestone().passed());
 }
 
+/// Those within recorded work are passed once in each replay.
+TEST_F(FakeCudaFinds, MilestonesOfEachReplay) {
+  DeviceRuntime& runtime = *context_.runtime();
+  runtime.begin_recording();
+  start(1, take_a_while);
+  const Milestone recorded = runtime.milestone(Stream::kCompute);
+  const auto recording = runtime.end_recording();
+  for (int i = 0; i < 3; ++i) {
+    runtime.replay(*recording);
+    const Milestone here = runtime.again(recorded, *recording);
+    EXPECT_FALSE(here.passed()) << i;
+    runtime.synchronise(Stream::kCompute);
+    EXPECT_TRUE(here.passed()) << i;
+  }
+}
+
+/// A replay comes behind what other streams were given before it, also where no work in it waits for that.
+TEST_F(FakeCudaFinds, AReplayBehindWorkOfOtherStreams) {
+  DeviceRuntime& runtime = *context_.runtime();
+  Array x = numbers(3), sum = numbers(3);
+  const Array step = filled(context_, {3}, DType::kFloat32, 1.0, Purpose::kWorkspace);
+  runtime.synchronise(Stream::kCompute);
+  runtime.begin_recording();
+  accumulate(context_, sum, x);
+  const auto recording = runtime.end_recording();
+  for (const Stream stream : {Stream::kCommunication, Stream::kBackground}) {
+    runtime.wait(stream, runtime.ticket(Stream::kCompute));
+    context_.set_stream(stream);
+    accumulate(context_, x, step);
+    context_.set_stream(Stream::kCompute);
+    runtime.replay(*recording);
+  }
+  EXPECT_EQ(values_of(sum), (std::vector<double>{0 + 1 + 2, 1 + 2 + 3, 2 + 3 + 4}));
+}
+
 /// An array goes back to the arena while another stream still reads it, and its memory becomes another's.
 TEST_F(FakeCudaFinds, ABlockThatIsFreedTooEarly) {
   for (const bool waits : {true, false}) {
