@@ -9,8 +9,10 @@
 #include <functional>
 #include <limits>
 #include <mutex>
+#include <numeric>
 
 #include "array/host_view.h"
+#include "array/recorded_position.h"
 #include "array/transfer.h"
 #include "config/config.h"
 #include "kernels/pointwise.h"
@@ -80,6 +82,7 @@ struct Made {
   testing::Tensors arrays;
   int recorded_steps = 0;
   bool records = false;
+  std::int64_t era = 0;
   std::string remark;
 };
 
@@ -119,6 +122,7 @@ Made train(const Case& one, bool graphs, const std::string& folder, const Happen
     const std::lock_guard lock(mutex);
     made.remark = steps.take_remark();
     made.records = context.backend() == Backend::kCuda && world.records();
+    made.era = context.state<RecordedPosition>().era;
     made.updates = optimizer.steps_done();
     for (const Optimizer::State& state : optimizer.state(Optimizer::Share::kSaved)) {
       testing::Tensors tensors;
@@ -229,6 +233,7 @@ TEST_F(RecordedStepsTest, OneDeviceGivesMemoryToOthers) {
   if (recorded.records) {
     EXPECT_GE(recorded.recorded_steps, 4);
     EXPECT_LE(recorded.recorded_steps, kSteps - 3);
+    EXPECT_EQ(recorded.era, RecordedPosition().era + 1);  // tables of the first recording may go
   }
   EXPECT_EQ(recorded.remark, "");
 }
@@ -274,9 +279,9 @@ TEST_F(RecordedStepsTest, SpoiltOneDeviceGoesOnWithoutGraphs) {
   }
 }
 
-/// If just on one of the ranks.
+/// If just on one of the ranks; in the first of these while transfers of the pass are under way.
 TEST_F(RecordedStepsTest, RanksOnNcclGoOnWithoutGraphs) {
-  for (const char* const what : {"1:60", "1:0"}) {
+  for (const char* const what : {"1:30", "1:40", "1:60", "1:0"}) {
     SCOPED_TRACE(what);
     const Spoilt spoilt(what);
     expect_nothing_recorded(expect_the_same(
@@ -342,6 +347,42 @@ TEST_F(RecordedStepsTest, RanksOnNcclAgree) {
     EXPECT_GE(recorded.recorded_steps, 4);
     EXPECT_LE(recorded.recorded_steps, kSteps - 3);
   }
+}
+
+/// Calls of replays stand in the log as if they had been made anew.
+TEST_F(RecordedStepsTest, RanksOnNcclLogCallsOfReplays) {
+  constexpr int kMade = 6, kReplayed = 3, kEach = 2;
+  testing::run_test_ranks(2, {.time_limit_seconds = 600}, Backend::kCpu, [&](Communicator& world) {
+    Context& context = world.context();
+    const auto pair = world.split("pair", [](int rank) { return std::make_pair(0, rank); });
+    RecordedSteps steps(context, world, true);
+    Batch batch;
+    batch.input = filled(context, {2}, DType::kFloat32, 1.0, Purpose::kInput);
+    int recorded = 0;
+    for (int step = 1; step <= kMade; ++step) {
+      steps.begin(step, batch, false);
+      const Array& input = steps.input(batch).input;
+      steps.first_piece(
+          "sums",
+          [&] {
+            for (int i = 0; i < kEach; ++i) pair->all_reduce(input);
+          },
+          [] {});
+      steps.end();
+      recorded += steps.recorded() ? 1 : 0;
+    }
+    if (context.backend() == Backend::kCuda && world.records()) {
+      EXPECT_GE(recorded, kReplayed);
+    }
+    std::vector<std::int64_t> sequences, wanted(kReplayed * kEach);
+    for (const CallLog::Entry& call : world.log()->last()) {
+      if (call.group == "pair" && call.kind == Collective::kAllReduce) sequences.push_back(call.sequence);
+    }
+    std::iota(wanted.begin(), wanted.end(), (kMade - kReplayed) * kEach);
+    ASSERT_GE(sequences.size(), wanted.size());
+    sequences.erase(sequences.begin(), sequences.end() - std::ssize(wanted));
+    EXPECT_EQ(sequences, wanted);
+  });
 }
 
 TEST_F(RecordedStepsTest, RanksOnNcclGiveTheSameBits) {
