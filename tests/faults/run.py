@@ -3,12 +3,15 @@
 
     tests/faults/run.py --build build/release [--only REGEX] [--wrap COMMAND] [--results FILE]
     tests/faults/run.py --build build/release --sound     # the tests alone, which must pass without a fault
+    tests/faults/run.py --check                           # whether every fault fits its source
     tests/faults/run.py --table                           # docs/faults.md's table from the results
 
 faults.json lists them: a file, a piece of text that stands in it once, what takes its place, what that
-means, and the tests that should fail: an executable and a filter of its tests. Of each fault a copy of the
-source with it is compiled as the build compiles the source, and linked in front of the libraries into another
-executable of the test: the sources and the build stay as they are. A fault is found when the tests fail, or
+means, and the tests that should fail: as in a shell, what their environment has besides, an executable, and a
+filter of its tests. Of each fault a copy of the source with it is compiled as the build compiles the source
+for that executable (those of CUDA's kernels are compiled for the host, too), and linked in its place, or in
+front of the libraries, into another executable of the test: the sources and the build stay as they are. A
+source that the build compiles together with others is so here, too. A fault is found when the tests fail, or
 crash, or run into --seconds; results are kept by file and text, so that a second run goes on where the first
 ended.
 """
@@ -34,6 +37,22 @@ def key_of(fault):
     return fault["file"] + ": " + fault["from"]
 
 
+def misfits(faults, sources):
+    """A line for each fault whose text does not stand in its file once."""
+    for fault in faults:
+        path = sources / fault["file"]
+        count = path.read_text().count(fault["from"]) if path.is_file() else None
+        if count != 1:
+            where = "there is no such file" if count is None else f"its text stands there {count} times"
+            yield f"{fault['file']}: {where}: \"{fault['what']}\": {fault['from']}"
+
+
+def parts_of(test):
+    """Environment, executable and filter of a test."""
+    *environment, name, test_filter = test.split(" ")
+    return dict(pair.split("=", 1) for pair in environment), name, test_filter
+
+
 def executable(build, name):
     found = [path for path in build.rglob(name) if path.is_file() and os.access(path, os.X_OK)]
     if len(found) != 1:
@@ -42,13 +61,13 @@ def executable(build, name):
 
 
 def run_test(arguments, test, program=None):
-    name, test_filter = test.split(" ", 1)
+    more, name, test_filter = parts_of(test)
     command = shlex.split(arguments.wrap) + [
         str(program or executable(arguments.build, name)),
         f"--gtest_filter={test_filter}",
         "--gtest_brief=1",
     ]
-    environment = {**os.environ, "JIGSAW_SOURCE_DIR": str(ROOT), "OMP_NUM_THREADS": "1"}
+    environment = {**os.environ, "JIGSAW_SOURCE_DIR": str(ROOT), "OMP_NUM_THREADS": "1", **more}
     try:
         done = subprocess.run(
             command,
@@ -68,66 +87,97 @@ def run_test(arguments, test, program=None):
     return ("failed" if failed else f"ended with {done.returncode}"), failed
 
 
-def build_target(arguments, test):
-    return subprocess.run(
-        ["ninja", "-C", str(arguments.build), f"-j{arguments.jobs}", test.split(" ")[0]],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+def build_target(arguments, name):
+    if arguments.as_it_is:
+        return
+    command = ["ninja", "-C", str(arguments.build), f"-j{arguments.jobs}", name]
+    if subprocess.run(command, capture_output=True, check=False).returncode != 0:
+        raise SystemExit(f"{name} does not build")
 
 
-def compile_fault(arguments, fault, commands, folder):
-    """The object of the source with the fault; or why there is none."""
-    source = ROOT / fault["file"]
-    sound = source.read_text()
-    if sound.count(fault["from"]) != 1:
-        return None, "does not fit the source"
+class Build:
+    """A build folder: its sources, how it compiles each, and how it links programs."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        cache = (folder / "CMakeCache.txt").read_text()
+        self.sources = pathlib.Path(re.search(r"^CMAKE_HOME_DIRECTORY:INTERNAL=(.*)$", cache, re.MULTILINE).group(1))
+        self.commands = {}  # by source: those that compile it, by itself or in a batch
+        for entry in json.loads((folder / "compile_commands.json").read_text()):
+            compiled = pathlib.Path(entry["file"])
+            batch = compiled.read_text() if compiled.parent.name == "Unity" else ""
+            for source in re.findall(r'^#include "(.*)"$', batch, re.MULTILINE) or [entry["file"]]:
+                self.commands.setdefault(source, []).append(entry)
+
+    def ask(self, *question):
+        asked = ["ninja", "-C", str(self.folder), "-t", *question]
+        return subprocess.run(asked, capture_output=True, text=True, check=True).stdout.splitlines()
+
+    def command_for(self, source, program):
+        """The words of the one that makes what the program is linked of; and what it compiles."""
+        objects = set(self.ask("inputs", program))
+        for entry in self.commands.get(str(source), []):
+            words = shlex.split(entry["command"])
+            if words[words.index("-o") + 1] in objects:
+                return words, pathlib.Path(entry["file"])
+        raise SystemExit(f"{program} is not linked of {source}")
+
+    def link_command(self, program):
+        return self.ask("commands", program)[-1]
+
+
+def compile_fault(arguments, build, fault, program, folder):
+    """The object of the source with the fault, and the one it takes the place of; or why there is none."""
+    source = build.sources / fault["file"]
+    words, compiled = build.command_for(source, program)
     changed = folder / source.name
-    changed.write_text(sound.replace(fault["from"], fault["to"]))
-    if str(source) not in commands:
-        raise SystemExit(f"{arguments.build} compiles {fault['file']} together with others: configure it with -DJIGSAW_UNITY=OFF")
-    command = commands[str(source)]
-    words = shlex.split(arguments.launch) + shlex.split(command["command"])
+    changed.write_text(source.read_text().replace(fault["from"], fault["to"]))
+    if compiled != source:  # it is one of a batch
+        batch = folder / compiled.name
+        batch.write_text(compiled.read_text().replace(f'"{source}"', f'"{changed}"'))
+        changed = batch
+    sound = words[words.index("-o") + 1]
     words[words.index("-o") + 1] = str(folder / "fault.o")
     words[words.index("-c") + 1] = str(changed)
     # For the compiler's time; and a fault may leave a name that nobody uses.
     built = subprocess.run(
-        words + ["-O1", "-Wno-error"], cwd=command["directory"], capture_output=True, text=True, check=False
+        shlex.split(arguments.launch) + words + ["-O1", "-Wno-error"],
+        cwd=build.folder,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     if built.returncode != 0:
         error = re.search(r"error: .*", built.stderr)
         return None, "not built: " + (error.group(0) if error else "?")
-    return folder / "fault.o", ""
+    return folder / "fault.o", sound
 
 
-def link_fault(arguments, test, fault_object, folder):
-    """The test's executable with an object that stands before the library that has the sound one."""
-    name = test.split(" ")[0]
-    target = executable(arguments.build, name).relative_to(arguments.build)
-    listed = subprocess.run(
-        ["ninja", "-C", str(arguments.build), "-t", "commands", str(target)],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    command = listed.stdout.splitlines()[-1]
-    program = folder / name
-    linked = command.replace(f" -o {target} ", f" {fault_object} -o {program} ")
+def link_fault(build, program, fault_object, sound, folder):
+    """The test's executable with an object instead of the sound one, or before the library that has that."""
+    command = build.link_command(program)
+    faulty = folder / pathlib.Path(program).name
+    linked = command.replace(f" {sound} ", f" {fault_object} ")
     if linked == command:
-        raise SystemExit(f"the command that links {name} is not understood: {command}")
-    subprocess.run(linked, shell=True, cwd=arguments.build, capture_output=True, check=True)
-    return program
+        linked = command.replace(f" -o {program} ", f" {fault_object} -o {program} ")
+    linked = linked.replace(f" -o {program} ", f" -o {faulty} ")
+    if str(fault_object) not in linked or str(faulty) not in linked:
+        raise SystemExit(f"the command that links {program} is not understood: {command}")
+    done = subprocess.run(linked, shell=True, cwd=build.folder, capture_output=True, check=False)
+    return faulty if done.returncode == 0 else None
 
 
-def try_fault(arguments, fault, commands):
+def try_fault(arguments, build, fault):
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
-        fault_object, why = compile_fault(arguments, fault, commands, folder)
+        program = str(executable(build.folder, parts_of(fault["test"])[1]).relative_to(build.folder))
+        fault_object, sound = compile_fault(arguments, build, fault, program, folder)
         if fault_object is None:
-            return {"outcome": why, "failed": []}
-        program = link_fault(arguments, fault["test"], fault_object, folder)
-        outcome, failed = run_test(arguments, fault["test"], program)
+            return {"outcome": sound, "failed": []}
+        faulty = link_fault(build, program, fault_object, sound, folder)
+        if faulty is None:
+            return {"outcome": "not linked", "failed": []}
+        outcome, failed = run_test(arguments, fault["test"], faulty)
         return {"outcome": outcome, "failed": failed}
 
 
@@ -159,7 +209,9 @@ def main():
     parser.add_argument("--seconds", type=float, default=300, help="longest time of a test")
     parser.add_argument("--results", type=pathlib.Path, default=HERE / "results.json")
     parser.add_argument("--again", action="store_true", help="also those with a result")
+    parser.add_argument("--as-it-is", action="store_true", help="build nothing before")
     parser.add_argument("--sound", action="store_true", help="run the tests without a fault")
+    parser.add_argument("--check", action="store_true", help="whether faults fit their sources")
     parser.add_argument("--table", action="store_true")
     arguments = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
@@ -170,28 +222,32 @@ def main():
     results = {key: found for key, found in results.items() if key in known}
     if arguments.table:
         return table(faults, results)
+    if arguments.check:
+        wrong = list(misfits(faults, ROOT))
+        return "\n".join(wrong) or None
     if arguments.build is None:
         parser.error("--build is needed")
+    arguments.build = arguments.build.resolve()
     chosen = [f for f in faults if re.search(arguments.only, f["file"] + " " + f["what"])]
     if arguments.sound:
         for test in sorted({fault["test"] for fault in chosen}):
-            if build_target(arguments, test).returncode != 0:
-                raise SystemExit(f"{test.split(' ')[0]} does not build")
+            build_target(arguments, parts_of(test)[1])
             print(test, run_test(arguments, test), flush=True)
         return None
-    arguments.build = arguments.build.resolve()
-    listed = json.loads((arguments.build / "compile_commands.json").read_text())
-    commands = {entry["file"]: entry for entry in listed}
+    build = Build(arguments.build)
+    wrong = list(misfits(chosen, build.sources))
+    if wrong:
+        return "\n".join(wrong)
     left = [fault for fault in chosen if arguments.again or key_of(fault) not in results]
-    for test in sorted({fault["test"].split(" ")[0] for fault in left}):
-        if build_target(arguments, test).returncode != 0:
-            raise SystemExit(f"{test} does not build")
+    for name in sorted({parts_of(fault["test"])[1] for fault in left}):
+        build_target(arguments, name)
     with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
         began = time.time()
-        tried = {pool.submit(try_fault, arguments, fault, commands): fault for fault in left}
+        tried = {pool.submit(try_fault, arguments, build, fault): fault for fault in left}
         for future in concurrent.futures.as_completed(tried):
             fault, found = tried[future], future.result()
-            results[key_of(fault)] = found
+            if not found["outcome"].startswith("not "):
+                results[key_of(fault)] = found
             arguments.results.write_text(json.dumps(results, indent=1, ensure_ascii=False) + "\n")
             print(
                 f"{time.time() - began:5.0f} s  {found['outcome']:12}  {fault['what']}  {' '.join(found['failed'][:3])}",
@@ -201,4 +257,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())
