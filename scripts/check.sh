@@ -6,6 +6,7 @@
 #   4. the layout of the code is clang-format 14's
 #   5. what the documents link to is there; they build as a site (scripts/docs.sh)
 #   6. clang-tidy's findings (.clang-tidy) in src/ and apps/: none
+#   7. the faults of tests/faults/faults.json fit the sources
 #
 #   scripts/check.sh [--seconds N]
 #
@@ -140,6 +141,7 @@ check "own includes" awk own_includes
 check "shell scripts" shellcheck shell_scripts
 check "links of documents" grep links
 check "site of documents" mkdocs scripts/docs.sh
+check "faults" python3 tests/faults/run.py --check
 check "layout" clang-format-14 layout
 check "clang-tidy" clang-tidy tidy
 ((${#failed[@]} == 0)) || die "failed: ${failed[*]}"
