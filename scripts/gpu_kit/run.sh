@@ -272,6 +272,7 @@ part() {
     say "- **$name**: not run, no time was left"
     return
   fi
+  [[ ! -e $work/fake ]] || limit=$((10 * limit))  # which takes as long as the machine likes
   ((limit < left)) || limit=$left
   printf '  %s, at most %d s …\n' "$name" "$limit"
   timeout -k 3 "$limit" "$BASH" "${BASH_SOURCE[0]}" --inside "$name" --device "$device" --output "$output" < /dev/null &> "$logs/$name.log" || code=$?

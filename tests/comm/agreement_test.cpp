@@ -5,7 +5,7 @@
 #include "comm/ranks.h"
 
 namespace jigsaw {
-namespace {
+namespace agreement_test {
 
 TEST(Agreement, AllLearnOfTheLowestRankThatFailed) {
   on_ranks([](Communicator& communicator) {
@@ -18,5 +18,5 @@ TEST(Agreement, AllLearnOfTheLowestRankThatFailed) {
   });
 }
 
-}  // namespace
+}  // namespace agreement_test
 }  // namespace jigsaw

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace jigsaw {
-namespace {
+namespace call_log_test {
 
 Call make_call(Collective kind, std::int64_t sequence, std::int64_t count) {
   static const Context context = Context::make_meta();
@@ -73,5 +73,5 @@ TEST(CallLog, FingerprintTellsKindOrderGroupAndGlobalCount) {
       << "groups of a mesh axis may hold uneven pieces";
 }
 
-}  // namespace
+}  // namespace call_log_test
 }  // namespace jigsaw

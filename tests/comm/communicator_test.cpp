@@ -15,7 +15,7 @@
 #include "support/error_of.h"
 
 namespace jigsaw {
-namespace {
+namespace communicator_test {
 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
@@ -318,5 +318,5 @@ TEST(Communicator, FingerprintsAgreeUntilACallDiffers) {
   });
 }
 
-}  // namespace
+}  // namespace communicator_test
 }  // namespace jigsaw

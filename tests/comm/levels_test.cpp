@@ -11,7 +11,7 @@
 #include "comm/reduce.h"
 
 namespace jigsaw {
-namespace {
+namespace levels_test {
 
 std::vector<int> sizes() {
   std::vector<int> result = {100, 255, 256, 257, 1000};
@@ -174,5 +174,5 @@ TEST(Levels, AThousandRanksSendAFewMessages) {
   EXPECT_EQ(most_messages(Collective::kAllToAll, 1024, 1e9), 1023);
 }
 
-}  // namespace
+}  // namespace levels_test
 }  // namespace jigsaw

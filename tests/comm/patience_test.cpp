@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 namespace jigsaw {
-namespace {
+namespace patience_test {
 
 using std::chrono::seconds;
 
@@ -58,5 +58,5 @@ TEST_F(PatienceTest, TimeInWhichTheProcessStoodStillDoesNotCount) {
   EXPECT_TRUE(after(50, 0).spent);
 }
 
-}  // namespace
+}  // namespace patience_test
 }  // namespace jigsaw

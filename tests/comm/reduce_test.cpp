@@ -5,7 +5,7 @@
 #include "base/error.h"
 
 namespace jigsaw {
-namespace {
+namespace reduce_test {
 
 TEST(Reduce, GoesFromLeftToRight) {
   // (1 + 1e8) − 1e8 is 0 in float32, 1 + (1e8 − 1e8) is 1.
@@ -28,5 +28,5 @@ TEST(Reduce, CutsEvenlyWithTheRemainderFirst) {
   EXPECT_EQ(even_counts(1, 3), (std::vector<std::int64_t>{1, 0, 0}));
 }
 
-}  // namespace
+}  // namespace reduce_test
 }  // namespace jigsaw

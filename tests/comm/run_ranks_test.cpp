@@ -12,7 +12,7 @@
 #include "comm/thread/virtual_clock.h"
 
 namespace jigsaw {
-namespace {
+namespace run_ranks_test {
 
 using Clock = std::chrono::steady_clock;
 
@@ -272,5 +272,5 @@ TEST_F(VirtualTime, IsTheSameEachTime) {
   }
 }
 
-}  // namespace
+}  // namespace run_ranks_test
 }  // namespace jigsaw

@@ -10,7 +10,7 @@
 #include "comm/self/self.h"
 
 namespace jigsaw {
-namespace {
+namespace traffic_test {
 
 /// One call of each kind over uneven float64 pieces, and one on a group split off.
 void call_everything(Communicator& comm) {
@@ -155,5 +155,5 @@ TEST(Traffic, OneRankAloneSendsNothingAndCopiesNothing) {
   EXPECT_EQ(self->all_reduce(send).identity(), send.identity());
 }
 
-}  // namespace
+}  // namespace traffic_test
 }  // namespace jigsaw

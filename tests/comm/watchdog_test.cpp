@@ -16,13 +16,13 @@
 #include "comm/thread/run_ranks.h"
 
 namespace jigsaw {
-namespace {
+namespace watchdog_test {
 
 void pause(double seconds) {
   std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
 }
 
-class WatchdogFolder : public testing::Test {
+class WatchdogFolder : public ::testing::Test {
  protected:
   WatchdogFolder()
       : folder_(std::filesystem::temp_directory_path() /
@@ -187,5 +187,5 @@ TEST_F(WatchdogTest, ARankThatWaitsForASlowOneIsQuiet) {
   EXPECT_FALSE(std::filesystem::exists(folder_ / "watchdog_alive"));
 }
 
-}  // namespace
+}  // namespace watchdog_test
 }  // namespace jigsaw

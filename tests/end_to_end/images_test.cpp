@@ -9,7 +9,7 @@
 #include "files/image_output.h"
 
 namespace jigsaw::e2e {
-namespace {
+namespace images_test {
 
 std::string fixture(const std::string& name) {
   return source_dir() + "/tests/io/fixtures/images/" + name;
@@ -395,5 +395,5 @@ TEST_F(Images, PartsOfABatchAreOneMeanAlthoughSomeHaveNoLabel) {
   }
 }
 
-}  // namespace
+}  // namespace images_test
 }  // namespace jigsaw::e2e

@@ -8,7 +8,7 @@
 #include "io/netcdf_writer.h"
 
 namespace jigsaw::e2e {
-namespace {
+namespace predict_calendars_test {
 
 constexpr std::size_t kRows = 8, kColumns = 12, kPoints = kRows * kColumns, kLeads = 4;
 
@@ -196,5 +196,5 @@ INSTANTIATE_TEST_SUITE_P(Cases, PredictCalendar,
                                            OwnCalendar{"360_day", 30, 30, 360}),
                          [](const auto& of) { return std::string("of_") + of.param.name; });
 
-}  // namespace
+}  // namespace predict_calendars_test
 }  // namespace jigsaw::e2e

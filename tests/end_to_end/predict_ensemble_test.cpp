@@ -8,7 +8,7 @@
 #include "io/netcdf_writer.h"
 
 namespace jigsaw::e2e {
-namespace {
+namespace predict_ensemble_test {
 
 constexpr int kRows = 8, kColumns = 12, kTimes = 24;
 constexpr std::size_t kPoints = std::size_t{kRows} * kColumns;
@@ -128,5 +128,5 @@ TEST(PredictEnsemble, WritesOneMemberAndScoresAll) {
   EXPECT_NE(outcome.errors()[0].find("none of the variables has a dimension of members"), std::string::npos);
 }
 
-}  // namespace
+}  // namespace predict_ensemble_test
 }  // namespace jigsaw::e2e

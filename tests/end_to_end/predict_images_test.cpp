@@ -12,7 +12,7 @@
 #include "files/variable_file.h"
 
 namespace jigsaw::e2e {
-namespace {
+namespace predict_images_test {
 
 std::string fixture(const std::string& name) {
   return source_dir() + "/tests/io/fixtures/images/" + name;
@@ -487,5 +487,5 @@ TEST_F(ImagePredictions, ThatCannotBeAreOneSentence) {
   }
 }
 
-}  // namespace
+}  // namespace predict_images_test
 }  // namespace jigsaw::e2e

@@ -7,7 +7,7 @@
 #include "io/netcdf_writer.h"
 
 namespace jigsaw::e2e {
-namespace {
+namespace predict_levels_test {
 
 constexpr std::size_t kRows = 8, kColumns = 12, kPoints = kRows * kColumns, kTimes = 28;
 constexpr std::size_t kFirstValid = 20;
@@ -170,5 +170,5 @@ TEST_F(PredictLevels, HaveTheErrorsThatValidationSays) {
   check("t2m", file.values("t2m"), kT2m, 0);
 }
 
-}  // namespace
+}  // namespace predict_levels_test
 }  // namespace jigsaw::e2e

@@ -12,7 +12,7 @@
 #include "end_to_end/trained_forecasts.h"
 
 namespace jigsaw::e2e {
-namespace {
+namespace predict_test {
 
 class Predict : public TrainedForecasts {};
 
@@ -344,5 +344,5 @@ TEST_F(Predict, DoesNotReplaceWhatIsThere) {
   EXPECT_EQ(read(folder() / "there.nc"), "mine");
 }
 
-}  // namespace
+}  // namespace predict_test
 }  // namespace jigsaw::e2e

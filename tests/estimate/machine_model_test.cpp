@@ -7,7 +7,7 @@
 #include "support/temporary_folder.h"
 
 namespace jigsaw {
-namespace {
+namespace machine_model_test {
 
 using testing::TemporaryFolder;
 
@@ -72,5 +72,5 @@ TEST(MachineModel, ComesFromFilesToo) {
   EXPECT_THROW(machine_model("h100"), ConfigError);
 }
 
-}  // namespace
+}  // namespace machine_model_test
 }  // namespace jigsaw

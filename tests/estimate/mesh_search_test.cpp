@@ -13,7 +13,7 @@
 #include "estimate/report.h"
 
 namespace jigsaw {
-namespace {
+namespace mesh_search_test {
 
 Configuration small() {
   return parse<Configuration>(Json::parse(R"({
@@ -259,5 +259,5 @@ TEST(MeshSearch, ExplainsEveryBlock) {
   EXPECT_EQ(text.find("nan"), std::string::npos) << text;
 }
 
-}  // namespace
+}  // namespace mesh_search_test
 }  // namespace jigsaw

@@ -14,7 +14,7 @@
 #include "train/training_step.h"
 
 namespace jigsaw {
-namespace {
+namespace real_step_test {
 
 /// Calls and bytes of one kind of collective.
 struct Sum {
@@ -158,5 +158,5 @@ TEST(RealStep, IsWhatIsSaidOfItToTheByte) {
   EXPECT_TRUE(other_plan) << "plans for processors would send the same, so that none of this shows";
 }
 
-}  // namespace
+}  // namespace real_step_test
 }  // namespace jigsaw

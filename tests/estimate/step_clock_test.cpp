@@ -6,7 +6,7 @@
 #include "kernels/pointwise.h"
 
 namespace jigsaw {
-namespace {
+namespace step_clock_test {
 
 TEST(StepClock, WhatIsComputedMeanwhileHidesATransfer) {
   Context context = Context::make_meta();
@@ -55,5 +55,5 @@ TEST(StepClock, CountsFromItsBeginning) {
   EXPECT_TRUE(clock.traffic().empty());
 }
 
-}  // namespace
+}  // namespace step_clock_test
 }  // namespace jigsaw

@@ -15,7 +15,7 @@
 #include "estimate/step_estimate.h"
 
 namespace jigsaw {
-namespace {
+namespace step_time_test {
 
 constexpr double kTolerance = 0.05;
 
@@ -112,5 +112,5 @@ TEST(StepTime, IsThatOfAllRanksOnTheVirtualClock) {
   EXPECT_GT(most_hidden, 2 * kTolerance);
 }
 
-}  // namespace
+}  // namespace step_time_test
 }  // namespace jigsaw

@@ -17,7 +17,7 @@
 #include "support/tolerance.h"
 
 namespace jigsaw {
-namespace {
+namespace attention_test {
 
 using testing::array_of;
 using testing::expect_near;
@@ -521,5 +521,5 @@ TEST_P(Attention, ErrorsSayWhatIsWrong) {
 
 INSTANTIATE_TEST_SUITE_P(Backends, Attention, testing::kernel_backends(), testing::backend_name);
 
-}  // namespace
+}  // namespace attention_test
 }  // namespace jigsaw

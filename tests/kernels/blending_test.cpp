@@ -8,7 +8,7 @@
 #include "support/tolerance.h"
 
 namespace jigsaw {
-namespace {
+namespace blending_test {
 
 using testing::random_array;
 using testing::values_of;
@@ -79,5 +79,5 @@ TEST_P(Blending, WhatDoesNotFitIsRefused) {
 
 INSTANTIATE_TEST_SUITE_P(Backends, Blending, testing::kernel_backends(), testing::backend_name);
 
-}  // namespace
+}  // namespace blending_test
 }  // namespace jigsaw

@@ -15,7 +15,7 @@
 #include "support/tolerance.h"
 
 namespace jigsaw {
-namespace {
+namespace channel_statistics_test {
 
 using testing::array_of;
 using testing::expect_near;
@@ -208,5 +208,5 @@ TEST_P(ChannelStatistics, ErrorsSayWhatIsWrong) {
 
 INSTANTIATE_TEST_SUITE_P(Backends, ChannelStatistics, testing::kernel_backends(), testing::backend_name);
 
-}  // namespace
+}  // namespace channel_statistics_test
 }  // namespace jigsaw

@@ -15,7 +15,7 @@
 #include "support/tolerance.h"
 
 namespace jigsaw {
-namespace {
+namespace contraction_test {
 
 using testing::array_of;
 using testing::expect_near;
@@ -328,5 +328,5 @@ TEST_P(Contraction, ErrorsSayWhatIsWrong) {
 
 INSTANTIATE_TEST_SUITE_P(Backends, Contraction, testing::kernel_backends(), testing::backend_name);
 
-}  // namespace
+}  // namespace contraction_test
 }  // namespace jigsaw

@@ -30,7 +30,7 @@
 #include "support/source_dir.h"
 
 namespace jigsaw {
-namespace {
+namespace contracts_test {
 
 constexpr DType kNarrow = DType::kFloat32, kWide = DType::kFloat64;
 
@@ -395,5 +395,5 @@ TEST(Contracts, ACudaDeviceThatIsNotThereIsSaidSo) {
   EXPECT_THROW(make_cuda_context(-1), ConfigError);
 }
 
-}  // namespace
+}  // namespace contracts_test
 }  // namespace jigsaw

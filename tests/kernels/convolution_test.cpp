@@ -15,7 +15,7 @@
 #include "support/tolerance.h"
 
 namespace jigsaw {
-namespace {
+namespace convolution_test {
 
 using testing::expect_near;
 using testing::random_array;
@@ -325,5 +325,5 @@ TEST_P(ConvolutionKernel, ErrorsSayWhatIsWrong) {
 
 INSTANTIATE_TEST_SUITE_P(Backends, ConvolutionKernel, testing::kernel_backends(), testing::backend_name);
 
-}  // namespace
+}  // namespace convolution_test
 }  // namespace jigsaw

@@ -14,7 +14,7 @@
 #include "support/tolerance.h"
 
 namespace jigsaw {
-namespace {
+namespace copy_test {
 
 using testing::array_of;
 using testing::expect_near;
@@ -314,5 +314,5 @@ TEST_P(Copy, ErrorsSayWhatIsWrong) {
 
 INSTANTIATE_TEST_SUITE_P(Backends, Copy, testing::kernel_backends(), testing::backend_name);
 
-}  // namespace
+}  // namespace copy_test
 }  // namespace jigsaw

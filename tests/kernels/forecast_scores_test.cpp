@@ -11,7 +11,7 @@
 #include "support/tolerance.h"
 
 namespace jigsaw {
-namespace {
+namespace forecast_scores_test {
 
 using testing::array_of;
 using testing::expect_near;
@@ -272,5 +272,5 @@ TEST_P(ForecastScoresKernel, WhatDoesNotFitIsRefused) {
 
 INSTANTIATE_TEST_SUITE_P(Backends, ForecastScoresKernel, testing::kernel_backends(), testing::backend_name);
 
-}  // namespace
+}  // namespace forecast_scores_test
 }  // namespace jigsaw

@@ -13,7 +13,7 @@
 #include "base/text.h"
 
 namespace jigsaw::cpu {
-namespace {
+namespace head_queues_test {
 
 /// The threads take in turn, in an order that is not theirs, until none gets more.
 std::vector<HeadQueues::Item> taken_by(HeadQueues& queues, int threads) {
@@ -110,5 +110,5 @@ TEST(HeadQueues, NoItemIsTakenByTwoThreads) {
   for (const std::atomic<int>& count : times) ASSERT_EQ(count, 1);
 }
 
-}  // namespace
+}  // namespace head_queues_test
 }  // namespace jigsaw::cpu

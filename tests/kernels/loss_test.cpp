@@ -10,7 +10,7 @@
 #include "support/tolerance.h"
 
 namespace jigsaw {
-namespace {
+namespace loss_test {
 
 using testing::array_of;
 using testing::expect_near;
@@ -296,5 +296,5 @@ TEST_P(Loss, MetaAndErrors) {
 
 INSTANTIATE_TEST_SUITE_P(Backends, Loss, testing::kernel_backends(), testing::backend_name);
 
-}  // namespace
+}  // namespace loss_test
 }  // namespace jigsaw

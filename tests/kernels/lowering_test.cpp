@@ -11,7 +11,7 @@
 #include "support/tolerance.h"
 
 namespace jigsaw {
-namespace {
+namespace lowering_test {
 
 using testing::expect_near;
 using testing::random_array;
@@ -138,5 +138,5 @@ TEST_F(LoweringTest, RandomLetters) {
   }
 }
 
-}  // namespace
+}  // namespace lowering_test
 }  // namespace jigsaw

@@ -37,7 +37,7 @@
 #include "support/tolerance.h"
 
 namespace jigsaw {
-namespace {
+namespace misaligned_test {
 
 using testing::tolerance;
 using testing::values_of;
@@ -455,5 +455,5 @@ TEST_P(Misaligned, EachOperandAloneAndAll) {
 
 INSTANTIATE_TEST_SUITE_P(Backends, Misaligned, testing::kernel_backends(), testing::backend_name);
 
-}  // namespace
+}  // namespace misaligned_test
 }  // namespace jigsaw

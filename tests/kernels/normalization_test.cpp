@@ -13,7 +13,7 @@
 #include "support/tolerance.h"
 
 namespace jigsaw {
-namespace {
+namespace normalization_test {
 
 using testing::array_of;
 using testing::expect_near;
@@ -266,5 +266,5 @@ TEST_P(LayerNorm, ErrorsSayWhatIsWrong) {
 
 INSTANTIATE_TEST_SUITE_P(Backends, LayerNorm, testing::kernel_backends(), testing::backend_name);
 
-}  // namespace
+}  // namespace normalization_test
 }  // namespace jigsaw

@@ -14,7 +14,7 @@
 #include "support/tolerance.h"
 
 namespace jigsaw {
-namespace {
+namespace optimizer_test {
 
 using testing::expect_near;
 using testing::random_array;
@@ -264,5 +264,5 @@ TEST_P(Optimizer, Errors) {
 
 INSTANTIATE_TEST_SUITE_P(Backends, Optimizer, testing::kernel_backends(), testing::backend_name);
 
-}  // namespace
+}  // namespace optimizer_test
 }  // namespace jigsaw

@@ -12,7 +12,7 @@
 #include "support/tolerance.h"
 
 namespace jigsaw {
-namespace {
+namespace pointwise_test {
 
 using testing::array_of;
 using testing::expect_near;
@@ -375,5 +375,5 @@ TEST_P(Pointwise, ErrorsSayWhatIsWrong) {
 
 INSTANTIATE_TEST_SUITE_P(Backends, Pointwise, testing::kernel_backends(), testing::backend_name);
 
-}  // namespace
+}  // namespace pointwise_test
 }  // namespace jigsaw

@@ -14,7 +14,7 @@
 #include "support/tolerance.h"
 
 namespace jigsaw {
-namespace {
+namespace pooling_test {
 
 using testing::array_of;
 using testing::expect_near;
@@ -220,5 +220,5 @@ TEST_P(PoolingKernel, ErrorsSayWhatIsWrong) {
 
 INSTANTIATE_TEST_SUITE_P(Backends, PoolingKernel, testing::kernel_backends(), testing::backend_name);
 
-}  // namespace
+}  // namespace pooling_test
 }  // namespace jigsaw

@@ -11,7 +11,7 @@
 #include "support/tolerance.h"
 
 namespace jigsaw {
-namespace {
+namespace relative_bias_test {
 
 using testing::expect_near;
 using testing::random_array;
@@ -79,5 +79,5 @@ TEST_P(RelativeBias, WrappedWindowsDoNotSeeAcrossTheEnds) {
 
 INSTANTIATE_TEST_SUITE_P(Backends, RelativeBias, testing::kernel_backends(), testing::backend_name);
 
-}  // namespace
+}  // namespace relative_bias_test
 }  // namespace jigsaw

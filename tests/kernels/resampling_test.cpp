@@ -14,7 +14,7 @@
 #include "support/tolerance.h"
 
 namespace jigsaw {
-namespace {
+namespace resampling_test {
 
 using testing::array_of;
 using testing::expect_near;
@@ -204,5 +204,5 @@ TEST_P(ResamplingKernel, ErrorsSayWhatIsWrong) {
 
 INSTANTIATE_TEST_SUITE_P(Backends, ResamplingKernel, testing::kernel_backends(), testing::backend_name);
 
-}  // namespace
+}  // namespace resampling_test
 }  // namespace jigsaw

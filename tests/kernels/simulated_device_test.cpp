@@ -14,7 +14,7 @@
 
 // What the simulated device finds: each kind of mistake is made here once.
 namespace jigsaw {
-namespace {
+namespace simulated_device_test {
 
 using testing::SimulatedDevice;
 
@@ -140,5 +140,5 @@ TEST_F(OnDevice, FreeingWhatATransferReadsGivesNaN) {
   }
 }
 
-}  // namespace
+}  // namespace simulated_device_test
 }  // namespace jigsaw

@@ -10,7 +10,7 @@
 #include "support/golden_file.h"
 
 namespace jigsaw {
-namespace {
+namespace attention_golden_test {
 
 using testing::check_layer;
 using testing::GoldenFile;
@@ -124,5 +124,5 @@ TEST(Windows, MustTileTheGrid) {
   EXPECT_EQ(refusal({2, {4, 5}, {2, 2}}), "");
 }
 
-}  // namespace
+}  // namespace attention_golden_test
 }  // namespace jigsaw

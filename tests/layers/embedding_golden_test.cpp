@@ -12,7 +12,7 @@
 #include "support/golden_file.h"
 
 namespace jigsaw {
-namespace {
+namespace embedding_golden_test {
 
 struct ModelSection {
   Tagged model;
@@ -131,5 +131,5 @@ TEST(TimeEmbedding, NeedsForcingsThatTellTheTime) {
   EXPECT_EQ(refusal(second, {2}), "model.layers[1]." + wanted);
 }
 
-}  // namespace
+}  // namespace embedding_golden_test
 }  // namespace jigsaw

@@ -14,7 +14,7 @@
 #include "support/test_ranks.h"
 
 namespace jigsaw {
-namespace {
+namespace adamw_test {
 
 using testing::GoldenFile;
 using testing::relative_difference;
@@ -361,5 +361,5 @@ TEST(AdamW, CountsItsBytes) {
   });
 }
 
-}  // namespace
+}  // namespace adamw_test
 }  // namespace jigsaw

@@ -11,7 +11,7 @@
 #include "support/parameters.h"
 
 namespace jigsaw {
-namespace {
+namespace schedule_test {
 
 /// Three steps of warm-up, then torch.optim.lr_scheduler.CosineAnnealingLR(T_max=5, eta_min=0.001) of a rate
 /// of 0.01: 0.001 + 0.0045 · (1 + cos(36° · k)), k = 0 … 4, with cos 36° = (1 + √5)/4 and cos 72° = (√5 −
@@ -80,5 +80,5 @@ TEST(Schedule, IsChosenByName) {
   EXPECT_THROW(factor({{"schedule", {{"type", "cosin"}}}}, 5), ConfigError);
 }
 
-}  // namespace
+}  // namespace schedule_test
 }  // namespace jigsaw

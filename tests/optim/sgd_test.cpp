@@ -11,7 +11,7 @@
 #include "support/test_ranks.h"
 
 namespace jigsaw {
-namespace {
+namespace sgd_test {
 
 using testing::Tensors;
 
@@ -129,5 +129,5 @@ TEST(Sgd, StepsAsLoopsOnAnyNumberOfRanks) {
   }
 }
 
-}  // namespace
+}  // namespace sgd_test
 }  // namespace jigsaw

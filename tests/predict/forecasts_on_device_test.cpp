@@ -16,7 +16,7 @@
 #include "train/trainer.h"
 
 namespace jigsaw {
-namespace {
+namespace forecasts_on_device_test {
 
 using testing::NetcdfReader;
 using testing::on_ranks;
@@ -224,5 +224,5 @@ TEST_F(ForecastsOnDevice, OnCudaAreTheHostsButForRounding) {
   }
 }
 
-}  // namespace
+}  // namespace forecasts_on_device_test
 }  // namespace jigsaw

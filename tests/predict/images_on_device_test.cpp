@@ -13,7 +13,7 @@
 #include "train/trainer.h"
 
 namespace jigsaw {
-namespace {
+namespace images_on_device_test {
 
 using testing::on_ranks;
 using testing::Where;
@@ -124,5 +124,5 @@ TEST_F(ImagesOnDevice, AreTheHostsBitForBit) {
   }
 }
 
-}  // namespace
+}  // namespace images_on_device_test
 }  // namespace jigsaw

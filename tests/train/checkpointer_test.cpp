@@ -10,7 +10,7 @@
 #include "train/training_state.h"
 
 namespace jigsaw {
-namespace {
+namespace checkpointer_test {
 
 /// What a checkpoint says of its data must be what the data are now; what it does not say counts as another.
 TEST(FirstDifference, IsTheFirstKeyThatIsOtherOrMissing) {
@@ -64,5 +64,5 @@ TEST_F(CheckpointerTest, ASaveThatFailedDoesNotCountAsTheBest) {
   EXPECT_FALSE(checkpointer_->is_best(loss(0.45)));
 }
 
-}  // namespace
+}  // namespace checkpointer_test
 }  // namespace jigsaw

@@ -9,7 +9,7 @@
 #include "train/device.h"
 
 namespace jigsaw {
-namespace {
+namespace configuration_test {
 
 Json smallest() {
   return {{"data",
@@ -238,5 +238,5 @@ TEST(Configuration, SectionsInAMapAreDocumented) {
   EXPECT_NE(explain<Configuration>("data.transforms").find("epsilon"), std::string::npos);
 }
 
-}  // namespace
+}  // namespace configuration_test
 }  // namespace jigsaw

@@ -7,7 +7,7 @@
 #include "support/temporary_folder.h"
 
 namespace jigsaw {
-namespace {
+namespace data_remarks_test {
 
 /// Has read what it is told.
 class FakeSource : public SampleSource {
@@ -57,5 +57,5 @@ TEST(DataRemarks, WhatAnyRankFindsIsSaidOnceOfEachVariableInEachFile) {
                 "missing; they count as missing"}));
 }
 
-}  // namespace
+}  // namespace data_remarks_test
 }  // namespace jigsaw

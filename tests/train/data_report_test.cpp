@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 namespace jigsaw {
-namespace {
+namespace data_report_test {
 
 Time at(const std::string& text) {
   return parse_time(text).value();
@@ -55,5 +55,5 @@ TEST(PeriodWarnings, CountGapsAndNameTheLongest) {
   EXPECT_EQ(warnings(times, "2020-01-05", "2020-01-19"), Lines());
 }
 
-}  // namespace
+}  // namespace data_report_test
 }  // namespace jigsaw

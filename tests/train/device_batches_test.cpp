@@ -11,7 +11,7 @@
 #include "support/simulated_device/simulated_device.h"
 
 namespace jigsaw {
-namespace {
+namespace device_batches_test {
 
 Batch batch_of(double value, std::int64_t width = 6, int leads = 2) {
   Context host = Context::make_host(Backend::kReference, 1);
@@ -74,5 +74,5 @@ TEST(DeviceBatches, OnTheHostThereIsOneAtATime) {
   EXPECT_EQ(asked, 0);
 }
 
-}  // namespace
+}  // namespace device_batches_test
 }  // namespace jigsaw

@@ -21,7 +21,7 @@
 #include "train/validation.h"
 
 namespace jigsaw {
-namespace {
+namespace forecast_inputs_test {
 
 using testing::CutStep;
 using testing::Tensors;
@@ -472,5 +472,5 @@ TEST(ForecastInputs, RolloutsBySteps) {
   refused({{"leads", {1, 2, 4}}, {"from", {1, 5, 5}}});
 }
 
-}  // namespace
+}  // namespace forecast_inputs_test
 }  // namespace jigsaw

@@ -12,7 +12,7 @@
 #include "train/step_count.h"
 
 namespace jigsaw {
-namespace {
+namespace memory_need_test {
 
 Configuration configuration_with(const Json& train, const Json& mesh = "auto",
                                  const std::string& zero = "none", int embed_dim = 8) {
@@ -178,5 +178,5 @@ TEST(MemoryNeed, IsNotComparedWithThisMachineForRanksElsewhere) {
   EXPECT_EQ(here.ranks, 1);
 }
 
-}  // namespace
+}  // namespace memory_need_test
 }  // namespace jigsaw

@@ -10,7 +10,7 @@
 #include "support/temporary_folder.h"
 
 namespace jigsaw {
-namespace {
+namespace metrics_log_test {
 
 using testing::put_text;
 using testing::SmallDisk;
@@ -116,5 +116,5 @@ TEST_F(MetricsLogTest, KnowsTheLastValidationThatItKept) {
   }
 }
 
-}  // namespace
+}  // namespace metrics_log_test
 }  // namespace jigsaw

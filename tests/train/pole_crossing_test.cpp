@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace jigsaw {
-namespace {
+namespace pole_crossing_test {
 
 Channel channel_of(const std::string& variable, bool component) {
   Channel channel;
@@ -32,5 +32,5 @@ TEST(PoleCrossing, OfScalarsIsNothing) {
   EXPECT_EQ(pole_crossing({channel_of("t2m", false)}, {}), PoleCrossing{});
 }
 
-}  // namespace
+}  // namespace pole_crossing_test
 }  // namespace jigsaw

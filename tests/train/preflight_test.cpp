@@ -7,7 +7,7 @@
 #include "base/error.h"
 
 namespace jigsaw {
-namespace {
+namespace preflight_test {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -99,5 +99,5 @@ TEST(Preflight, RefusesUnlikeBuildsAndAnOutputThatIsNotShared) {
   EXPECT_EQ(refusal(facts), "output runs/a: rank 1 on n1 cannot write there: read-only file system");
 }
 
-}  // namespace
+}  // namespace preflight_test
 }  // namespace jigsaw

@@ -15,7 +15,7 @@
 #include "train/configuration.h"
 
 namespace jigsaw {
-namespace {
+namespace production_config_test {
 
 struct Production {
   Configuration configuration;
@@ -146,5 +146,5 @@ TEST(ProductionConfiguration, PlansAreMadeForAThousandRanks) {
   }
 }
 
-}  // namespace
+}  // namespace production_config_test
 }  // namespace jigsaw

@@ -7,7 +7,7 @@
 #include "array/device_times.h"
 
 namespace jigsaw {
-namespace {
+namespace profile_test {
 
 constexpr std::int64_t kMillisecond = 1'000'000;
 
@@ -60,5 +60,5 @@ TEST(Profile, OfADeviceIsByItsOwnClock) {
   EXPECT_EQ(milliseconds(exchange.exposed), 1 + 3);
 }
 
-}  // namespace
+}  // namespace profile_test
 }  // namespace jigsaw

@@ -9,7 +9,7 @@
 #include "support/temporary_folder.h"
 
 namespace jigsaw {
-namespace {
+namespace progress_test {
 
 Terminal rewriting(int columns = 0) {
   Terminal terminal;
@@ -80,5 +80,5 @@ TEST(Progress, OtherRanksAndQuietOnesAreSilent) {
   EXPECT_EQ(shown(log, {{1, 0}, {9, 9}}), "");
 }
 
-}  // namespace
+}  // namespace progress_test
 }  // namespace jigsaw

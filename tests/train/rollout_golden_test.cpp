@@ -18,7 +18,7 @@
 #include "train/validation.h"
 
 namespace jigsaw {
-namespace {
+namespace rollout_golden_test {
 
 using testing::CutStep;
 using testing::GoldenFile;
@@ -176,5 +176,5 @@ TEST_P(RolloutGolden, ThreeLeadsOfDifferentWeights) {
 INSTANTIATE_TEST_SUITE_P(Predict, RolloutGolden, ::testing::Values("increment", "state"),
                          [](const auto& tested) { return tested.param; });
 
-}  // namespace
+}  // namespace rollout_golden_test
 }  // namespace jigsaw

@@ -13,7 +13,7 @@
 #include "support/temporary_folder.h"
 
 namespace jigsaw {
-namespace {
+namespace run_directory_test {
 
 namespace fs = std::filesystem;
 using testing::put_text;
@@ -129,5 +129,5 @@ TEST(RunDirectory, IsCheckedWithoutBeingMade) {
   EXPECT_EQ(error_of([&] { RunDirectory::check(folder.path() + "/file"); }).find("output: "), 0U);
 }
 
-}  // namespace
+}  // namespace run_directory_test
 }  // namespace jigsaw

@@ -12,7 +12,7 @@
 #include "support/temporary_folder.h"
 
 namespace jigsaw {
-namespace {
+namespace run_machine_test {
 
 class RunMachine : public ::testing::Test {
  protected:
@@ -67,5 +67,5 @@ TEST_F(RunMachine, IsTakenAsGiven) {
   EXPECT_THROW(machines(1, given), ConfigError);
 }
 
-}  // namespace
+}  // namespace run_machine_test
 }  // namespace jigsaw

@@ -9,7 +9,7 @@
 #include "support/temporary_folder.h"
 
 namespace jigsaw {
-namespace {
+namespace summary_test {
 
 using testing::TemporaryFolder;
 
@@ -64,5 +64,5 @@ TEST(Summary, PeakMemoryIsThatOfTheProcess) {
   EXPECT_EQ(large[large.size() / 2], 'x');
 }
 
-}  // namespace
+}  // namespace summary_test
 }  // namespace jigsaw

@@ -11,7 +11,7 @@
 #include <vector>
 
 namespace jigsaw {
-namespace {
+namespace time_left_test {
 
 struct SimulatedRun {
   std::int64_t steps = 0, validate_every = 0, save_every = 0;
@@ -147,5 +147,5 @@ TEST(TimeLeft, SaysOnceWhatIsExpectedAfterTheTenthStepOfTheRun) {
   EXPECT_EQ(expectations(1, 10), Said{});
 }
 
-}  // namespace
+}  // namespace time_left_test
 }  // namespace jigsaw

@@ -18,7 +18,7 @@
 #include "train/trainer.h"
 
 namespace jigsaw {
-namespace {
+namespace trainer_on_device_test {
 
 constexpr int kSteps = 4, kSaved = 2;
 
@@ -288,5 +288,5 @@ TEST_F(TrainerOnDevice, RunsOnCudaAreTheHostsButForRoundingAndGoOnBitForBit) {
   EXPECT_EQ(tried, tolerances.size());
 }
 
-}  // namespace
+}  // namespace trainer_on_device_test
 }  // namespace jigsaw

@@ -12,7 +12,7 @@
 #include "train/trainer.h"
 
 namespace jigsaw {
-namespace {
+namespace trainer_stop_test {
 
 constexpr int kRanks = 2;
 
@@ -131,5 +131,5 @@ TEST(TrainerStop, BeginsNoValidationThatTheTimeLimitWouldCutShort) {
   });
 }
 
-}  // namespace
+}  // namespace trainer_stop_test
 }  // namespace jigsaw

@@ -17,7 +17,7 @@
 #include "train/training_batches.h"
 
 namespace jigsaw {
-namespace {
+namespace training_step_test {
 
 constexpr std::size_t kTimes = 8, kRows = 4, kColumns = 6;
 
@@ -299,5 +299,5 @@ TEST(TrainingStep, IsReplayedToFindWhatIsNotFinite) {
   }
 }
 
-}  // namespace
+}  // namespace training_step_test
 }  // namespace jigsaw

@@ -7,7 +7,7 @@
 #include "base/text.h"
 
 namespace jigsaw {
-namespace {
+namespace validation_table_test {
 
 using Lines = std::vector<std::string>;
 
@@ -95,5 +95,5 @@ TEST(ValidationTable, NamesOfLevels) {
   EXPECT_EQ(without_level("_850"), "_850");
 }
 
-}  // namespace
+}  // namespace validation_table_test
 }  // namespace jigsaw

@@ -21,7 +21,7 @@
 #include "support/temporary_folder.h"
 
 namespace jigsaw {
-namespace {
+namespace validation_test {
 
 using std::chrono::hours;
 using std::chrono::minutes;
@@ -160,5 +160,5 @@ TEST_F(ValidationTest, SavesAndVerificationsBeat) {
   EXPECT_GE(heartbeat->count() - before, 8U) << "of 32 MiB, read in units of four";
 }
 
-}  // namespace
+}  // namespace validation_test
 }  // namespace jigsaw

@@ -13,7 +13,7 @@
 #include "train/configuration.h"
 
 namespace jigsaw {
-namespace {
+namespace void_keys_test {
 
 Json forecast() {
   return {{"data",
@@ -510,5 +510,5 @@ TEST(VoidKeys, DefaultsAndShippedConfigurationsHaveNone) {
   EXPECT_GT(files, 5);
 }
 
-}  // namespace
+}  // namespace void_keys_test
 }  // namespace jigsaw

@@ -16,7 +16,7 @@
 #include "support/fake_cuda/fake_cuda.h"
 
 namespace jigsaw {
-namespace {
+namespace fake_nccl_test {
 
 using testing::fake_nccl::take_mistakes;
 
@@ -343,5 +343,5 @@ TEST_F(FakeNcclGraphs, ACaptureThatEndsBeforeItsCallsAreRecordedIsAMistake) {
   expect_mistake("rank 0 ends a capture before what was called in it is recorded");
 }
 
-}  // namespace
+}  // namespace fake_nccl_test
 }  // namespace jigsaw

@@ -13,7 +13,7 @@
 #include "support/fake_nccl/fake_nccl.h"
 
 namespace jigsaw {
-namespace {
+namespace nccl_abort_test {
 
 using testing::fake_nccl::Aborts;
 using testing::fake_nccl::set_aborts;
@@ -181,5 +181,5 @@ TEST_F(NcclAbort, AnEndThatNeverComesBackIsNotWaitedForLong) {
   expect_to_go_on();
 }
 
-}  // namespace
+}  // namespace nccl_abort_test
 }  // namespace jigsaw

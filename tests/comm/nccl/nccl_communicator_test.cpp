@@ -21,7 +21,7 @@
 #include "support/fake_nccl/fake_nccl.h"
 
 namespace jigsaw {
-namespace {
+namespace nccl_communicator_test {
 
 using testing::fake_nccl::take_mistakes;
 using testing::fake_nccl::take_work;
@@ -328,5 +328,5 @@ TEST(NcclFailure, ARankThatThrowsEndsTheOthers) {
       << error;
 }
 
-}  // namespace
+}  // namespace nccl_communicator_test
 }  // namespace jigsaw

@@ -16,7 +16,7 @@
 #include "support/temporary_folder.h"
 
 namespace jigsaw {
-namespace {
+namespace nccl_hang_test {
 
 constexpr int kRanks = 3;
 constexpr std::int64_t kCount = 3000;
@@ -172,5 +172,5 @@ TEST(NcclCallLog, ACallIsOpenUntilTheDeviceHasDoneIt) {
   });
 }
 
-}  // namespace
+}  // namespace nccl_hang_test
 }  // namespace jigsaw

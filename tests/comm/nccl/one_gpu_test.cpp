@@ -12,9 +12,9 @@
 #include "nccl/nccl_communicator.h"
 
 namespace jigsaw {
-namespace {
+namespace one_gpu_test {
 
-class OneGpu : public testing::Test {
+class OneGpu : public ::testing::Test {
  protected:
   void SetUp() override {
     if (!nccl_library().built) GTEST_SKIP() << "built without NCCL";
@@ -88,5 +88,5 @@ TEST_F(OneGpu, GroupsAreSplit) {
   EXPECT_TRUE(same_bits(to_vector<double>(*group, sum), to_vector<double>(*group, send)));
 }
 
-}  // namespace
+}  // namespace one_gpu_test
 }  // namespace jigsaw

@@ -6,7 +6,7 @@
 #include "comm/reduce.h"
 
 namespace jigsaw {
-namespace {
+namespace sum_order_test {
 
 /// Follows an order as sums within sums.
 float added(const SumOrder& order, std::size_t& next, int depth, const std::vector<float>& values) {
@@ -49,5 +49,5 @@ TEST(SumOrder, TakesEachRankOnce) {
   }
 }
 
-}  // namespace
+}  // namespace sum_order_test
 }  // namespace jigsaw

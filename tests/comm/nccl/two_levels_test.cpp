@@ -14,7 +14,7 @@
 #include "support/fake_nccl/fake_nccl.h"
 
 namespace jigsaw {
-namespace {
+namespace two_levels_test {
 
 using testing::fake_nccl::take_mistakes;
 using testing::fake_nccl::take_work;
@@ -400,5 +400,5 @@ TEST(TwoLevels, SmallArraysGoDirectly) {
   }
 }
 
-}  // namespace
+}  // namespace two_levels_test
 }  // namespace jigsaw

@@ -10,7 +10,7 @@
 #include "support/temporary_folder.h"
 
 namespace jigsaw {
-namespace {
+namespace file_description_test {
 
 std::string bytes_of(VariableFile& file) {
   return file.describe().to_bytes();
@@ -126,5 +126,5 @@ TEST(FileDescription, OfAFileThatWasWrittenToSinceIsRefused) {
                 "as it is");
 }
 
-}  // namespace
+}  // namespace file_description_test
 }  // namespace jigsaw

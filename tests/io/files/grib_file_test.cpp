@@ -19,7 +19,7 @@
 #include "support/temporary_folder.h"
 
 namespace jigsaw {
-namespace {
+namespace grib_file_test {
 
 namespace fs = std::filesystem;
 using testing::put_text;
@@ -459,5 +459,5 @@ TEST_P(Grib, ChangedAtRandomEndsWithValuesOrWithADataError) {
 
 INSTANTIATE_TEST_SUITE_P(Editions, Grib, ::testing::Values(1, 2));
 
-}  // namespace
+}  // namespace grib_file_test
 }  // namespace jigsaw

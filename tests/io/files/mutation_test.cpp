@@ -23,7 +23,7 @@ extern "C" const char* __lsan_default_suppressions() {
 }
 
 namespace jigsaw {
-namespace {
+namespace mutation_test {
 
 namespace fs = std::filesystem;
 using testing::put_text;
@@ -187,5 +187,5 @@ TEST(Probe, ReadsAFileOnceAndAZarrStoreEachTime) {
   EXPECT_NE(probe(dies, {store, file}).find(concat("cannot read ", store)), std::string::npos);
 }
 
-}  // namespace
+}  // namespace mutation_test
 }  // namespace jigsaw

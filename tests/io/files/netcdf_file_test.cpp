@@ -12,7 +12,7 @@
 #include "support/temporary_folder.h"
 
 namespace jigsaw {
-namespace {
+namespace netcdf_file_test {
 
 std::vector<double> read(const std::string& file, const std::string& name) {
   NetcdfFile netcdf(fixture(file));
@@ -147,5 +147,5 @@ TEST(VariableFile, IsOpenedByItsContentNotItsName) {
   EXPECT_THROW(open_variables(in("nowhere.nc"), Dimensions::kByName), DataError);
 }
 
-}  // namespace
+}  // namespace netcdf_file_test
 }  // namespace jigsaw

@@ -13,7 +13,7 @@
 #include "support/temporary_folder.h"
 
 namespace jigsaw {
-namespace {
+namespace nifti_file_test {
 
 struct Image {
   std::vector<std::int64_t> extents = {5, 4, 3};  ///< i, j, k: along the file's axes
@@ -284,5 +284,5 @@ TEST_F(NiftiFileTest, DamageIsADataError) {
       DataError);
 }
 
-}  // namespace
+}  // namespace nifti_file_test
 }  // namespace jigsaw

@@ -17,7 +17,7 @@
 #include "support/child_process.h"
 
 namespace jigsaw {
-namespace {
+namespace node_chunks_test {
 
 using namespace std::chrono_literals;
 
@@ -344,5 +344,5 @@ TEST(FileKey, IsThatOfAFileAsItIs) {
   EXPECT_EQ(other.file_key(state), cache.file_key(state));
 }
 
-}  // namespace
+}  // namespace node_chunks_test
 }  // namespace jigsaw

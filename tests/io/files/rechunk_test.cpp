@@ -8,7 +8,7 @@
 #include "support/temporary_folder.h"
 
 namespace jigsaw {
-namespace {
+namespace rechunk_test {
 
 /// Before any file is open, whichever test comes first.
 [[maybe_unused]] const bool kLeftAlone = (leave_failed_files_alone(), true);
@@ -84,5 +84,5 @@ TEST(Rechunk, NothingButARegularFileIsReplacedAndNoLinkFollowed) {
             std::string::npos);
 }
 
-}  // namespace
+}  // namespace rechunk_test
 }  // namespace jigsaw

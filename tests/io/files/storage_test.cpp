@@ -11,7 +11,7 @@
 #include "io/fixtures.h"
 
 namespace jigsaw {
-namespace {
+namespace storage_test {
 
 const Shape kShape{3, 8, 9};
 constexpr double kFill = 77;
@@ -253,5 +253,5 @@ TEST(StoredBytes, WhatTheSystemIsAskedForFitsTheCut) {
   EXPECT_EQ(fetched(*file, "f4le_chunked", {{1, 0, 0}, {1, 3, 5}}), 4 * 30);
 }
 
-}  // namespace
+}  // namespace storage_test
 }  // namespace jigsaw

@@ -20,7 +20,7 @@
 #include "support/temporary_folder.h"
 
 namespace jigsaw {
-namespace {
+namespace untrusted_file_test {
 
 namespace fs = std::filesystem;
 using testing::put_text;
@@ -445,5 +445,5 @@ TEST_F(Attributes, ValuesThatAreNotFiniteAreCountedUnlessAMaskCoversThem) {
             1);
 }
 
-}  // namespace
+}  // namespace untrusted_file_test
 }  // namespace jigsaw

@@ -29,7 +29,7 @@
 #include "support/temporary_folder.h"
 
 namespace jigsaw {
-namespace {
+namespace zarr_store_test {
 
 using Json = nlohmann::json;
 
@@ -730,5 +730,5 @@ TEST(ZarrStore, DamageOfFormat3IsADataError) {
   EXPECT_THROW(read("shards", json(inner("index_codecs", {{{"name", "gzip"}}}))), DataError);
 }
 
-}  // namespace
+}  // namespace zarr_store_test
 }  // namespace jigsaw

@@ -12,7 +12,7 @@
 #include "support/temporary_folder.h"
 
 namespace jigsaw {
-namespace {
+namespace anemoi_test {
 
 constexpr std::int64_t kRows = 3, kColumns = 5;
 
@@ -113,5 +113,5 @@ TEST(Anemoi, OtherPointsAreRefusedByName) {
   }
 }
 
-}  // namespace
+}  // namespace anemoi_test
 }  // namespace jigsaw

@@ -16,7 +16,7 @@
 #include "samples/prefetch.h"
 
 namespace jigsaw {
-namespace {
+namespace augmentation_test {
 
 const RandomStream kDisplacements(3, RandomPurpose::kCrop, "elastic");
 
@@ -398,5 +398,5 @@ TEST(AugmentedImages, CropsHoldForegroundInTheShareAskedFor) {
   }
 }
 
-}  // namespace
+}  // namespace augmentation_test
 }  // namespace jigsaw

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace jigsaw {
-namespace {
+namespace axis_map_test {
 
 using Runs = std::vector<AxisRun>;
 
@@ -40,5 +40,5 @@ TEST(AxisMap, RegionsIncludeTheirEnds) {
   EXPECT_EQ(every_of({1, 2, 3, 4, 5}, 2), (std::vector<double>{1, 3, 5}));
 }
 
-}  // namespace
+}  // namespace axis_map_test
 }  // namespace jigsaw

@@ -8,12 +8,12 @@
 #include "samples/dataset.h"
 
 namespace jigsaw {
-namespace {
+namespace batch_reader_test {
 
 constexpr std::int64_t kInputs = 15, kTargets = 4;
 
 /// The data set of the fixtures, read by one rank.
-class BatchReaderTest : public testing::Test {
+class BatchReaderTest : public ::testing::Test {
  protected:
   static constexpr int kRollout = 2;
 
@@ -377,5 +377,5 @@ TEST_F(BatchReaderTest, TheDataSetChecksItsShape) {
   EXPECT_EQ(data_->valid_windows().size(), 2U);
 }
 
-}  // namespace
+}  // namespace batch_reader_test
 }  // namespace jigsaw

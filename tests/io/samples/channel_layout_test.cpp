@@ -18,7 +18,7 @@
 #include "support/temporary_folder.h"
 
 namespace jigsaw {
-namespace {
+namespace channel_layout_test {
 
 /// 2019.h5 and 2020.h5 in `folder`: fields without names, of the value year·1000 + 100·time + 10·channel +
 /// row.
@@ -341,5 +341,5 @@ TEST(Prescribed, IsGivenBetweenItsTimesAndEverywhere) {
   EXPECT_THROW(files.select(co2, true), DataError) << "a state has places";
 }
 
-}  // namespace
+}  // namespace channel_layout_test
 }  // namespace jigsaw

@@ -11,7 +11,7 @@
 #include "samples/piece.h"
 
 namespace jigsaw {
-namespace {
+namespace channel_writer_test {
 
 void flush(ChannelWriter& writer) {
   writer.flush(1000, [](std::int64_t /*end*/) {});
@@ -122,5 +122,5 @@ TEST(ChannelWriter, WhatIsClearedIsNotWritten) {
   EXPECT_EQ(HostView<float>(array)[3], 0);
 }
 
-}  // namespace
+}  // namespace channel_writer_test
 }  // namespace jigsaw

@@ -13,7 +13,7 @@
 #include "support/temporary_folder.h"
 
 namespace jigsaw {
-namespace {
+namespace conventions_test {
 
 using testing::NetcdfWriter;
 
@@ -479,5 +479,5 @@ TEST(Conventions, AFileOfMakani) {
   EXPECT_EQ(format_time(files.times(kT2m)[3]), "2020-02-01T18:00");
 }
 
-}  // namespace
+}  // namespace conventions_test
 }  // namespace jigsaw

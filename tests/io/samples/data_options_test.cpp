@@ -7,7 +7,7 @@
 #include "samples/channels.h"
 
 namespace jigsaw {
-namespace {
+namespace data_options_test {
 
 const char* const kSection = R"({
   "files": ["data/era5_*.nc"], "shape": [721, 1440],
@@ -232,5 +232,5 @@ TEST(Forcings, HaveTheirValues) {
   EXPECT_NEAR(values[0], -1, 1e-12);
 }
 
-}  // namespace
+}  // namespace data_options_test
 }  // namespace jigsaw

@@ -5,7 +5,7 @@
 #include "support/source_dir.h"
 
 namespace jigsaw {
-namespace {
+namespace era5_test {
 
 constexpr const char* kFile = "era5_t2m_uk_2019-03.nc";
 
@@ -80,5 +80,5 @@ TEST_F(Era5, PersistenceHasItsKnownError) {
   });
 }
 
-}  // namespace
+}  // namespace era5_test
 }  // namespace jigsaw

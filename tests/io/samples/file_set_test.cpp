@@ -5,7 +5,7 @@
 #include "io/fixtures.h"
 
 namespace jigsaw {
-namespace {
+namespace file_set_test {
 
 const Field kT2m{"t2m", {}}, kT850{"t", 850}, kTp{"tp", {}}, kLsm{"lsm", {}}, kZ{"z", {}};
 
@@ -106,5 +106,5 @@ TEST(FileSet, ErrorsSayWhatIsThere) {
   EXPECT_NE(message({"expver", {}}).find("does not hold numbers"), std::string::npos);
 }
 
-}  // namespace
+}  // namespace file_set_test
 }  // namespace jigsaw

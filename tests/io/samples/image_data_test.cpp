@@ -14,7 +14,7 @@
 #include "support/temporary_folder.h"
 
 namespace jigsaw {
-namespace {
+namespace image_data_test {
 
 const Shape kVolume{11, 9, 10};
 
@@ -563,5 +563,5 @@ TEST(LabelScan, FindsALabelThatIsNoneOnAnyRank) {
   }
 }
 
-}  // namespace
+}  // namespace image_data_test
 }  // namespace jigsaw

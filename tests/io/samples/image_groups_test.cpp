@@ -7,7 +7,7 @@
 #include "support/temporary_folder.h"
 
 namespace jigsaw {
-namespace {
+namespace image_groups_test {
 
 /// What a data set of a case holds at a point.
 double value(int number, bool label, std::int64_t y, std::int64_t x) {
@@ -162,5 +162,5 @@ TEST(ImageFiles, AreBroughtToACommonSpacing) {
             std::string::npos);
 }
 
-}  // namespace
+}  // namespace image_groups_test
 }  // namespace jigsaw

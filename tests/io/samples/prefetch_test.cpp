@@ -7,7 +7,7 @@
 #include "io/fixtures.h"
 
 namespace jigsaw {
-namespace {
+namespace prefetch_test {
 
 Batch numbered(const Context& context, std::int64_t step) {
   Batch batch;
@@ -130,5 +130,5 @@ TEST(Prefetch, EndsAtAnyTimeAndMeasuresTheWait) {
   }
 }
 
-}  // namespace
+}  // namespace prefetch_test
 }  // namespace jigsaw

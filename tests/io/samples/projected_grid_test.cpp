@@ -13,7 +13,7 @@
 #include "support/temporary_folder.h"
 
 namespace jigsaw {
-namespace {
+namespace projected_grid_test {
 
 using testing::NetcdfWriter;
 
@@ -329,5 +329,5 @@ TEST(ProjectedGrid, ForcingsAreThoseOfThePoints) {
   });
 }
 
-}  // namespace
+}  // namespace projected_grid_test
 }  // namespace jigsaw

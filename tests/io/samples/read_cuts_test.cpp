@@ -18,7 +18,7 @@
 #include "support/temporary_folder.h"
 
 namespace jigsaw {
-namespace {
+namespace read_cuts_test {
 
 using testing::NetcdfWriter;
 using testing::TemporaryFolder;
@@ -338,5 +338,5 @@ TEST(ReadCuts, OfAnyKindFetchTheirShareOfPatches) {
   expect_shares(Layout::kPatches, 3, 1.3);
 }
 
-}  // namespace
+}  // namespace read_cuts_test
 }  // namespace jigsaw

@@ -16,7 +16,7 @@
 #include "samples/sample_flow.h"
 
 namespace jigsaw {
-namespace {
+namespace sample_data_test {
 
 constexpr double kA = RossbyHaurwitzFlow::kEarthRadius;
 constexpr double kRotation = RossbyHaurwitzFlow::kEarthRotation;
@@ -146,12 +146,12 @@ class Input {
   NetcdfFile file_;
 };
 
-class SampleData : public testing::Test {
+class SampleData : public ::testing::Test {
  protected:
   SampleData() {
     folder_ = std::filesystem::temp_directory_path() /
               (std::string("jigsaw_sample_data_") +
-               testing::UnitTest::GetInstance()->current_test_info()->name() + std::to_string(getpid()));
+               ::testing::UnitTest::GetInstance()->current_test_info()->name() + std::to_string(getpid()));
   }
   ~SampleData() override { std::filesystem::remove_all(folder_); }
 
@@ -311,5 +311,5 @@ TEST_F(SampleData, SaysWhatIsWrong) {
   EXPECT_NE(message.find((folder_ / "a").string()), std::string::npos) << message;
 }
 
-}  // namespace
+}  // namespace sample_data_test
 }  // namespace jigsaw

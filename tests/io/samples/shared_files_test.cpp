@@ -23,7 +23,7 @@
 #include "support/temporary_folder.h"
 
 namespace jigsaw {
-namespace {
+namespace shared_files_test {
 
 /// Which threads have opened which files, while there is one.
 class OpenedFiles {
@@ -257,7 +257,7 @@ TEST_F(SharedFilesAgain, ACacheThatCannotBeWrittenIsNoError) {
   EXPECT_EQ(headers_read(2), each(1));
 }
 
-}  // namespace
+}  // namespace shared_files_test
 }  // namespace jigsaw
 
 extern "C" {
@@ -271,7 +271,7 @@ int __wrap_open(const char* path, int flags, ...) {
     mode = va_arg(arguments, mode_t);
     va_end(arguments);
   }
-  jigsaw::OpenedFiles::note(path);
+  jigsaw::shared_files_test::OpenedFiles::note(path);
   return __real_open(path, flags, mode);
 }
 }

@@ -14,7 +14,7 @@
 #include "samples/forcings.h"
 
 namespace jigsaw {
-namespace {
+namespace solar_test {
 
 constexpr double kRadians = std::numbers::pi / 180;
 
@@ -96,5 +96,5 @@ TEST(Solar, ForcingsAreThoseOfTime0AndOfTheTarget) {
                                              "cos_local_time 0", "sin_local_time 6", "cos_local_time 6"}));
 }
 
-}  // namespace
+}  // namespace solar_test
 }  // namespace jigsaw

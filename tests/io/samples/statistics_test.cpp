@@ -14,7 +14,7 @@
 #include "support/temporary_folder.h"
 
 namespace jigsaw {
-namespace {
+namespace statistics_test {
 
 Statistics of_fixtures(Communicator& communicator) {
   return Dataset(fixture_options(), fixture(""), 1, communicator).statistics();
@@ -279,5 +279,5 @@ TEST(Statistics, WhatCostsLittleIsCheckedBeforeThePass) {
   });
 }
 
-}  // namespace
+}  // namespace statistics_test
 }  // namespace jigsaw

@@ -4,7 +4,7 @@
 #include "io/fixtures.h"
 
 namespace jigsaw {
-namespace {
+namespace time_axis_test {
 
 std::string decoded(double value, const std::string& units, const std::string& calendar = "") {
   return format_time(decode_times(std::vector{value}, units, calendar, "the time")[0]);
@@ -117,5 +117,5 @@ TEST(TimeAxis, YearFractionsKnowLeapYears) {
   EXPECT_DOUBLE_EQ(year_fraction(at("2019-12-31T12:00")), 364.5 / 365);
 }
 
-}  // namespace
+}  // namespace time_axis_test
 }  // namespace jigsaw

@@ -12,7 +12,7 @@
 #include "samples/windows.h"
 
 namespace jigsaw {
-namespace {
+namespace transform_test {
 
 Json forecast() {
   return {{"files", {"a.nc"}},
@@ -130,5 +130,5 @@ TEST(Prescribed, WindowsNeedItAtTime0AndAtTheirLeads) {
   EXPECT_EQ(find_windows(times, times, rule, all, "data.valid").size(), 9U);  // not 5, 6 and the last
 }
 
-}  // namespace
+}  // namespace transform_test
 }  // namespace jigsaw

@@ -8,7 +8,7 @@
 #include "samples/sampler.h"
 
 namespace jigsaw {
-namespace {
+namespace windows_test {
 
 std::vector<Time> every(int hours, const std::string& first, const std::string& last) {
   std::vector<Time> times;
@@ -118,5 +118,5 @@ TEST(Sampler, ShufflesEvenly) {
   for (const int times : counts) EXPECT_NEAR(times, 1000, 150);
 }
 
-}  // namespace
+}  // namespace windows_test
 }  // namespace jigsaw
