@@ -84,7 +84,10 @@ for library in $(libraries "${needed[@]}"); do
   esac
 done
 # cuDNN opens it by name, and only then.
-if grep -q libcudnn "$payload/from_machine"; then echo "libnvrtc.so.$(grep -oE 'libcublasLt\.so\.[0-9]+' "$payload/from_machine" | head -1 | grep -oE '[0-9]+$')" >> "$payload/from_machine"; fi
+if grep -q libcudnn "$payload/from_machine"; then
+  nvrtc=$(sed -n 's/^libcublasLt\.so\.\([0-9]*\)$/libnvrtc.so.\1/p' "$payload/from_machine" | head -1)
+  [[ -z $nvrtc ]] || echo "$nvrtc" >> "$payload/from_machine"
+fi
 strip --strip-unneeded "$payload"/lib/* "$payload"/openmpi/lib/openmpi3/* 2> /dev/null || true
 
 say "writing data, and the losses of the processor"

@@ -38,8 +38,8 @@ int threads_per_rank(int ranks) {
   return is_bound ? bound : std::max(1, bound / ranks);
 }
 
-/// A rank on which something failed may take so long to tell of it, and then ends all others: its device and
-/// its connections come to an end before.
+/// A rank on which something failed may take so long to tell of it, and then ends all others: before that it
+/// lets go of its device and its connections.
 constexpr std::chrono::seconds kMostUntilTold(15);
 
 /// As it is written, with what the command line overrides.

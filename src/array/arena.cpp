@@ -38,8 +38,8 @@ std::byte* allocate_in(Heap& heap, std::int64_t bytes, Purpose purpose,
     const auto fits = static_cast<std::int64_t>(heap.largest());
     throw OutOfMemoryError(
         concat(error.what(), ": an array of ", human_bytes(bytes), " (", name(purpose), ") does not fit, ",
-               fits > 0 ? concat("one of ", human_bytes(fits), " would; ") : "", "arrays hold ",
-               uses.empty() ? "nothing" : join(uses, ", "),
+               fits > 0 && fits < bytes ? concat("one of ", human_bytes(fits), " would; ") : "",
+               "arrays hold ", uses.empty() ? "nothing" : join(uses, ", "),
                "; a smaller train.batch_size, train.recompute \"block\" or more ranks need less"));
   }
 }

@@ -123,7 +123,8 @@ class DeviceRuntime {
   virtual std::shared_ptr<Recording> end_recording() { return nullptr; }
   /// Ends a recording that failed: nothing of it runs, and what is put in from now on does.
   virtual void drop_recording() noexcept {}
-  /// Puts recorded work into the stream for computation. The first time it follows end_recording() at once.
+  /// Puts recorded work into the stream for computation. The first time nothing else has been put in since
+  /// end_recording().
   virtual void replay(Recording& /*recording*/) {}
   /// Of a milestone that was set while work was recorded, and so is that of its first replay, the same in the
   /// last one.

@@ -68,7 +68,7 @@ class PeerError : public CommError {
   using CommError::CommError;
 };
 
-/// There is less memory than an array takes. The message says whose memory, and how much of it is in use.
+/// There is less memory than an array takes. The message says whose memory.
 class OutOfMemoryError : public Error {
  public:
   explicit OutOfMemoryError(const std::string& message) : Error(ExitCode::kInternal, message) {}

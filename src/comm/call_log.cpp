@@ -91,7 +91,7 @@ void CallLog::forget(const Mark& since) {
   hash_ = since.hash;
   std::erase_if(on_device_, [&](const Entry& entry) { return entry.number >= since.next; });
   for (Entry& entry : ring_) {
-    if (entry.number >= since.next) entry.state = State::kDone;
+    if (entry.number >= since.next) entry.number = kForgotten;
   }
 }
 
@@ -99,8 +99,10 @@ std::vector<CallLog::Entry> CallLog::last() const {
   const std::lock_guard lock(mutex_);
   std::vector<Entry> entries;
   for (std::int64_t number = std::max<std::int64_t>(0, next_ - kKept); number < next_; ++number) {
-    entries.push_back(ring_[static_cast<std::size_t>(number % kKept)]);
-    entries.back().state = state_of(entries.back());
+    const Entry& entry = ring_[static_cast<std::size_t>(number % kKept)];
+    if (entry.number != number) continue;
+    entries.push_back(entry);
+    entries.back().state = state_of(entry);
   }
   return entries;
 }

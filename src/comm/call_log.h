@@ -75,6 +75,8 @@ class CallLog {
 
  private:
   mutable std::mutex mutex_;
+  static constexpr std::int64_t kForgotten = -1;  ///< in place of a call's number
+
   std::array<Entry, kKept> ring_;
   std::deque<Entry> on_device_;  ///< not known to be done: more than kKept where the host is far ahead
   std::int64_t next_ = 0;        ///< number

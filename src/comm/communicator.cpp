@@ -302,7 +302,12 @@ Traffic& Communicator::traffic() const {
 void Communicator::forget_calls(const CallsSoFar& since) {
   require(since.sequences.size() == ledger_->sequences.size(),
           "calls are forgotten of groups that are no more");
-  ledger_->traffic = since.traffic;
+  Traffic traffic = since.traffic;
+  const Traffic& now = ledger_->traffic;  // time has gone by all the same
+  traffic.seconds = now.seconds;
+  traffic.wait_seconds = now.wait_seconds;
+  traffic.control_seconds = now.control_seconds;
+  ledger_->traffic = traffic;
   ledger_->log.forget(since.log);
   std::ranges::copy(since.sequences, ledger_->sequences.begin());
 }

@@ -170,7 +170,8 @@ class Communicator {
     std::deque<std::int64_t> sequences;
   };
   CallsSoFar calls_so_far() const { return {ledger_->traffic, ledger_->log.mark(), ledger_->sequences}; }
-  /// As if none had been made since, of which a device has carried none; groups are still the same.
+  /// As if none had been made since, of which a device has carried none. No group has been made since,
+  /// either.
   void forget_calls(const CallsSoFar& since);
   /// Calls that the rank's device makes once more, of recorded work.
   void repeat(const std::vector<CallLog::Entry>& calls) { ledger_->log.repeat(calls); }

@@ -56,8 +56,8 @@ void add(Traffic& traffic, const Traffic& more) {
 /// An error in work that was being recorded, of which there is no way back.
 [[noreturn]] void fail_recording(const Error& error) {
   const std::string text =
-      concat(error.what(), ", being recorded as a CUDA graph; \"train\": {\"graphs\": false} trains without");
-  if (dynamic_cast<const PeerError*>(&error) != nullptr) throw PeerError(text);
+      concat("in work that is recorded as a CUDA graph (\"train\": {\"graphs\": false} trains without): ",
+             error.what());
   if (dynamic_cast<const CommError*>(&error) != nullptr) throw CommError(text);
   throw Error(error.code(), text);
 }
@@ -163,11 +163,7 @@ void RecordedSteps::piece(const std::string& what, const std::function<void()>& 
     case Mode::kPlain:
       return run_plain(work);
     case Mode::kRecord:
-      try {
-        return put_in(record(what, work));
-      } catch (const Error& error) {
-        fail_recording(error);
-      }
+      return put_in(recorded_for_sure(what, work));
     case Mode::kReplay:
       return replay_next();
   }
@@ -229,12 +225,28 @@ RecordedSteps::Piece RecordedSteps::record(const std::string& what, const std::f
   return piece;
 }
 
+/// Ends the run where that fails.
+RecordedSteps::Piece RecordedSteps::recorded_for_sure(const std::string& what,
+                                                      const std::function<void()>& work) {
+  try {
+    return record(what, work);
+  } catch (const PeerError&) {
+    throw;
+  } catch (const AgreedError&) {
+    throw;
+  } catch (const Error& error) {
+    fail_recording(error);
+  }
+}
+
 /// Records the step's first piece, if all ranks can; else on none of them anything is left of it.
 bool RecordedSteps::recorded(const std::function<void()>& work, Piece& piece) {
   std::string failure;
   try {
     piece = record(piece.what, work);
-  } catch (const CommError& error) {  // the ranks have nothing left to agree by
+  } catch (const PeerError&) {  // the ranks have nothing left to agree by
+    throw;
+  } catch (const CommError& error) {
     fail_recording(error);
   } catch (const Error& error) {
     failure = error.what();

@@ -75,6 +75,7 @@ class RecordedSteps {
   void hold_input(const Batch& batch);
   void run_plain(const std::function<void()>& work);
   Piece record(const std::string& what, const std::function<void()>& work);
+  Piece recorded_for_sure(const std::string& what, const std::function<void()>& work);
   bool recorded(const std::function<void()>& work, Piece& piece);
   void put_in(Piece piece);
   void replay_next();

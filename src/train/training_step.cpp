@@ -80,7 +80,6 @@ void TrainingStep::begin(std::int64_t step, const std::function<Batch()>& next_p
   require(std::ssize(begun_) < kMostBegun, "a step begins before the last but one is finished");
   Context& context = run_.placed().rank().context;
   const CurrentStep current(context, step);
-  const std::int64_t first = context.runtime() != nullptr ? context.runtime()->instant() : 0;
   optimizer_.zero_gradients();
   std::int64_t forwards = 0;
   run_parts(step, next_part, ready_part, forwards);
@@ -95,7 +94,7 @@ void TrainingStep::begin(std::int64_t step, const std::function<Batch()>& next_p
   total_ = {};
   recorded_.end();
   begun_.push_back(fetch(optimizer_.numbers()));
-  begun_.back().first = first;
+  begun_.back().first = first_instant_;
   begun_.back().result.rate = factor * optimizer_.options().learning_rate;
   begun_.back().result.recorded = recorded_.recorded();
 }
@@ -109,6 +108,7 @@ void TrainingStep::run_parts(std::int64_t step, const std::function<Batch()>& ne
     const Batch* batch = nullptr;
     together(run_.world(), [&] { batch = &batches_.take(next_part); });
     if (part == 0) recorded_.begin(step, *batch, !ready_part);
+    if (part == 0 && context.runtime() != nullptr) first_instant_ = context.runtime()->instant();
     const Batch& input = recorded_.input(*batch);
     const auto work = [&] {
       if (part == 0) total_ = MeanArray::none(context);

@@ -77,7 +77,8 @@ class TrainingStep {
   std::unique_ptr<Schedule> schedule_;
   DeviceBatches batches_;
   RecordedSteps recorded_;
-  MeanArray total_;     ///< of the step that is put in
+  MeanArray total_;  ///< of the step that is put in
+  std::int64_t first_instant_ = 0;
   double full_weight_;  ///< of a batch of which no point is missing
   std::deque<Begun> begun_;
   std::function<void()> before_update_ = [] {};

@@ -215,9 +215,11 @@ TEST_F(FakeCuda, ALostGpuEndsTheJobAndNothingOfItIsSaved) {
           " --set device=cuda --set mesh.data=2 --set train.steps=40 --set watchdog_seconds=300 "
           "--set checkpoint.every=1 --set checkpoint.keep=100 --set output=" +
           output;
-  setenv("LD_LIBRARY_PATH", JIGSAW_FAKE_NVML_DIR, 1);
+  const char* const folders = std::getenv("LD_LIBRARY_PATH");
+  const std::string before = folders == nullptr ? "" : folders;
+  setenv("LD_LIBRARY_PATH", (JIGSAW_FAKE_NVML_DIR ":" + before).c_str(), 1);
   const Outcome lost = run_on("devices=2,fail_after=4000,fail_with=214,fail_device=1", 2, command);
-  unsetenv("LD_LIBRARY_PATH");
+  setenv("LD_LIBRARY_PATH", before.c_str(), 1);
   expect_one_error(lost, 1, "[rank 1] the GPU fake, serial number 1650923012301 (0000:01:00.0 of ");
   EXPECT_NE(lost.err.find("uncorrectable ECC error encountered; nothing is saved from it"), std::string::npos)
       << lost.err;

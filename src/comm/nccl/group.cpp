@@ -36,6 +36,14 @@ void pause(std::chrono::steady_clock::time_point begun) {
   std::this_thread::sleep_for(std::chrono::microseconds(100));
 }
 
+bool is_well(ncclResult_t state) {
+  return state == ncclSuccess || state == ncclInProgress;
+}
+/// What NCCL says where a peer, or the way to it, is gone.
+bool is_of_peers(ncclResult_t state) {
+  return state == ncclRemoteError || state == ncclSystemError;
+}
+
 void abort_together(const std::vector<ncclComm_t>& comms) {
   constexpr int kFirst = 22200;  // that aborts in groups
   if (nccl_library().version >= kFirst) {
@@ -73,7 +81,9 @@ void NcclJob::check() {
 }
 
 void NcclJob::throw_if_failed(const Lock&) const {
-  if (!failure_.empty()) throw PeerError(failure_);
+  if (failure_.empty()) return;
+  if (by_peer_) throw PeerError(failure_);
+  throw CommError(failure_);
 }
 
 /// A call of NCCL that does not come back must not keep the job from ending.
@@ -88,9 +98,10 @@ void NcclJob::abort(const std::string& reason) {
   fail(lock, reason);
 }
 
-void NcclJob::fail(Lock& lock, const std::string& reason) noexcept {
+void NcclJob::fail(Lock& lock, const std::string& reason, bool by_peer) noexcept {
   if (!failure_.empty()) return;
   failure_ = reason;
+  by_peer_ = by_peer;
   std::vector<ncclComm_t> comms;
   for (NcclGroup* const group : groups_) {
     if (group->comm_ != nullptr) comms.push_back(std::exchange(group->comm_, nullptr));
@@ -118,8 +129,12 @@ void NcclJob::end(const std::function<void()>& work) const noexcept {
 /// Asks all communicators.
 void NcclJob::look(Lock& lock) {
   for (const NcclGroup* const group : groups_) {
-    const std::string found = group->failure();
-    if (!found.empty()) return fail(lock, found);
+    const ncclResult_t state = group->state();
+    if (is_well(state)) continue;
+    return fail(lock,
+                concat("NCCL failed on ", group->label_, " (rank ", group->rank_, " of ", group->size_,
+                       "): ", group->words(state)),
+                is_of_peers(state));
   }
 }
 
@@ -159,8 +174,8 @@ void NcclGroup::finish(NcclJob::Lock& lock) {
   while (comm_ != nullptr) {
     ncclResult_t state = ncclInternalError;
     ncclCommGetAsyncError(comm_, &state);
-    if (state != ncclSuccess && state != ncclInProgress)
-      job_->fail(lock, concat("NCCL failed at the end of ", label_, ": ", words(state)));
+    if (!is_well(state))
+      job_->fail(lock, concat("NCCL failed at the end of ", label_, ": ", words(state)), is_of_peers(state));
     const bool done = comm_ != nullptr && state == ncclSuccess;
     const ncclComm_t comm = done ? std::exchange(comm_, nullptr) : nullptr;
     lock.unlock();
@@ -227,7 +242,8 @@ void NcclGroup::settle(const char* what) {
       check(ncclCommGetAsyncError(comm_, &state), what);
       if (state == ncclSuccess) return;
       if (state != ncclInProgress) {
-        job_->fail(lock, concat("NCCL could not ", what, " on ", label_, ": ", words(state)));
+        job_->fail(lock, concat("NCCL could not ", what, " on ", label_, ": ", words(state)),
+                   is_of_peers(state));
         job_->throw_if_failed(lock);
       }
     }
@@ -236,15 +252,13 @@ void NcclGroup::settle(const char* what) {
 }
 
 void NcclGroup::check(ncclResult_t status, const char* what) const {
-  if (status == ncclSuccess || status == ncclInProgress) return;
+  if (is_well(status)) return;
   throw CommError(concat("NCCL could not ", what, " on ", label_, ": ", words(status)));
 }
 
-std::string NcclGroup::failure() const {
+ncclResult_t NcclGroup::state() const {
   ncclResult_t state = ncclSuccess;
-  if (comm_ == nullptr || ncclCommGetAsyncError(comm_, &state) != ncclSuccess) return "";
-  if (state == ncclSuccess || state == ncclInProgress) return "";
-  return concat("NCCL failed on ", label_, " (rank ", rank_, " of ", size_, "): ", words(state));
+  return comm_ == nullptr || ncclCommGetAsyncError(comm_, &state) != ncclSuccess ? ncclSuccess : state;
 }
 
 /// On one line.

@@ -54,7 +54,8 @@ class NcclJob {
   void watch();
   void look(Lock& lock);
   /// Lets go of the lock while NCCL aborts.
-  void fail(Lock& lock, const std::string& reason) noexcept;
+  /// @param by_peer  another rank has failed, or its network has, and so may say more of it.
+  void fail(Lock& lock, const std::string& reason, bool by_peer = false) noexcept;
   void end(const std::function<void()>& work) const noexcept;
   void throw_if_failed(const Lock& lock) const;
 
@@ -64,6 +65,7 @@ class NcclJob {
   std::condition_variable changed_;
   std::vector<NcclGroup*> groups_;
   std::string failure_;  ///< "" while all is well
+  bool by_peer_ = false;
   bool ends_ = false;
   std::thread watcher_;  ///< runs since the first communicator was made
 };
@@ -91,8 +93,8 @@ class NcclGroup {
 
   void finish(std::unique_lock<std::mutex>& lock);
   void settle(const char* what);
-  /// What NCCL says of it; "" when nothing is wrong.
-  std::string failure() const;
+  /// What NCCL says of it.
+  ncclResult_t state() const;
   std::string words(ncclResult_t status) const;
 
   std::shared_ptr<NcclJob> job_;

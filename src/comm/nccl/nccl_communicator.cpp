@@ -329,11 +329,12 @@ std::optional<TraceEvent> NcclCommunicator::traced(const Call& call) const {
 /// They go up in the context's own stream, which is waited for.
 void NcclCommunicator::prepare_orders() {
   if (own_order_) return;
-  own_order_ = std::make_unique<DeviceOrder>(context(), order_for(rank(), size()));
+  if (grid_.several()) {
+    order_in_node_ = std::make_unique<DeviceOrder>(context(), order_for(two_levels_.number(), grid_.local));
+    order_of_nodes_ = std::make_unique<DeviceOrder>(context(), order_for(two_levels_.node(), grid_.nodes));
+  }
   order_for_all_ = std::make_unique<DeviceOrder>(context(), order_for_all(size()));
-  if (!grid_.several()) return;
-  order_in_node_ = std::make_unique<DeviceOrder>(context(), order_for(two_levels_.number(), grid_.local));
-  order_of_nodes_ = std::make_unique<DeviceOrder>(context(), order_for(two_levels_.node(), grid_.nodes));
+  own_order_ = std::make_unique<DeviceOrder>(context(), order_for(rank(), size()));
 }
 
 void NcclCommunicator::exchange(Collective kind, const Array& send, const std::vector<Message>& sends,

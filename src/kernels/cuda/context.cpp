@@ -32,23 +32,6 @@ namespace {
 /// For the work that is in its streams when a context ends.
 constexpr std::chrono::seconds kMostWaitAtTheEnd(5);
 
-/// Whether an error is one of the call that returns it, and not of work before it.
-bool is_of_the_call(cudaError_t status) {
-  switch (status) {
-    case cudaErrorInvalidValue:
-    case cudaErrorInvalidConfiguration:
-    case cudaErrorInvalidDeviceFunction:
-    case cudaErrorInvalidResourceHandle:
-    case cudaErrorLaunchOutOfResources:
-    case cudaErrorMemoryAllocation:
-    case cudaErrorNoKernelImageForDevice:
-    case cudaErrorNotSupported:
-      return true;
-    default:
-      return status >= cudaErrorStreamCaptureUnsupported && status <= cudaErrorStreamCaptureWrongThread;
-  }
-}
-
 /// A kernel as its source names it.
 std::string demangled(const char* name) {
   int status = 0;
@@ -136,7 +119,7 @@ class CudaRuntime : public DeviceRuntime {
     if (status == cudaSuccess && launches_wait_) status = cudaStreamSynchronize(native(stream));
     if (status == cudaSuccess) return;
     // Any call may report what work before it has done.
-    if (!launches_wait_ && !is_of_the_call(status)) check(status);
+    if (!launches_wait_ && !cuda::Failures::is_of_the_call(status)) check(status);
     failures_->tell(status, concat("in the launch of ", demangled(work), ", "), failures_->work().text());
   }
 

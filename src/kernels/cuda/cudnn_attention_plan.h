@@ -23,9 +23,10 @@ class CudnnAttentionPlan {
   static std::optional<CudnnAttentionPlan> make(const CudnnAttentionProblem& problem,
                                                 const std::string& device, std::string& why);
 
-  /// Why this cuDNN, 91900 for 9.19.0, is not asked; "" where it is. Backward, before 9.15.1 its frontend
-  /// copies the number of keys from memory of the host that is gone when recorded work runs again (where 128
-  /// does not divide it), and lays the workspace behind a number for each query.
+  /// Why this cuDNN, 91900 for 9.19.0, is not asked; "" where it is. Both reasons are of its frontend,
+  /// backward: before 9.15.1 it copies the number of keys, where 128 does not divide it, from memory of the
+  /// host that is gone when recorded work runs again; and it lays cuDNN's workspace behind four bytes for
+  /// each query of each head, which together must be a multiple of 16.
   static std::string refusal(const CudnnAttentionProblem& problem, std::size_t version);
 
   CudnnAttentionPlan(CudnnAttentionPlan&&) noexcept;

@@ -70,16 +70,15 @@ class DeviceMemory : public MemorySource {
     CUmemGenericAllocationHandle handle{};
     CUresult status = CUDA_ERROR_OUT_OF_MEMORY;
     if (used_ + bytes <= total_) status = driver_.create(&handle, bytes, &properties_, 0);
+    const CUdeviceptr at = base_ + used_;
+    if (status == CUDA_SUCCESS) {
+      status = map(at, bytes, handle);
+      if (status != CUDA_SUCCESS) driver_.release(handle);
+    }
     if (status == CUDA_ERROR_OUT_OF_MEMORY) {
       throw OutOfMemoryError(concat("out of memory on CUDA device ", device_, " in ",
                                     failures_->work().text(), ", ", in_use(), " are in use"));
     }
-    const CUdeviceptr at = base_ + used_;
-    CUmemAccessDesc access{};
-    access.location = properties_.location;
-    access.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
-    if (status == CUDA_SUCCESS) status = driver_.map(at, bytes, 0, handle, 0);
-    if (status == CUDA_SUCCESS) status = driver_.set_access(at, bytes, &access, 1);
     failures_->check(as_runtime(status));  // which may be of work before it
     regions_.emplace_back(handle, bytes);
     used_ += bytes;
@@ -94,6 +93,16 @@ class DeviceMemory : public MemorySource {
 
  private:
   std::size_t rounded(std::size_t bytes) const { return (bytes + unit_ - 1) / unit_ * unit_; }
+  CUresult map(CUdeviceptr at, std::size_t bytes, CUmemGenericAllocationHandle handle) const {
+    CUmemAccessDesc access{};
+    access.location = properties_.location;
+    access.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+    CUresult status = driver_.map(at, bytes, 0, handle, 0);
+    if (status != CUDA_SUCCESS) return status;
+    status = driver_.set_access(at, bytes, &access, 1);
+    if (status != CUDA_SUCCESS) driver_.unmap(at, bytes);
+    return status;
+  }
   /// By this and other ranges of addresses.
   std::string in_use() const {
     std::size_t free = 0, total = 0, used = used_;

@@ -24,8 +24,25 @@ bool is_lost(cudaError_t status) {
 
 }  // namespace
 
+bool Failures::is_of_the_call(cudaError_t status) {
+  switch (status) {
+    case cudaErrorInvalidValue:
+    case cudaErrorInvalidConfiguration:
+    case cudaErrorInvalidDeviceFunction:
+    case cudaErrorInvalidResourceHandle:
+    case cudaErrorLaunchOutOfResources:
+    case cudaErrorMemoryAllocation:
+    case cudaErrorNoKernelImageForDevice:
+    case cudaErrorNotSupported:
+      return true;
+    default:
+      return status >= cudaErrorStreamCaptureUnsupported && status <= cudaErrorStreamCaptureWrongThread;
+  }
+}
+
 void Failures::check(cudaError_t status) const {
   if (status == cudaSuccess) return;
+  if (is_of_the_call(status)) tell(status, "in ", work_->text());
   tell(status, "in ",
        concat(progress_.text(),
               ", or beside it (JIGSAW_CUDA_SYNC=1 lets the host wait for each launch and names it)"));

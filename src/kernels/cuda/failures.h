@@ -20,6 +20,8 @@ class Failures {
   const CurrentWork& work() const { return *work_; }
   /// Of the stream for computation.
   Progress& progress() { return progress_; }
+  /// Whether an error is one of the call that returns it, and not of work before it.
+  static bool is_of_the_call(cudaError_t status);
   /// Throws Error unless `status` is good: of calls that may report what work before them has done.
   void check(cudaError_t status) const;
   /// Work came to a bad end. @param launch  "in …, " before the operation.
