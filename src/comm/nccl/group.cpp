@@ -18,15 +18,14 @@ namespace {
 
 constexpr const char* kOrder = "NCCL_LAUNCH_ORDER_IMPLICIT";
 
-/// NCCL reads its environment once.
-void prepare_environment() {
-  static std::once_flag once;
-  std::call_once(once, [] {
-    setenv(kOrder, "1", 0);
-    // Memory that graphs send stands where it is mapped (cuMemMap), which is not for other processes.
-    setenv("NCCL_GRAPH_REGISTER", "0", 0);
-  });
-}
+/// What NCCL is to find in its environment, which it reads once: said as the program starts, for later there
+/// are threads, and one that reads the environment while it grows may read what is no more.
+[[maybe_unused]] const bool kEnvironmentIsReady = [] {
+  setenv(kOrder, "1", 0);
+  // Memory that graphs send stands where it is mapped (cuMemMap), which is not for other processes.
+  setenv("NCCL_GRAPH_REGISTER", "0", 0);
+  return true;
+}();
 
 /// Between looks at a communicator that is busy: none for the first thousand microseconds, in which a call
 /// comes into its stream.
@@ -60,7 +59,6 @@ void abort_together(const std::vector<ncclComm_t>& comms) {
 
 bool launches_in_order() {
   constexpr int kFirst = 22600;
-  prepare_environment();
   const char* const order = std::getenv(kOrder);
   return nccl_library().version >= kFirst && order != nullptr && std::string_view(order) == "1";
 }
@@ -194,7 +192,6 @@ void NcclGroup::open(const Broadcast& broadcast) {
     job_->throw_if_failed(lock);
     if (comm_ != nullptr) return;
   }
-  prepare_environment();
   ncclUniqueId id{};
   std::string text;
   if (rank_ == 0) {

@@ -311,12 +311,17 @@ TEST(NcclFailure, AnAbortEndsTheWaitForAPeerThatHangs) {
 
 /// A rank that throws takes the others with it.
 TEST(NcclFailure, ARankThatThrowsEndsTheOthers) {
-  std::atomic<int> peers = 0;
+  std::atomic<int> peers = 0, called = 0;
   const std::string error = error_of_run(3, [&](Communicator& comm) {
     try {
       comm.all_reduce(rough_array(comm, 3000));
-      if (comm.rank() == 2) throw DataError("rank 2 alone found no file");
-      to_vector<float>(comm, comm.all_reduce(rough_array(comm, 3000)));
+      if (comm.rank() == 2) {
+        while (called < 2) std::this_thread::yield();
+        throw DataError("rank 2 alone found no file");
+      }
+      const Array sum = comm.all_reduce(rough_array(comm, 3000));
+      ++called;
+      to_vector<float>(comm, sum);
       for (;;) comm.check();
     } catch (const PeerError&) {  // who tells of it waits until rank 2 has
       ++peers;
