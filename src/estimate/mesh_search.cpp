@@ -22,11 +22,13 @@ struct Saving {
   bool operator==(const Saving&) const = default;
 };
 
-/// A rank in the middle of the mesh, which has neighbours on all sides.
+/// A rank in the middle of the mesh, which has neighbours on all sides; not on its diagonal, where ranks keep
+/// what others send when a cut goes from one axis to another.
 int middle_rank(const MeshOptions& mesh) {
   int rank = mesh.data / 2;
-  for (const int size : mesh.domain) rank = rank * size + size / 2;
-  return rank * mesh.tensor + mesh.tensor / 2;
+  for (std::size_t d = 0; d < mesh.domain.size(); ++d)
+    rank = rank * mesh.domain[d] + (d % 2 == 0 ? mesh.domain[d] / 2 : (mesh.domain[d] - 1) / 2);
+  return rank * mesh.tensor + mesh.tensor - 1;
 }
 
 void keep_most(RankEstimate& most, const RankEstimate& other) {

@@ -102,6 +102,27 @@ TEST(MeshSearch, TellsOfTheRankThatSendsMost) {
   EXPECT_TRUE(halos);
 }
 
+/// On square meshes a cut that goes from one axis to another leaves ranks on the diagonal with what they
+/// have.
+TEST(MeshSearch, TellsOfRanksBesideTheDiagonal) {
+  constexpr int kRanks = 16, kOnDiagonal = 10;
+  Asked asked{parse<Configuration>(Json::parse(R"({
+    "data": {"files": ["none.nc"], "shape": [128, 256], "variables": ["t2m"], "train": ["2020-01-01", "2020-01-09"]},
+    "model": {"type": "vit", "patch": [2, 2], "embed_dim": 1024, "depth": 1, "heads": 16},
+    "mesh": {"domain": [1, 4], "tensor": 4},
+    "train": {"batch_size": 1, "precision": "bf16"}})"))};
+  asked.machine = machine_model("h100-nvlink");
+  asked.question.ranks = kRanks;
+  std::vector<RankEstimate> ranks;
+  configured_mesh(asked.question, &ranks);
+  ASSERT_EQ(std::ssize(ranks), kRanks);
+  double most = 0;
+  for (const RankEstimate& rank : ranks) most = std::max(most, rank.total_sent_bytes());
+  for (const int rank : {0, kOnDiagonal})
+    EXPECT_LT(ranks[static_cast<std::size_t>(rank)].total_sent_bytes(), 0.98 * most) << rank;
+  EXPECT_GE(configured_mesh(asked.question)->worst.total_sent_bytes(), 0.999 * most);
+}
+
 TEST(MeshSearch, NoMeshThatIsLeftOutIsFasterThanItsBound) {
   Asked asked;
   for (const int ranks : {2, 4, 6}) {
