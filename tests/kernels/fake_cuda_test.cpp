@@ -21,18 +21,15 @@
 #include "base/text.h"
 #include "cublasLt.h"
 #include "cuda_runtime.h"
-#include "kernels/attention.h"
 #include "kernels/backend.h"
 #include "kernels/contraction.h"
-#include "kernels/convolution.h"
 #include "kernels/copy.h"
-#include "kernels/cuda/attention_by_cudnn.h"
 #include "kernels/cuda/constants.h"
 #include "kernels/cuda/error.h"
 #include "kernels/cuda/pinned_ring.h"
+#include "kernels/fake_cuda_finds.h"
 #include "kernels/optimizer.h"
 #include "kernels/pointwise.h"
-#include "kernels/remarks.h"
 #include "support/arrays.h"
 #include "support/backends.h"
 #include "support/error_of.h"
@@ -44,9 +41,9 @@ namespace {
 
 namespace fake_cuda = testing::fake_cuda;
 using testing::error_of;
+using testing::FakeCudaFinds;
+using testing::kThreads;
 using testing::values_of;
-
-constexpr unsigned kThreads = 64;
 
 /// Turns each block's numbers round by way of shared memory; with `waits` false as it must not be done.
 __global__ void turn_round(float* x, bool waits) {
@@ -81,30 +78,6 @@ __global__ void sum_words(const float* x, float* y) {
   __syncthreads();
   y[threadIdx.x] = sums[threadIdx.x];
 }
-
-class FakeCudaFinds : public ::testing::Test {
- protected:
-  void TearDown() override {
-    fake_cuda::fail_next(cudaSuccess);
-    fake_cuda::machine().pinned = fake_cuda::Machine().pinned;
-  }
-
-  Array numbers(std::int64_t count) {
-    std::vector<double> values(static_cast<std::size_t>(count));
-    for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<double>(i);
-    return testing::array_of(context_, {count}, DType::kFloat32, values);
-  }
-  template <typename... Parameters, typename... Arguments>
-  void start(unsigned blocks, void (*kernel)(Parameters...), Arguments... arguments) {
-    cudaLaunchConfig_t configuration{};
-    configuration.gridDim = dim3(blocks);
-    configuration.blockDim = dim3(kThreads);
-    configuration.stream = cuda::stream_of(context_);
-    cuda::check(cudaLaunchKernelEx(&configuration, kernel, arguments...), "start a kernel");
-  }
-
-  Context context_ = testing::kernel_context(Backend::kCuda, 1);
-};
 
 /// Work before it has failed by then: the launch that says so is not to blame.
 TEST_F(FakeCudaFinds, WhichLaunchFailed) {
@@ -566,245 +539,6 @@ TEST_F(FakeCudaFinds, PinnedMemoryThatIsUsedTooEarly) {
   EXPECT_NE(both_done().find("neither waits for the other"), std::string::npos);
   context_.set_stream(Stream::kCompute);
   cudaFreeHost(memory);
-}
-
-/// Errors come to light when the host waits. What is said is the operation that the device was at, not the
-/// one that the host has come to; with JIGSAW_CUDA_SYNC=1 the launch itself.
-TEST_F(FakeCudaFinds, WorkThatFails) {
-  for (const bool waits : {false, true}) {
-    setenv("JIGSAW_CUDA_SYNC", waits ? "1" : "0", 1);
-    Context context = testing::kernel_context(Backend::kCuda, 1);
-    unsetenv("JIGSAW_CUDA_SYNC");
-    CurrentWork& work = current_work(context);
-    const auto begin = [&](const std::string& operation, std::int64_t step) {
-      work.operation = operation;
-      work.step = step;
-      ++work.changes;
-    };
-    const Array x = testing::array_of(context, {3}, DType::kFloat32, {1, 2, 3});
-    begin("add of encoder.0", 6);
-    const Array y = add(context, x, x);
-    context.runtime()->synchronise(Stream::kCompute);
-    begin("add of decoder", 7);
-    fake_cuda::fail_next(cudaErrorIllegalAddress);
-    const std::string said = error_of([&] {
-      const Array z = add(context, y, y);
-      begin("loss", 7);
-      const Array w = add(context, z, z);
-      values_of(w);
-    });
-    EXPECT_NE(said.find("operation add of decoder of step 7"), std::string::npos) << said;
-    EXPECT_NE(said.find("an illegal memory access was encountered"), std::string::npos) << said;
-    EXPECT_EQ(said.find("in the launch of void (*)(long, ") != std::string::npos ||
-                  said.find("in the launch of void (long, ") != std::string::npos,
-              waits)
-        << said;
-    EXPECT_EQ(said.find("JIGSAW_CUDA_SYNC=1") == std::string::npos, waits) << said;
-    fake_cuda::fail_next(cudaSuccess);
-  }
-}
-
-/// A GPU that is of no more use is named, so that somebody can find it.
-TEST_F(FakeCudaFinds, AGpuThatIsLost) {
-  current_work(context_).step = 3;
-  current_work(context_).checkpoint = "run/checkpoints/step_00000002";
-  for (const cudaError_t error : {cudaErrorECCUncorrectable, cudaErrorUnknown, cudaErrorIllegalAddress}) {
-    const Array x = add(context_, numbers(3), numbers(3));
-    fake_cuda::fail_next(error);
-    const std::string said = error_of([&] { values_of(x); });
-    const bool lost = error != cudaErrorIllegalAddress;
-    EXPECT_EQ(said.find("the GPU fake, UUID GPU-00000000-0000-0000-0000-000000000000 (0000:00:00.0 of ") !=
-                  std::string::npos,
-              lost)
-        << said;
-    EXPECT_EQ(
-        said.find("nothing is saved from it, the last whole checkpoint is run/checkpoints/step_00000002") !=
-            std::string::npos,
-        lost)
-        << said;
-    EXPECT_NE(said.find("step 3"), std::string::npos) << said;
-    fake_cuda::fail_next(cudaSuccess);
-  }
-}
-
-/// If it is an allocation that hears of it.
-TEST_F(FakeCudaFinds, AGpuThatIsLostBeforeAnAllocation) {
-  current_work(context_).checkpoint = "run/checkpoints/step_00000002";
-  const Array x = numbers(3);
-  fake_cuda::fail_next(cudaErrorECCUncorrectable);
-  error_of([&] { values_of(add(context_, x, x)); });
-  const std::string said = error_of([&] { Array(context_, {std::int64_t{64} << 20}, DType::kFloat32); });
-  EXPECT_EQ(said.rfind("the GPU fake, UUID GPU-", 0), 0U) << said;
-  EXPECT_NE(said.find("the last whole checkpoint is run/checkpoints/step_00000002"), std::string::npos)
-      << said;
-  fake_cuda::fail_next(cudaSuccess);
-}
-
-/// Of 4 GiB 2 are held at first, with 1 GiB before them that was let go.
-TEST_F(FakeCudaFinds, AFullDevice) {
-  constexpr std::int64_t kGiB = (std::int64_t{1} << 30) / 4;
-  {
-    const Array before(context_, {kGiB}, DType::kFloat32, Purpose::kWorkspace);
-    const Array held(context_, {2 * kGiB}, DType::kFloat32, Purpose::kParameters);
-    current_work(context_).operation = "split of encoder.0";
-    const auto ask = [&](std::int64_t count) {
-      return error_of([&] { Array(context_, {count}, DType::kFloat32); });
-    };
-    EXPECT_EQ(ask(3 * kGiB / 2).rfind("out of memory on CUDA device 0 in operation split of encoder.0, ", 0),
-              0U);
-    EXPECT_NE(ask(3 * kGiB / 2).find(" are in use: an array of 1.5 GiB (activations) does not fit, one of "),
-              std::string::npos)
-        << ask(3 * kGiB / 2);
-    EXPECT_NE(ask(3 * kGiB / 2)
-                  .find("arrays hold 2.0 GiB parameters, 1.0 GiB workspace; a smaller train.batch_size"),
-              std::string::npos)
-        << ask(3 * kGiB / 2);
-  }
-  // All of it is free by now, and more than the device has left: what fits is what it said.
-  const std::string said = error_of([&] { Array(context_, {std::int64_t{1} << 40}, DType::kFloat32); });
-  EXPECT_NE(said.find("an array of 4.0 TiB (activations) does not fit, one of 4.0 GiB would; arrays hold 0 B "
-                      "parameters (at most 2.0 GiB before), 0 B workspace (at most 1.0 GiB before)"),
-            std::string::npos)
-      << said;
-}
-
-class FakeCudnn : public FakeCudaFinds {
- protected:
-  FakeCudnn() { fake_cuda::machine().cudnn = 91900; }
-  ~FakeCudnn() override {
-    fake_cuda::machine().cudnn = before_;
-    fake_cuda::machine().cudnn_refuses = 0;
-  }
-
- private:
-  int before_ = fake_cuda::machine().cudnn;
-};
-
-/// It does what it can, and kernels of ours the rest: float64.
-TEST_F(FakeCudnn, DoesWhatItCan) {
-  const Convolution convolution{{{3, 3}, {1, 1}, {1, 1}}, 1, {1, 1}, {1, 1}};
-  const auto runs = [&](DType type, DType out, std::int64_t offset) {
-    const std::int64_t before = fake_cuda::cudnn_runs();
-    const Shape field{1, 5, 6, 4};
-    const Array x = testing::random_array(context_, {field.count() + offset}, type, 1).slice(offset, field),
-                weight = testing::random_array(context_, {4, 4, 3, 3}, type, 2),
-                bias = testing::random_array(context_, {4}, DType::kFloat32, 3);
-    const Array y = convolution_forward(context_, convolution, x, weight, bias, out);
-    const std::int64_t forward = fake_cuda::cudnn_runs();
-    values_of(y);
-    const std::int64_t run = fake_cuda::cudnn_runs();
-    EXPECT_EQ(forward, before) << "the work waits for its stream";
-    values_of(convolution_backward_data(context_, convolution, x, weight, {5, 6}, out));
-    values_of(convolution_backward_weight(context_, convolution, x, x, accumulator_of(type)));
-    return std::vector<std::int64_t>{run - before, fake_cuda::cudnn_runs() - run};
-  };
-  using Runs = std::vector<std::int64_t>;
-  EXPECT_EQ(runs(DType::kFloat32, DType::kFloat32, 0), (Runs{1, 2}));
-  EXPECT_EQ(runs(DType::kBfloat16, DType::kBfloat16, 0), (Runs{1, 2}));
-  EXPECT_EQ(runs(DType::kBfloat16, DType::kFloat32, 0), (Runs{1, 2})) << "of f32 copies";
-  EXPECT_EQ(runs(DType::kFloat64, DType::kFloat64, 0), (Runs{0, 0}));
-  EXPECT_EQ(runs(DType::kFloat32, DType::kFloat64, 0), (Runs{0, 1}));
-  EXPECT_EQ(runs(DType::kFloat32, DType::kFloat32, 1), (Runs{1, 2})) << "of aligned copies";
-}
-
-/// A kernel of ours does what it refuses, and each such convolution is said once.
-TEST_F(FakeCudnn, WhatItRefusesIsSaidOnce) {
-  const Convolution convolution{{{3, 3}, {1, 1}, {1, 1}}, 1, {1, 1}, {1, 1}};
-  const auto convolved = [&](DType type) {
-    const Array x = testing::random_array(context_, {1, 5, 6, 4}, type, 1),
-                weight = testing::random_array(context_, {2, 4, 3, 3}, type, 2);
-    return values_of(convolution_forward(context_, convolution, x, weight, {}, type));
-  };
-  const std::vector<double> wanted = convolved(DType::kFloat32);
-  const std::int64_t before = fake_cuda::cudnn_runs();
-  fake_cuda::machine().cudnn_refuses = 2;
-  for (int i = 0; i < 2; ++i) testing::expect_near(convolved(DType::kFloat32), wanted, 1e-5);
-  convolved(DType::kFloat64);
-  EXPECT_EQ(fake_cuda::cudnn_runs(), before);
-  const std::vector<std::string> said = take_remarks(context_);
-  ASSERT_EQ(said.size(), 1U);
-  EXPECT_EQ(
-      said[0].rfind("cuDNN has no plan for the convolution of fp32 [1, 5, 6, 4] to [1, 5, 6, 2] by ", 0), 0U)
-      << said[0];
-  convolved(DType::kFloat32);
-  EXPECT_TRUE(take_remarks(context_).empty());
-}
-
-/// Attention of bf16 heads of 8 to 128 numbers, without anything besides, also backward in parts: of
-/// batches, of heads whose sums begin at no multiple of 16 bytes, of queries, whose dk and dv are added up.
-TEST_F(FakeCudnn, AttentionInParts) {
-  struct Call {
-    DType type = DType::kBfloat16, dq = type, dkv = type;
-    std::int64_t size = 8, pairs = std::int64_t{1} << 28, runs = 1;
-    bool masked = false;
-  };
-  constexpr std::int64_t kTile = 128 * 128;
-  constexpr DType kF32 = DType::kFloat32;
-  Context host = Context::make_host(Backend::kReference, 1);
-  const auto gradients = [&](Context& context, const Call& call) {
-    // In parts there are three tiles of queries and of keys.
-    const std::int64_t tokens = call.runs > 1 ? 301 : 21, heads = 3;
-    const Shape shape{2, tokens, 3, heads, call.size}, rows{2, tokens, heads, call.size};
-    const auto array = [&](const Shape& of, unsigned seed) {
-      return testing::random_array(context, of, call.type, seed);
-    };
-    const Array qkv = array(shape, 1), dy = array(rows, 2);
-    AttentionOptions options{.scale = 0.3};
-    if (call.masked) options.mask = testing::random_array(context, {1, tokens, tokens}, kF32, 3);
-    const AttentionResult result =
-        attention_forward(context, {qkv, 0}, {qkv, 1}, {qkv, 2}, options, call.type);
-    const Array dq(context, shape, call.dq), dkv(context, shape, call.dkv);
-    attention_backward(context, {qkv, 0}, {qkv, 1}, {qkv, 2}, result.output, dy, result.log_sum_exp,
-                       attention_row_sums(context, result.output, dy), options, {dq, 0}, {dkv, 1}, {dkv, 2},
-                       {});
-    std::vector<double> all = values_of(result.output), found = values_of(result.log_sum_exp);
-    all.insert(all.end(), found.begin(), found.end());
-    for (int slot = 0; slot < 3; ++slot) {
-      Box box = Box::whole(shape);
-      box.begin[2] = slot, box.extent[2] = 1;
-      found = values_of(extract_box(context, slot == 0 ? dq : dkv, box));
-      all.insert(all.end(), found.begin(), found.end());
-    }
-    return all;
-  };
-  for (const Call& call :
-       {Call{}, Call{.size = 128}, Call{.dq = kF32, .dkv = kF32}, Call{.dkv = kF32, .size = 24},
-        Call{.pairs = kTile * 9 * 3, .runs = 2}, Call{.pairs = kTile * 9 * 2, .runs = 4},
-        Call{.dq = kF32, .pairs = kTile * 9, .runs = 6}, Call{.pairs = kTile * 3, .runs = 18},
-        Call{.dq = kF32, .dkv = kF32, .pairs = kTile * 8, .runs = 12}, Call{.type = kF32, .runs = 0},
-        Call{.size = 12, .runs = 0}, Call{.size = 136, .runs = 0}, Call{.runs = 0, .masked = true}}) {
-    SCOPED_TRACE(concat(name(call.type), ", heads of ", call.size, ", ", call.pairs, " pairs at once"));
-    context_.state<cuda::AttentionParts>().most_pairs = call.pairs;
-    const std::int64_t before = fake_cuda::cudnn_runs();
-    testing::expect_near(gradients(context_, call), gradients(host, call),
-                         testing::tolerance(call.type, 64, 8));
-    EXPECT_EQ(fake_cuda::cudnn_runs() - before, call.runs == 0 ? 0 : 1 + call.runs) << "forward and backward";
-  }
-}
-
-/// TensorFloat-32 is taken where the context allows it, for float32 alone.
-TEST_F(FakeCudnn, Tf32IsTakenWhereItIsAllowed) {
-  fake_cuda::machine().cudnn_refuses = 2;  // whose problem is said
-  const Convolution convolution{{{3, 3}, {1, 1}, {1, 1}}, 1, {1, 1}, {1, 1}};
-  for (const bool allowed : {false, true}) {
-    context_.set_tf32(allowed);
-    for (const DType type : {DType::kFloat32, DType::kBfloat16, DType::kFloat64}) {
-      SCOPED_TRACE(concat(name(type), allowed ? ", allowed" : ""));
-      const bool taken = allowed && type == DType::kFloat32;
-      const std::int64_t before = fake_cuda::rounded_products();
-      const Array x = testing::random_array(context_, {3, 4}, type, 1);
-      values_of(contract(context_, ContractionSpec::parse("mk,nk->mn"), x, x, type));
-      EXPECT_EQ(fake_cuda::rounded_products() - before, taken ? 1 : 0);
-      values_of(convolution_forward(context_, convolution,
-                                    testing::random_array(context_, {1, 5, 6, 4}, type, 2),
-                                    testing::random_array(context_, {2, 4, 3, 3}, type, 3), {}, type));
-      const std::vector<std::string> said = take_remarks(context_);
-      ASSERT_EQ(said.size(), type == DType::kFloat64 || (allowed && !taken) ? 0U : 1U);
-      if (!said.empty()) {
-        EXPECT_EQ(said[0].find(", factors rounded") != std::string::npos, taken) << said[0];
-      }
-    }
-  }
 }
 
 /// Large products of bf16 whose rows are no multiples of 16 bytes go through padded copies; small ones do

@@ -1,0 +1,119 @@
+// What is said of a device that fails, or has no room.
+#include <cstdlib>
+
+#include "array/current_work.h"
+#include "base/error.h"
+#include "kernels/fake_cuda_finds.h"
+#include "kernels/pointwise.h"
+#include "support/error_of.h"
+
+namespace jigsaw {
+namespace {
+
+namespace fake_cuda = testing::fake_cuda;
+using testing::error_of;
+using testing::FakeCudaFinds;
+using testing::values_of;
+
+/// Errors come to light when the host waits. What is said is the operation that the device was at, not the
+/// one that the host has come to; with JIGSAW_CUDA_SYNC=1 the launch itself.
+TEST_F(FakeCudaFinds, WorkThatFails) {
+  for (const bool waits : {false, true}) {
+    setenv("JIGSAW_CUDA_SYNC", waits ? "1" : "0", 1);
+    Context context = testing::kernel_context(Backend::kCuda, 1);
+    unsetenv("JIGSAW_CUDA_SYNC");
+    CurrentWork& work = current_work(context);
+    const auto begin = [&](const std::string& operation, std::int64_t step) {
+      work.operation = operation;
+      work.step = step;
+      ++work.changes;
+    };
+    const Array x = testing::array_of(context, {3}, DType::kFloat32, {1, 2, 3});
+    begin("add of encoder.0", 6);
+    const Array y = add(context, x, x);
+    context.runtime()->synchronise(Stream::kCompute);
+    begin("add of decoder", 7);
+    fake_cuda::fail_next(cudaErrorIllegalAddress);
+    const std::string said = error_of([&] {
+      const Array z = add(context, y, y);
+      begin("loss", 7);
+      const Array w = add(context, z, z);
+      values_of(w);
+    });
+    EXPECT_NE(said.find("operation add of decoder of step 7"), std::string::npos) << said;
+    EXPECT_NE(said.find("an illegal memory access was encountered"), std::string::npos) << said;
+    EXPECT_EQ(said.find("in the launch of void (*)(long, ") != std::string::npos ||
+                  said.find("in the launch of void (long, ") != std::string::npos,
+              waits)
+        << said;
+    EXPECT_EQ(said.find("JIGSAW_CUDA_SYNC=1") == std::string::npos, waits) << said;
+    fake_cuda::fail_next(cudaSuccess);
+  }
+}
+
+/// A GPU that is of no more use is named, so that somebody can find it.
+TEST_F(FakeCudaFinds, AGpuThatIsLost) {
+  current_work(context_).step = 3;
+  current_work(context_).checkpoint = "run/checkpoints/step_00000002";
+  for (const cudaError_t error : {cudaErrorECCUncorrectable, cudaErrorUnknown, cudaErrorIllegalAddress}) {
+    const Array x = add(context_, numbers(3), numbers(3));
+    fake_cuda::fail_next(error);
+    const std::string said = error_of([&] { values_of(x); });
+    const bool lost = error != cudaErrorIllegalAddress;
+    EXPECT_EQ(said.find("the GPU fake, UUID GPU-00000000-0000-0000-0000-000000000000 (0000:00:00.0 of ") !=
+                  std::string::npos,
+              lost)
+        << said;
+    EXPECT_EQ(
+        said.find("nothing is saved from it, the last whole checkpoint is run/checkpoints/step_00000002") !=
+            std::string::npos,
+        lost)
+        << said;
+    EXPECT_NE(said.find("step 3"), std::string::npos) << said;
+    fake_cuda::fail_next(cudaSuccess);
+  }
+}
+
+/// If it is an allocation that hears of it.
+TEST_F(FakeCudaFinds, AGpuThatIsLostBeforeAnAllocation) {
+  current_work(context_).checkpoint = "run/checkpoints/step_00000002";
+  const Array x = numbers(3);
+  fake_cuda::fail_next(cudaErrorECCUncorrectable);
+  error_of([&] { values_of(add(context_, x, x)); });
+  const std::string said = error_of([&] { Array(context_, {std::int64_t{64} << 20}, DType::kFloat32); });
+  EXPECT_EQ(said.rfind("the GPU fake, UUID GPU-", 0), 0U) << said;
+  EXPECT_NE(said.find("the last whole checkpoint is run/checkpoints/step_00000002"), std::string::npos)
+      << said;
+  fake_cuda::fail_next(cudaSuccess);
+}
+
+/// Of 4 GiB 2 are held at first, with 1 GiB before them that was let go.
+TEST_F(FakeCudaFinds, AFullDevice) {
+  constexpr std::int64_t kGiB = (std::int64_t{1} << 30) / 4;
+  {
+    const Array before(context_, {kGiB}, DType::kFloat32, Purpose::kWorkspace);
+    const Array held(context_, {2 * kGiB}, DType::kFloat32, Purpose::kParameters);
+    current_work(context_).operation = "split of encoder.0";
+    const auto ask = [&](std::int64_t count) {
+      return error_of([&] { Array(context_, {count}, DType::kFloat32); });
+    };
+    EXPECT_EQ(ask(3 * kGiB / 2).rfind("out of memory on CUDA device 0 in operation split of encoder.0, ", 0),
+              0U);
+    EXPECT_NE(ask(3 * kGiB / 2).find(" are in use: an array of 1.5 GiB (activations) does not fit, one of "),
+              std::string::npos)
+        << ask(3 * kGiB / 2);
+    EXPECT_NE(ask(3 * kGiB / 2)
+                  .find("arrays hold 2.0 GiB parameters, 1.0 GiB workspace; a smaller train.batch_size"),
+              std::string::npos)
+        << ask(3 * kGiB / 2);
+  }
+  // All of it is free by now, and more than the device has left: what fits is what it said.
+  const std::string said = error_of([&] { Array(context_, {std::int64_t{1} << 40}, DType::kFloat32); });
+  EXPECT_NE(said.find("an array of 4.0 TiB (activations) does not fit, one of 4.0 GiB would; arrays hold 0 B "
+                      "parameters (at most 2.0 GiB before), 0 B workspace (at most 1.0 GiB before)"),
+            std::string::npos)
+      << said;
+}
+
+}  // namespace
+}  // namespace jigsaw

@@ -1,0 +1,161 @@
+// Who does what where there is a cuDNN: a fake one of plain loops (support/fake_cuda/cudnn.cpp).
+#include "array/raw_memory.h"
+#include "base/text.h"
+#include "kernels/attention.h"
+#include "kernels/backend.h"
+#include "kernels/contraction.h"
+#include "kernels/convolution.h"
+#include "kernels/copy.h"
+#include "kernels/cuda/attention_by_cudnn.h"
+#include "kernels/fake_cuda_finds.h"
+#include "kernels/remarks.h"
+#include "support/tolerance.h"
+
+namespace jigsaw {
+namespace {
+
+namespace fake_cuda = testing::fake_cuda;
+using testing::FakeCudaFinds;
+using testing::values_of;
+
+class FakeCudnn : public FakeCudaFinds {
+ protected:
+  FakeCudnn() { fake_cuda::machine().cudnn = 91900; }
+  ~FakeCudnn() override {
+    fake_cuda::machine().cudnn = before_;
+    fake_cuda::machine().cudnn_refuses = 0;
+  }
+
+ private:
+  int before_ = fake_cuda::machine().cudnn;
+};
+
+/// It does what it can, and kernels of ours the rest: float64.
+TEST_F(FakeCudnn, DoesWhatItCan) {
+  const Convolution convolution{{{3, 3}, {1, 1}, {1, 1}}, 1, {1, 1}, {1, 1}};
+  const auto runs = [&](DType type, DType out, std::int64_t offset) {
+    const std::int64_t before = fake_cuda::cudnn_runs();
+    const Shape field{1, 5, 6, 4};
+    const Array x = testing::random_array(context_, {field.count() + offset}, type, 1).slice(offset, field),
+                weight = testing::random_array(context_, {4, 4, 3, 3}, type, 2),
+                bias = testing::random_array(context_, {4}, DType::kFloat32, 3);
+    const Array y = convolution_forward(context_, convolution, x, weight, bias, out);
+    const std::int64_t forward = fake_cuda::cudnn_runs();
+    values_of(y);
+    const std::int64_t run = fake_cuda::cudnn_runs();
+    EXPECT_EQ(forward, before) << "the work waits for its stream";
+    values_of(convolution_backward_data(context_, convolution, x, weight, {5, 6}, out));
+    values_of(convolution_backward_weight(context_, convolution, x, x, accumulator_of(type)));
+    return std::vector<std::int64_t>{run - before, fake_cuda::cudnn_runs() - run};
+  };
+  using Runs = std::vector<std::int64_t>;
+  EXPECT_EQ(runs(DType::kFloat32, DType::kFloat32, 0), (Runs{1, 2}));
+  EXPECT_EQ(runs(DType::kBfloat16, DType::kBfloat16, 0), (Runs{1, 2}));
+  EXPECT_EQ(runs(DType::kBfloat16, DType::kFloat32, 0), (Runs{1, 2})) << "of f32 copies";
+  EXPECT_EQ(runs(DType::kFloat64, DType::kFloat64, 0), (Runs{0, 0}));
+  EXPECT_EQ(runs(DType::kFloat32, DType::kFloat64, 0), (Runs{0, 1}));
+  EXPECT_EQ(runs(DType::kFloat32, DType::kFloat32, 1), (Runs{1, 2})) << "of aligned copies";
+}
+
+/// A kernel of ours does what it refuses, and each such convolution is said once.
+TEST_F(FakeCudnn, WhatItRefusesIsSaidOnce) {
+  const Convolution convolution{{{3, 3}, {1, 1}, {1, 1}}, 1, {1, 1}, {1, 1}};
+  const auto convolved = [&](DType type) {
+    const Array x = testing::random_array(context_, {1, 5, 6, 4}, type, 1),
+                weight = testing::random_array(context_, {2, 4, 3, 3}, type, 2);
+    return values_of(convolution_forward(context_, convolution, x, weight, {}, type));
+  };
+  const std::vector<double> wanted = convolved(DType::kFloat32);
+  const std::int64_t before = fake_cuda::cudnn_runs();
+  fake_cuda::machine().cudnn_refuses = 2;
+  for (int i = 0; i < 2; ++i) testing::expect_near(convolved(DType::kFloat32), wanted, 1e-5);
+  convolved(DType::kFloat64);
+  EXPECT_EQ(fake_cuda::cudnn_runs(), before);
+  const std::vector<std::string> said = take_remarks(context_);
+  ASSERT_EQ(said.size(), 1U);
+  EXPECT_EQ(
+      said[0].rfind("cuDNN has no plan for the convolution of fp32 [1, 5, 6, 4] to [1, 5, 6, 2] by ", 0), 0U)
+      << said[0];
+  convolved(DType::kFloat32);
+  EXPECT_TRUE(take_remarks(context_).empty());
+}
+
+/// Attention of bf16 heads of 8 to 128 numbers, without anything besides, also backward in parts: of
+/// batches, of heads whose sums begin at no multiple of 16 bytes, of queries, whose dk and dv are added up.
+TEST_F(FakeCudnn, AttentionInParts) {
+  struct Call {
+    DType type = DType::kBfloat16, dq = type, dkv = type;
+    std::int64_t size = 8, pairs = std::int64_t{1} << 28, runs = 1;
+    bool masked = false;
+  };
+  constexpr std::int64_t kTile = 128 * 128;
+  constexpr DType kF32 = DType::kFloat32;
+  Context host = Context::make_host(Backend::kReference, 1);
+  const auto gradients = [&](Context& context, const Call& call) {
+    // In parts there are three tiles of queries and of keys.
+    const std::int64_t tokens = call.runs > 1 ? 301 : 21, heads = 3;
+    const Shape shape{2, tokens, 3, heads, call.size}, rows{2, tokens, heads, call.size};
+    const auto array = [&](const Shape& of, unsigned seed) {
+      return testing::random_array(context, of, call.type, seed);
+    };
+    const Array qkv = array(shape, 1), dy = array(rows, 2);
+    AttentionOptions options{.scale = 0.3};
+    if (call.masked) options.mask = testing::random_array(context, {1, tokens, tokens}, kF32, 3);
+    const AttentionResult result =
+        attention_forward(context, {qkv, 0}, {qkv, 1}, {qkv, 2}, options, call.type);
+    const Array dq(context, shape, call.dq), dkv(context, shape, call.dkv);
+    attention_backward(context, {qkv, 0}, {qkv, 1}, {qkv, 2}, result.output, dy, result.log_sum_exp,
+                       attention_row_sums(context, result.output, dy), options, {dq, 0}, {dkv, 1}, {dkv, 2},
+                       {});
+    std::vector<double> all = values_of(result.output), found = values_of(result.log_sum_exp);
+    all.insert(all.end(), found.begin(), found.end());
+    for (int slot = 0; slot < 3; ++slot) {
+      Box box = Box::whole(shape);
+      box.begin[2] = slot, box.extent[2] = 1;
+      found = values_of(extract_box(context, slot == 0 ? dq : dkv, box));
+      all.insert(all.end(), found.begin(), found.end());
+    }
+    return all;
+  };
+  for (const Call& call :
+       {Call{}, Call{.size = 128}, Call{.dq = kF32, .dkv = kF32}, Call{.dkv = kF32, .size = 24},
+        Call{.pairs = kTile * 9 * 3, .runs = 2}, Call{.pairs = kTile * 9 * 2, .runs = 4},
+        Call{.dq = kF32, .pairs = kTile * 9, .runs = 6}, Call{.pairs = kTile * 3, .runs = 18},
+        Call{.dq = kF32, .dkv = kF32, .pairs = kTile * 8, .runs = 12}, Call{.type = kF32, .runs = 0},
+        Call{.size = 12, .runs = 0}, Call{.size = 136, .runs = 0}, Call{.runs = 0, .masked = true}}) {
+    SCOPED_TRACE(concat(name(call.type), ", heads of ", call.size, ", ", call.pairs, " pairs at once"));
+    context_.state<cuda::AttentionParts>().most_pairs = call.pairs;
+    const std::int64_t before = fake_cuda::cudnn_runs();
+    testing::expect_near(gradients(context_, call), gradients(host, call),
+                         testing::tolerance(call.type, 64, 8));
+    EXPECT_EQ(fake_cuda::cudnn_runs() - before, call.runs == 0 ? 0 : 1 + call.runs) << "forward and backward";
+  }
+}
+
+/// TensorFloat-32 is taken where the context allows it, for float32 alone.
+TEST_F(FakeCudnn, Tf32IsTakenWhereItIsAllowed) {
+  fake_cuda::machine().cudnn_refuses = 2;  // whose problem is said
+  const Convolution convolution{{{3, 3}, {1, 1}, {1, 1}}, 1, {1, 1}, {1, 1}};
+  for (const bool allowed : {false, true}) {
+    context_.set_tf32(allowed);
+    for (const DType type : {DType::kFloat32, DType::kBfloat16, DType::kFloat64}) {
+      SCOPED_TRACE(concat(name(type), allowed ? ", allowed" : ""));
+      const bool taken = allowed && type == DType::kFloat32;
+      const std::int64_t before = fake_cuda::rounded_products();
+      const Array x = testing::random_array(context_, {3, 4}, type, 1);
+      values_of(contract(context_, ContractionSpec::parse("mk,nk->mn"), x, x, type));
+      EXPECT_EQ(fake_cuda::rounded_products() - before, taken ? 1 : 0);
+      values_of(convolution_forward(context_, convolution,
+                                    testing::random_array(context_, {1, 5, 6, 4}, type, 2),
+                                    testing::random_array(context_, {2, 4, 3, 3}, type, 3), {}, type));
+      const std::vector<std::string> said = take_remarks(context_);
+      ASSERT_EQ(said.size(), type == DType::kFloat64 || (allowed && !taken) ? 0U : 1U);
+      if (!said.empty()) {
+        EXPECT_EQ(said[0].find(", factors rounded") != std::string::npos, taken) << said[0];
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace jigsaw
