@@ -62,7 +62,8 @@ class CommError : public Error {
   explicit CommError(const std::string& message) : Error(ExitCode::kInternal, message) {}
 };
 
-/// A communicator that came to a bad end on another rank, whose own error says more.
+/// A communicator that came to a bad end for what seems to have happened on another rank, whose own error
+/// says more.
 class PeerError : public CommError {
  public:
   using CommError::CommError;

@@ -163,7 +163,7 @@ void RecordedSteps::piece(const std::string& what, const std::function<void()>& 
     case Mode::kPlain:
       return run_plain(work);
     case Mode::kRecord:
-      return put_in(recorded_for_sure(what, work));
+      return put_in(must_record(what, work));
     case Mode::kReplay:
       return replay_next();
   }
@@ -172,7 +172,7 @@ void RecordedSteps::piece(const std::string& what, const std::function<void()>& 
 void RecordedSteps::first_piece(const std::string& what, const std::function<void()>& work,
                                 const std::function<void()>& forget) {
   if (mode_ != Mode::kRecord) return piece(what, work);
-  if (Piece piece{what}; recorded(work, piece)) return put_in(std::move(piece));
+  if (std::optional<Piece> piece = try_record(what, work)) return put_in(*std::move(piece));
   mode_ = Mode::kPlain;
   forget();
   run_plain(work);
@@ -226,8 +226,7 @@ RecordedSteps::Piece RecordedSteps::record(const std::string& what, const std::f
 }
 
 /// Ends the run where that fails.
-RecordedSteps::Piece RecordedSteps::recorded_for_sure(const std::string& what,
-                                                      const std::function<void()>& work) {
+RecordedSteps::Piece RecordedSteps::must_record(const std::string& what, const std::function<void()>& work) {
   try {
     return record(what, work);
   } catch (const PeerError&) {
@@ -239,11 +238,13 @@ RecordedSteps::Piece RecordedSteps::recorded_for_sure(const std::string& what,
   }
 }
 
-/// Records the step's first piece, if all ranks can; else on none of them anything is left of it.
-bool RecordedSteps::recorded(const std::function<void()>& work, Piece& piece) {
+/// Where some rank cannot: nothing, and on none of them anything is left of it. Collective.
+std::optional<RecordedSteps::Piece> RecordedSteps::try_record(const std::string& what,
+                                                              const std::function<void()>& work) {
+  std::optional<Piece> piece;
   std::string failure;
   try {
-    piece = record(piece.what, work);
+    piece = record(what, work);
   } catch (const PeerError&) {  // the ranks have nothing left to agree by
     throw;
   } catch (const CommError& error) {
@@ -252,10 +253,9 @@ bool RecordedSteps::recorded(const std::function<void()>& work, Piece& piece) {
     failure = error.what();
   }
   why_not_ = agreed_failure(world_, failure);
-  if (why_not_.empty()) return true;
-  piece = {};
+  if (why_not_.empty()) return piece;
   context_.arena().set_aside({});
-  return false;
+  return std::nullopt;
 }
 
 void RecordedSteps::replay_next() {
@@ -264,8 +264,8 @@ void RecordedSteps::replay_next() {
 }
 
 void RecordedSteps::replay(Piece& piece) {
-  const std::string replay = concat("replay of ", piece.what);
-  const OperationSpan span(context_, replay, "");
+  const std::string operation = concat("replay of ", piece.what);
+  const OperationSpan span(context_, operation, "");
   context_.runtime()->replay(*piece.recording);
   context_.tally().flops += piece.work.flops;
   context_.tally().bytes += piece.work.bytes;

@@ -3,6 +3,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -75,8 +76,8 @@ class RecordedSteps {
   void hold_input(const Batch& batch);
   void run_plain(const std::function<void()>& work);
   Piece record(const std::string& what, const std::function<void()>& work);
-  Piece recorded_for_sure(const std::string& what, const std::function<void()>& work);
-  bool recorded(const std::function<void()>& work, Piece& piece);
+  Piece must_record(const std::string& what, const std::function<void()>& work);
+  std::optional<Piece> try_record(const std::string& what, const std::function<void()>& work);
   void put_in(Piece piece);
   void replay_next();
   void replay(Piece& piece);

@@ -55,6 +55,26 @@ TEST(CallLog, CallsOnADeviceAreOpenUntilItHasDoneThem) {
   EXPECT_EQ(log.position(), "waits in control #0 on world (0 elements)");
 }
 
+/// As if they had not been made, though their numbers are gone.
+TEST(CallLog, ForgetsCalls) {
+  CallLog log;
+  log.begin("world", true, make_call(Collective::kAllReduce, 0, 7));
+  const double fingerprint = log.fingerprint();
+  const std::string position = log.position();
+  const CallLog::Mark mark = log.mark();
+  const std::int64_t number = log.begin("data", false, make_call(Collective::kAllGather, 0, 7));
+  log.set_on_device(number, {});
+  EXPECT_NE(log.fingerprint(), fingerprint);
+  EXPECT_EQ(log.last().size(), 2U);
+  log.forget(mark);
+  EXPECT_EQ(log.fingerprint(), fingerprint);
+  EXPECT_EQ(log.position(), position);
+  EXPECT_EQ(log.last().size(), 1U);
+  EXPECT_TRUE(log.on_device_since(mark.next).empty());
+  EXPECT_EQ(log.begin("world", true, make_call(Collective::kAllReduce, 1, 7)), number + 1);
+  EXPECT_EQ(log.last().size(), 2U);
+}
+
 TEST(CallLog, FingerprintTellsKindOrderGroupAndGlobalCount) {
   const auto fingerprint = [](std::initializer_list<Collective> kinds, const char* group, bool whole_job,
                               std::int64_t count) {

@@ -313,8 +313,11 @@ TEST(Communicator, FingerprintsAgreeUntilACallDiffers) {
     const Communicator::CallsSoFar before = comm.calls_so_far();
     if (comm.size() > 1 && comm.rank() == 0) own->barrier();
     EXPECT_EQ(agree(), comm.size() == 1);
+    const Traffic made = comm.traffic();
     comm.forget_calls(before);
     EXPECT_TRUE(agree());
+    EXPECT_EQ(comm.traffic().calls, before.traffic.calls);
+    EXPECT_GE(comm.traffic().control_seconds, made.control_seconds) << "time has gone by";
   });
 }
 
