@@ -108,6 +108,12 @@ void Optimizer::restore(std::int64_t steps_done) {
   owned_.share();
 }
 
+void Optimizer::with_averages(const std::function<void()>& use) {
+  average_.swap();
+  use();
+  average_.swap();
+}
+
 void Optimizer::restart() {
   average_.begin();
   restore(0);

@@ -1,4 +1,5 @@
 #pragma once
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -57,17 +58,10 @@ class Optimizer {
   /// Updates that applied, as far as they were counted.
   std::int64_t steps_done() const { return steps_; }
 
-  /// While it lives the parameters are the averaged ones (no effect when there is no average). Collective.
-  class Averaged {
-   public:
-    explicit Averaged(Optimizer& optimizer) : average_(optimizer.average_) { average_.swap(); }
-    ~Averaged() { average_.swap(); }
-    Averaged(const Averaged&) = delete;
-    Averaged& operator=(const Averaged&) = delete;
-
-   private:
-    ParameterAverage& average_;
-  };
+  /// Calls `use` while the parameters are the averaged ones (no effect when there is no average). They stay
+  /// so if it throws: ranks that an error parted, or a device that failed, can change nothing back.
+  /// Collective.
+  void with_averages(const std::function<void()>& use);
 
   std::int64_t parameter_bytes() const { return owned_.bytes(); }
   std::int64_t optimizer_bytes() const;

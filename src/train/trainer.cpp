@@ -221,12 +221,12 @@ Trainer::Stop Trainer::validate(std::int64_t step) {
   // One that would not end in time is not begun.
   Stop stop = should_stop(longest_validation_ + checkpointer_->longest_seconds());
   if (stop != Stop::kNo) return stop;
-  {
-    checkpointer_->copied();
-    const Optimizer::Averaged averaged(*optimizer_);
+  checkpointer_->copied();
+  std::optional<ValidationResult> result;
+  optimizer_->with_averages([&] {
     ProgressBar bar(log_, concat("step ", step, "  validation"));
     std::int64_t begun = 0;
-    std::optional<ValidationResult> result = validation_->run(
+    result = validation_->run(
         [&] {
           bar.update(begun++, validation_->batches());
           longest_batch = std::max(longest_batch, now() - last);
@@ -236,9 +236,9 @@ Trainer::Stop Trainer::validate(std::int64_t step) {
           return stop != Stop::kNo;
         },
         observing());
-    if (stop != Stop::kNo) return stop;
-    before_last_validation_ = std::exchange(last_validation_, std::move(result));
-  }
+  });
+  if (stop != Stop::kNo) return stop;
+  before_last_validation_ = std::exchange(last_validation_, std::move(result));
   const double seconds = now() - before;
   longest_validation_ = std::max(longest_validation_, seconds);
   time_left_.validation(seconds);

@@ -283,23 +283,38 @@ TEST(AdamW, AveragesParameters) {
       }
     }
     const Tensors trained_values = trained.state(optimizer, "parameters");
-    {
-      const Optimizer::Averaged averaged(optimizer);
+    optimizer.with_averages([&] {
       const Tensors now = trained.state(optimizer, "parameters");
       for (const std::string& name : kNames) {
         EXPECT_LE(relative_difference(now.at(name), average.at(name)), 1e-14) << name;
         EXPECT_GT(relative_difference(now.at(name), trained_values.at(name)), 1e-3) << name;
       }
-    }
+    });
     EXPECT_EQ(trained.state(optimizer, "parameters"), trained_values);
+  });
+}
+
+/// Nothing is computed, and nobody is called, behind an error.
+TEST(AdamW, AnErrorLeavesTheAverages) {
+  AdamWOptions options;
+  options.ema_decay = 0.75;
+  with_gradients(options, [](Optimizer& optimizer, Trained& trained) {
+    optimizer.step(100.0, 1.0, optimizer.finish_gradients(1.0));
+    Tensors averages;
+    const auto use = [&] {
+      averages = trained.state(optimizer, "parameters");
+      throw std::runtime_error("a rank alone");
+    };
+    EXPECT_THROW(optimizer.with_averages(use), std::runtime_error);
+    EXPECT_EQ(trained.state(optimizer, "parameters"), averages);
+    EXPECT_NE(trained.state(optimizer, "average"), averages);
   });
 }
 
 TEST(AdamW, AveragedWithoutAnAverageChangesNothing) {
   with_gradients({}, [](Optimizer& optimizer, Trained& trained) {
     const Tensors before = trained.state(optimizer, "parameters");
-    const Optimizer::Averaged averaged(optimizer);
-    EXPECT_EQ(trained.state(optimizer, "parameters"), before);
+    optimizer.with_averages([&] { EXPECT_EQ(trained.state(optimizer, "parameters"), before); });
   });
 }
 
