@@ -38,9 +38,9 @@ void together(Communicator& world, const std::function<void()>& work) {
     throw AgreedError(static_cast<ExitCode>(std::stoi(text.substr(0, blank))), rank, text.substr(blank + 1));
   }
   if (largest[1] == -largest[2]) return;
-  throw AgreedError(
-      ExitCode::kInternal, 0,
-      concat("the ranks have made different collective calls; rank 0 is one that ", world.log()->position()));
+  throw AgreedError(ExitCode::kInternal, 0,
+                    concat("the ranks have made different collective calls; rank 0 is one that ",
+                           world.log()->position().text));
 }
 
 std::string agreed_failure(Communicator& communicator, const std::string& failure) {

@@ -35,9 +35,8 @@ std::int64_t CallLog::begin(const std::string& group, bool whole_job, const Call
   const std::int64_t count = call.send.defined() ? call.send.count() : 0;
   const std::lock_guard lock(mutex_);
   const std::int64_t number = next_++;
-  ++made_;
-  ring_[static_cast<std::size_t>(number % kKept)] = {number,        group,           call.kind, count,
-                                                     call.sequence, State::kStarted, {}};
+  ring_[static_cast<std::size_t>(number % kKept)] = {number, made_++,       group,           call.kind,
+                                                     count,  call.sequence, State::kStarted, {}};
   hash_ = mix(hash_, stable_hash(group));
   hash_ = mix(hash_, static_cast<std::uint64_t>(call.kind));
   if (whole_job) hash_ = mix(hash_, static_cast<std::uint64_t>(call.global_count()));
@@ -72,7 +71,7 @@ void CallLog::repeat(const std::vector<Entry>& calls) {
   while (!on_device_.empty() && on_device_.front().device.done.passed()) on_device_.pop_front();
   for (Entry entry : calls) {
     entry.number = next_++;
-    ++made_;
+    entry.ordinal = made_++;
     ring_[static_cast<std::size_t>(entry.number % kKept)] = entry;
     on_device_.push_back(entry);
     hash_ = mix(hash_, stable_hash(entry.group));
@@ -107,22 +106,20 @@ std::vector<CallLog::Entry> CallLog::last() const {
   return entries;
 }
 
-std::string CallLog::position() const {
+CallLog::Position CallLog::position() const {
   const std::vector<Entry> entries = last();
   const auto waits = std::ranges::find(entries, State::kWaiting, &Entry::state);
   std::optional<Entry> at;
   if (waits != entries.end()) at = *waits;
-  {
-    const std::lock_guard lock(mutex_);
-    const auto open =
-        std::ranges::find_if(on_device_, [](const Entry& entry) { return state_of(entry) != State::kDone; });
-    if (open != on_device_.end() && (!at || open->number < at->number)) at = *open;
-  }
+  const std::lock_guard lock(mutex_);
+  const auto open =
+      std::ranges::find_if(on_device_, [](const Entry& entry) { return state_of(entry) != State::kDone; });
+  if (open != on_device_.end() && (!at || open->number < at->number)) at = *open;
   if (at && state_of(*at) == State::kQueued)
-    return concat("is outside communication: its device has not come to ", at->describe());
-  if (at) return concat("waits in ", at->describe());
-  if (entries.empty()) return "has made no call yet";
-  return concat("is outside communication, after ", entries.back().describe());
+    return {concat("is outside communication: its device has not come to ", at->describe()), at->ordinal};
+  if (at) return {concat("waits in ", at->describe()), at->ordinal, true};
+  if (entries.empty()) return {"has made no call yet", made_};
+  return {concat("is outside communication, after ", entries.back().describe()), made_};
 }
 
 double CallLog::fingerprint() const {

@@ -31,7 +31,8 @@ class CallLog {
   };
 
   struct Entry {
-    std::int64_t number = 0;  ///< over all groups of the rank
+    std::int64_t number = 0;   ///< over all groups of the rank
+    std::int64_t ordinal = 0;  ///< of calls that were not forgotten: equal on all ranks
     std::string group;
     Collective kind = Collective::kControl;
     std::int64_t count = 0;     ///< elements this rank sends
@@ -64,9 +65,15 @@ class CallLog {
   void repeat(const std::vector<Entry>& calls);
   /// At most kKept entries, oldest first.
   std::vector<Entry> last() const;
-  /// "waits in …" or "is outside communication, after …", of a device that has work of its own before a call
-  /// ": its device has not come to …". Of several calls under way on a device it is the oldest.
-  std::string position() const;
+  struct Position {
+    /// "waits in …" or "is outside communication, after …", of a device that has work of its own before a
+    /// call
+    /// ": its device has not come to …". Of several calls under way on a device it is the oldest.
+    std::string text;
+    std::int64_t ordinal = 0;  ///< of this call, or of the one that would be next
+    bool arrived = false;      ///< in it, not before it
+  };
+  Position position() const;
 
   /// A hash of every call so far: number, group, kind, and for groups of the whole job (elsewhere pieces may
   /// be uneven across groups) the global element count. An integer below 2^53, exact as a double: ranks that

@@ -5,8 +5,11 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <map>
 #include <span>
+#include <sstream>
+#include <string_view>
 #include <utility>
 
 #include "base/file.h"
@@ -22,8 +25,9 @@ std::chrono::steady_clock::duration in_seconds(double seconds) {
 }
 
 constexpr std::int64_t kMostStatusBytes = 1 << 20;
-/// As CallLog::position() says it.
-constexpr const char* kWaits = " waits in ";
+
+/// Before an ordinal in the second line of a status file.
+constexpr std::string_view kIn = "in call ", kBefore = "before call ";
 
 const char* name(CallLog::State state) {
   static constexpr std::array kNames = {"started", "waiting", "queued", "running", "done"};
@@ -130,14 +134,16 @@ bool Watchdog::speak() {
     return false;
   }
   if (waited == Wait::kEnd) return true;
-  give_up_(concat("no progress for ", options_.seconds, " seconds: ", lowest ? report() : status()));
+  give_up_(concat("no progress for ", options_.seconds, " seconds: ", lowest ? report() : status().text));
   return true;
 }
 
-/// The first line of a status file.
-std::string Watchdog::status() const {
+/// Of this rank, now.
+Watchdog::Status Watchdog::status() const {
   const std::lock_guard lock(mutex_);
-  return concat("rank ", options_.rank, " in step ", step_, " ", log_->position());
+  const CallLog::Position position = log_->position();
+  return {concat("rank ", options_.rank, " in step ", step_, " ", position.text), position.ordinal,
+          position.arrived};
 }
 
 std::filesystem::path Watchdog::file(int rank) const {
@@ -152,9 +158,11 @@ bool Watchdog::has_spoken(int rank) const {
 /// A status that cannot be written (a full disk) must not keep the job from ending.
 void Watchdog::write_status() const {
   const std::string whole = file(options_.rank), beside = whole + ".part";
-  std::string text = status() + "\nlast calls:\n";
+  const Status own = status();
+  std::string text =
+      concat(own.text, '\n', own.arrived ? kIn : kBefore, own.ordinal, " of the job; its last calls:\n");
   for (const CallLog::Entry& entry : log_->last())
-    text += concat(entry.number, ' ', entry.describe(), ' ', name(entry.state), '\n');
+    text += concat(entry.ordinal, ' ', entry.describe(), ' ', name(entry.state), '\n');
   try {
     fresh_file(beside).write(std::as_bytes(std::span(text)), 0);
     rename_path(beside, whole);
@@ -169,45 +177,39 @@ std::string ranks_text(const std::vector<int>& ranks) {
   return concat(ranks.size() == 1 ? "rank " : "ranks ", join(ranks, ", "));
 }
 
-/// Who keeps the others waiting: who is in no call, or else in another than most; nobody where all are in
-/// one, which a network or a GPU does not carry on. `calls` by rank, "" for no call.
-std::string missing(const std::vector<std::string>& calls) {
-  std::map<std::string, std::vector<int>> by_call;
-  for (std::size_t rank = 0; rank < calls.size(); ++rank)
-    by_call[calls[rank]].push_back(static_cast<int>(rank));
-  if (calls.size() == 1 || by_call.begin()->second.size() == calls.size())
-    return calls.size() == 1 || calls.front().empty() ? "" : "; all ranks have arrived";
-  if (by_call.contains("")) return concat("; not arrived: ", ranks_text(by_call.at("")));
-  const auto most = std::max_element(by_call.begin(), by_call.end(), [](const auto& a, const auto& b) {
-    return a.second.size() < b.second.size();
-  });
-  std::vector<int> others;
-  for (const auto& [call, ranks] : by_call) {
-    if (call != most->first) others.insert(others.end(), ranks.begin(), ranks.end());
-  }
-  std::sort(others.begin(), others.end());
-  return concat("; in another call than most: ", ranks_text(others));
-}
-
 }  // namespace
 
-/// What all ranks wrote, and who has not arrived.
-std::string Watchdog::report() const {
-  std::vector<std::string> lines, calls;
-  for (int rank = 0; rank < options_.size; ++rank) {
-    std::string line;
-    try {
-      const std::string text = read_text(file(rank).string(), kMostStatusBytes);
-      line = text.substr(0, text.find('\n'));
-    } catch (const FileError&) {
-      // It has written nothing.
-    }
-    lines.push_back(line.empty() ? concat("rank ", rank, " says nothing") : line);
-    // Without the number of elements, of which ranks may send several.
-    const std::size_t waits = line.find(kWaits), end = line.rfind(" (");
-    calls.push_back(waits == std::string::npos ? "" : line.substr(waits, end - waits));
+/// What a rank wrote, whose own status is at hand; without a call of one that has written nothing.
+Watchdog::Status Watchdog::status_of(int rank) const {
+  Status status{concat("rank ", rank, " says nothing")};
+  try {
+    std::istringstream text(read_text(file(rank).string(), kMostStatusBytes));
+    std::string position;
+    if (!std::getline(text, status.text) || !std::getline(text, position)) return status;
+    status.arrived = position.starts_with(kIn);
+    const std::size_t number = (status.arrived ? kIn : kBefore).size();
+    if (position.size() > number) status.ordinal = std::strtoll(position.c_str() + number, nullptr, 10);
+  } catch (const FileError&) {
+    // It has written nothing.
   }
-  return join(lines, "; ") + missing(calls);
+  return status;
+}
+
+/// What all ranks wrote, and who keeps the others waiting: who is in no call, or else who has come least far,
+/// for all make the same calls in one order. Nobody where all are in one, which a network does not carry on.
+std::string Watchdog::report() const {
+  std::vector<std::string> texts;
+  std::vector<int> outside;
+  std::map<std::int64_t, std::vector<int>> in_call;
+  for (int rank = 0; rank < options_.size; ++rank) {
+    const Status status = status_of(rank);
+    texts.push_back(status.text);
+    (status.arrived ? in_call[status.ordinal] : outside).push_back(rank);
+  }
+  std::string report = join(texts, "; ");
+  if (options_.size == 1 || in_call.empty()) return report;
+  if (outside.empty() && in_call.size() == 1) return report + "; all ranks have arrived";
+  return report + "; not arrived: " + ranks_text(outside.empty() ? in_call.begin()->second : outside);
 }
 
 }  // namespace jigsaw::inline comm

@@ -54,7 +54,14 @@ class Watchdog {
   std::int64_t stamp() const;
   Wait await_others();
   bool speak();
-  std::string status() const;
+  /// Where a rank stands.
+  struct Status {
+    std::string text;
+    std::int64_t ordinal = -1;  ///< as CallLog::Position has it; -1: it has not said
+    bool arrived = false;
+  };
+  Status status() const;
+  Status status_of(int rank) const;
   std::filesystem::path file(int rank) const;
   bool has_spoken(int rank) const;
   std::filesystem::path alive() const { return options_.folder / "watchdog_alive"; }

@@ -22,9 +22,13 @@ TEST(CallLog, KeepsTheLastCalls) {
   EXPECT_EQ(entries.back().describe(), "all_reduce #99 on tensor (99 elements)");
   EXPECT_EQ(entries.back().state, CallLog::State::kDone);
   log.set_state(3, CallLog::State::kWaiting);  // long overwritten
-  EXPECT_EQ(log.position(), "is outside communication, after all_reduce #99 on tensor (99 elements)");
+  EXPECT_EQ(log.position().text, "is outside communication, after all_reduce #99 on tensor (99 elements)");
+  EXPECT_EQ(log.position().ordinal, 100);
+  EXPECT_FALSE(log.position().arrived);
   log.set_state(98, CallLog::State::kWaiting);
-  EXPECT_EQ(log.position(), "waits in all_reduce #98 on tensor (98 elements)");
+  EXPECT_EQ(log.position().text, "waits in all_reduce #98 on tensor (98 elements)");
+  EXPECT_EQ(log.position().ordinal, 98);
+  EXPECT_TRUE(log.position().arrived);
 }
 
 /// Of calls on a device, whose streams count.
@@ -37,22 +41,23 @@ TEST(CallLog, CallsOnADeviceAreOpenUntilItHasDoneThem) {
     log.set_on_device(number, {{count, first}, {count, first + 1}});
   };
   for (int i = 0; i < 2 * CallLog::kKept; ++i) hand_over(i);
-  EXPECT_EQ(log.position(),
+  EXPECT_EQ(log.position().text,
             "is outside communication: its device has not come to all_reduce #0 on tensor (6 elements)");
+  EXPECT_FALSE(log.position().arrived);
   ++*count;
-  EXPECT_EQ(log.position(), "waits in all_reduce #0 on tensor (6 elements)");
+  EXPECT_EQ(log.position().text, "waits in all_reduce #0 on tensor (6 elements)");
   *count += 2 * 100;
-  EXPECT_EQ(log.position(), "waits in all_reduce #100 on tensor (6 elements)");
+  EXPECT_EQ(log.position().text, "waits in all_reduce #100 on tensor (6 elements)");
   const auto entries = log.last();
   EXPECT_EQ(entries[99 - 64].state, CallLog::State::kDone);
   EXPECT_EQ(entries[100 - 64].state, CallLog::State::kRunning);
   EXPECT_EQ(entries[101 - 64].state, CallLog::State::kQueued);
   *count += 1000;
-  EXPECT_EQ(log.position(), "is outside communication, after all_reduce #127 on tensor (6 elements)");
+  EXPECT_EQ(log.position().text, "is outside communication, after all_reduce #127 on tensor (6 elements)");
   hand_over(2 * CallLog::kKept);
   EXPECT_EQ(log.last().back().state, CallLog::State::kDone);
   log.set_state(log.begin("world", true, {.kind = Collective::kControl}), CallLog::State::kWaiting);
-  EXPECT_EQ(log.position(), "waits in control #0 on world (0 elements)");
+  EXPECT_EQ(log.position().text, "waits in control #0 on world (0 elements)");
 }
 
 /// As if they had not been made, though their numbers are gone.
@@ -60,7 +65,8 @@ TEST(CallLog, ForgetsCalls) {
   CallLog log;
   log.begin("world", true, make_call(Collective::kAllReduce, 0, 7));
   const double fingerprint = log.fingerprint();
-  const std::string position = log.position();
+  const CallLog::Position position = log.position();
+  EXPECT_EQ(position.ordinal, 1);
   const CallLog::Mark mark = log.mark();
   const std::int64_t number = log.begin("data", false, make_call(Collective::kAllGather, 0, 7));
   log.set_on_device(number, {});
@@ -68,11 +74,13 @@ TEST(CallLog, ForgetsCalls) {
   EXPECT_EQ(log.last().size(), 2U);
   log.forget(mark);
   EXPECT_EQ(log.fingerprint(), fingerprint);
-  EXPECT_EQ(log.position(), position);
+  EXPECT_EQ(log.position().text, position.text);
+  EXPECT_EQ(log.position().ordinal, position.ordinal);
   EXPECT_EQ(log.last().size(), 1U);
   EXPECT_TRUE(log.on_device_since(mark.next).empty());
   EXPECT_EQ(log.begin("world", true, make_call(Collective::kAllReduce, 1, 7)), number + 1);
   EXPECT_EQ(log.last().size(), 2U);
+  EXPECT_EQ(log.last().back().ordinal, position.ordinal);  // as on a rank that forgot fewer
 }
 
 TEST(CallLog, FingerprintTellsKindOrderGroupAndGlobalCount) {

@@ -99,6 +99,41 @@ TEST_F(WatchdogTest, BeatsKeepItQuiet) {
   }
 }
 
+/// Ranks that run ahead of their devices wait in unlike calls; who keeps them waiting is who is in none, or
+/// else the one that has come least far.
+TEST_F(WatchdogTest, WhoIsInNoCallOrHasComeLeastFarHasNotArrived) {
+  const auto log = std::make_shared<CallLog>();
+  for (int i = 0; i < 30; ++i) {
+    const std::int64_t number = log->begin("world", true, {.kind = Collective::kControl, .sequence = i});
+    log->set_state(number, i < 29 ? CallLog::State::kDone : CallLog::State::kWaiting);
+  }
+  const auto report_with = [&](const std::string& other) {
+    std::filesystem::create_directories(folder_);
+    std::ofstream(folder_ / "watchdog_1.txt") << other;
+    std::promise<std::string> report;
+    std::string text;
+    run_ranks(1, [&](Communicator& comm) {
+      WatchdogOptions first = options(comm);
+      first.size = 2;
+      Watchdog watchdog(first, log, [&](const std::string& spoken) { report.set_value(spoken); });
+      text = report.get_future().get();
+    });
+    EXPECT_TRUE(
+        text.starts_with("no progress for 0.3 seconds: rank 0 in step 0 waits in control #29 on "
+                         "world (0 elements); rank 1 is there"))
+        << text;
+    return text;
+  };
+  const auto ends = [&](const std::string& other, const std::string& end) {
+    EXPECT_TRUE(report_with(other).ends_with(end)) << other;
+  };
+  ends("rank 1 is there\nin call 28 of the job\n", "; not arrived: rank 1");
+  ends("rank 1 is there\nin call 100 of the job\n", "; not arrived: rank 0");
+  ends("rank 1 is there\nbefore call 29 of the job\n", "; not arrived: rank 1");
+  ends("rank 1 is there\nbefore call 30 of the job\n", "; not arrived: rank 1");  // has sent, if not all
+  ends("rank 1 is there\nin call 29 of the job\n", "; all ranks have arrived");
+}
+
 /// A rank whose process is gone or frozen writes nothing; a higher one then speaks.
 TEST_F(WatchdogTest, SpeaksWithoutTheLowerRanks) {
   std::promise<std::string> report;
@@ -134,7 +169,8 @@ TEST_F(WatchdogTest, WhatHasTheNamesOfItsFilesIsNeitherWaitedForNorFollowed) {
       EXPECT_EQ(report.get_future().get(),
                 "no progress for 0.3 seconds: rank 0 in step 0 has made no call yet");
     });
-    EXPECT_EQ(text_of(0), "rank 0 in step 0 has made no call yet\nlast calls:\n");
+    EXPECT_EQ(text_of(0),
+              "rank 0 in step 0 has made no call yet\nbefore call 0 of the job; its last calls:\n");
     std::ifstream in(precious);
     std::string kept;
     in >> kept;

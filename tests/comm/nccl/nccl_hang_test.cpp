@@ -50,12 +50,13 @@ class NcclHang : public ::testing::Test {
         const std::jthread beside([&, log = comm.log()] {
           const Stand& there = stands[static_cast<std::size_t>(comm.rank())];
           const auto is_there = [&] {
-            return log->position().starts_with(there.position) && log->last().back().state == there.state;
+            return log->position().text.starts_with(there.position) &&
+                   log->last().back().state == there.state;
           };
           const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
           bool arrived = is_there();  // once: a host that goes ahead is between two calls for a moment
           for (; !arrived && std::chrono::steady_clock::now() < end; arrived = is_there()) pause();
-          EXPECT_TRUE(arrived) << comm.rank() << " " << log->position();
+          EXPECT_TRUE(arrived) << comm.rank() << " " << log->position().text;
           ++stand;
           while (stand < kRanks) pause();
           const Watchdog watchdog({.seconds = 0.2,
@@ -165,10 +166,10 @@ TEST(NcclCallLog, ACallIsOpenUntilTheDeviceHasDoneIt) {
     const Array send = make_array<float>(comm.context(), kCount, [](auto i) { return exact_value(1, i); });
     const Array sum = comm.all_reduce(send);
     EXPECT_NE(comm.log()->last().back().state, State::kDone);
-    EXPECT_FALSE(comm.log()->position().starts_with("is outside communication, after"));
+    EXPECT_FALSE(comm.log()->position().text.starts_with("is outside communication, after"));
     to_vector<float>(comm, sum);
     EXPECT_EQ(comm.log()->last().back().state, State::kDone);
-    EXPECT_EQ(comm.log()->position(),
+    EXPECT_EQ(comm.log()->position().text,
               "is outside communication, after all_reduce #0 on world (3000 elements)");
   });
 }
