@@ -184,7 +184,7 @@ endfunction()
 function(jigsaw_fake_nccl_test name)
   jigsaw_fake_cuda_test(${name} ${ARGN} SOURCES ${CMAKE_SOURCE_DIR}/tests/comm/nccl/nccl_test_ranks.cpp)
   target_include_directories(${name} BEFORE PRIVATE ${CMAKE_SOURCE_DIR}/tests/support/fake_nccl)
-  target_link_libraries(${name} PRIVATE jigsaw_fake_nccl)
+  target_link_libraries(${name} PRIVATE jigsaw_nccl_on_host jigsaw_fake_nccl)
 endfunction()
 
 # jigsaw_real_data_test(NAME TARGET [FILTER])

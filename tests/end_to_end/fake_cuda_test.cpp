@@ -20,6 +20,8 @@ class FakeCuda : public ::testing::Test {
     Json config = small_config(folder_);
     config["train"] = {{"steps", 3}, {"batch_size", 2}};
     config["optimizer"]["ema_decay"] = 0.9;
+    const std::string day = config["data"]["valid"][0];
+    config["data"]["valid"] = {day + "T00:00", day + "T14:00"};
     folder_.write("config.json", config.dump());
   }
   /// Runs a command of the program on a machine as JIGSAW_FAKE_CUDA describes it.

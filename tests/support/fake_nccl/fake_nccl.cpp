@@ -14,45 +14,17 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "support/fake_cuda/devices.h"
+#include "support/fake_nccl/launches.h"
 
 namespace jigsaw::testing::fake_nccl {
 
 namespace {
 
 using fake_cuda::mutex;
-using Bytes = std::vector<std::byte>;
 
 /// Every float type reads it as a NaN.
 constexpr int kNaNByte = 0xff;
 
-enum class Kind : std::uint8_t { kMessages, kAllGather, kReduceScatter, kAllReduce, kBroadcast };
-
-/// What travels from one rank to another, itself among them, in one launch.
-struct Part {
-  int peer = 0;
-  std::byte* memory = nullptr;
-  std::size_t count = 0;  ///< elements
-  ncclDataType_t type = ncclFloat32;
-  Bytes snapshot;         ///< of what is sent, since its stream came there
-  std::size_t place = 0;  ///< among the messages of its two ranks
-
-  std::size_t bytes() const { return count * (type == ncclFloat64 ? 8 : type == ncclFloat32 ? 4 : 2); }
-};
-
-/// What one rank issued in one group of calls on one communicator.
-struct Launch {
-  FakeComm* comm = nullptr;
-  cudaStream_t stream = nullptr;
-  std::shared_ptr<FakeStream> kept = nullptr;  ///< the stream, once it is there: peers may run it later
-  Kind kind = Kind::kMessages;
-  int root = 0;
-  std::vector<Part> sends, receives;
-  bool captured = false;    ///< it does not run: each launch of the graph issues another one like it
-  std::int64_t number = 0;  ///< in its stream; 0: not there yet
-  std::size_t place = 0;    ///< of a collective, among those of its rank
-  bool begun = false, done = false;
-  std::size_t taken = 0;  ///< launches of others that have what it sends
-};
 using Launches = std::vector<std::shared_ptr<Launch>>;
 
 /// The ranks of one communicator.
@@ -114,8 +86,6 @@ struct Nccl {
   }
 };
 
-thread_local int group_depth = 0;
-thread_local std::vector<std::shared_ptr<Launch>> group;
 thread_local std::vector<FakeComm*> group_aborts;
 
 ncclResult_t mistake(const std::string& what) {
@@ -189,12 +159,6 @@ void check_untouched(const Launch& launch) {
   }
 }
 
-template <typename T>
-void add(Bytes& sum, const std::byte* values) {
-  auto* const to = reinterpret_cast<T*>(sum.data());
-  for (std::size_t i = 0; i < sum.size() / sizeof(T); ++i) to[i] += reinterpret_cast<const T*>(values)[i];
-}
-
 /// The launches that this one takes, of a collective those of all ranks in order; nothing while some have not
 /// been issued.
 std::optional<Launches> partners(const Launch& launch) {
@@ -251,8 +215,7 @@ void deliver_collective(Launch& launch, const std::vector<std::shared_ptr<Launch
   Bytes sum(to.bytes());
   for (auto each = all.rbegin(); each != all.rend(); ++each) {
     const std::byte* const values = (*each)->sends.front().snapshot.data() + first;
-    if (to.type == ncclFloat64) add<double>(sum, values);
-    if (to.type == ncclFloat32) add<float>(sum, values);
+    add(to.type, sum, values);
   }
   std::ranges::copy(sum, to.memory);
 }
@@ -280,53 +243,6 @@ void check_alike(const Launch& launch, const Launch& other) {
 void forget(Launch& launch, std::size_t others) {
   if (!launch.done || launch.taken < others) return;
   for (Part& part : launch.sends) part.snapshot = {};
-}
-
-/// Whether it has run.
-bool run_launch(Launch& launch) {
-  Nccl& nccl = Nccl::all();
-  FakeComm& comm = *launch.comm;
-  if (launch.done || comm.aborted) return true;
-  if (comm.rank == nccl.stopped) return false;
-  if (comm.rank == nccl.failing_work) {
-    nccl.failing_work = -1;
-    comm.error = ncclSystemError;
-    comm.words = "the network broke";
-  }
-  if (comm.error != ncclSuccess) return false;
-  if (!begin_those_before(launch)) return false;
-  begin(launch);
-  const std::optional<Launches> with = partners(launch);
-  if (!with) return false;
-  for (const auto& other : *with) {
-    if (other.get() == &launch) continue;
-    check_alike(launch, *other);
-    if (other->comm->rank == nccl.stopped || other->number == 0) return false;
-    if (!fake_cuda::run(*other->stream, other->number - 1) || !begin_those_before(*other)) return false;
-    begin(*other);
-  }
-  check_untouched(launch);
-  const bool messages = launch.kind == Kind::kMessages;
-  if (messages) deliver_messages(launch);
-  if (!messages) deliver_collective(launch, *with);
-  spoil_received(launch);
-  for (const Part& part : launch.sends) fake_cuda::touched(part.memory, part.bytes(), false);
-  for (const Part& part : launch.receives) fake_cuda::touched(part.memory, part.bytes(), true);
-  launch.done = true;
-  for (const auto& other : *with) {
-    ++other->taken;
-    forget(*other, other->kind == Kind::kMessages ? partners(*other)->size() : with->size());
-  }
-  forget(launch, with->size());
-  ++nccl.work.launches;
-  nccl.work.messages += messages ? std::ssize(launch.sends) : 0;
-  for (const Part& part : messages ? launch.sends : std::vector<Part>()) {
-    const auto& taker = comm.clique->receives[{comm.rank, part.peer}][part.place].first;
-    nccl.work.bytes[{comm.device, taker->comm->device}] += static_cast<std::int64_t>(part.bytes());
-  }
-  nccl.work.collectives += messages ? 0 : 1;
-  fake_cuda::work_may_go_on();
-  return true;
 }
 
 /// A message and the one that it meets are alike.
@@ -389,27 +305,6 @@ ncclResult_t enter(const std::shared_ptr<Launch>& launch) {
   return worst == ncclSuccess ? ncclInProgress : worst;
 }
 
-ncclResult_t issue(const std::shared_ptr<Launch>& launch) {
-  FakeComm& comm = *launch->comm;
-  if (comm.error != ncclSuccess) return comm.error;
-  if (comm.clique->joined < comm.clique->ranks)
-    return mistake("a communicator is used before all ranks have joined");
-  comm.to_put.push_back(launch);
-  comm.caller = std::this_thread::get_id();
-  launch->captured = fake_cuda::capturing(launch->stream);
-  return launch->captured ? ncclInProgress : enter(launch);
-}
-
-std::string name_of(const Launch& launch) {
-  return concat("a launch of NCCL on rank ", launch.comm->rank);
-}
-
-void put(const std::shared_ptr<Launch>& launch) {
-  launch->kept = fake_cuda::share(launch->stream);
-  fake_cuda::put_when_ready(
-      launch->stream, name_of(*launch), [launch] { return run_launch(*launch); }, &launch->number);
-}
-
 /// Of a communicator that has failed since, what a graph launches stands in its stream until that is aborted.
 void record(const std::shared_ptr<const Launch>& launch) {
   if (!fake_cuda::capturing(launch->stream)) {
@@ -424,44 +319,6 @@ void record(const std::shared_ptr<const Launch>& launch) {
     if (again->comm->error == ncclSuccess && !again->comm->aborted) enter(again);
     put(again);
   });
-}
-
-/// One call between ncclGroupStart and ncclGroupEnd, or alone.
-ncclResult_t call(const std::shared_ptr<Launch>& launch) {
-  const std::lock_guard lock(mutex());
-  for (const auto* parts : {&launch->sends, &launch->receives}) {
-    for (const Part& part : *parts) {
-      if (part.bytes() > 0 && !fake_cuda::is_device_memory(part.memory)) return ncclInvalidArgument;
-      if (part.peer < 0 || part.peer >= launch->comm->clique->ranks) return ncclInvalidArgument;
-    }
-  }
-  if (group_depth == 0) return issue(launch);
-  for (const auto& other : group) {
-    if (other->comm != launch->comm || other->kind != Kind::kMessages || launch->kind != Kind::kMessages)
-      continue;
-    for (Part& part : launch->sends) other->sends.push_back(std::move(part));
-    for (Part& part : launch->receives) other->receives.push_back(std::move(part));
-    return ncclSuccess;
-  }
-  group.push_back(launch);
-  return ncclSuccess;
-}
-
-Part part_of(int peer, const void* memory, std::size_t count, ncclDataType_t type) {
-  return {peer, static_cast<std::byte*>(const_cast<void*>(memory)), count, type, {}};
-}
-
-ncclResult_t call_collective(Kind kind, int root, const void* from, std::size_t sent, void* to,
-                             std::size_t received, ncclDataType_t type, ncclComm_t comm,
-                             cudaStream_t stream) {
-  auto launch = std::make_shared<Launch>();
-  launch->comm = comm;
-  launch->stream = stream;
-  launch->kind = kind;
-  launch->root = root;
-  launch->sends.push_back(part_of(comm->rank, from, sent, type));
-  launch->receives.push_back(part_of(comm->rank, to, received, type));
-  return call(launch);
 }
 
 /// Its work ends, and peers hear of it.
@@ -515,6 +372,72 @@ void check_matched(FakeComm& comm) {
 }
 
 }  // namespace
+
+bool run_launch(Launch& launch) {
+  Nccl& nccl = Nccl::all();
+  FakeComm& comm = *launch.comm;
+  if (launch.done || comm.aborted) return true;
+  if (comm.rank == nccl.stopped) return false;
+  if (comm.rank == nccl.failing_work) {
+    nccl.failing_work = -1;
+    comm.error = ncclSystemError;
+    comm.words = "the network broke";
+  }
+  if (comm.error != ncclSuccess) return false;
+  if (!begin_those_before(launch)) return false;
+  begin(launch);
+  const std::optional<Launches> with = partners(launch);
+  if (!with) return false;
+  for (const auto& other : *with) {
+    if (other.get() == &launch) continue;
+    check_alike(launch, *other);
+    if (other->comm->rank == nccl.stopped || other->number == 0) return false;
+    if (!fake_cuda::run(*other->stream, other->number - 1) || !begin_those_before(*other)) return false;
+    begin(*other);
+  }
+  check_untouched(launch);
+  const bool messages = launch.kind == Kind::kMessages;
+  if (messages) deliver_messages(launch);
+  if (!messages) deliver_collective(launch, *with);
+  spoil_received(launch);
+  for (const Part& part : launch.sends) fake_cuda::touched(part.memory, part.bytes(), false);
+  for (const Part& part : launch.receives) fake_cuda::touched(part.memory, part.bytes(), true);
+  launch.done = true;
+  for (const auto& other : *with) {
+    ++other->taken;
+    forget(*other, other->kind == Kind::kMessages ? partners(*other)->size() : with->size());
+  }
+  forget(launch, with->size());
+  ++nccl.work.launches;
+  nccl.work.messages += messages ? std::ssize(launch.sends) : 0;
+  for (const Part& part : messages ? launch.sends : std::vector<Part>()) {
+    const auto& taker = comm.clique->receives[{comm.rank, part.peer}][part.place].first;
+    nccl.work.bytes[{comm.device, taker->comm->device}] += static_cast<std::int64_t>(part.bytes());
+  }
+  nccl.work.collectives += messages ? 0 : 1;
+  fake_cuda::work_may_go_on();
+  return true;
+}
+
+int rank_of(const FakeComm& comm) {
+  return comm.rank;
+}
+int ranks_of(const FakeComm& comm) {
+  return comm.clique->ranks;
+}
+ncclResult_t issue(const std::shared_ptr<Launch>& launch) {
+  FakeComm& comm = *launch->comm;
+  if (comm.error != ncclSuccess) return comm.error;
+  if (comm.clique->joined < comm.clique->ranks)
+    return mistake("a communicator is used before all ranks have joined");
+  comm.to_put.push_back(launch);
+  comm.caller = std::this_thread::get_id();
+  launch->captured = fake_cuda::capturing(launch->stream);
+  return launch->captured ? ncclInProgress : enter(launch);
+}
+void await_aborts(std::unique_lock<std::recursive_mutex>& lock) {
+  for (const FakeComm* const comm : std::exchange(group_aborts, {})) await_end(*comm, lock);
+}
 
 std::vector<std::string> take_mistakes() {
   const std::lock_guard lock(mutex());
@@ -641,10 +564,10 @@ ncclResult_t ncclCommAbort(ncclComm_t comm) {
   constexpr int kFirstInGroups = 22200;
   std::unique_lock lock(mutex());
   if (comm->aborted || comm->gone) return mistake("a communicator is aborted that is no more");
-  if (group_depth > 0 && Nccl::all().version < kFirstInGroups)
+  if (in_group() && Nccl::all().version < kFirstInGroups)
     return mistake("a communicator is aborted in a group of calls");
   begin_abort(*comm);
-  if (group_depth > 0) {
+  if (in_group()) {
     group_aborts.push_back(comm);
   } else {
     await_end(*comm, lock);
@@ -669,71 +592,6 @@ ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t* error) {
   *error = ncclSuccess;
   return ncclSuccess;
 }
-const char* ncclGetErrorString(ncclResult_t result) {
-  switch (result) {
-    case ncclSystemError:
-      return "unhandled system error";
-    case ncclInvalidArgument:
-      return "invalid argument";
-    case ncclInvalidUsage:
-      return "invalid usage";
-    case ncclRemoteError:
-      return "remote process exited or there was a network error";
-    default:
-      return "internal error";
-  }
-}
 const char* ncclGetLastError(ncclComm_t comm) {
   return comm->words.c_str();
-}
-
-ncclResult_t ncclGroupStart() {
-  ++group_depth;
-  return ncclSuccess;
-}
-ncclResult_t ncclGroupEnd() {
-  if (group_depth == 0) return ncclInvalidUsage;
-  if (--group_depth > 0) return ncclSuccess;
-  std::unique_lock lock(mutex());
-  for (const FakeComm* const comm : std::exchange(group_aborts, {})) await_end(*comm, lock);
-  ncclResult_t worst = ncclSuccess;
-  for (const auto& launch : std::exchange(group, {})) {
-    const ncclResult_t result = issue(launch);
-    if (worst == ncclSuccess || result != ncclInProgress) worst = result;
-  }
-  return worst;
-}
-ncclResult_t ncclSend(const void* from, std::size_t count, ncclDataType_t type, int peer, ncclComm_t comm,
-                      cudaStream_t stream) {
-  auto launch = std::make_shared<Launch>();
-  launch->comm = comm;
-  launch->stream = stream;
-  launch->sends.push_back(part_of(peer, from, count, type));
-  return call(launch);
-}
-ncclResult_t ncclRecv(void* to, std::size_t count, ncclDataType_t type, int peer, ncclComm_t comm,
-                      cudaStream_t stream) {
-  auto launch = std::make_shared<Launch>();
-  launch->comm = comm;
-  launch->stream = stream;
-  launch->receives.push_back(part_of(peer, to, count, type));
-  return call(launch);
-}
-ncclResult_t ncclAllGather(const void* from, void* to, std::size_t count, ncclDataType_t type,
-                           ncclComm_t comm, cudaStream_t stream) {
-  const std::size_t ranks = comm->clique->members.size();
-  return call_collective(Kind::kAllGather, 0, from, count, to, count * ranks, type, comm, stream);
-}
-ncclResult_t ncclReduceScatter(const void* from, void* to, std::size_t count, ncclDataType_t type,
-                               ncclRedOp_t, ncclComm_t comm, cudaStream_t stream) {
-  const std::size_t ranks = comm->clique->members.size();
-  return call_collective(Kind::kReduceScatter, 0, from, count * ranks, to, count, type, comm, stream);
-}
-ncclResult_t ncclAllReduce(const void* from, void* to, std::size_t count, ncclDataType_t type, ncclRedOp_t,
-                           ncclComm_t comm, cudaStream_t stream) {
-  return call_collective(Kind::kAllReduce, 0, from, count, to, count, type, comm, stream);
-}
-ncclResult_t ncclBroadcast(const void* from, void* to, std::size_t count, ncclDataType_t type, int root,
-                           ncclComm_t comm, cudaStream_t stream) {
-  return call_collective(Kind::kBroadcast, root, from, count, to, count, type, comm, stream);
 }

@@ -9,7 +9,7 @@
 
 /// NCCL on machines without GPUs, over the fake CUDA runtime (tests/support/fake_cuda): what stands in
 /// src/comm/nccl is compiled against the header of this folder. Ranks are threads, each with a device of its
-/// own.
+/// own; for ranks that are processes see between_processes.cpp.
 ///
 /// - Communicators do not block: they are there when all ranks have asked for them, and what is issued
 /// between
