@@ -7,7 +7,7 @@
 # A room names the rooms that it uses in DEPENDS of its jigsaw_room(...); they stand before it in
 # the foreach(room ...) of the root CMakeLists.txt. Its sources include "room/header.h" of
 # themselves and of the rooms so reached, and no header of ours written in any other way. The memory of
-# arrays (array/raw_memory.h) is for that room, for the backends, src/kernels/<backend>/, and for src/comm/nccl/.
+# arrays (array/raw_memory.h) is for that room, for the backends, src/kernels/<backend>/, and for src/comm/nccl/ and src/comm/mpi/.
 # shellcheck source=scripts/common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
@@ -55,7 +55,7 @@ check_tree() {
       if (from == "") report($2 ": no room of CMakeLists.txt holds this file")
       else if (!(to in known)) report($2 ": \"" $3 "\" is not written as \"room/header.h\"")
       else if (!((from, to) in sees)) report($2 ": \"" $3 "\" is not in a room below " from)
-      else if ($3 == "array/raw_memory.h" && from != "array" && from != "nccl" && $2 !~ /^src\/kernels\/[a-z_]+\//)
+      else if ($3 == "array/raw_memory.h" && from != "array" && from != "nccl" && $2 !~ /^src\/(kernels\/[a-z_]+|comm\/mpi)\//)
         report($2 ": only backends of kernels touch the memory of arrays; use HostView, upload or download")
       else count++
     }

@@ -89,7 +89,8 @@ ExitCode run_on(MpiSession& session, const MakeStart& make_start, const std::fun
   const Configuration& configuration = start.configuration;
   const int here = session.on_machine().rank;
   together(*everyone, [&] {
-    context = make_context(configuration.device, configuration.train, threads, here, &device_remark);
+    context = make_context(configuration.device, configuration.train, threads, here, &device_remark,
+                           session.cuda_aware());
     device = rank_device(*context, here);
   });
   together(*everyone, [&] { require_like_devices(*everyone, device); });
@@ -100,6 +101,12 @@ ExitCode run_on(MpiSession& session, const MakeStart& make_start, const std::fun
   Log log(session.rank() == 0, Terminal::of_process(start.quiet));
   for (const std::string& sentence : start.idle) log.warn(sentence);
   if (!device_remark.empty()) log.info(device_remark);
+  if (context->backend() == Backend::kCuda && session.size() > 1 && session.cuda_aware() &&
+      !nccl_library().built) {
+    log.info(
+        "this MPI is CUDA-aware: it moves arrays between GPUs itself, by the host only with "
+        "JIGSAW_CUDA_AWARE_MPI=0");
+  }
   Job job{configuration, start.folder, *world, log, device, here};
   try {
     const ExitCode code = work(job);

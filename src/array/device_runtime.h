@@ -77,6 +77,9 @@ class DeviceRuntime {
 
   virtual ~DeviceRuntime() = default;
 
+  /// Libraries that this thread calls find the device as its current one, unless it has failed.
+  virtual void choose_for_this_thread() {}
+
   /// Returns when `from` may be written again.
   virtual void upload(Stream stream, std::span<const std::byte> from, std::byte* to) = 0;
   /// Returns when `to` is filled: waits for the stream.

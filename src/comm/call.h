@@ -40,17 +40,25 @@ struct Message {
   std::int64_t count = 0;
 };
 
-/// When memory of the host that a device fills may be read.
-struct Arrival {
-  DeviceRuntime* runtime;
-  Stream stream;
-  Milestone milestone;
+/// When a device has done what was put into a stream of it by now, so that a transport may use the memory.
+class Arrival {
+ public:
+  /// The host waits here where the device cannot count.
+  Arrival(DeviceRuntime& runtime, Stream stream)
+      : runtime_(&runtime), stream_(stream), milestone_(runtime.milestone(stream)) {
+    if (!milestone_.counted()) runtime.synchronise(stream);
+  }
 
-  bool here() const { return milestone.passed(); }
+  bool here() const { return milestone_.passed(); }
   /// @throws what the device has to say of work before it.
   void wait() const {
-    if (!here()) runtime->synchronise(stream);
+    if (!here()) runtime_->synchronise(stream_);
   }
+
+ private:
+  DeviceRuntime* runtime_;
+  Stream stream_;
+  Milestone milestone_;
 };
 
 /// One checked call, as the front hands it to a backend. Which fields count depends on the kind.

@@ -321,8 +321,12 @@ Pending Communicator::start(Call call) {
   call.sequence = (*sequence_)++;
   const std::int64_t number = call.number = ledger_->log.begin(label_, whole_job_, call);
   call_begins(*this, number);
-  const bool alone = size() == 1 && !reach().groups_of_one;
+  const Reach takes = reach(call);
+  const bool alone = size() == 1 && !takes.groups_of_one;
   if (alone || nothing_travels(call)) {
+    // One of several ranks' groups may be the only one in which nothing does: it counts in recorded work,
+    // too.
+    if (context_->runtime() != nullptr && records()) ledger_->log.set_on_device(number, {});
     ledger_->log.set_state(number, CallLog::State::kDone);
     return Pending(std::make_unique<Ready>(local_result(call)));
   }
@@ -330,7 +334,7 @@ Pending Communicator::start(Call call) {
   ledger_->traffic.sent_bytes[kind] += call.sent_bytes;
   ledger_->traffic.calls[kind] += 1;
   double hidden = 0;  // while a device computes
-  const Stopwatch stopwatch(reach().device ? hidden : ledger_->traffic.seconds);
+  const Stopwatch stopwatch(takes.device && records() ? hidden : ledger_->traffic.seconds);
   TraceSpan span(TraceKind::kStart, name(call.kind));
   if (TraceEvent* event = span.event()) {
     event->layer = label_;
@@ -338,9 +342,9 @@ Pending Communicator::start(Call call) {
     event->number = number;
   }
   const Purpose purpose = call.result_purpose;
-  const bool staged = context_->runtime() != nullptr && !reach().device;
+  const bool staged = context_->runtime() != nullptr && !takes.device;
   const Array sent = call.send;
-  if (staged) stage(call);
+  if (staged) stage(call, takes.arrivals);
   ledger_->log.set_state(number, CallLog::State::kWaiting);
   std::unique_ptr<Pending::Operation> operation = do_start(std::move(call));
   if (const OnDevice* const device = operation->on_device()) {
@@ -354,11 +358,11 @@ Pending Communicator::start(Call call) {
   return Pending(std::move(operation));
 }
 
-void Communicator::stage(Call& call) {
+void Communicator::stage(Call& call, bool arrives) {
   DeviceRuntime& runtime = *context_->runtime();
   std::optional<Context>& page_locked = ledger_->page_locked;
   Array host;
-  if (reach().arrivals) {
+  if (arrives) {
     if (!page_locked) page_locked.emplace(Backend::kReference, runtime.page_locked(), 1);
     try {
       host = Array(*page_locked, call.send.shape(), call.send.dtype(), Purpose::kWorkspace);
@@ -376,12 +380,7 @@ void Communicator::stage(Call& call) {
     const StreamScope copies(*context_, kCopies);
     start_download_into(*context_, call.send, host);
   }
-  const Milestone milestone = runtime.milestone(kCopies);
-  if (milestone.counted()) {
-    call.arrival = Arrival{&runtime, kCopies, milestone};
-  } else {
-    runtime.synchronise(kCopies);
-  }
+  call.arrival.emplace(runtime, kCopies);
   call.send = host;
 }
 

@@ -169,7 +169,7 @@ class Communicator {
     CallLog::Mark log;
     std::deque<std::int64_t> sequences;
   };
-  CallsSoFar calls_so_far() const { return {ledger_->traffic, ledger_->log.mark(), ledger_->sequences}; }
+  CallsSoFar calls_so_far() { return {ledger_->traffic, ledger_->log.mark(), ledger_->sequences}; }
   /// As if none had been made since, of which a device has carried none. No group has been made since,
   /// either.
   void forget_calls(const CallsSoFar& since);
@@ -201,13 +201,13 @@ class Communicator {
 
   /// Where transports work: arrays that stand on a device come to them, and go back, through host memory.
   Context& host() const { return context_->host(); }
-  /// What a backend takes besides calls of several ranks on host memory.
+  /// What a backend takes of a call besides several ranks and host memory.
   struct Reach {
-    bool device = false;         ///< arrays that stand on the context's device: results do, too
-    bool groups_of_one = false;  ///< calls of a rank with itself
-    bool arrivals = false;       ///< calls of which a device still fills what they send (Call::arrival)
+    bool device = false;         ///< arrays that stand on the context's device: the result does, too
+    bool groups_of_one = false;  ///< a rank with itself
+    bool arrivals = false;       ///< host memory that a device still fills (Call::arrival)
   };
-  virtual Reach reach() const { return {}; }
+  virtual Reach reach(const Call& /*call*/) const { return {}; }
   /// Starts a call that the front has checked and that takes more than one rank. What it sends stands on the
   /// host, and so must the result (or both on meta), unless reach() says more.
   virtual std::unique_ptr<Pending::Operation> do_start(Call call) = 0;
@@ -226,9 +226,8 @@ class Communicator {
   class Staged;
 
   Pending start(Call call);
-  /// Has what is sent come from the device to the host, at once or, where the backend allows for it, while
-  /// the host goes on.
-  void stage(Call& call);
+  /// Has what is sent come from the device to the host, at once or, where it arrives, while the host goes on.
+  void stage(Call& call, bool arrives);
   Call control(Call call);
   void check_pieces(const Call& call, std::int64_t own_or_whole) const;
   void check_message(const Call& call, const Message& message, std::int64_t available) const;

@@ -40,8 +40,10 @@ struct CudnnLibrary {
 CudnnLibrary cudnn_library();
 
 /// A context whose arrays live on a CUDA device, with streams of its own.
+/// @param for_other_processes  in memory that a CUDA-aware MPI can open in them (cudaMalloc): that of
+///                             cuMemCreate, which grows as one range, it cannot, or passes by the host.
 /// Throws ConfigError when the build has no CUDA kernels, or none for such a GPU, or the machine has no such
 /// device.
-Context make_cuda_context(int device);
+Context make_cuda_context(int device, bool for_other_processes = false);
 
 }  // namespace jigsaw::inline kernels

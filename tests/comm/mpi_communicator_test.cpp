@@ -1,10 +1,16 @@
 // What only MPI can get wrong: bits that differ from the threads', and peers that disagree.
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <cstdlib>
+#include <functional>
+
 #include "base/error.h"
 #include "comm/comm_cases.h"
 #include "comm/ranks.h"
 #include "comm/thread/run_ranks.h"
+#include "kernels/copy.h"
+#include "support/cuda_aware_mpi.h"
 
 namespace jigsaw {
 namespace {
@@ -58,6 +64,70 @@ TEST(MpiCommunicator, BuffersAreLetGoAfterTheWait) {
       EXPECT_EQ(arena.current_bytes(Purpose::kWorkspace), 0);
     }
     EXPECT_EQ(arena.current_bytes(Purpose::kActivations), 0);
+  });
+}
+
+/// Arrays of a device: a CUDA-aware MPI is handed what moves, and no sums, which are formed on the host.
+TEST(MpiCommunicator, WhatMovesBetweenDevicesIsHandedToMpiThatTakesIt) {
+  on_ranks([](Communicator& comm) {
+    const char* const wanted = std::getenv("JIGSAW_CUDA_AWARE_MPI");
+    const bool hands_over = comm.context().runtime() != nullptr && wanted == nullptr;
+    const auto counted = [&](const std::function<void()>& call) {
+      const std::int64_t before = testing::messages_of_devices();
+      call();
+      return testing::messages_of_devices() - before;
+    };
+    const std::int64_t others = comm.size() - 1;
+    const std::vector<std::int64_t> counts(static_cast<std::size_t>(comm.size()), 5);
+    const Array piece =
+        make_array<float>(comm.context(), 5, [&](auto i) { return exact_value(comm.rank(), i); });
+    const Array whole = make_array<float>(comm.context(), 5 * comm.size(),
+                                          [&](auto i) { return exact_value(comm.rank(), i); });
+    EXPECT_EQ(counted([&] { comm.all_to_all(whole, counts, counts); }), hands_over ? 2 * others : 0);
+    const int next = (comm.rank() + 1) % comm.size(), last = (comm.rank() + comm.size() - 1) % comm.size();
+    const std::vector<Message> sends = {{next, 0, 3}, {comm.rank(), 3, 2}},
+                               receives = {{last, 2, 3}, {comm.rank(), 0, 2}};
+    EXPECT_EQ(counted([&] { comm.exchange(piece, sends, receives, 5); }), hands_over ? 2 : 0);
+    EXPECT_EQ(counted([&] { comm.all_gather(piece, counts); }) > 0, hands_over);
+    EXPECT_EQ(counted([&] { comm.broadcast(piece, 0); }) > 0, hands_over);
+    EXPECT_EQ(counted([&] { comm.all_reduce(whole); }), 0);
+    EXPECT_EQ(counted([&] { comm.reduce_scatter(whole, counts); }), 0);
+  });
+}
+
+/// What a device has yet to compute is not sent before, and what it still reads is not overwritten: memory
+/// goes round, and the host waits for nothing in between. Every other rank is late, so that messages lie
+/// there.
+TEST(MpiCommunicator, CallsFollowWhatTheDeviceHasToDo) {
+  on_ranks([](Communicator& comm) {
+    Context& context = comm.context();
+    constexpr std::int64_t kCount = 500;
+    const auto value = [](int rank, int round, std::int64_t i) {
+      return exact_value(rank, i) + static_cast<double>(round);
+    };
+    const int next = (comm.rank() + 1) % comm.size(), last = (comm.rank() + comm.size() - 1) % comm.size();
+    const std::vector<Message> sends = {{next, 0, kCount}}, receives = {{last, 0, kCount}};
+    std::vector<Array> kept;
+    for (int round = 0; round < 6; ++round) {
+      const Array made =
+          make_array<float>(context, kCount, [&](auto i) { return value(comm.rank(), round, i); });
+      const Box all = Box::whole({kCount});
+      Array sent(context, {kCount}, DType::kFloat32, Purpose::kActivations);
+      copy_box(context, made, all, sent, all);
+      Pending exchange = comm.start_exchange(sent, sends, receives, kCount);
+      const auto late = std::chrono::steady_clock::now() + std::chrono::milliseconds(20);
+      while ((comm.rank() + round) % 2 == 0 && std::chrono::steady_clock::now() < late) exchange.poll();
+      const Array came = exchange.wait();
+      kept.emplace_back(context, Shape{kCount}, DType::kFloat32, Purpose::kActivations);
+      copy_box(context, came, all, kept.back(), all);
+    }
+    for (int round = 0; round < 6; ++round) {
+      const std::vector<float> found = to_vector<float>(comm, kept[static_cast<std::size_t>(round)]);
+      std::int64_t wrong = 0;
+      for (std::int64_t i = 0; i < kCount; ++i)
+        wrong += found[static_cast<std::size_t>(i)] != static_cast<float>(value(last, round, i)) ? 1 : 0;
+      EXPECT_EQ(wrong, 0) << round;
+    }
   });
 }
 

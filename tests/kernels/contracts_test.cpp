@@ -8,6 +8,7 @@
 #include <regex>
 #include <set>
 
+#include "array/transfer.h"
 #include "base/error.h"
 #include "base/text.h"
 #include "kernels/attention.h"
@@ -393,6 +394,27 @@ TEST(Contracts, CudaHasThemAllOrThrowsTheirNames) {
 TEST(Contracts, ACudaDeviceThatIsNotThereIsSaidSo) {
   EXPECT_THROW(make_cuda_context(cuda_device_count()), ConfigError);
   EXPECT_THROW(make_cuda_context(-1), ConfigError);
+}
+
+/// Regions that other processes can open stay apart; those of the one range are used as one.
+TEST(Contracts, ACudaDeviceHasMemoryThatOtherProcessesCanOpen) {
+  if (cuda_device_count() == 0) GTEST_SKIP() << "needs a device";
+  constexpr std::int64_t kCount = std::int64_t{3} << 20;
+  for (const bool others : {false, true}) {
+    Context context = make_cuda_context(0, others);
+    std::int64_t held = 0;
+    {
+      const Array first(context, {kCount}, DType::kFloat32, Purpose::kActivations),
+          second(context, {kCount}, DType::kFloat32, Purpose::kActivations);
+      held = context.arena().held_bytes();
+      EXPECT_GE(held, first.bytes() + second.bytes());
+    }
+    std::vector<double> values(2 * kCount, 3.0);
+    values.back() = 7.0;
+    const Array both = constant(context, {2 * kCount}, DType::kFloat32, values, Purpose::kActivations);
+    EXPECT_EQ(context.arena().held_bytes() > held, others);
+    EXPECT_EQ(download_values(context, both), values);
+  }
 }
 
 }  // namespace contracts_test

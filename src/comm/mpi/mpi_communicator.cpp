@@ -3,6 +3,7 @@
 
 #include "array/copy_bytes.h"
 #include "array/host_view.h"
+#include "array/raw_memory.h"
 #include "base/error.h"
 #include "base/text.h"
 #include "comm/levels.h"
@@ -26,6 +27,11 @@ std::vector<std::int64_t> piece_offsets(const std::vector<std::int64_t>& counts)
   std::vector<std::int64_t> first = offsets(counts);
   first.push_back(first.back() + counts.back());
   return first;
+}
+
+/// Of the host, or of a device, where MPI reads and writes it.
+std::byte* memory(const Array& array) {
+  return const_cast<std::byte*>(array.raw());
 }
 
 class MpiOperation : public Pending::Operation {
@@ -64,12 +70,16 @@ class MpiCommunicator : public Communicator {
   MpiCommunicator(Context& context, std::shared_ptr<State> state, MPI_Comm comm)
       : Communicator(context), state_(std::move(state)), comm_(comm) {
     look_up();
+    DeviceRuntime* const device = context.runtime();
+    prepares_ = state_->background && device != nullptr && state_->cuda_aware;
+    if (prepares_) state_->background->prepare([device] { device->choose_for_this_thread(); });
   }
   MpiCommunicator(const MpiCommunicator& parent, const std::string& label, MPI_Comm comm)
       : Communicator(parent, label), state_(parent.state_), comm_(comm) {
     look_up();
   }
   ~MpiCommunicator() override {
+    if (prepares_ && state_->background) state_->background->prepare({});
     if (state_->finalized || !state_->active.empty() || std::uncaught_exceptions() > 0) return;
     const State::Lock lock = state_->lock();
     MPI_Comm_free(&comm_);
@@ -80,7 +90,13 @@ class MpiCommunicator : public Communicator {
   void abort(int exit_code) override { abort_job(*state_, exit_code); }
 
  protected:
-  Reach reach() const override { return {.arrivals = true}; }
+  /// Sums are formed on the host, and what is forwarded is put together there.
+  Reach reach(const Call& call) const override {
+    const bool moves = call.kind == Collective::kAllGather || call.kind == Collective::kBroadcast ||
+                       call.kind == Collective::kExchange ||
+                       (call.kind == Collective::kAllToAll && call.block == 0);
+    return {.device = moves && state_->cuda_aware, .arrivals = true};
+  }
   std::unique_ptr<Pending::Operation> do_start(Call call) override;
   Call do_control(Call call) override {
     return run_control(std::move(call), comm_, *state_, levels_, *sent_counter(Collective::kControl));
@@ -94,6 +110,11 @@ class MpiCommunicator : public Communicator {
     check_mpi(MPI_Comm_size(comm_, &size_), "MPI_Comm_size");
     levels_ = levels(size_, rank_);
   }
+  /// Where arrays stand, if not in host memory.
+  DeviceRuntime* device_of(const Call& call) const {
+    return call.send.device() == Device::kCpu ? nullptr : context().runtime();
+  }
+  void move_to_self(MpiTransfer& transfer, const Call& call, const Array& result) const;
   std::size_t own() const { return static_cast<std::size_t>(rank_); }
   /// Peers in the order in which this rank turns to them, so that not all turn to rank 0 first.
   std::vector<int> others() const {
@@ -118,29 +139,55 @@ class MpiCommunicator : public Communicator {
   int size_ = 0;
   std::vector<Level> levels_;
   std::shared_ptr<const ForwardRoute> route_;  ///< once something was forwarded
+  bool prepares_ = false;                      ///< the thread beside, for the device
 };
+
+/// What a rank sends itself; MPI begins behind it, and on a device behind all that still uses the memory.
+void MpiCommunicator::move_to_self(MpiTransfer& transfer, const Call& call, const Array& result) const {
+  const std::int64_t element = size_of(call.send.dtype());
+  DeviceRuntime* const device = device_of(call);
+  const auto move = [&](std::int64_t from, std::int64_t to, std::int64_t count) {
+    const std::byte* const source = memory(call.send) + from * element;
+    std::byte* const target = memory(result) + to * element;
+    if (device == nullptr) {
+      transfer.read([=] { copy_bytes(target, source, count * element); });
+    } else if (count > 0) {
+      device->copy(context().stream(), source, target, static_cast<std::size_t>(count * element));
+    }
+  };
+  if (device == nullptr && call.arrival) transfer.begin_at(*call.arrival);
+  if (call.kind == Collective::kAllGather) move(0, offsets(call.counts)[own()], call.counts[own()]);
+  if (call.kind == Collective::kAllToAll && call.block == 0)
+    move(offsets(call.counts)[own()], offsets(call.receive_counts)[own()], call.counts[own()]);
+  const auto to_self = [this](const Message& message) { return message.peer == rank_; };
+  auto expected = std::ranges::find_if(call.receives, to_self);
+  for (const Message& message : call.sends) {
+    if (!to_self(message)) continue;
+    move(message.first, expected->first, message.count);
+    expected = std::find_if(expected + 1, call.receives.end(), to_self);
+  }
+  if (device == nullptr) return;
+  constexpr Stream kBehind = Stream::kCommunication;  // the stream for computation goes on meanwhile
+  device->wait(kBehind, device->ticket(context().stream()));
+  transfer.begin_all_at(Arrival(*device, kBehind));
+}
 
 std::unique_ptr<Pending::Operation> MpiCommunicator::do_start(Call call) {
   const bool shares = call.kind == Collective::kBroadcast && call.root == rank_;
+  Context& there = device_of(call) == nullptr ? host() : context();
   const Array result =
-      shares ? call.send : Array(host(), call.result_shape, call.send.dtype(), call.result_purpose);
+      shares ? call.send : Array(there, call.result_shape, call.send.dtype(), call.result_purpose);
   const auto transfer =
       std::make_shared<MpiTransfer>(comm_, state_->options.largest_count, call.send.dtype(),
                                     static_cast<int>(call.sequence % kTags), sent_counter(call.kind));
   transfer->own(Array(result));
   const Call& kept = transfer->own(std::move(call));
-  if (kept.arrival) transfer->begin_at(*kept.arrival);
+  move_to_self(*transfer, kept, result);
   State::Lock lock = state_->lock();
   switch (kept.kind) {
-    case Collective::kAllGather: {
-      const std::vector<std::int64_t> first = piece_offsets(kept.counts);
-      const std::int64_t element = size_of(kept.send.dtype());
-      transfer->read([to = host_memory(result) + first[own()] * element, &kept] {
-        copy_bytes(to, host_memory(kept.send), kept.send.bytes());
-      });
-      gather(*transfer, host_memory(result), first, element);
+    case Collective::kAllGather:
+      gather(*transfer, memory(result), piece_offsets(kept.counts), size_of(kept.send.dtype()));
       break;
-    }
     case Collective::kReduceScatter:
       reduce_pieces(*transfer, kept, kept.counts, host_memory(result));
       break;
@@ -324,10 +371,10 @@ void MpiCommunicator::reduce_small(MpiTransfer& transfer, const Call& call, std:
 void MpiCommunicator::broadcast(MpiTransfer& transfer, const Array& result, int root) const {
   const Tree branch = tree(size_, place_from(root, rank_, size_));
   if (branch.parent >= 0)
-    transfer.receive(rank_at(root, branch.parent, size_), host_memory(result), result.count());
+    transfer.receive(rank_at(root, branch.parent, size_), memory(result), result.count());
   transfer.then([=, &transfer, size = size_] {
     for (const auto& [child, end] : branch.branches)
-      transfer.send(rank_at(root, child, size), host_memory(result), result.count());
+      transfer.send(rank_at(root, child, size), memory(result), result.count());
   });
 }
 
@@ -340,37 +387,23 @@ void MpiCommunicator::all_to_all(MpiTransfer& transfer, const Call& call, const 
   for (const int peer : others()) {
     const auto p = static_cast<std::size_t>(peer);
     if (call.receive_counts[p] > 0)
-      transfer.receive(peer, host_memory(result) + receive_first[p] * size, call.receive_counts[p]);
+      transfer.receive(peer, memory(result) + receive_first[p] * size, call.receive_counts[p]);
   }
   for (const int peer : others()) {
     const auto p = static_cast<std::size_t>(peer);
-    if (call.counts[p] > 0)
-      transfer.send(peer, host_memory(call.send) + send_first[p] * size, call.counts[p]);
+    if (call.counts[p] > 0) transfer.send(peer, memory(call.send) + send_first[p] * size, call.counts[p]);
   }
-  transfer.read([to = host_memory(result) + receive_first[own()] * size,
-                 from = host_memory(call.send) + send_first[own()] * size,
-                 bytes = call.counts[own()] * size] { copy_bytes(to, from, bytes); });
 }
 
 void MpiCommunicator::exchange(MpiTransfer& transfer, const Call& call, const Array& result) const {
   const std::int64_t size = size_of(call.send.dtype());
-  std::vector<Message> to_self;
   for (const Message& message : call.receives) {
-    if (message.peer == rank_) {
-      to_self.push_back(message);
-    } else {
-      transfer.receive(message.peer, host_memory(result) + message.first * size, message.count);
-    }
+    if (message.peer != rank_)
+      transfer.receive(message.peer, memory(result) + message.first * size, message.count);
   }
-  auto expected = to_self.begin();
   for (const Message& message : call.sends) {
-    const std::byte* const data = host_memory(call.send) + message.first * size;
-    if (message.peer == rank_) {
-      transfer.read([to = host_memory(result) + (expected++)->first * size, data,
-                     bytes = message.count * size] { copy_bytes(to, data, bytes); });
-    } else {
-      transfer.send(message.peer, data, message.count);
-    }
+    if (message.peer != rank_)
+      transfer.send(message.peer, memory(call.send) + message.first * size, message.count);
   }
 }
 

@@ -8,11 +8,16 @@
 #include <cstdlib>
 #include <cstring>
 #include <exception>
+#include <string_view>
 
 #include "base/error.h"
 #include "base/text.h"
 #include "comm/mpi/mpi_state.h"
 #include "comm/mpi/mpi_transfer.h"
+
+#if __has_include(<mpi-ext.h>)
+#include <mpi-ext.h>  // Open MPI's, which wants mpi.h before it
+#endif
 
 namespace jigsaw::inline comm {
 
@@ -55,6 +60,19 @@ int comm_size(MPI_Comm comm) {
   int size = 0;
   check_mpi(MPI_Comm_size(comm, &size), "MPI_Comm_size");
   return size;
+}
+
+bool says_it_is_cuda_aware() {
+#if defined(OMPI_HAVE_MPI_EXT_CUDA) && OMPI_HAVE_MPI_EXT_CUDA
+  return MPIX_Query_cuda_support() == 1;
+#else
+  return false;  // of others nothing is known
+#endif
+}
+
+bool may_be_cuda_aware() {
+  const char* const given = std::getenv("JIGSAW_CUDA_AWARE_MPI");
+  return given == nullptr || std::string_view(given) != "0";
 }
 
 MpiSession::OnMachine find_on_machine() {
@@ -135,6 +153,7 @@ MpiSession::MpiSession(const MpiOptions& options) : state_(std::make_shared<Stat
         concat("the launcher started ", *promised, " ranks, but MPI connects ", delivered,
                ": use the mpirun of the MPI library this program was built with, or `srun --mpi=pmix`"));
   }
+  state_->cuda_aware = may_be_cuda_aware() && says_it_is_cuda_aware();
   on_machine_ = find_on_machine();
   if (provided >= MPI_THREAD_SERIALIZED && delivered > 1)
     state_->background = std::make_unique<ProgressThread>(state_->mpi, options.progress_seconds);
@@ -151,6 +170,10 @@ MpiSession::~MpiSession() {
   }
   state_->finalized = true;
   MPI_Finalize();
+}
+
+bool MpiSession::cuda_aware() const {
+  return state_->cuda_aware;
 }
 
 int MpiSession::rank() const {

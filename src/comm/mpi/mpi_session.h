@@ -43,6 +43,9 @@ class MpiSession {
     int rank = 0, ranks = 1;
   };
   OnMachine on_machine() const { return on_machine_; }
+  /// Whether arrays of GPUs that move, and are not summed, are handed to MPI where they stand: it says that
+  /// it can (MPIX_Query_cuda_support), and JIGSAW_CUDA_AWARE_MPI in the environment is not 0.
+  bool cuda_aware() const;
   /// Changes MpiOptions::progress_seconds.
   void set_progress(double seconds);
   /// All ranks; valid while the session lives. Collective.

@@ -23,6 +23,7 @@ struct MpiSession::State {
   MpiOptions options;
   bool finalized = false;
   bool threads_may_call = false;  ///< whether MPI allows calls from any thread
+  bool cuda_aware = false;        ///< see MpiSession::cuda_aware()
   std::vector<std::shared_ptr<MpiTransfer>> active;
   /// Held by whoever calls MPI, apart from blocking calls while nothing is under way.
   std::mutex mpi;

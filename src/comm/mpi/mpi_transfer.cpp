@@ -40,6 +40,8 @@ void MpiTransfer::send(int peer, const std::byte* data, std::int64_t count) {
 }
 
 void MpiTransfer::receive(int peer, std::byte* data, std::int64_t count) {
+  if (arrival_ && receives_at_arrival_)
+    return held_back_.push_back([=, this] { receive(peer, data, count); });
   std::int64_t first = 0;
   do {
     const std::int64_t part = std::min(count - first, largest_count_);

@@ -24,6 +24,11 @@ class MpiTransfer {
       : comm_(comm), largest_count_(largest_count), dtype_(dtype), tag_(tag), sent_(std::move(sent)) {}
   /// What is sent is there from `arrival` on: until then receives are posted, and all else is held back.
   void begin_at(const Arrival& arrival) { arrival_ = arrival; }
+  /// Receives are, too: a device still uses where they go.
+  void begin_all_at(const Arrival& arrival) {
+    arrival_ = arrival;
+    receives_at_arrival_ = true;
+  }
   MpiTransfer(const MpiTransfer&) = delete;
   MpiTransfer& operator=(const MpiTransfer&) = delete;
 
@@ -67,6 +72,7 @@ class MpiTransfer {
   std::vector<std::function<void()>> stages_;
   std::size_t next_stage_ = 0;
   std::optional<Arrival> arrival_;  ///< none once what is sent is there
+  bool receives_at_arrival_ = false;
   std::vector<std::function<void()>> held_back_;
   bool done_ = false;
 };

@@ -4,6 +4,7 @@
 #include <mpi.h>
 
 #include <chrono>
+#include <utility>
 
 namespace jigsaw::inline comm {
 
@@ -27,6 +28,11 @@ void ProgressThread::set_interval(double seconds) {
   changed_.notify_all();
 }
 
+void ProgressThread::prepare(std::function<void()> preparation) {
+  const std::lock_guard lock(mutex_);
+  preparation_ = std::move(preparation);
+}
+
 void ProgressThread::run() {
   // Being woken for each transfer would cost more than looking now and then whether there is one.
   constexpr double kIdle = 5;
@@ -38,6 +44,7 @@ void ProgressThread::run() {
     }
     changed_.wait_for(lock, std::chrono::duration<double>(busy_ ? seconds_ : kIdle * seconds_));
     if (ends_ || !busy_ || !mpi_.try_lock()) continue;
+    if (preparation_) std::exchange(preparation_, nullptr)();
     // Looks at what came in, as any call does, and receives nothing.
     int found = 0;
     MPI_Iprobe(0, 0, MPI_COMM_SELF, &found, MPI_STATUS_IGNORE);

@@ -1,6 +1,7 @@
 #pragma once
 #include <atomic>
 #include <condition_variable>
+#include <functional>
 #include <mutex>
 #include <thread>
 
@@ -17,6 +18,8 @@ class ProgressThread {
   ProgressThread& operator=(const ProgressThread&) = delete;
 
   void set_interval(double seconds);
+  /// The thread calls this once before it calls MPI again.
+  void prepare(std::function<void()> preparation);
   /// Whether transfers are under way.
   void set_busy(bool busy) { busy_ = busy; }
 
@@ -27,6 +30,7 @@ class ProgressThread {
   std::mutex mutex_;  // before mpi_
   std::condition_variable changed_;
   double seconds_;
+  std::function<void()> preparation_;
   std::atomic<bool> busy_ = false;
   bool ends_ = false;
   std::thread thread_;

@@ -188,7 +188,9 @@ class NcclCommunicator : public Communicator {
   }
 
  protected:
-  Reach reach() const override { return {.device = true, .groups_of_one = job_->options().groups_of_one}; }
+  Reach reach(const Call& /*call*/) const override {
+    return {.device = true, .groups_of_one = job_->options().groups_of_one};
+  }
   std::unique_ptr<Pending::Operation> do_start(Call call) override;
   Call do_control(Call call) override {
     job_->check();

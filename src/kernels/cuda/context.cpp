@@ -73,8 +73,8 @@ class PageLocked : public MemorySource {
 class CudaRuntime : public DeviceRuntime {
  public:
   /// @param memory  of the context: stays as long as the streams do.
-  CudaRuntime(std::shared_ptr<cuda::Failures> failures, std::shared_ptr<const Arena> memory)
-      : memory_(std::move(memory)), failures_(std::move(failures)) {
+  CudaRuntime(int device, std::shared_ptr<cuda::Failures> failures, std::shared_ptr<const Arena> memory)
+      : device_(device), memory_(std::move(memory)), failures_(std::move(failures)) {
     const char* const wait = std::getenv("JIGSAW_CUDA_SYNC");
     launches_wait_ = wait != nullptr && std::string_view(wait) == "1";
     int last = 0, first = 0;
@@ -139,6 +139,7 @@ class CudaRuntime : public DeviceRuntime {
     ++host_steps_.waits;
     move(stream, from, to.data(), to.size(), cudaMemcpyDeviceToHost);
   }
+  void choose_for_this_thread() override { cudaSetDevice(device_); }
   std::shared_ptr<Arena> page_locked() override {
     if (!page_locked_)
       page_locked_ = std::make_shared<Arena>(Device::kCpu, std::make_unique<PageLocked>(failures_));
@@ -323,6 +324,7 @@ class CudaRuntime : public DeviceRuntime {
   }
   void check(cudaError_t status) const { failures_->check(status); }
 
+  int device_;
   std::shared_ptr<const Arena> memory_;
   std::shared_ptr<cuda::Failures> failures_;
   bool launches_wait_ = false;
@@ -342,17 +344,17 @@ class CudaRuntime : public DeviceRuntime {
 
 }  // namespace
 
-Context make_cuda_context(int device) {
+Context make_cuda_context(int device, bool for_other_processes) {
   const CudaDevice described = cuda_device(device);
   cuda::check(cudaSetDevice(device), "choose the device");
   cuda::require_code_for(described);
   const auto work = std::make_shared<CurrentWork>();
   const auto failures = std::make_shared<cuda::Failures>(cuda::identity_of(device), work);
-  const auto arena = std::make_shared<Arena>(Device::kCuda, cuda::make_device_memory(device, failures),
-                                             cuda::make_device_memory(device, failures));
+  const auto memory = [&] { return cuda::make_device_memory(device, failures, for_other_processes); };
+  const auto arena = std::make_shared<Arena>(Device::kCuda, memory(), memory());
   Context context(Backend::kCuda, arena, 1);
   context.state<SharedWork>().work = work;
-  context.set_runtime(std::make_shared<CudaRuntime>(failures, arena));
+  context.set_runtime(std::make_shared<CudaRuntime>(device, failures, arena));
   return context;
 }
 

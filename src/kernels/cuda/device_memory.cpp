@@ -120,10 +120,16 @@ class DeviceMemory : public MemorySource {
   std::vector<std::pair<CUmemGenericAllocationHandle, std::size_t>> regions_;
 };
 
-/// Freeing waits for all work of the device.
-class SeparateMemory : public MemorySource {
+/// Regions of cudaMalloc, apart or not. Freeing waits for all work of the device.
+class MallocMemory : public MemorySource {
  public:
-  explicit SeparateMemory(std::shared_ptr<const Failures> failures) : failures_(std::move(failures)) {}
+  MallocMemory(std::shared_ptr<const Failures> failures, bool apart)
+      : failures_(std::move(failures)), apart_(apart) {}
+  MallocMemory(const MallocMemory&) = delete;
+  MallocMemory& operator=(const MallocMemory&) = delete;
+  ~MallocMemory() override {
+    for (void* region : regions_) cudaFree(region);
+  }
 
   std::byte* allocate(std::size_t bytes) override {
     void* memory = nullptr;
@@ -133,14 +139,23 @@ class SeparateMemory : public MemorySource {
       throw OutOfMemoryError(concat("out of memory on the CUDA device in ", failures_->work().text()));
     }
     failures_->check(status);
+    if (!apart_) regions_.push_back(memory);
     return static_cast<std::byte*>(memory);
   }
+  std::size_t left() const override {
+    std::size_t free = 0, total = 0;
+    return !apart_ && cudaMemGetInfo(&free, &total) == cudaSuccess ? free : 0;
+  }
   bool joins() const override { return false; }
-  bool apart() const override { return true; }
-  void given_back(std::byte* memory, std::size_t /*bytes*/) noexcept override { cudaFree(memory); }
+  bool apart() const override { return apart_; }
+  void given_back(std::byte* memory, std::size_t /*bytes*/) noexcept override {
+    if (apart_) cudaFree(memory);
+  }
 
  private:
   std::shared_ptr<const Failures> failures_;
+  bool apart_;
+  std::vector<void*> regions_;  ///< where they are not apart
 };
 
 }  // namespace
@@ -150,8 +165,10 @@ bool memory_is_apart() {
   return given != nullptr && std::string_view(given) == "apart";
 }
 
-std::unique_ptr<MemorySource> make_device_memory(int device, std::shared_ptr<const Failures> failures) {
-  if (memory_is_apart()) return std::make_unique<SeparateMemory>(std::move(failures));
+std::unique_ptr<MemorySource> make_device_memory(int device, std::shared_ptr<const Failures> failures,
+                                                 bool for_other_processes) {
+  if (memory_is_apart() || for_other_processes)
+    return std::make_unique<MallocMemory>(std::move(failures), memory_is_apart());
   return std::make_unique<DeviceMemory>(device, std::move(failures));
 }
 

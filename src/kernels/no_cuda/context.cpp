@@ -34,7 +34,7 @@ std::int64_t free_device_bytes() {
 int cublas_version() {
   return 0;
 }
-Context make_cuda_context(int) {
+Context make_cuda_context(int, bool) {
   no_cuda();
 }
 

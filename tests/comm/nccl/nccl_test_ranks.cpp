@@ -24,13 +24,15 @@ NcclOptions options_here() {
 void run_on_devices(int ranks, const ThreadOptions& options, const testing::RankBody& body) {
   testing::fake_cuda::machine().devices = ranks;
   testing::fake_nccl::start_anew();
-  run_ranks(ranks, options, make_cuda_context, [&](Communicator& control) {
-    const auto world = make_nccl_communicator(
-        control.split("world", [](int rank) { return std::make_pair(0, rank); }), options_here());
-    testing::cuda_test_runtime() = world->context();
-    body(*world);
-    testing::cuda_test_runtime().reset();
-  });
+  run_ranks(
+      ranks, options, [](int device) { return make_cuda_context(device); },
+      [&](Communicator& control) {
+        const auto world = make_nccl_communicator(
+            control.split("world", [](int rank) { return std::make_pair(0, rank); }), options_here());
+        testing::cuda_test_runtime() = world->context();
+        body(*world);
+        testing::cuda_test_runtime().reset();
+      });
   EXPECT_EQ(testing::fake_nccl::take_mistakes(), std::vector<std::string>());
 }
 

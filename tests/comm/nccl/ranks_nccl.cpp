@@ -16,11 +16,13 @@ namespace jigsaw {
 void run_nccl_ranks(int ranks, const NcclOptions& options, const std::function<void(Communicator&)>& body) {
   testing::fake_cuda::machine().devices = ranks;
   testing::fake_nccl::start_anew();
-  run_ranks(ranks, {}, make_cuda_context, [&](Communicator& control) {
-    const auto comm = make_nccl_communicator(
-        control.split("world", [](int rank) { return std::make_pair(0, rank); }), options);
-    body(*comm);
-  });
+  run_ranks(
+      ranks, {}, [](int device) { return make_cuda_context(device); },
+      [&](Communicator& control) {
+        const auto comm = make_nccl_communicator(
+            control.split("world", [](int rank) { return std::make_pair(0, rank); }), options);
+        body(*comm);
+      });
 }
 
 /// JIGSAW_TEST_TRANSPORT=thread: the communicator of threads instead, with arrays on one device.
