@@ -51,24 +51,31 @@ void CallLog::set_state(std::int64_t number, State state) {
 
 void CallLog::set_on_device(std::int64_t number, const OnDevice& device) {
   const std::lock_guard lock(mutex_);
-  while (!on_device_.empty() && on_device_.front().device.done.passed()) on_device_.pop_front();
+  drop_done();
   Entry& entry = ring_[static_cast<std::size_t>(number % kKept)];
   entry.state = State::kQueued;
   entry.device = device;
   on_device_.push_back(entry);
 }
 
-std::vector<CallLog::Entry> CallLog::on_device_since(std::int64_t number) const {
+/// From the front, as long as they are done.
+void CallLog::drop_done() {
+  while (!on_device_.empty() && on_device_.front().number < marked_ &&
+         on_device_.front().device.done.passed())
+    on_device_.pop_front();
+}
+
+std::vector<CallLog::Entry> CallLog::since_mark() const {
   const std::lock_guard lock(mutex_);
   std::vector<Entry> entries;
   std::ranges::copy_if(on_device_, std::back_inserter(entries),
-                       [&](const Entry& entry) { return entry.number >= number; });
+                       [&](const Entry& entry) { return entry.number >= marked_; });
   return entries;
 }
 
 void CallLog::repeat(const std::vector<Entry>& calls) {
   const std::lock_guard lock(mutex_);
-  while (!on_device_.empty() && on_device_.front().device.done.passed()) on_device_.pop_front();
+  drop_done();
   for (Entry entry : calls) {
     entry.number = next_++;
     entry.ordinal = made_++;
@@ -79,8 +86,9 @@ void CallLog::repeat(const std::vector<Entry>& calls) {
   }
 }
 
-CallLog::Mark CallLog::mark() const {
+CallLog::Mark CallLog::mark() {
   const std::lock_guard lock(mutex_);
+  marked_ = next_;
   return {next_, made_, hash_};
 }
 
@@ -88,6 +96,7 @@ void CallLog::forget(const Mark& since) {
   const std::lock_guard lock(mutex_);
   made_ = since.made;
   hash_ = since.hash;
+  marked_ = kNothing;
   std::erase_if(on_device_, [&](const Entry& entry) { return entry.number >= since.next; });
   for (Entry& entry : ring_) {
     if (entry.number >= since.next) entry.number = kForgotten;
@@ -96,6 +105,10 @@ void CallLog::forget(const Mark& since) {
 
 std::vector<CallLog::Entry> CallLog::last() const {
   const std::lock_guard lock(mutex_);
+  return last_calls();
+}
+
+std::vector<CallLog::Entry> CallLog::last_calls() const {
   std::vector<Entry> entries;
   for (std::int64_t number = std::max<std::int64_t>(0, next_ - kKept); number < next_; ++number) {
     const Entry& entry = ring_[static_cast<std::size_t>(number % kKept)];
@@ -107,11 +120,11 @@ std::vector<CallLog::Entry> CallLog::last() const {
 }
 
 CallLog::Position CallLog::position() const {
-  const std::vector<Entry> entries = last();
+  const std::lock_guard lock(mutex_);
+  const std::vector<Entry> entries = last_calls();
   const auto waits = std::ranges::find(entries, State::kWaiting, &Entry::state);
   std::optional<Entry> at;
   if (waits != entries.end()) at = *waits;
-  const std::lock_guard lock(mutex_);
   const auto open =
       std::ranges::find_if(on_device_, [](const Entry& entry) { return state_of(entry) != State::kDone; });
   if (open != on_device_.end() && (!at || open->number < at->number)) at = *open;

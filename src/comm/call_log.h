@@ -55,20 +55,21 @@ class CallLog {
     std::int64_t next = 0, made = 0;
     std::uint64_t hash = 0;
   };
-  Mark mark() const;
+  /// Calls from here on are kept, for since() and repeat(), until forget().
+  Mark mark();
   /// As if none of the calls since had been made; their numbers are not given again.
   void forget(const Mark& since);
 
-  /// Of the calls from this number on those that a device carries, as far as they are not done.
-  std::vector<Entry> on_device_since(std::int64_t number) const;
+  /// Those that were handed to the device since the last mark.
+  std::vector<Entry> since_mark() const;
   /// Calls that a device makes once more, with other milestones.
   void repeat(const std::vector<Entry>& calls);
   /// At most kKept entries, oldest first.
   std::vector<Entry> last() const;
   struct Position {
-    /// "waits in …" or "is outside communication, after …", of a device that has work of its own before a
-    /// call
-    /// ": its device has not come to …". Of several calls under way on a device it is the oldest.
+    /// "waits in …", "is outside communication, after …", or where a device has other work to do before a
+    /// call "is outside communication: its device has not come to …". Of calls under way there it is the
+    /// oldest.
     std::string text;
     std::int64_t ordinal = 0;  ///< of this call, or of the one that would be next
     bool arrived = false;      ///< in it, not before it
@@ -83,11 +84,17 @@ class CallLog {
  private:
   mutable std::mutex mutex_;
   static constexpr std::int64_t kForgotten = -1;  ///< in place of a call's number
+  static constexpr std::int64_t kNothing = INT64_MAX;
+
+  void drop_done();
+  std::vector<Entry> last_calls() const;
 
   std::array<Entry, kKept> ring_;
-  std::deque<Entry> on_device_;  ///< not known to be done: more than kKept where the host is far ahead
-  std::int64_t next_ = 0;        ///< number
-  std::int64_t made_ = 0;        ///< calls, but for those forgotten
+  /// Not known to be done, or since the last mark: more than kKept where the host is far ahead.
+  std::deque<Entry> on_device_;
+  std::int64_t marked_ = kNothing;  ///< number
+  std::int64_t next_ = 0;           ///< number
+  std::int64_t made_ = 0;           ///< calls, but for those forgotten
   std::uint64_t hash_ = 0;
 };
 

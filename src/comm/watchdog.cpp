@@ -26,8 +26,8 @@ std::chrono::steady_clock::duration in_seconds(double seconds) {
 
 constexpr std::int64_t kMostStatusBytes = 1 << 20;
 
-/// Before an ordinal in the second line of a status file.
-constexpr std::string_view kIn = "in call ", kBefore = "before call ";
+/// Before the ordinal of a call in the second line of a status file.
+constexpr std::string_view kIn = "in call ";
 
 const char* name(CallLog::State state) {
   static constexpr std::array kNames = {"started", "waiting", "queued", "running", "done"};
@@ -134,16 +134,16 @@ bool Watchdog::speak() {
     return false;
   }
   if (waited == Wait::kEnd) return true;
-  give_up_(concat("no progress for ", options_.seconds, " seconds: ", lowest ? report() : status().text));
+  give_up_(concat("no progress for ", options_.seconds, " seconds: ", lowest ? report() : own_status().text));
   return true;
 }
 
-/// Of this rank, now.
-Watchdog::Status Watchdog::status() const {
+Watchdog::Status Watchdog::own_status() const {
   const std::lock_guard lock(mutex_);
   const CallLog::Position position = log_->position();
-  return {concat("rank ", options_.rank, " in step ", step_, " ", position.text), position.ordinal,
-          position.arrived};
+  Status status{concat("rank ", options_.rank, " in step ", step_, " ", position.text), std::nullopt};
+  if (position.arrived) status.call = position.ordinal;
+  return status;
 }
 
 std::filesystem::path Watchdog::file(int rank) const {
@@ -158,9 +158,9 @@ bool Watchdog::has_spoken(int rank) const {
 /// A status that cannot be written (a full disk) must not keep the job from ending.
 void Watchdog::write_status() const {
   const std::string whole = file(options_.rank), beside = whole + ".part";
-  const Status own = status();
-  std::string text =
-      concat(own.text, '\n', own.arrived ? kIn : kBefore, own.ordinal, " of the job; its last calls:\n");
+  const Status own = own_status();
+  std::string text = concat(own.text, '\n', own.call ? concat(kIn, *own.call, " of the job") : "in no call",
+                            "; the last calls:\n");
   for (const CallLog::Entry& entry : log_->last())
     text += concat(entry.ordinal, ' ', entry.describe(), ' ', name(entry.state), '\n');
   try {
@@ -179,32 +179,31 @@ std::string ranks_text(const std::vector<int>& ranks) {
 
 }  // namespace
 
-/// What a rank wrote, whose own status is at hand; without a call of one that has written nothing.
-Watchdog::Status Watchdog::status_of(int rank) const {
-  Status status{concat("rank ", rank, " says nothing")};
+/// What another rank wrote.
+Watchdog::Status Watchdog::written_status(int rank) const {
+  Status status{concat("rank ", rank, " says nothing"), std::nullopt};
   try {
     std::istringstream text(read_text(file(rank).string(), kMostStatusBytes));
-    std::string position;
-    if (!std::getline(text, status.text) || !std::getline(text, position)) return status;
-    status.arrived = position.starts_with(kIn);
-    const std::size_t number = (status.arrived ? kIn : kBefore).size();
-    if (position.size() > number) status.ordinal = std::strtoll(position.c_str() + number, nullptr, 10);
+    std::string place;
+    if (std::getline(text, status.text) && std::getline(text, place) && place.starts_with(kIn))
+      status.call = std::strtoll(place.c_str() + kIn.size(), nullptr, 10);
   } catch (const FileError&) {
     // It has written nothing.
   }
   return status;
 }
 
-/// What all ranks wrote, and who keeps the others waiting: who is in no call, or else who has come least far,
-/// for all make the same calls in one order. Nobody where all are in one, which a network does not carry on.
+/// Where all ranks stand, and who keeps the others waiting: who is in no call, for it may hold back what
+/// others wait for in calls that it has left; or else who has come least far, for all make the same calls in
+/// one order. Nobody where all are in one call, which a network does not carry on.
 std::string Watchdog::report() const {
   std::vector<std::string> texts;
   std::vector<int> outside;
   std::map<std::int64_t, std::vector<int>> in_call;
   for (int rank = 0; rank < options_.size; ++rank) {
-    const Status status = status_of(rank);
+    const Status status = rank == options_.rank ? own_status() : written_status(rank);
     texts.push_back(status.text);
-    (status.arrived ? in_call[status.ordinal] : outside).push_back(rank);
+    (status.call ? in_call[*status.call] : outside).push_back(rank);
   }
   std::string report = join(texts, "; ");
   if (options_.size == 1 || in_call.empty()) return report;

@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -57,11 +58,10 @@ class Watchdog {
   /// Where a rank stands.
   struct Status {
     std::string text;
-    std::int64_t ordinal = -1;  ///< as CallLog::Position has it; -1: it has not said
-    bool arrived = false;
+    std::optional<std::int64_t> call;  ///< CallLog::Position::ordinal of that which it is in
   };
-  Status status() const;
-  Status status_of(int rank) const;
+  Status own_status() const;
+  Status written_status(int rank) const;
   std::filesystem::path file(int rank) const;
   bool has_spoken(int rank) const;
   std::filesystem::path alive() const { return options_.folder / "watchdog_alive"; }

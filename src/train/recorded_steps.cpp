@@ -220,7 +220,7 @@ RecordedSteps::Piece RecordedSteps::record(const std::string& what, const std::f
   arena.set_aside(use_);
   piece.work = {context_.tally().flops - tally.flops, context_.tally().bytes - tally.bytes};
   piece.traffic = difference(world_.traffic(), calls.traffic);
-  piece.calls = world_.log()->on_device_since(calls.log.next);
+  piece.calls = world_.log()->since_mark();
   forget();
   return piece;
 }

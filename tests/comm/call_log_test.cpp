@@ -77,10 +77,41 @@ TEST(CallLog, ForgetsCalls) {
   EXPECT_EQ(log.position().text, position.text);
   EXPECT_EQ(log.position().ordinal, position.ordinal);
   EXPECT_EQ(log.last().size(), 1U);
-  EXPECT_TRUE(log.on_device_since(mark.next).empty());
+  EXPECT_TRUE(log.since_mark().empty());
   EXPECT_EQ(log.begin("world", true, make_call(Collective::kAllReduce, 1, 7)), number + 1);
   EXPECT_EQ(log.last().size(), 2U);
   EXPECT_EQ(log.last().back().ordinal, position.ordinal);  // as on a rank that forgot fewer
+}
+
+/// Each time they are further calls of the job, those among them in which nothing travels.
+TEST(CallLog, RepeatsCalls) {
+  CallLog log;
+  const auto count = std::make_shared<std::uint32_t>(0);
+  log.begin("world", true, make_call(Collective::kAllReduce, 0, 7));
+  const CallLog::Mark mark = log.mark();
+  const auto hand_over = [&](std::int64_t sequence, const OnDevice& device) {
+    log.set_on_device(log.begin("data", false, make_call(Collective::kAllGather, sequence, 7)), device);
+  };
+  hand_over(0, {});
+  hand_over(1, {{count, 1}, {count, 2}});
+  hand_over(2, {});
+  *count = 2;
+  std::vector<CallLog::Entry> calls = log.since_mark();
+  ASSERT_EQ(calls.size(), 3U);
+  log.forget(mark);
+  EXPECT_EQ(log.position().ordinal, 1);
+  for (std::uint32_t passed : {4U, 6U}) {
+    calls[1].device = {{count, passed - 1}, {count, passed}};
+    log.repeat(calls);
+  }
+  EXPECT_EQ(log.last().back().ordinal, 6);
+  EXPECT_EQ(log.position().ordinal, 2);
+  EXPECT_FALSE(log.position().arrived);
+  *count = 5;
+  EXPECT_EQ(log.position().ordinal, 5);
+  EXPECT_TRUE(log.position().arrived);
+  *count = 6;
+  EXPECT_EQ(log.position().ordinal, 7);
 }
 
 TEST(CallLog, FingerprintTellsKindOrderGroupAndGlobalCount) {

@@ -68,14 +68,15 @@ pid_t number_in(const fs::path& file) {
   return text.ends_with('\n') ? std::stoi(text) : -1;
 }
 
-/// Starts a shell command in a session of its own.
-pid_t start(const std::string& command, const fs::path& out, const fs::path& err) {
+/// Starts a shell command in a session of its own and in this folder, where what it says comes to files.
+pid_t start(const std::string& command, const fs::path& folder) {
   const pid_t child = fork();
   if (child != 0) return child;
   setsid();
+  if (chdir(folder.c_str()) != 0) _exit(126);
   dup2(open("/dev/null", O_RDONLY), STDIN_FILENO);
-  dup2(open(out.c_str(), O_CREAT | O_WRONLY | O_APPEND, 0666), STDOUT_FILENO);
-  dup2(open(err.c_str(), O_CREAT | O_WRONLY | O_APPEND, 0666), STDERR_FILENO);
+  dup2(open("out", O_CREAT | O_WRONLY | O_APPEND, 0666), STDOUT_FILENO);
+  dup2(open("err", O_CREAT | O_WRONLY | O_APPEND, 0666), STDERR_FILENO);
   execl("/bin/sh", "sh", "-c", command.c_str(), static_cast<char*>(nullptr));
   _exit(127);
 }
@@ -122,8 +123,7 @@ void TemporaryFolder::write(const std::string& name, const std::string& text) co
 
 Outcome run(int ranks, const std::string& arguments, int threads) {
   const TemporaryFolder folder;
-  const pid_t child =
-      start(command_line(ranks, arguments, threads), folder.path() / "out", folder.path() / "err");
+  const pid_t child = start(command_line(ranks, arguments, threads), folder.path());
   int status = 0;
   waitpid(child, &status, 0);
   return outcome(status, folder.path());
@@ -132,8 +132,7 @@ Outcome run(int ranks, const std::string& arguments, int threads) {
 Running::Running(int ranks, const std::string& arguments, const std::string& program) : count_(ranks) {
   // Ranks whose launcher was killed become children of this process, which can then wait for their end.
   prctl(PR_SET_CHILD_SUBREAPER, 1);
-  child_ = start(command_line(ranks, arguments, 1, folder_.path(), program), folder_.path() / "out",
-                 folder_.path() / "err");
+  child_ = start(command_line(ranks, arguments, 1, folder_.path(), program), folder_.path());
 }
 
 Running::~Running() {

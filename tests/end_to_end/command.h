@@ -40,8 +40,8 @@ class TemporaryFolder {
 
 using testing::quoted;
 
-/// Runs `jigsaw-train arguments…` on this many ranks (1: without mpirun); quoting the arguments is the
-/// caller's.
+/// Runs `jigsaw-train arguments…` on this many ranks (1: without mpirun), in a folder of its own; quoting the
+/// arguments is the caller's.
 Outcome run(int ranks, const std::string& arguments, int threads = 1);
 
 /// A command that runs, in a session of its own; killed with the value if need be. One at a time: every

@@ -20,8 +20,6 @@ class FakeCuda : public ::testing::Test {
     Json config = small_config(folder_);
     config["train"] = {{"steps", 3}, {"batch_size", 2}};
     config["optimizer"]["ema_decay"] = 0.9;
-    const std::string day = config["data"]["valid"][0];
-    config["data"]["valid"] = {day + "T00:00", day + "T14:00"};
     folder_.write("config.json", config.dump());
   }
   /// Runs a command of the program on a machine as JIGSAW_FAKE_CUDA describes it.
@@ -240,6 +238,20 @@ TEST_F(FakeCuda, ALostGpuEndsTheJobAndNothingOfItIsSaved) {
   }
   const Outcome gone_on = run_on("devices=2", 2, command + " --set train.steps=" + std::to_string(step));
   EXPECT_EQ(gone_on.exit_code, 0) << gone_on.err;
+}
+
+/// Averaged weights, which a validation uses, are not exchanged back on a GPU that is gone.
+TEST_F(FakeCuda, AGpuThatIsLostInAValidationIsNamed) {
+  give_machine();
+  const std::string output = folder_ / "run";
+  const Outcome lost = run_on("devices=1,fail_after=1000,fail_with=214", 1,
+                              " --set device=cuda --set train.steps=1 --set log_every=1 "
+                              "--set validation.every=1 --set output=" +
+                                  output);
+  expect_one_error(lost, 1, "the GPU fake, ");
+  EXPECT_NE(lost.err.find("uncorrectable ECC error encountered"), std::string::npos) << lost.err;
+  EXPECT_EQ(metrics(output, "train").size(), 1U);
+  EXPECT_EQ(metrics(output, "valid").size(), 0U);
 }
 
 /// Each once in a run, not in every step; they say that train.tf32 came to the device.

@@ -28,6 +28,7 @@ class FakeNcclProgram : public ::testing::Test {
     config["log_every"] = 1;
     config["validation"]["every"] = 3;
     config["checkpoint"] = {{"every", 2}, {"keep", 100}};
+    config["schedule"] = {{"type", "constant"}};  // whatever the number of steps
     config["device"] = "cuda";
     config["mesh"] = {{"domain", {2, 1}}};
     config["machine"] = {
@@ -54,9 +55,10 @@ class FakeNcclProgram : public ::testing::Test {
     return Running(kRanks, arguments(command), program).collect();
   }
   /// With NCCL; what was sent was taken, and all communicators have ended.
-  Outcome run_well(const std::string& command) const {
+  Outcome run_well(const std::string& command) const { return expect_well(arguments(command)); }
+  Outcome expect_well(const std::string& command) const {
     set_machine();
-    Outcome outcome = run_with(JIGSAW_TRAIN_FAKE_NCCL, command);
+    Outcome outcome = Running(kRanks, command, JIGSAW_TRAIN_FAKE_NCCL).collect();
     EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
     EXPECT_EQ(outcome.err.find("nobody took"), std::string::npos) << outcome.err;
     EXPECT_TRUE(fs::is_empty(folder_ / "wire"));
@@ -131,10 +133,7 @@ TEST_F(FakeNcclProgram, ForecastsAsOverMpi) {
 }
 
 TEST_F(FakeNcclProgram, GpuCheckTriesNccl) {
-  set_machine();
-  const Outcome outcome =
-      Running(kRanks, "gpu-check --mesh '{\"domain\":[2,1]}'", JIGSAW_TRAIN_FAKE_NCCL).collect();
-  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  const Outcome outcome = expect_well("gpu-check --mesh '{\"domain\":[2,1]}'");
   for (const char* part : {"nccl 2.28.9", "along domain0, 2 ranks: each sends ", "all_reduce", "are right"})
     EXPECT_NE(outcome.out.find(part), std::string::npos) << part << " in\n" << outcome.out;
 }
@@ -189,16 +188,21 @@ TEST_F(FakeNcclProgram, GoesOnBehindARankThatDied) {
     kill(running.ranks().at(1), SIGKILL);
     EXPECT_NE(running.collect().exit_code, 0);
   }
+  const auto last_step = [&] {
+    std::size_t last = 0;
+    for (const Json& line : metrics(folder_ / "run", "train")) last = line.at("step");
+    return last;
+  };
+  const std::size_t killed_behind = last_step();
   fs::remove_all(folder_ / "wire");  // what the dead have left
   fs::create_directories(folder_ / "wire");
   {
     Running running(kRanks, arguments(endless), JIGSAW_TRAIN_FAKE_NCCL);
-    ASSERT_TRUE(running.until([&] { return metrics(folder_ / "run", "train").size() >= 4; }));
+    ASSERT_TRUE(running.until([&] { return last_step() > killed_behind; }));
     running.signal(SIGTERM);
     EXPECT_EQ(running.collect().exit_code, 75);
   }
-  std::size_t last = 0;
-  for (const Json& line : metrics(folder_ / "run", "train")) last = line.at("step");
+  const std::size_t last = last_step();
   char name[32];
   std::snprintf(name, sizeof(name), "step_%08zu", last);
   EXPECT_TRUE(fs::exists(checkpoints / name)) << name;

@@ -385,6 +385,48 @@ TEST_F(RecordedStepsTest, RanksOnNcclLogCallsOfReplays) {
   });
 }
 
+/// In some groups nothing travels, where pieces are empty: those calls count as on ranks whose groups have
+/// some.
+TEST_F(RecordedStepsTest, RanksOnNcclCountCallsInWhichNothingTravels) {
+  constexpr int kMade = 6;
+  std::array<std::vector<double>, 4> fingerprints;
+  std::array<std::vector<std::int64_t>, 4> ordinals;
+  testing::run_test_ranks(4, {.time_limit_seconds = 600}, Backend::kCpu, [&](Communicator& world) {
+    Context& context = world.context();
+    const auto pair = world.split("pair", [](int rank) { return std::make_pair(rank / 2, rank); });
+    RecordedSteps steps(context, world, true);
+    Batch batch;
+    batch.input = filled(context, {2}, DType::kFloat32, 1.0, Purpose::kInput);
+    const Array piece =
+        filled(context, {world.rank() < 2 ? 3 : 0}, DType::kFloat32, 1.0, Purpose::kActivations);
+    int recorded = 0;
+    for (int step = 1; step <= kMade; ++step) {
+      steps.begin(step, batch, false);
+      const Array& input = steps.input(batch).input;
+      steps.first_piece(
+          "sums",
+          [&] {
+            pair->all_reduce(piece);
+            world.all_reduce(input);
+            pair->all_reduce(piece);
+          },
+          [] {});
+      steps.end();
+      recorded += steps.recorded() ? 1 : 0;
+      const auto rank = static_cast<std::size_t>(world.rank());
+      fingerprints[rank].push_back(world.log()->fingerprint());
+      ordinals[rank].push_back(world.log()->last().back().ordinal);
+    }
+    if (context.backend() == Backend::kCuda && world.records()) {
+      EXPECT_GE(recorded, 3);
+    }
+  });
+  for (std::size_t rank = 1; rank < fingerprints.size(); ++rank) {
+    EXPECT_EQ(fingerprints[rank], fingerprints[0]) << rank;
+    EXPECT_EQ(ordinals[rank], ordinals[0]) << rank;
+  }
+}
+
 TEST_F(RecordedStepsTest, RanksOnNcclGiveTheSameBits) {
   for (const Case& one :
        {Case{"mixer_on_domain", 2, kMixer, {R"(mesh={"domain": [2, 1]})", "train.accumulate=2"}},

@@ -140,7 +140,7 @@ void read(const std::string& key, int& into) {
 struct Faults {
   int own = 0;                          ///< 1: ranks see their own device alone
   int peers = 2;                        ///< devices reach each other by NVLink; 1: by PCIe, 0: not at all
-  int hang_after = 0, hang_device = 0;  ///< nothing of it runs behind so much work
+  int hang_after = 0, hang_device = 0;  ///< it does no more than so many kernels and copies
   int spoil_device = -1;                ///< whose copies to the host bring a number that is not there
 
   static Faults& all() {
@@ -162,8 +162,9 @@ struct Faults {
   }
 };
 
-/// Whether the device hangs from the next piece of work on.
-void may_hang(const FakeStream& stream) {
+/// A piece of work has run.
+void count_work(const FakeStream& stream) {
+  if (stream.device == machine().fail_device) ++Devices::all().pieces_of_work;
   Faults& faults = Faults::all();
   if (faults.hang_after == 0 || stream.device != faults.hang_device) return;
   if (--faults.hang_after == 0) Devices::all().stopped = stream.device;
@@ -251,7 +252,6 @@ bool run(FakeStream& stream, std::int64_t until) {
   Devices& devices = Devices::all();
   std::optional<Opened> opened;
   while (stream.done < until && !stream.work.empty()) {
-    may_hang(stream);
     if (stream.device == devices.stopped) return false;
     FakeWork work = std::move(stream.work.front());
     stream.work.pop_front();
@@ -273,7 +273,7 @@ bool run(FakeStream& stream, std::int64_t until) {
       ++FakeStream::all_waiting;
       return false;
     }
-    if (work.id != 0 && stream.device == machine().fail_device) ++devices.pieces_of_work;
+    if (work.id != 0) count_work(stream);
   }
   return true;
 }

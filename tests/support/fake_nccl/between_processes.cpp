@@ -4,15 +4,15 @@
 // A thread runs what has been issued, as devices do, whether or not somebody waits for it: peers may.
 //
 // JIGSAW_FAKE_NCCL=FOLDER  for the files; equal on all ranks.
-// JIGSAW_FAKE_NCCL_VERSION=21700  that ncclGetVersion() says, in place of 22809.
+// JIGSAW_FAKE_NCCL_VERSION=21700  that ncclGetVersion() says, in place of NCCL_VERSION_CODE.
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <condition_variable>
 #include <cstdlib>
 #include <cstring>
+#include <exception>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
@@ -21,6 +21,7 @@
 #include <thread>
 #include <utility>
 
+#include "base/error.h"
 #include "base/text.h"
 #include "support/fake_cuda/devices.h"
 #include "support/fake_nccl/launches.h"
@@ -46,10 +47,6 @@ namespace {
 namespace fs = std::filesystem;
 using fake_cuda::mutex;
 
-/// Every float type reads it as a NaN.
-constexpr int kNaNByte = 0xff;
-constexpr int kVersion = 22809;
-
 /// A file that says something by being there.
 void say(const FakeComm& comm, const std::string& what) {
   std::ofstream(comm.folder / concat(what, "-", comm.rank));
@@ -73,8 +70,10 @@ fs::path file_of(const FakeComm& comm, int from, int to, std::size_t number) {
 }
 void write(const FakeComm& comm, const Part& part) {
   const fs::path path = file_of(comm, comm.rank, part.peer, part.place), unfinished = path.string() + ".part";
-  std::ofstream(unfinished, std::ios::binary)
-      .write(reinterpret_cast<const char*>(part.memory), static_cast<std::streamsize>(part.bytes()));
+  std::ofstream file(unfinished, std::ios::binary);
+  file.write(reinterpret_cast<const char*>(part.memory), static_cast<std::streamsize>(part.bytes()));
+  file.close();
+  if (!file) fail(concat("cannot write ", unfinished.string()));
   fs::rename(unfinished, path);
 }
 /// Nothing where it has not come yet.
@@ -163,17 +162,28 @@ class Carrier {
     std::unique_lock lock(mutex());
     while (changed_.wait(lock, stop, [this] { return !launches_.empty(); }) && !stop.stop_requested()) {
       const std::size_t before = launches_.size();
-      std::erase_if(launches_, [](const std::shared_ptr<Launch>& launch) {
-        const bool may_run = !launch->begun || launch->done || launch->comm->aborted ||
-                             std::ranges::all_of(launch->receives, [&](const Part& part) {
-                               return has_come(*launch->comm, part);
-                             });
-        return may_run && fake_cuda::run(*launch->kept, launch->number);
-      });
+      std::erase_if(launches_, [](const std::shared_ptr<Launch>& launch) { return has_run(*launch); });
       if (launches_.size() < before) fake_cuda::work_may_go_on();
       lock.unlock();
       std::this_thread::sleep_for(std::chrono::microseconds(100));
       lock.lock();
+    }
+  }
+
+  /// Whether its stream is behind it by now. What goes wrong is the communicator's error, which ranks ask
+  /// for.
+  static bool has_run(Launch& launch) {
+    FakeComm& comm = *launch.comm;
+    const auto comes = [&] {
+      return std::ranges::all_of(launch.receives, [&](const Part& part) { return has_come(comm, part); });
+    };
+    try {
+      return (!launch.begun || launch.done || comm.aborted || comes()) &&
+             fake_cuda::run(*launch.kept, launch.number);
+    } catch (const std::exception& error) {
+      comm.error = ncclSystemError;
+      comm.words = error.what();
+      return true;
     }
   }
 
@@ -257,7 +267,7 @@ void await_aborts(std::unique_lock<std::recursive_mutex>&) {}
 
 ncclResult_t ncclGetVersion(int* version) {
   const char* const text = std::getenv("JIGSAW_FAKE_NCCL_VERSION");
-  *version = text == nullptr ? kVersion : std::atoi(text);
+  *version = text == nullptr ? NCCL_VERSION_CODE : std::atoi(text);
   return ncclSuccess;
 }
 ncclResult_t ncclGetUniqueId(ncclUniqueId* id) {

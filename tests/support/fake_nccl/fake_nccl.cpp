@@ -22,9 +22,6 @@ namespace {
 
 using fake_cuda::mutex;
 
-/// Every float type reads it as a NaN.
-constexpr int kNaNByte = 0xff;
-
 using Launches = std::vector<std::shared_ptr<Launch>>;
 
 /// The ranks of one communicator.

@@ -14,6 +14,9 @@ namespace jigsaw::testing::fake_nccl {
 
 using Bytes = std::vector<std::byte>;
 
+/// Every float type reads it as a NaN.
+inline constexpr int kNaNByte = 0xff;
+
 enum class Kind : std::uint8_t { kMessages, kAllGather, kReduceScatter, kAllReduce, kBroadcast };
 
 /// What travels from one rank to another, itself among them, in one launch.
@@ -22,7 +25,7 @@ struct Part {
   std::byte* memory = nullptr;
   std::size_t count = 0;  ///< elements
   ncclDataType_t type = ncclFloat32;
-  Bytes snapshot;         ///< of what is sent, since its stream came there
+  Bytes snapshot;         ///< between threads: of what is sent, since its stream came there
   std::size_t place = 0;  ///< among the messages of its two ranks
 
   std::size_t bytes() const { return count * (type == ncclFloat64 ? 8 : type == ncclFloat32 ? 4 : 2); }
@@ -38,9 +41,9 @@ struct Launch {
   std::vector<Part> sends, receives;
   bool captured = false;    ///< it does not run: each launch of the graph issues another one like it
   std::int64_t number = 0;  ///< in its stream; 0: not there yet
-  std::size_t place = 0;    ///< of a collective, among those of its rank
+  std::size_t place = 0;    ///< between threads: of a collective, among those of its rank
   bool begun = false, done = false;
-  std::size_t taken = 0;  ///< launches of others that have what it sends
+  std::size_t taken = 0;  ///< between threads: launches of others that have what it sends
 };
 
 /// Adds to each element.

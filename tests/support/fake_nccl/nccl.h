@@ -6,6 +6,8 @@
 
 #include "cuda_runtime_api.h"
 
+#define NCCL_VERSION_CODE 22809
+
 #define NCCL_UNIQUE_ID_BYTES 128
 #define NCCL_CONFIG_INITIALIZER \
   { INT_MIN }
