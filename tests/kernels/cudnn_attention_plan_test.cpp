@@ -2,7 +2,6 @@
 // driver is tests/support/described_gpu/driver.cpp.
 #include "kernels/cuda/cudnn_attention_plan.h"
 
-#include <cuda_runtime_api.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -11,18 +10,8 @@
 #include <vector>
 
 #include "kernels/cuda/attention_by_cudnn.h"
+#include "support/described_gpu/runtime.h"
 #include "support/source_dir.h"
-
-// What cuDNN's frontend asks the current GPU, of an H100.
-extern "C" cudaError_t cudaGetDevice(int* device) {
-  *device = 0;
-  return cudaSuccess;
-}
-extern "C" cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int) {
-  *properties = {};
-  properties->major = 9;
-  return cudaSuccess;
-}
 
 namespace jigsaw {
 namespace {

@@ -3,15 +3,10 @@
 // kernels/convolution.h.
 #include <gtest/gtest.h>
 
-#include <fstream>
 #include <set>
-#include <sstream>
 
-#include "config/config.h"
 #include "kernels/cuda/cudnn_plan.h"
-#include "parallel/cost_model.h"
-#include "support/source_dir.h"
-#include "train/step_count.h"
+#include "train/shipped_steps.h"
 
 namespace jigsaw {
 namespace {
@@ -33,10 +28,6 @@ void pose(CudnnProblem problem, const Array& result) {
 }
 
 }  // namespace
-
-#define JIGSAW_CALL(name, mangled, arguments, result)                     \
-  result name##_there arguments asm("__real__ZN6jigsaw7kernels" mangled); \
-  result name##_here arguments asm("__wrap__ZN6jigsaw7kernels" mangled);
 
 JIGSAW_CALL(forward,
             "19convolution_forwardERNS_5array7ContextERKNS0_11ConvolutionERKNS1_5ArrayES9_S9_NS1_5DTypeE",
@@ -87,31 +78,16 @@ void add_here(Context& context, const Convolution& convolution, const Array& dy,
 namespace {
 
 TEST(CudnnModels, ConvolutionsOfTheShippedConfigurationsArePlanned) {
-  std::ifstream file(testing::source_dir() + "/tests/kernels/h100.json");
-  std::stringstream device;
-  device << file.rdbuf();
   std::set<std::string> convolving;
-  for (const auto& entry : std::filesystem::directory_iterator(testing::source_dir() + "/configs")) {
-    for (const char* precision : {"fp32", "bf16"}) {
-      for (const int domain : {1, 2}) {
-        Json json = load_config(entry.path());
-        const std::size_t before = problems().size();
-        json["train"]["precision"] = precision;
-        json["mesh"] = {{"data", 1}, {"domain", {domain, 1}}, {"tensor", 1}};
-        if (json["data"].value("task", "") != "") json["mesh"]["domain"].push_back(1);
-        const auto configuration = parse<Configuration>(json);
-        const DType type =
-            configuration.train.precision == Precision::kBfloat16 ? DType::kBfloat16 : DType::kFloat32;
-        count_step(configuration, describe_data(configuration.data, ""), 0, domain,
-                   cost_model(Device::kCuda, type, domain));
-        if (problems().size() > before) convolving.insert(configuration.name);
-      }
-    }
-  }
+  for_each_shipped_step({"fp32", "bf16"}, [&](const std::string& name, const std::function<void()>& count) {
+    const std::size_t before = problems().size();
+    count();
+    if (problems().size() > before) convolving.insert(name);
+  });
   EXPECT_EQ(convolving, (std::set<std::string>{"era5_uk_unet", "ct_denoise_unet3d"}));
   std::int64_t most = 0;
   for (const auto& [text, problem] : problems()) {
-    const std::optional<CudnnPlan> plan = CudnnPlan::make(problem, device.str());
+    const std::optional<CudnnPlan> plan = CudnnPlan::make(problem, h100());
     ASSERT_TRUE(plan.has_value()) << text;
     most = std::max(most, plan->workspace_bytes());
   }

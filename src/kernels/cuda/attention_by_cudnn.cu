@@ -58,9 +58,7 @@ struct Operand {
 };
 Operand operand_of(const HeadRows& rows) {
   const std::int64_t size = size_of(rows.array.dtype());
-  return {const_cast<std::byte*>(rows.array.raw()) + rows.at(0, 0, 0) * size,
-          {rows.tokens() * rows.stride(), rows.stride()},
-          size,
+  return {const_cast<std::byte*>(rows.array.raw()) + rows.at(0, 0, 0) * size, Places::of(rows), size,
           rows.head_size()};
 }
 /// [B, tokens, heads, d].
@@ -74,30 +72,8 @@ bool is_bf16(const Array& array) {
 }
 /// What cuDNN solves as it stands.
 bool suits(const HeadRows& q, const HeadRows& k, const HeadRows& v, const AttentionOptions& options) {
-  constexpr std::int64_t kUnit = 8, kLargestHead = 128;
-  return is_bf16(q.array) && q.head_size() % kUnit == 0 && q.head_size() <= kLargestHead &&
-         !options.bias.defined() && !options.mask.defined() && !options.dropout && q.array.count() > 0 &&
-         q.tokens() + k.tokens() > 2 && k.array.count() > 0 && aligned(operand_of(q).first) &&
+  return CudnnAttentionProblem::suits(q, k, options) && aligned(operand_of(q).first) &&
          aligned(operand_of(k).first) && aligned(operand_of(v).first);
-}
-
-CudnnAttentionProblem problem_of(const HeadRows& q, const HeadRows& k, const HeadRows& v, const Operand& y,
-                                 double scale, DType result) {
-  CudnnAttentionProblem problem;
-  problem.batches = q.batches();
-  problem.heads = q.heads();
-  problem.queries = q.tokens();
-  problem.keys = k.tokens();
-  problem.head_size = q.head_size();
-  problem.scale = scale;
-  problem.q = operand_of(q).places;
-  problem.k = operand_of(k).places;
-  problem.v = operand_of(v).places;
-  problem.y = y.places;
-  problem.lse_batch = q.heads() * q.tokens();
-  problem.lse_head = q.tokens();
-  problem.result = result;
-  return problem;
 }
 
 const CudnnAttentionPlan* plan_for(Context& context, const CudnnAttentionProblem& problem) {
@@ -126,7 +102,7 @@ class Backward {
         dq_(dq),
         dk_(dk),
         dv_(dv),
-        whole_(problem_of(q, k, v, y_, scale, DType::kFloat32)) {
+        whole_(CudnnAttentionProblem::forward(q, k, v, y, scale)) {
     whole_.backward = true;
     whole_.dy = dy_.places;
   }
@@ -244,7 +220,7 @@ bool attention_forward_by_cudnn(Context& context, const HeadRows& q, const HeadR
   if (!suits(q, k, v, options) || result.output.dtype() == DType::kFloat64 || !aligned(y.first) ||
       !aligned(result.log_sum_exp.raw()))
     return false;
-  const CudnnAttentionProblem problem = problem_of(q, k, v, y, options.scale, result.output.dtype());
+  const CudnnAttentionProblem problem = CudnnAttentionProblem::forward(q, k, v, result.output, options.scale);
   const CudnnAttentionPlan* const plan = plan_for(context, problem);
   if (plan == nullptr) return false;
   cudnn_attention_run(

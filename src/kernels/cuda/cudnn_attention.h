@@ -2,7 +2,7 @@
 #include <cstdint>
 #include <string>
 
-#include "array/array.h"
+#include "kernels/attention.h"
 
 // Attention by cuDNN; without it, or without the headers of its frontend (cudnn_attention_absent.cpp), it
 // solves none, and kernels of ours do (attention.cu).
@@ -16,6 +16,13 @@ struct CudnnAttentionProblem {
   /// `token` + head · head_size + c.
   struct Places {
     std::int64_t batch = 0, token = 0;
+
+    static Places of(const HeadRows& rows) { return {rows.tokens() * rows.stride(), rows.stride()}; }
+    /// Of a dense [B, tokens, heads, d].
+    static Places of(const Array& y) {
+      const std::int64_t stride = y.shape()[2] * y.shape()[3];
+      return {y.shape()[1] * stride, stride};
+    }
   };
 
   bool backward = false;
@@ -26,6 +33,12 @@ struct CudnnAttentionProblem {
   std::int64_t lse_batch = 0, lse_head = 0;
   Places dy, dq, dk, dv;            ///< backward's; dq is bf16
   DType result = DType::kBfloat16;  ///< of y, forward, or of dk and dv; bf16 or f32
+
+  /// Whether it is for cuDNN, where all operands begin at multiples of 16 bytes.
+  static bool suits(const HeadRows& q, const HeadRows& k, const AttentionOptions& options);
+  /// @param y  [B, queries, heads, d], dense.
+  static CudnnAttentionProblem forward(const HeadRows& q, const HeadRows& k, const HeadRows& v,
+                                       const Array& y, double scale);
 
   /// Names it, unlike any other.
   std::string text() const;

@@ -27,6 +27,32 @@ std::string CudnnProblem::text() const {
                 " and ", convolution.high, rounded ? ", factors rounded" : "");
 }
 
+bool CudnnAttentionProblem::suits(const HeadRows& q, const HeadRows& k, const AttentionOptions& options) {
+  constexpr std::int64_t kUnit = 8, kLargestHead = 128;
+  return q.array.dtype() == DType::kBfloat16 && q.head_size() % kUnit == 0 && q.head_size() <= kLargestHead &&
+         !options.bias.defined() && !options.mask.defined() && !options.dropout && q.array.count() > 0 &&
+         q.tokens() + k.tokens() > 2 && k.array.count() > 0;
+}
+
+CudnnAttentionProblem CudnnAttentionProblem::forward(const HeadRows& q, const HeadRows& k, const HeadRows& v,
+                                                     const Array& y, double scale) {
+  CudnnAttentionProblem problem;
+  problem.batches = q.batches();
+  problem.heads = q.heads();
+  problem.queries = q.tokens();
+  problem.keys = k.tokens();
+  problem.head_size = q.head_size();
+  problem.scale = scale;
+  problem.q = Places::of(q);
+  problem.k = Places::of(k);
+  problem.v = Places::of(v);
+  problem.y = Places::of(y);
+  problem.lse_batch = q.heads() * q.tokens();
+  problem.lse_head = q.tokens();
+  problem.result = y.dtype();
+  return problem;
+}
+
 std::string CudnnAttentionProblem::text() const {
   const auto places = [](const Places& p) { return concat(" ", p.batch, "/", p.token); };
   std::string text =

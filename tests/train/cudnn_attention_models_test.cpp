@@ -1,0 +1,112 @@
+// What cuDNN plans for the attention that training steps of the shipped configurations call, on an H100
+// (tests/kernels/h100.json) that is not there: its driver is tests/support/described_gpu/driver.cpp. The
+// linker puts the functions of this file before those of kernels/attention.h.
+#include <gtest/gtest.h>
+
+#include <map>
+#include <set>
+
+#include "kernels/cuda/attention_by_cudnn.h"
+#include "kernels/cuda/cudnn_attention_plan.h"
+#include "support/described_gpu/runtime.h"
+#include "train/shipped_steps.h"
+
+namespace jigsaw {
+namespace {
+
+using cuda::AttentionParts;
+using cuda::CudnnAttentionPlan;
+using cuda::CudnnAttentionProblem;
+using Places = CudnnAttentionProblem::Places;
+
+/// Each once, by its text.
+std::map<std::string, CudnnAttentionProblem>& problems() {
+  static std::map<std::string, CudnnAttentionProblem> all;
+  return all;
+}
+void pose(const CudnnAttentionProblem& problem) {
+  problems().emplace(problem.text(), problem);
+}
+
+/// How often kernels of ours do it.
+int& others() {
+  static int count = 0;
+  return count;
+}
+
+}  // namespace
+
+JIGSAW_CALL(
+    forward,
+    "17attention_forwardERNS_5array7ContextERKNS0_8HeadRowsES6_S6_RKNS0_16AttentionOptionsENS1_5DTypeE",
+    (Context & context, const HeadRows& q, const HeadRows& k, const HeadRows& v,
+     const AttentionOptions& options, DType output),
+    AttentionResult)
+AttentionResult forward_here(Context& context, const HeadRows& q, const HeadRows& k, const HeadRows& v,
+                             const AttentionOptions& options, DType output) {
+  const AttentionResult result = forward_there(context, q, k, v, options, output);
+  if (CudnnAttentionProblem::suits(q, k, options)) {
+    pose(CudnnAttentionProblem::forward(q, k, v, result.output, options.scale));
+  } else {
+    ++others();
+  }
+  return result;
+}
+
+JIGSAW_CALL(backward,
+            "18attention_backwardERNS_5array7ContextERKNS0_8HeadRowsES6_S6_RKNS1_5ArrayES9_S9_S9_RKNS0_"
+            "16AttentionOptionsES4_S4_S4_S7_",
+            (Context & context, const HeadRows& q, const HeadRows& k, const HeadRows& v, const Array& y,
+             const Array& dy, const Array& log_sum_exp, const Array& row_sums,
+             const AttentionOptions& options, HeadRows dq, HeadRows dk, HeadRows dv, Array dbias),
+            void)
+void backward_here(Context& context, const HeadRows& q, const HeadRows& k, const HeadRows& v, const Array& y,
+                   const Array& dy, const Array& log_sum_exp, const Array& row_sums,
+                   const AttentionOptions& options, HeadRows dq, HeadRows dk, HeadRows dv, Array dbias) {
+  backward_there(context, q, k, v, y, dy, log_sum_exp, row_sums, options, dq, dk, dv, dbias);
+  if (!CudnnAttentionProblem::suits(q, k, options)) return;
+  // Its largest part, see attention_backward_by_cudnn().
+  CudnnAttentionProblem problem = CudnnAttentionProblem::forward(q, k, v, y, options.scale);
+  const AttentionParts::Part part =
+      AttentionParts().largest(problem.batches, problem.heads, problem.queries, problem.keys);
+  const bool whole = part.queries == problem.queries;
+  problem.backward = true;
+  problem.batches = part.batches;
+  problem.heads = part.heads;
+  problem.queries = part.queries;
+  problem.dy = Places::of(dy);
+  problem.dq = Places::of(dq);
+  problem.dk = Places::of(dk);
+  problem.dv = Places::of(dv);
+  problem.result = whole && dk.array.dtype() == DType::kBfloat16 ? DType::kBfloat16 : DType::kFloat32;
+  pose(problem);
+}
+
+namespace {
+
+TEST(CudnnModels, AttentionOfTheShippedConfigurationsIsPlanned) {
+  std::set<std::string> attending, by_others;
+  for_each_shipped_step({"bf16"}, [&](const std::string& name, const std::function<void()>& count) {
+    const std::size_t before = problems().size();
+    const int before_others = others();
+    count();
+    if (problems().size() > before) attending.insert(name);
+    if (others() > before_others) by_others.insert(name);
+  });
+  EXPECT_EQ(attending, (std::set<std::string>{"era5_uk_vit", "era5_vit"}));
+  EXPECT_EQ(by_others, (std::set<std::string>{"era5_swin"}));
+  std::int64_t most = 0;
+  for (const auto& [text, problem] : problems()) {
+    std::string why;
+    const std::optional<CudnnAttentionPlan> plan = CudnnAttentionPlan::make(problem, h100(), why);
+    ASSERT_TRUE(plan.has_value()) << text << ": " << why;
+    EXPECT_EQ(CudnnAttentionPlan::refusal(problem, 91900), "") << text;
+    most = std::max(most, plan->workspace_bytes());
+  }
+  EXPECT_LE(static_cast<double>(most), 1.1 * (1 << 29));
+  std::printf("attention %zu times, at most %.1f MB of workspace\n", problems().size(),
+              static_cast<double>(most) * 1e-6);
+}
+
+}  // namespace
+}  // namespace jigsaw
