@@ -88,9 +88,10 @@ ExitCode run_on(MpiSession& session, const MakeStart& make_start, const std::fun
   const Start start = make_start(*everyone);
   const Configuration& configuration = start.configuration;
   const int here = session.on_machine().rank;
+  const bool mpi_moves_arrays = session.cuda_aware() && session.size() > 1 && !nccl_library().built;
   together(*everyone, [&] {
     context = make_context(configuration.device, configuration.train, threads, here, &device_remark,
-                           session.cuda_aware());
+                           mpi_moves_arrays);
     device = rank_device(*context, here);
   });
   together(*everyone, [&] { require_like_devices(*everyone, device); });
@@ -101,12 +102,8 @@ ExitCode run_on(MpiSession& session, const MakeStart& make_start, const std::fun
   Log log(session.rank() == 0, Terminal::of_process(start.quiet));
   for (const std::string& sentence : start.idle) log.warn(sentence);
   if (!device_remark.empty()) log.info(device_remark);
-  if (context->backend() == Backend::kCuda && session.size() > 1 && session.cuda_aware() &&
-      !nccl_library().built) {
-    log.info(
-        "this MPI is CUDA-aware: it moves arrays between GPUs itself, by the host only with "
-        "JIGSAW_CUDA_AWARE_MPI=0");
-  }
+  if (mpi_moves_arrays && context->backend() == Backend::kCuda)
+    log.info("arrays that are not summed go from GPU to GPU by MPI (JIGSAW_CUDA_AWARE_MPI)");
   Job job{configuration, start.folder, *world, log, device, here};
   try {
     const ExitCode code = work(job);
@@ -146,6 +143,7 @@ namespace {
 ExitCode run_started(const MakeStart& make_start, const std::function<ExitCode(Job&)>& work) {
   // A file size limit is then an error of the write, as a full disk is.
   std::signal(SIGXFSZ, SIG_IGN);
+  if (const auto here = launched_rank_on_machine(); here && wants_cuda_aware_mpi()) choose_cuda_device(*here);
   MpiSession session;
   try {
     return run_on(session, make_start, work);

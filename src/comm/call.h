@@ -45,20 +45,20 @@ class Arrival {
  public:
   /// The host waits here where the device cannot count.
   Arrival(DeviceRuntime& runtime, Stream stream)
-      : runtime_(&runtime), stream_(stream), milestone_(runtime.milestone(stream)) {
-    if (!milestone_.counted()) runtime.synchronise(stream);
+      : runtime_(&runtime), milestone_(runtime.milestone(stream)), ticket_(runtime.ticket(stream)) {
+    if (!milestone_.counted()) runtime.synchronise(ticket_);
   }
 
   bool here() const { return milestone_.passed(); }
   /// @throws what the device has to say of work before it.
   void wait() const {
-    if (!here()) runtime_->synchronise(stream_);
+    if (!here()) runtime_->synchronise(ticket_);
   }
 
  private:
   DeviceRuntime* runtime_;
-  Stream stream_;
-  Milestone milestone_;
+  Milestone milestone_;  ///< for which the device's library is not asked
+  DeviceRuntime::Ticket ticket_;
 };
 
 /// One checked call, as the front hands it to a backend. Which fields count depends on the kind.

@@ -55,7 +55,7 @@ class CallLog {
     std::int64_t next = 0, made = 0;
     std::uint64_t hash = 0;
   };
-  /// Calls from here on are kept, for since() and repeat(), until forget().
+  /// Calls from here on are kept for since_mark() until forget().
   Mark mark();
   /// As if none of the calls since had been made; their numbers are not given again.
   void forget(const Mark& since);

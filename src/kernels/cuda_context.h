@@ -39,6 +39,10 @@ struct CudnnLibrary {
 };
 CudnnLibrary cudnn_library();
 
+/// Makes a GPU, counted round and round, current for this thread before anything else asks for one; nothing
+/// where there is none.
+void choose_cuda_device(int number);
+
 /// A context whose arrays live on a CUDA device, with streams of its own.
 /// @param for_other_processes  in memory that a CUDA-aware MPI can open in them (cudaMalloc): that of
 ///                             cuMemCreate, which grows as one range, it cannot, or passes by the host.

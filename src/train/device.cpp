@@ -120,15 +120,14 @@ std::string unfit_library(const CudnnLibrary& cudnn, const NcclLibrary& nccl) {
 }
 
 Context make_context(DeviceChoice device, const TrainOptions& train, int threads, int rank_on_machine,
-                     std::string* remark, bool mpi_is_cuda_aware) {
+                     std::string* remark, bool mpi_moves_arrays) {
   const CudaMachine machine = device == DeviceChoice::kCpu ? CudaMachine{} : cuda_machine();
   const ChosenDevice chosen = choose_device(device, train, machine);
   if (remark != nullptr) *remark = chosen.remark;
   if (chosen.cuda) {
     const std::string failure = unfit_library(cudnn_library(), nccl_library());
     if (!failure.empty()) throw ConfigError(failure);
-    Context context =
-        make_cuda_context(rank_on_machine % machine.devices, mpi_is_cuda_aware && !nccl_library().built);
+    Context context = make_cuda_context(rank_on_machine % machine.devices, mpi_moves_arrays);
     context.set_tf32(train.tf32);
     return context;
   }

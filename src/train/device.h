@@ -43,10 +43,10 @@ std::string unfit_library(const CudnnLibrary& cudnn, const NcclLibrary& nccl);
 /// @param threads         that a rank on the processor may use.
 /// @param rank_on_machine  chooses among the machine's GPUs, round and round.
 /// @param remark           set to choose_device()'s; may be null.
-/// @param mpi_is_cuda_aware  see MpiSession: where the build has no NCCL, MPI then moves arrays itself.
+/// @param mpi_moves_arrays  of a GPU: see MpiSession::cuda_aware().
 /// @throws ConfigError     as choose_device() does; on a GPU with what unfit_library() says.
 Context make_context(DeviceChoice device, const TrainOptions& train, int threads, int rank_on_machine,
-                     std::string* remark = nullptr, bool mpi_is_cuda_aware = false);
+                     std::string* remark = nullptr, bool mpi_moves_arrays = false);
 
 /// The constants by which the blocks of a model are planned, see cost_model(). Collective.
 ///

@@ -2,11 +2,11 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
-#include <cstdlib>
 #include <functional>
 
 #include "base/error.h"
 #include "comm/comm_cases.h"
+#include "comm/mpi/mpi_session.h"
 #include "comm/ranks.h"
 #include "comm/thread/run_ranks.h"
 #include "kernels/copy.h"
@@ -70,8 +70,7 @@ TEST(MpiCommunicator, BuffersAreLetGoAfterTheWait) {
 /// Arrays of a device: a CUDA-aware MPI is handed what moves, and no sums, which are formed on the host.
 TEST(MpiCommunicator, WhatMovesBetweenDevicesIsHandedToMpiThatTakesIt) {
   on_ranks([](Communicator& comm) {
-    const char* const wanted = std::getenv("JIGSAW_CUDA_AWARE_MPI");
-    const bool hands_over = comm.context().runtime() != nullptr && wanted == nullptr;
+    const bool hands_over = comm.context().runtime() != nullptr && wants_cuda_aware_mpi();
     const auto counted = [&](const std::function<void()>& call) {
       const std::int64_t before = testing::messages_of_devices();
       call();

@@ -244,6 +244,7 @@ TEST_F(FakeCuda, ALostGpuEndsTheJobAndNothingOfItIsSaved) {
 TEST_F(FakeCuda, AGpuThatIsLostInAValidationIsNamed) {
   give_machine();
   const std::string output = folder_ / "run";
+  // Behind the only step and before the end of its validation, as the last lines see.
   const Outcome lost = run_on("devices=1,fail_after=1000,fail_with=214", 1,
                               " --set device=cuda --set train.steps=1 --set log_every=1 "
                               "--set validation.every=1 --set output=" +

@@ -44,7 +44,7 @@ class MpiOperation : public Pending::Operation {
     if (transfer_->done() || std::uncaught_exceptions() > exceptions_) return;
     try {
       state_->finish(*transfer_);
-    } catch (const CommError&) {
+    } catch (const Error&) {  // of MPI, or of a device that failed
       // The session still holds the transfer, and ends the job rather than finalise.
     }
   }
@@ -112,7 +112,9 @@ class MpiCommunicator : public Communicator {
   }
   /// Where arrays stand, if not in host memory.
   DeviceRuntime* device_of(const Call& call) const {
-    return call.send.device() == Device::kCpu ? nullptr : context().runtime();
+    if (call.send.device() == Device::kCpu) return nullptr;
+    require(state_->cuda_aware && context().runtime() != nullptr, "MPI takes arrays in host memory");
+    return context().runtime();
   }
   void move_to_self(MpiTransfer& transfer, const Call& call, const Array& result) const;
   std::size_t own() const { return static_cast<std::size_t>(rank_); }

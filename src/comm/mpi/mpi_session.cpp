@@ -23,12 +23,12 @@ namespace jigsaw::inline comm {
 
 namespace {
 
-std::optional<int> environment_number(const char* variable) {
+std::optional<int> environment_number(const char* variable, int least = 1) {
   const char* text = std::getenv(variable);
   int value = 0;
   if (text == nullptr) return std::nullopt;
   const auto [end, error] = std::from_chars(text, text + std::strlen(text), value);
-  if (error != std::errc() || *end != '\0' || value < 1) return std::nullopt;
+  if (error != std::errc() || *end != '\0' || value < least) return std::nullopt;
   return value;
 }
 
@@ -68,11 +68,6 @@ bool says_it_is_cuda_aware() {
 #else
   return false;  // of others nothing is known
 #endif
-}
-
-bool may_be_cuda_aware() {
-  const char* const given = std::getenv("JIGSAW_CUDA_AWARE_MPI");
-  return given == nullptr || std::string_view(given) != "0";
 }
 
 MpiSession::OnMachine find_on_machine() {
@@ -128,6 +123,18 @@ void abort_job(MpiSession::State& state, int exit_code) {
   std::_Exit(exit_code);
 }
 
+bool wants_cuda_aware_mpi() {
+  const char* const given = std::getenv("JIGSAW_CUDA_AWARE_MPI");
+  return given != nullptr && std::string_view(given) == "1";
+}
+
+std::optional<int> launched_rank_on_machine() {
+  for (const char* variable : {"OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID"}) {
+    if (const auto rank = environment_number(variable, 0)) return rank;
+  }
+  return std::nullopt;
+}
+
 std::optional<int> launched_ranks() {
   if (const auto ranks = environment_number("OMPI_COMM_WORLD_SIZE")) return ranks;
   if (const auto ranks = environment_number("PMI_SIZE")) return ranks;
@@ -153,7 +160,11 @@ MpiSession::MpiSession(const MpiOptions& options) : state_(std::make_shared<Stat
         concat("the launcher started ", *promised, " ranks, but MPI connects ", delivered,
                ": use the mpirun of the MPI library this program was built with, or `srun --mpi=pmix`"));
   }
-  state_->cuda_aware = may_be_cuda_aware() && says_it_is_cuda_aware();
+  state_->cuda_aware = wants_cuda_aware_mpi();
+  if (state_->cuda_aware && !says_it_is_cuda_aware()) {
+    MPI_Finalize();
+    throw ConfigError("JIGSAW_CUDA_AWARE_MPI is 1, and this MPI does not say that it is CUDA-aware");
+  }
   on_machine_ = find_on_machine();
   if (provided >= MPI_THREAD_SERIALIZED && delivered > 1)
     state_->background = std::make_unique<ProgressThread>(state_->mpi, options.progress_seconds);

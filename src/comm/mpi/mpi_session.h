@@ -10,6 +10,11 @@ namespace jigsaw::inline comm {
 /// The number of ranks that the launcher of this process promised: the first of OMPI_COMM_WORLD_SIZE,
 /// PMI_SIZE, and SLURM_STEP_NUM_TASKS within a job step (SLURM_STEP_ID) that is set.
 std::optional<int> launched_ranks();
+/// This rank among those on the same machine, as far as the launcher says: known before MPI is.
+std::optional<int> launched_rank_on_machine();
+/// Whether JIGSAW_CUDA_AWARE_MPI=1 stands in the environment, see MpiSession::cuda_aware(). Open MPI wants
+/// such a rank's GPU to be chosen before it is initialised.
+bool wants_cuda_aware_mpi();
 
 struct MpiOptions {
   /// Elements in one MPI message, whose counts are 32-bit; larger transfers are sent in several.
@@ -26,7 +31,8 @@ struct MpiOptions {
 /// own text. Left by an exception or with a transfer under way, it ends the job with exit code 1 rather than
 /// wait for peers that may never come: catch errors inside, and call abort().
 ///
-/// Throws ConfigError when MPI has fewer ranks than the launcher promised.
+/// Throws ConfigError when MPI has fewer ranks than the launcher promised, or is wanted to be CUDA-aware and
+/// does not say that it is (MPIX_Query_cuda_support, of Open MPI).
 class MpiSession {
  public:
   struct State;
@@ -43,8 +49,8 @@ class MpiSession {
     int rank = 0, ranks = 1;
   };
   OnMachine on_machine() const { return on_machine_; }
-  /// Whether arrays of GPUs that move, and are not summed, are handed to MPI where they stand: it says that
-  /// it can (MPIX_Query_cuda_support), and JIGSAW_CUDA_AWARE_MPI in the environment is not 0.
+  /// Whether MPI is handed arrays of GPUs where they stand, of gathers, broadcasts, exchanges and all_to_alls
+  /// that are not forwarded: where wants_cuda_aware_mpi().
   bool cuda_aware() const;
   /// Changes MpiOptions::progress_seconds.
   void set_progress(double seconds);

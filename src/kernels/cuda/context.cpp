@@ -344,6 +344,11 @@ class CudaRuntime : public DeviceRuntime {
 
 }  // namespace
 
+void choose_cuda_device(int number) {
+  const int devices = cuda_device_count();
+  if (devices > 0 && cudaSetDevice(number % devices) == cudaSuccess) cudaFree(nullptr);
+}
+
 Context make_cuda_context(int device, bool for_other_processes) {
   const CudaDevice described = cuda_device(device);
   cuda::check(cudaSetDevice(device), "choose the device");

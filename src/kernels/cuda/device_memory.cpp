@@ -123,8 +123,8 @@ class DeviceMemory : public MemorySource {
 /// Regions of cudaMalloc, apart or not. Freeing waits for all work of the device.
 class MallocMemory : public MemorySource {
  public:
-  MallocMemory(std::shared_ptr<const Failures> failures, bool apart)
-      : failures_(std::move(failures)), apart_(apart) {}
+  MallocMemory(int device, std::shared_ptr<const Failures> failures, bool apart)
+      : device_(device), failures_(std::move(failures)), apart_(apart) {}
   MallocMemory(const MallocMemory&) = delete;
   MallocMemory& operator=(const MallocMemory&) = delete;
   ~MallocMemory() override {
@@ -136,7 +136,9 @@ class MallocMemory : public MemorySource {
     const cudaError_t status = cudaMalloc(&memory, bytes > 0 ? bytes : 1);
     if (status == cudaErrorMemoryAllocation) {
       cudaGetLastError();  // it is told here
-      throw OutOfMemoryError(concat("out of memory on the CUDA device in ", failures_->work().text()));
+      throw OutOfMemoryError(concat("out of memory on CUDA device ", device_, " in ",
+                                    failures_->work().text(), ", ",
+                                    human_bytes(static_cast<std::int64_t>(left())), " are free"));
     }
     failures_->check(status);
     if (!apart_) regions_.push_back(memory);
@@ -144,7 +146,7 @@ class MallocMemory : public MemorySource {
   }
   std::size_t left() const override {
     std::size_t free = 0, total = 0;
-    return !apart_ && cudaMemGetInfo(&free, &total) == cudaSuccess ? free : 0;
+    return cudaMemGetInfo(&free, &total) == cudaSuccess ? free : 0;
   }
   bool joins() const override { return false; }
   bool apart() const override { return apart_; }
@@ -153,6 +155,7 @@ class MallocMemory : public MemorySource {
   }
 
  private:
+  int device_;
   std::shared_ptr<const Failures> failures_;
   bool apart_;
   std::vector<void*> regions_;  ///< where they are not apart
@@ -168,7 +171,7 @@ bool memory_is_apart() {
 std::unique_ptr<MemorySource> make_device_memory(int device, std::shared_ptr<const Failures> failures,
                                                  bool for_other_processes) {
   if (memory_is_apart() || for_other_processes)
-    return std::make_unique<MallocMemory>(std::move(failures), memory_is_apart());
+    return std::make_unique<MallocMemory>(device, std::move(failures), memory_is_apart());
   return std::make_unique<DeviceMemory>(device, std::move(failures));
 }
 

@@ -34,6 +34,7 @@ std::int64_t free_device_bytes() {
 int cublas_version() {
   return 0;
 }
+void choose_cuda_device(int) {}
 Context make_cuda_context(int, bool) {
   no_cuda();
 }

@@ -170,20 +170,17 @@ class Carrier {
     }
   }
 
-  /// Whether its stream is behind it by now. What goes wrong is the communicator's error, which ranks ask
-  /// for.
+  /// Whether its stream is behind it by now.
   static bool has_run(Launch& launch) {
-    FakeComm& comm = *launch.comm;
     const auto comes = [&] {
-      return std::ranges::all_of(launch.receives, [&](const Part& part) { return has_come(comm, part); });
+      return std::ranges::all_of(launch.receives,
+                                 [&](const Part& part) { return has_come(*launch.comm, part); });
     };
     try {
-      return (!launch.begun || launch.done || comm.aborted || comes()) &&
+      return (!launch.begun || launch.done || launch.comm->aborted || comes()) &&
              fake_cuda::run(*launch.kept, launch.number);
-    } catch (const std::exception& error) {
-      comm.error = ncclSystemError;
-      comm.words = error.what();
-      return true;
+    } catch (const std::exception&) {  // of other work: who waits for the stream tries it, too
+      return false;
     }
   }
 
@@ -233,11 +230,17 @@ bool run_launch(Launch& launch) {
   if (launch.done || comm.aborted) return true;
   hear_of_aborts(comm);
   if (comm.error != ncclSuccess) return false;
-  begin(launch);
-  for (const Part& part : launch.receives) {
-    if (!has_come(comm, part)) return false;
+  try {
+    begin(launch);
+    for (const Part& part : launch.receives) {
+      if (!has_come(comm, part)) return false;
+    }
+    deliver(launch);
+  } catch (const std::exception& error) {  // of files
+    comm.error = ncclSystemError;
+    comm.words = error.what();
+    return false;
   }
-  deliver(launch);
   for (const Part& part : launch.sends) fake_cuda::touched(part.memory, part.bytes(), false);
   for (const Part& part : launch.receives) fake_cuda::touched(part.memory, part.bytes(), true);
   launch.done = true;
