@@ -3,7 +3,6 @@
 // linker puts the functions of this file before those of kernels/attention.h.
 #include <gtest/gtest.h>
 
-#include <map>
 #include <set>
 
 #include "kernels/cuda/attention_by_cudnn.h"
@@ -18,15 +17,6 @@ using cuda::AttentionParts;
 using cuda::CudnnAttentionPlan;
 using cuda::CudnnAttentionProblem;
 using Places = CudnnAttentionProblem::Places;
-
-/// Each once, by its text.
-std::map<std::string, CudnnAttentionProblem>& problems() {
-  static std::map<std::string, CudnnAttentionProblem> all;
-  return all;
-}
-void pose(const CudnnAttentionProblem& problem) {
-  problems().emplace(problem.text(), problem);
-}
 
 /// How often kernels of ours do it.
 int& others() {
@@ -87,16 +77,16 @@ namespace {
 TEST(CudnnModels, AttentionOfTheShippedConfigurationsIsPlanned) {
   std::set<std::string> attending, by_others;
   for_each_shipped_step({"bf16"}, [&](const std::string& name, const std::function<void()>& count) {
-    const std::size_t before = problems().size();
+    const std::size_t before = problems<CudnnAttentionProblem>().size();
     const int before_others = others();
     count();
-    if (problems().size() > before) attending.insert(name);
+    if (problems<CudnnAttentionProblem>().size() > before) attending.insert(name);
     if (others() > before_others) by_others.insert(name);
   });
   EXPECT_EQ(attending, (std::set<std::string>{"era5_uk_vit", "era5_vit"}));
   EXPECT_EQ(by_others, (std::set<std::string>{"era5_swin"}));
   std::int64_t most = 0;
-  for (const auto& [text, problem] : problems()) {
+  for (const auto& [text, problem] : problems<CudnnAttentionProblem>()) {
     std::string why;
     const std::optional<CudnnAttentionPlan> plan = CudnnAttentionPlan::make(problem, h100(), why);
     ASSERT_TRUE(plan.has_value()) << text << ": " << why;
@@ -104,7 +94,7 @@ TEST(CudnnModels, AttentionOfTheShippedConfigurationsIsPlanned) {
     most = std::max(most, plan->workspace_bytes());
   }
   EXPECT_LE(static_cast<double>(most), 1.1 * (1 << 29));
-  std::printf("attention %zu times, at most %.1f MB of workspace\n", problems().size(),
+  std::printf("attention %zu times, at most %.1f MB of workspace\n", problems<CudnnAttentionProblem>().size(),
               static_cast<double>(most) * 1e-6);
 }
 

@@ -14,16 +14,11 @@ namespace {
 using cuda::CudnnPlan;
 using cuda::CudnnProblem;
 
-/// Each once, by its text.
-std::map<std::string, CudnnProblem>& problems() {
-  static std::map<std::string, CudnnProblem> all;
-  return all;
-}
 void pose(CudnnProblem problem, const Array& result) {
   if (result.count() == 0) return;
   for (const bool rounded : {false, true}) {  // as train.tf32 chooses
     problem.rounded = problem.rounded || (rounded && problem.type == DType::kFloat32);
-    problems().emplace(problem.text(), problem);
+    jigsaw::pose(problem);
   }
 }
 
@@ -80,19 +75,19 @@ namespace {
 TEST(CudnnModels, ConvolutionsOfTheShippedConfigurationsArePlanned) {
   std::set<std::string> convolving;
   for_each_shipped_step({"fp32", "bf16"}, [&](const std::string& name, const std::function<void()>& count) {
-    const std::size_t before = problems().size();
+    const std::size_t before = problems<CudnnProblem>().size();
     count();
-    if (problems().size() > before) convolving.insert(name);
+    if (problems<CudnnProblem>().size() > before) convolving.insert(name);
   });
   EXPECT_EQ(convolving, (std::set<std::string>{"era5_uk_unet", "ct_denoise_unet3d"}));
   std::int64_t most = 0;
-  for (const auto& [text, problem] : problems()) {
+  for (const auto& [text, problem] : problems<CudnnProblem>()) {
     const std::optional<CudnnPlan> plan = CudnnPlan::make(problem, h100());
     ASSERT_TRUE(plan.has_value()) << text;
     most = std::max(most, plan->workspace_bytes());
   }
   EXPECT_LE(most, std::int64_t{1} << 29);
-  std::printf("%zu convolutions, at most %.1f MB of workspace\n", problems().size(),
+  std::printf("%zu convolutions, at most %.1f MB of workspace\n", problems<CudnnProblem>().size(),
               static_cast<double>(most) * 1e-6);
 }
 

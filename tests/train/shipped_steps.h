@@ -2,6 +2,7 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <map>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -25,6 +26,17 @@ inline std::string h100() {
   std::stringstream text;
   text << file.rdbuf();
   return text.str();
+}
+
+/// What was asked of cuDNN, each once, by its text.
+template <typename Problem>
+std::map<std::string, Problem>& problems() {
+  static std::map<std::string, Problem> all;
+  return all;
+}
+template <typename Problem>
+void pose(const Problem& problem) {
+  problems<Problem>().emplace(problem.text(), problem);
 }
 
 /// Training steps of the shipped configurations, on one GPU and with the domain on two.
