@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
+#include <map>
 #include <regex>
 #include <set>
 
@@ -284,6 +285,28 @@ TEST_F(FakeCuda, ConvolutionsThatCudnnRefusesAreSaidOnce) {
       EXPECT_NE(line.find(", factors rounded"), std::string::npos) << line;
     }
   }
+}
+
+/// A run whose products cuBLASLt does not know goes on with kernels of the program's own, and says so.
+TEST_F(FakeCuda, TrainsWithoutCublas) {
+  give_machine();
+  std::vector<double> losses;
+  for (const char* machine : {"devices=1", "devices=1,cublas_refuses=-1"}) {
+    const std::string output = folder_ / ("run" + std::to_string(losses.size()));
+    const Outcome outcome =
+        run_on(machine, 1, "--set device=cuda --set train.steps=3 --set output=" + output);
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+    std::map<std::string, int> said;
+    for (const std::string& line : outcome.said()) {
+      if (line.find("cuBLASLt has no algorithm for the product of ") != std::string::npos) ++said[line];
+    }
+    EXPECT_EQ(said.empty(), losses.empty()) << outcome.err;
+    for (const auto& [line, times] : said) EXPECT_EQ(times, 1) << line;
+    const auto lines = metrics(output, "train");
+    ASSERT_FALSE(lines.empty());
+    losses.push_back(lines.back().at("loss").get<double>());
+  }
+  EXPECT_NEAR(losses[1], losses[0], 1e-4 * std::abs(losses[0]));
 }
 
 /// Plans for GPUs are made by the constants of a GPU, in a run as by `plan`, and are not those for

@@ -30,6 +30,7 @@
 #include "kernels/fake_cuda_finds.h"
 #include "kernels/optimizer.h"
 #include "kernels/pointwise.h"
+#include "kernels/remarks.h"
 #include "support/arrays.h"
 #include "support/backends.h"
 #include "support/error_of.h"
@@ -560,6 +561,38 @@ TEST_F(FakeCudaFinds, MisalignedRows) {
       testing::expect_near(found, wanted, testing::tolerance(out, extent, 32));
     }
   }
+}
+
+/// A kernel of ours does what cuBLASLt refuses, in every order of letters and with what stands in the result
+/// (kernels_fake_cublas_test runs all contractions like this); each such product is said once.
+TEST_F(FakeCudaFinds, ProductsThatCublasRefusesAreSaidOnce) {
+  const int before = fake_cuda::machine().cublas_refuses;
+  const auto product = [&](std::int64_t depth, DType type, DType out) {
+    const Array a = testing::random_array(context_, {3, 5, depth}, type, 1),
+                b = testing::random_array(context_, {3, 4, depth}, type, 2);
+    return values_of(contract(context_, ContractionSpec::parse("bmk,bnk->bmn"), a, b, out));
+  };
+  constexpr DType kF32 = DType::kFloat32, kBf16 = DType::kBfloat16;
+  const std::vector<double> wanted = product(7, kF32, kF32);
+  EXPECT_TRUE(take_remarks(context_).empty());
+  fake_cuda::machine().cublas_refuses = 8;
+  product(7, kF32, kF32);
+  product(7, kBf16, kF32);
+  product(8, kBf16, kF32);
+  product(8, kBf16, kF32);
+  EXPECT_EQ(
+      take_remarks(context_),
+      std::vector<std::string>{
+          "cuBLASLt has no algorithm for the product of bf16 matrices 5 x 8 and 8 x 4, 3 times, to fp32: "
+          "a far slower kernel of this program does it"});
+  product(8, kBf16, kF32);
+  EXPECT_TRUE(take_remarks(context_).empty());
+  fake_cuda::machine().cublas_refuses = 7;
+  Context fresh = testing::kernel_context(Backend::kCuda, 1);
+  std::swap(fresh, context_);
+  testing::expect_near(product(7, kF32, kF32), wanted, 1e-6);
+  EXPECT_EQ(take_remarks(context_).size(), 1U);
+  fake_cuda::machine().cublas_refuses = before;
 }
 
 }  // namespace

@@ -1,13 +1,16 @@
 #include <map>
 
 #include "array/raw_memory.h"
+#include "base/text.h"
 #include "kernels/copy.h"
 #include "kernels/cuda/error.h"
 #include "kernels/cuda/matmul.h"
 #include "kernels/cuda/padded_operand.h"
+#include "kernels/cuda/strided_product.h"
 #include "kernels/front/contraction_kernels.h"
 #include "kernels/lowering.h"
 #include "kernels/pointwise.h"
+#include "kernels/remarks.h"
 
 namespace jigsaw::inline kernels::cuda {
 
@@ -25,7 +28,7 @@ struct ContractionState {
 
   cublasLtHandle_t handle = nullptr;
   ContractionPlans plans;
-  std::map<MatmulKey, Matmul> matmuls;
+  std::map<MatmulKey, std::unique_ptr<Matmul>> matmuls;  ///< null: a kernel of ours does the product
 };
 
 /// What all three addresses are multiples of: vector loads need 16 bytes, views may start at any element.
@@ -78,8 +81,14 @@ class Products {
     const MatmulKey key = {product, a_.dtype(), c_.dtype(), alignment_of(a, b, c),
                            context_.tf32() && a_.dtype() == DType::kFloat32};
     auto found = state_.matmuls.find(key);
-    if (found == state_.matmuls.end()) found = state_.matmuls.try_emplace(key, state_.handle, key).first;
-    found->second.run(context_, a, b, c, add);
+    if (found == state_.matmuls.end()) {
+      found = state_.matmuls.emplace(key, Matmul::plan(state_.handle, key)).first;
+      if (!found->second)
+        context_.state<Remarks>().add(concat("cuBLASLt has no algorithm for ", key.text(),
+                                             ": a far slower kernel of this program does it"));
+    }
+    if (found->second) return found->second->run(context_, a, b, c, add);
+    strided_product(context_, key, a, b, c, add);
   }
 
   Context& context_;

@@ -115,6 +115,15 @@ struct Preference {
 
 }  // namespace
 
+std::string MatmulKey::text() const {
+  const MatrixProduct& p = product;
+  return concat("the product of ", name(in), " matrices ", p.m, " x ", p.k, " and ", p.k, " x ", p.n,
+                p.batch > 1 ? concat(", ", p.batch, " times") : "",
+                out == in ? "" : concat(", to ", name(out)),
+                alignment < 16 ? concat(", at multiples of ", alignment, " bytes") : "",
+                rounded ? ", factors rounded to TensorFloat-32" : "");
+}
+
 struct Matmul::Plan {
   Plan(cublasLtHandle_t handle_, const MatmulKey& key)
       : handle(handle_),
@@ -123,18 +132,20 @@ struct Matmul::Plan {
         b(key.product.b, key.product.k, key.product.n, key.product.batch, key.in),
         c(key.product.c, key.product.m, key.product.n, key.product.batch, key.out),
         description(key, a, b),
-        text(concat("a product of ", key.product.m, " x ", key.product.k, " and ", key.product.k, " x ",
-                    key.product.n, " matrices of ", name(key.in))) {
-    const Preference preference(key.alignment);
+        text(key.text()) {}
+
+  /// False where cuBLASLt knows none.
+  bool choose_algorithm(std::uint32_t alignment) {
+    const Preference preference(alignment);
     int found = 0;
     cublasLtMatmulHeuristicResult_t result{};
     const cublasStatus_t status =
         cublasLtMatmulAlgoGetHeuristic(handle, description.description, b.layout(), a.layout(), c.layout(),
                                        c.layout(), preference.preference, 1, &result, &found);
-    if (status != CUBLAS_STATUS_NOT_SUPPORTED) check(status, "choose an algorithm");
-    if (status != CUBLAS_STATUS_SUCCESS || found == 0 || result.state != CUBLAS_STATUS_SUCCESS)
-      fail(concat("cuBLASLt has no algorithm for ", text));
+    if (status != CUBLAS_STATUS_NOT_SUPPORTED)
+      check(status, concat("choose an algorithm for ", text).c_str());
     algorithm = result.algo;
+    return status == CUBLAS_STATUS_SUCCESS && found > 0 && result.state == CUBLAS_STATUS_SUCCESS;
   }
 
   cublasLtHandle_t handle;
@@ -145,8 +156,14 @@ struct Matmul::Plan {
   cublasLtMatmulAlgo_t algorithm{};
 };
 
-Matmul::Matmul(cublasLtHandle_t handle, const MatmulKey& key) : plan_(std::make_unique<Plan>(handle, key)) {}
+Matmul::Matmul(std::unique_ptr<Plan> plan) : plan_(std::move(plan)) {}
 Matmul::~Matmul() = default;
+
+std::unique_ptr<Matmul> Matmul::plan(cublasLtHandle_t handle, const MatmulKey& key) {
+  auto plan = std::make_unique<Plan>(handle, key);
+  if (!plan->choose_algorithm(key.alignment)) return nullptr;
+  return std::unique_ptr<Matmul>(new Matmul(std::move(plan)));
+}
 
 void Matmul::run(Context& context, const std::byte* a, const std::byte* b, std::byte* c, bool add) const {
   const Plan& p = *plan_;
@@ -160,7 +177,7 @@ void Matmul::run(Context& context, const std::byte* a, const std::byte* b, std::
                      static_cast<std::size_t>(kWorkspaceBytes), stream_of(context));
   // What work before it has done may come to light here.
   if (status != CUBLAS_STATUS_SUCCESS) launched(context, cudaPeekAtLastError(), p.text.c_str());
-  check(status, "run a product");
+  check(status, concat("run ", p.text).c_str());
   if (launches_wait(context)) launched(context, cudaSuccess, p.text.c_str());
 }
 

@@ -2,6 +2,7 @@
 #include <cublasLt.h>
 
 #include <memory>
+#include <string>
 
 #include "array/array.h"
 #include "kernels/lowering.h"
@@ -18,13 +19,16 @@ struct MatmulKey {
   std::uint32_t alignment = 16;  ///< bytes, of all three operands
   bool rounded = false;          ///< factors, which are f32, may be taken as TensorFloat-32
   auto operator<=>(const MatmulKey&) const = default;
+
+  /// "the product of bf16 matrices 64 x 32 and 32 x 16, 12 times, to fp32, at multiples of 16 bytes".
+  std::string text() const;
 };
 
 /// A cuBLASLt matrix product, planned once and run on many operands.
 class Matmul {
  public:
-  /// Throws Error when cuBLASLt has no algorithm for the key. The handle outlives the product.
-  Matmul(cublasLtHandle_t handle, const MatmulKey& key);
+  /// Null where cuBLASLt has no algorithm for the key. The handle outlives the product.
+  static std::unique_ptr<Matmul> plan(cublasLtHandle_t handle, const MatmulKey& key);
   ~Matmul();
   Matmul(const Matmul&) = delete;
   Matmul& operator=(const Matmul&) = delete;
@@ -39,6 +43,7 @@ class Matmul {
 
  private:
   struct Plan;
+  explicit Matmul(std::unique_ptr<Plan> plan);
   std::unique_ptr<Plan> plan_;
 };
 

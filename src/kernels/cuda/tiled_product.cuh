@@ -9,6 +9,7 @@ struct ProductExtents {
 };
 
 constexpr int kProductTile = 64, kProductDepth = 16, kProductEach = 4;
+constexpr std::int64_t kProductSums = 1024;  // what is added up before it joins the total, for precision
 static_assert(kProductTile * kProductTile == kThreads * kProductEach * kProductEach);
 
 /// A block makes a tile of c, each thread 4 × 4 numbers of it, out of tiles of a and b that it stages.
@@ -21,8 +22,9 @@ __global__ void product_tiles(ProductExtents all, Product product) {
   const std::int64_t slab = blockIdx.y, end = all.k * (slab + 1) / all.slabs;
   const int thread = static_cast<int>(threadIdx.x), row = thread / 16, column = thread % 16;
   for (std::int64_t group = blockIdx.z; group < all.groups; group += gridDim.z) {
-    R sums[kProductEach][kProductEach] = {};
-    for (std::int64_t k0 = all.k * slab / all.slabs; k0 < end; k0 += kProductDepth) {
+    R totals[kProductEach][kProductEach] = {}, sums[kProductEach][kProductEach] = {};
+    const std::int64_t begin = all.k * slab / all.slabs;
+    for (std::int64_t k0 = begin; k0 < end; k0 += kProductDepth) {
       for (int e = thread; e < kProductTile * kProductDepth; e += kThreads) {
         const int depth = e % kProductDepth, line = e / kProductDepth;
         const std::int64_t k = k0 + depth, m = m0 + line;
@@ -42,11 +44,14 @@ __global__ void product_tiles(ProductExtents all, Product product) {
           for (int j = 0; j < kProductEach; ++j) sums[i][j] += left[i] * right[j];
       }
       __syncthreads();
+      if ((k0 + kProductDepth - begin) % kProductSums != 0) continue;
+      for (int i = 0; i < kProductEach; ++i)
+        for (int j = 0; j < kProductEach; ++j) totals[i][j] += sums[i][j], sums[i][j] = R(0);
     }
     for (int i = 0; i < kProductEach; ++i)
       for (int j = 0; j < kProductEach; ++j) {
         const std::int64_t m = m0 + row + 16 * i, n = n0 + column + 16 * j;
-        if (m < all.m && n < all.n) product.store(group, slab, m, n, sums[i][j]);
+        if (m < all.m && n < all.n) product.store(group, slab, m, n, totals[i][j] + sums[i][j]);
       }
   }
 }

@@ -64,8 +64,9 @@ bool fits(const FakeProduct& product, const FakeLayout& a, const FakeLayout& b, 
       (a.type == CUDA_R_32F || product.compute != CUBLAS_COMPUTE_32F_FAST_TF32);
   bool leading = true;
   for (const FakeLayout* each : {&a, &b, &d}) leading = leading && each->leading >= each->rows;
-  return types && leading && m == d.rows && n == d.columns && k == k2 && a.batch == d.batch &&
-         b.batch == d.batch && d.stride >= (d.batch > 1 ? d.rows : 0);
+  const int refused = jigsaw::testing::fake_cuda::machine().cublas_refuses;
+  return refused != -1 && k != refused && types && leading && m == d.rows && n == d.columns && k == k2 &&
+         a.batch == d.batch && b.batch == d.batch && d.stride >= (d.batch > 1 ? d.rows : 0);
 }
 
 /// A product reads or writes the columns of all matrices of a batch.

@@ -42,6 +42,7 @@ struct Machine {
   int cudnn = 0;    ///< version of its cuDNN, 91900 for 9.19.0; 0: none
   int cudnn_refuses =
       0;  ///< that has no plan for convolutions to so many channels, or heads of so many numbers
+  int cublas_refuses = 0;  ///< its cuBLASLt has no algorithm for sums of so many products; -1: for none
 };
 Machine& machine();
 

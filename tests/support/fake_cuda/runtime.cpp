@@ -182,6 +182,7 @@ Machine described() {
   read("fail_device", machine.fail_device);
   read("cudnn", machine.cudnn);
   read("cudnn_refuses", machine.cudnn_refuses);
+  read("cublas_refuses", machine.cublas_refuses);
   int mebibytes = static_cast<int>(machine.memory >> 20);
   read("mebibytes", mebibytes);
   machine.memory = static_cast<std::size_t>(mebibytes) << 20;
