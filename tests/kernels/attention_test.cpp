@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <complex>
 #include <limits>
@@ -393,10 +394,63 @@ TEST_P(Attention, PartsOfTheKeysCombine) {
                          call.options, part_dq, {dkv, 0}, {dkv, 1}, {});
       for (std::size_t i = 0; i < dq.size(); ++i) dq[i] += values_of(part_dq.array)[i];
     }
-    expect_near(values_of(joined.output), values_of(whole.output), tolerance(sums, 64, 2));
+    // cuDNN rounds weights to bf16, relative to the largest of a part.
+    expect_near(values_of(joined.output), values_of(whole.output), tolerance(type, 64, 2));
     expect_near(values_of(joined.log_sum_exp), values_of(whole.log_sum_exp), tolerance(sums, 64, 4));
     const Expected wanted = expected(s, call);
     expect_near(dq, wanted.dq, tolerance(type, 64, 8));
+  }
+}
+
+/// A NaN among the keys is one in all that sees it, in whichever part it stands, and whatever the others see.
+TEST_P(Attention, NotANumberIsSeen) {
+  const Sizes s{1, 3, 400, 2, 8};
+  const Call call = made_up(s, DType::kFloat32);
+  const double nan = std::nan("");
+  const auto spoilt = [&](std::int64_t first, std::int64_t last) {
+    std::vector<double> values = values_of(call.k.array);
+    const std::int64_t per_key = call.k.array.count() / s.keys;
+    for (std::int64_t i = first * per_key; i < last * per_key; ++i) values[static_cast<std::size_t>(i)] = nan;
+    const Array keys = array_of(context_, call.k.array.shape(), DType::kFloat32, values);
+    return std::pair(HeadRows{keys, call.k.slot}, HeadRows{keys, call.v.slot});
+  };
+  const auto copied = [&](const Array& array) {
+    return array_of(context_, array.shape(), array.dtype(), values_of(array));
+  };
+  const auto expect_nan = [](const Array& array, const std::string& what) {
+    const std::vector<double> values = values_of(array);
+    EXPECT_TRUE(std::ranges::all_of(values, [](double value) { return std::isnan(value); })) << what;
+  };
+  const std::vector<double> hidden(static_cast<std::size_t>(s.queries * s.keys), -kInfinity);
+  AttentionOptions sees_nothing = call.options;
+  sees_nothing.mask = array_of(context_, {1, s.queries, s.keys}, DType::kFloat32, hidden);
+  const AttentionResult clean = attention_forward(context_, call.q, call.k, call.v, call.options,
+                                                  DType::kFloat32),
+                        none = attention_forward(context_, call.q, call.k, call.v, sees_nothing,
+                                                 DType::kFloat32);
+  EXPECT_EQ(values_of(none.log_sum_exp)[0], -kInfinity);
+  for (const auto& [first, last] :
+       {std::pair(0, 1), std::pair(7, 8), std::pair(350, 351), std::pair(0, 400)}) {
+    SCOPED_TRACE(concat("keys ", first, " to ", last));
+    const auto [k, v] = spoilt(first, last);
+    const AttentionResult result = attention_forward(context_, call.q, k, v, call.options, DType::kFloat32);
+    expect_nan(result.output, "forward");
+    expect_nan(result.log_sum_exp, "its sums");
+    const Array row_sums = attention_row_sums(context_, result.output, call.dy);
+    const HeadRows dq{Array(context_, {1, s.queries, 1, s.heads, s.size}, DType::kFloat32), 0};
+    const Array dkv(context_, k.array.shape(), DType::kFloat32);
+    attention_backward(context_, call.q, k, v, result.output, call.dy, result.log_sum_exp, row_sums,
+                       call.options, dq, {dkv, k.slot}, {dkv, v.slot}, {});
+    expect_nan(dq.array, "backward");
+    for (const AttentionResult& other : {clean, none}) {
+      for (const bool spoilt_first : {false, true}) {
+        const AttentionResult& into = spoilt_first ? result : other;
+        AttentionResult joined{copied(into.output), copied(into.log_sum_exp)};
+        attention_combine(context_, joined, spoilt_first ? other : result);
+        expect_nan(joined.output, spoilt_first ? "joined" : "joined to others");
+        expect_nan(joined.log_sum_exp, spoilt_first ? "its sums" : "their sums");
+      }
+    }
   }
 }
 
@@ -457,19 +511,6 @@ TEST_P(Attention, Rotation) {
   EXPECT_THROW(attention_rotate(context_, random_array(context_, {1, 4, 3, 1, 6}, DType::kFloat32, 1),
                                 {{2, 2}, {0, 0}}),
                ShapeError);
-}
-
-TEST_P(Attention, NotANumberIsSeen) {
-  const Sizes s{1, 3, 400, 1, 8};
-  for (const std::int64_t key : {7, 350}) {
-    Call call = made_up(s, DType::kFloat32);
-    std::vector<double> keys = values_of(call.k.array);
-    keys[static_cast<std::size_t>(call.k.at(0, key, 0))] = NAN;
-    call.k.array = array_of(context_, call.k.array.shape(), DType::kFloat32, keys);
-    const AttentionResult result =
-        attention_forward(context_, call.q, call.k, call.v, call.options, DType::kFloat32);
-    for (const double y : values_of(result.output)) EXPECT_TRUE(std::isnan(y));
-  }
 }
 
 TEST_P(Attention, MemoryIsLinearInTokens) {

@@ -54,8 +54,9 @@ class Attention : public AttentionKernels {
         for (std::int64_t row = begin; row < end; ++row) {
           const std::int64_t head = row % heads, token = row / heads;
           const std::int64_t at = (token / queries * heads + head) * queries + token % queries;
-          const float here = sums[at], there = more_sums[at], largest = std::max(here, there);
-          if (!(largest > kHidden)) continue;
+          const float here = sums[at], there = more_sums[at];
+          if (here == kHidden && there == kHidden) continue;
+          const float largest = std::max(here, there);  // a NaN of either shows in the sum
           const float sum = std::exp(here - largest) + std::exp(there - largest);
           const float keep = std::exp(here - largest) / sum, add = std::exp(there - largest) / sum;
           for (std::int64_t i = row * size; i < (row + 1) * size; ++i)

@@ -25,6 +25,12 @@ OutputRows rows_of(const Array& output) {
   return {output.shape()[1], output.shape()[2], output.shape()[3]};
 }
 
+/// Whether neither of two parts has a key that the query sees, by their logarithms of sums.
+template <typename R>
+__device__ bool see_nothing(R here, R there) {
+  return here == -static_cast<R>(INFINITY) && there == -static_cast<R>(INFINITY);
+}
+
 template <typename R>
 struct CombineOutputs {
   OutputRows rows;
@@ -32,8 +38,9 @@ struct CombineOutputs {
   const R *more, *into_lse, *more_lse;
   __device__ void operator()(std::int64_t i) const {
     const std::int64_t row = rows.row_of(i);
-    const R here = into_lse[row], there = more_lse[row], largest = here > there ? here : there;
-    if (!(largest > -static_cast<R>(INFINITY))) return;
+    const R here = into_lse[row], there = more_lse[row];
+    if (see_nothing(here, there)) return;
+    const R largest = there > here ? there : here;  // a NaN of either shows in both factors
     const R keep = exp(here - largest), add = exp(there - largest);
     into[i] = (into[i] * keep + more[i] * add) / (keep + add);
   }
@@ -44,9 +51,10 @@ struct CombineSums {
   R* into;
   const R* more;
   __device__ void operator()(std::int64_t row) const {
-    const R here = into[row], there = more[row], largest = here > there ? here : there;
-    if (largest > -static_cast<R>(INFINITY))
-      into[row] = largest + log(exp(here - largest) + exp(there - largest));
+    const R here = into[row], there = more[row];
+    if (see_nothing(here, there)) return;
+    const R largest = there > here ? there : here;
+    into[row] = largest + log(exp(here - largest) + exp(there - largest));
   }
 };
 

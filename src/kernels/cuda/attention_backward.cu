@@ -39,7 +39,7 @@ __device__ Pair<Accumulator<T>> pair_of(const BackwardPass<T>& all, std::int64_t
   if (query >= all.q.tokens() || key >= all.k.tokens()) return {R(0), R(0)};
   const std::int64_t row = all.row(batch, head, query);
   const R known = all.log_sum_exp[row];
-  if (!(known > -static_cast<R>(INFINITY))) return {R(0), R(0)};
+  if (known == -static_cast<R>(INFINITY)) return {R(0), R(0)};
   const R weight = exp(all.scoring.score(batch, head, query, key, dot) - known);
   const R factor = all.scoring.factor(dropout, query, key);
   return {weight * factor, weight * (factor * up - all.row_sums[row])};

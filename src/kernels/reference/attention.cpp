@@ -57,6 +57,9 @@ struct Query {
   }
 };
 
+/// The score of a key that a query does not see, and the logarithm of sums over none.
+constexpr double kHidden = -std::numeric_limits<double>::infinity();
+
 template <typename F>
 void for_queries(const HeadRows& q, const HeadRows& k, const HeadRows& v, const AttentionOptions& options,
                  const F& f) {
@@ -81,9 +84,9 @@ class Attention : public AttentionKernels {
     HeadRows y = as_rows(result.output);
     for_queries(q, k, v, options, [&](const Query& query, std::int64_t row) {
       const std::vector<double> scores = query.scores();
-      double largest = -std::numeric_limits<double>::infinity(), sum = 0;
+      double largest = kHidden, sum = 0;
       for (const double score : scores) largest = std::max(largest, score);
-      const bool seen = largest > -std::numeric_limits<double>::infinity();
+      const bool seen = std::ranges::any_of(scores, [](double score) { return score != kHidden; });
       std::vector<double> output(static_cast<std::size_t>(q.head_size()), 0.0);
       for (std::int64_t key = 0; seen && key < k.tokens(); ++key) {
         const double weight = std::exp(scores[static_cast<std::size_t>(key)] - largest);
@@ -105,8 +108,8 @@ class Attention : public AttentionKernels {
     const HeadRows b = as_rows(more.output);
     for_queries(a, a, a, {}, [&](const Query& query, std::int64_t row) {
       const double here = read(into.log_sum_exp, row), there = read(more.log_sum_exp, row);
-      const double largest = std::max(here, there);
-      if (!(largest > -std::numeric_limits<double>::infinity())) return;
+      if (here == kHidden && there == kHidden) return;
+      const double largest = std::max(here, there);  // a NaN of either shows in the sum
       const double sum = std::exp(here - largest) + std::exp(there - largest);
       const double keep = std::exp(here - largest) / sum, add = std::exp(there - largest) / sum;
       const std::int64_t first = a.at(query.batch, query.token, query.head);
@@ -139,7 +142,7 @@ class Attention : public AttentionKernels {
       const std::int64_t dy_at = dys.at(query.batch, query.token, query.head);
       std::vector<double> dq_sums(static_cast<std::size_t>(d), 0.0);
       for (std::int64_t key = 0; key < k.tokens(); ++key) {
-        if (!(lse > -std::numeric_limits<double>::infinity())) continue;
+        if (lse == kHidden) continue;
         const double weight = std::exp(scores[static_cast<std::size_t>(key)] - lse);
         const double factor = query.factor(key);
         const double slope = weight * (factor * query.dot(dys, dy_at, v, key) - row_sum);
