@@ -274,7 +274,7 @@ void expect_nothing_recorded(const Made& made) {
 /// Where a step cannot be recorded it runs as ever, and so do all others: in its middle, and when all of it
 /// was put in.
 TEST_F(RecordedStepsTest, SpoiltOneDeviceGoesOnWithoutGraphs) {
-  for (const char* const what : {"0:60", "0:0"}) {
+  for (const char* const what : {"0:60", "0:0", "0:upload"}) {
     SCOPED_TRACE(what);
     const Spoilt spoilt(what);
     expect_nothing_recorded(expect_the_same({"mixer", 1, kMixer, {"train.accumulate=2"}}));
@@ -283,7 +283,7 @@ TEST_F(RecordedStepsTest, SpoiltOneDeviceGoesOnWithoutGraphs) {
 
 /// If just on one of the ranks; in the first of these while transfers of the pass are under way.
 TEST_F(RecordedStepsTest, RanksOnNcclGoOnWithoutGraphs) {
-  for (const char* const what : {"1:30", "1:40", "1:60", "1:0"}) {
+  for (const char* const what : {"1:30", "1:40", "1:60", "1:0", "1:upload"}) {
     SCOPED_TRACE(what);
     const Spoilt spoilt(what);
     expect_nothing_recorded(expect_the_same(

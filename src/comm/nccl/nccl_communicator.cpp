@@ -44,6 +44,20 @@ Run run_of(const Array& array, std::int64_t first, std::int64_t count) {
           static_cast<std::size_t>(count)};
 }
 
+/// NCCL hears of a device that has failed, too, and knows less of it: where `call` throws its words, and not
+/// those of a peer, the device's own come first.
+template <typename F>
+auto with_words_of_the_device(Context& context, const F& call) {
+  try {
+    return call();
+  } catch (const PeerError&) {
+    throw;
+  } catch (const CommError&) {
+    context.runtime()->require_no_failure(Stream::kCompute);
+    throw;
+  }
+}
+
 /// While it lives, work is put into a stream for communication, behind what the context's holds by now.
 class InStream {
  public:
@@ -115,7 +129,7 @@ class NcclOperation : public Pending::Operation {
 
   Array wait() override {
     waited_ = true;
-    job_->check();
+    with_words_of_the_device(context_, [this] { job_->check(); });
     if (traced_) traced_->kind = TraceKind::kWait, traced_->bytes = 0;
     DeviceSpan stall(context_, kDeviceLane, traced_);
     context_.runtime()->wait(context_.stream(), done_);
@@ -191,9 +205,11 @@ class NcclCommunicator : public Communicator {
   Reach reach(const Call& /*call*/) const override {
     return {.device = true, .groups_of_one = job_->options().groups_of_one};
   }
-  std::unique_ptr<Pending::Operation> do_start(Call call) override;
+  std::unique_ptr<Pending::Operation> do_start(Call call) override {
+    return with_words_of_the_device(context(), [&] { return start_on_device(std::move(call)); });
+  }
   Call do_control(Call call) override {
-    job_->check();
+    with_words_of_the_device(context(), [this] { job_->check(); });
     return control_of(*control_, std::move(call));
   }
   std::unique_ptr<Communicator> do_split(const std::string& label, const std::vector<int>& members,
@@ -202,6 +218,7 @@ class NcclCommunicator : public Communicator {
   }
 
  private:
+  std::unique_ptr<Pending::Operation> start_on_device(Call call);
   std::size_t own() const { return static_cast<std::size_t>(rank()); }
   void find_nodes() {
     grid_ = grid_of(in_job_, job_->options().ranks_per_node);
@@ -269,7 +286,7 @@ std::vector<Message> message_each(const std::vector<std::int64_t>& counts) {
   return messages;
 }
 
-std::unique_ptr<Pending::Operation> NcclCommunicator::do_start(Call call) {
+std::unique_ptr<Pending::Operation> NcclCommunicator::start_on_device(Call call) {
   // Without an order of launches there is one stream.
   const bool apart = call.urgency == Urgency::kBackground && job_->in_order();
   const Stream stream = apart ? Stream::kBackground : Stream::kCommunication;

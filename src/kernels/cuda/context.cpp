@@ -123,6 +123,14 @@ class CudaRuntime : public DeviceRuntime {
     failures_->tell(status, concat("in the launch of ", demangled(work), ", "), failures_->work().text());
   }
 
+  /// What the work of a stream has come to, or the recording of it: while it is recorded nothing runs.
+  cudaError_t so_far(Stream stream) const {
+    if (recorder_.records()) return recorder_.so_far(stream);
+    const cudaError_t status = cudaStreamQuery(native(stream));
+    return status == cudaErrorNotReady ? cudaSuccess : status;
+  }
+  void require_no_failure(Stream stream) override { check(so_far(stream)); }
+
   void upload(Stream stream, std::span<const std::byte> from, std::byte* to) override {
     not_recorded("numbers go up");
     ++host_steps_.uploads;
@@ -380,6 +388,9 @@ bool cuda::launches_wait(const Context& context) {
 }
 void cuda::launched(const Context& context, cudaError_t status, const char* work) {
   runtime_of(context).launched(context.stream(), status, work);
+}
+void cuda::library_failed(const Context& context, const std::string& work) {
+  launched(context, runtime_of(context).so_far(context.stream()), work.c_str());
 }
 
 }  // namespace jigsaw::inline kernels

@@ -1,6 +1,8 @@
 #pragma once
 #include <cuda_runtime_api.h>
 
+#include <string>
+
 #include "array/context.h"
 
 namespace jigsaw::inline kernels::cuda {
@@ -17,5 +19,8 @@ bool launches_wait(const Context& context);
 /// After each piece of work that was put into the stream: waits for it where launches do. Throws Error that
 /// names it and the operation unless `status` and its end are good.
 void launched(const Context& context, cudaError_t status, const char* work);
+/// A library's call has failed: throws Error where it met what work before it had done. Libraries have CUDA
+/// runtimes of their own, whose errors this program's does not know: the device is asked.
+void library_failed(const Context& context, const std::string& work);
 
 }  // namespace jigsaw::inline kernels::cuda

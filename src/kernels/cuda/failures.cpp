@@ -9,10 +9,11 @@ namespace {
 
 /// Whether an error says that the device is of no more use, to any process.
 bool is_lost(cudaError_t status) {
+  constexpr auto kContained = static_cast<cudaError_t>(226);  // cudaErrorContained, in headers since 12.8
+  if (status == kContained) return true;
   switch (status) {
     case cudaErrorECCUncorrectable:
     case cudaErrorNvlinkUncorrectable:
-    case cudaErrorContained:
     case cudaErrorDevicesUnavailable:
     case cudaErrorNoDevice:
     case cudaErrorUnknown:

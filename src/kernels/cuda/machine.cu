@@ -52,7 +52,8 @@ CudaDevice cuda_device(int device) {
 void cuda::require_code_for(const CudaDevice& device) {
   cudaFuncAttributes attributes{};
   const cudaError_t status = cudaFuncGetAttributes(&attributes, nothing);
-  if (status == cudaErrorNoKernelImageForDevice || status == cudaErrorUnsupportedPtxVersion) {
+  if (status == cudaErrorNoKernelImageForDevice || status == cudaErrorInvalidDeviceFunction ||
+      status == cudaErrorUnsupportedPtxVersion) {
     cudaGetLastError();
     throw ConfigError(concat("this build has no code for the GPU here, ", device.name,
                              ", compute capability ", device.major, ".", device.minor,

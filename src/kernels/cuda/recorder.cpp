@@ -74,6 +74,14 @@ cudaError_t Recorder::join() {
   return status;
 }
 
+cudaError_t Recorder::so_far(Stream stream) const {
+  cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
+  const cudaError_t status = cudaStreamIsCapturing(native(stream), &capture);
+  return status == cudaSuccess && capture == cudaStreamCaptureStatusInvalidated
+             ? cudaErrorStreamCaptureInvalidated
+             : status;
+}
+
 cudaError_t Recorder::end(std::shared_ptr<GraphRecording>& recording) {
   cudaError_t status = join();
   cudaStream_t const origin = std::exchange(origin_, nullptr);
@@ -84,6 +92,11 @@ cudaError_t Recorder::end(std::shared_ptr<GraphRecording>& recording) {
   if (status == cudaSuccess)
     status = cudaGraphInstantiate(&executable, graph, cudaGraphInstantiateFlagUseNodePriority);
   if (graph != nullptr) cudaGraphDestroy(graph);
+  // The device may need memory for it, which is found out here, where the work can still be done without.
+  if (status == cudaSuccess) {
+    status = cudaGraphUpload(executable, origin);
+    if (status != cudaSuccess) cudaGraphExecDestroy(executable);
+  }
   if (status == cudaSuccess) recording = std::make_shared<GraphRecording>(executable, origin, counts_);
   return status;
 }

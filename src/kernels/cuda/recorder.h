@@ -58,6 +58,8 @@ class Recorder {
   }
   /// A milestone of the counter, which is the stream's.
   cudaError_t milestone(Stream stream, const StreamCounter& counter, Milestone& milestone);
+  /// Whether something has spoilt what is recorded of the stream.
+  cudaError_t so_far(Stream stream) const;
   cudaError_t end(std::shared_ptr<GraphRecording>& recording);
   /// Ends a recording that failed, if it has not ended, and forgets its error.
   void drop();

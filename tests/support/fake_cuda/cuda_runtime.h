@@ -40,5 +40,6 @@ cudaError_t cudaFuncGetName(const char** name, F* /*kernel*/) {
 template <typename F>
 cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, F* /*kernel*/) {
   *attributes = {};
-  return jigsaw::testing::fake_cuda::machine().major >= 8 ? cudaSuccess : cudaErrorNoKernelImageForDevice;
+  const auto& machine = jigsaw::testing::fake_cuda::machine();
+  return machine.major >= 8 ? cudaSuccess : static_cast<cudaError_t>(machine.no_code);
 }

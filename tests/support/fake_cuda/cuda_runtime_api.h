@@ -18,7 +18,6 @@ enum cudaError_t {
   cudaErrorECCUncorrectable = 214,
   cudaErrorNvlinkUncorrectable = 220,
   cudaErrorUnsupportedPtxVersion = 222,
-  cudaErrorContained = 226,
   cudaErrorInvalidResourceHandle = 400,
   cudaErrorIllegalState = 401,
   cudaErrorNotReady = 600,
@@ -69,7 +68,6 @@ struct cudaFuncAttributes {
 
 const char* cudaGetErrorString(cudaError_t error);
 cudaError_t cudaGetLastError();
-cudaError_t cudaPeekAtLastError();
 cudaError_t cudaDriverGetVersion(int* version);
 cudaError_t cudaRuntimeGetVersion(int* version);
 cudaError_t cudaGetDeviceCount(int* count);
@@ -128,6 +126,7 @@ cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode mo
 cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph);
 cudaError_t cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus* status);
 cudaError_t cudaGraphInstantiate(cudaGraphExec_t* exec, cudaGraph_t graph, unsigned long long flags);
+cudaError_t cudaGraphUpload(cudaGraphExec_t exec, cudaStream_t stream);
 cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream);
 cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec);
 cudaError_t cudaGraphDestroy(cudaGraph_t graph);

@@ -21,7 +21,7 @@
 /// - What is put into streams that capture is recorded (graphs.cpp). Each launch of the graph puts in new
 ///   work, in the order of its streams and waits alone, so that a wait that was not recorded is found.
 ///   JIGSAW_FAKE_CUDA_SPOILS="1:40" spoils each capture on device 1 with the fortieth piece of work that is
-///   put into it; "1:0" lets no graph of it be instantiated.
+///   put into it; "1:0" lets no graph of it be instantiated, "1:upload" finds no memory for one.
 /// - Blocks run one after the other. The threads of a block run one after the other between two barriers, in
 /// an
 ///   order that differs each time, so that what lacks a barrier gives something else.
@@ -32,8 +32,9 @@ namespace jigsaw::testing::fake_cuda {
 /// with this error.
 struct Machine {
   int devices = 1;
-  int driver = 13000, runtime = 13000;        ///< versions as CUDA counts them: 13000 is 13.0; driver 0: none
-  int major = 9, minor = 0;                   ///< compute capability
+  int driver = 13000, runtime = 13000;  ///< versions as CUDA counts them: 13000 is 13.0; driver 0: none
+  int major = 9, minor = 0;             ///< compute capability
+  int no_code = 209;  ///< the error where kernels are compiled for no compute capability below 8
   std::size_t memory = std::size_t{4} << 30;  ///< bytes of a device
   std::size_t pinned = std::size_t{1} << 40;  ///< bytes of the host that can be pinned at a time
   int fail_after = 0, fail_with = 0, fail_device = 0;

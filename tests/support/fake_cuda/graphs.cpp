@@ -32,12 +32,12 @@ struct Graph {
 
 std::string fault;
 
-/// What JIGSAW_FAKE_CUDA_SPOILS says of a device; -1: nothing.
+/// What JIGSAW_FAKE_CUDA_SPOILS says of a device; -1: nothing, -2: that graphs do not come to it.
 int spoilt_at(int device) {
   const char* const text = std::getenv("JIGSAW_FAKE_CUDA_SPOILS");
   char* behind = nullptr;
   if (text == nullptr || std::strtol(text, &behind, 10) != device || *behind != ':') return -1;
-  return static_cast<int>(std::strtol(behind + 1, nullptr, 10));
+  return behind[1] == 'u' ? -2 : static_cast<int>(std::strtol(behind + 1, nullptr, 10));
 }
 
 }  // namespace
@@ -208,6 +208,12 @@ cudaError_t cudaGraphInstantiate(cudaGraphExec_t* exec, cudaGraph_t graph, unsig
   for (std::size_t lane = 1; lane < graph->graph->devices.size(); ++lane)
     (*exec)->streams.push_back(std::make_shared<FakeStream>(graph->graph->devices[lane]));
   return result(cudaSuccess);
+}
+cudaError_t cudaGraphUpload(cudaGraphExec_t exec, cudaStream_t stream) {
+  const std::lock_guard lock(mutex());
+  if (exec == nullptr || stream == nullptr) return result(cudaErrorInvalidValue);
+  if (capturing(stream)) return refuse(*stream, "a graph's upload");
+  return result(spoilt_at(stream->device) == -2 ? cudaErrorMemoryAllocation : cudaSuccess);
 }
 cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream) {
   const std::lock_guard lock(mutex());

@@ -183,6 +183,7 @@ Machine described() {
   read("cudnn", machine.cudnn);
   read("cudnn_refuses", machine.cudnn_refuses);
   read("cublas_refuses", machine.cublas_refuses);
+  read("no_code", machine.no_code);
   int mebibytes = static_cast<int>(machine.memory >> 20);
   read("mebibytes", mebibytes);
   machine.memory = static_cast<std::size_t>(mebibytes) << 20;
@@ -420,9 +421,6 @@ const char* cudaGetErrorString(cudaError_t error) {
 }
 cudaError_t cudaGetLastError() {
   return std::exchange(Devices::all().last, Devices::all().sticky);
-}
-cudaError_t cudaPeekAtLastError() {
-  return Devices::all().last;
 }
 cudaError_t cudaDriverGetVersion(int* version) {
   *version = machine().driver;
