@@ -93,7 +93,7 @@ std::string choose_mesh(Configuration& configuration, const std::filesystem::pat
   if (configuration.mesh || ranks == 1) return "";
   const MemoryRoom room = memory_room(world);
   const int sharing = room.of_device || ranks == world.size() ? room.ranks : ranks;
-  const double memory = static_cast<double>(room.bytes) / sharing;
+  const double memory = static_cast<double>(room.bytes) / sharing - static_cast<double>(room.of_nccl);
   const CostModel costs = plan_costs(world, ranks, configuration.train.precision);
   std::string found;
   together(world, [&] {

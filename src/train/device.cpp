@@ -105,7 +105,8 @@ bool may_share_gpus(const NcclLibrary& nccl) {
 }
 
 std::string unfit_library(const CudnnLibrary& cudnn, const NcclLibrary& nccl) {
-  constexpr int kLeastNccl = 21800;  // whose communicators need not block
+  constexpr int kLeastNccl =
+      22602;  // older ones crash where communicators that do not block take turns: nccl#1605
   if (cudnn.built && (cudnn.version < kFirstByTenThousands || cudnn.version / 10000 != cudnn.built_for)) {
     return concat("cuDNN ", cudnn.built_for, " is needed, and the library here is ",
                   library_version(cudnn.version),

@@ -27,6 +27,8 @@ struct MemoryRoom {
   std::int64_t bytes = std::numeric_limits<std::int64_t>::max();
   int ranks = 1;
   bool of_device = false;  ///< a GPU's, not the machine's
+  /// What NCCL takes of it for a rank, about, as it connects the rank to all others of the machine.
+  std::int64_t of_nccl = 0;
 };
 
 /// Where the arrays of these ranks stand: on the machine (or in its control group) that has the least, or

@@ -140,12 +140,12 @@ TEST_F(FakeNcclProgram, GpuCheckTriesNccl) {
 
 TEST_F(FakeNcclProgram, AnOldNcclIsRefused) {
   set_machine();
-  setenv("JIGSAW_FAKE_NCCL_VERSION", "21700", 1);
+  setenv("JIGSAW_FAKE_NCCL_VERSION", "22505", 1);
   const Outcome outcome = run_with(JIGSAW_TRAIN_FAKE_NCCL, "check");
   unsetenv("JIGSAW_FAKE_NCCL_VERSION");
   EXPECT_EQ(outcome.exit_code, 2);
   ASSERT_EQ(outcome.errors().size(), 1U) << outcome.err;
-  EXPECT_NE(outcome.errors()[0].find("NCCL 2.18.0 or newer is needed, and the library here is 2.17.0"),
+  EXPECT_NE(outcome.errors()[0].find("NCCL 2.26.2 or newer is needed, and the library here is 2.25.5"),
             std::string::npos)
       << outcome.err;
 }

@@ -180,9 +180,9 @@ TEST(Device, LibrariesMustFit) {
       begins(unfit_library({true, 9, 8907}, nccl), "cuDNN 9 is needed, and the library here is 8.9.7:"));
   EXPECT_TRUE(
       begins(unfit_library({true, 9, 100102}, nccl), "cuDNN 9 is needed, and the library here is 10.1.2:"));
-  for (const auto& [version, text] : {std::pair(21703, "2.17.3:"), {2804, "2.8.4:"}}) {
+  for (const auto& [version, text] : {std::pair(22601, "2.26.1:"), {21703, "2.17.3:"}, {2804, "2.8.4:"}}) {
     EXPECT_TRUE(begins(unfit_library(cudnn, {true, version}),
-                       concat("NCCL 2.18.0 or newer is needed, and the library here is ", text)));
+                       concat("NCCL 2.26.2 or newer is needed, and the library here is ", text)));
   }
 }
 

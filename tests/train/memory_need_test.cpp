@@ -123,6 +123,11 @@ TEST(MemoryNeed, OfThePlanIsWarnedOf) {
       "memory: as planned a rank holds up to 501 MiB in a step, and 2 ranks share 1000 MiB here; a "
       "smaller train.batch_size, more parts of it (train.accumulate), train.recompute \"block\", a "
       "smaller model (model.embed_dim and model.depth) or more ranks that cut it (mesh, zero) take less");
+  const MemoryRoom of_gpu{std::int64_t{1000} << 20, 1, true, std::int64_t{300} << 20};
+  EXPECT_EQ(memory_warning(700 * kMebi, configuration, of_gpu), "");
+  EXPECT_NE(memory_warning(701 * kMebi, configuration, of_gpu)
+                .find("1 rank has 1000 MiB on a GPU, of which NCCL takes some 300 MiB; a smaller"),
+            std::string::npos);
   configuration.train.recompute = Recompute::kBlock;
   EXPECT_EQ(memory_warning(501 * kMebi, configuration, room).find("recompute"), std::string::npos);
   EXPECT_EQ(memory_warning(1e30, configuration, MemoryRoom()).find("memory: as planned"), 0U);

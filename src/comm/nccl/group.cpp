@@ -44,24 +44,26 @@ bool is_of_peers(ncclResult_t state) {
 }
 
 void abort_together(const std::vector<ncclComm_t>& comms) {
-  constexpr int kFirst = 22200;  // that aborts in groups
-  if (nccl_library().version >= kFirst) {
-    ncclGroupStart();
-    for (const ncclComm_t comm : comms) ncclCommAbort(comm);
-    ncclGroupEnd();
-    return;
-  }
-  std::vector<std::jthread> threads;
-  for (const ncclComm_t comm : comms) threads.emplace_back([comm] { ncclCommAbort(comm); });
+  ncclGroupStart();
+  for (const ncclComm_t comm : comms) ncclCommAbort(comm);
+  ncclGroupEnd();
+}
+
+int current_device() {
+  int device = 0;
+  cudaGetDevice(&device);
+  return device;
 }
 
 }  // namespace
 
 bool launches_in_order() {
-  constexpr int kFirst = 22600;
   const char* const order = std::getenv(kOrder);
-  return nccl_library().version >= kFirst && order != nullptr && std::string_view(order) == "1";
+  return order != nullptr && std::string_view(order) == "1";
 }
+
+NcclJob::NcclJob(const NcclOptions& options, bool in_order)
+    : options_(options), in_order_(in_order), device_(current_device()) {}
 
 NcclJob::~NcclJob() {
   {
@@ -110,11 +112,13 @@ void NcclJob::fail(Lock& lock, const std::string& reason, bool by_peer) noexcept
   lock.lock();
 }
 
-/// In a thread that goes on by itself where it takes too long.
+/// In a thread that goes on by itself where it takes too long. A new thread's device is the first one, on
+/// which NCCL would make a context as it comes back to it.
 void NcclJob::end(const std::function<void()>& work) const noexcept {
   try {
     const auto done = std::make_shared<std::promise<void>>();
-    std::thread([work, done] {
+    std::thread([work, done, device = device_] {
+      cudaSetDevice(device);
       work();
       done->set_value();
     }).detach();

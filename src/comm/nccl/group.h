@@ -16,7 +16,7 @@ namespace jigsaw::inline nccl {
 class NcclGroup;
 
 /// Whether NCCL launches the kernels of all communicators of a device in the order in which they were called:
-/// from 2.26 on, unless NCCL_LAUNCH_ORDER_IMPLICIT forbids it. So two communicators in two streams do not
+/// unless NCCL_LAUNCH_ORDER_IMPLICIT forbids it. So two communicators in two streams do not
 /// wait for each other in a circle: all ranks call them in one order, every wait of a stream is for what was
 /// called before, and so of the calls that are not done the first one has all that it needs on all ranks.
 /// CUDA keeps the order as far as it can: where blocks of the more urgent one begin first after all, both
@@ -33,8 +33,9 @@ bool launches_in_order();
 /// for no longer than NcclOptions::most_abort_seconds.
 class NcclJob {
  public:
+  /// On the rank's current device.
   /// @param in_order  launches_in_order(), on all ranks.
-  NcclJob(const NcclOptions& options, bool in_order) : options_(options), in_order_(in_order) {}
+  NcclJob(const NcclOptions& options, bool in_order);
   ~NcclJob();
   NcclJob(const NcclJob&) = delete;
   NcclJob& operator=(const NcclJob&) = delete;
@@ -61,6 +62,7 @@ class NcclJob {
 
   NcclOptions options_;
   bool in_order_;
+  int device_;
   std::mutex calls_;
   std::condition_variable changed_;
   std::vector<NcclGroup*> groups_;

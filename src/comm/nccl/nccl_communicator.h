@@ -56,8 +56,11 @@ struct NcclOptions {
 /// and what it receives of the larger of both rounds).
 ///
 /// Calls in the background (Urgency) go into a stream of their own by a communicator of their own, so that
-/// others, whose stream goes before, do not queue behind them; where NCCL is older than 2.26, which knows no
-/// order of launches (launches_in_order()), all go into one stream.
+/// others, whose stream goes before, do not queue behind all of them: NCCL begins calls in their order
+/// (launches_in_order()), so an urgent one begins once the last one in the background before it has begun. In
+/// recorded steps NCCL 2.26, and later ones where the driver is older than CUDA 12.9, put all into one order,
+/// where an urgent one does wait for what was called before. Where NCCL_LAUNCH_ORDER_IMPLICIT forbids the
+/// order all go into one stream.
 ///
 /// NCCL's communicators are made at the first call of a group, without blocking, and a failure of one, or an
 /// exception that passes one, aborts all of this rank: its calls throw CommError from then on. The calls of a

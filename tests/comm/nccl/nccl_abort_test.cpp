@@ -22,12 +22,9 @@ using testing::fake_nccl::take_mistakes;
 constexpr std::int64_t kCount = 3000;
 constexpr double kNever = 3600;  // longer than tests may take
 
-class NcclAbort : public ::testing::TestWithParam<int> {
+class NcclAbort : public ::testing::Test {
  protected:
-  ~NcclAbort() override {
-    set_aborts(Aborts::kAtOnce);
-    testing::fake_nccl::set_version(testing::fake_nccl::kVersion);
-  }
+  ~NcclAbort() override { set_aborts(Aborts::kAtOnce); }
 
   /// What a run of three ranks ends with.
   static std::string error_of_run(double most_abort_seconds, const std::function<void(Communicator&)>& body) {
@@ -74,12 +71,8 @@ class NcclAbort : public ::testing::TestWithParam<int> {
   }
 };
 
-/// By one group of calls, or by a thread each where NCCL knows no such groups.
-INSTANTIATE_TEST_SUITE_P(OfVersions, NcclAbort, ::testing::Values(testing::fake_nccl::kVersion, 22105));
-
 /// The network of one breaks, while the rank has others on its device.
-TEST_P(NcclAbort, CommunicatorsAreAbortedTogether) {
-  testing::fake_nccl::set_version(GetParam());
+TEST_F(NcclAbort, CommunicatorsAreAbortedTogether) {
   const std::string error = error_of_run(kNever, [](Communicator& comm) {
     const auto group = comm.split("pair", [](int rank) { return std::pair(0, rank); });
     add(comm);
@@ -102,8 +95,7 @@ TEST_P(NcclAbort, CommunicatorsAreAbortedTogether) {
 }
 
 /// The communicators of a rank whose exception passes them go one after the other.
-TEST_P(NcclAbort, AnExceptionAbortsAllTogether) {
-  testing::fake_nccl::set_version(GetParam());
+TEST_F(NcclAbort, AnExceptionAbortsAllTogether) {
   const std::string error = error_of_run(kNever, [](Communicator& comm) {
     const auto group = comm.split("pair", [](int rank) { return std::pair(0, rank); });
     add(comm);

@@ -443,6 +443,10 @@ cudaError_t cudaSetDevice(int device) {
   device_of_thread = device;
   return result(cudaSuccess);
 }
+cudaError_t cudaGetDevice(int* device) {
+  *device = device_of_thread;
+  return cudaSuccess;
+}
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
   if (device < 0 || device >= machine().devices) return result(cudaErrorInvalidDevice);
   *properties = {};

@@ -72,7 +72,6 @@ struct Nccl {
   /// By device what has not begun, as it was issued.
   std::map<int, std::deque<std::shared_ptr<Launch>>> to_begin;
   std::vector<std::unique_ptr<FakeComm>> comms;  ///< kept, for work in streams names them
-  int version = kVersion;
   Aborts aborts = Aborts::kAtOnce;
   std::int64_t jobs = 0;  ///< that were forgotten
   std::condition_variable_any ending;
@@ -319,6 +318,11 @@ void record(const std::shared_ptr<const Launch>& launch) {
 }
 
 /// Its work ends, and peers hear of it.
+/// NCCL comes back to the thread's device, where it makes a context.
+bool on_its_device(const FakeComm& comm) {
+  return jigsaw::testing::fake_cuda::current_device() == comm.device;
+}
+
 void begin_abort(FakeComm& comm) {
   comm.aborted = true;
   if (comm.clique->gone < 0) comm.clique->gone = comm.rank;
@@ -478,10 +482,6 @@ void set_aborts(Aborts aborts) {
   Nccl::all().aborts = aborts;
   Nccl::all().ending.notify_all();
 }
-void set_version(int version) {
-  const std::lock_guard lock(mutex());
-  Nccl::all().version = version;
-}
 void spoil(int rank, int after) {
   const std::lock_guard lock(mutex());
   Nccl::all().spoiled = rank;
@@ -495,8 +495,7 @@ void stop(int rank) {
 }  // namespace jigsaw::testing::fake_nccl
 
 ncclResult_t ncclGetVersion(int* version) {
-  const std::lock_guard lock(mutex());
-  *version = Nccl::all().version;
+  *version = NCCL_VERSION_CODE;
   return ncclSuccess;
 }
 ncclResult_t ncclGetUniqueId(ncclUniqueId* id) {
@@ -550,6 +549,7 @@ ncclResult_t ncclCommFinalize(ncclComm_t comm) {
 ncclResult_t ncclCommDestroy(ncclComm_t comm) {
   std::unique_lock lock(mutex());
   if (!comm->finalized) return mistake("a communicator is destroyed that was not finalised");
+  if (!on_its_device(*comm)) return mistake("a communicator is destroyed in a thread with another device");
   comm->clique->members[static_cast<std::size_t>(comm->rank)] = nullptr;
   comm->launches.clear();
   comm->gone = true;
@@ -558,11 +558,9 @@ ncclResult_t ncclCommDestroy(ncclComm_t comm) {
   return ncclSuccess;
 }
 ncclResult_t ncclCommAbort(ncclComm_t comm) {
-  constexpr int kFirstInGroups = 22200;
   std::unique_lock lock(mutex());
   if (comm->aborted || comm->gone) return mistake("a communicator is aborted that is no more");
-  if (in_group() && Nccl::all().version < kFirstInGroups)
-    return mistake("a communicator is aborted in a group of calls");
+  if (!on_its_device(*comm)) return mistake("a communicator is aborted in a thread with another device");
   begin_abort(*comm);
   if (in_group()) {
     group_aborts.push_back(comm);

@@ -60,8 +60,5 @@ void stop(int rank);
 /// and kAtOnce let go of those that wait.
 enum class Aborts : std::uint8_t { kAtOnce, kTogether, kNever };
 void set_aborts(Aborts aborts);
-/// That ncclGetVersion() says.
-void set_version(int version);
-inline constexpr int kVersion = NCCL_VERSION_CODE;
 
 }  // namespace jigsaw::testing::fake_nccl
