@@ -3,6 +3,7 @@
 
 #include "array/current_work.h"
 #include "base/error.h"
+#include "kernels/contraction.h"
 #include "kernels/fake_cuda_finds.h"
 #include "kernels/pointwise.h"
 #include "support/error_of.h"
@@ -49,6 +50,27 @@ TEST_F(FakeCudaFinds, WorkThatFails) {
     EXPECT_EQ(said.find("JIGSAW_CUDA_SYNC=1") == std::string::npos, waits) << said;
     fake_cuda::fail_next(cudaSuccess);
   }
+}
+
+/// Libraries have CUDA runtimes of their own, which meet an error before the program's does: it is told as the
+/// device's all the same, of the operation that the device was at.
+TEST_F(FakeCudaFinds, ErrorsThatCublasMeets) {
+  const auto spec = ContractionSpec::parse("mk,kn->mn");
+  const Array a = numbers(6).reshaped({2, 3}), b = numbers(6).reshaped({3, 2});
+  contract(context_, spec, a, b, DType::kFloat32);
+  context_.runtime()->synchronise(Stream::kCompute);
+  CurrentWork& work = current_work(context_);
+  work.operation = "add of decoder";
+  ++work.changes;
+  fake_cuda::fail_next(cudaErrorECCUncorrectable);
+  const Array c = add(context_, a, a);
+  cudaStreamQuery(cuda::stream_of(context_));  // the device has come to it
+  work.operation = "contract of head";
+  ++work.changes;
+  const std::string said = error_of([&] { contract(context_, spec, a, b, DType::kFloat32); });
+  EXPECT_EQ(said.rfind("the GPU fake, ", 0), 0U) << said;
+  EXPECT_NE(said.find(" failed in operation add of decoder, "), std::string::npos) << said;
+  EXPECT_NE(said.find("uncorrectable ECC error"), std::string::npos) << said;
 }
 
 /// A GPU that is of no more use is named, so that somebody can find it.

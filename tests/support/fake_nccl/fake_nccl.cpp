@@ -549,7 +549,7 @@ ncclResult_t ncclCommFinalize(ncclComm_t comm) {
 ncclResult_t ncclCommDestroy(ncclComm_t comm) {
   std::unique_lock lock(mutex());
   if (!comm->finalized) return mistake("a communicator is destroyed that was not finalised");
-  if (!on_its_device(*comm)) return mistake("a communicator is destroyed in a thread with another device");
+  if (!on_its_device(*comm)) mistake("a communicator is destroyed in a thread with another device");
   comm->clique->members[static_cast<std::size_t>(comm->rank)] = nullptr;
   comm->launches.clear();
   comm->gone = true;
@@ -560,7 +560,7 @@ ncclResult_t ncclCommDestroy(ncclComm_t comm) {
 ncclResult_t ncclCommAbort(ncclComm_t comm) {
   std::unique_lock lock(mutex());
   if (comm->aborted || comm->gone) return mistake("a communicator is aborted that is no more");
-  if (!on_its_device(*comm)) return mistake("a communicator is aborted in a thread with another device");
+  if (!on_its_device(*comm)) mistake("a communicator is aborted in a thread with another device");
   begin_abort(*comm);
   if (in_group()) {
     group_aborts.push_back(comm);
