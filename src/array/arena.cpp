@@ -20,6 +20,19 @@ namespace {
 constexpr std::int64_t kSmall = 64 << 10;
 constexpr std::size_t kRegion = std::size_t{2} << 20;
 
+std::string text_of(const std::array<std::int64_t, kPurposes>& current,
+                    const std::array<std::int64_t, kPurposes>& peak) {
+  std::vector<std::string> uses;
+  for (std::size_t p = 0; p < current.size(); ++p) {
+    if (peak[p] == 0) continue;
+    uses.push_back(
+        concat(human_bytes(current[p]), " ", name(static_cast<Purpose>(p)),
+               peak[p] > current[p] ? concat(" (at most ", human_bytes(peak[p]), " before)") : ""));
+  }
+  return concat("arrays hold ", uses.empty() ? "nothing" : join(uses, ", "),
+                "; a smaller train.batch_size, train.recompute \"block\" or more ranks need less");
+}
+
 /// An error says how many bytes were for what, how many there could have been, what holds the rest, and what
 /// held more before.
 std::byte* allocate_in(Heap& heap, std::int64_t bytes, Purpose purpose,
@@ -28,19 +41,11 @@ std::byte* allocate_in(Heap& heap, std::int64_t bytes, Purpose purpose,
   try {
     return heap.allocate(static_cast<std::size_t>(bytes));
   } catch (const OutOfMemoryError& error) {
-    std::vector<std::string> uses;
-    for (std::size_t p = 0; p < current.size(); ++p) {
-      if (peak[p] == 0) continue;
-      uses.push_back(
-          concat(human_bytes(current[p]), " ", name(static_cast<Purpose>(p)),
-                 peak[p] > current[p] ? concat(" (at most ", human_bytes(peak[p]), " before)") : ""));
-    }
     const auto fits = static_cast<std::int64_t>(heap.largest());
     throw OutOfMemoryError(
         concat(error.what(), ": an array of ", human_bytes(bytes), " (", name(purpose), ") does not fit, ",
                fits > 0 && fits < bytes ? concat("one of ", human_bytes(fits), " would; ") : "",
-               "arrays hold ", uses.empty() ? "nothing" : join(uses, ", "),
-               "; a smaller train.batch_size, train.recompute \"block\" or more ranks need less"));
+               text_of(current, peak)));
   }
 }
 
@@ -131,6 +136,11 @@ std::int64_t Arena::current_bytes(Purpose purpose) const {
 std::int64_t Arena::peak_bytes(Purpose purpose) const {
   const std::lock_guard lock(mutex_);
   return peak_[static_cast<std::size_t>(purpose)];
+}
+
+std::string Arena::uses_text() const {
+  const std::lock_guard lock(mutex_);
+  return text_of(current_, peak_);
 }
 
 std::int64_t Arena::held_bytes() const {

@@ -51,6 +51,8 @@ class Arena : public std::enable_shared_from_this<Arena> {
 
   std::int64_t current_bytes(Purpose purpose) const;
   std::int64_t peak_bytes(Purpose purpose) const;
+  /// "arrays hold 2.1 GiB activations (at most 3 GiB before), …", and what needs less: for errors.
+  std::string uses_text() const;
   /// What the arena took from the device, used or not; it keeps that until it ends.
   std::int64_t held_bytes() const;
   /// Highest total over all purposes at one moment.

@@ -45,16 +45,18 @@ Run run_of(const Array& array, std::int64_t first, std::int64_t count) {
 }
 
 /// NCCL hears of a device that has failed, too, and knows less of it: where `call` throws its words, and not
-/// those of a peer, the device's own come first.
+/// those of a peer, the device's own come first. It may have found no memory on a device that arrays fill.
 template <typename F>
 auto with_words_of_the_device(Context& context, const F& call) {
   try {
     return call();
   } catch (const PeerError&) {
     throw;
-  } catch (const CommError&) {
+  } catch (const CommError& error) {
     context.runtime()->require_no_failure(Stream::kCompute);
-    throw;
+    const std::string full = kernels::cuda::full_device_text(context);
+    if (full.empty()) throw;
+    throw CommError(error.what() + full);
   }
 }
 

@@ -389,8 +389,24 @@ bool cuda::launches_wait(const Context& context) {
 void cuda::launched(const Context& context, cudaError_t status, const char* work) {
   runtime_of(context).launched(context.stream(), status, work);
 }
-void cuda::library_failed(const Context& context, const std::string& work) {
+void cuda::library_failed(const Context& context, const std::string& work,
+                          const std::function<void()>& check) {
   launched(context, runtime_of(context).so_far(context.stream()), work.c_str());
+  const std::string full = full_device_text(context);
+  if (full.empty()) return check();
+  try {
+    check();
+  } catch (const Error& error) {
+    throw OutOfMemoryError(error.what() + full);
+  }
+}
+std::string cuda::full_device_text(const Context& context) {
+  constexpr std::size_t kLeast = 32;
+  std::size_t free = 0, total = 0;
+  if (cudaMemGetInfo(&free, &total) != cudaSuccess || free >= total / kLeast) return "";
+  return concat("; ", human_bytes(static_cast<std::int64_t>(free)), " of ",
+                human_bytes(static_cast<std::int64_t>(total)),
+                " are free on the GPU: ", context.arena().uses_text());
 }
 
 }  // namespace jigsaw::inline kernels

@@ -17,9 +17,8 @@ void run_by_cudnn(Context& context, const std::string& work, std::int64_t worksp
   const cudnnStatus_t status = run(handle, workspace.defined() ? workspace.raw() : nullptr);
   const bool waits = launches_wait(context);
   if (status == CUDNN_STATUS_SUCCESS && !waits) return;
-  if (status != CUDNN_STATUS_SUCCESS) library_failed(context, work);
-  const std::string what = "run " + work;
-  check(status, what.c_str());
+  if (status != CUDNN_STATUS_SUCCESS)
+    library_failed(context, work, [&] { check(status, ("run " + work).c_str()); });
   launched(context, cudaSuccess, work.c_str());
 }
 

@@ -175,8 +175,8 @@ void Matmul::run(Context& context, const std::byte* a, const std::byte* b, std::
                      b, p.b.layout(), a, p.a.layout(), p.wide ? static_cast<const void*>(&wide_old) : &old, c,
                      p.c.layout(), c, p.c.layout(), &p.algorithm, workspace.raw(),
                      static_cast<std::size_t>(kWorkspaceBytes), stream_of(context));
-  if (status != CUBLAS_STATUS_SUCCESS) library_failed(context, p.text);
-  check(status, concat("run ", p.text).c_str());
+  if (status != CUBLAS_STATUS_SUCCESS)
+    library_failed(context, p.text, [&] { check(status, concat("run ", p.text).c_str()); });
   if (launches_wait(context)) launched(context, cudaSuccess, p.text.c_str());
 }
 

@@ -271,6 +271,28 @@ TEST(NcclFailure, AnInitThatFailsEndsAllRanks) {
       << error;
 }
 
+/// Arrays hold all of a GPU when NCCL comes to want memory.
+TEST(NcclFailure, AFullDeviceIsDescribed) {
+  const std::size_t before = testing::fake_cuda::machine().memory;
+  testing::fake_cuda::machine().memory = std::size_t{16} << 20;
+  const std::string error = error_of_run(2, [](Communicator& comm) {
+    const Array send = rough_array(comm, 3000);
+    std::vector<Array> arrays;
+    try {
+      for (;;) arrays.emplace_back(comm.context(), Shape{1 << 19}, DType::kFloat32, Purpose::kActivations);
+    } catch (const OutOfMemoryError&) {
+      arrays.pop_back();
+    }
+    if (comm.rank() == 0) testing::fake_nccl::fail_next_init(0, true);
+    comm.all_reduce(send);
+  });
+  testing::fake_cuda::machine().memory = before;
+  EXPECT_NE(error.find("out of memory"), std::string::npos) << error;
+  EXPECT_NE(error.find(" of 16.0 MiB are free on the GPU: arrays hold 1"), std::string::npos) << error;
+  EXPECT_NE(error.find(" MiB activations"), std::string::npos) << error;
+  EXPECT_NE(error.find("a smaller train.batch_size"), std::string::npos) << error;
+}
+
 /// The network breaks while the ranks wait for their devices.
 TEST(NcclFailure, AnAsynchronousErrorEndsTheWait) {
   std::atomic<int> failed = 0;

@@ -65,6 +65,7 @@ struct Nccl {
   std::map<std::string, std::shared_ptr<Clique>> cliques;
   std::vector<std::string> mistakes;
   Work work;
+  bool init_is_full = false;
   int failing_init = -1, failing_work = -1, stopped = -1;
   int spoiled = -1, spoiled_after = 0;  ///< a rank, and what it receives right before
   /// By device and peer's device: what the two called together, in order. Cliques by address.
@@ -455,9 +456,10 @@ Work take_work() {
   const std::lock_guard lock(mutex());
   return std::exchange(Nccl::all().work, {});
 }
-void fail_next_init(int rank) {
+void fail_next_init(int rank, bool for_memory) {
   const std::lock_guard lock(mutex());
   Nccl::all().failing_init = rank;
+  Nccl::all().init_is_full = for_memory;
 }
 void fail_next_work(int rank) {
   const std::lock_guard lock(mutex());
@@ -525,8 +527,9 @@ ncclResult_t ncclCommInitRankConfig(ncclComm_t* comm, int ranks, ncclUniqueId id
   member->device = jigsaw::testing::fake_cuda::current_device();
   if (std::exchange(Nccl::all().failing_init,
                     Nccl::all().failing_init == rank ? -1 : Nccl::all().failing_init) == rank) {
-    member->error = ncclSystemError;
-    member->words = "no way to rank 0";
+    const bool full = std::exchange(Nccl::all().init_is_full, false);
+    member->error = full ? ncclUnhandledCudaError : ncclSystemError;
+    member->words = full ? "Cuda failure 2 'out of memory'" : "no way to rank 0";
   }
   if (clique->gone >= 0) {
     member->error = ncclRemoteError;

@@ -46,8 +46,9 @@ struct Work {
 };
 Work take_work();
 
-/// The next communicator that this rank of a group joins cannot be made.
-void fail_next_init(int rank);
+/// The next communicator that this rank of a group joins cannot be made: there is no way to others, or no
+/// memory.
+void fail_next_init(int rank, bool for_memory = false);
 /// Its communicator fails when its stream next comes to work of it, as when a network breaks.
 void fail_next_work(int rank);
 /// A number that this rank receives becomes another, after so many calls that bring it any.
