@@ -275,7 +275,8 @@ TEST(NcclFailure, AnInitThatFailsEndsAllRanks) {
 TEST(NcclFailure, AFullDeviceIsDescribed) {
   const std::size_t before = testing::fake_cuda::machine().memory;
   testing::fake_cuda::machine().memory = std::size_t{16} << 20;
-  const std::string error = error_of_run(2, [](Communicator& comm) {
+  std::string error;
+  error_of_run(2, [&](Communicator& comm) {
     const Array send = rough_array(comm, 3000);
     std::vector<Array> arrays;
     try {
@@ -284,7 +285,12 @@ TEST(NcclFailure, AFullDeviceIsDescribed) {
       arrays.pop_back();
     }
     if (comm.rank() == 0) testing::fake_nccl::fail_next_init(0, true);
-    comm.all_reduce(send);
+    try {
+      comm.all_reduce(send);
+    } catch (const CommError& failure) {
+      if (comm.rank() == 0) error = failure.what();
+      throw;
+    }
   });
   testing::fake_cuda::machine().memory = before;
   EXPECT_NE(error.find("out of memory"), std::string::npos) << error;
