@@ -98,8 +98,6 @@ class DeviceRuntime {
   virtual void synchronise(Stream stream) = 0;
   /// The host waits for what the ticket stands for.
   virtual void synchronise(const Ticket& ticket) = 0;
-  /// Throws the error that work of the stream has come to, as far as the device knows. Does not wait.
-  virtual void require_no_failure(Stream /*stream*/) {}
   /// Behind all that was put into the stream before. One that was passed from the start where the device
   /// cannot count.
   virtual Milestone milestone(Stream stream) = 0;

@@ -128,7 +128,7 @@ MemoryRoom memory_room(Communicator& world) {
   if (bytes == 0) return {};
   const int here = ranks_on_a_machine(world);
   const int ranks = may_share_gpus(nccl_library()) ? (here + devices - 1) / devices : 1;
-  return {bytes, ranks, true, nccl_library().built ? nccl_bytes(here - 1) : 0};
+  return {bytes, ranks, true, nccl_library().built ? std::min(nccl_bytes(here - 1), bytes / ranks / 2) : 0};
 }
 
 void check_memory(const MemoryNeed& need, const Configuration& configuration, const MemoryRoom& room) {
@@ -152,14 +152,14 @@ void check_memory(const MemoryNeed& need, const Configuration& configuration, co
 }
 
 std::string memory_warning(double bytes, const Configuration& configuration, const MemoryRoom& room) {
-  if ((bytes + static_cast<double>(room.of_nccl)) * room.ranks <= static_cast<double>(room.bytes)) return "";
+  if (bytes <= room.share()) return "";
   const bool recomputes = configuration.train.recompute == Recompute::kBlock;
-  return concat("memory: as planned a rank holds up to ", bytes_text(bytes), " in a step, and ",
-                room_text(room),
-                room.of_nccl > 0 ? concat(", of which NCCL takes some ", human_bytes(room.of_nccl)) : "",
-                "; a smaller train.batch_size, more parts of it (train.accumulate), ",
-                recomputes ? "" : "train.recompute \"block\", ", "a smaller model (",
-                size_keys(configuration.model.type()), ") or more ranks that cut it (mesh, zero) take less");
+  return concat(
+      "memory: as planned a rank holds up to ", bytes_text(bytes), " in a step, and ", room_text(room),
+      room.of_nccl > 0 ? concat(", of which NCCL takes some ", human_bytes(room.of_nccl * room.ranks)) : "",
+      "; a smaller train.batch_size, more parts of it (train.accumulate), ",
+      recomputes ? "" : "train.recompute \"block\", ", "a smaller model (",
+      size_keys(configuration.model.type()), ") or more ranks that cut it (mesh, zero) take less");
 }
 
 int ranks_on_a_machine(Communicator& world) {

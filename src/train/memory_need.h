@@ -27,8 +27,12 @@ struct MemoryRoom {
   std::int64_t bytes = std::numeric_limits<std::int64_t>::max();
   int ranks = 1;
   bool of_device = false;  ///< a GPU's, not the machine's
-  /// What NCCL takes of it for a rank, about, as it connects the rank to all others of the machine.
+  /// What NCCL takes of it for a rank, about, as it connects the rank to all others of the machine: half of
+  /// the rank's share at most.
   std::int64_t of_nccl = 0;
+
+  /// For a rank's arrays.
+  double share() const { return static_cast<double>(bytes) / ranks - static_cast<double>(of_nccl); }
 };
 
 /// Where the arrays of these ranks stand: on the machine (or in its control group) that has the least, or

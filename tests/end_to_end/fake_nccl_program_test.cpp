@@ -138,6 +138,21 @@ TEST_F(FakeNcclProgram, GpuCheckTriesNccl) {
     EXPECT_NE(outcome.out.find(part), std::string::npos) << part << " in\n" << outcome.out;
 }
 
+/// What NCCL is likely to take is left to it: half of a GPU that is small.
+TEST_F(FakeNcclProgram, MemoryForNcclIsWarnedOf) {
+  const auto warning = [&](const char* program) {
+    setenv("JIGSAW_FAKE_CUDA", "devices=2,mebibytes=120", 1);
+    const Outcome outcome = run_with(program, "check --set train.batch_size=200");
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+    const std::size_t at = outcome.err.find("memory: as planned a rank holds up to ");
+    return at == std::string::npos ? "" : outcome.err.substr(at, outcome.err.find('\n', at) - at);
+  };
+  EXPECT_EQ(warning(JIGSAW_TRAIN_FAKE_CUDA), "");
+  const std::string said = warning(JIGSAW_TRAIN_FAKE_NCCL);
+  EXPECT_NE(said.find("1 rank has 120 MiB on a GPU, of which NCCL takes some 60.0 MiB"), std::string::npos)
+      << said;
+}
+
 TEST_F(FakeNcclProgram, AnOldNcclIsRefused) {
   set_machine();
   setenv("JIGSAW_FAKE_NCCL_VERSION", "22505", 1);

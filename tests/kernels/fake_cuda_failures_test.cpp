@@ -52,8 +52,8 @@ TEST_F(FakeCudaFinds, WorkThatFails) {
   }
 }
 
-/// Libraries have CUDA runtimes of their own, which meet an error before the program's does: it is told as the
-/// device's all the same, of the operation that the device was at.
+/// Libraries have CUDA runtimes of their own, which meet an error before the program's does: it is told as
+/// the device's all the same, of the operation that the device was at.
 TEST_F(FakeCudaFinds, ErrorsThatCublasMeets) {
   const auto spec = ContractionSpec::parse("mk,kn->mn");
   const Array a = numbers(6).reshaped({2, 3}), b = numbers(6).reshaped({3, 2});
@@ -71,6 +71,27 @@ TEST_F(FakeCudaFinds, ErrorsThatCublasMeets) {
   EXPECT_EQ(said.rfind("the GPU fake, ", 0), 0U) << said;
   EXPECT_NE(said.find(" failed in operation add of decoder, "), std::string::npos) << said;
   EXPECT_NE(said.find("uncorrectable ECC error"), std::string::npos) << said;
+}
+
+/// Where arrays fill the device a library's words are followed by what they hold.
+TEST_F(FakeCudaFinds, ALibraryThatFailsOnAFullDevice) {
+  const std::size_t before = fake_cuda::machine().memory;
+  fake_cuda::machine().memory = std::size_t{16} << 20;
+  Context context = testing::kernel_context(Backend::kCuda, 1);
+  const auto said = [&] {
+    return error_of([&] { cuda::library_failed(context, "a product", "cuBLASLt could not run a product"); });
+  };
+  EXPECT_EQ(said(), "cuBLASLt could not run a product");
+  std::vector<Array> arrays;
+  EXPECT_THROW(for (;;) arrays.emplace_back(context, Shape{1 << 19}, DType::kFloat32, Purpose::kActivations),
+               OutOfMemoryError);
+  const std::string full = said();
+  EXPECT_EQ(
+      full.rfind("cuBLASLt could not run a product; 0 B of 16.0 MiB are free on the GPU: arrays hold 1", 0),
+      0U)
+      << full;
+  EXPECT_NE(full.find(" MiB activations; a smaller train.batch_size, "), std::string::npos) << full;
+  fake_cuda::machine().memory = before;
 }
 
 /// A GPU that is of no more use is named, so that somebody can find it.

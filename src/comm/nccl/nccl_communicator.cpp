@@ -44,8 +44,9 @@ Run run_of(const Array& array, std::int64_t first, std::int64_t count) {
           static_cast<std::size_t>(count)};
 }
 
-/// NCCL hears of a device that has failed, too, and knows less of it: where `call` throws its words, and not
-/// those of a peer, the device's own come first. It may have found no memory on a device that arrays fill.
+/// Of calls of NCCL that fail, and not for a peer. NCCL hears of a device that has failed, too, and knows
+/// less of it: the device's own words come first. Or CUDA may have had no memory for NCCL on a device that
+/// arrays fill, of which an abort has given some back by now.
 template <typename F>
 auto with_words_of_the_device(Context& context, const F& call) {
   try {
@@ -53,10 +54,15 @@ auto with_words_of_the_device(Context& context, const F& call) {
   } catch (const PeerError&) {
     throw;
   } catch (const CommError& error) {
-    context.runtime()->require_no_failure(Stream::kCompute);
-    const std::string full = kernels::cuda::full_device_text(context);
-    if (full.empty()) throw;
-    throw CommError(error.what() + full);
+    constexpr double kLeast = 1.0 / 8;
+    const std::string words = error.what();
+    try {
+      kernels::cuda::require_no_failure(context);
+    } catch (const Error& of_device) {
+      throw CommError(of_device.what());
+    }
+    const bool of_cuda = words.find(ncclGetErrorString(ncclUnhandledCudaError)) != std::string::npos;
+    throw CommError(of_cuda ? words + kernels::cuda::full_device_text(context, kLeast) : words);
   }
 }
 

@@ -129,7 +129,7 @@ class CudaRuntime : public DeviceRuntime {
     const cudaError_t status = cudaStreamQuery(native(stream));
     return status == cudaErrorNotReady ? cudaSuccess : status;
   }
-  void require_no_failure(Stream stream) override { check(so_far(stream)); }
+  void require_no_failure(Stream stream) const { check(so_far(stream)); }
 
   void upload(Stream stream, std::span<const std::byte> from, std::byte* to) override {
     not_recorded("numbers go up");
@@ -389,21 +389,17 @@ bool cuda::launches_wait(const Context& context) {
 void cuda::launched(const Context& context, cudaError_t status, const char* work) {
   runtime_of(context).launched(context.stream(), status, work);
 }
-void cuda::library_failed(const Context& context, const std::string& work,
-                          const std::function<void()>& check) {
-  launched(context, runtime_of(context).so_far(context.stream()), work.c_str());
-  const std::string full = full_device_text(context);
-  if (full.empty()) return check();
-  try {
-    check();
-  } catch (const Error& error) {
-    throw OutOfMemoryError(error.what() + full);
-  }
+void cuda::require_no_failure(const Context& context) {
+  runtime_of(context).require_no_failure(context.stream());
 }
-std::string cuda::full_device_text(const Context& context) {
-  constexpr std::size_t kLeast = 32;
+void cuda::library_failed(const Context& context, const std::string& work, const std::string& words) {
+  launched(context, runtime_of(context).so_far(context.stream()), work.c_str());
+  fail(words + full_device_text(context));
+}
+std::string cuda::full_device_text(const Context& context, double part) {
   std::size_t free = 0, total = 0;
-  if (cudaMemGetInfo(&free, &total) != cudaSuccess || free >= total / kLeast) return "";
+  const bool told = cudaMemGetInfo(&free, &total) == cudaSuccess;
+  if (!told || static_cast<double>(free) >= part * static_cast<double>(total)) return "";
   return concat("; ", human_bytes(static_cast<std::int64_t>(free)), " of ",
                 human_bytes(static_cast<std::int64_t>(total)),
                 " are free on the GPU: ", context.arena().uses_text());

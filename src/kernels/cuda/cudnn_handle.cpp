@@ -7,12 +7,14 @@
 
 namespace jigsaw::inline kernels::cuda {
 
-void check(cudnnStatus_t status, const char* what) {
-  if (status == CUDNN_STATUS_SUCCESS) return;
+std::string failure_text(cudnnStatus_t status, const std::string& what) {
   std::array<char, 512> why{};
   cudnnGetLastErrorString(why.data(), why.size());
-  fail(concat("cuDNN could not ", what, ": ", cudnnGetErrorString(status), why[0] == '\0' ? "" : "; ",
-              why.data()));
+  return concat("cuDNN could not ", what, ": ", cudnnGetErrorString(status), why[0] == '\0' ? "" : "; ",
+                why.data());
+}
+void check(cudnnStatus_t status, const char* what) {
+  if (status != CUDNN_STATUS_SUCCESS) fail(failure_text(status, what));
 }
 
 CudnnHandle::CudnnHandle() {

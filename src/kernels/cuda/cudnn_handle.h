@@ -1,9 +1,13 @@
 #pragma once
 #include <cudnn_graph.h>
 
+#include <string>
+
 namespace jigsaw::inline kernels::cuda {
 
-/// Throws Error that says what failed and cuDNN's words for why.
+/// What failed, and cuDNN's words for why.
+std::string failure_text(cudnnStatus_t status, const std::string& what);
+/// Throws Error of that text unless all is well.
 void check(cudnnStatus_t status, const char* what);
 
 /// The handle of the library for one rank, on the GPU that is current when it is made. Lies in the state of

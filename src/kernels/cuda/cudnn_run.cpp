@@ -13,13 +13,10 @@ void run_by_cudnn(Context& context, const std::string& work, std::int64_t worksp
   Array workspace;
   if (workspace_bytes > 0)
     workspace = Array(context, {(workspace_bytes + 3) / 4}, DType::kFloat32, Purpose::kWorkspace);
-  check(cudnnSetStream(handle.get(), stream_of(context)), "use a stream");
-  const cudnnStatus_t status = run(handle, workspace.defined() ? workspace.raw() : nullptr);
-  const bool waits = launches_wait(context);
-  if (status == CUDNN_STATUS_SUCCESS && !waits) return;
-  if (status != CUDNN_STATUS_SUCCESS)
-    library_failed(context, work, [&] { check(status, ("run " + work).c_str()); });
-  launched(context, cudaSuccess, work.c_str());
+  cudnnStatus_t status = cudnnSetStream(handle.get(), stream_of(context));
+  if (status == CUDNN_STATUS_SUCCESS) status = run(handle, workspace.defined() ? workspace.raw() : nullptr);
+  if (status != CUDNN_STATUS_SUCCESS) library_failed(context, work, failure_text(status, "run " + work));
+  if (launches_wait(context)) launched(context, cudaSuccess, work.c_str());
 }
 
 }  // namespace jigsaw::inline kernels::cuda

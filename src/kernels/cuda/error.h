@@ -1,7 +1,6 @@
 #pragma once
 #include <cuda_runtime_api.h>
 
-#include <functional>
 #include <string>
 
 #include "array/context.h"
@@ -20,13 +19,16 @@ bool launches_wait(const Context& context);
 /// After each piece of work that was put into the stream: waits for it where launches do. Throws Error that
 /// names it and the operation unless `status` and its end are good.
 void launched(const Context& context, cudaError_t status, const char* work);
-/// A library's call has failed. Libraries have CUDA runtimes of their own, whose errors this program's does
-/// not know: where the device says that it has failed, Error tells of that, or else what `check` throws, of a
-/// device that is full with what holds its memory.
+/// Throws the Error that work of the context's stream has come to, as far as the device knows, or what has
+/// spoilt a recording of it. Does not wait. Libraries have CUDA runtimes of their own, whose errors this
+/// program's does not know: where one of their calls fails the device is asked.
+void require_no_failure(const Context& context);
+/// A library's call has failed: throws that Error, of the launch where launches are waited for, or else one
+/// of the library's words and full_device_text().
 /// @param work  names it.
-void library_failed(const Context& context, const std::string& work, const std::function<void()>& check);
-/// "; 34 MiB of 80 GiB are free: arrays hold …" where libraries may find too little memory on the device:
-/// less than a 32nd of it. Else "".
-std::string full_device_text(const Context& context);
+[[noreturn]] void library_failed(const Context& context, const std::string& work, const std::string& words);
+/// "; 34 MiB of 80 GiB are free on the GPU: arrays hold …" where less than this part of its memory is, so
+/// that a library may have found too little. Else "".
+std::string full_device_text(const Context& context, double part = 1.0 / 32);
 
 }  // namespace jigsaw::inline kernels::cuda

@@ -176,7 +176,8 @@ void Matmul::run(Context& context, const std::byte* a, const std::byte* b, std::
                      p.c.layout(), c, p.c.layout(), &p.algorithm, workspace.raw(),
                      static_cast<std::size_t>(kWorkspaceBytes), stream_of(context));
   if (status != CUBLAS_STATUS_SUCCESS)
-    library_failed(context, p.text, [&] { check(status, concat("run ", p.text).c_str()); });
+    library_failed(context, p.text,
+                   concat("cuBLASLt could not run ", p.text, ": ", cublasLtGetStatusString(status)));
   if (launches_wait(context)) launched(context, cudaSuccess, p.text.c_str());
 }
 

@@ -20,7 +20,7 @@ struct MatmulKey {
   bool rounded = false;          ///< factors, which are f32, may be taken as TensorFloat-32
   auto operator<=>(const MatmulKey&) const = default;
 
-  /// "the product of bf16 matrices 64 x 32 and 32 x 16, 12 times, to fp32, at multiples of 16 bytes".
+  /// "the product of bf16 matrices 64 x 32 and 32 x 16, 12 times, to fp32, at multiples of 8 bytes".
   std::string text() const;
 };
 

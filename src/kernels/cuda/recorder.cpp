@@ -92,7 +92,7 @@ cudaError_t Recorder::end(std::shared_ptr<GraphRecording>& recording) {
   if (status == cudaSuccess)
     status = cudaGraphInstantiate(&executable, graph, cudaGraphInstantiateFlagUseNodePriority);
   if (graph != nullptr) cudaGraphDestroy(graph);
-  // The device may need memory for it, which is found out here, where the work can still be done without.
+  // The device may need memory for it: found out here, where the first part of a step can be done without.
   if (status == cudaSuccess) {
     status = cudaGraphUpload(executable, origin);
     if (status != cudaSuccess) cudaGraphExecDestroy(executable);

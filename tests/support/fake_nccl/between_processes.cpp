@@ -4,7 +4,7 @@
 // A thread runs what has been issued, as devices do, whether or not somebody waits for it: peers may.
 //
 // JIGSAW_FAKE_NCCL=FOLDER  for the files; equal on all ranks.
-// JIGSAW_FAKE_NCCL_VERSION=21700  that ncclGetVersion() says, in place of NCCL_VERSION_CODE.
+// JIGSAW_FAKE_NCCL_VERSION=22505  that ncclGetVersion() says, in place of NCCL_VERSION_CODE.
 #include <unistd.h>
 
 #include <algorithm>

@@ -318,12 +318,12 @@ void record(const std::shared_ptr<const Launch>& launch) {
   });
 }
 
-/// Its work ends, and peers hear of it.
 /// NCCL comes back to the thread's device, where it makes a context.
 bool on_its_device(const FakeComm& comm) {
   return jigsaw::testing::fake_cuda::current_device() == comm.device;
 }
 
+/// Its work ends, and peers hear of it.
 void begin_abort(FakeComm& comm) {
   comm.aborted = true;
   if (comm.clique->gone < 0) comm.clique->gone = comm.rank;

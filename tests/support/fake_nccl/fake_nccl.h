@@ -25,8 +25,8 @@
 ///   rank finalises; an order of calls on two communicators that is not that of a peer; memory that is
 ///   written while it is sent, or while something is received there; two ranks on one device; a communicator
 ///   that is destroyed with work under way or while a graph calls it, or used before it is there, or after
-///   its abort; aborts in a group of calls before NCCL 2.22; a capture that ends before what was issued in it
-///   is recorded.
+///   its abort; one that a thread with another device ends or aborts; a capture that ends before what was
+///   issued in it is recorded.
 namespace jigsaw::testing::fake_nccl {
 
 /// Forgets all communicators, mistakes and what was to go wrong.
