@@ -138,19 +138,24 @@ TEST_F(FakeNcclProgram, GpuCheckTriesNccl) {
     EXPECT_NE(outcome.out.find(part), std::string::npos) << part << " in\n" << outcome.out;
 }
 
-/// What NCCL is likely to take is left to it: half of a GPU that is small.
-TEST_F(FakeNcclProgram, MemoryForNcclIsWarnedOf) {
-  const auto warning = [&](const char* program) {
+/// What NCCL is likely to take is left to it, half of a GPU that is small: in warnings, and where a mesh is
+/// chosen, by nine tenths of the rest.
+TEST_F(FakeNcclProgram, MemoryIsLeftToNccl) {
+  const auto checked = [&](const char* program, const std::string& mesh) {
     setenv("JIGSAW_FAKE_CUDA", "devices=2,mebibytes=120", 1);
-    const Outcome outcome = run_with(program, "check --set train.batch_size=200");
+    const Outcome outcome = run_with(program, "check --set train.batch_size=200" + mesh);
     EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
-    const std::size_t at = outcome.err.find("memory: as planned a rank holds up to ");
-    return at == std::string::npos ? "" : outcome.err.substr(at, outcome.err.find('\n', at) - at);
+    return outcome.out + outcome.err;
   };
-  EXPECT_EQ(warning(JIGSAW_TRAIN_FAKE_CUDA), "");
-  const std::string said = warning(JIGSAW_TRAIN_FAKE_NCCL);
-  EXPECT_NE(said.find("1 rank has 120 MiB on a GPU, of which NCCL takes some 60.0 MiB"), std::string::npos)
-      << said;
+  const auto expect_said = [&](const std::string& said, const std::string& part, bool there = true) {
+    EXPECT_EQ(said.find(part) != std::string::npos, there) << part << " in\n" << said;
+  };
+  expect_said(checked(JIGSAW_TRAIN_FAKE_CUDA, ""), "memory: as planned a rank holds up to ", false);
+  expect_said(checked(JIGSAW_TRAIN_FAKE_NCCL, ""),
+              "1 rank has 120 MiB on a GPU, of which NCCL takes some 60.0 MiB");
+  const std::string any = " --set 'mesh=\"auto\"'";
+  expect_said(checked(JIGSAW_TRAIN_FAKE_CUDA, any), " of 108 MiB a rank");
+  expect_said(checked(JIGSAW_TRAIN_FAKE_NCCL, any), " of 54.0 MiB a rank");
 }
 
 TEST_F(FakeNcclProgram, AnOldNcclIsRefused) {

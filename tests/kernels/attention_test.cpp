@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "kernels/copy.h"
+#include "kernels/cuda_context.h"
 #include "kernels/pointwise.h"
 #include "support/arrays.h"
 #include "support/backends.h"
@@ -395,7 +396,8 @@ TEST_P(Attention, PartsOfTheKeysCombine) {
       for (std::size_t i = 0; i < dq.size(); ++i) dq[i] += values_of(part_dq.array)[i];
     }
     // cuDNN rounds weights to bf16, relative to the largest of a part.
-    expect_near(values_of(joined.output), values_of(whole.output), tolerance(type, 64, 2));
+    const bool by_cudnn = GetParam() == Backend::kCuda && cudnn_library().built;
+    expect_near(values_of(joined.output), values_of(whole.output), tolerance(by_cudnn ? type : sums, 64, 2));
     expect_near(values_of(joined.log_sum_exp), values_of(whole.log_sum_exp), tolerance(sums, 64, 4));
     const Expected wanted = expected(s, call);
     expect_near(dq, wanted.dq, tolerance(type, 64, 8));

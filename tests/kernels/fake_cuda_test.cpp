@@ -30,12 +30,10 @@
 #include "kernels/fake_cuda_finds.h"
 #include "kernels/optimizer.h"
 #include "kernels/pointwise.h"
-#include "kernels/remarks.h"
 #include "support/arrays.h"
 #include "support/backends.h"
 #include "support/error_of.h"
 #include "support/fake_cuda/devices.h"
-#include "support/tolerance.h"
 
 namespace jigsaw {
 namespace {
@@ -540,74 +538,6 @@ TEST_F(FakeCudaFinds, PinnedMemoryThatIsUsedTooEarly) {
   EXPECT_NE(both_done().find("neither waits for the other"), std::string::npos);
   context_.set_stream(Stream::kCompute);
   cudaFreeHost(memory);
-}
-
-/// Large products of bf16 whose rows are no multiples of 16 bytes go through padded copies; small ones do
-/// not.
-TEST_F(FakeCudaFinds, MisalignedRows) {
-  const auto spec = ContractionSpec::parse("bmk,bnk->bmn");
-  for (const std::int64_t extent : {33, 259}) {
-    const Shape a = {2, extent, extent}, b = {2, extent, extent};
-    Context host = Context::make_host(Backend::kReference, 1);
-    const auto made = [&](Context& context, unsigned seed) {
-      return testing::random_array(context, seed == 1 ? a : b, DType::kBfloat16, seed);
-    };
-    for (const DType out : {DType::kBfloat16, DType::kFloat32}) {
-      const std::int64_t before = fake_cuda::misaligned_products();
-      const Array c = contract(context_, spec, made(context_, 1), made(context_, 2), out);
-      const std::vector<double> found = values_of(c);
-      EXPECT_EQ(fake_cuda::misaligned_products() > before, extent < 256);
-      const std::vector<double> wanted = values_of(contract(host, spec, made(host, 1), made(host, 2), out));
-      testing::expect_near(found, wanted, testing::tolerance(out, extent, 32));
-    }
-  }
-}
-
-/// A kernel of ours does what cuBLASLt refuses, in every order of letters and with what stands in the result
-/// (kernels_fake_cublas_test runs all contractions like this); each such product is said once.
-TEST_F(FakeCudaFinds, ProductsThatCublasRefusesAreSaidOnce) {
-  const int before = fake_cuda::machine().cublas_refuses;
-  const auto product = [&](std::int64_t depth, DType type, DType out) {
-    const Array a = testing::random_array(context_, {3, 5, depth}, type, 1),
-                b = testing::random_array(context_, {3, 4, depth}, type, 2);
-    return values_of(contract(context_, ContractionSpec::parse("bmk,bnk->bmn"), a, b, out));
-  };
-  constexpr DType kF32 = DType::kFloat32, kBf16 = DType::kBfloat16;
-  const std::vector<double> wanted = product(7, kF32, kF32);
-  EXPECT_TRUE(take_remarks(context_).empty());
-  fake_cuda::machine().cublas_refuses = 8;
-  product(7, kF32, kF32);
-  product(7, kBf16, kF32);
-  product(8, kBf16, kF32);
-  product(8, kBf16, kF32);
-  EXPECT_EQ(
-      take_remarks(context_),
-      std::vector<std::string>{
-          "cuBLASLt has no algorithm for the product of bf16 matrices 5 x 8 and 8 x 4, 3 times, to fp32: "
-          "a far slower kernel of this program does it"});
-  product(8, kBf16, kF32);
-  EXPECT_TRUE(take_remarks(context_).empty());
-  fake_cuda::machine().cublas_refuses = 7;
-  Context fresh = testing::kernel_context(Backend::kCuda, 1);
-  std::swap(fresh, context_);
-  testing::expect_near(product(7, kF32, kF32), wanted, 1e-6);
-  EXPECT_EQ(take_remarks(context_).size(), 1U);
-  fake_cuda::machine().cublas_refuses = before;
-}
-
-/// Terms far smaller than their sum keep what they add: 65,573 that are equal, of which a plain sum in
-/// float32 is 5e-4 beside the right one, and that of blocks 1.3e-5.
-TEST_F(FakeCudaFinds, LongSumsOfProductsThatCublasRefuses) {
-  const int before = fake_cuda::machine().cublas_refuses;
-  fake_cuda::machine().cublas_refuses = -1;
-  constexpr std::int64_t kTerms = (1 << 16) + 37;
-  const std::vector<double> tenths(kTerms, 0.1);
-  const Array x = testing::array_of(context_, {1, kTerms}, DType::kFloat32, tenths);
-  const double sum =
-      values_of(contract(context_, ContractionSpec::parse("mk,nk->mn"), x, x, DType::kFloat32))[0];
-  const double term = static_cast<double>(0.1F) * static_cast<double>(0.1F), wanted = kTerms * term;
-  EXPECT_NEAR(sum / wanted, 1, 5e-5);
-  fake_cuda::machine().cublas_refuses = before;
 }
 
 }  // namespace

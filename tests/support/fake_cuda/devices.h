@@ -15,6 +15,8 @@ std::recursive_mutex& mutex();
 /// Of the calling thread.
 int current_device();
 bool is_device_memory(const void* address);
+/// Sets it to what JIGSAW_FAKE_CUDA says of the key, where it says something.
+void read_number(const std::string& key, int& into);
 
 /// Work that reaches the memory of all devices, in a stream that does not capture. Where it says false it
 /// cannot run yet, and is tried again: when more was put in somewhere, and when told.

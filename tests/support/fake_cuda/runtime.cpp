@@ -128,14 +128,6 @@ bool breaks(const FakeStream& stream) {
   return devices.sticky != cudaSuccess;
 }
 
-/// A number of JIGSAW_FAKE_CUDA, where it is there.
-void read(const std::string& key, int& into) {
-  const char* const text = std::getenv("JIGSAW_FAKE_CUDA");
-  const std::string given = text == nullptr ? "" : "," + std::string(text);
-  const std::size_t at = given.find("," + key + "=");
-  if (at != std::string::npos) into = std::atoi(given.c_str() + at + key.size() + 2);
-}
-
 /// More that JIGSAW_FAKE_CUDA may say of a process.
 struct Faults {
   int own = 0;                          ///< 1: ranks see their own device alone
@@ -146,11 +138,11 @@ struct Faults {
   static Faults& all() {
     static Faults faults = [] {
       Faults given;
-      read("own", given.own);
-      read("peers", given.peers);
-      read("hang_after", given.hang_after);
-      read("hang_device", given.hang_device);
-      read("spoil_device", given.spoil_device);
+      read_number("own", given.own);
+      read_number("peers", given.peers);
+      read_number("hang_after", given.hang_after);
+      read_number("hang_device", given.hang_device);
+      read_number("spoil_device", given.spoil_device);
       return given;
     }();
     return faults;
@@ -170,26 +162,6 @@ void count_work(const FakeStream& stream) {
   if (--faults.hang_after == 0) Devices::all().stopped = stream.device;
 }
 
-Machine described() {
-  Machine machine;
-  read("devices", machine.devices);
-  read("driver", machine.driver);
-  read("major", machine.major);
-  read("broken", machine.broken);
-  read("unlike", machine.unlike);
-  read("fail_after", machine.fail_after);
-  read("fail_with", machine.fail_with);
-  read("fail_device", machine.fail_device);
-  read("cudnn", machine.cudnn);
-  read("cudnn_refuses", machine.cudnn_refuses);
-  read("cublas_refuses", machine.cublas_refuses);
-  read("no_code", machine.no_code);
-  int mebibytes = static_cast<int>(machine.memory >> 20);
-  read("mebibytes", mebibytes);
-  machine.memory = static_cast<std::size_t>(mebibytes) << 20;
-  return machine;
-}
-
 }  // namespace
 
 cudaError_t result(cudaError_t error) {
@@ -197,11 +169,6 @@ cudaError_t result(cudaError_t error) {
   if (error == cudaSuccess) error = devices.sticky;
   if (error != cudaSuccess) devices.last = error;
   return error;
-}
-
-Machine& machine() {
-  static Machine machine = described();
-  return machine;
 }
 
 void set_order(Order order) {
