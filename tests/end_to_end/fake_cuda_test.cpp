@@ -337,13 +337,14 @@ TEST_F(FakeCuda, SendsWhatIsPlannedForGpus) {
 }
 
 /// Steps that are replayed, with validations and checkpoints between them, and those that go on from one, are
-/// those that the host puts in, bit for bit.
+/// those that the host puts in, bit for bit; so are those of a virtual GPU, whose memory cannot be mapped.
 TEST_F(FakeCuda, ReplayedRunsAreTheSame) {
   give_machine();
   constexpr std::size_t kSteps = 12;
-  const auto train = [&](const std::string& name, const std::string& options) {
+  const auto train = [&](const std::string& name, const std::string& options,
+                         const std::string& machine = "devices=1") {
     const Outcome outcome = run_on(
-        "devices=1", 1,
+        machine, 1,
         "--set device=cuda --set log_every=1 --set train.steps=" + std::to_string(kSteps) +
             " --set validation.every=5 --set checkpoint.every=4 --set checkpoint.keep=10 --set output=" +
             (folder_ / name) + options);
@@ -369,15 +370,18 @@ TEST_F(FakeCuda, ReplayedRunsAreTheSame) {
   };
   train("plain", " --set train.graphs=false");
   train("replayed", "");
+  train("virtual", "", "devices=1,vmm=0");
   train("resumed", " --resume " + (folder_ / "plain/checkpoints/step_00000004"));
   ASSERT_EQ(lines("plain", 1).size(), kSteps);
   EXPECT_EQ(lines("replayed", 1), lines("plain", 1));
+  EXPECT_EQ(lines("virtual", 1), lines("plain", 1));
   EXPECT_EQ(lines("resumed", 5), lines("plain", 5));
   EXPECT_EQ(metrics(folder_ / "replayed", "valid").back().at("metrics"),
             metrics(folder_ / "plain", "valid").back().at("metrics"));
-  for (const char* name : {"replayed", "resumed"}) EXPECT_EQ(saved(name), saved("plain")) << name;
+  for (const char* name : {"replayed", "resumed", "virtual"}) EXPECT_EQ(saved(name), saved("plain")) << name;
   EXPECT_EQ(recorded("plain"), 0);
   EXPECT_GE(recorded("replayed"), 6);
+  EXPECT_GE(recorded("virtual"), 3);
   EXPECT_GE(recorded("resumed"), 3);
 }
 

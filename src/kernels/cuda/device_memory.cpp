@@ -161,6 +161,16 @@ class MallocMemory : public MemorySource {
   std::vector<void*> regions_;  ///< where they are not apart
 };
 
+/// Whether the driver maps a device's memory at addresses of the program's choice: not that of a GPU which a
+/// hypervisor divides among machines.
+bool maps_memory(int device) {
+  const auto ask = driver_function<decltype(cuDeviceGetAttribute)>("cuDeviceGetAttribute");
+  int maps = 0;
+  check(ask(&maps, CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED, device),
+        "ask whether memory can be mapped");
+  return maps != 0;
+}
+
 }  // namespace
 
 bool memory_is_apart() {
@@ -170,7 +180,7 @@ bool memory_is_apart() {
 
 std::unique_ptr<MemorySource> make_device_memory(int device, std::shared_ptr<const Failures> failures,
                                                  bool for_other_processes) {
-  if (memory_is_apart() || for_other_processes)
+  if (memory_is_apart() || for_other_processes || !maps_memory(device))
     return std::make_unique<MallocMemory>(device, std::move(failures), memory_is_apart());
   return std::make_unique<DeviceMemory>(device, std::move(failures));
 }

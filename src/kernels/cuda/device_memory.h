@@ -13,6 +13,8 @@ namespace jigsaw::inline kernels::cuda {
 ///                             where it failed.
 /// @param for_other_processes  regions of cudaMalloc instead, see make_cuda_context().
 ///
+/// Regions of cudaMalloc, too, where the driver maps no memory (virtual GPUs of a hypervisor).
+///
 /// JIGSAW_CUDA_MEMORY=apart: each array is an allocation of its own (cudaMalloc), for compute-sanitizer,
 /// which sees only then what goes beyond one.
 std::unique_ptr<MemorySource> make_device_memory(int device, std::shared_ptr<const Failures> failures,

@@ -20,6 +20,7 @@ Machine described() {
   read_number("devices", machine.devices);
   read_number("driver", machine.driver);
   read_number("major", machine.major);
+  read_number("vmm", machine.vmm);
   read_number("broken", machine.broken);
   read_number("unlike", machine.unlike);
   read_number("fail_after", machine.fail_after);

@@ -171,6 +171,10 @@ cudaError_t result(cudaError_t error) {
   return error;
 }
 
+std::size_t page_bytes() {
+  return kPage;
+}
+
 void set_order(Order order) {
   Devices::all().order = order;
 }
@@ -443,6 +447,7 @@ cudaError_t cudaGetDriverEntryPointByVersion(const char* name, void** function, 
       {"cuMemCreate", reinterpret_cast<void*>(cuMemCreate)},
       {"cuMemRelease", reinterpret_cast<void*>(cuMemRelease)},
       {"cuMemMap", reinterpret_cast<void*>(cuMemMap)},
+      {"cuDeviceGetAttribute", reinterpret_cast<void*>(cuDeviceGetAttribute)},
       {"cuDeviceGetP2PAttribute", reinterpret_cast<void*>(cuDeviceGetP2PAttribute)},
       {"cuMemUnmap", reinterpret_cast<void*>(cuMemUnmap)},
       {"cuMemSetAccess", reinterpret_cast<void*>(cuMemSetAccess)}};
@@ -459,6 +464,7 @@ cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* total) {
 }
 CUresult cuMemGetAllocationGranularity(std::size_t* unit, const CUmemAllocationProp*,
                                        CUmemAllocationGranularity_flags) {
+  if (machine().vmm == 0) return CUDA_ERROR_NOT_SUPPORTED;
   *unit = kPage;
   return CUDA_SUCCESS;
 }
@@ -518,6 +524,13 @@ CUresult cuMemMap(CUdeviceptr at, std::size_t bytes, std::size_t offset, CUmemGe
     return CUDA_SUCCESS;
   }
   return CUDA_ERROR_INVALID_VALUE;
+}
+CUresult cuDeviceGetAttribute(int* value, CUdevice_attribute attribute, CUdevice device) {
+  if (attribute != CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED || device < 0 ||
+      device >= machine().devices)
+    return CUDA_ERROR_INVALID_VALUE;
+  *value = machine().vmm;
+  return CUDA_SUCCESS;
 }
 CUresult cuDeviceGetP2PAttribute(int* value, CUdevice_P2PAttribute attribute, CUdevice from, CUdevice to) {
   const int devices = machine().devices;

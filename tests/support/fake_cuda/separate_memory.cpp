@@ -47,8 +47,7 @@ cudaError_t cudaMalloc(void** memory, std::size_t bytes) {
   Allocations::all().sweep();
   CUmemAllocationProp properties{};
   properties.location.id = current_device();
-  std::size_t unit = 0;
-  cuMemGetAllocationGranularity(&unit, &properties, CU_MEM_ALLOC_GRANULARITY_MINIMUM);
+  const std::size_t unit = page_bytes();
   const std::size_t backed = (bytes + unit - 1) / unit * unit;
   Allocation made{.reserved = backed + unit};
   if (cuMemCreate(&made.handle, backed, &properties, 0) != CUDA_SUCCESS) return cudaErrorMemoryAllocation;

@@ -60,6 +60,8 @@ namespace jigsaw::testing::fake_cuda {
 
 /// What a call says that has come to this.
 cudaError_t result(cudaError_t error);
+/// Memory of devices comes in multiples of it.
+std::size_t page_bytes();
 cudaError_t put(cudaStream_t stream, FakeWork work, std::int64_t* number = nullptr);
 /// Runs work of the stream up to that number. What waits for the work of others lets go of the lock
 /// meanwhile.
