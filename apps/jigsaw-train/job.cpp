@@ -82,7 +82,7 @@ ExitCode run_on(MpiSession& session, const MakeStart& make_start, const std::fun
   Context of_start = Context::make_host(Backend::kReference, 1);
   std::optional<Context> context;
   RankDevice device;
-  std::string device_remark;
+  ChosenDevice chosen;
   const int threads = threads_per_rank(session.on_machine().ranks);
   const std::unique_ptr<Communicator> everyone = session.world(of_start);
   const Start start = make_start(*everyone);
@@ -90,8 +90,8 @@ ExitCode run_on(MpiSession& session, const MakeStart& make_start, const std::fun
   const int here = session.on_machine().rank;
   const bool mpi_moves_arrays = session.cuda_aware() && session.size() > 1 && !nccl_library().built;
   together(*everyone, [&] {
-    context = make_context(configuration.device, configuration.train, threads, here, &device_remark,
-                           mpi_moves_arrays);
+    context =
+        make_context(configuration.device, configuration.train, threads, here, &chosen, mpi_moves_arrays);
     device = rank_device(*context, here);
   });
   together(*everyone, [&] { require_like_devices(*everyone, device); });
@@ -101,7 +101,11 @@ ExitCode run_on(MpiSession& session, const MakeStart& make_start, const std::fun
       connect_devices(session.world(*context), configuration.reduction);
   Log log(session.rank() == 0, Terminal::of_process(start.quiet));
   for (const std::string& sentence : start.idle) log.warn(sentence);
-  if (!device_remark.empty()) log.info(device_remark);
+  if (chosen.warns) {
+    log.warn(chosen.remark);
+  } else if (!chosen.remark.empty()) {
+    log.info(chosen.remark);
+  }
   if (mpi_moves_arrays && context->backend() == Backend::kCuda)
     log.info("arrays that are not summed go from GPU to GPU by MPI (JIGSAW_CUDA_AWARE_MPI)");
   Job job{configuration, start.folder, *world, log, device, here};

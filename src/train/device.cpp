@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/host.h"
+#include "base/pci_device.h"
 #include "base/text.h"
 #include "comm/agreement.h"
 #include "train/memory_need.h"
@@ -23,6 +24,21 @@ constexpr int kFirstByTenThousands = 10000;
 /// "12.8" of 12080.
 std::string version_text(int version) {
   return version == 0 ? "none" : concat(version / 1000, ".", version % 1000 / 10);
+}
+
+/// "NVIDIA's driver is loaded and CUDA_VISIBLE_DEVICES is \"3\" (…)": why GPUs are to be there, and what may
+/// hide them; "" where nothing says so. An empty CUDA_VISIBLE_DEVICES alone hides them on purpose.
+std::string why_expected(const GpuSigns& signs) {
+  std::vector<std::string> reasons;
+  if (!signs.allotted.empty()) reasons.push_back(signs.allotted);
+  if (signs.driver) reasons.emplace_back("NVIDIA's driver is loaded");
+  if (signs.visible && !(reasons.empty() && signs.visible->empty()))
+    reasons.push_back(concat("CUDA_VISIBLE_DEVICES is \"", *signs.visible, "\""));
+  if (reasons.empty()) return "";
+  return concat(
+      join(reasons, " and "),
+      " (a container wants --gpus or --nv, CUDA_VISIBLE_DEVICES may name what is not here, and a GPU "
+      "in MIG mode has to have instances)");
 }
 
 /// What is wrong with the devices of all ranks; "" for nothing.
@@ -64,7 +80,24 @@ PrecisionTypes types_of(Precision precision) {
   return {DType::kFloat32, DType::kFloat32};
 }
 
-ChosenDevice choose_device(DeviceChoice device, const TrainOptions& train, const CudaMachine& machine) {
+GpuSigns gpu_signs(const std::string& sys) {
+  GpuSigns signs;
+  for (const char* variable : {"SLURM_STEP_GPUS", "SLURM_JOB_GPUS", "SLURM_GPUS_ON_NODE"}) {
+    const char* const given = std::getenv(variable);
+    const std::string value = given == nullptr ? "" : given;
+    // The last is a number of GPUs, the others are lists of their numbers.
+    if (value.empty() || (value == "0" && std::string_view(variable) == "SLURM_GPUS_ON_NODE")) continue;
+    signs.allotted = concat(variable, " is \"", value, "\"");
+    break;
+  }
+  if (const char* const visible = std::getenv("CUDA_VISIBLE_DEVICES"); visible != nullptr)
+    signs.visible = visible;
+  signs.driver = !driver_version("nvidia", sys).empty();
+  return signs;
+}
+
+ChosenDevice choose_device(DeviceChoice device, const TrainOptions& train, const CudaMachine& machine,
+                           const GpuSigns& signs) {
   const bool may_use_cuda = machine.built && train.precision != Precision::kFloat64;
   if (device == DeviceChoice::kCpu) return {};
   const std::string processor =
@@ -85,12 +118,19 @@ ChosenDevice choose_device(DeviceChoice device, const TrainOptions& train, const
                              "; set \"device\" to \"cpu\" to run without"));
   }
   if (machine.devices > 0) return {true, ""};
+  const std::string expected = why_expected(signs);
   if (device == DeviceChoice::kCuda) {
     throw ConfigError(
         concat("\"device\" is \"cuda\", and there is no GPU that this program can use (driver for CUDA: ",
-               version_text(machine.driver), "): set it to \"cpu\" to run without"));
+               version_text(machine.driver), ")", expected.empty() ? "" : ", though " + expected,
+               ": set it to \"cpu\" to run without"));
   }
-  return {false, concat("no GPU here: ", processor)};
+  if (!signs.allotted.empty()) {
+    throw ConfigError(
+        concat("this program sees no GPU, though ", expected, "; set \"device\" to \"cpu\" to run without"));
+  }
+  if (expected.empty()) return {false, concat("no GPU here: ", processor)};
+  return {false, concat("no GPU here: ", processor, ", though ", expected), true};
 }
 
 std::string library_version(int version) {
@@ -121,10 +161,10 @@ std::string unfit_library(const CudnnLibrary& cudnn, const NcclLibrary& nccl) {
 }
 
 Context make_context(DeviceChoice device, const TrainOptions& train, int threads, int rank_on_machine,
-                     std::string* remark, bool mpi_moves_arrays) {
+                     ChosenDevice* chosen_device, bool mpi_moves_arrays) {
   const CudaMachine machine = device == DeviceChoice::kCpu ? CudaMachine{} : cuda_machine();
-  const ChosenDevice chosen = choose_device(device, train, machine);
-  if (remark != nullptr) *remark = chosen.remark;
+  const ChosenDevice chosen = choose_device(device, train, machine, gpu_signs());
+  if (chosen_device != nullptr) *chosen_device = chosen;
   if (chosen.cuda) {
     const std::string failure = unfit_library(cudnn_library(), nccl_library());
     if (!failure.empty()) throw ConfigError(failure);

@@ -1,5 +1,6 @@
 #pragma once
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "array/context.h"
@@ -19,14 +20,27 @@ struct PrecisionTypes {
 };
 PrecisionTypes types_of(Precision precision);
 
+/// What says that this process is to have GPUs, also where CUDA sees none.
+struct GpuSigns {
+  std::string allotted;                ///< what SLURM says that it gave: "SLURM_JOB_GPUS is \"0,1\""
+  std::optional<std::string> visible;  ///< CUDA_VISIBLE_DEVICES, where it is set
+  bool driver = false;                 ///< NVIDIA's is loaded
+};
+/// Of the environment and the machine.
+/// @param sys  where Linux tells of drivers.
+GpuSigns gpu_signs(const std::string& sys = "/sys");
+
 /// What "auto" stands for on a machine, and a sentence for the user where that is not what one may expect.
 struct ChosenDevice {
   bool cuda = false;
   std::string remark;
+  bool warns = false;  ///< the remark, of GPUs that are to be there and are not seen
 };
 /// @throws ConfigError  when CUDA is asked for and not built, or has no device here; when the machine has
-/// GPUs whose driver is too old, whatever was asked for but the processor.
-ChosenDevice choose_device(DeviceChoice device, const TrainOptions& train, const CudaMachine& machine);
+/// GPUs whose driver is too old, or SLURM gave the job some and none is seen, whatever was asked for but the
+/// processor.
+ChosenDevice choose_device(DeviceChoice device, const TrainOptions& train, const CudaMachine& machine,
+                           const GpuSigns& signs = {});
 
 /// "9.19.0" of 91900, as cuDNN and NCCL count their versions. Old ones count thousands: 8907 is "8.9.7".
 std::string library_version(int version);
@@ -42,11 +56,11 @@ std::string unfit_library(const CudnnLibrary& cudnn, const NcclLibrary& nccl);
 /// @param train           says the precision, and whether a GPU may take TensorFloat-32.
 /// @param threads         that a rank on the processor may use.
 /// @param rank_on_machine  chooses among the machine's GPUs, round and round.
-/// @param remark           set to choose_device()'s; may be null.
+/// @param chosen_device    set to what choose_device() said; may be null.
 /// @param mpi_moves_arrays  of a GPU: see MpiSession::cuda_aware().
 /// @throws ConfigError     as choose_device() does; on a GPU with what unfit_library() says.
 Context make_context(DeviceChoice device, const TrainOptions& train, int threads, int rank_on_machine,
-                     std::string* remark = nullptr, bool mpi_moves_arrays = false);
+                     ChosenDevice* chosen_device = nullptr, bool mpi_moves_arrays = false);
 
 /// The constants by which the blocks of a model are planned, see cost_model(). Collective.
 ///

@@ -49,13 +49,34 @@ class FakeCuda : public ::testing::Test {
 };
 
 TEST_F(FakeCuda, WithoutAGpuTheProcessorComputesAndTheRunSaysSo) {
+  for (const char* variable : {"SLURM_STEP_GPUS", "SLURM_JOB_GPUS", "SLURM_GPUS_ON_NODE"}) unsetenv(variable);
   for (const char* machine : {"devices=0", "driver=0,devices=0"}) {
     const Outcome outcome = run_on(machine, 1, "check");
     EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
-    EXPECT_NE(outcome.out.find("no GPU here: the processor computes"), std::string::npos) << outcome.out;
+    // On stderr where this machine has NVIDIA's driver.
+    EXPECT_NE((outcome.out + outcome.err).find("no GPU here: the processor computes"), std::string::npos)
+        << outcome.out;
     expect_one_error(run_on(machine, 1, "check --set device=cuda"), 2,
                      "there is no GPU that this program can use");
   }
+}
+
+/// A GPU node must not spend hours without its GPUs.
+TEST_F(FakeCuda, AJobThatWasGivenGpusAndSeesNoneEnds) {
+  setenv("SLURM_JOB_GPUS", "0,1", 1);
+  const Outcome none = run_on("devices=0", 1, "check"),
+                without = run_on("devices=0", 1, "check --set device=cpu"),
+                some = run_on("devices=1", 1, "check");
+  unsetenv("SLURM_JOB_GPUS");
+  expect_one_error(none, 2, "this program sees no GPU, though SLURM_JOB_GPUS is \"0,1\"");
+  EXPECT_EQ(without.exit_code, 0) << without.err;
+  EXPECT_EQ(some.exit_code, 0) << some.err;
+  setenv("CUDA_VISIBLE_DEVICES", "7", 1);
+  const Outcome warned = run_on("devices=0", 1, "check");
+  unsetenv("CUDA_VISIBLE_DEVICES");
+  EXPECT_EQ(warned.exit_code, 0) << warned.err;
+  EXPECT_NE(warned.err.find("CUDA_VISIBLE_DEVICES is \"7\" (a container wants"), std::string::npos)
+      << warned.err;
 }
 
 TEST_F(FakeCuda, AGpuThatCannotBeUsedEndsTheRun) {

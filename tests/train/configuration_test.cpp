@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+#include <optional>
+
 #include "base/error.h"
 #include "comm/thread/run_ranks.h"
 #include "kernels/cuda_context.h"
@@ -165,6 +168,71 @@ TEST(Device, EverySituationHasItsSentence) {
   for (const DeviceChoice device : {DeviceChoice::kAuto, DeviceChoice::kCuda}) {
     EXPECT_NE(error(device, old_driver).find("is for CUDA 12.8, and this program needs 13.0"),
               std::string::npos);
+  }
+}
+
+/// A machine, or a job, that is to have GPUs, of which CUDA sees none.
+TEST(Device, GpusThatAreToBeThereAreMissed) {
+  const TrainOptions single;
+  const CudaMachine no_gpu{true, 13000, 13000, 0};
+  const std::string may_be = " (a container wants --gpus or --nv, CUDA_VISIBLE_DEVICES may name what is not ";
+  const auto chosen = [&](const GpuSigns& signs) {
+    return choose_device(DeviceChoice::kAuto, single, no_gpu, signs);
+  };
+  EXPECT_FALSE(chosen({}).warns);
+  EXPECT_FALSE(chosen({"", "", false}).warns);
+  for (const auto& [signs, says] :
+       {std::pair(GpuSigns{"", "7", false}, R"(CUDA_VISIBLE_DEVICES is "7")"),
+        {GpuSigns{"", "", true}, R"(NVIDIA's driver is loaded and CUDA_VISIBLE_DEVICES is "")"},
+        {GpuSigns{"", std::nullopt, true}, "NVIDIA's driver is loaded"}}) {
+    EXPECT_TRUE(chosen(signs).warns);
+    EXPECT_FALSE(chosen(signs).cuda);
+    EXPECT_EQ(
+        chosen(signs).remark.rfind(concat("no GPU here: the processor computes, though ", says, may_be), 0),
+        0U)
+        << chosen(signs).remark;
+  }
+  const GpuSigns allotted{R"(SLURM_JOB_GPUS is "0,1")", "0,1", true};
+  for (const DeviceChoice device : {DeviceChoice::kAuto, DeviceChoice::kCuda}) {
+    try {
+      choose_device(device, single, no_gpu, allotted);
+      ADD_FAILURE() << "the processor would compute";
+    } catch (const ConfigError& error) {
+      const std::string said = error.what();
+      EXPECT_NE(
+          said.find(R"(though SLURM_JOB_GPUS is "0,1" and NVIDIA's driver is loaded and CUDA_VISIBLE_)"),
+          std::string::npos)
+          << said;
+      EXPECT_NE(said.find("to \"cpu\" to run without"), std::string::npos) << said;
+    }
+  }
+  EXPECT_FALSE(choose_device(DeviceChoice::kCpu, single, no_gpu, allotted).cuda);
+  EXPECT_TRUE(choose_device(DeviceChoice::kAuto, single, {true, 13000, 13000, 2}, allotted).cuda);
+}
+
+TEST(Device, SignsOfGpusAreRead) {
+  const char* const variables[] = {"SLURM_STEP_GPUS", "SLURM_JOB_GPUS", "SLURM_GPUS_ON_NODE",
+                                   "CUDA_VISIBLE_DEVICES"};
+  std::vector<std::optional<std::string>> before;
+  for (const char* variable : variables) {
+    const char* const value = std::getenv(variable);
+    before.push_back(value == nullptr ? std::nullopt : std::optional<std::string>(value));
+    unsetenv(variable);
+  }
+  EXPECT_EQ(gpu_signs("/nowhere").allotted, "");
+  EXPECT_FALSE(gpu_signs("/nowhere").visible);
+  EXPECT_FALSE(gpu_signs("/nowhere").driver);
+  setenv("SLURM_GPUS_ON_NODE", "0", 1);
+  setenv("SLURM_JOB_GPUS", "", 1);
+  EXPECT_EQ(gpu_signs("/nowhere").allotted, "");
+  setenv("SLURM_GPUS_ON_NODE", "1", 1);
+  EXPECT_EQ(gpu_signs("/nowhere").allotted, R"(SLURM_GPUS_ON_NODE is "1")");
+  setenv("SLURM_JOB_GPUS", "0", 1);  // the first GPU
+  EXPECT_EQ(gpu_signs("/nowhere").allotted, R"(SLURM_JOB_GPUS is "0")");
+  setenv("CUDA_VISIBLE_DEVICES", "", 1);
+  EXPECT_EQ(gpu_signs("/nowhere").visible, "");
+  for (std::size_t i = 0; i < before.size(); ++i) {
+    before[i] ? setenv(variables[i], before[i]->c_str(), 1) : unsetenv(variables[i]);
   }
 }
 
