@@ -10,7 +10,10 @@
 #   ./run.sh --device cpu      on the processor, to try the kit itself
 #   ./run.sh --output FOLDER   where report.md and logs/ go (default: results/ beside this script)
 #
-# Exit code: 0 when nothing failed, 1 when something failed, 2 when there is no GPU that the kit can use.
+# Libraries of CUDA are looked for in LD_LIBRARY_PATH first. Programs get the first GPU, or those of CUDA_VISIBLE_DEVICES.
+#
+# Exit code: 0 when nothing failed, 1 when something failed, or smoke, check or tests were cut short, 2 when there is no
+# GPU that the kit can use.
 # shellcheck disable=SC2317  # parts are called by name
 set -uo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -44,11 +47,19 @@ unpack() {
   fi
 }
 
-# cuda_library NAME: where the machine has a library of CUDA. The kit brings none of these half gigabytes.
-cuda_library() {
+# known_library NAME: where programs find a library by themselves: in a folder that the user names, or as the system does.
+known_library() {
   local folder
-  ldconfig -p 2> /dev/null | awk -v name="$1" '$1 == name { print $NF; found = 1; exit } END { exit !found }' && return
-  for folder in $(tr : " " <<< "${LD_LIBRARY_PATH-}") /usr/local/cuda*/{lib64,lib,targets/*/lib} /usr/local/nvidia/lib{64,} \
+  while read -r folder; do
+    [[ -n $folder && -e $folder/$1 ]] && echo "$folder/$1" && return
+  done < <(tr : '\n' <<< "${LD_LIBRARY_PATH-}")
+  PATH=$PATH:/usr/sbin:/sbin ldconfig -p 2> /dev/null | awk -v name="$1" '$1 == name && !found { print $NF; found = 1 } END { exit !found }'
+}
+
+# hidden_library NAME: where else the machine has a library of CUDA. The kit brings none of these half gigabytes.
+hidden_library() {
+  local folder
+  for folder in /usr/local/cuda*/{lib64,lib,targets/*/lib} /usr/local/nvidia/lib{64,} \
     /opt/nvidia/*/lib{64,} /usr/{,local/}lib/python3*/{dist,site}-packages/nvidia/*/lib \
     /opt/*/lib/python3*/site-packages/nvidia/*/lib "${HOME-/root}"/.local/lib/python3*/site-packages/nvidia/*/lib; do
     [[ -e $folder/$1 ]] && echo "$folder/$1" && return
@@ -60,9 +71,16 @@ cuda_library() {
 prepare() {
   unpack || return
   local name library
-  libraries=$work/lib
+  # What the user names goes before what is found.
+  libraries=$work/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
   for name in $(cat "$work/from_machine") libcuda.so.1; do
-    library=$(cuda_library "$name") && libraries+=:$(dirname "$library")
+    if ! library=$(known_library "$name"); then
+      if library=$(hidden_library "$name"); then
+        libraries+=:$(dirname "$library")
+      elif [[ $name != libcuda.so.1 ]]; then # which comes with the driver
+        missing+=" $name"
+      fi
+    fi
     found+="$name: ${library:-not found}"$'\n'
   done
   # One rank needs no launcher, no network, and no daemon.
@@ -76,11 +94,11 @@ prepare() {
 }
 
 # start PROGRAM ARGUMENT…, with what stands in `around` before it.
-around=() loader=() libraries='' work='' found=''
+around=() loader=() libraries='' work='' found='' missing=''
 start() {
   local program=$work/bin/$1
   shift
-  LD_LIBRARY_PATH=$libraries${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} ${around[@]+"${around[@]}"} ${loader[@]+"${loader[@]}"} "$program" "$@"
+  LD_LIBRARY_PATH=$libraries ${around[@]+"${around[@]}"} ${loader[@]+"${loader[@]}"} "$program" "$@"
 }
 train() { start jigsaw-train "$@"; }
 
@@ -185,14 +203,21 @@ compare() {
 
 # sanitized TOOL: the kernels' tests under compute-sanitizer, one suite after the other.
 sanitized() {
-  local tool=$1 sanitizer suite suites filter errors=0 done=0
+  local tool=$1 sanitizer suite suites filter first said code=0 errors=0 done=0
   sanitizer=$(command -v compute-sanitizer || find /usr/local/cuda*/ -name compute-sanitizer -type f 2> /dev/null | head -1)
   [[ -n $sanitizer ]] || { echo "there is no compute-sanitizer here" && return 77; }
   # Long tests are left out.
   filter="*/$device-*AMillionRows*:*RepeatsBitForBit*:*RandomLetters*:*PartsOfTheKeysCombine*"
   suites=$(start cuda_tests --gtest_filter="$filter" --gtest_list_tests | awk '/^[^ ].*[.]$/ { print $1 }')
+  first=$(start cuda_tests --gtest_filter="$filter" --gtest_list_tests | awk '/^[^ ].*[.]$/ { suite = $1 } /^  / && !found { print suite $1; found = 1 }')
   # Arrays apart, else what goes beyond one lies in the memory of others.
   around=(env JIGSAW_CUDA_MEMORY=apart "$sanitizer" --tool "$tool" --error-exitcode 9 --target-processes all --print-limit 20)
+  # One test first: virtual GPUs, and some drivers, let no such tool in.
+  said=$(start cuda_tests --gtest_filter="$first" --gtest_brief=1 2>&1) || code=$?
+  if grep -q 'Device not supported' <<< "$said" || { ((code)) && ! grep -qE 'ERROR SUMMARY|PASSED|FAILED' <<< "$said"; }; then
+    printf '%s\n' "$said" "compute-sanitizer cannot be used on this GPU: $(grep -m1 -E 'Device not supported|rror' <<< "$said")"
+    return 77
+  fi
   for suite in $suites; do
     start cuda_tests --gtest_filter="$suite$filter" --gtest_brief=1 || { errors=1 && echo "ERRORS in $suite"; }
     ((++done))
@@ -263,6 +288,25 @@ if [[ -n $inside ]]; then
   exit
 fi
 
+if [[ $device == cuda ]]; then
+  export CUDA_VISIBLE_DEVICES=${CUDA_VISIBLE_DEVICES-0}
+  # Without a client the driver starts anew for each program, in seconds for each GPU.
+  if command -v nvidia-smi > /dev/null; then
+    nvidia-smi -l 5 < /dev/null > /dev/null 2>&1 &
+    client=$!
+    trap 'kill "$client" 2> /dev/null' EXIT
+  fi
+fi
+
+# advice: what gets the libraries that are missing.
+advice() {
+  local major
+  [[ $missing ]] || return 0
+  major=$(sed -n 's/^libcublasLt\.so\.\([0-9]*\)$/\1/p' "$work/from_machine" | head -1)
+  major=${major:-13}
+  say "Not found:$missing. This gets all of them: python3 -m pip install nvidia-nccl-cu$major nvidia-cudnn-cu$major nvidia-cublas$( ((major > 12)) || echo "-cu$major") nvidia-cuda-nvrtc$( ((major > 12)) || echo "-cu$major")"
+}
+
 # part NAME SECONDS: runs it, and says how it ended and how long it took.
 failed=0 passed=0 end=$((SECONDS + minutes * 60))
 part() {
@@ -282,7 +326,8 @@ part() {
     124 | 137) verdict="cut short after $limit s" ;;
     *) verdict="FAILED with exit code $code" && failed=1 ;;
   esac
-  # What was cut short has failed where it had found something already.
+  # What was cut short has failed where it had found something already; without the first parts nothing is known.
+  if [[ $verdict == cut* && $name =~ ^(smoke|check|tests)$ ]]; then failed=1; fi
   if [[ $verdict == cut* ]] && grep -qE 'FAILED|ERRORS|DIFFERS|error:' "$logs/$name.log"; then
     verdict+=", with failures" failed=1
   fi
@@ -314,6 +359,7 @@ if ! train --version &> "$logs/version"; then
   say "- **jigsaw-train does not start**: $(first_words "$logs/version")"
   say ""
   say "Nothing was tried."
+  advice
   exit 2
 fi
 say "- program: $(head -1 "$logs/version")"
@@ -321,6 +367,7 @@ if ! train check --config "$work/kit.json" --set "device=$device" --set "output=
   say "- **there is no GPU that the program can use**: $(grep -m1 error: "$logs/gpu" || first_words "$logs/gpu")"
   say ""
   say "Nothing was tried."
+  advice
   exit 2
 fi
 say ""
@@ -340,4 +387,5 @@ part steps 60
 part racecheck 60
 say ""
 if ((failed)); then say "Something failed; see $logs."; else say "Nothing failed in $SECONDS s; $passed parts ran to their end."; fi
+advice
 exit $failed

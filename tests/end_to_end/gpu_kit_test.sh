@@ -45,6 +45,24 @@ for line in '\*\*check\*\*: passed' '\*\*graphs\*\*: passed.*: [1-9][0-9]* tests
   '\*\*ranks\*\*: passed.*: 1 tests passed' '\*\*memcheck\*\*: passed.*memcheck: [1-9][0-9]* suites of tests, clean'; do
   expect "on the fake GPU the report says $line" says "$line"
 done
+# One that the GPU does not let in.
+printf '#!/bin/sh\necho "========= Error: Device not supported"\nexit 1\n' > "$folder/tools/compute-sanitizer"
+PATH=$folder/tools:$PATH run --device cuda --minutes 50 --only racecheck
+expect "a tool that cannot be used is no failure" test $? = 0
+expect "the report says why" says '\*\*racecheck\*\*: not run.*cannot be used on this GPU: .*Device not supported'
+# Libraries that the user names come first; what is missing is named with what gets it.
+mkdir "$folder/named" && touch "$folder/named/libcuda.so.1"
+echo libcudnn_none.so.9 >> "$folder/kit/unpacked/from_machine"
+LD_LIBRARY_PATH=$folder/named${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} run --device cpu --only nccl
+for line in "libcuda.so.1: $folder/named/libcuda.so.1" 'Not found: libcudnn_none.so.9. .* pip install nvidia-nccl-cu13 nvidia-cudnn-cu13 nvidia-cublas nvidia-cuda-nvrtc'; do
+  expect "the report says $line" says "$line"
+done
+# Without the first parts nothing is known.
+printf '#!/bin/sh\nexit 124\n' > "$folder/tools/timeout" && chmod +x "$folder/tools/timeout"
+PATH=$folder/tools:$PATH run --device cpu --only smoke
+expect "a first part that was cut short shows in the exit code" test $? = 1
+expect "and in the report" says '\*\*smoke\*\*: cut short'
+rm "$folder/tools/timeout"
 # Every test for a GPU is in a part.
 patterns=$(sed -n "s/^part_.*tests_of '\(.*\)'.*/\1/p" "$folder/kit/run.sh" | paste -sd'|')
 while read -r name _; do
