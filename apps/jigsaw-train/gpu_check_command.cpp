@@ -180,14 +180,13 @@ std::string peers_text(int device) {
 
 /// What this rank has: a line for people.
 std::string rank_text(const Job& job) {
-  const int device = job.rank_on_machine % cuda_device_count();
-  const CudaDevice gpu = cuda_device(device);
+  const CudaDevice gpu = current_cuda_device();
   const PciDevice place = pci_device(gpu.bus);
   const std::string cores = allowed_cores();
   return concat(job.device.place, "  ", job.device.kind, ", ", human_bytes(free_device_bytes()), " of ",
                 human_bytes(gpu.bytes), " free", place.link.empty() ? "" : ", PCIe " + place.link,
                 place.numa_node < 0 ? "" : concat(", NUMA node ", place.numa_node),
-                cores.empty() ? "" : "; cores " + cores, peers_text(device));
+                cores.empty() ? "" : "; cores " + cores, peers_text(gpu.number));
 }
 
 void tell_libraries(Log& log) {

@@ -76,6 +76,12 @@ Start start_by(const ConfigArguments& arguments, Communicator& everyone) {
   return start;
 }
 
+Carrier carrier_of(const MpiSession& session) {
+  if (session.size() == 1) return Carrier::kHost;
+  if (nccl_library().built) return Carrier::kNccl;
+  return session.cuda_aware() ? Carrier::kMpi : Carrier::kHost;
+}
+
 ExitCode run_on(MpiSession& session, const MakeStart& make_start, const std::function<ExitCode(Job&)>& work) {
   // Small messages of the start travel in a context of their own, before the configuration says what
   // computes.
@@ -87,14 +93,18 @@ ExitCode run_on(MpiSession& session, const MakeStart& make_start, const std::fun
   const std::unique_ptr<Communicator> everyone = session.world(of_start);
   const Start start = make_start(*everyone);
   const Configuration& configuration = start.configuration;
-  const int here = session.on_machine().rank;
-  const bool mpi_moves_arrays = session.cuda_aware() && session.size() > 1 && !nccl_library().built;
+  const Carrier carrier = carrier_of(session);
+  std::vector<std::string> gpus;
   together(*everyone, [&] {
-    context =
-        make_context(configuration.device, configuration.train, threads, here, &chosen, mpi_moves_arrays);
-    device = rank_device(*context, here);
+    if (configuration.device != DeviceChoice::kCpu) gpus = visible_gpus();
   });
-  together(*everyone, [&] { require_like_devices(*everyone, device); });
+  // A CUDA-aware MPI was told of one before ranks could speak to each other, see run_started().
+  const int gpu = session.cuda_aware() ? session.on_machine().rank : choose_gpu(*everyone, gpus);
+  together(*everyone, [&] {
+    context = make_context(configuration.device, configuration.train, threads, gpu, &chosen, carrier);
+    device = rank_device(*context);
+  });
+  together(*everyone, [&] { require_like_devices(*everyone, device, carrier); });
   set_flush_to_zero(threads);
   share_chunks(*everyone);
   const std::unique_ptr<Communicator> world =
@@ -106,9 +116,9 @@ ExitCode run_on(MpiSession& session, const MakeStart& make_start, const std::fun
   } else if (!chosen.remark.empty()) {
     log.info(chosen.remark);
   }
-  if (mpi_moves_arrays && context->backend() == Backend::kCuda)
+  if (carrier == Carrier::kMpi && context->backend() == Backend::kCuda)
     log.info("arrays that are not summed go from GPU to GPU by MPI (JIGSAW_CUDA_AWARE_MPI)");
-  Job job{configuration, start.folder, *world, log, device, here};
+  Job job{configuration, start.folder, *world, log, device};
   try {
     const ExitCode code = work(job);
     for (const std::string& remark : take_remarks(world->context())) log.warn(remark);
@@ -147,6 +157,7 @@ namespace {
 ExitCode run_started(const MakeStart& make_start, const std::function<ExitCode(Job&)>& work) {
   // A file size limit is then an error of the write, as a full disk is.
   std::signal(SIGXFSZ, SIG_IGN);
+  // Before MPI is initialised, when the launcher's number is all that a rank knows of those beside it.
   if (const auto here = launched_rank_on_machine(); here && wants_cuda_aware_mpi()) choose_cuda_device(*here);
   MpiSession session;
   try {

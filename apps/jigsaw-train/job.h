@@ -26,8 +26,7 @@ struct Job {
   std::filesystem::path folder;  ///< the configuration's, from which relative data files start
   Communicator& world;
   Log& log;
-  RankDevice device;        ///< what this rank computes on
-  int rank_on_machine = 0;  ///< as the launcher counts; says which GPU
+  RankDevice device;  ///< what this rank computes on
 };
 
 /// Starts MPI, has rank 0 read the configuration for all (or takes that which is given: no file, no folder),

@@ -21,12 +21,16 @@ CudaMachine cuda_machine();
 /// A GPU.
 struct CudaDevice {
   std::string name;          ///< "NVIDIA H100 80GB HBM3"
-  std::string bus;           ///< PCI address, which names it on its machine
+  std::string bus;           ///< PCI address, which slices of one GPU (MIG) share
+  std::string uuid;          ///< "GPU-…", which names it, or a slice, among all
   int major = 0, minor = 0;  ///< compute capability
   std::int64_t bytes = 0;    ///< of memory
+  int number = 0;            ///< among those that this process sees
 };
 /// Throws ConfigError as make_cuda_context() does.
 CudaDevice cuda_device(int device);
+/// The one of the context that this thread made last.
+CudaDevice current_cuda_device();
 
 /// Number of CUDA devices for this build on this machine; 0 when either has none.
 int cuda_device_count();

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <map>
+#include <set>
 #include <string_view>
 
 #include "base/error.h"
@@ -44,7 +45,8 @@ std::string why_expected(const GpuSigns& signs) {
 /// What is wrong with the devices of all ranks; "" for nothing.
 /// @param sees  what each rank does.
 std::string unlike_devices(const std::vector<std::string>& kinds, const std::vector<std::string>& places,
-                           const std::vector<std::string>& sees, bool shared) {
+                           const std::vector<std::string>& sees, const std::vector<std::string>& uuids,
+                           bool shared, bool by_nccl) {
   std::map<std::string, std::size_t> users;
   for (std::size_t rank = 0; rank < kinds.size(); ++rank) {
     if (kinds[rank] != kinds[0]) {
@@ -53,7 +55,14 @@ std::string unlike_devices(const std::vector<std::string>& kinds, const std::vec
           "; start them where devices, drivers and libraries are alike, or set \"device\" to \"cpu\"");
     }
     if (shared || places[rank].empty()) continue;
-    const auto [first, is_new] = users.emplace(places[rank], rank);
+    const auto [first, is_new] =
+        users.emplace(by_nccl ? places[rank] : concat(places[rank], " ", uuids[rank]), rank);
+    if (!is_new && uuids[rank] != uuids[first->second]) {
+      return concat("ranks ", first->second, " and ", rank, " compute on slices of one GPU (MIG), ",
+                    places[rank],
+                    ", of which NCCL connects one alone: start one rank for each GPU, or build "
+                    "with -DJIGSAW_NCCL=OFF");
+    }
     if (!is_new) {
       return concat(
           std::ranges::count(sees, sees[rank]), " ranks see ", sees[rank], ", of which ranks ", first->second,
@@ -160,15 +169,54 @@ std::string unfit_library(const CudnnLibrary& cudnn, const NcclLibrary& nccl) {
   return "";
 }
 
-Context make_context(DeviceChoice device, const TrainOptions& train, int threads, int rank_on_machine,
-                     ChosenDevice* chosen_device, bool mpi_moves_arrays) {
+std::vector<std::string> visible_gpus() {
+  std::vector<std::string> uuids(static_cast<std::size_t>(cuda_device_count()));
+  for (std::size_t gpu = 0; gpu < uuids.size(); ++gpu) uuids[gpu] = cuda_device(static_cast<int>(gpu)).uuid;
+  return uuids;
+}
+
+std::vector<int> chosen_gpus(const std::vector<std::string>& machines,
+                             const std::vector<std::vector<std::string>>& seen) {
+  struct Machine {
+    std::size_t ranks = 0;
+    std::set<std::string> taken;
+  };
+  std::map<std::string, Machine> all;
+  std::vector<int> chosen;
+  for (std::size_t rank = 0; rank < seen.size(); ++rank) {
+    Machine& machine = all[machines[rank]];
+    const std::vector<std::string>& gpus = seen[rank];
+    const auto is_free = [&](const std::string& uuid) { return machine.taken.insert(uuid).second; };
+    const auto own = std::ranges::find_if(gpus, is_free);
+    const auto index = own != gpus.end() ? static_cast<std::size_t>(own - gpus.begin())
+                                         : machine.ranks % std::max<std::size_t>(gpus.size(), 1);
+    chosen.push_back(static_cast<int>(index));
+    ++machine.ranks;
+  }
+  return chosen;
+}
+
+int choose_gpu(Communicator& world, const std::vector<std::string>& seen) {
+  const std::vector<std::string> names = world.gather_text(host_name()),
+                                 lists = world.gather_text(join(seen, "\n"));
+  std::vector<std::vector<std::string>> all;
+  for (const std::string& list : lists)
+    all.push_back(list.empty() ? std::vector<std::string>() : split(list, '\n'));
+  std::vector<std::string> chosen;
+  for (const int gpu : chosen_gpus(names, all)) chosen.push_back(std::to_string(gpu));
+  return std::stoi(world.scatter_text(std::move(chosen)));
+}
+
+Context make_context(DeviceChoice device, const TrainOptions& train, int threads, int gpu,
+                     ChosenDevice* chosen_device, Carrier carrier) {
   const CudaMachine machine = device == DeviceChoice::kCpu ? CudaMachine{} : cuda_machine();
   const ChosenDevice chosen = choose_device(device, train, machine, gpu_signs());
   if (chosen_device != nullptr) *chosen_device = chosen;
   if (chosen.cuda) {
-    const std::string failure = unfit_library(cudnn_library(), nccl_library());
+    const std::string failure =
+        unfit_library(cudnn_library(), carrier == Carrier::kNccl ? nccl_library() : NcclLibrary());
     if (!failure.empty()) throw ConfigError(failure);
-    Context context = make_cuda_context(rank_on_machine % machine.devices, mpi_moves_arrays);
+    Context context = make_cuda_context(gpu % machine.devices, carrier == Carrier::kMpi);
     context.set_tf32(train.tf32);
     return context;
   }
@@ -184,16 +232,16 @@ CostModel plan_costs(Communicator& world, int ranks, Precision precision) {
 }
 
 std::unique_ptr<Communicator> connect_devices(std::unique_ptr<Communicator> mpi, Reduction reduction) {
-  if (mpi->context().backend() != Backend::kCuda || !nccl_library().built) return mpi;
+  if (mpi->context().backend() != Backend::kCuda || !nccl_library().built || mpi->size() == 1) return mpi;
   const NcclOptions options{.fast_reduction = reduction == Reduction::kFast,
                             .ranks_per_node = ranks_per_node(*mpi)};
   return make_nccl_communicator(std::move(mpi), options);
 }
 
-RankDevice rank_device(const Context& context, int rank_on_machine) {
+RankDevice rank_device(const Context& context) {
   if (context.backend() != Backend::kCuda) return {"the processor", ""};
   const CudaMachine machine = cuda_machine();
-  const CudaDevice device = cuda_device(rank_on_machine % machine.devices);
+  const CudaDevice device = current_cuda_device();
   const CudnnLibrary cudnn = cudnn_library();
   const NcclLibrary nccl = nccl_library();
   return {concat(device.name, " (compute capability ", device.major, ".", device.minor, ", driver for CUDA ",
@@ -201,15 +249,16 @@ RankDevice rank_device(const Context& context, int rank_on_machine) {
                  cudnn.built ? ", cuDNN " + library_version(cudnn.version) : "",
                  nccl.built ? ", NCCL " + library_version(nccl.version) : "", ")"),
           concat(device.bus, " of ", host_name()), may_share_gpus(nccl),
-          concat(machine.devices, machine.devices == 1 ? " GPU" : " GPUs", " on ", host_name())};
+          concat(machine.devices, machine.devices == 1 ? " GPU" : " GPUs", " on ", host_name()), device.uuid};
 }
 
-void require_like_devices(Communicator& world, const RankDevice& mine) {
+void require_like_devices(Communicator& world, const RankDevice& mine, Carrier carrier) {
   const std::vector<std::string> kinds = world.gather_text(mine.kind), places = world.gather_text(mine.place),
-                                 sees = world.gather_text(mine.sees);
+                                 sees = world.gather_text(mine.sees), uuids = world.gather_text(mine.uuid);
   const bool shared = world.all_reduce(std::vector{mine.shared ? 1.0 : 0.0}, ReduceOp::kMin)[0] > 0;
-  const std::string failure =
-      agreed_failure(world, world.rank() == 0 ? unlike_devices(kinds, places, sees, shared) : std::string());
+  const std::string failure = agreed_failure(
+      world, world.rank() == 0 ? unlike_devices(kinds, places, sees, uuids, shared, carrier == Carrier::kNccl)
+                               : std::string());
   if (!failure.empty()) throw ConfigError(failure);
 }
 

@@ -118,16 +118,27 @@ std::int64_t nccl_bytes(int peers) {
 
 }  // namespace
 
+namespace {
+
+/// The most ranks that have the same to say.
+int most_alike(Communicator& world, const std::string& mine) {
+  std::map<std::string, int> ranks;
+  int most = 1;
+  for (const std::string& text : world.gather_text(mine)) most = std::max(most, ++ranks[text]);
+  return std::stoi(world.broadcast_text(std::to_string(most)));
+}
+
+}  // namespace
+
 MemoryRoom memory_room(Communicator& world) {
   const Device device = world.context().device();
   if (device == Device::kCpu) {
     return least_room(world);
   }
-  const int devices = world.context().backend() == Backend::kCuda ? cuda_device_count() : 0;
-  const std::int64_t bytes = devices > 0 ? cuda_device(0).bytes : 0;
-  if (bytes == 0) return {};
-  const int here = ranks_on_a_machine(world);
-  const int ranks = may_share_gpus(nccl_library()) ? (here + devices - 1) / devices : 1;
+  if (world.context().backend() != Backend::kCuda || cuda_device_count() == 0) return {};
+  const CudaDevice gpu = current_cuda_device();
+  const std::int64_t bytes = gpu.bytes;
+  const int here = ranks_on_a_machine(world), ranks = most_alike(world, gpu.uuid);
   return {bytes, ranks, true, nccl_library().built ? std::min(nccl_bytes(here - 1), bytes / ranks / 2) : 0};
 }
 
@@ -163,10 +174,7 @@ std::string memory_warning(double bytes, const Configuration& configuration, con
 }
 
 int ranks_on_a_machine(Communicator& world) {
-  std::map<std::string, int> ranks;
-  int most = 1;
-  for (const std::string& name : world.gather_text(host_name())) most = std::max(most, ++ranks[name]);
-  return std::stoi(world.broadcast_text(std::to_string(most)));
+  return most_alike(world, host_name());
 }
 
 int ranks_per_node(Communicator& world) {

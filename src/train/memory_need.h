@@ -36,8 +36,8 @@ struct MemoryRoom {
 };
 
 /// Where the arrays of these ranks stand: on the machine (or in its control group) that has the least, or
-/// each on a GPU of its own (require_like_devices()). Without bound for ranks that are only planned for.
-/// Collective.
+/// on a GPU, each on its own if not all may share them (require_like_devices()). Without bound for ranks that
+/// are only planned for. Collective.
 MemoryRoom memory_room(Communicator& world);
 
 /// @throws ConfigError  that names the keys and what would fit, when the room is too small.

@@ -166,6 +166,19 @@ TEST_F(FakeCuda, GpuCheckNamesWhatIsWrong) {
   EXPECT_NE(alone.err.find("see their own GPU alone"), std::string::npos) << alone.err;
 }
 
+/// Of those that it sees each rank takes one that no other has, whatever the launcher hides or turns round.
+TEST_F(FakeCuda, RanksFindTheirGpus) {
+  for (const char* machine : {"devices=2", "devices=1,own=1", "devices=2,own=2"}) {
+    const Outcome outcome = run_on(machine, 2, "gpu-check");
+    EXPECT_EQ(outcome.exit_code, 0) << machine << outcome.err;
+    for (const char* part : {"rank 0  0000:00:00.0 of ", "rank 1  0000:01:00.0 of "})
+      EXPECT_NE(outcome.out.find(part), std::string::npos) << machine << ": " << part << " in\n"
+                                                           << outcome.out;
+  }
+  // Two slices of one GPU are two devices, which MPI connects.
+  EXPECT_EQ(run_on("devices=2,slices=1", 2, "check --set device=cuda").exit_code, 0);
+}
+
 /// The axes of a mesh that is named, or of a configuration's.
 TEST_F(FakeCuda, GpuCheckTriesTheAxesOfAMesh) {
   setenv("JIGSAW_FAKE_CUDA", "devices=2", 1);

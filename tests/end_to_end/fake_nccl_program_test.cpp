@@ -170,6 +170,29 @@ TEST_F(FakeNcclProgram, AnOldNcclIsRefused) {
       << outcome.err;
 }
 
+/// Nothing travels from one rank: no NCCL is asked for.
+TEST_F(FakeNcclProgram, OneRankNeedsNoNccl) {
+  set_machine();
+  setenv("JIGSAW_FAKE_NCCL_VERSION", "22505", 1);
+  const Outcome outcome = Running(1, arguments("--set 'mesh=\"auto\"' --set train.steps=8" + output("one")),
+                                  JIGSAW_TRAIN_FAKE_NCCL)
+                              .collect();
+  unsetenv("JIGSAW_FAKE_NCCL_VERSION");
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_GE(Json::parse(read(folder_ / "one/summary.json")).value("recorded_steps", 0), 2);
+  EXPECT_TRUE(fs::is_empty(folder_ / "wire"));
+}
+
+TEST_F(FakeNcclProgram, SlicesOfOneGpuAreRefused) {
+  set_machine(",slices=1");
+  const Outcome outcome = run_with(JIGSAW_TRAIN_FAKE_NCCL, "check");
+  EXPECT_EQ(outcome.exit_code, 2);
+  ASSERT_EQ(outcome.errors().size(), 1U) << outcome.err;
+  EXPECT_NE(outcome.errors()[0].find("ranks 0 and 1 compute on slices of one GPU (MIG), 0000:00:00.0 of "),
+            std::string::npos)
+      << outcome.err;
+}
+
 TEST_F(FakeNcclProgram, ALostGpuIsNamedByItsRankAlone) {
   set_machine(",fail_after=3000,fail_with=214,fail_device=1");
   const Outcome lost = run_with(JIGSAW_TRAIN_FAKE_NCCL, "--set train.steps=40" + output("run"));

@@ -256,14 +256,14 @@ TEST(Device, LibrariesMustFit) {
 
 /// As three ranks that are threads see it.
 TEST(Device, RanksComputeAlikeAndApart) {
-  const auto failures = [](const std::vector<RankDevice>& devices) {
+  const auto failures = [](const std::vector<RankDevice>& devices, Carrier carrier = Carrier::kHost) {
     std::vector<std::string> said(devices.size());
     run_ranks(
         static_cast<int>(devices.size()), {}, [](int) { return Context::make_host(Backend::kReference, 1); },
         [&](Communicator& world) {
           const auto rank = static_cast<std::size_t>(world.rank());
           try {
-            require_like_devices(world, devices[rank]);
+            require_like_devices(world, devices[rank], carrier);
           } catch (const ConfigError& error) {
             said[rank] = error.what();
           }
@@ -287,6 +287,38 @@ TEST(Device, RanksComputeAlikeAndApart) {
   EXPECT_NE(failures({{"gpu", "1 of a"}, {"other gpu", "2 of a"}}).find("rank 0 on gpu, rank 1 on other gpu"),
             std::string::npos);
   EXPECT_NE(failures({{"gpu", "1 of a"}, processor}).find("unlike devices"), std::string::npos);
+  // Slices of one GPU.
+  const RankDevice slice{"gpu", "1 of a", false, "1 GPU on a", "GPU-1"},
+      other_slice{"gpu", "1 of a", false, "1 GPU on a", "GPU-2"};
+  EXPECT_EQ(failures({slice, other_slice}), "");
+  EXPECT_NE(failures({slice, slice}).find("ranks 0 and 1 would share the GPU 1 of a"), std::string::npos);
+  EXPECT_EQ(
+      failures({slice, other_slice}, Carrier::kNccl)
+          .rfind("ranks 0 and 1 compute on slices of one GPU (MIG), 1 of a, of which NCCL connects one", 0),
+      0U);
+}
+
+/// Whatever ranks see of the GPUs of their machines.
+TEST(Device, EachRankTakesAGpuThatNoOtherHas) {
+  using Lists = std::vector<std::vector<std::string>>;
+  const auto on_one = [](const Lists& seen) {
+    return chosen_gpus(std::vector<std::string>(seen.size(), "a"), seen);
+  };
+  using Chosen = std::vector<int>;
+  EXPECT_EQ(on_one({{"0", "1", "2"}, {"0", "1", "2"}, {"0", "1", "2"}}), (Chosen{0, 1, 2}));
+  EXPECT_EQ(on_one({{"0"}, {"1"}, {"2"}}), (Chosen{0, 0, 0}));
+  EXPECT_EQ(on_one({{"0", "1"}, {"0", "1"}, {"2", "3"}, {"2", "3"}}), (Chosen{0, 1, 0, 1}));
+  EXPECT_EQ(on_one({{"0", "1", "2"}, {"1", "2", "0"}, {"2", "0", "1"}}), (Chosen{0, 0, 0}));
+  EXPECT_EQ(on_one({{"0", "1"}, {"0", "1"}, {"0", "1"}, {"0", "1"}}), (Chosen{0, 1, 0, 1}));  // to be shared
+  EXPECT_EQ(on_one({{}, {"0"}, {}}), (Chosen{0, 0, 0}));
+  EXPECT_EQ(chosen_gpus({"a", "b", "a", "b"}, {{"0", "1"}, {"0", "1"}, {"0", "1"}, {"0", "1"}}),
+            (Chosen{0, 0, 1, 1}));
+  run_ranks(
+      3, {}, [](int) { return Context::make_host(Backend::kReference, 1); },
+      [&](Communicator& world) {
+        EXPECT_EQ(choose_gpu(world, {"0", "1", "2"}), world.rank());
+        EXPECT_EQ(choose_gpu(world, {}), 0);
+      });
 }
 
 TEST(Device, GpusAreSharedWhereNcclCanAndIsTold) {

@@ -1,11 +1,13 @@
 #include "kernels/cuda/identity.h"
 
+#include <cuda.h>
 #include <dlfcn.h>
 
 #include <cstdio>
 
 #include "base/host.h"
 #include "base/text.h"
+#include "kernels/cuda/driver.h"
 #include "kernels/cuda/error.h"
 
 namespace jigsaw::inline kernels::cuda {
@@ -45,7 +47,12 @@ class Nvml {
   void* library_;
 };
 
-std::string uuid_text(const cudaUUID_t& uuid) {
+}  // namespace
+
+std::string uuid_of(int device) {
+  CUuuid uuid{};
+  const auto ask = driver_function<decltype(cuDeviceGetUuid)>("cuDeviceGetUuid");
+  check(static_cast<cudaError_t>(ask(&uuid, device)), "ask for a device's UUID");
   std::string text = "GPU-";
   for (std::size_t i = 0; i < sizeof(uuid.bytes); ++i) {
     if (i == 4 || i == 6 || i == 8 || i == 10) text += "-";
@@ -56,17 +63,14 @@ std::string uuid_text(const cudaUUID_t& uuid) {
   return text;
 }
 
-}  // namespace
-
 std::string identity_of(int device) {
   cudaDeviceProp properties{};
   check(cudaGetDeviceProperties(&properties, device), "describe a device");
   char bus[32] = {};
   check(cudaDeviceGetPCIBusId(bus, sizeof(bus), device), "name a device");
   const std::string serial = Nvml().serial_number(bus);
-  return concat(properties.name, ", ",
-                serial.empty() ? "UUID " + uuid_text(properties.uuid) : "serial number " + serial, " (", bus,
-                " of ", host_name(), ")");
+  return concat(properties.name, ", ", serial.empty() ? "UUID " + uuid_of(device) : "serial number " + serial,
+                " (", bus, " of ", host_name(), ")");
 }
 
 }  // namespace jigsaw::inline kernels::cuda

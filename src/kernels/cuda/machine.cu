@@ -1,6 +1,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "kernels/cuda/device.cuh"
+#include "kernels/cuda/identity.h"
 #include "kernels/cuda/machine.h"
 #include "kernels/cuda_context.h"
 
@@ -45,8 +46,19 @@ CudaDevice cuda_device(int device) {
   cuda::check(cudaGetDeviceProperties(&properties, device), "describe a device");
   char bus[32] = {};
   cuda::check(cudaDeviceGetPCIBusId(bus, sizeof(bus), device), "name a device");
-  return {properties.name, bus, properties.major, properties.minor,
-          static_cast<std::int64_t>(properties.totalGlobalMem)};
+  return {.name = properties.name,
+          .bus = bus,
+          .uuid = cuda::uuid_of(device),
+          .major = properties.major,
+          .minor = properties.minor,
+          .bytes = static_cast<std::int64_t>(properties.totalGlobalMem),
+          .number = device};
+}
+
+CudaDevice current_cuda_device() {
+  int device = 0;
+  cuda::check(cudaGetDevice(&device), "ask for the current device");
+  return cuda_device(device);
 }
 
 void cuda::require_code_for(const CudaDevice& device) {

@@ -19,6 +19,9 @@ CudaMachine cuda_machine() {
 CudaDevice cuda_device(int) {
   no_cuda();
 }
+CudaDevice current_cuda_device() {
+  no_cuda();
+}
 int cuda_device_count() {
   return 0;
 }

@@ -22,6 +22,9 @@ enum CUdevice_P2PAttribute {
 };
 enum CUdevice_attribute { CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED = 102 };
 using CUdevice = int;
+struct CUuuid {
+  char bytes[16];
+};
 enum CUmemAccess_flags { CU_MEM_ACCESS_FLAGS_PROT_READWRITE = 3 };
 struct CUmemLocation {
   CUmemLocationType type;
@@ -48,6 +51,7 @@ CUresult cuMemMap(CUdeviceptr at, std::size_t bytes, std::size_t offset, CUmemGe
                   unsigned long long flags);
 CUresult cuMemUnmap(CUdeviceptr at, std::size_t bytes);
 CUresult cuMemSetAccess(CUdeviceptr at, std::size_t bytes, const CUmemAccessDesc* access, std::size_t count);
+CUresult cuDeviceGetUuid(CUuuid* uuid, CUdevice device);
 CUresult cuDeviceGetAttribute(int* value, CUdevice_attribute attribute, CUdevice device);
 CUresult cuDeviceGetP2PAttribute(int* value, CUdevice_P2PAttribute attribute, CUdevice from, CUdevice to);
 CUresult cuStreamWriteValue32(CUstream stream, CUdeviceptr at, unsigned value, unsigned flags);

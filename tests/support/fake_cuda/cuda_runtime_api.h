@@ -53,12 +53,8 @@ struct cudaLaunchConfig_t {
   std::size_t dynamicSmemBytes = 0;
   cudaStream_t stream = nullptr;
 };
-struct cudaUUID_t {
-  char bytes[16];
-};
 struct cudaDeviceProp {
   char name[256];
-  cudaUUID_t uuid;
   int major, minor;
   std::size_t totalGlobalMem;
 };

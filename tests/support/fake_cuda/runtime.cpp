@@ -130,7 +130,8 @@ bool breaks(const FakeStream& stream) {
 
 /// More that JIGSAW_FAKE_CUDA may say of a process.
 struct Faults {
-  int own = 0;                          ///< 1: ranks see their own device alone
+  int own = 0;                          ///< 1: ranks see their own device alone; 2: all, their own first
+  int slices = 0;                       ///< 1: all devices are slices of one GPU
   int peers = 2;                        ///< devices reach each other by NVLink; 1: by PCIe, 0: not at all
   int hang_after = 0, hang_device = 0;  ///< it does no more than so many kernels and copies
   int spoil_device = -1;                ///< whose copies to the host bring a number that is not there
@@ -139,6 +140,7 @@ struct Faults {
     static Faults faults = [] {
       Faults given;
       read_number("own", given.own);
+      read_number("slices", given.slices);
       read_number("peers", given.peers);
       read_number("hang_after", given.hang_after);
       read_number("hang_device", given.hang_device);
@@ -147,10 +149,12 @@ struct Faults {
     }();
     return faults;
   }
-  /// Among all of the machine, the first that the process sees.
-  int first() const {
-    const char* const rank = std::getenv("OMPI_COMM_WORLD_LOCAL_RANK");
-    return own == 1 && rank != nullptr ? std::atoi(rank) : 0;
+  /// The number among all of the machine of one that the process sees.
+  int on_machine(int device) const {
+    const char* const text = std::getenv("OMPI_COMM_WORLD_LOCAL_RANK");
+    const int rank = text == nullptr ? 0 : std::atoi(text);
+    if (own == 1) return rank + device;
+    return own == 2 ? (rank + device) % machine().devices : device;
   }
 };
 
@@ -426,13 +430,15 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
   properties->major = machine().major;
   properties->minor = machine().minor;
   properties->totalGlobalMem = machine().memory;
-  properties->uuid.bytes[15] = static_cast<char>(device);
   return cudaSuccess;
 }
 cudaError_t cudaDeviceGetPCIBusId(char* text, int length, int device) {
   if (device < 0 || device >= machine().devices) return result(cudaErrorInvalidDevice);
-  std::strncpy(text, jigsaw::concat("0000:0", Faults::all().first() + device, ":00.0").c_str(),
-               static_cast<std::size_t>(length));
+  std::strncpy(
+      text,
+      jigsaw::concat("0000:0", Faults::all().slices == 1 ? 0 : Faults::all().on_machine(device), ":00.0")
+          .c_str(),
+      static_cast<std::size_t>(length));
   return cudaSuccess;
 }
 
@@ -447,6 +453,7 @@ cudaError_t cudaGetDriverEntryPointByVersion(const char* name, void** function, 
       {"cuMemCreate", reinterpret_cast<void*>(cuMemCreate)},
       {"cuMemRelease", reinterpret_cast<void*>(cuMemRelease)},
       {"cuMemMap", reinterpret_cast<void*>(cuMemMap)},
+      {"cuDeviceGetUuid", reinterpret_cast<void*>(cuDeviceGetUuid)},
       {"cuDeviceGetAttribute", reinterpret_cast<void*>(cuDeviceGetAttribute)},
       {"cuDeviceGetP2PAttribute", reinterpret_cast<void*>(cuDeviceGetP2PAttribute)},
       {"cuMemUnmap", reinterpret_cast<void*>(cuMemUnmap)},
@@ -524,6 +531,12 @@ CUresult cuMemMap(CUdeviceptr at, std::size_t bytes, std::size_t offset, CUmemGe
     return CUDA_SUCCESS;
   }
   return CUDA_ERROR_INVALID_VALUE;
+}
+CUresult cuDeviceGetUuid(CUuuid* uuid, CUdevice device) {
+  if (device < 0 || device >= machine().devices) return CUDA_ERROR_INVALID_VALUE;
+  *uuid = {};
+  uuid->bytes[15] = static_cast<char>(Faults::all().on_machine(device));
+  return CUDA_SUCCESS;
 }
 CUresult cuDeviceGetAttribute(int* value, CUdevice_attribute attribute, CUdevice device) {
   if (attribute != CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED || device < 0 ||
