@@ -204,6 +204,19 @@ void tell_libraries(Log& log) {
 void tell_ranks(Job& job) {
   const std::vector<std::string> all = job.world.gather_text(rank_text(job));
   for (std::size_t rank = 0; rank < all.size(); ++rank) job.log.info(concat("rank ", rank, "  ", all[rank]));
+  const int node = pci_device(current_cuda_device().bus).numa_node;
+  const std::string near = node < 0 ? "" : node_cores(node), cores = allowed_cores();
+  const bool is_far = !near.empty() && !cores.empty() && !share_cores(cores, near);
+  std::vector<std::string> far;
+  for (const std::string& rank : job.world.gather_text(is_far ? concat(job.world.rank()) : "")) {
+    if (!rank.empty()) far.push_back(rank);
+  }
+  if (!far.empty()) {
+    job.log.warn(
+        concat(far.size() > 1 ? "ranks " : "rank ", join(far, ", "),
+               " may use no core of the NUMA node that the GPU is on: bind ranks to cores beside their "
+               "GPUs (in SLURM --distribution=block:block, with mpirun --map-by ppr:N:socket:PE=M)"));
+  }
   const bool sees_one = ranks_on_a_machine(job.world) > 1 && cuda_device_count() == 1;
   if (job.world.all_reduce(std::array{sees_one ? 1.0 : 0.0}, ReduceOp::kMax)[0] > 0) {
     job.log.warn(

@@ -6,6 +6,7 @@
 #include <cctype>
 #include <cstdlib>
 #include <fstream>
+#include <utility>
 #include <vector>
 
 #include "base/text.h"
@@ -21,6 +22,17 @@ std::string first_line(const std::string& path) {
   std::getline(file, line);
   const std::size_t end = line.find_last_not_of(" \t\r");
   return end == std::string::npos ? "" : line.substr(0, end + 1);
+}
+
+/// First and last of each run in "0-7,16-23".
+std::vector<std::pair<int, int>> core_runs(const std::string& cores) {
+  std::vector<std::pair<int, int>> runs;
+  for (const std::string& run : split(cores, ',')) {
+    const std::size_t dash = run.find('-');
+    const int first = std::atoi(run.c_str());
+    runs.emplace_back(first, dash == std::string::npos ? first : std::atoi(run.c_str() + dash + 1));
+  }
+  return runs;
 }
 
 bool is_number(const std::string& text) {
@@ -65,6 +77,19 @@ std::string allowed_cores() {
     core = last;
   }
   return join(runs, ",");
+}
+
+std::string node_cores(int node, const std::string& sys) {
+  return first_line(concat(sys, "/devices/system/node/node", node, "/cpulist"));
+}
+
+bool share_cores(const std::string& cores, const std::string& others) {
+  const std::vector<std::pair<int, int>> runs = core_runs(cores), other_runs = core_runs(others);
+  return std::ranges::any_of(runs, [&](const auto& run) {
+    return std::ranges::any_of(other_runs, [&](const auto& other) {
+      return run.first <= other.second && other.first <= run.second;
+    });
+  });
 }
 
 }  // namespace jigsaw::inline base

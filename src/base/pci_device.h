@@ -17,5 +17,9 @@ std::string driver_version(const std::string& module, const std::string& sys = "
 
 /// The cores that this process may run on: "0-7,16-23".
 std::string allowed_cores();
+/// The cores of a NUMA node, in the same way; "" where Linux tells none.
+std::string node_cores(int node, const std::string& sys = "/sys");
+/// Whether two such lists have a core in common.
+bool share_cores(const std::string& cores, const std::string& others);
 
 }  // namespace jigsaw::inline base

@@ -48,6 +48,15 @@ TEST_F(PciDevices, MayBeUnknown) {
   EXPECT_EQ(driver_version("nvidia", folder_.path()), "580.65.06");
 }
 
+TEST_F(PciDevices, HaveCoresBesideThem) {
+  EXPECT_EQ(node_cores(1, folder_.path()), "");
+  tell("devices/system/node/node1/cpulist", "8-15,24-31");
+  EXPECT_EQ(node_cores(1, folder_.path()), "8-15,24-31");
+  for (const char* cores : {"15", "0-8", "0-3,31", "9-10", "0-63"})
+    EXPECT_TRUE(share_cores(cores, "8-15,24-31")) << cores;
+  for (const char* cores : {"7", "0-7,16-23", "32"}) EXPECT_FALSE(share_cores(cores, "8-15,24-31")) << cores;
+}
+
 TEST(AllowedCores, AreThoseOfTheProcess) {
   cpu_set_t before;
   CPU_ZERO(&before);

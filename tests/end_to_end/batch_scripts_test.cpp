@@ -155,10 +155,13 @@ TEST_F(BatchScripts, KillsAreCountedThroughAChain) {
 
 TEST_F(BatchScripts, RanksAreBound) {
   ASSERT_EQ(run_task(2, array(2, 2, 1), "SLURM_CPUS_PER_TASK=8"), 0);
-  EXPECT_EQ(said("srun.txt"), "--mpi=pmix --kill-on-bad-exit=1 --cpus-per-task=8 --cpu-bind=cores ");
-  const std::string settings = "JIGSAW_CPU_BIND=verbose,none JIGSAW_GPU_BIND=none JIGSAW_MPI=pmi2";
+  EXPECT_EQ(said("srun.txt"),
+            "--mpi=pmix --kill-on-bad-exit=1 --cpus-per-task=8 --cpu-bind=cores --distribution=block:block ");
+  const std::string settings =
+      "JIGSAW_CPU_BIND=verbose,none JIGSAW_DISTRIBUTION=cyclic JIGSAW_GPU_BIND=none JIGSAW_MPI=pmi2";
   const std::string options =
-      "--mpi=pmi2 --kill-on-bad-exit=1 --cpus-per-task=1 --cpu-bind=verbose,none --gpu-bind=none ";
+      "--mpi=pmi2 --kill-on-bad-exit=1 --cpus-per-task=1 --cpu-bind=verbose,none --distribution=cyclic "
+      "--gpu-bind=none ";
   ASSERT_EQ(run_task(2, array(2, 2, 1), settings), 0);
   EXPECT_EQ(said("srun.txt"), options);
   ASSERT_EQ(run_script("train.sbatch", settings + " FAILS=none"), 0);
