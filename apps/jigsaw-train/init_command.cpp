@@ -67,7 +67,7 @@ ExitCode run_init(const InitArguments& options) {
   parse<Configuration>(parse_json(text, options.output));
   write(options.output, text);
   const int gpus = cuda_device_count();
-  const std::string several = gpus > 1 ? concat("mpirun -n ", gpus, " ") : "";
+  const std::string several = gpus > 1 ? concat("mpirun -n ", gpus, " --bind-to none ") : "";
   std::cout << text << "\nwrote " << options.output << "; next:\n  jigsaw-train check --config "
             << options.output << "\n  " << several << "jigsaw-train --config " << options.output
             << (gpus > 1   ? "    # one rank for each GPU here"

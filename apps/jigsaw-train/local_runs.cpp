@@ -9,6 +9,8 @@
 #include <csignal>
 #include <cstring>
 #include <map>
+#include <set>
+#include <string_view>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -45,7 +47,8 @@ class BlockedSignals {
 };
 
 /// In a process group of its own: Ctrl-C on the terminal reaches this process alone, which passes on SIGUSR1.
-pid_t start(const LocalRun& run, const sigset_t& mask) {
+/// @param gpus  that it sees; "": as this process does.
+pid_t start(const LocalRun& run, const sigset_t& mask, const std::string& gpus) {
   posix_spawn_file_actions_t files;
   posix_spawn_file_actions_init(&files);
   posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
@@ -60,8 +63,17 @@ pid_t start(const LocalRun& run, const sigset_t& mask) {
   std::vector<std::string> words = run.command;
   for (std::string& word : words) arguments.push_back(word.data());
   arguments.push_back(nullptr);
+  std::string visible = "CUDA_VISIBLE_DEVICES=";
+  std::vector<char*> variables;
+  for (char** each = environ; *each != nullptr; ++each) {
+    if (gpus.empty() || !std::string_view(*each).starts_with(visible)) variables.push_back(*each);
+  }
+  visible += gpus;
+  if (!gpus.empty()) variables.push_back(visible.data());
+  variables.push_back(nullptr);
   pid_t child = 0;
-  const int failed = posix_spawnp(&child, arguments[0], &files, &attributes, arguments.data(), environ);
+  const int failed =
+      posix_spawnp(&child, arguments[0], &files, &attributes, arguments.data(), variables.data());
   posix_spawnattr_destroy(&attributes);
   posix_spawn_file_actions_destroy(&files);
   if (failed != 0)
@@ -76,16 +88,23 @@ int exit_code_of(int status) {
 
 }  // namespace
 
-bool run_locally(const std::vector<LocalRun>& runs, int at_a_time,
+bool run_locally(const std::vector<LocalRun>& runs, int at_a_time, const std::vector<std::string>& gpus,
                  const std::function<void(std::size_t run, int exit_code)>& ended) {
   const BlockedSignals blocked;
   const sigset_t awaited = awaited_signals();
-  std::map<pid_t, std::size_t> running;
+  struct Started {
+    std::size_t run, slot;
+  };
+  std::map<pid_t, Started> running;
+  std::set<std::size_t> free;
+  for (int slot = 0; slot < at_a_time; ++slot) free.insert(static_cast<std::size_t>(slot));
   std::size_t next = 0;
   bool stopped = false;
   while (true) {
-    while (!stopped && next < runs.size() && running.size() < static_cast<std::size_t>(at_a_time)) {
-      running[start(runs[next], blocked.before())] = next;
+    while (!stopped && next < runs.size() && !free.empty()) {
+      const std::size_t slot = *free.begin();
+      running[start(runs[next], blocked.before(), gpus.empty() ? "" : gpus[slot])] = {next, slot};
+      free.erase(slot);
       ++next;
     }
     if (running.empty()) return stopped;
@@ -93,13 +112,14 @@ bool run_locally(const std::vector<LocalRun>& runs, int at_a_time,
     if (sigwait(&awaited, &number) != 0) continue;
     if (number != SIGCHLD) {
       stopped = true;
-      for (const auto& [child, run] : running) ::kill(child, SIGUSR1);
+      for (const auto& [child, started] : running) ::kill(child, SIGUSR1);
     }
     int status = 0;
     for (pid_t child = 0; (child = ::waitpid(-1, &status, WNOHANG)) > 0;) {
       const auto found = running.find(child);
       if (found == running.end()) continue;
-      ended(found->second, exit_code_of(status));
+      ended(found->second.run, exit_code_of(status));
+      free.insert(found->second.slot);
       running.erase(found);
     }
   }

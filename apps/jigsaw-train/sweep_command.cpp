@@ -1,14 +1,17 @@
 #include <sys/auxv.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <cstdlib>
 #include <filesystem>
 #include <iostream>
+#include <span>
 
 #include "base/text.h"
 #include "comm/agreement.h"
 #include "commands.h"
+#include "kernels/cuda_context.h"
 #include "local_runs.h"
 #include "sweep/status_table.h"
 #include "sweep/successive_halving.h"
@@ -175,7 +178,7 @@ LocalRun local_run(const Sweep& sweep, const RunList& list, const SweepArguments
   const SweepRun run = task_at(sweep, list, index).run;
   make_folder(list.folder_of(run));
   LocalRun local{run.name, {}, (list.folder_of(run) / "output.txt").string()};
-  if (options.ranks > 1) local.command = {"mpirun", "-n", concat(options.ranks)};
+  if (options.ranks > 1) local.command = {"mpirun", "-n", concat(options.ranks), "--bind-to", "none"};
   for (const std::string& word :
        {this_executable(), std::string("sweep"), std::string("--config"), train.configuration.config,
         std::string("--grid"), options.grid, std::string("--index"), concat(index)}) {
@@ -188,6 +191,24 @@ LocalRun local_run(const Sweep& sweep, const RunList& list, const SweepArguments
   return local;
 }
 
+/// CUDA_VISIBLE_DEVICES for each of so many runs at a time: its share of the GPUs that this process sees, or
+/// one that it shares where they are fewer; none where there are none.
+std::vector<std::string> gpu_shares(std::size_t runs) {
+  std::vector<std::string> gpus;
+  const char* const visible = std::getenv("CUDA_VISIBLE_DEVICES");
+  if (visible != nullptr) gpus = split(visible, ',');
+  const auto count = static_cast<std::size_t>(cuda_device_count());
+  if (count == 0) return {};
+  for (std::size_t i = gpus.size(); i < count && visible == nullptr; ++i) gpus.push_back(concat(i));
+  gpus.resize(std::min(gpus.size(), count));  // CUDA sees none behind one that is not there
+  std::vector<std::string> shares(runs);
+  for (std::size_t i = 0; i < runs; ++i) {
+    const std::size_t first = i * gpus.size() / runs, end = std::max(first + 1, (i + 1) * gpus.size() / runs);
+    shares[i] = join(std::span(gpus).subspan(first, end - first), ",");
+  }
+  return shares;
+}
+
 /// Rounds one after the other, the runs of a round so many at a time.
 ExitCode train_all(const SweepArguments& options, const TrainArguments& train) {
   const Sweep sweep = open_sweep(options, train.configuration);
@@ -195,12 +216,13 @@ ExitCode train_all(const SweepArguments& options, const TrainArguments& train) {
   std::vector<std::int64_t> sizes;
   for (const HalvingRound& round : sweep.rounds) sizes.push_back(round.runs);
   if (sizes.empty()) sizes.push_back(static_cast<std::int64_t>(list.runs().size()));
+  const std::vector<std::string> shares = gpu_shares(static_cast<std::size_t>(options.local));
   ExitCode worst = ExitCode::kDone;
   std::int64_t first = 0;
   for (const std::int64_t size : sizes) {
     std::vector<LocalRun> runs;
     for (std::int64_t i = 0; i < size; ++i) runs.push_back(local_run(sweep, list, options, train, first + i));
-    const bool stopped = run_locally(runs, options.local, [&](std::size_t i, int exit_code) {
+    const bool stopped = run_locally(runs, options.local, shares, [&](std::size_t i, int exit_code) {
       const std::string& run = runs[i].name;
       const RunStatus status = run_status(sweep.folder / run, sweep.space.metric);
       std::cout << run << ": "

@@ -132,7 +132,41 @@ TEST_F(FakeCuda, InitNamesTheCommandForTheGpus) {
                                   JIGSAW_TRAIN_FAKE_CUDA)
                               .collect();
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
-  EXPECT_NE(outcome.out.find("mpirun -n 2 jigsaw-train --config "), std::string::npos) << outcome.out;
+  EXPECT_NE(outcome.out.find("mpirun -n 2 --bind-to none jigsaw-train --config "), std::string::npos)
+      << outcome.out;
+}
+
+/// Each of the runs that train at a time has its share of the GPUs, and ranks that mpirun binds to no one
+/// core.
+TEST_F(FakeCuda, RunsOfALocalSweepShareTheGpus) {
+  folder_.write("grid.json",
+                Json{{"keys", {{"seed", Json::array({1, 2, 3})}}}, {"output", folder_ / "sweep"}}.dump());
+  folder_.write("mpirun", "#!/bin/sh\necho \"$CUDA_VISIBLE_DEVICES: $1 $2 $3 $4\"\n");
+  std::filesystem::permissions(folder_ / "mpirun", std::filesystem::perms::owner_all);
+  unsetenv("CUDA_VISIBLE_DEVICES");
+  const std::string before = std::getenv("PATH");
+  setenv("PATH", (folder_.path().string() + ":" + before).c_str(), 1);
+  const auto shares = [&](const std::string& machine, const char* visible) {
+    std::filesystem::remove_all(folder_ / "sweep");
+    if (visible != nullptr) setenv("CUDA_VISIBLE_DEVICES", visible, 1);
+    const Outcome outcome =
+        run_on(machine, 1,
+               "sweep --grid " + (folder_ / "grid.json") + " --set validation.every=1 --local 2 --ranks 2");
+    unsetenv("CUDA_VISIBLE_DEVICES");
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+    std::set<std::string> said;
+    for (const auto& run : std::filesystem::directory_iterator(folder_ / "sweep")) {
+      if (run.is_directory()) said.insert(read(run.path() / "output.txt"));
+    }
+    return said;
+  };
+  using Said = std::set<std::string>;
+  const std::string command = ": -n 2 --bind-to none\n";
+  EXPECT_EQ(shares("devices=4", nullptr), (Said{"0,1" + command, "2,3" + command}));
+  EXPECT_EQ(shares("devices=3", "4,6,7"), (Said{"4" + command, "6,7" + command}));
+  EXPECT_EQ(shares("devices=1", nullptr), (Said{"0" + command}));
+  EXPECT_EQ(shares("devices=0", nullptr), (Said{command}));
+  setenv("PATH", before.c_str(), 1);
 }
 
 TEST_F(FakeCuda, GpuCheckTriesWhatTrainingTakes) {
