@@ -40,6 +40,8 @@ struct CudnnLibrary {
   bool built = false;  ///< the program was built with one
   int built_for = 0;   ///< major version of that one, the only one that it works with
   int version = 0;     ///< of the one here, as cuDNN counts: 91900 is 9.19.0
+  int cuda = 0;        ///< major version of CUDA that this program was built with
+  int for_cuda = 0;    ///< that the one here is for; those for CUDA 12 and 13 have the same file name
 };
 CudnnLibrary cudnn_library();
 

@@ -161,6 +161,11 @@ std::string unfit_library(const CudnnLibrary& cudnn, const NcclLibrary& nccl) {
                   library_version(cudnn.version),
                   ": name another by LD_LIBRARY_PATH, or set \"device\" to \"cpu\"");
   }
+  if (cudnn.built && cudnn.for_cuda != cudnn.cuda) {
+    return concat("cuDNN for CUDA ", cudnn.cuda, " is needed, and the library here, ",
+                  library_version(cudnn.version), ", is for CUDA ", cudnn.for_cuda,
+                  ": name another by LD_LIBRARY_PATH, or set \"device\" to \"cpu\"");
+  }
   if (nccl.built && nccl.version < kLeastNccl) {
     return concat("NCCL ", library_version(kLeastNccl), " or newer is needed, and the library here is ",
                   library_version(nccl.version),

@@ -95,6 +95,8 @@ TEST_F(FakeCuda, AGpuThatCannotBeUsedEndsTheRun) {
     expect_one_error(run_on("devices=2,cudnn=8907", ranks, "check --set device=cuda"), 2,
                      "cuDNN 9 is needed, and the library here is 8.9.7");
   }
+  expect_one_error(run_on("devices=1,cudnn=91900,cudnn_cuda=12", 1, "check --set device=cuda"), 2,
+                   "cuDNN for CUDA 13 is needed, and the library here, 9.19.0, is for CUDA 12");
   for (const char* device : {"auto", "cuda"}) {
     expect_one_error(
         run_on("broken=46", 1, std::string("check --set device=") + device), 2,

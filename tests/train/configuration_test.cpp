@@ -248,6 +248,9 @@ TEST(Device, LibrariesMustFit) {
       begins(unfit_library({true, 9, 8907}, nccl), "cuDNN 9 is needed, and the library here is 8.9.7:"));
   EXPECT_TRUE(
       begins(unfit_library({true, 9, 100102}, nccl), "cuDNN 9 is needed, and the library here is 10.1.2:"));
+  EXPECT_EQ(unfit_library({true, 9, 91900, 13, 13}, nccl), "");
+  EXPECT_TRUE(begins(unfit_library({true, 9, 91900, 13, 12}, nccl),
+                     "cuDNN for CUDA 13 is needed, and the library here, 9.19.0, is for CUDA 12:"));
   for (const auto& [version, text] : {std::pair(22601, "2.26.1:"), {21703, "2.17.3:"}, {2804, "2.8.4:"}}) {
     EXPECT_TRUE(begins(unfit_library(cudnn, {true, version}),
                        concat("NCCL 2.26.2 or newer is needed, and the library here is ", text)));

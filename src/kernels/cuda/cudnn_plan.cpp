@@ -55,13 +55,18 @@ class Descriptor {
   bool finalize() {
     const cudnnStatus_t status = cudnnBackendFinalize(descriptor_);
     switch (status) {
-      // Of an engine that does not compile or is not installed; what lacks memory would be there another
-      // time.
+      // Of an engine that does not compile; what lacks memory would be there another time.
       case CUDNN_STATUS_INTERNAL_ERROR:
       case CUDNN_STATUS_INTERNAL_ERROR_COMPILATION_FAILED:
       case CUDNN_STATUS_INTERNAL_ERROR_UNEXPECTED_VALUE:
-      case CUDNN_STATUS_SUBLIBRARY_LOADING_FAILED:
         return false;
+      case CUDNN_STATUS_SUBLIBRARY_VERSION_MISMATCH:
+      case CUDNN_STATUS_SUBLIBRARY_LOADING_FAILED:
+        throw ConfigError(
+            concat(failure_text(status, "plan a convolution"),
+                   "; parts of cuDNN are missing or of several versions: let LD_LIBRARY_PATH name "
+                   "first one folder with all libcudnn_*.so.",
+                   CUDNN_MAJOR));
       default:
         break;
     }

@@ -22,5 +22,10 @@ void run_by_cudnn(Context& context, const std::string& work, std::int64_t worksp
 }  // namespace jigsaw::inline kernels::cuda
 
 jigsaw::CudnnLibrary jigsaw::cudnn_library() {
-  return {true, CUDNN_MAJOR, static_cast<int>(cudnnGetVersion())};
+  constexpr int kMajor = 1000;
+  return {.built = true,
+          .built_for = CUDNN_MAJOR,
+          .version = static_cast<int>(cudnnGetVersion()),
+          .cuda = CUDART_VERSION / kMajor,
+          .for_cuda = static_cast<int>(cudnnGetCudartVersion()) / kMajor};
 }

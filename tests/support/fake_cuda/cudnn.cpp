@@ -227,8 +227,8 @@ std::int64_t jigsaw::testing::fake_cuda::cudnn_runs() {
 }
 
 jigsaw::CudnnLibrary jigsaw::cudnn_library() {
-  const int version = testing::fake_cuda::machine().cudnn;
-  return {version != 0, 9, version};
+  const testing::fake_cuda::Machine& machine = testing::fake_cuda::machine();
+  return {machine.cudnn != 0, 9, machine.cudnn, 13, machine.cudnn_cuda};
 }
 
 namespace jigsaw::inline kernels::cuda {

@@ -39,9 +39,10 @@ struct Machine {
   std::size_t pinned = std::size_t{1} << 40;  ///< bytes of the host that can be pinned at a time
   int vmm = 1;  ///< 0: memory cannot be mapped at addresses of the program's choice, as on virtual GPUs
   int fail_after = 0, fail_with = 0, fail_device = 0;
-  int broken = 0;   ///< the error that devices cannot be counted for
-  int unlike = -1;  ///< the device that is another model
-  int cudnn = 0;    ///< version of its cuDNN, 91900 for 9.19.0; 0: none
+  int broken = 0;       ///< the error that devices cannot be counted for
+  int unlike = -1;      ///< the device that is another model
+  int cudnn = 0;        ///< version of its cuDNN, 91900 for 9.19.0; 0: none
+  int cudnn_cuda = 13;  ///< major version of CUDA that this is for
   int cudnn_refuses =
       0;  ///< that has no plan for convolutions to so many channels, or heads of so many numbers
   int cublas_refuses = 0;  ///< its cuBLASLt has no algorithm for sums of so many products; -1: for none

@@ -27,6 +27,7 @@ Machine described() {
   read_number("fail_with", machine.fail_with);
   read_number("fail_device", machine.fail_device);
   read_number("cudnn", machine.cudnn);
+  read_number("cudnn_cuda", machine.cudnn_cuda);
   read_number("cudnn_refuses", machine.cudnn_refuses);
   read_number("cublas_refuses", machine.cublas_refuses);
   read_number("no_code", machine.no_code);
