@@ -102,6 +102,17 @@ TEST_F(FakeCuda, AGpuThatCannotBeUsedEndsTheRun) {
         run_on("broken=46", 1, std::string("check --set device=") + device), 2,
         "the GPUs of this machine cannot be used: all CUDA-capable devices are busy or unavailable");
   }
+  expect_one_error(run_on("broken=46", 1, "check"), 2, "unavailable (cudaErrorDevicesUnavailable, 46) on ");
+  expect_one_error(run_on("broken=802", 1, "check"), 2,
+                   "system not yet initialized (cudaErrorSystemNotReady, 802) on ");
+  expect_one_error(run_on("broken=802", 1, "check"), 2, ": the fabric manager of this NVSwitch machine ");
+  expect_one_error(run_on("broken=999", 1, "check"), 2, "nvidia_uvm is not loaded");
+  // Of two GPUs one is another's.
+  expect_one_error(run_on("devices=2,taken=46,taken_device=1", 2, "check --set device=cuda"), 2,
+                   "the GPU fake (0000:01:00.0 of ");
+  expect_one_error(run_on("devices=1,taken=46", 1, "check"), 2, ") takes no other process, ");
+  expect_one_error(run_on("devices=1,taken=2", 1, "check"), 2,
+                   ") has no memory left for this process: out of memory (cudaErrorMemoryAllocation, 2); ");
   for (const char* machine : {"driver=12080", "cudnn=8907", "broken=46"})
     EXPECT_EQ(run_on(machine, 1, "check --set device=cpu").exit_code, 0);
 }

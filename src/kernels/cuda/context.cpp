@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/host.h"
 #include "base/text.h"
 #include "base/trace.h"
 #include "kernels/cuda/device_memory.h"
@@ -357,9 +358,28 @@ void choose_cuda_device(int number) {
   if (devices > 0 && cudaSetDevice(number % devices) == cudaSuccess) cudaFree(nullptr);
 }
 
+namespace {
+
+/// Makes a GPU current, on which the process then begins to hold memory.
+void choose(const CudaDevice& device) {
+  const cudaError_t status = cudaSetDevice(device.number);
+  const bool full = status == cudaErrorMemoryAllocation;
+  if (!full && status != cudaErrorDevicesUnavailable) return cuda::check(status, "choose the device");
+  cudaGetLastError();  // it is told here
+  throw ConfigError(concat("the GPU ", device.name, " (", device.bus, " of ", host_name(), ") ",
+                           full ? "has no memory left for this process"
+                                : "takes no other process, being in exclusive or prohibited compute mode, or "
+                                  "held by one that hangs",
+                           ": ", cuda::error_text(status), "; end what runs there (nvidia-smi), ",
+                           full ? "" : "set its compute mode (nvidia-smi -c DEFAULT), ",
+                           "or name another by CUDA_VISIBLE_DEVICES"));
+}
+
+}  // namespace
+
 Context make_cuda_context(int device, bool for_other_processes) {
   const CudaDevice described = cuda_device(device);
-  cuda::check(cudaSetDevice(device), "choose the device");
+  choose(described);
   cuda::require_code_for(described);
   const auto work = std::make_shared<CurrentWork>();
   const auto failures = std::make_shared<cuda::Failures>(cuda::identity_of(device), work);

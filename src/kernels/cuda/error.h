@@ -10,6 +10,9 @@ namespace jigsaw::inline kernels::cuda {
 /// Throws Error that says what failed and CUDA's word for why.
 void check(cudaError_t status, const char* what);
 
+/// "out of memory (cudaErrorMemoryAllocation, 2)".
+std::string error_text(cudaError_t status);
+
 /// The stream into which the context's work is put. Asked for again for each piece of work: the context
 /// remembers which operation it belongs to.
 cudaStream_t stream_of(const Context& context);

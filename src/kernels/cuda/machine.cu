@@ -1,4 +1,7 @@
+#include <map>
+
 #include "base/error.h"
+#include "base/host.h"
 #include "base/text.h"
 #include "kernels/cuda/device.cuh"
 #include "kernels/cuda/identity.h"
@@ -17,6 +20,24 @@ int version_by(cudaError_t (*ask)(int*)) {
   return ask(&version) == cudaSuccess ? version : 0;
 }
 
+/// What is most often behind an error of a machine whose GPUs cannot even be counted.
+std::string meaning_of(cudaError_t status) {
+  static const std::map<int, const char*> meanings = {
+      {802,
+       ": the fabric manager of this NVSwitch machine does not run, or is of another version than the "
+       "driver"},
+      {803,
+       ": the driver's library and its kernel module differ, or a library for forward compatibility stands "
+       "before "
+       "that of a newer driver"},
+      {804,
+       ": the library for forward compatibility does not support this GPU; take its folder out of "
+       "LD_LIBRARY_PATH"},
+      {999, ": most often the kernel module nvidia_uvm is not loaded"}};
+  const auto found = meanings.find(static_cast<int>(status));
+  return found == meanings.end() ? "" : found->second;
+}
+
 }  // namespace
 
 CudaMachine cuda_machine() {
@@ -27,7 +48,7 @@ CudaMachine cuda_machine() {
   const cudaError_t status = cudaGetDeviceCount(&machine.devices);
   if (status != cudaSuccess) machine.devices = 0;
   if (status != cudaSuccess && status != cudaErrorNoDevice && status != cudaErrorInsufficientDriver)
-    machine.failure = cudaGetErrorString(status);
+    machine.failure = concat(cuda::error_text(status), " on ", host_name(), meaning_of(status));
   cudaGetLastError();
   return machine;
 }

@@ -131,6 +131,7 @@ bool breaks(const FakeStream& stream) {
 /// More that JIGSAW_FAKE_CUDA may say of a process.
 struct Faults {
   int own = 0;                          ///< 1: ranks see their own device alone; 2: all, their own first
+  int taken = 0, taken_device = 0;      ///< the error for whoever chooses this device
   int slices = 0;                       ///< 1: all devices are slices of one GPU
   int peers = 2;                        ///< devices reach each other by NVLink; 1: by PCIe, 0: not at all
   int hang_after = 0, hang_device = 0;  ///< it does no more than so many kernels and copies
@@ -141,6 +142,8 @@ struct Faults {
       Faults given;
       read_number("own", given.own);
       read_number("slices", given.slices);
+      read_number("taken", given.taken);
+      read_number("taken_device", given.taken_device);
       read_number("peers", given.peers);
       read_number("hang_after", given.hang_after);
       read_number("hang_device", given.hang_device);
@@ -344,6 +347,18 @@ cudaError_t launch(const cudaLaunchConfig_t& configuration, const char* type, st
 
 using namespace jigsaw::testing::fake_cuda;  // NOLINT(google-build-using-namespace)
 
+const char* cudaGetErrorName(cudaError_t error) {
+  switch (error) {
+    case cudaErrorMemoryAllocation:
+      return "cudaErrorMemoryAllocation";
+    case cudaErrorDevicesUnavailable:
+      return "cudaErrorDevicesUnavailable";
+    case cudaErrorSystemNotReady:
+      return "cudaErrorSystemNotReady";
+    default:
+      return "cudaErrorUnknown";
+  }
+}
 const char* cudaGetErrorString(cudaError_t error) {
   switch (error) {
     case cudaSuccess:
@@ -362,6 +377,8 @@ const char* cudaGetErrorString(cudaError_t error) {
       return conflict().c_str();
     case cudaErrorDevicesUnavailable:
       return "all CUDA-capable devices are busy or unavailable";
+    case cudaErrorSystemNotReady:
+      return "system not yet initialized";
     case cudaErrorUnknown:
       return "unknown error";
     case cudaErrorECCUncorrectable:
@@ -415,6 +432,9 @@ cudaError_t cudaGetDeviceCount(int* count) {
 }
 cudaError_t cudaSetDevice(int device) {
   if (device < 0 || device >= machine().devices) return result(cudaErrorInvalidDevice);
+  const Faults& faults = Faults::all();
+  if (faults.taken != 0 && device == faults.taken_device)
+    return result(static_cast<cudaError_t>(faults.taken));
   device_of_thread = device;
   return result(cudaSuccess);
 }
