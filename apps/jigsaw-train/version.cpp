@@ -51,24 +51,25 @@ std::string cuda_version(int number) {
 }
 
 /// What computes: "cpu, no cuda".
-std::string backends(const CudaMachine& machine) {
-  return machine.built ? concat("cpu, cuda ", cuda_version(machine.runtime)) : "cpu, no cuda";
+std::string backends(int cuda) {
+  return cuda > 0 ? concat("cpu, cuda ", cuda_version(cuda)) : "cpu, no cuda";
 }
 
 }  // namespace
 
 std::vector<std::pair<std::string, std::string>> versions() {
-  const CudaMachine machine = cuda_machine();
+  const int cuda =
+      cuda_runtime_version();  // the machine's driver, which takes seconds to start, is not asked
   std::vector<std::pair<std::string, std::string>> all = {{"jigsaw-train", JIGSAW_VERSION},
                                                           {"commit", kCommit},
                                                           {"compiler", concat("GCC ", __VERSION__)},
-                                                          {"backends", backends(machine)},
+                                                          {"backends", backends(cuda)},
                                                           {"mpi", mpi_version()},
                                                           {"oneDNN", onednn_version()},
                                                           {"hdf5", hdf5_version()},
                                                           {"netcdf", netcdf_version()}};
   if (const std::string eccodes = eccodes_version(); !eccodes.empty()) all.emplace_back("eccodes", eccodes);
-  if (machine.built) all.emplace_back("cuda", cuda_version(machine.runtime));
+  if (cuda > 0) all.emplace_back("cuda", cuda_version(cuda));
   if (const CudnnLibrary cudnn = cudnn_library(); cudnn.built)
     all.emplace_back("cudnn", library_version(cudnn.version));
   if (const NcclLibrary nccl = nccl_library(); nccl.built)

@@ -17,6 +17,8 @@ struct CudaMachine {
   bool driver_too_old() const { return driver > 0 && driver / 1000 < runtime / 1000; }
 };
 CudaMachine cuda_machine();
+/// CudaMachine::runtime, for which no driver is started; 0 in builds without CUDA.
+int cuda_runtime_version();
 
 /// A GPU.
 struct CudaDevice {

@@ -40,11 +40,15 @@ std::string meaning_of(cudaError_t status) {
 
 }  // namespace
 
+int cuda_runtime_version() {
+  return version_by([](int* version) { return cudaRuntimeGetVersion(version); });
+}
+
 CudaMachine cuda_machine() {
   CudaMachine machine;
   machine.built = true;
   machine.driver = version_by([](int* version) { return cudaDriverGetVersion(version); });
-  machine.runtime = version_by([](int* version) { return cudaRuntimeGetVersion(version); });
+  machine.runtime = cuda_runtime_version();
   const cudaError_t status = cudaGetDeviceCount(&machine.devices);
   if (status != cudaSuccess) machine.devices = 0;
   if (status != cudaSuccess && status != cudaErrorNoDevice && status != cudaErrorInsufficientDriver)

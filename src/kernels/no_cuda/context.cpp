@@ -16,6 +16,9 @@ namespace {
 CudaMachine cuda_machine() {
   return {};
 }
+int cuda_runtime_version() {
+  return 0;
+}
 CudaDevice cuda_device(int) {
   no_cuda();
 }
