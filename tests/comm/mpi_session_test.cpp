@@ -4,14 +4,17 @@
 #include <gtest/gtest.h>
 #include <mpi.h>
 
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
 
 #include "base/error.h"
+#include "comm/mpi/progress_thread.h"
 
 namespace jigsaw {
 namespace {
@@ -20,6 +23,14 @@ namespace {
 std::optional<int> allowed_threads;
 /// Exit code of a process that has called MPI_Abort.
 constexpr int kAborted = 99;
+
+/// What probes for messages ask, and how many there were.
+struct Probes {
+  std::atomic<int> count = 0;
+  std::atomic<int> rank = -1;
+  std::atomic<MPI_Comm> comm = MPI_COMM_NULL;
+};
+Probes probes;
 
 }  // namespace
 }  // namespace jigsaw
@@ -32,6 +43,13 @@ extern "C" int MPI_Init_thread(int* argc, char*** argv, int required, int* provi
 }
 extern "C" int MPI_Abort(MPI_Comm, int) {
   std::_Exit(jigsaw::kAborted);
+}
+extern "C" int MPI_Iprobe(int rank, int, MPI_Comm comm, int* found, MPI_Status*) {
+  jigsaw::probes.rank = rank;
+  jigsaw::probes.comm = comm;
+  ++jigsaw::probes.count;
+  *found = 0;
+  return MPI_SUCCESS;
 }
 
 namespace jigsaw {
@@ -92,6 +110,16 @@ TEST_F(MpiThreadsDeathTest, AbortsByMpiOnlyWhereItMayBeCalled) {
   EXPECT_EXIT(abort_where(MPI_THREAD_SERIALIZED, false), ::testing::ExitedWithCode(75), "");
   EXPECT_EXIT(abort_where(MPI_THREAD_MULTIPLE, false), ::testing::ExitedWithCode(kAborted), "");
   EXPECT_EXIT(abort_where(MPI_THREAD_FUNNELED, true), ::testing::ExitedWithCode(kAborted), "");
+}
+
+/// Of itself, among all ranks: MPICH moves nothing for a probe of MPI_COMM_SELF.
+TEST(ProgressThread, ProbesAmongAllRanksWhileTransfersAreUnderWay) {
+  std::mutex mpi;
+  ProgressThread thread(mpi, 5, 1e-4);
+  thread.set_busy(true);
+  while (probes.count == 0) std::this_thread::yield();
+  EXPECT_EQ(probes.rank, 5);
+  EXPECT_EQ(probes.comm, MPI_COMM_WORLD);
 }
 
 TEST(MpiSession, FewerRanksThanPromisedAreAnError) {

@@ -167,7 +167,7 @@ MpiSession::MpiSession(const MpiOptions& options) : state_(std::make_shared<Stat
   }
   on_machine_ = find_on_machine();
   if (provided >= MPI_THREAD_SERIALIZED && delivered > 1)
-    state_->background = std::make_unique<ProgressThread>(state_->mpi, options.progress_seconds);
+    state_->background = std::make_unique<ProgressThread>(state_->mpi, rank(), options.progress_seconds);
 }
 
 void MpiSession::set_progress(double seconds) {

@@ -8,8 +8,8 @@
 
 namespace jigsaw::inline comm {
 
-ProgressThread::ProgressThread(std::mutex& mpi, double seconds)
-    : mpi_(mpi), seconds_(seconds), thread_([this] { run(); }) {}
+ProgressThread::ProgressThread(std::mutex& mpi, int rank, double seconds)
+    : mpi_(mpi), rank_(rank), seconds_(seconds), thread_([this] { run(); }) {}
 
 ProgressThread::~ProgressThread() {
   {
@@ -45,9 +45,10 @@ void ProgressThread::run() {
     changed_.wait_for(lock, std::chrono::duration<double>(busy_ ? seconds_ : kIdle * seconds_));
     if (ends_ || !busy_ || !mpi_.try_lock()) continue;
     if (preparation_) std::exchange(preparation_, nullptr)();
-    // Looks at what came in, as any call does, and receives nothing.
+    // Looks at what came in, as any call does, and finds nothing: the program sends over duplicates of this
+    // communicator and parts of it. Of MPI_COMM_SELF MPICH would look at the rank's own messages alone.
     int found = 0;
-    MPI_Iprobe(0, 0, MPI_COMM_SELF, &found, MPI_STATUS_IGNORE);
+    MPI_Iprobe(rank_, 0, MPI_COMM_WORLD, &found, MPI_STATUS_IGNORE);
     mpi_.unlock();
   }
 }

@@ -11,8 +11,9 @@ namespace jigsaw::inline comm {
 class ProgressThread {
  public:
   /// @param mpi      held by whoever calls MPI; while another does, this thread need not.
+  /// @param rank     of this process in MPI_COMM_WORLD, whose errors return.
   /// @param seconds  between calls; 0: none.
-  ProgressThread(std::mutex& mpi, double seconds);
+  ProgressThread(std::mutex& mpi, int rank, double seconds);
   ~ProgressThread();
   ProgressThread(const ProgressThread&) = delete;
   ProgressThread& operator=(const ProgressThread&) = delete;
@@ -27,6 +28,7 @@ class ProgressThread {
   void run();
 
   std::mutex& mpi_;
+  int rank_;
   std::mutex mutex_;  // before mpi_
   std::condition_variable changed_;
   double seconds_;
