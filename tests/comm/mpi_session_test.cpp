@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -29,6 +30,7 @@ struct Probes {
   std::atomic<int> count = 0;
   std::atomic<int> rank = -1;
   std::atomic<MPI_Comm> comm = MPI_COMM_NULL;
+  std::function<void()> at_each;
 };
 Probes probes;
 
@@ -48,6 +50,7 @@ extern "C" int MPI_Iprobe(int rank, int, MPI_Comm comm, int* found, MPI_Status*)
   jigsaw::probes.rank = rank;
   jigsaw::probes.comm = comm;
   ++jigsaw::probes.count;
+  if (jigsaw::probes.at_each) jigsaw::probes.at_each();
   *found = 0;
   return MPI_SUCCESS;
 }
@@ -112,14 +115,49 @@ TEST_F(MpiThreadsDeathTest, AbortsByMpiOnlyWhereItMayBeCalled) {
   EXPECT_EXIT(abort_where(MPI_THREAD_FUNNELED, true), ::testing::ExitedWithCode(kAborted), "");
 }
 
+/// How often a thread has probed in all that was woken at least once, at an interval at which it does not
+/// wake by itself.
+int probed(MpiMutex& mpi, const std::function<void(ProgressThread&)>& at_each) {
+  constexpr double kNever = 3600;
+  probes.count = 0;
+  {
+    ProgressThread thread(mpi, 5, kNever);
+    probes.at_each = [&] { at_each(thread); };
+    thread.set_busy(true);
+    while (probes.count == 0) thread.set_interval(kNever);
+  }
+  return probes.count;
+}
+
 /// Of itself, among all ranks: MPICH moves nothing for a probe of MPI_COMM_SELF.
-TEST(ProgressThread, ProbesAmongAllRanksWhileTransfersAreUnderWay) {
-  std::mutex mpi;
-  ProgressThread thread(mpi, 5, 1e-4);
-  thread.set_busy(true);
-  while (probes.count == 0) std::this_thread::yield();
+TEST(ProgressThread, ProbesSeveralTimesAmongAllRanks) {
+  MpiMutex mpi;
+  EXPECT_EQ(probed(mpi, [](ProgressThread&) {}) % ProgressThread::kProbes, 0);
   EXPECT_EQ(probes.rank, 5);
   EXPECT_EQ(probes.comm, MPI_COMM_WORLD);
+}
+
+TEST(ProgressThread, EndsWhenNothingIsUnderWay) {
+  MpiMutex mpi;
+  EXPECT_EQ(probed(mpi, [](ProgressThread& thread) { thread.set_busy(probes.count < 3); }), 3);
+}
+
+TEST(ProgressThread, GivesWayToWhoWantsToCallMpi) {
+  MpiMutex mpi;
+  std::atomic<int> before = 0;
+  std::thread other;
+  const int all = probed(mpi, [&](ProgressThread& thread) {
+    if (other.joinable()) return;
+    other = std::thread([&] {
+      const std::lock_guard held(mpi);
+      before = probes.count.load();
+      thread.set_busy(false);
+    });
+    while (!mpi.wanted()) std::this_thread::yield();
+  });
+  other.join();
+  EXPECT_EQ(before, 1);
+  EXPECT_EQ(all, 1);
 }
 
 TEST(MpiSession, FewerRanksThanPromisedAreAnError) {

@@ -26,10 +26,10 @@ struct MpiSession::State {
   bool cuda_aware = false;        ///< see MpiSession::cuda_aware()
   std::vector<std::shared_ptr<MpiTransfer>> active;
   /// Held by whoever calls MPI, apart from blocking calls while nothing is under way.
-  std::mutex mpi;
+  MpiMutex mpi;
   std::unique_ptr<ProgressThread> background;  ///< null where MPI allows one thread only
 
-  using Lock = std::unique_lock<std::mutex>;
+  using Lock = std::unique_lock<MpiMutex>;
   Lock lock() { return Lock(mpi); }
   /// A transfer was started; holds the lock.
   void add(std::shared_ptr<MpiTransfer> transfer);

@@ -8,7 +8,7 @@
 
 namespace jigsaw::inline comm {
 
-ProgressThread::ProgressThread(std::mutex& mpi, int rank, double seconds)
+ProgressThread::ProgressThread(MpiMutex& mpi, int rank, double seconds)
     : mpi_(mpi), rank_(rank), seconds_(seconds), thread_([this] { run(); }) {}
 
 ProgressThread::~ProgressThread() {
@@ -43,13 +43,15 @@ void ProgressThread::run() {
       continue;
     }
     changed_.wait_for(lock, std::chrono::duration<double>(busy_ ? seconds_ : kIdle * seconds_));
-    if (ends_ || !busy_ || !mpi_.try_lock()) continue;
-    if (preparation_) std::exchange(preparation_, nullptr)();
-    // Looks at what came in, as any call does, and finds nothing: the program sends over duplicates of this
-    // communicator and parts of it. Of MPI_COMM_SELF MPICH would look at the rank's own messages alone.
-    int found = 0;
-    MPI_Iprobe(rank_, 0, MPI_COMM_WORLD, &found, MPI_STATUS_IGNORE);
-    mpi_.unlock();
+    for (int probe = 0; probe < kProbes && !ends_ && !mpi_.wanted() && mpi_.try_lock(); ++probe) {
+      const std::lock_guard held(mpi_, std::adopt_lock);
+      if (!busy_) break;
+      if (preparation_) std::exchange(preparation_, nullptr)();
+      // Looks at what came in, as any call does, and finds nothing: the program sends over duplicates of this
+      // communicator and parts of it. Of MPI_COMM_SELF MPICH would look at the rank's own messages alone.
+      int found = 0;
+      MPI_Iprobe(rank_, 0, MPI_COMM_WORLD, &found, MPI_STATUS_IGNORE);
+    }
   }
 }
 

@@ -7,13 +7,34 @@
 
 namespace jigsaw::inline comm {
 
+/// Held by whoever calls MPI. One can see whether somebody waits for it.
+class MpiMutex {
+ public:
+  void lock() {
+    ++waiting_;
+    mutex_.lock();
+    --waiting_;
+  }
+  bool try_lock() { return mutex_.try_lock(); }
+  void unlock() { mutex_.unlock(); }
+  bool wanted() const { return waiting_ > 0; }
+
+ private:
+  std::mutex mutex_;
+  std::atomic<int> waiting_ = 0;
+};
+
 /// Calls MPI at intervals while transfers are under way, so that they progress while the rank computes.
 class ProgressThread {
  public:
-  /// @param mpi      held by whoever calls MPI; while another does, this thread need not.
+  /// Calls each time, unless somebody else wants to call MPI: one moves as little as a part of a message
+  /// (512 KiB over UCX).
+  static constexpr int kProbes = 8;
+
+  /// @param mpi      while another holds it, this thread need not.
   /// @param rank     of this process in MPI_COMM_WORLD, whose errors return.
   /// @param seconds  between calls; 0: none.
-  ProgressThread(std::mutex& mpi, int rank, double seconds);
+  ProgressThread(MpiMutex& mpi, int rank, double seconds);
   ~ProgressThread();
   ProgressThread(const ProgressThread&) = delete;
   ProgressThread& operator=(const ProgressThread&) = delete;
@@ -27,7 +48,7 @@ class ProgressThread {
  private:
   void run();
 
-  std::mutex& mpi_;
+  MpiMutex& mpi_;
   int rank_;
   std::mutex mutex_;  // before mpi_
   std::condition_variable changed_;
