@@ -130,5 +130,37 @@ TEST(MpiCommunicator, CallsFollowWhatTheDeviceHasToDo) {
   });
 }
 
+/// While the host waits for one transfer's numbers, or for all, those before it whose numbers have come are
+/// sent: work of the device between the two numbers looks whether they were.
+TEST(MpiCommunicator, WhatHasComeIsSentWhileTheHostWaitsForWhatComesLater) {
+  on_ranks([](Communicator& comm) {
+    auto* const device = dynamic_cast<HostKernelRuntime*>(comm.context().runtime());
+    if (device == nullptr) return;
+    const int next = (comm.rank() + 1) % comm.size(), last = (comm.rank() + comm.size() - 1) % comm.size();
+    const std::vector<Message> sends = {{next, 0, 5}}, receives = {{last, 0, 5}};
+    const Array piece =
+        make_array<float>(comm.context(), 5, [&](auto i) { return exact_value(comm.rank(), i); });
+    const auto sent = [&] {
+      return comm.traffic().sent[static_cast<std::size_t>(Collective::kExchange)].messages;
+    };
+    for (const bool waits_for_all : {false, true}) {
+      const std::int64_t before = sent();
+      std::int64_t between = before;
+      Pending first = comm.start_exchange(piece, sends, receives, 5);
+      device->launch(Stream::kCommunication, [&](Context&) { between = sent(); });
+      Pending second = comm.start_exchange(piece, sends, receives, 5);
+      EXPECT_EQ(sent(), before);
+      if (waits_for_all) {
+        comm.barrier();
+      } else {
+        second.wait();
+      }
+      EXPECT_EQ(between, before + 1);
+      first.wait();
+      if (second.valid()) second.wait();
+    }
+  });
+}
+
 }  // namespace
 }  // namespace jigsaw

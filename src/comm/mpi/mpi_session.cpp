@@ -104,12 +104,18 @@ void MpiSession::State::progress() {
   if (background && active.empty()) background->set_busy(false);
 }
 
-void MpiSession::State::wait_for_arrivals() const {
-  for (const auto& transfer : active) transfer->wait_for_arrival();
+void MpiSession::State::wait_for_arrivals(const MpiTransfer* last) {
+  for (const auto& transfer : std::vector(active)) {
+    if (!transfer->arrived()) {
+      transfer->wait_for_arrival();
+      progress();
+    }
+    if (transfer.get() == last) return;
+  }
 }
 
 void MpiSession::State::finish(const MpiTransfer& transfer) {
-  transfer.wait_for_arrival();
+  if (!transfer.done()) wait_for_arrivals(&transfer);
   while (!transfer.done()) progress();
 }
 

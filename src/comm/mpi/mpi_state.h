@@ -36,8 +36,9 @@ struct MpiSession::State {
 
   /// Lets every transfer progress and drops those that are done.
   void progress();
-  /// The host waits until what all of them send is there.
-  void wait_for_arrivals() const;
+  /// The host waits until what all of them send is there, or those up to `last`. All comes in one stream, in
+  /// the order of calls: what has come is sent while the host waits for the next.
+  void wait_for_arrivals(const MpiTransfer* last = nullptr);
   /// Drives all until this one is done.
   void finish(const MpiTransfer& transfer);
 };

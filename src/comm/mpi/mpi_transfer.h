@@ -51,6 +51,8 @@ class MpiTransfer {
   /// Progresses without blocking; true when all stages are done.
   bool step();
   bool done() const { return done_; }
+  /// Whether what is sent was found to be there.
+  bool arrived() const { return !arrival_; }
   /// The host waits for what is sent to be there.
   void wait_for_arrival() const {
     if (arrival_) arrival_->wait();
