@@ -130,6 +130,23 @@ TEST(MpiCommunicator, CallsFollowWhatTheDeviceHasToDo) {
   });
 }
 
+/// What others send is received while the device has yet to come to what this rank sends; into memory that
+/// the device still uses it is not.
+TEST(MpiCommunicator, GathersReceiveBeforeTheOwnPieceIsThere) {
+  on_ranks([](Communicator& comm) {
+    const std::vector<std::int64_t> counts(static_cast<std::size_t>(comm.size()), 5);
+    const Array piece =
+        make_array<float>(comm.context(), 5, [&](auto i) { return exact_value(comm.rank(), i); });
+    const std::int64_t before = testing::receives_posted();
+    Pending pending = comm.start_all_gather(piece, counts);
+    const bool in_place = comm.context().runtime() != nullptr && wants_cuda_aware_mpi();
+    EXPECT_EQ(testing::receives_posted() > before, !in_place);
+    const std::vector<float> found = to_vector<float>(comm, pending.wait());
+    for (std::size_t i = 0; i < found.size(); ++i)
+      EXPECT_EQ(found[i], exact_value(static_cast<int>(i / 5), static_cast<std::int64_t>(i % 5))) << i;
+  });
+}
+
 /// While the host waits for one transfer's numbers, or for all, those before it whose numbers have come are
 /// sent: work of the device between the two numbers looks whether they were.
 TEST(MpiCommunicator, WhatHasComeIsSentWhileTheHostWaitsForWhatComesLater) {

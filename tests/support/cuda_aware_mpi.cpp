@@ -13,7 +13,7 @@ namespace jigsaw::testing {
 
 namespace {
 
-std::atomic<std::int64_t> messages = 0;
+std::atomic<std::int64_t> messages = 0, receives = 0;
 
 /// Where this process sees it.
 void* seen(const void* memory) {
@@ -29,6 +29,10 @@ std::int64_t messages_of_devices() {
   return messages;
 }
 
+std::int64_t receives_posted() {
+  return receives;
+}
+
 }  // namespace jigsaw::testing
 
 extern "C" {
@@ -42,6 +46,7 @@ int MPI_Isend(const void* memory, int count, MPI_Datatype type, int to, int tag,
 }
 int MPI_Irecv(void* memory, int count, MPI_Datatype type, int from, int tag, MPI_Comm comm,
               MPI_Request* request) {
+  ++jigsaw::testing::receives;
   return PMPI_Irecv(jigsaw::testing::seen(memory), count, type, from, tag, comm, request);
 }
 

@@ -125,8 +125,9 @@ class MpiCommunicator : public Communicator {
     return ranks;
   }
 
-  void gather(MpiTransfer& transfer, std::byte* result, const std::vector<std::int64_t>& first,
-              std::int64_t element) const;
+  void gather(MpiTransfer& transfer, const Call& call, std::byte* result) const;
+  void then_gather(MpiTransfer& transfer, std::size_t outer, std::byte* result,
+                   const std::vector<std::int64_t>& first, std::int64_t element) const;
   void reduce_pieces(MpiTransfer& transfer, const Call& call, const std::vector<std::int64_t>& counts,
                      std::byte* result) const;
   void reduce_small(MpiTransfer& transfer, const Call& call, std::byte* result) const;
@@ -188,7 +189,7 @@ std::unique_ptr<Pending::Operation> MpiCommunicator::do_start(Call call) {
   State::Lock lock = state_->lock();
   switch (kept.kind) {
     case Collective::kAllGather:
-      gather(*transfer, memory(result), piece_offsets(kept.counts), size_of(kept.send.dtype()));
+      gather(*transfer, kept, memory(result));
       break;
     case Collective::kReduceScatter:
       reduce_pieces(*transfer, kept, kept.counts, host_memory(result));
@@ -304,28 +305,41 @@ void MpiCommunicator::reduce_pieces(MpiTransfer& transfer, const Call& call,
   }
 }
 
-/// What the parts of each level hold comes together, innermost first; this rank's piece is in its place.
-void MpiCommunicator::gather(MpiTransfer& transfer, std::byte* result, const std::vector<std::int64_t>& first,
-                             std::int64_t element) const {
-  const auto at_level = [=](MpiTransfer& to, const Level& level) {
-    const auto range = [&](int part) {
-      const auto p = static_cast<std::size_t>(part);
-      const std::int64_t begin = first[static_cast<std::size_t>(level.begin[p])];
-      return std::pair(result + begin * element, first[static_cast<std::size_t>(level.begin[p + 1])] - begin);
-    };
-    for (int part = 0; part < level.parts(); ++part) {
-      const auto [data, count] = range(part);
-      if (part == level.own || count == 0) continue;
-      to.receive(level.counterparts[static_cast<std::size_t>(part)], data, count);
-    }
-    const auto [data, count] = range(level.own);
-    for (const int source : level.sources) {
-      if (count > 0) to.send(source, data, count);
-    }
+/// What the parts of a level hold comes together.
+void gather_level(MpiTransfer& transfer, const Level& level, std::byte* result,
+                  const std::vector<std::int64_t>& first, std::int64_t element) {
+  const auto range = [&](int part) {
+    const auto p = static_cast<std::size_t>(part);
+    const std::int64_t begin = first[static_cast<std::size_t>(level.begin[p])];
+    return std::pair(result + begin * element, first[static_cast<std::size_t>(level.begin[p + 1])] - begin);
   };
-  for (std::size_t l = levels_.size(); l-- > 0;) {
-    transfer.then([at_level, level = levels_[l], &transfer] { at_level(transfer, level); });
+  for (int part = 0; part < level.parts(); ++part) {
+    const auto [data, count] = range(part);
+    if (part == level.own || count == 0) continue;
+    transfer.receive(level.counterparts[static_cast<std::size_t>(part)], data, count);
   }
+  const auto [data, count] = range(level.own);
+  for (const int source : level.sources) {
+    if (count > 0) transfer.send(source, data, count);
+  }
+}
+
+/// Stages of so many outer levels, innermost first: what the own part of the last holds is in its place.
+void MpiCommunicator::then_gather(MpiTransfer& transfer, std::size_t outer, std::byte* result,
+                                  const std::vector<std::int64_t>& first, std::int64_t element) const {
+  while (outer-- > 0) {
+    transfer.then(
+        [=, level = levels_[outer], &transfer] { gather_level(transfer, level, result, first, element); });
+  }
+}
+
+/// The innermost level begins at once, for its receives wait for nothing; what it sends is this rank's piece,
+/// which comes to its place before.
+void MpiCommunicator::gather(MpiTransfer& transfer, const Call& call, std::byte* result) const {
+  const std::vector<std::int64_t> first = piece_offsets(call.counts);
+  const std::int64_t element = size_of(call.send.dtype());
+  gather_level(transfer, levels_.back(), result, first, element);
+  then_gather(transfer, levels_.size() - 1, result, first, element);
 }
 
 /// Each rank reduces one part and sends it to all.
@@ -334,7 +348,7 @@ void MpiCommunicator::reduce_then_gather(MpiTransfer& transfer, const Call& call
   const std::vector<std::int64_t> first = piece_offsets(counts);
   const std::int64_t element = size_of(call.send.dtype());
   reduce_pieces(transfer, call, counts, result + first[own()] * element);
-  gather(transfer, result, first, element);
+  then_gather(transfer, levels_.size(), result, first, element);
 }
 
 /// Innermost first, the sums of whole parts go to their counterparts.
