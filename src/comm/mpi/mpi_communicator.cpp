@@ -180,13 +180,11 @@ std::unique_ptr<Pending::Operation> MpiCommunicator::do_start(Call call) {
   Context& there = device_of(call) == nullptr ? host() : context();
   const Array result =
       shares ? call.send : Array(there, call.result_shape, call.send.dtype(), call.result_purpose);
-  const auto transfer =
-      std::make_shared<MpiTransfer>(comm_, state_->options.largest_count, call.send.dtype(),
-                                    static_cast<int>(call.sequence % kTags), sent_counter(call.kind));
+  const auto transfer = std::make_shared<MpiTransfer>(
+      *state_, comm_, call.send.dtype(), static_cast<int>(call.sequence % kTags), sent_counter(call.kind));
   transfer->own(Array(result));
   const Call& kept = transfer->own(std::move(call));
   move_to_self(*transfer, kept, result);
-  State::Lock lock = state_->lock();
   switch (kept.kind) {
     case Collective::kAllGather:
       gather(*transfer, kept, memory(result));
@@ -219,7 +217,6 @@ std::unique_ptr<Pending::Operation> MpiCommunicator::do_start(Call call) {
       fail("control values do not travel as arrays");
   }
   state_->add(transfer);
-  lock.unlock();
   // The first messages go out now, and what is under way goes on: no other call may come for long.
   state_->progress();
   return std::make_unique<MpiOperation>(state_, transfer, result);

@@ -97,11 +97,13 @@ void MpiSession::State::add(std::shared_ptr<MpiTransfer> transfer) {
 }
 
 void MpiSession::State::progress() {
-  const Lock held = lock();
+  if (active.empty()) return;
   // A stage may throw; what is done by then is dropped the next time.
   for (const auto& transfer : active) transfer->step();
   std::erase_if(active, [](const auto& transfer) { return transfer->done(); });
-  if (background && active.empty()) background->set_busy(false);
+  if (!background || !active.empty()) return;
+  const Lock held = lock();  // then the thread beside does not call MPI any more
+  background->set_busy(false);
 }
 
 void MpiSession::State::wait_for_arrivals(const MpiTransfer* last) {

@@ -22,16 +22,16 @@ void check_mpi(int code, const std::string& what);
 struct MpiSession::State {
   MpiOptions options;
   bool finalized = false;
-  bool threads_may_call = false;  ///< whether MPI allows calls from any thread
-  bool cuda_aware = false;        ///< see MpiSession::cuda_aware()
-  std::vector<std::shared_ptr<MpiTransfer>> active;
+  bool threads_may_call = false;                     ///< whether MPI allows calls from any thread
+  bool cuda_aware = false;                           ///< see MpiSession::cuda_aware()
+  std::vector<std::shared_ptr<MpiTransfer>> active;  ///< touched by the rank's own thread alone
   /// Held by whoever calls MPI, apart from blocking calls while nothing is under way.
   MpiMutex mpi;
   std::unique_ptr<ProgressThread> background;  ///< null where MPI allows one thread only
 
   using Lock = std::unique_lock<MpiMutex>;
   Lock lock() { return Lock(mpi); }
-  /// A transfer was started; holds the lock.
+  /// A transfer was started.
   void add(std::shared_ptr<MpiTransfer> transfer);
 
   /// Lets every transfer progress and drops those that are done.

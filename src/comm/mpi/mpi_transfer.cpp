@@ -28,9 +28,10 @@ MPI_Request* MpiTransfer::add_request(std::int64_t expected) {
 /// Empty messages are sent, too: a peer that expects something else then hears of it.
 void MpiTransfer::send(int peer, const std::byte* data, std::int64_t count) {
   if (arrival_) return held_back_.push_back([=, this] { send(peer, data, count); });
+  const MpiSession::State::Lock lock = state_.lock();
   std::int64_t first = 0;
   do {
-    const std::int64_t part = std::min(count - first, largest_count_);
+    const std::int64_t part = std::min(count - first, state_.options.largest_count);
     check_mpi(MPI_Isend(data + first * size_of(dtype_), static_cast<int>(part), mpi_type(dtype_), peer, tag_,
                         comm_, add_request(-1)),
               "MPI_Isend");
@@ -42,9 +43,10 @@ void MpiTransfer::send(int peer, const std::byte* data, std::int64_t count) {
 void MpiTransfer::receive(int peer, std::byte* data, std::int64_t count) {
   if (arrival_ && receives_at_arrival_)
     return held_back_.push_back([=, this] { receive(peer, data, count); });
+  const MpiSession::State::Lock lock = state_.lock();
   std::int64_t first = 0;
   do {
-    const std::int64_t part = std::min(count - first, largest_count_);
+    const std::int64_t part = std::min(count - first, state_.options.largest_count);
     check_mpi(MPI_Irecv(data + first * size_of(dtype_), static_cast<int>(part), mpi_type(dtype_), peer, tag_,
                         comm_, add_request(part)),
               "MPI_Irecv");
@@ -81,6 +83,7 @@ bool MpiTransfer::test() {
   if (requests_.empty()) return true;
   int all = 0;
   std::vector<MPI_Status> statuses(requests_.size());
+  const MpiSession::State::Lock lock = state_.lock();
   const int code = MPI_Testall(static_cast<int>(requests_.size()), requests_.data(), &all, statuses.data());
   if (code == MPI_ERR_IN_STATUS) {
     for (const MPI_Status& status : statuses) {

@@ -20,8 +20,9 @@ class MpiTransfer {
  public:
   /// Messages carry `tag`, so that transfers under way at the same time stay apart; what is sent is added to
   /// `sent`.
-  MpiTransfer(MPI_Comm comm, std::int64_t largest_count, DType dtype, int tag, std::shared_ptr<Sent> sent)
-      : comm_(comm), largest_count_(largest_count), dtype_(dtype), tag_(tag), sent_(std::move(sent)) {}
+  /// @param state  outlives the transfer; its lock is held while MPI is called, and by no caller.
+  MpiTransfer(MpiSession::State& state, MPI_Comm comm, DType dtype, int tag, std::shared_ptr<Sent> sent)
+      : state_(state), comm_(comm), dtype_(dtype), tag_(tag), sent_(std::move(sent)) {}
   /// What is sent is there from `arrival` on: until then receives are posted, and all else is held back.
   void begin_at(const Arrival& arrival) { arrival_ = arrival; }
   /// Receives are, too: a device still uses where they go.
@@ -63,8 +64,8 @@ class MpiTransfer {
   void check_received(const std::vector<MPI_Status>& statuses) const;
   MPI_Request* add_request(std::int64_t expected);
 
+  MpiSession::State& state_;
   MPI_Comm comm_;
-  std::int64_t largest_count_;
   DType dtype_;
   int tag_;
   std::shared_ptr<Sent> sent_;
