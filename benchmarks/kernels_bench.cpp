@@ -17,13 +17,13 @@
 #include <vector>
 
 #include "array/host_view.h"
+#include "array/parallel.h"
 #include "array/transfer.h"
 #include "kernels/attention.h"
 #include "kernels/channel_statistics.h"
 #include "kernels/contraction.h"
 #include "kernels/convolution.h"
 #include "kernels/copy.h"
-#include "kernels/cpu/parallel.h"
 #include "kernels/cpu/vector_tile.h"
 #include "kernels/cpu/vectorize.h"
 #include "kernels/cuda_context.h"
@@ -94,7 +94,7 @@ double multiply_add_rate(const Context& context) {
   std::vector<float> results(static_cast<std::size_t>(threads) * 64);
   std::int64_t width = 0;
   const double time = seconds(context, [&] {
-    cpu::run_on_threads(threads, [&](int thread) {
+    run_on_threads(threads, [&](int thread) {
       cpu::vectorized_lanes([&](auto lanes) {
         using Vector = typename cpu::Lanes<lanes.value>::Vector;
         Vector sums[kChains];
@@ -120,7 +120,7 @@ double triad_rate(const Context& context) {
   constexpr std::int64_t kCount = 1 << 25;
   std::vector<float> a(kCount, 1.0F), b(kCount, 2.0F), c(kCount, 3.0F);
   const double time = seconds(context, [&] {
-    cpu::for_ranges(context.threads(), kCount, 1024, [&](std::int64_t begin, std::int64_t end, int) {
+    for_ranges(context.threads(), kCount, 1024, [&](std::int64_t begin, std::int64_t end, int) {
       cpu::vectorized([to = a.data(), x = b.data(), y = c.data(), begin, end] {
         for (std::int64_t i = begin; i < end; ++i) to[i] = x[i] + 0.5F * y[i];
       });

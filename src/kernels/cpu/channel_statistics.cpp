@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "array/parallel.h"
 #include "array/raw_memory.h"
-#include "kernels/cpu/parallel.h"
 #include "kernels/cpu/rows.h"
 #include "kernels/cpu/types.h"
 #include "kernels/cpu/vector_math.h"

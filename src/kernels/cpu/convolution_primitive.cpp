@@ -2,9 +2,9 @@
 
 #include <unordered_map>
 
+#include "array/parallel.h"
 #include "array/raw_memory.h"
 #include "kernels/cpu/onednn.h"
-#include "kernels/cpu/parallel.h"
 
 namespace jigsaw::inline kernels::cpu {
 

@@ -3,8 +3,8 @@
 #include <cmath>
 #include <vector>
 
+#include "array/parallel.h"
 #include "array/raw_memory.h"
-#include "kernels/cpu/parallel.h"
 #include "kernels/cpu/rows.h"
 #include "kernels/cpu/types.h"
 #include "kernels/cpu/vectorize.h"

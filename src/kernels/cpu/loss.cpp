@@ -2,9 +2,9 @@
 #include <cmath>
 #include <vector>
 
+#include "array/parallel.h"
 #include "array/raw_memory.h"
 #include "kernels/cpu/class_loss.h"
-#include "kernels/cpu/parallel.h"
 #include "kernels/cpu/types.h"
 #include "kernels/cpu/vector_math.h"
 #include "kernels/cpu/vectorize.h"

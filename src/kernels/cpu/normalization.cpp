@@ -2,9 +2,9 @@
 #include <cmath>
 #include <vector>
 
+#include "array/parallel.h"
 #include "array/raw_memory.h"
 #include "kernels/cpu/lane_sum.h"
-#include "kernels/cpu/parallel.h"
 #include "kernels/cpu/thread_sums.h"
 #include "kernels/cpu/types.h"
 #include "kernels/cpu/vector_math.h"

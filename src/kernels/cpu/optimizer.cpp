@@ -1,9 +1,9 @@
 #include <cmath>
 #include <vector>
 
+#include "array/parallel.h"
 #include "array/raw_memory.h"
 #include "kernels/cpu/lane_sum.h"
-#include "kernels/cpu/parallel.h"
 #include "kernels/cpu/vectorize.h"
 #include "kernels/front/optimizer_kernels.h"
 

@@ -1,8 +1,8 @@
 #include <algorithm>
 
+#include "array/parallel.h"
 #include "array/raw_memory.h"
 #include "kernels/cpu/lane_sum.h"
-#include "kernels/cpu/parallel.h"
 #include "kernels/cpu/pointwise_chain.h"
 #include "kernels/cpu/thread_sums.h"
 #include "kernels/cpu/types.h"

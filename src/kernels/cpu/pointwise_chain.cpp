@@ -4,9 +4,9 @@
 #include <array>
 #include <optional>
 
+#include "array/parallel.h"
 #include "array/raw_memory.h"
 #include "kernels/cpu/dropout.h"
-#include "kernels/cpu/parallel.h"
 #include "kernels/cpu/types.h"
 #include "kernels/cpu/vector_math.h"
 #include "kernels/cpu/vectorize.h"

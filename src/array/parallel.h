@@ -5,7 +5,7 @@
 
 #include "array/context.h"
 
-namespace jigsaw::inline kernels::cpu {
+namespace jigsaw::inline array {
 
 /// Calls task(thread) for thread = 0 … threads − 1, at once where the build has OpenMP, else one after the
 /// other.
@@ -42,4 +42,4 @@ void for_ranges(int threads, std::int64_t count, std::int64_t step, const F& f) 
   });
 }
 
-}  // namespace jigsaw::inline kernels::cpu
+}  // namespace jigsaw::inline array

@@ -1,8 +1,8 @@
 #include <omp.h>
 
-#include "kernels/cpu/parallel.h"
+#include "array/parallel.h"
 
-namespace jigsaw::inline kernels::cpu {
+namespace jigsaw::inline array {
 
 void run_on_threads(int threads, const std::function<void(int)>& task) {
   if (threads == 1) return task(0);
@@ -17,4 +17,4 @@ LibraryThreads::~LibraryThreads() {
   omp_set_num_threads(before_);
 }
 
-}  // namespace jigsaw::inline kernels::cpu
+}  // namespace jigsaw::inline array

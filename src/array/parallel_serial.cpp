@@ -1,6 +1,6 @@
-#include "kernels/cpu/parallel.h"
+#include "array/parallel.h"
 
-namespace jigsaw::inline kernels::cpu {
+namespace jigsaw::inline array {
 
 void run_on_threads(int threads, const std::function<void(int)>& task) {
   for (int thread = 0; thread < threads; ++thread) task(thread);
@@ -9,4 +9,4 @@ void run_on_threads(int threads, const std::function<void(int)>& task) {
 LibraryThreads::LibraryThreads(int threads) : before_(threads) {}
 LibraryThreads::~LibraryThreads() = default;
 
-}  // namespace jigsaw::inline kernels::cpu
+}  // namespace jigsaw::inline array
