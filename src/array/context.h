@@ -40,7 +40,11 @@ class Context {
   DeviceRuntime* runtime() const { return runtime_.get(); }
   void set_runtime(std::shared_ptr<DeviceRuntime> runtime) {
     runtime_ = std::move(runtime);
-    host_ = std::make_shared<Context>(make_host(Backend::kReference, threads_));
+    set_host_threads(threads_);
+  }
+  /// Threads that host() has of a context on a device.
+  void set_host_threads(int threads) {
+    host_ = std::make_shared<Context>(make_host(Backend::kReference, threads));
   }
   /// The stream into which work is put.
   Stream stream() const { return stream_; }

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstring>
 
+#include "array/parallel.h"
 #include "base/error.h"
 #include "comm/levels.h"
 
@@ -15,10 +16,11 @@ namespace {
 constexpr std::int64_t kBlock = 2048;
 
 template <typename T, typename F>
-void fold(std::span<const std::byte* const> pieces, std::int64_t count, std::byte* out, F combine) {
+void fold(std::span<const std::byte* const> pieces, std::int64_t begin, std::int64_t end, std::byte* out,
+          F combine) {
   T* const result = reinterpret_cast<T*>(out);
-  for (std::int64_t first = 0; first < count; first += kBlock) {
-    const std::int64_t last = std::min(count, first + kBlock);
+  for (std::int64_t first = begin; first < end; first += kBlock) {
+    const std::int64_t last = std::min(end, first + kBlock);
     std::copy(reinterpret_cast<const T*>(pieces[0]) + first, reinterpret_cast<const T*>(pieces[0]) + last,
               result + first);
     for (const std::byte* piece : pieces.subspan(1)) {
@@ -29,14 +31,15 @@ void fold(std::span<const std::byte* const> pieces, std::int64_t count, std::byt
 }
 
 template <typename T>
-void reduce_typed(std::span<const std::byte* const> pieces, std::int64_t count, ReduceOp op, std::byte* out) {
+void reduce_typed(std::span<const std::byte* const> pieces, std::int64_t begin, std::int64_t end, ReduceOp op,
+                  std::byte* out) {
   switch (op) {
     case ReduceOp::kSum:
-      return fold<T>(pieces, count, out, [](T a, T b) { return a + b; });
+      return fold<T>(pieces, begin, end, out, [](T a, T b) { return a + b; });
     case ReduceOp::kMax:
-      return fold<T>(pieces, count, out, [](T a, T b) { return a > b || a != a ? a : b; });
+      return fold<T>(pieces, begin, end, out, [](T a, T b) { return a > b || a != a ? a : b; });
     case ReduceOp::kMin:
-      return fold<T>(pieces, count, out, [](T a, T b) { return a < b || a != a ? a : b; });
+      return fold<T>(pieces, begin, end, out, [](T a, T b) { return a < b || a != a ? a : b; });
   }
 }
 
@@ -126,10 +129,13 @@ void reduce_for_all(Pieces pieces, std::int64_t count, DType dtype, ReduceOp op,
 }
 
 void reduce_in_order(std::span<const std::byte* const> pieces, std::int64_t count, DType dtype, ReduceOp op,
-                     std::byte* out) {
-  if (dtype == DType::kFloat32) return reduce_typed<float>(pieces, count, op, out);
-  if (dtype == DType::kFloat64) return reduce_typed<double>(pieces, count, op, out);
-  throw CommError("bf16 arrays are not reduced; cast to fp32 first");
+                     std::byte* out, int threads) {
+  if (dtype == DType::kBfloat16) throw CommError("bf16 arrays are not reduced; cast to fp32 first");
+  constexpr std::int64_t kFew = 1 << 16;
+  for_ranges(count < kFew ? 1 : threads, count, kBlock, [&](std::int64_t begin, std::int64_t end, int) {
+    if (dtype == DType::kFloat32) return reduce_typed<float>(pieces, begin, end, op, out);
+    reduce_typed<double>(pieces, begin, end, op, out);
+  });
 }
 
 std::vector<std::int64_t> even_counts(std::int64_t count, int parts) {

@@ -8,8 +8,9 @@ namespace jigsaw::inline comm {
 /// out[i] = pieces[0][i] op pieces[1][i] op …, from left to right in the type itself, so that every
 /// backend gives the same bits. `out` overlaps no piece. A NaN in any piece wins over max and min.
 /// f32 or f64 in host memory; throws CommError for bf16.
+/// @param threads  among which many elements are parted; bits do not depend on it.
 void reduce_in_order(std::span<const std::byte* const> pieces, std::int64_t count, DType dtype, ReduceOp op,
-                     std::byte* out);
+                     std::byte* out, int threads = 1);
 
 /// What `owner` gets of a reduce_scatter, and of a large all_reduce for its part: at each of its levels
 /// (comm/levels.h), outermost first, every rank of its part adds what its sources have, in rank order.

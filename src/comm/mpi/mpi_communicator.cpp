@@ -230,6 +230,7 @@ struct PartialSums {
   std::vector<Array> sums;          ///< of each level but the last
   const std::byte* now = nullptr;
   std::int64_t base = 0;
+  int threads = 1;  ///< that add
 };
 
 /// Starts a level: sends counterparts what their parts want, receives what the sources have.
@@ -268,7 +269,7 @@ void add_summands(const Level& level, PartialSums& state, const Call& call, int 
     pieces.push_back(from == rank ? mine : next);
     if (from != rank) next += count * element;
   }
-  reduce_in_order(pieces, count, call.send.dtype(), call.op, out);
+  reduce_in_order(pieces, count, call.send.dtype(), call.op, out, state.threads);
   state.now = out;
   state.base = begin;
 }
@@ -281,6 +282,7 @@ void MpiCommunicator::reduce_pieces(MpiTransfer& transfer, const Call& call,
   state->levels = levels_;
   state->first = piece_offsets(counts);
   state->now = host_memory(call.send);
+  state->threads = host().threads();
   std::int64_t staged = 0;
   for (std::size_t l = 0; l < levels_.size(); ++l) {
     const Level& level = levels_[l];
