@@ -35,7 +35,7 @@ void call_everything(Communicator& comm) {
   comm.barrier();
 }
 
-/// Whether a run over MPI cuts messages, as it does above its 32-bit counts.
+/// Whether a run over MPI cuts messages, as it does above MpiOptions::largest_count.
 bool in_small_messages() {
   return std::getenv("JIGSAW_TEST_LARGEST_COUNT") != nullptr;
 }

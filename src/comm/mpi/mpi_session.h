@@ -17,8 +17,10 @@ std::optional<int> launched_rank_on_machine();
 bool wants_cuda_aware_mpi();
 
 struct MpiOptions {
-  /// Elements in one MPI message, whose counts are 32-bit; larger transfers are sent in several.
-  std::int64_t largest_count = INT32_MAX;
+  /// Elements in one MPI message, the same on all ranks; larger transfers are sent in several. MPI's counts
+  /// are 32-bit, and a message that Open MPI moves between processes of a machine it copies in one call,
+  /// which keeps all others from MPI: these are 128 MiB at most.
+  std::int64_t largest_count = 1 << 24;
   /// How often transfers are moved on while kernels run, see MpiSession; 0: only by calls of the rank itself.
   double progress_seconds = 2e-4;
 };
