@@ -130,6 +130,17 @@ TEST(MpiCommunicator, CallsFollowWhatTheDeviceHasToDo) {
   });
 }
 
+/// Of groups in which every rank gets something that it does not expect: in larger ones some hear nothing.
+TEST(MpiCommunicator, WhatAFailedControlCallLeavesIsNotTakenForTheNextOnes) {
+  on_ranks([](Communicator& comm) {
+    if (comm.size() > 4) return;
+    const std::vector<double> unlike(static_cast<std::size_t>(comm.rank()) + 1, 1.0);
+    EXPECT_THROW(comm.all_reduce(unlike, ReduceOp::kSum), CommError);
+    EXPECT_EQ(comm.all_reduce(std::vector{2.0}, ReduceOp::kSum)[0], 2.0 * comm.size());
+    EXPECT_EQ(comm.broadcast_text(comm.rank() == 0 ? "of the root" : ""), "of the root");
+  });
+}
+
 /// What others send is received while the device has yet to come to what this rank sends; into memory that
 /// the device still uses it is not.
 TEST(MpiCommunicator, GathersReceiveBeforeTheOwnPieceIsThere) {

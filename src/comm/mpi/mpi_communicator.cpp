@@ -19,9 +19,6 @@ namespace {
 
 using State = MpiSession::State;
 
-/// MPI guarantees tags up to 32767; the last is that of control messages.
-constexpr std::int64_t kTags = kControlTag;
-
 /// Where each rank's piece begins, and the end.
 std::vector<std::int64_t> piece_offsets(const std::vector<std::int64_t>& counts) {
   std::vector<std::int64_t> first = offsets(counts);

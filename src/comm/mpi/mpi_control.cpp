@@ -1,7 +1,9 @@
 #include "comm/mpi/mpi_control.h"
 
+#include <algorithm>
 #include <cstring>
 #include <deque>
+#include <list>
 #include <span>
 
 #include "base/error.h"
@@ -15,10 +17,18 @@ namespace {
 /// The messages of one control call. Those to one peer arrive in order.
 class Messages {
  public:
-  Messages(MPI_Comm comm, MpiSession::State& state, Sent& sent) : comm_(comm), state_(state), sent_(sent) {
+  Messages(MPI_Comm comm, int tag, MpiSession::State& state, Sent& sent)
+      : comm_(comm), tag_(tag), state_(state), sent_(sent) {
     check_mpi(MPI_Comm_rank(comm_, &rank_), "MPI_Comm_rank");
     check_mpi(MPI_Comm_size(comm_, &size_), "MPI_Comm_size");
   }
+  /// What MPI still reads, or fills, when an exception passes the session keeps.
+  ~Messages() {
+    const auto under_way = [](MPI_Request request) { return request != MPI_REQUEST_NULL; };
+    if (std::ranges::any_of(requests_, under_way)) state_.left_texts.splice(state_.left_texts.end(), texts_);
+  }
+  Messages(const Messages&) = delete;
+  Messages& operator=(const Messages&) = delete;
 
   int rank() const { return rank_; }
   int size() const { return size_; }
@@ -29,9 +39,8 @@ class Messages {
     const std::string& kept = texts_.emplace_back(std::move(text));
     MPI_Request& request = requests_.emplace_back(MPI_REQUEST_NULL);
     const MpiSession::State::Lock lock = state_.lock();
-    check_mpi(
-        MPI_Isend(kept.data(), static_cast<int>(kept.size()), MPI_CHAR, peer, kControlTag, comm_, &request),
-        "MPI_Isend");
+    check_mpi(MPI_Isend(kept.data(), static_cast<int>(kept.size()), MPI_CHAR, peer, tag_, comm_, &request),
+              "MPI_Isend");
     sent_ += {1, static_cast<double>(kept.size())};
   }
 
@@ -41,7 +50,7 @@ class Messages {
     MPI_Status status;
     MpiSession::State::Lock lock = state_.lock();
     while (true) {
-      check_mpi(MPI_Improbe(peer, kControlTag, comm_, &found, &message, &status), "MPI_Improbe");
+      check_mpi(MPI_Improbe(peer, tag_, comm_, &found, &message, &status), "MPI_Improbe");
       if (found != 0) break;
       lock.unlock();
       state_.progress();
@@ -49,12 +58,12 @@ class Messages {
     }
     int bytes = 0;
     check_mpi(MPI_Get_count(&status, MPI_CHAR, &bytes), "MPI_Get_count");
-    std::string text(static_cast<std::size_t>(bytes), '\0');
-    MPI_Request request = MPI_REQUEST_NULL;
+    std::string& text = texts_.emplace_back(static_cast<std::size_t>(bytes), '\0');
+    MPI_Request& request = requests_.emplace_back(MPI_REQUEST_NULL);
     check_mpi(MPI_Imrecv(text.data(), bytes, MPI_CHAR, &message, &request), "MPI_Imrecv");
     lock.unlock();
     wait_for(request);
-    return text;
+    return std::move(text);
   }
 
   void finish() {
@@ -74,10 +83,11 @@ class Messages {
   }
 
   MPI_Comm comm_;
+  int tag_;
   MpiSession::State& state_;
   Sent& sent_;
   int rank_ = 0, size_ = 0;
-  std::deque<std::string> texts_;
+  std::list<std::string> texts_;  ///< of messages either way
   std::deque<MPI_Request> requests_;
 };
 
@@ -184,7 +194,7 @@ std::string broadcast(Messages& messages, std::string text, int root) {
 Call run_control(Call call, MPI_Comm comm, MpiSession::State& state, const std::vector<Level>& levels,
                  Sent& sent) {
   state.wait_for_arrivals();
-  Messages messages(comm, state, sent);
+  Messages messages(comm, static_cast<int>(kTags + call.sequence % kTags), state, sent);
   std::string own = call.texts.empty() ? "" : call.texts.front();
   switch (call.control) {
     case Control::kReduce:

@@ -4,8 +4,10 @@
 
 namespace jigsaw::inline comm {
 
-/// Control messages carry this tag: one for all, for control calls are waited for one after the other.
-inline constexpr int kControlTag = 32767;
+/// Messages of a transfer carry the number of its call in the group, modulo kTags, as their tag, control
+/// messages so many more: what a call that failed has left unread is not taken for that of the next one. MPI
+/// guarantees tags up to 32767.
+inline constexpr std::int64_t kTags = 1 << 14;
 
 /// A control call over `comm`, whose levels for this rank are given. It waits with non-blocking calls, so
 /// that transfers under way progress meanwhile.

@@ -2,6 +2,7 @@
 #define OMPI_SKIP_MPICXX 1
 #include <mpi.h>
 
+#include <list>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -25,6 +26,8 @@ struct MpiSession::State {
   bool threads_may_call = false;                     ///< whether MPI allows calls from any thread
   bool cuda_aware = false;                           ///< see MpiSession::cuda_aware()
   std::vector<std::shared_ptr<MpiTransfer>> active;  ///< touched by the rank's own thread alone
+  /// Of control calls that failed: MPI may use them as long as it lives.
+  std::list<std::string> left_texts;
   /// Held by whoever calls MPI, apart from blocking calls while nothing is under way.
   MpiMutex mpi;
   std::unique_ptr<ProgressThread> background;  ///< null where MPI allows one thread only
