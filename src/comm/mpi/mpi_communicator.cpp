@@ -65,16 +65,17 @@ class MpiOperation : public Pending::Operation {
 class MpiCommunicator : public Communicator {
  public:
   MpiCommunicator(Context& context, std::shared_ptr<State> state, MPI_Comm comm)
-      : Communicator(context), state_(std::move(state)), comm_(comm) {
-    look_up();
+      : Communicator(context),
+        state_(std::move(state)),
+        comm_(comm),
+        rank_(state_->rank),
+        size_(state_->size) {
     DeviceRuntime* const device = context.runtime();
     prepares_ = state_->background && device != nullptr && state_->cuda_aware;
     if (prepares_) state_->background->prepare([device] { device->choose_for_this_thread(); });
   }
-  MpiCommunicator(const MpiCommunicator& parent, const std::string& label, MPI_Comm comm)
-      : Communicator(parent, label), state_(parent.state_), comm_(comm) {
-    look_up();
-  }
+  MpiCommunicator(const MpiCommunicator& parent, const std::string& label, MPI_Comm comm, int rank, int size)
+      : Communicator(parent, label), state_(parent.state_), comm_(comm), rank_(rank), size_(size) {}
   ~MpiCommunicator() override {
     if (prepares_ && state_->background) state_->background->prepare({});
     if (state_->finalized || !state_->active.empty() || std::uncaught_exceptions() > 0) return;
@@ -96,17 +97,13 @@ class MpiCommunicator : public Communicator {
   }
   std::unique_ptr<Pending::Operation> do_start(Call call) override;
   Call do_control(Call call) override {
-    return run_control(std::move(call), comm_, *state_, levels_, *sent_counter(Collective::kControl));
+    return run_control(std::move(call), {comm_, rank_, size_, levels_}, *state_,
+                       *sent_counter(Collective::kControl));
   }
   std::unique_ptr<Communicator> do_split(const std::string& label, const std::vector<int>& members,
                                          std::int64_t sequence) override;
 
  private:
-  void look_up() {
-    check_mpi(MPI_Comm_rank(comm_, &rank_), "MPI_Comm_rank");
-    check_mpi(MPI_Comm_size(comm_, &size_), "MPI_Comm_size");
-    levels_ = levels(size_, rank_);
-  }
   /// Where arrays stand, if not in host memory.
   DeviceRuntime* device_of(const Call& call) const {
     if (call.send.device() == Device::kCpu) return nullptr;
@@ -135,9 +132,9 @@ class MpiCommunicator : public Communicator {
 
   std::shared_ptr<State> state_;
   MPI_Comm comm_;
-  int rank_ = 0;
-  int size_ = 0;
-  std::vector<Level> levels_;
+  int rank_;
+  int size_;
+  std::vector<Level> levels_ = levels(size_, rank_);
   std::shared_ptr<const ForwardRoute> route_;  ///< once something was forwarded
   bool prepares_ = false;                      ///< the thread beside, for the device
 };
@@ -425,10 +422,10 @@ std::unique_ptr<Communicator> MpiCommunicator::do_split(const std::string& label
   state_->wait_for_arrivals();
   while (!state_->active.empty()) state_->progress();
   const State::Lock lock = state_->lock();
-  const auto key = std::find(members.begin(), members.end(), rank_) - members.begin();
+  const auto key = static_cast<int>(std::find(members.begin(), members.end(), rank_) - members.begin());
   MPI_Comm comm = MPI_COMM_NULL;
-  check_mpi(MPI_Comm_split(comm_, members.front(), static_cast<int>(key), &comm), "MPI_Comm_split");
-  return std::make_unique<MpiCommunicator>(*this, label, comm);
+  check_mpi(MPI_Comm_split(comm_, members.front(), key, &comm), "MPI_Comm_split");
+  return std::make_unique<MpiCommunicator>(*this, label, comm, key, static_cast<int>(members.size()));
 }
 
 }  // namespace

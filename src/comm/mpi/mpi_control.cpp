@@ -17,11 +17,8 @@ namespace {
 /// The messages of one control call. Those to one peer arrive in order.
 class Messages {
  public:
-  Messages(MPI_Comm comm, int tag, MpiSession::State& state, Sent& sent)
-      : comm_(comm), tag_(tag), state_(state), sent_(sent) {
-    check_mpi(MPI_Comm_rank(comm_, &rank_), "MPI_Comm_rank");
-    check_mpi(MPI_Comm_size(comm_, &size_), "MPI_Comm_size");
-  }
+  Messages(const MpiGroup& group, int tag, MpiSession::State& state, Sent& sent)
+      : comm_(group.comm), rank_(group.rank), size_(group.size), tag_(tag), state_(state), sent_(sent) {}
   /// What MPI still reads, or fills, when an exception passes the session keeps.
   ~Messages() {
     const auto under_way = [](MPI_Request request) { return request != MPI_REQUEST_NULL; };
@@ -83,10 +80,10 @@ class Messages {
   }
 
   MPI_Comm comm_;
+  int rank_, size_;
   int tag_;
   MpiSession::State& state_;
   Sent& sent_;
-  int rank_ = 0, size_ = 0;
   std::list<std::string> texts_;  ///< of messages either way
   std::deque<MPI_Request> requests_;
 };
@@ -191,14 +188,13 @@ std::string broadcast(Messages& messages, std::string text, int root) {
 
 }  // namespace
 
-Call run_control(Call call, MPI_Comm comm, MpiSession::State& state, const std::vector<Level>& levels,
-                 Sent& sent) {
+Call run_control(Call call, const MpiGroup& group, MpiSession::State& state, Sent& sent) {
   state.wait_for_arrivals();
-  Messages messages(comm, static_cast<int>(kTags + call.sequence % kTags), state, sent);
+  Messages messages(group, static_cast<int>(kTags + call.sequence % kTags), state, sent);
   std::string own = call.texts.empty() ? "" : call.texts.front();
   switch (call.control) {
     case Control::kReduce:
-      call.values = reduce(messages, levels, std::move(call.values), call.op);
+      call.values = reduce(messages, group.levels, std::move(call.values), call.op);
       break;
     case Control::kGather:
       call.texts = gather(messages, std::move(own), call.root);

@@ -9,10 +9,16 @@ namespace jigsaw::inline comm {
 /// guarantees tags up to 32767.
 inline constexpr std::int64_t kTags = 1 << 14;
 
-/// A control call over `comm`, whose levels for this rank are given. It waits with non-blocking calls, so
-/// that transfers under way progress meanwhile.
+/// A communicator of MPI, and what is known of it without asking MPI.
+struct MpiGroup {
+  MPI_Comm comm;
+  int rank, size;
+  const std::vector<Level>& levels;  ///< of the rank
+};
+
+/// A control call over the group. It waits with non-blocking calls, so that transfers under way progress
+/// meanwhile.
 /// @return  the call with the result in its values or texts. @param sent  gets what was sent.
-Call run_control(Call call, MPI_Comm comm, MpiSession::State& state, const std::vector<Level>& levels,
-                 Sent& sent);
+Call run_control(Call call, const MpiGroup& group, MpiSession::State& state, Sent& sent);
 
 }  // namespace jigsaw::inline comm

@@ -56,12 +56,6 @@ int initialize() {
   return provided;
 }
 
-int comm_size(MPI_Comm comm) {
-  int size = 0;
-  check_mpi(MPI_Comm_size(comm, &size), "MPI_Comm_size");
-  return size;
-}
-
 bool says_it_is_cuda_aware() {
 #if defined(OMPI_HAVE_MPI_EXT_CUDA) && OMPI_HAVE_MPI_EXT_CUDA
   return MPIX_Query_cuda_support() == 1;
@@ -76,7 +70,7 @@ MpiSession::OnMachine find_on_machine() {
   check_mpi(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &comm),
             "MPI_Comm_split_type");
   check_mpi(MPI_Comm_rank(comm, &found.rank), "MPI_Comm_rank");
-  found.ranks = comm_size(comm);
+  check_mpi(MPI_Comm_size(comm, &found.ranks), "MPI_Comm_size");
   check_mpi(MPI_Comm_free(&comm), "MPI_Comm_free");
   return found;
 }
@@ -161,7 +155,9 @@ MpiSession::MpiSession(const MpiOptions& options) : state_(std::make_shared<Stat
         "MPI_THREAD_FUNNELED");
   }
   state_->threads_may_call = provided == MPI_THREAD_MULTIPLE;
-  const int delivered = size();
+  check_mpi(MPI_Comm_rank(MPI_COMM_WORLD, &state_->rank), "MPI_Comm_rank");
+  check_mpi(MPI_Comm_size(MPI_COMM_WORLD, &state_->size), "MPI_Comm_size");
+  const int delivered = state_->size;
   if (promised && *promised > delivered) {
     MPI_Finalize();
     throw ConfigError(
@@ -175,7 +171,8 @@ MpiSession::MpiSession(const MpiOptions& options) : state_(std::make_shared<Stat
   }
   on_machine_ = find_on_machine();
   if (provided >= MPI_THREAD_SERIALIZED && delivered > 1)
-    state_->background = std::make_unique<ProgressThread>(state_->mpi, rank(), options.progress_seconds);
+    state_->background =
+        std::make_unique<ProgressThread>(state_->mpi, state_->rank, options.progress_seconds);
 }
 
 void MpiSession::set_progress(double seconds) {
@@ -196,16 +193,15 @@ bool MpiSession::cuda_aware() const {
 }
 
 int MpiSession::rank() const {
-  int rank = 0;
-  check_mpi(MPI_Comm_rank(MPI_COMM_WORLD, &rank), "MPI_Comm_rank");
-  return rank;
+  return state_->rank;
 }
 
 int MpiSession::size() const {
-  return comm_size(MPI_COMM_WORLD);
+  return state_->size;
 }
 
 std::unique_ptr<Communicator> MpiSession::world(Context& context) {
+  const State::Lock lock = state_->lock();
   MPI_Comm comm = MPI_COMM_NULL;
   check_mpi(MPI_Comm_dup(MPI_COMM_WORLD, &comm), "MPI_Comm_dup");
   return make_mpi_communicator(context, state_, comm);

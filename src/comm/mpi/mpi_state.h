@@ -22,13 +22,14 @@ void check_mpi(int code, const std::string& what);
 /// several stages need this rank to act, also while it waits for another one: whoever waits drives all.
 struct MpiSession::State {
   MpiOptions options;
+  int rank = 0, size = 1;  ///< in MPI_COMM_WORLD
   bool finalized = false;
   bool threads_may_call = false;                     ///< whether MPI allows calls from any thread
   bool cuda_aware = false;                           ///< see MpiSession::cuda_aware()
   std::vector<std::shared_ptr<MpiTransfer>> active;  ///< touched by the rank's own thread alone
   /// Of control calls that failed: MPI may use them as long as it lives.
   std::list<std::string> left_texts;
-  /// Held by whoever calls MPI, apart from blocking calls while nothing is under way.
+  /// Held by whoever calls MPI.
   MpiMutex mpi;
   std::unique_ptr<ProgressThread> background;  ///< null where MPI allows one thread only
 
@@ -50,7 +51,7 @@ struct MpiSession::State {
 /// exit code instead, without MPI_Finalize, at which launchers end the others.
 void abort_job(MpiSession::State& state, int exit_code);
 
-/// A communicator over all ranks of `comm`, which it owns.
+/// A communicator over `comm`, a duplicate of MPI_COMM_WORLD that it owns.
 std::unique_ptr<Communicator> make_mpi_communicator(Context& context,
                                                     std::shared_ptr<MpiSession::State> state, MPI_Comm comm);
 
