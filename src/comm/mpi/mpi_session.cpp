@@ -8,7 +8,9 @@
 #include <cstdlib>
 #include <cstring>
 #include <exception>
+#include <filesystem>
 #include <string_view>
+#include <system_error>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -44,12 +46,25 @@ bool ranks_exceed_cores() {
   return ranks > sysconf(_SC_NPROCESSORS_ONLN);
 }
 
+/// Open MPI before 4.1.7, and 5.0.0 to 5.0.3, tells UCX of MPI_THREAD_SERIALIZED as of one thread (Open MPI's
+/// issues 12577 and 12613). Its transports over InfiniBand then ring doorbells in a way that on Arm two
+/// threads may not, even one after the other.
+void let_threads_share_doorbells() {
+#if defined(__aarch64__)
+  std::error_code unreadable;
+  if (!std::filesystem::exists("/sys/class/infiniband", unreadable)) return;
+  for (const char* variable : {"UCX_RC_MLX5_MMIO_MODE", "UCX_DC_MLX5_MMIO_MODE", "UCX_UD_MLX5_MMIO_MODE"})
+    setenv(variable, "bf_post_mt", 0);
+#endif
+}
+
 /// What MPI allows of threads.
 int initialize() {
   int initialized = 0;
   check_mpi(MPI_Initialized(&initialized), "MPI_Initialized");
   if (initialized != 0) throw CommError("MPI is initialised once per process: keep one MpiSession");
   if (ranks_exceed_cores()) setenv("OMPI_MCA_mpi_yield_when_idle", "1", 0);
+  let_threads_share_doorbells();
   int provided = 0;
   check_mpi(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &provided), "MPI_Init_thread");
   check_mpi(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
