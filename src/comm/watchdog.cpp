@@ -150,7 +150,17 @@ std::filesystem::path Watchdog::file(int rank) const {
   return options_.folder / concat("watchdog_", rank, ".txt");
 }
 
-bool Watchdog::has_spoken(int rank) const {
+/// NFS remembers that a file was not there for as long as what it knows of the folder holds (acdirmin, 30
+/// seconds), which is longer than the grace. Whoever opens the folder has it ask the server (close-to-open).
+bool Watchdog::has_spoken(int rank) {
+  if (const auto now = std::chrono::steady_clock::now(); now >= folder_holds_until_) {
+    folder_holds_until_ = now + std::chrono::seconds(1);
+    try {
+      const File folder(options_.folder.string(), O_RDONLY | O_DIRECTORY);
+    } catch (const FileError&) {
+      // Then what is known of it has to do.
+    }
+  }
   std::error_code unreadable;
   return std::filesystem::exists(file(rank), unreadable);
 }

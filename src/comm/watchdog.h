@@ -63,7 +63,7 @@ class Watchdog {
   Status own_status() const;
   Status written_status(int rank) const;
   std::filesystem::path file(int rank) const;
-  bool has_spoken(int rank) const;
+  bool has_spoken(int rank);
   std::filesystem::path alive() const { return options_.folder / "watchdog_alive"; }
   void write_status() const;
   std::string report() const;
@@ -76,6 +76,7 @@ class Watchdog {
   bool stopped_ = false;
   std::int64_t step_ = 0;
   Patience patience_;
+  std::chrono::steady_clock::time_point folder_holds_until_{};  ///< then it is opened again
   std::thread thread_;
 };
 

@@ -150,6 +150,21 @@ TEST_F(WatchdogTest, SpeaksWithoutTheLowerRanks) {
             "rank 2 in step 0 has made no call yet");
 }
 
+/// Others' files cannot be looked for, nor the own one be written, and the job ends all the same.
+TEST_F(WatchdogTest, SpeaksWithoutItsFolder) {
+  std::ofstream(folder_) << "no folder";
+  std::promise<std::string> report;
+  std::string text;
+  run_ranks(1, [&](Communicator& comm) {
+    WatchdogOptions first = options(comm);
+    first.size = 2;
+    first.grace_seconds = 0.2;
+    Watchdog watchdog(first, comm.log(), [&](const std::string& spoken) { report.set_value(spoken); });
+    text = report.get_future().get();
+  });
+  EXPECT_EQ(text, "no progress for 0.3 seconds: rank 0 in step 0 has made no call yet; rank 1 says nothing");
+}
+
 /// Pipes whose other end nobody opens, and links to files of others.
 TEST_F(WatchdogTest, WhatHasTheNamesOfItsFilesIsNeitherWaitedForNorFollowed) {
   const std::filesystem::path beside = folder_ / "watchdog_0.txt.part", precious = folder_ / "precious";
