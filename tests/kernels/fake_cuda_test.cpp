@@ -165,6 +165,23 @@ TEST_F(FakeCudaFinds, PinnedMemoryThatIsTakenTooEarly) {
   upload_some(8);
 }
 
+/// Where the host gives no more it waits until the oldest block was read, and not for work behind that.
+TEST_F(FakeCudaFinds, NoWaitForWorkBehindABlock) {
+  constexpr std::int64_t kBlock = cuda::PinnedRing::kBlockBytes / sizeof(float);
+  Context host = Context::make_host(Backend::kReference, 1);
+  const Array x = numbers(3);  // by way of a block that is filled on
+  context_.runtime()->synchronise(Stream::kCompute);
+  fake_cuda::machine().pinned = fake_cuda::pinned_bytes() + cuda::PinnedRing::kBlockBytes;
+  const Array ones = filled(host, {kBlock}, DType::kFloat32, 1.0, Purpose::kWorkspace);
+  const Array first = upload(context_, ones);
+  const Array sum = add(context_, x, x);
+  const std::int64_t run = fake_cuda::kernels_run();
+  const Array second = upload(context_, ones);
+  EXPECT_EQ(fake_cuda::kernels_run(), run);
+  for (const Array& up : {first, second}) EXPECT_EQ(values_of(up), std::vector<double>(kBlock, 1.0));
+  EXPECT_EQ(values_of(sum), (std::vector<double>{0, 2, 4}));
+}
+
 /// Of one launch all are there, however large; what is no longer asked for goes.
 TEST_F(FakeCudaFinds, ConstantsThatAreFreedTooEarly) {
   constexpr std::size_t kCount = cuda::Constants::kMostBytes / sizeof(std::int64_t) * 2 / 3;

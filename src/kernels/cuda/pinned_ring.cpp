@@ -39,7 +39,7 @@ cudaError_t PinnedRing::make_room(cudaStream_t stream) {
     if (status != cudaSuccess && status != cudaErrorNotReady) return status;
     if (status == cudaSuccess || blocks_.size() == kMostBlocks || add_block() != cudaSuccess) {
       // A host that gives no more is waited for, too.
-      if (status != cudaSuccess) status = cudaStreamSynchronize(blocks_.front().stream);
+      if (status != cudaSuccess) status = cudaEventSynchronize(blocks_.front().read);
       if (status != cudaSuccess) return status;
       blocks_.push_back(blocks_.front());
       blocks_.pop_front();
