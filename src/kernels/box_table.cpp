@@ -82,7 +82,7 @@ std::int64_t offset_of(const Shape& strides, const Shape& at) {
   return offset;
 }
 
-/// Adds a part to the cells, neighbouring dims that are one everywhere merged.
+/// Adds a part to the cells.
 void add_cell(BoxCells& all, const View& view, const Part& part) {
   const Shape strides = view.shape.strides();
   const int last = part.box.extent.rank() - 1;
@@ -92,52 +92,27 @@ void add_cell(BoxCells& all, const View& view, const Part& part) {
   cell.first = view.first + offset_of(strides, part.box.begin);
   cell.first_term = std::ssize(all.terms);
   cell.terms = std::ssize(part.copies);
-  std::vector<Shape> from_strides;
+  cell.rank = std::max(last + 1, 1);
+  cell.extent[0] = cell.stride[0] = 1;
+  std::copy(part.box.extent.begin(), part.box.extent.end(), cell.extent);
+  std::copy(strides.begin(), strides.end(), cell.stride);
   std::vector<BoxTerm> terms;
   bool by_channel = false;
   for (const BoxTable::Copy* copy : part.copies) {
-    from_strides.push_back(copy->from.shape.strides());
+    const Shape from_strides = copy->from.shape.strides();
     BoxTerm& term = terms.emplace_back();
     term.source = copy->source;
-    term.first = copy->from.first + offset_of(from_strides.back(), copy->from.box.begin) +
-                 offset_of(from_strides.back(), relative_to(part.box, copy->to.box).begin);
+    term.first = copy->from.first + offset_of(from_strides, copy->from.box.begin) +
+                 offset_of(from_strides, relative_to(part.box, copy->to.box).begin);
     term.channel = copy->channel == BoxTable::kAsItIs
                        ? copy->channel
                        : copy->channel + part.box.begin[last] - copy->to.box.begin[last];
+    term.stride[0] = 1;
+    std::copy(from_strides.begin(), from_strides.end(), term.stride);
     by_channel = by_channel || term.channel != BoxTable::kAsItIs;
   }
-  // Innermost first, then turned round.
-  cell.rank = 1;
-  cell.extent[0] = last < 0 ? 1 : part.box.extent[last];
-  cell.stride[0] = 1;
-  for (BoxTerm& term : terms) term.stride[0] = 1;
-  for (int dim = last - 1; dim >= 0; --dim) {
-    const std::int64_t extent = part.box.extent[dim];
-    if (extent == 1) continue;
-    const std::int64_t inner = cell.rank - 1, run = cell.extent[inner];
-    bool merges = !(by_channel && inner == 0) && strides[dim] == cell.stride[inner] * run;
-    for (std::size_t i = 0; merges && i < terms.size(); ++i)
-      merges = from_strides[i][dim] == terms[i].stride[inner] * run;
-    if (merges) {
-      cell.extent[inner] *= extent;
-      continue;
-    }
-    cell.extent[cell.rank] = extent;
-    cell.stride[cell.rank] = strides[dim];
-    for (std::size_t i = 0; i < terms.size(); ++i) terms[i].stride[cell.rank] = from_strides[i][dim];
-    ++cell.rank;
-  }
-  std::reverse(cell.extent, cell.extent + cell.rank);
-  std::reverse(cell.stride, cell.stride + cell.rank);
-  for (BoxTerm& term : terms) std::reverse(term.stride, term.stride + cell.rank);
-
-  std::int64_t common = std::gcd(std::gcd(all.together, cell.first), cell.extent[cell.rank - 1]);
-  for (int dim = 0; dim + 1 < cell.rank; ++dim) {
-    common = std::gcd(common, cell.stride[dim]);
-    for (const BoxTerm& term : terms) common = std::gcd(common, term.stride[dim]);
-  }
-  for (const BoxTerm& term : terms) common = std::gcd(common, term.first);
-  all.together = common;
+  merge_dims(cell, terms, by_channel);
+  all.together = elements_together(cell, terms, all.together);
   all.moves = all.moves && !by_channel && terms.size() <= 1;
   all.count += cell.count;
   all.cells.push_back(cell);
@@ -145,6 +120,46 @@ void add_cell(BoxCells& all, const View& view, const Part& part) {
 }
 
 }  // namespace
+
+void merge_dims(BoxCell& cell, std::span<BoxTerm> terms, bool last_alone) {
+  const std::int64_t last = cell.rank - 1;
+  std::int64_t to = last;  // dims from here on are done
+  for (std::int64_t dim = last - 1; dim >= 0; --dim) {
+    if (cell.extent[dim] == 1) continue;
+    const std::int64_t run = cell.extent[to];
+    bool merges = !(last_alone && to == last) && cell.stride[dim] == cell.stride[to] * run;
+    for (const BoxTerm& term : terms) merges = merges && term.stride[dim] == term.stride[to] * run;
+    if (merges) {
+      cell.extent[to] *= cell.extent[dim];
+      continue;
+    }
+    --to;
+    cell.extent[to] = cell.extent[dim];
+    cell.stride[to] = cell.stride[dim];
+    for (BoxTerm& term : terms) term.stride[to] = term.stride[dim];
+  }
+  const auto to_the_front = [&](std::int64_t* values) {
+    std::fill(std::copy(values + to, values + cell.rank, values), values + Shape::kMaxRank, 0);
+  };
+  to_the_front(cell.extent);
+  to_the_front(cell.stride);
+  for (BoxTerm& term : terms) to_the_front(term.stride);
+  cell.rank -= to;
+  for (std::int64_t dim = 0; dim < cell.rank; ++dim) cell.divisor[dim] = divisor(cell.extent[dim]);
+}
+
+std::int64_t elements_together(const BoxCell& cell, std::span<const BoxTerm> terms, std::int64_t most) {
+  const std::int64_t last = cell.rank - 1;
+  std::int64_t common = std::gcd(std::gcd(most, cell.first), cell.extent[last]);
+  bool runs = cell.stride[last] == 1;
+  for (std::int64_t dim = 0; dim < last; ++dim) common = std::gcd(common, cell.stride[dim]);
+  for (const BoxTerm& term : terms) {
+    runs = runs && term.stride[last] == 1;
+    common = std::gcd(common, term.first);
+    for (std::int64_t dim = 0; dim < last; ++dim) common = std::gcd(common, term.stride[dim]);
+  }
+  return runs ? common : 1;
+}
 
 void BoxTable::copy(int source, const Place& from, const Place& to, std::int64_t channel) {
   require(source >= 0 && source < kMostSources, "sources of a table have small numbers");

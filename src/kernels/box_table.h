@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "array/box.h"
+#include "kernels/divisor.h"
 
 namespace jigsaw::inline kernels {
 
@@ -17,6 +18,7 @@ struct BoxCell {
   std::int64_t first_term = 0, terms = 0;
   std::int64_t rank = 0;
   std::int64_t extent[Shape::kMaxRank] = {}, stride[Shape::kMaxRank] = {};
+  Divisor divisor[Shape::kMaxRank];  ///< of the extents
 };
 /// One of the terms whose sum a cell is.
 struct BoxTerm {
@@ -24,15 +26,21 @@ struct BoxTerm {
   std::int64_t channel = 0;  ///< of the first element along the innermost dim; −1: it is taken as it is
   std::int64_t stride[Shape::kMaxRank] = {};
 };
+/// Merges neighbouring dims, outermost first, that are one in the target and in all terms, and leaves out
+/// those of one element but the last. The last may stay alone.
+void merge_dims(BoxCell& cell, std::span<BoxTerm> terms, bool last_alone);
+/// How many elements, a power of two up to `most`, can be taken as one wherever all arrays begin at multiples
+/// of them.
+std::int64_t elements_together(const BoxCell& cell, std::span<const BoxTerm> terms, std::int64_t most);
+
 /// A BoxTable as kernels read it: each element of the target is written once.
 struct BoxCells {
   std::vector<BoxCell> cells;  ///< none is empty
   std::vector<BoxTerm> terms;
-  std::int64_t count = 0;  ///< elements of all cells
-  bool moves = true;       ///< no cell has more than one term, and all are taken as they are
-  /// So many elements, a power of two up to 8, can be taken as one wherever all arrays begin at multiples of
-  /// them.
-  std::int64_t together = 8;
+  std::int64_t count = 0;     ///< elements of all cells
+  bool moves = true;          ///< no cell has more than one term, and all are taken as they are
+  static constexpr std::int64_t kMostTogether = 8;
+  std::int64_t together = kMostTogether;  ///< elements_together() of all cells
 };
 
 /// A list of copies of boxes from several arrays into one, for copy_boxes() (copy.h): made once, used often.

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/text.h"
 #include "kernels/pointwise.h"
 #include "support/arrays.h"
 #include "support/backends.h"
@@ -283,6 +284,44 @@ TEST_P(Copy, PermutesAnyOrder) {
       }
     } while (std::next_permutation(order.begin(), order.end()));
   }
+}
+
+/// Windows of rows: what is consecutive in both arrays is of any length and begins anywhere, and so are the
+/// words in which it can be moved.
+TEST_P(Copy, RunsOfAnyLengthAndBegin) {
+  for (const DType type : kTypes) {
+    for (const std::int64_t run : {1, 2, 3, 4, 6, 8, 12, 16, 40}) {
+      for (const std::int64_t begin : {0, 1, 2, 4}) {
+        SCOPED_TRACE(concat(name(type), " ", run, " from ", begin));
+        const Shape shape{2, 4, 6, run};
+        const Array x = random_array(context_, {shape.count() + 8}, type, 1).slice(begin, shape);
+        const std::vector<double> xs = values_of(x),
+                                  ys = values_of(permute(context_, x, std::array{0, 2, 1, 3}));
+        const Box from{{1, 0, 1, run / 2}, {1, 4, 4, run - run / 2}}, to{{0, 0, 0, begin}, from.extent};
+        Array part = filled(context_, {1, 4, 5, run + 5}, type, 0.0);
+        std::vector<double> wanted = values_of(part);
+        copy_box(context_, x, from, part, to);
+        for (std::int64_t i = 0; i < shape.count(); ++i) {
+          const std::int64_t at = i % run, column = i / run % 6, row = i / run / 6 % 4, sample = i / run / 24;
+          const double value = xs[static_cast<std::size_t>(i)];
+          ASSERT_EQ(ys[static_cast<std::size_t>(((sample * 6 + column) * 4 + row) * run + at)], value);
+          if (sample != 1 || column < 1 || column > 4 || at < run / 2) continue;
+          wanted[static_cast<std::size_t>((row * 5 + column - 1) * (run + 5) + begin + at - run / 2)] = value;
+        }
+        ASSERT_EQ(values_of(part), wanted);
+      }
+    }
+  }
+}
+
+/// All dims are one, or none is longer than one element.
+TEST_P(Copy, PermutesWithoutDims) {
+  const Array one = random_array(context_, {1, 1, 1}, DType::kBfloat16, 1),
+              scalar = random_array(context_, {}, DType::kFloat32, 1),
+              row = random_array(context_, {3000}, DType::kBfloat16, 1);
+  EXPECT_EQ(values_of(permute(context_, one, std::array{2, 0, 1})), values_of(one));
+  EXPECT_EQ(values_of(permute(context_, scalar, {})), values_of(scalar));
+  EXPECT_EQ(values_of(permute(context_, row.reshaped({1, 3000, 1}), std::array{2, 1, 0})), values_of(row));
 }
 
 TEST_P(Copy, LargeTransposesGoBack) {

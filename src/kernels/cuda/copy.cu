@@ -3,70 +3,114 @@
 #include "array/raw_memory.h"
 #include "kernels/cuda/constants.h"
 #include "kernels/cuda/device.cuh"
+#include "kernels/cuda/region.h"
 #include "kernels/front/copy_kernels.h"
 
 namespace jigsaw::inline kernels::cuda {
 
 namespace {
 
-/// Extents of a region and the strides, in elements, of what is read and written.
-struct Region {
-  int rank = 0;
-  std::int64_t extent[Shape::kMaxRank] = {}, read[Shape::kMaxRank] = {}, write[Shape::kMaxRank] = {};
-  std::int64_t first_read = 0, first_write = 0;
+/// Where an element of a cell lies in one of the arrays: it begins at the cell's first.
+struct Place {
+  std::int64_t at;
+  const std::int64_t* stride;
+};
+/// Moves places on to element number `i` of their cell.
+template <typename... Places>
+__device__ void advance(const BoxCell& cell, std::int64_t i, Places&... places) {
+  for (std::int64_t dim = cell.rank - 1; dim > 0; --dim) {
+    const std::int64_t index = take_digit(i, cell.divisor[dim]);
+    ((places.at += index * places.stride[dim]), ...);
+  }
+  ((places.at += i * places.stride[0]), ...);
+}
+
+/// Words of `together` elements of `size` bytes.
+template <typename Word>
+struct Words {
+  std::byte* target;
+  std::int64_t together, size;
+
+  /// Moves the word that begins with element number `i` of a cell; `source` is the array of its term.
+  __device__ void move(const BoxCell& cell, const BoxTerm& term, const std::byte* source,
+                       std::int64_t i) const {
+    Place to{cell.first, cell.stride}, from{term.first, term.stride};
+    advance(cell, i, to, from);
+    *word(to) = *reinterpret_cast<const Word*>(source + from.at * size);
+  }
+  __device__ Word* word(const Place& to) const { return reinterpret_cast<Word*>(target + to.at * size); }
 };
 
-/// write[…] = read[…], or += where it adds.
-template <typename E, bool kAdd>
-struct Move {
+/// Sixteen bytes at a time.
+struct alignas(16) Quad {
+  std::uint64_t low = 0, high = 0;
+};
+
+/// Calls f with the largest words in which `together` elements, or a share of them, can be moved between
+/// arrays that begin at `begins`, the bits of all their addresses.
+template <typename F>
+void with_words(std::byte* target, std::int64_t together, std::int64_t size, std::uintptr_t begins,
+                const F& f) {
+  std::int64_t bytes = size;
+  while (bytes < 16 && bytes / size < together && begins % (2 * static_cast<std::uintptr_t>(bytes)) == 0)
+    bytes *= 2;
+  switch (bytes) {
+    case 2:
+      return f(Words<std::uint16_t>{target, bytes / size, size});
+    case 4:
+      return f(Words<std::uint32_t>{target, bytes / size, size});
+    case 8:
+      return f(Words<std::uint64_t>{target, bytes / size, size});
+    default:
+      return f(Words<Quad>{target, bytes / size, size});
+  }
+}
+
+/// A cell alone, of one term.
+template <typename Word>
+struct MoveRegion {
   Region region;
-  const E* read;
-  E* write;
+  Words<Word> words;
+  const std::byte* source;
 
   __device__ void operator()(std::int64_t i) const {
-    std::int64_t from = region.first_read, to = region.first_write;
-    for (int dim = region.rank - 1; dim >= 0; --dim) {
-      const std::int64_t index = i % region.extent[dim];
-      from += index * region.read[dim];
-      to += index * region.write[dim];
-      i /= region.extent[dim];
-    }
-    if constexpr (kAdd) {
-      using R = std::conditional_t<std::is_same_v<E, double>, double, float>;
-      write[to] = stored<E>(load<R>(write[to]) + load<R>(read[from]));
-    } else {
-      write[to] = read[from];
-    }
+    words.move(region.cell, region.term, source, i * words.together);
   }
 };
 
-Region region_of(const Shape& source, const Box& from, const Shape& target, const Box& to) {
+/// The same, added to what is there.
+template <typename E>
+struct AddRegion {
   Region region;
-  region.rank = from.extent.rank();
-  for (int dim = 0; dim < region.rank; ++dim) {
-    region.extent[dim] = from.extent[dim];
-    region.read[dim] = source.strides()[dim];
-    region.write[dim] = target.strides()[dim];
-    region.first_read += from.begin[dim] * region.read[dim];
-    region.first_write += to.begin[dim] * region.write[dim];
+  const E* source;
+  E* target;
+
+  __device__ void operator()(std::int64_t i) const {
+    using R = std::conditional_t<std::is_same_v<E, double>, double, float>;
+    Place to{region.cell.first, region.cell.stride}, from{region.term.first, region.term.stride};
+    advance(region.cell, i, to, from);
+    target[to.at] = stored<E>(load<R>(target[to.at]) + load<R>(source[from.at]));
   }
+};
+
+/// With as few dims as there can be; there is at least one.
+Region merged(Region region) {
+  if (region.cell.rank == 0) {
+    region.cell.rank = region.cell.extent[0] = region.cell.stride[0] = region.term.stride[0] = 1;
+  }
+  merge_dims(region.cell, std::span(&region.term, 1), false);
   return region;
 }
 
-/// Copies elements of any type by their size.
-void move(Context& context, const Region& region, std::int64_t count, const Array& source, Array& target) {
-  const auto run = [&](auto zero) {
-    using Bits = decltype(zero);
-    for_elements(context, count, Move<Bits, false>{region, source.data<Bits>(), target.data<Bits>()});
-  };
-  switch (size_of(source.dtype())) {
-    case 2:
-      return run(std::uint16_t{});
-    case 4:
-      return run(std::uint32_t{});
-    default:
-      return run(std::uint64_t{});
+Region region_of(const Array& source, const Box& from, const Array& target, const Box& to) {
+  const Shape read = source.shape().strides(), write = target.shape().strides();
+  Region region;
+  for (int dim = 0; dim < from.extent.rank(); ++dim) {
+    region.add_dim(from.extent[dim], read[dim], write[dim]);
+    region.term.first += from.begin[dim] * read[dim];
+    region.cell.first += to.begin[dim] * write[dim];
   }
+  return region;
 }
 
 /// A table on the device, and the arrays at hand.
@@ -86,36 +130,26 @@ struct Cells {
     }
     return cells[low];
   }
-  /// Element number `at` of a cell in an array with these strides.
-  __device__ static std::int64_t place_of(const BoxCell& cell, std::int64_t at, std::int64_t first,
-                                          const std::int64_t* stride) {
-    for (std::int64_t dim = cell.rank - 1; dim > 0; --dim) {
-      first += at % cell.extent[dim] * stride[dim];
-      at /= cell.extent[dim];
-    }
-    return first + at * stride[0];
-  }
 };
 
-/// Moves words of `together` elements: each is one of one term, or zero.
+/// Each word is one of one term, or zero.
 template <typename Word>
-struct MoveWords {
+struct MoveTable {
   Cells table;
-  Word* target;
-  std::int64_t together;
+  Words<Word> words;
 
   __device__ void operator()(std::int64_t i) const {
-    const std::int64_t element = i * together;
+    const std::int64_t element = i * words.together;
     const BoxCell& cell = table.cell_of(element);
     const std::int64_t at = element - cell.before;
-    Word& word = target[Cells::place_of(cell, at, cell.first, cell.stride) / together];
     if (cell.terms == 0) {
-      word = Word{};
+      Place to{cell.first, cell.stride};
+      advance(cell, at, to);
+      *words.word(to) = Word{};
       return;
     }
     const BoxTerm& term = table.terms[cell.first_term];
-    word = reinterpret_cast<const Word*>(
-        table.sources[term.source])[Cells::place_of(cell, at, term.first, term.stride) / together];
+    words.move(cell, term, table.sources[term.source], at);
   }
 };
 
@@ -133,7 +167,9 @@ struct SumTerms {
     for (std::int64_t t = 0; t < cell.terms; ++t) {
       const BoxTerm& term = table.terms[cell.first_term + t];
       const auto* const source = reinterpret_cast<const E*>(table.sources[term.source]);
-      R value = load<R>(source[Cells::place_of(cell, at, term.first, term.stride)]);
+      Place from{term.first, term.stride};
+      advance(cell, at, from);
+      R value = load<R>(source[from.at]);
       if (term.channel != BoxTable::kAsItIs) {
         const std::int64_t channel = term.channel + at % cell.extent[cell.rank - 1];
         value *= static_cast<R>(table.factor[channel]);
@@ -141,40 +177,27 @@ struct SumTerms {
       }
       sum = t == 0 ? value : sum + value;
     }
-    target[Cells::place_of(cell, at, cell.first, cell.stride)] = stored<E>(sum);
+    Place to{cell.first, cell.stride};
+    advance(cell, at, to);
+    target[to.at] = stored<E>(sum);
   }
 };
-
-/// Sixteen bytes at a time.
-struct alignas(16) Quad {
-  std::uint64_t low = 0, high = 0;
-};
-
-/// Bytes of the largest words in which a table can be moved between these arrays.
-std::int64_t word_bytes(const BoxCells& all, std::int64_t size, std::span<const Array> sources,
-                        const Array& target) {
-  auto begins = reinterpret_cast<std::uintptr_t>(target.raw());
-  for (const Array& source : sources) begins |= reinterpret_cast<std::uintptr_t>(source.raw());
-  std::int64_t bytes = size;
-  while (bytes < 16 && bytes / size < all.together && begins % (2 * static_cast<std::uintptr_t>(bytes)) == 0)
-    bytes *= 2;
-  return bytes;
-}
 
 class Copy : public CopyKernels {
  public:
   void copy_box(Context& context, const Array& source, const Box& from, Array& target,
                 const Box& to) const override {
-    move(context, region_of(source.shape(), from, target.shape(), to), from.extent.count(), source, target);
+    move_region(context, region_of(source, from, target, to), size_of(source.dtype()), source.raw(),
+                target.raw());
   }
 
   void add_box(Context& context, const Array& source, const Box& from, Array& target,
                const Box& to) const override {
-    const Region region = region_of(source.shape(), from, target.shape(), to);
+    const Region region = merged(region_of(source, from, target, to));
     visit(source.dtype(), [&](auto zero) {
       using T = decltype(zero);
-      for_elements(context, from.extent.count(),
-                   Move<Element<T>, true>{region, elements<T>(source), elements<T>(target)});
+      for_elements(context, region.cell.count,
+                   AddRegion<Element<T>>{region, elements<T>(source), elements<T>(target)});
     });
   }
 
@@ -194,37 +217,42 @@ class Copy : public CopyKernels {
         for_elements(context, all.count, SumTerms<Element<T>>{cells, elements<T>(target)});
       });
     }
-    const std::int64_t size = size_of(target.dtype()), bytes = word_bytes(all, size, sources, target);
-    const auto run = [&](auto word) {
-      using Word = decltype(word);
-      for_elements(context, all.count * size / bytes,
-                   MoveWords<Word>{cells, reinterpret_cast<Word*>(target.raw()), bytes / size});
-    };
-    switch (bytes) {
-      case 2:
-        return run(std::uint16_t{});
-      case 4:
-        return run(std::uint32_t{});
-      case 8:
-        return run(std::uint64_t{});
-      default:
-        return run(Quad{});
-    }
+    auto begins = reinterpret_cast<std::uintptr_t>(target.raw());
+    for (const Array& source : sources) begins |= reinterpret_cast<std::uintptr_t>(source.raw());
+    with_words(target.raw(), all.together, size_of(target.dtype()), begins, [&](const auto& words) {
+      for_elements(context, all.count / words.together, MoveTable{cells, words});
+    });
   }
 
   void permute(Context& context, const Array& x, std::span<const int> order, Array& y) const override {
+    const Shape read = x.shape().strides(), write = y.shape().strides();
     Region region;
-    region.rank = y.rank();
-    for (int dim = 0; dim < y.rank(); ++dim) {
-      region.extent[dim] = y.shape()[dim];
-      region.read[dim] = x.shape().strides()[order[static_cast<std::size_t>(dim)]];
-      region.write[dim] = y.shape().strides()[dim];
-    }
-    move(context, region, y.count(), x, y);
+    for (int dim = 0; dim < y.rank(); ++dim)
+      region.add_dim(y.shape()[dim], read[order[static_cast<std::size_t>(dim)]], write[dim]);
+    move_region(context, region, size_of(x.dtype()), x.raw(), y.raw());
   }
 };
 
 }  // namespace
+
+void Region::add_dim(std::int64_t extent, std::int64_t read, std::int64_t write) {
+  cell.count *= extent;
+  if (extent == 1) return;
+  cell.extent[cell.rank] = extent;
+  cell.stride[cell.rank] = write;
+  term.stride[cell.rank++] = read;
+}
+
+void move_region(const Context& context, const Region& region, std::int64_t size, const std::byte* source,
+                 std::byte* target) {
+  const Region whole = merged(region);
+  const auto begins = reinterpret_cast<std::uintptr_t>(source) | reinterpret_cast<std::uintptr_t>(target);
+  const std::int64_t together =
+      elements_together(whole.cell, std::span(&whole.term, 1), BoxCells::kMostTogether);
+  with_words(target, together, size, begins, [&](const auto& words) {
+    for_elements(context, whole.cell.count / words.together, MoveRegion{whole, words, source});
+  });
+}
 
 template <>
 const CopyKernels& kernels() {

@@ -8,6 +8,7 @@
 
 #include "array/raw_memory.h"
 #include "kernels/cuda/error.h"
+#include "kernels/divisor.h"
 
 namespace jigsaw::inline kernels::cuda {
 
@@ -71,6 +72,19 @@ inline AnyElements any_elements(const Array& array) {
 }
 inline AnyElements any_elements(Array& array) {
   return {array.raw(), array.raw(), array.dtype()};
+}
+
+/// n / divisor.by, of n ≥ 0.
+__device__ inline std::int64_t quotient(std::int64_t n, const Divisor& divisor) {
+  if (n >> 31 != 0) return n / divisor.by;
+  const auto low = static_cast<std::uint32_t>(n);
+  return (static_cast<std::uint32_t>(std::uint64_t{low} * divisor.magic >> 32) + low) >> divisor.shift;
+}
+/// The last digit of n, which becomes the number that the others are.
+__device__ inline std::int64_t take_digit(std::int64_t& n, const Divisor& divisor) {
+  const std::int64_t whole = n;
+  n = quotient(whole, divisor);
+  return whole - n * divisor.by;
 }
 
 constexpr int kThreads = 256;
