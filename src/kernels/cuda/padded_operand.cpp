@@ -1,6 +1,6 @@
 #include "array/raw_memory.h"
-#include "kernels/cuda/device.cuh"
 #include "kernels/cuda/padded_operand.h"
+#include "kernels/cuda/region.h"
 
 namespace jigsaw::inline kernels::cuda {
 
@@ -10,19 +10,6 @@ constexpr std::int64_t kLine = 8;  // bf16 elements of 16 bytes
 
 /// A copy takes as long as some hundred operations of each element by an H100's rates (an estimate).
 constexpr std::int64_t kLeastReuse = 256;
-
-/// Elements of [batch, lines, length] from one spacing to another.
-struct MoveLines {
-  std::int64_t lines, length;
-  const std::uint16_t* from;
-  std::int64_t from_batch, from_line;
-  std::uint16_t* to;
-  std::int64_t to_batch, to_line;
-  __device__ void operator()(std::int64_t i) const {
-    const std::int64_t at = i % length, line = i / length % lines, batch = i / length / lines;
-    to[batch * to_batch + line * to_line + at] = from[batch * from_batch + line * from_line + at];
-  }
-};
 
 /// A matrix as lines.
 struct Lines {
@@ -39,6 +26,16 @@ bool lies_well(const std::byte* matrix, std::int64_t batch, const Lines& lines,
   constexpr std::uintptr_t kBytes = 16;
   return reinterpret_cast<std::uintptr_t>(matrix) % kBytes == 0 &&
          (lines.apart % kLine == 0 || lines.count == 1) && (batch == 1 || strides.batch % kLine == 0);
+}
+
+/// Copies matrices from lines with one spacing to lines with another.
+void move_lines(Context& context, std::int64_t batch, const Lines& from, std::int64_t from_batch,
+                const std::byte* source, const Lines& to, std::int64_t to_batch, std::byte* target) {
+  Region region;
+  region.add_dim(batch, from_batch, to_batch);
+  region.add_dim(from.count, from.apart, to.apart);
+  region.add_dim(from.length, 1, 1);
+  move_region(context, region, size_of(DType::kBfloat16), source, target);
 }
 
 }  // namespace
@@ -63,19 +60,15 @@ PaddedOperand PaddedOperand::of(Context& context, const std::byte* matrix, std::
   PaddedOperand padded = room(context, matrix, batch, rows, columns, strides, reuse);
   if (!padded.copy.defined()) return padded;
   const Lines from = lines_of(rows, columns, strides), to = lines_of(rows, columns, padded.strides);
-  for_elements(
-      context, padded.copy.shape()[0] * from.count * from.length,
-      MoveLines{from.count, from.length, reinterpret_cast<const std::uint16_t*>(matrix), strides.batch,
-                from.apart, padded.copy.data<std::uint16_t>(), padded.strides.batch, to.apart});
+  move_lines(context, padded.copy.shape()[0], from, strides.batch, matrix, to, padded.strides.batch,
+             padded.copy.raw());
   return padded;
 }
 
 void PaddedOperand::copy_back(Context& context, std::int64_t batch, std::int64_t rows, std::int64_t columns,
                               std::byte* matrix, const MatrixProduct::Strides& strides_to) const {
   const Lines from = lines_of(rows, columns, strides), to = lines_of(rows, columns, strides_to);
-  for_elements(context, batch * from.count * from.length,
-               MoveLines{from.count, from.length, copy.data<std::uint16_t>(), strides.batch, from.apart,
-                         reinterpret_cast<std::uint16_t*>(matrix), strides_to.batch, to.apart});
+  move_lines(context, batch, from, strides.batch, copy.raw(), to, strides_to.batch, matrix);
 }
 
 }  // namespace jigsaw::inline kernels::cuda
