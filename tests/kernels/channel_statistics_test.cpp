@@ -26,8 +26,9 @@ using testing::values_of;
 constexpr DType kTypes[] = {DType::kFloat32, DType::kFloat64, DType::kBfloat16};
 
 /// Channels that fill no vector, one, many; one point, many, none.
-const Shape kShapes[] = {{2, 15, 5},    {1, 1000, 3},   {3, 1, 7}, {1, 70, 64}, {2, 333, 100}, {1, 9, 1031},
-                         {1, 30011, 2}, {1, 20001, 12}, {2, 0, 5}, {0, 7, 5},   {2, 7, 0}};
+const Shape kShapes[] = {{2, 15, 5},     {1, 1000, 3}, {3, 1, 7},     {1, 70, 64},
+                         {2, 333, 100},  {1, 9, 1031}, {1, 30011, 2}, {1, 20001, 12},
+                         {2, 1000, 100}, {2, 0, 5},    {0, 7, 5},     {2, 7, 0}};
 
 /// Numbers of one channel of one sample: f(its elements' indices) for each [n, c].
 template <typename F>

@@ -31,24 +31,24 @@ Field<T> field_of(const Array& x, const Array& centre) {
 
 template <typename T>
 struct ValueTerms {
+  using Part = Element<T>;
   Field<T> field;
-  __device__ void operator()(std::int64_t sample, std::int64_t point, std::int64_t channel,
-                             double (&sums)[1]) const {
-    sums[0] += load<double>(field.x[field.at(sample, point, channel)]);
+  __device__ Part read(std::int64_t sample, std::int64_t point, std::int64_t channel) const {
+    return field.x[field.at(sample, point, channel)];
   }
+  __device__ void add(Part part, double (&sums)[1]) const { sums[0] += load<double>(part); }
 };
 
 /// Squared deviations from a mean in float64.
 template <typename T>
 struct SquareTerms {
+  using Part = double;
   Field<T> field;
   const double* mean;
-  __device__ void operator()(std::int64_t sample, std::int64_t point, std::int64_t channel,
-                             double (&sums)[1]) const {
-    const double deviation =
-        load<double>(field.x[field.at(sample, point, channel)]) - mean[sample * field.channels + channel];
-    sums[0] += deviation * deviation;
+  __device__ Part read(std::int64_t sample, std::int64_t point, std::int64_t channel) const {
+    return load<double>(field.x[field.at(sample, point, channel)]) - mean[sample * field.channels + channel];
   }
+  __device__ void add(Part deviation, double (&sums)[1]) const { sums[0] += deviation * deviation; }
 };
 
 template <typename R>
@@ -74,13 +74,17 @@ template <typename T>
 struct GradientTerms {
   Field<T> field;
   const Element<T>* dy;
-  __device__ void operator()(std::int64_t sample, std::int64_t point, std::int64_t channel,
-                             double (&sums)[2]) const {
-    using R = Accumulator<T>;
+
+  struct Part {
+    Accumulator<T> slope, deviation;
+  };
+  __device__ Part read(std::int64_t sample, std::int64_t point, std::int64_t channel) const {
     const std::int64_t i = field.at(sample, point, channel);
-    const R slope = load<R>(dy[i]);
-    sums[0] += static_cast<double>(slope);
-    sums[1] += static_cast<double>(slope * field.deviation(i, sample * field.channels + channel));
+    return {load<Accumulator<T>>(dy[i]), field.deviation(i, sample * field.channels + channel)};
+  }
+  __device__ void add(const Part& part, double (&sums)[2]) const {
+    sums[0] += static_cast<double>(part.slope);
+    sums[1] += static_cast<double>(part.slope * part.deviation);
   }
 };
 

@@ -55,13 +55,19 @@ struct HideMissing {
   std::int64_t channels;
   const double* origin;
   double* states;
-  __device__ void operator()(std::int64_t, std::int64_t point, std::int64_t channel,
-                             double (&sums)[1]) const {
+
+  struct Part {
+    double start, state;
+    std::int64_t i;
+  };
+  __device__ Part read(std::int64_t, std::int64_t point, std::int64_t channel) const {
     const std::int64_t i = point * channels + channel;
-    const double start = origin[i], state = states[i];
-    if (start != start) {
-      states[i] = start;
-    } else if (!(state - state == 0)) {
+    return {origin[i], states[i], i};
+  }
+  __device__ void add(const Part& part, double (&sums)[1]) const {
+    if (part.start != part.start) {
+      states[part.i] = part.start;
+    } else if (!(part.state - part.state == 0)) {
       sums[0] += 1;
     }
   }
@@ -78,30 +84,34 @@ struct ScoreTerms {
   const double *forecast, *truth, *reference, *weights;
   const float* climate;
 
-  __device__ void operator()(std::int64_t i, std::int64_t point, std::int64_t channel,
-                             double (&sums)[kScoreSums]) const {
+  struct Part {
+    double weight, wanted, forecast, reference, climate;  ///< NaN: there is none
+  };
+  __device__ Part read(std::int64_t i, std::int64_t point, std::int64_t channel) const {
     const std::int64_t at = (i / regions * points + point) * channels + channel;
-    const double weight = weights[i % regions * points + point], wanted = truth[at];
+    const double weight = weights[i % regions * points + point];
+    if (weight == 0) return {};
+    return {weight, truth[at], forecast[at], reference != nullptr ? reference[at] : NAN,
+            climate != nullptr ? static_cast<double>(climate[at]) : NAN};
+  }
+  __device__ void add(const Part& part, double (&sums)[kScoreSums]) const {
+    const double weight = part.weight, wanted = part.wanted, mean = part.climate;
     if (weight == 0 || wanted != wanted) return;
-    const auto add = [&](ScoreSum kind, double part) { sums[static_cast<int>(kind)] += part; };
-    const double error = forecast[at] - wanted;
-    add(ScoreSum::kWeight, weight);
-    add(ScoreSum::kSquares, weight * error * error);
-    add(ScoreSum::kAbsolute, weight * fabs(error));
-    add(ScoreSum::kErrors, weight * error);
-    if (reference != nullptr) {
-      const double off = reference[at] - wanted;
-      if (off == off) {
-        add(ScoreSum::kReferenceWeight, weight);
-        add(ScoreSum::kReferenceSquares, weight * off * off);
-      }
+    const auto to = [&](ScoreSum kind, double term) { sums[static_cast<int>(kind)] += term; };
+    const double error = part.forecast - wanted, off = part.reference - wanted;
+    to(ScoreSum::kWeight, weight);
+    to(ScoreSum::kSquares, weight * error * error);
+    to(ScoreSum::kAbsolute, weight * fabs(error));
+    to(ScoreSum::kErrors, weight * error);
+    if (off == off) {
+      to(ScoreSum::kReferenceWeight, weight);
+      to(ScoreSum::kReferenceSquares, weight * off * off);
     }
-    if (climate == nullptr || climate[at] != climate[at]) return;
-    const auto mean = static_cast<double>(climate[at]);
-    const double f = forecast[at] - mean, o = wanted - mean;
-    add(ScoreSum::kProduct, weight * f * o);
-    add(ScoreSum::kForecast, weight * f * f);
-    add(ScoreSum::kTruth, weight * o * o);
+    if (mean != mean) return;
+    const double f = part.forecast - mean, o = wanted - mean;
+    to(ScoreSum::kProduct, weight * f * o);
+    to(ScoreSum::kForecast, weight * f * f);
+    to(ScoreSum::kTruth, weight * o * o);
   }
 };
 

@@ -60,12 +60,20 @@ Errors<T> errors_of(const ErrorMeasure& measure, const Array& prediction, const 
 template <typename T>
 struct ErrorTerms {
   Errors<T> errors;
-  __device__ void operator()(std::int64_t sample, std::int64_t point, std::int64_t channel,
-                             double (&sums)[2]) const {
-    double off = 0;
-    if (!errors.error((sample * errors.points + point) * errors.channels + channel, off)) return;
-    sums[0] += errors.weight[point] * errors.measure.value(off);
-    sums[1] += errors.weight[point];
+
+  struct Part {
+    double weight, off;
+    bool counts;
+  };
+  __device__ Part read(std::int64_t sample, std::int64_t point, std::int64_t channel) const {
+    Part part{errors.weight[point], 0, false};
+    part.counts = errors.error((sample * errors.points + point) * errors.channels + channel, part.off);
+    return part;
+  }
+  __device__ void add(const Part& part, double (&sums)[2]) const {
+    if (!part.counts) return;
+    sums[0] += part.weight * errors.measure.value(part.off);
+    sums[1] += part.weight;
   }
 };
 
@@ -140,23 +148,29 @@ template <typename T>
 struct ClassTerms {
   Labelled<T> all;
   const Softmax* softmax;
-  __device__ void operator()(std::int64_t sample, std::int64_t point, std::int64_t k,
-                             double (&sums)[ClassSums::kKinds]) const {
+
+  struct Part {
+    double weight, off, sum;
+    bool counts, named, chosen;
+  };
+  __device__ Part read(std::int64_t sample, std::int64_t point, std::int64_t k) const {
     const std::int64_t at = sample * all.points + point;
-    const auto label = all.labels.template get<double>(at);
-    if (label != label) return;
+    const auto label = all.labels.template get<double>(at), number = static_cast<double>(k);
     const Softmax& known = softmax[at];
-    const double weight = all.weight[point], off = all.logit(at, k) - known.largest;
-    const double p = exp(off) / known.sum;
-    const bool named = label == static_cast<double>(k), chosen = known.likeliest == static_cast<double>(k);
-    if (named) {
-      sums[ClassSums::kSurprise] += weight * (log(known.sum) - off);
+    return {all.weight[point], all.logit(at, k) - known.largest, known.sum, label == label,
+            label == number,   known.likeliest == number};
+  }
+  __device__ void add(const Part& part, double (&sums)[ClassSums::kKinds]) const {
+    if (!part.counts) return;
+    const double weight = part.weight, p = exp(part.off) / part.sum;
+    if (part.named) {
+      sums[ClassSums::kSurprise] += weight * (log(part.sum) - part.off);
       sums[ClassSums::kLabelled] += weight;
       sums[ClassSums::kIntersection] += weight * p;
     }
     sums[ClassSums::kPredicted] += weight * p;
-    if (named && chosen) sums[ClassSums::kHits] += weight;
-    if (chosen) sums[ClassSums::kChosen] += weight;
+    if (part.named && part.chosen) sums[ClassSums::kHits] += weight;
+    if (part.chosen) sums[ClassSums::kChosen] += weight;
   }
 };
 

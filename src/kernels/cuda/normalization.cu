@@ -121,11 +121,17 @@ struct AffineTerms {
   Rows<T> all;
   const Element<T>* dy;
   const Accumulator<T>*means, *rstds;
-  __device__ void operator()(std::int64_t, std::int64_t row, std::int64_t i, double (&sums)[2]) const {
-    using R = Accumulator<T>;
-    const R g = load<R>(dy[row * all.c + i]);
-    sums[0] += static_cast<double>(g * (all.value(row, i) - means[row]) * rstds[row]);
-    sums[1] += static_cast<double>(g);
+
+  struct Part {
+    Accumulator<T> of_gamma, of_beta;
+  };
+  __device__ Part read(std::int64_t, std::int64_t row, std::int64_t i) const {
+    const auto g = load<Accumulator<T>>(dy[row * all.c + i]);
+    return {g * (all.value(row, i) - means[row]) * rstds[row], g};
+  }
+  __device__ void add(const Part& part, double (&sums)[2]) const {
+    sums[0] += static_cast<double>(part.of_gamma);
+    sums[1] += static_cast<double>(part.of_beta);
   }
 };
 

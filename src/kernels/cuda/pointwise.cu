@@ -178,12 +178,13 @@ struct PreluBackward {
 /// Elements of [samples, points, channels], each a term.
 template <typename T>
 struct Terms {
+  using Part = Element<T>;
   std::int64_t points, channels;
-  const Element<T>* x;
-  __device__ void operator()(std::int64_t sample, std::int64_t point, std::int64_t channel,
-                             double (&sums)[1]) const {
-    sums[0] += load<double>(x[(sample * points + point) * channels + channel]);
+  const Part* x;
+  __device__ Part read(std::int64_t sample, std::int64_t point, std::int64_t channel) const {
+    return x[(sample * points + point) * channels + channel];
   }
+  __device__ void add(Part part, double (&sums)[1]) const { sums[0] += load<double>(part); }
 };
 
 template <typename R>
