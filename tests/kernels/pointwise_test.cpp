@@ -6,6 +6,7 @@
 #include <numbers>
 
 #include "base/error.h"
+#include "base/text.h"
 #include "kernels/copy.h"
 #include "support/arrays.h"
 #include "support/backends.h"
@@ -47,7 +48,7 @@ class Pointwise : public ::testing::TestWithParam<Backend> {
 TEST_P(Pointwise, BiasSpreadsOverAnyDim) {
   for (const DType type : kTypes) {
     for (const Spread& spread : {Spread{6, 37, 1}, Spread{1, 5, 33}, Spread{3, 4, 7}, Spread{0, 4, 7},
-                                 Spread{2, 0, 3}, Spread{500, 64, 1}}) {
+                                 Spread{2, 0, 3}, Spread{500, 64, 1}, Spread{3, 5, 24}, Spread{7, 24, 1}}) {
       const Shape shape = {spread.outer, spread.keep, spread.inner};
       const Array x = random_array(context_, shape, type, 1);
       const Array bias = random_array(context_, {spread.keep}, type, 2);
@@ -165,8 +166,8 @@ TEST_P(Pointwise, ActivationsOfExtremes) {
 /// PReLU and its gradients by their definitions, in float64.
 TEST_P(Pointwise, PreluIsItsDefinition) {
   for (const DType type : kTypes) {
-    for (const Spread& spread :
-         {Spread{6, 37, 1}, Spread{1, 5, 33}, Spread{3, 4, 7}, Spread{0, 4, 7}, Spread{500, 64, 1}}) {
+    for (const Spread& spread : {Spread{6, 37, 1}, Spread{1, 5, 33}, Spread{3, 4, 7}, Spread{0, 4, 7},
+                                 Spread{500, 64, 1}, Spread{3, 5, 24}}) {
       const Shape shape = {spread.outer, spread.keep, spread.inner};
       const Array x = random_array(context_, shape, type, 1, -2, 2),
                   dy = random_array(context_, shape, type, 2);
@@ -192,12 +193,12 @@ TEST_P(Pointwise, PreluIsItsDefinition) {
 
 /// Drop path: one number decides for a whole sample, wherever its pieces are.
 TEST_P(Pointwise, WholeSamplesAreDropped) {
-  const Shape shape = {64, 6, 5, 3};
+  const Shape shape = {64, 6, 5, 19};
   Dropout dropout = whole_dropout(shape, 0.4);
   dropout.whole_samples = true;
   for (const DType type : kTypes) {
-    for (const Box& piece :
-         {Box::whole(shape), Box{{5, 2, 0, 1}, {59, 3, 5, 2}}, Box{{63, 0, 0, 0}, {1, 6, 5, 3}}}) {
+    for (const Box& piece : {Box::whole(shape), Box{{5, 2, 0, 1}, {59, 3, 5, 2}},
+                             Box{{63, 0, 0, 0}, {1, 6, 5, 3}}, Box{{5, 2, 0, 3}, {59, 3, 5, 16}}}) {
       dropout.piece = piece;
       const Array ones = filled(context_, piece.extent, type, 1.0);
       const std::vector<double> mask =
@@ -262,6 +263,49 @@ TEST_P(Pointwise, DropoutOfPiecesIsThePieceOfDropout) {
     const Array part =
         pointwise_forward(context_, {.dropout = dropout}, extract_box(context_, x, piece), {}, {});
     EXPECT_EQ(values_of(part), values_of(extract_box(context_, whole, piece))) << piece;
+  }
+}
+
+/// Pieces whose rows are whole groups of four or eight elements, begin at such or between them, in a whole
+/// whose rows are such or not: numbers may be drawn for several elements at once.
+TEST_P(Pointwise, DropoutOfRowsThatAreDrawnTogether) {
+  for (const Shape& global : {Shape{3, 5, 48}, Shape{3, 5, 50}, Shape{3, 5, 45}}) {
+    for (const std::int64_t begin : {0, 1, 2, 4, 8}) {
+      for (const std::int64_t length : {2, 4, 6, 8, 16, 32}) {
+        Dropout dropout = whole_dropout(global, 0.25);
+        dropout.piece = {{1, 2, begin}, {2, 3, length}};
+        for (const DType type : kTypes) {
+          SCOPED_TRACE(concat(name(type), " ", dropout.piece, " of ", global));
+          const Array x = random_array(context_, dropout.piece.extent, type, 1),
+                      bias = random_array(context_, {length}, type, 2),
+                      residual = random_array(context_, dropout.piece.extent, type, 3);
+          const PointwiseChain chain{.dropout = dropout, .spread = {6, length, 1}};
+          const std::vector<double> xs = values_of(x), bs = values_of(bias), rs = values_of(residual),
+                                    ys = values_of(pointwise_forward(context_, chain, x, bias, residual)),
+                                    dx = values_of(pointwise_backward(context_, chain, {}, {}, x));
+          for (std::size_t i = 0; i < ys.size(); ++i) {
+            const std::size_t at = i % bs.size(), row = i / bs.size() % 3, sample = i / bs.size() / 3;
+            const auto element = static_cast<std::uint64_t>((2 + static_cast<std::int64_t>(row)) * global[2] +
+                                                            begin + static_cast<std::int64_t>(at));
+            const bool keep = dropout.stream.uniform({.step = 5, .sample = 3 + sample}, element) >= 0.25;
+            const double factor = keep ? 1 / 0.75 : 0;
+            ASSERT_NEAR(ys[i], (xs[i] + bs[at]) * factor + rs[i], tolerance(type, 4, 4)) << i;
+            ASSERT_NEAR(dx[i], xs[i] * factor, tolerance(type, 2, 2)) << i;
+          }
+        }
+      }
+    }
+  }
+}
+
+/// Each element is a sample.
+TEST_P(Pointwise, DropoutOfOneDim) {
+  const Dropout dropout = whole_dropout({24}, 0.25);
+  const std::vector<double> mask = values_of(pointwise_forward(
+      context_, {.dropout = dropout}, filled(context_, {24}, DType::kBfloat16, 1.0), {}, {}));
+  for (std::uint64_t sample = 0; sample < 24; ++sample) {
+    const bool keep = dropout.stream.uniform({.step = 5, .sample = 2 + sample}, 0) >= 0.25;
+    EXPECT_NEAR(mask[sample], keep ? 1 / 0.75 : 0.0, 0.01);
   }
 }
 

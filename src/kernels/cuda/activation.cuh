@@ -55,4 +55,27 @@ __device__ R activation_derivative(Activation activation, R x) {
   return R(1);
 }
 
+template <Activation activation>
+struct KnownActivation {
+  static constexpr Activation kValue = activation;
+};
+/// Calls f with the activation as a type, so that what f does to many elements is decided once.
+template <typename F>
+__device__ void with_known(Activation activation, const F& f) {
+  switch (activation) {
+    case Activation::kNone:
+      return f(KnownActivation<Activation::kNone>{});
+    case Activation::kGelu:
+      return f(KnownActivation<Activation::kGelu>{});
+    case Activation::kRelu:
+      return f(KnownActivation<Activation::kRelu>{});
+    case Activation::kSilu:
+      return f(KnownActivation<Activation::kSilu>{});
+    case Activation::kTanh:
+      return f(KnownActivation<Activation::kTanh>{});
+    case Activation::kSigmoid:
+      return f(KnownActivation<Activation::kSigmoid>{});
+  }
+}
+
 }  // namespace jigsaw::inline kernels::cuda

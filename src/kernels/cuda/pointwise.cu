@@ -1,5 +1,6 @@
 #include "kernels/cuda/activation.cuh"
 #include "kernels/cuda/column_sums.cuh"
+#include "kernels/cuda/packet.cuh"
 #include "kernels/cuda/random.cuh"
 #include "kernels/front/pointwise_kernels.h"
 
@@ -7,48 +8,80 @@ namespace jigsaw::inline kernels::cuda {
 
 namespace {
 
-/// Functions of the element's index; extended lambdas would need a compiler flag.
+/// Functions of elements for for_packets(); extended lambdas would need a compiler flag.
 template <typename T>
 struct Sum {
+  static constexpr int kCount = kPacket<Element<T>>;
   const Element<T>*a, *b;
   Element<T>* y;
-  __device__ void operator()(std::int64_t i) const {
-    using R = Accumulator<T>;
-    y[i] = stored<Element<T>>(load<R>(a[i]) + load<R>(b[i]));
+  bool fits() const { return begin_packets<kCount>(a, b, y); }
+  template <int kOnce>
+  __device__ void at(std::int64_t i) const {
+    Accumulator<T> sum[kOnce], term[kOnce];
+    read_packet(a, i, sum);
+    read_packet(b, i, term);
+    for (int k = 0; k < kOnce; ++k) sum[k] += term[k];
+    write_packet(y, i, sum);
   }
 };
 
 template <typename T, typename X>
 struct Accumulation {
+  static constexpr int kCount = kPacket<Element<T>, Element<X>>;
   Element<T>* into;
   const Element<X>* x;
-  __device__ void operator()(std::int64_t i) const {
-    using R = Accumulator<T>;
-    into[i] = stored<Element<T>>(load<R>(into[i]) + load<R>(x[i]));
+  bool fits() const { return begin_packets<kCount>(into, x); }
+  template <int kOnce>
+  __device__ void at(std::int64_t i) const {
+    Accumulator<T> sum[kOnce], term[kOnce];
+    read_packet(into, i, sum);
+    read_packet(x, i, term);
+    for (int k = 0; k < kOnce; ++k) sum[k] += term[k];
+    write_packet(into, i, sum);
   }
 };
 
 template <typename T>
 struct Multiple {
+  static constexpr int kCount = kPacket<Element<T>>;
   Element<T>* x;
   Accumulator<T> factor;
-  __device__ void operator()(std::int64_t i) const {
-    x[i] = stored<Element<T>>(load<Accumulator<T>>(x[i]) * factor);
+  bool fits() const { return begin_packets<kCount>(x); }
+  template <int kOnce>
+  __device__ void at(std::int64_t i) const {
+    Accumulator<T> value[kOnce];
+    read_packet(x, i, value);
+    for (int k = 0; k < kOnce; ++k) value[k] *= factor;
+    write_packet(x, i, value);
   }
 };
 
 template <typename T>
 struct Constant {
+  static constexpr int kCount = kPacket<Element<T>>;
   Element<T>* y;
   double value;
-  __device__ void operator()(std::int64_t i) const { y[i] = stored<Element<T>>(value); }
+  bool fits() const { return begin_packets<kCount>(y); }
+  template <int kOnce>
+  __device__ void at(std::int64_t i) const {
+    double same[kOnce];
+    for (int k = 0; k < kOnce; ++k) same[k] = value;
+    write_packet(y, i, same);
+  }
 };
 
 template <typename X, typename Y>
 struct Conversion {
+  static constexpr int kCount = kPacket<Element<X>, Element<Y>>;
   const Element<X>* x;
   Element<Y>* y;
-  __device__ void operator()(std::int64_t i) const { y[i] = stored<Element<Y>>(load<Accumulator<X>>(x[i])); }
+  bool fits() const { return begin_packets<kCount>(x, y); }
+  template <int kOnce>
+  __device__ void at(std::int64_t i) const {
+    Accumulator<X> value[kOnce];
+    read_packet(x, i, value);
+    write_packet(y, i, value);
+  }
 };
 
 /// Which elements of a piece dropout keeps: a function of their place in the whole.
@@ -56,17 +89,33 @@ struct DropoutMask {
   bool on = false, whole_samples = false;
   DropoutDraw draw;
   int rank = 0;
-  std::int64_t extent[Shape::kMaxRank] = {}, begin[Shape::kMaxRank] = {}, stride[Shape::kMaxRank] = {};
+  std::int64_t begin = 0, first = 0;  ///< sample and element of the piece's first
+  Divisor extent[Shape::kMaxRank];
+  std::int64_t stride[Shape::kMaxRank] = {};
 
-  template <typename R>
-  __device__ R factor(std::int64_t i) const {
-    std::int64_t element = 0;
-    for (int dim = rank - 1; dim > 0; --dim) {
-      element += (begin[dim] + i % extent[dim]) * stride[dim];
-      i /= extent[dim];
+  /// Packets lie in one sample, and begin with an element from which random numbers are drawn together.
+  bool fits(std::int64_t count) const {
+    if (!on) return true;
+    bool fit = rank > 1 && extent[rank - 1].by % count == 0;
+    if (whole_samples) return fit;
+    const std::int64_t together = std::min<std::int64_t>(count, 4);
+    fit = fit && first % together == 0;
+    for (int dim = 1; dim + 1 < rank; ++dim) fit = fit && stride[dim] % together == 0;
+    return fit;
+  }
+  template <int kOnce, typename R>
+  __device__ void multiply(std::int64_t i, R (&value)[kOnce]) const {
+    std::int64_t element = first;
+    for (int dim = rank - 1; dim > 0; --dim) element += take_digit(i, extent[dim]) * stride[dim];
+    const auto sample = static_cast<std::uint64_t>(begin + i);
+    R factor[kOnce];
+    if (whole_samples) {
+      const R same = static_cast<R>(draw.factor(sample, 0));
+      for (int k = 0; k < kOnce; ++k) factor[k] = same;
+    } else {
+      draw.factors(sample, static_cast<std::uint64_t>(element), factor);
     }
-    return static_cast<R>(draw.factor(static_cast<std::uint64_t>(begin[0] + i),
-                                      whole_samples ? 0 : static_cast<std::uint64_t>(element)));
+    for (int k = 0; k < kOnce; ++k) value[k] *= factor[k];
   }
 };
 
@@ -78,26 +127,38 @@ DropoutMask mask_of(Context& context, const PointwiseChain& chain) {
   mask.whole_samples = dropout.whole_samples;
   mask.draw = dropout_draw(context, dropout.probability, dropout.stream, dropout.position);
   mask.rank = dropout.piece.extent.rank();
-  for (int dim = 0; dim < mask.rank; ++dim) {
-    mask.extent[dim] = dropout.piece.extent[dim];
-    mask.begin[dim] = dropout.piece.begin[dim];
+  if (mask.rank > 0) mask.begin = dropout.piece.begin[0];
+  for (int dim = 1; dim < mask.rank; ++dim) {
+    mask.extent[dim] = divisor(dropout.piece.extent[dim]);
     mask.stride[dim] = dropout.global.count(dim + 1, dropout.global.rank());
+    mask.first += dropout.piece.begin[dim] * mask.stride[dim];
   }
   return mask;
 }
 
-/// Which of a spread operand's numbers belongs to element i.
+/// Which of a spread operand's numbers belong to elements.
 struct SpreadPlace {
-  std::int64_t keep, inner;
-  __device__ std::int64_t operator()(std::int64_t i) const { return i / inner % keep; }
+  Divisor keep, inner;
+
+  /// The numbers of a packet are neighbours, or one.
+  bool fits(std::int64_t count) const { return (inner.by == 1 ? keep.by : inner.by) % count == 0; }
+  template <int kOnce, typename R>
+  __device__ void read(const R* numbers, std::int64_t i, R (&value)[kOnce]) const {
+    i = quotient(i, inner);
+    const std::int64_t at = take_digit(i, keep);
+    if (inner.by == 1) return read_packet(numbers, at, value);
+    const R same = numbers[at];
+    for (int k = 0; k < kOnce; ++k) value[k] = same;
+  }
 };
 SpreadPlace place_of(const Spread& spread) {
-  return {spread.keep, spread.inner};
+  return {divisor(spread.keep), divisor(spread.inner)};
 }
 
 template <typename T>
 struct ChainForward {
   using R = Accumulator<T>;
+  static constexpr int kCount = kPacket<Element<T>>;
   Activation activation;
   DropoutMask mask;
   SpreadPlace place;
@@ -105,73 +166,125 @@ struct ChainForward {
   const R* bias;
   const Element<T>* residual;
   Element<T>* y;
-  __device__ void operator()(std::int64_t i) const {
-    R value = load<R>(x[i]);
-    if (bias != nullptr) value += bias[place(i)];
-    value = activated(activation, value);
-    if (mask.on) value *= mask.factor<R>(i);
-    if (residual != nullptr) value += load<R>(residual[i]);
-    y[i] = stored<Element<T>>(value);
+  bool fits() const {
+    return begin_packets<kCount>(x, bias, residual, y) && (bias == nullptr || place.fits(kCount)) &&
+           mask.fits(kCount);
+  }
+  template <int kOnce>
+  __device__ void at(std::int64_t i) const {
+    R value[kOnce], other[kOnce], shift[kOnce];
+    read_packet(x, i, value);
+    if (residual != nullptr) read_packet(residual, i, other);
+    if (bias != nullptr) {
+      place.read(bias, i, shift);
+      for (int k = 0; k < kOnce; ++k) value[k] += shift[k];
+    }
+    with_known(activation, [&](auto known) {
+      for (int k = 0; k < kOnce; ++k) value[k] = activated(known.kValue, value[k]);
+    });
+    if (mask.on) mask.multiply(i, value);
+    if (residual != nullptr) {
+      for (int k = 0; k < kOnce; ++k) value[k] += other[k];
+    }
+    write_packet(y, i, value);
   }
 };
 
 template <typename T>
 struct ChainBackward {
   using R = Accumulator<T>;
+  static constexpr int kCount = kPacket<Element<T>>;
   Activation activation;
   DropoutMask mask;
   SpreadPlace place;
-  const Element<T>* x;
+  const Element<T>* x;  ///< null: there is no activation
   const R* bias;
   const Element<T>* dy;
   Element<T>* dx;
-  __device__ void operator()(std::int64_t i) const {
-    R value = load<R>(dy[i]);
-    if (mask.on) value *= mask.factor<R>(i);
-    if (activation != Activation::kNone) {
-      const R at = load<R>(x[i]);
-      value *= activation_derivative(activation, bias != nullptr ? at + bias[place(i)] : at);
+  bool fits() const {
+    return begin_packets<kCount>(x, bias, dy, dx) && (bias == nullptr || place.fits(kCount)) &&
+           mask.fits(kCount);
+  }
+  template <int kOnce>
+  __device__ void at(std::int64_t i) const {
+    R value[kOnce], input[kOnce], shift[kOnce];
+    read_packet(dy, i, value);
+    if (x != nullptr) read_packet(x, i, input);
+    if (bias != nullptr) {
+      place.read(bias, i, shift);
+      for (int k = 0; k < kOnce; ++k) input[k] += shift[k];
     }
-    dx[i] = stored<Element<T>>(value);
+    if (mask.on) mask.multiply(i, value);
+    with_known(activation, [&](auto known) {
+      if constexpr (known.kValue != Activation::kNone) {
+        for (int k = 0; k < kOnce; ++k) value[k] *= activation_derivative(known.kValue, input[k]);
+      }
+    });
+    write_packet(dx, i, value);
   }
 };
 
 template <typename T>
 struct SpreadMultiple {
+  using R = Accumulator<T>;
+  static constexpr int kCount = kPacket<Element<T>>;
   SpreadPlace place;
   const Element<T>* x;
-  const Accumulator<T>* factor;
+  const R* factor;
   Element<T>* y;
-  __device__ void operator()(std::int64_t i) const {
-    y[i] = stored<Element<T>>(load<Accumulator<T>>(x[i]) * factor[place(i)]);
+  bool fits() const { return begin_packets<kCount>(x, factor, y) && place.fits(kCount); }
+  template <int kOnce>
+  __device__ void at(std::int64_t i) const {
+    R value[kOnce], by[kOnce];
+    read_packet(x, i, value);
+    place.read(factor, i, by);
+    for (int k = 0; k < kOnce; ++k) value[k] *= by[k];
+    write_packet(y, i, value);
   }
 };
 
 template <typename T>
 struct PreluForward {
   using R = Accumulator<T>;
+  static constexpr int kCount = kPacket<Element<T>>;
   SpreadPlace place;
   const Element<T>* x;
   const R* slope;
   Element<T>* y;
-  __device__ void operator()(std::int64_t i) const {
-    const R value = load<R>(x[i]);
-    y[i] = stored<Element<T>>(value > R(0) ? value : slope[place(i)] * value);
+  bool fits() const { return begin_packets<kCount>(x, slope, y) && place.fits(kCount); }
+  template <int kOnce>
+  __device__ void at(std::int64_t i) const {
+    R value[kOnce], by[kOnce];
+    read_packet(x, i, value);
+    place.read(slope, i, by);
+    for (int k = 0; k < kOnce; ++k) value[k] = value[k] > R(0) ? value[k] : by[k] * value[k];
+    write_packet(y, i, value);
   }
 };
 
 template <typename T>
 struct PreluBackward {
   using R = Accumulator<T>;
+  static constexpr int kCount = kPacket<Element<T>>;
   SpreadPlace place;
   const Element<T>*dy, *x;
   const R* slope;
   Element<T>* dx;
   R* terms;
-  __device__ void operator()(std::int64_t i) const {
-    const R value = load<R>(x[i]), up = load<R>(dy[i]);
-    dx[i] = stored<Element<T>>(value > R(0) ? up : slope[place(i)] * up);
-    terms[i] = value > R(0) ? R(0) : up * value;
+  bool fits() const { return begin_packets<kCount>(dy, x, slope, dx, terms) && place.fits(kCount); }
+  template <int kOnce>
+  __device__ void at(std::int64_t i) const {
+    R value[kOnce], up[kOnce], by[kOnce];
+    read_packet(x, i, value);
+    read_packet(dy, i, up);
+    place.read(slope, i, by);
+    for (int k = 0; k < kOnce; ++k) {
+      const bool kept = value[k] > R(0);
+      value[k] = kept ? R(0) : up[k] * value[k];
+      up[k] = kept ? up[k] : by[k] * up[k];
+    }
+    write_packet(dx, i, up);
+    write_packet(terms, i, value);
   }
 };
 
@@ -201,7 +314,7 @@ class Pointwise : public PointwiseKernels {
                const Array& residual, Array& y) const override {
     visit(x.dtype(), [&](auto zero) {
       using T = decltype(zero);
-      for_elements(
+      for_packets(
           context, x.count(),
           ChainForward<T>{chain.activation, mask_of(context, chain), place_of(chain.spread), elements<T>(x),
                           bias.data<Accumulator<T>>(), elements<T>(residual), elements<T>(y)});
@@ -212,10 +325,10 @@ class Pointwise : public PointwiseKernels {
                 const Array& dy, Array& dx) const override {
     visit(dy.dtype(), [&](auto zero) {
       using T = decltype(zero);
-      for_elements(
-          context, dy.count(),
-          ChainBackward<T>{chain.activation, mask_of(context, chain), place_of(chain.spread), elements<T>(x),
-                           bias.data<Accumulator<T>>(), elements<T>(dy), elements<T>(dx)});
+      for_packets(context, dy.count(),
+                  ChainBackward<T>{chain.activation, mask_of(context, chain), place_of(chain.spread),
+                                   chain.activation == Activation::kNone ? nullptr : elements<T>(x),
+                                   bias.data<Accumulator<T>>(), elements<T>(dy), elements<T>(dx)});
     });
   }
 
@@ -243,7 +356,7 @@ class Pointwise : public PointwiseKernels {
                     Array& y) const override {
     visit(x.dtype(), [&](auto zero) {
       using T = decltype(zero);
-      for_elements(
+      for_packets(
           context, x.count(),
           SpreadMultiple<T>{place_of(spread), elements<T>(x), factor.data<Accumulator<T>>(), elements<T>(y)});
     });
@@ -253,7 +366,7 @@ class Pointwise : public PointwiseKernels {
              Array& y) const override {
     visit(x.dtype(), [&](auto zero) {
       using T = decltype(zero);
-      for_elements(
+      for_packets(
           context, x.count(),
           PreluForward<T>{place_of(spread), elements<T>(x), slope.data<Accumulator<T>>(), elements<T>(y)});
     });
@@ -264,16 +377,16 @@ class Pointwise : public PointwiseKernels {
     visit(x.dtype(), [&](auto zero) {
       using T = decltype(zero);
       using R = Accumulator<T>;
-      for_elements(context, x.count(),
-                   PreluBackward<T>{place_of(spread), elements<T>(dy), elements<T>(x), slope.data<R>(),
-                                    elements<T>(dx), terms.data<R>()});
+      for_packets(context, x.count(),
+                  PreluBackward<T>{place_of(spread), elements<T>(dy), elements<T>(x), slope.data<R>(),
+                                   elements<T>(dx), terms.data<R>()});
     });
   }
 
   void add(Context& context, const Array& a, const Array& b, Array& y) const override {
     visit(a.dtype(), [&](auto zero) {
       using T = decltype(zero);
-      for_elements(context, y.count(), Sum<T>{elements<T>(a), elements<T>(b), elements<T>(y)});
+      for_packets(context, y.count(), Sum<T>{elements<T>(a), elements<T>(b), elements<T>(y)});
     });
   }
 
@@ -282,7 +395,7 @@ class Pointwise : public PointwiseKernels {
       visit(x.dtype(), [&](auto x_zero) {
         using T = decltype(into_zero);
         using X = decltype(x_zero);
-        for_elements(context, x.count(), Accumulation<T, X>{elements<T>(into), elements<X>(x)});
+        for_packets(context, x.count(), Accumulation<T, X>{elements<T>(into), elements<X>(x)});
       });
     });
   }
@@ -290,14 +403,14 @@ class Pointwise : public PointwiseKernels {
   void scale(Context& context, Array& x, double factor) const override {
     visit(x.dtype(), [&](auto zero) {
       using T = decltype(zero);
-      for_elements(context, x.count(), Multiple<T>{elements<T>(x), static_cast<Accumulator<T>>(factor)});
+      for_packets(context, x.count(), Multiple<T>{elements<T>(x), static_cast<Accumulator<T>>(factor)});
     });
   }
 
   void fill(Context& context, Array& y, double value) const override {
     visit(y.dtype(), [&](auto zero) {
       using T = decltype(zero);
-      for_elements(context, y.count(), Constant<T>{elements<T>(y), value});
+      for_packets(context, y.count(), Constant<T>{elements<T>(y), value});
     });
   }
 
@@ -306,7 +419,7 @@ class Pointwise : public PointwiseKernels {
       visit(y.dtype(), [&](auto y_zero) {
         using X = decltype(x_zero);
         using Y = decltype(y_zero);
-        for_elements(context, x.count(), Conversion<X, Y>{elements<X>(x), elements<Y>(y)});
+        for_packets(context, x.count(), Conversion<X, Y>{elements<X>(x), elements<Y>(y)});
       });
     });
   }

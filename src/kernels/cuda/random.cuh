@@ -15,15 +15,13 @@ struct DropoutDraw {
   std::uint64_t threshold = 0;          ///< of 2³²: fewer bits are dropped
   double scale = 1;                     ///< of what is kept
 
-  /// Philox4x32-10.
-  __device__ std::uint32_t bits(std::uint64_t of_sample, std::uint64_t element) const {
-    const std::uint64_t g = element / 4;
-    std::uint32_t c[4] = {
-        static_cast<std::uint32_t>(g),
-        static_cast<std::uint32_t>((g >> 32) & 0xffffU) | static_cast<std::uint32_t>(rollout << 16),
-        static_cast<std::uint32_t>(sample + of_sample),
-        static_cast<std::uint32_t>(steps_later == nullptr ? step
-                                                          : step + static_cast<std::uint64_t>(*steps_later))};
+  /// The bits of elements 4g to 4g + 3, by Philox4x32-10.
+  __device__ void group(std::uint64_t of_sample, std::uint64_t g, std::uint32_t (&c)[4]) const {
+    c[0] = static_cast<std::uint32_t>(g);
+    c[1] = static_cast<std::uint32_t>((g >> 32) & 0xffffU) | static_cast<std::uint32_t>(rollout << 16);
+    c[2] = static_cast<std::uint32_t>(sample + of_sample);
+    c[3] = static_cast<std::uint32_t>(
+        steps_later == nullptr ? step : step + static_cast<std::uint64_t>(*steps_later));
     std::uint32_t k0 = key[0], k1 = key[1];
     for (int round = 0; round < 10; ++round) {
       const std::uint64_t p0 = std::uint64_t{0xD2511F53} * c[0], p1 = std::uint64_t{0xCD9E8D57} * c[2];
@@ -34,12 +32,27 @@ struct DropoutDraw {
       k0 += 0x9E3779B9U;
       k1 += 0xBB67AE85U;
     }
-    const std::uint64_t word = element % 4;
-    return word == 0 ? c[0] : word == 1 ? c[1] : word == 2 ? c[2] : c[3];
   }
-  /// What dropout multiplies the element by; samples are counted from the position's.
+  /// What dropout multiplies elements by, from `element` on, which is a multiple of as many or of four;
+  /// samples are counted from the position's.
+  template <int kCount, typename R>
+  __device__ void factors(std::uint64_t of_sample, std::uint64_t element, R (&factor)[kCount]) const {
+    constexpr int kOfGroup = kCount < 4 ? kCount : 4;
+    const R kept = static_cast<R>(scale);
+    for (int first = 0; first < kCount; first += kOfGroup) {
+      std::uint32_t bits[4];
+      group(of_sample, element / 4 + first / 4, bits);
+      for (int k = 0; k < kOfGroup; ++k) {
+        const std::uint64_t word = kOfGroup < 4 ? element % 4 + k : k;
+        const std::uint32_t own = word == 0 ? bits[0] : word == 1 ? bits[1] : word == 2 ? bits[2] : bits[3];
+        factor[first + k] = own >= threshold ? kept : R(0);
+      }
+    }
+  }
   __device__ double factor(std::uint64_t of_sample, std::uint64_t element) const {
-    return bits(of_sample, element) >= threshold ? scale : 0.0;
+    double one[1];
+    factors(of_sample, element, one);
+    return one[0];
   }
 };
 
