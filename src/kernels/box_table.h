@@ -37,8 +37,8 @@ std::int64_t elements_together(const BoxCell& cell, std::span<const BoxTerm> ter
 struct BoxCells {
   std::vector<BoxCell> cells;  ///< none is empty
   std::vector<BoxTerm> terms;
-  std::int64_t count = 0;     ///< elements of all cells
-  bool moves = true;          ///< no cell has more than one term, and all are taken as they are
+  std::int64_t count = 0;  ///< elements of all cells
+  bool moves = true;       ///< no cell has more than one term, and all are taken as they are
   static constexpr std::int64_t kMostTogether = 8;
   std::int64_t together = kMostTogether;  ///< elements_together() of all cells
 };

@@ -1,5 +1,6 @@
-#include "array/raw_memory.h"
 #include "kernels/cuda/padded_operand.h"
+
+#include "array/raw_memory.h"
 #include "kernels/cuda/region.h"
 
 namespace jigsaw::inline kernels::cuda {
