@@ -137,11 +137,10 @@ function(jigsaw_link_cuda_tests)
   endif()
 endfunction()
 
-# What kernels that are compiled for the host are compiled with, so that tests/support/fake_cuda sees which memory they touch
-# and whether its addresses are aligned; unless a sanitizer is there for its own sake.
+# What kernels that are compiled for the host are compiled with, so that tests/support/fake_cuda sees which memory they touch,
+# whether its addresses are aligned, and indices beyond arrays of fixed size; unless a sanitizer is there for its own sake.
 if(NOT JIGSAW_SANITIZE)
-  set(JIGSAW_SEEN_ALIGNMENT -fsanitize=alignment)
-  set(JIGSAW_SEEN_ACCESSES -fsanitize=thread --param=tsan-instrument-func-entry-exit=0 ${JIGSAW_SEEN_ALIGNMENT})
+  set(JIGSAW_SEEN_ACCESSES -fsanitize=thread --param=tsan-instrument-func-entry-exit=0 -fsanitize=alignment,bounds)
 endif()
 
 # jigsaw_fake_cuda_test(NAME LIKE TEST ROOMS ... [SOURCES ...] [LIBRARIES ...] [FILTER PATTERN])

@@ -53,6 +53,20 @@ __global__ void turn_round(float* x, bool waits) {
   block[threadIdx.x] = shared[kThreads - 1 - threadIdx.x];
 }
 
+/// What ThreadOrder finds, and of memory what an index is beyond; with none of these each thread writes its
+/// own number.
+enum class Fault { kNone, kTwoBlocksWrite, kABlockReads, kNobodyWrote, kBeyond };
+__global__ void commit(Fault fault, float* x) {
+  __shared__ float shared[kThreads], never[kThreads];
+  const unsigned thread = threadIdx.x, of = blockIdx.x * kThreads + thread;
+  shared[thread] = 1;
+  x[fault == Fault::kTwoBlocksWrite ? thread : of] =
+      shared[fault == Fault::kBeyond ? thread + kThreads : thread];
+  if (fault == Fault::kABlockReads && blockIdx.x == 1) x[of] += x[thread];
+  if (fault == Fault::kNobodyWrote) x[of] += never[thread];
+  if (thread == kThreads) never[0] = 0;
+}
+
 /// Some threads leave before a barrier that the others come to.
 __global__ void leave_others_waiting() {
   if (threadIdx.x % 2 == 0) __syncthreads();
@@ -250,6 +264,7 @@ TEST_F(FakeCudaFinds, AKernelMoreForAParameterMore) {
   }
 }
 
+/// Each order gives other numbers, and where accesses are seen every one of them is told.
 TEST_F(FakeCudaFinds, AMissingBarrier) {
   constexpr unsigned kBlocks = 3;
   std::vector<double> wanted(kBlocks * kThreads);
@@ -261,9 +276,42 @@ TEST_F(FakeCudaFinds, AMissingBarrier) {
     for (const bool waits : {true, false}) {
       Array x = numbers(kBlocks * kThreads);
       start(kBlocks, turn_round, x.data<float>(), waits);
-      EXPECT_EQ(values_of(x) == wanted, waits);
+      const std::string said = error_of([&] { EXPECT_EQ(values_of(x) == wanted, waits); });
+      if (waits || !fake_cuda::sees_accesses()) {
+        EXPECT_EQ(said, "");
+        continue;
+      }
+      // The first thread reads what another one has written by then, or will.
+      const bool written =
+          said.find(" in shared memory, without a barrier between them") != std::string::npos;
+      const bool to_be =
+          said.find(" reads shared memory that no thread of its block has written") != std::string::npos;
+      EXPECT_TRUE(written || to_be) << said;
+      EXPECT_NE(said.find("kernel void (float*, bool)"), std::string::npos) << said;
+      fake_cuda::fail_next(cudaSuccess);
     }
   }
+}
+
+TEST_F(FakeCudaFinds, ThreadsWithoutAnOrder) {
+  if (!fake_cuda::sees_accesses()) GTEST_SKIP() << "a sanitizer is in the hooks' place";
+  const auto said = [&](Fault fault) {
+    Array x = numbers(2 * kThreads);
+    start(2, commit, fault, x.data<float>());
+    const std::string found = error_of([&] { context_.runtime()->synchronise(Stream::kCompute); });
+    fake_cuda::fail_next(cudaSuccess);
+    return found;
+  };
+  EXPECT_EQ(said(Fault::kNone), "");
+  EXPECT_NE(said(Fault::kTwoBlocksWrite).find(": two of its blocks write the same memory"),
+            std::string::npos);
+  EXPECT_NE(said(Fault::kABlockReads).find(": one of its blocks reads what another one writes"),
+            std::string::npos);
+  EXPECT_NE(said(Fault::kNobodyWrote).find(" reads shared memory that no thread of its block has written"),
+            std::string::npos);
+  const std::string beyond = said(Fault::kBeyond);
+  EXPECT_NE(beyond.find("'float [64]' with "), std::string::npos) << beyond;
+  EXPECT_NE(beyond.find("fake_cuda_test.cpp:"), std::string::npos) << beyond;
 }
 
 TEST_F(FakeCudaFinds, ABarrierThatSomeThreadsMiss) {
@@ -316,7 +364,7 @@ TEST_F(FakeCudaFinds, MisalignedWords) {
   const Array x = numbers(4 * kThreads + 4);
   const auto said = [&](std::int64_t first) {
     Array y(context_, {kThreads}, DType::kFloat32);
-    start(2, sum_words, x.slice(first, {4 * kThreads}).data<float>(), y.data<float>());
+    start(1, sum_words, x.slice(first, {4 * kThreads}).data<float>(), y.data<float>());
     return error_of([&] {
       const auto of = static_cast<double>(4 * first);
       EXPECT_EQ(values_of(y)[3], 4 * 12 + of + 6);

@@ -1,21 +1,25 @@
 // What the compiler calls at each access to memory in sources that are compiled with -fsanitize=thread, as
 // CUDA's kernels are for the fake runtime: here the sanitizer itself is not linked, and accesses go to
-// WorkOrder. With -fsanitize=alignment it calls one more function where an address is no multiple of what the
-// type wants, which a GPU does not read or write.
+// WorkOrder and ThreadOrder. With -fsanitize=alignment,bounds it calls functions where an address is no
+// multiple of what the type wants, which a GPU does not read or write, and where an index is beyond an array.
 #include "base/text.h"
 #include "support/fake_cuda/fake_cuda.h"
+#include "support/fake_cuda/thread_order.h"
 #include "support/fake_cuda/work_order.h"
 
 namespace {
 
 namespace fake_cuda = jigsaw::testing::fake_cuda;
+using jigsaw::testing::fake_cuda::ThreadOrder;
 using jigsaw::testing::fake_cuda::WorkOrder;
 
 void reads(const void* address, unsigned long bytes) {
   WorkOrder::all().touched(address, bytes, false);
+  ThreadOrder::all().touched(address, bytes, false);
 }
 void writes(const void* address, unsigned long bytes) {
   WorkOrder::all().touched(address, bytes, true);
+  ThreadOrder::all().touched(address, bytes, true);
 }
 
 /// What the compiler says of an access, as its library for undefined behaviour reads it.
@@ -23,12 +27,26 @@ struct TypeDescriptor {
   std::uint16_t kind, info;
   char name[1];  ///< goes on
 };
-struct TypeMismatch {
+struct Place {
   const char* file;
   std::uint32_t line, column;
+};
+struct TypeMismatch {
+  Place place;
   const TypeDescriptor* type;
   unsigned char log_alignment, access;
 };
+struct OutOfBounds {
+  Place place;
+  const TypeDescriptor *array, *index;
+};
+
+/// A kernel's thread does what a GPU's must not.
+void accuse(const Place& place, const std::string& what) {
+  if (!fake_cuda::in_kernel()) return;  // a processor does not mind, or a test of its own finds it
+  fake_cuda::accuse(jigsaw::concat(what, " (", place.file, ":", place.line, ")"));
+  fake_cuda::end_kernel();
+}
 
 }  // namespace
 
@@ -91,9 +109,10 @@ void __tsan_func_entry(void* /*caller*/) {}
 void __tsan_func_exit() {}
 void __tsan_init() {}
 void __ubsan_handle_type_mismatch_v1(const TypeMismatch* of, const void* /*at*/) {
-  if (!fake_cuda::in_kernel()) return;  // a processor does not mind
-  fake_cuda::misaligned(jigsaw::concat(" touches ", of->type->name, " at no multiple of ",
-                                       1 << of->log_alignment, " bytes (", of->file, ":", of->line, ")"));
-  fake_cuda::end_kernel();
+  accuse(of->place, jigsaw::concat(" touches ", of->type->name, " at no multiple of ", 1 << of->log_alignment,
+                                   " bytes"));
+}
+void __ubsan_handle_out_of_bounds(const OutOfBounds* of, unsigned long index) {
+  accuse(of->place, jigsaw::concat(" indexes ", of->array->name, " with ", index));
 }
 }

@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "cuda_runtime.h"
+#include "support/fake_cuda/thread_order.h"
 
 thread_local uint3 threadIdx, blockIdx;
 thread_local dim3 blockDim, gridDim;
@@ -72,6 +73,7 @@ class Block {
     std::iota(to_begin_.begin(), to_begin_.end(), 0U);
     put_in_order(to_begin_, order_, seed_);
     current = this;
+    ThreadOrder::all().begin_block();
     std::ranges::reverse(to_begin_);
     while (!ended_ && !to_begin_.empty()) resume(free_fiber());
     while (!ended_) {
@@ -82,17 +84,19 @@ class Block {
       if (waiting.empty()) break;
       if (waiting.size() != count_) {
         Fiber::all().clear();
+        leave();
         fail("some threads of a block wait at a barrier for others that have left the kernel");
       }
       std::ranges::sort(waiting, {}, &Fiber::thread);
       put_in_order(waiting, order_, seed_);
       for (Fiber* fiber : waiting) fiber->waits = false;
+      ThreadOrder::all().pass_barrier();
       for (Fiber* fiber : waiting) {
         if (!ended_) resume(*fiber);
       }
     }
     if (ended_) Fiber::all().clear();
-    current = nullptr;
+    leave();
   }
   bool ended() const { return ended_; }
 
@@ -101,7 +105,7 @@ class Block {
     Fiber& fiber = *running_;
     fiber.waits = true;
     if (_setjmp(fiber.place) == 0) _longjmp(scheduler_, 1);
-    threadIdx = index_of(fiber.thread);
+    go_on(fiber.thread);
   }
 
   /// Of the thread that runs: neither it nor the others go on.
@@ -111,8 +115,13 @@ class Block {
   }
 
  private:
-  static uint3 index_of(unsigned thread) {
-    return {thread % blockDim.x, thread / blockDim.x % blockDim.y, thread / blockDim.x / blockDim.y};
+  static void go_on(unsigned thread) {
+    threadIdx = {thread % blockDim.x, thread / blockDim.x % blockDim.y, thread / blockDim.x / blockDim.y};
+    ThreadOrder::all().go_on(thread);
+  }
+  static void leave() {
+    current = nullptr;
+    ThreadOrder::all().end_block();
   }
 
   Fiber& free_fiber() {
@@ -146,7 +155,7 @@ class Block {
       }
       fiber.thread = block.to_begin_.back();
       block.to_begin_.pop_back();
-      threadIdx = index_of(fiber.thread);
+      go_on(fiber.thread);
       block.thread_();
     }
   }
@@ -172,6 +181,7 @@ void run_blocks(dim3 blocks, dim3 threads, const std::function<void()>& thread, 
   put_in_order(numbers, order, seed);
   gridDim = blocks;
   blockDim = threads;
+  ThreadOrder::all().begin_kernel();
   Block block(thread, order, seed);
   for (const unsigned number : numbers) {
     blockIdx = {number % blocks.x, number / blocks.x % blocks.y, number / blocks.x / blocks.y};

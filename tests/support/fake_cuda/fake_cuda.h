@@ -16,15 +16,15 @@
 /// - Two pieces of work that touch the same memory without an order end the program's next wait with an error
 ///   that names both (work_order.h). What copies write to pinned memory of the host is NaN until they have
 ///   run, and the host must not change there what they have not read yet.
-/// - A kernel that touches memory at no multiple of what its type is aligned to ends there, as on a GPU; the
-///   next wait names both.
+/// - So do two threads of a kernel, and shared memory that is read before it is written (thread_order.h).
+/// - A kernel that touches memory at no multiple of what its type is aligned to, or beyond an array of fixed
+///   size, ends there; the next wait names both.
 /// - What is put into streams that capture is recorded (graphs.cpp). Each launch of the graph puts in new
 ///   work, in the order of its streams and waits alone, so that a wait that was not recorded is found.
 ///   JIGSAW_FAKE_CUDA_SPOILS="1:40" spoils each capture on device 1 with the fortieth piece of work that is
 ///   put into it; "1:0" lets no graph of it be instantiated, "1:upload" finds no memory for one.
 /// - Blocks run one after the other. The threads of a block run one after the other between two barriers, in
-/// an
-///   order that differs each time, so that what lacks a barrier gives something else.
+///   an order that differs each time, so that what lacks a barrier gives something else.
 namespace jigsaw::testing::fake_cuda {
 
 /// What the machine pretends to have. JIGSAW_FAKE_CUDA, "devices=2,driver=12080,major=9", overrides; there,
@@ -86,8 +86,8 @@ cudaError_t launch(const cudaLaunchConfig_t& configuration, const char* type, st
 cudaError_t put(cudaStream_t stream, const std::string& name, std::function<void()> work);
 /// While work runs: it touches memory.
 void touched(const void* address, std::size_t bytes, bool writes);
-/// While work runs: it touches memory that is not aligned as it must be. `what` goes on behind its name.
-void misaligned(const std::string& what);
+/// While work runs: it does what a GPU's must not. `what` goes on behind its name.
+void accuse(const std::string& what);
 /// While work runs: this memory was given to it for what it likes. It writes NaN to both ends.
 void use_workspace(std::byte* memory, std::size_t bytes);
 

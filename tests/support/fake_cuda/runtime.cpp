@@ -19,6 +19,7 @@
 #include "cuda_runtime.h"
 #include "support/fake_cuda/devices.h"
 #include "support/fake_cuda/streams.h"
+#include "support/fake_cuda/thread_order.h"
 
 namespace jigsaw::testing::fake_cuda {
 
@@ -161,6 +162,16 @@ struct Faults {
   }
 };
 
+/// Memory whose accesses must have an order, until it goes.
+void watch(const std::byte* base, std::size_t bytes) {
+  WorkOrder::all().watch(base, bytes);
+  ThreadOrder::all().watch(base, bytes);
+}
+void forget(const std::byte* base) {
+  WorkOrder::all().forget(base);
+  ThreadOrder::all().forget(base);
+}
+
 /// A piece of work has run.
 void count_work(const FakeStream& stream) {
   if (stream.device == machine().fail_device) ++Devices::all().pieces_of_work;
@@ -294,7 +305,7 @@ cudaError_t put_when_ready(cudaStream_t stream, const std::string& name, std::fu
 void touched(const void* address, std::size_t bytes, bool writes) {
   WorkOrder::all().touched(address, bytes, writes);
 }
-void misaligned(const std::string& what) {
+void accuse(const std::string& what) {
   WorkOrder::all().accuse(what);
 }
 void use_workspace(std::byte* memory, std::size_t bytes) {
@@ -502,7 +513,7 @@ CUresult cuMemAddressReserve(CUdeviceptr* base, std::size_t bytes, std::size_t, 
   if (memory == MAP_FAILED) return CUDA_ERROR_OUT_OF_MEMORY;
   madvise(memory, bytes, MADV_HUGEPAGE);  // rights change with each piece of work
   Devices::all().ranges[static_cast<std::byte*>(memory)] = {bytes, 0};
-  WorkOrder::all().watch(static_cast<std::byte*>(memory), bytes);
+  watch(static_cast<std::byte*>(memory), bytes);
   *base = reinterpret_cast<CUdeviceptr>(memory);
   return CUDA_SUCCESS;
 }
@@ -512,7 +523,7 @@ CUresult cuMemAddressFree(CUdeviceptr base, std::size_t bytes) {
   const auto found = Devices::all().ranges.find(memory);
   if (found == Devices::all().ranges.end() || found->second.bytes != bytes) return CUDA_ERROR_INVALID_VALUE;
   Devices::all().ranges.erase(found);
-  WorkOrder::all().forget(memory);
+  forget(memory);
   munmap(memory, bytes);
   return CUDA_SUCCESS;
 }
@@ -587,7 +598,7 @@ cudaError_t cudaHostAlloc(void** memory, std::size_t bytes, unsigned /*flags*/) 
   if (mapped == MAP_FAILED) return result(cudaErrorMemoryAllocation);
   auto* const block = static_cast<std::byte*>(mapped);
   devices.pinned[block] = bytes;
-  WorkOrder::all().watch(block, bytes);
+  watch(block, bytes);
   *memory = block;
   return result(cudaSuccess);
 }
@@ -597,7 +608,7 @@ cudaError_t cudaFreeHost(void* memory) {
   auto* const block = static_cast<std::byte*>(memory);
   const auto found = devices.pinned.find(block);
   if (found == devices.pinned.end()) return result(cudaErrorInvalidValue);
-  WorkOrder::all().forget(block);
+  forget(block);
   munmap(block, found->second);
   devices.pinned.erase(found);
   return result(cudaSuccess);

@@ -1,18 +1,10 @@
 #include "support/fake_cuda/work_order.h"
 
-#include <sys/mman.h>
-
 #include <algorithm>
 
-#include "base/error.h"
 #include "base/text.h"
 
 namespace jigsaw::testing::fake_cuda {
-
-WorkOrder& WorkOrder::all() {
-  static WorkOrder order;
-  return order;
-}
 
 void WorkOrder::join(Clock& clock, const Clock& other) {
   clock.resize(std::max(clock.size(), other.size()));
@@ -48,43 +40,11 @@ void WorkOrder::stream_waits(int stream, const Clock& place) {
   join(streams_[static_cast<std::size_t>(stream)].clock, place);
 }
 
-void WorkOrder::find_bounds() {
-  low_ = ranges_.empty() ? 0 : ranges_.begin()->first;
-  extent_ = ranges_.empty() ? 0 : ranges_.rbegin()->first + ranges_.rbegin()->second.bytes - low_;
-}
-
-void WorkOrder::watch(std::byte* base, std::size_t bytes) {
-  void* const words = mmap(nullptr, (bytes / kWord + 1) * sizeof(Word), PROT_READ | PROT_WRITE,
-                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  require(words != MAP_FAILED, "there is no room to watch the memory of a fake device");
-  ranges_[reinterpret_cast<std::uintptr_t>(base)] = {bytes, static_cast<Word*>(words)};
-  find_bounds();
-}
-
-void WorkOrder::forget(std::byte* base) {
-  const auto found = ranges_.find(reinterpret_cast<std::uintptr_t>(base));
-  if (found == ranges_.end()) return;
-  munmap(found->second.words, (found->second.bytes / kWord + 1) * sizeof(Word));
-  ranges_.erase(found);
-  find_bounds();
-}
-
 bool WorkOrder::comes_before(Id first, Id second) const {
   const Work &a = work_[first], &b = work_[second];
   if (a.stream == b.stream) return a.number < b.number;
   const auto stream = static_cast<std::size_t>(a.stream);
   return stream < b.others->size() && (*b.others)[stream] >= a.number;
-}
-
-void WorkOrder::look(std::uintptr_t at, std::size_t bytes, bool writes) {
-  auto after = ranges_.upper_bound(at);
-  if (after == ranges_.begin()) return;
-  --after;
-  const std::size_t first = at - after->first;
-  if (first >= after->second.bytes) return;
-  const std::size_t end = std::min(first + bytes, after->second.bytes);
-  for (std::size_t word = first / kWord; word * kWord < end; ++word)
-    look_at(after->second.words[word], writes);
 }
 
 void WorkOrder::look_at(Word& word, bool writes) {

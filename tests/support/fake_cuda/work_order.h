@@ -1,11 +1,12 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
+
+#include "support/fake_cuda/shadow.h"
 
 namespace jigsaw::testing::fake_cuda {
 
@@ -24,7 +25,10 @@ class WorkOrder {
   using Clock = std::vector<std::int64_t>;
   using Id = std::uint32_t;
 
-  static WorkOrder& all();
+  static WorkOrder& all() {
+    static WorkOrder order;
+    return order;
+  }
 
   int open_stream();
   void close_stream(int stream);
@@ -37,8 +41,8 @@ class WorkOrder {
   void host_waited(const Clock& place) { join(host_, place); }
 
   /// Memory that work may touch: of a device, or pinned on the host.
-  void watch(std::byte* base, std::size_t bytes);
-  void forget(std::byte* base);
+  void watch(const std::byte* base, std::size_t bytes) { words_.watch(base, bytes); }
+  void forget(const std::byte* base) { words_.forget(base); }
 
   /// While it lives this piece of work runs; what runs within it is another one.
   class Running {
@@ -53,7 +57,8 @@ class WorkOrder {
   };
   void touched(const void* address, std::size_t bytes, bool writes) {
     const auto at = reinterpret_cast<std::uintptr_t>(address);
-    if (at - low_ < extent_ && running_ != 0) look(at, bytes, writes);
+    if (running_ != 0 && words_.may_hold(at))
+      words_.each(at, bytes, [&](Word& word) { look_at(word, writes); });
   }
 
   /// What was found first, and its like; "" for nothing.
@@ -84,23 +89,16 @@ class WorkOrder {
     Id writer;
     Id readers[kReaders];  ///< by the stream's number
   };
-  struct Range {
-    std::size_t bytes;
-    Word* words;
-  };
 
   static void join(Clock& clock, const Clock& other);
   bool comes_before(Id first, Id second) const;
-  void look(std::uintptr_t at, std::size_t bytes, bool writes);
   void look_at(Word& word, bool writes);
   void found(Id other, bool other_writes, bool writes);
-  void find_bounds();
 
   std::vector<Stream> streams_;
   Clock host_;
   std::vector<Work> work_ = {{}};  ///< by id, from 1 on
-  std::map<std::uintptr_t, Range> ranges_;
-  std::uintptr_t low_ = 0, extent_ = 0;  ///< of all ranges
+  Shadow<Word, kWord> words_;
   static inline thread_local Id running_ = 0;
   std::string conflict_;
 };
