@@ -21,23 +21,30 @@ const PlanBook::Entry& PlanBook::at(const std::string& path) const {
 
 namespace {
 
-std::vector<bool> read_by_backward(const Trace& trace) {
-  std::vector<bool> read(trace.values.size(), false), result(trace.nodes.size());
+std::vector<bool> runs_again(const Trace& trace, const Plan& plan) {
+  std::vector<bool> read(trace.values.size(), false), kept(trace.values.size(), false),
+      runs(trace.nodes.size());
   for (std::size_t n = trace.nodes.size(); n-- > 0;) {
     const Trace::Node& node = trace.nodes[n];
-    for (const int output : node.outputs) result[n] = result[n] || read[static_cast<std::size_t>(output)];
+    bool rematerialised = false;
+    for (const int output : node.outputs) {
+      const auto o = static_cast<std::size_t>(output);
+      runs[n] = runs[n] || read[o] || (kept[o] && !plan.decisions[n].rematerialised);
+      rematerialised = rematerialised || kept[o];
+    }
     for (std::size_t i = 0; i < node.inputs.size(); ++i) {
-      if (result[n] || node.signature.saved[i] || node.signature.keeps_findings)
-        read[static_cast<std::size_t>(node.inputs[i])] = true;
+      const auto input = static_cast<std::size_t>(node.inputs[i]);
+      if (runs[n] || node.signature.keeps_findings) read[input] = true;
+      if (rematerialised || node.signature.saved[i]) kept[input] = true;
     }
   }
-  return result;
+  return runs;
 }
 
 }  // namespace
 
 void PlanBook::add(const std::string& path, Entry entry) {
-  entry.read_by_backward = read_by_backward(entry.trace);
+  entry.runs_again = runs_again(entry.trace, entry.plan);
   entries_[path] = std::move(entry);
 }
 
@@ -279,6 +286,10 @@ bool takes(const Signature& signature, const std::vector<Variable>& inputs) {
                     [](const Shape& shape, const Variable& input) { return shape == input.shape(); });
 }
 
+bool any_wants_gradient(const std::vector<Variable>& inputs) {
+  return std::ranges::any_of(inputs, &Variable::wants_gradient);
+}
+
 }  // namespace
 
 Tape::Planned Tape::decide(const Operation& operation, const std::vector<Variable>& inputs) {
@@ -290,7 +301,9 @@ Tape::Planned Tape::decide(const Operation& operation, const std::vector<Variabl
   auto signature = takes(planned, inputs)
                        ? std::shared_ptr<const Signature>(std::shared_ptr<void>(), &planned)
                        : std::make_shared<const Signature>(signature_of(operation, inputs));
-  return {entry.plan.decisions[number], std::move(signature), !recomputes_ || entry.read_by_backward[number]};
+  // What no gradient goes to has no backward that could rematerialise it.
+  const bool runs = !recomputes_ || entry.runs_again[number] || !any_wants_gradient(inputs);
+  return {entry.plan.decisions[number], std::move(signature), runs};
 }
 
 std::vector<Variable> Tape::run(std::shared_ptr<const Operation> operation,
@@ -377,8 +390,7 @@ void Tape::record_call(const std::shared_ptr<const Operation>& operation, const 
 }
 
 bool Tape::records(const std::vector<Variable>& inputs) {
-  const auto wants = [](const Variable& v) { return v.wants_gradient(); };
-  if (mode_ != Mode::kRecord || std::none_of(inputs.begin(), inputs.end(), wants)) return false;
+  if (mode_ != Mode::kRecord || !any_wants_gradient(inputs)) return false;
   for (const Variable& input : inputs) {
     if (input.parameter() == nullptr) continue;
     ParameterGroup* group = input.parameter()->group();

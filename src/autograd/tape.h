@@ -16,9 +16,9 @@ class PlanBook {
   struct Entry {
     Trace trace;
     Plan plan;
-    /// For each operation, whether its backward, or that of one after it, reads the output: the others need
-    /// not run when a block is recomputed.
-    std::vector<bool> read_by_backward = {};
+    /// For each operation, whether it runs again when the block is recomputed: when its output is read by one
+    /// that runs, or kept for backward, unless backward rematerialises it.
+    std::vector<bool> runs_again = {};
   };
   explicit PlanBook(CostModel model = {}) : model_(model) {}
 
