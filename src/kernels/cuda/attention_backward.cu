@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "array/raw_memory.h"
 #include "kernels/cuda/attention_passes.h"
 #include "kernels/cuda/attention_tiles.cuh"
@@ -6,18 +8,22 @@ namespace jigsaw::inline kernels::cuda {
 
 namespace {
 
+/// The tokens of one side of the pairs, and what each is multiplied by in the gradients of the weights:
+/// queries with dy, or keys with values.
+template <typename T>
+struct Side {
+  Heads<T> x, up;
+};
+
 template <typename T>
 struct BackwardPass {
   using R = Accumulator<T>;
-  Heads<T> q, k, v, dy;
+  Side<T> queries, keys;
   Scoring<R> scoring;
   const R *log_sum_exp, *row_sums;
   HeadResults dq, dk, dv;
-  AnyElements dbias;
 
-  __device__ std::int64_t row(std::int64_t batch, std::int64_t head, std::int64_t query) const {
-    return (batch * q.places.heads + head) * q.tokens() + query;
-  }
+  __device__ HeadPlaces places() const { return queries.x.places; }
 };
 
 /// A pair of query and key: its weight after dropout, and the gradient of its score.
@@ -26,105 +32,148 @@ struct Pair {
   R weight, slope;
 };
 
-/// The block's thread (i, j) gets the pair of query first_query + i and key first_key + j; nothing beyond.
-template <typename T>
-__device__ Pair<Accumulator<T>> pair_of(const BackwardPass<T>& all, std::int64_t batch, std::int64_t head,
-                                        const HeadDropout& dropout, std::int64_t first_query,
-                                        std::int64_t first_key) {
-  using R = Accumulator<T>;
-  const int thread = static_cast<int>(threadIdx.x);
-  const std::int64_t query = first_query + thread / kAttentionTile, key = first_key + thread % kAttentionTile;
-  const R dot = tile_dots<R>(all.q, first_query, all.k, first_key, batch, head);
-  const R up = tile_dots<R>(all.dy, first_query, all.v, first_key, batch, head);
-  if (query >= all.q.tokens() || key >= all.k.tokens()) return {R(0), R(0)};
-  const std::int64_t row = all.row(batch, head, query);
-  const R known = all.log_sum_exp[row];
+/// @param dot, up  products of the query with the key, and of its dy with the key's value.
+/// @return         zeros beyond the queries and keys that there are.
+template <typename T, typename R>
+__device__ Pair<R> pair_of(const BackwardPass<T>& all, const HeadScoring<R>& scoring, std::int64_t first_row,
+                           std::int64_t query, std::int64_t key, R dot, R up) {
+  if (query >= all.queries.x.tokens() || key >= all.keys.x.tokens()) return {R(0), R(0)};
+  const R known = all.log_sum_exp[first_row + query];
   if (known == -static_cast<R>(INFINITY)) return {R(0), R(0)};
-  const R weight = exp(all.scoring.score(batch, head, query, key, dot) - known);
-  const R factor = all.scoring.factor(dropout, query, key);
-  return {weight * factor, weight * (factor * up - all.row_sums[row])};
+  const R weight = exp(all.scoring.score(scoring, query, key, dot) - known);
+  const R factor = all.scoring.factor(scoring, query, key);
+  return {weight * factor, weight * (factor * up - all.row_sums[first_row + query])};
 }
 
-/// dq: a block takes a tile of queries over all keys.
-template <typename T>
-__global__ void query_gradients(BackwardPass<T> all, std::int64_t tiles) {
-  using R = Accumulator<T>;
-  __shared__ R slopes[kAttentionTile][kAttentionTile + 1];
-  const int thread = static_cast<int>(threadIdx.x), i = thread / kAttentionTile, j = thread % kAttentionTile;
-  const std::int64_t heads = all.q.places.heads, pieces = all.q.places.batches * heads * tiles;
-  for (std::int64_t piece = blockIdx.x; piece < pieces; piece += gridDim.x) {
-    const std::int64_t first = piece % tiles * kAttentionTile, head = piece / tiles % heads,
-                       batch = piece / tiles / heads;
-    const HeadDropout dropout = all.scoring.dropout_of(batch, head);
-    R sums[kHeadEach] = {};
-    for (std::int64_t key = 0; key < all.k.tokens(); key += kAttentionTile) {
-      const Pair<R> pair = pair_of(all, batch, head, dropout, first, key);
-      slopes[i][j] = pair.slope;
-      __syncthreads();
-      for (int c = 0; c < kHeadEach; ++c) {
-        for (int n = 0; n < kAttentionTile && j + c * kAttentionTile < all.k.places.d; ++n)
-          sums[c] += slopes[i][n] * all.k.template get<R>(batch, key + n, head, j + c * kAttentionTile);
-      }
-      __syncthreads();
-    }
-    for (int c = 0; c < kHeadEach; ++c) {
-      all.dq.put(batch, first + i, head, j + c * kAttentionTile, static_cast<R>(all.scoring.scale) * sums[c]);
-    }
+/// A tile of one side's tokens, in shared memory.
+template <typename R, int kEach>
+struct SideTile {
+  HeadTile<R, kEach> x, up;
+
+  template <typename T>
+  __device__ void stage(const Side<T>& side, std::int64_t batch, std::int64_t first, std::int64_t head,
+                        int chunk) {
+    x.stage(side.x, batch, first, head, chunk);
+    up.stage(side.up, batch, first, head, chunk);
   }
-}
+};
 
-/// dk and dv: a block takes a tile of keys over all queries.
-template <typename T>
-__global__ void key_gradients(BackwardPass<T> all, std::int64_t tiles) {
+/// dq, or dk and dv: a block takes a tile of queries over all keys, or one of keys over all queries.
+template <typename T, int kEach, bool kOfKeys>
+__global__ void gradients(BackwardPass<T> all) {
   using R = Accumulator<T>;
-  __shared__ R slopes[kAttentionTile][kAttentionTile + 1], weights[kAttentionTile][kAttentionTile + 1];
+  using Tile = HeadTile<R, kEach>;
+  __shared__ SideTile<R, kEach> own, other;
+  __shared__ TilePairs<R> slopes, weights;
+  const Side<T>&mine = kOfKeys ? all.keys : all.queries, &others = kOfKeys ? all.queries : all.keys;
   const int thread = static_cast<int>(threadIdx.x), i = thread / kAttentionTile, j = thread % kAttentionTile;
-  const std::int64_t heads = all.q.places.heads, pieces = all.q.places.batches * heads * tiles;
-  for (std::int64_t piece = blockIdx.x; piece < pieces; piece += gridDim.x) {
-    const std::int64_t first = piece % tiles * kAttentionTile, head = piece / tiles % heads,
-                       batch = piece / tiles / heads;
-    const HeadDropout dropout = all.scoring.dropout_of(batch, head);
-    R of_k[kHeadEach] = {}, of_v[kHeadEach] = {};
-    for (std::int64_t query = 0; query < all.q.tokens(); query += kAttentionTile) {
-      const Pair<R> pair = pair_of(all, batch, head, dropout, query, first);
-      slopes[i][j] = pair.slope;
-      weights[i][j] = pair.weight;
-      __syncthreads();
-      for (int c = 0; c < kHeadEach; ++c) {
-        const std::int64_t column = j + c * kAttentionTile;
-        for (int n = 0; n < kAttentionTile && column < all.q.places.d; ++n) {
-          of_k[c] += slopes[n][i] * all.q.template get<R>(batch, query + n, head, column);
-          of_v[c] += weights[n][i] * all.dy.template get<R>(batch, query + n, head, column);
+  const std::int64_t first = std::int64_t{blockIdx.x} * kAttentionTile, heads = all.places().heads;
+  for (std::int64_t head = blockIdx.y; head < heads; head += gridDim.y)
+    for (std::int64_t batch = blockIdx.z; batch < all.places().batches; batch += gridDim.z) {
+      const HeadScoring<R> scoring = all.scoring.of_head(batch, head);
+      const std::int64_t row = (batch * heads + head) * all.places().tokens;
+      if (Tile::kChunks == 1) own.stage(mine, batch, first, head, 0);
+      R of_x[kEach] = {}, of_up[kEach] = {};
+      for (std::int64_t token = 0; token < others.x.tokens(); token += kAttentionTile) {
+        R dot = 0, up = 0;
+        for (int chunk = 0; chunk < Tile::kChunks; ++chunk) {
+          __syncthreads();
+          if (Tile::kChunks > 1) own.stage(mine, batch, first, head, chunk);
+          other.stage(others, batch, token, head, chunk);
+          __syncthreads();
+          dot = own.x.dot(i, other.x, j, dot);
+          up = own.up.dot(i, other.up, j, up);
+        }
+        const std::int64_t query = kOfKeys ? token + j : first + i, key = kOfKeys ? first + i : token + j;
+        const Pair<R> pair = pair_of(all, scoring, row, query, key, dot, up);
+        slopes[i][j] = pair.slope;
+        if constexpr (kOfKeys) weights[i][j] = pair.weight;
+#pragma unroll
+        for (int chunk = Tile::kChunks - 1; chunk >= 0; --chunk) {  // the last one lies there
+          __syncthreads();
+          if (chunk < Tile::kChunks - 1) {
+            other.stage(others, batch, token, head, chunk);
+            __syncthreads();
+          }
+          other.x.add_rows(slopes, i, j, of_x + chunk * Tile::kOwn);
+          if constexpr (kOfKeys) other.up.add_rows(weights, i, j, of_up + chunk * Tile::kOwn);
         }
       }
-      __syncthreads();
+      for (int e = 0; e < kEach; ++e) {
+        const HeadResults& dx = kOfKeys ? all.dk : all.dq;
+        dx.put(batch, first + i, head, Tile::column(j, e), static_cast<R>(all.scoring.scale) * of_x[e]);
+        if constexpr (kOfKeys) all.dv.put(batch, first + i, head, Tile::column(j, e), of_up[e]);
+      }
     }
-    for (int c = 0; c < kHeadEach; ++c) {
-      const std::int64_t column = j + c * kAttentionTile;
-      all.dk.put(batch, first + i, head, column, static_cast<R>(all.scoring.scale) * of_k[c]);
-      all.dv.put(batch, first + i, head, column, of_v[c]);
+}
+
+/// Slabs of batches whose sums are formed apart, as many as fill a GPU: their number depends on the shape
+/// alone.
+std::int64_t batch_slabs(std::int64_t batches, std::int64_t pieces) {
+  constexpr std::int64_t kBlocks = 4096;
+  return std::clamp<std::int64_t>(kBlocks / pieces, 1, std::max<std::int64_t>(batches, 1));
+}
+
+/// dbias, or the slabs' sums [slabs, heads, queries, keys]: a block takes a tile of queries and keys over a
+/// slab of the batches, whose sum is formed in float64.
+template <typename T, int kEach>
+__global__ void bias_gradients(BackwardPass<T> all, unsigned key_tiles, AnyElements sums) {
+  using R = Accumulator<T>;
+  using Tile = HeadTile<R, kEach>;
+  __shared__ SideTile<R, kEach> queries, keys;
+  const int thread = static_cast<int>(threadIdx.x), i = thread / kAttentionTile, j = thread % kAttentionTile;
+  const std::int64_t first_query = std::int64_t{blockIdx.x / key_tiles} * kAttentionTile,
+                     first_key = std::int64_t{blockIdx.x % key_tiles} * kAttentionTile,
+                     query = first_query + i, key = first_key + j, heads = all.places().heads,
+                     batches = all.places().batches, slab = blockIdx.z, slabs = gridDim.z,
+                     query_count = all.queries.x.tokens(), key_count = all.keys.x.tokens();
+  for (std::int64_t head = blockIdx.y; head < heads; head += gridDim.y) {
+    double sum = 0;
+    for (std::int64_t batch = batches * slab / slabs; batch < batches * (slab + 1) / slabs; ++batch) {
+      R dot = 0, up = 0;
+      for (int chunk = 0; chunk < Tile::kChunks; ++chunk) {
+        __syncthreads();
+        queries.stage(all.queries, batch, first_query, head, chunk);
+        keys.stage(all.keys, batch, first_key, head, chunk);
+        __syncthreads();
+        dot = queries.x.dot(i, keys.x, j, dot);
+        up = queries.up.dot(i, keys.up, j, up);
+      }
+      const std::int64_t row = (batch * heads + head) * query_count;
+      sum +=
+          static_cast<double>(pair_of(all, all.scoring.of_head(batch, head), row, query, key, dot, up).slope);
     }
+    if (query < query_count && key < key_count)
+      sums.put(((slab * heads + head) * query_count + query) * key_count + key, sum);
   }
 }
 
-/// dbias: a block takes a tile of queries and keys over all batches, whose sum is formed in float64.
-template <typename T>
-__global__ void bias_gradients(BackwardPass<T> all, std::int64_t query_tiles, std::int64_t key_tiles) {
-  const int thread = static_cast<int>(threadIdx.x), i = thread / kAttentionTile, j = thread % kAttentionTile;
-  const std::int64_t pieces = all.q.places.heads * query_tiles * key_tiles;
-  for (std::int64_t piece = blockIdx.x; piece < pieces; piece += gridDim.x) {
-    const std::int64_t first_key = piece % key_tiles * kAttentionTile,
-                       first_query = piece / key_tiles % query_tiles * kAttentionTile,
-                       head = piece / key_tiles / query_tiles;
+/// The slabs together, in order.
+struct AddSlabs {
+  const double* partial;
+  std::int64_t count, slabs;
+  AnyElements dbias;
+  __device__ void operator()(std::int64_t i) const {
     double sum = 0;
-    for (std::int64_t batch = 0; batch < all.q.places.batches; ++batch) {
-      const HeadDropout dropout = all.scoring.dropout_of(batch, head);
-      sum += static_cast<double>(pair_of(all, batch, head, dropout, first_query, first_key).slope);
-    }
-    if (first_query + i < all.q.tokens() && first_key + j < all.k.tokens()) {
-      all.dbias.put((head * all.q.tokens() + first_query + i) * all.k.tokens() + first_key + j, sum);
-    }
+    for (std::int64_t slab = 0; slab < slabs; ++slab) sum += partial[slab * count + i];
+    dbias.put(i, sum);
   }
+};
+
+template <typename T, int kEach>
+void start_bias_gradients(Context& context, const BackwardPass<T>& all, std::int64_t batches, Array& dbias) {
+  const Shape& shape = dbias.shape();
+  const std::int64_t key_tiles = tiles_of(shape[2]), tiles = tiles_of(shape[1]) * key_tiles,
+                     slabs = batch_slabs(batches, shape[0] * tiles);
+  const auto start = [&](Array& sums) {
+    start_kernel(context, blocks_of_heads(tiles, shape[0], slabs), bias_gradients<T, kEach>, all,
+                 static_cast<unsigned>(key_tiles), any_elements(sums));
+  };
+  if (slabs == 1) return start(dbias);
+  Array partial(context, {slabs, dbias.count()}, DType::kFloat64, Purpose::kWorkspace);
+  start(partial);
+  for_elements(context, dbias.count(),
+               AddSlabs{partial.data<double>(), dbias.count(), slabs, any_elements(dbias)});
 }
 
 HeadResults results_of(HeadRows& rows) {
@@ -137,31 +186,29 @@ void attention_backward_pass(Context& context, const HeadRows& q, const HeadRows
                              const Array& dy, const Array& log_sum_exp, const Array& row_sums,
                              const AttentionOptions& options, HeadRows& dq, HeadRows& dk, HeadRows& dv,
                              Array& dbias) {
-  const std::int64_t query_tiles = (q.tokens() + kAttentionTile - 1) / kAttentionTile,
-                     key_tiles = (k.tokens() + kAttentionTile - 1) / kAttentionTile,
-                     heads = q.batches() * q.heads();
   visit(q.array.dtype(), [&](auto zero) {
     using T = decltype(zero);
     using R = Accumulator<T>;
-    BackwardPass<T> all{heads_of<T>(q),
-                        heads_of<T>(k),
-                        heads_of<T>(v),
-                        heads_of<T>(dy),
-                        scoring_of<R>(context, q, k, options),
-                        log_sum_exp.data<R>(),
-                        row_sums.data<R>(),
-                        results_of(dq),
-                        results_of(dk),
-                        results_of(dv),
-                        {}};
-    if (heads * query_tiles > 0)
-      start_kernel(context, blocks_for(heads * query_tiles), query_gradients<T>, all, query_tiles);
-    if (heads * key_tiles > 0)
-      start_kernel(context, blocks_for(heads * key_tiles), key_gradients<T>, all, key_tiles);
-    if (!dbias.defined() || dbias.count() == 0) return;
-    all.dbias = any_elements(dbias);
-    start_kernel(context, blocks_for(q.heads() * query_tiles * key_tiles), bias_gradients<T>, all,
-                 query_tiles, key_tiles);
+    const BackwardPass<T> all{{heads_of<T>(q), heads_of<T>(dy)},
+                              {heads_of<T>(k), heads_of<T>(v)},
+                              scoring_of<R>(context, q, k, options),
+                              log_sum_exp.data<R>(),
+                              row_sums.data<R>(),
+                              results_of(dq),
+                              results_of(dk),
+                              results_of(dv)};
+    visit_head_size(q.head_size(), [&](auto each) {
+      constexpr int kEach = each.value;
+      const auto start = [&](const HeadRows& rows, auto kernel) {
+        if (rows.batches() * rows.heads() * rows.tokens() == 0) return;
+        start_kernel(context, blocks_of_heads(tiles_of(rows.tokens()), rows.heads(), rows.batches()), kernel,
+                     all);
+      };
+      start(q, gradients<T, kEach, false>);
+      start(k, gradients<T, kEach, true>);
+      if (dbias.defined() && dbias.count() > 0)
+        start_bias_gradients<T, kEach>(context, all, q.batches(), dbias);
+    });
   });
 }
 

@@ -4,10 +4,9 @@
 
 namespace jigsaw::inline kernels::cuda {
 
-// A block works on tiles of queries × keys, a pair a thread; a head's numbers are staged in chunks. Sums are
-// formed in float32 (float64 for float64), each by one thread and in order, without atomics.
-constexpr int kAttentionTile = 16, kHeadChunk = 32, kLargestHead = 256,
-              kHeadEach = kLargestHead / kAttentionTile;
+// A block works on tiles of queries × keys, a pair a thread; a head's numbers are staged in shared memory, in
+// chunks. Sums are formed in float32 (float64 for float64), each by one thread and in order, without atomics.
+constexpr int kAttentionTile = 16, kLargestHead = 256;
 static_assert(kAttentionTile * kAttentionTile == kThreads);
 
 /// Where the numbers of an operand's heads lie in [B, tokens, slots, heads, d].
@@ -28,11 +27,6 @@ struct Heads {
   const Element<T>* x;
 
   __device__ std::int64_t tokens() const { return places.tokens; }
-  /// Number c of a token's head; 0 beyond either.
-  template <typename R>
-  __device__ R get(std::int64_t batch, std::int64_t token, std::int64_t head, std::int64_t c) const {
-    return token < places.tokens && c < places.d ? load<R>(x[places.at(batch, token, head) + c]) : R(0);
-  }
 };
 template <typename T>
 Heads<T> heads_of(const HeadRows& rows) {
@@ -95,8 +89,11 @@ struct TokenNumbers {
   }
 };
 
-/// Where a head's part of the dropout's mask stands: its sample, and the element of its first query and key.
-struct HeadDropout {
+/// What one head of one batch reads besides: its planes of bias and mask, and where its part of the dropout's
+/// mask stands, its sample and the element of its first query and key.
+template <typename R>
+struct HeadScoring {
+  const R *bias = nullptr, *mask = nullptr;
   std::uint64_t sample = 0;
   std::int64_t first = 0;
 };
@@ -112,23 +109,27 @@ struct Scoring {
   std::int64_t groups = 1, first_head = 0, total_queries = 0, total_keys = 0;
   TokenNumbers query_numbers, key_numbers;
 
+  __device__ HeadScoring<R> of_head(std::int64_t batch, std::int64_t head) const {
+    HeadScoring<R> own;
+    if (bias != nullptr) own.bias = bias + head * queries * keys;
+    if (mask != nullptr) own.mask = mask + batch % masks * queries * keys;
+    if (!drops) return own;
+    const std::int64_t group = batch % groups,
+                       row = (first_head + head) * total_queries + query_numbers.of_group(group);
+    own.sample = static_cast<std::uint64_t>(batch / groups);
+    own.first = row * total_keys + key_numbers.of_group(group);
+    return own;
+  }
   /// −∞ beyond the queries and keys that there are.
-  __device__ R score(std::int64_t batch, std::int64_t head, std::int64_t query, std::int64_t key,
-                     R dot) const {
+  __device__ R score(const HeadScoring<R>& head, std::int64_t query, std::int64_t key, R dot) const {
     if (query >= queries || key >= keys) return -static_cast<R>(INFINITY);
     const std::int64_t row = query * keys + key;
     R score = static_cast<R>(scale) * dot;
-    if (bias != nullptr) score += bias[head * queries * keys + row];
-    if (mask != nullptr) score += mask[batch % masks * queries * keys + row];
+    if (head.bias != nullptr) score += head.bias[row];
+    if (head.mask != nullptr) score += head.mask[row];
     return score;
   }
-  __device__ HeadDropout dropout_of(std::int64_t batch, std::int64_t head) const {
-    if (!drops) return {};
-    const std::int64_t group = batch % groups,
-                       row = (first_head + head) * total_queries + query_numbers.of_group(group);
-    return {static_cast<std::uint64_t>(batch / groups), row * total_keys + key_numbers.of_group(group)};
-  }
-  __device__ R factor(const HeadDropout& head, std::int64_t query, std::int64_t key) const {
+  __device__ R factor(const HeadScoring<R>& head, std::int64_t query, std::int64_t key) const {
     if (!drops || query >= queries || key >= keys) return R(1);
     const std::int64_t element =
         head.first + query_numbers.within_group(query) * total_keys + key_numbers.within_group(key);
@@ -161,25 +162,80 @@ Scoring<R> scoring_of(Context& context, const HeadRows& q, const HeadRows& k,
   return scoring;
 }
 
-/// The head's dot product of token first_a + i of a and first_b + j of b, for the block's thread (i, j). All
-/// threads of the block call it.
-template <typename R, typename T>
-__device__ R tile_dots(const Heads<T>& a, std::int64_t first_a, const Heads<T>& b, std::int64_t first_b,
-                       std::int64_t batch, std::int64_t head) {
-  __shared__ R as[kAttentionTile][kHeadChunk + 1], bs[kAttentionTile][kHeadChunk + 1];
-  const int thread = static_cast<int>(threadIdx.x), i = thread / kAttentionTile, j = thread % kAttentionTile;
-  R sum = 0;
-  for (std::int64_t first = 0; first < a.places.d; first += kHeadChunk) {
-    for (int e = thread; e < kAttentionTile * kHeadChunk; e += kThreads) {
-      const int row = e / kHeadChunk, column = e % kHeadChunk;
-      as[row][column] = a.template get<R>(batch, first_a + row, head, first + column);
-      bs[row][column] = b.template get<R>(batch, first_b + row, head, first + column);
-    }
-    __syncthreads();
-    for (int n = 0; n < kHeadChunk; ++n) sum += as[i][n] * bs[j][n];
-    __syncthreads();
+// Rows of shared memory begin 16 bytes apart from where a power of two would put them: so that a thread reads
+// 16 bytes at once, and rows lie in different banks.
+template <typename R>
+constexpr int kPad = 16 / sizeof(R);
+
+/// A number for each pair of a tile.
+template <typename R>
+using TilePairs = R[kAttentionTile][kAttentionTile + kPad<R>];
+
+/// A chunk of the heads of a tile's tokens, in shared memory. Of heads of up to 16 · kEach numbers each of a
+/// row's 16 threads has kEach, of which up to four lie side by side in a chunk.
+template <typename R, int kEach>
+struct HeadTile {
+  static constexpr int kOwn = kEach < 4 ? kEach : 4, kWidth = kAttentionTile * kOwn, kChunks = kEach / kOwn;
+
+  R x[kAttentionTile][kWidth + kPad<R>];
+
+  /// All threads of the block put a chunk of the tokens from `first` on; 0 beyond the tokens and the head.
+  template <typename T>
+  __device__ void stage(const Heads<T>& heads, std::int64_t batch, std::int64_t first, std::int64_t head,
+                        int chunk) {
+    constexpr int kRows = kThreads / kWidth;  // at a time
+    const int thread = static_cast<int>(threadIdx.x), column = thread % kWidth, above = thread / kWidth;
+    const std::int64_t c = chunk * kWidth + column, tokens = heads.tokens() - first;
+    const int rows = c >= heads.places.d       ? 0
+                     : tokens < kAttentionTile ? static_cast<int>(tokens)
+                                               : kAttentionTile;
+    const Element<T>* from = heads.x + heads.places.at(batch, first + above, head) + c;
+    for (int row = 0; row < kAttentionTile; row += kRows, from += kRows * heads.places.stride)
+      x[row + above][column] = row + above < rows ? load<R>(*from) : R(0);
   }
-  return sum;
+  /// `sum` and the dot product of row i and another's row j.
+  __device__ R dot(int i, const HeadTile& other, int j, R sum) const {
+#pragma unroll 8
+    for (int n = 0; n < kWidth; ++n) sum += x[i][n] * other.x[j][n];
+    return sum;
+  }
+  /// Adds the rows times row i of the weights to the sums of the chunk's columns that thread j of a row has.
+  __device__ void add_rows(const TilePairs<R>& weights, int i, int j, R* sums) const {
+#pragma unroll 4
+    for (int n = 0; n < kAttentionTile; ++n)
+      for (int c = 0; c < kOwn; ++c) sums[c] += weights[i][n] * x[n][j * kOwn + c];
+  }
+  /// The column of a head that number e of thread j is.
+  __device__ static int column(int j, int e) {
+    return e / kOwn * kWidth + j * kOwn + e % kOwn;
+  }
+};
+
+/// Tiles of so many tokens.
+inline std::int64_t tiles_of(std::int64_t tokens) {
+  return (tokens + kAttentionTile - 1) / kAttentionTile;
+}
+
+/// A block for each tile of a head of a batch; kernels stride over the heads and batches beyond.
+inline dim3 blocks_of_heads(std::int64_t tiles, std::int64_t heads, std::int64_t batches) {
+  constexpr std::int64_t kMost = 65535;
+  return {static_cast<unsigned>(tiles), static_cast<unsigned>(heads < kMost ? heads : kMost),
+          static_cast<unsigned>(batches < kMost ? batches : kMost)};
+}
+
+/// Calls f with the least kEach, 2, 4, 8 or 16, that is enough for heads of d numbers, as an integral
+/// constant.
+template <typename F>
+void visit_head_size(std::int64_t d, const F& f) {
+  if (d <= 2 * kAttentionTile) {
+    f(std::integral_constant<int, 2>());
+  } else if (d <= 4 * kAttentionTile) {
+    f(std::integral_constant<int, 4>());
+  } else if (d <= 8 * kAttentionTile) {
+    f(std::integral_constant<int, 8>());
+  } else {
+    f(std::integral_constant<int, kLargestHead / kAttentionTile>());
+  }
 }
 
 }  // namespace jigsaw::inline kernels::cuda
