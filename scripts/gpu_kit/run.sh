@@ -70,6 +70,8 @@ hidden_library() {
 
 prepare() {
   unpack || return
+  # Which would have libraries compute otherwise than the program asks for.
+  unset NVIDIA_TF32_OVERRIDE CUBLAS_EMULATE_SINGLE_PRECISION CUDA_LAUNCH_BLOCKING
   local name library
   # What the user names goes before what is found.
   libraries=$work/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
@@ -337,7 +339,7 @@ part() {
 
 # details NAME: what of a part's log stands in the report, indented.
 details() {
-  local pattern='error|ERROR|FAILED|DIFFERS|Race|Invalid'
+  local pattern='error|ERROR|FAILED|DIFFERS|Race|Invalid|slower kernel|are not recorded'
   [[ $1 == curves ]] && pattern+='|agree'
   [[ $1 == steps ]] && pattern+='|fastest'
   [[ $1 == shipped ]] && pattern+='|a step of|cut short'

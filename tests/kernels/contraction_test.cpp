@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <cstdlib>
 #include <functional>
 #include <map>
 #include <random>
@@ -256,9 +257,22 @@ TEST_P(Contraction, SumsOverAMillionTerms) {
     const double equal = measured(0.3, 0.3), different = measured(0.5, 1.5);
     std::printf("%s of %lld and %lld: relative errors %.1e of equal terms, %.1e of others\n", sum.text,
                 static_cast<long long>(sum.m), static_cast<long long>(sum.n), equal, different);
-    EXPECT_LE(equal, 2e-4) << sum.text << sum.m << sum.n;
-    EXPECT_LE(different, 1e-5) << sum.text << sum.m << sum.n;
+    // A library may add all terms one after the other: 1.2e-2 and 1.9e-5 from what they are then.
+    const bool by_library = GetParam() == Backend::kCuda && std::getenv("JIGSAW_FAKE_CUDA") == nullptr;
+    EXPECT_LE(equal, by_library ? 2e-2 : 2e-4) << sum.text << sum.m << sum.n;
+    EXPECT_LE(different, by_library ? 1e-4 : 1e-5) << sum.text << sum.m << sum.n;
   }
+}
+
+/// Where factors may be rounded to TensorFloat-32, to ten bits behind the point; whether they are is the
+/// library's choice.
+TEST_P(Contraction, OfTensorFloat32IsNear) {
+  const auto spec = ContractionSpec::parse("mk,nk->mn");
+  const Array a = random_array(context_, {96, 64}, DType::kFloat32, 1),
+              b = random_array(context_, {80, 64}, DType::kFloat32, 2);
+  const std::vector<double> wanted = values_of(contract(context_, spec, a, b, DType::kFloat32));
+  context_.set_tf32(true);
+  expect_near(values_of(contract(context_, spec, a, b, DType::kFloat32)), wanted, 64 * 0x1p-11);
 }
 
 TEST_P(Contraction, PackedWeightsAreForgottenWhenTheyChange) {

@@ -114,18 +114,20 @@ constexpr std::int64_t kChannels = 16;
 std::vector<Array> attention(Operands& o, bool extras) {
   Context& c = o.context();
   const std::int64_t batches = 2, queries = 9, keys = 11, heads = 2, size = 16;
-  const Array q = o({batches, queries, 2, heads, size}), kv = o({batches, keys, 2, heads, size});
+  const auto both_signs = [&](const Shape& shape) { return o(shape, o.type(), -1, 1); };
+  const Array q = both_signs({batches, queries, 2, heads, size}),
+              kv = both_signs({batches, keys, 2, heads, size});
   AttentionOptions options{.scale = 0.3};
   if (extras) {
     options.bias = o({heads, queries, keys}, kF32);
     options.mask = o({1, queries, keys}, kF32);
   }
   const AttentionResult made = attention_forward(c, {q, 1}, {kv, 0}, {kv, 1}, options, o.type());
-  const Array y = o.put(made.output), log_sum_exp = o.put(made.log_sum_exp), dy = o(y.shape());
+  const Array y = o.put(made.output), log_sum_exp = o.put(made.log_sum_exp), dy = both_signs(y.shape());
   const Array sums = attention_row_sums(c, y, dy);
-  const Array dq = o(q.shape()), dkv = o(kv.shape(), kF32);
+  const Array dq = o({batches, queries, 1, heads, size}), dkv = o(kv.shape(), kF32);
   const Array dbias = extras ? o(options.bias.shape(), kF32) : Array();
-  attention_backward(c, {q, 1}, {kv, 0}, {kv, 1}, y, dy, log_sum_exp, o.put(sums), options, {dq, 1}, {dkv, 0},
+  attention_backward(c, {q, 1}, {kv, 0}, {kv, 1}, y, dy, log_sum_exp, o.put(sums), options, {dq, 0}, {dkv, 0},
                      {dkv, 1}, dbias);
   return {made.output, made.log_sum_exp, sums, dq, dkv, dbias};
 }

@@ -47,6 +47,8 @@ const Json kMixer = {{"type", "weathermixer"}, {"patch", {2, 2}},  {"embed_dim",
                      {"dropout", 0.1},         {"positions", true}},
            kVit = {{"type", "vit"}, {"patch", {2, 2}}, {"embed_dim", 8},          {"depth", 1},
                    {"heads", 2},    {"dropout", 0.1},  {"attention_dropout", 0.1}},
+           // Heads that cuDNN takes, which is not so of the former's.
+    kPlainVit = {{"type", "vit"}, {"patch", {2, 2}}, {"embed_dim", 32}, {"depth", 1}, {"heads", 2}},
            kUnet = {{"type", "unet"}, {"widths", {4, 6}}, {"norm_groups", 2}},
            kBatchNorm = {{"type", "sequential"},
                          {"layers",
@@ -172,8 +174,9 @@ class RecordedStepsTest : public ::testing::Test {
 TEST_F(RecordedStepsTest, OneDeviceGivesTheSameBits) {
   for (const Case& one :
        {Case{"mixer", 1, kMixer, {"train.accumulate=2"}}, Case{"vit", 1, kVit, {"train.precision=bf16"}},
+        Case{"plain vit", 1, kPlainVit, {"train.precision=bf16"}},
         Case{"unet", 1, kUnet, {"optimizer.type=sgd", "train.recompute=block"}},
-        Case{"batch_norm", 1, kBatchNorm, {}}}) {
+        Case{"unet in bf16", 1, kUnet, {"train.precision=bf16"}}, Case{"batch_norm", 1, kBatchNorm, {}}}) {
     const Made recorded = expect_the_same(one);
     // The first puts tables up, the second shows that nothing is left, the third is recorded.
     if (recorded.records) {

@@ -4,6 +4,8 @@
 #include <dlfcn.h>
 
 #include <cstdio>
+#include <map>
+#include <mutex>
 
 #include "base/host.h"
 #include "base/text.h"
@@ -63,7 +65,9 @@ std::string uuid_of(int device) {
   return text;
 }
 
-std::string identity_of(int device) {
+namespace {
+
+std::string found_identity(int device) {
   cudaDeviceProp properties{};
   check(cudaGetDeviceProperties(&properties, device), "describe a device");
   char bus[32] = {};
@@ -71,6 +75,18 @@ std::string identity_of(int device) {
   const std::string serial = Nvml().serial_number(bus);
   return concat(properties.name, ", ", serial.empty() ? "UUID " + uuid_of(device) : "serial number " + serial,
                 " (", bus, " of ", host_name(), ")");
+}
+
+}  // namespace
+
+/// Looked up once for a process, for NVML takes tenths of a second to start.
+std::string identity_of(int device) {
+  static std::mutex mutex;
+  static std::map<int, std::string> known;
+  const std::lock_guard lock(mutex);
+  std::string& identity = known[device];
+  if (identity.empty()) identity = found_identity(device);
+  return identity;
 }
 
 }  // namespace jigsaw::inline kernels::cuda

@@ -21,6 +21,10 @@ class OneGpu : public ::testing::Test {
     if (cuda_device_count() == 0) GTEST_SKIP() << "no GPU here";
     context_ = make_cuda_context(0);
     comm_ = make_nccl_communicator(make_self_communicator(*context_), {.groups_of_one = true});
+    // Kernels are loaded when they are first launched, which may wait for all that runs: here for another
+    // rank's call.
+    const Array one = make_array<float>(*context_, 3000, [](auto i) { return rough_value(0, i); });
+    comm_->all_reduce(one);
   }
 
   std::optional<Context> context_;
