@@ -14,7 +14,7 @@
 #include "commands.h"
 #include "config/config.h"
 #include "estimate/calibration.h"
-#include "estimate/machine_model.h"
+#include "estimate/gpus.h"
 #include "job.h"
 #include "kernels/contraction.h"
 #include "kernels/cuda_context.h"
@@ -321,9 +321,9 @@ ExitCode check_gpus(Job& job, const GpuCheckArguments& options) {
   watch.beat();
   MachineModel assumed = job.configuration.machine
                              ? machine_model(*job.configuration.machine, jigsaw::Device::kCuda)
-                             : machine_model(default_machine(jigsaw::Device::kCuda));
+                             : machine_of_gpus_here();
   assumed.ranks_per_node = ranks_per_node(world);
-  const Machine plan = assumed.on(mesh.shape(), job.configuration.train.precision);
+  const Machine plan = assumed.on(mesh.shape(), job.configuration.train);
   constexpr double kSeconds = 10;  // of all axes
   constexpr double kRoomForArrays = 16;
   const double room = static_cast<double>(free_device_bytes()) / kRoomForArrays;

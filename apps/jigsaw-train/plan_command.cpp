@@ -22,7 +22,9 @@ struct PlanArguments {
   int ranks = 0;  ///< 0: those of the configuration's mesh
   std::string memory;
   std::string machine;
-  std::string calibrate;  ///< a file for what the started ranks are measured to do; empty: they are not
+  int ranks_per_node = 0;  ///< 0: the machine's, as network
+  double network = 0;      ///< GB/s of each rank between nodes
+  std::string calibrate;   ///< a file for what the started ranks are measured to do; empty: they are not
   bool json = false;
   bool explain = false;
 };
@@ -46,11 +48,18 @@ std::int64_t bytes_of(const std::string& text) {
 }
 
 /// As asked for; else as the configuration gives it; else the machine by which plans are made.
-MachineModel machine_of(const PlanArguments& options, const Configuration& configuration) {
+MachineModel named_machine(const PlanArguments& options, const Configuration& configuration) {
   if (!options.machine.empty()) return machine_model(options.machine);
   const Device device = configuration.device == DeviceChoice::kCuda ? Device::kCuda : Device::kCpu;
   return configuration.machine ? machine_model(*configuration.machine, device)
                                : machine_model(default_machine(device));
+}
+/// The same in the nodes and with the network that were asked for.
+MachineModel machine_of(const PlanArguments& options, const Configuration& configuration) {
+  MachineModel machine = named_machine(options, configuration);
+  if (options.ranks_per_node > 0) machine.ranks_per_node = options.ranks_per_node;
+  if (options.network > 0) machine.links = {{1e9 * options.network, machine.links.front().latency_seconds}};
+  return machine;
 }
 
 int ranks_of(const PlanArguments& options, const Configuration& configuration) {
@@ -120,8 +129,7 @@ ExitCode run_plan(const PlanArguments& options) {
   const DataDescription data = describe_data(
       configuration.data, std::filesystem::absolute(options.configuration.config).parent_path());
   MeshQuestion question{configuration, data, machine, ranks_of(options, configuration)};
-  question.memory_bytes =
-      options.memory.empty() ? std::llround(machine.memory_bytes) : bytes_of(options.memory);
+  question.memory_bytes = options.memory.empty() ? machine.usable_memory() : bytes_of(options.memory);
   question.threads = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
   const PlanReport report = report_of(options, question);
   if (options.json) {
@@ -161,9 +169,17 @@ std::function<ExitCode()> declare_plan(const CommandOptions& command, const Invo
   add_configuration(command, options->configuration).required();
   command.add_option("--ranks", options->ranks, "How many; default: those of the configuration's mesh")
       .within(1, 1 << 20);
-  command.add_option("--memory", options->memory, "Of a rank, such as 80GB; default: the machine's");
-  command.add_option("--machine", options->machine,
-                     "h100-nvlink, a100-ib, cpu-node, or a file: of constants, or a run's machine.json");
+  command.add_option("--memory", options->memory,
+                     "What a rank's arrays may take, such as 60GB; default: nine tenths of the machine's");
+  command.add_option(
+      "--machine", options->machine,
+      concat(join(machine_presets(), ", "), ", or a file: of constants, or a run's machine.json"));
+  command.add_option("--ranks-per-node", options->ranks_per_node, "How many; default: the machine's")
+      .within(1, 1 << 10);
+  command
+      .add_option("--network", options->network,
+                  "GB/s that each rank sends to other nodes while all do, such as 25; default: the machine's")
+      .positive();
   command
       .add_option("--calibrate", options->calibrate,
                   "Measure the started ranks first, keep that in this file, and plan with it")

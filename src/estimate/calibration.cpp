@@ -63,7 +63,7 @@ MachineModel calibrate(Communicator& world, const std::vector<std::string>& file
   if (world.context().device() == Device::kCpu)
     model.flops_per_second_fp64 = products_per_second(rank, DType::kFloat64, kSideReference);
   const MemoryRoom room = memory_room(world);
-  model.memory_bytes = room.share();
+  model.memory_bytes = static_cast<double>(room.bytes) / room.ranks;
   model.ranks_per_node = ranks_on_a_machine(world);
   const auto link_of = [&](int axis) -> MachineOptions::Link {
     const Link& link = measured.links[static_cast<std::size_t>(axis)];

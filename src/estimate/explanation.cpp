@@ -32,13 +32,13 @@ MeshShape shape_of(const MeshOptions& mesh) {
 /// The machine's constants within a node, and beyond it those of the slowest of the mesh's links.
 CostModel constants_of(const MeshQuestion& question, const MeshShape& shape) {
   const MachineModel& machine = question.machine;
-  const Precision precision = question.configuration.train.precision;
-  CostModel model = machine.on(shape, precision).along(shape, axis_bit(shape.axes) - 1, {});
+  const TrainOptions& train = question.configuration.train;
+  CostModel model = machine.on(shape, train).along(shape, axis_bit(shape.axes) - 1, {});
   if (shape.ranks() == 1) model.network = CostModel().network;
   model.ranks_per_node = machine.node_link ? machine.ranks_per_node : 1;
   if (machine.node_link)
     model.node = {machine.node_link->bytes_per_second, machine.node_link->latency_seconds};
-  model.element_bytes = static_cast<double>(size_of(types_of(precision).compute));
+  model.element_bytes = static_cast<double>(size_of(types_of(train.precision).compute));
   return model;
 }
 

@@ -5,7 +5,9 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "estimate/gpus.h"
 #include "train/device.h"
+#include "train/memory_need.h"
 
 namespace jigsaw::inline estimate {
 
@@ -19,6 +21,9 @@ void declare(Keys<MachineModel>& keys) {
       .required()
       .above(0)
       .doc("Floating-point operations per second of a rank's products in float32.");
+  keys.add("flops_per_second_tf32", &M::flops_per_second_tf32)
+      .at_least(0)
+      .doc("The same as TensorFloat-32 (train.tf32); 0: as in float32.");
   keys.add("flops_per_second_bf16", &M::flops_per_second_bf16)
       .at_least(0)
       .doc("The same in bfloat16; 0: as in float32.");
@@ -41,12 +46,14 @@ void declare(Keys<MachineModel>& keys) {
       .doc("What carries messages: one for all, or one for each mesh axis: data, domain, tensor.");
 }
 
-Machine MachineModel::on(const MeshShape& mesh, Precision precision) const {
+Machine MachineModel::on(const MeshShape& mesh, const TrainOptions& train) const {
   Machine machine;
   machine.flops_per_second = flops_per_second;
-  if (precision == Precision::kBfloat16 && flops_per_second_bf16 > 0)
+  if (train.precision == Precision::kFloat32 && train.tf32 && flops_per_second_tf32 > 0)
+    machine.flops_per_second = flops_per_second_tf32;
+  if (train.precision == Precision::kBfloat16 && flops_per_second_bf16 > 0)
     machine.flops_per_second = flops_per_second_bf16;
-  if (precision == Precision::kFloat64)
+  if (train.precision == Precision::kFloat64)
     machine.flops_per_second = flops_per_second_fp64 > 0 ? flops_per_second_fp64 : flops_per_second / 2;
   machine.memory_bytes_per_second = memory_bytes_per_second;
   const AxisSet in_node = axes_within_nodes(mesh, ranks_per_node);
@@ -60,49 +67,30 @@ Machine MachineModel::on(const MeshShape& mesh, Precision precision) const {
   return machine;
 }
 
-CostModel MachineModel::costs(Precision precision) const {
-  return cost_model(device, types_of(precision).compute, ranks_per_node);
+CostModel MachineModel::costs(const TrainOptions& train) const {
+  return cost_model(device, types_of(train.precision).compute, ranks_per_node, train.tf32);
+}
+
+std::int64_t MachineModel::usable_memory() const {
+  const auto all = static_cast<std::int64_t>(memory_bytes);
+  const std::int64_t nccl = device == Device::kCuda ? nccl_bytes(ranks_per_node - 1, all) : 0;
+  return static_cast<std::int64_t>(kUsableMemory * static_cast<double>(all - nccl));
 }
 
 namespace {
 
-/// Attained rates: about half of the dense peaks of products, most of the memory's, NVLink and InfiniBand
-/// (400 and 200 Gb/s a GPU) less what protocols take; of a cluster of processors those by which plans are
-/// made (CostModel), a rank being a socket.
-const std::vector<MachineModel>& presets() {
-  static const std::vector<MachineModel> all = {
-      {.name = "h100-nvlink",
-       .device = Device::kCuda,
-       .flops_per_second = 2.5e14,
-       .flops_per_second_bf16 = 4.5e14,
-       .flops_per_second_fp64 = 3e13,
-       .memory_bytes_per_second = 2.7e12,
-       .memory_bytes = 80e9,
-       .read_bytes_per_second = 1e9,
-       .ranks_per_node = 8,
-       .node_link = MachineOptions::Link{3.5e11, 5e-6},
-       .links = {{4.5e10, 1e-5}}},
-      {.name = "a100-ib",
-       .device = Device::kCuda,
-       .flops_per_second = 8e13,
-       .flops_per_second_bf16 = 1.6e14,
-       .flops_per_second_fp64 = 1e13,
-       .memory_bytes_per_second = 1.6e12,
-       .memory_bytes = 80e9,
-       .read_bytes_per_second = 5e8,
-       .ranks_per_node = 8,
-       .node_link = MachineOptions::Link{2.3e11, 5e-6},
-       .links = {{2.2e10, 1e-5}}},
-      {.name = "cpu-node",
-       .flops_per_second = CostModel().flops_per_second,
-       .memory_bytes_per_second = CostModel().memory_bytes_per_second,
-       .memory_bytes = 128e9,
-       .read_bytes_per_second = 2.5e8,
-       .ranks_per_node = 2,
-       .node_link = MachineOptions::Link{2e10, 2e-6},
-       .links = {{CostModel().network.bytes_per_second, CostModel().network.latency_seconds}}},
-  };
-  return all;
+constexpr const char* kCpuNode = "cpu-node";
+
+/// Of a cluster of processors: the constants by which plans are made (CostModel), a rank being a socket.
+MachineModel cpu_node() {
+  return {.name = kCpuNode,
+          .flops_per_second = CostModel().flops_per_second,
+          .memory_bytes_per_second = CostModel().memory_bytes_per_second,
+          .memory_bytes = 128e9,
+          .read_bytes_per_second = 2.5e8,
+          .ranks_per_node = 2,
+          .node_link = MachineOptions::Link{2e10, 2e-6},
+          .links = {{CostModel().network.bytes_per_second, CostModel().network.latency_seconds}}};
 }
 
 /// Along axes of one rank nothing was measured, and a mesh of other sizes has ranks there: they have the
@@ -121,12 +109,12 @@ void fill_unmeasured(std::vector<MachineOptions::Link>& links) {
 }  // namespace
 
 const char* default_machine(Device device) {
-  return device == Device::kCpu ? "cpu-node" : "h100-nvlink";
+  return device == Device::kCpu ? kCpuNode : known_gpus().front().name.c_str();
 }
 
 std::vector<std::string> machine_presets() {
-  std::vector<std::string> names;
-  for (const MachineModel& preset : presets()) names.push_back(preset.name);
+  std::vector<std::string> names = {kCpuNode};
+  for (const MachineModel& gpu : known_gpus()) names.push_back(gpu.name);
   return names;
 }
 
@@ -143,8 +131,9 @@ MachineModel machine_model(const MachineOptions& options, Device device) {
 }
 
 MachineModel machine_model(const std::string& name_or_file) {
-  for (const MachineModel& preset : presets()) {
-    if (preset.name == name_or_file) return preset;
+  if (name_or_file == kCpuNode) return cpu_node();
+  for (const MachineModel& gpu : known_gpus()) {
+    if (gpu.name == name_or_file) return gpu;
   }
   const std::vector<std::string> names = machine_presets();
   std::error_code unreadable;

@@ -9,12 +9,16 @@
 
 namespace jigsaw::inline estimate {
 
+/// Of a rank's share of the memory: the rest is for the process itself and for workspaces inside kernels.
+inline constexpr double kUsableMemory = 0.9;
+
 /// A kind of machine, by which runs on it are estimated: what a rank attains of it, not what data sheets say.
 /// Consecutive ranks share a node.
 struct MachineModel {
   std::string name = "given";
   Device device = Device::kCpu;      ///< by whose constants blocks are planned (cost_model())
   double flops_per_second = 0;       ///< of products in float32
+  double flops_per_second_tf32 = 0;  ///< with train.tf32; 0: as float32
   double flops_per_second_bf16 = 0;  ///< in bfloat16; 0: as float32
   double flops_per_second_fp64 = 0;  ///< in float64; 0: half of float32
   double memory_bytes_per_second = 0;
@@ -26,15 +30,17 @@ struct MachineModel {
   std::vector<MachineOptions::Link> links;
 
   /// The constants of a mesh's ranks: axes within a node have its links.
-  Machine on(const MeshShape& mesh, Precision precision) const;
+  Machine on(const MeshShape& mesh, const TrainOptions& train) const;
   /// The constants by which a run there plans its blocks.
-  CostModel costs(Precision precision) const;
+  CostModel costs(const TrainOptions& train) const;
+  /// Bytes that a rank's arrays may take, of a GPU without what NCCL does; 0: not known.
+  std::int64_t usable_memory() const;
 };
 void declare(Keys<MachineModel>& keys);
 
-/// The preset by which plans are made where nothing says another: "cpu-node", for GPUs "h100-nvlink".
+/// The preset by which plans are made where nothing says another: "cpu-node", for GPUs "h100".
 const char* default_machine(Device device);
-/// The names that machine_model() knows.
+/// The names that machine_model() knows: "cpu-node" and those of known_gpus().
 std::vector<std::string> machine_presets();
 
 /// A preset, or else a file: of MachineModel's keys, or a run's machine.json.

@@ -6,14 +6,12 @@
 #include "base/text.h"
 #include "comm/agreement.h"
 #include "config/config.h"
+#include "estimate/gpus.h"
 #include "train/memory_need.h"
 
 namespace jigsaw::inline estimate {
 
 namespace {
-
-/// Of a rank's share of the memory: the rest is for the process itself and for workspaces inside kernels.
-constexpr double kUsableMemory = 0.9;
 
 std::string seconds_text(double seconds) {
   char text[32];
@@ -52,8 +50,9 @@ std::string look(const Configuration& configuration, const std::filesystem::path
   try {
     const DataDescription data = describe_data(configuration.data, folder);
     const Device device = context.device();
-    MachineModel machine = configuration.machine ? machine_model(*configuration.machine, device)
-                                                 : machine_model(default_machine(device));
+    MachineModel machine = configuration.machine     ? machine_model(*configuration.machine, device)
+                           : device == Device::kCuda ? machine_of_gpus_here()
+                                                     : machine_model(default_machine(device));
     if (configuration.machine) machine.name = "the key machine";
     if (device == Device::kCuda) machine.ranks_per_node = costs.ranks_per_node;
     MeshQuestion question{configuration, data, machine, ranks};
@@ -94,7 +93,7 @@ std::string choose_mesh(Configuration& configuration, const std::filesystem::pat
   const MemoryRoom room = memory_room(world);
   const int sharing = room.of_device || ranks == world.size() ? room.ranks : ranks;
   const double memory = static_cast<double>(room.bytes) / sharing - static_cast<double>(room.of_nccl);
-  const CostModel costs = plan_costs(world, ranks, configuration.train.precision);
+  const CostModel costs = plan_costs(world, ranks, configuration.train);
   std::string found;
   together(world, [&] {
     if (world.rank() == 0) found = look(configuration, folder, ranks, memory, world.context(), costs);

@@ -22,9 +22,10 @@ struct ChosenMesh {
 std::optional<ChosenMesh> chosen_mesh(MeshQuestion question);
 
 /// Chooses a mesh for a configuration whose mesh is "auto", for a job of so many ranks, and sets it: rank 0
-/// looks, with the constants of the section `machine`, else of default_machine(), of GPUs with as many in a
-/// node as there are, and the memory of this machine or its GPUs; the others take what it found. Where data
-/// or model cannot be described nothing is chosen, for whoever opens them says why. Collective.
+/// looks, with the constants of the section `machine`, else of default_machine(), of GPUs those of
+/// machine_of_gpus_here() with as many in a node as there are, and the memory of this machine or its GPUs;
+/// the others take what it found. Where data or model cannot be described nothing is chosen, for whoever
+/// opens them says why. Collective.
 ///
 /// @return  why it was chosen; "" where nothing was.
 ///

@@ -83,7 +83,7 @@ class Bounds {
     MeshShape shape;
     shape.axes = static_cast<int>(sizes.size());
     std::copy(sizes.begin(), sizes.end(), shape.size.begin());
-    const Machine machine = machine_.on(shape, train_.precision);
+    const Machine machine = machine_.on(shape, train_);
     MeshBound bound{{sizes.front(), {sizes.begin() + 1, sizes.end() - 1}, sizes.back()}, 0, 0};
     const double even =
         3 * work_.forward_flops / machine.flops_per_second / static_cast<double>(shape.ranks());

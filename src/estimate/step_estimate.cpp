@@ -67,11 +67,10 @@ RankEstimate estimate_rank(const EstimatedRun& estimated, int rank, const KnownP
   StepClock clock;
   const auto world = make_record_communicator(context, rank, estimated.ranks, &clock);
   OpenedRun run(config, described_objective(config, estimated.data), *world,
-                estimated.machine.costs(config.train.precision),
-                known == nullptr ? std::vector<BlockPlan>() : *known);
+                estimated.machine.costs(config.train), known == nullptr ? std::vector<BlockPlan>() : *known);
   PlacedModel& placed = run.placed();
   Optimizer optimizer(placed.rank(), placed.model().parameters(), config.optimizer);
-  const Machine machine = estimated.machine.on(placed.mesh().shape(), config.train.precision);
+  const Machine machine = estimated.machine.on(placed.mesh().shape(), config.train);
   // As runs do, whose reference kernels stream by the constants of plans.
   if (estimated.ranks > 1 && config.train.precision != Precision::kFloat64)
     placed.plans().set_machine(std::make_shared<const Machine>(machine));

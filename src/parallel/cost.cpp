@@ -23,12 +23,12 @@ const Link& CostModel::link(const MeshShape& mesh, AxisSet axes) const {
   return within ? node : network;
 }
 
-CostModel cost_model(Device device, DType type, int ranks_per_node) {
+CostModel cost_model(Device device, DType type, int ranks_per_node, bool tf32) {
   CostModel model;
   if (device != Device::kCuda) return model;
   // Of a call or a kernel, however small, from where it is issued to its end; a call's message takes more.
   constexpr double kLaunch = 1e-5;
-  model.flops_per_second = type == DType::kBfloat16 ? 4.5e14 : 2.5e14;
+  model.flops_per_second = type == DType::kBfloat16 ? 4.5e14 : tf32 ? 2.5e14 : 5e13;
   model.memory_bytes_per_second = 2.7e12;
   model.network = {4.5e10, kLaunch + 1e-5};
   model.node = {3.5e11, kLaunch + 5e-6};

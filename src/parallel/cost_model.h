@@ -43,7 +43,9 @@ struct CostModel {
 /// The constants of a class of devices: of processors those above, however many share a node, and of GPUs
 /// attained rates of one like an H100 (NVLink within a node, InfiniBand of 400 Gb/s a GPU between nodes) in
 /// products of this type.
-CostModel cost_model(Device device, DType type, int ranks_per_node);
+///
+/// @param tf32  whether products of float32 are formed of TensorFloat-32.
+CostModel cost_model(Device device, DType type, int ranks_per_node, bool tf32 = false);
 
 /// The axes along which ranks lie within nodes of so many consecutive ranks; those of one rank always do.
 AxisSet axes_within_nodes(const MeshShape& mesh, int ranks_per_node);

@@ -106,10 +106,10 @@ double products_per_second(const Rank& rank, DType type, std::int64_t side) {
   return rate(rank, &Tally::flops, products(rank, type, side));
 }
 
-Machine measure_machine(const Rank& rank) {
+Machine measure_machine(const Rank& rank, DType products) {
   constexpr std::int64_t kSide = 256, kSummed = std::int64_t{1} << 21, kMostSummed = std::int64_t{1} << 27;
   Machine machine;
-  machine.flops_per_second = products_per_second(rank, DType::kFloat32, kSide);
+  machine.flops_per_second = products_per_second(rank, products, kSide);
   const std::int64_t summed =
       enough(rank, kSummed, kMostSummed, [&](std::int64_t n) { return seconds_of(rank, 2, sums(rank, n)); });
   machine.memory_bytes_per_second = rate(rank, &Tally::bytes, sums(rank, summed));

@@ -20,10 +20,10 @@ struct Machine {
   bool operator==(const Machine&) const = default;
 };
 
-/// Measures products, memory, and messages along each axis of more than one rank, for some tenths of a
-/// second: the fastest of several tries of the slowest rank. A GPU, which begins small work no faster than
-/// large, is given up to as much as takes it 2 ms. Collective over the mesh; contexts with memory only.
-Machine measure_machine(const Rank& rank);
+/// Measures products of a type, memory, and messages along each axis of more than one rank, for some tenths
+/// of a second: the fastest of several tries of the slowest rank. A GPU, which begins small work no faster
+/// than large, is given up to as much as takes it 2 ms. Collective over the mesh; contexts with memory only.
+Machine measure_machine(const Rank& rank, DType products = DType::kFloat32);
 
 /// Floating-point operations per second of products of square matrices of a type, in the same way.
 /// @param side  of the matrices, on a GPU the least one.

@@ -230,11 +230,12 @@ Context make_context(DeviceChoice device, const TrainOptions& train, int threads
                             threads);
 }
 
-CostModel plan_costs(Communicator& world, int ranks, Precision precision) {
+CostModel plan_costs(Communicator& world, int ranks, const TrainOptions& train) {
   const Device device = world.context().device();
-  if (device != Device::kCuda) return cost_model(device, types_of(precision).compute, 1);
+  const DType type = types_of(train.precision).compute;
+  if (device != Device::kCuda) return cost_model(device, type, 1);
   const int sharing = ranks == world.size() ? ranks_per_node(world) : cuda_machine().devices;
-  return cost_model(device, types_of(precision).compute, sharing);
+  return cost_model(device, type, sharing, train.tf32);
 }
 
 std::unique_ptr<Communicator> connect_devices(std::unique_ptr<Communicator> mpi, Reduction reduction) {

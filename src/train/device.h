@@ -87,7 +87,7 @@ Context make_context(DeviceChoice device, const TrainOptions& train, int threads
 ///
 /// @param ranks  of the model: those of `world`, or as many as are planned for, with as many on each machine
 ///               as this one has GPUs.
-CostModel plan_costs(Communicator& world, int ranks, Precision precision);
+CostModel plan_costs(Communicator& world, int ranks, const TrainOptions& train);
 
 /// What carries collectives between ranks that compute on the context of `mpi`: NCCL between GPUs where the
 /// build has it and there are several, which is told how many ranks share a node, or else `mpi` itself.

@@ -109,17 +109,6 @@ MemoryRoom least_room(Communicator& world) {
   return {std::stoll(text), std::stoi(text.substr(text.find(' '))), false};
 }
 
-/// For so many peers on a machine: of each of the two communicators of a group (comm/nccl/) what 8 ranks on
-/// one machine were seen to take, 3.28 GB for 7 peers (github.com/NVIDIA/nccl/issues/1685).
-std::int64_t nccl_bytes(int peers) {
-  constexpr std::int64_t kCommunicators = 2, kPeer = 470'000'000;
-  return kCommunicators * kPeer * peers;
-}
-
-}  // namespace
-
-namespace {
-
 /// The most ranks that have the same to say.
 int most_alike(Communicator& world, const std::string& mine) {
   std::map<std::string, int> ranks;
@@ -139,7 +128,14 @@ MemoryRoom memory_room(Communicator& world) {
   const CudaDevice gpu = current_cuda_device();
   const std::int64_t bytes = gpu.bytes;
   const int here = ranks_on_a_machine(world), ranks = most_alike(world, gpu.uuid);
-  return {bytes, ranks, true, nccl_library().built ? std::min(nccl_bytes(here - 1), bytes / ranks / 2) : 0};
+  return {bytes, ranks, true, nccl_library().built ? nccl_bytes(here - 1, bytes / ranks) : 0};
+}
+
+/// Of each of the two communicators of a group (comm/nccl/) what 8 ranks on one machine were seen to take,
+/// 3.28 GB for 7 peers (github.com/NVIDIA/nccl/issues/1685).
+std::int64_t nccl_bytes(int peers, std::int64_t share) {
+  constexpr std::int64_t kCommunicators = 2, kPeer = 470'000'000;
+  return std::min(kCommunicators * kPeer * peers, share / 2);
 }
 
 void check_memory(const MemoryNeed& need, const Configuration& configuration, const MemoryRoom& room) {

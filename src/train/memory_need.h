@@ -26,10 +26,8 @@ MemoryNeed least_memory(const Model& model, const Mesh& mesh, const Configuratio
 struct MemoryRoom {
   std::int64_t bytes = std::numeric_limits<std::int64_t>::max();
   int ranks = 1;
-  bool of_device = false;  ///< a GPU's, not the machine's
-  /// What NCCL takes of it for a rank, about, as it connects the rank to all others of the machine: half of
-  /// the rank's share at most.
-  std::int64_t of_nccl = 0;
+  bool of_device = false;    ///< a GPU's, not the machine's
+  std::int64_t of_nccl = 0;  ///< of a rank's share: nccl_bytes()
 
   /// For a rank's arrays.
   double share() const { return static_cast<double>(bytes) / ranks - static_cast<double>(of_nccl); }
@@ -39,6 +37,10 @@ struct MemoryRoom {
 /// on a GPU, each on its own if not all may share them (require_like_devices()). Without bound for ranks that
 /// are only planned for. Collective.
 MemoryRoom memory_room(Communicator& world);
+
+/// What NCCL takes of a rank's share of a GPU as it connects the rank to so many others of its machine,
+/// about: half of the share at most.
+std::int64_t nccl_bytes(int peers, std::int64_t share);
 
 /// @throws ConfigError  that names the keys and what would fit, when the room is too small.
 void check_memory(const MemoryNeed& need, const Configuration& configuration, const MemoryRoom& room);

@@ -82,7 +82,7 @@ OpenedRun::OpenedRun(const Configuration& configuration, const std::filesystem::
       world_(world),
       objective_(
           open_objective(configuration, folder, world, use_of(configuration_, world, model_ranks, opening))) {
-  const CostModel costs = plan_costs(world, model_ranks.size(), configuration.train.precision);
+  const CostModel costs = plan_costs(world, model_ranks.size(), configuration.train);
   together(world_,
            [&] { placed_ = std::make_unique<PlacedModel>(configuration_, *objective_, model_ranks, costs); });
 }

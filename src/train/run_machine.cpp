@@ -56,7 +56,7 @@ Machine machine_of(const MachineOptions& options, int axes) {
 }
 
 /// Whom a measurement holds for.
-Json fingerprint(const Rank& rank, int ranks_per_node) {
+Json fingerprint(const Rank& rank, DType products, int ranks_per_node) {
   Json sizes = Json::array();
   for (int axis = 0; axis < rank.mesh.shape().axes; ++axis) sizes.push_back(rank.mesh.size(axis));
   Json print = {{"mesh", sizes}, {"threads", rank.context.threads()}};
@@ -64,6 +64,7 @@ Json fingerprint(const Rank& rank, int ranks_per_node) {
     print["device"] = "cuda";
     print["ranks_per_node"] = ranks_per_node;
   }
+  if (products != DType::kFloat32) print["products"] = name(products);
   if (rank.context.tf32()) print["tf32"] = true;
   return print;
 }
@@ -116,18 +117,18 @@ std::optional<Machine> share(Communicator& world, const std::optional<Machine>& 
 
 }  // namespace
 
-Machine machine_of_run(const std::optional<MachineOptions>& given, const Rank& rank, int ranks_per_node,
-                       const std::string& path) {
+Machine machine_of_run(const std::optional<MachineOptions>& given, const Rank& rank, DType products,
+                       int ranks_per_node, const std::string& path) {
   const int axes = rank.mesh.shape().axes;
   if (given) return machine_of(*given, axes);
-  const Json print = fingerprint(rank, ranks_per_node);
+  const Json print = fingerprint(rank, products, ranks_per_node);
   Communicator& world = rank.mesh.world();
   const bool first = world.rank() == 0;
   if (const auto kept = share(world, first ? read_machine(print, axes, path) : std::nullopt)) return *kept;
   const TracePause untraced;
   const Traffic traffic = world.traffic();
   const Tally tally = rank.context.tally();
-  const Machine machine = measure_machine(rank);
+  const Machine machine = measure_machine(rank, products);
   // What a run counts begins behind it.
   world.traffic() = traffic;
   rank.context.tally() = tally;

@@ -24,11 +24,12 @@ void declare(Keys<MachineOptions>& keys);
 /// As given; else as an earlier run on this mesh with as many threads measured it; else measured now, and
 /// written for the next. Collective. Nothing of it counts as the model's traffic or work.
 ///
+/// @param products  what the run's products are formed of.
 /// @param path  of the file that keeps the measurement: {"mesh": …, "threads": …, "machine": MachineOptions},
-///              of GPUs with "device", "ranks_per_node" and "tf32". One that cannot be read is measured anew,
-///              and one that cannot be written is no error.
+///              with "products" unless they are of float32, and of GPUs with "device", "ranks_per_node" and
+///              "tf32". One that cannot be read is measured anew, and one that cannot be written is no error.
 /// @throws ConfigError  naming machine.links, when they are neither one nor as many as the mesh has axes.
-Machine machine_of_run(const std::optional<MachineOptions>& given, const Rank& rank, int ranks_per_node,
-                       const std::string& path);
+Machine machine_of_run(const std::optional<MachineOptions>& given, const Rank& rank, DType products,
+                       int ranks_per_node, const std::string& path);
 
 }  // namespace jigsaw::inline train

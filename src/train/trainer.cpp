@@ -71,8 +71,8 @@ void Trainer::measure_machine() {
   const Backend backend = world_.context().backend();
   if (backend != Backend::kCpu && backend != Backend::kCuda) return;
   PlacedModel& placed = run_.placed();
-  machine_ = machine_of_run(config_.machine, placed.rank(), placed.plans().model().ranks_per_node,
-                            directory_->machine_path());
+  machine_ = machine_of_run(config_.machine, placed.rank(), placed.types().compute,
+                            placed.plans().model().ranks_per_node, directory_->machine_path());
   if (world_.size() > 1) placed.plans().set_machine(std::make_shared<const Machine>(*machine_));
 }
 

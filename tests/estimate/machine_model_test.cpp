@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "estimate/gpus.h"
 #include "support/temporary_folder.h"
 
 namespace jigsaw {
@@ -11,36 +12,34 @@ namespace machine_model_test {
 
 using testing::TemporaryFolder;
 
+const TrainOptions kBf16{.precision = Precision::kBfloat16};
+
 TEST(MachineModel, AxesWithinANodeHaveItsLinks) {
-  const MachineModel h100 = machine_model("h100-nvlink");
+  const MachineModel h100 = machine_model("h100");
   // Rank order: tensor fastest. 2 × 4 ranks of domain1 × tensor share a node of 8; domain0 and data do not.
-  const Machine machine = h100.on({4, {4, 2, 2, 4}}, Precision::kBfloat16);
+  const Machine machine = h100.on({4, {4, 2, 2, 4}}, kBf16);
   EXPECT_EQ(machine.flops_per_second, h100.flops_per_second_bf16);
   EXPECT_EQ(machine.links[3].bytes_per_second, h100.node_link->bytes_per_second);
   EXPECT_EQ(machine.links[2].bytes_per_second, h100.node_link->bytes_per_second);
   EXPECT_EQ(machine.links[1].bytes_per_second, h100.links[0].bytes_per_second);
   EXPECT_EQ(machine.links[0].bytes_per_second, h100.links[0].bytes_per_second);
   // Groups of 3 do not fill nodes of 8: some lie across, unless all ranks are on one.
-  EXPECT_EQ(h100.on({4, {1, 1, 4, 3}}, Precision::kFloat32).links[3].bytes_per_second,
-            h100.links[0].bytes_per_second);
-  EXPECT_EQ(h100.on({4, {1, 1, 2, 3}}, Precision::kFloat32).links[3].bytes_per_second,
-            h100.node_link->bytes_per_second);
+  EXPECT_EQ(h100.on({4, {1, 1, 4, 3}}, {}).links[3].bytes_per_second, h100.links[0].bytes_per_second);
+  EXPECT_EQ(h100.on({4, {1, 1, 2, 3}}, {}).links[3].bytes_per_second, h100.node_link->bytes_per_second);
 }
 
 TEST(MachineModel, SaysByWhichConstantsBlocksArePlanned) {
-  const CostModel gpus = machine_model("h100-nvlink").costs(Precision::kBfloat16);
+  const CostModel gpus = machine_model("h100").costs(kBf16);
   EXPECT_EQ(gpus.ranks_per_node, 8);
   EXPECT_EQ(gpus.element_bytes, 2);
   EXPECT_GT(gpus.link({2, {4, 8}}, axis_bit(1)).bytes_per_second,
             gpus.link({2, {4, 8}}, axis_bit(0)).bytes_per_second);
-  EXPECT_EQ(machine_model("cpu-node").costs(Precision::kBfloat16).flops_per_second,
-            CostModel().flops_per_second);
-  EXPECT_EQ(machine_model("cpu-node").costs(Precision::kBfloat16).ranks_per_node, 1);
+  EXPECT_EQ(machine_model("cpu-node").costs(kBf16).flops_per_second, CostModel().flops_per_second);
+  EXPECT_EQ(machine_model("cpu-node").costs(kBf16).ranks_per_node, 1);
   // The section `machine` tells nothing of nodes: those of GPUs are as usual.
   const MachineOptions options{1e12, 1e11, {{1e9, 1e-5}}};
-  EXPECT_EQ(machine_model(options, Device::kCuda).costs(Precision::kFloat32).ranks_per_node, 8);
-  EXPECT_EQ(machine_model(options, Device::kCpu).costs(Precision::kFloat32).flops_per_second,
-            CostModel().flops_per_second);
+  EXPECT_EQ(machine_model(options, Device::kCuda).costs({}).ranks_per_node, 8);
+  EXPECT_EQ(machine_model(options, Device::kCpu).costs({}).flops_per_second, CostModel().flops_per_second);
 }
 
 TEST(MachineModel, ComesFromFilesToo) {
@@ -56,7 +55,7 @@ TEST(MachineModel, ComesFromFilesToo) {
       R"({"mesh": [1, 2, 1, 1], "threads": 1, "machine": {"flops_per_second": 1e10, "memory_bytes_per_second": 1e9,
           "links": [{"bytes_per_second": 1, "latency_seconds": 0}, {"bytes_per_second": 7e8, "latency_seconds": 1e-6},
                     {"bytes_per_second": 1, "latency_seconds": 0}, {"bytes_per_second": 1, "latency_seconds": 0}]}})");
-  const Machine machine = machine_model(measured).on({4, {2, 1, 2, 1}}, Precision::kFloat32);
+  const Machine machine = machine_model(measured).on({4, {2, 1, 2, 1}}, {});
   EXPECT_EQ(machine.links[0].bytes_per_second, 7e8);
   EXPECT_EQ(machine.links[2].latency_seconds, 1e-6);
   EXPECT_EQ(machine.flops_per_second, 1e10);
@@ -65,11 +64,61 @@ TEST(MachineModel, ComesFromFilesToo) {
                         R"({"mesh": [1, 2, 1, 1], "threads": 1, "device": "cuda", "ranks_per_node": 4,
       "machine": {"flops_per_second": 1e10, "memory_bytes_per_second": 1e9,
                   "links": [{"bytes_per_second": 7e8, "latency_seconds": 1e-6}]}})");
-  EXPECT_EQ(machine_model(measured).costs(Precision::kFloat32).ranks_per_node, 4);
+  EXPECT_EQ(machine_model(measured).costs({}).ranks_per_node, 4);
   EXPECT_EQ(machine_model(measured).device, Device::kCuda);
   write_text_atomically(own, R"({"flops_per_second": 1e12})");
   EXPECT_THROW(machine_model(own), ConfigError);
-  EXPECT_THROW(machine_model("h100"), ConfigError);
+  EXPECT_THROW(machine_model("h1000"), ConfigError);
+}
+
+/// Peaks are those of data sheets.
+TEST(MachineModel, ProductsOfFloat32AreSlowUnlessTheyMayBeRounded) {
+  const MachineModel h100 = machine_model("h100");
+  const TrainOptions plain{}, rounded{.tf32 = true};
+  const MeshShape mesh{1, {1}};
+  EXPECT_LT(h100.on(mesh, plain).flops_per_second, 67e12);
+  EXPECT_GT(h100.on(mesh, rounded).flops_per_second, 67e12);
+  EXPECT_LT(h100.on(mesh, rounded).flops_per_second, 495e12);
+  EXPECT_LT(h100.costs(plain).flops_per_second, 67e12);
+  EXPECT_GT(h100.costs(rounded).flops_per_second, 67e12);
+  EXPECT_EQ(h100.costs(kBf16).flops_per_second, 4.5e14);
+  EXPECT_EQ(machine_model("cpu-node").on(mesh, rounded).flops_per_second,
+            machine_model("cpu-node").on(mesh, plain).flops_per_second);
+}
+
+TEST(MachineModel, GpusAreKnownByTheNamesOfTheirDrivers) {
+  const auto named = [](const char* name) { return gpu_machine(name).name; };
+  EXPECT_EQ(named("NVIDIA H100 80GB HBM3"), "h100");
+  EXPECT_EQ(named("NVIDIA H100 PCIe"), "h100-pcie");
+  EXPECT_EQ(named("NVIDIA H100 NVL"), "h100-nvl");
+  EXPECT_EQ(named("NVIDIA H200"), "h200");
+  EXPECT_EQ(named("NVIDIA B200"), "b200");
+  EXPECT_EQ(named("NVIDIA GH200 120GB"), "gh200");
+  EXPECT_EQ(named("NVIDIA A100-SXM4-40GB"), "a100-40");
+  EXPECT_EQ(named("NVIDIA A100-SXM4-80GB"), "a100-80");
+  EXPECT_EQ(named("NVIDIA A100-SXM-64GB"), "a100-80");
+  EXPECT_EQ(named("NVIDIA A100-PCIE-40GB"), "a100-pcie-40");
+  EXPECT_EQ(named("NVIDIA A100 80GB PCIe"), "a100-pcie-80");
+  EXPECT_EQ(named("NVIDIA L40S"), "l40s");
+  EXPECT_EQ(named("NVIDIA GeForce RTX 4090"), "rtx4090");
+  EXPECT_EQ(named("A40"), "a40");
+  EXPECT_EQ(named("Tesla T4"), "h100, for \"Tesla T4\" is not known");
+  for (const MachineModel& gpu : known_gpus()) {
+    EXPECT_EQ(machine_model(gpu.name).device, Device::kCuda) << gpu.name;
+    EXPECT_LE(gpu.flops_per_second, gpu.flops_per_second_bf16) << gpu.name;
+    EXPECT_GE(gpu.node_link->bytes_per_second, 1e10) << gpu.name;
+  }
+}
+
+/// NCCL's part goes first (memory_need.h), then a tenth.
+TEST(MachineModel, PlansWithTheMemoryThatArraysMayTake) {
+  MachineModel model{.device = Device::kCuda, .memory_bytes = 100e9, .ranks_per_node = 8};
+  EXPECT_EQ(model.usable_memory(), static_cast<std::int64_t>(0.9 * (100e9 - 7 * 0.94e9)));
+  model.ranks_per_node = 1000;
+  EXPECT_EQ(model.usable_memory(), 45'000'000'000);
+  model.device = Device::kCpu;
+  EXPECT_EQ(model.usable_memory(), 90'000'000'000);
+  EXPECT_EQ(MachineModel().usable_memory(), 0);
 }
 
 }  // namespace machine_model_test

@@ -111,7 +111,7 @@ TEST(MeshSearch, TellsOfRanksBesideTheDiagonal) {
     "model": {"type": "vit", "patch": [2, 2], "embed_dim": 1024, "depth": 1, "heads": 16},
     "mesh": {"domain": [1, 4], "tensor": 4},
     "train": {"batch_size": 1, "precision": "bf16"}})"))};
-  asked.machine = machine_model("h100-nvlink");
+  asked.machine = machine_model("h100");
   asked.question.ranks = kRanks;
   std::vector<RankEstimate> ranks;
   configured_mesh(asked.question, &ranks);

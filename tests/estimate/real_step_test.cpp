@@ -36,10 +36,10 @@ struct Seen {
 /// What a rank that made its first step has held, sent and read in it.
 Seen step_on(Communicator& world, const Configuration& configuration, const MachineModel& model) {
   OpenedRun run(configuration, open_objective(configuration, "", world), world,
-                model.costs(configuration.train.precision));
+                model.costs(configuration.train));
   PlacedModel& placed = run.placed();
   placed.plans().set_machine(
-      std::make_shared<const Machine>(model.on(placed.mesh().shape(), configuration.train.precision)));
+      std::make_shared<const Machine>(model.on(placed.mesh().shape(), configuration.train)));
   const Context& context = placed.rank().context;
   Optimizer optimizer(placed.rank(), placed.model().parameters(), configuration.optimizer);
   TrainingBatches batches(run.configuration(), run.objective(), placed);

@@ -59,8 +59,8 @@ Simulated simulate(const EstimatedRun& run, const std::vector<BlockPlan>& plans)
                          plans);
         PlacedModel& placed = opened.placed();
         Optimizer optimizer(placed.rank(), placed.model().parameters(), run.configuration.optimizer);
-        placed.plans().set_machine(std::make_shared<const Machine>(
-            run.machine.on(placed.mesh().shape(), run.configuration.train.precision)));
+        placed.plans().set_machine(
+            std::make_shared<const Machine>(run.machine.on(placed.mesh().shape(), run.configuration.train)));
         // All begin at the same moment, and end with the last.
         world.barrier();
         const VirtualClock::RankTime begin = clock.of(world.rank());

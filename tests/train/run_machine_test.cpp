@@ -17,7 +17,8 @@ namespace run_machine_test {
 class RunMachine : public ::testing::Test {
  protected:
   /// What each rank of a mesh takes.
-  std::vector<Machine> machines(int domain, const std::optional<MachineOptions>& given = {}) {
+  std::vector<Machine> machines(int domain, const std::optional<MachineOptions>& given = {},
+                                DType products = DType::kFloat32) {
     std::vector<Machine> all;
     std::mutex mutex;
     run_ranks(
@@ -25,7 +26,7 @@ class RunMachine : public ::testing::Test {
         [&](Communicator& world) {
           Mesh mesh(world, 1, {domain, 1}, 2);
           const Rank rank{world.context(), mesh};
-          const Machine machine = machine_of_run(given, rank, 1, path_);
+          const Machine machine = machine_of_run(given, rank, products, 1, path_);
           EXPECT_EQ(world.traffic().total_bytes(), 0);
           EXPECT_EQ(world.context().tally().flops, 0);
           const std::lock_guard lock(mutex);
@@ -50,6 +51,9 @@ TEST_F(RunMachine, IsMeasuredOnceForAMesh) {
   const std::string kept = read_text(path_, 1 << 16);
   machines(1);
   EXPECT_NE(read_text(path_, 1 << 16), kept) << "that of another mesh was taken";
+  EXPECT_GT(machines(1, {}, DType::kBfloat16)[0].flops_per_second, 0);
+  EXPECT_NE(read_text(path_, 1 << 16).find("\"products\": \"bf16\""), std::string::npos)
+      << "that of float32 was taken";
 }
 
 TEST_F(RunMachine, AFileThatSaysSomethingElseIsMeasuredAgain) {
