@@ -179,7 +179,7 @@ std::function<ExitCode()> declare_plan(const CommandOptions& command, const Invo
   command
       .add_option("--network", options->network,
                   "GB/s that each rank sends to other nodes while all do, such as 25; default: the machine's")
-      .positive();
+      .within(1e-3, 1e5);
   command
       .add_option("--calibrate", options->calibrate,
                   "Measure the started ranks first, keep that in this file, and plan with it")
