@@ -1,49 +1,9 @@
-#include <algorithm>
-
-#include "array/raw_memory.h"
+#include "kernels/cuda/attention_passes.cuh"
 #include "kernels/cuda/attention_passes.h"
-#include "kernels/cuda/attention_tiles.cuh"
 
 namespace jigsaw::inline kernels::cuda {
 
 namespace {
-
-/// The tokens of one side of the pairs, and what each is multiplied by in the gradients of the weights:
-/// queries with dy, or keys with values.
-template <typename T>
-struct Side {
-  Heads<T> x, up;
-};
-
-template <typename T>
-struct BackwardPass {
-  using R = Accumulator<T>;
-  Side<T> queries, keys;
-  Scoring<R> scoring;
-  const R *log_sum_exp, *row_sums;
-  HeadResults dq, dk, dv;
-
-  __device__ HeadPlaces places() const { return queries.x.places; }
-};
-
-/// A pair of query and key: its weight after dropout, and the gradient of its score.
-template <typename R>
-struct Pair {
-  R weight, slope;
-};
-
-/// @param dot, up  products of the query with the key, and of its dy with the key's value.
-/// @return         zeros beyond the queries and keys that there are.
-template <typename T, typename R>
-__device__ Pair<R> pair_of(const BackwardPass<T>& all, const HeadScoring<R>& scoring, std::int64_t first_row,
-                           std::int64_t query, std::int64_t key, R dot, R up) {
-  if (query >= all.queries.x.tokens() || key >= all.keys.x.tokens()) return {R(0), R(0)};
-  const R known = all.log_sum_exp[first_row + query];
-  if (known == -static_cast<R>(INFINITY)) return {R(0), R(0)};
-  const R weight = exp(all.scoring.score(scoring, query, key, dot) - known);
-  const R factor = all.scoring.factor(scoring, query, key);
-  return {weight * factor, weight * (factor * up - all.row_sums[first_row + query])};
-}
 
 /// A tile of one side's tokens, in shared memory.
 template <typename R, int kEach>
@@ -60,7 +20,7 @@ struct SideTile {
 
 /// dq, or dk and dv: a block takes a tile of queries over all keys, or one of keys over all queries.
 template <typename T, int kEach, bool kOfKeys>
-__global__ void gradients(BackwardPass<T> all) {
+__global__ void __launch_bounds__(kThreads, kBlocks<T, kEach>) gradients(BackwardPass<T> all) {
   using R = Accumulator<T>;
   using Tile = HeadTile<R, kEach>;
   __shared__ SideTile<R, kEach> own, other;
@@ -71,7 +31,6 @@ __global__ void gradients(BackwardPass<T> all) {
   for (std::int64_t head = blockIdx.y; head < heads; head += gridDim.y)
     for (std::int64_t batch = blockIdx.z; batch < all.places().batches; batch += gridDim.z) {
       const HeadScoring<R> scoring = all.scoring.of_head(batch, head);
-      const std::int64_t row = (batch * heads + head) * all.places().tokens;
       if (Tile::kChunks == 1) own.stage(mine, batch, first, head, 0);
       R of_x[kEach] = {}, of_up[kEach] = {};
       for (std::int64_t token = 0; token < others.x.tokens(); token += kAttentionTile) {
@@ -85,14 +44,17 @@ __global__ void gradients(BackwardPass<T> all) {
           up = own.up.dot(i, other.up, j, up);
         }
         const std::int64_t query = kOfKeys ? token + j : first + i, key = kOfKeys ? first + i : token + j;
-        const Pair<R> pair = pair_of(all, scoring, row, query, key, dot, up);
+        const Pair<R> pair =
+            pair_of(all.row_of(batch, head, query), all.scoring.score(scoring, query, key, dot),
+                    all.scoring.factor(scoring, query, key), up);
         slopes[i][j] = pair.slope;
         if constexpr (kOfKeys) weights[i][j] = pair.weight;
 #pragma unroll
         for (int chunk = Tile::kChunks - 1; chunk >= 0; --chunk) {  // the last one lies there
           __syncthreads();
           if (chunk < Tile::kChunks - 1) {
-            other.stage(others, batch, token, head, chunk);
+            other.x.stage(others.x, batch, token, head, chunk);
+            if constexpr (kOfKeys) other.up.stage(others.up, batch, token, head, chunk);
             __syncthreads();
           }
           other.x.add_rows(slopes, i, j, of_x + chunk * Tile::kOwn);
@@ -107,17 +69,11 @@ __global__ void gradients(BackwardPass<T> all) {
     }
 }
 
-/// Slabs of batches whose sums are formed apart, as many as fill a GPU: their number depends on the shape
-/// alone.
-std::int64_t batch_slabs(std::int64_t batches, std::int64_t pieces) {
-  constexpr std::int64_t kBlocks = 4096;
-  return std::clamp<std::int64_t>(kBlocks / pieces, 1, std::max<std::int64_t>(batches, 1));
-}
-
 /// dbias, or the slabs' sums [slabs, heads, queries, keys]: a block takes a tile of queries and keys over a
 /// slab of the batches, whose sum is formed in float64.
 template <typename T, int kEach>
-__global__ void bias_gradients(BackwardPass<T> all, unsigned key_tiles, AnyElements sums) {
+__global__ void __launch_bounds__(kThreads, kBlocks<T, kEach>)
+    bias_gradients(BackwardPass<T> all, unsigned key_tiles, AnyElements sums) {
   using R = Accumulator<T>;
   using Tile = HeadTile<R, kEach>;
   __shared__ SideTile<R, kEach> queries, keys;
@@ -139,41 +95,15 @@ __global__ void bias_gradients(BackwardPass<T> all, unsigned key_tiles, AnyEleme
         dot = queries.x.dot(i, keys.x, j, dot);
         up = queries.up.dot(i, keys.up, j, up);
       }
-      const std::int64_t row = (batch * heads + head) * query_count;
-      sum +=
-          static_cast<double>(pair_of(all, all.scoring.of_head(batch, head), row, query, key, dot, up).slope);
+      const HeadScoring<R> scoring = all.scoring.of_head(batch, head);
+      const Pair<R> pair =
+          pair_of(all.row_of(batch, head, query), all.scoring.score(scoring, query, key, dot),
+                  all.scoring.factor(scoring, query, key), up);
+      sum += static_cast<double>(pair.slope);
     }
     if (query < query_count && key < key_count)
       sums.put(((slab * heads + head) * query_count + query) * key_count + key, sum);
   }
-}
-
-/// The slabs together, in order.
-struct AddSlabs {
-  const double* partial;
-  std::int64_t count, slabs;
-  AnyElements dbias;
-  __device__ void operator()(std::int64_t i) const {
-    double sum = 0;
-    for (std::int64_t slab = 0; slab < slabs; ++slab) sum += partial[slab * count + i];
-    dbias.put(i, sum);
-  }
-};
-
-template <typename T, int kEach>
-void start_bias_gradients(Context& context, const BackwardPass<T>& all, std::int64_t batches, Array& dbias) {
-  const Shape& shape = dbias.shape();
-  const std::int64_t key_tiles = tiles_of(shape[2]), tiles = tiles_of(shape[1]) * key_tiles,
-                     slabs = batch_slabs(batches, shape[0] * tiles);
-  const auto start = [&](Array& sums) {
-    start_kernel(context, blocks_of_heads(tiles, shape[0], slabs), bias_gradients<T, kEach>, all,
-                 static_cast<unsigned>(key_tiles), any_elements(sums));
-  };
-  if (slabs == 1) return start(dbias);
-  Array partial(context, {slabs, dbias.count()}, DType::kFloat64, Purpose::kWorkspace);
-  start(partial);
-  for_elements(context, dbias.count(),
-               AddSlabs{partial.data<double>(), dbias.count(), slabs, any_elements(dbias)});
 }
 
 HeadResults results_of(HeadRows& rows) {
@@ -197,7 +127,9 @@ void attention_backward_pass(Context& context, const HeadRows& q, const HeadRows
                               results_of(dq),
                               results_of(dk),
                               results_of(dv)};
-    visit_head_size(q.head_size(), [&](auto each) {
+    if constexpr (std::is_same_v<T, BFloat16>)
+      if (q.head_size() <= kLargestTensorHead) return gradients_on_tensor_cores(context, all, dbias);
+    visit_head_size<T>(q.head_size(), [&](auto each) {
       constexpr int kEach = each.value;
       const auto start = [&](const HeadRows& rows, auto kernel) {
         if (rows.batches() * rows.heads() * rows.tokens() == 0) return;
@@ -207,7 +139,7 @@ void attention_backward_pass(Context& context, const HeadRows& q, const HeadRows
       start(q, gradients<T, kEach, false>);
       start(k, gradients<T, kEach, true>);
       if (dbias.defined() && dbias.count() > 0)
-        start_bias_gradients<T, kEach>(context, all, q.batches(), dbias);
+        form_bias_gradients(context, all, dbias, kAttentionTile, bias_gradients<T, kEach>);
     });
   });
 }

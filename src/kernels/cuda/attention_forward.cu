@@ -1,23 +1,14 @@
-#include "array/raw_memory.h"
+#include "kernels/cuda/attention_passes.cuh"
 #include "kernels/cuda/attention_passes.h"
-#include "kernels/cuda/attention_tiles.cuh"
 
 namespace jigsaw::inline kernels::cuda {
 
 namespace {
 
-template <typename T>
-struct ForwardPass {
-  Heads<T> q, k, v;
-  Scoring<Accumulator<T>> scoring;
-  HeadResults output;
-  Accumulator<T>* log_sum_exp;
-};
-
 /// A block takes a tile of queries over all keys; sums are kept relative to the largest score so far
 /// (FlashAttention-2, Dao 2023). Each thread makes up to kEach numbers of the output of its query.
 template <typename T, int kEach>
-__global__ void attend(ForwardPass<T> all) {
+__global__ void __launch_bounds__(kThreads, kBlocks<T, kEach>) attend(ForwardPass<T> all) {
   using R = Accumulator<T>;
   using Tile = HeadTile<R, kEach>;
   __shared__ Tile queries[Tile::kChunks], staged;
@@ -56,18 +47,16 @@ __global__ void attend(ForwardPass<T> all) {
         }
         largest = top;
       }
-      __syncthreads();
-      scores[i][j] = sum;
+      scores[i][j] = sum;  // which all threads have read before the last barrier
       __syncthreads();
       R total = 0;
       for (int n = 0; n < kAttentionTile; ++n) total += scores[i][n];
       for (int e = 0; e < kEach; ++e) {
         all.output.put(batch, query, head, Tile::column(j, e), total == R(0) ? R(0) : output[e] / total);
       }
-      if (j == 0 && query < all.q.tokens()) {
-        all.log_sum_exp[(batch * all.q.places.heads + head) * all.q.tokens() + query] =
-            total == R(0) ? -static_cast<R>(INFINITY) : largest + log(total);
-      }
+      if (j == 0)
+        all.put_log_sum_exp(batch, head, query,
+                            total == R(0) ? -static_cast<R>(INFINITY) : largest + log(total));
     }
 }
 
@@ -76,7 +65,6 @@ __global__ void attend(ForwardPass<T> all) {
 void attention_forward_pass(Context& context, const HeadRows& q, const HeadRows& k, const HeadRows& v,
                             const AttentionOptions& options, AttentionResult& result) {
   if (q.batches() * q.heads() * q.tokens() == 0) return;
-  const dim3 blocks = blocks_of_heads(tiles_of(q.tokens()), q.heads(), q.batches());
   visit(q.array.dtype(), [&](auto zero) {
     using T = decltype(zero);
     using R = Accumulator<T>;
@@ -87,8 +75,11 @@ void attention_forward_pass(Context& context, const HeadRows& q, const HeadRows&
                              scoring_of<R>(context, q, k, options),
                              {places, any_elements(result.output)},
                              result.log_sum_exp.data<R>()};
-    visit_head_size(q.head_size(),
-                    [&](auto each) { start_kernel(context, blocks, attend<T, each.value>, all); });
+    if constexpr (std::is_same_v<T, BFloat16>)
+      if (q.head_size() <= kLargestTensorHead) return attend_on_tensor_cores(context, all);
+    const dim3 blocks = blocks_of_heads(tiles_of(q.tokens()), q.heads(), q.batches());
+    visit_head_size<T>(q.head_size(),
+                       [&](auto each) { start_kernel(context, blocks, attend<T, each.value>, all); });
   });
 }
 

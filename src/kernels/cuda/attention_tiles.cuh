@@ -130,10 +130,27 @@ struct Scoring {
     return score;
   }
   __device__ R factor(const HeadScoring<R>& head, std::int64_t query, std::int64_t key) const {
-    if (!drops || query >= queries || key >= keys) return R(1);
-    const std::int64_t element =
-        head.first + query_numbers.within_group(query) * total_keys + key_numbers.within_group(key);
-    return static_cast<R>(draw.factor(head.sample, static_cast<std::uint64_t>(element)));
+    R one[1];
+    factors(head, query, key, one);
+    return one[0];
+  }
+  /// Of neighbouring keys, from `key` on.
+  template <int kCount>
+  __device__ void factors(const HeadScoring<R>& head, std::int64_t query, std::int64_t key,
+                          R (&factors)[kCount]) const {
+    for (R& factor : factors) factor = R(1);
+    if (!drops || query >= queries) return;
+    const std::int64_t row = head.first + query_numbers.within_group(query) * total_keys;
+    std::uint32_t bits[4];
+    std::int64_t drawn = -1;  // whose bits these are
+    for (int k = 0; k < kCount && key + k < keys; ++k) {
+      const std::int64_t element = row + key_numbers.within_group(key + k);
+      if (element / 4 != drawn) {
+        drawn = element / 4;
+        draw.group(head.sample, static_cast<std::uint64_t>(drawn), bits);
+      }
+      factors[k] = draw.factor_of<R>(bits, static_cast<int>(element % 4));
+    }
   }
 };
 
@@ -211,9 +228,13 @@ struct HeadTile {
   }
 };
 
+/// How many blocks a multiprocessor is to have registers for.
+template <typename T, int kEach>
+constexpr int kBlocks = kEach <= 4 && sizeof(Accumulator<T>) == sizeof(float) ? 4 : 1;
+
 /// Tiles of so many tokens.
-inline std::int64_t tiles_of(std::int64_t tokens) {
-  return (tokens + kAttentionTile - 1) / kAttentionTile;
+inline std::int64_t tiles_of(std::int64_t tokens, int tile = kAttentionTile) {
+  return (tokens + tile - 1) / tile;
 }
 
 /// A block for each tile of a head of a batch; kernels stride over the heads and batches beyond.
@@ -223,11 +244,17 @@ inline dim3 blocks_of_heads(std::int64_t tiles, std::int64_t heads, std::int64_t
           static_cast<unsigned>(batches < kMost ? batches : kMost)};
 }
 
-/// Calls f with the least kEach, 2, 4, 8 or 16, that is enough for heads of d numbers, as an integral
-/// constant.
-template <typename F>
+/// Heads of bf16 of up to so many numbers are for tensor cores (attention_tensor_tiles.cuh).
+constexpr std::int64_t kLargestTensorHead = 128;
+
+/// Calls f with the least kEach, 2, 4, 8 or 16, that is enough for heads of d numbers of type T, as an
+/// integral constant.
+template <typename T, typename F>
 void visit_head_size(std::int64_t d, const F& f) {
-  if (d <= 2 * kAttentionTile) {
+  if constexpr (std::is_same_v<T, BFloat16>) {
+    static_assert(kLargestHead / 2 == kLargestTensorHead);
+    f(std::integral_constant<int, kLargestHead / kAttentionTile>());
+  } else if (d <= 2 * kAttentionTile) {
     f(std::integral_constant<int, 2>());
   } else if (d <= 4 * kAttentionTile) {
     f(std::integral_constant<int, 4>());

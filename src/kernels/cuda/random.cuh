@@ -33,20 +33,22 @@ struct DropoutDraw {
       k1 += 0xBB67AE85U;
     }
   }
+  /// What dropout multiplies a group's element `word` by.
+  template <typename R>
+  __device__ R factor_of(const std::uint32_t (&bits)[4], int word) const {
+    const std::uint32_t own = word == 0 ? bits[0] : word == 1 ? bits[1] : word == 2 ? bits[2] : bits[3];
+    return own >= threshold ? static_cast<R>(scale) : R(0);
+  }
   /// What dropout multiplies elements by, from `element` on, which is a multiple of as many or of four;
   /// samples are counted from the position's.
   template <int kCount, typename R>
   __device__ void factors(std::uint64_t of_sample, std::uint64_t element, R (&factor)[kCount]) const {
     constexpr int kOfGroup = kCount < 4 ? kCount : 4;
-    const R kept = static_cast<R>(scale);
     for (int first = 0; first < kCount; first += kOfGroup) {
       std::uint32_t bits[4];
       group(of_sample, element / 4 + first / 4, bits);
-      for (int k = 0; k < kOfGroup; ++k) {
-        const std::uint64_t word = kOfGroup < 4 ? element % 4 + k : k;
-        const std::uint32_t own = word == 0 ? bits[0] : word == 1 ? bits[1] : word == 2 ? bits[2] : bits[3];
-        factor[first + k] = own >= threshold ? kept : R(0);
-      }
+      for (int k = 0; k < kOfGroup; ++k)
+        factor[first + k] = factor_of<R>(bits, kOfGroup < 4 ? static_cast<int>(element % 4) + k : k);
     }
   }
   __device__ double factor(std::uint64_t of_sample, std::uint64_t element) const {
