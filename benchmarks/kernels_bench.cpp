@@ -240,23 +240,40 @@ void bench_products(Bench& bench) {
                 DType::kBfloat16);
 }
 
+struct AttentionCase {
+  std::int64_t tokens, heads, size;
+  DType dtype = DType::kFloat32;
+  Shape windows = {}, window = {};  ///< windows of a grid, with bias and dropout; none: whole attention
+};
+
 /// Self-attention from a packed projection. Operations as in attention.cpp: 2 products forward, 5 backward.
-void bench_attention(Bench& bench, const std::string& name, std::int64_t tokens, std::int64_t heads,
-                     std::int64_t size, DType dtype = DType::kFloat32) {
+void bench_attention(Bench& bench, const std::string& name, const AttentionCase& of) {
   Context& context = bench.context();
   if (bench.skipped(name)) return;
-  const Array qkv = bench.array({1, tokens, 3, heads, size}, dtype),
-              dy = bench.array({1, tokens, heads, size}, dtype);
-  const Array dqkv(context, qkv.shape(), dtype);
-  const AttentionOptions options{.scale = 1 / std::sqrt(static_cast<double>(size))};
+  const std::int64_t batches = of.windows.count();
+  const Array qkv = bench.array({batches, of.tokens, 3, of.heads, of.size}, of.dtype),
+              dy = bench.array({batches, of.tokens, of.heads, of.size}, of.dtype);
+  const Array dqkv(context, qkv.shape(), of.dtype);
+  AttentionOptions options{.scale = 1 / std::sqrt(static_cast<double>(of.size))};
+  Array dbias;
+  if (of.window.rank() > 0) {
+    const Shape plane{of.heads, of.tokens, of.tokens};
+    options.bias = bench.array(plane, DType::kFloat32);
+    dbias = Array(context, plane, DType::kFloat32);
+    Shape grid;
+    for (int dim = 0; dim < of.window.rank(); ++dim) grid.append(of.windows[dim] * of.window[dim]);
+    const TokenPlaces places{grid, Box::whole(grid), of.window};
+    options.dropout =
+        AttentionDropout{0.1, RandomStream(1, RandomPurpose::kDropout, "path"), {}, 0, places, places};
+  }
   AttentionResult result;
   const auto forward = [&] {
-    result = attention_forward(context, {qkv, 0}, {qkv, 1}, {qkv, 2}, options, dtype);
+    result = attention_forward(context, {qkv, 0}, {qkv, 1}, {qkv, 2}, options, of.dtype);
   };
   const auto backward = [&] {
     const Array sums = attention_row_sums(context, result.output, dy);
     attention_backward(context, {qkv, 0}, {qkv, 1}, {qkv, 2}, result.output, dy, result.log_sum_exp, sums,
-                       options, {dqkv, 0}, {dqkv, 1}, {dqkv, 2}, {});
+                       options, {dqkv, 0}, {dqkv, 1}, {dqkv, 2}, dbias);
   };
   bench.arithmetic(name + " forward", forward);
   bench.arithmetic(name + " backward", backward);
@@ -264,10 +281,14 @@ void bench_attention(Bench& bench, const std::string& name, std::int64_t tokens,
 }
 
 void bench_attentions(Bench& bench) {
-  bench_attention(bench, "attention 4050x12x64", 4050, 12, 64);
-  bench_attention(bench, "attention bf16 4050x12x64", 4050, 12, 64, DType::kBfloat16);
-  bench_attention(bench, "attention 1024x8x96", 1024, 8, 96);
-  bench_attention(bench, "attention 77x96x24", 77, 96, 24);
+  const DType bf16 = DType::kBfloat16;
+  bench_attention(bench, "attention 4050x12x64", {4050, 12, 64});
+  bench_attention(bench, "attention bf16 4050x12x64", {4050, 12, 64, bf16});
+  bench_attention(bench, "attention 1024x8x96", {1024, 8, 96});
+  bench_attention(bench, "attention 77x96x24", {77, 96, 24});
+  // As configs/era5_swin.json has them.
+  bench_attention(bench, "windows 13x15x84x16x64", {84, 16, 64, DType::kFloat32, {13, 15}, {7, 12}});
+  bench_attention(bench, "windows bf16 13x15x84x16x64", {84, 16, 64, bf16, {13, 15}, {7, 12}});
 }
 
 /// A convolution [1, h, w, c] → [1, h, w, o] of 3 × 3 points on a field that is padded already.
