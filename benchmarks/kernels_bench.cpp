@@ -271,8 +271,7 @@ void bench_attention(Bench& bench, const std::string& name, const AttentionCase&
     result = attention_forward(context, {qkv, 0}, {qkv, 1}, {qkv, 2}, options, of.dtype);
   };
   const auto backward = [&] {
-    const Array sums = attention_row_sums(context, result.output, dy);
-    attention_backward(context, {qkv, 0}, {qkv, 1}, {qkv, 2}, result.output, dy, result.log_sum_exp, sums,
+    attention_backward(context, {qkv, 0}, {qkv, 1}, {qkv, 2}, result.output, dy, result.log_sum_exp, {},
                        options, {dqkv, 0}, {dqkv, 1}, {dqkv, 2}, dbias);
   };
   bench.arithmetic(name + " forward", forward);

@@ -140,7 +140,7 @@ endfunction()
 # What kernels that are compiled for the host are compiled with, so that tests/support/fake_cuda sees which memory they touch,
 # whether its addresses are aligned, and indices beyond arrays of fixed size; unless a sanitizer is there for its own sake.
 if(NOT JIGSAW_SANITIZE)
-  set(JIGSAW_SEEN_ACCESSES -fsanitize=thread --param=tsan-instrument-func-entry-exit=0 -fsanitize=alignment,bounds)
+  set(JIGSAW_SEEN_ACCESSES -fsanitize=thread --param=tsan-instrument-func-entry-exit=0 -fsanitize=alignment,bounds-strict)
 endif()
 
 # jigsaw_fake_cuda_test(NAME LIKE TEST ROOMS ... [SOURCES ...] [LIBRARIES ...] [FILTER PATTERN])

@@ -145,7 +145,6 @@ class Call {
                      DType dq_type, DType dkv_type) {
     Context& context = frame_.context();
     const Array upstream = dy.reshaped(result.output.shape());
-    const Array sums = attention_row_sums(context, result.output, upstream);
     const HeadRows queries = query_rows(q);
     Gradients gradients;
     if (boxes_.size() == 1) {
@@ -153,10 +152,11 @@ class Call {
       if (!packed_) gradients.dq = Array(context, q.shape(), dq_type);
       const HeadRows dq = query_rows(packed_ ? gradients.dkv : gradients.dq);
       attention_backward(context, queries, key_rows(kv, 0), key_rows(kv, 1), result.output, upstream,
-                         result.log_sum_exp, sums, options(0), dq, key_rows(gradients.dkv, 0),
+                         result.log_sum_exp, {}, options(0), dq, key_rows(gradients.dkv, 0),
                          key_rows(gradients.dkv, 1), {});
       return gradients;
     }
+    const Array sums = attention_row_sums(context, result.output, upstream);
     Array dq;
     Returns returns(*this, kv);
     for_blocks(kv, [&](int owner, const HeadRows& k, const HeadRows& v) {

@@ -130,9 +130,8 @@ class WindowAttentionOperation : public Operation {
     frame.long_work_follows();
     const Array dqkv(context, rows.shape(), rows.dtype());
     const Array dbias(context, options.bias.shape(), options.bias.dtype());
-    attention_backward(context, {rows, 0}, {rows, 1}, {rows, 2}, result.output, dy, result.log_sum_exp,
-                       attention_row_sums(context, result.output, dy), options, {dqkv, 0}, {dqkv, 1},
-                       {dqkv, 2}, dbias);
+    attention_backward(context, {rows, 0}, {rows, 1}, {rows, 2}, result.output, dy, result.log_sum_exp, {},
+                       options, {dqkv, 0}, {dqkv, 1}, {dqkv, 2}, dbias);
     gradients.give(1, [&] { return relative_bias_backward(context, dbias, options_.window); });
     gradients.give(0, [&] { return from_windows(context, dqkv, options_.window, qkv.shape()); });
   }

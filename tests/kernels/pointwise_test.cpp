@@ -329,8 +329,9 @@ TEST_P(Pointwise, DropoutKeepsTheRightShare) {
 
 TEST_P(Pointwise, SumAndScaleOverASpread) {
   for (const DType type : kTypes) {
-    for (const Spread& spread : {Spread{700, 37, 1}, Spread{1, 5, 1033}, Spread{30, 4, 7}, Spread{0, 4, 7},
-                                 Spread{1, 1, 1}, Spread{9000, 3, 1}, Spread{3000, 300, 1}}) {
+    for (const Spread& spread :
+         {Spread{700, 37, 1}, Spread{1, 5, 1033}, Spread{30, 4, 7}, Spread{0, 4, 7}, Spread{1, 1, 1},
+          Spread{9000, 3, 1}, Spread{3000, 300, 1}, Spread{5, 4, 300}}) {
       const Shape shape = {spread.outer, spread.keep, spread.inner};
       const Array x = random_array(context_, shape, type, 1);
       const Array factor = random_array(context_, {spread.keep}, DType::kFloat32, 2);

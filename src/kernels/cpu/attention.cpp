@@ -88,11 +88,12 @@ class Attention : public AttentionKernels {
     });
   }
 
-  void backward(Context& context, const HeadRows& q, const HeadRows& k, const HeadRows& v, const Array& /*y*/,
-                const Array& dy, const Array& log_sum_exp, const Array& row_sums,
+  void backward(Context& context, const HeadRows& q, const HeadRows& k, const HeadRows& v, const Array& y,
+                const Array& dy, const Array& log_sum_exp, Array row_sums, bool sums_are_formed,
                 const AttentionOptions& options, HeadRows dq, HeadRows dk, HeadRows dv,
                 Array dbias) const override {
     const AttentionProblem p(q, k, v, options);
+    if (!sums_are_formed) this->row_sums(context, y, dy, row_sums);
     if (dbias.defined()) std::fill_n(dbias.data<float>(), dbias.count(), 0.0F);
     if (p.queries == 0 || p.keys == 0) {
       for (HeadRows* rows : {&dq, &dk, &dv}) fill_zero(*rows);

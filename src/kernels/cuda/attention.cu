@@ -3,6 +3,7 @@
 #include "kernels/cuda/attention_passes.h"
 #include "kernels/cuda/attention_tiles.cuh"
 #include "kernels/cuda/constants.h"
+#include "kernels/cuda/packet.cuh"
 #include "kernels/front/attention_kernels.h"
 
 namespace jigsaw::inline kernels::cuda {
@@ -15,10 +16,6 @@ struct OutputRows {
   __device__ std::int64_t row_of(std::int64_t element) const {
     const std::int64_t token = element / d / heads % queries, head = element / d % heads;
     return (element / d / heads / queries * heads + head) * queries + token;
-  }
-  __device__ std::int64_t first_of(std::int64_t row) const {
-    const std::int64_t token = row % queries, head = row / queries % heads;
-    return ((row / queries / heads * queries + token) * heads + head) * d;
   }
 };
 OutputRows rows_of(const Array& output) {
@@ -58,17 +55,29 @@ struct CombineSums {
   }
 };
 
+/// Heads are taken as they lie, each by a thread.
 template <typename T>
-struct RowSums {
+struct SumRows {
+  using R = Accumulator<T>;
+  static constexpr int kCount = kPacket<Element<T>>;
   OutputRows rows;
   const Element<T>*y, *dy;
-  Accumulator<T>* sums;
-  __device__ void operator()(std::int64_t row) const {
-    using R = Accumulator<T>;
-    const std::int64_t first = rows.first_of(row);
-    R sum = 0;
-    for (std::int64_t c = 0; c < rows.d; ++c) sum += load<R>(y[first + c]) * load<R>(dy[first + c]);
-    sums[row] = sum;
+  R* sums;
+  bool in_packets = rows.d % kCount == 0 && begin_packets<kCount>(y, dy);
+
+  __device__ void operator()(std::int64_t head) const {
+    const std::int64_t first = head * rows.d;
+    sums[rows.row_of(first)] = in_packets ? sum<kCount>(first) : sum<1>(first);
+  }
+  template <int kOnce>
+  __device__ R sum(std::int64_t first) const {
+    R sum = 0, a[kOnce], b[kOnce];
+    for (std::int64_t c = 0; c < rows.d; c += kOnce) {
+      read_packet(y, first + c, a);
+      read_packet(dy, first + c, b);
+      for (int k = 0; k < kOnce; ++k) sum += a[k] * b[k];
+    }
+    return sum;
   }
 };
 
@@ -125,15 +134,16 @@ class Attention : public AttentionKernels {
     visit(y.dtype(), [&](auto zero) {
       using T = decltype(zero);
       for_elements(context, sums.count(),
-                   RowSums<T>{rows_of(y), elements<T>(y), elements<T>(dy), sums.data<Accumulator<T>>()});
+                   SumRows<T>{rows_of(y), elements<T>(y), elements<T>(dy), sums.data<Accumulator<T>>()});
     });
   }
 
   void backward(Context& context, const HeadRows& q, const HeadRows& k, const HeadRows& v, const Array& y,
-                const Array& dy, const Array& log_sum_exp, const Array& row_sums,
+                const Array& dy, const Array& log_sum_exp, Array row_sums, bool sums_are_formed,
                 const AttentionOptions& options, HeadRows dq, HeadRows dk, HeadRows dv,
                 Array dbias) const override {
     if (attention_backward_by_cudnn(context, q, k, v, y, dy, log_sum_exp, options, dq, dk, dv)) return;
+    if (!sums_are_formed) this->row_sums(context, y, dy, row_sums);
     attention_backward_pass(context, q, k, v, dy, log_sum_exp, row_sums, options, dq, dk, dv, dbias);
   }
 

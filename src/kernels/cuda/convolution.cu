@@ -2,6 +2,7 @@
 
 #include "array/raw_memory.h"
 #include "base/text.h"
+#include "kernels/cuda/conversion.h"
 #include "kernels/cuda/cudnn_convolution.h"
 #include "kernels/cuda/field.cuh"
 #include "kernels/cuda/tiled_product.cuh"
@@ -155,11 +156,6 @@ struct ChannelsFirst {
   }
 };
 
-struct Converted {
-  AnyElements from, to;
-  __device__ void operator()(std::int64_t i) const { to.put(i, from.get<float>(i)); }
-};
-
 /// What cuDNN solves: fields of f32 and bf16. Kernels of ours do the others. Results in f32 of bf16 are
 /// formed of TensorFloat-32 products of f32 copies, in which bf16 is exact: parts of sums over ranks, and
 /// gradients of weights, keep what many small parts add. (cuDNN makes no weight's gradient in f32 out of
@@ -225,7 +221,7 @@ class ByCudnn {
   static Array operand(Context& context, const Array& array, DType type) {
     if (array.dtype() == type && aligned(array)) return array;
     Array result(context, array.shape(), type, Purpose::kWorkspace);
-    for_elements(context, array.count(), Converted{any_elements(array), any_elements(result)});
+    convert(context, array, result);
     return result;
   }
   static Array channels_last(Context& context, const Array& weight, DType type) {

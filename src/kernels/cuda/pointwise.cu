@@ -1,5 +1,6 @@
 #include "kernels/cuda/activation.cuh"
 #include "kernels/cuda/column_sums.cuh"
+#include "kernels/cuda/conversion.h"
 #include "kernels/cuda/packet.cuh"
 #include "kernels/cuda/random.cuh"
 #include "kernels/front/pointwise_kernels.h"
@@ -332,7 +333,8 @@ class Pointwise : public PointwiseKernels {
     });
   }
 
-  /// Over the outer dim first, with neighbouring elements side by side, then over the inner one.
+  /// Over the inner dim first where a block has enough of it, else over the outer one: with neighbouring
+  /// elements side by side.
   void sum_spread(Context& context, const Spread& spread, const Array& x, Array& sums) const override {
     const auto [outer, keep, inner] = spread;
     if (keep == 0) return;
@@ -345,6 +347,13 @@ class Pointwise : public PointwiseKernels {
       if (inner == 1) return column_sums<1>(context, 1, outer, keep, terms, total);
       if (outer == 1) {
         return column_sums<1>(context, keep, inner, 1, Terms<T>{inner, 1, elements<T>(x)}, total);
+      }
+      if (inner >= kThreads) {
+        Array rows(context, {outer, keep}, DType::kFloat64, Purpose::kWorkspace);
+        column_sums<1>(context, outer * keep, inner, 1, Terms<T>{inner, 1, elements<T>(x)},
+                       StoredTotal<double>{rows.data<double>()});
+        return column_sums<1>(context, 1, outer, keep, Terms<double>{outer, keep, rows.data<double>()},
+                              total);
       }
       Array rows(context, {keep, inner}, DType::kFloat64, Purpose::kWorkspace);
       column_sums<1>(context, 1, outer, keep * inner, terms, StoredTotal<double>{rows.data<double>()});
@@ -414,18 +423,20 @@ class Pointwise : public PointwiseKernels {
     });
   }
 
-  void cast(Context& context, const Array& x, Array& y) const override {
-    visit(x.dtype(), [&](auto x_zero) {
-      visit(y.dtype(), [&](auto y_zero) {
-        using X = decltype(x_zero);
-        using Y = decltype(y_zero);
-        for_packets(context, x.count(), Conversion<X, Y>{elements<X>(x), elements<Y>(y)});
-      });
-    });
-  }
+  void cast(Context& context, const Array& x, Array& y) const override { convert(context, x, y); }
 };
 
 }  // namespace
+
+void convert(Context& context, const Array& x, Array& y) {
+  visit(x.dtype(), [&](auto x_zero) {
+    visit(y.dtype(), [&](auto y_zero) {
+      using X = decltype(x_zero);
+      using Y = decltype(y_zero);
+      for_packets(context, x.count(), Conversion<X, Y>{elements<X>(x), elements<Y>(y)});
+    });
+  });
+}
 
 template <>
 const PointwiseKernels& kernels() {

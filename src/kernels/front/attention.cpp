@@ -16,6 +16,10 @@ constexpr std::int64_t kLargestHead = 256;
 /// weight.
 constexpr double kForwardProducts = 2, kBackwardProducts = 5, kWeightFlops = 8;
 
+void count_row_sums(Context& context, const Array& y, const Array& dy) {
+  count_work(context, 2.0 * static_cast<double>(y.count()), {&y, &dy});
+}
+
 void require_rows(const char* what, const HeadRows& rows) {
   if (rows.array.rank() != 5 || rows.slot < 0 || rows.slot >= rows.array.shape()[2]) {
     throw ShapeError(concat("attention: ", what, " of shape ", rows.array.shape(), ", slot ", rows.slot,
@@ -100,7 +104,7 @@ Array attention_row_sums(Context& context, const Array& y, const Array& dy) {
   require_same_type("attention_row_sums", y, dy);
   require(y.rank() == 4, "attention_row_sums: results are [B, queries, heads, d]");
   Array sums(context, {y.shape()[0], y.shape()[2], y.shape()[1]}, accumulator_of(y.dtype()));
-  count_work(context, 2.0 * static_cast<double>(y.count()), {&y, &dy});
+  count_row_sums(context, y, dy);
   launch(context, y.dtype(), &AttentionKernels::row_sums, y, dy, sums);
   return sums;
 }
@@ -119,7 +123,10 @@ void attention_backward(Context& context, const HeadRows& q, const HeadRows& k, 
   require_same_shape("attention_backward", piece_shape(dq), piece_shape(q));
   require_same_shape("attention_backward", piece_shape(dk), piece_shape(k));
   require_same_shape("attention_backward", piece_shape(dv), piece_shape(v));
-  for (const Array* rows : {&log_sum_exp, &row_sums}) {
+  const Array sums = row_sums.defined()
+                         ? row_sums
+                         : Array(context, log_sum_exp.shape(), log_sum_exp.dtype(), Purpose::kWorkspace);
+  for (const Array* rows : {&log_sum_exp, &sums}) {
     require_same_shape("attention_backward", rows->shape(), {q.batches(), q.heads(), q.tokens()});
     require(rows->dtype() == accumulator_of(q.array.dtype()), "attention: row sums are f32, or f64 for f64");
   }
@@ -127,11 +134,12 @@ void attention_backward(Context& context, const HeadRows& q, const HeadRows& k, 
     require(options.bias.defined(), "attention_backward: the gradient of a bias that is not there");
     require_same_shape("attention_backward", dbias.shape(), options.bias.shape());
   }
-  count_work(context, products(kBackwardProducts, q, k), {&dy, &log_sum_exp, &row_sums});
+  count_work(context, products(kBackwardProducts, q, k), {&dy, &log_sum_exp, &sums});
+  if (!row_sums.defined()) count_row_sums(context, y, dy);
   context.tally().bytes += static_cast<double>(size_of(q.array.dtype())) * 2 *
                            static_cast<double>(piece_shape(q).count() + 2 * piece_shape(k).count());
-  launch(context, q.array.dtype(), &AttentionKernels::backward, q, k, v, y, dy, log_sum_exp, row_sums,
-         options, dq, dk, dv, dbias);
+  launch(context, q.array.dtype(), &AttentionKernels::backward, q, k, v, y, dy, log_sum_exp, sums,
+         row_sums.defined(), options, dq, dk, dv, dbias);
 }
 
 Array attention_rotate(Context& context, const Array& x, const Rotation& rotation) {
@@ -175,7 +183,7 @@ void AttentionKernels::row_sums(Context&, const Array&, const Array&, Array&) co
   missing_kernel("attention_row_sums");
 }
 void AttentionKernels::backward(Context&, const HeadRows&, const HeadRows&, const HeadRows&, const Array&,
-                                const Array&, const Array&, const Array&, const AttentionOptions&, HeadRows,
+                                const Array&, const Array&, Array, bool, const AttentionOptions&, HeadRows,
                                 HeadRows, HeadRows, Array) const {
   missing_kernel("attention_backward");
 }

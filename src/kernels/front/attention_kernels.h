@@ -20,10 +20,11 @@ class AttentionKernels {
                        const AttentionOptions& options, AttentionResult& result) const;
   virtual void combine(Context& context, AttentionResult& into, const AttentionResult& more) const;
   virtual void row_sums(Context& context, const Array& y, const Array& dy, Array& sums) const;
+  /// @param sums_are_formed  or else a backend that reads row_sums forms them.
   virtual void backward(Context& context, const HeadRows& q, const HeadRows& k, const HeadRows& v,
-                        const Array& y, const Array& dy, const Array& log_sum_exp, const Array& row_sums,
-                        const AttentionOptions& options, HeadRows dq, HeadRows dk, HeadRows dv,
-                        Array dbias) const;
+                        const Array& y, const Array& dy, const Array& log_sum_exp, Array row_sums,
+                        bool sums_are_formed, const AttentionOptions& options, HeadRows dq, HeadRows dk,
+                        HeadRows dv, Array dbias) const;
   /// @param tables  one an axis; of the inverse where it is asked for.
   virtual void rotate(Context& context, const Array& x, const Shape& space,
                       const std::vector<RotationTable>& tables, Array& y) const;

@@ -128,12 +128,13 @@ class Attention : public AttentionKernels {
     });
   }
 
-  void backward(Context&, const HeadRows& q, const HeadRows& k, const HeadRows& v, const Array& /*y*/,
-                const Array& dy, const Array& log_sum_exp, const Array& row_sums,
+  void backward(Context& context, const HeadRows& q, const HeadRows& k, const HeadRows& v, const Array& y,
+                const Array& dy, const Array& log_sum_exp, Array row_sums, bool sums_are_formed,
                 const AttentionOptions& options, HeadRows dq, HeadRows dk, HeadRows dv,
                 Array dbias) const override {
     const std::int64_t d = q.head_size();
     const HeadRows dys = as_rows(dy);
+    if (!sums_are_formed) this->row_sums(context, y, dy, row_sums);
     std::vector<double> dk_sums(static_cast<std::size_t>(k.tokens() * d)), dv_sums(dk_sums.size());
     std::vector<double> bias_sums(dbias.defined() ? static_cast<std::size_t>(dbias.count()) : 0);
     for_queries(q, k, v, options, [&](const Query& query, std::int64_t row) {

@@ -1,7 +1,8 @@
 // What the compiler calls at each access to memory in sources that are compiled with -fsanitize=thread, as
 // CUDA's kernels are for the fake runtime: here the sanitizer itself is not linked, and accesses go to
-// WorkOrder and ThreadOrder. With -fsanitize=alignment,bounds it calls functions where an address is no
-// multiple of what the type wants, which a GPU does not read or write, and where an index is beyond an array.
+// WorkOrder and ThreadOrder. With -fsanitize=alignment,bounds-strict it calls functions where an address is
+// no multiple of what the type wants, which a GPU does not read or write, and where an index is beyond an
+// array.
 #include "base/text.h"
 #include "support/fake_cuda/fake_cuda.h"
 #include "support/fake_cuda/thread_order.h"
