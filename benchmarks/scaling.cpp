@@ -29,7 +29,7 @@ std::optional<Row> fastest(Configuration configuration, const MachineModel& mach
   configuration.train.batch_size = batch;
   const DataDescription data = describe_data(configuration.data, "");
   MeshQuestion question{configuration, data, machine, ranks};
-  question.memory_bytes = machine.usable_memory();
+  question.memory_bytes = machine.usable_memory(question.ranks);
   question.threads = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
   question.kept = 1;
   MeshAnswer answer;

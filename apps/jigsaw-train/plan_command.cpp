@@ -57,8 +57,17 @@ MachineModel named_machine(const PlanArguments& options, const Configuration& co
 /// The same in the nodes and with the network that were asked for.
 MachineModel machine_of(const PlanArguments& options, const Configuration& configuration) {
   MachineModel machine = named_machine(options, configuration);
-  if (options.ranks_per_node > 0) machine.ranks_per_node = options.ranks_per_node;
-  if (options.network > 0) machine.links = {{1e9 * options.network, machine.links.front().latency_seconds}};
+  if (options.ranks_per_node > 0) {
+    machine.ranks_per_node = options.ranks_per_node;
+    machine.name += concat(", nodes of ", options.ranks_per_node, " ranks");
+  }
+  if (options.network > 0) {
+    // Of links by axis, or one for all, the fastest is that within a node.
+    if (!machine.node_link)
+      machine.node_link = std::ranges::max(machine.links, {}, &MachineOptions::Link::bytes_per_second);
+    machine.links = {{1e9 * options.network, machine.links.front().latency_seconds}};
+    machine.name += concat(", ", options.network, " GB/s between nodes");
+  }
   return machine;
 }
 
@@ -129,7 +138,8 @@ ExitCode run_plan(const PlanArguments& options) {
   const DataDescription data = describe_data(
       configuration.data, std::filesystem::absolute(options.configuration.config).parent_path());
   MeshQuestion question{configuration, data, machine, ranks_of(options, configuration)};
-  question.memory_bytes = options.memory.empty() ? machine.usable_memory() : bytes_of(options.memory);
+  question.memory_bytes =
+      options.memory.empty() ? machine.usable_memory(question.ranks) : bytes_of(options.memory);
   question.threads = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
   const PlanReport report = report_of(options, question);
   if (options.json) {

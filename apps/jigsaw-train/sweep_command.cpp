@@ -191,9 +191,10 @@ LocalRun local_run(const Sweep& sweep, const RunList& list, const SweepArguments
   return local;
 }
 
-/// CUDA_VISIBLE_DEVICES for each of so many runs at a time: its share of the GPUs that this process sees, or
-/// one that it shares where they are fewer; none where there are none.
-std::vector<std::string> gpu_shares(std::size_t runs) {
+/// CUDA_VISIBLE_DEVICES for each of so many runs at a time: its share of the GPUs that this process sees, one
+/// for each of its ranks at least, which it shares with others where they are fewer; none where there are
+/// none.
+std::vector<std::string> gpu_shares(std::size_t runs, std::size_t ranks) {
   std::vector<std::string> gpus;
   const char* const visible = std::getenv("CUDA_VISIBLE_DEVICES");
   if (visible != nullptr) gpus = split(visible, ',');
@@ -203,8 +204,11 @@ std::vector<std::string> gpu_shares(std::size_t runs) {
   gpus.resize(std::min(gpus.size(), count));  // CUDA sees none behind one that is not there
   std::vector<std::string> shares(runs);
   for (std::size_t i = 0; i < runs; ++i) {
-    const std::size_t first = i * gpus.size() / runs, end = std::max(first + 1, (i + 1) * gpus.size() / runs);
-    shares[i] = join(std::span(gpus).subspan(first, end - first), ",");
+    const std::size_t first = i * gpus.size() / runs, end = (i + 1) * gpus.size() / runs;
+    std::vector<std::string> own;
+    for (std::size_t n = 0; n < std::min(gpus.size(), std::max(ranks, end - first)); ++n)
+      own.push_back(gpus[(first + n) % gpus.size()]);
+    shares[i] = join(own, ",");
   }
   return shares;
 }
@@ -216,7 +220,8 @@ ExitCode train_all(const SweepArguments& options, const TrainArguments& train) {
   std::vector<std::int64_t> sizes;
   for (const HalvingRound& round : sweep.rounds) sizes.push_back(round.runs);
   if (sizes.empty()) sizes.push_back(static_cast<std::int64_t>(list.runs().size()));
-  const std::vector<std::string> shares = gpu_shares(static_cast<std::size_t>(options.local));
+  const std::vector<std::string> shares =
+      gpu_shares(static_cast<std::size_t>(options.local), static_cast<std::size_t>(options.ranks));
   ExitCode worst = ExitCode::kDone;
   std::int64_t first = 0;
   for (const std::int64_t size : sizes) {

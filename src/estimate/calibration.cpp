@@ -58,6 +58,14 @@ MachineModel calibrate(Communicator& world, const std::vector<std::string>& file
   model.flops_per_second = measured.flops_per_second;
   model.memory_bytes_per_second = measured.memory_bytes_per_second;
   constexpr std::int64_t kSide = 512, kSideReference = 96;
+  if (Context& context = world.context(); context.device() == Device::kCuda) {
+    const bool as_configured = context.tf32();
+    context.set_tf32(false);
+    model.flops_per_second = products_per_second(rank, DType::kFloat32, kSide);
+    context.set_tf32(true);
+    model.flops_per_second_tf32 = products_per_second(rank, DType::kFloat32, kSide);
+    context.set_tf32(as_configured);
+  }
   model.flops_per_second_bf16 = products_per_second(rank, DType::kBfloat16, kSide);
   // Which runs on processors alone.
   if (world.context().device() == Device::kCpu)

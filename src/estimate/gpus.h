@@ -13,7 +13,7 @@ namespace jigsaw::inline estimate {
 const std::vector<MachineModel>& known_gpus();
 
 /// The machine of a GPU by the name that its driver gives it, "NVIDIA H100 80GB HBM3". One that is not known
-/// is taken for "h100"; its name then says so.
+/// is taken for "h100"; its name then says so. A slice of one (MIG) has its part.
 MachineModel gpu_machine(const std::string& driver_name);
 
 /// That of the GPUs which this process sees, of which its own stands for all. Where NVLink does not connect

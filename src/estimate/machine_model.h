@@ -33,8 +33,8 @@ struct MachineModel {
   Machine on(const MeshShape& mesh, const TrainOptions& train) const;
   /// The constants by which a run there plans its blocks.
   CostModel costs(const TrainOptions& train) const;
-  /// Bytes that a rank's arrays may take, of a GPU without what NCCL does; 0: not known.
-  std::int64_t usable_memory() const;
+  /// Bytes that the arrays of one of so many ranks may take, of a GPU without what NCCL does; 0: not known.
+  std::int64_t usable_memory(int ranks) const;
 };
 void declare(Keys<MachineModel>& keys);
 

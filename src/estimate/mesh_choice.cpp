@@ -47,13 +47,13 @@ std::string reason_of(const MeshQuestion& question, const MeshAnswer& answer) {
 /// @param costs   by which the run plans.
 std::string look(const Configuration& configuration, const std::filesystem::path& folder, int ranks,
                  double memory, const Context& context, const CostModel& costs) {
+  const Device device = context.device();
+  MachineModel machine = configuration.machine     ? machine_model(*configuration.machine, device)
+                         : device == Device::kCuda ? machine_of_gpus_here()
+                                                   : machine_model(default_machine(device));
+  if (configuration.machine) machine.name = "the key machine";
   try {
     const DataDescription data = describe_data(configuration.data, folder);
-    const Device device = context.device();
-    MachineModel machine = configuration.machine     ? machine_model(*configuration.machine, device)
-                           : device == Device::kCuda ? machine_of_gpus_here()
-                                                     : machine_model(default_machine(device));
-    if (configuration.machine) machine.name = "the key machine";
     if (device == Device::kCuda) machine.ranks_per_node = costs.ranks_per_node;
     MeshQuestion question{configuration, data, machine, ranks};
     question.memory_bytes = static_cast<std::int64_t>(kUsableMemory * memory);

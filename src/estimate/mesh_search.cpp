@@ -66,21 +66,28 @@ class OneMesh {
   PlannedMesh fastest_that_fits() {
     if (question_.memory_bytes == 0 || question_.as_configured) return as_configured();
     const std::vector<Saving> savings = all_savings();
-    std::optional<PlannedMesh> least;
+    std::optional<PlannedMesh> best, least;
+    const auto faster = [&](const PlannedMesh& other) {
+      return !best || other.worst.seconds < best->worst.seconds ? other : *best;
+    };
     for (const std::int64_t parts : all_parts()) {
       PlannedMesh fast = of(savings.front(), parts);
-      if (fast.fits) return fast;
+      if (fast.fits) return faster(fast);
       PlannedMesh saving = of(savings.back(), parts);
       if (!saving.fits && !least) least = smallest();
       if (least && !least->fits) break;
       if (!saving.fits) continue;
-      for (std::size_t i = 1; i + 1 < savings.size(); ++i) {
-        PlannedMesh between = of(savings[i], parts);
-        if (between.fits) return between;
+      for (std::size_t i = 1; i + 1 < savings.size() && saving.fits; ++i) {
+        if (PlannedMesh between = of(savings[i], parts); between.fits) {
+          saving = between;
+          break;
+        }
       }
-      return saving;
+      // More parts may be faster where they spare running blocks again.
+      best = faster(saving);
+      if (saving.recompute == Recompute::kNone) break;
     }
-    return *least;
+    return best ? *best : *least;
   }
 
   /// The choice that takes least memory: a sample at a time.

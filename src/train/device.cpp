@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <map>
+#include <numeric>
 #include <set>
 #include <string_view>
 
@@ -91,11 +92,16 @@ PrecisionTypes types_of(Precision precision) {
 
 GpuSigns gpu_signs(const std::string& sys) {
   GpuSigns signs;
-  for (const char* variable : {"SLURM_STEP_GPUS", "SLURM_JOB_GPUS", "SLURM_GPUS_ON_NODE"}) {
+  const auto value_of = [](const char* variable) {
     const char* const given = std::getenv(variable);
-    const std::string value = given == nullptr ? "" : given;
-    // The last is a number of GPUs, the others are lists of their numbers.
-    if (value.empty() || (value == "0" && std::string_view(variable) == "SLURM_GPUS_ON_NODE")) continue;
+    return std::string(given == nullptr ? "" : given);
+  };
+  // The last is a number of GPUs; the others are lists of their numbers, of which a step without GPUs has its
+  // job's.
+  const bool none = value_of("SLURM_STEP_GPUS").empty() && value_of("SLURM_GPUS_ON_NODE") == "0";
+  for (const char* variable : {"SLURM_STEP_GPUS", "SLURM_JOB_GPUS", "SLURM_GPUS_ON_NODE"}) {
+    const std::string value = value_of(variable);
+    if (value.empty() || none) continue;
     signs.allotted = concat(variable, " is \"", value, "\"");
     break;
   }
@@ -187,15 +193,19 @@ std::vector<int> chosen_gpus(const std::vector<std::string>& machines,
     std::set<std::string> taken;
   };
   std::map<std::string, Machine> all;
-  std::vector<int> chosen;
-  for (std::size_t rank = 0; rank < seen.size(); ++rank) {
+  // Who sees fewer takes first.
+  std::vector<std::size_t> ranks(seen.size());
+  std::iota(ranks.begin(), ranks.end(), std::size_t{0});
+  std::ranges::stable_sort(ranks, {}, [&](std::size_t rank) { return seen[rank].size(); });
+  std::vector<int> chosen(seen.size());
+  for (const std::size_t rank : ranks) {
     Machine& machine = all[machines[rank]];
     const std::vector<std::string>& gpus = seen[rank];
     const auto is_free = [&](const std::string& uuid) { return machine.taken.insert(uuid).second; };
     const auto own = std::ranges::find_if(gpus, is_free);
     const auto index = own != gpus.end() ? static_cast<std::size_t>(own - gpus.begin())
                                          : machine.ranks % std::max<std::size_t>(gpus.size(), 1);
-    chosen.push_back(static_cast<int>(index));
+    chosen[rank] = static_cast<int>(index);
     ++machine.ranks;
   }
   return chosen;

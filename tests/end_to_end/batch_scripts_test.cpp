@@ -155,8 +155,15 @@ TEST_F(BatchScripts, KillsAreCountedThroughAChain) {
 
 TEST_F(BatchScripts, RanksAreBound) {
   ASSERT_EQ(run_task(2, array(2, 2, 1), "SLURM_CPUS_PER_TASK=8"), 0);
-  EXPECT_EQ(said("srun.txt"),
-            "--mpi=pmix --kill-on-bad-exit=1 --cpus-per-task=8 --cpu-bind=cores --distribution=block:block ");
+  EXPECT_EQ(said("srun.txt"), "--mpi=pmix --kill-on-bad-exit=1 --cpus-per-task=8 --cpu-bind=cores ");
+  // Beside their GPUs, where there are some and nothing else was asked for.
+  for (const auto& [given, order] : {std::pair("SLURM_GPUS_ON_NODE=4", "--distribution=block:block "),
+                                     std::pair("SLURM_GPUS_ON_NODE=0", ""),
+                                     std::pair("SLURM_GPUS_ON_NODE=4 SLURM_DISTRIBUTION=cyclic", "")}) {
+    ASSERT_EQ(run_task(2, array(2, 2, 1), given), 0);
+    EXPECT_EQ(said("srun.txt"),
+              std::string("--mpi=pmix --kill-on-bad-exit=1 --cpus-per-task=1 --cpu-bind=cores ") + order);
+  }
   const std::string settings =
       "JIGSAW_CPU_BIND=verbose,none JIGSAW_DISTRIBUTION=cyclic JIGSAW_GPU_BIND=none JIGSAW_MPI=pmi2";
   const std::string options =

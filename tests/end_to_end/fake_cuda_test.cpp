@@ -177,7 +177,8 @@ TEST_F(FakeCuda, RunsOfALocalSweepShareTheGpus) {
   using Said = std::set<std::string>;
   const std::string command = ": -n 2 --bind-to none\n";
   EXPECT_EQ(shares("devices=4", nullptr), (Said{"0,1" + command, "2,3" + command}));
-  EXPECT_EQ(shares("devices=3", "4,6,7"), (Said{"4" + command, "6,7" + command}));
+  EXPECT_EQ(shares("devices=3", "4,6,7"), (Said{"4,6" + command, "6,7" + command}));
+  EXPECT_EQ(shares("devices=2", nullptr), (Said{"0,1" + command, "1,0" + command}));
   EXPECT_EQ(shares("devices=1", nullptr), (Said{"0" + command}));
   EXPECT_EQ(shares("devices=0", nullptr), (Said{command}));
   setenv("PATH", before.c_str(), 1);
@@ -204,6 +205,11 @@ TEST_F(FakeCuda, GpuCheckTriesWhatTrainingTakes) {
 
 /// A machine on which something is not as it should be.
 TEST_F(FakeCuda, GpuCheckNamesWhatIsWrong) {
+  for (const char* peers : {"0", "1"}) {
+    setenv("JIGSAW_FAKE_CUDA", (std::string("devices=2,peers=") + peers).c_str(), 1);
+    const Outcome outcome = Running(2, "gpu-check", JIGSAW_TRAIN_FAKE_CUDA).collect();
+    EXPECT_NE(outcome.out.find("(plans assume 40 GB/s after 5 µs"), std::string::npos) << outcome.out;
+  }
   setenv("JIGSAW_FAKE_CUDA", "devices=2,peers=1,spoil_device=1", 1);
   const Outcome wrong = Running(2, "gpu-check", JIGSAW_TRAIN_FAKE_CUDA).collect();
   expect_one_error(wrong, 1, "[rank 1] a product in fp32 gives ");

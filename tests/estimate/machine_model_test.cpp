@@ -91,6 +91,7 @@ TEST(MachineModel, GpusAreKnownByTheNamesOfTheirDrivers) {
   EXPECT_EQ(named("NVIDIA H100 80GB HBM3"), "h100");
   EXPECT_EQ(named("NVIDIA H100 PCIe"), "h100-pcie");
   EXPECT_EQ(named("NVIDIA H100 NVL"), "h100-nvl");
+  EXPECT_EQ(named("NVIDIA H100 96GB HBM3"), "h100");
   EXPECT_EQ(named("NVIDIA H200"), "h200");
   EXPECT_EQ(named("NVIDIA B200"), "b200");
   EXPECT_EQ(named("NVIDIA GH200 120GB"), "gh200");
@@ -105,20 +106,58 @@ TEST(MachineModel, GpusAreKnownByTheNamesOfTheirDrivers) {
   EXPECT_EQ(named("Tesla T4"), "h100, for \"Tesla T4\" is not known");
   for (const MachineModel& gpu : known_gpus()) {
     EXPECT_EQ(machine_model(gpu.name).device, Device::kCuda) << gpu.name;
-    EXPECT_LE(gpu.flops_per_second, gpu.flops_per_second_bf16) << gpu.name;
+    EXPECT_LE(gpu.flops_per_second, gpu.flops_per_second_tf32) << gpu.name;
+    EXPECT_LT(gpu.flops_per_second_tf32, gpu.flops_per_second_bf16) << gpu.name;
     EXPECT_GE(gpu.node_link->bytes_per_second, 1e10) << gpu.name;
+  }
+}
+
+/// Two sevenths of the multiprocessors, and memory of its own.
+TEST(MachineModel, ASliceOfAGpuHasItsPart) {
+  const MachineModel whole = gpu_machine("NVIDIA H100 80GB HBM3"),
+                     slice = gpu_machine("NVIDIA H100 80GB HBM3 MIG 2g.20gb");
+  EXPECT_EQ(slice.name, "h100 2g.20gb");
+  EXPECT_DOUBLE_EQ(slice.flops_per_second_bf16, whole.flops_per_second_bf16 * 2 / 7);
+  EXPECT_DOUBLE_EQ(slice.memory_bytes_per_second, whole.memory_bytes_per_second * 2 / 7);
+  EXPECT_DOUBLE_EQ(slice.memory_bytes, 20e9);
+}
+
+/// From NVIDIA's data sheets: about half of the dense peaks in TFLOP/s, three quarters in plain float32, and
+/// four fifths of the bandwidths.
+TEST(MachineModel, RatesAreThoseOfDataSheets) {
+  struct Sheet {
+    const char* name;
+    double bf16, tf32, fp32, memory_rate, link, gibibytes;
+  };
+  for (const Sheet& sheet :
+       {Sheet{"h100", 989, 495, 67, 3.35, 450, 80}, Sheet{"h200", 989, 495, 67, 4.8, 450, 141},
+        Sheet{"a100-80", 312, 156, 19.5, 2.04, 300, 80}, Sheet{"a100-pcie-40", 312, 156, 19.5, 1.56, 32, 40},
+        Sheet{"l40s", 362, 183, 91.6, 0.86, 32, 48}}) {
+    const MachineModel gpu = machine_model(sheet.name);
+    const auto expect_part = [&](double of, double from, double least, double most) {
+      EXPECT_GE(of / from, least) << sheet.name;
+      EXPECT_LE(of / from, most) << sheet.name;
+    };
+    expect_part(gpu.flops_per_second_bf16, sheet.bf16 * 1e12, 0.4, 0.55);
+    expect_part(gpu.flops_per_second_tf32, sheet.tf32 * 1e12, 0.4, 0.55);
+    expect_part(gpu.flops_per_second, sheet.fp32 * 1e12, 0.7, 0.8);
+    expect_part(gpu.memory_bytes_per_second, sheet.memory_rate * 1e12, 0.75, 0.85);
+    expect_part(gpu.node_link->bytes_per_second, sheet.link * 1e9, 0.6, 0.85);
+    expect_part(gpu.memory_bytes, sheet.gibibytes * 0x1p30, 0.9, 1);
   }
 }
 
 /// NCCL's part goes first (memory_need.h), then a tenth.
 TEST(MachineModel, PlansWithTheMemoryThatArraysMayTake) {
   MachineModel model{.device = Device::kCuda, .memory_bytes = 100e9, .ranks_per_node = 8};
-  EXPECT_EQ(model.usable_memory(), static_cast<std::int64_t>(0.9 * (100e9 - 7 * 0.94e9)));
+  EXPECT_EQ(model.usable_memory(16), static_cast<std::int64_t>(0.9 * (100e9 - 7 * 0.94e9)));
+  EXPECT_EQ(model.usable_memory(3), static_cast<std::int64_t>(0.9 * (100e9 - 2 * 0.94e9)));
+  EXPECT_EQ(model.usable_memory(1), 90'000'000'000);
   model.ranks_per_node = 1000;
-  EXPECT_EQ(model.usable_memory(), 45'000'000'000);
+  EXPECT_EQ(model.usable_memory(1000), 45'000'000'000);
   model.device = Device::kCpu;
-  EXPECT_EQ(model.usable_memory(), 90'000'000'000);
-  EXPECT_EQ(MachineModel().usable_memory(), 0);
+  EXPECT_EQ(model.usable_memory(1000), 90'000'000'000);
+  EXPECT_EQ(MachineModel().usable_memory(1), 0);
 }
 
 }  // namespace machine_model_test

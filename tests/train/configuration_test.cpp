@@ -229,6 +229,8 @@ TEST(Device, SignsOfGpusAreRead) {
   EXPECT_EQ(gpu_signs("/nowhere").allotted, R"(SLURM_GPUS_ON_NODE is "1")");
   setenv("SLURM_JOB_GPUS", "0", 1);  // the first GPU
   EXPECT_EQ(gpu_signs("/nowhere").allotted, R"(SLURM_JOB_GPUS is "0")");
+  setenv("SLURM_GPUS_ON_NODE", "0", 1);  // a step without, of a job with GPUs
+  EXPECT_EQ(gpu_signs("/nowhere").allotted, "");
   setenv("CUDA_VISIBLE_DEVICES", "", 1);
   EXPECT_EQ(gpu_signs("/nowhere").visible, "");
   for (std::size_t i = 0; i < before.size(); ++i) {
@@ -314,6 +316,7 @@ TEST(Device, EachRankTakesAGpuThatNoOtherHas) {
   EXPECT_EQ(on_one({{"0", "1", "2"}, {"1", "2", "0"}, {"2", "0", "1"}}), (Chosen{0, 0, 0}));
   EXPECT_EQ(on_one({{"0", "1"}, {"0", "1"}, {"0", "1"}, {"0", "1"}}), (Chosen{0, 1, 0, 1}));  // to be shared
   EXPECT_EQ(on_one({{}, {"0"}, {}}), (Chosen{0, 0, 0}));
+  EXPECT_EQ(on_one({{"0", "1"}, {"0"}}), (Chosen{1, 0}));
   EXPECT_EQ(chosen_gpus({"a", "b", "a", "b"}, {{"0", "1"}, {"0", "1"}, {"0", "1"}, {"0", "1"}}),
             (Chosen{0, 0, 1, 1}));
   run_ranks(

@@ -180,6 +180,14 @@ MpiSession::MpiSession(const MpiOptions& options) : state_(std::make_shared<Stat
                ": use the mpirun of the MPI library this program was built with, or `srun --mpi=pmix`"));
   }
   state_->cuda_aware = wants_cuda_aware_mpi();
+  int wishes[] = {state_->cuda_aware ? 1 : 0, state_->cuda_aware ? 0 : 1};
+  check_mpi(MPI_Allreduce(MPI_IN_PLACE, wishes, 2, MPI_INT, MPI_MAX, MPI_COMM_WORLD), "MPI_Allreduce");
+  if (wishes[0] == 1 && wishes[1] == 1) {
+    MPI_Finalize();
+    throw ConfigError(
+        "JIGSAW_CUDA_AWARE_MPI is 1 in the environment of some ranks alone: give it to all (mpirun -x "
+        "JIGSAW_CUDA_AWARE_MPI)");
+  }
   if (state_->cuda_aware && !says_it_is_cuda_aware()) {
     MPI_Finalize();
     throw ConfigError("JIGSAW_CUDA_AWARE_MPI is 1, and this MPI does not say that it is CUDA-aware");

@@ -366,13 +366,14 @@ void choose(const CudaDevice& device) {
   const bool full = status == cudaErrorMemoryAllocation;
   if (!full && status != cudaErrorDevicesUnavailable) return cuda::check(status, "choose the device");
   cudaGetLastError();  // it is told here
-  throw ConfigError(concat("the GPU ", device.name, " (", device.bus, " of ", host_name(), ") ",
-                           full ? "has no memory left for this process"
-                                : "takes no other process, being in exclusive or prohibited compute mode, or "
-                                  "held by one that hangs",
-                           ": ", cuda::error_text(status), "; end what runs there (nvidia-smi), ",
-                           full ? "" : "set its compute mode (nvidia-smi -c DEFAULT), ",
-                           "or name another by CUDA_VISIBLE_DEVICES"));
+  throw ConfigError(
+      concat("the GPU ", device.name, " (", device.bus, " of ", host_name(), ") ",
+             full ? "has no memory left for this process"
+                  : "takes no other process, of this job or another, being in exclusive or prohibited "
+                    "compute mode, or held by one that hangs",
+             ": ", cuda::error_text(status), "; end what runs there (nvidia-smi), ",
+             full ? "" : "set its compute mode (nvidia-smi -c DEFAULT), ",
+             "or name another by CUDA_VISIBLE_DEVICES"));
 }
 
 }  // namespace
