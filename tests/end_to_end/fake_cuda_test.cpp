@@ -185,7 +185,7 @@ TEST_F(FakeCuda, RunsOfALocalSweepShareTheGpus) {
 }
 
 TEST_F(FakeCuda, GpuCheckTriesWhatTrainingTakes) {
-  setenv("JIGSAW_FAKE_CUDA", "devices=2,cudnn=91900", 1);
+  setenv("JIGSAW_FAKE_CUDA", "devices=2,cudnn=91900,peers=1", 1);
   for (const int ranks : {1, 2}) {
     const Outcome outcome = Running(ranks, "gpu-check", JIGSAW_TRAIN_FAKE_CUDA).collect();
     EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
@@ -193,8 +193,8 @@ TEST_F(FakeCuda, GpuCheckTriesWhatTrainingTakes) {
                              "for CUDA 13.0 (13.0 or newer needed)", "cuBLASLt 13.0.2",
                              "products: ", "FLOP/s in bfloat16", "copies: ", "are right"})
       EXPECT_NE(outcome.out.find(part), std::string::npos) << part << " in\n" << outcome.out;
-    for (const char* part : {"within a machine, 2 ranks: each sends ", "(plans assume 350 GB/s after 5 µs",
-                             "rank 1  0000:01:00.0 of ", "; NVLink to GPU 0", "arrays of", "all_gather",
+    for (const char* part : {"within a machine, 2 ranks: each sends ", "(plans assume 40 GB/s after 5 µs",
+                             "rank 1  0000:01:00.0 of ", "; PCIe to GPU 0", "arrays of", "all_gather",
                              "reduce_scatter", "all_reduce", "all_to_all", "exchange"})
       EXPECT_EQ(outcome.out.find(part) != std::string::npos, ranks == 2) << part << " in\n" << outcome.out;
   }
@@ -205,11 +205,6 @@ TEST_F(FakeCuda, GpuCheckTriesWhatTrainingTakes) {
 
 /// A machine on which something is not as it should be.
 TEST_F(FakeCuda, GpuCheckNamesWhatIsWrong) {
-  for (const char* peers : {"0", "1"}) {
-    setenv("JIGSAW_FAKE_CUDA", (std::string("devices=2,peers=") + peers).c_str(), 1);
-    const Outcome outcome = Running(2, "gpu-check", JIGSAW_TRAIN_FAKE_CUDA).collect();
-    EXPECT_NE(outcome.out.find("(plans assume 40 GB/s after 5 µs"), std::string::npos) << outcome.out;
-  }
   setenv("JIGSAW_FAKE_CUDA", "devices=2,peers=1,spoil_device=1", 1);
   const Outcome wrong = Running(2, "gpu-check", JIGSAW_TRAIN_FAKE_CUDA).collect();
   expect_one_error(wrong, 1, "[rank 1] a product in fp32 gives ");
