@@ -48,11 +48,10 @@ bool WorkOrder::comes_before(Id first, Id second) const {
 }
 
 void WorkOrder::look_at(Word& word, bool writes) {
-  const std::size_t slot = static_cast<std::size_t>(work_[running_].stream) % kReaders;
   if (word.writer != running_ && word.writer != 0 && !comes_before(word.writer, running_))
     found(word.writer, true, writes);
   if (!writes) {
-    word.readers[slot] = running_;
+    word.readers[reader_] = running_;
     return;
   }
   for (Id& reader : word.readers) {

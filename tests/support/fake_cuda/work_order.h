@@ -47,8 +47,8 @@ class WorkOrder {
   /// While it lives this piece of work runs; what runs within it is another one.
   class Running {
    public:
-    explicit Running(Id work) : outer_(std::exchange(running_, work)) {}
-    ~Running() { running_ = outer_; }
+    explicit Running(Id work) : outer_(running_) { all().run(work); }
+    ~Running() { all().run(outer_); }
     Running(const Running&) = delete;
     Running& operator=(const Running&) = delete;
 
@@ -58,7 +58,10 @@ class WorkOrder {
   void touched(const void* address, std::size_t bytes, bool writes) {
     const auto at = reinterpret_cast<std::uintptr_t>(address);
     if (running_ != 0 && words_.may_hold(at))
-      words_.each(at, bytes, [&](Word& word) { look_at(word, writes); });
+      words_.each(at, bytes, [&](Word& word) {
+        // What the same piece of work does again in a word tells nothing new.
+        if (word.writer != running_ && (writes || word.readers[reader_] != running_)) look_at(word, writes);
+      });
   }
 
   /// What was found first, and its like; "" for nothing.
@@ -90,6 +93,10 @@ class WorkOrder {
     Id readers[kReaders];  ///< by the stream's number
   };
 
+  void run(Id work) {
+    running_ = work;
+    reader_ = static_cast<std::size_t>(work_[work].stream) % kReaders;
+  }
   static void join(Clock& clock, const Clock& other);
   bool comes_before(Id first, Id second) const;
   void look_at(Word& word, bool writes);
@@ -100,6 +107,7 @@ class WorkOrder {
   std::vector<Work> work_ = {{}};  ///< by id, from 1 on
   Shadow<Word, kWord> words_;
   static inline thread_local Id running_ = 0;
+  static inline thread_local std::size_t reader_ = 0;  ///< among a word's readers, that which runs
   std::string conflict_;
 };
 
