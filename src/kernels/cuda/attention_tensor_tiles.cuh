@@ -9,7 +9,7 @@ namespace jigsaw::inline kernels::cuda {
 // Attention in bf16 on tensor cores (nvcuda::wmma of the CUDA C++ programming guide). A block works on tiles
 // of 32 × 32 pairs of query and key; products are of bf16, sums in float32. Weights and slopes are rounded to
 // bf16 before they are multiplied, as in FlashAttention-2 (Dao 2023) and cuDNN.
-constexpr int kTensorTile = 32, kMatrix = 16, kWarps = kThreads / 32;
+constexpr int kTensorTile = 32, kMatrix = 16;
 
 /// For each pair of a tile a number, which thread 8·i + j of the block has for query i and four keys from 4·j
 /// on.

@@ -89,20 +89,34 @@ __device__ inline std::int64_t take_digit(std::int64_t& n, const Divisor& diviso
 
 constexpr int kThreads = 256;
 
-/// Σ over the threads of a block, in a fixed order; all threads get it.
+/// Σ of N numbers over groups of `width` neighbouring threads of a block, a power of two from 32 on, in a
+/// fixed order; all of a group get it. All threads of the block call it.
+template <typename R, int N>
+__device__ void group_sums(int width, R (&values)[N]) {
+  constexpr int kPart = 16, kParts = kThreads / kPart;
+  __shared__ R own[N][kThreads + kParts], parts[N][kParts];  // parts of 16 begin in different banks
+  const int thread = static_cast<int>(threadIdx.x);
+  for (int n = 0; n < N; ++n) own[n][thread + thread / kPart] = values[n];
+  __syncthreads();
+  for (int n = 0; n < N && thread < kParts; ++n) {
+    R sum = 0;
+    for (int other = 0; other < kPart; ++other) sum += own[n][thread * (kPart + 1) + other];
+    parts[n][thread] = sum;
+  }
+  __syncthreads();
+  for (int n = 0; n < N; ++n) {
+    values[n] = 0;
+    for (int part = 0; part < width / kPart; ++part)
+      values[n] += parts[n][thread / width * (width / kPart) + part];
+  }
+}
+
+/// Over all threads of a block.
 template <typename R>
 __device__ R block_sum(R value) {
-  __shared__ R sums[kThreads];
-  const unsigned thread = threadIdx.x;
-  sums[thread] = value;
-  __syncthreads();
-  for (unsigned half = kThreads / 2; half > 0; half /= 2) {
-    if (thread < half) sums[thread] += sums[thread + half];
-    __syncthreads();
-  }
-  const R total = sums[0];
-  __syncthreads();
-  return total;
+  R sums[] = {value};
+  group_sums(kThreads, sums);
+  return sums[0];
 }
 
 /// Blocks for so many independent pieces of work; kernels stride over what is beyond.
