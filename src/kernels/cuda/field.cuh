@@ -19,14 +19,17 @@ inline Three three(const Shape& shape, std::int64_t missing) {
 struct FieldPlaces {
   std::int64_t samples = 0, channels = 0, points = 0;  ///< points: of a sample
   Three space;
+  Divisor by_channels, by_space[3];
 
   /// Sample and place of point number `point` of all samples.
   __device__ std::int64_t split(std::int64_t point, std::int64_t (&place)[3]) const {
-    for (int dim = 2; dim >= 0; --dim) {
-      place[dim] = point % space[dim];
-      point /= space[dim];
-    }
+    for (int dim = 2; dim >= 0; --dim) place[dim] = take_digit(point, by_space[dim]);
     return point;
+  }
+  /// Sample, place and channel of element number `i`.
+  __device__ std::int64_t split(std::int64_t i, std::int64_t (&place)[3], std::int64_t& channel) const {
+    channel = take_digit(i, by_channels);
+    return split(i, place);
   }
   __device__ std::int64_t point(std::int64_t sample, const std::int64_t (&place)[3]) const {
     return ((sample * space[0] + place[0]) * space[1] + place[1]) * space[2] + place[2];
@@ -38,7 +41,13 @@ struct FieldPlaces {
 };
 inline FieldPlaces field_places(const Shape& shape) {
   const Three space = three(space_of(shape), 1);
-  return {shape[0], shape.back(), space.d[0] * space.d[1] * space.d[2], space};
+  return {shape[0], shape.back(),          space.d[0] * space.d[1] * space.d[2],
+          space,    divisor(shape.back()), {divisor(space.d[0]), divisor(space.d[1]), divisor(space.d[2])}};
+}
+/// Elements from a point to the next along each dim.
+inline Three strides_of(const FieldPlaces& field) {
+  const std::int64_t row = field.space.d[2] * field.channels;
+  return {{field.space.d[1] * row, row, field.channels}};
 }
 
 /// A window and how it moves from places of y over points of x, which begin `low` before x's first.

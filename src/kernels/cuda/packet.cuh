@@ -30,10 +30,30 @@ __device__ void write_packet(E* to, std::int64_t i, const R (&values)[kCount]) {
   *reinterpret_cast<Packet<E, kCount>*>(to + i) = packet;
 }
 
+/// The same of elements whose type only the array knows.
+template <int kCount, typename R>
+__device__ void read_packet(const AnyElements& from, std::int64_t i, R (&values)[kCount]) {
+  if (from.type == DType::kFloat64) return read_packet(reinterpret_cast<const double*>(from.from), i, values);
+  if (from.type == DType::kFloat32) return read_packet(reinterpret_cast<const float*>(from.from), i, values);
+  read_packet(reinterpret_cast<const __nv_bfloat16*>(from.from), i, values);
+}
+template <int kCount, typename R>
+__device__ void write_packet(const AnyElements& to, std::int64_t i, const R (&values)[kCount]) {
+  if (to.type == DType::kFloat64) return write_packet(reinterpret_cast<double*>(to.to), i, values);
+  if (to.type == DType::kFloat32) return write_packet(reinterpret_cast<float*>(to.to), i, values);
+  write_packet(reinterpret_cast<__nv_bfloat16*>(to.to), i, values);
+}
+
 /// Whether packets of all arrays lie where they can be read; null: there is no array.
 template <int kCount, typename... E>
 bool begin_packets(const E*... arrays) {
   return ((reinterpret_cast<std::uintptr_t>(arrays) % alignof(Packet<E, kCount>) == 0) && ...);
+}
+
+template <int kCount>
+bool begin_packets(const AnyElements& array) {
+  const std::size_t bytes = static_cast<std::size_t>(size_of(array.type)) * kCount;
+  return reinterpret_cast<std::uintptr_t>(array.from) % std::min(kPacketBytes, bytes) == 0;
 }
 
 template <int kCount, typename F>

@@ -1,127 +1,177 @@
+#include <vector>
+
 #include "array/raw_memory.h"
 #include "kernels/cuda/constants.h"
 #include "kernels/cuda/field.cuh"
+#include "kernels/cuda/packet.cuh"
 #include "kernels/front/resampling_kernels.h"
 
 namespace jigsaw::inline kernels::cuda {
 
 namespace {
 
-/// Taps of the target's points along each dim, and for each point of the source which targets read it: those
-/// from `begin` on and before `end` (some in between may not).
-struct Reader {
-  std::int64_t begin = 0, end = 0;
-};
-struct Taps {
-  FieldPlaces source, target;
-  const ResamplingTap* taps[3];
-  const Reader* readers[3];
-
-  /// What a target's point takes of a source's point along a dim.
-  __device__ double share(int dim, std::int64_t target_at, std::int64_t source_at) const {
-    const ResamplingTap& tap = taps[dim][target_at];
-    return (tap.low == source_at ? 1.0 - tap.share : 0.0) + (tap.high == source_at ? tap.share : 0.0);
-  }
+/// What a place of the target takes along a dim of two points of the source. These lie so many elements
+/// behind the field's first.
+struct alignas(16) Ends {
+  std::int64_t at[2];
+  double weight[2];
 };
 
 template <typename T>
 struct Forward {
-  Taps all;
+  using R = Accumulator<T>;
+  static constexpr int kCount = kPacket<Element<T>>;
+  FieldPlaces target;
+  std::int64_t sample;  ///< elements of a sample of the source
+  const Ends* ends[3];  ///< by place
   const Element<T>* x;
   Element<T>* y;
-  __device__ void operator()(std::int64_t i) const {
-    using R = Accumulator<T>;
-    std::int64_t place[3], point[3];
-    const std::int64_t channel = i % all.target.channels,
-                       sample = all.target.split(i / all.target.channels, place);
-    R sum = 0;
-    for (int ends = 0; ends < 8; ++ends) {
-      double weight = 1;
-      for (int dim = 0; dim < 3; ++dim) {
-        const ResamplingTap& tap = all.taps[dim][place[dim]];
-        const bool high = (ends >> (2 - dim) & 1) != 0;
-        point[dim] = high ? tap.high : tap.low;
-        weight *= high ? tap.share : 1.0 - tap.share;
-      }
-      if (weight == 0.0) continue;
-      sum += static_cast<R>(weight) *
-             load<R>(x[all.source.point(sample, point) * all.source.channels + channel]);
+  bool fits() const { return target.channels % kCount == 0 && begin_packets<kCount>(x, y); }
+  template <int kOnce>
+  __device__ void at(std::int64_t i) const {
+    std::int64_t place[3], channel;
+    const std::int64_t first = target.split(i, place, channel) * sample + channel;
+    const Ends d = ends[0][place[0]], h = ends[1][place[1]], w = ends[2][place[2]];
+    R sum[kOnce] = {};
+    for (int corner = 0; corner < 8; ++corner) {
+      const int a = corner >> 2, b = corner >> 1 & 1, c = corner & 1;
+      const double plane = d.weight[a] * h.weight[b];
+      if (plane == 0.0 || w.weight[c] == 0.0) continue;
+      R value[kOnce];
+      read_packet(x, first + d.at[a] + h.at[b] + w.at[c], value);
+      const R weight = static_cast<R>(plane * w.weight[c]);
+      for (int k = 0; k < kOnce; ++k) sum[k] += weight * value[k];
     }
-    y[i] = stored<Element<T>>(sum);
+    write_packet(y, i, sum);
   }
 };
 
-/// Each point of the source gathers from the targets that read it.
+/// The places of the target that read a point of the source, along a dim: `count` neighbours (some in between
+/// may not). The first lies `at` elements behind the field's first, and takes weight number `weights` of the
+/// point.
+struct alignas(16) Readers {
+  std::int64_t at = 0, count = 0, weights = 0;
+};
+
+/// Each point of the source gathers from the places that read it.
 template <typename T>
 struct Backward {
-  Taps all;
+  static constexpr int kCount = kPacket<Element<T>>;
+  FieldPlaces source;
+  std::int64_t sample;        ///< elements of a sample of the target
+  Three step;                 ///< elements of the target from a place to the next
+  const Readers* readers[3];  ///< by point
+  const double* weights[3];
   const Element<T>* dy;
   Element<T>* dx;
-  __device__ void operator()(std::int64_t i) const {
-    std::int64_t point[3], place[3];
-    const std::int64_t channel = i % all.source.channels,
-                       sample = all.source.split(i / all.source.channels, point);
-    const Reader d = all.readers[0][point[0]], h = all.readers[1][point[1]], w = all.readers[2][point[2]];
-    double sum = 0;  // one point may be read by a whole grid
-    for (place[0] = d.begin; place[0] < d.end; ++place[0]) {
-      const double outer = all.share(0, place[0], point[0]);
-      for (place[1] = h.begin; place[1] < h.end; ++place[1]) {
-        const double plane = outer * all.share(1, place[1], point[1]);
-        for (place[2] = w.begin; place[2] < w.end; ++place[2]) {
-          const double weight = plane * all.share(2, place[2], point[2]);
+  bool fits() const { return source.channels % kCount == 0 && begin_packets<kCount>(dy, dx); }
+  template <int kOnce>
+  __device__ void at(std::int64_t i) const {
+    std::int64_t point[3], channel;
+    const std::int64_t first = source.split(i, point, channel) * sample + channel;
+    const Readers d = readers[0][point[0]], h = readers[1][point[1]], w = readers[2][point[2]];
+    double sum[kOnce] = {};  // one point may be read by a whole grid
+    for (std::int64_t a = 0; a < d.count; ++a) {
+      for (std::int64_t b = 0; b < h.count; ++b) {
+        const double plane = weights[0][d.weights + a] * weights[1][h.weights + b];
+        std::int64_t from = first + d.at + a * step[0] + h.at + b * step[1] + w.at;
+#pragma unroll 1
+        for (std::int64_t c = 0; c < w.count; ++c, from += step[2]) {
+          const double weight = plane * weights[2][w.weights + c];
           if (weight == 0.0) continue;
-          sum += weight * load<double>(dy[all.target.point(sample, place) * all.target.channels + channel]);
+          double slope[kOnce];
+          read_packet(dy, from, slope);
+          for (int k = 0; k < kOnce; ++k) sum[k] += weight * slope[k];
         }
       }
     }
-    dx[i] = stored<Element<T>>(sum);
+    write_packet(dx, i, sum);
   }
 };
 
+/// Those of the target along one of three dims.
+std::vector<ResamplingTap> taps_of(const Resampling& resampling, int dim) {
+  const int given = dim - 3 + resampling.target.extent.rank();
+  return given < 0 ? std::vector<ResamplingTap>(1) : resampling_taps(resampling, given);
+}
+
+/// @param stride  elements of the source from a point to the next along the dim
+std::vector<Ends> ends_of(const std::vector<ResamplingTap>& taps, std::int64_t stride) {
+  std::vector<Ends> ends;
+  for (const ResamplingTap& tap : taps)
+    ends.push_back({{tap.low * stride, tap.high * stride}, {1.0 - tap.share, tap.share}});
+  return ends;
+}
+
 /// Taps only rise along a dim, so that a point's readers lie one beside the other.
-std::vector<Reader> readers_of(const std::vector<ResamplingTap>& taps, std::int64_t points) {
-  std::vector<Reader> readers(static_cast<std::size_t>(points));
-  for (std::size_t at = 0; at < taps.size(); ++at) {
-    for (const std::int64_t point : {taps[at].low, taps[at].high}) {
-      Reader& reader = readers[static_cast<std::size_t>(point)];
-      if (reader.end == 0) reader.begin = static_cast<std::int64_t>(at);
-      reader.end = static_cast<std::int64_t>(at) + 1;
+/// @param stride  elements of the target from a place to the next along the dim
+std::vector<Readers> readers_of(const std::vector<ResamplingTap>& taps, std::int64_t points,
+                                std::int64_t stride, std::vector<double>& weights) {
+  std::vector<Readers> readers(static_cast<std::size_t>(points));
+  for (std::int64_t place = 0; place < std::ssize(taps); ++place) {
+    const ResamplingTap& tap = taps[static_cast<std::size_t>(place)];
+    for (const std::int64_t point : {tap.low, tap.high}) {
+      Readers& all = readers[static_cast<std::size_t>(point)];
+      if (all.count == 0) all.at = place;
+      all.count = place - all.at + 1;
     }
+  }
+  for (std::int64_t point = 0; point < points; ++point) {
+    Readers& all = readers[static_cast<std::size_t>(point)];
+    all.weights = std::ssize(weights);
+    for (std::int64_t place = all.at; place < all.at + all.count; ++place) {
+      const ResamplingTap& tap = taps[static_cast<std::size_t>(place)];
+      weights.push_back((tap.low == point ? 1.0 - tap.share : 0.0) + (tap.high == point ? tap.share : 0.0));
+    }
+    all.at *= stride;
   }
   return readers;
 }
 
-/// The tables are small, and equal at every step.
-Taps taps_of(Context& context, const Resampling& resampling, const Shape& source, const Shape& target) {
-  Taps all{field_places(source), field_places(target), {}, {}};
-  for (int dim = 0; dim < 3; ++dim) {
-    const int given = dim - 3 + resampling.target.extent.rank();
-    const std::vector<ResamplingTap> taps =
-        given < 0 ? std::vector<ResamplingTap>(1) : resampling_taps(resampling, given);
-    const std::vector<Reader> readers = readers_of(taps, all.source.space.d[dim]);
-    all.taps[dim] = constants(context, std::span<const ResamplingTap>(taps));
-    all.readers[dim] = constants(context, std::span<const Reader>(readers));
-  }
-  return all;
-}
-
+/// The tables that kernels read are small, and equal at every step.
 class ResamplingOnDevice : public ResamplingKernels {
  public:
   void forward(Context& context, const Resampling& resampling, const Array& x, Array& y) const override {
+    const FieldPlaces source = field_places(x.shape());
+    const Three stride = strides_of(source);
+    const Ends* ends[3];
+    for (int dim = 0; dim < 3; ++dim) {
+      const std::vector<Ends> all = ends_of(taps_of(resampling, dim), stride.d[dim]);
+      ends[dim] = constants(context, std::span<const Ends>(all));
+    }
     visit(x.dtype(), [&](auto zero) {
       using T = decltype(zero);
-      for_elements(
-          context, y.count(),
-          Forward<T>{taps_of(context, resampling, x.shape(), y.shape()), elements<T>(x), elements<T>(y)});
+      for_packets(context, y.count(),
+                  Forward<T>{field_places(y.shape()),
+                             source.points * source.channels,
+                             {ends[0], ends[1], ends[2]},
+                             elements<T>(x),
+                             elements<T>(y)});
     });
   }
 
   void backward(Context& context, const Resampling& resampling, const Array& dy, Array& dx) const override {
+    const FieldPlaces source = field_places(dx.shape()), target = field_places(dy.shape());
+    const Three stride = strides_of(target);
+    const Readers* readers[3];
+    const double* weights[3];
+    for (int dim = 0; dim < 3; ++dim) {
+      std::vector<double> of_readers;
+      const std::vector<Readers> all =
+          readers_of(taps_of(resampling, dim), source.space.d[dim], stride.d[dim], of_readers);
+      readers[dim] = constants(context, std::span<const Readers>(all));
+      weights[dim] = constants(context, std::span<const double>(of_readers));
+    }
     visit(dy.dtype(), [&](auto zero) {
       using T = decltype(zero);
-      for_elements(context, dx.count(),
-                   Backward<T>{taps_of(context, resampling, dx.shape(), dy.shape()), elements<T>(dy),
-                               elements<T>(dx)});
+      for_packets(context, dx.count(),
+                  Backward<T>{source,
+                              target.points * target.channels,
+                              stride,
+                              {readers[0], readers[1], readers[2]},
+                              {weights[0], weights[1], weights[2]},
+                              elements<T>(dy),
+                              elements<T>(dx)});
     });
   }
 };
