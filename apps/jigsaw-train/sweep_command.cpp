@@ -201,7 +201,9 @@ std::vector<std::string> gpu_shares(std::size_t runs, std::size_t ranks) {
   const auto count = static_cast<std::size_t>(cuda_device_count());
   if (count == 0) return {};
   for (std::size_t i = gpus.size(); i < count && visible == nullptr; ++i) gpus.push_back(concat(i));
-  gpus.resize(std::min(gpus.size(), count));  // CUDA sees none behind one that is not there
+  // CUDA sees none behind one that is not there; of slices of GPUs it shows a process one.
+  const bool slices = visible != nullptr && std::string_view(visible).starts_with("MIG-");
+  if (!slices) gpus.resize(std::min(gpus.size(), count));
   std::vector<std::string> shares(runs);
   for (std::size_t i = 0; i < runs; ++i) {
     const std::size_t first = i * gpus.size() / runs, end = (i + 1) * gpus.size() / runs;

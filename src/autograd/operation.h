@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "autograd/variable.h"
+#include "base/error.h"
 #include "parallel/planner.h"
 
 namespace jigsaw::inline autograd {
@@ -71,7 +72,9 @@ class Frame {
   }
   template <typename T>
   const T& findings() const {
-    return *std::any_cast<T>(&findings_);
+    const T* const findings = std::any_cast<T>(&findings_);
+    require(findings != nullptr, "forward has kept no findings");
+    return *findings;
   }
 
  private:
@@ -173,8 +176,8 @@ class Operation {
   virtual Signature signature(std::span<const Shape> inputs) const = 0;
   /// The pieces of the outputs. What this communicates by itself Signature::own tells.
   virtual std::vector<Array> forward(Frame& frame, Operands& inputs) const = 0;
-  /// The outputs once more, without communication; may use the findings. Only of what is
-  /// Signature::rematerialised.
+  /// The outputs once more, without communication; may use the findings, if Signature::keeps_findings. Only
+  /// of what is Signature::rematerialised.
   virtual std::vector<Array> rematerialise(Frame& frame, Operands& inputs) const;
   /// Gives the gradients of the inputs. `saved` has those of Signature::saved.
   virtual void backward(const Frame& frame, Operands& saved, Gradients& gradients) const = 0;

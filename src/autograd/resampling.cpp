@@ -21,6 +21,7 @@ class Resample : public Neighbourhood {
     Signature signature = field_signature(true);
     signature.name += concat(" to ", resampling_.output);
     signature.rematerialised = true;
+    signature.keeps_findings = true;  // what has arrived of neighbours
     if (resampling_.interpolation == Interpolation::kLinear) {
       const auto points = static_cast<double>(2U << static_cast<unsigned>(resampling_.output.rank()));
       signature.forward_flops = static_cast<double>(output_.count()) * points;
@@ -63,6 +64,7 @@ class Pad : public Neighbourhood {
   Signature signature(std::span<const Shape>) const override {
     Signature signature = field_signature(true);
     signature.rematerialised = true;
+    signature.keeps_findings = true;  // what has arrived of neighbours
     return signature;
   }
 

@@ -318,6 +318,7 @@ std::vector<Variable> Tape::run(std::shared_ptr<const Operation> operation,
   if (planned.read || signature.keeps_findings) {
     Operands operands(*frame, inputs);
     pieces = operation->forward(*frame, operands);
+    if (!planned.read) pieces.assign(pieces.size(), Array());  // findings alone; nothing travels
   }
   const bool recorded = records(inputs);
   std::vector<Variable> outputs = keep(*frame, std::move(pieces), recorded);

@@ -67,7 +67,8 @@ struct Signature {
   std::vector<bool> saved;
   /// Of a product of inputs: each of them is read for the gradients of the others only.
   bool bilinear = false;
-  /// Whether backward reads what the kernel found out beside its result: a recomputed block runs it again.
+  /// Whether backward, or rematerialising, reads what the kernel found out beside its result: a recomputed
+  /// block runs it again.
   bool keeps_findings = false;
   /// Whether backward rematerialises the result from the operands for each operation that reads it, rather
   /// than keep it: what that redistributes travels again. Rules that move the result are excepted.

@@ -48,7 +48,7 @@ std::string why_expected(const GpuSigns& signs) {
 std::string unlike_devices(const std::vector<std::string>& kinds, const std::vector<std::string>& places,
                            const std::vector<std::string>& sees, const std::vector<std::string>& uuids,
                            bool shared, bool by_nccl) {
-  std::map<std::string, std::size_t> users;
+  std::map<std::string, std::size_t> users, of_gpu;
   for (std::size_t rank = 0; rank < kinds.size(); ++rank) {
     if (kinds[rank] != kinds[0]) {
       return concat(
@@ -56,14 +56,7 @@ std::string unlike_devices(const std::vector<std::string>& kinds, const std::vec
           "; start them where devices, drivers and libraries are alike, or set \"device\" to \"cpu\"");
     }
     if (shared || places[rank].empty()) continue;
-    const auto [first, is_new] =
-        users.emplace(by_nccl ? places[rank] : concat(places[rank], " ", uuids[rank]), rank);
-    if (!is_new && uuids[rank] != uuids[first->second]) {
-      return concat("ranks ", first->second, " and ", rank, " compute on slices of one GPU (MIG), ",
-                    places[rank],
-                    ", of which NCCL connects one alone: start one rank for each GPU, or build "
-                    "with -DJIGSAW_NCCL=OFF");
-    }
+    const auto [first, is_new] = users.emplace(uuids[rank].empty() ? places[rank] : uuids[rank], rank);
     if (!is_new) {
       return concat(
           std::ranges::count(sees, sees[rank]), " ranks see ", sees[rank], ", of which ranks ", first->second,
@@ -71,6 +64,13 @@ std::string unlike_devices(const std::vector<std::string>& kinds, const std::vec
           ": start one rank for each GPU that they see, or set \"device\" to \"cpu\" (to try things out, "
           "NCCL 2.30 and newer lets ranks share one with NCCL_MULTI_RANK_GPU_ENABLE=1 in all their "
           "environments)");
+    }
+    const auto [slice, is_first] = of_gpu.emplace(places[rank], rank);
+    if (by_nccl && !is_first) {
+      return concat("ranks ", slice->second, " and ", rank, " compute on slices of one GPU (MIG), ",
+                    places[rank],
+                    ", of which NCCL connects one alone: start one rank for each GPU, or build "
+                    "with -DJIGSAW_NCCL=OFF");
     }
   }
   return "";
@@ -188,25 +188,22 @@ std::vector<std::string> visible_gpus() {
 
 std::vector<int> chosen_gpus(const std::vector<std::string>& machines,
                              const std::vector<std::vector<std::string>>& seen) {
-  struct Machine {
-    std::size_t ranks = 0;
-    std::set<std::string> taken;
-  };
-  std::map<std::string, Machine> all;
+  std::map<std::string, std::size_t> ranks_on;
+  std::set<std::string> taken;  // containers of one machine may have names of their own
   // Who sees fewer takes first.
   std::vector<std::size_t> ranks(seen.size());
   std::iota(ranks.begin(), ranks.end(), std::size_t{0});
   std::ranges::stable_sort(ranks, {}, [&](std::size_t rank) { return seen[rank].size(); });
   std::vector<int> chosen(seen.size());
   for (const std::size_t rank : ranks) {
-    Machine& machine = all[machines[rank]];
+    std::size_t& here = ranks_on[machines[rank]];
     const std::vector<std::string>& gpus = seen[rank];
-    const auto is_free = [&](const std::string& uuid) { return machine.taken.insert(uuid).second; };
+    const auto is_free = [&](const std::string& uuid) { return taken.insert(uuid).second; };
     const auto own = std::ranges::find_if(gpus, is_free);
     const auto index = own != gpus.end() ? static_cast<std::size_t>(own - gpus.begin())
-                                         : machine.ranks % std::max<std::size_t>(gpus.size(), 1);
+                                         : here % std::max<std::size_t>(gpus.size(), 1);
     chosen[rank] = static_cast<int>(index);
-    ++machine.ranks;
+    ++here;
   }
   return chosen;
 }

@@ -206,6 +206,41 @@ TEST(FieldGradient, BlockOfSeveralOutputs) {
   }
 }
 
+/// Results that only a product keeps, of operations that form them again from halos; kept and recomputed.
+TEST(FieldGradient, FieldsThatAreFormedAgain) {
+  for (const bool recompute : {false, true}) {
+    const auto product_of = [&](const std::string& name,
+                                const std::function<Variable(Tape&, const Variable&)>& f) {
+      GradientCase what{concat(name, ", recomputed ", recompute),
+                        {{2, 6, 5, 3}},
+                        {{4, 3}},
+                        [f](Tape& tape, const Variables& inputs, const Variables& p) {
+                          return contract(tape, "bhwk,nk->bhwn", f(tape, inputs[0]), p[0]);
+                        }};
+      what.recompute = recompute;
+      return what;
+    };
+    check_gradients(
+        product_of("resampled",
+                   [](Tape& tape, const Variable& x) {
+                     return resample(tape, x, Interpolation::kLinear, {12, 10}, {11, 10}, all_around(2, 0));
+                   }),
+        false);
+    check_gradients(product_of("padded",
+                               [](Tape& tape, const Variable& x) {
+                                 return pad(tape, x, all_around(2, 1, Edge::kPeriodic));
+                               }),
+                    false);
+    check_gradients(product_of("joined",
+                               [](Tape& tape, const Variable& x) {
+                                 const Variable up = resample(tape, x, Interpolation::kNearest, {12, 10},
+                                                              {12, 10}, all_around(2, 0));
+                                 return pad(tape, up, {{{-3, -3}, {-2, -3}}, {}});
+                               }),
+                    false);
+  }
+}
+
 /// A level of a U-Net: down, convolved, up, beside what was there, with odd extents.
 TEST(FieldGradient, ChainOfALevel) {
   check_gradients(

@@ -244,6 +244,7 @@ class RandomPlan {
 
   void decide(const Trace::Node& node, Generator& generator) {
     Decision decision;
+    decision.rematerialised = node.signature.rematerialised;
     decision.inputs.resize(node.inputs.size());
     decision.rule_outputs.resize(node.outputs.size());
     decision.outputs.resize(node.outputs.size());
@@ -268,6 +269,7 @@ class RandomPlan {
         for (std::size_t o = 0; o < rule.outputs.size(); ++o)
           decision.rule_outputs[o][axis] = rule.outputs[o];
         decision.cut |= axis_bit(axis);
+        decision.rematerialised = decision.rematerialised && !rule.moves_result;
       }
       for (std::size_t o = 0; o < homes.size(); ++o) {
         const bool partial = decision.rule_outputs[o][axis].is_partial() && stays_partial;

@@ -296,6 +296,9 @@ TEST(Device, RanksComputeAlikeAndApart) {
   const RankDevice slice{"gpu", "1 of a", false, "1 GPU on a", "GPU-1"},
       other_slice{"gpu", "1 of a", false, "1 GPU on a", "GPU-2"};
   EXPECT_EQ(failures({slice, other_slice}), "");
+  RankDevice in_another_container = slice;
+  in_another_container.place = "1 of b";
+  EXPECT_NE(failures({slice, in_another_container}).find("ranks 0 and 1 would share"), std::string::npos);
   EXPECT_NE(failures({slice, slice}).find("ranks 0 and 1 would share the GPU 1 of a"), std::string::npos);
   EXPECT_EQ(
       failures({slice, other_slice}, Carrier::kNccl)
@@ -317,8 +320,9 @@ TEST(Device, EachRankTakesAGpuThatNoOtherHas) {
   EXPECT_EQ(on_one({{"0", "1"}, {"0", "1"}, {"0", "1"}, {"0", "1"}}), (Chosen{0, 1, 0, 1}));  // to be shared
   EXPECT_EQ(on_one({{}, {"0"}, {}}), (Chosen{0, 0, 0}));
   EXPECT_EQ(on_one({{"0", "1"}, {"0"}}), (Chosen{1, 0}));
-  EXPECT_EQ(chosen_gpus({"a", "b", "a", "b"}, {{"0", "1"}, {"0", "1"}, {"0", "1"}, {"0", "1"}}),
+  EXPECT_EQ(chosen_gpus({"a", "b", "a", "b"}, {{"0", "1"}, {"2", "3"}, {"0", "1"}, {"2", "3"}}),
             (Chosen{0, 0, 1, 1}));
+  EXPECT_EQ(chosen_gpus({"a", "b"}, {{"0", "1"}, {"0", "1"}}), (Chosen{0, 1}));  // containers of one machine
   run_ranks(
       3, {}, [](int) { return Context::make_host(Backend::kReference, 1); },
       [&](Communicator& world) {

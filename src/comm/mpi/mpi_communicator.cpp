@@ -178,6 +178,7 @@ std::unique_ptr<Pending::Operation> MpiCommunicator::do_start(Call call) {
       *state_, comm_, call.send.dtype(), static_cast<int>(call.sequence % kTags), sent_counter(call.kind));
   transfer->own(Array(result));
   const Call& kept = transfer->own(std::move(call));
+  state_->add(transfer);  // what it has posted stays, whatever fails below
   move_to_self(*transfer, kept, result);
   switch (kept.kind) {
     case Collective::kAllGather:
@@ -210,7 +211,6 @@ std::unique_ptr<Pending::Operation> MpiCommunicator::do_start(Call call) {
     case Collective::kControl:
       fail("control values do not travel as arrays");
   }
-  state_->add(transfer);
   // The first messages go out now, and what is under way goes on: no other call may come for long.
   state_->progress();
   return std::make_unique<MpiOperation>(state_, transfer, result);

@@ -224,9 +224,11 @@ int MpiSession::size() const {
 }
 
 std::unique_ptr<Communicator> MpiSession::world(Context& context) {
-  const State::Lock lock = state_->lock();
   MPI_Comm comm = MPI_COMM_NULL;
-  check_mpi(MPI_Comm_dup(MPI_COMM_WORLD, &comm), "MPI_Comm_dup");
+  {
+    const State::Lock lock = state_->lock();
+    check_mpi(MPI_Comm_dup(MPI_COMM_WORLD, &comm), "MPI_Comm_dup");
+  }
   return make_mpi_communicator(context, state_, comm);
 }
 

@@ -10,7 +10,7 @@
 namespace jigsaw::inline kernels::cuda {
 
 /// Numbers that kernels read besides arrays (positions, tables, counts of ranks): they go up once, and are
-/// found again by what they are.
+/// found again by what they are, byte by byte: a type has no bytes that nobody sets.
 class Constants {
  public:
   /// What others have taken the place of is freed; not what one of the last kKept calls gave, for a launch

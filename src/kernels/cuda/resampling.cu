@@ -49,7 +49,7 @@ struct Forward {
 /// The places of the target that read a point of the source, along a dim: `count` neighbours (some in between
 /// may not). The first lies `at` elements behind the field's first, and takes weight number `weights` of the
 /// point.
-struct alignas(16) Readers {
+struct Readers {
   std::int64_t at = 0, count = 0, weights = 0;
 };
 
