@@ -373,18 +373,17 @@ TEST_P(Attention, BiasFarLargerThanTheProducts) {
 
 TEST_P(Attention, LargeScoresDoNotOverflow) {
   const Sizes s{1, 9, 300, 1, 16};
-  Call call = made_up(s, DType::kFloat32);
-  call.options.scale = 100;
-  const Expected wanted = [&] {
+  // Scores of a few hundred, rounded to 1e-5 of them; results of bf16 to 4e-3 of theirs, as a GPU's weights
+  // are.
+  for (const auto& [type, limit] : {std::pair(DType::kFloat32, 2e-3), std::pair(DType::kBfloat16, 1.5e-2)}) {
+    Call call = made_up(s, type);
+    call.options.scale = 100;
     Call wide = call;
-    for (HeadRows* rows : {&wide.q, &wide.k, &wide.v}) {
+    for (HeadRows* rows : {&wide.q, &wide.k, &wide.v})
       rows->array = array_of(context_, rows->array.shape(), DType::kFloat64, values_of(rows->array));
-    }
-    return expected(s, wide);
-  }();
-  const AttentionResult result =
-      attention_forward(context_, call.q, call.k, call.v, call.options, DType::kFloat32);
-  expect_near(values_of(result.output), wanted.y, 2e-3);  // scores of a few hundred, rounded to 1e-5 of them
+    const AttentionResult result = attention_forward(context_, call.q, call.k, call.v, call.options, type);
+    expect_near(values_of(result.output), expected(s, wide).y, limit);
+  }
 }
 
 TEST_P(Attention, PartsOfTheKeysCombine) {
@@ -427,50 +426,55 @@ TEST_P(Attention, PartsOfTheKeysCombine) {
 /// A NaN among the keys is one in all that sees it, in whichever part it stands, and whatever the others see.
 TEST_P(Attention, NotANumberIsSeen) {
   const Sizes s{1, 3, 400, 2, 8};
-  const Call call = made_up(s, DType::kFloat32);
-  const double nan = std::nan("");
-  const auto spoilt = [&](std::int64_t first, std::int64_t last) {
-    std::vector<double> values = values_of(call.k.array);
-    const std::int64_t per_key = call.k.array.count() / s.keys;
-    for (std::int64_t i = first * per_key; i < last * per_key; ++i) values[static_cast<std::size_t>(i)] = nan;
-    const Array keys = array_of(context_, call.k.array.shape(), DType::kFloat32, values);
-    return std::pair(HeadRows{keys, call.k.slot}, HeadRows{keys, call.v.slot});
-  };
-  const auto copied = [&](const Array& array) {
-    return array_of(context_, array.shape(), array.dtype(), values_of(array));
-  };
-  const auto expect_nan = [](const Array& array, const std::string& what) {
-    const std::vector<double> values = values_of(array);
-    EXPECT_TRUE(std::ranges::all_of(values, [](double value) { return std::isnan(value); })) << what;
-  };
-  const std::vector<double> hidden(static_cast<std::size_t>(s.queries * s.keys), -kInfinity);
-  AttentionOptions sees_nothing = call.options;
-  sees_nothing.mask = array_of(context_, {1, s.queries, s.keys}, DType::kFloat32, hidden);
-  const AttentionResult clean = attention_forward(context_, call.q, call.k, call.v, call.options,
-                                                  DType::kFloat32),
-                        none = attention_forward(context_, call.q, call.k, call.v, sees_nothing,
-                                                 DType::kFloat32);
-  EXPECT_EQ(values_of(none.log_sum_exp)[0], -kInfinity);
-  for (const auto& [first, last] :
-       {std::pair(0, 1), std::pair(7, 8), std::pair(350, 351), std::pair(0, 400)}) {
-    SCOPED_TRACE(concat("keys ", first, " to ", last));
-    const auto [k, v] = spoilt(first, last);
-    const AttentionResult result = attention_forward(context_, call.q, k, v, call.options, DType::kFloat32);
-    expect_nan(result.output, "forward");
-    expect_nan(result.log_sum_exp, "its sums");
-    const Array row_sums = attention_row_sums(context_, result.output, call.dy);
-    const HeadRows dq{Array(context_, {1, s.queries, 1, s.heads, s.size}, DType::kFloat32), 0};
-    const Array dkv(context_, k.array.shape(), DType::kFloat32);
-    attention_backward(context_, call.q, k, v, result.output, call.dy, result.log_sum_exp, row_sums,
-                       call.options, dq, {dkv, k.slot}, {dkv, v.slot}, {});
-    expect_nan(dq.array, "backward");
-    for (const AttentionResult& other : {clean, none}) {
-      for (const bool spoilt_first : {false, true}) {
-        const AttentionResult& into = spoilt_first ? result : other;
-        AttentionResult joined{copied(into.output), copied(into.log_sum_exp)};
-        attention_combine(context_, joined, spoilt_first ? other : result);
-        expect_nan(joined.output, spoilt_first ? "joined" : "joined to others");
-        expect_nan(joined.log_sum_exp, spoilt_first ? "its sums" : "their sums");
+  for (const DType type : {DType::kFloat32, DType::kBfloat16}) {
+    SCOPED_TRACE(name(type));
+    const Call call = made_up(s, type);
+    const double nan = std::nan("");
+    const auto spoilt = [&](std::int64_t first, std::int64_t last) {
+      std::vector<double> values = values_of(call.k.array);
+      const std::int64_t per_key = call.k.array.count() / s.keys;
+      for (std::int64_t i = first * per_key; i < last * per_key; ++i)
+        values[static_cast<std::size_t>(i)] = nan;
+      const Array keys = array_of(context_, call.k.array.shape(), type, values);
+      return std::pair(HeadRows{keys, call.k.slot}, HeadRows{keys, call.v.slot});
+    };
+    const auto copied = [&](const Array& array) {
+      return array_of(context_, array.shape(), array.dtype(), values_of(array));
+    };
+    const auto expect_nan = [](const Array& array, const std::string& what) {
+      const std::vector<double> values = values_of(array);
+      EXPECT_TRUE(std::ranges::all_of(values, [](double value) { return std::isnan(value); })) << what;
+    };
+    const std::vector<double> hidden(static_cast<std::size_t>(s.queries * s.keys), -kInfinity);
+    AttentionOptions sees_nothing = call.options;
+    sees_nothing.mask = array_of(context_, {1, s.queries, s.keys}, DType::kFloat32, hidden);
+    const AttentionResult clean = attention_forward(context_, call.q, call.k, call.v, call.options,
+                                                    DType::kFloat32),
+                          none = attention_forward(context_, call.q, call.k, call.v, sees_nothing,
+                                                   DType::kFloat32);
+    EXPECT_EQ(values_of(none.log_sum_exp)[0], -kInfinity);
+    for (const auto& [first, last] :
+         {std::pair(0, 1), std::pair(7, 8), std::pair(350, 351), std::pair(0, 400)}) {
+      SCOPED_TRACE(concat("keys ", first, " to ", last));
+      const auto [k, v] = spoilt(first, last);
+      const AttentionResult result = attention_forward(context_, call.q, k, v, call.options, DType::kFloat32);
+      expect_nan(result.output, "forward");
+      expect_nan(result.log_sum_exp, "its sums");
+      const Array y = cast(context_, result.output, type),
+                  row_sums = attention_row_sums(context_, y, call.dy);
+      const HeadRows dq{Array(context_, {1, s.queries, 1, s.heads, s.size}, DType::kFloat32), 0};
+      const Array dkv(context_, k.array.shape(), DType::kFloat32);
+      attention_backward(context_, call.q, k, v, y, call.dy, result.log_sum_exp, row_sums, call.options, dq,
+                         {dkv, k.slot}, {dkv, v.slot}, {});
+      expect_nan(dq.array, "backward");
+      for (const AttentionResult& other : {clean, none}) {
+        for (const bool spoilt_first : {false, true}) {
+          const AttentionResult& into = spoilt_first ? result : other;
+          AttentionResult joined{copied(into.output), copied(into.log_sum_exp)};
+          attention_combine(context_, joined, spoilt_first ? other : result);
+          expect_nan(joined.output, spoilt_first ? "joined" : "joined to others");
+          expect_nan(joined.log_sum_exp, spoilt_first ? "its sums" : "their sums");
+        }
       }
     }
   }

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <tuple>
+#include <utility>
 
 #include "base/error.h"
 #include "kernels/copy.h"
@@ -63,8 +65,10 @@ class LayerNorm : public ::testing::TestWithParam<Backend> {
 
 TEST_P(LayerNorm, ForwardAndBackward) {
   for (const DType type : kTypes) {
-    for (const Shape& shape : {Shape{2, 3, 5}, Shape{7, 96}, Shape{257, 384}, Shape{1, 1}, Shape{3, 0},
-                               Shape{0, 8}, Shape{5, 1031}, Shape{2, 2000}}) {
+    // 2,051 and 8,200: more than a GPU's threads keep of a row, in single elements and in packets
+    for (const Shape& shape :
+         {Shape{2, 3, 5}, Shape{7, 96}, Shape{257, 384}, Shape{1, 1}, Shape{3, 0}, Shape{0, 8}, Shape{300, 8},
+          Shape{5, 1031}, Shape{2, 2000}, Shape{2, 2051}, Shape{2, 8200}}) {
       SCOPED_TRACE(shape.to_string() + std::string(name(type)));
       const Array x = random_array(context_, shape, type, 1, 0.5, 2.5),
                   dy = random_array(context_, shape, type, 2);
@@ -120,8 +124,11 @@ TEST_P(LayerNorm, LargeMeansLoseNoVariance) {
 }
 
 TEST_P(LayerNorm, PartsOfRowsCombine) {
-  const std::int64_t rows = 9, c = 50, first = 21;
-  for (const DType type : {DType::kFloat32, DType::kFloat64}) {
+  const std::int64_t rows = 9;
+  for (const auto& [type, c, first] : {std::tuple{DType::kFloat32, 50, 21},
+                                       {DType::kFloat64, 50, 21},
+                                       {DType::kFloat32, 64, 40},
+                                       {DType::kFloat64, 64, 40}}) {
     const Array x = random_array(context_, {rows, c}, type, 1),
                 dy = random_array(context_, {rows, c}, type, 2);
     const Array gamma = random_array(context_, {c}, type, 3), beta = random_array(context_, {c}, type, 4);
@@ -171,8 +178,11 @@ TEST_P(LayerNorm, PartsOfRowsCombine) {
 
 /// RMSNorm, in one pass and from parts of rows, against its definition.
 TEST_P(LayerNorm, WithMomentsAboutZero) {
-  const std::int64_t rows = 5, c = 37;
-  for (const DType type : {DType::kFloat32, DType::kFloat64}) {
+  const std::int64_t rows = 5;
+  for (const auto& [type, c] : {std::pair{DType::kFloat32, 37},
+                                {DType::kFloat64, 37},
+                                {DType::kFloat32, 64},
+                                {DType::kFloat64, 64}}) {
     const Array x = random_array(context_, {rows, c}, type, 1, 0, 3),
                 dy = random_array(context_, {rows, c}, type, 2), gamma = random_array(context_, {c}, type, 3);
     const std::vector<double> xs = values_of(x), dys = values_of(dy), gammas = values_of(gamma);
@@ -208,19 +218,20 @@ TEST_P(LayerNorm, WithMomentsAboutZero) {
 }
 
 TEST_P(LayerNorm, GradientsOverAMillionRowsLoseNoDigits) {
-  const std::int64_t rows = 1 << 20;
-  const Array x = random_array(context_, {rows, 4}, DType::kFloat32, 1);
-  const Array dy = filled(context_, {rows, 4}, DType::kFloat32, 0.1);
-  const Array gamma = filled(context_, {4}, DType::kFloat32, 1);
+  // More rows of 3 elements than blocks of a GPU take at a time.
+  const std::int64_t rows = (1 << 20) + 5, c = 3;
+  const Array x = random_array(context_, {rows, c}, DType::kFloat32, 1);
+  const Array dy = filled(context_, {rows, c}, DType::kFloat32, 0.1);
+  const Array gamma = filled(context_, {c}, DType::kFloat32, 1);
   NormStatistics statistics;
   const Array normalized = layer_norm_forward(context_, x, gamma, Array(), kEps, statistics);
   const NormGradients gradients = layer_norm_backward(context_, dy, x, gamma, statistics);
   const double each = 0.1F, wanted = each * static_cast<double>(rows);
   for (const double sum : values_of(gradients.dbeta)) EXPECT_NEAR(sum, wanted, 2e-6 * wanted);
   // Of numbers of both signs: small beside the sum of their sizes, which is below `wanted`.
-  std::vector<double> dgamma(4, 0.0);
+  std::vector<double> dgamma(c, 0.0);
   const std::vector<double> ys = values_of(normalized);
-  for (std::size_t i = 0; i < ys.size(); ++i) dgamma[i % 4] += each * ys[i];
+  for (std::size_t i = 0; i < ys.size(); ++i) dgamma[i % c] += each * ys[i];
   expect_near(values_of(gradients.dgamma), dgamma, 1e-6 * wanted);
 }
 

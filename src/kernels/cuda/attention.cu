@@ -13,9 +13,11 @@ namespace {
 /// Rows are numbered as a log-sum-exp's, [B, heads, queries]; outputs are [B, queries, heads, d].
 struct OutputRows {
   std::int64_t queries, heads, d;
-  __device__ std::int64_t row_of(std::int64_t element) const {
-    const std::int64_t token = element / d / heads % queries, head = element / d % heads;
-    return (element / d / heads / queries * heads + head) * queries + token;
+  __device__ std::int64_t row_of(std::int64_t element) const { return row_of_head(element / d); }
+  /// Of a head by its place in an output.
+  __device__ std::int64_t row_of_head(std::int64_t place) const {
+    const std::int64_t token = place / heads % queries, head = place % heads;
+    return (place / heads / queries * heads + head) * queries + token;
   }
 };
 OutputRows rows_of(const Array& output) {
@@ -67,7 +69,7 @@ struct SumRows {
 
   __device__ void operator()(std::int64_t head) const {
     const std::int64_t first = head * rows.d;
-    sums[rows.row_of(first)] = in_packets ? sum<kCount>(first) : sum<1>(first);
+    sums[rows.row_of_head(head)] = in_packets ? sum<kCount>(first) : sum<1>(first);
   }
   template <int kOnce>
   __device__ R sum(std::int64_t first) const {

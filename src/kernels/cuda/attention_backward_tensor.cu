@@ -34,6 +34,8 @@ struct SideProducts {
 template <int kWidth, bool kOfKeys>
 __global__ void __launch_bounds__(kThreads, kOfKeys ? 2 : kTensorBlocks<kWidth>)
     gradients(BackwardPass<BFloat16> all) {
+  static_assert(2 * sizeof(SideTile<kWidth>) + sizeof(SideProducts) + 2 * sizeof(PairTile<__nv_bfloat16>) <=
+                48 << 10);  // what a block may have
   __shared__ SideTile<kWidth> own, other;
   __shared__ SideProducts products;
   __shared__ PairTile<__nv_bfloat16> slopes, weights;

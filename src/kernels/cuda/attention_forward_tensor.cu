@@ -5,9 +5,13 @@ namespace jigsaw::inline kernels::cuda {
 
 namespace {
 
-/// The logarithm of a sum of exponentials, as it grows.
-struct LogSum {
+/// A sum of exponentials, as it grows.
+struct ExponentialSum {
   float largest = -INFINITY, sum = 0;  ///< of exp(score − largest)
+
+  __device__ float log_sum() const { return sum == 0 ? -INFINITY : largest + log(sum); }
+  /// What a score's weight is, of all.
+  __device__ float weight(float score) const { return sum == 0 ? 0.0F : exp(score - largest) / sum; }
 
   __device__ void add(const float (&scores)[kKeysOfThread]) {
     float top = largest;
@@ -17,17 +21,16 @@ struct LogSum {
     largest = top;
   }
   /// Of all threads of a query, which get the same.
-  __device__ float together(int query, int of_query, PairTile<float>& scratch) const {
+  __device__ void add_up(int query, int of_query, PairTile<float>& scratch) {
     float* const tops = scratch.x[query];
     float* const sums = tops + kThreadsOfQuery;
     tops[of_query] = largest;
     sums[of_query] = sum;
     __syncthreads();
-    float top = -INFINITY, total = 0;
-    for (int n = 0; n < kThreadsOfQuery; ++n) top = tops[n] > top ? tops[n] : top;
+    for (int n = 0; n < kThreadsOfQuery; ++n) largest = tops[n] > largest ? tops[n] : largest;
+    sum = 0;
     for (int n = 0; n < kThreadsOfQuery; ++n)
-      total += tops[n] == top ? sums[n] : sums[n] * exp(tops[n] - top);
-    return total == 0 ? -INFINITY : top + log(total);
+      sum += tops[n] == largest ? sums[n] : sums[n] * exp(tops[n] - largest);
   }
 };
 
@@ -55,21 +58,20 @@ __global__ void __launch_bounds__(kThreads, kTensorBlocks<kWidth>) attend(Forwar
           scores[k] = all.scoring.score(scoring, query, key + j + k, products.x[i][j + k]);
       };
       float scores[kKeysOfThread], factors[kKeysOfThread];
-      LogSum log_sum;
+      ExponentialSum sum;
       for (std::int64_t key = 0; key < all.k.tokens(); key += kTensorTile) {
         score(key, scores);
-        log_sum.add(scores);
+        sum.add(scores);
       }
       __syncthreads();
-      const float log_sum_exp = log_sum.together(i, j / kKeysOfThread, products);
-      if (j == 0) all.put_log_sum_exp(batch, head, query, log_sum_exp);
+      sum.add_up(i, j / kKeysOfThread, products);
+      if (j == 0) all.put_log_sum_exp(batch, head, query, sum.log_sum());
       TokenSums<kWidth> output;
       for (std::int64_t key = 0; key < all.k.tokens(); key += kTensorTile) {
         score(key, scores);
         all.scoring.factors(scoring, query, key + j, factors);
         for (int k = 0; k < kKeysOfThread; ++k) {
-          const float weight = log_sum_exp == -INFINITY ? 0.0F : exp(scores[k] - log_sum_exp) * factors[k];
-          weights.x[i][j + k] = stored<__nv_bfloat16>(weight);
+          weights.x[i][j + k] = stored<__nv_bfloat16>(sum.weight(scores[k]) * factors[k]);
         }
         staged.stage(all.v, batch, key, head);
         __syncthreads();

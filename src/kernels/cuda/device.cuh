@@ -89,7 +89,7 @@ __device__ inline std::int64_t take_digit(std::int64_t& n, const Divisor& diviso
 
 constexpr int kThreads = 256;
 
-/// Σ of N numbers over groups of `width` neighbouring threads of a block, a power of two from 32 on, in a
+/// Σ of N numbers over groups of `width` neighbouring threads of a block, a power of two from 16 on, in a
 /// fixed order; all of a group get it. All threads of the block call it.
 template <typename R, int N>
 __device__ void group_sums(int width, R (&values)[N]) {

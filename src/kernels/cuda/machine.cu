@@ -92,10 +92,13 @@ void cuda::require_code_for(const CudaDevice& device) {
   if (status == cudaErrorNoKernelImageForDevice || status == cudaErrorInvalidDeviceFunction ||
       status == cudaErrorUnsupportedPtxVersion) {
     cudaGetLastError();
-    throw ConfigError(concat("this build has no code for the GPU here, ", device.name,
-                             ", compute capability ", device.major, ".", device.minor,
-                             ": build with -DCMAKE_CUDA_ARCHITECTURES=", device.major, device.minor,
-                             ", or set \"device\" to \"cpu\""));
+    throw ConfigError(
+        concat("this build has no code for the GPU here, ", device.name, ", compute capability ",
+               device.major, ".", device.minor,
+               device.major < 8
+                   ? ", and can have none below 8.0: "
+                   : concat(": build with -DCMAKE_CUDA_ARCHITECTURES=", device.major, device.minor, ", or "),
+               "set \"device\" to \"cpu\""));
   }
   check(status, "look for the code of a kernel");
 }

@@ -10,7 +10,7 @@ namespace jigsaw::inline kernels::cuda {
 
 namespace {
 
-/// The threads of a block over rows: `width` of them, 32 to 256 by the row's length alone, have one.
+/// The threads of a block over rows: `width` of them, 16 to 256 by the row's length alone, have one.
 class RowThreads {
  public:
   /// @param packets  of a row.
@@ -43,7 +43,7 @@ class RowThreads {
   }
 
  private:
-  static constexpr std::int64_t kLeast = 32;
+  static constexpr std::int64_t kLeast = 16;
   __host__ __device__ int of_block() const { return kThreads / width_; }
 
   int width_;
