@@ -25,7 +25,7 @@ const std::size_t kPage = std::getenv("JIGSAW_CUDA_MEMORY") != nullptr ? std::si
 /// Maps memory that will be watched. All such lies together, far from stacks and the heap, so that one
 /// comparison tells accesses to it from others.
 void* map(std::size_t bytes, int rights, int flags) {
-  constexpr std::uintptr_t kFirst = std::uintptr_t{1} << 44;
+  constexpr std::uintptr_t kFirst = std::uintptr_t{1} << 45;
   static std::uintptr_t next = kFirst;
   if (Devices::all().ranges.empty() && Devices::all().pinned.empty()) next = kFirst;
   void* const wanted = reinterpret_cast<void*>(next);
