@@ -51,6 +51,17 @@ void keep_most(RankEstimate& most, const RankEstimate& other) {
   keep(most.seconds, other.seconds);
 }
 
+bool before(const PlannedMesh& a, const PlannedMesh& b) {
+  if (a.fits != b.fits) return a.fits;
+  if (!a.fits) return a.worst.memory_bytes < b.worst.memory_bytes;
+  if (a.worst.seconds != b.worst.seconds) return a.worst.seconds < b.worst.seconds;
+  // Where reading takes longer than all else it takes alike on many meshes.
+  const auto without_reading = [](const PlannedMesh& mesh) {
+    return mesh.worst.compute_seconds + mesh.worst.stalled_seconds;
+  };
+  return without_reading(a) < without_reading(b);
+}
+
 /// One mesh: its plans for a number of parts, and what the choices on it take.
 class OneMesh {
  public:
@@ -68,7 +79,7 @@ class OneMesh {
     const std::vector<Saving> savings = all_savings();
     std::optional<PlannedMesh> best, least;
     const auto faster = [&](const PlannedMesh& other) {
-      return !best || other.worst.seconds < best->worst.seconds ? other : *best;
+      return !best || before(other, *best) ? other : *best;
     };
     for (const std::int64_t parts : all_parts()) {
       PlannedMesh fast = of(savings.front(), parts);
@@ -77,7 +88,7 @@ class OneMesh {
       if (!saving.fits && !least) least = smallest();
       if (least && !least->fits) break;
       if (!saving.fits) continue;
-      for (std::size_t i = 1; i + 1 < savings.size() && saving.fits; ++i) {
+      for (std::size_t i = 1; i + 1 < savings.size(); ++i) {
         if (PlannedMesh between = of(savings[i], parts); between.fits) {
           saving = between;
           break;
@@ -154,17 +165,6 @@ class OneMesh {
   KnownPlans plans_;
   std::int64_t planned_parts_ = 0;
 };
-
-bool before(const PlannedMesh& a, const PlannedMesh& b) {
-  if (a.fits != b.fits) return a.fits;
-  if (!a.fits) return a.worst.memory_bytes < b.worst.memory_bytes;
-  if (a.worst.seconds != b.worst.seconds) return a.worst.seconds < b.worst.seconds;
-  // Where reading takes longer than all else it takes alike on many meshes.
-  const auto without_reading = [](const PlannedMesh& mesh) {
-    return mesh.worst.compute_seconds + mesh.worst.stalled_seconds;
-  };
-  return without_reading(a) < without_reading(b);
-}
 
 /// `work(i)` for i = 0 … count − 1 on several threads. Throws what the lowest i threw.
 void for_each_on_threads(std::size_t count, int threads, const std::function<void(std::size_t)>& work) {

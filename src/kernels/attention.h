@@ -131,9 +131,8 @@ Array attention_row_sums(Context& context, const Array& y, const Array& dy);
 /// Gradients over one set of keys, the weights formed again from the log-sum-exp over *all* keys.
 /// @param y           [B, queries, heads, d], of q's type: the result over all keys.
 /// @param dy          of the same shape and type.
-/// @param row_sums    attention_row_sums of the result over all keys; undefined: formed here, by backends
-/// that
-///                    read them.
+/// @param row_sums    attention_row_sums of the result over all keys; undefined: a backend that reads them
+///                    forms them.
 /// @param dq, dk, dv  results, of the shapes of q, k, v and any of their own types; written.
 /// @param dbias       shape of the bias, f32 (f64); written; undefined if not wanted.
 void attention_backward(Context& context, const HeadRows& q, const HeadRows& k, const HeadRows& v,

@@ -193,6 +193,27 @@ TEST(MeshSearch, ChoicesSaveWhatTheyAreFor) {
   EXPECT_NEAR(plain.sent_bytes[static_cast<std::size_t>(Collective::kAllReduce)], sums, 1e-3 * sums);
 }
 
+/// A batch in more parts takes less memory, too, and hardly more time.
+TEST(MeshSearch, MorePartsMayBeFasterThanRunningBlocksAgain) {
+  Asked asked;
+  asked.question.ranks = 1;
+  const auto on_one = [&](Recompute recompute, std::int64_t accumulate) {
+    Configuration configuration = asked.configuration;
+    configuration.mesh = MeshOptions();
+    configuration.train.recompute = recompute;
+    configuration.train.accumulate = accumulate;
+    return configured_mesh({configuration, asked.data, asked.machine, 1})->worst;
+  };
+  const std::int64_t parts = asked.configuration.train.accumulate;
+  const RankEstimate again = on_one(Recompute::kBlock, parts), more = on_one(Recompute::kNone, 2 * parts);
+  ASSERT_LT(more.compute_seconds, again.compute_seconds);  // reading takes longer than both
+  asked.question.memory_bytes = std::max(again.memory_bytes, more.memory_bytes);
+  ASSERT_LT(asked.question.memory_bytes, on_one(Recompute::kNone, parts).memory_bytes);
+  const PlannedMesh best = find_meshes(asked.question).best.front();
+  EXPECT_EQ(best.recompute, Recompute::kNone);
+  EXPECT_EQ(best.accumulate, 2 * parts);
+}
+
 /// On the host batches are read ahead; a GPU holds the next one, a copy, and an operation's workspace.
 TEST(MeshSearch, TellsWhatAGpuHoldsBesides) {
   Asked asked;

@@ -58,7 +58,6 @@ struct Rows {
   std::int64_t rows, c;
   const Element<T>* x;
   const R *gamma, *beta;
-
   bool aligned;  ///< all arrays' packets are: the order of sums does not follow from it
 
   /// Elements from number i on of an array whose rows are of c, or of one row.
