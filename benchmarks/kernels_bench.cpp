@@ -340,9 +340,11 @@ void bench_fields(Bench& bench) {
   const Moments moments = channel_moments(context, points);
   const Array& m = moments.mean;
   bench.kernel("field channel moments", [&] { channel_moments(context, points); });
-  bench.kernel("field channel apply", [&] { channel_apply(context, points, m, m, {}); });
-  bench.kernel("field channel gradient sums", [&] { channel_gradient_sums(context, points, points, m); });
-  bench.kernel("field channel gradient", [&] { channel_gradient(context, points, points, m, m, m, m); });
+  const ChannelMap map{m, m, {}, Activation::kSilu};
+  bench.kernel("field channel apply, silu", [&] { channel_apply(context, points, map); });
+  bench.kernel("field channel gradient sums, silu",
+               [&] { channel_gradient_sums(context, points, points, map); });
+  bench.kernel("field channel gradient, silu", [&] { channel_gradient(context, points, points, map, m, m); });
 }
 
 void bench_chain(Bench& bench, const Array& x) {

@@ -6,6 +6,7 @@
 #include "autograd/neighbourhood.h"
 #include "base/error.h"
 #include "base/text.h"
+#include "kernels/backend.h"
 #include "kernels/copy.h"
 #include "kernels/field_extents.h"
 #include "kernels/pointwise.h"
@@ -51,7 +52,8 @@ Convolution of_tile(Convolution convolution, const std::vector<Reads>& reads, co
   return convolution;
 }
 
-/// A convolution of x and a weight in either direction. Findings: the halos that came.
+/// A convolution of x and a weight in either direction; a third input is a bias of the output's channels.
+/// Where the output is a sum over ranks, one of them adds it. Findings: the halos that came.
 class WeightedNeighbourhood : public Operation {
  public:
   /// @param weight_in  which dim of the weight has the input's channels; the other has the output's.
@@ -61,6 +63,8 @@ class WeightedNeighbourhood : public Operation {
 
   Signature signature(std::span<const Shape> inputs) const override {
     const Shape &x = inputs[0], &weight = inputs[1];
+    const bool bias = inputs.size() > kBias;
+    if (bias) require_same_shape(name(), inputs[kBias], {output_.back()});
     const int space = x.rank() - 2;
     LetterDim input{'c'}, result{'o'};
     Letters kernel = letters("11" + std::string(static_cast<std::size_t>(space), '1'));
@@ -75,14 +79,20 @@ class WeightedNeighbourhood : public Operation {
     }
     Signature signature;
     signature.name = concat(name(), " ", weight);
-    signature.inputs = {x, weight};
+    signature.inputs.assign(inputs.begin(), inputs.end());
     signature.outputs = {output_};
-    signature.rules = rules_of_letters({field_dims(space, input), kernel}, field_dims(space, result));
-    // Linear in the weight, and in x unless crossing a pole adds something.
-    signature.rules.push_back(linear_rule({false, true}));
-    if (map_.crossing.offset.empty()) signature.rules.push_back(linear_rule({true, false}));
-    set_halos(signature, map_);
+    std::vector<Letters> operands = {field_dims(space, input), kernel};
+    std::vector<bool> of_x = {true, false}, of_weight = {false, true};
     signature.saved = {true, true};
+    if (bias) {
+      operands.push_back({result});
+      for (std::vector<bool>* each : {&of_x, &of_weight, &signature.saved}) each->push_back(false);
+    }
+    signature.rules = rules_of_letters(operands, field_dims(space, result));
+    // Linear in the weight, and in x unless crossing a pole adds something.
+    signature.rules.push_back(linear_rule(of_weight));
+    if (map_.crossing.offset.empty()) signature.rules.push_back(linear_rule(of_x));
+    set_halos(signature, map_);
     signature.bilinear = true;
     signature.keeps_findings = true;
     const Shape& many = weight_in_ == 0 ? x : output_;
@@ -94,14 +104,16 @@ class WeightedNeighbourhood : public Operation {
   std::vector<Array> forward(Frame& frame, Operands& inputs) const override {
     const auto exchange = this->exchange(frame);
     const Convolution here = convolution_of(frame);
-    const Array x = inputs.redistributed(0), weight = kernel_view(here, inputs.redistributed(1));
+    const Array x = inputs.redistributed(0), weight = kernel_view(here, inputs.redistributed(1)),
+                bias = has_bias(frame) ? inputs.redistributed(kBias) : Array();
+    const bool adds_bias = frame.first_along(frame.output().placements.partial_axes());
     Array arrived;
     const Array result = over_tiles(
         frame.rank(), [&] { frame.long_work_follows(); }, *exchange, frame.output_box(), x,
         frame.output_type(), arrived,
         [&](const Array& region, const Tile& tile, const Array& into) {
-          return make_tile(frame.context(), on_tile(here, tile), tile, region, weight, frame.output_type(),
-                           into);
+          return make_tile(frame.context(), on_tile(here, tile), tile, region,
+                           {weight, adds_bias ? bias : Array()}, frame.output_type(), into);
         });
     frame.keep_findings(arrived);
     return {result};
@@ -113,7 +125,7 @@ class WeightedNeighbourhood : public Operation {
     const auto exchange = this->exchange(frame);
     const Tile tile{frame.output_box(), exchange->wanted()};
     const Convolution here = on_tile(convolution_of(frame), tile);
-    const Array dy = upstream(context, tile, gradients.take());
+    const Array whole = gradients.take(), dy = upstream(context, tile, whole);
     // All ranks bring x and the weight here, also those that another one speaks for.
     const Array weight = gradients.wanted(0) ? kernel_view(here, saved.redistributed(1)) : Array();
     const Array x = gradients.wanted(1) ? saved.redistributed(0) : Array();
@@ -133,16 +145,21 @@ class WeightedNeighbourhood : public Operation {
           Array view = kernel_view(here, into);
           add_weight_gradient(context, here, dy, region(), view);
         });
+    if (has_bias(frame)) gradients.give(kBias, [&] { return bias_gradient(frame, whole); });
     if (!gradients.wanted(0)) return;
     gradients.give(
         0, exchange->finish_adjoint(frame.rank(), gradient, pending.valid() ? pending.wait() : Array()));
   }
 
  protected:
+  struct Parameters {
+    Array weight, bias;  ///< the bias may be undefined
+  };
   /// What the kernel of a tile is told beside the window and the groups.
   virtual Convolution on_tile(Convolution convolution, const Tile&) const { return convolution; }
   virtual Array make_tile(Context& context, const Convolution& convolution, const Tile& tile,
-                          const Array& region, const Array& weight, DType type, Array into) const = 0;
+                          const Array& region, const Parameters& parameters, DType type,
+                          Array into) const = 0;
   /// dy as the kernels take it.
   virtual Array upstream(Context&, const Tile&, const Array& dy) const { return dy; }
   virtual Array region_gradient(Context& context, const Convolution& convolution, const Tile& tile,
@@ -155,6 +172,18 @@ class WeightedNeighbourhood : public Operation {
   const Window& window() const { return window_; }
 
  private:
+  static constexpr std::size_t kBias = 2;
+
+  static bool has_bias(const Frame& frame) { return frame.signature().inputs.size() > kBias; }
+  /// This rank's part of Σ dy over samples and places. All ranks that make summands of an output have its
+  /// gradient; where the bias's is a sum over them, one gives it.
+  static Array bias_gradient(const Frame& frame, const Array& dy) {
+    const std::int64_t channels = dy.shape().back();
+    const AxisSet alike =
+        frame.output().placements.partial_axes() & frame.gradient(kBias).placements.partial_axes();
+    if (!frame.first_along(alike)) return filled(frame.context(), {channels}, frame.wide_type(), 0.0);
+    return sum_spread(frame.context(), {dy.shape().count(0, dy.rank() - 1), channels, 1}, dy);
+  }
   std::shared_ptr<const Exchange> exchange(const Frame& frame) const {
     require_cut_alike(frame.input(0), frame.output(), 1, output_.rank() - 2);
     return Exchange::of(frame.rank(), map_, frame.input(0), frame.output());
@@ -184,9 +213,10 @@ class ConvolutionOperation : public WeightedNeighbourhood {
     return of_tile(std::move(convolution), reads_, tile);
   }
   Array make_tile(Context& context, const Convolution& convolution, const Tile&, const Array& region,
-                  const Array& weight, DType type, Array into) const override {
-    if (!into.defined()) return convolution_forward(context, convolution, region, weight, Array(), type);
-    convolution_forward_into(context, convolution, region, weight, Array(), into);
+                  const Parameters& parameters, DType type, Array into) const override {
+    const auto& [weight, bias] = parameters;
+    if (!into.defined()) return convolution_forward(context, convolution, region, weight, bias, type);
+    convolution_forward_into(context, convolution, region, weight, bias, into);
     return into;
   }
   Array region_gradient(Context& context, const Convolution& convolution, const Tile& tile, const Array& dy,
@@ -262,10 +292,10 @@ class TransposedConvolution : public WeightedNeighbourhood {
 
  protected:
   Array make_tile(Context& context, const Convolution& convolution, const Tile& tile, const Array& region,
-                  const Array& weight, DType type, Array /*into*/) const override {
+                  const Parameters& parameters, DType type, Array /*into*/) const override {
     const TransposedPlace place(window(), padding_, tile);
-    return place.cut(context,
-                     convolution_backward_data(context, convolution, region, weight, place.space(), type));
+    return place.cut(context, convolution_backward_data(context, convolution, region, parameters.weight,
+                                                        place.space(), type));
   }
   Array upstream(Context& context, const Tile& tile, const Array& dy) const override {
     return TransposedPlace(window(), padding_, tile).spread(context, dy);
@@ -289,8 +319,8 @@ class TransposedConvolution : public WeightedNeighbourhood {
 
 }  // namespace
 
-Variable convolution(Tape& tape, const Variable& x, const Variable& weight, const Window& window,
-                     std::int64_t groups, const Padding& padding) {
+Variable convolution(Tape& tape, const Variable& x, const Variable& weight, const Variable& bias,
+                     const Window& window, std::int64_t groups, const Padding& padding) {
   const int dims = x.shape().rank() - 2;
   Shape padded = space_of(x.shape());
   std::vector<Reads> reads;
@@ -301,7 +331,9 @@ Variable convolution(Tape& tape, const Variable& x, const Variable& weight, cons
   }
   const Shape output = field_shape(x.shape()[0], window.places(padded), weight.shape()[0]);
   const IndexMap map = field_map(x.shape(), reads, without_zeros(padding), space_of(output));
-  return apply(tape, ConvolutionOperation(output, map, window, groups, reads), {x, weight});
+  std::vector<Variable> inputs = {x, weight};
+  if (bias.defined()) inputs.push_back(bias);
+  return apply(tape, ConvolutionOperation(output, map, window, groups, reads), inputs);
 }
 
 Variable transposed_convolution(Tape& tape, const Variable& x, const Variable& weight, const Window& window,
@@ -329,7 +361,7 @@ Padding globe() {
 
 /// Shapes of a field and its weight, with `out` channels made and the kernel's extents.
 std::vector<std::vector<Shape>> weighted(const std::vector<Shape>& fields, const Shape& kernel,
-                                         bool transposed) {
+                                         bool transposed = false) {
   std::vector<std::vector<Shape>> inputs;
   for (std::size_t i = 0; i < fields.size(); ++i) {
     const std::int64_t in = fields[i].back(), out = 4 - static_cast<std::int64_t>(i % 2);
@@ -340,10 +372,16 @@ std::vector<std::vector<Shape>> weighted(const std::vector<Shape>& fields, const
   return inputs;
 }
 
+/// The same with a bias.
+std::vector<std::vector<Shape>> biased(std::vector<std::vector<Shape>> inputs) {
+  for (std::vector<Shape>& each : inputs) each.push_back({each[1][0]});
+  return inputs;
+}
+
 ProofCase convolved(const std::string& name, const std::vector<std::vector<Shape>>& inputs,
                     const Window& kernel, std::int64_t groups, const Padding& padding) {
   return make_case(name, inputs, [=](Tape& tape, const std::vector<Variable>& x) {
-    return convolution(tape, x[0], x[1], kernel, groups, padding);
+    return convolution(tape, x[0], x[1], x.size() > 2 ? x[2] : Variable(), kernel, groups, padding);
   });
 }
 
@@ -351,17 +389,21 @@ ProofCase convolved(const std::string& name, const std::vector<std::vector<Shape
 
 std::vector<ProofCase> convolution_cases() {
   const std::vector<Shape> even = {{3, 5, 4, 2}, {2, 4, 2, 3}, {4, 2, 8, 5}};
-  return {convolved("3 x 3, zeros", weighted(proof_fields(), {3, 3}, false), square_window({3, 3}), 1,
-                    all_around(2, 1)),
-          convolved("3 x 3, far into zeros", weighted(proof_fields(), {3, 3}, false), square_window({3, 3}),
-                    1, all_around(2, 4)),
-          convolved("3 x 2, stride 2, replicated", weighted(proof_fields(), {3, 2}, false),
-                    square_window({3, 2}, 2), 1, all_around(2, 1, Edge::kReplicate)),
-          convolved("3 x 3, globe", weighted(even, {3, 3}, false), square_window({3, 3}), 1, globe()),
-          convolved("2 groups", {{{2, 4, 3, 4}, {6, 2, 3, 3}}, {{3, 3, 5, 4}, {6, 2, 3, 3}}},
-                    square_window({3, 3}), 2, all_around(2, 1)),
-          convolved("volumes", weighted(proof_volumes(), {3, 1, 2}, false), square_window({3, 1, 2}), 1,
-                    all_around(3, 1))};
+  return {
+      convolved("3 x 3, zeros", weighted(proof_fields(), {3, 3}), square_window({3, 3}), 1, all_around(2, 1)),
+      convolved("3 x 3, zeros, bias", biased(weighted(proof_fields(), {3, 3})), square_window({3, 3}), 1,
+                all_around(2, 1)),
+      convolved("3 x 3, far into zeros", weighted(proof_fields(), {3, 3}), square_window({3, 3}), 1,
+                all_around(2, 4)),
+      convolved("3 x 2, stride 2, replicated", weighted(proof_fields(), {3, 2}), square_window({3, 2}, 2), 1,
+                all_around(2, 1, Edge::kReplicate)),
+      convolved("3 x 3, globe", weighted(even, {3, 3}), square_window({3, 3}), 1, globe()),
+      convolved("2 groups", {{{2, 4, 3, 4}, {6, 2, 3, 3}}, {{3, 3, 5, 4}, {6, 2, 3, 3}}},
+                square_window({3, 3}), 2, all_around(2, 1)),
+      convolved("2 groups, bias", biased({{{2, 4, 3, 4}, {6, 2, 3, 3}}, {{3, 3, 5, 4}, {6, 2, 3, 3}}}),
+                square_window({3, 3}), 2, all_around(2, 1)),
+      convolved("volumes", weighted(proof_volumes(), {3, 1, 2}), square_window({3, 1, 2}), 1,
+                all_around(3, 1))};
 }
 
 std::vector<ProofCase> transposed_convolution_cases() {

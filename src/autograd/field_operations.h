@@ -22,13 +22,14 @@ struct Padding {
   PoleCrossing crossing = {};  ///< what crossing a pole does to each channel
 };
 
-/// torch.nn.functional.conv1d, conv2d, conv3d without bias, of x padded.
+/// torch.nn.functional.conv1d, conv2d, conv3d of x padded.
 ///
 /// @param weight  [O, C/groups, kernel…].
+/// @param bias    [O], or undefined.
 /// Rule: samples; O; C with a Partial(sum) result (whole groups, where there are several); space with halos
 /// of (kernel − 1)·dilation points, sent while the inner part is computed.
-Variable convolution(Tape& tape, const Variable& x, const Variable& weight, const Window& window,
-                     std::int64_t groups, const Padding& padding);
+Variable convolution(Tape& tape, const Variable& x, const Variable& weight, const Variable& bias,
+                     const Window& window, std::int64_t groups, const Padding& padding);
 
 /// torch.nn.functional.conv_transpose1d, 2d, 3d without bias: the adjoint of a convolution with zero padding.
 ///

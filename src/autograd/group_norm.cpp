@@ -8,7 +8,6 @@
 #include "kernels/channel_statistics.h"
 #include "kernels/field_extents.h"
 #include "kernels/group_statistics.h"
-#include "kernels/pointwise.h"
 #include "kernels/row_statistics.h"
 
 namespace jigsaw::inline autograd {
@@ -26,21 +25,14 @@ TransferCost channel_statistics_traffic(const OwnCall& call, std::span<const dou
   return cost;
 }
 
-/// Whether this rank is the one that adds what all ranks know alike to a sum over them.
-bool speaks(const Rank& rank, const Placements& placements) {
-  for (int axis = 0; axis < rank.mesh.shape().axes; ++axis) {
-    if (placements[axis].is_partial() && rank.mesh.coordinate(axis) != 0) return false;
-  }
-  return true;
-}
-
 /// Group norm of x, gamma and beta: the points of each sample and group of channels are normalised together;
-/// batch norm, of running mean and variance too: those of each channel in all samples. Findings: the
-/// statistics that a piece is normalised with.
+/// batch norm, of running mean and variance too: those of each channel in all samples. The activation behind
+/// it is a part of the same passes over the field. Findings: the statistics that a piece is normalised with.
 class ChannelNorm : public Operation {
  public:
   /// @param groups  of channels; 0: batch norm.
-  ChannelNorm(std::int64_t groups, double eps) : groups_(groups), eps_(eps) {}
+  ChannelNorm(std::int64_t groups, double eps, Activation activation)
+      : groups_(groups), eps_(eps), activation_(activation) {}
 
   std::string_view name() const override { return per_sample() ? "group_norm" : "batch_norm"; }
 
@@ -63,18 +55,18 @@ class ChannelNorm : public Operation {
     signature.saved = {true};
     for (std::size_t i = 1; i < inputs.size(); ++i) {
       require_same_shape(name(), inputs[i], {x.back()});
-      signature.saved.push_back(i != kBeta);
+      signature.saved.push_back(i != kBeta || activates());
       all.push_back({field.back()});
       linear.push_back(i == kGamma || i == kBeta);
     }
     signature.keeps_findings = true;
     signature.rematerialised = true;
-    signature.forward_flops = 8.0 * static_cast<double>(x.count());
+    signature.forward_flops = (8.0 + flops_of(activation_)) * static_cast<double>(x.count());
     signature.rules = rules_of_letters(all, field);
     for (ShardingRule& rule : signature.rules) rule.communicates = rule.label != (per_sample() ? "b" : "c");
     const std::int64_t groups = x.back() / group_size(x);
     signature.own = {channel_statistics_traffic, {static_cast<double>(groups), per_sample() ? 1.0 : 0.0}};
-    signature.rules.push_back(linear_rule(linear));
+    if (!activates()) signature.rules.push_back(linear_rule(linear));
     return signature;
   }
 
@@ -99,8 +91,9 @@ class ChannelNorm : public Operation {
   void backward(const Frame& frame, Operands& saved, Gradients& gradients) const override {
     const Array dy = gradients.take();
     if (!per_sample() && !is_given(frame)) follow_statistics(frame, saved, gradients);
-    const Array x = saved.redistributed(0), gamma = saved.redistributed(kGamma);
-    const NormGradients found = gradients_of(frame, dy, x, gamma);
+    const Array x = saved.redistributed(0), gamma = saved.redistributed(kGamma),
+                beta = activates() ? saved.redistributed(kBeta) : Array();
+    const NormGradients found = gradients_of(frame, dy, x, gamma, beta);
     gradients.give(kGamma, found.dgamma);
     gradients.give(kBeta, found.dbeta);
     gradients.give(0, found.dx);
@@ -115,6 +108,7 @@ class ChannelNorm : public Operation {
   };
 
   bool per_sample() const { return groups_ > 0; }
+  bool activates() const { return activation_ != Activation::kNone; }
   std::int64_t group_size(const Shape& x) const { return per_sample() ? x.back() / groups_ : 1; }
   /// Elements of a group of the whole field.
   double elements(const Frame& frame) const {
@@ -157,11 +151,16 @@ class ChannelNorm : public Operation {
 
   Array normalise(const Frame& frame, const Array& x, Operands& inputs) const {
     const Array gamma = inputs.redistributed(kGamma), beta = inputs.redistributed(kBeta);
+    return channel_apply(frame.context(), x.reshaped(view(x.shape())), map(frame, x.dtype(), gamma, beta))
+        .reshaped(x.shape());
+  }
+
+  /// What a piece goes through.
+  ChannelMap map(const Frame& frame, DType type, const Array& gamma, const Array& beta) const {
     const auto& [groups, channels] = frame.findings<Found>();
     const ChannelScales scales =
-        channel_scales(frame.context(), groups, channels, eps_, gamma, accumulator_of(x.dtype()));
-    return channel_apply(frame.context(), x.reshaped(view(x.shape())), scales.centre, scales.factor, beta)
-        .reshaped(x.shape());
+        channel_scales(frame.context(), groups, channels, eps_, gamma, accumulator_of(type));
+    return {scales.centre, scales.factor, beta, activation_};
   }
 
   /// No gradients, but what the optimizer follows, see Parameter::momentum().
@@ -170,7 +169,7 @@ class ChannelNorm : public Operation {
     const double count = elements(frame), unbiased = count / std::max(count - 1, 1.0);
     for (const std::size_t i : {kMean, kVariance}) {
       const Array running = saved.redistributed(i);
-      const bool mine = speaks(frame.rank(), frame.gradient(i).placements);
+      const bool mine = frame.first_along(frame.gradient(i).placements.partial_axes());
       gradients.give(i, [&, &groups = groups, &channels = channels] {
         if (!mine) return filled(frame.context(), running.shape(), accumulator_of(running.dtype()), 0.0);
         return way_to_batch(frame.context(), running, i == kMean ? groups.mean : groups.variance, channels,
@@ -180,14 +179,14 @@ class ChannelNorm : public Operation {
   }
 
   /// Gradients of a piece; those of gamma and beta are its part of the sums.
-  NormGradients gradients_of(const Frame& frame, const Array& dy, const Array& x, const Array& gamma) const {
+  NormGradients gradients_of(const Frame& frame, const Array& dy, const Array& x, const Array& gamma,
+                             const Array& beta) const {
     Context& context = frame.context();
     const auto& [groups, channels] = frame.findings<Found>();
-    const DType type = accumulator_of(x.dtype());
-    const ChannelScales scales = channel_scales(context, groups, channels, eps_, gamma, type);
+    const ChannelMap through = map(frame, x.dtype(), gamma, beta);
     const Array slopes = dy.reshaped(view(x.shape())), values = x.reshaped(view(x.shape()));
     const GroupSums sums = group_gradient_sums(context, groups, channels, eps_, gamma,
-                                               channel_gradient_sums(context, slopes, values, scales.centre));
+                                               channel_gradient_sums(context, slopes, values, through));
     Array whole = sums.groups;
     if (is_given(frame)) {
       // Statistics that were given have no gradient.
@@ -196,26 +195,28 @@ class ChannelNorm : public Operation {
       whole = frame.group(axes).all_reduce(whole).reshaped(whole.shape());
     }
     const auto [slope, shift] =
-        gradient_shifts(context, groups, channels, eps_, whole, elements(frame), type);
-    const Array dx = channel_gradient(context, slopes, values, scales.centre, scales.factor, slope, shift);
+        gradient_shifts(context, groups, channels, eps_, whole, elements(frame), accumulator_of(x.dtype()));
+    const Array dx = channel_gradient(context, slopes, values, through, slope, shift);
     return {dx.reshaped(dy.shape()), sums.dgamma, sums.dbeta};
   }
 
   std::int64_t groups_;
   double eps_;
+  Activation activation_;
 };
 
 }  // namespace
 
 Variable group_norm(Tape& tape, const Variable& x, const Variable& gamma, const Variable& beta,
-                    std::int64_t groups, double eps) {
+                    std::int64_t groups, double eps, Activation activation) {
   require(groups >= 1, "group_norm normalises at least one group");
-  return apply(tape, ChannelNorm(groups, eps), {x, gamma, beta});
+  return apply(tape, ChannelNorm(groups, eps, activation), {x, gamma, beta});
 }
 
 Variable batch_norm(Tape& tape, const Variable& x, const Variable& gamma, const Variable& beta,
-                    const Variable& running_mean, const Variable& running_variance, double eps) {
-  return apply(tape, ChannelNorm(0, eps), {x, gamma, beta, running_mean, running_variance});
+                    const Variable& running_mean, const Variable& running_variance, double eps,
+                    Activation activation) {
+  return apply(tape, ChannelNorm(0, eps, activation), {x, gamma, beta, running_mean, running_variance});
 }
 
 // ---- Proof
@@ -238,21 +239,24 @@ std::vector<std::vector<Shape>> with_vectors(std::size_t vectors) {
 }  // namespace
 
 std::vector<ProofCase> group_norm_cases() {
-  std::vector<ProofCase> cases;
-  for (const bool instance : {false, true}) {
-    cases.push_back(make_case(instance ? "a group for each channel" : "two groups", with_vectors(2),
-                              [instance](Tape& tape, const std::vector<Variable>& x) {
-                                const std::int64_t groups = instance ? x[0].shape().back() : 2;
-                                return group_norm(tape, x[0], x[1], x[2], groups, kChannelNormEps);
-                              }));
-  }
-  return cases;
+  const auto one = [](const std::string& name, bool instance, Activation activation) {
+    return make_case(name, with_vectors(2), [=](Tape& tape, const std::vector<Variable>& x) {
+      const std::int64_t groups = instance ? x[0].shape().back() : 2;
+      return group_norm(tape, x[0], x[1], x[2], groups, kChannelNormEps, activation);
+    });
+  };
+  return {one("two groups", false, Activation::kNone),
+          one("a group for each channel", true, Activation::kNone),
+          one("two groups, silu", false, Activation::kSilu)};
 }
 
 std::vector<ProofCase> batch_norm_cases() {
-  return {make_case("batch statistics", with_vectors(4), [](Tape& tape, const std::vector<Variable>& x) {
-    return batch_norm(tape, x[0], x[1], x[2], x[3], x[4], kChannelNormEps);
-  })};
+  const auto one = [](const std::string& name, Activation activation) {
+    return make_case(name, with_vectors(4), [=](Tape& tape, const std::vector<Variable>& x) {
+      return batch_norm(tape, x[0], x[1], x[2], x[3], x[4], kChannelNormEps, activation);
+    });
+  };
+  return {one("batch statistics", Activation::kNone), one("batch statistics, gelu", Activation::kGelu)};
 }
 
 }  // namespace jigsaw::inline autograd

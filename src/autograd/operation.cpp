@@ -43,6 +43,13 @@ AxisSet Frame::cutting(std::size_t input, int first, int last) const {
   return rank().mesh.active(axes);
 }
 
+bool Frame::first_along(AxisSet axes) const {
+  for (int axis = 0; axis < rank().mesh.shape().axes; ++axis) {
+    if (contains(axes, axis) && rank().mesh.coordinate(axis) != 0) return false;
+  }
+  return true;
+}
+
 Layout Frame::gradient(std::size_t i) const {
   Layout layout{signature_->inputs[i], {}};
   for (int axis = 0; axis < rank().mesh.shape().axes; ++axis) {

@@ -48,6 +48,10 @@ class Frame {
   /// The type in which an output is formed: summands of several ranks in at least f32.
   DType output_type(std::size_t o = 0) const { return summand_type(output(o)); }
 
+  /// Whether this rank is the first along the axes: the one that adds what all ranks know alike to a sum over
+  /// them.
+  bool first_along(AxisSet axes) const;
+
   /// The type of values, and that of statistics and sums: f64 in f64, else f32.
   DType dtype() const;
   DType wide_type() const { return dtype() == DType::kFloat64 ? DType::kFloat64 : DType::kFloat32; }

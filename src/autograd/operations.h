@@ -53,19 +53,22 @@ Variable layer_norm(Tape& tape, std::string_view letters, const Variable& x, con
 Variable rms_norm(Tape& tape, std::string_view letters, const Variable& x, const Variable& gamma, double eps);
 
 /// torch.nn.GroupNorm of a field [B, space…, C]: the points of each sample and group of C/groups consecutive
-/// channels are normalised together; torch.nn.InstanceNorm where groups is C. gamma and beta: [C].
+/// channels are normalised together; torch.nn.InstanceNorm where groups is C. gamma and beta: [C]. The
+/// activation is of the result, in the same passes over the field.
 /// Rule: samples; space and C with an exchange of each channel's mean and squared deviations, so that
 /// statistics are those of the whole group on every mesh; C is cut anywhere, inside a group too. Backward
 /// computes the output again rather than keep it.
 Variable group_norm(Tape& tape, const Variable& x, const Variable& gamma, const Variable& beta,
-                    std::int64_t groups, double eps);
+                    std::int64_t groups, double eps, Activation activation = Activation::kNone);
 /// torch.nn.BatchNorm of a field [B, space…, C]: each channel over the points of all samples of the global
 /// batch in training (torch.nn.SyncBatchNorm), with the running statistics otherwise. All: [C]. Rule: C;
-/// samples and space with an exchange of each channel's mean and squared deviations. In backward the running
+/// samples and space with an exchange of each channel's mean and squared deviations. The activation as in
+/// group_norm. In backward the running
 /// statistics, which are parameters with a momentum, get their distance from the batch's (its unbiased
 /// variance) as gradient, once for each use.
 Variable batch_norm(Tape& tape, const Variable& x, const Variable& gamma, const Variable& beta,
-                    const Variable& running_mean, const Variable& running_variance, double eps);
+                    const Variable& running_mean, const Variable& running_variance, double eps,
+                    Activation activation = Activation::kNone);
 
 /// [B, space…, C] → [B, patches…, C, P]: each patch of `patch` points as a row of P = Π patch numbers,
 /// channel by channel (torch.nn.functional.unfold's order). A patch that does not divide the grid reads zeros

@@ -376,10 +376,13 @@ void Tape::record_call(const std::shared_ptr<const Operation>& operation, const 
     }
   }
   std::vector<bool> saved = signature.saved;
-  const auto wants = [](const Variable& input) { return input.wants_gradient(); };
-  for (std::size_t i = 0; i < inputs.size() && signature.bilinear; ++i) {
-    const auto others = std::count_if(inputs.begin(), inputs.end(), wants) - (wants(inputs[i]) ? 1 : 0);
-    saved[i] = others > 0;
+  if (signature.bilinear) {
+    const auto wants = [&](std::size_t i) {
+      return signature.saved[i] && inputs[i].wants_gradient() ? 1 : 0;
+    };
+    int factors = 0;
+    for (std::size_t i = 0; i < inputs.size(); ++i) factors += wants(i);
+    for (std::size_t i = 0; i < inputs.size(); ++i) saved[i] = saved[i] && factors > wants(i);
   }
   record([operation, frame, operands = Operands(*frame, inputs, saved, true),
           gradients = Gradients(frame, inputs, outputs),

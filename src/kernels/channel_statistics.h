@@ -1,5 +1,6 @@
 #pragma once
 #include "kernels/normalization.h"
+#include "kernels/pointwise.h"
 
 namespace jigsaw::inline kernels {
 
@@ -12,17 +13,27 @@ namespace jigsaw::inline kernels {
 /// there is no point.
 Moments channel_moments(Context& context, const Array& x);
 
-/// y = (x − centre)·factor + shift, of x's type.
-/// @param centre, factor  [n, c], f32 (f64 for f64).
-/// @param shift           [c] of any float type, or undefined.
-Array channel_apply(Context& context, const Array& x, const Array& centre, const Array& factor,
-                    const Array& shift);
+/// y = activation(z), z = (x − centre)·factor + shift: the end of a norm, and the activation behind it.
+struct ChannelMap {
+  Array centre, factor;  ///< [n, c], f32 (f64 for f64)
+  Array shift;           ///< [c] of any float type, or undefined
+  Activation activation = Activation::kNone;
+};
+template <typename F>
+void for_each_array(ChannelMap& map, const F& f) {
+  f(map.centre);
+  f(map.factor);
+  f(map.shift);
+}
 
-/// Σ dy and Σ dy·(x − centre) over the points: [2, n, c], f32 (f64 for f64).
-Array channel_gradient_sums(Context& context, const Array& dy, const Array& x, const Array& centre);
+/// y of x, of its type.
+Array channel_apply(Context& context, const Array& x, const ChannelMap& map);
 
-/// dx = a·dy + b·(x − centre) + c, of dy's type. @param a, b, c, centre  [n, c], f32 (f64 for f64).
-Array channel_gradient(Context& context, const Array& dy, const Array& x, const Array& centre, const Array& a,
+/// Σ dz and Σ dz·(x − centre) over the points, dz = dy·activation'(z): [2, n, c], f32 (f64 for f64).
+Array channel_gradient_sums(Context& context, const Array& dy, const Array& x, const ChannelMap& map);
+
+/// dx = factor·dz + b·(x − centre) + c, of dy's type. @param b, c  [n, c], f32 (f64 for f64).
+Array channel_gradient(Context& context, const Array& dy, const Array& x, const ChannelMap& map,
                        const Array& b, const Array& c);
 
 }  // namespace jigsaw::inline kernels

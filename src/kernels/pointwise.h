@@ -1,5 +1,6 @@
 #pragma once
 #include <optional>
+#include <type_traits>
 
 #include "array/array.h"
 #include "array/box.h"
@@ -11,6 +12,25 @@ namespace jigsaw::inline kernels {
 enum class Activation : std::uint8_t { kNone, kGelu, kRelu, kSilu, kTanh, kSigmoid };
 /// Operations that an element is counted as.
 double flops_of(Activation activation);
+/// Calls f with the activation as a type, an integral constant, so that loops over elements are compiled for
+/// each.
+template <typename F>
+void with_activation(Activation activation, const F& f) {
+  switch (activation) {
+    case Activation::kNone:
+      return f(std::integral_constant<Activation, Activation::kNone>{});
+    case Activation::kGelu:
+      return f(std::integral_constant<Activation, Activation::kGelu>{});
+    case Activation::kRelu:
+      return f(std::integral_constant<Activation, Activation::kRelu>{});
+    case Activation::kSilu:
+      return f(std::integral_constant<Activation, Activation::kSilu>{});
+    case Activation::kTanh:
+      return f(std::integral_constant<Activation, Activation::kTanh>{});
+    case Activation::kSigmoid:
+      return f(std::integral_constant<Activation, Activation::kSigmoid>{});
+  }
+}
 
 /// How a small operand spreads over a large one: the large one's elements are [outer][keep][inner],
 /// the small one's are [keep]. A bias over the last dim has inner = 1.

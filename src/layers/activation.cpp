@@ -63,4 +63,12 @@ Variable InnerActivation::run(Tape& tape, const Variable& x, const Variable& res
   return run(tape, x, {field_letters(x.shape().rank() - 2, 'c'), {}, "", residual}, 'c');
 }
 
+Activation InnerActivation::function() const {
+  return function_of(kind_);
+}
+
+Variable InnerActivation::run_behind(Tape& tape, const Variable& x, const Variable& residual) const {
+  return slope_.defined() ? run(tape, x, residual) : add_residual(tape, x, residual);
+}
+
 }  // namespace jigsaw::inline layers

@@ -30,6 +30,13 @@ class InnerActivation {
   /// residual + activation(x) of a field; the residual may be undefined.
   Variable run(Tape& tape, const Variable& x, const Variable& residual) const;
 
+  bool none() const { return kind_ == ActivationKind::kNone; }
+  /// The activation for an operation that applies it to its own result; of "prelu", which has a parameter,
+  /// none.
+  Activation function() const;
+  /// residual + what function() leaves to do behind that operation.
+  Variable run_behind(Tape& tape, const Variable& x, const Variable& residual) const;
+
  private:
   ActivationKind kind_;
   Variable slope_;  ///< may be undefined

@@ -23,8 +23,9 @@ BatchNorm::BatchNorm(const LayerSite& site, const BatchNormOptions& options)
       activation_(site.inner("activation", site.input), options.activation, site.input.channels) {}
 
 Variable BatchNorm::run(Tape& tape, const Variable& x, const Variable& residual) const {
-  return activation_.run(tape, batch_norm(tape, x, weight_, bias_, running_mean_, running_variance_, eps_),
-                         residual);
+  const Variable y =
+      batch_norm(tape, x, weight_, bias_, running_mean_, running_variance_, eps_, activation_.function());
+  return activation_.run_behind(tape, y, residual);
 }
 
 }  // namespace jigsaw::inline layers

@@ -122,8 +122,10 @@ ConvolutionLayer::ConvolutionLayer(const LayerSite& site, const ConvolutionOptio
 }
 
 Variable ConvolutionLayer::run(Tape& tape, const Variable& x, const Variable& residual) const {
-  const Variable y = convolution(tape, x, weight_, window_, groups_, padding_);
-  return finish(tape, y, bias_, activation_, residual);
+  // A pass that follows adds the bias at no cost; else the convolution does.
+  const bool alone = activation_.none() && !residual.defined();
+  const Variable y = convolution(tape, x, weight_, alone ? bias_ : Variable(), window_, groups_, padding_);
+  return alone ? y : finish(tape, y, bias_, activation_, residual);
 }
 
 void declare(Keys<TransposedConvolutionOptions>& keys) {

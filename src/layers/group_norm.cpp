@@ -48,7 +48,8 @@ GroupNorm::GroupNorm(const LayerSite& site, const GroupNormOptions& options)
 }
 
 Variable GroupNorm::run(Tape& tape, const Variable& x, const Variable& residual) const {
-  return activation_.run(tape, group_norm(tape, x, weight_, bias_, groups_, eps_), residual);
+  const Variable y = group_norm(tape, x, weight_, bias_, groups_, eps_, activation_.function());
+  return activation_.run_behind(tape, y, residual);
 }
 
 }  // namespace jigsaw::inline layers

@@ -63,12 +63,7 @@ OverlappingPatchEmbed::OverlappingPatchEmbed(const LayerSite& site, const PatchE
 }
 
 Variable OverlappingPatchEmbed::run(Tape& tape, const Variable& x, const Variable& residual) const {
-  const Variable y = convolution(tape, x, weight_, window_, 1, padding_);
-  return pointwise(tape, y,
-                   {.letters = field_letters(window_.extent.rank(), 'n'),
-                    .bias = bias_,
-                    .bias_letters = "n",
-                    .residual = residual});
+  return add_residual(tape, convolution(tape, x, weight_, bias_, window_, 1, padding_), residual);
 }
 
 }  // namespace jigsaw::inline layers

@@ -164,15 +164,18 @@ class Stage {
 
   /// Twice convolution, norm, activation.
   void convolutions(std::int64_t width, const LevelEdges& edges) {
+    // A norm applies what has no parameters in its own pass; a slope is named as the activation's.
+    const bool norm = options_.norm_groups > 0,
+               apart = !norm || options_.activation == ActivationKind::kPrelu;
     for (const char* number : {"1", "2"}) {
       add(std::make_unique<ConvolutionLayer>(inner(concat("conv", number)), convolution(width, {1}, edges)));
-      if (options_.norm_groups > 0) {
-        add(std::make_unique<GroupNorm>(inner(concat("norm", number)),
-                                        GroupNormOptions{options_.norm_groups}));
+      if (norm) {
+        GroupNormOptions groups{.groups = options_.norm_groups};
+        if (!apart) groups.activation = options_.activation;
+        add(std::make_unique<GroupNorm>(inner(concat("norm", number)), groups));
       }
-      if (options_.activation != ActivationKind::kNone) {
+      if (apart && options_.activation != ActivationKind::kNone)
         add(std::make_unique<ActivationLayer>(inner(concat("activation", number)), options_.activation));
-      }
     }
   }
 

@@ -34,8 +34,12 @@ std::string Placement::to_string() const {
   return "?";
 }
 
-bool Placements::any_partial() const {
-  return std::any_of(of.begin(), of.end(), [](const Placement& p) { return p.is_partial(); });
+AxisSet Placements::partial_axes() const {
+  AxisSet axes = 0;
+  for (int axis = 0; axis < kMaxAxes; ++axis) {
+    if ((*this)[axis].is_partial()) axes |= axis_bit(axis);
+  }
+  return axes;
 }
 
 Placements dual(const Placements& placements) {

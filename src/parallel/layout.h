@@ -57,7 +57,8 @@ struct Placements {
 
   Placement& operator[](int axis) { return of[static_cast<std::size_t>(axis)]; }
   const Placement& operator[](int axis) const { return of[static_cast<std::size_t>(axis)]; }
-  bool any_partial() const;
+  AxisSet partial_axes() const;
+  bool any_partial() const { return partial_axes() != 0; }
   bool operator==(const Placements&) const = default;
 };
 

@@ -65,7 +65,7 @@ struct Signature {
   double forward_flops = 0;
   /// For each input, whether backward reads it again (it is then gathered again if a rule needs it whole).
   std::vector<bool> saved;
-  /// Of a product of inputs: each of them is read for the gradients of the others only.
+  /// Of a product of the saved inputs: each of them is read for the gradients of the others only.
   bool bilinear = false;
   /// Whether backward, or rematerialising, reads what the kernel found out beside its result: a recomputed
   /// block runs it again.

@@ -21,13 +21,16 @@ Window window(const Shape& extent, std::int64_t stride = 1, std::int64_t dilatio
 }
 
 GradientCase convolved(const std::string& name, const Shape& x, const Shape& weight, const Window& window,
-                       std::int64_t groups, const Padding& padding) {
-  return {concat("convolution ", name),
-          {x},
-          {weight},
-          [=](Tape& tape, const Variables& inputs, const Variables& parameters) {
-            return convolution(tape, inputs[0], parameters[0], window, groups, padding);
-          }};
+                       std::int64_t groups, const Padding& padding, bool bias = false) {
+  GradientCase all{concat("convolution ", name),
+                   {x},
+                   {weight},
+                   [=](Tape& tape, const Variables& inputs, const Variables& parameters) {
+                     return convolution(tape, inputs[0], parameters[0], bias ? parameters[1] : Variable(),
+                                        window, groups, padding);
+                   }};
+  if (bias) all.parameters.push_back({weight[0]});
+  return all;
 }
 
 TEST(FieldGradient, Convolution) {
@@ -38,6 +41,14 @@ TEST(FieldGradient, Convolution) {
       convolved("dilation 2", {1, 6, 7, 2}, {2, 2, 3, 3}, window({3, 3}, 1, 2), 1, all_around(2, 2)));
   check_gradients(convolved("1-D", {2, 9, 2}, {3, 2, 5}, window({5}, 2), 1, all_around(1, 2)));
   check_gradients(convolved("3-D", {1, 4, 3, 3, 2}, {2, 2, 3, 3, 1}, window({3, 3, 1}), 1, all_around(3, 1)));
+}
+
+TEST(FieldGradient, ConvolutionWithABias) {
+  check_gradients(convolved("3x3", {2, 5, 4, 3}, {4, 3, 3, 3}, window({3, 3}), 1, all_around(2, 1), true));
+  check_gradients(
+      convolved("far into zeros", {1, 3, 2, 2}, {3, 2, 1, 1}, window({1, 1}, 2), 1, all_around(2, 2), true));
+  check_gradients(
+      convolved("2 groups", {1, 4, 4, 6}, {4, 3, 3, 3}, window({3, 3}), 2, all_around(2, 1), true));
 }
 
 TEST(FieldGradient, ConvolutionInGroups) {
@@ -243,19 +254,19 @@ TEST(FieldGradient, FieldsThatAreFormedAgain) {
 
 /// A level of a U-Net: down, convolved, up, beside what was there, with odd extents.
 TEST(FieldGradient, ChainOfALevel) {
-  check_gradients(
-      {"level",
-       {{1, 5, 7, 3}},
-       {{4, 3, 3, 3}, {4, 3, 2, 2}, {2, 6, 1, 1}},
-       [](Tape& tape, const Variables& inputs, const Variables& p) {
-         Variable x =
-             pooling(tape, inputs[0], PoolingKind::kMax, window({2, 2}, 2), all_around(2, 0), {3, 4}, false);
-         x = convolution(tape, x, p[0], window({3, 3}), 1, all_around(2, 1));
-         x = pointwise(tape, x, {"bhwc", {}, "", {}, Activation::kGelu});
-         x = transposed_convolution(tape, x, p[1], window({2, 2}, 2), 1, {0, 0}, {5, 7});
-         return convolution(tape, concatenate(tape, inputs[0], x), p[2], window({1, 1}), 1, all_around(2, 0));
-       }},
-      false);
+  check_gradients({"level",
+                   {{1, 5, 7, 3}},
+                   {{4, 3, 3, 3}, {4, 3, 2, 2}, {2, 6, 1, 1}, {4}},
+                   [](Tape& tape, const Variables& inputs, const Variables& p) {
+                     Variable x = pooling(tape, inputs[0], PoolingKind::kMax, window({2, 2}, 2),
+                                          all_around(2, 0), {3, 4}, false);
+                     x = convolution(tape, x, p[0], p[3], window({3, 3}), 1, all_around(2, 1));
+                     x = pointwise(tape, x, {"bhwc", {}, "", {}, Activation::kGelu});
+                     x = transposed_convolution(tape, x, p[1], window({2, 2}, 2), 1, {0, 0}, {5, 7});
+                     return convolution(tape, concatenate(tape, inputs[0], x), p[2], {}, window({1, 1}), 1,
+                                        all_around(2, 0));
+                   }},
+                  false);
 }
 
 }  // namespace

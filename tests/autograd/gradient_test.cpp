@@ -170,6 +170,15 @@ TEST(Gradient, GroupNorm) {
                        return group_norm(tape, inputs[0], parameters[0], parameters[1], n, 0.1);
                      }});
   }
+  for (const auto& [activation, name] : {std::pair(Activation::kGelu, "gelu"), {Activation::kTanh, "tanh"}}) {
+    const Shape shape{2, 3, 2, 4};
+    check_gradients({concat("group_norm 2 of ", shape, ", ", name),
+                     {shape},
+                     {{shape.back()}, {shape.back()}},
+                     [as = activation](Tape& tape, const Variables& inputs, const Variables& parameters) {
+                       return group_norm(tape, inputs[0], parameters[0], parameters[1], 2, 0.1, as);
+                     }});
+  }
 }
 
 /// A vector that is the same on all ranks and has no gradient.
@@ -189,8 +198,8 @@ TEST(Gradient, BatchNorm) {
                          tape.set_training(training);
                          const Variable mean = constant(tape, shape.back(), 0.3),
                                         variance = constant(tape, shape.back(), 2.0);
-                         return batch_norm(tape, inputs[0], parameters[0], parameters[1], mean, variance,
-                                           0.1);
+                         return batch_norm(tape, inputs[0], parameters[0], parameters[1], mean, variance, 0.1,
+                                           shape.rank() == 4 ? Activation::kSilu : Activation::kNone);
                        }});
     }
   }

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <numbers>
 
 #include "base/error.h"
 #include "kernels/backend.h"
@@ -43,6 +44,43 @@ void for_channels(const Shape& shape, const F& f) {
     }
 }
 
+double value_of(Activation activation, double z) {
+  switch (activation) {
+    case Activation::kNone:
+      return z;
+    case Activation::kGelu:
+      return z * 0.5 * std::erfc(-z / std::numbers::sqrt2);
+    case Activation::kRelu:
+      return std::max(z, 0.0);
+    case Activation::kSilu:
+      return z / (1 + std::exp(-z));
+    case Activation::kTanh:
+      return std::tanh(z);
+    case Activation::kSigmoid:
+      return 1 / (1 + std::exp(-z));
+  }
+  return 0;
+}
+double derivative_of(Activation activation, double z) {
+  const double y = value_of(activation, z), sigma = 1 / (1 + std::exp(-z));
+  switch (activation) {
+    case Activation::kNone:
+      return 1;
+    case Activation::kGelu:
+      return 0.5 * std::erfc(-z / std::numbers::sqrt2) +
+             z * std::exp(-z * z / 2) / std::sqrt(2 * std::numbers::pi);
+    case Activation::kRelu:
+      return z > 0 ? 1 : 0;
+    case Activation::kSilu:
+      return y + sigma * (1 - y);
+    case Activation::kTanh:
+      return 1 - y * y;
+    case Activation::kSigmoid:
+      return y * (1 - y);
+  }
+  return 0;
+}
+
 class ChannelStatistics : public ::testing::TestWithParam<Backend> {
  protected:
   Context context_ = testing::kernel_context(GetParam(), 2);
@@ -78,7 +116,7 @@ TEST_P(ChannelStatistics, LargeMeansLoseNoVariance) {
   expect_near(values_of(moments.mean), std::vector<double>(4, 1000.0), 1e-4);
   expect_near(values_of(moments.m2), std::vector<double>(4, 12500.0), 1.0);
   const Array ones = random_array(context_, {1, 4}, DType::kFloat32, 1, 2, 2);
-  const std::vector<double> y = values_of(channel_apply(context_, x, moments.mean, ones, {}));
+  const std::vector<double> y = values_of(channel_apply(context_, x, {moments.mean, ones, {}}));
   for (std::size_t i = 0; i < y.size(); ++i) ASSERT_NEAR(y[i], i / 4 % 2 == 0 ? 1.0 : -1.0, 1e-3);
 }
 
@@ -98,7 +136,7 @@ TEST_P(ChannelStatistics, SumsOverAWholeGrid) {
   const Array dy = filled(context_, x.shape(), DType::kFloat32, slope);
   const Array centre = filled(context_, {1, channels}, DType::kFloat32, 0.0);
   const double sum = slope * count;
-  expect_near(values_of(channel_gradient_sums(context_, dy, x, centre)),
+  expect_near(values_of(channel_gradient_sums(context_, dy, x, {centre, centre, {}})),
               std::vector<double>(2 * channels, sum), 1e-6 * sum);
 }
 
@@ -117,22 +155,33 @@ TEST_P(ChannelStatistics, ApplyAndGradient) {
       const std::vector<double> xs = values_of(x), dys = values_of(dy), m = values_of(centre),
                                 as = values_of(a), bs = values_of(b), cs = values_of(c),
                                 shifts = values_of(shift);
-      std::vector<double> y(xs.size()), unshifted(xs.size()), dx(xs.size()), sums(2 * m.size(), 0.0);
-      for_channels(shape, [&](std::size_t at, std::size_t channel, const std::vector<std::size_t>& elements) {
-        for (const std::size_t i : elements) {
-          unshifted[i] = (xs[i] - m[at]) * as[at];
-          y[i] = unshifted[i] + shifts[channel];
-          dx[i] = as[at] * dys[i] + bs[at] * (xs[i] - m[at]) + cs[at];
-          sums[at] += dys[i];
-          sums[m.size() + at] += dys[i] * (xs[i] - m[at]);
-        }
-      });
-      expect_near(values_of(channel_apply(context_, x, centre, a, shift)), y, tolerance(type, 4, 3));
-      expect_near(values_of(channel_apply(context_, x, centre, a, {})), unshifted, tolerance(type, 4, 2));
-      expect_near(values_of(channel_gradient(context_, dy, x, centre, a, b, c)), dx, tolerance(type, 6, 4));
-      const Array found = channel_gradient_sums(context_, dy, x, centre);
-      EXPECT_EQ(found.shape(), (Shape{2, shape[0], shape[2]}));
-      expect_near(values_of(found), sums, tolerance(found.dtype(), 8, static_cast<double>(shape[1] + 1)));
+      for (const auto& [activation, shifted] : {std::pair(Activation::kNone, false),
+                                                {Activation::kNone, true},
+                                                {Activation::kGelu, true},
+                                                {Activation::kRelu, false},
+                                                {Activation::kSilu, true},
+                                                {Activation::kTanh, true},
+                                                {Activation::kSigmoid, true}}) {
+        SCOPED_TRACE(static_cast<int>(activation));
+        const ChannelMap map{centre, a, shifted ? shift : Array(), activation};
+        std::vector<double> y(xs.size()), dx(xs.size()), sums(2 * m.size(), 0.0);
+        for_channels(shape,
+                     [&](std::size_t at, std::size_t channel, const std::vector<std::size_t>& elements) {
+                       for (const std::size_t i : elements) {
+                         const double z = (xs[i] - m[at]) * as[at] + (shifted ? shifts[channel] : 0.0);
+                         const double slope = dys[i] * derivative_of(activation, z);
+                         y[i] = value_of(activation, z);
+                         dx[i] = as[at] * slope + bs[at] * (xs[i] - m[at]) + cs[at];
+                         sums[at] += slope;
+                         sums[m.size() + at] += slope * (xs[i] - m[at]);
+                       }
+                     });
+        expect_near(values_of(channel_apply(context_, x, map)), y, tolerance(type, 4, 3));
+        expect_near(values_of(channel_gradient(context_, dy, x, map, b, c)), dx, tolerance(type, 6, 4));
+        const Array found = channel_gradient_sums(context_, dy, x, map);
+        EXPECT_EQ(found.shape(), (Shape{2, shape[0], shape[2]}));
+        expect_near(values_of(found), sums, tolerance(found.dtype(), 8, static_cast<double>(shape[1] + 1)));
+      }
     }
   }
 }
@@ -174,12 +223,13 @@ TEST_P(ChannelStatistics, PartsCombine) {
 TEST_P(ChannelStatistics, RepeatsBitForBit) {
   const Array x = random_array(context_, {2, 5000, 24}, DType::kFloat32, 1);
   const Moments first = channel_moments(context_, x);
-  const Array sums = channel_gradient_sums(context_, x, x, first.mean);
+  const ChannelMap map{first.mean, first.m2, {}, Activation::kSilu};
+  const Array sums = channel_gradient_sums(context_, x, x, map);
   for (int repetition = 0; repetition < 3; ++repetition) {
     const Moments again = channel_moments(context_, x);
     EXPECT_EQ(values_of(again.mean), values_of(first.mean));
     EXPECT_EQ(values_of(again.m2), values_of(first.m2));
-    EXPECT_EQ(values_of(channel_gradient_sums(context_, x, x, first.mean)), values_of(sums));
+    EXPECT_EQ(values_of(channel_gradient_sums(context_, x, x, map)), values_of(sums));
   }
 }
 
@@ -188,10 +238,10 @@ TEST_P(ChannelStatistics, MetaCountsAlike) {
   for (Context* context : {&context_, &meta}) {
     const Array x = testing::random_array(*context, {2, 9, 6}, DType::kBfloat16, 1);
     const Moments moments = channel_moments(*context, x);
-    EXPECT_EQ(channel_apply(*context, x, moments.mean, moments.m2, {}).shape(), x.shape());
-    channel_gradient_sums(*context, x, x, moments.mean);
-    EXPECT_EQ(channel_gradient(*context, x, x, moments.mean, moments.m2, moments.m2, moments.m2).dtype(),
-              x.dtype());
+    const ChannelMap map{moments.mean, moments.m2, {}, Activation::kSilu};
+    EXPECT_EQ(channel_apply(*context, x, map).shape(), x.shape());
+    channel_gradient_sums(*context, x, x, map);
+    EXPECT_EQ(channel_gradient(*context, x, x, map, moments.m2, moments.m2).dtype(), x.dtype());
   }
   EXPECT_GT(meta.tally().flops, 0);
   EXPECT_EQ(meta.tally().flops, context_.tally().flops);
@@ -202,9 +252,10 @@ TEST_P(ChannelStatistics, ErrorsSayWhatIsWrong) {
   const Array x = random_array(context_, {2, 4, 6}, DType::kFloat32, 1);
   const Moments moments = channel_moments(context_, x);
   EXPECT_THROW(channel_moments(context_, x.reshaped({8, 6})), ShapeError);
-  EXPECT_THROW(channel_apply(context_, x, moments.mean, moments.m2.slice(0, {6}), {}), ShapeError);
-  EXPECT_THROW(channel_apply(context_, x, moments.mean, moments.m2, moments.mean), ShapeError);
-  EXPECT_THROW(channel_gradient_sums(context_, x.reshaped({2, 6, 4}), x, moments.mean), ShapeError);
+  EXPECT_THROW(channel_apply(context_, x, {moments.mean, moments.m2.slice(0, {6}), {}}), ShapeError);
+  EXPECT_THROW(channel_apply(context_, x, {moments.mean, moments.m2, moments.mean}), ShapeError);
+  EXPECT_THROW(channel_gradient_sums(context_, x.reshaped({2, 6, 4}), x, {moments.mean, moments.m2, {}}),
+               ShapeError);
 }
 
 INSTANTIATE_TEST_SUITE_P(Backends, ChannelStatistics, testing::kernel_backends(), testing::backend_name);

@@ -89,11 +89,17 @@ std::vector<Contract> statistics_contracts() {
   return {
       {"channel_statistics", "moments", "channel_moments", [=](Context& c) { channel_moments(c, field(c)); }},
       {"channel_statistics", "apply", "channel_apply",
-       [=](Context& c) { channel_apply(c, field(c), pair(c), pair(c), {}); }},
+       [=](Context& c) {
+         channel_apply(c, field(c), {pair(c), pair(c), {}});
+       }},
       {"channel_statistics", "gradient_sums", "channel_gradient_sums",
-       [=](Context& c) { channel_gradient_sums(c, field(c), field(c), pair(c)); }},
+       [=](Context& c) {
+         channel_gradient_sums(c, field(c), field(c), {pair(c), pair(c), {}});
+       }},
       {"channel_statistics", "gradient", "channel_gradient",
-       [=](Context& c) { channel_gradient(c, field(c), field(c), pair(c), pair(c), pair(c), pair(c)); }},
+       [=](Context& c) {
+         channel_gradient(c, field(c), field(c), {pair(c), pair(c), {}}, pair(c), pair(c));
+       }},
       {"group_statistics", "combine", "combine_channel_moments",
        [](Context& c) {
          const MomentsPart part{3, 0, 2};

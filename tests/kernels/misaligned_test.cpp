@@ -146,9 +146,9 @@ std::vector<Array> channel_statistics(Operands& o) {
   const Shape field{2, 37, kChannels}, each{2, kChannels};
   const Array x = o(field), dy = o(field), centre = o(each, kF32);
   const Moments moments = channel_moments(c, x);
-  return {moments.mean, moments.m2, channel_apply(c, x, centre, o(each, kF32), o({kChannels})),
-          channel_gradient_sums(c, dy, x, centre),
-          channel_gradient(c, dy, x, centre, o(each, kF32), o(each, kF32), o(each, kF32))};
+  const ChannelMap map{centre, o(each, kF32), o({kChannels}), Activation::kSilu};
+  return {moments.mean, moments.m2, channel_apply(c, x, map), channel_gradient_sums(c, dy, x, map),
+          channel_gradient(c, dy, x, map, o(each, kF32), o(each, kF32))};
 }
 
 std::vector<Array> group_statistics(Operands& o) {

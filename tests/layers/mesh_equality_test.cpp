@@ -301,6 +301,8 @@ TEST(MeshEquality, ConfiguredActivations) {
       {{"type", "prelu"}},
       {{"type", "channel_mixing"}, {"activation", "prelu"}, {"dropout", 0.2}},
       {{"type", "group_norm"}, {"groups", 2}, {"activation", "prelu"}},
+      {{"type", "group_norm"}, {"groups", 3}, {"activation", "silu"}},
+      {{"type", "batch_norm"}, {"activation", "gelu"}},
       {{"type", "token_mixing"}, {"activation", "prelu"}},
       {{"type", "conv"}, {"features", 6}, {"kernel", 3}, {"padding", 1}, {"activation", "gelu"}},
       {{"type", "conv"}, {"features", 4}, {"kernel", 1}, {"bias", false}, {"activation", "prelu"}},

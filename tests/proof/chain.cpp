@@ -89,7 +89,8 @@ class Builder {
         return some_convolution(x, generator);
       case Link::Kind::kGroupNorm:
         return group_norm(tape_, x, parameter({shape[3]}), parameter({shape[3]}),
-                          draw(generator, 2) == 0 ? 1 : shape[3], 0.1);
+                          draw(generator, 2) == 0 ? 1 : shape[3], 0.1,
+                          draw(generator, 2) == 0 ? Activation::kGelu : Activation::kNone);
       case Link::Kind::kPooling: {
         const Window window{{2, 2}, {2, 2}, {1, 1}};
         const auto how = draw(generator, 2) == 0 ? PoolingKind::kMax : PoolingKind::kAverage;
@@ -142,7 +143,8 @@ class Builder {
     const std::int64_t features = groups == 1 ? 3 + draw(generator, 3) : 2 * channels;
     const Window window{{2 * reach + 1, 2 * reach + 1}, {stride, stride}, {1, 1}};
     const Variable weight = parameter({features, channels / groups, window.extent[0], window.extent[1]});
-    return convolution(tape_, x, weight, window, groups, padding(reach, kEdges[draw(generator, 3)]));
+    const Variable bias = draw(generator, 2) == 0 ? parameter({features}) : Variable();
+    return convolution(tape_, x, weight, bias, window, groups, padding(reach, kEdges[draw(generator, 3)]));
   }
 
   Variable some_pointwise(const Variable& x, Generator& generator) {

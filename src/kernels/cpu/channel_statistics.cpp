@@ -105,6 +105,35 @@ void map_rows(Context& context, Array& y, const F& prepare) {
   }
 }
 
+/// A map's numbers for the elements of a row.
+struct RowNumbers {
+  const float *centre, *factor, *shift;
+
+  float deviation(float x, std::int64_t i) const { return x - centre[i]; }
+  /// What the activation gets.
+  float linear(float deviation, std::int64_t i) const { return deviation * factor[i] + shift[i]; }
+  /// The gradient of that, of the result's.
+  template <Activation activation>
+  float slope(float dy, float deviation, std::int64_t i) const {
+    if constexpr (activation == Activation::kNone) return dy;
+    return dy * activation_derivative<activation>(linear(deviation, i));
+  }
+};
+
+/// The map of a sample, over and over for the elements of a row.
+class RowMap {
+ public:
+  RowMap(const Rows& rows, const ChannelMap& map, std::int64_t sample)
+      : centre_(rows.repeated(map.centre.data<float>() + sample * rows.channels)),
+        factor_(rows.repeated(map.factor.data<float>() + sample * rows.channels)),
+        shift_(map.shift.defined() ? rows.repeated(map.shift.data<float>())
+                                   : std::vector<float>(static_cast<std::size_t>(rows.width), 0.0F)) {}
+  RowNumbers numbers() const { return {centre_.data(), factor_.data(), shift_.data()}; }
+
+ private:
+  std::vector<float> centre_, factor_, shift_;
+};
+
 class ChannelStatistics : public ChannelStatisticsKernels {
  public:
   /// Threads take ranges of rows; their moments are put together in the order of the threads.
@@ -132,25 +161,23 @@ class ChannelStatistics : public ChannelStatisticsKernels {
     });
   }
 
-  void apply(Context& context, const Array& x, const Array& centre, const Array& factor, const Array& shift,
-             Array& y) const override {
-    const std::vector<float> none(shift.defined() ? 0 : static_cast<std::size_t>(x.shape()[2]), 0.0F);
-    const float* const shifts = shift.defined() ? shift.data<float>() : none.data();
+  void apply(Context& context, const Array& x, const ChannelMap& map, Array& y) const override {
     visit_fast(x.dtype(), [&](auto zero) {
       using T = decltype(zero);
-      map_rows<T>(context, y, [&](const Rows& rows, std::int64_t sample) {
-        const std::int64_t at = sample * rows.channels;
-        return [xs = x.data<T>(), centres = rows.repeated(centre.data<float>() + at),
-                factors = rows.repeated(factor.data<float>() + at),
-                added = rows.repeated(shifts)](std::int64_t first) {
-          return [=, from = xs + first, c = centres.data(), f = factors.data(), s = added.data()](
-                     std::int64_t i) { return (static_cast<float>(from[i]) - c[i]) * f[i] + s[i]; };
-        };
+      with_activation(map.activation, [&](auto known) {
+        constexpr Activation kActivation = known();
+        map_rows<T>(context, y, [&](const Rows& rows, std::int64_t sample) {
+          return [xs = x.data<T>(), all = RowMap(rows, map, sample)](std::int64_t first) {
+            return [from = xs + first, at = all.numbers()](std::int64_t i) {
+              return activated<kActivation>(at.linear(at.deviation(static_cast<float>(from[i]), i), i));
+            };
+          };
+        });
       });
     });
   }
 
-  void gradient_sums(Context& context, const Array& dy, const Array& x, const Array& centre,
+  void gradient_sums(Context& context, const Array& dy, const Array& x, const ChannelMap& map,
                      Array& sums) const override {
     const Rows rows(x.shape()[1], x.shape()[2]);
     const std::int64_t numbers = x.shape()[0] * rows.channels;
@@ -159,11 +186,14 @@ class ChannelStatistics : public ChannelStatisticsKernels {
       for (std::int64_t sample = 0; sample < x.shape()[0] && rows.channels > 0; ++sample) {
         const std::int64_t offset = sample * rows.points * rows.channels;
         const int threads = std::max(1, threads_for(context, rows.count(), rows.width));
-        const std::vector<float> centres = rows.repeated(centre.data<float>() + sample * rows.channels);
+        const RowMap all(rows, map, sample);
         std::vector<double> totals(static_cast<std::size_t>(2 * rows.channels * threads), 0.0);
-        for_ranges(threads, rows.count(), 1, [&](std::int64_t begin, std::int64_t end, int thread) {
-          add_gradient_sums(rows, dy.data<T>() + offset, x.data<T>() + offset, centres.data(), begin, end,
-                            totals.data() + thread * 2 * rows.channels);
+        with_activation(map.activation, [&](auto known) {
+          constexpr Activation kActivation = known();
+          for_ranges(threads, rows.count(), 1, [&](std::int64_t begin, std::int64_t end, int thread) {
+            add_gradient_sums<kActivation>(rows, dy.data<T>() + offset, x.data<T>() + offset, all.numbers(),
+                                           begin, end, totals.data() + thread * 2 * rows.channels);
+          });
         });
         for (std::int64_t i = 0; i < 2 * rows.channels; ++i) {
           double total = 0;
@@ -177,28 +207,34 @@ class ChannelStatistics : public ChannelStatisticsKernels {
     });
   }
 
-  void gradient(Context& context, const Array& dy, const Array& x, const Array& centre, const Array& a,
-                const Array& b, const Array& c, Array& dx) const override {
+  void gradient(Context& context, const Array& dy, const Array& x, const ChannelMap& map, const Array& b,
+                const Array& c, Array& dx) const override {
     visit_fast(x.dtype(), [&](auto zero) {
       using T = decltype(zero);
-      map_rows<T>(context, dx, [&](const Rows& rows, std::int64_t sample) {
-        const std::int64_t at = sample * rows.channels;
-        return [xs = x.data<T>(), slopes = dy.data<T>(), centres = rows.repeated(centre.data<float>() + at),
-                as = rows.repeated(a.data<float>() + at), bs = rows.repeated(b.data<float>() + at),
-                cs = rows.repeated(c.data<float>() + at)](std::int64_t first) {
-          return [=, from = xs + first, slope = slopes + first, m = centres.data(), f = as.data(),
-                  g = bs.data(), s = cs.data()](std::int64_t i) {
-            return f[i] * static_cast<float>(slope[i]) + g[i] * (static_cast<float>(from[i]) - m[i]) + s[i];
+      with_activation(map.activation, [&](auto known) {
+        constexpr Activation kActivation = known();
+        map_rows<T>(context, dx, [&](const Rows& rows, std::int64_t sample) {
+          const std::int64_t at_sample = sample * rows.channels;
+          return [xs = x.data<T>(), slopes = dy.data<T>(), all = RowMap(rows, map, sample),
+                  bs = rows.repeated(b.data<float>() + at_sample),
+                  cs = rows.repeated(c.data<float>() + at_sample)](std::int64_t first) {
+            return [from = xs + first, slope = slopes + first, at = all.numbers(), g = bs.data(),
+                    s = cs.data()](std::int64_t i) {
+              const float deviation = at.deviation(static_cast<float>(from[i]), i);
+              return at.factor[i] *
+                         at.template slope<kActivation>(static_cast<float>(slope[i]), deviation, i) +
+                     g[i] * deviation + s[i];
+            };
           };
-        };
+        });
       });
     });
   }
 
  private:
-  /// Σ dy, then Σ dy·(x − centre) of rows [begin, end): in float32 within a block, in float64 over blocks.
-  template <typename T>
-  static void add_gradient_sums(const Rows& rows, const T* dy, const T* x, const float* centre,
+  /// Σ dz, then Σ dz·(x − centre) of rows [begin, end): in float32 within a block, in float64 over blocks.
+  template <Activation activation, typename T>
+  static void add_gradient_sums(const Rows& rows, const T* dy, const T* x, const RowNumbers& at,
                                 std::int64_t begin, std::int64_t end, double* totals) {
     const std::int64_t step = std::max<std::int64_t>(1, kBlockElements / rows.width);
     std::vector<float> sums(static_cast<std::size_t>(2 * rows.width));
@@ -211,9 +247,10 @@ class ChannelStatistics : public ChannelStatisticsKernels {
           const std::int64_t length = rows.length(row);
 #pragma GCC ivdep  // no array overlaps another
           for (std::int64_t i = 0; i < length; ++i) {
-            const auto slope = static_cast<float>(slopes[i]);
+            const float deviation = at.deviation(static_cast<float>(xs[i]), i),
+                        slope = at.slope<activation>(static_cast<float>(slopes[i]), deviation, i);
             plain[i] += slope;
-            product[i] += slope * (static_cast<float>(xs[i]) - centre[i]);
+            product[i] += slope * deviation;
           }
         }
       });

@@ -46,45 +46,17 @@ inline void load(const PointwiseChain& chain, const Array& x, const Array& bias,
   if (bias.defined()) add_bias(chain.spread, bias.data<float>(), first, n, values);
 }
 
-/// values[i] = f(values[i]).
-template <typename F>
-inline void each(float* values, std::int64_t n, const F& f) {
-  for (std::int64_t i = 0; i < n; ++i) values[i] = f(values[i]);
-}
-
 inline void activate(Activation activation, float* values, std::int64_t n) {
-  switch (activation) {
-    case Activation::kNone:
-      return;
-    case Activation::kGelu:
-      return each(values, n, [](float x) { return gelu(x); });
-    case Activation::kRelu:
-      return each(values, n, [](float x) { return x < 0.0F ? 0.0F : x; });
-    case Activation::kSilu:
-      return each(values, n, [](float x) { return silu(x); });
-    case Activation::kTanh:
-      return each(values, n, [](float x) { return hyperbolic_tangent(x); });
-    case Activation::kSigmoid:
-      return each(values, n, [](float x) { return sigmoid(x); });
-  }
+  with_activation(activation, [=](auto known) {
+    for (std::int64_t i = 0; i < n; ++i) values[i] = activated<known()>(values[i]);
+  });
 }
 
-/// values[i] = the derivative at values[i] of an activation that is one.
+/// values[i] = the derivative at values[i].
 inline void differentiate(Activation activation, float* values, std::int64_t n) {
-  switch (activation) {
-    case Activation::kNone:
-      return;
-    case Activation::kGelu:
-      return each(values, n, [](float x) { return gelu_derivative(x); });
-    case Activation::kRelu:
-      return each(values, n, [](float x) { return x > 0.0F ? 1.0F : 0.0F; });
-    case Activation::kSilu:
-      return each(values, n, [](float x) { return silu_derivative(x); });
-    case Activation::kTanh:
-      return each(values, n, [](float x) { return hyperbolic_tangent_derivative(x); });
-    case Activation::kSigmoid:
-      return each(values, n, [](float x) { return sigmoid_derivative(x); });
-  }
+  with_activation(activation, [=](auto known) {
+    for (std::int64_t i = 0; i < n; ++i) values[i] = activation_derivative<known()>(values[i]);
+  });
 }
 
 inline void multiply(float* values, const float* factors, std::int64_t n) {

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "array/dtype.h"
+#include "kernels/pointwise.h"
 
 namespace jigsaw::inline kernels::cpu {
 
@@ -129,6 +130,25 @@ inline float hyperbolic_tangent(float x) {
 inline float hyperbolic_tangent_derivative(float x) {
   const Decay at = decay(2.0F * x);
   return 4.0F * at.e * at.share * at.share;
+}
+
+template <Activation activation>
+inline float activated(float x) {
+  if constexpr (activation == Activation::kGelu) return gelu(x);
+  if constexpr (activation == Activation::kRelu) return x < 0.0F ? 0.0F : x;
+  if constexpr (activation == Activation::kSilu) return silu(x);
+  if constexpr (activation == Activation::kTanh) return hyperbolic_tangent(x);
+  if constexpr (activation == Activation::kSigmoid) return sigmoid(x);
+  if constexpr (activation == Activation::kNone) return x;
+}
+template <Activation activation>
+inline float activation_derivative(float x) {
+  if constexpr (activation == Activation::kGelu) return gelu_derivative(x);
+  if constexpr (activation == Activation::kRelu) return x > 0.0F ? 1.0F : 0.0F;
+  if constexpr (activation == Activation::kSilu) return silu_derivative(x);
+  if constexpr (activation == Activation::kTanh) return hyperbolic_tangent_derivative(x);
+  if constexpr (activation == Activation::kSigmoid) return sigmoid_derivative(x);
+  if constexpr (activation == Activation::kNone) return 1.0F;
 }
 
 }  // namespace jigsaw::inline kernels::cpu

@@ -3,7 +3,6 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "kernels/front/channel_statistics_kernels.h"
-#include "kernels/pointwise.h"
 
 namespace jigsaw::inline kernels {
 
@@ -32,6 +31,15 @@ void require_channels(std::string_view kernel, const Array& x, std::initializer_
   }
 }
 
+/// The map with its shift in the type the kernel computes in.
+ChannelMap widened(Context& context, std::string_view kernel, const Array& x, ChannelMap map) {
+  require_channels(kernel, x, {&map.centre, &map.factor});
+  if (!map.shift.defined()) return map;
+  require_count(kernel, "the shift", map.shift, x.shape()[2]);
+  map.shift = cast(context, map.shift, accumulator_of(x.dtype()), Purpose::kWorkspace);
+  return map;
+}
+
 }  // namespace
 
 Moments channel_moments(Context& context, const Array& x) {
@@ -43,40 +51,35 @@ Moments channel_moments(Context& context, const Array& x) {
   return moments;
 }
 
-Array channel_apply(Context& context, const Array& x, const Array& centre, const Array& factor,
-                    const Array& shift) {
-  require_channels("channel_apply", x, {&centre, &factor});
-  Array wide_shift = shift;
-  if (shift.defined()) {
-    require_count("channel_apply", "the shift", shift, x.shape()[2]);
-    wide_shift = cast(context, shift, accumulator_of(x.dtype()), Purpose::kWorkspace);
-  }
+Array channel_apply(Context& context, const Array& x, const ChannelMap& map) {
+  const ChannelMap wide = widened(context, "channel_apply", x, map);
   Array y(context, x.shape(), x.dtype());
-  count_work(context, kApplyFlops * elements(x), {&x, &y});
-  launch(context, x.dtype(), &ChannelStatisticsKernels::apply, x, centre, factor, wide_shift, y);
+  count_work(context, (kApplyFlops + flops_of(map.activation)) * elements(x), {&x, &y});
+  launch(context, x.dtype(), &ChannelStatisticsKernels::apply, x, wide, y);
   return y;
 }
 
-Array channel_gradient_sums(Context& context, const Array& dy, const Array& x, const Array& centre) {
+Array channel_gradient_sums(Context& context, const Array& dy, const Array& x, const ChannelMap& map) {
   constexpr std::string_view kKernel = "channel_gradient_sums";
   require_same_shape(kKernel, dy.shape(), x.shape());
   require_same_type(kKernel, dy, x);
-  require_channels(kKernel, x, {&centre});
+  const ChannelMap wide = widened(context, kKernel, x, map);
   Array sums(context, {2, x.shape()[0], x.shape()[2]}, accumulator_of(x.dtype()));
-  count_work(context, kSumFlops * elements(x), {&dy, &x, &sums});
-  launch(context, x.dtype(), &ChannelStatisticsKernels::gradient_sums, dy, x, centre, sums);
+  count_work(context, (kSumFlops + flops_of(map.activation)) * elements(x), {&dy, &x, &sums});
+  launch(context, x.dtype(), &ChannelStatisticsKernels::gradient_sums, dy, x, wide, sums);
   return sums;
 }
 
-Array channel_gradient(Context& context, const Array& dy, const Array& x, const Array& centre, const Array& a,
+Array channel_gradient(Context& context, const Array& dy, const Array& x, const ChannelMap& map,
                        const Array& b, const Array& c) {
   constexpr std::string_view kKernel = "channel_gradient";
   require_same_shape(kKernel, dy.shape(), x.shape());
   require_same_type(kKernel, dy, x);
-  require_channels(kKernel, x, {&centre, &a, &b, &c});
+  require_channels(kKernel, x, {&b, &c});
+  const ChannelMap wide = widened(context, kKernel, x, map);
   Array dx(context, dy.shape(), dy.dtype());
-  count_work(context, kGradientFlops * elements(x), {&dy, &x, &dx});
-  launch(context, x.dtype(), &ChannelStatisticsKernels::gradient, dy, x, centre, a, b, c, dx);
+  count_work(context, (kGradientFlops + flops_of(map.activation)) * elements(x), {&dy, &x, &dx});
+  launch(context, x.dtype(), &ChannelStatisticsKernels::gradient, dy, x, wide, b, c, dx);
   return dx;
 }
 
@@ -84,16 +87,15 @@ Array channel_gradient(Context& context, const Array& dy, const Array& x, const 
 void ChannelStatisticsKernels::moments(Context&, const Array&, Moments&) const {
   missing_kernel("channel_moments");
 }
-void ChannelStatisticsKernels::apply(Context&, const Array&, const Array&, const Array&, const Array&,
-                                     Array&) const {
+void ChannelStatisticsKernels::apply(Context&, const Array&, const ChannelMap&, Array&) const {
   missing_kernel("channel_apply");
 }
-void ChannelStatisticsKernels::gradient_sums(Context&, const Array&, const Array&, const Array&,
+void ChannelStatisticsKernels::gradient_sums(Context&, const Array&, const Array&, const ChannelMap&,
                                              Array&) const {
   missing_kernel("channel_gradient_sums");
 }
-void ChannelStatisticsKernels::gradient(Context&, const Array&, const Array&, const Array&, const Array&,
-                                        const Array&, const Array&, Array&) const {
+void ChannelStatisticsKernels::gradient(Context&, const Array&, const Array&, const ChannelMap&, const Array&,
+                                        const Array&, Array&) const {
   missing_kernel("channel_gradient");
 }
 

@@ -10,12 +10,11 @@ class ChannelStatisticsKernels {
  public:
   virtual ~ChannelStatisticsKernels() = default;
   virtual void moments(Context& context, const Array& x, Moments& moments) const;
-  virtual void apply(Context& context, const Array& x, const Array& centre, const Array& factor,
-                     const Array& shift, Array& y) const;
-  virtual void gradient_sums(Context& context, const Array& dy, const Array& x, const Array& centre,
+  virtual void apply(Context& context, const Array& x, const ChannelMap& map, Array& y) const;
+  virtual void gradient_sums(Context& context, const Array& dy, const Array& x, const ChannelMap& map,
                              Array& sums) const;
-  virtual void gradient(Context& context, const Array& dy, const Array& x, const Array& centre,
-                        const Array& a, const Array& b, const Array& c, Array& dx) const;
+  virtual void gradient(Context& context, const Array& dy, const Array& x, const ChannelMap& map,
+                        const Array& b, const Array& c, Array& dx) const;
 };
 
 template <>

@@ -1,4 +1,5 @@
 #include "kernels/front/channel_statistics_kernels.h"
+#include "kernels/reference/activation.h"
 #include "kernels/reference/wide.h"
 
 namespace jigsaw::inline kernels::reference {
@@ -15,6 +16,26 @@ void for_each(const Array& x, const F& f) {
   }
 }
 
+/// A map in float64.
+struct WideMap {
+  explicit WideMap(const ChannelMap& map)
+      : centre(widened(map.centre)),
+        factor(widened(map.factor)),
+        shift(widened(map.shift)),
+        activation(map.activation) {}
+
+  /// What the activation gets of an element.
+  double linear(double x, std::size_t at) const {
+    return (x - centre[at]) * factor[at] + (shift.empty() ? 0.0 : shift[at % shift.size()]);
+  }
+  double slope(double dy, double x, std::size_t at) const {
+    return dy * activation_derivative(activation, linear(x, at));
+  }
+
+  std::vector<double> centre, factor, shift;
+  Activation activation;
+};
+
 class ChannelStatistics : public ChannelStatisticsKernels {
  public:
   void moments(Context&, const Array& x, Moments& moments) const override {
@@ -27,35 +48,36 @@ class ChannelStatistics : public ChannelStatisticsKernels {
     store(m2, moments.m2);
   }
 
-  void apply(Context&, const Array& x, const Array& centre, const Array& factor, const Array& shift,
-             Array& y) const override {
-    const std::vector<double> centres = widened(centre), factors = widened(factor), shifts = widened(shift);
+  void apply(Context&, const Array& x, const ChannelMap& map, Array& y) const override {
+    const WideMap wide(map);
     std::vector<double> values = widened(x);
     for_each(x, [&](std::size_t i, std::size_t at) {
-      values[i] =
-          (values[i] - centres[at]) * factors[at] + (shifts.empty() ? 0.0 : shifts[at % shifts.size()]);
+      values[i] = activated(wide.activation, wide.linear(values[i], at));
     });
     store(values, y);
   }
 
-  void gradient_sums(Context&, const Array& dy, const Array& x, const Array& centre,
+  void gradient_sums(Context&, const Array& dy, const Array& x, const ChannelMap& map,
                      Array& sums) const override {
-    const std::vector<double> slopes = widened(dy), xs = widened(x), centres = widened(centre);
-    std::vector<double> all(2 * centres.size(), 0.0);
+    const WideMap wide(map);
+    const std::vector<double> dys = widened(dy), xs = widened(x);
+    std::vector<double> all(2 * wide.centre.size(), 0.0);
     for_each(x, [&](std::size_t i, std::size_t at) {
-      all[at] += slopes[i];
-      all[centres.size() + at] += slopes[i] * (xs[i] - centres[at]);
+      const double slope = wide.slope(dys[i], xs[i], at);
+      all[at] += slope;
+      all[wide.centre.size() + at] += slope * (xs[i] - wide.centre[at]);
     });
     store(all, sums);
   }
 
-  void gradient(Context&, const Array& dy, const Array& x, const Array& centre, const Array& a,
-                const Array& b, const Array& c, Array& dx) const override {
-    const std::vector<double> xs = widened(x), centres = widened(centre), as = widened(a), bs = widened(b),
-                              cs = widened(c);
+  void gradient(Context&, const Array& dy, const Array& x, const ChannelMap& map, const Array& b,
+                const Array& c, Array& dx) const override {
+    const WideMap wide(map);
+    const std::vector<double> xs = widened(x), bs = widened(b), cs = widened(c);
     std::vector<double> values = widened(dy);
     for_each(x, [&](std::size_t i, std::size_t at) {
-      values[i] = as[at] * values[i] + bs[at] * (xs[i] - centres[at]) + cs[at];
+      values[i] =
+          wide.factor[at] * wide.slope(values[i], xs[i], at) + bs[at] * (xs[i] - wide.centre[at]) + cs[at];
     });
     store(values, dx);
   }

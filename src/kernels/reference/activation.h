@@ -1,0 +1,65 @@
+#pragma once
+#include <cmath>
+#include <numbers>
+
+#include "base/error.h"
+#include "kernels/pointwise.h"
+
+namespace jigsaw::inline kernels::reference {
+
+template <typename R>
+R gelu(R x) {
+  return R(0.5) * x * (R(1) + std::erf(x / std::numbers::sqrt2_v<R>));
+}
+
+/// Φ(x) + x·φ(x).
+template <typename R>
+R gelu_derivative(R x) {
+  const R density = std::exp(R(-0.5) * x * x) / std::sqrt(R(2) * std::numbers::pi_v<R>);
+  return R(0.5) * (R(1) + std::erf(x / std::numbers::sqrt2_v<R>)) + x * density;
+}
+
+template <typename R>
+R sigmoid(R x) {
+  return R(1) / (R(1) + std::exp(-x));
+}
+
+template <typename R>
+R activated(Activation activation, R x) {
+  switch (activation) {
+    case Activation::kNone:
+      return x;
+    case Activation::kGelu:
+      return gelu(x);
+    case Activation::kRelu:
+      return x < R(0) ? R(0) : x;
+    case Activation::kSilu:
+      return x * sigmoid(x);
+    case Activation::kTanh:
+      return std::tanh(x);
+    case Activation::kSigmoid:
+      return sigmoid(x);
+  }
+  fail("unknown activation");
+}
+
+template <typename R>
+R activation_derivative(Activation activation, R x) {
+  switch (activation) {
+    case Activation::kNone:
+      return R(1);
+    case Activation::kGelu:
+      return gelu_derivative(x);
+    case Activation::kRelu:
+      return x > R(0) ? R(1) : R(0);
+    case Activation::kSilu:
+      return sigmoid(x) * (R(1) + x * sigmoid(-x));
+    case Activation::kTanh:
+      return R(1) / (std::cosh(x) * std::cosh(x));
+    case Activation::kSigmoid:
+      return sigmoid(x) * sigmoid(-x);
+  }
+  fail("unknown activation");
+}
+
+}  // namespace jigsaw::inline kernels::reference
