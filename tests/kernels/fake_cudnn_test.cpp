@@ -7,6 +7,7 @@
 #include "kernels/convolution.h"
 #include "kernels/copy.h"
 #include "kernels/cuda/attention_by_cudnn.h"
+#include "kernels/cuda/convolution_slabs.h"
 #include "kernels/fake_cuda_finds.h"
 #include "kernels/remarks.h"
 #include "support/tolerance.h"
@@ -55,6 +56,73 @@ TEST_F(FakeCudnn, DoesWhatItCan) {
   EXPECT_EQ(runs(DType::kFloat64, DType::kFloat64, 0), (Runs{0, 0}));
   EXPECT_EQ(runs(DType::kFloat32, DType::kFloat64, 0), (Runs{0, 1}));
   EXPECT_EQ(runs(DType::kFloat32, DType::kFloat32, 1), (Runs{1, 2})) << "of aligned copies";
+}
+
+/// What is formed in f32 of bf16 reads f32 copies, rows by rows, that take no more than is allowed.
+TEST_F(FakeCudnn, ConvolutionsInSlabs) {
+  struct Case {
+    std::string name;
+    Convolution convolution;
+    Shape x, weight;
+    std::int64_t most;                     ///< bytes of copies
+    std::int64_t forward, data, gradient;  ///< runs
+  };
+  const std::vector<Case> cases = {
+      {"all at once",
+       {{{3, 3}, {1, 1}, {1, 1}}, 1, {1, 1}, {1, 1}},
+       {2, 9, 6, 4},
+       {4, 4, 3, 3},
+       3456,
+       1,
+       1,
+       1},
+      {"3 rows", {{{3, 3}, {1, 1}, {1, 1}}, 1, {1, 1}, {1, 1}}, {2, 9, 6, 4}, {4, 4, 3, 3}, 300, 6, 6, 10},
+      {"stride 2", {{{3, 3}, {2, 2}, {1, 1}}, 1, {1, 1}, {1, 1}}, {2, 9, 6, 4}, {4, 4, 3, 3}, 100, 10, 6, 10},
+      {"a row left over", {{{3, 3}, {2, 2}, {1, 1}}, 1, {}, {}}, {1, 10, 6, 4}, {4, 4, 3, 3}, 400, 2, 1, 4},
+      {"gaps",
+       {{{3, 1, 1}, {1, 1, 1}, {2, 1, 1}}, 1, {2, 0, 0}, {2, 0, 0}},
+       {1, 7, 4, 3, 2},
+       {2, 2, 3, 1, 1},
+       200,
+       4,
+       4,
+       7},
+      {"depthwise", {{{3, 3}, {1, 1}, {1, 1}}, 4, {1, 1}, {1, 1}}, {1, 8, 5, 4}, {4, 1, 3, 3}, 320, 2, 2, 4},
+      {"zeros alone", {{{1, 1}, {1, 1}, {1, 1}}, 1, {3, 0}, {3, 0}}, {1, 4, 4, 4}, {4, 4, 1, 1}, 64, 1, 4, 1},
+      {"rows of 12 bytes", {{{1, 1}, {1, 1}, {1, 1}}, 1, {}, {}}, {1, 4, 1, 3}, {3, 3, 1, 1}, 16, 1, 1, 4}};
+  Context host = Context::make_host(Backend::kReference, 1);
+  constexpr DType kType = DType::kBfloat16, kSums = DType::kFloat32;
+  for (const Case& each : cases) {
+    SCOPED_TRACE(each.name);
+    using Results = std::vector<std::vector<double>>;
+    const auto results = [&](Context& context, const std::function<void()>& done) {
+      const Array x = testing::random_array(context, each.x, kType, 1),
+                  weight = testing::random_array(context, each.weight, kType, 2),
+                  bias = testing::random_array(context, {each.weight[0]}, DType::kFloat32, 3);
+      Results all = {values_of(convolution_forward(context, each.convolution, x, weight, bias, kSums))};
+      done();
+      Shape places = each.x, space;
+      for (int dim = 1; dim + 1 < each.x.rank(); ++dim) space.append(each.x[dim]);
+      const Shape out = each.convolution.places(space);
+      for (int dim = 0; dim < out.rank(); ++dim) places[dim + 1] = out[dim];
+      places[places.rank() - 1] = each.weight[0];
+      const Array dy = testing::random_array(context, places, kType, 4);
+      all.push_back(
+          values_of(convolution_backward_data(context, each.convolution, dy, weight, space, kSums)));
+      done();
+      all.push_back(values_of(convolution_backward_weight(context, each.convolution, dy, x, kSums)));
+      done();
+      return all;
+    };
+    context_.state<cuda::ConvolutionSlabs>().most_bytes = each.most;
+    std::vector<std::int64_t> runs = {fake_cuda::cudnn_runs()};
+    const Results found = results(context_, [&] { runs.push_back(fake_cuda::cudnn_runs()); }),
+                  wanted = results(host, [] {});
+    for (std::size_t i = 0; i < found.size(); ++i)
+      testing::expect_near(found[i], wanted[i], testing::tolerance(kSums, 64, 8));
+    EXPECT_EQ((std::vector{runs[1] - runs[0], runs[2] - runs[1], runs[3] - runs[2]}),
+              (std::vector{each.forward, each.data, each.gradient}));
+  }
 }
 
 /// A kernel of ours does what it refuses, and each such convolution is said once.

@@ -3,7 +3,7 @@
 #include "array/raw_memory.h"
 #include "base/text.h"
 #include "kernels/cuda/conversion.h"
-#include "kernels/cuda/cudnn_convolution.h"
+#include "kernels/cuda/convolution_slabs.h"
 #include "kernels/cuda/field.cuh"
 #include "kernels/cuda/tiled_product.cuh"
 #include "kernels/cuda_context.h"
@@ -156,44 +156,72 @@ struct ChannelsFirst {
   }
 };
 
+struct Added {
+  const float* part;
+  float* sums;
+  __device__ void operator()(std::int64_t i) const { sums[i] += part[i]; }
+};
+
 /// What cuDNN solves: fields of f32 and bf16. Kernels of ours do the others. Results in f32 of bf16 are
 /// formed of TensorFloat-32 products of f32 copies, in which bf16 is exact: parts of sums over ranks, and
-/// gradients of weights, keep what many small parts add. (cuDNN makes no weight's gradient in f32 out of
-/// bf16.)
+/// gradients of weights, keep what many small parts add. (cuDNN makes no result in f32 out of bf16.) Copies
+/// are made slab by slab.
 class ByCudnn {
  public:
   static bool forward(Context& context, const Convolution& convolution, const Array& x, const Array& weight,
                       const Array& bias, Array& y) {
+    const auto problem = [&](const ConvolutionSlab& slab) {
+      return CudnnProblem::forward(slab.convolution, slab.x, bias.defined(), slab.y);
+    };
     const DType type = y.dtype();
-    const CudnnPlan* const plan =
-        plan_for(context, CudnnProblem::forward(convolution, x, bias.defined(), y), x, y);
-    if (plan == nullptr) return false;
-    const Array in = operand(context, x, type), ordered = channels_last(context, weight, type),
+    const std::vector<Work> work =
+        work_of(context, Pass::kForward, convolution, x, y, copied(x, type), problem);
+    if (work.empty()) return false;
+    const Array ordered = channels_last(context, weight, type),
                 added = bias.defined() ? operand(context, bias, type) : bias;
-    cudnn_run(context, *plan, {in.raw(), ordered.raw(), added.defined() ? added.raw() : nullptr, y.raw()});
+    for (const Work& each : work) {
+      const Array in = operand(context, each.slab.x, type);
+      cudnn_run(context, *each.plan,
+                {in.raw(), ordered.raw(), added.defined() ? added.raw() : nullptr, each.slab.y.raw()});
+    }
     return true;
   }
 
   static bool backward_data(Context& context, const Convolution& convolution, const Array& dy,
                             const Array& weight, Array& dx) {
+    const auto problem = [](const ConvolutionSlab& slab) {
+      return CudnnProblem::backward_data(slab.convolution, slab.y, slab.x);
+    };
     const DType type = dx.dtype();
-    const CudnnPlan* const plan = plan_for(context, CudnnProblem::backward_data(convolution, dy, dx), dy, dx);
-    if (plan == nullptr) return false;
-    const Array in = operand(context, dy, type), ordered = channels_last(context, weight, type);
-    cudnn_run(context, *plan, {dx.raw(), ordered.raw(), nullptr, in.raw()});
+    const std::vector<Work> work =
+        work_of(context, Pass::kData, convolution, dx, dy, copied(dy, type), problem);
+    if (work.empty()) return false;
+    const Array ordered = channels_last(context, weight, type);
+    for (const Work& each : work) {
+      const Array in = operand(context, each.slab.y, type);
+      cudnn_run(context, *each.plan, {each.slab.x.raw(), ordered.raw(), nullptr, in.raw()});
+    }
     return true;
   }
 
   static bool backward_weight(Context& context, const Convolution& convolution, const Array& dy,
                               const Array& x, Array& dw, bool add) {
-    if (x.count() == 0) return false;
-    Array sums(context, {dw.count()}, DType::kFloat32, Purpose::kWorkspace);
-    const CudnnPlan* const plan =
-        plan_for(context, CudnnProblem::backward_weight(convolution, dy, x), dy, sums);
-    if (plan == nullptr) return false;
-    const Array wide_x = operand(context, x, DType::kFloat32),
-                wide_dy = operand(context, dy, DType::kFloat32);
-    cudnn_run(context, *plan, {wide_x.raw(), sums.raw(), nullptr, wide_dy.raw()});
+    constexpr DType kType = DType::kFloat32;
+    const auto problem = [](const ConvolutionSlab& slab) {
+      return CudnnProblem::backward_weight(slab.convolution, slab.y, slab.x);
+    };
+    const std::vector<Work> work =
+        work_of(context, Pass::kWeight, convolution, x, dy, copied(x, kType) + copied(dy, kType), problem);
+    if (work.empty()) return false;
+    Array sums(context, {dw.count()}, kType, Purpose::kWorkspace), part = sums;
+    for (const Work& each : work) {
+      const bool more = &each != &work.front();
+      if (more) part = Array(context, sums.shape(), kType, Purpose::kWorkspace);
+      const Array wide_x = operand(context, each.slab.x, kType),
+                  wide_dy = operand(context, each.slab.y, kType);
+      cudnn_run(context, *each.plan, {wide_x.raw(), part.raw(), nullptr, wide_dy.raw()});
+      if (more) for_elements(context, dw.count(), Added{part.data<float>(), sums.data<float>()});
+    }
     const std::int64_t channels = dw.shape()[1], taps = dw.count() / (dw.shape()[0] * channels);
     for_elements(context, dw.count(),
                  ChannelsFirst{channels, taps, sums.data<float>(), any_elements(dw), add});
@@ -201,14 +229,37 @@ class ByCudnn {
   }
 
  private:
-  static bool aligned(const Array& array) { return reinterpret_cast<std::uintptr_t>(array.raw()) % 16 == 0; }
+  using Pass = CudnnProblem::Pass;
+  struct Work {
+    ConvolutionSlab slab;
+    const CudnnPlan* plan;
+  };
 
-  /// Null where there is nothing for cuDNN: no float64, results of the operand's type or f32.
-  static const CudnnPlan* plan_for(Context& context, CudnnProblem problem, const Array& given,
-                                   const Array& result) {
-    const bool suits = given.count() > 0 && given.dtype() != DType::kFloat64 && aligned(result) &&
-                       (result.dtype() == given.dtype() || result.dtype() == DType::kFloat32);
-    if (!suits) return nullptr;
+  /// The slabs of x and y with their plans; none where there is nothing for cuDNN, or no plan.
+  template <typename F>
+  static std::vector<Work> work_of(Context& context, Pass pass, const Convolution& convolution,
+                                   const Array& x, const Array& y, std::int64_t copied_bytes,
+                                   const F& problem) {
+    std::vector<Work> work;
+    if (!suits(pass, x, y)) return work;
+    const std::int64_t most = context.state<ConvolutionSlabs>().most_bytes;
+    for (const ConvolutionSlab& slab : convolution_slabs(pass, convolution, x, y, copied_bytes, most)) {
+      work.push_back({slab, plan_for(context, problem(slab))});
+      if (work.back().plan == nullptr) return {};
+    }
+    return work;
+  }
+
+  static bool aligned(const Array& array) { return reinterpret_cast<std::uintptr_t>(array.raw()) % 16 == 0; }
+  /// No float64; results of the operands' type or f32.
+  static bool suits(Pass pass, const Array& x, const Array& y) {
+    if (x.count() == 0 || y.count() == 0) return false;
+    if (pass == Pass::kWeight) return x.dtype() != DType::kFloat64;
+    const Array &given = pass == Pass::kData ? y : x, &made = pass == Pass::kData ? x : y;
+    return given.dtype() != DType::kFloat64 && aligned(made) &&
+           (made.dtype() == given.dtype() || made.dtype() == DType::kFloat32);
+  }
+  static const CudnnPlan* plan_for(Context& context, CudnnProblem problem) {
     if (problem.type == DType::kFloat32 && context.tf32()) problem.rounded = true;
     const CudnnPlan* const plan = cudnn_plan(context, problem);
     if (plan == nullptr && cudnn_library().built)
@@ -217,6 +268,10 @@ class ByCudnn {
     return plan;
   }
 
+  /// Bytes of a copy in another type.
+  static std::int64_t copied(const Array& array, DType type) {
+    return array.dtype() == type ? 0 : array.count() * size_of(type);
+  }
   /// As cuDNN reads it: in that type, at a multiple of 16 bytes.
   static Array operand(Context& context, const Array& array, DType type) {
     if (array.dtype() == type && aligned(array)) return array;

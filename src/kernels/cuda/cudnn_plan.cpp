@@ -316,7 +316,8 @@ std::optional<CudnnPlan> CudnnPlan::make(std::unique_ptr<Graph> made) {
       check(cudnnBackendGetAttribute(plan.get(), CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, CUDNN_TYPE_INT64,
                                      1, &one, &bytes),
             "ask a plan for its workspace");
-      if (bytes > kMostCudaWorkspaceBytes) continue;
+      // Of copies, which are made for `rounded` ones, there may be as much.
+      if (bytes > kMostCudaWorkspaceBytes / (graph.problem.rounded ? 2 : 1)) continue;
       graph.plan.emplace(std::move(plan));
       CudnnPlan result(std::move(made));
       result.workspace_bytes_ = bytes;
