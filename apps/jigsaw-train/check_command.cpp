@@ -4,7 +4,6 @@
 #include "base/text.h"
 #include "comm/agreement.h"
 #include "comm/record/record.h"
-#include "comm/self/self.h"
 #include "commands.h"
 #include "kernels/cuda_context.h"
 #include "optim/optimizer.h"

@@ -10,7 +10,6 @@
 #include "base/text.h"
 #include "base/trace.h"
 #include "comm/call_hook.h"
-#include "comm/reduce.h"
 
 namespace jigsaw::inline comm {
 

@@ -6,7 +6,6 @@
 #include <span>
 
 #include "array/transfer.h"
-#include "base/error.h"
 #include "base/text.h"
 #include "kernels/pointwise.h"
 #include "parallel/machine.h"

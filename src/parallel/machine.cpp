@@ -6,7 +6,6 @@
 #include <limits>
 #include <vector>
 
-#include "base/error.h"
 #include "kernels/contraction.h"
 #include "kernels/pointwise.h"
 

@@ -4,7 +4,6 @@
 #include <cmath>
 #include <numeric>
 
-#include "base/error.h"
 #include "base/text.h"
 
 namespace jigsaw::inline predict {

@@ -5,7 +5,6 @@
 #include <array>
 
 #include "base/error.h"
-#include "base/text.h"
 
 namespace jigsaw::inline report {
 

@@ -8,7 +8,6 @@
 #include <set>
 
 #include "array/array.h"
-#include "comm/reduce.h"
 
 namespace jigsaw {
 namespace levels_test {

@@ -7,7 +7,6 @@
 #include <thread>
 
 #include "base/error.h"
-#include "base/text.h"
 #include "comm/mpi/mpi_session.h"
 #include "comm/watchdog.h"
 

@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "base/error.h"
-#include "base/file_kind.h"
 #include "base/heartbeat.h"
 #include "base/text.h"
 

@@ -4,7 +4,6 @@
 #include <charconv>
 #include <string_view>
 
-#include "base/error.h"
 #include "base/text.h"
 #include "files/zarr_array.h"
 
