@@ -123,7 +123,7 @@ TEST_F(Report, ThePageIsWrittenAtTheEndAndByTheCommand) {
     EXPECT_NE(at_the_end.find(figure), std::string::npos) << figure;
     EXPECT_NE(both.find(figure), std::string::npos) << figure;
   }
-  EXPECT_EQ(at_the_end.find("is not over"), std::string::npos);
+  EXPECT_EQ(at_the_end.find("has not ended"), std::string::npos);
   const Outcome none = run(1, "report " + (folder() / "data"));
   EXPECT_EQ(none.exit_code, 2);
   ASSERT_EQ(none.errors().size(), 1U) << none.err;

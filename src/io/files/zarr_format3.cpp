@@ -133,7 +133,7 @@ class Reader {
         read_packing(codec.name);
       }
     }
-    if (!of_bytes) zarr_metadata::refuse(what_, "its codecs make no bytes of it");
+    if (!of_bytes) zarr_metadata::refuse(what_, "its codecs never turn its numbers into bytes");
   }
 
   /// From numbers to bytes.
