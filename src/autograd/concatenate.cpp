@@ -1,4 +1,3 @@
-#include <array>
 
 #include "autograd/neighbourhood.h"
 #include "autograd/registry.h"

@@ -3,7 +3,6 @@
 #include <array>
 #include <functional>
 #include <numeric>
-#include <span>
 
 #include "array/transfer.h"
 #include "base/text.h"

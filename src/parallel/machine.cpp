@@ -4,7 +4,6 @@
 #include <chrono>
 #include <functional>
 #include <limits>
-#include <vector>
 
 #include "kernels/contraction.h"
 #include "kernels/pointwise.h"

@@ -2,8 +2,6 @@
 
 #include <zlib.h>
 
-#include <array>
-
 #include "base/error.h"
 
 namespace jigsaw::inline report {

@@ -2,8 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <cmath>
-
 #include "base/error.h"
 #include "kernels/backend.h"
 #include "kernels/copy.h"

@@ -4,7 +4,6 @@
 #include <cstring>
 #include <deque>
 #include <list>
-#include <span>
 
 #include "base/error.h"
 #include "base/text.h"

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <chrono>
 #include <string_view>
-#include <utility>
 
 #include "base/error.h"
 #include "base/heartbeat.h"
