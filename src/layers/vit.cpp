@@ -70,8 +70,7 @@ void declare(Keys<VitOptions>& keys) {
       .counts_where(here("patch_kernel").is_given())
       .doc(
           "Whether the last axis closes a circle, as longitudes of the whole globe do, so that kernels "
-          "larger "
-          "than a patch read round its end.");
+          "larger than a patch read round its end.");
   keys.choice("positions", &O::positions,
               {{"learned", VitPositions::kLearned, "A learned vector is added at each patch."},
                {"sincos", VitPositions::kSinCos, "Sines and cosines of the coordinates are added."},

@@ -42,8 +42,7 @@ void declare(Keys<WeatherMixerOptions>& keys) {
       .counts_where(here("patch_kernel").is_given())
       .doc(
           "Whether the last axis closes a circle, as longitudes of the whole globe do, so that kernels "
-          "larger "
-          "than a patch read round its end.");
+          "larger than a patch read round its end.");
   keys.add("positions", &O::positions).doc("Whether a learned vector is added at each patch.");
   keys.add("time_embedding", &O::time_embedding)
       .doc("Whether an embedding of the input's times, as data.forcings tell them, is added at each patch.");
