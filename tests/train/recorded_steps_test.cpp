@@ -32,11 +32,8 @@ constexpr int kPlain = 3;
 
 void write_fields(const std::string& path) {
   constexpr std::size_t kTimes = 24, kRows = 8, kColumns = 12;
-  testing::FileAxes axes;
-  for (std::size_t t = 0; t < kTimes; ++t) axes.hours.push_back(6.0 * static_cast<double>(t));
-  for (std::size_t row = 0; row < kRows; ++row) axes.latitudes.push_back(60.0 - static_cast<double>(row));
-  for (std::size_t column = 0; column < kColumns; ++column)
-    axes.longitudes.push_back(static_cast<double>(column));
+  const testing::FileAxes axes = {testing::coordinates(kTimes, 0, 6), testing::coordinates(kRows, 60, -1),
+                                  testing::coordinates(kColumns, 0, 1)};
   std::vector<double> warm;
   for (std::size_t i = 0; i < kTimes * kRows * kColumns; ++i)
     warm.push_back(i % 67 == 0 ? NAN : 280 + 9 * std::sin(0.37 * static_cast<double>(i)));
