@@ -26,7 +26,7 @@ TransferCost channel_statistics_traffic(const OwnCall& call, std::span<const dou
   return cost;
 }
 
-/// Whether this rank is the one that adds what all ranks know alike to a sum over them.
+/// Whether this rank is the one of those with equal copies that contributes to a sum over ranks.
 bool speaks(const Rank& rank, const Placements& placements) {
   for (int axis = 0; axis < rank.mesh.shape().axes; ++axis) {
     if (placements[axis].is_partial() && rank.mesh.coordinate(axis) != 0) return false;
