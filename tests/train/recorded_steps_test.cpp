@@ -27,7 +27,7 @@ namespace jigsaw {
 namespace {
 
 constexpr int kSteps = 9, kManySteps = 16;
-/// Steps of a kind that run as ever, at most, before they are recorded.
+/// Steps of a kind that run unrecorded, at most, before they are recorded.
 constexpr int kPlain = 3;
 
 void write_fields(const std::string& path) {
@@ -224,7 +224,7 @@ void take_memory(const Context& context, std::vector<Array>& taken) {
     taken.emplace_back(context, Shape{30}, DType::kFloat64, Purpose::kWorkspace);
 }
 
-/// Arrays that others hold in memory of recorded steps: those run as ever, and are recorded once more.
+/// Arrays that others hold in memory of recorded steps: those run unrecorded, and are recorded anew.
 TEST_F(RecordedStepsTest, OneDeviceGivesMemoryToOthers) {
   std::vector<Array> others;
   const auto take = [&](std::int64_t step, const Communicator& world) {
@@ -271,8 +271,8 @@ void expect_nothing_recorded(const Made& made) {
   }
 }
 
-/// Where a step cannot be recorded it runs as ever, and so do all others: in its middle, and when all of it
-/// was put in.
+/// Where a step cannot be recorded it runs unrecorded, and so do all others: in its middle, and when all of
+/// it was put in.
 TEST_F(RecordedStepsTest, SpoiltOneDeviceGoesOnWithoutGraphs) {
   for (const char* const what : {"0:60", "0:0", "0:upload"}) {
     SCOPED_TRACE(what);
@@ -335,7 +335,7 @@ TEST_F(RecordedStepsTest, OneDeviceGivesUpWhereTheHostTakesPart) {
       << said;
 }
 
-/// Whoever of the ranks cannot replay a step, all run it as ever, and then record it together.
+/// Where one rank cannot replay a step all run it unrecorded, and then record it together.
 TEST_F(RecordedStepsTest, RanksOnNcclAgree) {
   std::vector<Array> others;
   const auto take = [&](std::int64_t step, const Communicator& world) {
